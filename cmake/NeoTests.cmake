@@ -155,7 +155,7 @@ endforeach()
 # tests/gpu: a CUDA driver that emulates a device.
 file(GLOB emulator_sources CONFIGURE_DEPENDS tests/gpu/emulator*.c)
 add_library(neo_gpu_emulator SHARED ${emulator_sources} codegen/loop/warp.c
-            codegen/loop/warpgroup.c)
+            codegen/loop/wgmma.c)
 target_link_libraries(neo_gpu_emulator PRIVATE neo_flags ${CMAKE_DL_LIBS})
 target_include_directories(neo_gpu_emulator PRIVATE ${PROJECT_SOURCE_DIR})
 set_target_properties(neo_gpu_emulator PROPERTIES

@@ -20,7 +20,7 @@
  * for both (below: neo_warps), or are f32 of any factors where ir.h's 3XTF32 permits that; copies
  * make up for the condition of the sum (conditions.h). Shared memory holds what was rounded; with
  * STAGES that is done where fragments are read. With MATRIX 2 they are a warpgroup's, of rounded
- * operands, and its products those of codegen/loop/warpgroup.h: THREADS is 128 times as many, and
+ * operands, and its products those of codegen/loop/wgmma.h: THREADS is 128 times as many, and
  * BLOCK_K is what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h).

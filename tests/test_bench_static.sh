@@ -50,7 +50,7 @@ for way in "f32 1" "bf16 1" "tf32 1" "3xtf32 3"; do
 import re, sys
 import looptext
 text = open("text").read()
-units = {name: int(n) for name, n in re.findall(r"^# (\S+)\nneo-loop 1\nkernel .* units (\d+)$", text, re.M)}
+units = {name: int(n) for name, n in re.findall(r"^# (\S+)\nneo-loop 2\nkernel .* units (\d+)$", text, re.M)}
 found = looptext.read(text)
 assert set(found) == set(units)
 assert sum(units[k] * c.products() for k, c in found.items()) == 512 * 384 * 256 * int(sys.argv[1]), found

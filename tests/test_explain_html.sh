@@ -52,7 +52,7 @@ for group, name, kernel in listed:
     for place, tensor in re.findall(r"(\w+) +(\S+)", members):
         assert tensor in text and place in text, (group, tensor)
     loops = "".join(sections["k" + kernel].itertext())
-    assert "neo-loop 1" in loops and name in loops, kernel
+    assert "neo-loop 2" in loops and name in loops, kernel
 made = re.findall(r"^(?:join|inline|prologue) .*", groups, re.M)
 told = {"".join(x.itertext()) for x in root.iter(ns + "li")}
 assert set(made) <= told, set(made) - told

@@ -110,7 +110,7 @@ typedef struct {
   int64_t multiple; /* LOOP: of this number */
   int64_t most;     /* LOOP: its last value; 0: not known */
   LLVMValueRef v;   /* LOOP */
-  bool rolled;      /* LOOP: an UNROLL loop's; as an index of a register it is 0 (llvm/core/roll.c) */
+  bool rolled; /* LOOP: an UNROLL loop's; as an index of a register it is 0 (llvm/core/roll.c) */
 } neo_ll_var;
 
 typedef struct {
@@ -140,13 +140,14 @@ typedef struct {
   LLVMValueRef block; /* in a grid that stays: the block of the kernel's own; else null */
   int64_t team;       /* in a grid that stays: threads of a block; else 0 */
   bool in_threads;
-  neo_ll_role role; /* whose arm of ROLES it is; a producer is one thread */
+  neo_ll_role role; /* whose arm of SPECIALIZE it is; a producer is one thread */
   uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
   LLVMValueRef map[NEO_KERNEL_MAPS];
-  uint8_t *open;         /* [buffer] what threads did to it since the last barrier (llvm/nvptx/ptx.c) */
-  bool *matrix;          /* [buffer] warpgroups multiply what lies in it */
-  bool *by_phases;       /* [buffer] phases say who may read and write it when (llvm/nvptx/specialize.c) */
+  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm/nvptx/ptx.c) */
+  bool *matrix;  /* [buffer] warpgroups multiply what lies in it */
+  bool *
+      by_mbarriers; /* [buffer] mbarriers say who may read and write it when (llvm/nvptx/specialize.c) */
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   uint32_t *mentions;    /* of registers, once they are counted (llvm/core/roll.c) */
@@ -229,7 +230,7 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
  * holds (v null: always). */
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
                         neo_ll_val guard, uint32_t lane);
-void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
+void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
 /* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
  * 64, of which it is known to be a multiple. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
@@ -242,9 +243,9 @@ void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValue
 /* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
 typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
 bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
-/* llvm/core/transpose.c. An UNROLL loop of stores whose lanes lie apart and whose rows side by side, turned
- * before it is stored; false: it is none, nothing was emitted. */
-bool neo_ll_turn(neo_ll_gen *g, const neo_ls *s);
+/* llvm/core/transpose.c. An UNROLL loop of stores whose lanes lie apart and whose rows side by side is
+ * transposed before it is stored; false: it is none, nothing was emitted. */
+bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s);
 /* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
  * work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
@@ -292,30 +293,31 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
 void neo_ll_gpu_barrier(neo_ll_gen *g);
 /* The block's own memory. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
-/* llvm/nvptx/warp.c, llvm/nvptx/shuffle.c: what the warps of a block do together. */
-void neo_ll_warp(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/warpgroup.c: the same of warpgroups. Before registers are made it is noted which ones these
- * use, and which buffers. */
-void neo_ll_warpgroups_note(neo_ll_gen *g);
-void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_await(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/mma.c, llvm/nvptx/shuffle.c: what the warps of a block do together. */
+void neo_ll_mma(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_ldmatrix(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/async.c: copies, and their groups. */
-void neo_ll_async(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/tma.c: boxes, and their phases, which a kernel begins with making; inline assembly without
+/* llvm/nvptx/wgmma.c: the same of warpgroups. Before registers are made it is noted which ones these
+ * use, and which buffers. */
+void neo_ll_note_wgmma(neo_ll_gen *g);
+void neo_ll_wgmma(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_wgmma_wait(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/cp_async.c: copies, and their groups. */
+void neo_ll_cp_async(neo_ll_gen *g, const neo_ls *s);
+/* llvm/nvptx/tma.c: boxes, and mbarriers, which a kernel begins with making; inline assembly without
  * a result, a letter of the rule for each argument; the address of an element in shared memory, of
  * 32 bits. */
-void neo_ll_bulk_begin(neo_ll_gen *g);
-void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s);
+void neo_ll_tma_begin(neo_ll_gen *g);
+void neo_ll_tma(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg);
-LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index);
-/* llvm/nvptx/specialize.c: what the kernel's registers are bound to, and which buffers phases are for, before
- * anything else; how many arrivals a phase's turn takes; the statements. */
-void neo_ll_roles_bound(neo_ll_gen *g);
-void neo_ll_roles_note(neo_ll_gen *g);
-int64_t neo_ll_roles_arrivals(const neo_ll_gen *g);
-void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
-void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s);
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, const neo_element *of);
+/* llvm/nvptx/specialize.c: what the kernel's registers are bound to, and which buffers mbarriers are for,
+ * before anything else; how many arrivals complete a phase; the statements. */
+void neo_ll_bound_registers(neo_ll_gen *g);
+void neo_ll_note_stages(neo_ll_gen *g);
+int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g);
+void neo_ll_specialize(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
+void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s);
 /* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
  * what is open; at the end of the body of a loop around them; what is open from here on (one or the
  * other). */

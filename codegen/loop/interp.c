@@ -54,7 +54,7 @@ void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write) {
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what) {
   int64_t by = p->copied && p->copied[buf] ? p->copied[buf][at] : 0;
   const awaited *w = by < 0 ? &p->awaiting.at[-1 - by] : NULL;
-  if (w ? w->turn > w->of->reached : by > p->there)
+  if (w ? w->phase > w->of->waited : by > p->there)
     neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
 }
 
@@ -199,43 +199,45 @@ void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at) {
 }
 
 static void store(interp *p, const neo_ls *s) {
-  const neo_kbuf *b = &p->k->bufs.at[s->attr];
-  if (s->cond && !neo_li_eval(p, s->cond).i)
+  uint32_t buf = s->store.to.buf;
+  const neo_kbuf *b = &p->k->bufs.at[buf];
+  if (s->store.cond && !neo_li_eval(p, s->store.cond).i)
     return;
-  int64_t at = neo_li_eval(p, s->index[0]).i;
-  neo_value v = neo_li_eval(p, s->value);
+  int64_t at = neo_li_eval(p, s->store.to.offset).i;
+  neo_value v = neo_li_eval(p, s->store.value);
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     neo_li_fail(p, "store to a read buffer", b->name, at, 0);
-  if (!neo_li_in_buffer(p, s->attr, at, "store"))
+  if (!neo_li_in_buffer(p, buf, at, "store"))
     return;
-  neo_li_settled(p, s->attr, at, "store to a copy under way");
-  neo_li_free_of_products(p, s->attr, at);
-  neo_li_meet(p, s->attr, at, true);
-  p->run->bufs[s->attr][at] = v;
+  neo_li_settled(p, buf, at, "store to a copy under way");
+  neo_li_free_of_products(p, buf, at);
+  neo_li_meet(p, buf, at, true);
+  p->run->bufs[buf][at] = v;
 }
 
 static void set(interp *p, const neo_ls *s) {
-  neo_value v = neo_li_eval(p, s->value);
-  int64_t at = reg_element(p, s->attr, s->index, s->n_index);
+  neo_value v = neo_li_eval(p, s->set.value);
+  int64_t at = reg_element(p, s->set.reg, s->set.index, s->set.n_index);
+  reg_store *r = &p->reg[s->set.reg];
   if (p->failed)
     return;
-  if (p->reg[s->attr].defined[at] == ON_ITS_WAY)
-    neo_li_fail(p, "element that is not awaited", p->k->regs.at[s->attr].name, at,
-                p->reg[s->attr].n);
-  p->reg[s->attr].at[at] = v;
-  p->reg[s->attr].defined[at] = DEFINED;
+  if (r->defined[at] == ON_ITS_WAY)
+    neo_li_fail(p, "element that is not awaited", p->k->regs.at[s->set.reg].name, at, r->n);
+  r->at[at] = v;
+  r->defined[at] = DEFINED;
 }
 
 static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
-  int64_t at = neo_li_eval(p, s->index[0]).i;
-  neo_type t = (neo_type)p->k->bufs.at[s->attr].type;
-  neo_tile *x = &p->tile[s->tile[0]];
+  uint32_t buf = s->tile.element.buf;
+  int64_t at = neo_li_eval(p, s->tile.element.offset).i;
+  neo_type t = (neo_type)p->k->bufs.at[buf].type;
+  neo_tile *x = &p->tile[s->tile.reg[0]];
   for (int m = 0; m < NEO_TILE_ROWS; m++)
     for (int n = 0; n < NEO_TILE_CELLS; n++) {
-      int64_t i = at + m * s->step + n;
-      if (!neo_li_in_buffer(p, s->attr, i, to_memory ? "store" : "load"))
+      int64_t i = at + m * s->tile.pitch + n;
+      if (!neo_li_in_buffer(p, buf, i, to_memory ? "store" : "load"))
         return;
-      neo_value *v = &p->run->bufs[s->attr][i];
+      neo_value *v = &p->run->bufs[buf][i];
       if (to_memory)
         *v = neo_li_of_bits(t, x->at[m][n]);
       else
@@ -244,15 +246,15 @@ static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
 }
 
 static void tile(interp *p, const neo_ls *s) {
-  const uint8_t *r = s->tile;
-  bool reads = s->op == NEO_TILE_DOT || s->op == NEO_TILE_STORE;
-  for (uint32_t k = 0; reads && k < neo_tile_rows[s->op].registers; k++)
+  const uint8_t *r = s->tile.reg;
+  bool reads = s->tile.op == NEO_TILE_DOT || s->tile.op == NEO_TILE_STORE;
+  for (uint32_t k = 0; reads && k < neo_tile_rows[s->tile.op].registers; k++)
     if (!p->tile_defined[r[k]])
       neo_li_fail(p, "undefined content", "a tile", r[k], NEO_TILE_COUNT);
   if (p->failed)
     return;
   p->tile_defined[r[0]] = true;
-  switch ((neo_tile_op)s->op) {
+  switch (s->tile.op) {
   case NEO_TILE_ZERO:
     memset(&p->tile[r[0]], 0, sizeof p->tile[0]);
     break;
@@ -260,7 +262,7 @@ static void tile(interp *p, const neo_ls *s) {
     neo_tile_dot(&p->tile[r[0]], &p->tile[r[1]], &p->tile[r[2]]);
     break;
   default:
-    move_tile(p, s, s->op == NEO_TILE_STORE);
+    move_tile(p, s, s->tile.op == NEO_TILE_STORE);
   }
 }
 
@@ -284,49 +286,49 @@ static void run_threads(interp *p, const neo_ls *s) {
   }
   p->epoch++;
   for (int64_t i = 0; i < n && !p->failed; i++) {
-    p->var[s->attr] = p->thread = order[i];
-    neo_li_run_block(p, &s->body);
+    p->var[s->loop.var] = p->thread = order[i];
+    neo_li_run_block(p, &s->loop.body);
   }
   p->thread = NOBODY;
 }
 
 static void run_unit(interp *p, const neo_ls *s) {
   memset(p->tile_defined, 0, sizeof p->tile_defined);
-  neo_li_run_block(p, &s->body);
+  neo_li_run_block(p, &s->loop.body);
   neo_li_end_products(p);
-  if (!p->k->persistent) /* or its phases go on with the next one */
+  if (!p->k->persistent) /* or its mbarriers go on with the next one */
     neo_li_end_copies(p);
 }
 
 static void run_loop(interp *p, const neo_ls *s) {
-  if (s->loop == NEO_LOOP_THREAD) {
+  if (s->loop.kind == NEO_LOOP_THREAD) {
     run_threads(p, s);
     return;
   }
-  bool unit = s->loop == NEO_LOOP_UNIT;
-  int64_t lo = unit ? p->run->lo : neo_li_eval(p, s->lo).i,
-          hi = unit ? p->run->hi : neo_li_eval(p, s->hi).i;
-  int64_t step = unit && p->k->persistent && p->run->blocks ? p->run->blocks : s->step;
+  bool unit = s->loop.kind == NEO_LOOP_UNIT;
+  int64_t lo = unit ? p->run->lo : neo_li_eval(p, s->loop.lo).i,
+          hi = unit ? p->run->hi : neo_li_eval(p, s->loop.hi).i;
+  int64_t step = unit && p->k->persistent && p->run->blocks ? p->run->blocks : s->loop.step;
   for (int64_t x = lo; x < hi && !p->failed; x += step) {
-    p->var[s->attr] = x;
+    p->var[s->loop.var] = x;
     if (unit)
       run_unit(p, s);
     else
-      neo_li_run_block(p, &s->body);
+      neo_li_run_block(p, &s->loop.body);
   }
 }
 
 static void run(interp *p, const neo_ls *s) {
   p->stamp++;
-  switch ((neo_ls_kind)s->kind) {
+  switch (s->kind) {
   case NEO_LS_FOR:
     run_loop(p, s);
     break;
   case NEO_LS_IF:
-    neo_li_run_block(p, neo_li_eval(p, s->cond).i ? &s->body : &s->other);
+    neo_li_run_block(p, neo_li_eval(p, s->branch.cond).i ? &s->branch.then : &s->branch.otherwise);
     break;
   case NEO_LS_REG:
-    memset(p->reg[s->attr].defined, 0, (size_t)p->reg[s->attr].n);
+    memset(p->reg[s->declare.reg].defined, 0, (size_t)p->reg[s->declare.reg].n);
     break;
   case NEO_LS_SET:
     set(p, s);
@@ -334,25 +336,26 @@ static void run(interp *p, const neo_ls *s) {
   case NEO_LS_STORE:
     store(p, s);
     break;
-  case NEO_LS_FETCH:
+  case NEO_LS_PREFETCH:
     break;
   case NEO_LS_TILE:
     tile(p, s);
     break;
-  case NEO_LS_BULK:
-  case NEO_LS_EXPECT:
-  case NEO_LS_REACH:
-  case NEO_LS_ARRIVE:
-  case NEO_LS_ROLES:
+  case NEO_LS_TMA_COPY:
+  case NEO_LS_EXPECT_TX:
+  case NEO_LS_MBARRIER_WAIT:
+  case NEO_LS_MBARRIER_ARRIVE:
+  case NEO_LS_SPECIALIZE:
     neo_li_box(p, s);
     break;
-  case NEO_LS_WARP:
-  case NEO_LS_WARPGROUP:
-  case NEO_LS_AWAIT:
-  case NEO_LS_COPY:
-  case NEO_LS_COMMIT:
-  case NEO_LS_WAIT:
   case NEO_LS_SHUFFLE:
+  case NEO_LS_MMA:
+  case NEO_LS_LDMATRIX:
+  case NEO_LS_WGMMA:
+  case NEO_LS_WGMMA_WAIT:
+  case NEO_LS_COPY:
+  case NEO_LS_COPY_COMMIT:
+  case NEO_LS_COPY_WAIT:
     neo_li_block(p, s);
     break;
   }
@@ -388,32 +391,27 @@ static void make_threads(interp *p) {
     return;
   p->met = NEO_NEW_ARRAY(&p->arena, access *, p->k->bufs.n + 1);
   p->copied = NEO_NEW_ARRAY(&p->arena, int64_t *, p->k->bufs.n + 1);
-  p->phases = NEO_NEW_ARRAY(&p->arena, phase *, p->k->bufs.n + 1);
+  p->mbarriers = NEO_NEW_ARRAY(&p->arena, mbarrier *, p->k->bufs.n + 1);
   p->group = 1;
   for (size_t b = 0; b < p->k->bufs.n; b++) {
     p->met[b] = NEO_NEW_ARRAY(&p->arena, access, p->run->n_elems[b] + 1);
     if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH && p->k->bufs.at[b].type == NEO_I64_T)
-      p->phases[b] = NEO_NEW_ARRAY(&p->arena, phase, p->run->n_elems[b] + 1);
+      p->mbarriers[b] = NEO_NEW_ARRAY(&p->arena, mbarrier, p->run->n_elems[b] + 1);
     if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH)
       p->copied[b] = NEO_NEW_ARRAY(&p->arena, int64_t, p->run->n_elems[b] + 1);
   }
 }
 
-static bool has_units(const neo_kernel *k) {
-  return k->body.n == 1 && k->body.at[0]->kind == NEO_LS_FOR &&
-         k->body.at[0]->loop == NEO_LOOP_UNIT;
-}
-
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, neo_str *why) {
   interp p = {.k = k, .run = run_, .why = why};
-  if (!has_units(k) && run_->lo >= run_->hi)
+  if (!neo_kernel_unit_loop(k) && run_->lo >= run_->hi)
     return NEO_OK;
   neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);
   make_threads(&p);
-  if (neo_kernel_has_tiles(k))
+  if (neo_kernel_has(k, NEO_LS_TILE))
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   neo_li_run_block(&p, &k->body);
   neo_li_end_products(&p);

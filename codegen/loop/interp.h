@@ -1,6 +1,6 @@
 /* What the files of the loop IR's interpreter share: its state. loop/interp.c runs statements,
- * loop/interp_block.c those of a block's threads together, loop/interp_box.c those of boxes, phases
- * and roles. */
+ * loop/interp_block.c those of a block's threads together, loop/interp_box.c those of boxes,
+ * mbarriers, producer and consumers. */
 #ifndef NEO_CODEGEN_LOOP_INTERP_H
 #define NEO_CODEGEN_LOOP_INTERP_H
 #include "codegen/loop/loop.h"
@@ -9,7 +9,7 @@ enum { UNDEFINED, DEFINED, ON_ITS_WAY }; /* of an element; the last: a warpgroup
 typedef struct {
   neo_value *at;
   uint8_t *defined;
-  uint64_t batch; /* the last WARPGROUP statement that adds to it */
+  uint64_t batch; /* the last WGMMA statement that adds to it */
   int64_t n;      /* elements, of all threads */
   int64_t each;   /* of one thread; 0: it is not of threads */
 } reg_store;
@@ -21,31 +21,32 @@ typedef struct {
   int32_t writer, reader;
 } access;
 
-/* Elements of a buffer that a WARPGROUP statement reads until it is awaited. */
+/* Elements of a buffer that a WGMMA statement reads until it is waited for. */
 typedef struct {
   uint64_t batch;
   uint32_t buf;
   int64_t lo, hi;
 } reading;
 
-/* Turns of a phase: begun, reached; bytes of the last one that are to come, and that have. Of one
- * that consumers arrive at turns are over when they are begun. */
+/* Phases of an mbarrier: begun, waited for; bytes of the last one that are to come, and that have
+ * come. Phases of one that consumers arrive at complete when they begin. */
 typedef struct {
-  int64_t begun, reached, expected, copied;
+  int64_t begun, waited, expected, copied;
   bool arrived;
-} phase;
+} mbarrier;
 
-/* What an element that BULK writes waits for. */
+/* What an element that a TMA copy writes waits for. */
 typedef struct {
-  const phase *of;
-  int64_t turn;
+  const mbarrier *of;
+  int64_t phase;
 } awaited;
 
-/* What a producer does, with all values that it takes: EXPECT, BULK, REACH. */
+/* What a producer does, with all values that it takes: EXPECT_TX, TMA_COPY, MBARRIER_WAIT. */
 typedef struct {
   const neo_ls *s;
-  int64_t phase, turn, to;
-  int64_t first[2 * NEO_BOX_RANK]; /* BULK: where the box begins, the tensor's extents */
+  neo_element mbarrier;
+  int64_t at, parity, to;          /* at: which mbarrier */
+  int64_t first[2 * NEO_BOX_RANK]; /* TMA_COPY: where the box begins, the tensor's extents */
 } deed;
 
 typedef struct {
@@ -71,7 +72,7 @@ typedef struct {
   /* [buffer][element]: the group that writes it, -1 - k: awaiting.at[k]; null: no scratch of
    * threads */
   int64_t **copied;
-  phase **phases; /* [buffer][element] of scratch of i64 */
+  mbarrier **mbarriers; /* [buffer][element] of scratch of i64 */
   NEO_VEC(awaited) awaiting;
   bool notes; /* deeds are noted, not done */
   struct {
@@ -81,7 +82,7 @@ typedef struct {
   } producer;
   neo_tile *tile; /* null: the kernel uses none */
   bool tile_defined[NEO_TILE_COUNT];
-  uint64_t batch; /* WARPGROUP statements so far */
+  uint64_t batch; /* WGMMA statements so far */
   NEO_VEC(reading) readings;
 } interp;
 
@@ -103,14 +104,14 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A number below n, of the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
-/* ---- loop/interp_block.c: WARP, WARPGROUP, AWAIT, COPY, COMMIT, WAIT, SHUFFLE; at the end of a
- * unit, where no product, and no copy, may be under way */
+/* ---- loop/interp_block.c: SHUFFLE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
+ * at the end of a unit, where no product, and no copy, may be under way */
 void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);
 void neo_li_end_copies(interp *p);
 
-/* ---- loop/interp_box.c: BULK, EXPECT, REACH, ARRIVE, ROLES; before a statement of consumers what
- * a producer may do by then; at the end of a unit */
+/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE, SPECIALIZE; before a
+ * statement of consumers what a producer may do by then; at the end of a unit */
 void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
 void neo_li_end_boxes(interp *p);

@@ -10,21 +10,23 @@
 /* ---- asynchronous copies */
 
 static void copy(interp *p, const neo_ls *s) {
-  bool takes = !s->cond || neo_li_eval(p, s->cond).i;
-  int64_t at = neo_li_eval(p, s->index[0]).i, from = takes ? neo_li_eval(p, s->index[1]).i : 0;
-  for (int64_t k = 0; k < s->step && !p->failed; k++) {
+  uint32_t buf = s->copy.to.buf;
+  bool takes = !s->copy.cond || neo_li_eval(p, s->copy.cond).i;
+  int64_t at = neo_li_eval(p, s->copy.to.offset).i;
+  int64_t from = takes ? neo_li_eval(p, s->copy.from.offset).i : 0;
+  for (int64_t k = 0; k < s->copy.elements && !p->failed; k++) {
     neo_value v = {.i = 0};
-    if (neo_type_is_float((neo_type)p->k->bufs.at[s->attr].type))
+    if (neo_type_is_float((neo_type)p->k->bufs.at[buf].type))
       v.f = 0;
     if (takes)
-      v = neo_li_load_at(p, s->factor[0], from + k);
-    if (!neo_li_in_buffer(p, s->attr, at + k, "copy"))
+      v = neo_li_load_at(p, s->copy.from.buf, from + k);
+    if (!neo_li_in_buffer(p, buf, at + k, "copy"))
       return;
-    neo_li_settled(p, s->attr, at + k, "copy to a copy under way");
-    neo_li_free_of_products(p, s->attr, at + k);
-    neo_li_meet(p, s->attr, at + k, true);
-    p->run->bufs[s->attr][at + k] = v;
-    p->copied[s->attr][at + k] = p->started = p->group;
+    neo_li_settled(p, buf, at + k, "copy to a copy under way");
+    neo_li_free_of_products(p, buf, at + k);
+    neo_li_meet(p, buf, at + k, true);
+    p->run->bufs[buf][at + k] = v;
+    p->copied[buf][at + k] = p->started = p->group;
   }
 }
 
@@ -41,52 +43,61 @@ void neo_li_end_copies(interp *p) {
 
 /* ---- warps */
 
-/* Fragment i of a statement, of thread t. */
-static neo_value *fragment(interp *p, const neo_ls *s, int i, int64_t at, int64_t t) {
-  uint32_t reg = i ? s->factor[i - 1] : s->attr;
+/* Part k of a product, the sum or a factor, of thread t: its fragment `at`. */
+static neo_value *fragment(interp *p, const neo_ls *s, int k, int64_t at, int64_t t) {
+  uint32_t reg = s->mma.part[k].reg;
   const reg_store *r = &p->reg[reg];
-  int64_t first = t * r->each + at * neo_warp_elements[i];
-  for (int64_t e = first; e < first + neo_warp_elements[i]; e++)
+  int64_t first = t * r->each + at * neo_mma_elements[k];
+  for (int64_t e = first; e < first + neo_mma_elements[k]; e++)
     if (r->defined[e] != DEFINED)
       neo_li_fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
   return &r->at[first];
 }
 
 typedef struct {
-  uint32_t a[NEO_WARP][NEO_WARP_A], b[NEO_WARP][NEO_WARP_B];
-  float c[NEO_WARP][NEO_WARP_C];
+  uint32_t a[NEO_WARP][NEO_MMA_A], b[NEO_WARP][NEO_MMA_B];
+  float c[NEO_WARP][NEO_MMA_C];
 } fragments;
 
 static void multiply_warp(interp *p, const neo_ls *s, const int64_t *at, int64_t first) {
   const uint32_t *a[NEO_WARP], *b[NEO_WARP];
-  const uint8_t *type = neo_warp_rows[s->op].type;
+  const uint8_t *type = neo_mma_rows[s->mma.op].type;
   fragments x;
   for (int t = 0; t < NEO_WARP; t++) {
     a[t] = x.a[t];
     b[t] = x.b[t];
-    for (int e = 0; e < NEO_WARP_A; e++)
+    for (int e = 0; e < NEO_MMA_A; e++)
       x.a[t][e] = neo_li_bits((neo_type)type[1], fragment(p, s, 1, at[1], first + t)[e]);
-    for (int e = 0; e < NEO_WARP_B; e++)
+    for (int e = 0; e < NEO_MMA_B; e++)
       x.b[t][e] = neo_li_bits((neo_type)type[2], fragment(p, s, 2, at[2], first + t)[e]);
   }
   for (int t = 0; t < NEO_WARP; t++) {
     neo_value *c = fragment(p, s, 0, at[0], first + t);
-    for (int e = 0; e < NEO_WARP_C; e++)
+    for (int e = 0; e < NEO_MMA_C; e++)
       x.c[t][e] = (float)c[e].f;
-    neo_warp_product((neo_warp_op)s->op, t, a, b, x.c[t]);
-    for (int e = 0; e < NEO_WARP_C; e++)
+    neo_mma_product(s->mma.op, t, a, b, x.c[t]);
+    for (int e = 0; e < NEO_MMA_C; e++)
       c[e].f = (double)x.c[t][e];
   }
 }
 
+static void mma(interp *p, const neo_ls *s) {
+  int64_t at[3];
+  for (int k = 0; k < 3; k++)
+    at[k] = neo_li_eval(p, s->mma.part[k].at).i;
+  for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
+    multiply_warp(p, s, at, first);
+}
+
 /* The 16 bytes that a thread names. */
-static void get_row(interp *p, const neo_ls *s, int64_t t, unsigned char row[NEO_WARP_ROW_BYTES]) {
-  uint32_t buf = s->factor[0];
+static void get_row(interp *p, const neo_element *of, int64_t t,
+                    unsigned char row[NEO_LDMATRIX_ROW_BYTES]) {
+  uint32_t buf = of->buf;
   neo_type type = (neo_type)p->k->bufs.at[buf].type;
-  int64_t bytes = neo_type_bytes(type), n = NEO_WARP_ROW_BYTES / bytes;
+  int64_t bytes = neo_type_bytes(type), n = NEO_LDMATRIX_ROW_BYTES / bytes;
   p->thread = (int32_t)t;
   p->stamp++;
-  int64_t at = neo_li_eval(p, s->index[1]).i;
+  int64_t at = neo_li_eval(p, of->offset).i;
   p->thread = NOBODY;
   if (at % n)
     neo_li_fail(p, "a row of no multiple of 16 bytes", p->k->bufs.at[buf].name, at, n);
@@ -98,38 +109,30 @@ static void get_row(interp *p, const neo_ls *s, int64_t t, unsigned char row[NEO
   }
 }
 
-static void read_warp(interp *p, const neo_ls *s, int64_t fragment_, int64_t first) {
-  const neo_warp_row *op = &neo_warp_rows[s->op];
-  const neo_reg *r = &p->k->regs.at[s->attr];
-  unsigned char bytes[NEO_WARP][NEO_WARP_ROW_BYTES];
+static void read_matrices(interp *p, const neo_ls *s, int64_t fragment_, int64_t first) {
+  uint32_t reg = s->ldmatrix.to.reg, n = neo_ldmatrix_rows[s->ldmatrix.op].cells;
+  const neo_reg *r = &p->k->regs.at[reg];
+  unsigned char bytes[NEO_WARP][NEO_LDMATRIX_ROW_BYTES];
   const void *row[NEO_WARP];
-  uint32_t cells[NEO_WARP_A];
-  for (uint32_t t = 0; t < NEO_WARP_MATRIX * op->cells; t++) {
-    get_row(p, s, first + t, bytes[t]);
+  uint32_t cells[NEO_LDMATRIX_MOST];
+  for (uint32_t t = 0; t < NEO_LDMATRIX_ROWS * n; t++) {
+    get_row(p, &s->ldmatrix.from, first + t, bytes[t]);
     row[t] = bytes[t];
   }
   for (int t = 0; t < NEO_WARP && !p->failed; t++) {
-    int64_t at = (first + t) * p->reg[s->attr].each + fragment_ * r->extent[1];
-    neo_warp_read((neo_warp_op)s->op, t, row, cells);
-    for (uint32_t e = 0; e < op->cells; e++) {
-      p->reg[s->attr].at[at + e] = neo_li_of_bits((neo_type)r->type, cells[e]);
-      p->reg[s->attr].defined[at + e] = 1;
+    int64_t at = (first + t) * p->reg[reg].each + fragment_ * r->extent[1];
+    neo_ldmatrix_read(s->ldmatrix.op, t, row, cells);
+    for (uint32_t e = 0; e < n; e++) {
+      p->reg[reg].at[at + e] = neo_li_of_bits((neo_type)r->type, cells[e]);
+      p->reg[reg].defined[at + e] = DEFINED;
     }
   }
 }
 
-static void warp(interp *p, const neo_ls *s) {
-  int64_t at[3];
-  if (neo_warp_rows[s->op].memory) {
-    at[0] = neo_li_eval(p, s->index[0]).i;
-    for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
-      read_warp(p, s, at[0], first);
-    return;
-  }
-  for (int i = 0; i < 3; i++)
-    at[i] = neo_li_eval(p, s->index[i]).i;
+static void ldmatrix(interp *p, const neo_ls *s) {
+  int64_t at = neo_li_eval(p, s->ldmatrix.to.at).i;
   for (int64_t first = 0; first < p->threads && !p->failed; first += NEO_WARP)
-    multiply_warp(p, s, at, first);
+    read_matrices(p, s, at, first);
 }
 
 /* ---- warpgroups: addresses are counted from the buffers' first elements */
@@ -141,22 +144,22 @@ typedef struct {
 
 static double factor_at(void *ctx, int i, uint32_t address) {
   const product *x = ctx;
-  uint32_t buf = x->s->factor[i];
+  uint32_t buf = x->s->wgmma.factor[i].buf;
   neo_type t = (neo_type)x->p->k->bufs.at[buf].type;
   int64_t at = address / neo_type_bytes(t);
   if (!neo_li_in_buffer(x->p, buf, at, "load"))
     return 0;
   neo_li_settled(x->p, buf, at, "load of a copy under way");
   neo_value v = x->p->run->bufs[buf][at];
-  return t == NEO_F32_T ? neo_warpgroup_number((neo_warpgroup_op)x->s->op, neo_li_bits(t, v)) : v.f;
+  return t == NEO_F32_T ? neo_wgmma_number(x->s->wgmma.op, neo_li_bits(t, v)) : v.f;
 }
 
 /* One instruction of a warpgroup, whose threads are from `first` on: of 64 rows, whose sums are
  * element `e` of the register and those behind it. */
-static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t first, int64_t e) {
-  const neo_reg *r = &x->p->k->regs.at[x->s->attr];
-  reg_store *all = &x->p->reg[x->s->attr];
-  float c[NEO_WARPGROUP_WIDEST / 2];
+static void multiply_rows(product *x, const neo_wgmma_product *now, int64_t first, int64_t e) {
+  const neo_reg *r = &x->p->k->regs.at[x->s->wgmma.acc];
+  reg_store *all = &x->p->reg[x->s->wgmma.acc];
+  float c[NEO_WGMMA_WIDEST / 2];
   for (int t = 0; t < NEO_WARPGROUP && !x->p->failed; t++) {
     int64_t from = (first + t) * all->each + e;
     for (int64_t i = 0; i < r->extent[1]; i++) {
@@ -164,7 +167,7 @@ static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t 
         neo_li_fail(x->p, "undefined element", r->name, from + i, all->n);
       c[i] = (float)all->at[from + i].f;
     }
-    neo_warpgroup_multiply(now, t, factor_at, x, c);
+    neo_wgmma_multiply(now, t, factor_at, x, c);
     for (int64_t i = 0; i < r->extent[1]; i++) {
       all->at[from + i].f = (double)c[i];
       all->defined[from + i] = ON_ITS_WAY;
@@ -174,33 +177,35 @@ static void multiply_rows(product *x, const neo_warpgroup_product *now, int64_t 
 
 /* The bytes of a factor's rows from row `first` on; 0 where they do not begin as they have to. */
 static uint64_t descriptor_of(interp *p, const neo_ls *s, int i, int64_t first, int64_t rows) {
-  uint32_t buf = s->factor[i];
+  uint32_t buf = s->wgmma.factor[i].buf;
   int64_t size = neo_type_bytes((neo_type)p->k->bufs.at[buf].type);
-  int64_t at = neo_li_eval(p, s->index[i]).i * size + first * NEO_WARPGROUP_BYTES;
-  if (at < 0 || at % NEO_WARPGROUP_ALIGN_BYTES) {
+  int64_t at = neo_li_eval(p, s->wgmma.factor[i].offset).i * size + first * NEO_WGMMA_BYTES;
+  if (at < 0 || at % NEO_WGMMA_ALIGN_BYTES) {
     neo_li_fail(p, "factor between its places", p->k->bufs.at[buf].name, at / size,
                 p->run->n_elems[buf]);
     return 0;
   }
-  reading r = {p->batch, buf, at / size, (at + rows * NEO_WARPGROUP_BYTES) / size};
+  reading r = {p->batch, buf, at / size, (at + rows * NEO_WGMMA_BYTES) / size};
   NEO_PUSH(&p->arena, &p->readings, r);
-  return neo_warpgroup_form(s->tile[i]) + (uint64_t)at / 16;
+  return neo_wgmma_descriptor(s->wgmma.transposed[i]) + (uint64_t)at / 16;
 }
 
-static void warpgroup(interp *p, const neo_ls *s) {
-  const neo_reg *r = &p->k->regs.at[s->attr];
-  neo_warpgroup_op op = (neo_warpgroup_op)s->op;
+static void wgmma(interp *p, const neo_ls *s) {
+  const neo_reg *r = &p->k->regs.at[s->wgmma.acc];
+  const bool *transposed = s->wgmma.transposed;
   product x = {p, s};
-  int64_t rows = r->extent[0] * NEO_WARPGROUP_ROWS, columns = 2 * r->extent[1];
-  p->reg[s->attr].batch = ++p->batch;
+  int64_t rows = r->extent[0] * NEO_WGMMA_ROWS, columns = 2 * r->extent[1];
+  p->reg[s->wgmma.acc].batch = ++p->batch;
   for (int64_t w = 0; w < p->threads / NEO_WARPGROUP && !p->failed; w++) {
-    uint64_t d[] = {descriptor_of(p, s, 0, w / s->step * rows, rows),
-                    descriptor_of(p, s, 1, w % s->step * columns, columns)};
+    uint64_t d[] = {descriptor_of(p, s, 0, w / s->wgmma.across * rows, rows),
+                    descriptor_of(p, s, 1, w % s->wgmma.across * columns, columns)};
     for (int64_t f = 0; f < r->extent[0] && !p->failed; f++)
-      for (int64_t k = 0; k < NEO_WARPGROUP_BYTES / NEO_WARPGROUP_STEP_BYTES; k++) {
-        int64_t next[] = {neo_warpgroup_next(op, s->tile[0]), neo_warpgroup_next(op, s->tile[1])};
-        int64_t before = f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
-        neo_warpgroup_product now = {.op = op, .turned = s->tile[0] | 2U * s->tile[1]};
+      for (int64_t k = 0; k < NEO_WGMMA_BYTES / NEO_WGMMA_STEP_BYTES; k++) {
+        int64_t next[] = {neo_wgmma_next(s->wgmma.op, transposed[0]),
+                          neo_wgmma_next(s->wgmma.op, transposed[1])};
+        int64_t before = f * NEO_WGMMA_ROWS * NEO_WGMMA_BYTES;
+        neo_wgmma_product now = {.op = s->wgmma.op,
+                                 .transposed = transposed[0] | 2U * transposed[1]};
         now.columns = (int)columns;
         now.factor[0] = d[0] + (uint64_t)(before + k * next[0]) / 16;
         now.factor[1] = d[1] + (uint64_t)(k * next[1]) / 16;
@@ -209,10 +214,10 @@ static void warpgroup(interp *p, const neo_ls *s) {
   }
 }
 
-/* Of statements up to `last` nothing is read any more, and their sums are there. */
-static void await(interp *p, const neo_ls *s) {
-  uint64_t left = (uint64_t)s->step, last = p->batch > left ? p->batch - left : 0;
-  reg_store *r = &p->reg[s->attr];
+/* Products up to `last` have ended: nothing of theirs is read any more, and their sums are there. */
+static void wgmma_wait(interp *p, const neo_ls *s) {
+  uint64_t left = (uint64_t)s->wgmma_wait.pending, last = p->batch > left ? p->batch - left : 0;
+  reg_store *r = &p->reg[s->wgmma_wait.acc];
   size_t n = 0;
   for (size_t i = 0; i < p->readings.n; i++)
     if (p->readings.at[i].batch > last)
@@ -230,40 +235,44 @@ void neo_li_end_products(interp *p) {
 
 /* All threads at once: in a register shuffled into itself, each sees what was there before. */
 static void shuffle(interp *p, const neo_ls *s) {
-  const reg_store *from = &p->reg[s->factor[0]], *to = &p->reg[s->attr];
+  const reg_store *from = &p->reg[s->shuffle.from], *to = &p->reg[s->shuffle.to];
   neo_value *was = NEO_NEW_ARRAY(&p->arena, neo_value, from->n);
   for (int64_t i = 0; i < from->n; i++)
     was[i] = from->at[i];
   for (int64_t t = 0; t < p->threads; t++)
     for (int64_t e = 0; e < from->each; e++) {
-      int64_t of = neo_shuffle_source((neo_shuffle)s->op, (int)t, (int)s->step, (int)s->factor[1]);
+      int64_t of =
+          neo_shuffle_source(s->shuffle.what, (int)t, (int)s->shuffle.n, (int)s->shuffle.of);
       int64_t at = of * from->each + e;
       if (!from->defined[at])
-        neo_li_fail(p, "undefined element", p->k->regs.at[s->factor[0]].name, at, from->n);
+        neo_li_fail(p, "undefined element", p->k->regs.at[s->shuffle.from].name, at, from->n);
       to->at[t * to->each + e] = was[at];
     }
-  memset(to->defined, 1, (size_t)to->n);
+  memset(to->defined, DEFINED, (size_t)to->n);
 }
 
 void neo_li_block(interp *p, const neo_ls *s) {
-  switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_WARP:
-    warp(p, s);
+  switch (s->kind) {
+  case NEO_LS_MMA:
+    mma(p, s);
     break;
-  case NEO_LS_WARPGROUP:
-    warpgroup(p, s);
+  case NEO_LS_LDMATRIX:
+    ldmatrix(p, s);
     break;
-  case NEO_LS_AWAIT:
-    await(p, s);
+  case NEO_LS_WGMMA:
+    wgmma(p, s);
+    break;
+  case NEO_LS_WGMMA_WAIT:
+    wgmma_wait(p, s);
     break;
   case NEO_LS_COPY:
     copy(p, s);
     break;
-  case NEO_LS_COMMIT:
+  case NEO_LS_COPY_COMMIT:
     p->group++;
     break;
-  case NEO_LS_WAIT:
-    wait_for(p, s->step);
+  case NEO_LS_COPY_WAIT:
+    wait_for(p, s->copy_wait.pending);
     break;
   default:
     assert(s->kind == NEO_LS_SHUFFLE);

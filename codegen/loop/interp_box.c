@@ -1,10 +1,10 @@
-/* Boxes, phases and roles in the reference interpreter. A box is copied at once, and its elements
- * are marked with the turn that they belong to: until that is reached, who reads or writes them
- * stops it.
+/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once, and
+ * its elements are marked with the phase that they belong to: until that is waited for, who reads or
+ * writes them stops it.
  *
  * A producer does nothing that depends on what consumers do, but when: so its arm is run first, and
  * notes what it does, with all values. While consumers run, these deeds are done one by one, as far
- * as its waits allow: without a seed as late as may be, when consumers wait for a turn; with one
+ * as its waits allow: without a seed as late as may be, when consumers wait for a phase; with one
  * also before, at random between any two of their statements. Who waits for what nobody will do any
  * more has found a deadlock. Consumers are one here, and arrive at once: how far one warpgroup may
  * be ahead of another is for the emulated device to show. */
@@ -16,56 +16,63 @@ static const char *name_of(const interp *p, uint32_t buf) {
 
 /* ---- deeds */
 
-static deed deed_of(interp *p, const neo_ls *s) {
-  bool bulk = s->kind == NEO_LS_BULK;
-  deed x = {.s = s, .phase = neo_li_eval(p, s->index[bulk]).i};
-  if (s->kind == NEO_LS_REACH)
-    x.turn = neo_li_eval(p, s->value).i;
-  if (!bulk)
-    return x;
-  x.to = neo_li_eval(p, s->index[0]).i;
-  for (uint32_t d = 0; d < s->box->rank; d++) {
-    x.first[d] = neo_li_eval(p, s->box->at[d]).i;
-    x.first[NEO_BOX_RANK + d] = neo_li_eval(p, s->box->extent[d]).i;
+static void note_copy(interp *p, deed *x) {
+  const neo_box *box = x->s->tma_copy.box;
+  x->mbarrier = x->s->tma_copy.mbarrier;
+  x->to = neo_li_eval(p, x->s->tma_copy.to.offset).i;
+  for (uint32_t d = 0; d < box->rank; d++) {
+    x->first[d] = neo_li_eval(p, box->at[d]).i;
+    x->first[NEO_BOX_RANK + d] = neo_li_eval(p, box->extent[d]).i;
   }
+}
+
+static deed deed_of(interp *p, const neo_ls *s) {
+  deed x = {.s = s};
+  if (s->kind == NEO_LS_TMA_COPY) {
+    note_copy(p, &x);
+  } else if (s->kind == NEO_LS_MBARRIER_WAIT) {
+    x.mbarrier = s->mbarrier_wait.mbarrier;
+    x.parity = neo_li_eval(p, s->mbarrier_wait.parity).i;
+  } else {
+    bool expects = s->kind == NEO_LS_EXPECT_TX;
+    x.mbarrier = expects ? s->expect_tx.mbarrier : s->mbarrier_arrive.mbarrier;
+  }
+  x.at = neo_li_eval(p, x.mbarrier.offset).i;
   return x;
 }
 
-static uint32_t phases_of(const deed *x) {
-  return x->s->kind == NEO_LS_BULK ? x->s->factor[1] : x->s->attr;
+static mbarrier *mbarrier_of(interp *p, const deed *x) {
+  uint32_t buf = x->mbarrier.buf;
+  return neo_li_in_buffer(p, buf, x->at, "mbarrier") ? &p->mbarriers[buf][x->at] : NULL;
 }
 
-static phase *phase_of(interp *p, const deed *x) {
-  uint32_t buf = phases_of(x);
-  return neo_li_in_buffer(p, buf, x->phase, "phase") ? &p->phases[buf][x->phase] : NULL;
+static void expect_tx(interp *p, const deed *x, mbarrier *of) {
+  if (of->begun > of->waited)
+    neo_li_fail(p, "phase before the last one was waited for", name_of(p, x->mbarrier.buf),
+                of->begun, 0);
+  *of = (mbarrier){of->begun + 1, of->waited, x->s->expect_tx.bytes, 0, false};
 }
 
-static void expect(interp *p, const deed *x, phase *of) {
-  if (of->begun > of->reached)
-    neo_li_fail(p, "turn before the last one was reached", name_of(p, x->s->attr), of->begun, 0);
-  *of = (phase){of->begun + 1, of->reached, x->s->step, 0, false};
+static void arrive(interp *p, const deed *x, mbarrier *of) {
+  if (of->begun > of->waited)
+    neo_li_fail(p, "arrival before the last phase was waited for", name_of(p, x->mbarrier.buf),
+                of->begun, 0);
+  *of = (mbarrier){of->begun + 1, of->waited, 0, 0, true};
 }
 
-static void arrive(interp *p, const deed *x, phase *of) {
-  if (of->begun > of->reached)
-    neo_li_fail(p, "arrival before the last turn was reached", name_of(p, x->s->attr), of->begun,
-                0);
-  *of = (phase){of->begun + 1, of->reached, 0, 0, true};
+static bool is_complete(const mbarrier *of) {
+  return of->begun > of->waited && of->copied == of->expected;
 }
 
-static bool is_over(const phase *of) {
-  return of->begun > of->reached && of->copied == of->expected;
-}
-
-static void reach(interp *p, const deed *x, phase *of) {
-  const char *name = name_of(p, x->s->attr);
-  if (of->begun == of->reached)
-    neo_li_fail(p, "turn that never comes", name, of->begun, 0);
-  else if (x->turn != (of->begun - 1) % 2)
-    neo_li_fail(p, "other turn", name, of->begun, 0);
+static void wait_for(interp *p, const deed *x, mbarrier *of) {
+  const char *name = name_of(p, x->mbarrier.buf);
+  if (of->begun == of->waited)
+    neo_li_fail(p, "phase that never begins", name, of->begun, 0);
+  else if (x->parity != (of->begun - 1) % 2)
+    neo_li_fail(p, "other parity", name, of->begun, 0);
   else if (of->copied != of->expected)
     neo_li_fail(p, "other number of bytes", name, of->copied, of->expected);
-  of->reached = of->begun;
+  of->waited = of->begun;
 }
 
 /* Element e of the box: where it is in the tensor; false: outside. */
@@ -81,55 +88,69 @@ static bool of_tensor(const neo_box *b, const int64_t *first, int64_t e, int64_t
   return inside;
 }
 
-static void bulk(interp *p, const deed *x, phase *of) {
-  const neo_box *b = x->s->box;
-  uint32_t buf = x->s->attr;
+static void copy_element(interp *p, const deed *x, int64_t e) {
+  const neo_box *b = x->s->tma_copy.box;
+  uint32_t buf = x->s->tma_copy.to.buf;
   neo_type t = (neo_type)p->k->bufs.at[buf].type;
-  int64_t size = neo_type_bytes(t), piece = NEO_WARPGROUP_PIECE_BYTES / size;
-  int64_t line = b->count[0], n = neo_box_elements(b), from;
-  if (of->begun == of->reached)
-    neo_li_fail(p, "box of no turn", name_of(p, buf), x->to, 0);
-  if (x->to * size % NEO_WARPGROUP_ALIGN_BYTES)
+  int64_t piece = NEO_WGMMA_PIECE_BYTES / neo_type_bytes(t), line = b->count[0], from;
+  int64_t row = e / line, c = e % line;
+  int64_t to = x->to + row * line + (c / piece ^ row % 8) * piece + c % piece;
+  neo_value v = {.i = 0};
+  if (neo_type_is_float(t))
+    v.f = 0;
+  if (of_tensor(b, x->first, e, &from))
+    v = neo_li_load_at(p, x->s->tma_copy.from, from);
+  if (!neo_li_in_buffer(p, buf, to, "copy"))
+    return;
+  neo_li_settled(p, buf, to, "copy to a copy under way");
+  neo_li_free_of_products(p, buf, to);
+  p->run->bufs[buf][to] = v;
+  p->copied[buf][to] = -(int64_t)p->awaiting.n;
+}
+
+static void copy(interp *p, const deed *x, mbarrier *of) {
+  uint32_t buf = x->s->tma_copy.to.buf;
+  int64_t size = neo_type_bytes((neo_type)p->k->bufs.at[buf].type);
+  int64_t n = neo_box_elements(x->s->tma_copy.box);
+  if (of->begun == of->waited)
+    neo_li_fail(p, "box of no phase", name_of(p, buf), x->to, 0);
+  if (x->to * size % NEO_WGMMA_ALIGN_BYTES)
     neo_li_fail(p, "box between its places", name_of(p, buf), x->to, 0);
   of->copied += n * size;
   awaited mark = {of, of->begun};
   NEO_PUSH(&p->arena, &p->awaiting, mark);
-  for (int64_t e = 0; e < n && !p->failed; e++) {
-    int64_t row = e / line, c = e % line;
-    int64_t to = x->to + row * line + (c / piece ^ row % 8) * piece + c % piece;
-    neo_value v = {.i = 0};
-    if (neo_type_is_float(t))
-      v.f = 0;
-    if (of_tensor(b, x->first, e, &from))
-      v = neo_li_load_at(p, x->s->factor[0], from);
-    if (!neo_li_in_buffer(p, buf, to, "copy"))
-      return;
-    neo_li_settled(p, buf, to, "copy to a copy under way");
-    neo_li_free_of_products(p, buf, to);
-    p->run->bufs[buf][to] = v;
-    p->copied[buf][to] = -(int64_t)p->awaiting.n;
-  }
+  for (int64_t e = 0; e < n && !p->failed; e++)
+    copy_element(p, x, e);
 }
 
 static void act(interp *p, const deed *x) {
-  static void (*const by_kind[])(interp * p, const deed *x, phase *of) = {[NEO_LS_EXPECT] = expect,
-                                                                          [NEO_LS_REACH] = reach,
-                                                                          [NEO_LS_ARRIVE] = arrive,
-                                                                          [NEO_LS_BULK] = bulk};
-  phase *of = phase_of(p, x);
-  if (of)
-    by_kind[x->s->kind](p, x, of);
+  mbarrier *of = mbarrier_of(p, x);
+  if (!of)
+    return;
+  switch (x->s->kind) {
+  case NEO_LS_EXPECT_TX:
+    expect_tx(p, x, of);
+    break;
+  case NEO_LS_TMA_COPY:
+    copy(p, x, of);
+    break;
+  case NEO_LS_MBARRIER_WAIT:
+    wait_for(p, x, of);
+    break;
+  default:
+    arrive(p, x, of);
+  }
 }
 
-/* ---- roles */
+/* ---- producer and consumers */
 
 /* The producer's next deed; false: there is none, or it waits for one of the consumers'. */
 static bool advance(interp *p) {
   if (p->producer.done == p->producer.all.n || p->failed)
     return false;
   const deed *x = &p->producer.all.at[p->producer.done];
-  const phase *of = phase_of(p, x);
-  if (!of || (x->s->kind == NEO_LS_REACH && !is_over(of)))
+  const mbarrier *of = mbarrier_of(p, x);
+  if (!of || (x->s->kind == NEO_LS_MBARRIER_WAIT && !is_complete(of)))
     return false;
   p->producer.done++;
   act(p, x);
@@ -144,25 +165,25 @@ void neo_li_producer_goes_on(interp *p) {
     ;
 }
 
-static void roles(interp *p, const neo_ls *s) {
+static void specialize(interp *p, const neo_ls *s) {
   p->producer.all.n = p->producer.done = 0;
   p->notes = true;
-  neo_li_run_block(p, &s->body);
+  neo_li_run_block(p, &s->specialize.arm[NEO_PRODUCER]);
   p->notes = false;
   p->producer.at_work = true;
-  neo_li_run_block(p, &s->other);
+  neo_li_run_block(p, &s->specialize.arm[NEO_CONSUMER]);
   p->producer.at_work = false;
   while (advance(p))
     ;
   if (p->producer.done < p->producer.all.n) {
     const deed *x = &p->producer.all.at[p->producer.done];
-    neo_li_fail(p, "deadlock: the producer waits", name_of(p, phases_of(x)), x->phase, x->turn);
+    neo_li_fail(p, "deadlock: the producer waits", name_of(p, x->mbarrier.buf), x->at, x->parity);
   }
 }
 
 void neo_li_box(interp *p, const neo_ls *s) {
-  if (s->kind == NEO_LS_ROLES) {
-    roles(p, s);
+  if (s->kind == NEO_LS_SPECIALIZE) {
+    specialize(p, s);
     return;
   }
   deed x = deed_of(p, s);
@@ -170,27 +191,27 @@ void neo_li_box(interp *p, const neo_ls *s) {
     NEO_PUSH(&p->arena, &p->producer.all, x);
     return;
   }
-  const phase *of = phase_of(p, &x);
-  bool waits = of && p->producer.at_work && s->kind == NEO_LS_REACH;
-  while (waits && !is_over(of) && advance(p))
+  const mbarrier *of = mbarrier_of(p, &x);
+  bool waits = of && p->producer.at_work && s->kind == NEO_LS_MBARRIER_WAIT;
+  while (waits && !is_complete(of) && advance(p))
     ;
-  if (waits && !is_over(of))
-    neo_li_fail(p, "deadlock: consumers wait", name_of(p, s->attr), x.phase, x.turn);
+  if (waits && !is_complete(of))
+    neo_li_fail(p, "deadlock: consumers wait", name_of(p, x.mbarrier.buf), x.at, x.parity);
   act(p, &x);
 }
 
-/* ---- units: phases begin anew with each. What consumers have arrived at nobody need wait for. */
+/* ---- units: mbarriers begin anew with each. What consumers have arrived at nobody need wait for. */
 
-static void end_phase(interp *p, phase *of) {
-  if (of->begun > of->reached && !of->arrived)
+static void end_mbarrier(interp *p, mbarrier *of) {
+  if (of->begun > of->waited && !of->arrived)
     neo_li_fail(p, "boxes under way at the end", "a unit", of->begun, 0);
-  *of = (phase){0};
+  *of = (mbarrier){0};
 }
 
 void neo_li_end_boxes(interp *p) {
-  for (size_t b = 0; p->phases && b < p->k->bufs.n; b++) {
-    for (int64_t i = 0; p->phases[b] && i < p->run->n_elems[b]; i++)
-      end_phase(p, &p->phases[b][i]);
+  for (size_t b = 0; p->mbarriers && b < p->k->bufs.n; b++) {
+    for (int64_t i = 0; p->mbarriers[b] && i < p->run->n_elems[b]; i++)
+      end_mbarrier(p, &p->mbarriers[b][i]);
     for (int64_t i = 0; p->copied[b] && i < p->run->n_elems[b]; i++)
       p->copied[b][i] = p->copied[b][i] < 0 ? 0 : p->copied[b][i];
   }

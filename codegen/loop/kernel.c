@@ -65,15 +65,8 @@ int64_t neo_kernel_scratch_bytes(const neo_kernel *k) {
   return neo_kernel_scratch_moves(k) ? end + NEO_PAGE_BYTES : end;
 }
 
-static bool has_tiles(const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++)
-    if (b->at[i]->kind == NEO_LS_TILE || has_tiles(&b->at[i]->body) || has_tiles(&b->at[i]->other))
-      return true;
-  return false;
-}
-
-bool neo_kernel_has_tiles(const neo_kernel *k) {
-  return has_tiles(&k->body);
+bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind) {
+  return neo_block_find(&k->body, kind, 0) != NULL;
 }
 
 bool neo_kernel_has_dots(const neo_kernel *k) {
@@ -90,18 +83,27 @@ bool neo_kernel_reads_key(const neo_kernel *k) {
   return false;
 }
 
-static int64_t threads_of(const neo_block *b) {
-  int64_t n = 0;
-  for (size_t i = 0; i < b->n && n == 0; i++) {
-    const neo_ls *s = b->at[i];
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_THREAD && neo_lx_is_int(s->hi, &n))
-      return n;
-    n = threads_of(&s->body);
-    n = n ? n : threads_of(&s->other);
-  }
-  return n;
+static void note_threads(void *n, neo_ls *s) {
+  if (neo_ls_is_loop(s, NEO_LOOP_THREAD) && !*(int64_t *)n)
+    neo_lx_is_int(s->loop.hi, n);
 }
 
 int64_t neo_kernel_threads(const neo_kernel *k) {
-  return threads_of(&k->body);
+  int64_t n = 0;
+  neo_block_visit(&k->body, note_threads, &n);
+  return n;
+}
+
+const neo_ls *neo_kernel_unit_loop(const neo_kernel *k) {
+  return k->body.n == 1 && neo_ls_is_loop(k->body.at[0], NEO_LOOP_UNIT) ? k->body.at[0] : NULL;
+}
+
+const neo_ls *neo_kernel_specialized(const neo_kernel *k) {
+  const neo_ls *units = neo_kernel_unit_loop(k);
+  const neo_block *b = units ? &units->loop.body : &k->body;
+  return b->n == 1 && b->at[0]->kind == NEO_LS_SPECIALIZE ? b->at[0] : NULL;
+}
+
+int64_t neo_kernel_block_threads(const neo_kernel *k) {
+  return neo_kernel_threads(k) + (neo_kernel_specialized(k) ? NEO_WARPGROUP : 0);
 }

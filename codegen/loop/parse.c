@@ -391,35 +391,35 @@ static void for_(parser *p, neo_block *in, uint32_t column) {
   neo_ls *loop = neo_ls_for(p->k, in, kind, var, lo, hi, step);
   p->k->units = units; /* as the head says */
   declare(p, s, N_VAR, var);
-  inner(p, &loop->body, column);
+  inner(p, &loop->loop.body, column);
   p->names.n--; /* the variable: registers stand before it */
 }
 
 static void if_(parser *p, neo_block *in, uint32_t column) {
   neo_ls *s = neo_ls_if(p->k, in, neo_lp_typed(p, NEO_BOOL_T, "the condition"));
-  inner(p, &s->body, column);
+  inner(p, &s->branch.then, column);
   if (p->failed || p->t.kind != T_LINE || p->t.n != column)
     return;
   token line = p->t;
   neo_lp_advance(p);
   if (neo_lp_accept(p, "else"))
-    inner(p, &s->other, column);
+    inner(p, &s->branch.otherwise, column);
   else
     p->t = line;
 }
 
-static void roles(parser *p, neo_block *in, uint32_t column) {
+static void specialize(parser *p, neo_block *in, uint32_t column) {
   uint32_t registers[2];
   neo_lp_need(p, "registers");
   registers[0] = (uint32_t)neo_lp_take_small(p, INT32_MAX);
   neo_lp_need(p, ",");
   registers[1] = (uint32_t)neo_lp_take_small(p, INT32_MAX);
-  neo_ls *s = neo_ls_roles(p->k, in, registers);
-  inner(p, &s->body, column);
+  neo_ls *s = neo_ls_specialize(p->k, in, registers);
+  inner(p, &s->specialize.arm[NEO_PRODUCER], column);
   if (!p->failed && p->t.kind == T_LINE && p->t.n == column)
     neo_lp_advance(p);
   neo_lp_need(p, "consumers");
-  inner(p, &s->other, column);
+  inner(p, &s->specialize.arm[NEO_CONSUMER], column);
 }
 
 static bool same_reg(const neo_reg *x, const neo_reg *y) {
@@ -523,7 +523,7 @@ static void statement(parser *p, neo_block *in, uint32_t column) {
   else if (neo_lp_accept(p, "reg"))
     reg(p, in);
   else if (neo_lp_accept(p, "producer"))
-    roles(p, in, column);
+    specialize(p, in, column);
   else if (!neo_lp_device(p, in))
     assign(p, in);
   p->lets.n = 0;
@@ -606,9 +606,9 @@ neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const
   p.k = neo_kernel_new(a, "");
   neo_lp_advance(&p);
   bool version = neo_lp_accept(&p, "neo") && neo_lp_accept(&p, "-") && neo_lp_accept(&p, "loop") &&
-                 neo_lp_is(&p, "1");
+                 neo_lp_is(&p, "2");
   if (!version)
-    neo_lp_expected(&p, "'neo-loop 1' in the first line");
+    neo_lp_expected(&p, "'neo-loop 2' in the first line");
   else
     neo_lp_advance(&p);
   end_line(&p);

@@ -49,61 +49,75 @@ static void tile(parser *p, neo_block *in) {
     neo_ls_tile(p->k, in, (neo_tile_op)op, number_, buf, offset, pitch);
 }
 
-static void warp(parser *p, neo_block *in) {
-  uint32_t op = 0, named[3];
-  const neo_lx *index[3];
-  while (op < NEO_WARP_OPS && !neo_lp_accept(p, neo_warp_rows[op].text))
-    op++;
-  if (op == NEO_WARP_OPS) {
-    neo_lp_expected(p, "what warps do");
-    return;
-  }
-  bool reads = neo_warp_rows[op].memory;
-  for (int i = 0; i < (reads ? 2 : 3); i++) {
-    if (i)
-      neo_lp_need(p, ",");
-    named[i] = number_of(p, i && reads ? N_BUF : N_REG);
-    neo_lp_need(p, "[");
-    index[i] = neo_lp_typed(p, NEO_I64_T, i && reads ? "the offset" : "the fragment");
-    neo_lp_need(p, "]");
-  }
-  if (p->failed)
-    return;
-  if (reads)
-    neo_ls_warp_read(p->k, in, (neo_warp_op)op, named[0], index[0], named[1], index[1]);
-  else
-    neo_ls_warp(p->k, in, (neo_warp_op)op, named, index);
+static const neo_lx *fragment(parser *p, uint32_t *reg) {
+  *reg = number_of(p, N_REG);
+  neo_lp_need(p, "[");
+  const neo_lx *at = neo_lp_typed(p, NEO_I64_T, "the fragment");
+  neo_lp_need(p, "]");
+  return at;
 }
 
-static void warpgroup(parser *p, neo_block *in) {
+static void mma(parser *p, neo_block *in) {
+  uint32_t op = 0, reg[3];
+  const neo_lx *at[3];
+  while (op < NEO_MMA_OPS && !neo_lp_accept(p, neo_mma_rows[op].text))
+    op++;
+  if (op == NEO_MMA_OPS) {
+    neo_lp_expected(p, "tf32, bf16 or f16");
+    return;
+  }
+  for (int i = 0; i < 3; i++) {
+    if (i)
+      neo_lp_need(p, ",");
+    at[i] = fragment(p, &reg[i]);
+  }
+  if (!p->failed)
+    neo_ls_mma(p->k, in, (neo_mma_op)op, reg, at);
+}
+
+static void ldmatrix(parser *p, neo_block *in) {
+  uint32_t op = 0, reg, buf;
+  while (op < NEO_LDMATRIX_OPS && !neo_lp_accept(p, neo_ldmatrix_rows[op].text))
+    op++;
+  if (op == NEO_LDMATRIX_OPS) {
+    neo_lp_expected(p, "x2, x4, x2_trans or x4_trans");
+    return;
+  }
+  const neo_lx *at = fragment(p, &reg);
+  neo_lp_need(p, ",");
+  const neo_lx *offset = place(p, &buf);
+  if (!p->failed)
+    neo_ls_ldmatrix(p->k, in, (neo_ldmatrix_op)op, reg, at, buf, offset);
+}
+
+static void wgmma(parser *p, neo_block *in) {
   uint32_t op = 0, buf[2];
   const neo_lx *offset[2];
-  bool turned[2];
-  while (op < NEO_WARPGROUP_OPS && !neo_lp_accept(p, neo_warpgroup_rows[op].text))
+  bool transposed[2];
+  while (op < NEO_WGMMA_OPS && !neo_lp_accept(p, neo_wgmma_rows[op].text))
     op++;
-  if (op == NEO_WARPGROUP_OPS) {
+  if (op == NEO_WGMMA_OPS) {
     neo_lp_expected(p, "tf32, bf16 or f16");
     return;
   }
   uint32_t acc = number_of(p, N_REG);
   for (int i = 0; i < 2; i++) {
     neo_lp_need(p, ",");
-    turned[i] = neo_lp_accept(p, "turned");
+    transposed[i] = neo_lp_accept(p, "transposed");
     offset[i] = place(p, &buf[i]);
   }
-  neo_lp_need(p, "beside");
-  int64_t beside = neo_lp_take_small(p, INT32_MAX);
-  if (p->failed)
-    return;
-  neo_ls_warpgroup(p->k, in, (neo_warpgroup_op)op, acc, buf, offset, turned, beside);
+  neo_lp_need(p, "across");
+  int64_t across = neo_lp_take_small(p, INT32_MAX);
+  if (!p->failed)
+    neo_ls_wgmma(p->k, in, (neo_wgmma_op)op, acc, buf, offset, transposed, across);
 }
 
-static void await(parser *p, neo_block *in) {
-  int64_t left = neo_lp_take_small(p, INT32_MAX);
+static void wgmma_wait(parser *p, neo_block *in) {
+  int64_t pending = neo_lp_take_small(p, INT32_MAX);
   neo_lp_need(p, ",");
   uint32_t acc = number_of(p, N_REG);
   if (!p->failed)
-    neo_ls_await(p->k, in, acc, left);
+    neo_ls_wgmma_wait(p->k, in, acc, pending);
 }
 
 static void shuffle(parser *p, neo_block *in) {
@@ -121,12 +135,12 @@ static void shuffle(parser *p, neo_block *in) {
     neo_ls_shuffle(p->k, in, to, from, what, n, of);
 }
 
-static void fetch(parser *p, neo_block *in) {
+static void prefetch(parser *p, neo_block *in) {
   uint32_t buf;
-  bool far = neo_lp_accept(p, "far");
+  bool l2 = neo_lp_accept(p, "l2");
   const neo_lx *offset = place(p, &buf);
   if (!p->failed)
-    neo_ls_fetch(p->k, in, buf, offset, far);
+    neo_ls_prefetch(p->k, in, buf, offset, l2);
 }
 
 static void copy(parser *p, neo_block *in) {
@@ -141,8 +155,8 @@ static void copy(parser *p, neo_block *in) {
     neo_ls_copy(p->k, in, n, to, offset, from, start, cond);
 }
 
-static void bulk(parser *p, neo_block *in) {
-  uint32_t to, phases;
+static void tma_copy(parser *p, neo_block *in) {
+  uint32_t to, mbarriers;
   neo_box b = {.rank = 0};
   const neo_lx *offset = place(p, &to);
   neo_lp_need(p, "=");
@@ -163,44 +177,44 @@ static void bulk(parser *p, neo_block *in) {
   } while (!p->failed && neo_lp_accept(p, ","));
   neo_lp_need(p, "]");
   neo_lp_need(p, "on");
-  const neo_lx *phase = place(p, &phases);
+  const neo_lx *which = place(p, &mbarriers);
   if (!p->failed)
-    neo_ls_bulk(p->k, in, to, offset, from, &b, phases, phase);
+    neo_ls_tma_copy(p->k, in, to, offset, from, &b, mbarriers, which);
 }
 
-static void expect_(parser *p, neo_block *in) {
-  uint32_t phases;
+static void expect_tx(parser *p, neo_block *in) {
+  uint32_t mbarriers;
   int64_t bytes = neo_lp_take_small(p, INT32_MAX);
   neo_lp_need(p, "on");
-  const neo_lx *phase = place(p, &phases);
+  const neo_lx *which = place(p, &mbarriers);
   if (!p->failed)
-    neo_ls_expect(p->k, in, phases, phase, bytes);
+    neo_ls_expect_tx(p->k, in, mbarriers, which, bytes);
 }
 
-static void reach(parser *p, neo_block *in) {
-  uint32_t phases;
-  const neo_lx *phase = place(p, &phases);
-  neo_lp_need(p, "turn");
-  const neo_lx *turn = neo_lp_typed(p, NEO_I64_T, "the turn");
+static void mbarrier_wait(parser *p, neo_block *in) {
+  uint32_t mbarriers;
+  const neo_lx *which = place(p, &mbarriers);
+  neo_lp_need(p, "parity");
+  const neo_lx *parity = neo_lp_typed(p, NEO_I64_T, "the parity");
   if (!p->failed)
-    neo_ls_reach(p->k, in, phases, phase, turn);
+    neo_ls_mbarrier_wait(p->k, in, mbarriers, which, parity);
 }
 
-static void wait_(parser *p, neo_block *in) {
-  int64_t n = neo_lp_take_small(p, INT32_MAX);
+static void mbarrier_arrive(parser *p, neo_block *in) {
+  uint32_t mbarriers;
+  const neo_lx *which = place(p, &mbarriers);
   if (!p->failed)
-    neo_ls_wait(p->k, in, n);
+    neo_ls_mbarrier_arrive(p->k, in, mbarriers, which);
 }
 
-static void arrive(parser *p, neo_block *in) {
-  uint32_t phases;
-  const neo_lx *phase = place(p, &phases);
+static void copy_wait(parser *p, neo_block *in) {
+  int64_t pending = neo_lp_take_small(p, INT32_MAX);
   if (!p->failed)
-    neo_ls_arrive(p->k, in, phases, phase);
+    neo_ls_copy_wait(p->k, in, pending);
 }
 
-static void commit(parser *p, neo_block *in) {
-  neo_ls_commit(p->k, in);
+static void copy_commit(parser *p, neo_block *in) {
+  neo_ls_copy_commit(p->k, in);
 }
 
 bool neo_lp_device(parser *p, neo_block *in) {
@@ -208,10 +222,20 @@ bool neo_lp_device(parser *p, neo_block *in) {
     const char *word;
     void (*parse)(parser *p, neo_block *in);
   } table[] = {
-      {"tile", tile},   {"warp", warp},       {"warpgroup", warpgroup}, {"await", await},
-      {"copy", copy},   {"shuffle", shuffle}, {"fetch", fetch},         {"bulk", bulk},
-      {"reach", reach}, {"expect", expect_},  {"arrive", arrive},       {"commit", commit},
-      {"wait", wait_},
+      {"prefetch", prefetch},
+      {"tile", tile},
+      {"shuffle", shuffle},
+      {"mma", mma},
+      {"ldmatrix", ldmatrix},
+      {"wgmma", wgmma},
+      {"wgmma_wait", wgmma_wait},
+      {"copy", copy},
+      {"copy_commit", copy_commit},
+      {"copy_wait", copy_wait},
+      {"tma_copy", tma_copy},
+      {"expect_tx", expect_tx},
+      {"mbarrier_wait", mbarrier_wait},
+      {"mbarrier_arrive", mbarrier_arrive},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     if (neo_lp_accept(p, table[i].word)) {

@@ -1,6 +1,6 @@
 /* Kernels as text. Parsing the text gives a kernel that prints the same.
  *
- *   neo-loop 1
+ *   neo-loop 2
  *   kernel H(X: f32 read noalias align 64, s: f32 scratch 128) sizes B units B
  *   for b in 0..B unit
  *     reg acc[2, 8]: f32
@@ -41,14 +41,61 @@ typedef struct {
 
 /* ---- names */
 
-const char *const neo_loop_words[] = {
-    "for",      "in",        "step",      "if",      "else",       "reg",       "kernel", "units",
-    "sizes",    "read",      "write",     "scratch", "unit",       "unroll",    "vector", "noalias",
-    "stream",   "align",     "tensor",    "from",    "and",        "or",        "not",    "true",
-    "false",    "inf",       "nan",       "rand",    "fma",        "let",       "tile",   "pair",
-    "fetch",    "far",       "thread",    "threads", "warp",       "warpgroup", "await",  "copy",
-    "commit",   "wait",      "shuffle",   "turned",  "bulk",       "expect",    "reach",  "arrive",
-    "producer", "consumers", "registers", "dot",     "persistent", NULL};
+const char *const neo_loop_words[] = {"for",
+                                      "in",
+                                      "step",
+                                      "if",
+                                      "else",
+                                      "reg",
+                                      "kernel",
+                                      "units",
+                                      "sizes",
+                                      "read",
+                                      "write",
+                                      "scratch",
+                                      "unit",
+                                      "unroll",
+                                      "vector",
+                                      "thread",
+                                      "threads",
+                                      "noalias",
+                                      "stream",
+                                      "align",
+                                      "tensor",
+                                      "from",
+                                      "and",
+                                      "or",
+                                      "not",
+                                      "true",
+                                      "false",
+                                      "inf",
+                                      "nan",
+                                      "rand",
+                                      "fma",
+                                      "pair",
+                                      "dot",
+                                      "let",
+                                      "tile",
+                                      "prefetch",
+                                      "l2",
+                                      "shuffle",
+                                      "mma",
+                                      "ldmatrix",
+                                      "wgmma",
+                                      "transposed",
+                                      "wgmma_wait",
+                                      "copy",
+                                      "copy_commit",
+                                      "copy_wait",
+                                      "tma_copy",
+                                      "expect_tx",
+                                      "mbarrier_wait",
+                                      "mbarrier_arrive",
+                                      "producer",
+                                      "consumers",
+                                      "registers",
+                                      "persistent",
+                                      NULL};
 
 static bool is_word(const char *s) {
   neo_op op;
@@ -340,8 +387,7 @@ static void print_lets(printer *p, const neo_lx *const *e, size_t n, int depth) 
   p->statement++;
   p->order.n = 0;
   for (size_t i = 0; i < n; i++)
-    if (e[i])
-      size += count(p, e[i]);
+    size += count(p, e[i]);
   if (size <= LET_SIZE)
     return;
   for (size_t i = 0; i < p->order.n; i++) {
@@ -361,263 +407,261 @@ static void print_lets(printer *p, const neo_lx *const *e, size_t n, int depth) 
 
 static void print_block(printer *p, const neo_block *b, int depth);
 
+static void print_end(printer *p) {
+  neo_str_addc(p->out, '\n');
+}
+
+static void print_number(printer *p, const char *before, int64_t x) {
+  neo_str_addf(p->out, "%s%lld", before, (long long)x);
+}
+
+static void print_in(printer *p, const char *name, const neo_lx *index) {
+  neo_str_addf(p->out, "%s[", name);
+  print(p, index, PREC_OR);
+  neo_str_addc(p->out, ']');
+}
+
+static void print_element(printer *p, const neo_element *e) {
+  print_in(p, p->buf[e->buf], e->offset);
+}
+
+static void print_where(printer *p, const neo_lx *cond) {
+  if (!cond)
+    return;
+  neo_str_add(p->out, " if ");
+  print(p, cond, PREC_OR);
+}
+
 static void print_for(printer *p, const neo_ls *s, int depth) {
   static const char *const kinds[] = {"", " unit", " unroll", " vector", " thread"};
-  const char *before = p->var[s->attr];
-  print_lets(p, (const neo_lx *[]){s->lo, s->hi}, 2, depth);
-  p->var[s->attr] = NULL;
-  const char *name = distinct(p, p->k->vars.at[s->attr]);
-  indent(p, depth);
+  const char *before = p->var[s->loop.var];
+  p->var[s->loop.var] = NULL;
+  const char *name = distinct(p, p->k->vars.at[s->loop.var]);
   neo_str_addf(p->out, "for %s in ", name);
-  print(p, s->lo, PREC_ADD);
+  print(p, s->loop.lo, PREC_ADD);
   neo_str_add(p->out, "..");
-  print(p, s->hi, PREC_ADD);
-  if (s->step != 1)
-    neo_str_addf(p->out, " step %lld", (long long)s->step);
-  neo_str_addf(p->out, "%s\n", kinds[s->loop]);
-  p->var[s->attr] = name;
-  print_block(p, &s->body, depth + 1);
-  p->var[s->attr] = before;
+  print(p, s->loop.hi, PREC_ADD);
+  if (s->loop.step != 1)
+    print_number(p, " step ", s->loop.step);
+  neo_str_addf(p->out, "%s\n", kinds[s->loop.kind]);
+  p->var[s->loop.var] = name;
+  print_block(p, &s->loop.body, depth + 1);
+  p->var[s->loop.var] = before;
 }
 
 static void print_if(printer *p, const neo_ls *s, int depth) {
-  print_lets(p, &s->cond, 1, depth);
-  indent(p, depth);
   neo_str_add(p->out, "if ");
-  print(p, s->cond, PREC_OR);
-  neo_str_addc(p->out, '\n');
-  print_block(p, &s->body, depth + 1);
-  if (!s->other.n)
+  print(p, s->branch.cond, PREC_OR);
+  print_end(p);
+  print_block(p, &s->branch.then, depth + 1);
+  if (!s->branch.otherwise.n)
     return;
   indent(p, depth);
   neo_str_add(p->out, "else\n");
-  print_block(p, &s->other, depth + 1);
+  print_block(p, &s->branch.otherwise, depth + 1);
 }
 
-static void print_reg(printer *p, const neo_ls *s, int depth) {
-  const neo_reg *r = &p->k->regs.at[s->attr];
+static void print_specialize(printer *p, const neo_ls *s, int depth) {
+  const uint32_t *registers = s->specialize.registers;
+  neo_str_addf(p->out, "producer registers %u, %u\n", registers[NEO_PRODUCER],
+               registers[NEO_CONSUMER]);
+  print_block(p, &s->specialize.arm[NEO_PRODUCER], depth + 1);
   indent(p, depth);
-  neo_str_addf(p->out, "reg %s[", p->reg[s->attr]);
+  neo_str_add(p->out, "consumers\n");
+  print_block(p, &s->specialize.arm[NEO_CONSUMER], depth + 1);
+}
+
+static void print_reg(printer *p, const neo_ls *s) {
+  const neo_reg *r = &p->k->regs.at[s->declare.reg];
+  neo_str_addf(p->out, "reg %s[", p->reg[s->declare.reg]);
   for (uint32_t d = 0; d < r->rank; d++)
-    neo_str_addf(p->out, d ? ", %lld" : "%lld", (long long)r->extent[d]);
+    print_number(p, d ? ", " : "", r->extent[d]);
   neo_str_addf(p->out, "]: %s", neo_type_text((neo_type)r->type));
   if (r->threads)
-    neo_str_addf(p->out, " threads %lld", (long long)r->threads);
-  neo_str_addc(p->out, '\n');
+    print_number(p, " threads ", r->threads);
 }
 
-static void print_assign(printer *p, const neo_ls *s, int depth) {
-  const neo_lx *all[6] = {s->value, s->cond};
-  for (uint32_t i = 0; i < s->n_index; i++)
-    all[2 + i] = s->index[i];
-  print_lets(p, all, 2U + s->n_index, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "%s[", s->kind == NEO_LS_SET ? p->reg[s->attr] : p->buf[s->attr]);
-  print_list(p, s->index, s->n_index);
+static void print_set(printer *p, const neo_ls *s) {
+  neo_str_addf(p->out, "%s[", p->reg[s->set.reg]);
+  print_list(p, s->set.index, s->set.n_index);
   neo_str_add(p->out, "] = ");
-  print(p, s->value, PREC_OR);
-  if (s->cond) {
-    neo_str_add(p->out, " if ");
-    print(p, s->cond, PREC_OR);
-  }
-  neo_str_addc(p->out, '\n');
+  print(p, s->set.value, PREC_OR);
+}
+
+static void print_store(printer *p, const neo_ls *s) {
+  print_element(p, &s->store.to);
+  neo_str_add(p->out, " = ");
+  print(p, s->store.value, PREC_OR);
+  print_where(p, s->store.cond);
 }
 
 /* tile load 4, rows[512*k] pitch 16 */
-static void print_tile(printer *p, const neo_ls *s, int depth) {
-  const neo_tile_row *row = &neo_tile_rows[s->op];
-  if (row->memory)
-    print_lets(p, &s->index[0], 1, depth);
-  indent(p, depth);
+static void print_tile(printer *p, const neo_ls *s) {
+  const neo_tile_row *row = &neo_tile_rows[s->tile.op];
   neo_str_addf(p->out, "tile %s", row->text);
   for (uint32_t i = 0; i < row->registers; i++)
-    neo_str_addf(p->out, "%s%u", i ? ", " : " ", s->tile[i]);
-  if (row->memory) {
-    neo_str_addf(p->out, ", %s[", p->buf[s->attr]);
-    print(p, s->index[0], PREC_OR);
-    neo_str_addf(p->out, "] pitch %lld", (long long)s->step);
-  }
-  neo_str_addc(p->out, '\n');
-}
-
-/* warp tf32 acc[i], a[i], b[0] */
-/* warp load4 a[i], rows[at[0] + 64] */
-static void print_warp(printer *p, const neo_ls *s, int depth) {
-  const uint32_t named[] = {s->attr, s->factor[0], s->factor[1]};
-  bool reads = neo_warp_rows[s->op].memory;
-  print_lets(p, s->index, s->n_index, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "warp %s", neo_warp_rows[s->op].text);
-  for (uint32_t i = 0; i < s->n_index; i++) {
-    const char *name = i && reads ? p->buf[named[i]] : p->reg[named[i]];
-    neo_str_addf(p->out, "%s%s[", i ? ", " : " ", name);
-    print(p, s->index[i], PREC_OR);
-    neo_str_addc(p->out, ']');
-  }
-  neo_str_addc(p->out, '\n');
-}
-
-/* warpgroup tf32 acc, rows[0], columns[0] beside 2 */
-static void print_warpgroup(printer *p, const neo_ls *s, int depth) {
-  print_lets(p, s->index, 2, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "warpgroup %s %s", neo_warpgroup_rows[s->op].text, p->reg[s->attr]);
-  for (int i = 0; i < 2; i++) {
-    neo_str_addf(p->out, ", %s%s[", s->tile[i] ? "turned " : "", p->buf[s->factor[i]]);
-    print(p, s->index[i], PREC_OR);
-    neo_str_addc(p->out, ']');
-  }
-  neo_str_addf(p->out, " beside %lld\n", (long long)s->step);
-}
-
-static void print_await(printer *p, const neo_ls *s, int depth) {
-  indent(p, depth);
-  neo_str_addf(p->out, "await %lld, %s\n", (long long)s->step, p->reg[s->attr]);
+    neo_str_addf(p->out, "%s%u", i ? ", " : " ", s->tile.reg[i]);
+  if (!row->memory)
+    return;
+  neo_str_add(p->out, ", ");
+  print_element(p, &s->tile.element);
+  print_number(p, " pitch ", s->tile.pitch);
 }
 
 /* shuffle other, sum down 4 of 32 */
-static void print_shuffle(printer *p, const neo_ls *s, int depth) {
-  indent(p, depth);
-  neo_str_addf(p->out, "shuffle %s, %s %s %lld of %u\n", p->reg[s->attr], p->reg[s->factor[0]],
-               s->op == NEO_SHUFFLE_DOWN ? "down" : "first", (long long)s->step, s->factor[1]);
+static void print_shuffle(printer *p, const neo_ls *s) {
+  neo_str_addf(p->out, "shuffle %s, %s %s %u of %u", p->reg[s->shuffle.to], p->reg[s->shuffle.from],
+               s->shuffle.what == NEO_SHUFFLE_DOWN ? "down" : "first", s->shuffle.n, s->shuffle.of);
 }
 
-/* fetch far W[k*1024 + n] */
-static void print_fetch(printer *p, const neo_ls *s, int depth) {
-  print_lets(p, &s->index[0], 1, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "fetch %s%s[", s->step > 1 ? "far " : "", p->buf[s->attr]);
-  print(p, s->index[0], PREC_OR);
-  neo_str_add(p->out, "]\n");
+/* mma tf32 acc[i], a[i], b[0] */
+static void print_mma(printer *p, const neo_ls *s) {
+  neo_str_addf(p->out, "mma %s", neo_mma_rows[s->mma.op].text);
+  for (int i = 0; i < 3; i++) {
+    neo_str_add(p->out, i ? ", " : " ");
+    print_in(p, p->reg[s->mma.part[i].reg], s->mma.part[i].at);
+  }
+}
+
+/* ldmatrix x4 a[i], rows[at[0] + 64] */
+static void print_ldmatrix(printer *p, const neo_ls *s) {
+  neo_str_addf(p->out, "ldmatrix %s ", neo_ldmatrix_rows[s->ldmatrix.op].text);
+  print_in(p, p->reg[s->ldmatrix.to.reg], s->ldmatrix.to.at);
+  neo_str_add(p->out, ", ");
+  print_element(p, &s->ldmatrix.from);
+}
+
+/* wgmma tf32 acc, rows[0], columns[0] across 2 */
+static void print_wgmma(printer *p, const neo_ls *s) {
+  neo_str_addf(p->out, "wgmma %s %s", neo_wgmma_rows[s->wgmma.op].text, p->reg[s->wgmma.acc]);
+  for (int i = 0; i < 2; i++) {
+    neo_str_add(p->out, s->wgmma.transposed[i] ? ", transposed " : ", ");
+    print_element(p, &s->wgmma.factor[i]);
+  }
+  print_number(p, " across ", s->wgmma.across);
+}
+
+static void print_wgmma_wait(printer *p, const neo_ls *s) {
+  print_number(p, "wgmma_wait ", s->wgmma_wait.pending);
+  neo_str_addf(p->out, ", %s", p->reg[s->wgmma_wait.acc]);
 }
 
 /* copy 4 rows[t*4] = X[b*256 + t*4] if t < n */
-static void print_copy(printer *p, const neo_ls *s, int depth) {
-  const neo_lx *all[] = {s->index[0], s->index[1], s->cond};
-  print_lets(p, all, 3, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "copy %lld %s[", (long long)s->step, p->buf[s->attr]);
-  print(p, s->index[0], PREC_OR);
-  neo_str_addf(p->out, "] = %s[", p->buf[s->factor[0]]);
-  print(p, s->index[1], PREC_OR);
-  neo_str_addc(p->out, ']');
-  if (s->cond) {
-    neo_str_add(p->out, " if ");
-    print(p, s->cond, PREC_OR);
-  }
-  neo_str_addc(p->out, '\n');
+static void print_copy(printer *p, const neo_ls *s) {
+  print_number(p, "copy ", s->copy.elements);
+  neo_str_addc(p->out, ' ');
+  print_element(p, &s->copy.to);
+  neo_str_add(p->out, " = ");
+  print_element(p, &s->copy.from);
+  print_where(p, s->copy.cond);
 }
 
-/* bulk rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0] */
-static void print_bulk(printer *p, const neo_ls *s, int depth) {
-  const neo_box *b = s->box;
-  const neo_lx *all[2 + NEO_BOX_RANK] = {s->index[0], s->index[1]};
-  for (uint32_t d = 0; d < b->rank; d++)
-    all[2 + d] = b->at[d];
-  print_lets(p, all, 2 + b->rank, depth);
-  indent(p, depth);
-  neo_str_addf(p->out, "bulk %s[", p->buf[s->attr]);
-  print(p, s->index[0], PREC_OR);
-  neo_str_addf(p->out, "] = %s[", p->buf[s->factor[0]]);
+/* tma_copy rows[0] = X[k of 100 by 1 box 64, i of B by 100 box 128] on full[0] */
+static void print_tma_copy(printer *p, const neo_ls *s) {
+  const neo_box *b = s->tma_copy.box;
+  neo_str_add(p->out, "tma_copy ");
+  print_element(p, &s->tma_copy.to);
+  neo_str_addf(p->out, " = %s[", p->buf[s->tma_copy.from]);
   for (uint32_t d = 0; d < b->rank; d++) {
     if (d)
       neo_str_add(p->out, ", ");
     print(p, b->at[d], PREC_OR);
     neo_str_add(p->out, " of ");
     print(p, b->extent[d], PREC_OR);
-    neo_str_addf(p->out, " by %lld box %lld", (long long)b->stride[d], (long long)b->count[d]);
+    print_number(p, " by ", b->stride[d]);
+    print_number(p, " box ", b->count[d]);
   }
-  neo_str_addf(p->out, "] on %s[", p->buf[s->factor[1]]);
-  print(p, s->index[1], PREC_OR);
-  neo_str_add(p->out, "]\n");
+  neo_str_add(p->out, "] on ");
+  print_element(p, &s->tma_copy.mbarrier);
 }
 
-/* expect 16384 on full[0]; reach full[0] turn 1; arrive empty[0] */
-static void print_phase(printer *p, const neo_ls *s, int depth) {
-  const neo_lx *all[] = {s->index[0], s->value};
-  print_lets(p, all, 2, depth);
-  indent(p, depth);
-  if (s->kind == NEO_LS_EXPECT)
-    neo_str_addf(p->out, "expect %lld on ", (long long)s->step);
-  else
-    neo_str_add(p->out, s->kind == NEO_LS_REACH ? "reach " : "arrive ");
-  neo_str_addf(p->out, "%s[", p->buf[s->attr]);
-  print(p, s->index[0], PREC_OR);
-  neo_str_addc(p->out, ']');
-  if (s->value) {
-    neo_str_add(p->out, " turn ");
-    print(p, s->value, PREC_OR);
+/* expect_tx 16384 on full[0]; mbarrier_wait full[0] parity 1; mbarrier_arrive empty[0] */
+static void print_mbarrier(printer *p, const neo_ls *s) {
+  if (s->kind == NEO_LS_EXPECT_TX) {
+    print_number(p, "expect_tx ", s->expect_tx.bytes);
+    neo_str_add(p->out, " on ");
+    print_element(p, &s->expect_tx.mbarrier);
+  } else if (s->kind == NEO_LS_MBARRIER_WAIT) {
+    neo_str_add(p->out, "mbarrier_wait ");
+    print_element(p, &s->mbarrier_wait.mbarrier);
+    neo_str_add(p->out, " parity ");
+    print(p, s->mbarrier_wait.parity, PREC_OR);
+  } else {
+    neo_str_add(p->out, "mbarrier_arrive ");
+    print_element(p, &s->mbarrier_arrive.mbarrier);
   }
-  neo_str_addc(p->out, '\n');
 }
 
-static void print_roles(printer *p, const neo_ls *s, int depth) {
-  indent(p, depth);
-  neo_str_addf(p->out, "producer registers %u, %u\n", s->factor[0], s->factor[1]);
-  print_block(p, &s->body, depth + 1);
-  indent(p, depth);
-  neo_str_add(p->out, "consumers\n");
-  print_block(p, &s->other, depth + 1);
-}
-
-static void print_groups(printer *p, const neo_ls *s, int depth) {
-  indent(p, depth);
-  if (s->kind == NEO_LS_COMMIT)
-    neo_str_add(p->out, "commit\n");
-  else
-    neo_str_addf(p->out, "wait %lld\n", (long long)s->step);
+static void print_line(printer *p, const neo_ls *s) {
+  switch (s->kind) {
+  case NEO_LS_FOR:
+  case NEO_LS_IF:
+  case NEO_LS_SPECIALIZE:
+    break;
+  case NEO_LS_REG:
+    print_reg(p, s);
+    break;
+  case NEO_LS_SET:
+    print_set(p, s);
+    break;
+  case NEO_LS_STORE:
+    print_store(p, s);
+    break;
+  case NEO_LS_PREFETCH:
+    neo_str_add(p->out, s->prefetch.l2 ? "prefetch l2 " : "prefetch ");
+    print_element(p, &s->prefetch.of);
+    break;
+  case NEO_LS_TILE:
+    print_tile(p, s);
+    break;
+  case NEO_LS_SHUFFLE:
+    print_shuffle(p, s);
+    break;
+  case NEO_LS_MMA:
+    print_mma(p, s);
+    break;
+  case NEO_LS_LDMATRIX:
+    print_ldmatrix(p, s);
+    break;
+  case NEO_LS_WGMMA:
+    print_wgmma(p, s);
+    break;
+  case NEO_LS_WGMMA_WAIT:
+    print_wgmma_wait(p, s);
+    break;
+  case NEO_LS_COPY:
+    print_copy(p, s);
+    break;
+  case NEO_LS_COPY_COMMIT:
+    neo_str_add(p->out, "copy_commit");
+    break;
+  case NEO_LS_COPY_WAIT:
+    print_number(p, "copy_wait ", s->copy_wait.pending);
+    break;
+  case NEO_LS_TMA_COPY:
+    print_tma_copy(p, s);
+    break;
+  case NEO_LS_EXPECT_TX:
+  case NEO_LS_MBARRIER_WAIT:
+  case NEO_LS_MBARRIER_ARRIVE:
+    print_mbarrier(p, s);
+    break;
+  }
+  print_end(p);
 }
 
 static void print_statement(printer *p, const neo_ls *s, int depth) {
-  switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FOR:
+  const neo_lx *own[NEO_LS_EXPRS];
+  print_lets(p, own, neo_ls_exprs(s, own), depth);
+  indent(p, depth);
+  if (s->kind == NEO_LS_FOR)
     print_for(p, s, depth);
-    break;
-  case NEO_LS_IF:
+  else if (s->kind == NEO_LS_IF)
     print_if(p, s, depth);
-    break;
-  case NEO_LS_REG:
-    print_reg(p, s, depth);
-    break;
-  case NEO_LS_WARP:
-    print_warp(p, s, depth);
-    break;
-  case NEO_LS_WARPGROUP:
-    print_warpgroup(p, s, depth);
-    break;
-  case NEO_LS_AWAIT:
-    print_await(p, s, depth);
-    break;
-  case NEO_LS_SHUFFLE:
-    print_shuffle(p, s, depth);
-    break;
-  case NEO_LS_TILE:
-    print_tile(p, s, depth);
-    break;
-  case NEO_LS_FETCH:
-    print_fetch(p, s, depth);
-    break;
-  case NEO_LS_COPY:
-    print_copy(p, s, depth);
-    break;
-  case NEO_LS_BULK:
-    print_bulk(p, s, depth);
-    break;
-  case NEO_LS_EXPECT:
-  case NEO_LS_REACH:
-  case NEO_LS_ARRIVE:
-    print_phase(p, s, depth);
-    break;
-  case NEO_LS_ROLES:
-    print_roles(p, s, depth);
-    break;
-  case NEO_LS_COMMIT:
-  case NEO_LS_WAIT:
-    print_groups(p, s, depth);
-    break;
-  default:
-    print_assign(p, s, depth);
-  }
+  else if (s->kind == NEO_LS_SPECIALIZE)
+    print_specialize(p, s, depth);
+  else
+    print_line(p, s);
 }
 
 static void print_block(printer *p, const neo_block *b, int depth) {
@@ -647,7 +691,7 @@ static void print_buffer(printer *p, uint32_t i) {
 }
 
 static void print_head(printer *p) {
-  neo_str_addf(p->out, "neo-loop 1\nkernel %s(", word_of(p->arena, p->k->name));
+  neo_str_addf(p->out, "neo-loop 2\nkernel %s(", word_of(p->arena, p->k->name));
   for (uint32_t i = 0; i < p->k->bufs.n; i++)
     print_buffer(p, i);
   neo_str_addc(p->out, ')');

@@ -1,19 +1,19 @@
-/* The protocols of copies, phases and products (loop/protocol.h). One walk in the order of the text
- * keeps what is known where a statement stands: the phases that were reached in blocks around it,
- * the groups of copies and the products under way. A loop is walked twice, as its second iteration
- * begins with what the first one leaves. Arithmetic of stages and turns is checked by trying all
- * their values. */
+/* The protocols of copies, mbarriers and products (loop/protocol.h). One walk in the order of the
+ * text keeps what is known where a statement stands: the mbarriers that were waited for in blocks
+ * around it, the groups of copies and the products under way. A loop is walked twice, as its second
+ * iteration begins with what the first one leaves. Arithmetic of stages and parities is checked by
+ * trying all their values. */
 #include "codegen/loop/protocol.h"
 #include <stdarg.h>
 
-enum { MAX_REACHED = 64, MAX_STAGES = 64, TWICE = 2 };
+enum { MAX_WAITS = 64, MAX_STAGES = 64, TWICE = 2 };
 
 typedef struct {
   const neo_kernel *k;
   neo_str *why;
   bool failed;
-  const neo_ls *reached[MAX_REACHED]; /* in this block and those around it */
-  uint32_t n_reached;
+  const neo_ls *waits[MAX_WAITS]; /* MBARRIER_WAIT in this block and those around it */
+  uint32_t n_waits;
   const neo_ls **box; /* by buffer: a statement that fills it; null: none */
   bool *pending;      /* by register: a product is under way that adds to it */
   bool consumers, awaited, open;
@@ -38,41 +38,49 @@ static const char *buffer(const protocol *p, uint32_t b) {
 /* ---- bytes */
 
 static int64_t box_bytes(const protocol *p, const neo_ls *s) {
-  return neo_box_elements(s->box) * neo_type_bytes((neo_type)p->k->bufs.at[s->attr].type);
+  neo_type t = (neo_type)p->k->bufs.at[s->tma_copy.to.buf].type;
+  return neo_box_elements(s->tma_copy.box) * neo_type_bytes(t);
 }
 
-static bool is_on(const neo_ls *bulk, const neo_ls *expect) {
-  return bulk->kind == NEO_LS_BULK && bulk->factor[1] == expect->attr &&
-         bulk->index[1] == expect->index[0];
+static bool is_same(const neo_element *x, const neo_element *y) {
+  return x->buf == y->buf && x->offset == y->offset;
 }
 
-static bool is_same_phase(const neo_ls *x, const neo_ls *y) {
-  return x->kind == y->kind && x->attr == y->attr && x->index[0] == y->index[0];
+static bool is_on(const neo_ls *copy, const neo_ls *expect) {
+  return copy->kind == NEO_LS_TMA_COPY &&
+         is_same(&copy->tma_copy.mbarrier, &expect->expect_tx.mbarrier);
+}
+
+static bool begins_again(const neo_ls *s, const neo_ls *expect) {
+  return s->kind == NEO_LS_EXPECT_TX &&
+         is_same(&s->expect_tx.mbarrier, &expect->expect_tx.mbarrier);
 }
 
 static void check_bytes(protocol *p, const neo_block *b, size_t at) {
   const neo_ls *expect = b->at[at];
   int64_t bytes = 0;
-  for (size_t i = at + 1; i < b->n && !is_same_phase(b->at[i], expect); i++)
+  for (size_t i = at + 1; i < b->n && !begins_again(b->at[i], expect); i++)
     bytes += is_on(b->at[i], expect) ? box_bytes(p, b->at[i]) : 0;
-  if (bytes != expect->step)
+  if (bytes != expect->expect_tx.bytes)
     fail(p, "%lld bytes are announced on %s, and the boxes that follow bring %lld",
-         (long long)expect->step, buffer(p, expect->attr), (long long)bytes);
+         (long long)expect->expect_tx.bytes, buffer(p, expect->expect_tx.mbarrier.buf),
+         (long long)bytes);
 }
 
 static void check_announced(protocol *p, const neo_block *b, size_t at) {
+  const neo_ls *copy = b->at[at];
   for (size_t i = 0; i < at; i++)
-    if (b->at[i]->kind == NEO_LS_EXPECT && is_on(b->at[at], b->at[i]))
+    if (b->at[i]->kind == NEO_LS_EXPECT_TX && is_on(copy, b->at[i]))
       return;
   fail(p, "a box comes to %s, and nothing before it in its block is announced on %s",
-       buffer(p, b->at[at]->attr), buffer(p, b->at[at]->factor[1]));
+       buffer(p, copy->tma_copy.to.buf), buffer(p, copy->tma_copy.mbarrier.buf));
 }
 
 /* ---- stages: registers that a loop sets, tried for all values */
 
 typedef struct {
-  uint32_t stage, turn; /* registers */
-  int64_t stage_is, turn_is;
+  uint32_t stage, parity; /* registers */
+  int64_t stage_is, parity_is;
 } values;
 
 /* Null: it depends on other things. */
@@ -82,8 +90,8 @@ static bool value_of(const neo_lx *e, const values *v, int64_t *out) {
     *out = (int64_t)e->bits;
     return true;
   }
-  if (e->kind == NEO_LX_REG && !e->n && (e->attr == v->stage || e->attr == v->turn)) {
-    *out = e->attr == v->stage ? v->stage_is : v->turn_is;
+  if (e->kind == NEO_LX_REG && !e->n && (e->attr == v->stage || e->attr == v->parity)) {
+    *out = e->attr == v->stage ? v->stage_is : v->parity_is;
     return true;
   }
   if (e->kind != NEO_LX_OP || e->n > 3)
@@ -111,56 +119,83 @@ static bool register_in(const neo_lx *e, uint32_t *reg) {
 
 static const neo_ls *set_in(const neo_block *b, uint32_t reg, size_t *at) {
   for (*at = 0; *at < b->n; ++*at)
-    if (b->at[*at]->kind == NEO_LS_SET && b->at[*at]->attr == reg)
+    if (b->at[*at]->kind == NEO_LS_SET && b->at[*at]->set.reg == reg)
       return b->at[*at];
   return NULL;
 }
 
-/* The stage is set behind the turn, which is computed from it. */
-static void check_round(protocol *p, const neo_block *b, const neo_ls *reach, values v) {
-  int64_t stages = p->k->bufs.at[reach->attr].scratch_elems, stage, turn, wanted;
-  size_t at_stage, at_turn;
-  const neo_ls *next = set_in(b, v.stage, &at_stage), *other = set_in(b, v.turn, &at_turn);
-  if (!next || stages > MAX_STAGES)
+typedef struct {
+  const neo_ls *stage, *parity; /* SET statements */
+  size_t at_stage, at_parity;   /* in their block */
+} advance;
+
+/* What a loop makes of these values; false: they depend on other things. */
+static bool advanced(const advance *to, values v, int64_t *stage, int64_t *parity) {
+  if (!value_of(to->parity->set.value, &v, parity))
+    return false;
+  v.parity_is = to->at_parity < to->at_stage ? v.parity_is : *parity;
+  return value_of(to->stage->set.value, &v, stage);
+}
+
+/* From one value of stage and parity to the next; false: they depend on other things. */
+static bool check_advance(protocol *p, const neo_ls *wait, const advance *to, const values *v) {
+  uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
+  int64_t stages = p->k->bufs.at[buf].scratch_elems, stage, parity, wanted;
+  bool last = v->stage_is == stages - 1;
+  if (!advanced(to, *v, &stage, &parity) || !value_of(wait->mbarrier_wait.parity, v, &wanted))
+    return false;
+  if (stage != (last ? 0 : v->stage_is + 1))
+    fail(p, "behind stage %lld of %lld of %s comes %lld", (long long)v->stage_is, (long long)stages,
+         buffer(p, buf), (long long)stage);
+  else if (parity != (last ? 1 - v->parity_is : v->parity_is) || to->at_stage < to->at_parity)
+    fail(p, "behind parity %lld of stage %lld of %s comes parity %lld", (long long)v->parity_is,
+         (long long)v->stage_is, buffer(p, buf), (long long)parity);
+  else if (p->consumers && wanted != v->parity_is)
+    fail(p, "parity %lld of %s is waited for in parity %lld", (long long)wanted, buffer(p, buf),
+         (long long)v->parity_is);
+  return true;
+}
+
+/* The stage is set behind the parity, which is computed from it. */
+static void check_round(protocol *p, const neo_block *b, const neo_ls *wait, values v) {
+  uint32_t buf = wait->mbarrier_wait.mbarrier.buf;
+  int64_t stages = p->k->bufs.at[buf].scratch_elems;
+  advance to;
+  to.stage = set_in(b, v.stage, &to.at_stage);
+  to.parity = set_in(b, v.parity, &to.at_parity);
+  if (!to.stage || stages > MAX_STAGES)
     return;
-  if (!other) {
-    fail(p, "a loop goes round the stages of %s, and its turn stays", buffer(p, reach->attr));
+  if (!to.parity) {
+    fail(p, "a loop goes round the stages of %s, and its parity stays", buffer(p, buf));
     return;
   }
   for (int64_t n = 0; n < TWICE * stages && !p->failed; n++) {
     v.stage_is = n % stages;
-    v.turn_is = n / stages;
-    bool last = v.stage_is == stages - 1;
-    if (!value_of(other->value, &v, &turn))
+    v.parity_is = n / stages;
+    if (!check_advance(p, wait, &to, &v))
       return;
-    values then = v;
-    then.turn_is = at_turn < at_stage ? v.turn_is : turn;
-    if (!value_of(next->value, &then, &stage) || !value_of(reach->value, &v, &wanted))
-      return;
-    if (stage != (last ? 0 : v.stage_is + 1))
-      fail(p, "behind stage %lld of %lld of %s comes %lld", (long long)v.stage_is,
-           (long long)stages, buffer(p, reach->attr), (long long)stage);
-    else if (turn != (last ? 1 - v.turn_is : v.turn_is) || at_stage < at_turn)
-      fail(p, "behind turn %lld of stage %lld of %s comes turn %lld", (long long)v.turn_is,
-           (long long)v.stage_is, buffer(p, reach->attr), (long long)turn);
-    else if (p->consumers && wanted != v.turn_is)
-      fail(p, "turn %lld of %s is waited for in turn %lld", (long long)wanted,
-           buffer(p, reach->attr), (long long)v.turn_is);
   }
+}
+
+/* Does it wait for a stage that a register names? Gives the registers of stage and parity. */
+static bool waits_for_stage(const neo_ls *s, values *v) {
+  if (s->kind != NEO_LS_MBARRIER_WAIT)
+    return false;
+  const neo_lx *which = s->mbarrier_wait.mbarrier.offset;
+  if (which->kind != NEO_LX_REG || which->n || !register_in(s->mbarrier_wait.parity, &v->parity))
+    return false;
+  v->stage = which->attr;
+  return true;
 }
 
 /* `in` is a loop's body, or the body of a condition inside of it. */
 static void check_rounds(protocol *p, const neo_block *body, const neo_block *in) {
   for (size_t i = 0; i < in->n; i++) {
-    const neo_ls *s = in->at[i];
     values v = {0};
-    if (s->kind == NEO_LS_IF)
-      check_rounds(p, body, &s->body);
-    if (s->kind == NEO_LS_REACH && s->index[0]->kind == NEO_LX_REG && !s->index[0]->n &&
-        register_in(s->value, &v.turn)) {
-      v.stage = s->index[0]->attr;
-      check_round(p, body, s, v);
-    }
+    if (in->at[i]->kind == NEO_LS_IF)
+      check_rounds(p, body, &in->at[i]->branch.then);
+    if (waits_for_stage(in->at[i], &v))
+      check_round(p, body, in->at[i], v);
   }
 }
 
@@ -174,11 +209,11 @@ static bool contains(const neo_lx *e, const neo_lx *part) {
 }
 
 /* Constants are folded: of a constant stage nothing more is asked. */
-static bool is_reached(const protocol *p, uint32_t phases, const neo_lx *offset) {
+static bool is_waited_for(const protocol *p, uint32_t mbarriers, const neo_lx *offset) {
   int64_t at;
-  for (uint32_t i = 0; i < p->n_reached; i++) {
-    const neo_ls *s = p->reached[i];
-    if (s->attr == phases && (neo_lx_is_int(s->index[0], &at) || contains(offset, s->index[0])))
+  for (uint32_t i = 0; i < p->n_waits; i++) {
+    const neo_element *m = &p->waits[i]->mbarrier_wait.mbarrier;
+    if (m->buf == mbarriers && (neo_lx_is_int(m->offset, &at) || contains(offset, m->offset)))
       return true;
   }
   return false;
@@ -186,19 +221,20 @@ static bool is_reached(const protocol *p, uint32_t phases, const neo_lx *offset)
 
 static void check_read(protocol *p, const neo_ls *s) {
   for (int i = 0; i < 2; i++) {
-    const neo_ls *box = p->box[s->factor[i]];
-    if (box && !is_reached(p, box->factor[1], s->index[i]))
-      fail(p, "a product reads %s, and no phase of %s was reached for that place",
-           buffer(p, s->factor[i]), buffer(p, box->factor[1]));
+    const neo_element *factor = &s->wgmma.factor[i];
+    const neo_ls *copy = p->box[factor->buf];
+    if (copy && !is_waited_for(p, copy->tma_copy.mbarrier.buf, factor->offset))
+      fail(p, "a product reads %s, and no mbarrier of %s was waited for at that place",
+           buffer(p, factor->buf), buffer(p, copy->tma_copy.mbarrier.buf));
   }
 }
 
 /* ---- products and copies under way */
 
 static void check_sums(protocol *p, const neo_lx *e) {
-  if (e && e->kind == NEO_LX_REG && p->pending[e->attr])
+  if (e->kind == NEO_LX_REG && p->pending[e->attr])
     fail(p, "register %s is read before its products have ended", p->k->regs.at[e->attr].name);
-  for (uint32_t i = 0; e && i < e->n && !p->failed; i++)
+  for (uint32_t i = 0; i < e->n && !p->failed; i++)
     check_sums(p, e->arg[i]);
 }
 
@@ -210,12 +246,14 @@ static bool any_pending(const protocol *p) {
 }
 
 static void check_value(protocol *p, const neo_ls *s) {
+  const neo_lx *own[NEO_LS_EXPRS];
+  uint32_t n = neo_ls_exprs(s, own);
   if (!any_pending(p))
     return;
-  if (s->kind == NEO_LS_SET && p->pending[s->attr])
-    fail(p, "register %s is set before its products have ended", p->k->regs.at[s->attr].name);
-  check_sums(p, s->value);
-  check_sums(p, s->cond);
+  if (s->kind == NEO_LS_SET && p->pending[s->set.reg])
+    fail(p, "register %s is set before its products have ended", p->k->regs.at[s->set.reg].name);
+  for (uint32_t i = 0; i < n; i++)
+    check_sums(p, own[i]);
 }
 
 static void wait_for_copies(protocol *p, int64_t left) {
@@ -233,13 +271,6 @@ static void check_end(protocol *p) {
 
 /* ---- arrivals */
 
-static bool has(const neo_block *b, neo_ls_kind kind) {
-  for (size_t i = 0; i < b->n; i++)
-    if (b->at[i]->kind == kind || has(&b->at[i]->body, kind) || has(&b->at[i]->other, kind))
-      return true;
-  return false;
-}
-
 static bool stands_in(const neo_block *b, neo_ls_kind kind) {
   for (size_t i = 0; i < b->n; i++)
     if (b->at[i]->kind == kind)
@@ -248,8 +279,8 @@ static bool stands_in(const neo_block *b, neo_ls_kind kind) {
 }
 
 static void check_arrivals(protocol *p, const neo_block *b) {
-  if (p->consumers && neo_kernel_roles(p->k) && stands_in(b, NEO_LS_REACH) &&
-      stands_in(b, NEO_LS_WARPGROUP) && !has(b, NEO_LS_ARRIVE))
+  if (p->consumers && neo_kernel_specialized(p->k) && stands_in(b, NEO_LS_MBARRIER_WAIT) &&
+      stands_in(b, NEO_LS_WGMMA) && !neo_block_find(b, NEO_LS_MBARRIER_ARRIVE, 0))
     fail(p, "consumers go round stages, and arrive at none: the producer waits for ever");
 }
 
@@ -258,71 +289,86 @@ static void check_arrivals(protocol *p, const neo_block *b) {
 static void walk(protocol *p, const neo_block *b);
 
 static void walk_loop(protocol *p, const neo_ls *s) {
-  check_rounds(p, &s->body, &s->body);
-  check_arrivals(p, &s->body);
+  const neo_block *body = &s->loop.body;
+  check_rounds(p, body, body);
+  check_arrivals(p, body);
   for (int i = 0; i < TWICE && !p->failed; i++)
-    walk(p, &s->body);
-  if (s->loop == NEO_LOOP_UNIT)
+    walk(p, body);
+  if (s->loop.kind == NEO_LOOP_UNIT)
     check_end(p);
 }
 
 static void walk_arms(protocol *p, const neo_ls *s) {
   p->consumers = false;
-  walk(p, &s->body);
+  walk(p, &s->specialize.arm[NEO_PRODUCER]);
   p->consumers = true;
-  walk(p, &s->other);
+  walk(p, &s->specialize.arm[NEO_CONSUMER]);
+}
+
+static void arrive(protocol *p, const neo_ls *s) {
+  if (p->consumers && any_pending(p) && !p->awaited)
+    fail(p, "consumers arrive at %s before they have waited for a product",
+         buffer(p, s->mbarrier_arrive.mbarrier.buf));
+}
+
+static void multiply(protocol *p, const neo_ls *s) {
+  check_read(p, s);
+  p->pending[s->wgmma.acc] = true;
+  p->awaited = false;
+}
+
+static void wait_for_products(protocol *p, const neo_ls *s) {
+  uint32_t acc = s->wgmma_wait.acc;
+  p->pending[acc] = p->pending[acc] && s->wgmma_wait.pending;
+  p->awaited = true;
 }
 
 static void visit(protocol *p, const neo_block *b, size_t at) {
   const neo_ls *s = b->at[at];
-  switch ((neo_ls_kind)s->kind) {
+  switch (s->kind) {
   case NEO_LS_FOR:
     walk_loop(p, s);
     break;
   case NEO_LS_IF:
     check_value(p, s);
-    walk(p, &s->body);
-    walk(p, &s->other);
+    walk(p, &s->branch.then);
+    walk(p, &s->branch.otherwise);
     break;
-  case NEO_LS_ROLES:
+  case NEO_LS_SPECIALIZE:
     walk_arms(p, s);
     break;
   case NEO_LS_SET:
   case NEO_LS_STORE:
     check_value(p, s);
     break;
-  case NEO_LS_EXPECT:
+  case NEO_LS_EXPECT_TX:
     check_bytes(p, b, at);
     break;
-  case NEO_LS_BULK:
+  case NEO_LS_TMA_COPY:
     check_announced(p, b, at);
     break;
-  case NEO_LS_REACH:
-    if (p->n_reached < MAX_REACHED)
-      p->reached[p->n_reached++] = s;
+  case NEO_LS_MBARRIER_WAIT:
+    if (p->n_waits < MAX_WAITS)
+      p->waits[p->n_waits++] = s;
     break;
-  case NEO_LS_ARRIVE:
-    if (p->consumers && any_pending(p) && !p->awaited)
-      fail(p, "consumers arrive at %s before they have awaited a product", buffer(p, s->attr));
+  case NEO_LS_MBARRIER_ARRIVE:
+    arrive(p, s);
     break;
-  case NEO_LS_WARPGROUP:
-    check_read(p, s);
-    p->pending[s->attr] = true;
-    p->awaited = false;
+  case NEO_LS_WGMMA:
+    multiply(p, s);
     break;
-  case NEO_LS_AWAIT:
-    p->pending[s->attr] = p->pending[s->attr] && s->step;
-    p->awaited = true;
+  case NEO_LS_WGMMA_WAIT:
+    wait_for_products(p, s);
     break;
   case NEO_LS_COPY:
     p->open = true;
     break;
-  case NEO_LS_COMMIT:
+  case NEO_LS_COPY_COMMIT:
     p->groups++;
     p->open = false;
     break;
-  case NEO_LS_WAIT:
-    wait_for_copies(p, s->step);
+  case NEO_LS_COPY_WAIT:
+    wait_for_copies(p, s->copy_wait.pending);
     break;
   default:
     break;
@@ -330,26 +376,23 @@ static void visit(protocol *p, const neo_block *b, size_t at) {
 }
 
 static void walk(protocol *p, const neo_block *b) {
-  uint32_t before = p->n_reached;
+  uint32_t before = p->n_waits;
   for (size_t i = 0; i < b->n && !p->failed; i++)
     visit(p, b, i);
-  p->n_reached = before;
+  p->n_waits = before;
 }
 
-static void note_boxes(protocol *p, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    if (b->at[i]->kind == NEO_LS_BULK)
-      p->box[b->at[i]->attr] = b->at[i];
-    note_boxes(p, &b->at[i]->body);
-    note_boxes(p, &b->at[i]->other);
-  }
+static void note_box(void *ctx, neo_ls *s) {
+  protocol *p = ctx;
+  if (s->kind == NEO_LS_TMA_COPY)
+    p->box[s->tma_copy.to.buf] = s;
 }
 
 neo_status neo_kernel_check_protocol(const neo_kernel *k, neo_str *why) {
   protocol p = {.k = k, .why = why, .consumers = true};
   p.box = NEO_NEW_ARRAY(why->arena, const neo_ls *, k->bufs.n + 1);
   p.pending = NEO_NEW_ARRAY(why->arena, bool, k->regs.n + 1);
-  note_boxes(&p, &k->body);
+  neo_block_visit(&k->body, note_box, &p);
   walk(&p, &k->body);
   check_end(&p);
   return p.failed ? NEO_INTERNAL : NEO_OK;

@@ -1,17 +1,19 @@
-/* The protocols of copies, phases and products in a kernel for GPUs, checked on its loop IR without
- * running it. loop/verify.c says whether statements may stand where they stand; this, whether they
- * do together what they are there for:
+/* The protocols of copies, mbarriers and products in a kernel for GPUs, checked on its loop IR
+ * without running it. loop/verify.c says whether statements may stand where they stand; this, whether
+ * they do together what they are there for:
  *
- *   bytes     EXPECT announces what the boxes bring that follow it in its block, on the same phase
+ *   bytes     EXPECT_TX announces what the boxes bring that follow it in its block, on the same
+ *             mbarrier
  *   stages    where a loop goes round stages, its registers become the next stage and, behind the
- *             last one, the other turn; bytes are waited for at the turn that these count
- *   reads     what boxes fill is multiplied behind a REACH of the stage that the factor is of
- *   arrivals  a loop that waits for bytes and multiplies arrives behind an AWAIT, in ROLES
- *   groups    copies are in a closed group before a WAIT, and none is under way at the end
- *   products  nothing but products touches sums before an AWAIT 0, and none is under way at the end
+ *             last one, the other parity; bytes are waited for at the parity that these count
+ *   reads     what boxes fill is multiplied behind an MBARRIER_WAIT for the factor's stage
+ *   arrivals  consumers that wait for bytes and multiply arrive behind a WGMMA_WAIT
+ *   groups    copies are in a closed group before a COPY_WAIT, and none is under way at the end
+ *   products  nothing but products touches sums before a WGMMA_WAIT 0, and none is under way at the
+ *             end
  *
- * The order of loops, the values of conditions and how far roles are apart are for the interpreter
- * (loop/interp_box.c) and, in the PTX, tools/ptx_check. */
+ * The order of loops, the values of conditions and how far producer and consumers are apart are for
+ * the interpreter (loop/interp_box.c) and, in the PTX, tools/ptx_check. */
 #ifndef NEO_CODEGEN_LOOP_PROTOCOL_H
 #define NEO_CODEGEN_LOOP_PROTOCOL_H
 #include "codegen/loop/loop.h"

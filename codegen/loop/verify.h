@@ -24,8 +24,8 @@ typedef struct {
   uint8_t *declared; /* by register: outside or inside of a thread loop */
   int64_t threads;   /* of the kernel's THREAD loops; 0: it has none */
   bool in_threads;
-  enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* of the arm of ROLES */
-  bool *expected, *arrived;                   /* by buffer: its phases are EXPECT's, or ARRIVE's */
+  enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* of the arm of SPECIALIZE */
+  bool *expected, *arrived; /* by buffer: its mbarriers have EXPECT_TX, or MBARRIER_ARRIVE */
 } verifier;
 
 /* The first breach is the one that is told. */

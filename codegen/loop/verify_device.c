@@ -4,64 +4,84 @@
 #include <string.h>
 
 static void check_tile(verifier *v, const neo_ls *s) {
-  if (s->op >= NEO_TILE_OPS) {
-    neo_lv_fail(v, "unknown tile operation %u", s->op);
+  if (s->tile.op >= NEO_TILE_OPS) {
+    neo_lv_fail(v, "unknown tile operation %u", s->tile.op);
     return;
   }
-  const neo_tile_row *row = &neo_tile_rows[s->op];
+  const neo_tile_row *row = &neo_tile_rows[s->tile.op];
   for (uint32_t i = 0; i < row->registers; i++) {
-    if (s->tile[i] >= NEO_TILE_COUNT)
-      neo_lv_fail(v, "there is no tile register %u", s->tile[i]);
+    if (s->tile.reg[i] >= NEO_TILE_COUNT)
+      neo_lv_fail(v, "there is no tile register %u", s->tile.reg[i]);
     for (uint32_t j = 0; j < i; j++)
-      if (s->tile[i] == s->tile[j])
-        neo_lv_fail(v, "tile register %u is named twice", s->tile[i]);
+      if (s->tile.reg[i] == s->tile.reg[j])
+        neo_lv_fail(v, "tile register %u is named twice", s->tile.reg[i]);
   }
   if (!row->memory)
     return;
-  if (s->attr >= v->k->bufs.n) {
-    neo_lv_fail(v, "there is no buffer %u", s->attr);
+  if (s->tile.element.buf >= v->k->bufs.n) {
+    neo_lv_fail(v, "there is no buffer %u", s->tile.element.buf);
     return;
   }
-  const neo_kbuf *b = &v->k->bufs.at[s->attr];
+  const neo_kbuf *b = &v->k->bufs.at[s->tile.element.buf];
   if (b->type != NEO_I32_T && b->type != NEO_F32_T)
     neo_lv_fail(v, "tiles are i32 or f32 in memory");
   if (row->memory == 'w' && !(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     neo_lv_fail(v, "%s is not written", b->name);
   if (row->memory == 'r' && !(b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH)))
     neo_lv_fail(v, "%s is not read", b->name);
-  if (s->step < 1)
+  if (s->tile.pitch < 1)
     neo_lv_fail(v, "the pitch of a tile is positive");
-  neo_lv_check_typed(v, s->index[0], NEO_I64_T, "an offset");
+  neo_lv_check_typed(v, s->tile.element.offset, NEO_I64_T, "an offset");
 }
 
-/* One part of a register for all threads. */
-static void check_fragment(verifier *v, const neo_ls *s, uint32_t reg, int i) {
+/* Part k of a product, the sum or a factor: a fragment of a register with threads. */
+static void check_fragment(verifier *v, const neo_ls *s, int k) {
+  uint32_t reg = s->mma.part[k].reg;
+  uint8_t elements = neo_mma_elements[k], type = neo_mma_rows[s->mma.op].type[k];
   if (reg >= v->k->regs.n || !v->declared[reg]) {
     neo_lv_fail(v, "a register of a warp's product is used outside its block");
     return;
   }
   const neo_reg *r = &v->k->regs.at[reg];
-  const neo_warp_row *row = &neo_warp_rows[s->op];
-  if (!r->threads || r->rank != 2 || r->extent[1] != neo_warp_elements[i] ||
-      r->type != row->type[i]) {
+  if (!r->threads || r->rank != 2 || r->extent[1] != elements || r->type != type) {
     neo_lv_fail(v, "register %s has no fragments of %u elements of %s for each thread", r->name,
-                neo_warp_elements[i], neo_type_text((neo_type)row->type[i]));
+                elements, neo_type_text((neo_type)type));
     return;
   }
-  neo_lv_check_typed(v, s->index[i], NEO_I64_T, "the number of a fragment");
+  neo_lv_check_typed(v, s->mma.part[k].at, NEO_I64_T, "the number of a fragment");
   if (!v->failed)
-    neo_lv_check_index(v, r, 0, s->index[i]);
+    neo_lv_check_index(v, r, 0, s->mma.part[k].at);
+}
+
+/* Do all warps of the block come here? */
+static void check_warps(verifier *v) {
+  if (!v->threads || v->in_threads || v->threads % NEO_WARP)
+    neo_lv_fail(v, "warps are of the threads of a block, outside of loops of threads");
+}
+
+static void check_mma(verifier *v, const neo_ls *s) {
+  if (s->mma.op >= NEO_MMA_OPS) {
+    neo_lv_fail(v, "unknown product %u of a warp", s->mma.op);
+    return;
+  }
+  check_warps(v);
+  for (int k = 0; k < 3 && !v->failed; k++)
+    check_fragment(v, s, k);
+  const neo_fragment *part = s->mma.part;
+  if (!v->failed && (part[0].reg == part[1].reg || part[0].reg == part[2].reg))
+    neo_lv_fail(v, "a warp's product is added to one of its factors");
 }
 
 /* Fragments that are filled exist, and have cells of the memory's elements. */
 static void check_filled(verifier *v, const neo_ls *s) {
-  const neo_warp_row *row = &neo_warp_rows[s->op];
-  if (s->attr >= v->k->regs.n || !v->declared[s->attr]) {
+  const neo_ldmatrix_row *row = &neo_ldmatrix_rows[s->ldmatrix.op];
+  uint32_t reg = s->ldmatrix.to.reg;
+  if (reg >= v->k->regs.n || !v->declared[reg]) {
     neo_lv_fail(v, "a register of a warp's matrices is used outside its block");
     return;
   }
-  neo_reg r = v->k->regs.at[s->attr];
-  const neo_kbuf *b = &v->k->bufs.at[s->factor[0]];
+  neo_reg r = v->k->regs.at[reg];
+  const neo_kbuf *b = &v->k->bufs.at[s->ldmatrix.from.buf];
   neo_type cell = b->type == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
   if (!r.threads || r.rank != 2 || row->cells % r.extent[1] || r.type != cell) {
     neo_lv_fail(v, "register %s has no fragments of %u cells of %s for each thread", r.name,
@@ -69,45 +89,30 @@ static void check_filled(verifier *v, const neo_ls *s) {
     return;
   }
   r.extent[0] -= row->cells / r.extent[1] - 1;
-  neo_lv_check_typed(v, s->index[0], NEO_I64_T, "the number of a fragment");
+  neo_lv_check_typed(v, s->ldmatrix.to.at, NEO_I64_T, "the number of a fragment");
   if (!v->failed)
-    neo_lv_check_index(v, &r, 0, s->index[0]);
+    neo_lv_check_index(v, &r, 0, s->ldmatrix.to.at);
 }
 
-static void check_warp_read(verifier *v, const neo_ls *s) {
-  if (s->factor[0] >= v->k->bufs.n) {
-    neo_lv_fail(v, "there is no buffer %u", s->factor[0]);
+static void check_ldmatrix(verifier *v, const neo_ls *s) {
+  if (s->ldmatrix.op >= NEO_LDMATRIX_OPS) {
+    neo_lv_fail(v, "unknown matrices %u of a warp", s->ldmatrix.op);
     return;
   }
-  const neo_kbuf *b = &v->k->bufs.at[s->factor[0]];
+  check_warps(v);
+  if (s->ldmatrix.from.buf >= v->k->bufs.n) {
+    neo_lv_fail(v, "there is no buffer %u", s->ldmatrix.from.buf);
+    return;
+  }
+  const neo_kbuf *b = &v->k->bufs.at[s->ldmatrix.from.buf];
+  const neo_ldmatrix_row *row = &neo_ldmatrix_rows[s->ldmatrix.op];
   bool narrow = b->type == NEO_F16_T || b->type == NEO_BF16_T;
-  if (!(b->use & NEO_BUF_SCRATCH) ||
-      (!narrow && (b->type != NEO_F32_T || neo_warp_rows[s->op].memory != 'r')))
-    neo_lv_fail(v, "%s has no matrices for %s", b->name, neo_warp_rows[s->op].text);
+  if (!(b->use & NEO_BUF_SCRATCH) || (!narrow && (b->type != NEO_F32_T || row->transposed)))
+    neo_lv_fail(v, "%s has no matrices for %s", b->name, row->text);
   check_filled(v, s);
   v->in_threads = true; /* each thread names a place of its own */
-  neo_lv_check_typed(v, s->index[1], NEO_I64_T, "an offset");
+  neo_lv_check_typed(v, s->ldmatrix.from.offset, NEO_I64_T, "an offset");
   v->in_threads = false;
-}
-
-static void check_warp(verifier *v, const neo_ls *s) {
-  bool known = s->op < NEO_WARP_OPS;
-  if (!known || s->n_index != (neo_warp_rows[s->op].memory ? 2 : 3)) {
-    neo_lv_fail(v, "unknown operation %u of a warp", s->op);
-    return;
-  }
-  if (!v->threads || v->in_threads || v->threads % NEO_WARP)
-    neo_lv_fail(v, "warps are of the threads of a block, outside of loops of threads");
-  if (neo_warp_rows[s->op].memory) {
-    if (!v->failed)
-      check_warp_read(v, s);
-    return;
-  }
-  const uint32_t reg[] = {s->attr, s->factor[0], s->factor[1]};
-  for (int i = 0; i < 3 && !v->failed; i++)
-    check_fragment(v, s, reg[i], i);
-  if (!v->failed && (reg[0] == reg[1] || reg[0] == reg[2]))
-    neo_lv_fail(v, "a warp's product is added to one of its factors");
 }
 
 /* Sums of whole tiles for each thread. */
@@ -121,70 +126,72 @@ static void check_sums(verifier *v, uint32_t reg) {
   if (v->failed)
     return;
   const neo_reg *r = &v->k->regs.at[reg];
-  if (!r->threads || r->rank != 2 || r->type != NEO_F32_T ||
-      2 * r->extent[1] % NEO_WARPGROUP_COLUMNS || 2 * r->extent[1] > NEO_WARPGROUP_WIDEST)
+  if (!r->threads || r->rank != 2 || r->type != NEO_F32_T || 2 * r->extent[1] % NEO_WGMMA_COLUMNS ||
+      2 * r->extent[1] > NEO_WGMMA_WIDEST)
     neo_lv_fail(v, "register %s has no sums of a warpgroup for each thread", r->name);
 }
 
 static void check_factor(verifier *v, const neo_ls *s, int i) {
+  const neo_element *factor = &s->wgmma.factor[i];
+  const neo_wgmma_row *row = &neo_wgmma_rows[s->wgmma.op];
+  bool transposed = s->wgmma.transposed[i];
   if (v->failed)
     return;
-  if (s->factor[i] >= v->k->bufs.n) {
-    neo_lv_fail(v, "there is no buffer %u", s->factor[i]);
+  if (factor->buf >= v->k->bufs.n) {
+    neo_lv_fail(v, "there is no buffer %u", factor->buf);
     return;
   }
-  const neo_kbuf *b = &v->k->bufs.at[s->factor[i]];
-  uint8_t cell = neo_warpgroup_rows[s->op].cell;
-  if (!(b->use & NEO_BUF_SCRATCH) || b->type != cell || !b->align ||
-      b->align % NEO_WARPGROUP_ALIGN_BYTES)
+  const neo_kbuf *b = &v->k->bufs.at[factor->buf];
+  if (!(b->use & NEO_BUF_SCRATCH) || b->type != row->cell || !b->align ||
+      b->align % NEO_WGMMA_ALIGN_BYTES)
     neo_lv_fail(v, "%s is no scratch of %s from a multiple of %d bytes on", b->name,
-                neo_type_text((neo_type)cell), NEO_WARPGROUP_ALIGN_BYTES);
-  if (s->tile[i] && !neo_warpgroup_rows[s->op].turns)
-    neo_lv_fail(v, "a factor of %s is not turned round", neo_warpgroup_rows[s->op].text);
-  if (s->tile[i] && i && 2 * v->k->regs.at[s->attr].extent[1] % NEO_WARPGROUP_SIDE)
-    neo_lv_fail(v, "columns that are turned round are no multiple of %d", NEO_WARPGROUP_SIDE);
-  neo_lv_check_typed(v, s->index[i], NEO_I64_T, "an offset");
+                neo_type_text((neo_type)row->cell), NEO_WGMMA_ALIGN_BYTES);
+  if (transposed && !row->transposes)
+    neo_lv_fail(v, "a factor of %s is not transposed", row->text);
+  if (transposed && i && 2 * v->k->regs.at[s->wgmma.acc].extent[1] % NEO_WGMMA_SIDE)
+    neo_lv_fail(v, "columns that are transposed are no multiple of %d", NEO_WGMMA_SIDE);
+  neo_lv_check_typed(v, factor->offset, NEO_I64_T, "an offset");
 }
 
-static void check_warpgroup(verifier *v, const neo_ls *s) {
-  if (s->op >= NEO_WARPGROUP_OPS || s->n_index != 2) {
-    neo_lv_fail(v, "unknown operation %u of a warpgroup", s->op);
+static void check_wgmma(verifier *v, const neo_ls *s) {
+  if (s->wgmma.op >= NEO_WGMMA_OPS) {
+    neo_lv_fail(v, "unknown product %u of a warpgroup", s->wgmma.op);
     return;
   }
-  check_sums(v, s->attr);
+  check_sums(v, s->wgmma.acc);
   for (int i = 0; i < 2; i++)
     check_factor(v, s, i);
-  if (!v->failed && (s->step < 1 || v->threads / NEO_WARPGROUP % s->step))
-    neo_lv_fail(v, "%lld warpgroups beside each other do not divide the block's",
-                (long long)s->step);
+  if (!v->failed && (!s->wgmma.across || v->threads / NEO_WARPGROUP % s->wgmma.across))
+    neo_lv_fail(v, "%u warpgroups across do not divide the block's", s->wgmma.across);
 }
 
-static void check_await(verifier *v, const neo_ls *s) {
+static void check_wgmma_wait(verifier *v, const neo_ls *s) {
   enum { MOST = 7 }; /* as far as the hardware counts */
-  check_sums(v, s->attr);
-  if (!v->failed && (s->step < 0 || s->step > MOST))
-    neo_lv_fail(v, "%lld products are left, of at most %d", (long long)s->step, MOST);
+  int64_t pending = s->wgmma_wait.pending;
+  check_sums(v, s->wgmma_wait.acc);
+  if (!v->failed && (pending < 0 || pending > MOST))
+    neo_lv_fail(v, "%lld products are left, of at most %d", (long long)pending, MOST);
 }
 
 static void check_copy(verifier *v, const neo_ls *s) {
-  if (s->attr >= v->k->bufs.n || s->factor[0] >= v->k->bufs.n || s->n_index != 2) {
-    neo_lv_fail(v, "there is no buffer %u, or no buffer %u", s->attr, s->factor[0]);
+  if (s->copy.to.buf >= v->k->bufs.n || s->copy.from.buf >= v->k->bufs.n) {
+    neo_lv_fail(v, "there is no buffer %u, or no buffer %u", s->copy.to.buf, s->copy.from.buf);
     return;
   }
-  const neo_kbuf *to = &v->k->bufs.at[s->attr], *from = &v->k->bufs.at[s->factor[0]];
+  const neo_kbuf *to = &v->k->bufs.at[s->copy.to.buf], *from = &v->k->bufs.at[s->copy.from.buf];
   if (!v->in_threads)
     neo_lv_fail(v, "a copy stands outside of the thread loops");
   if (!(to->use & NEO_BUF_SCRATCH))
     neo_lv_fail(v, "%s is no scratch: nothing is copied there", to->name);
   if (from->use != NEO_BUF_READ || from->type != to->type)
     neo_lv_fail(v, "%s is not only read, or of another type than %s", from->name, to->name);
-  int64_t bytes = s->step * neo_type_bytes((neo_type)to->type);
+  int64_t bytes = s->copy.elements * neo_type_bytes((neo_type)to->type);
   if (bytes != 4 && bytes != 8 && bytes != NEO_COPY_BYTES)
     neo_lv_fail(v, "a copy is of 4, 8 or 16 bytes, not of %lld", (long long)bytes);
-  neo_lv_check_typed(v, s->index[0], NEO_I64_T, "an offset");
-  neo_lv_check_typed(v, s->index[1], NEO_I64_T, "an offset");
-  if (s->cond)
-    neo_lv_check_typed(v, s->cond, NEO_BOOL_T, "the condition of a copy");
+  neo_lv_check_typed(v, s->copy.to.offset, NEO_I64_T, "an offset");
+  neo_lv_check_typed(v, s->copy.from.offset, NEO_I64_T, "an offset");
+  if (s->copy.cond)
+    neo_lv_check_typed(v, s->copy.cond, NEO_BOOL_T, "the condition of a copy");
 }
 
 static bool is_of_sizes(const neo_lx *e) {
@@ -209,32 +216,33 @@ static void check_axis(verifier *v, const neo_box *b, uint32_t d, int64_t size) 
                 (long long)b->count[d]);
 }
 
-static void check_phase(verifier *v, uint32_t buf, const neo_lx *phase) {
+static void check_mbarrier(verifier *v, const neo_element *mbarrier) {
   if (v->failed)
     return;
   if (!v->threads || v->in_threads)
-    neo_lv_fail(v, "boxes are copied for the threads of a block, outside of loops of threads");
-  else if (buf >= v->k->bufs.n || !(v->k->bufs.at[buf].use & NEO_BUF_SCRATCH) ||
-           v->k->bufs.at[buf].type != NEO_I64_T)
-    neo_lv_fail(v, "phases are scratch of i64");
-  neo_lv_check_typed(v, phase, NEO_I64_T, "a phase");
+    neo_lv_fail(v, "mbarriers are of the threads of a block, outside of loops of threads");
+  else if (mbarrier->buf >= v->k->bufs.n || !(v->k->bufs.at[mbarrier->buf].use & NEO_BUF_SCRATCH) ||
+           v->k->bufs.at[mbarrier->buf].type != NEO_I64_T)
+    neo_lv_fail(v, "mbarriers are scratch of i64");
+  neo_lv_check_typed(v, mbarrier->offset, NEO_I64_T, "which mbarrier");
 }
 
-static void check_bulk(verifier *v, const neo_ls *s) {
-  if (s->attr >= v->k->bufs.n || s->factor[0] >= v->k->bufs.n || s->n_index != 2) {
-    neo_lv_fail(v, "there is no buffer %u, or no buffer %u", s->attr, s->factor[0]);
+static void check_tma_copy(verifier *v, const neo_ls *s) {
+  uint32_t to_buf = s->tma_copy.to.buf, from_buf = s->tma_copy.from;
+  if (to_buf >= v->k->bufs.n || from_buf >= v->k->bufs.n) {
+    neo_lv_fail(v, "there is no buffer %u, or no buffer %u", to_buf, from_buf);
     return;
   }
-  const neo_kbuf *to = &v->k->bufs.at[s->attr], *from = &v->k->bufs.at[s->factor[0]];
-  const neo_box *b = s->box;
+  const neo_kbuf *to = &v->k->bufs.at[to_buf], *from = &v->k->bufs.at[from_buf];
+  const neo_box *b = s->tma_copy.box;
   int64_t size = neo_type_bytes((neo_type)to->type);
-  check_phase(v, s->factor[1], s->index[1]);
-  neo_lv_check_typed(v, s->index[0], NEO_I64_T, "an offset");
+  check_mbarrier(v, &s->tma_copy.mbarrier);
+  neo_lv_check_typed(v, s->tma_copy.to.offset, NEO_I64_T, "an offset");
   if (v->role == CONSUMERS)
     neo_lv_fail(v, "consumers ask for boxes of %s, which is the producer's", from->name);
-  if (!(to->use & NEO_BUF_SCRATCH) || !to->align || to->align % NEO_WARPGROUP_ALIGN_BYTES)
+  if (!(to->use & NEO_BUF_SCRATCH) || !to->align || to->align % NEO_WGMMA_ALIGN_BYTES)
     neo_lv_fail(v, "%s is no scratch from a multiple of %d bytes on", to->name,
-                NEO_WARPGROUP_ALIGN_BYTES);
+                NEO_WGMMA_ALIGN_BYTES);
   if (from->use != NEO_BUF_READ || from->type != to->type)
     neo_lv_fail(v, "%s is not only read, or of another type than %s", from->name, to->name);
   if (b->rank < 2 || b->rank > NEO_BOX_RANK || b->count[0] * size != NEO_BOX_LINE_BYTES)
@@ -243,40 +251,52 @@ static void check_bulk(verifier *v, const neo_ls *s) {
     check_axis(v, b, d, size);
 }
 
-/* The producer waits for consumers, and these for what it has asked for. */
-static void check_side(verifier *v, const neo_ls *s) {
+static void check_expect_tx(verifier *v, const neo_ls *s) {
+  const neo_element *mbarrier = &s->expect_tx.mbarrier;
+  check_mbarrier(v, mbarrier);
   if (v->failed)
     return;
-  const char *name = v->k->bufs.at[s->attr].name;
-  if (s->kind == NEO_LS_ARRIVE && v->role != CONSUMERS)
-    neo_lv_fail(v, "nobody but consumers arrives at phases of %s", name);
-  if (s->kind == NEO_LS_EXPECT && v->role == CONSUMERS)
-    neo_lv_fail(v, "consumers begin turns of %s, which is the producer's", name);
-  if (s->kind == NEO_LS_REACH && v->role &&
-      !(v->role == PRODUCER ? v->arrived : v->expected)[s->attr])
-    neo_lv_fail(v, "who waits for %s is who does what it waits for", name);
+  if (v->role == CONSUMERS)
+    neo_lv_fail(v, "consumers begin phases of %s, which is the producer's",
+                v->k->bufs.at[mbarrier->buf].name);
+  if (s->expect_tx.bytes < 1)
+    neo_lv_fail(v, "a phase of an mbarrier has bytes to come");
 }
 
-static void check_turn(verifier *v, const neo_ls *s) {
-  check_phase(v, s->attr, s->index[0]);
-  check_side(v, s);
-  if (s->kind == NEO_LS_REACH)
-    neo_lv_check_typed(v, s->value, NEO_I64_T, "a turn");
-  else if (!v->failed && s->kind == NEO_LS_EXPECT && s->step < 1)
-    neo_lv_fail(v, "a turn of a phase has bytes to come");
+/* The producer waits for consumers, and these for what it has asked for. */
+static void check_mbarrier_wait(verifier *v, const neo_ls *s) {
+  const neo_element *mbarrier = &s->mbarrier_wait.mbarrier;
+  check_mbarrier(v, mbarrier);
+  if (!v->failed && v->role && !(v->role == PRODUCER ? v->arrived : v->expected)[mbarrier->buf])
+    neo_lv_fail(v, "who waits for %s is who does what it waits for",
+                v->k->bufs.at[mbarrier->buf].name);
+  neo_lv_check_typed(v, s->mbarrier_wait.parity, NEO_I64_T, "a parity");
+}
+
+static void check_mbarrier_arrive(verifier *v, const neo_ls *s) {
+  const neo_element *mbarrier = &s->mbarrier_arrive.mbarrier;
+  check_mbarrier(v, mbarrier);
+  if (!v->failed && v->role != CONSUMERS)
+    neo_lv_fail(v, "nobody but consumers arrives at mbarriers of %s",
+                v->k->bufs.at[mbarrier->buf].name);
 }
 
 static void check_groups(verifier *v, const neo_ls *s) {
+  int64_t pending = s->kind == NEO_LS_COPY_WAIT ? s->copy_wait.pending : 0;
   if (!v->threads || v->in_threads)
     neo_lv_fail(v, "groups of copies are of a block's threads, outside of loops of threads");
-  if (s->kind == NEO_LS_WAIT && (s->step < 0 || s->step > NEO_COPY_GROUPS))
-    neo_lv_fail(v, "%lld groups of copies under way are not in 0..%d", (long long)s->step,
+  if (pending < 0 || pending > NEO_COPY_GROUPS)
+    neo_lv_fail(v, "%lld groups of copies under way are not in 0..%d", (long long)pending,
                 NEO_COPY_GROUPS);
+}
+
+static bool is_power_of_two(uint32_t n) {
+  return n && !(n & (n - 1));
 }
 
 /* Between registers of the same elements for each thread, in parts of a warp. */
 static void check_shuffle(verifier *v, const neo_ls *s) {
-  uint32_t to = s->attr, from = s->factor[0], of = s->factor[1];
+  uint32_t to = s->shuffle.to, from = s->shuffle.from, n = s->shuffle.n, of = s->shuffle.of;
   if (to >= v->k->regs.n || from >= v->k->regs.n || !v->declared[to] || !v->declared[from]) {
     neo_lv_fail(v, "a register of a shuffle is used outside its block");
     return;
@@ -288,51 +308,57 @@ static void check_shuffle(verifier *v, const neo_ls *s) {
       memcmp(x->extent, y->extent, sizeof x->extent) != 0)
     neo_lv_fail(v, "registers %s and %s have not the same elements for each thread", x->name,
                 y->name);
-  bool power = of && !(of & (of - 1)) && s->step > 0 && !(s->step & (s->step - 1));
-  if (!power || of > NEO_WARP || s->step > of || v->threads % of)
-    neo_lv_fail(v, "a shuffle of %lld of %u threads is no part of a warp", (long long)s->step, of);
+  if (!is_power_of_two(n) || !is_power_of_two(of) || of > NEO_WARP || n > of || v->threads % of)
+    neo_lv_fail(v, "a shuffle of %u of %u threads is no part of a warp", n, of);
 }
 
-static void check_fetch(verifier *v, const neo_ls *s) {
-  if (s->attr >= v->k->bufs.n)
-    neo_lv_fail(v, "there is no buffer %u", s->attr);
-  neo_lv_check_typed(v, s->index[0], NEO_I64_T, "an offset");
+static void check_prefetch(verifier *v, const neo_ls *s) {
+  if (s->prefetch.of.buf >= v->k->bufs.n)
+    neo_lv_fail(v, "there is no buffer %u", s->prefetch.of.buf);
+  neo_lv_check_typed(v, s->prefetch.of.offset, NEO_I64_T, "an offset");
 }
 
 void neo_lv_check_device(verifier *v, const neo_ls *s) {
-  switch ((neo_ls_kind)s->kind) {
-  case NEO_LS_FETCH:
-    check_fetch(v, s);
-    break;
-  case NEO_LS_WARP:
-    check_warp(v, s);
-    break;
-  case NEO_LS_WARPGROUP:
-    check_warpgroup(v, s);
-    break;
-  case NEO_LS_AWAIT:
-    check_await(v, s);
-    break;
-  case NEO_LS_SHUFFLE:
-    check_shuffle(v, s);
+  switch (s->kind) {
+  case NEO_LS_PREFETCH:
+    check_prefetch(v, s);
     break;
   case NEO_LS_TILE:
     check_tile(v, s);
     break;
+  case NEO_LS_SHUFFLE:
+    check_shuffle(v, s);
+    break;
+  case NEO_LS_MMA:
+    check_mma(v, s);
+    break;
+  case NEO_LS_LDMATRIX:
+    check_ldmatrix(v, s);
+    break;
+  case NEO_LS_WGMMA:
+    check_wgmma(v, s);
+    break;
+  case NEO_LS_WGMMA_WAIT:
+    check_wgmma_wait(v, s);
+    break;
   case NEO_LS_COPY:
     check_copy(v, s);
     break;
-  case NEO_LS_BULK:
-    check_bulk(v, s);
-    break;
-  case NEO_LS_EXPECT:
-  case NEO_LS_REACH:
-  case NEO_LS_ARRIVE:
-    check_turn(v, s);
-    break;
-  case NEO_LS_COMMIT:
-  case NEO_LS_WAIT:
+  case NEO_LS_COPY_COMMIT:
+  case NEO_LS_COPY_WAIT:
     check_groups(v, s);
+    break;
+  case NEO_LS_TMA_COPY:
+    check_tma_copy(v, s);
+    break;
+  case NEO_LS_EXPECT_TX:
+    check_expect_tx(v, s);
+    break;
+  case NEO_LS_MBARRIER_WAIT:
+    check_mbarrier_wait(v, s);
+    break;
+  case NEO_LS_MBARRIER_ARRIVE:
+    check_mbarrier_arrive(v, s);
     break;
   default:
     neo_lv_fail(v, "unknown statement %d", s->kind);

@@ -1,17 +1,23 @@
-/* The reference of what a warp's threads do together (warp.h says what that is). */
+/* The reference interpreter of what a warp's threads do together (warp.h says what that is). */
 #include "codegen/loop/warp.h"
 #include "ir/ir.h"
 #include <math.h>
 #include <string.h>
 
-const neo_warp_row neo_warp_rows[NEO_WARP_OPS] = {
-#define X(name, text, sm, memory, type, cells, intrinsic, older, meaning) \
-  {text, intrinsic, older, sm, cells, memory, {NEO_F32_T, type, type}},
-#include "codegen/loop/warp.def"
+const neo_mma_row neo_mma_rows[NEO_MMA_OPS] = {
+#define X(name, text, sm, type, intrinsic, older, meaning) \
+  {text, intrinsic, older, sm, {NEO_F32_T, type, type}},
+#include "codegen/loop/mma.def"
 #undef X
 };
 
-const uint8_t neo_warp_elements[3] = {NEO_WARP_C, NEO_WARP_A, NEO_WARP_B};
+const neo_ldmatrix_row neo_ldmatrix_rows[NEO_LDMATRIX_OPS] = {
+#define X(name, text, cells, transposed, intrinsic, meaning) {text, intrinsic, cells, transposed},
+#include "codegen/loop/ldmatrix.def"
+#undef X
+};
+
+const uint8_t neo_mma_elements[3] = {NEO_MMA_C, NEO_MMA_A, NEO_MMA_B};
 
 /* ---- products */
 
@@ -32,21 +38,21 @@ static double half(uint32_t bits) {
 }
 
 /* Cells of a row of a and a column of b, multiplied. */
-static double product(neo_warp_op op, uint32_t a, uint32_t b) {
+static double product(neo_mma_op op, uint32_t a, uint32_t b) {
   const uint32_t tf32 = 0xffffe000U, high = 0xffff0000U;
-  if (op == NEO_WARP_TF32)
+  if (op == NEO_MMA_TF32)
     return number(a & tf32) * number(b & tf32);
-  if (op == NEO_WARP_F16)
+  if (op == NEO_MMA_F16)
     return half(a & 0xffff) * half(b & 0xffff) + half(a >> 16) * half(b >> 16);
   return number(a << 16) * number(b << 16) + number(a & high) * number(b & high);
 }
 
-void neo_warp_product(neo_warp_op op, int lane, const uint32_t *const *a,
-                      const uint32_t *const *b, float *c) {
-  for (int e = 0; e < NEO_WARP_C; e++) {
+void neo_mma_product(neo_mma_op op, int lane, const uint32_t *const *a, const uint32_t *const *b,
+                     float *c) {
+  for (int e = 0; e < NEO_MMA_C; e++) {
     int row = lane / 4 + 8 * (e / 2), column = 2 * (lane % 4) + e % 2;
     double sum = (double)c[e];
-    for (int k = 0; k < NEO_WARP_CELLS; k++)
+    for (int k = 0; k < NEO_MMA_CELLS; k++)
       sum += product(op, a[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2], b[column * 4 + k % 4][k / 4]);
     c[e] = (float)sum;
   }
@@ -54,13 +60,13 @@ void neo_warp_product(neo_warp_op op, int lane, const uint32_t *const *a,
 
 /* ---- matrices from memory */
 
-void neo_warp_read(neo_warp_op op, int lane, const void *const *row, uint32_t *cells) {
-  const neo_warp_row *r = &neo_warp_rows[op];
+void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uint32_t *cells) {
+  const neo_ldmatrix_row *r = &neo_ldmatrix_rows[op];
   int g = lane / 4, q = lane % 4;
   for (uint32_t m = 0; m < r->cells; m++) {
-    const void *const *at = row + NEO_WARP_MATRIX * m;
+    const void *const *at = row + NEO_LDMATRIX_ROWS * m;
     uint16_t pair[2];
-    if (r->memory == 't') {
+    if (r->transposed) {
       for (int i = 0; i < 2; i++)
         memcpy(&pair[i], (const char *)at[2 * q + i] + sizeof *pair * (size_t)g, sizeof *pair);
       cells[m] = (uint32_t)pair[0] | (uint32_t)pair[1] << 16;

@@ -1,5 +1,5 @@
-/* Products of small matrices by the 32 threads of a warp, and how they get their factors, as every
- * part of the compiler understands them (warp.def lists them).
+/* What the 32 threads of a warp do together, as every part of the compiler understands it: products
+ * of small matrices (mma.def lists them), how they get their factors (ldmatrix.def), and shuffles.
  *
  * Thread t = 4*g + q holds, as f32 or as cells of 32 bits,
  *   of c[16, 8]:  element e is c[g + 8*(e/2), 2*q + e%2]
@@ -12,37 +12,57 @@
  * and rounded once.
  *
  * Matrices are read from shared memory by rows of 16 bytes: thread 8*m + r names where row r of
- * matrix m begins, and thread 4*g + q gets, of each matrix, cell q of row g; of matrices of 2-byte
- * elements that are turned round, element g of rows 2*q and 2*q + 1, the first in the low half. So
- * four matrices are a fragment of a, or two of b, whichever way their elements lie. */
+ * matrix m begins, and thread 4*g + q gets, of each matrix, cell q of row g; of transposed matrices,
+ * whose elements have 2 bytes, element g of rows 2*q and 2*q + 1, the first in the low half. So four
+ * matrices are a fragment of a, or two of b, whichever way their elements lie. */
 #ifndef NEO_CODEGEN_WARP_H
 #define NEO_CODEGEN_WARP_H
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { NEO_WARP = 32, NEO_WARP_C = 4, NEO_WARP_A = 4, NEO_WARP_B = 2, NEO_WARP_CELLS = 8 };
-enum { NEO_WARP_ROWS = 16, NEO_WARP_COLUMNS = 8, NEO_WARP_MATRIX = 8, NEO_WARP_ROW_BYTES = 16 };
+enum { NEO_WARP = 32 };
+
+/* Elements of c, a and b in a thread; cells of a row of a; rows and columns of c. */
+enum { NEO_MMA_C = 4, NEO_MMA_A = 4, NEO_MMA_B = 2, NEO_MMA_CELLS = 8 };
+enum { NEO_MMA_ROWS = 16, NEO_MMA_COLUMNS = 8 };
 
 typedef enum {
-#define X(name, text, sm, memory, type, cells, intrinsic, older, meaning) NEO_WARP_##name,
-#include "codegen/loop/warp.def"
+#define X(name, text, sm, type, intrinsic, older, meaning) NEO_MMA_##name,
+#include "codegen/loop/mma.def"
 #undef X
-  NEO_WARP_OPS
-} neo_warp_op;
+  NEO_MMA_OPS
+} neo_mma_op;
 
 typedef struct {
   const char *text, *intrinsic, *older;
-  uint32_t sm, cells;
-  char memory;
+  uint32_t sm;
   uint8_t type[3]; /* of c, a, b */
-} neo_warp_row;
-extern const neo_warp_row neo_warp_rows[NEO_WARP_OPS];
-extern const uint8_t neo_warp_elements[3]; /* of c, a, b in a thread */
+} neo_mma_row;
+extern const neo_mma_row neo_mma_rows[NEO_MMA_OPS];
+extern const uint8_t neo_mma_elements[3]; /* of c, a, b in a thread */
 
 /* What thread `lane` has in c afterwards; a[t] and b[t]: cells of thread t. */
-void neo_warp_product(neo_warp_op op, int lane, const uint32_t *const *a,
-                      const uint32_t *const *b, float *c);
+void neo_mma_product(neo_mma_op op, int lane, const uint32_t *const *a, const uint32_t *const *b,
+                     float *c);
+
+enum { NEO_LDMATRIX_ROWS = 8, NEO_LDMATRIX_ROW_BYTES = 16, NEO_LDMATRIX_MOST = 4 };
+
+typedef enum {
+#define X(name, text, cells, transposed, intrinsic, meaning) NEO_LDMATRIX_##name,
+#include "codegen/loop/ldmatrix.def"
+#undef X
+  NEO_LDMATRIX_OPS
+} neo_ldmatrix_op;
+
+typedef struct {
+  const char *text, *intrinsic;
+  uint32_t cells; /* that each thread gets: as many as there are matrices */
+  bool transposed;
+} neo_ldmatrix_row;
+extern const neo_ldmatrix_row neo_ldmatrix_rows[NEO_LDMATRIX_OPS];
+
 /* What thread `lane` gets; row[t]: 16 bytes that thread t names. */
-void neo_warp_read(neo_warp_op op, int lane, const void *const *row, uint32_t *cells);
+void neo_ldmatrix_read(neo_ldmatrix_op op, int lane, const void *const *row, uint32_t *cells);
 
 /* What threads of a warp give each other, among `of` neighbours that begin at a multiple of as
  * many: DOWN n, the one n further on, or the thread itself where there is none; FIRST n, the first

@@ -216,7 +216,7 @@ neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, con
   neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNIT, u, lx_int(l, 0), n, 1);
   l->depth++;
   *unit = neo_lx_var(l->k, u);
-  return &loop->body;
+  return &loop->loop.body;
 }
 
 static void units(lowering *l) {

@@ -115,7 +115,7 @@ static bool may_stay(const chooser *c, int32_t i) {
   const neo_plan_kernel *k = kernel_at(c, i);
   return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&
          neo_kernel_scratch_bytes(k->kernel) <= MOST_SHARED &&
-         !neo_kernel_has_warpgroups(k->kernel) &&
+         !neo_kernel_has(k->kernel, NEO_LS_WGMMA) &&
          (c->in->grids == NEO_GRIDS_EVERY || seconds_of(c, i) <= neo_grid_seconds(NEO_GRID_SMALL));
 }
 

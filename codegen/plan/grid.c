@@ -56,24 +56,38 @@ static double nodes_of(counter *c, const neo_lx *e) {
 
 static double own_work(counter *c, const neo_ls *s) {
   enum { WARP_PRODUCTS = 16 * 8 * 8 };
-  if (s->kind == NEO_LS_WARP && !neo_warp_rows[s->op].memory)
+  if (s->kind == NEO_LS_MMA)
     return WARP_PRODUCTS;
   c->stamp++;
-  return s->value ? nodes_of(c, s->value) : 1;
+  if (s->kind == NEO_LS_SET)
+    return nodes_of(c, s->set.value);
+  return s->kind == NEO_LS_STORE ? nodes_of(c, s->store.value) : 1;
+}
+
+static double block_work(counter *c, const neo_block *b);
+
+static double loop_work(counter *c, const neo_ls *s) {
+  int64_t length = value_of(c, s->loop.hi) - value_of(c, s->loop.lo), step = s->loop.step;
+  int64_t trips = (length + step - 1) / step;
+  return block_work(c, &s->loop.body) * (double)(trips > 0 ? trips : 0);
+}
+
+/* Of several blocks inside of a statement the longest one counts. */
+static double statement_work(counter *c, const neo_ls *s) {
+  double most = 0;
+  if (s->kind == NEO_LS_FOR)
+    return loop_work(c, s);
+  for (uint32_t k = 0; neo_ls_block(s, k); k++) {
+    double n = block_work(c, neo_ls_block(s, k));
+    most = n > most ? n : most;
+  }
+  return own_work(c, s) + most;
 }
 
 static double block_work(counter *c, const neo_block *b) {
   double n = 0;
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    double body = block_work(c, &s->body), other = block_work(c, &s->other);
-    if (s->kind == NEO_LS_FOR) {
-      int64_t trips = (value_of(c, s->hi) - value_of(c, s->lo) + s->step - 1) / s->step;
-      n += body * (double)(trips > 0 ? trips : 0);
-    } else {
-      n += own_work(c, s) + (body > other ? body : other);
-    }
-  }
+  for (size_t i = 0; i < b->n; i++)
+    n += statement_work(c, b->at[i]);
   return n;
 }
 
@@ -84,16 +98,4 @@ double neo_kernel_work(const neo_kernel *k, const int64_t *sizes) {
   double n = block_work(&c, &k->body);
   neo_arena_free(&scratch);
   return n;
-}
-
-static bool has_warpgroups(const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++)
-    if (b->at[i]->kind == NEO_LS_WARPGROUP || has_warpgroups(&b->at[i]->body) ||
-        has_warpgroups(&b->at[i]->other))
-      return true;
-  return false;
-}
-
-bool neo_kernel_has_warpgroups(const neo_kernel *k) {
-  return has_warpgroups(&k->body);
 }

@@ -15,7 +15,5 @@ double neo_grid_seconds(neo_grid_price of);
  * instruction of a warp counts as what its threads have of it. A bound that depends on a variable
  * is taken at the variable's beginning. */
 double neo_kernel_work(const neo_kernel *k, const int64_t *sizes);
-/* Has it products of warpgroups? */
-bool neo_kernel_has_warpgroups(const neo_kernel *k);
 
 #endif

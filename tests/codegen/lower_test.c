@@ -243,7 +243,7 @@ static void check_schedule(checker *c, const neo_group *g, const neo_machine *ma
     if (c->o->tiled)
       *c->o->tiled +=
           c->o->gpu ? s->strategy == NEO_STRATEGY_GPU_TILE || s->strategy == NEO_STRATEGY_GPU_NESTED
-                    : neo_kernel_has_tiles(k) || neo_kernel_has_dots(k);
+                    : neo_kernel_has(k, NEO_LS_TILE) || neo_kernel_has_dots(k);
     if (c->o->by_warps)
       *c->o->by_warps += s->block.products || s->nested.products;
     if (c->o->kept)

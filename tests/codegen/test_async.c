@@ -13,7 +13,7 @@
 static neo_kernel *parse(loop_fix *f, const char *body) {
   const char *text =
       neo_arena_printf(&f->arena,
-                       "neo-loop 1\nkernel k(x: f32 read, w: f64 read, z: f32 write, "
+                       "neo-loop 2\nkernel k(x: f32 read, w: f64 read, z: f32 write, "
                        "b: f32 scratch 16, c: f32 scratch 16, h: f16 scratch 16) units 1\n%s",
                        body);
   return loop_parse(f, text);
@@ -24,14 +24,14 @@ static neo_kernel *parse(loop_fix *f, const char *body) {
 
 static void copies_print_as_they_were_written(void **state) {
   loop_fix *f = *state;
-  const char *text = "neo-loop 1\n"
+  const char *text = "neo-loop 2\n"
                      "kernel k(X: f32 read, copy_2: f32 write, rows: f32 scratch 64) units 1\n"
                      "for t in 0..16 thread\n"
                      "  copy 4 rows[t*4] = X[t*4 + 64] if t < 3\n"
                      "  copy 1 rows[t] = X[t]\n"
-                     "commit\n"
-                     "wait 1\n"
-                     "wait 0\n";
+                     "copy_commit\n"
+                     "copy_wait 1\n"
+                     "copy_wait 0\n";
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
@@ -43,9 +43,9 @@ static void each_broken_rule_is_found(void **state) {
       {THREADS "copy 2 b[t] = w[t]\n", "w is not only read, or of another type"},
       {THREADS "copy 3 b[t] = x[t]\n", "4, 8 or 16 bytes, not of 12"},
       {THREADS "copy 0 b[t] = x[t]\n", "4, 8 or 16 bytes, not of 0"},
-      {THREADS "commit\n", "outside of loops of threads"},
-      {"commit\n", "outside of loops of threads"},
-      {THREADS "z[t] = 0.0\nwait 9\n", "9 groups"},
+      {THREADS "copy_commit\n", "outside of loops of threads"},
+      {"copy_commit\n", "outside of loops of threads"},
+      {THREADS "z[t] = 0.0\ncopy_wait 9\n", "9 groups"},
       {THREADS "for l in 0..4 vector\n    copy 1 b[l] = x[l]\n", "only assignments"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
@@ -82,7 +82,7 @@ static void copies_are_made_and_zeros_where_they_are_not(void **state) {
   memory m;
   assert_string_equal(run(*state,
                           THREADS "copy 4 b[t*4] = x[select(t < 3, t*4, 1000)] if t < 3\n"
-                                  "commit\nwait 0\nfor s in 0..4 thread\n"
+                                  "copy_commit\ncopy_wait 0\nfor s in 0..4 thread\n"
                                   "  for i in 0..4\n    z[s*4 + i] = b[s*4 + i]\n",
                           &m),
                       "");
@@ -93,9 +93,9 @@ static void copies_are_made_and_zeros_where_they_are_not(void **state) {
 static void groups_arrive_in_order(void **state) {
   memory m;
   assert_string_equal(run(*state,
-                          THREADS "copy 1 b[t] = x[t]\ncommit\n"
-                                  "for t in 0..4 thread\n  copy 1 b[t + 4] = x[t]\ncommit\n"
-                                  "wait 1\n" READ_BACK "wait 0\n",
+                          THREADS "copy 1 b[t] = x[t]\ncopy_commit\n"
+                                  "for t in 0..4 thread\n  copy 1 b[t + 4] = x[t]\ncopy_commit\n"
+                                  "copy_wait 1\n" READ_BACK "copy_wait 0\n",
                           &m),
                       "");
   assert_true(m.z[3].f == 4);
@@ -103,20 +103,21 @@ static void groups_arrive_in_order(void **state) {
 
 static void what_is_under_way_is_left_alone(void **state) {
   static const char *const cases[][2] = {
-      {THREADS "copy 1 b[t] = x[t]\ncommit\n" READ_BACK "wait 0\n", "load of a copy under way"},
-      {THREADS "copy 1 b[t] = x[t]\nwait 0\n" READ_BACK "commit\nwait 0\n",
+      {THREADS "copy 1 b[t] = x[t]\ncopy_commit\n" READ_BACK "copy_wait 0\n",
+       "load of a copy under way"},
+      {THREADS "copy 1 b[t] = x[t]\ncopy_wait 0\n" READ_BACK "copy_commit\ncopy_wait 0\n",
        "load of a copy under way of b"},
-      {THREADS "copy 1 b[t] = x[t]\ncommit\nwait 1\n" READ_BACK "wait 0\n",
+      {THREADS "copy 1 b[t] = x[t]\ncopy_commit\ncopy_wait 1\n" READ_BACK "copy_wait 0\n",
        "load of a copy under way of b"},
-      {THREADS "copy 1 b[t] = x[t]\n  z[t] = b[t]\ncommit\nwait 0\n",
+      {THREADS "copy 1 b[t] = x[t]\n  z[t] = b[t]\ncopy_commit\ncopy_wait 0\n",
        "load of a copy under way of b"},
-      {THREADS "copy 1 b[t] = x[t]\n  b[t] = 0.0\ncommit\nwait 0\n",
+      {THREADS "copy 1 b[t] = x[t]\n  b[t] = 0.0\ncopy_commit\ncopy_wait 0\n",
        "store to a copy under way of b"},
-      {THREADS "copy 1 b[t] = x[t]\n  copy 1 b[t] = x[t]\ncommit\nwait 0\n",
+      {THREADS "copy 1 b[t] = x[t]\n  copy 1 b[t] = x[t]\ncopy_commit\ncopy_wait 0\n",
        "copy to a copy under way of b"},
-      {THREADS "copy 1 b[t] = x[t]\ncommit\n", "copies under way at the end of a unit"},
-      {THREADS "copy 1 b[t] = x[t]\nwait 0\n", "copies under way at the end of a unit"},
-      {"for u in 0..1 unit\n  for t in 0..4 thread\n    copy 1 b[t] = x[t]\n  commit\n  wait 1\n",
+      {THREADS "copy 1 b[t] = x[t]\ncopy_commit\n", "copies under way at the end of a unit"},
+      {THREADS "copy 1 b[t] = x[t]\ncopy_wait 0\n", "copies under way at the end of a unit"},
+      {"for u in 0..1 unit\n  for t in 0..4 thread\n    copy 1 b[t] = x[t]\n  copy_commit\n  copy_wait 1\n",
        "copies under way at the end of a unit"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
@@ -129,10 +130,10 @@ static void what_is_under_way_is_left_alone(void **state) {
 
 static void threads_that_meet_at_a_copy_race(void **state) {
   static const char *const cases[][2] = {
-      {THREADS "copy 1 b[t/2] = x[t]\ncommit\nwait 0\n", "under way"},
-      {THREADS "z[t] = b[3 - t]\n  copy 1 b[t] = x[t]\ncommit\nwait 0\n", " of b"},
-      {THREADS "copy 4 b[t*4] = x[12 + t]\ncommit\nwait 0\n", "load of x at 16"},
-      {THREADS "copy 4 b[t*4 + 4] = x[t]\ncommit\nwait 0\n", "copy of b at 16"},
+      {THREADS "copy 1 b[t/2] = x[t]\ncopy_commit\ncopy_wait 0\n", "under way"},
+      {THREADS "z[t] = b[3 - t]\n  copy 1 b[t] = x[t]\ncopy_commit\ncopy_wait 0\n", " of b"},
+      {THREADS "copy 4 b[t*4] = x[12 + t]\ncopy_commit\ncopy_wait 0\n", "load of x at 16"},
+      {THREADS "copy 4 b[t*4 + 4] = x[t]\ncopy_commit\ncopy_wait 0\n", "copy of b at 16"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     memory m;
@@ -195,13 +196,11 @@ static const char *result(loop_fix *f, const neo_kernel *k, maker by) {
   return "";
 }
 
-static void find(neo_block *b, neo_ls_kind kind, neo_ls **found, int *n) {
-  for (size_t i = 0; i < b->n; i++) {
-    if (b->at[i]->kind == kind)
-      found[(*n)++] = b->at[i];
-    find(&b->at[i]->body, kind, found, n);
-    find(&b->at[i]->other, kind, found, n);
-  }
+static int find(const neo_kernel *k, neo_ls_kind kind, neo_ls **found) {
+  int n = 0;
+  while ((found[n] = neo_block_find(&k->body, kind, (size_t)n)))
+    n++;
+  return n;
 }
 
 /* Without one of its waits, or with one that comes a group too early, a tile is found to be wrong,
@@ -214,19 +213,17 @@ static void tiles_wait_for_what_they_read(void **state) {
         ahead = stages - 1 - (by == BY_WARPGROUPS);
     neo_kernel *k = tile_in_stages(f, stages, by);
     neo_ls *wait[8], *copies[8];
-    int n = 0, n_copies = 0;
-    find(&k->body, NEO_LS_WAIT, wait, &n);
-    find(&k->body, NEO_LS_COPY, copies, &n_copies);
+    int n = find(k, NEO_LS_COPY_WAIT, wait), n_copies = find(k, NEO_LS_COPY, copies);
     assert_int_equal(n, ahead > 1 ? 3 : 2);
     assert_int_equal(n_copies, 4);
     assert_string_equal(result(f, k, by), "");
     for (int i = 0; i < n; i++) {
-      wait[i]->step++;
+      wait[i]->copy_wait.pending++;
       if (!strstr(result(f, k, by), "under way"))
         fail_msg("%d stages, wait %d: '%s'", stages, i, result(f, k, by));
-      wait[i]->step--;
+      wait[i]->copy_wait.pending--;
     }
-    copies[2]->cond = NULL; /* beyond the last step */
+    copies[2]->copy.cond = NULL; /* beyond the last step */
     assert_non_null(strstr(result(f, k, by), "load of x"));
   }
 }
@@ -238,14 +235,12 @@ static void warpgroups_leave_one_product_under_way(void **state) {
   for (int stages = 3; stages <= 5; stages++) {
     neo_kernel *k = tile_in_stages(f, stages, BY_WARPGROUPS);
     neo_ls *await[4];
-    int n = 0;
-    find(&k->body, NEO_LS_AWAIT, await, &n);
-    assert_int_equal(n, 2);
-    assert_int_equal(await[0]->step, 1);
-    await[0]->step = 2;
+    assert_int_equal(find(k, NEO_LS_WGMMA_WAIT, await), 2);
+    assert_int_equal(await[0]->wgmma_wait.pending, 1);
+    await[0]->wgmma_wait.pending = 2;
     assert_non_null(strstr(result(f, k, BY_WARPGROUPS), "store before the end of a product"));
-    await[0]->step = 1;
-    await[1]->step = 1;
+    await[0]->wgmma_wait.pending = 1;
+    await[1]->wgmma_wait.pending = 1;
     assert_non_null(strstr(result(f, k, BY_WARPGROUPS), "not awaited"));
   }
 }

@@ -12,13 +12,13 @@
 
 enum { LINE = 64, LINES = 8, ROW = 72, ROWS = 11 };
 #define BOX "x[k of 70 by 1 box 64, 4 of n by 72 box 8] on full[0]\n"
-#define FIRST "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
+#define FIRST "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
 #define READ_BACK "for s in 0..32 thread\n  for i in 0..16\n    z[s*16 + i] = b[s*16 + i]\n"
 
 static neo_kernel *parse(loop_fix *f, const char *body) {
   const char *text =
       neo_arena_printf(&f->arena,
-                       "neo-loop 1\nkernel k(x: bf16 read align 16, w: f16 read, z: bf16 write, "
+                       "neo-loop 2\nkernel k(x: bf16 read align 16, w: f16 read, z: bf16 write, "
                        "b: bf16 scratch 512 align 1024, c: bf16 scratch 512, full: i64 scratch 2) "
                        "sizes n units 1\n%s",
                        body);
@@ -28,37 +28,40 @@ static neo_kernel *parse(loop_fix *f, const char *body) {
 static void boxes_print_as_they_were_written(void **state) {
   loop_fix *f = *state;
   const char *text =
-      "neo-loop 1\n"
+      "neo-loop 2\n"
       "kernel k(x: bf16 read, b: bf16 scratch 1024 align 1024, full: i64 scratch 2) "
       "sizes n units n\n"
       "for u in 0..n unit\n"
       "  for t in 0..32 thread\n"
       "    b[t] = 0.0:bf16\n"
-      "  expect 1024 on full[1]\n"
-      "  bulk b[512] = x[u*64 - 3 of 70 by 1 box 64, u of n + 1 by 72 box 8] on full[1]\n"
-      "  reach full[1] turn 1 - u%2\n";
+      "  expect_tx 1024 on full[1]\n"
+      "  tma_copy b[512] = x[u*64 - 3 of 70 by 1 box 64, u of n + 1 by 72 box 8] on full[1]\n"
+      "  mbarrier_wait full[1] parity 1 - u%2\n";
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
 static void each_broken_rule_is_found(void **state) {
   static const char *const cases[][2] = {
-      {"expect 1024 on full[0]\n", "outside of loops of threads"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on z[0]\n", "phases are"},
-      {READ_BACK "bulk c[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
+      {"expect_tx 1024 on full[0]\n", "outside of loops of threads"},
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on z[0]\n",
+       "mbarriers are"},
+      {READ_BACK "tma_copy c[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
        "c is no scratch from a multiple of 1024"},
-      {READ_BACK "bulk b[0] = w[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
+      {READ_BACK "tma_copy b[0] = w[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
        "of another type"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 1 box 32, 0 of n by 72 box 8] on full[0]\n",
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 1 box 32, 0 of n by 72 box 8] on full[0]\n",
        "128 bytes"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 1 box 64] on full[0]\n", "two to five axes"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 70 box 8] on full[0]\n", "70 apart"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 2 box 64, 0 of n by 72 box 8] on full[0]\n", "2 apart"},
-      {READ_BACK "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 257] on full[0]\n",
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 1 box 64] on full[0]\n", "two to five axes"},
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 70 box 8] on full[0]\n",
+       "70 apart"},
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 2 box 64, 0 of n by 72 box 8] on full[0]\n",
+       "2 apart"},
+      {READ_BACK "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 257] on full[0]\n",
        "1 to 256 elements"},
       {READ_BACK
-       "for i in 0..2\n  bulk b[0] = x[0 of i by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
+       "for i in 0..2\n  tma_copy b[0] = x[0 of i by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
        "more than sizes"},
-      {READ_BACK "expect 0 on full[0]\n", "bytes to come"},
+      {READ_BACK "expect_tx 0 on full[0]\n", "bytes to come"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     neo_str why;
@@ -94,8 +97,8 @@ static const char *run(loop_fix *f, const char *body, memory *m) {
 static void lines_have_their_pieces_exchanged_and_zeros_outside(void **state) {
   memory m;
   assert_string_equal(run(*state,
-                          "for k in 10..11\n  expect 1024 on full[0]\n  bulk b[0] = " BOX
-                          "  reach full[0] turn 0\n  for s in 0..32 thread\n"
+                          "for k in 10..11\n  expect_tx 1024 on full[0]\n  tma_copy b[0] = " BOX
+                          "  mbarrier_wait full[0] parity 0\n  for s in 0..32 thread\n"
                           "    for i in 0..16\n      z[s*16 + i] = b[s*16 + i]\n",
                           &m),
                       "");
@@ -109,21 +112,23 @@ static void lines_have_their_pieces_exchanged_and_zeros_outside(void **state) {
 
 static void who_does_not_wait_is_found(void **state) {
   static const char *const cases[][2] = {
-      {"expect 1024 on full[0]\n" FIRST, "boxes under way at the end"},
-      {FIRST, "box of no turn"},
-      {"expect 1024 on full[0]\nbulk b[8] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
+      {"expect_tx 1024 on full[0]\n" FIRST, "boxes under way at the end"},
+      {FIRST, "box of no phase"},
+      {"expect_tx 1024 on full[0]\ntma_copy b[8] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n",
        "box between its places"},
-      {"expect 512 on full[0]\n" FIRST "reach full[0] turn 0\n", "other number of bytes"},
-      {"expect 1024 on full[0]\n" FIRST "reach full[0] turn 1\n", "other turn"},
-      {"reach full[0] turn 1\n", "never comes"},
-      {"expect 1024 on full[0]\nexpect 1024 on full[0]\n", "before the last one was reached"},
-      {"expect 1024 on full[0]\n" FIRST READ_BACK "reach full[0] turn 0\n",
+      {"expect_tx 512 on full[0]\n" FIRST "mbarrier_wait full[0] parity 0\n",
+       "other number of bytes"},
+      {"expect_tx 1024 on full[0]\n" FIRST "mbarrier_wait full[0] parity 1\n", "other parity"},
+      {"mbarrier_wait full[0] parity 1\n", "never begins"},
+      {"expect_tx 1024 on full[0]\nexpect_tx 1024 on full[0]\n",
+       "before the last one was waited for"},
+      {"expect_tx 1024 on full[0]\n" FIRST READ_BACK "mbarrier_wait full[0] parity 0\n",
        "load of a copy under way of b"},
-      {"expect 2048 on full[0]\n" FIRST
-       "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\nreach full[0] turn 0\n",
+      {"expect_tx 2048 on full[0]\n" FIRST
+       "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\nmbarrier_wait full[0] parity 0\n",
        "copy to a copy under way of b"},
-      {"expect 1024 on full[0]\nbulk b[0] = x[0 of 80 by 1 box 64, 9 of 80 by 72 box 8] on full[0]\n"
-       "reach full[0] turn 0\n",
+      {"expect_tx 1024 on full[0]\ntma_copy b[0] = x[0 of 80 by 1 box 64, 9 of 80 by 72 box 8] on full[0]\n"
+       "mbarrier_wait full[0] parity 0\n",
        "load of x"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
@@ -186,22 +191,22 @@ static void tiles_wait_for_their_boxes(void **state) {
   loop_fix *f = *state;
   for (int stages = 3; stages <= 5; stages++) {
     neo_kernel *k = tile_of_boxes(f, stages);
-    neo_ls *reach = tile_find(k, NEO_LS_REACH, 0);
-    neo_ls *await = tile_find(k, NEO_LS_AWAIT, 0);
-    neo_ls *expect = tile_find(k, NEO_LS_EXPECT, stages - 2);
+    neo_ls *wait = tile_find(k, NEO_LS_MBARRIER_WAIT, 0);
+    neo_ls *await = tile_find(k, NEO_LS_WGMMA_WAIT, 0);
+    neo_ls *expect = tile_find(k, NEO_LS_EXPECT_TX, stages - 2);
     assert_string_equal(result(f, k), "");
-    const neo_lx *turn = reach->value;
-    reach->value = neo_lx_int(k, 0);
-    expect_said(f, k, "other turn");
-    reach->value = turn;
-    expect->step += 1024;
+    const neo_lx *parity = wait->mbarrier_wait.parity;
+    wait->mbarrier_wait.parity = neo_lx_int(k, 0);
+    expect_said(f, k, "other parity");
+    wait->mbarrier_wait.parity = parity;
+    expect->expect_tx.bytes += 1024;
     expect_said(f, k, "other number of bytes");
-    expect->step -= 1024;
-    await->step = 2;
+    expect->expect_tx.bytes -= 1024;
+    await->wgmma_wait.pending = 2;
     expect_said(f, k, "store before the end of a product");
-    await->step = 1;
-    reach->index[0] = neo_lx_int(k, 0);
-    expect_said(f, k, "never comes");
+    await->wgmma_wait.pending = 1;
+    wait->mbarrier_wait.mbarrier.offset = neo_lx_int(k, 0);
+    expect_said(f, k, "never begins");
   }
 }
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char text[] = "neo-loop 1\n"
+static const char text[] = "neo-loop 2\n"
                            "kernel P(A: i32 read, B: i32 read, C: f32 read write) units 64\n"
                            "for u in 0..64 unit\n"
                            "  for l in 0..16 vector\n"
@@ -218,7 +218,7 @@ static void dots_of_other_types_are_refused(void **state) {
     neo_arena a;
     char source[200];
     snprintf(source, sizeof source,
-             "neo-loop 1\nkernel P(A: i32 read, C: f32 read write) units 1\nC[0] = %s\n", wrong[k]);
+             "neo-loop 2\nkernel P(A: i32 read, C: f32 read write) units 1\nC[0] = %s\n", wrong[k]);
     neo_arena_init(&a, neo_alloc_default, NULL);
     neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
     assert_null(neo_kernel_parse(&a, d, "test", source, strlen(source)));

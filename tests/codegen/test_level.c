@@ -15,7 +15,7 @@ static const char *assembly(loop_fix *f, const char *arch, const char *mcpu) {
   neo_llvm *l;
   const char *why;
   char path[] = "/tmp/neo_level_XXXXXX";
-  neo_kernel *k = loop_kernel(f, "neo-loop 1\nkernel k(x: f16 read, z: f16 write) units 1\n"
+  neo_kernel *k = loop_kernel(f, "neo-loop 2\nkernel k(x: f16 read, z: f16 write) units 1\n"
                                  "for i in 0..10\n  for l in 0..8 vector\n"
                                  "    z[i*8 + l] = x[i*8 + l] + x[i*8 + l]*x[l]\n");
   assert_int_equal(neo_target_choose(&f->arena, arch, mcpu, &t, &why), NEO_OK);

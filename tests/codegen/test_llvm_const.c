@@ -64,7 +64,7 @@ static void records_have_the_layout_of_c(void **state) {
   fields[3] = neo_lconst_array(l, NULL, 0);
   neo_llvm_global(l, "record", neo_lconst_struct(l, fields, 4), true);
   /* The kernel that the record names comes after it. */
-  neo_kernel *k = loop_kernel(f, "neo-loop 1\nkernel k(z: i64 write) units 1\nz[0] = 42\n");
+  neo_kernel *k = loop_kernel(f, "neo-loop 2\nkernel k(z: i64 write) units 1\nz[0] = 42\n");
   if (neo_llvm_kernel(l, k, "late", &why))
     fail_msg("%s", why);
   finish(l);

@@ -95,7 +95,7 @@ static void emit(loop_fix *f, const neo_kernel *k, const char *path) {
 static void run_kernel(loop_fix *f, const char *dir, int n) {
   neo_kernel *k = loop_kernel(
       f, neo_arena_printf(&f->arena,
-                          "neo-loop 1\nkernel k(x: f32 read, z: f32 write) sizes M units 1\n%s",
+                          "neo-loop 2\nkernel k(x: f32 read, z: f32 write) sizes M units 1\n%s",
                           kernels[n].text));
   neo_value want[N];
   interpret(f, k, want);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD "neo-loop 1\nkernel k"
+#define HEAD "neo-loop 2\nkernel k"
 #define SIZES(...) ((const int64_t[]){__VA_ARGS__})
 
 static void elementwise_loops_of_every_width_agree(void **state) {

@@ -9,7 +9,7 @@
 static const char *narrowed(loop_fix *f, const char *from, const char *none, const char *to) {
   return neo_arena_printf(
       &f->arena,
-      "neo-loop 1\n"
+      "neo-loop 2\n"
       "kernel k(x: %s read noalias, z: %s write noalias) units 3\n"
       "for u in 0..3 unit\n"
       "  for l in 0..16 vector\n"

@@ -68,7 +68,7 @@ static void add_kernel(loop_fix *f, neo_llvm *l, neo_op op, int width, const cha
   const char *args = op == NEO_OP_POW ? "x[i*%d + l], y[i*%d + l]" : "x[i*%d + l]";
   const char *text = neo_arena_printf(
       &f->arena,
-      "neo-loop 1\nkernel k(x: %s read, y: %s read, z: %s write) units 1\nfor i in 0..%d\n"
+      "neo-loop 2\nkernel k(x: %s read, y: %s read, z: %s write) units 1\nfor i in 0..%d\n"
       "  for l in 0..%d vector\n    z[i*%d + l] = %s(%s)\n",
       type, type, type, BLOCK / width, width, width, neo_op_text(op),
       op == NEO_OP_POW ? neo_arena_printf(&f->arena, args, width, width)

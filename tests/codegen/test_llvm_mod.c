@@ -22,7 +22,7 @@ static neo_rt_fn *kernel(loop_fix *f, neo_llvm *l, neo_type t, int width) {
   const char *why, *type = neo_type_text(t);
   const char *text = neo_arena_printf(
       &f->arena,
-      "neo-loop 1\nkernel k(x: %s read, y: %s read, z: %s write) units 1\nfor i in 0..%d\n"
+      "neo-loop 2\nkernel k(x: %s read, y: %s read, z: %s write) units 1\nfor i in 0..%d\n"
       "  for l in 0..%d vector\n    z[i*%d + l] = x[i*%d + l] %% y[i*%d + l]\n",
       type, type, type, BLOCK / width, width, width, width, width);
   if (neo_llvm_kernel(l, loop_kernel(f, text), "mod", &why) || neo_llvm_finish(l, &why))

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LOOP(lanes)                                                                         \
-  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"               \
+  "neo-loop 2\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"               \
   "for u in 0..3 unit\n  for k in 0..64 step " lanes "\n    for l in 0.." lanes " vector\n" \
   "      z[u*64 + k + l] = "
 

@@ -15,7 +15,7 @@ static void numbers_are_those_of_the_interpreter(void **state) {
   for (int w = 0; w < 4; w++) {
     const char *text =
         neo_arena_printf(&f->arena,
-                         "neo-loop 1\nkernel k(z: f32 write, d: f64 write) units 1\nfor i in 0..4\n"
+                         "neo-loop 2\nkernel k(z: f32 write, d: f64 write) units 1\nfor i in 0..4\n"
                          "  for l in 0..%d vector\n"
                          "    z[i*%d + l] = rand@7(i*%d + l)\n"
                          "    d[i*%d + l] = rand@4294967295:f64(i*4294967290 + l*3 - 5)\n",
@@ -34,7 +34,7 @@ static void numbers_are_uniform(void **state) {
   loop_fix *f = *state;
   neo_llvm *l;
   const uint64_t key[3] = {42, 1, 0};
-  neo_kernel *k = loop_kernel(f, "neo-loop 1\nkernel k(z: f32 write) units 8192\n"
+  neo_kernel *k = loop_kernel(f, "neo-loop 2\nkernel k(z: f32 write) units 8192\n"
                                  "for i in 0..8192 unit\n  for l in 0..8 vector\n"
                                  "    z[i*8 + l] = rand@1(i*8 + l)\n");
   neo_rt_fn *fn = loop_compile(f, k, loop_levels()[0], &l);

@@ -186,7 +186,7 @@ static const char *make(loop_fix *f, uint64_t seed) {
   maker m = {.state = seed, .out = &text};
   int w = widths[roll(&m, 4)];
   neo_str_addf(&text,
-               "neo-loop 1\nkernel k(x: f32 read, j: i64 read, z: f32 write, v: i64 write, "
+               "neo-loop 2\nkernel k(x: f32 read, j: i64 read, z: f32 write, v: i64 write, "
                "b: bool write) sizes S units 1\nfor i in 0..5\n  reg r[2, %d]: f32\n"
                "  for u in 0..2 unroll\n    for l in 0..%d vector\n      r[u, l] = ",
                w, w);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HEAD                                                                                     \
-  "neo-loop 1\nkernel k(x: f32 read noalias, y: f32 read, z: f32 write, w: f32 write) units 3\n" \
+  "neo-loop 2\nkernel k(x: f32 read noalias, y: f32 read, z: f32 write, w: f32 write) units 3\n" \
   "for u in 0..3 unit\n"
 #define TILE                                                                             \
   "  reg acc[6, 2, 8]: f32\n  for r in 0..6 unroll\n    for v in 0..2 unroll\n"          \

@@ -7,7 +7,7 @@
 
 #define AT "u*64 + k + l"
 #define LOOP                                                                  \
-  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n" \
+  "neo-loop 2\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n" \
   "for u in 0..3 unit\n  for k in 0..64 step 16\n    for l in 0..16 vector\n      "
 
 static const char *const texts[] = {
@@ -31,13 +31,13 @@ static void nothing_or_something_is_a_mask_made_before_the_loop(void **state) {
 }
 
 #define TREE(op)                                                                                   \
-  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"                      \
+  "neo-loop 2\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"                      \
   "for u in 0..3 unit\n  reg a[8]: f32\n  for l in 0..8 vector\n    a[l] = x[u*8 + l]\n"           \
   "  z[u] = " op "(" op "(" op "(a[0], a[4]), " op "(a[2], a[6])), " op "(" op "(a[1], a[5]), " op \
   "(a[3], a[7])))\n"
 /* Lane 7 twice, lane 3 not at all. */
 #define NO_TREE                                                                          \
-  "neo-loop 1\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"            \
+  "neo-loop 2\nkernel k(x: f32 read noalias, z: f32 write noalias) units 3\n"            \
   "for u in 0..3 unit\n  reg a[8]: f32\n  for l in 0..8 vector\n    a[l] = x[u*8 + l]\n" \
   "  z[u] = max(max(max(a[0], a[4]), max(a[2], a[6])), max(max(a[1], a[5]), max(a[7], a[7])))\n"
 

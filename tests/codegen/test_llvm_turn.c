@@ -12,7 +12,7 @@ static const int64_t elems[] = {4000, 4000};
 static const char *kernel(loop_fix *f, const char *type, const char *body) {
   return neo_arena_printf(
       &f->arena,
-      "neo-loop 1\nkernel k(x: %s read noalias, z: %s write noalias) units 3\nfor u in 0..3 unit\n"
+      "neo-loop 2\nkernel k(x: %s read noalias, z: %s write noalias) units 3\nfor u in 0..3 unit\n"
       "%s",
       type, type, body);
 }
@@ -33,11 +33,10 @@ static void rows_and_lanes_of_any_number_agree(void **state) {
   loop_fix *f = *state;
   for (int rows = 2; rows <= 21; rows += rows < 9 ? 1 : 4)
     for (int lanes = 2; lanes <= 16; lanes *= 2) {
-      const char *body = neo_arena_printf(
-          &f->arena,
-          "  for r in 0..%d unroll\n    for l in 0..%d vector\n"
-          "      z[u*900 + l*24 + r + 7] = x[r*32 + l + u] + 2.0\n",
-          rows, lanes);
+      const char *body = neo_arena_printf(&f->arena,
+                                          "  for r in 0..%d unroll\n    for l in 0..%d vector\n"
+                                          "      z[u*900 + l*24 + r + 7] = x[r*32 + l + u] + 2.0\n",
+                                          rows, lanes);
       agrees(f, kernel(f, "f32", body));
     }
 }

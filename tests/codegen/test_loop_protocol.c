@@ -8,26 +8,26 @@
 #include <string.h>
 
 #define HEAD                                                                                    \
-  "neo-loop 1\nkernel k(x: bf16 read align 16, z: f32 write, b: bf16 scratch 8192 align 1024, " \
+  "neo-loop 2\nkernel k(x: bf16 read align 16, z: f32 write, b: bf16 scratch 8192 align 1024, " \
   "c: bf16 scratch 8192 align 1024, full: i64 scratch 2, empty: i64 scratch 2) sizes n units 1\n"
-#define EXPECT "    expect 12288 on full[stage[]]\n"
+#define EXPECT "    expect_tx 12288 on full[stage[]]\n"
 #define BOX_B \
-  "    bulk b[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 64] on full[stage[]]\n"
+  "    tma_copy b[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 64] on full[stage[]]\n"
 #define BOX_C \
-  "    bulk c[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 32] on full[stage[]]\n"
+  "    tma_copy c[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 32] on full[stage[]]\n"
 #define TURN(s, t) "    " t "[] = select(" s "[] == 1, 1 - " t "[], " t "[])\n"
 #define STAGE(s) "    " s "[] = select(" s "[] == 1, 0, " s "[] + 1)\n"
 #define PRODUCER                                                                       \
   "producer registers 40, 232\n  reg stage[]: i64\n  reg turn[]: i64\n  stage[] = 0\n" \
-  "  turn[] = 0\n  for k in 0..10\n    if 2 <= k\n      reach empty[stage[]] turn 1 - turn[]\n"
+  "  turn[] = 0\n  for k in 0..10\n    if 2 <= k\n      mbarrier_wait empty[stage[]] parity 1 - turn[]\n"
 #define CONSUMERS                                                                                 \
   "consumers\n  reg acc[1, 16]: f32 threads 128\n  reg at[]: i64\n  reg now[]: i64\n  at[] = 0\n" \
   "  now[] = 0\n  for t in 0..128 thread\n    for i in 0..16 unroll\n      acc[0, i] = 0.0\n"     \
   "  for m in 0..10\n"
-#define REACH "    reach full[at[]] turn now[]\n"
-#define MULTIPLY "    warpgroup bf16 acc, b[at[]*4096], c[at[]*4096] beside 1\n"
-#define AWAIT "    await 0, acc\n"
-#define ARRIVE "    arrive empty[at[]]\n"
+#define REACH "    mbarrier_wait full[at[]] parity now[]\n"
+#define MULTIPLY "    wgmma bf16 acc, b[at[]*4096], c[at[]*4096] across 1\n"
+#define AWAIT "    wgmma_wait 0, acc\n"
+#define ARRIVE "    mbarrier_arrive empty[at[]]\n"
 #define STORES \
   "  for v in 0..128 thread\n    for j in 0..16 unroll\n      z[v*16 + j] = acc[0, j]\n"
 #define GOOD_PRODUCER PRODUCER EXPECT BOX_B BOX_C TURN("stage", "turn") STAGE("stage")
@@ -49,33 +49,33 @@ static void a_producer_and_consumers_that_agree_are_clean(void **state) {
 
 static void each_broken_protocol_is_told(void **state) {
   static const char *const cases[][2] = {
-      {PRODUCER "    expect 8192 on full[stage[]]\n" BOX_B BOX_C TURN("stage", "turn")
+      {PRODUCER "    expect_tx 8192 on full[stage[]]\n" BOX_B BOX_C TURN("stage", "turn")
            STAGE("stage") GOOD_CONSUMERS,
        "kernel k: 8192 bytes are announced on full, and the boxes that follow bring 12288"},
       {PRODUCER EXPECT BOX_B TURN("stage", "turn") STAGE("stage") GOOD_CONSUMERS, "bring 8192"},
       {PRODUCER BOX_B EXPECT BOX_C TURN("stage", "turn") STAGE("stage") GOOD_CONSUMERS,
        "nothing before it in its block is announced on full"},
-      {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") GOOD_CONSUMERS, "its turn stays"},
+      {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") GOOD_CONSUMERS, "its parity stays"},
       {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") TURN("stage", "turn") GOOD_CONSUMERS,
-       "comes turn"},
+       "comes parity"},
       {PRODUCER EXPECT BOX_B BOX_C TURN("stage",
                                         "turn") "    stage[] = stage[] + 1\n" GOOD_CONSUMERS,
        "behind stage 1 of 2 of empty comes 2"},
       {GOOD_PRODUCER CONSUMERS
-       "    reach full[at[]] turn 1 - now[]\n" MULTIPLY AWAIT ARRIVE ENDS STORES,
-       "turn 1 of full is waited for in turn 0"},
-      {GOOD_PRODUCER CONSUMERS MULTIPLY AWAIT ARRIVE ENDS STORES, "no phase of full was reached"},
+       "    mbarrier_wait full[at[]] parity 1 - now[]\n" MULTIPLY AWAIT ARRIVE ENDS STORES,
+       "parity 1 of full is waited for in parity 0"},
+      {GOOD_PRODUCER CONSUMERS MULTIPLY AWAIT ARRIVE ENDS STORES,
+       "no mbarrier of full was waited for"},
       {GOOD_PRODUCER CONSUMERS REACH
-       "    warpgroup bf16 acc, b[at[]*4096], c[(1 - now[])*4096] beside 1\n" AWAIT ARRIVE ENDS
-           STORES,
+       "    wgmma bf16 acc, b[at[]*4096], c[(1 - now[])*4096] across 1\n" AWAIT ARRIVE ENDS STORES,
        "a product reads c"},
-      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY AWAIT ENDS "  arrive empty[0]\n" STORES,
+      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY AWAIT ENDS "  mbarrier_arrive empty[0]\n" STORES,
        "the producer waits for ever"},
       {GOOD_PRODUCER CONSUMERS REACH MULTIPLY ARRIVE AWAIT ENDS STORES,
-       "arrive at empty before they have awaited"},
-      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY "    await 1, acc\n" ARRIVE ENDS STORES,
+       "arrive at empty before they have waited for"},
+      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY "    wgmma_wait 1, acc\n" ARRIVE ENDS STORES,
        "register acc is read before its products have ended"},
-      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY "    await 1, acc\n" ARRIVE ENDS,
+      {GOOD_PRODUCER CONSUMERS REACH MULTIPLY "    wgmma_wait 1, acc\n" ARRIVE ENDS,
        "products are under way at the end"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
@@ -89,10 +89,11 @@ static void each_broken_protocol_is_told(void **state) {
 #define READ "for u in 0..128 thread\n  z[u] = f32(b[u])\n"
 
 static void copies_are_in_groups_that_are_awaited(void **state) {
-  assert_string_equal(said_of(*state, COPY "commit\nwait 0\n" READ), "");
-  assert_non_null(strstr(said_of(*state, COPY "wait 0\n" READ), "before the group of copies"));
-  assert_non_null(strstr(said_of(*state, COPY "commit\nwait 1\n" READ), "copies are under way"));
-  assert_non_null(strstr(said_of(*state, COPY "commit\n" READ), "copies are under way"));
+  assert_string_equal(said_of(*state, COPY "copy_commit\ncopy_wait 0\n" READ), "");
+  assert_non_null(strstr(said_of(*state, COPY "copy_wait 0\n" READ), "before the group of copies"));
+  assert_non_null(
+      strstr(said_of(*state, COPY "copy_commit\ncopy_wait 1\n" READ), "copies are under way"));
+  assert_non_null(strstr(said_of(*state, COPY "copy_commit\n" READ), "copies are under way"));
 }
 
 int main(void) {

@@ -12,7 +12,7 @@ static void prints_as_written(loop_fix *f, const char *text) {
 
 static void the_kernel_of_the_header_prints_as_it_was_written(void **state) {
   prints_as_written(*state,
-                    "neo-loop 1\n"
+                    "neo-loop 2\n"
                     "kernel H(X: f32 read, W1: f32 read noalias align 64, b1: f32 read, "
                     "Y: f32 write tensor 3 from 64) sizes B units B\n"
                     "for b in 0..B unit\n"
@@ -33,7 +33,7 @@ static void the_kernel_of_the_header_prints_as_it_was_written(void **state) {
 static void every_form_prints_as_it_was_written(void **state) {
   prints_as_written(
       *state,
-      "neo-loop 1\n"
+      "neo-loop 2\n"
       "kernel k(a: f64 read write, h.W: f16 read, m: bool write, s: i32 scratch 16 align 64) "
       "sizes N, M units max(N, 1)\n"
       "for u in 0..max(N, 1) unit\n"
@@ -48,10 +48,10 @@ static void every_form_prints_as_it_was_written(void **state) {
       "      m[0] = a[i] == a[0]\n"
       "      if @step < 3 - i*(i - 2)\n"
       "        m[1] = f32(u) < nan + -0.0 - (1e+30 - pow(f32(@seed), f32(@call)))\n"
-      "  fetch a[u*8 + 64]\n"
+      "  prefetch a[u*8 + 64]\n"
       "  for i in 0..1\n"
       "    a[u/2*3 - 9223372036854775807] = -inf:f64\n"
-      "    fetch far h.W[u*64 + i]\n");
+      "    prefetch l2 h.W[u*64 + i]\n");
 }
 
 /* x, 2 x, 4 x, ... as a graph of 60 sums has 2^60 leaves written out. */
@@ -82,20 +82,20 @@ static void deep_expressions_print_and_parse(void **state) {
 static void equal_and_strange_names_become_distinct_words(void **state) {
   loop_fix *f = *state;
   neo_kernel *k = neo_kernel_new(&f->arena, "two words");
-  const char *names[] = {"x", "x", "exp", "3 y", "", "a.b", "a.", "fetch"};
+  const char *names[] = {"x", "x", "exp", "3 y", "", "a.b", "a.", "prefetch"};
   for (int i = 0; i < 8; i++)
     neo_kernel_buf(k, (neo_kbuf){.name = names[i], .type = NEO_F32_T, .use = NEO_BUF_WRITE});
   const neo_lx *lo = neo_lx_int(k, 0), *hi = neo_lx_int(k, 3);
   uint32_t v = neo_kernel_var(k, "x"), w = neo_kernel_var(k, "x");
   neo_ls *outer = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, v, lo, hi, 1);
-  neo_ls *inner = neo_ls_for(k, &outer->body, NEO_LOOP_SERIAL, w, lo, hi, 1);
-  neo_ls_store(k, &inner->body, 1, neo_lx_var(k, w), neo_lx_const(k, NEO_F32_T, (neo_value){0}),
-               NULL);
+  neo_ls *inner = neo_ls_for(k, &outer->loop.body, NEO_LOOP_SERIAL, w, lo, hi, 1);
+  neo_ls_store(k, &inner->loop.body, 1, neo_lx_var(k, w),
+               neo_lx_const(k, NEO_F32_T, (neo_value){0}), NULL);
   const char *text = loop_text(f, k);
   prints_as_written(f, text);
   assert_non_null(strstr(text, "kernel two_words(x: f32 write, x_2: f32 write, exp_2: f32 write, "
                                "_3_y: f32 write, _: f32 write, a.b: f32 write, a_: f32 write, "
-                               "fetch_2: f32 write)"));
+                               "prefetch_2: f32 write)"));
   assert_non_null(strstr(text, "for x_3 in 0..3\n  for x_4 in 0..3\n    x_2[x_4] = 0.0\n"));
 }
 
@@ -133,7 +133,7 @@ static void broken_text_is_a_diagnostic(void **state) {
     loop_fix *f = *state;
     f->diags = neo_diags_new(&f->arena, neo_sources_new(&f->arena));
     const char *text = neo_arena_printf(
-        &f->arena, "neo-loop 1\nkernel k(Y: f32 read write) units 1\n%s\n", lines[i]);
+        &f->arena, "neo-loop 2\nkernel k(Y: f32 read write) units 1\n%s\n", lines[i]);
     assert_null(neo_kernel_parse(&f->arena, f->diags, "test", text, strlen(text)));
     assert_int_equal(neo_diags_errors(f->diags), 1);
   }
@@ -142,7 +142,7 @@ static void broken_text_is_a_diagnostic(void **state) {
 /* Whatever bytes come, the parser ends and says so. */
 static void text_cut_anywhere_does_no_harm(void **state) {
   loop_fix *f = *state;
-  const char text[] = "neo-loop 1\nkernel k(Y: f32 read write align 64) sizes N units N\n"
+  const char text[] = "neo-loop 2\nkernel k(Y: f32 read write align 64) sizes N units N\n"
                       "for i in 0..N unit\n  reg r[2]: f32\n  r[1] = fma(1.0, Y[i], -2e3)\n"
                       "  if i < 3\n    Y[i] = Y[i if true else 0.0] if not i == 4\n";
   for (size_t n = 0; n < sizeof text; n++) {

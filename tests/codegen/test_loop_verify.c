@@ -8,7 +8,7 @@
 
 static neo_kernel *parse(loop_fix *f, const char *body) {
   const char *text = neo_arena_printf(
-      &f->arena, "neo-loop 1\nkernel k(x: f32 read, z: f32 write, i: i64 read) sizes N units N\n%s",
+      &f->arena, "neo-loop 2\nkernel k(x: f32 read, z: f32 write, i: i64 read) sizes N units N\n%s",
       body);
   return loop_parse(f, text);
 }
@@ -37,7 +37,7 @@ static void each_broken_rule_is_found(void **state) {
       {"for l in 0..8 vector\n  for j in 0..2\n    z[0] = 1.0\n", "only assignments"},
       {"for l in 0..8 vector\n  if l < 3\n    z[0] = 1.0\n", "only assignments"},
       {"for l in 0..8 vector\n  reg r[8]: f32\n", "only assignments"},
-      {"for l in 0..8 vector\n  fetch x[l]\n", "only assignments"},
+      {"for l in 0..8 vector\n  prefetch x[l]\n", "only assignments"},
       {"reg r[8]: f32\nfor l in 0..8 vector\n  r[0] = 1.0\n", "the lane"},
       {"reg r[2]: f32\nr[2] = 1.0\n", "is 2, of 2"},
       {"reg r[2]: f32\nfor j in 0..3 unroll\n  r[j] = 1.0\n", "is 2, of 2"},
@@ -64,32 +64,32 @@ static void broken_graphs_are_found(void **state) {
   loop_fix *f = *state;
   neo_kernel *k = parse(f, "for u in 0..N unit\n  for j in 0..3\n    z[u] = x[j]\n");
   neo_kernel *other = parse(f, "");
-  neo_ls *loop = k->body.at[0]->body.at[0], *store = loop->body.at[0];
-  const neo_lx *value = store->value, *offset = store->index[0];
-  store->value = neo_lx_const(other, NEO_F32_T, (neo_value){.f = 1});
+  neo_ls *loop = k->body.at[0]->loop.body.at[0], *store = loop->loop.body.at[0];
+  const neo_lx *value = store->store.value, *offset = store->store.to.offset;
+  store->store.value = neo_lx_const(other, NEO_F32_T, (neo_value){.f = 1});
   for (int i = 0; i < 9; i++)
-    store->value = neo_lx_op1(other, NEO_OP_EXP, store->value);
+    store->store.value = neo_lx_op1(other, NEO_OP_EXP, store->store.value);
   refused(f, k, "another kernel");
-  store->value = neo_lx_int(k, 3);
+  store->store.value = neo_lx_int(k, 3);
   refused(f, k, "is i64, not f32");
-  store->value = value;
-  store->index[0] = neo_lx_const(k, NEO_I32_T, (neo_value){.i = 3});
+  store->store.value = value;
+  store->store.to.offset = neo_lx_const(k, NEO_I32_T, (neo_value){.i = 3});
   refused(f, k, "is i32, not i64");
-  store->index[0] = neo_lx_var(k, neo_kernel_var(k, "free"));
+  store->store.to.offset = neo_lx_var(k, neo_kernel_var(k, "free"));
   refused(f, k, "outside its loop");
-  store->index[0] = neo_lx_size(k, 7);
+  store->store.to.offset = neo_lx_size(k, 7);
   refused(f, k, "no size 7");
-  store->index[0] = offset;
-  store->cond = value;
+  store->store.to.offset = offset;
+  store->store.cond = value;
   refused(f, k, "is f32, not bool");
-  store->cond = NULL;
-  loop->attr = k->body.at[0]->attr;
+  store->store.cond = NULL;
+  loop->loop.var = k->body.at[0]->loop.var;
   refused(f, k, "already in use");
-  neo_kernel *fetch = parse(f, "fetch x[0]\n");
-  fetch->body.at[0]->attr = 99;
+  neo_kernel *fetch = parse(f, "prefetch x[0]\n");
+  fetch->body.at[0]->prefetch.of.buf = 99;
   refused(f, fetch, "no buffer 99");
-  fetch->body.at[0]->attr = 0;
-  fetch->body.at[0]->index[0] = neo_lx_const(fetch, NEO_I32_T, (neo_value){.i = 3});
+  fetch->body.at[0]->prefetch.of.buf = 0;
+  fetch->body.at[0]->prefetch.of.offset = neo_lx_const(fetch, NEO_I32_T, (neo_value){.i = 3});
   refused(f, fetch, "is i32, not i64");
   neo_kernel *order = parse(f, "");
   neo_kernel_buf(order, (neo_kbuf){.name = "s", .type = NEO_F32_T, .use = NEO_BUF_SCRATCH});
@@ -157,14 +157,14 @@ static void integer_arithmetic_folds(void **state) {
 static void substitution_rebuilds_and_folds(void **state) {
   loop_fix *f = *state;
   neo_kernel *k = parse(f, "for j in 0..3\n  z[j*4 + 1] = x[j if j < 2 else x[j]]\n");
-  neo_ls *loop = k->body.at[0], *s = loop->body.at[0];
+  neo_ls *loop = k->body.at[0], *s = loop->loop.body.at[0];
   const neo_lx *one = neo_lx_int(k, 1);
-  assert_true(neo_lx_uses_var(k, s->value, loop->attr));
-  assert_ptr_equal(neo_lx_subst(k, s->index[0], loop->attr, one), neo_lx_int(k, 5));
-  const neo_lx *load = neo_lx_subst(k, s->value, loop->attr, one);
+  assert_true(neo_lx_uses_var(k, s->store.value, loop->loop.var));
+  assert_ptr_equal(neo_lx_subst(k, s->store.to.offset, loop->loop.var, one), neo_lx_int(k, 5));
+  const neo_lx *load = neo_lx_subst(k, s->store.value, loop->loop.var, one);
   assert_ptr_equal(load, neo_lx_load(k, 0, one));
-  assert_false(neo_lx_uses_var(k, load, loop->attr));
-  assert_ptr_equal(neo_lx_subst(k, load, loop->attr, one), load);
+  assert_false(neo_lx_uses_var(k, load, loop->loop.var));
+  assert_ptr_equal(neo_lx_subst(k, load, loop->loop.var, one), load);
 }
 
 static void units_are_computed_from_sizes(void **state) {

@@ -141,7 +141,7 @@ static char *text_of(const char *schedule) {
 static int fetches_in(const char *schedule) {
   char *kernel = text_of(schedule);
   int n = 0;
-  for (const char *p = kernel; (p = strstr(p, "fetch W[")); p++)
+  for (const char *p = kernel; (p = strstr(p, "prefetch W[")); p++)
     n++;
   free(kernel);
   return n;
@@ -193,7 +193,7 @@ static void steps_share_what_the_next_copy_reads(void **state) {
 #define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 prefetch=1 "
   char *kernel = text_of(TILE "block_k=64");
   /* 7 x 5 tiles have 64 x 5 lines: 10 each, one in a step */
-  assert_non_null(strstr(kernel, "fetch far W[(kb + f/5)*70 + f%5*16 + 4480]"));
+  assert_non_null(strstr(kernel, "prefetch l2 W[(kb + f/5)*70 + f%5*16 + 4480]"));
   assert_non_null(strstr(kernel, "for f in (n/16*7 + m/6)*10 + (k - kb)..min((n/16*7 + m/6)*10 + "
                                  "(k - kb) + 1, min((n/16*7 + m/6)*10 + 10, "
                                  "(min(kb + 64, 300) - kb)*5))"));
@@ -202,10 +202,10 @@ static void steps_share_what_the_next_copy_reads(void **state) {
   assert_non_null(strstr(kernel, "for f in (m/6*5 + n/16)*10 + (k - kb)"));
   free(kernel);
   kernel = text_of(TILE "block_n=32");
-  assert_non_null(strstr(kernel, "fetch far W["));
+  assert_non_null(strstr(kernel, "prefetch l2 W["));
   free(kernel);
   kernel = text_of(TILE "block_k=32"); /* stays in the nearest cache */
-  assert_non_null(strstr(kernel, "fetch W["));
+  assert_non_null(strstr(kernel, "prefetch W["));
   free(kernel);
 #undef TILE
   check("input x : f32 [40, 300]\ninput W : f32 [300, 70]\ntemp y : f32 [40, 70]\n"
@@ -225,13 +225,13 @@ static void steps_share_what_the_next_tile_needs_at_its_end(void **state) {
   "entry forward forward: y = y\n"
   char *kernel = kernel_of(UPDATE("40"), TILE("6"));
   assert_non_null(strstr(kernel, "for f in k..min(k + 1, 18)\n"));
-  assert_non_null(strstr(kernel, "fetch far P[(m + f/3)*70 + f%3*16 + 420]\n"));
+  assert_non_null(strstr(kernel, "prefetch l2 P[(m + f/3)*70 + f%3*16 + 420]\n"));
   free(kernel);
   const char *at_once[][2] = {{UPDATE("2"), TILE("6")}, {UPDATE("40"), TILE("2")}};
   for (int k = 0; k < 2; k++) {
     kernel = kernel_of(at_once[k][0], at_once[k][1]);
     assert_null(strstr(kernel, "for f in"));
-    assert_non_null(strstr(kernel, "fetch P["));
+    assert_non_null(strstr(kernel, "prefetch P["));
     free(kernel);
   }
 #undef TILE

@@ -81,7 +81,7 @@ static void the_next_row_is_asked_for_while_a_row_is_worked_on(void **state) {
                                    "def Y[i: %d, j: 1024] = X[i, j] * z[i]\n"
                                    "entry forward forward: Y = Y, z = z\n",
                                    rows, rows, rows, rows, rows));
-    assert_int_equal(count(x.text, "fetch far X[i*1024 + j + 1024]"), rows > 16);
+    assert_int_equal(count(x.text, "prefetch l2 X[i*1024 + j + 1024]"), rows > 16);
     assert_int_equal(count(x.text, "fetch"), rows > 16);
     neo_arena_free(&x.arena);
     neo_arena_free(&a);
@@ -101,13 +101,13 @@ static void the_longest_stage_after_the_first_asks_for_the_next_row(void **state
                 "def Y[i: 16384, j: 1024] = exp(X[i, j] - z[i]) * (D[i, j] - w[i])\n"
                 "entry forward forward: Y = Y\n");
   const char *exp = strstr(x.text, "exp("),
-             *before = strstr(x.text, "fetch far X[u*1024 + k + 1024]");
+             *before = strstr(x.text, "prefetch l2 X[u*1024 + k + 1024]");
   const char *store = strstr(x.text, "for j in"),
-             *d = strstr(x.text, "fetch far D[u*1024 + j + 1024]");
+             *d = strstr(x.text, "prefetch l2 D[u*1024 + j + 1024]");
   assert_true(before && exp && before < exp);
   assert_true(store && d && store < d);
-  assert_int_equal(count(x.text, "fetch far X[u*1024 + k + "), 2);
-  assert_int_equal(count(x.text, "fetch far D[u*1024 + j + "), 2);
+  assert_int_equal(count(x.text, "prefetch l2 X[u*1024 + k + "), 2);
+  assert_int_equal(count(x.text, "prefetch l2 D[u*1024 + j + "), 2);
   assert_int_equal(count(x.text, "fetch"), 4);
   neo_arena_free(&x.arena);
 }
@@ -120,7 +120,7 @@ static void rows_of_several_axes_are_asked_for_early(void **state) {
                 "def z[k: 64] =\n  sum[n: 32, p: 3136] X[n, k, p]\n  then acc0\n"
                 "def Y[n: 32, k: 64, p: 3136] = X[n, k, p] * z[k]\n"
                 "entry forward forward: Y = Y, z = z\n");
-  assert_int_equal(count(x.text, "fetch far X[u*3136 + j*200704 + j_2 + 3136]"), 1);
+  assert_int_equal(count(x.text, "prefetch l2 X[u*3136 + j*200704 + j_2 + 3136]"), 1);
   neo_arena_free(&x.arena);
 }
 
@@ -153,7 +153,7 @@ static void sums_of_columns_ask_for_pieces_of_later_rows(void **state) {
   lowered x;
   lower_all(&x, "input X : f32 [16384, 1024]\ntemp z : f32 [1024]\ndef z[j: 1024] =\n"
                 "  sum[i: 16384] X[i, j]\n  then acc0\nentry forward forward: z = z\n");
-  assert_int_equal(count(x.text, "fetch X[u*128 + (k + 4)*1024"), 8);
+  assert_int_equal(count(x.text, "prefetch X[u*128 + (k + 4)*1024"), 8);
   neo_arena_free(&x.arena);
 }
 

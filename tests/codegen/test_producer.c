@@ -11,16 +11,16 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define BOX "bulk b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
+#define BOX "tma_copy b[0] = x[0 of 70 by 1 box 64, 0 of n by 72 box 8] on full[0]\n"
 #define STORES "  for s in 0..128 thread\n    z[s] = b[s]\n"
 #define STORES_IN "    for s in 0..128 thread\n      z[s] = b[s]\n"
 #define ROLES "producer registers 0, 0\n"
-#define GOOD_PRODUCER "  expect 1024 on full[0]\n  " BOX
+#define GOOD_PRODUCER "  expect_tx 1024 on full[0]\n  " BOX
 
 static neo_kernel *parse_of(loop_fix *f, const char *units, const char *body) {
   const char *text =
       neo_arena_printf(&f->arena,
-                       "neo-loop 1\nkernel k(x: bf16 read align 16, z: bf16 write, "
+                       "neo-loop 2\nkernel k(x: bf16 read align 16, z: bf16 write, "
                        "b: bf16 scratch 512 align 1024, full: i64 scratch 2, empty: i64 scratch 2) "
                        "sizes n units %s\n%s",
                        units, body);
@@ -33,54 +33,55 @@ static neo_kernel *parse(loop_fix *f, const char *body) {
 
 static void roles_print_as_they_were_written(void **state) {
   static const char text[] =
-      "neo-loop 1\n"
+      "neo-loop 2\n"
       "kernel k(x: bf16 read, z: bf16 write, b: bf16 scratch 512 align 1024, full: i64 scratch 2, "
       "empty: i64 scratch 2) sizes n units n\n"
       "for u in 0..n unit\n"
       "  producer registers 40, 232\n"
       "    for k in 0..3\n"
       "      if 1 <= k\n"
-      "        reach empty[0] turn (k - 1)%2\n"
-      "      expect 1024 on full[0]\n"
-      "      bulk b[0] = x[k*64 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
+      "        mbarrier_wait empty[0] parity (k - 1)%2\n"
+      "      expect_tx 1024 on full[0]\n"
+      "      tma_copy b[0] = x[k*64 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
       "  consumers\n"
       "    for k_1 in 0..3\n"
-      "      reach full[0] turn k_1%2\n"
+      "      mbarrier_wait full[0] parity k_1%2\n"
       "      for t in 0..128 thread\n"
       "        z[t] = b[t]\n"
-      "      arrive empty[0]\n";
+      "      mbarrier_arrive empty[0]\n";
   loop_fix *f = *state;
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
 static void persistent_roles_print_as_they_were_written(void **state) {
   static const char text[] =
-      "neo-loop 1\n"
+      "neo-loop 2\n"
       "kernel k(x: bf16 read, z: bf16 write, b: bf16 scratch 512 align 1024, full: i64 scratch 2, "
       "empty: i64 scratch 2) sizes n units n persistent 2\n"
       "producer registers 0, 0\n"
       "  reg turn[]: i64\n"
       "  turn[] = 0\n"
       "  for u in 0..n unit\n"
-      "    reach empty[0] turn turn[]\n"
-      "    expect 1024 on full[0]\n"
-      "    bulk b[0] = x[0 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
+      "    mbarrier_wait empty[0] parity turn[]\n"
+      "    expect_tx 1024 on full[0]\n"
+      "    tma_copy b[0] = x[0 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
       "    turn[] = 1 - turn[]\n"
       "consumers\n"
-      "  arrive empty[0]\n"
+      "  mbarrier_arrive empty[0]\n"
       "  for u_1 in 0..n unit\n"
-      "    reach full[0] turn u_1%2\n"
+      "    mbarrier_wait full[0] parity u_1%2\n"
       "    for t in 0..128 thread\n"
       "      z[t] = b[t]\n"
-      "    arrive empty[0]\n";
+      "    mbarrier_arrive empty[0]\n";
   loop_fix *f = *state;
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
 static void each_broken_rule_is_found(void **state) {
   static const char *const cases[][2] = {
-      {"for s in 0..128 thread\n  z[s] = 0.0:bf16\n" ROLES "  expect 1024 on full[0]\nconsumers\n"
-       "  reach full[0] turn 0\n",
+      {"for s in 0..128 thread\n  z[s] = 0.0:bf16\n" ROLES
+       "  expect_tx 1024 on full[0]\nconsumers\n"
+       "  mbarrier_wait full[0] parity 0\n",
        "all that a unit does"},
       {ROLES GOOD_PRODUCER "consumers\n  for s in 0..64 thread\n    z[s] = b[s]\n",
        "no warpgroups of a block"},
@@ -92,14 +93,18 @@ static void each_broken_rule_is_found(void **state) {
       {ROLES STORES "consumers\n" STORES, "what only consumers do"},
       {ROLES "  reg r[1]: f32 threads 128\nconsumers\n" STORES, "register r of threads"},
       {ROLES "  reg r[1]: bf16\n  r[0] = x[0]\nconsumers\n" STORES, "the producer reads x"},
-      {ROLES "  arrive empty[0]\nconsumers\n" STORES, "what only consumers do"},
+      {ROLES "  mbarrier_arrive empty[0]\nconsumers\n" STORES, "what only consumers do"},
       {ROLES GOOD_PRODUCER "consumers\n  " BOX STORES, "consumers ask for boxes"},
-      {ROLES GOOD_PRODUCER "consumers\n  expect 1024 on full[0]\n" STORES, "consumers begin turns"},
-      {ROLES GOOD_PRODUCER "  reach full[0] turn 0\nconsumers\n" STORES, "who waits for full"},
-      {ROLES GOOD_PRODUCER "consumers\n  arrive empty[0]\n  reach empty[0] turn 0\n" STORES,
+      {ROLES GOOD_PRODUCER "consumers\n  expect_tx 1024 on full[0]\n" STORES,
+       "consumers begin phases"},
+      {ROLES GOOD_PRODUCER "  mbarrier_wait full[0] parity 0\nconsumers\n" STORES,
+       "who waits for full"},
+      {ROLES GOOD_PRODUCER
+       "consumers\n  mbarrier_arrive empty[0]\n  mbarrier_wait empty[0] parity 0\n" STORES,
        "who waits for empty"},
-      {ROLES GOOD_PRODUCER "consumers\n  arrive full[0]\n" STORES, "are arrived at"},
-      {"arrive empty[0]\nfor s in 0..128 thread\n  z[s] = 0.0:bf16\n", "nobody but consumers"},
+      {ROLES GOOD_PRODUCER "consumers\n  mbarrier_arrive full[0]\n" STORES, "are arrived at"},
+      {"mbarrier_arrive empty[0]\nfor s in 0..128 thread\n  z[s] = 0.0:bf16\n",
+       "nobody but consumers"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     neo_str why;
@@ -112,20 +117,22 @@ static void each_broken_rule_is_found(void **state) {
 
 static void each_broken_rule_of_persistent_kernels_is_found(void **state) {
   static const char *const cases[][3] = {
-      {"0", ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n" STORES,
+      {"0", ROLES "  for u in 0..n unit\n    expect_tx 1024 on full[0]\nconsumers\n" STORES,
        "ends a persistent role"},
-      {"1", "for u in 0..n unit\n  for s in 0..128 thread\n    z[s] = b[s]\n", "is roles"},
-      {"1", ROLES GOOD_PRODUCER "consumers\n" STORES, "is roles"},
+      {"1", "for u in 0..n unit\n  for s in 0..128 thread\n    z[s] = b[s]\n",
+       "is a producer and consumers"},
+      {"1", ROLES GOOD_PRODUCER "consumers\n" STORES, "is a producer and consumers"},
       {"1",
-       ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n" STORES
-             "  for v in 0..n unit\n    reach full[0] turn 0\n",
-       "is roles"},
+       ROLES "  for u in 0..n unit\n    expect_tx 1024 on full[0]\nconsumers\n" STORES
+             "  for v in 0..n unit\n    mbarrier_wait full[0] parity 0\n",
+       "is a producer and consumers"},
       {"1",
-       ROLES "  for u in 0..n unit\n    expect 1024 on full[0]\nconsumers\n"
-             "  for v in 0..n unit\n    for w in 0..n unit\n      reach full[0] turn 0\n" STORES_IN,
+       ROLES
+       "  for u in 0..n unit\n    expect_tx 1024 on full[0]\nconsumers\n"
+       "  for v in 0..n unit\n    for w in 0..n unit\n      mbarrier_wait full[0] parity 0\n" STORES_IN,
        "ends a persistent role"},
       {"1",
-       ROLES "  for u in 0..3 unit\n    expect 1024 on full[0]\nconsumers\n"
+       ROLES "  for u in 0..3 unit\n    expect_tx 1024 on full[0]\nconsumers\n"
              "  for v in 0..n unit\n" STORES_IN,
        "to the kernel's units"},
   };
@@ -203,39 +210,42 @@ static void a_broken_protocol_is_found(void **state) {
   loop_fix *f = *state;
   for (int stages = 3; stages <= 4; stages++) {
     neo_kernel *k = tile_by_producer(f, stages);
-    neo_ls *empty = tile_find(k, NEO_LS_REACH, 0), *full = tile_find(k, NEO_LS_REACH, 1);
-    neo_ls *arrive = tile_find(k, NEO_LS_ARRIVE, 0), *await = tile_find(k, NEO_LS_AWAIT, 0);
-    neo_ls *expect = tile_find(k, NEO_LS_EXPECT, 0);
+    neo_ls *empty = tile_find(k, NEO_LS_MBARRIER_WAIT, 0),
+           *full = tile_find(k, NEO_LS_MBARRIER_WAIT, 1);
+    neo_ls *arrive = tile_find(k, NEO_LS_MBARRIER_ARRIVE, 0),
+           *await = tile_find(k, NEO_LS_WGMMA_WAIT, 0);
+    neo_ls *expect = tile_find(k, NEO_LS_EXPECT_TX, 0);
     neo_ls was = *full;
-    full->value = neo_lx_int(k, 0);
-    expect_said(f, k, "other turn of full");
+    full->mbarrier_wait.parity = neo_lx_int(k, 0);
+    expect_said(f, k, "other parity of full");
     *full = was, was = *empty;
-    empty->value = neo_lx_int(k, 0);
-    expect_said(f, k, "other turn of empty");
+    empty->mbarrier_wait.parity = neo_lx_int(k, 0);
+    expect_said(f, k, "other parity of empty");
     *empty = was, was = *arrive;
-    arrive->index[0] = neo_lx_int(k, 0); /* one stage is free again and again, others never */
-    expect_said(f, k, "arrival before the last turn was reached of empty");
+    arrive->mbarrier_arrive.mbarrier.offset =
+        neo_lx_int(k, 0); /* one stage is free again and again, others never */
+    expect_said(f, k, "arrival before the last phase was waited for of empty");
     *arrive = was;
-    expect->step += 1024;
+    expect->expect_tx.bytes += 1024;
     expect_said(f, k, "deadlock: consumers wait of full");
-    expect->step -= 1024 + 4096; /* what the first of its boxes has */
-    expect_said(f, k, "box of no turn");
-    expect->step += 4096;
-    await->step = 2;
+    expect->expect_tx.bytes -= 1024 + 4096; /* what the first of its boxes has */
+    expect_said(f, k, "box of no phase");
+    expect->expect_tx.bytes += 4096;
+    await->wgmma_wait.pending = 2;
     expect_said(f, k, "store before the end of a product");
-    await->step = 1;
+    await->wgmma_wait.pending = 1;
     neo_ls *later = tile_find(k, NEO_LS_IF, 1); /* around the arrival */
-    neo_block arm = later->body;
-    later->body = (neo_block){0};
+    neo_block arm = later->branch.then;
+    later->branch.then = (neo_block){0};
     assert_non_null(strstr(result(f, k, 1), "who waits for empty"));
-    later->body = arm;
-    const neo_lx *cond = later->cond;
-    later->cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
+    later->branch.then = arm;
+    const neo_lx *cond = later->branch.cond;
+    later->branch.cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
     expect_said(f, k, "deadlock: consumers wait of full");
-    later->cond = cond;
+    later->branch.cond = cond;
     neo_ls *first = tile_find(k, NEO_LS_IF, 0); /* around the wait for a free stage */
-    first->cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
-    expect_said(f, k, "turn before the last one was reached of full");
+    first->branch.cond = neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = 0});
+    expect_said(f, k, "phase before the last one was waited for of full");
   }
 }
 
@@ -297,32 +307,34 @@ static void a_broken_protocol_between_tiles_is_found(void **state) {
   for (int stages = 3; stages <= 4; stages++) {
     neo_kernel *k = tile_of(f, stages, 1);
     neo_ls *roles = k->body.at[0];
-    neo_block *tile = &roles->other.at[roles->other.n - 1]->body;
-    neo_ls *arrive = before_units(&roles->other, NEO_LS_ARRIVE), was = *arrive;
-    arrive->index[0] = neo_lx_int(k, 1);
-    expect_persistent_says(f, k, "arrival before the last turn was reached of empty");
+    neo_block *consumers = &roles->specialize.arm[NEO_CONSUMER];
+    neo_block *tile = &consumers->at[consumers->n - 1]->loop.body;
+    neo_ls *arrive = before_units(consumers, NEO_LS_MBARRIER_ARRIVE), was = *arrive;
+    arrive->mbarrier_arrive.mbarrier.offset = neo_lx_int(k, 1);
+    expect_persistent_says(f, k, "arrival before the last phase was waited for of empty");
     *arrive = was;
     neo_ls *last = NULL; /* behind the loop over steps */
     for (size_t i = 0; i < tile->n; i++)
-      last = tile->at[i]->kind == NEO_LS_ARRIVE ? tile->at[i] : last;
+      last = tile->at[i]->kind == NEO_LS_MBARRIER_ARRIVE ? tile->at[i] : last;
     assert_non_null(last);
     was = *last;
-    last->kind = NEO_LS_AWAIT;
-    last->attr = tile_find(k, NEO_LS_AWAIT, 0)->attr;
+    last->kind = NEO_LS_WGMMA_WAIT;
+    last->wgmma_wait = tile_find(k, NEO_LS_WGMMA_WAIT, 0)->wgmma_wait;
+    last->wgmma_wait.pending = 0;
     expect_persistent_says(f, k, "deadlock: consumers wait of full");
     *last = was;
     for (int arm = 0; arm < 2; arm++) { /* stages or turns from the first on again */
-      neo_block *of = arm ? &roles->other : &roles->body;
+      neo_block *of = &roles->specialize.arm[arm];
       neo_ls *unit = of->at[of->n - 1], *set = before_units(of, NEO_LS_SET), *first;
-      neo_block body = unit->body;
-      unit->body = (neo_block){0};
-      NEO_PUSH(&f->arena, &unit->body, set);
+      neo_block body = unit->loop.body;
+      unit->loop.body = (neo_block){0};
+      NEO_PUSH(&f->arena, &unit->loop.body, set);
       for (size_t i = 0; i < body.n; i++)
-        NEO_PUSH(&f->arena, &unit->body, body.at[i]);
-      first = unit->body.at[0];
+        NEO_PUSH(&f->arena, &unit->loop.body, body.at[i]);
+      first = unit->loop.body.at[0];
       assert_int_equal(first->kind, NEO_LS_SET);
       expect_persistent_says(f, k, arm ? "of full" : "of empty");
-      unit->body = body;
+      unit->loop.body = body;
     }
     assert_string_equal(whole_result(f, k, 3, 1), "");
   }

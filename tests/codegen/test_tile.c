@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char text[] =
-    "neo-loop 1\n"
+    "neo-loop 2\n"
     "kernel P(A: i32 read, B: i32 read, C: f32 read write, S: f32 scratch 512) units 3\n"
     "for u in 0..3 unit\n"
     "  tile load 0, C[320*u] pitch 20\n"
@@ -205,11 +205,11 @@ static void text_of_tiles_is_read_back(void **state) {
 
 static void wrong_tiles_are_refused(void **state) {
   static const char *const wrong[] = {
-      "neo-loop 1\nkernel P(A: f64 read) units 1\ntile load 0, A[0] pitch 16\n",
-      "neo-loop 1\nkernel P(A: f32 read) units 1\ntile zero 0\ntile store 0, A[0] pitch 16\n",
-      "neo-loop 1\nkernel P(A: f32 write) units 1\ntile load 0, A[0] pitch 16\n",
-      "neo-loop 1\nkernel P(A: f32 write) units 1\ntile load 0, A[0] pitch 0\n",
-      "neo-loop 1\nkernel P(A: f32 write) units 1\ntile dot 0, 1, 1\n"};
+      "neo-loop 2\nkernel P(A: f64 read) units 1\ntile load 0, A[0] pitch 16\n",
+      "neo-loop 2\nkernel P(A: f32 read) units 1\ntile zero 0\ntile store 0, A[0] pitch 16\n",
+      "neo-loop 2\nkernel P(A: f32 write) units 1\ntile load 0, A[0] pitch 16\n",
+      "neo-loop 2\nkernel P(A: f32 write) units 1\ntile load 0, A[0] pitch 0\n",
+      "neo-loop 2\nkernel P(A: f32 write) units 1\ntile dot 0, 1, 1\n"};
   (void)state;
   for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
     neo_arena a;
@@ -223,7 +223,7 @@ static void wrong_tiles_are_refused(void **state) {
 
 static void tiles_hold_nothing_at_first(void **state) {
   static const char source[] =
-      "neo-loop 1\nkernel P(A: f32 write) units 1\ntile store 0, A[0] pitch 16\n";
+      "neo-loop 2\nkernel P(A: f32 write) units 1\ntile store 0, A[0] pitch 16\n";
   neo_arena a;
   neo_str why;
   neo_value *buf, *bufs[1];

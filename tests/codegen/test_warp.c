@@ -49,17 +49,17 @@ static uint32_t half_of(float x) {
   return sign | exponent << 10 | (size & 0x3ff);
 }
 
-static uint32_t element_bits(neo_warp_op op, float x) {
-  return op == NEO_WARP_F16 ? half_of(x) : bits_of(x) >> 16;
+static uint32_t element_bits(neo_mma_op op, float x) {
+  return op == NEO_MMA_F16 ? half_of(x) : bits_of(x) >> 16;
 }
 
-static uint32_t cell_of(neo_warp_op op, float x, float y) {
-  return op == NEO_WARP_TF32 ? bits_of(x) : element_bits(op, x) | element_bits(op, y) << 16;
+static uint32_t cell_of(neo_mma_op op, float x, float y) {
+  return op == NEO_MMA_TF32 ? bits_of(x) : element_bits(op, x) | element_bits(op, y) << 16;
 }
 
 /* The factors' cells of each thread: mma.m16n8k8 of tf32, mma.m16n8k16 of bf16 and f16. */
-static void lay_down(const matrices *x, neo_warp_op op, uint32_t a[32][4], uint32_t b[32][2]) {
-  bool pairs = op != NEO_WARP_TF32;
+static void lay_down(const matrices *x, neo_mma_op op, uint32_t a[32][4], uint32_t b[32][2]) {
+  bool pairs = op != NEO_MMA_TF32;
   for (int t = 0; t < 32; t++)
     for (int e = 0; e < 4; e++) {
       int g = t / 4, q = t % 4, row = e == 0 || e == 2 ? g : g + 8, k = e < 2 ? q : q + 4;
@@ -71,7 +71,7 @@ static void lay_down(const matrices *x, neo_warp_op op, uint32_t a[32][4], uint3
     }
 }
 
-static void check_product(neo_warp_op op) {
+static void check_product(neo_mma_op op) {
   matrices x = numbers();
   uint32_t a[32][4], b[32][2];
   const uint32_t *pa[32], *pb[32];
@@ -83,10 +83,10 @@ static void check_product(neo_warp_op op) {
     int row[] = {t / 4, t / 4, t / 4 + 8, t / 4 + 8}, column[] = {0, 1, 0, 1};
     for (int e = 0; e < 4; e++)
       c[e] = x.c[row[e]][t % 4 * 2 + column[e]];
-    neo_warp_product(op, t, pa, pb, c);
+    neo_mma_product(op, t, pa, pb, c);
     for (int e = 0; e < 4; e++) {
       float want = x.c[row[e]][t % 4 * 2 + column[e]];
-      for (int k = 0; k < (op == NEO_WARP_TF32 ? 8 : 16); k++)
+      for (int k = 0; k < (op == NEO_MMA_TF32 ? 8 : 16); k++)
         want += x.a[row[e]][k] * x.b[k][t % 4 * 2 + column[e]];
       assert_true(c[e] == want);
     }
@@ -95,9 +95,9 @@ static void check_product(neo_warp_op op) {
 
 static void fragments_multiply_as_matrices(void **state) {
   (void)state;
-  check_product(NEO_WARP_TF32);
-  check_product(NEO_WARP_BF16);
-  check_product(NEO_WARP_F16);
+  check_product(NEO_MMA_TF32);
+  check_product(NEO_MMA_BF16);
+  check_product(NEO_MMA_F16);
 }
 
 /* The specials of f16: its least number, infinity, NaN. */
@@ -115,13 +115,13 @@ static void f16_is_what_ieee_says(void **state) {
       pa[t] = a[t], pb[t] = b[t];
     a[0][0] = nan ? 0x7e00 : bits[k];
     b[0][0] = 0x3c00;
-    neo_warp_product(NEO_WARP_F16, 0, pa, pb, c);
+    neo_mma_product(NEO_MMA_F16, 0, pa, pb, c);
     assert_true(nan ? isnan(c[0]) : c[0] == value[k]);
   }
 }
 
 /* Memory with rows of 16 bytes: of a[row][k], of b turned; and the other way. */
-static void check_reads(neo_warp_op op) {
+static void check_reads(neo_mma_op op) {
   matrices x = numbers();
   uint32_t a[32][4], b[32][2], got[4];
   uint16_t rows[16][16], steps[16][16], columns[8][16], turned[16][8];
@@ -141,21 +141,21 @@ static void check_reads(neo_warp_op op) {
     at[3][t] = &turned[8 * (m % 2) + r][0];
   }
   for (int t = 0; t < 32; t++) {
-    neo_warp_read(NEO_WARP_LOAD4, t, at[0], got);
+    neo_ldmatrix_read(NEO_LDMATRIX_X4, t, at[0], got);
     assert_memory_equal(got, a[t], sizeof a[t]);
-    neo_warp_read(NEO_WARP_TURN4, t, at[1], got);
+    neo_ldmatrix_read(NEO_LDMATRIX_X4_TRANS, t, at[1], got);
     assert_memory_equal(got, a[t], sizeof a[t]);
-    neo_warp_read(NEO_WARP_LOAD2, t, at[2], got);
+    neo_ldmatrix_read(NEO_LDMATRIX_X2, t, at[2], got);
     assert_memory_equal(got, b[t], sizeof b[t]);
-    neo_warp_read(NEO_WARP_TURN2, t, at[3], got);
+    neo_ldmatrix_read(NEO_LDMATRIX_X2_TRANS, t, at[3], got);
     assert_memory_equal(got, b[t], sizeof b[t]);
   }
 }
 
 static void fragments_are_read_from_either_layout(void **state) {
   (void)state;
-  check_reads(NEO_WARP_BF16);
-  check_reads(NEO_WARP_F16);
+  check_reads(NEO_MMA_BF16);
+  check_reads(NEO_MMA_F16);
 }
 
 /* ---- rules */
@@ -163,7 +163,7 @@ static void fragments_are_read_from_either_layout(void **state) {
 /* "": it is none. */
 static const char *refusal(loop_fix *f, const char *body) {
   const char *text = neo_arena_printf(&f->arena,
-                                      "neo-loop 1\nkernel k(z: f32 write, s: bf16 scratch 512, "
+                                      "neo-loop 2\nkernel k(z: f32 write, s: bf16 scratch 512, "
                                       "f: f32 scratch 512) units 1\n%s",
                                       body);
   neo_str why;
@@ -184,26 +184,27 @@ static const char *refusal(loop_fix *f, const char *body) {
 
 static void statements_that_break_a_rule_are_refused(void **state) {
   loop_fix *f = *state;
-  assert_string_equal(refusal(f, REGISTERS THREADS "warp tf32 c[1], a[0], b[0]\n"), "");
+  assert_string_equal(refusal(f, REGISTERS THREADS "mma tf32 c[1], a[0], b[0]\n"), "");
   assert_string_equal(
-      refusal(f, REGISTERS THREADS "for i in 0..2 unroll\n  warp tf32 c[i], a[0], b[0]\n"), "");
-  assert_string_equal(refusal(f, ROWS "warp load4 a[0], s[p[0]]\nwarp turn4 b[1], s[p[0] + 64]\n"
-                                      "warp load2 b[2], s[p[0]]\nwarp load4 c[1], f[p[0]]\n"
-                                      "warp bf16 c[0], a[0], b[2]\n"),
+      refusal(f, REGISTERS THREADS "for i in 0..2 unroll\n  mma tf32 c[i], a[0], b[0]\n"), "");
+  assert_string_equal(refusal(f, ROWS
+                              "ldmatrix x4 a[0], s[p[0]]\nldmatrix x4_trans b[1], s[p[0] + 64]\n"
+                              "ldmatrix x2 b[2], s[p[0]]\nldmatrix x4 c[1], f[p[0]]\n"
+                              "mma bf16 c[0], a[0], b[2]\n"),
                       "");
   static const char *const bad[][2] = {
-      {ROWS "warp load4 b[2], s[p[0]]\n", "is 2, of 2"},
-      {ROWS "warp load2 a[0], s[p[0]]\n", "no fragments of 2 cells"},
-      {ROWS "warp load4 c[0], s[p[0]]\n", "no fragments of 4 cells of i32"},
-      {ROWS "warp turn4 c[0], f[p[0]]\n", "no matrices for turn4"},
-      {ROWS "warp load4 c[0], z[p[0]]\n", "no matrices for load4"},
-      {ROWS "for t in 0..32 thread\n  warp load4 a[0], s[p[0]]\n", "outside of loops"},
-      {REGISTERS THREADS "warp tf32 c[2], a[0], b[0]\n", "is 2, of 2"},
-      {REGISTERS THREADS "warp tf32 c[0], b[0], b[0]\n", "no fragments"},
-      {REGISTERS THREADS "warp bf16 c[0], a[0], b[0]\n", "no fragments"},
-      {REGISTERS THREADS "warp tf32 a[0], a[0], b[0]\n", "one of its factors"},
-      {REGISTERS "for t in 0..32 thread\n  warp tf32 c[0], a[0], b[0]\n", "outside of loops"},
-      {"for t in 0..32 thread\n  z[t] = 0.0\nreg a[1, 4]: f32\nwarp tf32 a[0], a[0], a[0]\n",
+      {ROWS "ldmatrix x4 b[2], s[p[0]]\n", "is 2, of 2"},
+      {ROWS "ldmatrix x2 a[0], s[p[0]]\n", "no fragments of 2 cells"},
+      {ROWS "ldmatrix x4 c[0], s[p[0]]\n", "no fragments of 4 cells of i32"},
+      {ROWS "ldmatrix x4_trans c[0], f[p[0]]\n", "no matrices for x4_trans"},
+      {ROWS "ldmatrix x4 c[0], z[p[0]]\n", "no matrices for x4"},
+      {ROWS "for t in 0..32 thread\n  ldmatrix x4 a[0], s[p[0]]\n", "outside of loops"},
+      {REGISTERS THREADS "mma tf32 c[2], a[0], b[0]\n", "is 2, of 2"},
+      {REGISTERS THREADS "mma tf32 c[0], b[0], b[0]\n", "no fragments"},
+      {REGISTERS THREADS "mma bf16 c[0], a[0], b[0]\n", "no fragments"},
+      {REGISTERS THREADS "mma tf32 a[0], a[0], b[0]\n", "one of its factors"},
+      {REGISTERS "for t in 0..32 thread\n  mma tf32 c[0], a[0], b[0]\n", "outside of loops"},
+      {"for t in 0..32 thread\n  z[t] = 0.0\nreg a[1, 4]: f32\nmma tf32 a[0], a[0], a[0]\n",
        "no fragments"},
   };
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
@@ -241,7 +242,7 @@ static void shuffles_that_break_a_rule_are_refused(void **state) {
 static void got_from(loop_fix *f, const char *what, neo_value *z) {
   const char *text = neo_arena_printf(
       &f->arena,
-      "neo-loop 1\nkernel k(z: i64 write) units 1\nreg x[1]: i64 threads 64\n"
+      "neo-loop 2\nkernel k(z: i64 write) units 1\nreg x[1]: i64 threads 64\n"
       "reg y[1]: i64 threads 64\nfor t in 0..64 thread\n  x[0] = t\n  y[0] = 0\nshuffle y, x %s\n"
       "for t in 0..64 thread\n  z[t] = y[0]\n",
       what);
@@ -313,7 +314,8 @@ static void check_banks(search *x, const neo_lx *offset) {
 
 /* 8 rows of 16 bytes at a time. */
 static void check_rows(search *x, const neo_ls *s) {
-  int64_t at[16], copies = 1, bytes = neo_type_bytes((neo_type)x->k->bufs.at[s->factor[0]].type);
+  int64_t at[16], copies = 1,
+                  bytes = neo_type_bytes((neo_type)x->k->bufs.at[s->ldmatrix.from.buf].type);
   for (uint32_t i = 0; i < x->n; i++)
     copies *= x->extent[i];
   for (int64_t n = 0; n < 8 * copies; n++) {
@@ -322,7 +324,7 @@ static void check_rows(search *x, const neo_ls *s) {
     for (uint32_t i = 0; i < x->n; rest /= x->extent[i++])
       at[i] = rest % x->extent[i];
     for (int64_t r = 0; r < 8; r++) {
-      int64_t place = value_at(x, s->index[1], 8 * matrix + r, at) * bytes;
+      int64_t place = value_at(x, s->ldmatrix.from.offset, 8 * matrix + r, at) * bytes;
       assert_int_equal(place % 16, 0);
       banks |= 15U << place / 4 % 32;
     }
@@ -332,28 +334,29 @@ static void check_rows(search *x, const neo_ls *s) {
 }
 
 static bool is_fragment(const search *x, const neo_ls *s) {
-  return s->kind == NEO_LS_SET && s->value->kind == NEO_LX_LOAD && x->k->regs.at[s->attr].threads &&
-         x->k->bufs.at[s->value->attr].use & NEO_BUF_SCRATCH;
+  return s->kind == NEO_LS_SET && s->set.value->kind == NEO_LX_LOAD &&
+         x->k->regs.at[s->set.reg].threads &&
+         x->k->bufs.at[s->set.value->attr].use & NEO_BUF_SCRATCH;
 }
 
 static void visit(search *x, const neo_block *b) {
   for (size_t i = 0; i < b->n; i++) {
     const neo_ls *s = b->at[i];
     search in = *x;
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_THREAD)
-      x->thread[s->attr] = true;
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_UNROLL) {
-      in.unrolled[in.n] = s->attr;
-      assert_true(neo_lx_is_int(s->hi, &in.extent[in.n++]));
+    if (neo_ls_is_loop(s, NEO_LOOP_THREAD))
+      x->thread[s->loop.var] = true;
+    if (neo_ls_is_loop(s, NEO_LOOP_UNROLL)) {
+      in.unrolled[in.n] = s->loop.var;
+      assert_true(neo_lx_is_int(s->loop.hi, &in.extent[in.n++]));
     }
-    if (s->kind == NEO_LS_SET && x->k->regs.at[s->attr].type == NEO_I64_T)
-      x->row[s->attr] = s->value;
+    if (s->kind == NEO_LS_SET && x->k->regs.at[s->set.reg].type == NEO_I64_T)
+      x->row[s->set.reg] = s->set.value;
     if (is_fragment(x, s))
-      check_banks(&in, s->value->arg[0]);
-    if (s->kind == NEO_LS_WARP && neo_warp_rows[s->op].memory)
+      check_banks(&in, s->set.value->arg[0]);
+    if (s->kind == NEO_LS_LDMATRIX)
       check_rows(&in, s);
-    visit(&in, &s->body);
-    visit(&in, &s->other);
+    for (uint32_t k = 0; neo_ls_block(s, k); k++)
+      visit(&in, neo_ls_block(s, k));
     x->found = in.found;
   }
 }

@@ -2,7 +2,7 @@
  * says, in all modes; statements are printed and parsed, and what breaks a rule is refused; sums
  * that were not awaited have no value, and what is being multiplied is not written. */
 #include "base/random.h"
-#include "codegen/loop/warpgroup.h"
+#include "codegen/loop/wgmma.h"
 #include "loop_support.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -26,16 +26,16 @@ static uint32_t bits_of(float x) {
 }
 
 /* Of small integers, which all types hold. */
-static uint32_t cell_of(neo_warpgroup_op op, float x) {
-  if (op == NEO_WARPGROUP_TF32)
+static uint32_t cell_of(neo_wgmma_op op, float x) {
+  if (op == NEO_WGMMA_TF32)
     return bits_of(x) | 0x1fff; /* bits that do not count */
-  if (op == NEO_WARPGROUP_BF16)
+  if (op == NEO_WGMMA_BF16)
     return bits_of(x) >> 16;
   uint32_t u = bits_of(x), exponent = (u >> 23 & 255) - 127 + 15;
   return x == 0 ? 0 : u >> 31 << 15 | exponent << 10 | (u >> 13 & 1023);
 }
 
-static void put(matrices *x, uint32_t at, neo_warpgroup_op op, float value) {
+static void put(matrices *x, uint32_t at, neo_wgmma_op op, float value) {
   uint32_t cell = cell_of(op, value);
   memcpy(x->memory + at, &cell, (size_t)x->cell);
 }
@@ -52,7 +52,7 @@ static double read_cell(void *ctx, int factor, uint32_t address) {
   (void)factor;
   assert_true(address + (uint32_t)x->cell <= sizeof x->memory);
   memcpy(&bits, x->memory + address, (size_t)x->cell);
-  return neo_warpgroup_number(x->cell == 4 ? NEO_WARPGROUP_TF32 : NEO_WARPGROUP_BF16, bits);
+  return neo_wgmma_number(x->cell == 4 ? NEO_WGMMA_TF32 : NEO_WGMMA_BF16, bits);
 }
 
 static double read_half(void *ctx, int factor, uint32_t address) {
@@ -60,48 +60,48 @@ static double read_half(void *ctx, int factor, uint32_t address) {
   uint16_t bits;
   (void)factor;
   memcpy(&bits, x->memory + address, sizeof bits);
-  return neo_warpgroup_number(NEO_WARPGROUP_F16, bits);
+  return neo_wgmma_number(NEO_WGMMA_F16, bits);
 }
 
 /* As lines of 128 bytes, each a step of 64 rows: 64 lines, and behind them those of the next. */
-static uint32_t turned_round(int row, int step) {
+static uint32_t transposed_place(int row, int step) {
   return (uint32_t)(row / 64 * 8192) + exchanged(step, row % 64 * 2);
 }
 
-static uint32_t place(const matrices *x, bool turned, int row, int step) {
-  return turned ? turned_round(row, step) : exchanged(row, step * x->cell);
+static uint32_t place(const matrices *x, bool transposed, int row, int step) {
+  return transposed ? transposed_place(row, step) : exchanged(row, step * x->cell);
 }
 
-static void fill(matrices *x, neo_warpgroup_op op, int steps, uint32_t turned, uint32_t b_at) {
+static void fill(matrices *x, neo_wgmma_op op, int steps, uint32_t transposed, uint32_t b_at) {
   for (int k = 0; k < steps; k++) {
     for (int i = 0; i < ROWS; i++) {
       x->a[i][k] = (float)((i * 5 + k * 3) % 17 - 8);
-      put(x, place(x, turned & 1, i, k), op, x->a[i][k]);
+      put(x, place(x, transposed & 1, i, k), op, x->a[i][k]);
     }
     for (int j = 0; j < MOST; j++) {
       x->b[j][k] = (float)((j * 7 + k) % 13 - 6);
-      put(x, b_at + place(x, turned & 2, j, k), op, x->b[j][k]);
+      put(x, b_at + place(x, transposed & 2, j, k), op, x->b[j][k]);
     }
   }
 }
 
-static void check_product(neo_warpgroup_op op, int n, uint32_t turned) {
+static void check_product(neo_wgmma_op op, int n, uint32_t transposed) {
   enum { B_AT = 16 << 10 };
   static matrices x;
-  int steps = 128 / (op == NEO_WARPGROUP_TF32 ? 4 : 2);
-  int64_t next[] = {neo_warpgroup_next(op, turned & 1), neo_warpgroup_next(op, turned & 2)};
-  x.cell = op == NEO_WARPGROUP_TF32 ? 4 : 2;
+  int steps = 128 / (op == NEO_WGMMA_TF32 ? 4 : 2);
+  int64_t next[] = {neo_wgmma_next(op, transposed & 1), neo_wgmma_next(op, transposed & 2)};
+  x.cell = op == NEO_WGMMA_TF32 ? 4 : 2;
   memset(x.memory, 0xff, sizeof x.memory);
-  fill(&x, op, steps, turned, B_AT);
+  fill(&x, op, steps, transposed, B_AT);
   for (int t = 0; t < 128; t++) {
     float c[MOST / 2];
     for (int e = 0; e < n / 2; e++)
       c[e] = (float)(t - e);
     for (int k = 0; k < 4; k++) {
-      neo_warpgroup_product y = {.op = op, .turned = turned, .columns = n};
-      y.factor[0] = neo_warpgroup_form(turned & 1) + (uint64_t)(k * next[0]) / 16;
-      y.factor[1] = neo_warpgroup_form(turned & 2) + (uint64_t)(B_AT + k * next[1]) / 16;
-      neo_warpgroup_multiply(&y, t, op == NEO_WARPGROUP_F16 ? read_half : read_cell, &x, c);
+      neo_wgmma_product y = {.op = op, .transposed = transposed, .columns = n};
+      y.factor[0] = neo_wgmma_descriptor(transposed & 1) + (uint64_t)(k * next[0]) / 16;
+      y.factor[1] = neo_wgmma_descriptor(transposed & 2) + (uint64_t)(B_AT + k * next[1]) / 16;
+      neo_wgmma_multiply(&y, t, op == NEO_WGMMA_F16 ? read_half : read_cell, &x, c);
     }
     for (int e = 0; e < n / 2; e++) {
       int warp = t / 32, lane = t % 32;
@@ -117,12 +117,12 @@ static void check_product(neo_warpgroup_op op, int n, uint32_t turned) {
 
 static void rows_of_exchanged_pieces_multiply_as_matrices(void **state) {
   (void)state;
-  for (int op = 0; op < NEO_WARPGROUP_OPS; op++) {
-    check_product((neo_warpgroup_op)op, 8, 0);
-    check_product((neo_warpgroup_op)op, 40, 0);
-    check_product((neo_warpgroup_op)op, 256, 0);
-    for (uint32_t turned = 1; neo_warpgroup_rows[op].turns && turned < 4; turned++)
-      check_product((neo_warpgroup_op)op, 192, turned);
+  for (int op = 0; op < NEO_WGMMA_OPS; op++) {
+    check_product((neo_wgmma_op)op, 8, 0);
+    check_product((neo_wgmma_op)op, 40, 0);
+    check_product((neo_wgmma_op)op, 256, 0);
+    for (uint32_t transposed = 1; neo_wgmma_rows[op].transposes && transposed < 4; transposed++)
+      check_product((neo_wgmma_op)op, 192, transposed);
   }
 }
 
@@ -138,26 +138,26 @@ static void descriptors_name_each_byte_once(void **state) {
     memset(seen, 0, sizeof seen);
     for (int row = 0; row < 32; row++)
       for (int byte = 0; byte < bytes; byte++) {
-        uint32_t at = neo_warpgroup_place(d, row, byte);
+        uint32_t at = neo_wgmma_place(d, row, byte);
         assert_true(at < (uint32_t)(32 * bytes));
         assert_int_equal(seen[at]++, 0);
         assert_int_equal(at % 16, byte % 16);
       }
   }
-  assert_int_equal(neo_warpgroup_place(neo_warpgroup_form(false) + 64, 11, 36),
+  assert_int_equal(neo_wgmma_place(neo_wgmma_descriptor(false) + 64, 11, 36),
                    1024 + 1024 + 3 * 128 + 20);
 }
 
 /* ---- rules */
 
 #define HEAD                                                                                \
-  "neo-loop 1\nkernel k(z: f32 write, a: f32 scratch 2048 align 1024, b: f32 scratch 1024 " \
+  "neo-loop 2\nkernel k(z: f32 write, a: f32 scratch 2048 align 1024, b: f32 scratch 1024 " \
   "align 1024, s: f32 scratch 2048) units 1\n"
 #define ZERO                                                             \
   "for t in 0..128 thread\n  for e in 0..16 unroll\n    c[0, e] = 0.0\n" \
   "  for i in 0..16\n    a[t*16 + i] = 1.0\n"                            \
   "  for i in 0..8\n    b[t*8 + i] = 0.5\n"
-#define PRODUCT "warpgroup tf32 c, a[0], b[0] beside 1\n"
+#define PRODUCT "wgmma tf32 c, a[0], b[0] across 1\n"
 
 static const char *refusal(loop_fix *f, const char *body) {
   const char *text = neo_arena_printf(&f->arena, HEAD "%s", body);
@@ -179,27 +179,27 @@ static void check_refusals(loop_fix *f, judge *of, const char *const (*bad)[2], 
 static void statements_that_break_a_rule_are_refused(void **state) {
   loop_fix *f = *state;
   static const char *const bad[][2] = {
-      {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup tf32 c, s[0], b[0] beside 1\n",
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "wgmma tf32 c, s[0], b[0] across 1\n",
        "s is no scratch of f32 from a multiple of 1024"},
-      {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup bf16 c, a[0], b[0] beside 1\n",
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "wgmma bf16 c, a[0], b[0] across 1\n",
        "a is no scratch of bf16"},
-      {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup tf32 c, turned a[0], b[0] beside 1\n",
-       "tf32 is not turned round"},
-      {"reg c[1, 16]: f32 threads 128\n" ZERO "warpgroup tf32 c, a[0], b[0] beside 2\n",
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "wgmma tf32 c, transposed a[0], b[0] across 1\n",
+       "tf32 is not transposed"},
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "wgmma tf32 c, a[0], b[0] across 2\n",
        "do not divide"},
-      {"reg c[1, 16]: f32 threads 128\n" ZERO "await 8, c\n", "8 products are left"},
+      {"reg c[1, 16]: f32 threads 128\n" ZERO "wgmma_wait 8, c\n", "8 products are left"},
       {"reg c[1, 6]: f32 threads 128\nfor t in 0..128 thread\n  c[0, 0] = 0.0\n" PRODUCT,
        "no sums of a warpgroup"},
       {"reg c[1, 16]: f32\nfor t in 0..128 thread\n  z[t] = 0.0\n" PRODUCT,
        "no sums of a warpgroup"},
       {"reg c[1, 16]: f32 threads 64\nfor t in 0..64 thread\n  c[0, 0] = 0.0\n" PRODUCT,
        "of the threads of a block"},
-      {"reg c[1, 16]: f32 threads 128\nfor t in 0..128 thread\n  warpgroup tf32 c, a[0], b[0] "
-       "beside 1\n",
+      {"reg c[1, 16]: f32 threads 128\nfor t in 0..128 thread\n  wgmma tf32 c, a[0], b[0] "
+       "across 1\n",
        "outside of loops of threads"},
   };
-  assert_string_equal(refusal(f, "reg c[1, 16]: f32 threads 128\n" ZERO PRODUCT "await 0, c\n"),
-                      "");
+  assert_string_equal(
+      refusal(f, "reg c[1, 16]: f32 threads 128\n" ZERO PRODUCT "wgmma_wait 0, c\n"), "");
   check_refusals(f, refusal, bad, sizeof bad / sizeof *bad);
 }
 
@@ -210,8 +210,8 @@ static void statements_are_printed_and_parsed(void **state) {
                                   "  for e in 0..16 unroll\n"
                                   "    c[0, e] = 0.0\n"
                                   "for k in 0..2\n"
-                                  "  warpgroup tf32 c, a[k*1024], b[0] beside 1\n"
-                                  "  await 1, c\n";
+                                  "  wgmma tf32 c, a[k*1024], b[0] across 1\n"
+                                  "  wgmma_wait 1, c\n";
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
 }
 
@@ -242,15 +242,15 @@ static void sums_are_there_once_they_are_awaited(void **state) {
   loop_fix *f = *state;
   static const char *const bad[][2] = {
       {PRODUCT READ, "not awaited of c"},
-      {PRODUCT "await 1, c\n" READ, "not awaited of c"},
+      {PRODUCT "wgmma_wait 1, c\n" READ, "not awaited of c"},
       {PRODUCT WRITE, "store before the end of a product of a at 0"},
       {PRODUCT "for t in 0..128 thread\n  c[0, 1] = 0.0\n", "not awaited of c"},
       {PRODUCT, "end before that of a product of a"},
-      {"warpgroup tf32 c, a[32], b[0] beside 1\n", "between its places of a at 32"},
-      {"warpgroup tf32 c, a[1024], b[0] beside 1\n", "load of a at 2048"},
+      {"wgmma tf32 c, a[32], b[0] across 1\n", "between its places of a at 32"},
+      {"wgmma tf32 c, a[1024], b[0] across 1\n", "load of a at 2048"},
   };
-  assert_string_equal(outcome(f, PRODUCT "await 0, c\n" READ WRITE), "");
-  assert_string_equal(outcome(f, PRODUCT PRODUCT "await 0, c\n"), "");
+  assert_string_equal(outcome(f, PRODUCT "wgmma_wait 0, c\n" READ WRITE), "");
+  assert_string_equal(outcome(f, PRODUCT PRODUCT "wgmma_wait 0, c\n"), "");
   check_refusals(f, outcome, bad, sizeof bad / sizeof *bad);
 }
 

@@ -74,17 +74,6 @@ const char *tile_run_blocks(loop_fix *f, const neo_kernel *k, const int64_t *ele
   return failed ? neo_str_text(&why) : "";
 }
 
-static neo_ls *find(neo_block *b, neo_ls_kind kind, int *skip) {
-  neo_ls *found = NULL;
-  for (size_t i = 0; i < b->n && !found; i++) {
-    if (b->at[i]->kind == kind && (*skip)-- == 0)
-      found = b->at[i];
-    found = found ? found : find(&b->at[i]->body, kind, skip);
-    found = found ? found : find(&b->at[i]->other, kind, skip);
-  }
-  return found;
-}
-
 neo_ls *tile_find(neo_kernel *k, neo_ls_kind kind, int n) {
-  return find(&k->body, kind, &n);
+  return neo_block_find(&k->body, kind, (size_t)n);
 }

@@ -1,7 +1,7 @@
 /* The threads of a block on an emulated device: where each stands, and who may go on. */
 #ifndef NEO_TESTS_GPU_EMULATOR_BLOCK_H
 #define NEO_TESTS_GPU_EMULATOR_BLOCK_H
-#include "codegen/loop/warpgroup.h"
+#include "codegen/loop/wgmma.h"
 #include "tests/gpu/emulator_bulk.h"
 #include "tests/gpu/emulator_copy.h"
 #include "tests/gpu/emulator_driver.h"
@@ -40,7 +40,7 @@ typedef struct {
 } emu_wait;
 
 typedef struct { /* of a warpgroup, by an instruction */
-  neo_warpgroup_product of;
+  neo_wgmma_product of;
   unsigned batch;
   float *sums;
   unsigned read; /* its number in emulator_proxy.c; of a warp's first thread */

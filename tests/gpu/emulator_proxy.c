@@ -20,7 +20,7 @@
 enum {
   CELL = 2, /* bytes that have one writer */
   CELLS = EMU_SHARED / CELL,
-  PIECE = NEO_WARPGROUP_PIECE_BYTES,
+  PIECE = NEO_WGMMA_PIECE_BYTES,
   READS = 64, /* that are remembered of each warp */
   MOST_WARPS = EMU_THREADS / EMU_WARP
 };
@@ -188,20 +188,20 @@ static void note_piece(product_reads *r, int factor, uint32_t at) {
   need_fences(at, PIECE, "multiplies");
 }
 
-static void note_factor(product_reads *r, const neo_warpgroup_product *x, int factor) {
-  int rows = factor ? x->columns : NEO_WARPGROUP_ROWS, steps = neo_warpgroup_rows[x->op].steps;
+static void note_factor(product_reads *r, const neo_wgmma_product *x, int factor) {
+  int rows = factor ? x->columns : NEO_WGMMA_ROWS, steps = neo_wgmma_rows[x->op].steps;
   uint64_t d = x->factor[factor];
-  if (x->turned >> factor & 1) /* a piece is eight rows of a step */
+  if (x->transposed >> factor & 1) /* a piece is eight rows of a step */
     for (int row = 0; row < rows; row += 8)
       for (int k = 0; k < steps; k++)
-        note_piece(r, factor, neo_warpgroup_place_turned(d, row, k));
+        note_piece(r, factor, neo_wgmma_place_transposed(d, row, k));
   else
     for (int row = 0; row < rows; row++)
-      for (int byte = 0; byte < NEO_WARPGROUP_STEP_BYTES; byte += PIECE)
-        note_piece(r, factor, neo_warpgroup_place(d, row, byte));
+      for (int byte = 0; byte < NEO_WGMMA_STEP_BYTES; byte += PIECE)
+        note_piece(r, factor, neo_wgmma_place(d, row, byte));
 }
 
-unsigned emu_proxy_product(const neo_warpgroup_product *x) {
+unsigned emu_proxy_product(const neo_wgmma_product *x) {
   unsigned warp = emu_thread() / EMU_WARP;
   product_reads r = {.lo = {UINT32_MAX, UINT32_MAX}};
   own_clock();

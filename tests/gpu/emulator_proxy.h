@@ -1,7 +1,7 @@
 /* The asynchronous proxy of a block on the emulated device: its view of shared memory. */
 #ifndef NEO_TESTS_GPU_EMULATOR_PROXY_H
 #define NEO_TESTS_GPU_EMULATOR_PROXY_H
-#include "codegen/loop/warpgroup.h"
+#include "codegen/loop/wgmma.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ void emu_proxy_wrote(const void *at, size_t bytes);
 /* It asks for a copy there past the way that threads write. */
 void emu_proxy_bulk(const void *at, size_t bytes);
 /* A warp's product begins to read its factors; the result is for _ended, once it has. */
-unsigned emu_proxy_product(const neo_warpgroup_product *x);
+unsigned emu_proxy_product(const neo_wgmma_product *x);
 void emu_proxy_ended(const unsigned *products, unsigned n);
 
 /* Something that others may have to know of: its number. Does the thread that runs know of it? */

@@ -9,8 +9,8 @@
 
 SHOWN void neo_gpu_warp(unsigned op, void *fragments);
 SHOWN void neo_gpu_warp_read(unsigned op, void *row, void *cells);
-SHOWN void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, uint64_t rows,
-                             uint64_t other);
+SHOWN void neo_gpu_warpgroup(unsigned op, unsigned transposed, int columns, float *sums,
+                             uint64_t rows, uint64_t other);
 SHOWN void neo_gpu_warpgroup_commit(void);
 SHOWN void neo_gpu_warpgroup_wait(unsigned left);
 SHOWN void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsigned count,
@@ -29,10 +29,10 @@ void neo_gpu_warp(unsigned op, void *fragments) {
   emu_own->handed[thread] = fragments;
   emu_meet_warp();
   for (unsigned t = 0; t < EMU_WARP; t++) {
-    a[t] = (const uint32_t *)emu_own->handed[first + t] + NEO_WARP_C;
-    b[t] = a[t] + NEO_WARP_A;
+    a[t] = (const uint32_t *)emu_own->handed[first + t] + NEO_MMA_C;
+    b[t] = a[t] + NEO_MMA_A;
   }
-  neo_warp_product((neo_warp_op)op, (int)lane_of(thread), a, b, fragments);
+  neo_mma_product((neo_mma_op)op, (int)lane_of(thread), a, b, fragments);
   emu_meet_warp();
 }
 
@@ -41,8 +41,8 @@ void neo_gpu_warp_read(unsigned op, void *row, void *cells) {
   unsigned thread = emu_thread(), first = thread - lane_of(thread);
   emu_own->handed[thread] = row;
   emu_meet_warp();
-  neo_warp_read((neo_warp_op)op, (int)lane_of(thread), (const void *const *)emu_own->handed + first,
-                cells);
+  neo_ldmatrix_read((neo_ldmatrix_op)op, (int)lane_of(thread),
+                    (const void *const *)emu_own->handed + first, cells);
   emu_meet_warp();
 }
 
@@ -65,19 +65,19 @@ void neo_gpu_shuffle(unsigned what, unsigned n, unsigned of, void *words, unsign
 
 static double factor_at(void *op, int factor, uint32_t address) {
   uint32_t bits = 0;
-  unsigned bytes = *(neo_warpgroup_op *)op == NEO_WARPGROUP_TF32 ? 4 : 2;
+  unsigned bytes = *(neo_wgmma_op *)op == NEO_WGMMA_TF32 ? 4 : 2;
   (void)factor;
   memcpy(&bits, emu_own->shared + address, bytes);
-  return neo_warpgroup_number(*(neo_warpgroup_op *)op, bits);
+  return neo_wgmma_number(*(neo_wgmma_op *)op, bits);
 }
 
-void neo_gpu_warpgroup(unsigned op, unsigned turned, int columns, float *sums, uint64_t rows,
+void neo_gpu_warpgroup(unsigned op, unsigned transposed, int columns, float *sums, uint64_t rows,
                        uint64_t other) {
   emu_fibre *f = emu_own->now;
   if (f->n_products == EMU_PRODUCTS)
     emu_fail("has more than %d products under way", EMU_PRODUCTS);
   emu_product *x = &f->product[f->n_products++];
-  *x = (emu_product){{(neo_warpgroup_op)op, turned, columns, {rows, other}}, f->batch, sums, 0};
+  *x = (emu_product){{(neo_wgmma_op)op, transposed, columns, {rows, other}}, f->batch, sums, 0};
   if (!lane_of(f->thread))
     x->read = emu_proxy_product(&x->of);
 }
@@ -95,7 +95,7 @@ void neo_gpu_warpgroup_wait(unsigned left) {
       f->product[n++] = *x;
       continue;
     }
-    neo_warpgroup_multiply(&x->of, (int)(f->thread % NEO_WARPGROUP), factor_at, &x->of.op, x->sums);
+    neo_wgmma_multiply(&x->of, (int)(f->thread % NEO_WARPGROUP), factor_at, &x->of.op, x->sums);
     read[ended++] = x->read;
   }
   f->n_products = n;

@@ -18,23 +18,20 @@ const char *gpu_count_text(gpu_count_what k) {
 
 /* ---- loop IR */
 
-/* A warp's instructions multiply, or read. */
-static bool is_product(const neo_ls *s) {
-  return s->kind == NEO_LS_WARP && !neo_warp_rows[s->op].memory;
+static void add_bits(void *ctx, neo_ls *s) {
+  unsigned *has = ctx;
+  *has |= (unsigned)(s->kind == NEO_LS_MMA) << GPU_COUNT_MMA;
+  *has |= (unsigned)(s->kind == NEO_LS_WGMMA) << GPU_COUNT_WGMMA;
+  *has |= (unsigned)(s->kind == NEO_LS_TMA_COPY) << GPU_COUNT_BOXES;
+  *has |= (unsigned)(s->kind == NEO_LS_COPY) << GPU_COUNT_STAGES;
+  *has |= (unsigned)(s->kind == NEO_LS_SPECIALIZE) << GPU_COUNT_PRODUCERS;
+  *has |= (unsigned)(s->kind == NEO_LS_SPECIALIZE && s->specialize.registers[NEO_PRODUCER])
+          << GPU_COUNT_SETMAXNREG;
 }
 
 static unsigned bits_of(const neo_block *b) {
   unsigned has = 0;
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    has |= bits_of(&s->body) | bits_of(&s->other);
-    has |= (unsigned)is_product(s) << GPU_COUNT_MMA;
-    has |= (unsigned)(s->kind == NEO_LS_WARPGROUP) << GPU_COUNT_WGMMA;
-    has |= (unsigned)(s->kind == NEO_LS_BULK) << GPU_COUNT_BOXES;
-    has |= (unsigned)(s->kind == NEO_LS_COPY) << GPU_COUNT_STAGES;
-    has |= (unsigned)(s->kind == NEO_LS_ROLES) << GPU_COUNT_PRODUCERS;
-    has |= (unsigned)(s->kind == NEO_LS_ROLES && s->factor[0]) << GPU_COUNT_SETMAXNREG;
-  }
+  neo_block_visit(b, add_bits, &has);
   return has;
 }
 

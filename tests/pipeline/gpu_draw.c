@@ -29,7 +29,7 @@ gpu_draw_level gpu_draw_level_of(const neo_schedule *s) {
 static bool fits(neo_compilation *c, const neo_group *g, const neo_schedule *s) {
   neo_kernel *k;
   const char *why;
-  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has_tiles(k) &&
+  return !neo_compile_lower(c, g, s, &k, &why) && !neo_kernel_has(k, NEO_LS_TILE) &&
          (neo_kernel_scratch_bytes(k) == 0 || neo_kernel_threads(k));
 }
 

@@ -96,7 +96,7 @@ static void check(int program, int tile, int stages) {
   open_program(&w, program, &ctx, "nvptx:sm_90a+host");
   world_begin(&w, KERNELS_EMULATED, NULL);
   assert_int_equal(ctx.found, 1);
-  assert_non_null(neo_kernel_roles(w.c.kernels.at[0].kernel));
+  assert_non_null(neo_kernel_specialized(w.c.kernels.at[0].kernel));
   world_check(&w, 3);
   world_close(&w);
 }

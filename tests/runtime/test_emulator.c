@@ -2,7 +2,7 @@
  * not show, and says which: fences between threads and asynchronous instructions, arrivals and bytes
  * of mbarriers, registers of warpgroups, named barriers, the counter of a grid. Kernels are C
  * functions that call what compiled ones call; beside each that is wrong is one that is right. */
-#include "codegen/loop/warpgroup.h"
+#include "codegen/loop/wgmma.h"
 #include "runtime/cuda_api.h"
 #include "tests/gpu/emulator.h"
 
@@ -69,7 +69,7 @@ static const uint64_t form = 1ULL << 62 | 64ULL << 32 | 1ULL << 16;
 
 static void multiply(void) {
   float sums[4] = {0};
-  warpgroup(NEO_WARPGROUP_BF16, 0, 8, sums, form, form);
+  warpgroup(NEO_WGMMA_BF16, 0, 8, sums, form, form);
   warpgroup_commit();
   warpgroup_wait(0);
 }
@@ -146,7 +146,7 @@ static void written_before_it_has_ended(void **params) {
   write_factors();
   fence_async();
   barrier(0, 0);
-  warpgroup(NEO_WARPGROUP_BF16, 0, 8, sums, form, form);
+  warpgroup(NEO_WGMMA_BF16, 0, 8, sums, form, form);
   warpgroup_commit();
   barrier(0, 0);
   write_factors();

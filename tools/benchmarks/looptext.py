@@ -6,7 +6,7 @@ import re
 
 BYTES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i8": 1, "u8": 1,
          "bool": 1}
-LINE_BYTES = 128  # of the operands of a WARPGROUP statement
+LINE_BYTES = 128  # of the operands of a wgmma statement
 WARP_PRODUCTS = {"tf32": 16 * 8 * 8, "bf16": 16 * 8 * 16, "f16": 16 * 8 * 16}
 
 FOR = re.compile(r"for (\w+) in (.+?)\.\.(.+?)(?: step (\d+))?(?: (unit|unroll|vector|thread))?$")
@@ -18,7 +18,7 @@ READ = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\[")
 @dataclasses.dataclass
 class Counts:
     """Of one unit; of a block where a unit is a block."""
-    kinds: dict = dataclasses.field(default_factory=dict)  # products: "f32", "warp bf16", ...
+    kinds: dict = dataclasses.field(default_factory=dict)  # products: "f32", "mma bf16", ...
     read: dict = dataclasses.field(default_factory=dict)  # bytes, by the kernel's parameters
     written: dict = dataclasses.field(default_factory=dict)
     params: list = dataclasses.field(default_factory=list)  # in the order of a step's buffers
@@ -83,7 +83,7 @@ class Reader:
             self.add(table, m[1], times * BYTES.get(kind, 4))
 
     def copied(self, line, times):
-        """copy N to = from ...; bulk to = X[.. box N, .. box M] on ..."""
+        """copy N to = from ...; tma_copy to = X[.. box N, .. box M] on ..."""
         name = READ.search(line.split(" = ", 1)[1])
         kind = self.params.get(name[1], ("f32", ""))[0] if name else "f32"
         boxes = [int(n) for n in re.findall(r" box (\d+)", line)]
@@ -95,14 +95,14 @@ class Reader:
 
     def multiplied(self, line, times):
         words = line.replace(",", " ").split()
-        if words[0] == "warpgroup":
+        if words[0] == "wgmma":
             shape, threads = self.registers.get(words[2], ((1,), 128))
             sums = threads
             for n in shape:
                 sums *= n
             cell = 4 if words[1] == "tf32" else 2
             self.add(self.out.kinds, "wgmma " + words[1], times * sums * (LINE_BYTES // cell))
-        elif words[1] in WARP_PRODUCTS:
+        else:
             self.add(self.out.kinds, "mma " + words[1],
                      times * self.out.threads // 32 * WARP_PRODUCTS[words[1]])
 
@@ -112,9 +112,9 @@ class Reader:
             shape = tuple(value(n, {}) or 1 for n in m[2].split(",") if n.strip())
             self.registers[m[1]] = (shape, int(m[4] or 1))
             self.out.threads = max(self.out.threads, int(m[4] or 0))
-        elif line.startswith(("copy ", "bulk ")):
+        elif line.startswith(("copy ", "tma_copy ")):
             self.copied(line, times)
-        elif line.startswith(("warp ", "warpgroup ")):
+        elif line.startswith(("mma ", "wgmma ")):
             self.multiplied(line, times)
         elif " = " in line:
             to, of = line.split(" = ", 1)

@@ -37,7 +37,7 @@ neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
       .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
   if (c->target.sm)
     neo_kernel_launch(kernel, &made.block, &made.block_units);
-  bool tiles = neo_kernel_has_tiles(kernel);
+  bool tiles = neo_kernel_has(kernel, NEO_LS_TILE);
   if (tiles || neo_kernel_has_dots(kernel)) {
     made.fast = kernel;
     made.fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", symbol);

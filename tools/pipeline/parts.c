@@ -53,12 +53,14 @@ struct neo_parts {
 
 static size_t block_weight(const neo_block *b, size_t copies) {
   size_t w = 0;
-  for (size_t k = 0; k < b->n; k++) {
-    const neo_ls *s = b->at[k];
+  for (size_t i = 0; i < b->n; i++) {
+    const neo_ls *s = b->at[i];
     size_t inside = copies;
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_UNROLL)
-      inside *= (size_t)((int64_t)s->hi->bits - (int64_t)s->lo->bits);
-    w += copies + block_weight(&s->body, inside) + block_weight(&s->other, inside);
+    if (neo_ls_is_loop(s, NEO_LOOP_UNROLL))
+      inside *= (size_t)((int64_t)s->loop.hi->bits - (int64_t)s->loop.lo->bits);
+    w += copies;
+    for (uint32_t k = 0; neo_ls_block(s, k); k++)
+      w += block_weight(neo_ls_block(s, k), inside);
   }
   return w;
 }

@@ -17,7 +17,7 @@ static void block(neo_ll_gen *g, const neo_block *b);
 /* The last value of a loop's variable; 0: not known. */
 static int64_t last_of(const neo_ls *s) {
   int64_t hi;
-  return neo_lx_is_int(s->hi, &hi) && hi > 1 ? hi - 1 : 0;
+  return neo_lx_is_int(s->loop.hi, &hi) && hi > 1 ? hi - 1 : 0;
 }
 
 /* ---- loops */
@@ -32,27 +32,27 @@ static void forget(neo_ll_gen *g) {
 }
 
 static void unroll(neo_ll_gen *g, const neo_ls *s) {
-  int64_t lo = (int64_t)s->lo->bits, hi = (int64_t)s->hi->bits;
-  neo_ll_var before = g->var[s->attr];
-  if (neo_ll_turn(g, s) || neo_ll_roll(g, s, block)) {
-    g->var[s->attr] = before;
+  int64_t lo = (int64_t)s->loop.lo->bits, hi = (int64_t)s->loop.hi->bits;
+  neo_ll_var before = g->var[s->loop.var];
+  if (neo_ll_transpose(g, s) || neo_ll_roll(g, s, block)) {
+    g->var[s->loop.var] = before;
     return;
   }
-  for (int64_t x = lo; x < hi; x += s->step) {
-    g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = x};
-    block(g, &s->body);
+  for (int64_t x = lo; x < hi; x += s->loop.step) {
+    g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = x};
+    block(g, &s->loop.body);
   }
-  g->var[s->attr] = before;
+  g->var[s->loop.var] = before;
 }
 
 static void vector(neo_ll_gen *g, const neo_ls *s) {
-  neo_ll_var before = g->var[s->attr];
-  g->width = (uint32_t)s->hi->bits;
+  neo_ll_var before = g->var[s->loop.var];
+  g->width = (uint32_t)s->loop.hi->bits;
   /* A single lane is no vector. */
-  g->var[s->attr] = (neo_ll_var){.kind = g->width == 1 ? NEO_LL_FIXED : NEO_LL_LANE};
-  block(g, &s->body);
+  g->var[s->loop.var] = (neo_ll_var){.kind = g->width == 1 ? NEO_LL_FIXED : NEO_LL_LANE};
+  block(g, &s->loop.body);
   g->width = 1;
-  g->var[s->attr] = before;
+  g->var[s->loop.var] = before;
 }
 
 /* x + by, a step of a loop's counter. Before code generation a pass looks for better counters
@@ -84,23 +84,23 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   LLVMBuilderRef b = g->l->b;
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "loop");
   LLVMBasicBlockRef after = new_block(g, "done");
-  neo_ll_var before = g->var[s->attr];
+  neo_ll_var before = g->var[s->loop.var];
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), body, after);
   LLVMPositionBuilderAtEnd(b, body);
   LLVMValueRef x = LLVMBuildPhi(b, neo_ll_i64(g->l), "");
   LLVMAddIncoming(x, &lo, &from, 1);
-  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                 .v = x,
-                                 .depth = ++g->depth,
-                                 .nonneg = nonneg,
-                                 .multiple = multiple,
-                                 .most = nonneg ? last_of(s) : 0};
+  g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                     .v = x,
+                                     .depth = ++g->depth,
+                                     .nonneg = nonneg,
+                                     .multiple = multiple,
+                                     .most = nonneg ? last_of(s) : 0};
   uint32_t accesses = g->n_accesses;
   uint8_t *open = g->threads && !g->in_threads ? neo_ll_gpu_open(g) : NULL;
-  if (s->loop == NEO_LOOP_UNIT)
+  if (s->loop.kind == NEO_LOOP_UNIT)
     neo_ll_tiles_begin(g);
-  block(g, &s->body);
-  if (s->loop == NEO_LOOP_UNIT)
+  block(g, &s->loop.body);
+  if (s->loop.kind == NEO_LOOP_UNIT)
     neo_ll_tiles_end(g);
   if (open) {
     neo_ll_gpu_loop_end(g);
@@ -109,14 +109,15 @@ static void counted(neo_ll_gen *g, const neo_ls *s, LLVMValueRef lo, LLVMValueRe
   bool many = g->n_accesses - accesses > MANY_ACCESSES;
   neo_ll_loop_end(g, x, counted_on(g, x, step, nonneg, many), hi, body, after);
   g->depth--;
-  g->var[s->attr] = before;
+  g->var[s->loop.var] = before;
 }
 
 static void serial(neo_ll_gen *g, const neo_ls *s) {
-  LLVMValueRef lo = neo_ll_expr(g, s->lo).v, hi = neo_ll_expr(g, s->hi).v;
-  int64_t m = neo_ll_multiple(g, s->lo);
-  LLVMValueRef step = neo_ll_int64(g->l, s->step);
-  counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->lo), m == INT64_MIN ? 1 : neo_gcd(m, s->step));
+  LLVMValueRef lo = neo_ll_expr(g, s->loop.lo).v, hi = neo_ll_expr(g, s->loop.hi).v;
+  int64_t m = neo_ll_multiple(g, s->loop.lo);
+  LLVMValueRef step = neo_ll_int64(g->l, s->loop.step);
+  counted(g, s, lo, hi, step, neo_ll_nonneg(g, s->loop.lo),
+          m == INT64_MIN ? 1 : neo_gcd(m, s->loop.step));
 }
 
 /* A thread is a unit. */
@@ -126,12 +127,12 @@ static void thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const ne
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, x, g->units, ""), body, after);
   LLVMPositionBuilderAtEnd(b, body);
   if (s)
-    g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                   .v = x,
-                                   .depth = ++g->depth,
-                                   .nonneg = true,
-                                   .multiple = 1,
-                                   .most = last_of(s)};
+    g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                       .v = x,
+                                       .depth = ++g->depth,
+                                       .nonneg = true,
+                                       .multiple = 1,
+                                       .most = last_of(s)};
   block(g, in);
   LLVMBuildBr(b, after);
   LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(b));
@@ -139,29 +140,29 @@ static void thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const ne
 }
 
 static void block_unit(neo_ll_gen *g, const neo_ls *s) {
-  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                 .v = neo_ll_gpu_block(g),
-                                 .depth = ++g->depth,
-                                 .nonneg = true,
-                                 .multiple = 1,
-                                 .most = last_of(s)};
-  block(g, &s->body);
+  g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                     .v = neo_ll_gpu_block(g),
+                                     .depth = ++g->depth,
+                                     .nonneg = true,
+                                     .multiple = 1,
+                                     .most = last_of(s)};
+  block(g, &s->loop.body);
 }
 
 /* An iteration is this thread. */
 static void thread(neo_ll_gen *g, const neo_ls *s) {
-  neo_ll_var before = g->var[s->attr];
-  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                 .v = neo_ll_gpu_lane(g),
-                                 .depth = ++g->depth,
-                                 .nonneg = true,
-                                 .multiple = 1,
-                                 .most = last_of(s)};
+  neo_ll_var before = g->var[s->loop.var];
+  g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                     .v = neo_ll_gpu_lane(g),
+                                     .depth = ++g->depth,
+                                     .nonneg = true,
+                                     .multiple = 1,
+                                     .most = last_of(s)};
   g->in_threads = true;
-  block(g, &s->body);
+  block(g, &s->loop.body);
   g->in_threads = false;
   g->depth--;
-  g->var[s->attr] = before;
+  g->var[s->loop.var] = before;
 }
 
 static void unit(neo_ll_gen *g, const neo_ls *s) {
@@ -175,17 +176,17 @@ static void unit(neo_ll_gen *g, const neo_ls *s) {
     return;
   }
   if (g->l->target.sm) {
-    thread_unit(g, neo_ll_gpu_thread(g), s, &s->body);
+    thread_unit(g, neo_ll_gpu_thread(g), s, &s->loop.body);
     return;
   }
   LLVMValueRef lo = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, lo));
   LLVMValueRef hi = neo_ll_argument(g, neo_ll_i64(g->l), offsetof(neo_rt_args, hi));
-  counted(g, s, lo, hi, neo_ll_int64(g->l, s->step), true, 1);
+  counted(g, s, lo, hi, neo_ll_int64(g->l, s->loop.step), true, 1);
 }
 
 static void loop(neo_ll_gen *g, const neo_ls *s) {
   forget(g);
-  switch ((neo_loop_kind)s->loop) {
+  switch (s->loop.kind) {
   case NEO_LOOP_SERIAL:
     serial(g, s);
     break;
@@ -211,18 +212,18 @@ static void branch(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
   LLVMBasicBlockRef then = new_block(g, "then"), other = new_block(g, "else");
   LLVMBasicBlockRef after = new_block(g, "after");
-  LLVMBuildCondBr(b, neo_ll_expr(g, s->cond).v, then, other);
+  LLVMBuildCondBr(b, neo_ll_expr(g, s->branch.cond).v, then, other);
   bool threads = g->threads && !g->in_threads;
   uint8_t *before = threads ? neo_ll_gpu_open(g) : NULL;
   LLVMPositionBuilderAtEnd(b, then);
-  block(g, &s->body);
+  block(g, &s->branch.then);
   LLVMBuildBr(b, after);
   uint8_t *one = threads ? neo_ll_gpu_open(g) : NULL;
   if (threads)
     neo_ll_gpu_set_open(g, before, NULL);
   LLVMMoveBasicBlockAfter(other, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, other);
-  block(g, &s->other);
+  block(g, &s->branch.otherwise);
   if (threads)
     neo_ll_gpu_set_open(g, g->open, one);
   LLVMBuildBr(b, after);
@@ -233,19 +234,19 @@ static void branch(neo_ll_gen *g, const neo_ls *s) {
 static void store(neo_ll_gen *g, const neo_ls *s) {
   neo_ll_val guard = {0};
   int64_t c;
-  if (s->cond && neo_lx_is_int(s->cond, &c)) {
+  if (s->store.cond && neo_lx_is_int(s->store.cond, &c)) {
     if (!c)
       return;
-  } else if (s->cond) {
-    guard = neo_ll_expr(g, s->cond);
+  } else if (s->store.cond) {
+    guard = neo_ll_expr(g, s->store.cond);
   }
   /* Under a branch nothing that was loaded before may be missing afterwards. */
-  neo_ll_store(g, s->attr, s->index[0], s->value, guard);
+  neo_ll_store(g, s->store.to.buf, s->store.to.offset, s->store.value, guard);
 }
 
 static void statement(neo_ll_gen *g, const neo_ls *s) {
   forget(g);
-  switch ((neo_ls_kind)s->kind) {
+  switch (s->kind) {
   case NEO_LS_FOR:
     loop(g, s);
     break;
@@ -261,42 +262,45 @@ static void statement(neo_ll_gen *g, const neo_ls *s) {
   case NEO_LS_STORE:
     store(g, s);
     break;
-  case NEO_LS_FETCH:
+  case NEO_LS_PREFETCH:
     if (!g->l->target.sm)
-      neo_ll_fetch(g, s->attr, s->index[0], s->step);
+      neo_ll_prefetch(g, s->prefetch.of.buf, s->prefetch.of.offset, s->prefetch.l2 ? 2 : 1);
     break;
   case NEO_LS_TILE:
     neo_ll_tile(g, s);
     break;
-  case NEO_LS_WARP:
-    neo_ll_warp(g, s);
-    break;
-  case NEO_LS_WARPGROUP:
-    neo_ll_warpgroup(g, s);
-    break;
-  case NEO_LS_AWAIT:
-    neo_ll_await(g, s);
-    break;
-  case NEO_LS_COPY:
-  case NEO_LS_COMMIT:
-  case NEO_LS_WAIT:
-    neo_ll_async(g, s);
-    if (s->kind == NEO_LS_WAIT)
-      neo_ll_gpu_arrived(g);
-    break;
-  case NEO_LS_BULK:
-  case NEO_LS_EXPECT:
-  case NEO_LS_REACH:
-    neo_ll_bulk(g, s);
-    break;
-  case NEO_LS_ARRIVE:
-    neo_ll_arrive(g, s);
-    break;
-  case NEO_LS_ROLES:
-    neo_ll_roles(g, s, block);
-    break;
   case NEO_LS_SHUFFLE:
     neo_ll_shuffle(g, s);
+    break;
+  case NEO_LS_MMA:
+    neo_ll_mma(g, s);
+    break;
+  case NEO_LS_LDMATRIX:
+    neo_ll_ldmatrix(g, s);
+    break;
+  case NEO_LS_WGMMA:
+    neo_ll_wgmma(g, s);
+    break;
+  case NEO_LS_WGMMA_WAIT:
+    neo_ll_wgmma_wait(g, s);
+    break;
+  case NEO_LS_COPY:
+  case NEO_LS_COPY_COMMIT:
+  case NEO_LS_COPY_WAIT:
+    neo_ll_cp_async(g, s);
+    if (s->kind == NEO_LS_COPY_WAIT)
+      neo_ll_gpu_arrived(g);
+    break;
+  case NEO_LS_TMA_COPY:
+  case NEO_LS_EXPECT_TX:
+  case NEO_LS_MBARRIER_WAIT:
+    neo_ll_tma(g, s);
+    break;
+  case NEO_LS_MBARRIER_ARRIVE:
+    neo_ll_mbarrier_arrive(g, s);
+    break;
+  case NEO_LS_SPECIALIZE:
+    neo_ll_specialize(g, s, block);
     break;
   }
 }
@@ -337,23 +341,18 @@ void neo_ll_state(neo_ll_gen *g, const char *symbol) {
   g->facts = NEO_NEW_ARRAY(a, uint8_t, k->nodes.n + 1);
   g->open = NEO_NEW_ARRAY(a, uint8_t, k->bufs.n + 1);
   g->matrix = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
-  g->by_phases = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
+  g->by_mbarriers = NEO_NEW_ARRAY(a, bool, k->bufs.n + 1);
   note_facts(g);
   neo_ll_scopes(g, symbol);
-  neo_ll_warpgroups_note(g);
-  neo_ll_roles_note(g);
+  neo_ll_note_wgmma(g);
+  neo_ll_note_stages(g);
   neo_ll_registers(g);
-}
-
-static bool has_units(const neo_kernel *k) {
-  return k->body.n == 1 && k->body.at[0]->kind == NEO_LS_FOR &&
-         k->body.at[0]->loop == NEO_LOOP_UNIT;
 }
 
 /* A kernel without a UNIT loop is one unit: an empty part runs nothing. */
 static void body(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
-  if (has_units(g->k)) {
+  if (neo_kernel_unit_loop(g->k)) {
     block(g, &g->k->body);
     return;
   }
@@ -448,12 +447,12 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   neo_ll_state(&g, symbol);
   if (gpu)
     neo_ll_gpu_arguments(&g);
-  g.tiles = neo_kernel_has_tiles(k);
+  g.tiles = neo_kernel_has(k, NEO_LS_TILE);
   if (g.tiles)
     neo_ll_tiles_declare(&g);
   if (neo_kernel_has_dots(k))
     neo_ll_dots_declare(&g);
-  neo_ll_bulk_begin(&g);
+  neo_ll_tma_begin(&g);
   neo_ll_body(&g);
   if (gpu)
     LLVMBuildRetVoid(l->b);

@@ -601,7 +601,7 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
 }
 
 /* To be read; cache: 1, the nearest, or 2. */
-void neo_ll_fetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache) {
+void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache) {
   place p = place_of(g, buf, offset, true);
   LLVMValueRef arg[] = {p.base, neo_ll_int32(g->l, 0), neo_ll_int32(g->l, 4 - cache),
                         neo_ll_int32(g->l, 1)};

@@ -29,33 +29,23 @@ static void note_expr(neo_ll_gen *g, const neo_lx *e, uint32_t lane, int64_t wid
     note_expr(g, e->arg[k], lane, width);
 }
 
-static void note_vector(neo_ll_gen *g, const neo_ls *loop) {
-  int64_t width = (int64_t)loop->hi->bits;
-  if (width == 1)
-    return;
-  g->stamp++;
-  for (size_t i = 0; i < loop->body.n; i++) {
-    const neo_ls *s = loop->body.at[i];
-    if (s->kind == NEO_LS_SET && s->n_index)
-      note_width(g, s->attr, s->index[s->n_index - 1], loop->attr, width);
-    if (s->value)
-      note_expr(g, s->value, loop->attr, width);
-    if (s->cond)
-      note_expr(g, s->cond, loop->attr, width);
-  }
+static void note_statement(neo_ll_gen *g, const neo_ls *s, uint32_t lane, int64_t width) {
+  const neo_lx *value = s->kind == NEO_LS_SET ? s->set.value : s->store.value;
+  if (s->kind == NEO_LS_SET && s->set.n_index)
+    note_width(g, s->set.reg, s->set.index[s->set.n_index - 1], lane, width);
+  note_expr(g, value, lane, width);
+  if (s->kind == NEO_LS_STORE && s->store.cond)
+    note_expr(g, s->store.cond, lane, width);
 }
 
 /* By which widths each register is read and written as vectors. */
-static void note_block(neo_ll_gen *g, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    if (s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_VECTOR) {
-      note_vector(g, s);
-      continue;
-    }
-    note_block(g, &s->body);
-    note_block(g, &s->other);
-  }
+static void note_vector(void *ctx, neo_ls *loop) {
+  neo_ll_gen *g = ctx;
+  if (!neo_ls_is_loop(loop, NEO_LOOP_VECTOR) || loop->loop.hi->bits == 1)
+    return;
+  g->stamp++;
+  for (size_t i = 0; i < loop->loop.body.n; i++)
+    note_statement(g, loop->loop.body.at[i], loop->loop.var, (int64_t)loop->loop.hi->bits);
 }
 
 /* As one array. */
@@ -69,7 +59,7 @@ static void make_together(neo_ll_gen *g, neo_ll_reg *r, LLVMTypeRef t, int64_t n
 }
 
 void neo_ll_registers(neo_ll_gen *g) {
-  note_block(g, &g->k->body);
+  neo_block_visit(&g->k->body, note_vector, g);
   for (uint32_t k = 0; k < g->k->regs.n; k++) {
     const neo_reg *r = &g->k->regs.at[k];
     neo_ll_reg *made = &g->reg[k];
@@ -110,8 +100,8 @@ neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *
 }
 
 void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s) {
-  const neo_reg *r = &g->k->regs.at[s->attr];
-  neo_ll_reg *made = &g->reg[s->attr];
+  const neo_reg *r = &g->k->regs.at[s->declare.reg];
+  neo_ll_reg *made = &g->reg[s->declare.reg];
   int64_t n = 1, last = r->rank ? r->extent[r->rank - 1] : 1;
   for (uint32_t d = 0; d < r->rank; d++)
     n *= r->extent[d];
@@ -124,9 +114,9 @@ void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s) {
 
 void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
-  neo_ll_reg *r = &g->reg[s->attr];
-  neo_ll_val x = neo_ll_expr(g, s->value);
-  neo_ll_place p = neo_ll_reg_place(g, s->attr, s->index, s->n_index);
+  neo_ll_reg *r = &g->reg[s->set.reg];
+  neo_ll_val x = neo_ll_expr(g, s->set.value);
+  neo_ll_place p = neo_ll_reg_place(g, s->set.reg, s->set.index, s->set.n_index);
   if (p.all) {
     LLVMValueRef v = neo_ll_spread(g, x);
     if (r->vector)
@@ -134,7 +124,7 @@ void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s) {
     for (uint32_t k = 0; !r->vector && k < g->width; k++)
       LLVMBuildStore(b, LLVMBuildExtractElement(b, v, neo_ll_int32(g->l, k), ""), r->at[p.at + k]);
   } else if (r->vector) {
-    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)s->value->type, (uint32_t)r->width);
+    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)s->set.value->type, (uint32_t)r->width);
     LLVMValueRef v = LLVMBuildLoad2(b, t, r->at[p.at], "");
     LLVMBuildStore(b, LLVMBuildInsertElement(b, v, x.v, neo_ll_int32(g->l, p.lane), ""),
                    r->at[p.at]);

@@ -87,41 +87,57 @@ static void see_block(roll *r, const neo_block *b);
 
 static void see_loop(roll *r, const neo_ls *s) {
   int64_t before = r->weight, trips = 1;
-  if (s->loop == NEO_LOOP_VECTOR)
-    r->lane = s->attr, r->lanes = (int64_t)s->hi->bits;
-  else if (s->loop == NEO_LOOP_UNROLL)
-    trips = ((int64_t)s->hi->bits - (int64_t)s->lo->bits + s->step - 1) / s->step;
+  if (s->loop.kind == NEO_LOOP_VECTOR)
+    r->lane = s->loop.var, r->lanes = (int64_t)s->loop.hi->bits;
+  else if (s->loop.kind == NEO_LOOP_UNROLL)
+    trips = neo_ls_trips(s);
   else
     r->refused = true; /* what it does is no end of a tile */
-  see_block(r, &s->body);
+  see_block(r, &s->loop.body);
   r->weight = before + trips * (r->weight - before);
-  if (s->loop == NEO_LOOP_VECTOR)
+  if (s->loop.kind == NEO_LOOP_VECTOR)
     r->lanes = 1;
+}
+
+static void see_set(roll *r, const neo_ls *s) {
+  see_register(r, s->set.reg, s->set.index, s->set.n_index);
+  r->row[s->set.reg].written = true;
+  see(r, s->set.value);
+}
+
+static void see_store(roll *r, const neo_ls *s) {
+  r->weight += access_weight(r, s->store.to.offset);
+  see(r, s->store.to.offset);
+  see(r, s->store.value);
+  if (s->store.cond)
+    see(r, s->store.cond);
 }
 
 static void see_statement(roll *r, const neo_ls *s) {
   r->g->stamp++;
-  if (s->kind == NEO_LS_TILE || s->kind == NEO_LS_BULK)
-    r->refused = true;
-  if (s->kind == NEO_LS_REG)
-    r->row[s->attr].declared = true;
-  if (s->kind == NEO_LS_SET) {
-    see_register(r, s->attr, s->index, s->n_index);
-    r->row[s->attr].written = true;
-  }
-  if (s->kind == NEO_LS_STORE)
-    r->weight += access_weight(r, s->index[0]);
-  if ((s->kind == NEO_LS_STORE || s->kind == NEO_LS_FETCH))
-    see(r, s->index[0]);
-  if (s->value)
-    see(r, s->value);
-  if (s->cond)
-    see(r, s->cond);
-  if (s->kind == NEO_LS_FOR)
+  switch (s->kind) {
+  case NEO_LS_FOR:
     see_loop(r, s);
-  if (s->kind == NEO_LS_IF || s->kind == NEO_LS_ROLES) {
-    see_block(r, &s->body);
-    see_block(r, &s->other);
+    break;
+  case NEO_LS_IF:
+    see(r, s->branch.cond);
+    see_block(r, &s->branch.then);
+    see_block(r, &s->branch.otherwise);
+    break;
+  case NEO_LS_REG:
+    r->row[s->declare.reg].declared = true;
+    break;
+  case NEO_LS_SET:
+    see_set(r, s);
+    break;
+  case NEO_LS_STORE:
+    see_store(r, s);
+    break;
+  case NEO_LS_PREFETCH:
+    see(r, s->prefetch.of.offset);
+    break;
+  default: /* what matrix units do, and GPUs, which roll nothing */
+    r->refused = true;
   }
 }
 
@@ -233,34 +249,34 @@ static void emit(roll *r, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMTypeRef i64 = neo_ll_i64(g->l);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "row");
   LLVMBasicBlockRef after = new_block(g, "rows");
-  LLVMValueRef lo = neo_ll_int(i64, (int64_t)s->lo->bits),
-               hi = neo_ll_int(i64, (int64_t)s->hi->bits);
+  LLVMValueRef lo = neo_ll_int(i64, (int64_t)s->loop.lo->bits),
+               hi = neo_ll_int(i64, (int64_t)s->loop.hi->bits);
   LLVMBuildBr(b, body);
   LLVMPositionBuilderAtEnd(b, body);
   LLVMValueRef x = LLVMBuildPhi(b, i64, "");
   LLVMAddIncoming(x, &lo, &from, 1);
-  g->var[s->attr] = (neo_ll_var){.kind = NEO_LL_LOOP,
-                                 .v = x,
-                                 .depth = ++g->depth,
-                                 .nonneg = true,
-                                 .multiple = 1,
-                                 .most = (int64_t)s->hi->bits - 1,
-                                 .rolled = true};
+  g->var[s->loop.var] = (neo_ll_var){.kind = NEO_LL_LOOP,
+                                     .v = x,
+                                     .depth = ++g->depth,
+                                     .nonneg = true,
+                                     .multiple = 1,
+                                     .most = (int64_t)s->loop.hi->bits - 1,
+                                     .rolled = true};
   for (uint32_t k = 0; k < g->k->regs.n; k++)
     if (r->row[k].seen && r->row[k].dim != NO_DIM)
       open_window(r, k, x);
-  block(g, &s->body);
-  LLVMValueRef next = LLVMBuildNSWAdd(b, x, neo_ll_int(i64, s->step), "");
+  block(g, &s->loop.body);
+  LLVMValueRef next = LLVMBuildNSWAdd(b, x, neo_ll_int(i64, s->loop.step), "");
   neo_ll_loop_end(g, x, next, hi, body, after);
   g->depth--;
 }
 
 bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
-  int64_t lo = (int64_t)s->lo->bits, hi = (int64_t)s->hi->bits;
-  if (g->l->target.sm || lo < 0 || hi - lo <= s->step)
+  int64_t lo = (int64_t)s->loop.lo->bits, hi = (int64_t)s->loop.hi->bits;
+  if (g->l->target.sm || lo < 0 || hi - lo <= s->loop.step)
     return false;
-  roll r = look_at(g, &s->body, s->attr);
-  if (!rolls(&r, (hi - lo + s->step - 1) / s->step))
+  roll r = look_at(g, &s->loop.body, s->loop.var);
+  if (!rolls(&r, neo_ls_trips(s)))
     return false;
   LLVMValueRef **at = NEO_NEW_ARRAY(g->l->arena, LLVMValueRef *, g->k->regs.n + 1);
   for (uint32_t k = 0; k < g->k->regs.n; k++) {
@@ -268,9 +284,9 @@ bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
     if (r.row[k].seen && r.row[k].dim != NO_DIM && !is_own(&r, k))
       put_into_array(&r, k);
   }
-  neo_ll_var before = g->var[s->attr];
+  neo_ll_var before = g->var[s->loop.var];
   emit(&r, s, block);
-  g->var[s->attr] = before;
+  g->var[s->loop.var] = before;
   for (uint32_t k = 0; k < g->k->regs.n; k++)
     g->reg[k].at = at[k];
   return true;

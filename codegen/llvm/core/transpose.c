@@ -1,4 +1,4 @@
-/* Tiles that are turned before they are stored: where lanes lie apart in memory and the rows of the
+/* Tiles that are transposed before they are stored: where lanes lie apart in memory and the rows of the
  * tile side by side.
  *
  *     for r in 0..14 unroll: for l in 0..16 vector: Y[at + r + 3136*l] = value(r, l)
@@ -32,44 +32,42 @@ typedef struct {
   bool by_runs;  /* the value is computed of runs; then these are transposed */
   const neo_lx *reg[REGISTERS];
   uint32_t n_regs;
-} turn;
+} tile;
 
-/* ---- what can be turned */
-
-static int64_t trips(const neo_ls *s) {
-  return ((int64_t)s->hi->bits - (int64_t)s->lo->bits + s->step - 1) / s->step;
-}
+/* ---- what can be transposed */
 
 /* Loops around a single store, with nothing between them. */
-static bool is_nest(const neo_ls *s, turn *t) {
-  for (; s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_UNROLL && t->n < LOOPS; s = s->body.at[0]) {
+static bool is_nest(const neo_ls *s, tile *t) {
+  for (; neo_ls_is_loop(s, NEO_LOOP_UNROLL) && t->n < LOOPS; s = s->loop.body.at[0]) {
     t->loop[t->n++] = s;
-    if (s->body.n != 1)
+    if (s->loop.body.n != 1)
       return false;
   }
-  if (s->kind != NEO_LS_FOR || s->loop != NEO_LOOP_VECTOR || s->body.n != 1)
+  if (!neo_ls_is_loop(s, NEO_LOOP_VECTOR) || s->loop.body.n != 1)
     return false;
   t->vector = s;
-  t->store = s->body.at[0];
+  t->store = s->loop.body.at[0];
   return t->store->kind == NEO_LS_STORE;
 }
 
-static bool is_run(const turn *t, const neo_ls *loop) {
+static bool is_run(const tile *t, const neo_ls *loop) {
   int64_t step;
-  return trips(loop) >= LEAST && neo_lx_step(t->store->index[0], loop->attr, &step) &&
-         step * loop->step == 1 && !(t->store->cond && neo_lx_uses(t->store->cond, loop->attr));
+  return neo_ls_trips(loop) >= LEAST &&
+         neo_lx_step(t->store->store.to.offset, loop->loop.var, &step) &&
+         step * loop->loop.step == 1 &&
+         !(t->store->store.cond && neo_lx_uses(t->store->store.cond, loop->loop.var));
 }
 
 /* ---- values that are computed of runs */
 
 typedef struct {
-  turn *t;
+  tile *t;
   uint32_t run, lane, left; /* variables; nodes that may still be looked at */
   bool reads;               /* memory, along the run */
 } looking;
 
 static bool add_register(looking *c, const neo_lx *e) {
-  turn *t = c->t;
+  tile *t = c->t;
   if (!neo_lx_uses(e, c->run) && !neo_lx_uses(e, c->lane))
     return true;
   const neo_lx *last = e->arg[e->n - 1];
@@ -108,24 +106,25 @@ static bool look(looking *c, const neo_lx *e) {
   return true;
 }
 
-static bool is_of_runs(turn *t) {
+static bool is_of_runs(tile *t) {
   enum { NODES = 64 };
-  looking c = {.t = t, .run = t->loop[t->run]->attr, .lane = t->vector->attr, .left = NODES};
-  return look(&c, t->store->value) && c.reads && t->n_regs > 0;
+  looking c = {
+      .t = t, .run = t->loop[t->run]->loop.var, .lane = t->vector->loop.var, .left = NODES};
+  return look(&c, t->store->store.value) && c.reads && t->n_regs > 0;
 }
 
 /* ---- the whole */
 
-static bool find(const neo_ll_gen *g, const neo_ls *s, turn *t) {
+static bool find(const neo_ll_gen *g, const neo_ls *s, tile *t) {
   if (!is_nest(s, t))
     return false;
-  int64_t lanes = (int64_t)t->vector->hi->bits, always;
-  int64_t bytes = neo_type_bytes((neo_type)g->k->bufs.at[t->store->attr].type);
+  int64_t lanes = (int64_t)t->vector->loop.hi->bits, always;
+  int64_t bytes = neo_type_bytes((neo_type)g->k->bufs.at[t->store->store.to.buf].type);
   bool square = lanes >= LEAST && lanes <= MOST && !(lanes & (lanes - 1)) && bytes < BLOCK_BYTES;
   if (!square || lanes * bytes > g->l->target.vector_bytes ||
-      !neo_lx_step(t->store->index[0], t->vector->attr, &t->apart))
+      !neo_lx_step(t->store->store.to.offset, t->vector->loop.var, &t->apart))
     return false;
-  if (t->store->cond && neo_lx_is_int(t->store->cond, &always))
+  if (t->store->store.cond && neo_lx_is_int(t->store->store.cond, &always))
     return false;
   for (t->run = 0; t->run < t->n && !is_run(t, t->loop[t->run]); t->run++)
     ;
@@ -212,31 +211,31 @@ static void transpose(square *q, int64_t bytes) {
 /* ---- stores */
 
 static void fix(neo_ll_gen *g, const neo_ls *loop, int64_t value) {
-  g->var[loop->attr] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = value};
+  g->var[loop->loop.var] = (neo_ll_var){.kind = NEO_LL_FIXED, .fixed = value};
   g->stamp++;
   g->trail.n = 0;
 }
 
 static int64_t value_at(const neo_ls *loop, int64_t trip) {
-  return (int64_t)loop->lo->bits + trip * loop->step;
+  return (int64_t)loop->loop.lo->bits + trip * loop->loop.step;
 }
 
 /* Where a lane is stored at all, with the loops but `run` at their iterations; null: each is. */
-static neo_ll_val condition(neo_ll_gen *g, const turn *t) {
+static neo_ll_val condition(neo_ll_gen *g, const tile *t) {
   neo_ll_val none = {0};
-  if (!t->store->cond)
+  if (!t->store->store.cond)
     return none;
-  neo_ll_val x = neo_ll_expr(g, t->store->cond);
+  neo_ll_val x = neo_ll_expr(g, t->store->store.cond);
   return (neo_ll_val){neo_ll_spread(g, x), true, x.depth};
 }
 
 /* Rows [from, from + n) of an expression, transposed; `type`: as they are in memory. */
-static void turned(square *q, const turn *t, const neo_lx *e, const neo_type *type, int64_t from,
-                   uint32_t n, neo_ll_val where) {
+static void transposed(square *q, const tile *t, const neo_lx *e, const neo_type *type,
+                       int64_t from, uint32_t n, neo_ll_val where) {
   neo_ll_gen *g = q->g;
   const neo_ls *run = t->loop[t->run];
-  g->width = q->n = (uint32_t)t->vector->hi->bits;
-  g->var[t->vector->attr] = (neo_ll_var){.kind = NEO_LL_LANE};
+  g->width = q->n = (uint32_t)t->vector->loop.hi->bits;
+  g->var[t->vector->loop.var] = (neo_ll_var){.kind = NEO_LL_LANE};
   for (uint32_t r = 0; r < n; r++) {
     fix(g, run, value_at(run, from + r));
     g->guard = where;
@@ -265,22 +264,23 @@ static LLVMValueRef part_of(const square *q, uint32_t k, uint32_t first, uint32_
 }
 
 /* What lane k stores in n rows from the first of the squares on, which begin with row `from`. */
-static LLVMValueRef of_run(neo_ll_gen *g, const turn *t, const square *q, int64_t from,
+static LLVMValueRef of_run(neo_ll_gen *g, const tile *t, const square *q, int64_t from,
                            uint32_t first, uint32_t n, uint32_t k) {
   const neo_ls *run = t->loop[t->run];
-  neo_type type = (neo_type)g->k->bufs.at[t->store->attr].type;
+  neo_type type = (neo_type)g->k->bufs.at[t->store->store.to.buf].type;
   fix(g, t->vector, k);
   fix(g, run, value_at(run, from + first));
   if (n > 1)
-    g->var[run->attr].kind = NEO_LL_LANE;
+    g->var[run->loop.var].kind = NEO_LL_LANE;
   g->width = n;
-  if (t->store->cond)
-    g->guard = neo_ll_expr(g, t->store->cond);
+  if (t->store->store.cond)
+    g->guard = neo_ll_expr(g, t->store->store.cond);
   for (uint32_t i = 0; i < t->n_regs; i++) {
     g->memo[t->reg[i]->id].stamp = g->stamp;
     g->memo[t->reg[i]->id].val = (neo_ll_val){part_of(&q[i], k, first, n), n > 1, g->depth};
   }
-  LLVMValueRef v = neo_ll_to_mem(g->l, type, neo_ll_spread(g, neo_ll_expr(g, t->store->value)));
+  LLVMValueRef v =
+      neo_ll_to_mem(g->l, type, neo_ll_spread(g, neo_ll_expr(g, t->store->store.value)));
   g->guard = (neo_ll_val){0};
   g->width = 1;
   return v;
@@ -292,25 +292,25 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMTypeRef element, LLVMValueRef at, i
 }
 
 /* Rows [from, from + n) of the run. */
-static void store_rows(neo_ll_gen *g, const turn *t, int64_t from, uint32_t n) {
+static void store_rows(neo_ll_gen *g, const tile *t, int64_t from, uint32_t n) {
   const neo_ls *run = t->loop[t->run];
-  neo_type type = (neo_type)g->k->bufs.at[t->store->attr].type;
+  neo_type type = (neo_type)g->k->bufs.at[t->store->store.to.buf].type;
   LLVMTypeRef element = neo_ll_mem_type(g->l, type, 1);
-  uint32_t lanes = (uint32_t)t->vector->hi->bits, align, buf = t->store->attr;
+  uint32_t lanes = (uint32_t)t->vector->loop.hi->bits, align, buf = t->store->store.to.buf;
   square q[REGISTERS];
   g->width = lanes;
-  g->var[t->vector->attr] = (neo_ll_var){.kind = NEO_LL_LANE};
+  g->var[t->vector->loop.var] = (neo_ll_var){.kind = NEO_LL_LANE};
   fix(g, run, value_at(run, from));
   neo_ll_val where = condition(g, t);
   for (uint32_t i = 0; i < (t->by_runs ? t->n_regs : 1); i++) {
     q[i].g = g;
-    turned(&q[i], t, t->by_runs ? t->reg[i] : t->store->value, t->by_runs ? NULL : &type, from, n,
-           where);
+    transposed(&q[i], t, t->by_runs ? t->reg[i] : t->store->store.value, t->by_runs ? NULL : &type,
+               from, n, where);
   }
   g->width = 1;
   fix(g, run, value_at(run, from));
   fix(g, t->vector, 0);
-  LLVMValueRef first = neo_ll_address(g, buf, t->store->index[0], where.v, &align);
+  LLVMValueRef first = neo_ll_address(g, buf, t->store->store.to.offset, where.v, &align);
   for (uint32_t k = 0; k < lanes; k++) {
     LLVMValueRef at = moved(g, element, first, t->apart * (int64_t)k);
     if (!t->by_runs)
@@ -323,22 +323,22 @@ static void store_rows(neo_ll_gen *g, const turn *t, int64_t from, uint32_t n) {
 }
 
 /* The loops but `run`, from the k-th on. */
-static void each_run(neo_ll_gen *g, const turn *t, uint32_t k) {
+static void each_run(neo_ll_gen *g, const tile *t, uint32_t k) {
   const neo_ls *run = t->loop[t->run];
-  int64_t lanes = (int64_t)t->vector->hi->bits, all = trips(run);
+  int64_t lanes = (int64_t)t->vector->loop.hi->bits, all = neo_ls_trips(run);
   if (k == t->n) {
     for (int64_t from = 0; from < all; from += lanes)
       store_rows(g, t, from, (uint32_t)(all - from < lanes ? all - from : lanes));
     return;
   }
-  for (int64_t i = 0; i < (k == t->run ? 1 : trips(t->loop[k])); i++) {
+  for (int64_t i = 0; i < (k == t->run ? 1 : neo_ls_trips(t->loop[k])); i++) {
     fix(g, t->loop[k], value_at(t->loop[k], i));
     each_run(g, t, k + 1);
   }
 }
 
-bool neo_ll_turn(neo_ll_gen *g, const neo_ls *s) {
-  turn t = {.n = 0};
+bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s) {
+  tile t = {.n = 0};
   if (g->l->target.sm || !find(g, s, &t))
     return false;
   each_run(g, &t, 0);

@@ -128,7 +128,7 @@ void neo_ll_gpu_arguments(neo_ll_gen *g) {
     warpgroups = warpgroups || g->matrix[b];
   if (warpgroups) /* what a block's threads have of the registers */
     neo_ll_gpu_most_threads(g, neo_kernel_block_threads(k));
-  neo_ll_roles_bound(g);
+  neo_ll_bound_registers(g);
   unsigned at = neo_ll_gpu_give_buffers(g, 0);
   for (uint32_t s = 0; s < k->sizes.n; s++)
     g->size[s] = neo_ll_gpu_given(g, neo_ll_i64(g->l), at++);
@@ -205,7 +205,7 @@ static unsigned shared_align(const neo_ll_gen *g) {
   enum { PLAIN = 128 };
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     if (g->matrix[b])
-      return NEO_WARPGROUP_ALIGN_BYTES;
+      return NEO_WGMMA_ALIGN_BYTES;
   return PLAIN;
 }
 
@@ -244,8 +244,8 @@ LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g) {
  * and a copy under way as nothing: who reads its elements before makes a mistake, which a barrier
  * would not mend.
  *
- * Boxes are copied as those copies are, but who reaches their turn sees them without a barrier.
- * Where a producer asks for them, phases say as well when they may be written, and no barrier does.
+ * Boxes are copied as those copies are, but who waits at their mbarrier sees them without a barrier.
+ * Where a producer asks for them, mbarriers say as well when they may be written, and no barrier does.
  *
  * What warpgroups multiply they read from where it is named on until it is awaited, which other
  * threads do at other times: it counts as read at both. They read past the way that threads write:
@@ -271,54 +271,62 @@ static uint32_t place_in_memory(const neo_ll_gen *g, uint32_t buf) {
 }
 
 static void note_reads(neo_ll_gen *g, uint8_t *use, const neo_lx *e) {
-  if (!e)
-    return;
   if ((e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF) && is_shared(g, e->attr))
     use[place_in_memory(g, e->attr)] |= READS;
   for (uint32_t k = 0; k < e->n; k++)
     note_reads(g, use, e->arg[k]);
 }
 
-static bool is_warp_read(const neo_ls *s) {
-  return s->kind == NEO_LS_WARP && neo_warp_rows[s->op].memory;
+static void note_access(neo_ll_gen *g, uint8_t *use, uint32_t buf, uint8_t what) {
+  if (is_shared(g, buf))
+    use[place_in_memory(g, buf)] |= what;
 }
 
+/* What it does itself, without what is inside of it. */
 static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
-  note_reads(g, use, s->lo);
-  note_reads(g, use, s->hi);
-  note_reads(g, use, s->cond);
-  note_reads(g, use, s->value);
-  for (uint32_t k = 0; k < s->n_index; k++)
-    note_reads(g, use, s->index[k]);
-  if (s->kind == NEO_LS_STORE && is_shared(g, s->attr))
-    use[place_in_memory(g, s->attr)] |= WRITES;
-  for (int k = 0; s->kind == NEO_LS_WARPGROUP && k < 2; k++)
-    use[s->factor[k]] |= READS;
-  if (s->kind == NEO_LS_COPY || s->kind == NEO_LS_BULK)
-    use[s->attr] |= COPIES;
-  if (is_warp_read(s) || (s->kind == NEO_LS_COPY && is_shared(g, s->factor[0])))
-    use[place_in_memory(g, s->factor[0])] |= READS;
+  const neo_lx *own[NEO_LS_EXPRS];
+  uint32_t n = neo_ls_exprs(s, own);
+  for (uint32_t k = 0; k < n; k++)
+    note_reads(g, use, own[k]);
+  switch (s->kind) {
+  case NEO_LS_STORE:
+    note_access(g, use, s->store.to.buf, WRITES);
+    break;
+  case NEO_LS_LDMATRIX:
+    use[place_in_memory(g, s->ldmatrix.from.buf)] |= READS;
+    break;
+  case NEO_LS_WGMMA:
+    for (int k = 0; k < 2; k++)
+      use[s->wgmma.factor[k].buf] |= READS;
+    break;
+  case NEO_LS_COPY:
+    use[s->copy.to.buf] |= COPIES;
+    note_access(g, use, s->copy.from.buf, READS);
+    break;
+  case NEO_LS_TMA_COPY:
+    use[s->tma_copy.to.buf] |= COPIES;
+    break;
+  default:
+    break;
+  }
 }
 
 static void note_all(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   note_head(g, use, s);
-  for (size_t i = 0; i < s->body.n; i++)
-    note_all(g, use, s->body.at[i]);
-  for (size_t i = 0; i < s->other.n; i++)
-    note_all(g, use, s->other.at[i]);
+  for (uint32_t k = 0; neo_ls_block(s, k); k++)
+    for (size_t i = 0; i < neo_ls_block(s, k)->n; i++)
+      note_all(g, use, neo_ls_block(s, k)->at[i]);
+}
+
+static void note_threads(void *any, neo_ls *s) {
+  *(bool *)any = *(bool *)any || neo_ls_is_loop(s, NEO_LOOP_THREAD);
 }
 
 static bool holds_threads(const neo_ls *s) {
-  for (size_t i = 0; i < s->body.n + s->other.n; i++) {
-    const neo_ls *in = i < s->body.n ? s->body.at[i] : s->other.at[i - s->body.n];
-    if ((in->kind == NEO_LS_FOR && in->loop == NEO_LOOP_THREAD) || holds_threads(in))
-      return true;
-  }
-  return false;
-}
-
-static bool is_threads(const neo_ls *s) {
-  return s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_THREAD;
+  bool any = false;
+  for (uint32_t k = 0; neo_ls_block(s, k); k++)
+    neo_block_visit(neo_ls_block(s, k), note_threads, &any);
+  return any;
 }
 
 static uint8_t *new_uses(neo_ll_gen *g) {
@@ -355,25 +363,26 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);
   if (g->role == NEO_LL_PRODUCER)
     return;
-  bool clash = false, again = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL;
-  if (holds_threads(s) && !is_threads(s) && !again)
+  bool clash = false, again = neo_ls_is_loop(s, NEO_LOOP_SERIAL);
+  if (holds_threads(s) && !neo_ls_is_loop(s, NEO_LOOP_THREAD) && !again)
     note_head(g, use, s);
   else
     note_all(g, use, s);
-  bool loop = s->kind == NEO_LS_FOR && s->loop == NEO_LOOP_SERIAL && holds_threads(s);
+  bool loop = again && holds_threads(s);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
-    use[b] = g->by_phases[b] ? 0 : use[b];
+    use[b] = g->by_mbarriers[b] ? 0 : use[b];
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     clash = clash || (loop && g->open[b]);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     clash = clash || (use[b] & (WRITES | COPIES) && g->open[b]) || (use[b] && g->open[b] & WRITES);
   if (clash)
     meet(g);
-  bool runs = is_threads(s) || is_warp_read(s) || s->kind == NEO_LS_WARPGROUP;
+  bool runs =
+      neo_ls_is_loop(s, NEO_LOOP_THREAD) || s->kind == NEO_LS_LDMATRIX || s->kind == NEO_LS_WGMMA;
   for (uint32_t b = 0; b < g->k->bufs.n; b++) {
     if (runs)
       g->open[b] |= use[b] & (READS | WRITES);
-    if (s->kind == NEO_LS_AWAIT && g->matrix[b] && !g->by_phases[b])
+    if (s->kind == NEO_LS_WGMMA_WAIT && g->matrix[b] && !g->by_mbarriers[b])
       g->open[b] |= READS;
   }
 }

@@ -101,15 +101,17 @@ static LLVMValueRef mask_of(neo_ll_gen *g) {
 static LLVMValueRef first_of(neo_ll_gen *g, const neo_ls *s) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef t = thread_of(g);
-  LLVMValueRef base = LLVMBuildAnd(b, t, neo_ll_int32(g->l, NEO_WARP - (int64_t)s->factor[1]), "");
-  return LLVMBuildOr(b, base, LLVMBuildAnd(b, t, neo_ll_int32(g->l, s->step - 1), ""), "");
+  LLVMValueRef base = LLVMBuildAnd(b, t, neo_ll_int32(g->l, NEO_WARP - (int64_t)s->shuffle.of), "");
+  return LLVMBuildOr(b, base, LLVMBuildAnd(b, t, neo_ll_int32(g->l, (int64_t)s->shuffle.n - 1), ""),
+                     "");
 }
 
 static void instructions(neo_ll_gen *g, const neo_ls *s, words *w) {
-  bool down = s->op == NEO_SHUFFLE_DOWN;
+  bool down = s->shuffle.what == NEO_SHUFFLE_DOWN;
   const char *name = down ? "llvm.nvvm.shfl.sync.down.i32" : "llvm.nvvm.shfl.sync.idx.i32";
-  int64_t parts = down ? (NEO_WARP - (int64_t)s->factor[1]) << 8 : 0; /* of the warp; and its end */
-  LLVMValueRef arg[] = {mask_of(g), NULL, down ? neo_ll_int32(g->l, s->step) : first_of(g, s),
+  int64_t parts =
+      down ? (NEO_WARP - (int64_t)s->shuffle.of) << 8 : 0; /* of the warp; and its end */
+  LLVMValueRef arg[] = {mask_of(g), NULL, down ? neo_ll_int32(g->l, s->shuffle.n) : first_of(g, s),
                         neo_ll_int32(g->l, parts | (NEO_WARP - 1))};
   for (uint32_t k = 0; k < w->n; k++) {
     arg[1] = w->word[k];
@@ -128,24 +130,27 @@ static void emulated(neo_ll_gen *g, const neo_ls *s, words *w) {
   LLVMValueRef all = neo_ll_alloca(g, LLVMArrayType2(t, 4), 4, "words");
   for (uint32_t k = 0; k < w->n; k++)
     LLVMBuildStore(g->l->b, w->word[k], word_at(g, all, k));
-  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op),        neo_ll_int32(g->l, s->step),
-                        neo_ll_int32(g->l, s->factor[1]), all,
-                        neo_ll_int32(g->l, w->n),         mask_of(g)};
+  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->shuffle.what),
+                        neo_ll_int32(g->l, s->shuffle.n),
+                        neo_ll_int32(g->l, s->shuffle.of),
+                        all,
+                        neo_ll_int32(g->l, w->n),
+                        mask_of(g)};
   LLVMBuildCall2(g->l->b, type, neo_ll_extern(g->l, "neo_gpu_shuffle", type), arg, 6, "");
   for (uint32_t k = 0; k < w->n; k++)
     w->word[k] = LLVMBuildLoad2(g->l->b, t, word_at(g, all, w->n + k), "");
 }
 
 void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s) {
-  const neo_reg *r = &g->k->regs.at[s->attr];
+  const neo_reg *r = &g->k->regs.at[s->shuffle.to];
   neo_type t = (neo_type)r->type;
   assert(g->threads && !g->in_threads && "shuffles are of a GPU's blocks");
   for (int64_t e = 0; e < elements(r); e++) {
-    words w = words_of(g, t, get(g, s->factor[0], e));
+    words w = words_of(g, t, get(g, s->shuffle.from, e));
     if (g->l->target.emulated)
       emulated(g, s, &w);
     else
       instructions(g, s, &w);
-    put(g, s->attr, e, value_of(g, t, &w));
+    put(g, s->shuffle.to, e, value_of(g, t, &w));
   }
 }

@@ -1,5 +1,5 @@
-/* A block whose warpgroups have roles (loop.h, ROLES): the last one is the producer, of which one
- * thread goes on; all before it are the consumers, the threads of the kernel.
+/* Warp specialization (loop/statement.h: specialize): the last warpgroup is the producer, of which
+ * one thread goes on; all before it are the consumers, the threads of the kernel.
  *
  *   if tid < threads
  *     setmaxnreg.inc; the consumers' arm
@@ -10,7 +10,7 @@
  * together have; each sets its own count where its arm begins, and behind the arms nothing follows.
  * One that wants more waits until another has given up what it had.
  *
- * ARRIVE is one arrival of each warp of the consumers, by its first thread: what it waited for
+ * MBARRIER_ARRIVE is one arrival of each warp of the consumers, by its first thread: what it waited for
  * before (wgmma.wait_group) its warp has waited for as one. On an emulated device each thread calls
  * "neo_gpu_arrive(phase, lane)", of which those of lane 0 count; "neo_gpu_registers(more, n,
  * at_first)" stands for setmaxnreg. */
@@ -21,7 +21,7 @@
 
 enum { WARP = 32, EIGHT = 8 };
 
-int64_t neo_ll_roles_arrivals(const neo_ll_gen *g) {
+int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g) {
   return g->threads / WARP;
 }
 
@@ -29,30 +29,31 @@ int64_t neo_ll_roles_arrivals(const neo_ll_gen *g) {
 
 /* What all threads begin with, so that the warpgroups together have what they will want. */
 static int64_t registers_at_first(const neo_ll_gen *g, const neo_ls *s) {
-  int64_t all = s->factor[0] * (int64_t)NEO_WARPGROUP + s->factor[1] * g->threads;
+  const uint32_t *n = s->specialize.registers;
+  int64_t all = n[NEO_PRODUCER] * (int64_t)NEO_WARPGROUP + n[NEO_CONSUMER] * g->threads;
   int64_t groups = EIGHT * neo_kernel_block_threads(g->k);
   return (all + groups - 1) / groups * EIGHT;
 }
 
-void neo_ll_roles_bound(neo_ll_gen *g) {
-  const neo_ls *s = neo_kernel_roles(g->k);
-  if (!s || !s->factor[0] || g->l->target.emulated)
+void neo_ll_bound_registers(neo_ll_gen *g) {
+  const neo_ls *s = neo_kernel_specialized(g->k);
+  if (!s || !s->specialize.registers[0] || g->l->target.emulated)
     return;
   long long n = registers_at_first(g, s);
   neo_ll_text_attribute(g->l, g->fn, "nvvm.maxnreg", neo_arena_printf(g->l->arena, "%lld", n));
 }
 
 /* What lies in stages is free and full by phases, not by barriers. */
-void neo_ll_roles_note(neo_ll_gen *g) {
-  const neo_ls *s = neo_kernel_roles(g->k);
+void neo_ll_note_stages(neo_ll_gen *g) {
+  const neo_ls *s = neo_kernel_specialized(g->k);
   for (uint32_t b = 0; s && b < g->k->bufs.n; b++)
-    g->by_phases[b] = g->matrix[b];
+    g->by_mbarriers[b] = g->matrix[b];
 }
 
 /* ---- statements */
 
 static void set_registers(neo_ll_gen *g, const neo_ls *s, bool more) {
-  uint32_t n = s->factor[more];
+  uint32_t n = s->specialize.registers[more];
   if (!n)
     return;
   if (g->l->target.emulated) {
@@ -77,7 +78,7 @@ static void begin_arm(neo_ll_gen *g, LLVMBasicBlockRef at, neo_ll_role role) {
   g->role = role;
 }
 
-void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
+void neo_ll_specialize(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMBuilderRef b = g->l->b;
   LLVMBasicBlockRef consumers = new_block(g, "consumers"), warps = new_block(g, "producers");
   LLVMBasicBlockRef one = new_block(g, "producer"), after = new_block(g, "after");
@@ -85,25 +86,25 @@ void neo_ll_roles(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block) {
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, lane, threads, ""), consumers, warps);
   begin_arm(g, consumers, NEO_LL_CONSUMER);
   set_registers(g, s, true);
-  block(g, &s->other);
+  block(g, &s->specialize.arm[NEO_CONSUMER]);
   LLVMBuildBr(b, after);
   begin_arm(g, warps, NEO_LL_PRODUCER);
   set_registers(g, s, false);
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntEQ, lane, threads, ""), one, after);
   begin_arm(g, one, NEO_LL_PRODUCER);
-  block(g, &s->body);
+  block(g, &s->specialize.arm[NEO_PRODUCER]);
   LLVMBuildBr(b, after);
   begin_arm(g, after, NEO_LL_ALL);
 }
 
-void neo_ll_arrive(neo_ll_gen *g, const neo_ls *s) {
+void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s) {
   static const char text[] = "{\n\t.reg .pred p;\n\tsetp.eq.u32 p, $1, 0;\n\t"
                              "@p mbarrier.arrive.shared::cta.b64 _, [$0];\n\t}";
   LLVMBuilderRef b = g->l->b;
-  LLVMValueRef phase = neo_ll_shared_place(g, s->attr, s->index[0]);
+  LLVMValueRef mbarrier = neo_ll_shared_place(g, &s->mbarrier_arrive.mbarrier);
   assert(g->role == NEO_LL_CONSUMER && "consumers arrive");
   LLVMValueRef lane = LLVMBuildTrunc(b, neo_ll_gpu_lane(g), neo_ll_i32(g->l), "");
-  LLVMValueRef arg[] = {phase, LLVMBuildAnd(b, lane, neo_ll_int32(g->l, WARP - 1), "")};
+  LLVMValueRef arg[] = {mbarrier, LLVMBuildAnd(b, lane, neo_ll_int32(g->l, WARP - 1), "")};
   if (g->l->target.emulated)
     neo_ll_gpu_tell(g, "neo_gpu_arrive", arg, 2);
   else

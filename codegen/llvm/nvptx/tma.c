@@ -1,18 +1,18 @@
-/* Boxes of tensors that the copy engine of sm_90 brings into shared memory (loop.h, BULK): inline
- * assembly, as LLVM takes its own intrinsics for ones that order nothing.
+/* Boxes of tensors that the copy engine of sm_90 brings into shared memory (loop/statement.h:
+ * tma_copy): inline assembly, as LLVM takes its own intrinsics for ones that order nothing.
  *
- *   EXPECT  mbarrier.arrive.expect_tx         \ by the block's first thread
- *   BULK    cp.async.bulk.tensor.Nd           /
- *   REACH   mbarrier.try_wait.parity, until it is so: by all
+ *   EXPECT_TX      mbarrier.arrive.expect_tx         \ by the block's first thread
+ *   TMA_COPY       cp.async.bulk.tensor.Nd           /
+ *   MBARRIER_WAIT  mbarrier.try_wait.parity, until it is so: by all
  *
- * A phase is an mbarrier of one arrival, EXPECT's, or of those of the consumers (llvm/nvptx/specialize.c); a
- * producer is one thread already. A kernel begins with making them all, and a
- * barrier. The tensors are described by maps, 128 bytes each, which the runtime makes of
- * neo_rt_map: parameters by value behind all others, read where they are (grid_constant).
+ * An mbarrier takes one arrival, EXPECT_TX's, or those of the consumers (llvm/nvptx/specialize.c); a
+ * producer is one thread already. A kernel begins with making them all, and a barrier. The tensors
+ * are described by maps, 128 bytes each, which the runtime makes of neo_rt_map: parameters by value
+ * behind all others, read where they are (grid_constant).
  *
- * On an emulated device: "neo_gpu_phases(phases, n, arrivals)", "neo_gpu_fence_phases()",
- * "neo_gpu_expect(phase, bytes)", "neo_gpu_bulk(to, map, phase, c0, .., c4)",
- * "neo_gpu_reach(phase, turn)". */
+ * On an emulated device: "neo_gpu_phases(mbarriers, n, arrivals)", "neo_gpu_fence_phases()",
+ * "neo_gpu_expect(mbarrier, bytes)", "neo_gpu_bulk(to, map, mbarrier, c0, .., c4)",
+ * "neo_gpu_reach(mbarrier, parity)". */
 #include "base/str.h"
 #include "codegen/llvm/gen.h"
 #include <assert.h>
@@ -44,11 +44,11 @@ static void tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned 
   LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
 }
 
-LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, uint32_t buf, const neo_lx *index) {
+LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, const neo_element *of) {
   LLVMBuilderRef b = g->l->b;
-  LLVMValueRef p = neo_ll_buf_value(g, buf);
-  int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[buf].type);
-  LLVMValueRef at = neo_ll_expr(g, index).v;
+  LLVMValueRef p = neo_ll_buf_value(g, of->buf);
+  int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[of->buf].type);
+  LLVMValueRef at = neo_ll_expr(g, of->offset).v;
   at = LLVMBuildMul(b, at, neo_ll_int64(g->l, size), "");
   p = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), p, &at, 1, "");
   if (g->l->target.emulated)
@@ -84,8 +84,9 @@ static void all_threads(neo_ll_gen *g, LLVMBasicBlockRef after) {
 
 /* ---- statements */
 
-static void expect(neo_ll_gen *g, const neo_ls *s) {
-  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), neo_ll_int32(g->l, s->step)};
+static void expect_tx(neo_ll_gen *g, const neo_ls *s) {
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, &s->expect_tx.mbarrier),
+                        neo_ll_int32(g->l, s->expect_tx.bytes)};
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated)
     tell(g, "neo_gpu_expect", arg, 2);
@@ -96,15 +97,15 @@ static void expect(neo_ll_gen *g, const neo_ls *s) {
 
 static LLVMValueRef map_of(neo_ll_gen *g, const neo_ls *s) {
   uint32_t k = 0;
-  while (g->maps[k].buf != s->factor[0] || !neo_box_same(g->maps[k].box, s->box))
+  while (g->maps[k].buf != s->tma_copy.from || !neo_box_same(g->maps[k].box, s->tma_copy.box))
     k++;
   return g->map[k];
 }
 
-static void bulk(neo_ll_gen *g, const neo_ls *s) {
-  const neo_box *x = s->box;
-  LLVMValueRef arg[3 + NEO_BOX_RANK] = {neo_ll_shared_place(g, s->attr, s->index[0]), map_of(g, s),
-                                        neo_ll_shared_place(g, s->factor[1], s->index[1])};
+static void copy(neo_ll_gen *g, const neo_ls *s) {
+  const neo_box *x = s->tma_copy.box;
+  LLVMValueRef arg[3 + NEO_BOX_RANK] = {neo_ll_shared_place(g, &s->tma_copy.to), map_of(g, s),
+                                        neo_ll_shared_place(g, &s->tma_copy.mbarrier)};
   neo_str text;
   for (uint32_t d = 0; d < NEO_BOX_RANK; d++)
     arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int32(g->l, 0);
@@ -129,37 +130,38 @@ static void bulk(neo_ll_gen *g, const neo_ls *s) {
   all_threads(g, after);
 }
 
-static void reach(neo_ll_gen *g, const neo_ls *s) {
+static void wait_for(neo_ll_gen *g, const neo_ls *s) {
   static const char text[] = "{\n\t.reg .pred p;\n"
                              "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n\t"
                              "@p bra there;\n\tbra again;\nthere:\n\t}";
-  LLVMValueRef arg[] = {neo_ll_shared_place(g, s->attr, s->index[0]), number(g, s->value)};
+  LLVMValueRef arg[] = {neo_ll_shared_place(g, &s->mbarrier_wait.mbarrier),
+                        number(g, s->mbarrier_wait.parity)};
   if (g->l->target.emulated)
     tell(g, "neo_gpu_reach", arg, 2);
   else
     neo_ll_gpu_assembly(g, text, "rr", arg);
 }
 
-void neo_ll_bulk(neo_ll_gen *g, const neo_ls *s) {
+void neo_ll_tma(neo_ll_gen *g, const neo_ls *s) {
   assert(g->threads && !g->in_threads && "boxes are copied for a GPU's blocks");
-  if (s->kind == NEO_LS_BULK)
-    bulk(g, s);
+  if (s->kind == NEO_LS_TMA_COPY)
+    copy(g, s);
+  else if (s->kind == NEO_LS_EXPECT_TX)
+    expect_tx(g, s);
   else
-    (s->kind == NEO_LS_EXPECT ? expect : reach)(g, s);
+    wait_for(g, s);
 }
 
 /* ---- the kernel's begin */
 
-typedef enum { NO_PHASES, OF_BYTES, OF_ARRIVALS } phases;
+typedef enum { NO_MBARRIERS, OF_BYTES, OF_ARRIVALS } mbarriers;
 
-static void note(neo_ll_gen *g, const neo_block *b, phases *what) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    note(g, &s->body, what);
-    note(g, &s->other, what);
-    if (s->kind == NEO_LS_EXPECT || s->kind == NEO_LS_ARRIVE)
-      what[s->attr] = s->kind == NEO_LS_EXPECT ? OF_BYTES : OF_ARRIVALS;
-  }
+static void note(void *what, neo_ls *s) {
+  mbarriers *by_buffer = what;
+  if (s->kind == NEO_LS_EXPECT_TX)
+    by_buffer[s->expect_tx.mbarrier.buf] = OF_BYTES;
+  if (s->kind == NEO_LS_MBARRIER_ARRIVE)
+    by_buffer[s->mbarrier_arrive.mbarrier.buf] = OF_ARRIVALS;
 }
 
 static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
@@ -177,15 +179,15 @@ static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
   }
 }
 
-void neo_ll_bulk_begin(neo_ll_gen *g) {
-  phases *what = NEO_NEW_ARRAY(g->l->arena, phases, g->k->bufs.n + 1);
+void neo_ll_tma_begin(neo_ll_gen *g) {
+  mbarriers *what = NEO_NEW_ARRAY(g->l->arena, mbarriers, g->k->bufs.n + 1);
   if (!g->n_maps)
     return;
-  note(g, &g->k->body, what);
+  neo_block_visit(&g->k->body, note, what);
   LLVMBasicBlockRef after = first_thread(g);
   for (uint32_t b = 0; b < g->k->bufs.n; b++)
     if (what[b])
-      make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_roles_arrivals(g));
+      make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_mbarrier_arrivals(g));
   if (g->l->target.emulated)
     tell(g, "neo_gpu_fence_phases", NULL, 0);
   else

@@ -59,13 +59,13 @@ static void instruction(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at, LLVMVal
                                       [NEO_TILE_DOT] = "llvm.x86.tdpbf16ps"};
   LLVMValueRef arg[3];
   unsigned n = 0;
-  for (; n < neo_tile_rows[s->op].registers; n++)
-    arg[n] = number(g->l, s->tile[n]);
+  for (; n < neo_tile_rows[s->tile.op].registers; n++)
+    arg[n] = number(g->l, s->tile.reg[n]);
   if (at) {
     arg[n++] = at;
     arg[n++] = pitch;
   }
-  neo_ll_call(g->l, names[s->op], NULL, arg, n);
+  neo_ll_call(g->l, names[s->tile.op], NULL, arg, n);
 }
 
 /* ---- as plain code: registers lie in 64-byte rows on the stack */
@@ -164,10 +164,10 @@ static LLVMValueRef plain_tile(neo_ll_gen *g, uint8_t tile) {
 
 static void plain_move(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
   neo_llvm *l = g->l;
-  bool to_memory = s->op == NEO_TILE_STORE;
+  bool to_memory = s->tile.op == NEO_TILE_STORE;
   for (int64_t m = 0; m < NEO_TILE_ROWS; m++) {
-    LLVMValueRef row = behind(l, plain_tile(g, s->tile[0]), neo_ll_int64(l, m * ROW_BYTES));
-    LLVMValueRef out = at ? behind(l, at, neo_ll_int64(l, m * s->step * 4)) : NULL;
+    LLVMValueRef row = behind(l, plain_tile(g, s->tile.reg[0]), neo_ll_int64(l, m * ROW_BYTES));
+    LLVMValueRef out = at ? behind(l, at, neo_ll_int64(l, m * s->tile.pitch * 4)) : NULL;
     LLVMValueRef zero = LLVMConstNull(neo_ll_int_type(l, 32, NEO_TILE_CELLS));
     LLVMValueRef v = at ? vector_at(l, to_memory ? row : out, false) : zero;
     put_vector(l, v, to_memory ? out : row);
@@ -175,14 +175,14 @@ static void plain_move(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
 }
 
 static void plain(neo_ll_gen *g, const neo_ls *s, LLVMValueRef at) {
-  if (s->op != NEO_TILE_DOT) {
+  if (s->tile.op != NEO_TILE_DOT) {
     plain_move(g, s, at);
     return;
   }
   LLVMTypeRef type;
   LLVMValueRef fn = plain_dot(g->l, &type), arg[3];
   for (int k = 0; k < 3; k++)
-    arg[k] = plain_tile(g, s->tile[k]);
+    arg[k] = plain_tile(g, s->tile.reg[k]);
   LLVMBuildCall2(g->l->b, type, fn, arg, 3, "");
 }
 
@@ -216,13 +216,14 @@ void neo_ll_tiles_end(neo_ll_gen *g) {
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s) {
   neo_llvm *l = g->l;
   LLVMValueRef at = NULL;
-  if (neo_tile_rows[s->op].memory) {
-    LLVMValueRef offset = neo_ll_expr(g, s->index[0]).v;
+  if (neo_tile_rows[s->tile.op].memory) {
+    LLVMValueRef offset = neo_ll_expr(g, s->tile.element.offset).v;
     LLVMTypeRef cell = neo_ll_i32(l);
-    at = LLVMBuildInBoundsGEP2(l->b, cell, neo_ll_buf_value(g, s->attr), &offset, 1, "");
+    at =
+        LLVMBuildInBoundsGEP2(l->b, cell, neo_ll_buf_value(g, s->tile.element.buf), &offset, 1, "");
   }
   if (l->target.matrix == NEO_MATRIX_AMX)
-    instruction(g, s, at, neo_ll_int64(l, s->step * 4));
+    instruction(g, s, at, neo_ll_int64(l, s->tile.pitch * 4));
   else
     plain(g, s, at);
 }

@@ -45,7 +45,7 @@ neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const ne
   neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_SERIAL, var, lo, hi, step);
   l->depth++;
   *v = neo_lx_var(l->k, var);
-  return &loop->body;
+  return &loop->loop.body;
 }
 
 void neo_lower_close(lowering *l) {

@@ -16,7 +16,7 @@ static neo_block *open_unrolled(lowering *l, neo_block *in, neo_loop_kind kind, 
                                 int64_t n, const neo_lx **v) {
   uint32_t var = neo_kernel_var(l->k, name);
   *v = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->loop.body;
 }
 
 void neo_lower_push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth) {
@@ -128,7 +128,7 @@ neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *
     return in;
   *left = (neo_expr){0};
   neo_lower_forget(l);
-  return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->body;
+  return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->branch.then;
 }
 
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -251,7 +251,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
     uint32_t var = neo_kernel_var(l->k, "k");
     neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
     neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);
-    reduce_loops(l, &loop->body, s, t, b, k + 1);
+    reduce_loops(l, &loop->loop.body, s, t, b, k + 1);
     return;
   }
   neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
@@ -272,7 +272,7 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
   for (int pass = 0; pass < 2; pass++) {
     const neo_lx *skip = pass ? c->is_last : c->is_first;
     neo_ls *branch = neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, skip));
-    neo_block *b = neo_lower_open_tile(l, &branch->body, &whole, lanes);
+    neo_block *b = neo_lower_open_tile(l, &branch->branch.then, &whole, lanes);
     lower_terms at = {.n = 0};
     if (c->at)
       neo_lower_add_term(&at, c->at, c->size, c->depth);
@@ -292,7 +292,7 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
                   neo_lx_op2(l->k, NEO_OP_ADD, acc, neo_lx_load(l->k, c->partial, offset)));
     neo_lower_close_tile(l, t);
   }
-  return &neo_ls_if(l->k, in, c->is_last)->body;
+  return &neo_ls_if(l->k, in, c->is_last)->branch.then;
 }
 
 /* Returns where the stages after it go. */

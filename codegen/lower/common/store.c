@@ -195,7 +195,7 @@ static void clear_runs(lowering *l, neo_block *in, const neo_stage *s, const til
   neo_ls *first = neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, at, lx_int(l, 0)));
   neo_lower_forget(l);
   l->clears = true;
-  store_loops(l, &first->body, s, t, 0);
+  store_loops(l, &first->branch.then, s, t, 0);
   l->clears = false;
   neo_lower_forget(l);
 }

@@ -206,7 +206,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
         neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lx_int(l, 0), c->p->around));
   if (neo_lx_is_int(cond, &known) && known)
     return in;
-  return &neo_ls_if(l->k, in, cond)->body;
+  return &neo_ls_if(l->k, in, cond)->branch.then;
 }
 
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,

@@ -55,8 +55,8 @@ static void cut_temp(copier *c, neo_block *in, const walked *w, const lower_term
   body = neo_lower_open(l, body, "k", zero, lx_int(l, steps), 1, &k);
   uint32_t v = neo_kernel_var(l->k, "v"), lane = neo_kernel_var(l->k, "l");
   const neo_lx *vectors = lx_int(l, size / width), *lanes = lx_int(l, width);
-  body = &neo_ls_for(l->k, body, NEO_LOOP_UNROLL, v, zero, vectors, 1)->body;
-  body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, lane, zero, lanes, 1)->body;
+  body = &neo_ls_for(l->k, body, NEO_LOOP_UNROLL, v, zero, vectors, 1)->loop.body;
+  body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, lane, zero, lanes, 1)->loop.body;
   lower_terms to = *offset, from = {.n = 0};
   neo_lower_add_term(&to, t, c->p->tile_coef, t_depth);
   neo_lower_add_term(&from, t, 1, t_depth);

@@ -39,7 +39,8 @@ static neo_block *open_across(copier *c, neo_block *in) {
   neo_lower_push_part(&v, r, x->scale, DEPTH_UNROLL);
   neo_lower_set_parts(l, x->axis, v);
   neo_lower_add_term(&c->offset, r, x->coef, DEPTH_UNROLL);
-  return &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, c->n_across), 1)->body;
+  return &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, c->n_across), 1)
+              ->loop.body;
 }
 
 /* A vector of elements, or a single one. */
@@ -51,7 +52,7 @@ static void copy_lanes(copier *c, neo_block *in, const copy_loop *x, const neo_l
     return;
   }
   uint32_t var = neo_kernel_var(l->k, "l");
-  in = &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)->body;
+  in = &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)->loop.body;
   copy_element(c, in, x, v, neo_lx_var(l->k, var));
 }
 
@@ -162,10 +163,10 @@ static void copy_vectors(copier *c, neo_block *in, const copy_loop *x, const neo
   neo_ls *branch = y.rest.i ? neo_ls_if(l->k, in, neo_lower_expr(l, y.rest)) : NULL;
   if (branch) {
     c->value = y.zero;
-    copy_range(c, &branch->other, x, first, last, width);
+    copy_range(c, &branch->branch.otherwise, x, first, last, width);
   }
   c->value = y.value;
-  copy_range(c, branch ? &branch->body : in, x, first, last, width);
+  copy_range(c, branch ? &branch->branch.then : in, x, first, last, width);
   c->value = whole;
   copy_range(c, in, x, last, to, width);
 }

@@ -107,7 +107,7 @@ static void steps(dots *d, neo_block *in, int64_t lo, int64_t hi, int64_t n) {
   if (n > 1) {
     uint32_t var = neo_kernel_var(l->k, "u");
     u = neo_lx_var(l->k, var);
-    in = &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+    in = &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, n), 1)->loop.body;
   }
   step(d, in, lx_add(l, q, u));
   neo_lower_close(l);

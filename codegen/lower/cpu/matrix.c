@@ -100,7 +100,7 @@ static void store_cell(copier *c, neo_block *in, const neo_lx *at, const axis_va
 static neo_block *vector(lowering *l, neo_block *in, const neo_lx **lane) {
   uint32_t var = neo_kernel_var(l->k, "l");
   *lane = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, SIDE), 1)->body;
+  return &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, SIDE), 1)->loop.body;
 }
 
 /* Where the tile of an element and a pair begins, and the place in it: cells. */
@@ -146,7 +146,7 @@ static neo_block *if_odd(copier *c, neo_block *in) {
   const neo_lx *rest = neo_lx_op2(l->k, NEO_OP_MOD, length, lx_int(l, 2));
   if (neo_lx_is_int(rest, &n))
     return n ? in : NULL;
-  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, rest, lx_int(l, 1)))->body;
+  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, rest, lx_int(l, 1)))->branch.then;
 }
 
 static void element_tiles(copier *c, neo_block *in, const neo_lx *from, const neo_lx *to,
@@ -402,15 +402,15 @@ static void finish(lowering *l, neo_block *in, const job *j) {
 static void run_job(lowering *l, neo_block *in, const job *j) {
   if (l->block.on) {
     neo_ls *first = neo_ls_if(l->k, in, l->block.is_first);
-    each_sum(l, &first->body, j, NEO_TILE_ZERO);
-    each_sum(l, &first->other, j, NEO_TILE_LOAD);
+    each_sum(l, &first->branch.then, j, NEO_TILE_ZERO);
+    each_sum(l, &first->branch.otherwise, j, NEO_TILE_LOAD);
   } else {
     each_sum(l, in, j, NEO_TILE_ZERO);
   }
   multiply(l, in, j);
   each_sum(l, in, j, NEO_TILE_STORE);
   if (l->block.on)
-    in = &neo_ls_if(l->k, in, l->block.is_last)->body;
+    in = &neo_ls_if(l->k, in, l->block.is_last)->branch.then;
   finish(l, in, j);
 }
 

@@ -174,7 +174,7 @@ void neo_lower_ahead_rows(lowering *l, neo_block *in, const neo_stage *s, const 
     for (int64_t i = 0; i < n; i += LINE_BYTES / type_bytes(l, x->tensor)) {
       neo_lower_set_axis(l, axis, lx_add(l, at, lx_int(l, i)), l->depth);
       const neo_lx *next = lx_add(l, neo_lower_expr(l, x->offset), lx_int(l, x->step));
-      neo_ls_fetch(l->k, in, (uint32_t)buf, next, true);
+      neo_ls_prefetch(l->k, in, (uint32_t)buf, next, true);
     }
   }
   neo_lower_forget(l);
@@ -199,7 +199,7 @@ void neo_lower_ahead_columns(lowering *l, neo_block *in, const neo_stage *s, con
     neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, STEPS_AHEAD)), l->depth);
     for (int64_t i = 0; i < t->cols * t->width; i += LINE_BYTES / bytes) {
       neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
-      neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);
+      neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);
     }
   }
   neo_lower_set_parts(l, (uint32_t)t->n_axis, lanes);

@@ -39,7 +39,7 @@ static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_fetch
   there.at[there.n++] = (axis_part){lx_int(l, 1), x->by, 0};
   neo_lower_set_parts(l, x->axis, there);
   neo_map_get(&l->buf_of, neo_expr_node(l->m, x->load)->attr, &buf);
-  neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)), x->far);
+  neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)), x->far);
   neo_lower_set_parts(l, x->axis, here);
   neo_lower_close_tile(l, &lines);
 }
@@ -98,7 +98,7 @@ static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_fetc
   neo_lower_push_part(&there, lx_int(l, 1), x->by, 0);
   neo_lower_set_parts(l, x->axis, there);
   neo_map_get(&l->buf_of, neo_expr_node(l->m, x->load)->attr, &buf);
-  neo_ls_fetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)), x->far);
+  neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, neo_flat_at(l->m, x->load)), x->far);
   neo_lower_set_parts(l, axis, old);
   neo_lower_set_parts(l, (uint32_t)t->n_axis, columns);
 }

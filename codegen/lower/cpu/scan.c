@@ -92,7 +92,7 @@ static void one_point(running *c, neo_block *in) {
     if (neo_prove(l->p, &l->facts, goal[i], NULL) != NEO_PROVED)
       left = left.i ? neo_op2(m, NEO_OP_AND, left, goal[i]) : goal[i];
   if (left.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, left))->body;
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, left))->branch.then;
   neo_lower_set_axis(l, (uint32_t)l->f->axes.n + c->x.own, neo_lower_expr(l, k), l->depth);
   other_axes(c, in, 0);
 }

@@ -40,7 +40,7 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
     if (width > 1) {
       uint32_t var = neo_kernel_var(l->k, "l");
       const neo_lx *lanes = lx_int(l, width);
-      body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lanes, 1)->body;
+      body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lanes, 1)->loop.body;
       at.at[at.n++] = (axis_part){neo_lx_var(l->k, var), 1, DEPTH_LANE};
     }
     neo_lower_set_parts(l, (uint32_t)c->n_axis, at);
@@ -98,14 +98,14 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
     return;
   }
   if (c->seg.before.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->body;
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->branch.then;
   v = neo_lower_expr(l, c->seg.key);
   const neo_lx *inside = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lo, v),
                                     neo_lx_op2(l->k, NEO_OP_LT, v, hi));
-  in = &neo_ls_if(l->k, in, inside)->body;
+  in = &neo_ls_if(l->k, in, inside)->branch.then;
   neo_lower_set_axis(l, c->seg.axis, v, l->depth);
   if (c->seg.rest.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->body;
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->branch.then;
   over_columns(c, in, add_body);
 }
 

@@ -397,8 +397,8 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   in = neo_ln_open_side(l, in, &x->rows, place[0], &p[0]);
   in = neo_ln_open_side(l, in, &x->columns, place[1], &p[1]);
   const neo_lx *row = lx_add(l, x->rows.lo, p[0].at), *column = lx_add(l, x->columns.lo, p[1].at);
-  in = &neo_ls_if(l->k, in, lx_lt(l, row, x->rows.total))->body;
-  in = &neo_ls_if(l->k, in, lx_lt(l, column, x->columns.total))->body;
+  in = &neo_ls_if(l->k, in, lx_lt(l, row, x->rows.total))->branch.then;
+  in = &neo_ls_if(l->k, in, lx_lt(l, column, x->columns.total))->branch.then;
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -444,8 +444,8 @@ static void multiply_tested(nest *x, neo_block *in, product p) {
   const neo_lx *from = neo_lx_op2(l->k, NEO_OP_LE, x->all.from, x->steps.lo);
   const neo_lx *to = neo_lx_op2(l->k, NEO_OP_LE, end, x->all.to);
   neo_ls *whole = neo_ls_if(l->k, in, lx_and(l, from, to));
-  multiply_block(x, &whole->body, p, false);
-  multiply_block(x, &whole->other, p, true);
+  multiply_block(x, &whole->branch.then, p, false);
+  multiply_block(x, &whole->branch.otherwise, p, true);
 }
 
 /* Its operands in shared memory: the block, and columns. */

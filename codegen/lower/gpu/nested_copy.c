@@ -187,7 +187,7 @@ void neo_ln_start_copies(nest *x, neo_block *in, const copied *o, const operand 
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", copies_of(&c), &i);
   const neo_lx *mine = copy_at(&c, i, at);
   if (mine)
-    in = &neo_ls_if(l->k, in, mine)->body;
+    in = &neo_ls_if(l->k, in, mine)->branch.then;
   const neo_lx *to = place_in(&c, at), *exists = enter(&c, at, NULL, NULL);
   const neo_lx *place = neo_btile_source_at(l, neo_lower_expr(l, from->from), &exists);
   neo_ls_copy(l->k, in, c.wide, o->buf, to, from->from_buf, place, exists);

@@ -69,7 +69,7 @@ static void declare(nest *x, neo_block *in, bool several) {
 }
 
 static neo_block *if_taken(nest *x, neo_block *in, const neo_lx *from) {
-  return &neo_ls_if(x->l->k, in, lx_lt(x->l, from, x->end))->body;
+  return &neo_ls_if(x->l->k, in, lx_lt(x->l, from, x->end))->branch.then;
 }
 
 static void fetch(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
@@ -110,7 +110,7 @@ static void first_blocks(nest *x, neo_block *in) {
   declare(x, threads, false);
   fetch(x, threads, from, p);
   put(x, threads, from, p);
-  neo_ls_commit(l->k, body);
+  neo_ls_copy_commit(l->k, body);
 }
 
 static uint32_t scalar(nest *x, neo_block *in, const char *name, const neo_lx *value) {
@@ -136,7 +136,7 @@ neo_block *neo_ln_open_stages(nest *x, neo_block *in, const neo_stage *host) {
   x->end = neo_lx_reg(l->k, scalar(x, in, "end", x->some.to), NULL, 0);
   first_blocks(x, in);
   neo_ln_copy_rows(x, in, host);
-  neo_ls_wait(l->k, in, x->stages - 2);
+  neo_ls_copy_wait(l->k, in, x->stages - 2);
   x->stage = neo_lx_reg(l->k, scalar(x, in, "stage", lx_int(l, 0)), NULL, 0);
   x->body = neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
   declare(x, x->body, true);
@@ -153,11 +153,11 @@ void neo_ln_close_stages(nest *x) {
   const neo_lx *then, *from = ahead(x, &then);
   if (has_puts(x))
     put(x, neo_ln_open_threads(x, x->body), from, then);
-  neo_ls_commit(l->k, x->body);
-  neo_ls_wait(l->k, x->body, x->stages - 2);
+  neo_ls_copy_commit(l->k, x->body);
+  neo_ls_copy_wait(l->k, x->body, x->stages - 2);
   neo_ls_set(l->k, x->body, x->stage->attr, NULL, 0,
              neo_btile_neighbour(l, x->stages, x->stage, true));
   neo_lower_close(l);
   if (x->stages > 2)
-    neo_ls_wait(l->k, x->around, 0);
+    neo_ls_copy_wait(l->k, x->around, 0);
 }

@@ -47,7 +47,7 @@ static neo_block *open_row(nest *x, neo_block *in, const neo_lx **row) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "r", n, &i);
   *row = lx_add(l, lx_mul(l, i, x->threads), x->thread);
   if (x->rows.block % x->threads)
-    in = &neo_ls_if(l->k, in, lx_lt(l, *row, lx_int(l, x->rows.block)))->body;
+    in = &neo_ls_if(l->k, in, lx_lt(l, *row, lx_int(l, x->rows.block)))->branch.then;
   return in;
 }
 
@@ -226,7 +226,7 @@ static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
   const neo_lx *row;
   in = open_row(x, in, &row);
   const neo_lx *at = lx_add(l, x->rows.lo, row);
-  in = &neo_ls_if(l->k, in, lx_lt(l, at, x->rows.total))->body;
+  in = &neo_ls_if(l->k, in, lx_lt(l, at, x->rows.total))->branch.then;
   neo_lower_facts(l, l->f, s);
   neo_ln_set_axes(l, s, x->rows.axes, at);
   get_rows(x, in, &x->rows, row);

@@ -149,7 +149,7 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
   const neo_lx *from = lx_int(l, 0);
   int64_t n = neo_btile_fragments(&w->o[0]) * neo_btile_fragments(&w->o[1]);
   uint32_t buf[] = {w->o[0].buf, w->o[1].buf};
-  w->acc = neo_btile_declare(w, in, "inner", n, NEO_WARP_C, NEO_F32_T);
+  w->acc = neo_btile_declare(w, in, "inner", n, NEO_MMA_C, NEO_F32_T);
   x->inner[s->first_acc] = w->acc;
   neo_ln_clear(x, in, w->acc);
   neo_block *body = in;
@@ -173,7 +173,7 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
 uint32_t neo_ln_warp_acc(nest *x, neo_block *in) {
   block_tile *w = &x->warp[x->n.n_sums];
   int64_t n = neo_btile_fragments(&w->o[0]) * neo_btile_fragments(&w->o[1]);
-  return neo_btile_declare(w, in, "acc", n, NEO_WARP_C, NEO_F32_T);
+  return neo_btile_declare(w, in, "acc", n, NEO_MMA_C, NEO_F32_T);
 }
 
 static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
@@ -212,7 +212,7 @@ static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
   const neo_lx *y = neo_lx_reg(l->k, sum, at, 2);
   const neo_lx *inf = neo_lx_const(l->k, NEO_F32_T, (neo_value){.f = (double)INFINITY});
   const neo_lx *finite = lx_lt(l, neo_lx_op1(l->k, NEO_OP_ABS, y), inf);
-  once_more(x, &neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, finite))->body, sum, at, p);
+  once_more(x, &neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, finite))->branch.then, sum, at, p);
   neo_ls_set(l->k, in, acc, at, 2, neo_lx_op2(l->k, NEO_OP_ADD, neo_lx_reg(l->k, acc, at, 2), y));
 }
 

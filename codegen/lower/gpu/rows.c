@@ -31,7 +31,7 @@ neo_block *neo_points_open_threads(points *p, neo_block *in) {
   neo_ls *s = neo_ls_for(l->k, in, NEO_LOOP_THREAD, var, lx_int(l, 0), lx_int(l, p->threads), 1);
   p->thread = neo_lx_var(l->k, var);
   p->lane = p->across ? lx_div(l, p->thread, p->n) : lx_mod(l, p->thread, lx_int(l, p->lanes));
-  return &s->body;
+  return &s->loop.body;
 }
 
 /* Of a shared axis; of the last one groups of `wide`. */
@@ -49,7 +49,7 @@ static neo_block *at_point(points *p, neo_block *in) {
   int64_t total;
   at = lx_add(l, lx_mul(l, p->unit, p->n), at);
   if (!neo_lx_is_int(p->total, &total) || total % p->n)
-    in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, at, p->total))->body;
+    in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, at, p->total))->branch.then;
   for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
     const neo_lx *n = places(p, k), *x = k ? lx_mod(l, at, n) : at;
     if (p->wide_axis && k + 1 == l->f->axes.n)
@@ -65,7 +65,7 @@ static neo_block *at_first(points *p, neo_block *in) {
   lowering *l = p->l;
   if (p->lanes == 1)
     return in;
-  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, p->lane, lx_int(l, 0)))->body;
+  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_EQ, p->lane, lx_int(l, 0)))->branch.then;
 }
 
 /* ---- steps of a stage */
@@ -182,7 +182,8 @@ static neo_block *open_copies(points *p, neo_block *in, const neo_lx **u) {
   lowering *l = p->l;
   uint32_t var = neo_kernel_var(l->k, "c");
   *u = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, p->unroll), 1)->body;
+  return &neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lx_int(l, 0), lx_int(l, p->unroll), 1)
+              ->loop.body;
 }
 
 /* ---- one axis, from its own bounds */

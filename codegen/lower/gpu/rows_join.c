@@ -114,7 +114,7 @@ static neo_block *for_lanes_below(points *p, neo_block *in, int64_t n) {
   if (n >= p->lanes)
     return in;
   lowering *l = p->l;
-  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, p->lane, lx_int(l, n)))->body;
+  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, p->lane, lx_int(l, n)))->branch.then;
 }
 
 /* Parts [lane + n*i] become part [lane], for lanes below n; the last time as many warps have them

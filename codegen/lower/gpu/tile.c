@@ -177,7 +177,7 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
     e[k] = lx_add(l, o->lo, at[k]);
     const neo_lx *exists = below(l, e[k], o->total, o->block);
     if (exists)
-      in = &neo_ls_if(l->k, in, exists)->body;
+      in = &neo_ls_if(l->k, in, exists)->branch.then;
   }
   for (int k = 0; k < 2; k++)
     neo_btile_set_shared(l, x->o[k].axes, x->o[k].fast, e[k], NULL);
@@ -224,7 +224,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
                 : x->warps    ? neo_btile_warp_operand(x, o, t)
                               : x->block_k * o->pitch;
   if (x->warpgroups)
-    b.align = NEO_WARPGROUP_ALIGN_BYTES;
+    b.align = NEO_WGMMA_ALIGN_BYTES;
   bool apart = !x->stages && x->warps;
   b.scratch_elems = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
   o->buf = o->other = neo_kernel_buf(l->k, b);

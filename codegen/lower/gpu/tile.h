@@ -28,7 +28,7 @@ typedef struct { /* rows or columns */
   bool along_steps;    /* neighbouring threads copy neighbouring steps, */
   uint32_t fast;       /* or else points of this axis */
   bool exchanged,
-      turned; /* it lies as warpgroups read it, turned round (codegen/loop/warpgroup.h) */
+      turned; /* it lies as warpgroups read it, turned round (codegen/loop/wgmma.h) */
   bool bounded;
 } operand;
 
@@ -72,7 +72,7 @@ static inline neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kin
                                    int64_t n, const neo_lx **v) {
   uint32_t var = neo_kernel_var(l->k, name);
   *v = neo_lx_var(l->k, var);
-  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->body;
+  return &neo_ls_for(l->k, in, kind, var, lx_int(l, 0), lx_int(l, n), 1)->loop.body;
 }
 
 static inline neo_block *open_threads(block_tile *x, neo_block *in) {

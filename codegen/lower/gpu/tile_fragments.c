@@ -41,7 +41,7 @@ static neo_type type_of(const block_tile *x, const operand *o) {
 
 /* Elements in a row of a matrix; steps in 8 cells. */
 static int64_t in_row(neo_type t) {
-  return NEO_WARP_ROW_BYTES / neo_type_bytes(t);
+  return NEO_LDMATRIX_ROW_BYTES / neo_type_bytes(t);
 }
 
 static int64_t steps_of(const block_tile *x, const operand *o) {
@@ -76,7 +76,7 @@ static const neo_lx *place_in(lowering *l, const operand *o, const neo_lx *row,
 /* ---- registers */
 
 int64_t neo_btile_fragments(const operand *o) {
-  return o->tile / (o->side == NEO_SIDE_ROWS ? NEO_WARP_ROWS : NEO_WARP_COLUMNS);
+  return o->tile / (o->side == NEO_SIDE_ROWS ? NEO_MMA_ROWS : NEO_MMA_COLUMNS);
 }
 
 uint32_t neo_btile_declare(block_tile *x, neo_block *in, const char *name, int64_t n,
@@ -94,10 +94,10 @@ void neo_btile_declare_fragments(block_tile *x, neo_block *in) {
     operand *o = &x->o[k];
     neo_type cell = type_of(x, o) == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
     o->value = neo_btile_declare(x, in, k ? "b" : "a", neo_btile_fragments(o),
-                                 k ? NEO_WARP_B : NEO_WARP_A, cell);
+                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
     if (x->warps == NEO_WARPS_3XTF32)
       o->low = neo_btile_declare(x, in, k ? "b_low" : "a_low", neo_btile_fragments(o),
-                                 k ? NEO_WARP_B : NEO_WARP_A, cell);
+                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
     if (by_matrices(x, o))
       o->at = neo_btile_declare(x, in, k ? "column" : "row", 1, 1, NEO_I64_T);
   }
@@ -108,8 +108,8 @@ static const neo_lx *row_of(block_tile *x, const operand *o, const neo_btile_pla
   lowering *l = x->l;
   bool rows = o->side == NEO_SIDE_ROWS;
   const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
-  const neo_lx *in = lx_mod(l, lane, lx_int(l, NEO_WARP_MATRIX));
-  const neo_lx *matrix = lx_div(l, lane, NEO_WARP_MATRIX), *two = lx_int(l, 2);
+  const neo_lx *in = lx_mod(l, lane, lx_int(l, NEO_LDMATRIX_ROWS));
+  const neo_lx *matrix = lx_div(l, lane, NEO_LDMATRIX_ROWS), *two = lx_int(l, 2);
   const neo_lx *beside = rows ? lx_mod(l, matrix, two) : lx_div(l, matrix, 2);
   const neo_lx *far = rows ? lx_div(l, matrix, 2) : lx_mod(l, matrix, two);
   const neo_lx *row = lx_add(l, p->at[!rows], lx_mul(l, beside, 8));
@@ -129,16 +129,16 @@ void neo_btile_set_rows(block_tile *x, neo_block *in) {
 
 /* ---- fragments */
 
-static void read(block_tile *x, neo_block *in, const operand *o, neo_warp_op op, uint32_t buf,
+static void read(block_tile *x, neo_block *in, const operand *o, neo_ldmatrix_op op, uint32_t buf,
                  const neo_lx *fragment, const neo_lx *step) {
   lowering *l = x->l;
   const neo_lx *zero[] = {lx_int(l, 0), lx_int(l, 0)};
-  int64_t rows = o->side == NEO_SIDE_ROWS ? NEO_WARP_ROWS : NEO_WARP_COLUMNS;
+  int64_t rows = o->side == NEO_SIDE_ROWS ? NEO_MMA_ROWS : NEO_MMA_COLUMNS;
   const neo_lx *at =
       lx_add(l, neo_lx_reg(l->k, o->at, zero, 2), place_in(l, o, lx_mul(l, fragment, rows), step));
   if (o->begin)
     at = lx_add(l, at, o->begin);
-  neo_ls_warp_read(l->k, in, op, o->value, fragment, buf, at);
+  neo_ls_ldmatrix(l->k, in, op, o->value, fragment, buf, at);
 }
 
 /* Four matrices at once; of an odd number of columns' fragments the last by itself. */
@@ -149,11 +149,12 @@ static void get_matrices(block_tile *x, neo_block *in, const operand *o, uint32_
   const neo_lx *f;
   if (n / each) {
     neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "f", n / each, &f);
-    read(x, body, o, o->steps_inside ? NEO_WARP_LOAD4 : NEO_WARP_TURN4, buf, lx_mul(l, f, each),
-         step);
+    read(x, body, o, o->steps_inside ? NEO_LDMATRIX_X4 : NEO_LDMATRIX_X4_TRANS, buf,
+         lx_mul(l, f, each), step);
   }
   if (n % each)
-    read(x, in, o, o->steps_inside ? NEO_WARP_LOAD2 : NEO_WARP_TURN2, buf, lx_int(l, n - 1), step);
+    read(x, in, o, o->steps_inside ? NEO_LDMATRIX_X2 : NEO_LDMATRIX_X2_TRANS, buf, lx_int(l, n - 1),
+         step);
 }
 
 /* One by one: element e is at row group + 8*(e%2) and step in + 4*(e/2) of a fragment of rows, at
@@ -168,7 +169,7 @@ static void get_elements(block_tile *x, neo_block *in, const operand *o, const n
   if (rows)
     in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &down);
   const neo_lx *row = lx_add(l, p->at[!rows], p->group);
-  row = lx_add(l, row, lx_mul(l, i, rows ? NEO_WARP_ROWS : NEO_WARP_COLUMNS));
+  row = lx_add(l, row, lx_mul(l, i, rows ? NEO_MMA_ROWS : NEO_MMA_COLUMNS));
   row = lx_add(l, row, lx_mul(l, down, 8));
   step = lx_add(l, lx_add(l, p->in, step), lx_mul(l, far, 4));
   const neo_lx *e = rows ? lx_add(l, lx_mul(l, far, 2), down) : far;
@@ -215,7 +216,7 @@ static void take_apart(block_tile *x, neo_block *in) {
     const operand *o = &x->o[k];
     const neo_lx *at[2];
     neo_block *body = open_loop(l, each, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
-    body = open_loop(l, body, NEO_LOOP_UNROLL, "e", k ? NEO_WARP_B : NEO_WARP_A, &at[1]);
+    body = open_loop(l, body, NEO_LOOP_UNROLL, "e", k ? NEO_MMA_B : NEO_MMA_A, &at[1]);
     const neo_lx *whole = neo_lx_reg(l->k, o->value, at, 2);
     const neo_lx *high = neo_lx_op1(l->k, NEO_OP_TF32, whole);
     const neo_lx *rest = neo_lx_op2(l->k, NEO_OP_SUB, whole, high);
@@ -226,10 +227,8 @@ static void take_apart(block_tile *x, neo_block *in) {
 
 /* ---- products */
 
-static neo_warp_op op_of(neo_warps kind) {
-  return kind == NEO_WARPS_BF16  ? NEO_WARP_BF16
-         : kind == NEO_WARPS_F16 ? NEO_WARP_F16
-                                 : NEO_WARP_TF32;
+static neo_mma_op op_of(neo_warps kind) {
+  return kind == NEO_WARPS_BF16 ? NEO_MMA_BF16 : kind == NEO_WARPS_F16 ? NEO_MMA_F16 : NEO_MMA_TF32;
 }
 
 static void add_products(block_tile *x, neo_block *in, uint32_t a, uint32_t b) {
@@ -238,8 +237,8 @@ static void add_products(block_tile *x, neo_block *in, uint32_t a, uint32_t b) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_btile_fragments(&x->o[0]), &i);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_btile_fragments(&x->o[1]), &j);
   const neo_lx *c = lx_add(l, lx_mul(l, i, neo_btile_fragments(&x->o[1])), j);
-  neo_ls_warp(l->k, in, op_of(x->warps), (const uint32_t[]){x->acc, a, b},
-              (const neo_lx *[]){c, i, j});
+  neo_ls_mma(l->k, in, op_of(x->warps), (const uint32_t[]){x->acc, a, b},
+             (const neo_lx *[]){c, i, j});
 }
 
 void neo_btile_add_products(block_tile *x, neo_block *in, const uint32_t *buf) {

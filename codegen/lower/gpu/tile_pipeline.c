@@ -15,7 +15,7 @@
  *     stage = the next one, round about
  *   wait 0                                     where S > 2: else nothing is left
  *
- * Warpgroups multiply while all else goes on (codegen/loop/warpgroup.h): their product of one block of
+ * Warpgroups multiply while all else goes on (codegen/loop/wgmma.h): their product of one block of
  * steps is left under way until that of the next has begun, and its stage with it. So only S - 2
  * blocks are ahead, and copies go to the stage before the one before:
  *
@@ -119,7 +119,7 @@ static void start_copies(block_tile *x, neo_block *in, const operand *o, const n
   in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
   const neo_lx *mine = neo_btile_copy_of(x, o, i, &row, &step);
   if (mine)
-    in = &neo_ls_if(l->k, in, mine)->body;
+    in = &neo_ls_if(l->k, in, mine)->branch.then;
   const neo_lx *to = neo_btile_shared_at(x, o, start, row, step);
   const neo_lx *outer = neo_btile_enter_copy(x, o, NULL, row, from, step, NULL);
   const neo_lx *cond = l->guard;
@@ -155,10 +155,10 @@ static int64_t blocks_ahead(const block_tile *x) {
 
 /* Closes a group, and waits until what is used next is there, and what is written next is free. */
 static void turn(block_tile *x, neo_block *in) {
-  neo_ls_commit(x->l->k, in);
-  neo_ls_wait(x->l->k, in, blocks_ahead(x) - 1);
+  neo_ls_copy_commit(x->l->k, in);
+  neo_ls_copy_wait(x->l->k, in, blocks_ahead(x) - 1);
   if (x->warpgroups)
-    neo_ls_await(x->l->k, in, x->acc, 1);
+    neo_ls_wgmma_wait(x->l->k, in, x->acc, 1);
 }
 
 static void first_blocks(block_tile *x, neo_block *in) {
@@ -170,8 +170,8 @@ static void first_blocks(block_tile *x, neo_block *in) {
     neo_btile_declare_next(x, each, false);
   fetch(x, each, lx_mul(l, p, x->block_k), p);
   put(x, each, p);
-  neo_ls_commit(l->k, body);
-  neo_ls_wait(l->k, in, blocks_ahead(x) - 1);
+  neo_ls_copy_commit(l->k, body);
+  neo_ls_copy_wait(l->k, in, blocks_ahead(x) - 1);
 }
 
 const neo_lx *neo_btile_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next) {
@@ -220,7 +220,7 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   neo_ls_set(l->k, body, at, NULL, 0, neo_btile_neighbour(l, x->stages, stage, true));
   neo_lower_close(l);
   if (blocks_ahead(x) > 1)
-    neo_ls_wait(l->k, in, 0);
+    neo_ls_copy_wait(l->k, in, 0);
   if (x->warpgroups)
-    neo_ls_await(l->k, in, x->acc, 0);
+    neo_ls_wgmma_wait(l->k, in, x->acc, 0);
 }

@@ -61,9 +61,9 @@ static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
 neo_block *neo_btile_open_roles(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   neo_producer_registers count = neo_producer_share(l->s);
-  x->roles = neo_ls_roles(l->k, in, (const uint32_t[]){count.producer, count.consumer});
-  x->produced = neo_btile_first_stage(x, &x->roles->body);
-  return &x->roles->body;
+  x->roles = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
+  x->produced = neo_btile_first_stage(x, &x->roles->specialize.arm[NEO_PRODUCER]);
+  return &x->roles->specialize.arm[NEO_PRODUCER];
 }
 
 void neo_btile_produce(block_tile *x, neo_block *in) {
@@ -72,11 +72,12 @@ void neo_btile_produce(block_tile *x, neo_block *in) {
   const neo_btile_round *r = &x->produced;
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
   if (x->persistent) {
-    neo_ls_reach(l->k, body, x->empty, r->stage, r->turn);
+    neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->turn);
   } else {
     const neo_lx *before = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
-    neo_block *later = &neo_ls_if(l->k, body, not_before(l, x->stages * x->block_k, k))->body;
-    neo_ls_reach(l->k, later, x->empty, r->stage, before);
+    neo_block *later =
+        &neo_ls_if(l->k, body, not_before(l, x->stages * x->block_k, k))->branch.then;
+    neo_ls_mbarrier_wait(l->k, later, x->empty, r->stage, before);
   }
   neo_btile_start_boxes(x, body, k, r->stage);
   neo_btile_next_stage(x, body, r);
@@ -84,12 +85,12 @@ void neo_btile_produce(block_tile *x, neo_block *in) {
 }
 
 neo_block *neo_btile_open_consumers(block_tile *x) {
-  neo_block *in = &x->roles->other;
+  neo_block *in = &x->roles->specialize.arm[NEO_CONSUMER];
   if (!x->persistent)
     return in;
   x->consumed = neo_btile_first_stage(x, in);
   for (int64_t s = 0; s < x->stages; s++)
-    neo_ls_arrive(x->l->k, in, x->empty, lx_int(x->l, s));
+    neo_ls_mbarrier_arrive(x->l->k, in, x->empty, lx_int(x->l, s));
   neo_lower_close(x->l); /* the producer's units */
   return neo_btile_open_units(x, in);
 }
@@ -101,10 +102,10 @@ static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo
   const neo_lx *is_first = neo_lx_op2(l->k, NEO_OP_EQ, stage, lx_int(l, 0));
   int64_t always;
   if (!neo_lx_is_int(is_any, &always) || !always)
-    in = &neo_ls_if(l->k, in, is_any)->body;
-  neo_ls_arrive(l->k, in, x->empty,
-                neo_lx_op3(l->k, NEO_OP_SELECT, is_first, lx_int(l, x->stages - 1),
-                           lx_add(l, stage, lx_int(l, -1))));
+    in = &neo_ls_if(l->k, in, is_any)->branch.then;
+  neo_ls_mbarrier_arrive(l->k, in, x->empty,
+                         neo_lx_op3(l->k, NEO_OP_SELECT, is_first, lx_int(l, x->stages - 1),
+                                    lx_add(l, stage, lx_int(l, -1))));
 }
 
 void neo_btile_consume(block_tile *x, neo_block *in) {
@@ -114,13 +115,13 @@ void neo_btile_consume(block_tile *x, neo_block *in) {
     x->consumed = neo_btile_first_stage(x, in);
   const neo_btile_round *r = &x->consumed;
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
-  neo_ls_reach(l->k, body, x->phases, r->stage, r->turn);
+  neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->turn);
   neo_btile_multiply_stage(x, body, r->stage);
-  neo_ls_await(l->k, body, x->acc, 1);
+  neo_ls_wgmma_wait(l->k, body, x->acc, 1);
   arrive_before(x, body, x->block_k, k);
   neo_btile_next_stage(x, body, r);
   neo_lower_close(l);
-  neo_ls_await(l->k, in, x->acc, 0);
+  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
   if (x->persistent)
     arrive_before(x, in, 1, x->steps);
 }

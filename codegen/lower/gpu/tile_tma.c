@@ -12,7 +12,7 @@
  *     stage = the next one, round about; turn = the other one, if that is the first
  *   await 0, acc
  *
- * The barrier of a block of steps stands behind the AWAIT: then all warpgroups have read the stage
+ * The barrier of a block of steps stands behind the WGMMA_WAIT: then all warpgroups have read the stage
  * that the next iteration's boxes go to. Beyond the last step nothing is started, as a turn that is
  * begun has to be reached; what a box has beyond the ends of rows, columns and steps is zero.
  *
@@ -20,7 +20,7 @@
  *
  * A box has 128 bytes along the axis whose elements lie side by side. Along the steps these are
  * BLOCK_K of them, and its lines the rows, at most 256; across they are 64 rows, and its lines
- * BLOCK_K steps: such boxes lie one behind the other (codegen/loop/warpgroup.h). */
+ * BLOCK_K steps: such boxes lie one behind the other (codegen/loop/wgmma.h). */
 #include "codegen/lower/gpu/tile.h"
 
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
@@ -74,18 +74,18 @@ static void start_box(block_tile *x, neo_block *in, const operand *o, const neo_
     b.stride[d] = o->box.stride[d];
     b.count[d] = 1;
   }
-  b.count[0] = o->along_steps ? x->block_k : NEO_WARPGROUP_SIDE;
+  b.count[0] = o->along_steps ? x->block_k : NEO_WGMMA_SIDE;
   b.count[1] = lines_of(x, o);
   const neo_lx *to = lx_add(l, lx_mul(l, stage, o->elements), lx_int(l, row * x->block_k));
-  neo_ls_bulk(l->k, in, o->buf, to, o->from_buf, &b, x->phases, stage);
+  neo_ls_tma_copy(l->k, in, o->buf, to, o->from_buf, &b, x->phases, stage);
 }
 
 void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->l;
-  neo_ls_expect(l->k, in, x->phases, stage, NEO_WARPGROUP_BYTES * (x->o[0].block + x->o[1].block));
+  neo_ls_expect_tx(l->k, in, x->phases, stage, NEO_WGMMA_BYTES * (x->o[0].block + x->o[1].block));
   for (int k = 0; k < 2; k++) {
     const operand *o = &x->o[k];
-    int64_t rows = o->along_steps ? lines_of(x, o) : NEO_WARPGROUP_SIDE;
+    int64_t rows = o->along_steps ? lines_of(x, o) : NEO_WGMMA_SIDE;
     for (int64_t row = 0; row < o->block; row += rows)
       start_box(x, in, o, from, stage, row);
   }
@@ -94,7 +94,7 @@ void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, con
 /* If there is such a block of steps. */
 static void start_if_any(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->l;
-  in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->body;
+  in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->branch.then;
   neo_btile_start_boxes(x, in, from, stage);
 }
 
@@ -152,10 +152,10 @@ void neo_btile_sum_bulk(block_tile *x, neo_block *in) {
   neo_btile_round r = neo_btile_first_stage(x, in);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
   start_if_any(x, body, lx_add(l, k, ahead), two_before(x, r.stage));
-  neo_ls_reach(l->k, body, x->phases, r.stage, r.turn);
+  neo_ls_mbarrier_wait(l->k, body, x->phases, r.stage, r.turn);
   neo_btile_multiply_stage(x, body, r.stage);
-  neo_ls_await(l->k, body, x->acc, 1);
+  neo_ls_wgmma_wait(l->k, body, x->acc, 1);
   neo_btile_next_stage(x, body, &r);
   neo_lower_close(l);
-  neo_ls_await(l->k, in, x->acc, 0);
+  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
 }

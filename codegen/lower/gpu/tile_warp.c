@@ -27,12 +27,12 @@ static void begin(block_tile *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *at[2], *zero = lx_int(l, 0);
   int64_t n = neo_btile_fragments(&x->o[0]) * neo_btile_fragments(&x->o[1]);
-  x->acc = neo_btile_declare(x, in, "acc", n, NEO_WARP_C, NEO_F32_T);
+  x->acc = neo_btile_declare(x, in, "acc", n, NEO_MMA_C, NEO_F32_T);
   neo_btile_declare_fragments(x, in);
   neo_btile_declare_next(x, in, true);
   in = open_threads(x, in);
   neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", n, &at[0]);
-  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", NEO_WARP_C, &at[1]);
+  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", NEO_MMA_C, &at[1]);
   neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
   neo_btile_set_rows(x, in);
   for (int k = 0; k < 2 && !x->stages; k++) {
@@ -69,7 +69,7 @@ static void sum(block_tile *x, neo_block *in) {
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, HALVES * x->block_k, &k);
   sum_half(x, in, k, 0);
   const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
-  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->body, k, 1);
+  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->branch.then, k, 1);
   neo_lower_close(l);
 }
 
@@ -84,9 +84,9 @@ static void store(block_tile *x, neo_block *in) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_btile_fragments(&x->o[1]), &j);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
-  at[0] = lx_add(l, lx_add(l, p.at[0], p.group), lx_mul(l, i, NEO_WARP_ROWS));
+  at[0] = lx_add(l, lx_add(l, p.at[0], p.group), lx_mul(l, i, NEO_MMA_ROWS));
   at[0] = lx_add(l, at[0], lx_mul(l, down, 8));
-  at[1] = lx_add(l, lx_add(l, p.at[1], lx_mul(l, p.in, 2)), lx_mul(l, j, NEO_WARP_COLUMNS));
+  at[1] = lx_add(l, lx_add(l, p.at[1], lx_mul(l, p.in, 2)), lx_mul(l, j, NEO_MMA_COLUMNS));
   at[1] = lx_add(l, at[1], beside);
   const neo_lx *index[] = {lx_add(l, lx_mul(l, i, neo_btile_fragments(&x->o[1])), j),
                            lx_add(l, lx_mul(l, down, 2), beside)};

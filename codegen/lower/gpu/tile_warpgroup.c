@@ -1,4 +1,4 @@
-/* A contraction's tile whose products are those of warpgroups (codegen/loop/warpgroup.h): TILE_M by
+/* A contraction's tile whose products are those of warpgroups (codegen/loop/wgmma.h): TILE_M by
  * TILE_N of the block's rows and columns are a warpgroup's.
  *
  *   for u in 0..units unit
@@ -23,11 +23,11 @@
  * itself (lower/gpu/tile_copy.c says in which order). */
 #include "codegen/lower/gpu/tile.h"
 
-enum { PIECE = NEO_WARPGROUP_PIECE_BYTES, PIECES = NEO_WARPGROUP_BYTES / PIECE };
+enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };
 
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
   o->exchanged = true;
-  o->turned = x->warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WARPGROUP_SIDE == 0;
+  o->turned = x->warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
   o->pitch = x->block_k;
   return o->block * o->pitch;
 }
@@ -54,7 +54,7 @@ static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo
 
 const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
                                      const neo_lx *step) {
-  enum { SIDE = NEO_WARPGROUP_SIDE };
+  enum { SIDE = NEO_WGMMA_SIDE };
   lowering *l = x->l;
   if (!o->turned)
     return place_in_lines(x, row, step);
@@ -65,7 +65,7 @@ const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_
 /* ---- the sum */
 
 static int64_t tall_of(const block_tile *x) {
-  return x->o[0].tile / NEO_WARPGROUP_ROWS;
+  return x->o[0].tile / NEO_WGMMA_ROWS;
 }
 
 static void begin(block_tile *x, neo_block *in) {
@@ -100,11 +100,11 @@ static bool one_by_one(const block_tile *x) {
 
 void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
                                   const neo_lx *const *start) {
-  static const neo_warpgroup_op op[] = {[NEO_WARPS_TF32] = NEO_WARPGROUP_TF32,
-                                        [NEO_WARPS_BF16] = NEO_WARPGROUP_BF16,
-                                        [NEO_WARPS_F16] = NEO_WARPGROUP_F16};
-  neo_ls_warpgroup(x->l->k, in, op[x->warps], x->acc, buf, start,
-                   (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
+  static const neo_wgmma_op op[] = {[NEO_WARPS_TF32] = NEO_WGMMA_TF32,
+                                    [NEO_WARPS_BF16] = NEO_WGMMA_BF16,
+                                    [NEO_WARPS_F16] = NEO_WGMMA_F16};
+  neo_ls_wgmma(x->l->k, in, op[x->warps], x->acc, buf, start,
+               (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
 }
 
 /* Steps k + half*BLOCK_K and so on, which lie in that half. */
@@ -127,7 +127,7 @@ static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   if (one_by_one(x))
     neo_btile_get_next(x, body, &x->o[1], from);
   neo_btile_put_next(x, body, &x->o[1], then[1], zero);
-  neo_ls_await(l->k, in, x->acc, 0);
+  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
 }
 
 static void sum(block_tile *x, neo_block *in) {
@@ -141,7 +141,7 @@ static void sum(block_tile *x, neo_block *in) {
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
   sum_half(x, in, k, 0);
   const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
-  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->body, k, 1);
+  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->branch.then, k, 1);
   neo_lower_close(l);
 }
 
@@ -168,10 +168,10 @@ static void store(block_tile *x, neo_block *in) {
   place_of(x, first);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WARPGROUP_COLUMNS, &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WGMMA_COLUMNS, &j);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
-  at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WARPGROUP_ROWS), lx_mul(l, down, 8)));
-  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WARPGROUP_COLUMNS), beside));
+  at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WGMMA_ROWS), lx_mul(l, down, 8)));
+  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WGMMA_COLUMNS), beside));
   const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
   neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, (const neo_lx *[]){f, e}, 2));
 }

@@ -8,21 +8,21 @@
 #include <assert.h>
 #include <string.h>
 
-enum { WORDS = NEO_WARP_C + NEO_WARP_A + NEO_WARP_B, SHARED_SPACE = 3, HALVES_BEFORE = 80 };
+enum { WORDS = NEO_MMA_C + NEO_MMA_A + NEO_MMA_B, SHARED_SPACE = 3, HALVES_BEFORE = 80 };
 
 typedef struct {
-  LLVMValueRef slot[NEO_WARP_C]; /* of its elements, on the stack */
+  LLVMValueRef slot[NEO_MMA_C]; /* of its elements, on the stack */
   uint32_t n;
   neo_type type;
 } fragment;
 
 /* n elements from a fragment's first on. */
-static fragment elements_of(neo_ll_gen *g, uint32_t reg, const neo_lx *index, uint32_t n) {
-  const neo_ll_reg *r = &g->reg[reg];
-  const neo_reg *x = &g->k->regs.at[reg];
+static fragment elements_of(neo_ll_gen *g, const neo_fragment *of, uint32_t n) {
+  const neo_ll_reg *r = &g->reg[of->reg];
+  const neo_reg *x = &g->k->regs.at[of->reg];
   fragment y = {.n = n, .type = (neo_type)x->type};
   neo_ll_lin at;
-  bool form = neo_ll_linear(g, index, &at);
+  bool form = neo_ll_linear(g, of->at, &at);
   assert(form && at.n == 0 && !r->vector && "a constant fragment of single elements");
   (void)form;
   for (uint32_t e = 0; e < n; e++)
@@ -39,7 +39,7 @@ static void set_element(neo_ll_gen *g, const fragment *x, uint32_t e, LLVMValueR
   LLVMBuildStore(g->l->b, LLVMBuildBitCast(g->l->b, v, t, ""), x->slot[e]);
 }
 
-/* Arguments are turned to the types of the intrinsic, of the same bits; overload: null, or the type
+/* Arguments are cast to the types of the intrinsic, of the same bits; overload: null, or the type
  * that it is named by. */
 static LLVMValueRef call(neo_llvm *l, const char *name, LLVMTypeRef overload, LLVMValueRef *arg,
                          unsigned n) {
@@ -101,16 +101,17 @@ static void emulated(neo_ll_gen *g, const neo_ls *s, const fragment *x) {
   for (int i = 0; i < 3; i++)
     for (uint32_t e = 0; e < x[i].n; e++)
       LLVMBuildStore(g->l->b, element(g, &x[i], e), word_at(g, words, n++));
-  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), words};
+  LLVMValueRef arg[] = {neo_ll_int32(g->l, s->mma.op), words};
   call_device(g, "neo_gpu_warp", arg, 2);
   get_words(g, &x[0], words);
 }
 
-static void multiply(neo_ll_gen *g, const neo_ls *s) {
-  const neo_warp_row *row = &neo_warp_rows[s->op];
+void neo_ll_mma(neo_ll_gen *g, const neo_ls *s) {
+  const neo_mma_row *row = &neo_mma_rows[s->mma.op];
   fragment x[3];
+  assert(g->threads && !g->in_threads && "warps are of a GPU's blocks");
   for (int i = 0; i < 3; i++)
-    x[i] = elements_of(g, i ? s->factor[i - 1] : s->attr, s->index[i], neo_warp_elements[i]);
+    x[i] = elements_of(g, &s->mma.part[i], neo_mma_elements[i]);
   bool halves = row->older && g->l->target.sm < HALVES_BEFORE;
   if (g->l->target.emulated)
     emulated(g, s, x);
@@ -122,11 +123,11 @@ static void multiply(neo_ll_gen *g, const neo_ls *s) {
 /* ---- matrices from memory */
 
 /* The thread's row: constants last, which go into the instruction. */
-static LLVMValueRef address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
-  LLVMTypeRef t = neo_ll_mem_type(g->l, (neo_type)g->k->bufs.at[buf].type, 1);
-  LLVMValueRef at = neo_ll_buf_value(g, buf);
+static LLVMValueRef address(neo_ll_gen *g, const neo_element *of) {
+  LLVMTypeRef t = neo_ll_mem_type(g->l, (neo_type)g->k->bufs.at[of->buf].type, 1);
+  LLVMValueRef at = neo_ll_buf_value(g, of->buf);
   neo_ll_lin x;
-  bool form = neo_ll_linear(g, offset, &x);
+  bool form = neo_ll_linear(g, of->offset, &x);
   assert(form && "the offset of one row");
   (void)form;
   LLVMValueRef sum = neo_ll_linear_value(g, &x, false, NULL);
@@ -135,14 +136,15 @@ static LLVMValueRef address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
   return x.c ? LLVMBuildInBoundsGEP2(g->l->b, t, at, &c, 1, "") : at;
 }
 
-static void read(neo_ll_gen *g, const neo_ls *s) {
-  const neo_warp_row *row = &neo_warp_rows[s->op];
+void neo_ll_ldmatrix(neo_ll_gen *g, const neo_ls *s) {
+  const neo_ldmatrix_row *row = &neo_ldmatrix_rows[s->ldmatrix.op];
   LLVMBuilderRef b = g->l->b;
-  fragment x = elements_of(g, s->attr, s->index[0], row->cells);
-  LLVMValueRef at = address(g, s->factor[0], s->index[1]);
+  assert(g->threads && !g->in_threads && "warps are of a GPU's blocks");
+  fragment x = elements_of(g, &s->ldmatrix.to, row->cells);
+  LLVMValueRef at = address(g, &s->ldmatrix.from);
   if (g->l->target.emulated) {
     LLVMValueRef words = words_of(g, row->cells);
-    LLVMValueRef arg[] = {neo_ll_int32(g->l, s->op), at, words};
+    LLVMValueRef arg[] = {neo_ll_int32(g->l, s->ldmatrix.op), at, words};
     call_device(g, "neo_gpu_warp_read", arg, 3);
     get_words(g, &x, words);
     return;
@@ -152,12 +154,4 @@ static void read(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef cells = call(g->l, row->intrinsic, shared, &at, 1);
   for (uint32_t e = 0; e < x.n; e++)
     set_element(g, &x, e, LLVMBuildExtractValue(b, cells, e, ""));
-}
-
-void neo_ll_warp(neo_ll_gen *g, const neo_ls *s) {
-  assert(g->threads && !g->in_threads && "warps are of a GPU's blocks");
-  if (neo_warp_rows[s->op].memory)
-    read(g, s);
-  else
-    multiply(g, s);
 }

@@ -1,7 +1,7 @@
-/* Products of a warpgroup (warpgroup.h). LLVM has no intrinsic of the instruction: a statement is
+/* Products of a warpgroup (loop/wgmma.h). LLVM has no intrinsic of the instruction: a statement is
  * one piece of inline assembly, which orders the sums before it (wgmma.fence), multiplies all of a
- * row of steps, and ends the group of instructions that AWAIT counts. The sums go through the
- * assembly, in and out, so that nothing of them is moved past it; through that of an AWAIT of all,
+ * row of steps, and ends the group of instructions that WGMMA_WAIT counts. The sums go through the
+ * assembly, in and out, so that nothing of them is moved past it; through that of an WGMMA_WAIT of all,
  * too.
  *
  *   wgmma.fence; for each 32 bytes of steps, for each 64 rows: wgmma.mma_async; wgmma.commit_group
@@ -9,7 +9,7 @@
  * What threads wrote into shared memory is seen by the instruction after a fence of each of them
  * and a barrier, which llvm/nvptx/ptx.c puts between.
  *
- * On an emulated device each thread calls "neo_gpu_warpgroup(op, turned, columns, sums, rows,
+ * On an emulated device each thread calls "neo_gpu_warpgroup(op, transposed, columns, sums, rows,
  * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
  * end, and "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late
  * as they may be. */
@@ -21,7 +21,7 @@
 enum {
   SHARED_SPACE = 3,
   UNIT = 16,
-  INSTRUCTIONS = NEO_WARPGROUP_BYTES / NEO_WARPGROUP_STEP_BYTES,
+  INSTRUCTIONS = NEO_WGMMA_BYTES / NEO_WGMMA_STEP_BYTES,
   MOST_SUMS = 256,
   MOST_ARGUMENTS = MOST_SUMS + 64
 };
@@ -55,12 +55,14 @@ static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
 static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMValueRef first) {
   enum { ADDRESS = 0x3ffff };
   LLVMBuilderRef b = g->l->b;
-  int64_t size = neo_type_bytes((neo_type)neo_warpgroup_rows[s->op].cell);
-  LLVMValueRef at = LLVMBuildMul(b, neo_ll_expr(g, s->index[i]).v, neo_ll_int64(g->l, size), "");
-  at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->factor[i]), "");
+  int64_t size = neo_type_bytes((neo_type)neo_wgmma_rows[s->wgmma.op].cell);
+  LLVMValueRef at =
+      LLVMBuildMul(b, neo_ll_expr(g, s->wgmma.factor[i].offset).v, neo_ll_int64(g->l, size), "");
+  at = LLVMBuildAdd(b, LLVMBuildAdd(b, at, first, ""), address_of(g, s->wgmma.factor[i].buf), "");
   at = LLVMBuildAnd(b, at, neo_ll_int64(g->l, ADDRESS), "");
   at = LLVMBuildLShr(b, at, neo_ll_int64(g->l, 4), "");
-  return LLVMBuildOr(b, at, neo_ll_int64(g->l, (int64_t)neo_warpgroup_form(s->tile[i])), "");
+  return LLVMBuildOr(b, at,
+                     neo_ll_int64(g->l, (int64_t)neo_wgmma_descriptor(s->wgmma.transposed[i])), "");
 }
 
 /* Both factors' of this thread's warpgroup. */
@@ -68,11 +70,11 @@ static void descriptors(neo_ll_gen *g, const neo_ls *s, const sums *x, LLVMValue
   LLVMBuilderRef b = g->l->b;
   LLVMTypeRef t = neo_ll_i64(g->l);
   LLVMValueRef w = LLVMBuildLShr(b, neo_ll_gpu_lane(g), neo_ll_int(t, 7), "");
-  LLVMValueRef beside = neo_ll_int(t, s->step);
-  int64_t rows = (int64_t)x->tall * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES;
-  int64_t columns = 2 * (int64_t)x->wide * NEO_WARPGROUP_BYTES;
-  LLVMValueRef down = LLVMBuildMul(b, LLVMBuildUDiv(b, w, beside, ""), neo_ll_int(t, rows), "");
-  LLVMValueRef right = LLVMBuildMul(b, LLVMBuildURem(b, w, beside, ""), neo_ll_int(t, columns), "");
+  LLVMValueRef across = neo_ll_int(t, s->wgmma.across);
+  int64_t rows = (int64_t)x->tall * NEO_WGMMA_ROWS * NEO_WGMMA_BYTES;
+  int64_t columns = 2 * (int64_t)x->wide * NEO_WGMMA_BYTES;
+  LLVMValueRef down = LLVMBuildMul(b, LLVMBuildUDiv(b, w, across, ""), neo_ll_int(t, rows), "");
+  LLVMValueRef right = LLVMBuildMul(b, LLVMBuildURem(b, w, across, ""), neo_ll_int(t, columns), "");
   out[0] = descriptor_of(g, s, 0, down);
   out[1] = descriptor_of(g, s, 1, right);
 }
@@ -83,12 +85,12 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef descriptor, int64_t bytes)
 }
 
 static LLVMValueRef rows_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef rows, uint32_t f, int k) {
-  int64_t next = neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[0]);
-  return moved(g, rows, (int64_t)f * NEO_WARPGROUP_ROWS * NEO_WARPGROUP_BYTES + k * next);
+  int64_t next = neo_wgmma_next(s->wgmma.op, s->wgmma.transposed[0]);
+  return moved(g, rows, (int64_t)f * NEO_WGMMA_ROWS * NEO_WGMMA_BYTES + k * next);
 }
 
 static LLVMValueRef columns_at(neo_ll_gen *g, const neo_ls *s, LLVMValueRef columns, int k) {
-  return moved(g, columns, k * neo_warpgroup_next((neo_warpgroup_op)s->op, s->tile[1]));
+  return moved(g, columns, k * neo_wgmma_next(s->wgmma.op, s->wgmma.transposed[1]));
 }
 
 /* ---- assembly */
@@ -127,14 +129,14 @@ static void through(neo_ll_gen *g, const sums *x, const neo_str *text, LLVMValue
 
 static void say_product(neo_str *text, const neo_ls *s, const sums *x, uint32_t f, unsigned rows,
                         unsigned columns) {
-  const neo_warpgroup_row *row = &neo_warpgroup_rows[s->op];
+  const neo_wgmma_row *row = &neo_wgmma_rows[s->wgmma.op];
   neo_str_addf(text, "wgmma.mma_async.sync.aligned.m64n%uk%d.%s {", 2 * x->wide, row->steps,
                row->ptx);
   for (uint32_t e = 0; e < x->wide; e++)
     neo_str_addf(text, e ? ", $%u" : "$%u", f * x->wide + e);
   neo_str_addf(text, "}, $%u, $%u, p, 1, 1", rows, columns);
-  if (row->turns)
-    neo_str_addf(text, ", %u, %u", s->tile[0], s->tile[1]);
+  if (row->transposes)
+    neo_str_addf(text, ", %u, %u", s->wgmma.transposed[0], s->wgmma.transposed[1]);
   neo_str_add(text, ";\n\t");
 }
 
@@ -167,11 +169,12 @@ static void call(neo_ll_gen *g, const char *name, LLVMTypeRef *param, LLVMValueR
 
 static void emulated(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMValueRef at[2]) {
   LLVMTypeRef i32 = neo_ll_i32(g->l), i64 = neo_ll_i64(g->l);
+  const bool *transposed = s->wgmma.transposed;
   LLVMTypeRef param[] = {i32, i32, i32, neo_ll_ptr_type(g->l), i64, i64};
   for (int k = 0; k < INSTRUCTIONS; k++)
     for (uint32_t f = 0; f < x->tall; f++) {
       LLVMValueRef arg[] = {
-          neo_ll_int(i32, s->op),       neo_ll_int(i32, s->tile[0] | 2U * s->tile[1]),
+          neo_ll_int(i32, s->wgmma.op), neo_ll_int(i32, transposed[0] | 2U * transposed[1]),
           neo_ll_int(i32, 2 * x->wide), x->slot[f * x->wide],
           rows_at(g, s, at[0], f, k),   columns_at(g, s, at[1], k)};
       call(g, "neo_gpu_warpgroup", param, arg, 6);
@@ -181,9 +184,9 @@ static void emulated(neo_ll_gen *g, const neo_ls *s, const sums *x, const LLVMVa
 
 /* ---- statements */
 
-void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s) {
+void neo_ll_wgmma(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef at[2];
-  sums x = sums_of(g, s->attr);
+  sums x = sums_of(g, s->wgmma.acc);
   assert(g->threads && !g->in_threads && "warpgroups are of a GPU's blocks");
   descriptors(g, s, &x, at);
   if (g->l->target.emulated)
@@ -192,36 +195,32 @@ void neo_ll_warpgroup(neo_ll_gen *g, const neo_ls *s) {
     assembly(g, s, &x, at);
 }
 
-void neo_ll_await(neo_ll_gen *g, const neo_ls *s) {
-  sums x = sums_of(g, s->attr), none = {.slot = x.slot};
+void neo_ll_wgmma_wait(neo_ll_gen *g, const neo_ls *s) {
+  sums x = sums_of(g, s->wgmma_wait.acc), none = {.slot = x.slot};
   if (g->l->target.emulated) {
     LLVMTypeRef i32 = neo_ll_i32(g->l);
-    LLVMValueRef left = neo_ll_int(i32, s->step);
+    LLVMValueRef left = neo_ll_int(i32, s->wgmma_wait.pending);
     call(g, "neo_gpu_warpgroup_wait", &i32, &left, 1);
     return;
   }
   LLVMValueRef arg[MOST_ARGUMENTS];
   neo_str text;
   neo_str_init(&text, g->l->arena);
-  neo_str_addf(&text, "wgmma.wait_group.sync.aligned %lld;", (long long)s->step);
-  through(g, s->step ? &none : &x, &text, arg, 0);
+  neo_str_addf(&text, "wgmma.wait_group.sync.aligned %lld;", (long long)s->wgmma_wait.pending);
+  through(g, s->wgmma_wait.pending ? &none : &x, &text, arg, 0);
 }
 
 /* ---- which registers and buffers these are */
 
-static void note(neo_ll_gen *g, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    note(g, &s->body);
-    note(g, &s->other);
-    if (s->kind != NEO_LS_WARPGROUP)
-      continue;
-    g->reg[s->attr].together = g->l->target.emulated;
-    for (int k = 0; k < 2; k++)
-      g->matrix[s->factor[k]] = true;
-  }
+static void note(void *ctx, neo_ls *s) {
+  neo_ll_gen *g = ctx;
+  if (s->kind != NEO_LS_WGMMA)
+    return;
+  g->reg[s->wgmma.acc].together = g->l->target.emulated;
+  for (int k = 0; k < 2; k++)
+    g->matrix[s->wgmma.factor[k].buf] = true;
 }
 
-void neo_ll_warpgroups_note(neo_ll_gen *g) {
-  note(g, &g->k->body);
+void neo_ll_note_wgmma(neo_ll_gen *g) {
+  neo_block_visit(&g->k->body, note, g);
 }

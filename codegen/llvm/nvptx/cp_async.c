@@ -53,7 +53,8 @@ static LLVMValueRef source(neo_ll_gen *g, const neo_ls *s, neo_ll_val cond, uint
   neo_ll_val before = g->guard;
   uint32_t at = neo_ll_enter(g);
   g->guard = neo_ll_both(g, before, cond);
-  LLVMValueRef from = neo_ll_address(g, s->factor[0], s->index[1], cond.v != NULL, align);
+  LLVMValueRef from =
+      neo_ll_address(g, s->copy.from.buf, s->copy.from.offset, cond.v != NULL, align);
   g->guard = before;
   neo_ll_leave(g, at);
   return from;
@@ -61,10 +62,11 @@ static LLVMValueRef source(neo_ll_gen *g, const neo_ls *s, neo_ll_val cond, uint
 
 static void copy(neo_ll_gen *g, const neo_ls *s) {
   assert(g->threads && g->in_threads && "copies are of a GPU's threads");
-  neo_ll_val cond = s->cond ? neo_ll_expr(g, s->cond) : (neo_ll_val){0};
+  neo_ll_val cond = s->copy.cond ? neo_ll_expr(g, s->copy.cond) : (neo_ll_val){0};
   uint32_t aligned, also, step;
-  uint32_t bytes = (uint32_t)s->step * neo_type_bytes((neo_type)g->k->bufs.at[s->attr].type);
-  LLVMValueRef to = neo_ll_address(g, s->attr, s->index[0], false, &aligned);
+  neo_type type = (neo_type)g->k->bufs.at[s->copy.to.buf].type;
+  uint32_t bytes = (uint32_t)s->copy.elements * neo_type_bytes(type);
+  LLVMValueRef to = neo_ll_address(g, s->copy.to.buf, s->copy.to.offset, false, &aligned);
   LLVMValueRef from = source(g, s, cond, &also);
   step = aligned < also ? aligned : also;
   step = step < bytes ? step : bytes;
@@ -83,12 +85,12 @@ static void wait_for(neo_ll_gen *g, int64_t groups) {
     neo_ll_call(g->l, "llvm.nvvm.cp.async.wait.group", NULL, &n, 1);
 }
 
-void neo_ll_async(neo_ll_gen *g, const neo_ls *s) {
+void neo_ll_cp_async(neo_ll_gen *g, const neo_ls *s) {
   assert(g->threads && "groups of copies are of a GPU's blocks");
   if (s->kind == NEO_LS_COPY)
     copy(g, s);
-  else if (s->kind == NEO_LS_WAIT)
-    wait_for(g, s->step);
+  else if (s->kind == NEO_LS_COPY_WAIT)
+    wait_for(g, s->copy_wait.pending);
   else if (g->l->target.emulated)
     tell(g, "neo_gpu_commit", NULL, NULL, 0);
   else

@@ -1,0 +1,70 @@
+/* Expressions of the loop IR: hash-consed nodes of one kernel, so that equal nodes are the same
+ * node. Building folds integer constants as ir/build.c does; integer sums gather their constants on
+ * the right (loop/build.c).
+ *
+ * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
+ * offset or the other value: what is not evaluated touches no memory. Elementwise operators are the
+ * rows of ir/ops.def with the same meaning. Types: i64 for addresses, whose arithmetic must not
+ * wrap; f16 and bf16 values compute in f32 and round at each operator (as ops.def says). */
+#ifndef NEO_CODEGEN_LOOP_EXPR_H
+#define NEO_CODEGEN_LOOP_EXPR_H
+#include "ir/interp.h"
+#include "ir/ir.h"
+
+typedef struct neo_kernel neo_kernel;
+
+typedef enum {
+  NEO_LX_CONST,  /* bits: f64 bits for float types, else int64 */
+  NEO_LX_VAR,    /* attr: loop variable; i64 */
+  NEO_LX_SIZE,   /* attr: a run-time size's number in the model (0-based); i64 */
+  NEO_LX_KEY,    /* attr: 0 seed, 1 step, 2 call; i64 */
+  NEO_LX_LOAD,   /* attr: buffer; arg 0: element offset */
+  NEO_LX_LOADIF, /* attr: buffer; args: offset, condition (bool), value where it is false */
+  NEO_LX_REG,    /* attr: register; args: indices */
+  NEO_LX_RAND,   /* attr: site; arg 0: linear element; f32 or f64 */
+  NEO_LX_FMA,    /* a*b + c in one rounding or two, so tests compare with a tolerance */
+  NEO_LX_PAIR,   /* two bf16 as one i32, the first in the low half */
+  NEO_LX_DOT,    /* c + a . b, a and b pairs, as codegen/loop/tile.h says */
+  NEO_LX_OP      /* attr: neo_op (elementwise rows); args */
+} neo_lx_kind;
+
+typedef struct neo_lx neo_lx;
+struct neo_lx { /* immutable; may be shared */
+  uint8_t kind, type;
+  uint8_t n;
+  uint32_t attr;
+  uint32_t id; /* from 0; arguments have lower ids */
+  uint64_t bits;
+  const neo_lx *arg[16];
+};
+
+const neo_lx *neo_lx_int(neo_kernel *k, int64_t x); /* i64 */
+const neo_lx *neo_lx_const(neo_kernel *k, neo_type t, neo_value v);
+const neo_lx *neo_lx_var(neo_kernel *k, uint32_t var);
+const neo_lx *neo_lx_size(neo_kernel *k, uint32_t size);
+const neo_lx *neo_lx_key(neo_kernel *k, uint32_t which);
+const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset);
+const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond,
+                            const neo_lx *other);
+const neo_lx *neo_lx_reg(neo_kernel *k, uint32_t reg, const neo_lx *const *index, size_t n);
+const neo_lx *neo_lx_rand(neo_kernel *k, neo_type t, uint32_t site, const neo_lx *element);
+const neo_lx *neo_lx_fma(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_pair(neo_kernel *k, const neo_lx *first, const neo_lx *second);
+const neo_lx *neo_lx_dot(neo_kernel *k, const neo_lx *a, const neo_lx *b, const neo_lx *c);
+const neo_lx *neo_lx_op(neo_kernel *k, neo_op op, neo_type t, const neo_lx *const *arg, size_t n);
+const neo_lx *neo_lx_op1(neo_kernel *k, neo_op op, const neo_lx *a);
+const neo_lx *neo_lx_op2(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b);
+const neo_lx *neo_lx_op3(neo_kernel *k, neo_op op, const neo_lx *a, const neo_lx *b,
+                         const neo_lx *c);
+const neo_lx *neo_lx_cast(neo_kernel *k, neo_type t, const neo_lx *a);
+/* e with variable `var` replaced. */
+const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by);
+
+bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
+bool neo_lx_is_int(const neo_lx *e, int64_t *x);         /* an integer or bool constant */
+bool neo_lx_uses(const neo_lx *e, uint32_t var);
+/* By how much e grows with a variable. False: it is no plain sum of multiples of it. */
+bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);
+bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
+
+#endif
