@@ -78,7 +78,7 @@ static void every_expression_of_every_kind_can_be_replaced(void **state) {
   assert_non_null(after);
   assert_null(strstr(after, "[n"));
   assert_null(strstr(strstr(loop_text(f, w.k), "producer"), " n "));
-  assert_non_null(strstr(after, "copy 4 s[7] = x[7] if true\n"));
+  assert_non_null(strstr(after, "copy 4 s[7] = x[7] if false\n"));
   assert_non_null(strstr(after, "c[7, 7] = 7.0\n"));
 }
 
