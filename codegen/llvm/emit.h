@@ -2,8 +2,8 @@
  * header. Order: new, kernels and globals and entries, finish, then objects, text or jit. */
 #ifndef NEO_CODEGEN_LLVM_EMIT_H
 #define NEO_CODEGEN_LLVM_EMIT_H
-#include "codegen/loop/loop.h"
 #include "codegen/llvm/target.h"
+#include "codegen/loop/loop.h"
 
 typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
 

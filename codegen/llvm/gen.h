@@ -85,6 +85,8 @@ void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
 LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
                            LLVMBasicBlockRef *back);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
+/* Calls a function of the emulator, of at most eight arguments. */
+void neo_ll_tell(neo_llvm *l, const char *symbol, LLVMValueRef *arg, unsigned n);
 /* Names `made`, which takes over from a placeholder of that name. */
 void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made);
 const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees llvm_text */
@@ -144,7 +146,7 @@ typedef struct {
   uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
   neo_kernel_map maps[NEO_KERNEL_MAPS];
   LLVMValueRef map[NEO_KERNEL_MAPS];
-  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm/nvptx/ptx.c) */
+  uint8_t *open; /* [buffer] what threads did to it since the last barrier (llvm/nvptx/sync.c) */
   bool *matrix;  /* [buffer] warpgroups multiply what lies in it */
   bool *
       by_mbarriers; /* [buffer] mbarriers say who may read and write it when (llvm/nvptx/specialize.c) */
@@ -195,7 +197,7 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
 /* A stack slot of the entry block; align 0: as its type asks. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
-/* Registers (llvm/core/reg.c): all of a kernel's, once; where an element is; statements REG and SET. */
+/* Registers (llvm/core/reg.c): all of a kernel's, once; where an element is; statement REG. */
 void neo_ll_registers(neo_ll_gen *g);
 typedef struct {
   int64_t at;   /* number in neo_ll_reg.at */
@@ -204,9 +206,16 @@ typedef struct {
 } neo_ll_place;
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n);
 void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s);
 /* llvm/core/tree.c. Joins all lanes of a register by vectors, if e is their tree. */
 bool neo_ll_lane_tree(neo_ll_gen *g, const neo_lx *e, neo_ll_val *out);
+/* llvm/core/linear.c: x becomes x + coef*v; out = x + k*y, x * y; x = d*q + r, with q a sum and r a
+ * constant in [0, d) for each lane. False: that is no sum of this form. */
+bool neo_ll_lin_is_constant(const neo_ll_lin *x);
+bool neo_ll_lin_add(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth, int64_t multiple);
+bool neo_ll_lin_add_scaled(neo_ll_gen *g, const neo_ll_lin *x, int64_t k, const neo_ll_lin *y,
+                           neo_ll_lin *out);
+bool neo_ll_lin_multiply(neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, neo_ll_lin *out);
+bool neo_ll_lin_divide(neo_ll_gen *g, const neo_ll_lin *x, int64_t d, neo_ll_lin *q, neo_ll_lin *r);
 /* llvm/core/addr.c. False: not affine in the lane. _form: by e's own operator, else false. */
 bool neo_ll_linear(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
 bool neo_ll_linear_form(neo_ll_gen *g, const neo_lx *e, neo_ll_lin *out);
@@ -236,8 +245,9 @@ void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t 
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
+LLVMBasicBlockRef neo_ll_new_block(neo_ll_gen *g, const char *name);
 /* The end of a loop's body: back to it with x as `next` while that is below hi, else after it,
- * where the builder stands then. llvm/core/emit.c */
+ * where the builder stands then. llvm/core/control.c */
 void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValueRef hi,
                      LLVMBasicBlockRef body, LLVMBasicBlockRef after);
 /* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
@@ -264,67 +274,12 @@ LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
-/* The state of a kernel whose function is there; its body, where the builder stands. llvm/core/emit.c */
+/* The state of a kernel whose function is there; its body, where the builder stands. llvm/core/kernel.c */
 void neo_ll_state(neo_ll_gen *g, const char *symbol);
 void neo_ll_body(neo_ll_gen *g);
-
-/* ---- kernels of GPUs (llvm/nvptx/ptx.c): the function; what it is given, once the state is made */
-void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
-void neo_ll_gpu_arguments(neo_ll_gen *g);
-/* The parts of both that a grid which stays (llvm/nvptx/grid.c) has once, and those that each of its
- * kernels has: buffers that a kernel is given, their values from a parameter on, and any other
- * parameter. */
-size_t neo_ll_gpu_buffers(const neo_kernel *k);
-LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
-                                     size_t n_words, size_t n_maps);
-void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads);
-unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at);
-LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
-void neo_ll_gpu_wait(neo_ll_gen *g);
-typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
-LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
-/* Calls a function of the emulator, of these arguments. */
-void neo_ll_gpu_tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n);
-/* The number of this thread in the grid, in its block; of its block. */
-LLVMValueRef neo_ll_gpu_thread(neo_ll_gen *g);
-LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g);
-LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
-/* All threads of the block meet, and see what each has written. */
-void neo_ll_gpu_barrier(neo_ll_gen *g);
-/* The block's own memory. */
-LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
-/* llvm/nvptx/mma.c, llvm/nvptx/shuffle.c: what the warps of a block do together. */
-void neo_ll_mma(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_ldmatrix(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_shuffle(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/wgmma.c: the same of warpgroups. Before registers are made it is noted which ones these
- * use, and which buffers. */
-void neo_ll_note_wgmma(neo_ll_gen *g);
-void neo_ll_wgmma(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_wgmma_wait(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/cp_async.c: copies, and their groups. */
-void neo_ll_cp_async(neo_ll_gen *g, const neo_ls *s);
-/* llvm/nvptx/tma.c: boxes, and mbarriers, which a kernel begins with making; inline assembly without
- * a result, a letter of the rule for each argument; the address of an element in shared memory, of
- * 32 bits. */
-void neo_ll_tma_begin(neo_ll_gen *g);
-void neo_ll_tma(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg);
-LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, const neo_element *of);
-/* llvm/nvptx/specialize.c: what the kernel's registers are bound to, and which buffers mbarriers are for,
- * before anything else; how many arrivals complete a phase; the statements. */
-void neo_ll_bound_registers(neo_ll_gen *g);
-void neo_ll_note_stages(neo_ll_gen *g);
-int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g);
-void neo_ll_specialize(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
-void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s);
-/* Barriers between loops of threads: before a statement; after one that waits for copies; a copy of
- * what is open; at the end of the body of a loop around them; what is open from here on (one or the
- * other). */
-void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
-void neo_ll_gpu_arrived(neo_ll_gen *g);
-uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
-void neo_ll_gpu_loop_end(neo_ll_gen *g);
-void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);
+/* Statements (llvm/core/emit.c); those of a unit that is a thread x of the grid, loop s's if it is not
+ * null. */
+void neo_ll_block(neo_ll_gen *g, const neo_block *b);
+void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);
 
 #endif

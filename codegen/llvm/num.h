@@ -150,6 +150,7 @@ val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y); /* llvm/math/wide.c 
 /* x^y, given r = |x|^y: a negative base has the sign of odd powers, and no value between whole
  * ones; the cases of C's pow. llvm/math/wide.c */
 val neo_ll_pow_cases(neo_llvm *l, val x, val y, val r);
-val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y); /* llvm/math/math64.c */
+val neo_ll_math_f64(neo_llvm *l, neo_op op, val x, val y); /* by libm, where there is one */
+val neo_ll_math64(neo_llvm *l, neo_op op, val x, val y);   /* llvm/math/math64.c */
 
 #endif

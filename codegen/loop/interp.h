@@ -1,6 +1,6 @@
 /* What the files of the loop IR's interpreter share: its state. loop/interp.c runs statements,
  * loop/interp_block.c those of a block's threads together, loop/interp_box.c those of boxes,
- * mbarriers, producer and consumers. */
+ * mbarriers and producers; loop/interp_expr.c evaluates expressions. */
 #ifndef NEO_CODEGEN_LOOP_INTERP_H
 #define NEO_CODEGEN_LOOP_INTERP_H
 #include "codegen/loop/loop.h"
@@ -89,7 +89,7 @@ typedef struct {
 /* The first failure is the one that is told. */
 void neo_li_fail(interp *p, const char *what, const char *name, int64_t at, int64_t n);
 neo_value neo_li_eval(interp *p, const neo_lx *e);
-void neo_li_run_block(interp *p, const neo_block *b);
+int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
 /* Before an access to what may lie in scratch. */
@@ -110,10 +110,12 @@ void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);
 void neo_li_end_copies(interp *p);
 
-/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE, SPECIALIZE; before a
- * statement of consumers what a producer may do by then; at the end of a unit */
+/* ---- loop/interp_box.c: TMA_COPY, EXPECT_TX, MBARRIER_WAIT, MBARRIER_ARRIVE; before a statement of
+ * consumers what a producer may do by then, and the rest of it when they have ended; at the end of a
+ * unit */
 void neo_li_box(interp *p, const neo_ls *s);
 void neo_li_producer_goes_on(interp *p);
+void neo_li_end_producer(interp *p);
 void neo_li_end_boxes(interp *p);
 
 #endif

@@ -165,13 +165,7 @@ void neo_li_producer_goes_on(interp *p) {
     ;
 }
 
-static void specialize(interp *p, const neo_ls *s) {
-  p->producer.all.n = p->producer.done = 0;
-  p->notes = true;
-  neo_li_run_block(p, &s->specialize.arm[NEO_PRODUCER]);
-  p->notes = false;
-  p->producer.at_work = true;
-  neo_li_run_block(p, &s->specialize.arm[NEO_CONSUMER]);
+void neo_li_end_producer(interp *p) {
   p->producer.at_work = false;
   while (advance(p))
     ;
@@ -182,10 +176,6 @@ static void specialize(interp *p, const neo_ls *s) {
 }
 
 void neo_li_box(interp *p, const neo_ls *s) {
-  if (s->kind == NEO_LS_SPECIALIZE) {
-    specialize(p, s);
-    return;
-  }
   deed x = deed_of(p, s);
   if (p->notes) {
     NEO_PUSH(&p->arena, &p->producer.all, x);

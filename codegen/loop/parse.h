@@ -1,5 +1,6 @@
 /* What the files of the loop IR's parser share: its state and its tokens. loop/token.c reads
- * tokens, loop/parse.c what they mean, loop/parse_device.c of statements for warps and copies. */
+ * tokens, loop/parse_expr.c names and expressions, loop/parse_device.c statements in a line of their
+ * own, loop/parse.c all others. */
 #ifndef NEO_CODEGEN_LOOP_PARSE_H
 #define NEO_CODEGEN_LOOP_PARSE_H
 #include "codegen/loop/loop.h"
@@ -43,7 +44,15 @@ int64_t neo_lp_take_int(parser *p);
 int64_t neo_lp_take_small(parser *p, int64_t most); /* 0 to `most`; 0 after an error */
 neo_type neo_lp_take_type(parser *p);
 
+enum { NEO_LP_NESTING = 400 }; /* of blocks and expressions, at most */
+
 const name *neo_lp_find(const parser *p, const char *s); /* null: there is none */
+void neo_lp_declare(parser *p, const char *s, name_kind kind, uint32_t number);
+/* A word that may be a name. */
+const char *neo_lp_new_name(parser *p, const char *what);
+const neo_lx *neo_lp_expression(parser *p);
+/* A register's indices, in brackets. Returns how many. */
+size_t neo_lp_indices(parser *p, token at, uint32_t reg, const neo_lx **index);
 /* An expression of that type. */
 const neo_lx *neo_lp_typed(parser *p, neo_type t, const char *what);
 /* A statement of loop/parse_device.c; false: the present token begins none. */

@@ -1,5 +1,6 @@
-/* What the files of the loop IR's verifier share: its state. loop/verify.c walks over the
- * statements, loop/verify_device.c checks those for warps, matrix units and the copy engine. */
+/* What the files of the loop IR's verifier share: its state. loop/verify.c walks over the statements,
+ * loop/verify_device.c checks those for warps, matrix units and the copy engine, loop/verify_expr.c
+ * expressions. */
 #ifndef NEO_CODEGEN_LOOP_VERIFY_H
 #define NEO_CODEGEN_LOOP_VERIFY_H
 #include "codegen/loop/loop.h"
@@ -30,6 +31,10 @@ typedef struct {
 
 /* The first breach is the one that is told. */
 void neo_lv_fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The loop around of that variable; null: there is none. */
+const scope *neo_lv_find(const verifier *v, uint32_t var);
+/* An element of a register that is declared here. */
+void neo_lv_check_place(verifier *v, uint32_t reg, const neo_lx *const *index, size_t n);
 /* An expression of that type; null is a breach. */
 void neo_lv_check_typed(verifier *v, const neo_lx *e, neo_type t, const char *what);
 /* Index `dim` of a register: what it may be, after unrolling. */

@@ -1,16 +1,7 @@
 /* The plan as a whole: fixed storage, then the entries. */
 #include "codegen/plan/internal.h"
-#include <ctype.h>
 
 enum { MAX_ELEMENTS_LOG2 = 40 };
-
-char *neo_plan_ident(neo_arena *a, const char *name) {
-  char *id = neo_arena_strdup(a, name);
-  for (char *c = id; *c; c++)
-    if (!isalnum((unsigned char)*c))
-      *c = '_';
-  return id;
-}
 
 static void add_maps(neo_plan *p, const neo_kernel *k, neo_rt_kernel *rt) {
   neo_kernel_map map[NEO_KERNEL_MAPS];

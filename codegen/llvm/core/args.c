@@ -67,8 +67,6 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
 }
 
 static LLVMValueRef scratch_value(neo_ll_gen *g) {
-  if (g->l->target.sm)
-    return neo_ll_gpu_shared(g);
   if (!g->scratch) {
     g->scratch = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, scratch));
     if (neo_kernel_scratch_moves(g->k))

@@ -80,21 +80,32 @@ void neo_ll_registers(neo_ll_gen *g) {
   }
 }
 
+/* An index is a number once loops are unrolled: that of lane 0, or of the first row of a rolled
+ * loop. */
+static int64_t index_value(const neo_ll_gen *g, const neo_lx *e) {
+  neo_value x[3];
+  if (e->kind == NEO_LX_CONST)
+    return (int64_t)e->bits;
+  if (e->kind == NEO_LX_VAR)
+    return g->var[e->attr].rolled ? 0 : g->var[e->attr].fixed;
+  assert(e->kind == NEO_LX_OP && e->n <= 3 && "a constant index");
+  for (uint32_t k = 0; k < e->n; k++)
+    x[k].i = index_value(g, e->arg[k]);
+  return neo_value_op((neo_op)e->attr, NEO_I64_T, NEO_I64_T, x).i;
+}
+
 neo_ll_place neo_ll_reg_place(neo_ll_gen *g, uint32_t reg, const neo_lx *const *index, size_t n) {
   const neo_reg *r = &g->k->regs.at[reg];
   neo_ll_place p = {0};
   for (size_t d = 0; d < n; d++) {
-    neo_ll_lin x = {0};
-    bool row = index[d]->kind == NEO_LX_VAR && g->var[index[d]->attr].rolled;
-    bool form = row || neo_ll_linear(g, index[d], &x);
-    assert(form && !x.pattern && x.n == 0 && x.c >= 0 && x.c < r->extent[d] && "a constant index");
-    (void)form;
+    int64_t x = index_value(g, index[d]);
+    assert(x >= 0 && x < r->extent[d] && "a register's element");
     bool last = d + 1 == n;
-    p.all = last && x.step == 1 && !x.pattern;
+    p.all = last && index[d]->kind == NEO_LX_VAR && g->var[index[d]->attr].kind == NEO_LL_LANE;
     if (last && g->reg[reg].vector)
-      p.lane = x.c;
+      p.lane = x;
     else
-      p.at = p.at * r->extent[d] + x.c;
+      p.at = p.at * r->extent[d] + x;
   }
   return p;
 }
@@ -110,25 +121,4 @@ void neo_ll_reg_declare(neo_ll_gen *g, const neo_ls *s) {
   LLVMTypeRef t = neo_ll_type(g->l, (neo_type)r->type, made->vector ? (uint32_t)last : 1);
   for (int64_t i = 0; i < n; i++)
     LLVMBuildStore(g->l->b, LLVMGetPoison(t), made->at[i]);
-}
-
-void neo_ll_reg_set(neo_ll_gen *g, const neo_ls *s) {
-  LLVMBuilderRef b = g->l->b;
-  neo_ll_reg *r = &g->reg[s->set.reg];
-  neo_ll_val x = neo_ll_expr(g, s->set.value);
-  neo_ll_place p = neo_ll_reg_place(g, s->set.reg, s->set.index, s->set.n_index);
-  if (p.all) {
-    LLVMValueRef v = neo_ll_spread(g, x);
-    if (r->vector)
-      LLVMBuildStore(b, v, r->at[p.at]);
-    for (uint32_t k = 0; !r->vector && k < g->width; k++)
-      LLVMBuildStore(b, LLVMBuildExtractElement(b, v, neo_ll_int32(g->l, k), ""), r->at[p.at + k]);
-  } else if (r->vector) {
-    LLVMTypeRef t = neo_ll_type(g->l, (neo_type)s->set.value->type, (uint32_t)r->width);
-    LLVMValueRef v = LLVMBuildLoad2(b, t, r->at[p.at], "");
-    LLVMBuildStore(b, LLVMBuildInsertElement(b, v, x.v, neo_ll_int32(g->l, p.lane), ""),
-                   r->at[p.at]);
-  } else {
-    LLVMBuildStore(b, x.v, r->at[p.at]);
-  }
 }

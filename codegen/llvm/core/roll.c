@@ -239,16 +239,12 @@ static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
 
 /* ---- the loop */
 
-static LLVMBasicBlockRef new_block(neo_ll_gen *g, const char *name) {
-  return LLVMAppendBasicBlockInContext(g->l->ctx, g->fn, name);
-}
-
 static void emit(roll *r, const neo_ls *s, neo_ll_emit_block *block) {
   neo_ll_gen *g = r->g;
   LLVMBuilderRef b = g->l->b;
   LLVMTypeRef i64 = neo_ll_i64(g->l);
-  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = new_block(g, "row");
-  LLVMBasicBlockRef after = new_block(g, "rows");
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), body = neo_ll_new_block(g, "row");
+  LLVMBasicBlockRef after = neo_ll_new_block(g, "rows");
   LLVMValueRef lo = neo_ll_int(i64, (int64_t)s->loop.lo->bits),
                hi = neo_ll_int(i64, (int64_t)s->loop.hi->bits);
   LLVMBuildBr(b, body);

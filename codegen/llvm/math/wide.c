@@ -99,7 +99,7 @@ static val far_lanes(neo_llvm *l, neo_op op, val d, val big, val near) {
     any = neo_ll_call(l, "llvm.vector.reduce.or", LLVMTypeOf(big), &big, 1);
   LLVMBuildCondBr(l->b, any, far, done);
   LLVMPositionBuilderAtEnd(l->b, far);
-  val mixed = pick(l, big, to_f32(l, neo_ll_math(l, op, d, NULL)), near);
+  val mixed = pick(l, big, to_f32(l, neo_ll_math_f64(l, op, d, NULL)), near);
   LLVMBuildBr(l->b, done);
   LLVMPositionBuilderAtEnd(l->b, done);
   val y = LLVMBuildPhi(l->b, LLVMTypeOf(near), "");
@@ -132,23 +132,6 @@ static val trig(neo_llvm *l, neo_op op, val x) {
 
 /* ---- pow: 2^(y*log2|x|), then the cases of C's pow */
 
-static val is_whole(neo_llvm *l, val y) {
-  return same(l, neo_ll_call(l, "llvm.floor", LLVMTypeOf(y), &y, 1), y);
-}
-
-val neo_ll_pow_cases(neo_llvm *l, val x, val y, val r) {
-  val bits = to_bits(l, x);
-  val whole = is_whole(l, y), odd = both(l, whole, not_(l, is_whole(l, mulc(l, y, 0.5))));
-  val negative = LLVMBuildICmp(l->b, LLVMIntSLT, bits, inum(bits, 0), "");
-  r = pick(l, both(l, negative, odd), minus(l, r), r);
-  val inside = both(l, lessc(l, x, 0), less(l, num(x, -INFINITY), x));
-  r = pick(l, both(l, inside, not_(l, whole)), num(x, NAN), r);
-  r = pick(l, LLVMBuildFCmp(l->b, LLVMRealUNO, x, y, ""), num(x, NAN), r);
-  val unit = both(l, samec(l, x, -1), samec(l, size_of(l, y), INFINITY));
-  unit = either(l, unit, either(l, samec(l, x, 1), samec(l, y, 0)));
-  return pick(l, unit, num(x, 1), r);
-}
-
 static val pow32(neo_llvm *l, val x, val y) {
   val a = size_of(l, x);
   val log2 = mulc(l, log_of(l, split32(l, a)), 0x1.71547652b82fep+0), inf = num(log2, INFINITY);
@@ -175,20 +158,6 @@ static val body(neo_llvm *l, neo_op op, val x, val y) {
     assert(0 && "a function evaluated in f64");
     return x;
   }
-}
-
-val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,
-                       neo_ll_math_body *of) {
-  LLVMTypeRef t = LLVMTypeOf(x), param[] = {t, t};
-  unsigned n = y ? 2 : 1;
-  LLVMTypeRef type = LLVMFunctionType(t, param, n, false);
-  LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, name, type, &back);
-  if (back) {
-    LLVMBuildRet(l->b, of(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));
-    LLVMPositionBuilderAtEnd(l->b, back);
-  }
-  return LLVMBuildCall2(l->b, type, fn, (val[]){x, y}, n, "");
 }
 
 val neo_ll_math_wide(neo_llvm *l, neo_op op, val x, val y) {

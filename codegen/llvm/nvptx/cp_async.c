@@ -5,7 +5,7 @@
  *
  * On an emulated device a thread tells "neo_gpu_copy(to, from, bytes, taken)", "neo_gpu_commit()"
  * and "neo_gpu_copied(groups)" of them, which copies as late as may be. */
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
 enum { GLOBAL_SPACE = 1, SHARED_SPACE = 3, LEAST_BYTES = 4 };

@@ -16,7 +16,7 @@
  * A kernel with fewer threads than the others leaves the rest of a block idle, which meets at no
  * barrier of its own; one whose threads are units takes as many as there are. Shared memory is
  * used again by the next block, so threads meet at a block's end where it has any. */
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ static void arrive_and_wait(grid *x) {
   LLVMValueRef adds = LLVMBuildSelect(b, is_first, missing, neo_ll_int64(x->l, 1), "");
   LLVMValueRef arg[] = {x->place, LLVMBuildTrunc(b, adds, neo_ll_i32(x->l), "")};
   if (x->l->target.emulated)
-    neo_ll_gpu_tell(&x->gen[0], "neo_gpu_grid_meet", arg, 2);
+    neo_ll_tell(x->l, "neo_gpu_grid_meet", arg, 2);
   else
     neo_ll_gpu_assembly(&x->gen[0], text, "lr", arg);
 }

@@ -4,7 +4,7 @@
  * On an emulated device a thread hands its fragments, c, a and b one after the other, to
  * "neo_gpu_warp(op, fragments)", which meets with the others and leaves c there; of a matrix that
  * it reads, its row to "neo_gpu_warp_read(op, row, cells)", which leaves the cells. */
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
 

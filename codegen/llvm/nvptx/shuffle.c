@@ -4,7 +4,7 @@
  *
  * On an emulated device a thread hands its words to "neo_gpu_shuffle(what, n, of, words, count, mask)",
  * which meets with the others and leaves the words of the other thread behind them. */
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 
 typedef struct {

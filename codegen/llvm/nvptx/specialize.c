@@ -15,15 +15,11 @@
  * "neo_gpu_arrive(phase, lane)", of which those of lane 0 count; "neo_gpu_registers(more, n,
  * at_first)" stands for setmaxnreg. */
 #include "base/str.h"
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
 
 enum { WARP = 32, EIGHT = 8 };
-
-int64_t neo_ll_mbarrier_arrivals(const neo_ll_gen *g) {
-  return g->threads / WARP;
-}
 
 /* ---- the kernel's bound */
 
@@ -59,7 +55,7 @@ static void set_registers(neo_ll_gen *g, const neo_ls *s, bool more) {
   if (g->l->target.emulated) {
     LLVMValueRef arg[] = {neo_ll_int32(g->l, more), neo_ll_int32(g->l, n),
                           neo_ll_int32(g->l, registers_at_first(g, s))};
-    neo_ll_gpu_tell(g, "neo_gpu_registers", arg, 3);
+    neo_ll_tell(g->l, "neo_gpu_registers", arg, 3);
     return;
   }
   neo_str text;
@@ -106,7 +102,7 @@ void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef lane = LLVMBuildTrunc(b, neo_ll_gpu_lane(g), neo_ll_i32(g->l), "");
   LLVMValueRef arg[] = {mbarrier, LLVMBuildAnd(b, lane, neo_ll_int32(g->l, WARP - 1), "")};
   if (g->l->target.emulated)
-    neo_ll_gpu_tell(g, "neo_gpu_arrive", arg, 2);
+    neo_ll_tell(g->l, "neo_gpu_arrive", arg, 2);
   else
     neo_ll_gpu_assembly(g, text, "rr", arg);
 }

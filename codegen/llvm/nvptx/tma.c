@@ -14,48 +14,10 @@
  * "neo_gpu_expect(mbarrier, bytes)", "neo_gpu_bulk(to, map, mbarrier, c0, .., c4)",
  * "neo_gpu_reach(mbarrier, parity)". */
 #include "base/str.h"
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
-#include <string.h>
 
-enum { SHARED_SPACE = 3, MOST = 8 };
-
-void neo_ll_gpu_assembly(neo_ll_gen *g, const char *text, const char *rule, LLVMValueRef *arg) {
-  LLVMTypeRef type[MOST];
-  neo_str all;
-  unsigned n = 0;
-  neo_str_init(&all, g->l->arena);
-  for (; rule[n]; n++) {
-    type[n] = LLVMTypeOf(arg[n]);
-    neo_str_addf(&all, "%c,", rule[n]);
-  }
-  neo_str_add(&all, "~{memory}");
-  LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
-  LLVMValueRef code = LLVMGetInlineAsm(fn, text, strlen(text), neo_str_text(&all), all.n, true,
-                                       false, LLVMInlineAsmDialectATT, false);
-  LLVMBuildCall2(g->l->b, fn, code, arg, n, "");
-}
-
-static void tell(neo_ll_gen *g, const char *symbol, LLVMValueRef *arg, unsigned n) {
-  LLVMTypeRef type[MOST];
-  for (unsigned i = 0; i < n; i++)
-    type[i] = LLVMTypeOf(arg[i]);
-  LLVMTypeRef fn = LLVMFunctionType(LLVMVoidTypeInContext(g->l->ctx), type, n, false);
-  LLVMBuildCall2(g->l->b, fn, neo_ll_extern(g->l, symbol, fn), arg, n, "");
-}
-
-LLVMValueRef neo_ll_shared_place(neo_ll_gen *g, const neo_element *of) {
-  LLVMBuilderRef b = g->l->b;
-  LLVMValueRef p = neo_ll_buf_value(g, of->buf);
-  int64_t size = neo_type_bytes((neo_type)g->k->bufs.at[of->buf].type);
-  LLVMValueRef at = neo_ll_expr(g, of->offset).v;
-  at = LLVMBuildMul(b, at, neo_ll_int64(g->l, size), "");
-  p = LLVMBuildInBoundsGEP2(b, LLVMInt8TypeInContext(g->l->ctx), p, &at, 1, "");
-  if (g->l->target.emulated)
-    return p;
-  p = LLVMBuildAddrSpaceCast(b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
-  return LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), "");
-}
+enum { SHARED_SPACE = 3 };
 
 static LLVMValueRef number(neo_ll_gen *g, const neo_lx *e) {
   return LLVMBuildTrunc(g->l->b, neo_ll_expr(g, e).v, neo_ll_i32(g->l), "");
@@ -89,7 +51,7 @@ static void expect_tx(neo_ll_gen *g, const neo_ls *s) {
                         neo_ll_int32(g->l, s->expect_tx.bytes)};
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated)
-    tell(g, "neo_gpu_expect", arg, 2);
+    neo_ll_tell(g->l, "neo_gpu_expect", arg, 2);
   else
     neo_ll_gpu_assembly(g, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "rr", arg);
   all_threads(g, after);
@@ -111,7 +73,7 @@ static void copy(neo_ll_gen *g, const neo_ls *s) {
     arg[3 + d] = d < x->rank ? number(g, x->at[d]) : neo_ll_int32(g->l, 0);
   LLVMBasicBlockRef after = first_thread(g);
   if (g->l->target.emulated) {
-    tell(g, "neo_gpu_bulk", arg, 3 + NEO_BOX_RANK);
+    neo_ll_tell(g->l, "neo_gpu_bulk", arg, 3 + NEO_BOX_RANK);
     all_threads(g, after);
     return;
   }
@@ -137,7 +99,7 @@ static void wait_for(neo_ll_gen *g, const neo_ls *s) {
   LLVMValueRef arg[] = {neo_ll_shared_place(g, &s->mbarrier_wait.mbarrier),
                         number(g, s->mbarrier_wait.parity)};
   if (g->l->target.emulated)
-    tell(g, "neo_gpu_reach", arg, 2);
+    neo_ll_tell(g->l, "neo_gpu_reach", arg, 2);
   else
     neo_ll_gpu_assembly(g, text, "rr", arg);
 }
@@ -168,7 +130,7 @@ static void make(neo_ll_gen *g, uint32_t buf, int64_t arrivals) {
   LLVMValueRef p = neo_ll_buf_value(g, buf), each = neo_ll_int32(g->l, arrivals);
   if (g->l->target.emulated) {
     LLVMValueRef n = neo_ll_int32(g->l, g->k->bufs.at[buf].scratch_elems);
-    tell(g, "neo_gpu_phases", (LLVMValueRef[]){p, n, each}, 3);
+    neo_ll_tell(g->l, "neo_gpu_phases", (LLVMValueRef[]){p, n, each}, 3);
     return;
   }
   p = LLVMBuildAddrSpaceCast(g->l->b, p, LLVMPointerTypeInContext(g->l->ctx, SHARED_SPACE), "");
@@ -189,7 +151,7 @@ void neo_ll_tma_begin(neo_ll_gen *g) {
     if (what[b])
       make(g, b, what[b] == OF_BYTES ? 1 : neo_ll_mbarrier_arrivals(g));
   if (g->l->target.emulated)
-    tell(g, "neo_gpu_fence_phases", NULL, 0);
+    neo_ll_tell(g->l, "neo_gpu_fence_phases", NULL, 0);
   else
     neo_ll_gpu_assembly(g, "fence.mbarrier_init.release.cluster;", "", NULL);
   all_threads(g, after);

@@ -14,7 +14,7 @@
  * end, and "neo_gpu_warpgroup_wait(left)"; the sums lie in memory, where they are changed as late
  * as they may be. */
 #include "base/str.h"
-#include "codegen/llvm/gen.h"
+#include "codegen/llvm/nvptx/nvptx.h"
 #include <assert.h>
 #include <string.h>
 

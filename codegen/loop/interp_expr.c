@@ -1,0 +1,203 @@
+/* Values in the reference interpreter: buffers, registers and expressions. An access outside a buffer,
+ * and a read of an undefined register element, stop it.
+ *
+ * A statement's expression is a graph: each node is evaluated once a statement, and only where its
+ * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
+#include "base/random.h"
+#include "codegen/loop/interp.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ARGS = 16 };
+#define HIGH 0xffff0000U
+
+void neo_li_fail(interp *p, const char *what, const char *name, int64_t at, int64_t n) {
+  if (p->failed)
+    return;
+  p->failed = true;
+  neo_str_addf(p->why, "kernel %s: %s of %s at %lld, of %lld", p->k->name, what, name,
+               (long long)at, (long long)n);
+}
+
+/* ---- buffers and registers */
+
+bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what) {
+  if (p->failed)
+    return false;
+  if (at >= 0 && at < p->run->n_elems[buf])
+    return true;
+  neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  return false;
+}
+
+static bool is_other(int32_t who, int32_t thread) {
+  return who != NOBODY && who != thread;
+}
+
+/* Iterations of a THREAD loop run in any order, or at once. */
+void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write) {
+  if (p->thread == NOBODY)
+    return;
+  access *a = &p->met[buf][at];
+  if (a->epoch != p->epoch)
+    *a = (access){p->epoch, NOBODY, NOBODY};
+  if (is_other(a->writer, p->thread) || (write && is_other(a->reader, p->thread)))
+    neo_li_fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  if (write)
+    a->writer = p->thread;
+  else
+    a->reader = a->reader == NOBODY || a->reader == p->thread ? p->thread : SEVERAL;
+}
+
+void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what) {
+  int64_t by = p->copied && p->copied[buf] ? p->copied[buf][at] : 0;
+  const awaited *w = by < 0 ? &p->awaiting.at[-1 - by] : NULL;
+  if (w ? w->phase > w->of->waited : by > p->there)
+    neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+}
+
+neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
+  if (!neo_li_in_buffer(p, buf, at, "load"))
+    return (neo_value){0};
+  neo_li_settled(p, buf, at, "load of a copy under way");
+  neo_li_meet(p, buf, at, false);
+  return p->run->bufs[buf][at];
+}
+
+static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
+  return neo_li_load_at(p, buf, neo_li_eval(p, offset).i);
+}
+
+int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
+  const neo_reg *r = &p->k->regs.at[reg];
+  int64_t at = 0;
+  for (size_t d = 0; d < n; d++) {
+    int64_t x = neo_li_eval(p, index[d]).i;
+    if (x < 0 || x >= r->extent[d])
+      neo_li_fail(p, "index", r->name, x, r->extent[d]);
+    at = at * r->extent[d] + (p->failed ? 0 : x);
+  }
+  return at + p->reg[reg].each * p->thread;
+}
+
+static neo_value reg_value(interp *p, const neo_lx *e) {
+  int64_t at = neo_li_reg_element(p, e->attr, e->arg, e->n);
+  const reg_store *r = &p->reg[e->attr];
+  if (p->failed)
+    return (neo_value){0};
+  if (r->defined[at] == DEFINED)
+    return r->at[at];
+  neo_li_fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
+              p->k->regs.at[e->attr].name, at, r->n);
+  return (neo_value){0};
+}
+
+/* ---- expressions */
+
+static neo_value constant(const neo_lx *e) {
+  neo_value v = {.i = (int64_t)e->bits};
+  if (neo_type_is_float((neo_type)e->type))
+    memcpy(&v.f, &e->bits, sizeof v.f);
+  return v;
+}
+
+/* One rounding in f64, and one more for the narrower types. */
+static neo_value fused(const neo_lx *e, const neo_value *x) {
+  neo_type t = (neo_type)e->type;
+  if (!neo_type_is_float(t)) {
+    neo_value ab = neo_value_op(NEO_OP_MUL, t, t, x);
+    return neo_value_op(NEO_OP_ADD, t, t, (neo_value[]){ab, x[2]});
+  }
+  double y = fma(x[0].f, x[1].f, x[2].f);
+  return (neo_value){.f = neo_value_round(t, y)};
+}
+
+static neo_value random_(interp *p, const neo_lx *e) {
+  const uint64_t *key = p->run->key;
+  uint64_t element = (uint64_t)neo_li_eval(p, e->arg[0]).i;
+  return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
+}
+
+/* The 32 bits of an i32 or f32, and back. */
+uint32_t neo_li_bits(neo_type t, neo_value v) {
+  float x = (float)v.f;
+  uint32_t u = (uint32_t)v.i;
+  if (t == NEO_F32_T)
+    memcpy(&u, &x, sizeof u);
+  return u;
+}
+
+neo_value neo_li_of_bits(neo_type t, uint32_t u) {
+  float x;
+  memcpy(&x, &u, sizeof x);
+  return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
+}
+
+static neo_value operation(interp *p, const neo_lx *e) {
+  neo_value x[MAX_ARGS];
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
+    return neo_li_eval(p, neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
+  for (uint32_t k = 0; k < e->n; k++)
+    x[k] = neo_li_eval(p, e->arg[k]);
+  if (e->kind == NEO_LX_FMA)
+    return fused(e, x);
+  if (e->kind == NEO_LX_PAIR)
+    return (neo_value){
+        .i = (int32_t)(neo_li_bits(NEO_F32_T, x[0]) >> 16 | (neo_li_bits(NEO_F32_T, x[1]) & HIGH))};
+  if (e->kind == NEO_LX_DOT) {
+    uint32_t a = neo_li_bits(NEO_I32_T, x[0]), b = neo_li_bits(NEO_I32_T, x[1]);
+    return (neo_value){.f = (double)neo_pair_dot((float)x[2].f, a, b)};
+  }
+  return neo_value_op((neo_op)e->attr, (neo_type)e->type, (neo_type)e->arg[0]->type, x);
+}
+
+static neo_value compute(interp *p, const neo_lx *e) {
+  switch ((neo_lx_kind)e->kind) {
+  case NEO_LX_CONST:
+    return constant(e);
+  case NEO_LX_VAR:
+    return (neo_value){.i = p->var[e->attr]};
+  case NEO_LX_SIZE:
+    return (neo_value){.i = p->run->sizes[e->attr]};
+  case NEO_LX_KEY:
+    return (neo_value){.i = (int64_t)p->run->key[e->attr]};
+  case NEO_LX_LOAD:
+    return load(p, e->attr, e->arg[0]);
+  case NEO_LX_LOADIF:
+    return neo_li_eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : neo_li_eval(p, e->arg[2]);
+  case NEO_LX_REG:
+    return reg_value(p, e);
+  case NEO_LX_RAND:
+    return random_(p, e);
+  default:
+    return operation(p, e);
+  }
+}
+
+neo_value neo_li_eval(interp *p, const neo_lx *e) {
+  if (e->n == 0)
+    return compute(p, e);
+  if (p->memo[e->id].stamp == p->stamp)
+    return p->memo[e->id].value;
+  neo_value v = compute(p, e);
+  p->memo[e->id].stamp = p->stamp;
+  p->memo[e->id].value = v;
+  return v;
+}
+
+/* ---- what is under way */
+
+void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at) {
+  for (size_t i = 0; i < p->readings.n; i++) {
+    const reading *r = &p->readings.at[i];
+    if (r->buf == buf && at >= r->lo && at < r->hi)
+      neo_li_fail(p, "store before the end of a product", p->k->bufs.at[buf].name, at,
+                  p->run->n_elems[buf]);
+  }
+}
+
+int64_t neo_li_pick(interp *p, int64_t n) {
+  uint64_t z = (p->seed += 0x9e3779b97f4a7c15ULL);
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
+  return (int64_t)((z ^ z >> 27) % (uint64_t)n);
+}

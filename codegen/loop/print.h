@@ -1,0 +1,37 @@
+/* What the files of the loop IR's printer share: its state. loop/print_expr.c prints names and
+ * expressions, loop/print.c statements and the head. */
+#ifndef NEO_CODEGEN_LOOP_PRINT_H
+#define NEO_CODEGEN_LOOP_PRINT_H
+#include "codegen/loop/loop.h"
+
+enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_CMP, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
+
+typedef struct {
+  const neo_kernel *k;
+  neo_arena *arena;
+  neo_str *out;
+  const char **buf, **reg, **size, **var; /* names as printed; var: null outside its loop */
+  struct {
+    uint64_t tree;      /* nodes of the expression written out, saturating; 0: not counted */
+    uint32_t uses, let; /* in this statement; number of its let + 1 */
+    uint32_t depth;
+    uint32_t statement;
+  } * node;
+  uint32_t statement;
+  NEO_VEC(const neo_lx *) order; /* of this statement's nodes, arguments first */
+} printer;
+
+/* Names all buffers, registers and sizes. */
+void neo_lo_name_all(printer *p);
+/* A word that is no other name at this place. */
+const char *neo_lo_distinct(printer *p, const char *name);
+/* Letters, digits, _, and dots between them; not starting with a digit. */
+const char *neo_lo_word_of(neo_arena *a, const char *name);
+/* In parentheses if it binds less tightly than `prec`. */
+void neo_lo_expr(printer *p, const neo_lx *e, int prec);
+void neo_lo_list(printer *p, const neo_lx *const *e, size_t n);
+void neo_lo_indent(printer *p, int depth);
+/* The lets that the expressions of a statement need. */
+void neo_lo_lets(printer *p, const neo_lx *const *e, size_t n, int depth);
+
+#endif
