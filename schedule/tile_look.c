@@ -108,7 +108,7 @@ typedef struct {
 static const double LANE_LOAD = 1.25; /* cycles of a lane that is loaded by itself */
 
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes) {
-  enum { LEAST_BYTES = 16 }; /* of a vector that is a part (codegen/llvm/core/mem.c) */
+  enum { LEAST_BYTES = 16 }; /* of a vector that is a part (codegen/llvm/core/access.c) */
   int64_t run = tile % lanes == 0 ? lanes : lanes % tile == 0 ? tile : 1;
   return run == lanes || run * q->bytes >= LEAST_BYTES ? lanes / run : 0;
 }

@@ -55,7 +55,7 @@ neo_machine neo_target_machine(const neo_target *t);
  * has neither. */
 int neo_target_pairs(const neo_target *t);
 
-/* Do its kernels begin with waiting for those that they are launched behind (llvm/nvptx/ptx.c)? */
+/* Do its kernels begin with waiting for those that they are launched behind (llvm/nvptx/kernel.c)? */
 bool neo_target_waits(const neo_target *t);
 
 /* Whether the kernels of what neo_target_choose takes by this name (null: a CPU) are PTX. */

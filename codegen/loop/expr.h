@@ -1,6 +1,6 @@
 /* Expressions of the loop IR: hash-consed nodes of one kernel, so that equal nodes are the same
  * node. Building folds integer constants as ir/build.c does; integer sums gather their constants on
- * the right (loop/build.c).
+ * the right (loop/expr.c).
  *
  * SELECT evaluates its condition and then one branch, LOADIF its condition and then either the
  * offset or the other value: what is not evaluated touches no memory. Elementwise operators are the

@@ -1,6 +1,6 @@
 /* The loop IR: what a kernel does, loop by loop. Free of LLVM: printed, parsed, verified and
- * interpreted here, and emitted by llvm/core/emit.c. A lone definition and a fused group take the same
- * path.
+ * interpreted here, and emitted by llvm/core/emit.c. A lone definition and a fused group take the
+ * same path.
  *
  * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
  * only promise something to the emitter, and the verifier checks what can be checked:
@@ -92,7 +92,7 @@ struct neo_kernel {
   neo_block body;
   neo_span span;
   NEO_VEC(const neo_lx *) nodes; /* by id */
-  neo_map intern;                /* private to loop/build.c, as the next two */
+  neo_map intern;                /* private to loop/expr.c, as the next two */
   struct {
     struct {
       uint32_t stamp;

@@ -34,31 +34,31 @@ class SourceMutant:
 
 
 S = SourceMutant
-PTX, BULK, ROLES, GRID, GROUP = (f"codegen/llvm/nvptx/{n}.c" for n in (
-    "ptx", "tma", "specialize", "grid", "wgmma"))
+KERNEL, BLOCK, SYNC, BULK, ROLES, GRID, GROUP = (f"codegen/llvm/nvptx/{n}.c" for n in (
+    "kernel", "block", "sync", "tma", "specialize", "grid", "wgmma"))
 PRODUCER, BOXES, STAGES, NEST = (f"codegen/lower/gpu/{n}.c" for n in (
     "tile_producer", "tile_tma", "tile_pipeline", "nested_pipeline"))
 SOURCES = [
-    S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", PTX,
+    S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", SYNC,
       "«g->open[b] & WRITES && g->matrix[b]»", "false"),
     S("no barrier between loops of threads", "tiles, mma.sync, wgmma, nested sums",
-      "tiles wgmma nested", PTX, "  fence(g);\n  «neo_ll_gpu_barrier(g);»", None),
-    S("kernels do not wait for those before", "all", "graphs", PTX,
+      "tiles wgmma nested", SYNC, "  fence(g);\n  «neo_ll_gpu_barrier(g);»", None),
+    S("kernels do not wait for those before", "all", "graphs", KERNEL,
       "  if (neo_target_waits(&g->l->target))\n    «neo_ll_gpu_wait(g);»", None),
-    S("a named barrier counts a warp more", "cooperative grids", "grid", PTX,
+    S("a named barrier counts a warp more", "cooperative grids", "grid", BLOCK,
       "some ? «g->threads» : 0", "g->threads + 32"),
     S("a phase of bytes takes two arrivals", "boxes", "wgmma", BULK,
       "what[b] == OF_BYTES ? «1»", "2"),
     S("no fence behind making phases", "boxes", "wgmma", BULK,
-      '«tell(g, "neo_gpu_fence_phases", NULL, 0);»', None),
+      '«neo_ll_tell(g->l, "neo_gpu_fence_phases", NULL, 0);»', None),
     S("no barrier behind making phases", "boxes", "wgmma", BULK,
       "  «neo_ll_gpu_barrier(g);»\n}", None),
     S("all threads but the first ask for boxes", "boxes", "wgmma", BULK,
       "«LLVMIntEQ»", "LLVMIntNE"),
     S("nobody waits for boxes", "boxes", "wgmma", BULK,
       "  else\n    «wait_for(g, s);»", None),
-    S("a stage takes an arrival of each thread", "producer", "producer", ROLES,
-      "return «g->threads / WARP»;", "g->threads"),
+    S("a stage takes an arrival of each thread", "producer", "producer", BLOCK,
+      "return «g->threads / NEO_WARP»;", "g->threads"),
     S("every second warp arrives", "producer", "producer", ROLES,
       "«WARP - 1»", "2 * WARP - 1"),
     S("consumers take eight registers more", "producer", "registers", ROLES,

@@ -186,7 +186,7 @@ static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
   return choose(g, c, x, y, branch);
 }
 
-/* On a GPU a load whose guard fails has read zeros (llvm/core/mem.c): where these are the other value,
+/* On a GPU a load whose guard fails has read zeros (llvm/core/load.c): where these are the other value,
  * nothing is left to choose. */
 static bool is_chosen(const neo_ll_gen *g, const neo_lx *e, neo_ll_val c, neo_ll_val x) {
   bool scratch = g->k->bufs.at[e->attr].use & NEO_BUF_SCRATCH;

@@ -7,7 +7,7 @@
  *   wgmma.fence; for each 32 bytes of steps, for each 64 rows: wgmma.mma_async; wgmma.commit_group
  *
  * What threads wrote into shared memory is seen by the instruction after a fence of each of them
- * and a barrier, which llvm/nvptx/ptx.c puts between.
+ * and a barrier, which llvm/nvptx/sync.c puts between.
  *
  * On an emulated device each thread calls "neo_gpu_warpgroup(op, transposed, columns, sums, rows,
  * columns)" with the same descriptors for each instruction, "neo_gpu_warpgroup_commit()" at the
