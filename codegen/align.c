@@ -5,17 +5,13 @@
 
 /* What an asynchronous copy of more than an element reads begins at a multiple of 16 bytes: such
  * copies have been planned for no other buffers (schedule/wide.h). */
-static void align_copied(neo_kernel *k, const neo_block *b) {
-  for (size_t i = 0; i < b->n; i++) {
-    const neo_ls *s = b->at[i];
-    align_copied(k, &s->body);
-    align_copied(k, &s->other);
-    if (s->kind != NEO_LS_COPY)
-      continue;
-    neo_kbuf *from = &k->bufs.at[s->factor[0]];
-    uint32_t bytes = (uint32_t)s->step * neo_type_bytes((neo_type)from->type);
-    from->align = from->align < bytes ? bytes : from->align;
-  }
+static void align_copied(void *kernel, neo_ls *s) {
+  neo_kernel *k = kernel;
+  if (s->kind != NEO_LS_COPY)
+    return;
+  neo_kbuf *from = &k->bufs.at[s->copy.from.buf];
+  uint32_t bytes = (uint32_t)s->copy.elements * neo_type_bytes((neo_type)from->type);
+  from->align = from->align < bytes ? bytes : from->align;
 }
 
 void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k) {
@@ -25,7 +21,7 @@ void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k) {
     if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(m, f, buf->tensor))
       buf->align = NEO_WIDE_BYTES;
   }
-  align_copied(k, &k->body);
+  neo_block_visit(&k->body, align_copied, k);
 }
 
 static bool starts_match(neo_module *m, const neo_group *a, const neo_group *b, neo_tensor x,
