@@ -158,7 +158,7 @@ says out '^neo-ir 1' "explain"
 cp out again.ir
 expect 0 "textual IR is a model too" "$NEOC" check again.ir
 expect 0 "explain kernels" "$NEOC" explain good.expr --kernels --groups --schedule
-says out '^neo-loop 1' "explain kernels"
+says out '^neo-loop 2' "explain kernels"
 expect 0 "dump" "$NEOC" check good.expr --dump-after=all
 says err '# after simplify' "dump"
 
