@@ -45,8 +45,8 @@ train loss using optim.adam(lr = 0.01)
 END
 "$NEOC" compile -q -I "$NEO_SOURCE_DIR/models/zoo" cell.expr --target=nvptx:sm_90a --records=none --emit=ptx -o .
 expect 0 "a grid that stays" check cell.ptx
-is cell_g0_forward '1 meetings of blocks'
-awk '/^.visible .entry/ { on = $0 ~ "g0_forward" } on' cell.ptx >grid.ptx
+is cell_g0_step '1 meetings of blocks'
+awk '/^.visible .entry/ { on = $0 ~ "g0_step" } on' cell.ptx >grid.ptx
 
 model() { # model, level, math
   "$NEOC" compile -q "$NEO_SOURCE_DIR/tests/gpu/$1.expr" --target=nvptx:$2 --math=$3 --records=none --emit=ptx -o "$work/$1.$2.$3"

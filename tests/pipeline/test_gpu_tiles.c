@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { N_PRODUCTS = 24, N_ATTENTIONS = 16 };
+enum { N_PRODUCTS = 24, N_ATTENTIONS = 28 };
 
 static void check_seed(uint64_t seed, const char *(*make)(neo_arena *, uint64_t), gpu_counts *all) {
   static const neo_precision math[] = {NEO_PRECISION_TF32, NEO_PRECISION_BF16, NEO_PRECISION_TF32,

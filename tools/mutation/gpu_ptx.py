@@ -220,16 +220,16 @@ PTX = [
     P(NEST, "nested.nested_z", "steps of a factor are shuffled", MMA, r"\1{\4, \5, \2, \3}\6{\7, \8}",
       emulator="steps of a factor are shuffled"),
     # ---- grids
-    P(GRID, "grid.g0_forward", "the counter is one off", r"-2147483647", "-2147483648", 0, emulator="the grid's counter is one off"),
-    P(GRID, "grid.g0_forward", "all blocks but the first add what is missing", r"selp\.b32 (\t%r\d+), (%r\d+), 1, (%p\d+);(\n\t// begin inline asm\n\t\{\n\.reg \.pred early)",
+    P(GRID, "grid.g0_step", "the counter is one off", r"-2147483647", "-2147483648", 0, emulator="the grid's counter is one off"),
+    P(GRID, "grid.g0_step", "all blocks but the first add what is missing", r"selp\.b32 (\t%r\d+), (%r\d+), 1, (%p\d+);(\n\t// begin inline asm\n\t\{\n\.reg \.pred early)",
       r"selp.b32 \1, 1, \2, \3;\4", 0, emulator="all blocks but the first add what is missing"),
-    P(GRID, "grid.g0_forward", "threads go on before all blocks have come", r"(@early bra again;\n\}\n\t// end inline asm\n\$L\w+:\n(?:\tsetp[^\n]*\n)?)" + BAR,
+    P(GRID, "grid.g0_step", "threads go on before all blocks have come", r"(@early bra again;\n\}\n\t// end inline asm\n\$L\w+:\n(?:\tsetp[^\n]*\n)?)" + BAR,
       r"\1", 0, emulator="threads go on before all blocks have come"),
-    P(GRID, "grid.g0_forward", "adding releases nothing", r"atom\.add\.acq_rel\.gpu", "atom.add.relaxed.gpu", 0, hardware="grids",
+    P(GRID, "grid.g0_step", "adding releases nothing", r"atom\.add\.acq_rel\.gpu", "atom.add.relaxed.gpu", 0, hardware="grids",
       why="the emulator runs one thread at a time, so the next one sees all that was written"),
-    P(GRID, "grid.g0_forward", "waiting acquires nothing", r"ld\.acquire\.gpu", "ld.relaxed.gpu", 0, hardware="grids",
+    P(GRID, "grid.g0_step", "waiting acquires nothing", r"ld\.acquire\.gpu", "ld.relaxed.gpu", 0, hardware="grids",
       why="the same"),
-    P(GRID, "grid.g0_forward", "the wait for kernels before dropped", WAIT_EARLY, "", emulator=EARLY),
+    P(GRID, "grid.g0_step", "the wait for kernels before dropped", WAIT_EARLY, "", emulator=EARLY),
 ]
 
 
