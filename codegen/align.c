@@ -1,10 +1,10 @@
 /* See align.h. */
 #include "codegen/align.h"
 #include "fusion/form.h"
-#include "schedule/wide.h"
+#include "schedule/vector_access.h"
 
 /* What an asynchronous copy of more than an element reads begins at a multiple of 16 bytes: such
- * copies have been planned for no other buffers (schedule/wide.h). */
+ * copies have been planned for no other buffers (schedule/vector_access.h). */
 static void align_copied(void *kernel, neo_ls *s) {
   neo_kernel *k = kernel;
   if (s->kind != NEO_LS_COPY)

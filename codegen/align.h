@@ -1,5 +1,5 @@
 /* Alignment of the buffers of a GPU's kernels. Its memory is handed out at multiples of 16 bytes, so
- * a buffer whose form begins at its tensor's start begins there too (schedule/wide.h), and neighbouring
+ * a buffer whose form begins at its tensor's start begins there too (schedule/vector_access.h), and neighbouring
  * elements can be read as one. */
 #ifndef NEO_CODEGEN_ALIGN_H
 #define NEO_CODEGEN_ALIGN_H

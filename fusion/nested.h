@@ -13,7 +13,7 @@
  *   fuse_nested.c               which sums are nested: all who read one compute it, or none
  *   form.h                    inner sums are stages over the points of other stages
  *   nested.c                    which axes are rows, columns, batches: here
- *   schedule/nested.c           how large blocks are
+ *   schedule/gpu_nested/nested.c           how large blocks are
  *   codegen/lower/gpu/nested.c      blocks of threads; gpu/nested_*.c: rows, copies, ranges, warps
  *   codegen/lower/common/stage.c     a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NESTED_H

@@ -1,12 +1,12 @@
 /* The model's choice of a strategy and its parameters. */
-#include "schedule/beside.h"
-#include "schedule/keep.h"
-#include "schedule/matrix.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/row_stash.h"
+#include "schedule/pairs/pairs.h"
 #include "schedule/model.h"
-#include "schedule/nested.h"
-#include "schedule/stream.h"
-#include "schedule/threads.h"
-#include "schedule/wide.h"
+#include "schedule/gpu_nested/nested.h"
+#include "schedule/loops/nontemporal.h"
+#include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/vector_access.h"
 
 static neo_schedule choose(neo_module *m, const neo_group *g, const neo_machine *machine) {
   const neo_form *f = neo_group_form(m, g);

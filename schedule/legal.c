@@ -2,16 +2,16 @@
  * rounding of sums). */
 #include "base/whole.h"
 #include "fusion/form.h"
-#include "schedule/beside.h"
-#include "schedule/fetch.h"
-#include "schedule/keep.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/tile/prefetch.h"
+#include "schedule/row_stash.h"
 #include "schedule/model.h"
-#include "schedule/nested.h"
+#include "schedule/gpu_nested/nested.h"
 #include "schedule/reject.h"
-#include "schedule/running.h"
-#include "schedule/segment.h"
-#include "schedule/stream.h"
-#include "schedule/threads.h"
+#include "schedule/scan/scan.h"
+#include "schedule/segment/segment.h"
+#include "schedule/loops/nontemporal.h"
+#include "schedule/gpu_tile/gpu_tile.h"
 #include <stdarg.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Random legal schedules, for tests. */
-#include "schedule/beside.h"
-#include "schedule/matrix.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/pairs/pairs.h"
 #include "schedule/model.h"
-#include "schedule/nested.h"
+#include "schedule/gpu_nested/nested.h"
 #include "schedule/space.h"
-#include "schedule/threads.h"
+#include "schedule/gpu_tile/gpu_tile.h"
 
 static uint64_t next(uint64_t *seed) {
   uint64_t z = (*seed += 0x9e3779b97f4a7c15ULL);

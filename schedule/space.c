@@ -3,12 +3,12 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/whole.h"
-#include "schedule/beside.h"
-#include "schedule/matrix.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/pairs/pairs.h"
 #include "schedule/model.h"
-#include "schedule/nested.h"
-#include "schedule/space_threads.h"
-#include "schedule/space_values.h"
+#include "schedule/gpu_nested/nested.h"
+#include "schedule/gpu_tile/space.h"
+#include "schedule/loops/values.h"
 #include <string.h>
 
 enum { NEIGHBOURS = 512 };

@@ -13,7 +13,7 @@
  *
  * Where a processor's product rounds W to bf16 (mixed_precision.c), packed.W holds what was rounded, half as
  * many bytes; and where the target multiplies pairs, the two steps of a pair lie side by side, of
- * the innermost axis of the reduction (schedule/matrix.h):
+ * the innermost axis of the reduction (schedule/pairs/pairs.h):
  *
  *   packed.W[t, k, l, h] = bf16(W[2*k + h, 16*t + l]) else 0
  *   read as packed.W[j/16, k/2, j%16, k%2]

@@ -6,8 +6,8 @@
  * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone.
  * Where results are sums of runs of points (form.h), UNIT_SIZE counts runs. */
 #include "codegen/lower/scope.h"
-#include "schedule/beside.h"
-#include "schedule/stream.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/loops/nontemporal.h"
 #include <assert.h>
 
 typedef neo_outer_loop outer_loop;

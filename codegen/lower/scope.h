@@ -27,10 +27,10 @@
 #include "codegen/lower/lower.h"
 #include "fusion/form.h"
 #include "ir/prove.h"
-#include "schedule/conditions.h"
-#include "schedule/fetch.h"
-#include "schedule/keep.h"
-#include "schedule/matrix.h"
+#include "schedule/gpu_tile/conditions.h"
+#include "schedule/tile/prefetch.h"
+#include "schedule/row_stash.h"
+#include "schedule/pairs/pairs.h"
 
 enum { NEO_MOST_AHEAD = 8 };
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
@@ -246,7 +246,7 @@ const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, i
 bool neo_lower_lanes_shared(const lowering *l); /* lanes run over a shared axis */
 
 /* What is known where axes are as the facts at hand say; are all loads of e inside their tensors
- * there, where cond holds? (schedule/conditions.h) */
+ * there, where cond holds? (schedule/gpu_tile/conditions.h) */
 static inline neo_condition_context neo_lower_known(const lowering *l) {
   return (neo_condition_context){l->m, l->p, l->f, l->facts};
 }

@@ -5,7 +5,7 @@
  *
  * Softmax is written by its logarithm, as is every gradient of a logsumexp: in a kernel that has
  * the sum, the exponential is that of the sum's terms, and a schedule may keep it
- * (schedule/keep.h). It is also more accurate: m + log(acc1) is not rounded. Only in a row with an
+ * (schedule/row_stash.h). It is also more accurate: m + log(acc1) is not rounded. Only in a row with an
  * infinity, which has a NaN in any case, large finite elements may become NaN as well. */
 #include "fusion/form/steps.h"
 

@@ -128,7 +128,7 @@ static void count_read(pricing *c, uint32_t part, const fuse_read *r, uint32_t s
     x->lines = x->lines || c->p->shared[part][s] == last;
 }
 
-/* A row of part k may stay in scratch between stages (schedule/keep.h): it is short, and has one
+/* A row of part k may stay in scratch between stages (schedule/row_stash.h): it is short, and has one
  * axis besides the shared ones. */
 static bool is_row(const pricing *c, uint32_t k) {
   enum { MOST_ROW = 32 << 10 };

@@ -1,7 +1,7 @@
 /* Reductions whose domain grows with an output axis are run along it: every shape of the domain,
  * with all reducers, against the interpreters; and what only looks like one is left alone. */
 #include "ir/print.h"
-#include "schedule/running.h"
+#include "schedule/scan/scan.h"
 #include "schedule/schedule.h"
 #include "tests/codegen/lower_test.h"
 #include <stdio.h>

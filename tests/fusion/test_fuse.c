@@ -202,7 +202,7 @@ static void lengths_that_conditions_need_keep_kernels_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* The exponentials of a row are made once where it is short enough to be kept (schedule/keep.h). */
+/* The exponentials of a row are made once where it is short enough to be kept (schedule/row_stash.h). */
 static void a_softmax_and_its_gradient_are_one_kernel_where_rows_are_short(void **state) {
   (void)state;
   for (int n = 1024; n <= 65536; n *= 64) {

@@ -3,8 +3,8 @@
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/contract.h"
-#include "schedule/running.h"
-#include "schedule/segment.h"
+#include "schedule/scan/scan.h"
+#include "schedule/segment/segment.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Schedules as text; the model's choices. */
 #include "fusion/form.h"
 #include "ir/print.h"
-#include "schedule/fetch.h"
+#include "schedule/tile/prefetch.h"
 #include "schedule/schedule.h"
 #include <cmocka.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* See surrogate.h. The matrix is factored when it is first asked for after it has changed. */
 #include "tools/tune/surrogate.h"
-#include "schedule/space_values.h"
+#include "schedule/loops/values.h"
 #include <math.h>
 #include <string.h>
 

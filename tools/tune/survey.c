@@ -1,7 +1,7 @@
 /* See survey.h. */
 #include "tools/tune/survey.h"
 #include "schedule/model.h"
-#include "schedule/space_values.h"
+#include "schedule/loops/values.h"
 #include <math.h>
 #include <stdlib.h>
 

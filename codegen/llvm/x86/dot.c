@@ -3,7 +3,7 @@
  *
  * A kernel with dots is compiled for the target's features and AVX512_BF16; the others are not. So
  * its operands are rounded by an instruction too, which takes denormal numbers for zeros, as the
- * products do. Vectors are of 16 lanes (schedule/matrix.h); of others, plain code is right. */
+ * products do. Vectors are of 16 lanes (schedule/pairs/pairs.h); of others, plain code is right. */
 #include "codegen/llvm/gen.h"
 
 enum { LANES = 16 };

@@ -1,4 +1,4 @@
-/* Values of a row that several stages need (schedule/keep.h): the first stage stores them to
+/* Values of a row that several stages need (schedule/row_stash.h): the first stage stores them to
  * scratch, vector by vector, beside what it does with them; later ones load them from there.
  *
  * Threads of a GPU that divide a row keep their elements of it in registers (lower/gpu/rows.c), as

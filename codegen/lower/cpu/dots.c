@@ -1,4 +1,4 @@
-/* A register tile's sums of products by dots of vectors (schedule/matrix.h).
+/* A register tile's sums of products by dots of vectors (schedule/pairs/pairs.h).
  *
  *     for tiles of the reduction: for pairs, some at a time:
  *       for row, column unrolled: for lane:

@@ -1,4 +1,4 @@
-/* Contractions of pairs (schedule/matrix.h says which, and how operands lie in scratch): copies of
+/* Contractions of pairs (schedule/pairs/pairs.h says which, and how operands lie in scratch): copies of
  * operands, and tiles of the matrix unit. Dots of vectors are lower/cpu/dots.c's.
  *
  *     copy rows and columns as cells of two bf16

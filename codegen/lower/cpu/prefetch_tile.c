@@ -1,4 +1,4 @@
-/* Fetching what is read next (schedule/fetch.h). One element of each cache line is named.
+/* Fetching what is read next (schedule/tile/prefetch.h). One element of each cache line is named.
  *
  * In each step of a tile, the same step of the next tile of columns; only the first tile of rows of
  * a block does it, as the columns are the same for all of them:

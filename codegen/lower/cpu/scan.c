@@ -1,4 +1,4 @@
-/* Reductions whose domain grows with a shared axis u, run along it (schedule/running.h):
+/* Reductions whose domain grows with a shared axis u, run along it (schedule/scan/scan.h):
  *
  *     acc = identity
  *     for k in [lo, edge(u0 - 1)): acc += body(x, k)                  what is there from the start
@@ -9,7 +9,7 @@
  * side of the edge. An edge that moves by one is one value of k. Elements of a prefix are added in
  * the order of the definition. */
 #include "codegen/lower/scope.h"
-#include "schedule/running.h"
+#include "schedule/scan/scan.h"
 #include <string.h>
 
 typedef struct {

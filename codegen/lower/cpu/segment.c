@@ -8,7 +8,7 @@
  *
  * Elements are added in the order of e, so the result is one of a kind without atomics; units of
  * work divide d. */
-#include "schedule/segment.h"
+#include "schedule/segment/segment.h"
 #include "codegen/lower/scope.h"
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* Sums inside of sums by a block of threads (fusion/nested.h, schedule/nested.h).
+/* Sums inside of sums by a block of threads (fusion/nested.h, schedule/gpu_nested/nested.h).
  *
  *   for u in 0..units unit                         batches, blocks of rows, blocks of columns
  *     reg acc threads
@@ -25,7 +25,7 @@
  * each product as well, since zero times NaN is NaN, but where all rows of the block take all of
  * its steps. */
 #include "codegen/lower/gpu/nested.h"
-#include "schedule/threads.h"
+#include "schedule/gpu_tile/gpu_tile.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8 };

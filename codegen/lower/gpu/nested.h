@@ -2,7 +2,7 @@
 #ifndef NEO_CODEGEN_LOWER_NEST_H
 #define NEO_CODEGEN_LOWER_NEST_H
 #include "codegen/lower/gpu/tile.h"
-#include "schedule/nested.h"
+#include "schedule/gpu_nested/nested.h"
 
 typedef struct { /* rows, steps or columns of a block, of which a thread has a tile */
   uint64_t axes; /* positions in the stage at hand */

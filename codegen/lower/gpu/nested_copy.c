@@ -1,7 +1,7 @@
 /* How threads copy an operand of a nest into shared memory (lower/gpu/nested.c): first into registers,
  * then there, 16 bytes at a time where it lies contiguous and warps read it. */
 #include "codegen/lower/gpu/nested.h"
-#include "schedule/wide.h"
+#include "schedule/vector_access.h"
 
 typedef struct {
   nest *x;

@@ -1,4 +1,4 @@
-/* A block of threads for some points of the shared axes (schedule/threads.h).
+/* A block of threads for some points of the shared axes (schedule/gpu_tile/gpu_tile.h).
  *
  *   for u in 0..units unit                       points [u*n, u*n + n), n = threads/lanes
  *     reg sum: threads

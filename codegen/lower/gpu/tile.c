@@ -1,4 +1,4 @@
-/* A contraction's tile by a block of threads (schedule/threads.h), with FMA.
+/* A contraction's tile by a block of threads (schedule/gpu_tile/gpu_tile.h), with FMA.
  *
  *   for u in 0..units unit                     batch axes, blocks of rows, blocks of columns
  *     reg acc[TILE_M, TILE_N] threads          zero
@@ -28,7 +28,7 @@
  * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
  * each load is tested. */
 #include "codegen/lower/gpu/tile.h"
-#include "schedule/producer.h"
+#include "schedule/gpu_tile/producer.h"
 #include <assert.h>
 
 enum { WARP = 32, WARP_ROWS = 4, WARP_COLUMNS = 8, HALVES = 2 };

@@ -2,8 +2,8 @@
 #ifndef NEO_CODEGEN_LOWER_BLOCK_H
 #define NEO_CODEGEN_LOWER_BLOCK_H
 #include "codegen/lower/scope.h"
-#include "schedule/stages.h"
-#include "schedule/threads.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/gpu_tile/gpu_tile.h"
 
 typedef struct { /* rows or columns */
   uint64_t axes;
@@ -122,7 +122,7 @@ void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t
 /* ---- lower/gpu/tile_pipeline.c: what is copied asynchronously, and how wide; the sum */
 void neo_btile_plan_stages(block_tile *x);
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
-/* Of a source (schedule/stages.h): its buffer; the offset of what is read where *cond holds, which
+/* Of a source (schedule/gpu_tile/stages.h): its buffer; the offset of what is read where *cond holds, which
  * gets all conditions: elsewhere it is zero. */
 uint32_t neo_btile_source_buffer(lowering *l, neo_expr from);
 const neo_lx *neo_btile_source_at(lowering *l, const neo_lx *y, const neo_lx **cond);

@@ -1,7 +1,7 @@
 /* A block of threads copies operands into shared memory (lower/gpu/tile.c): which element each thread
- * takes, by 16 bytes where the operand allows it (schedule/wide.h), and where it goes. */
+ * takes, by 16 bytes where the operand allows it (schedule/vector_access.h), and where it goes. */
 #include "codegen/lower/gpu/tile.h"
-#include "schedule/wide.h"
+#include "schedule/vector_access.h"
 
 /* ---- axes */
 

@@ -1,4 +1,4 @@
-/* A contraction's tile in stages (schedule/stages.h): operands come into shared memory by
+/* A contraction's tile in stages (schedule/gpu_tile/stages.h): operands come into shared memory by
  * asynchronous copies, S - 1 blocks of steps ahead.
  *
  *   for p in 0..S-1 unroll

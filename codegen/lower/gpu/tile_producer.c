@@ -1,5 +1,5 @@
 /* A contraction's tile whose boxes (lower/gpu/tile_tma.c) one thread asks for that does nothing else
- * (schedule/producer.h), while warpgroups multiply:
+ * (schedule/gpu_tile/producer.h), while warpgroups multiply:
  *
  *   producer                                     one thread of a warpgroup of its own
  *     stage = 0, turn = 0
@@ -46,7 +46,7 @@
  *       arrive empty[the stage before]
  *       stages after it, at each sum of the thread */
 #include "codegen/lower/gpu/tile.h"
-#include "schedule/producer.h"
+#include "schedule/gpu_tile/producer.h"
 
 void neo_btile_plan_producer(block_tile *x) {
   x->producer = x->l->s->block.producer;

@@ -1,4 +1,4 @@
-/* A contraction's tile in stages that the copy engine fills (schedule/stages.h, BULK), for
+/* A contraction's tile in stages that the copy engine fills (schedule/gpu_tile/stages.h, BULK), for
  * warpgroups: what threads copied in lower/gpu/tile_pipeline.c is a few boxes of the operands' tensors.
  *
  *   for p in 0..S-2 unroll

@@ -1,0 +1,265 @@
+/* Blocks of threads: legality, and the axes of their operands. */
+#include "schedule/gpu_tile/gpu_tile.h"
+#include "base/whole.h"
+#include "fusion/form.h"
+#include "schedule/gpu_tile/conditions.h"
+#include "schedule/row_stash.h"
+#include "schedule/model.h"
+#include "schedule/gpu_tile/producer.h"
+#include "schedule/reject.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/gpu_tile/shape.h"
+#include "schedule/vector_access.h"
+
+enum {
+  SHARED_BYTES = 48 << 10, /* of a block, on every generation and without asking for more */
+  REGISTERS = 200          /* of a thread, for its tile and operands */
+};
+
+/* ---- legality */
+
+/* Vectors: none, or along own axes, or of neighbouring points, where there are whole ones. */
+static bool wide_legal(neo_module *m, const neo_form *f, const neo_row_params *p, neo_str *why) {
+  int64_t v = p->vector_axis, w = p->vector_width, n = (int64_t)f->axes.n;
+  if (!neo_is_power_of_2(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
+    return reject(why, "a vector_axis and a vector_width of 2 to 16 go together");
+  if (v != -1 && v != n && v != n - 1)
+    return reject(why, "vector_axis is the last shared axis, or the own ones");
+  if (v == n && !neo_form_has_own_axes(f))
+    return reject(why, "there are no own axes");
+  if (v >= 0 && v < n &&
+      (!neo_wide_multiple(m, f->axes.at[v].hi, w) || neo_form_bound_axes(m, f) >> v & 1))
+    return reject(why, "points side by side have the same steps, and no rest");
+  return true;
+}
+
+/* What a thread has of a row is all written out, and registers hold it. */
+static bool keep_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  enum { REGISTERS_IN_ALL = 64 << 10, OTHERS = 40, MOST = 128 };
+  const neo_row_params *p = &s->rows;
+  int64_t chunk = p->lanes * p->vector_width, words = 0;
+  if (!p->stash)
+    return true;
+  neo_keeps keeps = neo_keep_find(m, f, s);
+  if (p->stash != 1 || !keeps.n || keeps.row > chunk * p->unroll_k)
+    return reject(why, "keep is for values of a row that its threads have as a whole");
+  for (uint32_t k = 0; k < keeps.n; k++)
+    words += neo_expr_type(m, keeps.at[k].value) == NEO_F64_T ? 2 : 1;
+  words *= (keeps.row + chunk - 1) / chunk * p->vector_width;
+  return (words <= MOST && (words + OTHERS) * p->threads <= REGISTERS_IN_ALL) ||
+         reject(why, "there are fewer registers than what is kept");
+}
+
+static bool points_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  enum { MOST_WRITTEN_OUT = 64 };
+  const neo_row_params *p = &s->rows;
+  int64_t wide = p->vector_axis < (int64_t)f->axes.n ? p->vector_width : 1;
+  uint32_t accs = 0;
+  int64_t bytes = 0;
+  if (!neo_is_power_of_2(p->lanes) || p->threads % p->lanes)
+    return reject(why, "lanes is no power of two that divides threads");
+  if (p->across < 0 || p->across > 1)
+    return reject(why, "across is 0 or 1");
+  if (p->unroll_k < 1 || p->unroll_k * p->vector_width > MOST_WRITTEN_OUT)
+    return reject(why, "unroll_k of points is 1 or more, of vectors at most 64 elements");
+  if (!wide_legal(m, f, p, why) || !keep_legal(m, f, s, why))
+    return false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].accs.n; i++, accs++)
+      bytes += 64 + wide * p->threads * neo_type_bytes((neo_type)f->stages.at[k].accs.at[i].type);
+  return (accs <= 16 && bytes <= SHARED_BYTES) ||
+         reject(why, "there are more partial sums than shared memory holds");
+}
+
+/* Own axes are walked as one: each range by itself, the same for all rows and columns. */
+static bool ranges_fixed(const neo_module *m, const neo_form *f, const neo_stage *s,
+                         uint64_t tile) {
+  for (size_t k = 0; k < s->axes.n; k++) {
+    uint64_t axes = neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi);
+    if (axes >> f->axes.n || axes & tile)
+      return false;
+  }
+  return true;
+}
+
+static bool one_type(neo_module *m, const neo_contraction *c, neo_type t) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (neo_expr_type(m, c->factor[k].e) != t)
+      return false;
+  return true;
+}
+
+static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t rows,
+                        uint64_t columns, neo_str *why) {
+  bool some[2] = {false, false};
+  if (!rows || !columns || rows & columns || (rows | columns) >> f->axes.n)
+    return reject(why, "row_axes and column_axes are shared axes, no axis in both");
+  for (uint32_t k = 0; k < c->n; k++) {
+    neo_side side = neo_factor_side(&c->factor[k], rows, columns);
+    if (side == NEO_SIDE_BOTH)
+      return reject(why, "a factor has rows and columns");
+    some[side == NEO_SIDE_ROWS] = true;
+  }
+  const neo_stage *s = &f->stages.at[c->stage];
+  if (!some[0] || !some[1])
+    return reject(why, "there is no operand for rows, or none for columns");
+  if (!one_type(m, c, (neo_type)s->accs.at[0].type))
+    return reject(why, "the factors are not of the sum's type");
+  return ranges_fixed(m, f, s, rows | columns) ||
+         reject(why, "the range of a step depends on rows, columns or other steps");
+}
+
+/* ---- products by warps */
+
+enum { ROW_BYTES = 16 };
+enum {
+  GROUP_SHARED = 227 << 10,
+  PHASES_BYTES = 64,
+  GROUP_SUMS = 128,
+  COUNTERS = 40,            /* registers for all else */
+  FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
+};
+
+/* Copies have to make up for all conditions: there is nobody to test them at a product. */
+static bool warp_sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
+                             const neo_block_params *p, neo_str *why) {
+  uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
+  return sides_legal(m, f, c, rows, columns, why) &&
+         (neo_tile_copies_conditions(m, f, c, rows, columns) ||
+          reject(why, "warps take no sums with a mask, only windows' edges"));
+}
+
+/* Bytes of a half of an operand in shared memory, at most. */
+static int64_t warp_bytes(const neo_block_params *p, int64_t block, int64_t bytes) {
+  int64_t row = ROW_BYTES / bytes, pad = bytes == 2 ? row : NEO_BLOCK_WARP;
+  int64_t inside = block * (p->block_k + row);
+  int64_t outside = p->block_k * (block + pad);
+  return bytes * (inside > outside ? inside : outside);
+}
+
+static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  const neo_block_params *p = &s->block;
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
+  neo_warps kind = neo_warps_on(m, f, machine, c);
+  int64_t each = neo_warps_steps(kind), bytes = 4 / each;
+  if (p->products != 1 || !kind)
+    return reject(why,
+                  "warps multiply two factors of tf32 or bf16 from sm_80 on, of f16 from sm_75 "
+                  "on, or f32 as 3xtf32");
+  if (tm < 1 || tn < 1 || bk < 1 || tm % NEO_WARP_ROWS || tn % NEO_WARP_COLUMNS ||
+      bk % (each * NEO_WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn ||
+      bm % tm || bn % tn || bm / tm * (bn / tn) * NEO_BLOCK_WARP != t)
+    return reject(why, "the tiles of the warps are not the block's");
+  int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
+  int64_t parts = kind == NEO_WARPS_3XTF32 ? 2 : 1;
+  if (tm * tn / NEO_BLOCK_WARP + parts * (tm + tn) / 4 + copies > REGISTERS || copies > 64)
+    return reject(why, "a warp's tile has more registers than there are");
+  int64_t block = warp_bytes(p, bm, bytes) + warp_bytes(p, bn, bytes);
+  if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
+    return reject(why, "the operands' blocks are more than shared memory holds");
+  return warp_sides_legal(m, f, c, p, why);
+}
+
+bool neo_block_copies_runs(neo_module *m, const neo_form *f, const neo_contraction *c) {
+  enum { RUN = 4 };
+  uint32_t n = (uint32_t)f->axes.n, own = n + (uint32_t)f->stages.at[c->stage].axes.n;
+  for (uint32_t k = 0; k < c->n; k++) {
+    bool runs = false;
+    for (uint32_t axis = 0; axis < own && !runs; axis++)
+      runs = c->factor[k].axes >> axis & 1 &&
+             neo_wide_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
+    if (!runs)
+      return false;
+  }
+  return true;
+}
+
+static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                             const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  const neo_block_params *p = &s->block;
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
+  neo_warps kind = neo_warps_on(m, f, machine, c);
+  if (!machine->warpgroups || !kind || kind == NEO_WARPS_3XTF32)
+    return reject(why, "warpgroups multiply two factors of tf32, bf16 or f16 on sm_90a");
+  if (tm < 1 || tn < 1 || tm % NEO_BLOCK_GROUP_ROWS || tn % NEO_BLOCK_GROUP_COLUMNS || tn > 256 ||
+      bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
+      bk != neo_warps_steps(kind) * NEO_BLOCK_GROUP_BYTES / 4 ||
+      bm / tm * (bn / tn) * NEO_BLOCK_GROUP != t)
+    return reject(why, "the tiles of the warpgroups are not the block's");
+  if (p->stages && !neo_block_copies_runs(m, f, c))
+    return reject(why, "stages of warpgroups are of operands that are copied several elements at a "
+                       "time");
+  int64_t sums = tm / NEO_BLOCK_GROUP_ROWS * tn / 2;
+  int64_t copies = p->stages ? 0 : (bm + bn) * bk / t;
+  if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
+      t * (sums + copies + COUNTERS) > FILE_REGISTERS)
+    return reject(why, "a warpgroup's tile has more registers than there are");
+  int64_t most = p->stages ? neo_stages_shared(machine, s) : GROUP_SHARED;
+  int64_t phases = PHASES_BYTES * (p->tma + p->producer);
+  if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
+    return reject(why, "the operands' blocks are more than shared memory holds");
+  return neo_producer_legal(s, why) && neo_persistent_legal(m, f, s, why) &&
+         warp_sides_legal(m, f, c, p, why);
+}
+
+static bool tiles_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                        const neo_schedule *s, neo_str *why) {
+  const neo_block_params *p = &s->block;
+  neo_contraction c;
+  if (!neo_contraction_of(m, f, &c))
+    return reject(why, "tiles of blocks are for sums of products");
+  if (!neo_stages_legal(m, f, machine, &c, s, why))
+    return false;
+  if (p->products == NEO_THREADS_WARPGROUPS)
+    return warpgroups_legal(m, f, machine, &c, s, why);
+  if (p->products)
+    return warps_legal(m, f, machine, &c, s, why);
+  int64_t tm = p->tile_m, tn = p->tile_n, bm = p->block_m;
+  int64_t bn = p->block_n, bk = p->block_k, t = p->threads;
+  int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
+  if (tm < 1 || tm > 16 || tn < 1 || tn > 16 || bk < 1 || bk > 64 || bm < tm || bn < tn ||
+      bm > 512 || bn > 512 || bm % tm || bn % tn || bm / tm * (bn / tn) != t)
+    return reject(why, "the tiles of the threads are not the block's");
+  int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
+  if ((tm * tn + tm + tn + copies) * words > REGISTERS || copies > 64 ||
+      (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
+    return reject(why, "a thread's tile has more registers than there are");
+  int64_t elements = bk * (bm + bn + 2 * NEO_THREADS_PAD);
+  if (neo_stages_buffers(s) * elements * 4 * words + 128 > neo_stages_shared(machine, s))
+    return reject(why, "the operands' blocks are more than shared memory holds");
+  return sides_legal(m, f, &c, (uint64_t)p->row_axes, (uint64_t)p->column_axes, why);
+}
+
+bool neo_threads_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_schedule *s, neo_str *why) {
+  bool rows = s->strategy == NEO_STRATEGY_GPU_ROWS;
+  int64_t threads = rows ? s->rows.threads : s->block.threads;
+  if (threads < 1 || threads > NEO_BLOCK_MOST)
+    return reject(why, "a block has 1 to 1024 threads");
+  return rows ? points_legal(m, f, s, why) : tiles_legal(m, f, machine, s, why);
+}
+
+/* ---- axes of operands */
+
+bool neo_threads_axes(neo_module *m, const neo_form *f, const neo_contraction *c, uint64_t *rows,
+                      uint64_t *columns) {
+  uint64_t shared = (1ULL << f->axes.n) - 1, first = 0;
+  (void)m;
+  for (uint32_t k = 0; k < c->n && !first; k++)
+    if (c->factor[k].axes >> f->axes.n)
+      first = c->factor[k].axes & shared;
+  *rows = first;
+  *columns = 0;
+  for (uint32_t k = 0; k < c->n; k++) { /* what only some of them have */
+    uint64_t axes = c->factor[k].axes & shared;
+    if (axes & ~first)
+      *rows &= ~axes, *columns |= axes & ~first;
+  }
+  for (uint32_t k = 0; k < c->n; k++)
+    if (neo_factor_side(&c->factor[k], *rows, *columns) == NEO_SIDE_BOTH)
+      return false;
+  return *rows && *columns;
+}

@@ -1,0 +1,127 @@
+/* Registers of blocks with a producer, and where the model wants one (producer.h). */
+#include "schedule/gpu_tile/producer.h"
+#include "schedule/model.h"
+#include "schedule/reject.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/gpu_tile/shape.h"
+#include <math.h>
+
+enum {
+  GROUP = 128, /* threads of a warpgroup */
+  GROUP_ROWS = 64,
+  LINE_BYTES = 128, /* of an operand's row, in a stage */
+  MOST_THREADS = 1024,
+  RESERVED = 1 << 10, /* of shared memory, that each block takes besides its own */
+  EIGHT = 8,          /* registers are counted in these */
+  MOST = 240,
+  OF_PRODUCER = 40,
+  OF_PRODUCT = 32, /* of a consumer, besides its sums: for a product, */
+  ALL_ELSE = 64    /* for everything */
+};
+
+/* The only multiprocessors that have warpgroups. */
+static const neo_multiprocessor *multiprocessor(void) {
+  return &neo_machine_named("sm_90a")->sm;
+}
+
+static int64_t blocks_by_memory(const neo_schedule *s) {
+  const neo_block_params *p = &s->block;
+  int64_t rows = p->block_m + p->block_n;
+  int64_t bytes = neo_stages_buffers(s) * LINE_BYTES * rows + RESERVED;
+  return (int64_t)multiprocessor()->shared_bytes / bytes;
+}
+
+typedef struct {
+  int64_t first, consumer; /* registers of a thread: in the beginning, of a consumer then */
+  int64_t blocks;          /* of a multiprocessor */
+} share;
+
+/* Of so many blocks on a multiprocessor. */
+static share share_of(int64_t consumers, int64_t blocks) {
+  int64_t threads = consumers + GROUP,
+          n = (int64_t)multiprocessor()->registers / (blocks * threads) / EIGHT * EIGHT;
+  share x = {.first = n > MOST ? MOST : n, .blocks = blocks};
+  n = (x.first * threads - OF_PRODUCER * GROUP) / consumers / EIGHT * EIGHT;
+  x.consumer = n > MOST ? MOST : n;
+  return x;
+}
+
+/* Of the most blocks for which it is enough; of none: there are none. */
+static share enough(const neo_schedule *s) {
+  const neo_block_params *p = &s->block;
+  int64_t sums = p->tile_m / GROUP_ROWS * p->tile_n / 2;
+  int64_t blocks = (int64_t)multiprocessor()->threads / (p->threads + GROUP),
+          most = blocks_by_memory(s);
+  for (blocks = blocks < most ? blocks : most; blocks > 0; blocks--) {
+    share x = share_of(p->threads, blocks);
+    if (x.first >= sums + OF_PRODUCT && x.consumer >= sums + ALL_ELSE)
+      return x;
+  }
+  return (share){0};
+}
+
+int64_t neo_producer_blocks(const neo_schedule *s) {
+  return enough(s).blocks;
+}
+
+neo_producer_registers neo_producer_share(const neo_schedule *s) {
+  share x = enough(s);
+  if (x.consumer <= x.first)
+    return (neo_producer_registers){0, 0};
+  return (neo_producer_registers){OF_PRODUCER, (uint32_t)x.consumer};
+}
+
+bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
+  const neo_block_params *p = &s->block;
+  if (!p->producer)
+    return true;
+  if (p->producer != 1 || !p->tma)
+    return reject(why, "a producer asks for boxes, with bulk, and there is one");
+  if (p->threads + GROUP > MOST_THREADS || !enough(s).first)
+    return reject(why, "a block with a producer has more threads, or registers, than there are");
+  return true;
+}
+
+bool neo_producer_wanted(const neo_schedule *s, double steps) {
+  enum { TWO_BLOCKS = 16 << 10, LEAST_BLOCKS_OF_STEPS = 8 };
+  const neo_block_params *p = &s->block;
+  return p->tma && p->block_m * p->block_n > TWO_BLOCKS &&
+         steps >= (double)(LEAST_BLOCKS_OF_STEPS * p->block_k);
+}
+
+/* ---- persistent blocks */
+
+/* At the largest sizes. */
+static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  const neo_block_params *p = &s->block;
+  uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
+  return ceil(neo_form_points(m, f, rows) / (double)p->block_m) *
+         ceil(neo_form_points(m, f, columns) / (double)p->block_n) *
+         neo_form_points(m, f, ~rows & ~columns);
+}
+
+bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
+  int64_t persistent = s->block.persistent;
+  if (persistent < 0 || persistent > 1)
+    return reject(why, "persistent is 0 or 1");
+  return !persistent || tiles_of(m, f, s) > 1 ||
+         reject(why, "persistent blocks take one tile after another, and there is one");
+}
+
+/* A block's beginning, in cycles: its threads, phases and maps, and the first boxes' way from
+ * memory; of a tile that comes next, its place alone, as its boxes are there. What a tile takes is
+ * what the matrix unit does, and its stores. */
+bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           const neo_schedule *s, double steps) {
+  static const double worth = 0.99;
+  const neo_multiprocessor *sm = &machine->sm;
+  double processors = machine->profile.workers, products = sm->lanes * sm->halves;
+  const neo_block_params *p = &s->block;
+  if (!p->producer || neo_producer_blocks(s) > 1) /* which begin at different times */
+    return false;
+  double area = (double)(p->block_m * p->block_n);
+  double rounds = ceil(tiles_of(m, f, s) / processors);
+  double tile = area * steps / products + area / sm->stored;
+  double apart = rounds * (sm->block + tile);
+  return sm->block + (rounds - 1) * sm->next + rounds * tile < worth * apart;
+}

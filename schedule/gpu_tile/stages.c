@@ -1,0 +1,187 @@
+/* Which operands are copied asynchronously, and how many stages there are room for (stages.h).
+ *
+ * A generation's blocks may have more than 48 KB of shared memory where they ask for it. The model
+ * asks for no more than all of a level's devices have: sm_80 runs on those of 8.6 and 8.9 too,
+ * which have 99 KB. Its choice keeps some 24 steps on their way, 48 for warps, which are faster:
+ * what a multiprocessor computes in the time that memory takes to answer. Of warpgroups' blocks of
+ * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block,
+ * or for two where registers hold the sums of two. */
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/reject.h"
+#include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/vector_access.h"
+#include <math.h>
+
+enum { PLAIN_SHARED = 48 << 10 };
+
+static bool is_zero(const neo_module *m, neo_expr e) {
+  double x;
+  return neo_expr_is_float(m, e, &x) && x == 0 && !signbit(x);
+}
+
+/* In memory as it is, or zero. */
+static bool is_plain(neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_SELECT)
+    return is_zero(m, neo_expr_arg(m, e, 2)) && is_plain(m, neo_expr_arg(m, e, 1));
+  return n->op == NEO_OP_LOAD;
+}
+
+neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded) {
+  if (rounded)
+    *rounded = neo_expr_node(m, e)->op == NEO_OP_TF32;
+  if (rounded && *rounded)
+    e = neo_expr_arg(m, e, 0);
+  return is_plain(m, e) ? e : (neo_expr){0};
+}
+
+neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
+                           neo_side side, bool *rounded) {
+  uint64_t rows = (uint64_t)s->block.row_axes;
+  uint64_t columns = (uint64_t)s->block.column_axes;
+  neo_expr found = {0};
+  if (rounded)
+    *rounded = false;
+  for (uint32_t k = 0; k < c->n; k++) {
+    bool of_rows = neo_factor_side(&c->factor[k], rows, columns) == NEO_SIDE_ROWS;
+    if (of_rows != (side == NEO_SIDE_ROWS))
+      continue;
+    if (found.i)
+      return (neo_expr){0}; /* a product of two */
+    found = c->factor[k].e;
+  }
+  return found.i ? neo_stages_plain(m, found, rounded) : found;
+}
+
+/* ---- boxes */
+
+enum { LINE_BYTES = 128, MOST_SIDE = 64, SHIFT_BYTES = 16 };
+
+static bool is_one(uint64_t axes) {
+  return axes && !(axes & (axes - 1));
+}
+
+/* The terms of an offset as axes, in any order. */
+static bool collect_axes(neo_module *m, neo_expr offset, neo_stages_box *b) {
+  neo_linear x;
+  if (!neo_flat_linear(m, offset, &x) || x.constant || x.n > NEO_STAGES_RANK)
+    return false;
+  for (b->rank = 0; b->rank < x.n; b->rank++) {
+    const neo_node *n = neo_expr_node(m, x.term[b->rank].atom);
+    if (n->op != NEO_OP_AXIS || x.term[b->rank].coef < 1)
+      return false;
+    b->at[b->rank] = x.term[b->rank].atom;
+    b->axis[b->rank] = n->attr;
+    b->stride[b->rank] = x.term[b->rank].coef;
+  }
+  return true;
+}
+
+static void exchange(neo_stages_box *b, uint32_t i, uint32_t k) {
+  neo_stages_box was = *b;
+  b->at[i] = was.at[k], b->axis[i] = was.axis[k], b->stride[i] = was.stride[k];
+  b->at[k] = was.at[i], b->axis[k] = was.axis[i], b->stride[k] = was.stride[i];
+}
+
+/* Puts an axis at place k; false: there is none. */
+static bool place_axis(neo_stages_box *b, uint32_t k, uint32_t axis) {
+  for (uint32_t i = k; i < b->rank; i++)
+    if (b->axis[i] == axis) {
+      exchange(b, k, i);
+      return true;
+    }
+  return false;
+}
+
+bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c,
+                      const neo_schedule *s, neo_side side, neo_stages_box *out) {
+  bool rows = side == NEO_SIDE_ROWS;
+  uint64_t axes = (uint64_t)(rows ? s->block.row_axes : s->block.column_axes);
+  int64_t tile = rows ? s->block.tile_m : s->block.tile_n, lo;
+  const neo_stage *st = &f->stages.at[c->stage];
+  neo_expr e = neo_stages_source(m, c, s, side, NULL);
+  if (!e.i || neo_expr_node(m, e)->op != NEO_OP_LOAD || !neo_expr_node(m, e)->arg.n ||
+      !is_one(axes) || st->axes.n != 1 || st->where.i ||
+      !neo_expr_is_int(m, st->axes.at[0].lo, &lo) || lo ||
+      !neo_wide_start(m, f, (neo_tensor){neo_expr_node(m, e)->attr}) ||
+      !collect_axes(m, neo_flat_at(m, e), out))
+    return false;
+  uint32_t own = (uint32_t)f->axes.n, row = 0;
+  int64_t bytes = neo_type_bytes(neo_expr_type(m, e));
+  while (!(axes >> row & 1))
+    row++;
+  if (!place_axis(out, 0, own) || !place_axis(out, 1, row))
+    return false;
+  out->along_steps = out->stride[0] == 1;
+  if (!out->along_steps)
+    exchange(out, 0, 1);
+  for (uint32_t d = 1; d < out->rank; d++)
+    if (out->stride[d] * bytes % SHIFT_BYTES)
+      return false;
+  return out->stride[0] == 1 && (out->along_steps || tile % MOST_SIDE == 0);
+}
+
+static bool bulk_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                       const neo_contraction *c, const neo_schedule *s) {
+  neo_stages_box b;
+  return s->block.tma == 1 && s->block.stages && machine->warpgroups &&
+         s->block.products == NEO_THREADS_WARPGROUPS &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_ROWS, &b) &&
+         neo_stages_boxed(m, f, c, s, NEO_SIDE_COLUMNS, &b);
+}
+
+int64_t neo_stages_buffers(const neo_schedule *s) {
+  return s->block.stages ? s->block.stages : 2;
+}
+
+int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s) {
+  return s->block.stages ? machine->shared_bytes : PLAIN_SHARED;
+}
+
+/* A block of warpgroups has its sums in registers, so that no more than two are of its size. */
+int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s) {
+  enum { ANYWHERE = 99 << 10, TWO_BLOCKS = 16 << 10 };
+  int64_t all = machine->shared_bytes;
+  if (s->block.products != NEO_THREADS_WARPGROUPS)
+    return all < ANYWHERE ? all : ANYWHERE;
+  return s->block.block_m * s->block.block_n > TWO_BLOCKS ? all : all / 2;
+}
+
+bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_contraction *c, const neo_schedule *s, neo_str *why) {
+  int64_t stages = s->block.stages;
+  bool warps = s->block.products, rounded;
+  bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
+  neo_contraction taken = *c;
+  if (s->block.producer && !s->block.tma)
+    return reject(why, "a producer asks for boxes, with bulk");
+  if (s->block.persistent && !s->block.producer)
+    return reject(why, "persistent blocks have a producer, which is a tile ahead");
+  if (!stages)
+    return !s->block.tma || reject(why, "bulk is of stages");
+  if (!machine->async)
+    return reject(why, "stages are copied asynchronously, from sm_80 on");
+  if (stages < 2 + groups || stages > NEO_STAGES_MOST)
+    return reject(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
+                              : "stages is 0, or 2 to 6");
+  int n = 0;
+  if (warps)
+    neo_threads_warps(m, f, &taken);
+  for (int k = 0; k < 2; k++) {
+    neo_side side = k ? NEO_SIDE_COLUMNS : NEO_SIDE_ROWS;
+    n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
+  }
+  if (n < (warps ? 2 : 1))
+    return reject(why, "stages are for operands that are copied as they lie in memory");
+  return !s->block.tma || bulk_legal(m, f, machine, &taken, s) ||
+         reject(why, "bulk is for warpgroups' operands that are boxes of tensors");
+}
+
+int64_t neo_stages_wanted(const neo_schedule *s) {
+  enum { OF_WARPGROUPS = 4 };
+  int64_t ahead = s->block.products ? 48 : 24, bk = s->block.block_k;
+  if (s->block.products == NEO_THREADS_WARPGROUPS)
+    return OF_WARPGROUPS;
+  int64_t n = 1 + (ahead + bk - 1) / bk;
+  return n < 2 ? 2 : n > 4 ? 4 : n;
+}

@@ -1,0 +1,112 @@
+/* Which results may be written past the caches, and for which that pays (stream.h). */
+#include "schedule/loops/nontemporal.h"
+#include "schedule/model.h"
+
+/* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
+ * worth a try. */
+enum {
+  TRY_BYTES = 4 << 20,
+  PAYS_BYTES = 32 << 20,
+  LONG_OPS = 8,    /* of a map, for each tensor */
+  LONG_STEPS = 16, /* of a sum */
+  LINE_BYTES = 64,
+};
+
+static int64_t bytes_of(neo_module *m, neo_tensor t) {
+  int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
+  return n * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+}
+
+/* Is the new version of a tensor that is read: its lines are there already. */
+static bool in_place(const neo_module *m, const neo_group *g, neo_tensor t) {
+  neo_tensor old = neo_tensor_at(m, t)->updates;
+  for (size_t k = 0; k < g->reads.n; k++)
+    if (g->reads.at[k].i == t.i || (old.i && g->reads.at[k].i == old.i))
+      return true;
+  return false;
+}
+
+static bool is_map(const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].accs.n || f->stages.at[k].axes.n)
+      return false;
+  return true;
+}
+
+static bool is_shared(const neo_form *f, int64_t v) {
+  return v < (int64_t)f->axes.n;
+}
+
+/* Lanes follow each other along the stage's last own axis, or along a shared one of a stage without
+ * own ones. */
+static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint32_t *axis) {
+  *axis = (uint32_t)(is_shared(f, v) ? v : v + (int64_t)s->axes.n - 1);
+  return v >= 0 && is_shared(f, v) == (s->axes.n == 0);
+}
+
+bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
+  const neo_form *f = neo_group_form(m, g);
+  if (s->loops.axis_n >= 0 || s->strategy == NEO_STRATEGY_SEGMENT ||
+      s->strategy == NEO_STRATEGY_SCAN || s->loops.block_k || s->loops.pack)
+    return false;
+  if (in_place(m, g, t))
+    return false;
+  size_t found = 0;
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *stage = &f->stages.at[k];
+    for (size_t i = 0; i < stage->outs.n; i++) {
+      uint32_t axis;
+      int64_t stride;
+      if (stage->outs.at[i].tensor.i != t.i)
+        continue;
+      found++;
+      if (stage->outs.at[i].row_block || !lanes_follow(f, stage, s->loops.vector_axis, &axis) ||
+          !neo_flat_stride(m, f, stage->outs.at[i].offset, axis, &stride) || stride != 1)
+        return false;
+    }
+  }
+  return found > 0;
+}
+
+static bool fits_from(neo_module *m, const neo_group *g, const neo_schedule *s, int64_t bytes) {
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (bytes_of(m, g->roots.at[k]) >= bytes && neo_stream_fits(m, g, s, g->roots.at[k]))
+      return true;
+  return false;
+}
+
+bool neo_stream_any(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, INT64_MIN);
+}
+
+bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, TRY_BYTES);
+}
+
+/* Is a map's formula, or a sum whose results are lanes, longer than lines are under way? Then
+ * caches fetch and write them beside it. Written past the caches, some would be waited for: by each
+ * load of a constant, or of a value that found no register, whose address agrees with theirs in all
+ * but the page (codegen/loop/loop.h). */
+static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  const neo_form *f = neo_group_form(m, g);
+  double ops = 0, steps = 0;
+  for (size_t k = 0; is_shared(f, s->loops.vector_axis) && k < f->stages.n; k++)
+    steps += f->stages.at[k].accs.n ? neo_stage_points(m, &f->stages.at[k]) : 0;
+  for (size_t k = 0; is_map(f) && k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].outs.n; i++)
+      ops +=
+          neo_model_lane_ops(m, f->stages.at[k].outs.at[i].value, (uint32_t)s->loops.vector_axis);
+  return steps >= LONG_STEPS || ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
+}
+
+/* Are lines written as a whole? A tile's rows are so many vectors next to each other, and other
+ * rows' come between two of them. */
+static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  const neo_loop_params *p = &s->loops;
+  uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));
+  return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= LINE_BYTES;
+}
+
+bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s) && whole_lines(m, g, s);
+}

@@ -1,0 +1,142 @@
+/* The geometry of a contraction's schedule, and what lines cost that come from far. */
+#include "schedule/tile/cost.h"
+#include <math.h>
+
+/* ---- the geometry of a schedule */
+
+/* A vector shorter than a unit takes as long as a whole one, a longer one is several. */
+static double product_cycles(const neo_core *core, double lanes, double bytes) {
+  return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
+}
+
+static double inside_of(const neo_tiles *q, const geometry *g) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double n = 1;
+  int64_t k = neo_schedule_outer_loops(q->f, g->s, loop);
+  while (neo_schedule_steps_first(g->s) && k-- > g->s->loops.unit_axes)
+    n *= neo_tile_trips(q, g, &loop[k]);
+  return n;
+}
+
+geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
+  const neo_loop_params *p = &s->loops;
+  geometry g = {
+      .s = s, .core = &q->machine->core, .v = p->vector_axis, .merge = p->fused, .pack = p->pack};
+  g.lanes = (double)p->vector_width;
+  g.product = product_cycles(g.core, g.lanes, (double)q->bytes);
+  g.am = p->axis_m, g.r = (double)p->tile_m;
+  g.an = p->axis_n, g.c = (double)p->tile_n;
+  g.own_lanes = g.v >= (int64_t)q->f->axes.n;
+  g.fetches = p->prefetch;
+  g.n = (double)neo_tiles_column_length(q, s);
+  g.m = (double)neo_tiles_row_length(q, s);
+  g.nb = p->block_n ? fmin(g.n, (double)p->block_n) : g.n;
+  g.mb = p->block_m ? fmin(g.m, (double)p->block_m) : g.m;
+  g.outer = q->points / (g.n * g.m);
+  g.steps = q->steps;
+  g.kb = 1;
+  if (p->block_k && p->block_k < q->own[0]) {
+    g.steps = q->steps / (double)q->own[0] * (double)p->block_k;
+    g.kb = ceil((double)q->own[0] / (double)p->block_k);
+  }
+  g.rows = g.am >= 0 ? 1ULL << g.am : 0;
+  for (int64_t k = 0; k < g.merge && !g.own_lanes; k++)
+    g.columns |= 1ULL << (g.v - k);
+  if (g.own_lanes && g.an >= 0)
+    g.columns = 1ULL << g.an;
+  g.clip = 1;
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
+      g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
+  g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
+  g.inside = inside_of(q, &g);
+  g.columns_first =
+      g.am >= 0 && !p->order && (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
+  return g;
+}
+
+/* ---- leading loops */
+
+double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o) {
+  if (!o->block)
+    return (double)q->shared[o->axis];
+  return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
+}
+
+bool neo_tile_matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+                      neo_side side) {
+  if (!o->block)
+    return q->c->factor[k].axes >> o->axis & 1;
+  return (o->axis == g->am) == (side == NEO_SIDE_ROWS);
+}
+
+double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  double times = 1;
+  for (uint32_t n = neo_schedule_outer_loops(q->f, g->s, loop);
+       n > 0 && !loop[n - 1].block && !neo_tile_matters(q, g, &loop[n - 1], k, side); n--)
+    times *= neo_tile_trips(q, g, &loop[n - 1]);
+  return times;
+}
+
+/* ---- memory */
+
+touched neo_tile_evenly(double bytes) {
+  return (touched){bytes, {1, 1}};
+}
+
+touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t apart) {
+  enum { WAYS = 8 };
+  int64_t cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
+  touched y = neo_tile_evenly(bytes);
+  for (int k = 0; k < 2; k++) {
+    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = apart / LINE_BYTES, a = sets, b = step;
+    while (b) {
+      int64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    double used = (double)(sets / (a ? a : 1)) * (lines < 1 ? 1 : lines);
+    if (apart % LINE_BYTES == 0 && used < (double)sets)
+      y.crowd[k] = (double)sets / used;
+  }
+  return y;
+}
+
+double neo_tile_far(const neo_tiles *q, touched t, how x) {
+  const neo_core *core = &q->machine->core;
+  if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
+    return 0;
+  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? core->near[x] : core->beyond[x];
+}
+
+double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x) {
+  return (neo_tile_far(q, first, x) + (times - 1) * neo_tile_far(q, then, x)) / times;
+}
+
+double neo_tile_far_first(const neo_tiles *q, const geometry *g, double bytes, how x) {
+  return neo_tile_far_again(q, neo_tile_evenly(bytes), neo_tile_evenly(bytes / g->kb), g->inside,
+                            x);
+}
+
+walk neo_tile_walk(neo_tiles *q, uint32_t k) {
+  walk w = {.run = 1};
+  uint32_t first = (uint32_t)q->f->axes.n;
+  double reach = 1; /* elements that the run covers */
+  for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
+    neo_look x = neo_tiles_along(q, k, first + i);
+    double stride = fabs((double)x.stride);
+    if (stride == 0 && !x.odd) {
+      w.run *= (double)q->own[i];
+      continue;
+    }
+    if (x.odd || stride > 2 * reach) {
+      w.jumps = true;
+      w.jump = x.odd ? LINE_BYTES : (int64_t)stride * q->bytes;
+      return w;
+    }
+    w.run *= (double)q->own[i];
+    reach = fmax(reach, stride * (double)q->own[i]);
+  }
+  return w;
+}

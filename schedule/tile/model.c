@@ -1,0 +1,309 @@
+/* The model's choice for contractions: every pair of row and column axes, register tile and way of
+ * reading the operands is given a number of cycles (tile_cost.c); the best of them get blocks and
+ * units (tile_block.c), and of these the best is taken. What blocks are worth is not the same for
+ * all: some of each vector axis and set of packed operands are tried, where they are not far behind
+ * without. */
+#include "schedule/loops/collapse.h"
+#include "schedule/tile/model.h"
+#include <math.h>
+#include <string.h>
+
+enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles that get blocks, of each axis and set */
+
+typedef struct {
+  neo_ranked *at; /* the cheapest so far, cheapest first */
+  size_t n;
+} ranking;
+
+typedef struct {
+  neo_tiles q;
+  ranking *top; /* by vector axis and packed operands */
+  size_t most;
+  double best;
+} search;
+
+typedef struct {
+  int64_t v, merge, am, an; /* an: lanes over the reduction only */
+  int64_t lanes;
+  int64_t rows, cols, pack;
+  bool own_lanes;
+  int64_t n; /* extent of columns */
+} candidate;
+
+static neo_schedule basic(const search *c, const candidate *x) {
+  neo_schedule s = neo_schedule_plain();
+  neo_loop_params *p = &s.loops;
+  s.strategy = NEO_STRATEGY_TILE;
+  p->vector_axis = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
+  p->vector_width = x->lanes;
+  p->fused = x->merge;
+  p->axis_m = x->am;
+  p->axis_n = x->own_lanes ? x->an : -1;
+  p->tile_m = x->rows;
+  p->tile_n = x->own_lanes && x->an < 0 ? 1 : x->cols;
+  p->pack = x->pack;
+  return s;
+}
+
+/* Of equal ones the first stays first. */
+static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x) {
+  if (*n == most && x->cost >= top[*n - 1].cost)
+    return;
+  size_t k = *n < most ? (*n)++ : *n - 1;
+  for (; k && x->cost < top[k - 1].cost; k--)
+    top[k] = top[k - 1];
+  top[k] = *x;
+}
+
+/* What a tile may come to once it has blocks. Where nothing is packed a long reduction reads
+ * columns from far at every step: short blocks of it make these streams, and then another shape of
+ * tile is best. */
+static double promise(search *c, const candidate *x, const neo_schedule *s) {
+  enum { BLOCK = 8 };
+  double cost = neo_tiles_cost(&c->q, s, NULL);
+  if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK || c->q.whole_sums)
+    return cost;
+  neo_schedule y = *s;
+  y.loops.block_k = BLOCK;
+  y.loops.order = x->am >= 0;
+  return fmin(cost, neo_tiles_cost(&c->q, &y, NULL));
+}
+
+static void consider(search *c, const candidate *x) {
+  neo_ranked y = {basic(c, x), 0};
+  y.cost = promise(c, x, &y.schedule);
+  int64_t v = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
+  ranking *top = &c->top[v * SETS + x->pack];
+  if (y.cost < c->best)
+    c->best = y.cost;
+  if (!top->at)
+    top->at = NEO_NEW_ARRAY(c->q.m->arena, neo_ranked, c->most);
+  insert(top->at, &top->n, c->most, &y);
+}
+
+/* ---- enumeration */
+
+static void each_pack(search *c, candidate *x) {
+  const neo_contraction *f = c->q.c;
+  neo_schedule s = basic(c, x);
+  neo_side side[NEO_MAX_FACTORS];
+  for (uint32_t k = 0; k < f->n; k++)
+    side[k] = neo_schedule_side(c->q.f, &s, &f->factor[k]);
+  for (x->pack = 0; x->pack < 1LL << f->n; x->pack++) {
+    bool ok = true;
+    for (uint32_t k = 0; k < f->n && ok; k++) {
+      if (!(x->pack >> k & 1))
+        continue;
+      ok = side[k] == NEO_SIDE_ROWS || side[k] == NEO_SIDE_COLUMNS;
+      for (uint32_t i = 0; i < k; i++)
+        ok = ok && f->factor[i].e.i != f->factor[k].e.i;
+    }
+    if (ok)
+      consider(c, x);
+  }
+}
+
+/* Is an operand chosen by rows and columns together, so that no tile reads it more than once? */
+static bool reads_once(const search *c, const candidate *x) {
+  uint64_t rows = x->am >= 0 ? 1ULL << x->am : 0;
+  uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->merge) - 1) << (x->v - x->merge + 1);
+  for (uint32_t k = 0; k < c->q.c->n; k++)
+    if (neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
+      return true;
+  return false;
+}
+
+/* The most vectors of columns. Where nothing is read twice a tile is as wide as whole rows, which
+ * are streams, if that is not very much. */
+static int64_t most_columns(const search *c, const candidate *x) {
+  enum { FEW = 4, MANY = 8 };
+  return x->am < 0 || (!x->own_lanes && reads_once(c, x)) ? MANY : FEW;
+}
+
+/* Registers of a tile: of one that is wide by its reading whole rows vector after vector. */
+static int64_t registers(const candidate *x, int64_t columns) {
+  enum { FEW = 4 };
+  bool rows = x->am >= 0 && x->cols > FEW;
+  if (rows && x->cols < columns)
+    return INT64_MAX;
+  return x->rows * x->cols + (rows ? 2 : x->cols) + (x->own_lanes ? x->rows : 1);
+}
+
+static void each_tile(search *c, candidate *x) {
+  int64_t regs = c->q.machine->vector_regs;
+  int64_t most_rows = x->am >= 0 ? 14 : 1, most_cols = most_columns(c, x);
+  if (x->am >= 0 && most_rows > c->q.shared[x->am])
+    most_rows = c->q.shared[x->am];
+  for (x->rows = 1; x->rows <= most_rows; x->rows++)
+    for (x->cols = 1; x->cols <= most_cols; x->cols++) {
+      bool own = x->own_lanes;
+      int64_t columns = own ? x->n : (x->n + x->lanes - 1) / x->lanes;
+      if (registers(x, columns) > regs || (x->cols > 1 && x->cols > columns) ||
+          (own && x->an < 0 && x->cols > 1))
+        continue;
+      x->pack = 0;
+      if (own)
+        consider(c, x);
+      else
+        each_pack(c, x);
+    }
+}
+
+static void each_row_axis(search *c, candidate *x, uint64_t taken) {
+  for (x->am = -1; x->am < (int64_t)c->q.f->axes.n; x->am++)
+    if (x->am < 0 || !(taken >> x->am & 1))
+      each_tile(c, x);
+}
+
+/* Vectors of all lanes, and of half of them where the last one of `length` elements would be at
+ * most half full; not where it is one of many. */
+static void each_width(search *c, candidate *x, int64_t length, uint64_t taken) {
+  enum { MANY = 4 };
+  for (x->lanes = c->q.lanes; x->lanes >= 2; x->lanes /= 2) {
+    int64_t rest = length % x->lanes;
+    each_row_axis(c, x, taken);
+    if (!rest || rest > x->lanes / 2 || length > MANY * x->lanes)
+      return;
+  }
+}
+
+static void shared_candidates(search *c) {
+  for (int64_t v = 0; v < (int64_t)c->q.f->axes.n; v++) {
+    candidate x = {.v = v, .an = -1, .n = 1};
+    uint64_t taken = c->q.fixed;
+    for (x.merge = 1; x.merge <= 3 && x.merge <= v + 1; x.merge++) {
+      int64_t k = v - x.merge + 1;
+      if (c->q.fixed >> k & 1 || !neo_form_walks(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
+        break;
+      taken |= 1ULL << k;
+      x.n *= c->q.shared[k];
+      each_width(c, &x, x.n, taken);
+    }
+  }
+}
+
+static void own_candidates(search *c) {
+  int64_t length = c->q.own[c->q.s->axes.n - 1];
+  if (length < c->q.lanes)
+    return;
+  for (int64_t an = -1; an < (int64_t)c->q.f->axes.n; an++) {
+    if (an >= 0 && c->q.fixed >> an & 1)
+      continue;
+    candidate x = {.v = -1, .an = an, .merge = 1, .own_lanes = true};
+    x.n = an >= 0 ? c->q.shared[an] : 1;
+    each_width(c, &x, length, c->q.fixed | (an >= 0 ? 1ULL << an : 0));
+  }
+}
+
+/* ---- the model from outside */
+
+/* The best of the lists get blocks and units and, where they cost less than `limit`, go into
+ * out[0..n). columns: null, or the axes that lie apart in the form that is asked about; there sums
+ * that are kept from block to block would be moved in as short pieces as results. */
+static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
+                     size_t n, size_t most) {
+  const double behind = 1.6;
+  for (size_t list = 0; list < (c->q.f->axes.n + 1) * SETS; list++)
+    for (size_t k = 0; k < c->top[list].n; k++) {
+      neo_ranked x = c->top[list].at[k];
+      if (most < TRIED && x.cost > behind * c->best)
+        continue;
+      x.cost = neo_tiles_block(&c->q, &x.schedule);
+      if (x.cost >= limit || (columns && x.schedule.loops.block_k))
+        continue;
+      if (columns)
+        x.schedule =
+            neo_beside_back(&x.schedule, columns->loops.axis_n, columns->loops.vector_axis);
+      insert(out, &n, most, &x);
+    }
+  return n;
+}
+
+/* ---- columns along two axes that lie apart */
+
+/* The most lanes of which the axis is whole vectors; 1: there are none. */
+static int64_t whole_lanes(const search *c, int64_t axis) {
+  int64_t lanes = c->q.lanes;
+  while (lanes > 1 && c->q.shared[axis] % lanes)
+    lanes /= 2;
+  return lanes;
+}
+
+/* Do the same operands use both, and is the last one short, so that tiles of lanes along it alone
+ * are narrow, but of whole vectors? The result is written in short pieces, which is little only
+ * where sums are long. */
+static bool goes_beside(const search *c, int64_t axis, int64_t last) {
+  enum { VECTORS = 4, LONG = 1024, LEAST_LANES = 4 };
+  int64_t extent;
+  if (c->q.steps < LONG || axis == last - 1 || (c->q.fixed >> axis & 1) ||
+      (c->q.fixed >> last & 1) || c->q.shared[axis] < 2 ||
+      c->q.shared[last] > VECTORS * c->q.lanes || whole_lanes(c, last) < LEAST_LANES ||
+      !neo_expr_is_int(c->q.m, c->q.f->axes.at[last].hi, &extent))
+    return false;
+  for (uint32_t k = 0; k < c->q.c->n; k++) {
+    uint64_t axes = c->q.c->factor[k].axes;
+    if ((axes >> axis & 1) != (axes >> last & 1))
+      return false;
+  }
+  return true;
+}
+
+static size_t try_beside(const search *base, int64_t axis, int64_t last, double limit,
+                         neo_ranked *out, size_t n, size_t most) {
+  neo_contraction contraction;
+  neo_schedule columns = neo_schedule_plain();
+  columns.loops.vector_axis = last;
+  columns.loops.axis_n = axis;
+  neo_beside turned = neo_beside_of(base->q.m, base->q.f, &columns);
+  search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine, .whole_sums = true},
+              .most = base->most,
+              .best = 1e300};
+  if (!neo_tiles_begin(&c.q, &contraction))
+    return n;
+  c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (turned.f->axes.n + 1) * SETS);
+  candidate x = {.v = turned.s.loops.vector_axis, .an = -1, .merge = 2};
+  x.n = c.q.shared[x.v] * c.q.shared[x.v - 1];
+  int64_t least = whole_lanes(&c, x.v);
+  for (x.lanes = c.q.lanes; x.lanes >= least; x.lanes /= 2)
+    each_row_axis(&c, &x, c.q.fixed | 3ULL << (x.v - 1));
+  return finish(&c, &columns, limit, out, n, most);
+}
+
+size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machine *machine,
+                              neo_ranked *out, size_t most) {
+  neo_contraction contraction;
+  size_t tried = most > TRIED ? most : TRIED, n = 0;
+  int64_t last = (int64_t)f->axes.n - 1;
+  const double better = 0.75; /* short pieces cost more than is counted: measured */
+  search c = {.q = {.m = m, .f = f, .machine = machine}, .most = tried, .best = 1e300};
+  if (!most || !neo_tiles_begin(&c.q, &contraction))
+    return 0;
+  c.top = NEO_NEW_ARRAY(m->arena, ranking, (f->axes.n + 1) * SETS);
+  shared_candidates(&c);
+  own_candidates(&c);
+  n = finish(&c, NULL, 1e300, out, n, most);
+  double limit = n ? better * out[0].cost : 1e300;
+  for (int64_t axis = 0; axis < last; axis++)
+    if (goes_beside(&c, axis, last))
+      n = try_beside(&c, axis, last, limit, out, n, most);
+  return n;
+}
+
+bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
+                           neo_schedule *out) {
+  neo_ranked best;
+  if (!neo_model_contractions(m, f, machine, &best, 1))
+    return false;
+  *out = best.schedule;
+  return true;
+}
+
+double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                                  const neo_schedule *s) {
+  neo_contraction contraction;
+  neo_beside x = neo_beside_of(m, f, s);
+  neo_tiles q = {.m = m, .f = x.f, .machine = machine};
+  if (s->loops.vector_axis < 0 || !neo_tiles_begin(&q, &contraction))
+    return -1;
+  return neo_tiles_merit(&q, &x.s);
+}
