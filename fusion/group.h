@@ -68,14 +68,15 @@ bool neo_fuse_caches(const neo_fuse_options *o);
  * gradients); equal groups have one kernel all the same. */
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */
 
+struct neo_decisions; /* decision.h */
 /* Groups the definitions that the entries and inits need, by the best reward first (search/search.h says
- * which); `explain` gets a line a decision, with its reward in microseconds, and one for neighbours
- * that stay apart, with the reason. */
+ * which). *decisions (may be null) gets the moves that were made and, at the end, those between
+ * neighbours that were refused (fusion/decision.h), in the arena. */
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
-                    neo_str *explain) NEO_MUST_CHECK;
+                    struct neo_decisions *decisions) NEO_MUST_CHECK;
 /* The same with options; null: the defaults. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
-                         neo_str *explain) NEO_MUST_CHECK;
+                         struct neo_decisions *decisions) NEO_MUST_CHECK;
 
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */

@@ -53,9 +53,10 @@ for group, name, kernel in listed:
         assert tensor in text and place in text, (group, tensor)
     loops = "".join(sections["k" + kernel].itertext())
     assert "neo-loop 2" in loops and name in loops, kernel
-made = re.findall(r"^(?:join|inline|prologue) .*", groups, re.M)
-told = {"".join(x.itertext()) for x in root.iter(ns + "li")}
-assert set(made) <= told, set(made) - told
+for kind, verbs in ("made", "join|inline|prologue|nested|cache"), ("rejected", "reject"):
+    decided = set(re.findall(r"^(?:%s) .*" % verbs, groups, re.M))
+    told = {"".join(x.itertext()) for x in root.iter(ns + "li") if x.get("class") == kind}
+    assert decided == told, (kind, decided ^ told)
 
 lines = [x for x in root.iter(ns + "span") if x.get("class") == "line"
          and x.get("id").startswith("f0-")]

@@ -237,10 +237,14 @@ static bool apply(fuser *q, const fuse_move *x, fuse_list *changed) {
   return true;
 }
 
-static void explain(fuser *q, const fuse_move *x, neo_str *out) {
+static neo_decision describe(fuser *q, const fuse_move *x) {
   const neo_group *groups = q->made->groups.at;
-  neo_str_addf(out, "join %s to %s: columns,", groups[x->a].name, groups[x->b].name);
+  return (neo_decision){.verb = NEO_DECISION_JOIN,
+                        .kind = NEO_FUSE_COLUMNS,
+                        .of = groups[x->a].roots.at[0],
+                        .with = fuse_with(q, groups[x->b].roots.at[0]),
+                        .n_with = 1};
 }
 
 const fuse_rules fuse_columns_rules = {
-    .when = FUSE_LAST, .match = match, .price = price, .apply = apply, .explain = explain};
+    .when = FUSE_LAST, .match = match, .price = price, .apply = apply, .describe = describe};

@@ -213,7 +213,7 @@ static void match(fuser *q, uint32_t g, fuse_moves *out) {
     offer_reads(q, x->members.at[k], out);
 }
 
-/* ---- explaining */
+/* ---- as a decision */
 
 /* Is the value wanted inside of a reduction? */
 static bool in_reduction(const fuser *q, const fuse_move *x) {
@@ -224,15 +224,18 @@ static bool in_reduction(const fuser *q, const fuse_move *x) {
   return reduced;
 }
 
-static const char *readers_text(const fuser *q, const fuse_move *x) {
-  static const char *const text[] = {"all readers", "the backward pass", "the forward pass"};
-  return x->b < ONE ? text[x->b] : fuse_def_name(q, q->def[x->a].readers.at[x->b - ONE].def);
-}
-
-static void explain(fuser *q, const fuse_move *x, neo_str *out) {
-  neo_fuse_kind kind = in_reduction(q, x) ? NEO_FUSE_PROLOGUE : NEO_FUSE_INLINE;
-  neo_str_addf(out, "%s %s into %s:", neo_fuse_kind_text(kind), fuse_def_name(q, x->a),
-               readers_text(q, x));
+static neo_decision describe(fuser *q, const fuse_move *x) {
+  static const neo_copy_readers readers[] = {
+      [ALL] = NEO_COPY_ALL, [BACKWARD] = NEO_COPY_BACKWARD, [FORWARD] = NEO_COPY_FORWARD};
+  neo_decision d = {.verb = NEO_DECISION_COPY,
+                    .kind = in_reduction(q, x) ? NEO_FUSE_PROLOGUE : NEO_FUSE_INLINE,
+                    .readers = x->b < ONE ? readers[x->b] : NEO_COPY_NAMED,
+                    .of = fuse_out(q, x->a, 0)};
+  if (d.readers == NEO_COPY_NAMED) {
+    d.with = fuse_with(q, fuse_out(q, q->def[x->a].readers.at[x->b - ONE].def, 0));
+    d.n_with = 1;
+  }
+  return d;
 }
 
 const fuse_rules fuse_copy_rules = {.when = FUSE_BEST_FIRST,
@@ -240,4 +243,4 @@ const fuse_rules fuse_copy_rules = {.when = FUSE_BEST_FIRST,
                                     .price = price,
                                     .apply = apply,
                                     .stamp = stamp,
-                                    .explain = explain};
+                                    .describe = describe};

@@ -27,12 +27,8 @@ neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis) {
   return neo_def_axis(q->m, r, axis)->hi;
 }
 
-const char *fuse_def_name(const fuser *q, uint32_t d) {
-  return neo_name_text(q->m->names, neo_tensor_at(q->m, fuse_out(q, d, 0))->name);
-}
-
-const char *fuse_group_name(const fuser *q, uint32_t g) {
-  return fuse_def_name(q, q->groups.at[g].members.at[0]);
+neo_tensor fuse_group_tensor(const fuser *q, uint32_t g) {
+  return fuse_out(q, q->groups.at[g].members.at[0], 0);
 }
 
 /* ---- looking through one definition */

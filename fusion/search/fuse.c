@@ -6,8 +6,8 @@ bool neo_fuse_caches(const neo_fuse_options *o) {
 }
 
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                neo_str *explain) {
-  *q = (fuser){.m = m, .a = a, .explain = explain, .entry = entry, .off = o ? o->off : 0};
+                neo_decisions *decisions) {
+  *q = (fuser){.m = m, .a = a, .decisions = decisions, .entry = entry, .off = o ? o->off : 0};
   q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
   q->caches = neo_fuse_caches(o);
   fuse_facts(q);
@@ -39,8 +39,8 @@ static void emit(fuser *q, neo_grouping *out) {
     if (!g || !q->groups.at[g - 1].members.n)
       continue;
     neo_group made = fuse_group_of(q, &q->groups.at[g - 1]);
-    if (made.cached && q->explain)
-      neo_str_addf(q->explain, "cache %s between calls\n", made.name);
+    if (made.cached)
+      fuse_record(q, &(neo_decision){.verb = NEO_DECISION_CACHE, .of = made.roots.at[0]});
     NEO_PUSH(q->a, &out->groups, made);
     fuse_in_order(q, FUSE_LAST, (uint32_t)out->groups.n - 1);
   }
@@ -59,45 +59,43 @@ static double saved_bytes(fuser *q) {
 /* With a price on saved activations, more is computed again. The lowest of these prices with which
  * the rest fits is taken. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                   neo_str *explain) {
+                   neo_decisions *decisions) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
   enum { N = sizeof prices / sizeof *prices };
   int64_t most = o ? o->memory : NEO_FUSE_FAST;
   for (int k = most == NEO_FUSE_SMALL ? N - 1 : 0; k < N; k++) {
-    size_t mark = explain ? explain->n : 0;
-    fuse_begin(q, m, a, o, entry, explain);
+    size_t mark = decisions ? decisions->list.n : 0;
+    fuse_begin(q, m, a, o, entry, decisions);
     fuse_price(q, prices[k]);
     for (uint32_t g = 0; g < q->groups.n; g++)
       fuse_in_order(q, FUSE_FIRST, g);
     fuse_greedy(q);
     if (most <= 0 || saved_bytes(q) <= (double)most || k + 1 == N)
       return;
-    if (explain && explain->at)
-      explain->at[explain->n = mark] = 0;
+    if (decisions)
+      decisions->list.n = mark;
   }
 }
 
 /* ---- entries */
 
 static void fuse_entry(neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                       neo_grouping *out, neo_str *explain) {
+                       neo_grouping *out, neo_decisions *decisions) {
   fuser q;
-  if (explain && entry)
-    neo_str_addf(explain, "in %s:\n", neo_name_text(m->names, m->entries.at[entry - 1].name));
-  search(&q, m, a, o, entry, explain);
+  search(&q, m, a, o, entry, decisions);
   emit(&q, out);
 }
 
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
-                         neo_str *explain) {
+                         neo_decisions *decisions) {
   *out = (neo_grouping){.m = m};
-  fuse_entry(m, a, o, 0, out, explain);
+  fuse_entry(m, a, o, 0, out, decisions);
   for (size_t k = 0; k < m->entries.n; k++)
     if (neo_group_entry(m, &m->entries.at[k]))
-      fuse_entry(m, a, o, (uint32_t)k + 1, out, explain);
+      fuse_entry(m, a, o, (uint32_t)k + 1, out, decisions);
   return NEO_OK;
 }
 
-neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_str *explain) {
-  return neo_fuse_with(m, a, NULL, out, explain);
+neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_decisions *decisions) {
+  return neo_fuse_with(m, a, NULL, out, decisions);
 }

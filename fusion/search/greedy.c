@@ -89,7 +89,7 @@ static void take_best(greedy *s, fuse_list *changed) {
 }
 
 /* Moves between neighbours that have not been made, and why. */
-static void explain_refusals(fuser *q, uint32_t g) {
+static void record_refusals(fuser *q, uint32_t g) {
   fuse_moves near = {0};
   fuse_refusals(q, g, &near);
   for (size_t k = 0; k < near.n; k++) {
@@ -97,11 +97,10 @@ static void explain_refusals(fuser *q, uint32_t g) {
     const char *why = "";
     if (fuse_move_price(q, &x, &why))
       continue;
-    fuse_rules_of(&x)->explain_refusal(q, g, &x, q->explain);
-    neo_str_addf(q->explain, ": %s", why);
-    if (x.reward < 0)
-      neo_str_addf(q->explain, " (%.3g us)", -1e6 * x.reward);
-    neo_str_addc(q->explain, '\n');
+    neo_decision d = fuse_rules_of(&x)->describe_refusal(q, g, &x);
+    d.why = why;
+    d.saves_s = x.reward;
+    fuse_record(q, &d);
   }
 }
 
@@ -113,7 +112,7 @@ void fuse_greedy(fuser *q) {
     offer_group(&s, g);
   while (s.heap.n)
     take_best(&s, &changed);
-  for (uint32_t g = 0; q->explain && g < q->groups.n; g++)
+  for (uint32_t g = 0; q->decisions && g < q->groups.n; g++)
     if (q->groups.at[g].members.n)
-      explain_refusals(q, g);
+      record_refusals(q, g);
 }

@@ -141,16 +141,24 @@ static void match(fuser *q, uint32_t g, fuse_moves *out) {
     offer_readers(q, g, x->members.at[k], out);
 }
 
-/* ---- explaining */
+/* ---- as a decision */
 
-static void explain(fuser *q, const fuse_move *x, neo_str *out) {
+static neo_decision decision_of(fuser *q, neo_decision_verb verb, uint32_t g, uint32_t h) {
+  return (neo_decision){.verb = verb,
+                        .of = fuse_group_tensor(q, g),
+                        .with = fuse_with(q, fuse_group_tensor(q, h)),
+                        .n_with = 1};
+}
+
+static neo_decision describe(fuser *q, const fuse_move *x) {
   uint32_t members[FUSE_MOST_PARTS];
   fuse_parts p;
   const char *why;
+  neo_decision d = decision_of(q, NEO_DECISION_JOIN, x->b, x->a);
   size_t n = both_members(q, x->a, x->b, members);
   if (n && fuse_parts_of(q, members, n, &p, &why))
-    neo_str_addf(out, "join %s to %s: %s,", fuse_group_name(q, x->b), fuse_group_name(q, x->a),
-                 neo_fuse_kind_text(fuse_kind_of(q, &p)));
+    d.kind = fuse_kind_of(q, &p);
+  return d;
 }
 
 /* Groups that read one another's results and have not been joined. */
@@ -160,9 +168,8 @@ static void refusals(fuser *q, uint32_t g, fuse_moves *out) {
   offer_near(q, g, &near, out);
 }
 
-static void explain_refusal(fuser *q, uint32_t g, const fuse_move *x, neo_str *out) {
-  uint32_t other = x->a == g ? x->b : x->a;
-  neo_str_addf(out, "reject %s, %s", fuse_group_name(q, g), fuse_group_name(q, other));
+static neo_decision describe_refusal(fuser *q, uint32_t g, const fuse_move *x) {
+  return decision_of(q, NEO_DECISION_REJECT, g, x->a == g ? x->b : x->a);
 }
 
 const fuse_rules fuse_join_rules = {.when = FUSE_BEST_FIRST,
@@ -170,6 +177,6 @@ const fuse_rules fuse_join_rules = {.when = FUSE_BEST_FIRST,
                                     .price = price,
                                     .apply = apply,
                                     .stamp = stamp,
-                                    .explain = explain,
+                                    .describe = describe,
                                     .refusals = refusals,
-                                    .explain_refusal = explain_refusal};
+                                    .describe_refusal = describe_refusal};

@@ -226,13 +226,19 @@ static void match(fuser *q, uint32_t g, fuse_moves *out) {
     NEO_PUSH(q->a, out, (fuse_move){.a = x->members.at[0]});
 }
 
-static void explain(fuser *q, const fuse_move *x, neo_str *out) {
+static neo_decision describe(fuser *q, const fuse_move *x) {
   nesting n = {.q = q, .inner = {x->a}, .n_inner = 1};
-  neo_str_addf(out, "nested %s into", fuse_def_name(q, x->a));
-  for (uint32_t k = 0; find_hosts(&n) && k < n.n_hosts; k++)
-    neo_str_addf(out, "%s %s", k ? "," : "", fuse_def_name(q, n.host[k]));
-  neo_str_addc(out, ':');
+  neo_tensor *hosts = NEO_NEW_ARRAY(q->a, neo_tensor, MOST_HOSTS);
+  bool found = find_hosts(&n);
+  for (uint32_t k = 0; found && k < n.n_hosts; k++)
+    hosts[k] = fuse_out(q, n.host[k], 0);
+  return (neo_decision){.verb = NEO_DECISION_COPY,
+                        .kind = NEO_FUSE_NESTED,
+                        .readers = NEO_COPY_NAMED,
+                        .of = fuse_out(q, x->a, 0),
+                        .with = hosts,
+                        .n_with = found ? n.n_hosts : 0};
 }
 
 const fuse_rules fuse_nested_rules = {
-    .when = FUSE_FIRST, .match = match, .price = price, .apply = apply, .explain = explain};
+    .when = FUSE_FIRST, .match = match, .price = price, .apply = apply, .describe = describe};

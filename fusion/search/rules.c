@@ -67,17 +67,27 @@ bool fuse_move_price(fuser *q, fuse_move *x, const char **why) {
   return ok;
 }
 
+void fuse_record(fuser *q, const neo_decision *d) {
+  if (!q->decisions)
+    return;
+  NEO_PUSH(q->a, &q->decisions->list, *d);
+  q->decisions->list.at[q->decisions->list.n - 1].entry = q->entry;
+}
+
+const neo_tensor *fuse_with(fuser *q, neo_tensor t) {
+  return neo_arena_copy(q->a, &t, sizeof t);
+}
+
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed) {
-  size_t mark = q->explain ? q->explain->n : 0;
+  neo_decision d = {0};
   changed->n = 0;
-  if (q->explain) {
-    fuse_rules_of(x)->explain(q, x, q->explain);
-    neo_str_addf(q->explain, " saves %.3g us\n", 1e6 * x->reward);
-  }
-  bool made = fuse_rules_of(x)->apply(q, x, changed);
-  if (!made && q->explain)
-    q->explain->at[q->explain->n = mark] = 0;
-  return made;
+  if (q->decisions)
+    d = fuse_rules_of(x)->describe(q, x);
+  if (!fuse_rules_of(x)->apply(q, x, changed))
+    return false;
+  d.saves_s = x->reward;
+  fuse_record(q, &d);
+  return true;
 }
 
 void fuse_in_order(fuser *q, fuse_when when, uint32_t g) {

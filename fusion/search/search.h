@@ -27,6 +27,7 @@
 #define NEO_FUSION_SEARCH_H
 #include "base/machine.h"
 #include "base/map.h"
+#include "fusion/decision.h"
 #include "fusion/form.h"
 
 enum {
@@ -98,14 +99,14 @@ typedef struct fuser {
   neo_module *m;
   neo_arena *a;
   const neo_profile *profile;
-  uint32_t off;   /* kinds that are switched off, as bits */
-  bool caches;    /* groups of call-invariant definitions may be kept between calls */
-  double price;   /* seconds for a byte that is saved for the backward pass */
-  uint32_t entry; /* see fuse_begin */
-  neo_str *explain;
-  fuse_def *def;   /* by id */
-  bool *wanted;    /* by tensor */
-  uint32_t *order; /* of definitions */
+  uint32_t off;             /* kinds that are switched off, as bits */
+  bool caches;              /* groups of call-invariant definitions may be kept between calls */
+  double price;             /* seconds for a byte that is saved for the backward pass */
+  uint32_t entry;           /* see fuse_begin */
+  neo_decisions *decisions; /* may be null */
+  fuse_def *def;            /* by id */
+  bool *wanted;             /* by tensor */
+  uint32_t *order;          /* of definitions */
   size_t n_order;
   NEO_VEC(fuse_group) groups;
   uint32_t *by_place;  /* place -> group number + 1; 0: nobody's */
@@ -132,9 +133,8 @@ static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {
 }
 neo_tensor fuse_out(const fuser *q, uint32_t d, uint32_t k);
 neo_expr fuse_out_extent(const fuser *q, uint32_t d, uint32_t axis); /* of an output axis */
-/* For explanations: the name of a definition's first result, of a group's first member. */
-const char *fuse_def_name(const fuser *q, uint32_t d);
-const char *fuse_group_name(const fuser *q, uint32_t g);
+/* What decisions call a group by: the first result of its first member. */
+neo_tensor fuse_group_tensor(const fuser *q, uint32_t g);
 
 /* ---- parts.c */
 typedef struct {
@@ -236,11 +236,12 @@ typedef struct fuse_rules {
   /* FUSE_BEST_FIRST: versions of the groups that the reward follows from; FUSE_GONE: there is no
    * such move any more. */
   uint64_t (*stamp)(fuser *q, const fuse_move *x);
-  /* "inline A into B:", without what it saves. */
-  void (*explain)(fuser *q, const fuse_move *x, neo_str *out);
-  /* May be null: moves of group g whose refusal is worth telling, and "reject A, B". */
+  /* The move as a decision, but for its entry and reward; asked for before it is made. */
+  neo_decision (*describe)(fuser *q, const fuse_move *x);
+  /* May be null: moves of group g whose refusal is worth telling, and what is refused, but for the
+   * reason. */
   void (*refusals)(fuser *q, uint32_t g, fuse_moves *out);
-  void (*explain_refusal)(fuser *q, uint32_t g, const fuse_move *x, neo_str *out);
+  neo_decision (*describe_refusal)(fuser *q, uint32_t g, const fuse_move *x);
 } fuse_rules;
 
 #define X(name, text, rules, meaning) extern const fuse_rules rules;
@@ -248,13 +249,17 @@ typedef struct fuse_rules {
 #undef X
 
 /* ---- rules.c */
+/* Adds a decision about groups of the current entry, if somebody wants to know. */
+void fuse_record(fuser *q, const neo_decision *d);
+/* A list of one tensor, for neo_decision.with. */
+const neo_tensor *fuse_with(fuser *q, neo_tensor t);
 const fuse_rules *fuse_rules_of(const fuse_move *x);
 /* The moves that concern group g, of all rules of this time whose kinds are not switched off. */
 void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out);
 void fuse_refusals(fuser *q, uint32_t g, fuse_moves *out);
 /* Sets reward and stamp; false: not possible, or of no use, and *why says the reason. */
 bool fuse_move_price(fuser *q, fuse_move *x, const char **why);
-/* Makes a move that has been priced, and explains it; as fuse_rules.apply. */
+/* Makes a move that has been priced, and records it; as fuse_rules.apply. */
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed);
 /* Makes the first move on group g that has a reward. */
 void fuse_in_order(fuser *q, fuse_when when, uint32_t g);
@@ -268,6 +273,6 @@ void fuse_greedy(fuser *q);
  * for (neo_group.entry), or of all. */
 enum { FUSE_EVERY = UINT32_MAX };
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                neo_str *explain);
+                neo_decisions *decisions);
 
 #endif

@@ -29,15 +29,13 @@ static const neo_group *writer_of(const neo_module *m, const neo_grouping *g, co
 static made make(const char *text) {
   made x = {0};
   neo_grouping groups;
-  neo_str explain;
   neo_arena_init(&x.arena, neo_alloc_default, NULL);
   neo_arena *a = &x.arena;
   char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", text);
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(m);
-  neo_str_init(&explain, a);
-  assert_int_equal(neo_fuse(m, a, &groups, &explain), NEO_OK);
+  assert_int_equal(neo_fuse(m, a, &groups, NULL), NEO_OK);
   const neo_group *g = writer_of(m, &groups, "Y");
   assert_non_null(g);
   neo_group_form(m, g);

@@ -2,7 +2,6 @@
 #include "fusion/form.h"
 #include "tests/pairs/machine.h"
 #include "tools/pipeline/compile.h"
-#include <string.h>
 
 static const char *const strategies[] = {
 #define X(name, text, gpu, meaning) text,
@@ -65,61 +64,29 @@ static uint32_t strategies_of(const neo_compilation *c, const neo_form *f, const
          on(s->loops.unit_axes > 0, PAIRS_BY_UNITS);
 }
 
-/* ---- kinds of fusion: what fusion says that it did names tensors */
+/* ---- kinds of fusion */
 
 static const char *tensor_text(const neo_module *m, uint32_t t) {
   return neo_name_text(m->names, m->tensors.at[t].name);
 }
 
-static bool has_member(const neo_module *m, const neo_group *g, const char *name, size_t n) {
+static bool has_member(const neo_module *m, const neo_group *g, neo_tensor t) {
   for (size_t k = 0; k < g->members.n; k++) {
     neo_list out = neo_def_at(m, g->members.at[k].def)->out;
-    for (uint32_t i = 0; i < out.n; i++) {
-      const char *text = tensor_text(m, neo_list_at(m, out, i));
-      if (strlen(text) == n && memcmp(text, name, n) == 0)
+    for (uint32_t i = 0; i < out.n; i++)
+      if (neo_list_at(m, out, i) == t.i)
         return true;
-    }
   }
   return false;
 }
 
-static uint32_t kind_named(const char *text, size_t n) {
-  for (uint32_t k = 0; k < NEO_FUSE_KINDS; k++)
-    if (strlen(pairs_kind_text(k)) == n && memcmp(pairs_kind_text(k), text, n) == 0)
-      return k;
-  return NEO_FUSE_KINDS;
-}
-
-/* "inline A into ...", "nested A into ...", or "join A to B: rows, ..." */
-static bool decision(const char *line, size_t n, uint32_t *kind, const char **name,
-                     size_t *n_name) {
-  const char *end = line + n;
-  size_t word = (size_t)((const char *)memchr(line, ' ', n) - line);
-  *name = line + word + 1;
-  *n_name = strcspn(*name, " \n");
-  if (word != 4 || memcmp(line, "join", 4) != 0) {
-    *kind = kind_named(line, word);
-    return *kind < NEO_FUSE_KINDS;
-  }
-  const char *colon = *name;
-  while (colon < end && *colon != ':')
-    colon++;
-  if (end - colon < 2)
-    return false;
-  *kind = kind_named(colon + 2, strcspn(colon + 2, ",\n"));
-  return *kind < NEO_FUSE_KINDS;
-}
-
 static uint32_t kinds_of(const neo_compilation *c, const neo_group *g) {
-  uint32_t kinds = on(g->cached, 0) << NEO_FUSE_CACHE, kind;
-  const char *name;
-  size_t n_name;
-  for (const char *line = neo_str_text(&c->explain); *line;) {
-    size_t n = strcspn(line, "\n");
-    if (memchr(line, ' ', n) && decision(line, n, &kind, &name, &n_name) &&
-        has_member(c->module, g, name, n_name))
-      kinds |= 1u << kind;
-    line += n + (line[n] != 0);
+  uint32_t kinds = on(g->cached, 0) << NEO_FUSE_CACHE;
+  for (size_t k = 0; k < c->decisions.list.n; k++) {
+    const neo_decision *d = &c->decisions.list.at[k];
+    bool made = d->verb == NEO_DECISION_COPY || d->verb == NEO_DECISION_JOIN;
+    if (made && d->entry == g->entry && has_member(c->module, g, d->of))
+      kinds |= 1u << d->kind;
   }
   return kinds;
 }

@@ -149,7 +149,6 @@ void world_open(plan_world *w) {
   w->c.names = neo_names_new(&w->c.arena);
   w->c.sources = neo_sources_new(&w->c.arena);
   w->c.diags = neo_diags_new(&w->c.arena, w->c.sources);
-  neo_str_init(&w->c.explain, &w->c.arena);
   w->c.prefix = "t";
 }
 

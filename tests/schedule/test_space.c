@@ -320,13 +320,11 @@ static neo_space nested_space(neo_arena *a, const neo_machine *machine) {
   p.products_per_s = 1e30; /* what can be nested is */
   p.room_s = 1;
   neo_fuse_options o = {.profile = &p};
-  neo_str explain;
-  neo_str_init(&explain, a);
   neo_grouping *g = NEO_NEW(a, neo_grouping);
   neo_diags *d = neo_diags_new(a, neo_sources_new(a));
   neo_module *m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
   assert_non_null(m);
-  assert_int_equal(neo_fuse_with(m, a, &o, g, &explain), NEO_OK);
+  assert_int_equal(neo_fuse_with(m, a, &o, g, NULL), NEO_OK);
   assert_int_equal(g->groups.n, 1);
   return neo_space_of(m, &g->groups.at[0], machine);
 }

@@ -92,7 +92,6 @@ static neo_status front(neo_compilation *c) {
   c->names = neo_names_new(&c->arena);
   c->sources = neo_sources_new(&c->arena);
   c->diags = neo_diags_new(&c->arena, c->sources);
-  neo_str_init(&c->explain, &c->arena);
   neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &text, &n);
   if (s == NEO_FORMAT) {
     c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
@@ -203,7 +202,7 @@ static neo_status fuse(neo_compilation *c) {
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
     o.profile = &c->machine.profile;
-  return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->explain);
+  return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
 }
 
 static neo_grids grids_of(const neo_compilation *c) {

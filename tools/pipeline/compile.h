@@ -15,6 +15,7 @@
 #define NEO_TOOLS_COMPILE_H
 #include "codegen/plan/plan.h"
 #include "frontend/frontend.h"
+#include "fusion/decision.h"
 #include "ir/pass.h"
 #include "ir/prove.h"
 #include "tools/pipeline/records.h"
@@ -101,7 +102,7 @@ typedef struct neo_compilation {
   NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
   NEO_VEC(uint32_t) kernel_of_group;
   NEO_VEC(neo_plan_kernel) kernels;
-  neo_str explain; /* decisions of fusion and schedules */
+  neo_decisions decisions; /* of fusion */
   neo_plan *plan;
   neo_llvm *llvm;
   neo_parts *parts;   /* machine code that threads make; null: none do */

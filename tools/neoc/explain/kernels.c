@@ -102,8 +102,11 @@ void neoc_explain_grids(const neo_plan *p, neo_str *out) {
 }
 
 void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
-  if (c->explain.n)
-    neo_str_addf(out, "decisions\n%s", neo_str_text(&c->explain));
+  neo_str decisions;
+  neo_str_init(&decisions, cli->arena);
+  neo_decisions_print(c->module, &c->decisions, &decisions);
+  if (decisions.n)
+    neo_str_addf(out, "decisions\n%s", neo_str_text(&decisions));
   for (size_t g = 0; g < c->grouping.groups.n; g++)
     put_group(c, g, out);
   for (size_t k = 0; k < c->module->entries.n; k++) {

@@ -21,16 +21,10 @@ typedef struct {
 } page_line;
 
 typedef struct {
-  const char *text;
-  size_t n;
-  bool apart; /* a refusal */
-} page_decision;
-
-typedef struct {
   NEO_VEC(page_line)
   lines; /* where its definitions were written and called from, each once;
                                those of the model first */
-  NEO_VEC(page_decision) decisions;
+  NEO_VEC(const neo_decision *) decisions;
   bool init;    /* makes an initial value: it is not priced */
   double share; /* of the time of the main entry */
 } page_group;

@@ -1,12 +1,8 @@
 /* What the page says of groups that no other part of the compiler keeps: the source lines that a
  * group comes from, its decisions, its share of the main entry's time. A group's time is divided
  * evenly among its definitions; a line has that of the definitions on it, and of all that its calls
- * lead to.
- *
- * Decisions are lines of text (fusion/group.h): "join B to A: kind, saves ...", "inline X into all
- * readers: ...", "apart A, B: reason", after "in step:" those of that entry's own groups. */
+ * lead to. */
 #include "tools/neoc/explain/page.h"
-#include <string.h>
 
 const char *page_tensor_name(const page *p, neo_tensor t) {
   return neo_name_text(p->c->module->names, neo_tensor_at(p->c->module, t)->name);
@@ -69,73 +65,33 @@ static void find_lines(page *p, size_t g) {
 
 /* ---- decisions */
 
-typedef struct {
-  const char *at;
-  size_t n;
-} word;
-
-static bool is_text(word w, const char *text) {
-  return strlen(text) == w.n && memcmp(w.at, text, w.n) == 0;
-}
-
-static word next_word(const char **at, const char *end) {
-  *at += strspn(*at, " ,");
-  word w = {*at, 0};
-  while (w.at + w.n < end && !strchr(" ,:\n", w.at[w.n]))
-    w.n++;
-  *at += w.n;
-  return w;
-}
-
-/* Does the group have the tensor of this name; for a copy, wherever it is computed? */
-static bool names_group(const page *p, const neo_group *g, word w, bool copies) {
-  const neo_module *m = p->c->module;
+/* Does the group compute the tensor; for a copy, at any place? */
+static bool has_tensor(const neo_module *m, const neo_group *g, neo_tensor t, bool copies) {
   for (size_t k = 0; k < g->members.n; k++) {
     neo_list out = neo_def_at(m, g->members.at[k].def)->out;
     for (uint32_t i = 0; i < out.n && (copies || g->members.at[k].place != NEO_PLACE_INLINE); i++)
-      if (is_text(w, page_tensor_name(p, (neo_tensor){neo_list_at(m, out, i)})))
+      if (neo_list_at(m, out, i) == t.i)
         return true;
   }
-  return is_text(w, g->name);
+  return false;
 }
 
-static void add_decision(page *p, uint32_t entry, page_decision d) {
-  const char *at = d.text, *end = d.text + d.n;
-  word verb = next_word(&at, end), a = next_word(&at, end), b = next_word(&at, end);
-  bool copies = !d.apart && !is_text(verb, "join");
-  if (is_text(b, "to"))
-    b = next_word(&at, end);
-  for (size_t g = 0; g < p->c->grouping.groups.n; g++) {
-    const neo_group *x = &p->c->grouping.groups.at[g];
-    bool of = x->entry == entry && !p->group[g].init;
-    if (of && (names_group(p, x, a, copies) || (!copies && names_group(p, x, b, false))))
-      NEO_PUSH(p->a, &p->group[g].decisions, d);
-  }
-}
-
-/* "in step:" -> the number of its groups; 0: the line is a decision. */
-static uint32_t headed(const page *p, const char *line, size_t n) {
-  const neo_module *m = p->c->module;
-  for (size_t k = 0; k < m->entries.n; k++) {
-    const char *head =
-        neo_arena_printf(p->a, "in %s:", neo_name_text(m->names, m->entries.at[k].name));
-    if (strlen(head) == n && memcmp(head, line, n) == 0)
-      return neo_group_entry(m, &m->entries.at[k]);
-  }
-  return 0;
+/* A copy concerns those that have the value, the others both groups. */
+static bool concerns(const neo_module *m, const neo_decision *d, const neo_group *g) {
+  bool copies = d->verb == NEO_DECISION_COPY;
+  bool any = has_tensor(m, g, d->of, copies);
+  for (uint32_t k = 0; !copies && k < d->n_with; k++)
+    any = any || has_tensor(m, g, d->with[k], false);
+  return g->entry == d->entry && any;
 }
 
 static void find_decisions(page *p) {
-  uint32_t entry = 0;
-  for (const char *at = neo_str_text(&p->c->explain); *at;) {
-    size_t n = strcspn(at, "\n");
-    uint32_t head = headed(p, at, n);
-    if (head)
-      entry = head;
-    else
-      add_decision(p, entry, (page_decision){at, n, strncmp(at, "apart ", 6) == 0});
-    at += n + (at[n] == '\n');
-  }
+  for (size_t k = 0; k < p->c->decisions.list.n; k++)
+    for (size_t g = 0; g < p->c->grouping.groups.n; g++) {
+      const neo_decision *d = &p->c->decisions.list.at[k];
+      if (!p->group[g].init && concerns(p->c->module, d, &p->c->grouping.groups.at[g]))
+        NEO_PUSH(p->a, &p->group[g].decisions, d);
+    }
 }
 
 /* ---- time */

@@ -82,9 +82,12 @@ static void put_group_decisions(page *p, const page_group *g) {
     return;
   neo_str_add(p->out, "<dt>decisions</dt><dd><ul>\n");
   for (size_t k = 0; k < g->decisions.n; k++) {
-    page_decision d = g->decisions.at[k];
-    neoc_html_leaf(p->out, "li", neo_arena_strndup(p->a, d.text, d.n), "class",
-                   d.apart ? "apart" : "made", NULL);
+    const neo_decision *d = g->decisions.at[k];
+    neo_str s;
+    neo_str_init(&s, p->a);
+    neo_decision_print(p->c->module, d, &s);
+    neoc_html_leaf(p->out, "li", neo_str_text(&s), "class",
+                   d->verb == NEO_DECISION_REJECT ? "rejected" : "made", NULL);
   }
   neo_str_add(p->out, "</ul></dd>\n");
 }
@@ -203,8 +206,11 @@ void page_put_kernels(page *p) {
 }
 
 void page_put_decisions(page *p) {
+  neo_str s;
+  neo_str_init(&s, p->a);
+  neo_decisions_print(p->c->module, &p->c->decisions, &s);
   neo_str_add(p->out, "<section id=\"decisions\"><h2>Decisions</h2>\n<details><summary>");
   neo_str_add(p->out, "All decisions of fusion, in order</summary>\n");
-  neoc_html_leaf(p->out, "pre", neo_str_text(&p->c->explain), NULL);
+  neoc_html_leaf(p->out, "pre", neo_str_text(&s), NULL);
   neo_str_add(p->out, "</details></section>\n");
 }
