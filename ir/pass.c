@@ -3,6 +3,7 @@
 #include "ir/pass.h"
 #include "ir/print.h"
 #include "ir/verify.h"
+#include <setjmp.h>
 
 static bool skipped(const neo_pass *pass, const neo_pass_options *o) {
   if (pass->required || !o->skip)
@@ -42,6 +43,22 @@ static void tell_failure(neo_module *m, const neo_pass *pass, neo_status status)
            neo_arena_printf(m->arena, "pass %s: %s", pass->name, neo_status_text(status)));
 }
 
+neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) {
+  neo_diag(m->diags, neo_def_at(m, d)->span, NEO_D_INTERNAL, what);
+  return NEO_INTERNAL;
+}
+
+/* The pass, with the way out when memory ends in it. */
+static neo_status call(neo_module *m, const neo_pass_target *target, const neo_pass *pass) {
+  jmp_buf here, *volatile outer = m->arena->on_fail;
+  volatile neo_status status = NEO_MEMORY;
+  m->arena->on_fail = &here;
+  if (!setjmp(here))
+    status = pass->run(m, target);
+  m->arena->on_fail = outer;
+  return status;
+}
+
 static neo_status run_one(neo_module *m, const neo_pass_target *target, const neo_pass *pass,
                           const neo_pass_options *o) {
   neo_arena scratch;
@@ -49,13 +66,13 @@ static neo_status run_one(neo_module *m, const neo_pass_target *target, const ne
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   const char *before = look ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
-  neo_status status = pass->run(m, target);
+  neo_status status = call(m, target, pass);
   bool told = neo_diags_errors(m->diags) > errors;
-  if (status && !told)
+  if (status && status != NEO_MEMORY && !told)
     tell_failure(m, pass, status);
   else if (told && !status)
     status = NEO_INPUT;
-  if (look)
+  if (look && status != NEO_MEMORY)
     o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));
   neo_arena_free(&scratch);
   return !status && o->verify ? verify_after(m, pass) : status;
@@ -68,6 +85,8 @@ neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const ne
     if (skipped(&passes[k], o))
       continue;
     status = run_one(m, target, &passes[k], o);
+    if (status && o->failed)
+      *o->failed = passes[k].name;
     if (o->done)
       o->done(o->done_ctx, passes[k].name);
   }

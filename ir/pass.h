@@ -20,7 +20,13 @@ typedef struct {
   bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
 } neo_pass_target;
 
-/* A pass that fails reports why as a diagnostic; one that does not is reported by its status. */
+/* What a pass can meet:
+ *
+ *   - the program is wrong: a diagnostic at its place, and NEO_INPUT
+ *   - something cannot be proved, or a limit of the IR is near: a pass that may be switched off leaves
+ *     the definition as it is; a required one reports it as above
+ *   - what the pass itself made is not as it must be: NEO_INTERNAL, through neo_pass_broken
+ *   - memory ends: nothing to do, the runner returns NEO_MEMORY */
 typedef neo_status neo_pass_fn(neo_module *m, const neo_pass_target *target);
 typedef struct {
   const char *name;
@@ -38,11 +44,16 @@ typedef struct {
   void *dump_ctx;
   void (*done)(void *ctx, const char *pass); /* after each that ran; may be null */
   void *done_ctx;
+  const char **failed; /* gets the name of a pass that fails; may be null */
 } neo_pass_options;
 
 /* Runs the passes in order, each with `target`; stops at the first failure, or when a pass has
- * reported errors (NEO_INPUT). A failure has a diagnostic. */
+ * reported errors (NEO_INPUT). A failure has a diagnostic, but for the end of memory (NEO_MEMORY):
+ * after that the module may only be given up. */
 neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const neo_pass *passes,
                           size_t n, const neo_pass_options *o) NEO_MUST_CHECK;
+
+/* A bug in a pass: reports at the definition what is not as it must be. Returns NEO_INTERNAL. */
+neo_status neo_pass_broken(neo_module *m, neo_def d, const char *what) NEO_MUST_CHECK;
 
 #endif

@@ -40,7 +40,6 @@
 #include "ir/define.h"
 #include "ir/product.h"
 #include "transform/transform.h"
-#include <assert.h>
 
 enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* in a training step */
@@ -54,6 +53,7 @@ typedef struct { /* a read that is laid out */
   uint32_t n_outer;          /* so many before the tile, the rest inside */
   int64_t lanes, extent;
   bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
+  int64_t paired;      /* extent of that dimension */
 } placing;
 
 typedef struct {
@@ -173,15 +173,17 @@ static bool place_factor(prepacking *s, const neo_def_rec *d, neo_expr factor, p
     return false;
   p->from = (neo_tensor){neo_expr_node(m, p->load)->attr};
   p->rank = neo_tensor_rank(m, p->from);
-  if (p->rank < 2 || p->rank >= MOST_RANK || !neo_tensor_is_call_invariant(&s->invariants, p->from))
+  if (p->rank < 2 || p->rank + 2 > MOST_RANK ||
+      !neo_tensor_is_call_invariant(&s->invariants, p->from))
     return false;
   p->column = column_of(m, p->load, p->rank, axis);
   if (p->column == p->rank || !is_worth(m, p))
     return false;
   sort_dimensions(m, d, p);
   p->rounded = !s->target->gpu_threads && is_rounded(m, factor, p->load);
-  p->pairs =
-      p->rounded && s->target->bf16_pairs && p->n_outer < p->rank - 1 && reduces_along(m, d, p);
+  p->pairs = p->rounded && s->target->bf16_pairs && p->n_outer < p->rank - 1 &&
+             reduces_along(m, d, p) &&
+             neo_expr_is_int(m, neo_tensor_extent(m, p->from, p->order[p->rank - 2]), &p->paired);
   return p->n_outer < p->rank - 1;
 }
 
@@ -247,15 +249,6 @@ static uint32_t position(const placing *p, uint32_t k) {
   return k < p->n_outer ? k : k + 1;
 }
 
-/* Extent of the dimension of which two steps are a pair. */
-static int64_t paired_of(const prepacking *s, const placing *p) {
-  int64_t n = 0;
-  bool known = neo_expr_is_int(s->m, neo_tensor_extent(s->m, p->from, p->order[p->rank - 2]), &n);
-  assert(known && "is_worth asks for it");
-  (void)known;
-  return n;
-}
-
 /* The elements' type as it lies; dimensions of the layout. */
 static neo_type type_of(const prepacking *s, const placing *p) {
   return p->rounded ? NEO_BF16_T : (neo_type)neo_tensor_at(s->m, p->from)->type;
@@ -274,7 +267,7 @@ static void extents_of(const prepacking *s, const placing *p, neo_expr *extent) 
   extent[p->n_outer] = neo_const_int(m, NEO_I64_T, tiles);
   extent[p->rank] = neo_const_int(m, NEO_I64_T, p->lanes);
   if (p->pairs) {
-    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (paired_of(s, p) + PAIR - 1) / PAIR);
+    extent[p->rank - 1] = neo_const_int(m, NEO_I64_T, (p->paired + PAIR - 1) / PAIR);
     extent[p->rank + 1] = neo_const_int(m, NEO_I64_T, PAIR);
   }
 }
@@ -310,7 +303,7 @@ static neo_expr element_of(const prepacking *s, const placing *p) {
     neo_expr *paired = &index[p->order[p->rank - 2]], two = neo_const_int(m, NEO_I64_T, PAIR);
     *paired =
         neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, *paired, two), neo_axis_ref(m, p->rank + 1));
-    whole = whole && paired_of(s, p) % PAIR == 0;
+    whole = whole && p->paired % PAIR == 0;
   }
   neo_expr zero = neo_const_int(m, (neo_type)neo_tensor_at(m, p->from)->type, 0);
   neo_expr value = whole ? neo_load(m, p->from, index, p->rank, span)

@@ -42,7 +42,6 @@
 #include "ir/clone.h"
 #include "ir/define.h"
 #include "transform/winograd_parts.h"
-#include <assert.h>
 #include <string.h>
 
 /* ---- the definition */
@@ -339,30 +338,33 @@ static neo_def filter_along(neo_winograd_sum *x) {
   return (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, sums)->pieces, 0)};
 }
 
-/* Takes apart the sum that filtering in one direction left. */
-static void take_left(neo_winograd_sum *x, neo_def left) {
-  bool is_product = match(x, left);
-  assert(is_product && "what is left is a sum of products of reads");
-  (void)is_product;
+/* Filters in the directions chosen, each time the sum that filtering in the one before left. */
+static neo_status filter(neo_winograd_sum *x, const neo_winograd_direction *along, uint32_t ways) {
+  neo_def left = x->def;
+  for (uint32_t way = 0; way < ways; way++) {
+    if (way && !match(x, left))
+      return neo_pass_broken(x->m, left, "filtering left no sum of products of reads");
+    if (!neo_winograd_find(x, &along[way]))
+      return neo_pass_broken(x->m, left, "filtering in one direction took another one away");
+    left = filter_along(x);
+  }
+  return NEO_OK;
 }
 
 neo_status neo_winograd(neo_module *m, bool always) {
+  neo_status s = NEO_OK;
   neo_prover *p = neo_prover_new(m);
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
-  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain; k++) {
+  for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain && !s; k++) {
     neo_winograd_sum x = {.m = m, .prover = p};
     neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS];
     neo_prover_at(p, m->defs.at[k].span);
-    if (!match(&x, (neo_def){k}))
-      continue;
-    for (uint32_t way = 0, ways = neo_winograd_choose(&x, always, along); way < ways; way++) {
-      neo_winograd_find(&x, &along[way]);
-      take_left(&x, filter_along(&x));
-    }
+    if (match(&x, (neo_def){k}))
+      s = filter(&x, along, neo_winograd_choose(&x, always, along));
   }
   neo_prover_free(p);
-  return NEO_OK;
+  return s;
 }
 
 neo_status neo_pass_winograd(neo_module *m, const neo_pass_target *target) {

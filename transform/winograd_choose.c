@@ -10,7 +10,6 @@
  * the plain sum's products (neo_toom_error), and the errors of all outputs are at most MOST_ERROR
  * times the plain sum's, as roots of mean squares (error_of). */
 #include "transform/winograd_parts.h"
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -284,13 +283,15 @@ uint32_t neo_winograd_choose(neo_winograd_sum *x, bool always, neo_winograd_dire
   return c.n_best;
 }
 
-void neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like) {
+bool neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like) {
   direction way[NEO_WINOGRAD_DIRECTIONS];
   set_operands(x, x->taps_first);
   uint32_t n = find_directions(x, way), k = 0;
   while (k < n && !is_like(&way[k].as, like))
     k++;
-  assert(k < n && "filtering in one direction leaves the others");
+  if (k == n)
+    return false;
   x->w = way[k].as;
   x->w.toom = like->toom;
+  return true;
 }

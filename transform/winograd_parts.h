@@ -38,8 +38,8 @@ typedef struct {
 uint32_t neo_winograd_choose(neo_winograd_sum *x, bool always, neo_winograd_direction *along);
 
 /* Sets data, taps and w to the direction of x that is like this one: of the sum that it was chosen
- * for, or of what filtering in other directions left of it. */
-void neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like);
+ * for, or of what filtering in other directions left of it. False: it has none. */
+bool neo_winograd_find(neo_winograd_sum *x, const neo_winograd_direction *like) NEO_MUST_CHECK;
 
 neo_tensor neo_winograd_tensor(const neo_winograd_sum *x, neo_expr load);
 uint32_t neo_winograd_rank(const neo_winograd_sum *x, neo_expr load);

@@ -74,10 +74,6 @@ void fuse_record(fuser *q, const neo_decision *d) {
   q->decisions->list.at[q->decisions->list.n - 1].entry = q->entry;
 }
 
-const neo_tensor *fuse_with(fuser *q, neo_tensor t) {
-  return neo_arena_copy(q->a, &t, sizeof t);
-}
-
 bool fuse_move_make(fuser *q, const fuse_move *x, fuse_list *changed) {
   neo_decision d = {0};
   changed->n = 0;

@@ -201,6 +201,8 @@ void fuse_renew(fuser *q, uint32_t g, fuse_list *changed);
 uint64_t fuse_stamp_of(fuser *q, const fuse_list *groups);
 /* The cost of all groups. */
 double fuse_total(const fuser *q);
+/* A list of one tensor, for neo_decision.with. */
+const neo_tensor *fuse_with(fuser *q, neo_tensor t);
 /* The group as others see it. */
 neo_group fuse_group_of(fuser *q, const fuse_group *x);
 
@@ -251,8 +253,6 @@ typedef struct fuse_rules {
 /* ---- rules.c */
 /* Adds a decision about groups of the current entry, if somebody wants to know. */
 void fuse_record(fuser *q, const neo_decision *d);
-/* A list of one tensor, for neo_decision.with. */
-const neo_tensor *fuse_with(fuser *q, neo_tensor t);
 const fuse_rules *fuse_rules_of(const fuse_move *x);
 /* The moves that concern group g, of all rules of this time whose kinds are not switched off. */
 void fuse_match(fuser *q, fuse_when when, uint32_t g, fuse_moves *out);

@@ -23,6 +23,10 @@ uint64_t fuse_stamp_of(fuser *q, const fuse_list *groups) {
   return h | 2;
 }
 
+const neo_tensor *fuse_with(fuser *q, neo_tensor t) {
+  return neo_arena_copy(q->a, &t, sizeof t);
+}
+
 void fuse_price(fuser *q, double price) {
   fuse_parts p;
   const char *why;

@@ -45,6 +45,20 @@ static neo_status fails(neo_module *m, const neo_pass_target *target) {
   return NEO_UNSUPPORTED;
 }
 
+/* Takes more memory than there is. */
+static neo_status eats(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  for (int k = 0; k < 100; k++)
+    (void)neo_arena_printf(m->arena, "%*s", 1 << 20, "");
+  return NEO_OK;
+}
+
+/* As a pass that finds something of its own that is not as it must be. */
+static neo_status is_broken(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  return neo_pass_broken(m, (neo_def){0}, "a sum of products has no products");
+}
+
 /* Writes what it is told of the machine into the module's name. */
 static neo_status tells(neo_module *m, const neo_pass_target *target) {
   m->name = neo_name_of(m->names, neo_arena_printf(m->arena, "%u %d", (unsigned)target->gpu_threads,
@@ -121,6 +135,37 @@ static void a_pass_that_fails_without_a_word_is_named(void **state) {
   assert_non_null(strstr(neo_str_text(&s), "pass fails: not supported on this machine"));
 }
 
+static void what_a_pass_finds_broken_is_told_as_an_internal_error(void **state) {
+  neo_module *m = *state;
+  const char *failed = NULL;
+  neo_pass_options o = {.verify = true, .failed = &failed};
+  neo_pass broken[] = {passes[0], {"broken", is_broken, "", false, NEO_WHEN_ALL}, passes[2]};
+  assert_int_equal(neo_passes_run(m, &processor, broken, 3, &o), NEO_INTERNAL);
+  assert_string_equal(failed, "broken");
+  neo_str s;
+  neo_str_init(&s, m->arena);
+  neo_diags_print(m->diags, &s, false);
+  assert_non_null(strstr(neo_str_text(&s), "internal error: a sum of products has no products"));
+  assert_null(strstr(neo_str_text(&s), "pass broken"));
+}
+
+static void the_end_of_memory_in_a_pass_is_its_failure(void **state) {
+  (void)state;
+  neo_alloc_fault fault = {.fail_at = 20, .forever = true};
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_with_fault(&fault), NULL);
+  neo_names *names = neo_names_new(&a);
+  neo_module *m = neo_module_new(&a, names, neo_diags_new(&a, neo_sources_new(&a)), "test");
+  const char *failed = NULL;
+  neo_pass_options o = {.verify = true, .failed = &failed};
+  neo_pass eating[] = {passes[0], {"eats", eats, "", false, NEO_WHEN_ALL}, passes[2]};
+  assert_int_equal(neo_passes_run(m, &processor, eating, 3, &o), NEO_MEMORY);
+  assert_string_equal(failed, "eats");
+  assert_null(a.on_fail);
+  assert_int_equal(neo_tensor_find(m, "two").i, 0);
+  neo_arena_free(&a);
+}
+
 static void each_pass_is_told_the_target(void **state) {
   neo_module *m = *state;
   neo_pass one[] = {{"tells", tells, "", false, NEO_WHEN_ALL}};
@@ -139,6 +184,8 @@ int main(void) {
       TEST(a_broken_module_is_found_after_the_pass_that_broke_it),
       TEST(errors_and_failures_stop_the_run),
       TEST(a_pass_that_fails_without_a_word_is_named),
+      TEST(what_a_pass_finds_broken_is_told_as_an_internal_error),
+      TEST(the_end_of_memory_in_a_pass_is_its_failure),
       TEST(each_pass_is_told_the_target),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,30 @@ static void other_indices_are_left_alone(void **state) {
              "  max[k: 96] X[b, k] * W[k, j]\n  then acc0\nentry forward forward: T = T\n");
 }
 
+/* A layout has up to two dimensions more than the tensor, and no tensor has more than 16. */
+static void a_tensor_of_fifteen_dimensions_is_left_alone(void **state) {
+  (void)state;
+#define TWOS "2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, "
+#define AXES "a: 2, c: 2, d: 2, e: 2, f: 2, g: 2, h: 2, i: 2, l: 2, m: 2, n: 2, o: 2, p: 2, "
+#define AT "a, c, d, e, f, g, h, i, l, m, n, o, p, "
+  world w;
+  load(&w,
+       "neo-ir 1\nmodule t\nsites 1\ninput X : f32 [64, " TWOS "64]\n"
+       "param W : f32 [" TWOS "64, 32]\ntemp Y : f32 [64, 32]\n"
+       "init @1 W[" AXES "k: 64, j: 32] = 0.5\n"
+       "def Y[b: 64, j: 32] =\n  sum[" AXES "k: 64] X[b, " AT "k] * W[" AT "k, j]\n  then acc0\n"
+       "entry forward forward: Y = Y\n");
+  neo_str why;
+  neo_str_init(&why, &w.arena);
+  w.m->math = NEO_PRECISION_BF16;
+  w.target.bf16_pairs = true;
+  assert_int_equal(neo_pass_mixed_precision(w.m, &w.target), NEO_OK);
+  assert_int_equal(neo_pass_prepack(w.m, &w.target), NEO_OK);
+  assert_int_equal(neo_module_verify(w.m, &why), NEO_OK);
+  assert_null(strstr(text_of(&w), "packed.W"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns_lie_in_tiles_of_a_cache_line),
@@ -171,6 +195,7 @@ int main(void) {
       cmocka_unit_test(weights_that_a_step_reads_often_are_laid_out),
       cmocka_unit_test(nothing_that_changes_or_is_used_once_is_laid_out),
       cmocka_unit_test(other_indices_are_left_alone),
+      cmocka_unit_test(a_tensor_of_fifteen_dimensions_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,29 +1,16 @@
 /* The pipeline: front, passes, kernels, emit. Each stage is one function, called in order. */
 #include "tools/pipeline/compile.h"
-#include "autodiff/autodiff.h"
 #include "base/hash.h"
 #include "base/machine.h"
 #include "ir/print.h"
-#include "ir/verify.h"
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/lower.h"
-#include "transform/transform.h"
+#include "tools/pipeline/stages.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { SOURCE_LIMIT_BYTES = 4 << 20 };
-
-static const neo_pass passes[] = {
-#define X(name, fn, required, when, meaning) {name, fn, meaning, required, NEO_WHEN_##when},
-#include "tools/pipeline/passes.def"
-#undef X
-};
-
-const neo_pass *neo_compile_pass_table(size_t *n) {
-  *n = sizeof passes / sizeof *passes;
-  return passes;
-}
 
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
@@ -64,118 +51,61 @@ static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
 }
 
-static bool for_gpu(const neo_compilation *c) {
-  return c->options.target && strncmp(c->options.target, "nvptx", 5) == 0;
-}
-
-static neo_status take_target(neo_compilation *c, neo_target *t, const char **why) {
-  neo_status s = neo_target_choose(&c->arena, c->options.target, c->options.mcpu, t, why);
-  const neo_machine *profile = c->options.machine;
-  return s || !profile || neo_target_take(&c->arena, t, profile, why) ? s : NEO_UNSUPPORTED;
-}
-
-/* What passes ask of the target: threads to fill, dots of pairs. A target that there is not is told
- * of where kernels are made. */
-static neo_pass_target describe_target(neo_compilation *c) {
-  neo_target t;
-  const char *why;
-  if (take_target(c, &t, &why))
-    return (neo_pass_target){0};
-  return (neo_pass_target){.gpu_threads = t.sm ? (uint32_t)neo_machine_busy_threads(&t.machine) : 0,
-                           .bf16_pairs = neo_target_pairs(&t) != 0};
-}
-
-static neo_status front(neo_compilation *c) {
-  char *text;
-  size_t n;
+/* The source's text; *text is null after a failure. */
+static neo_status read_source(neo_compilation *c, char **text, size_t *n) {
   const char *path = c->options.path;
-  c->names = neo_names_new(&c->arena);
-  c->sources = neo_sources_new(&c->arena);
-  c->diags = neo_diags_new(&c->arena, c->sources);
-  neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &text, &n);
+  neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, text, n);
   if (s == NEO_FORMAT) {
     c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
     return NEO_INPUT;
   }
-  if (s) {
+  if (s)
     c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-    return s;
-  }
-  c->prefix = c->options.prefix ? c->options.prefix
-                                : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, path));
-  if (!is_identifier(c->prefix)) {
-    c->why =
-        neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
-    return NEO_ARGUMENT;
-  }
-  c->module = is_ir_text(text, n) ? neo_module_parse(&c->arena, c->names, c->diags, path, text, n)
-                                  : from_expressions(c, text, n);
-  if (!c->module || neo_diags_errors(c->diags))
-    return NEO_INPUT;
+  return s;
+}
+
+/* The prefix of all names of the library: an option, or the file's stem. */
+static neo_status choose_prefix(neo_compilation *c) {
+  c->prefix = c->options.prefix
+                  ? c->options.prefix
+                  : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, c->options.path));
+  if (is_identifier(c->prefix))
+    return NEO_OK;
+  c->why =
+      neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
+  return NEO_ARGUMENT;
+}
+
+static neo_status parse_source(neo_compilation *c, const char *text, size_t n) {
+  c->module = is_ir_text(text, n)
+                  ? neo_module_parse(&c->arena, c->names, c->diags, c->options.path, text, n)
+                  : from_expressions(c, text, n);
+  return !c->module || neo_diags_errors(c->diags) ? NEO_INPUT : NEO_OK;
+}
+
+/* What the options say of the module. */
+static neo_status prepare(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
-/* ---- passes */
-
-static void pass_done(void *ctx, const char *pass) {
-  neo_cost_add(ctx, pass);
-}
-
-/* Does what the pass waits for hold? */
-static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
-  switch (p->when) {
-  case NEO_WHEN_CPU:
-    return !for_gpu(c);
-  case NEO_WHEN_CACHES:
-    return neo_fuse_caches(&c->options.fusion);
-  default:
-    return true;
-  }
-}
-
-static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
-  size_t n = 0;
-  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
-    if (is_wanted(c, &passes[k]))
-      out[n++] = passes[k];
-  return n;
-}
-
-static neo_status run_passes(neo_compilation *c) {
-  neo_pass table[sizeof passes / sizeof *passes];
-  neo_pass_options o = c->options.passes;
-  o.done = pass_done;
-  o.done_ctx = c;
-  neo_str why;
-  neo_str_init(&why, &c->arena);
-  if (neo_module_verify(c->module, &why)) {
-    c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
-    return NEO_INTERNAL;
-  }
-  neo_pass_target target = describe_target(c);
-  neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
-  if (s && s != NEO_INPUT)
-    c->why = "a pass failed, or broke the IR (use --dump-after=all to see how)";
-  return s;
+static neo_status front(neo_compilation *c) {
+  char *text;
+  size_t n;
+  c->names = neo_names_new(&c->arena);
+  c->sources = neo_sources_new(&c->arena);
+  c->diags = neo_diags_new(&c->arena, c->sources);
+  neo_status s = read_source(c, &text, &n);
+  if (!s)
+    s = choose_prefix(c);
+  if (!s)
+    s = parse_source(c, text, n);
+  return s ? s : prepare(c);
 }
 
 /* ---- kernels */
-
-static neo_status choose_target(neo_compilation *c) {
-  neo_status s = take_target(c, &c->target, &c->why);
-  if (!s && c->target.sm)
-    s = neo_target_choose(&c->arena, NULL, NULL, &c->host, &c->why);
-  if (s)
-    return s;
-  c->target.split = c->target.sm && c->options.math == NEO_PRECISION_3XTF32;
-  if (!c->target.sm)
-    c->host = c->target;
-  c->machine = neo_target_machine(&c->target);
-  return NEO_OK;
-}
 
 /* The records count by what was taken from them: those for other models change nothing. */
 static const char *source_hash(neo_compilation *c) {
@@ -219,16 +149,10 @@ bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
   return false;
 }
 
-static neo_status kernels(neo_compilation *c) {
-  if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
-    return NEO_INPUT; /* who prepares the module knows what is wanted of it */
-  neo_status s = choose_target(c);
-  if (!s)
-    s = neo_compile_read_records(c);
-  if (!s)
-    s = fuse(c);
-  neo_cost_add(c, "fusion");
-  if (!s && c->ahead)
+/* Schedules and loop IR of all groups; threads may begin with machine code meanwhile. */
+static neo_status make_kernels(neo_compilation *c) {
+  neo_status s = NEO_OK;
+  if (c->ahead)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!neo_compile_share(c, g))
@@ -237,8 +161,10 @@ static neo_status kernels(neo_compilation *c) {
   }
   neo_compile_report_records(c);
   neo_cost_add(c, "schedules and kernels");
-  if (s)
-    return s;
+  return s;
+}
+
+static neo_status make_plan(neo_compilation *c) {
   neo_plan_input in = {&c->grouping,
                        c->kernel_of_group.at,
                        c->kernels.at,
@@ -247,9 +173,23 @@ static neo_status kernels(neo_compilation *c) {
                        .machine = &c->machine,
                        .waits = neo_target_waits(&c->target),
                        .grids = grids_of(c)};
-  s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
+  neo_status s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
   return s;
+}
+
+static neo_status kernels(neo_compilation *c) {
+  if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
+    return NEO_INPUT; /* who prepares the module knows what is wanted of it */
+  neo_status s = neo_compile_choose_target(c);
+  if (!s)
+    s = neo_compile_read_records(c);
+  if (!s)
+    s = fuse(c);
+  neo_cost_add(c, "fusion");
+  if (!s)
+    s = make_kernels(c);
+  return s ? s : make_plan(c);
 }
 
 /* ---- stages with the way out when memory ends */
@@ -258,9 +198,9 @@ static neo_status no_memory(neo_compilation *c) {
   size_t defs = c->module ? c->module->defs.n : 0;
   snprintf(
       c->no_memory, sizeof c->no_memory,
-      "out of memory with %zu definitions: each round of a `repeat` is definitions of its own, "
+      "out of memory%s%s with %zu definitions: each round of a `repeat` is definitions of its own, "
       "so fewer rounds need less (-D NAME=N)",
-      defs);
+      c->failed_pass ? " in the pass " : "", c->failed_pass ? c->failed_pass : "", defs);
   c->why = c->no_memory;
   return NEO_MEMORY;
 }
@@ -273,7 +213,7 @@ static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)
   }
   neo_status s = run(c);
   c->arena.on_fail = c->options.on_fail;
-  return s;
+  return s == NEO_MEMORY && !c->why ? no_memory(c) : s;
 }
 
 neo_status neo_compile_front(neo_compilation *c) {
@@ -282,7 +222,7 @@ neo_status neo_compile_front(neo_compilation *c) {
   return s;
 }
 neo_status neo_compile_passes(neo_compilation *c) {
-  return stage(c, run_passes);
+  return stage(c, neo_compile_run_passes);
 }
 neo_status neo_compile_kernels(neo_compilation *c) {
   return stage(c, kernels);
@@ -295,7 +235,7 @@ neo_status neo_compile_emit(neo_compilation *c) {
 
 /* A GPU's kernels are made in a child, which is forked while there is one thread. */
 static bool can_go_ahead(const neo_compilation *c) {
-  return !for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
+  return !neo_compile_for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
 }
 
 neo_status neo_compile_plan(neo_compilation *c) {

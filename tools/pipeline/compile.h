@@ -86,8 +86,9 @@ typedef struct neo_compilation {
   neo_names *names;
   neo_sources *sources;
   neo_diags *diags;
-  const char *why;     /* of the last failure that is not a diagnostic */
-  char no_memory[160]; /* `why` where memory ended: text that needs none */
+  const char *why;         /* of the last failure that is not a diagnostic */
+  char no_memory[200];     /* `why` where memory ended: text that needs none */
+  const char *failed_pass; /* null: none did */
   const char *prefix;
   neo_module *module;
   neo_target target;

@@ -1,0 +1,67 @@
+/* The table of passes, and which of them run for the options and the target. */
+#include "autodiff/autodiff.h"
+#include "ir/verify.h"
+#include "tools/pipeline/stages.h"
+#include "transform/transform.h"
+
+static const neo_pass passes[] = {
+#define X(name, fn, required, when, meaning) {name, fn, meaning, required, NEO_WHEN_##when},
+#include "tools/pipeline/passes.def"
+#undef X
+};
+
+const neo_pass *neo_compile_pass_table(size_t *n) {
+  *n = sizeof passes / sizeof *passes;
+  return passes;
+}
+
+static void pass_done(void *ctx, const char *pass) {
+  neo_cost_add(ctx, pass);
+}
+
+/* Does the pass run for this target and these options (its column `when`)? */
+static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
+  switch (p->when) {
+  case NEO_WHEN_CPU:
+    return !neo_compile_for_gpu(c);
+  case NEO_WHEN_CACHES:
+    return neo_fuse_caches(&c->options.fusion);
+  default:
+    return true;
+  }
+}
+
+static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
+  size_t n = 0;
+  for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
+    if (is_wanted(c, &passes[k]))
+      out[n++] = passes[k];
+  return n;
+}
+
+/* The frontend's module is verified too. */
+static neo_status verify_front(neo_compilation *c) {
+  neo_str why;
+  neo_str_init(&why, &c->arena);
+  neo_status s = neo_module_verify(c->module, &why);
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
+  return s ? NEO_INTERNAL : NEO_OK;
+}
+
+neo_status neo_compile_run_passes(neo_compilation *c) {
+  neo_pass table[sizeof passes / sizeof *passes];
+  neo_pass_options o = c->options.passes;
+  o.done = pass_done;
+  o.done_ctx = c;
+  o.failed = &c->failed_pass;
+  if (verify_front(c))
+    return NEO_INTERNAL;
+  neo_pass_target target = neo_compile_pass_target(c);
+  neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
+  if (s && s != NEO_INPUT && s != NEO_MEMORY)
+    c->why = neo_arena_printf(
+        &c->arena, "the pass %s failed, or broke the IR (use --dump-after=all to see how)",
+        c->failed_pass);
+  return s;
+}

@@ -1,0 +1,19 @@
+/* Private to tools/pipeline: what the stages of compile.c are made of. */
+#ifndef NEO_TOOLS_PIPELINE_STAGES_H
+#define NEO_TOOLS_PIPELINE_STAGES_H
+#include "tools/pipeline/compile.h"
+
+/* ---- target.c */
+bool neo_compile_for_gpu(const neo_compilation *c);
+/* Sets the target, its machine, and the host that calls the kernels; errors are in c->why. */
+neo_status neo_compile_choose_target(neo_compilation *c) NEO_MUST_CHECK;
+/* What passes are told of the target: threads to fill, dots of pairs. Nothing of a target that does
+ * not exist: neo_compile_choose_target reports that. */
+neo_pass_target neo_compile_pass_target(neo_compilation *c);
+
+/* ---- passes.c */
+/* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
+ * memory ended, c->failed_pass alone is set. */
+neo_status neo_compile_run_passes(neo_compilation *c) NEO_MUST_CHECK;
+
+#endif
