@@ -131,10 +131,10 @@ neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) {
 static neo_expr quotient(neo_module *m, neo_expr adj, neo_expr d) {
   return apply(m, &(map){.kind = OVER, .by = d}, adj);
 }
-static neo_expr keep(neo_module *m, neo_expr cond, neo_expr g) {
+static neo_expr mask(neo_module *m, neo_expr cond, neo_expr g) {
   return apply(m, &(map){.kind = WHERE, .by = cond}, g);
 }
-static neo_expr drop(neo_module *m, neo_expr cond, neo_expr g) {
+static neo_expr mask_out(neo_module *m, neo_expr cond, neo_expr g) {
   return apply(m, &(map){.kind = UNLESS, .by = cond}, g);
 }
 static neo_expr convert(neo_module *m, neo_type to, neo_expr g) {
@@ -159,11 +159,11 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
     neo_expr less = neo_expr_is_float(m, b, &p) ? real(m, b, p - 1) : sub(m, b, real(m, b, 1));
     neo_expr power = is_const(m, less, 1) ? a : neo_op2(m, NEO_OP_POW, a, less);
     if (!neo_expr_is_float(m, b, &p)) /* a^0 is 1, at a = 0 too */
-      g = drop(m, neo_op2(m, NEO_OP_EQ, b, ad_zero(m, neo_expr_type(m, b))), g);
+      g = mask_out(m, neo_op2(m, NEO_OP_EQ, b, ad_zero(m, neo_expr_type(m, b))), g);
     return ad_scale(m, g, mul(m, b, power));
   }
   neo_expr at_zero = neo_op2(m, NEO_OP_EQ, a, ad_zero(m, neo_expr_type(m, a)));
-  return ad_scale(m, drop(m, at_zero, g), mul(m, y, op1(m, NEO_OP_LOG, a)));
+  return ad_scale(m, mask_out(m, at_zero, g), mul(m, y, op1(m, NEO_OP_LOG, a)));
 }
 
 /* min(max(x, lo), hi), the first of equals. */
@@ -171,11 +171,11 @@ static neo_expr rule_clamp(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr x = neo_expr_arg(m, y, 0), lo = neo_expr_arg(m, y, 1), hi = neo_expr_arg(m, y, 2);
   neo_expr above = neo_op2(m, NEO_OP_LT, hi, x), crossed = neo_op2(m, NEO_OP_LT, hi, lo);
   if (k == 1)
-    return keep(m, neo_op2(m, NEO_OP_LT, x, lo), drop(m, crossed, g));
+    return mask(m, neo_op2(m, NEO_OP_LT, x, lo), mask_out(m, crossed, g));
   if (k == 2)
-    return keep(m, neo_op2(m, NEO_OP_OR, above, crossed), g);
+    return mask(m, neo_op2(m, NEO_OP_OR, above, crossed), g);
   neo_expr in = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, lo, x), neo_op2(m, NEO_OP_LE, x, hi));
-  return keep(m, in, g);
+  return mask(m, in, g);
 }
 
 /* The normal density. */
@@ -254,7 +254,7 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   case NEO_OP_LOG1P:
     return quotient(m, g, add(m, real(m, x, 1), x));
   case NEO_OP_RELU:
-    return keep(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, y)), y), g);
+    return mask(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, y)), y), g);
   default:
     break; /* floor, ceil, round, sign, stop: no gradient */
   }
@@ -294,11 +294,11 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
     return rule_pow(m, y, k, g);
   case NEO_OP_MAX: {
     neo_expr first = takes_first(m, b, a, a);
-    return k ? drop(m, first, g) : keep(m, first, g);
+    return k ? mask_out(m, first, g) : mask(m, first, g);
   }
   case NEO_OP_MIN: {
     neo_expr first = takes_first(m, a, b, a);
-    return k ? drop(m, first, g) : keep(m, first, g);
+    return k ? mask_out(m, first, g) : mask(m, first, g);
   }
   default:
     return (neo_expr){0};
@@ -317,7 +317,7 @@ neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, neo_expr g) {
       return rule_clamp(m, e, k, g);
     if (op != NEO_OP_SELECT || k == 0)
       return (neo_expr){0};
-    return k == 1 ? keep(m, neo_expr_arg(m, e, 0), g) : drop(m, neo_expr_arg(m, e, 0), g);
+    return k == 1 ? mask(m, neo_expr_arg(m, e, 0), g) : mask_out(m, neo_expr_arg(m, e, 0), g);
   default:
     return (neo_expr){0};
   }

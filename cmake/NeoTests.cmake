@@ -182,7 +182,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
   foreach(path IN LISTS zoo_cases)
     cmake_path(GET path STEM name)
     neo_add_emulated_test(gpu_zoo_${name} test_zoo_zoo ${name})
-    # As graphs from the first call on, with all that can be in grids that stay.
+    # As graphs from the first call on, with all that can be in persistent grids.
     set_property(TEST gpu_zoo_${name} APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2
                  NEO_TEST_GRIDS=1 NEO_EMULATOR_SEED=3)
     if(name MATCHES "net")

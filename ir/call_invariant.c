@@ -1,6 +1,6 @@
 #include "ir/call_invariant.h"
 
-static bool pieces_last(const neo_call_invariants *l, neo_tensor t) {
+static bool pieces_invariant(const neo_call_invariants *l, neo_tensor t) {
   neo_list pieces = neo_tensor_at(l->m, t)->pieces;
   bool all = true;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -17,7 +17,7 @@ bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t) {
   case NEO_ROLE_SETTING:
     return !neo_map_get(&l->updated, t.i, NULL);
   case NEO_ROLE_TEMP:
-    return pieces_last(l, t);
+    return pieces_invariant(l, t);
   default:
     return false;
   }
@@ -25,7 +25,7 @@ bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t) {
 
 typedef struct {
   const neo_module *m;
-  bool lasts;
+  bool invariant;
 } passing_ctx;
 
 /* Random numbers are new in each call; sizes and the number of the step may be. */
@@ -33,37 +33,37 @@ static void find_passing(void *ctx, neo_expr e) {
   passing_ctx *c = ctx;
   neo_op op = (neo_op)neo_expr_node(c->m, e)->op;
   if (op == NEO_OP_RAND || op == NEO_OP_TRAINING || op == NEO_OP_SIZE || op == NEO_OP_STEP)
-    c->lasts = false;
+    c->invariant = false;
 }
 
 static bool is_free(const neo_module *m, neo_def d) {
   passing_ctx c = {m, true};
   neo_def_visit(m, d, find_passing, &c);
-  return c.lasts;
+  return c.invariant;
 }
 
-static bool def_lasts(neo_module *m, const neo_call_invariants *l, neo_def d, neo_arena *a) {
+static bool def_is_invariant(neo_module *m, const neo_call_invariants *l, neo_def d, neo_arena *a) {
   const neo_list out = neo_def_at(m, d)->out;
   neo_tensor *read;
-  bool lasts = true;
-  for (uint32_t k = 0; lasts && k < out.n; k++) {
+  bool invariant = true;
+  for (uint32_t k = 0; invariant && k < out.n; k++) {
     neo_tensor t = {neo_list_at(m, out, k)};
-    lasts = neo_tensor_at(m, t)->role == NEO_ROLE_TEMP && pieces_last(l, t);
+    invariant = neo_tensor_at(m, t)->role == NEO_ROLE_TEMP && pieces_invariant(l, t);
   }
-  size_t n = lasts ? neo_def_reads(m, d, a, &read) : 0;
-  for (size_t k = 0; lasts && k < n; k++)
-    lasts = neo_tensor_is_call_invariant(l, read[k]);
-  return lasts;
+  size_t n = invariant ? neo_def_reads(m, d, a, &read) : 0;
+  for (size_t k = 0; invariant && k < n; k++)
+    invariant = neo_tensor_is_call_invariant(l, read[k]);
+  return invariant;
 }
 
 /* From all that are free of what passes: readers of others fall out, until none is left. */
-neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n, const bool *at_hand,
-                           neo_arena *a) {
+neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
+                                           const bool *included, neo_arena *a) {
   neo_call_invariants l = {.m = m, .def = NEO_NEW_ARRAY(a, bool, m->defs.n + 1)};
   neo_map_init(&l.updated, a);
   for (size_t e = 0; e < m->entries.n; e++) {
     neo_list updates = m->entries.at[e].updates;
-    for (uint32_t k = 0; at_hand[e] && k < updates.n; k++) {
+    for (uint32_t k = 0; included[e] && k < updates.n; k++) {
       neo_tensor u = {neo_list_at(m, updates, k)};
       neo_map_set(&l.updated, neo_tensor_at(m, u)->updates.i, 1);
     }
@@ -73,9 +73,9 @@ neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, s
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t k = 0; k < n; k++) {
-      bool lasts = l.def[defs[k].i] && def_lasts(m, &l, defs[k], a);
-      changed = changed || lasts != l.def[defs[k].i];
-      l.def[defs[k].i] = lasts;
+      bool invariant = l.def[defs[k].i] && def_is_invariant(m, &l, defs[k], a);
+      changed = changed || invariant != l.def[defs[k].i];
+      l.def[defs[k].i] = invariant;
     }
   }
   return l;

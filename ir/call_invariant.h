@@ -12,10 +12,10 @@ typedef struct {
   neo_map updated; /* tensors of which the entries make new versions */
 } neo_call_invariants;
 
-/* Finds them among the n definitions (producers first) that some entries need (at_hand[k]: the k-th is
+/* Finds them among the n definitions (producers first) that some entries need (included[k]: the k-th is
  * one of these). In arena a. */
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
-                                           const bool *at_hand, neo_arena *a);
+                                           const bool *included, neo_arena *a);
 bool neo_tensor_is_call_invariant(const neo_call_invariants *l, neo_tensor t);
 
 #endif

@@ -1,7 +1,7 @@
 /* Type rules, one function a rule. */
 #include "ir/check.h"
 
-static bool alike(const neo_module *m, const neo_expr *arg, size_t from, size_t n) {
+static bool same_types(const neo_module *m, const neo_expr *arg, size_t from, size_t n) {
   for (size_t k = from + 1; k < n; k++)
     if (neo_expr_type(m, arg[k]) != neo_expr_type(m, arg[from]))
       return false;
@@ -28,7 +28,7 @@ static const char *check_leaf(const neo_module *m, neo_op op, neo_type type, uin
 
 static const char *check_same(const neo_module *m, neo_rule rule, neo_type type,
                               const neo_expr *arg, size_t n) {
-  if (!alike(m, arg, 0, n))
+  if (!same_types(m, arg, 0, n))
     return "arguments differ in type";
   if (type != neo_expr_type(m, arg[0]))
     return "the result is not of the arguments' type";
@@ -49,7 +49,7 @@ static const char *check_logic(const neo_module *m, neo_type type, const neo_exp
 static const char *check_select(const neo_module *m, neo_type type, const neo_expr *arg) {
   if (neo_expr_type(m, arg[0]) != NEO_BOOL_T)
     return "the condition must be bool";
-  if (!alike(m, arg, 1, 3))
+  if (!same_types(m, arg, 1, 3))
     return "arguments differ in type";
   return type == neo_expr_type(m, arg[1]) ? NULL : "the result is not of the arguments' type";
 }
@@ -88,7 +88,7 @@ const char *neo_check_node(const neo_module *m, neo_op op, neo_type type, uint32
   case NEO_RULE_CMP:
     if (type != NEO_BOOL_T)
       return "the result must be bool";
-    return alike(m, arg, 0, n) ? NULL : "arguments differ in type";
+    return same_types(m, arg, 0, n) ? NULL : "arguments differ in type";
   case NEO_RULE_LOGIC:
     return check_logic(m, type, arg, n);
   case NEO_RULE_SELECT:

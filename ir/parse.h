@@ -37,7 +37,7 @@ typedef struct neo_ir_parser {
 void neo_parse_lex(neo_ir_parser *p, uint32_t from);
 
 /* ---- tokens (parse_lex.c) */
-token neo_parse_peek(const neo_ir_parser *p, size_t ahead);
+token neo_parse_peek(const neo_ir_parser *p, size_t lookahead);
 token neo_parse_next(neo_ir_parser *p);
 bool neo_parse_is(const neo_ir_parser *p, const char *text); /* punctuation or an unquoted word */
 bool neo_parse_accept(neo_ir_parser *p, const char *text);

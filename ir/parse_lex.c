@@ -128,10 +128,10 @@ static token end_of_statement(const neo_ir_parser *p) {
   return (token){.kind = T_END, .offset = t.offset};
 }
 
-token neo_parse_peek(const neo_ir_parser *p, size_t ahead) {
-  if (p->failed || p->at + ahead >= p->stop)
+token neo_parse_peek(const neo_ir_parser *p, size_t lookahead) {
+  if (p->failed || p->at + lookahead >= p->stop)
     return end_of_statement(p);
-  return p->tokens.at[p->at + ahead];
+  return p->tokens.at[p->at + lookahead];
 }
 
 token neo_parse_next(neo_ir_parser *p) {

@@ -10,7 +10,7 @@
 #include "ir/prove_scope.h"
 #include <assert.h>
 
-enum { MAX_NEST = 48 };
+enum { MAX_ELIMINATIONS = 48 };
 static const int64_t none = INT64_MIN;
 
 /* ---- order */
@@ -320,10 +320,10 @@ int64_t neo_prover_lower(neo_prover_scope *s, const neo_poly *g, int64_t goal) {
     return g->constant;
   if (s->fuel <= 0)
     return none;
-  s->fuel = s->nest >= MAX_NEST ? 0 : s->fuel - 1;
-  s->nest++;
+  s->fuel = s->eliminations >= MAX_ELIMINATIONS ? 0 : s->fuel - 1;
+  s->eliminations++;
   int64_t y = eliminate(s, g, goal);
-  s->nest--;
+  s->eliminations--;
   return y;
 }
 

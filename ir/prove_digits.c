@@ -68,8 +68,7 @@ static void quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, con
     neo_poly_atom(out, e);
 }
 
-static bool take_apart(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_poly *n,
-                       neo_poly *out) {
+static bool divide(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_poly *n, neo_poly *out) {
   neo_poly q, r, atom;
   if (!neo_poly_divide(x, n, &q, &r))
     return false;
@@ -79,7 +78,7 @@ static bool take_apart(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_po
   }
   if (unnest(s, op, n, &r)) {
     neo_poly inner;
-    if (!take_apart(s, op, &r, n, &inner))
+    if (!divide(s, op, &r, n, &inner))
       return false;
     if (op == NEO_OP_DIV)
       return neo_poly_add(&q, 1, &inner, out);
@@ -99,7 +98,7 @@ static bool negative(neo_prover_scope *s, neo_op op, const neo_poly *x, int64_t 
   if (n == INT64_MIN || !neo_poly_scale(x, -1, &minus))
     return false;
   neo_poly_set(&c, -n);
-  return take_apart(s, op, &minus, &c, &y) && neo_poly_scale(&y, op == NEO_OP_DIV ? 1 : -1, out);
+  return divide(s, op, &minus, &c, &y) && neo_poly_scale(&y, op == NEO_OP_DIV ? 1 : -1, out);
 }
 
 bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) {
@@ -113,7 +112,7 @@ bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   }
   if (n.n == 0 && n.constant < 0)
     return negative(s, op, &x, n.constant, out);
-  return neo_prover_at_least(s, &n, -1) && take_apart(s, op, &x, &n, out);
+  return neo_prover_at_least(s, &n, -1) && divide(s, op, &x, &n, out);
 }
 
 /* ---- putting together */

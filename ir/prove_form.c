@@ -126,7 +126,7 @@ static void form_new(neo_prover_scope *s, neo_expr e, neo_poly *out) {
 static void remember(neo_prover_scope *s, neo_expr e, const neo_poly *g) {
   if (s->pushed || s->fuel <= 0 || s->depth >= MAX_DEPTH)
     return;
-  neo_poly *copy = neo_poly_keep(s->m->arena, g);
+  neo_poly *copy = neo_poly_new(s->m->arena, g);
   neo_map_set(&s->forms, e.i, (uint64_t)(uintptr_t)copy);
 }
 

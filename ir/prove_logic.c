@@ -58,7 +58,7 @@ static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows) {
   neo_poly minus, *g;
   if (s->facts.n >= MAX_FACTS)
     return;
-  g = neo_poly_keep(s->m->arena, fact);
+  g = neo_poly_new(s->m->arena, fact);
   neo_poly_tighten(g);
   if (g->n == 0 && g->constant < 0)
     s->never = true;
@@ -79,7 +79,7 @@ static void add_opposite(neo_prover_scope *s, const neo_poly *g, int64_t c) {
 }
 
 /* g != 0 says something where the sign is known. */
-static void add_apart(neo_prover_scope *s, const neo_poly *g) {
+static void add_unequal(neo_prover_scope *s, const neo_poly *g) {
   neo_poly y;
   if (neo_prover_nonneg(s, g)) {
     neo_poly_copy(&y, g);
@@ -97,7 +97,7 @@ static void assume_compare(neo_prover_scope *s, neo_expr e, bool value) {
     return;
   if (op == NEO_OP_EQ || op == NEO_OP_NE) {
     if (value == (op == NEO_OP_NE)) {
-      add_apart(s, &g);
+      add_unequal(s, &g);
     } else {
       add_fact(s, &g, SHADOWS);
       add_opposite(s, &g, 0);

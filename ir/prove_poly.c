@@ -19,7 +19,7 @@ void neo_poly_copy(neo_poly *out, const neo_poly *a) {
   memcpy(out->term, a->term, a->n * sizeof *a->term);
 }
 
-neo_poly *neo_poly_keep(neo_arena *arena, const neo_poly *a) {
+neo_poly *neo_poly_new(neo_arena *arena, const neo_poly *a) {
   neo_poly *y = neo_arena_alloc(arena, sizeof *a - (NEO_POLY_TERMS - a->n) * sizeof *a->term);
   neo_poly_copy(y, a);
   return y;

@@ -28,7 +28,7 @@ static inline void neo_poly_set(neo_poly *out, int64_t constant) {
 }
 void neo_poly_copy(neo_poly *out, const neo_poly *a);
 /* A copy that takes no more room than its terms. */
-neo_poly *neo_poly_keep(neo_arena *arena, const neo_poly *a);
+neo_poly *neo_poly_new(neo_arena *arena, const neo_poly *a);
 void neo_poly_atom(neo_poly *out, neo_expr atom);
 /* Order of the products alone: > 0 if a comes first. */
 int neo_mono_compare(const neo_mono *a, const neo_mono *b);

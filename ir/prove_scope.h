@@ -47,7 +47,7 @@ typedef struct neo_prover_scope {
   neo_map simple;        /* expression -> what it simplifies to */
   uint32_t pushed;       /* conditions pushed */
   uint32_t depth;        /* of forms being built */
-  uint32_t nest;         /* of eliminations; too deep uses up the fuel, so that the stack is safe */
+  uint32_t eliminations; /* nested ones; too deep uses up the fuel, so that the stack is safe */
   int32_t fuel;          /* steps left for this question */
   bool never;            /* the facts contradict each other: no point is in the domain */
 } neo_prover_scope;

@@ -260,7 +260,7 @@ bool neo_verify_entries(neo_verifier *v) {
   return true;
 }
 
-static bool alike(neo_verifier *v, neo_tensor a, neo_tensor b) {
+static bool same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) {
   if (neo_tensor_at(v->m, a)->type != neo_tensor_at(v->m, b)->type)
     return neo_verify_fail(v, "%s and %s differ in type", neo_verify_tensor_name(v, a),
                            neo_verify_tensor_name(v, b));
@@ -274,13 +274,13 @@ static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
     return neo_verify_fail(v, "the differentiated tensor is no float");
   if (!g->seed.i && neo_tensor_rank(v->m, g->y))
     return neo_verify_fail(v, "only a scalar needs no seed");
-  if (g->seed.i && (!neo_verify_id(v, g->seed.i) || !alike(v, g->seed, g->y)))
+  if (g->seed.i && (!neo_verify_id(v, g->seed.i) || !same_shape(v, g->seed, g->y)))
     return false;
   if (g->wrt.n != g->out.n)
     return neo_verify_fail(v, "not one result a tensor");
   for (uint32_t k = 0; k < g->wrt.n; k++) {
     neo_tensor x = {neo_list_at(v->m, g->wrt, k)}, dx = {neo_list_at(v->m, g->out, k)};
-    if (!alike(v, dx, x))
+    if (!same_shape(v, dx, x))
       return false;
   }
   return true;
@@ -301,7 +301,7 @@ static bool check_adjoints(neo_verifier *v, neo_list adjoint, neo_list of) {
     return neo_verify_fail(v, "not one adjoint a tensor");
   for (uint32_t k = 0; k < of.n; k++) {
     neo_tensor d = {neo_list_at(v->m, adjoint, k)}, t = {neo_list_at(v->m, of, k)};
-    if (d.i && (!neo_verify_id(v, d.i) || !alike(v, d, t)))
+    if (d.i && (!neo_verify_id(v, d.i) || !same_shape(v, d, t)))
       return false;
   }
   return true;

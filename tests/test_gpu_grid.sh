@@ -1,5 +1,5 @@
 #!/bin/sh
-# Small kernels as one whose grid stays: it gives the same bits as the kernels one by one, whatever
+# Small kernels as one persistent kernel: it gives the same bits as the kernels one by one, whatever
 # the number of blocks that the device has at the same time and their order; where it cannot have
 # them, the kernels are launched one by one; `neoc explain` says what became one, and can leave it
 # out.

@@ -44,7 +44,7 @@ output L
 train loss using optim.adam(lr = 0.01)
 END
 "$NEOC" compile -q -I "$NEO_SOURCE_DIR/models/zoo" cell.expr --target=nvptx:sm_90a --records=none --emit=ptx -o .
-expect 0 "a grid that stays" check cell.ptx
+expect 0 "a persistent grid" check cell.ptx
 is cell_g0_step '1 meetings of blocks'
 awk '/^.visible .entry/ { on = $0 ~ "g0_step" } on' cell.ptx >grid.ptx
 

@@ -8,7 +8,7 @@ needs "$NEOC"
 cd "$NEO_SOURCE_DIR"
 
 # Folders whose names are clean; each keeps out the words of `words` and those of its own.
-clean="fusion transform"
+clean="base ir frontend autodiff transform fusion codegen/loop codegen/llvm codegen/plan runtime"
 
 # private word: the field's
 words='
@@ -29,6 +29,26 @@ turned: transpose, interchange, wrap
 turns: transpose, interchange, wrap
 walked: fused axes
 '
+words_of_frontend='
+keep: own reduction, hoist
+'
+words_of_codegen_llvm='
+apart: stride
+fetch: prefetch, load
+stream: nontemporal
+streams: nontemporal
+'
+words_of_codegen_loop='
+stream: nontemporal
+streams: nontemporal
+'
+words_of_codegen_plan='
+apart: separate
+keep: cache
+keeps: cache
+kept: cache
+'
+words_of_runtime="$words_of_codegen_plan"
 words_of_fusion='
 digit: strip-mine
 digits: strip-mine
@@ -50,6 +70,16 @@ parallel: horizontal fusion
 '
 passes_not='activations columns filter fold layout narrow parallel phases split windows'
 kinds_not='keep nest'
+# The same in the documentation: terms, as patterns; most of these words alone are plain English.
+terms='
+grids? (that|which) stays?|whose grids? stays?: persistent grid, persistent kernel
+turned round: transposed
+lasting (value|definition|group)s?: call-invariant
+(kept|lasting) between calls: cached between calls
+lanes that lie apart: strided lanes
+asked for (early|ahead|meanwhile): prefetched
+fetched (early|ahead): prefetched
+'
 
 left() { # the words of a list
   printf '%s' "$1" | sed -n 's/:.*//p'
@@ -70,28 +100,18 @@ identifiers() {
   }' "$1" | sort -u
 }
 
-# has_word NAME WORD: between underscores, in either case
-has_word() {
-  case _$(printf '%s' "$1" | tr 'A-Z' 'a-z')_ in
-    *_"$2"_*) return 0 ;;
-  esac
-  return 1
-}
-
 check_names() { # file, words separated by |
   identifiers "$1" | tr 'A-Z' 'a-z' | grep -E "(^|_)($2)(_|\$)" | sed "s@^@$1: @" || true
 }
 
 for folder in $clean; do
-  list="$words$(eval "printf '%s' \"\${words_of_$folder:-}\"")"
+  list="$words$(eval "printf '%s' \"\${words_of_$(echo "$folder" | tr / _):-}\"")"
   pattern=$(left "$list" | tr '\n' '|' | sed 's/||*/|/g; s/^|//; s/|$//')
   for path in $(find "$folder" -name '*.[ch]' | sort); do
     found=$(check_names "$path" "$pattern")
     [ -z "$found" ] || fail "names with private words: $found"
     stem=$(basename "$path" | sed 's/\..*//')
-    for word in $(left "$list"); do
-      has_word "$stem" "$word" && fail "$path is named with a private word"
-    done
+    ! printf '%s' "$stem" | grep -qE "(^|_)($pattern)(_|\$)" || fail "$path is named with a private word"
   done
 done
 
@@ -102,6 +122,13 @@ for name in $kinds_not; do
   grep -q "^X([A-Z]*, \"$name\"" fusion/kinds.def && fail "a kind of fusion is called $name"
 done
 
+pattern=$(left "$terms" | paste -sd'|' | sed 's/^|*//')
+private_terms() { # file...
+  grep -nE "$pattern" "$@" || true
+}
+found=$(private_terms ARCHITECTURE.md README.md docs/*.md)
+[ -z "$found" ] || fail "the documentation has private terms: $found"
+
 # What `neoc explain` says of decisions begins with a kind of fusion, or with one of these words.
 "$NEOC" explain models/zoo/mlp.expr --groups >"$work/groups"
 sed -n '/^decisions/,/^$/p' "$work/groups" | grep -E "^(nest|keep|apart|beside) " &&
@@ -111,4 +138,6 @@ sed -n '/^decisions/,/^$/p' "$work/groups" | grep -E "^(nest|keep|apart|beside) 
 printf 'int turned_by; /* beside */ const char *x = "lasting";\n' >"$work/a.c"
 [ "$(check_names "$work/a.c" 'turned|beside|lasting')" = "$work/a.c: turned_by" ] ||
   fail "the reader of names sees other names"
+echo "small kernels whose grid stays" >"$work/a.md"
+[ -n "$(private_terms "$work/a.md")" ] || fail "a private term goes unnoticed"
 exit "$status"

@@ -13,7 +13,7 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
-/* Adds a GPU's kernel whose grid stays, of these ones and in blocks of so many threads, at least as
+/* Adds a GPU's persistent kernel, of these ones and in blocks of so many threads, at least as
  * many as any of them has (llvm/nvptx/grid.c). Phases are numbered from 0. */
 typedef struct {
   const neo_kernel *kernel;

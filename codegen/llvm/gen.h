@@ -94,7 +94,7 @@ const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees
 /* Long constant vectors of a finished module become operands in memory. llvm/core/operand.c */
 void neo_ll_constants_to_operands(neo_llvm *l);
 /* Its stores of one lane of integers store that element. llvm/core/lane.c */
-void neo_ll_store_single_lanes(neo_llvm *l);
+void neo_ll_scalarize_masked_stores(neo_llvm *l);
 
 /* ---- the emitter of kernels */
 typedef struct {
@@ -139,8 +139,8 @@ typedef struct {
   LLVMValueRef *size, key[3], scratch;
   LLVMValueRef units; /* of a GPU's kernel: how many there are */
   int64_t threads;    /* of a GPU's block, where the kernel has loops of threads; else 0 */
-  LLVMValueRef block; /* in a grid that stays: the block of the kernel's own; else null */
-  int64_t team;       /* in a grid that stays: threads of a block; else 0 */
+  LLVMValueRef block; /* in a persistent grid: the block of the kernel's own; else null */
+  int64_t team;       /* in a persistent grid: threads of a block; else 0 */
   bool in_threads;
   neo_ll_role role; /* whose arm of SPECIALIZE it is; a producer is one thread */
   uint32_t n_maps;  /* of tensors that boxes are copied of: parameters behind all others */
@@ -153,7 +153,7 @@ typedef struct {
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   uint32_t *mentions;    /* of registers, once they are counted (llvm/core/roll.c) */
-  bool stream;           /* buffers that stream begin at multiples of a vector here */
+  bool nontemporal;      /* buffers that stream begin at multiples of a vector here */
   neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
   struct {
     uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */

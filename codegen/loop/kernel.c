@@ -54,10 +54,10 @@ int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf) {
 }
 
 bool neo_kernel_scratch_moves(const neo_kernel *k) {
-  bool streams = false;
+  bool nontemporal = false;
   for (size_t b = 0; b < k->bufs.n; b++)
-    streams = streams || k->bufs.at[b].stream;
-  return streams && !neo_kernel_threads(k) && scratch_end(k, (uint32_t)k->bufs.n) > 0;
+    nontemporal = nontemporal || k->bufs.at[b].nontemporal;
+  return nontemporal && !neo_kernel_threads(k) && scratch_end(k, (uint32_t)k->bufs.n) > 0;
 }
 
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k) {

@@ -69,7 +69,7 @@ typedef struct {
   int64_t shift;     /* its first element is this one of the tensor; other groups have their own */
   int64_t scratch_elems; /* SCRATCH: per worker, constant */
   bool no_alias;         /* overlaps no other buffer of the kernel */
-  bool stream;           /* WRITE: vectors are written past the caches, where that is possible */
+  bool nontemporal;      /* WRITE: vectors are written past the caches, where that is possible */
   int64_t align;         /* bytes; at least the element's size; only what is certain */
 } neo_kbuf;
 

@@ -214,7 +214,7 @@ static void buffer(parser *p) {
     } else if (neo_lp_accept(p, "noalias"))
       b.no_alias = true;
     else if (neo_lp_accept(p, "stream"))
-      b.stream = true;
+      b.nontemporal = true;
     else if (neo_lp_accept(p, "align"))
       b.align = neo_lp_take_small(p, 1 << 20);
     else if (neo_lp_accept(p, "tensor"))

@@ -290,7 +290,7 @@ static void print_buffer(printer *p, uint32_t i) {
     neo_str_addf(p->out, " scratch %lld", (long long)b->scratch_elems);
   if (b->no_alias)
     neo_str_add(p->out, " noalias");
-  if (b->stream)
+  if (b->nontemporal)
     neo_str_add(p->out, " stream");
   if (b->align)
     neo_str_addf(p->out, " align %lld", (long long)b->align);

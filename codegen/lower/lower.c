@@ -47,7 +47,8 @@ static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   b.tensor = t;
   b.shift = neo_form_base(l->f, t);
   b.no_alias = !may_share(l, t, use == NEO_BUF_WRITE);
-  b.stream = use == NEO_BUF_WRITE && l->loops.nontemporal && neo_stream_fits(l->m, l->g, l->s, t);
+  b.nontemporal =
+      use == NEO_BUF_WRITE && l->loops.nontemporal && neo_stream_fits(l->m, l->g, l->s, t);
   b.align = neo_type_bytes((neo_type)r->type);
   neo_map_set(&l->buf_of, t.i, neo_kernel_buf(l->k, b));
 }

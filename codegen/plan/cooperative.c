@@ -1,4 +1,4 @@
-/* Which steps of an entry a GPU runs as one kernel whose grid stays (llvm/nvptx/grid.c).
+/* Which steps of an entry a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
  *
  * A step needs another that comes before it if one writes what the other reads or writes, but for
  * pieces of one tensor, which two of them write; its phase is the next after those of the steps
@@ -7,7 +7,7 @@
  * warpgroups, and what takes long by itself have launches of their own; of what is between, those
  * runs are taken which save most by the prices of grid.def:
  *
- *   apart   an edge for each level, a node for each kernel beside others
+ *   separate  an edge for each level, a node for each kernel beside others
  *   as one  an edge, a barrier for each phase but the first, a meeting for each kernel in turn
  *
  * The steps stay in the plan, each with its kernel: a device that cannot have all blocks of a grid
@@ -110,7 +110,7 @@ static double seconds_of(const chooser *c, int32_t i) {
 
 static bool may_stay(const chooser *c, int32_t i) {
   const neo_rt_step *s = step_at(c, i);
-  if (s->op != NEO_RT_STEP_RUN || s->keep)
+  if (s->op != NEO_RT_STEP_RUN || s->cached)
     return false;
   const neo_plan_kernel *k = kernel_at(c, i);
   return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&
@@ -145,7 +145,7 @@ static void add_step(const chooser *c, run *r, int32_t i) {
   r->words += step_at(c, i)->n + 1;
 }
 
-static double apart(const chooser *c, const run *r) {
+static double separate(const chooser *c, const run *r) {
   neo_grid_price edge = c->in->waits ? NEO_GRID_EARLY : NEO_GRID_EDGE;
   return r->levels * neo_grid_seconds(edge) + (r->n - r->levels) * neo_grid_seconds(NEO_GRID_NODE);
 }
@@ -161,7 +161,7 @@ static run new_run(const chooser *c, int32_t first) {
 
 /* 0 or less: nothing that is worth it. */
 static double saved_by(const chooser *c, const run *r) {
-  double saved = apart(c, r) - as_one(r);
+  double saved = separate(c, r) - as_one(r);
   if (r->words > MOST_WORDS)
     return 0;
   if (c->in->grids == NEO_GRIDS_EVERY)
@@ -203,7 +203,7 @@ static void add_grid(chooser *c, int32_t first, int32_t end) {
   for (int32_t i = first; i < end; i++)
     add_step(c, &r, i);
   neo_plan_grid g = {.levels = r.levels, .phases = r.phases};
-  g.apart_s = apart(c, &r);
+  g.separate_s = separate(c, &r);
   g.joined_s = as_one(&r);
   g.symbol = neo_arena_printf(p->arena, "%s_g%zu_%s", p->prefix, p->grids.n,
                               neo_plan_ident(p->arena, c->e->name));

@@ -132,8 +132,8 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
     return;
   if (group_at(q, at)->cached) {
-    (void)plan_keep_of(q->env, q->order.at[at]);
-    if (plan_keep_buf(q->env->store, group_at(q, at)->entry, t, &buf))
+    (void)plan_cached_group(q->env, q->order.at[at]);
+    if (plan_cached_buf(q->env->store, group_at(q, at)->entry, t, &buf))
       set_buf(q, t, buf);
     return;
   }
@@ -148,7 +148,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
   NEO_PUSH(q->scratch, &q->item_tensor, t);
 }
 
-static bool is_kept(const planner *q, neo_tensor t) {
+static bool is_stored(const planner *q, neo_tensor t) {
   for (size_t i = 0; i < q->order.n; i++)
     for (size_t k = 0; group_at(q, i)->cached && k < group_at(q, i)->roots.n; k++)
       if (group_at(q, i)->roots.at[k].i == t.i)
@@ -165,7 +165,7 @@ static void bind_outputs(planner *q) {
     uint32_t name = neo_list_at(q->m, q->entry->names, k);
     int32_t buf;
     q->output[k] = plan_store_output(q->env->store, entry, name, t, q->output, k);
-    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf) && !is_kept(q, t))
+    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf) && !is_stored(q, t))
       set_buf(q, t, q->p->tensors.at[q->output[k]].buf);
   }
 }
@@ -247,7 +247,7 @@ static void add_run(planner *q, size_t step) {
   s.n_written = gr->roots.n <= UINT16_MAX ? (uint16_t)gr->roots.n : 0;
   if (q->env->in->kernels[s.arg].keyless)
     s.flags |= NEO_RT_STEP_KEYLESS;
-  s.keep = gr->cached ? plan_keep_of(q->env, q->order.at[step]) : 0;
+  s.cached = gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0;
   push_step(q, s, (int32_t)q->order.at[step]);
 }
 

@@ -1,4 +1,4 @@
-/* Private to the plan: what decides which steps of a GPU become one kernel whose grid stays. */
+/* Private to the plan: what decides which steps of a GPU become one persistent kernel. */
 #ifndef NEO_CODEGEN_GRID_H
 #define NEO_CODEGEN_GRID_H
 #include "codegen/loop/loop.h"

@@ -20,11 +20,11 @@ typedef struct {
   neo_plan *p;
   neo_prover *prover;
   neo_arena *scratch;
-  neo_map named;  /* tensor id -> number in p->tensors (inputs, settings, params, states) */
-  neo_map buf_of; /* tensor id -> buf, for what lives outside the frame */
-  neo_map parts;  /* hash of (buf, bytes) -> buf from there on */
-  neo_map keeps;  /* group -> number of its keep + 1 */
-  neo_map kept;   /* (entry's groups, tensor) -> buf in KEPT memory */
+  neo_map named;       /* tensor id -> number in p->tensors (inputs, settings, params, states) */
+  neo_map buf_of;      /* tensor id -> buf, for what lives outside the frame */
+  neo_map parts;       /* hash of (buf, bytes) -> buf from there on */
+  neo_map cached;      /* group -> number of its row in p->cached + 1 */
+  neo_map cached_bufs; /* (entry's groups, tensor) -> buf in CACHED memory */
   NEO_VEC(plan_output) outputs;
 } plan_store;
 void plan_store_fixed(plan_store *s);
@@ -55,10 +55,10 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
 
 /* ---- plan/call_cache.c: what stays in the context between calls */
-/* Number of the keep of a group that is kept, + 1; made with its roots' places the first time. */
-int32_t plan_keep_of(const plan_entry_env *env, uint32_t group);
-/* Where a root of a kept group lives. */
-bool plan_keep_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
+/* The number of a cached group's row, + 1. The first call makes the row and the places of its roots. */
+int32_t plan_cached_group(const plan_entry_env *env, uint32_t group);
+/* The buffer of a root of a cached group; false: t is no such root. */
+bool plan_cached_buf(const plan_store *s, uint32_t entry, neo_tensor t, int32_t *buf);
 
 /* ---- plan/cooperative.c: runs of an entry's steps that become one kernel each */
 void plan_grid_add(const plan_entry_env *env, size_t entry);

@@ -53,8 +53,8 @@ static uint32_t first_link(const neo_map *of, neo_tensor t) {
 /* Initialisers write what is kept; they run in the entry of their own only. */
 static bool writes_here(const order_ctx *o, neo_tensor t, bool init) {
   neo_role r = (neo_role)neo_tensor_at(o->m, t)->role;
-  bool kept = r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING;
-  return kept == init || r == NEO_ROLE_TEMP;
+  bool stored = r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING;
+  return stored == init || r == NEO_ROLE_TEMP;
 }
 
 /* With `roots_only` what else is kept is there already. */

@@ -83,8 +83,8 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
   neo_map_init(&store.named, &scratch);
   neo_map_init(&store.buf_of, &scratch);
   neo_map_init(&store.parts, &scratch);
-  neo_map_init(&store.keeps, &scratch);
-  neo_map_init(&store.kept, &scratch);
+  neo_map_init(&store.cached, &scratch);
+  neo_map_init(&store.cached_bufs, &scratch);
   bool good = all_fit(&store);
   if (good)
     add_entries(&store, in);

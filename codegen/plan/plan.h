@@ -4,7 +4,7 @@
  * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
  * the context; constants in the library; everything else in the frame, whose offsets are planned
  * for each entry (greedy by size, at the largest sizes), but for the roots of groups that fusion
- * marked as kept (plan/call_cache.c): these have places in the context, too. The new version of a
+ * marked as cached (plan/call_cache.c): these have places in the context, too. The new version of a
  * parameter or state is written in place when every reader of the old one has run, or is the
  * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
@@ -30,11 +30,11 @@ typedef struct {  /* C view of an entry's argument */
   bool is_input;
 } neo_plan_arg;
 
-typedef struct { /* a kernel whose grid stays, of consecutive steps (plan/cooperative.c) */
+typedef struct { /* a persistent kernel, of consecutive steps (plan/cooperative.c) */
   const char *symbol;
-  neo_rt_grid rt;           /* device_symbol is null: the record names the symbol */
-  int32_t levels, phases;   /* levels: kernels that wait for one another, one behind the other */
-  double apart_s, joined_s; /* launches and barriers, by grid.def */
+  neo_rt_grid rt;              /* device_symbol is null: the record names the symbol */
+  int32_t levels, phases;      /* levels: kernels that wait for one another, one behind the other */
+  double separate_s, joined_s; /* launches and barriers, by grid.def */
 } neo_plan_grid;
 
 typedef struct { /* of an entry for a GPU: how many steps, and of them one behind the other */
@@ -72,12 +72,12 @@ typedef struct neo_plan {
   NEO_VEC(int32_t) args;
   NEO_VEC(int32_t) entry_args;
   NEO_VEC(int32_t) entry_sizes;
-  NEO_VEC(neo_rt_keep) keeps;
-  NEO_VEC(int32_t) keep_sources;
+  NEO_VEC(neo_rt_cached) cached;
+  NEO_VEC(int32_t) cached_sources;
   NEO_VEC(int32_t) entry_writes;
   NEO_VEC(int64_t) programs;
   NEO_VEC(char) const_data;
-  int64_t param_bytes, state_bytes, kept_bytes, frame_bytes, scratch_bytes;
+  int64_t param_bytes, state_bytes, cached_bytes, frame_bytes, scratch_bytes;
   neo_map program_of; /* expression -> program */
 } neo_plan;
 
@@ -92,13 +92,13 @@ typedef struct {
   size_t n_kernels;
   const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */
   bool gpu, waits; /* kernels are a GPU's; they wait themselves for others (neo_target_waits) */
-  neo_grids grids; /* which runs of steps become kernels whose grid stays */
+  neo_grids grids; /* which runs of steps become persistent kernels */
 } neo_plan_input;
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
 
-/* Kernels of a grid that stays, in the order of its steps; in a. (plan/cooperative.c) */
+/* Kernels of a persistent grid, in the order of its steps; in a. (plan/cooperative.c) */
 neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);
 
 typedef struct { /* code of the kernels for a GPU, embedded in the record */

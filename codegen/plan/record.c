@@ -95,7 +95,7 @@ static lc step_row(recorder *r, size_t k) {
   if (s.op == NEO_RT_STEP_RUN && neo_target_waits(r->t))
     s.flags |= NEO_RT_STEP_WAITS;
   return RECORD(r, i8(r, s.op), i8(r, s.flags), neo_lconst_int(r->l, 16, s.n_written),
-                i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.keep));
+                i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.cached));
 }
 
 static lc grid_row(recorder *r, size_t k) {
@@ -109,8 +109,8 @@ static lc grid_part_row(recorder *r, size_t k) {
   return RECORD(r, i32(r, x.phase), i32(r, x.lone));
 }
 
-static lc keep_row(recorder *r, size_t k) {
-  neo_rt_keep x = r->p->keeps.at[k];
+static lc cached_row(recorder *r, size_t k) {
+  neo_rt_cached x = r->p->cached.at[k];
   return RECORD(r, i32(r, x.sources), i32(r, x.n_sources));
 }
 
@@ -134,8 +134,8 @@ static lc entry_arg_row(recorder *r, size_t k) {
 static lc entry_size_row(recorder *r, size_t k) {
   return i32(r, r->p->entry_sizes.at[k]);
 }
-static lc keep_source_row(recorder *r, size_t k) {
-  return i32(r, r->p->keep_sources.at[k]);
+static lc cached_source_row(recorder *r, size_t k) {
+  return i32(r, r->p->cached_sources.at[k]);
 }
 static lc entry_write_row(recorder *r, size_t k) {
   return i32(r, r->p->entry_writes.at[k]);
@@ -159,9 +159,9 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->extents.n, extent_row), table(r, p->args.n, arg_row),
       table(r, p->entry_args.n, entry_arg_row), table(r, p->entry_sizes.n, entry_size_row),
       table(r, p->programs.n, program_row), data, i64(r, p->param_bytes), i64(r, p->state_bytes),
-      i64(r, p->frame_bytes), i64(r, p->scratch_bytes), i32(r, (int64_t)p->keeps.n),
-      table(r, p->keeps.n, keep_row), table(r, p->keep_sources.n, keep_source_row),
-      table(r, p->entry_writes.n, entry_write_row), i64(r, p->kept_bytes),
+      i64(r, p->frame_bytes), i64(r, p->scratch_bytes), i32(r, (int64_t)p->cached.n),
+      table(r, p->cached.n, cached_row), table(r, p->cached_sources.n, cached_source_row),
+      table(r, p->entry_writes.n, entry_write_row), i64(r, p->cached_bytes),
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
       table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
       table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),

@@ -165,7 +165,7 @@ static bool is_named(const plan_store *s, const char *name) {
   return false;
 }
 
-static bool alike(const neo_module *m, neo_tensor a, neo_tensor b) {
+static bool same_storage(const neo_module *m, neo_tensor a, neo_tensor b) {
   const neo_tensor_rec *x = neo_tensor_at(m, a), *y = neo_tensor_at(m, b);
   bool same = x->type == y->type && x->extent.n == y->extent.n;
   for (uint32_t k = 0; same && k < x->extent.n; k++)
@@ -197,7 +197,7 @@ int32_t plan_store_output(plan_store *s, const char *entry, uint32_t name, neo_t
                           const int32_t *taken, size_t n_taken) {
   for (size_t k = 0; k < s->outputs.n; k++) {
     plan_output o = s->outputs.at[k];
-    if (o.name == name && alike(s->p->m, o.like, t) && !has_number(taken, n_taken, o.number))
+    if (o.name == name && same_storage(s->p->m, o.like, t) && !has_number(taken, n_taken, o.number))
       return o.number;
   }
   const char *text = output_name(s, entry, neo_name_text(s->p->m->names, name));

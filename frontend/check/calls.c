@@ -17,17 +17,17 @@ static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
   return false;
 }
 
-static neo_val lower_actual(neo_frame *f, const neo_ast_var *param, const neo_ast_expr *arg) {
+static neo_val check_actual(neo_frame *f, const neo_ast_var *param, const neo_ast_expr *arg) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
-  f->no_keep++;
+  f->must_hoist++;
   neo_val v = param->indexed ? neo_check_view(f, arg) : neo_check_expr(f, arg);
-  f->no_keep--;
+  f->must_hoist--;
   f->subscript = subscript;
   return v;
 }
 
-static bool lower_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig *sig,
+static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig *sig,
                           neo_actuals *a) {
   bool ok = true;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
@@ -36,7 +36,7 @@ static bool lower_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig
       continue;
     if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
       a->span[a->n] = arg->span;
-      a->at[a->n] = lower_actual(f, &sig->params.at[a->n], arg->value);
+      a->at[a->n] = check_actual(f, &sig->params.at[a->n], arg->value);
       ok = ok && a->at[a->n].kind != NEO_VAL_POISON;
     }
     a->n++;
@@ -49,13 +49,13 @@ static bool lower_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig
   return false;
 }
 
-/* The value of an option, in no subscript and kept by no statement. */
+/* The value of an option, in no subscript and with its reducers hoisted. */
 static neo_val option_value(neo_frame *f, const neo_ast_expr *e) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
-  f->no_keep++;
+  f->must_hoist++;
   neo_val v = neo_val_known(f, neo_check_expr(f, e));
-  f->no_keep--;
+  f->must_hoist--;
   f->subscript = subscript;
   return v;
 }
@@ -153,7 +153,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
   neo_span *span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->options.n + 1);
-  bool ok = lower_actuals(f, e, sig, a);
+  bool ok = check_actuals(f, e, sig, a);
   ok = neo_call_options(f, &e->u.ref.args, sig, true, option, span) && ok;
   if (!ok || !neo_fe_spend(f->fe, f->in, e->span))
     return r;
@@ -180,9 +180,9 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
 static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
-  f->no_keep++;
+  f->must_hoist++;
   neo_val x = neo_check_view(f, arg);
-  f->no_keep--;
+  f->must_hoist--;
   f->subscript = subscript;
   if (x.kind == NEO_VAL_POISON)
     return false;

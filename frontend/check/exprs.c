@@ -18,7 +18,7 @@ neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e) {
 }
 
 /* x and y: y stands under x; x or y: y stands under not x. */
-static neo_val lower_logic(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_logic(neo_frame *f, const neo_ast_expr *e) {
   bool is_and = e->u.binary.op == NEO_AST_AND;
   const char *word = neo_ast_op_text(e->u.binary.op);
   neo_expr x, y;
@@ -44,10 +44,10 @@ static bool is_chain(const neo_ast_expr *e) {
          neo_ast_op_is_cmp(x->u.binary.op);
 }
 
-static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_binary(neo_frame *f, const neo_ast_expr *e) {
   neo_ast_op op = e->u.binary.op;
   if (op == NEO_AST_AND || op == NEO_AST_OR)
-    return lower_logic(f, e);
+    return check_logic(f, e);
   if (is_chain(e)) {
     int h = NEO_ERR(f->in, e->u.binary.op_span, CHAINED_COMPARISON, neo_ast_op_text(op));
     neo_diag_help(f->fe->diags, h, "write 'a < b and b < c'");
@@ -58,7 +58,7 @@ static neo_val lower_binary(neo_frame *f, const neo_ast_expr *e) {
   return neo_val_arith(f, e, op, a, b);
 }
 
-static neo_val lower_unary(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_unary(neo_frame *f, const neo_ast_expr *e) {
   neo_val a = neo_check_expr(f, e->u.unary.x);
   neo_expr c;
   if (a.kind == NEO_VAL_POISON)
@@ -80,7 +80,7 @@ static neo_val lower_unary(neo_frame *f, const neo_ast_expr *e) {
 }
 
 /* (X[i] else v) */
-static neo_val lower_guard(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_guarded(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_expr *read = e->u.guard.value;
   if (read->kind != NEO_AST_REF || !read->u.ref.has_subs) {
     NEO_ERR(f->in, read->span, ELSE_NEEDS_READ, "else");
@@ -89,7 +89,7 @@ static neo_val lower_guard(neo_frame *f, const neo_ast_expr *e) {
   return neo_check_ref(f, read, e->u.guard.fallback);
 }
 
-static neo_val lower_number(const neo_ast_expr *e) {
+static neo_val check_number(const neo_ast_expr *e) {
   if (e->u.number.is_int)
     return neo_val_int(e->u.number.i);
   return neo_val_float(e->u.number.value);
@@ -181,7 +181,7 @@ static bool push_axes(neo_frame *f, neo_reduction *r) {
 }
 
 /* The condition and the body, under the axes bound here; in them integers are values again. */
-static bool lower_inside(neo_frame *f, neo_reduction *r) {
+static bool check_inside(neo_frame *f, neo_reduction *r) {
   uint32_t subscript = f->subscript;
   bool ok = true;
   f->subscript = 0;
@@ -206,9 +206,9 @@ static neo_val reduce(neo_frame *f, const neo_ast_expr *e) {
   f->depth++; /* bounds stand inside, too */
   bool ok = push_axes(f, &r);
   f->depth--;
-  if (ok && lower_inside(f, &r)) {
+  if (ok && check_inside(f, &r)) {
     neo_reduction_guard(f, &r);
-    v = neo_reduction_is_single(&r) ? neo_reduction_single(f, &r) : neo_reduction_place(f, &r);
+    v = neo_reduction_is_scalar(&r) ? neo_reduction_scalar(f, &r) : neo_reduction_place(f, &r);
   }
   neo_reduction_close(f, &r);
   if (v.kind == NEO_VAL_EXPR && f->subscript && neo_type_is_int(neo_expr_type(f->m, v.e)))
@@ -218,20 +218,20 @@ static neo_val reduce(neo_frame *f, const neo_ast_expr *e) {
 
 /* ---- any expression */
 
-static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_kind(neo_frame *f, const neo_ast_expr *e) {
   switch (e->kind) {
   case NEO_AST_NUMBER:
-    return lower_number(e);
+    return check_number(e);
   case NEO_AST_BOOL:
     return neo_val_bool(e->u.boolean);
   case NEO_AST_REF:
     return neo_check_ref(f, e, NULL);
   case NEO_AST_UNARY:
-    return lower_unary(f, e);
+    return check_unary(f, e);
   case NEO_AST_BINARY:
-    return lower_binary(f, e);
+    return check_binary(f, e);
   case NEO_AST_GUARD:
-    return lower_guard(f, e);
+    return check_guarded(f, e);
   default:
     return reduce(f, e);
   }
@@ -240,7 +240,7 @@ static neo_val lower_kind(neo_frame *f, const neo_ast_expr *e) {
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
   if (f->fe->exhausted || !neo_fe_enter(f->fe, f->in, e->span, 1))
     return neo_val_poison();
-  neo_val v = lower_kind(f, e);
+  neo_val v = check_kind(f, e);
   neo_fe_leave(f->fe, 1);
   return v;
 }
@@ -248,9 +248,9 @@ neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e) {
 /* A subscript, bound or size: integers of any type, as i64. */
 neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e) {
   f->subscript++;
-  f->no_keep++;
+  f->must_hoist++;
   neo_val v = neo_check_expr(f, e);
-  f->no_keep--;
+  f->must_hoist--;
   f->subscript--;
   if (v.kind == NEO_VAL_POISON)
     return (neo_expr){0};

@@ -43,7 +43,7 @@ static uint32_t pack_subs(const neo_ast_expr *e) {
 }
 
 /* One expression a free dimension of v, and where it was written. In a slice `..` leaves zeros. */
-static bool lower_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, bool slice,
+static bool check_subs(neo_frame *f, const neo_ast_expr *e, const neo_view *v, bool slice,
                        neo_expr *sub, neo_span *at) {
   uint32_t n = e->u.ref.subs.n, packs = pack_subs(e), d = 0;
   bool ok = true;
@@ -87,7 +87,7 @@ static neo_val element_else(neo_frame *f, const neo_ast_expr *e, const neo_view 
 static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v, const neo_ast_expr *other) {
   neo_expr sub[NEO_MAX_RANK] = {{0}};
   neo_span at[NEO_MAX_RANK] = {0};
-  if (!lower_subs(f, e, &v, false, sub, at))
+  if (!check_subs(f, e, &v, false, sub, at))
     return neo_val_poison();
   neo_view y = neo_view_with(v, sub);
   if (other)
@@ -107,7 +107,7 @@ static neo_val apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row
 }
 
 /* Each arm stands under its condition; a condition known at compile time leaves one arm. */
-static neo_val lower_select(neo_frame *f, const neo_ast_expr *e) {
+static neo_val check_select(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_arg *arg = e->u.ref.args.at;
   int64_t known;
   neo_expr c = neo_check_condition(f, arg[0].value);
@@ -160,7 +160,7 @@ static neo_val builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
     return neo_val_poison();
   switch (row->op) {
   case NEO_OP_SELECT:
-    return lower_select(f, e);
+    return check_select(f, e);
   case NEO_OP_CAST:
     return convert(f, e, row->to);
   case NEO_OP_RAND:
@@ -205,7 +205,7 @@ neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
 static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   neo_expr sub[NEO_MAX_RANK] = {{0}};
   neo_span at[NEO_MAX_RANK] = {0};
-  if (!lower_subs(f, e, &v, true, sub, at))
+  if (!check_subs(f, e, &v, true, sub, at))
     return neo_val_poison();
   neo_view y = neo_view_with(v, sub);
   return neo_view_in_range(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();

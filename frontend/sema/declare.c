@@ -56,11 +56,11 @@ static void look_read(void *ctx, neo_expr e) {
 static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first_hoisted) {
   init_reads r = {f->fe, f->m, f->in->n_rounds ? 0 : first_hoisted, {0}};
   neo_expr_visit(f->m, e, look_read, &r);
-  for (uint32_t k = 0; k < f->kept.n_body; k++)
-    neo_expr_visit(f->m, f->kept.body[k], look_read, &r);
+  for (uint32_t k = 0; k < f->own.n_body; k++)
+    neo_expr_visit(f->m, f->own.body[k], look_read, &r);
   bool ambient =
       f->in->n_ambient &&
-      (f->kept.set || (neo_expr_axes(f->m, e) & (((uint64_t)1 << f->in->n_ambient) - 1)) != 0);
+      (f->own.set || (neo_expr_axes(f->m, e) & (((uint64_t)1 << f->in->n_ambient) - 1)) != 0);
   if (!r.bad.i && !ambient)
     return true;
   if (r.bad.i)

@@ -56,7 +56,7 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
 
 /* ---- largest values over sizes alone */
 
-static neo_expr lower_end(neo_frame *f, neo_expr e) {
+static neo_expr least_atom(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
   if (neo_size_is_pure(f->m, e))
@@ -118,7 +118,7 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
   for (uint32_t k = 0; k < l.n; k++) {
     neo_expr end =
-        l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : lower_end(f, l.term[k].atom);
+        l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : least_atom(f, l.term[k].atom);
     if (!end.i)
       return upper_interval(f, e);
     end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_int(f->m, NEO_I64_T, l.term[k].coef));
@@ -224,7 +224,7 @@ static neo_expr bound_inside(neo_frame *f, neo_expr e) {
                ? neo_size_add1(f->fe, bound_inside(f, neo_list_expr(f->m, n.arg, 1)), -1)
                : (neo_expr){0};
   case NEO_OP_ACC:
-    return f->kept.bound;
+    return f->own.bound;
   default:
     return bound_constant(f, e);
   }
@@ -243,7 +243,7 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
     bool plain = n.op == NEO_OP_ACC ||
                  (n.op == NEO_OP_CAST &&
                   neo_expr_node(f->m, neo_list_expr(f->m, n.arg, 0))->op == NEO_OP_ACC);
-    return plain ? f->kept.bound : none;
+    return plain ? f->own.bound : none;
   } else {
     neo_interval(f->fe->prover, &facts, e, &lo, &hi);
     if (lo < 0)

@@ -116,22 +116,22 @@ void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
   r->uses = outer_axes(f, r);
 }
 
-/* ---- keeping and hoisting */
+/* ---- own reductions and hoisted ones */
 
-static bool may_keep(const neo_frame *f, const neo_reduction *r) {
-  bool outermost = f->depth == 0 && f->no_keep == 0 && r->base == f->n_out;
-  return outermost && !f->kept.set && r->uses == ((uint64_t)1 << f->n_out) - 1 &&
+static bool may_be_own(const neo_frame *f, const neo_reduction *r) {
+  bool outermost = f->depth == 0 && f->must_hoist == 0 && r->base == f->n_out;
+  return outermost && !f->own.set && r->uses == ((uint64_t)1 << f->n_out) - 1 &&
          r->n_own <= NEO_MAX_RANK;
 }
 
-static neo_val keep(neo_frame *f, const neo_reduction *r) {
-  neo_kept *k = &f->kept;
-  *k = (neo_kept){.set = true,
-                  .reducer = r->reducer,
-                  .where = r->where,
-                  .bound = r->bound,
-                  .n_body = r->n_body,
-                  .n_axes = r->n_own};
+static neo_val make_own(neo_frame *f, const neo_reduction *r) {
+  neo_own_reduction *k = &f->own;
+  *k = (neo_own_reduction){.set = true,
+                           .reducer = r->reducer,
+                           .where = r->where,
+                           .bound = r->bound,
+                           .n_body = r->n_body,
+                           .n_axes = r->n_own};
   memcpy(k->body, r->body, sizeof k->body);
   memcpy(k->axis, f->axis + r->base, r->n_own * sizeof *k->axis);
   return neo_val_expr(r->finish);
@@ -212,7 +212,7 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
 }
 
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r) {
-  return may_keep(f, r) ? keep(f, r) : hoist(f, r);
+  return may_be_own(f, r) ? make_own(f, r) : hoist(f, r);
 }
 
 void neo_reduction_close(neo_frame *f, const neo_reduction *r) {

@@ -135,11 +135,11 @@ bool neo_reduction_choose(neo_frame *f, neo_reduction *r) {
   }
 }
 
-bool neo_reduction_is_single(const neo_reduction *r) {
+bool neo_reduction_is_scalar(const neo_reduction *r) {
   return r->n_own == 0 && !r->where.i;
 }
 
-neo_val neo_reduction_single(neo_frame *f, const neo_reduction *r) {
+neo_val neo_reduction_scalar(neo_frame *f, const neo_reduction *r) {
   bool arg =
       r->e->u.reduce.reducer == NEO_AST_RED_ARGMAX || r->e->u.reduce.reducer == NEO_AST_RED_ARGMIN;
   if (arg)

@@ -17,8 +17,8 @@ typedef struct {
 /* From the first body: reducer, bodies, finish and bound; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
 /* A pack of rank 0 leaves one point: the value itself, at position 0. */
-bool neo_reduction_is_single(const neo_reduction *r);
-neo_val neo_reduction_single(neo_frame *f, const neo_reduction *r);
+bool neo_reduction_is_scalar(const neo_reduction *r);
+neo_val neo_reduction_scalar(neo_frame *f, const neo_reduction *r);
 
 /* ---- hoist.c */
 /* Conditions around the reduction that its reads need become its own. */

@@ -170,7 +170,7 @@ typedef struct { /* the reduction that stays with the statement */
   neo_expr where, body[2], bound;
   uint32_t n_body, n_axes;
   neo_axis_rec axis[NEO_MAX_RANK];
-} neo_kept;
+} neo_own_reduction;
 
 typedef struct { /* an index whose reducer is over */
   const char *name, *word;
@@ -195,13 +195,13 @@ struct neo_frame {
   bool has_pack;
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];
-  uint32_t subscript; /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
-  uint32_t no_keep;   /* > 0: a reducer here must be hoisted */
-  uint32_t depth;     /* reducers open */
+  uint32_t subscript;  /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
+  uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
+  uint32_t depth;      /* reducers open */
   uint32_t n_hoisted;
   bool init;       /* an initial value: uniform() … are known */
   bool sizes_only; /* no tensors here (extents) */
-  neo_kept kept;
+  neo_own_reduction own;
 };
 
 /* ---- calls and gradients */

@@ -79,8 +79,8 @@ static neo_list piece_axes(neo_frame *f, uint32_t n_lead, const neo_expr *by) {
   uint32_t round = neo_name_of(f->fe->names, "r");
   for (uint32_t k = 0; k < n_lead; k++)
     axes[n++] = neo_axis_add(f->m, (neo_axis_rec){round, zero, one, 0}).i;
-  for (uint32_t k = 0; k < f->n_out + (f->kept.set ? f->kept.n_axes : 0); k++) {
-    neo_axis_rec rec = k < f->n_out ? f->axis[k] : f->kept.axis[k - f->n_out];
+  for (uint32_t k = 0; k < f->n_out + (f->own.set ? f->own.n_axes : 0); k++) {
+    neo_axis_rec rec = k < f->n_out ? f->axis[k] : f->own.axis[k - f->n_out];
     rec.lo = shifted(f, rec.lo, by);
     rec.hi = shifted(f, rec.hi, by);
     axes[n++] = neo_axis_add(f->m, rec).i;
@@ -103,14 +103,14 @@ neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span
   uint32_t body[2];
   for (uint32_t k = 0; n_lead && k < NEO_MAX_AXES; k++)
     by[k] = neo_axis_ref(f->m, k + n_lead);
-  for (uint32_t k = 0; k < f->kept.n_body; k++)
-    body[k] = shifted(f, f->kept.body[k], by).i;
+  for (uint32_t k = 0; k < f->own.n_body; k++)
+    body[k] = shifted(f, f->own.body[k], by).i;
   finish = shifted(f, finish, by);
   neo_def_rec rec = {.axes = piece_axes(f, n_lead, by),
                      .n_out = f->n_out + n_lead,
-                     .where = shifted(f, f->kept.where, by),
-                     .reducer = (uint8_t)(f->kept.set ? f->kept.reducer : NEO_RED_NONE),
-                     .body = neo_list_new(f->m, body, f->kept.n_body),
+                     .where = shifted(f, f->own.where, by),
+                     .reducer = (uint8_t)(f->own.set ? f->own.reducer : NEO_RED_NONE),
+                     .body = neo_list_new(f->m, body, f->own.n_body),
                      .finish = neo_list_new(f->m, &finish.i, 1),
                      .out = neo_list_new(f->m, &out.i, 1),
                      .out_map = piece_map(f, lead, n_lead),

@@ -21,7 +21,7 @@ bool neo_f_has_line_end(const neo_f *f, uint32_t from, uint32_t to) {
 }
 
 /* Nothing but spaces, and perhaps the `;` of the statement. */
-static bool is_beside(const neo_f *f, uint32_t from, uint32_t to) {
+static bool is_adjacent(const neo_f *f, uint32_t from, uint32_t to) {
   while (from < to && strchr(" \t\r;", f->file->text[from]))
     from++;
   return from == to;
@@ -66,7 +66,7 @@ void neo_f_finish_line(neo_f *f, uint32_t to) {
   f->end = to;
   for (const neo_ast_comment *c; (c = neo_f_next_comment(f, UINT32_MAX)); f->comment++) {
     bool within = c->offset < to;
-    if (!within && !is_beside(f, to, c->offset))
+    if (!within && !is_adjacent(f, to, c->offset))
       break;
     if (!f->in_line) {
       own_line(f, c);

@@ -85,7 +85,7 @@ static void close_to_block(layout *s) {
 
 /* ---- can this line only be a statement of its own? ------------------------------------------- */
 
-static const neo_token *ahead(const layout *s, size_t n) {
+static const neo_token *peek(const layout *s, size_t n) {
   return s->at + n < s->in.n ? &s->in.at[s->at + n] : NULL;
 }
 
@@ -115,10 +115,10 @@ static bool is_joining_word(const char *text) {
 /* `NAME [ … ] =`, all on this line. */
 static bool is_indexed_target(const layout *s) {
   size_t n = 1, depth = 0;
-  if (!is_kind(ahead(s, n), NEO_TOK_LBRACKET))
+  if (!is_kind(peek(s, n), NEO_TOK_LBRACKET))
     return false;
   for (;; n++) {
-    const neo_token *t = ahead(s, n);
+    const neo_token *t = peek(s, n);
     if (!t || t->line_start)
       return false;
     depth += t->kind == NEO_TOK_LBRACKET;
@@ -126,7 +126,7 @@ static bool is_indexed_target(const layout *s) {
     if (depth == 0)
       break;
   }
-  return is_kind(ahead(s, n + 1), NEO_TOK_ASSIGN) && !ahead(s, n + 1)->line_start;
+  return is_kind(peek(s, n + 1), NEO_TOK_ASSIGN) && !peek(s, n + 1)->line_start;
 }
 
 /* Behind these, `NAME =` belongs to a list: of arguments, options or bindings. */
@@ -144,7 +144,7 @@ static bool may_end_bound(layout *s, const neo_token *after) {
 
 /* `after` is the token before this line's first. */
 static bool begins_statement(layout *s, const neo_token *after) {
-  const neo_token *t = ahead(s, 0), *next = ahead(s, 1);
+  const neo_token *t = peek(s, 0), *next = peek(s, 1);
   if (t->kind != NEO_TOK_NAME || after->kind == NEO_TOK_DOT || !next || next->line_start)
     return false;
   bool listed = follows_separator(after);
@@ -239,7 +239,7 @@ static bool follows_reducer(layout *s, size_t opened) {
 static void close_fitting(layout *s, neo_token t) {
   size_t opened = s->up.at[--s->up.n].at;
   put(s, t);
-  const neo_token *next = ahead(s, 1);
+  const neo_token *next = peek(s, 1);
   if (t.kind == NEO_TOK_RBRACKET && next && next->line_start && follows_reducer(s, opened)) {
     s->at++;
     if (begins_statement(s, last(s)) || next->kind == NEO_TOK_RBRACE)

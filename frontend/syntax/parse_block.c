@@ -198,7 +198,7 @@ static void define(neo_parser *p, neo_ast_stmt *s) {
   if (p->panic)
     return;
   if (!neo_p_accept(p, NEO_TOK_ASSIGN)) {
-    bool change = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
+    bool change = neo_p_peek_kind(p, 1) == NEO_TOK_ASSIGN;
     int h = neo_p_expected(p, "'='");
     if (change)
       neo_diag_help(p->diags, h, "a tensor is defined once; state changes by 'update'");
@@ -229,7 +229,7 @@ static void behind_word(neo_parser *p, neo_ast_stmt *s) {
 /* A word such as `input` begins a statement where something other than `=`, `[`, `,`, `:` or `.`
  * follows it; there it is a name like any other. */
 static void statement_inside(neo_parser *p, neo_ast_stmt *s) {
-  neo_tok next = neo_p_kind_ahead(p, 1);
+  neo_tok next = neo_p_peek_kind(p, 1);
   s->word = neo_p_span_here(p);
   if (neo_p_kind(p) == NEO_TOK_NAME && !neo_p_defines(next))
     for (neo_ast_stmt_kind k = 0; k < NEO_AST_STMT_KINDS; k++)
@@ -316,7 +316,7 @@ static neo_ast_block block(neo_parser *p) {
   if (p->panic)
     return b;
   b.open = neo_p_span_here(p);
-  bool next_line = neo_p_kind(p) == NEO_TOK_END && neo_p_kind_ahead(p, 1) == NEO_TOK_LBRACE;
+  bool next_line = neo_p_kind(p) == NEO_TOK_END && neo_p_peek_kind(p, 1) == NEO_TOK_LBRACE;
   if (neo_p_kind(p) != NEO_TOK_LBRACE) {
     int h = neo_p_expected(p, "'{'");
     if (!next_line)
@@ -327,7 +327,7 @@ static neo_ast_block block(neo_parser *p) {
   }
   neo_p_take(p);
   b.stmts = neo_p_statements(p, false);
-  b.close = neo_p_ahead(p, 0)->made_up ? 0 : neo_p_span_here(p);
+  b.close = neo_p_peek(p, 0)->made_up ? 0 : neo_p_span_here(p);
   neo_p_accept(p, NEO_TOK_RBRACE);
   b.span = neo_p_span_from(p, from);
   return b;

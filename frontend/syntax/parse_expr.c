@@ -131,7 +131,7 @@ static void set_number(neo_parser *p, neo_ast_expr *e, const char *text) {
 neo_ast_expr *neo_p_number(neo_parser *p) {
   size_t from = p->at;
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_NUMBER);
-  set_number(p, e, neo_p_ahead(p, 0)->text);
+  set_number(p, e, neo_p_peek(p, 0)->text);
   neo_p_take(p);
   return neo_p_done(p, e, from);
 }
@@ -148,7 +148,7 @@ neo_ast_expr *neo_p_bool(neo_parser *p) {
 static neo_ast_arg arg(neo_parser *p, bool *named) {
   size_t from = p->at;
   neo_ast_arg a = {0};
-  bool by_name = neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN;
+  bool by_name = neo_p_peek_kind(p, 1) == NEO_TOK_ASSIGN;
   if (by_name) {
     a.name = neo_p_name(p, "an option's name");
     neo_p_accept(p, NEO_TOK_ASSIGN);
@@ -306,7 +306,7 @@ static void no_operand(neo_parser *p) {
 }
 
 static neo_ast_expr *reducer_as_operand(neo_parser *p) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_NEEDS_PARENS, t->text);
   neo_diag_help(p->diags, h, "write (%s[...] ...)", t->text);
   return NULL;
@@ -373,7 +373,7 @@ static bool is_product(neo_tok k) {
 /* {"-"} REDUCER follows. */
 static bool at_reduction(const neo_parser *p) {
   size_t n = 0;
-  while (neo_p_kind_ahead(p, n) == NEO_TOK_SUB)
+  while (neo_p_peek_kind(p, n) == NEO_TOK_SUB)
     n++;
   return neo_p_reducer_at(p, n) == NEO_P_REDUCER;
 }

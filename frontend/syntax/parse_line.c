@@ -33,7 +33,7 @@ static void dim_bound(neo_parser *p) {
 
 /* NAME "=" sum | [sum "<="] NAME "<=" sum */
 static void p_dim(neo_parser *p, neo_ast_stmt *s) {
-  if (neo_p_kind(p) == NEO_TOK_NAME && neo_p_kind_ahead(p, 1) == NEO_TOK_ASSIGN) {
+  if (neo_p_kind(p) == NEO_TOK_NAME && neo_p_peek_kind(p, 1) == NEO_TOK_ASSIGN) {
     s->u.dim.name = neo_p_new_name(p, "a name");
     neo_p_take(p);
     s->u.dim.hi = neo_p_sum(p);
@@ -147,7 +147,7 @@ static neo_ast_paths paths(neo_parser *p) {
 /* [NAME ":"] */
 static neo_ast_name entry(neo_parser *p) {
   neo_ast_name name = {0};
-  if (neo_p_kind_ahead(p, 1) == NEO_TOK_COLON) {
+  if (neo_p_peek_kind(p, 1) == NEO_TOK_COLON) {
     name = neo_p_name(p, "an entry's name");
     neo_p_accept(p, NEO_TOK_COLON);
   }
@@ -260,9 +260,9 @@ static void suggest(neo_parser *p, int handle, const char *text) {
 }
 
 void neo_p_unknown_statement(neo_parser *p) {
-  const neo_token *t = neo_p_ahead(p, 0);
-  if (neo_p_kind_ahead(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
-    const neo_token *name = neo_p_ahead(p, 1);
+  const neo_token *t = neo_p_peek(p, 0);
+  if (neo_p_peek_kind(p, 1) == NEO_TOK_NAME) { /* most likely what it would define */
+    const neo_token *name = neo_p_peek(p, 1);
     NEO_PUSH(p->arena, &p->defined, (neo_ast_name){name->text, neo_p_token_span(p, name)});
   }
   int h = NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNKNOWN_STMT,
@@ -302,7 +302,7 @@ void neo_p_expect_end(neo_parser *p) {
   neo_tok k = neo_p_kind(p);
   if (p->panic || neo_p_accept(p, NEO_TOK_END) || k == NEO_TOK_RBRACE || k == NEO_TOK_EOF)
     return;
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   neo_tok before = p->at > 0 ? (neo_tok)t[-1].kind : NEO_TOK_END;
   if (neo_p_juxtaposed(p))
     return;

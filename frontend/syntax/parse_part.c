@@ -6,7 +6,7 @@
 /* ---- names ----------------------------------------------------------------------------------- */
 
 neo_ast_name neo_p_name(neo_parser *p, const char *what) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   neo_ast_name name = {0};
   bool word = t->kind == NEO_TOK_NUMBER ? strpbrk(t->text, "ip") != NULL
                                         : t->kind >= NEO_TOK_TRUE && t->kind < NEO_TOK_NAME;
@@ -91,7 +91,7 @@ static const char *const foreign_types[][2] = {
 };
 
 static void unknown_type(neo_parser *p) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   int h = neo_p_expected(p, "a type: f64 f32 f16 bf16 i64 i32 i8 u8 bool");
   for (size_t i = 0; i < sizeof foreign_types / sizeof *foreign_types; i++)
     if (t->kind == NEO_TOK_NAME && strcmp(foreign_types[i][0], t->text) == 0)
@@ -132,7 +132,7 @@ void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span) {
 static neo_ast_axis declared_axis(neo_parser *p) {
   size_t from = p->at;
   neo_ast_axis a = {.kind = NEO_AST_SIZE};
-  neo_tok next = neo_p_kind_ahead(p, 1);
+  neo_tok next = neo_p_peek_kind(p, 1);
   if (neo_p_accept(p, NEO_TOK_PACK)) {
     a.kind = NEO_AST_PACK;
   } else if (neo_p_kind(p) == NEO_TOK_NAME && (next == NEO_TOK_LT || next == NEO_TOK_LE)) {
@@ -157,7 +157,7 @@ static neo_ast_axis left_axis(neo_parser *p) {
   neo_ast_axis a = {.kind = NEO_AST_INDEX};
   if (neo_p_accept(p, NEO_TOK_PACK)) {
     a.kind = NEO_AST_PACK;
-  } else if (neo_p_kind(p) == NEO_TOK_NAME && ends_left_index(neo_p_kind_ahead(p, 1))) {
+  } else if (neo_p_kind(p) == NEO_TOK_NAME && ends_left_index(neo_p_peek_kind(p, 1))) {
     a.name = neo_p_name(p, "an index");
     a.hi_rel = neo_p_accept_rel(p);
     if (a.hi_rel)
@@ -196,7 +196,7 @@ static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
   size_t from = p->at;
   neo_ast_var v = {0};
   if (neo_p_reducer_at(p, 0)) {
-    const neo_token *t = neo_p_ahead(p, 0);
+    const neo_token *t = neo_p_peek(p, 0);
     NEO_P_COMPLAIN(p, neo_p_token_span(p, t), NEO_D_REDUCER_NAME, t->text);
   }
   v.name = neo_p_new_name(p, "a name");
@@ -277,7 +277,7 @@ neo_ast_literal *neo_p_literal(neo_parser *p) {
 static neo_ast_option option(neo_parser *p) {
   size_t from = p->at;
   neo_ast_option o = {0};
-  o.input = neo_p_kind_ahead(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
+  o.input = neo_p_peek_kind(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
   o.name = neo_p_name(p, "an option's name");
   if (neo_p_accept(p, NEO_TOK_ASSIGN))
     o.value = neo_p_expr(p);

@@ -36,9 +36,9 @@ typedef struct {
 /* ---- parse_token.c --------------------------------------------------------------------------- */
 
 /* 0: the current one; EOF at the end */
-const neo_token *neo_p_ahead(const neo_parser *p, size_t n);
+const neo_token *neo_p_peek(const neo_parser *p, size_t n);
 neo_tok neo_p_kind(const neo_parser *p);
-neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n);
+neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);
 const neo_token *neo_p_take(neo_parser *p);
 bool neo_p_accept(neo_parser *p, neo_tok kind);
 /* Takes a token of this kind, or reports that it was expected. */

@@ -3,8 +3,8 @@
 #include "frontend/syntax/parse_rec.h"
 
 neo_p_word neo_p_reducer_at(const neo_parser *p, size_t n) {
-  const neo_token *t = neo_p_ahead(p, n);
-  if (t->kind != NEO_TOK_NAME || neo_p_kind_ahead(p, n + 1) != NEO_TOK_LBRACKET)
+  const neo_token *t = neo_p_peek(p, n);
+  if (t->kind != NEO_TOK_NAME || neo_p_peek_kind(p, n + 1) != NEO_TOK_LBRACKET)
     return NEO_P_NO_REDUCER;
   neo_ast_reducer r = neo_reducer_named(t->text);
   if (r == NEO_AST_RED_COUNT)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-const neo_token *neo_p_ahead(const neo_parser *p, size_t n) {
+const neo_token *neo_p_peek(const neo_parser *p, size_t n) {
   size_t at = p->at + n, last = p->tokens.n - 1;
   return &p->tokens.at[at < last ? at : last];
 }
@@ -13,8 +13,8 @@ neo_tok neo_p_kind(const neo_parser *p) {
   return (neo_tok)p->tokens.at[p->at].kind;
 }
 
-neo_tok neo_p_kind_ahead(const neo_parser *p, size_t n) {
-  return (neo_tok)neo_p_ahead(p, n)->kind;
+neo_tok neo_p_peek_kind(const neo_parser *p, size_t n) {
+  return (neo_tok)neo_p_peek(p, n)->kind;
 }
 
 const neo_token *neo_p_take(neo_parser *p) {
@@ -33,7 +33,7 @@ bool neo_p_accept(neo_parser *p, neo_tok kind) {
 }
 
 bool neo_p_at_word(const neo_parser *p, const char *word) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   return t->kind == NEO_TOK_NAME && strcmp(t->text, word) == 0;
 }
 
@@ -57,7 +57,7 @@ neo_span neo_p_token_span(neo_parser *p, const neo_token *t) {
 }
 
 neo_span neo_p_span_here(neo_parser *p) {
-  return neo_p_token_span(p, neo_p_ahead(p, 0));
+  return neo_p_token_span(p, neo_p_peek(p, 0));
 }
 
 neo_span neo_p_span_from(neo_parser *p, size_t from) {
@@ -70,7 +70,7 @@ neo_span neo_p_span_from(neo_parser *p, size_t from) {
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 bool neo_p_fail(neo_parser *p, bool stop) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   bool reported = t->kind == NEO_TOK_ERROR || t->made_up || t->foreign || t->unclosed;
   bool known = p->panic || p->quiet || reported;
   bool enough = neo_diags_errors(p->diags) >= NEO_SYNTAX_ERRORS;
@@ -98,12 +98,12 @@ static const char *describe(neo_parser *p, const neo_token *t) {
 }
 
 int neo_p_expected(neo_parser *p, const char *what) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_EXPECTED, what, describe(p, t));
 }
 
 int neo_p_unexpected(neo_parser *p) {
-  const neo_token *t = neo_p_ahead(p, 0);
+  const neo_token *t = neo_p_peek(p, 0);
   return NEO_P_ERROR(p, neo_p_token_span(p, t), NEO_D_UNEXPECTED, describe(p, t));
 }
 
@@ -157,7 +157,7 @@ bool neo_p_juxtaposed(neo_parser *p) {
   bool operand = k == NEO_TOK_NAME || k == NEO_TOK_NUMBER || k == NEO_TOK_LPAREN;
   if (p->panic || !operand || p->at == 0 || neo_p_at_word(p, "if"))
     return false;
-  const neo_token *t = neo_p_ahead(p, 0) - 1;
+  const neo_token *t = neo_p_peek(p, 0) - 1;
   neo_tok before = (neo_tok)t->kind;
   bool bracket = before == NEO_TOK_RBRACKET || before == NEO_TOK_RPAREN;
   const neo_token *word = before == NEO_TOK_NAME ? t : bracket ? name_before_bracket(p) : NULL;

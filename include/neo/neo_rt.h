@@ -62,7 +62,7 @@ enum neo_rt_mem {
   NEO_RT_MEM_TAPE,    /* versions that loops keep for their gradient */
   NEO_RT_MEM_SCRATCH, /* per worker */
   NEO_RT_MEM_CONST,   /* constant data in the library: `offset` into the model's const_data */
-  NEO_RT_MEM_KEPT     /* call-invariant values; lives as long as the context */
+  NEO_RT_MEM_CACHED   /* call-invariant values; lives as long as the context */
 };
 
 enum neo_rt_role {
@@ -193,7 +193,7 @@ typedef struct {
   uint16_t n_written; /* RUN: it writes the last so many of its buffers, and reads the others only;
                          0: it may write them all */
   int32_t arg, first, n;
-  int32_t keep; /* 0: runs in every call; k + 1: only if keeps[k] is out of date */
+  int32_t cached; /* 0: runs in every call; k + 1: only if cached[k] is out of date */
 } neo_rt_step;
 
 /* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and
@@ -201,8 +201,8 @@ typedef struct {
  * written: by set, load or reset, by an entry that updates it. Where the caller can write to one at
  * any time (bound, or after neo_rt_view) it always is. */
 typedef struct {
-  int32_t sources, n_sources; /* keep_sources[sources ..]: numbers of tensors */
-} neo_rt_keep;
+  int32_t sources, n_sources; /* cached_sources[sources ..]: numbers of tensors */
+} neo_rt_cached;
 
 /* Consecutive steps that a GPU may run as one cooperative kernel. Its blocks, all on the device at the
  * same time, take the blocks of the steps' kernels phase after phase, and wait for one another
@@ -259,10 +259,10 @@ typedef struct neo_rt_model {
   const void *const_data;
   int64_t param_bytes, state_bytes, frame_bytes,
       scratch_bytes; /* scratch: largest over kernels, per worker */
-  int32_t n_keeps;
-  const neo_rt_keep *keeps;
-  const int32_t *keep_sources, *entry_writes;
-  int64_t kept_bytes;
+  int32_t n_cached;
+  const neo_rt_cached *cached;
+  const int32_t *cached_sources, *entry_writes;
+  int64_t cached_bytes;
   const char *device; /* null: a processor; else the GPU's level, "sm_90a" */
   int32_t n_images;
   const neo_rt_image *images; /* the best first */

@@ -40,8 +40,8 @@ static layout arena_layout(const neo_rt_model *m, int32_t threads) {
   layout l = {{0}, 0, 0, 0};
   l.at[NEO_RT_MEM_STATE] = neo_rti_round_up(m->param_bytes);
   l.places = l.at[NEO_RT_MEM_STATE] + neo_rti_round_up(m->state_bytes);
-  l.at[NEO_RT_MEM_KEPT] = l.places + (int64_t)m->n_grids * NEO_RTI_PLACE_BYTES;
-  l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_KEPT] + neo_rti_round_up(m->kept_bytes);
+  l.at[NEO_RT_MEM_CACHED] = l.places + (int64_t)m->n_grids * NEO_RTI_PLACE_BYTES;
+  l.at[NEO_RT_MEM_FRAME] = l.at[NEO_RT_MEM_CACHED] + neo_rti_round_up(m->cached_bytes);
   l.spill = l.at[NEO_RT_MEM_FRAME] + neo_rti_round_up(m->frame_bytes);
   l.at[NEO_RT_MEM_TAPE] = l.spill + spill_bytes(m, separate);
   l.at[NEO_RT_MEM_SCRATCH] = l.at[NEO_RT_MEM_TAPE] + neo_rti_round_up(bytes_of(m, NEO_RT_MEM_TAPE));
@@ -74,14 +74,15 @@ static neo_rt_status put_constants(neo_rt_ctx *c) {
 
 neo_rt_status neo_rti_arena_take(neo_rt_ctx *c, const neo_rt_config *config) {
   layout l = arena_layout(c->model, c->threads);
-  neo_rt_status s = c->device->allocate(c, config, (size_t)l.total, (size_t)l.at[NEO_RT_MEM_KEPT]);
+  neo_rt_status s =
+      c->device->allocate(c, config, (size_t)l.total, (size_t)l.at[NEO_RT_MEM_CACHED]);
   if (s)
     return s;
   c->arena_bytes = (size_t)l.total;
   c->base[NEO_RT_MEM_CONST] = c->arena + l.at[NEO_RT_MEM_CONST];
   for (int mem = NEO_RT_MEM_PARAM; mem <= NEO_RT_MEM_SCRATCH; mem++)
     c->base[mem] = c->arena + l.at[mem];
-  c->base[NEO_RT_MEM_KEPT] = c->arena + l.at[NEO_RT_MEM_KEPT];
+  c->base[NEO_RT_MEM_CACHED] = c->arena + l.at[NEO_RT_MEM_CACHED];
   c->spill = c->arena + l.spill;
   c->places = c->arena + l.places;
   c->scratch_stride = neo_rti_round_up(c->model->scratch_bytes);

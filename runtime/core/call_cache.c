@@ -8,21 +8,21 @@
 
 void neo_rti_call_cache_written(neo_rt_ctx *c, int32_t tensor) {
   const neo_rt_model *m = c->model;
-  for (int32_t k = 0; k < m->n_keeps; k++) {
-    const neo_rt_keep *keep = &m->keeps[k];
+  for (int32_t k = 0; k < m->n_cached; k++) {
+    const neo_rt_cached *cached = &m->cached[k];
     bool is_source = tensor < 0;
-    for (int32_t i = 0; i < keep->n_sources; i++)
-      is_source = is_source || m->keep_sources[keep->sources + i] == tensor;
+    for (int32_t i = 0; i < cached->n_sources; i++)
+      is_source = is_source || m->cached_sources[cached->sources + i] == tensor;
     c->stale[k] = c->stale[k] || is_source;
   }
 }
 
 bool neo_rti_call_cache_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
-  if (!s->keep || c->stale[s->keep - 1])
+  if (!s->cached || c->stale[s->cached - 1])
     return true;
-  const neo_rt_keep *keep = &c->model->keeps[s->keep - 1];
-  for (int32_t i = 0; i < keep->n_sources; i++) {
-    int32_t t = c->model->keep_sources[keep->sources + i];
+  const neo_rt_cached *cached = &c->model->cached[s->cached - 1];
+  for (int32_t i = 0; i < cached->n_sources; i++) {
+    int32_t t = c->model->cached_sources[cached->sources + i];
     if (c->viewed[t] || c->bound[t].data)
       return true;
   }
@@ -32,8 +32,8 @@ bool neo_rti_call_cache_runs(const neo_rt_ctx *c, const neo_rt_step *s) {
 void neo_rti_call_cache_done(neo_rt_ctx *c, const neo_rt_entry *e, bool good) {
   const neo_rt_model *m = c->model;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)
-    if (m->steps[i].keep)
-      c->stale[m->steps[i].keep - 1] = !good;
+    if (m->steps[i].cached)
+      c->stale[m->steps[i].cached - 1] = !good;
   for (int32_t i = 0; i < e->n_writes; i++)
     neo_rti_call_cache_written(c, m->entry_writes[e->writes + i]);
   if (e->kind == NEO_RT_ENTRY_INIT)
@@ -50,9 +50,9 @@ static bool tensors_ok(const neo_rt_model *m, const int32_t *table, int32_t at, 
 }
 
 bool neo_rti_call_cache_check(const neo_rt_model *m) {
-  bool ok = m->n_keeps >= 0 && m->kept_bytes >= 0;
-  for (int32_t k = 0; ok && k < m->n_keeps; k++)
-    ok = tensors_ok(m, m->keep_sources, m->keeps[k].sources, m->keeps[k].n_sources);
+  bool ok = m->n_cached >= 0 && m->cached_bytes >= 0;
+  for (int32_t k = 0; ok && k < m->n_cached; k++)
+    ok = tensors_ok(m, m->cached_sources, m->cached[k].sources, m->cached[k].n_sources);
   for (int32_t k = 0; ok && k < m->n_entries; k++)
     ok = tensors_ok(m, m->entry_writes, m->entries[k].writes, m->entries[k].n_writes);
   return ok;

@@ -1,6 +1,6 @@
 /* call_cache.h: the cache of call-invariant values. Private to runtime.
  *
- * A step with a number in `keep` computes what follows from parameters, states and settings alone.
+ * A step with a number in `cached` computes what follows from parameters, states and settings alone.
  * Its results stay in the context between calls: it runs when one of its sources was written. */
 #ifndef NEO_RUNTIME_CORE_CALL_CACHE_H
 #define NEO_RUNTIME_CORE_CALL_CACHE_H

@@ -52,7 +52,7 @@ struct neo_rt_ctx {
   neo_rti_bound *bound;       /* [n_tensors] */
   int32_t n_bound_persisting; /* parameters, states and settings among them */
   bool *viewed;               /* [n_tensors] the caller has its address */
-  bool *stale;                /* [n_keeps] the cached value is out of date */
+  bool *stale;                /* [n_cached] the cached value is out of date */
   int64_t *strides;           /* [n_tensors][16] row-major, of what the context owns (for views) */
   void **run_args;            /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;         /* [n_sizes] tensor that gave the size, -1 */

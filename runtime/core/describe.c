@@ -190,7 +190,7 @@ static void describe_text(out *o) {
   add(o, ", state ");
   add_bytes(o, m->state_bytes);
   add(o, ", call-invariant ");
-  add_bytes(o, m->kept_bytes);
+  add_bytes(o, m->cached_bytes);
   add(o, ", frame ");
   add_bytes(o, m->frame_bytes);
   add(o, ", scratch per thread ");
@@ -295,7 +295,7 @@ static void describe_json(out *o) {
       "],\n \"memory\": {\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64
       ", \"kept_bytes\": %" PRId64 ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64
       ", \"arena_bytes\": %" PRId64 "}}\n",
-      m->param_bytes, m->state_bytes, m->kept_bytes, m->frame_bytes, m->scratch_bytes,
+      m->param_bytes, m->state_bytes, m->cached_bytes, m->frame_bytes, m->scratch_bytes,
       neo_rt_arena_size(m, 1));
 }
 

@@ -44,8 +44,8 @@ static int64_t class_bytes(const neo_rt_model *m, uint8_t mem) {
     return m->frame_bytes;
   case NEO_RT_MEM_SCRATCH:
     return m->scratch_bytes;
-  case NEO_RT_MEM_KEPT:
-    return m->kept_bytes;
+  case NEO_RT_MEM_CACHED:
+    return m->cached_bytes;
   default:
     return INT64_MAX;
   }
@@ -98,7 +98,7 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
 static neo_rt_status check_step(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_step *s = &m->steps[i];
-  bool ok = s->first >= 0 && s->keep >= 0 && s->keep <= m->n_keeps;
+  bool ok = s->first >= 0 && s->cached >= 0 && s->cached <= m->n_cached;
   int32_t n = s->n;
   if (ok && s->op == NEO_RT_STEP_RUN) {
     ok = s->arg >= 0 && s->arg < m->n_kernels && c->device->has_code(&m->kernels[s->arg]) &&

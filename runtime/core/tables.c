@@ -39,7 +39,7 @@ char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->sizes = carve(&at, m->n_sizes, sizeof *c->sizes);
   c->bound = carve(&at, m->n_tensors, sizeof *c->bound);
   c->viewed = carve(&at, m->n_tensors, sizeof *c->viewed);
-  c->stale = carve(&at, m->n_keeps, sizeof *c->stale);
+  c->stale = carve(&at, m->n_cached, sizeof *c->stale);
   c->strides = carve(&at, (int64_t)m->n_tensors * NEO_RTI_MAX_RANK, sizeof *c->strides);
   c->run_args = carve(&at, most_args(m), sizeof *c->run_args);
   c->size_from = carve(&at, m->n_sizes, sizeof *c->size_from);

@@ -110,8 +110,8 @@ static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g) {
   const neo_rt_grid_part *part = c->model->grid_parts + g->part;
   for (int32_t i = 0; i < g->n_steps; i++)
     for (int32_t k = 0; k < i; k++) {
-      bool turns = part[i].lone && part[k].lone && part[i].phase == part[k].phase;
-      if (part[k].phase >= part[i].phase && !turns &&
+      bool serialized = part[i].lone && part[k].lone && part[i].phase == part[k].phase;
+      if (part[k].phase >= part[i].phase && !serialized &&
           neo_rti_cuda_conflict(c, g->first_step + i, g->first_step + k))
         return false;
     }
@@ -133,7 +133,7 @@ static bool grid_ok(const neo_rt_model *m, int32_t k) {
             g->part >= 0 && g->block > 0 && g->scratch_bytes >= 0 && g->device_symbol;
   for (int32_t i = 0; ok && i < g->n_steps; i++) {
     const neo_rt_step *s = &m->steps[g->first_step + i];
-    ok = s->op == NEO_RT_STEP_RUN && !s->keep && m->grid_parts[g->part + i].phase >= 0;
+    ok = s->op == NEO_RT_STEP_RUN && !s->cached && m->grid_parts[g->part + i].phase >= 0;
   }
   return ok;
 }

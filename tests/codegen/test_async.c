@@ -153,7 +153,7 @@ typedef struct {
 } layout;
 
 /* Warps read matrices of what lies along the steps and else elements; of warpgroups' rows and
- * columns the ones are turned round, the others not. */
+ * columns the ones are transposed, the others not. */
 static const layout layouts[MAKERS] = {
     {21, 45, 19, 45, 1, 19, 1,
      "input x : f32 [21, 45]\ninput w : f32 [45, 19]\ntemp z : f32 [21, 19]\n"

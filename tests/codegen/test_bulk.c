@@ -147,7 +147,7 @@ static void who_does_not_wait_is_found(void **state) {
 
 enum { TALL = 72, STEPS = 328, WIDE = 136 };
 
-/* Rows are turned round, columns are not; of two batches. */
+/* Rows are transposed, columns are not; of two batches. */
 static neo_kernel *tile_of_boxes(loop_fix *f, int stages) {
   static const char text[] = "input x : bf16 [2, 328, 72]\n"
                              "input w : bf16 [2, 136, 328]\ntemp z : f32 [2, 72, 136]\n"

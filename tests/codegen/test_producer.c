@@ -152,7 +152,7 @@ static void each_broken_rule_of_persistent_kernels_is_found(void **state) {
 
 enum { TALL = 72, STEPS = 584, WIDE = 136, SEEDS = 12 };
 
-/* Rows are turned round, columns are not; of two batches. */
+/* Rows are transposed, columns are not; of two batches. */
 static neo_kernel *tile_of(loop_fix *f, int stages, int persistent) {
   static const char text[] = "input x : bf16 [2, 584, 72]\n"
                              "input w : bf16 [2, 136, 584]\ntemp z : f32 [2, 72, 136]\n"

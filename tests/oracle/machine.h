@@ -31,7 +31,7 @@ typedef struct {
 /* Compiles the file `path` below `root`, the project's folder; a message of the compiler fails the
  * test. Run-time sizes are as large as they may be; parameters have initial values. Machine code is
  * for this machine, or for what NEO_TEST_TARGET names (a GPU, with NEO_CUDA_DRIVER). With
- * NEO_TEST_GRIDS all that can be is in kernels whose grid stays. */
+ * NEO_TEST_GRIDS all that can be is in persistent kernels. */
 void machine_open(machine *m, const char *root, const char *path, machine_kind kind);
 /* The same with constants of the model replaced, as by -D. */
 void machine_open_with(machine *m, const char *root, const char *path, machine_kind kind,

@@ -1,6 +1,6 @@
 /* Random programs on GPUs: on the emulated device they are what the reference interpreter says,
  * with the model's schedules and with random ones, in any order of threads, with all that can be in
- * grids that stay; and ptxas takes the PTX that they become. tools/gpu_proof runs many. */
+ * persistent grids; and ptxas takes the PTX that they become. tools/gpu_proof runs many. */
 #include "tests/gpu/emulator.h"
 #include "tests/pipeline/gpu_count.h"
 #include "tests/pipeline/gpu_draw.h"

@@ -38,7 +38,7 @@ static void check(const char *text, const char *kept) {
       world_parse(&w, text);
       world_begin(&w, (kernel_kind)kind, NULL);
       expect_kept(&w, kept);
-      assert_int_equal(w.c.plan->kept_bytes > 0, kept[0] != 0);
+      assert_int_equal(w.c.plan->cached_bytes > 0, kept[0] != 0);
       run_at_random(&w, seed);
       world_close(&w);
     }

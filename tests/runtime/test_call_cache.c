@@ -53,7 +53,7 @@ static const neo_rt_tensor tensors[] = {
 static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N, 0, 0},
                                   [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0, 0},
                                   [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0, 0},
-                                  [B_K] = {NEO_RT_MEM_KEPT, NEO_RT_F32, 0, 4 * N, 0, 0}};
+                                  [B_K] = {NEO_RT_MEM_CACHED, NEO_RT_F32, 0, 4 * N, 0, 0}};
 static const neo_rt_kernel kernels[] = {{.name = "init", .fn = init, .units = P1},
                                         {.name = "make", .fn = make, .units = P1},
                                         {.name = "update", .fn = update, .units = P1},
@@ -64,7 +64,7 @@ static const neo_rt_step steps[] = {
     {NEO_RT_STEP_COPY, 0, 0, P4N, 5, 2, 0}, {NEO_RT_STEP_RUN, 0, 0, 2, 7, 1, 0},
     {NEO_RT_STEP_RUN, 0, 0, 1, 2, 3, 1},    {NEO_RT_STEP_RUN, 0, 0, 3, 7, 1, 0}};
 static const int32_t entry_args[] = {Y}, sources[] = {W, S}, writes[] = {W};
-static const neo_rt_keep keeps[] = {{0, 2}};
+static const neo_rt_cached cached[] = {{0, 2}};
 static const neo_rt_entry entries[] = {
     [INIT] = {.name = "init", .kind = NEO_RT_ENTRY_INIT, .n_steps = 1},
     [FORWARD] = {.name = "forward",
@@ -98,11 +98,11 @@ static const neo_rt_model model = {.abi = NEO_RT_ABI,
                                    .programs = programs,
                                    .param_bytes = 4 * N,
                                    .state_bytes = 4,
-                                   .n_keeps = 1,
-                                   .keeps = keeps,
-                                   .keep_sources = sources,
+                                   .n_cached = 1,
+                                   .cached = cached,
+                                   .cached_sources = sources,
                                    .entry_writes = writes,
-                                   .kept_bytes = 4 * N};
+                                   .cached_bytes = 4 * N};
 
 static neo_rt_ctx *create(void) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = 2};
@@ -208,15 +208,15 @@ static void a_record_with_a_bad_keep_is_refused(void **state) {
   static const int32_t bad[] = {W, Y};
   neo_rt_model m = model;
   neo_rt_ctx *c;
-  m.keep_sources = bad;
+  m.cached_sources = bad;
   assert_int_equal(neo_rt_create(&m, NULL, &c), NEO_RT_E_INTERNAL);
   neo_rt_destroy(c);
   m = model;
-  m.n_keeps = 0;
+  m.n_cached = 0;
   assert_int_equal(neo_rt_create(&m, NULL, &c), NEO_RT_E_INTERNAL);
   neo_rt_destroy(c);
   m = model;
-  m.kept_bytes = 8;
+  m.cached_bytes = 8;
   assert_int_equal(neo_rt_create(&m, NULL, &c), NEO_RT_E_INTERNAL);
   neo_rt_destroy(c);
 }

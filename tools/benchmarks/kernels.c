@@ -1,5 +1,5 @@
 /* What a library for a GPU launches when an entry is called, as JSON: its steps with their kernels,
- * blocks and buffers, grids that stay; and its machine code, to a file. No GPU is needed.
+ * blocks and buffers, persistent grids; and its machine code, to a file. No GPU is needed.
  *
  *   kernels LIB PREFIX ENTRY CUBIN
  *
@@ -65,13 +65,13 @@ static void put_args(const neo_rt_model *m, const neo_rt_step *s) {
 static void put_step(const neo_rt_model *m, const neo_rt_step *s, const int64_t *sizes) {
   if (s->op == NEO_RT_STEP_COPY) {
     printf("{\"bytes\": %lld, \"keep\": %d, \"args\": [", (long long)neo_rt_eval(m, s->arg, sizes),
-           s->keep);
+           s->cached);
   } else {
     const neo_rt_kernel *k = &m->kernels[s->arg];
     printf("{\"symbol\": \"%s\", \"units\": %lld, \"threads\": %d, \"block_units\": %d, ",
            k->device_symbol, (long long)neo_rt_eval(m, k->units, sizes), k->block, k->block_units);
     printf("\"shared\": %lld, \"persistent\": %d, \"keep\": %d, \"args\": [",
-           (long long)k->scratch_bytes, k->persistent, s->keep);
+           (long long)k->scratch_bytes, k->persistent, s->cached);
   }
   put_args(m, s);
   printf("]}");

@@ -19,7 +19,7 @@ LIMIT_S = 60  # of the checker, which may have much to say of a broken kernel
 # Tests on a device.
 SEEN = {
     "products": "`device_products` (`tests/gpu/products`): bits of large products against the processor's, three times",
-    "grids": "`device_grids`: small models with all that can be in grids that stay",
+    "grids": "`device_grids`: small models with all that can be in persistent grids",
     "zoo": "`device_zoo_*`, `device_library`: answers of PyTorch",
     "memcheck": "`device_memcheck`: compute-sanitizer on small models",
 }
@@ -114,8 +114,8 @@ PTX = [
       emulator="copies of a block of steps close no group"),
     P(WARP, "tiles.warps", "steps of a factor are shuffled", MMA, r"\1{\4, \5, \2, \3}\6{\7, \8}",
       emulator="steps of a factor are shuffled"),
-    P(WARP, "tiles.warps", "a matrix is not turned round", r"ldmatrix\.sync\.aligned\.m8n8\.x2\.trans", "ldmatrix.sync.aligned.m8n8.x2",
-      emulator="a matrix is not turned round"),
+    P(WARP, "tiles.warps", "a matrix is not transposed", r"ldmatrix\.sync\.aligned\.m8n8\.x2\.trans", "ldmatrix.sync.aligned.m8n8.x2",
+      emulator="a matrix is not transposed"),
     P(WARP, "tiles.warps", "the second half of the steps twice", r"(ldmatrix[^\n]*\[%rd\d+)\+32\]", r"\1]",
       emulator="steps of a factor are shuffled"),
     P(WARP, "tiles.warps", "the stage that is read is the next one", r"(mul\.lo\.s64 \t%rd\d+, %rd\d+, )1280;", r"\g<1>2560;", 0,
@@ -151,7 +151,7 @@ PTX = [
       emulator="boxes come to the stage that is multiplied"),
     P(KEEP, "large.across", "leading offset (LBO) halved, of operands across the steps", rf"or\.b64( \t%rd\d+, %rd\d+), {FORM + 511 * LBO};",
       rf"or.b64\1, {FORM + 255 * LBO};", 0, emulator="blocks of 64 rows are half as far apart (LBO)"),
-    P(STAGE, "wgmma.across", "a factor is not turned round", r"p, 1, 1, 1, 0;", "p, 1, 1, 0, 0;", 0, emulator="a factor is not turned round"),
+    P(STAGE, "wgmma.across", "a factor is not transposed", r"p, 1, 1, 1, 0;", "p, 1, 1, 0, 0;", 0, emulator="a factor is not transposed"),
     # ---- boxes
     P(BOX, "wgmma.boxes", "fewer bytes announced", EXPECT_BYTES, r"\g<1>8192;", 0, emulator="bytes of one operand are announced"),
     P(BOX, "wgmma.boxes", "more bytes announced", EXPECT_BYTES, r"\g<1>16384;", 0, emulator="bytes of one operand are announced"),

@@ -34,8 +34,8 @@ static void put_memory(const neoc_cli *cli, const neo_plan *p) {
       printf(" (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
     putchar('\n');
   }
-  if (p->kept_bytes)
-    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, p->kept_bytes));
+  if (p->cached_bytes)
+    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, p->cached_bytes));
 }
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
@@ -55,7 +55,7 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
                  (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
   }
   neo_str_addf(&s, "], \"param_bytes\": %lld, \"state_bytes\": %lld, \"kept_bytes\": %lld",
-               (long long)p->param_bytes, (long long)p->state_bytes, (long long)p->kept_bytes);
+               (long long)p->param_bytes, (long long)p->state_bytes, (long long)p->cached_bytes);
   neo_str_addf(&s, ", \"scratch_bytes\": %lld", (long long)p->scratch_bytes);
   return neo_str_text(&s);
 }

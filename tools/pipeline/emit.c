@@ -84,9 +84,9 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.const_data = p->const_data.at;
   m.param_bytes = p->param_bytes, m.state_bytes = p->state_bytes;
   m.frame_bytes = p->frame_bytes, m.scratch_bytes = p->scratch_bytes;
-  m.n_keeps = (int32_t)p->keeps.n, m.keeps = p->keeps.at;
-  m.keep_sources = p->keep_sources.at, m.entry_writes = p->entry_writes.at;
-  m.kept_bytes = p->kept_bytes;
+  m.n_cached = (int32_t)p->cached.n, m.cached = p->cached.at;
+  m.cached_sources = p->cached_sources.at, m.entry_writes = p->entry_writes.at;
+  m.cached_bytes = p->cached_bytes;
   m.device = c->target.sm ? c->target.level : NULL;
   m.maps = p->maps.at;
   m.n_grids = (int32_t)p->grids.n, m.grids = grids_of(c);

@@ -1,4 +1,4 @@
-"""Blocks of a grid that stays, which meet at a word in global memory; registers that warpgroups set."""
+"""Blocks of a persistent grid, which meet at a word in global memory; registers that warpgroups set."""
 from .text import PtxError
 
 WARPGROUP, REGISTER_FILE = 128, 65536

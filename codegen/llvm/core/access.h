@@ -50,6 +50,6 @@ void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LL
                       uint32_t align);
 /* A vector; streams: it may be written past the caches. */
 void neo_ll_store_lanes(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
-                        bool streams);
+                        bool nontemporal);
 
 #endif

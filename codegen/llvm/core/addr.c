@@ -145,11 +145,11 @@ static bool add_all(neo_ll_gen *g, const parts *p, int64_t sign, neo_ll_lin *sum
 
 bool neo_ll_is_next(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
   parts x = {.n = 0}, y = {.n = 0};
-  neo_ll_lin apart = {0};
+  neo_ll_lin difference = {0};
   if (!add_parts(a, &x) || !add_parts(b, &y))
     return false;
   while (cancel(&x, &y))
     continue;
-  return add_all(g, &y, 1, &apart) && add_all(g, &x, -1, &apart) &&
-         neo_ll_lin_is_constant(&apart) && apart.c == 1;
+  return add_all(g, &y, 1, &difference) && add_all(g, &x, -1, &difference) &&
+         neo_ll_lin_is_constant(&difference) && difference.c == 1;
 }

@@ -13,7 +13,7 @@ static LLVMValueRef marked(neo_ll_gen *g, LLVMValueRef load, const char *kind) {
 }
 
 /* The n-th element of `t` behind p. Never changes while the kernel runs. */
-static LLVMValueRef fetch(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
+static LLVMValueRef load_invariant(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMValueRef at = LLVMConstInt(neo_ll_i64(g->l), n, false);
   if (n)
@@ -26,13 +26,13 @@ static LLVMValueRef fetch(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n
 LLVMValueRef neo_ll_argument(neo_ll_gen *g, LLVMTypeRef t, size_t offset_bytes) {
   LLVMTypeRef i8 = LLVMInt8TypeInContext(g->l->ctx);
   LLVMValueRef at = LLVMConstInt(neo_ll_i64(g->l), offset_bytes, false);
-  return fetch(g, t, LLVMBuildInBoundsGEP2(g->l->entry, i8, g->args, &at, 1, ""), 0);
+  return load_invariant(g, t, LLVMBuildInBoundsGEP2(g->l->entry, i8, g->args, &at, 1, ""), 0);
 }
 
 LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size) {
   if (!g->size[size]) {
     LLVMValueRef table = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, size));
-    g->size[size] = fetch(g, neo_ll_i64(g->l), table, size);
+    g->size[size] = load_invariant(g, neo_ll_i64(g->l), table, size);
   }
   return g->size[size];
 }
@@ -40,7 +40,7 @@ LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size) {
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which) {
   if (!g->key[which]) {
     LLVMValueRef table = neo_ll_argument(g, neo_ll_ptr_type(g->l), offsetof(neo_rt_args, key));
-    g->key[which] = fetch(g, neo_ll_i64(g->l), table, which);
+    g->key[which] = load_invariant(g, neo_ll_i64(g->l), table, which);
   }
   return g->key[which];
 }
@@ -57,7 +57,7 @@ static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
   enum { LINE_BYTES = 64 };
   LLVMBuilderRef b = g->l->entry;
   uint32_t first = 0;
-  while (!g->k->bufs.at[first].stream)
+  while (!g->k->bufs.at[first].nontemporal)
     first++;
   LLVMValueRef to = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, first), neo_ll_i64(g->l), "");
   LLVMValueRef by = LLVMBuildSub(b, to, LLVMBuildPtrToInt(b, at, neo_ll_i64(g->l), ""), "");
@@ -87,7 +87,7 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
     b->ptr = LLVMBuildInBoundsGEP2(g->l->entry, LLVMInt8TypeInContext(g->l->ctx), at, &far, 1, "");
   } else {
     LLVMValueRef table = neo_ll_argument(g, ptr, offsetof(neo_rt_args, buf));
-    b->ptr = fetch(g, ptr, table, argument_number(g->k, buf));
+    b->ptr = load_invariant(g, ptr, table, argument_number(g->k, buf));
   }
   return b->ptr;
 }

@@ -69,11 +69,11 @@ static void body(neo_ll_gen *g) {
 }
 
 /* Do all buffers that stream begin at multiples of a vector? Null: there are none. */
-static LLVMValueRef streams(neo_ll_gen *g) {
+static LLVMValueRef nontemporal(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef sum = NULL;
   for (uint32_t k = 0; k < g->k->bufs.n; k++) {
-    if (!g->k->bufs.at[k].stream)
+    if (!g->k->bufs.at[k].nontemporal)
       continue;
     LLVMValueRef at = LLVMBuildPtrToInt(b, neo_ll_buf_value(g, k), neo_ll_i64(g->l), "");
     sum = sum ? LLVMBuildOr(b, sum, at, "") : at;
@@ -94,16 +94,16 @@ static void drain(neo_ll_gen *g) {
 /* The body; where results stream, one for buffers that allow it and one for all others. A GPU has
  * other caches: there what streams, or is fetched early, is as anything else. */
 void neo_ll_body(neo_ll_gen *g) {
-  LLVMValueRef aligned = g->l->target.sm ? NULL : streams(g);
+  LLVMValueRef aligned = g->l->target.sm ? NULL : nontemporal(g);
   if (aligned) {
     LLVMBasicBlockRef fast = neo_ll_new_block(g, "stream"), plain = neo_ll_new_block(g, "plain");
     LLVMBuildCondBr(g->l->b, aligned, fast, plain);
     LLVMPositionBuilderAtEnd(g->l->b, fast);
-    g->stream = true;
+    g->nontemporal = true;
     body(g);
     drain(g);
     LLVMBuildRet(g->l->b, neo_ll_int32(g->l, 0));
-    g->stream = false;
+    g->nontemporal = false;
     LLVMMoveBasicBlockAfter(plain, LLVMGetInsertBlock(g->l->b));
     LLVMPositionBuilderAtEnd(g->l->b, plain);
   }

@@ -49,7 +49,7 @@ static void store_lane(neo_llvm *l, LLVMValueRef i) {
   LLVMInstructionEraseFromParent(i);
 }
 
-void neo_ll_store_single_lanes(neo_llvm *l) {
+void neo_ll_scalarize_masked_stores(neo_llvm *l) {
   for (LLVMValueRef f = LLVMGetFirstFunction(l->mod); f; f = LLVMGetNextFunction(f))
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
       for (LLVMValueRef i = LLVMGetFirstInstruction(b), next; i; i = next) {

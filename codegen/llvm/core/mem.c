@@ -80,9 +80,9 @@ bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, 
 }
 
 /* Does a run of whole vectors lie at a multiple of their size? */
-static bool streams(neo_ll_gen *g, const neo_ll_access *p, const neo_lx *offset) {
+static bool nontemporal(neo_ll_gen *g, const neo_ll_access *p, const neo_lx *offset) {
   int64_t size = (int64_t)neo_type_bytes(p->type) * g->width;
-  bool run = g->stream && g->k->bufs.at[p->buf].stream && p->lin.step == 1;
+  bool run = g->nontemporal && g->k->bufs.at[p->buf].nontemporal && p->lin.step == 1;
   return run && size % g->l->target.vector_bytes == 0 && neo_ll_multiple(g, offset) % g->width == 0;
 }
 
@@ -99,7 +99,7 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
     neo_ll_store_one(g, &p, p.base, neo_ll_to_mem(g->l, p.type, x.v), p.align);
   } else {
     LLVMValueRef v = neo_ll_to_mem(g->l, p.type, neo_ll_spread(g, x));
-    neo_ll_store_lanes(g, &p, v, mask, streams(g, &p, offset));
+    neo_ll_store_lanes(g, &p, v, mask, nontemporal(g, &p, offset));
   }
   g->guard = (neo_ll_val){0};
   neo_ll_end_if(g, after);

@@ -49,7 +49,7 @@ neo_status neo_llvm_finish(neo_llvm *l, const char **why) {
   if (!error)
     error = add_checks(l);
   if (!error) {
-    neo_ll_store_single_lanes(l);
+    neo_ll_scalarize_masked_stores(l);
     neo_ll_constants_to_operands(l);
     return NEO_OK;
   }

@@ -13,7 +13,7 @@
 #include "codegen/llvm/gen.h"
 
 /* Instructions: of a body that may roll, of its copies; of a lane that lies apart, a function. */
-enum { LEAST_BODY = 48, LEAST_COPIES = 256, APART = 2, FUNCTION = 15 };
+enum { LEAST_BODY = 48, LEAST_COPIES = 256, STRIDED = 2, FUNCTION = 15 };
 enum { NO_DIM = -1 };
 
 typedef struct {
@@ -34,8 +34,8 @@ typedef struct {
 /* What is no plain sum of products counts as near. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
   int64_t step;
-  bool apart = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;
-  return apart ? APART * r->lanes : 1;
+  bool strided = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;
+  return strided ? STRIDED * r->lanes : 1;
 }
 
 static void see_register(roll *r, uint32_t reg, const neo_lx *const *index, uint32_t n) {
@@ -182,13 +182,13 @@ static bool rolls(const roll *r, int64_t trips) {
 /* ---- rows of registers */
 
 /* Elements of reg.at; *apart: of two rows. */
-static int64_t elements(const roll *r, uint32_t reg, int64_t *apart) {
+static int64_t elements(const roll *r, uint32_t reg, int64_t *stride) {
   const neo_reg *x = &r->g->k->regs.at[reg];
   uint32_t rank = x->rank - (r->g->reg[reg].vector ? 1u : 0u);
   int64_t n = 1;
   for (uint32_t d = rank; d-- > 0;) {
     if ((int)d == r->row[reg].dim)
-      *apart = n;
+      *stride = n;
     n *= x->extent[d];
   }
   return n;
@@ -208,7 +208,7 @@ static LLVMValueRef element_at(const roll *r, uint32_t reg, LLVMValueRef at) {
 static void put_into_array(roll *r, uint32_t reg) {
   LLVMBuilderRef b = r->g->l->b;
   LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
-  int64_t apart, n = elements(r, reg, &apart);
+  int64_t stride, n = elements(r, reg, &stride);
   r->row[reg].array = neo_ll_alloca(r->g, LLVMArrayType2(t, (uint64_t)n), 0, "rows");
   for (int64_t i = 0; i < n; i++) {
     LLVMValueRef x = LLVMBuildLoad2(b, t, r->g->reg[reg].at[i], "");
@@ -220,17 +220,17 @@ static void put_into_array(roll *r, uint32_t reg) {
 static void open_window(roll *r, uint32_t reg, LLVMValueRef x) {
   LLVMBuilderRef b = r->g->l->b;
   LLVMTypeRef i64 = neo_ll_i64(r->g->l), t = element_type(r, reg);
-  int64_t apart = 1, n = elements(r, reg, &apart);
+  int64_t stride = 1, n = elements(r, reg, &stride);
   int64_t rows = r->g->k->regs.at[reg].extent[r->row[reg].dim];
   LLVMValueRef *at = NEO_NEW_ARRAY(r->g->l->arena, LLVMValueRef, n);
   for (int64_t i = 0; i < n; i++) {
     at[i] = r->g->reg[reg].at[i];
-    if (i / apart % rows != 0)
+    if (i / stride % rows != 0)
       continue;
     at[i] = neo_ll_alloca(r->g, t, 0, "row");
     if (!r->row[reg].array)
       continue;
-    LLVMValueRef from = LLVMBuildMul(b, x, neo_ll_int(i64, apart), "");
+    LLVMValueRef from = LLVMBuildMul(b, x, neo_ll_int(i64, stride), "");
     from = LLVMBuildAdd(b, from, neo_ll_int(i64, i), "");
     LLVMBuildStore(b, LLVMBuildLoad2(b, t, element_at(r, reg, from), ""), at[i]);
   }

@@ -19,7 +19,8 @@ void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LL
 }
 
 /* Written past the caches: they need not have the line. */
-static void stream_store(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LLVMValueRef v) {
+static void store_nontemporal(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at,
+                              LLVMValueRef v) {
   LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(neo_ll_i32(g->l), 1, false));
   LLVMValueRef s = LLVMBuildStore(g->l->b, v, at);
   LLVMSetAlignment(s, g->l->target.vector_bytes);
@@ -44,7 +45,7 @@ static void store_pieces(neo_ll_gen *g, neo_ll_access *p, uint32_t n, LLVMValueR
 }
 
 static void store_run(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
-                      bool streams) {
+                      bool nontemporal) {
   LLVMValueRef at = neo_ll_run_start(g, p, &mask);
   p->align = neo_ll_run_align(p);
   if (p->lin.step != 1)
@@ -54,8 +55,8 @@ static void store_run(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValue
     tell_of_store(g, p->buf, at, v);
   if (mask)
     neo_ll_masked(g, p, "llvm.masked.store", LLVMTypeOf(v), arg, 3, 1);
-  else if (streams)
-    stream_store(g, p, at, v);
+  else if (nontemporal)
+    store_nontemporal(g, p, at, v);
   else
     neo_ll_store_one(g, p, at, v, p->align);
 }
@@ -75,10 +76,10 @@ static void store_each(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef v, LL
 }
 
 void neo_ll_store_lanes(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
-                        bool streams) {
+                        bool nontemporal) {
   uint32_t run = neo_ll_piece_lanes(g, p);
   if (neo_ll_is_run(p))
-    store_run(g, p, v, mask, streams);
+    store_run(g, p, v, mask, nontemporal);
   else if (run)
     store_pieces(g, p, run, v, mask);
   else

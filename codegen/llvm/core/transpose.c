@@ -28,8 +28,8 @@ typedef struct {
   const neo_ls *loop[LOOPS]; /* UNROLL, outermost first */
   uint32_t n, run;           /* run: which one's iterations lie side by side */
   const neo_ls *vector, *store;
-  int64_t apart; /* elements from lane to lane */
-  bool by_runs;  /* the value is computed of runs; then these are transposed */
+  int64_t stride; /* elements from lane to lane */
+  bool by_runs;   /* the value is computed of runs; then these are transposed */
   const neo_lx *reg[REGISTERS];
   uint32_t n_regs;
 } tile;
@@ -37,7 +37,7 @@ typedef struct {
 /* ---- what can be transposed */
 
 /* Loops around a single store, with nothing between them. */
-static bool is_nest(const neo_ls *s, tile *t) {
+static bool is_tile(const neo_ls *s, tile *t) {
   for (; neo_ls_is_loop(s, NEO_LOOP_UNROLL) && t->n < LOOPS; s = s->loop.body.at[0]) {
     t->loop[t->n++] = s;
     if (s->loop.body.n != 1)
@@ -116,20 +116,20 @@ static bool is_of_runs(tile *t) {
 /* ---- the whole */
 
 static bool find(const neo_ll_gen *g, const neo_ls *s, tile *t) {
-  if (!is_nest(s, t))
+  if (!is_tile(s, t))
     return false;
   int64_t lanes = (int64_t)t->vector->loop.hi->bits, always;
   int64_t bytes = neo_type_bytes((neo_type)g->k->bufs.at[t->store->store.to.buf].type);
   bool square = lanes >= LEAST && lanes <= MOST && !(lanes & (lanes - 1)) && bytes < BLOCK_BYTES;
   if (!square || lanes * bytes > g->l->target.vector_bytes ||
-      !neo_lx_step(t->store->store.to.offset, t->vector->loop.var, &t->apart))
+      !neo_lx_step(t->store->store.to.offset, t->vector->loop.var, &t->stride))
     return false;
   if (t->store->store.cond && neo_lx_is_int(t->store->store.cond, &always))
     return false;
   for (t->run = 0; t->run < t->n && !is_run(t, t->loop[t->run]); t->run++)
     ;
   t->by_runs = t->run < t->n && is_of_runs(t);
-  return t->run < t->n && t->apart != 0 && t->apart != 1 && t->apart != -1;
+  return t->run < t->n && t->stride != 0 && t->stride != 1 && t->stride != -1;
 }
 
 /* ---- the transposition */
@@ -192,11 +192,11 @@ static void shuffle_pair(square *q, uint32_t a, uint32_t b, const shuffle *s) {
 static void transpose(square *q, int64_t bytes) {
   uint32_t block = (uint32_t)(BLOCK_BYTES / bytes), e = 1;
   block = block < q->n ? block : q->n;
-  for (uint32_t apart = 1; apart < q->n; apart *= 2, e *= 2) {
+  for (uint32_t stride = 1; stride < q->n; stride *= 2, e *= 2) {
     shuffle s = e < block ? interleaved(q->n, block, e) : blocks_parted(q->n, block);
     for (uint32_t k = 0; k < q->n; k++)
-      if (!(k & apart))
-        shuffle_pair(q, k, k + apart, &s);
+      if (!(k & stride))
+        shuffle_pair(q, k, k + stride, &s);
   }
   LLVMValueRef lane[MOST];
   for (uint32_t k = 0; k < q->n; k++) {
@@ -312,7 +312,7 @@ static void store_rows(neo_ll_gen *g, const tile *t, int64_t from, uint32_t n) {
   fix(g, t->vector, 0);
   LLVMValueRef first = neo_ll_address(g, buf, t->store->store.to.offset, where.v, &align);
   for (uint32_t k = 0; k < lanes; k++) {
-    LLVMValueRef at = moved(g, element, first, t->apart * (int64_t)k);
+    LLVMValueRef at = moved(g, element, first, t->stride * (int64_t)k);
     if (!t->by_runs)
       neo_ll_store_first(g, buf, at, q[0].v[k], n, where, k);
     for (uint32_t done = 0, part = MOST; t->by_runs && done < n; part /= 2)

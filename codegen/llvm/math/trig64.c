@@ -47,17 +47,17 @@ enum { N_WORDS = sizeof two_over_pi / sizeof two_over_pi[0] };
 typedef struct {
   pair r;
   val q; /* an i64, of which the last two bits count */
-} turn;
+} reduced;
 
 /* ---- below 2^20 */
 
-static turn near_turn(neo_llvm *l, val x) {
+static reduced reduce_near(neo_llvm *l, val x) {
   val z = mad(l, x, num(x, 0x1.45f306dc9c883p-1), num(x, MAGIC64)), n = addc(l, z, -MAGIC64);
   val r = mad(l, n, num(x, -0x1.921fb544p+0), x);
   pair second = sum2(l, r, mulc(l, n, -0x1.0b4611a6p-34));
   pair third = sum2(l, second.h, mulc(l, n, -0x1.3198a2e0p-69));
   val low = mad(l, n, num(x, -0x1.b839a252049c1p-104), add(l, second.l, third.l));
-  turn t = {fast_sum2(l, third.h, low), to_bits(l, z)};
+  reduced t = {fast_sum2(l, third.h, low), to_bits(l, z)};
   return t;
 }
 
@@ -117,13 +117,13 @@ static val half_word(neo_llvm *l, val word, int bits, bool is_signed) {
 static pair angle(neo_llvm *l, val high, val low) {
   pair a = fast_sum2(l, half_word(l, high, 32, true), half_word(l, high, 64, false));
   pair b = fast_sum2(l, a.h, half_word(l, low, 96, false));
-  pair turns = fast_sum2(l, b.h, add(l, add(l, a.l, b.l), half_word(l, low, 128, false)));
+  pair quarters = fast_sum2(l, b.h, add(l, add(l, a.l, b.l), half_word(l, low, 128, false)));
   pair quarter = {num(a.h, 0x1.921fb54442d18p+0), num(a.h, 0x1.1a62633145c07p-54)};
-  return times(l, turns, quarter);
+  return times(l, quarters, quarter);
 }
 
 /* Of a finite x from 2^20 on. With x = m*2^e, bit e - 1 of 2/pi is worth 2 in x*2/pi. */
-static turn far_turn(neo_llvm *l, val x) {
+static reduced reduce_far(neo_llvm *l, val x) {
   val bits = to_bits(l, x), word[3];
   val exponent = iand(l, LLVMBuildLShr(l->b, bits, inum(bits, 52), ""), 0x7ff);
   val m = LLVMBuildOr(l->b, iand(l, bits, 0xfffffffffffff), inum(bits, 1LL << 52), "");
@@ -134,7 +134,7 @@ static turn far_turn(neo_llvm *l, val x) {
   pair r = angle(l, funnel(l, word[0], word[1], two), funnel(l, word[1], word[2], two));
   val down = lessc(l, x, 0);
   pair opposite = {minus(l, r.h), minus(l, r.l)};
-  turn t = {pick2(l, down, opposite, r), pick(l, down, isub(l, inum(q, 0), q), q)};
+  reduced t = {pick2(l, down, opposite, r), pick(l, down, isub(l, inum(q, 0), q), q)};
   return t;
 }
 
@@ -146,7 +146,7 @@ static val call_far(neo_llvm *l, val x) {
   LLVMBasicBlockRef back;
   LLVMValueRef fn = neo_ll_shared(l, "turn", type, &back);
   if (back) {
-    turn t = far_turn(l, LLVMGetParam(fn, 0));
+    reduced t = reduce_far(l, LLVMGetParam(fn, 0));
     LLVMBuildAggregateRet(l->b, (val[]){t.r.h, t.r.l, t.q}, 3);
     LLVMPositionBuilderAtEnd(l->b, back);
   }
@@ -166,13 +166,13 @@ static val gather(neo_llvm *l, const val *result, uint32_t w, unsigned field) {
   return all;
 }
 
-static turn far_turns(neo_llvm *l, val x) {
+static reduced reduce_far_lanes(neo_llvm *l, val x) {
   uint32_t w = neo_ll_width(x);
   LLVMTypeRef i32 = neo_ll_i32(l);
   val *result = NEO_NEW_ARRAY(l->arena, val, w);
   for (uint32_t k = 0; k < w; k++)
     result[k] = call_far(l, w == 1 ? x : LLVMBuildExtractElement(l->b, x, neo_ll_int(i32, k), ""));
-  turn t = {{gather(l, result, w, 0), gather(l, result, w, 1)}, gather(l, result, w, 2)};
+  reduced t = {{gather(l, result, w, 0), gather(l, result, w, 1)}, gather(l, result, w, 2)};
   return t;
 }
 
@@ -184,8 +184,8 @@ static val merge(neo_llvm *l, val x, val y, LLVMBasicBlockRef from_x, LLVMBasicB
   return phi;
 }
 
-static turn turn_of(neo_llvm *l, val x) {
-  turn near = near_turn(l, x);
+static reduced reduce(neo_llvm *l, val x) {
+  reduced near = reduce_near(l, x);
   val big = not_(l, lessc(l, size_of(l, x), FAR)), any = big; /* or NaN */
   LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b);
   LLVMValueRef fn = LLVMGetBasicBlockParent(from);
@@ -195,13 +195,13 @@ static turn turn_of(neo_llvm *l, val x) {
     any = neo_ll_call(l, "llvm.vector.reduce.or", LLVMTypeOf(big), &big, 1);
   LLVMBuildCondBr(l->b, any, far, done);
   LLVMPositionBuilderAtEnd(l->b, far);
-  turn t = far_turns(l, pick(l, big, x, num(x, FAR)));
+  reduced t = reduce_far_lanes(l, pick(l, big, x, num(x, FAR)));
   t.r = pick2(l, big, t.r, near.r);
   t.q = pick(l, big, t.q, near.q);
   LLVMBuildBr(l->b, done);
   LLVMPositionBuilderAtEnd(l->b, done);
-  turn both = {{merge(l, near.r.h, t.r.h, from, far), merge(l, near.r.l, t.r.l, from, far)},
-               merge(l, near.q, t.q, from, far)};
+  reduced both = {{merge(l, near.r.h, t.r.h, from, far), merge(l, near.r.l, t.r.l, from, far)},
+                  merge(l, near.q, t.q, from, far)};
   return both;
 }
 
@@ -223,7 +223,7 @@ static val bit(neo_llvm *l, val q, int64_t mask) {
 }
 
 val neo_ll_trig64(neo_llvm *l, neo_op op, val x) {
-  turn t = turn_of(l, x);
+  reduced t = reduce(l, x);
   val q = op == NEO_OP_COS ? iadd(l, t.q, inum(t.q, 1)) : t.q, odd = bit(l, q, 1);
   pair s = sine(l, t.r), c = cosine(l, t.r), top = pick2(l, odd, c, s), below = pick2(l, odd, s, c);
   val flip = op == NEO_OP_TAN ? odd : bit(l, q, 2);

@@ -40,7 +40,7 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
 
 /* ---- what threads of a block share */
 
-/* In a grid that stays, where the kernel has fewer threads than a block: those alone meet, as
+/* In a persistent grid, where the kernel has fewer threads than a block: those alone meet, as
  * consumers do. An emulated device is told of no number of threads where all of the block meet. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
   enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */

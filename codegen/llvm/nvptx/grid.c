@@ -1,4 +1,4 @@
-/* Kernels of a GPU as one whose grid stays: its blocks take theirs, one after another.
+/* Kernels of a GPU as one persistent kernel: its blocks take theirs, one after another.
  *
  *   void symbol(buffers of each kernel..., sizes..., seed, step, call, units of each..., place)
  *

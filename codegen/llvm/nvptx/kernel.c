@@ -53,7 +53,7 @@ static void give_map(neo_ll_gen *g, uint32_t k, unsigned param) {
 
 static void give_buffer(neo_ll_gen *g, uint32_t buf, unsigned param) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
-  bool alone = !g->team; /* what one kernel of a grid that stays writes, the next one reads */
+  bool alone = !g->team; /* what one kernel of a persistent grid writes, the next one reads */
   g->buf[buf].ptr = neo_ll_gpu_given(g, neo_ll_ptr_type(g->l), param);
   if (g->l->target.emulated)
     return;

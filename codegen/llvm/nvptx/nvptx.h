@@ -10,7 +10,7 @@ void neo_ll_gpu_statement(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *blo
 /* ---- kernels of GPUs (llvm/nvptx/kernel.c): the function; what it is given, once the state is made */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
 void neo_ll_gpu_arguments(neo_ll_gen *g);
-/* The parts of both that a grid which stays (llvm/nvptx/grid.c) has once, and those that each of its
+/* The parts of both that a persistent grid (llvm/nvptx/grid.c) has once, and those that each of its
  * kernels has: buffers that a kernel is given, their values from a parameter on, and any other
  * parameter. */
 size_t neo_ll_gpu_buffers(const neo_kernel *k);

@@ -43,7 +43,7 @@ static const neo_form_out *streamed(const lowering *l, uint32_t *buf) {
       uint64_t at = 0;
       neo_map_get(&l->buf_of, o->tensor.i, &at);
       *buf = (uint32_t)at;
-      if (l->f->stages.at[k].axes.n && l->k->bufs.at[at].stream)
+      if (l->f->stages.at[k].axes.n && l->k->bufs.at[at].nontemporal)
         return o;
     }
   return NULL;

@@ -18,8 +18,8 @@ int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
   for (size_t k = 0; k < s->outs.n; k++) {
     const neo_kbuf *b = &l->k->bufs.at[out_buf(l, &s->outs.at[k])];
     int64_t vectors = LINE_BYTES / (width * neo_type_bytes((neo_type)b->type));
-    most = b->stream && vectors > most ? vectors : most;
-    n += b->stream;
+    most = b->nontemporal && vectors > most ? vectors : most;
+    n += b->nontemporal;
   }
   return n > 1 ? most : 1;
 }

@@ -91,7 +91,7 @@ void neoc_explain_grids(const neo_plan *p, neo_str *out) {
     neo_str_addf(out,
                  "grid %s: one kernel of %d, %d threads; launches %.1f us apart (%d levels), "
                  "%.1f us as one (%d phases)\n",
-                 x->rt.name, x->rt.n_steps, x->rt.block, 1e6 * x->apart_s, x->levels,
+                 x->rt.name, x->rt.n_steps, x->rt.block, 1e6 * x->separate_s, x->levels,
                  1e6 * x->joined_s, x->phases);
     for (int32_t i = 0; i < x->rt.n_steps; i++) {
       neo_rt_grid_part part = p->grid_parts.at[x->rt.part + i];

@@ -200,7 +200,7 @@ static void put_model_tiles(page *p) {
   put_count_tile(p, plan->entries.n - 1, "entries");
   put_bytes_tile(p, plan->param_bytes, "parameters");
   put_bytes_tile(p, plan->state_bytes, "state");
-  put_bytes_tile(p, plan->kept_bytes, "cached between calls");
+  put_bytes_tile(p, plan->cached_bytes, "cached between calls");
   put_bytes_tile(p, plan->frame_bytes, "largest frame");
   put_bytes_tile(p, plan->scratch_bytes, "scratch per thread");
   neo_str_add(p->out, "</div>\n");
