@@ -8,7 +8,8 @@ needs "$NEOC"
 cd "$NEO_SOURCE_DIR"
 
 # Folders whose names are clean; each keeps out the words of `words` and those of its own.
-clean="base ir frontend autodiff transform fusion codegen/loop codegen/llvm codegen/plan runtime"
+clean="base ir frontend autodiff transform fusion codegen/loop codegen/llvm codegen/plan runtime
+tools/neoc tools/pipeline tools/cache tools/benchmarks"
 
 # private word: the field's
 words='

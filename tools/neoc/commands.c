@@ -5,6 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char fusion_kinds[] = "kinds of fusion to leave out: all, or a list of"
+#define X(name, text, rules, meaning) " " text
+#include "fusion/kinds.def"
+#undef X
+    ;
+
 static const neo_usage_option options[] = {
 #define X(id, name, letter, value, commands, meaning) {name, value, commands, meaning, letter},
 #include "tools/neoc/options.def"

@@ -73,7 +73,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     return e;
   bool links = (o.emit & NEO_EMIT_SO) || ((o.emit & NEO_EMIT_A) && o.runtime == NEO_RUNTIME_STATIC);
   if (links && !o.lib_dir && o.runtime != NEO_RUNTIME_NONE)
-    return neoc_fail(cli, NEOC_IO, "libneort is not beside neoc: see `neoc doctor`");
+    return neoc_fail(cli, NEOC_IO, "libneort is not where neoc expects it: see `neoc doctor`");
   if (neoc_has(cli, NEOC_O_TUNE) && o.target && !neo_streq(o.target, "cpu"))
     return neoc_usage(cli, "--tune measures on this machine: it has no --target");
   if (neoc_has(cli, NEOC_O_TUNE))

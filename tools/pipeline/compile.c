@@ -152,7 +152,7 @@ bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
 /* Schedules and loop IR of all groups; threads may begin with machine code meanwhile. */
 static neo_status make_kernels(neo_compilation *c) {
   neo_status s = NEO_OK;
-  if (c->ahead)
+  if (c->overlaps)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!neo_compile_share(c, g))
@@ -234,7 +234,7 @@ neo_status neo_compile_emit(neo_compilation *c) {
 }
 
 /* A GPU's kernels are made in a child, which is forked while there is one thread. */
-static bool can_go_ahead(const neo_compilation *c) {
+static bool can_overlap(const neo_compilation *c) {
   return !neo_compile_for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
 }
 
@@ -248,7 +248,7 @@ neo_status neo_compile_plan(neo_compilation *c) {
 }
 
 neo_status neo_compile_all(neo_compilation *c) {
-  c->ahead = can_go_ahead(c);
+  c->overlaps = can_overlap(c);
   neo_status s = neo_compile_plan(c);
   if (!s)
     s = neo_compile_emit(c);

@@ -107,7 +107,7 @@ typedef struct neo_compilation {
   neo_plan *plan;
   neo_llvm *llvm;
   neo_parts *parts;   /* machine code that threads make; null: none do */
-  bool ahead;         /* they begin while kernels are lowered */
+  bool overlaps;      /* they begin while kernels are lowered */
   neo_cost costs[24]; /* in order */
   uint32_t n_costs;
   double clock; /* when the last one was added */

@@ -19,7 +19,7 @@ static char *program_folder(neo_arena *a) {
   return neo_path_folder(a, neo_arena_strndup(a, path, (size_t)n));
 }
 
-static const char *beside(neo_arena *a, const char *const *candidates) {
+static const char *relative_to_program(neo_arena *a, const char *const *candidates) {
   char *folder = program_folder(a);
   for (size_t k = 0; folder && candidates[k]; k++) {
     char *path = candidates[k][0] == '/' ? neo_arena_strdup(a, candidates[k])
@@ -33,28 +33,28 @@ static const char *beside(neo_arena *a, const char *const *candidates) {
 const char *neo_place_std(neo_arena *a) {
   static const char *const at[] = {"../share/neo/std", "../../share/neo/std", NEO_STD_DIR_BUILD,
                                    NULL};
-  return beside(a, at);
+  return relative_to_program(a, at);
 }
 
 const char *neo_place_records(neo_arena *a) {
   static const char *const at[] = {"../share/neo/records", "../../share/neo/records", NULL};
-  return beside(a, at);
+  return relative_to_program(a, at);
 }
 
 const char *neo_place_lib(neo_arena *a) {
   static const char *const at[] = {"../" NEO_INSTALL_LIBDIR "/libneort.so", "../lib/libneort.so",
                                    NULL};
-  const char *lib = beside(a, at);
+  const char *lib = relative_to_program(a, at);
   return lib ? neo_path_folder(a, lib) : NULL;
 }
 
 const char *neo_place_measurer(neo_arena *a) {
   static const char *const at[] = {"neo-measure", "../bin/neo-measure", NULL};
-  return beside(a, at);
+  return relative_to_program(a, at);
 }
 
 const char *neo_place_include(neo_arena *a) {
   static const char *const at[] = {"../include/neo/neo_rt.h", NULL};
-  const char *header = beside(a, at);
+  const char *header = relative_to_program(a, at);
   return header ? neo_path_folder(a, neo_path_folder(a, header)) : NULL;
 }

@@ -46,7 +46,7 @@ class Products:
         if g.fence < max(late, 0):
             self.tell("wgmma.fence", i.line, "no wgmma.fence stands between this product and what wrote its sums before")
         columns, steps = wgmma.shape_of(i)
-        turned = [int(x) for x in i.args[-2:]] if "tf32" not in i.op else [0, 0]
+        transposed = [int(x) for x in i.args[-2:]] if "tf32" not in i.op else [0, 0]
         accesses = []
         for k, rows in ((0, wgmma.ROWS), (1, columns)):
             if isinstance(i.args[1 + k], tuple):
@@ -59,7 +59,7 @@ class Products:
                 mine = set(d.at[w:w + WARPGROUP]) if isinstance(d, Vec) else {d}
                 if len(mine) != 1:
                     self.tell("aligned", i.line, "threads of a warpgroup name different descriptors")
-                mask |= wgmma.factor_bytes(mine.pop(), rows, steps, turned[k])
+                mask |= wgmma.factor_bytes(mine.pop(), rows, steps, transposed[k])
             new = Access(False, "async", g.number, NEVER, mask, None, 16, i.line, "a product")
             self.memory.access(new, self.clocks[g.number], g.own_fence, g.now)
             for to, (left, line) in self.unread.items():

@@ -19,11 +19,11 @@ def shape_of(i):
     raise PtxError(i.line, "the shape of " + i.op)
 
 
-def places(d, start, rows, steps, turned):
+def places(d, start, rows, steps, transposed):
     """Multiples of 16 bytes that are read of a factor."""
     leading, stride = (d >> 16 & 0x3fff) * PIECE, (d >> 32 & 0x3fff) * PIECE
     base, mode = d >> 49 & 7, d >> 62 & 3
-    if turned:
+    if transposed:
         for k in range(steps):
             for r in range(0, rows, 8):
                 at = start + r // SIDE * leading + k // 8 * stride + k % 8 * LINE_BYTES + r % SIDE * 2
@@ -40,13 +40,13 @@ def places(d, start, rows, steps, turned):
             yield at ^ ((at >> 7) + base) % (width // PIECE) * PIECE
 
 
-def factor_bytes(d, rows, steps, turned):
+def factor_bytes(d, rows, steps, transposed):
     """A mask: bit k says that byte k of shared memory is read."""
     start = (d & 0x3fff) * PIECE
-    key = (d >> 14, start % 1024, rows, steps, turned)
+    key = (d >> 14, start % 1024, rows, steps, transposed)
     if key not in known:
         mask = 0
-        for at in places(d, start % 1024, rows, steps, turned):
+        for at in places(d, start % 1024, rows, steps, transposed):
             mask |= 0xffff << at
         known[key] = mask
     return known[key] << (start - start % 1024)

@@ -160,12 +160,12 @@ static void software(doctor *d) {
        "only tests of aarch64 code need it: `apt install qemu-user`", false);
   title(d, "installation");
   need(d, "neo-measure", neo_place_measurer(a),
-       "only tuning needs it; expected beside neoc: install neo again", false);
-  need(d, "libneort", neo_place_lib(a), "expected in ../lib beside neoc: install neo again", true);
-  need(d, "headers", neo_place_include(a), "expected in ../include beside neoc: install neo again",
+       "only tuning needs it; expected next to neoc: install neo again", false);
+  need(d, "libneort", neo_place_lib(a), "expected in ../lib next to the folder of neoc: install neo again", true);
+  need(d, "headers", neo_place_include(a), "expected in ../include next to the folder of neoc: install neo again",
        true);
   need(d, "library of models", neo_place_std(a),
-       "expected in ../share/neo/std beside neoc: install neo again", true);
+       "expected in ../share/neo/std next to the folder of neoc: install neo again", true);
 }
 
 /* ---- --measure */

@@ -30,7 +30,7 @@ static double now(void) {
   return time_of(CLOCK_MONOTONIC);
 }
 
-/* Of this thread: while others have its core, the time stands still. */
+/* The processor time of this thread, which stands still while others have its core. */
 static double worked(void) {
   return time_of(CLOCK_THREAD_CPUTIME_ID);
 }

@@ -6,7 +6,7 @@
 
 /* m: the row of this machine's level; becomes what was measured. */
 neoc_exit neoc_measure_machine(neoc_cli *cli, neo_machine *m);
-/* Of a core alone: clock, multiply-adds (core.c). */
+/* Measures one core: its clock and its multiply-adds (core.c). */
 void neoc_measure_core(neo_machine *m);
 
 #endif

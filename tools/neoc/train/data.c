@@ -117,7 +117,7 @@ static void count_windows(neoc_data *d) {
   for (int32_t t = 0; t < d->r->lib.model->n_tensors; t++)
     if (d->source[t].path && d->source[t].window > longest)
       longest = d->source[t].window;
-  d->apart = longest;
+  d->crop_step = longest;
   d->rows = (d->places - 1) / longest + 1;
 }
 

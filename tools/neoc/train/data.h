@@ -21,7 +21,7 @@ typedef struct {
   neoc_source *source; /* by tensor of the runtime's model */
   int64_t rows;        /* in an epoch */
   int64_t places;      /* where crops may begin; 0: the rows are the file's */
-  int64_t apart;       /* crops that lie side by side */
+  int64_t crop_step;   /* places between the first elements of two rows: crops do not overlap */
   int16_t vocab[256];  /* class of each byte of texts */
 } neoc_data;
 

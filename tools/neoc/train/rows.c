@@ -12,7 +12,7 @@ void neoc_data_shuffle(const neoc_data *d, uint64_t seed, int64_t epoch, int64_t
 
 void neoc_data_in_order(const neoc_data *d, int64_t *order) {
   for (int64_t k = 0; k < d->rows; k++)
-    order[k] = d->places ? k * d->apart : k;
+    order[k] = d->places ? k * d->crop_step : k;
 }
 
 void neoc_data_gather(const neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,

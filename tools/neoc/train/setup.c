@@ -1,4 +1,4 @@
-/* Reads the command line of `neoc train`: options, the entries and their turns, the data,
+/* Reads the command line of `neoc train`: options, the entries and how often each is due, the data,
  * settings. */
 #include "tools/neoc/train/train.h"
 #include <string.h>

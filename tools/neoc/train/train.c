@@ -6,7 +6,7 @@
  * depends on is a parameter, a state or a setting. Signals stay blocked and are looked for between
  * steps, so that a checkpoint is always of a finished step.
  *
- * Several entries take turns on the same rows: of the batches of a round, an entry with fewer steps
+ * Several entries alternate on the same rows: of the batches of a round, an entry with fewer steps
  * than the others has the last ones. */
 #include "tools/neoc/train/train.h"
 #include <signal.h>
@@ -52,13 +52,13 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   return neoc_check_loss(t, e, n);
 }
 
-/* One batch: a step of each entry whose turn it is. */
+/* One batch: a step of each entry whose step is due. */
 static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
   int64_t n = neoc_train_batch(t, t->position);
   neoc_exit e = NEOC_OK;
   *steps = 0;
   for (size_t k = 0; k < t->n_entries && !e; k++)
-    if (neoc_train_turn(t, k, t->position)) {
+    if (neoc_train_is_due(t, k, t->position)) {
       e = step(t, &t->entry[k], n);
       ++*steps;
     }

@@ -6,7 +6,7 @@
  *   test.c     tests on held-out data
  *   finite.c   looks for NaN
  *   show.c     prints progress and epochs
- *   trainer.c  says whose turn a step is
+ *   trainer.c  says which entries are due
  *
  * and below them all the data (data.h). */
 #ifndef NEO_TOOLS_TRAIN_H
@@ -44,7 +44,7 @@ typedef struct {
   neoc_data data;
   neoc_trained *entry;    /* in the order of their steps */
   size_t n_entries, lead; /* lead: the first with inputs, which says how many rows a step takes */
-  int64_t round;          /* batches after which the entries' turns begin again */
+  int64_t round;          /* batches after which the round begins again */
   neoc_test test;
   bool has_test, progress, allow_nan;
   neoc_last last;
@@ -63,7 +63,7 @@ typedef struct {
 /* Rows of the step that begins at this row of the epoch. */
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
 /* Does the k-th entry have a step there? */
-bool neoc_train_turn(const neoc_trainer *t, size_t k, int64_t position);
+bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t position);
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
 /* "d:5,g", as a checkpoint remembers it; the entry's name if it is one. */
 const char *neoc_train_entries(const neoc_trainer *t);

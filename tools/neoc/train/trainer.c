@@ -1,4 +1,4 @@
-/* What every part of `neoc train` asks of a training: the rows of a step, whose turn it is, the names
+/* What every part of `neoc train` asks of a training: the rows of a step, whose step is due, the names
  * of its entries. */
 #include "tools/neoc/train/train.h"
 
@@ -11,10 +11,10 @@ int64_t neoc_train_batch(const neoc_trainer *t, int64_t position) {
   return left < batch ? left : batch;
 }
 
-bool neoc_train_turn(const neoc_trainer *t, size_t k, int64_t position) {
+bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t position) {
   int64_t batch = t->entry[t->lead].feed.batch, in_epoch = (t->epoch_rows + batch - 1) / batch;
-  int64_t turn = (t->epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
-  return turn >= t->round - t->entry[k].times;
+  int64_t place = (t->epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
+  return place >= t->round - t->entry[k].times;
 }
 
 const char *neoc_train_entries(const neoc_trainer *t) {
