@@ -36,8 +36,9 @@ const char *neo_sources_text(const neo_sources *s, uint32_t file, size_t *size_b
 neo_span neo_span_of(neo_sources *s, uint32_t file, uint32_t offset, uint32_t length);
 /* From the first to the last byte; both in one file. */
 neo_span neo_span_join(neo_sources *s, neo_span from, neo_span to);
-/* The same place as it is reached by a call at `caller`, itself reached by a call perhaps: a
- * function's definitions exist once for each call. Diagnostics do not tell such spans apart. */
+/* The place `span` inside of a function that is called at `caller`; that place may be inside of
+ * another call. A function's definitions exist once for each call, and so do their spans. A
+ * diagnostic is reported once for all of these. */
 neo_span neo_span_called(neo_sources *s, neo_span span, neo_span caller);
 neo_span neo_span_caller(const neo_sources *s, neo_span span); /* 0: there is none */
 typedef struct {
@@ -54,13 +55,14 @@ const char *neo_span_bytes(const neo_sources *s, neo_span span, size_t *n);
 neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources);
 neo_sources *neo_diags_sources(neo_diags *d);
 
-/* Reports; returns a handle for the calls below, which accept -1: that is returned for a
- * repetition, and after the first thousand (counted as errors, but not kept). */
+/* Reports a diagnostic and returns a handle for the calls below. The handle is -1, which these
+ * accept, for a repetition, and after the first thousand: further errors are counted and not
+ * printed. */
 int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...);
 void neo_diag_range(neo_diags *d, int handle, neo_span range); /* a `~~~` range, same line or not */
 void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* How to mend it: printed as "help: ...". */
+/* Adds advice on how to mend it, printed as "help: ...". */
 void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -6,23 +6,23 @@
 #define MIB (1024 * KIB)
 #define GIGA 1e9
 
-/* What the makers' tables do not say of a core, in cycles: measured on cores with two multiply-adds
- * of 32 bytes, 32 KiB and 512 KiB of caches. */
+/* Costs in cycles that makers' tables do not give. They were measured on cores with two multiply-adds
+ * of 32 bytes a cycle and caches of 32 and 512 KiB, and are taken for all cores. */
 #define MEMORY_CYCLES                                                               \
   .near = {0.15, 0.5, 3.5, 2.5}, .beyond = {0.5, 2.5, 8, 6}, .page = 80, .line = 4, \
   .kept = {{1.5, 2.5}, {0.8, 5}, {4, 9}}
 #define LOOP_CYCLES .tile = 20, .part = 4, .block = 60, .copied = 1000, .unit = 200, .region = 1500
 #define PAIRS_CYCLES .pairs_tile = 16, .dots = 2, .dots_latency = 6
 
-/* Bytes of memory that are moved in the time for which one of room is worth keeping: a GPU's memory
- * is scarce. */
+/* Fusion gives up the time of moving so many bytes to hold one byte less in a GPU's memory, which is
+ * scarce. */
 #define ROOM 16
-/* What kernels reach of the peak: of the lanes' additions, functions and addresses beside them; of
- * multiply-adds that are nested. */
+/* The share of a GPU's peak that kernels reach: of additions, since functions and addresses take the
+ * same lanes; and of multiply-adds in nested sums. */
 #define OF_ADDITIONS 0.45
 #define OF_PRODUCTS 0.67
-/* Times its share of the bandwidth that one multiprocessor moves: memory is busy with a third of
- * them. */
+/* One multiprocessor alone moves so many times its share of the bandwidth: a third of them keep memory
+ * busy. */
 #define ALONE 3
 
 static const neo_machine rows[] = {

@@ -1,6 +1,6 @@
-/* What the compiler knows of machines: one row a processor, or a generation of GPUs (machine.def).
- * Passes, fusion, schedules and code generation read of it what they weigh, and have no such
- * numbers of their own.
+/* Machines as the compiler knows them: machine.def has a row for each processor and each generation
+ * of GPUs. Passes, fusion, schedules and code generation read all numbers of a machine here and have
+ * none of their own.
  *
  * Times are in seconds; instructions take cycles of the row's own clock, as vendors count them. A
  * row says what a typical machine of its name has: the same row gives the same code. `neoc doctor
@@ -15,18 +15,19 @@ typedef enum { NEO_ISA_SSE4, NEO_ISA_AVX2, NEO_ISA_AVX512, NEO_ISA_NEON, NEO_ISA
 
 enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 
-/* How a line of a tensor comes: in one stream, in streams that begin anew with each tile, or alone;
- * and what passes before the next one can come, whatever else is done meanwhile. */
+/* A cache line of a tensor arrives in one stream, in streams that begin anew with each tile, or alone.
+ * PASSING is the time that must pass before the next line can arrive, even where its latency is
+ * hidden behind other work. */
 enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_PASSING, NEO_LINE_WAYS };
 
 /* A core of a processor, in cycles. */
 typedef struct {
-  double units, unit_bytes, latency;  /* multiply-adds begun a cycle, of so many bytes each */
-  double issue;                       /* operations begun a cycle */
-  double near[NEO_LINE_WAYS];         /* a line that comes from the second cache */
-  double beyond[NEO_LINE_WAYS];       /* from behind it */
-  double page;                        /* the first access to a page that nothing foresees */
-  double line;                        /* one that is written here and there, by itself */
+  double units, unit_bytes, latency; /* multiply-adds begun a cycle, of so many bytes each */
+  double issue;                      /* operations begun a cycle */
+  double near[NEO_LINE_WAYS];   /* time of a line from the second cache, by the way it arrives */
+  double beyond[NEO_LINE_WAYS]; /* the same from beyond the second cache */
+  double page;                  /* the first access to a page that no prefetcher foresees */
+  double line;                  /* a line that is written alone, not in a stream */
   double kept[NEO_MACHINE_CACHES][2]; /* a vector of sums that is kept and comes again: in streams,
                                          else; in the first cache, in the second, behind it */
   double tile, part, block, copied;   /* beginning a register tile, one that goes on with sums, a
@@ -38,30 +39,30 @@ typedef struct {
 
 /* A multiprocessor of a GPU, in cycles, and what it holds. */
 typedef struct {
-  double threads, registers, shared_bytes; /* that it holds at a time */
+  double threads, registers, shared_bytes; /* that can be resident at a time */
   double lanes;                            /* multiply-adds of f32 a cycle */
   double tf32, halves; /* products by warps, as multiples of that: of tf32, of bf16 and f16; 0: it
                           has none */
-  double wait;         /* for memory, at the least, in a step of a sum */
-  double launch;       /* beginning a kernel */
+  double wait;         /* least wait for memory in each step of a sum */
+  double launch;       /* starting a kernel */
   double block, next;  /* beginning a block of warpgroups; a persistent block's next tile */
-  double stored;       /* results written a cycle */
+  double stored;       /* results that are stored in a cycle */
 } neo_multiprocessor;
 
-/* What fusion weighs: seconds of one worker, a core or a multiprocessor. */
+/* The prices of fusion, in seconds of one worker, which is a core or a multiprocessor. */
 typedef struct neo_profile {
-  uint32_t workers; /* that a kernel is divided among */
-  double threads;   /* that keep a worker busy; 0: one does */
-  double alone;     /* times its bandwidth that a worker reaches where others are idle */
+  uint32_t workers; /* a kernel is divided among so many */
+  double threads;   /* so many keep a worker busy; 0: one does */
+  double alone; /* bandwidth of a worker while all others are idle, as a multiple of its share */
   double launch_s;
   double work_per_s; /* additions of one lane (ir/cost.def) */
   double
       products_per_s;  /* multiplications, by FMA, of sums of products that may be nested; 0: there
                             are no kernels for that */
   double tf32, halves; /* products by matrix units, as multiples of that */
-  double room_s;       /* what a byte less of memory is worth */
+  double room_s;       /* what it is worth to hold a byte less in memory */
   struct {
-    double bytes; /* tensors of up to so many; the last one takes all */
+    double bytes; /* tensors of up to so many; the last level takes all others */
     double bytes_per_s;
   } level[NEO_MACHINE_CACHES];
 } neo_profile;
@@ -81,7 +82,7 @@ typedef struct neo_machine {
   uint32_t threads;     /* that kernels run on; 0: not known. Schedules are priced by it, no more */
   bool gpu;             /* units of work are threads */
   uint32_t warps;       /* generation of its warps' products (codegen/loop/warp.h); 0: none */
-  bool warpgroups;      /* and groups of four of them (codegen/loop/warpgroup.h) */
+  bool warpgroups;      /* and groups of four of them (codegen/loop/wgmma.h) */
   bool async;           /* whose threads copy asynchronously into shared memory */
   int64_t shared_bytes; /* what a block may ask for of shared memory */
 } neo_machine;

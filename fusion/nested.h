@@ -10,12 +10,12 @@
  * expressions, and the sum around may have a condition, or ranges that depend on rows. Nothing is
  * rescaled or reassociated but sums, so results are those of the definitions.
  *
- *   fuse_nested.c               which sums are nested: all who read one compute it, or none
- *   form.h                    inner sums are stages over the points of other stages
- *   nested.c                    which axes are rows, columns, batches: here
- *   schedule/gpu_nested/nested.c           how large blocks are
- *   codegen/lower/gpu/nested.c      blocks of threads; gpu/nested_*.c: rows, copies, ranges, warps
- *   codegen/lower/common/stage.c     a thread for each point: any form, slow */
+ *   search/nested.c               which sums are nested: all readers of a sum compute it, or none
+ *   form.h                        inner sums are stages over the points of other stages
+ *   nested.c                      which axes are rows, columns, batches: here
+ *   schedule/gpu_nested/nested.c  how large blocks are
+ *   codegen/lower/gpu/nested.c    blocks of threads; nested_*.c: rows, copies, ranges, warps
+ *   codegen/lower/common/stage.c  a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NESTED_H
 #define NEO_FUSION_NESTED_H
 #include "fusion/form.h"

@@ -28,7 +28,7 @@ typedef struct {
   bool invariant;
 } passing_ctx;
 
-/* Random numbers are new in each call; sizes and the number of the step may be. */
+/* Random numbers differ from call to call; sizes and the number of the step may. */
 static void find_passing(void *ctx, neo_expr e) {
   passing_ctx *c = ctx;
   neo_op op = (neo_op)neo_expr_node(c->m, e)->op;
@@ -56,7 +56,8 @@ static bool def_is_invariant(neo_module *m, const neo_call_invariants *l, neo_de
   return invariant;
 }
 
-/* From all that are free of what passes: readers of others fall out, until none is left. */
+/* The greatest fixed point: all definitions without random numbers, run-time sizes and the like are
+ * assumed to be call-invariant; those that read a tensor which is not are taken out until none is left. */
 neo_call_invariants neo_call_invariants_of(neo_module *m, const neo_def *defs, size_t n,
                                            const bool *included, neo_arena *a) {
   neo_call_invariants l = {.m = m, .def = NEO_NEW_ARRAY(a, bool, m->defs.n + 1)};

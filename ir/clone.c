@@ -88,8 +88,8 @@ static bool defines_any(neo_module *m, neo_def d, const neo_map *set) {
   return false;
 }
 
-/* Until nothing changes: a later piece can draw in an earlier one, and what that one defines
- * beside. */
+/* The search is repeated until nothing changes: a later piece can draw in an earlier one, and with
+ * it the other tensors that the earlier one defines. */
 bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch) {
   bool *marked = NEO_NEW_ARRAY(scratch, bool, n + 1), again = true;

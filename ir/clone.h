@@ -8,15 +8,17 @@
  * are renamed. `to` (tensor -> tensor) gains the outs. Before and after, with to = {A: A2}:
  *     Y[i] = A[i] + 1          Y[i] = A[i] + 1,  prefix.Y[i] = A2[i] + 1 */
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to);
-/* Reads of tensors that `to` has become reads of those; the same of a list of tensors. */
+/* Replaces each tensor that the definition (or the list) names by the one that `to` maps it to, if
+ * any. */
 void neo_def_rename(neo_module *m, neo_def d, neo_map *to);
 neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
                              neo_arena *scratch);
 /* Does d read a tensor that is a key of `set`? */
 bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
-/* Which of the n definitions (producers first) must be copied if those for which `is_first` holds
- * (may be null) are, and tensors of `set` are renamed: all that read such, by way of others too,
- * and the other pieces of what these define. By position in `defs`. */
+/* Finds which of the n definitions (producers first) have to be copied when tensors of `set` are
+ * renamed and the definitions for which `is_first` holds (may be null) are copied: all that read a
+ * renamed tensor or a copied definition's result, directly or through others, and the other pieces of
+ * tensors that a copied definition defines. The answer is indexed as `defs`. */
 bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch);
 /* A tensor name "<prefix>.<of>" that no tensor has yet ("<prefix>2.<of>", ... if need be). */

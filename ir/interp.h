@@ -45,16 +45,16 @@ neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, boo
 void neo_interp_track_errors(neo_interp *p, bool on);
 const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 
-/* From now on sums of floats are off, up or down at random, by what rounding in their type does to
- * the sum of the terms' sizes: runs that differ in this show what rounding moves, where a bound says only
- * what it could. */
+/* From now on each sum of floats is off, up or down at random, by one rounding (in its type) of the sum
+ * of its terms' sizes. Runs with different seeds show how much rounding moves the results, where an
+ * error bound shows how much it could at most. */
 void neo_interp_disturb(neo_interp *p, uint64_t seed);
 
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with
  * the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);
-/* x % y, exact but for the sum that makes the signs agree, which rounds in the type: the sign is y's,
- * of a zero too; x % inf is x where the signs agree, else inf; x % 0 is NaN. */
+/* x % y with the sign of y, also of a zero. The remainder is exact; adding y where the signs differ
+ * rounds in the type. x % inf is x where the signs agree, else inf; x % 0 is NaN. */
 double neo_float_mod(neo_type t, double x, double y);
 neo_value neo_value_cast(neo_type to, neo_type from, neo_value x);
 double neo_value_round(neo_type t,

@@ -149,8 +149,8 @@ static double carried(neo_op op, const neo_value *x, const double *e, size_t n, 
   return 1.01 * at_corners(op, x, e, n, y);
 }
 
-/* What the operator itself may be off. Where it is small beside its argument, so may be what the
- * usual formulas cancel: 1 + erf(x) for large negative x, sine near a multiple of pi. */
+/* The error of the operator itself. The usual formulas cancel where the result is small relative to
+ * the argument, and lose digits: 1 + erf(x) for large negative x, sine near a multiple of pi. */
 static double own_error(neo_op op, neo_type t, double x, double y) {
   double units = own_units(op), size = fabs(y);
   if (units <= 0)
@@ -162,7 +162,7 @@ static double own_error(neo_op op, neo_type t, double x, double y) {
   return units * neo_error_unit(t) * size + neo_error_least(t);
 }
 
-/* An infinity whose sign is that of a zero, which another order of a sum may change. */
+/* Is the result an infinity whose sign follows that of a zero? Another order of a sum may change it. */
 static bool pole(neo_op op, const neo_value *x) {
   if (op == NEO_OP_DIV)
     return x[1].f == 0;

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
   uint64_t seed, step, call;
   bool training, track;
-  uint64_t *noise; /* null: sums are those of f64 */
+  uint64_t *noise; /* state of the random disturbance of sums; null: none (neo_interp_disturb) */
 } neo_interp_env;
 
 typedef struct {
@@ -106,7 +106,7 @@ double neo_error_least(neo_type t); /* absolute error near 0 */
 /* The bound e of a finite value y of type t; infinity where a value as far away may round to an
  * infinity, and where e is NaN. */
 double neo_error_in_range(neo_type t, double y, double e);
-/* What a product of f32 may be off besides, if it may be made of three of tf32 (ir.h). */
+/* The further error of a product of f32 that may be made of three products of tf32 (ir.h). */
 double neo_error_split(const neo_value *x, double y);
 /* Bound of an operator's result y from arguments x with errors e. */
 double neo_error_op(neo_op op, neo_type result, neo_type arg, const neo_value *x, const double *e,

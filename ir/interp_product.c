@@ -82,7 +82,7 @@ typedef struct { /* a factor along the axis: a read, and what becomes of it, the
   uint32_t n_maps;
 } stream;
 
-/* The factor's read; what becomes of that goes to *s. */
+/* Returns the factor's read; the conversions that follow it go to *s. */
 static const neo_inode *find_read(const neo_interp_frame *f, uint32_t factor, stream *s) {
   const neo_inode *n = &f->node.at[factor];
   for (s->n_maps = 0; n->op != NEO_OP_LOAD; n = &f->node.at[n->arg[0]])
@@ -129,7 +129,7 @@ static double product_error(neo_type t, double x, double y, double v, double ex,
   return 1.01 * carried + 2 * neo_error_unit(t) * fabs(v) + neo_error_least(t);
 }
 
-/* split: products may be made of three of tf32. */
+/* split: products may be made of three products of tf32. */
 static void add_products(neo_accu *a, neo_type t, bool split, const stream s[2], int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     double e[2], x = element(&s[0], i, a->track, &e[0]), y = element(&s[1], i, a->track, &e[1]);

@@ -13,8 +13,8 @@
  * Elements lie row-major in the order of a tensor's dimensions; there is no layout besides. The
  * order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
  * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
- * read of it at once (transform/activations.c), or define a tensor that holds the same elements in
- * another order (transform/layout.c).
+ * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements in
+ * another order (transform/prepack.c).
  *
  * The module says nothing of the machine: passes are given that (neo_pass_target).
  *
@@ -173,10 +173,11 @@ typedef struct {
   neo_span span;
 } neo_assert_rec;
 
-/* What the user allows to be less than f32 (transform/mixed_precision.c). 3XTF32 rounds nothing: a product
- * of x and y in f32 may be made of three of tf32, x = X + u, y = Y + v: X*Y + X*v + u*Y, where X
- * and Y are x and y rounded, u and v what is left, rounded as well. That is off by 3 * 2^-22 of its
- * size at most, if both are at least 2^-114 and below 2^127; of infinite ones it is NaN. */
+/* The precision that the user allows instead of f32 (transform/mixed_precision.c). 3XTF32 rounds no
+ * operand: a product x*y of f32 may be computed as three products of tf32, X*Y + X*v + u*Y, where
+ * X and Y are x and y rounded to tf32, and u and v are the remainders x - X and y - Y, rounded too.
+ * The relative error is at most 3 * 2^-22 if both operands are at least 2^-114 and below 2^127; a
+ * product of infinite operands is NaN. */
 typedef enum {
   NEO_PRECISION_F32,
   NEO_PRECISION_BF16,

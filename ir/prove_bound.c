@@ -81,7 +81,7 @@ static void try_const(step *t, int64_t c) {
   try_bound(t, &bound);
 }
 
-/* v is one of both: the worse of the two. */
+/* v is one of two values (min, max): the bound is the worse of both. */
 static void try_both(step *t, neo_expr x, neo_expr y) {
   neo_poly bound;
   neo_prover_form(t->s, x, &bound);
@@ -114,7 +114,7 @@ static void try_select(step *t, neo_expr e) {
   offer(t, one < other ? one : other);
 }
 
-/* Lower bound of k*g is known to be at least `x`: what g is at least. Goals go the other way. */
+/* The goal for k*g that is enough for g to reach `goal`; try_scaled then divides the bound by k. */
 static int64_t scaled_goal(int64_t goal, int64_t k) {
   int64_t y;
   if (goal == INT64_MAX || __builtin_mul_overflow(goal, k, &y))
@@ -130,7 +130,7 @@ static void try_scaled(step *t, const neo_poly *kg, int64_t k) {
     offer(t, x == INT64_MAX ? x : neo_div_ceil(x, k));
 }
 
-/* n*v lies in [x - n + 1, x]; here the end that makes a*(n*v) smaller. */
+/* v = x/n, so n*v lies in [x - n + 1, x]: *end is the end that makes a*(n*v) smaller. */
 static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly *end) {
   neo_poly y;
   neo_poly_copy(end, x);
@@ -285,7 +285,7 @@ static int sign_of(neo_prover_scope *s, const neo_poly *a) {
   return neo_poly_scale(a, -1, &minus) && neo_prover_lower(s, &minus, 0) >= 0 ? -1 : 0;
 }
 
-/* a may be of either sign: box of a*v, then b. */
+/* The sign of a is not known: a*v is replaced by the numeric lower end of its range. */
 static int64_t lower_by_box(step *t) {
   neo_range a = neo_prover_bounds(t->s, t->a), v = neo_prover_range(t->s, t->v);
   int64_t low = neo_range_mul(a, v).lo, y;

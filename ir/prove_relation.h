@@ -49,12 +49,12 @@ typedef enum { NEO_ISL_EMPTY, NEO_ISL_POINT, NEO_ISL_QUOTA, NEO_ISL_FAILED } neo
  * At most so many operations. */
 neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint64_t max_operations,
                               int64_t *point);
-/* It ends with the arena at the latest. */
+/* The solver's context ends with the arena at the latest. */
 neo_isl *neo_isl_new(neo_arena *arena);
 void neo_isl_free(neo_isl *isl); /* null is allowed */
 
 /* ---- prove_store.c */
-/* As above, or what was found for these words before. */
+/* neo_isl_sample, unless the module's memory of answers has these words. */
 neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, int64_t *point);
 void neo_prover_gave_up(neo_prover *p); /* tells the user, at the place that is asked about */
 

@@ -134,15 +134,15 @@ neo_witness_search **
 neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
 
 /* ---- prove_witness.c */
-/* For trying points on "e is always `value`" in this scope. The storage is the module's: valid until
- * the next question of any of its provers. */
+/* Prepares the search for a point of this scope at which e does not have this value. The storage is the
+ * module's and valid until the next question of any of its provers. */
 neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value);
-/* Tries corners and some inner points; a point that shows the contrary, made small, or false. */
+/* Tries corners and some inner points. True: *w is a counterexample, made small. */
 bool neo_witness_search_points(neo_witness_search *t, neo_witness *w);
-/* Is it a witness, with axis k at its least where bit k of `given` is not set? Fills those in. */
+/* Is *w a counterexample? Axis k is set to its least value where bit k of `given` is not set. */
 bool neo_witness_search_check(neo_witness_search *t, uint64_t given, neo_witness *w);
 void neo_witness_search_shrink(neo_witness_search *t, neo_witness *w);
-/* Goes through all points if they are few. */
+/* Enumerates all points of the domain if they are few. */
 neo_proof neo_witness_search_all(neo_witness_search *t, neo_witness *w);
 /* The position of a run-time size in witnesses, -1 if it has none. */
 int neo_witness_search_size(const neo_witness_search *t, uint32_t size);

@@ -59,7 +59,7 @@ bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_ex
                     neo_sliding *out);
 
 /* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0
- * (tile_clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0:
+ * (schedule/tile/clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0:
  * none) are one. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {

@@ -1,7 +1,7 @@
 /* The space of legal schedules of a group, for searching it: the model's candidates in its order,
  * what is one step away from a schedule, and mixtures of two. Everything goes through the table
- * (sched.def) and legality (legal.c), so that a new parameter is searched from the day it has a
- * row; space_values.c says which of its values are sensible.
+ * (params.def) and legality (legal.c), so that a new parameter is searched from the day it has a
+ * row; loops/values.c says which of its values are sensible.
  *
  * A step sets one parameter of the schedule's strategy, or changes the strategy. Where the others stand in its way (a block that is no multiple of the
  * new tile, a pack without lanes) they give way: to what the new value suggests, else to what they

@@ -1,4 +1,4 @@
-/* Which accesses may be 16 bytes wide (wide.h).
+/* Which accesses may be 16 bytes wide (vector_access.h).
  *
  * An offset's linear form decides: the axis has coefficient 1, or 0; what else is added is a
  * multiple of the number of elements. A condition along the axis would have to be tested for each

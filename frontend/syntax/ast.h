@@ -376,7 +376,7 @@ typedef struct {
   bool had_errors;                        /* something was reported; some statements are BROKEN */
 } neo_ast_file;
 
-/* ---- text for tests (frontend/ast_dump.c) ---------------------------------------------------- */
+/* ---- text for tests (ast_dump.c) ------------------------------------------------------------- */
 
 /* S-expressions, a statement a line, blocks indented; without places and parentheses. Two files
  * with equal dumps have the same meaning. */

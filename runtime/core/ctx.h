@@ -79,7 +79,7 @@ void neo_rti_log(neo_rt_ctx *ctx, int level, const char *fmt, ...)
 /* NEO_OK if this context may be used for anything. */
 neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) NEO_MUST_CHECK;
 
-/* ------------------------------------------------------------ tensors (model.c, address.c) */
+/* ------------------------------------------------------------ tensors (model.c, tables.c) */
 
 /* Bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
 int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t);

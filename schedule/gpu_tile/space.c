@@ -1,4 +1,4 @@
-/* The space of a GPU's schedules (threads.h), of three kinds:
+/* The space of a GPU's schedules (gpu_tile.h), of three kinds:
  *
  *   plain    a thread for each unit; the unit may be some points, or lanes of an access of 16 bytes
  *   rows     threads, lanes, across; vectors, steps written out, rows kept in registers
@@ -6,12 +6,12 @@
  *
  * A step within a kind sets one parameter; threads of tiles follow from the sides. The list is made
  * by going through all combinations of a few values each, and ordered by price
- * (space_threads_cost.c). */
+ * (cost.c). */
 #include "schedule/gpu_tile/space.h"
-#include "schedule/row_stash.h"
-#include "schedule/model.h"
-#include "schedule/gpu_tile/stages.h"
 #include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/model.h"
+#include "schedule/row_stash.h"
 
 enum { MOST_THREADS = 1024, WIDEST_BYTES = 16 };
 

@@ -16,7 +16,7 @@ size_t neo_threads_ranked(const neo_space *x, neo_schedule *out, size_t most);
 /* Cycles of the machine, about. */
 double neo_threads_cost(const neo_space *x, const neo_schedule *s);
 
-/* ---- what both files of it share: space_threads.c, the space; space_threads_cost.c, the price */
+/* ---- what both files of it share: space.c, the space; cost.c, the price */
 enum { WARP = 32 };
 
 /* The last shared axis: what threads next to each other walk. */

@@ -1,4 +1,4 @@
-/* Stages of a GPU's tiles (threads.h): operands are copied into shared memory asynchronously, from
+/* Stages of a GPU's tiles (gpu_tile.h): operands are copied into shared memory asynchronously, from
  * sm_80 on, STAGES blocks of steps of which each is in a buffer of its own. While one is
  * multiplied, by warpgroups two, all others are on their way.
  *

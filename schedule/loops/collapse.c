@@ -1,4 +1,4 @@
-/* Columns along two axes that lie apart (beside.h says why and what that means). */
+/* Columns along two axes that lie apart (collapse.h says why and what that means). */
 #include "schedule/loops/collapse.h"
 
 bool neo_schedule_is_beside(const neo_form *f, const neo_schedule *s) {

@@ -1,4 +1,4 @@
-/* Which results may be written past the caches, and for which that pays (stream.h). */
+/* Which results may be written past the caches, and for which that pays (nontemporal.h). */
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
 

@@ -5,8 +5,8 @@
  * not even one tile fits is blocked too. */
 #include "base/hash.h"
 #include "base/whole.h"
-#include "schedule/tile/prefetch.h"
 #include "schedule/tile/model.h"
+#include "schedule/tile/prefetch.h"
 #include <math.h>
 #include <string.h>
 
@@ -388,7 +388,7 @@ static double block_lanes(merits *known, neo_schedule *s) {
   return d.merit;
 }
 
-/* ---- what the tile before fetches (fetch.h) */
+/* ---- what the tile before fetches (prefetch.h) */
 
 static bool fetches(neo_tiles *q, const neo_schedule *s) {
   neo_fetch any[NEO_FETCH_MOST];

@@ -1,8 +1,8 @@
-/* What copies of a contraction's operands into scratch cost (tile_cost.h). */
+/* What copies of a contraction's operands into scratch cost (cost.h). */
 #include "schedule/tile/cost.h"
 #include <math.h>
 
-/* Does each tile fetch a part of what the next copy of columns reads (fetch.h), and is it still
+/* Does each tile fetch a part of what the next copy of columns reads (prefetch.h), and is it still
  * there then? */
 static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, const walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;

@@ -1,10 +1,10 @@
 /* Private to what a schedule of a contraction costs: its geometry, what memory costs by what was
  * touched since, and the parts that are added up.
  *
- *   tile_memory.c   geometry, leading loops, lines that come from far
- *   tile_read.c     reading operands in a step
- *   tile_copy.c     copies into scratch
- *   tile_cost.c     tiles, results, the whole */
+ *   memory.c        geometry, leading loops, lines that come from far
+ *   read.c          reading operands in a step
+ *   copy.c          copies into scratch
+ *   cost.c          tiles, results, the whole */
 #ifndef NEO_SCHEDULE_TILE_COST_H
 #define NEO_SCHEDULE_TILE_COST_H
 #include "schedule/tile/model.h"
@@ -73,7 +73,7 @@ typedef struct {
 
 walk neo_tile_walk(neo_tiles *q, uint32_t k);
 
-/* Are large columns fetched (fetch.h), still near when they are needed, and is there arithmetic to
+/* Are large columns fetched (prefetch.h), still near when they are needed, and is there arithmetic to
  * do meanwhile? */
 bool neo_tile_ahead(const neo_tiles *q, const geometry *g, double tiles);
 /* Does the packed operand slide along its side (schedule/tile/pack.c)? Null: it does not. */

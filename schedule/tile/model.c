@@ -1,10 +1,10 @@
 /* The model's choice for contractions: every pair of row and column axes, register tile and way of
- * reading the operands is given a number of cycles (tile_cost.c); the best of them get blocks and
- * units (tile_block.c), and of these the best is taken. What blocks are worth is not the same for
+ * reading the operands is given a number of cycles (cost.c); the best of them get blocks and
+ * units (block.c), and of these the best is taken. What blocks are worth is not the same for
  * all: some of each vector axis and set of packed operands are tried, where they are not far behind
  * without. */
-#include "schedule/loops/collapse.h"
 #include "schedule/tile/model.h"
+#include "schedule/loops/collapse.h"
 #include <math.h>
 #include <string.h>
 

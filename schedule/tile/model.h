@@ -1,10 +1,10 @@
 /* Private to the model of contractions: what is known about one, and what a schedule of it costs.
  *
- *   tile_look.c   how operands are read along each axis
- *   tile_clip.c   how much of the reduction conditions leave
- *   tile_cost.h   cycles of a schedule
- *   tile_block.c  blocks and units for a register tile
- *   tile_model.c  register tiles; the model from outside */
+ *   look.c        how operands are read along each axis
+ *   clip.c        how much of the reduction conditions leave
+ *   cost.h        cycles of a schedule
+ *   block.c       blocks and units for a register tile
+ *   model.c       register tiles; the model from outside */
 #ifndef NEO_SCHEDULE_TILE_H
 #define NEO_SCHEDULE_TILE_H
 #include "schedule/model.h"
@@ -97,7 +97,7 @@ int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
 /* Elements that blocks of columns are multiples of. */
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
-/* Would blocks of tiles fetch columns of a large operand (fetch.h) that are still near when they
+/* Would blocks of tiles fetch columns of a large operand (prefetch.h) that are still near when they
  * are needed? */
 bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s);
 /* Cycles of all of it on one core; *units, if that is not null: its units of work. */

@@ -1,4 +1,4 @@
-/* Which lines a tile fetches for the next one (fetch.h). */
+/* Which lines a tile fetches for the next one (prefetch.h). */
 #include "schedule/tile/prefetch.h"
 #include "schedule/contract.h"
 #include "schedule/model.h"

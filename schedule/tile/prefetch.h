@@ -9,7 +9,7 @@
  *
  * and during a tile without blocks the elements that its successor along the outer loop needs at
  * its end, for which an optimizer's update reads the parameter. Of columns that are copied into
- * scratch (schedule/pack.h) the tiles fetch what the next copy reads, that of the next block of the
+ * scratch (schedule/tile/pack.c) the tiles fetch what the next copy reads, that of the next block of the
  * reduction, or of the next block of columns, in the order in which it lies. Where a tile has many
  * lines its steps share them: memory is busy all the time that the tile computes, and what is not
  * in the nearest cache does not wait behind them.

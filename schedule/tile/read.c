@@ -1,4 +1,4 @@
-/* What reading the operands of a contraction costs in a step of a tile (tile_cost.h). */
+/* What reading the operands of a contraction costs in a step of a tile (cost.h). */
 #include "schedule/tile/cost.h"
 #include <math.h>
 
