@@ -14,8 +14,8 @@
  *   form.h                        inner sums are stages over the points of other stages
  *   nested.c                      which axes are rows, columns, batches: here
  *   schedule/gpu_nested/nested.c  how large blocks are
- *   codegen/lower/gpu/nested.c    blocks of threads; nested_*.c: rows, copies, ranges, warps
- *   codegen/lower/common/stage.c  a thread for each point: any form, slow */
+ *   codegen/lower/gpu_nested/nested.c    blocks of threads; nested_*.c: rows, copies, ranges, warps
+ *   codegen/lower/loops/stages.c  a thread for each point: any form, slow */
 #ifndef NEO_FUSION_NESTED_H
 #define NEO_FUSION_NESTED_H
 #include "fusion/form.h"

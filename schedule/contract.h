@@ -72,7 +72,7 @@ uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip
  * large tiles: LLVM would load the rows of all copies first, and keep them on the stack. */
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
-/* ---- scratch of a schedule, as codegen/lower/cpu/pack.c lays it out */
+/* ---- scratch of a schedule, as codegen/lower/tile/pack.c lays it out */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {
   bool ok; /* it can be packed */

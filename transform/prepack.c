@@ -6,7 +6,7 @@
  *
  * A register tile of a product walks some neighbouring columns j down the whole reduction. In W
  * these are rows that lie far apart, or, where W is stored [j, k], columns; so each call either
- * reads them badly or copies them first (codegen/lower/cpu/pack.c), which is paid back only by many
+ * reads them badly or copies them first (codegen/lower/tile/pack.c), which is paid back only by many
  * rows b. In packed.W they are one stream. A tile of columns is a cache line, for which
  * registers' tiles of all vector widths are multiples or divisors; where the extent is no multiple,
  * the last tile is filled with zeros that no result uses.

@@ -129,7 +129,7 @@ bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_f
   return along;
 }
 
-/* Bytes of shared memory of an operand of warps, at most (lower/gpu/tile_fragments.c). */
+/* Bytes of shared memory of an operand of warps, at most (lower/gpu_block/fragments.c). */
 static int64_t operand_bytes(int64_t points, int64_t steps, neo_warps kind, bool along) {
   int64_t bytes = neo_type_bytes(neo_warps_type(kind)), row = 16 / bytes;
   int64_t pad = bytes == 2 ? row : 32 + 8;

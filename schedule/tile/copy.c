@@ -186,7 +186,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   }
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false,
-       square = false; /* contiguous along the reduction; transposed (lower/cpu/copy*.c) */
+       square = false; /* contiguous along the reduction; transposed (lower/tile/copy*.c) */
   for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {
     neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     square |= (y.stride == 1 || y.stride == 2) && !y.odd && 2 * (double)q->own[i] >= lanes;

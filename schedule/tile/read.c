@@ -208,7 +208,7 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
 }
 
 /* Does the stage have a condition that changes inside the tile and that no packed operand takes
- * (codegen/lower/cpu/pack.c)? */
+ * (codegen/lower/tile/pack.c)? */
 static bool conditional(const neo_tiles *q, const geometry *g) {
   uint64_t axes = neo_form_axes(q->m, q->f, q->s->where);
   if (!q->s->where.i || !(axes & (g->rows | g->columns)))

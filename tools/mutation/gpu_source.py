@@ -36,8 +36,8 @@ class SourceMutant:
 S = SourceMutant
 KERNEL, BLOCK, SYNC, BULK, ROLES, GRID, GROUP = (f"codegen/llvm/nvptx/{n}.c" for n in (
     "kernel", "block", "sync", "tma", "specialize", "grid", "wgmma"))
-PRODUCER, BOXES, STAGES, NEST = (f"codegen/lower/gpu/{n}.c" for n in (
-    "tile_producer", "tile_tma", "tile_pipeline", "nested_pipeline"))
+PRODUCER, BOXES, STAGES, NEST = (f"codegen/lower/{n}.c" for n in (
+    "gpu_tile/producer", "gpu_tile/tma", "gpu_tile/pipeline", "gpu_nested/pipeline"))
 SOURCES = [
     S("no proxy fence", "wgmma, by registers and cp.async", "wgmma", SYNC,
       "«g->open[b] & WRITES && g->matrix[b]»", "false"),
@@ -114,7 +114,7 @@ SOURCES = [
     S("warpgroups' columns are their rows", "producer", "registers", GROUP,
       '«LLVMBuildURem(b, w, across, "")»', 'LLVMBuildUDiv(b, w, across, "")'),
     S("pieces of what threads copy lie one further (swizzle)", "wgmma, by registers and cp.async",
-      "wgmma", "codegen/lower/gpu/tile_warpgroup.c", "lx_mod(l, «line», lx_int(l, PIECES))",
+      "wgmma", "codegen/lower/gpu_tile/wgmma.c", "lx_mod(l, «line», lx_int(l, PIECES))",
       "lx_add(l, line, lx_int(l, 1))"),
     S("copies are waited for a group late", "tiles, mma.sync, wgmma", "tiles wgmma", STAGES,
       "neo_ls_copy_wait(x->l->k, in, «blocks_ahead(x) - 1»);", "blocks_ahead(x)"),
@@ -130,19 +130,19 @@ SOURCES = [
       "«neo_ls_copy_commit(l->k, x->body);»", None),
     S("the bound of units negated", "threads that divide rows", "tiles", "codegen/llvm/core/emit.c",
       "LLVMBuildICmp(b, «LLVMIntSLT», x, g->units", "LLVMIntSGE"),
-    S("a shuffle from fewer lanes on", "points", "tiles", "codegen/lower/gpu/rows_join.c",
+    S("a shuffle from fewer lanes on", "points", "tiles", "codegen/lower/gpu_rows/join.c",
       "NEO_SHUFFLE_DOWN, «n * stride», of", "n * stride > 1 ? n * stride / 2 : 1"),
     S("a shuffle of half a warp", "points", "tiles", "codegen/llvm/nvptx/shuffle.c",
       "«neo_ll_int32(g->l, -1)»", "neo_ll_int32(g->l, 65535)"),
-    S("a step is multiplied by another one's", "tiled FFMA", "tiles", "codegen/lower/gpu/tile.c",
+    S("a step is multiplied by another one's", "tiled FFMA", "tiles", "codegen/lower/gpu_tile/fma.c",
       "get_values(x, in, &x->o[k], place[k], block, «step»);",
       "k ? lx_sub(l, lx_int(l, x->block_k - 1), step) : step"),
-    S("steps of a factor are shuffled", "mma.sync", "tiles", "codegen/lower/gpu/tile_fragments.c",
+    S("steps of a factor are shuffled", "mma.sync", "tiles", "codegen/lower/gpu_block/fragments.c",
       "*far = rows ? «lx_div(l, matrix, 2)»", "lx_sub(l, lx_int(l, 1), lx_div(l, matrix, 2))"),
-    S("a matrix is not transposed", "mma.sync", "tiles", "codegen/lower/gpu/tile_fragments.c",
+    S("a matrix is not transposed", "mma.sync", "tiles", "codegen/lower/gpu_block/fragments.c",
       "NEO_LDMATRIX_X2 : «NEO_LDMATRIX_X2_TRANS»", "NEO_LDMATRIX_X2"),
     S("a factor is not transposed", "wgmma, by cp.async", "wgmma",
-      "codegen/lower/gpu/tile_warpgroup.c", "(const bool[]){«x->o[0].turned»", "false"),
+      "codegen/lower/gpu_tile/wgmma.c", "(const bool[]){«x->o[0].turned»", "false"),
     S("a box of the other tensor", "boxes", "wgmma", BOXES,
       "in, o->buf, to, «o->from_buf»,", "x->o[0].from_buf"),
     S("the grid's counter is one off", "cooperative grids", "grid", GRID,

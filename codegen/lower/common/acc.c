@@ -3,7 +3,7 @@
  *
  * A reducer with a payload, (value, index), is two accumulators: the payload is taken where the
  * value wins. A payload of which nothing was taken yet is INT64_MIN. */
-#include "codegen/lower/common/stage.h"
+#include "codegen/lower/common/acc.h"
 #include <math.h>
 
 static neo_value identity(neo_reducer kind, neo_type t) {
@@ -78,7 +78,7 @@ static void clear_accs(lowering *l, neo_block *in, const neo_stage *s, const til
     neo_value v = identity((neo_reducer)x->kind, (neo_type)x->type);
     neo_acc_set(l, b, &l->acc[s->first_acc + k], neo_lx_const(l->k, (neo_type)x->type, v));
   }
-  neo_lower_close_tile(l, t);
+  neo_lower_close_tile(l);
 }
 
 void neo_acc_begin(lowering *l, neo_block *in, const neo_stage *s, const tile *t, bool lanes) {
@@ -176,7 +176,7 @@ void neo_lower_end_payloads(lowering *l, neo_block *in, const neo_stage *s, cons
     const neo_lx *none = neo_lx_op2(l->k, NEO_OP_EQ, x, lx_int(l, INT64_MIN));
     neo_acc_set(l, b, &l->acc[s->first_acc + k], neo_acc_where(l, none, zero, x));
   }
-  neo_lower_close_tile(l, t);
+  neo_lower_close_tile(l);
 }
 
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -184,10 +184,24 @@ void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const t
   neo_block *b = neo_lower_open_tile(l, in, t, true);
   for (uint32_t k = 0; k < s->accs.n; k++)
     neo_acc_set(l, b, &shown[k], neo_lower_acc(l, s->first_acc + k));
-  neo_lower_close_tile(l, t);
+  neo_lower_close_tile(l);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     old[k] = l->acc[s->first_acc + k];
     l->acc[s->first_acc + k] = shown[k];
   }
   neo_lower_end_payloads(l, in, s, t, true);
+}
+
+void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                          const stage_bounds *b) {
+  neo_expr where;
+  const neo_lx *outer = l->guard;
+  in = neo_lower_open_where(l, in, b, UINT32_MAX, &where);
+  neo_block *inner = neo_lower_open_tile(l, in, t, true);
+  const neo_lx *cond = neo_lower_cond(l, where);
+  if (s->where.i) /* loads may rely on what has become a bound or a branch: they are inside of it */
+    l->guard = lx_and(l, outer, cond);
+  neo_lower_combine(l, inner, s, cond);
+  l->guard = outer;
+  neo_lower_close_tile(l);
 }

@@ -4,133 +4,17 @@
  * that what a loop does not change is computed outside of it. A load is guarded by the conditions
  * around it (select, and, or, where, lanes that do not exist), unless it is proved to stay inside
  * its buffer anyway. */
-#include "codegen/lower/scope.h"
+#include "codegen/lower/common/scope.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-void neo_lower_fail(lowering *l, const char *what) {
-  if (!l->failed)
-    neo_str_addf(l->why, "%s: %s", l->g->name, what);
-  l->failed = true;
-}
-
 /* ---- what is known here */
-
-void neo_lower_forget(lowering *l) {
-  neo_map_init(&l->memo, l->a);
-}
-
-void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v) {
-  l->axis[axis] = v;
-  neo_lower_forget(l);
-}
-
-void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth) {
-  neo_lower_set_parts(l, axis, (axis_value){.at = {{e, 1, depth}}, .n = 1});
-}
-
-void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s) {
-  static const neo_stage none;
-  uint32_t n = neo_stage_axes(f, s ? s : &none, l->fact_axes);
-  l->stage = s;
-  l->facts = (neo_facts){l->fact_axes, n, NULL, 0};
-  neo_map_init(&l->safe, l->a);
-  neo_lower_forget(l);
-}
-
-neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const neo_lx *lo,
-                          const neo_lx *hi, int64_t step, const neo_lx **v) {
-  uint32_t var = neo_kernel_var(l->k, name);
-  neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_SERIAL, var, lo, hi, step);
-  l->depth++;
-  *v = neo_lx_var(l->k, var);
-  return &loop->loop.body;
-}
-
-void neo_lower_close(lowering *l) {
-  l->depth--;
-}
-
-const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
-  const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
-  return lx_add(l, lo, n == 1 ? length : lx_mul(l, lx_div(l, length, n), n));
-}
-
-bool neo_lower_lanes_shared(const lowering *l) {
-  int64_t v = l->loops.vector_axis;
-  return v >= 0 && v < (int64_t)l->f->axes.n;
-}
 
 /* ---- sums */
 
 static const neo_lx *lower(lowering *l, neo_expr e);
 static const neo_lx *lower_node(lowering *l, neo_expr e);
-
-static uint32_t axis_depth(const lowering *l, uint32_t axis) {
-  uint32_t depth = 0;
-  for (uint32_t k = 0; k < l->axis[axis].n; k++)
-    if (l->axis[axis].at[k].depth > depth)
-      depth = l->axis[axis].at[k].depth;
-  return depth;
-}
-
-uint32_t neo_lower_expr_depth(lowering *l, neo_expr e) {
-  uint64_t axes = neo_form_axes(l->m, l->f, e);
-  uint32_t depth = 0;
-  for (uint32_t k = 0; k < NEO_FORM_MAX_AXES; k++)
-    if (axes >> k & 1 && axis_depth(l, k) > depth)
-      depth = axis_depth(l, k);
-  return depth;
-}
-
-/* Stable insertion by depth. */
-void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth) {
-  uint32_t k = t->n++;
-  for (; k > 0 && t->at[k - 1].depth > depth; k--)
-    t->at[k] = t->at[k - 1];
-  assert(k < sizeof t->at / sizeof t->at[0]);
-  t->at[k] = (lower_term){e, coef, depth};
-}
-
-void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef) {
-  const axis_value *v = &l->axis[axis];
-  for (uint32_t k = 0; k < v->n; k++)
-    neo_lower_add_term(t, v->at[k].e, (int64_t)((uint64_t)coef * (uint64_t)v->at[k].scale),
-                       v->at[k].depth);
-}
-
-/* Are these n*c*(x/n) and c*(x%n)? Their sum is c*x. */
-static bool is_whole(const lower_term *quotient, const lower_term *rest) {
-  const neo_lx *a = quotient->e, *b = rest->e;
-  int64_t n, by;
-  return a->kind == NEO_LX_OP && a->attr == NEO_OP_DIV && b->kind == NEO_LX_OP &&
-         b->attr == NEO_OP_MOD && a->arg[0] == b->arg[0] && a->arg[1] == b->arg[1] &&
-         neo_lx_is_int(a->arg[1], &n) && !__builtin_mul_overflow(n, rest->coef, &by) &&
-         quotient->coef == by;
-}
-
-static bool join_terms(lower_terms *t) {
-  for (uint32_t i = 0; i < t->n; i++)
-    for (uint32_t k = 0; k < t->n; k++)
-      if (is_whole(&t->at[i], &t->at[k])) {
-        t->at[k].e = t->at[k].e->arg[0];
-        memmove(&t->at[i], &t->at[i + 1], (--t->n - i) * sizeof t->at[0]);
-        return true;
-      }
-  return false;
-}
-
-/* Axes that were taken from one number, and are put together as they lie there, are that number. */
-const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant) {
-  lower_terms joined = *t;
-  const neo_lx *y = lx_int(l, 0);
-  while (join_terms(&joined))
-    continue;
-  for (uint32_t k = 0; k < joined.n; k++)
-    y = lx_add(l, y, lx_mul(l, joined.at[k].e, joined.at[k].coef));
-  return lx_add(l, y, lx_int(l, constant));
-}
 
 static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) {
   lower_terms t = {.n = 0};
@@ -144,12 +28,6 @@ static const neo_lx *lower_linear(lowering *l, neo_expr e, const neo_linear *x) 
                          neo_lower_expr_depth(l, x->term[k].atom));
   }
   return neo_lower_sum(l, &t, x->constant);
-}
-
-const neo_lx *neo_lower_axis(lowering *l, uint32_t axis) {
-  lower_terms t = {.n = 0};
-  neo_lower_add_axis(l, &t, axis, 1);
-  return neo_lower_sum(l, &t, 0);
 }
 
 /* ---- loads */
@@ -373,7 +251,7 @@ static const neo_lx *lower(lowering *l, neo_expr e) {
   neo_linear x;
   if (neo_map_get(&l->memo, key, &known))
     return l->k->nodes.at[known];
-  const neo_lx *y = neo_lower_kept(l, e);
+  const neo_lx *y = neo_lower_stashed(l, e);
   if (y)
     return y;
   if (l->tile && neo_map_get(&l->packed, e.i, &known))

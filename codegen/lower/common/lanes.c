@@ -7,7 +7,7 @@
  * The tree's shape and the lanes of each element depend on the schedule alone, so that results do
  * not depend on threads. The end of a range is a vector of which some lanes are dead: their loads
  * do not happen and their accumulators stay. */
-#include "codegen/lower/common/stage.h"
+#include "codegen/lower/common/acc.h"
 
 typedef struct {
   const neo_stage *s;
@@ -27,7 +27,7 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
   axis_value v = {.n = 0};
   neo_lower_push_part(&v, at, 1, l->depth);
   if (t->n_axis < 0)
-    neo_lower_push_part(&v, l->col, neo_lower_apart(t), DEPTH_UNROLL);
+    neo_lower_push_part(&v, l->col, neo_lower_column_stride(t), DEPTH_UNROLL);
   neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
   neo_lower_set_parts(l, axis, v);
   if (masked) {
@@ -41,8 +41,8 @@ static void accumulate_lanes(lowering *l, neo_block *in, const lane_range *c, co
     cond = lx_and(l, l->mask, cond);
   neo_lower_combine(l, inner, c->s, cond);
   l->guard = outer;
-  neo_lower_keep(l, inner, c->s);
-  neo_lower_close_tile(l, t);
+  neo_lower_fill_row_stash(l, inner, c->s);
+  neo_lower_close_tile(l);
 }
 
 void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -60,7 +60,7 @@ static void lane_loop(lowering *l, neo_block *in, const lane_range *c, const til
     return;
   neo_block *body = neo_lower_open(l, in, "k", from, to, width, &v);
   if (!masked)
-    neo_lower_ahead_rows(l, body, c->s, v, width);
+    neo_lower_prefetch_row(l, body, c->s, v, width);
   accumulate_lanes(l, body, c, t, v, masked);
   neo_lower_close(l);
 }
@@ -169,7 +169,7 @@ static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const
     neo_reducer kind = (neo_reducer)s->accs.at[k].kind;
     neo_acc_set(l, b, &l->acc[s->first_acc + k], copy_tree(l, kind, &old[k], 0, 1, part->cols));
   }
-  neo_lower_close_tile(l, &one);
+  neo_lower_close_tile(l);
   return 1;
 }
 
@@ -195,7 +195,7 @@ void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const 
       neo_acc_set(l, b, &made[k], parts_of(l, kind, &old[k], t->width, copies));
     }
   }
-  neo_lower_close_tile(l, t);
+  neo_lower_close_tile(l);
 }
 
 /* Lanes keep the order of equals only where the payload says it: one own axis, whose position it
@@ -213,7 +213,7 @@ void neo_lower_reduce_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
                             const stage_bounds *b) {
   tile part = *t;
   if (t->n_axis < 0)
-    part.cols = l->loops.unroll_k > 1 ? l->loops.unroll_k : 1;
+    part.cols = l->lanes.partial_sums > 1 ? l->lanes.partial_sums : 1;
   lane_range c = {.s = s, .t = &part, .b = b};
   neo_acc_begin(l, in, s, &part, true);
   lane_nest(l, in, &c, 0);

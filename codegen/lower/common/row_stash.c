@@ -1,7 +1,7 @@
 /* Values of a row that several stages need (schedule/row_stash.h): the first stage stores them to
  * scratch, vector by vector, beside what it does with them; later ones load them from there.
  *
- * Threads of a GPU that divide a row keep their elements of it in registers (lower/gpu/rows.c), as
+ * Threads of a GPU that divide a row keep their elements of it in registers (lower/gpu_rows/rows.c), as
  * long as a stage's tile is all that a thread has of the row.
  *
  * A value is computed at every point of the row for this, so what it loads must be inside of its
@@ -10,7 +10,7 @@
  * Where results are written past the caches, scratch is half a page from them (loop.h), and stays
  * so from row to row: a row lies as far from the start of its scratch as its results' row does from
  * that of a page. */
-#include "codegen/lower/scope.h"
+#include "codegen/lower/common/scope.h"
 
 typedef struct {
   lowering *l;
@@ -51,69 +51,67 @@ static const neo_form_out *streamed(const lowering *l, uint32_t *buf) {
 
 /* Do rows of results begin at different places of a page? */
 static void plan_row_starts(lowering *l) {
-  const neo_form_out *o = streamed(l, &l->kept_beside);
-  l->kept_moves = false;
+  const neo_form_out *o = streamed(l, &l->stash_pages_of);
+  l->stash_moves = false;
   for (uint32_t k = 0; o && k < l->f->axes.n; k++) {
-    bool known = neo_flat_stride(l->m, l->f, o->offset, k, &l->kept_stride[k]);
+    bool known = neo_flat_stride(l->m, l->f, o->offset, k, &l->stash_stride[k]);
     if (!known)
       o = NULL;
     else
-      l->kept_moves |= l->kept_stride[k] * bytes_of(l, l->kept_beside) % NEO_PAGE_BYTES != 0;
+      l->stash_moves |= l->stash_stride[k] * bytes_of(l, l->stash_pages_of) % NEO_PAGE_BYTES != 0;
   }
-  l->kept_moves &= o != NULL;
+  l->stash_moves &= o != NULL;
 }
 
 /* Where the row at hand begins in its scratch, whose elements have so many bytes. */
 static const neo_lx *row_start(lowering *l, int64_t bytes) {
   enum { LINE_BYTES = 64 };
-  int64_t size = bytes_of(l, l->kept_beside);
+  int64_t size = bytes_of(l, l->stash_pages_of);
   lower_terms t = {.n = 0};
   for (uint32_t k = 0; k < l->f->axes.n; k++)
-    neo_lower_add_axis(l, &t, k, l->kept_stride[k]);
+    neo_lower_add_axis(l, &t, k, l->stash_stride[k]);
   const neo_lx *page = lx_int(l, NEO_PAGE_BYTES / size);
   const neo_lx *in_page = neo_lx_op2(l->k, NEO_OP_MOD, neo_lower_sum(l, &t, 0), page);
   return lx_mul(l, lx_div(l, in_page, LINE_BYTES / size), LINE_BYTES / bytes);
 }
 
-void neo_lower_plan_keeps(lowering *l) {
+void neo_lower_plan_row_stash(lowering *l, int64_t threads) {
   enum { LANES = 64 }; /* dead ones of the last vectors */
-  if (!l->loops.stash)
-    return;
-  l->kept_in_threads = l->s->rows.threads != 0;
-  if (!l->kept_in_threads)
+  l->stash_threads = threads;
+  if (!threads)
     plan_row_starts(l);
   neo_keeps all = neo_keep_find(l->m, l->f, l->s);
-  l->kept.row = all.row;
+  l->stash.row = all.row;
   for (uint32_t k = 0; k < all.n; k++) {
     if (!is_safe(l, all.at[k].value, all.at[k].first))
       continue;
-    if (l->kept_in_threads) {
-      l->kept.at[l->kept.n++] = all.at[k];
+    if (threads) {
+      l->stash.at[l->stash.n++] = all.at[k];
       continue;
     }
     neo_kbuf b = {.name = "row", .use = NEO_BUF_SCRATCH, .scratch_elems = all.row + LANES};
     b.type = (uint8_t)neo_expr_type(l->m, all.at[k].value);
-    if (l->kept_moves)
+    if (l->stash_moves)
       b.scratch_elems += NEO_PAGE_BYTES / neo_type_bytes((neo_type)b.type);
-    l->kept_buf[l->kept.n] = neo_kernel_buf(l->k, b);
-    l->kept.at[l->kept.n++] = all.at[k];
+    l->stash_buf[l->stash.n] = neo_kernel_buf(l->k, b);
+    l->stash.at[l->stash.n++] = all.at[k];
   }
 }
 
 static const neo_lx *position(lowering *l, uint32_t buf) {
   const neo_lx *at = neo_lower_axis(l, (uint32_t)l->f->axes.n);
-  return l->kept_moves ? lx_add(l, row_start(l, bytes_of(l, buf)), at) : at;
+  return l->stash_moves ? lx_add(l, row_start(l, bytes_of(l, buf)), at) : at;
 }
 
 /* ---- registers of threads */
 
-void neo_lower_declare_keeps(lowering *l, neo_block *in, int64_t columns, int64_t width) {
-  for (uint32_t k = 0; k < l->kept.n; k++) {
+void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, int64_t width) {
+  for (uint32_t k = 0; k < l->stash.n; k++) {
     neo_reg r = {.name = "row", .rank = width > 1 ? 2 : 1, .extent = {columns, width}};
-    r.type = (uint8_t)neo_expr_type(l->m, l->kept.at[k].value);
-    r.threads = l->s->rows.threads;
-    l->kept_reg[k] = neo_kernel_reg(l->k, r);
-    neo_ls_reg(l->k, in, l->kept_reg[k]);
+    r.type = (uint8_t)neo_expr_type(l->m, l->stash.at[k].value);
+    r.threads = l->stash_threads;
+    l->stash_reg[k] = neo_kernel_reg(l->k, r);
+    neo_ls_reg(l->k, in, l->stash_reg[k]);
   }
 }
 
@@ -124,36 +122,29 @@ static size_t element(lowering *l, const neo_lx **index) {
   return l->lane ? 2 : 1;
 }
 
-static void keep_in_thread(lowering *l, neo_block *in, uint32_t k) {
+static const neo_lx *stashed_in_thread(lowering *l, uint32_t k) {
   const neo_lx *index[2];
   size_t n = element(l, index);
-  if (l->kept_here)
-    neo_ls_set(l->k, in, l->kept_reg[k], index, n, neo_lower_expr(l, l->kept.at[k].value));
-}
-
-static const neo_lx *kept_in_thread(lowering *l, uint32_t k) {
-  const neo_lx *index[2];
-  size_t n = element(l, index);
-  return l->kept_here ? neo_lx_reg(l->k, l->kept_reg[k], index, n) : NULL;
+  return l->stash_here ? neo_lx_reg(l->k, l->stash_reg[k], index, n) : NULL;
 }
 
 /* ---- both */
 
-void neo_lower_keep(lowering *l, neo_block *in, const neo_stage *s) {
-  for (uint32_t k = 0; k < l->kept.n; k++)
-    if (s != &l->f->stages.at[l->kept.at[k].first])
-      continue;
-    else if (l->kept_in_threads)
-      keep_in_thread(l, in, k);
-    else
-      neo_ls_store(l->k, in, l->kept_buf[k], position(l, l->kept_buf[k]),
-                   neo_lower_expr(l, l->kept.at[k].value), l->mask);
+void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx *value) {
+  const neo_lx *index[2];
+  if (l->stash_threads) {
+    size_t n = element(l, index);
+    neo_ls_set(l->k, in, l->stash_reg[k], index, n, value);
+    return;
+  }
+  neo_ls_store(l->k, in, l->stash_buf[k], position(l, l->stash_buf[k]), value, l->mask);
 }
 
-const neo_lx *neo_lower_kept(lowering *l, neo_expr e) {
-  for (uint32_t k = 0; k < l->kept.n; k++)
-    if (l->kept.at[k].value.i == e.i && l->tile && l->stage > &l->f->stages.at[l->kept.at[k].first])
-      return l->kept_in_threads ? kept_in_thread(l, k)
-                                : neo_lx_load(l->k, l->kept_buf[k], position(l, l->kept_buf[k]));
+const neo_lx *neo_lower_stashed(lowering *l, neo_expr e) {
+  for (uint32_t k = 0; k < l->stash.n; k++)
+    if (l->stash.at[k].value.i == e.i && l->tile &&
+        l->stage > &l->f->stages.at[l->stash.at[k].first])
+      return l->stash_threads ? stashed_in_thread(l, k)
+                              : neo_lx_load(l->k, l->stash_buf[k], position(l, l->stash_buf[k]));
   return NULL;
 }

@@ -1,6 +1,6 @@
 /* The stores of a stage: its results at a tile, or along its own axes, a vector of the last one
  * at a time. */
-#include "codegen/lower/scope.h"
+#include "codegen/lower/common/scope.h"
 #include <assert.h>
 
 static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
@@ -22,6 +22,12 @@ int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
     n += b->nontemporal;
   }
   return n > 1 ? most : 1;
+}
+
+void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s) {
+  for (uint32_t k = 0; k < l->stash.n; k++)
+    if (s == &l->f->stages.at[l->stash.at[k].first] && (!l->stash_threads || l->stash_here))
+      neo_lower_put_stashed(l, in, k, neo_lower_expr(l, l->stash.at[k].value));
 }
 
 typedef struct { /* a vector (or t->cols vectors) of a stage's results */
@@ -50,7 +56,7 @@ static neo_block *open_store(lowering *l, neo_block *in, const store *c) {
   axis_value v = {.n = 0};
   neo_lower_push_part(&v, c->at, 1, l->depth);
   if (c->t->n_axis < 0)
-    neo_lower_push_part(&v, l->col, neo_lower_apart(c->t), DEPTH_UNROLL);
+    neo_lower_push_part(&v, l->col, neo_lower_column_stride(c->t), DEPTH_UNROLL);
   neo_lower_push_part(&v, l->lane, 1, DEPTH_LANE);
   neo_lower_set_parts(l, axis, v);
   if (c->end) {
@@ -99,7 +105,7 @@ static void clear_values(lowering *l, neo_block *in, const store *c) {
       neo_ls_store(l->k, b, out_buf(l, o), neo_lower_expr(l, o->offset),
                    zero_like(l, neo_lower_expr(l, o->value)), l->mask);
   }
-  neo_lower_close_tile(l, c->t);
+  neo_lower_close_tile(l);
 }
 
 static void store_values(lowering *l, neo_block *in, store *c) {
@@ -116,12 +122,12 @@ static void store_values(lowering *l, neo_block *in, store *c) {
   for (size_t k = 0; k < c->s->outs.n && !by_line; k++)
     put_value(l, b, c, k, value[k]);
   if (c->at)
-    neo_lower_keep(l, b, c->s);
-  neo_lower_close_tile(l, c->t);
+    neo_lower_fill_row_stash(l, b, c->s);
+  neo_lower_close_tile(l);
   for (size_t k = 0; k < c->s->outs.n && by_line; k++) {
     b = open_store(l, in, c);
     put_value(l, b, c, k, store_value(l, b, c, k, false));
-    neo_lower_close_tile(l, c->t);
+    neo_lower_close_tile(l);
   }
 }
 
@@ -151,7 +157,7 @@ static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, c
   neo_block *body = neo_lower_open(l, in, "j", lo, to, step, &v);
   store c = {.s = s, .t = t, .lanes = true, .at = v, .end = end};
   if (!end && !l->clears)
-    neo_lower_ahead_rows(l, body, s, v, step);
+    neo_lower_prefetch_row(l, body, s, v, step);
   store_values(l, body, &c);
   neo_lower_close(l);
   return to;

@@ -1,0 +1,93 @@
+/* The loops of a stage that reduces: their ranges, narrowed by its condition, what is left of the
+ * condition, and where that is tested. */
+#include "codegen/lower/common/acc.h"
+
+/* May a loop's bounds, or a branch, use this? Not what changes inside the tile. */
+static bool fixed_in_tile(lowering *l, neo_expr e) {
+  uint64_t axes = neo_form_axes(l->m, l->f, e);
+  int64_t am = l->lanes.rows, an = l->lanes.columns;
+  if (neo_lower_lanes_shared(l))
+    an = l->lanes.vector_axis;
+  if (am >= 0 && axes >> am & 1)
+    return false;
+  for (int64_t k = 0; an >= 0 && k < l->n_fused; k++)
+    if (axes >> (an - k) & 1)
+      return false;
+  return true;
+}
+
+static bool uses_own_axes(const lowering *l, neo_expr e) {
+  return neo_form_axes(l->m, l->f, e) >> l->f->axes.n;
+}
+
+stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost) {
+  stage_bounds b = {.where_original = s->where};
+  uint32_t first = (uint32_t)l->f->axes.n;
+  neo_lower_facts(l, l->original, s);
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    b.lo[k] = s->axes.at[k].lo;
+    b.hi[k] = s->axes.at[k].hi;
+    neo_expr lo, hi, rest;
+    neo_expr where = b.where_original;
+    if (!where.i || !neo_tighten(l->p, &l->facts, first + k, where, &lo, &hi, &rest))
+      continue;
+    if (!fixed_in_tile(l, lo) || !fixed_in_tile(l, hi))
+      continue;
+    if (k == outermost && (uses_own_axes(l, lo) || uses_own_axes(l, hi)))
+      continue;
+    b.lo[k] = lo;
+    b.hi[k] = hi;
+    b.where_original = rest;
+  }
+  b.where = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, b.where_original);
+  b.n_clips = neo_clips_of(l->m, l->original, s->where, b.clip);
+  return b;
+}
+
+void neo_lower_bounds(lowering *l) {
+  l->bounds = NEO_NEW_ARRAY(l->a, stage_bounds, l->f->stages.n + 1);
+  for (size_t k = 0; k < l->original->stages.n; k++)
+    if (l->original->stages.at[k].accs.n)
+      l->bounds[k] = neo_lower_bounds_of(l, &l->original->stages.at[k], 0);
+}
+
+neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
+                                uint32_t lane_axis, neo_expr *left) {
+  *left = b->where;
+  if (!b->where.i || !fixed_in_tile(l, b->where))
+    return in;
+  if (lane_axis != UINT32_MAX && neo_form_axes(l->m, l->f, b->where) >> lane_axis & 1)
+    return in;
+  *left = (neo_expr){0};
+  neo_lower_forget(l);
+  return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->branch.then;
+}
+
+void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
+                         const neo_lx **hi) {
+  bool block = k == 0 && l->block.on;
+  *lo = block ? l->block.lo : neo_lower_expr(l, b->lo[k]);
+  *hi = block ? l->block.hi : neo_lower_expr(l, b->hi[k]);
+}
+
+typedef struct {
+  const lowering *l;
+  uint32_t first, n; /* accumulators */
+  bool found;
+} acc_use;
+
+static void find_acc(void *ctx, neo_expr e) {
+  acc_use *u = ctx;
+  const neo_node *n = neo_expr_node(u->l->m, e);
+  u->found = u->found || (n->op == NEO_OP_ACC && n->attr >= u->first && n->attr < u->first + u->n);
+}
+
+bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage *of) {
+  acc_use u = {l, of->first_acc, (uint32_t)of->accs.n, false};
+  neo_stage_visit(l->m, s, find_acc, &u);
+  return u.found;
+}
+
+bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi) {
+  return (neo_form_axes(l->m, l->f, lo) | neo_form_axes(l->m, l->f, hi)) >> l->f->axes.n;
+}

@@ -1,0 +1,256 @@
+/* How operands of a warp's products (codegen/loop/warp.h) lie in shared memory, and how they get into
+ * fragments, 8 cells of 4 bytes of the sum at a time: steps of f32, pairs of steps of bf16 and f16.
+ *
+ * Where an operand lies contiguous in memory along the steps, so it does here; else a step's rows
+ * lie together. Warps read matrices of 8 rows of 16 bytes, steps or, of what is turned round on the
+ * way, rows of one step, for which the thread keeps where its row of a fragment begins:
+ *
+ *   at = place of (row, step) of the thread's row of a matrix        once
+ *   warp load4 a[i], rows[at + 16*i*pitch + s*steps]                 steps inside
+ *   warp turn4 a[i], rows[at + 16*i + s*steps*pitch]                 rows inside, of 2 bytes
+ *
+ * Elements of 4 bytes are not turned round: where their rows lie inside, threads read them one by
+ * one.
+ *
+ * Fragments of 3xtf32 are taken apart when they are read: a = tf32(x), low = tf32(x - a).
+ *
+ * Banks: the pitch is an odd number of 16 bytes, so 8 rows of a matrix begin in different groups of
+ * 4 banks. One by one, threads read 8 rows at 4 steps: the pitch is 8 more than a multiple of 32
+ * elements, so 4 steps begin in different groups of 8 banks. Either way each bank is asked once,
+ * and copies write 16 bytes from multiples of 16 on. */
+#include "codegen/lower/gpu_tile/tile.h"
+
+enum { BANKS = 32 };
+
+neo_btile_place neo_btile_place_of(block_tile *x) {
+  lowering *l = x->l;
+  int64_t wide = x->o[1].block / x->o[1].tile;
+  const neo_lx *warp = lx_div(l, x->thread, NEO_WARP);
+  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
+  neo_btile_place p = {.group = lx_div(l, lane, 4), .in = lx_mod(l, lane, lx_int(l, 4))};
+  p.at[0] = lx_mul(l, lx_div(l, warp, wide), x->o[0].tile);
+  p.at[1] = lx_mul(l, lx_mod(l, warp, lx_int(l, wide)), x->o[1].tile);
+  return p;
+}
+
+/* ---- layout */
+
+static neo_type type_of(const block_tile *x, const operand *o) {
+  return (neo_type)x->l->k->bufs.at[o->buf].type;
+}
+
+/* Elements in a row of a matrix; steps in 8 cells. */
+static int64_t in_row(neo_type t) {
+  return NEO_LDMATRIX_ROW_BYTES / neo_type_bytes(t);
+}
+
+static int64_t steps_of(const block_tile *x, const operand *o) {
+  return 2 * in_row(type_of(x, o));
+}
+
+static bool by_matrices(const block_tile *x, const operand *o) {
+  return o->steps_inside || neo_type_bytes(type_of(x, o)) == 2;
+}
+
+static int64_t odd_rows(int64_t n, int64_t row) {
+  return n / row % 2 ? n : n + row;
+}
+
+int64_t neo_btile_warp_operand(block_tile *x, operand *o, neo_type t) {
+  o->steps_inside = o->along_steps;
+  if (o->steps_inside)
+    o->pitch = odd_rows(x->block_k, in_row(t));
+  else if (neo_type_bytes(t) == 2)
+    o->pitch = odd_rows(o->block, in_row(t));
+  else
+    o->pitch = o->block + (BANKS + 8 - o->block % BANKS) % BANKS;
+  return o->pitch * (o->steps_inside ? o->block : x->block_k);
+}
+
+static const neo_lx *place_in(lowering *l, const operand *o, const neo_lx *row,
+                              const neo_lx *step) {
+  return lx_add(l, lx_mul(l, row, o->steps_inside ? o->pitch : 1),
+                lx_mul(l, step, o->steps_inside ? 1 : o->pitch));
+}
+
+/* ---- registers */
+
+int64_t neo_btile_fragments(const operand *o) {
+  return o->tile / (o->side == NEO_SIDE_ROWS ? NEO_MMA_ROWS : NEO_MMA_COLUMNS);
+}
+
+uint32_t neo_btile_declare(block_tile *x, neo_block *in, const char *name, int64_t n,
+                           int64_t elements, neo_type t) {
+  neo_reg r = {.name = name, .type = (uint8_t)t, .rank = 2, .threads = x->threads};
+  r.extent[0] = n;
+  r.extent[1] = elements;
+  uint32_t reg = neo_kernel_reg(x->l->k, r);
+  neo_ls_reg(x->l->k, in, reg);
+  return reg;
+}
+
+void neo_btile_declare_fragments(block_tile *x, neo_block *in) {
+  for (int k = 0; k < 2; k++) {
+    operand *o = &x->o[k];
+    neo_type cell = type_of(x, o) == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
+    o->value = neo_btile_declare(x, in, k ? "b" : "a", neo_btile_fragments(o),
+                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
+    if (x->warps == NEO_WARPS_3XTF32)
+      o->low = neo_btile_declare(x, in, k ? "b_low" : "a_low", neo_btile_fragments(o),
+                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
+    if (by_matrices(x, o))
+      o->at = neo_btile_declare(x, in, k ? "column" : "row", 1, 1, NEO_I64_T);
+  }
+}
+
+/* Of the thread's row of a matrix, in a fragment of rows or two of columns. */
+static const neo_lx *row_of(block_tile *x, const operand *o, const neo_btile_place *p) {
+  lowering *l = x->l;
+  bool rows = o->side == NEO_SIDE_ROWS;
+  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
+  const neo_lx *in = lx_mod(l, lane, lx_int(l, NEO_LDMATRIX_ROWS));
+  const neo_lx *matrix = lx_div(l, lane, NEO_LDMATRIX_ROWS), *two = lx_int(l, 2);
+  const neo_lx *beside = rows ? lx_mod(l, matrix, two) : lx_div(l, matrix, 2);
+  const neo_lx *far = rows ? lx_div(l, matrix, 2) : lx_mod(l, matrix, two);
+  const neo_lx *row = lx_add(l, p->at[!rows], lx_mul(l, beside, 8));
+  const neo_lx *step = lx_mul(l, far, steps_of(x, o) / 2);
+  return o->steps_inside ? place_in(l, o, lx_add(l, row, in), step)
+                         : place_in(l, o, row, lx_add(l, step, in));
+}
+
+void neo_btile_set_rows(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  neo_btile_place p = neo_btile_place_of(x);
+  const neo_lx *zero[] = {lx_int(l, 0), lx_int(l, 0)};
+  for (int k = 0; k < 2; k++)
+    if (by_matrices(x, &x->o[k]))
+      neo_ls_set(l->k, in, x->o[k].at, zero, 2, row_of(x, &x->o[k], &p));
+}
+
+/* ---- fragments */
+
+static void read(block_tile *x, neo_block *in, const operand *o, neo_ldmatrix_op op, uint32_t buf,
+                 const neo_lx *fragment, const neo_lx *step) {
+  lowering *l = x->l;
+  const neo_lx *zero[] = {lx_int(l, 0), lx_int(l, 0)};
+  int64_t rows = o->side == NEO_SIDE_ROWS ? NEO_MMA_ROWS : NEO_MMA_COLUMNS;
+  const neo_lx *at =
+      lx_add(l, neo_lx_reg(l->k, o->at, zero, 2), place_in(l, o, lx_mul(l, fragment, rows), step));
+  if (o->begin)
+    at = lx_add(l, at, o->begin);
+  neo_ls_ldmatrix(l->k, in, op, o->value, fragment, buf, at);
+}
+
+/* Four matrices at once; of an odd number of columns' fragments the last by itself. */
+static void get_matrices(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
+                         const neo_lx *step) {
+  lowering *l = x->l;
+  int64_t n = neo_btile_fragments(o), each = o->side == NEO_SIDE_ROWS ? 1 : 2;
+  const neo_lx *f;
+  if (n / each) {
+    neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "f", n / each, &f);
+    read(x, body, o, o->steps_inside ? NEO_LDMATRIX_X4 : NEO_LDMATRIX_X4_TRANS, buf,
+         lx_mul(l, f, each), step);
+  }
+  if (n % each)
+    read(x, in, o, o->steps_inside ? NEO_LDMATRIX_X2 : NEO_LDMATRIX_X2_TRANS, buf, lx_int(l, n - 1),
+         step);
+}
+
+/* One by one: element e is at row group + 8*(e%2) and step in + 4*(e/2) of a fragment of rows, at
+ * column group and step in + 4*e of one of columns. */
+static void get_elements(block_tile *x, neo_block *in, const operand *o, const neo_btile_place *p,
+                         uint32_t buf, const neo_lx *step) {
+  lowering *l = x->l;
+  bool rows = o->side == NEO_SIDE_ROWS;
+  const neo_lx *i, *far, *down = lx_int(l, 0);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &i);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &far);
+  if (rows)
+    in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &down);
+  const neo_lx *row = lx_add(l, p->at[!rows], p->group);
+  row = lx_add(l, row, lx_mul(l, i, rows ? NEO_MMA_ROWS : NEO_MMA_COLUMNS));
+  row = lx_add(l, row, lx_mul(l, down, 8));
+  step = lx_add(l, lx_add(l, p->in, step), lx_mul(l, far, 4));
+  const neo_lx *e = rows ? lx_add(l, lx_mul(l, far, 2), down) : far;
+  const neo_lx *at = place_in(l, o, row, step);
+  if (o->begin)
+    at = lx_add(l, at, o->begin);
+  neo_ls_set(l->k, in, o->value, (const neo_lx *[]){i, e}, 2, neo_lx_load(l->k, buf, at));
+}
+
+/* What came into shared memory as it was. */
+static void round_fragments(block_tile *x, neo_block *in, const operand *o) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  in = open_threads(x, in);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", l->k->regs.at[o->value].extent[1], &at[1]);
+  neo_ls_set(l->k, in, o->value, at, 2,
+             neo_lx_op1(l->k, NEO_OP_TF32, neo_lx_reg(l->k, o->value, at, 2)));
+}
+
+static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, const neo_lx *step) {
+  neo_block *body = NULL;
+  neo_btile_place p;
+  for (int k = 0; k < 2; k++)
+    if (!by_matrices(x, &x->o[k])) {
+      if (!body) {
+        body = open_threads(x, in);
+        p = neo_btile_place_of(x);
+      }
+      get_elements(x, body, &x->o[k], &p, buf[k], step);
+    }
+  for (int k = 0; k < 2; k++)
+    if (by_matrices(x, &x->o[k]))
+      get_matrices(x, in, &x->o[k], buf[k], step);
+  for (int k = 0; k < 2; k++)
+    if (x->o[k].rounded)
+      round_fragments(x, in, &x->o[k]);
+}
+
+static void take_apart(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  neo_block *each = open_threads(x, in);
+  for (int k = 0; k < 2; k++) {
+    const operand *o = &x->o[k];
+    const neo_lx *at[2];
+    neo_block *body = open_loop(l, each, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+    body = open_loop(l, body, NEO_LOOP_UNROLL, "e", k ? NEO_MMA_B : NEO_MMA_A, &at[1]);
+    const neo_lx *whole = neo_lx_reg(l->k, o->value, at, 2);
+    const neo_lx *high = neo_lx_op1(l->k, NEO_OP_TF32, whole);
+    const neo_lx *rest = neo_lx_op2(l->k, NEO_OP_SUB, whole, high);
+    neo_ls_set(l->k, body, o->low, at, 2, neo_lx_op1(l->k, NEO_OP_TF32, rest));
+    neo_ls_set(l->k, body, o->value, at, 2, high);
+  }
+}
+
+/* ---- products */
+
+static neo_mma_op op_of(neo_warps kind) {
+  return kind == NEO_WARPS_BF16 ? NEO_MMA_BF16 : kind == NEO_WARPS_F16 ? NEO_MMA_F16 : NEO_MMA_TF32;
+}
+
+static void add_products(block_tile *x, neo_block *in, uint32_t a, uint32_t b) {
+  lowering *l = x->l;
+  const neo_lx *i, *j;
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_btile_fragments(&x->o[0]), &i);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_btile_fragments(&x->o[1]), &j);
+  const neo_lx *c = lx_add(l, lx_mul(l, i, neo_btile_fragments(&x->o[1])), j);
+  neo_ls_mma(l->k, in, op_of(x->warps), (const uint32_t[]){x->acc, a, b},
+             (const neo_lx *[]){c, i, j});
+}
+
+void neo_btile_add_products(block_tile *x, neo_block *in, const uint32_t *buf) {
+  lowering *l = x->l;
+  const neo_lx *s;
+  int64_t steps = steps_of(x, &x->o[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k / steps, &s);
+  get_fragments(x, in, buf, lx_mul(l, s, steps));
+  if (x->warps == NEO_WARPS_3XTF32) { /* the small ones first */
+    take_apart(x, in);
+    add_products(x, in, x->o[0].low, x->o[1].value);
+    add_products(x, in, x->o[0].value, x->o[1].low);
+  }
+  add_products(x, in, x->o[0].value, x->o[1].value);
+}

@@ -1,0 +1,127 @@
+/* Sums inside of sums by a block of threads (fusion/nested.h, schedule/gpu_nested/nested.h).
+ *
+ *   for u in 0..units unit                         batches, blocks of rows, blocks of columns
+ *     reg acc threads
+ *     for j in 0..steps step BLOCK_K
+ *       for each inner sum:
+ *         reg inner[TILE_M, tile] threads          its value at rows and steps of the thread
+ *         for d in 0..its steps step NEO_NESTED_STEPS
+ *           for t in 0..threads thread             both operands into shared memory
+ *           for t in 0..threads thread             inner += rows * steps
+ *       the stage around them, of one of two kinds:
+ *         for t: acc[row, step] = reducer(acc[row, step], body(inner))         rows are reduced
+ *         for t: block[step, row] = factors with inner sums; columns <- memory    a product
+ *         for t: acc[row, column] += block[step, row] * columns[step, column]
+ *     rows are reduced: the threads' parts of a row are joined by a tree, into shared memory, where
+ *     the next stages find them
+ *     for t: stages that store
+ *
+ * Which thread adds what follows from the schedule: the same bits in any order of threads.
+ *
+ * The loop over steps leaves out what none of the block's rows takes (lower/gpu_nested/range.c).
+ *
+ * Rows and steps that do not exist are zero as operands; a row's body is not taken there, nor where
+ * its condition excludes a step. In a product such a step is zero in the block, and is tested at
+ * each product as well, since zero times NaN is NaN, but where all rows of the block take all of
+ * its steps. */
+#include "codegen/lower/gpu_nested/nested.h"
+#include "codegen/lower/gpu_nested/gpu_nested.h"
+#include "schedule/gpu_tile/gpu_tile.h"
+#include <assert.h>
+
+enum { WARP = 32 };
+
+/* ---- the kernel */
+
+static int64_t vector_of(int64_t n, neo_type t) {
+  int64_t most = 16 / neo_type_bytes(t);
+  return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
+}
+
+static side side_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
+  return (side){.axes = axes,
+                .block = block,
+                .tile = each,
+                .vector = vector_of(each, t),
+                .threads = block / each};
+}
+
+/* Of warps, of which `warps` are beside each other; a thread's part of their fragments. */
+static side fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t warps, bool down) {
+  return (side){.axes = axes,
+                .block = block,
+                .tile = of_warp / (down ? 8 : 4),
+                .vector = down ? 1 : 2,
+                .threads = 4 * warps,
+                .of_warp = of_warp,
+                .warps = warps,
+                .down = down};
+}
+
+static void make_sides(nest *x) {
+  const neo_nested_params *s = &x->l->s->nested;
+  neo_type t = type_of(&x->l->f->stages.at[x->n.sum[0].stage]);
+  int64_t tall = s->block_m / s->tile_m, wide = x->threads / tall;
+  if (!x->kinds.on) {
+    x->rows = side_of(x->n.rows, s->block_m, s->tile_m, t);
+    x->steps = side_of(0, s->block_k, s->block_k / wide, t);
+    if (x->n.columns)
+      x->columns = side_of(x->n.columns, s->block_n, s->tile_n, t);
+    return;
+  }
+  wide /= WARP;
+  x->rows = fragments_of(x->n.rows, s->block_m, s->tile_m, wide, true);
+  x->steps = fragments_of(0, s->block_k, s->block_k / wide, wide, false);
+  if (x->n.columns)
+    x->columns = fragments_of(x->n.columns, s->block_n, s->tile_n, wide, false);
+}
+
+/* Batch, block of rows, block of columns of a unit. */
+static neo_block *open_units(nest *x) {
+  static const neo_stage none;
+  lowering *l = x->l;
+  side *sides[] = {&x->rows, &x->columns};
+  const neo_lx *blocks[2], *n = neo_ln_points(l, &none, x->n.batches), *u;
+  int n_sides = x->n.columns ? 2 : 1;
+  for (int k = 0; k < n_sides; k++) {
+    sides[k]->total = neo_ln_points(l, &none, sides[k]->axes);
+    blocks[k] = neo_lower_ceil_div(l, sides[k]->total, sides[k]->block);
+    n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
+  }
+  neo_block *body = neo_lower_open_units(l, &l->k->body, n, &u);
+  for (int k = n_sides - 1; k >= 0; k--) {
+    const neo_lx *at = neo_lx_op2(l->k, NEO_OP_MOD, u, blocks[k]);
+    sides[k]->lo = lx_mul(l, at, sides[k]->block);
+    u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
+  }
+  neo_ln_set_axes(l, &none, x->n.batches, u);
+  return body;
+}
+
+void neo_lower_gpu_nested(lowering *l) {
+  const neo_nested_params *s = &l->s->nested;
+  nest x = {.l = l, .threads = s->threads, .stages = s->stages};
+  bool found = neo_nested_of(l->m, l->f, &x.n);
+  assert(found && "blocks of rows are legal for such forms alone");
+  (void)found;
+  neo_type t = type_of(&l->f->stages.at[x.n.sum[0].stage]);
+  if (s->products)
+    x.kinds = neo_nested_warps_of(l->m, l->f, &x.n);
+  make_sides(&x);
+  if (x.kinds.on) {
+    neo_ln_make_warps(&x);
+    if (x.stages)
+      neo_ln_plan_stages(&x);
+  } else {
+    x.a = neo_ln_shared_buffer(l, "a", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.rows));
+    x.b = neo_ln_shared_buffer(l, "b", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.steps));
+  }
+  neo_block *body = open_units(&x);
+  l->depth++; /* threads */
+  if (x.kinds.on)
+    neo_ln_begin_warps(&x, body);
+  if (x.n.columns)
+    neo_ln_product(&x, body);
+  else
+    neo_ln_rows(&x, body);
+}

@@ -1,0 +1,162 @@
+/* Which steps the rows of a block take (lower/gpu_nested/nested.c). Conditions that are affine in a step and in
+ * rows are bounds of the block's loop over steps: what none of its rows takes is not computed.
+ *
+ *   sum[j where j <= i] ...         rows i in [lo, last]:  steps from 0 to last + 1
+ *
+ * and in [0, lo + 1) all rows take all steps: nothing is tested there.
+ *
+ * The same is known of a product whose factor of rows is zero elsewhere: select(j <= i, x, 0). What
+ * it is multiplied with is not looked at there: an infinity would have made a NaN. */
+#include "codegen/lower/gpu_nested/nested.h"
+
+typedef struct {
+  nest *x;
+  neo_ln_range some, all; /* of the first own axis; null: no bound */
+  bool known;             /* `all` is what the whole condition says */
+} ranges;
+
+/* ---- where a factor is not zero */
+
+static bool is_zero(const neo_module *m, neo_expr e) {
+  double v;
+  return neo_expr_is_float(m, e, &v) && v == 0;
+}
+
+static neo_expr both_of(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* A condition without which the expression is zero; 0: none is known. */
+static neo_expr nonzero(neo_module *m, neo_expr e) {
+  const neo_node n = *neo_expr_node(m, e);
+  neo_expr a = n.arg.n > 0 ? neo_list_expr(m, n.arg, 0) : (neo_expr){0};
+  neo_expr b = n.arg.n > 1 ? neo_list_expr(m, n.arg, 1) : (neo_expr){0};
+  switch (n.op) {
+  case NEO_OP_CAST:
+  case NEO_OP_TF32:
+  case NEO_OP_NEG:
+    return nonzero(m, a);
+  case NEO_OP_MUL:
+    return both_of(m, nonzero(m, a), nonzero(m, b));
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+    a = nonzero(m, a);
+    return a.i && a.i == nonzero(m, b).i ? a : (neo_expr){0};
+  case NEO_OP_SELECT:
+    return is_zero(m, neo_list_expr(m, n.arg, 2)) ? both_of(m, a, nonzero(m, b)) : (neo_expr){0};
+  default:
+    return (neo_expr){0};
+  }
+}
+
+/* ---- conditions */
+
+/* Of a row axis, at the block's first row or its last one. */
+static const neo_lx *row_at(const nest *x, uint32_t axis, bool last) {
+  static const neo_stage none;
+  lowering *l = x->l;
+  uint64_t axes = x->rows.axes, before = (1ULL << axis) - 1;
+  uint64_t inner = axes & ~before & ~(1ULL << axis);
+  if (axes & before) /* all of it */
+    return last ? lx_sub(l, neo_lower_extent(l, axis), lx_int(l, 1)) : lx_int(l, 0);
+  const neo_lx *end = lx_min(l, lx_add(l, x->rows.lo, lx_int(l, x->rows.block)), x->rows.total);
+  const neo_lx *at = last ? lx_sub(l, end, lx_int(l, 1)) : x->rows.lo;
+  const neo_lx *n = inner ? neo_ln_points(l, &none, inner) : NULL;
+  return n ? neo_lx_op2(l->k, NEO_OP_DIV, at, lx_max(l, n, lx_int(l, 1))) : at;
+}
+
+/* The sum without the step: the largest one of the block's rows, or the smallest. False if it has
+ * other axes. */
+static bool rest_of(ranges *r, const neo_linear *d, bool largest, const neo_lx **out) {
+  lowering *l = r->x->l;
+  uint64_t fixed = r->x->n.batches;
+  const neo_lx *sum = lx_int(l, d->constant);
+  for (uint32_t k = 0; k < d->n; k++) {
+    neo_expr e = d->term[k].atom;
+    const neo_node *n = neo_expr_node(l->m, e);
+    bool axis = n->op == NEO_OP_AXIS;
+    const neo_lx *at = NULL;
+    if (axis && n->attr == l->f->axes.n)
+      continue;
+    if (axis && r->x->rows.axes >> n->attr & 1)
+      at = row_at(r->x, n->attr, (d->term[k].coef > 0) == largest);
+    else if (!(neo_form_axes(l->m, l->f, e) & ~fixed) && neo_lower_safe_under(l, e, (neo_expr){0}))
+      at = neo_lower_expr(l, e);
+    if (!at)
+      return false;
+    sum = lx_add(l, sum, lx_mul(l, at, d->term[k].coef));
+  }
+  *out = sum;
+  return true;
+}
+
+/* a*step + rest >= 0 where `rest` is one of these. */
+static void narrow(lowering *l, neo_ln_range *r, int64_t a, const neo_lx *rest) {
+  int64_t size = a > 0 ? a : -a;
+  const neo_lx *at = size == 1 ? rest : lx_div(l, rest, size); /* floor */
+  if (a > 0) {
+    at = lx_mul(l, at, -1);
+    r->from = r->from ? lx_max(l, r->from, at) : at;
+  } else {
+    at = lx_add(l, at, lx_int(l, 1));
+    r->to = r->to ? lx_min(l, r->to, at) : at;
+  }
+}
+
+/* small <= large, or less */
+static bool compare(ranges *r, neo_expr small, neo_expr large, bool less) {
+  lowering *l = r->x->l;
+  neo_linear a, b, d;
+  const neo_lx *most, *least;
+  if (neo_expr_type(l->m, small) != NEO_I64_T || !neo_flat_linear(l->m, small, &a) ||
+      !neo_flat_linear(l->m, large, &b) || !neo_linear_add(&b, -1, &a, &d))
+    return false;
+  d.constant -= less;
+  int64_t coef = neo_linear_coef(&d, neo_axis_ref(l->m, (uint32_t)l->f->axes.n));
+  if (!coef || !rest_of(r, &d, true, &most) || !rest_of(r, &d, false, &least))
+    return false;
+  narrow(l, &r->some, coef, most);
+  narrow(l, &r->all, coef, least);
+  return true;
+}
+
+static void condition(ranges *r, neo_expr e) {
+  const neo_module *m = r->x->l->m;
+  if (!e.i)
+    return;
+  const neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_AND) {
+    condition(r, neo_list_expr(m, n.arg, 0));
+    condition(r, neo_list_expr(m, n.arg, 1));
+    return;
+  }
+  bool compares = n.op == NEO_OP_LE || n.op == NEO_OP_LT;
+  if (!compares ||
+      !compare(r, neo_list_expr(m, n.arg, 0), neo_list_expr(m, n.arg, 1), n.op == NEO_OP_LT))
+    r->known = false;
+}
+
+/* Of the first own axis -> of all steps; from 0 to their number. */
+static neo_ln_range of_steps(nest *x, neo_ln_range r, const neo_lx *each) {
+  lowering *l = x->l;
+  const neo_lx *zero = lx_int(l, 0);
+  if (r.from)
+    r.from = neo_lx_op2(l->k, NEO_OP_MUL, lx_max(l, r.from, zero), each);
+  if (r.to)
+    r.to = lx_min(l, neo_lx_op2(l->k, NEO_OP_MUL, lx_max(l, r.to, zero), each), x->steps.total);
+  return (neo_ln_range){r.from ? r.from : zero, r.to ? r.to : x->steps.total};
+}
+
+void neo_ln_set_ranges(nest *x, const neo_stage *host) {
+  lowering *l = x->l;
+  ranges r = {.x = x, .known = true};
+  uint64_t inner = x->steps.axes & ~(1ULL << l->f->axes.n);
+  const neo_lx *each = neo_ln_points(l, host, inner);
+  condition(&r, host->where);
+  r.known = r.known && host->where.i;
+  for (uint32_t k = 0; x->n.columns && k < x->n.of_rows.n; k++)
+    condition(&r, nonzero(l->m, x->n.of_rows.at[k]));
+  x->all = r.known ? of_steps(x, r.all, each) : (neo_ln_range){NULL, NULL};
+  x->some = of_steps(x, r.some, each);
+  x->some.from = lx_mul(l, lx_div(l, x->some.from, x->steps.block), x->steps.block);
+}

@@ -1,0 +1,14 @@
+/* Blocks of threads at points of the shared axes, which divide the reductions at each.
+ *
+ *   rows.c  the kernel: points, steps, stages
+ *   join.c  threads' parts of sums become sums
+ *
+ * Private to codegen/lower. */
+#ifndef NEO_CODEGEN_LOWER_GPU_ROWS_H
+#define NEO_CODEGEN_LOWER_GPU_ROWS_H
+#include "codegen/lower/common/scope.h"
+
+/* The whole kernel. */
+void neo_lower_gpu_rows(lowering *l);
+
+#endif

@@ -1,0 +1,127 @@
+/* A contraction's tile whose boxes (lower/gpu_tile/tma.c) one thread asks for that does nothing else
+ * (schedule/gpu_tile/producer.h), while warpgroups multiply:
+ *
+ *   producer                                     one thread of a warpgroup of its own
+ *     stage = 0, turn = 0
+ *     for k in 0..steps step BLOCK_K
+ *       if S*BLOCK_K <= k: reach empty[stage] the turn before
+ *       full[stage] <~ boxes of steps k ..
+ *       stage = the next one, round about; turn = the other one, if that is the first
+ *   consumers
+ *     acc = 0
+ *     stage = 0, turn = 0
+ *     for k in 0..steps step BLOCK_K
+ *       reach full[stage] turn
+ *       warpgroup acc, rows, columns [this stage]
+ *       await 1                                  the product of the block before this one has ended
+ *       if 0 < k: arrive empty[the stage before]
+ *       stage, turn = the next ones
+ *     await 0, acc
+ *     stages after it, at each sum of the thread
+ *
+ * A stage is written when all warpgroups have said that they have read it, and read when its bytes
+ * are there. So no barrier stands in the loop: one warpgroup may be a stage ahead of another, which
+ * multiplies while the first one waits, and boxes are S - 1 blocks of steps ahead. Nobody waits for
+ * the last stages to be free, as nothing comes after them: the last block of steps is not arrived
+ * at.
+ *
+ * Persistent blocks take one tile after another, and stages and turns go on from tile to tile. All
+ * stages are arrived at, also before the first tile: so the producer always waits, and its turn is
+ * that of the boxes. While consumers store a tile, boxes of the next one come:
+ *
+ *   producer
+ *     stage = 0, turn = 0
+ *     for u in 0..units unit
+ *       for k in 0..steps step BLOCK_K
+ *         reach empty[stage] turn
+ *         full[stage] <~ boxes of steps k ..
+ *         stage, turn = the next ones
+ *   consumers
+ *     stage = 0, turn = 0
+ *     arrive empty[0], .. empty[S-1]
+ *     for u in 0..units unit
+ *       acc = 0
+ *       for k .. as above
+ *       await 0, acc
+ *       arrive empty[the stage before]
+ *       stages after it, at each sum of the thread */
+#include "schedule/gpu_tile/producer.h"
+#include "codegen/lower/gpu_tile/tile.h"
+
+void neo_btile_plan_producer(block_tile *x) {
+  x->producer = x->l->s->block.producer;
+  if (x->producer)
+    x->empty = neo_btile_phases(x, "empty");
+}
+
+static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
+  return neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, least), k);
+}
+
+neo_block *neo_btile_open_roles(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  neo_producer_registers count = neo_producer_share(l->s);
+  x->roles = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
+  x->produced = neo_btile_first_stage(x, &x->roles->specialize.arm[NEO_PRODUCER]);
+  return &x->roles->specialize.arm[NEO_PRODUCER];
+}
+
+void neo_btile_produce(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k;
+  const neo_btile_round *r = &x->produced;
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+  if (x->persistent) {
+    neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->turn);
+  } else {
+    const neo_lx *before = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
+    neo_block *later =
+        &neo_ls_if(l->k, body, not_before(l, x->stages * x->block_k, k))->branch.then;
+    neo_ls_mbarrier_wait(l->k, later, x->empty, r->stage, before);
+  }
+  neo_btile_start_boxes(x, body, k, r->stage);
+  neo_btile_next_stage(x, body, r);
+  neo_lower_close(l);
+}
+
+neo_block *neo_btile_open_consumers(block_tile *x) {
+  neo_block *in = &x->roles->specialize.arm[NEO_CONSUMER];
+  if (!x->persistent)
+    return in;
+  x->consumed = neo_btile_first_stage(x, in);
+  for (int64_t s = 0; s < x->stages; s++)
+    neo_ls_mbarrier_arrive(x->l->k, in, x->empty, lx_int(x->l, s));
+  neo_lower_close(x->l); /* the producer's units */
+  return neo_btile_open_units(x, in);
+}
+
+/* At the stage before this one, if at least one block of steps ends at `steps`. */
+static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo_lx *steps) {
+  lowering *l = x->l;
+  const neo_lx *stage = x->consumed.stage, *is_any = not_before(l, least, steps);
+  const neo_lx *is_first = neo_lx_op2(l->k, NEO_OP_EQ, stage, lx_int(l, 0));
+  int64_t always;
+  if (!neo_lx_is_int(is_any, &always) || !always)
+    in = &neo_ls_if(l->k, in, is_any)->branch.then;
+  neo_ls_mbarrier_arrive(l->k, in, x->empty,
+                         neo_lx_op3(l->k, NEO_OP_SELECT, is_first, lx_int(l, x->stages - 1),
+                                    lx_add(l, stage, lx_int(l, -1))));
+}
+
+void neo_btile_consume(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k;
+  if (!x->persistent)
+    x->consumed = neo_btile_first_stage(x, in);
+  const neo_btile_round *r = &x->consumed;
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+  neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->turn);
+  neo_btile_multiply_stage(x, body, r->stage);
+  neo_ls_wgmma_wait(l->k, body, x->acc, 1);
+  arrive_before(x, body, x->block_k, k);
+  neo_btile_next_stage(x, body, r);
+  neo_lower_close(l);
+  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+  if (x->persistent)
+    arrive_before(x, in, 1, x->steps);
+}

@@ -1,0 +1,176 @@
+/* A contraction's tile by a block of threads (schedule/gpu_tile/gpu_tile.h), with FMA.
+ *
+ *   for u in 0..units unit                     batch axes, blocks of rows, blocks of columns
+ *     reg acc[TILE_M, TILE_N] threads          zero
+ *     rows, columns <- steps 0..BLOCK_K        each thread copies some elements of each operand
+ *     for k in 0..steps step BLOCK_K
+ *       for t in 0..threads thread
+ *         next <- steps k + BLOCK_K ..         from memory into registers
+ *         for s in 0..BLOCK_K unroll           from shared memory: a[TILE_M], b[TILE_N]
+ *           acc[i, j] += a[i] * b[j]
+ *         the other half of rows, columns = next
+ *     for t in 0..threads thread: stages after it, at each element of the thread's tile
+ *
+ * Shared memory holds two halves of [step][row] and of [step][column], so that a thread reads its
+ * rows and columns as vectors and a block of steps costs one barrier; what the next half will hold
+ * is on its way from memory while this one is used. A step is PAD elements longer than the block:
+ * where an operand lies contiguous along the steps, the threads of a warp copy neighbouring steps,
+ * and their stores fall on different banks.
+ *
+ * A thread's rows are groups of up to four that lie next to each other, one group for each pass
+ * over the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector
+ * of rows is read by eight of them at once, one of columns by four.
+ *
+ * In place of two halves there may be stages (lower/gpu_tile/pipeline.c).
+ *
+ * Operands are zero beyond their ends and where the condition of the sum excludes a step; what
+ * zeros do not make up for is tested at each product (lower/tile/pack.c says what that is). Nothing is
+ * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
+ * each load is tested. */
+#include "codegen/lower/gpu_tile/tile.h"
+#include "codegen/lower/gpu_tile/gpu_tile.h"
+#include "schedule/gpu_tile/producer.h"
+#include <assert.h>
+
+enum { HALVES = 2 };
+
+static void clear(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
+  neo_ls_set(l->k, in, x->acc, at, 2, neo_btile_zero(l, (neo_type)l->k->regs.at[x->acc].type));
+}
+
+static void sum(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k, *zero = lx_int(l, 0);
+  neo_block *body = open_threads(x, in);
+  clear(x, body);
+  if (x->stages) {
+    neo_btile_sum_stages(x, in);
+    return;
+  }
+  neo_btile_declare_next(x, body, false);
+  for (int i = 0; i < 2; i++) {
+    neo_btile_get_next(x, body, &x->o[i], zero);
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, zero);
+  }
+  in = neo_lower_open(l, in, "k", zero, x->steps, x->block_k, &k);
+  const neo_lx *half = lx_mod(l, lx_div(l, k, x->block_k), lx_int(l, HALVES));
+  body = open_threads(x, in);
+  neo_btile_declare_next(x, body, false);
+  for (int i = 0; i < 2; i++)
+    neo_btile_get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
+  neo_btile_multiply(x, body, k, half);
+  half = lx_sub(l, lx_int(l, 1), half);
+  for (int i = 0; i < 2; i++)
+    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, lx_mul(l, half, x->o[i].elements));
+  neo_lower_close(l);
+}
+
+/* ---- the stages that store */
+
+static void store(block_tile *x, neo_block *in) {
+  const neo_lx *number[2], *at[2];
+  in = neo_btile_open_points(x, open_threads(x, in), at, number);
+  neo_btile_store_point(x, in, at, neo_lx_reg(x->l->k, x->acc, number, 2));
+}
+
+/* ---- the kernel */
+
+static int64_t vector_of(int64_t n, neo_type t) {
+  int64_t most = 16 / neo_type_bytes(t);
+  return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
+}
+
+static void make_operand(block_tile *x, operand *o, neo_type t) {
+  lowering *l = x->l;
+  neo_kbuf b = {.name = o->side == NEO_SIDE_ROWS ? "rows" : "columns", .type = (uint8_t)t};
+  o->vector = vector_of(o->tile, t);
+  o->pitch = o->block + NEO_THREADS_PAD;
+  o->total = neo_btile_points(l, o->axes);
+  neo_btile_choose_fast(x, o);
+  b.use = NEO_BUF_SCRATCH;
+  b.no_alias = true;
+  b.align = 64;
+  o->elements = x->warpgroups ? neo_btile_warpgroup_operand(x, o)
+                : x->warps    ? neo_btile_warp_operand(x, o, t)
+                              : x->block_k * o->pitch;
+  if (x->warpgroups)
+    b.align = NEO_WGMMA_ALIGN_BYTES;
+  bool apart = !x->stages && x->warps;
+  b.scratch_elems = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
+  o->buf = o->other = neo_kernel_buf(l->k, b);
+  if (apart)
+    o->other = neo_kernel_buf(l->k, b);
+}
+
+/* What the copies take of the condition, and what is left of it. */
+static void take_conditions(block_tile *x) {
+  lowering *l = x->l;
+  uint64_t reach[NEO_MAX_FACTORS], rows = x->o[0].axes, columns = x->o[1].axes;
+  neo_expr where = x->s->where;
+  neo_lower_facts(l, l->f, x->s);
+  for (uint32_t k = 0; k < x->c.n; k++)
+    reach[k] = neo_tile_reach(&x->c.factor[k], rows, columns);
+  for (int i = 0; i < 2; i++) {
+    operand *o = &x->o[i];
+    if (where.i)
+      neo_condition_take(l->m, l->f, where, ~x->o[!i].axes, &o->cond);
+    for (uint32_t k = 0; k < x->c.n; k++)
+      if (neo_btile_has_factor(x, o, k))
+        o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
+    o->bounded = o->bounded || (o->cond.i && !neo_lower_safe_under(l, o->cond, (neo_expr){0}));
+  }
+  neo_condition_context known = neo_lower_known(l);
+  if (where.i)
+    x->left = neo_condition_left(&known, &x->c, where, reach);
+  assert(!(x->warps && x->left.i) && "a condition at each product is legal for threads alone");
+}
+
+void neo_lower_gpu_tile(lowering *l) {
+  const neo_block_params *s = &l->s->block;
+  block_tile x = {.l = l, .threads = s->threads, .block_k = s->block_k};
+  x.warpgroups = s->products == NEO_THREADS_WARPGROUPS;
+  x.stages = s->stages;
+  bool found = neo_contraction_of(l->m, l->f, &x.c);
+  assert(found && "blocks of rows and columns are legal for contractions alone");
+  (void)found;
+  x.s = &l->f->stages.at[x.c.stage];
+  neo_type t = (neo_type)x.s->accs.at[0].type, of_operands = t;
+  if (s->products) {
+    x.warps = neo_threads_warps(l->m, l->f, &x.c);
+    of_operands = neo_expr_type(l->m, x.c.factor[0].e);
+  }
+  x.o[0] = (operand){
+      .axes = (uint64_t)s->row_axes, .side = NEO_SIDE_ROWS, .block = s->block_m, .tile = s->tile_m};
+  x.o[1] = (operand){.axes = (uint64_t)s->column_axes,
+                     .side = NEO_SIDE_COLUMNS,
+                     .block = s->block_n,
+                     .tile = s->tile_n};
+  for (int k = 0; k < 2; k++)
+    make_operand(&x, &x.o[k], of_operands);
+  take_conditions(&x);
+  x.persistent = s->persistent;
+  l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
+  neo_block *in = &l->k->body;
+  neo_block *body = neo_btile_open_units(&x, x.persistent ? neo_btile_open_roles(&x, in) : in);
+  for (int k = 0; k < 2; k++)
+    neo_btile_widen(&x, &x.o[k]);
+  neo_btile_plan_stages(&x);
+  if (x.bulk)
+    neo_btile_plan_producer(&x);
+  l->depth++; /* threads */
+  if (x.warps) {
+    (x.warpgroups ? neo_btile_warpgroups : neo_btile_warps)(&x, body);
+    return;
+  }
+  neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};
+  acc.extent[0] = x.o[0].tile;
+  acc.extent[1] = x.o[1].tile;
+  x.acc = neo_kernel_reg(l->k, acc);
+  neo_ls_reg(l->k, body, x.acc);
+  sum(&x, body);
+  store(&x, body);
+}

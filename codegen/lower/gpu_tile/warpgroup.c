@@ -1,0 +1,134 @@
+/* A contraction's tile whose products are those of warpgroups (codegen/loop/wgmma.h): TILE_M by
+ * TILE_N of the block's rows and columns are a warpgroup's.
+ *
+ *   for u in 0..units unit
+ *     for t in 0..threads thread: acc = 0; one half of rows, columns <- steps 0..BLOCK_K
+ *     for k in 0..steps step 2*BLOCK_K
+ *       each half in turn:
+ *         for t in 0..threads thread: next <- the BLOCK_K steps after these
+ *         warpgroup acc, rows, columns          begins to multiply this half
+ *         for t in 0..threads thread: the other half = next
+ *         await 0, acc
+ *     for t in 0..threads thread: stages after it, at each sum of the thread
+ *
+ * So operands are on their way from memory, and written, while the matrix unit multiplies. Halves
+ * are buffers of their own: one barrier stands between two halves' turns, after which every
+ * warpgroup has read the one and every thread has written the other.
+ *
+ * In place of two halves there may be stages (lower/gpu_tile/pipeline.c).
+ */
+#include "codegen/lower/gpu_tile/tile.h"
+
+/* ---- the sum */
+
+static int64_t tall_of(const block_tile *x) {
+  return x->o[0].tile / NEO_WGMMA_ROWS;
+}
+
+static void begin(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *at[2];
+  neo_reg r = {.name = "acc", .type = NEO_F32_T, .rank = 2, .threads = x->threads};
+  r.extent[0] = tall_of(x);
+  r.extent[1] = x->o[1].tile / 2;
+  x->acc = neo_kernel_reg(l->k, r);
+  neo_ls_reg(l->k, in, x->acc);
+  neo_btile_declare_next(x, in, true);
+  in = open_threads(x, in);
+  neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", r.extent[0], &at[0]);
+  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", r.extent[1], &at[1]);
+  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
+  for (int k = 0; k < 2 && !x->stages; k++) {
+    neo_btile_get_next(x, in, &x->o[k], lx_int(l, 0));
+    neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, lx_int(l, 0));
+  }
+}
+
+/* Copies of single elements compute a place for each: those of both operands at once, besides the
+ * sums, are more than there are registers for. The second operand's are then read while the matrix
+ * unit multiplies. */
+static bool one_by_one(const block_tile *x) {
+  enum { MOST = 64 };
+  int64_t sums = tall_of(x) * x->o[1].tile / 2, copies = 0;
+  for (int k = 0; k < 2; k++)
+    copies += x->o[k].copies * x->o[k].wide;
+  return (x->o[0].wide == 1 || x->o[1].wide == 1) && sums + copies > MOST;
+}
+
+/* Steps k + half*BLOCK_K and so on, which lie in that half. */
+static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
+  lowering *l = x->l;
+  const neo_lx *zero = lx_int(l, 0);
+  uint32_t now[2], then[2];
+  for (int i = 0; i < 2; i++) {
+    now[i] = half ? x->o[i].other : x->o[i].buf;
+    then[i] = half ? x->o[i].buf : x->o[i].other;
+  }
+  const neo_lx *from = lx_add(l, k, lx_int(l, (half + 1) * x->block_k));
+  neo_block *body = open_threads(x, in);
+  neo_btile_get_next(x, body, &x->o[0], from);
+  if (!one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  neo_btile_multiply_by_groups(x, in, now, (const neo_lx *[]){zero, zero});
+  body = open_threads(x, in);
+  neo_btile_put_next(x, body, &x->o[0], then[0], zero);
+  if (one_by_one(x))
+    neo_btile_get_next(x, body, &x->o[1], from);
+  neo_btile_put_next(x, body, &x->o[1], then[1], zero);
+  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+}
+
+static void sum(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *k;
+  begin(x, in);
+  if (x->stages) {
+    (x->producer ? neo_btile_consume : x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
+    return;
+  }
+  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
+  sum_half(x, in, k, 0);
+  const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
+  sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->branch.then, k, 1);
+  neo_lower_close(l);
+}
+
+/* ---- the stages that store */
+
+/* The thread's first row and column in the block. */
+static void place_of(block_tile *x, const neo_lx *at[2]) {
+  enum { WARP = 32, WARP_ROWS = 16 };
+  lowering *l = x->l;
+  int64_t beside = x->o[1].block / x->o[1].tile;
+  const neo_lx *group = lx_div(l, x->thread, NEO_WARPGROUP);
+  const neo_lx *warp = lx_mod(l, lx_div(l, x->thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
+  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, WARP));
+  at[0] = lx_mul(l, lx_div(l, group, beside), x->o[0].tile);
+  at[0] = lx_add(l, lx_add(l, at[0], lx_mul(l, warp, WARP_ROWS)), lx_div(l, lane, 4));
+  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->o[1].tile);
+  at[1] = lx_add(l, at[1], lx_mul(l, lx_mod(l, lane, lx_int(l, 4)), 2));
+}
+
+static void store(block_tile *x, neo_block *in) {
+  lowering *l = x->l;
+  const neo_lx *f, *j, *down, *beside, *first[2], *at[2];
+  in = open_threads(x, in);
+  place_of(x, first);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WGMMA_COLUMNS, &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
+  at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WGMMA_ROWS), lx_mul(l, down, 8)));
+  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WGMMA_COLUMNS), beside));
+  const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
+  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, (const neo_lx *[]){f, e}, 2));
+}
+
+void neo_btile_warpgroups(block_tile *x, neo_block *in) {
+  if (x->producer) {
+    neo_btile_produce(x, x->persistent ? in : neo_btile_open_roles(x, in));
+    in = neo_btile_open_consumers(x);
+  }
+  sum(x, in);
+  store(x, in);
+}

@@ -1,0 +1,180 @@
+/* The stages of a form at one register tile.
+ *
+ * Lanes over a shared axis (the store's): every lane has its own accumulator (lower/common/acc.c).
+ *
+ *     reg acc[rows, cols, w]; acc = 0
+ *     for k: for row, col unrolled: for lane: acc[row, col, lane] += body
+ *     for row, col unrolled: for lane: Y[...] = finish(acc[row, col, lane])
+ *
+ * Lanes over a stage's own axis: lanes hold partial results, which are joined (lower/common/lanes.c). */
+#include "codegen/lower/common/acc.h"
+#include "codegen/lower/loops/loops.h"
+#include "codegen/lower/pairs/pairs.h"
+#include <assert.h>
+
+/* ---- tiles */
+
+/* ---- reduction loops */
+
+/* Does a packed operand slide with own axis k? Then copies of the loop's body share elements of
+ * rows, and LLVM keeps them all in registers that there are not. */
+static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
+  for (uint32_t i = 0; i < l->n_packs; i++) {
+    const pack *p = &l->packs[i];
+    if (t->rows > 1 && p->side == NEO_SIDE_ROWS && p->slides && p->slide.own == k)
+      return true;
+  }
+  return false;
+}
+
+static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const tile *t,
+                    const neo_lx *lo, const neo_lx *hi) {
+  int64_t a, b;
+  if (shares_rows(l, k, t))
+    return false;
+  if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
+    return false;
+  return k + 1 == s->axes.n && neo_steps_unroll(b - a, t->rows * t->cols);
+}
+
+/* The range without steps that no row of the tile needs: a window moves with the rows, and sticks
+ * out of what it reads. */
+static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const tile *t,
+                       const neo_lx **lo, const neo_lx **hi) {
+  for (uint32_t i = 0; i < b->n_clips; i++) {
+    const neo_clip *c = &b->clip[i];
+    if (c->own != k || (int32_t)c->shared != t->m_axis || (c->of_own != 1 && c->of_own != -1))
+      continue;
+    const neo_lx *row = t->m_at, *end;
+    if (c->of_shared > 0)
+      row = lx_add(l, row, lx_int(l, t->rows - 1));
+    end = lx_add(l, lx_mul(l, row, c->of_shared), lx_int(l, c->constant));
+    if (c->of_own > 0)
+      *lo = lx_max(l, *lo, lx_mul(l, end, -1));
+    else
+      *hi = lx_min(l, *hi, lx_add(l, end, lx_int(l, 1)));
+  }
+}
+
+static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const stage_bounds *b, uint32_t k);
+
+/* The inner sums that the stage uses, at the point of its axes that the loops are at. The stage's
+ * condition is none of theirs: what they read under it alone is tested. */
+static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
+  bool any = false;
+  for (size_t k = 0; k < l->f->stages.n && &l->f->stages.at[k] != s; k++) {
+    const neo_stage *x = &l->f->stages.at[k];
+    if (!x->over || !neo_lower_uses_stage(l, s, x))
+      continue;
+    any = true;
+    neo_lower_facts(l, l->f, x);
+    neo_acc_begin(l, in, x, t, false);
+    l->bounded = !neo_lower_safe_under(l, x->accs.at[0].body, (neo_expr){0});
+    neo_lower_forget(l);
+    reduce_loops(l, in, x, t, &l->bounds[k], x->over);
+    l->bounded = false;
+    neo_lower_forget(l);
+  }
+  if (any)
+    neo_lower_facts(l, l->f, s);
+}
+
+static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const stage_bounds *b, uint32_t k) {
+  if (k == s->axes.n) {
+    inner_sums(l, in, s, t);
+    neo_lower_prefetch_tile(l, in, t, false);
+    neo_lower_prefetch_shared(l, in, t, (size_t)(s - l->f->stages.at));
+    neo_lower_accumulate(l, in, s, t, b);
+    return;
+  }
+  uint32_t axis = (uint32_t)l->f->axes.n + k;
+  const neo_lx *lo, *hi, *v;
+  neo_lower_own_range(l, b, k, &lo, &hi);
+  clip_range(l, b, k, t, &lo, &hi);
+  if (unrolls(l, s, k, t, lo, hi)) {
+    uint32_t var = neo_kernel_var(l->k, "k");
+    neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
+    neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);
+    reduce_loops(l, &loop->loop.body, s, t, b, k + 1);
+    return;
+  }
+  neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
+  neo_lower_set_axis(l, axis, v, l->depth);
+  if (k + 1 == s->axes.n)
+    neo_lower_prefetch_columns(l, body, s, t, axis, v);
+  reduce_loops(l, body, s, t, b, k + 1);
+  neo_lower_close(l);
+}
+
+/* acc += the sums of the blocks before; what is left of the tile's work happens in the last block.
+ * */
+static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            bool lanes) {
+  const k_block *c = &l->block;
+  tile whole = *t; /* scratch has room for dead lanes */
+  whole.n_end = NULL;
+  for (int pass = 0; pass < 2; pass++) {
+    const neo_lx *skip = pass ? c->is_last : c->is_first;
+    neo_ls *branch = neo_ls_if(l->k, in, neo_lx_op1(l->k, NEO_OP_NOT, skip));
+    neo_block *b = neo_lower_open_tile(l, &branch->branch.then, &whole, lanes);
+    lower_terms at = {.n = 0};
+    if (c->at)
+      neo_lower_add_term(&at, c->at, c->size, c->depth);
+    if (t->m_axis >= 0) {
+      neo_lower_add_axis(l, &at, (uint32_t)t->m_axis, c->pitch);
+      neo_lower_add_term(&at, c->m_lo, -c->pitch, 0);
+    }
+    if (t->n_axis >= 0) {
+      neo_lower_add_axis(l, &at, (uint32_t)t->n_axis, 1);
+      neo_lower_add_term(&at, c->n_lo, -1, 0);
+    }
+    const neo_lx *offset = neo_lower_sum(l, &at, 0), *acc = neo_lower_acc(l, s->first_acc);
+    if (pass)
+      neo_ls_store(l->k, b, c->partial, offset, acc, NULL);
+    else
+      neo_acc_set(l, b, &l->acc[s->first_acc],
+                  neo_lx_op2(l->k, NEO_OP_ADD, acc, neo_lx_load(l->k, c->partial, offset)));
+    neo_lower_close_tile(l);
+  }
+  return &neo_ls_if(l->k, in, c->is_last)->branch.then;
+}
+
+/* Returns where the stages after it go. */
+static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
+  const neo_stage *s = &l->f->stages.at[k];
+  const stage_bounds *b = &l->bounds[k];
+  bool shared = neo_lower_lanes_shared(l),
+       in_lanes = !shared && t->width > 1 && neo_lower_lanes_fit(l, s);
+  tile scalar = *t;
+  if (!shared)
+    scalar.width = 1;
+  neo_lower_facts(l, l->f, s);
+  if (in_lanes) {
+    neo_lower_reduce_lanes(l, in, s, t, b);
+  } else {
+    neo_lower_prefetch_tile(l, in, &scalar, true);
+    neo_acc_begin(l, in, s, &scalar, shared);
+    if (l->matrix.on)
+      neo_lower_dots(l, in, s, &scalar);
+    else
+      reduce_loops(l, in, s, &scalar, b, 0);
+  }
+  neo_lower_end_payloads(l, in, s, &scalar, shared);
+  return l->block.on ? end_block(l, in, s, &scalar, shared) : in;
+}
+
+void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
+  for (size_t k = 0; k < l->f->stages.n; k++) {
+    const neo_stage *s = &l->f->stages.at[k];
+    if (s->over)
+      continue;
+    if (s->accs.n) {
+      in = reduce_stage(l, in, k, t);
+      continue;
+    }
+    neo_lower_facts(l, l->f, s);
+    neo_lower_store(l, in, s, t);
+  }
+}

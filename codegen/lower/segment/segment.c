@@ -1,0 +1,134 @@
+/* Sums over a data equation, run over their source:
+ *
+ *     for v: Z[v, d] = 0
+ *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
+ *     for v: Z[v, d] = finish(Z[v, d])             where there is something to finish
+ *
+ * with d in lanes.
+ *
+ * Elements are added in the order of e, so the result is one of a kind without atomics; units of
+ * work divide d. */
+#include "schedule/segment/segment.h"
+#include "codegen/lower/segment/segment.h"
+
+typedef struct {
+  lowering *l;
+  neo_segment seg;
+  const neo_stage *sum, *store;
+  uint32_t buf;
+  int32_t n_axis;
+  const neo_lx *n_lo, *n_hi;
+} segment;
+
+typedef void segment_body(segment *c, neo_block *in);
+
+/* f for every vector, then every single element, of the columns. */
+static void over_columns(segment *c, neo_block *in, segment_body *f) {
+  lowering *l = c->l;
+  if (c->n_axis < 0) {
+    f(c, in);
+    return;
+  }
+  const neo_lx *from = c->n_lo, *v;
+  int64_t a, b;
+  for (int64_t width = l->s->loops.vector_width; width >= 1; width = width > 1 ? 1 : 0) {
+    const neo_lx *to = neo_lower_whole(l, from, c->n_hi, width);
+    if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
+      continue;
+    neo_block *body = neo_lower_open(l, in, "n", from, to, width, &v);
+    axis_value at = {.at = {{v, 1, l->depth}}, .n = 1};
+    if (width > 1) {
+      uint32_t var = neo_kernel_var(l->k, "l");
+      const neo_lx *lanes = lx_int(l, width);
+      body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lanes, 1)->loop.body;
+      at.at[at.n++] = (axis_part){neo_lx_var(l->k, var), 1, DEPTH_LANE};
+    }
+    neo_lower_set_parts(l, (uint32_t)c->n_axis, at);
+    f(c, body);
+    neo_lower_close(l);
+    from = to;
+  }
+}
+
+static const neo_lx *place(segment *c) {
+  return neo_lower_expr(c->l, c->store->outs.at[0].offset);
+}
+
+static void store_zero(segment *c, neo_block *in) {
+  lowering *l = c->l;
+  neo_type t = (neo_type)c->sum->accs.at[0].type;
+  neo_ls_store(l->k, in, c->buf, place(c), neo_lx_const(l->k, t, (neo_value){.i = 0}), NULL);
+}
+
+static void add_body(segment *c, neo_block *in) {
+  lowering *l = c->l;
+  const neo_lx *at = place(c), *old = neo_lx_load(l->k, c->buf, at);
+  const neo_lx *x = neo_lower_expr(l, c->sum->accs.at[0].body);
+  neo_ls_store(l->k, in, c->buf, at, neo_lx_op2(l->k, NEO_OP_ADD, old, x), NULL);
+}
+
+static void store_finish(segment *c, neo_block *in) {
+  lowering *l = c->l;
+  const neo_lx *at = place(c);
+  l->acc_value = neo_lx_load(l->k, c->buf, at);
+  neo_lower_forget(l);
+  neo_ls_store(l->k, in, c->buf, at, neo_lower_expr(l, c->store->outs.at[0].value), NULL);
+  l->acc_value = NULL;
+}
+
+static void over_rows(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi,
+                      segment_body *f) {
+  const neo_lx *v;
+  neo_block *body = neo_lower_open(c->l, in, "v", lo, hi, 1, &v);
+  neo_lower_set_axis(c->l, c->seg.axis, v, c->l->depth);
+  over_columns(c, body, f);
+  neo_lower_close(c->l);
+}
+
+static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k) {
+  lowering *l = c->l;
+  const neo_lx *v;
+  if (k < c->sum->axes.n) {
+    const neo_axis_rec *x = &c->sum->axes.at[k];
+    neo_block *body =
+        neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi), 1, &v);
+    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
+    over_source(c, body, lo, hi, k + 1);
+    neo_lower_close(l);
+    return;
+  }
+  if (c->seg.before.i)
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->branch.then;
+  v = neo_lower_expr(l, c->seg.key);
+  const neo_lx *inside = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lo, v),
+                                    neo_lx_op2(l->k, NEO_OP_LT, v, hi));
+  in = &neo_ls_if(l->k, in, inside)->branch.then;
+  neo_lower_set_axis(l, c->seg.axis, v, l->depth);
+  if (c->seg.rest.i)
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->branch.then;
+  over_columns(c, in, add_body);
+}
+
+void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
+                       const neo_lx *n_lo, const neo_lx *n_hi) {
+  segment c = {.l = l, .n_lo = n_lo, .n_hi = n_hi};
+  uint64_t buf = 0;
+  int64_t v = l->s->loops.vector_axis;
+  if (!neo_segment_of(l->m, l->g, &c.seg)) {
+    neo_lower_fail(l, "the schedule runs a sum over its source that has none");
+    return;
+  }
+  c.n_axis = v < (int64_t)l->f->axes.n ? (int32_t)v : -1;
+  c.sum = &l->f->stages.at[0];
+  c.store = &l->f->stages.at[1];
+  neo_map_get(&l->buf_of, c.store->outs.at[0].tensor.i, &buf);
+  c.buf = (uint32_t)buf;
+  l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
+  neo_lower_facts(l, l->f, c.sum);
+  over_rows(&c, in, m_lo, m_hi, store_zero);
+  over_source(&c, in, m_lo, m_hi, 0);
+  const neo_node *value = neo_expr_node(l->m, c.store->outs.at[0].value);
+  neo_lower_facts(l, l->f, c.store);
+  if (value->op != NEO_OP_ACC)
+    over_rows(&c, in, m_lo, m_hi, store_finish);
+}

@@ -1,0 +1,218 @@
+/* Operands of a contraction copied into scratch (codegen/lower/tile/pack.c says how they lie there).
+ *
+ * A copy is a nest of loops over the own axes that the operand uses and over rows or columns. The
+ * loop along which the operand lies contiguously in memory becomes the innermost, so that loads are
+ * vectors; own axes that are contiguous in memory and in scratch are one loop, a run. Columns, and
+ * rows that are contiguous in memory across tiles, are copied for a few tiles at a time, so that
+ * what is read for one k is some cache lines in a row:
+ *
+ *     for groups of tiles t: for k: for g, e: scratch[t + g][k][e] = operand */
+#include "codegen/lower/tile/copy.h"
+
+enum { GROUP_BYTES = 256 };
+
+/* ---- runs: own axes, the last that the operand uses, that lie in memory as in scratch */
+
+/* The first own axis of the run; what is returned is at least the last axis that is used. Elements
+ * of a plain load are in range for all that the run covers, since they are for each point of it. */
+static uint32_t run_start(copier *c) {
+  lowering *l = c->l;
+  uint32_t n = (uint32_t)c->s->axes.n, last = n, start;
+  for (uint32_t k = 0; k < n; k++)
+    if (c->p->k_coef[k])
+      last = k;
+  start = last;
+  if (last == n || c->p->k_coef[last] != 1 || neo_expr_node(l->m, c->value)->op != NEO_OP_LOAD)
+    return last;
+  neo_expr at = neo_flat_at(l->m, c->value);
+  int64_t unit, stride, extent = 1, x;
+  if (!neo_flat_stride(l->m, l->f, at, (uint32_t)l->f->axes.n + last, &unit) || unit != 1)
+    return last;
+  for (uint32_t k = last + 1; k-- > 0;) {
+    copy_loop o = neo_copy_own_loop(c, k);
+    if (!c->p->k_coef[k])
+      continue;
+    if (!neo_flat_stride(l->m, l->f, at, (uint32_t)l->f->axes.n + k, &stride) ||
+        stride != c->p->k_coef[k] || stride != extent)
+      break;
+    start = k;
+    if (!neo_lx_is_int(lx_sub(l, o.hi, o.lo), &x) || x < 1)
+      break; /* of unknown length: nothing around it can be part of the run */
+    extent *= x;
+  }
+  return start;
+}
+
+/* The run as one loop of the last axis, the others at their first element. */
+static void add_run(copier *c, uint32_t start) {
+  lowering *l = c->l;
+  uint32_t last = start;
+  copy_loop first = neo_copy_own_loop(c, start), x = first;
+  const neo_lx *length = lx_sub(l, first.hi, first.lo);
+  for (uint32_t k = start + 1; k < c->s->axes.n; k++) {
+    if (!c->p->k_coef[k])
+      continue;
+    x = neo_copy_own_loop(c, k);
+    length = neo_lx_op2(l->k, NEO_OP_MUL, length, lx_sub(l, x.hi, x.lo));
+    last = k;
+  }
+  for (uint32_t k = start; k < last; k++) {
+    if (!c->p->k_coef[k])
+      continue;
+    copy_loop o = neo_copy_own_loop(c, k);
+    neo_lower_set_axis(l, o.axis, o.lo, l->depth);
+    neo_lower_add_term(&c->offset, lx_sub(l, o.lo, o.origin), o.coef, l->depth);
+  }
+  x.hi = lx_add(l, x.lo, length);
+  neo_copy_add(c, x);
+}
+
+/* Loops over the own axes from `from` on that the operand uses. */
+static void add_own_loops(copier *c, uint32_t from) {
+  uint32_t start = run_start(c);
+  for (uint32_t k = from; k < c->s->axes.n; k++) {
+    if (!c->p->k_coef[k])
+      continue;
+    if (k >= start) {
+      add_run(c, k);
+      return;
+    }
+    neo_copy_add(c, neo_copy_own_loop(c, k));
+  }
+}
+
+/* ---- rows and columns of one axis */
+
+/* scratch[row][k] */
+static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi) {
+  c->n = 0;
+  c->offset.n = 0;
+  neo_copy_add(c, (copy_loop){axis, false, lo, hi, 1, 1, c->p->unit, lo, 0});
+  add_own_loops(c, 0);
+  neo_copy_nest(c, in, 0);
+}
+
+/* Tiles [lo, hi) of an axis, `group` of `size` elements at a time; group 0: a smaller one. start:
+ * of the block. */
+static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
+                       const neo_lx *start, int64_t size, int64_t group) {
+  lowering *l = c->l;
+  const neo_lx *v, *zero = lx_int(l, 0);
+  int64_t n;
+  if (neo_lx_is_int(lx_sub(l, hi, lo), &n) && n <= 0)
+    return;
+  neo_block *body = neo_lower_open(l, in, "t", lo, hi, size * (group ? group : 1), &v);
+  neo_lower_set_axis(l, axis, v, l->depth);
+  c->n = 0;
+  c->offset.n = 0;
+  neo_lower_add_term(&c->offset, lx_sub(l, v, start), c->p->tile_coef, l->depth);
+  add_own_loops(c, 0);
+  neo_copy_source_order(c, c->n);
+  const neo_lx *tiles = lx_int(l, group), *end = group ? lx_int(l, size) : lx_sub(l, hi, v);
+  if (group > 1)
+    neo_copy_add(c, (copy_loop){axis, true, zero, tiles, 1, size, size * c->p->tile_coef, zero, 0});
+  neo_copy_add(c, (copy_loop){axis, true, zero, end, 1, 1, c->p->unit, zero, 0});
+  c->square = c->n;
+  neo_copy_squares(c);
+  if (c->square == c->n)
+    neo_copy_contiguous_last(c);
+  neo_copy_nest(c, body, 0);
+  neo_lower_close(l);
+}
+
+/* scratch[tile][k][element] */
+static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
+                      int64_t size) {
+  lowering *l = c->l;
+  const neo_lx *mid = neo_lower_whole(l, lo, hi, size), *many = lo;
+  int64_t bytes = size * neo_type_bytes((neo_type)neo_expr_type(l->m, c->value));
+  int64_t group = GROUP_BYTES / bytes;
+  if (group > 1 && neo_expr_unit_stride(l->m, l->f, c->p->from, axis)) {
+    many = neo_lower_whole(l, lo, hi, size * group);
+    copy_tiles(c, in, axis, lo, many, lo, size, group);
+  }
+  copy_tiles(c, in, axis, many, mid, lo, size, 1);
+  copy_tiles(c, in, axis, mid, hi, lo, size, 0);
+}
+
+/* ---- rows and columns that slide */
+
+/* scratch[k][u]: with the side's axis at its first element, what own axis slide.own would have to
+ * be for each u. Conditions and proofs are about the whole range that it then has. */
+static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
+                         const neo_lx *hi) {
+  lowering *l = c->l;
+  const pack *p = c->p;
+  const neo_sliding *w = &p->slide;
+  uint32_t own = (uint32_t)l->f->axes.n + w->own;
+  int64_t base = w->lo - w->beta * p->shift, most = p->reach - 1;
+  neo_axis_rec before = l->fact_axes[own], *now = &l->fact_axes[own];
+  now->lo = neo_const_int(l->m, NEO_I64_T, w->beta < 0 ? base - most : base);
+  now->hi = neo_const_int(l->m, NEO_I64_T, (w->beta < 0 ? base : base + most) + 1);
+  neo_map_init(&l->safe, l->a);
+  neo_lower_set_axis(l, axis, lo, l->depth);
+  c->n = 0;
+  c->offset.n = 0;
+  for (uint32_t k = 0; k < c->s->axes.n; k++)
+    if (p->k_coef[k] && k != w->own)
+      neo_copy_add(c, neo_copy_own_loop(c, k));
+  const neo_lx *zero = lx_int(l, 0), *steps = lx_sub(l, lx_sub(l, hi, lo), lx_int(l, 1));
+  const neo_lx *end = lx_add(l, lx_mul(l, steps, w->alpha), lx_int(l, w->n));
+  neo_copy_add(c, (copy_loop){own, false, zero, end, 1, w->beta, 1, zero, base});
+  neo_copy_contiguous_last(c);
+  neo_copy_nest(c, in, 0);
+  *now = before;
+  neo_map_init(&l->safe, l->a);
+  neo_lower_forget(l);
+}
+
+/* ---- an operand */
+
+/* An operand's reads are only known to be in range at points of the whole domain: where some loop
+ * around its use is empty, there are none, and nothing is copied. */
+static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *range) {
+  lowering *l = c->l;
+  const neo_lx *cond = neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 1});
+  int64_t known;
+  for (int k = l->s->loops.axis_m < 0 ? 2 : 0; k < 4; k += 2)
+    if (!neo_lx_is_int(lx_sub(l, range[k + 1], range[k]), &known) || known < 1)
+      cond =
+          neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
+  for (uint32_t k = 0; k < c->s->axes.n; k++) {
+    if (c->p->k_coef[k] || neo_lower_range_moves(l, c->b->lo[k], c->b->hi[k]))
+      continue; /* a range that moves protects nothing here: planning has seen to that */
+    const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]);
+    cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
+  }
+  if (c->p->around)
+    cond =
+        neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lx_int(l, 0), c->p->around));
+  if (neo_lx_is_int(cond, &known) && known)
+    return in;
+  return &neo_ls_if(l->k, in, cond)->branch.then;
+}
+
+void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
+                    const stage_bounds *b, const neo_lx *const *range) {
+  copier c = {.l = l, .p = p, .s = s, .b = b, .value = p->from, .buf = p->buf};
+  c.square = UINT32_MAX;
+  in = open_nonempty(&c, in, range);
+  const neo_loop_params *at = &l->s->loops;
+  uint32_t rows = (uint32_t)at->axis_m, columns = (uint32_t)at->vector_axis;
+  if (p->cond.i) {
+    neo_expr zero = neo_const_int(l->m, neo_expr_type(l->m, p->from), 0);
+    c.value = neo_op3(l->m, NEO_OP_SELECT, p->cond, p->from, zero);
+  }
+  if (p->slides)
+    copy_sliding(&c, in, p->side == NEO_SIDE_ROWS ? rows : columns,
+                 range[p->side == NEO_SIDE_ROWS ? 0 : 2], range[p->side == NEO_SIDE_ROWS ? 1 : 3]);
+  else if (p->side == NEO_SIDE_ROWS && p->unit > 1)
+    copy_rows(&c, in, rows, range[0], range[1]);
+  else if (p->side == NEO_SIDE_ROWS)
+    copy_axis(&c, in, rows, range[0], range[1], at->tile_m);
+  else if (p->temp >= 0)
+    neo_copy_fused(&c, in, &(fused_columns){range[2], range[3], (uint32_t)s->axes.n - p->temp_axes},
+                   0);
+  else
+    copy_axis(&c, in, columns, range[2], range[3], at->tile_n * at->vector_width);
+}

@@ -1,0 +1,177 @@
+/* Blocks of a contraction: which operands are copied into scratch and how they lie there, the
+ * reduction in blocks.
+ *
+ * A packed operand lies in the order in which the register tiles walk it, so that a tile reads
+ * contiguous streams:
+ *
+ *     columns: scratch[tile of columns][k][column in the tile]
+ *     rows:    scratch[tile of rows][k][row in the tile]
+ *
+ * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no
+ * transposition: a tile then reads a stream for each row; or, for rows or columns that slide
+ * (schedule/sliding.c), scratch[k][u], where one of the own axes is part of u. k counts the steps
+ * of the own axes that the operand uses, in order. What an operand is not defined for (padding,
+ * conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the
+ * end of a block are never used for a result.
+ *
+ * The layout depends on the operand and the tile alone: one kernel may copy what another reads.
+ *
+ * Blocks of the reduction are the innermost of the leading loops or, where a schedule says so, the
+ * outermost in a unit: then what a block reads stays near for all iterations of the others, an
+ * image for each tap of the gradient to the weights, and sums of all of them are kept:
+ *
+ *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
+#include "codegen/lower/tile/pack.h"
+#include <assert.h>
+
+/* ---- planning */
+
+/* Is the operand's every load inside its buffer without the stage's condition? */
+typedef struct {
+  lowering *l;
+  bool safe;
+} safety;
+
+static void check_load(void *ctx, neo_expr e) {
+  safety *c = ctx;
+  if (neo_expr_node(c->l->m, e)->op != NEO_OP_LOAD)
+    return;
+  c->safe = c->safe && neo_form_inside(c->l->m, c->l->p, c->l->f, &c->l->facts, e);
+}
+
+static bool safe_alone(lowering *l, neo_expr e) {
+  safety c = {l, true};
+  neo_expr_visit(l->m, e, check_load, &c);
+  return c.safe;
+}
+
+/* Axes that have one value in a block, or that the operand uses itself. */
+static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
+  uint64_t shared = (1ULL << l->f->axes.n) - 1;
+  const neo_loop_params *s = &l->s->loops;
+  if (s->axis_m >= 0)
+    shared &= ~(1ULL << s->axis_m);
+  for (int64_t k = 0; k < s->fused; k++)
+    shared &= ~(1ULL << (s->vector_axis - k));
+  return shared | x->axes;
+}
+
+static uint32_t scratch(lowering *l, const char *name, neo_type t, int64_t elems) {
+  neo_kbuf b = {.name = name, .type = (uint8_t)t, .use = NEO_BUF_SCRATCH, .scratch_elems = elems};
+  b.no_alias = true;
+  b.align = 64;
+  return neo_kernel_buf(l->k, b);
+}
+
+static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, const neo_factor *x,
+                      neo_expr cond, neo_side side) {
+  pack *p = &l->packs[l->n_packs++];
+  *p = (pack){.from = x->e, .cond = cond, .side = side, .temp = -1};
+  neo_pack_shape shape = neo_pack_shape_of(l->m, l->original, s, x, side, l->s);
+  int64_t unit = shape.k_unit;
+  p->whole = !cond.i && safe_alone(l, x->e);
+  p->k_size = shape.k_size;
+  for (uint32_t k = (uint32_t)s->axes.n; k-- > 0;) {
+    if (!(x->axes >> (l->f->axes.n + k) & 1))
+      continue;
+    p->k_coef[k] = unit;
+    p->k_extent[k] = shape.k_extent[k];
+    unit *= shape.k_extent[k];
+    const neo_axis_rec *own = &s->axes.at[k];
+    p->axes |= neo_form_axes(l->m, l->f, p->whole ? own->lo : b->lo[k]);
+    p->axes |= neo_form_axes(l->m, l->f, p->whole ? own->hi : b->hi[k]);
+  }
+  p->axes |= x->axes | neo_form_axes(l->m, l->f, cond);
+  p->tile_coef = shape.tile_coef;
+  p->unit = shape.unit;
+  p->slides = shape.slides;
+  p->slide = shape.slide;
+  p->shift = shape.shift;
+  p->reach = shape.reach;
+  if (shape.slides)
+    p->k_coef[shape.slide.own] = shape.slide.beta;
+  p->buf = scratch(l, side == NEO_SIDE_ROWS ? "rows" : "columns", neo_expr_type(l->m, x->e),
+                   shape.elements);
+  if (shape.temp_elements) {
+    p->temp_pitch = shape.temp_pitch;
+    p->temp_axes = shape.temp_axes;
+    p->temp = (int32_t)scratch(l, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
+  }
+  neo_expr e = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, x->e);
+  neo_map_set(&l->packed, e.i, l->n_packs);
+}
+
+static void plan_partial(lowering *l, const neo_contraction *c) {
+  const neo_stage *s = &l->original->stages.at[c->stage];
+  neo_partial_shape shape = neo_partial_shape_of(l->m, l->original, l->s);
+  l->block.pitch = shape.pitch;
+  l->block.size = shape.rows * shape.pitch;
+  l->block.partial =
+      scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
+}
+
+/* Ranges of axes that the operand does not use may be empty in some iterations of the others, and
+ * are then nothing that its copy could ask for: does it need them? */
+static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
+                               const neo_factor *x, neo_expr cond) {
+  for (uint32_t k = 0; k < s->axes.n; k++) {
+    bool used = x->axes >> (l->f->axes.n + k) & 1;
+    if (used || !neo_lower_range_moves(l, b->lo[k], b->hi[k]))
+      continue;
+    if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) ||
+        !neo_lower_safe_under(l, x->e, cond))
+      return true;
+  }
+  return false;
+}
+
+void neo_lower_plan_packs(lowering *l) {
+  neo_contraction c;
+  if ((!l->s->loops.pack && !l->s->loops.block_k) || !neo_contraction_of(l->m, l->original, &c))
+    return;
+  const neo_stage *s = &l->original->stages.at[c.stage];
+  stage_bounds *b = &l->bounds[c.stage];
+  uint64_t reach[NEO_MAX_FACTORS] = {0};
+  bool drop = true;
+  neo_lower_facts(l, l->original, s);
+  for (uint32_t k = 0; k < c.n; k++) {
+    neo_expr cond = {0};
+    neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
+    /* What the reduction does not walk through may be read by the finish too, where conditions and
+     * empty domains of the reduction do not count: it is never copied. */
+    bool walked = c.factor[k].axes >> l->f->axes.n;
+    if (!(l->s->loops.pack >> k & 1) || !walked) {
+      drop = drop && safe_alone(l, c.factor[k].e);
+      continue;
+    }
+    reach[k] = axes_in_reach(l, &c.factor[k]);
+    /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
+     * */
+    if (b->where_original.i &&
+        !neo_condition_take(l->m, l->original, b->where_original, reach[k], &cond) &&
+        (!neo_lower_safe_under(l, c.factor[k].e, cond) ||
+         (cond.i && !neo_lower_safe_under(l, cond, (neo_expr){0})))) {
+      drop = false;
+      reach[k] = 0;
+      continue;
+    }
+    if (needs_moving_range(l, s, b, &c.factor[k], cond)) {
+      drop = false;
+      reach[k] = 0;
+      continue;
+    }
+    plan_pack(l, s, b, &c.factor[k], cond, side);
+  }
+  if (drop && b->where_original.i) {
+    neo_condition_context known = neo_lower_known(l);
+    neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
+    if (!left.i ||
+        neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
+      b->where_original = left;
+    b->where = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
+  }
+  if (l->s->loops.block_k)
+    plan_partial(l, &c);
+}
+
+/* ---- blocks of the reduction */
