@@ -1,7 +1,7 @@
-/* The adjoint of a tensor is the sum of its terms, one a read. Terms without free axes are added up
- * in one expression; each of the others is a reduction of its own, which adds the one before it
- * when it ends, so that of many terms (a weight that all steps of an unrolled network share) two
- * are in memory at a time:
+/* The adjoint of a tensor is the sum of its terms, one for each read of it. Terms without free axes
+ * are added up in one expression. Each other term is a reduction of its own, which adds the
+ * previous one in its finish, so that only two of them are in memory at a time, however many there
+ * are (a weight that all steps of an unrolled network share):
  *     dW.1[z] = sum[b] G1[b, z],   dW.2[z] = (sum[b] G2[b, z]) + dW.1[z],   ...   + the expression
  * Terms that are slices (of a weight that holds those of all layers) are pieces instead, in
  * slices.c. */

@@ -112,7 +112,7 @@ static void seed(ad_state *s) {
     ad_adjoint_add_expr(s, y, neo_const_int(m, (neo_type)neo_tensor_at(m, y)->type, 1));
 }
 
-/* A tensor that is asked for twice: the second out is a copy of the first. */
+/* A request may name a tensor twice: the second out is then a copy of the first. */
 static void pair_outs(ad_state *s) {
   neo_module *m = s->m;
   for (uint32_t k = 0; k < s->request.wrt.n; k++) {

@@ -47,8 +47,8 @@ static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
   return neo_load(m, t, index, d->n_out, d->span);
 }
 
-/* Outputs and accumulators that e needs are read from memory: nothing of the forward pass is
- * computed again for them. */
+/* Replaces the outputs and accumulators in e by reads from memory, so that no part of the forward
+ * pass is computed again for them. */
 static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -90,8 +90,8 @@ static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
   return e;
 }
 
-/* Is it worth summing over the other axes first? The read is a lookup (an index comes from a
- * tensor), `used` are the axes in its indices, and these form a box. */
+/* Does summing over the other axes first pay? It does for a lookup, whose index comes from a
+ * tensor, if the axes in its indices (`used`) form a box and other axes are left to sum over. */
 static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, uint32_t rank,
                    uint64_t used) {
   neo_module *m = s->m;

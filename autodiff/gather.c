@@ -26,7 +26,7 @@ static neo_expr simplify(ad_env *env, const ad_term *t, neo_expr e, bool under_w
   return neo_simplify_under(env->prover, &f, e);
 }
 
-/* A bound of axis k: its reads keep their guards where the conditions are not known to hold. */
+/* A bound of axis k. Its reads are guarded unless they are in range without the conditions. */
 static neo_expr bound(ad_system *s, const ad_term *t, uint32_t k, neo_expr e) {
   neo_facts f = {.axes = t->space.axis, .n_axes = k};
   return ad_is_plain_index(s->m, e) ? e : neo_simplify_under(s->env->prover, &f, e);
@@ -46,8 +46,9 @@ static bool is_equation(const neo_module *m, neo_expr e, uint32_t n_out) {
   return false;
 }
 
-/* A sum of which each point is for one element (the place of a maximum) says so in its condition:
- * then it is run over its points, once. */
+/* Where each point of the sum contributes to one element only (the place of a maximum), the
+ * condition becomes a data equation, which codegen runs once over the points
+ * (schedule/segment/segment.h). */
 static void take_equation(neo_module *m, ad_term *t) {
   neo_expr e = t->value;
   if (t->space.n == t->n_out || neo_expr_node(m, e)->op != NEO_OP_SELECT ||

@@ -53,14 +53,15 @@ typedef struct {
   neo_expr value;
 } ad_term;
 
-/* Contribution of a read: sum of `value` over the points of `from` (where `where`) whose index[]
- * equals the output position. False: cannot be formed (a diagnostic at `span` says why). */
+/* The contribution of a read to the adjoint of the tensor that it reads: the sum of `value` over
+ * the points of `from` (where `where`) whose index[] equals the output position. False: the sum
+ * cannot be formed; a diagnostic at `span` says why. */
 bool ad_gather(ad_env *env, const ad_space *from, neo_expr where, const neo_expr *index,
                neo_tensor t, neo_expr value, neo_span span, ad_term *out) NEO_MUST_CHECK;
 
 /* ---- define.c: tensors and definitions that are written */
 neo_expr ad_and(neo_module *m, neo_expr a, neo_expr b); /* 0 is "always" */
-/* The value where the condition (0: always) holds, else 0. */
+/* An expression that is the value where the condition holds (0: everywhere), else 0. */
 neo_expr ad_guarded(neo_module *m, neo_expr where, neo_expr value);
 /* A new tensor for an adjoint of t. */
 neo_tensor ad_new_adjoint(ad_state *s, neo_tensor t);
@@ -90,7 +91,7 @@ void ad_define_term(ad_state *s, neo_tensor out, const ad_term *term, neo_span s
 /* ---- slices.c: adjoints that arrive slice by slice */
 typedef struct {
   neo_expr value; /* over AXIS 0 .. rank of the tensor */
-  int32_t axis;   /* the value is 0 but where AXIS axis == at; -1: everywhere else too */
+  int32_t axis; /* the value is 0 except where AXIS axis == at; -1: it may be non-zero everywhere */
   int64_t at;
   neo_expr slice; /* the value where it is */
 } ad_part;
@@ -101,8 +102,8 @@ neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts);
 typedef NEO_VEC(ad_term) ad_terms;
 /* The axis along which some of the terms are slices of t's adjoint; -1: none is one. */
 int32_t ad_terms_axis(ad_state *s, neo_tensor t, const ad_terms *terms);
-/* Is the term 0 but at one position of that axis? Then *out is the term there, over an axis of
- * extent 1. */
+/* Is the term 0 except at one position of the axis? Then *at is the position, and *out is the
+ * term at it, over an axis of extent 1. */
 bool ad_term_slice(ad_state *s, const ad_term *term, uint32_t axis, ad_term *out, int64_t *at);
 /* Defines `out`, like t, from the terms that are slices along the axis; `rest` (0: nothing), over
  * AXIS 0 .. rank, is added everywhere. */
@@ -115,7 +116,8 @@ typedef struct {
   ad_parts parts; /* the others */
   neo_expr rest;  /* when final: the sum of the parts; 0: none */
   neo_expr value; /* when final: the adjoint at AXIS 0 .. rank; 0: none */
-  neo_expr where; /* when final: it is 0 elsewhere; of indices alone; 0: not known */
+  neo_expr
+      where; /* when final: a condition on indices outside of which the value is 0; 0: none is known */
   bool final;
 } ad_adjoint;
 
@@ -126,7 +128,7 @@ struct ad_state {
   neo_grad_rec request;
   NEO_VEC(ad_adjoint) adjoint;
   neo_map adjoint_of; /* tensor -> number in `adjoint` */
-  neo_map needs;      /* tensors that a `wrt` can be reached from */
+  neo_map needs;      /* tensors that depend on a `wrt` */
   neo_map out_of;     /* wrt tensor -> the request's out */
   neo_map custom_of;  /* result of a function with its own gradient -> row of m->customs */
   bool failed;
@@ -144,16 +146,16 @@ bool ad_gather_cases(ad_state *s, const ad_read_at *r, const neo_expr *index) NE
 
 void ad_adjoint_add(ad_state *s, neo_tensor t, const ad_term *term);
 void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 .. rank */
-/* No more terms will come: writes the definitions; a wrt's adjoint becomes the request's out. Value
- * as in ad_adjoint. */
+/* Completes the adjoint of t, to which no more terms will be added: writes its definitions. The
+ * adjoint of a `wrt` becomes the request's out. Returns ad_adjoint's `value`. */
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
-/* The condition of a final adjoint as in ad_adjoint. */
+/* ad_adjoint's `where` of a final adjoint. */
 neo_expr ad_adjoint_where(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
 /* ---- domain.c: the points of a definition */
 ad_space ad_space_of(const neo_module *m, const neo_def_rec *d, uint32_t n); /* its first n axes */
-/* A range over sizes alone that holds axis k of a definition at every point; exact: it is the
- * axis' range. False: its ends have no bounds. */
+/* A range whose ends depend on sizes only, and which contains axis k of a definition at every
+ * point; exact: it equals the axis' range. False: an end of the axis has no bound. */
 typedef struct {
   neo_expr lo, length;
   bool exact;
@@ -163,9 +165,10 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) NEO_M
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 
 /* ---- stored.c: accumulators in memory */
-/* The tensor that holds ACC k of definition d (made an output of it if need be). */
+/* The tensor that holds ACC k of definition d. If d does not store it yet, it becomes an output
+ * of d. */
 neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);
-/* A tensor that holds ACC 1 of definition d, a maximum or minimum, if its bodies were these. */
+/* A tensor that holds ACC 1 of definition d, a maximum or minimum, as if `body` were its bodies. */
 neo_tensor ad_winner_at(ad_state *s, neo_def d, neo_list body);
 
 /* ---- definition.c: contributions of all reads of one definition */

@@ -106,7 +106,7 @@ static neo_tensor define(product *p, const part *t, const char *name) {
   return out;
 }
 
-/* The tensor of axis d, read at the point at hand. */
+/* Reads the tensor before_d or after_d at the current point. */
 static neo_expr factor(product *p, uint32_t d, bool after) {
   neo_module *m = p->m;
   neo_expr at[64];

@@ -1,5 +1,6 @@
-/* What the gradients of a module read of the forward pass, for `explain`: after autodiff, before
- * fusion decides which of it is kept in memory and which is computed again. */
+/* Saved activations: the tensors of the forward pass that the gradients read, for `explain`. They
+ * are listed after autodiff and before fusion, which decides which of them are saved and which
+ * are computed again. */
 #ifndef NEO_AUTODIFF_SAVED_H
 #define NEO_AUTODIFF_SAVED_H
 #include "ir/ir.h"

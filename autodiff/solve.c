@@ -176,7 +176,7 @@ static bool rule_digits(ad_system *s, ad_equation *q) {
   return false;
 }
 
-/* A remainder of what goes around once at most: no quotient is unknown. */
+/* e % K = v where e takes at most K values: v determines e, so no unknown quotient remains. */
 static bool rule_wrap(ad_system *s, ad_equation *q) {
   neo_facts f = ad_system_facts(s);
   neo_expr lo, hi;
@@ -460,8 +460,9 @@ static bool pair_any(ad_system *s) {
   return false;
 }
 
-/* Conjuncts that are equations between indices become equations of the system; what is left. Their
- * reads are guarded: what stood before them may come after them now. */
+/* Moves conjuncts that are equations between indices into the system and returns the others. The
+ * reads of the equations are guarded, since conditions that stood before them may now come after
+ * them. */
 static neo_expr take_equations(ad_system *s, neo_expr where) {
   neo_module *m = s->m;
   const neo_node n = *neo_expr_node(m, where);

@@ -25,10 +25,10 @@ typedef struct {
   /* Conditions of substituted axes, in an order in which each may rely on those before it; the
    * others, which may rely on all of them. */
   neo_expr range, where;
-  uint64_t in_hull; /* axes whose bounds are being taken apart */
-  uint32_t n_radix; /* axes made two, or new */
-  bool left;        /* nothing is substituted: every index becomes a condition */
-  bool failed;      /* a range would use axes that it cannot, and has no bound */
+  uint64_t in_hull; /* axes whose bounds the hull under way goes through: stops endless recursion */
+  uint32_t n_radix; /* axes that rules have split or added */
+  bool left;        /* no axis is substituted: every index becomes a condition */
+  bool failed;      /* the range of an axis depends on later axes and has no bound without them */
 } ad_system;
 
 /* ---- system.c */
@@ -36,7 +36,7 @@ typedef struct {
 bool ad_system_is_open(ad_system *s, neo_expr e);
 /* e as it is simplified under the facts. */
 neo_expr ad_system_simpler(ad_system *s, const neo_facts *f, neo_expr e);
-/* Solves axis k: it is `value`. */
+/* Substitutes `value` for axis k, whose range becomes a condition. */
 void ad_system_substitute(ad_system *s, uint32_t k, neo_expr value);
 /* Adds a condition. */
 void ad_system_require(ad_system *s, neo_expr cond);

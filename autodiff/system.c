@@ -52,13 +52,13 @@ bool ad_system_is_positive(ad_system *s, neo_expr k) {
 
 /* ---- bounds */
 
-/* Hull of what is no sum: an axis, or a function that rises with its arguments (min, max, a
+/* The hull of an atom: an axis, a function that is monotone in its arguments (min, max, a
  * quotient by a positive factor), or a remainder. */
 static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
   neo_node n = *neo_expr_node(s->m, e);
   if (n.op == NEO_OP_AXIS) {
     uint64_t bit = 1ull << n.attr;
-    if (s->in_hull & bit) /* bounds that lean on each other */
+    if (s->in_hull & bit) /* bounds that depend on each other */
       return false;
     neo_expr end = s->axis[n.attr].lo;
     if (sign > 0)

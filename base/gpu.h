@@ -29,11 +29,12 @@ bool neo_gpu_choose(const char *name, neo_gpu_choice *out) NEO_MUST_CHECK;
 /* "sm_75, sm_80, ...": every name that neo_gpu_choose takes. */
 void neo_gpu_names(char *text, size_t n);
 
-/* Does a device of this compute capability run code for the level? False if there is no such level. */
+/* Does a device of this compute capability run code for the level? False if there is no such
+ * level. */
 bool neo_gpu_runs(int capability, const char *level);
-/* The name to compile for, given a device's compute capability: "sm_90a", "sm_120". For a device that
- * gpu.def does not list it is the newest level that runs there. Returns `name`, into which the text
- * is written, or null if the device is older than all levels. */
+/* The name to compile for, given a device's compute capability: "sm_90a", "sm_120". For a device
+ * that gpu.def does not list it is the newest level that runs there. Returns `name`, into which
+ * the text is written, or null if the device is older than all levels. */
 const char *neo_gpu_name(int capability, char name[NEO_GPU_NAME]);
 
 #endif

@@ -6,23 +6,23 @@
 #define MIB (1024 * KIB)
 #define GIGA 1e9
 
-/* Costs in cycles that makers' tables do not give. They were measured on cores with two multiply-adds
- * of 32 bytes a cycle and caches of 32 and 512 KiB, and are taken for all cores. */
+/* Costs in cycles that makers' tables do not give. They were measured on cores with two
+ * multiply-adds of 32 bytes a cycle and caches of 32 and 512 KiB, and are taken for all cores. */
 #define MEMORY_CYCLES                                                               \
   .near = {0.15, 0.5, 3.5, 2.5}, .beyond = {0.5, 2.5, 8, 6}, .page = 80, .line = 4, \
   .kept = {{1.5, 2.5}, {0.8, 5}, {4, 9}}
 #define LOOP_CYCLES .tile = 20, .part = 4, .block = 60, .copied = 1000, .unit = 200, .region = 1500
 #define PAIRS_CYCLES .pairs_tile = 16, .dots = 2, .dots_latency = 6
 
-/* Fusion gives up the time of moving so many bytes to hold one byte less in a GPU's memory, which is
- * scarce. */
+/* Fusion gives up the time of moving so many bytes to hold one byte less in a GPU's memory, which
+ * is scarce. */
 #define ROOM 16
-/* The share of a GPU's peak that kernels reach: of additions, since functions and addresses take the
- * same lanes; and of multiply-adds in nested sums. */
+/* The share of a GPU's peak that kernels reach: of additions, since functions and addresses take
+ * the same lanes; and of multiply-adds in nested sums. */
 #define OF_ADDITIONS 0.45
 #define OF_PRODUCTS 0.67
-/* One multiprocessor alone moves so many times its share of the bandwidth: a third of them keep memory
- * busy. */
+/* One multiprocessor alone moves so many times its share of the bandwidth: a third of them keep
+ * memory busy. */
 #define ALONE 3
 
 static const neo_machine rows[] = {

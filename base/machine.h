@@ -1,6 +1,6 @@
 /* Machines as the compiler knows them: machine.def has a row for each processor and each generation
- * of GPUs. Passes, fusion, schedules and code generation read all numbers of a machine here and have
- * none of their own.
+ * of GPUs. Passes, fusion, schedules and code generation read all numbers of a machine here and
+ * have none of their own.
  *
  * Times are in seconds; instructions take cycles of the row's own clock, as vendors count them. A
  * row says what a typical machine of its name has: the same row gives the same code. `neoc doctor
@@ -15,9 +15,9 @@ typedef enum { NEO_ISA_SSE4, NEO_ISA_AVX2, NEO_ISA_AVX512, NEO_ISA_NEON, NEO_ISA
 
 enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 
-/* A cache line of a tensor arrives in one stream, in streams that begin anew with each tile, or alone.
- * PASSING is the time that must pass before the next line can arrive, even where its latency is
- * hidden behind other work. */
+/* A cache line of a tensor arrives in one stream, in streams that begin anew with each tile, or
+ * alone. PASSING is the time that must pass before the next line can arrive, even where its
+ * latency is hidden behind other work. */
 enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_PASSING, NEO_LINE_WAYS };
 
 /* A core of a processor, in cycles. */

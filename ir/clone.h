@@ -16,9 +16,9 @@ neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
 /* Does d read a tensor that is a key of `set`? */
 bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch);
 /* Finds which of the n definitions (producers first) have to be copied when tensors of `set` are
- * renamed and the definitions for which `is_first` holds (may be null) are copied: all that read a
- * renamed tensor or a copied definition's result, directly or through others, and the other pieces of
- * tensors that a copied definition defines. The answer is indexed as `defs`. */
+ * renamed and the definitions for which `is_first` holds (may be null) are copied: all that read
+ * a renamed tensor or a copied definition's result, directly or through others, and the other
+ * pieces of tensors that a copied definition defines. The answer is indexed as `defs`. */
 bool *neo_defs_affected(neo_module *m, const neo_def *defs, size_t n, const neo_map *set,
                         bool (*is_first)(neo_module *m, neo_def d), neo_arena *scratch);
 /* A tensor name "<prefix>.<of>" that no tensor has yet ("<prefix>2.<of>", ... if need be). */

@@ -45,9 +45,9 @@ neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, boo
 void neo_interp_track_errors(neo_interp *p, bool on);
 const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 
-/* From now on each sum of floats is off, up or down at random, by one rounding (in its type) of the sum
- * of its terms' sizes. Runs with different seeds show how much rounding moves the results, where an
- * error bound shows how much it could at most. */
+/* From now on each sum of floats is off, up or down at random, by one rounding (in its type) of
+ * the sum of its terms' sizes. Runs with different seeds show how much rounding moves the
+ * results, where an error bound shows how much it could at most. */
 void neo_interp_disturb(neo_interp *p, uint64_t seed);
 
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with

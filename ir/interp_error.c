@@ -162,7 +162,8 @@ static double own_error(neo_op op, neo_type t, double x, double y) {
   return units * neo_error_unit(t) * size + neo_error_least(t);
 }
 
-/* Is the result an infinity whose sign follows that of a zero? Another order of a sum may change it. */
+/* Is the result an infinity whose sign follows that of a zero? Another order of a sum may change
+ * it. */
 static bool pole(neo_op op, const neo_value *x) {
   if (op == NEO_OP_DIV)
     return x[1].f == 0;

@@ -292,8 +292,8 @@ static double result_error(const neo_accu *a, neo_value y) {
   return by_term && isfinite(a->error) ? 0 : (double)INFINITY;
 }
 
-/* Makes the sum differ as it would if it were summed in the type's accumulator in some order: by one
- * rounding of a partial sum, up or down. */
+/* Makes the sum differ as it would if it were summed in the type's accumulator in some order: by
+ * one rounding of a partial sum, up or down. */
 static void disturb(neo_accu *a) {
   double unit = neo_splitmix(a->noise) >> 63 ? 1 : -1;
   if (is_float(a) && (a->reducer == NEO_RED_SUM || a->reducer == NEO_RED_MEAN) && isfinite(a->size))

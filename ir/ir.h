@@ -6,15 +6,15 @@
  *     out[stride*x + offset] = finish(x, acc),   acc = reducer[r | where(x, r)] body(x, r)
  *
  * x are its output axes, r its reduction axes; AXIS k in an expression is the definition's k-th
- * axis (output axes first), so expressions of different definitions are shared when they are
- * equal. A tensor has one or more pieces (definitions whose images are disjoint and cover it). No
- * operator is known by name.
+ * axis (output axes first), so expressions of different definitions are shared when they are equal.
+ * A tensor has one or more pieces (definitions whose images are disjoint and cover it). No operator
+ * is known by name.
  *
  * Elements lie row-major in the order of a tensor's dimensions; there is no layout besides. The
  * order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
  * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
- * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements in
- * another order (transform/prepack.c).
+ * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements
+ * in another order (transform/prepack.c).
  *
  * The module says nothing of the machine: passes are given that (neo_pass_target).
  *

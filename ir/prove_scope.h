@@ -134,8 +134,8 @@ neo_witness_search **
 neo_proofs_trial(neo_module *m); /* where the module's trial is kept; null at first */
 
 /* ---- prove_witness.c */
-/* Prepares the search for a point of this scope at which e does not have this value. The storage is the
- * module's and valid until the next question of any of its provers. */
+/* Prepares the search for a point of this scope at which e does not have this value. The storage
+ * is the module's and valid until the next question of any of its provers. */
 neo_witness_search *neo_witness_search_new(neo_prover_scope *s, neo_expr e, bool value);
 /* Tries corners and some inner points. True: *w is a counterexample, made small. */
 bool neo_witness_search_points(neo_witness_search *t, neo_witness *w);

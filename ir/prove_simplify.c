@@ -31,7 +31,8 @@ static int decided(neo_prover_scope *s, neo_expr c) {
   return neo_prover_decide(s, c, false) ? 0 : -1;
 }
 
-/* `decided` by all methods of the prover. Callers use it for comparisons only, where they can help. */
+/* `decided` by all methods of the prover. Callers use it for comparisons only, where they can
+ * help. */
 static int decided_hard(neo_prover_scope *s, neo_expr c) {
   int quick = decided(s, c);
   if (quick >= 0)

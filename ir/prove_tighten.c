@@ -223,8 +223,9 @@ static neo_prover_scope *outer_scope(neo_prover *p, const neo_facts *facts, uint
   return neo_prover_of(p, &f);
 }
 
-/* The scope in which the conjunct is looked at: the axes up to the last one that it uses. The ranges of
- * axes further in may rely on the conjunct (a read in a bound), and an empty one would prove anything. */
+/* The scope in which the conjunct is looked at: the axes up to the last one that it uses. The
+ * ranges of axes further in may rely on the conjunct (a read in a bound), and an empty one would
+ * prove anything. */
 static neo_prover_scope *scope_for(job *j, neo_expr e) {
   uint64_t axes = neo_expr_axes(j->m, e);
   uint32_t n = axes ? 64 - (uint32_t)__builtin_clzll(axes) : 0;

@@ -302,8 +302,8 @@ void neo_witness_search_start(const neo_witness_search *t, neo_witness *w) {
 
 /* ---- smaller */
 
-/* Lowers one coordinate to the least value at which the point is still a witness, by bisection: whether
- * it is one is taken for monotone in the coordinate. */
+/* Lowers one coordinate to the least value at which the point is still a witness, by bisection:
+ * whether it is one is taken for monotone in the coordinate. */
 static void shrink_one(neo_witness_search *t, neo_witness *w, int64_t *x, int64_t least) {
   int64_t good = *x, bad = least - 1;
   while (good - bad > 1 && least <= good) {

@@ -1,5 +1,5 @@
-/* Sums of runs are recognised by writing the same expressions again: these are hash-consed, so equal
- * ones have equal ids. */
+/* Sums of runs are recognised by writing the same expressions again: these are hash-consed, so
+ * equal ones have equal ids. */
 #include "ir/row_blocks.h"
 
 neo_expr neo_row_block_point(neo_module *m, int64_t length, neo_expr s, neo_expr i) {

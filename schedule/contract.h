@@ -58,9 +58,9 @@ typedef struct {
 bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b,
                     neo_sliding *out);
 
-/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >= 0
- * (schedule/tile/clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of `where` (0:
- * none) are one. */
+/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >=
+ * 0 (schedule/tile/clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of
+ * `where` (0: none) are one. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {
   uint32_t own, shared; /* number of the own axis; AXIS */

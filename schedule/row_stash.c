@@ -1,6 +1,6 @@
-/* Which values stages share: the largest equal expressions over the same row that are worth a store
- * and a load (row_stash.h). Expressions are hash-consed and axes have the same positions in all stages,
- * so that equal values are equal ids. */
+/* Which values stages share: the largest equal expressions over the same row that are worth a
+ * store and a load (row_stash.h). Expressions are hash-consed and axes have the same positions in
+ * all stages, so that equal values are equal ids. */
 #include "schedule/row_stash.h"
 #include "base/map.h"
 #include "schedule/model.h"

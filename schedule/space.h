@@ -3,9 +3,10 @@
  * (params.def) and legality (legal.c), so that a new parameter is searched from the day it has a
  * row; loops/values.c says which of its values are sensible.
  *
- * A step sets one parameter of the schedule's strategy, or changes the strategy. Where the others stand in its way (a block that is no multiple of the
- * new tile, a pack without lanes) they give way: to what the new value suggests, else to what they
- * are in a plain schedule. What cannot be made legal is no step. Deterministic: the same seed gives the same schedules. */
+ * A step sets one parameter of the schedule's strategy, or changes the strategy. Where the others
+ * stand in its way (a block that is no multiple of the new tile, a pack without lanes) they give
+ * way: to what the new value suggests, else to what they are in a plain schedule. What cannot be
+ * made legal is no step. Deterministic: the same seed gives the same schedules. */
 #ifndef NEO_SCHEDULE_SPACE_H
 #define NEO_SCHEDULE_SPACE_H
 #include "fusion/form.h"

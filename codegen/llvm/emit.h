@@ -1,5 +1,5 @@
-/* Loop IR to LLVM to machine code. The only files that know LLVM are the llvm_*.c beside this
- * header. Order: new, kernels and globals and entries, finish, then objects, text or jit. */
+/* Loop IR to LLVM to machine code. Only files below codegen/llvm know LLVM. The order of calls:
+ * new; kernels, globals and entries; finish; then objects, text or jit. */
 #ifndef NEO_CODEGEN_LLVM_EMIT_H
 #define NEO_CODEGEN_LLVM_EMIT_H
 #include "codegen/llvm/target.h"
@@ -13,8 +13,8 @@ void neo_llvm_free(neo_llvm *l);
 /* Adds `int32_t <symbol>(const neo_rt_args *)`, hidden. NEO_INTERNAL if the verifier refuses k. */
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
-/* Adds a GPU's persistent kernel, of these ones and in blocks of so many threads, at least as
- * many as any of them has (llvm/nvptx/grid.c). Phases are numbered from 0. */
+/* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its
+ * blocks have at least as many threads as those of each kernel. Phases are numbered from 0. */
 typedef struct {
   const neo_kernel *kernel;
   int32_t phase;

@@ -93,7 +93,7 @@ const char *neo_ll_message(neo_llvm *l, char *llvm_text); /* to the arena; frees
 
 /* Long constant vectors of a finished module become operands in memory. llvm/core/operand.c */
 void neo_ll_constants_to_operands(neo_llvm *l);
-/* Its stores of one lane of integers store that element. llvm/core/lane.c */
+/* Masked stores of a single lane of integers become stores of that element. llvm/core/lane.c */
 void neo_ll_scalarize_masked_stores(neo_llvm *l);
 
 /* ---- the emitter of kernels */
@@ -153,7 +153,7 @@ typedef struct {
   uint32_t width, depth; /* of the VECTOR loop around, else 1 */
   uint32_t n_accesses;   /* of memory, so far */
   uint32_t *mentions;    /* of registers, once they are counted (llvm/core/roll.c) */
-  bool nontemporal;      /* buffers that stream begin at multiples of a vector here */
+  bool nontemporal;      /* nontemporal buffers begin at multiples of a vector here */
   neo_ll_val guard;      /* loads happen only where it holds; v null: everywhere */
   struct {
     uint32_t stamp, no_form; /* of the statement: has val; is no sum of multiples */
@@ -240,8 +240,8 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,
                         neo_ll_val guard, uint32_t lane);
 void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache);
-/* Of the element at an offset without lanes; guarded: it may lie outside. *align: bytes, at most
- * 64, of which it is known to be a multiple. */
+/* The address of the element at an offset without lanes; guarded: the offset may lie outside of the
+ * buffer. *align: bytes, at most 64, of which the address is known to be a multiple. */
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align);
 neo_ll_val neo_ll_both(neo_ll_gen *g, neo_ll_val a, neo_ll_val b); /* conjunction; v null is true */
@@ -253,8 +253,8 @@ void neo_ll_loop_end(neo_ll_gen *g, LLVMValueRef x, LLVMValueRef next, LLVMValue
 /* llvm/core/roll.c. An UNROLL loop as a loop, where that is better; false: nothing was emitted. */
 typedef void neo_ll_emit_block(neo_ll_gen *g, const neo_block *b);
 bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
-/* llvm/core/transpose.c. An UNROLL loop of stores whose lanes lie apart and whose rows side by side is
- * transposed before it is stored; false: it is none, nothing was emitted. */
+/* llvm/core/transpose.c. Emits an UNROLL loop of stores with strided lanes and contiguous rows by
+ * transposing it in registers. False: the loop is none such, and nothing was emitted. */
 bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s);
 /* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
  * work. */

@@ -198,7 +198,7 @@ static const neo_lx *base_of(const neo_lx *x, int64_t *c) {
   return is_op(x, NEO_OP_ADD) && neo_lx_is_int(x->arg[1], c) ? x->arg[0] : x;
 }
 
-/* (x + c1) - (x + c2): what a block of known length is long. */
+/* (x + c1) - (x + c2) is c1 - c2: the length of a block with constant extent. */
 static const neo_lx *fold_sub(neo_kernel *k, const neo_lx *x, const neo_lx *y) {
   int64_t a, b;
   if (base_of(x, &a) == base_of(y, &b))
@@ -274,7 +274,7 @@ bool neo_lx_implies(const neo_lx *all, const neo_lx *c) {
                       (neo_lx_implies(all->arg[0], c) || neo_lx_implies(all->arg[1], c)));
 }
 
-/* What is loaded only where c holds, and else is y, is chosen already. */
+/* select(c, load where c else y, y) is the load alone. */
 static const neo_lx *fold_select(const neo_lx *c, const neo_lx *x, const neo_lx *y) {
   int64_t b;
   if (x == y || (x->kind == NEO_LX_LOADIF && x->arg[2] == y && neo_lx_implies(x->arg[1], c)))

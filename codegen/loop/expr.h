@@ -63,7 +63,7 @@ const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const n
 bool neo_lx_implies(const neo_lx *all, const neo_lx *c); /* has `all` every conjunct of c? */
 bool neo_lx_is_int(const neo_lx *e, int64_t *x);         /* an integer or bool constant */
 bool neo_lx_uses(const neo_lx *e, uint32_t var);
-/* By how much e grows with a variable. False: it is no plain sum of multiples of it. */
+/* *step: how much e grows when the variable grows by one. False: e is not linear in the variable. */
 bool neo_lx_step(const neo_lx *e, uint32_t var, int64_t *step);
 bool neo_lx_uses_var(neo_kernel *k, const neo_lx *e, uint32_t var);
 

@@ -1,5 +1,5 @@
-/* The reference interpreter of kernels: scalar, sequential, checked. A store to a buffer that is only
- * read stops it, as does all that loop/interp_expr.c refuses. */
+/* The reference interpreter of kernels: scalar, sequential, checked. A store to a buffer that is
+ * only read is an error, as is every access that loop/interp_expr.c refuses. */
 #include "codegen/loop/interp.h"
 #include "codegen/loop/tile.h"
 #include <string.h>
@@ -76,7 +76,7 @@ static void tile(interp *p, const neo_ls *s) {
   }
 }
 
-/* In an order that the seed gives. */
+/* Runs the iterations in an order that the seed determines. */
 static void run_threads(interp *p, const neo_ls *s) {
   int32_t order[MAX_THREADS];
   int64_t n = p->threads;
@@ -122,7 +122,7 @@ static void run_loop(interp *p, const neo_ls *s) {
   }
 }
 
-/* The producer's arm is noted, and done while the consumers' runs. */
+/* The producer's arm is recorded first, and carried out while the consumers' arm runs. */
 static void specialize(interp *p, const neo_ls *s) {
   p->producer.all.n = p->producer.done = 0;
   p->notes = true;

@@ -5,7 +5,11 @@
 #define NEO_CODEGEN_LOOP_INTERP_H
 #include "codegen/loop/loop.h"
 
-enum { UNDEFINED, DEFINED, ON_ITS_WAY }; /* of an element; the last: a warpgroup adds to it */
+enum {
+  UNDEFINED,
+  DEFINED,
+  ON_ITS_WAY
+}; /* state of an element; ON_ITS_WAY: a product of a warpgroup still adds to it */
 typedef struct {
   neo_value *at;
   uint8_t *defined;
@@ -14,7 +18,7 @@ typedef struct {
   int64_t each;   /* of one thread; 0: it is not of threads */
 } reg_store;
 
-/* Who met at an element of a buffer in the THREAD loop that ran as number `epoch`. */
+/* The thread that has accessed an element of a buffer in the THREAD loop number `epoch`. */
 enum { NOBODY = -1, SEVERAL = -2 };
 typedef struct {
   uint64_t epoch;
@@ -28,20 +32,21 @@ typedef struct {
   int64_t lo, hi;
 } reading;
 
-/* Phases of an mbarrier: begun, waited for; bytes of the last one that are to come, and that have
- * come. Phases of one that consumers arrive at complete when they begin. */
+/* An mbarrier: how many of its phases have begun and have been waited for; how many bytes the last
+ * phase expects and has received. A phase that consumers arrive at is complete when it begins. */
 typedef struct {
   int64_t begun, waited, expected, copied;
   bool arrived;
 } mbarrier;
 
-/* What an element that a TMA copy writes waits for. */
+/* The mbarrier and phase that make an element which a TMA copy writes readable. */
 typedef struct {
   const mbarrier *of;
   int64_t phase;
 } awaited;
 
-/* What a producer does, with all values that it takes: EXPECT_TX, TMA_COPY, MBARRIER_WAIT. */
+/* A statement of a producer (EXPECT_TX, TMA_COPY or MBARRIER_WAIT) with the values of its
+ * operands. */
 typedef struct {
   const neo_ls *s;
   neo_element mbarrier;
@@ -66,15 +71,15 @@ typedef struct {
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
   access **met; /* [buffer][element]; null without THREAD loops */
-  /* Groups of copies, counted from 1: the one that is open, the last that is there, the last that
-   * has copies. */
+  /* Groups of copies, counted from 1: the open one, the last complete one, the last one that has
+   * copies. */
   int64_t group, there, started;
   /* [buffer][element]: the group that writes it, -1 - k: awaiting.at[k]; null: no scratch of
    * threads */
   int64_t **copied;
   mbarrier **mbarriers; /* [buffer][element] of scratch of i64 */
   NEO_VEC(awaited) awaiting;
-  bool notes; /* deeds are noted, not done */
+  bool notes; /* the producer's statements are recorded, not run */
   struct {
     NEO_VEC(deed) all;
     size_t done;
@@ -86,22 +91,23 @@ typedef struct {
   NEO_VEC(reading) readings;
 } interp;
 
-/* The first failure is the one that is told. */
+/* Records a failure; only the first one is reported. */
 void neo_li_fail(interp *p, const char *what, const char *name, int64_t at, int64_t n);
 neo_value neo_li_eval(interp *p, const neo_lx *e);
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
-/* Before an access to what may lie in scratch. */
+/* Checks before an access to scratch that no copy to the element is under way. */
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
-/* Does no warpgroup read it any more? */
+/* Checks that no product under way reads the element. */
 void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at);
-/* This thread is at an element of a buffer: others that were in the same loop must not mind. */
+/* Records that this thread accesses the element. Two threads of a loop that access it, one of
+ * them to write, are a data race, which is a failure. */
 void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write);
 /* A number of 4 bytes as its bits, and back. */
 uint32_t neo_li_bits(neo_type t, neo_value v);
 neo_value neo_li_of_bits(neo_type t, uint32_t u);
-/* A number below n, of the run's seed. */
+/* A random number in [0, n), drawn from the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
 /* ---- loop/interp_block.c: SHUFFLE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;

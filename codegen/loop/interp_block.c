@@ -1,8 +1,8 @@
 /* What the threads of a block do together: asynchronous copies, products of warps and warpgroups,
  * shuffles.
  *
- * A copy is made at once, and its elements are marked with the number of its group: until groups
- * up to that one are there, who reads or writes them stops it. */
+ * A copy is made at once, and its elements are marked with the number of its group: a read or
+ * write of one of them before a COPY_WAIT for that group is an error. */
 #include "codegen/loop/interp.h"
 #include <assert.h>
 #include <string.h>
@@ -214,7 +214,7 @@ static void wgmma(interp *p, const neo_ls *s) {
   }
 }
 
-/* Products up to `last` have ended: nothing of theirs is read any more, and their sums are there. */
+/* Ends the products up to `last`: their operands may be written again, and their sums be read. */
 static void wgmma_wait(interp *p, const neo_ls *s) {
   uint64_t left = (uint64_t)s->wgmma_wait.pending, last = p->batch > left ? p->batch - left : 0;
   reg_store *r = &p->reg[s->wgmma_wait.acc];
@@ -227,7 +227,7 @@ static void wgmma_wait(interp *p, const neo_ls *s) {
     r->defined[e] = r->defined[e] ? DEFINED : UNDEFINED;
 }
 
-/* Nothing of a unit's is on its way when it ends. */
+/* Checks that no copy and no product is under way when a unit ends. */
 void neo_li_end_products(interp *p) {
   if (p->readings.n)
     neo_li_fail(p, "end before that of a product", p->k->bufs.at[p->readings.at[0].buf].name, 0, 0);

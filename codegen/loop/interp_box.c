@@ -1,13 +1,14 @@
-/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once, and
- * its elements are marked with the phase that they belong to: until that is waited for, who reads or
- * writes them stops it.
+/* Boxes, mbarriers, producer and consumers in the reference interpreter. A box is copied at once,
+ * and its elements are marked with the phase that they belong to: a read or write of one of them
+ * before that phase is waited for is an error.
  *
- * A producer does nothing that depends on what consumers do, but when: so its arm is run first, and
- * notes what it does, with all values. While consumers run, these deeds are done one by one, as far
- * as its waits allow: without a seed as late as may be, when consumers wait for a phase; with one
- * also before, at random between any two of their statements. Who waits for what nobody will do any
- * more has found a deadlock. Consumers are one here, and arrive at once: how far one warpgroup may
- * be ahead of another is for the emulated device to show. */
+ * What a producer does depends on the consumers only in time. So its arm is run first, and its
+ * statements are recorded with the values of their operands. While the consumers run, the
+ * recorded statements are carried out one by one, as far as the producer's waits allow: without a
+ * seed as late as possible, when consumers wait for a phase; with a seed also earlier, at random
+ * between two of the consumers' statements. A wait for a phase that nobody can complete any more
+ * is a deadlock. All consumers are one thread of control here and arrive together; how far one
+ * warpgroup may run ahead of another is tested on the emulated device. */
 #include "codegen/loop/interp.h"
 
 static const char *name_of(const interp *p, uint32_t buf) {
@@ -144,7 +145,7 @@ static void act(interp *p, const deed *x) {
 
 /* ---- producer and consumers */
 
-/* The producer's next deed; false: there is none, or it waits for one of the consumers'. */
+/* Carries out the producer's next statement; false: there is none, or it waits for the consumers. */
 static bool advance(interp *p) {
   if (p->producer.done == p->producer.all.n || p->failed)
     return false;

@@ -107,13 +107,14 @@ struct neo_kernel {
 neo_kernel *neo_kernel_new(neo_arena *a, const char *name);
 uint32_t neo_kernel_buf(neo_kernel *k, neo_kbuf buf);
 uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
-/* Fresh; the printer makes equal names distinct. */
+/* A new variable. The printer makes equal names distinct. */
 uint32_t neo_kernel_var(neo_kernel *k, const char *name);
 /* Names a run-time size; returns `size`. */
 uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
 
 /* ---- what a kernel has (loop/kernel.c) */
-/* Its UNIT loop as its only statement; null: it is one unit, or persistent. */
+/* The kernel's UNIT loop, if it is the only statement; null: the kernel is one unit, or
+ * persistent. */
 const neo_ls *neo_kernel_unit_loop(const neo_kernel *k);
 /* Its SPECIALIZE statement; null: it has none. */
 const neo_ls *neo_kernel_specialized(const neo_kernel *k);
@@ -128,10 +129,10 @@ int64_t neo_kernel_block_threads(const neo_kernel *k);
 /* Bytes that one worker needs: scratch buffers lie in order at multiples of 64 from
  * neo_rt_args.scratch; where it moves, from an address within a page after it.
  *
- * A processor takes a load for one of what an earlier store writes, and waits for that, if their
- * addresses agree in all but the page. A store past the caches is long on its way: a row in scratch
- * that is read a line behind where results are written waits at each line. So scratch begins half a
- * page from where the first buffer that streams does. */
+ * 4K aliasing: a processor takes a load to depend on an earlier store, and waits for the store,
+ * if their addresses agree in the bits below the page. A nontemporal store takes long: a row in
+ * scratch that is read one line behind the results being written would wait at each line. So
+ * scratch begins half a page after the first nontemporal buffer. */
 enum { NEO_PAGE_BYTES = 4096 };
 bool neo_kernel_scratch_moves(const neo_kernel *k);
 int64_t neo_kernel_scratch_bytes(const neo_kernel *k);
@@ -140,8 +141,8 @@ int64_t neo_kernel_scratch_offset(const neo_kernel *k, uint32_t buf);
 /* ---- boxes (loop/box.c) */
 int64_t neo_box_elements(const neo_box *b);
 bool neo_box_same(const neo_box *a, const neo_box *b);
-/* Tensors that TMA copies take boxes of, in the order in which they come: what is the same but for
- * where a box begins is one. Returns how many. */
+/* The tensor maps of the kernel, in the order of their first TMA copies: copies that differ only
+ * in where their boxes begin share one. Returns how many there are. */
 enum { NEO_KERNEL_MAPS = 4 };
 typedef struct {
   uint32_t buf;

@@ -1,6 +1,6 @@
 /* The protocols of copies, mbarriers and products in a kernel for GPUs, checked on its loop IR
- * without running it. loop/verify.c says whether statements may stand where they stand; this, whether
- * they do together what they are there for:
+ * without running it. loop/verify.c checks each statement at its place; this file checks that the
+ * statements keep these protocols together:
  *
  *   bytes     EXPECT_TX announces what the boxes bring that follow it in its block, on the same
  *             mbarrier

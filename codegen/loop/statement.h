@@ -56,8 +56,9 @@ typedef struct {
 } neo_fragment;
 
 enum { NEO_BOX_RANK = 5, NEO_BOX_LINE_BYTES = 128, NEO_BOX_MOST = 256 };
-/* What a TMA copy takes of a tensor, along each axis: where it begins, the tensor's extent (of sizes
- * and constants), elements between two (1 along the first axis), and how many elements. */
+/* The box of a tensor that a TMA copy reads. For each axis: where the box begins, the tensor's
+ * extent (over sizes and constants), the stride in elements (1 along the first axis), and how
+ * many elements. */
 typedef struct {
   uint32_t rank;
   const neo_lx *at[NEO_BOX_RANK], *extent[NEO_BOX_RANK];
@@ -123,10 +124,10 @@ struct neo_ls {
       int64_t pitch;       /* elements between two rows in memory */
     } tile;
 
-    /* Gives all threads what others have in a register, without shared memory. `down 4 of 32`: in
-     * each 32 threads, which begin at a multiple of 32, what the thread four further on has, or
-     * their own where that is not among the 32; `first 2 of 32`: what the threads 0 and 1 of the 32
-     * have, in turn.
+    /* A warp shuffle: gives each thread the register of another one, without shared memory. `down 4
+     * of 32`: in each 32 threads, which begin at a multiple of 32, thread t gets the value of
+     * thread t + 4, or its own where that is beyond the 32. `first 2 of 32`: even threads get the
+     * value of thread 0 of the 32, odd ones that of thread 1.
      *
      *   shuffle other, sum down 4 of 32             other[1, 1], sum[1, 1]: f32 for 256 threads */
     struct {

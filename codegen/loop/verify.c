@@ -144,7 +144,7 @@ static void check_store(verifier *v, const neo_ls *s) {
     neo_lv_check_typed(v, s->store.cond, NEO_BOOL_T, "the condition of a store");
 }
 
-/* What all threads share is set by all alike. */
+/* Registers without threads are shared, so all threads set them to the same value. */
 static void check_set(verifier *v, const neo_ls *s) {
   neo_lv_check_place(v, s->set.reg, s->set.index, s->set.n_index);
   if (!v->failed && v->in_threads && v->declared[s->set.reg] == OUTSIDE &&
@@ -224,7 +224,8 @@ static void check_specialize(verifier *v, const neo_ls *s) {
   v->role = NO_ROLE;
 }
 
-/* What waits for nobody but at mbarriers, and has no memory of its own. */
+/* May the statement stand in a producer's arm? It waits only at mbarriers and has no memory of
+ * its own. */
 static bool is_producers(const neo_ls *s) {
   switch (s->kind) {
   case NEO_LS_FOR:

@@ -29,7 +29,7 @@ typedef struct {
   bool *expected, *arrived; /* by buffer: its mbarriers have EXPECT_TX, or MBARRIER_ARRIVE */
 } verifier;
 
-/* The first breach is the one that is told. */
+/* Records a broken rule; only the first one is reported. */
 void neo_lv_fail(verifier *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The loop around of that variable; null: there is none. */
 const scope *neo_lv_find(const verifier *v, uint32_t var);

@@ -58,7 +58,7 @@ typedef struct {
 } neo_wgmma_row;
 extern const neo_wgmma_row neo_wgmma_rows[NEO_WGMMA_OPS];
 
-/* Of a factor without its address: a sum with address/16 in the low bits is the descriptor. */
+/* The descriptor of a factor without its address: adding address/16 completes it. */
 uint64_t neo_wgmma_descriptor(bool transposed);
 /* How far a descriptor moves on, in bytes, from one instruction's steps to the next's. */
 int64_t neo_wgmma_next(neo_wgmma_op op, bool transposed);

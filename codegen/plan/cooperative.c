@@ -1,17 +1,17 @@
 /* Which steps of an entry a GPU runs as one persistent kernel (llvm/nvptx/grid.c).
  *
- * A step needs another that comes before it if one writes what the other reads or writes, but for
- * pieces of one tensor, which two of them write; its phase is the next after those of the steps
- * that it needs. Kernels of one block need no phase for each other: the same block runs them in
- * turn. Steps that last (kept between calls), kernels of
- * warpgroups, and what takes long by itself have launches of their own; of what is between, those
- * runs are taken which save most by the prices of grid.def:
+ * A step depends on an earlier one if one of them writes what the other reads or writes; two steps
+ * that write pieces of one tensor do not depend on each other for that. A step's phase is the next
+ * after those of the steps that it depends on. Kernels of one block need no phase for each other:
+ * the same block runs them one after the other. Steps whose results are cached between calls,
+ * kernels of warpgroups, and long kernels have launches of their own. Of the steps between, the
+ * runs are chosen that save most by the prices of grid.def:
  *
- *   separate  an edge for each level, a node for each kernel beside others
- *   as one  an edge, a barrier for each phase but the first, a meeting for each kernel in turn
+ *   separate  an edge of the graph for each level, a node for each further kernel of a level
+ *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
- * The steps stay in the plan, each with its kernel: a device that cannot have all blocks of a grid
- * at the same time runs those, and a trace tells them apart. */
+ * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
+ * grid at the same time runs them one by one, and a trace shows them one by one. */
 #include "codegen/plan/grid.h"
 #include "codegen/plan/internal.h"
 #include <assert.h>
@@ -94,7 +94,8 @@ static bool is_lone(const chooser *c, int32_t i) {
   return blocks_of(c, i) <= 1;
 }
 
-/* Seconds by itself, without its launch: the slower one of memory and arithmetic. */
+/* Seconds that the step takes by itself, without its launch: the longer time of memory and
+ * arithmetic. */
 static double seconds_of(const chooser *c, int32_t i) {
   const neo_machine *machine = c->in->machine ? c->in->machine : neo_machine_named("sm_90a");
   const neo_profile *x = &machine->profile;
@@ -159,7 +160,7 @@ static run new_run(const chooser *c, int32_t first) {
   return (run){.first = first, .words = (int32_t)c->p->sizes.n + 4};
 }
 
-/* 0 or less: nothing that is worth it. */
+/* Seconds that the run saves as one kernel; 0 or less: not worth it. */
 static double saved_by(const chooser *c, const run *r) {
   double saved = separate(c, r) - as_one(r);
   if (r->words > MOST_WORDS)
@@ -233,7 +234,7 @@ neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, ne
   return out;
 }
 
-/* How many steps of an entry wait for one another, one behind the other. */
+/* The length of the longest chain of dependent steps of an entry. */
 static int32_t longest(const chooser *c) {
   int32_t *level = NEO_NEW_ARRAY(c->scratch, int32_t, c->e->n_steps + 1), most = 0;
   for (int32_t i = 0; i < c->e->n_steps; i++) {

@@ -156,7 +156,8 @@ static bool is_stored(const planner *q, neo_tensor t) {
   return false;
 }
 
-/* What is computed goes to the caller's memory under its first name; what is kept is copied. */
+/* A computed output is written to the caller's memory of its first name. Outputs that live in the
+ * context are copied. */
 static void bind_outputs(planner *q) {
   const char *entry = q->entry ? neo_name_text(q->m->names, q->entry->name) : "";
   q->output = NEO_NEW_ARRAY(q->scratch, int32_t, n_outputs(q) + 1);
@@ -180,8 +181,8 @@ static void find_lifetimes(planner *q) {
   }
 }
 
-/* On a GPU small values do not share places over time, as kernels that need nothing else of one
- * another run side by side. */
+/* On a GPU small values get memory of their own, not reused over time: reuse would order kernels
+ * that are otherwise independent and may run concurrently. */
 static void spread_small(planner *q) {
   enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
   int64_t total = 0;
@@ -217,7 +218,7 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
 
 /* ---- steps */
 
-/* Kernels count from where their form begins in a tensor. */
+/* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c). */
 static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   int32_t buf = -1;
   bool placed = has_buf(q, t, &buf);

@@ -16,7 +16,7 @@ typedef struct {
   uint32_t *seen, stamp; /* by node: counted in the statement of this number */
 } counter;
 
-/* Variables are where they begin, and what is loaded is 0. */
+/* The value of e with each variable at its first value and each load 0. */
 static int64_t value_of(const counter *c, const neo_lx *e) {
   int64_t x;
   if (neo_lx_is_int(e, &x))
@@ -72,7 +72,7 @@ static double loop_work(counter *c, const neo_ls *s) {
   return block_work(c, &s->loop.body) * (double)(trips > 0 ? trips : 0);
 }
 
-/* Of several blocks inside of a statement the longest one counts. */
+/* The work of a statement. Of the blocks inside of it (arms) the longest one counts. */
 static double statement_work(counter *c, const neo_ls *s) {
   double most = 0;
   if (s->kind == NEO_LS_FOR)

@@ -46,7 +46,7 @@ void plan_name_entries(neo_plan *p);
 typedef struct {
   plan_store *store;
   const neo_plan_input *in;
-  bool roots_only; /* of what is kept, the roots alone are initialised */
+  bool roots_only; /* initialise the roots alone, not all parameters, states and settings */
 } plan_entry_env;
 typedef NEO_VEC(uint32_t) plan_groups;
 /* The groups that `roots` need, in the order in which they run. `updates`: tensors that take effect

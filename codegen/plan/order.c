@@ -1,12 +1,12 @@
 /* Which groups an entry needs, and in which order they run.
  *
- * A group runs after those that write what it reads, and, if it writes an update, after those that
- * read the old version: then the update may go into the old version's place. Of the groups that
- * may run next the first in the grouping's order is taken; where that writes updates alone, the one
- * of all such whose parameters were read last: what was touched last is likely to be in a cache,
- * and the next call begins with what this one ended with. Updates that overwrite each other's
- * inputs form a cycle, which is cut at its first group; plan/entry.c finds that this one's update
- * cannot be in place. */
+ * A group runs after those that write what it reads, and, if it writes an update, after those
+ * that read the old version: then the update may go into the old version's place. Of the groups
+ * that may run next, the first one in the grouping's order is taken. If it writes only updates,
+ * the group is taken instead whose parameters were read last, of all that write only updates:
+ * these parameters are likely to be in a cache still. Updates that overwrite each other's inputs
+ * form a cycle, which is cut at its first group; plan/entry.c finds that this one's update cannot
+ * be in place. */
 #include "codegen/plan/internal.h"
 
 typedef struct {
@@ -50,14 +50,16 @@ static uint32_t first_link(const neo_map *of, neo_tensor t) {
   return (uint32_t)k;
 }
 
-/* Initialisers write what is kept; they run in the entry of their own only. */
+/* Does a group that writes t run in this entry? Parameters, states and settings are written in
+ * the entry of initial values only. */
 static bool writes_here(const order_ctx *o, neo_tensor t, bool init) {
   neo_role r = (neo_role)neo_tensor_at(o->m, t)->role;
   bool stored = r == NEO_ROLE_PARAM || r == NEO_ROLE_STATE || r == NEO_ROLE_SETTING;
   return stored == init || r == NEO_ROLE_TEMP;
 }
 
-/* With `roots_only` what else is kept is there already. */
+/* Is t computed in this entry? With `roots_only` parameters, states and settings that are no
+ * roots have their values already. */
 static bool is_made(const order_ctx *o, neo_tensor t, const neo_tensor *roots, size_t n) {
   bool made = !o->env->roots_only || neo_tensor_at(o->m, t)->role == NEO_ROLE_TEMP;
   for (size_t k = 0; k < n && !made; k++)
@@ -152,7 +154,8 @@ static uint32_t last_read(const order_ctx *o, uint32_t g) {
   return last;
 }
 
-/* Of the groups left one that waits for none, or else the first. */
+/* The position of the next group among the n_left remaining ones: one that waits for no other,
+ * or, in a cycle, the first. */
 static size_t next_group(const order_ctx *o, size_t n_left) {
   size_t best = n_left;
   uint32_t best_read = 0;

@@ -18,7 +18,7 @@
 typedef struct { /* a kernel of the library: one for all groups with equal keys */
   neo_kernel *kernel;
   const char *symbol; /* "<prefix>_k3_H" */
-  neo_kernel *fast;   /* its variant for machines that have `needs` as well; null: there is none */
+  neo_kernel *fast;   /* its variant for machines that also have the features `needs`; null: none */
   const char *fast_symbol, *needs;
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
@@ -81,7 +81,8 @@ typedef struct neo_plan {
   neo_map program_of; /* expression -> program */
 } neo_plan;
 
-/* By their prices; none; every one that can be, for tests. */
+/* Which runs of steps become persistent kernels: those that pay by their prices, none, or, for
+ * tests, every one that can. */
 typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */

@@ -3,7 +3,7 @@
 #define NEO_RUNTIME_CORE_BIND_H
 #include "runtime/core/ctx.h"
 
-/* The failure of a dimension that is `given` and not `want`. */
+/* Reports that dimension d of t is `given` and not `want`; returns the failure. */
 neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given,
                                 int64_t want);
 

@@ -6,13 +6,13 @@
 #define NEO_RUNTIME_CORE_CALL_CACHE_H
 #include "runtime/core/ctx.h"
 
-/* This tensor has been written; -1: all of them. */
+/* Tells the cache that this tensor has been written; -1: all tensors. */
 void neo_rti_call_cache_written(neo_rt_ctx *ctx, int32_t tensor);
 /* Must this step run in the call at hand? */
 bool neo_rti_call_cache_runs(const neo_rt_ctx *ctx, const neo_rt_step *s);
-/* The entry has run, or failed on the way. */
+/* Tells the cache that the entry has run; good: without a failure. */
 void neo_rti_call_cache_done(neo_rt_ctx *ctx, const neo_rt_entry *e, bool good);
-/* Are the model's tables of cached values, what entries write, and sources sound? */
+/* Checks the model's tables of cached values, their sources, and the tensors that entries write. */
 bool neo_rti_call_cache_check(const neo_rt_model *m);
 
 #endif

@@ -1,11 +1,11 @@
 /* device.h: a device as a table of functions. Private to runtime.
  *
- * core knows of a device what is here; a device knows of core what ctx.h, run.h and trace.h say. A
- * context calls, in this order:
+ * core uses a device through this table alone; a device uses ctx.h, run.h and trace.h of core. A
+ * context calls its functions in this order:
  *
  *   open, allocate, start | run or copy, then end, for each call | close
  *
- * and copy, synchronise where it reads or writes what it owns. */
+ * It calls copy and synchronise also to read and write the tensors that it owns. */
 #ifndef NEO_RUNTIME_CORE_DEVICE_H
 #define NEO_RUNTIME_CORE_DEVICE_H
 #include "runtime/core/ctx.h"
@@ -18,32 +18,33 @@ struct neo_rti_device {
   bool separate;    /* its memory is not the host's: arguments have places in the arena */
   /* Does it run models for this level of GPUs (neo_rt_model.device; null: for processors)? */
   bool (*takes)(const char *level);
-  /* Has the kernel code for it? Is what else the model says of it sound? */
+  /* Does the kernel have code for this device, and are its other fields valid? */
   bool (*has_code)(const neo_rt_kernel *k);
   bool (*model_ok)(const neo_rt_model *m);
 
   /* Fills in c->state and c->threads. `close` frees what is there, also after a failure. */
   neo_rt_status (*open)(neo_rt_ctx *c, const neo_rt_config *config) NEO_MUST_CHECK;
   void (*close)(neo_rt_ctx *c);
-  /* n bytes of its memory, the first `zero` of them cleared: c->arena. */
+  /* Allocates c->arena, n bytes of the device's memory, the first `zero` of them cleared. */
   neo_rt_status (*allocate)(neo_rt_ctx *c, const neo_rt_config *config, size_t n,
                             size_t zero) NEO_MUST_CHECK;
-  /* After that: what else entries need. */
+  /* Prepares after `allocate` what else entries need. */
   neo_rt_status (*start)(neo_rt_ctx *c) NEO_MUST_CHECK;
   /* Loads all kernels. */
   neo_rt_status (*warm)(neo_rt_ctx *c) NEO_MUST_CHECK;
   /* Which one of its kind it is, from 0. */
   int (*number)(const neo_rt_ctx *c);
 
-  /* n bytes, in the order of other work. `from` may change when this returns; what comes from the
-   * device is at `to` after synchronise. */
+  /* Copies n bytes, in order with other work. The caller may overwrite `from` when this returns;
+   * bytes that come from the device are at `to` after synchronise. */
   neo_rt_status (*copy)(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                         size_t n) NEO_MUST_CHECK;
   /* Waits for all work; a failure there is one of `doing`; null: there is no message. */
   neo_rt_status (*synchronise)(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
-  /* The steps of an entry, with c->units and c->ptr filled in. key: seed, step, call. */
+  /* Runs the steps of an entry; c->units and c->ptr are filled in. key: seed, step, call. */
   neo_rt_status (*run)(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) NEO_MUST_CHECK;
-  /* At the end of a call: synchronise, unless it gave the host nothing and may leave its work. */
+  /* Ends a call: synchronises, unless the call gave the host nothing and may leave its work
+   * running. */
   neo_rt_status (*end)(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
 
   /* A trace (trace.h) of entries of `most_steps` steps: it begins, an entry begins, its events are

@@ -9,14 +9,15 @@
  * sizes null: the largest, for what the context owns. */
 neo_rt_status neo_rti_check_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
                                    const int64_t *sizes) NEO_MUST_CHECK;
-/* The same of an input in the device's memory, at ctx->sizes. */
+/* The same check for an input in the device's memory, at ctx->sizes. */
 neo_rt_status neo_rti_check_device_values(neo_rt_ctx *ctx, const neo_rt_tensor *t,
                                           const void *p) NEO_MUST_CHECK;
 /* ctx->sizes are within their bounds, for the sizes of this entry. */
 neo_rt_status neo_rti_check_sizes(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
 /* The entry of this number, checked to be one that a caller may run; null after a failure. */
 const neo_rt_entry *neo_rti_entry(neo_rt_ctx *ctx, int32_t entry, neo_rt_status *status);
-/* Arguments against ctx->sizes: null, alignment, overlap, values; then runs. */
+/* Checks the arguments against ctx->sizes (null, alignment, overlap, values), then runs the
+ * entry. */
 neo_rt_status neo_rti_entry_call(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                  void *const *args) NEO_MUST_CHECK;
 
@@ -29,8 +30,9 @@ int64_t neo_rti_copy_bytes(const neo_rt_ctx *ctx, const neo_rt_step *s);
 /* Runs the steps with everything checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                 void *const *args) NEO_MUST_CHECK;
-/* The entries of initial values: 0: of all; 1: of states that follow from parameters, for when
- * these have been loaded; null if there is none such. And runs one. */
+/* The entry of initial values: which = 0 for all of them, 1 for those of states that follow from
+ * parameters, which is run when parameters have been loaded. Null: there is none. The second
+ * function runs one. */
 const neo_rt_entry *neo_rti_init_entry(const neo_rt_model *model, int32_t which);
 neo_rt_status neo_rti_init_run(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
 

@@ -73,8 +73,8 @@ typedef struct {
 
 walk neo_tile_walk(neo_tiles *q, uint32_t k);
 
-/* Are large columns fetched (prefetch.h), still near when they are needed, and is there arithmetic to
- * do meanwhile? */
+/* Are large columns fetched (prefetch.h), still near when they are needed, and is there
+ * arithmetic to do meanwhile? */
 bool neo_tile_ahead(const neo_tiles *q, const geometry *g, double tiles);
 /* Does the packed operand slide along its side (schedule/tile/pack.c)? Null: it does not. */
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side);

@@ -1,19 +1,17 @@
 /* Lines that are fetched before they are needed. A register tile reads rows that lie apart, each of
  * a few cache lines: too short for the processor to see a stream in them, so that each tile would
  * wait for memory anew. While a tile is computed, the lines that the next one of the outer loop
- * reads first can be named to the processor:
- * (`fetch` 1), or that after the next, and so on:
+ * reads first can be named to the processor: (`fetch` 1), or that after the next, and so on:
  *
  *     tiles of columns outside:                        those of the next tile of columns
  *     rows outside, or one tile of them; blocks:       the same columns in the next block
  *
  * and during a tile without blocks the elements that its successor along the outer loop needs at
  * its end, for which an optimizer's update reads the parameter. Of columns that are copied into
- * scratch (schedule/tile/pack.c) the tiles fetch what the next copy reads, that of the next block of the
- * reduction, or of the next block of columns, in the order in which it lies. Where a tile has many
- * lines its steps share them: memory is busy all the time that the tile computes, and what is not
- * in the nearest cache does not wait behind them.
- */
+ * scratch (schedule/tile/pack.c) the tiles fetch what the next copy reads, that of the next block
+ * of the reduction, or of the next block of columns, in the order in which it lies. Where a tile
+ * has many lines its steps share them: memory is busy all the time that the tile computes, and
+ * what is not in the nearest cache does not wait behind them. */
 #ifndef NEO_SCHEDULE_FETCH_H
 #define NEO_SCHEDULE_FETCH_H
 #include "fusion/form.h"

@@ -48,7 +48,7 @@ LLVMValueRef neo_ll_load_simple(neo_ll_gen *g, neo_ll_access *p, neo_ll_val guar
 /* ---- core/store.c */
 void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LLVMValueRef v,
                       uint32_t align);
-/* A vector; streams: it may be written past the caches. */
+/* Stores a vector; nontemporal: past the caches. */
 void neo_ll_store_lanes(neo_ll_gen *g, neo_ll_access *p, LLVMValueRef v, LLVMValueRef mask,
                         bool nontemporal);
 

@@ -52,7 +52,7 @@ static uint32_t argument_number(const neo_kernel *k, uint32_t buf) {
   return n;
 }
 
-/* Half a page from where the first buffer that streams begins (loop.h). */
+/* Scratch begins half a page after the first nontemporal buffer (loop.h says why). */
 static LLVMValueRef moved(neo_ll_gen *g, LLVMValueRef at) {
   enum { LINE_BYTES = 64 };
   LLVMBuilderRef b = g->l->entry;

@@ -110,7 +110,7 @@ static bool is_real_zero(neo_ll_val x) {
          (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind);
 }
 
-/* branch: a condition without lanes stays one. */
+/* branch: a condition without lanes stays a scalar, so that LLVM may branch on it. */
 static neo_ll_val choose(neo_ll_gen *g, neo_ll_val c, neo_ll_val x, neo_ll_val y, bool branch) {
   bool lanes = c.lanes || x.lanes || y.lanes;
   uint32_t depth = c.depth > x.depth ? c.depth : x.depth;
@@ -156,8 +156,8 @@ static int cost_of(neo_op op) {
   }
 }
 
-/* Of what is not at hand yet, as far as `most`: each operator costs something, so that few are
- * looked at. */
+/* The work of evaluating the nodes of e that have no value yet, counted up to `most`. Each
+ * operator costs at least 1, so that few nodes are visited. */
 static int work_of(const neo_ll_gen *g, const neo_lx *e, int most) {
   int work = e->kind == NEO_LX_OP ? cost_of((neo_op)e->attr) : e->kind == NEO_LX_RAND ? most : e->n;
   if (g->memo[e->id].stamp == g->stamp || is_index(g, e))
@@ -167,8 +167,8 @@ static int work_of(const neo_ll_gen *g, const neo_lx *e, int most) {
   return work;
 }
 
-/* Where all lanes take one side, LLVM makes a branch of it, and puts into it what only that side
- * needs: worth it for element functions. What is less is chosen lane by lane. */
+/* Where all lanes take one side, LLVM can branch and compute only that side. A branch pays for
+ * element functions; cheaper sides are both computed and selected lane by lane. */
 static bool branch_pays(const neo_ll_gen *g, neo_ll_val c, const neo_lx *e) {
   if (c.lanes)
     return false;
@@ -186,8 +186,8 @@ static neo_ll_val select_(neo_ll_gen *g, const neo_lx *e) {
   return choose(g, c, x, y, branch);
 }
 
-/* On a GPU a load whose guard fails has read zeros (llvm/core/load.c): where these are the other value,
- * nothing is left to choose. */
+/* On a GPU a load whose guard fails returns zero (llvm/core/load.c): where the other value is
+ * zero, no select is needed. */
 static bool is_chosen(const neo_ll_gen *g, const neo_lx *e, neo_ll_val c, neo_ll_val x) {
   bool scratch = g->k->bufs.at[e->attr].use & NEO_BUF_SCRATCH;
   return g->l->target.sm && !scratch && c.lanes <= x.lanes && e->arg[2]->kind == NEO_LX_CONST &&
@@ -232,9 +232,9 @@ static LLVMValueRef compare_lanes(neo_ll_gen *g, neo_op op, int64_t c, LLVMValue
                        neo_ll_splat(g->l, d, g->width), "");
 }
 
-/* One side: a sum over the lane and a scalar; index arithmetic does not wrap. Of any other number
- * without lanes the difference from such a sum may, which only equality forgives; not where it was
- * an integer of few bits. */
+/* One side of a comparison as x.step * lane + base. Index arithmetic does not wrap. A scalar that
+ * is no index may make the difference of the sides wrap, which is harmless for equality only,
+ * unless the scalar was converted from a narrower integer. */
 static bool compared(neo_ll_gen *g, neo_op op, const neo_lx *e, neo_ll_lin *x, neo_ll_val *base) {
   if (is_index(g, e)) {
     if (!neo_ll_linear(g, e, x) || x->stride || x->pattern)
@@ -251,7 +251,7 @@ static bool compared(neo_ll_gen *g, neo_op op, const neo_lx *e, neo_ll_lin *x, n
   return !base->lanes;
 }
 
-/* Is y - x + more, but for the lanes, a multiple of their number? */
+/* Is y - x + more, without the lanes' part, a multiple of the number of lanes? */
 static bool is_whole(const neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin *y, int64_t more) {
   const neo_ll_lin *side[] = {x, y};
   bool whole = (y->c - x->c + more) % g->width == 0;
@@ -261,8 +261,8 @@ static bool is_whole(const neo_ll_gen *g, const neo_ll_lin *x, const neo_ll_lin 
   return whole;
 }
 
-/* lane < d + more, or its contrary, where d + more is a multiple of their number: all lanes are
- * alike. */
+/* lane < d + more, or its negation, where d + more is a multiple of the number of lanes: the
+ * result is the same in all lanes, so one scalar comparison is enough. */
 static bool compare_whole(neo_ll_gen *g, neo_op op, int64_t c, const neo_ll_lin *x,
                           const neo_ll_lin *y, LLVMValueRef d, LLVMValueRef *out) {
   if ((c != 1 && c != -1) || (op != NEO_OP_LT && op != NEO_OP_LE))
@@ -386,8 +386,8 @@ static neo_ll_val operation(neo_ll_gen *g, const neo_lx *e) {
   return apply(g, e);
 }
 
-/* Up to three expressions, all with lanes if one has them; what is made of them has the result's
- * lanes and depth. */
+/* Evaluates up to three expressions into x[], all with lanes if one of them has lanes. The result
+ * has the lanes and the depth of a value that is computed from them; its v is not set. */
 static neo_ll_val together(neo_ll_gen *g, const neo_lx *const *e, uint32_t n, LLVMValueRef *x) {
   neo_ll_val val[3], all = {0};
   for (uint32_t k = 0; k < n; k++) {
@@ -422,7 +422,7 @@ static neo_ll_val dot(neo_ll_gen *g, const neo_lx *e) {
   return all;
 }
 
-/* Is it rounded to bf16 where it stands? */
+/* Is it a conversion from f32 to bf16? */
 static bool is_rounded(const neo_lx *e) {
   return e->kind == NEO_LX_OP && e->attr == NEO_OP_CAST && e->arg[0]->type == NEO_F32_T;
 }

@@ -68,7 +68,7 @@ static void body(neo_ll_gen *g) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
-/* Do all buffers that stream begin at multiples of a vector? Null: there are none. */
+/* A condition: all nontemporal buffers begin at multiples of a vector. Null: there are none. */
 static LLVMValueRef nontemporal(neo_ll_gen *g) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef sum = NULL;
@@ -85,14 +85,15 @@ static LLVMValueRef nontemporal(neo_ll_gen *g) {
   return LLVMBuildICmp(b, LLVMIntEQ, LLVMBuildAnd(b, sum, low, ""), zero, "");
 }
 
-/* What is written past the caches comes before what this thread says next to another. */
+/* A fence: nontemporal stores become visible before this thread signals another one. */
 static void drain(neo_ll_gen *g) {
   if (strncmp(g->l->target.triple, "x86_64", 6) == 0)
     neo_ll_call(g->l, "llvm.x86.sse.sfence", NULL, NULL, 0);
 }
 
-/* The body; where results stream, one for buffers that allow it and one for all others. A GPU has
- * other caches: there what streams, or is fetched early, is as anything else. */
+/* Emits the body. If the kernel has nontemporal buffers, it is emitted twice: with nontemporal
+ * stores for buffers that are aligned to vectors, and with plain ones for all others. A GPU's
+ * caches work differently, so there stores are plain and prefetches are left out. */
 void neo_ll_body(neo_ll_gen *g) {
   LLVMValueRef aligned = g->l->target.sm ? NULL : nontemporal(g);
   if (aligned) {

@@ -33,8 +33,8 @@ static neo_ll_access place_of(neo_ll_gen *g, uint32_t buf, const neo_lx *offset,
   return p;
 }
 
-/* Scratch of a known size: where the offset is in it whatever a guard says, the guard is only about
- * which value matters. */
+/* Is the offset inside of scratch even where the guard fails? Then the load needs no guard: its
+ * value is not used. */
 static bool is_inside(neo_ll_gen *g, uint32_t buf, const neo_lx *offset) {
   const neo_kbuf *b = &g->k->bufs.at[buf];
   return b->use & NEO_BUF_SCRATCH && neo_ll_nonneg(g, offset) &&
@@ -50,7 +50,7 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
   return (neo_ll_val){neo_ll_from_mem(g->l, p.type, v), lanes, g->depth};
 }
 
-/* Both read, or neither. */
+/* Are these two loads of bf16 elements side by side, with the same guard? */
 static bool are_pairs(neo_ll_gen *g, const neo_lx *a, const neo_lx *b) {
   bool guarded = a->kind == NEO_LX_LOADIF;
   if (a->kind != b->kind || (a->kind != NEO_LX_LOAD && !guarded) || a->attr != b->attr ||
@@ -79,7 +79,7 @@ bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, 
   return true;
 }
 
-/* Does a run of whole vectors lie at a multiple of their size? */
+/* May the store be nontemporal? It has to be a run of full vectors at multiples of their size. */
 static bool nontemporal(neo_ll_gen *g, const neo_ll_access *p, const neo_lx *offset) {
   int64_t size = (int64_t)neo_type_bytes(p->type) * g->width;
   bool run = g->nontemporal && g->k->bufs.at[p->buf].nontemporal && p->lin.step == 1;
@@ -113,7 +113,7 @@ LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, b
   return p.base;
 }
 
-/* To be read; cache: 1, the nearest, or 2. */
+/* Prefetches the element for reading, into the first cache or the second (cache: 1 or 2). */
 void neo_ll_prefetch(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, int64_t cache) {
   neo_ll_access p = place_of(g, buf, offset, true);
   LLVMValueRef arg[] = {p.base, neo_ll_int32(g->l, 0), neo_ll_int32(g->l, 4 - cache),

@@ -210,7 +210,7 @@ static LLVMValueRef or_nan(neo_llvm *l, LLVMValueRef r, LLVMValueRef y) {
 }
 
 /* `y wins ? y : x` is the machine's min or max, which gives x if either is NaN; NaN y is mended.
- * Of two equals (-0 and 0) it is x. */
+ * It is x where both are equal (-0 and 0). */
 static LLVMValueRef float_min_max(neo_llvm *l, bool max, LLVMValueRef x, LLVMValueRef y) {
   LLVMValueRef r = select_(l, fcmp(l, max ? LLVMRealOGT : LLVMRealOLT, y, x), y, x);
   return is_number_constant(y) ? r : or_nan(l, r, y);

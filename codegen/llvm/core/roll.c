@@ -1,8 +1,8 @@
 /* UNROLL loops that are emitted as loops after all: the ends of large tiles.
  *
  * A tile's rows are unrolled so that its sums stay in registers. What is done with the sums at the
- * end stands in such loops too; where that is much (an optimizer's update, lanes whose elements lie
- * apart in memory), copies of it for each row are the greater part of a kernel's code, and of the
+ * end stands in such loops too; where that is much (an optimizer's update, strided
+ * lanes), copies of it for each row are the greater part of a kernel's code, and of the
  * time to compile it, for instructions that run once a tile.
  *
  * An UNROLL loop rolls if a copy of its body is long, no index divides by its variable, and all
@@ -12,7 +12,8 @@
  * into an array on the stack, from which each iteration takes its row. */
 #include "codegen/llvm/gen.h"
 
-/* Instructions: of a body that may roll, of its copies; of a lane that lies apart, a function. */
+/* Counts of instructions: the least of a body that may roll, and of all its copies; the price of a
+ * strided lane, and of an element function. */
 enum { LEAST_BODY = 48, LEAST_COPIES = 256, STRIDED = 2, FUNCTION = 15 };
 enum { NO_DIM = -1 };
 
@@ -31,7 +32,7 @@ typedef struct {
 
 /* ---- what a body is */
 
-/* What is no plain sum of products counts as near. */
+/* Instructions of a memory access. An offset that is not linear in the lane counts as contiguous. */
 static int64_t access_weight(const roll *r, const neo_lx *offset) {
   int64_t step;
   bool strided = r->lanes > 1 && neo_lx_step(offset, r->lane, &step) && step != 0 && step != 1;
@@ -181,7 +182,7 @@ static bool rolls(const roll *r, int64_t trips) {
 
 /* ---- rows of registers */
 
-/* Elements of reg.at; *apart: of two rows. */
+/* The number of elements in reg.at; *stride: the distance of two rows. */
 static int64_t elements(const roll *r, uint32_t reg, int64_t *stride) {
   const neo_reg *x = &r->g->k->regs.at[reg];
   uint32_t rank = x->rank - (r->g->reg[reg].vector ? 1u : 0u);

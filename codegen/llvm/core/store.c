@@ -18,7 +18,7 @@ void neo_ll_store_one(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at, LL
   neo_ll_mark_alias(g, p->buf, s);
 }
 
-/* Written past the caches: they need not have the line. */
+/* A store past the caches, which then do not have to load the line. */
 static void store_nontemporal(neo_ll_gen *g, const neo_ll_access *p, LLVMValueRef at,
                               LLVMValueRef v) {
   LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(neo_ll_i32(g->l), 1, false));

@@ -1,5 +1,5 @@
-/* Tiles that are transposed before they are stored: where lanes lie apart in memory and the rows of the
- * tile side by side.
+/* Tiles that are transposed in registers before they are stored: their lanes are strided in memory,
+ * and their rows lie side by side.
  *
  *     for r in 0..14 unroll: for l in 0..16 vector: Y[at + r + 3136*l] = value(r, l)
  *
@@ -36,7 +36,7 @@ typedef struct {
 
 /* ---- what can be transposed */
 
-/* Loops around a single store, with nothing between them. */
+/* A perfect loop nest around a single store: UNROLL loops, then a VECTOR loop. */
 static bool is_tile(const neo_ls *s, tile *t) {
   for (; neo_ls_is_loop(s, NEO_LOOP_UNROLL) && t->n < LOOPS; s = s->loop.body.at[0]) {
     t->loop[t->n++] = s;

@@ -28,7 +28,7 @@ static bool is_join(const tree *t, const neo_lx *e) {
   return e->kind == NEO_LX_OP && e->attr == t->root->attr && e->type == t->root->type && e->n == 2;
 }
 
-/* Of the lanes first, first + step, first + 2*step, ... */
+/* Is e the tree over the lanes first, first + step, first + 2*step, ...? */
 static bool is_tree(const tree *t, const neo_lx *e, int64_t first, int64_t step) {
   if (step == t->width)
     return is_lane(t, e, first);

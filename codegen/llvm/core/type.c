@@ -263,7 +263,7 @@ static LLVMValueRef f16_to_mem(neo_llvm *l, LLVMValueRef x) {
   LLVMValueRef is_small = LLVMBuildICmp(l->b, LLVMIntULT, m, neo_ll_int(i32, 113 << 23), "");
   LLVMValueRef is_special = LLVMBuildICmp(l->b, LLVMIntUGE, m, neo_ll_int(i32, 0x7f800000), "");
   LLVMValueRef y = LLVMBuildSelect(l->b, is_small, small, normal, "");
-  /* Of the exponent only five bits stay. */
+  /* f16 has five bits of exponent. */
   special = LLVMBuildAnd(l->b, special, neo_ll_int(i32, 0x3ff), "");
   special = LLVMBuildOr(l->b, special, neo_ll_int(i32, 0x7c00), "");
   y = LLVMBuildSelect(l->b, is_special, special, y, "");

@@ -40,8 +40,9 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
 
 /* ---- what threads of a block share */
 
-/* In a persistent grid, where the kernel has fewer threads than a block: those alone meet, as
- * consumers do. An emulated device is told of no number of threads where all of the block meet. */
+/* A barrier of the kernel's threads. Where a block of a persistent grid has more threads than the
+ * kernel, only the kernel's threads take part, as only consumers do under warp specialization. An
+ * emulated device gets 0 as the number of threads where all threads of the block take part. */
 void neo_ll_gpu_barrier(neo_ll_gen *g) {
   enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
   LLVMTypeRef i32 = neo_ll_i32(g->l);

@@ -1,12 +1,13 @@
-/* Kernels of a GPU as one persistent kernel: its blocks take theirs, one after another.
+/* Several kernels of a GPU as one persistent kernel, whose blocks run the blocks of these kernels
+ * one after another.
  *
  *   void symbol(buffers of each kernel..., sizes..., seed, step, call, units of each..., place)
  *
- * The kernels of a phase need nothing of one another. Their blocks have one numbering: block b of
- * this grid takes those numbered b, b + grid, b + 2*grid ... Lone kernels are an exception, which
- * have one block each, and may need those of them that come before: number 0 is all of these, in
- * order. Between two phases all blocks meet at `place`, 4 bytes of global memory, which begin as 0.
- * For that they must be on the device at the same time (a cooperative launch).
+ * The kernels of a phase do not depend on each other. Their blocks are numbered together: block b
+ * of this grid runs blocks b, b + grid, b + 2*grid ... Lone kernels, which have one block each, are
+ * the exception: they may depend on earlier lone kernels of the phase, so number 0 stands for all
+ * of these, in order. Between two phases all blocks meet at `place`, 4 bytes of global memory,
+ * which begin as 0. For that they must be on the device at the same time (a cooperative launch).
  *
  * Who comes to the place adds 1, block 0 what is then missing to 2^31; so the top bit changes when
  * all have come, the other bits are 0 again, and the next time needs no preparation, whatever the

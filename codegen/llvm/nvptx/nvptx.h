@@ -10,9 +10,9 @@ void neo_ll_gpu_statement(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *blo
 /* ---- kernels of GPUs (llvm/nvptx/kernel.c): the function; what it is given, once the state is made */
 void neo_ll_gpu_function(neo_ll_gen *g, const char *symbol);
 void neo_ll_gpu_arguments(neo_ll_gen *g);
-/* The parts of both that a persistent grid (llvm/nvptx/grid.c) has once, and those that each of its
- * kernels has: buffers that a kernel is given, their values from a parameter on, and any other
- * parameter. */
+/* Parts of a kernel's function, which the kernels of a persistent grid (llvm/nvptx/grid.c) use
+ * too: the number of buffers that a kernel is given, their values from a parameter on, and any
+ * other parameter. */
 size_t neo_ll_gpu_buffers(const neo_kernel *k);
 LLVMValueRef neo_ll_gpu_new_function(neo_llvm *l, const char *symbol, size_t n_buffers,
                                      size_t n_words, size_t n_maps);

@@ -39,7 +39,7 @@ static sums sums_of(neo_ll_gen *g, uint32_t reg) {
 
 /* ---- descriptors */
 
-/* Of a place in shared memory. */
+/* The address of a buffer in shared memory, as the descriptors want it. */
 static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
   LLVMBuilderRef b = g->l->b;
   LLVMValueRef p = neo_ll_buf_value(g, buf);
