@@ -5,8 +5,8 @@
  *     Y[i] = x[i] / sum[j] x[j]      ->   Y.sum1 = sum[j] x[j];  Y[i] = x[i] / Y.sum1
  *     Y[i] = relu(sum[k] W[i,k] x[k]) ->  Y[i] = finish relu(ACC), sum[k] W[i,k]*x[k]
  *
- * It stays when it is outermost, the first, and uses every output axis (else it would be computed
- * again for each element that does not tell it apart). */
+ * It stays if it is outermost, the first one, and uses every output axis. A reducer that does not
+ * use an output axis would be computed again for each of its elements. */
 #include "frontend/check/check.h"
 #include "frontend/sema/reduce.h"
 

@@ -14,7 +14,7 @@ static const char *try_folder(neo_fe *fe, const char *folder, const char *module
   return neo_path_exists(path) ? path : NULL;
 }
 
-/* Beside the importing file, then in the given folders. */
+/* Looks for the module in the importing file's folder, then in the given folders. */
 static const char *find_module(neo_inst *in, const neo_ast_name *module) {
   neo_fe *fe = in->fe;
   neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);

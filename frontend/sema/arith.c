@@ -42,7 +42,7 @@ static neo_val power(neo_frame *f, const neo_ast_expr *at, neo_val a, neo_val b)
   return neo_val_expr(neo_op2(f->m, NEO_OP_POW, x, y));
 }
 
-/* Constant sizes are checked, not wrapped. */
+/* Does the operation on constant sizes overflow? It is reported then, and does not wrap. */
 static bool overflows(neo_frame *f, neo_op op, neo_expr x, neo_expr y) {
   int64_t a, b, c;
   if (!neo_expr_is_int(f->m, x, &a) || !neo_expr_is_int(f->m, y, &b))

@@ -157,7 +157,7 @@ static void unknown(neo_frame *f, neo_span at, const neo_view *v, const neo_expr
                 name);
 }
 
-/* Kept while reducers are open: they may have to prove it again when they are hoisted. */
+/* Records a read while reducers are open: it has to be proved again if one of them is hoisted. */
 static void remember(neo_frame *f, neo_expr index, neo_expr extent) {
   if (f->depth == 0)
     return;

@@ -35,7 +35,7 @@ static bool is_given(const neo_module *m, uint32_t t) {
   return role == NEO_ROLE_CONST || role == NEO_ROLE_PARAM;
 }
 
-/* A reducer within the value, of what is given. */
+/* Is t a hoisted reducer of the initial value, which reads only what is given? */
 static bool is_hoisted(const init_reads *r, uint32_t t) {
   bool good = r->first_hoisted && t >= r->first_hoisted;
   const bool *reached = good ? neo_tensor_reach(r->fe, (neo_tensor){t}) : NULL;

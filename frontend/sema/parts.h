@@ -1,5 +1,6 @@
-/* What the rules of the language are written with: frontend/check calls all of it, nothing of it calls
- * frontend/check. Lower layers come first, and each file calls those before it in this list alone.
+/* The functions that the rules of the language (frontend/check) are written with. Nothing here
+ * calls frontend/check. Lower layers come first, and each file calls those before it in this list
+ * alone.
  *
  *   names, sizes  builtins.c sizes.c values.c scope.c
  *   types, axes   types.c arith.c frames.c bounds.c inits.c elements.c
@@ -37,7 +38,7 @@ neo_inst *neo_inst_new(neo_fe *fe, neo_scope *scope, const char *prefix);
 neo_scope *neo_scope_new(neo_fe *fe, neo_scope *parent);
 neo_sym *neo_scope_find(const neo_scope *s, const char *name); /* here or in a parent; NULL */
 neo_sym *neo_scope_own(const neo_scope *s, const char *name);
-/* Adds; a second definition is reported and poisons nothing: the first stays. */
+/* Adds a symbol. A second definition of a name is reported, and the first one stays valid. */
 neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
 const char *neo_fe_intern(neo_fe *fe, const char *text);
@@ -129,7 +130,7 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, ove
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
 
 /* ---- proofs (bounds.c) */
-/* Shows that the index is in [0, extent), or reports; `dim` is the subscript in question. */
+/* Proves that the index is in [0, extent), or reports that it is not; `dim` is the subscript. */
 bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,
                       uint32_t dim) NEO_MUST_CHECK;
 bool neo_bounds_holds(neo_frame *f, neo_expr goal);
@@ -145,7 +146,7 @@ neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin
                           const neo_val *x);
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v);
 neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val a, neo_val b);
-/* Warns of a condition that decides nothing. */
+/* Warns of a condition that is always true: a guarded read gave the index its extent. */
 void neo_select_warn(neo_frame *f, const neo_ast_expr *e, neo_expr cond);
 bool neo_init_is(const char *name); /* uniform, normal, … */
 bool neo_init_count(neo_frame *f, const neo_ast_expr *e, const char *name) NEO_MUST_CHECK;
@@ -158,8 +159,8 @@ neo_span neo_inst_span(const neo_inst *in, neo_span span);
 /* Adds a tensor, checking rank and number of elements; 0 after a report. */
 neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *extent, uint32_t n,
                            const char *full);
-/* Adds the definition of `out` from a frame whose kept reduction and finish are ready. `lead`: the
- * element of the first n_lead dimensions of `out`, which the frame does not have. */
+/* Adds the definition of `out` from a frame whose own reduction and finish are complete. `lead`:
+ * the indices of the first n_lead dimensions of `out`, for which the frame has no axes. */
 neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span span, bool piece,
                          const int64_t *lead, uint32_t n_lead);
 neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
@@ -190,15 +191,16 @@ bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) NEO_MUST_CH
 bool neo_grad_check(neo_grad_asked *q) NEO_MUST_CHECK;
 bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full,
                    neo_results *r) NEO_MUST_CHECK;
-/* A function with a gradient of its own. Arguments as tensors of their own, so that gradients can be
- * told for them. */
+/* A function with a gradient of its own. Its arguments become tensors of their own, so that
+ * requests can name them. */
 bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) NEO_MUST_CHECK;
 typedef struct {
   uint32_t n_in, n_out, in[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS], dy[NEO_MAX_RESULTS],
       dx[NEO_MAX_RESULTS];
   neo_view in_view[NEO_MAX_RESULTS];
 } neo_custom;
-/* After the body: the scope of the gradient's block; then, after that, the record. */
+/* `begin` follows the body and opens the scope of the gradient's block; `end` follows that block
+ * and adds the record. */
 bool neo_custom_begin(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *actual,
                       neo_results *r, neo_custom *c) NEO_MUST_CHECK;
 bool neo_custom_end(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) NEO_MUST_CHECK;

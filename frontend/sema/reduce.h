@@ -16,14 +16,16 @@ typedef struct {
 /* ---- reduce.c */
 /* From the first body: reducer, bodies, finish and bound; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
-/* A pack of rank 0 leaves one point: the value itself, at position 0. */
+/* A reduction over a pack of rank 0 has one point: its value is the body itself, its position is
+ * 0. */
 bool neo_reduction_is_scalar(const neo_reduction *r);
 neo_val neo_reduction_scalar(neo_frame *f, const neo_reduction *r);
 
 /* ---- hoist.c */
-/* Conditions around the reduction that its reads need become its own. */
+/* Adds to the reduction's `where` the conditions around it that its reads need. */
 void neo_reduction_guard(neo_frame *f, neo_reduction *r);
-/* The value at the place of the reduction, which is kept by its statement or hoisted. */
+/* The value of the reduction where it stands. It becomes the statement's own reduction, or a
+ * definition of its own (hoisted). */
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r);
 /* Takes its axes, conditions and reads off the frame. */
 void neo_reduction_close(neo_frame *f, const neo_reduction *r);

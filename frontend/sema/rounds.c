@@ -103,7 +103,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   return x;
 }
 
-/* A collected carry counts with its value for the next round, wherever `collect` stands. */
+/* A collected carry is collected with its value for the next round, wherever `collect` stands. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
   for (uint32_t k = 0; k < r->n_collected; k++) {
     neo_collected *c = &r->collect[k];

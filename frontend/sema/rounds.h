@@ -22,7 +22,7 @@ struct neo_rounds {
   neo_collected collect[NEO_MAX_RESULTS];
 };
 
-/* The results of a region are names that nothing more is said about. */
+/* Poisons the results of a region, so that their uses give no further messages. */
 void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s);
 int neo_rounds_carry(const struct neo_rounds *r, const char *name); /* its number; -1 */
 /* The number of a repeat within the round around it, the same in every run of that round. */
@@ -35,7 +35,7 @@ void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds);
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count);
 
 bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
-/* Binds the results of the region to what the scope of its arm says. */
+/* Binds the results of a `case` to the symbols of those names in the scope of its arm. */
 void neo_arm_bind(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a, const neo_scope *own);
 
 #endif

@@ -17,12 +17,12 @@ bool neo_is_tensor_arg(neo_frame *f, const neo_ast_expr *call, uint32_t k);
 neo_want *neo_sweep_find(const neo_sweep *s, const char *name); /* NULL: no index in scope */
 /* Reports two extents of one index. */
 void neo_sweep_conflict(neo_sweep *s, neo_want *w);
-/* Wants that subscript v alone take the extents of its dimensions. */
+/* Each want that stands alone as a subscript of v takes the extent of that dimension. */
 void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v);
 /* Do the arguments of a call use indices? Are the extents of these known? */
 bool neo_sweep_mentions(neo_sweep *s, const neo_ast_expr *call);
 bool neo_sweep_ready(neo_sweep *s, const neo_ast_expr *call);
-/* Axes of the frame take the extents that were found. */
+/* Gives the axes of the frame the extents that were found. */
 void neo_sweep_set_axes(neo_sweep *s);
 
 #endif

@@ -22,7 +22,8 @@ bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   return false;
 }
 
-/* Each training entry has its own; the model's come first. */
+/* The update of t so far; null: there is none. Each training entry has updates of its own; the
+ * model's come first. */
 static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {
   neo_fe *fe = in->fe;
   for (size_t k = in->trainee ? in->trainee->first_update : 0; k < fe->updates.n; k++)

@@ -104,7 +104,7 @@ bool neo_lex_fail(neo_lexer *l);
  * text. */
 void neo_lex(neo_lexer *l);
 
-/* The two steps of it. */
+/* The two steps of neo_lex. */
 void neo_lex_scan(neo_lexer *l);
 void neo_lex_layout(neo_lexer *l);
 /* Reports at a piece of the text; the handle is that of neo_diag. */

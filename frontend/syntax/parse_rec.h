@@ -3,7 +3,7 @@
  *   parser.c       a file                         parse_expr.c    expressions
  *   parse_block.c  statements with blocks         parse_reduce.c  reducers and their ranges
  *   parse_line.c   statements of one line         parse_part.c    names, axes, types, signatures
- *   parse_token.c  the token under the eye, errors
+ *   parse_token.c  the current token, errors
  *
  * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
  * each other.
@@ -35,7 +35,7 @@ typedef struct {
 
 /* ---- parse_token.c --------------------------------------------------------------------------- */
 
-/* 0: the current one; EOF at the end */
+/* The token n places ahead; 0: the current one. EOF at the end. */
 const neo_token *neo_p_peek(const neo_parser *p, size_t n);
 neo_tok neo_p_kind(const neo_parser *p);
 neo_tok neo_p_peek_kind(const neo_parser *p, size_t n);

@@ -23,7 +23,7 @@ typedef struct {
   val m, k; /* m*2^k, f64 */
 } split;
 
-/* Of a positive finite number. */
+/* Splits a positive finite number into mantissa and exponent. */
 static split split_of(neo_llvm *l, val x) {
   val tiny = lessc(l, x, 0x1p-1022);
   val y = pick(l, tiny, mulc(l, x, 0x1p54), x);
@@ -58,7 +58,8 @@ static val log_whole(neo_llvm *l, val x) {
   return with_ends(l, x, 0, log_sum(l, addc(l, a.m, -1), a.k, num(x, 0)));
 }
 
-/* Of u + l, the exact sum 1 + x: log(u) + l/u. Near 0, where u has the exponent 0, f is x. */
+/* The logarithm of u + l, the exact sum 1 + x, is log(u) + l/u. Near 0, where u has the exponent
+ * 0, f is x. */
 static val log1p_core(neo_llvm *l, val x) {
   pair u = sum2(l, num(x, 1), x);
   split a = split_of(l, u.h);

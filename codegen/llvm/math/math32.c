@@ -72,7 +72,7 @@ static val rest_of(neo_llvm *l, val x, val n) {
   return mad(l, n, num(x, -LN2_TAIL), mad(l, n, num(x, -LN2_HEAD), x));
 }
 
-/* Of a rest r. */
+/* e^r for the remainder r of the argument reduction. */
 static val exp_near_0(neo_llvm *l, val r) {
   return mad(l, r, POLY(l, r, exp_poly), num(r, 1));
 }

@@ -122,7 +122,8 @@ static pair angle(neo_llvm *l, val high, val low) {
   return times(l, quarters, quarter);
 }
 
-/* Of a finite x from 2^20 on. With x = m*2^e, bit e - 1 of 2/pi is worth 2 in x*2/pi. */
+/* Argument reduction of a finite x from 2^20 on. With x = m*2^e, bit e - 1 of 2/pi is worth 2 in
+ * x*2/pi. */
 static reduced reduce_far(neo_llvm *l, val x) {
   val bits = to_bits(l, x), word[3];
   val exponent = iand(l, LLVMBuildLShr(l->b, bits, inum(bits, 52), ""), 0x7ff);
@@ -138,7 +139,7 @@ static reduced reduce_far(neo_llvm *l, val x) {
   return t;
 }
 
-/* The function "turn": f64 -> {r.h, r.l, q}. */
+/* The argument reduction as a function of the module, "turn": f64 -> {r.h, r.l, q}. */
 static val call_far(neo_llvm *l, val x) {
   LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, neo_ll_i64(l)};
   LLVMTypeRef type =

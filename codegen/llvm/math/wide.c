@@ -35,7 +35,7 @@ typedef struct {
   val m, k; /* m*2^k, f64; m in [sqrt(1/2), sqrt(2)) */
 } split;
 
-/* Of a positive finite f32. */
+/* Splits a positive finite f32 into mantissa and exponent. */
 static split split32(neo_llvm *l, val x) {
   val tiny = lessc(l, x, 0x1p-126);
   val y = pick(l, tiny, mulc(l, x, 0x1p23), x);
@@ -47,7 +47,7 @@ static split split32(neo_llvm *l, val x) {
   return s;
 }
 
-/* Of a positive f64 in the range of f32: the exponent comes from its f32 rounding. */
+/* Splits a positive f64 in the range of f32: the exponent comes from its f32 rounding. */
 static split split64(neo_llvm *l, val y) {
   val u = to_bits(l, to_f32(l, y));
   val k = isar(l, isub(l, u, inum(u, 0x3f3504f3)), 23);

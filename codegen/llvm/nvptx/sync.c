@@ -126,7 +126,7 @@ static bool any(const neo_ll_gen *g) {
   return false;
 }
 
-/* Of a branch around loops of threads, and of a loop whose iterations are copies, only the head is
+/* For a branch around loops of threads, and a loop whose iterations are copies, only the head is
  * looked at. */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
   uint8_t *use = new_uses(g);

@@ -51,7 +51,7 @@ static LLVMValueRef address_of(neo_ll_gen *g, uint32_t buf) {
   return LLVMBuildZExt(b, LLVMBuildPtrToInt(b, p, neo_ll_i32(g->l), ""), neo_ll_i64(g->l), "");
 }
 
-/* Of the factor's row `first` in bytes behind it. */
+/* The descriptor of factor i from `first` bytes behind its beginning on. */
 static LLVMValueRef descriptor_of(neo_ll_gen *g, const neo_ls *s, int i, LLVMValueRef first) {
   enum { ADDRESS = 0x3ffff };
   LLVMBuilderRef b = g->l->b;
