@@ -1,9 +1,10 @@
 /* The axes of a form with inner sums (nested.h).
  *
- * Of an inner sum, factors that use own axes of the stage around it are of the steps, others of the
- * rows. Rows are the shared axes that only factors of rows use, in every inner sum; those that both
- * use are batches. Where the stage around them is a sum of products, columns are the shared axes
- * that only its factors without inner sums use. */
+ * The factors of an inner sum are divided in two: a factor that uses own axes of the stage around
+ * the sum belongs to the steps, any other one to the rows. A shared axis is a row if only factors
+ * of rows use it, in every inner sum, and a batch if factors of both kinds use it. Where the
+ * stage around is a sum of products, a shared axis is a column if only its factors without inner
+ * sums use it. */
 #include "fusion/nested.h"
 #include "ir/product.h"
 

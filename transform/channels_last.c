@@ -97,7 +97,8 @@ static bool is_affine(neo_module *m, neo_expr index) {
   return yes;
 }
 
-/* Of a window that steps by more than one: what the steps cover. */
+/* The length of a window along the reduction axis; with a stride, the elements from its first to
+ * its last. */
 static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
   neo_module *m = x->s->m;
   neo_linear l;
@@ -185,7 +186,8 @@ static uint32_t wanted(images *s, neo_tensor t) {
   return n >= LEAST_CHANNELS ? k : 0;
 }
 
-/* Channels of images that have other dimensions innermost: what goes with them stays. */
+/* A class of dimensions is not moved if some image with its channels has other dimensions
+ * innermost. */
 static bool *find_kept(images *s) {
   neo_module *m = s->m;
   bool *kept = NEO_NEW_ARRAY(s->a, bool, s->n + 1);
@@ -259,8 +261,8 @@ static void add_elements(images *s, neo_tensor t, double *moved, double *given) 
   }
 }
 
-/* Where much of what goes with a channel is given or returned, all that moves would be turned at
- * once and back: it stays as well. */
+/* A class of dimensions is not moved either if many of its tensors are given or returned: each of
+ * these would be transposed at once, and back. */
 static void leave_given(images *s) {
   double *moved = NEO_NEW_ARRAY(s->a, double, s->n + 1);
   double *given = NEO_NEW_ARRAY(s->a, double, s->n + 1);
@@ -522,7 +524,7 @@ static neo_expr transpose_load(filters *x, neo_module *m, neo_expr e) {
   return rounded ? neo_cast(m, (neo_type)n.type, y) : y;
 }
 
-/* What is rounded already is not again. */
+/* Rounds the expression, unless it is rounded already. */
 static neo_expr transpose_filter(void *ctx, neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_LOAD)

@@ -1,5 +1,5 @@
-/* Col2im: what a window that moves over an output multiplies is multiplied once, as a plain product
- * of matrices, and added up where the windows lie.
+/* Col2im: a sum whose window moves over the output is computed as a plain product of matrices,
+ * whose elements are then added up where the windows overlap.
  *
  *     dX[n, c, z] = sum[k, p: (z - 7)/2 .. min(6, z/2 + 1)] D[n, k, p] * F[k, c, z - 2*p]
  *     ->
@@ -13,12 +13,12 @@
  * is paid where the sum inside is long and the filter is large against the image (otherwise windows
  * stick out at few places).
  *
- * An index that adds one output axis, which stands nowhere else, and one axis of the sum becomes an
- * axis over the dimension that it stands in. All other axes of the sum are the product's, if their
- * ranges are fixed and no condition looks at them. What the product reads is proved in range again,
- * since it also has pairs (p, r) that no window has. Axes are in the order in which the factors
- * have them, so that neighbours there are neighbours here: first those that both factors have, and
- * last those of the factor that lies along them, or of the smaller one. */
+ * An index that adds one output axis, which stands nowhere else, and one axis of the sum becomes
+ * an axis over the dimension that it stands in. All other axes of the sum are the product's, if
+ * their ranges are fixed and no condition looks at them. What the product reads is proved in
+ * range again, since it also has pairs (p, r) that no window has. Axes are in the order in which
+ * the factors have them, so that neighbours there are neighbours here: first those that both
+ * factors have, and last those of the factor that lies along them, or of the smaller one. */
 #include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -207,8 +207,8 @@ static double least_of(double a, double b) {
   return a < b ? a : b;
 }
 
-/* How many times the products of (p, r) the loops over outputs would have: of the worst direction.
- * The others may have exact ends, outside of tiles. */
+/* How many times as many products the loops over outputs would compute, in the worst direction. The
+ * loops of other directions may have exact bounds, outside of tiles. */
 static double waste_of(const col2im_sum *x) {
   double most = 1;
   for (uint32_t k = 0; k < x->n; k++) {

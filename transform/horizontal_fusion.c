@@ -73,7 +73,8 @@ static void look_depth(void *ctx, neo_expr e) {
   c->most = depth > c->most ? depth : c->most;
 }
 
-/* Of all that the definition reads; without `finish` for its reduction alone. */
+/* The greatest depth of the tensors that the definition reads; for its reduction alone, without
+ * those that `finish` reads. */
 static uint64_t depth_of(merger *q, neo_def d, neo_structure_part part) {
   const neo_def_rec *r = neo_def_at(q->m, d);
   depth_ctx c = {q, 0};

@@ -206,7 +206,7 @@ static int64_t range_near(const split *x, int64_t extent) {
   return (int64_t)((double)extent / x->wanted + 0.5);
 }
 
-/* Of a GPU: the axis and the range whose number is nearest to what is wanted. */
+/* On a GPU: chooses the axis, and the range, whose number of parts is nearest to the wanted one. */
 static bool choose_nearest(split *x) {
   enum { FARTHEST = 4 };
   double best = FARTHEST;

@@ -116,7 +116,7 @@ static double length_of(const double *row, uint32_t n) {
   return sqrt(sum);
 }
 
-/* Of output i, in products that carry an error of one, squared. */
+/* The squared error of output i, in units of the error of one product. */
 static double error_of(const neo_toom *x, uint32_t i) {
   double sum = 0;
   for (uint32_t t = 0; t < x->n; t++) {

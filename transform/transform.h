@@ -8,8 +8,8 @@
  *     Y[i] = select(training, A[i], B[i])      Y[i] = A[i] (step),  eval.Y[i] = B[i] (forward) */
 neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
-/* What the axes' ranges and conditions decide is decided: guards that always hold, comparisons, x %
- * n of x in [0, n). */
+/* Replaces what the axes' ranges and conditions decide: guards that always hold, comparisons, x %
+ * n for x in [0, n). */
 neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Definitions that do not depend on each other and agree but for constants in their indices become
@@ -30,12 +30,13 @@ neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) NEO_MUS
  * tensors stay. */
 neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
-/* What windows that stick out multiply is multiplied once, as a matrix, and added up (col2im.c):
+/* Windows that stick out of what they read: their products are computed once, as a matrix, and
+ * added up (col2im.c):
  *     dX[c, z] = sum[k, p: z/2 - 3 .. z/2 + 1] D[k, p] * F[k, c, z - 2*p]
  *     ->  M[c, r, p] = sum[k] D[k, p] * F[k, c, r],  dX[c, z] = sum[p: ..] M[c, z - 2*p, p] */
 neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
-/* Where what a reduction takes depends on remainders of output axes, each remainder becomes a
+/* Where the domain of a reduction depends on remainders of output axes, each remainder becomes a
  * piece of its own (polyphase.c):
  *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)
  *     ->  Y[2*y] = sum[p: y .. y + 1] e(2*y, p),  Y[2*y + 1] = sum[p: y .. y + 2] e(2*y + 1, p) */

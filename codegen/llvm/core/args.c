@@ -12,7 +12,7 @@ static LLVMValueRef marked(neo_ll_gen *g, LLVMValueRef load, const char *kind) {
   return load;
 }
 
-/* The n-th element of `t` behind p. Never changes while the kernel runs. */
+/* Loads the n-th element of type `t` from p, which does not change while the kernel runs. */
 static LLVMValueRef load_invariant(neo_ll_gen *g, LLVMTypeRef t, LLVMValueRef p, size_t n) {
   LLVMBuilderRef b = g->l->entry;
   LLVMValueRef at = LLVMConstInt(neo_ll_i64(g->l), n, false);
