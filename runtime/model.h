@@ -20,6 +20,11 @@ int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
 int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const int64_t *sizes,
                         int64_t *extent);
 
+/* How many of the model's `args` are a step's: a copy has two, a kernel as many as it says. */
+static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
+  return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+}
+
 /* Does the context own its elements, from call to call: parameter, state or setting? */
 bool neo_rti_tensor_persists(const neo_rt_tensor *t);
 /* Bytes of such a tensor, whose extents go to `extent` (may be null). */

@@ -167,10 +167,8 @@ neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_va
 /* ---- names of no function */
 
 void neo_builtin_unknown(neo_frame *f, const neo_ast_expr *e, const char *name) {
-  static const char *const reducers[] = {"sum",    "prod", "mean", "argmax",
-                                         "argmin", "any",  "all",  "logsumexp"};
-  for (uint32_t k = 0; k < sizeof reducers / sizeof reducers[0]; k++)
-    if (neo_streq(name, reducers[k])) {
+  for (uint32_t k = 0; k < NEO_AST_RED_COUNT; k++)
+    if (neo_streq(name, neo_ast_reducer_text((neo_ast_reducer)k))) {
       int h = NEO_ERR(f->in, e->u.ref.path.span, NAME_UNKNOWN, name);
       neo_diag_help(f->fe->diags, h, "a reducer names its indices: %s[i] X[i]", name);
       return;

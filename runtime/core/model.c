@@ -77,7 +77,7 @@ int32_t neo_rti_model_positions(const neo_rt_model *m) {
   int32_t n = 0;
   for (int32_t i = 0; i < m->n_steps; i++) {
     const neo_rt_step *s = &m->steps[i];
-    int32_t end = s->first + (s->op == NEO_RT_STEP_COPY ? 2 : s->n);
+    int32_t end = s->first + neo_rti_step_args(s);
     if (end > n)
       n = end;
   }

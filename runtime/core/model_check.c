@@ -124,7 +124,7 @@ static bool is_arg_of(const neo_rt_model *m, const neo_rt_entry *e, int64_t tens
 /* Every caller's buffer that a step uses is an argument of the entry. */
 static neo_rt_status check_entry_step(const checker *c, const neo_rt_entry *e,
                                       const neo_rt_step *s) {
-  int32_t n = s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+  int32_t n = neo_rti_step_args(s);
   for (int32_t k = 0; k < n; k++) {
     const neo_rt_buf *b = &c->m->bufs[c->m->args[s->first + k]];
     if (b->mem == NEO_RT_MEM_CALLER && !is_arg_of(c->m, e, b->offset))

@@ -15,7 +15,7 @@ static int32_t count_patches(const neo_rt_model *m) {
   for (int32_t i = 0; i < m->n_entries; i++)
     for (int32_t k = 0; k < m->entries[i].n_steps; k++) {
       const neo_rt_step *s = &m->steps[m->entries[i].first_step + k];
-      n += s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+      n += neo_rti_step_args(s);
     }
   return n;
 }
@@ -52,7 +52,7 @@ static void patch_entry(neo_rt_ctx *c, int32_t entry, int32_t *n) {
   c->patch[entry].first = *n;
   for (int32_t i = 0; i < e->n_steps; i++) {
     const neo_rt_step *s = &m->steps[e->first_step + i];
-    int32_t n_args = s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+    int32_t n_args = neo_rti_step_args(s);
     for (int32_t k = s->first; k < s->first + n_args; k++)
       if (m->bufs[m->args[k]].mem == NEO_RT_MEM_CALLER)
         c->patches[(*n)++] = k;
@@ -115,7 +115,7 @@ void neo_rti_resolve(neo_rt_ctx *c) {
   }
   for (int32_t i = 0; i < m->n_steps; i++) {
     const neo_rt_step *s = &m->steps[i];
-    int32_t n = s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+    int32_t n = neo_rti_step_args(s);
     for (int32_t k = s->first; k < s->first + n; k++)
       c->ptr[k] = c->addr[m->args[k]];
   }

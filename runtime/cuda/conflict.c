@@ -9,7 +9,7 @@ typedef struct {
 } uses;
 
 static uses uses_of(const neo_rt_step *s) {
-  uses u = {s, 0, s->op == NEO_RT_STEP_COPY ? 2 : s->n};
+  uses u = {s, 0, neo_rti_step_args(s)};
   if (s->op == NEO_RT_STEP_RUN && s->n_written)
     u.written = s->n - s->n_written;
   return u;

@@ -111,7 +111,7 @@ static bool moved(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph
                   int32_t *at) {
   const neo_rti_patch *p = neo_rti_cuda_patch(c, e);
   const neo_rt_step *s = &c->model->steps[step];
-  int32_t end = s->first + (s->op == NEO_RT_STEP_COPY ? 2 : s->n);
+  int32_t end = s->first + neo_rti_step_args(s);
   bool is = false;
   for (; *at < p->n && c->patches[p->first + *at] < end; ++*at)
     is = is || g->placed[*at] != c->ptr[c->patches[p->first + *at]];
