@@ -42,3 +42,10 @@ uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
     }
   return axes & ((1ULL << f->axes.n) - 1);
 }
+
+int64_t neo_form_steps_length(neo_module *m, const neo_form *f) {
+  for (size_t k = 0; k < f->stages.n; k++)
+    if (f->stages.at[k].axes.n)
+      return neo_axis_most(m, &f->stages.at[k].axes.at[0]);
+  return 1;
+}

@@ -7,10 +7,6 @@
 bool neo_form_has_own_axes(const neo_form *f);
 uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f);
 int64_t neo_schedule_loops(const neo_form *f, const neo_schedule *s);
-/* The part of legality that is about columns, packs and blocks of a reduction. The form and the
- * schedule: those of neo_beside_of. */
-bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                           const neo_schedule *s, neo_str *why);
 /* Largest extent of an axis: constant, or by the upper bounds of run-time sizes; at least 1. */
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x);
 /* Points of the shared axes whose bits are in `axes`; steps of a stage's own axes [from, to). */
@@ -25,15 +21,15 @@ static inline double neo_blocks_of(double x, int64_t n) {
   int64_t q = (int64_t)x / n;
   return (double)(q + ((double)(q * n) < x));
 }
+/* Iterations of the first reduction axis, which is the first own axis of the stage that has some; 1:
+ * there is none. */
+int64_t neo_form_steps_length(neo_module *m, const neo_form *f);
 uint32_t neo_form_widest(neo_module *m,
                          const neo_form *f); /* bytes of the widest float or accumulator */
 /* Element functions in e that change along an axis, each weighed in additions. */
 double neo_model_lane_ops(neo_module *m, neo_expr e, uint32_t axis);
 /* The choice for a form that is no contraction. */
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine);
-/* The choice for a contraction; false: it is none, or no tile fits. */
-bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
-                           neo_schedule *out);
 /* The model's candidates for a contraction, cheapest first, and what it thinks of them; the first
  * is its choice. At most `most` of them, with blocks and units. Returns how many: 0 if it is no
  * contraction, or no tile fits. */

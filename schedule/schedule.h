@@ -12,13 +12,13 @@
 #include <stddef.h>
 
 typedef enum {
-#define X(id, text, family, gpu, meaning) NEO_STRATEGY_##id,
+#define X(id, name, family, gpu, meaning) NEO_STRATEGY_##id,
 #include "schedule/strategy.def"
 #undef X
   NEO_STRATEGIES
 } neo_strategy;
 
-#define X(family, field, plain, meaning) int64_t field;
+#define X(family, field, plain, kind, meaning) int64_t field;
 typedef struct {
 #include "schedule/loops/params.def"
 } neo_loop_params;
@@ -78,14 +78,18 @@ bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *ma
                         const neo_schedule *s, neo_str *why);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);
-/* What schedules of all strategies have, in one form: sides of tiles (1: none) and blocks (0: all),
- * elements side by side, which operands are packed. */
-typedef struct {
-  int64_t tile_m, tile_n, block_m, block_n, block_k, vector_width, pack;
-} neo_schedule_shape;
-neo_schedule_shape neo_schedule_shape_of(const neo_schedule *s);
-/* Is the parameter one of those? */
-bool neo_param_is_shape(neo_param k);
+/* What parameters are for, whichever strategy has them (param_kinds.def). */
+typedef enum {
+#define X(id, absent, meaning) NEO_PARAM_##id,
+#include "schedule/param_kinds.def"
+#undef X
+  NEO_PARAM_KINDS
+} neo_param_kind;
+neo_param_kind neo_param_kind_of(neo_param k);
+/* The strategy's parameter of that kind, the first one; NEO_PARAMS: it has none. */
+neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
+/* The value of that, or what a schedule without it has. */
+int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
 /* Threads of its blocks; 0: it has none. */
 int64_t neo_schedule_threads(const neo_schedule *s);
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);

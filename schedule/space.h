@@ -1,12 +1,11 @@
 /* The space of legal schedules of a group, for searching it: the model's candidates in its order,
- * what is one step away from a schedule, and mixtures of two. Everything goes through the table
- * (params.def) and legality (legal.c), so that a new parameter is searched from the day it has a
- * row; loops/values.c says which of its values are sensible.
+ * what is one step away from a schedule, and mixtures of two. Strategies say what there is
+ * (strategy.h), so that a new one, or a new parameter, is searched from the day it has a row.
  *
- * A step sets one parameter of the schedule's strategy, or changes the strategy. Where the others
- * stand in its way (a block that is no multiple of the new tile, a pack without lanes) they give
- * way: to what the new value suggests, else to what they are in a plain schedule. What cannot be
- * made legal is no step. Deterministic: the same seed gives the same schedules. */
+ * A step sets one parameter of the schedule's strategy, or changes the strategy. Where other
+ * parameters stand in its way (a block that is no multiple of the new tile, a pack without lanes)
+ * they give way: to what the new value suggests, else to what they are in a plain schedule. What
+ * cannot be made legal is no step. Deterministic: the same seed gives the same schedules. */
 #ifndef NEO_SCHEDULE_SPACE_H
 #define NEO_SCHEDULE_SPACE_H
 #include "fusion/form.h"
@@ -17,18 +16,33 @@ typedef struct {
   const neo_group *g;
   const neo_machine *machine;
   const neo_form *f;
-  neo_machine priced; /* the machine, with the number of threads where it is known */
+  uint32_t threads; /* that kernels will run on, by which schedules are priced; 0: the machine's */
 } neo_space;
 
 enum { NEO_SPACE_VALUES = 48 }; /* the most values of one parameter */
 
-neo_space neo_space_of(neo_module *m, const neo_group *g, const neo_machine *machine);
+static inline neo_space neo_space_of(neo_module *m, const neo_group *g,
+                                     const neo_machine *machine) {
+  return (neo_space){m, g, machine, neo_group_form(m, g), 0};
+}
+/* The machine with so many threads. */
+static inline neo_machine neo_space_machine(const neo_space *x) {
+  neo_machine machine = *x->machine;
+  if (x->threads)
+    machine.threads = x->threads;
+  return machine;
+}
 
 /* At most `most` different legal schedules, the most promising first; the first is
  * neo_schedule_default. */
 size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most);
 /* What the model thinks a legal schedule takes: comparable within a group only. */
 double neo_space_cost(const neo_space *x, const neo_schedule *s);
+
+/* Is a schedule worth measuring? What has more accumulators than there are registers spills. */
+bool neo_space_sensible(const neo_space *x, const neo_schedule *s);
+/* Elements along the columns of a schedule: what a block of 0 of them stands for. */
+int64_t neo_space_columns_length(const neo_space *x, const neo_schedule *s);
 
 /* Sensible values of a parameter near the one that it has, without it. Not all of them are
  * legal. */

@@ -16,7 +16,7 @@ typedef struct {
         sizeof(((neo_schedule_params *)0)->family) / sizeof(int64_t) \
   }
 static const strategy_row strategies[] = {
-#define X(id, text, family, gpu, meaning) {text, meaning, FAMILY(family), gpu},
+#define X(id, name, family, gpu, meaning) {#name, meaning, FAMILY(family), gpu},
 #include "schedule/strategy.def"
 #undef X
 };
@@ -24,19 +24,20 @@ static const strategy_row strategies[] = {
 typedef struct {
   const char *text, *meaning;
   int64_t plain;
+  neo_param_kind kind;
 } param_row;
 
 static const param_row params[] = {
-#define X(family, field, plain, meaning) {#field, meaning, plain},
+#define X(family, field, plain, kind, meaning) {#field, meaning, plain, NEO_PARAM_##kind},
 #include "schedule/params.def"
 #undef X
 };
-#define X(family, field, plain, meaning) NUMBER_##family##_##field,
+#define X(family, field, plain, kind, meaning) NUMBER_##family##_##field,
 enum {
 #include "schedule/params.def"
 };
 #undef X
-#define X(family, field, plain, meaning) \
+#define X(family, field, plain, kind, meaning) \
   _Static_assert((neo_param)NUMBER_##family##_##field == NEO_PARAM(family, field), "order");
 #include "schedule/params.def"
 #undef X
@@ -88,35 +89,35 @@ void neo_schedule_print(const neo_schedule *s, neo_str *out) {
       neo_str_addf(out, " %s=%lld", params[k].text, (long long)s->at[k]);
 }
 
-neo_schedule_shape neo_schedule_shape_of(const neo_schedule *s) {
-  const neo_loop_params *p = &s->loops;
-  const neo_block_params *b = &s->block;
-  const neo_nested_params *n = &s->nested;
-  switch (s->strategy) {
-  case NEO_STRATEGY_GPU_ROWS:
-    return (neo_schedule_shape){.tile_m = 1, .tile_n = 1, .vector_width = s->rows.vector_width};
-  case NEO_STRATEGY_GPU_TILE:
-    return (neo_schedule_shape){b->tile_m, b->tile_n, b->block_m, b->block_n, b->block_k, 1, 0};
-  case NEO_STRATEGY_GPU_NESTED:
-    return (neo_schedule_shape){n->tile_m, n->tile_n, n->block_m, n->block_n, n->block_k, 1, 0};
-  default:
-    return (neo_schedule_shape){p->tile_m,  p->tile_n,       p->block_m, p->block_n,
-                                p->block_k, p->vector_width, p->pack};
-  }
+/* ---- roles */
+
+neo_param_kind neo_param_kind_of(neo_param k) {
+  return params[k].kind;
 }
 
-bool neo_param_is_shape(neo_param k) {
-  static const char *const sides[] = {"tile_m",  "tile_n",       "block_m", "block_n",
-                                      "block_k", "vector_width", "pack"};
-  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
-    if (strcmp(params[k].text, sides[i]) == 0)
-      return true;
-  return false;
+neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind) {
+  neo_param_range own = strategies[s].params;
+  for (neo_param k = own.first; k < own.first + own.n; k++)
+    if (params[k].kind == kind)
+      return k;
+  return NEO_PARAMS;
+}
+
+int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind) {
+  static const int64_t absent[] = {
+#define X(id, absent, meaning) absent,
+#include "schedule/param_kinds.def"
+#undef X
+  };
+  neo_param k = neo_strategy_param(s->strategy, kind);
+  return k < NEO_PARAMS ? s->at[k] : absent[kind];
 }
 
 int64_t neo_schedule_threads(const neo_schedule *s) {
-  return s->rows.threads + s->block.threads + s->nested.threads; /* one is not 0, at most */
+  return neo_schedule_value(s, NEO_PARAM_THREADS);
 }
+
+/* ---- schedules */
 
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b) {
   return a->strategy == b->strategy && memcmp(a->at, b->at, sizeof a->at) == 0;

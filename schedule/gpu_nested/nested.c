@@ -6,10 +6,10 @@
 #include "schedule/gpu_nested/nested.h"
 #include "base/random.h"
 #include "base/whole.h"
+#include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/gpu_tile/stages.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-#include "schedule/gpu_tile/stages.h"
-#include "schedule/gpu_tile/gpu_tile.h"
 
 enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256 };
 enum { OWN_BYTES = 1 << 10 }; /* of shared memory, what each block takes besides */
@@ -468,31 +468,21 @@ size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *ma
   return r.count;
 }
 
-neo_schedule neo_nested_default(neo_module *m, const neo_form *f, const neo_machine *machine) {
-  neo_schedule s = neo_schedule_plain();
-  if (!neo_nested_ranked(m, f, machine, &s, 1))
-    s.loops.unit_axes = neo_schedule_loops(f, &s);
-  return s;
-}
-
-neo_schedule neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine,
-                               uint64_t *seed) {
+bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine, uint64_t *seed,
+                       neo_schedule *out) {
   neo_nested n;
-  neo_schedule s = neo_schedule_plain();
-  for (int tries = 0; tries < 20 && machine->gpu && neo_nested_of(m, f, &n); tries++) {
+  for (int tries = 0; tries < 20 && neo_nested_of(m, f, &n); tries++) {
     int64_t at[5];
     for (int k = 0; k < 5; k++)
-      at[k] = 1 + (int64_t)(neo_splitmix(seed) % (k < 2 ? 4 : 3));
+      at[k] = neo_pick(seed, 1, k < 2 ? 4 : 3);
     bool warps = tries % 2 == 0;
-    neo_schedule x = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
-                                         WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
-                           : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
-    uint64_t stages = neo_splitmix(seed) % 4; /* none half of the time */
-    x.nested.stages = warps && stages > 1 ? (int64_t)stages : 0;
-    if (neo_nested_legal(m, f, machine, &x, NULL))
-      return x;
+    *out = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
+                               WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
+                 : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
+    int64_t stages = neo_pick(seed, 0, 3); /* none half of the time */
+    out->nested.stages = warps && stages > 1 ? stages : 0;
+    if (neo_nested_legal(m, f, machine, out, NULL))
+      return true;
   }
-  uint64_t loops = (uint64_t)neo_schedule_loops(f, &s);
-  s.loops.unit_axes = (int64_t)(neo_splitmix(seed) % (loops + 1));
-  return s;
+  return false;
 }

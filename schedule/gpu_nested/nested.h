@@ -46,9 +46,8 @@ double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *mach
 /* The best ones with threads first, at most so many; returns how many. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out, size_t most);
-/* The first of them, or a plain one. */
-neo_schedule neo_nested_default(neo_module *m, const neo_form *f, const neo_machine *machine);
-neo_schedule neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine,
-                               uint64_t *seed);
+/* A random legal one, small; false: none was found. */
+bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine, uint64_t *seed,
+                       neo_schedule *out);
 
 #endif

@@ -1,39 +1,22 @@
-/* The price of a GPU's schedule: a count of cycles. Multiprocessors run blocks in rounds. A tile's
- * step costs its multiplications, what each thread reads of shared memory for them, and what the
- * block copies there, by way of registers or not; a block of steps has a barrier. A point's step
- * costs its accesses, four times where neighbouring threads are not at neighbouring elements;
- * joining lanes costs a barrier, or within a warp a shuffle, for each halving; and a round takes as
- * long as its threads wait for memory, however few they are. */
-#include "schedule/row_stash.h"
-#include "schedule/model.h"
-#include "schedule/gpu_tile/space.h"
-#include "schedule/gpu_tile/stages.h"
+/* The price of a tile by a block of threads: a count of cycles. Multiprocessors run blocks in
+ * rounds. A tile's step costs its multiplications, what each thread reads of shared memory for them,
+ * and what the block copies there, by way of registers or not; a block of steps has a barrier. */
 #include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/gpu_tile/strategy.h"
+#include "schedule/model.h"
 
 typedef struct {
-  double points, steps; /* of the shared axes; of own axes, over all stages */
+  double steps; /* of own axes, over all stages */
   double rows, columns, batches;
 } lengths;
 
-static double extent_of(const neo_space *x, const neo_axis_rec *a) {
-  return (double)neo_axis_most(x->m, a);
-}
-
 static lengths lengths_of(const neo_space *x, const neo_schedule *s) {
-  lengths l = {1, 0, 1, 1, 1};
-  for (size_t k = 0; k < x->f->axes.n; k++) {
-    double n = extent_of(x, &x->f->axes.at[k]);
-    bool row = s->block.row_axes >> k & 1, column = s->block.column_axes >> k & 1;
-    l.points *= n;
-    *(row ? &l.rows : column ? &l.columns : &l.batches) *= n;
-  }
-  for (size_t k = 0; k < x->f->stages.n; k++) {
-    const neo_stage *stage = &x->f->stages.at[k];
-    double n = 1;
-    for (size_t i = 0; i < stage->axes.n; i++)
-      n *= extent_of(x, &stage->axes.at[i]);
-    l.steps += n;
-  }
+  uint64_t rows = (uint64_t)s->block.row_axes, columns = (uint64_t)s->block.column_axes;
+  lengths l = {0, neo_form_points(x->m, x->f, rows), neo_form_points(x->m, x->f, columns),
+               neo_form_points(x->m, x->f, ~(rows | columns))};
+  for (size_t k = 0; k < x->f->stages.n; k++)
+    l.steps += neo_stage_points(x->m, &x->f->stages.at[k]);
   return l;
 }
 
@@ -85,7 +68,7 @@ static double begins_cost(const neo_multiprocessor *sm, const neo_schedule *s, d
   return begins + (p->persistent ? rounds * next : 0);
 }
 
-static double tiles_cost(const neo_space *x, const neo_schedule *s) {
+double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s) {
   enum { BARRIER = 60 };
   const neo_block_params *p = &s->block;
   lengths l = lengths_of(x, s);
@@ -103,71 +86,4 @@ static double tiles_cost(const neo_space *x, const neo_schedule *s) {
   double barrier = by_groups && p->stages ? 0 : BARRIER; /* a product goes on behind it */
   double step = work * (1 + 0.25 * (few - 1)) / x->machine->sm.lanes + barrier / (double)p->block_k;
   return rounds * l.steps * step + begins_cost(&x->machine->sm, s, rounds);
-}
-
-/* Which way accesses lie: 1 where neighbouring threads are at neighbouring elements. */
-static double apart(const neo_space *x, const neo_schedule *s) {
-  neo_schedule first = neo_schedule_default(x->m, x->g, x->machine);
-  int64_t across = first.strategy == NEO_STRATEGY_GPU_ROWS ? first.rows.across : 1;
-  bool lanes_along = s->strategy == NEO_STRATEGY_GPU_ROWS && s->rows.lanes >= 8 && !s->rows.across;
-  return lanes_along == !across ? 1 : 4;
-}
-
-static double joins_cost(const neo_row_params *p) {
-  enum { JOIN = 30, SHUFFLE = 4 };
-  double cost = 0;
-  int64_t apart = p->across ? p->threads / p->lanes : 1;
-  for (int64_t n = p->lanes; n > 1; n /= 2)
-    cost += n * apart > WARP ? JOIN : SHUFFLE;
-  return cost;
-}
-
-/* What a thread has: elements side by side of the points, those of the steps that are read together,
- * threads that share a point, threads of a block. */
-typedef struct {
-  double points, together, lanes, block, joins, read;
-  double vector;
-} thread_share;
-
-static thread_share share_of_rows(const neo_space *x, const neo_row_params *p) {
-  bool points = p->vector_axis >= 0 && p->vector_axis <= last_axis(x);
-  return (thread_share){.points = points ? (double)p->vector_width : 1,
-                        .together = (double)(p->vector_width * p->unroll_k),
-                        .lanes = (double)p->lanes,
-                        .block = (double)p->threads,
-                        .joins = joins_cost(p),
-                        .read = p->stash ? 0.5 : 1, /* the rest is in registers */
-                        .vector = (double)p->vector_width};
-}
-
-static thread_share share_of_loops(const neo_space *x, const neo_loop_params *p) {
-  enum { BLOCK = 128 };
-  bool points = p->vector_axis >= 0 && p->vector_axis <= last_axis(x);
-  return (thread_share){.points = (points ? (double)p->vector_width : 1) * (double)p->unit_size,
-                        .together = (double)(p->vector_width * p->unroll_k),
-                        .lanes = 1,
-                        .block = BLOCK,
-                        .read = 1,
-                        .vector = (double)p->vector_width};
-}
-
-static double points_cost(const neo_space *x, const neo_schedule *s) {
-  enum { ACCESS = 2, INSTRUCTION = 2 };
-  const neo_multiprocessor *sm = &x->machine->sm;
-  double processors = x->machine->profile.workers, resident = processors * sm->threads;
-  lengths l = lengths_of(x, s);
-  thread_share t = s->strategy == NEO_STRATEGY_GPU_ROWS ? share_of_rows(x, &s->rows)
-                                                        : share_of_loops(x, &s->loops);
-  double threads = up(l.points, t.points) * t.lanes;
-  double busy = threads < resident ? threads : resident;
-  double per_thread = up(l.steps, t.lanes) * t.points;
-  double together = t.together < per_thread ? t.together : per_thread;
-  double step = t.read * sm->wait / together + INSTRUCTION / t.vector;
-  double waits = up(threads, busy) * (per_thread * step + t.joins);
-  double traffic = t.read * l.points * l.steps * ACCESS * apart(x, s) / (processors * WARP);
-  return (waits > traffic ? waits : traffic) + sm->launch + threads / t.block / processors * 4;
-}
-
-double neo_threads_cost(const neo_space *x, const neo_schedule *s) {
-  return s->strategy == NEO_STRATEGY_GPU_TILE ? tiles_cost(x, s) : points_cost(x, s);
 }

@@ -1,9 +1,9 @@
 /* Registers of blocks with a producer, and where the model wants one (producer.h). */
 #include "schedule/gpu_tile/producer.h"
+#include "schedule/gpu_tile/shape.h"
+#include "schedule/gpu_tile/stages.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-#include "schedule/gpu_tile/stages.h"
-#include "schedule/gpu_tile/shape.h"
 #include <math.h>
 
 enum {

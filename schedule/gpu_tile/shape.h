@@ -2,11 +2,10 @@
  * Private to schedule. */
 #ifndef NEO_SCHEDULE_THREADS_SHAPE_H
 #define NEO_SCHEDULE_THREADS_SHAPE_H
+#include "schedule/block.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 
 enum {
-  NEO_BLOCK_MOST = 1024, /* threads */
-  NEO_BLOCK_WARP = 32,
   NEO_BLOCK_GROUP = 128, /* threads of a warpgroup */
   NEO_BLOCK_GROUP_ROWS = 64,
   NEO_BLOCK_GROUP_COLUMNS = 8,
@@ -25,8 +24,8 @@ void neo_block_threads(neo_schedule *s, const neo_block_shape *x);
 void neo_block_warps(neo_schedule *s, const neo_block_shape *x);
 void neo_block_warpgroups(neo_schedule *s, const neo_block_shape *x);
 /* k becomes value where that is legal. */
-void neo_threads_try(neo_module *m, const neo_form *f, const neo_machine *machine, neo_param k,
-                     int64_t value, neo_schedule *s);
+void neo_gpu_tile_try(neo_module *m, const neo_form *f, const neo_machine *machine, neo_param k,
+                      int64_t value, neo_schedule *s);
 
 /* What warps multiply of c; none where the machine has no such products. */
 neo_warps neo_warps_on(neo_module *m, const neo_form *f, const neo_machine *machine,

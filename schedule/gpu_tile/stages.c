@@ -7,8 +7,8 @@
  * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block,
  * or for two where registers hold the sums of two. */
 #include "schedule/gpu_tile/stages.h"
-#include "schedule/reject.h"
 #include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/reject.h"
 #include "schedule/vector_access.h"
 #include <math.h>
 

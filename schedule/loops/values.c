@@ -1,9 +1,9 @@
 /* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by
  * doubling. */
-#include "schedule/loops/values.h"
 #include "schedule/loops/collapse.h"
-#include "schedule/model.h"
+#include "schedule/loops/loops.h"
 #include "schedule/loops/nontemporal.h"
+#include "schedule/model.h"
 
 typedef struct {
   const neo_space *x;
@@ -30,7 +30,7 @@ static int64_t extent(const neo_space *x, int64_t axis) {
   return axis >= 0 && axis < (int64_t)x->f->axes.n ? neo_axis_most(x->m, &x->f->axes.at[axis]) : 1;
 }
 
-int64_t neo_space_lanes(const neo_space *x) {
+int64_t neo_loops_lanes(const neo_space *x) {
   int64_t n = x->machine->vector_bytes / neo_form_widest(x->m, x->f);
   return n < 1 ? 1 : n;
 }
@@ -88,7 +88,7 @@ static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
   return unit;
 }
 
-int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s) {
+int64_t neo_loops_columns(const neo_space *x, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   if (!lanes_shared(x, s))
     return extent(x, p->axis_n);
@@ -98,19 +98,12 @@ int64_t neo_space_column_length(const neo_space *x, const neo_schedule *s) {
   return n;
 }
 
-int64_t neo_space_reduced_length(const neo_space *x) {
-  for (size_t k = 0; k < x->f->stages.n; k++)
-    if (x->f->stages.at[k].axes.n)
-      return neo_axis_most(x->m, &x->f->stages.at[k].axes.at[0]);
-  return 1;
-}
-
 /* ---- all of them */
 
 static void each(values *v, neo_param k) {
   const neo_space *x = v->x;
   const neo_loop_params *p = &v->s->loops;
-  int64_t lanes = neo_space_lanes(x), n = (int64_t)x->f->axes.n;
+  int64_t lanes = neo_loops_lanes(x), n = (int64_t)x->f->axes.n;
   switch (k) {
   case NEO_PARAM(loops, vector_axis):
     axes(v, 0, neo_form_has_own_axes(x->f));
@@ -149,13 +142,13 @@ static void each(values *v, neo_param k) {
     add(v, !v->now);
     break;
   case NEO_PARAM(loops, block_k):
-    blocks(v, neo_space_reduced_length(x), 1);
+    blocks(v, neo_form_steps_length(x->m, x->f), 1);
     break;
   case NEO_PARAM(loops, block_m):
     blocks(v, extent(x, p->axis_m), p->tile_m);
     break;
   case NEO_PARAM(loops, block_n):
-    blocks(v, neo_space_column_length(x, v->s), column_unit(x, v->s));
+    blocks(v, neo_loops_columns(x, v->s), column_unit(x, v->s));
     break;
   case NEO_PARAM(loops, blocks_first):
     for (int64_t bits = 0; bits < 8; bits++)
@@ -195,11 +188,11 @@ size_t neo_loops_values(const neo_space *x, const neo_schedule *s, neo_param k,
   return v.n;
 }
 
-bool neo_space_sensible(const neo_space *x, const neo_schedule *s) {
+bool neo_loops_sensible(const neo_space *x, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   if (p->pairs)
     return true;
-  int64_t lanes = neo_space_lanes(x), w = p->vector_width;
+  int64_t lanes = neo_loops_lanes(x), w = p->vector_width;
   int64_t each = w > lanes ? w / lanes : 1, copies = lanes_shared(x, s) ? 1 : p->unroll_k;
   return p->tile_m * p->tile_n * each * copies <= x->machine->vector_regs;
 }

@@ -1,25 +1,10 @@
-/* Which schedules of a contraction are legal: fused columns, packed operands, blocks of its sum. */
-#include "schedule/pairs/pairs.h"
+/* Which tiles of a contraction are legal: packed operands, blocks of its sum, prefetches. */
+#include "schedule/loops/collapse.h"
+#include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-
-static bool fuse_legal(const neo_module *m, const neo_form *f, const neo_loop_params *s,
-                       neo_str *why) {
-  int64_t n = s->fused, v = s->vector_axis, am = s->axis_m;
-  if (n == 1)
-    return true;
-  if (n < 1 || v < 0 || v >= (int64_t)f->axes.n || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)n))
-    return reject(why, "these axes cannot be fused");
-  if (am >= 0 && am <= v && am > v - n)
-    return reject(why, "axis_m is one of the fused axes");
-  int64_t inner = 1, extent;
-  for (int64_t k = v - n + 2; k <= v; k++)
-    inner *= neo_expr_is_int(m, f->axes.at[k].hi, &extent) ? extent : 1;
-  if (s->block_n % inner)
-    return reject(why, "block_n is not a multiple of the inner fused axes");
-  uint64_t fused = ((1ULL << n) - 1) << (v - n + 1);
-  return !(neo_form_bound_axes(m, f) & fused) || reject(why, "a fused axis bounds a loop");
-}
+#include "schedule/tile/prefetch.h"
+#include "schedule/tile/tile.h"
 
 static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
                         const neo_schedule *s, neo_str *why) {
@@ -54,13 +39,20 @@ static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *sta
          reject(why, "the first reduction axis has another range at each point");
 }
 
-bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why) {
+  neo_fetch any[NEO_FETCH_MOST];
+  int64_t n = s->loops.prefetch;
+  if (n && machine->gpu)
+    return reject(why, "prefetch is for the caches of a processor");
+  return !n || (n >= 1 && n <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
+         reject(why, "prefetch is for tiles of a contraction that read rows from memory");
+}
+
+/* Columns, packs and blocks of the reduction: of the form and the schedule of neo_beside_of. */
+static bool contraction_legal(neo_module *m, const neo_form *f, const neo_schedule *s,
+                              neo_str *why) {
   neo_contraction c;
-  if (!fuse_legal(m, f, &s->loops, why))
-    return false;
-  if (s->loops.pairs)
-    return neo_matrix_legal(m, f, machine, s, why);
   if (!s->loops.pack && !s->loops.block_k)
     return true;
   if (!neo_contraction_of(m, f, &c))
@@ -68,4 +60,14 @@ bool neo_contraction_legal(neo_module *m, const neo_form *f, const neo_machine *
   if (s->loops.block_k && !partial_legal(m, f, &f->stages.at[c.stage], s, why))
     return false;
   return packs_legal(m, f, &c, s, why);
+}
+
+bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
+  if (s->loops.pairs)
+    return reject(why, "pairs are multiplied by the strategy of that name");
+  if (!neo_loops_legal(x, s, why) || !neo_loops_bounds_legal(x, s, why))
+    return false;
+  neo_beside y = neo_beside_of(x->m, x->f, s);
+  return neo_loops_fused_legal(x->m, y.f, &y.s, why) && contraction_legal(x->m, y.f, &y.s, why) &&
+         prefetch_legal(x->m, y.f, x->machine, &y.s, why);
 }

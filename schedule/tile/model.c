@@ -289,15 +289,6 @@ size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machin
   return n;
 }
 
-bool neo_model_contraction(neo_module *m, const neo_form *f, const neo_machine *machine,
-                           neo_schedule *out) {
-  neo_ranked best;
-  if (!neo_model_contractions(m, f, machine, &best, 1))
-    return false;
-  *out = best.schedule;
-  return true;
-}
-
 double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                                   const neo_schedule *s) {
   neo_contraction contraction;

@@ -152,7 +152,7 @@ static void windows_with_else_are_tiles_of_blocks(void **state) {
                       "temp Y : f32 [2, 20, 9, 7]\n"
                       "def Y[n: 2, k: 20, p: 9, q: 7] =\n  sum[c: 5, r: 3, s: 3] F[k, c, r, s] * "
                       "(X[n, c, p + r - 1, q + s - 1] else 0.0)\n  then acc0\n",
-                      seed, 8) > 3);
+                      seed, 12) > 4);
 }
 
 /* A window that sticks out of what it reads: the copies look at the condition. */

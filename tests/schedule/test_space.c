@@ -78,7 +78,7 @@ static double price_of_one_unit(neo_space *x, uint32_t threads) {
   neo_schedule many = neo_schedule_default(x->m, x->g, x->machine), one = many;
   one.loops.unit_axes = 0;
   assert_true(legal(x, &one));
-  x->priced.threads = threads;
+  x->threads = threads;
   return neo_space_cost(x, &one) / neo_space_cost(x, &many);
 }
 

@@ -78,7 +78,7 @@ static void seed_search(neo_tune *t, neo_task *x) {
 /* Schedules are priced for as many threads as measure them. */
 static neo_space space_of(const neo_tune *t, const neo_task *x) {
   neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
-  s.priced.threads = (uint32_t)t->o.threads;
+  s.threads = (uint32_t)t->o.threads;
   return s;
 }
 

@@ -114,16 +114,15 @@ static bool propose(batch *b, const neo_schedule *x) {
  * the sum, double and four times along the columns. */
 static void ask_lengths(neo_search *s, batch *b) {
   static const struct {
-    neo_param block;
+    neo_param_kind block;
     size_t value; /* which of neo_space_values */
-  } length[] = {{NEO_PARAM(loops, block_k), 0}, {NEO_PARAM(loops, block_k), 1},
-                {NEO_PARAM(loops, block_k), 2}, {NEO_PARAM(loops, block_k), 3},
-                {NEO_PARAM(loops, block_n), 1}, {NEO_PARAM(loops, block_n), 5}};
+  } length[] = {{NEO_PARAM_BLOCK_K, 0}, {NEO_PARAM_BLOCK_K, 1}, {NEO_PARAM_BLOCK_K, 2},
+                {NEO_PARAM_BLOCK_K, 3}, {NEO_PARAM_BLOCK_N, 1}, {NEO_PARAM_BLOCK_N, 5}};
   const neo_schedule *first = &s->list.at[0];
   for (; s->lengths < sizeof length / sizeof *length && b->n < b->most; s->lengths++) {
     int64_t value[NEO_SPACE_VALUES];
     neo_schedule x;
-    neo_param block = length[s->lengths].block;
+    neo_param block = neo_strategy_param(first->strategy, length[s->lengths].block);
     size_t k = length[s->lengths].value, n = neo_space_values(&s->space, first, block, value);
     if (k < n && neo_space_set(&s->space, first, block, value[k], &x))
       propose(b, &x);
@@ -180,7 +179,7 @@ static void propose_best(neo_search *s, batch *b, size_t n, double limit_ns) {
 
 static bool has_pack(const neo_search *s, int64_t pack) {
   for (size_t k = 0; k < s->trials.n; k++)
-    if (s->trials.at[k].schedule.loops.pack == pack)
+    if (neo_schedule_value(&s->trials.at[k].schedule, NEO_PARAM_PACK) == pack)
       return true;
   return false;
 }
@@ -190,10 +189,11 @@ static bool has_pack(const neo_search *s, int64_t pack) {
 static void ask_pack(neo_search *s, batch *b) {
   neo_schedule best = s->trials.at[s->best].schedule, x;
   int64_t value[NEO_SPACE_VALUES];
-  size_t n = neo_space_values(&s->space, &best, NEO_PARAM(loops, pack), value);
+  neo_param pack = neo_strategy_param(best.strategy, NEO_PARAM_PACK);
+  size_t n = neo_space_values(&s->space, &best, pack, value);
   for (size_t k = 0; k < n; k++)
-    if (!has_pack(s, value[k]) &&
-        neo_space_set(&s->space, &best, NEO_PARAM(loops, pack), value[k], &x) && propose(b, &x))
+    if (!has_pack(s, value[k]) && neo_space_set(&s->space, &best, pack, value[k], &x) &&
+        propose(b, &x))
       return;
 }
 

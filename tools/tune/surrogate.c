@@ -1,6 +1,7 @@
 /* See surrogate.h. The matrix is factored when it is first asked for after it has changed. */
 #include "tools/tune/surrogate.h"
-#include "schedule/loops/values.h"
+#include "schedule/model.h"
+#include "schedule/space.h"
 #include <math.h>
 #include <string.h>
 
@@ -34,54 +35,62 @@ static double logarithm(double x, double unit) {
   return log2(x > 1 ? x : 1) / unit;
 }
 
-static void point_of_tile(const neo_schedule_shape *p, double *f) {
-  f[0] = logarithm((double)p->tile_m, 1.8);
-  f[1] = logarithm((double)p->tile_n, 1.8);
-  f[2] = logarithm((double)(p->tile_m * p->tile_n), 0.7);
-  f[3] = logarithm((double)p->vector_width, 1);
+static void point_of_tile(const neo_schedule *s, double *f) {
+  double rows = (double)neo_schedule_value(s, NEO_PARAM_TILE_M);
+  double columns = (double)neo_schedule_value(s, NEO_PARAM_TILE_N);
+  f[0] = logarithm(rows, 1.8);
+  f[1] = logarithm(columns, 1.8);
+  f[2] = logarithm(rows * columns, 0.7);
+  f[3] = logarithm((double)neo_schedule_value(s, NEO_PARAM_LANES), 1);
 }
 
 /* Sides; and about how much a panel of the tile's columns, and a block of them, have of a cache. */
-static void point_of_blocks(const neo_surrogate *b, const neo_schedule_shape *p, double *f) {
-  double k = p->block_k ? (double)p->block_k : b->reduced;
-  double n = p->block_n ? (double)p->block_n : b->columns;
+static void point_of_blocks(const neo_surrogate *b, const neo_schedule *s, double *f) {
+  double steps = (double)neo_schedule_value(s, NEO_PARAM_BLOCK_K);
+  double columns = (double)neo_schedule_value(s, NEO_PARAM_BLOCK_N);
+  double k = steps > 0 ? steps : b->reduced, n = columns > 0 ? columns : b->columns;
   f[0] = logarithm(k, 2);
   f[1] = logarithm(n, 3);
-  f[2] = logarithm((double)p->block_m, 8);
-  f[3] = logarithm(k * (double)p->tile_n, 3);
+  f[2] = logarithm((double)neo_schedule_value(s, NEO_PARAM_BLOCK_M), 8);
+  f[3] = logarithm(k * (double)neo_schedule_value(s, NEO_PARAM_TILE_N), 3);
   f[4] = logarithm(k * n, 3);
 }
 
-/* Parameters whose values are lengths: how many doublings count as a unit. */
-static double doublings(neo_param k) {
-  if (k == NEO_PARAM(loops, unit_size))
-    return 8;
-  if (k == NEO_PARAM(rows, threads) || k == NEO_PARAM(block, threads) ||
-      k == NEO_PARAM(nested, threads))
-    return 3;
-  if (k == NEO_PARAM(rows, lanes))
-    return 2;
-  return k == NEO_PARAM(loops, unroll_k) || k == NEO_PARAM(rows, unroll_k) ? 1.5 : 0;
+/* A parameter that is no side of a tile or block: where its values are lengths, so many doublings
+ * count as a unit; of others only equality is known. */
+static double feature(neo_param_kind kind, double x) {
+  static const double plain = 1.5, units = 1.0 / 8;
+  switch (kind) {
+  case NEO_PARAM_UNIT_SIZE:
+    return logarithm(x, 8);
+  case NEO_PARAM_THREADS:
+    return logarithm(x, 3);
+  case NEO_PARAM_SHARERS:
+    return logarithm(x, 2);
+  case NEO_PARAM_UNROLL:
+    return logarithm(x, 1.5);
+  case NEO_PARAM_UNIT_AXES:
+    return x * units;
+  case NEO_PARAM_AXES:
+  case NEO_PARAM_OTHER:
+    return x * plain;
+  default:
+    return 0;
+  }
 }
 
 static void point_of_rest(const neo_schedule *s, double *f) {
-  static const double plain = 1.5, units = 1.0 / 8; /* of values of which only equality is known */
-  for (neo_param k = 0; k < NEO_PARAMS; k++) {
-    double x = (double)s->at[k], unit = doublings(k);
-    f[k] = neo_param_is_shape(k)              ? 0
-           : unit > 0                         ? logarithm(x, unit)
-           : k == NEO_PARAM(loops, unit_axes) ? x * units
-                                              : x * plain;
-  }
+  for (neo_param k = 0; k < NEO_PARAMS; k++)
+    f[k] = feature(neo_param_kind_of(k), (double)s->at[k]);
 }
 
 static point point_of(const neo_surrogate *b, const neo_schedule *s) {
   point x;
-  neo_schedule_shape shape = neo_schedule_shape_of(s);
-  point_of_tile(&shape, x.tile);
-  point_of_blocks(b, &shape, x.blocks);
+  int64_t pack = neo_schedule_value(s, NEO_PARAM_PACK);
+  point_of_tile(s, x.tile);
+  point_of_blocks(b, s, x.blocks);
   for (int k = 0; k < PACKS; k++)
-    x.pack[k] = (double)(shape.pack >> k & 1) / 1.5;
+    x.pack[k] = (double)(pack >> k & 1) / 1.5;
   point_of_rest(s, x.rest);
   x.rest[NEO_PARAMS] = (double)s->strategy * 1.5;
   return x;
@@ -114,8 +123,8 @@ neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
   neo_surrogate *b = NEO_NEW(a, neo_surrogate);
   neo_schedule s = neo_schedule_default(space->m, space->g, space->machine);
   *b = (neo_surrogate){.space = space, .factored = true, .scale = 1};
-  b->reduced = (double)neo_space_reduced_length(space);
-  b->columns = (double)neo_space_column_length(space, &s);
+  b->reduced = (double)neo_form_steps_length(space->m, space->f);
+  b->columns = (double)neo_space_columns_length(space, &s);
   return b;
 }
 

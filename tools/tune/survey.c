@@ -1,7 +1,7 @@
 /* See survey.h. */
 #include "tools/tune/survey.h"
 #include "schedule/model.h"
-#include "schedule/loops/values.h"
+#include "schedule/space.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,36 +25,34 @@ static void add(survey *v, const neo_schedule *s) {
   v->at[v->n++] = (neo_surveyed){*s, 0};
 }
 
-static int64_t extent(const neo_space *x, int64_t axis) {
-  return axis >= 0 && axis < (int64_t)x->f->axes.n ? neo_axis_most(x->m, &x->f->axes.at[axis]) : 1;
-}
-
-static int64_t reduced(const neo_space *x) {
-  for (size_t k = 0; k < x->f->stages.n; k++)
-    if (x->f->stages.at[k].axes.n)
-      return neo_axis_most(x->m, &x->f->stages.at[k].axes.at[0]);
-  return 1;
-}
-
 /* A part of a length in whole units; 0, the whole, where it would not be a part. */
 static int64_t part(int64_t length, int64_t n, int64_t unit) {
   int64_t block = (length / n + unit - 1) / unit * unit;
   return n > 1 && block < length && block > 0 ? block : 0;
 }
 
+/* Sets a parameter by its kind, as if there were no rules. */
+static void put(neo_schedule *s, neo_param_kind kind, int64_t value) {
+  neo_param k = neo_strategy_param(s->strategy, kind);
+  if (k < NEO_PARAMS)
+    s->at[k] = value;
+}
+
 /* Wholes, halves, quarters, and what the model chose. */
 static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *model) {
   static const int64_t parts[] = {1, 2, 4, 0};
-  const neo_loop_params *p = &tile->loops;
-  int64_t lanes = p->vector_axis < (int64_t)v->x->f->axes.n ? p->vector_width : 1;
-  int64_t columns = extent(v->x, lanes > 1 ? p->vector_axis : p->axis_n);
+  const neo_space *x = v->x;
+  int64_t steps = neo_form_steps_length(x->m, x->f), columns = neo_space_columns_length(x, tile);
+  int64_t unit =
+      neo_schedule_value(tile, NEO_PARAM_TILE_N) * neo_schedule_value(tile, NEO_PARAM_LANES);
   for (int k = 0; k < 4; k++)
     for (int n = 0; n < 4; n++) {
       neo_schedule s = *tile;
-      s.loops.block_k = parts[k] ? part(reduced(v->x), parts[k], 1) : model->loops.block_k;
-      s.loops.block_n = parts[n] && p->fused == 1 ? part(columns, parts[n], p->tile_n * lanes)
-                                                  : model->loops.block_n;
-      neo_model_units(v->x->m, v->x->f, &s);
+      put(&s, NEO_PARAM_BLOCK_K,
+          parts[k] ? part(steps, parts[k], 1) : neo_schedule_value(model, NEO_PARAM_BLOCK_K));
+      put(&s, NEO_PARAM_BLOCK_N,
+          parts[n] ? part(columns, parts[n], unit) : neo_schedule_value(model, NEO_PARAM_BLOCK_N));
+      neo_model_units(x->m, x->f, &s);
       add(v, &s);
     }
 }
@@ -67,9 +65,9 @@ size_t neo_survey_space(const neo_space *x, neo_surveyed **out) {
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
     for (int64_t columns = 1; columns <= 4; columns++)
       for (int64_t pack = 0; pack < 4; pack++) {
-        s.loops.tile_m = rows[r];
-        s.loops.tile_n = columns;
-        s.loops.pack = pack;
+        put(&s, NEO_PARAM_TILE_M, rows[r]);
+        put(&s, NEO_PARAM_TILE_N, columns);
+        put(&s, NEO_PARAM_PACK, pack);
         each_block(&v, &s, &from);
       }
   *out = v.at;
@@ -85,29 +83,37 @@ typedef struct {
 } table;
 
 static bool same_tile(const neo_schedule *a, const neo_schedule *b) {
-  return a->loops.tile_m == b->loops.tile_m && a->loops.tile_n == b->loops.tile_n &&
-         a->loops.pack == b->loops.pack;
+  static const neo_param_kind kinds[] = {NEO_PARAM_TILE_M, NEO_PARAM_TILE_N, NEO_PARAM_PACK};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    if (neo_schedule_value(a, kinds[k]) != neo_schedule_value(b, kinds[k]))
+      return false;
+  return true;
 }
 
 /* How far a schedule's blocks are from those that the model chose, in doublings. */
 static double block_distance(const neo_schedule *s, const neo_schedule *model) {
-  static const neo_param blocks[] = {NEO_PARAM(loops, block_k), NEO_PARAM(loops, block_n)};
+  static const neo_param_kind blocks[] = {NEO_PARAM_BLOCK_K, NEO_PARAM_BLOCK_N};
   double d = 0;
   for (int k = 0; k < 2; k++) {
-    double a = (double)s->at[blocks[k]], b = (double)model->at[blocks[k]];
+    double a = (double)neo_schedule_value(s, blocks[k]);
+    double b = (double)neo_schedule_value(model, blocks[k]);
     d += a > 0 && b > 0 ? fabs(log2(a / b)) : a > 0 || b > 0 ? 2 : 0;
   }
   return d;
 }
 
+static bool is_block_or_unit(neo_param k) {
+  neo_param_kind kind = neo_param_kind_of(k);
+  return kind == NEO_PARAM_BLOCK_K || kind == NEO_PARAM_BLOCK_M || kind == NEO_PARAM_BLOCK_N ||
+         kind == NEO_PARAM_UNIT_AXES || kind == NEO_PARAM_UNIT_SIZE;
+}
+
 /* The same but for blocks, units, and what follows from these. */
 static bool same_loops(const neo_schedule *a, const neo_schedule *b) {
   for (neo_param k = 0; k < NEO_PARAMS; k++)
-    if (k != NEO_PARAM(loops, block_k) && k != NEO_PARAM(loops, block_m) &&
-        k != NEO_PARAM(loops, block_n) && k != NEO_PARAM(loops, unit_axes) &&
-        k != NEO_PARAM(loops, unit_size) && a->at[k] != b->at[k])
+    if (!is_block_or_unit(k) && a->at[k] != b->at[k])
       return false;
-  return true;
+  return a->strategy == b->strategy;
 }
 
 /* The schedule of the table that is nearest to this one: of other blocks, less than a doubling
@@ -159,7 +165,8 @@ static void list_best(neo_search *s, const table *t) {
   enum { LOOK_AT = 256 };
   neo_ranked *top = NEO_NEW_ARRAY(s->arena, neo_ranked, LOOK_AT);
   const neo_space *x = &s->space;
-  size_t n = neo_model_contractions(x->m, x->f, &x->priced, top, LOOK_AT);
+  neo_machine machine = neo_space_machine(x);
+  size_t n = neo_model_contractions(x->m, x->f, &machine, top, LOOK_AT);
   s->list.n = 0;
   NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
   for (size_t k = 0; k < n && s->list.n < NEO_SEARCH_FIRST; k++) {

@@ -36,7 +36,8 @@ void neo_task_limit(neo_tune *t, double cpu_ms, double most_ms) {
 /* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
 neo_schedule neo_task_plain(const neo_task *x) {
   neo_schedule s = neo_schedule_plain();
-  s.loops.unit_axes = (int64_t)x->search.space.f->axes.n;
+  s.at[neo_strategy_param(s.strategy, NEO_PARAM_UNIT_AXES)] =
+      (int64_t)x->search.space.f->axes.n;
   return s;
 }
 

@@ -1,0 +1,7 @@
+/* Blocks of a GPU's threads, whatever they do. Private to schedule. */
+#ifndef NEO_SCHEDULE_BLOCK_H
+#define NEO_SCHEDULE_BLOCK_H
+
+enum { NEO_BLOCK_MOST = 1024 /* threads */, NEO_BLOCK_WARP = 32 };
+
+#endif

@@ -1,0 +1,144 @@
+/* Tiles by blocks of threads: the row of the strategy. */
+#include "schedule/gpu_tile/strategy.h"
+#include "schedule/gpu_tile/gpu_tile.h"
+#include "schedule/gpu_tile/shape.h"
+#include "schedule/gpu_tile/stages.h"
+#include "schedule/values.h"
+
+static bool choose(const neo_space *x, neo_schedule *out) {
+  return neo_gpu_tile_choose(x->m, x->f, x->machine, out);
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
+  return neo_gpu_tile_legal(x->m, x->f, x->machine, s, why);
+}
+
+static void set_threads(neo_block_params *p) {
+  p->threads = p->block_m / p->tile_m * (p->block_n / p->tile_n) * neo_gpu_tile_sharers(p);
+}
+
+/* Rows of the matrix unit's least tile. */
+static int64_t least_rows(const neo_schedule *s) {
+  return s->block.products == NEO_THREADS_WARPGROUPS ? 64 : s->block.products ? 8 : 1;
+}
+
+static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
+                     int64_t out[NEO_SPACE_VALUES]) {
+  bool warps = s->block.products;
+  neo_values v = {.now = s->at[k], .at = out};
+  (void)x;
+  switch (k) {
+  case NEO_PARAM(block, products):
+    neo_values_add(&v, NEO_THREADS_WARPS + NEO_THREADS_WARPGROUPS - v.now, warps,
+                   NEO_THREADS_WARPGROUPS);
+    break;
+  case NEO_PARAM(block, block_m):
+  case NEO_PARAM(block, block_n):
+    neo_values_near(&v, 8, 256);
+    break;
+  case NEO_PARAM(block, tile_m):
+    neo_values_near(&v, least_rows(s), warps ? 128 : 16);
+    break;
+  case NEO_PARAM(block, tile_n):
+    neo_values_near(&v, warps ? 8 : 1, least_rows(s) > 8 ? 256 : warps ? 128 : 16);
+    break;
+  case NEO_PARAM(block, block_k):
+    neo_values_near(&v, warps ? 8 : 4, 64);
+    break;
+  case NEO_PARAM(block, stages):
+    for (int64_t n = 3; n <= 4; n++)
+      neo_values_add(&v, n, 2, NEO_STAGES_MOST);
+    neo_values_add(&v, 2, 2, NEO_STAGES_MOST);
+    neo_values_add(&v, 0, 0, 0);
+    break;
+  case NEO_PARAM(block, tma):
+    neo_values_add(&v, !v.now, 0, s->block.stages > 0);
+    break;
+  case NEO_PARAM(block, producer):
+    neo_values_add(&v, !v.now, 0, s->block.tma);
+    break;
+  case NEO_PARAM(block, persistent):
+    neo_values_add(&v, !v.now, 0, s->block.producer);
+    break;
+  case NEO_PARAM(block, row_axes): /* the operands the other way round */
+    neo_values_add(&v, s->block.column_axes, 1, INT64_MAX);
+    break;
+  default:
+    break;
+  }
+  return v.n;
+}
+
+/* A tile for those who make the products now, in stages if it was and still may be. */
+static void set_maker(const neo_space *x, neo_schedule *s) {
+  neo_block_params *p = &s->block;
+  neo_contraction c;
+  bool groups = p->products == NEO_THREADS_WARPGROUPS;
+  neo_warps made =
+      neo_contraction_of(x->m, x->f, &c) ? neo_threads_warps(x->m, x->f, &c) : NEO_WARPS_NONE;
+  bool halves = made == NEO_WARPS_BF16 || made == NEO_WARPS_F16;
+  int64_t side = groups ? 64 : 32, n = p->block_n;
+  p->block_k = (groups ? 32 : 16) * (halves ? 2 : 1);
+  p->block_m = p->block_m < side ? side : p->block_m;
+  p->tile_m = side;
+  p->tile_n = groups || n < side ? n : side;
+  set_threads(p);
+  p->stages = p->stages ? neo_stages_wanted(s) : 0;
+  p->tma = p->producer = p->persistent = 0;
+  if (!neo_gpu_tile_legal(x->m, x->f, x->machine, s, NULL))
+    p->stages = 0;
+}
+
+static void follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+  if (k == NEO_PARAM(block, row_axes))
+    s->block.column_axes = from->block.row_axes;
+  if (k == NEO_PARAM(block, products))
+    set_maker(x, s);
+  if (s->block.tile_m > 0 && s->block.tile_n > 0)
+    set_threads(&s->block);
+}
+
+static const neo_param give_way[] = {NEO_PARAM(block, persistent), NEO_PARAM(block, producer),
+                                     NEO_PARAM(block, tma)};
+
+/* Two sides at once, one up and one down or both the same way. */
+static size_t reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],
+                      size_t most) {
+  static const neo_param pairs[][2] = {{NEO_PARAM(block, tile_m), NEO_PARAM(block, tile_n)},
+                                       {NEO_PARAM(block, block_m), NEO_PARAM(block, block_n)},
+                                       {NEO_PARAM(block, block_m), NEO_PARAM(block, tile_m)},
+                                       {NEO_PARAM(block, block_n), NEO_PARAM(block, tile_n)},
+                                       {NEO_PARAM(block, block_k), NEO_PARAM(block, block_m)},
+                                       {NEO_PARAM(block, block_k), NEO_PARAM(block, block_n)}};
+  size_t n = 0;
+  (void)x;
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+    for (int way = 0; way < 4 && n < most; way++, n++)
+      for (int i = 0; i < 2; i++) {
+        int64_t now = s->at[pairs[k][i]];
+        out[n][i] = (neo_setting){pairs[k][i], way >> i & 1 ? now * 2 : now / 2};
+      }
+  return n;
+}
+
+static size_t starts(const neo_space *x, neo_schedule *out, size_t most) {
+  neo_ranking best = neo_ranking_new(x->m->arena, most ? 1 : 0);
+  neo_gpu_tile_rank(x, &best);
+  if (best.n)
+    *out = best.at[0];
+  return best.n;
+}
+
+const neo_strategy_row neo_strategy_gpu_tile = {
+    .choose = choose,
+    .legal = legal,
+    .cost = neo_gpu_tile_cost,
+    .rank = neo_gpu_tile_rank,
+    .draw = neo_gpu_tile_draw,
+    .values = values,
+    .follow = follow,
+    .give_way = give_way,
+    .n_give_way = sizeof give_way / sizeof *give_way,
+    .reshape = reshape,
+    .starts = starts,
+};

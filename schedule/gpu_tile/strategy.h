@@ -1,0 +1,11 @@
+/* The strategy of tiles by blocks of threads. Private to schedule/gpu_tile. */
+#ifndef NEO_SCHEDULE_GPU_TILE_STRATEGY_H
+#define NEO_SCHEDULE_GPU_TILE_STRATEGY_H
+#include "schedule/strategy.h"
+
+/* As strategy.h's. */
+double neo_gpu_tile_cost(const neo_space *x, const neo_schedule *s);
+bool neo_gpu_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
+void neo_gpu_tile_rank(const neo_space *x, neo_ranking *r);
+
+#endif

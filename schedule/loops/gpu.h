@@ -1,0 +1,14 @@
+/* Loops on a GPU: a thread for each unit of work; the unit may be some points, or lanes of an access
+ * of 16 bytes. Private to schedule/loops. */
+#ifndef NEO_SCHEDULE_LOOPS_GPU_H
+#define NEO_SCHEDULE_LOOPS_GPU_H
+#include "schedule/loops/draw.h"
+
+/* As strategy.h's. */
+double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s);
+size_t neo_loops_gpu_values(const neo_space *x, const neo_schedule *s, neo_param k,
+                            int64_t out[NEO_SPACE_VALUES]);
+void neo_loops_gpu_follow(const neo_space *x, neo_param k, neo_schedule *s);
+void neo_loops_gpu_rank(const neo_space *x, neo_loops_legality legal, neo_ranking *r);
+
+#endif

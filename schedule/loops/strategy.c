@@ -1,0 +1,128 @@
+/* Loops with lanes and a register tile: the row of the strategy. On a GPU a unit of work is a
+ * thread's (loops/gpu.c). */
+#include "base/random.h"
+#include "schedule/loops/collapse.h"
+#include "schedule/loops/draw.h"
+#include "schedule/loops/gpu.h"
+#include "schedule/loops/nontemporal.h"
+#include "schedule/model.h"
+#include "schedule/row_stash.h"
+#include "schedule/vector_access.h"
+
+void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s) {
+  s->loops.nontemporal = neo_stream_pays(x->m, x->g, s);
+  s->loops.stash = neo_keep_find(x->m, x->f, s).n > 0;
+}
+
+double neo_loops_cost(const neo_space *x, const neo_schedule *s) {
+  return neo_model_plain_cost(x->m, x->f, s);
+}
+
+static neo_schedule units_of_points(const neo_space *x) {
+  neo_schedule s = neo_schedule_plain();
+  s.loops.unit_axes = neo_schedule_loops(x->f, &s);
+  return s;
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
+  if (neo_form_is_nested(x->f))
+    return neo_loops_units_legal(x, s, why);
+  if (!neo_loops_plain_legal(s, why) || !neo_loops_legal(x, s, why) ||
+      !neo_loops_bounds_legal(x, s, why))
+    return false;
+  neo_beside y = neo_beside_of(x->m, x->f, s);
+  return neo_loops_fused_legal(x->m, y.f, &y.s, why);
+}
+
+static bool choose(const neo_space *x, neo_schedule *out) {
+  *out = units_of_points(x);
+  if (neo_form_is_nested(x->f))
+    return true;
+  if (x->machine->gpu) {
+    neo_schedule wide;
+    if (neo_model_wide(x->m, x->f, x->machine, &wide) && legal(x, &wide, NULL))
+      *out = wide;
+    return true;
+  }
+  *out = neo_model_plain(x->m, x->f, x->machine);
+  if (legal(x, out, NULL))
+    neo_loops_add_row_parts(x, out);
+  return true;
+}
+
+static double cost(const neo_space *x, const neo_schedule *s) {
+  if (x->machine->gpu)
+    return neo_loops_gpu_cost(x, s);
+  neo_machine machine = neo_space_machine(x);
+  double cycles = neo_model_contraction_cost(x->m, x->f, &machine, s);
+  return cycles >= 0 ? cycles : neo_loops_cost(x, s);
+}
+
+static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
+  *out = neo_schedule_plain();
+  if (neo_form_is_nested(x->f)) {
+    out->loops.unit_axes = neo_pick(seed, 0, neo_schedule_loops(x->f, out));
+    return true;
+  }
+  *out = neo_loops_draw(x, legal, NEO_STRATEGY_LOOPS, seed);
+  neo_loops_draw_rest(x, legal, seed, out);
+  return true;
+}
+
+/* ---- steps: those of a thread's work are others */
+
+static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
+                     int64_t out[NEO_SPACE_VALUES]) {
+  return x->machine->gpu ? neo_loops_gpu_values(x, s, k, out) : neo_loops_values(x, s, k, out);
+}
+
+static void follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+  if (x->machine->gpu)
+    neo_loops_gpu_follow(x, k, s);
+  else
+    neo_loops_follow(x, from, k, s);
+}
+
+static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+  if (!x->machine->gpu)
+    neo_loops_settle(x, from, s);
+}
+
+static void rank(const neo_space *x, neo_ranking *r) {
+  if (x->machine->gpu && !neo_form_is_nested(x->f))
+    neo_loops_gpu_rank(x, legal, r);
+}
+
+static bool sensible(const neo_space *x, const neo_schedule *s) {
+  return x->machine->gpu || neo_loops_sensible(x, s);
+}
+
+static size_t reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],
+                      size_t most) {
+  return x->machine->gpu ? 0 : neo_loops_reshape(x, s, out, most);
+}
+
+/* Of a contraction, those of a tile are better. */
+static size_t starts(const neo_space *x, neo_schedule *out, size_t most) {
+  neo_contraction c;
+  if (!most || (!x->machine->gpu && neo_contraction_of(x->m, x->f, &c)))
+    return 0;
+  *out = units_of_points(x);
+  return x->machine->gpu || choose(x, out);
+}
+
+const neo_strategy_row neo_strategy_loops = {.nested = true,
+                                             .choose = choose,
+                                             .legal = legal,
+                                             .cost = cost,
+                                             .rank = rank,
+                                             .draw = draw,
+                                             .values = values,
+                                             .follow = follow,
+                                             .give_way = neo_loops_give_way,
+                                             .n_give_way = NEO_LOOPS_GIVE_WAY,
+                                             .settle = settle,
+                                             .sensible = sensible,
+                                             .reshape = reshape,
+                                             .starts = starts,
+                                             .columns = neo_loops_columns};

@@ -1,0 +1,58 @@
+/* Sums over a data equation: the row of the strategy. */
+#include "schedule/loops/draw.h"
+#include "schedule/model.h"
+#include "schedule/reject.h"
+#include "schedule/segment/segment.h"
+
+static bool choose(const neo_space *x, neo_schedule *out) {
+  if (!neo_model_segment(x->m, x->g, x->machine, out))
+    return false;
+  neo_loops_add_row_parts(x, out);
+  return true;
+}
+
+static bool pays(const neo_space *x, const neo_schedule *s) {
+  (void)s;
+  return !x->machine->gpu;
+}
+
+/* Rows are the axis of the equation, in one block; nothing is packed. */
+static bool equation_legal(const neo_space *x, const neo_loop_params *p, neo_str *why) {
+  neo_segment e;
+  if (!neo_segment_of(x->m, x->g, &e))
+    return reject(why, "segment is for sums over a data equation");
+  if (p->axis_m != e.axis || p->tile_m != 1 || p->block_m)
+    return reject(why, "the axis of a data equation has to be the rows");
+  if (p->fused != 1 || p->order || p->vector_axis >= (int64_t)x->f->axes.n)
+    return reject(why, "a sum over a data equation has lanes over a shared axis");
+  if (p->vector_axis >= 0 && neo_segment_tested(x->m, x->f, &e) >> p->vector_axis & 1)
+    return reject(why, "the condition of a sum over a data equation divides the lanes");
+  return true;
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
+  return neo_loops_plain_legal(s, why) && neo_loops_legal(x, s, why) &&
+         neo_loops_columns_legal(x, s, why) && neo_loops_bounds_legal(x, s, why) &&
+         equation_legal(x, &s->loops, why);
+}
+
+static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+  if (neo_loops_moved(from, s))
+    s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
+}
+
+static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
+  if (!neo_model_segment(x->m, x->g, x->machine, out))
+    return false;
+  neo_loops_draw_units(x, seed, out);
+  return true;
+}
+
+const neo_strategy_row neo_strategy_segment = {.fewer_steps = true,
+                                               .choose = choose,
+                                               .pays = pays,
+                                               .legal = legal,
+                                               .cost = neo_loops_cost,
+                                               .draw = draw,
+                                               .settle = settle,
+                                               NEO_LOOPS_STEPS};

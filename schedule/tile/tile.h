@@ -1,0 +1,10 @@
+/* The strategy of register tiles (tile/strategy.c). Private to schedule/tile. */
+#ifndef NEO_SCHEDULE_TILE_TILE_H
+#define NEO_SCHEDULE_TILE_TILE_H
+#include "schedule/strategy.h"
+
+/* As strategy.h's; what is common to strategies of loops included. */
+bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
+bool neo_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
+
+#endif
