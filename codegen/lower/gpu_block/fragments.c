@@ -18,16 +18,20 @@
  * 4 banks. One by one, threads read 8 rows at 4 steps: the pitch is 8 more than a multiple of 32
  * elements, so 4 steps begin in different groups of 8 banks. Either way each bank is asked once,
  * and copies write 16 bytes from multiples of 16 on. */
-#include "codegen/lower/gpu_tile/tile.h"
+#include "codegen/lower/gpu_block/block.h"
 
 enum { BANKS = 32 };
 
-neo_btile_place neo_btile_place_of(block_tile *x) {
+static neo_block *open_threads(neo_products *x, neo_block *in) {
+  return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
+}
+
+neo_mma_place neo_mma_place_of(neo_products *x) {
   lowering *l = x->l;
   int64_t wide = x->o[1].block / x->o[1].tile;
   const neo_lx *warp = lx_div(l, x->thread, NEO_WARP);
   const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
-  neo_btile_place p = {.group = lx_div(l, lane, 4), .in = lx_mod(l, lane, lx_int(l, 4))};
+  neo_mma_place p = {.group = lx_div(l, lane, 4), .in = lx_mod(l, lane, lx_int(l, 4))};
   p.at[0] = lx_mul(l, lx_div(l, warp, wide), x->o[0].tile);
   p.at[1] = lx_mul(l, lx_mod(l, warp, lx_int(l, wide)), x->o[1].tile);
   return p;
@@ -35,7 +39,7 @@ neo_btile_place neo_btile_place_of(block_tile *x) {
 
 /* ---- layout */
 
-static neo_type type_of(const block_tile *x, const operand *o) {
+static neo_type type_of(const neo_products *x, const operand *o) {
   return (neo_type)x->l->k->bufs.at[o->buf].type;
 }
 
@@ -44,11 +48,11 @@ static int64_t in_row(neo_type t) {
   return NEO_LDMATRIX_ROW_BYTES / neo_type_bytes(t);
 }
 
-static int64_t steps_of(const block_tile *x, const operand *o) {
+static int64_t steps_of(const neo_products *x, const operand *o) {
   return 2 * in_row(type_of(x, o));
 }
 
-static bool by_matrices(const block_tile *x, const operand *o) {
+static bool by_matrices(const neo_products *x, const operand *o) {
   return o->steps_inside || neo_type_bytes(type_of(x, o)) == 2;
 }
 
@@ -56,7 +60,7 @@ static int64_t odd_rows(int64_t n, int64_t row) {
   return n / row % 2 ? n : n + row;
 }
 
-int64_t neo_btile_warp_operand(block_tile *x, operand *o, neo_type t) {
+int64_t neo_mma_operand(neo_products *x, operand *o, neo_type t) {
   o->steps_inside = o->along_steps;
   if (o->steps_inside)
     o->pitch = odd_rows(x->block_k, in_row(t));
@@ -75,36 +79,26 @@ static const neo_lx *place_in(lowering *l, const operand *o, const neo_lx *row,
 
 /* ---- registers */
 
-int64_t neo_btile_fragments(const operand *o) {
+int64_t neo_mma_fragments(const operand *o) {
   return o->tile / (o->side == NEO_SIDE_ROWS ? NEO_MMA_ROWS : NEO_MMA_COLUMNS);
 }
 
-uint32_t neo_btile_declare(block_tile *x, neo_block *in, const char *name, int64_t n,
-                           int64_t elements, neo_type t) {
-  neo_reg r = {.name = name, .type = (uint8_t)t, .rank = 2, .threads = x->threads};
-  r.extent[0] = n;
-  r.extent[1] = elements;
-  uint32_t reg = neo_kernel_reg(x->l->k, r);
-  neo_ls_reg(x->l->k, in, reg);
-  return reg;
-}
-
-void neo_btile_declare_fragments(block_tile *x, neo_block *in) {
+void neo_mma_declare(neo_products *x, neo_block *in) {
   for (int k = 0; k < 2; k++) {
     operand *o = &x->o[k];
     neo_type cell = type_of(x, o) == NEO_F32_T ? NEO_F32_T : NEO_I32_T;
-    o->value = neo_btile_declare(x, in, k ? "b" : "a", neo_btile_fragments(o),
-                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
+    o->value = neo_gpu_thread_reg(x->l, in, k ? "b" : "a", cell, neo_mma_fragments(o),
+                                  k ? NEO_MMA_B : NEO_MMA_A, x->threads);
     if (x->warps == NEO_WARPS_3XTF32)
-      o->low = neo_btile_declare(x, in, k ? "b_low" : "a_low", neo_btile_fragments(o),
-                                 k ? NEO_MMA_B : NEO_MMA_A, cell);
+      o->low = neo_gpu_thread_reg(x->l, in, k ? "b_low" : "a_low", cell, neo_mma_fragments(o),
+                                  k ? NEO_MMA_B : NEO_MMA_A, x->threads);
     if (by_matrices(x, o))
-      o->at = neo_btile_declare(x, in, k ? "column" : "row", 1, 1, NEO_I64_T);
+      o->at = neo_gpu_thread_reg(x->l, in, k ? "column" : "row", NEO_I64_T, 1, 1, x->threads);
   }
 }
 
 /* Of the thread's row of a matrix, in a fragment of rows or two of columns. */
-static const neo_lx *row_of(block_tile *x, const operand *o, const neo_btile_place *p) {
+static const neo_lx *row_of(neo_products *x, const operand *o, const neo_mma_place *p) {
   lowering *l = x->l;
   bool rows = o->side == NEO_SIDE_ROWS;
   const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
@@ -118,9 +112,9 @@ static const neo_lx *row_of(block_tile *x, const operand *o, const neo_btile_pla
                          : place_in(l, o, row, lx_add(l, step, in));
 }
 
-void neo_btile_set_rows(block_tile *x, neo_block *in) {
+void neo_mma_set_rows(neo_products *x, neo_block *in) {
   lowering *l = x->l;
-  neo_btile_place p = neo_btile_place_of(x);
+  neo_mma_place p = neo_mma_place_of(x);
   const neo_lx *zero[] = {lx_int(l, 0), lx_int(l, 0)};
   for (int k = 0; k < 2; k++)
     if (by_matrices(x, &x->o[k]))
@@ -129,7 +123,7 @@ void neo_btile_set_rows(block_tile *x, neo_block *in) {
 
 /* ---- fragments */
 
-static void read(block_tile *x, neo_block *in, const operand *o, neo_ldmatrix_op op, uint32_t buf,
+static void read(neo_products *x, neo_block *in, const operand *o, neo_ldmatrix_op op, uint32_t buf,
                  const neo_lx *fragment, const neo_lx *step) {
   lowering *l = x->l;
   const neo_lx *zero[] = {lx_int(l, 0), lx_int(l, 0)};
@@ -142,10 +136,10 @@ static void read(block_tile *x, neo_block *in, const operand *o, neo_ldmatrix_op
 }
 
 /* Four matrices at once; of an odd number of columns' fragments the last by itself. */
-static void get_matrices(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
+static void get_matrices(neo_products *x, neo_block *in, const operand *o, uint32_t buf,
                          const neo_lx *step) {
   lowering *l = x->l;
-  int64_t n = neo_btile_fragments(o), each = o->side == NEO_SIDE_ROWS ? 1 : 2;
+  int64_t n = neo_mma_fragments(o), each = o->side == NEO_SIDE_ROWS ? 1 : 2;
   const neo_lx *f;
   if (n / each) {
     neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "f", n / each, &f);
@@ -159,12 +153,12 @@ static void get_matrices(block_tile *x, neo_block *in, const operand *o, uint32_
 
 /* One by one: element e is at row group + 8*(e%2) and step in + 4*(e/2) of a fragment of rows, at
  * column group and step in + 4*e of one of columns. */
-static void get_elements(block_tile *x, neo_block *in, const operand *o, const neo_btile_place *p,
+static void get_elements(neo_products *x, neo_block *in, const operand *o, const neo_mma_place *p,
                          uint32_t buf, const neo_lx *step) {
   lowering *l = x->l;
   bool rows = o->side == NEO_SIDE_ROWS;
   const neo_lx *i, *far, *down = lx_int(l, 0);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &i);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_mma_fragments(o), &i);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &far);
   if (rows)
     in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &down);
@@ -180,24 +174,24 @@ static void get_elements(block_tile *x, neo_block *in, const operand *o, const n
 }
 
 /* What came into shared memory as it was. */
-static void round_fragments(block_tile *x, neo_block *in, const operand *o) {
+static void round_fragments(neo_products *x, neo_block *in, const operand *o) {
   lowering *l = x->l;
   const neo_lx *at[2];
   in = open_threads(x, in);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", neo_mma_fragments(o), &at[0]);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", l->k->regs.at[o->value].extent[1], &at[1]);
   neo_ls_set(l->k, in, o->value, at, 2,
              neo_lx_op1(l->k, NEO_OP_TF32, neo_lx_reg(l->k, o->value, at, 2)));
 }
 
-static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, const neo_lx *step) {
+static void get_fragments(neo_products *x, neo_block *in, const uint32_t *buf, const neo_lx *step) {
   neo_block *body = NULL;
-  neo_btile_place p;
+  neo_mma_place p;
   for (int k = 0; k < 2; k++)
     if (!by_matrices(x, &x->o[k])) {
       if (!body) {
         body = open_threads(x, in);
-        p = neo_btile_place_of(x);
+        p = neo_mma_place_of(x);
       }
       get_elements(x, body, &x->o[k], &p, buf[k], step);
     }
@@ -209,13 +203,13 @@ static void get_fragments(block_tile *x, neo_block *in, const uint32_t *buf, con
       round_fragments(x, in, &x->o[k]);
 }
 
-static void take_apart(block_tile *x, neo_block *in) {
+static void take_apart(neo_products *x, neo_block *in) {
   lowering *l = x->l;
   neo_block *each = open_threads(x, in);
   for (int k = 0; k < 2; k++) {
     const operand *o = &x->o[k];
     const neo_lx *at[2];
-    neo_block *body = open_loop(l, each, NEO_LOOP_UNROLL, "f", neo_btile_fragments(o), &at[0]);
+    neo_block *body = open_loop(l, each, NEO_LOOP_UNROLL, "f", neo_mma_fragments(o), &at[0]);
     body = open_loop(l, body, NEO_LOOP_UNROLL, "e", k ? NEO_MMA_B : NEO_MMA_A, &at[1]);
     const neo_lx *whole = neo_lx_reg(l->k, o->value, at, 2);
     const neo_lx *high = neo_lx_op1(l->k, NEO_OP_TF32, whole);
@@ -231,17 +225,17 @@ static neo_mma_op op_of(neo_warps kind) {
   return kind == NEO_WARPS_BF16 ? NEO_MMA_BF16 : kind == NEO_WARPS_F16 ? NEO_MMA_F16 : NEO_MMA_TF32;
 }
 
-static void add_products(block_tile *x, neo_block *in, uint32_t a, uint32_t b) {
+static void add_products(neo_products *x, neo_block *in, uint32_t a, uint32_t b) {
   lowering *l = x->l;
   const neo_lx *i, *j;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_btile_fragments(&x->o[0]), &i);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_btile_fragments(&x->o[1]), &j);
-  const neo_lx *c = lx_add(l, lx_mul(l, i, neo_btile_fragments(&x->o[1])), j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_mma_fragments(&x->o[0]), &i);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_mma_fragments(&x->o[1]), &j);
+  const neo_lx *c = lx_add(l, lx_mul(l, i, neo_mma_fragments(&x->o[1])), j);
   neo_ls_mma(l->k, in, op_of(x->warps), (const uint32_t[]){x->acc, a, b},
              (const neo_lx *[]){c, i, j});
 }
 
-void neo_btile_add_products(block_tile *x, neo_block *in, const uint32_t *buf) {
+void neo_mma_multiply(neo_products *x, neo_block *in, const uint32_t *buf) {
   lowering *l = x->l;
   const neo_lx *s;
   int64_t steps = steps_of(x, &x->o[0]);

@@ -10,10 +10,6 @@ typedef struct {
   int64_t wide, fast;  /* elements that are copied as one, of so many along the faster way */
 } way;
 
-static const neo_lx *zero_of(lowering *l, neo_type t) {
-  return neo_lx_const(l->k, t, (neo_value){.f = 0});
-}
-
 static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
   return neo_lx_op2(l->k, NEO_OP_MOD, a, lx_int(l, n));
 }
@@ -32,9 +28,9 @@ static bool copies_wide(const way *c, int64_t n) {
 }
 
 static int64_t widest(const way *c) {
-  int64_t bytes = neo_type_bytes((neo_type)c->x->l->k->bufs.at[c->o->buf].type);
-  int64_t most = NEO_WIDE_BYTES / bytes, least = bytes < 4 ? most / 2 : most;
-  for (int64_t n = most; c->x->kinds.on && n >= least && n > 1; n /= 2)
+  neo_type type = (neo_type)c->x->l->k->bufs.at[c->o->buf].type;
+  for (int64_t n = neo_gpu_widest(type); c->x->kinds.on && n >= neo_gpu_narrowest(type) && n > 1;
+       n /= 2)
     if (copies_wide(c, n))
       return n;
   return 1;
@@ -50,18 +46,6 @@ static const neo_lx *copy_at(const way *c, const neo_lx *i, const neo_lx *at[2])
   return n % c->x->threads ? lx_lt(l, e, lx_int(l, n)) : NULL;
 }
 
-static neo_block *open_lanes(const way *c, neo_block *in, neo_loop_kind kind, const neo_lx **lane) {
-  *lane = NULL;
-  return c->wide > 1 ? open_loop(c->x->l, in, kind, "l", c->wide, lane) : in;
-}
-
-/* A load that is zero where the condition does not hold, or what rounding makes of it. */
-static bool is_guarded(const neo_lx *y, const neo_lx *cond) {
-  while (y->kind == NEO_LX_OP && (y->attr == NEO_OP_CAST || y->attr == NEO_OP_TF32))
-    y = y->arg[0];
-  return y->kind == NEO_LX_LOADIF && y->arg[1] == cond;
-}
-
 /* Sets axes at a point and a step, and the guard under which these and the thread's copy exist,
  * until end_guard; returns it. */
 static const neo_lx *enter(const way *c, const neo_lx *const *at, const neo_lx *lane,
@@ -73,7 +57,7 @@ static const neo_lx *enter(const way *c, const neo_lx *const *at, const neo_lx *
   exists = lx_and(l, exists, lx_lt(l, step, o->total));
   neo_ln_set_lanes(l, o->s, o->points->axes, which, c->along ? NULL : lane);
   neo_ln_set_lanes(l, o->s, o->steps, step, c->along ? lane : NULL);
-  neo_ln_begin_guard(l, exists, c->bounded);
+  neo_gpu_begin_guard(l, exists, c->bounded);
   return exists;
 }
 
@@ -82,33 +66,6 @@ static const neo_lx *place_in(const way *c, const neo_lx *const *at) {
   const copied *o = c->o;
   const neo_lx *to = lx_add(l, lx_mul(l, at[1], o->per_step), lx_mul(l, at[0], o->per_point));
   return o->start ? lx_add(l, o->start, to) : to;
-}
-
-static void get(const way *c, neo_block *in, uint32_t next, const neo_lx *i) {
-  lowering *l = c->x->l;
-  const neo_lx *at[2], *lane;
-  in = open_lanes(c, in, NEO_LOOP_VECTOR, &lane);
-  const neo_lx *exists = copy_at(c, i, at);
-  exists = enter(c, at, lane, exists);
-  const neo_lx *y = neo_ln_product_of(l, c->o->factors);
-  if (!is_guarded(y, exists))
-    y = neo_lx_op3(l->k, NEO_OP_SELECT, exists, y, zero_of(l, (neo_type)y->type));
-  neo_ls_set(l->k, in, next, (const neo_lx *[]){i, lane}, lane ? 2 : 1, y);
-  neo_ln_end_guard(l);
-}
-
-static void put(const way *c, neo_block *in, uint32_t next, const neo_lx *i) {
-  lowering *l = c->x->l;
-  const copied *o = c->o;
-  const neo_lx *at[2], *lane;
-  int64_t apart = c->along ? o->per_step : o->per_point;
-  in = open_lanes(c, in, apart == 1 ? NEO_LOOP_VECTOR : NEO_LOOP_UNROLL, &lane);
-  const neo_lx *exists = copy_at(c, i, at);
-  const neo_lx *to = place_in(c, at);
-  if (lane)
-    to = lx_add(l, to, lx_mul(l, lane, apart));
-  neo_ls_store(l->k, in, o->buf, to,
-               neo_lx_reg(l->k, next, (const neo_lx *[]){i, lane}, lane ? 2 : 1), exists);
 }
 
 static way way_of(nest *x, const copied *o) {
@@ -124,30 +81,42 @@ static int64_t copies_of(const way *c) {
   return (c->o->points->block * c->o->depth / c->wide + c->x->threads - 1) / c->x->threads;
 }
 
+static neo_gpu_copy copy_of(const way *c) {
+  const copied *o = c->o;
+  return (neo_gpu_copy){.l = c->x->l,
+                        .threads = c->x->threads,
+                        .copies = copies_of(c),
+                        .wide = c->wide,
+                        .lane_pitch = c->along ? o->per_step : o->per_point,
+                        .buf = o->buf};
+}
+
 uint32_t neo_ln_next(nest *x, neo_block *in, const copied *o, bool several) {
-  lowering *l = x->l;
-  way c = way_of(x, o);
-  neo_reg r = {.name = "next", .type = l->k->bufs.at[o->buf].type, .rank = c.wide > 1 ? 2 : 1};
-  r.threads = several ? (uint32_t)x->threads : 0;
-  r.extent[0] = copies_of(&c);
-  r.extent[1] = c.wide;
-  uint32_t next = neo_kernel_reg(l->k, r);
-  neo_ls_reg(l->k, in, next);
-  return next;
+  way w = way_of(x, o);
+  neo_gpu_copy c = copy_of(&w);
+  return neo_gpu_declare_next(&c, in, several);
 }
 
 void neo_ln_get(nest *x, neo_block *in, const copied *o, uint32_t next) {
-  const neo_lx *i;
-  way c = way_of(x, o);
-  neo_block *each = open_loop(x->l, in, NEO_LOOP_UNROLL, "c", copies_of(&c), &i);
-  get(&c, each, next, i);
+  const neo_lx *at[2];
+  way w = way_of(x, o);
+  neo_gpu_copy c = copy_of(&w);
+  neo_gpu_copied to;
+  in = neo_gpu_open_copy(&c, in, false, &to);
+  const neo_lx *exists = copy_at(&w, to.i, at);
+  exists = enter(&w, at, to.lane, exists);
+  neo_gpu_get_next(&c, in, next, &to, neo_ln_product_of(x->l, o->factors), exists);
+  neo_gpu_end_guard(x->l);
 }
 
 void neo_ln_put(nest *x, neo_block *in, const copied *o, uint32_t next) {
-  const neo_lx *i;
-  way c = way_of(x, o);
-  neo_block *each = open_loop(x->l, in, NEO_LOOP_UNROLL, "c", copies_of(&c), &i);
-  put(&c, each, next, i);
+  const neo_lx *at[2];
+  way w = way_of(x, o);
+  neo_gpu_copy c = copy_of(&w);
+  neo_gpu_copied to;
+  in = neo_gpu_open_copy(&c, in, true, &to);
+  const neo_lx *exists = copy_at(&w, to.i, at);
+  neo_gpu_put_next(&c, in, next, &to, place_in(&w, at), exists);
 }
 
 void neo_ln_copy(nest *x, neo_block *in, const copied *o) {
@@ -170,7 +139,7 @@ bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out) 
       neo_stages_plain(l->m, o->factors->at[0], kind == NEO_WARPS_TF32 ? &rounded : NULL);
   if (!from.i || c.wide * bytes < LEAST_BYTES || (c.along ? o->per_step : o->per_point) != 1)
     return false;
-  uint32_t buf = neo_btile_source_buffer(l, from);
+  uint32_t buf = neo_gpu_source_buffer(l, from);
   if (l->k->bufs.at[buf].use != NEO_BUF_READ ||
       l->k->bufs.at[buf].type != l->k->bufs.at[o->buf].type)
     return false;
@@ -183,13 +152,13 @@ bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out) 
 void neo_ln_start_copies(nest *x, neo_block *in, const copied *o, const operand *from) {
   lowering *l = x->l;
   const neo_lx *i, *at[2];
-  way c = way_of(x, o);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", copies_of(&c), &i);
-  const neo_lx *mine = copy_at(&c, i, at);
+  way w = way_of(x, o);
+  neo_gpu_copy c = copy_of(&w);
+  in = neo_gpu_open_starts(&c, in, &i);
+  const neo_lx *mine = copy_at(&w, i, at);
   if (mine)
     in = &neo_ls_if(l->k, in, mine)->branch.then;
-  const neo_lx *to = place_in(&c, at), *exists = enter(&c, at, NULL, NULL);
-  const neo_lx *place = neo_btile_source_at(l, neo_lower_expr(l, from->from), &exists);
-  neo_ls_copy(l->k, in, c.wide, o->buf, to, from->from_buf, place, exists);
-  neo_ln_end_guard(l);
+  const neo_lx *to = place_in(&w, at), *exists = enter(&w, at, NULL, NULL);
+  neo_gpu_start_copy(&c, in, to, from->from_buf, neo_lower_expr(l, from->from), exists);
+  neo_gpu_end_guard(l);
 }

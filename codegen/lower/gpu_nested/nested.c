@@ -33,16 +33,11 @@ enum { WARP = 32 };
 
 /* ---- the kernel */
 
-static int64_t vector_of(int64_t n, neo_type t) {
-  int64_t most = 16 / neo_type_bytes(t);
-  return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
-}
-
 static side side_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
   return (side){.axes = axes,
                 .block = block,
                 .tile = each,
-                .vector = vector_of(each, t),
+                .vector = neo_gpu_vector_of(each, t),
                 .threads = block / each};
 }
 
@@ -81,10 +76,10 @@ static neo_block *open_units(nest *x) {
   static const neo_stage none;
   lowering *l = x->l;
   side *sides[] = {&x->rows, &x->columns};
-  const neo_lx *blocks[2], *n = neo_ln_points(l, &none, x->n.batches), *u;
+  const neo_lx *blocks[2], *n = neo_gpu_points(l, &none, x->n.batches), *u;
   int n_sides = x->n.columns ? 2 : 1;
   for (int k = 0; k < n_sides; k++) {
-    sides[k]->total = neo_ln_points(l, &none, sides[k]->axes);
+    sides[k]->total = neo_gpu_points(l, &none, sides[k]->axes);
     blocks[k] = neo_lower_ceil_div(l, sides[k]->total, sides[k]->block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }
@@ -113,8 +108,10 @@ void neo_lower_gpu_nested(lowering *l) {
     if (x.stages)
       neo_ln_plan_stages(&x);
   } else {
-    x.a = neo_ln_shared_buffer(l, "a", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.rows));
-    x.b = neo_ln_shared_buffer(l, "b", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.steps));
+    x.a = neo_gpu_shared_buffer(l, "a", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.rows),
+                                NEO_GPU_ALIGN_BYTES);
+    x.b = neo_gpu_shared_buffer(l, "b", t, NEO_NESTED_STEPS * neo_ln_pitch(&x.steps),
+                                NEO_GPU_ALIGN_BYTES);
   }
   neo_block *body = open_units(&x);
   l->depth++; /* threads */

@@ -1,7 +1,7 @@
 /* A kernel of nested reductions, while it is lowered. Private to codegen/lower/gpu_nested. */
 #ifndef NEO_CODEGEN_LOWER_NEST_H
 #define NEO_CODEGEN_LOWER_NEST_H
-#include "codegen/lower/gpu_tile/tile.h"
+#include "codegen/lower/gpu_block/block.h"
 #include "schedule/gpu_nested/nested.h"
 
 typedef struct { /* rows, steps or columns of a block, of which a thread has a tile */
@@ -26,7 +26,7 @@ typedef struct {
                              rows take, null where a condition does not say so */
   uint32_t a, b;          /* buffers of an inner sum's operands */
   neo_nested_warps kinds; /* what warps multiply; .on: they do */
-  block_tile warp[NEO_NESTED_SUMS + 1];   /* of each inner sum, then of the product */
+  neo_products warp[NEO_NESTED_SUMS + 1]; /* of each inner sum, then of the product */
   int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum at a time */
   bool whole[NEO_NESTED_SUMS];            /* all, and those of rows stay in shared memory */
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
@@ -55,15 +55,15 @@ typedef struct {
   const neo_lx *start;         /* the first one there; null: 0 */
 } copied;
 
-typedef struct {                          /* an element of a thread's tile along a side */
-  const neo_lx *group, *element, *number; /* number: in the tile */
-  const neo_lx *at;                       /* in the block */
+typedef struct {        /* an element of a thread's tile along a side */
+  const neo_lx *number; /* in the tile */
+  const neo_lx *at;     /* in the block */
 } point;
 
 typedef struct { /* what threads multiply, in shared memory */
   const side *rows, *columns;
   uint32_t a, b, acc;
-  const neo_lx *(*test)(nest *x, const point *row, const neo_lx *step); /* null: always */
+  bool tested; /* not all rows take all steps */
 } nested_product;
 
 static inline neo_type type_of(const neo_stage *s) {
@@ -72,12 +72,6 @@ static inline neo_type type_of(const neo_stage *s) {
 
 /* ---- lower/gpu_nested/block.c, steps.c */
 neo_block *neo_ln_open_threads(nest *x, neo_block *in);
-uint32_t neo_ln_shared_buffer(lowering *l, const char *name, neo_type t, int64_t elems);
-/* A register for each thread, declared in the block. */
-uint32_t neo_ln_thread_reg(nest *x, neo_block *in, const char *name, neo_type t, int64_t rows,
-                           int64_t columns);
-/* How many points these axes, as bits, of a stage have. */
-const neo_lx *neo_ln_points(lowering *l, const neo_stage *s, uint64_t axes);
 /* Axes, as bits, of a stage at point `at` of them, the last one fastest. */
 void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at);
 /* And lanes along the last of them from there on; null: none. */
@@ -95,11 +89,8 @@ bool neo_ln_safe_alone(nest *x, const neo_nested_factors *f);
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f);
 bool neo_ln_along_steps(const nest *x, const copied *o);
 /* Does the condition of the product's stage hold at a row and a step of the block? */
-const neo_lx *neo_ln_takes(nest *x, const point *row, const neo_lx *step);
+const neo_lx *neo_ln_takes(nest *x, const neo_lx *row, const neo_lx *step);
 void neo_ln_clear(nest *x, neo_block *in, uint32_t reg);
-/* Under which condition reads happen, until end_guard. */
-void neo_ln_begin_guard(lowering *l, const neo_lx *guard, bool bounded);
-void neo_ln_end_guard(lowering *l);
 /* The steps of a stage; the loop over blocks of them; the inner sums that the stage uses, at the
  * block at hand; the loop's end. */
 void neo_ln_set_steps(nest *x, const neo_stage *host);
@@ -114,8 +105,8 @@ void neo_ln_end_points(nest *x);
 
 /* Own axes [from, to) of a stage, as bits. */
 uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to);
-/* The first point of a group, counted from the block's first. */
-const neo_lx *neo_ln_group_at(lowering *l, const side *s, const neo_lx *place, const neo_lx *group);
+/* How threads have the points of a side. */
+neo_gpu_side neo_ln_side_of(const side *s);
 
 /* ---- lower/gpu_nested/fma.c: acc += a * b over n steps of the block */
 void neo_ln_multiply(nest *x, neo_block *in, const nested_product *p, int64_t n);

@@ -2,7 +2,7 @@
 #include "codegen/lower/gpu_nested/nested.h"
 #include <assert.h>
 
-static void make_operand(nest *x, block_tile *w, int k, const side *of, bool along,
+static void make_operand(nest *x, neo_products *w, int k, const side *of, bool along,
                          const char *name) {
   operand *o = &w->o[k];
   neo_type t = neo_warps_type(w->warps);
@@ -10,12 +10,13 @@ static void make_operand(nest *x, block_tile *w, int k, const side *of, bool alo
   o->block = of->block;
   o->tile = of->of_warp;
   o->along_steps = along;
-  o->elements = neo_btile_warp_operand(w, o, t);
-  o->buf = neo_ln_shared_buffer(x->l, name, t, o->elements * (k && x->stages ? x->stages : 1));
+  o->elements = neo_mma_operand(w, o, t);
+  o->buf = neo_gpu_shared_buffer(x->l, name, t, o->elements * (k && x->stages ? x->stages : 1),
+                                 NEO_GPU_ALIGN_BYTES);
 }
 
-static block_tile tile_of(nest *x, neo_warps kind, int64_t steps) {
-  block_tile w = {.l = x->l, .threads = x->threads, .block_k = steps, .warps = kind};
+static neo_products tile_of(nest *x, neo_warps kind, int64_t steps) {
+  neo_products w = {.l = x->l, .threads = x->threads, .block_k = steps, .warps = kind};
   return w;
 }
 
@@ -63,7 +64,7 @@ static void make_sum(nest *x, uint32_t k) {
   const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
   x->depth[k] = neo_nested_depth(l->m, l->f, sum, x->kinds.sum[k], &x->whole[k]);
-  block_tile w = tile_of(x, x->kinds.sum[k], x->depth[k]);
+  neo_products w = tile_of(x, x->kinds.sum[k], x->depth[k]);
   x->steps.axes = ((1ULL << s->over) - 1) << l->f->axes.n;
   for (int i = 0; i < 2; i++) {
     copied o = operand_of(s, i ? &sum->steps : &sum->rows, i ? &x->steps : &x->rows,
@@ -76,7 +77,7 @@ static void make_sum(nest *x, uint32_t k) {
 static void make_product(nest *x) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
-  block_tile w = tile_of(x, x->kinds.product, x->steps.block);
+  neo_products w = tile_of(x, x->kinds.product, x->steps.block);
   copied o = operand_of(s, &x->n.of_columns, &x->columns, neo_ln_steps_of(l, s));
   make_operand(x, &w, 0, &x->rows, true, "block");
   make_operand(x, &w, 1, &x->columns, neo_ln_along_steps(x, &o), "columns");
@@ -94,11 +95,11 @@ void neo_ln_make_warps(nest *x) {
 void neo_ln_begin_warps(nest *x, neo_block *in) {
   uint32_t n = x->n.n_sums + (x->n.columns != 0);
   for (uint32_t k = 0; k < n; k++)
-    neo_btile_declare_fragments(&x->warp[k], in);
+    neo_mma_declare(&x->warp[k], in);
   in = neo_ln_open_threads(x, in);
   for (uint32_t k = 0; k < n; k++) {
     x->warp[k].thread = x->thread;
-    neo_btile_set_rows(&x->warp[k], in);
+    neo_mma_set_rows(&x->warp[k], in);
   }
 }
 
@@ -106,7 +107,7 @@ void neo_ln_copy_operand(nest *x, neo_block *in, uint32_t which, int k, const ne
   lowering *l = x->l;
   copied o = neo_ln_inner_operand(x, which, k, from);
   neo_lower_facts(l, l->f, o.s);
-  o.total = neo_ln_points(l, o.s, o.steps);
+  o.total = neo_gpu_points(l, o.s, o.steps);
   neo_ln_copy(x, in, &o);
 }
 

@@ -39,7 +39,7 @@ static copied operand_at(nest *x, uint32_t k, const neo_lx *from, const neo_lx *
   copied o = columns ? neo_ln_columns(x, from) : neo_ln_inner_operand(x, k, 1, lx_int(l, 0));
   if (!columns) {
     neo_lower_facts(l, l->f, o.s);
-    o.total = neo_ln_points(l, o.s, o.steps);
+    o.total = neo_gpu_points(l, o.s, o.steps);
     x->ahead = x->steps;
     x->ahead.lo = from;
     o.points = &x->ahead;
@@ -51,7 +51,7 @@ static copied operand_at(nest *x, uint32_t k, const neo_lx *from, const neo_lx *
 void neo_ln_plan_stages(nest *x) {
   lowering *l = x->l;
   for (uint32_t k = 0; k < x->n.n_sums + (x->n.columns != 0); k++) {
-    block_tile *w = &x->warp[k];
+    neo_products *w = &x->warp[k];
     bool columns = k == x->n.n_sums;
     copied o =
         columns ? neo_ln_columns(x, lx_int(l, 0)) : neo_ln_inner_operand(x, k, 1, lx_int(l, 0));
@@ -124,7 +124,7 @@ static uint32_t scalar(nest *x, neo_block *in, const char *name, const neo_lx *v
 /* First step, and stage, of the block that is copied while the one at hand is multiplied. */
 static const neo_lx *ahead(nest *x, const neo_lx **stage) {
   lowering *l = x->l;
-  *stage = neo_btile_neighbour(l, x->stages, x->stage, false);
+  *stage = neo_gpu_neighbour(l, x->stages, x->stage, false);
   return lx_add(l, x->steps.lo, lx_int(l, (x->stages - 1) * x->steps.block));
 }
 
@@ -156,7 +156,7 @@ void neo_ln_close_stages(nest *x) {
   neo_ls_copy_commit(l->k, x->body);
   neo_ls_copy_wait(l->k, x->body, x->stages - 2);
   neo_ls_set(l->k, x->body, x->stage->attr, NULL, 0,
-             neo_btile_neighbour(l, x->stages, x->stage, true));
+             neo_gpu_neighbour(l, x->stages, x->stage, true));
   neo_lower_close(l);
   if (x->stages > 2)
     neo_ls_copy_wait(l->k, x->around, 0);

@@ -8,7 +8,7 @@ static void put_block(nest *x, neo_block *in, const neo_stage *s, const copied *
   const neo_lx *cond, *step;
   in = neo_ln_open_points(x, in, s, &x->rows, &x->steps, p, &cond);
   const neo_lx *y = neo_ln_product_of(l, &x->n.of_rows);
-  y = neo_lx_op3(l->k, NEO_OP_SELECT, cond, y, neo_btile_zero(l, (neo_type)y->type));
+  y = neo_lx_op3(l->k, NEO_OP_SELECT, cond, y, neo_gpu_zero(l, (neo_type)y->type));
   step = lx_mul(l, p[1].at, to->per_step);
   neo_ls_store(l->k, in, to->buf, lx_add(l, step, lx_mul(l, p[0].at, to->per_point)), y, NULL);
   neo_ln_end_points(x);
@@ -34,7 +34,7 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
     neo_ln_set_axes(l, s, x->columns.axes, column);
     const neo_lx *at[] = {p[0].number, p[1].number};
     if (x->kinds.on)
-      neo_lower_in_fragments(l, (uint32_t)neo_btile_fragments(&x->warp[x->n.n_sums].o[1]), at[0],
+      neo_lower_in_fragments(l, (uint32_t)neo_mma_fragments(&x->warp[x->n.n_sums].o[1]), at[0],
                              at[1], at);
     l->acc_value = neo_lx_reg(l->k, acc, at, 2);
     neo_lower_store_point(l, in, s, NULL);
@@ -43,7 +43,7 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
 }
 
 static void multiply_block(nest *x, neo_block *in, nested_product p, bool tested) {
-  p.test = tested ? neo_ln_takes : NULL;
+  p.tested = tested;
   if (x->kinds.on)
     neo_ln_warp_product(x, in, p.acc, tested);
   else
@@ -75,13 +75,13 @@ static void make_operands(nest *x, nested_product *p, copied *block, copied *col
     const side *of = k ? &x->columns : &x->rows;
     bool inside = x->kinds.on && o[k].steps_inside;
     int64_t pitch = x->kinds.on ? o[k].pitch : neo_ln_pitch(of);
-    c[k]->buf = x->kinds.on
-                    ? o[k].buf
-                    : neo_ln_shared_buffer(l, k ? "columns" : "block", t, x->steps.block * pitch);
+    c[k]->buf = x->kinds.on ? o[k].buf
+                            : neo_gpu_shared_buffer(l, k ? "columns" : "block", t,
+                                                    x->steps.block * pitch, NEO_GPU_ALIGN_BYTES);
     c[k]->per_point = inside ? pitch : 1;
     c[k]->per_step = inside ? 1 : pitch;
   }
-  *p = (nested_product){&x->rows, &x->columns, block->buf, columns->buf, 0, NULL};
+  *p = (nested_product){&x->rows, &x->columns, block->buf, columns->buf, 0, false};
 }
 
 void neo_ln_product(nest *x, neo_block *in) {
@@ -91,7 +91,8 @@ void neo_ln_product(nest *x, neo_block *in) {
   copied block = {.s = s}, columns = {s, &x->n.of_columns, &x->columns, .depth = x->steps.block};
   make_operands(x, &p, &block, &columns);
   p.acc = x->kinds.on ? neo_ln_warp_acc(x, in)
-                      : neo_ln_thread_reg(x, in, "acc", type_of(s), x->rows.tile, x->columns.tile);
+                      : neo_gpu_thread_reg(x->l, in, "acc", type_of(s), x->rows.tile,
+                                           x->columns.tile, x->threads);
   neo_ln_set_steps(x, s);
   neo_ln_clear(x, in, p.acc);
   neo_block *body = neo_ln_open_steps(x, in, s);

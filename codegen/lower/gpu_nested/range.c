@@ -61,7 +61,7 @@ static const neo_lx *row_at(const nest *x, uint32_t axis, bool last) {
     return last ? lx_sub(l, neo_lower_extent(l, axis), lx_int(l, 1)) : lx_int(l, 0);
   const neo_lx *end = lx_min(l, lx_add(l, x->rows.lo, lx_int(l, x->rows.block)), x->rows.total);
   const neo_lx *at = last ? lx_sub(l, end, lx_int(l, 1)) : x->rows.lo;
-  const neo_lx *n = inner ? neo_ln_points(l, &none, inner) : NULL;
+  const neo_lx *n = inner ? neo_gpu_points(l, &none, inner) : NULL;
   return n ? neo_lx_op2(l->k, NEO_OP_DIV, at, lx_max(l, n, lx_int(l, 1))) : at;
 }
 
@@ -151,7 +151,7 @@ void neo_ln_set_ranges(nest *x, const neo_stage *host) {
   lowering *l = x->l;
   ranges r = {.x = x, .known = true};
   uint64_t inner = x->steps.axes & ~(1ULL << l->f->axes.n);
-  const neo_lx *each = neo_ln_points(l, host, inner);
+  const neo_lx *each = neo_gpu_points(l, host, inner);
   condition(&r, host->where);
   r.known = r.known && host->where.i;
   for (uint32_t k = 0; x->n.columns && k < x->n.of_rows.n; k++)

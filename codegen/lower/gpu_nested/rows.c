@@ -95,7 +95,8 @@ static void reduce_rows(nest *x, neo_block *in, const neo_stage *s) {
   neo_ln_set_steps(x, s);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     neo_type type = (neo_type)s->accs.at[k].type;
-    own[k] = (acc_reg){neo_ln_thread_reg(x, in, "acc", type, t.rows, t.cols), 2, true, true, 0};
+    own[k] = (acc_reg){neo_gpu_thread_reg(l, in, "acc", type, t.rows, t.cols, x->threads), 2, true,
+                       true, 0};
     l->acc[s->first_acc + k] = own[k];
   }
   neo_lower_clear_accs(l, neo_ln_open_threads(x, in), s, &t);
@@ -196,8 +197,9 @@ static void reduce_logsum(nest *x, neo_block *in, const neo_stage *top, const ne
   const neo_lx *cond;
   neo_ln_set_steps(x, top);
   for (uint32_t k = 0; k < 2; k++) {
-    own[k] = (acc_reg){neo_ln_thread_reg(x, in, k ? "sum" : "top", type_of(top), t.rows, t.cols), 2,
-                       true, true, 0};
+    own[k] = (acc_reg){
+        neo_gpu_thread_reg(l, in, k ? "sum" : "top", type_of(top), t.rows, t.cols, x->threads), 2,
+        true, true, 0};
     l->acc[top->first_acc + k] = own[k];
   }
   neo_block *body = neo_ln_open_threads(x, in);
@@ -239,9 +241,10 @@ static void row_buffers(nest *x) {
     const neo_stage *s = &l->f->stages.at[k];
     for (uint32_t i = 0; !s->over && i < s->accs.n; i++) {
       neo_type t = (neo_type)s->accs.at[i].type;
-      x->part[s->first_acc + i] =
-          neo_ln_shared_buffer(l, "parts", t, x->rows.block * x->steps.threads);
-      x->row[s->first_acc + i] = neo_ln_shared_buffer(l, "rows", t, x->rows.block);
+      x->part[s->first_acc + i] = neo_gpu_shared_buffer(
+          l, "parts", t, x->rows.block * x->steps.threads, NEO_GPU_ALIGN_BYTES);
+      x->row[s->first_acc + i] =
+          neo_gpu_shared_buffer(l, "rows", t, x->rows.block, NEO_GPU_ALIGN_BYTES);
     }
   }
 }

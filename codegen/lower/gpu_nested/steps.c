@@ -6,10 +6,11 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
   uint64_t own = neo_ln_own_axes(l, s->over, (uint32_t)s->axes.n);
-  uint32_t reg = neo_ln_thread_reg(x, in, "inner", type_of(s), x->rows.tile, x->steps.tile);
+  uint32_t reg =
+      neo_gpu_thread_reg(x->l, in, "inner", type_of(s), x->rows.tile, x->steps.tile, x->threads);
   x->inner[s->first_acc] = reg;
   neo_lower_facts(l, l->f, s);
-  const neo_lx *total = neo_ln_points(l, s, own), *from;
+  const neo_lx *total = neo_gpu_points(l, s, own), *from;
   neo_ln_clear(x, in, reg);
   neo_block *body = neo_lower_open(l, in, "d", lx_int(l, 0), total, NEO_NESTED_STEPS, &from);
   neo_block *copies = neo_ln_open_threads(x, body);
@@ -22,7 +23,7 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
   o.buf = x->b;
   o.per_step = neo_ln_pitch(&x->steps);
   neo_ln_copy(x, copies, &o);
-  nested_product p = {&x->rows, &x->steps, x->a, x->b, reg, NULL};
+  nested_product p = {&x->rows, &x->steps, x->a, x->b, reg, false};
   neo_ln_multiply(x, neo_ln_open_threads(x, body), &p, NEO_NESTED_STEPS);
   neo_lower_close(l);
 }
@@ -51,21 +52,21 @@ neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, con
   l->col = p[1].number;
   for (uint32_t k = 0; k < x->n.n_sums; k++) {
     uint32_t acc = l->f->stages.at[x->n.sum[k].stage].first_acc;
-    uint32_t fragments = x->kinds.on ? (uint32_t)neo_btile_fragments(&x->warp[k].o[1]) : 0;
+    uint32_t fragments = x->kinds.on ? (uint32_t)neo_mma_fragments(&x->warp[k].o[1]) : 0;
     l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true, fragments};
   }
   *cond = lx_and(l, lx_lt(l, row, rows->total), lx_lt(l, step, steps->total));
-  neo_ln_begin_guard(l, *cond, true);
+  neo_gpu_begin_guard(l, *cond, true);
   if (host->where.i) {
     *cond = lx_and(l, *cond, neo_lower_expr(l, host->where));
-    neo_ln_begin_guard(l, *cond, false);
+    neo_gpu_begin_guard(l, *cond, false);
   }
   return in;
 }
 
 void neo_ln_end_points(nest *x) {
   x->l->row = x->l->col = NULL;
-  neo_ln_end_guard(x->l);
+  neo_gpu_end_guard(x->l);
 }
 
 neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host) {
@@ -88,6 +89,6 @@ void neo_ln_set_steps(nest *x, const neo_stage *host) {
   lowering *l = x->l;
   neo_lower_facts(l, l->f, host);
   x->steps.axes = neo_ln_own_axes(l, 0, (uint32_t)host->axes.n);
-  x->steps.total = neo_ln_points(l, host, x->steps.axes);
+  x->steps.total = neo_gpu_points(l, host, x->steps.axes);
   neo_ln_set_ranges(x, host);
 }

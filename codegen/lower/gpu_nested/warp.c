@@ -12,7 +12,7 @@
  *         warp acc[i, j] += block[i] * columns[j]
  *
  * Fragments are read and multiplied as those of a contraction's tile are, which each product is for
- * that: a block_tile of its own.
+ * that: a neo_products of its own.
  *
  * Where a condition takes some steps of a block for some of its rows, zero stands for those that a
  * row does not take. Zero times an infinity is NaN, so a block of such steps is summed by itself,
@@ -27,18 +27,18 @@
 
 void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
   lowering *l = x->l;
-  block_tile *w = &x->warp[k];
+  neo_products *w = &x->warp[k];
   const neo_stage *s = &l->f->stages.at[x->n.sum[k].stage];
   const neo_lx *from = lx_int(l, 0);
-  int64_t n = neo_btile_fragments(&w->o[0]) * neo_btile_fragments(&w->o[1]);
+  int64_t n = neo_mma_fragments(&w->o[0]) * neo_mma_fragments(&w->o[1]);
   uint32_t buf[] = {w->o[0].buf, w->o[1].buf};
-  w->acc = neo_btile_declare(w, in, "inner", n, NEO_MMA_C, NEO_F32_T);
+  w->acc = neo_gpu_thread_reg(l, in, "inner", NEO_F32_T, n, NEO_MMA_C, x->threads);
   x->inner[s->first_acc] = w->acc;
   neo_ln_clear(x, in, w->acc);
   neo_block *body = in;
   if (!x->whole[k]) {
     neo_lower_facts(l, l->f, s);
-    const neo_lx *total = neo_ln_points(l, s, neo_ln_steps_of(l, s));
+    const neo_lx *total = neo_gpu_points(l, s, neo_ln_steps_of(l, s));
     body = neo_lower_open(l, in, "d", lx_int(l, 0), total, x->depth[k], &from);
   }
   neo_block *copies = x->stages ? NULL : neo_ln_open_threads(x, body);
@@ -46,7 +46,7 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
     neo_ln_copy_operand(x, copies, k, 0, from);
   if (copies)
     neo_ln_copy_operand(x, copies, k, 1, from);
-  neo_btile_add_products(w, body, buf);
+  neo_mma_multiply(w, body, buf);
   if (!x->whole[k])
     neo_lower_close(l);
 }
@@ -54,9 +54,9 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
 /* ---- the product */
 
 uint32_t neo_ln_warp_acc(nest *x, neo_block *in) {
-  block_tile *w = &x->warp[x->n.n_sums];
-  int64_t n = neo_btile_fragments(&w->o[0]) * neo_btile_fragments(&w->o[1]);
-  return neo_btile_declare(w, in, "acc", n, NEO_MMA_C, NEO_F32_T);
+  neo_products *w = &x->warp[x->n.n_sums];
+  int64_t n = neo_mma_fragments(&w->o[0]) * neo_mma_fragments(&w->o[1]);
+  return neo_gpu_thread_reg(x->l, in, "acc", NEO_F32_T, n, NEO_MMA_C, x->threads);
 }
 
 static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
@@ -71,11 +71,11 @@ static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
 static void once_more(nest *x, neo_block *in, uint32_t sum, const neo_lx *const *at,
                       const point p[2]) {
   lowering *l = x->l;
-  const block_tile *w = &x->warp[x->n.n_sums];
+  const neo_products *w = &x->warp[x->n.n_sums];
   const neo_lx *step;
-  neo_ls_set(l->k, in, sum, at, 2, neo_btile_zero(l, NEO_F32_T));
+  neo_ls_set(l->k, in, sum, at, 2, neo_gpu_zero(l, NEO_F32_T));
   in = neo_lower_open(l, in, "s", lx_int(l, 0), lx_int(l, x->steps.block), 1, &step);
-  const neo_lx *old = neo_lx_reg(l->k, sum, at, 2), *takes = neo_ln_takes(x, &p[0], step);
+  const neo_lx *old = neo_lx_reg(l->k, sum, at, 2), *takes = neo_ln_takes(x, p[0].at, step);
   const neo_lx *y = neo_lx_fma(l->k, element(l, &w->o[0], p[0].at, step),
                                element(l, &w->o[1], p[1].at, step), old);
   neo_ls_set(l->k, in, sum, at, 2, neo_lx_op3(l->k, NEO_OP_SELECT, takes, y, old));
@@ -86,7 +86,7 @@ static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
   lowering *l = x->l;
   const neo_lx *at[2], *thread[2];
   point p[2];
-  uint32_t fragments = (uint32_t)neo_btile_fragments(&x->warp[x->n.n_sums].o[1]);
+  uint32_t fragments = (uint32_t)neo_mma_fragments(&x->warp[x->n.n_sums].o[1]);
   in = neo_ln_open_threads(x, in);
   neo_ln_place_of(x, thread);
   in = neo_ln_open_side(l, in, &x->rows, thread[0], &p[0]);
@@ -100,14 +100,14 @@ static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
 }
 
 void neo_ln_warp_product(nest *x, neo_block *in, uint32_t acc, bool tested) {
-  block_tile *w = &x->warp[x->n.n_sums];
+  neo_products *w = &x->warp[x->n.n_sums];
   uint32_t buf[] = {w->o[0].buf, w->o[1].buf};
   w->acc = acc;
   if (tested) {
     w->acc = neo_ln_warp_acc(x, in);
     neo_ln_clear(x, in, w->acc);
   }
-  neo_btile_add_products(w, in, buf);
+  neo_mma_multiply(w, in, buf);
   if (tested)
     add_block(x, in, acc, w->acc);
 }

@@ -3,17 +3,17 @@
 
 void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
                            const neo_lx *sum) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *e[2];
   for (int k = 0; k < 2; k++) {
-    const operand *o = &x->o[k];
+    const operand *o = &x->p.o[k];
     e[k] = lx_add(l, o->lo, at[k]);
     const neo_lx *exists = below(l, e[k], o->total, o->block);
     if (exists)
       in = &neo_ls_if(l->k, in, exists)->branch.then;
   }
   for (int k = 0; k < 2; k++)
-    neo_btile_set_shared(l, x->o[k].axes, x->o[k].fast, e[k], NULL);
+    neo_btile_set_shared(l, x->p.o[k].axes, x->p.o[k].fast, e[k], NULL);
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
     if (s->accs.n)
@@ -23,11 +23,4 @@ void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at
     neo_lower_store_point(l, in, s, NULL);
     l->acc_value = NULL;
   }
-}
-
-const neo_lx *neo_btile_zero(lowering *l, neo_type t) {
-  neo_value v = {.i = 0};
-  if (neo_type_is_float(t))
-    v.f = 0;
-  return neo_lx_const(l->k, t, v);
 }

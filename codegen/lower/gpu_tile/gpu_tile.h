@@ -1,5 +1,14 @@
 /* Blocks of threads that compute a contraction's tile.
  *
+ *   tile.c       the kernel; with FMA, its sum
+ *   warp.c       its sum by warps
+ *   warpgroup.c  its sum by warpgroups
+ *   units.c      which tile a unit is
+ *   copy.c       operands: which element each thread copies
+ *   pipeline.c   stages that threads fill; tma.c: stages of boxes; producer.c: one thread asks for them
+ *   fma.c        products by threads; wgmma.c: by warpgroups (gpu_block/fragments.c: by warps)
+ *   epilogue.c   the stages that store
+ *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_GPU_TILE_H
 #define NEO_CODEGEN_LOWER_GPU_TILE_H

@@ -36,24 +36,15 @@
  * operand lies in shared memory as in memory, or an element each: what is turned on the way cannot
  * be copied by more. */
 #include "codegen/lower/gpu_tile/tile.h"
-#include <assert.h>
-
-uint32_t neo_btile_source_buffer(lowering *l, neo_expr from) {
-  uint64_t buf = 0;
-  while (neo_expr_node(l->m, from)->op == NEO_OP_SELECT)
-    from = neo_expr_arg(l->m, from, 1);
-  neo_map_get(&l->buf_of, neo_expr_node(l->m, from)->attr, &buf);
-  return (uint32_t)buf;
-}
 
 /* Finds what is copied as it lies in memory. */
 static void find_sources(block_tile *x) {
-  lowering *l = x->l;
-  bool rounded = false, rounds = x->warps && !x->warpgroups;
+  lowering *l = x->p.l;
+  bool rounded = false, rounds = x->p.warps && !x->warpgroups;
   for (int k = 0; k < 2; k++) {
-    operand *o = &x->o[k];
+    operand *o = &x->p.o[k];
     neo_expr from = neo_stages_source(l->m, &x->c, l->s, o->side, rounds ? &rounded : NULL);
-    uint32_t buf = from.i ? neo_btile_source_buffer(l, from) : 0;
+    uint32_t buf = from.i ? neo_gpu_source_buffer(l, from) : 0;
     if (!from.i || l->k->bufs.at[buf].use != NEO_BUF_READ)
       continue;
     o->from = from;
@@ -64,7 +55,7 @@ static void find_sources(block_tile *x) {
 
 /* A thread's copy is of 4 bytes or more; what cannot be copied so goes through registers. */
 static void plan_copies(block_tile *x, operand *o) {
-  int64_t bytes = neo_type_bytes((neo_type)x->l->k->bufs.at[o->buf].type);
+  int64_t bytes = neo_type_bytes((neo_type)x->p.l->k->bufs.at[o->buf].type);
   int64_t wide = neo_btile_lane_pitch(o) == 1 ? o->wide : 1;
   if (wide * bytes < 4) {
     o->from = (neo_expr){0};
@@ -82,71 +73,47 @@ void neo_btile_plan_stages(block_tile *x) {
   if (neo_btile_plan_bulk(x))
     return;
   for (int k = 0; k < 2; k++)
-    if (x->o[k].from.i)
-      plan_copies(x, &x->o[k]);
+    if (x->p.o[k].from.i)
+      plan_copies(x, &x->p.o[k]);
 }
 
 /* ---- copies */
 
-/* all and c, without what all says already; null: nothing. */
-static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
-  if (!all)
-    return c;
-  if (c->kind == NEO_LX_OP && c->attr == NEO_OP_AND)
-    return joined(l, joined(l, all, c->arg[0]), c->arg[1]);
-  return neo_lx_implies(all, c) ? all : lx_and(l, all, c);
-}
-
-const neo_lx *neo_btile_source_at(lowering *l, const neo_lx *y, const neo_lx **cond) {
-  while (y->kind == NEO_LX_OP && y->attr == NEO_OP_SELECT) {
-    *cond = joined(l, *cond, y->arg[0]);
-    y = y->arg[1];
-  }
-  if (y->kind == NEO_LX_LOADIF)
-    *cond = joined(l, *cond, y->arg[1]);
-  if (y->kind == NEO_LX_LOADIF || y->kind == NEO_LX_LOAD)
-    return y->arg[0];
-  assert(y->kind == NEO_LX_CONST && "a condition that never holds leaves zero");
-  *cond = neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 0});
-  return lx_int(l, 0);
-}
-
 /* The thread's part of the block of steps from `from` on, to `start` of the buffer. */
 static void start_copies(block_tile *x, neo_block *in, const operand *o, const neo_lx *from,
                          const neo_lx *start) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *i, *row, *step;
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "c", o->copies, &i);
+  neo_gpu_copy c = neo_btile_copy(x, o, o->buf);
+  in = neo_gpu_open_starts(&c, in, &i);
   const neo_lx *mine = neo_btile_copy_of(x, o, i, &row, &step);
   if (mine)
     in = &neo_ls_if(l->k, in, mine)->branch.then;
   const neo_lx *to = neo_btile_shared_at(x, o, start, row, step);
-  const neo_lx *outer = neo_btile_enter_copy(x, o, NULL, row, from, step, NULL);
-  const neo_lx *cond = l->guard;
-  const neo_lx *at = neo_btile_source_at(l, neo_lower_expr(l, o->from), &cond);
-  neo_ls_copy(l->k, in, o->wide, o->buf, to, o->from_buf, at, cond);
-  neo_btile_leave_copy(x, outer);
+  neo_btile_enter_copy(x, o, NULL, row, from, step, NULL);
+  neo_gpu_start_copy(&c, in, to, o->from_buf, neo_lower_expr(l, o->from), l->guard);
+  neo_gpu_end_guard(l);
 }
 
 /* ---- stages */
 
 static const neo_lx *start_of(block_tile *x, const operand *o, const neo_lx *stage) {
-  return lx_mul(x->l, stage, o->elements);
+  return lx_mul(x->p.l, stage, o->elements);
 }
 
 /* What goes through registers is fetched here, and put there by put. */
 static void fetch(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   for (int k = 0; k < 2; k++)
-    if (x->o[k].from.i)
-      start_copies(x, in, &x->o[k], from, start_of(x, &x->o[k], stage));
+    if (x->p.o[k].from.i)
+      start_copies(x, in, &x->p.o[k], from, start_of(x, &x->p.o[k], stage));
     else
-      neo_btile_get_next(x, in, &x->o[k], from);
+      neo_btile_get_next(x, in, &x->p.o[k], from);
 }
 
 static void put(block_tile *x, neo_block *in, const neo_lx *stage) {
   for (int k = 0; k < 2; k++)
-    if (!x->o[k].from.i)
-      neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, start_of(x, &x->o[k], stage));
+    if (!x->p.o[k].from.i)
+      neo_btile_put_next(x, in, &x->p.o[k], x->p.o[k].buf, start_of(x, &x->p.o[k], stage));
 }
 
 static int64_t blocks_ahead(const block_tile *x) {
@@ -155,72 +122,65 @@ static int64_t blocks_ahead(const block_tile *x) {
 
 /* Closes a group, and waits until what is used next is there, and what is written next is free. */
 static void turn(block_tile *x, neo_block *in) {
-  neo_ls_copy_commit(x->l->k, in);
-  neo_ls_copy_wait(x->l->k, in, blocks_ahead(x) - 1);
+  neo_ls_copy_commit(x->p.l->k, in);
+  neo_ls_copy_wait(x->p.l->k, in, blocks_ahead(x) - 1);
   if (x->warpgroups)
-    neo_ls_wgmma_wait(x->l->k, in, x->acc, 1);
+    neo_ls_wgmma_wait(x->p.l->k, in, x->p.acc, 1);
 }
 
 static void first_blocks(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *p;
   neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", blocks_ahead(x), &p);
   neo_block *each = open_threads(x, body);
-  if (!x->warps)
+  if (!x->p.warps)
     neo_btile_declare_next(x, each, false);
-  fetch(x, each, lx_mul(l, p, x->block_k), p);
+  fetch(x, each, lx_mul(l, p, x->p.block_k), p);
   put(x, each, p);
   neo_ls_copy_commit(l->k, body);
   neo_ls_copy_wait(l->k, in, blocks_ahead(x) - 1);
 }
 
-const neo_lx *neo_btile_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next) {
-  const neo_lx *zero = lx_int(l, 0), *last = lx_int(l, stages - 1);
-  const neo_lx *ends = neo_lx_op2(l->k, NEO_OP_EQ, stage, next ? last : zero);
-  return neo_lx_op3(l->k, NEO_OP_SELECT, ends, next ? zero : last,
-                    lx_add(l, stage, lx_int(l, next ? 1 : -1)));
-}
-
 static void multiply_by_warps(block_tile *x, neo_block *in, const neo_lx *stage) {
-  const uint32_t buf[] = {x->o[0].buf, x->o[1].buf};
+  const uint32_t buf[] = {x->p.o[0].buf, x->p.o[1].buf};
   const neo_lx *start[2];
   for (int k = 0; k < 2; k++)
-    start[k] = x->o[k].begin = start_of(x, &x->o[k], stage);
+    start[k] = x->p.o[k].begin = start_of(x, &x->p.o[k], stage);
   if (x->warpgroups)
     neo_btile_multiply_by_groups(x, in, buf, start);
   else
-    neo_btile_add_products(x, in, buf);
+    neo_mma_multiply(&x->p, in, buf);
 }
 
 void neo_btile_sum_stages(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k;
   uint32_t at = neo_kernel_reg(l->k, (neo_reg){.name = "stage", .type = NEO_I64_T});
   first_blocks(x, in);
   neo_ls_reg(l->k, in, at);
   neo_ls_set(l->k, in, at, NULL, 0, lx_int(l, 0));
   const neo_lx *stage = neo_lx_reg(l->k, at, NULL, 0);
-  const neo_lx *then = neo_btile_neighbour(l, x->stages, stage, false);
+  const neo_lx *then = neo_gpu_neighbour(l, x->stages, stage, false);
   if (x->warpgroups)
-    then = neo_btile_neighbour(l, x->stages, then, false);
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+    then = neo_gpu_neighbour(l, x->stages, then, false);
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
   neo_block *each = open_threads(x, body);
-  if (!x->warps)
+  if (!x->p.warps)
     neo_btile_declare_next(x, each, false);
-  fetch(x, each, lx_add(l, k, lx_int(l, blocks_ahead(x) * x->block_k)), then);
-  if (x->warps) {
+  fetch(x, each, lx_add(l, k, lx_int(l, blocks_ahead(x) * x->p.block_k)), then);
+  if (x->p.warps) {
     multiply_by_warps(x, body, stage);
-    each = x->o[0].from.i && x->o[1].from.i ? NULL : open_threads(x, body);
+    each = x->p.o[0].from.i && x->p.o[1].from.i ? NULL : open_threads(x, body);
   } else {
     neo_btile_multiply(x, each, k, stage);
   }
   if (each)
     put(x, each, then);
   turn(x, body);
-  neo_ls_set(l->k, body, at, NULL, 0, neo_btile_neighbour(l, x->stages, stage, true));
+  neo_ls_set(l->k, body, at, NULL, 0, neo_gpu_neighbour(l, x->stages, stage, true));
   neo_lower_close(l);
   if (blocks_ahead(x) > 1)
     neo_ls_copy_wait(l->k, in, 0);
   if (x->warpgroups)
-    neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+    neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);
 }

@@ -49,7 +49,7 @@
 #include "codegen/lower/gpu_tile/tile.h"
 
 void neo_btile_plan_producer(block_tile *x) {
-  x->producer = x->l->s->block.producer;
+  x->producer = x->p.l->s->block.producer;
   if (x->producer)
     x->empty = neo_btile_phases(x, "empty");
 }
@@ -59,7 +59,7 @@ static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
 }
 
 neo_block *neo_btile_open_roles(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   neo_producer_registers count = neo_producer_share(l->s);
   x->roles = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
   x->produced = neo_btile_first_stage(x, &x->roles->specialize.arm[NEO_PRODUCER]);
@@ -67,16 +67,16 @@ neo_block *neo_btile_open_roles(block_tile *x, neo_block *in) {
 }
 
 void neo_btile_produce(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k;
   const neo_btile_round *r = &x->produced;
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
   if (x->persistent) {
     neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->turn);
   } else {
     const neo_lx *before = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
     neo_block *later =
-        &neo_ls_if(l->k, body, not_before(l, x->stages * x->block_k, k))->branch.then;
+        &neo_ls_if(l->k, body, not_before(l, x->stages * x->p.block_k, k))->branch.then;
     neo_ls_mbarrier_wait(l->k, later, x->empty, r->stage, before);
   }
   neo_btile_start_boxes(x, body, k, r->stage);
@@ -90,14 +90,14 @@ neo_block *neo_btile_open_consumers(block_tile *x) {
     return in;
   x->consumed = neo_btile_first_stage(x, in);
   for (int64_t s = 0; s < x->stages; s++)
-    neo_ls_mbarrier_arrive(x->l->k, in, x->empty, lx_int(x->l, s));
-  neo_lower_close(x->l); /* the producer's units */
+    neo_ls_mbarrier_arrive(x->p.l->k, in, x->empty, lx_int(x->p.l, s));
+  neo_lower_close(x->p.l); /* the producer's units */
   return neo_btile_open_units(x, in);
 }
 
 /* At the stage before this one, if at least one block of steps ends at `steps`. */
 static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo_lx *steps) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *stage = x->consumed.stage, *is_any = not_before(l, least, steps);
   const neo_lx *is_first = neo_lx_op2(l->k, NEO_OP_EQ, stage, lx_int(l, 0));
   int64_t always;
@@ -109,19 +109,19 @@ static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo
 }
 
 void neo_btile_consume(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k;
   if (!x->persistent)
     x->consumed = neo_btile_first_stage(x, in);
   const neo_btile_round *r = &x->consumed;
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
   neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->turn);
   neo_btile_multiply_stage(x, body, r->stage);
-  neo_ls_wgmma_wait(l->k, body, x->acc, 1);
-  arrive_before(x, body, x->block_k, k);
+  neo_ls_wgmma_wait(l->k, body, x->p.acc, 1);
+  arrive_before(x, body, x->p.block_k, k);
   neo_btile_next_stage(x, body, r);
   neo_lower_close(l);
-  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+  neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);
   if (x->persistent)
     arrive_before(x, in, 1, x->steps);
 }

@@ -34,38 +34,30 @@
 
 enum { HALVES = 2 };
 
-static void clear(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  const neo_lx *at[2];
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", x->o[0].tile, &at[0]);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile, &at[1]);
-  neo_ls_set(l->k, in, x->acc, at, 2, neo_btile_zero(l, (neo_type)l->k->regs.at[x->acc].type));
-}
-
 static void sum(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k, *zero = lx_int(l, 0);
   neo_block *body = open_threads(x, in);
-  clear(x, body);
+  neo_gpu_clear(x->p.l, body, x->p.acc, "i", "j");
   if (x->stages) {
     neo_btile_sum_stages(x, in);
     return;
   }
   neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++) {
-    neo_btile_get_next(x, body, &x->o[i], zero);
-    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, zero);
+    neo_btile_get_next(x, body, &x->p.o[i], zero);
+    neo_btile_put_next(x, body, &x->p.o[i], x->p.o[i].buf, zero);
   }
-  in = neo_lower_open(l, in, "k", zero, x->steps, x->block_k, &k);
-  const neo_lx *half = lx_mod(l, lx_div(l, k, x->block_k), lx_int(l, HALVES));
+  in = neo_lower_open(l, in, "k", zero, x->steps, x->p.block_k, &k);
+  const neo_lx *half = lx_mod(l, lx_div(l, k, x->p.block_k), lx_int(l, HALVES));
   body = open_threads(x, in);
   neo_btile_declare_next(x, body, false);
   for (int i = 0; i < 2; i++)
-    neo_btile_get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, x->block_k)));
+    neo_btile_get_next(x, body, &x->p.o[i], lx_add(l, k, lx_int(l, x->p.block_k)));
   neo_btile_multiply(x, body, k, half);
   half = lx_sub(l, lx_int(l, 1), half);
   for (int i = 0; i < 2; i++)
-    neo_btile_put_next(x, body, &x->o[i], x->o[i].buf, lx_mul(l, half, x->o[i].elements));
+    neo_btile_put_next(x, body, &x->p.o[i], x->p.o[i].buf, lx_mul(l, half, x->p.o[i].elements));
   neo_lower_close(l);
 }
 
@@ -74,50 +66,41 @@ static void sum(block_tile *x, neo_block *in) {
 static void store(block_tile *x, neo_block *in) {
   const neo_lx *number[2], *at[2];
   in = neo_btile_open_points(x, open_threads(x, in), at, number);
-  neo_btile_store_point(x, in, at, neo_lx_reg(x->l->k, x->acc, number, 2));
+  neo_btile_store_point(x, in, at, neo_lx_reg(x->p.l->k, x->p.acc, number, 2));
 }
 
 /* ---- the kernel */
 
-static int64_t vector_of(int64_t n, neo_type t) {
-  int64_t most = 16 / neo_type_bytes(t);
-  return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
-}
-
 static void make_operand(block_tile *x, operand *o, neo_type t) {
-  lowering *l = x->l;
-  neo_kbuf b = {.name = o->side == NEO_SIDE_ROWS ? "rows" : "columns", .type = (uint8_t)t};
-  o->vector = vector_of(o->tile, t);
+  lowering *l = x->p.l;
+  const char *name = o->side == NEO_SIDE_ROWS ? "rows" : "columns";
+  o->vector = neo_gpu_vector_of(o->tile, t);
   o->pitch = o->block + NEO_THREADS_PAD;
-  o->total = neo_btile_points(l, o->axes);
+  o->total = neo_gpu_points(l, NULL, o->axes);
   neo_btile_choose_fast(x, o);
-  b.use = NEO_BUF_SCRATCH;
-  b.no_alias = true;
-  b.align = 64;
   o->elements = x->warpgroups ? neo_btile_warpgroup_operand(x, o)
-                : x->warps    ? neo_btile_warp_operand(x, o, t)
-                              : x->block_k * o->pitch;
-  if (x->warpgroups)
-    b.align = NEO_WGMMA_ALIGN_BYTES;
-  bool apart = !x->stages && x->warps;
-  b.scratch_elems = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
-  o->buf = o->other = neo_kernel_buf(l->k, b);
+                : x->p.warps  ? neo_mma_operand(&x->p, o, t)
+                              : x->p.block_k * o->pitch;
+  bool apart = !x->stages && x->p.warps;
+  int64_t elements = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
+  int64_t align = x->warpgroups ? NEO_WGMMA_ALIGN_BYTES : 64;
+  o->buf = o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
   if (apart)
-    o->other = neo_kernel_buf(l->k, b);
+    o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
 }
 
 /* What the copies take of the condition, and what is left of it. */
 static void take_conditions(block_tile *x) {
-  lowering *l = x->l;
-  uint64_t reach[NEO_MAX_FACTORS], rows = x->o[0].axes, columns = x->o[1].axes;
+  lowering *l = x->p.l;
+  uint64_t reach[NEO_MAX_FACTORS], rows = x->p.o[0].axes, columns = x->p.o[1].axes;
   neo_expr where = x->s->where;
   neo_lower_facts(l, l->f, x->s);
   for (uint32_t k = 0; k < x->c.n; k++)
     reach[k] = neo_tile_reach(&x->c.factor[k], rows, columns);
   for (int i = 0; i < 2; i++) {
-    operand *o = &x->o[i];
+    operand *o = &x->p.o[i];
     if (where.i)
-      neo_condition_take(l->m, l->f, where, ~x->o[!i].axes, &o->cond);
+      neo_condition_take(l->m, l->f, where, ~x->p.o[!i].axes, &o->cond);
     for (uint32_t k = 0; k < x->c.n; k++)
       if (neo_btile_has_factor(x, o, k))
         o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
@@ -126,12 +109,12 @@ static void take_conditions(block_tile *x) {
   neo_condition_context known = neo_lower_known(l);
   if (where.i)
     x->left = neo_condition_left(&known, &x->c, where, reach);
-  assert(!(x->warps && x->left.i) && "a condition at each product is legal for threads alone");
+  assert(!(x->p.warps && x->left.i) && "a condition at each product is legal for threads alone");
 }
 
 void neo_lower_gpu_tile(lowering *l) {
   const neo_block_params *s = &l->s->block;
-  block_tile x = {.l = l, .threads = s->threads, .block_k = s->block_k};
+  block_tile x = {.p = {.l = l, .threads = s->threads, .block_k = s->block_k}};
   x.warpgroups = s->products == NEO_THREADS_WARPGROUPS;
   x.stages = s->stages;
   bool found = neo_contraction_of(l->m, l->f, &x.c);
@@ -140,37 +123,33 @@ void neo_lower_gpu_tile(lowering *l) {
   x.s = &l->f->stages.at[x.c.stage];
   neo_type t = (neo_type)x.s->accs.at[0].type, of_operands = t;
   if (s->products) {
-    x.warps = neo_threads_warps(l->m, l->f, &x.c);
+    x.p.warps = neo_threads_warps(l->m, l->f, &x.c);
     of_operands = neo_expr_type(l->m, x.c.factor[0].e);
   }
-  x.o[0] = (operand){
+  x.p.o[0] = (operand){
       .axes = (uint64_t)s->row_axes, .side = NEO_SIDE_ROWS, .block = s->block_m, .tile = s->tile_m};
-  x.o[1] = (operand){.axes = (uint64_t)s->column_axes,
-                     .side = NEO_SIDE_COLUMNS,
-                     .block = s->block_n,
-                     .tile = s->tile_n};
+  x.p.o[1] = (operand){.axes = (uint64_t)s->column_axes,
+                       .side = NEO_SIDE_COLUMNS,
+                       .block = s->block_n,
+                       .tile = s->tile_n};
   for (int k = 0; k < 2; k++)
-    make_operand(&x, &x.o[k], of_operands);
+    make_operand(&x, &x.p.o[k], of_operands);
   take_conditions(&x);
   x.persistent = s->persistent;
   l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
   neo_block *in = &l->k->body;
   neo_block *body = neo_btile_open_units(&x, x.persistent ? neo_btile_open_roles(&x, in) : in);
   for (int k = 0; k < 2; k++)
-    neo_btile_widen(&x, &x.o[k]);
+    neo_btile_widen(&x, &x.p.o[k]);
   neo_btile_plan_stages(&x);
   if (x.bulk)
     neo_btile_plan_producer(&x);
   l->depth++; /* threads */
-  if (x.warps) {
+  if (x.p.warps) {
     (x.warpgroups ? neo_btile_warpgroups : neo_btile_warps)(&x, body);
     return;
   }
-  neo_reg acc = {.name = "acc", .type = (uint8_t)t, .rank = 2, .threads = x.threads};
-  acc.extent[0] = x.o[0].tile;
-  acc.extent[1] = x.o[1].tile;
-  x.acc = neo_kernel_reg(l->k, acc);
-  neo_ls_reg(l->k, body, x.acc);
+  x.p.acc = neo_gpu_thread_reg(l, body, "acc", t, x.p.o[0].tile, x.p.o[1].tile, x.p.threads);
   sum(&x, body);
   store(&x, body);
 }

@@ -24,20 +24,20 @@
 #include "codegen/lower/gpu_tile/tile.h"
 
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
-  return neo_kernel_buf(x->l->k, (neo_kbuf){.name = name,
-                                            .type = NEO_I64_T,
-                                            .use = NEO_BUF_SCRATCH,
-                                            .no_alias = true,
-                                            .align = 64,
-                                            .scratch_elems = x->stages});
+  return neo_kernel_buf(x->p.l->k, (neo_kbuf){.name = name,
+                                              .type = NEO_I64_T,
+                                              .use = NEO_BUF_SCRATCH,
+                                              .no_alias = true,
+                                              .align = 64,
+                                              .scratch_elems = x->stages});
 }
 
 bool neo_btile_plan_bulk(block_tile *x) {
-  lowering *l = x->l;
-  x->bulk = l->s->block.tma && x->o[0].from.i && x->o[1].from.i;
+  lowering *l = x->p.l;
+  x->bulk = l->s->block.tma && x->p.o[0].from.i && x->p.o[1].from.i;
   for (int k = 0; k < 2 && x->bulk; k++)
-    x->bulk = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->o[k].side, &x->o[k].box) &&
-              x->o[k].along_steps == x->o[k].box.along_steps;
+    x->bulk = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->p.o[k].side, &x->p.o[k].box) &&
+              x->p.o[k].along_steps == x->p.o[k].box.along_steps;
   if (!x->bulk)
     return false;
   x->phases = neo_btile_phases(x, "full");
@@ -45,14 +45,14 @@ bool neo_btile_plan_bulk(block_tile *x) {
 }
 
 static const neo_lx *extent_of(block_tile *x, uint32_t axis) {
-  uint32_t own = (uint32_t)x->l->f->axes.n;
-  return axis < own ? neo_lower_extent(x->l, axis) : x->length[axis - own];
+  uint32_t own = (uint32_t)x->p.l->f->axes.n;
+  return axis < own ? neo_lower_extent(x->p.l, axis) : x->length[axis - own];
 }
 
 /* Lines of one box. */
 static int64_t lines_of(const block_tile *x, const operand *o) {
   if (!o->along_steps)
-    return x->block_k;
+    return x->p.block_k;
   int64_t n = o->block; /* a part of the block's rows, eight at a time */
   while (n > NEO_BOX_MOST)
     n = n % 16 == 0 ? n / 2 : 8;
@@ -62,7 +62,7 @@ static int64_t lines_of(const block_tile *x, const operand *o) {
 /* From row `row` of the block's and step `from` on. */
 static void start_box(block_tile *x, neo_block *in, const operand *o, const neo_lx *from,
                       const neo_lx *stage, int64_t row) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   neo_box b = {.rank = o->box.rank};
   neo_btile_set_shared(l, o->axes, o->fast, lx_add(l, o->lo, lx_int(l, row)), NULL);
   neo_btile_set_own(x, from, lx_int(l, 0), NULL);
@@ -73,17 +73,18 @@ static void start_box(block_tile *x, neo_block *in, const operand *o, const neo_
     b.stride[d] = o->box.stride[d];
     b.count[d] = 1;
   }
-  b.count[0] = o->along_steps ? x->block_k : NEO_WGMMA_SIDE;
+  b.count[0] = o->along_steps ? x->p.block_k : NEO_WGMMA_SIDE;
   b.count[1] = lines_of(x, o);
-  const neo_lx *to = lx_add(l, lx_mul(l, stage, o->elements), lx_int(l, row * x->block_k));
+  const neo_lx *to = lx_add(l, lx_mul(l, stage, o->elements), lx_int(l, row * x->p.block_k));
   neo_ls_tma_copy(l->k, in, o->buf, to, o->from_buf, &b, x->phases, stage);
 }
 
 void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
-  lowering *l = x->l;
-  neo_ls_expect_tx(l->k, in, x->phases, stage, NEO_WGMMA_BYTES * (x->o[0].block + x->o[1].block));
+  lowering *l = x->p.l;
+  neo_ls_expect_tx(l->k, in, x->phases, stage,
+                   NEO_WGMMA_BYTES * (x->p.o[0].block + x->p.o[1].block));
   for (int k = 0; k < 2; k++) {
-    const operand *o = &x->o[k];
+    const operand *o = &x->p.o[k];
     int64_t rows = o->along_steps ? lines_of(x, o) : NEO_WGMMA_SIDE;
     for (int64_t row = 0; row < o->block; row += rows)
       start_box(x, in, o, from, stage, row);
@@ -92,13 +93,13 @@ void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, con
 
 /* If there is such a block of steps. */
 static void start_if_any(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->branch.then;
   neo_btile_start_boxes(x, in, from, stage);
 }
 
 static uint32_t counter(block_tile *x, neo_block *in, const char *name) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   uint32_t r = neo_kernel_reg(l->k, (neo_reg){.name = name, .type = NEO_I64_T});
   neo_ls_reg(l->k, in, r);
   neo_ls_set(l->k, in, r, NULL, 0, lx_int(l, 0));
@@ -113,14 +114,14 @@ static const neo_lx *choice(lowering *l, const neo_lx *x, int64_t is, const neo_
 
 /* One stage is free for the boxes that come, one is still multiplied. */
 static const neo_lx *two_before(block_tile *x, const neo_lx *stage) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *before = lx_add(l, stage, lx_int(l, -2));
   before = choice(l, stage, 1, lx_int(l, x->stages - 1), before);
   return choice(l, stage, 0, lx_int(l, x->stages - 2), before);
 }
 
 neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   neo_btile_round r = {.reg = {counter(x, in, "stage"), counter(x, in, "turn")}};
   r.stage = neo_lx_reg(l->k, r.reg[0], NULL, 0);
   r.turn = neo_lx_reg(l->k, r.reg[1], NULL, 0);
@@ -128,7 +129,7 @@ neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in) {
 }
 
 void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   int64_t last = x->stages - 1;
   const neo_lx *other = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
   neo_ls_set(l->k, in, r->reg[1], NULL, 0, choice(l, r->stage, last, other, r->turn));
@@ -139,22 +140,22 @@ void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r
 void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage) {
   const neo_lx *start[2];
   for (int i = 0; i < 2; i++)
-    start[i] = lx_mul(x->l, stage, x->o[i].elements);
-  neo_btile_multiply_by_groups(x, in, (const uint32_t[]){x->o[0].buf, x->o[1].buf}, start);
+    start[i] = lx_mul(x->p.l, stage, x->p.o[i].elements);
+  neo_btile_multiply_by_groups(x, in, (const uint32_t[]){x->p.o[0].buf, x->p.o[1].buf}, start);
 }
 
 void neo_btile_sum_bulk(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  const neo_lx *k, *ahead = lx_int(l, (x->stages - 2) * x->block_k);
+  lowering *l = x->p.l;
+  const neo_lx *k, *ahead = lx_int(l, (x->stages - 2) * x->p.block_k);
   for (int64_t p = 0; p < x->stages - 2; p++)
-    start_if_any(x, in, lx_int(l, p * x->block_k), lx_int(l, p));
+    start_if_any(x, in, lx_int(l, p * x->p.block_k), lx_int(l, p));
   neo_btile_round r = neo_btile_first_stage(x, in);
-  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->block_k, &k);
+  neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
   start_if_any(x, body, lx_add(l, k, ahead), two_before(x, r.stage));
   neo_ls_mbarrier_wait(l->k, body, x->phases, r.stage, r.turn);
   neo_btile_multiply_stage(x, body, r.stage);
-  neo_ls_wgmma_wait(l->k, body, x->acc, 1);
+  neo_ls_wgmma_wait(l->k, body, x->p.acc, 1);
   neo_btile_next_stage(x, body, &r);
   neo_lower_close(l);
-  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+  neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);
 }

@@ -1,16 +1,8 @@
 /* Units of work of a contraction's tiles: batches, blocks of rows, blocks of columns. */
 #include "codegen/lower/gpu_tile/tile.h"
 
-const neo_lx *neo_btile_points(lowering *l, uint64_t axes) {
-  const neo_lx *n = lx_int(l, 1);
-  for (uint32_t k = 0; k < l->f->axes.n; k++)
-    if (axes >> k & 1)
-      n = neo_lx_op2(l->k, NEO_OP_MUL, n, neo_lower_extent(l, k));
-  return n;
-}
-
 static void make_axes(block_tile *x) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   x->steps = lx_int(l, 1);
   for (uint32_t k = 0; k < x->s->axes.n; k++) {
     const neo_axis_rec *own = &x->s->axes.at[k];
@@ -41,8 +33,8 @@ static const neo_lx *in_order(lowering *l, const neo_lx *u, const neo_lx *const 
 static const neo_lx *in_groups(const block_tile *x, const neo_lx *u, const neo_lx *const *blocks,
                                const neo_lx **at) {
   enum { GROUP = 8 };
-  lowering *l = x->l;
-  int64_t group = x->o[1].block > x->o[0].block ? 2 * GROUP : GROUP, rows;
+  lowering *l = x->p.l;
+  int64_t group = x->p.o[1].block > x->p.o[0].block ? 2 * GROUP : GROUP, rows;
   const neo_lx *tiles = neo_lx_op2(l->k, NEO_OP_MUL, blocks[0], blocks[1]);
   const neo_lx *of_group = lx_mul(l, blocks[1], group), *low = lx_int(l, group);
   const neo_lx *batch = quotient(l, u, tiles), *in_batch = lx_mod(l, u, tiles);
@@ -57,17 +49,17 @@ static const neo_lx *in_groups(const block_tile *x, const neo_lx *u, const neo_l
 
 /* Batch, block of rows, block of columns of a unit. */
 neo_block *neo_btile_open_units(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  uint64_t batches = ((1ULL << l->f->axes.n) - 1) & ~x->o[0].axes & ~x->o[1].axes;
-  const neo_lx *blocks[2], *at[2], *n = neo_btile_points(l, batches), *u;
+  lowering *l = x->p.l;
+  uint64_t batches = ((1ULL << l->f->axes.n) - 1) & ~x->p.o[0].axes & ~x->p.o[1].axes;
+  const neo_lx *blocks[2], *at[2], *n = neo_gpu_points(l, NULL, batches), *u;
   for (int k = 0; k < 2; k++) {
-    blocks[k] = neo_lower_ceil_div(l, x->o[k].total, x->o[k].block);
+    blocks[k] = neo_lower_ceil_div(l, x->p.o[k].total, x->p.o[k].block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }
   neo_block *body = neo_lower_open_units(l, in, n, &u);
   u = x->persistent ? in_groups(x, u, blocks, at) : in_order(l, u, blocks, at);
   for (int k = 0; k < 2; k++)
-    x->o[k].lo = lx_mul(l, at[k], x->o[k].block);
+    x->p.o[k].lo = lx_mul(l, at[k], x->p.o[k].block);
   neo_btile_set_shared(l, batches, 63, u, NULL);
   neo_lower_facts(l, l->f, x->s);
   make_axes(x);

@@ -24,51 +24,49 @@ enum { HALVES = 2 };
 /* ---- the sum */
 
 static void begin(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  const neo_lx *at[2], *zero = lx_int(l, 0);
-  int64_t n = neo_btile_fragments(&x->o[0]) * neo_btile_fragments(&x->o[1]);
-  x->acc = neo_btile_declare(x, in, "acc", n, NEO_MMA_C, NEO_F32_T);
-  neo_btile_declare_fragments(x, in);
+  lowering *l = x->p.l;
+  const neo_lx *zero = lx_int(l, 0);
+  int64_t n = neo_mma_fragments(&x->p.o[0]) * neo_mma_fragments(&x->p.o[1]);
+  x->p.acc = neo_gpu_thread_reg(l, in, "acc", NEO_F32_T, n, NEO_MMA_C, x->p.threads);
+  neo_mma_declare(&x->p, in);
   neo_btile_declare_next(x, in, true);
   in = open_threads(x, in);
-  neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", n, &at[0]);
-  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", NEO_MMA_C, &at[1]);
-  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
-  neo_btile_set_rows(x, in);
+  neo_gpu_clear(l, in, x->p.acc, "f", "e");
+  neo_mma_set_rows(&x->p, in);
   for (int k = 0; k < 2 && !x->stages; k++) {
-    neo_btile_get_next(x, in, &x->o[k], zero);
-    neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, zero);
+    neo_btile_get_next(x, in, &x->p.o[k], zero);
+    neo_btile_put_next(x, in, &x->p.o[k], x->p.o[k].buf, zero);
   }
 }
 
 /* Steps k + half*BLOCK_K and so on, which lie in that half. */
 static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   uint32_t now[2], then[2];
   for (int i = 0; i < 2; i++) {
-    now[i] = half ? x->o[i].other : x->o[i].buf;
-    then[i] = half ? x->o[i].buf : x->o[i].other;
+    now[i] = half ? x->p.o[i].other : x->p.o[i].buf;
+    then[i] = half ? x->p.o[i].buf : x->p.o[i].other;
   }
   neo_block *body = open_threads(x, in);
   for (int i = 0; i < 2; i++)
-    neo_btile_get_next(x, body, &x->o[i], lx_add(l, k, lx_int(l, (half + 1) * x->block_k)));
-  neo_btile_add_products(x, in, now);
+    neo_btile_get_next(x, body, &x->p.o[i], lx_add(l, k, lx_int(l, (half + 1) * x->p.block_k)));
+  neo_mma_multiply(&x->p, in, now);
   body = open_threads(x, in);
   for (int i = 0; i < 2; i++)
-    neo_btile_put_next(x, body, &x->o[i], then[i], lx_int(l, 0));
+    neo_btile_put_next(x, body, &x->p.o[i], then[i], lx_int(l, 0));
 }
 
 static void sum(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k;
   begin(x, in);
   if (x->stages) {
     neo_btile_sum_stages(x, in);
     return;
   }
-  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, HALVES * x->block_k, &k);
+  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, HALVES * x->p.block_k, &k);
   sum_half(x, in, k, 0);
-  const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
+  const neo_lx *next = lx_add(l, k, lx_int(l, x->p.block_k));
   sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->branch.then, k, 1);
   neo_lower_close(l);
 }
@@ -76,21 +74,21 @@ static void sum(block_tile *x, neo_block *in) {
 /* ---- the stages that store */
 
 static void store(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *i, *j, *down, *beside, *at[2];
   in = open_threads(x, in);
-  neo_btile_place p = neo_btile_place_of(x);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_btile_fragments(&x->o[0]), &i);
+  neo_mma_place p = neo_mma_place_of(&x->p);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_mma_fragments(&x->p.o[0]), &i);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_btile_fragments(&x->o[1]), &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_mma_fragments(&x->p.o[1]), &j);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
   at[0] = lx_add(l, lx_add(l, p.at[0], p.group), lx_mul(l, i, NEO_MMA_ROWS));
   at[0] = lx_add(l, at[0], lx_mul(l, down, 8));
   at[1] = lx_add(l, lx_add(l, p.at[1], lx_mul(l, p.in, 2)), lx_mul(l, j, NEO_MMA_COLUMNS));
   at[1] = lx_add(l, at[1], beside);
-  const neo_lx *index[] = {lx_add(l, lx_mul(l, i, neo_btile_fragments(&x->o[1])), j),
+  const neo_lx *index[] = {lx_add(l, lx_mul(l, i, neo_mma_fragments(&x->p.o[1])), j),
                            lx_add(l, lx_mul(l, down, 2), beside)};
-  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, index, 2));
+  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->p.acc, index, 2));
 }
 
 void neo_btile_warps(block_tile *x, neo_block *in) {

@@ -22,25 +22,19 @@
 /* ---- the sum */
 
 static int64_t tall_of(const block_tile *x) {
-  return x->o[0].tile / NEO_WGMMA_ROWS;
+  return x->p.o[0].tile / NEO_WGMMA_ROWS;
 }
 
 static void begin(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
-  const neo_lx *at[2];
-  neo_reg r = {.name = "acc", .type = NEO_F32_T, .rank = 2, .threads = x->threads};
-  r.extent[0] = tall_of(x);
-  r.extent[1] = x->o[1].tile / 2;
-  x->acc = neo_kernel_reg(l->k, r);
-  neo_ls_reg(l->k, in, x->acc);
+  lowering *l = x->p.l;
+  x->p.acc =
+      neo_gpu_thread_reg(l, in, "acc", NEO_F32_T, tall_of(x), x->p.o[1].tile / 2, x->p.threads);
   neo_btile_declare_next(x, in, true);
   in = open_threads(x, in);
-  neo_block *clear = open_loop(l, in, NEO_LOOP_UNROLL, "f", r.extent[0], &at[0]);
-  clear = open_loop(l, clear, NEO_LOOP_UNROLL, "e", r.extent[1], &at[1]);
-  neo_ls_set(l->k, clear, x->acc, at, 2, neo_btile_zero(l, NEO_F32_T));
+  neo_gpu_clear(l, in, x->p.acc, "f", "e");
   for (int k = 0; k < 2 && !x->stages; k++) {
-    neo_btile_get_next(x, in, &x->o[k], lx_int(l, 0));
-    neo_btile_put_next(x, in, &x->o[k], x->o[k].buf, lx_int(l, 0));
+    neo_btile_get_next(x, in, &x->p.o[k], lx_int(l, 0));
+    neo_btile_put_next(x, in, &x->p.o[k], x->p.o[k].buf, lx_int(l, 0));
   }
 }
 
@@ -49,46 +43,46 @@ static void begin(block_tile *x, neo_block *in) {
  * unit multiplies. */
 static bool one_by_one(const block_tile *x) {
   enum { MOST = 64 };
-  int64_t sums = tall_of(x) * x->o[1].tile / 2, copies = 0;
+  int64_t sums = tall_of(x) * x->p.o[1].tile / 2, copies = 0;
   for (int k = 0; k < 2; k++)
-    copies += x->o[k].copies * x->o[k].wide;
-  return (x->o[0].wide == 1 || x->o[1].wide == 1) && sums + copies > MOST;
+    copies += x->p.o[k].copies * x->p.o[k].wide;
+  return (x->p.o[0].wide == 1 || x->p.o[1].wide == 1) && sums + copies > MOST;
 }
 
 /* Steps k + half*BLOCK_K and so on, which lie in that half. */
 static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *zero = lx_int(l, 0);
   uint32_t now[2], then[2];
   for (int i = 0; i < 2; i++) {
-    now[i] = half ? x->o[i].other : x->o[i].buf;
-    then[i] = half ? x->o[i].buf : x->o[i].other;
+    now[i] = half ? x->p.o[i].other : x->p.o[i].buf;
+    then[i] = half ? x->p.o[i].buf : x->p.o[i].other;
   }
-  const neo_lx *from = lx_add(l, k, lx_int(l, (half + 1) * x->block_k));
+  const neo_lx *from = lx_add(l, k, lx_int(l, (half + 1) * x->p.block_k));
   neo_block *body = open_threads(x, in);
-  neo_btile_get_next(x, body, &x->o[0], from);
+  neo_btile_get_next(x, body, &x->p.o[0], from);
   if (!one_by_one(x))
-    neo_btile_get_next(x, body, &x->o[1], from);
+    neo_btile_get_next(x, body, &x->p.o[1], from);
   neo_btile_multiply_by_groups(x, in, now, (const neo_lx *[]){zero, zero});
   body = open_threads(x, in);
-  neo_btile_put_next(x, body, &x->o[0], then[0], zero);
+  neo_btile_put_next(x, body, &x->p.o[0], then[0], zero);
   if (one_by_one(x))
-    neo_btile_get_next(x, body, &x->o[1], from);
-  neo_btile_put_next(x, body, &x->o[1], then[1], zero);
-  neo_ls_wgmma_wait(l->k, in, x->acc, 0);
+    neo_btile_get_next(x, body, &x->p.o[1], from);
+  neo_btile_put_next(x, body, &x->p.o[1], then[1], zero);
+  neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);
 }
 
 static void sum(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *k;
   begin(x, in);
   if (x->stages) {
     (x->producer ? neo_btile_consume : x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
     return;
   }
-  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->block_k, &k);
+  in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->p.block_k, &k);
   sum_half(x, in, k, 0);
-  const neo_lx *next = lx_add(l, k, lx_int(l, x->block_k));
+  const neo_lx *next = lx_add(l, k, lx_int(l, x->p.block_k));
   sum_half(x, &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, next, x->steps))->branch.then, k, 1);
   neo_lower_close(l);
 }
@@ -98,30 +92,30 @@ static void sum(block_tile *x, neo_block *in) {
 /* The thread's first row and column in the block. */
 static void place_of(block_tile *x, const neo_lx *at[2]) {
   enum { WARP = 32, WARP_ROWS = 16 };
-  lowering *l = x->l;
-  int64_t beside = x->o[1].block / x->o[1].tile;
-  const neo_lx *group = lx_div(l, x->thread, NEO_WARPGROUP);
-  const neo_lx *warp = lx_mod(l, lx_div(l, x->thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
-  const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, WARP));
-  at[0] = lx_mul(l, lx_div(l, group, beside), x->o[0].tile);
+  lowering *l = x->p.l;
+  int64_t beside = x->p.o[1].block / x->p.o[1].tile;
+  const neo_lx *group = lx_div(l, x->p.thread, NEO_WARPGROUP);
+  const neo_lx *warp = lx_mod(l, lx_div(l, x->p.thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
+  const neo_lx *lane = lx_mod(l, x->p.thread, lx_int(l, WARP));
+  at[0] = lx_mul(l, lx_div(l, group, beside), x->p.o[0].tile);
   at[0] = lx_add(l, lx_add(l, at[0], lx_mul(l, warp, WARP_ROWS)), lx_div(l, lane, 4));
-  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->o[1].tile);
+  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->p.o[1].tile);
   at[1] = lx_add(l, at[1], lx_mul(l, lx_mod(l, lane, lx_int(l, 4)), 2));
 }
 
 static void store(block_tile *x, neo_block *in) {
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   const neo_lx *f, *j, *down, *beside, *first[2], *at[2];
   in = open_threads(x, in);
   place_of(x, first);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->o[1].tile / NEO_WGMMA_COLUMNS, &j);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->p.o[1].tile / NEO_WGMMA_COLUMNS, &j);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
   at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WGMMA_ROWS), lx_mul(l, down, 8)));
   at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WGMMA_COLUMNS), beside));
   const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
-  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->acc, (const neo_lx *[]){f, e}, 2));
+  neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->p.acc, (const neo_lx *[]){f, e}, 2));
 }
 
 void neo_btile_warpgroups(block_tile *x, neo_block *in) {

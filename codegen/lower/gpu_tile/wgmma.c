@@ -10,8 +10,8 @@ enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };
 
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
   o->exchanged = true;
-  o->turned = x->warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
-  o->pitch = x->block_k;
+  o->turned = x->p.warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
+  o->pitch = x->p.block_k;
   return o->block * o->pitch;
 }
 
@@ -26,17 +26,17 @@ static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
 
 /* Element `at` of line `line`, of a matrix of lines of 128 bytes. */
 static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo_lx *at) {
-  lowering *l = x->l;
-  int64_t piece = x->block_k / PIECES;
+  lowering *l = x->p.l;
+  int64_t piece = x->p.block_k / PIECES;
   const neo_lx *p = exclusive(l, lx_div(l, at, piece), lx_mod(l, line, lx_int(l, PIECES)));
-  const neo_lx *first = lx_add(l, lx_mul(l, line, x->block_k), lx_mul(l, p, piece));
+  const neo_lx *first = lx_add(l, lx_mul(l, line, x->p.block_k), lx_mul(l, p, piece));
   return lx_add(l, first, lx_mod(l, at, lx_int(l, piece)));
 }
 
 const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
                                      const neo_lx *step) {
   enum { SIDE = NEO_WGMMA_SIDE };
-  lowering *l = x->l;
+  lowering *l = x->p.l;
   if (!o->turned)
     return place_in_lines(x, row, step);
   const neo_lx *line = lx_add(l, lx_mul(l, lx_div(l, row, SIDE), SIDE), step);
@@ -48,6 +48,7 @@ void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *
   static const neo_wgmma_op op[] = {[NEO_WARPS_TF32] = NEO_WGMMA_TF32,
                                     [NEO_WARPS_BF16] = NEO_WGMMA_BF16,
                                     [NEO_WARPS_F16] = NEO_WGMMA_F16};
-  neo_ls_wgmma(x->l->k, in, op[x->warps], x->acc, buf, start,
-               (const bool[]){x->o[0].turned, x->o[1].turned}, x->o[1].block / x->o[1].tile);
+  neo_ls_wgmma(x->p.l->k, in, op[x->p.warps], x->p.acc, buf, start,
+               (const bool[]){x->p.o[0].turned, x->p.o[1].turned},
+               x->p.o[1].block / x->p.o[1].tile);
 }
