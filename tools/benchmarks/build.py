@@ -22,10 +22,10 @@ def last_line(done):
 
 
 class Builder:
-    """Compiles into the folder `work`, each thing once."""
+    """Compiles into the folder `work`, each thing once. `emit`: what neoc writes of a library."""
 
-    def __init__(self, build, work, tuned_s):
-        self.build, self.work, self.tuned_s = build, work, tuned_s
+    def __init__(self, build, work, tuned_s, emit="so,h"):
+        self.build, self.work, self.tuned_s, self.emit = build, work, tuned_s, emit
         self.neoc = os.path.join(build, "bin", "neoc")
         self.made = {}
 
@@ -50,7 +50,8 @@ class Builder:
     def compile_program(self, name):
         library, product, package = NEEDS.get(name, ("", "", ""))
         out, lib = os.path.join(self.work, name), os.path.join(self.build, "lib")
-        command = ["cc", "-O3", "-march=native", "-I.", "-Iinclude", "-o", out,
+        command = ["cc", "-O3", "-march=native", "-I.",
+                   "-I" + os.path.join(self.build, "include"), "-Iinclude", "-o", out,
                    f"tools/benchmarks/{name}.c", "-L" + lib, "-Wl,--no-as-needed", "-lneort", "-lm",
                    "-ldl", "-lpthread", "-Wl,-rpath," + lib] + library.split()
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -88,17 +89,22 @@ class Builder:
                     options = options + ["--records=" + records]
             elif variant == "analytic":
                 options = options + ["--records=none"]
+            return dict(self.compile(source, options, out), tuning=tuning)
         except Missing as why:
             return why
+
+    def compile(self, source, options, out):
+        """Compiles into the folder `out`, again if it was: the library's path, seconds it took."""
         start, used = time.perf_counter(), os.times()
-        command = [self.neoc, "compile", "-q", source, *options, "--prefix=net", "-o", out]
+        command = [self.neoc, "compile", "-q", source, *options, "--emit=" + self.emit,
+                   "--prefix=net", "-o", out]
         done = subprocess.run(command, capture_output=True, text=True)
         wall, after = time.perf_counter() - start, os.times()
         if done.returncode:
-            return Missing("neoc compile: " + last_line(done))
+            raise Missing("neoc compile: " + last_line(done))
         cpu = (after.children_user - used.children_user + after.children_system -
                used.children_system)
-        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu, tuning=tuning)
+        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu)
 
     def tune(self, source, options, threads, records):
         """Searches for the time of --tuned; what is recorded is of no use to other models."""

@@ -2,11 +2,16 @@
 
     tools/bench cpu [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--tuned SECONDS]
                     [--peers FOLDER] [--clock wall|cpu] [--resume] [--list] [--show]
+    tools/bench cpu --baseline BUILD [--mcpu LEVEL,...] [--compiles N] [--all] ...
 
 A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration
 loop: above 1 we are faster. Ours is compiled fresh (default), after `neoc tune` (tuned), and
 without any records (analytic). Rows are written to FILE as they come; those measured again are
 replaced.
+
+With --baseline, ours stands beside another version of neoc, from its build folder: the ratio is the
+baseline's time over ours, and beside it that of compiling, ours over the baseline's. Exit code 1:
+what must hold (baseline.py) does not.
 """
 import argparse
 import os
@@ -16,11 +21,12 @@ import sys
 import tempfile
 import time
 
+import baseline
 import peers
 import report
 from build import ROOT, Builder
 from measure import Bench
-from rows import all_rows
+from rows import all_rows, versions
 
 
 def options():
@@ -39,7 +45,22 @@ def options():
                    "build of the compiler")
     o.add_argument("--list", action="store_true", help="print the rows' names, measure nothing")
     o.add_argument("--show", action="store_true", help="print the table of FILE, measure nothing")
+    o.add_argument("--baseline", metavar="BUILD", help="compare with the neoc of this build "
+                   "folder, no peers; rows of one machine code on both sides are not measured")
+    o.add_argument("--all", action="store_true", help="of --baseline: measure those rows too")
+    o.add_argument("--mcpu", metavar="LEVEL,...", default="native,x86-64-v3",
+                   help="of --baseline: the processors to compile for (native,x86-64-v3)")
+    o.add_argument("--compiles", type=int, metavar="N", default=5, help="of --baseline: how often "
+                   "each side compiles; fewer, at least 3, where that is long (5)")
     return o.parse_args()
+
+
+def sides(o, build, work, chosen, keep):
+    """What measures a row."""
+    if o.baseline:
+        return baseline.Versions(build, o.baseline, work, o)
+    pythons = peers.find(o.peers, chosen)
+    return Bench(Builder(build, work, o.tuned), pythons, o.rounds, o.clock, keep)
 
 
 def measured(results, row, build):
@@ -50,7 +71,8 @@ def measured(results, row, build):
 
 def main():
     o = options()
-    rows = all_rows(o.threads)
+    rows = versions(o.threads or 1, o.mcpu.split(",")) if o.baseline else all_rows(o.threads)
+    told = baseline if o.baseline else report
     chosen = [row for row in rows if re.search(o.rows, row.name)]
     if o.list:
         print("\n".join(row.name for row in chosen))
@@ -58,30 +80,32 @@ def main():
     if not chosen:
         print("bench: no row has such a name: see --list", file=sys.stderr)
         return 2
+    if o.baseline and not os.access(os.path.join(o.baseline, "bin", "neoc"), os.X_OK):
+        print(f"bench: {o.baseline} has no bin/neoc", file=sys.stderr)
+        return 2
     results = report.read(o.json)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # removes its temporary files
     if not o.show:
         build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
-        pythons = peers.find(o.peers, chosen)
         with tempfile.TemporaryDirectory() as work:
             def keep(result):
                 results[:] = [r for r in results if r["name"] != result["name"]] + [result]
                 if o.json:
                     report.write(o.json, results)
 
-            bench = Bench(Builder(build, work, o.tuned), pythons, o.rounds, o.clock, keep)
-            build_id = bench.builder.identity()
+            bench = sides(o, build, work, chosen, keep)
+            build_id = bench.identity()
             for row in chosen:
                 if o.resume and measured(results, row, build_id):
                     continue
                 start = time.perf_counter()
                 result = bench.measure(row)
                 result.update(build=build_id, took_s=round(time.perf_counter() - start, 1))
-                print(report.line(row, result, 44), flush=True)
+                print(told.line(row, result, 44), flush=True)
                 keep(result)
         print()
-    print(report.table(rows, results))
-    return 0
+    print(told.table(rows, results))
+    return baseline.status(chosen, results) if o.baseline else 0
 
 
 sys.exit(main())

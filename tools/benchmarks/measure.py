@@ -42,6 +42,9 @@ class Bench:
         self.rounds, self.clock = rounds, clock
         self.partly = partly  # told of a row that has more to come
 
+    def identity(self):
+        return self.builder.identity()
+
     # ---- sides
 
     def ours(self, row, variant, folder=None, default=None, name=None):

@@ -190,6 +190,20 @@ def alone(threads):
                        baseline=("--passes=", "--no-fuse=all"))
 
 
+def versions(threads, levels):
+    """What two versions of the compiler are compared by: products, convolutions, layers, each
+    network's training step and its forward; all of it for each of these levels of processors."""
+    models = ["mlp", *(cell + "_unrolled" for cell in ("milstm", "scrnn", "sublstm", "lltm"))]
+    steps = [*networks(threads), *(step(m, "cells", (), threads, 1) for m in models)]
+    forwards = [dataclasses.replace(row, name=row.name + " forward", entries="test",
+                                    unit="forward pass") for row in steps]
+    rows = [*gemm(threads), *gemm_forms(threads), *convolutions(threads), *memory_bound(threads),
+            *steps, *forwards]
+    return [dataclasses.replace(row, name=f"{row.name}, {level}", peers=(),
+                                options=(*row.options, "--mcpu=" + level))
+            for level in levels for row in rows]
+
+
 def all_rows(threads=None):
     """All rows; products with 1 and 2 threads, where `threads` does not say how many."""
     rows = []
