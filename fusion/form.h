@@ -70,6 +70,10 @@ typedef struct neo_form {
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
   NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
+  /* What was found in it, once: nested reductions (nested.h), and what strategies of schedules match
+   * (schedule/match.h). Null: nobody has asked yet. */
+  struct neo_nested_match *nested;
+  struct neo_match *match;
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */

@@ -120,7 +120,7 @@ static bool stages_fit(const neo_module *m, const neo_form *f, neo_nested *out) 
   return out->n_sums > 0;
 }
 
-bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out) {
+static bool match(neo_module *m, const neo_form *f, neo_nested *out) {
   *out = (neo_nested){.rows = 0};
   if (!stages_fit(m, f, out) || !hosts_of(f, &out->host))
     return false;
@@ -137,4 +137,19 @@ bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out) {
   for (uint32_t k = 0; k < out->n_sums; k++)
     used |= axes_of(m, f, &out->sum[k].rows);
   return out->rows && !(shared_of(f) & ~used);
+}
+
+struct neo_nested_match {
+  bool found;
+  neo_nested shape;
+};
+
+bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out) {
+  if (!f->nested) { /* a cache is no part of what the form says */
+    struct neo_nested_match *x = NEO_NEW(m->arena, struct neo_nested_match);
+    x->found = match(m, f, &x->shape);
+    ((neo_form *)f)->nested = x;
+  }
+  *out = f->nested->shape;
+  return f->nested->found;
 }

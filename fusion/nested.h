@@ -44,7 +44,7 @@ typedef struct {
 
 /* Can blocks of rows, by blocks of the steps that go over them, compute the form? Then own axes
  * count from 0, to extents that depend on no axes; inner sums have no condition, and one factor at
- * least for rows and one for steps. */
+ * least for rows and one for steps. Found once; *out is the caller's own. */
 bool neo_nested_of(neo_module *m, const neo_form *f, neo_nested *out);
 
 #endif

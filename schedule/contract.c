@@ -2,6 +2,7 @@
 #include "schedule/contract.h"
 #include "ir/product.h"
 #include "ir/prove.h"
+#include "schedule/match.h"
 #include <assert.h>
 
 /* ---- factors */
@@ -19,7 +20,7 @@ static bool finishing_only(const neo_stage *s) {
   return s->accs.n == 0 && s->axes.n == 0;
 }
 
-bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) {
+bool neo_match_contraction(neo_module *m, const neo_form *f, neo_contraction *out) {
   *out = (neo_contraction){.stage = UINT32_MAX};
   for (uint32_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];

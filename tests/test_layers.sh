@@ -144,6 +144,12 @@ if grep -l 'neo_expr_axes(' -r schedule codegen --include='*.[ch]' | grep -vx 's
   fail "schedule and codegen ask neo_form_axes along which axes an expression changes"
 fi
 
+# A form is matched once: what finds a contraction, a scan or a segment is called from match.c alone.
+if grep -rnE 'neo_match_(contraction|segment|scan)\(' schedule codegen tools --include='*.c' |
+   grep -vE '^schedule/match\.c:|^schedule/(contract|segment/segment|scan/scan)\.c:[0-9]+:bool '; then
+  fail "a matching function is called outside of schedule/match.c"
+fi
+
 # The price of an operator stands in ir/ops.def alone: nobody else has lists of functions.
 if grep -nE 'NEO_OP_(EXP|TANH|LOG|ERF):' fusion/*.c transform/*.c schedule/*.c schedule/*/*.c codegen/llvm/core/roll.c; then
   fail "ir/cost.def says what an operator costs"

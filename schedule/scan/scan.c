@@ -8,6 +8,7 @@
  * Everything else (bodies, the rest of the condition, other ranges) must be free of u. */
 #include "schedule/scan/scan.h"
 #include "ir/prove.h"
+#include "schedule/match.h"
 #include "schedule/model.h"
 
 typedef struct {
@@ -190,7 +191,7 @@ static bool shape_fits(const neo_form *f) {
   return f->axes.n + f->stages.at[0].axes.n < 64;
 }
 
-bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out) {
+bool neo_match_scan(neo_module *m, const neo_group *g, neo_running *out) {
   const neo_form *f = neo_group_form(m, g);
   *out = (neo_running){0};
   if (!shape_fits(f) || in_operand(m, g) || neo_form_row_block(f))

@@ -1,6 +1,7 @@
 /* Finding sums over a data equation. */
 #include "schedule/segment/segment.h"
 #include "ir/prove.h"
+#include "schedule/match.h"
 #include "schedule/model.h"
 
 /* Takes the first conjunct AXIS v == key (either way round) out of the condition. */
@@ -84,7 +85,7 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
+bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   const neo_form *f = neo_group_form(m, g);
   *out = (neo_segment){0};
   if (f->stages.n != 2 || f->stages.at[0].accs.n != 1 || f->stages.at[1].outs.n != 1)

@@ -1,0 +1,46 @@
+/* See match.h. */
+#include "schedule/match.h"
+
+typedef enum { UNKNOWN, ABSENT, FOUND } state;
+
+struct neo_match {
+  state contraction, segment, scan;
+  neo_contraction as_contraction;
+  neo_segment as_segment;
+  neo_running as_scan;
+};
+
+/* A cache is no part of what the form says. */
+static struct neo_match *match_of(neo_module *m, const neo_form *f) {
+  if (!f->match)
+    ((neo_form *)f)->match = NEO_NEW(m->arena, struct neo_match);
+  return f->match;
+}
+
+static state of(bool found) {
+  return found ? FOUND : ABSENT;
+}
+
+bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) {
+  struct neo_match *x = match_of(m, f);
+  if (x->contraction == UNKNOWN)
+    x->contraction = of(neo_match_contraction(m, f, &x->as_contraction));
+  *out = x->as_contraction;
+  return x->contraction == FOUND;
+}
+
+bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
+  struct neo_match *x = match_of(m, neo_group_form(m, g));
+  if (x->segment == UNKNOWN)
+    x->segment = of(neo_match_segment(m, g, &x->as_segment));
+  *out = x->as_segment;
+  return x->segment == FOUND;
+}
+
+bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out) {
+  struct neo_match *x = match_of(m, neo_group_form(m, g));
+  if (x->scan == UNKNOWN)
+    x->scan = of(neo_match_scan(m, g, &x->as_scan));
+  *out = x->as_scan;
+  return x->scan == FOUND;
+}
