@@ -18,15 +18,16 @@ void neo_kernel_align(neo_module *m, const neo_group *g, neo_kernel *k) {
   const neo_form *f = neo_group_form(m, g);
   for (size_t b = 0; b < k->bufs.n; b++) {
     neo_kbuf *buf = &k->bufs.at[b];
-    if (!(buf->use & NEO_BUF_SCRATCH) && neo_wide_tensor(m, f, buf->tensor))
-      buf->align = NEO_WIDE_BYTES;
+    if (!(buf->use & NEO_BUF_SCRATCH) && neo_vector_tensor(m, f, buf->tensor))
+      buf->align = NEO_VECTOR_BYTES;
   }
   neo_block_visit(&k->body, align_copied, k);
 }
 
 static bool starts_match(neo_module *m, const neo_group *a, const neo_group *b, neo_tensor x,
                          neo_tensor y) {
-  return neo_wide_start(m, neo_group_form(m, a), x) == neo_wide_start(m, neo_group_form(m, b), y);
+  return neo_vector_start(m, neo_group_form(m, a), x) ==
+         neo_vector_start(m, neo_group_form(m, b), y);
 }
 
 bool neo_align_matches(neo_module *m, const neo_group *a, const neo_group *b) {

@@ -46,7 +46,7 @@ neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column
 
 /* ---- axes walked as one */
 
-bool neo_form_walks(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
+bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
   int64_t extent;
   if (n == 0 || n > last + 1)
     return false;
@@ -80,7 +80,7 @@ static neo_expr canonical_node(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, &at, 1, n.span);
 }
 
-neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e) {
+neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e) {
   neo_expr by[64] = {{0}};
   if (!e.i || n < 2)
     return e;
@@ -91,7 +91,7 @@ neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32
 static neo_expr walked_offset(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
                               neo_expr e) {
   neo_linear l;
-  e = neo_walked_expr(m, f, last, n, e);
+  e = neo_fused_expr(m, f, last, n, e);
   return neo_flat_linear(m, e, &l) ? neo_linear_expr(m, &l) : e;
 }
 
@@ -100,26 +100,26 @@ static neo_stage walked_stage(neo_module *m, const neo_form *f, uint32_t last, u
   neo_stage y = {.first_acc = s->first_acc};
   for (size_t k = 0; k < s->axes.n; k++) {
     neo_axis_rec x = s->axes.at[k];
-    x.lo = neo_walked_expr(m, f, last, n, x.lo);
-    x.hi = neo_walked_expr(m, f, last, n, x.hi);
+    x.lo = neo_fused_expr(m, f, last, n, x.lo);
+    x.hi = neo_fused_expr(m, f, last, n, x.hi);
     NEO_PUSH(m->arena, &y.axes, x);
   }
-  y.where = neo_walked_expr(m, f, last, n, s->where);
+  y.where = neo_fused_expr(m, f, last, n, s->where);
   for (size_t k = 0; k < s->accs.n; k++) {
     neo_form_acc x = s->accs.at[k];
-    x.body = neo_walked_expr(m, f, last, n, x.body);
+    x.body = neo_fused_expr(m, f, last, n, x.body);
     NEO_PUSH(m->arena, &y.accs, x);
   }
   for (size_t k = 0; k < s->outs.n; k++) {
     neo_form_out x = s->outs.at[k];
     x.offset = walked_offset(m, f, last, n, x.offset);
-    x.value = neo_walked_expr(m, f, last, n, x.value);
+    x.value = neo_fused_expr(m, f, last, n, x.value);
     NEO_PUSH(m->arena, &y.outs, x);
   }
   return y;
 }
 
-neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
+neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
   neo_form *y = NEO_NEW(m->arena, neo_form);
   y->n_accs = f->n_accs;
   y->accesses.at = f->accesses.at; /* points are the same */

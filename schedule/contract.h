@@ -29,11 +29,11 @@ bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out);
 /* The form in which the `n` shared axes that end at `last` are walked as one: `last` has the
  * product of their extents, the others have extent 1, and each of their uses is a quotient or
  * remainder, which cancels in offsets that walk them as one anyway. Expressions are rewritten by
- * neo_walked_expr. */
-neo_form *neo_form_walked(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
-neo_expr neo_walked_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
+ * neo_fused_expr. */
+neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
+neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
 /* May they be? Extents other than the first one's are constants. */
-bool neo_form_walks(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
+bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 
 /* Which side of the register tile a factor is on. */
 typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;

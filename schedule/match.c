@@ -7,7 +7,7 @@ struct neo_match {
   state contraction, segment, scan;
   neo_contraction as_contraction;
   neo_segment as_segment;
-  neo_running as_scan;
+  neo_scan as_scan;
 };
 
 /* A cache is no part of what the form says. */
@@ -37,7 +37,7 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
   return x->segment == FOUND;
 }
 
-bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out) {
+bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out) {
   struct neo_match *x = match_of(m, neo_group_form(m, g));
   if (x->scan == UNKNOWN)
     x->scan = of(neo_match_scan(m, g, &x->as_scan));

@@ -49,10 +49,10 @@ double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule
 bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine,
                        neo_schedule *out);
 /* The choice for a reduction that runs along an axis; false: it is none. */
-bool neo_model_running(neo_module *m, const neo_group *g, const neo_machine *machine,
-                       neo_schedule *out);
+bool neo_model_scan(neo_module *m, const neo_group *g, const neo_machine *machine,
+                    neo_schedule *out);
 /* Is the axis long enough for it? */
-bool neo_running_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
+bool neo_scan_pays(neo_module *m, const neo_group *g, const neo_schedule *s);
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s);
 
 #endif

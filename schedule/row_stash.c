@@ -15,7 +15,7 @@ typedef struct {
   neo_map seen;         /* by the stage at hand */
   double spared;        /* operations of values kept, in the one at hand */
   bool threads, loads;  /* kept in registers; the value at hand reads what only this row has */
-  neo_keeps *out;
+  neo_stash *out;
 } search;
 
 /* Stages along one row, without conditions, of constant length. */
@@ -67,7 +67,7 @@ static void add(search *x, neo_expr e, uint32_t first) {
   for (uint32_t k = 0; k < x->out->n; k++)
     if (x->out->at[k].value.i == e.i)
       return;
-  if (x->out->n == NEO_KEEP_MOST)
+  if (x->out->n == NEO_STASH_MOST)
     return;
   x->out->at[x->out->n].value = e;
   x->out->at[x->out->n++].first = first;
@@ -120,8 +120,8 @@ static bool lanes_are_rows(const neo_form *f, const neo_schedule *s) {
          p->fused == 1 && !p->block_k && !p->pack;
 }
 
-neo_keeps neo_keep_find(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  neo_keeps out = {.n = 0};
+neo_stash neo_stash_find(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_stash out = {.n = 0};
   search x = {.m = m, .f = f, .axis = (uint32_t)f->axes.n, .out = &out};
   x.threads = is_threads(f, s);
   if (!lanes_are_rows(f, s) || f->stages.n < 2)

@@ -7,12 +7,12 @@
  *
  * computes exp(X[r, i] - m) once: stage 1 writes it to a row that stays in the cache, stage 2 reads
  * it from there. */
-#ifndef NEO_SCHEDULE_KEEP_H
-#define NEO_SCHEDULE_KEEP_H
+#ifndef NEO_SCHEDULE_ROW_STASH_H
+#define NEO_SCHEDULE_ROW_STASH_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-enum { NEO_KEEP_MOST = 4 };
+enum { NEO_STASH_MOST = 4 };
 
 typedef struct {
   uint32_t n;
@@ -20,10 +20,10 @@ typedef struct {
   struct {
     neo_expr value;
     uint32_t first; /* stage that computes it; all later ones read it */
-  } at[NEO_KEEP_MOST];
-} neo_keeps;
+  } at[NEO_STASH_MOST];
+} neo_stash;
 
 /* What can be kept with the lanes and tiles of `s`, whatever it says in `keep`; n may be 0. */
-neo_keeps neo_keep_find(neo_module *m, const neo_form *f, const neo_schedule *s);
+neo_stash neo_stash_find(neo_module *m, const neo_form *f, const neo_schedule *s);
 
 #endif

@@ -14,12 +14,12 @@ typedef struct {
   bool some, good;
 } search;
 
-bool neo_wide_start(neo_module *m, const neo_form *f, neo_tensor t) {
+bool neo_vector_start(neo_module *m, const neo_form *f, neo_tensor t) {
   int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
-  return neo_form_base(f, t) * bytes % NEO_WIDE_BYTES == 0;
+  return neo_form_base(f, t) * bytes % NEO_VECTOR_BYTES == 0;
 }
 
-bool neo_wide_multiple(neo_module *m, neo_expr e, int64_t n) {
+bool neo_vector_multiple(neo_module *m, neo_expr e, int64_t n) {
   neo_linear x;
   if (!neo_flat_linear(m, e, &x))
     return false;
@@ -37,7 +37,7 @@ static bool is_axis(neo_module *m, neo_expr e, uint32_t axis) {
 /* Of a tensor's elements at an offset that depends on the axis. */
 static bool is_run(const search *x, neo_tensor t, neo_expr offset) {
   neo_linear sum;
-  if (!neo_wide_start(x->m, x->f, t) || !neo_flat_linear(x->m, offset, &sum))
+  if (!neo_vector_start(x->m, x->f, t) || !neo_flat_linear(x->m, offset, &sum))
     return false;
   bool unit = false, good = sum.constant % x->n == 0;
   for (uint32_t k = 0; k < sum.n; k++) {
@@ -81,8 +81,8 @@ static void look(void *ctx, neo_expr e) {
   }
 }
 
-bool neo_wide_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis, int64_t n,
-                    bool *some) {
+bool neo_vector_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis, int64_t n,
+                      bool *some) {
   search x = {m, f, axis, n, *some, true};
   neo_expr_visit(m, e, look, &x);
   *some = x.some;
@@ -92,7 +92,7 @@ bool neo_wide_reads(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis,
 /* ---- stages */
 
 static bool reads_wide(search *x, neo_expr e) {
-  return neo_wide_reads(x->m, x->f, e, x->axis, x->n, &x->some);
+  return neo_vector_reads(x->m, x->f, e, x->axis, x->n, &x->some);
 }
 
 /* What a stage sums and stores. */
@@ -106,7 +106,7 @@ static bool stage_is_wide(search *x, const neo_stage *s) {
   return good;
 }
 
-bool neo_wide_rows(neo_module *m, const neo_form *f, int64_t n) {
+bool neo_vector_rows(neo_module *m, const neo_form *f, int64_t n) {
   search x = {m, f, 0, n, false, true};
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
@@ -114,16 +114,16 @@ bool neo_wide_rows(neo_module *m, const neo_form *f, int64_t n) {
       continue;
     const neo_axis_rec *last = &s->axes.at[s->axes.n - 1];
     x.axis = (uint32_t)(f->axes.n + s->axes.n - 1);
-    if (!neo_wide_multiple(m, last->lo, n) || !neo_wide_multiple(m, last->hi, n) ||
+    if (!neo_vector_multiple(m, last->lo, n) || !neo_vector_multiple(m, last->hi, n) ||
         !stage_is_wide(&x, s))
       return false;
   }
   return x.some;
 }
 
-bool neo_wide_columns(neo_module *m, const neo_form *f, int64_t n) {
+bool neo_vector_columns(neo_module *m, const neo_form *f, int64_t n) {
   search x = {m, f, (uint32_t)f->axes.n - 1, n, false, true};
-  if (!f->axes.n || !neo_wide_multiple(m, f->axes.at[x.axis].hi, n))
+  if (!f->axes.n || !neo_vector_multiple(m, f->axes.at[x.axis].hi, n))
     return false;
   for (size_t k = 0; k < f->stages.n; k++)
     if (!stage_is_wide(&x, &f->stages.at[k]))
@@ -142,7 +142,7 @@ typedef struct {
 
 /* Along any axis of the stage. */
 static void try_axes(hunt *h, neo_expr offset) {
-  int64_t n = NEO_WIDE_BYTES / neo_type_bytes((neo_type)neo_tensor_at(h->x.m, h->t)->type);
+  int64_t n = NEO_VECTOR_BYTES / neo_type_bytes((neo_type)neo_tensor_at(h->x.m, h->t)->type);
   uint32_t n_axes = (uint32_t)(h->x.f->axes.n + h->s->axes.n);
   h->x.n = n;
   for (h->x.axis = 0; h->x.axis < n_axes && n > 1 && !h->found; h->x.axis++)
@@ -156,7 +156,7 @@ static void hunt_load(void *ctx, neo_expr e) {
     try_axes(h, neo_flat_at(h->x.m, e));
 }
 
-bool neo_wide_tensor(neo_module *m, const neo_form *f, neo_tensor t) {
+bool neo_vector_tensor(neo_module *m, const neo_form *f, neo_tensor t) {
   hunt h = {.x = {.m = m, .f = f}, .t = t};
   for (size_t k = 0; k < f->stages.n; k++) {
     h.s = &f->stages.at[k];
@@ -185,16 +185,16 @@ static bool stores_runs(neo_module *m, const neo_form *f, uint32_t axis, int64_t
   return true;
 }
 
-bool neo_model_wide(neo_module *m, const neo_form *f, const neo_machine *machine,
-                    neo_schedule *out) {
+bool neo_model_vector_map(neo_module *m, const neo_form *f, const neo_machine *machine,
+                          neo_schedule *out) {
   enum { LEAST_POINTS = 1 << 17 }; /* that keep a machine busy with a fourth of the threads */
   (void)machine;
   if (!is_map(f))
     return false;
   uint32_t axis = (uint32_t)f->axes.n - 1;
-  int64_t n = NEO_WIDE_BYTES / neo_form_widest(m, f);
+  int64_t n = NEO_VECTOR_BYTES / neo_form_widest(m, f);
   double points = neo_form_points(m, f, ~0ULL);
-  if (n < 2 || points < LEAST_POINTS || !neo_wide_multiple(m, f->axes.at[axis].hi, n) ||
+  if (n < 2 || points < LEAST_POINTS || !neo_vector_multiple(m, f->axes.at[axis].hi, n) ||
       !stores_runs(m, f, axis, n))
     return false;
   *out = neo_schedule_plain();

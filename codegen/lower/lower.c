@@ -74,7 +74,7 @@ static void lower_by_strategy(lowering *l) {
 
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) {
-  neo_beside x = neo_beside_of(m, neo_group_form(m, g), s);
+  neo_collapsed x = neo_collapsed_of(m, neo_group_form(m, g), s);
   lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
   l.lanes = (lane_axes){-1, -1, -1, 1};
   l.original = x.f;

@@ -37,10 +37,10 @@ static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
   int64_t n = 2;
   for (size_t k = 0; k < f->accesses.n; k++) {
     int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, f->accesses.at[k].tensor)->type);
-    n = NEO_WIDE_BYTES / bytes > n ? NEO_WIDE_BYTES / bytes : n;
+    n = NEO_VECTOR_BYTES / bytes > n ? NEO_VECTOR_BYTES / bytes : n;
   }
   n = n > MOST ? MOST : n;
-  while (n > 1 && !(rows ? neo_wide_rows(m, f, n) : neo_wide_columns(m, f, n)))
+  while (n > 1 && !(rows ? neo_vector_rows(m, f, n) : neo_vector_columns(m, f, n)))
     n /= 2;
   return n;
 }
@@ -64,7 +64,7 @@ static bool stash_row(const neo_space *x, double points, int64_t wide, neo_sched
   neo_module *m = x->m;
   const neo_form *f = x->f;
   neo_schedule s = points_schedule(f, NEO_BLOCK_WARP, true, wide);
-  neo_keeps keeps = neo_keep_find(m, f, &s);
+  neo_stash keeps = neo_stash_find(m, f, &s);
   if (!keeps.n)
     return false;
   int64_t lanes = 1, groups = (keeps.row + wide - 1) / wide;

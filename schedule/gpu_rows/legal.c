@@ -11,14 +11,14 @@ enum { SHARED_BYTES = 48 << 10 /* of a block, on every generation and without as
 /* Vectors: none, or along own axes, or of neighbouring points, where there are whole ones. */
 static bool wide_legal(neo_module *m, const neo_form *f, const neo_row_params *p, neo_str *why) {
   int64_t v = p->vector_axis, w = p->vector_width, n = (int64_t)f->axes.n;
-  if (!neo_is_power_of_2(w) || w > NEO_WIDE_BYTES || (v >= 0) != (w > 1))
+  if (!neo_is_power_of_2(w) || w > NEO_VECTOR_BYTES || (v >= 0) != (w > 1))
     return reject(why, "a vector_axis and a vector_width of 2 to 16 go together");
   if (v != -1 && v != n && v != n - 1)
     return reject(why, "vector_axis is the last shared axis, or the own ones");
   if (v == n && !neo_form_has_own_axes(f))
     return reject(why, "there are no own axes");
   if (v >= 0 && v < n &&
-      (!neo_wide_multiple(m, f->axes.at[v].hi, w) || neo_form_bound_axes(m, f) >> v & 1))
+      (!neo_vector_multiple(m, f->axes.at[v].hi, w) || neo_form_bound_axes(m, f) >> v & 1))
     return reject(why, "points side by side have the same steps, and no rest");
   return true;
 }
@@ -30,7 +30,7 @@ static bool stash_legal(neo_module *m, const neo_form *f, const neo_schedule *s,
   int64_t chunk = p->lanes * p->vector_width, words = 0;
   if (!p->stash)
     return true;
-  neo_keeps keeps = neo_keep_find(m, f, s);
+  neo_stash keeps = neo_stash_find(m, f, s);
   if (p->stash != 1 || !keeps.n || keeps.row > chunk * p->unroll_k)
     return reject(why, "stash is for values of a row that its threads have as a whole");
   for (uint32_t k = 0; k < keeps.n; k++)

@@ -55,7 +55,7 @@ static void follow_stash(const neo_space *x, neo_param k, neo_schedule *s) {
   if (!p->stash)
     return;
   if (k != NEO_PARAM(rows, unroll_k))
-    p->unroll_k = (neo_keep_find(x->m, x->f, s).row + chunk - 1) / chunk;
+    p->unroll_k = (neo_stash_find(x->m, x->f, s).row + chunk - 1) / chunk;
   if (k != NEO_PARAM(rows, stash) && !neo_gpu_rows_legal(x, s, NULL))
     p->stash = 0, p->unroll_k = k == NEO_PARAM(rows, unroll_k) ? p->unroll_k : 1;
 }
@@ -69,7 +69,7 @@ static void follow(const neo_space *x, const neo_schedule *from, neo_param k, ne
     p->lanes = p->threads;
   if (k == NEO_PARAM(rows, vector_axis))
     p->vector_width =
-        p->vector_axis < 0 ? 1 : NEO_WIDE_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+        p->vector_axis < 0 ? 1 : NEO_VECTOR_BYTES / (int64_t)neo_form_widest(x->m, x->f);
   follow_stash(x, k, s);
 }
 

@@ -14,8 +14,8 @@
  * BLOCK_K is what 128 bytes of a row hold.
  *
  * With STAGES, operands are copied asynchronously (stages.h). Private to schedule and codegen. */
-#ifndef NEO_SCHEDULE_THREADS_H
-#define NEO_SCHEDULE_THREADS_H
+#ifndef NEO_SCHEDULE_GPU_TILE_H
+#define NEO_SCHEDULE_GPU_TILE_H
 #include "schedule/contract.h"
 
 enum { NEO_THREADS_PAD = 4 }; /* elements between two steps of an operand in shared memory */

@@ -112,7 +112,7 @@ bool neo_block_copies_runs(neo_module *m, const neo_form *f, const neo_contracti
     bool runs = false;
     for (uint32_t axis = 0; axis < own && !runs; axis++)
       runs = c->factor[k].axes >> axis & 1 &&
-             neo_wide_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
+             neo_vector_reads(m, f, c->factor[k].e, axis, RUN, &runs) && runs;
     if (!runs)
       return false;
   }

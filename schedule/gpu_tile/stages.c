@@ -103,7 +103,7 @@ bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c
   if (!e.i || neo_expr_node(m, e)->op != NEO_OP_LOAD || !neo_expr_node(m, e)->arg.n ||
       !is_one(axes) || st->axes.n != 1 || st->where.i ||
       !neo_expr_is_int(m, st->axes.at[0].lo, &lo) || lo ||
-      !neo_wide_start(m, f, (neo_tensor){neo_expr_node(m, e)->attr}) ||
+      !neo_vector_start(m, f, (neo_tensor){neo_expr_node(m, e)->attr}) ||
       !collect_axes(m, neo_flat_at(m, e), out))
     return false;
   uint32_t own = (uint32_t)f->axes.n, row = 0;

@@ -1,7 +1,7 @@
 /* Columns along two axes that lie apart (collapse.h says why and what that means). */
 #include "schedule/loops/collapse.h"
 
-bool neo_schedule_is_beside(const neo_form *f, const neo_schedule *s) {
+bool neo_schedule_is_collapsed(const neo_form *f, const neo_schedule *s) {
   int64_t v = s->loops.vector_axis;
   return v >= 0 && v < (int64_t)f->axes.n && s->loops.axis_n >= 0;
 }
@@ -78,9 +78,9 @@ static void place_axes(neo_schedule *s, int64_t from, int64_t to) {
       s->at[axes[k]] = place_of(s->at[axes[k]], from, to);
 }
 
-neo_beside neo_beside_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  neo_beside y = {f, *s};
-  if (!neo_schedule_is_beside(f, s))
+neo_collapsed neo_collapsed_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_collapsed y = {f, *s};
+  if (!neo_schedule_is_collapsed(f, s))
     return y;
   int64_t from = s->loops.axis_n;
   int64_t to = s->loops.vector_axis - s->loops.fused + 1;
@@ -91,7 +91,7 @@ neo_beside neo_beside_of(neo_module *m, const neo_form *f, const neo_schedule *s
   return y;
 }
 
-neo_schedule neo_beside_back(const neo_schedule *turned, int64_t axis, int64_t last) {
+neo_schedule neo_collapsed_back(const neo_schedule *turned, int64_t axis, int64_t last) {
   neo_schedule s = *turned;
   for (int64_t k = 0; s.loops.axis_m >= 0; k++)
     if (place_of(k, axis, last) == s.loops.axis_m) {

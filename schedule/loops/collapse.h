@@ -14,23 +14,23 @@
  * those that MERGE names. What it means is said once, here: the schedule with one merged axis more,
  * of the form whose axis_n stands right before them. Legality, the model and the lowering take that
  * pair. Leading loops are the same and in the same order, so units of work are too. */
-#ifndef NEO_SCHEDULE_BESIDE_H
-#define NEO_SCHEDULE_BESIDE_H
+#ifndef NEO_SCHEDULE_COLLAPSE_H
+#define NEO_SCHEDULE_COLLAPSE_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
 /* Has the schedule of the form an axis beside its columns? */
-bool neo_schedule_is_beside(const neo_form *f, const neo_schedule *s);
+bool neo_schedule_is_collapsed(const neo_form *f, const neo_schedule *s);
 
 typedef struct {
   const neo_form *f;
   neo_schedule s;
-} neo_beside;
+} neo_collapsed;
 /* The form and the schedule as above; as they are where there is no such axis. In the module's
  * arena. The schedule's axes are axes of the form, axis_n none of the others of the tile. */
-neo_beside neo_beside_of(neo_module *m, const neo_form *f, const neo_schedule *s);
+neo_collapsed neo_collapsed_of(neo_module *m, const neo_form *f, const neo_schedule *s);
 /* The other way: `turned` is a schedule of the form in which `axis` stands right before `last`,
  * its vector axis, both merged; the result is one of the form in which they lie apart. */
-neo_schedule neo_beside_back(const neo_schedule *turned, int64_t axis, int64_t last);
+neo_schedule neo_collapsed_back(const neo_schedule *turned, int64_t axis, int64_t last);
 
 #endif

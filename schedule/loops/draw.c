@@ -30,7 +30,7 @@ static neo_schedule draw_tile(const neo_form *f, neo_strategy strategy, uint64_t
 /* Blocks of whole inner fused axes. */
 int64_t neo_loops_draw_columns(const neo_space *x, const neo_schedule *s, uint64_t *seed) {
   int64_t n = neo_pick(seed, 0, 20), v = s->loops.vector_axis;
-  bool beside = neo_schedule_is_beside(x->f, s);
+  bool beside = neo_schedule_is_collapsed(x->f, s);
   for (int64_t k = v - s->loops.fused + 2 - beside; k <= v && v < (int64_t)x->f->axes.n; k++)
     n *= neo_axis_most(x->m, &x->f->axes.at[k]);
   return n;

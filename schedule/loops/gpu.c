@@ -10,7 +10,7 @@ static int64_t last_axis(const neo_space *x) {
 }
 
 static int64_t widest(const neo_space *x) {
-  return NEO_WIDE_BYTES / (int64_t)neo_form_widest(x->m, x->f);
+  return NEO_VECTOR_BYTES / (int64_t)neo_form_widest(x->m, x->f);
 }
 
 double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s) {

@@ -64,7 +64,7 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
   if (s->blocks_first & ~7LL)
     return reject(why, "blocks_first is not in 0..7");
   if (s->blocks_first & NEO_STEPS_FIRST &&
-      (!s->block_k || s->pairs || neo_schedule_is_beside(f, sched)))
+      (!s->block_k || s->pairs || neo_schedule_is_collapsed(f, sched)))
     return reject(why, "blocks of the reduction are first only where a tile of vectors has them");
   if (s->unit_axes < 0 || s->unit_axes > neo_schedule_loops(f, sched))
     return reject(why, "unit_axes is more than there are loops");
@@ -76,9 +76,9 @@ static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f
   const neo_loop_params *p = &s->loops;
   if (machine->gpu && p->nontemporal)
     return reject(why, "nontemporal is for the caches of a processor");
-  if (p->nontemporal && (p->nontemporal != 1 || !neo_stream_any(m, g, s)))
+  if (p->nontemporal && (p->nontemporal != 1 || !neo_nontemporal_any(m, g, s)))
     return reject(why, "nontemporal is for large results that lanes run along");
-  return !p->stash || (p->stash == 1 && neo_keep_find(m, f, s).n) ||
+  return !p->stash || (p->stash == 1 && neo_stash_find(m, f, s).n) ||
          reject(why, "stash is for values that several stages along a row need");
 }
 
@@ -119,7 +119,8 @@ bool neo_loops_fused_legal(const neo_module *m, const neo_form *f, const neo_sch
   int64_t n = s->fused, v = s->vector_axis, am = s->axis_m;
   if (n == 1)
     return true;
-  if (n < 1 || v < 0 || v >= (int64_t)f->axes.n || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)n))
+  if (n < 1 || v < 0 || v >= (int64_t)f->axes.n ||
+      !neo_form_fusible(m, f, (uint32_t)v, (uint32_t)n))
     return reject(why, "these axes cannot be fused");
   if (am >= 0 && am <= v && am > v - n)
     return reject(why, "axis_m is one of the fused axes");

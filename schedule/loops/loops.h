@@ -12,7 +12,7 @@ bool neo_loops_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 /* No axis of the tile changes a loop's bounds. */
 bool neo_loops_bounds_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
-/* The fused axes may be one loop. f, s: those of neo_beside_of. */
+/* The fused axes may be one loop. f, s: those of neo_collapsed_of. */
 bool neo_loops_fused_legal(const neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_str *why);
 /* There is nothing that a contraction alone has: packs, blocks of the reduction, prefetches, pairs. */

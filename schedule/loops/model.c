@@ -256,7 +256,7 @@ static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
 }
 
 void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
-  neo_beside x = neo_beside_of(m, f, s);
+  neo_collapsed x = neo_collapsed_of(m, f, s);
   units_of(m, x.f, &x.s);
   s->loops.unit_axes = x.s.loops.unit_axes;
   s->loops.unit_size = x.s.loops.unit_size;

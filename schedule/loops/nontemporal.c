@@ -44,7 +44,7 @@ static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint3
   return v >= 0 && is_shared(f, v) == (s->axes.n == 0);
 }
 
-bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
+bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule *s, neo_tensor t) {
   const neo_form *f = neo_group_form(m, g);
   if (s->loops.axis_n >= 0 || s->strategy == NEO_STRATEGY_SEGMENT ||
       s->strategy == NEO_STRATEGY_SCAN || s->loops.block_k || s->loops.pack)
@@ -70,16 +70,16 @@ bool neo_stream_fits(neo_module *m, const neo_group *g, const neo_schedule *s, n
 
 static bool fits_from(neo_module *m, const neo_group *g, const neo_schedule *s, int64_t bytes) {
   for (size_t k = 0; k < g->roots.n; k++)
-    if (bytes_of(m, g->roots.at[k]) >= bytes && neo_stream_fits(m, g, s, g->roots.at[k]))
+    if (bytes_of(m, g->roots.at[k]) >= bytes && neo_nontemporal_fits(m, g, s, g->roots.at[k]))
       return true;
   return false;
 }
 
-bool neo_stream_any(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_nontemporal_any(neo_module *m, const neo_group *g, const neo_schedule *s) {
   return fits_from(m, g, s, INT64_MIN);
 }
 
-bool neo_stream_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_nontemporal_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s) {
   return fits_from(m, g, s, TRY_BYTES);
 }
 
@@ -107,6 +107,6 @@ static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s
   return p->tile_m == 1 || p->tile_n * p->vector_width * bytes >= LINE_BYTES;
 }
 
-bool neo_stream_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
   return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s) && whole_lines(m, g, s);
 }

@@ -44,7 +44,7 @@ void neo_loops_follow(const neo_space *x, const neo_schedule *from, neo_param k,
   follow_axes(x, from->at[k], k, s);
   if (k == NEO_PARAM(loops, tile_m) && p->block_m)
     p->block_m = neo_round_up(p->block_m, p->tile_m);
-  bool whole = p->fused > 1 || neo_schedule_is_beside(x->f, s);
+  bool whole = p->fused > 1 || neo_schedule_is_collapsed(x->f, s);
   if (k == NEO_PARAM(loops, tile_n) && p->block_n && !whole)
     p->block_n = neo_round_up(p->block_n, p->tile_n * p->vector_width);
   if (moves_loops(k)) /* units of other loops, until they are made anew, are in nobody's way */

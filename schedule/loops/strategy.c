@@ -10,8 +10,8 @@
 #include "schedule/vector_access.h"
 
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s) {
-  s->loops.nontemporal = neo_stream_pays(x->m, x->g, s);
-  s->loops.stash = neo_keep_find(x->m, x->f, s).n > 0;
+  s->loops.nontemporal = neo_nontemporal_pays(x->m, x->g, s);
+  s->loops.stash = neo_stash_find(x->m, x->f, s).n > 0;
 }
 
 double neo_loops_cost(const neo_space *x, const neo_schedule *s) {
@@ -30,7 +30,7 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
   if (!neo_loops_plain_legal(s, why) || !neo_loops_legal(x, s, why) ||
       !neo_loops_bounds_legal(x, s, why))
     return false;
-  neo_beside y = neo_beside_of(x->m, x->f, s);
+  neo_collapsed y = neo_collapsed_of(x->m, x->f, s);
   return neo_loops_fused_legal(x->m, y.f, &y.s, why);
 }
 
@@ -40,7 +40,7 @@ static bool choose(const neo_space *x, neo_schedule *out) {
     return true;
   if (x->machine->gpu) {
     neo_schedule wide;
-    if (neo_model_wide(x->m, x->f, x->machine, &wide) && legal(x, &wide, NULL))
+    if (neo_model_vector_map(x->m, x->f, x->machine, &wide) && legal(x, &wide, NULL))
       *out = wide;
     return true;
   }

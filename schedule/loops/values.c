@@ -80,7 +80,7 @@ static void blocks(values *v, int64_t length, int64_t unit) {
 static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   int64_t unit = p->tile_n * (lanes_shared(x, s) ? p->vector_width : 1);
-  bool beside = neo_schedule_is_beside(x->f, s);
+  bool beside = neo_schedule_is_collapsed(x->f, s);
   if (p->fused > 1 || beside)
     unit = 1;
   for (int64_t k = 0; k < p->fused - !beside; k++)
@@ -171,7 +171,7 @@ static void each(values *v, neo_param k) {
     add(v, !v->now);
     break;
   case NEO_PARAM(loops, nontemporal):
-    if (v->now || neo_stream_worth_a_try(x->m, x->g, v->s))
+    if (v->now || neo_nontemporal_worth_a_try(x->m, x->g, v->s))
       add(v, !v->now);
     break;
   default:

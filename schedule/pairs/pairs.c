@@ -7,7 +7,7 @@
 #include "schedule/reject.h"
 #include <math.h>
 
-enum { SIDE = NEO_MATRIX_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
+enum { SIDE = NEO_PAIRS_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 };
 
 /* ---- shape */
 
@@ -20,7 +20,7 @@ static bool narrow_of(const neo_module *m, neo_expr e, neo_expr *narrow) {
   return neo_expr_type(m, *narrow) == NEO_BF16_T;
 }
 
-static int64_t pairs_with(const neo_matrix_shape *x, uint32_t n, uint32_t paired) {
+static int64_t pairs_with(const neo_pairs_shape *x, uint32_t n, uint32_t paired) {
   int64_t pairs = 1;
   for (uint32_t k = 0; k < n; k++)
     if (__builtin_mul_overflow(pairs, k == paired ? (x->extent[k] + 1) / 2 : x->extent[k],
@@ -32,8 +32,7 @@ static int64_t pairs_with(const neo_matrix_shape *x, uint32_t n, uint32_t paired
 
 /* The axis that leaves least half empty; of equal ones that along which more operands lie in
  * memory; then the last. */
-static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_shape *x,
-                           uint32_t n) {
+static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_pairs_shape *x, uint32_t n) {
   uint32_t best = n - 1;
   int64_t least = INT64_MAX;
   for (uint32_t k = n; k-- > 0;) {
@@ -48,8 +47,7 @@ static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_matrix_sh
   return best;
 }
 
-static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s,
-                      neo_matrix_shape *x) {
+static bool reduction(neo_module *m, const neo_form *f, const neo_schedule *s, neo_pairs_shape *x) {
   const neo_stage *stage = &f->stages.at[x->c.stage];
   uint32_t n = (uint32_t)stage->axes.n;
   int64_t block = s->loops.block_k, unit = 1;
@@ -92,8 +90,8 @@ static int64_t in_block(neo_module *m, const neo_form *f, const neo_schedule *s,
   return neo_round_up(block && block < n ? block : n, SIDE);
 }
 
-neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
-  neo_matrix_shape x = {.on = false};
+neo_pairs_shape neo_pairs_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  neo_pairs_shape x = {.on = false};
   const neo_loop_params *p = &s->loops;
   bool one_row = p->axis_m < 0;
   if (!neo_contraction_of(m, f, &x.c) || x.c.n != 2 || (one_row && p->pairs != NEO_PAIRS_DOTS) ||
@@ -119,8 +117,8 @@ neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo
   return x;
 }
 
-bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
-                         const neo_matrix_shape *x, int64_t *lo, int64_t *hi) {
+bool neo_pairs_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
+                        const neo_pairs_shape *x, int64_t *lo, int64_t *hi) {
   const neo_stage *stage = &f->stages.at[x->c.stage];
   return s->loops.pairs == NEO_PAIRS_DOTS && !s->loops.block_k && stage->axes.n == 1 &&
          neo_expr_is_int(m, stage->axes.at[0].lo, lo) &&
@@ -140,8 +138,8 @@ static bool has_registers(const neo_loop_params *p) {
   return p->tile_m % SIDE == 0 && rows * columns + rows + columns <= REGISTERS;
 }
 
-bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      const neo_schedule *s, neo_str *why) {
+bool neo_pairs_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (p->pairs != machine->matrix)
     return reject(why, "the target has no such unit for products of pairs");
@@ -151,11 +149,11 @@ bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machi
     return reject(why, "stream and keep are not for the matrix unit");
   if (p->block_m % SIDE || (p->block_n % SIDE && p->fused == 1))
     return reject(why, "a block is not in whole tiles of the matrix unit");
-  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
   int64_t lo, hi;
   if (!x.on)
     return reject(why, "pairs are of sums of products of two bf16 operands without conditions");
-  return p->pack == 3 || neo_matrix_in_place(m, f, s, &x, &lo, &hi) ||
+  return p->pack == 3 || neo_pairs_in_place(m, f, s, &x, &lo, &hi) ||
          reject(why, "products of pairs need their operands packed here");
 }
 
@@ -169,7 +167,7 @@ static double times(int64_t n, int64_t block) {
 }
 
 /* Cycles of a copy: contiguous cells as vectors, others one by one. */
-static double copy_cost(neo_module *m, const neo_form *f, const neo_matrix_shape *x, int k,
+static double copy_cost(neo_module *m, const neo_form *f, const neo_pairs_shape *x, int k,
                         double cells, const neo_loop_params *p) {
   bool rows = x->side[k] == NEO_SIDE_ROWS;
   int64_t axis = rows ? p->axis_m : p->vector_axis;
@@ -202,9 +200,9 @@ static int64_t rows_of(neo_module *m, const neo_form *f, const neo_loop_params *
   return p->axis_m < 0 ? 1 : neo_axis_most(m, &f->axes.at[p->axis_m]);
 }
 
-double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                       const neo_schedule *s) {
-  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+double neo_pairs_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_schedule *s) {
+  neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
   const neo_loop_params *p = &s->loops;
   int64_t am = p->axis_m, v = p->vector_axis, stride;
   if (!x.on)
@@ -239,16 +237,16 @@ double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_machine *mach
 }
 
 static double vector_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                          const neo_matrix_shape *x) {
+                          const neo_pairs_shape *x) {
   double lanes = machine->vector_bytes / 4.0;
   const neo_stage *s = &f->stages.at[x->c.stage];
   return neo_form_points(m, f, ~0ULL) * neo_stage_points(m, s) / (2 * lanes);
 }
 
-bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     const neo_schedule *s) {
-  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
-  return x.on && neo_matrix_cost(m, f, machine, s) < vector_cost(m, f, machine, &x);
+bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
+                    const neo_schedule *s) {
+  neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
+  return x.on && neo_pairs_cost(m, f, machine, s) < vector_cost(m, f, machine, &x);
 }
 
 /* ---- the choice */
@@ -293,9 +291,9 @@ static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
 
 /* What lies in pairs is read in place. */
 static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
-  neo_matrix_shape x = neo_matrix_shape_of(m, f, s);
+  neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
   int64_t lo, hi;
-  if (!x.on || !neo_matrix_in_place(m, f, s, &x, &lo, &hi) || lo % 2)
+  if (!x.on || !neo_pairs_in_place(m, f, s, &x, &lo, &hi) || lo % 2)
     return;
   for (int k = 0; k < 2; k++)
     if (lies_in_pairs(m, f, x.narrow[k]))
@@ -429,9 +427,9 @@ static void try_rows(search *c, int64_t v, int64_t merge) {
     if (am >= 0 && ((am <= v && am > v - merge) || c->fixed >> am & 1))
       continue;
     neo_schedule s = tiled(c->m, c->f, c->machine, am, v, merge);
-    if (!neo_matrix_legal(c->m, c->f, c->machine, &s, NULL))
+    if (!neo_pairs_legal(c->m, c->f, c->machine, &s, NULL))
       continue;
-    double cost = neo_matrix_cost(c->m, c->f, c->machine, &s);
+    double cost = neo_pairs_cost(c->m, c->f, c->machine, &s);
     if (cost < c->best) {
       c->best = cost;
       *c->out = s;
@@ -439,8 +437,8 @@ static void try_rows(search *c, int64_t v, int64_t merge) {
   }
 }
 
-bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      neo_schedule *out) {
+bool neo_model_pairs(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     neo_schedule *out) {
   neo_contraction c;
   neo_expr narrow;
   if (!machine->matrix || !neo_contraction_of(m, f, &c) || c.n != 2 ||
@@ -449,7 +447,7 @@ bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machi
   search x = {m, f, machine, neo_form_bound_axes(m, f), 1e300, out};
   for (int64_t v = 0; v < (int64_t)f->axes.n; v++)
     for (int64_t merge = 1; merge <= 3 && merge <= v + 1; merge++) {
-      if (x.fixed >> (v - merge + 1) & 1 || !neo_form_walks(m, f, (uint32_t)v, (uint32_t)merge))
+      if (x.fixed >> (v - merge + 1) & 1 || !neo_form_fusible(m, f, (uint32_t)v, (uint32_t)merge))
         break;
       try_rows(&x, v, merge);
     }

@@ -18,11 +18,11 @@
  * where no axis is of rows. They may
  * read an operand in place, which pays where pairs lie together: what transform/prepack.c lays out
  * for them, W's steps in pairs in tiles of 16 columns, is read as it lies. */
-#ifndef NEO_SCHEDULE_MATRIX_H
-#define NEO_SCHEDULE_MATRIX_H
+#ifndef NEO_SCHEDULE_PAIRS_H
+#define NEO_SCHEDULE_PAIRS_H
 #include "schedule/contract.h"
 
-enum { NEO_MATRIX_SIDE = 16, NEO_DOT_STEPS = 4 /* pairs that dots are unrolled by */ };
+enum { NEO_PAIRS_SIDE = 16, NEO_DOT_STEPS = 4 /* pairs that dots are unrolled by */ };
 
 typedef struct {
   bool on;
@@ -36,22 +36,22 @@ typedef struct {
   int64_t coef[NEO_FORM_MAX_AXES];
   int64_t pairs, tiles;  /* of the reduction, in a block */
   int64_t rows, columns; /* in a block, in whole tiles */
-} neo_matrix_shape;
+} neo_pairs_shape;
 
 /* on: false if the schedule's axes do not fit. */
-neo_matrix_shape neo_matrix_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s);
+neo_pairs_shape neo_pairs_shape_of(neo_module *m, const neo_form *f, const neo_schedule *s);
 /* May dots read operand k in place, steps counted from *lo to *hi? */
-bool neo_matrix_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
-                         const neo_matrix_shape *x, int64_t *lo, int64_t *hi);
-bool neo_matrix_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      const neo_schedule *s, neo_str *why);
+bool neo_pairs_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
+                        const neo_pairs_shape *x, int64_t *lo, int64_t *hi);
+bool neo_pairs_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     const neo_schedule *s, neo_str *why);
 /* The best such schedule; false: there is none. */
-bool neo_model_matrix(neo_module *m, const neo_form *f, const neo_machine *machine,
-                      neo_schedule *out);
-double neo_matrix_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
-                       const neo_schedule *s); /* cycles */
+bool neo_model_pairs(neo_module *m, const neo_form *f, const neo_machine *machine,
+                     neo_schedule *out);
+double neo_pairs_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_schedule *s); /* cycles */
 /* Against vectors as wide as the machine has them, at their best. */
-bool neo_matrix_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
-                     const neo_schedule *s);
+bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine,
+                    const neo_schedule *s);
 
 #endif

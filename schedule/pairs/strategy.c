@@ -7,11 +7,11 @@
 #include "schedule/reject.h"
 
 static bool choose(const neo_space *x, neo_schedule *out) {
-  return neo_model_matrix(x->m, x->f, x->machine, out);
+  return neo_model_pairs(x->m, x->f, x->machine, out);
 }
 
 static bool pays(const neo_space *x, const neo_schedule *s) {
-  return neo_matrix_pays(x->m, x->f, x->machine, s);
+  return neo_pairs_pays(x->m, x->f, x->machine, s);
 }
 
 static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
@@ -22,13 +22,13 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
   if (!neo_loops_legal(x, s, why) || !neo_loops_columns_legal(x, s, why) ||
       !neo_loops_bounds_legal(x, s, why))
     return false;
-  neo_beside y = neo_beside_of(x->m, x->f, s);
+  neo_collapsed y = neo_collapsed_of(x->m, x->f, s);
   return neo_loops_fused_legal(x->m, y.f, &y.s, why) &&
-         neo_matrix_legal(x->m, y.f, x->machine, &y.s, why);
+         neo_pairs_legal(x->m, y.f, x->machine, &y.s, why);
 }
 
 static double cost(const neo_space *x, const neo_schedule *s) {
-  return neo_matrix_cost(x->m, x->f, x->machine, s);
+  return neo_pairs_cost(x->m, x->f, x->machine, s);
 }
 
 /* ---- random ones */

@@ -16,7 +16,7 @@ typedef struct {
   const neo_form *f;
   const neo_stage *s;
   uint64_t shared, own; /* axes as bits */
-  neo_running *out;
+  neo_scan *out;
 } finder;
 
 /* A condition g >= 0 as k < edge or edge <= k, for some own axis k and shared axis u. */
@@ -48,7 +48,7 @@ static bool relation(finder *x, const neo_linear *g) {
   if (!neo_linear_add(&edge, -k, &self, &rest) || !neo_linear_add(&zero, -k, &rest, &edge))
     return false;
   edge.constant += k < 0;
-  neo_running *r = x->out;
+  neo_scan *r = x->out;
   r->own = (uint32_t)own;
   r->axis = (uint32_t)axis;
   r->suffix = k > 0;
@@ -74,7 +74,7 @@ static bool compare(finder *x, neo_expr a, neo_expr b, bool strict) {
  * is more. */
 static bool from_condition(finder *x, neo_expr where) {
   neo_node n = *neo_expr_node(x->m, where);
-  neo_running *r = x->out;
+  neo_scan *r = x->out;
   if (n.op == NEO_OP_LT || n.op == NEO_OP_LE)
     return compare(x, neo_list_expr(x->m, n.arg, 0), neo_list_expr(x->m, n.arg, 1),
                    n.op == NEO_OP_LT);
@@ -120,7 +120,7 @@ static neo_expr hull(finder *x, neo_expr edge, bool upper) {
 }
 
 static bool from_ranges(finder *x) {
-  neo_running *r = x->out;
+  neo_scan *r = x->out;
   for (uint32_t i = 0; i < x->s->axes.n; i++) {
     const neo_axis_rec *a = &x->s->axes.at[i];
     neo_expr k = neo_axis_ref(x->m, (uint32_t)x->f->axes.n + i), left;
@@ -151,7 +151,7 @@ static bool order_fits(const finder *x) {
 
 /* Is u used by the edge alone, and k's range by no axis before it? */
 static bool nothing_else(const finder *x) {
-  const neo_running *r = x->out;
+  const neo_scan *r = x->out;
   const neo_module *m = x->m;
   const neo_form *f = x->f;
   uint64_t u = 1ULL << r->axis, used = 0;
@@ -191,9 +191,9 @@ static bool shape_fits(const neo_form *f) {
   return f->axes.n + f->stages.at[0].axes.n < 64;
 }
 
-bool neo_match_scan(neo_module *m, const neo_group *g, neo_running *out) {
+bool neo_match_scan(neo_module *m, const neo_group *g, neo_scan *out) {
   const neo_form *f = neo_group_form(m, g);
-  *out = (neo_running){0};
+  *out = (neo_scan){0};
   if (!shape_fits(f) || in_operand(m, g) || neo_form_row_block(f))
     return false;
   finder x = {m, f, &f->stages.at[0], (1ULL << f->axes.n) - 1, 0, out};
@@ -201,7 +201,7 @@ bool neo_match_scan(neo_module *m, const neo_group *g, neo_running *out) {
     x.own |= 1ULL << (f->axes.n + k);
   if (from_ranges(&x))
     return nothing_else(&x) && order_fits(&x);
-  *out = (neo_running){0};
+  *out = (neo_scan){0};
   if (!x.s->where.i || !from_condition(&x, x.s->where))
     return false;
   out->lo = x.s->axes.at[out->own].lo;
@@ -209,7 +209,7 @@ bool neo_match_scan(neo_module *m, const neo_group *g, neo_running *out) {
   return nothing_else(&x) && order_fits(&x);
 }
 
-uint64_t neo_running_fixed(const neo_module *m, const neo_form *f, const neo_running *x) {
+uint64_t neo_scan_fixed(const neo_module *m, const neo_form *f, const neo_scan *x) {
   const neo_stage *s = &f->stages.at[0];
   uint64_t axes =
       neo_form_axes(m, f, x->edge) | neo_form_axes(m, f, x->lo) | neo_form_axes(m, f, x->hi);
@@ -237,15 +237,15 @@ static bool contiguous(neo_module *m, const neo_form *f, uint32_t axis) {
   return true;
 }
 
-bool neo_model_running(neo_module *m, const neo_group *g, const neo_machine *machine,
-                       neo_schedule *out) {
+bool neo_model_scan(neo_module *m, const neo_group *g, const neo_machine *machine,
+                    neo_schedule *out) {
   const neo_form *f = neo_group_form(m, g);
-  neo_running x;
-  if (!neo_running_of(m, g, &x))
+  neo_scan x;
+  if (!neo_scan_of(m, g, &x))
     return false;
   neo_schedule s = neo_schedule_plain();
   int64_t steps = neo_axis_most(m, &f->axes.at[x.axis]);
-  uint64_t fixed = neo_running_fixed(m, f, &x);
+  uint64_t fixed = neo_scan_fixed(m, f, &x);
   s.strategy = NEO_STRATEGY_SCAN;
   s.loops.axis_m = x.axis;
   for (uint32_t k = 0; k < f->axes.n; k++) {
@@ -265,7 +265,7 @@ bool neo_model_running(neo_module *m, const neo_group *g, const neo_machine *mac
   return true;
 }
 
-bool neo_running_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
+bool neo_scan_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
   return neo_axis_most(m, &f->axes.at[s->loops.axis_m]) >= LEAST_STEPS;
 }

@@ -4,8 +4,8 @@
  *
  * Read as it stands this costs U*K; run along u, with the sum so far in a register, it costs
  * U + K. Nothing but one end of one range may depend on u. */
-#ifndef NEO_SCHEDULE_RUNNING_H
-#define NEO_SCHEDULE_RUNNING_H
+#ifndef NEO_SCHEDULE_SCAN_H
+#define NEO_SCHEDULE_SCAN_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
@@ -18,12 +18,12 @@ typedef struct {
   neo_expr edge;   /* linear in u; otherwise over shared axes and sizes */
   neo_expr lo, hi; /* of k, without u; over shared axes and sizes */
   neo_expr where;  /* what is left of the condition; 0: nothing */
-} neo_running;
+} neo_scan;
 
 /* One reducing stage, the first; payloads only in a prefix over the first own axis; results lie in
  * no operand's place. */
-bool neo_running_of(neo_module *m, const neo_group *g, neo_running *out);
+bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out);
 /* Bit k: bounds depend on shared axis k, which cannot be lanes. */
-uint64_t neo_running_fixed(const neo_module *m, const neo_form *f, const neo_running *x);
+uint64_t neo_scan_fixed(const neo_module *m, const neo_form *f, const neo_scan *x);
 
 #endif

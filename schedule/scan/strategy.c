@@ -5,27 +5,27 @@
 #include "schedule/scan/scan.h"
 
 static bool choose(const neo_space *x, neo_schedule *out) {
-  if (!neo_model_running(x->m, x->g, x->machine, out))
+  if (!neo_model_scan(x->m, x->g, x->machine, out))
     return false;
   neo_loops_add_row_parts(x, out);
   return true;
 }
 
 static bool pays(const neo_space *x, const neo_schedule *s) {
-  return !x->machine->gpu && neo_running_pays(x->m, x->g, s);
+  return !x->machine->gpu && neo_scan_pays(x->m, x->g, s);
 }
 
 /* Rows are the axis along which the domain grows, in one block; nothing is packed. */
 static bool axis_legal(const neo_space *x, const neo_loop_params *p, neo_str *why) {
-  neo_running run;
+  neo_scan run;
   int64_t v = p->vector_axis;
-  if (!neo_running_of(x->m, x->g, &run))
+  if (!neo_scan_of(x->m, x->g, &run))
     return reject(why, "scan is for reductions whose domain grows with an axis");
   if (p->axis_m != run.axis || p->tile_m != 1 || p->block_m)
     return reject(why, "the axis that a domain grows with has to be the rows");
   if (p->fused != 1 || p->tile_n != 1 || p->order || v >= (int64_t)x->f->axes.n)
     return reject(why, "a scan has lanes over a shared axis");
-  if (v >= 0 && neo_running_fixed(x->m, x->f, &run) >> v & 1)
+  if (v >= 0 && neo_scan_fixed(x->m, x->f, &run) >> v & 1)
     return reject(why, "a loop's bounds change inside the lanes");
   return true;
 }
@@ -41,7 +41,7 @@ static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s
 }
 
 static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
-  if (!neo_model_running(x->m, x->g, x->machine, out))
+  if (!neo_model_scan(x->m, x->g, x->machine, out))
     return false;
   neo_loops_draw_units(x, seed, out);
   return true;

@@ -391,8 +391,8 @@ static double block_lanes(merits *known, neo_schedule *s) {
 /* ---- what the tile before fetches (prefetch.h) */
 
 static bool fetches(neo_tiles *q, const neo_schedule *s) {
-  neo_fetch any[NEO_FETCH_MOST];
-  return neo_fetch_find(q->m, q->f, s, any);
+  neo_prefetch any[NEO_PREFETCH_MOST];
+  return neo_prefetch_find(q->m, q->f, s, any);
 }
 
 static double block_fetching(merits *known, neo_schedule *s) {
@@ -411,7 +411,7 @@ static double block_fetching(merits *known, neo_schedule *s) {
    * seem to be near because other parts of the same tensor are not counted */
   bool ends = !s->loops.block_k && !s->loops.prefetch && q->steps >= FETCH_STEPS &&
               neo_tiles_end(q, s->loops.vector_axis, s->loops.fused, s->loops.vector_width).rows;
-  s->loops.prefetch = (ends || neo_tiles_fetch_large(q, s)) && fetches(q, s);
+  s->loops.prefetch = (ends || neo_tiles_prefetch_large(q, s)) && fetches(q, s);
   return merit;
 }
 

@@ -12,7 +12,7 @@ static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, c
          both.bytes * both.crowd[1] <= (double)q->machine->l2_bytes;
 }
 
-bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s) {
+bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s) {
   neo_schedule y = *s;
   y.loops.prefetch = 1;
   geometry g = neo_tile_geometry(q, &y);

@@ -41,15 +41,15 @@ static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *sta
 
 static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, neo_str *why) {
-  neo_fetch any[NEO_FETCH_MOST];
+  neo_prefetch any[NEO_PREFETCH_MOST];
   int64_t n = s->loops.prefetch;
   if (n && machine->gpu)
     return reject(why, "prefetch is for the caches of a processor");
-  return !n || (n >= 1 && n <= NEO_FETCH_AHEAD && neo_fetch_find(m, f, s, any)) ||
+  return !n || (n >= 1 && n <= NEO_PREFETCH_AHEAD && neo_prefetch_find(m, f, s, any)) ||
          reject(why, "prefetch is for tiles of a contraction that read rows from memory");
 }
 
-/* Columns, packs and blocks of the reduction: of the form and the schedule of neo_beside_of. */
+/* Columns, packs and blocks of the reduction: of the form and the schedule of neo_collapsed_of. */
 static bool contraction_legal(neo_module *m, const neo_form *f, const neo_schedule *s,
                               neo_str *why) {
   neo_contraction c;
@@ -67,7 +67,7 @@ bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
     return reject(why, "pairs are multiplied by the strategy of that name");
   if (!neo_loops_legal(x, s, why) || !neo_loops_bounds_legal(x, s, why))
     return false;
-  neo_beside y = neo_beside_of(x->m, x->f, s);
+  neo_collapsed y = neo_collapsed_of(x->m, x->f, s);
   return neo_loops_fused_legal(x->m, y.f, &y.s, why) && contraction_legal(x->m, y.f, &y.s, why) &&
          prefetch_legal(x->m, y.f, x->machine, &y.s, why);
 }

@@ -161,8 +161,8 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
       neo_expr at = x->offset, value = x->value;
       int64_t stride = 0;
       if (merge > 1) {
-        at = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, at);
-        value = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
+        at = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, at);
+        value = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
       }
       bool known = neo_flat_stride(q->m, q->f, at, (uint32_t)v, &stride);
       int64_t pieces = known && stride == 1 ? 1 : in_tiles(&t, at);
@@ -184,7 +184,7 @@ static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_expr e = q->c->factor[k].e;
     if (merge > 1)
-      e = neo_walked_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
+      e = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
     q->walk.factor[k] = look_along(q, e, (uint32_t)v);
   }
 }

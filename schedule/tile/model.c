@@ -173,7 +173,7 @@ static void shared_candidates(search *c) {
     uint64_t taken = c->q.fixed;
     for (x.merge = 1; x.merge <= 3 && x.merge <= v + 1; x.merge++) {
       int64_t k = v - x.merge + 1;
-      if (c->q.fixed >> k & 1 || !neo_form_walks(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
+      if (c->q.fixed >> k & 1 || !neo_form_fusible(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
         break;
       taken |= 1ULL << k;
       x.n *= c->q.shared[k];
@@ -213,7 +213,7 @@ static size_t finish(search *c, const neo_schedule *columns, double limit, neo_r
         continue;
       if (columns)
         x.schedule =
-            neo_beside_back(&x.schedule, columns->loops.axis_n, columns->loops.vector_axis);
+            neo_collapsed_back(&x.schedule, columns->loops.axis_n, columns->loops.vector_axis);
       insert(out, &n, most, &x);
     }
   return n;
@@ -254,7 +254,7 @@ static size_t try_beside(const search *base, int64_t axis, int64_t last, double 
   neo_schedule columns = neo_schedule_plain();
   columns.loops.vector_axis = last;
   columns.loops.axis_n = axis;
-  neo_beside turned = neo_beside_of(base->q.m, base->q.f, &columns);
+  neo_collapsed turned = neo_collapsed_of(base->q.m, base->q.f, &columns);
   search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine, .whole_sums = true},
               .most = base->most,
               .best = 1e300};
@@ -292,7 +292,7 @@ size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machin
 double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                                   const neo_schedule *s) {
   neo_contraction contraction;
-  neo_beside x = neo_beside_of(m, f, s);
+  neo_collapsed x = neo_collapsed_of(m, f, s);
   neo_tiles q = {.m = m, .f = x.f, .machine = machine};
   if (s->loops.vector_axis < 0 || !neo_tiles_begin(&q, &contraction))
     return -1;

@@ -99,7 +99,7 @@ int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
 /* Would blocks of tiles fetch columns of a large operand (prefetch.h) that are still near when they
  * are needed? */
-bool neo_tiles_fetch_large(neo_tiles *q, const neo_schedule *s);
+bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
 /* Cycles of all of it on one core; *units, if that is not null: its units of work. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units);
 

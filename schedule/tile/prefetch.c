@@ -13,7 +13,7 @@ typedef struct {
   bool columns_first;
   bool at_end, copied;
   uint32_t index; /* of the stage */
-  neo_fetch *out;
+  neo_prefetch *out;
   uint32_t n;
 } finder;
 
@@ -21,7 +21,7 @@ typedef struct {
 static bool moves(const finder *c, neo_expr load, uint32_t axis, int64_t by) {
   int64_t stride, bytes = neo_type_bytes(neo_expr_type(c->m, load));
   return neo_flat_stride(c->m, c->f, neo_flat_at(c->m, load), axis, &stride) &&
-         llabs(stride) * by * bytes >= NEO_FETCH_LINE;
+         llabs(stride) * by * bytes >= NEO_PREFETCH_LINE;
 }
 
 /* Columns of a tile are contiguous and next to those of the following one. */
@@ -40,7 +40,7 @@ static bool is_shared(const finder *c, neo_expr load) {
   const neo_loop_params *p = &c->s->loops;
   int64_t wide = p->tile_n * p->vector_width;
   int64_t row = wide * neo_type_bytes(neo_expr_type(c->m, load));
-  int64_t lines = p->tile_m * ((row + NEO_FETCH_LINE - 1) / NEO_FETCH_LINE);
+  int64_t lines = p->tile_m * ((row + NEO_PREFETCH_LINE - 1) / NEO_PREFETCH_LINE);
   return c->copied || (c->at_end && c->stage->axes.n == 1 && lines > FEW_LINES &&
                        neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
 }
@@ -60,14 +60,14 @@ static bool is_far(const finder *c, neo_expr load, uint32_t axis) {
 }
 
 static void add(finder *c, neo_expr load, uint32_t axis, int64_t by) {
-  if (c->n < NEO_FETCH_MOST && moves(c, load, axis, by))
-    c->out[c->n++] = (neo_fetch){.load = load,
-                                 .axis = axis,
-                                 .by = by * c->ahead,
-                                 .far = is_far(c, load, axis),
-                                 .at_end = c->at_end,
-                                 .shared = is_shared(c, load),
-                                 .stage = c->index};
+  if (c->n < NEO_PREFETCH_MOST && moves(c, load, axis, by))
+    c->out[c->n++] = (neo_prefetch){.load = load,
+                                    .axis = axis,
+                                    .by = by * c->ahead,
+                                    .far = is_far(c, load, axis),
+                                    .at_end = c->at_end,
+                                    .shared = is_shared(c, load),
+                                    .stage = c->index};
 }
 
 static bool one_row_tile(const finder *c) {
@@ -135,7 +135,8 @@ static void look_at_end(finder *c) {
       neo_expr_visit(c->m, c->f->stages.at[k].outs.at[i].value, look, c);
 }
 
-uint32_t neo_fetch_find(neo_module *m, const neo_form *f, const neo_schedule *s, neo_fetch *out) {
+uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
+                           neo_prefetch *out) {
   neo_contraction c;
   int64_t v = s->loops.vector_axis;
   if (v < 0 || v >= (int64_t)f->axes.n || s->loops.fused > 1 || s->loops.pairs ||

@@ -12,12 +12,12 @@
  * of the reduction, or of the next block of columns, in the order in which it lies. Where a tile
  * has many lines its steps share them: memory is busy all the time that the tile computes, and
  * what is not in the nearest cache does not wait behind them. */
-#ifndef NEO_SCHEDULE_FETCH_H
-#define NEO_SCHEDULE_FETCH_H
+#ifndef NEO_SCHEDULE_PREFETCH_H
+#define NEO_SCHEDULE_PREFETCH_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-enum { NEO_FETCH_MOST = 8, NEO_FETCH_LINE = 64, NEO_FETCH_AHEAD = 8 /* tiles */ };
+enum { NEO_PREFETCH_MOST = 8, NEO_PREFETCH_LINE = 64, NEO_PREFETCH_AHEAD = 8 /* tiles */ };
 
 typedef struct {
   neo_expr load;
@@ -27,10 +27,11 @@ typedef struct {
   bool at_end; /* of what follows the sum; else of steps of it */
   bool shared; /* each step fetches a part of the lines; else those of this step, or all at once */
   uint32_t stage; /* the sum */
-} neo_fetch;
+} neo_prefetch;
 
 /* What is fetched with the tiles of `s`; where its `fetch` is 0, as if it were 1. out: room for
- * NEO_FETCH_MOST; returns how many. */
-uint32_t neo_fetch_find(neo_module *m, const neo_form *f, const neo_schedule *s, neo_fetch *out);
+ * NEO_PREFETCH_MOST; returns how many. */
+uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
+                           neo_prefetch *out);
 
 #endif

@@ -17,7 +17,7 @@ static void check(const char *text) {
 /* Is the only group of the module (without its first two lines) found to be one? */
 static bool is_running(const char *text) {
   neo_arena a;
-  neo_running x;
+  neo_scan x;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_names *names = neo_names_new(&a);
   neo_diags *diags = neo_diags_new(&a, neo_sources_new(&a));
@@ -33,7 +33,7 @@ static bool is_running(const char *text) {
   neo_member member = {{(uint32_t)m->defs.n - 1}, NEO_PLACE_ROOT, NULL, false};
   NEO_PUSH(&a, &g.members, member);
   neo_group_finish(m, &a, &g);
-  bool yes = neo_running_of(m, &g, &x);
+  bool yes = neo_scan_of(m, &g, &x);
   neo_arena_free(&a);
   return yes;
 }

@@ -36,10 +36,10 @@ static void load(world *w, const char *text) {
 
 /* ---- domains that grow with an axis */
 
-static bool runs(const char *text, neo_running *out) {
+static bool runs(const char *text, neo_scan *out) {
   world w;
   load(&w, text);
-  bool found = neo_running_of(w.m, w.g, out);
+  bool found = neo_scan_of(w.m, w.g, out);
   neo_arena_free(&w.arena);
   return found;
 }
@@ -49,7 +49,7 @@ static bool runs(const char *text, neo_running *out) {
 
 static void a_range_that_grows_with_an_axis_is_found(void **state) {
   (void)state;
-  neo_running r;
+  neo_scan r;
   assert_true(runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1] x[k]\n  then acc0\n" ENTRY, &r));
   assert_false(r.suffix);
   assert_false(r.down);
@@ -62,27 +62,27 @@ static void a_range_that_grows_with_an_axis_is_found(void **state) {
 static void one_of_several_conditions_may_grow_with_an_axis(void **state) {
   (void)state;
   world w;
-  neo_running r;
+  neo_scan r;
   load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
                   "  where n[k] == 3 and 2 * k < i + n[0];\n  x[k]\n  then acc0\n" ENTRY);
-  assert_false(neo_running_of(w.m, w.g, &r)); /* 2*k */
+  assert_false(neo_scan_of(w.m, w.g, &r)); /* 2*k */
   neo_arena_free(&w.arena);
   load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
                   "  where n[k] == 3 and k < i;\n  x[k]\n  then acc0\n" ENTRY);
-  assert_true(neo_running_of(w.m, w.g, &r));
+  assert_true(neo_scan_of(w.m, w.g, &r));
   assert_true(r.where.i != 0); /* what is left of the condition */
   assert_true(neo_expr_node(w.m, r.where)->op == NEO_OP_EQ);
   neo_arena_free(&w.arena);
   load(&w, PREFIX "input n : i64 [N]\ndef S[i: N] =\n  sum[k: N]\n"
                   "  where n[k] == 3 and k < i and y[k] < 0.5;\n  x[k]\n  then acc0\n" ENTRY);
-  assert_true(neo_running_of(w.m, w.g, &r));
+  assert_true(neo_scan_of(w.m, w.g, &r));
   assert_true(neo_expr_node(w.m, r.where)->op == NEO_OP_AND);
   neo_arena_free(&w.arena);
 }
 
 static void only_one_range_grows_with_the_axis(void **state) {
   (void)state;
-  neo_running r;
+  neo_scan r;
   assert_false(
       runs(PREFIX "def S[i: N] =\n  sum[k: 0..i + 1, j: 0..i + 1] x[k] * y[j]\n  then acc0\n" ENTRY,
            &r));

@@ -1,8 +1,8 @@
 /* Schedules as text; the model's choices. */
 #include "fusion/form.h"
 #include "ir/print.h"
-#include "schedule/tile/prefetch.h"
 #include "schedule/schedule.h"
+#include "schedule/tile/prefetch.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,7 +182,7 @@ static void an_update_of_short_sums_walks_a_row_of_what_no_cache_holds(void **st
   assert_true(update_on(avx512(), 2, 1024).loops.tile_m > 1);
 }
 
-static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *out) {
+static uint32_t fetches_of(const char *text, const char *schedule, neo_prefetch *out) {
   neo_arena a;
   neo_grouping g;
   neo_schedule s;
@@ -192,7 +192,7 @@ static uint32_t fetches_of(const char *text, const char *schedule, neo_fetch *ou
   size_t k = 0;
   while (k + 1 < g.groups.n && strcmp(g.groups.at[k].name, "y") != 0)
     k++;
-  uint32_t n = neo_fetch_find(m, neo_group_form(m, &g.groups.at[k]), &s, out);
+  uint32_t n = neo_prefetch_find(m, neo_group_form(m, &g.groups.at[k]), &s, out);
   neo_arena_free(&a);
   return n;
 }
@@ -204,7 +204,7 @@ static void what_comes_next_is_fetched_along_the_outer_loop(void **state) {
                      "def y[b: 48, j: 500] =\n  sum[i: 300] x[b, i] * W[i, j]\n"
                      "  then acc0 + V[b, j]\nentry forward forward: y = y\n";
 #define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
-  neo_fetch f[NEO_FETCH_MOST];
+  neo_prefetch f[NEO_PREFETCH_MOST];
   assert_int_equal(fetches_of(text, TILE "block_k=8 order=1", f), 1);
   assert_true(f[0].axis == 2 && f[0].by == 8 && !f[0].at_end);
   assert_int_equal(fetches_of(text, TILE "block_k=4 order=1 prefetch=3", f), 1);
@@ -240,7 +240,7 @@ static void what_is_fetched_long_before_goes_to_the_second_cache(void **state) {
             {TILE "pack=2 block_k=8 block_n=64", false},
             {TILE "pack=2 block_k=128 block_n=64", true}};
   for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
-    neo_fetch f[NEO_FETCH_MOST];
+    neo_prefetch f[NEO_PREFETCH_MOST];
     assert_int_equal(fetches_of(text, of[k].schedule, f), 1);
     assert_int_equal(f[0].far, of[k].far);
   }
@@ -253,7 +253,7 @@ static void what_the_next_copy_of_columns_reads_is_fetched(void **state) {
                      "temp y : f32 [48, 500]\ndef y[b: 48, j: 500] =\n"
                      "  sum[i: 300] x[b, i] * W[i, j]\n  then acc0\nentry forward forward: y = y\n";
 #define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
-  neo_fetch f[NEO_FETCH_MOST];
+  neo_prefetch f[NEO_PREFETCH_MOST];
   assert_int_equal(fetches_of(text, TILE "block_k=32", f), 1);
   assert_true(f[0].axis == 2 && f[0].by == 32 && f[0].shared);
   assert_int_equal(fetches_of(text, TILE "block_k=32 block_n=64", f), 1);

@@ -39,7 +39,7 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
     b.hi[k] = hi;
     b.where_original = rest;
   }
-  b.where = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, b.where_original);
+  b.where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b.where_original);
   b.n_clips = neo_clips_of(l->m, l->original, s->where, b.clip);
   return b;
 }

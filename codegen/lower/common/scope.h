@@ -164,20 +164,20 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
   uint32_t k_origin_depth;
   k_block block;
-  neo_fetch prefetches[NEO_FETCH_MOST]; /* what a tile fetches for the next one */
+  neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* what a tile fetches for the next one */
   uint32_t n_prefetches;
-  neo_keeps stash; /* values of rows that later stages read */
-  uint32_t stash_buf[NEO_KEEP_MOST];
+  neo_stash stash; /* values of rows that later stages read */
+  uint32_t stash_buf[NEO_STASH_MOST];
   int64_t stash_threads; /* which have them in registers; 0: they are in scratch */
   bool stash_here;       /* the tile at hand is all that a thread has of the row */
-  uint32_t stash_reg[NEO_KEEP_MOST];
+  uint32_t stash_reg[NEO_STASH_MOST];
   bool stash_moves; /* a row begins in scratch where the results in stash_pages_of do in a page */
   uint32_t stash_pages_of;
   int64_t stash_stride[NEO_FORM_MAX_AXES];          /* of these results, along each shared axis */
   row_prefetch row_prefetches[MOST_ROW_PREFETCHES]; /* what rows fetch for the next one */
   uint32_t n_row_prefetches;
-  bool clears;             /* stores are of zeros, to sums of runs (lower/common/store.c) */
-  neo_matrix_shape matrix; /* on: operands are pairs, for tiles of the matrix unit or for dots */
+  bool clears;            /* stores are of zeros, to sums of runs (lower/common/store.c) */
+  neo_pairs_shape matrix; /* on: operands are pairs, for tiles of the matrix unit or for dots */
   uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
   const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
 } lowering;

@@ -6,7 +6,7 @@
 #include <assert.h>
 
 int64_t neo_gpu_widest(neo_type t) {
-  return NEO_WIDE_BYTES / neo_type_bytes(t);
+  return NEO_VECTOR_BYTES / neo_type_bytes(t);
 }
 
 int64_t neo_gpu_narrowest(neo_type t) {

@@ -21,9 +21,9 @@ static bool copies_wide(const way *c, int64_t n) {
   uint64_t axes = c->along ? o->steps : o->points->axes;
   uint32_t axis = 63 - (uint32_t)__builtin_clzll(axes), shared = (uint32_t)l->f->axes.n;
   neo_expr hi = axis < shared ? l->f->axes.at[axis].hi : o->s->axes.at[axis - shared].hi;
-  bool some = false, good = !c->bounded && c->fast % n == 0 && neo_wide_multiple(l->m, hi, n);
+  bool some = false, good = !c->bounded && c->fast % n == 0 && neo_vector_multiple(l->m, hi, n);
   for (uint32_t k = 0; good && k < o->factors->n; k++)
-    good = neo_wide_reads(l->m, l->f, o->factors->at[k], axis, n, &some);
+    good = neo_vector_reads(l->m, l->f, o->factors->at[k], axis, n, &some);
   return good && some;
 }
 

@@ -225,7 +225,7 @@ static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t
   lowering *l = x->p.l;
   int64_t lo, length;
   if (!o->along_steps)
-    return o->block % n == 0 && neo_wide_multiple(l->m, l->f->axes.at[axis].hi, n);
+    return o->block % n == 0 && neo_vector_multiple(l->m, l->f->axes.at[axis].hi, n);
   uint32_t own = axis - (uint32_t)l->f->axes.n;
   return x->p.block_k % n == 0 && neo_lx_is_int(x->least[own], &lo) && lo % n == 0 &&
          neo_lx_is_int(x->length[own], &length) && length % n == 0;
@@ -239,7 +239,7 @@ static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t 
     good = !(neo_form_axes(l->m, l->f, o->cond) >> axis & 1);
   for (uint32_t k = 0; k < x->c.n && good; k++)
     good = !neo_btile_has_factor(x, o, k) ||
-           neo_wide_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
+           neo_vector_reads(l->m, l->f, x->c.factor[k].e, axis, n, &some);
   return good && some;
 }
 

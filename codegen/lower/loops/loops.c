@@ -164,7 +164,7 @@ static void choose_nontemporal(lowering *l) {
     uint64_t buf = 0;
     neo_map_get(&l->buf_of, t.i, &buf);
     if (!is_read(l, t))
-      l->k->bufs.at[buf].nontemporal = neo_stream_fits(l->m, l->g, l->s, t);
+      l->k->bufs.at[buf].nontemporal = neo_nontemporal_fits(l->m, l->g, l->s, t);
   }
 }
 
@@ -201,7 +201,7 @@ static void fuse_axes(lowering *l) {
   l->n_fused = (uint32_t)s->fused;
   l->fused_last = l->n_fused > 1 ? (uint32_t)s->vector_axis : 0;
   if (l->n_fused > 1)
-    l->f = neo_form_walked(l->m, l->f, l->fused_last, l->n_fused);
+    l->f = neo_form_fused(l->m, l->f, l->fused_last, l->n_fused);
   for (uint32_t k = 1; k < l->n_fused; k++)
     neo_lower_set_axis(l, l->fused_last - k, lx_int(l, 0), 0);
 }

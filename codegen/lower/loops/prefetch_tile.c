@@ -16,21 +16,21 @@
 #include "codegen/lower/loops/loops.h"
 
 void neo_lower_plan_tile_prefetch(lowering *l) {
-  l->n_prefetches = l->s->loops.prefetch ? neo_fetch_find(l->m, l->f, l->s, l->prefetches) : 0;
+  l->n_prefetches = l->s->loops.prefetch ? neo_prefetch_find(l->m, l->f, l->s, l->prefetches) : 0;
 }
 
 /* A tile with a column for each line. */
 static tile lines_of(const tile *t, int64_t bytes, bool rows) {
   tile y = *t;
-  y.width = NEO_FETCH_LINE / bytes;
-  y.cols = (t->cols * t->width * bytes + NEO_FETCH_LINE - 1) / NEO_FETCH_LINE;
+  y.width = NEO_PREFETCH_LINE / bytes;
+  y.cols = (t->cols * t->width * bytes + NEO_PREFETCH_LINE - 1) / NEO_PREFETCH_LINE;
   y.rows = rows ? t->rows : 1;
   y.n_end = NULL;
   return y;
 }
 
 /* The lines of a tile, of the point `by` further along the axis. */
-static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_fetch *x) {
+static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x) {
   uint64_t buf = 0, axes = neo_form_axes(l->m, l->f, x->load);
   bool rows = t->m_axis >= 0 && axes >> t->m_axis & 1;
   tile lines = lines_of(t, neo_type_bytes(neo_expr_type(l->m, x->load)), rows);
@@ -88,8 +88,8 @@ typedef struct {
 } area;
 
 /* The line that begins at a column, of what is read at `at` of an area's axis. */
-static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_fetch *x, uint32_t axis,
-                       const neo_lx *at, const neo_lx *column) {
+static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
+                       uint32_t axis, const neo_lx *at, const neo_lx *column) {
   uint64_t buf = 0;
   axis_value columns = l->axis[t->n_axis], old = l->axis[axis];
   neo_lower_set_axis(l, (uint32_t)t->n_axis, column, l->depth);
@@ -105,10 +105,10 @@ static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_fetc
 
 /* The lines of an area, in parts for tiles, and of these in parts for steps: that of the tile and
  * the step at hand. */
-static void fetch_part(lowering *l, neo_block *in, const tile *t, const neo_fetch *x, const area *a,
-                       turn of_tile, turn of_step) {
+static void fetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
+                       const area *a, turn of_tile, turn of_step) {
   int64_t bytes = neo_type_bytes(neo_expr_type(l->m, x->load));
-  const neo_lx *line = lx_int(l, NEO_FETCH_LINE / bytes), *v;
+  const neo_lx *line = lx_int(l, NEO_PREFETCH_LINE / bytes), *v;
   const neo_lx *row = ceil_div(l, lx_sub(l, a->n_hi, a->n_lo), line);
   const neo_lx *part = ceil_div(l, times(l, a->most, row), of_tile.n);
   const neo_lx *from = times(l, of_tile.at, part), *to = lx_add(l, from, part);
@@ -143,7 +143,7 @@ static area rows_area(lowering *l, const tile *t) {
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage) {
   const turn alone = {lx_int(l, 0), lx_int(l, 1)};
   for (uint32_t k = 0; k < l->n_prefetches; k++) {
-    const neo_fetch *x = &l->prefetches[k];
+    const neo_prefetch *x = &l->prefetches[k];
     if (!x->shared || x->stage != stage)
       continue;
     area block = copied_area(l, t, &l->bounds[stage]), rows = rows_area(l, t);

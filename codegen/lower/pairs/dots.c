@@ -10,7 +10,7 @@
  * tiles begin where larger ones end. */
 #include "codegen/lower/pairs/pairs.h"
 
-enum { SIDE = NEO_MATRIX_SIDE, CELLS = SIDE * SIDE, STEPS = NEO_DOT_STEPS };
+enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE, STEPS = NEO_DOT_STEPS };
 
 typedef struct {
   const pack *copy;  /* null: read in place, */
@@ -71,7 +71,7 @@ static const neo_lx *copied(dots *d, const operand *o, const neo_lx *pair) {
 static const neo_lx *in_place(dots *d, const operand *o, const neo_lx *pair) {
   lowering *l = d->l;
   const neo_lx *value[2], *at = lx_add(l, lx_mul(l, d->tile_of, 2 * SIDE), lx_mul(l, pair, 2));
-  neo_expr e = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, o->in_place);
+  neo_expr e = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, o->in_place);
   for (int k = 0; k < 2; k++) {
     neo_lower_set_axis(l, (uint32_t)l->f->axes.n, lx_add(l, at, lx_int(l, d->lo + k)),
                        DEPTH_UNROLL);
@@ -132,7 +132,7 @@ void neo_lower_dots(lowering *l, neo_block *in, const neo_stage *s, const tile *
   int64_t hi;
   set_operands(&d);
   if (l->s->loops.pack == 3 ||
-      !neo_matrix_in_place(l->m, l->original, l->s, &l->matrix, &d.lo, &hi)) {
+      !neo_pairs_in_place(l->m, l->original, l->s, &l->matrix, &d.lo, &hi)) {
     all_pairs(&d, in, (l->matrix.pairs + STEPS - 1) / STEPS * STEPS);
     return;
   }

@@ -15,7 +15,7 @@
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 
-enum { SIDE = NEO_MATRIX_SIDE, CELLS = SIDE * SIDE };
+enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE };
 #define NO_AXIS UINT32_MAX /* the only row */
 
 /* ---- planning */
@@ -28,7 +28,7 @@ static uint32_t cells(lowering *l, const char *name, neo_type t, int64_t n) {
 }
 
 static void plan_operand(lowering *l, int k) {
-  const neo_matrix_shape *x = &l->matrix;
+  const neo_pairs_shape *x = &l->matrix;
   const neo_stage *s = &l->original->stages.at[x->c.stage];
   bool rows = x->side[k] == NEO_SIDE_ROWS;
   pack *p = &l->packs[l->n_packs++];
@@ -42,7 +42,7 @@ static void plan_operand(lowering *l, int k) {
 
 void neo_lower_matrix_plan(lowering *l) {
   const neo_loop_params *p = &l->s->loops;
-  l->matrix = neo_matrix_shape_of(l->m, l->original, l->s);
+  l->matrix = neo_pairs_shape_of(l->m, l->original, l->s);
   assert(l->matrix.on && "the schedule is legal");
   for (int k = 0; k < 2; k++)
     if (p->pack >> k & 1)
@@ -216,7 +216,7 @@ static void pair_vectors(copier *c, neo_block *in) {
 
 /* Are SIDE pairs from a multiple of SIDE on always neighbours in scratch, and in memory? */
 static bool runs_over_pairs(const copier *c) {
-  const neo_matrix_shape *x = &c->l->matrix;
+  const neo_pairs_shape *x = &c->l->matrix;
   int64_t pairs = (x->extent[x->paired] + 1) / 2, others = 1;
   for (uint32_t k = 0; k < c->s->axes.n; k++)
     others *= k == x->paired ? 1 : x->extent[k];
@@ -263,7 +263,7 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
 /* Is every cell of whole tiles written by the copy? */
 static bool fills(copier *c) {
   lowering *l = c->l;
-  const neo_matrix_shape *x = &l->matrix;
+  const neo_pairs_shape *x = &l->matrix;
   int64_t n, steps = 1;
   bool full = neo_lx_is_int(lx_sub(l, c->hi, c->lo), &n) && n % SIDE == 0;
   for (uint32_t k = 0; k < c->s->axes.n; k++) {
@@ -291,7 +291,7 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
   bool rows = p->side == NEO_SIDE_ROWS;
   copier c = {.l = l, .p = p, .s = &l->f->stages.at[l->matrix.c.stage], .base = lx_int(l, 0)};
   neo_lower_facts(l, l->f, c.s);
-  c.value = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, p->from);
+  c.value = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, p->from);
   bool one = rows && s->axis_m < 0;
   c.axis = one ? NO_AXIS : (uint32_t)(rows ? s->axis_m : s->vector_axis);
   c.lo = one ? lx_int(l, 0) : range[rows ? 0 : 2];

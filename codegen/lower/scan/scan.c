@@ -14,7 +14,7 @@
 
 typedef struct {
   lowering *l;
-  neo_running x;
+  neo_scan x;
   stage_bounds bounds; /* of the other own axes */
   const tile *t;
   neo_stage stage; /* the reducing stage, with k's whole range and without the edge's condition */
@@ -163,7 +163,7 @@ void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx
   int64_t axis = l->s->loops.vector_axis, a, b;
   tile t = {
       .m_axis = -1, .n_axis = axis >= 0 ? (int32_t)axis : -1, .rows = 1, .cols = 1, .width = 1};
-  if (!neo_running_of(l->m, l->g, &c.x)) {
+  if (!neo_scan_of(l->m, l->g, &c.x)) {
     neo_lower_fail(l, "the schedule runs along an axis that no domain grows with");
     return;
   }

@@ -97,7 +97,7 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
     p->temp_axes = shape.temp_axes;
     p->temp = (int32_t)scratch(l, "steps", neo_expr_type(l->m, x->e), shape.temp_elements);
   }
-  neo_expr e = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, x->e);
+  neo_expr e = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, x->e);
   neo_map_set(&l->packed, e.i, l->n_packs);
 }
 
@@ -168,7 +168,7 @@ void neo_lower_plan_packs(lowering *l) {
     if (!left.i ||
         neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
       b->where_original = left;
-    b->where = neo_walked_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
+    b->where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
   }
   if (l->s->loops.block_k)
     plan_partial(l, &c);
