@@ -106,25 +106,10 @@ static void note_all(search *x, neo_expr e) {
   neo_expr_visit(x->m, e, note, x);
 }
 
-/* A GPU's threads that divide a row have it in registers. */
-static bool is_threads(const neo_form *f, const neo_schedule *s) {
-  int64_t v = s->rows.vector_axis;
-  return s->strategy == NEO_STRATEGY_GPU_ROWS && (v < 0 || v == (int64_t)f->axes.n);
-}
-
-static bool lanes_are_rows(const neo_form *f, const neo_schedule *s) {
-  const neo_loop_params *p = &s->loops;
-  if (s->strategy != NEO_STRATEGY_LOOPS && s->strategy != NEO_STRATEGY_TILE)
-    return is_threads(f, s);
-  return p->vector_axis == (int64_t)f->axes.n && p->tile_m == 1 && p->tile_n == 1 &&
-         p->fused == 1 && !p->block_k && !p->pack;
-}
-
-neo_stash neo_stash_find(neo_module *m, const neo_form *f, const neo_schedule *s) {
+neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads) {
   neo_stash out = {.n = 0};
-  search x = {.m = m, .f = f, .axis = (uint32_t)f->axes.n, .out = &out};
-  x.threads = is_threads(f, s);
-  if (!lanes_are_rows(f, s) || f->stages.n < 2)
+  search x = {.m = m, .f = f, .axis = (uint32_t)f->axes.n, .out = &out, .threads = threads};
+  if (f->stages.n < 2)
     return out;
   neo_map_init(&x.first, m->arena);
   for (uint32_t k = 0; k < f->stages.n; k++) {

@@ -1,5 +1,5 @@
 /* Values of a row that several stages need: computed by the first of them, kept in scratch for the
- * others. Softmax, whose stages are
+ * others, or in registers. Softmax, whose stages are
  *
  *     stage 0  i  m = max X[r, i]
  *     stage 1  i  s = sum exp(X[r, i] - m)
@@ -23,7 +23,8 @@ typedef struct {
   } at[NEO_STASH_MOST];
 } neo_stash;
 
-/* What can be kept with the lanes and tiles of `s`, whatever it says in `keep`; n may be 0. */
-neo_stash neo_stash_find(neo_module *m, const neo_form *f, const neo_schedule *s);
+/* What can be kept where lanes, or the threads that divide a row (threads), run along own axes; n may
+ * be 0. Threads have their part of a row in registers. */
+neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads);
 
 #endif

@@ -185,21 +185,10 @@ static bool stores_runs(neo_module *m, const neo_form *f, uint32_t axis, int64_t
   return true;
 }
 
-bool neo_model_vector_map(neo_module *m, const neo_form *f, const neo_machine *machine,
-                          neo_schedule *out) {
-  enum { LEAST_POINTS = 1 << 17 }; /* that keep a machine busy with a fourth of the threads */
-  (void)machine;
-  if (!is_map(f))
-    return false;
+int64_t neo_vector_map(neo_module *m, const neo_form *f) {
   uint32_t axis = (uint32_t)f->axes.n - 1;
   int64_t n = NEO_VECTOR_BYTES / neo_form_widest(m, f);
-  double points = neo_form_points(m, f, ~0ULL);
-  if (n < 2 || points < LEAST_POINTS || !neo_vector_multiple(m, f->axes.at[axis].hi, n) ||
-      !stores_runs(m, f, axis, n))
-    return false;
-  *out = neo_schedule_plain();
-  out->loops.vector_axis = axis;
-  out->loops.vector_width = out->loops.block_n = n;
-  out->loops.unit_axes = (int64_t)f->axes.n;
-  return true;
+  bool can = is_map(f) && n >= 2 && neo_vector_multiple(m, f->axes.at[axis].hi, n) &&
+             stores_runs(m, f, axis, n);
+  return can ? n : 0;
 }

@@ -30,9 +30,8 @@ bool neo_vector_columns(neo_module *m, const neo_form *f, int64_t n);
  * takes fewer registers. */
 bool neo_vector_tensor(neo_module *m, const neo_form *f, neo_tensor t);
 
-/* The model's choice for maps of long tensors: a thread takes 16 bytes. False: it cannot, or there
- * are too few points. */
-bool neo_model_vector_map(neo_module *m, const neo_form *f, const neo_machine *machine,
-                          neo_schedule *out);
+/* Elements of 16 bytes that a map may take side by side along its last shared axis; 0: it cannot, or
+ * the form is no map. */
+int64_t neo_vector_map(neo_module *m, const neo_form *f);
 
 #endif

@@ -144,6 +144,14 @@ if grep -l 'neo_expr_axes(' -r schedule codegen --include='*.[ch]' | grep -vx 's
   fail "schedule and codegen ask neo_form_axes along which axes an expression changes"
 fi
 
+# A strategy's parameters are named in its folder, where it is lowered and in tests: all others ask for
+# kinds of parameters (schedule/param_kinds.def).
+if grep -nE 'NEO_PARAM\((loops|rows|block|nested)|[>.](loops|rows|block|nested)\.(tile|block|unit|vector|axis|threads|lanes|pack|stages)' \
+  schedule/*.c fusion/*.c fusion/*/*.c transform/*.c codegen/loop/*.c codegen/llvm/*/*.c codegen/plan/*.c \
+  codegen/lower/*.c codegen/lower/common/*.c tools/*/*.c tools/*/*/*.c; then
+  fail "a strategy's parameter is named outside of its folder"
+fi
+
 # A form is matched once: what finds a contraction, a scan or a segment is called from match.c alone.
 if grep -rnE 'neo_match_(contraction|segment|scan)\(' schedule codegen tools --include='*.c' |
    grep -vE '^schedule/match\.c:|^schedule/(contract|segment/segment|scan/scan)\.c:[0-9]+:bool '; then

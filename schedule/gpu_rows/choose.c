@@ -5,7 +5,6 @@
  * them, so that a warp's accesses are neighbours. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
-#include "schedule/row_stash.h"
 #include "schedule/vector_access.h"
 
 /* How much lies contiguous along an axis: loads of the stages. */
@@ -64,7 +63,7 @@ static bool stash_row(const neo_space *x, double points, int64_t wide, neo_sched
   neo_module *m = x->m;
   const neo_form *f = x->f;
   neo_schedule s = points_schedule(f, NEO_BLOCK_WARP, true, wide);
-  neo_stash keeps = neo_stash_find(m, f, &s);
+  neo_stash keeps = neo_gpu_rows_stash(m, f, &s);
   if (!keeps.n)
     return false;
   int64_t lanes = 1, groups = (keeps.row + wide - 1) / wide;

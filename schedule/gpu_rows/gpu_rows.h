@@ -9,12 +9,16 @@
 #ifndef NEO_SCHEDULE_GPU_ROWS_H
 #define NEO_SCHEDULE_GPU_ROWS_H
 #include "schedule/block.h"
+#include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
 /* As strategy.h's. */
 bool neo_gpu_rows_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 bool neo_gpu_rows_choose(const neo_space *x, neo_schedule *out);
 bool neo_gpu_rows_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
+
+/* What the threads of a row may stash. */
+neo_stash neo_gpu_rows_stash(neo_module *m, const neo_form *f, const neo_schedule *s);
 
 /* What threads at points take (gpu_rows/cost.c): of a thread, the points that it has side by side
  * and elements that are read together; threads that share a point, threads of a block; cycles of

@@ -3,7 +3,6 @@
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-#include "schedule/row_stash.h"
 #include "schedule/vector_access.h"
 
 enum { SHARED_BYTES = 48 << 10 /* of a block, on every generation and without asking for more */ };
@@ -23,6 +22,12 @@ static bool wide_legal(neo_module *m, const neo_form *f, const neo_row_params *p
   return true;
 }
 
+neo_stash neo_gpu_rows_stash(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  int64_t v = s->rows.vector_axis;
+  bool along = v < 0 || v == (int64_t)f->axes.n;
+  return along ? neo_stash_find(m, f, true) : (neo_stash){.n = 0};
+}
+
 /* What a thread has of a row is all written out, and registers hold it. */
 static bool stash_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why) {
   enum { REGISTERS_IN_ALL = 64 << 10, OTHERS = 40, MOST = 128 };
@@ -30,7 +35,7 @@ static bool stash_legal(neo_module *m, const neo_form *f, const neo_schedule *s,
   int64_t chunk = p->lanes * p->vector_width, words = 0;
   if (!p->stash)
     return true;
-  neo_stash keeps = neo_stash_find(m, f, s);
+  neo_stash keeps = neo_gpu_rows_stash(m, f, s);
   if (p->stash != 1 || !keeps.n || keeps.row > chunk * p->unroll_k)
     return reject(why, "stash is for values of a row that its threads have as a whole");
   for (uint32_t k = 0; k < keeps.n; k++)

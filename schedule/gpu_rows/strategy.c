@@ -1,7 +1,6 @@
 /* Blocks of threads at points: the row of the strategy. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
-#include "schedule/row_stash.h"
 #include "schedule/values.h"
 #include "schedule/vector_access.h"
 
@@ -55,7 +54,7 @@ static void follow_stash(const neo_space *x, neo_param k, neo_schedule *s) {
   if (!p->stash)
     return;
   if (k != NEO_PARAM(rows, unroll_k))
-    p->unroll_k = (neo_stash_find(x->m, x->f, s).row + chunk - 1) / chunk;
+    p->unroll_k = (neo_gpu_rows_stash(x->m, x->f, s).row + chunk - 1) / chunk;
   if (k != NEO_PARAM(rows, stash) && !neo_gpu_rows_legal(x, s, NULL))
     p->stash = 0, p->unroll_k = k == NEO_PARAM(rows, unroll_k) ? p->unroll_k : 1;
 }

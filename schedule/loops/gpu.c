@@ -13,6 +13,18 @@ static int64_t widest(const neo_space *x) {
   return NEO_VECTOR_BYTES / (int64_t)neo_form_widest(x->m, x->f);
 }
 
+bool neo_loops_gpu_vectors(const neo_space *x, neo_schedule *out) {
+  enum { LEAST_POINTS = 1 << 17 }; /* that keep a machine busy with a fourth of the threads */
+  int64_t n = neo_vector_map(x->m, x->f);
+  if (!n || neo_form_points(x->m, x->f, ~0ULL) < LEAST_POINTS)
+    return false;
+  *out = neo_schedule_plain();
+  out->loops.vector_axis = last_axis(x);
+  out->loops.vector_width = out->loops.block_n = n;
+  out->loops.unit_axes = (int64_t)x->f->axes.n;
+  return true;
+}
+
 double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s) {
   enum { BLOCK = 128 };
   const neo_loop_params *p = &s->loops;

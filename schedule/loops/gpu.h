@@ -4,6 +4,9 @@
 #define NEO_SCHEDULE_LOOPS_GPU_H
 #include "schedule/loops/draw.h"
 
+/* The choice for maps of long tensors: a thread takes 16 bytes. False: it cannot, or there are too few
+ * points. */
+bool neo_loops_gpu_vectors(const neo_space *x, neo_schedule *out);
 /* As strategy.h's. */
 double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s);
 size_t neo_loops_gpu_values(const neo_space *x, const neo_schedule *s, neo_param k,

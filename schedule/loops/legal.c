@@ -6,7 +6,6 @@
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-#include "schedule/row_stash.h"
 
 /* Points of a run are taken one after the other, in order. */
 static bool run_legal(const neo_form *f, const neo_loop_params *s, neo_str *why) {
@@ -71,6 +70,14 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
   return s->unit_size >= 1 || reject(why, "unit_size is less than 1");
 }
 
+neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *s) {
+  const neo_loop_params *p = &s->loops;
+  bool rows = s->strategy == NEO_STRATEGY_LOOPS || s->strategy == NEO_STRATEGY_TILE;
+  bool along = p->vector_axis == (int64_t)f->axes.n && p->tile_m == 1 && p->tile_n == 1 &&
+               p->fused == 1 && !p->block_k && !p->pack;
+  return rows && along ? neo_stash_find(m, f, false) : (neo_stash){.n = 0};
+}
+
 static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f,
                             const neo_machine *machine, const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
@@ -78,7 +85,7 @@ static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f
     return reject(why, "nontemporal is for the caches of a processor");
   if (p->nontemporal && (p->nontemporal != 1 || !neo_nontemporal_any(m, g, s)))
     return reject(why, "nontemporal is for large results that lanes run along");
-  return !p->stash || (p->stash == 1 && neo_stash_find(m, f, s).n) ||
+  return !p->stash || (p->stash == 1 && neo_loops_stash(m, f, s).n) ||
          reject(why, "stash is for values that several stages along a row need");
 }
 

@@ -2,6 +2,7 @@
  * parameters are those of loops/params.def. Private to schedule. */
 #ifndef NEO_SCHEDULE_LOOPS_H
 #define NEO_SCHEDULE_LOOPS_H
+#include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
 /* ---- legality (loops/legal.c): each says what is wrong */
@@ -21,6 +22,9 @@ bool neo_loops_plain_legal(const neo_schedule *s, neo_str *why);
 bool neo_loops_columns_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 
 /* ---- the model */
+
+/* What a schedule's rows may stash: lanes run along them, and nothing is a tile. */
+neo_stash neo_loops_stash(neo_module *m, const neo_form *f, const neo_schedule *s);
 
 /* Adds nontemporal stores and a stash where they pay. */
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s);

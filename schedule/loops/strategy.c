@@ -6,12 +6,11 @@
 #include "schedule/loops/gpu.h"
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
-#include "schedule/row_stash.h"
 #include "schedule/vector_access.h"
 
 void neo_loops_add_row_parts(const neo_space *x, neo_schedule *s) {
   s->loops.nontemporal = neo_nontemporal_pays(x->m, x->g, s);
-  s->loops.stash = neo_stash_find(x->m, x->f, s).n > 0;
+  s->loops.stash = neo_loops_stash(x->m, x->f, s).n > 0;
 }
 
 double neo_loops_cost(const neo_space *x, const neo_schedule *s) {
@@ -40,7 +39,7 @@ static bool choose(const neo_space *x, neo_schedule *out) {
     return true;
   if (x->machine->gpu) {
     neo_schedule wide;
-    if (neo_model_vector_map(x->m, x->f, x->machine, &wide) && legal(x, &wide, NULL))
+    if (neo_loops_gpu_vectors(x, &wide) && legal(x, &wide, NULL))
       *out = wide;
     return true;
   }

@@ -80,7 +80,7 @@ void neo_lower_plan_row_stash(lowering *l, int64_t threads) {
   l->stash_threads = threads;
   if (!threads)
     plan_row_starts(l);
-  neo_stash all = neo_stash_find(l->m, l->f, l->s);
+  neo_stash all = neo_stash_find(l->m, l->f, threads > 0);
   l->stash.row = all.row;
   for (uint32_t k = 0; k < all.n; k++) {
     if (!is_safe(l, all.at[k].value, all.at[k].first))
