@@ -7,6 +7,7 @@ asked for. The time of compiling is measured in turns as well.
 """
 import contextlib
 import os
+import re
 import statistics
 import struct
 import time
@@ -23,7 +24,8 @@ SYMTAB, FUNC, SYMBOL_BYTES = 2, 2, 24  # of ELF: SHT_SYMTAB, STT_FUNC, sizeof(El
 
 
 def functions(path):
-    """Machine code by the function's name, of an ELF object of 64 bits."""
+    """Machine code by the function's name, of an ELF object of 64 bits. A kernel's number is left out
+    of its name, as one kernel fewer moves those of all that follow; so a name may have several."""
     with open(path, "rb") as f:
         data = f.read()
     at, size, count = struct.unpack_from("<Q10xHH", data, 40)
@@ -35,14 +37,15 @@ def functions(path):
             if info & 15 == FUNC and section:
                 text = sections[names][4] + name
                 code = sections[section][4] + value
-                found[data[text:data.index(0, text)].decode()] = data[code:code + n]
-    return found
+                key = re.sub(r"_k\d+_", "_", data[text:data.index(0, text)].decode())
+                found.setdefault(key, []).append(data[code:code + n])
+    return {name: sorted(codes) for name, codes in found.items()}
 
 
 def compare_code(libraries):
     """How many functions the two objects have, and the names of those that differ."""
     a, b = (functions(os.path.join(os.path.dirname(path), "net.o")) for path in libraries)
-    return len(a | b), sorted(name for name in a | b if a.get(name) != b.get(name))
+    return len({**a, **b}), sorted(name for name in {**a, **b} if a.get(name) != b.get(name))
 
 
 class Versions:
