@@ -2,7 +2,7 @@
  * target, legality checked.
  *
  * A strategy (strategy.def) is a way to make a kernel of a group's loops. Each has a family of named
- * parameters (params.def in its folder); strategies of one family share their parameters' meaning.
+ * parameters (strategy.def says which); strategies of one family share their parameters' meaning.
  * A schedule holds the parameters of all families, those of other families than its own as in a
  * plain schedule: code that several strategies share finds there what "nothing of that kind" is. */
 #ifndef NEO_SCHEDULE_SCHEDULE_H
