@@ -75,7 +75,21 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   case NEO_LS_TMA_COPY:
     use[s->tma_copy.to.buf] |= COPIES;
     break;
-  default:
+  case NEO_LS_FOR: /* these have no access of their own; phases have their own order (protocol.c) */
+  case NEO_LS_IF:
+  case NEO_LS_REG:
+  case NEO_LS_SET:
+  case NEO_LS_PREFETCH:
+  case NEO_LS_TILE:
+  case NEO_LS_SHUFFLE:
+  case NEO_LS_MMA:
+  case NEO_LS_WGMMA_WAIT:
+  case NEO_LS_COPY_COMMIT:
+  case NEO_LS_COPY_WAIT:
+  case NEO_LS_EXPECT_TX:
+  case NEO_LS_MBARRIER_WAIT:
+  case NEO_LS_MBARRIER_ARRIVE:
+  case NEO_LS_SPECIALIZE:
     break;
   }
 }
