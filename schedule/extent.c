@@ -1,5 +1,5 @@
 /* Lengths of loops: of axes, points of the shared ones, steps of own ones; which axes bound others. */
-#include "schedule/model.h"
+#include "schedule/extent.h"
 
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
   int64_t n = neo_extent_most(m, x->hi), lo;

@@ -52,6 +52,8 @@ size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
  * and *out is not set. */
 bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t value,
                    neo_schedule *out);
+/* Makes anew what follows from the loops of s, where they are others than `from` has: units of work. */
+void neo_space_settle(const neo_space *x, const neo_schedule *from, neo_schedule *s);
 /* Schedules of another strategy that `s` may be changed to: the model's choices there, legal ones.
  * Returns how many, at most `most`; 0: the group has none. */
 size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy to,

@@ -4,7 +4,7 @@
  * be anything. */
 #include "tools/tune/job.h"
 #include "fusion/form.h"
-#include "schedule/model.h"
+#include "schedule/extent.h"
 #include "tools/measure/measure.h"
 #include <math.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Run-time sizes for measuring one kernel: the given ones, or smaller ones where it would take too
  * long to run at all. A schedule that is quicker for a part of the rows is quicker for all of them;
  * what the whole takes is then counted by the number of iterations. */
-#include "schedule/model.h"
+#include "schedule/extent.h"
 #include "tools/tune/task.h"
 #include <string.h>
 

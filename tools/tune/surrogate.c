@@ -1,6 +1,6 @@
 /* See surrogate.h. The matrix is factored when it is first asked for after it has changed. */
 #include "tools/tune/surrogate.h"
-#include "schedule/model.h"
+#include "schedule/extent.h"
 #include "schedule/space.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* See survey.h. */
 #include "tools/tune/survey.h"
-#include "schedule/model.h"
+#include "schedule/extent.h"
 #include "schedule/space.h"
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *
           parts[k] ? part(steps, parts[k], 1) : neo_schedule_value(model, NEO_PARAM_BLOCK_K));
       put(&s, NEO_PARAM_BLOCK_N,
           parts[n] ? part(columns, parts[n], unit) : neo_schedule_value(model, NEO_PARAM_BLOCK_N));
-      neo_model_units(x->m, x->f, &s);
+      neo_space_settle(x, tile, &s);
       add(v, &s);
     }
 }
@@ -163,14 +163,13 @@ static size_t nearest(const table *t, const neo_schedule *model) {
 /* The first phase goes through the model's list as far as this space has it. */
 static void list_best(neo_search *s, const table *t) {
   enum { LOOK_AT = 256 };
-  neo_ranked *top = NEO_NEW_ARRAY(s->arena, neo_ranked, LOOK_AT);
   const neo_space *x = &s->space;
-  neo_machine machine = neo_space_machine(x);
-  size_t n = neo_model_contractions(x->m, x->f, &machine, top, LOOK_AT);
+  neo_schedule *top = NEO_NEW_ARRAY(s->arena, neo_schedule, LOOK_AT);
+  size_t n = neo_space_ranked(x, top, LOOK_AT);
   s->list.n = 0;
   NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
   for (size_t k = 0; k < n && s->list.n < NEO_SEARCH_FIRST; k++) {
-    size_t i = nearest(t, &top[k].schedule);
+    size_t i = nearest(t, &top[k]);
     bool known = i == t->n;
     for (size_t j = 0; j < s->list.n && !known; j++)
       known = neo_schedule_equal(&s->list.at[j], &t->at[i].schedule);

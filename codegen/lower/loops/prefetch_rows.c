@@ -12,7 +12,7 @@
  *
  * What is asked for has no meaning: results are the same without. */
 #include "codegen/lower/loops/loops.h"
-#include "schedule/model.h"
+#include "schedule/extent.h"
 
 enum {
   LINE_BYTES = 64,
