@@ -94,11 +94,18 @@ static bool is_lone(const chooser *c, int32_t i) {
   return blocks_of(c, i) <= 1;
 }
 
+static const neo_machine *machine_of(const chooser *c) {
+  return c->in->machine ? c->in->machine : neo_machine_named("sm_90a");
+}
+
+static double price_of(const chooser *c, neo_grid_price of) {
+  return neo_grid_seconds(machine_of(c), of);
+}
+
 /* Seconds that the step takes by itself, without its launch: the longer time of memory and
  * arithmetic. */
 static double seconds_of(const chooser *c, int32_t i) {
-  const neo_machine *machine = c->in->machine ? c->in->machine : neo_machine_named("sm_90a");
-  const neo_profile *x = &machine->profile;
+  const neo_profile *x = &machine_of(c)->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
   double work_per_s = x->workers * x->work_per_s;
   const neo_rt_step *s = step_at(c, i);
@@ -117,7 +124,7 @@ static bool may_stay(const chooser *c, int32_t i) {
   return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&
          neo_kernel_scratch_bytes(k->kernel) <= MOST_SHARED &&
          !neo_kernel_has(k->kernel, NEO_LS_WGMMA) &&
-         (c->in->grids == NEO_GRIDS_EVERY || seconds_of(c, i) <= neo_grid_seconds(NEO_GRID_SMALL));
+         (c->in->grids == NEO_GRIDS_EVERY || seconds_of(c, i) <= price_of(c, NEO_GRID_SMALL));
 }
 
 /* ---- what a run saves */
@@ -148,12 +155,12 @@ static void add_step(const chooser *c, run *r, int32_t i) {
 
 static double separate(const chooser *c, const run *r) {
   neo_grid_price edge = c->in->waits ? NEO_GRID_EARLY : NEO_GRID_EDGE;
-  return r->levels * neo_grid_seconds(edge) + (r->n - r->levels) * neo_grid_seconds(NEO_GRID_NODE);
+  return r->levels * price_of(c, edge) + (r->n - r->levels) * price_of(c, NEO_GRID_NODE);
 }
 
-static double as_one(const run *r) {
-  return neo_grid_seconds(NEO_GRID_EDGE) + (r->phases - 1) * neo_grid_seconds(NEO_GRID_BARRIER) +
-         r->n_lone * neo_grid_seconds(NEO_GRID_MEETING);
+static double as_one(const chooser *c, const run *r) {
+  return price_of(c, NEO_GRID_EDGE) + (r->phases - 1) * price_of(c, NEO_GRID_BARRIER) +
+         r->n_lone * price_of(c, NEO_GRID_MEETING);
 }
 
 static run new_run(const chooser *c, int32_t first) {
@@ -162,12 +169,12 @@ static run new_run(const chooser *c, int32_t first) {
 
 /* Seconds that the run saves as one kernel; 0 or less: not worth it. */
 static double saved_by(const chooser *c, const run *r) {
-  double saved = separate(c, r) - as_one(r);
+  double saved = separate(c, r) - as_one(c, r);
   if (r->words > MOST_WORDS)
     return 0;
   if (c->in->grids == NEO_GRIDS_EVERY)
     return r->n - 1;
-  return saved >= neo_grid_seconds(NEO_GRID_LEAST) ? saved : 0;
+  return saved >= price_of(c, NEO_GRID_LEAST) ? saved : 0;
 }
 
 /* The best run that begins at step i, of steps up to `end`. */
@@ -205,7 +212,7 @@ static void add_grid(chooser *c, int32_t first, int32_t end) {
     add_step(c, &r, i);
   neo_plan_grid g = {.levels = r.levels, .phases = r.phases};
   g.separate_s = separate(c, &r);
-  g.joined_s = as_one(&r);
+  g.joined_s = as_one(c, &r);
   g.symbol = neo_arena_printf(p->arena, "%s_g%zu_%s", p->prefix, p->grids.n,
                               neo_plan_ident(p->arena, c->e->name));
   g.rt = (neo_rt_grid){

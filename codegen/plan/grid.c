@@ -1,13 +1,13 @@
 /* Prices of launches, and what kernels take by the count of their operations. */
 #include "codegen/plan/grid.h"
 
-double neo_grid_seconds(neo_grid_price of) {
-  static const double price[] = {
-#define X(name, seconds, meaning) seconds,
+double neo_grid_seconds(const neo_machine *gpu, neo_grid_price of) {
+  static const double launches[] = {
+#define X(name, launches, meaning) launches,
 #include "codegen/plan/grid.def"
 #undef X
   };
-  return price[of];
+  return launches[of] * gpu->profile.launch_s;
 }
 
 typedef struct {

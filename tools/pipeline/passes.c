@@ -22,13 +22,14 @@ static void pass_done(void *ctx, const char *pass) {
 /* Does the pass run for this target and these options (its column `when`)? */
 static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
   switch (p->when) {
+  case NEO_WHEN_ALL:
+    return true;
   case NEO_WHEN_CPU:
     return !neo_compile_for_gpu(c);
   case NEO_WHEN_CACHES:
     return neo_fuse_caches(&c->options.fusion);
-  default:
-    return true;
   }
+  return false;
 }
 
 static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
