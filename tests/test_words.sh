@@ -8,8 +8,8 @@ needs "$NEOC"
 cd "$NEO_SOURCE_DIR"
 
 # Folders whose names are clean; each keeps out the words of `words` and those of its own.
-clean="base ir frontend autodiff transform fusion codegen/loop codegen/llvm codegen/plan runtime
-tools/neoc tools/pipeline tools/cache tools/benchmarks"
+clean="base ir frontend autodiff transform fusion codegen/loop codegen/lower codegen/llvm codegen/plan
+runtime tools/neoc tools/pipeline tools/cache tools/benchmarks"
 
 # private word: the field's
 words='
@@ -42,6 +42,24 @@ streams: nontemporal
 words_of_codegen_loop='
 stream: nontemporal
 streams: nontemporal
+'
+words_of_codegen_lower='
+apart: stride, separate
+bulk: TMA
+exchanged: swizzled
+fetch: prefetch, load, issue copies
+fetches: prefetch
+keep: stash, save
+keeps: stash
+kept: stash
+merged: fused
+part_first: peel
+roles: warp specialization
+running: scan
+stream: nontemporal
+streamed: nontemporal
+tall: height
+wide: width, vectorized
 '
 words_of_codegen_plan='
 apart: separate

@@ -241,7 +241,7 @@ static bool is_sum(neo_op op) {
 /* A product with operands in scratch keeps its factors, also where it is an integer's: the linear
  * form of a*(b + c) would be a*b + a*c, past the copy of b + c and the zeros in it that stand for
  * the condition. */
-static bool keeps_factors(const lowering *l, neo_op op) {
+static bool preserves_factors(const lowering *l, neo_op op) {
   return l->tile && l->n_packs && op == NEO_OP_MUL;
 }
 
@@ -256,7 +256,7 @@ static const neo_lx *lower(lowering *l, neo_expr e) {
     return y;
   if (l->tile && neo_map_get(&l->packed, e.i, &known))
     y = lower_packed(l, &l->packs[known - 1]);
-  else if (n.type == NEO_I64_T && is_sum((neo_op)n.op) && !keeps_factors(l, (neo_op)n.op) &&
+  else if (n.type == NEO_I64_T && is_sum((neo_op)n.op) && !preserves_factors(l, (neo_op)n.op) &&
            neo_flat_linear(l->m, e, &x))
     y = lower_linear(l, e, &x);
   else

@@ -47,7 +47,8 @@ void neo_lower_close(lowering *l) {
   l->depth--;
 }
 
-const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n) {
+const neo_lx *neo_lower_floor_to_multiple(lowering *l, const neo_lx *lo, const neo_lx *hi,
+                                          int64_t n) {
   const neo_lx *length = lx_max(l, lx_sub(l, hi, lo), lx_int(l, 0));
   return lx_add(l, lo, n == 1 ? length : lx_mul(l, lx_div(l, length, n), n));
 }

@@ -70,17 +70,17 @@ static void lane_loops(lowering *l, neo_block *in, lane_range *c) {
   int64_t width = c->t->width;
   const neo_lx *from = c->lo;
   if (c->t->n_axis < 0 && c->t->cols > 1) {
-    const neo_lx *to = neo_lower_whole(l, c->lo, c->hi, width * c->t->cols);
+    const neo_lx *to = neo_lower_floor_to_multiple(l, c->lo, c->hi, width * c->t->cols);
     lane_loop(l, in, c, c->t, from, to, false);
     from = to;
     one.cols = 1;
   }
-  const neo_lx *to = neo_lower_whole(l, c->lo, c->hi, width);
+  const neo_lx *to = neo_lower_floor_to_multiple(l, c->lo, c->hi, width);
   lane_loop(l, in, c, &one, from, to, false);
   lane_loop(l, in, c, &one, to, c->hi, true);
 }
 
-static void lane_nest(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
+static void outer_loops(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
   const neo_lx *lo, *hi, *v;
   neo_lower_own_range(l, c->b, k, &lo, &hi);
   if (k + 1 == c->s->axes.n) {
@@ -91,7 +91,7 @@ static void lane_nest(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
   }
   neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
   neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
-  lane_nest(l, body, c, k + 1);
+  outer_loops(l, body, c, k + 1);
   neo_lower_close(l);
 }
 
@@ -216,6 +216,6 @@ void neo_lower_reduce_lanes(lowering *l, neo_block *in, const neo_stage *s, cons
     part.cols = l->lanes.partial_sums > 1 ? l->lanes.partial_sums : 1;
   lane_range c = {.s = s, .t = &part, .b = b};
   neo_acc_begin(l, in, s, &part, true);
-  lane_nest(l, in, &c, 0);
+  outer_loops(l, in, &c, 0);
   neo_lower_join_lanes(l, in, s, &part, t);
 }

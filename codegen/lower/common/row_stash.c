@@ -36,7 +36,7 @@ static int64_t bytes_of(const lowering *l, uint32_t buf) {
 }
 
 /* The first result that is written past the caches along the rows; null: there is none. */
-static const neo_form_out *streamed(const lowering *l, uint32_t *buf) {
+static const neo_form_out *nontemporal_out(const lowering *l, uint32_t *buf) {
   for (size_t k = 0; k < l->f->stages.n; k++)
     for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
       const neo_form_out *o = &l->f->stages.at[k].outs.at[i];
@@ -51,7 +51,7 @@ static const neo_form_out *streamed(const lowering *l, uint32_t *buf) {
 
 /* Do rows of results begin at different places of a page? */
 static void plan_row_starts(lowering *l) {
-  const neo_form_out *o = streamed(l, &l->stash_pages_of);
+  const neo_form_out *o = nontemporal_out(l, &l->stash_pages_of);
   l->stash_moves = false;
   for (uint32_t k = 0; o && k < l->f->axes.n; k++) {
     bool known = neo_flat_stride(l->m, l->f, o->offset, k, &l->stash_stride[k]);

@@ -207,7 +207,8 @@ neo_block *neo_lower_open(lowering *l, neo_block *in, const char *name, const ne
                           const neo_lx *hi, int64_t step, const neo_lx **v);
 void neo_lower_close(lowering *l);
 /* lo + the largest multiple of n in [0, hi - lo] */
-const neo_lx *neo_lower_whole(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t n);
+const neo_lx *neo_lower_floor_to_multiple(lowering *l, const neo_lx *lo, const neo_lx *hi,
+                                          int64_t n);
 /* Do lanes run over a shared axis? */
 bool neo_lower_lanes_shared(const lowering *l);
 
@@ -249,11 +250,11 @@ static inline const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b
 }
 /* What is known where axes are as the facts at hand say; are all loads of e inside their tensors
  * there, where cond holds? (schedule/gpu_tile/conditions.h) */
-static inline neo_condition_context neo_lower_known(const lowering *l) {
+static inline neo_condition_context neo_lower_condition_context(const lowering *l) {
   return (neo_condition_context){l->m, l->p, l->f, l->facts};
 }
 static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr cond) {
-  neo_condition_context x = neo_lower_known(l);
+  neo_condition_context x = neo_lower_condition_context(l);
   return neo_condition_guards(&x, e, cond);
 }
 

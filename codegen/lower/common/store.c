@@ -151,7 +151,7 @@ void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const t
 static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                const neo_lx *lo, const neo_lx *hi, const neo_lx *end) {
   int64_t step = t->width * (t->n_axis < 0 ? t->cols : 1), a, b;
-  const neo_lx *to = end ? hi : neo_lower_whole(l, lo, hi, step), *v;
+  const neo_lx *to = end ? hi : neo_lower_floor_to_multiple(l, lo, hi, step), *v;
   if (neo_lx_is_int(lo, &a) && neo_lx_is_int(to, &b) && a == b)
     return to;
   neo_block *body = neo_lower_open(l, in, "j", lo, to, step, &v);

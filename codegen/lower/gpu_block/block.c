@@ -77,26 +77,26 @@ int64_t neo_gpu_vector_of(int64_t n, neo_type t) {
   return n % 4 == 0 && most >= 4 ? 4 : n % 2 == 0 && most >= 2 ? 2 : 1;
 }
 
-void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t tall, int64_t wide,
+void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t height, int64_t width,
                       const neo_lx *out[2]) {
-  if (tall % WARP_ROWS || wide % WARP_COLUMNS) {
-    out[0] = lx_div(l, thread, wide);
-    out[1] = lx_mod(l, thread, lx_int(l, wide));
+  if (height % WARP_ROWS || width % WARP_COLUMNS) {
+    out[0] = lx_div(l, thread, width);
+    out[1] = lx_mod(l, thread, lx_int(l, width));
     return;
   }
-  int64_t warps = wide / WARP_COLUMNS;
+  int64_t warps = width / WARP_COLUMNS;
   const neo_lx *warp = lx_div(l, thread, NEO_WARP), *lane = lx_mod(l, thread, lx_int(l, NEO_WARP));
   out[0] = lx_add(l, lx_mul(l, lx_div(l, warp, warps), WARP_ROWS), lx_div(l, lane, WARP_COLUMNS));
   out[1] = lx_add(l, lx_mul(l, lx_mod(l, warp, lx_int(l, warps)), WARP_COLUMNS),
                   lx_mod(l, lane, lx_int(l, WARP_COLUMNS)));
 }
 
-const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_side s, const neo_lx *place,
+const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_tile_dim s, const neo_lx *place,
                                const neo_lx *group) {
   return lx_add(l, lx_mul(l, place, s.vector), lx_mul(l, group, s.threads * s.vector));
 }
 
-neo_block *neo_gpu_open_side(lowering *l, neo_block *in, neo_gpu_side s, neo_gpu_point *p) {
+neo_block *neo_gpu_open_dim(lowering *l, neo_block *in, neo_gpu_tile_dim s, neo_gpu_point *p) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "g", s.tile / s.vector, &p->group);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "e", s.vector, &p->element);
   p->number = lx_add(l, lx_mul(l, p->group, s.vector), p->element);

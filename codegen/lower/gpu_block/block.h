@@ -28,7 +28,7 @@ typedef struct { /* rows or columns */
   uint32_t value;           /* the thread's elements of a step: [tile/vector, vector]; fragments */
   uint32_t low;             /* what fragments of 3xtf32 are more than tf32 */
   uint32_t at;              /* for warps: where the thread's row of a matrix begins */
-  int64_t wide;             /* elements that are copied as one, along the axis that is fastest */
+  int64_t width;            /* elements that are copied as one, along the axis that is fastest */
   int64_t copies;           /* of those that a thread makes */
   neo_expr from;       /* what is copied asynchronously (lower/gpu_tile/pipeline.c); 0: nothing */
   uint32_t from_buf;   /* where that lies */
@@ -37,7 +37,8 @@ typedef struct { /* rows or columns */
   const neo_lx *begin; /* in shared memory, of the stage that warps read; null: 0 */
   bool along_steps;    /* neighbouring threads copy neighbouring steps, */
   uint32_t fast;       /* or else points of this axis */
-  bool exchanged, turned; /* it lies as warpgroups read it, turned round (codegen/loop/wgmma.h) */
+  bool swizzled,
+      transposed; /* it lies as warpgroups read it, turned round (codegen/loop/wgmma.h) */
   bool bounded;
 } operand;
 
@@ -90,27 +91,27 @@ const neo_lx *neo_gpu_neighbour(lowering *l, int64_t stages, const neo_lx *stage
 int64_t neo_gpu_vector_of(int64_t n, neo_type t);
 /* The thread's place along rows (0) and columns (1), of tall by wide threads. Within a warp threads
  * are 4 by 8 where that is possible, so that reads of shared memory are few. */
-void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t tall, int64_t wide,
+void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t height, int64_t width,
                       const neo_lx *out[2]);
 
 /* A side of a block, of which each thread has `tile` points: groups of `vector` that lie next to each
  * other, one group for each pass over the block's threads. */
 typedef struct {
   int64_t tile, vector, threads;
-} neo_gpu_side;
+} neo_gpu_tile_dim;
 typedef struct {                          /* a point of a thread's tile */
   const neo_lx *group, *element, *number; /* number: in the tile */
 } neo_gpu_point;
 /* The first point of a group, counted from the block's first. */
-const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_side s, const neo_lx *place,
+const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_tile_dim s, const neo_lx *place,
                                const neo_lx *group);
 /* The loops over a thread's points. */
-neo_block *neo_gpu_open_side(lowering *l, neo_block *in, neo_gpu_side s, neo_gpu_point *p);
+neo_block *neo_gpu_open_dim(lowering *l, neo_block *in, neo_gpu_tile_dim s, neo_gpu_point *p);
 
 /* ---- lower/gpu_block/fma.c */
 /* The thread's values of a side at a step whose points begin there in the buffer; returns their
  * register, [groups, vector]. */
-uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_side s,
+uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_tile_dim s,
                             uint32_t buf, const neo_lx *start, const neo_lx *place);
 /* acc[row, column] += a[row] * b[column], where the test (null: always) holds. */
 typedef struct {
@@ -123,7 +124,7 @@ void neo_gpu_add_product(lowering *l, neo_block *in, const neo_gpu_product *p, c
 typedef struct { /* a thread's part of a copy to shared memory */
   lowering *l;
   int64_t threads, copies;
-  int64_t wide;       /* elements that are copied as one */
+  int64_t width;      /* elements that are copied as one */
   int64_t lane_pitch; /* elements between two of these in shared memory; 0: as their place says */
   uint32_t buf;
 } neo_gpu_copy;

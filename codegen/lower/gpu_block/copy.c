@@ -17,22 +17,22 @@ int64_t neo_gpu_narrowest(neo_type t) {
 
 uint32_t neo_gpu_declare_next(const neo_gpu_copy *c, neo_block *in, bool several) {
   neo_kernel *k = c->l->k;
-  neo_reg r = {.name = "next", .type = k->bufs.at[c->buf].type, .rank = c->wide > 1 ? 2 : 1};
+  neo_reg r = {.name = "next", .type = k->bufs.at[c->buf].type, .rank = c->width > 1 ? 2 : 1};
   r.threads = several ? c->threads : 0;
   r.extent[0] = c->copies;
-  r.extent[1] = c->wide;
+  r.extent[1] = c->width;
   uint32_t next = neo_kernel_reg(k, r);
   neo_ls_reg(k, in, next);
   return next;
 }
 
 neo_block *neo_gpu_open_copy(const neo_gpu_copy *c, neo_block *in, bool put, neo_gpu_copied *at) {
-  bool apart = put && c->lane_pitch != 1;
+  bool strided = put && c->lane_pitch != 1;
   at->lane = NULL;
   in = open_loop(c->l, in, NEO_LOOP_UNROLL, "c", c->copies, &at->i);
-  if (c->wide == 1)
+  if (c->width == 1)
     return in;
-  return open_loop(c->l, in, apart ? NEO_LOOP_UNROLL : NEO_LOOP_VECTOR, "l", c->wide, &at->lane);
+  return open_loop(c->l, in, strided ? NEO_LOOP_UNROLL : NEO_LOOP_VECTOR, "l", c->width, &at->lane);
 }
 
 /* A load that is zero where the guard does not hold, or what rounding makes of it. */
@@ -101,5 +101,5 @@ neo_block *neo_gpu_open_starts(const neo_gpu_copy *c, neo_block *in, const neo_l
 void neo_gpu_start_copy(const neo_gpu_copy *c, neo_block *in, const neo_lx *to, uint32_t from,
                         const neo_lx *y, const neo_lx *cond) {
   const neo_lx *at = source_at(c->l, y, &cond);
-  neo_ls_copy(c->l->k, in, c->wide, c->buf, to, from, at, cond);
+  neo_ls_copy(c->l->k, in, c->width, c->buf, to, from, at, cond);
 }

@@ -1,7 +1,7 @@
 /* Products of what lies in shared memory by threads, with FMA. */
 #include "codegen/lower/gpu_block/block.h"
 
-uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_side s,
+uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_tile_dim s,
                             uint32_t buf, const neo_lx *start, const neo_lx *place) {
   const neo_lx *group, *lane;
   neo_reg r = {.name = name, .type = l->k->bufs.at[buf].type, .rank = 2};

@@ -28,12 +28,12 @@ static neo_block *open_threads(neo_products *x, neo_block *in) {
 
 neo_mma_place neo_mma_place_of(neo_products *x) {
   lowering *l = x->l;
-  int64_t wide = x->o[1].block / x->o[1].tile;
+  int64_t width = x->o[1].block / x->o[1].tile;
   const neo_lx *warp = lx_div(l, x->thread, NEO_WARP);
   const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
   neo_mma_place p = {.group = lx_div(l, lane, 4), .in = lx_mod(l, lane, lx_int(l, 4))};
-  p.at[0] = lx_mul(l, lx_div(l, warp, wide), x->o[0].tile);
-  p.at[1] = lx_mul(l, lx_mod(l, warp, lx_int(l, wide)), x->o[1].tile);
+  p.at[0] = lx_mul(l, lx_div(l, warp, width), x->o[0].tile);
+  p.at[1] = lx_mul(l, lx_mod(l, warp, lx_int(l, width)), x->o[1].tile);
   return p;
 }
 
@@ -104,9 +104,9 @@ static const neo_lx *row_of(neo_products *x, const operand *o, const neo_mma_pla
   const neo_lx *lane = lx_mod(l, x->thread, lx_int(l, NEO_WARP));
   const neo_lx *in = lx_mod(l, lane, lx_int(l, NEO_LDMATRIX_ROWS));
   const neo_lx *matrix = lx_div(l, lane, NEO_LDMATRIX_ROWS), *two = lx_int(l, 2);
-  const neo_lx *beside = rows ? lx_mod(l, matrix, two) : lx_div(l, matrix, 2);
+  const neo_lx *half = rows ? lx_mod(l, matrix, two) : lx_div(l, matrix, 2);
   const neo_lx *far = rows ? lx_div(l, matrix, 2) : lx_mod(l, matrix, two);
-  const neo_lx *row = lx_add(l, p->at[!rows], lx_mul(l, beside, 8));
+  const neo_lx *row = lx_add(l, p->at[!rows], lx_mul(l, half, 8));
   const neo_lx *step = lx_mul(l, far, steps_of(x, o) / 2);
   return o->steps_inside ? place_in(l, o, lx_add(l, row, in), step)
                          : place_in(l, o, row, lx_add(l, step, in));
@@ -203,7 +203,7 @@ static void get_fragments(neo_products *x, neo_block *in, const uint32_t *buf, c
       round_fragments(x, in, &x->o[k]);
 }
 
-static void take_apart(neo_products *x, neo_block *in) {
+static void split_3xtf32(neo_products *x, neo_block *in) {
   lowering *l = x->l;
   neo_block *each = open_threads(x, in);
   for (int k = 0; k < 2; k++) {
@@ -242,7 +242,7 @@ void neo_mma_multiply(neo_products *x, neo_block *in, const uint32_t *buf) {
   in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k / steps, &s);
   get_fragments(x, in, buf, lx_mul(l, s, steps));
   if (x->warps == NEO_WARPS_3XTF32) { /* the small ones first */
-    take_apart(x, in);
+    split_3xtf32(x, in);
     add_products(x, in, x->o[0].low, x->o[1].value);
     add_products(x, in, x->o[0].value, x->o[1].low);
   }

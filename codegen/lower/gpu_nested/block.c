@@ -8,11 +8,11 @@ static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
   return neo_lx_op2(l->k, NEO_OP_MOD, a, lx_int(l, n));
 }
 
-neo_block *neo_ln_open_threads(nest *x, neo_block *in) {
+neo_block *neo_ln_open_threads(nested_kernel *x, neo_block *in) {
   return open_loop(x->l, in, NEO_LOOP_THREAD, "t", x->threads, &x->thread);
 }
 
-int64_t neo_ln_pitch(const side *s) {
+int64_t neo_ln_pitch(const tile_dim *s) {
   return s->block + NEO_THREADS_PAD;
 }
 
@@ -41,7 +41,7 @@ uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to) {
   return ((1ULL << to) - (1ULL << from)) << l->f->axes.n;
 }
 
-void neo_ln_place_of(const nest *x, const neo_lx *out[2]) {
+void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]) {
   if (x->kinds.on)
     out[0] = out[1] = x->thread;
   else
@@ -49,7 +49,7 @@ void neo_ln_place_of(const nest *x, const neo_lx *out[2]) {
 }
 
 /* Of fragments (codegen/loop/warp.h) a thread has rows 8 apart, and pairs of columns 8 apart. */
-static const neo_lx *fragment_at(lowering *l, const side *s, const neo_lx *thread,
+static const neo_lx *fragment_at(lowering *l, const tile_dim *s, const neo_lx *thread,
                                  const neo_lx *group) {
   const neo_lx *warp = lx_div(l, thread, WARP), *lane = mod(l, thread, WARP);
   warp = s->down ? lx_div(l, warp, s->warps) : mod(l, warp, s->warps);
@@ -57,7 +57,7 @@ static const neo_lx *fragment_at(lowering *l, const side *s, const neo_lx *threa
   return lx_add(l, lx_add(l, lx_mul(l, warp, s->of_warp), lane), lx_mul(l, group, 8));
 }
 
-const neo_lx *neo_ln_part(const nest *x) {
+const neo_lx *neo_ln_part(const nested_kernel *x) {
   lowering *l = x->l;
   const neo_lx *place[2];
   neo_ln_place_of(x, place);
@@ -67,21 +67,21 @@ const neo_lx *neo_ln_part(const nest *x) {
   return lx_add(l, lx_mul(l, warp, 4), mod(l, x->thread, 4));
 }
 
-neo_gpu_side neo_ln_side_of(const side *s) {
-  return (neo_gpu_side){s->tile, s->vector, s->threads};
+neo_gpu_tile_dim neo_ln_dim_of(const tile_dim *s) {
+  return (neo_gpu_tile_dim){s->tile, s->vector, s->threads};
 }
 
-neo_block *neo_ln_open_side(lowering *l, neo_block *in, const side *s, const neo_lx *place,
-                            point *p) {
+neo_block *neo_ln_open_dim(lowering *l, neo_block *in, const tile_dim *s, const neo_lx *place,
+                           point *p) {
   neo_gpu_point at;
-  in = neo_gpu_open_side(l, in, neo_ln_side_of(s), &at);
+  in = neo_gpu_open_dim(l, in, neo_ln_dim_of(s), &at);
   const neo_lx *first = s->of_warp ? fragment_at(l, s, place, at.group)
-                                   : neo_gpu_group_at(l, neo_ln_side_of(s), place, at.group);
+                                   : neo_gpu_group_at(l, neo_ln_dim_of(s), place, at.group);
   *p = (point){at.number, lx_add(l, first, at.element)};
   return in;
 }
 
-bool neo_ln_along_steps(const nest *x, const copied *o) {
+bool neo_ln_along_steps(const nested_kernel *x, const copied *o) {
   return neo_nested_along_steps(x->l->m, x->l->f, o->factors, o->points->axes, o->steps);
 }
 
@@ -94,11 +94,11 @@ const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f) {
   return y;
 }
 
-void neo_ln_clear(nest *x, neo_block *in, uint32_t reg) {
+void neo_ln_clear(nested_kernel *x, neo_block *in, uint32_t reg) {
   neo_gpu_clear(x->l, neo_ln_open_threads(x, in), reg, "i", "j");
 }
 
-const neo_lx *neo_ln_takes(nest *x, const neo_lx *row, const neo_lx *step) {
+const neo_lx *neo_ln_takes(nested_kernel *x, const neo_lx *row, const neo_lx *step) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   const neo_lx *at = lx_add(l, x->rows.lo, row);
@@ -112,7 +112,7 @@ const neo_lx *neo_ln_takes(nest *x, const neo_lx *row, const neo_lx *step) {
   return y;
 }
 
-bool neo_ln_safe_alone(nest *x, const neo_nested_factors *f) {
+bool neo_ln_safe_alone(nested_kernel *x, const neo_nested_factors *f) {
   bool safe = true;
   for (uint32_t k = 0; k < f->n; k++)
     safe = safe && neo_lower_safe_under(x->l, f->at[k], (neo_expr){0});

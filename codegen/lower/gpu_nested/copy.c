@@ -4,10 +4,10 @@
 #include "schedule/vector_access.h"
 
 typedef struct {
-  nest *x;
+  nested_kernel *x;
   const copied *o;
   bool along, bounded; /* neighbouring threads copy neighbouring steps; each read is tested */
-  int64_t wide, fast;  /* elements that are copied as one, of so many along the faster way */
+  int64_t width, fast; /* elements that are copied as one, of so many along the faster way */
 } way;
 
 static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
@@ -15,7 +15,7 @@ static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
 }
 
 /* May n elements be copied as one? */
-static bool copies_wide(const way *c, int64_t n) {
+static bool may_vectorize(const way *c, int64_t n) {
   lowering *l = c->x->l;
   const copied *o = c->o;
   uint64_t axes = c->along ? o->steps : o->points->axes;
@@ -31,7 +31,7 @@ static int64_t widest(const way *c) {
   neo_type type = (neo_type)c->x->l->k->bufs.at[c->o->buf].type;
   for (int64_t n = neo_gpu_widest(type); c->x->kinds.on && n >= neo_gpu_narrowest(type) && n > 1;
        n /= 2)
-    if (copies_wide(c, n))
+    if (may_vectorize(c, n))
       return n;
   return 1;
 }
@@ -39,9 +39,9 @@ static int64_t widest(const way *c) {
 /* Point and step of the thread's copy i; returns whether there is one, null: always. */
 static const neo_lx *copy_at(const way *c, const neo_lx *i, const neo_lx *at[2]) {
   lowering *l = c->x->l;
-  int64_t n = c->o->points->block * c->o->depth / c->wide, fast = c->fast / c->wide;
+  int64_t n = c->o->points->block * c->o->depth / c->width, fast = c->fast / c->width;
   const neo_lx *e = lx_add(l, lx_mul(l, i, c->x->threads), c->x->thread);
-  at[c->along] = lx_mul(l, mod(l, e, fast), c->wide);
+  at[c->along] = lx_mul(l, mod(l, e, fast), c->width);
   at[!c->along] = lx_div(l, e, fast);
   return n % c->x->threads ? lx_lt(l, e, lx_int(l, n)) : NULL;
 }
@@ -68,17 +68,17 @@ static const neo_lx *place_in(const way *c, const neo_lx *const *at) {
   return o->start ? lx_add(l, o->start, to) : to;
 }
 
-static way way_of(nest *x, const copied *o) {
-  way c = {.x = x, .o = o, .along = neo_ln_along_steps(x, o), .wide = 1};
+static way way_of(nested_kernel *x, const copied *o) {
+  way c = {.x = x, .o = o, .along = neo_ln_along_steps(x, o), .width = 1};
   neo_lower_facts(x->l, x->l->f, o->s);
   c.bounded = !neo_ln_safe_alone(x, o->factors);
   c.fast = c.along ? o->depth : o->points->block;
-  c.wide = widest(&c);
+  c.width = widest(&c);
   return c;
 }
 
 static int64_t copies_of(const way *c) {
-  return (c->o->points->block * c->o->depth / c->wide + c->x->threads - 1) / c->x->threads;
+  return (c->o->points->block * c->o->depth / c->width + c->x->threads - 1) / c->x->threads;
 }
 
 static neo_gpu_copy copy_of(const way *c) {
@@ -86,18 +86,18 @@ static neo_gpu_copy copy_of(const way *c) {
   return (neo_gpu_copy){.l = c->x->l,
                         .threads = c->x->threads,
                         .copies = copies_of(c),
-                        .wide = c->wide,
+                        .width = c->width,
                         .lane_pitch = c->along ? o->per_step : o->per_point,
                         .buf = o->buf};
 }
 
-uint32_t neo_ln_next(nest *x, neo_block *in, const copied *o, bool several) {
+uint32_t neo_ln_next(nested_kernel *x, neo_block *in, const copied *o, bool several) {
   way w = way_of(x, o);
   neo_gpu_copy c = copy_of(&w);
   return neo_gpu_declare_next(&c, in, several);
 }
 
-void neo_ln_get(nest *x, neo_block *in, const copied *o, uint32_t next) {
+void neo_ln_get(nested_kernel *x, neo_block *in, const copied *o, uint32_t next) {
   const neo_lx *at[2];
   way w = way_of(x, o);
   neo_gpu_copy c = copy_of(&w);
@@ -109,7 +109,7 @@ void neo_ln_get(nest *x, neo_block *in, const copied *o, uint32_t next) {
   neo_gpu_end_guard(x->l);
 }
 
-void neo_ln_put(nest *x, neo_block *in, const copied *o, uint32_t next) {
+void neo_ln_put(nested_kernel *x, neo_block *in, const copied *o, uint32_t next) {
   const neo_lx *at[2];
   way w = way_of(x, o);
   neo_gpu_copy c = copy_of(&w);
@@ -119,7 +119,7 @@ void neo_ln_put(nest *x, neo_block *in, const copied *o, uint32_t next) {
   neo_gpu_put_next(&c, in, next, &to, place_in(&w, at), exists);
 }
 
-void neo_ln_copy(nest *x, neo_block *in, const copied *o) {
+void neo_ln_copy(nested_kernel *x, neo_block *in, const copied *o) {
   uint32_t next = neo_ln_next(x, in, o, false);
   neo_ln_get(x, in, o, next);
   neo_ln_put(x, in, o, next);
@@ -127,7 +127,7 @@ void neo_ln_copy(nest *x, neo_block *in, const copied *o) {
 
 /* ---- asynchronous copies */
 
-bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out) {
+bool neo_ln_plan_source(nested_kernel *x, const copied *o, neo_warps kind, operand *out) {
   enum { LEAST_BYTES = 4 };
   lowering *l = x->l;
   bool rounded = false;
@@ -137,7 +137,7 @@ bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out) 
   int64_t bytes = neo_type_bytes((neo_type)l->k->bufs.at[o->buf].type);
   neo_expr from =
       neo_stages_plain(l->m, o->factors->at[0], kind == NEO_WARPS_TF32 ? &rounded : NULL);
-  if (!from.i || c.wide * bytes < LEAST_BYTES || (c.along ? o->per_step : o->per_point) != 1)
+  if (!from.i || c.width * bytes < LEAST_BYTES || (c.along ? o->per_step : o->per_point) != 1)
     return false;
   uint32_t buf = neo_gpu_source_buffer(l, from);
   if (l->k->bufs.at[buf].use != NEO_BUF_READ ||
@@ -149,7 +149,7 @@ bool neo_ln_plan_source(nest *x, const copied *o, neo_warps kind, operand *out) 
   return true;
 }
 
-void neo_ln_start_copies(nest *x, neo_block *in, const copied *o, const operand *from) {
+void neo_ln_start_copies(nested_kernel *x, neo_block *in, const copied *o, const operand *from) {
   lowering *l = x->l;
   const neo_lx *i, *at[2];
   way w = way_of(x, o);

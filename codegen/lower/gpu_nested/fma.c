@@ -1,31 +1,31 @@
 /* Products of what lies in shared memory by threads, with FMA. */
 #include "codegen/lower/gpu_nested/nested.h"
 
-static uint32_t get_values(nest *x, neo_block *in, const side *s, uint32_t buf, const neo_lx *place,
-                           const neo_lx *step) {
+static uint32_t get_values(nested_kernel *x, neo_block *in, const tile_dim *s, uint32_t buf,
+                           const neo_lx *place, const neo_lx *step) {
   const neo_lx *start = lx_mul(x->l, step, neo_ln_pitch(s));
-  return neo_gpu_get_values(x->l, in, "v", neo_ln_side_of(s), buf, start, place);
+  return neo_gpu_get_values(x->l, in, "v", neo_ln_dim_of(s), buf, start, place);
 }
 
 /* acc += a * b at one step of the block. */
-static void multiply(nest *x, neo_block *in, const nested_product *p, const neo_lx *const *place,
-                     const neo_lx *step) {
+static void multiply(nested_kernel *x, neo_block *in, const nested_product *p,
+                     const neo_lx *const *place, const neo_lx *step) {
   lowering *l = x->l;
   neo_gpu_product y = {.acc = p->acc};
   y.value[0] = get_values(x, in, p->rows, p->a, place[0], step);
   y.value[1] = get_values(x, in, p->columns, p->b, place[1], step);
-  in = neo_gpu_open_side(l, in, neo_ln_side_of(p->rows), &y.at[0]);
+  in = neo_gpu_open_dim(l, in, neo_ln_dim_of(p->rows), &y.at[0]);
   const neo_lx *test = NULL;
   if (p->tested) {
-    const neo_lx *first = neo_gpu_group_at(l, neo_ln_side_of(p->rows), place[0], y.at[0].group);
+    const neo_lx *first = neo_gpu_group_at(l, neo_ln_dim_of(p->rows), place[0], y.at[0].group);
     test = neo_ln_takes(x, lx_add(l, first, y.at[0].element), step);
   }
-  in = neo_gpu_open_side(l, in, neo_ln_side_of(p->columns), &y.at[1]);
+  in = neo_gpu_open_dim(l, in, neo_ln_dim_of(p->columns), &y.at[1]);
   neo_gpu_add_product(l, in, &y, test);
 }
 
 /* Over n steps, some of them at a time unrolled. */
-void neo_ln_multiply(nest *x, neo_block *in, const nested_product *p, int64_t n) {
+void neo_ln_multiply(nested_kernel *x, neo_block *in, const nested_product *p, int64_t n) {
   lowering *l = x->l;
   int64_t few = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 1;
   const neo_lx *place[2], *from, *step;

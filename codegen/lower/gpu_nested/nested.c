@@ -33,60 +33,61 @@ enum { WARP = 32 };
 
 /* ---- the kernel */
 
-static side side_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
-  return (side){.axes = axes,
-                .block = block,
-                .tile = each,
-                .vector = neo_gpu_vector_of(each, t),
-                .threads = block / each};
+static tile_dim dim_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
+  return (tile_dim){.axes = axes,
+                    .block = block,
+                    .tile = each,
+                    .vector = neo_gpu_vector_of(each, t),
+                    .threads = block / each};
 }
 
 /* Of warps, of which `warps` are beside each other; a thread's part of their fragments. */
-static side fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t warps, bool down) {
-  return (side){.axes = axes,
-                .block = block,
-                .tile = of_warp / (down ? 8 : 4),
-                .vector = down ? 1 : 2,
-                .threads = 4 * warps,
-                .of_warp = of_warp,
-                .warps = warps,
-                .down = down};
+static tile_dim fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t warps,
+                             bool down) {
+  return (tile_dim){.axes = axes,
+                    .block = block,
+                    .tile = of_warp / (down ? 8 : 4),
+                    .vector = down ? 1 : 2,
+                    .threads = 4 * warps,
+                    .of_warp = of_warp,
+                    .warps = warps,
+                    .down = down};
 }
 
-static void make_sides(nest *x) {
+static void make_dims(nested_kernel *x) {
   const neo_nested_params *s = &x->l->s->nested;
   neo_type t = type_of(&x->l->f->stages.at[x->n.sum[0].stage]);
-  int64_t tall = s->block_m / s->tile_m, wide = x->threads / tall;
+  int64_t height = s->block_m / s->tile_m, width = x->threads / height;
   if (!x->kinds.on) {
-    x->rows = side_of(x->n.rows, s->block_m, s->tile_m, t);
-    x->steps = side_of(0, s->block_k, s->block_k / wide, t);
+    x->rows = dim_of(x->n.rows, s->block_m, s->tile_m, t);
+    x->steps = dim_of(0, s->block_k, s->block_k / width, t);
     if (x->n.columns)
-      x->columns = side_of(x->n.columns, s->block_n, s->tile_n, t);
+      x->columns = dim_of(x->n.columns, s->block_n, s->tile_n, t);
     return;
   }
-  wide /= WARP;
-  x->rows = fragments_of(x->n.rows, s->block_m, s->tile_m, wide, true);
-  x->steps = fragments_of(0, s->block_k, s->block_k / wide, wide, false);
+  width /= WARP;
+  x->rows = fragments_of(x->n.rows, s->block_m, s->tile_m, width, true);
+  x->steps = fragments_of(0, s->block_k, s->block_k / width, width, false);
   if (x->n.columns)
-    x->columns = fragments_of(x->n.columns, s->block_n, s->tile_n, wide, false);
+    x->columns = fragments_of(x->n.columns, s->block_n, s->tile_n, width, false);
 }
 
 /* Batch, block of rows, block of columns of a unit. */
-static neo_block *open_units(nest *x) {
+static neo_block *open_units(nested_kernel *x) {
   static const neo_stage none;
   lowering *l = x->l;
-  side *sides[] = {&x->rows, &x->columns};
+  tile_dim *dims[] = {&x->rows, &x->columns};
   const neo_lx *blocks[2], *n = neo_gpu_points(l, &none, x->n.batches), *u;
   int n_sides = x->n.columns ? 2 : 1;
   for (int k = 0; k < n_sides; k++) {
-    sides[k]->total = neo_gpu_points(l, &none, sides[k]->axes);
-    blocks[k] = neo_lower_ceil_div(l, sides[k]->total, sides[k]->block);
+    dims[k]->total = neo_gpu_points(l, &none, dims[k]->axes);
+    blocks[k] = neo_lower_ceil_div(l, dims[k]->total, dims[k]->block);
     n = neo_lx_op2(l->k, NEO_OP_MUL, n, blocks[k]);
   }
   neo_block *body = neo_lower_open_units(l, &l->k->body, n, &u);
   for (int k = n_sides - 1; k >= 0; k--) {
     const neo_lx *at = neo_lx_op2(l->k, NEO_OP_MOD, u, blocks[k]);
-    sides[k]->lo = lx_mul(l, at, sides[k]->block);
+    dims[k]->lo = lx_mul(l, at, dims[k]->block);
     u = neo_lx_op2(l->k, NEO_OP_DIV, u, blocks[k]);
   }
   neo_ln_set_axes(l, &none, x->n.batches, u);
@@ -95,14 +96,14 @@ static neo_block *open_units(nest *x) {
 
 void neo_lower_gpu_nested(lowering *l) {
   const neo_nested_params *s = &l->s->nested;
-  nest x = {.l = l, .threads = s->threads, .stages = s->stages};
+  nested_kernel x = {.l = l, .threads = s->threads, .stages = s->stages};
   bool found = neo_nested_of(l->m, l->f, &x.n);
   assert(found && "blocks of rows are legal for such forms alone");
   (void)found;
   neo_type t = type_of(&l->f->stages.at[x.n.sum[0].stage]);
   if (s->products)
     x.kinds = neo_nested_warps_of(l->m, l->f, &x.n);
-  make_sides(&x);
+  make_dims(&x);
   if (x.kinds.on) {
     neo_ln_make_warps(&x);
     if (x.stages)

@@ -2,7 +2,7 @@
 #include "codegen/lower/gpu_nested/nested.h"
 #include <assert.h>
 
-static void make_operand(nest *x, neo_products *w, int k, const side *of, bool along,
+static void make_operand(nested_kernel *x, neo_products *w, int k, const tile_dim *of, bool along,
                          const char *name) {
   operand *o = &w->o[k];
   neo_type t = neo_warps_type(w->warps);
@@ -15,7 +15,7 @@ static void make_operand(nest *x, neo_products *w, int k, const side *of, bool a
                                  NEO_GPU_ALIGN_BYTES);
 }
 
-static neo_products tile_of(nest *x, neo_warps kind, int64_t steps) {
+static neo_products tile_of(nested_kernel *x, neo_warps kind, int64_t steps) {
   neo_products w = {.l = x->l, .threads = x->threads, .block_k = steps, .warps = kind};
   return w;
 }
@@ -25,12 +25,12 @@ uint64_t neo_ln_steps_of(const lowering *l, const neo_stage *s) {
   return (all & ~over) << l->f->axes.n;
 }
 
-static copied operand_of(const neo_stage *s, const neo_nested_factors *factors, const side *points,
-                         uint64_t steps) {
+static copied operand_of(const neo_stage *s, const neo_nested_factors *factors,
+                         const tile_dim *points, uint64_t steps) {
   return (copied){.s = s, .factors = factors, .points = points, .steps = steps};
 }
 
-copied neo_ln_inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) {
+copied neo_ln_inner_operand(nested_kernel *x, uint32_t which, int k, const neo_lx *from) {
   lowering *l = x->l;
   const neo_nested_sum *sum = &x->n.sum[which];
   const neo_stage *s = &l->f->stages.at[sum->stage];
@@ -45,7 +45,7 @@ copied neo_ln_inner_operand(nest *x, uint32_t which, int k, const neo_lx *from) 
   return o;
 }
 
-copied neo_ln_columns(nest *x, const neo_lx *from) {
+copied neo_ln_columns(nested_kernel *x, const neo_lx *from) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   const operand *to = &x->warp[x->n.n_sums].o[1];
@@ -59,7 +59,7 @@ copied neo_ln_columns(nest *x, const neo_lx *from) {
   return o;
 }
 
-static void make_sum(nest *x, uint32_t k) {
+static void make_sum(nested_kernel *x, uint32_t k) {
   lowering *l = x->l;
   const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
@@ -74,7 +74,7 @@ static void make_sum(nest *x, uint32_t k) {
   x->warp[k] = w;
 }
 
-static void make_product(nest *x) {
+static void make_product(nested_kernel *x) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   neo_products w = tile_of(x, x->kinds.product, x->steps.block);
@@ -84,7 +84,7 @@ static void make_product(nest *x) {
   x->warp[x->n.n_sums] = w;
 }
 
-void neo_ln_make_warps(nest *x) {
+void neo_ln_make_warps(nested_kernel *x) {
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     make_sum(x, k);
   if (x->n.columns)
@@ -92,7 +92,7 @@ void neo_ln_make_warps(nest *x) {
 }
 
 /* What all fragments are read with. */
-void neo_ln_begin_warps(nest *x, neo_block *in) {
+void neo_ln_begin_warps(nested_kernel *x, neo_block *in) {
   uint32_t n = x->n.n_sums + (x->n.columns != 0);
   for (uint32_t k = 0; k < n; k++)
     neo_mma_declare(&x->warp[k], in);
@@ -103,7 +103,8 @@ void neo_ln_begin_warps(nest *x, neo_block *in) {
   }
 }
 
-void neo_ln_copy_operand(nest *x, neo_block *in, uint32_t which, int k, const neo_lx *from) {
+void neo_ln_copy_operand(nested_kernel *x, neo_block *in, uint32_t which, int k,
+                         const neo_lx *from) {
   lowering *l = x->l;
   copied o = neo_ln_inner_operand(x, which, k, from);
   neo_lower_facts(l, l->f, o.s);
@@ -111,7 +112,7 @@ void neo_ln_copy_operand(nest *x, neo_block *in, uint32_t which, int k, const ne
   neo_ln_copy(x, in, &o);
 }
 
-void neo_ln_copy_rows(nest *x, neo_block *in, const neo_stage *host) {
+void neo_ln_copy_rows(nested_kernel *x, neo_block *in, const neo_stage *host) {
   lowering *l = x->l;
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     if (x->whole[k] && neo_lower_uses_stage(l, host, &l->f->stages.at[x->n.sum[k].stage]))

@@ -26,29 +26,29 @@
 #include "codegen/lower/gpu_nested/nested.h"
 
 /* Has the loop over the host's steps this operand? They are inner sums', and the product's. */
-static bool has_operand(const nest *x, uint32_t k) {
+static bool has_operand(const nested_kernel *x, uint32_t k) {
   return k == x->n.n_sums
              ? x->n.columns != 0
              : neo_lower_uses_stage(x->l, x->host, &x->l->f->stages.at[x->n.sum[k].stage]);
 }
 
 /* Of the block of steps from `from` on, in a stage. */
-static copied operand_at(nest *x, uint32_t k, const neo_lx *from, const neo_lx *stage) {
+static copied operand_at(nested_kernel *x, uint32_t k, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->l;
   bool columns = k == x->n.n_sums;
   copied o = columns ? neo_ln_columns(x, from) : neo_ln_inner_operand(x, k, 1, lx_int(l, 0));
   if (!columns) {
     neo_lower_facts(l, l->f, o.s);
     o.total = neo_gpu_points(l, o.s, o.steps);
-    x->ahead = x->steps;
-    x->ahead.lo = from;
-    o.points = &x->ahead;
+    x->next_steps = x->steps;
+    x->next_steps.lo = from;
+    o.points = &x->next_steps;
   }
   o.start = lx_mul(l, stage, x->warp[k].o[1].elements);
   return o;
 }
 
-void neo_ln_plan_stages(nest *x) {
+void neo_ln_plan_stages(nested_kernel *x) {
   lowering *l = x->l;
   for (uint32_t k = 0; k < x->n.n_sums + (x->n.columns != 0); k++) {
     neo_products *w = &x->warp[k];
@@ -60,7 +60,7 @@ void neo_ln_plan_stages(nest *x) {
 }
 
 /* Registers of what goes through them. */
-static void declare(nest *x, neo_block *in, bool several) {
+static void declare(nested_kernel *x, neo_block *in, bool several) {
   for (uint32_t k = 0; k <= x->n.n_sums; k++)
     if (has_operand(x, k) && !x->warp[k].o[1].from.i) {
       copied o = operand_at(x, k, lx_int(x->l, 0), lx_int(x->l, 0));
@@ -68,11 +68,11 @@ static void declare(nest *x, neo_block *in, bool several) {
     }
 }
 
-static neo_block *if_taken(nest *x, neo_block *in, const neo_lx *from) {
+static neo_block *if_taken(nested_kernel *x, neo_block *in, const neo_lx *from) {
   return &neo_ls_if(x->l->k, in, lx_lt(x->l, from, x->end))->branch.then;
 }
 
-static void fetch(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
+static void issue_copies(nested_kernel *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   in = if_taken(x, in, from);
   for (uint32_t k = 0; k <= x->n.n_sums; k++) {
     if (!has_operand(x, k))
@@ -85,14 +85,14 @@ static void fetch(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stag
   }
 }
 
-static bool has_puts(const nest *x) {
+static bool has_puts(const nested_kernel *x) {
   for (uint32_t k = 0; k <= x->n.n_sums; k++)
     if (has_operand(x, k) && !x->warp[k].o[1].from.i)
       return true;
   return false;
 }
 
-static void put(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
+static void put(nested_kernel *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   in = if_taken(x, in, from);
   for (uint32_t k = 0; k <= x->n.n_sums; k++)
     if (has_operand(x, k) && !x->warp[k].o[1].from.i) {
@@ -101,19 +101,19 @@ static void put(nest *x, neo_block *in, const neo_lx *from, const neo_lx *stage)
     }
 }
 
-static void first_blocks(nest *x, neo_block *in) {
+static void first_blocks(nested_kernel *x, neo_block *in) {
   lowering *l = x->l;
   const neo_lx *p;
   neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", x->stages - 1, &p);
   const neo_lx *from = lx_add(l, x->some.from, lx_mul(l, p, x->steps.block));
   neo_block *threads = neo_ln_open_threads(x, body);
   declare(x, threads, false);
-  fetch(x, threads, from, p);
+  issue_copies(x, threads, from, p);
   put(x, threads, from, p);
   neo_ls_copy_commit(l->k, body);
 }
 
-static uint32_t scalar(nest *x, neo_block *in, const char *name, const neo_lx *value) {
+static uint32_t scalar(nested_kernel *x, neo_block *in, const char *name, const neo_lx *value) {
   neo_kernel *k = x->l->k;
   uint32_t reg = neo_kernel_reg(k, (neo_reg){.name = name, .type = NEO_I64_T});
   neo_ls_reg(k, in, reg);
@@ -122,13 +122,13 @@ static uint32_t scalar(nest *x, neo_block *in, const char *name, const neo_lx *v
 }
 
 /* First step, and stage, of the block that is copied while the one at hand is multiplied. */
-static const neo_lx *ahead(nest *x, const neo_lx **stage) {
+static const neo_lx *next_steps(nested_kernel *x, const neo_lx **stage) {
   lowering *l = x->l;
   *stage = neo_gpu_neighbour(l, x->stages, x->stage, false);
   return lx_add(l, x->steps.lo, lx_int(l, (x->stages - 1) * x->steps.block));
 }
 
-neo_block *neo_ln_open_stages(nest *x, neo_block *in, const neo_stage *host) {
+neo_block *neo_ln_open_stages(nested_kernel *x, neo_block *in, const neo_stage *host) {
   lowering *l = x->l;
   const neo_lx *then;
   x->host = host;
@@ -140,17 +140,17 @@ neo_block *neo_ln_open_stages(nest *x, neo_block *in, const neo_stage *host) {
   x->stage = neo_lx_reg(l->k, scalar(x, in, "stage", lx_int(l, 0)), NULL, 0);
   x->body = neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
   declare(x, x->body, true);
-  const neo_lx *from = ahead(x, &then);
-  fetch(x, neo_ln_open_threads(x, x->body), from, then);
+  const neo_lx *from = next_steps(x, &then);
+  issue_copies(x, neo_ln_open_threads(x, x->body), from, then);
   for (uint32_t k = 0; k <= x->n.n_sums; k++)
     x->warp[k].o[1].begin = lx_mul(l, x->stage, x->warp[k].o[1].elements);
   neo_lower_facts(l, l->f, host);
   return x->body;
 }
 
-void neo_ln_close_stages(nest *x) {
+void neo_ln_close_stages(nested_kernel *x) {
   lowering *l = x->l;
-  const neo_lx *then, *from = ahead(x, &then);
+  const neo_lx *then, *from = next_steps(x, &then);
   if (has_puts(x))
     put(x, neo_ln_open_threads(x, x->body), from, then);
   neo_ls_copy_commit(l->k, x->body);

@@ -2,7 +2,7 @@
 #include "codegen/lower/gpu_nested/nested.h"
 
 /* The factors of rows at a thread's rows and steps, into shared memory. */
-static void put_block(nest *x, neo_block *in, const neo_stage *s, const copied *to) {
+static void put_block(nested_kernel *x, neo_block *in, const neo_stage *s, const copied *to) {
   lowering *l = x->l;
   point p[2];
   const neo_lx *cond, *step;
@@ -14,14 +14,14 @@ static void put_block(nest *x, neo_block *in, const neo_stage *s, const copied *
   neo_ln_end_points(x);
 }
 
-static void store_product(nest *x, neo_block *in, uint32_t acc) {
+static void store_product(nested_kernel *x, neo_block *in, uint32_t acc) {
   lowering *l = x->l;
   const neo_lx *place[2];
   point p[2];
   in = neo_ln_open_threads(x, in);
   neo_ln_place_of(x, place);
-  in = neo_ln_open_side(l, in, &x->rows, place[0], &p[0]);
-  in = neo_ln_open_side(l, in, &x->columns, place[1], &p[1]);
+  in = neo_ln_open_dim(l, in, &x->rows, place[0], &p[0]);
+  in = neo_ln_open_dim(l, in, &x->columns, place[1], &p[1]);
   const neo_lx *row = lx_add(l, x->rows.lo, p[0].at), *column = lx_add(l, x->columns.lo, p[1].at);
   in = &neo_ls_if(l->k, in, lx_lt(l, row, x->rows.total))->branch.then;
   in = &neo_ls_if(l->k, in, lx_lt(l, column, x->columns.total))->branch.then;
@@ -42,7 +42,7 @@ static void store_product(nest *x, neo_block *in, uint32_t acc) {
   }
 }
 
-static void multiply_block(nest *x, neo_block *in, nested_product p, bool tested) {
+static void multiply_block(nested_kernel *x, neo_block *in, nested_product p, bool tested) {
   p.tested = tested;
   if (x->kinds.on)
     neo_ln_warp_product(x, in, p.acc, tested);
@@ -51,7 +51,7 @@ static void multiply_block(nest *x, neo_block *in, nested_product p, bool tested
 }
 
 /* Steps are tested where not all rows of the block take all of them. */
-static void multiply_tested(nest *x, neo_block *in, nested_product p) {
+static void multiply_tested(nested_kernel *x, neo_block *in, nested_product p) {
   lowering *l = x->l;
   if (!x->all.from) {
     multiply_block(x, in, p, true);
@@ -66,13 +66,13 @@ static void multiply_tested(nest *x, neo_block *in, nested_product p) {
 }
 
 /* Its operands in shared memory: the block, and columns. */
-static void make_operands(nest *x, nested_product *p, copied *block, copied *columns) {
+static void make_operands(nested_kernel *x, nested_product *p, copied *block, copied *columns) {
   lowering *l = x->l;
   neo_type t = type_of(columns->s);
   const operand *o = x->warp[x->n.n_sums].o;
   copied *c[] = {block, columns};
   for (int k = 0; k < 2; k++) {
-    const side *of = k ? &x->columns : &x->rows;
+    const tile_dim *of = k ? &x->columns : &x->rows;
     bool inside = x->kinds.on && o[k].steps_inside;
     int64_t pitch = x->kinds.on ? o[k].pitch : neo_ln_pitch(of);
     c[k]->buf = x->kinds.on ? o[k].buf
@@ -84,7 +84,7 @@ static void make_operands(nest *x, nested_product *p, copied *block, copied *col
   *p = (nested_product){&x->rows, &x->columns, block->buf, columns->buf, 0, false};
 }
 
-void neo_ln_product(nest *x, neo_block *in) {
+void neo_ln_product(nested_kernel *x, neo_block *in) {
   lowering *l = x->l;
   const neo_stage *s = &l->f->stages.at[x->n.host];
   nested_product p;

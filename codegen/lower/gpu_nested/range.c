@@ -10,7 +10,7 @@
 #include "codegen/lower/gpu_nested/nested.h"
 
 typedef struct {
-  nest *x;
+  nested_kernel *x;
   neo_ln_range some, all; /* of the first own axis; null: no bound */
   bool known;             /* `all` is what the whole condition says */
 } ranges;
@@ -52,7 +52,7 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
 /* ---- conditions */
 
 /* Of a row axis, at the block's first row or its last one. */
-static const neo_lx *row_at(const nest *x, uint32_t axis, bool last) {
+static const neo_lx *row_at(const nested_kernel *x, uint32_t axis, bool last) {
   static const neo_stage none;
   lowering *l = x->l;
   uint64_t axes = x->rows.axes, before = (1ULL << axis) - 1;
@@ -137,7 +137,7 @@ static void condition(ranges *r, neo_expr e) {
 }
 
 /* Of the first own axis -> of all steps; from 0 to their number. */
-static neo_ln_range of_steps(nest *x, neo_ln_range r, const neo_lx *each) {
+static neo_ln_range of_steps(nested_kernel *x, neo_ln_range r, const neo_lx *each) {
   lowering *l = x->l;
   const neo_lx *zero = lx_int(l, 0);
   if (r.from)
@@ -147,7 +147,7 @@ static neo_ln_range of_steps(nest *x, neo_ln_range r, const neo_lx *each) {
   return (neo_ln_range){r.from ? r.from : zero, r.to ? r.to : x->steps.total};
 }
 
-void neo_ln_set_ranges(nest *x, const neo_stage *host) {
+void neo_ln_set_ranges(nested_kernel *x, const neo_stage *host) {
   lowering *l = x->l;
   ranges r = {.x = x, .known = true};
   uint64_t inner = x->steps.axes & ~(1ULL << l->f->axes.n);

@@ -14,7 +14,7 @@ static tile tile_of(int64_t rows, int64_t columns, int64_t width) {
 }
 
 /* Rows of stages before this one, as accumulators of these rows: of a thread's tile, or one. */
-static void get_rows(nest *x, neo_block *in, const side *rows, const neo_lx *one) {
+static void get_rows(nested_kernel *x, neo_block *in, const tile_dim *rows, const neo_lx *one) {
   lowering *l = x->l;
   const neo_lx *place[2];
   point p;
@@ -27,7 +27,7 @@ static void get_rows(nest *x, neo_block *in, const side *rows, const neo_lx *one
     const neo_lx *at = one, *number = lx_int(l, 0);
     neo_block *body = in;
     if (!one) {
-      body = neo_ln_open_side(l, in, rows, place[0], &p);
+      body = neo_ln_open_dim(l, in, rows, place[0], &p);
       at = p.at;
       number = p.number;
     }
@@ -39,7 +39,7 @@ static void get_rows(nest *x, neo_block *in, const side *rows, const neo_lx *one
 }
 
 /* The thread's rows of a side that all threads walk together, one each: returns where it exists. */
-static neo_block *open_row(nest *x, neo_block *in, const neo_lx **row) {
+static neo_block *open_row(nested_kernel *x, neo_block *in, const neo_lx **row) {
   lowering *l = x->l;
   const neo_lx *i;
   int64_t n = (x->rows.block + x->threads - 1) / x->threads;
@@ -52,31 +52,31 @@ static neo_block *open_row(nest *x, neo_block *in, const neo_lx **row) {
 }
 
 /* Parts of the threads' tiles become one of each thread, these one of each row. */
-static void join_rows(nest *x, neo_block *in, const neo_stage *s) {
+static void join_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   lowering *l = x->l;
-  int64_t wide = x->steps.threads;
+  int64_t width = x->steps.threads;
   const neo_lx *place[2], *row, *zero = lx_int(l, 0);
   tile part = tile_of(x->rows.tile, x->steps.tile, 1), whole = tile_of(x->rows.tile, 1, 1);
   neo_block *body = neo_ln_open_threads(x, in);
   point p;
   neo_lower_join_lanes(l, body, s, &part, &whole);
   neo_ln_place_of(x, place);
-  body = neo_ln_open_side(l, body, &x->rows, place[0], &p);
+  body = neo_ln_open_dim(l, body, &x->rows, place[0], &p);
   const neo_lx *index[] = {p.number, zero};
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
-    neo_ls_store(l->k, body, x->part[k], lx_add(l, lx_mul(l, p.at, wide), neo_ln_part(x)),
+    neo_ls_store(l->k, body, x->part[k], lx_add(l, lx_mul(l, p.at, width), neo_ln_part(x)),
                  neo_lx_reg(l->k, l->acc[k].reg, index, 2), NULL);
   body = open_row(x, in, &row);
-  part = tile_of(1, 1, wide);
+  part = tile_of(1, 1, width);
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
     neo_type t = (neo_type)s->accs.at[k - s->first_acc].type;
-    uint32_t reg = neo_lower_reg(l, body, "part", t, 1, 1, wide);
-    for (int64_t i = 0; i < wide; i++) {
-      const neo_lx *at = lx_add(l, lx_mul(l, row, wide), lx_int(l, i));
-      neo_ls_set(l->k, body, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, wide > 1 ? 3 : 2,
+    uint32_t reg = neo_lower_reg(l, body, "part", t, 1, 1, width);
+    for (int64_t i = 0; i < width; i++) {
+      const neo_lx *at = lx_add(l, lx_mul(l, row, width), lx_int(l, i));
+      neo_ls_set(l->k, body, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, width > 1 ? 3 : 2,
                  neo_lx_load(l->k, x->part[k], at));
     }
-    l->acc[k] = (acc_reg){reg, wide > 1 ? 3 : 2, false, true, 0};
+    l->acc[k] = (acc_reg){reg, width > 1 ? 3 : 2, false, true, 0};
   }
   neo_lower_join_lanes(l, body, s, &part, &part);
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
@@ -86,7 +86,7 @@ static void join_rows(nest *x, neo_block *in, const neo_stage *s) {
   }
 }
 
-static void reduce_rows(nest *x, neo_block *in, const neo_stage *s) {
+static void reduce_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   lowering *l = x->l;
   tile t = tile_of(x->rows.tile, x->steps.tile, 1);
   acc_reg own[MAX_ACCS];
@@ -156,21 +156,22 @@ static void set_logsum(lowering *l, neo_block *in, const acc_reg *r, const neo_l
 }
 
 /* Threads' parts of rows into shared memory, then those of a row into one. */
-static void join_logsum_rows(nest *x, neo_block *in, const neo_stage *s, const acc_reg *r) {
+static void join_logsum_rows(nested_kernel *x, neo_block *in, const neo_stage *s,
+                             const acc_reg *r) {
   lowering *l = x->l;
-  int64_t wide = x->steps.threads;
+  int64_t width = x->steps.threads;
   uint32_t acc = s->first_acc;
   const neo_lx *place[2], *row, *zero = lx_int(l, 0);
   point p;
   neo_block *body = neo_ln_open_threads(x, in);
   neo_ln_place_of(x, place);
-  body = neo_ln_open_side(l, body, &x->rows, place[0], &p);
+  body = neo_ln_open_dim(l, body, &x->rows, place[0], &p);
   const neo_lx *first[] = {p.number, zero};
   for (int64_t c = 1; c < x->steps.tile; c++) {
     const neo_lx *at[] = {p.number, lx_int(l, c)};
     set_logsum(l, body, r, first, join_logsums(l, logsum_in(l, r, first), logsum_in(l, r, at)));
   }
-  const neo_lx *to = lx_add(l, lx_mul(l, p.at, wide), neo_ln_part(x));
+  const neo_lx *to = lx_add(l, lx_mul(l, p.at, width), neo_ln_part(x));
   neo_ls_store(l->k, body, x->part[acc], to, logsum_in(l, r, first).top, NULL);
   neo_ls_store(l->k, body, x->part[acc + 1], to, logsum_in(l, r, first).sum, NULL);
   body = open_row(x, in, &row);
@@ -178,8 +179,8 @@ static void join_logsum_rows(nest *x, neo_block *in, const neo_stage *s, const a
   acc_reg one[2] = {{neo_lower_reg(l, body, "top", t, 1, 1, 1), 2, false, true, 0},
                     {neo_lower_reg(l, body, "sum", t, 1, 1, 1), 2, false, true, 0}};
   const neo_lx *at[] = {zero, zero};
-  for (int64_t i = 0; i < wide; i++) {
-    const neo_lx *from = lx_add(l, lx_mul(l, row, wide), lx_int(l, i));
+  for (int64_t i = 0; i < width; i++) {
+    const neo_lx *from = lx_add(l, lx_mul(l, row, width), lx_int(l, i));
     logsum y = {neo_lx_load(l->k, x->part[acc], from), neo_lx_load(l->k, x->part[acc + 1], from)};
     set_logsum(l, body, one, at, i ? join_logsums(l, logsum_in(l, one, at), y) : y);
   }
@@ -189,7 +190,8 @@ static void join_logsum_rows(nest *x, neo_block *in, const neo_stage *s, const a
   x->done[acc] = x->done[acc + 1] = true;
 }
 
-static void reduce_logsum(nest *x, neo_block *in, const neo_stage *top, const neo_stage *sum) {
+static void reduce_logsum(nested_kernel *x, neo_block *in, const neo_stage *top,
+                          const neo_stage *sum) {
   lowering *l = x->l;
   tile t = tile_of(x->rows.tile, x->steps.tile, 1);
   acc_reg own[2];
@@ -223,7 +225,7 @@ static void reduce_logsum(nest *x, neo_block *in, const neo_stage *top, const ne
   join_logsum_rows(x, in, top, own);
 }
 
-static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
+static void store_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   lowering *l = x->l;
   const neo_lx *row;
   in = open_row(x, in, &row);
@@ -235,7 +237,7 @@ static void store_rows(nest *x, neo_block *in, const neo_stage *s) {
   neo_lower_store_point(l, in, s, NULL);
 }
 
-static void row_buffers(nest *x) {
+static void row_buffers(nested_kernel *x) {
   lowering *l = x->l;
   for (size_t k = 0; k < l->f->stages.n; k++) {
     const neo_stage *s = &l->f->stages.at[k];
@@ -249,7 +251,7 @@ static void row_buffers(nest *x) {
   }
 }
 
-void neo_ln_rows(nest *x, neo_block *in) {
+void neo_ln_rows(nested_kernel *x, neo_block *in) {
   row_buffers(x);
   for (size_t k = 0; k < x->l->f->stages.n; k++) {
     const neo_stage *s = &x->l->f->stages.at[k];

@@ -1,7 +1,7 @@
 /* The loop over blocks of a stage's steps, and the inner sums at each. */
 #include "codegen/lower/gpu_nested/nested.h"
 
-static void inner_sum(nest *x, neo_block *in, uint32_t k) {
+static void inner_sum(nested_kernel *x, neo_block *in, uint32_t k) {
   lowering *l = x->l;
   const neo_nested_sum *sum = &x->n.sum[k];
   const neo_stage *s = &l->f->stages.at[sum->stage];
@@ -29,7 +29,7 @@ static void inner_sum(nest *x, neo_block *in, uint32_t k) {
 }
 
 /* Those that the stage around them uses, at a block of its steps. */
-void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host) {
+void neo_ln_inner_sums(nested_kernel *x, neo_block *in, const neo_stage *host) {
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     if (neo_lower_uses_stage(x->l, host, &x->l->f->stages.at[x->n.sum[k].stage]))
       (x->kinds.on ? neo_ln_warp_sum : inner_sum)(x, in, k);
@@ -37,14 +37,15 @@ void neo_ln_inner_sums(nest *x, neo_block *in, const neo_stage *host) {
 
 /* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
  * and the stage takes them. Until end_points. */
-neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, const side *rows,
-                              const side *steps, point p[2], const neo_lx **cond) {
+neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *host,
+                              const tile_dim *rows, const tile_dim *steps, point p[2],
+                              const neo_lx **cond) {
   lowering *l = x->l;
   const neo_lx *place[2];
   neo_ln_place_of(x, place);
   neo_lower_facts(l, l->f, host);
-  in = neo_ln_open_side(l, in, steps, place[1], &p[1]);
-  in = neo_ln_open_side(l, in, rows, place[0], &p[0]);
+  in = neo_ln_open_dim(l, in, steps, place[1], &p[1]);
+  in = neo_ln_open_dim(l, in, rows, place[0], &p[0]);
   const neo_lx *row = lx_add(l, rows->lo, p[0].at), *step = lx_add(l, steps->lo, p[1].at);
   neo_ln_set_axes(l, host, rows->axes, row);
   neo_ln_set_axes(l, host, steps->axes, step);
@@ -64,12 +65,12 @@ neo_block *neo_ln_open_points(nest *x, neo_block *in, const neo_stage *host, con
   return in;
 }
 
-void neo_ln_end_points(nest *x) {
+void neo_ln_end_points(nested_kernel *x) {
   x->l->row = x->l->col = NULL;
   neo_gpu_end_guard(x->l);
 }
 
-neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host) {
+neo_block *neo_ln_open_steps(nested_kernel *x, neo_block *in, const neo_stage *host) {
   lowering *l = x->l;
   if (x->stages)
     return neo_ln_open_stages(x, in, host);
@@ -78,14 +79,14 @@ neo_block *neo_ln_open_steps(nest *x, neo_block *in, const neo_stage *host) {
   return neo_lower_open(l, in, "j", x->some.from, x->some.to, x->steps.block, &x->steps.lo);
 }
 
-void neo_ln_close_steps(nest *x) {
+void neo_ln_close_steps(nested_kernel *x) {
   if (x->stages)
     neo_ln_close_stages(x);
   else
     neo_lower_close(x->l);
 }
 
-void neo_ln_set_steps(nest *x, const neo_stage *host) {
+void neo_ln_set_steps(nested_kernel *x, const neo_stage *host) {
   lowering *l = x->l;
   neo_lower_facts(l, l->f, host);
   x->steps.axes = neo_ln_own_axes(l, 0, (uint32_t)host->axes.n);

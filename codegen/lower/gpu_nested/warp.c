@@ -25,7 +25,7 @@
 
 /* ---- inner sums */
 
-void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
+void neo_ln_warp_sum(nested_kernel *x, neo_block *in, uint32_t k) {
   lowering *l = x->l;
   neo_products *w = &x->warp[k];
   const neo_stage *s = &l->f->stages.at[x->n.sum[k].stage];
@@ -53,7 +53,7 @@ void neo_ln_warp_sum(nest *x, neo_block *in, uint32_t k) {
 
 /* ---- the product */
 
-uint32_t neo_ln_warp_acc(nest *x, neo_block *in) {
+uint32_t neo_ln_warp_acc(nested_kernel *x, neo_block *in) {
   neo_products *w = &x->warp[x->n.n_sums];
   int64_t n = neo_mma_fragments(&w->o[0]) * neo_mma_fragments(&w->o[1]);
   return neo_gpu_thread_reg(x->l, in, "acc", NEO_F32_T, n, NEO_MMA_C, x->threads);
@@ -68,7 +68,7 @@ static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
 }
 
 /* sum[at] = the products of the steps that the row takes */
-static void once_more(nest *x, neo_block *in, uint32_t sum, const neo_lx *const *at,
+static void once_more(nested_kernel *x, neo_block *in, uint32_t sum, const neo_lx *const *at,
                       const point p[2]) {
   lowering *l = x->l;
   const neo_products *w = &x->warp[x->n.n_sums];
@@ -82,15 +82,15 @@ static void once_more(nest *x, neo_block *in, uint32_t sum, const neo_lx *const 
   neo_lower_close(l);
 }
 
-static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
+static void add_block(nested_kernel *x, neo_block *in, uint32_t acc, uint32_t sum) {
   lowering *l = x->l;
   const neo_lx *at[2], *thread[2];
   point p[2];
   uint32_t fragments = (uint32_t)neo_mma_fragments(&x->warp[x->n.n_sums].o[1]);
   in = neo_ln_open_threads(x, in);
   neo_ln_place_of(x, thread);
-  in = neo_ln_open_side(l, in, &x->rows, thread[0], &p[0]);
-  in = neo_ln_open_side(l, in, &x->columns, thread[1], &p[1]);
+  in = neo_ln_open_dim(l, in, &x->rows, thread[0], &p[0]);
+  in = neo_ln_open_dim(l, in, &x->columns, thread[1], &p[1]);
   neo_lower_in_fragments(l, fragments, p[0].number, p[1].number, at);
   const neo_lx *y = neo_lx_reg(l->k, sum, at, 2);
   const neo_lx *inf = neo_lx_const(l->k, NEO_F32_T, (neo_value){.f = (double)INFINITY});
@@ -99,7 +99,7 @@ static void add_block(nest *x, neo_block *in, uint32_t acc, uint32_t sum) {
   neo_ls_set(l->k, in, acc, at, 2, neo_lx_op2(l->k, NEO_OP_ADD, neo_lx_reg(l->k, acc, at, 2), y));
 }
 
-void neo_ln_warp_product(nest *x, neo_block *in, uint32_t acc, bool tested) {
+void neo_ln_warp_product(nested_kernel *x, neo_block *in, uint32_t acc, bool tested) {
   neo_products *w = &x->warp[x->n.n_sums];
   uint32_t buf[] = {w->o[0].buf, w->o[1].buf};
   w->acc = acc;

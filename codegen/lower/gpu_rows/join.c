@@ -23,8 +23,8 @@ enum { RADIX = 8 };
 
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
-int64_t neo_points_inside(const points *p) {
-  int64_t stride = neo_points_stride(p), most = NEO_WARP / stride;
+int64_t neo_gpu_rows_lanes_in_warp(const rows_kernel *p) {
+  int64_t stride = neo_gpu_rows_stride(p), most = NEO_WARP / stride;
   if (!neo_is_power_of_2(stride) || most < 2)
     return 1;
   return p->lanes < most ? p->lanes : most;
@@ -33,23 +33,23 @@ int64_t neo_points_inside(const points *p) {
 /* ---- parts of one element: registers that neo_lower_join_lanes takes */
 
 /* Which element of a register. */
-static void index_of(const points *p, int64_t e, const neo_lx **index) {
+static void index_of(const rows_kernel *p, int64_t e, const neo_lx **index) {
   index[0] = index[1] = lx_int(p->l, 0);
   index[2] = lx_int(p->l, e);
 }
 
-static uint8_t rank_of(const points *p) {
-  return p->wide_axis && p->wide > 1 ? 3 : 2;
+static uint8_t rank_of(const rows_kernel *p) {
+  return p->lanes_shared && p->width > 1 ? 3 : 2;
 }
 
-static int64_t elements(const points *p) {
-  return p->wide_axis ? p->wide : 1;
+static int64_t elements(const rows_kernel *p) {
+  return p->lanes_shared ? p->width : 1;
 }
 
-typedef const neo_lx *part_of(points *p, const void *from, uint32_t acc, int64_t e, int64_t i);
+typedef const neo_lx *part_of(rows_kernel *p, const void *from, uint32_t acc, int64_t e, int64_t i);
 
 /* sum = the n parts of each element, joined. */
-static void join_parts(points *p, neo_block *in, const neo_stage *s, int64_t n, part_of *part,
+static void join_parts(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n, part_of *part,
                        const void *from) {
   lowering *l = p->l;
   tile parts = one;
@@ -71,7 +71,7 @@ static void join_parts(points *p, neo_block *in, const neo_stage *s, int64_t n, 
   }
 }
 
-static void use_sums(points *p, const neo_stage *s) {
+static void use_sums(rows_kernel *p, const neo_stage *s) {
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
     p->l->acc[k] = (acc_reg){p->sum[k], rank_of(p), false, true, 0};
 }
@@ -80,18 +80,18 @@ static void use_sums(points *p, const neo_stage *s) {
 
 typedef struct {
   const neo_lx *at; /* of the first part */
-  int64_t apart;
+  int64_t stride;
 } place;
 
-static const neo_lx *part_in_memory(points *p, const void *from, uint32_t acc, int64_t e,
+static const neo_lx *part_in_memory(rows_kernel *p, const void *from, uint32_t acc, int64_t e,
                                     int64_t i) {
   lowering *l = p->l;
   const place *x = from;
-  const neo_lx *at = lx_add(l, x->at, lx_int(l, e * p->threads + i * x->apart));
+  const neo_lx *at = lx_add(l, x->at, lx_int(l, e * p->threads + i * x->stride));
   return neo_lx_load(l->k, p->sums[acc], at);
 }
 
-static void put_in_memory(points *p, neo_block *in, const neo_stage *s) {
+static void put_in_memory(rows_kernel *p, neo_block *in, const neo_stage *s) {
   lowering *l = p->l;
   const neo_lx *index[3];
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
@@ -103,14 +103,14 @@ static void put_in_memory(points *p, neo_block *in, const neo_stage *s) {
 }
 
 /* Where lane 0 of the thread's point has its parts. */
-static const neo_lx *base_of(points *p) {
+static const neo_lx *base_of(rows_kernel *p) {
   lowering *l = p->l;
   if (p->lanes == 1)
     return p->thread;
-  return lx_sub(l, p->thread, lx_mul(l, p->lane, neo_points_stride(p)));
+  return lx_sub(l, p->thread, lx_mul(l, p->lane, neo_gpu_rows_stride(p)));
 }
 
-static neo_block *for_lanes_below(points *p, neo_block *in, int64_t n) {
+static neo_block *for_lanes_below(rows_kernel *p, neo_block *in, int64_t n) {
   if (n >= p->lanes)
     return in;
   lowering *l = p->l;
@@ -119,13 +119,13 @@ static neo_block *for_lanes_below(points *p, neo_block *in, int64_t n) {
 
 /* Parts [lane + n*i] become part [lane], for lanes below n; the last time as many warps have them
  * as there are, where all need them. */
-static void join_in_memory(points *p, neo_block *in, const neo_stage *s, int64_t n, int64_t radix,
-                           bool last, bool all) {
+static void join_in_memory(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n,
+                           int64_t radix, bool last, bool all) {
   lowering *l = p->l;
-  in = neo_points_open_threads(p, in);
+  in = neo_gpu_rows_open_threads(p, in);
   if (!last || !all)
     in = for_lanes_below(p, in, n);
-  int64_t stride = neo_points_stride(p);
+  int64_t stride = neo_gpu_rows_stride(p);
   const neo_lx *lane = lx_mul(l, lx_mod(l, p->lane, lx_int(l, n)), stride);
   place x = {last && all ? lx_add(l, base_of(p), lane) : p->thread, n * stride};
   join_parts(p, in, s, radix, part_in_memory, &x);
@@ -135,14 +135,15 @@ static void join_in_memory(points *p, neo_block *in, const neo_stage *s, int64_t
 
 /* ---- shuffles */
 
-static const neo_lx *part_in_warp(points *p, const void *from, uint32_t acc, int64_t e, int64_t i) {
+static const neo_lx *part_in_warp(rows_kernel *p, const void *from, uint32_t acc, int64_t e,
+                                  int64_t i) {
   const uint32_t *other = from;
   const neo_lx *index[3];
   index_of(p, e, index);
   return neo_lx_reg(p->l->k, i ? other[acc] : p->sum[acc], index, rank_of(p));
 }
 
-static void declare_others(points *p, neo_block *in, const neo_stage *s, uint32_t *other) {
+static void declare_others(rows_kernel *p, neo_block *in, const neo_stage *s, uint32_t *other) {
   lowering *l = p->l;
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
     neo_reg r = l->k->regs.at[p->sum[k]];
@@ -152,33 +153,33 @@ static void declare_others(points *p, neo_block *in, const neo_stage *s, uint32_
   }
 }
 
-static void join_in_warps(points *p, neo_block *in, const neo_stage *s, int64_t n) {
+static void join_in_warps(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n) {
   lowering *l = p->l;
   uint32_t other[MAX_ACCS];
-  int64_t stride = neo_points_stride(p), of = n * stride;
+  int64_t stride = neo_gpu_rows_stride(p), of = n * stride;
   declare_others(p, in, s, other);
   while (n > 1) {
     n /= 2;
     for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
       neo_ls_shuffle(l->k, in, other[k], p->sum[k], NEO_SHUFFLE_DOWN, n * stride, of);
-    join_parts(p, neo_points_open_threads(p, in), s, 2, part_in_warp, other);
+    join_parts(p, neo_gpu_rows_open_threads(p, in), s, 2, part_in_warp, other);
   }
 }
 
-static void first_in_warps(points *p, neo_block *in, const neo_stage *s, int64_t n) {
-  int64_t stride = neo_points_stride(p);
+static void first_in_warps(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n) {
+  int64_t stride = neo_gpu_rows_stride(p);
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
     neo_ls_shuffle(p->l->k, in, p->sum[k], p->sum[k], NEO_SHUFFLE_FIRST, stride, n * stride);
 }
 
 /* ---- both */
 
-static void put_all_in_memory(points *p, neo_block *in, const neo_stage *s) {
-  put_in_memory(p, neo_points_open_threads(p, in), s);
+static void put_all_in_memory(rows_kernel *p, neo_block *in, const neo_stage *s) {
+  put_in_memory(p, neo_gpu_rows_open_threads(p, in), s);
 }
 
-void neo_points_join(points *p, neo_block *in, const neo_stage *s, bool all) {
-  int64_t n = p->lanes, inside = neo_points_inside(p);
+void neo_gpu_rows_join(rows_kernel *p, neo_block *in, const neo_stage *s, bool all) {
+  int64_t n = p->lanes, inside = neo_gpu_rows_lanes_in_warp(p);
   if (n > inside)
     put_all_in_memory(p, in, s);
   while (n > inside) {
@@ -193,13 +194,13 @@ void neo_points_join(points *p, neo_block *in, const neo_stage *s, bool all) {
   use_sums(p, s);
 }
 
-void neo_points_spread(points *p, neo_block *in, const neo_stage *s) {
-  int64_t inside = neo_points_inside(p);
+void neo_gpu_rows_broadcast(rows_kernel *p, neo_block *in, const neo_stage *s) {
+  int64_t inside = neo_gpu_rows_lanes_in_warp(p);
   if (p->lanes > 1 && p->lanes == inside) {
     first_in_warps(p, in, s, inside);
   } else if (p->lanes > 1) {
     put_all_in_memory(p, in, s);
-    in = neo_points_open_threads(p, in);
+    in = neo_gpu_rows_open_threads(p, in);
     place x = {base_of(p), 0};
     const neo_lx *index[3];
     for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)

@@ -27,14 +27,14 @@
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
 /* Of a shared axis; of the last one groups of `wide`. */
-static const neo_lx *places(points *p, uint32_t axis) {
+static const neo_lx *places(rows_kernel *p, uint32_t axis) {
   lowering *l = p->l;
   const neo_lx *n = neo_lower_extent(l, axis);
-  return p->wide_axis && axis + 1 == l->f->axes.n ? lx_div(l, n, p->wide) : n;
+  return p->lanes_shared && axis + 1 == l->f->axes.n ? lx_div(l, n, p->width) : n;
 }
 
 /* Shared axes at the point that the thread works on; returns where it exists. */
-static neo_block *at_point(points *p, neo_block *in) {
+static neo_block *at_point(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
   const neo_lx *at =
       p->across ? lx_mod(l, p->thread, lx_int(l, p->n)) : lx_div(l, p->thread, p->lanes);
@@ -44,8 +44,8 @@ static neo_block *at_point(points *p, neo_block *in) {
     in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, at, p->total))->branch.then;
   for (uint32_t k = (uint32_t)l->f->axes.n; k-- > 0;) {
     const neo_lx *n = places(p, k), *x = k ? lx_mod(l, at, n) : at;
-    if (p->wide_axis && k + 1 == l->f->axes.n)
-      x = lx_mul(l, x, p->wide);
+    if (p->lanes_shared && k + 1 == l->f->axes.n)
+      x = lx_mul(l, x, p->width);
     neo_lower_set_axis(l, k, x, l->depth);
     at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
   }
@@ -53,7 +53,7 @@ static neo_block *at_point(points *p, neo_block *in) {
 }
 
 /* The same for lane 0 alone. */
-static neo_block *at_first(points *p, neo_block *in) {
+static neo_block *at_first(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
   if (p->lanes == 1)
     return in;
@@ -68,10 +68,10 @@ typedef struct {
   const neo_expr *lo, *hi;
   uint32_t first;     /* of the axes that are walked as one */
   int64_t lanes;      /* that divide them */
-  int64_t wide;       /* elements of a step */
+  int64_t width;      /* elements of a step */
   int64_t row;        /* steps of all lanes, if one axis is walked and these are all; else 0 */
   const neo_lx *at_n; /* first of neighbouring points */
-  bool keeps;
+  bool stashes;
 } steps;
 
 static bool depends_on(const lowering *l, neo_expr e, uint32_t first) {
@@ -83,33 +83,33 @@ static bool constant_range(lowering *l, const steps *x, uint32_t k, int64_t *lo,
 }
 
 /* Several axes are walked by vectors where the last one holds whole ones. */
-static int64_t wide_of(points *p, const steps *x) {
+static int64_t width_of(rows_kernel *p, const steps *x) {
   uint32_t last = (uint32_t)x->s->axes.n - 1;
   int64_t lo, hi;
-  if (p->wide_axis || !x->s->axes.n)
+  if (p->lanes_shared || !x->s->axes.n)
     return 1;
   bool several = x->first < last;
-  bool whole = constant_range(p->l, x, last, &lo, &hi) && hi > lo && (hi - lo) % p->wide == 0;
-  return several && !whole ? 1 : p->wide;
+  bool whole = constant_range(p->l, x, last, &lo, &hi) && hi > lo && (hi - lo) % p->width == 0;
+  return several && !whole ? 1 : p->width;
 }
 
-static steps steps_of(points *p, const neo_stage *s, const stage_bounds *b, const neo_expr *lo,
+static steps steps_of(rows_kernel *p, const neo_stage *s, const stage_bounds *b, const neo_expr *lo,
                       const neo_expr *hi, bool divided) {
   lowering *l = p->l;
-  steps x = {.s = s, .b = b, .lo = lo, .hi = hi, .lanes = divided ? p->lanes : 1, .wide = 1};
+  steps x = {.s = s, .b = b, .lo = lo, .hi = hi, .lanes = divided ? p->lanes : 1, .width = 1};
   int64_t from, to;
   for (uint32_t k = 0; k < s->axes.n; k++)
     while (depends_on(l, lo[k], x.first) || depends_on(l, hi[k], x.first))
       x.first++;
   if (!divided)
     return x;
-  x.wide = wide_of(p, &x);
-  if (p->wide_axis || x.first + 1 != s->axes.n || !constant_range(l, &x, x.first, &from, &to))
+  x.width = width_of(p, &x);
+  if (p->lanes_shared || x.first + 1 != s->axes.n || !constant_range(l, &x, x.first, &from, &to))
     return x;
-  int64_t chunk = x.lanes * x.wide;
+  int64_t chunk = x.lanes * x.width;
   x.row = to > from && to - from <= chunk * p->unroll ? (to - from + chunk - 1) / chunk : 0;
-  x.keeps =
-      x.row && s->axes.n == 1 && !from && to == l->stash.row && x.wide == p->wide && !s->where.i;
+  x.stashes =
+      x.row && s->axes.n == 1 && !from && to == l->stash.row && x.width == p->width && !s->where.i;
   return x;
 }
 
@@ -118,13 +118,13 @@ static void set_own(lowering *l, uint32_t k, const neo_lx *at) {
 }
 
 /* The tile of a step, and of `cols` steps of a thread. */
-static tile tile_of(const points *p, const steps *x, int64_t cols) {
+static tile tile_of(const rows_kernel *p, const steps *x, int64_t cols) {
   tile t = one;
-  t.width = x->wide;
+  t.width = x->width;
   t.cols = cols;
-  t.column_stride = x->wide * x->lanes;
-  if (p->wide_axis) {
-    t.width = p->wide;
+  t.column_stride = x->width * x->lanes;
+  if (p->lanes_shared) {
+    t.width = p->width;
     t.n_axis = (int32_t)p->l->f->axes.n - 1;
     t.n_at = x->at_n;
     t.n_depth = p->l->depth;
@@ -133,17 +133,17 @@ static tile tile_of(const points *p, const steps *x, int64_t cols) {
 }
 
 /* Steps of this thread from `at` on, of the last axis. */
-static void visit(points *p, neo_block *in, const steps *x, int64_t cols, const neo_lx *at,
+static void visit(rows_kernel *p, neo_block *in, const steps *x, int64_t cols, const neo_lx *at,
                   const neo_lx *end) {
   lowering *l = p->l;
   tile t = tile_of(p, x, cols);
   uint32_t last = (uint32_t)x->s->axes.n - 1;
-  l->stash_here = x->keeps;
-  if (p->wide_axis && at)
+  l->stash_here = x->stashes;
+  if (p->lanes_shared && at)
     set_own(l, last, at);
-  if (at && !p->wide_axis && x->b)
+  if (at && !p->lanes_shared && x->b)
     neo_lower_accumulate_run(l, in, x->s, &t, x->b, at, end);
-  else if (at && !p->wide_axis)
+  else if (at && !p->lanes_shared)
     neo_lower_store_run(l, in, x->s, &t, at, end);
   else if (x->b)
     neo_lower_accumulate(l, in, x->s, &t, x->b);
@@ -163,14 +163,14 @@ static bool is_empty(const neo_lx *from, const neo_lx *to) {
 }
 
 /* A loop over [from, to), of which each lane has every lanes-th group of so many elements. */
-static neo_block *open_part(points *p, neo_block *in, const steps *x, const neo_lx *from,
+static neo_block *open_part(rows_kernel *p, neo_block *in, const steps *x, const neo_lx *from,
                             const neo_lx *to, int64_t group, int64_t times, const neo_lx **v) {
   lowering *l = p->l;
   const neo_lx *at = x->lanes > 1 ? lx_add(l, from, lx_mul(l, p->lane, group)) : from;
   return neo_lower_open(l, in, "k", at, to, x->lanes * group * times, v);
 }
 
-static neo_block *open_copies(points *p, neo_block *in, const neo_lx **u) {
+static neo_block *open_copies(rows_kernel *p, neo_block *in, const neo_lx **u) {
   lowering *l = p->l;
   uint32_t var = neo_kernel_var(l->k, "c");
   *u = neo_lx_var(l->k, var);
@@ -181,21 +181,21 @@ static neo_block *open_copies(points *p, neo_block *in, const neo_lx **u) {
 /* ---- one axis, from its own bounds */
 
 /* All that there is of a row. */
-static void walk_row(points *p, neo_block *in, const steps *x) {
+static void walk_row(rows_kernel *p, neo_block *in, const steps *x) {
   lowering *l = p->l;
   const neo_lx *lo = neo_lower_expr(l, x->lo[x->first]), *hi = neo_lower_expr(l, x->hi[x->first]);
   int64_t from = 0, to = 0;
   constant_range(l, x, x->first, &from, &to);
-  bool whole = (to - from) % (x->lanes * x->wide) == 0;
-  const neo_lx *at = x->lanes > 1 ? lx_add(l, lo, lx_mul(l, p->lane, x->wide)) : lo;
+  bool whole = (to - from) % (x->lanes * x->width) == 0;
+  const neo_lx *at = x->lanes > 1 ? lx_add(l, lo, lx_mul(l, p->lane, x->width)) : lo;
   visit(p, in, x, x->row, at, whole ? NULL : hi);
 }
 
 /* Written out: as columns of a tile; of neighbouring points one by one. */
-static void visit_copies(points *p, neo_block *in, const steps *x, const neo_lx *at) {
+static void visit_copies(rows_kernel *p, neo_block *in, const steps *x, const neo_lx *at) {
   lowering *l = p->l;
   const neo_lx *u;
-  if (!p->wide_axis) {
+  if (!p->lanes_shared) {
     visit(p, in, x, p->unroll, at, NULL);
     return;
   }
@@ -203,27 +203,27 @@ static void visit_copies(points *p, neo_block *in, const steps *x, const neo_lx 
   visit(p, in, x, 1, lx_add(l, at, lx_mul(l, u, x->lanes)), NULL);
 }
 
-static void walk_axis(points *p, neo_block *in, const steps *x) {
+static void walk_axis(rows_kernel *p, neo_block *in, const steps *x) {
   lowering *l = p->l;
   const neo_lx *lo = neo_lower_expr(l, x->lo[x->first]), *hi = neo_lower_expr(l, x->hi[x->first]);
   const neo_lx *from = lo, *to, *v;
   if (p->unroll > 1) {
-    to = neo_lower_whole(l, lo, hi, x->lanes * x->wide * p->unroll);
+    to = neo_lower_floor_to_multiple(l, lo, hi, x->lanes * x->width * p->unroll);
     if (!is_empty(from, to)) {
-      neo_block *body = open_part(p, in, x, from, to, x->wide, p->unroll, &v);
+      neo_block *body = open_part(p, in, x, from, to, x->width, p->unroll, &v);
       visit_copies(p, body, x, v);
       neo_lower_close(l);
     }
     from = to;
   }
-  to = x->wide > 1 ? neo_lower_whole(l, lo, hi, x->wide) : hi;
+  to = x->width > 1 ? neo_lower_floor_to_multiple(l, lo, hi, x->width) : hi;
   if (!is_empty(from, to)) {
-    neo_block *body = open_part(p, in, x, from, to, x->wide, 1, &v);
+    neo_block *body = open_part(p, in, x, from, to, x->width, 1, &v);
     visit(p, body, x, 1, v, NULL);
     neo_lower_close(l);
   }
-  if (x->wide > 1 && !is_empty(to, hi)) {
-    neo_block *body = open_part(p, in, x, to, hi, x->wide, 1, &v);
+  if (x->width > 1 && !is_empty(to, hi)) {
+    neo_block *body = open_part(p, in, x, to, hi, x->width, 1, &v);
     visit(p, body, x, 1, v, hi);
     neo_lower_close(l);
   }
@@ -235,27 +235,27 @@ typedef struct {
   const neo_lx *length[NEO_FORM_MAX_AXES], *lo[NEO_FORM_MAX_AXES], *total;
 } numbers;
 
-static numbers numbers_of(points *p, const steps *x) {
+static numbers numbers_of(rows_kernel *p, const steps *x) {
   lowering *l = p->l;
   numbers n = {.total = lx_int(l, 1)};
   for (uint32_t k = x->first; k < x->s->axes.n; k++) {
     n.lo[k] = neo_lower_expr(l, x->lo[k]);
     n.length[k] = length_of(l, x, k);
-    if (k + 1 == x->s->axes.n && x->wide > 1)
-      n.length[k] = lx_div(l, n.length[k], x->wide);
+    if (k + 1 == x->s->axes.n && x->width > 1)
+      n.length[k] = lx_div(l, n.length[k], x->width);
     n.total = neo_lx_op2(l->k, NEO_OP_MUL, n.total, n.length[k]);
   }
   return n;
 }
 
-static void visit_number(points *p, neo_block *in, const steps *x, const numbers *n,
+static void visit_number(rows_kernel *p, neo_block *in, const steps *x, const numbers *n,
                          const neo_lx *v) {
   lowering *l = p->l;
   const neo_lx *last = NULL;
   for (uint32_t k = (uint32_t)x->s->axes.n; k-- > x->first;) {
     const neo_lx *at = k == x->first ? v : lx_mod(l, v, n->length[k]);
     bool is_last = k + 1 == x->s->axes.n;
-    at = lx_add(l, n->lo[k], is_last ? lx_mul(l, at, x->wide) : at);
+    at = lx_add(l, n->lo[k], is_last ? lx_mul(l, at, x->width) : at);
     last = is_last ? at : last;
     if (!is_last)
       set_own(l, k, at);
@@ -264,12 +264,12 @@ static void visit_number(points *p, neo_block *in, const steps *x, const numbers
   visit(p, in, x, 1, last, NULL);
 }
 
-static void walk_several(points *p, neo_block *in, const steps *x) {
+static void visit_fused_axes(rows_kernel *p, neo_block *in, const steps *x) {
   lowering *l = p->l;
   numbers n = numbers_of(p, x);
   const neo_lx *from = lx_int(l, 0), *v, *u;
   if (p->unroll > 1) {
-    const neo_lx *to = neo_lower_whole(l, from, n.total, x->lanes * p->unroll);
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, n.total, x->lanes * p->unroll);
     neo_block *body = open_part(p, in, x, from, to, 1, p->unroll, &v);
     body = open_copies(p, body, &u);
     visit_number(p, body, x, &n, lx_add(l, v, lx_mul(l, u, x->lanes)));
@@ -284,10 +284,10 @@ static void walk_several(points *p, neo_block *in, const steps *x) {
 }
 
 /* All steps of this thread. */
-static void walk(points *p, neo_block *in, steps *x) {
+static void walk(rows_kernel *p, neo_block *in, steps *x) {
   lowering *l = p->l;
   uint32_t n = (uint32_t)x->s->axes.n, depth = l->depth;
-  x->at_n = p->wide_axis ? neo_lower_axis(l, (uint32_t)l->f->axes.n - 1) : NULL;
+  x->at_n = p->lanes_shared ? neo_lower_axis(l, (uint32_t)l->f->axes.n - 1) : NULL;
   for (uint32_t k = 0; k < x->first; k++) {
     const neo_lx *v;
     in =
@@ -297,7 +297,7 @@ static void walk(points *p, neo_block *in, steps *x) {
   if (x->first == n)
     visit(p, in, x, 1, NULL, NULL);
   else if (x->first + 1 < n)
-    walk_several(p, in, x);
+    visit_fused_axes(p, in, x);
   else if (x->row)
     walk_row(p, in, x);
   else
@@ -308,7 +308,7 @@ static void walk(points *p, neo_block *in, steps *x) {
 /* ---- stages */
 
 /* What the thread has summed, into its register for all stages after this one. */
-static void keep_part(points *p, neo_block *in, const neo_stage *s, const tile *t) {
+static void save_partial(rows_kernel *p, neo_block *in, const neo_stage *s, const tile *t) {
   lowering *l = p->l;
   neo_block *b = neo_lower_open_tile(l, in, t, true);
   const neo_lx *zero = lx_int(l, 0), *index[] = {zero, zero, l->lane};
@@ -325,46 +325,46 @@ static bool all_need(const lowering *l, size_t at) {
   return false;
 }
 
-static void end_payloads(points *p, neo_block *in, const neo_stage *s, const tile *t) {
+static void end_payloads(rows_kernel *p, neo_block *in, const neo_stage *s, const tile *t) {
   if (neo_lower_has_payload(s))
-    neo_lower_end_payloads(p->l, neo_points_open_threads(p, in), s, t, true);
+    neo_lower_end_payloads(p->l, neo_gpu_rows_open_threads(p, in), s, t, true);
 }
 
-static void sum_stage(points *p, neo_block *in, size_t at) {
+static void sum_stage(rows_kernel *p, neo_block *in, size_t at) {
   lowering *l = p->l;
   const neo_stage *s = &l->f->stages.at[at];
   const stage_bounds *b = &l->bounds[at];
   bool divided = p->lanes > 1 && neo_lower_lanes_fit(l, s);
   bool alone = p->lanes == 1 || divided; /* no lane waits for another */
-  neo_block *top = neo_points_open_threads(p, in);
+  neo_block *top = neo_gpu_rows_open_threads(p, in);
   neo_lower_facts(l, l->f, s);
   steps x = steps_of(p, s, b, b->lo, b->hi, p->lanes == 1 ? neo_lower_lanes_fit(l, s) : divided);
   tile part = tile_of(p, &x, 1), whole = part;
-  if (!p->wide_axis)
+  if (!p->lanes_shared)
     whole.width = 1;
   part.n_axis = whole.n_axis = -1;
   neo_lower_begin_accs(l, top, s, &part);
   neo_block *body = at_point(p, top);
   neo_lower_facts(l, l->f, s);
   walk(p, alone ? body : at_first(p, body), &x);
-  if (part.width > 1 && !p->wide_axis)
+  if (part.width > 1 && !p->lanes_shared)
     neo_lower_join_lanes(l, top, s, &part, &part);
-  keep_part(p, top, s, &whole);
+  save_partial(p, top, s, &whole);
   if (divided)
-    neo_points_join(p, in, s, all_need(l, at));
+    neo_gpu_rows_join(p, in, s, all_need(l, at));
   else
-    neo_points_spread(p, in, s);
+    neo_gpu_rows_broadcast(p, in, s);
   end_payloads(p, in, s, &whole);
 }
 
-static void store_stage(points *p, neo_block *in, const neo_stage *s) {
+static void store_stage(rows_kernel *p, neo_block *in, const neo_stage *s) {
   lowering *l = p->l;
   neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
   for (uint32_t k = 0; k < s->axes.n; k++) {
     lo[k] = s->axes.at[k].lo;
     hi[k] = s->axes.at[k].hi;
   }
-  in = at_point(p, neo_points_open_threads(p, in));
+  in = at_point(p, neo_gpu_rows_open_threads(p, in));
   neo_lower_facts(l, l->f, s);
   steps x = steps_of(p, s, NULL, lo, hi, true);
   walk(p, x.first == s->axes.n ? at_first(p, in) : in, &x);
@@ -372,9 +372,9 @@ static void store_stage(points *p, neo_block *in, const neo_stage *s) {
 
 /* ---- the kernel */
 
-static void make_sums(points *p, neo_block *in) {
+static void make_sums(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
-  int64_t elements = p->wide_axis ? p->wide : 1;
+  int64_t elements = p->lanes_shared ? p->width : 1;
   for (size_t i = 0; i < l->f->stages.n; i++) {
     const neo_stage *s = &l->f->stages.at[i];
     for (uint32_t k = 0; k < s->accs.n; k++) {
@@ -383,7 +383,7 @@ static void make_sums(points *p, neo_block *in) {
       r.threads = p->threads;
       p->sum[s->first_acc + k] = neo_kernel_reg(l->k, r);
       neo_ls_reg(l->k, in, p->sum[s->first_acc + k]);
-      if (neo_points_inside(p) == p->lanes)
+      if (neo_gpu_rows_lanes_in_warp(p) == p->lanes)
         continue;
       neo_kbuf b = {.name = "sums", .type = s->accs.at[k].type, .use = NEO_BUF_SCRATCH};
       b.scratch_elems = p->threads * elements;
@@ -395,10 +395,10 @@ static void make_sums(points *p, neo_block *in) {
 }
 
 /* Registers for all of a row. */
-static void declare_row_stash(points *p, neo_block *in) {
-  int64_t chunk = p->lanes * p->wide;
+static void declare_row_stash(rows_kernel *p, neo_block *in) {
+  int64_t chunk = p->lanes * p->width;
   if (p->l->stash.n)
-    neo_lower_declare_row_stash(p->l, in, (p->l->stash.row + chunk - 1) / chunk, p->wide);
+    neo_lower_declare_row_stash(p->l, in, (p->l->stash.row + chunk - 1) / chunk, p->width);
 }
 
 static void plan(lowering *l, const neo_row_params *s) {
@@ -412,11 +412,11 @@ static void plan(lowering *l, const neo_row_params *s) {
 void neo_lower_gpu_rows(lowering *l) {
   const neo_row_params *s = &l->s->rows;
   plan(l, s);
-  points p = {.l = l, .threads = s->threads, .lanes = s->lanes};
+  rows_kernel p = {.l = l, .threads = s->threads, .lanes = s->lanes};
   p.n = p.threads / p.lanes;
   p.across = s->across != 0;
-  p.wide = s->vector_width;
-  p.wide_axis = neo_lower_lanes_shared(l);
+  p.width = s->vector_width;
+  p.lanes_shared = neo_lower_lanes_shared(l);
   p.unroll = s->unroll_k;
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)

@@ -1,7 +1,7 @@
 /* The threads of a block, at points of the shared axes. */
 #include "codegen/lower/gpu_rows/rows.h"
 
-neo_block *neo_points_open_threads(points *p, neo_block *in) {
+neo_block *neo_gpu_rows_open_threads(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
   uint32_t var = neo_kernel_var(l->k, "t");
   neo_ls *s = neo_ls_for(l->k, in, NEO_LOOP_THREAD, var, lx_int(l, 0), lx_int(l, p->threads), 1);

@@ -98,10 +98,10 @@ static void spread(const block_tile *x, const operand *o, const neo_lx *e, const
                    const neo_lx **step) {
   enum { SIDE = 8, STEPS = 4 };
   lowering *l = x->p.l;
-  int64_t far = o->block / o->wide / SIDE;
+  int64_t far = o->block / o->width / SIDE;
   const neo_lx *patch = lx_div(l, e, SIDE * STEPS), *in = lx_mod(l, e, lx_int(l, SIDE));
   in = lx_add(l, lx_mul(l, lx_mod(l, patch, lx_int(l, far)), SIDE), in);
-  *row = lx_mul(l, in, o->wide);
+  *row = lx_mul(l, in, o->width);
   *step = lx_mod(l, lx_div(l, e, SIDE), lx_int(l, STEPS));
   *step = lx_add(l, lx_mul(l, lx_div(l, patch, far), STEPS), *step);
 }
@@ -110,8 +110,8 @@ const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo
                                 const neo_lx **row, const neo_lx **step) {
   lowering *l = x->p.l;
   const neo_lx *e = lx_add(l, lx_mul(l, i, x->p.threads), x->p.thread), *in, *out;
-  int64_t fast = (o->along_steps ? x->p.block_k : o->block) / o->wide, per = fast / x->p.threads;
-  int64_t n = x->p.block_k * o->block / o->wide;
+  int64_t fast = (o->along_steps ? x->p.block_k : o->block) / o->width, per = fast / x->p.threads;
+  int64_t n = x->p.block_k * o->block / o->width;
   if (x->p.threads % fast == 0) { /* a thread's copies lie in one column, or in few rows */
     in = lx_mod(l, x->p.thread, lx_int(l, fast));
     out = lx_add(l, lx_div(l, x->p.thread, fast), lx_mul(l, i, x->p.threads / fast));
@@ -122,10 +122,10 @@ const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo
     in = lx_mod(l, e, lx_int(l, fast));
     out = lx_div(l, e, fast);
   }
-  in = lx_mul(l, in, o->wide);
+  in = lx_mul(l, in, o->width);
   *row = o->along_steps ? out : in;
   *step = o->along_steps ? in : out;
-  if (o->exchanged && !o->turned && !o->along_steps && o->wide > 1 && fast % 8 == 0)
+  if (o->swizzled && !o->transposed && !o->along_steps && o->width > 1 && fast % 8 == 0)
     spread(x, o, e, row, step);
   return n % x->p.threads ? neo_lx_op2(l->k, NEO_OP_LT, e, lx_int(l, n)) : NULL;
 }
@@ -146,16 +146,16 @@ void neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists,
 const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
                                   const neo_lx *row, const neo_lx *step) {
   lowering *l = x->p.l;
-  if (o->exchanged)
-    return lx_add(l, start, neo_btile_exchanged_at(x, o, row, step));
+  if (o->swizzled)
+    return lx_add(l, start, neo_btile_swizzled_at(x, o, row, step));
   int64_t per_row = o->steps_inside ? o->pitch : 1, per_step = o->steps_inside ? 1 : o->pitch;
   const neo_lx *at = lx_add(l, start, lx_mul(l, step, per_step));
   return lx_add(l, at, lx_mul(l, row, per_row));
 }
 
 int64_t neo_btile_lane_pitch(const operand *o) {
-  if (o->exchanged) /* within a piece, or none that would be the same everywhere */
-    return o->along_steps || o->turned ? 1 : 0;
+  if (o->swizzled) /* within a piece, or none that would be the same everywhere */
+    return o->along_steps || o->transposed ? 1 : 0;
   return o->along_steps == o->steps_inside ? 1 : o->pitch;
 }
 
@@ -163,7 +163,7 @@ neo_gpu_copy neo_btile_copy(const block_tile *x, const operand *o, uint32_t buf)
   return (neo_gpu_copy){.l = x->p.l,
                         .threads = x->p.threads,
                         .copies = o->copies,
-                        .wide = o->wide,
+                        .width = o->width,
                         .lane_pitch = neo_btile_lane_pitch(o),
                         .buf = buf};
 }
@@ -232,7 +232,7 @@ static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t
 }
 
 /* May n elements along the axis be copied as one? */
-static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
+static bool may_vectorize(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
   lowering *l = x->p.l;
   bool some = false, good = !o->bounded && divides_axis(x, o, axis, n);
   if (good && o->cond.i)
@@ -245,18 +245,18 @@ static bool copies_wide(block_tile *x, const operand *o, uint32_t axis, int64_t 
 
 /* Copies of 16 bytes, where all loads of the operand allow that; of elements of 2 bytes else of 8.
  */
-void neo_btile_widen(block_tile *x, operand *o) {
+void neo_btile_vectorize_copies(block_tile *x, operand *o) {
   lowering *l = x->p.l;
   uint32_t axis = o->along_steps ? (uint32_t)(l->f->axes.n + x->s->axes.n - 1) : o->fast;
   neo_type type = (neo_type)l->k->bufs.at[o->buf].type;
-  o->wide = 1;
-  for (int64_t n = neo_gpu_widest(type); n >= neo_gpu_narrowest(type) && n > 1 && o->wide == 1;
+  o->width = 1;
+  for (int64_t n = neo_gpu_widest(type); n >= neo_gpu_narrowest(type) && n > 1 && o->width == 1;
        n /= 2)
-    if (copies_wide(x, o, axis, n))
-      o->wide = n;
+    if (may_vectorize(x, o, axis, n))
+      o->width = n;
   neo_btile_count_copies(x, o);
 }
 
 void neo_btile_count_copies(block_tile *x, operand *o) {
-  o->copies = (o->block * x->p.block_k / o->wide + x->p.threads - 1) / x->p.threads;
+  o->copies = (o->block * x->p.block_k / o->width + x->p.threads - 1) / x->p.threads;
 }

@@ -2,19 +2,19 @@
 #include "codegen/lower/gpu_tile/tile.h"
 
 /* A side of the block, as threads have it. */
-static neo_gpu_side side_of(const operand *o) {
-  return (neo_gpu_side){o->tile, o->vector, o->block / o->tile};
+static neo_gpu_tile_dim dim_of(const operand *o) {
+  return (neo_gpu_tile_dim){o->tile, o->vector, o->block / o->tile};
 }
 
 static void place_of(const block_tile *x, const neo_lx *out[2]) {
-  neo_gpu_place_of(x->p.l, x->p.thread, side_of(&x->p.o[0]).threads, side_of(&x->p.o[1]).threads,
+  neo_gpu_place_of(x->p.l, x->p.thread, dim_of(&x->p.o[0]).threads, dim_of(&x->p.o[1]).threads,
                    out);
 }
 
 /* A point of the thread, counted from the block's first. */
 static const neo_lx *point_at(const block_tile *x, int k, const neo_lx *place,
                               const neo_gpu_point *p) {
-  return lx_add(x->p.l, neo_gpu_group_at(x->p.l, side_of(&x->p.o[k]), place, p->group), p->element);
+  return lx_add(x->p.l, neo_gpu_group_at(x->p.l, dim_of(&x->p.o[k]), place, p->group), p->element);
 }
 
 /* Values of rows or columns at a step of a block of them. */
@@ -22,7 +22,7 @@ static uint32_t get_values(block_tile *x, neo_block *in, const operand *o, const
                            const neo_lx *block, const neo_lx *step) {
   lowering *l = x->p.l;
   const neo_lx *start = lx_add(l, lx_mul(l, block, o->elements), lx_mul(l, step, o->pitch));
-  return neo_gpu_get_values(l, in, o->side == NEO_SIDE_ROWS ? "a" : "b", side_of(o), o->buf, start,
+  return neo_gpu_get_values(l, in, o->side == NEO_SIDE_ROWS ? "a" : "b", dim_of(o), o->buf, start,
                             place);
 }
 
@@ -54,7 +54,7 @@ void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const 
   for (int k = 0; k < 2; k++)
     p.value[k] = get_values(x, in, &x->p.o[k], place[k], block, step);
   for (int k = 0; k < 2; k++)
-    in = neo_gpu_open_side(l, in, side_of(&x->p.o[k]), &p.at[k]);
+    in = neo_gpu_open_dim(l, in, dim_of(&x->p.o[k]), &p.at[k]);
   neo_gpu_add_product(l, in, &p, x->left.i ? test_left(x, from, step, place, p.at) : NULL);
 }
 
@@ -64,7 +64,7 @@ neo_block *neo_btile_open_points(block_tile *x, neo_block *in, const neo_lx *at[
   neo_gpu_point p;
   place_of(x, place);
   for (int k = 0; k < 2; k++) {
-    in = neo_gpu_open_side(x->p.l, in, side_of(&x->p.o[k]), &p);
+    in = neo_gpu_open_dim(x->p.l, in, dim_of(&x->p.o[k]), &p);
     at[k] = point_at(x, k, place[k], &p);
     number[k] = p.number;
   }

@@ -56,13 +56,13 @@ static void find_sources(block_tile *x) {
 /* A thread's copy is of 4 bytes or more; what cannot be copied so goes through registers. */
 static void plan_copies(block_tile *x, operand *o) {
   int64_t bytes = neo_type_bytes((neo_type)x->p.l->k->bufs.at[o->buf].type);
-  int64_t wide = neo_btile_lane_pitch(o) == 1 ? o->wide : 1;
-  if (wide * bytes < 4) {
+  int64_t width = neo_btile_lane_pitch(o) == 1 ? o->width : 1;
+  if (width * bytes < 4) {
     o->from = (neo_expr){0};
     o->rounded = false;
     return;
   }
-  o->wide = wide;
+  o->width = width;
   neo_btile_count_copies(x, o);
 }
 
@@ -70,7 +70,7 @@ void neo_btile_plan_stages(block_tile *x) {
   if (!x->stages)
     return;
   find_sources(x);
-  if (neo_btile_plan_bulk(x))
+  if (neo_btile_plan_tma(x))
     return;
   for (int k = 0; k < 2; k++)
     if (x->p.o[k].from.i)
@@ -102,7 +102,7 @@ static const neo_lx *start_of(block_tile *x, const operand *o, const neo_lx *sta
 }
 
 /* What goes through registers is fetched here, and put there by put. */
-static void fetch(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
+static void issue_copies(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   for (int k = 0; k < 2; k++)
     if (x->p.o[k].from.i)
       start_copies(x, in, &x->p.o[k], from, start_of(x, &x->p.o[k], stage));
@@ -116,14 +116,14 @@ static void put(block_tile *x, neo_block *in, const neo_lx *stage) {
       neo_btile_put_next(x, in, &x->p.o[k], x->p.o[k].buf, start_of(x, &x->p.o[k], stage));
 }
 
-static int64_t blocks_ahead(const block_tile *x) {
+static int64_t prefetch_distance(const block_tile *x) {
   return x->stages - (x->warpgroups ? 2 : 1);
 }
 
 /* Closes a group, and waits until what is used next is there, and what is written next is free. */
-static void turn(block_tile *x, neo_block *in) {
+static void advance(block_tile *x, neo_block *in) {
   neo_ls_copy_commit(x->p.l->k, in);
-  neo_ls_copy_wait(x->p.l->k, in, blocks_ahead(x) - 1);
+  neo_ls_copy_wait(x->p.l->k, in, prefetch_distance(x) - 1);
   if (x->warpgroups)
     neo_ls_wgmma_wait(x->p.l->k, in, x->p.acc, 1);
 }
@@ -131,14 +131,14 @@ static void turn(block_tile *x, neo_block *in) {
 static void first_blocks(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   const neo_lx *p;
-  neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", blocks_ahead(x), &p);
+  neo_block *body = open_loop(l, in, NEO_LOOP_UNROLL, "p", prefetch_distance(x), &p);
   neo_block *each = open_threads(x, body);
   if (!x->p.warps)
     neo_btile_declare_next(x, each, false);
-  fetch(x, each, lx_mul(l, p, x->p.block_k), p);
+  issue_copies(x, each, lx_mul(l, p, x->p.block_k), p);
   put(x, each, p);
   neo_ls_copy_commit(l->k, body);
-  neo_ls_copy_wait(l->k, in, blocks_ahead(x) - 1);
+  neo_ls_copy_wait(l->k, in, prefetch_distance(x) - 1);
 }
 
 static void multiply_by_warps(block_tile *x, neo_block *in, const neo_lx *stage) {
@@ -167,7 +167,7 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   neo_block *each = open_threads(x, body);
   if (!x->p.warps)
     neo_btile_declare_next(x, each, false);
-  fetch(x, each, lx_add(l, k, lx_int(l, blocks_ahead(x) * x->p.block_k)), then);
+  issue_copies(x, each, lx_add(l, k, lx_int(l, prefetch_distance(x) * x->p.block_k)), then);
   if (x->p.warps) {
     multiply_by_warps(x, body, stage);
     each = x->p.o[0].from.i && x->p.o[1].from.i ? NULL : open_threads(x, body);
@@ -176,10 +176,10 @@ void neo_btile_sum_stages(block_tile *x, neo_block *in) {
   }
   if (each)
     put(x, each, then);
-  turn(x, body);
+  advance(x, body);
   neo_ls_set(l->k, body, at, NULL, 0, neo_gpu_neighbour(l, x->stages, stage, true));
   neo_lower_close(l);
-  if (blocks_ahead(x) > 1)
+  if (prefetch_distance(x) > 1)
     neo_ls_copy_wait(l->k, in, 0);
   if (x->warpgroups)
     neo_ls_wgmma_wait(l->k, in, x->p.acc, 0);

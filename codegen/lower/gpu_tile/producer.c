@@ -58,23 +58,23 @@ static const neo_lx *not_before(lowering *l, int64_t least, const neo_lx *k) {
   return neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, least), k);
 }
 
-neo_block *neo_btile_open_roles(block_tile *x, neo_block *in) {
+neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   neo_producer_registers count = neo_producer_share(l->s);
-  x->roles = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
-  x->produced = neo_btile_first_stage(x, &x->roles->specialize.arm[NEO_PRODUCER]);
-  return &x->roles->specialize.arm[NEO_PRODUCER];
+  x->specialized = neo_ls_specialize(l->k, in, (const uint32_t[]){count.producer, count.consumer});
+  x->produced = neo_btile_first_stage(x, &x->specialized->specialize.arm[NEO_PRODUCER]);
+  return &x->specialized->specialize.arm[NEO_PRODUCER];
 }
 
 void neo_btile_produce(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   const neo_lx *k;
-  const neo_btile_round *r = &x->produced;
+  const neo_btile_pipeline_state *r = &x->produced;
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
   if (x->persistent) {
-    neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->turn);
+    neo_ls_mbarrier_wait(l->k, body, x->empty, r->stage, r->parity);
   } else {
-    const neo_lx *before = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
+    const neo_lx *before = lx_add(l, lx_mul(l, r->parity, -1), lx_int(l, 1));
     neo_block *later =
         &neo_ls_if(l->k, body, not_before(l, x->stages * x->p.block_k, k))->branch.then;
     neo_ls_mbarrier_wait(l->k, later, x->empty, r->stage, before);
@@ -85,7 +85,7 @@ void neo_btile_produce(block_tile *x, neo_block *in) {
 }
 
 neo_block *neo_btile_open_consumers(block_tile *x) {
-  neo_block *in = &x->roles->specialize.arm[NEO_CONSUMER];
+  neo_block *in = &x->specialized->specialize.arm[NEO_CONSUMER];
   if (!x->persistent)
     return in;
   x->consumed = neo_btile_first_stage(x, in);
@@ -113,9 +113,9 @@ void neo_btile_consume(block_tile *x, neo_block *in) {
   const neo_lx *k;
   if (!x->persistent)
     x->consumed = neo_btile_first_stage(x, in);
-  const neo_btile_round *r = &x->consumed;
+  const neo_btile_pipeline_state *r = &x->consumed;
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
-  neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->turn);
+  neo_ls_mbarrier_wait(l->k, body, x->phases, r->stage, r->parity);
   neo_btile_multiply_stage(x, body, r->stage);
   neo_ls_wgmma_wait(l->k, body, x->p.acc, 1);
   arrive_before(x, body, x->p.block_k, k);

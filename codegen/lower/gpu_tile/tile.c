@@ -81,11 +81,11 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
   o->elements = x->warpgroups ? neo_btile_warpgroup_operand(x, o)
                 : x->p.warps  ? neo_mma_operand(&x->p, o, t)
                               : x->p.block_k * o->pitch;
-  bool apart = !x->stages && x->p.warps;
-  int64_t elements = (x->stages ? x->stages : apart ? 1 : HALVES) * o->elements;
+  bool separate = !x->stages && x->p.warps;
+  int64_t elements = (x->stages ? x->stages : separate ? 1 : HALVES) * o->elements;
   int64_t align = x->warpgroups ? NEO_WGMMA_ALIGN_BYTES : 64;
   o->buf = o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
-  if (apart)
+  if (separate)
     o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
 }
 
@@ -106,7 +106,7 @@ static void take_conditions(block_tile *x) {
         o->bounded = o->bounded || !neo_lower_safe_under(l, x->c.factor[k].e, o->cond);
     o->bounded = o->bounded || (o->cond.i && !neo_lower_safe_under(l, o->cond, (neo_expr){0}));
   }
-  neo_condition_context known = neo_lower_known(l);
+  neo_condition_context known = neo_lower_condition_context(l);
   if (where.i)
     x->left = neo_condition_left(&known, &x->c, where, reach);
   assert(!(x->p.warps && x->left.i) && "a condition at each product is legal for threads alone");
@@ -138,11 +138,12 @@ void neo_lower_gpu_tile(lowering *l) {
   x.persistent = s->persistent;
   l->k->persistent = x.persistent ? neo_producer_blocks(l->s) : 0;
   neo_block *in = &l->k->body;
-  neo_block *body = neo_btile_open_units(&x, x.persistent ? neo_btile_open_roles(&x, in) : in);
+  neo_block *body =
+      neo_btile_open_units(&x, x.persistent ? neo_btile_open_specialized(&x, in) : in);
   for (int k = 0; k < 2; k++)
-    neo_btile_widen(&x, &x.p.o[k]);
+    neo_btile_vectorize_copies(&x, &x.p.o[k]);
   neo_btile_plan_stages(&x);
-  if (x.bulk)
+  if (x.tma)
     neo_btile_plan_producer(&x);
   l->depth++; /* threads */
   if (x.p.warps) {

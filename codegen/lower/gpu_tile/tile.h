@@ -7,8 +7,8 @@
 /* The stage whose turn it is, and the turn: registers, and what they are. */
 typedef struct {
   uint32_t reg[2];
-  const neo_lx *stage, *turn;
-} neo_btile_round;
+  const neo_lx *stage, *parity;
+} neo_btile_pipeline_state;
 
 typedef struct {
   neo_products p;
@@ -16,15 +16,15 @@ typedef struct {
   neo_contraction c;
   const neo_lx *steps;
   const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
-  neo_expr left;   /* the condition that is tested at each product; 0: none */
-  bool warpgroups; /* they multiply, not warps (lower/gpu_tile/warpgroup.c) */
-  bool bulk;       /* operands are boxes (lower/gpu_tile/tma.c) */
-  uint32_t phases; /* their buffer: one for each stage */
-  bool producer;   /* one thread asks for them (lower/gpu_tile/producer.c) */
-  uint32_t empty;  /* phases that say which stages are free */
-  bool persistent; /* blocks take one tile after another */
-  neo_ls *roles;   /* the producer's and the consumers' arms; stages that each begins with: */
-  neo_btile_round produced, consumed;
+  neo_expr left;       /* the condition that is tested at each product; 0: none */
+  bool warpgroups;     /* they multiply, not warps (lower/gpu_tile/warpgroup.c) */
+  bool tma;            /* operands are boxes (lower/gpu_tile/tma.c) */
+  uint32_t phases;     /* their buffer: one for each stage */
+  bool producer;       /* one thread asks for them (lower/gpu_tile/producer.c) */
+  uint32_t empty;      /* phases that say which stages are free */
+  bool persistent;     /* blocks take one tile after another */
+  neo_ls *specialized; /* the producer's and the consumers' arms; stages that each begins with: */
+  neo_btile_pipeline_state produced, consumed;
   int64_t stages; /* 0: two halves, by way of registers */
 } block_tile;
 
@@ -46,7 +46,7 @@ bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
  * axes: the copies walk these first. Sets along_steps and fast. */
 void neo_btile_choose_fast(block_tile *x, operand *o);
 /* How many elements are copied as one: once axes are made, and conditions taken. */
-void neo_btile_widen(block_tile *x, operand *o);
+void neo_btile_vectorize_copies(block_tile *x, operand *o);
 void neo_btile_count_copies(block_tile *x, operand *o);
 /* First row and step of the thread's copy i, counted from the block's; whether there is one: null:
  * always. Where they lie, and elements between two that are copied as one; 0: as rows lie. */
@@ -75,15 +75,15 @@ void neo_btile_plan_stages(block_tile *x);
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
 
 /* ---- lower/gpu_tile/tma.c: where both operands are boxes, makes their phases; the sum */
-bool neo_btile_plan_bulk(block_tile *x);
-void neo_btile_sum_bulk(block_tile *x, neo_block *in);
+bool neo_btile_plan_tma(block_tile *x);
+void neo_btile_sum_tma(block_tile *x, neo_block *in);
 /* Phases in scratch, one for each stage. */
 uint32_t neo_btile_phases(block_tile *x, const char *name);
 /* Announces the bytes of the block of steps from `from` on, and starts its boxes. */
 void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage);
 /* The first stage in the first turn; the next one. */
-neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in);
-void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r);
+neo_btile_pipeline_state neo_btile_first_stage(block_tile *x, neo_block *in);
+void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_pipeline_state *r);
 /* acc += what lies in that stage, until awaited. */
 void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage);
 
@@ -91,7 +91,7 @@ void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage)
  * arms, in a unit or, persistent, around units: returns the producer's; what it does there; the
  * consumers' arm, or tile; their sum */
 void neo_btile_plan_producer(block_tile *x);
-neo_block *neo_btile_open_roles(block_tile *x, neo_block *in);
+neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in);
 void neo_btile_produce(block_tile *x, neo_block *in);
 neo_block *neo_btile_open_consumers(block_tile *x);
 void neo_btile_consume(block_tile *x, neo_block *in);
@@ -116,8 +116,8 @@ void neo_btile_warps(block_tile *x, neo_block *in);
 /* ---- lower/gpu_tile/warpgroup.c: the same */
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o);
 /* Where a row's step lies, in elements. */
-const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
-                                     const neo_lx *step);
+const neo_lx *neo_btile_swizzled_at(block_tile *x, const operand *o, const neo_lx *row,
+                                    const neo_lx *step);
 /* acc += BLOCK_K steps of rows and columns, which begin there in these buffers: until awaited. */
 void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
                                   const neo_lx *const *start);

@@ -32,13 +32,13 @@ uint32_t neo_btile_phases(block_tile *x, const char *name) {
                                               .scratch_elems = x->stages});
 }
 
-bool neo_btile_plan_bulk(block_tile *x) {
+bool neo_btile_plan_tma(block_tile *x) {
   lowering *l = x->p.l;
-  x->bulk = l->s->block.tma && x->p.o[0].from.i && x->p.o[1].from.i;
-  for (int k = 0; k < 2 && x->bulk; k++)
-    x->bulk = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->p.o[k].side, &x->p.o[k].box) &&
-              x->p.o[k].along_steps == x->p.o[k].box.along_steps;
-  if (!x->bulk)
+  x->tma = l->s->block.tma && x->p.o[0].from.i && x->p.o[1].from.i;
+  for (int k = 0; k < 2 && x->tma; k++)
+    x->tma = neo_stages_boxed(l->m, l->f, &x->c, l->s, x->p.o[k].side, &x->p.o[k].box) &&
+             x->p.o[k].along_steps == x->p.o[k].box.along_steps;
+  if (!x->tma)
     return false;
   x->phases = neo_btile_phases(x, "full");
   return true;
@@ -120,19 +120,19 @@ static const neo_lx *two_before(block_tile *x, const neo_lx *stage) {
   return choice(l, stage, 0, lx_int(l, x->stages - 2), before);
 }
 
-neo_btile_round neo_btile_first_stage(block_tile *x, neo_block *in) {
+neo_btile_pipeline_state neo_btile_first_stage(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  neo_btile_round r = {.reg = {counter(x, in, "stage"), counter(x, in, "turn")}};
+  neo_btile_pipeline_state r = {.reg = {counter(x, in, "stage"), counter(x, in, "turn")}};
   r.stage = neo_lx_reg(l->k, r.reg[0], NULL, 0);
-  r.turn = neo_lx_reg(l->k, r.reg[1], NULL, 0);
+  r.parity = neo_lx_reg(l->k, r.reg[1], NULL, 0);
   return r;
 }
 
-void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_round *r) {
+void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_pipeline_state *r) {
   lowering *l = x->p.l;
   int64_t last = x->stages - 1;
-  const neo_lx *other = lx_add(l, lx_mul(l, r->turn, -1), lx_int(l, 1));
-  neo_ls_set(l->k, in, r->reg[1], NULL, 0, choice(l, r->stage, last, other, r->turn));
+  const neo_lx *other = lx_add(l, lx_mul(l, r->parity, -1), lx_int(l, 1));
+  neo_ls_set(l->k, in, r->reg[1], NULL, 0, choice(l, r->stage, last, other, r->parity));
   const neo_lx *next = lx_add(l, r->stage, lx_int(l, 1));
   neo_ls_set(l->k, in, r->reg[0], NULL, 0, choice(l, r->stage, last, lx_int(l, 0), next));
 }
@@ -144,15 +144,15 @@ void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage)
   neo_btile_multiply_by_groups(x, in, (const uint32_t[]){x->p.o[0].buf, x->p.o[1].buf}, start);
 }
 
-void neo_btile_sum_bulk(block_tile *x, neo_block *in) {
+void neo_btile_sum_tma(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  const neo_lx *k, *ahead = lx_int(l, (x->stages - 2) * x->p.block_k);
+  const neo_lx *k, *distance = lx_int(l, (x->stages - 2) * x->p.block_k);
   for (int64_t p = 0; p < x->stages - 2; p++)
     start_if_any(x, in, lx_int(l, p * x->p.block_k), lx_int(l, p));
-  neo_btile_round r = neo_btile_first_stage(x, in);
+  neo_btile_pipeline_state r = neo_btile_first_stage(x, in);
   neo_block *body = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, x->p.block_k, &k);
-  start_if_any(x, body, lx_add(l, k, ahead), two_before(x, r.stage));
-  neo_ls_mbarrier_wait(l->k, body, x->phases, r.stage, r.turn);
+  start_if_any(x, body, lx_add(l, k, distance), two_before(x, r.stage));
+  neo_ls_mbarrier_wait(l->k, body, x->phases, r.stage, r.parity);
   neo_btile_multiply_stage(x, body, r.stage);
   neo_ls_wgmma_wait(l->k, body, x->p.acc, 1);
   neo_btile_next_stage(x, body, &r);

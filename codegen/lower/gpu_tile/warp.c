@@ -75,19 +75,19 @@ static void sum(block_tile *x, neo_block *in) {
 
 static void store(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  const neo_lx *i, *j, *down, *beside, *at[2];
+  const neo_lx *i, *j, *down, *right, *at[2];
   in = open_threads(x, in);
   neo_mma_place p = neo_mma_place_of(&x->p);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "i", neo_mma_fragments(&x->p.o[0]), &i);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "j", neo_mma_fragments(&x->p.o[1]), &j);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &right);
   at[0] = lx_add(l, lx_add(l, p.at[0], p.group), lx_mul(l, i, NEO_MMA_ROWS));
   at[0] = lx_add(l, at[0], lx_mul(l, down, 8));
   at[1] = lx_add(l, lx_add(l, p.at[1], lx_mul(l, p.in, 2)), lx_mul(l, j, NEO_MMA_COLUMNS));
-  at[1] = lx_add(l, at[1], beside);
+  at[1] = lx_add(l, at[1], right);
   const neo_lx *index[] = {lx_add(l, lx_mul(l, i, neo_mma_fragments(&x->p.o[1])), j),
-                           lx_add(l, lx_mul(l, down, 2), beside)};
+                           lx_add(l, lx_mul(l, down, 2), right)};
   neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->p.acc, index, 2));
 }
 

@@ -21,14 +21,14 @@
 
 /* ---- the sum */
 
-static int64_t tall_of(const block_tile *x) {
+static int64_t height_of(const block_tile *x) {
   return x->p.o[0].tile / NEO_WGMMA_ROWS;
 }
 
 static void begin(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   x->p.acc =
-      neo_gpu_thread_reg(l, in, "acc", NEO_F32_T, tall_of(x), x->p.o[1].tile / 2, x->p.threads);
+      neo_gpu_thread_reg(l, in, "acc", NEO_F32_T, height_of(x), x->p.o[1].tile / 2, x->p.threads);
   neo_btile_declare_next(x, in, true);
   in = open_threads(x, in);
   neo_gpu_clear(l, in, x->p.acc, "f", "e");
@@ -43,10 +43,10 @@ static void begin(block_tile *x, neo_block *in) {
  * unit multiplies. */
 static bool one_by_one(const block_tile *x) {
   enum { MOST = 64 };
-  int64_t sums = tall_of(x) * x->p.o[1].tile / 2, copies = 0;
+  int64_t sums = height_of(x) * x->p.o[1].tile / 2, copies = 0;
   for (int k = 0; k < 2; k++)
-    copies += x->p.o[k].copies * x->p.o[k].wide;
-  return (x->p.o[0].wide == 1 || x->p.o[1].wide == 1) && sums + copies > MOST;
+    copies += x->p.o[k].copies * x->p.o[k].width;
+  return (x->p.o[0].width == 1 || x->p.o[1].width == 1) && sums + copies > MOST;
 }
 
 /* Steps k + half*BLOCK_K and so on, which lie in that half. */
@@ -77,7 +77,7 @@ static void sum(block_tile *x, neo_block *in) {
   const neo_lx *k;
   begin(x, in);
   if (x->stages) {
-    (x->producer ? neo_btile_consume : x->bulk ? neo_btile_sum_bulk : neo_btile_sum_stages)(x, in);
+    (x->producer ? neo_btile_consume : x->tma ? neo_btile_sum_tma : neo_btile_sum_stages)(x, in);
     return;
   }
   in = neo_lower_open(l, in, "k", lx_int(l, 0), x->steps, 2 * x->p.block_k, &k);
@@ -93,34 +93,34 @@ static void sum(block_tile *x, neo_block *in) {
 static void place_of(block_tile *x, const neo_lx *at[2]) {
   enum { WARP = 32, WARP_ROWS = 16 };
   lowering *l = x->p.l;
-  int64_t beside = x->p.o[1].block / x->p.o[1].tile;
+  int64_t across = x->p.o[1].block / x->p.o[1].tile;
   const neo_lx *group = lx_div(l, x->p.thread, NEO_WARPGROUP);
   const neo_lx *warp = lx_mod(l, lx_div(l, x->p.thread, WARP), lx_int(l, NEO_WARPGROUP / WARP));
   const neo_lx *lane = lx_mod(l, x->p.thread, lx_int(l, WARP));
-  at[0] = lx_mul(l, lx_div(l, group, beside), x->p.o[0].tile);
+  at[0] = lx_mul(l, lx_div(l, group, across), x->p.o[0].tile);
   at[0] = lx_add(l, lx_add(l, at[0], lx_mul(l, warp, WARP_ROWS)), lx_div(l, lane, 4));
-  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, beside)), x->p.o[1].tile);
+  at[1] = lx_mul(l, lx_mod(l, group, lx_int(l, across)), x->p.o[1].tile);
   at[1] = lx_add(l, at[1], lx_mul(l, lx_mod(l, lane, lx_int(l, 4)), 2));
 }
 
 static void store(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  const neo_lx *f, *j, *down, *beside, *first[2], *at[2];
+  const neo_lx *f, *j, *down, *right, *first[2], *at[2];
   in = open_threads(x, in);
   place_of(x, first);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", tall_of(x), &f);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "f", height_of(x), &f);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "h", 2, &down);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "j", x->p.o[1].tile / NEO_WGMMA_COLUMNS, &j);
-  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &beside);
+  in = open_loop(l, in, NEO_LOOP_UNROLL, "e", 2, &right);
   at[0] = lx_add(l, first[0], lx_add(l, lx_mul(l, f, NEO_WGMMA_ROWS), lx_mul(l, down, 8)));
-  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WGMMA_COLUMNS), beside));
-  const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), beside));
+  at[1] = lx_add(l, first[1], lx_add(l, lx_mul(l, j, NEO_WGMMA_COLUMNS), right));
+  const neo_lx *e = lx_add(l, lx_mul(l, j, 4), lx_add(l, lx_mul(l, down, 2), right));
   neo_btile_store_point(x, in, at, neo_lx_reg(l->k, x->p.acc, (const neo_lx *[]){f, e}, 2));
 }
 
 void neo_btile_warpgroups(block_tile *x, neo_block *in) {
   if (x->producer) {
-    neo_btile_produce(x, x->persistent ? in : neo_btile_open_roles(x, in));
+    neo_btile_produce(x, x->persistent ? in : neo_btile_open_specialized(x, in));
     in = neo_btile_open_consumers(x);
   }
   sum(x, in);

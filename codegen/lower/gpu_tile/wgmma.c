@@ -9,8 +9,8 @@
 enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };
 
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
-  o->exchanged = true;
-  o->turned = x->p.warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
+  o->swizzled = true;
+  o->transposed = x->p.warps != NEO_WARPS_TF32 && !o->along_steps && o->tile % NEO_WGMMA_SIDE == 0;
   o->pitch = x->p.block_k;
   return o->block * o->pitch;
 }
@@ -33,11 +33,11 @@ static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo
   return lx_add(l, first, lx_mod(l, at, lx_int(l, piece)));
 }
 
-const neo_lx *neo_btile_exchanged_at(block_tile *x, const operand *o, const neo_lx *row,
-                                     const neo_lx *step) {
+const neo_lx *neo_btile_swizzled_at(block_tile *x, const operand *o, const neo_lx *row,
+                                    const neo_lx *step) {
   enum { SIDE = NEO_WGMMA_SIDE };
   lowering *l = x->p.l;
-  if (!o->turned)
+  if (!o->transposed)
     return place_in_lines(x, row, step);
   const neo_lx *line = lx_add(l, lx_mul(l, lx_div(l, row, SIDE), SIDE), step);
   return place_in_lines(x, line, lx_mod(l, row, lx_int(l, SIDE)));
@@ -49,6 +49,6 @@ void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *
                                     [NEO_WARPS_BF16] = NEO_WGMMA_BF16,
                                     [NEO_WARPS_F16] = NEO_WGMMA_F16};
   neo_ls_wgmma(x->p.l->k, in, op[x->p.warps], x->p.acc, buf, start,
-               (const bool[]){x->p.o[0].turned, x->p.o[1].turned},
+               (const bool[]){x->p.o[0].transposed, x->p.o[1].transposed},
                x->p.o[1].block / x->p.o[1].tile);
 }

@@ -49,7 +49,7 @@ static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *l
 static pieces row_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx *lo,
                          const neo_lx *hi, int64_t size) {
   pieces p = {.n = 0};
-  const neo_lx *mid = neo_lower_whole(l, lo, hi, size);
+  const neo_lx *mid = neo_lower_floor_to_multiple(l, lo, hi, size);
   int64_t rest = rest_of(l, axis, block, lo, hi, size);
   add_piece(l, &p, lo, mid, size, size, false, NULL);
   if (rest >= 0) {
@@ -61,7 +61,7 @@ static pieces row_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx 
   for (int64_t n = 4; n >= 1; n /= 2) {
     if (n >= size)
       continue;
-    const neo_lx *to = n == 1 ? hi : neo_lower_whole(l, from, hi, n);
+    const neo_lx *to = n == 1 ? hi : neo_lower_floor_to_multiple(l, from, hi, n);
     add_piece(l, &p, from, to, n, n, false, mid);
     from = to;
   }
@@ -71,7 +71,7 @@ static pieces row_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx 
 static pieces vector_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx *lo,
                             const neo_lx *hi, int64_t width, int64_t cols) {
   pieces p = {.n = 0};
-  const neo_lx *mid = neo_lower_whole(l, lo, hi, width * cols);
+  const neo_lx *mid = neo_lower_floor_to_multiple(l, lo, hi, width * cols);
   int64_t rest = rest_of(l, axis, block, lo, hi, width * cols);
   add_piece(l, &p, lo, mid, width * cols, cols, false, NULL);
   if (rest == 0)
@@ -81,7 +81,7 @@ static pieces vector_pieces(lowering *l, int64_t axis, int64_t block, const neo_
     add_piece(l, &p, mid, hi, n * width, n, rest % width != 0, mid);
     return p;
   }
-  const neo_lx *whole = neo_lower_whole(l, mid, hi, width);
+  const neo_lx *whole = neo_lower_floor_to_multiple(l, mid, hi, width);
   if (cols > 1)
     add_piece(l, &p, mid, whole, width, 1, false, mid);
   if (width > 1)
@@ -103,7 +103,7 @@ static bool once(lowering *l, const piece *p) {
 }
 
 /* The first tile of rows apart from the others: it fetches for all of them (lower/loops/prefetch_tile.c). */
-static void part_first(lowering *l, pieces *p) {
+static void peel_first(lowering *l, pieces *p) {
   piece first = p->at[0];
   assert(p->n < 8);
   if (first.base || once(l, &first))
@@ -115,7 +115,7 @@ static void part_first(lowering *l, pieces *p) {
   p->at[1].lo = end;
 }
 
-static bool fetches_columns(const lowering *l) {
+static bool prefetches_columns(const lowering *l) {
   for (uint32_t k = 0; k < l->n_prefetches; k++)
     if (!l->prefetches[k].shared && !l->prefetches[k].at_end)
       return true;
@@ -210,8 +210,8 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   int64_t block_n = s->block_n, tile_n = s->tile_n;
   if (t.m_axis >= 0)
     c.rows = row_pieces(l, t.m_axis, s->block_m, m_lo, m_hi, s->tile_m);
-  if (c.rows.n && fetches_columns(l))
-    part_first(l, &c.rows);
+  if (c.rows.n && prefetches_columns(l))
+    peel_first(l, &c.rows);
   if (t.n_axis >= 0 && shared)
     c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_vectors(l, t.width));
   else if (t.n_axis >= 0)

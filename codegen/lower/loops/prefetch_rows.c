@@ -20,7 +20,7 @@ enum {
   LEAST_ROW = 64,
   MOST_ROW = 256 << 10, /* elements */
   LEAST_STEP_BYTES = 1 << 10,
-  STEPS_AHEAD = 4
+  PREFETCH_DISTANCE = 4
 };
 
 /* The loads of a stage, as they are met. */
@@ -110,20 +110,20 @@ static uint32_t next_along(const lowering *l, uint32_t k) {
 typedef struct {
   const lowering *l;
   uint32_t stage, lane;
-  double kept; /* operations of values that the stage need not compute */
-} kept_ops;
+  double ops; /* operations of values that the stage need not compute */
+} stashed_ops;
 
-static void find_kept(void *ctx, neo_expr e) {
-  kept_ops *c = ctx;
+static void find_stashed(void *ctx, neo_expr e) {
+  stashed_ops *c = ctx;
   for (uint32_t k = 0; k < c->l->stash.n; k++)
     if (c->l->stash.at[k].value.i == e.i && c->l->stash.at[k].first < c->stage)
-      c->kept += neo_model_lane_ops(c->l->m, e, c->lane);
+      c->ops += neo_model_lane_ops(c->l->m, e, c->lane);
 }
 
 static double value_ops(const lowering *l, uint32_t stage, uint32_t lane, neo_expr e) {
-  kept_ops c = {l, stage, lane, 0};
-  neo_expr_visit(l->m, e, find_kept, &c);
-  return neo_model_lane_ops(l->m, e, lane) - c.kept;
+  stashed_ops c = {l, stage, lane, 0};
+  neo_expr_visit(l->m, e, find_stashed, &c);
+  return neo_model_lane_ops(l->m, e, lane) - c.ops;
 }
 
 /* Of a stage, at each point. */
@@ -178,7 +178,7 @@ void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, 
     if (all[k].step * bytes < LEAST_STEP_BYTES)
       continue;
     neo_map_get(&l->buf_of, all[k].tensor.i, &buf);
-    neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, STEPS_AHEAD)), l->depth);
+    neo_lower_set_axis(l, own, lx_add(l, v, lx_int(l, PREFETCH_DISTANCE)), l->depth);
     for (int64_t i = 0; i < t->cols * t->width; i += LINE_BYTES / bytes) {
       neo_lower_set_axis(l, (uint32_t)t->n_axis, lx_add(l, t->n_at, lx_int(l, i)), t->n_depth);
       neo_ls_prefetch(l->k, in, (uint32_t)buf, neo_lower_expr(l, all[k].offset), false);

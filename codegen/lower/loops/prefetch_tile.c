@@ -30,7 +30,7 @@ static tile lines_of(const tile *t, int64_t bytes, bool rows) {
 }
 
 /* The lines of a tile, of the point `by` further along the axis. */
-static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x) {
+static void prefetch_lines(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x) {
   uint64_t buf = 0, axes = neo_form_axes(l->m, l->f, x->load);
   bool rows = t->m_axis >= 0 && axes >> t->m_axis & 1;
   tile lines = lines_of(t, neo_type_bytes(neo_expr_type(l->m, x->load)), rows);
@@ -47,7 +47,7 @@ static void fetch_one(lowering *l, neo_block *in, const tile *t, const neo_prefe
 void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_end) {
   for (uint32_t k = 0; k < l->n_prefetches; k++)
     if (!l->prefetches[k].shared && l->prefetches[k].at_end == at_end && (at_end || t->leads))
-      fetch_one(l, in, t, &l->prefetches[k]);
+      prefetch_lines(l, in, t, &l->prefetches[k]);
 }
 
 /* ---- lines that steps share */
@@ -67,17 +67,18 @@ static const neo_lx *ceil_div(lowering *l, const neo_lx *x, const neo_lx *n) {
 /* Of so many in a row, how many come before the one at hand. */
 typedef struct {
   const neo_lx *at, *n;
-} turn;
+} iteration;
 
 /* Of a block's tiles, in the order in which they run. */
-static turn turn_of_tile(lowering *l, const tile *t) {
+static iteration iteration_of_tile(lowering *l, const tile *t) {
   const neo_lx *high = lx_int(l, l->s->loops.tile_m);
-  const neo_lx *wide = lx_int(l, l->s->loops.tile_n * t->width);
-  turn rows = {quotient(l, t->m_pack, high), ceil_div(l, lx_sub(l, t->m_hi, t->m_lo), high)};
-  turn columns = {quotient(l, t->n_pack, wide), ceil_div(l, lx_sub(l, t->n_hi, t->n_lo), wide)};
+  const neo_lx *width = lx_int(l, l->s->loops.tile_n * t->width);
+  iteration rows = {quotient(l, t->m_pack, high), ceil_div(l, lx_sub(l, t->m_hi, t->m_lo), high)};
+  iteration columns = {quotient(l, t->n_pack, width),
+                       ceil_div(l, lx_sub(l, t->n_hi, t->n_lo), width)};
   bool columns_first = neo_schedule_columns_first(l->m, l->original, l->s);
-  turn outer = columns_first ? columns : rows, inner = columns_first ? rows : columns;
-  return (turn){lx_add(l, times(l, outer.at, inner.n), inner.at), times(l, outer.n, inner.n)};
+  iteration outer = columns_first ? columns : rows, inner = columns_first ? rows : columns;
+  return (iteration){lx_add(l, times(l, outer.at, inner.n), inner.at), times(l, outer.n, inner.n)};
 }
 
 /* What is read at [lo, hi) of an axis, where that is `most` long unless it is the last, and at
@@ -88,8 +89,8 @@ typedef struct {
 } area;
 
 /* The line that begins at a column, of what is read at `at` of an area's axis. */
-static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
-                       uint32_t axis, const neo_lx *at, const neo_lx *column) {
+static void prefetch_line(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
+                          uint32_t axis, const neo_lx *at, const neo_lx *column) {
   uint64_t buf = 0;
   axis_value columns = l->axis[t->n_axis], old = l->axis[axis];
   neo_lower_set_axis(l, (uint32_t)t->n_axis, column, l->depth);
@@ -105,8 +106,8 @@ static void fetch_line(lowering *l, neo_block *in, const tile *t, const neo_pref
 
 /* The lines of an area, in parts for tiles, and of these in parts for steps: that of the tile and
  * the step at hand. */
-static void fetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
-                       const area *a, turn of_tile, turn of_step) {
+static void prefetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
+                          const area *a, iteration of_tile, iteration of_step) {
   int64_t bytes = neo_type_bytes(neo_expr_type(l->m, x->load));
   const neo_lx *line = lx_int(l, NEO_PREFETCH_LINE / bytes), *v;
   const neo_lx *row = ceil_div(l, lx_sub(l, a->n_hi, a->n_lo), line);
@@ -117,8 +118,8 @@ static void fetch_part(lowering *l, neo_block *in, const tile *t, const neo_pref
   from = lx_add(l, from, times(l, of_step.at, each));
   in = neo_lower_open(l, in, "f", from, lx_min(l, lx_add(l, from, each), to), 1, &v);
   const neo_lx *column = times(l, neo_lx_op2(l->k, NEO_OP_MOD, v, row), line);
-  fetch_line(l, in, t, x, a->axis, lx_add(l, a->lo, quotient(l, v, row)),
-             lx_add(l, a->n_lo, column));
+  prefetch_line(l, in, t, x, a->axis, lx_add(l, a->lo, quotient(l, v, row)),
+                lx_add(l, a->n_lo, column));
   neo_lower_close(l);
 }
 
@@ -135,22 +136,22 @@ static area copied_area(lowering *l, const tile *t, const stage_bounds *b) {
 }
 
 static area rows_area(lowering *l, const tile *t) {
-  const neo_lx *rows = lx_int(l, t->rows), *wide = lx_int(l, t->cols * t->width);
-  return (area){(uint32_t)t->m_axis,     t->m_at, lx_add(l, t->m_at, rows), rows, t->n_at,
-                lx_add(l, t->n_at, wide)};
+  const neo_lx *rows = lx_int(l, t->rows), *width = lx_int(l, t->cols * t->width);
+  return (area){(uint32_t)t->m_axis,      t->m_at, lx_add(l, t->m_at, rows), rows, t->n_at,
+                lx_add(l, t->n_at, width)};
 }
 
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage) {
-  const turn alone = {lx_int(l, 0), lx_int(l, 1)};
+  const iteration alone = {lx_int(l, 0), lx_int(l, 1)};
   for (uint32_t k = 0; k < l->n_prefetches; k++) {
     const neo_prefetch *x = &l->prefetches[k];
     if (!x->shared || x->stage != stage)
       continue;
     area block = copied_area(l, t, &l->bounds[stage]), rows = rows_area(l, t);
-    turn step = {lx_sub(l, neo_lower_axis(l, block.axis), block.lo), block.most};
+    iteration step = {lx_sub(l, neo_lower_axis(l, block.axis), block.lo), block.most};
     if (x->at_end)
-      fetch_part(l, in, t, x, &rows, alone, step);
+      prefetch_part(l, in, t, x, &rows, alone, step);
     else
-      fetch_part(l, in, t, x, &block, turn_of_tile(l, t), step);
+      prefetch_part(l, in, t, x, &block, iteration_of_tile(l, t), step);
   }
 }

@@ -188,7 +188,7 @@ static void copy_pairs(copier *c, neo_block *in, const axis_value *element, cons
 static void pair_vectors(copier *c, neo_block *in) {
   lowering *l = c->l;
   const neo_lx *e, *r, *q, *pairs = whole_pairs(c),
-                           *whole = neo_lower_whole(l, lx_int(l, 0), pairs, SIDE);
+                           *whole = neo_lower_floor_to_multiple(l, lx_int(l, 0), pairs, SIDE);
   axis_value element = {.n = 0};
   int64_t n;
   in = neo_lower_open(l, in, "e", c->lo, c->hi, SIDE, &e);
@@ -232,11 +232,11 @@ static void own_range(copier *c, uint32_t k, const neo_lx **lo, const neo_lx **h
 }
 
 /* Loops over the axes around the paired one. */
-static void copy_nest(copier *c, neo_block *in, uint32_t k) {
+static void copy_loops(copier *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const neo_lx *lo, *hi, *v;
   if (k == l->matrix.paired) {
-    copy_nest(c, in, k + 1);
+    copy_loops(c, in, k + 1);
     return;
   }
   if (k == c->s->axes.n) {
@@ -245,7 +245,7 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
       pair_vectors(c, in);
       return;
     }
-    const neo_lx *whole = neo_lower_whole(l, c->lo, c->hi, SIDE);
+    const neo_lx *whole = neo_lower_floor_to_multiple(l, c->lo, c->hi, SIDE);
     element_tiles(c, in, c->lo, whole, false);
     element_tiles(c, in, whole, c->hi, true);
     return;
@@ -255,7 +255,7 @@ static void copy_nest(copier *c, neo_block *in, uint32_t k) {
   neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
   const neo_lx *base = c->base;
   c->base = lx_add(l, base, lx_mul(l, lx_sub(l, v, lo), l->matrix.coef[k]));
-  copy_nest(c, in, k + 1);
+  copy_loops(c, in, k + 1);
   c->base = base;
   neo_lower_close(l);
 }
@@ -303,7 +303,7 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
     before = l->axis[c.axis];
   if (!fills(&c))
     clear(&c, in);
-  copy_nest(&c, in, 0);
+  copy_loops(&c, in, 0);
   if (!one)
     neo_lower_set_parts(l, c.axis, before);
 }
@@ -365,8 +365,8 @@ static void multiply(lowering *l, neo_block *in, const job *j) {
 }
 
 /* The sums of a row into the accumulator's register. */
-static void fetch_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r,
-                       const neo_stage *s, const tile *t) {
+static void load_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r, const neo_stage *s,
+                      const tile *t) {
   neo_lower_begin_accs(l, in, s, t);
   neo_block *b = neo_lower_open_tile(l, in, t, true);
   const neo_lx *at = lx_add(l, sums_at(l, j, 0, 0), lx_mul(l, r, l->block.pitch)),
@@ -392,7 +392,7 @@ static void finish(lowering *l, neo_block *in, const job *j) {
     const neo_stage *s = &l->f->stages.at[k];
     neo_lower_facts(l, l->f, s);
     if (s->accs.n)
-      fetch_sums(l, in, j, r, s, &t);
+      load_sums(l, in, j, r, s, &t);
     else
       neo_lower_store(l, in, s, &t);
   }
@@ -422,7 +422,7 @@ typedef struct {
 } piece;
 
 static void cut(lowering *l, const neo_lx *lo, const neo_lx *hi, int64_t tiles, piece out[2]) {
-  const neo_lx *mid = neo_lower_whole(l, lo, hi, tiles * SIDE);
+  const neo_lx *mid = neo_lower_floor_to_multiple(l, lo, hi, tiles * SIDE);
   int64_t n;
   out[0] = (piece){.lo = lo, .hi = mid, .tiles = tiles};
   out[1] = (piece){.lo = mid, .hi = hi, .tiles = 1, .last = true};

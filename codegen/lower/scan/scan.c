@@ -18,20 +18,20 @@ typedef struct {
   stage_bounds bounds; /* of the other own axes */
   const tile *t;
   neo_stage stage; /* the reducing stage, with k's whole range and without the edge's condition */
-} running;
+} scan_loop;
 
-static neo_expr at_u(running *c, neo_expr e, neo_expr u) {
+static neo_expr at_u(scan_loop *c, neo_expr e, neo_expr u) {
   neo_expr by[NEO_FORM_MAX_AXES] = {{0}};
   by[c->x.axis] = u;
   return neo_expr_subst_axes(c->l->m, e, by, c->x.axis + 1);
 }
 
-static neo_expr i64_of(running *c, int64_t x) {
+static neo_expr i64_of(scan_loop *c, int64_t x) {
   return neo_const_int(c->l->m, NEO_I64_T, x);
 }
 
 /* e + n, in linear form. */
-static neo_expr plus(running *c, neo_expr e, int64_t n) {
+static neo_expr plus(scan_loop *c, neo_expr e, int64_t n) {
   neo_linear l;
   if (!neo_linear_of(c->l->m, e, &l) || __builtin_add_overflow(l.constant, n, &l.constant))
     return neo_op2(c->l->m, NEO_OP_ADD, e, i64_of(c, n));
@@ -39,11 +39,11 @@ static neo_expr plus(running *c, neo_expr e, int64_t n) {
 }
 
 /* The edge one step of u before: where the domain was smaller. */
-static neo_expr before(running *c, neo_expr edge) {
+static neo_expr before(scan_loop *c, neo_expr edge) {
   return plus(c, edge, c->x.suffix ? c->x.step : -c->x.step);
 }
 
-static neo_expr clamped(running *c, neo_expr e) {
+static neo_expr clamped(scan_loop *c, neo_expr e) {
   neo_module *m = c->l->m;
   neo_expr above = neo_op2(m, NEO_OP_MAX, e, c->x.lo);
   return neo_op2(m, NEO_OP_MIN, above, c->x.hi);
@@ -51,7 +51,7 @@ static neo_expr clamped(running *c, neo_expr e) {
 
 /* ---- points of the domain */
 
-static void other_axes(running *c, neo_block *in, uint32_t k) {
+static void other_axes(scan_loop *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const neo_lx *v;
   if (k == c->stage.axes.n) {
@@ -69,7 +69,7 @@ static void other_axes(running *c, neo_block *in, uint32_t k) {
   neo_lower_close(l);
 }
 
-static void points(running *c, neo_block *in, const neo_lx *from, const neo_lx *to) {
+static void points(scan_loop *c, neo_block *in, const neo_lx *from, const neo_lx *to) {
   lowering *l = c->l;
   const neo_lx *v;
   int64_t a, b;
@@ -82,7 +82,7 @@ static void points(running *c, neo_block *in, const neo_lx *from, const neo_lx *
 }
 
 /* The one point at the edge, if it is in the range. */
-static void one_point(running *c, neo_block *in) {
+static void one_point(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   neo_module *m = l->m;
   neo_expr k = c->x.suffix ? c->x.edge : plus(c, c->x.edge, -1);
@@ -98,7 +98,7 @@ static void one_point(running *c, neo_block *in) {
 }
 
 /* What the domain holds before its first step, unless there is none. */
-static void first_points(running *c, neo_block *in) {
+static void first_points(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   neo_module *m = l->m;
   neo_expr n = l->f->axes.at[c->x.axis].hi, zero = i64_of(c, 0);
@@ -114,7 +114,7 @@ static void first_points(running *c, neo_block *in) {
     points(c, in, neo_lower_expr(l, c->x.lo), neo_lower_expr(l, edge));
 }
 
-static void next_points(running *c, neo_block *in) {
+static void next_points(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   if (c->x.step == 1) {
     one_point(c, in);
@@ -127,7 +127,7 @@ static void next_points(running *c, neo_block *in) {
 
 /* ---- along u */
 
-static void along(running *c, neo_block *in) {
+static void along(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   const neo_lx *v, *n = neo_lower_extent(l, c->x.axis);
   neo_lower_facts(l, l->f, &c->stage);
@@ -159,7 +159,7 @@ static void along(running *c, neo_block *in) {
 }
 
 void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx *n_hi) {
-  running c = {.l = l};
+  scan_loop c = {.l = l};
   int64_t axis = l->s->loops.vector_axis, a, b;
   tile t = {
       .m_axis = -1, .n_axis = axis >= 0 ? (int32_t)axis : -1, .rows = 1, .cols = 1, .width = 1};
@@ -182,7 +182,7 @@ void neo_lower_scan(lowering *l, neo_block *in, const neo_lx *n_lo, const neo_lx
   }
   const neo_lx *from = n_lo, *v;
   for (t.width = l->s->loops.vector_width; t.width >= 1; t.width = t.width > 1 ? 1 : 0) {
-    const neo_lx *to = neo_lower_whole(l, from, n_hi, t.width);
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, n_hi, t.width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;
     neo_block *body = neo_lower_open(l, in, "n", from, to, t.width, &v);

@@ -32,7 +32,7 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
   const neo_lx *from = c->n_lo, *v;
   int64_t a, b;
   for (int64_t width = l->s->loops.vector_width; width >= 1; width = width > 1 ? 1 : 0) {
-    const neo_lx *to = neo_lower_whole(l, from, c->n_hi, width);
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, c->n_hi, width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;
     neo_block *body = neo_lower_open(l, in, "n", from, to, width, &v);

@@ -89,7 +89,7 @@ static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   c->offset.n = 0;
   neo_copy_add(c, (copy_loop){axis, false, lo, hi, 1, 1, c->p->unit, lo, 0});
   add_own_loops(c, 0);
-  neo_copy_nest(c, in, 0);
+  neo_copy_loops(c, in, 0);
 }
 
 /* Tiles [lo, hi) of an axis, `group` of `size` elements at a time; group 0: a smaller one. start:
@@ -116,7 +116,7 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
   neo_copy_squares(c);
   if (c->square == c->n)
     neo_copy_contiguous_last(c);
-  neo_copy_nest(c, body, 0);
+  neo_copy_loops(c, body, 0);
   neo_lower_close(l);
 }
 
@@ -124,11 +124,11 @@ static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo
 static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
                       int64_t size) {
   lowering *l = c->l;
-  const neo_lx *mid = neo_lower_whole(l, lo, hi, size), *many = lo;
+  const neo_lx *mid = neo_lower_floor_to_multiple(l, lo, hi, size), *many = lo;
   int64_t bytes = size * neo_type_bytes((neo_type)neo_expr_type(l->m, c->value));
   int64_t group = GROUP_BYTES / bytes;
   if (group > 1 && neo_expr_unit_stride(l->m, l->f, c->p->from, axis)) {
-    many = neo_lower_whole(l, lo, hi, size * group);
+    many = neo_lower_floor_to_multiple(l, lo, hi, size * group);
     copy_tiles(c, in, axis, lo, many, lo, size, group);
   }
   copy_tiles(c, in, axis, many, mid, lo, size, 1);
@@ -160,7 +160,7 @@ static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *
   const neo_lx *end = lx_add(l, lx_mul(l, steps, w->alpha), lx_int(l, w->n));
   neo_copy_add(c, (copy_loop){own, false, zero, end, 1, w->beta, 1, zero, base});
   neo_copy_contiguous_last(c);
-  neo_copy_nest(c, in, 0);
+  neo_copy_loops(c, in, 0);
   *now = before;
   neo_map_init(&l->safe, l->a);
   neo_lower_forget(l);

@@ -2,7 +2,7 @@
  *
  *   lower/tile/copy.c         operands: their rows, columns, runs
  *   lower/tile/copy_order.c   which loop of a copy is where
- *   lower/tile/copy_nest.c    the loops
+ *   lower/tile/copy_loops.c    the loops
  *   lower/tile/copy_fused.c  columns of several axes that lanes walk as one
  *
  * Private to codegen/lower/tile. */
@@ -47,12 +47,12 @@ void neo_copy_squares(copier *c);
  */
 void neo_copy_source_order(copier *c, uint32_t n);
 
-/* ---- lower/tile/copy_nest.c: loops of copies, and their code: loops k and on */
+/* ---- lower/tile/copy_loops.c: loops of copies, and their code: loops k and on */
 /* A loop more, inside of all others; one over own axis k: all of it, of the first the block at
  * hand. */
 void neo_copy_add(copier *c, copy_loop x);
 copy_loop neo_copy_own_loop(copier *c, uint32_t k);
-void neo_copy_nest(copier *c, neo_block *in, uint32_t k);
+void neo_copy_loops(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_fused.c */
 typedef struct { /* columns [lo, hi) */

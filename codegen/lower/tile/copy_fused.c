@@ -35,7 +35,7 @@ static void fill_temp(copier *c, neo_block *in, const fused_columns *w) {
     neo_copy_add(c, (copy_loop){k, false, zero, lx_int(l, extent), 1, 1, inner, zero, 0});
   }
   neo_copy_contiguous_last(c);
-  neo_copy_nest(c, in, before);
+  neo_copy_loops(c, in, before);
   c->n = before;
   for (uint32_t k = 1; k < l->n_fused; k++)
     neo_lower_set_axis(l, l->fused_last - k, zero, 0);

@@ -139,8 +139,8 @@ void neo_lower_plan_packs(lowering *l) {
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
     /* What the reduction does not walk through may be read by the finish too, where conditions and
      * empty domains of the reduction do not count: it is never copied. */
-    bool walked = c.factor[k].axes >> l->f->axes.n;
-    if (!(l->s->loops.pack >> k & 1) || !walked) {
+    bool reduced = c.factor[k].axes >> l->f->axes.n;
+    if (!(l->s->loops.pack >> k & 1) || !reduced) {
       drop = drop && safe_alone(l, c.factor[k].e);
       continue;
     }
@@ -163,7 +163,7 @@ void neo_lower_plan_packs(lowering *l) {
     plan_pack(l, s, b, &c.factor[k], cond, side);
   }
   if (drop && b->where_original.i) {
-    neo_condition_context known = neo_lower_known(l);
+    neo_condition_context known = neo_lower_condition_context(l);
     neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
     if (!left.i ||
         neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */

@@ -178,7 +178,7 @@ static void copy_inner(copier *c, neo_block *in, const copy_loop *x) {
   int64_t whole = l->s->loops.vector_width, n;
   bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
   for (int64_t width = x->scale <= 1 ? whole : 1; width >= 1; width /= 2) {
-    const neo_lx *to = neo_lower_whole(l, from, x->hi, width);
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, x->hi, width);
     if (width > 1 && !fixed && width < whole)
       continue;
     if (width == whole && width > 1)
@@ -200,7 +200,7 @@ static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, c
   lower_terms before = c->offset;
   set_copy_axis(c, x, v, NULL);
   neo_lower_add_term(&c->offset, lx_sub(l, v, x->origin), x->coef, l->depth);
-  neo_copy_nest(c, body, k + 1);
+  neo_copy_loops(c, body, k + 1);
   c->offset = before;
   neo_lower_set_parts(l, x->axis, old);
   neo_lower_close(l);
@@ -213,7 +213,7 @@ static void copy_across(copier *c, neo_block *in, uint32_t k) {
   const copy_loop *x = &c->at[k];
   int64_t most = l->s->loops.vector_width, n;
   bool fixed = neo_lx_is_int(lx_sub(l, x->hi, x->lo), &n);
-  const neo_lx *mid = neo_lower_whole(l, x->lo, x->hi, most);
+  const neo_lx *mid = neo_lower_floor_to_multiple(l, x->lo, x->hi, most);
   int64_t rest = fixed ? n % most : 1;
   c->across = x;
   c->n_across = most;
@@ -226,7 +226,7 @@ static void copy_across(copier *c, neo_block *in, uint32_t k) {
   c->across = NULL;
 }
 
-void neo_copy_nest(copier *c, neo_block *in, uint32_t k) {
+void neo_copy_loops(copier *c, neo_block *in, uint32_t k) {
   const copy_loop *x = &c->at[k];
   if (k + 1 == c->n)
     copy_inner(c, in, x);
