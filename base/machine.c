@@ -10,7 +10,7 @@
  * multiply-adds of 32 bytes a cycle and caches of 32 and 512 KiB, and are taken for all cores. */
 #define MEMORY_CYCLES                                                               \
   .near = {0.15, 0.5, 3.5, 2.5}, .beyond = {0.5, 2.5, 8, 6}, .page = 80, .line = 4, \
-  .kept = {{1.5, 2.5}, {0.8, 5}, {4, 9}}
+  .partial = {{1.5, 2.5}, {0.8, 5}, {4, 9}}
 #define LOOP_CYCLES .tile = 20, .part = 4, .block = 60, .copied = 1000, .unit = 200, .region = 1500
 #define PAIRS_CYCLES .pairs_tile = 16, .dots = 2, .dots_latency = 6
 

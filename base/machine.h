@@ -18,7 +18,7 @@ enum { NEO_MACHINE_CACHES = 3, NEO_MACHINE_NAME = 24 };
 /* A cache line of a tensor arrives in one stream, in streams that begin anew with each tile, or
  * alone. PASSING is the time that must pass before the next line can arrive, even where its
  * latency is hidden behind other work. */
-enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_PASSING, NEO_LINE_WAYS };
+enum { NEO_LINE_STREAM, NEO_LINE_STREAMS, NEO_LINE_ALONE, NEO_LINE_THROUGHPUT, NEO_LINE_WAYS };
 
 /* A core of a processor, in cycles. */
 typedef struct {
@@ -28,13 +28,14 @@ typedef struct {
   double beyond[NEO_LINE_WAYS]; /* the same from beyond the second cache */
   double page;                  /* the first access to a page that no prefetcher foresees */
   double line;                  /* a line that is written alone, not in a stream */
-  double kept[NEO_MACHINE_CACHES][2]; /* a vector of sums that is kept and comes again: in streams,
+  double partial[NEO_MACHINE_CACHES]
+                [2];                /* a vector of sums that is kept and comes again: in streams,
                                          else; in the first cache, in the second, behind it */
-  double tile, part, block, copied;   /* beginning a register tile, one that goes on with sums, a
+  double tile, part, block, copied; /* beginning a register tile, one that goes on with sums, a
                                         block of them, a block whose operands are copied */
-  double unit, region;                /* beginning a unit of work; bringing workers together */
-  double pairs_tile;                  /* a product of two tiles of the matrix unit */
-  double dots, dots_latency;          /* dots of pairs of bf16: begun a cycle; until one is done */
+  double unit, region;              /* beginning a unit of work; bringing workers together */
+  double pairs_tile;                /* a product of two tiles of the matrix unit */
+  double dots, dots_latency;        /* dots of pairs of bf16: begun a cycle; until one is done */
 } neo_core;
 
 /* A multiprocessor of a GPU, in cycles, and what it holds. */

@@ -1,4 +1,4 @@
-/* Blocks of a GPU's threads, whatever they do. Private to schedule. */
+/* Limits of a GPU's thread blocks, which all strategies for GPUs share. Private to schedule. */
 #ifndef NEO_SCHEDULE_BLOCK_H
 #define NEO_SCHEDULE_BLOCK_H
 

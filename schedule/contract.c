@@ -1,4 +1,4 @@
-/* Finding contractions, and walking neighbouring axes as one. */
+/* Contractions are matched here, and neighbouring axes are fused into one. */
 #include "schedule/contract.h"
 #include "ir/product.h"
 #include "ir/prove.h"
@@ -44,7 +44,7 @@ neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column
               : (columns ? NEO_SIDE_COLUMNS : NEO_SIDE_NONE);
 }
 
-/* ---- axes walked as one */
+/* ---- fused axes */
 
 bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n) {
   int64_t extent;
@@ -56,9 +56,9 @@ bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uin
   return true;
 }
 
-/* Values of the merged axes in terms of `last`: innermost x % n, the next (x / n) % n', the first
- * the rest. */
-static void walked_axes(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr *by) {
+/* Expresses each fused axis by `last`: the innermost is x % n, the next is (x / n) % n', and the
+ * first is the quotient that remains. */
+static void fused_axes(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr *by) {
   neo_expr x = neo_axis_ref(m, last);
   uint32_t first = last + 1 - n;
   for (uint32_t k = last; k > first; k--) {
@@ -84,19 +84,19 @@ neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_
   neo_expr by[64] = {{0}};
   if (!e.i || n < 2)
     return e;
-  walked_axes(m, f, last, n, by);
+  fused_axes(m, f, last, n, by);
   return neo_expr_rewrite(m, neo_expr_subst_axes(m, e, by, last + 1), canonical_node, NULL);
 }
 
-static neo_expr walked_offset(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
-                              neo_expr e) {
+static neo_expr fused_offset(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
+                             neo_expr e) {
   neo_linear l;
   e = neo_fused_expr(m, f, last, n, e);
   return neo_flat_linear(m, e, &l) ? neo_linear_expr(m, &l) : e;
 }
 
-static neo_stage walked_stage(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
-                              const neo_stage *s) {
+static neo_stage fused_stage(neo_module *m, const neo_form *f, uint32_t last, uint32_t n,
+                             const neo_stage *s) {
   neo_stage y = {.first_acc = s->first_acc};
   for (size_t k = 0; k < s->axes.n; k++) {
     neo_axis_rec x = s->axes.at[k];
@@ -112,7 +112,7 @@ static neo_stage walked_stage(neo_module *m, const neo_form *f, uint32_t last, u
   }
   for (size_t k = 0; k < s->outs.n; k++) {
     neo_form_out x = s->outs.at[k];
-    x.offset = walked_offset(m, f, last, n, x.offset);
+    x.offset = fused_offset(m, f, last, n, x.offset);
     x.value = neo_fused_expr(m, f, last, n, x.value);
     NEO_PUSH(m->arena, &y.outs, x);
   }
@@ -134,7 +134,7 @@ neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32
     NEO_PUSH(m->arena, &y->axes, x);
   }
   for (size_t k = 0; k < f->stages.n; k++) {
-    neo_stage s = walked_stage(m, f, last, n, &f->stages.at[k]);
+    neo_stage s = fused_stage(m, f, last, n, &f->stages.at[k]);
     NEO_PUSH(m->arena, &y->stages, s);
   }
   return y;

@@ -1,6 +1,6 @@
-/* Contractions: a form whose only reduction is a sum of a product. Nothing is known by name: how
- * each factor uses the axes says whether an axis is of type batch (in all), row or column (in one
- * factor and the output), or reduced.
+/* Contractions: a form whose only reduction is a sum of a product. No operator is recognized by its
+ * name. The axes that each factor uses decide whether an axis is a batch axis (in all factors), a
+ * row or column axis (in one factor and in the output), or a reduction axis.
  *
  *   Y[n,k,p,q] = sum[c,r,s] F[k,c,r,s] * (X[n,c,p+r-1,q+s-1] else 0)
  *     factor 0: k c r s        factor 1: n p q c r s (its guard is part of the factor) */
@@ -22,35 +22,36 @@ typedef struct neo_contraction {
   neo_factor factor[NEO_MAX_FACTORS];
 } neo_contraction;
 
-/* Is the form a contraction? One stage sums one product of floats with two factors or more; the
- * others have no own axes. */
+/* Is the form a contraction? Exactly one stage sums, it sums one product of floats that has at
+ * least two factors, and the other stages have no own axes. */
 bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out);
 
-/* The form in which the `n` shared axes that end at `last` are walked as one: `last` has the
- * product of their extents, the others have extent 1, and each of their uses is a quotient or
- * remainder, which cancels in offsets that walk them as one anyway. Expressions are rewritten by
- * neo_fused_expr. */
+/* Returns the form in which the `n` shared axes that end at `last` are fused. Axis `last` gets the
+ * product of their extents and the others get extent 1. Each use of them becomes a quotient or
+ * remainder, which cancels in offsets that are linear over the fused range. neo_fused_expr rewrites
+ * a single expression. */
 neo_form *neo_form_fused(neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 neo_expr neo_fused_expr(neo_module *m, const neo_form *f, uint32_t last, uint32_t n, neo_expr e);
-/* May they be? Extents other than the first one's are constants. */
+/* May these axes be fused? All extents but the first one's must be constants. */
 bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uint32_t n);
 
 /* Which side of the register tile a factor is on. */
 typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
 
-/* Range of an axis over all sizes: false if not bounded by constants and sizes. */
+/* The range of an axis over all sizes. False: constants and bounds of sizes do not bound it. */
 bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo,
                     int64_t *hi);
 
-/* Has some load of the expression this stride along the axis? Is it contiguous? */
+/* Does some load of the expression have this stride along the axis? The second one asks for stride
+ * 1. */
 bool neo_expr_has_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis,
                          int64_t stride);
 bool neo_expr_unit_stride(neo_module *m, const neo_form *f, neo_expr e, uint32_t axis);
 
-/* Does the expression, and the stage's condition, slide along shared axis b? Then b and own axis
- * `own`, which runs over [lo, lo + n), occur in it only as alpha*b + beta*own, with alpha >= 1 and
- * beta 1 or -1 (sliding.c). */
+/* Does the expression, with the stage's condition, slide along shared axis b? Then b and own axis
+ * `own`, which runs over [lo, lo + n), occur in it only as alpha*b + beta*own, where alpha >= 1 and
+ * beta is 1 or -1 (sliding.c). */
 typedef struct {
   uint32_t own;
   int64_t alpha, beta, lo, n;
@@ -58,69 +59,69 @@ typedef struct {
 bool neo_sliding_of(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr e, uint32_t b,
                     neo_sliding *out);
 
-/* Conditions on steps of the reduction: of_own*(own axis) + of_shared*(shared axis) + constant >=
- * 0 (schedule/tile/clip.c). out: room for NEO_MAX_CLIPS; returns how many of the conjuncts of
- * `where` (0: none) are one. */
+/* A condition of the form of_own*(own axis) + of_shared*(shared axis) + constant >= 0
+ * (schedule/tile/clip.c). neo_clips_of writes the conjuncts of `where` that have this form; `out`
+ * has room for NEO_MAX_CLIPS. It returns how many there are; `where` 0 has none. */
 enum { NEO_MAX_CLIPS = 16 };
 typedef struct {
-  uint32_t own, shared; /* number of the own axis; AXIS */
+  uint32_t own, shared; /* numbers: among the stage's own axes; of the AXIS */
   int64_t of_own, of_shared, constant;
 } neo_clip;
 uint32_t neo_clips_of(neo_module *m, const neo_form *f, neo_expr where, neo_clip *out);
 
-/* Are so many innermost steps of a register tile of so many vectors unrolled? Few are; not those of
- * large tiles: LLVM would load the rows of all copies first, and keep them on the stack. */
+/* Is the innermost loop of so many steps unrolled, for a register tile of so many vectors? Large
+ * tiles are not: LLVM would hoist the loads of all copies and spill them. */
 bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
-/* ---- scratch of a schedule, as codegen/lower/tile/pack.c lays it out */
+/* ---- the packed operands of a schedule (codegen/lower/tile/pack.c lays them out) */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
 typedef struct {
-  bool ok; /* it can be packed */
+  bool ok; /* the operand can be packed */
   int64_t k_extent[NEO_FORM_MAX_AXES],
-      k_size;        /* of the own axes that it uses: in a block; all together */
-  int64_t k_unit;    /* elements between two steps of the last of them */
-  int64_t tile_coef; /* elements an element of rows or columns, at whole tiles */
-  int64_t unit;      /* elements between two rows or columns of a tile */
+      k_size;        /* extents of the own axes that it uses, in a block, and their product */
+  int64_t k_unit;    /* elements between two steps of the last of these axes */
+  int64_t tile_coef; /* elements for each row or column, at whole tiles */
+  int64_t unit;      /* stride of rows or columns in a tile */
   int64_t elements;
-  /* along its rows or columns: then these and own axis `slide.own` are one index, the last */
+  /* The operand slides along its rows or columns: these and own axis `slide.own` are then one
+   * index, the last one. */
   bool slides;
   neo_sliding slide;
-  int64_t shift,
-      reach; /* the index is alpha*(b - first b) + beta*(a - lo) + shift, below reach in a block */
+  int64_t origin, span; /* alpha*(b - first b) + beta*(a - lo) + origin < span */
   int64_t temp_elements,
-      temp_pitch; /* columns of several axes: steps that lie apart before they are cut into tiles */
-  uint32_t temp_axes; /* how many own axes, the last ones, are in there together */
+      temp_pitch;     /* where columns of fused axes are gathered before they are tiled */
+  uint32_t temp_axes; /* how many of the innermost own axes are in it at a time */
 } neo_pack_shape;
 neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *original, const neo_stage *s,
                                  const neo_factor *x, neo_side side, const neo_schedule *sched);
-/* The leading loops of a schedule, outermost first (codegen/lower/lower.c): an axis, one step an
- * iteration (block 0), or blocks of so many elements of rows or columns. out: room for two more
- * than there are axes. Returns how many. */
+/* Writes the leading loops of a schedule, outermost first (codegen/lower/lower.c). A loop goes over
+ * an axis step by step (block 0), or over blocks of so many rows or columns. `out` has room for two
+ * more than there are axes. Returns how many there are. */
 typedef struct {
   int32_t axis;
   int64_t block;
 } neo_outer_loop;
 uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
-/* Are tiles of columns the outer loop of a block, those of rows the inner one? So it is where
- * operands are packed, and where all rows of a block stay in the nearest cache anyway, unless the
- * schedule's order says otherwise: what is written then lies in long runs, which counts where the
- * reduction is short. */
+/* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the
+ * default where operands are packed and where all rows of a block stay in L1. The schedule's
+ * `order` can reverse it: results are then written in long runs, which matters where the reduction
+ * is short. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
-/* Do so many elements, of so many bytes, stay in a part of the nearest cache? */
+/* Do so many elements of so many bytes each stay in a part of L1? */
 bool neo_elements_are_near(double elements, int64_t bytes);
-/* Steps of the reduction in a block, at the most. */
+/* An upper bound of the steps of the reduction in a block. */
 double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s);
-/* Does blocks_first say that blocks of the reduction are the first of the loops in a unit? */
+/* Does blocks_first put blocks of the reduction around the loops inside of a unit? */
 enum { NEO_STEPS_FIRST = 4 };
 bool neo_schedule_steps_first(const neo_schedule *s);
-/* It can be: their first own axis has the same range at all points. */
-bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_stage *s);
-/* Iterations of a leading loop, at the most. */
+/* This is possible if the first own axis has the same range at all points. */
+bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_stage *s);
+/* An upper bound of the iterations of a leading loop. */
 int64_t neo_outer_loop_most(neo_module *m, const neo_form *original, const neo_schedule *s,
                             const neo_outer_loop *o);
 typedef struct {
   int64_t rows, pitch; /* of a block */
-  int64_t blocks;      /* that have sums at a time; -1: too many to count */
+  int64_t blocks;      /* blocks whose partial sums are live at a time; -1: too many to count */
 } neo_partial_shape;
 neo_partial_shape neo_partial_shape_of(neo_module *m, const neo_form *original,
                                        const neo_schedule *sched);

@@ -1,4 +1,5 @@
-/* Lengths of loops: of axes, points of the shared ones, steps of own ones; which axes bound others. */
+/* Lengths of loops: extents of axes, points of the shared axes, steps of own axes; and the axes
+ * that bound other loops. */
 #include "schedule/extent.h"
 
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
@@ -32,7 +33,6 @@ bool neo_form_has_own_axes(const neo_form *f) {
   return false;
 }
 
-/* Shared axes (as bits) that bounds of stages' own axes depend on. */
 uint64_t neo_form_bound_axes(const neo_module *m, const neo_form *f) {
   uint64_t axes = 0;
   for (size_t k = 0; k < f->stages.n; k++)

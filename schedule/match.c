@@ -1,4 +1,4 @@
-/* See match.h. */
+/* Matches are found once per form and cached in it (match.h). */
 #include "schedule/match.h"
 
 typedef enum { UNKNOWN, ABSENT, FOUND } state;
@@ -10,7 +10,7 @@ struct neo_match {
   neo_scan as_scan;
 };
 
-/* A cache is no part of what the form says. */
+/* The cast is fine: a cache does not change what the form means. */
 static struct neo_match *match_of(neo_module *m, const neo_form *f) {
   if (!f->match)
     ((neo_form *)f)->match = NEO_NEW(m->arena, struct neo_match);

@@ -1,13 +1,14 @@
-/* What strategies match in a form or a group, found once and kept in the form. The matching functions,
- * neo_match_<what>, are called from match.c alone; everybody else asks neo_contraction_of,
- * neo_segment_of and neo_scan_of, each in the header of what it finds. Private to schedule. */
+/* The shapes that strategies match in a form or a group. The answer is cached in the form. The
+ * matching functions, neo_match_<what>, are called from match.c alone; other files call
+ * neo_contraction_of, neo_segment_of and neo_scan_of, each in its own header. Private to
+ * schedule. */
 #ifndef NEO_SCHEDULE_MATCH_H
 #define NEO_SCHEDULE_MATCH_H
 #include "schedule/contract.h"
 #include "schedule/scan/scan.h"
 #include "schedule/segment/segment.h"
 
-/* False: it is none, and *out is of no use. */
+/* False: the form has another shape, and *out is meaningless. */
 bool neo_match_contraction(neo_module *m, const neo_form *f, neo_contraction *out);
 bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out);
 bool neo_match_scan(neo_module *m, const neo_group *g, neo_scan *out);

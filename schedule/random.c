@@ -2,8 +2,8 @@
 #include "base/random.h"
 #include "schedule/strategy.h"
 
-/* Large tiles and blocks take long to compile and to interpret, and have nothing that small ones
- * lack. */
+/* Is the schedule small? Large tiles and blocks take long to compile and to interpret, and test
+ * nothing more. */
 static bool small(const neo_schedule *s) {
   enum { LARGE = 6, MANY = 256 };
   int64_t threads = neo_schedule_threads(s);
@@ -12,8 +12,8 @@ static bool small(const neo_schedule *s) {
   return threads ? threads <= MANY : tile <= LARGE;
 }
 
-/* Some random steps from the model's choice: whatever has a row in the table is reached. */
-static neo_schedule wander(const neo_space *x, uint64_t *seed) {
+/* A few random steps from the model's choice, so that tests reach every parameter with a row. */
+static neo_schedule random_walk(const neo_space *x, uint64_t *seed) {
   neo_schedule s = neo_schedule_default(x->m, x->g, x->machine);
   for (int64_t k = neo_pick(seed, 2, 5); k > 0; k--) {
     neo_schedule y = neo_space_mutate(x, &s, seed);
@@ -23,12 +23,12 @@ static neo_schedule wander(const neo_space *x, uint64_t *seed) {
   return s;
 }
 
-/* One of the most special strategy that the group has, but one time in four of the next. */
+/* Tries the most specialized strategy that fits first; each is skipped one time in four. */
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed) {
   neo_space x = neo_space_of(m, g, machine);
   if (neo_pick(seed, 0, 5) == 0)
-    return wander(&x, seed);
+    return random_walk(&x, seed);
   for (int k = NEO_STRATEGIES - 1; k >= 0; k--) {
     neo_schedule s;
     if (neo_strategy_fits(&x, (neo_strategy)k) && neo_pick(seed, 0, 3) &&

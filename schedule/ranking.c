@@ -1,4 +1,4 @@
-/* See ranking.h. */
+/* A sorted list of bounded length (ranking.h). */
 #include "schedule/ranking.h"
 
 neo_ranking neo_ranking_new(neo_arena *a, size_t most) {

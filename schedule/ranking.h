@@ -1,4 +1,5 @@
-/* The cheapest schedules of those that are offered, in order. Private to schedule. */
+/* Collects the cheapest of the schedules that are offered, in order of cost. Private to
+ * schedule. */
 #ifndef NEO_SCHEDULE_RANKING_H
 #define NEO_SCHEDULE_RANKING_H
 #include "schedule/schedule.h"
@@ -10,7 +11,7 @@ typedef struct {
 } neo_ranking;
 
 neo_ranking neo_ranking_new(neo_arena *a, size_t most);
-/* Equal costs stay in the order in which they came. */
+/* Schedules of equal cost stay in the order in which they were added. */
 void neo_ranking_add(neo_ranking *r, const neo_schedule *s, double cost);
 
 #endif

@@ -1,6 +1,6 @@
-/* Which values stages share: the largest equal expressions over the same row that are worth a
- * store and a load (row_stash.h). Expressions are hash-consed and axes have the same positions in
- * all stages, so that equal values are equal ids. */
+/* Finds the values that stages share: the largest equal expressions over the same row that are
+ * worth a store and a load (row_stash.h). Expressions are hash-consed and axes have the same
+ * positions in all stages, so that equal values are equal ids. */
 #include "schedule/row_stash.h"
 #include "base/map.h"
 #include "schedule/model.h"
@@ -10,15 +10,15 @@ enum { MOST_ROW = 32 << 10, LEAST_COST = 8 };
 typedef struct {
   neo_module *m;
   const neo_form *f;
-  uint32_t axis, stage; /* the own axis of rows; the stage at hand */
-  neo_map first;        /* expression -> first stage that has it */
-  neo_map seen;         /* by the stage at hand */
-  double spared;        /* operations of values kept, in the one at hand */
-  bool threads, loads;  /* kept in registers; the value at hand reads what only this row has */
+  uint32_t axis, stage; /* the own axis of rows; the current stage */
+  neo_map first;        /* expression -> first stage that computes it */
+  neo_map seen;         /* expressions that the current stage has */
+  double spared;        /* operations of stashed values in the current one */
+  bool threads, loads;  /* stashed in registers; the value reads elements of its row alone */
   neo_stash *out;
 } search;
 
-/* Stages along one row, without conditions, of constant length. */
+/* Is the stage a loop over one row of constant length, without a condition? */
 static bool is_row(const neo_module *m, const neo_stage *s, int64_t *n) {
   int64_t lo;
   if (s->axes.n != 1 || s->where.i)
@@ -45,14 +45,14 @@ static void see_load(void *ctx, neo_expr e) {
   x->loads = x->loads || (of_row && neo_expr_node(x->m, e)->op == NEO_OP_LOAD);
 }
 
-/* A register spares an access of memory; what all rows read is in a cache. */
+/* Does a register save an access to memory? Data that all rows read is cached anyway. */
 static bool spares_memory(search *x, neo_expr e) {
   x->loads = false;
   neo_expr_visit(x->m, e, see_load, x);
   return x->loads && neo_type_is_float(neo_expr_type(x->m, e));
 }
 
-/* Beyond what is kept already. */
+/* Does the value cost enough, beyond its parts that are stashed already? */
 static bool is_worth_it(search *x, neo_expr e) {
   neo_type t = neo_expr_type(x->m, e);
   if (x->threads && spares_memory(x, e))
@@ -73,7 +73,7 @@ static void add(search *x, neo_expr e, uint32_t first) {
   x->out->at[x->out->n++].first = first;
 }
 
-/* The largest values in e that an earlier stage has. */
+/* Adds the largest values in e that an earlier stage computes. */
 static void look(search *x, neo_expr e) {
   uint64_t first;
   if (!(neo_form_axes(x->m, x->f, e) >> x->axis & 1) || neo_map_get(&x->seen, e.i, &first))
@@ -90,8 +90,8 @@ static void look(search *x, neo_expr e) {
 
 static void note(void *ctx, neo_expr e) {
   search *x = ctx;
-  uint64_t known;
-  if (!neo_map_get(&x->first, e.i, &known))
+  uint64_t first;
+  if (!neo_map_get(&x->first, e.i, &first))
     neo_map_set(&x->first, e.i, x->stage);
 }
 

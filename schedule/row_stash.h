@@ -1,5 +1,5 @@
-/* Values of a row that several stages need: computed by the first of them, kept in scratch for the
- * others, or in registers. Softmax, whose stages are
+/* Values of a row that several stages need. The first of these stages computes them and stashes
+ * them in scratch or in registers for the others. Softmax, whose stages are
  *
  *     stage 0  i  m = max X[r, i]
  *     stage 1  i  s = sum exp(X[r, i] - m)
@@ -16,15 +16,15 @@ enum { NEO_STASH_MOST = 4 };
 
 typedef struct {
   uint32_t n;
-  int64_t row; /* elements of each: of the own axis of the stages */
+  int64_t row; /* elements of each value: the extent of the stages' own axis */
   struct {
     neo_expr value;
     uint32_t first; /* stage that computes it; all later ones read it */
   } at[NEO_STASH_MOST];
 } neo_stash;
 
-/* What can be kept where lanes, or the threads that divide a row (threads), run along own axes; n may
- * be 0. Threads have their part of a row in registers. */
+/* The values that can be stashed where lanes run along own axes, or threads divide a row (threads);
+ * n may be 0. Threads stash their share of a row in registers. */
 neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads);
 
 #endif

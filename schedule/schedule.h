@@ -1,10 +1,10 @@
-/* Schedules are data: a strategy and its parameters for a group, chosen by an analytic model of the
- * target, legality checked.
+/* A schedule is data: a strategy for a group and its parameters. An analytic model of the target
+ * chooses one; its legality is checked.
  *
- * A strategy (strategy.def) is a way to make a kernel of a group's loops. Each has a family of named
- * parameters (strategy.def says which); strategies of one family share their parameters' meaning.
- * A schedule holds the parameters of all families, those of other families than its own as in a
- * plain schedule: code that several strategies share finds there what "nothing of that kind" is. */
+ * A strategy (strategy.def) is a way to run a group's loops as a kernel. Each has a family of named
+ * parameters, whose meaning strategies of one family share. A schedule holds the parameters of all
+ * families; those of other families have the values of a plain schedule, so that code which several
+ * strategies share reads them as "none". */
 #ifndef NEO_SCHEDULE_SCHEDULE_H
 #define NEO_SCHEDULE_SCHEDULE_H
 #include "base/machine.h"
@@ -40,7 +40,7 @@ typedef struct {
   neo_nested_params nested;
 } neo_schedule_params;
 
-/* Parameters of all families by their number, for what goes through all of them. */
+/* The number of a parameter among those of all families, for code that goes through all of them. */
 typedef uint32_t neo_param;
 enum { NEO_PARAMS = sizeof(neo_schedule_params) / sizeof(int64_t) };
 #define NEO_PARAM(family, field) \
@@ -59,13 +59,13 @@ typedef struct {
   };
 } neo_schedule;
 
-/* Raised when what a schedule says comes to mean something else, by another meaning of a parameter
- * or by another lowering: records of schedules from before are then not used. A new parameter whose
- * plain value means what was before does not need it. */
+/* Raised when a schedule comes to mean something else, by a new meaning of a parameter or a changed
+ * lowering; records with an older number are then not used. A new parameter whose plain value means
+ * the former behaviour does not raise it. */
 #define NEO_SCHEDULE_MEANING 6
 
-/* How products of pairs of bf16 are summed, as `matrix` of a processor's schedule says it: by tiles
- * of the matrix unit, or by dots of vectors (codegen/loop/tile.h). */
+/* Values of `pairs`: how products of pairs of bf16 are summed, by tiles of the matrix unit or by
+ * dot products of vectors (codegen/loop/tile.h). */
 enum { NEO_PAIRS_TILES = 1, NEO_PAIRS_DOTS = 2 };
 
 /* The analytic model's choice: legal for every group. */
@@ -73,12 +73,12 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
 /* A random legal schedule, for tests. */
 neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_machine *machine,
                                  uint64_t *seed);
-/* *why says what is wrong. */
+/* Is the schedule legal for the group? *why, if not null, says what is wrong. */
 bool neo_schedule_legal(neo_module *m, const neo_group *g, const neo_machine *machine,
                         const neo_schedule *s, neo_str *why);
 /* No lanes, no tiles, one unit: legal for every group. */
 neo_schedule neo_schedule_plain(void);
-/* What parameters are for, whichever strategy has them (param_kinds.def). */
+/* Kinds of parameters, common to all strategies (param_kinds.def). */
 typedef enum {
 #define X(id, absent, meaning) NEO_PARAM_##id,
 #include "schedule/param_kinds.def"
@@ -86,33 +86,33 @@ typedef enum {
   NEO_PARAM_KINDS
 } neo_param_kind;
 neo_param_kind neo_param_kind_of(neo_param k);
-/* The strategy's parameter of that kind, the first one; NEO_PARAMS: it has none. */
+/* The strategy's first parameter of that kind; NEO_PARAMS: it has none. */
 neo_param neo_strategy_param(neo_strategy s, neo_param_kind kind);
-/* The value of that, or what a schedule without it has. */
+/* The value of that parameter; for a schedule without it the value in the column `absent`. */
 int64_t neo_schedule_value(const neo_schedule *s, neo_param_kind kind);
-/* Threads of its blocks; 0: it has none. */
+/* Threads of a block; 0: the strategy has no thread blocks. */
 int64_t neo_schedule_threads(const neo_schedule *s);
 bool neo_schedule_equal(const neo_schedule *a, const neo_schedule *b);
 uint64_t neo_schedule_hash(const neo_schedule *s);
-/* Name of a strategy, and what it is; are its kernels blocks of threads? */
+/* Name of a strategy, its meaning, and whether its kernels have thread blocks. */
 const char *neo_strategy_text(neo_strategy s);
 const char *neo_strategy_meaning(neo_strategy s);
 bool neo_strategy_has_threads(neo_strategy s);
-/* A strategy's parameters are [first, first + n). */
+/* The parameters of a strategy: [first, first + n). */
 typedef struct {
   neo_param first, n;
 } neo_param_range;
 neo_param_range neo_strategy_params(neo_strategy s);
-/* Name of a parameter, and what it means. */
+/* Name of a parameter, and its meaning. */
 const char *neo_param_text(neo_param k);
 const char *neo_param_meaning(neo_param k);
-/* Has the schedule plain values in all parameters that are not its strategy's? */
-bool neo_schedule_keeps_to_strategy(const neo_schedule *s);
-/* "tile vector_axis=1 vector_width=8 ...": the strategy, then its parameters that are not as in a
- * plain schedule. */
+/* Are all parameters plain that are not its strategy's? */
+bool neo_schedule_has_own_params_only(const neo_schedule *s);
+/* Prints "tile vector_axis=1 vector_width=8 ...": the strategy, then its parameters that differ
+ * from a plain schedule. */
 void neo_schedule_print(const neo_schedule *s, neo_str *out);
-/* A parameter that is absent is as in a plain schedule. False: there is no such strategy, or one of
- * the parameters is unknown to it, repeated, or no number. */
+/* Parses that text; a parameter that is absent is plain. False: there is no such strategy, or a
+ * parameter is unknown to it, repeated, or not a number. */
 bool neo_schedule_parse(const char *text, neo_schedule *out);
 
 #endif

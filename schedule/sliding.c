@@ -1,23 +1,24 @@
-/* Operands that slide along an axis: expressions in which a shared axis b and an axis a of the
- * reduction occur only together, as u = alpha*b + beta*a with alpha >= 1 and beta 1 or -1.
+/* Matches operands that slide along an axis, as an image does under a window: a shared axis b and a
+ * reduction axis a occur in the expression only as u = alpha*b + beta*a, with alpha >= 1 and beta 1
+ * or -1.
  *
  *   X[n,c,p+r-1,q+s-1] else 0     q and s: u = q + s     in scratch [c][r][u], not [c][r][s][q]
  *   D[n,k,h-r+1,w-s+1]            w and s: u = w - s
  *
- * The condition of the reduction slides with them, or there is none. A copy over u has the elements
- * of all a and b once; it is several times smaller than one over both. */
+ * The condition of the reduction slides too, or there is none. A copy over u holds the elements of
+ * all a and b once, so it is several times smaller than a copy over both axes. */
 #include "schedule/contract.h"
 
 typedef struct {
   neo_module *m;
   const neo_form *f;
   uint32_t a, b;
-  int64_t alpha, beta; /* 0: not seen yet */
+  int64_t alpha, beta; /* 0: not known yet */
 } slide;
 
 static bool check(slide *c, neo_expr e);
 
-/* Do these coefficients of a and b fit? */
+/* Do these coefficients of a and b agree with those seen so far? */
 static bool pair(slide *c, int64_t of_a, int64_t of_b) {
   if (!of_a && !of_b)
     return true;
@@ -45,7 +46,7 @@ static bool check_linear(slide *c, const neo_linear *x) {
   return pair(c, of_a, of_b);
 }
 
-/* x < y as x - y < 0. */
+/* Reads x < y as x - y < 0. */
 static bool check_compare(slide *c, neo_expr x, neo_expr y) {
   neo_linear a, b, d;
   return neo_flat_linear(c->m, x, &a) && neo_flat_linear(c->m, y, &b) &&

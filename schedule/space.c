@@ -1,5 +1,5 @@
-/* Steps, mutation and crossover over the space of schedules, and the model's order of it: all by the
- * rows of strategies and parameters. */
+/* Steps, mutation and crossover over the space of schedules, and the model's ranking of it; all by
+ * the rows of strategies and parameters. */
 #include "schedule/space.h"
 #include "base/random.h"
 #include "schedule/strategy.h"
@@ -46,14 +46,14 @@ static bool is_set(neo_param k, const neo_setting *to, size_t n) {
   return false;
 }
 
-/* Lets what stands in the way give way, one parameter after the other, until the schedule is
- * legal. */
+/* Makes an illegal step legal: parameters of the strategy's repair list become plain, one after the
+ * other. */
 static bool repair(const neo_space *x, const neo_setting *to, size_t n, neo_schedule *s) {
   const neo_strategy_row *row = neo_strategy_row_of(s->strategy);
   neo_schedule plain = neo_schedule_plain();
   bool good = legal(x, s);
-  for (size_t k = 0; k < row->n_give_way && !good; k++) {
-    neo_param at = row->give_way[k];
+  for (size_t k = 0; k < row->n_repairs && !good; k++) {
+    neo_param at = row->repairs[k];
     if (s->at[at] == plain.at[at] || is_set(at, to, n))
       continue;
     s->at[at] = plain.at[at];
@@ -68,8 +68,8 @@ static bool set(const neo_space *x, const neo_schedule *s, const neo_setting *to
   neo_schedule y = *s;
   for (size_t k = 0; k < n; k++)
     y.at[to[k].k] = to[k].value;
-  for (size_t k = 0; k < n && row->follow; k++)
-    row->follow(x, s, to[k].k, &y);
+  for (size_t k = 0; k < n && row->propagate; k++)
+    row->propagate(x, s, to[k].k, &y);
   if (!repair(x, to, n, &y))
     return false;
   neo_space_settle(x, s, &y);
@@ -101,7 +101,7 @@ size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy 
   return n_legal;
 }
 
-static bool known(const neo_schedule *s, const neo_schedule *at, size_t n) {
+static bool contains(const neo_schedule *s, const neo_schedule *at, size_t n) {
   for (size_t k = 0; k < n; k++)
     if (neo_schedule_equal(s, &at[k]))
       return true;
@@ -123,7 +123,7 @@ size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_sched
                             size_t most) {
   size_t n = 0, n_shapes = neo_space_reshaped(x, s, out, most);
   for (size_t k = 0; k < n_shapes; k++)
-    if (!known(&out[k], out, n))
+    if (!contains(&out[k], out, n))
       out[n++] = out[k];
   neo_param_range own = neo_strategy_params(s->strategy);
   for (neo_param k = own.first; k < own.first + own.n; k++) {
@@ -131,7 +131,7 @@ size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_sched
     size_t n_values = neo_space_values(x, s, k, value);
     for (size_t i = 0; i < n_values && n < most; i++)
       if (neo_space_set(x, s, k, value[i], &out[n]) && !neo_schedule_equal(&out[n], s) &&
-          !known(&out[n], out, n))
+          !contains(&out[n], out, n))
         n++;
   }
   for (int to = 0; to < NEO_STRATEGIES; to++)
@@ -143,14 +143,13 @@ size_t neo_space_neighbours(const neo_space *x, const neo_schedule *s, neo_sched
 
 static size_t add_ranked(const neo_space *x, const neo_schedule *s, neo_schedule *out, size_t n,
                          size_t most) {
-  if (n == most || known(s, out, n) || !legal(x, s))
+  if (n == most || contains(s, out, n) || !legal(x, s))
     return n;
   out[n] = *s;
   return n + 1;
 }
 
-/* The steps from the first one, cheapest first: for groups that the model has one choice for
- * only. */
+/* Ranks the neighbours of the first schedule, for groups without any other candidates. */
 static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t most) {
   neo_schedule *step = NEO_NEW_ARRAY(x->m->arena, neo_schedule, NEIGHBOURS);
   double *cost = NEO_NEW_ARRAY(x->m->arena, double, NEIGHBOURS);
@@ -170,7 +169,7 @@ static size_t add_steps(const neo_space *x, neo_schedule *out, size_t n, size_t 
   return n;
 }
 
-/* Where strategies that have fewer steps may be chosen they have no rivals. */
+/* A strategy with fewer steps has no rivals where it may be chosen. */
 size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   if (!most)
     return 0;
@@ -188,7 +187,7 @@ size_t neo_space_ranked(const neo_space *x, neo_schedule *out, size_t most) {
   return r.n ? n : add_steps(x, out, n, most);
 }
 
-/* ---- chance */
+/* ---- random steps */
 
 static uint64_t next(uint64_t *seed, uint64_t n) {
   return neo_splitmix(seed) % n;
@@ -220,7 +219,8 @@ static bool random_value(const neo_space *x, neo_schedule *s, neo_param k, uint6
   return true;
 }
 
-/* One of the strategy's parameters, or, as often as one of them, the strategy. */
+/* A random step: one of the strategy's parameters or, as often as any one of them, another
+ * strategy. */
 static bool random_step(const neo_space *x, neo_schedule *s, uint64_t *seed) {
   if (next(seed, 8) == 0 && random_shape(x, s, seed))
     return true;
@@ -242,7 +242,7 @@ neo_schedule neo_space_mutate(const neo_space *x, const neo_schedule *s, uint64_
   return y;
 }
 
-/* What names axes, and what is nothing without those, comes from one parent. */
+/* Parameters that name axes, and those that depend on them, come from one parent. */
 static bool names_axes(neo_param k) {
   neo_param_kind kind = neo_param_kind_of(k);
   return kind == NEO_PARAM_AXES || kind == NEO_PARAM_LANES || kind == NEO_PARAM_SHARERS;

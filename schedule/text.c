@@ -74,7 +74,7 @@ neo_schedule neo_schedule_plain(void) {
   return s;
 }
 
-bool neo_schedule_keeps_to_strategy(const neo_schedule *s) {
+bool neo_schedule_has_own_params_only(const neo_schedule *s) {
   neo_param_range own = strategies[s->strategy].params;
   for (neo_param k = 0; k < NEO_PARAMS; k++)
     if ((k < own.first || k >= own.first + own.n) && s->at[k] != params[k].plain)

@@ -1,4 +1,4 @@
-/* Lists of values near the one that a parameter has. Private to schedule. */
+/* Lists of values near the current one of a parameter. Private to schedule. */
 #ifndef NEO_SCHEDULE_VALUES_H
 #define NEO_SCHEDULE_VALUES_H
 #include "schedule/space.h"
@@ -8,7 +8,7 @@ typedef struct {
   size_t n;
 } neo_values;
 
-/* Unless it is the one that there is, or beyond lo..hi. */
+/* Adds a value unless it is the current one or outside of lo..hi. */
 static inline void neo_values_add(neo_values *v, int64_t value, int64_t lo, int64_t hi) {
   if (value != v->now && value >= lo && value <= hi && v->n < NEO_SPACE_VALUES)
     v->at[v->n++] = value;

@@ -1,8 +1,8 @@
-/* Which accesses may be 16 bytes wide (vector_access.h).
+/* Decides which accesses may be 16 bytes wide (vector_access.h).
  *
- * An offset's linear form decides: the axis has coefficient 1, or 0; what else is added is a
- * multiple of the number of elements. A condition along the axis would have to be tested for each
- * element, which costs more than single accesses do. */
+ * The linear form of an offset decides: the axis has coefficient 1 or 0, and all other terms are
+ * multiples of the number of elements. A condition along the axis would have to be tested for each
+ * element, which costs more than single accesses. */
 #include "schedule/vector_access.h"
 #include "schedule/model.h"
 
@@ -34,7 +34,7 @@ static bool is_axis(neo_module *m, neo_expr e, uint32_t axis) {
   return n->op == NEO_OP_AXIS && n->attr == axis;
 }
 
-/* Of a tensor's elements at an offset that depends on the axis. */
+/* Are n elements from this offset on, which depends on the axis, contiguous and aligned? */
 static bool is_run(const search *x, neo_tensor t, neo_expr offset) {
   neo_linear sum;
   if (!neo_vector_start(x->m, x->f, t) || !neo_flat_linear(x->m, offset, &sum))
@@ -50,7 +50,7 @@ static bool is_run(const search *x, neo_tensor t, neo_expr offset) {
   return unit && good;
 }
 
-/* Conditions guard loads. */
+/* Does the condition guard loads of e and vary along the axis? */
 static bool divides(const search *x, neo_expr e, neo_expr condition) {
   return neo_form_axes(x->m, x->f, condition) >> x->axis & 1 &&
          neo_expr_uses_op(x->m, e, NEO_OP_LOAD);
@@ -95,7 +95,7 @@ static bool reads_wide(search *x, neo_expr e) {
   return neo_vector_reads(x->m, x->f, e, x->axis, x->n, &x->some);
 }
 
-/* What a stage sums and stores. */
+/* Are all accesses of a stage, in its sums and stores, this wide? */
 static bool stage_is_wide(search *x, const neo_stage *s) {
   bool good = !s->where.i || !(neo_form_axes(x->m, x->f, s->where) >> x->axis & 1);
   for (size_t k = 0; k < s->accs.n && good; k++)
@@ -140,7 +140,7 @@ typedef struct {
   bool found;
 } hunt;
 
-/* Along any axis of the stage. */
+/* Tries all axes of the stage. */
 static void try_axes(hunt *h, neo_expr offset) {
   int64_t n = NEO_VECTOR_BYTES / neo_type_bytes((neo_type)neo_tensor_at(h->x.m, h->t)->type);
   uint32_t n_axes = (uint32_t)(h->x.f->axes.n + h->s->axes.n);

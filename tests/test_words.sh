@@ -8,8 +8,8 @@ needs "$NEOC"
 cd "$NEO_SOURCE_DIR"
 
 # Folders whose names are clean; each keeps out the words of `words` and those of its own.
-clean="base ir frontend autodiff transform fusion codegen/loop codegen/lower codegen/llvm codegen/plan
-runtime tools/neoc tools/pipeline tools/cache tools/benchmarks"
+clean="base ir frontend autodiff transform fusion schedule codegen/loop codegen/lower codegen/llvm
+codegen/plan runtime tools/neoc tools/pipeline tools/cache tools/benchmarks tools/tune tools/measure"
 
 # private word: the field's
 words='
@@ -80,6 +80,33 @@ merge: fuse axes
 merger: fuse axes
 shift: rebase
 shifter: rebase
+'
+words_of_schedule='
+apart: stride, separate
+bulk: tma
+fetch: prefetch, load
+fetches: prefetch, load
+follow: propagate
+keep: stash
+keeps: stash
+kept: stash, partial sum
+known: cached
+merge: fuse axes
+merged: fused axes
+reach: span
+shift: origin
+wander: random walk
+'
+words_of_tools_tune='
+keep: spare
+kept: spare
+known: logged
+unkept: in memory
+'
+words_of_tools_measure='
+keep: store
+kept: shared, saved
+known: measured, written
 '
 words_of_transform='
 activations: channels last

@@ -1,8 +1,7 @@
-/* Blocks of rows for sums inside of sums: legality, price, choice (nested.h).
- *
- * The price counts what the blocks of a multiprocessor do, one after the other: for each block of
- * steps the multiplications of the inner sums and of the product, with what they read of shared
- * memory, and the copies there. */
+/* Thread blocks for nested reductions: legality, cost and choice (nested.h). The cost counts the
+ * cycles of a multiprocessor's blocks, which run one after the other. Each block of steps has the
+ * multiplications of the inner sums and of the product, their reads of shared memory, and the
+ * copies into it. */
 #include "schedule/gpu_nested/nested.h"
 #include "base/random.h"
 #include "base/whole.h"
@@ -12,7 +11,7 @@
 #include "schedule/reject.h"
 
 enum { REGISTERS = 160, MOST_REGISTERS = 240, MOST_THREADS = 256 };
-enum { OWN_BYTES = 1 << 10 }; /* of shared memory, what each block takes besides */
+enum { OWN_BYTES = 1 << 10 }; /* of shared memory that the system reserves for each block */
 enum { WARP = 32, WARP_ROWS = 16, WARP_COLUMNS = 8 };
 enum { CELL_BYTES = 4, CELLS = 8 };
 
@@ -48,7 +47,7 @@ neo_nested_warps neo_nested_warps_of(neo_module *m, const neo_form *f, neo_neste
   return x;
 }
 
-/* Steps of the sum in eight cells of a fragment. */
+/* Steps of the sum that eight cells of a fragment hold. */
 static int64_t fragment_steps(neo_warps kind) {
   return CELL_BYTES * CELLS / neo_type_bytes(neo_warps_type(kind));
 }
@@ -129,14 +128,15 @@ bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_f
   return along;
 }
 
-/* Bytes of shared memory of an operand of warps, at most (lower/gpu_block/fragments.c). */
+/* An upper bound of the shared memory of an operand that warps multiply
+ * (lower/gpu_block/fragments.c). */
 static int64_t operand_bytes(int64_t points, int64_t steps, neo_warps kind, bool along) {
   int64_t bytes = neo_type_bytes(neo_warps_type(kind)), row = 16 / bytes;
   int64_t pad = bytes == 2 ? row : 32 + 8;
   return bytes * (along ? points * (steps + row) : steps * (points + pad)) + 64;
 }
 
-/* Of rows and of steps of an inner sum. */
+/* Shared memory for both operands of an inner sum: its rows and its steps. */
 static int64_t sum_bytes(neo_module *m, const neo_form *f, const neo_nested *n, uint32_t k,
                          neo_warps kind, const shape *x) {
   const neo_nested_sum *sum = &n->sum[k];
@@ -164,7 +164,7 @@ static int64_t warps_shared(neo_module *m, const neo_form *f, const neo_nested *
   return sum + host_accs(f) * x->bm * (4 * x->wide + 1) * 4;
 }
 
-/* Bytes of shared memory of a block, at most. */
+/* An upper bound of a block's shared memory. */
 static int64_t shared_of(neo_module *m, const neo_form *f, const neo_nested *n, const shape *x) {
   neo_nested copy = *n;
   if (!x->warps)
@@ -173,22 +173,22 @@ static int64_t shared_of(neo_module *m, const neo_form *f, const neo_nested *n, 
   return warps_shared(m, f, &copy, &w, x) + OWN_BYTES;
 }
 
-/* Does it come into shared memory past the registers? */
+/* Is the operand copied asynchronously into shared memory, without passing through registers? */
 static bool is_copied(neo_module *m, const neo_nested_factors *f, neo_warps kind) {
   bool rounded;
   return f->n == 1 &&
          neo_stages_plain(m, f->at[0], kind == NEO_WARPS_TF32 ? &rounded : NULL).i != 0;
 }
 
-/* Registers of a thread's part of n elements on their way. */
+/* Registers that hold a thread's share of n elements that are being copied. */
 static int64_t copy_registers(const shape *x, int64_t n, neo_warps kind) {
   int64_t words = (n * neo_type_bytes(neo_warps_type(kind)) + 3) / 4;
   return (words + x->threads - 1) / x->threads;
 }
 
-/* All blocks of steps that are on their way at a time, but for copies past the registers. */
-static int64_t ahead_registers(neo_module *m, const neo_form *f, const neo_nested *n,
-                               const neo_nested_warps *w, const shape *x) {
+/* Registers of a thread for all operands that are copied through registers at a time. */
+static int64_t staging_registers(neo_module *m, const neo_form *f, const neo_nested *n,
+                                 const neo_nested_warps *w, const shape *x) {
   int64_t sum = 0;
   bool whole;
   for (uint32_t k = 0; k < n->n_sums; k++) {
@@ -201,7 +201,8 @@ static int64_t ahead_registers(neo_module *m, const neo_form *f, const neo_neste
   return sum;
 }
 
-/* Of a thread: what its warp adds up, fragments of both operands, and what is on its way. */
+/* Registers of a thread: accumulators of its warp, fragments of both operands, and elements being
+ * copied. */
 static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_nested *n,
                                const neo_nested_warps *w, const shape *x) {
   enum { PLACES = 16 };
@@ -216,14 +217,14 @@ static int64_t warps_registers(neo_module *m, const neo_form *f, const neo_neste
     copies = c > copies ? c : copies;
   }
   if (x->stages)
-    copies = ahead_registers(m, f, n, w, x) + PLACES;
+    copies = staging_registers(m, f, n, w, x) + PLACES;
   else if (x->product && (x->bk * x->bn + x->threads - 1) / x->threads > copies)
     copies = (x->bk * x->bn + x->threads - 1) / x->threads;
   return sums + parts * (x->tm + most) / 4 + copies;
 }
 
-/* Of a thread without warps: its tiles, what is made of their elements, columns on their way, and
- * places of all of these, more or less what ptxas takes. */
+/* Registers of a thread that multiplies by itself: its tiles, the values computed from them, the
+ * columns being copied, and addresses. PLACES is about what ptxas allocates for addresses. */
 static int64_t threads_registers(const neo_form *f, const neo_nested *n, const shape *x) {
   enum { PLACES = 84 };
   int64_t accs = x->product ? 0 : (int64_t)host_accs(f), copies = x->bk * x->bn / x->threads;
@@ -248,7 +249,8 @@ static bool on_machine(const neo_nested *n, const neo_nested_warps *w, const neo
   return good;
 }
 
-/* All steps of inner sums lie in shared memory, so that a block of steps is one of copies. */
+/* Stages need all steps of the inner sums in shared memory, so that one copy brings a whole block
+ * of steps. */
 static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                          const neo_nested *n, const neo_nested_warps *w, const shape *x,
                          neo_str *why) {
@@ -256,12 +258,12 @@ static bool stages_legal(neo_module *m, const neo_form *f, const neo_machine *ma
   if (!x->stages)
     return true;
   if (!machine->async)
-    return reject(why, "stages are copied asynchronously, from sm_80 on");
+    return reject(why, "stages need asynchronous copies, from sm_80 on");
   if (x->stages < 2 || x->stages > NEO_STAGES_MOST)
     return reject(why, "stages is 0, or 2 to 6");
   for (uint32_t k = 0; whole && k < n->n_sums; k++)
     neo_nested_depth(m, f, &n->sum[k], w->sum[k], &whole);
-  return whole || reject(why, "stages hold all steps of inner sums");
+  return whole || reject(why, "stages need all steps of inner sums in shared memory");
 }
 
 static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -269,21 +271,21 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   neo_nested copy = *n;
   neo_nested_warps w = neo_nested_warps_of(m, f, &copy);
   if (s->nested.products != NEO_THREADS_WARPS || !on_machine(n, &w, machine))
-    return reject(why, "warps multiply factors that were rounded alike, or f32 as 3xtf32");
+    return reject(why, "warps multiply factors rounded to the same type, or f32 as 3xtf32");
   int64_t steps = x->product ? fragment_steps(w.product) : WARP_COLUMNS;
   if (x->threads < WARP || x->threads > MOST_THREADS || x->tm < 1 || x->tm % WARP_ROWS ||
       !divides(x->tm, x->bm) || !divides(x->wide, x->bk) || x->tk % WARP_COLUMNS || x->bk % steps ||
       x->threads != WARP * x->wide * (x->bm / x->tm))
-    return reject(why, "the warps' tiles are not the block's");
+    return reject(why, "the warps' tiles do not divide the block");
   if (x->product ? x->tn < 1 || x->tn % WARP_COLUMNS || x->bn != x->tn * x->wide
                  : x->bn || x->tn != 1)
-    return reject(why, "the warps' columns are not the block's");
+    return reject(why, "the warps' columns do not divide the block");
   if (!stages_legal(m, f, machine, &copy, &w, x, why))
     return false;
   if (warps_registers(m, f, &copy, &w, x) > REGISTERS)
-    return reject(why, "a warp's tile has more registers than there are");
+    return reject(why, "a warp's tile needs too many registers");
   if (shared_of(m, f, n, x) > machine->shared_bytes)
-    return reject(why, "the blocks are more than shared memory holds");
+    return reject(why, "the blocks exceed shared memory");
   return true;
 }
 
@@ -291,21 +293,22 @@ bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machi
                       const neo_schedule *s, neo_str *why) {
   neo_nested n;
   if (!neo_nested_of(m, f, &n))
-    return reject(why, "blocks of rows are for nested reductions whose rows and steps are apart");
+    return reject(
+        why, "blocks of rows are for nested reductions whose rows and steps have separate axes");
   shape x = shape_of(&n, s);
   if (x.warps)
     return warps_legal(m, f, machine, &n, s, &x, why);
   if (x.threads > MOST_THREADS || !divides(x.tm, x.bm) || !divides(x.bm / x.tm, x.threads) ||
       !divides(x.wide, x.bk) || x.tm > 16 || x.tk > 16 || x.wide > 32)
-    return reject(why, "the threads' tiles are not the block's");
+    return reject(why, "the threads' tiles do not divide the block");
   if (x.product ? !divides(x.tn, x.bn) || x.bn / x.tn != x.wide || x.tn > 16 : x.bn || x.tn != 1)
-    return reject(why, "the threads' columns are not the block's");
+    return reject(why, "the threads' columns do not divide the block");
   if (x.stages)
-    return reject(why, "stages are of warps");
+    return reject(why, "stages need products by warps");
   if (threads_registers(f, &n, &x) > MOST_REGISTERS)
-    return reject(why, "a thread's tile has more registers than there are");
+    return reject(why, "a thread's tile needs too many registers");
   if (shared_of(m, f, &n, &x) > machine->shared_bytes)
-    return reject(why, "the blocks are more than shared memory holds");
+    return reject(why, "the blocks exceed shared memory");
   return true;
 }
 
@@ -317,9 +320,9 @@ static double product_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_
   return steps * area * (1 + 1.5 * (double)(tile_m + tile_n) / loads);
 }
 
-/* By warps: so many products of FMA in the time of one, and each fragment is read once. */
+/* How many multiplications of threads a warp does in the time of one; it reads a fragment once. */
 static double warps_rate(const neo_machine *machine, neo_warps kind) {
-  const double parts = 3.2; /* products of tf32 in one of f32, and what takes its operands apart */
+  const double parts = 3.2; /* products of tf32 for one of f32, and splitting its operands */
   const neo_profile *p = &machine->profile;
   return kind == NEO_WARPS_TF32 ? p->tf32 : kind == NEO_WARPS_3XTF32 ? p->tf32 / parts : p->halves;
 }
@@ -330,7 +333,7 @@ static double warps_cost(int64_t rows, int64_t columns, int64_t tile_m, int64_t 
   return steps * area / rate * (1 + 8 * (double)(tile_m + tile_n) / loads);
 }
 
-/* Does a multiprocessor hold two blocks at a time? */
+/* Does a multiprocessor have room for two blocks at a time? */
 static bool are_two(neo_module *m, const neo_form *f, const neo_machine *machine,
                     const neo_nested *n, const shape *x) {
   return 2 * shared_of(m, f, n, x) <= machine->shared_bytes &&
@@ -361,7 +364,7 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
     t += x->warps ? warps_cost(x->bm, x->bk, x->tm, x->tk, depth, warps_rate(machine, w.sum[k]))
                   : product_cost(x->bm, x->bk, x->tm, x->tk, depth);
     t += (x->warps ? WIDE_READ : READ) * depth * (double)((whole ? 0 : x->bm) + x->bk);
-    t += VALUE * (double)(x->bm * x->bk) + stalls; /* until memory answers */
+    t += VALUE * (double)(x->bm * x->bk) + stalls; /* the latency of memory */
   }
   if (x->product && x->warps)
     t += warps_cost(x->bm, x->bn, x->tm, x->tn, (double)x->bk, warps_rate(machine, w.product)) +
@@ -371,7 +374,8 @@ static double cost_of(neo_module *m, const neo_form *f, const neo_machine *machi
   t += x->product ? stalls : 0;
   int64_t at_once = are_two(m, f, machine, n, x) ? 2 : 1;
   double threads = (double)(at_once * x->threads);
-  double busy = threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few to hide waits */
+  double busy =
+      threads < BUSY_THREADS ? BUSY_THREADS / threads : 1; /* too few threads to hide latency */
   return neo_blocks_of(blocks, machine->profile.workers * at_once) * (double)at_once / 2 *
          neo_blocks_of(neo_stage_steps(m, inner, 0, inner->over), x->bk) * t * (1 + busy) / 2;
 }
@@ -414,7 +418,7 @@ typedef struct {
   size_t count, most;
 } ranking;
 
-/* What all devices have that a level runs on (stages.c). */
+/* The shared memory that all devices of a level have (gpu_tile/stages.c). */
 static int64_t budget(const neo_machine *machine) {
   enum { ANYWHERE = 99 << 10 };
   bool all = machine->warpgroups || machine->shared_bytes < ANYWHERE;
@@ -479,7 +483,7 @@ bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *mach
     *out = warps ? schedule_of(&n, true, at[0], at[1], WARP_ROWS * at[2],
                                WARP_COLUMNS << (at[3] - 1), WARP_COLUMNS * at[4])
                  : schedule_of(&n, false, at[0], at[1], at[2], at[3], at[4]);
-    int64_t stages = neo_pick(seed, 0, 3); /* none half of the time */
+    int64_t stages = neo_pick(seed, 0, 3); /* no stages half of the time */
     out->nested.stages = warps && stages > 1 ? stages : 0;
     if (neo_nested_legal(m, f, machine, out, NULL))
       return true;

@@ -1,21 +1,22 @@
-/* Schedules of kernels with sums inside of sums (fusion/nested.h), by blocks of threads. A block has
- * BLOCK_M rows, and goes over the steps of the sum around the inner ones BLOCK_K at a time:
+/* Schedules of kernels with nested reductions (fusion/nested.h), by thread blocks. A block has
+ * BLOCK_M rows. It takes the steps of the outer sum BLOCK_K at a time:
  *
  *   THREADS = (BLOCK_M/TILE_M) * wide        a thread has TILE_M rows by BLOCK_K/wide steps of what
  *                                            the inner sums make, in registers
  *   BLOCK_N, TILE_N                          columns of the product with it, wide = BLOCK_N/TILE_N;
  *                                            0 and 1 where rows are reduced
  *
- * With MATRIX, TILE_M rows are a warp's, by TILE_N columns and BLOCK_K/wide steps, and all products
- * are those of codegen/loop/warp.h: THREADS is 32 times as many. Each product is of two factors that
- * were rounded alike, or of f32 where ir.h's 3XTF32 permits that.
+ * With PRODUCTS, a warp has TILE_M rows by TILE_N columns and BLOCK_K/wide steps, and multiplies by
+ * the instructions of codegen/loop/warp.h; THREADS is then 32 times as many. Each product has two
+ * factors of the same rounded type, or f32 factors where 3XTF32 of ir.h permits that.
  *
- * Inner sums go over NEO_NESTED_STEPS of their own steps at a time, which shared memory holds of both
- * operands, beside the block that the product is with; with MATRIX over all of them where they are
- * few, and the rows' operand stays there. Then operands of steps may come in STAGES (stages.h): the
- * next blocks of steps are copied while one is multiplied, asynchronously where they lie in memory
- * as shared memory has them. All other parameters are plain. A schedule without threads is plain
- * but for its units. */
+ * Inner sums take NEO_NESTED_STEPS of their own steps at a time; shared memory holds these steps of
+ * both operands, and the block that the outer product reads. With PRODUCTS, an inner sum of few
+ * steps takes all of them at once, and the rows' operand stays in shared memory. The operands of
+ * the steps may then be copied in STAGES (gpu_tile/stages.h): the next blocks of steps are copied
+ * while one is multiplied, asynchronously where memory holds them in the layout of shared memory.
+ * All other parameters are plain. A schedule without threads has plain parameters except for its
+ * units. */
 #ifndef NEO_SCHEDULE_NESTED_H
 #define NEO_SCHEDULE_NESTED_H
 #include "fusion/nested.h"
@@ -23,30 +24,32 @@
 
 enum { NEO_NESTED_STEPS = 16 };
 
-typedef struct { /* what warps multiply in inner sums, and in the product; none: they do not */
+typedef struct
+{ /* the types that warps multiply in inner sums and in the product; none: threads multiply */
   bool on;
   neo_warps sum[NEO_NESTED_SUMS], product;
 } neo_nested_warps;
-/* On some generation. Factors become what warps take of them. */
+/* What warps of some generation could multiply. The factors of `n` become the operands of that
+ * product. */
 neo_nested_warps neo_nested_warps_of(neo_module *m, const neo_form *f, neo_nested *n);
-neo_type neo_warps_type(neo_warps kind); /* of an element in shared memory */
-/* How many steps of an inner sum warps take at a time; *whole: all. */
+neo_type neo_warps_type(neo_warps kind); /* the type of an element in shared memory */
+/* How many steps of an inner sum warps take at a time. *whole: these are all of its steps. */
 int64_t neo_nested_depth(neo_module *m, const neo_form *f, const neo_nested_sum *x, neo_warps kind,
                          bool *whole);
 
-/* Does an operand lie contiguous along its steps, and not along its points? Axes as bits. */
+/* Is an operand contiguous along its steps and not along its points? Axes are bits. */
 bool neo_nested_along_steps(neo_module *m, const neo_form *f, const neo_nested_factors *x,
                             uint64_t points, uint64_t steps);
 
 bool neo_nested_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_schedule *s, neo_str *why);
-/* Cycles, more or less; 0 without threads. */
+/* An estimate in cycles; 0 for a schedule without threads. */
 double neo_nested_cost(neo_module *m, const neo_form *f, const neo_machine *machine,
                        const neo_schedule *s);
-/* The best ones with threads first, at most so many; returns how many. */
+/* The best schedules with threads, best first, at most so many. Returns how many. */
 size_t neo_nested_ranked(neo_module *m, const neo_form *f, const neo_machine *machine,
                          neo_schedule *out, size_t most);
-/* A random legal one, small; false: none was found. */
+/* A small random legal schedule. False: none was found. */
 bool neo_nested_random(neo_module *m, const neo_form *f, const neo_machine *machine, uint64_t *seed,
                        neo_schedule *out);
 

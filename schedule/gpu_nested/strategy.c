@@ -26,7 +26,8 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   return neo_nested_random(x->m, x->f, x->machine, seed, out);
 }
 
-/* Sides depend on one another; the list has all of them. */
+/* The sides of tiles and blocks depend on one another, so only stages are stepped through; the
+ * ranked list has all combinations of sides. */
 static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
                      int64_t out[NEO_SPACE_VALUES]) {
   neo_values v = {.now = s->at[k], .at = out};

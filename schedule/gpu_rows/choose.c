@@ -1,13 +1,11 @@
-/* Blocks of threads at points: the model's choice.
- *
- * A reduction takes as many lanes as give the machine enough threads, and no more than there are
- * steps to divide; where what it reads is contiguous along an own axis, at least a warp's worth of
- * them, so that a warp's accesses are neighbours. */
+/* The model's choice for thread blocks at points. A reduction gets as many lanes as fill the
+ * machine with threads, but no more than it has steps to divide. Where its reads are contiguous
+ * along an own axis, it gets at least a warp of lanes, so that a warp's accesses are coalesced. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
 #include "schedule/vector_access.h"
 
-/* How much lies contiguous along an axis: loads of the stages. */
+/* Counts the loads of a stage that are contiguous along an axis. */
 typedef struct {
   neo_module *m;
   const neo_form *f;
@@ -29,8 +27,8 @@ static int contiguous(neo_module *m, const neo_form *f, const neo_stage *s, uint
   return c.n;
 }
 
-/* How many elements may be read and written as one, 16 bytes of the narrowest tensor or 8 elements:
- * of rows, or of columns. */
+/* How many elements may be one access, of rows or of columns: at most 16 bytes of the narrowest
+ * tensor, and at most 8 elements. */
 static int64_t widest_of(neo_module *m, const neo_form *f, bool rows) {
   enum { MOST = 8 };
   int64_t n = 2;
@@ -57,17 +55,18 @@ static neo_schedule points_schedule(const neo_form *f, int64_t lanes, bool rows,
   return s;
 }
 
-/* A row that is read once: as many lanes as have it in some registers each. */
+/* Stashes a row in registers, so that it is read once: the row gets enough lanes that each holds a
+ * few elements. */
 static bool stash_row(const neo_space *x, double points, int64_t wide, neo_schedule *out) {
-  enum { ELEMENTS = 32, FEW = 4 }; /* a thread waits for all that it has of a row at once */
+  enum { ELEMENTS = 32, FEW = 4 }; /* a thread waits for all its elements of a row at once */
   neo_module *m = x->m;
   const neo_form *f = x->f;
   neo_schedule s = points_schedule(f, NEO_BLOCK_WARP, true, wide);
-  neo_stash keeps = neo_gpu_rows_stash(m, f, &s);
-  if (!keeps.n)
+  neo_stash stash = neo_gpu_rows_stash(m, f, &s);
+  if (!stash.n)
     return false;
-  int64_t lanes = 1, groups = (keeps.row + wide - 1) / wide;
-  int64_t most = ELEMENTS / (keeps.n > 2 ? 2 : 1);
+  int64_t lanes = 1, groups = (stash.row + wide - 1) / wide;
+  int64_t most = ELEMENTS / (stash.n > 2 ? 2 : 1);
   while (lanes < groups && (lanes < NEO_BLOCK_WARP || groups * wide > lanes * most))
     lanes *= 2;
   while (lanes * 2 <= groups && lanes < 256 &&
@@ -106,7 +105,7 @@ static bool choose_rows(const neo_space *x, double longest, neo_schedule *out) {
   return lanes > 1 && neo_gpu_rows_legal(x, out, NULL);
 }
 
-/* Neighbouring threads have 64 bytes side by side at least, where there are as many columns. */
+/* Neighbouring threads cover at least 64 contiguous bytes, where there are as many columns. */
 static bool choose_columns(const neo_space *x, double longest, neo_schedule *out) {
   enum { BLOCK = 256, FEW = 4, LINE = 16 };
   neo_module *m = x->m;

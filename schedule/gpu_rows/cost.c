@@ -1,7 +1,7 @@
-/* The price of threads at points, and of a thread for each unit: a count of cycles. A step costs its
- * accesses, four times where neighbouring threads are not at neighbouring elements; joining lanes
- * costs a barrier, or within a warp a shuffle, for each halving; and multiprocessors run blocks in
- * rounds, each of which takes as long as its threads wait for memory, however few they are. */
+/* The cost, in cycles, of threads at points and of one thread per unit. A step costs its accesses,
+ * and four times as much where accesses of neighbouring threads are not coalesced. Combining lanes
+ * costs a barrier for each halving, or a shuffle within a warp. Multiprocessors run blocks in
+ * rounds; a round takes at least as long as its threads wait for memory, however few they are. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
 
@@ -17,8 +17,8 @@ static double all_steps(const neo_space *x) {
   return steps;
 }
 
-/* Which way accesses lie: 1 where neighbouring threads are at neighbouring elements. */
-static double apart(const neo_space *x, bool along) {
+/* 1 where accesses are coalesced: neighbouring threads access neighbouring elements. */
+static double access_factor(const neo_space *x, bool along) {
   neo_schedule first;
   int64_t across = neo_gpu_rows_choose(x, &first) ? first.rows.across : 1;
   return along == !across ? 1 : 4;
@@ -35,7 +35,7 @@ double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t) {
   double together = t->together < per_thread ? t->together : per_thread;
   double step = t->read * sm->wait / together + INSTRUCTION / t->vector;
   double waits = up(threads, busy) * (per_thread * step + t->joins);
-  double accesses = t->read * points * steps * ACCESS * apart(x, t->along);
+  double accesses = t->read * points * steps * ACCESS * access_factor(x, t->along);
   double traffic = accesses / (processors * NEO_BLOCK_WARP);
   return (waits > traffic ? waits : traffic) + sm->launch + threads / t->block / processors * 4;
 }
@@ -43,9 +43,9 @@ double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t) {
 static double joins_cost(const neo_row_params *p) {
   enum { JOIN = 30, SHUFFLE = 4 };
   double cost = 0;
-  int64_t apart = p->across ? p->threads / p->lanes : 1;
+  int64_t stride = p->across ? p->threads / p->lanes : 1;
   for (int64_t n = p->lanes; n > 1; n /= 2)
-    cost += n * apart > NEO_BLOCK_WARP ? JOIN : SHUFFLE;
+    cost += n * stride > NEO_BLOCK_WARP ? JOIN : SHUFFLE;
   return cost;
 }
 
@@ -57,7 +57,7 @@ double neo_gpu_rows_cost(const neo_space *x, const neo_schedule *s) {
                             .lanes = (double)p->lanes,
                             .block = (double)p->threads,
                             .joins = joins_cost(p),
-                            .read = p->stash ? 0.5 : 1, /* the rest is in registers */
+                            .read = p->stash ? 0.5 : 1, /* the second read comes from registers */
                             .vector = (double)p->vector_width,
                             .along = p->lanes >= 8 && !p->across};
   return neo_gpu_points_cost(x, &t);

@@ -1,4 +1,4 @@
-/* Blocks of threads at points: random ones, for tests. */
+/* Random schedules of thread blocks at points, for tests. */
 #include "base/random.h"
 #include "schedule/gpu_rows/gpu_rows.h"
 

@@ -1,11 +1,11 @@
-/* Blocks of threads at points: a block takes THREADS/LANES points of the shared axes, walked as
- * one; LANES threads divide the own axes of each stage at a point among them. Partial sums are
- * joined by a tree whose shape follows from LANES alone. With ACROSS, neighbouring threads are at
- * neighbouring points, for what lies contiguous along those (sums of columns); else at neighbouring
- * steps, for what lies contiguous along own axes (rows). A thread has VECTOR_WIDTH elements side by
- * side, along own axes, or points of the last shared axis (VECTOR_AXIS), and UNROLL_K steps of them
- * are written out. With STASH these are all that it has of a row, whose values stay in registers.
- * Private to schedule. */
+/* Thread blocks at points. A block takes THREADS/LANES points of the shared axes, which are fused
+ * into one. At each point LANES threads divide the own axes of each stage. A tree whose shape
+ * follows from LANES alone combines their partial sums. With ACROSS, neighbouring threads are at
+ * neighbouring points, for data that is contiguous along these (sums of columns); otherwise they
+ * are at neighbouring steps, for data that is contiguous along own axes (sums of rows). A thread
+ * takes VECTOR_WIDTH contiguous elements, along own axes or along the last shared axis
+ * (VECTOR_AXIS), and UNROLL_K steps of them are unrolled. With STASH, a thread holds its whole
+ * share of a row in registers. Private to schedule. */
 #ifndef NEO_SCHEDULE_GPU_ROWS_H
 #define NEO_SCHEDULE_GPU_ROWS_H
 #include "schedule/block.h"
@@ -17,17 +17,18 @@ bool neo_gpu_rows_legal(const neo_space *x, const neo_schedule *s, neo_str *why)
 bool neo_gpu_rows_choose(const neo_space *x, neo_schedule *out);
 bool neo_gpu_rows_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
 
-/* What the threads of a row may stash. */
+/* The values that the threads of a row may stash. */
 neo_stash neo_gpu_rows_stash(neo_module *m, const neo_form *f, const neo_schedule *s);
 
-/* What threads at points take (gpu_rows/cost.c): of a thread, the points that it has side by side
- * and elements that are read together; threads that share a point, threads of a block; cycles of
- * joining them; the part of its accesses that it really makes; elements of a vector. */
+/* The work of threads at points (gpu_rows/cost.c). points: contiguous points of a thread; together:
+ * elements that a thread reads at a time; lanes: threads that share a point; block: threads of a
+ * block; joins: cycles of combining lanes; read: the share of its accesses that go to memory;
+ * vector: elements of a vector. */
 typedef struct {
   double points, together, lanes, block, joins, read, vector;
   bool along; /* neighbouring threads are at neighbouring steps */
 } neo_gpu_thread_share;
-/* Cycles of the machine, about. */
+/* Estimates in cycles of the machine. */
 double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t);
 double neo_gpu_rows_cost(const neo_space *x, const neo_schedule *s);
 

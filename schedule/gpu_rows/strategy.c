@@ -1,4 +1,4 @@
-/* Blocks of threads at points: the row of the strategy. */
+/* The strategy of thread blocks at points. */
 #include "schedule/gpu_rows/gpu_rows.h"
 #include "schedule/model.h"
 #include "schedule/values.h"
@@ -47,8 +47,8 @@ static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
   return v.n;
 }
 
-/* Of a row that is stashed, all steps are written out, or it is not stashed. */
-static void follow_stash(const neo_space *x, neo_param k, neo_schedule *s) {
+/* A stashed row has all its steps unrolled; where that is not legal the stash is dropped. */
+static void propagate_stash(const neo_space *x, neo_param k, neo_schedule *s) {
   neo_row_params *p = &s->rows;
   int64_t chunk = p->lanes * p->vector_width;
   if (!p->stash)
@@ -59,7 +59,7 @@ static void follow_stash(const neo_space *x, neo_param k, neo_schedule *s) {
     p->stash = 0, p->unroll_k = k == NEO_PARAM(rows, unroll_k) ? p->unroll_k : 1;
 }
 
-static void follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+static void propagate(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
   neo_row_params *p = &s->rows;
   (void)from;
   if (p->threads < p->lanes && k == NEO_PARAM(rows, lanes))
@@ -69,7 +69,7 @@ static void follow(const neo_space *x, const neo_schedule *from, neo_param k, ne
   if (k == NEO_PARAM(rows, vector_axis))
     p->vector_width =
         p->vector_axis < 0 ? 1 : NEO_VECTOR_BYTES / (int64_t)neo_form_widest(x->m, x->f);
-  follow_stash(x, k, s);
+  propagate_stash(x, k, s);
 }
 
 static size_t starts(const neo_space *x, neo_schedule *out, size_t most) {
@@ -88,7 +88,7 @@ static bool set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t 
                 neo_schedule *out) {
   *out = *s;
   out->at[k] = value;
-  follow(x, s, k, out);
+  propagate(x, s, k, out);
   return s->at[k] != value && out->at[k] == value && neo_gpu_rows_legal(x, out, NULL);
 }
 
@@ -96,7 +96,7 @@ static void offer(const neo_space *x, const neo_schedule *s, neo_ranking *r) {
   neo_ranking_add(r, s, neo_gpu_rows_cost(x, s));
 }
 
-/* Steps of vectors along each axis that has them, some written out, or a whole row stashed. */
+/* Vectors along each axis that has them, some steps unrolled, or a stashed row. */
 static void rank_vectors(const neo_space *x, const neo_schedule *one, neo_ranking *r) {
   for (int64_t axis = last_axis(x) - 1; axis <= last_axis(x) + 1; axis++) {
     neo_schedule s = *one, y;
@@ -130,5 +130,5 @@ const neo_strategy_row neo_strategy_gpu_rows = {.choose = neo_gpu_rows_choose,
                                                 .rank = rank,
                                                 .draw = neo_gpu_rows_draw,
                                                 .values = values,
-                                                .follow = follow,
+                                                .propagate = propagate,
                                                 .starts = starts};

@@ -1,8 +1,7 @@
-/* Tiles by blocks of threads: the model's choice.
- *
- * It counts what the machine has, multiprocessors and their threads, against what there is to
- * do. A contraction takes the largest tile of its table that still makes a block for each
- * multiprocessor, or the one with most blocks; larger tiles read each operand less often. */
+/* The model's choice of tiles for thread blocks. It weighs the machine's multiprocessors and
+ * threads against the work. A contraction takes the largest tile of its table that still makes a
+ * block for each multiprocessor, or the tile that makes most blocks. Larger tiles read each operand
+ * less often. */
 #include "schedule/gpu_tile/conditions.h"
 #include "schedule/gpu_tile/producer.h"
 #include "schedule/gpu_tile/shape.h"
@@ -42,26 +41,26 @@ void neo_gpu_tile_try(neo_module *m, const neo_form *f, const neo_machine *machi
     s->at[k] = old;
 }
 
-/* Largest first. */
+/* Tiles of threads, largest first. */
 static const neo_block_shape shapes[] = {
     {128, 128, 8, 8, 8}, {128, 64, 16, 8, 4}, {64, 128, 16, 4, 8}, {64, 64, 16, 4, 4},
     {64, 32, 16, 4, 2},  {32, 64, 16, 2, 4},  {32, 32, 16, 2, 2},  {16, 16, 16, 1, 1}};
 
-/* By warps, whose tiles these are. */
+/* Tiles of warps. */
 static const neo_block_shape warp_shapes[] = {
     {128, 128, 16, 64, 32}, {128, 64, 16, 32, 32}, {64, 128, 16, 32, 32}, {64, 64, 16, 32, 32},
     {64, 32, 16, 32, 16},   {32, 64, 16, 16, 32},  {32, 32, 16, 16, 16},  {16, 32, 16, 16, 8}};
 
-/* By warpgroups. */
+/* Tiles of warpgroups. */
 static const neo_block_shape group_shapes[] = {{128, 256, 32, 64, 256}, {128, 128, 32, 64, 128},
                                                {128, 64, 32, 64, 64},   {64, 128, 32, 64, 64},
                                                {64, 64, 32, 64, 64},    {64, 32, 32, 64, 32}};
 
-/* Time of a step of the whole product: blocks run in rounds of one a multiprocessor, of which each
- * takes what its tile computes, and what it has to read. */
+/* The cost of a step of the whole product. Blocks run in rounds of one per multiprocessor; each
+ * round costs the products of a tile and the reads of its operands. */
 static double shape_cost(const neo_machine *machine, const neo_block_shape *x, double rows,
                          double columns, double batches) {
-  enum { READ = 24 }; /* what an element to be staged costs, in multiplications */
+  enum { READ = 24 }; /* copying an element into shared memory, in multiplications */
   double blocks = neo_blocks_of(rows, x->block_m) * neo_blocks_of(columns, x->block_n) * batches;
   double rounds = neo_blocks_of(blocks, machine->profile.workers);
   double area = (double)(x->block_m * x->block_n), loads = (double)(x->tile_m * x->tile_n);
@@ -76,8 +75,9 @@ typedef struct {
 } shape_table;
 #define TABLE(shapes, set) ((shape_table){shapes, sizeof shapes / sizeof *shapes, set})
 
-/* A warpgroup's least tile is large: where rows, columns or steps are fewer, warps waste less; and
- * its steps are many, if they are of 2 bytes, which is no good where each is copied by itself. */
+/* The smallest tile of a warpgroup is large, so warps waste less where rows, columns or steps are
+ * few. A warpgroup also takes many steps at a time where elements have 2 bytes, which is slow where
+ * each element is copied by itself. */
 static shape_table shapes_for(const neo_machine *machine, bool runs, double rows, double columns,
                               double steps) {
   enum { LEAST_ROWS = 48, LEAST_COLUMNS = 24, LEAST_STEPS = 64 };

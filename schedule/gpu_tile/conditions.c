@@ -1,19 +1,19 @@
-/* Which conditions copies of operands make up for (conditions.h). */
+/* Finds the conditions that zeros in copied operands replace (conditions.h). */
 #include "schedule/gpu_tile/conditions.h"
 
 static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t reach,
+bool neo_condition_take(neo_module *m, const neo_form *f, neo_expr where, uint64_t copy_axes,
                         neo_expr *cond) {
   const neo_node *n = neo_expr_node(m, where);
   if (n->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
-    bool first = neo_condition_take(m, f, a, reach, cond);
-    return neo_condition_take(m, f, b, reach, cond) && first;
+    bool first = neo_condition_take(m, f, a, copy_axes, cond);
+    return neo_condition_take(m, f, b, copy_axes, cond) && first;
   }
-  if (neo_form_axes(m, f, where) & ~reach)
+  if (neo_form_axes(m, f, where) & ~copy_axes)
     return false;
   *cond = both(m, *cond, where);
   return true;
@@ -40,16 +40,16 @@ bool neo_condition_guards(const neo_condition_context *x, neo_expr e, neo_expr c
   return neo_form_inside(m, x->p, x->f, &f, e);
 }
 
-/* Is every operand zero in its copy where the condition does not hold? */
+/* Does every operand's copy have zeros where the condition does not hold? */
 static bool zero_everywhere(const neo_condition_context *x, const neo_contraction *c,
-                            neo_expr where, const uint64_t *reach) {
+                            neo_expr where, const uint64_t *copy_axes) {
   for (uint32_t k = 0; k < c->n; k++)
-    if (!reach[k] || neo_form_axes(x->m, x->f, where) & ~reach[k])
+    if (!copy_axes[k] || neo_form_axes(x->m, x->f, where) & ~copy_axes[k])
       return false;
   return true;
 }
 
-/* The condition without one of its conjuncts. */
+/* Removes one conjunct from the condition. */
 static neo_expr without(neo_module *m, neo_expr where, neo_expr part) {
   const neo_node n = *neo_expr_node(m, where);
   if (where.i == part.i)
@@ -61,42 +61,42 @@ static neo_expr without(neo_module *m, neo_expr where, neo_expr part) {
   return both(m, a, b);
 }
 
-/* Does some operand, zero in its copy where the conjunct does not hold, not even exist there? Then
- * it is the edge of a window (0 times what stands opposite counts, as for a read with `else 0`);
- * else it is a mask. */
+/* Is the conjunct the edge of a window: does some operand, whose copy has zeros where the conjunct
+ * does not hold, have no elements there? Zero times the other operand then counts, as for a read
+ * with `else 0`. Otherwise the conjunct is a mask. */
 static bool is_edge(const neo_condition_context *x, const neo_contraction *c, neo_expr where,
-                    neo_expr part, const uint64_t *reach) {
+                    neo_expr part, const uint64_t *copy_axes) {
   if (neo_form_reads(x->m, part))
     return false;
   for (uint32_t k = 0; k < c->n; k++)
-    if (reach[k] && !(neo_form_axes(x->m, x->f, part) & ~reach[k]) &&
+    if (copy_axes[k] && !(neo_form_axes(x->m, x->f, part) & ~copy_axes[k]) &&
         !neo_condition_guards(x, c->factor[k].e, without(x->m, where, part)))
       return true;
   return false;
 }
 
-/* Edges of windows need no test, and masks that all operands have taken. Others stay: what is
- * masked may be NaN, and NaN times zero is NaN. */
+/* Edges of windows need no test, nor do masks that the copies of all operands apply. Other masks
+ * are tested: a masked value may be NaN, and NaN times zero is NaN. */
 static neo_expr left_of(const neo_condition_context *x, const neo_contraction *c, neo_expr all,
-                        neo_expr where, const uint64_t *reach) {
+                        neo_expr where, const uint64_t *copy_axes) {
   const neo_node n = *neo_expr_node(x->m, where);
   if (n.op == NEO_OP_AND) {
-    neo_expr a = left_of(x, c, all, neo_list_expr(x->m, n.arg, 0), reach);
-    neo_expr b = left_of(x, c, all, neo_list_expr(x->m, n.arg, 1), reach);
+    neo_expr a = left_of(x, c, all, neo_list_expr(x->m, n.arg, 0), copy_axes);
+    neo_expr b = left_of(x, c, all, neo_list_expr(x->m, n.arg, 1), copy_axes);
     return both(x->m, a, b);
   }
-  bool gone = zero_everywhere(x, c, where, reach) || is_edge(x, c, all, where, reach);
+  bool gone = zero_everywhere(x, c, where, copy_axes) || is_edge(x, c, all, where, copy_axes);
   return gone ? (neo_expr){0} : where;
 }
 
 neo_expr neo_condition_left(const neo_condition_context *x, const neo_contraction *c,
-                            neo_expr where, const uint64_t *reach) {
-  return left_of(x, c, where, where, reach);
+                            neo_expr where, const uint64_t *copy_axes) {
+  return left_of(x, c, where, where, copy_axes);
 }
 
 /* ---- tiles of blocks */
 
-uint64_t neo_tile_reach(const neo_factor *x, uint64_t rows, uint64_t columns) {
+uint64_t neo_tile_copy_axes(const neo_factor *x, uint64_t rows, uint64_t columns) {
   return ~(neo_factor_side(x, rows, columns) == NEO_SIDE_ROWS ? columns : rows);
 }
 
@@ -104,14 +104,14 @@ bool neo_tile_copies_conditions(neo_module *m, const neo_form *f, const neo_cont
                                 uint64_t rows, uint64_t columns) {
   const neo_stage *s = &f->stages.at[c->stage];
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
-  uint64_t reach[NEO_MAX_FACTORS];
+  uint64_t copy_axes[NEO_MAX_FACTORS];
   if (!s->where.i)
     return true;
   neo_condition_context x = {.m = m, .p = neo_prover_new(m), .f = f};
   x.facts = (neo_facts){.axes = axes, .n_axes = neo_stage_axes(f, s, axes)};
   for (uint32_t k = 0; k < c->n; k++)
-    reach[k] = neo_tile_reach(&c->factor[k], rows, columns);
-  bool all = !neo_condition_left(&x, c, s->where, reach).i;
+    copy_axes[k] = neo_tile_copy_axes(&c->factor[k], rows, columns);
+  bool all = !neo_condition_left(&x, c, s->where, copy_axes).i;
   neo_prover_free(x.p);
   return all;
 }

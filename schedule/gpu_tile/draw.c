@@ -1,4 +1,4 @@
-/* Tiles by blocks of threads: random ones, for tests: small, since tests interpret them. */
+/* Random tiles of thread blocks, for tests; they are small, since tests interpret them. */
 #include "base/random.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/shape.h"
@@ -13,7 +13,7 @@ bool neo_gpu_tile_draw(const neo_space *space, uint64_t *seed, neo_schedule *out
   *out = neo_schedule_plain();
   if (!neo_contraction_of(m, f, &c) || !neo_threads_axes(m, f, &c, &rows, &columns))
     return false;
-  if (neo_pick(seed, 0, 1)) { /* the other way round, and not all of the axes */
+  if (neo_pick(seed, 0, 1)) { /* rows and columns exchanged; sometimes not all axes */
     uint64_t swap = rows;
     rows = columns;
     columns = swap;

@@ -1,4 +1,4 @@
-/* Tiles by blocks of threads: legality, and the axes of their operands. */
+/* Legality of tiles of thread blocks, and the axes of their operands. */
 #include "base/whole.h"
 #include "fusion/form.h"
 #include "schedule/gpu_tile/conditions.h"
@@ -14,7 +14,7 @@ enum { REGISTERS = 200 /* of a thread, for its tile and operands */ };
 
 /* ---- legality */
 
-/* Own axes are walked as one: each range by itself, the same for all rows and columns. */
+/* Fused own axes need ranges that do not depend on one another, on rows or on columns. */
 static bool ranges_fixed(const neo_module *m, const neo_form *f, const neo_stage *s,
                          uint64_t tile) {
   for (size_t k = 0; k < s->axes.n; k++) {
@@ -40,12 +40,12 @@ static bool sides_legal(neo_module *m, const neo_form *f, const neo_contraction 
   for (uint32_t k = 0; k < c->n; k++) {
     neo_side side = neo_factor_side(&c->factor[k], rows, columns);
     if (side == NEO_SIDE_BOTH)
-      return reject(why, "a factor has rows and columns");
+      return reject(why, "a factor uses both rows and columns");
     some[side == NEO_SIDE_ROWS] = true;
   }
   const neo_stage *s = &f->stages.at[c->stage];
   if (!some[0] || !some[1])
-    return reject(why, "there is no operand for rows, or none for columns");
+    return reject(why, "rows or columns have no operand");
   if (!one_type(m, c, (neo_type)s->accs.at[0].type))
     return reject(why, "the factors are not of the sum's type");
   return ranges_fixed(m, f, s, rows | columns) ||
@@ -59,20 +59,20 @@ enum {
   GROUP_SHARED = 227 << 10,
   PHASES_BYTES = 64,
   GROUP_SUMS = 128,
-  COUNTERS = 40,            /* registers for all else */
+  COUNTERS = 40,            /* registers of a thread for everything but sums and copies */
   FILE_REGISTERS = 64 << 10 /* of a multiprocessor, for a block's threads */
 };
 
-/* Copies have to make up for all conditions: there is nobody to test them at a product. */
+/* Copies have to replace all conditions, since warps cannot test one at a product. */
 static bool warp_sides_legal(neo_module *m, const neo_form *f, const neo_contraction *c,
                              const neo_block_params *p, neo_str *why) {
   uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
   return sides_legal(m, f, c, rows, columns, why) &&
          (neo_tile_copies_conditions(m, f, c, rows, columns) ||
-          reject(why, "warps take no sums with a mask, only windows' edges"));
+          reject(why, "warps cannot multiply sums with a mask, only with edges of windows"));
 }
 
-/* Bytes of a half of an operand in shared memory, at most. */
+/* An upper bound of the bytes of one buffer of an operand in shared memory. */
 static int64_t warp_bytes(const neo_block_params *p, int64_t block, int64_t bytes) {
   int64_t row = ROW_BYTES / bytes, pad = bytes == 2 ? row : NEO_BLOCK_WARP;
   int64_t inside = block * (p->block_k + row);
@@ -94,14 +94,14 @@ static bool warps_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   if (tm < 1 || tn < 1 || bk < 1 || tm % NEO_WARP_ROWS || tn % NEO_WARP_COLUMNS ||
       bk % (each * NEO_WARP_CELLS) || bk > 64 || bm > 512 || bn > 512 || bm < tm || bn < tn ||
       bm % tm || bn % tn || bm / tm * (bn / tn) * NEO_BLOCK_WARP != t)
-    return reject(why, "the tiles of the warps are not the block's");
+    return reject(why, "the warps' tiles do not divide the block");
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
   int64_t parts = kind == NEO_WARPS_3XTF32 ? 2 : 1;
   if (tm * tn / NEO_BLOCK_WARP + parts * (tm + tn) / 4 + copies > REGISTERS || copies > 64)
-    return reject(why, "a warp's tile has more registers than there are");
+    return reject(why, "a warp's tile needs too many registers");
   int64_t block = warp_bytes(p, bm, bytes) + warp_bytes(p, bn, bytes);
   if (neo_stages_buffers(s) * block + 256 > neo_stages_shared(machine, s))
-    return reject(why, "the operands' blocks are more than shared memory holds");
+    return reject(why, "the operands' blocks exceed shared memory");
   return warp_sides_legal(m, f, c, p, why);
 }
 
@@ -131,7 +131,7 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
       bm > 512 || bn > 512 || bm < tm || bn < tn || bm % tm || bn % tn ||
       bk != neo_warps_steps(kind) * NEO_BLOCK_GROUP_BYTES / 4 ||
       bm / tm * (bn / tn) * NEO_BLOCK_GROUP != t)
-    return reject(why, "the tiles of the warpgroups are not the block's");
+    return reject(why, "the warpgroups' tiles do not divide the block");
   if (p->stages && !neo_block_copies_runs(m, f, c))
     return reject(why, "stages of warpgroups are of operands that are copied several elements at a "
                        "time");
@@ -139,11 +139,11 @@ static bool warpgroups_legal(neo_module *m, const neo_form *f, const neo_machine
   int64_t copies = p->stages ? 0 : (bm + bn) * bk / t;
   if (sums > GROUP_SUMS || sums + copies > REGISTERS ||
       t * (sums + copies + COUNTERS) > FILE_REGISTERS)
-    return reject(why, "a warpgroup's tile has more registers than there are");
+    return reject(why, "a warpgroup's tile needs too many registers");
   int64_t most = p->stages ? neo_stages_shared(machine, s) : GROUP_SHARED;
   int64_t phases = PHASES_BYTES * (p->tma + p->producer);
   if (neo_stages_buffers(s) * NEO_BLOCK_GROUP_BYTES * (bm + bn) + phases > most)
-    return reject(why, "the operands' blocks are more than shared memory holds");
+    return reject(why, "the operands' blocks exceed shared memory");
   return neo_producer_legal(s, why) && neo_persistent_legal(m, f, s, why) &&
          warp_sides_legal(m, f, c, p, why);
 }
@@ -153,11 +153,11 @@ bool neo_gpu_tile_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   const neo_block_params *p = &s->block;
   neo_contraction c;
   if (neo_form_row_block(f))
-    return reject(why, "rows that are added up are no lanes and no tiles");
+    return reject(why, "row blocks have neither lanes nor tiles");
   if (p->threads < 1 || p->threads > NEO_BLOCK_MOST)
     return reject(why, "a block has 1 to 1024 threads");
   if (!neo_contraction_of(m, f, &c))
-    return reject(why, "tiles of blocks are for sums of products");
+    return reject(why, "tiles of thread blocks are for contractions");
   if (!neo_stages_legal(m, f, machine, &c, s, why))
     return false;
   if (p->products == NEO_THREADS_WARPGROUPS)
@@ -169,14 +169,14 @@ bool neo_gpu_tile_legal(neo_module *m, const neo_form *f, const neo_machine *mac
   int64_t words = neo_type_bytes((neo_type)f->stages.at[c.stage].accs.at[0].type) > 4 ? 2 : 1;
   if (tm < 1 || tm > 16 || tn < 1 || tn > 16 || bk < 1 || bk > 64 || bm < tm || bn < tn ||
       bm > 512 || bn > 512 || bm % tm || bn % tn || bm / tm * (bn / tn) != t)
-    return reject(why, "the tiles of the threads are not the block's");
+    return reject(why, "the threads' tiles do not divide the block");
   int64_t copies = (bm * bk + t - 1) / t + (bn * bk + t - 1) / t;
   if ((tm * tn + tm + tn + copies) * words > REGISTERS || copies > 64 ||
       (t > 256 && (tm * tn + tm + tn + copies) * words > 40))
-    return reject(why, "a thread's tile has more registers than there are");
+    return reject(why, "a thread's tile needs too many registers");
   int64_t elements = bk * (bm + bn + 2 * NEO_THREADS_PAD);
   if (neo_stages_buffers(s) * elements * 4 * words + 128 > neo_stages_shared(machine, s))
-    return reject(why, "the operands' blocks are more than shared memory holds");
+    return reject(why, "the operands' blocks exceed shared memory");
   return sides_legal(m, f, &c, (uint64_t)p->row_axes, (uint64_t)p->column_axes, why);
 }
 

@@ -1,4 +1,5 @@
-/* Registers of blocks with a producer, and where the model wants one (producer.h). */
+/* Registers of blocks with a producer, and the model's choice of a producer and of persistence
+ * (producer.h). */
 #include "schedule/gpu_tile/producer.h"
 #include "schedule/gpu_tile/shape.h"
 #include "schedule/gpu_tile/stages.h"
@@ -9,17 +10,17 @@
 enum {
   GROUP = 128, /* threads of a warpgroup */
   GROUP_ROWS = 64,
-  LINE_BYTES = 128, /* of an operand's row, in a stage */
+  LINE_BYTES = 128, /* of an operand's row in a stage */
   MOST_THREADS = 1024,
-  RESERVED = 1 << 10, /* of shared memory, that each block takes besides its own */
-  EIGHT = 8,          /* registers are counted in these */
+  RESERVED = 1 << 10, /* of shared memory that the system reserves for each block */
+  EIGHT = 8,          /* registers are allocated in multiples of this */
   MOST = 240,
   OF_PRODUCER = 40,
-  OF_PRODUCT = 32, /* of a consumer, besides its sums: for a product, */
-  ALL_ELSE = 64    /* for everything */
+  OF_PRODUCT = 32, /* of a consumer, beside its sums: for one product, */
+  ALL_ELSE = 64    /* for all of its code */
 };
 
-/* The only multiprocessors that have warpgroups. */
+/* Only sm_90a has warpgroups. */
 static const neo_multiprocessor *multiprocessor(void) {
   return &neo_machine_named("sm_90a")->sm;
 }
@@ -32,11 +33,11 @@ static int64_t blocks_by_memory(const neo_schedule *s) {
 }
 
 typedef struct {
-  int64_t first, consumer; /* registers of a thread: in the beginning, of a consumer then */
-  int64_t blocks;          /* of a multiprocessor */
+  int64_t first, consumer; /* registers of a thread: at launch, of a consumer later */
+  int64_t blocks;          /* blocks on a multiprocessor */
 } share;
 
-/* Of so many blocks on a multiprocessor. */
+/* The share of each thread with so many blocks on a multiprocessor. */
 static share share_of(int64_t consumers, int64_t blocks) {
   int64_t threads = consumers + GROUP,
           n = (int64_t)multiprocessor()->registers / (blocks * threads) / EIGHT * EIGHT;
@@ -46,7 +47,8 @@ static share share_of(int64_t consumers, int64_t blocks) {
   return x;
 }
 
-/* Of the most blocks for which it is enough; of none: there are none. */
+/* The share with the largest number of blocks whose registers suffice; all zeros: not even one
+ * block has enough. */
 static share enough(const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   int64_t sums = p->tile_m / GROUP_ROWS * p->tile_n / 2;
@@ -76,9 +78,9 @@ bool neo_producer_legal(const neo_schedule *s, neo_str *why) {
   if (!p->producer)
     return true;
   if (p->producer != 1 || !p->tma)
-    return reject(why, "a producer asks for boxes, with bulk, and there is one");
+    return reject(why, "producer is 0 or 1, and needs tma");
   if (p->threads + GROUP > MOST_THREADS || !enough(s).first)
-    return reject(why, "a block with a producer has more threads, or registers, than there are");
+    return reject(why, "a block with a producer needs too many threads or registers");
   return true;
 }
 
@@ -91,7 +93,7 @@ bool neo_producer_wanted(const neo_schedule *s, double steps) {
 
 /* ---- persistent blocks */
 
-/* At the largest sizes. */
+/* The number of tiles at the largest sizes. */
 static double tiles_of(neo_module *m, const neo_form *f, const neo_schedule *s) {
   const neo_block_params *p = &s->block;
   uint64_t rows = (uint64_t)p->row_axes, columns = (uint64_t)p->column_axes;
@@ -105,23 +107,24 @@ bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *
   if (persistent < 0 || persistent > 1)
     return reject(why, "persistent is 0 or 1");
   return !persistent || tiles_of(m, f, s) > 1 ||
-         reject(why, "persistent blocks take one tile after another, and there is one");
+         reject(why, "persistent blocks need more than one tile");
 }
 
-/* A block's beginning, in cycles: its threads, phases and maps, and the first boxes' way from
- * memory; of a tile that comes next, its place alone, as its boxes are there. What a tile takes is
- * what the matrix unit does, and its stores. */
+/* Persistence pays where the start of blocks is a large part of the time. A block's start costs
+ * launching its threads, setting up barriers and tensor maps, and the latency of the first boxes.
+ * The next tile of a persistent block costs its indices alone, as its boxes have already arrived. A
+ * tile costs its products and its stores. */
 bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, double steps) {
   static const double worth = 0.99;
   const neo_multiprocessor *sm = &machine->sm;
   double processors = machine->profile.workers, products = sm->lanes * sm->halves;
   const neo_block_params *p = &s->block;
-  if (!p->producer || neo_producer_blocks(s) > 1) /* which begin at different times */
+  if (!p->producer || neo_producer_blocks(s) > 1) /* two resident blocks hide each other's start */
     return false;
   double area = (double)(p->block_m * p->block_n);
   double rounds = ceil(tiles_of(m, f, s) / processors);
   double tile = area * steps / products + area / sm->stored;
-  double apart = rounds * (sm->block + tile);
-  return sm->block + (rounds - 1) * sm->next + rounds * tile < worth * apart;
+  double separate = rounds * (sm->block + tile);
+  return sm->block + (rounds - 1) * sm->next + rounds * tile < worth * separate;
 }

@@ -1,41 +1,44 @@
-/* A producer of a GPU's tiles whose operands are boxes (stages.h, BULK): with PRODUCER, a block has
- * a warpgroup more, of which one thread asks for the boxes of all steps, each as soon as its stage
- * is free, while the others, the consumers, multiply. THREADS are the consumers.
+/* Warp specialization for tiles whose operands are copied by TMA (stages.h). With PRODUCER, a block
+ * has one more warpgroup, the producer. One of its threads issues the TMA copies of all steps, each
+ * as soon as its stage is free, while the other warpgroups, the consumers, multiply. THREADS counts
+ * the consumers.
  *
- * A kernel's threads all begin with as many registers. The producer needs few, and gives up the
- * others; the consumers, which hold the sums, take them (setmaxnreg). How many follows from how
- * many blocks are to be on a multiprocessor: as many as shared memory holds, if that leaves the
- * consumers what their sums and all else take. What a thread begins with has to be enough for one
- * product, as ptxas has it. Where it is enough for everything, nobody gives up any.
+ * All threads of a kernel start with the same number of registers. The producer needs few and
+ * releases the others; the consumers, which hold the sums, take them (setmaxnreg). The numbers
+ * follow from how many blocks a multiprocessor is to hold: as many as shared memory has room for,
+ * if that leaves the consumers registers for their sums and everything else. ptxas requires that a
+ * thread's initial registers suffice for one product. Where they suffice for everything, none are
+ * moved.
  *
- * With PERSISTENT, no more blocks are launched than multiprocessors have at a time, each of which
- * takes one tile after another: the producer goes on to the boxes of the next tile while consumers
- * store this one, and what a block begins with is done once. Without a producer that is not legal:
- * the threads that would ask for the next tile's boxes are those that store, and what a block's end
- * and the next one's beginning cost is hidden by others on the multiprocessor. */
+ * With PERSISTENT, only as many blocks are launched as the multiprocessors hold at a time, and each
+ * computes one tile after another. The producer issues the copies of the next tile while consumers
+ * store the current one, and the setup of a block is done once. Without a producer this is not
+ * legal: the threads that would issue the next copies would be those that store, and other blocks
+ * of the multiprocessor hide the end of one block and the start of the next anyway. */
 #ifndef NEO_SCHEDULE_PRODUCER_H
 #define NEO_SCHEDULE_PRODUCER_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-/* Of each thread, multiples of eight. */
+/* Registers of each thread, multiples of eight. */
 typedef struct {
-  uint32_t producer, consumer; /* 0, 0: what they begin with */
+  uint32_t producer, consumer; /* 0, 0: the initial ones stay */
 } neo_producer_registers;
-/* For a legal schedule. */
+/* The registers that a legal schedule with a producer moves. */
 neo_producer_registers neo_producer_share(const neo_schedule *s);
-/* How many blocks of a legal schedule with a producer are on a multiprocessor. */
+/* How many blocks of a legal schedule with a producer a multiprocessor holds. */
 int64_t neo_producer_blocks(const neo_schedule *s);
-/* For a schedule of boxes. */
+/* Is the producer of a schedule legal, as far as registers and threads decide it? */
 bool neo_producer_legal(const neo_schedule *s, neo_str *why);
-/* The model's, for a schedule of boxes that is else complete: where a multiprocessor has one block,
- * and a block many steps, so that nobody else multiplies while its warpgroups wait for each other.
- * steps: of the sum. */
+/* The model's choice for a schedule that is complete except for its producer. A producer pays where
+ * a multiprocessor holds one block and the block has many steps: no other block would multiply
+ * while its warpgroups wait for each other. steps: of the sum. */
 bool neo_producer_wanted(const neo_schedule *s, double steps);
-/* For one that keeps the other rules. */
+/* Is the persistence of a schedule legal, if its other parameters are? */
 bool neo_persistent_legal(neo_module *m, const neo_form *f, const neo_schedule *s, neo_str *why);
-/* The model's, for a schedule that is else complete: where it has a producer, and blocks'
- * beginnings take a part of the kernel's time that is worth it, at the largest sizes. */
+/* The model's choice for a schedule that is complete except for persistence: it pays where the
+ * schedule has a producer and starting blocks takes a large enough part of the kernel's time, at
+ * the largest sizes. */
 bool neo_persistent_wanted(neo_module *m, const neo_form *f, const neo_machine *machine,
                            const neo_schedule *s, double steps);
 

@@ -6,7 +6,7 @@
 typedef struct {
   const neo_space *x;
   neo_ranking *r;
-  uint64_t axes[2]; /* of rows, of columns */
+  uint64_t axes[2]; /* axes of rows, of columns */
   int64_t products;
 } listing;
 
@@ -19,7 +19,8 @@ static void offer(const listing *l, const neo_schedule *s) {
     neo_ranking_add(l->r, s, neo_gpu_tile_cost(l->x, s));
 }
 
-/* As many as the model wants, of warpgroups one less where there is no room, else none. */
+/* Offers the schedule with as many stages as the model wants. Warpgroups may have one fewer where
+ * shared memory is short; else there are none. */
 static void rank_stages(const listing *l, const neo_schedule *s) {
   neo_schedule y = *s;
   bool groups = s->block.products == NEO_THREADS_WARPGROUPS;

@@ -1,11 +1,11 @@
 /* Which operands are copied asynchronously, and how many stages there are room for (stages.h).
  *
- * A generation's blocks may have more than 48 KB of shared memory where they ask for it. The model
- * asks for no more than all of a level's devices have: sm_80 runs on those of 8.6 and 8.9 too,
- * which have 99 KB. Its choice keeps some 24 steps on their way, 48 for warps, which are faster:
- * what a multiprocessor computes in the time that memory takes to answer. Of warpgroups' blocks of
- * steps two are ahead: sm_90a runs on devices of one kind, and all their memory is for one block,
- * or for two where registers hold the sums of two. */
+ * Blocks may have more than 48 KB of shared memory where they ask for it. The model asks for no
+ * more than all devices of a level have: code for sm_80 also runs on 8.6 and 8.9, which have 99 KB.
+ * It keeps about 24 steps in flight, and 48 for warps, which are faster: as many as a
+ * multiprocessor computes within the latency of memory. Warpgroups have two blocks of steps in
+ * flight. sm_90a runs on devices of one kind, whose shared memory is all for one block, or for two
+ * where registers hold the sums of two. */
 #include "schedule/gpu_tile/stages.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/reject.h"
@@ -19,7 +19,7 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return neo_expr_is_float(m, e, &x) && x == 0 && !signbit(x);
 }
 
-/* In memory as it is, or zero. */
+/* Is it a load, or a select of one and zero? */
 static bool is_plain(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_SELECT)
@@ -47,7 +47,7 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
     if (of_rows != (side == NEO_SIDE_ROWS))
       continue;
     if (found.i)
-      return (neo_expr){0}; /* a product of two */
+      return (neo_expr){0}; /* the operand is a product of two */
     found = c->factor[k].e;
   }
   return found.i ? neo_stages_plain(m, found, rounded) : found;
@@ -55,7 +55,7 @@ neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_sc
 
 /* ---- boxes */
 
-enum { LINE_BYTES = 128, MOST_SIDE = 64, SHIFT_BYTES = 16 };
+enum { LINE_BYTES = 128, MOST_SIDE = 64, STRIDE_BYTES = 16 };
 
 static bool is_one(uint64_t axes) {
   return axes && !(axes & (axes - 1));
@@ -83,7 +83,7 @@ static void exchange(neo_stages_box *b, uint32_t i, uint32_t k) {
   b->at[k] = was.at[i], b->axis[k] = was.axis[i], b->stride[k] = was.stride[i];
 }
 
-/* Puts an axis at place k; false: there is none. */
+/* Moves an axis to place k. False: the box has no such axis. */
 static bool place_axis(neo_stages_box *b, uint32_t k, uint32_t axis) {
   for (uint32_t i = k; i < b->rank; i++)
     if (b->axis[i] == axis) {
@@ -116,13 +116,13 @@ bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c
   if (!out->along_steps)
     exchange(out, 0, 1);
   for (uint32_t d = 1; d < out->rank; d++)
-    if (out->stride[d] * bytes % SHIFT_BYTES)
+    if (out->stride[d] * bytes % STRIDE_BYTES)
       return false;
   return out->stride[0] == 1 && (out->along_steps || tile % MOST_SIDE == 0);
 }
 
-static bool bulk_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
-                       const neo_contraction *c, const neo_schedule *s) {
+static bool tma_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
+                      const neo_contraction *c, const neo_schedule *s) {
   neo_stages_box b;
   return s->block.tma == 1 && s->block.stages && machine->warpgroups &&
          s->block.products == NEO_THREADS_WARPGROUPS &&
@@ -138,7 +138,8 @@ int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s) {
   return s->block.stages ? machine->shared_bytes : PLAIN_SHARED;
 }
 
-/* A block of warpgroups has its sums in registers, so that no more than two are of its size. */
+/* A block of warpgroups holds its sums in registers, so that at most two blocks of this size are
+ * resident. */
 int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s) {
   enum { ANYWHERE = 99 << 10, TWO_BLOCKS = 16 << 10 };
   int64_t all = machine->shared_bytes;
@@ -154,13 +155,13 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
   bool groups = s->block.products == NEO_THREADS_WARPGROUPS;
   neo_contraction taken = *c;
   if (s->block.producer && !s->block.tma)
-    return reject(why, "a producer asks for boxes, with bulk");
+    return reject(why, "a producer needs tma");
   if (s->block.persistent && !s->block.producer)
-    return reject(why, "persistent blocks have a producer, which is a tile ahead");
+    return reject(why, "persistent blocks need a producer, which prefetches the next tile");
   if (!stages)
-    return !s->block.tma || reject(why, "bulk is of stages");
+    return !s->block.tma || reject(why, "tma needs stages");
   if (!machine->async)
-    return reject(why, "stages are copied asynchronously, from sm_80 on");
+    return reject(why, "stages need asynchronous copies, from sm_80 on");
   if (stages < 2 + groups || stages > NEO_STAGES_MOST)
     return reject(why, groups ? "stages of warpgroups are 0, or 3 to 6: two are multiplied"
                               : "stages is 0, or 2 to 6");
@@ -172,16 +173,16 @@ bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machi
     n += neo_stages_source(m, &taken, s, side, warps && !groups ? &rounded : NULL).i != 0;
   }
   if (n < (warps ? 2 : 1))
-    return reject(why, "stages are for operands that are copied as they lie in memory");
-  return !s->block.tma || bulk_legal(m, f, machine, &taken, s) ||
-         reject(why, "bulk is for warpgroups' operands that are boxes of tensors");
+    return reject(why, "stages are for operands that are copied without computing");
+  return !s->block.tma || tma_legal(m, f, machine, &taken, s) ||
+         reject(why, "tma is for warpgroups whose operands are boxes of tensors");
 }
 
 int64_t neo_stages_wanted(const neo_schedule *s) {
   enum { OF_WARPGROUPS = 4 };
-  int64_t ahead = s->block.products ? 48 : 24, bk = s->block.block_k;
+  int64_t in_flight = s->block.products ? 48 : 24, bk = s->block.block_k;
   if (s->block.products == NEO_THREADS_WARPGROUPS)
     return OF_WARPGROUPS;
-  int64_t n = 1 + (ahead + bk - 1) / bk;
+  int64_t n = 1 + (in_flight + bk - 1) / bk;
   return n < 2 ? 2 : n > 4 ? 4 : n;
 }

@@ -1,47 +1,47 @@
-/* Stages of a GPU's tiles (gpu_tile.h): operands are copied into shared memory asynchronously, from
- * sm_80 on, STAGES blocks of steps of which each is in a buffer of its own. While one is
- * multiplied, by warpgroups two, all others are on their way.
+/* Software pipelining of a GPU's tiles (gpu_tile.h). From sm_80 on, operands are copied
+ * asynchronously into shared memory, which has STAGES buffers of one block of steps each. While one
+ * buffer is multiplied (two by warpgroups), the copies of all others are in flight.
  *
- * What is copied so is copied as it is: the operand has one factor, which lies in memory, or is
- * zero where a condition does not hold; for warps it may be rounded as well, which is then done
- * where it is read from shared memory; not for warpgroups, whose unit reads by itself. The other
- * operand, if it is another kind of thing, goes through registers as without stages.
+ * An asynchronous copy cannot compute. So the operand has one factor, which is a load, or zero
+ * where a condition does not hold. For warps it may also be rounded, which is done where it is read
+ * from shared memory; not for warpgroups, since the tensor core reads shared memory by itself. An
+ * operand of another kind goes through registers, as without stages.
  *
- * With BULK, of warpgroups, nobody's threads copy: the device's copy engine does, a box of rows by
- * steps at a time, where both operands are such boxes (below). */
+ * With TMA, which needs warpgroups, no thread copies: the device's copy engine does, a box of rows
+ * by steps at a time, where both operands are such boxes (below). */
 #ifndef NEO_SCHEDULE_STAGES_H
 #define NEO_SCHEDULE_STAGES_H
 #include "schedule/contract.h"
 
 enum { NEO_STAGES_MOST = 6 };
 
-/* What is copied of a factor: a load, or selects of one and zero; 0: nothing. *rounded: where it is
- * read, it has to be rounded to tf32; null: that is not possible. Of the operand of rows or columns.
- */
+/* The part of a factor that is copied: a load, or selects of one and zero; 0: nothing can be.
+ * *rounded: its reader has to round it to tf32; null: that is not possible. neo_stages_source asks
+ * for the operand of rows or of columns. */
 neo_expr neo_stages_plain(neo_module *m, neo_expr e, bool *rounded);
 neo_expr neo_stages_source(neo_module *m, const neo_contraction *c, const neo_schedule *s,
                            neo_side side, bool *rounded);
-/* An operand of warpgroups that the copy engine can bring, with BULK: a load, at an offset that is
- * a sum of axes times constants, one of them along rows (or columns) and one along the steps. Axes
- * of the tensor: the one whose elements lie side by side, the other of the two, and batches. */
+/* Can TMA copy this operand of warpgroups? It must be a load whose offset is a sum of axes times
+ * constants, one of them along rows (or columns) and one along the steps. The axes of the tensor
+ * are the contiguous one, the other of these two, and batches. */
 enum { NEO_STAGES_RANK = 5 };
 typedef struct {
   uint32_t rank;
   neo_expr at[NEO_STAGES_RANK];    /* an AXIS */
-  uint32_t axis[NEO_STAGES_RANK];  /* its number */
+  uint32_t axis[NEO_STAGES_RANK];  /* number of that axis */
   int64_t stride[NEO_STAGES_RANK]; /* elements */
-  bool along_steps;                /* the first axis is that of the steps */
+  bool along_steps;                /* the steps are the first axis */
 } neo_stages_box;
 bool neo_stages_boxed(neo_module *m, const neo_form *f, const neo_contraction *c,
                       const neo_schedule *s, neo_side side, neo_stages_box *out);
-/* Buffers in shared memory for a block of steps. */
+/* Buffers in shared memory, each for a block of steps. */
 int64_t neo_stages_buffers(const neo_schedule *s);
-/* How much of shared memory the blocks of the schedule may take; of it, what the model takes. */
+/* How much shared memory a block of the schedule may have; how much of it the model uses. */
 int64_t neo_stages_shared(const neo_machine *machine, const neo_schedule *s);
 int64_t neo_stages_budget(const neo_machine *machine, const neo_schedule *s);
 bool neo_stages_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
                       const neo_contraction *c, const neo_schedule *s, neo_str *why);
-/* The model's: for tiles that are else complete and legal. */
+/* The model's number of stages, for a schedule that is complete and legal without them. */
 int64_t neo_stages_wanted(const neo_schedule *s);
 
 #endif

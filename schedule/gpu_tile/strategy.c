@@ -1,4 +1,4 @@
-/* Tiles by blocks of threads: the row of the strategy. */
+/* The strategy of tiles by thread blocks. */
 #include "schedule/gpu_tile/strategy.h"
 #include "schedule/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/shape.h"
@@ -17,7 +17,7 @@ static void set_threads(neo_block_params *p) {
   p->threads = p->block_m / p->tile_m * (p->block_n / p->tile_n) * neo_gpu_tile_sharers(p);
 }
 
-/* Rows of the matrix unit's least tile. */
+/* Rows of the tensor core's smallest tile. */
 static int64_t least_rows(const neo_schedule *s) {
   return s->block.products == NEO_THREADS_WARPGROUPS ? 64 : s->block.products ? 8 : 1;
 }
@@ -60,7 +60,7 @@ static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
   case NEO_PARAM(block, persistent):
     neo_values_add(&v, !v.now, 0, s->block.producer);
     break;
-  case NEO_PARAM(block, row_axes): /* the operands the other way round */
+  case NEO_PARAM(block, row_axes): /* exchanges rows and columns */
     neo_values_add(&v, s->block.column_axes, 1, INT64_MAX);
     break;
   default:
@@ -69,7 +69,8 @@ static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
   return v.n;
 }
 
-/* A tile for those who make the products now, in stages if it was and still may be. */
+/* Chooses a tile for the threads that multiply now. It has stages if the schedule had some and they
+ * are still legal. */
 static void set_maker(const neo_space *x, neo_schedule *s) {
   neo_block_params *p = &s->block;
   neo_contraction c;
@@ -89,7 +90,7 @@ static void set_maker(const neo_space *x, neo_schedule *s) {
     p->stages = 0;
 }
 
-static void follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+static void propagate(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
   if (k == NEO_PARAM(block, row_axes))
     s->block.column_axes = from->block.row_axes;
   if (k == NEO_PARAM(block, products))
@@ -98,10 +99,10 @@ static void follow(const neo_space *x, const neo_schedule *from, neo_param k, ne
     set_threads(&s->block);
 }
 
-static const neo_param give_way[] = {NEO_PARAM(block, persistent), NEO_PARAM(block, producer),
-                                     NEO_PARAM(block, tma)};
+static const neo_param repairs[] = {NEO_PARAM(block, persistent), NEO_PARAM(block, producer),
+                                    NEO_PARAM(block, tma)};
 
-/* Two sides at once, one up and one down or both the same way. */
+/* Changes two sides at once: both up, both down, or one up and one down. */
 static size_t reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],
                       size_t most) {
   static const neo_param pairs[][2] = {{NEO_PARAM(block, tile_m), NEO_PARAM(block, tile_n)},
@@ -136,9 +137,9 @@ const neo_strategy_row neo_strategy_gpu_tile = {
     .rank = neo_gpu_tile_rank,
     .draw = neo_gpu_tile_draw,
     .values = values,
-    .follow = follow,
-    .give_way = give_way,
-    .n_give_way = sizeof give_way / sizeof *give_way,
+    .propagate = propagate,
+    .repairs = repairs,
+    .n_repairs = sizeof repairs / sizeof *repairs,
     .reshape = reshape,
     .starts = starts,
 };

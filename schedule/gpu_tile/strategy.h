@@ -1,4 +1,4 @@
-/* The strategy of tiles by blocks of threads. Private to schedule/gpu_tile. */
+/* The strategy of tiles by thread blocks. Private to schedule/gpu_tile. */
 #ifndef NEO_SCHEDULE_GPU_TILE_STRATEGY_H
 #define NEO_SCHEDULE_GPU_TILE_STRATEGY_H
 #include "schedule/strategy.h"

@@ -1,4 +1,4 @@
-/* What the warps of a contraction multiply. */
+/* Finds the types that the warps of a contraction multiply. */
 #include "schedule/gpu_tile/shape.h"
 
 neo_warps neo_factor_warps(neo_module *m, neo_expr *e) {
@@ -15,7 +15,8 @@ neo_warps neo_factor_warps(neo_module *m, neo_expr *e) {
   return t == NEO_BF16_T ? NEO_WARPS_BF16 : NEO_WARPS_F16;
 }
 
-/* Two factors that were rounded, for each step that a row has for each column. */
+/* Warps take two factors that were rounded to the same type; f32 factors where the module permits
+ * 3XTF32. */
 neo_warps neo_threads_warps(neo_module *m, const neo_form *f, neo_contraction *c) {
   const neo_stage *s = &f->stages.at[c->stage];
   neo_warps other = m->math == NEO_PRECISION_3XTF32 ? NEO_WARPS_3XTF32 : NEO_WARPS_NONE;

@@ -1,4 +1,4 @@
-/* Columns along two axes that lie apart (collapse.h says why and what that means). */
+/* Collapses two axes that are not adjacent into columns (collapse.h). */
 #include "schedule/loops/collapse.h"
 
 bool neo_schedule_is_collapsed(const neo_form *f, const neo_schedule *s) {
@@ -6,7 +6,7 @@ bool neo_schedule_is_collapsed(const neo_form *f, const neo_schedule *s) {
   return v >= 0 && v < (int64_t)f->axes.n && s->loops.axis_n >= 0;
 }
 
-/* ---- places: axis `from` goes right before axis `to` */
+/* ---- positions after axis `from` has moved right before axis `to` */
 
 static int64_t place_of(int64_t axis, int64_t from, int64_t to) {
   if (axis == from)
@@ -53,7 +53,7 @@ static neo_form *placed_form(neo_module *m, const neo_form *f, int64_t from, int
   neo_form *y = NEO_NEW(m->arena, neo_form);
   placing p = {.n = (uint32_t)f->axes.n};
   y->n_accs = f->n_accs;
-  y->accesses.at = f->accesses.at; /* points are the same */
+  y->accesses.at = f->accesses.at; /* fusing changes no point */
   y->accesses.n = f->accesses.n;
   for (uint32_t k = 0; k < f->axes.n; k++)
     NEO_PUSH(m->arena, &y->axes, f->axes.at[k]);
@@ -91,8 +91,8 @@ neo_collapsed neo_collapsed_of(neo_module *m, const neo_form *f, const neo_sched
   return y;
 }
 
-neo_schedule neo_collapsed_back(const neo_schedule *turned, int64_t axis, int64_t last) {
-  neo_schedule s = *turned;
+neo_schedule neo_collapsed_back(const neo_schedule *collapsed, int64_t axis, int64_t last) {
+  neo_schedule s = *collapsed;
   for (int64_t k = 0; s.loops.axis_m >= 0; k++)
     if (place_of(k, axis, last) == s.loops.axis_m) {
       s.loops.axis_m = k;

@@ -1,10 +1,10 @@
-/* Random loops, for tests: a register tile first; then everything else where it is legal. */
+/* Random loops, for tests: first a register tile, then every other parameter where it is legal. */
 #include "schedule/loops/draw.h"
 #include "base/random.h"
 #include "schedule/loops/collapse.h"
 #include "schedule/model.h"
 
-/* Lanes and a register tile, perhaps of axes that do not go together. */
+/* Draws lanes and a register tile, which may be illegal together. */
 static neo_schedule draw_tile(const neo_form *f, neo_strategy strategy, uint64_t *seed) {
   neo_schedule s = neo_schedule_plain();
   neo_loop_params *p = &s.loops;
@@ -27,11 +27,11 @@ static neo_schedule draw_tile(const neo_form *f, neo_strategy strategy, uint64_t
   return s;
 }
 
-/* Blocks of whole inner fused axes. */
+/* A block of columns has to be a multiple of the inner fused axes. */
 int64_t neo_loops_draw_columns(const neo_space *x, const neo_schedule *s, uint64_t *seed) {
   int64_t n = neo_pick(seed, 0, 20), v = s->loops.vector_axis;
-  bool beside = neo_schedule_is_collapsed(x->f, s);
-  for (int64_t k = v - s->loops.fused + 2 - beside; k <= v && v < (int64_t)x->f->axes.n; k++)
+  bool collapsed = neo_schedule_is_collapsed(x->f, s);
+  for (int64_t k = v - s->loops.fused + 2 - collapsed; k <= v && v < (int64_t)x->f->axes.n; k++)
     n *= neo_axis_most(x->m, &x->f->axes.at[k]);
   return n;
 }

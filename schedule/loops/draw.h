@@ -3,20 +3,20 @@
 #define NEO_SCHEDULE_LOOPS_DRAW_H
 #include "schedule/loops/loops.h"
 
-/* What the strategy takes for legal, as strategy.h says. */
+/* The strategy's legality (strategy.h). */
 typedef bool (*neo_loops_legality)(const neo_space *x, const neo_schedule *s, neo_str *why);
 
-/* Lanes, a register tile and blocks of it. */
+/* Draws lanes, a register tile and blocks. */
 neo_schedule neo_loops_draw(const neo_space *x, neo_loops_legality legal, neo_strategy strategy,
                             uint64_t *seed);
-/* And the order of its loops, units, stores. */
+/* Draws the order of loops, units, nontemporal stores and the stash. */
 void neo_loops_draw_rest(const neo_space *x, neo_loops_legality legal, uint64_t *seed,
                          neo_schedule *s);
-/* Blocks of columns and units, of what has its other parameters. */
+/* Draws blocks of columns and units for a schedule whose other parameters are set. */
 void neo_loops_draw_units(const neo_space *x, uint64_t *seed, neo_schedule *s);
-/* A length for blocks of columns. */
+/* Draws a length for blocks of columns. */
 int64_t neo_loops_draw_columns(const neo_space *x, const neo_schedule *s, uint64_t *seed);
-/* k becomes value where that is legal. */
+/* Sets parameter k where that is legal. */
 void neo_loops_try(const neo_space *x, neo_loops_legality legal, neo_param k, int64_t value,
                    neo_schedule *s);
 

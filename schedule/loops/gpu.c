@@ -14,7 +14,7 @@ static int64_t widest(const neo_space *x) {
 }
 
 bool neo_loops_gpu_vectors(const neo_space *x, neo_schedule *out) {
-  enum { LEAST_POINTS = 1 << 17 }; /* that keep a machine busy with a fourth of the threads */
+  enum { LEAST_POINTS = 1 << 17 }; /* enough to fill a machine with a fourth of its threads */
   int64_t n = neo_vector_map(x->m, x->f);
   if (!n || neo_form_points(x->m, x->f, ~0ULL) < LEAST_POINTS)
     return false;
@@ -51,7 +51,7 @@ size_t neo_loops_gpu_values(const neo_space *x, const neo_schedule *s, neo_param
   return v.n;
 }
 
-void neo_loops_gpu_follow(const neo_space *x, neo_param k, neo_schedule *s) {
+void neo_loops_gpu_propagate(const neo_space *x, neo_param k, neo_schedule *s) {
   if (k == NEO_PARAM(loops, vector_axis))
     s->loops.vector_width = s->loops.vector_axis < 0 ? 1 : widest(x);
   s->loops.unit_axes = neo_schedule_loops(x->f, s);
@@ -72,7 +72,7 @@ void neo_loops_gpu_rank(const neo_space *x, neo_loops_legality legal, neo_rankin
   s.loops.unit_axes = neo_schedule_loops(x->f, &s);
   rank_sizes(x, legal, &s, 8, r);
   s.loops.vector_axis = last_axis(x);
-  neo_loops_gpu_follow(x, NEO_PARAM(loops, vector_axis), &s);
+  neo_loops_gpu_propagate(x, NEO_PARAM(loops, vector_axis), &s);
   if (s.loops.vector_axis >= 0)
     rank_sizes(x, legal, &s, 4, r);
 }

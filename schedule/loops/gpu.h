@@ -1,17 +1,17 @@
-/* Loops on a GPU: a thread for each unit of work; the unit may be some points, or lanes of an access
- * of 16 bytes. Private to schedule/loops. */
+/* Loops on a GPU: one thread for each unit of work. A unit may be several points, or the lanes of a
+ * 16-byte access. Private to schedule/loops. */
 #ifndef NEO_SCHEDULE_LOOPS_GPU_H
 #define NEO_SCHEDULE_LOOPS_GPU_H
 #include "schedule/loops/draw.h"
 
-/* The choice for maps of long tensors: a thread takes 16 bytes. False: it cannot, or there are too few
- * points. */
+/* The choice for maps over long tensors: each thread takes 16 bytes. False: accesses cannot be
+ * vectors, or there are too few points. */
 bool neo_loops_gpu_vectors(const neo_space *x, neo_schedule *out);
-/* As strategy.h's. */
+/* Members of the strategy's row for GPUs (strategy.h). */
 double neo_loops_gpu_cost(const neo_space *x, const neo_schedule *s);
 size_t neo_loops_gpu_values(const neo_space *x, const neo_schedule *s, neo_param k,
                             int64_t out[NEO_SPACE_VALUES]);
-void neo_loops_gpu_follow(const neo_space *x, neo_param k, neo_schedule *s);
+void neo_loops_gpu_propagate(const neo_space *x, neo_param k, neo_schedule *s);
 void neo_loops_gpu_rank(const neo_space *x, neo_loops_legality legal, neo_ranking *r);
 
 #endif

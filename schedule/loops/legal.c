@@ -7,22 +7,21 @@
 #include "schedule/model.h"
 #include "schedule/reject.h"
 
-/* Points of a run are taken one after the other, in order. */
+/* Points of a row block run one after the other, in order. */
 static bool run_legal(const neo_form *f, const neo_loop_params *s, neo_str *why) {
   int64_t v = s->vector_axis;
   bool plain =
       s->axis_m < 0 && s->axis_n < 0 && (v < 0 || v == (int64_t)f->axes.n) && s->fused == 1;
-  return !neo_form_row_block(f) || plain ||
-         reject(why, "rows that are added up are no lanes and no tiles");
+  return !neo_form_row_block(f) || plain || reject(why, "row blocks have neither lanes nor tiles");
 }
 
 static bool vector_legal(const neo_form *f, const neo_machine *machine, const neo_loop_params *s,
                          neo_str *why) {
   int64_t v = s->vector_axis, w = s->vector_width, n = (int64_t)f->axes.n;
   if (v < -1 || v > n || (v == n && !neo_form_has_own_axes(f)))
-    return reject(why, "vector_axis is no axis");
+    return reject(why, "vector_axis is not an axis");
   if (!neo_is_power_of_2(w) || w > machine->vector_bytes)
-    return reject(why, "vector_width is no number of lanes");
+    return reject(why, "vector_width is not a number of lanes");
   return (v >= 0) == (w > 1) || reject(why, "a vector_axis and a vector_width above 1 go together");
 }
 
@@ -34,7 +33,7 @@ static bool tile_legal(const neo_form *f, const neo_loop_params *s, neo_str *why
   int64_t v = s->vector_axis, am = s->axis_m, an = s->axis_n;
   bool lanes_shared = v >= 0 && v < (int64_t)f->axes.n;
   if (!shared_axis(f, am) || !shared_axis(f, an))
-    return reject(why, "axis_m or axis_n is no shared axis");
+    return reject(why, "axis_m or axis_n is not a shared axis");
   if (am >= 0 && (am == v || am == an))
     return reject(why, "axis_m is used twice");
   if (an >= 0 && v < 0)
@@ -42,7 +41,7 @@ static bool tile_legal(const neo_form *f, const neo_loop_params *s, neo_str *why
   if (an >= 0 && lanes_shared && (s->fused < 1 || s->fused > v + 1))
     return reject(why, "these axes cannot be fused");
   if (an >= 0 && lanes_shared && an >= v - s->fused && an <= v)
-    return reject(why, "axis_n lies next to the lanes already: fused has it");
+    return reject(why, "axis_n is adjacent to the lanes: use fused");
   if (s->tile_m < 1 || s->tile_m > 32 || s->tile_n < 1 || s->tile_n > 16)
     return reject(why, "the tile is too large or empty");
   if (s->tile_m > 1 && am < 0)
@@ -64,7 +63,8 @@ static bool blocks_legal(const neo_form *f, const neo_schedule *sched, neo_str *
     return reject(why, "blocks_first is not in 0..7");
   if (s->blocks_first & NEO_STEPS_FIRST &&
       (!s->block_k || s->pairs || neo_schedule_is_collapsed(f, sched)))
-    return reject(why, "blocks of the reduction are first only where a tile of vectors has them");
+    return reject(why,
+                  "blocks of the reduction can be first only with block_k and a tile of vectors");
   if (s->unit_axes < 0 || s->unit_axes > neo_schedule_loops(f, sched))
     return reject(why, "unit_axes is more than there are loops");
   return s->unit_size >= 1 || reject(why, "unit_size is less than 1");
@@ -102,10 +102,10 @@ bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *w
   y.loops.unit_size = s->loops.unit_size;
   return neo_schedule_equal(&y, s)
              ? blocks_legal(x->f, s, why)
-             : reject(why, "nested reductions have units alone, or blocks of threads");
+             : reject(why, "nested reductions have units alone, or thread blocks");
 }
 
-/* Axes of the tile, as bits. */
+/* The axes of the tile, as bits. */
 static uint64_t tile_axes(const neo_form *f, const neo_loop_params *s) {
   int64_t axes[] = {s->vector_axis, s->axis_m, s->axis_n};
   uint64_t tile = 0;

@@ -1,4 +1,4 @@
-/* The analytic model: which axis becomes lanes, how large tiles and units are. */
+/* The analytic model of loops: the axis of lanes, and the size of tiles and units. */
 #include "schedule/model.h"
 #include "schedule/loops/collapse.h"
 #include <math.h>
@@ -6,7 +6,8 @@
 
 /* ---- loads and work of a stage */
 
-/* Of a lane that is read or written by itself: the offset is no multiple of it, or is one. */
+/* The cost of a lane that is read or written by itself: its offset is not affine in the axis, or it
+ * is. */
 static const double ODD_LANE = 1.25, STRIDED_LANE = 1.125;
 
 enum { NO_AXIS = 62, SOME_LANES = 8 };
@@ -17,12 +18,12 @@ typedef struct {
   uint32_t axis;
   int64_t bytes;
   double lanes;
-  double cost; /* of one vector of lanes over the axis */
+  double cost; /* cost of one vector of lanes along the axis */
   double ops;
   uint32_t widest, depth;
 } census;
 
-/* Instructions, in additions: each takes its place, what others hide as well. */
+/* Issue slots of an operation, in additions; operations hidden behind others take slots too. */
 static double issue(neo_op op) {
   return fmax(1, neo_op_additions(op));
 }
@@ -54,8 +55,7 @@ static void visit_bodies(neo_module *m, const neo_stage *s, census *c) {
     neo_expr_visit(m, s->outs.at[k].value, count, c);
 }
 
-/* Element functions at each lane of an axis, weighed: of the heaviest stage, or of those that only
- * store. */
+/* Element functions that vary along an axis, weighed by their cost. */
 typedef struct {
   neo_module *m;
   uint32_t axis;
@@ -65,7 +65,7 @@ typedef struct {
 static void count_lanes(void *ctx, neo_expr e) {
   lane_work *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  /* A value of accumulators alone is computed once, in front of the stage's loops. */
+  /* A value of accumulators alone is hoisted out of the stage's loops. */
   bool varies = neo_expr_axes(c->m, e) >> c->axis & 1;
   if (varies && neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
     c->ops += issue((neo_op)n->op);
@@ -96,7 +96,7 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
     }
     for (size_t i = 0; i < s->accs.n; i++) {
       uint32_t bytes = neo_type_bytes((neo_type)s->accs.at[i].type);
-      bool index = s->accs.at[i].type == NEO_I64_T && i; /* a payload */
+      bool index = s->accs.at[i].type == NEO_I64_T && i; /* an argmax's payload */
       widest = bytes > widest && !index ? bytes : widest;
     }
   }
@@ -105,16 +105,15 @@ uint32_t neo_form_widest(neo_module *m, const neo_form *f) {
 
 /* ---- cost of lanes along an axis */
 
-/* Operations on lanes of axis v, a point, in the stage that has most of the work: in front of a
- * long sum, what is done once with its result does not count. Of stages that reduce only, if
- * `reduced`. */
+/* Operations per point on lanes of axis v, in the stage with most work: before a long sum,
+ * operations on its result do not count. `reduced`: only stages that reduce. */
 static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced) {
   double most = -1, ops = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
     bool own = v >= (int64_t)f->axes.n;
     lane_work c = {m, (uint32_t)(own ? v + (int64_t)s->axes.n - 1 : v), 0};
-    if ((reduced && !s->accs.n) || (own && !s->axes.n)) /* no lanes there */
+    if ((reduced && !s->accs.n) || (own && !s->axes.n)) /* the stage has no lanes */
       continue;
     for (size_t i = 0; i < s->accs.n; i++)
       neo_expr_visit(m, s->accs.at[i].body, count_lanes, &c);
@@ -129,12 +128,13 @@ static double lane_ops(neo_module *m, const neo_form *f, int64_t v, bool reduced
   return ops;
 }
 
-/* Vectors needed for n elements, counting the last one as a whole. */
+/* Vectors for n elements; the last one may be partial. */
 static double vectors(int64_t n, int64_t w) {
   return (double)((n + w - 1) / w);
 }
 
-/* Cost of one point of the shared axes, lanes along shared axis `axis` (of extent n). */
+/* The cost of one point of the shared axes, with lanes along shared axis `axis`, whose extent is
+ * n. */
 static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64_t w) {
   double cost = 0;
   int64_t n = neo_axis_most(m, &f->axes.at[axis]);
@@ -144,8 +144,8 @@ static double shared_cost(neo_module *m, const neo_form *f, uint32_t axis, int64
     double each = c.cost + c.ops;
     for (size_t i = 0; i < s->outs.n; i++) {
       int64_t stride;
-      bool known = neo_flat_stride(m, f, s->outs.at[i].offset, axis, &stride);
-      each += known && stride == 1 ? 1 : STRIDED_LANE * (double)w;
+      bool affine = neo_flat_stride(m, f, s->outs.at[i].offset, axis, &stride);
+      each += affine && stride == 1 ? 1 : STRIDED_LANE * (double)w;
     }
     cost += each * neo_stage_points(m, s);
   }
@@ -179,8 +179,7 @@ double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule
   return cost;
 }
 
-/* An exponential keeps a machine's registers and units busy by itself: more than two side by side
- * only spill. */
+/* An exponential fills registers and units by itself; more than two at a time would only spill. */
 enum { HEAVY = 16 };
 
 static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, neo_schedule *s) {
@@ -227,16 +226,16 @@ static double work_of_point(neo_module *m, const neo_form *f) {
   return work < 1 ? 1 : work;
 }
 
-/* All leading loops make units; how many iterations are worth one. */
+/* All leading loops are divided into units; unit_size is how many iterations make enough work. */
 static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
   double work = work_of_point(m, f);
   int64_t v = s->loops.vector_axis, n = (int64_t)f->axes.n, loops = neo_schedule_loops(f, s);
   int64_t an = v >= 0 && v < n ? v : s->loops.axis_n, am = s->loops.axis_m;
-  int64_t merged = s->loops.fused;
-  for (int64_t k = an - merged + 1; an >= 0 && k <= an; k++) {
+  int64_t fused = s->loops.fused;
+  for (int64_t k = an - fused + 1; an >= 0 && k <= an; k++) {
     int64_t most_n = neo_axis_most(m, &f->axes.at[k]);
     int64_t block = s->loops.block_n;
-    if (k == an - merged + 1 && block) {
+    if (k == an - fused + 1 && block) {
       int64_t inner = 1;
       for (int64_t i = k + 1; i <= an; i++)
         inner *= neo_axis_most(m, &f->axes.at[i]);
@@ -262,8 +261,8 @@ void neo_model_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   s->loops.unit_size = x.s.loops.unit_size;
 }
 
-/* Sums along columns of tensors beyond the caches, [rows, n]: each row is another page. A wide tile
- * takes more of it at a time; that its accumulators do not fit into registers costs less. */
+/* Sums along columns of a tensor [rows, n] beyond the caches: each row is on another page. A wide
+ * tile takes more of a page at a time, which outweighs that its accumulators spill. */
 enum { WIDE = 16 };
 
 static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t lanes) {
@@ -279,12 +278,12 @@ static bool sums_columns(neo_module *m, const neo_form *f, int64_t n, int64_t la
   return false;
 }
 
-/* A long formula waits for its own results: two vectors side by side, as one of twice the lanes,
- * keep the machine busy. f64 asks a library lane by lane. Along long rows it is four, up to two
- * lines of a cache, where the formula has a function or two: what four vectors need of more would
- * find no registers. */
+/* A long formula is bound by latency. Two vectors at a time, as one of twice the lanes, fill the
+ * units; f64 is excluded, as it calls a library lane by lane. Along long rows four vectors are
+ * better, up to two cache lines, if the formula has few functions; with more, four vectors would
+ * spill. */
 static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
-  enum { TWO_LINES = 128, LONG_ROW = 32 /* vectors */ };
+  enum { TWO_LINES = 128, LONG_ROW = 32 /* in vectors */ };
   int64_t v = s->loops.vector_axis, w = s->loops.vector_width;
   bool own = v == (int64_t)f->axes.n;
   if (v < 0 || w * 4 != machine->vector_bytes || neo_form_widest(m, f) != 4 ||

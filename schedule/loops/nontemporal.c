@@ -1,14 +1,14 @@
-/* Which results may be written past the caches, and for which that pays (nontemporal.h). */
+/* Decides which results may be stored past the caches, and where that pays (nontemporal.h). */
 #include "schedule/loops/nontemporal.h"
 #include "schedule/model.h"
 
-/* Smaller ones may be in a cache when they are read, larger ones hardly; between the two it is
- * worth a try. */
+/* Results below TRY_BYTES may still be cached when they are read; results above PAYS_BYTES hardly.
+ * Between the two, tuning tries both. */
 enum {
   TRY_BYTES = 4 << 20,
   PAYS_BYTES = 32 << 20,
-  LONG_OPS = 8,    /* of a map, for each tensor */
-  LONG_STEPS = 16, /* of a sum */
+  LONG_OPS = 8,    /* operations of a map, for each tensor */
+  LONG_STEPS = 16, /* steps of a sum */
   LINE_BYTES = 64,
 };
 
@@ -17,7 +17,7 @@ static int64_t bytes_of(neo_module *m, neo_tensor t) {
   return n * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
 }
 
-/* Is the new version of a tensor that is read: its lines are there already. */
+/* Does the group read the tensor or the old version of it? Its lines are then cached already. */
 static bool in_place(const neo_module *m, const neo_group *g, neo_tensor t) {
   neo_tensor old = neo_tensor_at(m, t)->updates;
   for (size_t k = 0; k < g->reads.n; k++)
@@ -37,9 +37,8 @@ static bool is_shared(const neo_form *f, int64_t v) {
   return v < (int64_t)f->axes.n;
 }
 
-/* Lanes follow each other along the stage's last own axis, or along a shared one of a stage without
- * own ones. */
-static bool lanes_follow(const neo_form *f, const neo_stage *s, int64_t v, uint32_t *axis) {
+/* Lanes run along the last own axis of a stage, or along a shared one if it has no own axes. */
+static bool lanes_run_along(const neo_form *f, const neo_stage *s, int64_t v, uint32_t *axis) {
   *axis = (uint32_t)(is_shared(f, v) ? v : v + (int64_t)s->axes.n - 1);
   return v >= 0 && is_shared(f, v) == (s->axes.n == 0);
 }
@@ -60,7 +59,7 @@ bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule 
       if (stage->outs.at[i].tensor.i != t.i)
         continue;
       found++;
-      if (stage->outs.at[i].row_block || !lanes_follow(f, stage, s->loops.vector_axis, &axis) ||
+      if (stage->outs.at[i].row_block || !lanes_run_along(f, stage, s->loops.vector_axis, &axis) ||
           !neo_flat_stride(m, f, stage->outs.at[i].offset, axis, &stride) || stride != 1)
         return false;
     }
@@ -83,10 +82,10 @@ bool neo_nontemporal_worth_a_try(neo_module *m, const neo_group *g, const neo_sc
   return fits_from(m, g, s, TRY_BYTES);
 }
 
-/* Is a map's formula, or a sum whose results are lanes, longer than lines are under way? Then
- * caches fetch and write them beside it. Written past the caches, some would be waited for: by each
- * load of a constant, or of a value that found no register, whose address agrees with theirs in all
- * but the page (codegen/loop/loop.h). */
+/* Does computing take longer than moving the lines, in a map with a long formula or in a sum whose
+ * lanes are results? Caches then hide the traffic. Nontemporal stores would stall some loads: those
+ * of constants or spills whose addresses agree with a pending store in all bits but the page
+ * (codegen/loop/loop.h). */
 static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_form *f = neo_group_form(m, g);
   double ops = 0, steps = 0;
@@ -99,8 +98,8 @@ static bool computes_longer(neo_module *m, const neo_group *g, const neo_schedul
   return steps >= LONG_STEPS || ops >= LONG_OPS * (double)(g->reads.n + g->roots.n);
 }
 
-/* Are lines written as a whole? A tile's rows are so many vectors next to each other, and other
- * rows' come between two of them. */
+/* Does the kernel write whole lines at a time? A tile writes so many adjacent vectors of a row,
+ * then those of other rows. */
 static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   uint32_t bytes = neo_form_widest(m, neo_group_form(m, g));

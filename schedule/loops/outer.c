@@ -1,4 +1,4 @@
-/* The leading loops of a schedule: shared axes that are not in the register tile, and blocks. */
+/* The leading loops of a schedule: shared axes outside of the register tile, and blocks. */
 #include "schedule/contract.h"
 #include "schedule/model.h"
 
@@ -6,7 +6,7 @@ uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_
   const neo_loop_params *p = &s->loops;
   int64_t v = p->vector_axis, all = (int64_t)f->axes.n, am = p->axis_m;
   int64_t an = v >= 0 && v < all ? v : p->axis_n, first = an + 1 - p->fused;
-  int64_t beside = an == v ? p->axis_n : -1;
+  int64_t collapsed = an == v ? p->axis_n : -1;
   neo_outer_loop blocks[] = {{(int32_t)an, p->block_n}, {(int32_t)am, p->block_m}};
   uint32_t n = 0;
   for (int pass = 1; pass >= 0; pass--) {
@@ -14,7 +14,7 @@ uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_
       if (blocks[k].axis >= 0 && blocks[k].block && (p->blocks_first >> k & 1) == pass)
         out[n++] = blocks[k];
     for (int64_t k = 0; pass && k < all; k++)
-      if (k != am && k != beside && (k > an || k < first))
+      if (k != am && k != collapsed && (k > an || k < first))
         out[n++] = (neo_outer_loop){(int32_t)k, 0};
   }
   return n;

@@ -1,13 +1,12 @@
-/* A step of the search over loops: what follows from setting a parameter, and what is set
- * together. */
+/* A step of the search over loops: values that depend on the parameter that was set, and pairs of
+ * parameters that are set together. */
 #include "base/whole.h"
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
 
-/* A parameter that would be nothing without another one gets it: lanes have a width, rows a
- * number. */
-static void follow_axes(const neo_space *x, int64_t before, neo_param k, neo_schedule *s) {
+/* Sets what a parameter needs to have an effect: lanes need a width, rows a number. */
+static void propagate_axes(const neo_space *x, int64_t before, neo_param k, neo_schedule *s) {
   neo_loop_params *p = &s->loops;
   int64_t now = s->at[k], n = (int64_t)x->f->axes.n;
   if (k == NEO_PARAM(loops, vector_axis)) {
@@ -24,7 +23,7 @@ static void follow_axes(const neo_space *x, int64_t before, neo_param k, neo_sch
     p->tile_m = 1, p->block_m = p->order = 0;
 }
 
-/* Does the step change which loops there are? Then the units are made anew. */
+/* Does the parameter change which loops there are? Units are then chosen again. */
 static bool moves_loops(neo_param k) {
   switch (k) {
   case NEO_PARAM(loops, vector_axis):
@@ -39,19 +38,20 @@ static bool moves_loops(neo_param k) {
   }
 }
 
-void neo_loops_follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+void neo_loops_propagate(const neo_space *x, const neo_schedule *from, neo_param k,
+                         neo_schedule *s) {
   neo_loop_params *p = &s->loops;
-  follow_axes(x, from->at[k], k, s);
+  propagate_axes(x, from->at[k], k, s);
   if (k == NEO_PARAM(loops, tile_m) && p->block_m)
     p->block_m = neo_round_up(p->block_m, p->tile_m);
   bool whole = p->fused > 1 || neo_schedule_is_collapsed(x->f, s);
   if (k == NEO_PARAM(loops, tile_n) && p->block_n && !whole)
     p->block_n = neo_round_up(p->block_n, p->tile_n * p->vector_width);
-  if (moves_loops(k)) /* units of other loops, until they are made anew, are in nobody's way */
+  if (moves_loops(k)) /* units of the old loops would be illegal */
     p->unit_axes = 0, p->unit_size = 1;
 }
 
-const neo_param neo_loops_give_way[NEO_LOOPS_GIVE_WAY] = {
+const neo_param neo_loops_repairs[NEO_LOOPS_REPAIRS] = {
     NEO_PARAM(loops, prefetch), NEO_PARAM(loops, order),  NEO_PARAM(loops, block_n),
     NEO_PARAM(loops, block_k),  NEO_PARAM(loops, pack),   NEO_PARAM(loops, fused),
     NEO_PARAM(loops, block_m),  NEO_PARAM(loops, tile_n), NEO_PARAM(loops, unroll_k),
@@ -77,7 +77,7 @@ static size_t add_pair(neo_setting (*out)[2], size_t n, size_t most, neo_setting
   return n;
 }
 
-/* The same number of accumulators in tiles of other shapes, the nearest first. */
+/* Tiles of other shapes with the same number of accumulators, the nearest shape first. */
 static size_t other_tiles(const neo_loop_params *p, neo_setting (*out)[2], size_t most) {
   enum { MOST_COLUMNS = 8 };
   size_t n = 0;
@@ -94,7 +94,7 @@ static size_t other_tiles(const neo_loop_params *p, neo_setting (*out)[2], size_
   return n;
 }
 
-/* Along k half or twice as long, along the columns the other way round. */
+/* Blocks half or twice as long along k, and the opposite along the columns. */
 size_t neo_loops_reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],
                          size_t most) {
   int64_t k[NEO_SPACE_VALUES], columns[NEO_SPACE_VALUES];

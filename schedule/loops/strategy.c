@@ -1,5 +1,5 @@
-/* Loops with lanes and a register tile: the row of the strategy. On a GPU a unit of work is a
- * thread's (loops/gpu.c). */
+/* The strategy of loops with lanes and a register tile. On a GPU a unit of work is one thread's
+ * (loops/gpu.c). */
 #include "base/random.h"
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/draw.h"
@@ -68,18 +68,18 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   return true;
 }
 
-/* ---- steps: those of a thread's work are others */
+/* ---- steps of the search; GPUs have their own */
 
 static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
                      int64_t out[NEO_SPACE_VALUES]) {
   return x->machine->gpu ? neo_loops_gpu_values(x, s, k, out) : neo_loops_values(x, s, k, out);
 }
 
-static void follow(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
+static void propagate(const neo_space *x, const neo_schedule *from, neo_param k, neo_schedule *s) {
   if (x->machine->gpu)
-    neo_loops_gpu_follow(x, k, s);
+    neo_loops_gpu_propagate(x, k, s);
   else
-    neo_loops_follow(x, from, k, s);
+    neo_loops_propagate(x, from, k, s);
 }
 
 static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
@@ -101,7 +101,7 @@ static size_t reshape(const neo_space *x, const neo_schedule *s, neo_setting (*o
   return x->machine->gpu ? 0 : neo_loops_reshape(x, s, out, most);
 }
 
-/* Of a contraction, those of a tile are better. */
+/* For contractions the strategy `tile` has better starting points. */
 static size_t starts(const neo_space *x, neo_schedule *out, size_t most) {
   neo_contraction c;
   if (!most || (!x->machine->gpu && neo_contraction_of(x->m, x->f, &c)))
@@ -117,9 +117,9 @@ const neo_strategy_row neo_strategy_loops = {.nested = true,
                                              .rank = rank,
                                              .draw = draw,
                                              .values = values,
-                                             .follow = follow,
-                                             .give_way = neo_loops_give_way,
-                                             .n_give_way = NEO_LOOPS_GIVE_WAY,
+                                             .propagate = propagate,
+                                             .repairs = neo_loops_repairs,
+                                             .n_repairs = NEO_LOOPS_REPAIRS,
                                              .settle = settle,
                                              .sensible = sensible,
                                              .reshape = reshape,

@@ -1,4 +1,4 @@
-/* Sensible values, parameter by parameter. What has no rule here is stepped through by one and by
+/* Sensible values of each parameter. A parameter without a rule here is stepped by one and by
  * doubling. */
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/loops.h"
@@ -65,7 +65,8 @@ static int64_t least_of(int64_t a, int64_t b) {
 
 /* ---- blocks: 0 is the whole length */
 
-/* About halves and doubles of what it is, in whole `unit`s, below `length`. */
+/* Adds about half, double and similar multiples of the current value, in multiples of `unit`, below
+ * `length`. */
 static void blocks(values *v, int64_t length, int64_t unit) {
   static const double factor[] = {0.5, 2, 0.75, 1.5, 0.25, 4};
   int64_t from = v->now ? v->now : length;
@@ -76,14 +77,14 @@ static void blocks(values *v, int64_t length, int64_t unit) {
   add(v, 0);
 }
 
-/* Elements that a tile takes, and whole inner axes where several are walked as one. */
+/* Blocks of columns are multiples of a tile, or of the inner fused axes where there are several. */
 static int64_t column_unit(const neo_space *x, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   int64_t unit = p->tile_n * (lanes_shared(x, s) ? p->vector_width : 1);
-  bool beside = neo_schedule_is_collapsed(x->f, s);
-  if (p->fused > 1 || beside)
+  bool collapsed = neo_schedule_is_collapsed(x->f, s);
+  if (p->fused > 1 || collapsed)
     unit = 1;
-  for (int64_t k = 0; k < p->fused - !beside; k++)
+  for (int64_t k = 0; k < p->fused - !collapsed; k++)
     unit *= extent(x, p->vector_axis - k);
   return unit;
 }
@@ -120,7 +121,7 @@ static void each(values *v, neo_param k) {
   case NEO_PARAM(loops, axis_n):
     axes(v, -1, false);
     break;
-  case NEO_PARAM(loops, pairs): /* what the machine has */
+  case NEO_PARAM(loops, pairs): /* the machine decides */
     break;
   case NEO_PARAM(loops, tile_m):
     if (p->pairs) {

@@ -1,6 +1,6 @@
-/* Shape, legality and model of contractions of pairs. The model counts what the matrix unit takes
- * for all tiles, padded ones too, or vectors for all dots, and what copies and the stores of
- * results add; blocks keep what a tile of columns needs in half of L2. */
+/* Shape, legality and model of contractions of pairs. The model counts the cycles of the matrix
+ * unit for all tiles, padded ones included, or those of vectors for all dot products; then copies
+ * and stores. Blocks hold the operand of a tile of columns in half of L2. */
 #include "schedule/pairs/pairs.h"
 #include "base/whole.h"
 #include "schedule/model.h"
@@ -11,7 +11,7 @@ enum { SIDE = NEO_PAIRS_SIDE, REGISTERS = 8, VECTORS = 32, MOST_CELLS = 1 << 22 
 
 /* ---- shape */
 
-/* An operand that was rounded: f32(e), e of bf16. */
+/* Matches a rounded operand: f32(e), where e is bf16. */
 static bool narrow_of(const neo_module *m, neo_expr e, neo_expr *narrow) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op != NEO_OP_CAST || n->type != NEO_F32_T)
@@ -30,8 +30,8 @@ static int64_t pairs_with(const neo_pairs_shape *x, uint32_t n, uint32_t paired)
   return pairs;
 }
 
-/* The axis that leaves least half empty; of equal ones that along which more operands lie in
- * memory; then the last. */
+/* The axis to pair: the one with the fewest half-empty pairs; of equal ones the one along which
+ * more operands are contiguous; then the last. */
 static uint32_t best_pairs(neo_module *m, const neo_form *f, const neo_pairs_shape *x, uint32_t n) {
   uint32_t best = n - 1;
   int64_t least = INT64_MAX;
@@ -127,7 +127,7 @@ bool neo_pairs_in_place(neo_module *m, const neo_form *f, const neo_schedule *s,
 
 /* ---- legality */
 
-/* Sums and operands have registers: of dots, a row's operand is in one at a time. */
+/* Do sums and operands fit the registers? Dot products hold one row's operand at a time. */
 static bool has_registers(const neo_loop_params *p) {
   int64_t rows = p->tile_m, columns = p->tile_n;
   if (rows < 1 || columns < 1)
@@ -142,25 +142,25 @@ bool neo_pairs_legal(neo_module *m, const neo_form *f, const neo_machine *machin
                      const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (p->pairs != machine->matrix)
-    return reject(why, "the target has no such unit for products of pairs");
+    return reject(why, "the target has no such instructions for products of pairs");
   if (p->vector_width != SIDE || !has_registers(p))
-    return reject(why, "the tile is none of products of pairs");
+    return reject(why, "the tile does not fit products of pairs");
   if (p->nontemporal || p->stash)
-    return reject(why, "stream and keep are not for the matrix unit");
+    return reject(why, "nontemporal and stash are not for products of pairs");
   if (p->block_m % SIDE || (p->block_n % SIDE && p->fused == 1))
-    return reject(why, "a block is not in whole tiles of the matrix unit");
+    return reject(why, "a block is not a multiple of the matrix unit's tiles");
   neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
   int64_t lo, hi;
   if (!x.on)
-    return reject(why, "pairs are of sums of products of two bf16 operands without conditions");
+    return reject(why, "pairs are for sums of products of two bf16 operands without conditions");
   return p->pack == 3 || neo_pairs_in_place(m, f, s, &x, &lo, &hi) ||
-         reject(why, "products of pairs need their operands packed here");
+         reject(why, "products of pairs need packed operands here");
 }
 
 /* ---- the model */
 
-/* A cycle is what two multiply-adds of vectors take. */
-enum { COPY_CELLS = 4, TRANSPOSED = 2, WALKED = 5 };
+/* Costs are in cycles, in which two vector multiply-adds issue. */
+enum { COPY_CELLS = 4, TRANSPOSED = 2, FUSED = 5 };
 
 static double times(int64_t n, int64_t block) {
   return (double)(block && block < n ? (n + block - 1) / block : 1);
@@ -176,12 +176,12 @@ static double copy_cost(neo_module *m, const neo_form *f, const neo_pairs_shape 
   bool along = neo_expr_unit_stride(m, f, x->narrow[k],
                                     rows ? (uint32_t)f->axes.n + x->paired : (uint32_t)axis);
   if (!rows && p->fused > 1)
-    return cells * WALKED;
+    return cells * FUSED;
   return along ? cells / COPY_CELLS : cells * TRANSPOSED;
 }
 
-/* A pair's dots, of all rows and all vectors of columns: so many are under way before the first is
- * done. */
+/* Cycles of the dot products of a pair, for all rows and all vectors of columns: those of a tile
+ * overlap the latency. */
 static double dots_cost(const neo_core *core, int64_t rows, int64_t vectors,
                         const neo_loop_params *p) {
   int64_t tall = p->tile_m, wide = p->tile_n;
@@ -251,8 +251,10 @@ bool neo_pairs_pays(neo_module *m, const neo_form *f, const neo_machine *machine
 
 /* ---- the choice */
 
-/* Columns that are walked as one, and how many of them cannot be parted. */
-static int64_t walked(neo_module *m, const neo_form *f, const neo_loop_params *p, int64_t *inner) {
+/* The extent of the fused columns; *inner: that of all but the outermost of them, which a block has
+ * to be a multiple of. */
+static int64_t fused_columns(neo_module *m, const neo_form *f, const neo_loop_params *p,
+                             int64_t *inner) {
   int64_t v = p->vector_axis, n = 1;
   for (int64_t k = v; k > v - p->fused; k--) {
     *inner = n;
@@ -261,7 +263,7 @@ static int64_t walked(neo_module *m, const neo_form *f, const neo_loop_params *p
   return n;
 }
 
-/* Blocks of the reduction where even one register tile of columns is too long. */
+/* Blocks the reduction where even one register tile of columns is too long. */
 static void cut_reduction(neo_module *m, const neo_form *f, const neo_contraction *c,
                           neo_schedule *s) {
   enum { LONGEST = 1 << 14, UNIT = 2 * SIDE }; /* steps */
@@ -276,7 +278,8 @@ static void cut_reduction(neo_module *m, const neo_form *f, const neo_contractio
     s->loops.block_k = block;
 }
 
-/* Do the two steps of each pair of the only reduction axis lie together, without a rounding? */
+/* Are the two steps of each pair of the only reduction axis contiguous, and is the operand a load
+ * that needs no rounding? */
 static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
   uint32_t own = (uint32_t)f->axes.n;
   neo_linear x;
@@ -289,7 +292,7 @@ static bool lies_in_pairs(neo_module *m, const neo_form *f, neo_expr e) {
   return neo_linear_of(m, neo_flat_at(m, e), &x) && neo_linear_coef(&x, second) == 1;
 }
 
-/* What lies in pairs is read in place. */
+/* Operands whose pairs are contiguous are not packed. */
 static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
   neo_pairs_shape x = neo_pairs_shape_of(m, f, s);
   int64_t lo, hi;
@@ -300,8 +303,8 @@ static void leave_in_place(neo_module *m, const neo_form *f, neo_schedule *s) {
       s->loops.pack &= ~(1LL << k);
 }
 
-/* What does not fit into scratch or L2 is cut: the reduction first, then columns, then rows.
- * Columns that are read in place stream by, so that rows are copied once. */
+/* Cuts what does not fit into scratch or L2: the reduction first, then columns, then rows. Columns
+ * that are read in place are streams, so that rows are packed once. */
 static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, neo_schedule *s) {
   neo_loop_params *p = &s->loops;
   int64_t near = machine->l2_bytes / 2 / 4, inner = 1, pairs = 1;
@@ -319,7 +322,7 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
     pairs *= k == 0 && block && block < n ? block : n;
   }
   pairs = neo_round_up((pairs + 1) / 2, SIDE);
-  int64_t columns = walked(m, f, p, &inner), unit = p->tile_n * SIDE;
+  int64_t columns = fused_columns(m, f, p, &inner), unit = p->tile_n * SIDE;
   unit = p->fused > 1 ? inner : unit;
   if (copied[0] && columns * pairs > near && columns > unit)
     p->block_n = near / pairs < unit ? unit : near / pairs / unit * unit;
@@ -329,12 +332,12 @@ static void cut(neo_module *m, const neo_form *f, const neo_machine *machine, ne
     p->block_m = near / 2 / pairs < unit ? unit : near / 2 / pairs / unit * unit;
 }
 
-/* Dots of a product that is one unit so far, and long enough to be divided: by rows, of which each
- * unit copies its own, or by columns that are read in place. */
+/* Divides a product that would be a single unit but is long enough for several: by rows, where each
+ * unit packs its own, or by columns that are read in place. */
 static void share_out(neo_module *m, const neo_form *f, neo_schedule *s) {
-  enum { UNITS = 4, LEAST = 1 << 20 }; /* products of a unit */
+  enum { UNITS = 4, LEAST = 1 << 20 }; /* multiplications of a unit */
   neo_loop_params *p = &s->loops;
-  int64_t inner, rows = rows_of(m, f, p), columns = walked(m, f, p, &inner);
+  int64_t inner, rows = rows_of(m, f, p), columns = fused_columns(m, f, p, &inner);
   neo_contraction c;
   if (p->block_m || p->block_n || !neo_contraction_of(m, f, &c))
     return;
@@ -352,13 +355,13 @@ static void share_out(neo_module *m, const neo_form *f, neo_schedule *s) {
     p->block_n = neo_round_up((columns + UNITS - 1) / UNITS, wide);
 }
 
-/* Blocks of rows stay in a unit, which then copies its columns once, where other loops make units
- * enough. */
+/* Keeps blocks of rows inside of a unit, which then packs its columns once, where other loops make
+ * enough units. */
 static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   enum { ENOUGH = 8 };
   neo_loop_params *p = &s->loops;
   int64_t v = p->vector_axis, inner;
-  double units = times(walked(m, f, p, &inner), p->block_n);
+  double units = times(fused_columns(m, f, p, &inner), p->block_n);
   for (int64_t k = 0; k < (int64_t)f->axes.n; k++)
     if (k != p->axis_m && (k > v || k <= v - p->fused))
       units *= (double)neo_axis_most(m, &f->axes.at[k]);
@@ -369,8 +372,8 @@ static void set_units(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
 }
 
-/* The most that registers hold, or rows and columns need, in tiles as equal as can be: few rows
- * have more sums in a row. */
+/* The largest tile that registers hold or that rows and columns need, in tiles of nearly equal
+ * size. Where rows are few, a tile has more columns. */
 static void set_dots(neo_loop_params *p, int64_t rows, int64_t columns) {
   static const int64_t most[][2] = {{1, 4}, {2, 4}, {4, 6}, {8, 3}, {16, 1}};
   int64_t vectors = (columns + SIDE - 1) / SIDE, k = 0;
@@ -393,7 +396,7 @@ static void set_tile(neo_loop_params *p, int64_t rows, int64_t columns) {
 }
 
 static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *machine, int64_t am,
-                          int64_t v, int64_t merge) {
+                          int64_t v, int64_t fused) {
   neo_schedule s = neo_schedule_plain();
   neo_loop_params *p = &s.loops;
   int64_t inner;
@@ -402,9 +405,9 @@ static neo_schedule tiled(neo_module *m, const neo_form *f, const neo_machine *m
   p->pack = 3;
   p->vector_axis = v;
   p->vector_width = SIDE;
-  p->fused = merge;
+  p->fused = fused;
   p->axis_m = am;
-  set_tile(p, rows_of(m, f, p), walked(m, f, p, &inner));
+  set_tile(p, rows_of(m, f, p), fused_columns(m, f, p, &inner));
   cut(m, f, machine, &s);
   if (machine->matrix == NEO_PAIRS_DOTS)
     share_out(m, f, &s);
@@ -421,12 +424,12 @@ typedef struct {
   neo_schedule *out;
 } search;
 
-static void try_rows(search *c, int64_t v, int64_t merge) {
+static void try_rows(search *c, int64_t v, int64_t fused) {
   int64_t none = c->machine->matrix == NEO_PAIRS_DOTS ? -1 : 0;
   for (int64_t am = none; am < (int64_t)c->f->axes.n; am++) {
-    if (am >= 0 && ((am <= v && am > v - merge) || c->fixed >> am & 1))
+    if (am >= 0 && ((am <= v && am > v - fused) || c->fixed >> am & 1))
       continue;
-    neo_schedule s = tiled(c->m, c->f, c->machine, am, v, merge);
+    neo_schedule s = tiled(c->m, c->f, c->machine, am, v, fused);
     if (!neo_pairs_legal(c->m, c->f, c->machine, &s, NULL))
       continue;
     double cost = neo_pairs_cost(c->m, c->f, c->machine, &s);
@@ -446,10 +449,10 @@ bool neo_model_pairs(neo_module *m, const neo_form *f, const neo_machine *machin
     return false;
   search x = {m, f, machine, neo_form_bound_axes(m, f), 1e300, out};
   for (int64_t v = 0; v < (int64_t)f->axes.n; v++)
-    for (int64_t merge = 1; merge <= 3 && merge <= v + 1; merge++) {
-      if (x.fixed >> (v - merge + 1) & 1 || !neo_form_fusible(m, f, (uint32_t)v, (uint32_t)merge))
+    for (int64_t fused = 1; fused <= 3 && fused <= v + 1; fused++) {
+      if (x.fixed >> (v - fused + 1) & 1 || !neo_form_fusible(m, f, (uint32_t)v, (uint32_t)fused))
         break;
-      try_rows(&x, v, merge);
+      try_rows(&x, v, fused);
     }
   return x.best < 1e300;
 }

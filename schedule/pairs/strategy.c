@@ -1,4 +1,4 @@
-/* Contractions of pairs of bf16: the row of the strategy. */
+/* The strategy of contractions of pairs of bf16. */
 #include "base/random.h"
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/draw.h"

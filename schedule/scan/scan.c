@@ -1,7 +1,7 @@
-/* Finding reductions whose domain grows with an output axis.
+/* Matches reductions whose domain grows with an output axis.
  *
- * The ends of the own axes' ranges and the conjuncts of the condition are looked through for the
- * one that relates an own axis k to a shared axis u, in linear form:
+ * Among the bounds of own axes and the conjuncts of the condition, one must relate an own axis k to
+ * a shared axis u, in linear form:
  *
  *   k < edge (prefix) or edge <= k (suffix),   edge = c*u + d,   c not 0
  *
@@ -19,7 +19,7 @@ typedef struct {
   neo_scan *out;
 } finder;
 
-/* A condition g >= 0 as k < edge or edge <= k, for some own axis k and shared axis u. */
+/* Reads a condition g >= 0 as k < edge or edge <= k, for some own axis k and shared axis u. */
 static bool relation(finder *x, const neo_linear *g) {
   int own = -1, axis = -1;
   int64_t k = 0, u = 0;
@@ -59,7 +59,7 @@ static bool relation(finder *x, const neo_linear *g) {
   return true;
 }
 
-/* a < b, or a <= b. */
+/* Reads a < b (strict) or a <= b as a relation. */
 static bool compare(finder *x, neo_expr a, neo_expr b, bool strict) {
   neo_linear p, q, g;
   if (neo_expr_type(x->m, a) != NEO_I64_T || neo_expr_type(x->m, b) != NEO_I64_T)
@@ -70,8 +70,8 @@ static bool compare(finder *x, neo_expr a, neo_expr b, bool strict) {
   return relation(x, &g);
 }
 
-/* The condition without the conjunct that relates; false: there is none, or what it says about u
- * is more. */
+/* Splits off the conjunct that relates k to u; r->where gets the others. False: there is none, or
+ * it restricts u in other ways too. */
 static bool from_condition(finder *x, neo_expr where) {
   neo_node n = *neo_expr_node(x->m, where);
   neo_scan *r = x->out;
@@ -91,8 +91,8 @@ static bool from_condition(finder *x, neo_expr where) {
   return false;
 }
 
-/* An end of own axis k's range: a bound, or the least (greatest) of several. *left gets the others,
- * 0 if there are none. */
+/* Reads an end of own axis k's range: a bound, or the minimum (maximum) of several. *left gets the
+ * other bounds; 0: there are none. */
 static bool from_end(finder *x, neo_expr k, neo_expr end, bool upper, neo_expr *left) {
   neo_node n = *neo_expr_node(x->m, end);
   *left = (neo_expr){0};
@@ -108,15 +108,15 @@ static bool from_end(finder *x, neo_expr k, neo_expr end, bool upper, neo_expr *
   return false;
 }
 
-/* A number or other expression free of u and own axes that the edge stays within. */
+/* A bound of the edge that is free of u and of own axes. */
 static neo_expr hull(finder *x, neo_expr edge, bool upper) {
   neo_axis_rec axes[NEO_FORM_MAX_AXES];
   neo_facts facts = {axes, neo_stage_axes(x->f, x->s, axes), NULL, 0};
   int64_t lo, hi;
   neo_prover *p = neo_prover_new(x->m);
-  bool known = neo_interval(p, &facts, edge, &lo, &hi);
+  bool bounded = neo_interval(p, &facts, edge, &lo, &hi);
   neo_prover_free(p);
-  return known ? neo_const_int(x->m, NEO_I64_T, upper ? hi : lo) : (neo_expr){0};
+  return bounded ? neo_const_int(x->m, NEO_I64_T, upper ? hi : lo) : (neo_expr){0};
 }
 
 static bool from_ranges(finder *x) {
@@ -141,7 +141,7 @@ static bool from_ranges(finder *x) {
   return false;
 }
 
-/* The first of equals wins: points have to come in their order. */
+/* An argmax takes the first of equal values, so points have to come in order. */
 static bool order_fits(const finder *x) {
   for (size_t k = 0; k < x->s->accs.n; k++)
     if (x->s->accs.at[k].kind == NEO_RED_NONE && (x->out->suffix || x->out->own))
@@ -149,7 +149,7 @@ static bool order_fits(const finder *x) {
   return true;
 }
 
-/* Is u used by the edge alone, and k's range by no axis before it? */
+/* Does the edge alone use u, and does no earlier axis depend on k? */
 static bool nothing_else(const finder *x) {
   const neo_scan *r = x->out;
   const neo_module *m = x->m;
@@ -171,7 +171,8 @@ static bool nothing_else(const finder *x) {
   return !(used & u) && !((neo_form_axes(m, f, r->lo) | neo_form_axes(m, f, r->hi)) & x->own);
 }
 
-/* Is the result's memory an operand's too? Then elements may be gone when they are needed. */
+/* Does a result share memory with an operand? The scan could overwrite elements before it reads
+ * them. */
 static bool in_operand(const neo_module *m, const neo_group *g) {
   for (size_t i = 0; i < g->roots.n; i++) {
     neo_tensor root = g->roots.at[i], old = neo_tensor_at(m, root)->updates;

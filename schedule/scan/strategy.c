@@ -1,4 +1,4 @@
-/* Reductions along a growing domain: the row of the strategy. */
+/* The strategy of scans. */
 #include "schedule/loops/draw.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
@@ -15,7 +15,7 @@ static bool pays(const neo_space *x, const neo_schedule *s) {
   return !x->machine->gpu && neo_scan_pays(x->m, x->g, s);
 }
 
-/* Rows are the axis along which the domain grows, in one block; nothing is packed. */
+/* The rows are the axis with which the domain grows, in one block; nothing is packed. */
 static bool axis_legal(const neo_space *x, const neo_loop_params *p, neo_str *why) {
   neo_scan run;
   int64_t v = p->vector_axis;

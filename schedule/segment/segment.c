@@ -1,10 +1,10 @@
-/* Finding sums over a data equation. */
+/* Matches segmented sums (segment.h). */
 #include "schedule/segment/segment.h"
 #include "ir/prove.h"
 #include "schedule/match.h"
 #include "schedule/model.h"
 
-/* Takes the first conjunct AXIS v == key (either way round) out of the condition. */
+/* Splits the first conjunct AXIS v == key (or key == AXIS v) off the condition. */
 static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_segment *out) {
   neo_node n = *neo_expr_node(m, where);
   if (n.op == NEO_OP_AND) {
@@ -26,7 +26,7 @@ static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_
     if (x->op != NEO_OP_AXIS || x->attr >= f->axes.n || !neo_expr_uses_op(m, key, NEO_OP_LOAD))
       continue;
     if (neo_form_axes(m, f, key) >> x->attr & 1)
-      continue; /* the key of an element does not depend on where it goes */
+      continue; /* the key of an element must not depend on its destination */
     *out = (neo_segment){.stage = out->stage, .axis = x->attr, .key = key};
     return true;
   }
@@ -63,7 +63,7 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* Conjuncts without v and without reads go to `before`, the others to `rest`. */
+/* Conjuncts that neither use v nor read tensors go to `before`, the others to `rest`. */
 static void split_rest(neo_module *m, const neo_form *f, neo_expr e, neo_segment *out) {
   if (neo_expr_node(m, e)->op == NEO_OP_AND) {
     neo_expr a = neo_expr_arg(m, e, 0), b = neo_expr_arg(m, e, 1);
@@ -76,7 +76,7 @@ static void split_rest(neo_module *m, const neo_form *f, neo_expr e, neo_segment
   *to = both(m, *to, e);
 }
 
-/* Is the result's memory, in which sums grow, an operand's too? */
+/* Does the result, in which sums accumulate, share memory with an operand? */
 static bool in_operand(const neo_module *m, const neo_group *g) {
   neo_tensor old = neo_tensor_at(m, g->roots.at[0])->updates;
   for (size_t k = 0; k < g->reads.n; k++)
@@ -97,7 +97,7 @@ bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
     return false;
   if (in_operand(m, g) || !take_equation(m, f, s->where, out))
     return false;
-  for (size_t k = 0; k < s->axes.n; k++) /* ranges come before it is known where an element goes */
+  for (size_t k = 0; k < s->axes.n; k++) /* ranges are evaluated before the key */
     if ((neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi)) >>
             out->axis &
         1)

@@ -1,4 +1,4 @@
-/* Sums over a data equation: the row of the strategy. */
+/* The strategy of segmented sums. */
 #include "schedule/loops/draw.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
@@ -16,17 +16,17 @@ static bool pays(const neo_space *x, const neo_schedule *s) {
   return !x->machine->gpu;
 }
 
-/* Rows are the axis of the equation, in one block; nothing is packed. */
+/* The rows are the axis of the equation, in one block; nothing is packed. */
 static bool equation_legal(const neo_space *x, const neo_loop_params *p, neo_str *why) {
   neo_segment e;
   if (!neo_segment_of(x->m, x->g, &e))
-    return reject(why, "segment is for sums over a data equation");
+    return reject(why, "segment is for sums over an equation of data");
   if (p->axis_m != e.axis || p->tile_m != 1 || p->block_m)
-    return reject(why, "the axis of a data equation has to be the rows");
+    return reject(why, "the axis of the equation has to be the rows");
   if (p->fused != 1 || p->order || p->vector_axis >= (int64_t)x->f->axes.n)
-    return reject(why, "a sum over a data equation has lanes over a shared axis");
+    return reject(why, "a segmented sum has lanes over a shared axis");
   if (p->vector_axis >= 0 && neo_segment_tested(x->m, x->f, &e) >> p->vector_axis & 1)
-    return reject(why, "the condition of a sum over a data equation divides the lanes");
+    return reject(why, "the condition of a segmented sum diverges within the lanes");
   return true;
 }
 

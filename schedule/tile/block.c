@@ -1,8 +1,8 @@
-/* Blocks and units for a register tile: one parameter after the other, twice, each at what costs
- * least with the others as they are. What counts is the cost on one core, and how many cores could
- * be kept busy: where the number of threads is not known, what 2, 4 and 8 would leave idle is
- * counted at a part of its time. What a worker keeps in scratch is bounded; a reduction of which
- * not even one tile fits is blocked too. */
+/* Chooses blocks and units for a register tile by coordinate descent: each parameter in turn gets
+ * the value of least cost with the others fixed, in two passes. The objective is the cost on one
+ * core and the idle time of other cores; where the number of threads is unknown, a part of the idle
+ * time of 2, 4 and 8 cores is counted. A worker's scratch is bounded, so a reduction of which not
+ * even one tile fits is blocked too. */
 #include "base/hash.h"
 #include "base/whole.h"
 #include "schedule/tile/model.h"
@@ -13,15 +13,15 @@
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
 enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
 
-/* ---- what is minimized */
+/* ---- the objective */
 
-/* Cores' time that is wasted, against what is used. */
+/* Idle time of the cores relative to their busy time. */
 static double idle(double units, double cores) {
   return cores * ceil(units / cores) / units - 1;
 }
 
-/* The same where the number of cores is not known: that of 2, 4 and 8, by how usual they are, and
- * not all of it. */
+/* The same for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
+ * part counts. */
 static double idle_usually(double units) {
   static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
   double sum = 0, cores = 2;
@@ -37,22 +37,19 @@ double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
   return cost * (1 + (threads ? idle(units, threads) : idle_usually(units)));
 }
 
-/* ---- what is known already
- *
- * The descents from several sides, each twice, come by the same blocks again and again: half of
- * what they ask for has been asked before. */
+/* ---- cached merits: descents from several starting points visit half of the blocks repeatedly */
 
-enum { KEYS = 8, KNOWN = 256 };
+enum { KEYS = 8, CACHED = 256 };
 
 typedef struct {
   int64_t key[KEYS];
-  double merit; /* 0: nothing is known */
-} known_merit;
+  double merit; /* 0: the entry is free */
+} cached_merit;
 
 typedef struct {
   neo_tiles *q;
-  known_merit at[KNOWN]; /* of one tile */
-} merits;
+  cached_merit at[CACHED]; /* merits of schedules with one tile */
+} merit_cache;
 
 static void key_of(const neo_schedule *s, int64_t key[KEYS]) {
   static const neo_param vary[KEYS] = {NEO_PARAM(loops, block_k),   NEO_PARAM(loops, block_m),
@@ -63,14 +60,14 @@ static void key_of(const neo_schedule *s, int64_t key[KEYS]) {
     key[k] = s->at[vary[k]];
 }
 
-static double merit_of(merits *known, const neo_schedule *s) {
+static double merit_of(merit_cache *cache, const neo_schedule *s) {
   int64_t key[KEYS];
   key_of(s, key);
-  known_merit *x = &known->at[neo_hash(key, sizeof key, 0) % KNOWN];
+  cached_merit *x = &cache->at[neo_hash(key, sizeof key, 0) % CACHED];
   if (x->merit > 0 && memcmp(x->key, key, sizeof key) == 0)
     return x->merit;
   memcpy(x->key, key, sizeof key);
-  return x->merit = neo_tiles_merit(known->q, s);
+  return x->merit = neo_tiles_merit(cache->q, s);
 }
 
 /* ---- limits */
@@ -88,8 +85,8 @@ static int64_t in_block(int64_t length, int64_t block) {
   return block && block < length ? block : length;
 }
 
-/* Blocks of rows and columns that keep sums at a time. */
-static double sums_apart(const neo_tiles *q, const neo_schedule *s) {
+/* Blocks of rows and columns whose partial sums are live at a time. */
+static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
   return neo_schedule_steps_first(s) ? (double)neo_partial_shape_of(q->m, q->f, s).blocks : 1;
 }
 
@@ -102,37 +99,38 @@ static bool fits(const neo_tiles *q, const neo_schedule *s) {
       elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
   }
   return elements <= PACK_ELEMENTS &&
-         (!s->loops.block_k || (double)(mb * nb) * sums_apart(q, s) <= PARTIAL_ELEMENTS);
+         (!s->loops.block_k || (double)(mb * nb) * live_partial_blocks(q, s) <= PARTIAL_ELEMENTS);
 }
 
 /* ---- the search */
 
 typedef struct {
   neo_tiles *q;
-  merits *known;
+  merit_cache *cache;
   neo_schedule best;
   double merit;
   bool fits;
 } descent;
 
-/* All leading loops make units, or all but that over blocks of rows. */
+/* Divides all leading loops into units, or all except that over blocks of rows. */
 static void set_units(const neo_tiles *q, neo_schedule *s, bool rows_inside) {
   s->loops.unit_axes = neo_schedule_loops(q->f, s) - rows_inside;
   s->loops.unit_size = 1;
 }
 
-/* Blocks that fit come before all that do not. */
+/* Takes the schedule if it is better; blocks that fit the scratch are always better than those that
+ * do not. */
 static void try(descent *d, const neo_schedule *s) {
   bool ok = fits(d->q, s);
   if (ok < d->fits)
     return;
-  double m = merit_of(d->known, s);
+  double m = merit_of(d->cache, s);
   if (ok == d->fits && m >= d->merit)
     return;
-  *d = (descent){d->q, d->known, *s, m, ok};
+  *d = (descent){d->q, d->cache, *s, m, ok};
 }
 
-/* Is an operand of this side larger than the caches, read where it lies or to be copied? */
+/* Is an operand of this side larger than L2, whether it is packed or not? */
 static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
   for (uint32_t k = 0; k < q->c->n; k++)
     if (neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
@@ -141,7 +139,7 @@ static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
   return false;
 }
 
-/* Are large columns, which lie in tiles, the same in some iterations of the leading loops? */
+/* Does a leading loop reuse large columns that were prepacked in tiles? */
 static bool comes_again(neo_tiles *q, const neo_schedule *s) {
   uint64_t columns = 0;
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
@@ -156,7 +154,7 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
   return again && tiled && reads_large(q, s, NEO_SIDE_COLUMNS);
 }
 
-/* Blocks of what is packed, or comes from far, outside of all other loops, and of the units. */
+/* Tries blocks of a packed or large operand outside of all other loops and of the units. */
 static void try_first(descent *d, const neo_schedule *from, int64_t which) {
   neo_schedule s = *from;
   bool rows = which == BLOCKS_OF_ROWS;
@@ -169,7 +167,7 @@ static void try_first(descent *d, const neo_schedule *from, int64_t which) {
   try(d, &s);
 }
 
-/* Blocks of equal size, multiples of `unit`. */
+/* Tries blocks of about equal size, in multiples of `unit`. */
 static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
   enum { PARTS = 4096 };
   int64_t last = 0;
@@ -190,7 +188,7 @@ static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
   }
 }
 
-/* The longest block of the reduction of which a tile's part is kept in scratch. */
+/* The longest block of the reduction of which a tile's operands fit into scratch. */
 static int64_t longest_block(const neo_tiles *q, const neo_schedule *s) {
   int64_t unit = neo_tiles_column_unit(q, s), rows = s->loops.tile_m;
   int64_t most = TILE_ELEMENTS / (unit > rows ? unit : rows);
@@ -199,19 +197,19 @@ static int64_t longest_block(const neo_tiles *q, const neo_schedule *s) {
   return most < 1 ? 1 : most;
 }
 
-/* Blocks of equal length where a tile's part of the whole reduction is too long. */
+/* Blocks the reduction evenly where a tile's operands would exceed the scratch. */
 static void limit_reduction(descent *d) {
   int64_t most = longest_block(d->q, &d->best), n = d->q->own[0], count = (n + most - 1) / most;
   if (!d->best.loops.pack || count < 2)
     return;
   d->best.loops.block_k = (n + count - 1) / count;
-  d->merit = merit_of(d->known, &d->best);
+  d->merit = merit_of(d->cache, &d->best);
   d->fits = fits(d->q, &d->best);
 }
 
-/* Shorter blocks, where an operand that stays where it is would be read from far otherwise, or a
- * copy would be too large to stay near: of few steps or, where one iteration of the first axis is
- * more than that, of few iterations. */
+/* Tries shorter blocks of the reduction, for an operand in place that would miss the caches, or a
+ * packed one that would leave them. A block has few steps or, where one iteration of the first axis
+ * exceeds that, few iterations. */
 static void try_reduction(descent *d) {
   enum { FEWEST = 4, STEPS = 512, ITERATIONS = 4 };
   const neo_schedule start = d->best;
@@ -222,7 +220,7 @@ static void try_reduction(descent *d) {
     inner *= d->q->own[k];
   bool few = inner <= STEPS;
   int64_t end = few ? STEPS : ITERATIONS * inner;
-  int64_t fewest = start.loops.axis_m < 0 ? 1 : FEWEST; /* one row: a matrix is read once */
+  int64_t fewest = start.loops.axis_m < 0 ? 1 : FEWEST; /* one row reads a matrix only once */
   for (int64_t steps = few ? fewest : inner; steps <= end; steps *= 2) {
     neo_schedule s = start;
     s.loops.block_k = steps / inner;
@@ -231,8 +229,8 @@ static void try_reduction(descent *d) {
   }
 }
 
-/* Does each iteration of the loops over axes outside of the tile read more of an operand than stays
- * near, and some of it twice? What is copied is copied once for all that do not use it. */
+/* Do the loops over axes outside of the tile read some of an operand twice, and too much in between
+ * for L2? A packed operand is copied once for all iterations that do not use it. */
 static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
   const neo_factor *x = &q->c->factor[k];
   bool packed = s->loops.pack >> k & 1;
@@ -256,9 +254,9 @@ static bool reads_any_again(neo_tiles *q, const neo_schedule *s) {
   return again;
 }
 
-/* Blocks of the reduction around the loops over axes outside of the tile, each of which walks the
- * same operands: the pixels of an image, for each tap of the gradient to the weights. Units are
- * blocks of rows or of columns, enough of them for some cores. */
+/* Tries blocks of the reduction around the loops over axes outside of the tile, all of which read
+ * the same operands: for the gradient of weights, the pixels of an image at each tap. Units are
+ * then blocks of rows or of columns, enough of them for some cores. */
 static void try_steps_first(descent *d) {
   enum { LEAST_UNITS = 4, MOST_UNITS = 16 };
   const neo_schedule start = d->best;
@@ -266,7 +264,7 @@ static void try_steps_first(descent *d) {
   int64_t n = neo_tiles_column_length(q, &start), m = neo_tiles_row_length(q, &start);
   int64_t least = q->machine->threads ? q->machine->threads : LEAST_UNITS;
   if (q->whole_sums || start.loops.axis_m < 0 || !start.loops.pack ||
-      q->points > PARTIAL_ELEMENTS || !neo_stage_steps_alike(q->m, q->f, q->s) ||
+      q->points > PARTIAL_ELEMENTS || !neo_stage_steps_uniform(q->m, q->f, q->s) ||
       q->points <= (double)(n * m) || !reads_any_again(d->q, &start))
     return;
   for (int64_t steps = 1; steps < q->own[0]; steps *= 2)
@@ -291,7 +289,7 @@ static void try_steps_first(descent *d) {
       }
 }
 
-/* Several iterations of the leading loops in a unit, for what is copied once for all of them. */
+/* Tries several iterations of the leading loops per unit, which share packed operands. */
 static void try_sizes(descent *d) {
   double units;
   neo_tiles_cost(d->q, &d->best, &units);
@@ -302,23 +300,23 @@ static void try_sizes(descent *d) {
   }
 }
 
-static descent descent_from(merits *known, const neo_schedule *s) {
-  neo_tiles *q = known->q;
-  descent d = {.q = q, .known = known, .best = *s};
+static descent descent_from(merit_cache *cache, const neo_schedule *s) {
+  neo_tiles *q = cache->q;
+  descent d = {.q = q, .cache = cache, .best = *s};
   set_units(q, &d.best, false);
-  d.merit = merit_of(known, &d.best);
+  d.merit = merit_of(cache, &d.best);
   d.fits = fits(q, &d.best);
   return d;
 }
 
-/* From blocks of the reduction to those of rows and columns, or the other way round: each finds
- * what the other may not. */
-static descent block_ordered(merits *known, neo_schedule *s) {
-  neo_tiles *q = known->q;
+/* Descends from two starting points, as each finds minima that the other misses: blocks of rows and
+ * columns first, or blocks of the reduction first. */
+static descent block_ordered(merit_cache *cache, neo_schedule *s) {
+  neo_tiles *q = cache->q;
   int64_t n = neo_tiles_column_length(q, s), m = neo_tiles_row_length(q, s);
-  descent best = descent_from(known, s);
+  descent best = descent_from(cache, s);
   for (int way = 0; way < 2; way++) {
-    descent d = descent_from(known, s);
+    descent d = descent_from(cache, s);
     limit_reduction(&d);
     if (way)
       try_reduction(&d);
@@ -336,15 +334,15 @@ static descent block_ordered(merits *known, neo_schedule *s) {
   return best;
 }
 
-/* Which tiles are the outer loop is of weight where sums, or their blocks, are short: what they are
- * written to, or kept in between, is much of the traffic. */
-static double block_shared(merits *known, neo_schedule *s) {
-  neo_tiles *q = known->q;
+/* Tries both loop orders of tiles where sums or their blocks are short: stores of results and
+ * partial sums are then much of the traffic. */
+static double block_shared(merit_cache *cache, neo_schedule *s) {
+  neo_tiles *q = cache->q;
   enum { SHORT = 512 };
-  descent best = block_ordered(known, s);
+  descent best = block_ordered(cache, s);
   if (s->loops.axis_m >= 0 && (q->steps <= SHORT || !s->loops.pack)) {
     s->loops.order = 1;
-    descent d = block_ordered(known, s);
+    descent d = block_ordered(cache, s);
     if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;
   }
@@ -352,7 +350,7 @@ static double block_shared(merits *known, neo_schedule *s) {
   return best.merit;
 }
 
-/* ---- lanes over the reduction: what a block of it reads stays within half of L2 */
+/* ---- lanes over the reduction: the reads of a block of it fit into half of L2 */
 
 static void block_own(const neo_tiles *q, neo_schedule *s) {
   double bytes = 0;
@@ -371,14 +369,14 @@ static void block_own(const neo_tiles *q, neo_schedule *s) {
     s->loops.block_k = block;
 }
 
-static double block_lanes(merits *known, neo_schedule *s) {
-  neo_tiles *q = known->q;
+static double block_lanes(merit_cache *cache, neo_schedule *s) {
+  neo_tiles *q = cache->q;
   const neo_loop_params *p = &s->loops;
   descent d;
   block_own(q, s);
   if (p->axis_n < 0 && p->tile_m < 8)
     s->loops.unroll_k = p->tile_m < 4 ? 4 : 2;
-  d = descent_from(known, s);
+  d = descent_from(cache, s);
   if (p->axis_m >= 0)
     try_blocks(&d, NEO_PARAM(loops, block_m), neo_tiles_row_length(q, s), p->tile_m);
   if (p->axis_n >= 0)
@@ -388,38 +386,38 @@ static double block_lanes(merits *known, neo_schedule *s) {
   return d.merit;
 }
 
-/* ---- what the tile before fetches (prefetch.h) */
+/* ---- prefetching (prefetch.h) */
 
-static bool fetches(neo_tiles *q, const neo_schedule *s) {
+static bool can_prefetch(neo_tiles *q, const neo_schedule *s) {
   neo_prefetch any[NEO_PREFETCH_MOST];
   return neo_prefetch_find(q->m, q->f, s, any);
 }
 
-static double block_fetching(merits *known, neo_schedule *s) {
-  neo_tiles *q = known->q;
+static double block_prefetching(merit_cache *cache, neo_schedule *s) {
+  neo_tiles *q = cache->q;
   neo_schedule y = *s;
-  double merit = block_shared(known, s);
+  double merit = block_shared(cache, s);
   y.loops.prefetch = 1;
-  /* then other blocks may be best */
-  double m = reads_large(q, &y, NEO_SIDE_COLUMNS) ? block_shared(known, &y) : merit;
-  if (m < merit && fetches(q, &y)) {
+  /* other blocks may then be best */
+  double m = reads_large(q, &y, NEO_SIDE_COLUMNS) ? block_shared(cache, &y) : merit;
+  if (m < merit && can_prefetch(q, &y)) {
     *s = y;
     return m;
   }
-  enum { FETCH_STEPS = 4 }; /* fewer do not last as long as a line takes to come */
-  /* at the ends of tiles it changes nothing that tiles are ranked by, nor for columns that
-   * seem to be near because other parts of the same tensor are not counted */
-  bool ends = !s->loops.block_k && !s->loops.prefetch && q->steps >= FETCH_STEPS &&
+  enum { LEAST_STEPS = 4 }; /* fewer steps do not hide the latency of a line */
+  /* The rank of tiles does not depend on prefetches for their ends, nor on those for columns that
+   * the model takes for cached, because it does not count other parts of the same tensor. */
+  bool ends = !s->loops.block_k && !s->loops.prefetch && q->steps >= LEAST_STEPS &&
               neo_tiles_end(q, s->loops.vector_axis, s->loops.fused, s->loops.vector_width).rows;
-  s->loops.prefetch = (ends || neo_tiles_prefetch_large(q, s)) && fetches(q, s);
+  s->loops.prefetch = (ends || neo_tiles_prefetch_large(q, s)) && can_prefetch(q, s);
   return merit;
 }
 
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->loops.vector_axis >= (int64_t)q->f->axes.n;
-  merits known;
-  known.q = q;
-  for (int k = 0; k < KNOWN; k++)
-    known.at[k].merit = 0;
-  return own ? block_lanes(&known, s) : block_fetching(&known, s);
+  merit_cache cache;
+  cache.q = q;
+  for (int k = 0; k < CACHED; k++)
+    cache.at[k].merit = 0;
+  return own ? block_lanes(&cache, s) : block_prefetching(&cache, s);
 }

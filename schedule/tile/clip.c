@@ -1,10 +1,11 @@
-/* How much of a reduction its condition leaves. Windows that stick out of an operand are conditions
+/* Estimates the share of a reduction's steps that its condition leaves. A window that exceeds its
+ * operand has conditions
  *
  *     sum[p: 0..5, q: 0..5 | 4 - h <= p and p < 10 - h and 4 - w <= q and q < 10 - w] ...
  *
- * between one axis of the reduction and one shared axis. Where the shared axis lies outside of the
- * register tile the lowering makes them bounds of the loop; where it is that of the rows, bounds of
- * what some row of the tile needs. The steps that a tile takes are what is left at its place. */
+ * between one reduction axis and one shared axis. Where the shared axis is outside of the register
+ * tile, the lowering turns them into loop bounds; where it is that of the rows, into bounds of the
+ * steps that some row of the tile needs. A tile takes the steps that are left at its position. */
 #include "schedule/tile/model.h"
 
 enum { MOST_POINTS = 4096 };
@@ -13,7 +14,7 @@ static int64_t floor_div(int64_t a, int64_t b) { /* b > 0 */
   return a / b - (a % b < 0);
 }
 
-/* small <= large (less: <) as a clip. */
+/* Reads small <= large (less: <) as a clip. */
 static bool clip_of(neo_module *m, const neo_form *f, neo_expr small, neo_expr large, bool less,
                     neo_clip *out) {
   neo_linear a, b, d;
@@ -96,7 +97,7 @@ double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows) {
 
 /* ---- lanes that are tested */
 
-/* Conjuncts with one of the axes. */
+/* How many conjuncts use one of the axes. */
 static uint32_t conjuncts(const neo_tiles *q, neo_expr where, uint64_t axes) {
   const neo_node *n = neo_expr_node(q->m, where);
   if (n->op == NEO_OP_AND)
@@ -105,7 +106,7 @@ static uint32_t conjuncts(const neo_tiles *q, neo_expr where, uint64_t axes) {
   return (neo_form_axes(q->m, q->f, where) & axes) != 0;
 }
 
-/* Is all that the condition says of the tile's axes one of the lanes and the innermost step? */
+/* Do the conditions on the tile's axes relate only the axis of lanes to the innermost step? */
 static bool tests_lanes_only(const neo_tiles *q, uint64_t tile, uint32_t lanes_along) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < q->clips.n; k++) {
@@ -119,7 +120,7 @@ static bool tests_lanes_only(const neo_tiles *q, uint64_t tile, uint32_t lanes_a
   return n == conjuncts(q, q->s->where, tile);
 }
 
-/* Does a step exclude one of the lanes at [v, last]? */
+/* Does the condition exclude a lane in [v, last] at a step? */
 static bool excludes(const neo_tiles *q, uint32_t shared, int64_t v, int64_t last, int64_t step) {
   for (uint32_t k = 0; k < q->clips.n; k++) {
     const neo_clip *c = &q->clips.at[k];
@@ -136,9 +137,9 @@ double neo_tiles_tested(neo_tiles *q, const neo_schedule *s) {
   int64_t lanes = p->vector_width, vectors = (n + lanes - 1) / lanes, tested = 0;
   uint32_t own = (uint32_t)q->s->axes.n - 1;
   uint64_t tile = 1ULL << v | (rows >= 0 ? 1ULL << rows : 0);
-  bool known = vectors < 2 * p->tile_n && !p->block_n &&
-               neo_steps_unroll(q->own[own], p->tile_m * p->tile_n);
-  if (p->fused > 1 || !known || !tests_lanes_only(q, tile, (uint32_t)v))
+  bool fixed_tiles = vectors < 2 * p->tile_n && !p->block_n &&
+                     neo_steps_unroll(q->own[own], p->tile_m * p->tile_n);
+  if (p->fused > 1 || !fixed_tiles || !tests_lanes_only(q, tile, (uint32_t)v))
     return 1;
   for (int64_t at = 0; at < n; at += lanes)
     for (int64_t k = 0; k < q->own[own]; k++)

@@ -1,15 +1,16 @@
-/* What copies of a contraction's operands into scratch cost (cost.h). */
+/* The cost of packing a contraction's operands into scratch (cost.h). */
 #include "schedule/tile/cost.h"
 #include <math.h>
 
-/* Does each tile fetch a part of what the next copy of columns reads (prefetch.h), and is it still
- * there then? */
-static bool copy_fetched(const neo_tiles *q, const geometry *g, neo_side side, const walk *w) {
+/* Does each tile prefetch a part of what the next copy of columns reads (prefetch.h), and is it
+ * still cached when it is read? */
+static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side, const walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;
-  touched both = neo_tile_in_runs(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);
-  return g->fetches && side == NEO_SIDE_COLUMNS && q->s->axes.n == 1 && g->am >= 0 &&
+  reuse both =
+      neo_tile_strided_reuse(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);
+  return g->prefetches && side == NEO_SIDE_COLUMNS && q->s->axes.n == 1 && g->am >= 0 &&
          g->mb == g->m && (g->kb > 1 || g->nb < g->n) &&
-         both.bytes * both.crowd[1] <= (double)q->machine->l2_bytes;
+         both.bytes * both.conflicts[1] <= (double)q->machine->l2_bytes;
 }
 
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s) {
@@ -24,14 +25,14 @@ bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s) {
         bytes <= 0.5 * (double)q->machine->l2_bytes)
       continue;
     bool packed = g.pack >> k & 1;
-    if (packed ? copy_fetched(q, &g, side, &w)
-               : g.kb > 1 && neo_tile_ahead(q, &g, ceil(g.mb / g.r)))
+    if (packed ? copy_prefetched(q, &g, side, &w)
+               : g.kb > 1 && neo_tile_prefetches(q, &g, ceil(g.mb / g.r)))
       return true;
   }
   return false;
 }
 
-/* The least of the strides beyond `above` of the axes that a copy walks, and its iterations; 0:
+/* The smallest stride beyond `above` among the axes that a copy reads along; *n: its iterations. 0:
  * there is none. */
 static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t axes, double above,
                           double *n) {
@@ -49,24 +50,24 @@ static double next_stride(neo_tiles *q, const geometry *g, uint32_t k, uint64_t 
   return least;
 }
 
-/* Elements that lie in the lines that copies of blocks of the reduction read, for each one that
- * they take of them: those between are read again, for another tap or block. */
+/* The overfetch of copies of blocks of the reduction: elements of the lines that a copy touches for
+ * each element that it takes. The elements between are read again for another tap or block. */
 static double stepped_over(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   uint64_t axes = side == NEO_SIDE_ROWS ? g->rows : g->columns, own = 1ULL << q->f->axes.n;
-  double line = LINE_BYTES / (double)q->bytes, over = 1, reach = 1, stride = 0, n = 0;
+  double line = LINE_BYTES / (double)q->bytes, over = 1, span = 1, stride = 0, n = 0;
   if (!g->s->loops.block_k)
     return 1;
   axes = (axes | ~(own - 1)) & q->c->factor[k].axes;
-  while (reach < line && (stride = next_stride(q, g, k, axes, stride, &n)) > 0) {
-    if (stride > reach)
-      over *= fmin(stride, line) / reach;
-    reach = fmax(reach, stride * n);
+  while (span < line && (stride = next_stride(q, g, k, axes, stride, &n)) > 0) {
+    if (stride > span)
+      over *= fmin(stride, line) / span;
+    span = fmax(span, stride * n);
   }
   return over;
 }
 
-/* Cycles of a line that copies of one block of the reduction read again, `times` in all, where
- * these are around the leading loops: what lies in between is what they read together. */
+/* Cycles of a line that the copies of one block of the reduction read `times` times, where these
+ * are around the leading loops: the reuse distance is all that they read. */
 static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double line,
                           double times) {
   const double near = 1, beyond = 3.5;
@@ -76,25 +77,25 @@ static double lines_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     area /= g->kb;
   neo_schedule_outer_loops(q->f, g->s, loop);
   for (int64_t i = 0; i < g->s->loops.unit_axes; i++)
-    if (neo_tile_matters(q, g, &loop[i], k, side))
+    if (neo_tile_depends(q, g, &loop[i], k, side))
       area /= neo_tile_trips(q, g, &loop[i]);
   double again = area <= (double)q->machine->l2_bytes ? near : beyond;
   return (line + (times - 1) * fmin(line, again)) / times;
 }
 
-/* How often copies of the same block of the reduction read what they read of the tensor. */
+/* How often the copies of one block of the reduction read the same element of the tensor. */
 static double copied_again(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
                            double elements) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   int64_t i = neo_schedule_outer_loops(q->f, g->s, loop);
   while (neo_schedule_steps_first(g->s) && i-- > g->s->loops.unit_axes)
-    if (!loop[i].block && neo_tile_matters(q, g, &loop[i], k, side))
+    if (!loop[i].block && neo_tile_depends(q, g, &loop[i], k, side))
       elements *= neo_tile_trips(q, g, &loop[i]);
   return fmax(1, elements / neo_tiles_elements(q, k));
 }
 
-/* Cycles an element of fetching what is copied: the lines of the tensor, each as often as there are
- * copies of its elements in a row; a row of columns is a stream where it is long. */
+/* Cycles per element of reading the source of a copy: the lines of the tensor, as often as their
+ * elements are copied in a row. A long row of columns is a stream. */
 static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   bool rows = side == NEO_SIDE_ROWS;
   double bytes = (double)q->bytes, elements = rows ? g->m : g->n, tensor = neo_tiles_elements(q, k);
@@ -103,56 +104,56 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
       elements *= (double)q->own[i];
   walk w = neo_tile_walk(q, k);
   double line = w.jumps ? 10 : 2.5, over = stepped_over(q, g, k, side), lines = elements * over;
-  if (copy_fetched(q, g, side, &w))
+  if (copy_prefetched(q, g, side, &w))
     line *= 0.3;
   if (lines * bytes <= (double)q->machine->l2_bytes)
     line = 1;
   if (neo_schedule_steps_first(g->s))
     line = lines_again(q, g, k, side, line, copied_again(q, g, k, side, lines));
-  /* what one block of the reduction leaves of a line has to come again for the next */
+  /* the part of a line that one block of the reduction skips is read again for the next */
   if (q->c->factor[k].axes >> q->f->axes.n & 1)
     tensor *= fmin(g->kb, over);
   return line * over * bytes / LINE_BYTES * (tensor < lines ? tensor / lines : 1);
 }
 
-enum { SHORT = 4 }; /* vectors in a run for which edges are worth a loop of their own */
+enum { SHORT = 4 }; /* vectors of a run from which on edges have a loop of their own */
 
-/* Of an operand that slides in runs: elements of those that follow each other in memory without a
- * gap as long as themselves, and what they reach over; false: all of them do. */
+/* For an operand that slides: *count elements that are read without a gap longer than themselves,
+ * and the *span that they cover. False: there is no longer gap at all. */
 static bool slide_jumps(neo_tiles *q, uint32_t k, const neo_sliding *w, double run, double *count,
-                        double *reach) {
-  *count = *reach = 1;
+                        double *span) {
+  *count = *span = 1;
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
-    neo_look x = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+    neo_axis_access x = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     double stride = fabs((double)x.stride), n = i == w->own ? run : (double)q->own[i];
     if (stride == 0 && !x.odd)
       continue;
-    if (x.odd || stride > 2 * *reach)
+    if (x.odd || stride > 2 * *span)
       return true;
     *count *= n;
-    *reach = fmax(*reach, stride * n);
+    *span = fmax(*span, stride * n);
   }
   return false;
 }
 
-/* Cycles an element of fetching what slides: the lines of a tensor beyond the caches, again with
- * each copy. After a jump they are waited for: nothing foresees it, and there is no arithmetic to
- * do meanwhile. */
+/* Cycles per element of reading the source of a sliding operand: the lines of a tensor beyond the
+ * caches, with each copy. After a jump a line has its full latency: no prefetcher predicts it, and
+ * there is no arithmetic to hide it. */
 static double slide_source_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, double run) {
   const double near = 1, stream = 2.5, alone = 20;
-  double count, reach, bytes = (double)q->bytes;
+  double count, span, bytes = (double)q->bytes;
   if (neo_tiles_elements(q, k) * bytes <= (double)q->machine->l2_bytes)
     return near * bytes / LINE_BYTES;
-  if (!slide_jumps(q, k, w, run, &count, &reach))
+  if (!slide_jumps(q, k, w, run, &count, &span))
     return stream * bytes / LINE_BYTES;
-  return alone * (reach * bytes / LINE_BYTES + 1) / count;
+  return alone * (span * bytes / LINE_BYTES + 1) / count;
 }
 
-/* Cycles of copying an element of an operand that slides: vectors, and what is left of a run in
- * smaller ones, or one by one where its length is not the same everywhere. */
+/* Cycles per element of copying a sliding operand: vectors, and smaller ones for the rest of a run,
+ * or single elements where the length of runs varies. */
 static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, double lanes,
                                 bool guarded, double length, bool whole) {
-  neo_look own = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + w->own);
+  neo_axis_access own = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + w->own);
   double run = (double)w->alpha * (length - 1) + (double)w->n;
   double rest = fmod(run, lanes), edges = !guarded ? 0 : run >= SHORT * lanes ? 0.15 : 0.5;
   if (own.stride != w->beta || own.odd)
@@ -161,19 +162,20 @@ static double slide_copy_cycles(neo_tiles *q, uint32_t k, const neo_sliding *w, 
   return (0.4 * (run - rest) + left) / run + edges + own.ops / lanes;
 }
 
-/* Cycles an element where axes that are walked as one step over whole lines: each lane is fetched
- * by itself, and its line again for the next step of the reduction. */
-static double lone_cycles(const neo_tiles *q, const geometry *g, const neo_look *x) {
-  int64_t apart = (x->stride < 0 ? -x->stride : x->stride) * q->bytes;
-  return 3 + neo_tile_far(q, neo_tile_in_runs(q, g->nb * LINE_BYTES, 1, apart), ALONE);
+/* Cycles per element where fused axes step over whole lines: each lane is a line of its own, which
+ * is fetched again for the next step of the reduction. */
+static double lone_cycles(const neo_tiles *q, const geometry *g, const neo_axis_access *x) {
+  int64_t stride = (x->stride < 0 ? -x->stride : x->stride) * q->bytes;
+  return 3 +
+         neo_tile_miss_cycles(q, neo_tile_strided_reuse(q, g->nb * LINE_BYTES, 1, stride), ALONE);
 }
 
-/* Cycles of copying an element of a packed operand. */
+/* Cycles per element of copying a packed operand. */
 static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   bool rows = side == NEO_SIDE_ROWS;
   uint32_t axis = (uint32_t)(rows ? g->am : g->v);
   const neo_sliding *slide = neo_tile_slide(q, g, k, side);
-  neo_look x = neo_tiles_along(q, k, axis);
+  neo_axis_access x = neo_tiles_along(q, k, axis);
   walk w = neo_tile_walk(q, k);
   double lanes = g->lanes, length = (double)q->shared[axis], t;
   bool masked = neo_form_axes(q->m, q->f, q->s->where) & (g->rows | g->columns);
@@ -187,12 +189,12 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   bool along = x.stride == 1 && !x.odd, second = x.stride == 2 && !x.odd;
   bool down = false,
        square = false; /* contiguous along the reduction; transposed (lower/tile/copy*.c) */
-  for (uint32_t i = 0; i < q->s->axes.n && !rows && g->merge == 1; i++) {
-    neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+  for (uint32_t i = 0; i < q->s->axes.n && !rows && g->fused == 1; i++) {
+    neo_axis_access y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     square |= (y.stride == 1 || y.stride == 2) && !y.odd && 2 * (double)q->own[i] >= lanes;
   }
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0 && !down;) {
-    neo_look y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
+    neo_axis_access y = neo_tiles_along(q, k, (uint32_t)q->f->axes.n + i);
     down = y.stride == 1 && !y.odd;
     if (y.stride)
       break;
@@ -200,7 +202,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   if (rows && down)
     t = w.run >= 2 * lanes ? 0.3 : 1;
   else if (rows && along)
-    t = 1.2; /* tiles of rows are no vectors */
+    t = 1.2; /* tiles of rows are not whole vectors */
   else if (along && length >= lanes)
     t = 0.4;
   else if (second && !rows && length >= lanes)
@@ -211,26 +213,26 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     t = down && w.run >= lanes ? 1.4 : 1.8;
   if (x.guarded || masked)
     t += (along || second) && length >= SHORT * lanes ? 0.15 : 0.5;
-  if (!rows && g->merge > 1)
+  if (!rows && g->fused > 1)
     t += along || second ? 0.2 : lone_cycles(q, g, &x);
   return t + source_cycles(q, g, k, side) + x.ops / (along ? lanes : 1);
 }
 
-/* Cycles an element of writing it to scratch that is too large to stay near. */
+/* Cycles per element of writing scratch that exceeds half of L2. */
 static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side side) {
   double bytes = neo_tile_packed(q, g, k, side, g->steps) * (double)q->bytes, line = 8;
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
 }
 
-/* How often an operand is copied: codegen/lower/lower.c makes a copy as far out in a unit as it is the
- * same. */
+/* How often an operand is copied: codegen/lower/lower.c hoists a copy out of the loops of a unit
+ * that it does not depend on. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double count = 1;
   int64_t n = neo_schedule_outer_loops(q->f, s, loop), units = s->loops.unit_axes, level = n;
   bool blocks = s->loops.block_k, first = neo_schedule_steps_first(s);
-  while ((!blocks || first) && level > 0 && !neo_tile_matters(q, g, &loop[level - 1], k, side))
+  while ((!blocks || first) && level > 0 && !neo_tile_depends(q, g, &loop[level - 1], k, side))
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
     count *= neo_tile_trips(q, g, &loop[i]);

@@ -1,12 +1,11 @@
-/* What a schedule of a contraction costs on one core, in cycles.
+/* The cost of a contraction's schedule on one core, in cycles.
  *
  * A step of a tile of R x C vectors takes as many cycles as the machine's row (base/machine.def)
  * says of R*C multiply-adds, bounded by issue and by latency (4 cycles on most, hidden from 8
- * accumulators on). To that comes what reading the operands costs where they are not in the nearest
- * cache, by the lines that a step touches, whether they come as a stream, and by what else is
- * touched before they are touched again; then copies into scratch, as often as they are made
- * (codegen/lower/lower.c), the ends of tiles, sums kept between blocks of the reduction, and tiles that
- * are not whole. The numbers rank schedules, they do not predict time. */
+ * accumulators on). Operands that are not in L1 cost extra: by the lines that a step touches, by
+ * whether these are a stream, and by their reuse distance. Then there are the copies into scratch,
+ * as often as they are made (codegen/lower/lower.c), the ends of tiles, partial sums between blocks
+ * of the reduction, and partial tiles. The numbers rank schedules; they do not predict time. */
 #include "schedule/tile/cost.h"
 #include <math.h>
 
@@ -19,7 +18,7 @@ static double step_cycles(const geometry *g, double r, double c, double reading,
   return fmax(t, g->core->latency) + loads + reading;
 }
 
-/* Whole tiles and what is left over along one direction. */
+/* Whole tiles along one direction, and the elements of the partial one. */
 typedef struct {
   double whole, rest;
 } cuts;
@@ -30,11 +29,11 @@ static cuts cut(double length, double tile) {
 }
 
 typedef struct {
-  double lanes, steps, end; /* of a vector; of a tile; cycles of the end of a vector */
+  double lanes, steps, end; /* lanes of a vector; steps of a tile; cycles at the end, per vector */
   reads rd;
 } tiling;
 
-/* All tiles of a block. */
+/* Cycles of all tiles of a block. */
 static double block_cycles(const geometry *g, const tiling *t, double rows, double columns) {
   cuts r = cut(rows, g->r), c = cut(ceil(columns / t->lanes), g->c);
   double cycles = g->pack || g->kb > 1 ? g->core->copied : g->core->block;
@@ -49,7 +48,7 @@ static double block_cycles(const geometry *g, const tiling *t, double rows, doub
   return cycles;
 }
 
-/* All blocks. */
+/* Cycles of all blocks. */
 static double tiles_cycles(const geometry *g, const tiling *t) {
   cuts m = cut(g->m, g->mb), n = cut(g->n, g->nb);
   double cycles = m.whole * n.whole * block_cycles(g, t, g->mb, g->nb);
@@ -62,36 +61,38 @@ static double tiles_cycles(const geometry *g, const tiling *t) {
   return cycles;
 }
 
-/* ---- what is written */
+/* ---- results */
 
-/* Do the rows of a tile follow each other in every result? Then they fill cache lines together. */
-static bool rows_follow(neo_tiles *q, const geometry *g) {
-  return g->am >= 0 && neo_tiles_results_follow(q, (uint32_t)g->am, (int64_t)(g->c * g->lanes));
+/* Are the rows of a tile adjacent in every result? They then fill cache lines together. */
+static bool rows_contiguous(neo_tiles *q, const geometry *g) {
+  return g->am >= 0 &&
+         neo_tiles_results_have_stride(q, (uint32_t)g->am, (int64_t)(g->c * g->lanes));
 }
 
-/* Does the k-th result lie in long runs along the axis, whose tiles follow each other? */
+/* Bytes of the contiguous run of the k-th result that consecutive tiles write; 0: it is not
+ * contiguous. */
 static double run_bytes(neo_tiles *q, const geometry *g, size_t k) {
   bool rows = g->columns_first && g->am >= 0;
   int64_t axis = rows ? g->am : g->v;
-  if (rows_follow(q, g))
+  if (rows_contiguous(q, g))
     return g->m * g->n * (double)q->bytes;
-  if (!neo_tiles_result_runs(q, (uint32_t)axis, k))
+  if (!neo_tiles_result_is_contiguous(q, (uint32_t)axis, k))
     return 0;
   return (rows ? g->mb : g->nb) * (double)q->bytes;
 }
 
-/* Cycles a vector of fetching and writing back the lines of all results: streams where the tiles of
- * the inner loop follow each other in memory, else a line here and a line there. */
+/* Cycles per vector of fetching and writing back the lines of all results: streams where
+ * consecutive tiles of the inner loop are adjacent in memory, else single lines. */
 static double written(neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
   double cycles = 0, lines = g->lanes * (double)q->bytes / LINE_BYTES;
-  touched all = neo_tile_evenly(q->points * (double)q->bytes);
+  reuse all = neo_tile_reuse(q->points * (double)q->bytes);
   size_t result = 0;
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++) {
       double run = run_bytes(q, g, result++);
-      double alone = neo_tile_far(q, all, ALONE);
-      double each = run > 0 ? neo_tile_far(q, all, STREAM) * (1 + RUN_BYTES / run) : alone;
+      double alone = neo_tile_miss_cycles(q, all, ALONE);
+      double each = run > 0 ? neo_tile_miss_cycles(q, all, STREAM) * (1 + RUN_BYTES / run) : alone;
       cycles += lines * (each < alone ? each : alone);
     }
   return cycles;
@@ -99,47 +100,50 @@ static double written(neo_tiles *q, const geometry *g) {
 
 /* ---- the whole */
 
-/* Adding a vector to what there is of it, and keeping it: lines of rows here and there, or streams.
- * */
-static double kept_cycles(const neo_tiles *q, const geometry *g) {
+/* Cycles of adding a vector to a partial sum and storing it: partial sums are streams or short
+ * rows. */
+static double partial_sum_cycles(const neo_tiles *q, const geometry *g) {
   enum { RUN_BYTES = 1024 };
-  double bytes = (double)q->bytes, kept = g->mb * g->nb * g->inside * bytes;
+  double bytes = (double)q->bytes, sums = g->mb * g->nb * g->inside * bytes;
   bool streams = !g->columns_first && g->nb * bytes >= RUN_BYTES;
-  int cache = kept <= (double)q->machine->l1_bytes / 2   ? 0
-              : kept <= (double)q->machine->l2_bytes / 2 ? 1
+  int cache = sums <= (double)q->machine->l1_bytes / 2   ? 0
+              : sums <= (double)q->machine->l2_bytes / 2 ? 1
                                                          : 2;
-  return g->core->kept[cache][streams ? 0 : 1];
+  return g->core->partial[cache][streams ? 0 : 1];
 }
 
-/* Cycles a vector of reading what is updated, where no cache holds it from one kernel to the next:
- * pieces of several rows are no one stream, which is least hidden where sums are short. */
+/* Cycles per vector of reading the tensor that is updated, where no cache holds it from kernel to
+ * kernel. Pieces of several rows are not one stream; their latency is hidden least where sums are
+ * short. */
 static double updated(neo_tiles *q, const geometry *g, const neo_tile_end *end) {
   enum { HELD_BYTES = 8 << 20 };
   double piece = g->core->beyond[NEO_LINE_ALONE], alternating = g->core->line;
   double meanwhile = 2 * g->core->latency;
   double lines = g->lanes * (double)q->bytes / LINE_BYTES;
-  if (!end->rows || g->r <= 1 || q->points * (double)q->bytes <= HELD_BYTES || rows_follow(q, g))
+  if (!end->rows || g->r <= 1 || q->points * (double)q->bytes <= HELD_BYTES ||
+      rows_contiguous(q, g))
     return 0;
   double bare = fmax(0, 1 - q->steps * g->product / meanwhile);
   return lines * (piece / fmin(g->r, g->c) + alternating * bare);
 }
 
-/* Cycles a vector of storing lane by lane; of rows that lie side by side, once their tile is turned
+/* Cycles per vector of storing single lanes. Adjacent rows are transposed in registers first
  * (codegen/llvm/core/transpose.c). */
 static double scattered_cycles(neo_tiles *q, const geometry *g) {
   enum { LEAST_ROWS = 4 };
-  bool turned = g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_follow(q, (uint32_t)g->am, 1);
-  return (turned ? 0.5 : 0.9) * g->lanes;
+  bool transposed =
+      g->am >= 0 && g->r >= LEAST_ROWS && neo_tiles_results_have_stride(q, (uint32_t)g->am, 1);
+  return (transposed ? 0.5 : 0.9) * g->lanes;
 }
 
 static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
-  double partial = kept_cycles(q, g);
+  double partial = partial_sum_cycles(q, g);
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = neo_tile_shared_reads(q, g)};
-  neo_tile_end end = neo_tiles_end(q, g->v, g->merge, (int64_t)g->lanes);
+  neo_tile_end end = neo_tiles_end(q, g->v, g->fused, (int64_t)g->lanes);
   t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g);
   t.end += end.far * t.lanes * g->core->line / (end.shared_along & g->rows ? g->r : 1);
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
-  if (half && !rows_follow(q, g)) /* half cache lines are fetched twice */
+  if (half && !rows_contiguous(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);
   double more = (g->kb - 1) * g->core->part * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
@@ -151,7 +155,7 @@ static double own_cost(neo_tiles *q, const geometry *g) {
   double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
   tiling t = {.lanes = 1, .end = 14, .rd = neo_tile_own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
-  t.end += (g->kb - 1) * (kept_cycles(q, g) + t.end);
+  t.end += (g->kb - 1) * (partial_sum_cycles(q, g) + t.end);
   return g->outer * tiles_cycles(g, &t);
 }
 

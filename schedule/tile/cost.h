@@ -1,7 +1,7 @@
-/* Private to what a schedule of a contraction costs: its geometry, what memory costs by what was
- * touched since, and the parts that are added up.
+/* The cost of a contraction's schedule: its geometry, the cost of memory by reuse distance, and the
+ * parts that are added up. Private to schedule/tile.
  *
- *   memory.c        geometry, leading loops, lines that come from far
+ *   memory.c        geometry, leading loops, cost of cache misses
  *   read.c          reading operands in a step
  *   copy.c          copies into scratch
  *   cost.c          tiles, results, the whole */
@@ -13,84 +13,86 @@ enum { LINE_BYTES = 64 };
 
 typedef struct {
   const neo_schedule *s;
-  const neo_core *core; /* of the machine */
-  int64_t v, merge, am, an, pack;
-  double lanes;        /* of a vector */
-  double product;      /* cycles of a multiply-add of vectors, of which two are begun at a time */
-  double r, c;         /* of the register tile: rows, vectors (or columns) */
-  double n, m, nb, mb; /* extents of columns and rows; of a block */
+  const neo_core *core; /* the machine's core */
+  int64_t v, fused, am, an, pack;
+  double lanes;        /* lanes of a vector */
+  double product;      /* cycles of a vector multiply-add, of which two issue at a time */
+  double r, c;         /* register tile: rows, vectors (or columns) */
+  double n, m, nb, mb; /* extents of columns and rows; those of a block */
   double outer, steps,
-      kb; /* points of the axes outside of the tile; steps in a block of the reduction, blocks */
-  double inside; /* iterations of the leading loops inside of each of these; 1: it is inside */
-  uint64_t rows, columns; /* axes */
-  double clip;            /* part of the steps that is left of them on average */
-  double tested;          /* part of the products with a condition */
-  bool own_lanes, columns_first, fetches;
+      kb;        /* points outside of the tile; steps of a block of the reduction; blocks */
+  double inside; /* iterations of the leading loops inside of each block of steps */
+  uint64_t rows, columns; /* axes of rows, of columns */
+  double clip;            /* share of the steps that conditions leave, on average */
+  double tested;          /* share of the products that test a condition */
+  bool own_lanes, columns_first, prefetches;
 } geometry;
 
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s);
 
 double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loop *o);
-/* Is an operand another one in each iteration of the loop? */
-bool neo_tile_matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+/* Does an operand depend on the loop? */
+bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
                       neo_side side);
-/* How often in a row those of axes come to the same block of an operand. */
+/* How many consecutive iterations of the loops over axes read the same block of an operand. */
 double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
 
-/* What was not touched for so many bytes, and how much larger it seems to the two caches, because
- * it falls on a part of their sets only. */
+/* A reuse distance: the bytes that are touched before a line is touched again. conflicts: the
+ * factor by which strided lines shrink each of the two caches, as they map to a part of its
+ * sets. */
 typedef struct {
-  double bytes, crowd[2];
-} touched;
+  double bytes, conflicts[2];
+} reuse;
 
-touched neo_tile_evenly(double bytes);
-/* Runs of `lines` lines, `apart` bytes from one to the next. */
-touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t apart);
+reuse neo_tile_reuse(double bytes);
+/* The distance for runs of `lines` lines that are `stride` bytes apart. */
+reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride);
 
-/* Cycles of a line of it: in one stream, in streams that begin anew with each tile, or alone; and
- * those that pass before the next one can come, whatever else is done meanwhile. */
+/* Cycles of a line: in one stream, in streams that start anew with each tile, or alone. THROUGHPUT:
+ * the least time between two lines, even where their latency is hidden. */
 typedef enum {
   STREAM = NEO_LINE_STREAM,
   STREAMS = NEO_LINE_STREAMS,
   ALONE = NEO_LINE_ALONE,
-  PASSING = NEO_LINE_PASSING
-} how;
+  THROUGHPUT = NEO_LINE_THROUGHPUT
+} line_access;
 
-double neo_tile_far(const neo_tiles *q, touched t, how x);
-/* The same where the first of `times` passes finds it further away. */
-double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x);
+double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
+/* The mean over `times` passes, of which the first one has a longer distance than later ones. */
+double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,
+                                 line_access x);
 
-/* Of so many bytes of an operand, for the first tile of a block: where each block of the reduction
- * is walked in all iterations of the leading loops, it is near from the second on. */
-double neo_tile_far_first(const neo_tiles *q, const geometry *g, double bytes, how x);
+/* The mean for the first tile of a block that reads so many bytes of an operand. Where blocks of
+ * the reduction are around the leading loops, later iterations find their block cached. */
+double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
+                                  line_access x);
 
-/* A walk over the steps of the reduction: after `run` steps next to each other it jumps. */
+/* The access pattern along the reduction: `run` adjacent steps, then a jump. */
 typedef struct {
   double run;
   bool jumps;
-  int64_t jump; /* bytes */
+  int64_t jump; /* bytes of the jump */
 } walk;
 
 walk neo_tile_walk(neo_tiles *q, uint32_t k);
 
-/* Are large columns fetched (prefetch.h), still near when they are needed, and is there
- * arithmetic to do meanwhile? */
-bool neo_tile_ahead(const neo_tiles *q, const geometry *g, double tiles);
-/* Does the packed operand slide along its side (schedule/tile/pack.c)? Null: it does not. */
+/* Are large columns prefetched (prefetch.h) so that they are still cached when they are read, with
+ * enough arithmetic meanwhile? */
+bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles);
+/* How the packed operand slides along its side (schedule/tile/pack.c); null: it does not. */
 const neo_sliding *neo_tile_slide(neo_tiles *q, const geometry *g, uint32_t k, neo_side side);
 /* Elements of a packed block of rows or columns, for so many steps of the reduction. */
 double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side side, double steps);
 
-/* What reading costs in a step beyond its share of issue: for the whole tile's rows, for its
+/* The cycles of reading in a step beyond its share of issue: for all rows of the tile, and for its
  * columns. */
 typedef struct {
   double rows, columns;
-  double passing; /* cycles that lines of columns take to come, at the least */
+  double passing; /* the least cycles of the lines of columns */
 } reads;
 
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g);
-/* Lanes over the last own axis: both operands are vectors, whose lines are fetched as those of rows
- * are. */
+/* The same with lanes over the last own axis, where both operands are read as vectors. */
 reads neo_tile_own_reads(neo_tiles *q, const geometry *g);
 
 /* Cycles of all copies of packed operands. */

@@ -1,4 +1,4 @@
-/* Which tiles of a contraction are legal: packed operands, blocks of its sum, prefetches. */
+/* Legality of a contraction's tiles: packed operands, blocks of the reduction, prefetches. */
 #include "schedule/loops/collapse.h"
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
@@ -11,7 +11,7 @@ static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction 
   const neo_stage *stage = &f->stages.at[c->stage];
   int64_t v = s->loops.vector_axis, total = 0;
   if (s->loops.pack >> c->n)
-    return reject(why, "pack names an operand that there is not");
+    return reject(why, "pack names an operand that does not exist");
   if (s->loops.pack && (v < 0 || v >= (int64_t)f->axes.n))
     return reject(why, "pack is for lanes over a shared axis");
   for (uint32_t k = 0; k < c->n; k++) {
@@ -34,9 +34,9 @@ static bool partial_legal(neo_module *m, const neo_form *f, const neo_stage *sta
   int64_t elements;
   if (shape.blocks < 0 || __builtin_mul_overflow(shape.rows, shape.pitch, &elements) ||
       __builtin_mul_overflow(elements, shape.blocks, &elements) || elements > 1 << 22)
-    return reject(why, "the sums of a block are too many");
-  return !neo_schedule_steps_first(s) || neo_stage_steps_alike(m, f, stage) ||
-         reject(why, "the first reduction axis has another range at each point");
+    return reject(why, "a block has too many partial sums");
+  return !neo_schedule_steps_first(s) || neo_stage_steps_uniform(m, f, stage) ||
+         reject(why, "the range of the first reduction axis varies between points");
 }
 
 static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_machine *machine,
@@ -45,11 +45,11 @@ static bool prefetch_legal(neo_module *m, const neo_form *f, const neo_machine *
   int64_t n = s->loops.prefetch;
   if (n && machine->gpu)
     return reject(why, "prefetch is for the caches of a processor");
-  return !n || (n >= 1 && n <= NEO_PREFETCH_AHEAD && neo_prefetch_find(m, f, s, any)) ||
+  return !n || (n >= 1 && n <= NEO_PREFETCH_DISTANCE && neo_prefetch_find(m, f, s, any)) ||
          reject(why, "prefetch is for tiles of a contraction that read rows from memory");
 }
 
-/* Columns, packs and blocks of the reduction: of the form and the schedule of neo_collapsed_of. */
+/* Checks columns, packs and blocks of the reduction. f, s: of neo_collapsed_of. */
 static bool contraction_legal(neo_module *m, const neo_form *f, const neo_schedule *s,
                               neo_str *why) {
   neo_contraction c;

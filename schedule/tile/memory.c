@@ -1,10 +1,11 @@
-/* The geometry of a contraction's schedule, and what lines cost that come from far. */
+/* The geometry of a contraction's schedule, and the cost of cache misses. */
 #include "schedule/tile/cost.h"
 #include <math.h>
 
 /* ---- the geometry of a schedule */
 
-/* A vector shorter than a unit takes as long as a whole one, a longer one is several. */
+/* Cycles of a vector multiply-add: a short vector takes as long as a whole unit, a long one takes
+ * several units. */
 static double product_cycles(const neo_core *core, double lanes, double bytes) {
   return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
 }
@@ -21,13 +22,13 @@ static double inside_of(const neo_tiles *q, const geometry *g) {
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
   const neo_loop_params *p = &s->loops;
   geometry g = {
-      .s = s, .core = &q->machine->core, .v = p->vector_axis, .merge = p->fused, .pack = p->pack};
+      .s = s, .core = &q->machine->core, .v = p->vector_axis, .fused = p->fused, .pack = p->pack};
   g.lanes = (double)p->vector_width;
   g.product = product_cycles(g.core, g.lanes, (double)q->bytes);
   g.am = p->axis_m, g.r = (double)p->tile_m;
   g.an = p->axis_n, g.c = (double)p->tile_n;
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
-  g.fetches = p->prefetch;
+  g.prefetches = p->prefetch;
   g.n = (double)neo_tiles_column_length(q, s);
   g.m = (double)neo_tiles_row_length(q, s);
   g.nb = p->block_n ? fmin(g.n, (double)p->block_n) : g.n;
@@ -40,7 +41,7 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
     g.kb = ceil((double)q->own[0] / (double)p->block_k);
   }
   g.rows = g.am >= 0 ? 1ULL << g.am : 0;
-  for (int64_t k = 0; k < g.merge && !g.own_lanes; k++)
+  for (int64_t k = 0; k < g.fused && !g.own_lanes; k++)
     g.columns |= 1ULL << (g.v - k);
   if (g.own_lanes && g.an >= 0)
     g.columns = 1ULL << g.an;
@@ -63,7 +64,7 @@ double neo_tile_trips(const neo_tiles *q, const geometry *g, const neo_outer_loo
   return o->axis == g->am ? ceil(g->m / g->mb) : ceil(g->n / g->nb);
 }
 
-bool neo_tile_matters(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
+bool neo_tile_depends(const neo_tiles *q, const geometry *g, const neo_outer_loop *o, uint32_t k,
                       neo_side side) {
   if (!o->block)
     return q->c->factor[k].axes >> o->axis & 1;
@@ -74,69 +75,72 @@ double neo_tile_visits(const neo_tiles *q, const geometry *g, uint32_t k, neo_si
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double times = 1;
   for (uint32_t n = neo_schedule_outer_loops(q->f, g->s, loop);
-       n > 0 && !loop[n - 1].block && !neo_tile_matters(q, g, &loop[n - 1], k, side); n--)
+       n > 0 && !loop[n - 1].block && !neo_tile_depends(q, g, &loop[n - 1], k, side); n--)
     times *= neo_tile_trips(q, g, &loop[n - 1]);
   return times;
 }
 
 /* ---- memory */
 
-touched neo_tile_evenly(double bytes) {
-  return (touched){bytes, {1, 1}};
+reuse neo_tile_reuse(double bytes) {
+  return (reuse){bytes, {1, 1}};
 }
 
-touched neo_tile_in_runs(const neo_tiles *q, double bytes, double lines, int64_t apart) {
+reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int64_t stride) {
   enum { WAYS = 8 };
   int64_t cache[] = {q->machine->l1_bytes, q->machine->l2_bytes};
-  touched y = neo_tile_evenly(bytes);
+  reuse y = neo_tile_reuse(bytes);
   for (int k = 0; k < 2; k++) {
-    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = apart / LINE_BYTES, a = sets, b = step;
+    int64_t sets = cache[k] / (LINE_BYTES * WAYS), step = stride / LINE_BYTES, a = sets, b = step;
     while (b) {
       int64_t rest = a % b;
       a = b;
       b = rest;
     }
     double used = (double)(sets / (a ? a : 1)) * (lines < 1 ? 1 : lines);
-    if (apart % LINE_BYTES == 0 && used < (double)sets)
-      y.crowd[k] = (double)sets / used;
+    if (stride % LINE_BYTES == 0 && used < (double)sets)
+      y.conflicts[k] = (double)sets / used;
   }
   return y;
 }
 
-double neo_tile_far(const neo_tiles *q, touched t, how x) {
+double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x) {
   const neo_core *core = &q->machine->core;
-  if (t.bytes * t.crowd[0] <= 0.75 * (double)q->machine->l1_bytes)
+  if (t.bytes * t.conflicts[0] <= 0.75 * (double)q->machine->l1_bytes)
     return 0;
-  return t.bytes * t.crowd[1] <= (double)q->machine->l2_bytes ? core->near[x] : core->beyond[x];
+  return t.bytes * t.conflicts[1] <= (double)q->machine->l2_bytes ? core->near[x] : core->beyond[x];
 }
 
-double neo_tile_far_again(const neo_tiles *q, touched first, touched then, double times, how x) {
-  return (neo_tile_far(q, first, x) + (times - 1) * neo_tile_far(q, then, x)) / times;
+double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse then, double times,
+                                 line_access x) {
+  return (neo_tile_miss_cycles(q, first, x) + (times - 1) * neo_tile_miss_cycles(q, then, x)) /
+         times;
 }
 
-double neo_tile_far_first(const neo_tiles *q, const geometry *g, double bytes, how x) {
-  return neo_tile_far_again(q, neo_tile_evenly(bytes), neo_tile_evenly(bytes / g->kb), g->inside,
-                            x);
+double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
+                                  line_access x) {
+  return neo_tile_mean_miss_cycles(q, neo_tile_reuse(bytes), neo_tile_reuse(bytes / g->kb),
+                                   g->inside, x);
 }
 
 walk neo_tile_walk(neo_tiles *q, uint32_t k) {
   walk w = {.run = 1};
   uint32_t first = (uint32_t)q->f->axes.n;
-  double reach = 1; /* elements that the run covers */
+  double span = 1; /* elements that the run spans */
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
-    neo_look x = neo_tiles_along(q, k, first + i);
+    neo_axis_access x = neo_tiles_along(q, k, first + i);
     double stride = fabs((double)x.stride);
     if (stride == 0 && !x.odd) {
       w.run *= (double)q->own[i];
       continue;
     }
-    if (x.odd || stride > 2 * reach) {
+    if (x.odd || stride > 2 * span) {
       w.jumps = true;
       w.jump = x.odd ? LINE_BYTES : (int64_t)stride * q->bytes;
       return w;
     }
     w.run *= (double)q->own[i];
-    reach = fmax(reach, stride * (double)q->own[i]);
+    span = fmax(span, stride * (double)q->own[i]);
   }
   return w;
 }

@@ -1,14 +1,13 @@
-/* The model's choice for contractions: every pair of row and column axes, register tile and way of
- * reading the operands is given a number of cycles (cost.c); the best of them get blocks and
- * units (block.c), and of these the best is taken. What blocks are worth is not the same for
- * all: some of each vector axis and set of packed operands are tried, where they are not far behind
- * without. */
+/* The model's choice for contractions. Every combination of row and column axes, register tile and
+ * packed operands gets a cost (cost.c); the best ones get blocks and units (block.c), and the best
+ * of these is taken. Blocks help some candidates more than others, so the best few of each vector
+ * axis and set of packed operands get blocks, unless they are far behind. */
 #include "schedule/tile/model.h"
 #include "schedule/loops/collapse.h"
 #include <math.h>
 #include <string.h>
 
-enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles that get blocks, of each axis and set */
+enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles of each axis and set that get blocks */
 
 typedef struct {
   neo_ranked *at; /* the cheapest so far, cheapest first */
@@ -17,13 +16,13 @@ typedef struct {
 
 typedef struct {
   neo_tiles q;
-  ranking *top; /* by vector axis and packed operands */
+  ranking *top; /* one list for each vector axis and set of packed operands */
   size_t most;
   double best;
 } search;
 
 typedef struct {
-  int64_t v, merge, am, an; /* an: lanes over the reduction only */
+  int64_t v, fused, am, an; /* an: only with lanes over the reduction */
   int64_t lanes;
   int64_t rows, cols, pack;
   bool own_lanes;
@@ -36,7 +35,7 @@ static neo_schedule basic(const search *c, const candidate *x) {
   s.strategy = NEO_STRATEGY_TILE;
   p->vector_axis = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
   p->vector_width = x->lanes;
-  p->fused = x->merge;
+  p->fused = x->fused;
   p->axis_m = x->am;
   p->axis_n = x->own_lanes ? x->an : -1;
   p->tile_m = x->rows;
@@ -45,7 +44,7 @@ static neo_schedule basic(const search *c, const candidate *x) {
   return s;
 }
 
-/* Of equal ones the first stays first. */
+/* Inserts by cost; of equal ones the first stays first. */
 static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x) {
   if (*n == most && x->cost >= top[*n - 1].cost)
     return;
@@ -55,9 +54,9 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
-/* What a tile may come to once it has blocks. Where nothing is packed a long reduction reads
- * columns from far at every step: short blocks of it make these streams, and then another shape of
- * tile is best. */
+/* The cost that a tile may reach once it has blocks. Where nothing is packed, a long reduction
+ * misses the caches for columns at every step. Short blocks of it turn these reads into streams,
+ * and another tile shape is then best. */
 static double promise(search *c, const candidate *x, const neo_schedule *s) {
   enum { BLOCK = 8 };
   double cost = neo_tiles_cost(&c->q, s, NULL);
@@ -103,24 +102,25 @@ static void each_pack(search *c, candidate *x) {
   }
 }
 
-/* Is an operand chosen by rows and columns together, so that no tile reads it more than once? */
+/* Does an operand use both rows and columns, so that every element is read once? */
 static bool reads_once(const search *c, const candidate *x) {
   uint64_t rows = x->am >= 0 ? 1ULL << x->am : 0;
-  uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->merge) - 1) << (x->v - x->merge + 1);
+  uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->fused) - 1) << (x->v - x->fused + 1);
   for (uint32_t k = 0; k < c->q.c->n; k++)
     if (neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
       return true;
   return false;
 }
 
-/* The most vectors of columns. Where nothing is read twice a tile is as wide as whole rows, which
- * are streams, if that is not very much. */
+/* An upper bound of the vectors of columns. Where nothing is read twice, a tile may be as wide as
+ * whole rows, which are streams, if rows are short. */
 static int64_t most_columns(const search *c, const candidate *x) {
   enum { FEW = 4, MANY = 8 };
   return x->am < 0 || (!x->own_lanes && reads_once(c, x)) ? MANY : FEW;
 }
 
-/* Registers of a tile: of one that is wide by its reading whole rows vector after vector. */
+/* Registers of a tile. A tile that is wide because it reads whole rows loads them vector by
+ * vector. */
 static int64_t registers(const candidate *x, int64_t columns) {
   enum { FEW = 4 };
   bool rows = x->am >= 0 && x->cols > FEW;
@@ -155,8 +155,8 @@ static void each_row_axis(search *c, candidate *x, uint64_t taken) {
       each_tile(c, x);
 }
 
-/* Vectors of all lanes, and of half of them where the last one of `length` elements would be at
- * most half full; not where it is one of many. */
+/* Tries vectors of all lanes, and half of them where the last vector of `length` elements would be
+ * at most half full, unless it is one of many. */
 static void each_width(search *c, candidate *x, int64_t length, uint64_t taken) {
   enum { MANY = 4 };
   for (x->lanes = c->q.lanes; x->lanes >= 2; x->lanes /= 2) {
@@ -171,9 +171,9 @@ static void shared_candidates(search *c) {
   for (int64_t v = 0; v < (int64_t)c->q.f->axes.n; v++) {
     candidate x = {.v = v, .an = -1, .n = 1};
     uint64_t taken = c->q.fixed;
-    for (x.merge = 1; x.merge <= 3 && x.merge <= v + 1; x.merge++) {
-      int64_t k = v - x.merge + 1;
-      if (c->q.fixed >> k & 1 || !neo_form_fusible(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.merge))
+    for (x.fused = 1; x.fused <= 3 && x.fused <= v + 1; x.fused++) {
+      int64_t k = v - x.fused + 1;
+      if (c->q.fixed >> k & 1 || !neo_form_fusible(c->q.m, c->q.f, (uint32_t)v, (uint32_t)x.fused))
         break;
       taken |= 1ULL << k;
       x.n *= c->q.shared[k];
@@ -189,17 +189,17 @@ static void own_candidates(search *c) {
   for (int64_t an = -1; an < (int64_t)c->q.f->axes.n; an++) {
     if (an >= 0 && c->q.fixed >> an & 1)
       continue;
-    candidate x = {.v = -1, .an = an, .merge = 1, .own_lanes = true};
+    candidate x = {.v = -1, .an = an, .fused = 1, .own_lanes = true};
     x.n = an >= 0 ? c->q.shared[an] : 1;
     each_width(c, &x, length, c->q.fixed | (an >= 0 ? 1ULL << an : 0));
   }
 }
 
-/* ---- the model from outside */
+/* ---- entry points */
 
-/* The best of the lists get blocks and units and, where they cost less than `limit`, go into
- * out[0..n). columns: null, or the axes that lie apart in the form that is asked about; there sums
- * that are kept from block to block would be moved in as short pieces as results. */
+/* Gives the best of each list blocks and units; those that cost less than `limit` go into
+ * out[0..n). columns: null, or the schedule whose axes are collapsed in this form. Blocks of the
+ * reduction are then left out, as partial sums would be moved in pieces as short as results. */
 static size_t finish(search *c, const neo_schedule *columns, double limit, neo_ranked *out,
                      size_t n, size_t most) {
   const double behind = 1.6;
@@ -219,9 +219,9 @@ static size_t finish(search *c, const neo_schedule *columns, double limit, neo_r
   return n;
 }
 
-/* ---- columns along two axes that lie apart */
+/* ---- collapsed columns */
 
-/* The most lanes of which the axis is whole vectors; 1: there are none. */
+/* The largest vector that divides the axis; 1: there is none. */
 static int64_t whole_lanes(const search *c, int64_t axis) {
   int64_t lanes = c->q.lanes;
   while (lanes > 1 && c->q.shared[axis] % lanes)
@@ -229,10 +229,10 @@ static int64_t whole_lanes(const search *c, int64_t axis) {
   return lanes;
 }
 
-/* Do the same operands use both, and is the last one short, so that tiles of lanes along it alone
- * are narrow, but of whole vectors? The result is written in short pieces, which is little only
- * where sums are long. */
-static bool goes_beside(const search *c, int64_t axis, int64_t last) {
+/* May `axis` and `last` be collapsed? The same operands must use both, and `last` must be short, so
+ * that tiles of lanes along it alone are narrow, but a multiple of a vector. Results are then
+ * stored in short pieces, so sums must be long. */
+static bool may_collapse(const search *c, int64_t axis, int64_t last) {
   enum { VECTORS = 4, LONG = 1024, LEAST_LANES = 4 };
   int64_t extent;
   if (c->q.steps < LONG || axis == last - 1 || (c->q.fixed >> axis & 1) ||
@@ -248,20 +248,21 @@ static bool goes_beside(const search *c, int64_t axis, int64_t last) {
   return true;
 }
 
-static size_t try_beside(const search *base, int64_t axis, int64_t last, double limit,
-                         neo_ranked *out, size_t n, size_t most) {
+static size_t try_collapsed(const search *base, int64_t axis, int64_t last, double limit,
+                            neo_ranked *out, size_t n, size_t most) {
   neo_contraction contraction;
   neo_schedule columns = neo_schedule_plain();
   columns.loops.vector_axis = last;
   columns.loops.axis_n = axis;
-  neo_collapsed turned = neo_collapsed_of(base->q.m, base->q.f, &columns);
-  search c = {.q = {.m = base->q.m, .f = turned.f, .machine = base->q.machine, .whole_sums = true},
-              .most = base->most,
-              .best = 1e300};
+  neo_collapsed collapsed = neo_collapsed_of(base->q.m, base->q.f, &columns);
+  search c = {
+      .q = {.m = base->q.m, .f = collapsed.f, .machine = base->q.machine, .whole_sums = true},
+      .most = base->most,
+      .best = 1e300};
   if (!neo_tiles_begin(&c.q, &contraction))
     return n;
-  c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (turned.f->axes.n + 1) * SETS);
-  candidate x = {.v = turned.s.loops.vector_axis, .an = -1, .merge = 2};
+  c.top = NEO_NEW_ARRAY(base->q.m->arena, ranking, (collapsed.f->axes.n + 1) * SETS);
+  candidate x = {.v = collapsed.s.loops.vector_axis, .an = -1, .fused = 2};
   x.n = c.q.shared[x.v] * c.q.shared[x.v - 1];
   int64_t least = whole_lanes(&c, x.v);
   for (x.lanes = c.q.lanes; x.lanes >= least; x.lanes /= 2)
@@ -274,7 +275,7 @@ size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machin
   neo_contraction contraction;
   size_t tried = most > TRIED ? most : TRIED, n = 0;
   int64_t last = (int64_t)f->axes.n - 1;
-  const double better = 0.75; /* short pieces cost more than is counted: measured */
+  const double better = 0.75; /* measured: short pieces cost more than the model counts */
   search c = {.q = {.m = m, .f = f, .machine = machine}, .most = tried, .best = 1e300};
   if (!most || !neo_tiles_begin(&c.q, &contraction))
     return 0;
@@ -284,8 +285,8 @@ size_t neo_model_contractions(neo_module *m, const neo_form *f, const neo_machin
   n = finish(&c, NULL, 1e300, out, n, most);
   double limit = n ? better * out[0].cost : 1e300;
   for (int64_t axis = 0; axis < last; axis++)
-    if (goes_beside(&c, axis, last))
-      n = try_beside(&c, axis, last, limit, out, n, most);
+    if (may_collapse(&c, axis, last))
+      n = try_collapsed(&c, axis, last, limit, out, n, most);
   return n;
 }
 

@@ -1,31 +1,32 @@
-/* Private to the model of contractions: what is known about one, and what a schedule of it costs.
+/* The model of contractions: facts about one, and the cost of its schedules. Private to
+ * schedule/tile.
  *
- *   look.c        how operands are read along each axis
- *   clip.c        how much of the reduction conditions leave
+ *   access.c      how operands are accessed along each axis
+ *   clip.c        the share of the reduction that conditions leave
  *   cost.h        cycles of a schedule
  *   block.c       blocks and units for a register tile
- *   model.c       register tiles; the model from outside */
+ *   model.c       register tiles; entry points */
 #ifndef NEO_SCHEDULE_TILE_H
 #define NEO_SCHEDULE_TILE_H
 #include "schedule/model.h"
 
-typedef struct {           /* an expression along an axis */
-  bool unit, strided, odd; /* has loads of stride 0 or 1; of another; of none that is constant */
-  bool guarded;            /* there is a condition in it */
-  double ops;              /* its floating-point operations */
-  int64_t stride;          /* of the first load that has one; 0: no load moves */
-  int64_t tile;            /* odd, but next to each other within tiles of so many; 0: no */
-} neo_look;
+typedef struct {           /* the loads of an expression along an axis */
+  bool unit, strided, odd; /* some load has stride 0 or 1; another constant; no constant */
+  bool guarded;            /* the expression has a condition */
+  double ops;              /* floating-point operations of the expression */
+  int64_t stride;          /* of the first load with a nonzero one; 0: none has */
+  int64_t tile;            /* odd, but contiguous within tiles of so many elements; 0: not */
+} neo_axis_access;
 
-/* Storing a vector of every result, and the loads for it. */
+/* The cost of storing a vector of every result, with the loads for it. */
 typedef struct {
-  double cycles, far;    /* where it is near; accesses lane by lane of what no cache holds */
-  uint32_t scattered;    /* stores lane by lane, which are not counted in either */
-  uint64_t shared_along; /* axes along which those lie in the same cache lines */
-  uint32_t rows;         /* loads of rows of tensors that are larger than the caches */
+  double cycles, far;    /* cycles where lines are cached; lanes' accesses beyond the caches */
+  uint32_t scattered;    /* stores of single lanes, which `cycles` and `far` do not count */
+  uint64_t shared_along; /* axes along which these share cache lines */
+  uint32_t rows;         /* loads of rows of tensors beyond the caches */
 } neo_tile_end;
 
-enum { NEO_CLIP_ROWS = 16 }; /* most rows of a tile for which clips are known */
+enum { NEO_CLIP_ROWS = 16 }; /* rows of a tile up to which clips are counted */
 
 typedef struct {
   neo_module *m;
@@ -34,77 +35,76 @@ typedef struct {
   const neo_contraction *c;
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
-  int64_t first[NEO_FORM_MAX_AXES];                          /* values of own axes */
+  int64_t first[NEO_FORM_MAX_AXES];                          /* first values of own axes */
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
-    double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* see neo_tiles_clip; 0: not known yet */
+    double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* of neo_tiles_clip; 0: not computed yet */
   } clips;
-  double points, steps; /* of the shared axes; of the reduction */
-  int64_t lanes, bytes; /* of the widest vector of a register; of an element */
-  bool whole_sums;      /* none is kept from block to block of the reduction */
+  double points, steps; /* points of the shared axes; steps of the reduction */
+  int64_t lanes, bytes; /* lanes of a register; bytes of an element */
+  bool whole_sums;      /* the reduction is not blocked */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
-  struct {              /* remembered looks */
-    bool known;
-    neo_look look;
+  struct {              /* cached accesses of factors along axes */
+    bool cached;
+    neo_axis_access look;
   } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
   double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
-  struct {                          /* and whether factors slide along shared axes */
-    bool known, slides;
+  struct {                          /* cached: does a factor slide along a shared axis? */
+    bool cached, slides;
     neo_sliding slide;
   } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
-  struct { /* results along shared axes */
-    bool known, alike;
-    int64_t stride; /* alike: of all of them */
-    uint64_t unit;  /* those of stride 1, counted over all stages */
+  struct { /* cached strides of results along shared axes */
+    bool cached, same_stride;
+    int64_t stride; /* same_stride: that of all results */
+    uint64_t unit;  /* results of stride 1, numbered over all stages */
   } results[NEO_FORM_MAX_AXES];
-  struct { /* and those of the axes walked as one at last */
-    int64_t v, merge;
-    neo_look factor[NEO_MAX_FACTORS];
-    int64_t lanes; /* 0: the end is not known yet */
+  struct { /* cached accesses along the fused axes that were asked for last */
+    int64_t v, fused;
+    neo_axis_access factor[NEO_MAX_FACTORS];
+    int64_t lanes; /* 0: `end` is not computed yet */
     neo_tile_end end;
   } walk;
 } neo_tiles;
 
-/* False: no contraction, or one without lanes. */
+/* False: the form is not a contraction, or its elements are too wide for lanes. */
 bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
-/* A factor along AXIS `axis`; columns: along the axes that the lanes walk. */
-neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
-neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge);
-/* Vectors that as many lanes are read or stored by, which walk tiles of so many elements; 0: it is
- * done lane by lane. */
+/* The accesses of a factor along AXIS `axis`; along the fused axes of lanes. */
+neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
+neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused);
+/* How many vector accesses read or store so many lanes, which run over tiles of so many elements;
+ * 0: it is done lane by lane. */
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
-/* Have all results this stride along a shared axis? Is it 1 of the k-th one of all stages,
- * if there are not very many? */
-bool neo_tiles_results_follow(neo_tiles *q, uint32_t axis, int64_t stride);
-bool neo_tiles_result_runs(neo_tiles *q, uint32_t axis, size_t k);
+/* Do all results have this stride along a shared axis? Has the k-th result of all stages stride 1?
+ * (Of very many results only the first ones are known.) */
+bool neo_tiles_results_have_stride(neo_tiles *q, uint32_t axis, int64_t stride);
+bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k);
 /* Elements of the tensor that the factor reads; 0: it reads none. */
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
-/* Null: it does not slide along the axis. */
+/* How the factor slides along the axis; null: it does not. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
-neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes);
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes);
 
-/* The part of the steps that the conditions with a shared axis leave, on average over tiles of so
- * many elements of it. */
+/* The share of the steps that the conditions on a shared axis leave, averaged over tiles of so many
+ * of its elements. */
 double neo_tiles_clip(neo_tiles *q, uint32_t shared, int64_t rows);
-/* The part of the vectors of products that a condition tests, where lanes run along a shared axis.
- * Where tiles begin at known places and the innermost steps are unrolled, it is known of most
- * vectors that it holds for all lanes. */
+/* The share of vector products that test a condition, where lanes run along a shared axis. Where
+ * positions of tiles are constants and the innermost steps are unrolled, the condition is known to
+ * hold for all lanes of most vectors. */
 double neo_tiles_tested(neo_tiles *q, const neo_schedule *s);
 
-/* Elements along the columns of the tile; of rows. */
+/* Elements along the columns of the schedule; along its rows. */
 int64_t neo_tiles_column_length(const neo_tiles *q, const neo_schedule *s);
 int64_t neo_tiles_row_length(const neo_tiles *q, const neo_schedule *s);
-/* Elements that blocks of columns are multiples of. */
+/* Blocks of columns are multiples of so many elements. */
 int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
-/* Would blocks of tiles fetch columns of a large operand (prefetch.h) that are still near when they
- * are needed? */
+/* Would tiles prefetch columns of a large operand (prefetch.h) that are still cached when they are
+ * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
-/* Cycles of all of it on one core; *units, if that is not null: its units of work. */
+/* The cost in cycles on one core; *units, if not null: units of work. */
 double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units);
 
-/* The same, and what units of work cost by being many, or too few to keep cores busy: by this
- * schedules are ranked. */
+/* The same, with the overhead of units of work and of idle cores. This number ranks schedules. */
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);

@@ -1,4 +1,4 @@
-/* Sizes of what a contraction keeps in scratch. */
+/* Sizes of a contraction's scratch: packed operands and partial sums. */
 #include "base/whole.h"
 #include "schedule/contract.h"
 #include "schedule/model.h"
@@ -67,17 +67,17 @@ static int64_t block_length(neo_module *m, const neo_form *f, const neo_schedule
   return block && block < n ? block : n;
 }
 
-/* Of rows that lie apart: three cache lines beyond a multiple of eight, so that those of a tile
- * fall on different cache sets, and on different ways of predicting them (measured: at multiples of
- * 1024 bytes a tile takes up to 2.5 times as long, here within 3 per cent of one stream). */
-static int64_t apart_pitch(int64_t n) {
+/* The pitch of rows that are not transposed: three cache lines beyond a multiple of eight. The rows
+ * of a tile then fall on different cache sets and prefetchers. (Measured: at multiples of 1024
+ * bytes a tile takes up to 2.5 times as long; here it is within 3 per cent of one stream.) */
+static int64_t padded_pitch(int64_t n) {
   enum { LINE = 16, LINES = 8, GOOD = 3 };
   int64_t lines = (n + LINE - 1) / LINE;
   return (lines + (GOOD - lines % LINES + LINES) % LINES) * LINE;
 }
 
-/* A step of columns before they are cut into tiles, a row of sums: not all of them on the same
- * cache sets. */
+/* The pitch of steps of columns before tiling, and of rows of partial sums: it avoids a multiple of
+ * 256, so that rows do not share cache sets. */
 static int64_t row_pitch(int64_t n, int64_t tile) {
   int64_t pitch = neo_round_up(n, tile);
   return pitch % 256 == 0 ? pitch + 16 : pitch;
@@ -92,7 +92,7 @@ static bool bounds_use_own(const neo_module *m, const neo_form *f, const neo_sta
   return false;
 }
 
-/* Do rows lie in memory along the reduction? Then they are not transposed. */
+/* Are rows contiguous along the reduction? They are then not transposed. */
 static bool along_reduction(neo_module *m, const neo_form *f, const neo_stage *s,
                             const neo_factor *x) {
   for (uint32_t k = (uint32_t)s->axes.n; k-- > 0;)
@@ -101,7 +101,7 @@ static bool along_reduction(neo_module *m, const neo_form *f, const neo_stage *s
   return false;
 }
 
-/* As many steps as fit into a part of the nearest cache. */
+/* Gathers as many steps at a time as fit into a part of L1. */
 static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x, int64_t n,
                      int64_t tile, neo_pack_shape *y) {
   enum { MOST = 2048 };
@@ -116,7 +116,8 @@ static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x,
   y->temp_elements = steps * y->temp_pitch;
 }
 
-/* Rows and columns of one axis that slide: lanes need neighbouring elements. */
+/* Does the operand slide along its rows, or along columns of one axis? Lanes need adjacent
+ * elements. */
 static bool slides(neo_module *m, const neo_form *f, const neo_stage *s, const neo_factor *x,
                    bool rows, const neo_schedule *sched, neo_sliding *out) {
   const neo_loop_params *p = &sched->loops;
@@ -126,14 +127,14 @@ static bool slides(neo_module *m, const neo_form *f, const neo_stage *s, const n
   return (rows || out->alpha == 1) && !(out->own == 0 && p->block_k);
 }
 
-/* scratch[k][index]: its length for n rows or columns. */
+/* Sizes of scratch[k][index] for n rows or columns. */
 static void add_slide(neo_pack_shape *y, int64_t n) {
   enum { SETS = 256, MORE = 16 };
   const neo_sliding *w = &y->slide;
   y->k_extent[w->own] = 1;
-  y->shift = w->beta < 0 ? w->n - 1 : 0;
-  y->reach = w->alpha * (n - 1) + w->n;
-  y->k_unit = y->reach % SETS == 0 ? y->reach + MORE : y->reach;
+  y->origin = w->beta < 0 ? w->n - 1 : 0;
+  y->span = w->alpha * (n - 1) + w->n;
+  y->k_unit = y->span % SETS == 0 ? y->span + MORE : y->span;
   y->unit = y->tile_coef = w->alpha;
   y->k_size /= w->n;
   y->ok = !__builtin_mul_overflow(y->k_size, y->k_unit, &y->elements) && y->elements <= 1 << 24;
@@ -167,11 +168,11 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
     add_slide(&y, rows ? n : neo_round_up(n, tile));
     return y;
   }
-  bool apart = rows && along_reduction(m, f, s, x);
-  y.k_unit = apart ? 1 : tile;
-  y.unit = apart ? apart_pitch(y.k_size) : 1;
-  y.tile_coef = apart ? y.unit : y.k_size;
-  int64_t width = apart ? n : neo_round_up(n, tile);
+  bool padded = rows && along_reduction(m, f, s, x);
+  y.k_unit = padded ? 1 : tile;
+  y.unit = padded ? padded_pitch(y.k_size) : 1;
+  y.tile_coef = padded ? y.unit : y.k_size;
+  int64_t width = padded ? n : neo_round_up(n, tile);
   y.ok = !__builtin_mul_overflow(y.tile_coef, width, &y.elements) && y.elements <= 1 << 24;
   if (y.ok && !rows && p->fused > 1)
     add_temp(f, s, x, n, tile, &y);
@@ -193,7 +194,7 @@ int64_t neo_outer_loop_most(neo_module *m, const neo_form *f, const neo_schedule
   return n / o->block + (n % o->block > 0);
 }
 
-bool neo_stage_steps_alike(const neo_module *m, const neo_form *f, const neo_stage *s) {
+bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_stage *s) {
   const neo_axis_rec *first = &s->axes.at[0];
   bool moves = neo_form_axes(m, f, first->lo) | neo_form_axes(m, f, first->hi);
   return !moves && !(neo_form_axes(m, f, s->where) >> f->axes.n & 1);

@@ -1,4 +1,4 @@
-/* Which lines a tile fetches for the next one (prefetch.h). */
+/* Finds the lines that a tile prefetches for the next one (prefetch.h). */
 #include "schedule/tile/prefetch.h"
 #include "schedule/contract.h"
 #include "schedule/model.h"
@@ -8,23 +8,23 @@ typedef struct {
   neo_module *m;
   const neo_form *f;
   const neo_schedule *s;
-  const neo_stage *stage; /* the sum */
-  int64_t ahead;
+  const neo_stage *stage; /* the stage of the sum */
+  int64_t distance;
   bool columns_first;
   bool at_end, copied;
-  uint32_t index; /* of the stage */
+  uint32_t index; /* number of that stage */
   neo_prefetch *out;
   uint32_t n;
 } finder;
 
-/* Does the step to the next point lead to another line? */
+/* Does a step along the axis lead to another line? */
 static bool moves(const finder *c, neo_expr load, uint32_t axis, int64_t by) {
   int64_t stride, bytes = neo_type_bytes(neo_expr_type(c->m, load));
   return neo_flat_stride(c->m, c->f, neo_flat_at(c->m, load), axis, &stride) &&
          llabs(stride) * by * bytes >= NEO_PREFETCH_LINE;
 }
 
-/* Columns of a tile are contiguous and next to those of the following one. */
+/* Does the load read columns that are contiguous, so that the next tile's are adjacent? */
 static bool is_row(const finder *c, neo_expr load) {
   int64_t stride;
   uint32_t v = (uint32_t)c->s->loops.vector_axis;
@@ -33,8 +33,9 @@ static bool is_row(const finder *c, neo_expr load) {
          stride == 1;
 }
 
-/* Do the steps of a tile share the lines? Those of an end where there are more than a processor
- * waits for beside others, and one loop of steps that lasts as long as a line takes to come. */
+/* Do the steps of a tile share the prefetches? They do for copies, and at the end of a tile with
+ * more lines than a processor has in flight, if a single loop of steps is long enough to hide their
+ * latency. */
 static bool is_shared(const finder *c, neo_expr load) {
   enum { FEW_STEPS = 4, FEW_LINES = 12 };
   const neo_loop_params *p = &c->s->loops;
@@ -45,8 +46,8 @@ static bool is_shared(const finder *c, neo_expr load) {
                        neo_axis_most(c->m, &c->stage->axes.at[0]) >= FEW_STEPS);
 }
 
-/* Would the nearest cache lose a line before it is read? Until then the columns of the block are,
- * or those of a tile, and with each row what is written to it. */
+/* Would L1 evict a line before it is read? Meanwhile the kernel reads the columns of the block, or
+ * those of a tile, and accesses the results of each row. */
 static bool is_far(const finder *c, neo_expr load, uint32_t axis) {
   const neo_loop_params *p = &c->s->loops;
   bool next_tile = !c->copied && axis == (uint32_t)p->vector_axis;
@@ -55,7 +56,7 @@ static bool is_far(const finder *c, neo_expr load, uint32_t axis) {
   double rows = neo_schedule_block_steps(c->m, c->stage, c->s);
   if (c->at_end)
     rows += (double)p->tile_m;
-  return !neo_elements_are_near(rows * (double)(wide * c->ahead),
+  return !neo_elements_are_near(rows * (double)(wide * c->distance),
                                 neo_type_bytes(neo_expr_type(c->m, load)));
 }
 
@@ -63,7 +64,7 @@ static void add(finder *c, neo_expr load, uint32_t axis, int64_t by) {
   if (c->n < NEO_PREFETCH_MOST && moves(c, load, axis, by))
     c->out[c->n++] = (neo_prefetch){.load = load,
                                     .axis = axis,
-                                    .by = by * c->ahead,
+                                    .by = by * c->distance,
                                     .far = is_far(c, load, axis),
                                     .at_end = c->at_end,
                                     .shared = is_shared(c, load),
@@ -94,8 +95,8 @@ static void look(void *ctx, neo_expr e) {
 
 /* ---- columns that are copied */
 
-/* Columns that are copied anew for each block of the reduction, or else for each block of columns,
- * and walk one own axis, which the tiles of rows can share. */
+/* Are the columns packed anew for each block of the reduction, or else for each block of columns,
+ * along one own axis, so that the tiles of rows can share the prefetches? */
 static bool copies_blocks(const finder *c, const neo_factor *x) {
   const neo_loop_params *p = &c->s->loops;
   uint64_t own = x->axes >> c->f->axes.n;
@@ -145,7 +146,7 @@ uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule 
     return 0;
   finder x = {.m = m, .f = f, .s = s, .stage = &f->stages.at[c.stage], .out = out};
   x.index = (uint32_t)c.stage;
-  x.ahead = s->loops.prefetch > 1 ? s->loops.prefetch : 1;
+  x.distance = s->loops.prefetch > 1 ? s->loops.prefetch : 1;
   x.columns_first = neo_schedule_columns_first(m, f, s);
   for (uint32_t k = 0; k < c.n; k++)
     look_at_columns(&x, &c.factor[k], s->loops.pack >> k & 1);

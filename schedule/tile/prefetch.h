@@ -1,36 +1,35 @@
-/* Lines that are fetched before they are needed. A register tile reads rows that lie apart, each of
- * a few cache lines: too short for the processor to see a stream in them, so that each tile would
- * wait for memory anew. While a tile is computed, the lines that the next one of the outer loop
- * reads first can be named to the processor: (`fetch` 1), or that after the next, and so on:
+/* Software prefetching. A register tile reads separate rows of a few cache lines each. These are
+ * too short for the hardware prefetcher to detect a stream, so each tile would stall. While a tile
+ * is computed, it prefetches the lines that the next tile of the outer loop reads first (`prefetch`
+ * 1), or the tile after that (2), and so on:
  *
  *     tiles of columns outside:                        those of the next tile of columns
  *     rows outside, or one tile of them; blocks:       the same columns in the next block
  *
- * and during a tile without blocks the elements that its successor along the outer loop needs at
- * its end, for which an optimizer's update reads the parameter. Of columns that are copied into
- * scratch (schedule/tile/pack.c) the tiles fetch what the next copy reads, that of the next block
- * of the reduction, or of the next block of columns, in the order in which it lies. Where a tile
- * has many lines its steps share them: memory is busy all the time that the tile computes, and
- * what is not in the nearest cache does not wait behind them. */
+ * A tile without blocks also prefetches the elements that its successor needs at its end: the
+ * parameter that an optimizer's update reads. For packed columns (schedule/tile/pack.c) the tiles
+ * prefetch, in memory order, what the next copy reads: that of the next block of the reduction, or
+ * of the next block of columns. Where a tile has many lines, its steps share them, so that memory
+ * is busy while the tile computes and other misses do not queue behind them. */
 #ifndef NEO_SCHEDULE_PREFETCH_H
 #define NEO_SCHEDULE_PREFETCH_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-enum { NEO_PREFETCH_MOST = 8, NEO_PREFETCH_LINE = 64, NEO_PREFETCH_AHEAD = 8 /* tiles */ };
+enum { NEO_PREFETCH_MOST = 8, NEO_PREFETCH_LINE = 64, NEO_PREFETCH_DISTANCE = 8 /* tiles */ };
 
 typedef struct {
   neo_expr load;
-  uint32_t axis; /* the load is that of a point `by` further along AXIS `axis` */
+  uint32_t axis; /* prefetched is the element of the point `by` further along AXIS `axis` */
   int64_t by;
-  bool far;    /* into the second cache: so much is read meanwhile that the nearest would lose it */
-  bool at_end; /* of what follows the sum; else of steps of it */
-  bool shared; /* each step fetches a part of the lines; else those of this step, or all at once */
+  bool far;       /* into L2, as L1 would evict the line before it is read */
+  bool at_end;    /* the load follows the sum; else it is in its steps */
+  bool shared;    /* each step prefetches a part of the lines; else its own, or all at once */
   uint32_t stage; /* the sum */
 } neo_prefetch;
 
-/* What is fetched with the tiles of `s`; where its `fetch` is 0, as if it were 1. out: room for
- * NEO_PREFETCH_MOST; returns how many. */
+/* Writes the prefetches of the tiles of `s`; where its `prefetch` is 0, those that it would have
+ * with 1. `out` has room for NEO_PREFETCH_MOST. Returns how many there are. */
 uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_prefetch *out);
 

@@ -1,4 +1,4 @@
-/* Register tiles of contractions: the row of the strategy. */
+/* The strategy of register tiles of contractions. */
 #include "schedule/loops/loops.h"
 #include "schedule/model.h"
 #include "schedule/tile/tile.h"

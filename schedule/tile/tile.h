@@ -3,7 +3,7 @@
 #define NEO_SCHEDULE_TILE_TILE_H
 #include "schedule/strategy.h"
 
-/* As strategy.h's; what is common to strategies of loops included. */
+/* Members of the strategy's row (strategy.h); they include what all strategies of loops share. */
 bool neo_tile_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 bool neo_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);
 

@@ -719,8 +719,8 @@ static void blocks_around_taps_are_the_same_for_all_of_them(void **state) {
   const char *tile = "tile vector_axis=1 vector_width=16 axis_m=0 tile_m=6 tile_n=4 pack=2 "
                      "block_k=1 blocks_first=4";
   assert_true(is_legal(text, tile, ""));
-  assert_false(is_legal(moving, tile, "another range"));
-  assert_false(is_legal(text, "loops vector_axis=1 vector_width=16 blocks_first=4", "only where"));
+  assert_false(is_legal(moving, tile, "varies between points"));
+  assert_false(is_legal(text, "loops vector_axis=1 vector_width=16 blocks_first=4", "only with"));
   assert_false(
       is_legal(text, "tile vector_axis=3 vector_width=2 block_k=1 blocks_first=8", "0..7"));
 }

@@ -233,7 +233,7 @@ static void seeds_and_known_times_spare_measurements(void **state) {
   neo_search_seed(&s, &given);
   assert_int_equal(neo_search_ask(&s, trial, 1), 1);
   neo_search_tell(&s, trial[0], 100);
-  neo_search_know(&s, &other, 90);
+  neo_search_add_logged(&s, &other, 90);
   assert_true(neo_search_best(&s) == 90);
   size_t n = neo_search_ask(&s, trial, 8);
   assert_true(n > 1);

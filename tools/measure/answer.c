@@ -85,7 +85,7 @@ static bool compare(comparison *c) {
 }
 
 /* Against the reference: only what that has computed. Its gaps are filled with the answer. */
-static measure_reason check_where_known(const measure_buf *b, int number, char why[256]) {
+static measure_reason check_against_plain(const measure_buf *b, int number, char why[256]) {
   size_t size = neo_rti_type_bytes(b->type);
   char *want = malloc(b->bytes + 1);
   if (!want) {
@@ -128,7 +128,7 @@ measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whol
     if (!b->write || mode == MEASURE_PLAIN)
       continue;
     measure_reason r =
-        mode == MEASURE_BASE && b->plain ? check_where_known(b, k, why) : MEASURE_REASON_NONE;
+        mode == MEASURE_BASE && b->plain ? check_against_plain(b, k, why) : MEASURE_REASON_NONE;
     if (r)
       return r;
     comparison c = {
@@ -142,7 +142,7 @@ measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whol
 
 /* ---- keeping */
 
-static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int64_t *known) {
+static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int64_t *written) {
   size_t size = neo_rti_type_bytes(b->type);
   double sum = 0;
   int64_t n_finite = 0;
@@ -151,7 +151,7 @@ static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int
     if (unwritten(p + (size_t)at * size, size))
       continue;
     neo_rti_convert(b->type, p + (size_t)at * size, NEO_RT_F64, &x, 1);
-    *known += 1;
+    *written += 1;
     if (!isfinite(x))
       continue;
     sum += x * x;
@@ -161,8 +161,8 @@ static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int
   return n_finite ? sqrt(sum / (double)n_finite) : 0;
 }
 
-double measure_answer_keep(measure_job *j, measure_mode mode) {
-  int64_t finite = 0, known = 0;
+double measure_answer_store(measure_job *j, measure_mode mode) {
+  int64_t finite = 0, written = 0;
   for (int k = 0; k < j->n_bufs; k++) {
     measure_buf *b = &j->buf[k];
     char **to = mode == MEASURE_PLAIN ? &b->plain : &b->expected;
@@ -173,8 +173,8 @@ double measure_answer_keep(measure_job *j, measure_mode mode) {
     if (!*to)
       return 0;
     memcpy(*to, b->answer, b->bytes);
-    double scale = scale_of(b, *to, &finite, &known);
+    double scale = scale_of(b, *to, &finite, &written);
     b->scale = isfinite(scale) ? scale : 0;
   }
-  return known ? (double)finite / (double)known : 1;
+  return written ? (double)finite / (double)written : 1;
 }

@@ -247,8 +247,8 @@ static bool enough(const child *c, const calibration *k) {
 static bool sample(child *c, calibration *k, const int runs[2]) {
   static const double drift = 1.25;
   double before = k->before;
-  for (int turn = 0; turn < c->n; turn++) {
-    int which = (turn + c->m.n) % c->n;
+  for (int pass = 0; pass < c->n; pass++) {
+    int which = (pass + c->m.n) % c->n;
     k->spent += others_run(c);
     double t = timed(c, which, c->lo[which], c->hi[which], runs[which]);
     c->m.sample_ns[which][c->m.n] = t;

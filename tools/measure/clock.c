@@ -35,8 +35,8 @@ static float arithmetic(int n) {
 
 double measure_calibrate(const measure_job *j, int times) {
   double begun = measure_now_ns(j);
-  volatile float kept = arithmetic(1000 * times);
-  (void)kept;
+  volatile float result = arithmetic(1000 * times);
+  (void)result;
   return (measure_now_ns(j) - begun) / times;
 }
 

@@ -24,7 +24,7 @@ static bool unwritten(const char *p, size_t size) {
 
 /* ---- saving */
 
-static int64_t count_known(const measure_buf *b, size_t size) {
+static int64_t count_written(const measure_buf *b, size_t size) {
   int64_t n = 0;
   for (int64_t k = 0; k < b->n; k++)
     n += !unwritten(b->plain + (size_t)k * size, size);
@@ -34,18 +34,19 @@ static int64_t count_known(const measure_buf *b, size_t size) {
 /* Where there are more than there is room for, those at equal distances. */
 static void save_buffer(const measure_buf *b, FILE *f) {
   size_t size = neo_rti_type_bytes(b->type);
-  int64_t known = count_known(b, size), n = known < MOST ? known : MOST, seen = 0, kept = 0;
+  int64_t written = count_written(b, size), n = written < MOST ? written : MOST, seen = 0,
+          saved = 0;
   int64_t *at = calloc((size_t)n + 1, sizeof *at);
-  for (int64_t k = 0; at && k < b->n && kept < n; k++) {
+  for (int64_t k = 0; at && k < b->n && saved < n; k++) {
     if (unwritten(b->plain + (size_t)k * size, size))
       continue;
-    if (seen++ == (int64_t)((double)kept * (double)known / (double)n))
-      at[kept++] = k;
+    if (seen++ == (int64_t)((double)saved * (double)written / (double)n))
+      at[saved++] = k;
   }
-  fwrite(&kept, sizeof kept, 1, f);
-  if (kept)
-    fwrite(at, sizeof *at, (size_t)kept, f);
-  for (int64_t k = 0; k < kept; k++)
+  fwrite(&saved, sizeof saved, 1, f);
+  if (saved)
+    fwrite(at, sizeof *at, (size_t)saved, f);
+  for (int64_t k = 0; k < saved; k++)
     fwrite(b->plain + (size_t)at[k] * size, size, 1, f);
   free(at);
 }

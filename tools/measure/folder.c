@@ -155,7 +155,7 @@ static folder_candidate *next_race(const folder_task *t) {
 static int64_t open_candidates(const folder_task *t) {
   int64_t n = 0;
   for (size_t k = 0; k < t->n && !t->failed; k++)
-    n += !t->at[k].known;
+    n += !t->at[k].measured;
   return n;
 }
 
@@ -163,7 +163,7 @@ static folder_exit run_candidates(folder *f, folder_task *t) {
   measure_result r;
   folder_exit bad = FOLDER_OK;
   for (size_t k = 0; k < t->n && !bad && !t->failed; k++) {
-    if (t->at[k].known)
+    if (t->at[k].measured)
       continue;
     if (over(f))
       return FOLDER_UNFINISHED;

@@ -16,10 +16,10 @@ typedef enum {
 
 typedef struct {
   long id;
-  size_t line;    /* "try ..." */
-  bool known, ok; /* has a result; a good one */
-  bool raced;     /* has one of a race */
-  double ratio;   /* by the last result */
+  size_t line;       /* "try ..." */
+  bool measured, ok; /* has a result; a good one */
+  bool raced;        /* has one of a race */
+  double ratio;      /* by the last result */
 } folder_candidate;
 
 typedef struct {

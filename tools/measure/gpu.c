@@ -294,8 +294,8 @@ static void take_samples(child *c, int n) {
     c->m.graph = c->m.graph && c->k[which].series.exec;
   }
   for (; !enough(c, spent); c->m.n++)
-    for (int turn = 0; turn < n; turn++) {
-      int which = (turn + c->m.n) % n;
+    for (int pass = 0; pass < n; pass++) {
+      int which = (pass + c->m.n) % n;
       double t = timed(c, which, c->k[which].runs);
       c->m.sample_ns[which][c->m.n] = t > 0 ? t : 1;
       spent += t * c->k[which].runs;

@@ -157,7 +157,7 @@ void measure_answers_reset(measure_job *j);
 measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whole, double *share,
                                     char why[256]);
 /* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
-double measure_answer_keep(measure_job *j, measure_mode mode);
+double measure_answer_store(measure_job *j, measure_mode mode);
 
 /* ---- expected.c: some elements of `plain` in a file. Null, or what is wrong. */
 const char *measure_answer_save(const measure_job *j, const char *path);

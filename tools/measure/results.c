@@ -29,7 +29,7 @@ static void take_result(folder *f, const char *line) {
   for (size_t k = 0; k < t->n && strcmp(mode, "base") != 0; k++)
     if (t->at[k].id == (long)measure_number(line, "id", -1)) {
       folder_candidate *c = &t->at[k];
-      c->known = true;
+      c->measured = true;
       c->ok = ok;
       c->raced = c->raced || strcmp(mode, "race") == 0;
       c->ratio = measure_number(line, "ratio", 0);

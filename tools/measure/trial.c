@@ -13,7 +13,7 @@ typedef struct {
   measure_job *j;
   measure_mode mode;
   measure_process process;
-  bool kept; /* the process is the job's too: a GPU's */
+  bool shared; /* the process is the job's too: a GPU's */
   double deadline_ns;
   double share[2]; /* of the answers: the candidate's, the base's */
   measure_result *r;
@@ -55,7 +55,7 @@ static arrival receive(trial *t, measure_message *m) {
 
 static int end(trial *t) {
   int status = measure_process_end(&t->process);
-  if (t->kept)
+  if (t->shared)
     t->j->process = t->process;
   return status;
 }
@@ -103,7 +103,7 @@ static bool start_or_ask(trial *t, const measure_kernel *k, const measure_kernel
   measure_request ask = {.mode = t->mode, .kernel = *k, .base = *base};
   if (!k->block)
     return start(t, k, base);
-  t->kept = true;
+  t->shared = true;
   t->process = t->j->process;
   if (!t->process.pid && !start(t, k, base))
     return false;
@@ -195,6 +195,6 @@ measure_result measure_trial(measure_job *j, measure_mode mode, const measure_ke
   else if (!r.ok && !r.why[0])
     name_death(&r, status);
   if (r.ok && (mode == MEASURE_PLAIN || mode == MEASURE_BASE))
-    r.finite = measure_answer_keep(j, mode);
+    r.finite = measure_answer_store(j, mode);
   return r;
 }

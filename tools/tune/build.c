@@ -175,10 +175,10 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
 /* ---- in the parent */
 
 /* What a child that was killed may have left. */
-static void clean_up(const neo_builder *b, const worker *w, bool keep_last) {
+static void clean_up(const neo_builder *b, const worker *w, bool spare_last) {
   char path[600];
   for (int f = 0; f < N_FILES; f++)
-    if (!keep_last || f != (int)final_file(b))
+    if (!spare_last || f != (int)final_file(b))
       unlink(name_file(b, w->serial, (file)f, path));
 }
 

@@ -224,34 +224,34 @@ static neo_status emit_task(emitter *e, neo_task *x) {
 
 /* ---- all of them */
 
-static int64_t known_of(const neo_tune *t, const neo_task *x) {
+static int64_t logged_of(const neo_tune *t, const neo_task *x) {
   int64_t n = 0;
-  for (size_t k = 0; k < t->known.n; k++)
-    n += t->known.at[k].key[0] == x->record.key[0] && t->known.at[k].key[1] == x->record.key[1];
+  for (size_t k = 0; k < t->logged.n; k++)
+    n += t->logged.at[k].key[0] == x->record.key[0] && t->logged.at[k].key[1] == x->record.key[1];
   return n;
 }
 
 typedef struct {
   neo_task *task;
-  bool known;
+  bool logged;
   double ns;
-} turn;
+} queued;
 
-static int by_turn(const void *a, const void *b) {
-  const turn *x = a, *y = b;
-  if (x->known != y->known)
-    return x->known - y->known;
+static int by_priority(const void *a, const void *b) {
+  const queued *x = a, *y = b;
+  if (x->logged != y->logged)
+    return x->logged - y->logged;
   return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns)
                         : (x->task > y->task) - (x->task < y->task);
 }
 
-static turn *in_order(neo_tune *t) {
-  turn *order = NEO_NEW_ARRAY(&t->c->arena, turn, t->tasks.n + 1);
+static queued *in_order(neo_tune *t) {
+  queued *order = NEO_NEW_ARRAY(&t->c->arena, queued, t->tasks.n + 1);
   for (size_t k = 0; k < t->tasks.n; k++) {
     neo_task *x = &t->tasks.at[k];
-    order[k] = (turn){x, known_of(t, x) > 0, neo_tune_guess_ns(t, x) * (double)x->count};
+    order[k] = (queued){x, logged_of(t, x) > 0, neo_tune_guess_ns(t, x) * (double)x->count};
   }
-  qsort(order, t->tasks.n, sizeof *order, by_turn);
+  qsort(order, t->tasks.n, sizeof *order, by_priority);
   return order;
 }
 
@@ -289,7 +289,7 @@ neo_status neo_tune_emit(neo_tune *t, neo_emission *out) {
   *out = (neo_emission){0};
   neo_status s = make_folder(t);
   t->builder.folder = t->o.emit;
-  turn *order = in_order(t);
+  queued *order = in_order(t);
   add_head(&e);
   for (size_t k = 0; k < t->tasks.n && !s && !enough(&e); k++)
     s = emit_task(&e, order[k].task);

@@ -163,8 +163,8 @@ static neo_status check_results(importer *i) {
 
 /* Does the log have it, from this folder or from elsewhere? */
 static bool logged(const neo_tune *t, const neo_task *x, const candidate *c, double ratio) {
-  for (size_t k = 0; k < t->known.n; k++) {
-    const neo_logged_trial *o = &t->known.at[k];
+  for (size_t k = 0; k < t->logged.n; k++) {
+    const neo_logged_trial *o = &t->logged.at[k];
     double difference = o->ratio - (ratio > 0 ? ratio * neo_task_base_ratio(x) : ratio);
     if (memcmp(o->key, x->record.key, sizeof o->key) == 0 &&
         neo_schedule_equal(&o->schedule, &c->schedule) && difference < 1e-4 && difference > -1e-4)
@@ -188,7 +188,7 @@ static neo_status take_try(importer *i, neo_task *x, const candidate *c, const n
   neo_tune *t = i->t;
   double ratio = m->ok && m->ratio > 0 ? m->ratio : -1;
   if (logged(t, x, c, ratio)) {
-    x->known += !race;
+    x->logged += !race;
   } else {
     neo_journal_add(t, x, &c->schedule, ratio, m->why);
     x->trials += !race, t->trials += !race, t->refused += ratio < 0;

@@ -18,22 +18,22 @@ static bool same_text(const neo_json *j, const char *key, const char *want) {
 
 static void take_line(neo_tune *t, const char *line, size_t n) {
   neo_json *j = NULL;
-  neo_logged_trial known = {0};
+  neo_logged_trial logged = {0};
   int64_t threads = 0;
   if (n < 2 || neo_json_parse(line, n, &j))
     return;
   const char *key = neo_json_text(neo_json_get(j, "key"));
   const char *schedule = neo_json_text(neo_json_get(j, "schedule"));
   const neo_record *any = &t->tasks.at[0].record;
-  if (!neo_json_number(neo_json_get(j, "ratio"), &known.ratio))
-    known.ratio = -1; /* a candidate that failed */
-  bool ours = key && schedule && neo_record_key_of(key, known.key) &&
-              neo_schedule_parse(schedule, &known.schedule) &&
+  if (!neo_json_number(neo_json_get(j, "ratio"), &logged.ratio))
+    logged.ratio = -1; /* a candidate that failed */
+  bool ours = key && schedule && neo_record_key_of(key, logged.key) &&
+              neo_schedule_parse(schedule, &logged.schedule) &&
               same_text(j, "target", any->target) && same_text(j, "build", any->build) &&
               neo_json_integer(neo_json_get(j, "threads"), &threads) && threads == t->o.threads;
   neo_json_free(j);
   if (ours)
-    NEO_PUSH(&t->c->arena, &t->known, known);
+    NEO_PUSH(&t->c->arena, &t->logged, logged);
 }
 
 static void read_log(neo_tune *t) {
@@ -68,17 +68,18 @@ neo_status neo_journal_open(neo_tune *t) {
   }
   t->why = neo_arena_printf(&t->c->arena, "%s: %s", t->o.log, strerror(errno));
   t->place_why = t->why;
-  return t->o.unkept ? NEO_OK : NEO_IO;
+  return t->o.in_memory ? NEO_OK : NEO_IO;
 }
 
 void neo_journal_recall(neo_tune *t, neo_task *x) {
-  for (size_t k = 0; k < t->known.n; k++) {
-    const neo_logged_trial *known = &t->known.at[k];
-    if (known->key[0] != x->record.key[0] || known->key[1] != x->record.key[1])
+  for (size_t k = 0; k < t->logged.n; k++) {
+    const neo_logged_trial *logged = &t->logged.at[k];
+    if (logged->key[0] != x->record.key[0] || logged->key[1] != x->record.key[1])
       continue;
-    neo_search_know(&x->search, &known->schedule,
-                    known->ratio > 0 ? known->ratio / neo_task_base_ratio(x) * x->default_ns : -1);
-    x->known++;
+    neo_search_add_logged(&x->search, &logged->schedule,
+                          logged->ratio > 0 ? logged->ratio / neo_task_base_ratio(x) * x->default_ns
+                                            : -1);
+    x->logged++;
   }
 }
 

@@ -31,7 +31,7 @@ neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) {
   r.time_ns = m->ns / x->part;
   r.default_ns = r.time_ns / (m->ratio * neo_task_base_ratio(x));
   r.threads = (uint32_t)t->o.threads;
-  r.trials = x->trials + x->known;
+  r.trials = x->trials + x->logged;
   r.when = (int64_t)time(NULL);
   const neo_record *old = neo_records_find(&t->c->records, r.key, r.target, r.build, r.threads);
   if (old && neo_record_ratio(old) <= neo_record_ratio(&r))
@@ -39,11 +39,11 @@ neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) {
   neo_status s = neo_record_append(&neo_io_default, &t->c->arena, t->o.records, &r,
                                    t->o.records_flags, &t->why);
   x->recorded = x->recorded || !s;
-  if (s != NEO_IO || !t->o.unkept)
+  if (s != NEO_IO || !t->o.in_memory)
     return s;
   t->place_why = t->why;
-  r = neo_record_copy(t->o.unkept->arena, &r);
-  neo_records_add(t->o.unkept, &r);
+  r = neo_record_copy(t->o.in_memory->arena, &r);
+  neo_records_add(t->o.in_memory, &r);
   return NEO_OK;
 }
 

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include <math.h>
 
-enum { HALF = NEO_SEARCH_HALF, POPULATION = 8, CHILDREN = 48, BARREN = 12, STEPS = 512 };
+enum { HALF = NEO_SEARCH_HALF, POPULATION = 8, CHILDREN = 48, FRUITLESS = 12, STEPS = 512 };
 
 /* A candidate may be quicker than is predicted by so many standard deviations. It is worth measuring
  * in a descent while that is at most `hopeful` of the best time; of children `credible`, and more
@@ -83,7 +83,7 @@ void neo_search_first(neo_search *s, const neo_schedule *x) {
   s->list.at[0] = *x;
 }
 
-void neo_search_know(neo_search *s, const neo_schedule *x, double time_ns) {
+void neo_search_add_logged(neo_search *s, const neo_schedule *x, double time_ns) {
   if (find(s, x) || !neo_schedule_legal(s->space.m, s->space.g, s->space.machine, x, NULL))
     return;
   size_t k = add_trial(s, x, time_ns);
@@ -250,11 +250,11 @@ static neo_schedule make_child(neo_search *s, const size_t *parents, size_t n) {
 
 static void ask_genetic(neo_search *s, batch *b) {
   size_t parents[POPULATION], n = fittest(s, parents), n_children = 0;
-  for (int k = 0; k < CHILDREN && n && s->barren < BARREN; k++) {
+  for (int k = 0; k < CHILDREN && n && s->fruitless < FRUITLESS; k++) {
     neo_schedule x = make_child(s, parents, n);
     n_children = insert(s, s->candidates, n_children, CHILDREN, &x);
   }
-  propose_best(s, b, n_children, (credible + slack * s->barren) * neo_search_best(s));
+  propose_best(s, b, n_children, (credible + slack * s->fruitless) * neo_search_best(s));
 }
 
 static void ask_phase(neo_search *s, batch *b) {
@@ -270,8 +270,8 @@ static void ask_phase(neo_search *s, batch *b) {
     break;
   case NEO_SEARCH_GENETIC:
     ask_genetic(s, b);
-    s->barren++;
-    if (!b->n && s->barren >= BARREN)
+    s->fruitless++;
+    if (!b->n && s->fruitless >= FRUITLESS)
       s->phase = NEO_SEARCH_OVER;
     break;
   case NEO_SEARCH_OVER:
@@ -297,7 +297,7 @@ void neo_search_tell(neo_search *s, size_t trial, double time_ns) {
   s->best = trial;
   if (before > 0) {
     s->step += (before - time_ns) / before;
-    s->barren = 0;
+    s->fruitless = 0;
     if (s->phase == NEO_SEARCH_GENETIC)
       s->phase = NEO_SEARCH_DESCENT;
   }
@@ -325,8 +325,8 @@ void neo_search_correct(neo_search *s, size_t trial, double time_ns) {
   }
 }
 
-double neo_search_hope(const neo_search *s) {
+double neo_search_gain(const neo_search *s) {
   static const double usual[] = {0.15, 0.05, 0.01, 0};
-  double hope = usual[s->phase];
-  return s->phase != NEO_SEARCH_OVER && s->step > hope ? (s->step + hope) / 2 : hope;
+  double gain = usual[s->phase];
+  return s->phase != NEO_SEARCH_OVER && s->step > gain ? (s->step + gain) / 2 : gain;
 }

@@ -48,8 +48,8 @@ typedef struct {
   neo_search_candidate *candidates; /* room for those of a batch */
   neo_schedule *steps;
   neo_search_phase phase;
-  uint32_t barren; /* genetic batches that found nothing */
-  size_t best;     /* trial; meaningful once one has a time */
+  uint32_t fruitless; /* genetic batches that found nothing */
+  size_t best;        /* trial; meaningful once one has a time */
   /* What is not is never proposed; it may put another one in its place. Null: everything is. */
   bool (*within)(void *ctx, neo_schedule *x);
   void *ctx;
@@ -71,10 +71,10 @@ size_t neo_search_unraced(const neo_search *s);
 /* Another time for a trial that has one: it was measured with more care. */
 void neo_search_correct(neo_search *s, size_t trial, double time_ns);
 /* A time that is known from before (a log): the schedule will not be proposed. */
-void neo_search_know(neo_search *s, const neo_schedule *x, double time_ns);
+void neo_search_add_logged(neo_search *s, const neo_schedule *x, double time_ns);
 /* The best time so far, 0: none; and the default's. */
 double neo_search_best(const neo_search *s);
 /* Share of the best time that another batch is expected to save, for choosing where to go on. */
-double neo_search_hope(const neo_search *s);
+double neo_search_gain(const neo_search *s);
 
 #endif

@@ -16,7 +16,7 @@ static neo_status check_place(neo_tune *t) {
     return NEO_OK;
   t->why = neo_arena_printf(a, "%s: %s", path, strerror(errno));
   t->place_why = t->why;
-  return t->o.unkept ? NEO_OK : NEO_IO;
+  return t->o.in_memory ? NEO_OK : NEO_IO;
 }
 
 /* Candidates have to run here; of a GPU, the kernels that they are compared with too. */

@@ -170,10 +170,10 @@ static void list_best(neo_search *s, const table *t) {
   NEO_PUSH(s->arena, &s->list, t->at[0].schedule);
   for (size_t k = 0; k < n && s->list.n < NEO_SEARCH_FIRST; k++) {
     size_t i = nearest(t, &top[k]);
-    bool known = i == t->n;
-    for (size_t j = 0; j < s->list.n && !known; j++)
-      known = neo_schedule_equal(&s->list.at[j], &t->at[i].schedule);
-    if (!known)
+    bool listed = i == t->n;
+    for (size_t j = 0; j < s->list.n && !listed; j++)
+      listed = neo_schedule_equal(&s->list.at[j], &t->at[i].schedule);
+    if (!listed)
       NEO_PUSH(s->arena, &s->list, t->at[i].schedule);
   }
 }

@@ -5,9 +5,9 @@ static double promise(const neo_tune *t, const neo_task *x) {
   if (x->over)
     return -1;
   double first = x->contraction ? 0.25 : 0.12;
-  double hope = x->begun ? neo_search_hope(&x->search) : first;
+  double gain = x->begun ? neo_search_gain(&x->search) : first;
   double ns = neo_task_ns(t, x, true);
-  return ns > 0 ? ns * hope : hope * 1e-6 * neo_tune_guess_ns(t, x); /* of other entries: last */
+  return ns > 0 ? ns * gain : gain * 1e-6 * neo_tune_guess_ns(t, x); /* of other entries: last */
 }
 
 neo_task *neo_tune_next(neo_tune *t) {
@@ -21,7 +21,7 @@ neo_task *neo_tune_next(neo_tune *t) {
   return best;
 }
 
-static neo_status turns(neo_tune *t) {
+static neo_status run_batches(neo_tune *t) {
   neo_task *last = NULL;
   neo_status s = NEO_OK;
   while (!s && !neo_tune_late(t) && !neo_tune_stopped(t)) {
@@ -44,7 +44,7 @@ static neo_status turns(neo_tune *t) {
 }
 
 neo_status neo_tune_run(neo_tune *t) {
-  neo_status s = turns(t);
+  neo_status s = run_batches(t);
   for (size_t k = 0; k < t->tasks.n && !s; k++)
     s = neo_task_confirm(t, &t->tasks.at[k]);
   neo_tune_show(t);

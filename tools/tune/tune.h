@@ -22,7 +22,8 @@ typedef struct {
   uint64_t seed;
   const char *records; /* file that is appended to */
   unsigned records_flags;
-  neo_records *unkept;  /* takes the winners that the file does not, where it cannot be written; its
+  neo_records
+      *in_memory;       /* takes the winners that the file does not, where it cannot be written; its
                           arena outlives the tuning. Null: that is a failure */
   const char *log;      /* of trials; null: none */
   const char *only;     /* tasks whose name matches this regular expression; null: all */
@@ -55,7 +56,7 @@ typedef struct {
   double best_ns;                /* the default's, or of what won a race */
   neo_schedule best;
   bool recorded;
-  int64_t trials, known; /* measured in this run; known from the log */
+  int64_t trials, logged; /* measured in this run; known from the log */
 } neo_task;
 
 typedef struct { /* a trial of an earlier run */
@@ -72,7 +73,7 @@ struct neo_tune {
   neo_target processor;    /* this machine's, for plain kernels of a GPU's */
   const neo_task *current; /* the one whose job the measurer has */
   NEO_VEC(neo_task) tasks;
-  NEO_VEC(neo_logged_trial) known;
+  NEO_VEC(neo_logged_trial) logged;
   double begun_s;
   double scale[2]; /* nanoseconds of a unit of cost: of contractions [1], of other kernels [0] */
   double *ratios;  /* room for one a task */

@@ -96,7 +96,7 @@ static void take_conditions(block_tile *x) {
   neo_expr where = x->s->where;
   neo_lower_facts(l, l->f, x->s);
   for (uint32_t k = 0; k < x->c.n; k++)
-    reach[k] = neo_tile_reach(&x->c.factor[k], rows, columns);
+    reach[k] = neo_tile_copy_axes(&x->c.factor[k], rows, columns);
   for (int i = 0; i < 2; i++) {
     operand *o = &x->p.o[i];
     if (where.i)

@@ -86,8 +86,8 @@ static void plan_pack(lowering *l, const neo_stage *s, const stage_bounds *b, co
   p->unit = shape.unit;
   p->slides = shape.slides;
   p->slide = shape.slide;
-  p->shift = shape.shift;
-  p->reach = shape.reach;
+  p->shift = shape.origin;
+  p->reach = shape.span;
   if (shape.slides)
     p->k_coef[shape.slide.own] = shape.slide.beta;
   p->buf = scratch(l, side == NEO_SIDE_ROWS ? "rows" : "columns", neo_expr_type(l->m, x->e),

@@ -87,7 +87,7 @@ void neoc_tune_print(const tuner *x) {
       printf("%-28.28s %6lld %6.1f%% %11s %11s %6.3f %7lld\n", y->g->name, (long long)y->count,
              step > 0 ? 100 * r[k].ns / step : 0, duration(a, y->default_ns),
              duration(a, y->best_ns), y->best_ns / y->default_ns,
-             (long long)(y->trials + y->known));
+             (long long)(y->trials + y->logged));
   }
   printf("step %s -> %s (%.3f), %.0f%% of it in kernels that were tuned; "
          "%lld trials, %lld refused, %.1f s\n",
@@ -111,7 +111,7 @@ static void add_task_json(const neo_task *y, neo_str *s) {
     neo_str_addf(s, "\"default\": \"%s\", \"default_ns\": %.1f, \"best_ns\": %.1f, ",
                  y->base_record ? "record" : "model", y->default_ns, y->best_ns);
     neo_str_addf(s, "\"trials\": %lld, \"recorded\": %s, \"schedule\": \"",
-                 (long long)(y->trials + y->known), y->recorded ? "true" : "false");
+                 (long long)(y->trials + y->logged), y->recorded ? "true" : "false");
     neo_schedule_print(&y->best, s);
     neo_str_add(s, "\"");
   }

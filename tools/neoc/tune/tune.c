@@ -195,9 +195,9 @@ neoc_exit neoc_tune_before(neoc_cli *cli, const char *seconds, neo_compile_optio
   neoc_exit e = neoc_tune_files(cli, &o, &first);
   if (e)
     return e;
-  neo_records *unkept = NEO_NEW(cli->arena, neo_records);
-  neo_records_init(unkept, cli->arena);
-  co->more_records = o.unkept = unkept;
+  neo_records *in_memory = NEO_NEW(cli->arena, neo_records);
+  neo_records_init(in_memory, cli->arena);
+  co->more_records = o.in_memory = in_memory;
   first.records = co->records = and_own(cli, given, &o);
   first.depfile = NULL;
   return run(&x, &o, &first, false);

@@ -1,13 +1,13 @@
-/* How the operands of a contraction are read along each axis; every answer is remembered, since
- * each is asked for by hundreds of candidates. */
+/* How the operands of a contraction are accessed along each axis. Answers are cached, since
+ * hundreds of candidates ask for each. */
 #include "schedule/tile/model.h"
 
 typedef struct {
   neo_module *m;
   const neo_form *f;
   uint32_t axis;
-  neo_look y;
-  double *elements; /* null: not asked for; else nothing else is */
+  neo_axis_access y;
+  double *elements; /* if not null, only elements are counted */
 } looking;
 
 static void look_at(void *ctx, neo_expr e) {
@@ -40,46 +40,46 @@ static void look_at(void *ctx, neo_expr e) {
     c->y.strided = true;
 }
 
-static neo_look look_along(const neo_tiles *q, neo_expr e, uint32_t axis) {
+static neo_axis_access look_along(const neo_tiles *q, neo_expr e, uint32_t axis) {
   looking c = {.m = q->m, .f = q->f, .axis = axis};
   neo_expr_visit(q->m, e, look_at, &c);
   return c.y;
 }
 
-neo_look neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
-  bool *known = &q->along[factor][axis].known;
-  neo_look *y = &q->along[factor][axis].look;
-  if (!*known)
+neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis) {
+  bool *cached = &q->along[factor][axis].cached;
+  neo_axis_access *y = &q->along[factor][axis].look;
+  if (!*cached)
     *y = look_along(q, q->c->factor[factor].e, axis);
-  *known = true;
+  *cached = true;
   return *y;
 }
 
-enum { RESULTS = 64 }; /* of which it is remembered whether they run along an axis */
+enum { RESULTS = 64 }; /* results for which the stride along an axis is cached */
 
 static void look_at_results(neo_tiles *q, uint32_t axis) {
   size_t n = 0;
-  q->results[axis].known = q->results[axis].alike = true;
+  q->results[axis].cached = q->results[axis].same_stride = true;
   for (size_t k = 0; k < q->f->stages.n; k++)
     for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++, n++) {
       int64_t stride;
       bool ok = neo_flat_stride(q->m, q->f, q->f->stages.at[k].outs.at[i].offset, axis, &stride);
-      q->results[axis].alike =
-          q->results[axis].alike && ok && (n == 0 || stride == q->results[axis].stride);
+      q->results[axis].same_stride =
+          q->results[axis].same_stride && ok && (n == 0 || stride == q->results[axis].stride);
       q->results[axis].stride = stride;
       if (ok && stride == 1 && n < RESULTS)
         q->results[axis].unit |= 1ULL << n;
     }
 }
 
-bool neo_tiles_results_follow(neo_tiles *q, uint32_t axis, int64_t stride) {
-  if (!q->results[axis].known)
+bool neo_tiles_results_have_stride(neo_tiles *q, uint32_t axis, int64_t stride) {
+  if (!q->results[axis].cached)
     look_at_results(q, axis);
-  return q->results[axis].alike && q->results[axis].stride == stride;
+  return q->results[axis].same_stride && q->results[axis].stride == stride;
 }
 
-bool neo_tiles_result_runs(neo_tiles *q, uint32_t axis, size_t k) {
-  if (!q->results[axis].known)
+bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k) {
+  if (!q->results[axis].cached)
     look_at_results(q, axis);
   return k < RESULTS && (q->results[axis].unit >> k & 1);
 }
@@ -89,15 +89,16 @@ double neo_tiles_elements(neo_tiles *q, uint32_t factor) {
 }
 
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis) {
-  bool *known = &q->slide[factor][axis].known, *slides = &q->slide[factor][axis].slides;
+  bool *cached = &q->slide[factor][axis].cached, *slides = &q->slide[factor][axis].slides;
   neo_sliding *y = &q->slide[factor][axis].slide;
-  if (!*known)
+  if (!*cached)
     *slides = neo_sliding_of(q->m, q->f, q->s, q->c->factor[factor].e, axis, y);
-  *known = true;
+  *cached = true;
   return *slides ? y : NULL;
 }
 
-/* Storing a vector of every result, with the loads that this takes: contiguous, or lane by lane. */
+/* The cost of storing a vector of every result, with its loads: as whole vectors, or lane by
+ * lane. */
 typedef struct {
   neo_tiles *q;
   uint32_t axis;
@@ -105,23 +106,24 @@ typedef struct {
   neo_tile_end end;
 } ending;
 
-static const double LANE_LOAD = 1.25; /* cycles of a lane that is loaded by itself */
+static const double LANE_LOAD = 1.25; /* cycles of a single lane's load */
 
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes) {
-  enum { LEAST_BYTES = 16 }; /* of a vector that is a part (codegen/llvm/core/access.c) */
+  enum { LEAST_BYTES = 16 }; /* least bytes of a partial vector (codegen/llvm/core/access.c) */
   int64_t run = tile % lanes == 0 ? lanes : lanes % tile == 0 ? tile : 1;
   return run == lanes || run * q->bytes >= LEAST_BYTES ? lanes / run : 0;
 }
 
-/* Into how many vectors it comes to lie in tiles of what is not contiguous as a whole; 0: none. */
+/* Into how many vectors the access divides where the tensor is tiled; 0: it is done lane by
+ * lane. */
 static int64_t in_tiles(ending *c, neo_expr at) {
   int64_t n;
   return neo_flat_tiled(c->q->m, c->q->f, at, c->axis, &n) ? neo_tiles_pieces(c->q, n, c->lanes)
                                                            : 0;
 }
 
-/* Every lane has a cache line of its own, which other rows of the tile may share; vectors in tiles
- * have one together. */
+/* Counts the lines of an access whose lanes are strided: each lane has its own line, which other
+ * rows of the tile may share; vectors in tiles have one each. */
 static void count_lines(ending *c, neo_tensor t, neo_expr at) {
   int64_t size = neo_extent_most(c->q->m, neo_tensor_elements(c->q->m, t)), stride;
   if (size * c->q->bytes <= c->q->machine->l2_bytes)
@@ -143,8 +145,8 @@ static void count_load(void *ctx, neo_expr e) {
   int64_t stride = -1;
   if (neo_expr_node(m, e)->op != NEO_OP_LOAD)
     return;
-  bool known = neo_flat_stride(m, c->q->f, neo_flat_at(m, e), c->axis, &stride);
-  bool whole = known && (stride == 0 || stride == 1);
+  bool affine = neo_flat_stride(m, c->q->f, neo_flat_at(m, e), c->axis, &stride);
+  bool whole = affine && (stride == 0 || stride == 1);
   int64_t pieces = whole ? 1 : in_tiles(c, neo_flat_at(m, e));
   c->end.cycles += pieces ? 1.5 * (double)pieces : LANE_LOAD * (double)c->lanes;
   c->end.rows += stride == 1 && elements_of(m, e) * c->q->bytes > c->q->machine->l2_bytes;
@@ -152,7 +154,7 @@ static void count_load(void *ctx, neo_expr e) {
     count_lines(c, (neo_tensor){neo_expr_node(m, e)->attr}, neo_flat_at(m, e));
 }
 
-static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes) {
+static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes) {
   enum { CONTIGUOUS = 2 };
   ending t = {q, (uint32_t)v, lanes, {.shared_along = ~0ULL}};
   for (size_t k = 0; k < q->f->stages.n; k++)
@@ -160,44 +162,44 @@ static neo_tile_end end_of(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes
       const neo_form_out *x = &q->f->stages.at[k].outs.at[i];
       neo_expr at = x->offset, value = x->value;
       int64_t stride = 0;
-      if (merge > 1) {
-        at = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, at);
-        value = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, value);
+      if (fused > 1) {
+        at = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)fused, at);
+        value = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)fused, value);
       }
-      bool known = neo_flat_stride(q->m, q->f, at, (uint32_t)v, &stride);
-      int64_t pieces = known && stride == 1 ? 1 : in_tiles(&t, at);
+      bool affine = neo_flat_stride(q->m, q->f, at, (uint32_t)v, &stride);
+      int64_t pieces = affine && stride == 1 ? 1 : in_tiles(&t, at);
       t.end.cycles += CONTIGUOUS * (double)pieces;
       t.end.scattered += !pieces;
-      if (!known || stride != 1)
+      if (!affine || stride != 1)
         count_lines(&t, x->tensor, at);
       neo_expr_visit(q->m, value, count_load, &t);
     }
   return t.end;
 }
 
-static void remember_walk(neo_tiles *q, int64_t v, int64_t merge) {
-  if (q->walk.v == v && q->walk.merge == merge)
+static void remember_walk(neo_tiles *q, int64_t v, int64_t fused) {
+  if (q->walk.v == v && q->walk.fused == fused)
     return;
   q->walk.v = v;
-  q->walk.merge = merge;
+  q->walk.fused = fused;
   q->walk.lanes = 0;
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_expr e = q->c->factor[k].e;
-    if (merge > 1)
-      e = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)merge, e);
+    if (fused > 1)
+      e = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)fused, e);
     q->walk.factor[k] = look_along(q, e, (uint32_t)v);
   }
 }
 
-neo_look neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t merge) {
-  remember_walk(q, v, merge);
+neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused) {
+  remember_walk(q, v, fused);
   return q->walk.factor[factor];
 }
 
-neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t merge, int64_t lanes) {
-  remember_walk(q, v, merge);
+neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes) {
+  remember_walk(q, v, fused);
   if (q->walk.lanes != lanes)
-    q->walk.end = end_of(q, v, merge, lanes);
+    q->walk.end = end_of(q, v, fused, lanes);
   q->walk.lanes = lanes;
   return q->walk.end;
 }
