@@ -26,7 +26,7 @@ cat >"$work/tables.py" <<'END'
 import json, re, sys
 text, told = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
 assert told["ok"] and told["ir"].startswith("neo-ir 1")
-assert told["kept_or_recomputed"] == "decided by fusion"
+assert told["saved_or_recomputed"] == "decided by fusion"
 tables = re.findall(r"# in all (\d+) bytes computed, (\d+) bytes given", text.replace("#   ", "# "))
 assert len(tables) == len(told["gradients"]) > 0
 size = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "f16": 2, "bf16": 2, "u8": 1, "i8": 1, "bool": 1}

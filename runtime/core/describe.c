@@ -293,7 +293,7 @@ static void describe_json(out *o) {
   }
   add(o,
       "],\n \"memory\": {\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64
-      ", \"kept_bytes\": %" PRId64 ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64
+      ", \"cached_bytes\": %" PRId64 ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64
       ", \"arena_bytes\": %" PRId64 "}}\n",
       m->param_bytes, m->state_bytes, m->cached_bytes, m->frame_bytes, m->scratch_bytes,
       neo_rt_arena_size(m, 1));

@@ -54,7 +54,7 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
     neo_str_addf(&s, ", \"frame_bytes\": %lld, \"lower_bound_bytes\": %lld}",
                  (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
   }
-  neo_str_addf(&s, "], \"param_bytes\": %lld, \"state_bytes\": %lld, \"kept_bytes\": %lld",
+  neo_str_addf(&s, "], \"param_bytes\": %lld, \"state_bytes\": %lld, \"cached_bytes\": %lld",
                (long long)p->param_bytes, (long long)p->state_bytes, (long long)p->cached_bytes);
   neo_str_addf(&s, ", \"scratch_bytes\": %lld", (long long)p->scratch_bytes);
   return neo_str_text(&s);

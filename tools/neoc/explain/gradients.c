@@ -145,5 +145,5 @@ void neoc_explain_gradients(neoc_cli *cli, neo_compilation *c, neo_str *out) {
       put_text(&t, &request);
   }
   if (cli->json)
-    neo_str_add(out, "], \"kept_or_recomputed\": \"decided by fusion\"");
+    neo_str_add(out, "], \"saved_or_recomputed\": \"decided by fusion\"");
 }
