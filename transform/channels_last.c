@@ -32,7 +32,7 @@
  * for lanes and too few columns for tiles.
  *
  * Filters with which a channel is alone (no other factor is free of the channel) are not copied by
- * any schedule; they get a definition in which channels are innermost too: turned.F[.., c] = F[c,
+ * any schedule; they get a definition in which channels are innermost too: transposed.F[.., c] = F[c,
  * ..]. On a GPU, whose blocks of threads copy what they need of a filter again and again, all do:
  * along the channels that are summed up, so that both operands of a convolution lie along the steps
  * of its sum; the gradient to the image then reads the same definition along its results. What
@@ -440,7 +440,7 @@ static neo_tensor transpose_tensor(images *s, neo_tensor from, uint32_t dim, neo
   neo_def_rec d = {.n_out = rank, .reducer = NEO_RED_NONE, .span = f.span};
   d.axes = neo_list_new(m, axes, rank);
   d.finish = neo_list_new(m, &value.i, 1);
-  return neo_temp_define(m, &(neo_temp){.prefix = "turned", .like = from, .type = type}, d);
+  return neo_temp_define(m, &(neo_temp){.prefix = "transposed", .like = from, .type = type}, d);
 }
 
 static uint64_t transposed_key(neo_tensor from, uint32_t dim, neo_type type) {

@@ -3,8 +3,8 @@
  *
  *     dX[n, c, z] = sum[k, p: (z - 7)/2 .. min(6, z/2 + 1)] D[n, k, p] * F[k, c, z - 2*p]
  *     ->
- *     fold.dX[c, r: 9, n, p: 6] = sum[k] D[n, k, p] * F[k, c, r]
- *     dX[n, c, z] = sum[p: (z - 7)/2 .. min(6, z/2 + 1)] fold.dX[c, z - 2*p, n, p]
+ *     col2im.dX[c, r: 9, n, p: 6] = sum[k] D[n, k, p] * F[k, c, r]
+ *     dX[n, c, z] = sum[p: (z - 7)/2 .. min(6, z/2 + 1)] col2im.dX[c, z - 2*p, n, p]
  *
  * Both have the same products, each for one (p, r); but the loops of the first go over outputs,
  * whose windows stick out of what they read: a 9 x 9 filter over 6 x 6 positions has 54 products in
@@ -353,7 +353,7 @@ static bool define_product(col2im_sum *x, neo_tensor *t) {
   neo_expr_visit(m, body, prove_read, &y);
   if (!x->fits)
     return false;
-  neo_partial p = {.prefix = "fold", .of = x->def, .reducer = NEO_RED_SUM, .n_out = x->n_order};
+  neo_partial p = {.prefix = "col2im", .of = x->def, .reducer = NEO_RED_SUM, .n_out = x->n_order};
   p.axes = list_of(m, axis, y.n);
   p.body = body;
   *t = neo_partial_define(m, &p);

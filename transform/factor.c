@@ -3,12 +3,12 @@
  *
  *     D[b, i] = sum[e, j] G[b, i, e] * V[b, j, e] * exp(S[b, i, j])
  *     ->
- *     part.D[b, i, j] = sum[e] G[b, i, e] * V[b, j, e]
- *     D[b, i]         = sum[j] exp(S[b, i, j]) * part.D[b, i, j]
+ *     partial.D[b, i, j] = sum[e] G[b, i, e] * V[b, j, e]
+ *     D[b, i]         = sum[j] exp(S[b, i, j]) * partial.D[b, i, j]
  *
  *     E[i, j] = sum[e] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
- *     part.E[i, j] = sum[e] G[i, e] * V[j, e],   E[i, j] = part.E[i, j] * exp(S[i, j])
+ *     partial.E[i, j] = sum[e] G[i, e] * V[j, e],   E[i, j] = partial.E[i, j] * exp(S[i, j])
  *
  * Gradients of products with more than two factors have these forms (attention's softmax has both,
  * with the same part, which becomes one definition afterwards). A part is a tensor, so it has to
@@ -21,7 +21,7 @@
  *
  *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
- *     E[i, j] = select(j <= i, part.E[i, j] * exp(S[i, j]), 0)
+ *     E[i, j] = select(j <= i, partial.E[i, j] * exp(S[i, j]), 0)
  *
  * and one on data goes by itself (the gradient of a product with relu(X), where X > 0).
  *
@@ -330,7 +330,7 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
   neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
-  neo_partial y = {.prefix = "part", .of = p->def, .reducer = NEO_RED_SUM};
+  neo_partial y = {.prefix = "partial", .of = p->def, .reducer = NEO_RED_SUM};
   uint32_t n = 0;
   y.axes = axes_list(p, x->axes, x->in, by);
   y.n_out = (uint32_t)__builtin_popcountll(x->axes);

@@ -5,8 +5,8 @@
  *     P1[n, j] = sum[i] X[n, i] * W[1, i, j]
  *     Y[n, j]  = tanh(P1[n, j]) + P0[n, j]
  *     ->
- *     all.P0[n, t < 2, j] = sum[i] X[n, i] * W[t, i, j]
- *     Y[n, j] = tanh(all.P0[n, 1, j]) + all.P0[n, 0, j]
+ *     fused.P0[n, t < 2, j] = sum[i] X[n, i] * W[t, i, j]
+ *     Y[n, j] = tanh(fused.P0[n, 1, j]) + fused.P0[n, 0, j]
  *
  * Eight convolutions of one image are a convolution with eight times the channels, the gates of a
  * cell one product. What merges:
@@ -270,7 +270,7 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
     by[k] = neo_axis_ref(m, k + (k >= dim));
   neo_structure_family f = {m, &c->form, by, r.axes.n, step, neo_axis_ref(m, dim)};
   const neo_tensor first = {neo_list_at(m, r.out, 0)};
-  neo_temp all = {.prefix = "all", .like = first};
+  neo_temp all = {.prefix = "fused", .like = first};
   r.axes = axes_with(q, &r, by, dim, n);
   if (part == NEO_STRUCTURE_REDUCTION) {
     all.type = neo_expr_type(m, neo_list_expr(m, r.body, 0));

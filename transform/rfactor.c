@@ -3,11 +3,11 @@
  *
  *     L[] = sum[n: N, d: 1024] x[n, d]^2             (N <= 4096)
  *     ->
- *     part.L[n: N] = sum[d: 1024] x[n, d]^2,     L[] = sum[n: N] part.L[n]
+ *     partial.L[n: N] = sum[d: 1024] x[n, d]^2,     L[] = sum[n: N] partial.L[n]
  *
  *     M[] = max[i: 1000000] x[i]
  *     ->
- *     part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s]
+ *     partial.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] partial.M[s]
  *
  * The parts are an axis of the reduction whose extent suits, or, where none does, sixteen ranges of
  * its longest axis of constant extent, the last of them shorter where 16 does not divide. Both are
@@ -22,8 +22,8 @@
  *
  *     G[i: 64, j: 576] = sum[n: 50176] x[n, i] * y[n, j]
  *     ->
- *     part.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
- *     G[i: 64, j: 576] = sum[s: 28] part.G[s, i, j] */
+ *     partial.G[s: 28, i: 64, j: 576] = sum[n: 1792] x[1792*s + n, i] * y[1792*s + n, j]
+ *     G[i: 64, j: 576] = sum[s: 28] partial.G[s, i, j] */
 #include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -330,7 +330,7 @@ static neo_reducer reducer_of(const split *x) {
 static neo_tensor define_parts(const split *x) {
   neo_module *m = x->m;
   neo_expr by[MOST_AXES] = {{0}}, body = neo_list_expr(m, x->r.body, 0);
-  neo_partial p = {.prefix = "part", .of = x->def, .reducer = reducer_of(x)};
+  neo_partial p = {.prefix = "partial", .of = x->def, .reducer = reducer_of(x)};
   p.axes = axes_of_parts(x, by);
   p.n_out = x->r.n_out + 1;
   p.body = neo_expr_subst_axes(m, body, by, x->r.axes.n);

@@ -3,10 +3,10 @@
  *
  *     m[r] = mean[c] X[r, c]                  b[c] = sum[r: 16384] D[r, c] * (X[r, c] - m[r])
  *     ->
- *     part.b[s: 64, c] = sum[i: 256] D[256*s + i, c] * (X[256*s + i, c] - m[256*s + i])
- *     b[c] = sum[s: 64] part.b[s, c]
+ *     partial.b[s: 64, c] = sum[i: 256] D[256*s + i, c] * (X[256*s + i, c] - m[256*s + i])
+ *     b[c] = sum[s: 64] partial.b[s, c]
  *
- * The kernel that reduces a row then adds the row to part.b while it is in the cache
+ * The kernel that reduces a row then adds the row to partial.b while it is in the cache
  * (fusion/search/columns.c), instead of a kernel that reads the matrix again, across. There are as many
  * runs as keep workers busy, however many there are, so that any number gives the same bits. A
  * matrix that fits into caches is read again for nothing: its sums stay. */
@@ -159,7 +159,7 @@ static neo_tensor define_parts(const columns *x) {
   by[n] = neo_row_block_point(m, x->length, s, neo_axis_ref(m, n + 1));
   for (uint32_t k = 0; k < n + 2; k++)
     ids[k] = neo_axis_add(m, all[k]).i;
-  neo_partial p = {.prefix = "part", .of = x->def, .reducer = NEO_RED_SUM, .n_out = n + 1};
+  neo_partial p = {.prefix = "partial", .of = x->def, .reducer = NEO_RED_SUM, .n_out = n + 1};
   p.axes = neo_list_new(m, ids, n + 2);
   p.body = neo_expr_subst_axes(m, neo_list_expr(m, x->r.body, 0), by, n + 1);
   return neo_partial_define(m, &p);

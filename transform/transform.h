@@ -49,7 +49,7 @@ neo_status neo_pass_normalize_loops(neo_module *m, const neo_pass_target *target
 
 /* Long reductions to few elements are reductions of parts, which workers share (rfactor.c):
  *     M[] = max[i: 1000000] x[i]
- *     ->  part.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] part.M[s] */
+ *     ->  partial.M[s: 16] = max[i: 62500] x[62500*s + i],  M[] = max[s: 16] partial.M[s] */
 neo_status neo_pass_rfactor(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 /* Sums of columns of matrices whose rows are reduced become sums of runs of rows. */
 neo_status neo_pass_rfactor_columns(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;

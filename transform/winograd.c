@@ -121,7 +121,7 @@ static neo_tensor constant_of(const neo_winograd_sum *x, const char *name, const
                       .span = x->r.span,
                       .data = data,
                       .n_data_bytes = n * size};
-  r.name = neo_tensor_fresh_name(m, "filter", name);
+  r.name = neo_tensor_fresh_name(m, "winograd", name);
   r.extent = neo_list_new(m, extent, a->rank);
   return neo_tensor_add(m, r);
 }

@@ -213,7 +213,7 @@ static void buffer(parser *p) {
       b.scratch_elems = neo_lp_take_small(p, INT64_MAX / 16);
     } else if (neo_lp_accept(p, "noalias"))
       b.no_alias = true;
-    else if (neo_lp_accept(p, "stream"))
+    else if (neo_lp_accept(p, "nontemporal"))
       b.nontemporal = true;
     else if (neo_lp_accept(p, "align"))
       b.align = neo_lp_take_small(p, 1 << 20);

@@ -291,7 +291,7 @@ static void print_buffer(printer *p, uint32_t i) {
   if (b->no_alias)
     neo_str_add(p->out, " noalias");
   if (b->nontemporal)
-    neo_str_add(p->out, " stream");
+    neo_str_add(p->out, " nontemporal");
   if (b->align)
     neo_str_addf(p->out, " align %lld", (long long)b->align);
   if (b->tensor.i)

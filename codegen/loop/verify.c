@@ -293,7 +293,7 @@ static void check_buffers(verifier *v) {
     if (is_scratch && b->scratch_elems < 0)
       neo_lv_fail(v, "buffer %s has a bad size", b->name);
     if (b->nontemporal && b->use != NEO_BUF_WRITE)
-      neo_lv_fail(v, "buffer %s streams but is read", b->name);
+      neo_lv_fail(v, "buffer %s is nontemporal but is read", b->name);
     if (b->align < 0 || (b->align & (b->align - 1)))
       neo_lv_fail(v, "buffer %s has a bad alignment", b->name);
     scratch = scratch || is_scratch;

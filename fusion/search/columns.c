@@ -1,10 +1,10 @@
 /* The move that puts sums of columns into the kernel that reduces the rows.
  *
  *     group 1, rows r   m[r] = mean[c] X[r, c],   Y[r, c] = X[r, c] - m[r]
- *     group 2           part.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
+ *     group 2           partial.b[s, c] = sum[i: 256] D[q, c] * (X[q, c] - m[q]),   q = 256*s + i
  *
  * Both read X; between the kernels nothing of it is left in a cache. So group 2 becomes a part of
- * group 1: at each row r the row is added to part.b[r/256], which stays in a cache meanwhile. A run
+ * group 1: at each row r the row is added to partial.b[r/256], which stays in a cache meanwhile. A run
  * of rows belongs to one unit of work, and its rows are taken in order (codegen/lower/lower.c).
  *
  * The move comes after all others, on groups that are finished: group 1 keeps its place in the order.

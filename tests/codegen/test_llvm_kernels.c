@@ -541,10 +541,11 @@ static void objects_are_the_same_bytes_every_time(void **state) {
 static void results_past_the_caches_agree_at_any_address(void **state) {
   for (int64_t n = 60; n <= 68; n++)
     loop_check(*state,
-               HEAD "(x: f32 read, z: f32 write noalias stream, w: f32 write stream) units 7\n"
-                    "for u in 0..7 unit\n  for l in 0..8 vector\n"
-                    "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + 1 + l] = x[u*8 + l] * 2.0\n"
-                    "    w[u] = 3.0 if u < 1\n",
+               HEAD
+               "(x: f32 read, z: f32 write noalias nontemporal, w: f32 write nontemporal) units 7\n"
+               "for u in 0..7 unit\n  for l in 0..8 vector\n"
+               "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + 1 + l] = x[u*8 + l] * 2.0\n"
+               "    w[u] = 3.0 if u < 1\n",
                &(loop_case){.n_elems = SIZES(64, n, n), .seed = 3, .lo = n % 3, .hi = 7});
 }
 
@@ -553,7 +554,7 @@ static void one_result_off_its_place_keeps_all_in_the_caches(void **state) {
     for (int first = 0; first < 2; first++)
       loop_check(
           *state,
-          HEAD "(x: f32 read, z: f32 write noalias stream, w: f32 write noalias stream) "
+          HEAD "(x: f32 read, z: f32 write noalias nontemporal, w: f32 write noalias nontemporal) "
                "units 7\nfor u in 0..7 unit\n  for l in 0..8 vector\n"
                "    z[u*8 + l] = x[u*8 + l] + 1.0\n    w[u*8 + l] = x[u*8 + l] * 2.0\n",
           &(loop_case){
@@ -564,7 +565,7 @@ static void one_result_off_its_place_keeps_all_in_the_caches(void **state) {
  * last of it (loop_support.h) stays untouched. */
 static void scratch_beside_results_past_the_caches_agrees(void **state) {
   static const char text[] =
-      HEAD "(x: f32 read, z: f32 write noalias stream, a: f32 scratch 64, b: u8 scratch 5, "
+      HEAD "(x: f32 read, z: f32 write noalias nontemporal, a: f32 scratch 64, b: u8 scratch 5, "
            "c: f32 scratch 64) units 7\nfor u in 0..7 unit\n"
            "  for l in 0..8 vector\n    a[u*8 + l] = x[u*8 + l] + 1.0\n"
            "    c[u*8 + 8 + l] = x[u*8 + l] * 2.0\n  b[4] = u8(u)\n"
@@ -582,9 +583,10 @@ static void scratch_lies_half_a_page_from_results_past_the_caches(void **state) 
   enum { PAGE = NEO_PAGE_BYTES };
   loop_fix *f = *state;
   neo_llvm *l;
-  neo_kernel *k = loop_kernel(f, HEAD "(z: f32 write noalias stream, s: f32 scratch 16) units 1\n"
-                                      "for i in 0..16\n  s[i] = 7.5\n"
-                                      "for i in 0..16\n  z[i] = s[i]\n");
+  neo_kernel *k =
+      loop_kernel(f, HEAD "(z: f32 write noalias nontemporal, s: f32 scratch 16) units 1\n"
+                          "for i in 0..16\n  s[i] = 7.5\n"
+                          "for i in 0..16\n  z[i] = s[i]\n");
   neo_rt_fn *fn = loop_compile(f, k, "x86-64-v2", &l);
   static _Alignas(PAGE) float z[2 * PAGE / 4], scratch[3 * PAGE / 4];
   for (size_t to = 0; to < PAGE / 4; to += 56)
@@ -618,8 +620,8 @@ static void only_buffers_that_stream_are_written_past_the_caches(void **state) {
     level++;
   if (!*level)
     return;
-  assert_true(asm_has(*state, "write stream", "vmovntps"));
-  assert_true(asm_has(*state, "write stream", "sfence"));
+  assert_true(asm_has(*state, "write nontemporal", "vmovntps"));
+  assert_true(asm_has(*state, "write nontemporal", "sfence"));
   assert_false(asm_has(*state, "write", "vmovntps"));
   assert_false(asm_has(*state, "write", "sfence"));
 }

@@ -15,11 +15,11 @@
   "    tma_copy b[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 64] on full[stage[]]\n"
 #define BOX_C \
   "    tma_copy c[stage[]*4096] = x[k*64 of 640 by 1 box 64, 0 of n by 640 box 32] on full[stage[]]\n"
-#define TURN(s, t) "    " t "[] = select(" s "[] == 1, 1 - " t "[], " t "[])\n"
+#define PARITY(s, t) "    " t "[] = select(" s "[] == 1, 1 - " t "[], " t "[])\n"
 #define STAGE(s) "    " s "[] = select(" s "[] == 1, 0, " s "[] + 1)\n"
-#define PRODUCER                                                                       \
-  "producer registers 40, 232\n  reg stage[]: i64\n  reg turn[]: i64\n  stage[] = 0\n" \
-  "  turn[] = 0\n  for k in 0..10\n    if 2 <= k\n      mbarrier_wait empty[stage[]] parity 1 - turn[]\n"
+#define PRODUCER                                                                         \
+  "producer registers 40, 232\n  reg stage[]: i64\n  reg parity[]: i64\n  stage[] = 0\n" \
+  "  parity[] = 0\n  for k in 0..10\n    if 2 <= k\n      mbarrier_wait empty[stage[]] parity 1 - parity[]\n"
 #define CONSUMERS                                                                                 \
   "consumers\n  reg acc[1, 16]: f32 threads 128\n  reg at[]: i64\n  reg now[]: i64\n  at[] = 0\n" \
   "  now[] = 0\n  for t in 0..128 thread\n    for i in 0..16 unroll\n      acc[0, i] = 0.0\n"     \
@@ -30,8 +30,8 @@
 #define ARRIVE "    mbarrier_arrive empty[at[]]\n"
 #define STORES \
   "  for v in 0..128 thread\n    for j in 0..16 unroll\n      z[v*16 + j] = acc[0, j]\n"
-#define GOOD_PRODUCER PRODUCER EXPECT BOX_B BOX_C TURN("stage", "turn") STAGE("stage")
-#define ENDS TURN("at", "now") STAGE("at")
+#define GOOD_PRODUCER PRODUCER EXPECT BOX_B BOX_C PARITY("stage", "parity") STAGE("stage")
+#define ENDS PARITY("at", "now") STAGE("at")
 #define GOOD_CONSUMERS CONSUMERS REACH MULTIPLY AWAIT ARRIVE ENDS STORES
 
 static const char *said_of(loop_fix *f, const char *body) {
@@ -49,17 +49,17 @@ static void a_producer_and_consumers_that_agree_are_clean(void **state) {
 
 static void each_broken_protocol_is_told(void **state) {
   static const char *const cases[][2] = {
-      {PRODUCER "    expect_tx 8192 on full[stage[]]\n" BOX_B BOX_C TURN("stage", "turn")
+      {PRODUCER "    expect_tx 8192 on full[stage[]]\n" BOX_B BOX_C PARITY("stage", "parity")
            STAGE("stage") GOOD_CONSUMERS,
        "kernel k: 8192 bytes are announced on full, and the boxes that follow bring 12288"},
-      {PRODUCER EXPECT BOX_B TURN("stage", "turn") STAGE("stage") GOOD_CONSUMERS, "bring 8192"},
-      {PRODUCER BOX_B EXPECT BOX_C TURN("stage", "turn") STAGE("stage") GOOD_CONSUMERS,
+      {PRODUCER EXPECT BOX_B PARITY("stage", "parity") STAGE("stage") GOOD_CONSUMERS, "bring 8192"},
+      {PRODUCER BOX_B EXPECT BOX_C PARITY("stage", "parity") STAGE("stage") GOOD_CONSUMERS,
        "nothing before it in its block is announced on full"},
       {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") GOOD_CONSUMERS, "its parity stays"},
-      {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") TURN("stage", "turn") GOOD_CONSUMERS,
+      {PRODUCER EXPECT BOX_B BOX_C STAGE("stage") PARITY("stage", "parity") GOOD_CONSUMERS,
        "comes parity"},
-      {PRODUCER EXPECT BOX_B BOX_C TURN("stage",
-                                        "turn") "    stage[] = stage[] + 1\n" GOOD_CONSUMERS,
+      {PRODUCER EXPECT BOX_B BOX_C PARITY("stage",
+                                          "parity") "    stage[] = stage[] + 1\n" GOOD_CONSUMERS,
        "behind stage 1 of 2 of empty comes 2"},
       {GOOD_PRODUCER CONSUMERS
        "    mbarrier_wait full[at[]] parity 1 - now[]\n" MULTIPLY AWAIT ARRIVE ENDS STORES,

@@ -171,7 +171,7 @@ static void maps_of_much_arithmetic_are_written_through_the_caches(void **state)
                                    "temp Y : f32 [16384, 1024]\ndef Y[i: 16384, j: 1024] = %s\n"
                                    "entry forward forward: Y = Y\n",
                                    value[k]));
-    assert_int_equal(count(x.text, " stream "), k);
+    assert_int_equal(count(x.text, " nontemporal "), k);
     neo_arena_free(&x.arena);
     neo_arena_free(&a);
   }

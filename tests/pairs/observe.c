@@ -28,7 +28,7 @@ static uint32_t of_form(const neo_form *f) {
   for (size_t k = 0; k < f->stages.n; k++)
     reduces = reduces || f->stages.at[k].accs.n > 0;
   return on(!reduces, PAIRS_BY_MAP) | on(neo_form_row_block(f) > 0, PAIRS_BY_RUNS) |
-         on(neo_form_is_nested(f), PAIRS_BY_NEST) | on(f->stages.n > 3, PAIRS_BY_STAGES);
+         on(neo_form_is_nested(f), PAIRS_BY_NESTED) | on(f->stages.n > 3, PAIRS_BY_STAGES);
 }
 
 static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
@@ -38,14 +38,14 @@ static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
   bool tile = s->loops.tile_m > 1 || s->loops.tile_n > 1;
   return on(lanes && own, PAIRS_BY_ROW) | on(lanes && !own && reduces, PAIRS_BY_POINTS) |
          on(tile && s->strategy != NEO_STRATEGY_SCAN, PAIRS_BY_TILE) |
-         on(s->loops.fused > 1, PAIRS_BY_MERGE) |
-         on(s->loops.axis_n >= 0 && lanes && !own, PAIRS_BY_BESIDE) |
+         on(s->loops.fused > 1, PAIRS_BY_FUSED) |
+         on(s->loops.axis_n >= 0 && lanes && !own, PAIRS_BY_STRIDED) |
          on(s->loops.pack, PAIRS_BY_PACK) |
          on(s->loops.block_k || s->loops.block_m || s->loops.block_n, PAIRS_BY_BLOCKS) |
          on(s->loops.pairs == NEO_PAIRS_TILES, PAIRS_BY_MATRIX) |
          on(s->loops.pairs == NEO_PAIRS_DOTS, PAIRS_BY_DOTS) |
-         on(s->loops.unroll_k > 1, PAIRS_BY_UNROLL) | on(s->loops.stash, PAIRS_BY_KEEP) |
-         on(s->loops.nontemporal, PAIRS_BY_STREAM) | on(s->loops.prefetch, PAIRS_BY_FETCH);
+         on(s->loops.unroll_k > 1, PAIRS_BY_UNROLL) | on(s->loops.stash, PAIRS_BY_STASH) |
+         on(s->loops.nontemporal, PAIRS_BY_NONTEMPORAL) | on(s->loops.prefetch, PAIRS_BY_PREFETCH);
 }
 
 static uint32_t of_gpu(const neo_schedule *s) {
@@ -60,7 +60,7 @@ static uint32_t strategies_of(const neo_compilation *c, const neo_form *f, const
   bool plain = s->loops.vector_width <= 1 && !neo_strategy_has_threads(s->strategy);
   return of_form(f) | (c->machine.gpu ? of_gpu(s) : of_processor(f, s)) |
          on(plain, PAIRS_BY_PLAIN) | on(s->strategy == NEO_STRATEGY_SEGMENT, PAIRS_BY_SEGMENT) |
-         on(s->strategy == NEO_STRATEGY_SCAN, PAIRS_BY_RUNNING) |
+         on(s->strategy == NEO_STRATEGY_SCAN, PAIRS_BY_SCAN) |
          on(s->loops.unit_axes > 0, PAIRS_BY_UNITS);
 }
 

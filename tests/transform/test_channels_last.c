@@ -138,8 +138,8 @@ static void filters_of_single_channels_are_turned(void **state) {
   const char *text = HEAD "temp C : f32 [B, 12, 9, 7]\n" A_DEF
                           "def @3 C[n: B, k: 12, p: 9, q: 7] =\n  sum[r: 3, s: 3] D[k, 0, r, s] * "
                           "(A[n, k, p + r - 1, q + s - 1] else 0.0)\n" Y_OF("4", "C", "9", "7");
-  becomes(text, "turned.D[k: 1, k_1: 3, k_2: 3, c: 12] = D[c, k, k_1, k_2]");
-  becomes(text, "turned.D[0, r, s, k] * (A[n, p + r - 1, q + s - 1, k] else 0.0)");
+  becomes(text, "transposed.D[k: 1, k_1: 3, k_2: 3, c: 12] = D[c, k, k_1, k_2]");
+  becomes(text, "transposed.D[0, r, s, k] * (A[n, p + r - 1, q + s - 1, k] else 0.0)");
   keeps_values(text);
 }
 
@@ -163,10 +163,11 @@ static void filters_of_products_are_turned_for_a_gpu(void **state) {
            "f32(bf16(K[k, z, r, s])) * (C[n, k, p + 1 - r, q + 1 - s] else 0.0)\n"
            "def @7 H[n: B, k: 12, p: 9, q: 7] =\n  sum[c: 12] "
            "L[k, c, 0, 0] * E[n, c, p, q]\n" Y_OF("8", "H", "9", "7");
-  becomes_for(THREADS, text, "temp turned.K : bf16 [12, 3, 3, 12]");
-  becomes_for(THREADS, text, "turned.K[k: 12, k_1: 3, k_2: 3, c: 12] = bf16(K[k, c, k_1, k_2])");
-  becomes_for(THREADS, text, "sum[r: 3, s: 3, c: 12] f32(turned.K[k, r, s, c]) * ");
-  becomes_for(THREADS, text, "sum[r: 3, s: 3, k: 12] f32(turned.K[k, r, s, z]) * ");
+  becomes_for(THREADS, text, "temp transposed.K : bf16 [12, 3, 3, 12]");
+  becomes_for(THREADS, text,
+              "transposed.K[k: 12, k_1: 3, k_2: 3, c: 12] = bf16(K[k, c, k_1, k_2])");
+  becomes_for(THREADS, text, "sum[r: 3, s: 3, c: 12] f32(transposed.K[k, r, s, c]) * ");
+  becomes_for(THREADS, text, "sum[r: 3, s: 3, k: 12] f32(transposed.K[k, r, s, z]) * ");
   becomes_for(THREADS, text, "L[k, c, 0, 0] * E[n, p, q, c]");
   becomes(text, "sum[r: 3, s: 3, c: 12] f32(bf16(K[k, c, r, s])) * ");
   keeps_values_for(THREADS, text);

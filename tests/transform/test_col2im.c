@@ -7,7 +7,7 @@
   "input E : f32 [200, 6, 5]\ninput G : f32 [200, 5, 9, 7]\n"                               \
   "temp X : f32 [N, 5, 20]\ntemp Y : f32 [5, 20, 11]\ntemp Z : f32 [5, 6]\n"                \
   "temp W : f32 [5, 24]\n"
-#define LINE \
+#define LINE                                                                                 \
   "def @1 X[n: N, c: 5, z: 20] =\n  sum[k: 200, p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] " \
   "D[n, k, p] * F[k, c, z - 2 * p]\n  then acc0 + 1.0\nentry forward forward: X = X\n"
 #define PLANE                                                                                 \
@@ -21,19 +21,20 @@ static void stays(const char *def) {
   world w;
   load_two(&w, HEAD, def);
   apply(&w, neo_pass_col2im);
-  if (strstr(text_of(&w), "fold."))
+  if (strstr(text_of(&w), "col2im."))
     fail_msg("a fold in\n%s", text_of(&w));
   neo_arena_free(&w.arena);
 }
 
 static void windows_become_a_product_and_its_sum(void **state) {
   (void)state;
-  becomes(LINE, "fold.X[c: 5, r: 9, n: N, p: 6] =\n    sum[k: 200] D[n, k, p] * F[k, c, r]",
-          "sum[p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] fold.X[c, z - 2 * p, n, p]\n"
+  becomes(LINE, "col2im.X[c: 5, r: 9, n: N, p: 6] =\n    sum[k: 200] D[n, k, p] * F[k, c, r]",
+          "sum[p: max(0, (z - 7) / 2)..min(6, z / 2 + 1)] col2im.X[c, z - 2 * p, n, p]\n"
           "    then acc0 + 1.0");
-  becomes(PLANE,
-          "fold.Y[c: 5, r: 9, r_2: 7, p: 6, q: 5] =\n    sum[k: 200] G[k, c, r, r_2] * E[k, p, q]",
-          "fold.Y[c, y - p * 2, z - q, p, q]");
+  becomes(
+      PLANE,
+      "col2im.Y[c: 5, r: 9, r_2: 7, p: 6, q: 5] =\n    sum[k: 200] G[k, c, r, r_2] * E[k, p, q]",
+      "col2im.Y[c, y - p * 2, z - q, p, q]");
 }
 
 static void the_factor_that_lies_along_the_sum_is_not_last(void **state) {
@@ -42,15 +43,15 @@ static void the_factor_that_lies_along_the_sum_is_not_last(void **state) {
       "input A : f32 [6, 2000]\ninput B : f32 [2000, 5, 9]\n"
       "def @1 Y[c: 5, y: 20, z: 11] =\n  sum[k: 2000, p: max(0, (y - 7) / 2)..min(6, y / 2 + 1)] "
       "B[k, c, y - 2 * p] * A[p, k]\n  then acc0 + f32(z)\nentry forward forward: Y = Y\n",
-      "fold.Y[p: 6, c: 5, r: 9] =", "fold.Y[p, c, y - 2 * p]");
+      "col2im.Y[p: 6, c: 5, r: 9] =", "col2im.Y[p, c, y - 2 * p]");
 }
 
 static void conditions_stay_with_the_sum(void **state) {
   (void)state;
   becomes("def @1 W[c: 5, z: 24] =\n  sum[k: 200, p: 6] where 3 * p <= z and z - 3 * p < 9; "
           "E[k, p, c] * F[k, c, z - 3 * p]\n  then acc0\nentry forward forward: W = W\n",
-          "fold.W[c: 5, r: 9, p: 6] =\n    sum[k: 200] E[k, p, c] * F[k, c, r]",
-          "sum[p: 6] where 3 * p <= z and z - 3 * p < 9;\n    fold.W[c, z - 3 * p, p]");
+          "col2im.W[c: 5, r: 9, p: 6] =\n    sum[k: 200] E[k, p, c] * F[k, c, r]",
+          "sum[p: 6] where 3 * p <= z and z - 3 * p < 9;\n    col2im.W[c, z - 3 * p, p]");
 }
 
 static void what_gains_nothing_stays(void **state) {
@@ -97,7 +98,7 @@ static void same(const char *def, int64_t size) {
   load_two(&before, HEAD, def);
   load_two(&after, HEAD, def);
   apply(&after, neo_pass_col2im);
-  assert_non_null(strstr(text_of(&after), "fold."));
+  assert_non_null(strstr(text_of(&after), "col2im."));
   const neo_values *x = neo_interp_output(values_of(&before, size), 0);
   const neo_values *y = neo_interp_output(values_of(&after, size), 0);
   assert_int_equal(x->n, y->n);

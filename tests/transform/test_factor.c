@@ -14,16 +14,16 @@ static void a_factor_without_an_inner_axis_is_multiplied_once(void **state) {
   (void)state;
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] -(G[i, e] * V[j, e] * exp(S[i, j]))\n"
                "entry forward forward: D = D\n",
-          "part.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
-          "sum[j: 16] exp(S[i, j]) * part.D[i, j]\n    then -acc0");
+          "partial.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "sum[j: 16] exp(S[i, j]) * partial.D[i, j]\n    then -acc0");
 }
 
 static void a_factor_of_output_axes_leaves_the_sum(void **state) {
   (void)state;
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] * V[j, e] * exp(S[i, j])\n"
                "entry forward forward: E = E\n",
-          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
-          "E[i: 16, j: 16] = part.E[i, j] * exp(S[i, j])");
+          "partial.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = partial.E[i, j] * exp(S[i, j])");
 }
 
 /* Also where a part would halve the arithmetic. */
@@ -31,7 +31,8 @@ static void a_factor_of_output_axes_leaves_first(void **state) {
   (void)state;
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] V[j, e] * exp(a[i])\n"
                "entry forward forward: D = D\n",
-          "part.D[i: 16] =\n    sum[e: 16, j: 16] V[j, e]\n", "D[i: 16] = part.D[i] * exp(a[i])");
+          "partial.D[i: 16] =\n    sum[e: 16, j: 16] V[j, e]\n",
+          "D[i: 16] = partial.D[i] * exp(a[i])");
 }
 
 static void constants_stand_behind_the_sum(void **state) {
@@ -50,8 +51,8 @@ static void divisors_stand_behind_the_sum(void **state) {
           NULL, "sum[e: 16] G[i, e] * V[j, e]\n    then acc0 / sqrt(16.0)");
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] G[i, e] / a[i] * V[j, e]\n"
                "entry forward forward: E = E\n",
-          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
-          "E[i: 16, j: 16] = part.E[i, j] / a[i]");
+          "partial.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = partial.E[i, j] / a[i]");
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16] G[i, e] / 3.0\nentry forward forward: D = D\n",
           NULL, "sum[e: 16] G[i, e]\n    then acc0 / 3.0");
 }
@@ -108,8 +109,8 @@ static void a_condition_on_output_axes_leaves_with_their_factor(void **state) {
   (void)state;
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n  sum[e: 16] where j <= i;\n"
                "  G[i, e] * V[j, e] * exp(S[i, j])\nentry forward forward: E = E\n",
-          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]\n",
-          "select(j <= i, part.E[i, j] * exp(S[i, j]), 0.0)");
+          "partial.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]\n",
+          "select(j <= i, partial.E[i, j] * exp(S[i, j]), 0.0)");
 }
 
 /* The gradient of a product with relu(S) for S is a product of matrices. */
@@ -118,8 +119,8 @@ static void a_choice_of_results_by_data_leaves_the_sum(void **state) {
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n"
                "  sum[e: 16] select(0.0 < S[i, j], G[i, e] * V[j, e], 0.0)\n"
                "entry forward forward: E = E\n",
-          "part.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
-          "E[i: 16, j: 16] = select(0.0 < S[i, j], part.E[i, j], 0.0)");
+          "partial.E[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]",
+          "E[i: 16, j: 16] = select(0.0 < S[i, j], partial.E[i, j], 0.0)");
   becomes(HEAD "def @1 E[i: 16, j: 16] =\n"
                "  sum[e: 16] select(0.0 < S[i, e], G[i, e] * V[j, e], 0.0)\n"
                "entry forward forward: E = E\n",
@@ -171,15 +172,15 @@ static void a_part_that_other_ranges_lean_on_is_not_read(void **state) {
                "def @2 D[i: 16] =\n  sum[j: 16, e: 16, k: j + 1]\n"
                "  G[i, e] * V[j, e] * exp(S[i, j]) * G[i, k]\n"
                "entry forward forward: D = D, E = E\n",
-          "E[i: 16, e: 16] =", "sum[j: 16, k: j + 1] exp(S[i, j]) * G[i, k] * part.D[i, j]");
+          "E[i: 16, e: 16] =", "sum[j: 16, k: j + 1] exp(S[i, j]) * G[i, k] * partial.D[i, j]");
 }
 
 static void ranges_of_a_part_may_lean_on_each_other(void **state) {
   (void)state;
   becomes(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16, k: j + 1] G[i, e] * V[j, e] * S[k, e]\n"
                "entry forward forward: D = D\n",
-          "part.D[e: 16] =\n    sum[j: 16, k: j + 1] V[j, e] * S[k, e]",
-          "sum[e: 16] G[i, e] * part.D[e]");
+          "partial.D[e: 16] =\n    sum[j: 16, k: j + 1] V[j, e] * S[k, e]",
+          "sum[e: 16] G[i, e] * partial.D[e]");
 }
 
 /* Under another condition, over other elements, or where the part needs the sum itself. */
@@ -196,7 +197,7 @@ static void a_part_that_is_not_the_same_is_not_read(void **state) {
                   "  G[i, e] * V[j, e] * exp(S[i, j])\n"
                   "entry forward forward: D = D, E = E\n",
              parts[k]);
-    becomes(text, "E[i: 16, e: 16] =", "* part.D[i, j]");
+    becomes(text, "E[i: 16, e: 16] =", "* partial.D[i, j]");
   }
 }
 
@@ -257,7 +258,7 @@ static void values_stay_the_same(void **state) {
     load(&before, program);
     load(&after, program);
     apply(&after, neo_pass_factor);
-    parts += strstr(text_of(&after), "part.") != NULL;
+    parts += strstr(text_of(&after), "partial.") != NULL;
     neo_interp *x = values_of(&before, 1 + (int64_t)(seed % 6));
     neo_interp *y = values_of(&after, 1 + (int64_t)(seed % 6));
     const neo_values *a = neo_interp_output(x, 0), *b = neo_interp_output(y, 0);

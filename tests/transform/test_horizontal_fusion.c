@@ -31,9 +31,9 @@ static void products_of_one_input_become_one(void **state) {
             "def @4 C[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[5, i, j]\n"
             "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j] * C[n, j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "all.A", "all.A[n: 3, t: 3, j: 4]");
-  says(&w, "all.A", "X[n, i] * W[t * 2 + 1, i, j]");
-  says(&w, "Y", "all.A[n, 0, j] - all.A[n, 1, j] * all.A[n, 2, j]");
+  says(&w, "fused.A", "fused.A[n: 3, t: 3, j: 4]");
+  says(&w, "fused.A", "X[n, i] * W[t * 2 + 1, i, j]");
+  says(&w, "Y", "fused.A[n, 0, j] - fused.A[n, 1, j] * fused.A[n, 2, j]");
   neo_arena_free(&w.arena);
 }
 
@@ -45,8 +45,8 @@ static void the_axis_stands_behind_those_that_the_slices_lie_in(void **state) {
                 "def @3 B[n: 3, j: 4] =\n  sum[i: 5] Z[n, 1, i] * W[0, i, j]\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "all.A", "all.A[n: 3, t: 2, j: 4]");
-  says(&w, "all.A", "Z[n, t, i] * W[0, i, j]");
+  says(&w, "fused.A", "fused.A[n: 3, t: 2, j: 4]");
+  says(&w, "fused.A", "Z[n, t, i] * W[0, i, j]");
   neo_arena_free(&w.arena);
 }
 
@@ -59,7 +59,7 @@ static void constants_that_do_not_grow_evenly_stay_apart(void **state) {
             "def @4 C[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[5, i, j]\n"
             "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j] * C[n, j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "all.A", "t: 2");
+  says(&w, "fused.A", "t: 2");
   says(&w, "C", "sum");
   neo_arena_free(&w.arena);
 }
@@ -73,7 +73,7 @@ static void what_depends_on_each_other_stays_apart(void **state) {
            "def @2 B[j: 3] =\n  sum[i: 3] A[i] * W[1, i, j]\n"
            "def @3 Y[j: 3] = A[j] + B[j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
+  assert_false(exists(&w, "fused.A") || exists(&w, "fused.B"));
   neo_arena_free(&w.arena);
 }
 
@@ -85,7 +85,7 @@ static void what_somebody_else_names_stays_apart(void **state) {
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\n"
                 "entry forward forward: Y = Y, A = A\n");
   apply(&w, neo_pass_horizontal_fusion);
-  assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
+  assert_false(exists(&w, "fused.A") || exists(&w, "fused.B"));
   neo_arena_free(&w.arena);
 }
 
@@ -97,9 +97,9 @@ static void sums_become_one_where_what_follows_differs(void **state) {
                 "def @3 B[n: 3, j: 4] =\n  sum[i: 5] X[n, i] * W[1, i, j]\n  then acc0 + A[n, j]\n"
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "all.A", "X[n, i] * W[t, i, j]");
-  says(&w, "A", "= tanh(all.A[n, 0, j])");
-  says(&w, "B", "= all.A[n, 1, j] + A[n, j]");
+  says(&w, "fused.A", "X[n, i] * W[t, i, j]");
+  says(&w, "A", "= tanh(fused.A[n, 0, j])");
+  says(&w, "B", "= fused.A[n, 1, j] + A[n, j]");
   neo_arena_free(&w.arena);
 }
 
@@ -114,8 +114,8 @@ static void elementwise_definitions_follow_only_where_they_take_all_slices(void 
                 "def @8 Y[n: 3, j: 4] = C[n, j] - D[n, j] + E[n, j] * F[n, j]\n"
                 "entry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "all.C", "exp(all.A[n, t, j])");
-  assert_false(exists(&w, "all.E"));
+  says(&w, "fused.C", "exp(fused.A[n, t, j])");
+  assert_false(exists(&w, "fused.E"));
   neo_arena_free(&w.arena);
 }
 
@@ -129,7 +129,7 @@ static void what_follows_a_sum_reads_what_became_one(void **state) {
                 "def @5 Y[n: 3, j: 4] =\n  sum[g: 8, i: 5] Z[n, g, i] * W[g, i, j]\n"
                 "  then acc0 + A[n, j] * B[n, j]\nentry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "Y", "acc0 + all.A[n, 0, j] * all.A[n, 1, j]");
+  says(&w, "Y", "acc0 + fused.A[n, 0, j] * fused.A[n, 1, j]");
   neo_arena_free(&w.arena);
 }
 
@@ -142,7 +142,7 @@ static void stacked_slices_become_one_piece(void **state) {
                 "def @5 S[r: 1, n: 3, j: 4] at [r + 1, n, j] = B[n, j]\n"
                 "entry forward forward: S = S\n");
   apply(&w, neo_pass_horizontal_fusion);
-  says(&w, "S", "S[r: 2, n: 3, j: 4] = all.A[n, r, j]");
+  says(&w, "S", "S[r: 2, n: 3, j: 4] = fused.A[n, r, j]");
   neo_arena_free(&w.arena);
 }
 
@@ -170,7 +170,7 @@ static void what_one_entry_needs_alone_stays_out_of_another(void **state) {
                 "def @5 Y[n: 3, j: 4] = A[n, j] - B[n, j]\n"
                 "entry forward forward: C = C\nentry forward test: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  assert_false(exists(&w, "all.A") || exists(&w, "all.B"));
+  assert_false(exists(&w, "fused.A") || exists(&w, "fused.B"));
   neo_arena_free(&w.arena);
 }
 
@@ -187,7 +187,7 @@ static void a_tensor_has_at_most_16_dimensions(void **state) {
            "def @3 Y[a: 2, b: 3, " AXES "] = A[a, b, " INDEX "] * B[a, b, " INDEX "]\n"
            "entry forward forward: Y = Y\n");
   apply(&w, neo_pass_horizontal_fusion);
-  assert_false(exists(&w, "all.A"));
+  assert_false(exists(&w, "fused.A"));
   neo_arena_free(&w.arena);
 }
 
@@ -254,7 +254,7 @@ static const char *random_program(neo_arena *a, uint64_t seed) {
 
 static bool merged_something(const world *w) {
   for (uint32_t t = 1; t < w->m->tensors.n; t++)
-    if (!strncmp(neo_name_text(w->m->names, w->m->tensors.at[t].name), "all.", 4))
+    if (!strncmp(neo_name_text(w->m->names, w->m->tensors.at[t].name), "fused.", 6))
       return true;
   return false;
 }

@@ -13,39 +13,39 @@ static void an_axis_that_suits_is_the_parts(void **state) {
   (void)state;
   becomes("def @1 L[] =\n  sum[n: N, d: 300] sqrt(x[n, d])\n  then sqrt(acc0)\n"
           "entry forward forward: L = L\n",
-          "part.L[n: N] =\n    sum[d: 300] sqrt(x[n, d])",
-          "sum[n: N] part.L[n]\n    then sqrt(acc0)");
+          "partial.L[n: N] =\n    sum[d: 300] sqrt(x[n, d])",
+          "sum[n: N] partial.L[n]\n    then sqrt(acc0)");
 }
 
 static void else_ranges_of_the_longest_axis_are(void **state) {
   (void)state;
   becomes("def @1 M[i: 3] =\n  max[j: 160000] w[i, j]\n  then acc0\nentry forward forward: M = M\n",
-          "part.M[i: 3, part: 16] =\n    max[j: 10000] w[i, 10000 * part + j]",
-          "max[part: 16] part.M[i, part]");
+          "partial.M[i: 3, part: 16] =\n    max[j: 10000] w[i, 10000 * part + j]",
+          "max[part: 16] partial.M[i, part]");
 }
 
 static void an_axis_of_few_positions_or_one_that_starts_late_is_not(void **state) {
   (void)state;
   becomes("temp F : f64 []\ndef @1 F[] =\n  max[i: 3, j: 160000] w[i, j]\n  then acc0\n"
           "entry forward forward: F = F\n",
-          "max[i: 3, j: 10000] w[i, 10000 * part + j]", "max[part: 16] part.F[part]");
+          "max[i: 3, j: 10000] w[i, 10000 * part + j]", "max[part: 16] partial.F[part]");
   becomes("temp F : f64 []\ndef @1 F[] =\n  max[i: 1..300, j: 1000] x[j % N, i]\n  then acc0\n"
           "entry forward forward: F = F\n",
-          "max[i: 1..300] x[j % N, i]", "max[j: 1000] part.F[j]");
+          "max[i: 1..300] x[j % N, i]", "max[j: 1000] partial.F[j]");
 }
 
 static void a_winners_place_that_nobody_reads_is_dropped(void **state) {
   (void)state;
   becomes("def @1 M[i: 3] =\n  max[j: 160000] w[i, j], j\n  then acc0\n"
           "entry forward forward: M = M\n",
-          "max[j: 10000] w[i, 10000 * part + j]\n", "max[part: 16] part.M[i, part]\n");
+          "max[j: 10000] w[i, 10000 * part + j]\n", "max[part: 16] partial.M[i, part]\n");
 }
 
 static void the_last_range_may_be_shorter(void **state) {
   (void)state;
   becomes("def @1 L[] =\n  sum[j: 150001] v[j]\n  then acc0\nentry forward forward: L = L\n",
           "sum[j: min(9376, 150001 - 9376 * part)] v[9376 * part + j]",
-          "sum[part: 16] part.L[part]");
+          "sum[part: 16] partial.L[part]");
 }
 
 static void a_mean_is_a_sum_over_its_count(void **state) {
@@ -58,7 +58,7 @@ static void conditions_stay_with_the_parts(void **state) {
   (void)state;
   becomes("def @1 L[] =\n  sum[j: 150001] where i64(k[j]) == 3; v[j]\n  then acc0\n"
           "entry forward forward: L = L\n",
-          "where i64(k[9376 * part + j]) == 3;", "sum[part: 16] part.L[part]");
+          "where i64(k[9376 * part + j]) == 3;", "sum[part: 16] partial.L[part]");
 }
 
 static void what_is_short_or_wide_stays(void **state) {
@@ -99,30 +99,31 @@ static neo_status split_for_gpu(neo_module *m, const neo_pass_target *target) {
 
 static void a_gpu_shares_products_of_few_tiles(void **state) {
   (void)state;
-  gpu_becomes("def @1 G[k: 64, c: 64] =\n  sum[n: 16, p: 56, q: 56] D[n, p, q, k] * X[n, p, q, c]\n"
-              "  then acc0\nentry forward forward: G = G\n",
-              "part.G[p: 56, k: 64, c: 64] =\n    sum[n: 16, q: 56] D[n, p, q, k] * X[n, p, q, c]",
-              "sum[p: 56] part.G[p, k, c]");
+  gpu_becomes(
+      "def @1 G[k: 64, c: 64] =\n  sum[n: 16, p: 56, q: 56] D[n, p, q, k] * X[n, p, q, c]\n"
+      "  then acc0\nentry forward forward: G = G\n",
+      "partial.G[p: 56, k: 64, c: 64] =\n    sum[n: 16, q: 56] D[n, p, q, k] * X[n, p, q, c]",
+      "sum[p: 56] partial.G[p, k, c]");
   gpu_becomes("def @1 P[i: 512, j: 512] =\n  sum[b: 4096] A[b, i] * A[b, j]\n  then acc0\n"
               "entry forward forward: P = P\n",
-              "part.P[part: 4, i: 512, j: 512] =\n    sum[b: 1024] A[1024 * part + b, i] * "
+              "partial.P[part: 4, i: 512, j: 512] =\n    sum[b: 1024] A[1024 * part + b, i] * "
               "A[1024 * part + b, j]",
-              "sum[part: 4] part.P[part, i, j]");
+              "sum[part: 4] partial.P[part, i, j]");
 }
 
 static void a_gpu_shares_sums_of_columns_and_of_long_rows(void **state) {
   (void)state;
   gpu_becomes("def @1 s[c: 64] =\n  sum[n: 16, p: 56, q: 56] X[n, p, q, c]\n  then acc0\n"
               "entry forward forward: s = s\n",
-              "part.s[p: 56, c: 64] =\n    sum[n: 16, q: 56] X[n, p, q, c]",
-              "sum[p: 56] part.s[p, c]");
+              "partial.s[p: 56, c: 64] =\n    sum[n: 16, q: 56] X[n, p, q, c]",
+              "sum[p: 56] partial.s[p, c]");
   gpu_becomes("def @1 c[j: 130] =\n  sum[i: 50000] B[i, j]\n  then acc0\n"
               "entry forward forward: c = c\n",
-              "part.c[part: 50, j: 130]", "part.c[part, j]");
+              "partial.c[part: 50, j: 130]", "partial.c[part, j]");
   gpu_becomes("def @1 r[i: 3] =\n  max[j: 1000000] R[i, j]\n  then acc0\n"
               "entry forward forward: r = r\n",
-              "part.r[part: 160, i: 3] =\n    max[j: 6250] R[i, 6250 * part + j]",
-              "max[part: 160] part.r[part, i]");
+              "partial.r[part: 160, i: 3] =\n    max[j: 6250] R[i, 6250 * part + j]",
+              "max[part: 160] partial.r[part, i]");
 }
 
 static void what_fills_a_gpu_stays(void **state) {
@@ -142,7 +143,7 @@ static void same_by(neo_pass_fn *pass, const char *def, int64_t size) {
   load_two(&before, HEAD, def);
   load_two(&after, HEAD, def);
   apply(&after, pass);
-  assert_non_null(strstr(text_of(&after), "part."));
+  assert_non_null(strstr(text_of(&after), "partial."));
   const neo_values *x = neo_interp_output(values_of(&before, size), 0);
   const neo_values *y = neo_interp_output(values_of(&after, size), 0);
   for (int64_t i = 0; i < x->n; i++)

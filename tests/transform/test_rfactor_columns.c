@@ -17,14 +17,14 @@ static void columns_of_reduced_rows_are_summed_in_runs(void **state) {
   (void)state;
   becomes("def @4 S[c: 1000] =\n  sum[r: 1100] x[r, c] - m[r]\n  then acc0 * 2.0\n" OF("S"),
           "sum[r: min(18, 1100 - 18 * run)] x[18 * run + r, c] - m[18 * run + r]",
-          "sum[run: 62] part.S[run, c]\n    then acc0 * 2.0");
+          "sum[run: 62] partial.S[run, c]\n    then acc0 * 2.0");
 }
 
 static void runs_end_with_the_inner_axis_of_rows(void **state) {
   (void)state;
   becomes("def @4 W[c: 2000] =\n  sum[n: N, r: 600] w[n, r, c]\n  then acc0\n" OF("W"),
-          "part.W[n: N, run: 30, c: 2000] =\n    sum[r: 20] w[n, 20 * run + r, c]",
-          "sum[n: N, run: 30] part.W[n, run, c]");
+          "partial.W[n: N, run: 30, c: 2000] =\n    sum[r: 20] w[n, 20 * run + r, c]",
+          "sum[n: N, run: 30] partial.W[n, run, c]");
 }
 
 static void other_sums_stay(void **state) {
@@ -53,7 +53,7 @@ static void values_stay_the_same(void **state) {
   load(&before, text);
   load(&after, text);
   apply(&after, neo_pass_rfactor_columns);
-  assert_non_null(strstr(text_of(&after), "part."));
+  assert_non_null(strstr(text_of(&after), "partial."));
   const neo_values *x = neo_interp_output(values_of(&before, 1), 0);
   const neo_values *y = neo_interp_output(values_of(&after, 1), 0);
   for (int64_t i = 0; i < x->n; i++)

@@ -178,7 +178,7 @@ static void stays(const char *def, neo_pass_fn *pass) {
   world w;
   make(&w, def);
   apply(&w, pass);
-  if (strstr(text_of(&w), "filter."))
+  if (strstr(text_of(&w), "winograd."))
     fail_msg("filtered:\n%s", text_of(&w));
   neo_arena_free(&w.arena);
 }
@@ -189,10 +189,10 @@ static void a_sliding_sum_is_filtered(void **state) {
   make(&w, PLAIN);
   apply(&w, always);
   has(&w,
-      "data.Y[t: 8, p: 3, i: N, i_3: 64] =\n    sum[u: 8] filter.data[t, u] * (X[i, i_3, u + p");
-  has(&w, "taps.Y[t: 8, i: 48, i_2: 64] =\n    sum[s: 3] filter.taps[t, s] * (F[i, i_2, s] else");
+      "data.Y[t: 8, p: 3, i: N, i_3: 64] =\n    sum[u: 8] winograd.data[t, u] * (X[i, i_3, u + p");
+  has(&w, "taps.Y[t: 8, i: 48, i_2: 64] =\n    sum[s: 3] winograd.taps[t, s] * (F[i, i_2, s] else");
   has(&w, "sums.Y[t: 8, p: 3, n: N, k: 48] =\n    sum[c: 64] taps.Y[t, k, c] * data.Y[t, p, n, c]");
-  has(&w, "sum[t: 8] filter.sums[q % 6, t] * sums.Y[t, q / 6, n, k]\n    then acc0 + 1.0");
+  has(&w, "sum[t: 8] winograd.sums[q % 6, t] * sums.Y[t, q / 6, n, k]\n    then acc0 + 1.0");
   neo_arena_free(&w.arena);
 }
 
@@ -202,7 +202,7 @@ static void phases_of_a_stride_are_summed(void **state) {
   make(&w, STRIDED);
   apply(&w, always);
   has(&w, "sum[c: 64, h: 2] taps.Z[t, h, k, c] * data.Z[t, h, n, c]");
-  has(&w, "filter.taps[t, h, s] * (G[i, i_3, s * 2 + h] else 0.0)");
+  has(&w, "winograd.taps[t, h, s] * (G[i, i_3, s * 2 + h] else 0.0)");
   neo_arena_free(&w.arena);
 }
 
@@ -224,7 +224,7 @@ static void two_directions_are_filtered(void **state) {
   has(&w, "data.L[t: 9, p: 2, h: 2, i: 16, i_4: 64, i_5: 27] =");
   has(&w, "taps.sums.L[t: 9, h: 2, i: 9, i_3: 2, i_4: 512, i_5: 64] =");
   has(&w, "taps.sums.L[t, h_8, t_2, h, k, c] * data.sums.L[t, p, h_8, t_2, p_3, h, n, c]");
-  has(&w, "filter.sums[q % 5, t_5] * sums.sums.L[t_5, q / 5, t, p, n, k]");
+  has(&w, "winograd.sums[q % 5, t_5] * sums.sums.L[t_5, q / 5, t, p, n, k]");
   neo_arena_free(&w.arena);
 }
 
@@ -290,7 +290,7 @@ static void rounded_operands_stay(void **state) {
   make(&w, PLAIN);
   w.m->math = NEO_PRECISION_BF16;
   apply(&w, neo_pass_winograd);
-  assert_null(strstr(text_of(&w), "filter."));
+  assert_null(strstr(text_of(&w), "winograd."));
   neo_arena_free(&w.arena);
 }
 
@@ -301,7 +301,7 @@ static void close_to_before(const char *def, int64_t size, double tolerance) {
   make(&before, def);
   make(&after, def);
   apply(&after, always);
-  has(&after, "filter.");
+  has(&after, "winograd.");
   const neo_values *x = neo_interp_output(values_of(&before, size), 0);
   const neo_values *y = neo_interp_output(values_of(&after, size), 0);
   assert_int_equal(x->n, y->n);

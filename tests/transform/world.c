@@ -44,7 +44,7 @@ void becomes_by(neo_pass_fn *pass, const char *head, const char *rest, const cha
   apply(&w, pass);
   if (parts)
     must_have(&w, parts);
-  else if (strstr(text_of(&w), "part."))
+  else if (strstr(text_of(&w), "partial."))
     fail_msg("parts in\n%s", text_of(&w));
   must_have(&w, whole);
   neo_arena_free(&w.arena);

@@ -97,7 +97,8 @@ static void drain(neo_ll_gen *g) {
 void neo_ll_body(neo_ll_gen *g) {
   LLVMValueRef aligned = g->l->target.sm ? NULL : nontemporal(g);
   if (aligned) {
-    LLVMBasicBlockRef fast = neo_ll_new_block(g, "stream"), plain = neo_ll_new_block(g, "plain");
+    LLVMBasicBlockRef fast = neo_ll_new_block(g, "nontemporal"),
+                      plain = neo_ll_new_block(g, "plain");
     LLVMBuildCondBr(g->l->b, aligned, fast, plain);
     LLVMPositionBuilderAtEnd(g->l->b, fast);
     g->nontemporal = true;

@@ -145,7 +145,7 @@ static val call_far(neo_llvm *l, val x) {
   LLVMTypeRef type =
       LLVMFunctionType(LLVMStructTypeInContext(l->ctx, field, 3, false), &f64, 1, false);
   LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, "turn", type, &back);
+  LLVMValueRef fn = neo_ll_shared(l, "reduce_pio2", type, &back);
   if (back) {
     reduced t = reduce_far(l, LLVMGetParam(fn, 0));
     LLVMBuildAggregateRet(l->b, (val[]){t.r.h, t.r.l, t.q}, 3);

@@ -122,7 +122,7 @@ static const neo_lx *two_before(block_tile *x, const neo_lx *stage) {
 
 neo_btile_pipeline_state neo_btile_first_stage(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
-  neo_btile_pipeline_state r = {.reg = {counter(x, in, "stage"), counter(x, in, "turn")}};
+  neo_btile_pipeline_state r = {.reg = {counter(x, in, "stage"), counter(x, in, "parity")}};
   r.stage = neo_lx_reg(l->k, r.reg[0], NULL, 0);
   r.parity = neo_lx_reg(l->k, r.reg[1], NULL, 0);
   return r;
