@@ -1,8 +1,7 @@
-/* The accumulators of a stage: their registers, what they begin with, one body more in them, and
- * what becomes of a payload that is none.
+/* The accumulators of a stage: registers, initial values, combination with a body, and payloads.
  *
- * A reducer with a payload, (value, index), is two accumulators: the payload is taken where the
- * value wins. A payload of which nothing was taken yet is INT64_MIN. */
+ * A reducer with a payload, (value, index), has two accumulators: a body's payload is taken where
+ * its value wins. The payload of an accumulator that took nothing yet is INT64_MIN. */
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 
@@ -35,7 +34,7 @@ static neo_value identity(neo_reducer kind, neo_type t) {
     break;
   case NEO_RED_NONE:
     v.i = INT64_MIN;
-    break; /* a payload: nothing taken yet */
+    break; /* a payload: nothing was taken yet */
   default:
     break;
   }
@@ -115,8 +114,7 @@ const neo_lx *neo_acc_combined(lowering *l, neo_reducer kind, const neo_lx *a, c
   return neo_lx_op2(l->k, op[kind], a, x);
 }
 
-/* acc and one more body: a product, or one with its sign changed, is multiplied and added in one.
- * */
+/* The accumulator combined with one more body. A sum of products, negated or not, is an FMA. */
 static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old) {
   neo_expr body = a->body;
   bool minus = neo_expr_node(l->m, body)->op == NEO_OP_NEG;
@@ -148,14 +146,14 @@ void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo
     const neo_lx *old_p = neo_lower_acc(l, s->first_acc + k + 1);
     const neo_lx *x = neo_lower_expr(l, a->body), *p = neo_lower_expr(l, s->accs.at[k + 1].body);
     const neo_lx *take = lx_and(l, cond, neo_acc_wins(l, (neo_reducer)a->kind, x, old, old_p));
-    /* the payload first: it is chosen by the old best */
+    /* the payload is set first, because the choice reads the old best value */
     neo_acc_set(l, in, &l->acc[s->first_acc + k + 1], neo_acc_where(l, take, p, old_p));
     neo_acc_set(l, in, r, neo_acc_where(l, take, x, old));
     k++;
   }
 }
 
-/* ---- a payload of nothing is 0 */
+/* ---- the payload of an empty reduction becomes 0 */
 
 bool neo_lower_has_payload(const neo_stage *s) {
   for (size_t k = 0; k < s->accs.n; k++)
@@ -199,7 +197,8 @@ void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const 
   in = neo_lower_open_where(l, in, b, UINT32_MAX, &where);
   neo_block *inner = neo_lower_open_tile(l, in, t, true);
   const neo_lx *cond = neo_lower_cond(l, where);
-  if (s->where.i) /* loads may rely on what has become a bound or a branch: they are inside of it */
+  if (s->where
+          .i) /* loads may also rely on what became a bound or a branch: they are inside of it */
     l->guard = lx_and(l, outer, cond);
   neo_lower_combine(l, inner, s, cond);
   l->guard = outer;

@@ -1,8 +1,8 @@
-/* The loops of a stage that reduces: their ranges, narrowed by its condition, what is left of the
- * condition, and where that is tested. */
+/* The reduction loops of a stage. Its condition narrows their ranges; what is left of the condition
+ * is a branch or a mask. */
 #include "codegen/lower/common/acc.h"
 
-/* May a loop's bounds, or a branch, use this? Not what changes inside the tile. */
+/* May a loop's bounds or a branch use the expression? It must not change inside the tile. */
 static bool fixed_in_tile(lowering *l, neo_expr e) {
   uint64_t axes = neo_form_axes(l->m, l->f, e);
   int64_t am = l->lanes.rows, an = l->lanes.columns;

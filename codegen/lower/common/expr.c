@@ -49,7 +49,7 @@ static bool is_safe(lowering *l, neo_expr load) {
   return safe;
 }
 
-/* Is the offset one of an element of the tensor? */
+/* Is the offset that of an element of the tensor? */
 static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
   const neo_lx *n = lower(l, neo_tensor_elements(l->m, t));
   n = lx_sub(l, n, lx_int(l, neo_form_base(l->f, t)));
@@ -57,7 +57,7 @@ static const neo_lx *in_tensor(lowering *l, neo_tensor t, const neo_lx *at) {
                     neo_lx_op2(l->k, NEO_OP_LT, at, n));
 }
 
-/* Does the expression differ between lanes that exist and lanes that do not? */
+/* Can the expression differ between live and dead lanes? */
 static bool differs_under_mask(const lowering *l, neo_expr e) {
   return l->mask_axis >= 0 && neo_form_axes(l->m, l->f, e) >> l->mask_axis & 1;
 }
@@ -71,7 +71,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   const neo_lx *guard = l->guard;
   if (guard && !l->exact && is_safe(l, e))
     guard = NULL;
-  /* a guard says nothing in a lane that does not exist */
+  /* a guard says nothing about a dead lane */
   bool masked = l->mask && (guard || differs_under_mask(l, e));
   if (masked)
     guard = guard ? neo_lx_op2(l->k, NEO_OP_AND, l->mask, guard) : l->mask;
@@ -83,7 +83,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));
 }
 
-/* A guard that tightening put around a load of a bound: its value outside does not matter. */
+/* A load that tightening guarded in a bound. Its value where the guard fails does not matter. */
 static const neo_lx *lower_load_else(lowering *l, neo_expr e) {
   neo_node n = *neo_expr_node(l->m, e);
   uint64_t buf = 0;
@@ -97,7 +97,7 @@ static const neo_lx *lower_load_else(lowering *l, neo_expr e) {
   return neo_lx_loadif(l->k, (uint32_t)buf, at, cond, other);
 }
 
-/* The operand in scratch at this place. */
+/* The packed operand's element at the current axes. */
 static const neo_lx *lower_packed(lowering *l, const pack *p) {
   const tile *t = l->tile;
   lower_terms sum = {.n = 0};
@@ -141,7 +141,7 @@ static const neo_lx *lower_select(lowering *l, neo_expr e) {
   const neo_lx *cond = lower(l, neo_expr_arg(l->m, e, 0));
   const neo_lx *yes = under(l, cond, neo_expr_arg(l->m, e, 1));
   double x;
-  /* select(c, load, 0) of a guarded load is the load itself */
+  /* select(c, load, 0) is the load itself, whose guard gives 0 where c fails */
   bool zero = neo_expr_is_float(l->m, neo_expr_arg(l->m, e, 2), &x) && x == 0 && !signbit(x);
   if (zero && yes->kind == NEO_LX_LOADIF && !l->guard && !l->mask && yes->arg[1] == cond)
     return yes;
@@ -182,7 +182,7 @@ const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
   const neo_lx *zero = lx_int(l, 0), *index[3];
   assert(r->live && "an accumulator is used before its stage");
   index[0] = l->row ? l->row : zero;
-  index[1] = l->col && r->columns ? l->col : zero; /* copies along lanes are joined */
+  index[1] = l->col && r->columns ? l->col : zero; /* a single column holds the joined copies */
   index[2] = l->lane ? l->lane : zero;
   if (r->fragments)
     neo_lower_in_fragments(l, r->fragments, index[0], l->col ? l->col : zero, index);
@@ -238,9 +238,8 @@ static bool is_sum(neo_op op) {
   return op == NEO_OP_ADD || op == NEO_OP_SUB || op == NEO_OP_NEG || op == NEO_OP_MUL;
 }
 
-/* A product with operands in scratch keeps its factors, also where it is an integer's: the linear
- * form of a*(b + c) would be a*b + a*c, past the copy of b + c and the zeros in it that stand for
- * the condition. */
+/* A product with packed operands must not become a linear form: that of a*(b + c) is a*b + a*c,
+ * which would not read the packed copy of b + c, nor the zeros in it that stand for the condition. */
 static bool preserves_factors(const lowering *l, neo_op op) {
   return l->tile && l->n_packs && op == NEO_OP_MUL;
 }

@@ -1,4 +1,4 @@
-/* Axes, loops and indices at the place where code is being made.
+/* Axes, loops and indices at the current point of code generation.
  *
  * Sums of indices are put together from the outermost loop inwards, ((b*784 + i) + row) + lane, so
  * that what a loop does not change is computed outside of it. */
@@ -91,7 +91,7 @@ void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef
                        v->at[k].depth);
 }
 
-/* Are these n*c*(x/n) and c*(x%n)? Their sum is c*x. */
+/* Are the terms n*c*(x/n) and c*(x%n)? Their sum is c*x. */
 static bool is_whole(const lower_term *quotient, const lower_term *rest) {
   const neo_lx *a = quotient->e, *b = rest->e;
   int64_t n, by;
@@ -112,7 +112,7 @@ static bool join_terms(lower_terms *t) {
   return false;
 }
 
-/* Axes that were taken from one number, and are put together as they lie there, are that number. */
+/* Axes that were delinearized from one number and appear with its strides sum up to that number. */
 const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant) {
   lower_terms joined = *t;
   const neo_lx *y = lx_int(l, 0);

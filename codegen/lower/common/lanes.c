@@ -1,17 +1,17 @@
-/* Lanes over a stage's own axis: they hold partial results, which a tree over lanes then joins.
+/* Lanes over a stage's own axis hold partial results, which a tree over the lanes then reduces.
  *
  *     reg acc[rows, copies, w]; acc = 0
  *     for k in steps of copies * w: for copy unrolled: for lane: acc[row, copy, lane] += body
  *     for row, col unrolled: acc[row, col] = tree(acc[row, :, :])
  *
- * The tree's shape and the lanes of each element depend on the schedule alone, so that results do
- * not depend on threads. The end of a range is a vector of which some lanes are dead: their loads
- * do not happen and their accumulators stay. */
+ * The tree's shape and the lane of each element depend on the schedule alone, so that results do
+ * not depend on threads. The last vector of a range is masked: dead lanes load nothing and leave
+ * their accumulators as they are. */
 #include "codegen/lower/common/acc.h"
 
 typedef struct {
   const neo_stage *s;
-  const tile *t; /* columns: of axis_n, or copies of the accumulator along the lanes */
+  const tile *t; /* columns of axis_n, or else independent accumulators along the lanes */
   const stage_bounds *b;
   const neo_lx *lo, *hi;
 } lane_range;
@@ -95,13 +95,13 @@ static void outer_loops(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
   neo_lower_close(l);
 }
 
-/* Element `lane` of copy `col` of an accumulator at the row at hand. */
+/* Lane `lane` of copy `col` of an accumulator at the current row. */
 static const neo_lx *lane_of(lowering *l, const acc_reg *r, int64_t col, int64_t lane) {
   const neo_lx *index[] = {lx_or_0(l, l->row), l->col ? l->col : lx_int(l, col), lx_int(l, lane)};
   return neo_lx_reg(l->k, r->reg, index, r->rank);
 }
 
-/* Tree over n parts: part k of accumulator r is lane k % w of copy k / w. */
+/* Reduces n partial results by a tree. Part k of accumulator r is lane k % w of copy k / w. */
 static const neo_lx *lane_tree(lowering *l, neo_reducer kind, const acc_reg *r, int64_t width,
                                int64_t first, int64_t step_size, int64_t n) {
   if (n == 1)
@@ -116,7 +116,7 @@ static const neo_lx *parts_of(lowering *l, neo_reducer kind, const acc_reg *r, i
   return lane_tree(l, kind, r, width, 0, 1, width * copies);
 }
 
-/* The winner of all lanes: of equals the one with the smallest payload, which was first. */
+/* The winner of all lanes. Among equals it is the one with the smallest payload, which came first. */
 static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc_reg *part,
                          const acc_reg *whole, int64_t width, int64_t copies) {
   for (int64_t i = 0; i < width * copies; i++) {
@@ -144,7 +144,7 @@ static void join_winners(lowering *l, neo_block *in, neo_reducer kind, const acc
   }
 }
 
-/* The same over the copies of a lane, which is all lanes at once. */
+/* Reduces the copies of each lane by a tree, all lanes at once. */
 static const neo_lx *copy_tree(lowering *l, neo_reducer kind, const acc_reg *r, int64_t first,
                                int64_t step_size, int64_t n) {
   if (n == 1) {
@@ -156,7 +156,7 @@ static const neo_lx *copy_tree(lowering *l, neo_reducer kind, const acc_reg *r, 
   return neo_acc_combined(l, kind, a, b);
 }
 
-/* Copies of accumulators along the lanes become one, where there are no payloads. */
+/* Copies of accumulators along the lanes become one where there are no payloads. */
 static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const tile *part) {
   acc_reg old[MAX_ACCS];
   tile one = *part;
@@ -173,7 +173,7 @@ static int64_t join_copies(lowering *l, neo_block *in, const neo_stage *s, const
   return 1;
 }
 
-/* Partial results in lanes and copies -> one element a row and column. */
+/* Partial results in lanes and copies become one element for each row and column. */
 void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                           const tile *t) {
   acc_reg old[MAX_ACCS], made[MAX_ACCS];
@@ -198,8 +198,8 @@ void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const 
   neo_lower_close_tile(l);
 }
 
-/* Lanes keep the order of equals only where the payload says it: one own axis, whose position it
- * is. */
+/* A winner among equals is found across lanes only if the payload tells the order of steps: the
+ * stage must have one own axis, and the payload must be the position along it. */
 bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s) {
   if (!s->axes.n)
     return false;

@@ -1,4 +1,4 @@
-/* Elements of the next row, asked for while this one is computed. */
+/* Prefetches of the next row's elements while the current row is computed. */
 #include "codegen/lower/common/scope.h"
 
 void neo_lower_prefetch_row(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *at,

@@ -1,15 +1,15 @@
-/* Values of a row that several stages need (schedule/row_stash.h): the first stage stores them to
- * scratch, vector by vector, beside what it does with them; later ones load them from there.
+/* The row stash: values of a row that several stages need (schedule/row_stash.h). The first stage
+ * that computes them also stores them to scratch, vector by vector; later stages load them.
  *
- * Threads of a GPU that divide a row keep their elements of it in registers (lower/gpu_rows/rows.c), as
- * long as a stage's tile is all that a thread has of the row.
+ * Threads of a GPU that share a row stash their elements in registers (lower/gpu_rows/rows.c), if
+ * one tile of a stage covers all of the row that a thread has.
  *
- * A value is computed at every point of the row for this, so what it loads must be inside of its
- * buffers without any of the conditions around it.
+ * A stashed value is computed at every point of the row. So its loads must be inside of their
+ * buffers without any of the conditions around the value.
  *
- * Where results are written past the caches, scratch is half a page from them (loop.h), and stays
- * so from row to row: a row lies as far from the start of its scratch as its results' row does from
- * that of a page. */
+ * Where stores of results are nontemporal, scratch begins half a page after the results, because of
+ * 4K aliasing (codegen/loop/loop.h). To keep that distance, a row's offset in its scratch is the
+ * offset of the results' row in its page. */
 #include "codegen/lower/common/scope.h"
 
 typedef struct {
@@ -35,7 +35,7 @@ static int64_t bytes_of(const lowering *l, uint32_t buf) {
   return neo_type_bytes((neo_type)l->k->bufs.at[buf].type);
 }
 
-/* The first result that is written past the caches along the rows; null: there is none. */
+/* The first result with nontemporal stores along the rows; null: there is none. */
 static const neo_form_out *nontemporal_out(const lowering *l, uint32_t *buf) {
   for (size_t k = 0; k < l->f->stages.n; k++)
     for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
@@ -49,7 +49,7 @@ static const neo_form_out *nontemporal_out(const lowering *l, uint32_t *buf) {
   return NULL;
 }
 
-/* Do rows of results begin at different places of a page? */
+/* Finds whether rows of the nontemporal results begin at different offsets of a page. */
 static void plan_row_starts(lowering *l) {
   const neo_form_out *o = nontemporal_out(l, &l->stash_pages_of);
   l->stash_moves = false;
@@ -63,7 +63,7 @@ static void plan_row_starts(lowering *l) {
   l->stash_moves &= o != NULL;
 }
 
-/* Where the row at hand begins in its scratch, whose elements have so many bytes. */
+/* The current row's first element in its scratch, whose elements have so many bytes. */
 static const neo_lx *row_start(lowering *l, int64_t bytes) {
   enum { LINE_BYTES = 64 };
   int64_t size = bytes_of(l, l->stash_pages_of);
@@ -76,7 +76,7 @@ static const neo_lx *row_start(lowering *l, int64_t bytes) {
 }
 
 void neo_lower_plan_row_stash(lowering *l, int64_t threads) {
-  enum { LANES = 64 }; /* dead ones of the last vectors */
+  enum { LANES = 64 }; /* room for dead lanes of the last vectors */
   l->stash_threads = threads;
   if (!threads)
     plan_row_starts(l);
@@ -115,7 +115,7 @@ void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, in
   }
 }
 
-/* The element at hand. */
+/* The current element of the stash: the indices of its register; returns their number. */
 static size_t element(lowering *l, const neo_lx **index) {
   index[0] = l->col ? l->col : lx_int(l, 0);
   index[1] = l->lane;

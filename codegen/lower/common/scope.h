@@ -1,14 +1,14 @@
-/* The state of a kernel that is being lowered, and the parts that several strategies use: what axes
- * and accumulators are at the place where code is being made.
+/* The state of a kernel that is being lowered, and the parts that several strategies use. The state
+ * says which values axes and accumulators have at the current point of code generation.
  *
  * The folders of codegen/lower:
  *
  *   lower.c      buffers of a kernel; which strategy lowers it
  *   common/      expressions, accumulators, lanes, stores, the row stash: no strategy's parameters
- *   loops/       leading loops, units, register tiles, prefetches: for loops, tile, pairs
+ *   loops/       outer loops, units, register tiles, prefetches: for loops, tile, pairs
  *   tile/        operands of a contraction in scratch, and how they are copied there
  *   pairs/       contractions of pairs of bf16
- *   segment/     sums over a data equation
+ *   segment/     segmented sums (sums over a data equation)
  *   scan/        reductions whose domain grows with an axis
  *   gpu_rows/    blocks of threads at points of the shared axes
  *   gpu_block/   a block's tile of products: operands, copies, pipeline, multiplication
@@ -32,7 +32,7 @@
 enum { MOST_ROW_PREFETCHES = 8 };
 enum { DEPTH_UNROLL = 1000, DEPTH_LANE = 1001, MAX_PARTS = 6, MAX_ACCS = 16 };
 
-/* An axis is the sum of its parts; each changes in the loop at `depth` (0: in none). */
+/* An axis is the sum of its parts. A part varies in the loop at `depth`; 0: in none. */
 typedef struct {
   const neo_lx *e;
   int64_t scale;
@@ -46,77 +46,78 @@ typedef struct {
 typedef struct { /* an accumulator's register */
   uint32_t reg;
   uint8_t rank; /* 2: [rows, columns]; 3: [rows, columns, lanes] */
-  bool columns; /* more than one */
+  bool columns; /* there are several columns */
   bool live;
-  uint32_t fragments; /* in a row of them, where it is what warps add to; 0: it is not */
+  uint32_t fragments; /* number in a row, if the register holds fragments of a warp's mma; else 0 */
 } acc_reg;
 
-typedef struct {          /* the register tile at hand; loops of extent 1 are left out */
+typedef struct {          /* the current register tile; loops of extent 1 are left out */
   int32_t m_axis, n_axis; /* -1: none */
   int64_t rows, cols, width;
-  int64_t column_stride;     /* of two along own lanes, in elements; 0: they follow each other */
-  bool leads;                /* no tile of rows in the block comes before it */
+  int64_t column_stride;     /* elements between columns along own lanes; 0: they are contiguous */
+  bool leads;                /* it is in the block's first tile of rows */
   const neo_lx *m_at, *n_at; /* first row, first column (element of the vector axis) */
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi; /* rows and columns of the block */
   uint32_t m_depth, n_depth;
-  const neo_lx *n_end;           /* masked: lanes at n_end and beyond are dead; null: all live */
-  const neo_lx *m_pack, *n_pack; /* rows and columns from the start of the block, whole tiles */
-  const neo_lx *m_sub, *n_sub;   /* and what is left: where a remainder is cut into smaller tiles */
+  const neo_lx *n_end;           /* mask: lanes from n_end on are dead; null: all are live */
+  const neo_lx *m_pack, *n_pack; /* offset of the enclosing full tile from the start of the block */
+  const neo_lx *m_sub,
+      *n_sub; /* offset in that tile, where a remainder is cut into smaller tiles */
 } tile;
 
-typedef struct {       /* an operand in scratch */
-  neo_expr from, cond; /* over the axes of the original form; zero where cond does not hold */
+typedef struct {       /* a packed operand: a copy in scratch */
+  neo_expr from, cond; /* over axes of the original form; the copy is 0 where cond does not hold */
   neo_side side;
   uint32_t buf;
-  int64_t k_size; /* steps of the reduction in a block, over the own axes that it uses */
-  int64_t k_coef[NEO_FORM_MAX_AXES]; /* of own axis k, in elements; 0: not used */
+  int64_t k_size; /* steps of a block of the reduction, over the own axes that the operand uses */
+  int64_t k_coef[NEO_FORM_MAX_AXES]; /* stride of own axis k, in elements; 0: it is not used */
   int64_t k_extent[NEO_FORM_MAX_AXES];
-  int64_t tile_coef; /* of the first row or column of a tile, counted from the block */
+  int64_t tile_coef; /* stride of a tile's first row or column, counted from the block */
   int64_t unit;      /* elements between two rows or columns of a tile */
   bool slides;       /* own axis slide.own is part of the index of rows or columns */
   neo_sliding slide;
-  int64_t shift, reach; /* of that index; beyond its last */
-  /* columns of axes walked as one: buffer where they lie before they are cut into tiles; or -1 */
-  int32_t temp;
+  int64_t shift, reach; /* the sliding index's offset; one more than its largest value */
+  int32_t temp;         /* with fused columns: buffer from which tiles are cut; else -1 */
   int64_t temp_pitch;
-  uint32_t temp_axes; /* how many own axes, the last ones, are in there together */
-  bool whole;    /* copied for all steps of the reduction, also those that outer axes leave out */
-  uint64_t axes; /* shared axes that the copy depends on */
-  int32_t level; /* made at the start of this leading loop's body; see lower.c */
-  const neo_lx *around; /* iterations of the loops that it is moved out of; null: of none */
+  uint32_t temp_axes; /* how many of the last own axes the buffer holds at once */
+  bool whole; /* the copy covers all steps of the reduction, also those that outer axes leave out */
+  uint64_t axes;        /* shared axes that the copy depends on */
+  int32_t level;        /* the copy is at the start of this outer loop's body (loops/loops.c) */
+  const neo_lx *around; /* trip count of the loops that the copy is hoisted out of; null: of none */
 } pack;
 
-typedef struct { /* loops of a stage, after its condition was used to narrow them */
+typedef struct { /* loops of a stage, whose ranges its condition has narrowed */
   neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
   neo_expr where,
-      where_original;           /* what is left; over the axes of the form, of the original form */
-  neo_clip clip[NEO_MAX_CLIPS]; /* what its condition says about own axes and the rows of a tile */
+      where_original; /* the rest of the condition; the same over the original form's axes */
+  neo_clip clip[NEO_MAX_CLIPS]; /* relations of own axes to a tile's rows, from the condition */
   uint32_t n_clips;
 } stage_bounds;
 
-typedef struct { /* what a load reads in a later step */
+typedef struct { /* a prefetch of what a load reads in a later step */
   neo_tensor tensor;
   neo_expr offset;
-  int64_t step;   /* elements from one to the next */
-  uint32_t stage; /* that asks for it */
+  int64_t step;   /* elements between two loads */
+  uint32_t stage; /* the stage that prefetches */
 } row_prefetch;
 
-typedef struct { /* the block of the reduction's first axis at hand */
+typedef struct { /* the current block of the reduction's first axis */
   bool on;
   const neo_lx *lo, *hi, *is_first, *is_last;
-  uint32_t partial; /* buffer of sums so far: [rows, columns] of the block */
+  uint32_t partial; /* buffer of partial sums: [rows, columns] of a block */
   int64_t pitch;
-  int64_t size; /* of it */
+  int64_t size; /* elements of a block's partial sums */
   const neo_lx *m_lo, *n_lo;
-  const neo_lx *at; /* number of the block of rows and columns among those that have sums; null: */
-  uint32_t depth;   /* there is one */
+  const neo_lx
+      *at; /* number of the block among those with partial sums; null: there is one block */
+  uint32_t depth;
 } k_block;
 
-/* Where tiles lie and lanes run: what common/ knows of a schedule. The strategy sets it. */
+/* The axes of tiles and lanes. This is all that common/ knows of a schedule; the strategy sets it. */
 typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
-  int64_t rows, columns; /* axes of a tile's rows, and of its columns where lanes are own steps */
-  int64_t partial_sums;  /* vectors of them, where lanes run over an own axis */
+  int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
+  int64_t partial_sums;  /* vectors of partial sums, if lanes run over an own axis */
 } lane_axes;
 
 typedef struct {
@@ -141,64 +142,65 @@ typedef struct lowering {
   neo_str *why;
   bool failed;
   neo_map buf_of;
-  uint32_t depth; /* loops open */
+  uint32_t depth; /* number of open loops */
   axis_value axis[NEO_FORM_MAX_AXES];
   acc_reg acc[MAX_ACCS];
-  const neo_lx *row, *col, *lane; /* tile variables at hand; null: 0, or no lanes */
-  const neo_stage *stage;         /* whose facts hold */
+  const neo_lx *row, *col, *lane; /* the tile's loop variables; null: 0, or no lanes */
+  const neo_stage *stage;         /* the stage whose facts hold */
   neo_facts facts;
   neo_axis_rec fact_axes[NEO_FORM_MAX_AXES];
-  const neo_lx *guard; /* under which loads happen; null: always */
+  const neo_lx *guard; /* condition of loads; null: always */
   bool exact;          /* axes may be beyond their ranges: every load is guarded */
-  bool bounded;        /* loads happen only where they are inside of their buffers */
-  const neo_lx *mask;  /* lanes that exist; null: all */
-  int32_t mask_axis;   /* the axis whose lanes may not exist; -1: none is walked by lanes */
+  bool bounded;        /* each load is tested to be inside of its buffer */
+  const neo_lx *mask;  /* which lanes are live; null: all */
+  int32_t mask_axis;   /* the axis whose lanes may be dead; -1: none */
   neo_map memo, safe;
-  const tile *tile;         /* null: outside of one */
-  const neo_form *original; /* f with merged axes apart; f itself if none are merged */
+  const tile *tile;         /* null: outside of a tile */
+  const neo_form *original; /* f before axes were fused; f itself if none are */
   uint32_t fused_last, n_fused;
   stage_bounds *bounds; /* of each stage */
   neo_map packed;       /* expression -> pack + 1 */
   pack packs[NEO_MAX_FACTORS];
   uint32_t n_packs;
-  const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* where scratch counts own axis k from */
+  const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* value of own axis k at which scratch begins */
   uint32_t k_origin_depth;
   k_block block;
-  neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* what a tile fetches for the next one */
+  neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
   neo_stash stash; /* values of rows that later stages read */
   uint32_t stash_buf[NEO_STASH_MOST];
-  int64_t stash_threads; /* which have them in registers; 0: they are in scratch */
-  bool stash_here;       /* the tile at hand is all that a thread has of the row */
+  int64_t stash_threads; /* threads whose registers hold the stash; 0: it is in scratch */
+  bool stash_here;       /* the current tile covers all that a thread has of the row */
   uint32_t stash_reg[NEO_STASH_MOST];
-  bool stash_moves; /* a row begins in scratch where the results in stash_pages_of do in a page */
+  bool
+      stash_moves; /* a row's offset in scratch follows the results in stash_pages_of (row_stash.c) */
   uint32_t stash_pages_of;
-  int64_t stash_stride[NEO_FORM_MAX_AXES];          /* of these results, along each shared axis */
-  row_prefetch row_prefetches[MOST_ROW_PREFETCHES]; /* what rows fetch for the next one */
+  int64_t stash_stride[NEO_FORM_MAX_AXES];          /* stride of these results along shared axes */
+  row_prefetch row_prefetches[MOST_ROW_PREFETCHES]; /* prefetches of a row for the next one */
   uint32_t n_row_prefetches;
-  bool clears;            /* stores are of zeros, to sums of runs (lower/common/store.c) */
+  bool clears;            /* stores are zeros, to sums over blocks of rows (lower/common/store.c) */
   neo_pairs_shape matrix; /* on: operands are pairs, for tiles of the matrix unit or for dots */
-  uint32_t sums; /* buffer of a tile's results, where there are no blocks of the reduction */
-  const neo_lx *acc_value; /* what ACC 0 is where it lies in no register; null: it does */
+  uint32_t sums;          /* buffer of a tile's sums, if the reduction has no blocks */
+  const neo_lx *acc_value; /* the value of ACC 0, if it is in no register; else null */
 } lowering;
 
 /* ---- lower/common/index.c */
-/* The first failure is the reason that the kernel's maker is told. */
+/* Records a failure. The caller of neo_lower is told the first one. */
 void neo_lower_fail(lowering *l, const char *what);
-/* An axis is that expression, which changes in the loop at `depth`; or it is a sum of parts. */
+/* Sets an axis to an expression that varies in the loop at `depth`, or to a sum of parts. */
 void neo_lower_set_axis(lowering *l, uint32_t axis, const neo_lx *e, uint32_t depth);
 void neo_lower_set_parts(lowering *l, uint32_t axis, axis_value v);
 /* Adds a part to an axis' value; a null expression adds nothing. */
 void neo_lower_push_part(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth);
-/* Facts are those of the axes of f and of stage s; null: of shared axes alone. */
+/* Sets the facts to those of the axes of f and of stage s; null: of shared axes alone. */
 void neo_lower_facts(lowering *l, const neo_form *f, const neo_stage *s);
 /* Forgets lowered expressions: axes or accumulators changed other than by set_axis. */
 void neo_lower_forget(lowering *l);
-/* The axis at this place. */
+/* The axis' value at the current point. */
 const neo_lx *neo_lower_axis(lowering *l, uint32_t axis);
-/* Depth of the innermost loop in which the expression changes. */
+/* Depth of the innermost loop in which the expression varies. */
 uint32_t neo_lower_expr_depth(lowering *l, neo_expr e);
-/* Sums of terms, which are put together from the outermost loop inwards. */
+/* Sums of terms, ordered from the outermost loop inwards. */
 void neo_lower_add_term(lower_terms *t, const neo_lx *e, int64_t coef, uint32_t depth);
 void neo_lower_add_axis(lowering *l, lower_terms *t, uint32_t axis, int64_t coef);
 const neo_lx *neo_lower_sum(lowering *l, const lower_terms *t, int64_t constant);
@@ -237,7 +239,7 @@ static inline const neo_lx *lx_max(lowering *l, const neo_lx *a, const neo_lx *b
 static inline const neo_lx *lx_lt(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_LT, a, b);
 }
-/* A tile's variable as an index; null is 0. */
+/* A tile's loop variable as an index; null is 0. */
 static inline const neo_lx *lx_or_0(lowering *l, const neo_lx *v) {
   return v ? v : neo_lx_int(l->k, 0);
 }
@@ -248,8 +250,8 @@ static inline const neo_lx *lx_mod(lowering *l, const neo_lx *a, const neo_lx *b
 static inline const neo_lx *lx_and(lowering *l, const neo_lx *a, const neo_lx *b) {
   return !a || !b ? (a ? a : b) : neo_lx_op2(l->k, NEO_OP_AND, a, b);
 }
-/* What is known where axes are as the facts at hand say; are all loads of e inside their tensors
- * there, where cond holds? (schedule/gpu_tile/conditions.h) */
+/* The current facts, as schedule/gpu_tile/conditions.h reads them. safe_under: are all loads of e
+ * inside their tensors under these facts and cond? */
 static inline neo_condition_context neo_lower_condition_context(const lowering *l) {
   return (neo_condition_context){l->m, l->p, l->f, l->facts};
 }
@@ -258,24 +260,24 @@ static inline bool neo_lower_safe_under(const lowering *l, neo_expr e, neo_expr 
   return neo_condition_guards(&x, e, cond);
 }
 
-/* ---- lower/common/row_stash.c: scratch, or registers of threads, for values that several stages
- * along a row need (schedule/row_stash.h) */
-/* Chooses the values; threads: of a block whose threads have registers for them; 0: scratch. */
+/* ---- lower/common/row_stash.c: values that several stages along a row need
+ * (schedule/row_stash.h), in scratch or in registers of threads */
+/* Chooses the values. threads: the block's, whose registers hold them; 0: scratch holds them. */
 void neo_lower_plan_row_stash(lowering *l, int64_t threads);
-/* Registers for columns of so many lanes. */
+/* Declares registers of so many columns and lanes. */
 void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, int64_t width);
-/* Puts value k of the stash there, at the lanes at hand. */
+/* Stashes value k at the current lanes. */
 void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx *value);
-/* The value that an earlier stage put there, at the lanes at hand; null: there is none. */
+/* The value that an earlier stage stashed, at the current lanes; null: there is none. */
 const neo_lx *neo_lower_stashed(lowering *l, neo_expr e);
 
 /* ---- lower/common/expr.c */
 const neo_lx *neo_lower_expr(lowering *l, neo_expr e);
-/* Null for a condition that is absent. */
+/* Lowers a condition; an absent one is null. */
 const neo_lx *neo_lower_cond(lowering *l, neo_expr e);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
-/* Where in fragments of a sum of warps (codegen/loop/warp.h), so many in a row, the thread's row and
- * column are, which it counts for itself: out[2]. */
+/* The indices out[2], in a warp's accumulator fragments (codegen/loop/warp.h), of an element of the
+ * thread. row, column: counted among the thread's own; fragments: number in a row. */
 void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, const neo_lx *col,
                             const neo_lx **out);
 
@@ -284,15 +286,15 @@ void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, 
 const neo_lx *neo_lower_extent(lowering *l, uint32_t axis);
 /* ceil(x / n) */
 const neo_lx *neo_lower_ceil_div(lowering *l, const neo_lx *x, int64_t n);
-/* The loop over n units; it is closed where another one follows. */
+/* Opens the loop over n units. It needs neo_lower_close only if another loop follows. */
 neo_block *neo_lower_open_units(lowering *l, neo_block *in, const neo_lx *n, const neo_lx **unit);
 
 /* ---- lower/common/tile.c */
-/* The loops over rows, columns and, with `lanes`, lanes of a tile; returns the innermost block. */
+/* Opens the loops over rows, columns and, with `lanes`, lanes of a tile; returns the innermost block. */
 neo_block *neo_lower_open_tile(lowering *l, neo_block *in, const tile *t, bool lanes);
 void neo_lower_close_tile(lowering *l);
 
-/* Elements between two columns of a tile along own lanes. */
+/* Elements between two columns of a tile whose lanes run along an own axis. */
 static inline int64_t neo_lower_column_stride(const tile *t) {
   return t->column_stride ? t->column_stride : t->width;
 }
@@ -300,16 +302,16 @@ static inline int64_t neo_lower_column_stride(const tile *t) {
 /* ---- lower/common/bounds.c */
 /* Fills l->bounds: the loops of each stage that reduces. */
 void neo_lower_bounds(lowering *l);
-/* The loops of a stage, with what its condition says about each put into the bounds; those of own
- * axis `outermost` keep to shared axes. */
+/* The loops of a stage, whose bounds its condition has narrowed. Bounds of own axis `outermost` use
+ * shared axes alone. */
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
-/* The range of own axis k; of the first one, the block of the reduction at hand. */
+/* The range of own axis k. Of the first one it is the current block of the reduction. */
 void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
                          const neo_lx **hi);
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
-/* Where the condition does not change inside the tile, nor along lanes of an own axis (UINT32_MAX:
- * there are none), it is a branch; else *left is what each lane tests. */
+/* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
+ * lane_axis (UINT32_MAX: no lanes). Otherwise *left is the condition that each lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left);
 /* Does s use an accumulator of the other stage? */
@@ -319,54 +321,55 @@ bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage
 /* A register for a value of each element of a tile, declared in the block. */
 uint32_t neo_lower_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                        int64_t cols, int64_t width);
-/* Accumulators with nothing in them, for lanes over a shared axis; the same for registers that there
- * are. */
+/* begin declares accumulators for lanes over a shared axis and sets them to the identity; clear sets
+ * those that are declared. */
 void neo_lower_begin_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 void neo_lower_clear_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* One body more, where cond (null: always) holds, at the element of a tile at hand; at every element
- * of a tile. */
+/* combine adds a body to the tile's current element, where cond holds (null: always); accumulate does
+ * so at every element of the tile. */
 void neo_lower_combine(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *cond);
 void neo_lower_accumulate(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                           const stage_bounds *b);
-/* Payloads of nothing become 0, in copies of the accumulators that the stores after it use: old[]
- * gets those that go on. Without payloads, nothing is done. */
+/* Copies accumulators to `shown`, where payloads of empty reductions become 0, for the stores that
+ * follow. old[] gets the accumulators themselves, for the reductions that go on. */
 void neo_lower_show_accs(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const acc_reg *shown, acc_reg *old);
 bool neo_lower_has_payload(const neo_stage *s);
-/* The same in place. */
+/* Makes payloads of empty reductions 0 in place. */
 void neo_lower_end_payloads(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                             bool lanes);
 
 /* ---- lower/common/prefetch.c */
-/* Asks for n elements of the next row from position `at`, in the stages that do. */
+/* Prefetches n elements of the next row from position `at`, if the stage has such prefetches. */
 void neo_lower_prefetch_row(lowering *l, neo_block *in, const neo_stage *s, const neo_lx *at,
                             int64_t n);
 
 /* ---- lower/common/lanes.c */
-/* May lanes each have a part of a stage's steps? */
+/* May lanes share the steps of a stage? */
 bool neo_lower_lanes_fit(const lowering *l, const neo_stage *s);
-/* The parts' registers, [rows, columns, lanes], become one element a row and column of t. */
+/* Reduces the parts' registers, [rows, columns, lanes], to an element for each row and column of t. */
 void neo_lower_join_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *part,
                           const tile *t);
-/* A tile's lanes and columns along the stage's last own axis, from `at` on; those at `end` and
- * beyond are dead (null: none are). */
+/* Accumulates a tile's lanes and columns along the stage's last own axis, from `at` on. Those from
+ * `end` on are dead; null: none are. */
 void neo_lower_accumulate_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                               const stage_bounds *b, const neo_lx *at, const neo_lx *end);
-/* The accumulators of a stage, with the steps of its last own axis in lanes. */
+/* Reduces a stage with lanes along its last own axis. */
 void neo_lower_reduce_lanes(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                             const stage_bounds *b);
 
 /* ---- lower/common/store.c */
-/* A stage's results at a tile. */
+/* Stores a stage's results at a tile. */
 void neo_lower_store(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* Its results along its last own axis, from `at` on; those at `end` and beyond are dead. */
+/* Stores its results along its last own axis, from `at` on; lanes from `end` on are dead. */
 void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const neo_lx *at, const neo_lx *end);
-/* Its results where all axes are as they are set, own ones too; with a tile's lanes (null: none). */
+/* Stores its results at the current value of all axes, own ones too; with a tile's lanes (null: none).
+ */
 void neo_lower_store_point(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
-/* Vectors that a stage's results are stored in together, for each result; 1: no matter. */
+/* How many vectors of each result are stored at a time, so that they fill a line; 1: no matter. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width);
-/* Stashes the values of the row that the stage is the first to compute, at the lanes at hand. */
+/* Stashes the values that the stage is the first to compute, at the current lanes. */
 void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s);
 
 #endif

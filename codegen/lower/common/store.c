@@ -1,5 +1,4 @@
-/* The stores of a stage: its results at a tile, or along its own axes, a vector of the last one
- * at a time. */
+/* The stores of a stage: its results at a tile, or along its own axes, by vectors along the last. */
 #include "codegen/lower/common/scope.h"
 #include <assert.h>
 
@@ -9,8 +8,9 @@ static uint32_t out_buf(const lowering *l, const neo_form_out *o) {
   return (uint32_t)buf;
 }
 
-/* A processor joins the parts of a line that is written past the caches as long as no other line's
- * come between. So where several results are written so, each gets a whole line at a time. */
+/* A processor combines nontemporal stores to a cache line as long as no store to another line comes
+ * between (write combining). So if several results are nontemporal, each is stored a whole line at a
+ * time. */
 int64_t neo_lower_line(const lowering *l, const neo_stage *s, int64_t width) {
   enum { LINE_BYTES = 64 };
   int64_t most = 1;
@@ -30,16 +30,16 @@ void neo_lower_fill_row_stash(lowering *l, neo_block *in, const neo_stage *s) {
       neo_lower_put_stashed(l, in, k, neo_lower_expr(l, l->stash.at[k].value));
 }
 
-typedef struct { /* a vector (or t->cols vectors) of a stage's results */
+typedef struct { /* one vector, or t->cols vectors, of a stage's results */
   const neo_stage *s;
   const tile *t;
   bool lanes;
-  const neo_lx *at, *end; /* along the stage's last own axis; at null: of shared axes alone */
+  const neo_lx *at, *end; /* range along the last own axis; at null: lanes run over shared axes */
   uint32_t reg[64];
 } store;
 
-/* Registers for several results: all are computed before any is stored, since a result may lie
- * where an operand was. */
+/* Declares registers for several results. All are computed before any is stored, since a result may
+ * overwrite an operand. */
 static void value_regs(lowering *l, neo_block *in, store *c) {
   assert(c->s->outs.n <= 64);
   for (size_t k = 0; k < c->s->outs.n && c->s->outs.n > 1; k++) {
@@ -70,7 +70,8 @@ static const neo_lx *zero_like(lowering *l, const neo_lx *x) {
   return neo_lx_const(l->k, (neo_type)x->type, (neo_value){.f = 0});
 }
 
-/* The value; of a run (form.h) with what there is so far. */
+/* The value to store. Where the result is a sum over a block of rows (form.h), that is the sum so far
+ * plus the row's value. */
 static const neo_lx *value_of(lowering *l, const neo_form_out *o) {
   const neo_lx *value = neo_lower_expr(l, o->value), *at, *old;
   if (!o->row_block)
@@ -96,7 +97,7 @@ static void put_value(lowering *l, neo_block *in, const store *c, size_t k, cons
   neo_ls_store(l->k, in, out_buf(l, o), neo_lower_expr(l, o->offset), value, l->mask);
 }
 
-/* Zeros in the runs. */
+/* Stores zeros to the results that are sums over blocks of rows. */
 static void clear_values(lowering *l, neo_block *in, const store *c) {
   neo_block *b = open_store(l, in, c);
   for (size_t k = 0; k < c->s->outs.n; k++) {
@@ -147,7 +148,8 @@ void neo_lower_store_run(lowering *l, neo_block *in, const neo_stage *s, const t
   store_values(l, in, &c);
 }
 
-/* Vectors of the stage's last own axis from `lo` on, as many as there are in whole steps. */
+/* Stores full vectors along the last own axis from `lo` on; returns where they end. With `end`, stores
+ * the masked rest. */
 static const neo_lx *store_run(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                const neo_lx *lo, const neo_lx *hi, const neo_lx *end) {
   int64_t step = t->width * (t->n_axis < 0 ? t->cols : 1), a, b;
@@ -194,7 +196,7 @@ static void store_loops(lowering *l, neo_block *in, const neo_stage *s, const ti
   neo_lower_close(l);
 }
 
-/* The first row of a run finds zeros. */
+/* The first row of a block of rows clears the block's sums. */
 static void clear_runs(lowering *l, neo_block *in, const neo_stage *s, const tile *t, int64_t run) {
   const neo_lx *row = neo_lower_axis(l, (uint32_t)l->f->axes.n - 1);
   const neo_lx *at = neo_lx_op2(l->k, NEO_OP_MOD, row, lx_int(l, run));
