@@ -426,10 +426,10 @@ static void expect_refused(loop_fix *f, int64_t rows, const char *schedule, cons
 
 static void persistent_blocks_have_a_producer_and_several_tiles(void **state) {
 #define GROUPS "block_m=64 tile_m=64 threads=128 products=2 "
-  expect_refused(*state, 128, GROUPS "stages=3 tma=1 persistent=1", "have a producer");
-  expect_refused(*state, 128, GROUPS "stages=3 persistent=1", "have a producer");
-  expect_refused(*state, 128, GROUPS "persistent=1", "have a producer");
-  expect_refused(*state, 64, GROUPS "stages=3 tma=1 producer=1 persistent=1", "there is one");
+  expect_refused(*state, 128, GROUPS "stages=3 tma=1 persistent=1", "need a producer");
+  expect_refused(*state, 128, GROUPS "stages=3 persistent=1", "need a producer");
+  expect_refused(*state, 128, GROUPS "persistent=1", "need a producer");
+  expect_refused(*state, 64, GROUPS "stages=3 tma=1 producer=1 persistent=1", "more than one tile");
   expect_refused(*state, 128, GROUPS "stages=3 tma=1 producer=1 persistent=2", "is 0 or 1");
   expect_refused(*state, 128, GROUPS "stages=3 tma=1 producer=1 persistent=1", "");
 #undef GROUPS
