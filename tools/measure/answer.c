@@ -1,6 +1,6 @@
-/* Is an answer right? Sums may be added in any order, so answers differ by rounding: by rtol of
- * their own size or of the usual size of their tensor's elements. NaN is right where NaN is
- * expected. What was left unwritten counts as an answer only when some units did not run. */
+/* Compares answers. Sums may be added in any order, so right answers differ by rounding: by rtol of
+ * their own magnitude or of the root mean square of their tensor. NaN is right where NaN is
+ * expected. Unwritten elements are right only where some units did not run. */
 #include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct {
   int number;
   const char *want;
   double scale;
-  bool whole; /* everything that is expected has to be there */
+  bool whole; /* all expected elements have to be written */
   int64_t wrong;
   bool some_written, some_expected;
   char *why;
@@ -55,7 +55,7 @@ static bool all_unwritten(const char *p, size_t bytes) {
   return (unsigned char)p[0] == MEASURE_UNWRITTEN && memcmp(p, p + 1, bytes - 1) == 0;
 }
 
-/* Most chunks are right as a whole: then no element is looked at alone. */
+/* Most chunks are right as a whole, so that single elements need no look. */
 static void compare_chunk(comparison *c, int64_t at, int64_t n) {
   size_t size = neo_rti_type_bytes(c->b->type), bytes = (size_t)n * size;
   const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
@@ -84,7 +84,7 @@ static bool compare(comparison *c) {
   return (double)c->wrong <= (c->b->rare > 0 ? 1 + c->b->rare * (double)c->b->n : 0);
 }
 
-/* Against the reference: only what that has computed. Its gaps are filled with the answer. */
+/* Compares with the reference where that was computed; its gaps are filled with the answer. */
 static measure_reason check_against_plain(const measure_buf *b, int number, char why[256]) {
   size_t size = neo_rti_type_bytes(b->type);
   char *want = malloc(b->bytes + 1);
@@ -102,7 +102,7 @@ static measure_reason check_against_plain(const measure_buf *b, int number, char
   return good ? MEASURE_REASON_NONE : MEASURE_REASON_WRONG;
 }
 
-/* How many elements somebody has written. */
+/* How many elements were written. */
 static double count_written(const measure_buf *b, const char *p) {
   size_t size = neo_rti_type_bytes(b->type);
   int64_t n = 0;
@@ -140,7 +140,7 @@ measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whol
   return MEASURE_REASON_NONE;
 }
 
-/* ---- keeping */
+/* ---- storing the expected answer */
 
 static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int64_t *written) {
   size_t size = neo_rti_type_bytes(b->type);

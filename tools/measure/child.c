@@ -1,10 +1,9 @@
-/* The child: opens the candidate, runs it, tells.
+/* The child of a processor's job: it opens the candidate, runs it and reports.
  *
- * Of a long kernel only some units are run, next to each other from its middle, as many as take
- * about run_ms; how much of the whole that is, the parent sees by what they wrote. A race is run
- * whole. The answer of one run is handed over and judged before time is taken; after that the same
- * units run until there are enough samples, and once more what they wrote is compared, with the
- * first time. */
+ * Of a long kernel only some consecutive units in its middle run, as many as take about run_ms; the
+ * parent sees from what they wrote how large a share that is. A race runs all units. The parent
+ * checks the answer of one run before any time is measured. Then the same units run until there are
+ * enough samples, and the last answer is compared with the first. */
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 #include "tools/measure/measure.h"
@@ -16,7 +15,7 @@
 
 enum {
   LEAST_SAMPLE_NS = 20000,
-  LEAST_COLD_NS = 5000 /* of one run behind others; what is shorter is repeated */
+  LEAST_COLD_NS = 5000 /* of one run after others; shorter runs are repeated */
 };
 
 typedef struct {
@@ -26,12 +25,12 @@ typedef struct {
   neo_rt_fn *fn[2];
   const measure_kernel *kernel[2];
   char *scratch[2];
-  size_t stride[2]; /* of a worker's scratch */
+  size_t stride[2]; /* bytes of a worker's scratch */
   void *buf[MEASURE_MAX_BUFS];
   int n;                /* kernels: the candidate, and the base beside it */
-  int64_t lo[2], hi[2]; /* units that run */
-  double share[2];      /* of the whole that they do */
-  double first_ns[2];   /* of the run that made the answer */
+  int64_t lo[2], hi[2]; /* range of units that run */
+  double share[2];      /* their share of all units */
+  double first_ns[2];   /* time of the run that made the answer */
   measure_message m;
 } child;
 
@@ -93,8 +92,8 @@ static double timed(child *c, int which, int64_t lo, int64_t hi, int runs) {
   return (measure_now_ns(c->j) - begun) / runs;
 }
 
-/* As many units as take about run_ns. The first run of some is slow: it touches memory that nobody
- * had. */
+/* Chooses as many units as take about run_ns. The first run of units is slow, since it touches new
+ * pages. */
 static void choose_units(child *c, int which) {
   int64_t units = c->kernel[which]->units, n = c->j->threads, mid = units / 2;
   c->lo[which] = 0, c->hi[which] = units;
@@ -141,7 +140,7 @@ static void answer(child *c, int which) {
   hand_over(c, which);
 }
 
-/* The candidate's answer is what was handed over last. */
+/* Checks that the last answer is the one that the parent checked. */
 static void same_as_before(child *c) {
   forget(c);
   run(c, 0, c->lo[0], c->hi[0]);
@@ -166,7 +165,7 @@ static void nothing_beyond(child *c) {
     measure_child_fail(&c->m, "leaves descriptors open");
 }
 
-/* ---- the reference: single units, spread evenly, as many as there is time for */
+/* ---- the reference: single units, spread evenly, as many as time allows */
 
 static void run_plain(child *c) {
   enum { MOST = 4096 };
@@ -174,7 +173,7 @@ static void run_plain(child *c) {
   int64_t step = n % 997 ? 997 : 991;
   double begun = measure_wall_ns(), most = (double)c->j->wall_ms * 1e6 / 4;
   for (int64_t k = 0; k < n; k++) {
-    int64_t at = k * step % n; /* all of them, scattered, in case that time ends */
+    int64_t at = k * step % n; /* all units, in scattered order, as time may end */
     int64_t u = n == units ? at : (int64_t)((double)at / (double)n * (double)units);
     run(c, 0, u, u + 1);
     if (k % 2 == 1 && measure_wall_ns() - begun > most)
@@ -182,11 +181,11 @@ static void run_plain(child *c) {
   }
   run(c, 0, 0, units > 0);
   run(c, 0, units > 0 ? units - 1 : 0, units);
-  c->lo[0] = 0, c->hi[0] = -1; /* not the whole */
+  c->lo[0] = 0, c->hi[0] = -1; /* not all units */
 }
 
-/* ---- the rest of the step: kernels find in the caches what the step leaves there, which is not
- * what their own last run did. Each worker reads a part. */
+/* ---- the rest of the step: a kernel finds in the caches what the step leaves there, not the
+ * results of its own last run. Each worker reads a part of that memory. */
 
 static void read_part(void *user, int32_t worker, int32_t n) {
   enum { LINE = 64 };
@@ -197,7 +196,7 @@ static void read_part(void *user, int32_t worker, int32_t n) {
     (void)*(const volatile char *)(j->between + k * LINE);
 }
 
-/* Returns what it took, in nanoseconds. */
+/* Returns the time in nanoseconds. */
 static double others_run(child *c) {
   double begun = measure_now_ns(c->j);
   if (!c->j->between)
@@ -209,19 +208,18 @@ static double others_run(child *c) {
   return measure_now_ns(c->j) - begun;
 }
 
-/* ---- samples: of the candidate and of the base in turns, so that whatever slows the machine slows
- * both. The calibration loop runs between pairs; where it says that the machine changed, the pair
- * is dropped. */
+/* ---- samples: candidate and base alternate, so that whatever slows the machine slows both. The
+ * calibration loop runs between pairs; a pair is dropped if the loop's time changed. */
 
 enum { MOST_DROPPED = 30 };
 
 typedef struct {
   double before, all[MEASURE_MAX_SAMPLES];
-  int times, dropped; /* repetitions of the loop */
+  int times, dropped; /* repetitions of the calibration loop; dropped pairs */
   double spent;
 } calibration;
 
-/* Is the candidate that much slower that three pairs will do? */
+/* Is the candidate so much slower that three pairs suffice? */
 static bool hopeless(const child *c) {
   const measure_message *m = &c->m;
   double limit = c->kernel[0]->best_ratio;
@@ -242,8 +240,8 @@ static bool enough(const child *c, const calibration *k) {
   return m->n >= least && k->spent >= total / 4;
 }
 
-/* One sample of each, the first one first only every other time, as the loop of the calibration
- * runs in front of it; false: the machine's speed changed. */
+/* Takes one sample of each, in alternating order, since the calibration loop runs before the first.
+ * False: the machine's speed changed. */
 static bool sample(child *c, calibration *k, const int runs[2]) {
   static const double drift = 1.25;
   double before = k->before;
@@ -261,7 +259,7 @@ static bool sample(child *c, calibration *k, const int runs[2]) {
   return true;
 }
 
-/* What takes long needs no second run: the first one was it. False: it did not. */
+/* Uses the first run as the sample if it took long enough. False: it did not. */
 static bool take_first(child *c) {
   if (c->mode == MEASURE_RACE || c->first_ns[0] + c->first_ns[1] < c->j->total_ns)
     return false;
@@ -309,11 +307,11 @@ static void set_up(child *c, int in, int out) {
     c->buf[i] = c->j->buf[i].data;
   for (int i = 0; i < c->n; i++)
     open_kernel(c, i);
-  char missing[64]; /* candidates with tiles need the system's leave; without it they fail */
+  char missing[64]; /* AMX needs the system's permission; without it candidates fail */
   neo_rti_features_check("amx-tile", missing, sizeof missing);
   if (c->j->threads > 1 && neo_rt_pool_create(c->j->threads, &c->pool))
     measure_child_fail(&c->m, "no threads");
-  if (c->pool) /* threads begin with system calls of their own */
+  if (c->pool) /* threads start with system calls of their own */
     neo_rti_pool_run(c->pool, nothing, NULL);
   if (c->j->sandbox)
     measure_limits_calls();

@@ -1,5 +1,5 @@
-/* Time. One thread is measured by its own processor time: what other processes take of a shared
- * machine is not in it. */
+/* Clocks. A single thread is measured by its own processor time, which leaves out other processes
+ * of a shared machine. */
 #include "tools/measure/measure.h"
 #include <stdlib.h>
 #include <time.h>
@@ -18,8 +18,8 @@ double measure_wall_ns(void) {
   return read_clock(CLOCK_MONOTONIC);
 }
 
-/* Independent multiply-adds, as many at a time as registers allow: what a kernel does, without its
- * memory. Another thread of the same core slows it as it slows a kernel. */
+/* The calibration loop: independent multiply-adds, as many at a time as registers allow, like a
+ * kernel without memory accesses. Another thread of the core slows it as it slows a kernel. */
 static float arithmetic(int n) {
   enum { WIDE = 32 };
   float x[WIDE], y = 0;

@@ -1,4 +1,4 @@
-/* What candidates run on: a GPU, looked for by a child, or this processor. */
+/* Finds the device of candidates: a GPU, for which a child looks, or this processor. */
 #include "tools/measure/device.h"
 #include "base/gpu.h"
 #include "runtime/processor.h"
@@ -61,7 +61,7 @@ const char *measure_device_open(const measure_job *j, measure_device *d, char te
   return why ? why : check_level(d, j->level, text);
 }
 
-/* A driver that was initialised is of no use in children: a child looks. */
+/* A child looks for the device, because an initialised driver cannot be used after a fork. */
 static bool look_for_device(const measure_job *j, char text[CUDA_TEXT]) {
   int fd[2];
   bool found = false;
@@ -92,7 +92,7 @@ static bool look_for_device(const measure_job *j, char text[CUDA_TEXT]) {
   return found;
 }
 
-/* As the system calls it. */
+/* The processor's name, as the system reports it. */
 static void name_processor(char text[CUDA_TEXT]) {
   char line[256];
   FILE *f = fopen("/proc/cpuinfo", "r");

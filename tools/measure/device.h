@@ -14,10 +14,10 @@ typedef struct {
   int sm, processors; /* 10 * major + minor; multiprocessors */
 } measure_device;
 
-/* Null, or why a call of the driver failed; `text` has room for it. */
+/* Null, or why a call of the driver failed, written to `text`. */
 const char *measure_device_told(const measure_device *d, cuda_result r, const char *doing,
                                 char *text);
-/* Opens the job's device, up to its properties; null, or why it cannot be had. */
+/* Opens the job's device and reads its properties. Null, or why it cannot be opened. */
 const char *measure_device_open(const measure_job *j, measure_device *d, char text[CUDA_TEXT]);
 
 #endif

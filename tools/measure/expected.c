@@ -1,9 +1,9 @@
-/* Some elements of what the plain kernel computed, in a file: for a machine that has no code of it,
+/* A sample of the plain kernel's answer in a file, for a machine that has no code for that kernel
  * or another processor.
  *
- * "neo-expected 1\n", then for each buffer that is written: how many elements follow, their numbers
- * (i64 each, rising), and their bytes. Little endian. Whether the file is whole its reader knows
- * from elsewhere (folder.h); it checks that it is about these buffers. */
+ * Format, little endian: "neo-expected 1\n", then for each buffer that is written the number of
+ * elements, their indices (i64, ascending), and their bytes. The list of candidates has the file's
+ * digest (folder.h), so that the reader only checks that it fits the buffers. */
 #include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 4096 }; /* elements of a buffer */
+enum { MOST = 4096 }; /* elements per buffer */
 
 static const char head[] = "neo-expected 1\n";
 
@@ -31,7 +31,7 @@ static int64_t count_written(const measure_buf *b, size_t size) {
   return n;
 }
 
-/* Where there are more than there is room for, those at equal distances. */
+/* Saves all elements, or MOST at equal distances. */
 static void save_buffer(const measure_buf *b, FILE *f) {
   size_t size = neo_rti_type_bytes(b->type);
   int64_t written = count_written(b, size), n = written < MOST ? written : MOST, seen = 0,

@@ -1,11 +1,10 @@
 /* neo-measure DIR: checks and times what `neoc tune --emit=DIR` wrote, where it can run.
  *
- * First everything is looked at: that the folder is nobody else's, that no line and no file of it
- * has changed, that the device is the one that the candidates are for, and the one that earlier
- * results are of. Then the tasks, one after the other: the base, whose answer is compared with the
- * expected one; the candidates that have no result yet; and races of the quickest. Each result is a
- * line, on the disk before anything else runs. So whatever ends this program costs one measurement,
- * and the same command goes on. */
+ * It first checks that the folder belongs to the user alone, that no line and no file has changed,
+ * and that the device is the one of the candidates and of earlier results. Then it measures each
+ * task: the base, whose answer is compared with the expected one; candidates without a result; and
+ * races of the quickest. Each result is a line that is on the disk before anything else runs. So an
+ * interruption costs one measurement, and the same command continues. */
 #include "tools/measure/folder.h"
 #include "tools/measure/folder_parts.h"
 #include <errno.h>
@@ -17,7 +16,7 @@
 
 enum { MOST_RACES = 4, RESULT_BYTES = 1024 };
 
-static const double near = 1.03; /* of the quickest: raced too */
+static const double near = 1.03; /* candidates up to so many times the quickest are raced too */
 
 static const char help[] =
     "usage: neo-measure DIR [--time=SECONDS] [--device=N] [--results=FILE] [--quiet]\n\n"
@@ -91,7 +90,7 @@ static void text_of(char *text, const folder *f, const folder_task *t, long id, 
              r->why);
 }
 
-/* One measurement, and its line. */
+/* Makes one measurement and appends its line. */
 static folder_exit measure(folder *f, folder_task *t, const char *mode_name, measure_mode mode,
                            const char *line, measure_result *r) {
   char text[RESULT_BYTES];
@@ -100,13 +99,14 @@ static folder_exit measure(folder *f, folder_task *t, const char *mode_name, mea
   if (wrong)
     return folder_say(FOLDER_DAMAGED, "%s: '%s': %s", f->folder, line, wrong);
   text_of(text, f, t, id, mode_name, r);
-  if (!r->ok && interrupted) /* perhaps it had no time */
+  if (!r->ok && interrupted) /* it may have been interrupted */
     return FOLDER_UNFINISHED;
   f->measured++;
   return folder_results_add(f, text);
 }
 
-/* The lines of a task up to its candidates, and its base; loose: with room for sums that cancel. */
+/* Runs the lines of a task up to its candidates, and its base. loose: with tolerance for sums that
+ * cancel. */
 static folder_exit run_base(folder *f, folder_task *t, bool loose, measure_result *r) {
   for (size_t k = t->first + 1; k < t->end; k++) {
     const char *line = f->lines.line[k];
@@ -137,7 +137,8 @@ static double best_ratio(const folder_task *t) {
   return best;
 }
 
-/* A race is whole, and long: the luckiest of many short measurements is not always the quickest. */
+/* The next candidate to race. A race runs all units and takes long, since the luckiest of many
+ * short measurements is not always the quickest candidate. */
 static folder_candidate *next_race(const folder_task *t) {
   folder_candidate *next = NULL;
   double best = best_ratio(t);
@@ -177,7 +178,7 @@ static folder_exit run_candidates(folder *f, folder_task *t) {
   return bad;
 }
 
-/* The rest of its "task" line. */
+/* The name of a task: the rest of its "task" line. */
 static const char *name_of(const folder *f, const folder_task *t) {
   const char *name = measure_after(f->lines.line[t->first], "name");
   return name ? name : "?";
@@ -255,7 +256,7 @@ static folder_exit run(folder *f, int argc, char **argv) {
     bad = folder_results_open(f);
   if (bad)
     return bad;
-  if (chdir(f->folder) != 0) /* paths of lines are those of its files */
+  if (chdir(f->folder) != 0) /* paths in lines are relative to the folder */
     return folder_say(FOLDER_FILES, "%s: %s", f->folder, strerror(errno));
   catch_signals();
   return run_tasks(f);

@@ -1,4 +1,4 @@
-/* Folders of candidates (docs/tuning.md): what neo-measure does with one. */
+/* Measures folders of candidates (docs/tuning.md). */
 #ifndef NEO_TOOLS_MEASURE_FOLDER_H
 #define NEO_TOOLS_MEASURE_FOLDER_H
 #include "tools/measure/measure.h"

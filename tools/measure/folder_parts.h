@@ -1,5 +1,5 @@
-/* The parts of measuring a folder: folder.c measures, results.c keeps what was measured, list.c reads
- * and checks what is to be measured. */
+/* The parts of measuring a folder: folder.c measures, results.c stores results, list.c reads and
+ * checks the list of candidates. */
 #ifndef NEO_TOOLS_MEASURE_FOLDER_PARTS_H
 #define NEO_TOOLS_MEASURE_FOLDER_PARTS_H
 #include "tools/measure/lines.h"
@@ -16,22 +16,22 @@ typedef enum {
 
 typedef struct {
   long id;
-  size_t line;       /* "try ..." */
-  bool measured, ok; /* has a result; a good one */
-  bool raced;        /* has one of a race */
-  double ratio;      /* by the last result */
+  size_t line;       /* its line "try ..." */
+  bool measured, ok; /* it has a result; the result is ok */
+  bool raced;        /* the result is that of a race */
+  double ratio;      /* ratio of the last result */
 } folder_candidate;
 
 typedef struct {
-  size_t first, end; /* lines: "task ...", and after its last one */
+  size_t first, end; /* its lines: from "task ..." to behind its last one */
   folder_candidate *at;
   size_t n;
-  bool failed; /* its base has not answered right */
+  bool failed; /* its base gave a wrong answer */
 } folder_task;
 
 typedef struct {
   measure_server *s;
-  const char *folder, *results; /* path of the results; null: in the folder */
+  const char *folder, *results; /* path of the folder; of the results, null: in the folder */
   double seconds, begun_ns;     /* 0: no limit */
   int device;
   bool quiet;
@@ -39,7 +39,7 @@ typedef struct {
   folder_task *tasks;
   size_t n_tasks;
   int64_t measured, left;
-  int out; /* descriptor of the results */
+  int out; /* descriptor of the file of results */
   char name[256];
 } folder;
 
@@ -48,13 +48,13 @@ folder_exit folder_say(folder_exit code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- list.c */
-/* Reads the list of candidates and looks at everything that it names. */
+/* Reads the list of candidates and checks all files that it names. */
 folder_exit folder_read(folder *f);
 
 /* ---- results.c */
-/* Opens the file of results, and takes what is in it. */
+/* Opens the file of results and reads its lines. */
 folder_exit folder_results_open(folder *f);
-/* Appends a line, on the disk when this returns, and takes it. */
+/* Appends a line, which is on the disk when this returns, and applies it. */
 folder_exit folder_results_add(folder *f, const char *text);
 
 #endif

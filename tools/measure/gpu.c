@@ -1,15 +1,16 @@
 /* The child that runs kernels of a GPU. Opening a device takes longer than measuring a candidate,
- * so one child serves all of a job; what goes wrong in it (a bad address spoils a context for good)
- * ends it, and costs the candidate that was measured.
+ * so one child serves a whole job. A failure (a bad address makes a context unusable) ends the
+ * child and costs the candidate that was measured.
  *
- * Buffers lie on the device between strips of a known content. What is read is copied there anew
- * for each candidate, since one before may have written it; what is written is filled with what
- * nobody writes. Both kernels answer, whole; then they run in turns, some launches, as one graph
- * (series.c), between two events. At the end the candidate answers once more, and the strips are looked at.
+ * Buffers on the device are surrounded by guard strips of known content. Inputs are copied again
+ * for each candidate, since an earlier one may have overwritten them; outputs are filled with a
+ * pattern that no kernel writes. Candidate and base first compute one answer each. Then they
+ * alternate: several launches, as one graph (series.c), between two events. At the end the
+ * candidate answers once more, and the strips are checked.
  *
- * The driver talks to its device by system calls of its own and maps more addresses than there is
- * memory, so there is no filter here, and no limit but on time: nothing of a candidate runs on the
- * processor. */
+ * There is no filter of system calls here and no limit except on time: the driver makes system
+ * calls of its own and maps more addresses than there is memory, and no code of a candidate runs on
+ * the processor. */
 #include "tools/measure/device.h"
 #include "tools/measure/series.h"
 #include <errno.h>
@@ -30,8 +31,8 @@ typedef struct {
   cuda_module module;
   cuda_function function;
   const measure_kernel *kernel;
-  int runs;              /* launches of a sample, */
-  measure_series series; /* which are one graph, where there are several */
+  int runs;              /* launches of a sample */
+  measure_series series; /* several launches as one graph */
   cuda_map map[NEO_RT_MOST_MAPS];
   int64_t units;
   double first_ns;
@@ -42,8 +43,8 @@ typedef struct {
   measure_device d;
   measure_request ask;
   kernel k[2];
-  char *compare;                  /* room for the largest buffer */
-  cuda_ptr buf[MEASURE_MAX_BUFS]; /* where a strip ends and the elements begin */
+  char *compare;                  /* a copy of the largest buffer, for comparison */
+  cuda_ptr buf[MEASURE_MAX_BUFS]; /* where elements start, behind a strip */
   measure_message m;
 } child;
 
@@ -68,7 +69,7 @@ static void make_buffers(child *c) {
   c->compare = malloc(most);
 }
 
-/* As they are before anybody ran. */
+/* Resets buffers to their initial content. */
 static void renew_buffers(child *c) {
   const cuda_api *api = &c->d.api;
   for (int k = 0; k < c->j->n_bufs; k++) {
@@ -126,7 +127,7 @@ static void nothing_beyond(child *c) {
 
 /* ---- kernels */
 
-/* The file, with a zero after it: PTX is a text. */
+/* Reads the file and appends a zero, since PTX is a text. */
 static char *read_image(child *c, const char *path) {
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END) != 0)
@@ -141,7 +142,7 @@ static char *read_image(child *c, const char *path) {
   return image;
 }
 
-/* Buffers stay where they are. */
+/* Describes the kernel's buffers, whose addresses do not change. */
 static void describe(child *c, kernel *x) {
   for (int i = 0; i < x->kernel->n_maps; i++) {
     const measure_map *m = &x->kernel->map[i];
@@ -167,7 +168,8 @@ static void load(child *c, int which, const measure_kernel *k) {
   describe(c, x);
 }
 
-/* Its launch; `param` has room for MOST_PARAMS. A grid of no blocks is not launched. */
+/* The launch of a kernel; `param` has room for MOST_PARAMS. A grid without blocks is not
+ * launched. */
 static cuda_kernel_node node_of(child *c, int which, void **param) {
   static const uint64_t key[3] = {42, 1, 0};
   kernel *x = &c->k[which];
@@ -202,7 +204,7 @@ static void launch(child *c, int which) {
          "launching");
 }
 
-/* A sample's launches become one graph. */
+/* Makes one graph of a sample's launches. */
 static void make_series(child *c, int which) {
   void *param[MOST_PARAMS];
   cuda_kernel_node k = node_of(c, which, param);
@@ -210,7 +212,7 @@ static void make_series(child *c, int which) {
     (void)measure_series_make(&c->d.api, &k, c->k[which].runs, &c->k[which].series);
 }
 
-/* Nanoseconds of a launch, of so many one after the other. */
+/* Nanoseconds per launch, over so many launches. */
 static double timed(child *c, int which, int runs) {
   const measure_device *d = &c->d;
   float ms = 0;
@@ -243,7 +245,7 @@ static void answer(child *c, int which) {
   (void)measure_child_permission();
 }
 
-/* The candidate's answer is what was handed over last. */
+/* Checks that the last answer is the one that the parent checked. */
 static void same_as_before(child *c) {
   renew_buffers(c);
   launch(c, 0);
@@ -255,7 +257,7 @@ static void same_as_before(child *c) {
       measure_child_fail(&c->m, "another answer at another run");
 }
 
-/* ---- samples, in turns */
+/* ---- samples, alternating */
 
 static bool hopeless(const child *c) {
   double limit = c->ask.kernel.best_ratio;
@@ -276,7 +278,7 @@ static bool enough(const child *c, double spent_ns) {
   return c->m.n >= least && spent_ns >= total / 4;
 }
 
-/* The first launch was slow: code and data were not there yet. */
+/* Chooses the launches of a sample. The first launch is not counted: it loads code and data. */
 static void choose_runs(child *c, int which) {
   double once = timed(c, which, 1);
   once = once < c->k[which].first_ns ? once : c->k[which].first_ns;
@@ -338,7 +340,7 @@ static void set_up(child *c) {
   make_buffers(c);
 }
 
-/* False: the parent has gone, or needs no more. */
+/* Serves the next request. False: the parent has gone or needs no more. */
 static bool next(child *c) {
   char *p = (char *)&c->ask;
   for (size_t n = 0; n < sizeof c->ask;) {

@@ -1,5 +1,5 @@
-/* What children of both kinds do: they leave their parent's descriptors and process group, and talk to
- * it through two pipes. */
+/* Functions for both kinds of children, which leave their parent's descriptors and process group
+ * and talk to it through two pipes. */
 #define _GNU_SOURCE 1 /* close_range */
 #include "tools/measure/measure.h"
 #include <errno.h>
@@ -46,7 +46,8 @@ double measure_child_permission(void) {
 
 static void close_all(int in, int out) {
   int null = open("/dev/null", O_RDWR);
-  int to = fcntl(out, F_DUPFD, 100), from = fcntl(in, F_DUPFD, 100); /* out of each other's way */
+  int to = fcntl(out, F_DUPFD, 100),
+      from = fcntl(in, F_DUPFD, 100); /* so that they do not overwrite each other */
   for (int fd = 0; fd < 3; fd++)
     dup2(null, fd);
   dup2(to, TO_PARENT);
@@ -59,7 +60,7 @@ static void close_all(int in, int out) {
     close(fd);
 }
 
-/* A crash ends it at once, whoever wanted to know of it. */
+/* A crash ends the child at once, without signal handlers that it inherited. */
 static void die_plainly(void) {
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
   for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)

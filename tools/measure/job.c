@@ -1,8 +1,8 @@
-/* The buffers of a job. Each lies so that it ends within 64 bytes of a page without access, and
- * begins after one: what runs over its end, or far before its begin, dies. What is read is
- * write-protected. Long ones are in large pages where the system gives them, as the runtime's arena
- * is (runtime/core/ctx.c), from their end on: where a context looks an address up once, kernels in small
- * pages would miss it again and again, some much more than others. */
+/* The buffers of a job. Each ends within 64 bytes of a page without access and starts after one, so
+ * that accesses behind its end, or far before its start, crash. Inputs are write-protected. Long
+ * buffers use large pages where the system has them, aligned at their end, as the runtime's arena
+ * does (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have
+ * in a library, some many more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
 #include "base/random.h"
 #include "runtime/element.h"
@@ -27,7 +27,7 @@ static char *map_shared(size_t bytes) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* A hint: failure changes nothing. */
+/* This is a hint, so that failure changes nothing. */
 static void ask_large_pages(char *p, size_t n) {
 #ifdef MADV_HUGEPAGE
   if (n >= LARGE_PAGE)
@@ -38,7 +38,7 @@ static void ask_large_pages(char *p, size_t n) {
 #endif
 }
 
-/* Ends where a large page does, if it is as long as one. */
+/* Maps memory between guard pages. It ends at the end of a large page if it is as long as one. */
 static char *map_between_guards(size_t bytes) {
   size_t more = bytes >= LARGE_PAGE ? LARGE_PAGE : 0, all = bytes + 2 * PAGE + more;
   char *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -65,7 +65,7 @@ void measure_job_own(const measure_job *j) {
       continue;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
     if (mmap(p, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
-      continue; /* the old pages do, one by one */
+      continue; /* the old pages serve as well */
     ask_large_pages(p, bytes);
     memset(p, MEASURE_UNWRITTEN, bytes);
   }
@@ -120,14 +120,15 @@ static bool make(measure_job *j, int k) {
   return mprotect(p, bytes, PROT_READ) == 0;
 }
 
-/* ---- what other kernels touch */
+/* ---- memory that other kernels of the step touch */
 
 static size_t cache_bytes(void) {
   long bytes = 0;
 #ifdef _SC_LEVEL3_CACHE_SIZE
   bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-  size_t unknown = 32u << 20, most = 64u << 20; /* a cache of many cores is not one step's */
+  size_t unknown = 32u << 20,
+         most = 64u << 20; /* a cache of many cores serves more than one step */
   return bytes <= 0 ? unknown : (size_t)bytes < most ? (size_t)bytes : most;
 }
 
@@ -141,7 +142,7 @@ static bool make_between(measure_job *j) {
   if (p == MAP_FAILED)
     return false;
   ask_large_pages(p, j->between_bytes);
-  memset(p, 1, j->between_bytes); /* pages that nobody wrote are all the same one */
+  memset(p, 1, j->between_bytes); /* pages that were never written share one physical page */
   j->between = p;
   return true;
 }

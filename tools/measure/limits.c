@@ -1,7 +1,7 @@
-/* What a child may do. Limits of the kernel's, and a filter of system calls that leaves only
- * computing: memory, clocks, waking threads, ending, and pipes that are open. What opens a file,
- * makes a process or a socket, or sends a signal, is killed. Where the filter is not to be had (an
- * old kernel, a container that forbids it) the limits alone remain. */
+/* The sandbox of a child: resource limits of the kernel, and a filter of system calls that only
+ * allows memory, clocks, waking threads, exiting, and open pipes. A child that opens a file, makes
+ * a process or a socket, or sends a signal is killed. Where the filter is not available (an old
+ * kernel, a container that forbids it) the limits alone remain. */
 #include "tools/measure/measure.h"
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 }; /* their memory is terabytes of addresses */
+enum { SANITIZED = 1 }; /* sanitizers map terabytes of addresses */
 #else
 enum { SANITIZED = 0 };
 #endif
@@ -23,7 +23,7 @@ enum { DESCRIPTORS = 32, PROCESSES = 64 };
 
 static void limit(__rlimit_resource_t what, rlim_t most) {
   struct rlimit x = {most, most};
-  (void)setrlimit(what, &x); /* a limit that cannot be set is one of several */
+  (void)setrlimit(what, &x); /* other limits remain if this one cannot be set */
 }
 
 static size_t mapped_now(void) {
@@ -60,7 +60,8 @@ void measure_limits_set(const measure_job *j, size_t scratch_bytes) {
 #define ALLOW(name)                                       \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), \
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* Allows the call for one descriptor only, by its low word: no larger number is open. */
+/* Allows the call for one descriptor only. Comparing its low word suffices, as no larger number is
+ * open. */
 #define ALLOW_ON(name, fd)                                                                         \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 4),                                          \
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),                  \
@@ -103,7 +104,7 @@ void measure_limits_calls(void) {
   struct sock_fprog program = {sizeof code / sizeof *code, code};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     return;
-  /* all threads of the child, the pool's too */
+  /* for all threads of the child, those of the pool too */
   (void)syscall(__NR_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 #endif
 }

@@ -1,4 +1,4 @@
-/* See lines.h. */
+/* Reads and writes lines with checksums (lines.h). */
 #include "tools/measure/lines.h"
 #include "base/hash.h"
 #include <errno.h>
@@ -57,7 +57,7 @@ char *measure_line_of(const char *text, size_t *bytes) {
   return line;
 }
 
-/* The text of the line at p, its newline replaced by a zero; null: it is none. */
+/* Takes the line at p: checks it and ends its text with a zero. Null: it is not valid. */
 static char *take_line(char *p, char *end) {
   char *rest, sum[17];
   unsigned long n = strtoul(p, &rest, 10);

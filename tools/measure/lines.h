@@ -1,12 +1,13 @@
 /* A folder of candidates, as `neoc tune --emit` writes it and neo-measure and `neoc tune --import`
- * read it (docs/tuning.md says what stands in it). Two files of lines, and those that they name:
+ * read it (docs/tuning.md says what it contains). It has two files of lines, and the files that
+ * they name:
  *
  *   candidates   what is to be measured. Written once, whole
  *   results      what was measured, a line each; only ever appended to, and on the disk before the
  *                next candidate runs
  *
- * A line is "LENGTH CHECKSUM TEXT": bytes of the text in decimal, 16 hexadecimal digits of their
- * hash. So a line that was cut off, or changed, is seen. */
+ * A line is "LENGTH CHECKSUM TEXT": the bytes of the text in decimal, and 16 hexadecimal digits of
+ * their hash. So a truncated or changed line is detected. */
 #ifndef NEO_TOOLS_MEASURE_LINES_H
 #define NEO_TOOLS_MEASURE_LINES_H
 #include <stdbool.h>
@@ -16,34 +17,34 @@
 #define MEASURE_CANDIDATES "candidates"
 #define MEASURE_RESULTS "results"
 enum {
-  MEASURE_FORMAT = 2, /* that is written; 1 had no `code` in results */
-  MEASURE_OLDEST = 1, /* that is read */
-  MEASURE_SEED = 1    /* of the hashes, of all versions so far */
+  MEASURE_FORMAT = 2, /* the version that is written; 1 had no `code` in results */
+  MEASURE_OLDEST = 1, /* the oldest version that is read */
+  MEASURE_SEED = 1    /* seed of the hashes in all versions so far */
 };
 
 typedef struct {
-  char *text; /* of the whole file; malloc'ed */
+  char *text; /* text of the whole file; malloc'ed */
   size_t bytes;
   const char **line; /* texts of lines, NUL-terminated; malloc'ed */
   size_t n;
-  size_t whole_bytes; /* of whole lines; what comes after them was not finished */
+  size_t whole_bytes; /* bytes of complete lines; the rest was not finished */
   char why[512];      /* what is wrong; "": nothing */
 } measure_lines;
 
-/* Reads a file of lines; false: with r->why. torn: what is not finished at its end is no mistake.
- * The first line is "HEAD VERSION...". */
+/* Reads a file of lines. False: r->why says what is wrong. torn: an unfinished line at the end is
+ * no error. The first line is "HEAD VERSION...". */
 bool measure_lines_read(measure_lines *r, const char *path, const char *head, bool torn);
 void measure_lines_free(measure_lines *r);
-/* A line with its newline, to be freed; null: no memory. */
+/* Formats a line with its newline; the caller frees it. Null: no memory. */
 char *measure_line_of(const char *text, size_t *bytes);
 
 /* Length and hash of a file; false: it cannot be read. */
 bool measure_file_digest(const char *path, int64_t *bytes, uint64_t *digest);
 /* Reads the list of candidates, whose last line is "end N" after N lines. */
 bool measure_candidates_read(measure_lines *r, const char *folder);
-/* The digest that results name. */
+/* The digest by which results refer to their list. */
 uint64_t measure_lines_digest(const measure_lines *r);
-/* The text of the only line that begins with this word, after it; null: there is none. */
+/* The text behind this word in the first line that starts with it; null: there is none. */
 const char *measure_lines_find(const measure_lines *r, const char *word);
 
 #endif

@@ -1,5 +1,5 @@
-/* The list of candidates in a folder: that the folder is nobody else's, that no line and no file of it
- * has changed, and which tasks it has. */
+/* Reads the list of candidates in a folder, its tasks, and checks that the folder belongs to the
+ * user alone and that no line and no file has changed. */
 #include "tools/measure/folder_parts.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ folder_exit folder_say(folder_exit code, const char *fmt, ...) {
   return code;
 }
 
-/* Code is run from it: nobody else may have a say in it. */
+/* Code is run from the folder, so nobody else may write to it. */
 static folder_exit check_owner(const folder *f) {
   struct stat s;
   if (stat(f->folder, &s) != 0)
@@ -56,7 +56,7 @@ static folder_exit check_file(const folder *f, const char *line) {
   return FOLDER_OK;
 }
 
-/* Is the path of a line one of the files that were looked at? */
+/* Is the path of a line one of the files that were checked? */
 static bool names_file(const folder *f, const char *line) {
   const char *path = measure_after(line, "path");
   size_t n = path ? strlen(path) : 0;

@@ -1,5 +1,5 @@
-/* neo-measure: the commands (measure.h), one after the other, from standard input; answers to
- * standard output. With a folder, what that asks for (folder.c). */
+/* neo-measure: reads commands (measure.h) from standard input and answers to standard output. With
+ * a folder as argument, it measures that (folder.c). */
 #include "tools/measure/folder.h"
 #include "tools/measure/measure.h"
 #include <signal.h>
@@ -42,7 +42,7 @@ static void run(measure_server *s, measure_mode mode, const char *line) {
     put_result(id, mode, &r);
 }
 
-/* What runs here, or why it cannot. */
+/* Answers with the device's name, or why it is not available. */
 static void name_device(measure_server *s, const char *line) {
   char text[256];
   bool ok = measure_device_choose(&s->job, line, text);
@@ -60,7 +60,7 @@ static void save(measure_server *s, const char *line) {
   printf("}\n");
 }
 
-/* False: quit. */
+/* Executes a line. False: quit. */
 static bool obey(measure_server *s, const char *line) {
   measure_mode mode;
   if (measure_server_mode(line, &mode))

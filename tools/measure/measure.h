@@ -1,18 +1,18 @@
 /* neo-measure: runs kernels that may be wrong, and says how long they take.
  *
- * It reads commands, a line each, and answers those that measure, and no others, with one line of
- * JSON; what was wrong with a line before them is told then, until the next `job`. It links
- * the runtime only, and is executed before any thread exists, so that it can fork: every candidate
- * runs in a child of its own, one at a time, with limits on time, memory, descriptors, files,
- * processes and system calls, in a process group that is killed at the end. What it computed is
- * compared with the expected answer by the parent before its time is taken.
+ * It reads commands, a line each. Only commands that measure are answered, with one line of JSON;
+ * errors in earlier lines are reported then, until the next `job`. It links the runtime only and is
+ * started before any thread exists, so that it can fork. Every candidate runs in a child of its
+ * own, one at a time, with limits on time, memory, descriptors, files, processes and system calls,
+ * in a process group that is killed at the end. The parent compares the candidate's answer with the
+ * expected one before its time is measured.
  *
  *   job               forget the job before; what follows describes a new one
  *   threads 1         (the defaults are shown)
  *   seed 0
  *   fill signed       or positive
  *   limit wall_ms=2000 cpu_ms=2000 memory_mb=256
- *                     of a child; memory beyond what the job itself needs
+ *                     of a child; memory in addition to the job's own
  *   time run_ms=2 least_runs=7 total_ms=60
  *                     of a run of some units; of all runs of a candidate
  *   between bytes=0   what other kernels touch between two runs of this one, in the step that it is
@@ -50,9 +50,10 @@
  * each axis extent, bytes between two elements, and elements of a box (neo_rt_map). All of its
  * units run, in one child for as long as nothing fails (gpu.c); the clock is the device's. `plain`
  * is a kernel for this processor all the same. The answer repeats the id:
- * {"id":3,"ok":false,"code":"wrong","why":"..."}, with a word of reasons.def and a text for people, or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of
- * all units; of try and race also "ratio", the median of the ratios to the base in each turn; of a
- * GPU "graph":true where several launches were one graph of the driver (series.c). */
+ * {"id":3,"ok":false,"code":"wrong","why":"..."}, with a word of reasons.def and a text for people;
+ * or {"id":3,"ok":true,"ns":...} with "ns" the median of a run of all units; of try and race also
+ * "ratio", the median of the ratios to the base in each turn; of a GPU "graph":true where several
+ * launches were one graph of the driver (series.c). */
 #ifndef NEO_TOOLS_MEASURE_H
 #define NEO_TOOLS_MEASURE_H
 #include "include/neo/neo_rt.h"
@@ -61,12 +62,12 @@
 #include <sys/types.h>
 
 enum {
-  MEASURE_TO_PARENT = 3, /* descriptors of a child */
+  MEASURE_TO_PARENT = 3, /* descriptors in a child */
   MEASURE_FROM_PARENT = 4,
   MEASURE_MAX_BUFS = 1024,
   MEASURE_MAX_SIZES = 64,
   MEASURE_MAX_SAMPLES = 64,
-  MEASURE_UNWRITTEN = 0xa5, /* every byte of what nobody has written */
+  MEASURE_UNWRITTEN = 0xa5, /* the value of every unwritten byte */
   MEASURE_LINE = 8192
 };
 
@@ -76,40 +77,40 @@ typedef struct {
   int64_t n, bound;
   size_t bytes;
   double rtol, atol, loose, rare;
-  char *data;     /* what kernels get: between pages without access */
-  char *answer;   /* shared with the child, which copies its answers here */
-  char *plain;    /* the elements that `plain` computed; null: there is none */
+  char *data;     /* the kernels' buffer, between guard pages */
+  char *answer;   /* shared memory to which the child copies its answer */
+  char *plain;    /* the elements that `plain` computed; null: none */
   char *expected; /* null before `base` */
   double scale;   /* root mean square of the expected elements */
 } measure_buf;
 
 typedef struct {
   pid_t pid;    /* 0: none */
-  int from, to; /* pipes: its messages, our permission */
+  int from, to; /* pipes: messages of the child; our permission to go on */
 } measure_process;
 
 typedef struct {
   int32_t threads;
   uint64_t seed;
   bool positive, sandbox, gpu;
-  char level[16];          /* of a GPU: "sm_90a" */
-  int device;              /* its number */
-  measure_process process; /* a GPU's child, kept from one candidate to the next */
+  char level[16];          /* level of a GPU: "sm_90a" */
+  int device;              /* number of the GPU */
+  measure_process process; /* a GPU's child, which serves all candidates */
   int64_t wall_ms, cpu_ms, memory_bytes;
   double run_ns, total_ns;
   int least_runs;
-  size_t between_bytes; /* read before each sample; at most what the caches hold */
-  char *between;        /* they */
+  size_t between_bytes; /* bytes read before each sample, at most the size of the caches */
+  char *between;        /* these bytes */
   int64_t sizes[MEASURE_MAX_SIZES];
   int n_sizes;
   int n_bufs;
   measure_buf buf[MEASURE_MAX_BUFS];
   bool ready;
-  double calibration_ns; /* the least that was seen; 0: none yet */
+  double calibration_ns; /* the shortest time of the calibration loop; 0: none yet */
 } measure_job;
 
 typedef struct {
-  neo_rt_map of; /* but for its extents */
+  neo_rt_map of; /* the map without its extents */
   int64_t extent[NEO_RT_MAP_RANK];
 } measure_map;
 
@@ -118,48 +119,50 @@ typedef struct {
   long id;
   int64_t units;
   size_t scratch_bytes;
-  int32_t block, block_units; /* threads of a GPU's block, and its units; 0: of a processor */
-  int32_t persistent;         /* neo_rt_kernel.persistent */
+  int32_t block,
+      block_units;    /* threads and units of a GPU's block; 0: the kernel is a processor's */
+  int32_t persistent; /* neo_rt_kernel.persistent */
   measure_map map[NEO_RT_MOST_MAPS];
   int n_maps;
-  double
-      best_ratio; /* to the base's time: what is much slower is not measured to the end; 0: none */
+  /* Best ratio to the base's time so far: much slower candidates are not measured to the end; 0:
+   * none. */
+  double best_ratio;
 } measure_kernel;
 
 typedef enum { MEASURE_PLAIN, MEASURE_BASE, MEASURE_TRY, MEASURE_RACE } measure_mode;
 
 typedef struct {
   bool ok;
-  measure_reason reason; /* NONE where it is ok */
-  char why[256];         /* the same for people */
-  double ns;             /* median of a run of all units */
-  double ratio;          /* of try and race: the median of the turns' ratios to the base */
+  measure_reason reason; /* NONE if it is ok */
+  char why[256];         /* the reason as text for people */
+  double ns;             /* median time of a run of all units */
+  double ratio;          /* try and race: the median of the pairs' ratios to the base */
   int samples;
-  double share; /* of the elements to write that the units which ran have written */
-  double
-      busy; /* the calibration loop's time against the least that was seen: 1 on an idle machine */
+  double share; /* share of the output elements that the units which ran have written */
+  double busy; /* time of the calibration loop relative to the shortest one: 1 on an idle machine */
   double finite; /* MEASURE_BASE: share of answers that are finite */
-  bool graph;    /* of a GPU: the launches of a sample were one graph */
+  bool graph;    /* GPU: the launches of a sample were one graph */
 } measure_result;
 
-/* ---- job.c: buffers. False: no memory, or nonsense. */
+/* ---- job.c: buffers. False: no memory, or invalid sizes. */
 bool measure_job_ready(measure_job *j);
-/* In the child: pages of its own for long answers, large ones; written to one by one, those that it
- * shares with its parent would be small again. */
+/* Called in the child: gives long answers pages of its own, large ones. Pages shared with the
+ * parent would become small when they are written to. */
 void measure_job_own(const measure_job *j);
-void measure_job_clear(measure_job *j); /* as new, but for `sandbox` and the device */
-/* Puts what nobody has written into all answers. */
+void measure_job_clear(measure_job *j); /* resets all except `sandbox` and the device */
+/* Fills all answers with MEASURE_UNWRITTEN. */
 void measure_answers_reset(measure_job *j);
 
-/* ---- answer.c: the parent's comparison of the shared answers, by mode. WRONG: *why says which
- * element is. `whole`: all units ran; else *share gets the share of all elements that they have
+/* ---- answer.c: the parent compares the shared answers, by mode. WRONG: *why says which element is
+ * wrong. `whole`: all units ran; else *share gets the share of all elements that these units have
  * written. */
 measure_reason measure_answer_check(measure_job *j, measure_mode mode, bool whole, double *share,
                                     char why[256]);
-/* Keeps the answers as the reference, or as what is expected; returns the share of finite ones. */
+/* Stores the answers as the reference or as the expected ones; returns the share of finite
+ * elements. */
 double measure_answer_store(measure_job *j, measure_mode mode);
 
-/* ---- expected.c: some elements of `plain` in a file. Null, or what is wrong. */
+/* ---- expected.c: a sample of the answer of `plain` in a file. Null, or what is wrong. */
 const char *measure_answer_save(const measure_job *j, const char *path);
 const char *measure_answer_load(measure_job *j, const char *path);
 
@@ -168,44 +171,44 @@ typedef struct {
   measure_job job;
   measure_kernel base;
   bool has_base;
-  const char *wrong; /* with what describes the job; null: nothing */
+  const char *wrong; /* what is wrong with the job's description; null: nothing */
 } measure_server;
-/* Whether a line measures, and how. */
+/* Does a line measure? *mode: how. */
 bool measure_server_mode(const char *line, measure_mode *mode);
 void measure_server_describe(measure_server *s, const char *line);
-/* Null; or what is wrong with the line, or the job before it. */
+/* Null, or what is wrong with the line or with the job before it. */
 const char *measure_server_run(measure_server *s, measure_mode mode, const char *line, long *id,
                                measure_result *r);
 
 /* ---- process.c */
-/* Ends a child, if there is one, with all that it made, and takes it out of `p`; its wait status. */
+/* Ends a child, if there is one, with all its processes and clears `p`. Returns its wait status. */
 int measure_process_end(measure_process *p);
 
 /* ---- trial.c: one child */
 measure_result measure_trial(measure_job *j, measure_mode mode, const measure_kernel *k,
                              const measure_kernel *base);
 
-/* ---- child.c: never returns. Results go to `out`, permission to go on comes from `in`. */
+/* ---- child.c: it never returns. Results go to `out`; permission to go on comes from `in`. */
 typedef struct {
   enum { MEASURE_ANSWER, MEASURE_TIMES, MEASURE_FAIL } kind;
-  int which;   /* ANSWER: of the candidate, 0, or the base, 1 */
+  int which;   /* ANSWER: whose it is: the candidate's, 0, or the base's, 1 */
   bool whole;  /* ANSWER: all units ran */
-  double busy; /* TIMES: the median of the calibrations, against the job's */
+  double busy; /* TIMES: the median calibration relative to the job's */
   bool graph;  /* TIMES: the launches of a sample were one graph */
   int n;       /* TIMES: samples */
-  double sample_ns[2][MEASURE_MAX_SAMPLES]; /* of the units that ran; [1]: of the base */
+  double sample_ns[2][MEASURE_MAX_SAMPLES]; /* times of the units that ran; [1]: the base's */
   char why[128];
 } measure_message;
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
 /* ---- inside.c: for children of both kinds */
-/* Out of everybody's reach but the two pipes', and in a group of its own. */
+/* Isolates the child: it keeps only the two pipes, and gets a process group of its own. */
 void measure_child_begin(int in, int out);
 void measure_child_tell(const measure_message *m);
-/* Tells the reason as m, and ends the child. */
+/* Reports the reason as m and ends the child. */
 void measure_child_fail(measure_message *m, const char *why) __attribute__((noreturn));
-/* The share of the answer that was right. */
+/* Waits for the parent's verdict; returns the share of elements that the units wrote. */
 double measure_child_permission(void);
 bool measure_child_leaks(void);
 
@@ -214,24 +217,24 @@ typedef struct {
   measure_mode mode;
   measure_kernel kernel, base;
 } measure_request;
-/* A child for all candidates of a job: reads requests from its pipe. */
+/* A child for all candidates of a job; it reads requests from its pipe. */
 void measure_gpu_child(const measure_job *j, int in, int out) __attribute__((noreturn));
 /* ---- device.c */
-/* A line "device ...": what is measured on from now on. *text: its name; where it is not here,
- * false, why. */
+/* Applies a line "device ...": selects the device from now on. *text: its name; false: why it is
+ * not available. */
 bool measure_device_choose(measure_job *j, const char *line, char text[256]);
 
-/* ---- limits.c: what a child may do. After `measure_limits_calls` any system call beyond
- * computing, and telling the parent, kills it. */
+/* ---- limits.c: the sandbox of a child. After `measure_limits_calls`, any system call is fatal
+ * except for computing and for messages to the parent. */
 void measure_limits_set(const measure_job *j, size_t scratch_bytes);
 void measure_limits_calls(void);
 
 /* ---- clock.c */
-double measure_now_ns(
-    const measure_job *j); /* one thread: of its own time; several: of the clock on the wall */
+double measure_now_ns(const measure_job *j); /* one thread: its own time; several: wall time */
 double measure_wall_ns(void);
-double measure_calibrate(const measure_job *j,
-                         int times); /* of a fixed amount of arithmetic, some us, so many times */
-double measure_median(double *x, int n); /* sorts */
+double
+measure_calibrate(const measure_job *j,
+                  int times); /* repetitions of a fixed amount of arithmetic of some microseconds */
+double measure_median(double *x, int n); /* the median; sorts x */
 
 #endif

@@ -1,5 +1,5 @@
-/* The end of a child, to the last of its processes: its process group is killed, and what may have
- * left the group is found among our children, whose orphans come to us. */
+/* Ends a child with all its processes. Its process group is killed; processes that left the group
+ * are found among our children, since we are the reaper of orphans. */
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <signal.h>

@@ -60,7 +60,7 @@ static folder_exit begin_results(folder *f, const char *path) {
                                  : folder_say(FOLDER_FILES, "%s: %s", path, strerror(errno));
 }
 
-/* What was not finished is cut off; nobody else writes meanwhile. */
+/* An unfinished line at the end is cut off. A lock keeps others from writing meanwhile. */
 folder_exit folder_results_open(folder *f) {
   char path[4096];
   measure_lines r;

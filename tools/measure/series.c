@@ -1,5 +1,5 @@
-/* Launches of one kernel as a graph of the driver: the host launches them all at once. One by one
- * it needs some 2.5 us for each, and a kernel that is shorter would have the host's time. */
+/* Launches of one kernel as one graph of the driver. A single launch takes the host about 2.5 us,
+ * which would hide the time of a shorter kernel; a graph launches them all at once. */
 #include "tools/measure/series.h"
 
 void measure_series_end(const cuda_api *api, measure_series *s) {

@@ -1,4 +1,4 @@
-/* Launches of one kernel, each after the one before, as a graph of the driver. */
+/* Consecutive launches of one kernel as one graph of the driver. */
 #ifndef NEO_TOOLS_MEASURE_SERIES_H
 #define NEO_TOOLS_MEASURE_SERIES_H
 #include "runtime/cuda_api.h"
@@ -8,7 +8,7 @@ typedef struct {
   cuda_exec exec; /* null: there is none */
 } measure_series;
 
-/* Makes a graph of n launches. False: the driver makes no such graph, and *s is empty. */
+/* Makes a graph of n launches. False: the driver cannot, and *s is empty. */
 bool measure_series_make(const cuda_api *api, const cuda_kernel_node *kernel, int n,
                          measure_series *s);
 void measure_series_end(const cuda_api *api, measure_series *s);

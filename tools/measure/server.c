@@ -1,5 +1,5 @@
-/* What lines say (measure.h): a job, line by line, and kernels to run in it. The first thing that
- * is wrong with a job is told when it is to be used. */
+/* Interprets lines (measure.h): those that describe a job, and kernels to run in it. The first
+ * error in a job is reported when the job is used. */
 #include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static uint8_t type_of(const char *name, size_t n) {
   return UINT8_MAX;
 }
 
-/* 0:bf16:100,0,64:33,200,64; the text behind it; null: it is no map. */
+/* Reads 0:bf16:100,0,64:33,200,64 and returns the text behind it; null: it is no map. */
 static const char *read_map(const char *p, measure_map *m) {
   char *end;
   m->of.arg = (int32_t)strtol(p, &end, 10);
@@ -38,7 +38,7 @@ static const char *read_map(const char *p, measure_map *m) {
   return m->of.type == UINT8_MAX || !m->of.rank ? NULL : p;
 }
 
-/* False: something else stands there. */
+/* Reads all maps of a line. False: the syntax is wrong. */
 static bool read_maps(const char *line, measure_kernel *k) {
   const char *p = measure_after(line, "maps");
   for (; p && *p != ' ' && k->n_maps < NEO_RT_MOST_MAPS; p += *p == ';')
@@ -47,7 +47,7 @@ static bool read_maps(const char *line, measure_kernel *k) {
   return !p || *p == ' ';
 }
 
-/* What is wrong with it; null: nothing. */
+/* Returns what is wrong with the line; null: nothing. */
 static const char *read_kernel(const char *line, measure_kernel *k) {
   const char *path = measure_after(line, "path");
   memset(k, 0, sizeof *k);
@@ -69,7 +69,7 @@ static const char *read_kernel(const char *line, measure_kernel *k) {
   return read_maps(line, k) ? NULL : "maps are BUFFER:TYPE:EXTENT,STRIDE,BOX:...";
 }
 
-/* The first thing that is wrong is told. */
+/* Stores the first error. */
 static void complain(server *s, const char *why) {
   s->wrong = s->wrong ? s->wrong : why;
 }
@@ -114,7 +114,7 @@ static void read_sizes(server *s, const char *p) {
 
 /* ---- measuring */
 
-/* What samples are in units of: the same for all candidates of a job, so taken once. */
+/* Sets the unit of samples, which is the same for all candidates of a job. */
 static void calibrate(measure_job *j) {
   for (int k = 0; k < 50; k++) {
     double t = measure_calibrate(j, 1);
@@ -142,7 +142,7 @@ const char *measure_server_run(measure_server *s, measure_mode mode, const char 
   return NULL;
 }
 
-/* ---- lines that describe the job; `p` is what comes after the word */
+/* ---- lines that describe the job; `p` is the text behind the first word */
 
 static void describe_job(server *s, const char *p) {
   (void)p;

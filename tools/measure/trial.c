@@ -1,4 +1,5 @@
-/* One child, from its making to its end. Whatever it does, it is over when its time is. */
+/* The life of one child, from its start to its end. Whatever the child does, it ends when its time
+ * is over. */
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <poll.h>
@@ -13,9 +14,9 @@ typedef struct {
   measure_job *j;
   measure_mode mode;
   measure_process process;
-  bool shared; /* the process is the job's too: a GPU's */
+  bool shared; /* the process serves the whole job: a GPU's */
   double deadline_ns;
-  double share[2]; /* of the answers: the candidate's, the base's */
+  double share[2]; /* shares of the answers: the candidate's, the base's */
   measure_result *r;
 } trial;
 
@@ -60,7 +61,7 @@ static int end(trial *t) {
   return status;
 }
 
-/* Why it ended without telling. */
+/* Derives why the child ended from its wait status. */
 static void name_death(measure_result *r, int status) {
   int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (number == SIGXCPU || number == SIGKILL)
@@ -94,11 +95,11 @@ static bool start(trial *t, const measure_kernel *k, const measure_kernel *base)
   }
   close(out[1]), close(in[0]);
   t->process = (measure_process){pid, out[0], in[1]};
-  setpgid(pid, pid); /* here too: whoever is first */
+  setpgid(pid, pid); /* parent and child both set it, to avoid a race */
   return true;
 }
 
-/* A GPU's child is there already, or is started; it is asked. */
+/* Asks the GPU's child, which is started if it does not run yet. */
 static bool start_or_ask(trial *t, const measure_kernel *k, const measure_kernel *base) {
   measure_request ask = {.mode = t->mode, .kernel = *k, .base = *base};
   if (!k->block)
@@ -129,10 +130,10 @@ static void take_times(trial *t, measure_message *m) {
 }
 
 typedef struct {
-  bool of[2], whole; /* answers that were right: of whom; one was the candidate's, of all units */
+  bool of[2], whole; /* whose answers were right; the candidate's was of all units */
 } verdicts;
 
-/* Each kernel answers once; after that it has its time again, to be measured in. */
+/* Checks an answer. Each kernel answers once; then it gets its time again for the measurement. */
 static bool judge(trial *t, const measure_message *m, verdicts *v) {
   if (m->which < 0 || m->which > 1 || v->of[m->which])
     return reject(t->r, MEASURE_REASON_FAILED, "nonsense on the pipe");
@@ -146,7 +147,7 @@ static bool judge(trial *t, const measure_message *m, verdicts *v) {
          reject(t->r, MEASURE_REASON_DIED, "gone before its time");
 }
 
-/* Times count once all answers were right. */
+/* Times are valid only if all answers were right. */
 static bool complete(const trial *t, const verdicts *v, const measure_message *m) {
   return m->kind == MEASURE_TIMES && v->of[0] && (t->mode < MEASURE_TRY || v->of[1]) &&
          (t->mode != MEASURE_RACE || v->whole) && m->n >= 0 && m->n <= MEASURE_MAX_SAMPLES;

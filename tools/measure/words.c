@@ -1,4 +1,4 @@
-/* Words of a line: a command, then key=value. */
+/* Parses the words of a line: a command, then key=value. */
 #include "tools/measure/words.h"
 #include <stdlib.h>
 #include <string.h>

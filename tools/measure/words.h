@@ -1,12 +1,12 @@
-/* Words of lines (measure.h), which both neo-measure and the tuner write and read. */
+/* Words of lines (measure.h), which neo-measure and the tuner read and write. */
 #ifndef NEO_TOOLS_MEASURE_WORDS_H
 #define NEO_TOOLS_MEASURE_WORDS_H
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it the command's line? */
+/* Does the line start with the command? */
 bool measure_is(const char *line, const char *command);
-const char *measure_after(const char *line, const char *key); /* the text after "key="; or null */
+const char *measure_after(const char *line, const char *key); /* the text after "key=", or null */
 double measure_number(const char *line, const char *key, double otherwise);
 void measure_word(const char *line, const char *key, char *out, size_t n);
 
@@ -18,7 +18,7 @@ typedef enum {
 } measure_reason;
 
 const char *measure_reason_word(measure_reason reason);
-/* FAILED: the word is none of these, or null. */
+/* The reason of a word. FAILED: the word is unknown or null. */
 measure_reason measure_reason_of(const char *word);
 
 #endif

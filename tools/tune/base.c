@@ -1,16 +1,16 @@
-/* The base of a task: the kernel that a compilation takes today, compared with the plain one, and
- * measured. */
+/* The base of a task is the kernel that a compilation takes today. Its answer is compared with the
+ * plain kernel's, and it is measured. */
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <string.h>
 
 enum { SEEDS = 4 };
 
-/* A default that is thought to take longer is measured at smaller sizes. */
+/* A default whose estimated time is longer is measured at smaller sizes. */
 static const double long_ns = 0.3e9;
 
-/* Both as one batch; but the plain kernel of a GPU's is this processor's, which computes the same
- * by other code. */
+/* Builds base and plain kernel as one batch. The plain kernel of a GPU's base is built for this
+ * processor, whose code computes the same. */
 static void build_both(neo_tune *t, neo_candidate both[2]) {
   if (!t->c->target.sm) {
     neo_build(&t->builder, both, 2);
@@ -26,7 +26,7 @@ static void send_job(neo_tune *t, neo_task *x) {
   neo_measurer_job(&t->measurer, neo_task_job(t, x));
 }
 
-/* One try at the base; *m: its measurement. */
+/* Tries to measure the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
   send_job(t, x);
@@ -39,7 +39,8 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
   return s;
 }
 
-/* Numbers that make most answers NaN are replaced by positive ones; sums that cancel get room. */
+/* Measures the base. If the inputs make most answers NaN, they are replaced by positive ones; if
+ * sums cancel, tolerances grow. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
   neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
   t->builder.sizes = x->sizes;
@@ -68,22 +69,22 @@ static void seed_search(neo_tune *t, neo_task *x) {
   const neo_records *r = &t->c->records;
   size_t n = neo_records_nearest(r, x->record.family, x->record.sizes, x->record.n_sizes,
                                  x->record.target, x->record.build, near, SEEDS);
-  while (n-- > 0) { /* the nearest last: it is then the first */
+  while (n-- > 0) { /* the nearest is added last, so it comes first */
     neo_schedule s;
     if (neo_schedule_parse(near[n]->schedule, &s))
       neo_search_seed(&x->search, &s);
   }
 }
 
-/* Schedules are priced for as many threads as measure them. */
+/* Schedules are priced for the number of threads that measure them. */
 static neo_space space_of(const neo_tune *t, const neo_task *x) {
   neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
   s.threads = (uint32_t)t->o.threads;
   return s;
 }
 
-/* What a compilation takes today, a record's schedule or the model's choice: nothing is recorded
- * that does not beat it. */
+/* Sets the base: the schedule that a compilation takes today, a record's or the model's choice.
+ * Only what beats it is recorded. */
 static void take_base(neo_tune *t, neo_task *x) {
   x->base.schedule = neo_compile_schedule(t->c, x->g, &x->base_record);
   neo_search_first(&x->search, &x->base.schedule);
@@ -96,7 +97,7 @@ void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
   x->best = x->base.schedule;
   if (neo_search_ask(&x->search, &trial, 1))
     neo_search_tell(&x->search, trial, default_ns);
-  x->search.trials.at[trial].raced = true; /* it is what all are raced against */
+  x->search.trials.at[trial].raced = true; /* all races are against it */
   neo_journal_recall(t, x);
 }
 

@@ -1,5 +1,5 @@
-/* See build.h. A child tells of each candidate through a pipe, after the library is there: what was
- * not told has failed. */
+/* Builds candidates in children (build.h). A child reports each candidate through a pipe once its
+ * library exists; candidates that were not reported have failed. */
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/build.h"
 #include "codegen/make.h"
@@ -24,8 +24,8 @@ typedef struct {
 typedef struct {
   pid_t pid;
   int from;
-  size_t first, step; /* its candidates: first, first + step, ... */
-  size_t n;           /* all of them */
+  size_t first, step; /* numbers of its candidates: first, first + step, ... */
+  size_t n;           /* number of all candidates */
   uint32_t serial;
 } worker;
 
@@ -47,7 +47,7 @@ static const neo_target *target_of(const neo_builder *b) {
   return b->target ? b->target : &b->c->target;
 }
 
-/* The text of at most four maps of five axes, which fits. */
+/* Writes at most four maps of five axes, for which the text has room. */
 static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x) {
   neo_kernel_map map[NEO_KERNEL_MAPS];
   uint32_t n = target_of(b)->sm ? neo_kernel_maps(k, map) : 0;
@@ -87,7 +87,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   return x->ok = true;
 }
 
-/* ---- files: those that a module becomes one after the other, and in the end */
+/* ---- files: the stages from a module to its final file */
 
 typedef enum { OBJECT, LIBRARY, PTX, CUBIN, N_FILES } file;
 
@@ -165,7 +165,7 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
   if (w->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDWR);
-    dup2(null, 1), dup2(null, 2); /* LLVM's last words */
+    dup2(null, 1), dup2(null, 2); /* hides output of a crashing LLVM */
     work(b, w, x, fd[1]);
   }
   close(fd[1]);
@@ -174,7 +174,7 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
 
 /* ---- in the parent */
 
-/* What a child that was killed may have left. */
+/* Removes files of a child that may have been killed. */
 static void clean_up(const neo_builder *b, const worker *w, bool spare_last) {
   char path[600];
   for (int f = 0; f < N_FILES; f++)
@@ -182,7 +182,7 @@ static void clean_up(const neo_builder *b, const worker *w, bool spare_last) {
       unlink(name_file(b, w->serial, (file)f, path));
 }
 
-/* Takes what the child has to say until it ends or time does. */
+/* Reads the child's reports until it ends or time is over. */
 static void listen(neo_builder *b, worker *w, neo_candidate *x, double deadline_ms) {
   message m;
   size_t n = 0, told = 0;

@@ -1,11 +1,11 @@
-/* Candidates of one group as machine code: shared libraries that hold kernels and nothing else, or
- * images for a GPU's driver (machine code where ptxas is installed and no other generation could
+/* Builds candidates of one group as machine code: shared libraries that hold only kernels, or
+ * images for a GPU's driver (machine code where ptxas is installed and no other generation has to
  * run them, else PTX).
  *
- * The work is done in forked children, several at a time, each with a part of the candidates in one
- * LLVM module. So both cores compile, the module of the parent stays as it is, and a schedule on
- * which the compiler fails costs that schedule only: what a child did not finish is built again one
- * by one. Before any thread exists. */
+ * Forked children do the work, several at a time, each with a part of the candidates in one LLVM
+ * module. So several cores compile, the parent's module does not change, and a schedule on which
+ * the compiler crashes costs only itself: candidates that a child did not finish are built again
+ * one by one. This has to run before any thread exists. */
 #ifndef NEO_TOOLS_TUNE_BUILD_H
 #define NEO_TOOLS_TUNE_BUILD_H
 #include "tools/pipeline/compile.h"
@@ -15,10 +15,10 @@ typedef struct {
   const neo_group *g;
   const int64_t *sizes;     /* [size id]: values of run-time sizes */
   const neo_target *target; /* null: the compilation's */
-  const char *folder;       /* for the libraries */
+  const char *folder;       /* folder for the libraries */
   int workers;
-  int64_t limit_ms; /* for a batch */
-  uint32_t serial;  /* of the last library */
+  int64_t limit_ms; /* time limit of a batch */
+  uint32_t serial;  /* number of the last library */
 } neo_builder;
 
 typedef struct {
@@ -27,11 +27,11 @@ typedef struct {
   char why[96];
   char path[512], symbol[32];
   int64_t units, scratch_bytes;
-  int32_t block, block_units, persistent; /* of a GPU; else 0 */
+  int32_t block, block_units, persistent; /* for a GPU; else 0 */
   char maps[640];                         /* as measure.h writes them; "": none */
 } neo_candidate;
 
-/* Builds x[0..n) by their schedules; sets everything else. */
+/* Builds x[0..n) by their schedules and sets all other members. */
 void neo_build(neo_builder *b, neo_candidate *x, size_t n);
 /* Removes the libraries of x[0..n); several may share one. */
 void neo_unbuild(const neo_candidate *x, size_t n);

@@ -1,11 +1,11 @@
 /* Candidates for another machine (docs/tuning.md: the folder).
  *
- * Of each task: its plain kernel runs here, on this processor, and some elements of its answer go
- * to the folder; then the base, and what the search proposes while it knows nothing but what the
- * log does, are built, into the folder. The search takes it that each proposal takes what is
- * expected of it, so that they are not all alike; where it proposes too few, the model's list fills
- * up. Tasks that the log knows nothing of come first, then those with the largest part of the step.
- * When all is there, the list of candidates is written, whole: a folder without it is none. */
+ * For each task, the plain kernel runs on this processor, and a sample of its answer goes to the
+ * folder. Then the base and the search's proposals, which can rely on logged trials alone, are
+ * built into the folder. The search assumes that each proposal takes its predicted time, so that
+ * proposals differ; where it proposes too few, the model's list adds more. Tasks without logged
+ * trials come first, then those with the largest share of the step. The list of candidates is
+ * written last and as a whole: a folder without it is not valid. */
 #include "tools/measure/lines.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
@@ -19,7 +19,7 @@
 enum {
   CHUNK = 16,
   LIST = 64,
-  LIMIT_BYTES = 60 << 20 /* what travels has a limit, often of 64 MiB */
+  LIMIT_BYTES = 60 << 20 /* transfers are often limited to 64 MiB */
 };
 
 typedef struct {
@@ -27,14 +27,14 @@ typedef struct {
   neo_arena *a;
   neo_emission *out;
   NEO_VEC(const char *) lines;
-  const char *last_file; /* candidates of one file follow each other */
+  const char *last_file; /* candidates of one file are consecutive */
 } emitter;
 
 static void add_line(emitter *e, const char *line) {
   NEO_PUSH(e->a, &e->lines, line);
 }
 
-/* ---- what is proposed */
+/* ---- proposals */
 
 static bool tried(const neo_search *s, const neo_schedule *x, const neo_schedule *more, size_t n) {
   for (size_t k = 0; k < s->trials.n; k++)
@@ -78,13 +78,13 @@ static neo_status add_file(emitter *e, const char *path) {
   return NEO_OK;
 }
 
-/* Nothing else is in the folder: what is there is nobody's to overwrite. */
+/* The folder must be new or empty, so that nothing is overwritten. */
 static neo_status make_folder(neo_tune *t) {
   const char *path = t->o.emit;
   neo_status s = neo_path_make_folder(neo_path_folder(&t->c->arena, path));
   if (!s && mkdir(path, 0700) == 0)
     return NEO_OK;
-  if (errno == EEXIST && rmdir(path) == 0 && mkdir(path, 0700) == 0) /* it was empty */
+  if (errno == EEXIST && rmdir(path) == 0 && mkdir(path, 0700) == 0) /* the folder was empty */
     return NEO_OK;
   t->why = neo_arena_printf(&t->c->arena, "%s: %s", path,
                             errno == ENOTEMPTY || errno == EEXIST
@@ -104,7 +104,7 @@ static neo_status run_plain(emitter *e, neo_task *x, const neo_candidate *plain,
   return NEO_IO;
 }
 
-/* The expected answer. *path stays null where there is none: the task failed. */
+/* Writes the expected answer. *path stays null where there is none, because the task failed. */
 static neo_status expect(emitter *e, neo_task *x, size_t number, const char **path) {
   neo_tune *t = e->t;
   neo_measured m = {0};
@@ -160,7 +160,7 @@ static neo_status add_candidate(emitter *e, neo_candidate *k, size_t id) {
   return bad;
 }
 
-/* By their files. */
+/* Orders candidates by file. */
 static int by_path(const void *a, const void *b) {
   const neo_candidate *x = a, *y = b;
   return strcmp(x->path, y->path);
@@ -183,7 +183,8 @@ static bool enough(const emitter *e) {
   return e->out->full || neo_tune_stopped(e->t) || neo_tune_late(e->t);
 }
 
-/* The base is a file of its own: nothing counts without it. */
+/* Builds and lists candidates. The base has a file of its own, since no result is valid without
+ * it. */
 static neo_status add_candidates(emitter *e, neo_task *x, const neo_schedule *s, size_t n) {
   neo_candidate k[CHUNK] = {{.schedule = x->base.schedule}};
   size_t id = 0;
@@ -205,7 +206,7 @@ static neo_status emit_task(emitter *e, neo_task *x) {
   const char *expected = NULL;
   if (!neo_task_prepare(t, x))
     return NEO_OK;
-  neo_task_open(t, x, 1); /* times are ratios to it */
+  neo_task_open(t, x, 1); /* times are ratios to the base */
   size_t n = propose(e, x, s, (size_t)t->o.candidates), first = e->lines.n;
   neo_status bad = expect(e, x, e->out->tasks, &expected);
   if (bad || x->failed)
@@ -222,7 +223,7 @@ static neo_status emit_task(emitter *e, neo_task *x) {
   return bad;
 }
 
-/* ---- all of them */
+/* ---- all tasks */
 
 static int64_t logged_of(const neo_tune *t, const neo_task *x) {
   int64_t n = 0;
@@ -295,6 +296,6 @@ neo_status neo_tune_emit(neo_tune *t, neo_emission *out) {
     s = emit_task(&e, order[k].task);
   if (!s)
     s = write_lines(&e);
-  t->builder.folder = NULL; /* what is in it stays */
+  t->builder.folder = NULL; /* its files are not removed */
   return s ? s : neo_tune_stopped(t) ? NEO_INTERRUPTED : NEO_OK;
 }

@@ -1,8 +1,8 @@
-/* What neo-measure made of a folder of candidates: each result to the log, as if it had been
- * measured here, and what won a race by enough to the records.
+/* Imports the results that neo-measure wrote to a folder of candidates. Each result goes to the
+ * log, as if it had been measured here; a candidate that won a race by enough goes to the records.
  *
- * All is taken, or nothing: a folder of another compiler, target or program, or a result that is
- * about no candidate, is refused before anything is written. Taking a folder twice changes
+ * An import takes all or nothing: a folder of another compiler, target or program, or a result
+ * without a candidate, is refused before anything is written. Importing a folder twice changes
  * nothing. */
 #include "tools/measure/lines.h"
 #include "tools/measure/words.h"
@@ -26,7 +26,7 @@ typedef struct {
   neo_arena *a;
   const char *folder;
   measure_lines lines, results;
-  NEO_VEC(source) sources; /* by the task's number in the folder */
+  NEO_VEC(source) sources; /* by number of the task in the folder */
 } importer;
 
 static neo_status refuse(importer *i, neo_status s, const char *what) {
@@ -34,7 +34,7 @@ static neo_status refuse(importer *i, neo_status s, const char *what) {
   return s;
 }
 
-/* ---- is it for this compilation? */
+/* ---- does the folder fit this compilation? */
 
 static neo_status check_line(importer *i, const char *word, const char *want, const char *hint) {
   const char *has = measure_lines_find(&i->lines, word);
@@ -66,7 +66,8 @@ static neo_task *task_of(const importer *i, const char *line) {
   return NULL;
 }
 
-/* What was the base is of a record that says so, whatever a compilation would take now. */
+/* The base's ratio to the model's choice, which the folder says; today's base may be another
+ * one. */
 static void take_base_ratio(importer *i, neo_task *x, double ratio) {
   neo_record *r = NEO_NEW(i->a, neo_record);
   *r = x->record;
@@ -161,7 +162,7 @@ static neo_status check_results(importer *i) {
   return NEO_OK;
 }
 
-/* Does the log have it, from this folder or from elsewhere? */
+/* Is this result in the log already, from this folder or another source? */
 static bool logged(const neo_tune *t, const neo_task *x, const candidate *c, double ratio) {
   for (size_t k = 0; k < t->logged.n; k++) {
     const neo_logged_trial *o = &t->logged.at[k];

@@ -1,7 +1,7 @@
-/* See job.h. Tolerance: two orders of adding K numbers differ by rounding that grows as the square
- * root of K; a group has one stage after the other, each on the results before. Where a result is
- * compared, rounded or counted, a last bit may change it altogether: then one element in many may
- * be anything. */
+/* Writes jobs for the measurer (job.h). Tolerance: two orders of adding K numbers differ by a
+ * rounding error that grows with the square root of K, and each stage of a group adds its own.
+ * Where a result is compared, rounded or counted, its last bit may change it completely; a small
+ * share of elements may then have any value. */
 #include "tools/tune/job.h"
 #include "fusion/form.h"
 #include "schedule/extent.h"
@@ -14,7 +14,7 @@ typedef struct {
   bool jumps;
 } look;
 
-/* Is it more than what stands in memory, in the same bits for every schedule? */
+/* Does the expression compute anything, so that its bits may differ between schedules? */
 static bool is_computed(const neo_module *m, neo_expr e) {
   switch (neo_expr_node(m, e)->op) {
   case NEO_OP_LOAD:
@@ -38,7 +38,7 @@ static void look_at(void *ctx, neo_expr e) {
 }
 
 typedef struct {
-  double sums; /* root of the number of terms, over all stages */
+  double sums; /* square root of the number of terms, over all stages */
   double stages;
   bool jumps;
 } shape;
@@ -54,8 +54,7 @@ static shape shape_of(neo_module *m, const neo_form *f) {
     x.sums += s->accs.n ? sqrt(n) : 0;
     x.stages++;
     for (size_t i = 0; i < s->accs.n; i++)
-      c.jumps =
-          c.jumps || s->accs.at[i].kind == NEO_RED_NONE; /* a place that goes with a maximum */
+      c.jumps = c.jumps || s->accs.at[i].kind == NEO_RED_NONE; /* the payload of an argmax */
     neo_stage_visit(m, s, look_at, &c);
   }
   x.jumps = c.jumps;
@@ -90,7 +89,7 @@ static void add_tolerance(const shape *x, neo_type t, const neo_job_options *o, 
     neo_str_add(out, " rare=0.0002");
 }
 
-/* Elements that the kernel sees: from where it begins to the tensor's end. */
+/* Elements that the kernel sees: from its offset to the tensor's end. */
 static int64_t elements(const neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
   int64_t n = neo_tensor_elements_at(c->module, b->tensor, sizes, NULL) - b->shift;
   return n < 0 ? 0 : n;
@@ -142,7 +141,7 @@ double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *siz
   return bytes;
 }
 
-/* A buffer that is written has up to four copies: itself, an answer, and those to compare with. */
+/* An output has up to four copies: the buffer, an answer, and two to compare with. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
   double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
   size_t n = 0;

@@ -1,5 +1,5 @@
-/* What the measurer is told of a group: its buffers with their lengths, the run-time sizes, and how
- * far apart two right answers may be. */
+/* Jobs for the measurer: a group's buffers with their lengths, the run-time sizes, and the
+ * tolerance between two right answers. */
 #ifndef NEO_TOOLS_TUNE_JOB_H
 #define NEO_TOOLS_TUNE_JOB_H
 #include "tools/pipeline/compile.h"
@@ -8,19 +8,20 @@ typedef struct {
   const int64_t *sizes; /* [size id] */
   int threads;
   uint64_t seed;
-  bool positive; /* no negative numbers: where they make most answers NaN */
-  bool loose;    /* answers may be nothing but rounding: sums that cancel */
+  bool positive; /* inputs are positive, where negative ones make most answers NaN */
+  bool loose;    /* larger tolerances, where sums cancel */
   double run_ms, total_ms;
-  int64_t between_bytes;    /* what other kernels of the step touch between two runs */
-  int64_t limit_ms, cpu_ms; /* of a child: by the clock on the wall; of its own time */
+  int64_t between_bytes;    /* bytes that other kernels of the step touch between two runs */
+  int64_t limit_ms, cpu_ms; /* limits of a child: wall time; processor time */
 } neo_job_options;
 
-/* The lines of a job, "job" to "ready". k: a kernel of the group, for its buffers. */
+/* Writes the lines of a job, from "job" to "ready". k: a kernel of the group, for its buffers. */
 void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                   const neo_job_options *o, neo_str *out);
-/* Bytes of the buffers that a kernel reads and writes, without scratch. */
+/* Bytes of the buffers that a kernel accesses, without scratch. */
 double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);
-/* Why the measurer cannot take it: buffers, sizes or bytes are too many. Null: it can. */
+/* Why the measurer cannot take the kernel: it has too many buffers, sizes or bytes. Null: it
+ * can. */
 const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64_t *sizes);
 
 #endif

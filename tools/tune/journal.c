@@ -1,5 +1,5 @@
-/* The log of trials: a line of JSON each, appended in one write. Only lines of this machine, this
- * compiler and this number of threads count; what cannot be read is passed over. */
+/* The log of trials, one line of JSON each, appended in one write. Only lines of this machine,
+ * compiler and number of threads count; invalid lines are skipped. */
 #include "base/json.h"
 #include "tools/tune/task.h"
 #include <errno.h>
@@ -44,7 +44,7 @@ static void read_log(neo_tune *t) {
   for (char *p = text; p < text + n;) {
     char *end = memchr(p, '\n', (size_t)(text + n - p));
     if (!end)
-      return; /* a line that was not finished */
+      return; /* an unfinished line */
     take_line(t, p, (size_t)(end - p));
     p = end + 1;
   }
@@ -107,7 +107,7 @@ void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, doub
     neo_str_add_json(&line, why);
   }
   neo_str_add(&line, "}\n");
-  if (write(t->log, neo_str_text(&line), line.n) != (ssize_t)line.n) { /* a full disk */
+  if (write(t->log, neo_str_text(&line), line.n) != (ssize_t)line.n) { /* the disk may be full */
     close(t->log);
     t->log = -1;
   }

@@ -1,4 +1,4 @@
-/* See measurer.h. */
+/* Runs neo-measure as a child process (measurer.h). */
 #define _GNU_SOURCE /* pipe2 */
 #include "tools/tune/measurer.h"
 #include "base/json.h"
@@ -19,7 +19,7 @@ static neo_status failed(neo_measurer *m, const char *what) {
   return NEO_IO;
 }
 
-/* in, out: its ends of the pipes. */
+/* in, out: the child's ends of the pipes. */
 static int spawn(neo_measurer *m, int in, int out) {
   posix_spawn_file_actions_t actions;
   const char *argv[] = {m->program, NULL};
@@ -48,7 +48,7 @@ static neo_status start(neo_measurer *m) {
 
 static void end(neo_measurer *m) {
   if (m->to)
-    fclose(m->to); /* the end of its input is its end */
+    fclose(m->to); /* it ends at the end of its input */
   if (m->from)
     fclose(m->from);
   if (m->pid > 0) {
@@ -66,7 +66,7 @@ neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) {
   *why = "neo-measure is not beside this program: see `neoc doctor`";
   if (!program)
     return NEO_IO;
-  signal(SIGPIPE, SIG_IGN); /* a measurer that died is found when it is asked */
+  signal(SIGPIPE, SIG_IGN); /* a dead measurer is detected when it is asked */
   neo_status s = start(m);
   *why = m->why;
   if (s)
@@ -83,7 +83,7 @@ static bool say(neo_measurer *m, const char *lines) {
   return m->to && fputs(lines, m->to) >= 0 && !fflush(m->to);
 }
 
-/* That it is not there is found when it is asked. */
+/* A dead measurer is detected when it is asked. */
 void neo_measurer_job(neo_measurer *m, const char *lines) {
   if (strncmp(lines, "job\n", 4) == 0)
     m->told.n = 0;
@@ -120,7 +120,7 @@ static neo_status read_answer(neo_measurer *m, const char *line, neo_measured *o
   return s;
 }
 
-/* Says what measures, and reads what it answers; false: it has gone. */
+/* Sends a command and reads its answer; false: the measurer has died. */
 static bool ask(neo_measurer *m, const char *command, char line[LINE]) {
   return say(m, command) && fgets(line, LINE, m->from);
 }
@@ -140,7 +140,7 @@ neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text
   return why ? NEO_UNSUPPORTED : NEO_OK;
 }
 
-/* As it was before it died, or not at all. */
+/* Restarts the measurer with the job that it had. */
 static neo_status restart(neo_measurer *m) {
   char line[LINE];
   end(m);

@@ -1,6 +1,6 @@
-/* The measurer as a process of our own (tools/measure/measure.h): started once, told jobs and
- * candidates, asked for times. If it dies while a candidate runs, that one is refused; the process
- * is started again, some times, and told the job again. */
+/* The measurer as a child process (tools/measure/measure.h). It is started once, gets jobs and
+ * candidates, and answers with times. If it dies while a candidate runs, that candidate is refused;
+ * the process is restarted, a limited number of times, with the same job. */
 #ifndef NEO_TOOLS_TUNE_MEASURER_H
 #define NEO_TOOLS_TUNE_MEASURER_H
 #include "tools/measure/words.h"
@@ -13,33 +13,33 @@ typedef struct {
   const char *program;
   pid_t pid;
   FILE *to, *from;
-  const char *why;            /* of the last failure of the process itself */
+  const char *why;            /* reason of the last failure of the process itself */
   NEO_VEC(const char *) told; /* lines of the job so far, the base's among them */
-  const char *device;         /* the line that named it; null: none did */
+  const char *device;         /* the line "device ..."; null: none */
   int restarts;
 } neo_measurer;
 
 typedef struct {
   bool ok;
-  measure_reason reason; /* NONE where it is ok */
-  char why[256];         /* the same for people */
-  double ns, ratio;      /* medians: of a run; of its ratios to the base's */
+  measure_reason reason; /* NONE if it is ok */
+  char why[256];         /* the reason as text for people */
+  double ns, ratio;      /* medians: time of a run; ratio to the base */
   double busy, finite;
 } neo_measured;
 
-/* NEO_IO: it is not beside this program, or cannot be run. */
+/* Starts the process. NEO_IO: it is not in this program's folder, or cannot be run. */
 neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) NEO_MUST_CHECK;
 void neo_measurer_stop(neo_measurer *m);
-/* A new job: lines as measure.h says, each with its newline, "job" first and "ready" last; or what
- * is told of it later. They outlive the measurer. */
+/* Sends a new job: lines as in measure.h, each with its newline, "job" first and "ready" last; or
+ * later additions to the job. The lines have to outlive the measurer. */
 void neo_measurer_job(neo_measurer *m, const char *lines);
-/* A line that is answered with {"ok":...}: "device ...", "save ...". *text: the answer's "device"
- * or "why". NEO_UNSUPPORTED: it is not ok. */
+/* Sends a line that is answered with {"ok":...}: "device ..." or "save ...". *text: the answer's
+ * "device" or "why". NEO_UNSUPPORTED: the answer is not ok. */
 neo_status neo_measurer_ask(neo_measurer *m, const char *line, const char **text) NEO_MUST_CHECK;
-/* A candidate as the measurer's lines name it, after its number. */
+/* A candidate in the syntax of the measurer's lines, behind its number. */
 const char *neo_candidate_text(neo_arena *a, const neo_candidate *x);
-/* command: "plain", "base", "try", "race". best_ratio: see measure.h. Not NEO_OK only when the
- * process itself failed. */
+/* Measures a candidate. command: "plain", "base", "try" or "race". best_ratio: see measure.h. It
+ * only fails if the process itself failed. */
 neo_status neo_measurer_run(neo_measurer *m, const char *command, const neo_candidate *x,
                             double best_ratio, neo_measured *out) NEO_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* What a tuning knows of itself: the time that is left, and how long a step of the model takes, by
- * what was measured and, for kernels that were not, by the model of costs. */
+/* The progress of a tuning: the time that is left, and the time of a step of the model. Kernels
+ * that were not measured count with the cost model's estimate. */
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <stdlib.h>
@@ -33,8 +33,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Nanoseconds of a unit of the model's cost: the median of the kernels of its kind that were
- * measured. */
+/* Nanoseconds per unit of the model's cost: the median over the measured kernels of this kind. */
 static double scale(neo_tune *t, bool contraction) {
   size_t n = 0;
   for (size_t k = 0; k < t->tasks.n; k++) {

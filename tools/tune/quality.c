@@ -1,5 +1,5 @@
-/* The survey of a model's kernels: every schedule of a small space is measured, then the search is
- * replayed in it. */
+/* Surveys a model's kernels: every schedule of a small space is measured, then the search is
+ * replayed on these times. */
 #include "tools/tune/survey.h"
 #include "tools/tune/task.h"
 
@@ -22,14 +22,13 @@ static neo_status measure_all(neo_tune *t, neo_task *x, neo_surveyed *all, size_
   return s;
 }
 
-/* ---- the least of hundreds of noisy times is the luckiest one
- *
- * Those at the top are measured again in rounds, so that what disturbed one of them once does not
- * the next time; then the first of these, more often. What chooses the best one does not time it:
- * of its rounds the first half does the one, the second half the other, else its luck would be a
- * goal that nothing reaches, itself included. */
+/* ---- the best of hundreds of noisy times. The least time of many is the luckiest one. So the top
+ * schedules are measured again in rounds, which decorrelates disturbances, and the first of these
+ * more often. The time of the best one must not come from the measurements that selected it: the
+ * first half of its rounds selects, the second half times. Otherwise its luck would be a goal that
+ * no search reaches. */
 
-/* The quickest come first; how many have a time. */
+/* Sorts by time, the quickest first. Returns how many have a time. */
 static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
   size_t m = 0;
   for (size_t k = 0; k < n; k++) {
@@ -44,19 +43,19 @@ static size_t by_time(const neo_surveyed *all, size_t n, size_t *out) {
   return m;
 }
 
-/* One in so many of the first schedules has so many rounds in all. */
+/* Each row: which part of the first schedules has how many rounds in all. */
 static const struct {
   size_t share;
   int rounds;
 } level[] = {{16, 5}, {64, 15}};
-enum { MOST = 15 }; /* rounds */
+enum { MOST = 15 }; /* rounds at most */
 
 typedef struct {
-  double of[MOST]; /* in order of the rounds */
+  double of[MOST]; /* times in order of the rounds */
   int n;
 } times;
 
-/* The mean of the middle ones of rounds [from, to), which varies less than their median. */
+/* The interquartile mean of rounds [from, to), which varies less than their median. */
 static double middle(const times *t, int from, int to) {
   double x[MOST], sum = 0;
   int n = 0;
@@ -71,7 +70,7 @@ static double middle(const times *t, int from, int to) {
   return sum / (n - 2 * (n / 4));
 }
 
-/* Once more those of the first m that have less than so many times. */
+/* Measures again those of the first m schedules that have fewer times than this. */
 static neo_status measure_round(neo_tune *t, neo_task *x, const neo_surveyed *all,
                                 const size_t *top, size_t m, int rounds, times *of) {
   neo_status s = NEO_OK;
@@ -91,7 +90,7 @@ static neo_status measure_round(neo_tune *t, neo_task *x, const neo_surveyed *al
   return s;
 }
 
-/* *best: the number of the best one. */
+/* Measures the top schedules; *best: the number of the best one. */
 static neo_status measure_top(neo_tune *t, neo_task *x, neo_surveyed *all, size_t n, size_t *best) {
   size_t *top = NEO_NEW_ARRAY(&t->c->arena, size_t, n + 1);
   times *of = NEO_NEW_ARRAY(&t->c->arena, times, n + 1);

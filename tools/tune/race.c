@@ -1,4 +1,4 @@
-/* Races: what a search found against the base, whole and alternating, and the record of a winner. */
+/* Races a candidate against the base, with all units and alternating, and records a winner. */
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <time.h>
@@ -14,8 +14,8 @@ static const char *text_of(neo_tune *t, const neo_schedule *s) {
   return neo_str_text(&text);
 }
 
-/* What the times are compared with: the model's choice, or that of the day when the base's record
- * was measured. */
+/* The schedule that a record's ratio refers to: the model's choice, today's or that of the base's
+ * record. */
 static const char *compared_with(neo_tune *t, const neo_task *x) {
   neo_schedule s;
   if (x->base_record)
@@ -59,7 +59,7 @@ static neo_status race(neo_tune *t, neo_task *x, size_t trial, neo_measured *m) 
   return s;
 }
 
-/* Races a trial; if it wins it is the best one from now on, and recorded. */
+/* Races a trial; if it wins, it becomes the best one and is recorded. */
 static neo_status race_trial(neo_tune *t, neo_task *x, size_t trial) {
   neo_measured m = {0};
   neo_status s = neo_task_begin(t, x);

@@ -1,16 +1,16 @@
-/* See search.h. */
+/* The phases of the search (search.h). */
 #include "tools/tune/search.h"
 #include "base/random.h"
 #include <math.h>
 
 enum { HALF = NEO_SEARCH_HALF, POPULATION = 8, CHILDREN = 48, FRUITLESS = 12, STEPS = 512 };
 
-/* A candidate may be quicker than is predicted by so many standard deviations. It is worth measuring
- * in a descent while that is at most `hopeful` of the best time; of children `credible`, and more
- * with each batch that found nothing. */
+/* The lower confidence bound of a candidate is its prediction less `doubt` standard deviations. A
+ * descent measures candidates whose bound is at most `hopeful` times the best time, and the genetic
+ * phase those below `credible` times, plus `slack` for each batch without an improvement. */
 static const double doubt = 1.3, hopeful = 1.05, credible = 1, slack = 0.1;
 
-/* ---- what has been tried */
+/* ---- trials */
 
 static neo_trial *find(const neo_search *s, const neo_schedule *x) {
   for (size_t k = 0; k < s->trials.n; k++)
@@ -19,7 +19,7 @@ static neo_trial *find(const neo_search *s, const neo_schedule *x) {
   return NULL;
 }
 
-/* The model's, which is not 0. */
+/* The model's cost, never 0. */
 static double cost_of(const neo_search *s, const neo_schedule *x) {
   double cost = neo_space_cost(&s->space, x);
   return cost > 1e-9 ? cost : 1e-9;
@@ -47,7 +47,7 @@ double neo_search_best(const neo_search *s) {
   return has_best(s) ? s->trials.at[s->best].time_ns : 0;
 }
 
-/* ---- the beginning */
+/* ---- seeds and the model's list */
 
 void neo_search_init(neo_search *s, neo_arena *a, neo_space space, uint64_t seed) {
   *s = (neo_search){
@@ -109,13 +109,13 @@ static bool propose(batch *b, const neo_schedule *x) {
   return true;
 }
 
-/* Blocks of other lengths are what the model is most often wrong about, and what they bring to one
- * tile holds for others: half, double, three quarters and one and a half of the first one's along
- * the sum, double and four times along the columns. */
+/* Proposes blocks of other lengths, about which the model errs most and whose effect carries over
+ * from tile to tile: half, double, three quarters and one and a half of the first one's along the
+ * sum, double and four times along the columns. */
 static void ask_lengths(neo_search *s, batch *b) {
   static const struct {
     neo_param_kind block;
-    size_t value; /* which of neo_space_values */
+    size_t value; /* index in neo_space_values */
   } length[] = {{NEO_PARAM_BLOCK_K, 0}, {NEO_PARAM_BLOCK_K, 1}, {NEO_PARAM_BLOCK_K, 2},
                 {NEO_PARAM_BLOCK_K, 3}, {NEO_PARAM_BLOCK_N, 1}, {NEO_PARAM_BLOCK_N, 5}};
   const neo_schedule *first = &s->list.at[0];
@@ -129,7 +129,7 @@ static void ask_lengths(neo_search *s, batch *b) {
   }
 }
 
-/* All of the list where nothing of its beginning could be measured. */
+/* Proposes the whole list if no trial of its beginning could be measured. */
 static void ask_list(neo_search *s, batch *b) {
   size_t until = s->listed < HALF || has_best(s) ? HALF : s->list.n;
   for (; s->listed < until && s->listed < s->list.n && b->n < b->most; s->listed++)
@@ -147,7 +147,7 @@ static void predict(neo_search *s, neo_search_candidate *c) {
   c->low_ns = ns * exp(-doubt * spread);
 }
 
-/* Into a list, if it is new. */
+/* Adds a candidate to a list if it is new. */
 static size_t insert(neo_search *s, neo_search_candidate *c, size_t n, size_t most,
                      const neo_schedule *x) {
   if (n == most || find(s, x))
@@ -159,8 +159,8 @@ static size_t insert(neo_search *s, neo_search_candidate *c, size_t n, size_t mo
   return n + 1;
 }
 
-/* Those first that may be the quickest, while they may be as quick as `limit`. What is expected of
- * each changes what is predicted of the others, so that a batch is not the same one four times. */
+/* Proposes candidates by their lower confidence bound, up to `limit`. Each proposal is assumed to
+ * take its predicted time, which changes the other predictions, so that a batch is diverse. */
 static void propose_best(neo_search *s, batch *b, size_t n, double limit_ns) {
   neo_search_candidate *c = s->candidates;
   while (b->n < b->most && n) {
@@ -184,8 +184,8 @@ static bool has_pack(const neo_search *s, int64_t pack) {
   return false;
 }
 
-/* What packing brings is what the model knows least of: each operand's is tried once where there
- * is room for it, whatever is predicted of it. */
+/* Tries each operand packed and not packed once where the batch has room, whatever the prediction,
+ * since the model knows least about the gain of packing. */
 static void ask_pack(neo_search *s, batch *b) {
   neo_schedule best = s->trials.at[s->best].schedule, x;
   int64_t value[NEO_SPACE_VALUES];
@@ -197,7 +197,7 @@ static void ask_pack(neo_search *s, batch *b) {
       return;
 }
 
-/* Trials by time, the refused left out. */
+/* Trials by time, without refused ones. */
 static size_t fittest(const neo_search *s, size_t out[POPULATION]) {
   size_t n = 0;
   for (size_t k = 0; k < s->trials.n; k++) {
@@ -219,8 +219,8 @@ static size_t insert_steps(neo_search *s, size_t n, const neo_schedule *from) {
   return n;
 }
 
-/* What is one step from the best ones, and what is left of the model's list: those first that are
- * predicted to be quickest. */
+/* Proposes neighbours of the best schedules and the rest of the model's list, in order of the
+ * predicted time. */
 static void ask_descent(neo_search *s, batch *b) {
   enum { DESCENDED = 3 };
   size_t from[POPULATION], n_from = fittest(s, from), n = 0;
@@ -235,7 +235,7 @@ static void ask_descent(neo_search *s, batch *b) {
     s->phase = NEO_SEARCH_GENETIC;
 }
 
-/* ---- genetic */
+/* ---- the genetic phase */
 
 static neo_schedule make_child(neo_search *s, const size_t *parents, size_t n) {
   size_t a = (size_t)(neo_splitmix(&s->seed) % n), c = (size_t)(neo_splitmix(&s->seed) % n);

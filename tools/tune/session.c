@@ -1,4 +1,4 @@
-/* The begin and the end of a tuning: what it measures with, and the files that it writes. */
+/* Starts and ends a tuning: the measurer, and the files that it writes. */
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A place that cannot be written is told before anything is searched, not after. */
+/* Checks that files can be written before the search begins, not after. */
 static neo_status check_place(neo_tune *t) {
   neo_arena *a = &t->c->arena;
   const char *path = t->o.records;
@@ -19,7 +19,7 @@ static neo_status check_place(neo_tune *t) {
   return t->o.in_memory ? NEO_OK : NEO_IO;
 }
 
-/* Candidates have to run here; of a GPU, the kernels that they are compared with too. */
+/* Checks that candidates can run here; for a GPU, its plain kernels on this processor too. */
 static neo_status check_device(neo_tune *t) {
   neo_arena *a = &t->c->arena;
   const neo_target *target = &t->c->target;
@@ -71,7 +71,7 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
   return s || o->import ? s : begin_measuring(t);
 }
 
-/* With all that is in it: of a child that was killed, nobody knows what it left. */
+/* Removes the folder with all its files, since a killed child may have left any. */
 static void remove_folder(const char *path) {
   DIR *d = opendir(path);
   for (struct dirent *e; d && (e = readdir(d)) != NULL;)

@@ -1,6 +1,6 @@
 /* Run-time sizes for measuring one kernel: the given ones, or smaller ones where it would take too
- * long to run at all. A schedule that is quicker for a part of the rows is quicker for all of them;
- * what the whole takes is then counted by the number of iterations. */
+ * long. A schedule that is quicker for a part of the rows is taken to be quicker for all; the time
+ * of the whole is scaled by the number of iterations. */
 #include "schedule/extent.h"
 #include "tools/tune/task.h"
 #include <string.h>
@@ -24,7 +24,7 @@ static void look_at(void *ctx, neo_expr e) {
   }
 }
 
-/* Iterations of an axis: at these sizes, or at most where data decide. */
+/* Iterations of an axis at these sizes; an upper bound where data decide. */
 static double extent(const neo_tune *t, const neo_axis_rec *x, const int64_t *sizes) {
   neo_module *m = t->c->module;
   look c = {m, true};
@@ -50,7 +50,7 @@ double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *
   return all;
 }
 
-/* The largest size that may be less; 0: none. */
+/* The largest size that may shrink; 0: none. */
 static uint32_t largest(const neo_module *m, const int64_t *sizes) {
   uint32_t best = 0;
   for (uint32_t k = 1; k < m->sizes.n; k++)

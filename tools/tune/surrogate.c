@@ -1,4 +1,5 @@
-/* See surrogate.h. The matrix is factored when it is first asked for after it has changed. */
+/* A Gaussian process over the model's errors (surrogate.h). The matrix is factored lazily, at the
+ * first prediction after a change. */
 #include "tools/tune/surrogate.h"
 #include "schedule/extent.h"
 #include "schedule/space.h"
@@ -7,10 +8,11 @@
 
 enum { TILE = 4, BLOCKS = 5, PACKS = 6, MOST = NEO_SURROGATE_MOST };
 
-/* The logarithm of the model's error: its variance as it usually is, how many errors that counts
- * for, and what is only noise. */
+/* Priors for the logarithm of the model's error: its variance, how many observations that prior
+ * counts for, and the variance of noise. */
 static const double variance = 0.2 * 0.2, usual = 5, noise = 0.012 * 0.012;
-/* Shares of the variance: what depends on the tile, blocks or packs only, and on all of them. */
+/* Shares of the variance that depend on the tile alone, on blocks alone, on packs alone, and on all
+ * of them. */
 static const double of_tile = 0.3, of_blocks = 0.2, of_packs = 0.3, of_all = 0.2;
 
 typedef struct {
@@ -19,17 +21,17 @@ typedef struct {
 
 struct neo_surrogate {
   const neo_space *space;
-  double reduced, columns; /* lengths that a block of 0 has */
+  double reduced, columns; /* lengths for which a block of 0 stands */
   size_t n, next;
   bool factored;
-  double mean, scale; /* scale: of all standard deviations */
+  double mean, scale; /* scale: factor of all standard deviations */
   point x[MOST];
   double error[MOST];
   double weight[MOST];        /* K^-1 (error - mean) */
   double factor[MOST * MOST]; /* L of K = L L^T, rows */
 };
 
-/* ---- how schedules differ: in units of the distance at which little is told of each other */
+/* ---- distances between schedules, in units of the length scale */
 
 static double logarithm(double x, double unit) {
   return log2(x > 1 ? x : 1) / unit;
@@ -44,7 +46,8 @@ static void point_of_tile(const neo_schedule *s, double *f) {
   f[3] = logarithm((double)neo_schedule_value(s, NEO_PARAM_LANES), 1);
 }
 
-/* Sides; and about how much a panel of the tile's columns, and a block of them, have of a cache. */
+/* Features of blocks: their sides, and the approximate sizes of a panel of the tile's columns and
+ * of a block of them, which decide the cache level. */
 static void point_of_blocks(const neo_surrogate *b, const neo_schedule *s, double *f) {
   double steps = (double)neo_schedule_value(s, NEO_PARAM_BLOCK_K);
   double columns = (double)neo_schedule_value(s, NEO_PARAM_BLOCK_N);
@@ -56,8 +59,8 @@ static void point_of_blocks(const neo_surrogate *b, const neo_schedule *s, doubl
   f[4] = logarithm(k * n, 3);
 }
 
-/* A parameter that is no side of a tile or block: where its values are lengths, so many doublings
- * count as a unit; of others only equality is known. */
+/* The feature of another parameter: lengths are logarithmic; of other kinds only equality
+ * matters. */
 static double feature(neo_param_kind kind, double x) {
   static const double plain = 1.5, units = 1.0 / 8;
   switch (kind) {
@@ -117,7 +120,7 @@ static double covariance(const point *a, const point *b) {
          (of_tile * tile + of_blocks * blocks + of_packs * packs + of_all * tile * blocks * packs);
 }
 
-/* ---- what is remembered */
+/* ---- observations */
 
 neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
   neo_surrogate *b = NEO_NEW(a, neo_surrogate);
@@ -128,7 +131,7 @@ neo_surrogate *neo_surrogate_new(neo_arena *a, const neo_space *space) {
   return b;
 }
 
-/* Its place; b->n: it has none. */
+/* The index of the observation; b->n: there is none. */
 static size_t find(const neo_surrogate *b, const point *x) {
   size_t k = 0;
   while (k < b->n && memcmp(&b->x[k], x, sizeof *x) != 0)
@@ -190,7 +193,7 @@ static void factor_matrix(neo_surrogate *b) {
     }
 }
 
-/* The mean under which the errors are likeliest, and their scale given it. */
+/* Estimates the mean by generalised least squares, and the scale given that mean. */
 static void estimate(neo_surrogate *b) {
   double one[MOST], sum = 0, ones = 0, squares = 0;
   for (size_t i = 0; i < b->n; i++)
@@ -207,7 +210,7 @@ static void estimate(neo_surrogate *b) {
   b->scale = sqrt((usual + squares) / (usual + (double)b->n));
 }
 
-/* The predicted logarithm of the error; *spread: its standard deviation. */
+/* Predicts the logarithm of the error; *spread: its standard deviation. */
 static double predict(neo_surrogate *b, const point *x, double *spread) {
   double v[MOST], error = 0, left = covariance(x, x);
   if (!b->factored) {

@@ -1,4 +1,4 @@
-/* See survey.h. */
+/* A small space of schedules and the replay of a search in it (survey.h). */
 #include "tools/tune/survey.h"
 #include "schedule/extent.h"
 #include "schedule/space.h"
@@ -25,20 +25,20 @@ static void add(survey *v, const neo_schedule *s) {
   v->at[v->n++] = (neo_surveyed){*s, 0};
 }
 
-/* A part of a length in whole units; 0, the whole, where it would not be a part. */
+/* A part of a length, in whole units; 0, the whole, if it would not be shorter. */
 static int64_t part(int64_t length, int64_t n, int64_t unit) {
   int64_t block = (length / n + unit - 1) / unit * unit;
   return n > 1 && block < length && block > 0 ? block : 0;
 }
 
-/* Sets a parameter by its kind, as if there were no rules. */
+/* Sets a parameter by its kind, without checking legality. */
 static void put(neo_schedule *s, neo_param_kind kind, int64_t value) {
   neo_param k = neo_strategy_param(s->strategy, kind);
   if (k < NEO_PARAMS)
     s->at[k] = value;
 }
 
-/* Wholes, halves, quarters, and what the model chose. */
+/* Adds blocks of the whole length, halves, quarters, and the model's choice. */
 static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *model) {
   static const int64_t parts[] = {1, 2, 4, 0};
   const neo_space *x = v->x;
@@ -90,7 +90,7 @@ static bool same_tile(const neo_schedule *a, const neo_schedule *b) {
   return true;
 }
 
-/* How far a schedule's blocks are from those that the model chose, in doublings. */
+/* The distance of a schedule's blocks from the model's choice, in doublings. */
 static double block_distance(const neo_schedule *s, const neo_schedule *model) {
   static const neo_param_kind blocks[] = {NEO_PARAM_BLOCK_K, NEO_PARAM_BLOCK_N};
   double d = 0;
@@ -108,7 +108,7 @@ static bool is_block_or_unit(neo_param k) {
          kind == NEO_PARAM_UNIT_AXES || kind == NEO_PARAM_UNIT_SIZE;
 }
 
-/* The same but for blocks, units, and what follows from these. */
+/* Are the schedules equal except for blocks, units, and parameters that depend on these? */
 static bool same_loops(const neo_schedule *a, const neo_schedule *b) {
   for (neo_param k = 0; k < NEO_PARAMS; k++)
     if (!is_block_or_unit(k) && a->at[k] != b->at[k])
@@ -116,8 +116,8 @@ static bool same_loops(const neo_schedule *a, const neo_schedule *b) {
   return a->strategy == b->strategy;
 }
 
-/* The schedule of the table that is nearest to this one: of other blocks, less than a doubling
- * away. */
+/* The schedule of the table that is nearest to this one: its blocks differ by less than a
+ * doubling. */
 static const neo_surveyed *find(const table *t, const neo_schedule *s) {
   const neo_surveyed *best = NULL;
   double least = 1;
@@ -160,7 +160,7 @@ static size_t nearest(const table *t, const neo_schedule *model) {
   return best;
 }
 
-/* The first phase goes through the model's list as far as this space has it. */
+/* Restricts the list of the first phase to schedules of this space. */
 static void list_best(neo_search *s, const table *t) {
   enum { LOOK_AT = 256 };
   const neo_space *x = &s->space;

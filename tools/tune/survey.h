@@ -1,5 +1,5 @@
-/* How good the search is: a small space of schedules, measured whole, and the search replayed in
- * it. */
+/* Rates the search: all schedules of a small space are measured, and the search is replayed on
+ * these times. */
 #ifndef NEO_TOOLS_TUNE_SURVEY_H
 #define NEO_TOOLS_TUNE_SURVEY_H
 #include "tools/tune/search.h"
@@ -9,16 +9,16 @@ typedef struct {
   double time_ns; /* <= 0: refused, or not measured */
 } neo_surveyed;
 
-/* All combinations of register tiles, packs and blocks around the model's choice that are legal and
- * sensible, the choice itself first: some hundreds. In the module's arena. */
+/* Writes all combinations of register tiles, packs and blocks around the model's choice that are
+ * legal and sensible, some hundreds, the choice first. They are in the module's arena. */
 size_t neo_survey_space(const neo_space *x, neo_surveyed **out);
-/* The least time of them; 0: none has one. */
+/* The least time; 0: no schedule has one. */
 double neo_survey_best(const neo_surveyed *all, size_t n);
-/* Measurements that the search takes, kept to these schedules, until one takes no longer than the
- * goal; -1: it ends before that. */
+/* How many measurements the search needs, restricted to these schedules, until one is at most the
+ * goal; -1: it ends before. */
 int64_t neo_survey_replay(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double goal_ns, uint64_t seed);
-/* The median of that over seeds 1 to `seeds`; a search that ended early counts as n. */
+/* The median of that number over seeds 1 to `seeds`; a search that ended early counts as n. */
 int64_t neo_survey_median(const neo_space *x, neo_arena *a, const neo_surveyed *all, size_t n,
                           double goal_ns, int seeds);
 

@@ -1,4 +1,4 @@
-/* One kernel: what the measurer is told of it, and its batches of candidates. */
+/* One kernel: its job for the measurer, and its batches of candidates. */
 #include "tools/tune/task.h"
 
 enum { BATCH = 8 };
@@ -33,11 +33,11 @@ void neo_task_limit(neo_tune *t, double cpu_ms, double most_ms) {
                                                   wall_ms < most_ms ? wall_ms : most_ms, cpu_ms));
 }
 
-/* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
+/* The plain schedule with a unit for each point of the shared axes, so that single points can be
+ * run. */
 neo_schedule neo_task_plain(const neo_task *x) {
   neo_schedule s = neo_schedule_plain();
-  s.at[neo_strategy_param(s.strategy, NEO_PARAM_UNIT_AXES)] =
-      (int64_t)x->search.space.f->axes.n;
+  s.at[neo_strategy_param(s.strategy, NEO_PARAM_UNIT_AXES)] = (int64_t)x->search.space.f->axes.n;
   return s;
 }
 
@@ -54,7 +54,7 @@ static neo_status measure_one(neo_tune *t, neo_task *x, const neo_candidate *k, 
   if (k->ok && neo_measurer_run(&t->measurer, "try", k, best, &m))
     return neo_task_lost(t);
   if (k->ok && !m.ok && neo_tune_late(t))
-    return NEO_OK; /* perhaps it only had no time */
+    return NEO_OK; /* perhaps it only ran out of time */
   *ratio = m.ok && m.ratio > 0 ? m.ratio : -1;
   neo_journal_add(t, x, &k->schedule, *ratio, k->ok ? m.why : k->why);
   t->trials++, x->trials++;

@@ -1,4 +1,4 @@
-/* What the files of the tuner share. Each calls only those below it:
+/* Declarations that the tuner's files share. Each file calls only those below it:
  *
  *   tune.c       which task gets the next batch, and when it is enough
  *   emit.c, import.c, quality.c: instead of a search
@@ -16,85 +16,85 @@
 #define NEO_TOOLS_TUNE_TASK_H
 #include "tools/tune/tune.h"
 
-/* A record is worth its line, and a winner its name, from here on: of the base's time. */
+/* A candidate must be below this ratio to the base's time to win and to be recorded. */
 #define NEO_TASK_WORTH 0.98
 
-enum { NEO_TASK_LIMIT_MS = 60000, NEO_TASK_CPU_MS = 3000 }; /* of a base, and of a race */
+enum { NEO_TASK_LIMIT_MS = 60000, NEO_TASK_CPU_MS = 3000 }; /* limits of a base and of a race */
 
 /* ---- progress.c */
-double neo_tune_now_s(void);               /* a clock that only rises */
-double neo_tune_left_s(const neo_tune *t); /* seconds of the time; below 0: it is over */
+double neo_tune_now_s(void);               /* a monotonic clock */
+double neo_tune_left_s(const neo_tune *t); /* seconds that are left; below 0: time is over */
 bool neo_tune_late(const neo_tune *t);
 bool neo_tune_stopped(const neo_tune *t);
 void neo_tune_show(const neo_tune *t);
-/* After the base of a task was measured: what a unit of the model's cost is in nanoseconds. */
+/* Updates the nanoseconds per unit of the model's cost, after the base of a task was measured. */
 void neo_tune_rescale(neo_tune *t);
-/* What a kernel takes by the model, by what was measured of others. */
+/* The time of a kernel by the model's cost, scaled by measured kernels. */
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
-/* All runs of a task in a step: measured, else guessed. best: with what was found. */
+/* The time of all runs of a task in a step, measured or else estimated. best: with the best
+ * schedule found. */
 double neo_task_ns(const neo_tune *t, const neo_task *x, bool best);
-/* Time of the base to that of the model's choice, as its record says. */
+/* The ratio of the base's time to that of the model's choice, as its record says. */
 double neo_task_base_ratio(const neo_task *x);
-/* The line that tells the measurer what a target's kernels run on. */
+/* The line that tells the measurer on which device a target's kernels run. */
 const char *neo_tune_device_text(neo_arena *a, const neo_target *t);
 
 /* ---- shrink.c */
-/* Iterations of all loops of a task's kernel at some sizes. */
+/* Iterations of all loops of a task's kernel at these sizes. */
 double neo_task_iterations(const neo_tune *t, const neo_task *x, const int64_t *sizes);
-/* Halves run-time sizes until that is at most `factor` of what it is; false: it depends on none
- * that can be less. */
+/* Halves run-time sizes until the iterations are at most `factor` of what they were. False: they
+ * depend on no size that may shrink. */
 bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor);
 
-/* ---- journal.c: the log of trials, JSON lines. Whatever is wrong with it costs only what it would
- * have told. */
+/* ---- journal.c: the log of trials, JSON lines. An error in the log costs only its trials. */
 neo_status neo_journal_open(neo_tune *t) NEO_MUST_CHECK;
-/* ratio: of the default's time; below 0: refused, with the reason. */
+/* Logs a trial. ratio: to the default's time; below 0: refused, with the reason. */
 void neo_journal_add(neo_tune *t, const neo_task *x, const neo_schedule *s, double ratio,
                      const char *why);
-/* Tells the search of a task what the log knows of it. */
+/* Tells the search of a task its logged trials. */
 void neo_journal_recall(neo_tune *t, neo_task *x);
 
-/* ---- tasks.c: fills in t->tasks. NEO_ARGUMENT: t->o.only is no regular expression. */
+/* ---- tasks.c: fills t->tasks. NEO_ARGUMENT: t->o.only is not a regular expression. */
 neo_status neo_tune_add_tasks(neo_tune *t) NEO_MUST_CHECK;
 
 /* ---- task.c */
-/* The measurer has gone: its reason is the tuning's. Never NEO_OK. */
+/* The measurer died: its reason becomes the tuning's. Never NEO_OK. */
 neo_status neo_task_lost(neo_tune *t) NEO_MUST_CHECK;
-/* What the measurer is told of it. */
+/* The job of a task for the measurer. */
 const char *neo_task_job(neo_tune *t, neo_task *x);
-/* Limits of a candidate from now on: of its own time; by the clock on the wall much more, as a busy
- * machine may let it wait, but no more than `most_ms`. */
+/* Sets the limits of candidates: processor time, and a much longer wall time, since a busy machine
+ * may let them wait, but at most `most_ms`. */
 void neo_task_limit(neo_tune *t, double cpu_ms, double most_ms);
 void neo_task_fail(neo_tune *t, neo_task *x, const char *what, const char *why);
 /* The plain schedule, a unit for each point of the shared axes: single ones can be run. */
 neo_schedule neo_task_plain(const neo_task *x);
-/* Builds and measures: ratio[k] is the time of schedule k to the default's, -1 where it was
- * refused. What time does not allow stays 0. */
+/* Builds and measures schedules: ratio[k] is the time of schedule k relative to the default's, -1
+ * if it was refused, 0 if time did not suffice. */
 neo_status neo_task_measure(neo_tune *t, neo_task *x, const neo_schedule *s, size_t n,
                             double *ratio) NEO_MUST_CHECK;
-/* A batch of candidates. */
+/* Runs a batch of candidates. */
 neo_status neo_task_batch(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 
 /* ---- base.c */
-/* Sizes to measure at, the search, the base's schedule; false: the task failed. */
+/* Sets the sizes to measure at, the search and the base's schedule. False: the task failed. */
 bool neo_task_prepare(neo_tune *t, neo_task *x);
-/* The time of the base is known: the search begins, with what the log knows. */
+/* Starts the search with logged trials once the base's time is known. */
 void neo_task_open(neo_tune *t, neo_task *x, double default_ns);
-/* The base, if there is none yet; else the job again, if the measurer has another one. NEO_OK also
- * where the task failed. */
+/* Measures the base if that was not done yet; else sends the job again if the measurer has another
+ * one. NEO_OK also if the task failed. */
 neo_status neo_task_begin(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 
 /* ---- race.c */
-/* x->best, that took so long: into the records, unless one there is as good. */
+/* Records x->best with its measurement, unless a record is as good. */
 neo_status neo_task_record(neo_tune *t, neo_task *x, const neo_measured *m) NEO_MUST_CHECK;
-/* Races the best candidate that was not raced yet, and records it if it wins. */
+/* Races the best candidate that was not yet raced, and records it if it wins. */
 neo_status neo_task_confirm(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
-/* Races the best ones, at the end of a search: the luckiest time among many is not always the best
- * schedule's. */
+/* Races the best candidates at the end of a search, since the luckiest of many times is not always
+ * that of the best schedule. */
 neo_status neo_task_finals(neo_tune *t, neo_task *x) NEO_MUST_CHECK;
 
 /* ---- tune.c */
-/* Which task is next; null: none. */
+/* The task that gets the next batch; null: none. */
 neo_task *neo_tune_next(neo_tune *t);
 
 #endif

@@ -1,4 +1,5 @@
-/* The tasks of a tuning: the groups with kernels of their own, and how often each runs in a step. */
+/* The tasks of a tuning: the groups that have their own kernels, and how often each runs in a
+ * step. */
 #include "schedule/contract.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
@@ -6,7 +7,7 @@
 
 typedef struct {
   int64_t count;
-  double entry_bytes; /* that kernels touch in the entry which runs it, the least one */
+  double entry_bytes; /* bytes that kernels touch in the entry that runs it, the smallest one */
 } runs;
 
 static double kernel_bytes(neo_tune *t, size_t k) {
@@ -34,7 +35,7 @@ static void count_entry(neo_tune *t, const neo_rt_entry *e, runs *n) {
   }
 }
 
-/* How often each kernel runs in a step: the first training step, or where there is none all
+/* How often each kernel runs in a step: of the first training entry or, if there is none, of all
  * outputs. */
 static runs *count_runs(neo_tune *t) {
   const neo_plan *p = t->c->plan;
@@ -57,7 +58,7 @@ static neo_task *task_of_key(neo_tune *t, const uint64_t key[2]) {
   return NULL;
 }
 
-/* A task with several kernels is measured among the neighbours of its first one. */
+/* Adds a task. One with several kernels is measured among the neighbours of its first kernel. */
 static void add_task(neo_tune *t, size_t g, const runs *n) {
   neo_compilation *c = t->c;
   double own = kernel_bytes(t, c->kernel_of_group.at[g]);

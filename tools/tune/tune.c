@@ -1,4 +1,4 @@
-/* Which task gets the next batch, and when it is enough. */
+/* Chooses the task of the next batch, and decides when to stop. */
 #include "tools/tune/task.h"
 
 static double promise(const neo_tune *t, const neo_task *x) {
@@ -7,7 +7,8 @@ static double promise(const neo_tune *t, const neo_task *x) {
   double first = x->contraction ? 0.25 : 0.12;
   double gain = x->begun ? neo_search_gain(&x->search) : first;
   double ns = neo_task_ns(t, x, true);
-  return ns > 0 ? ns * gain : gain * 1e-6 * neo_tune_guess_ns(t, x); /* of other entries: last */
+  return ns > 0 ? ns * gain
+                : gain * 1e-6 * neo_tune_guess_ns(t, x); /* kernels of other entries come last */
 }
 
 neo_task *neo_tune_next(neo_tune *t) {

@@ -1,14 +1,13 @@
-/* Tuning a model: for each of its kernels, the search for a better schedule, measured, checked and
- * recorded.
+/* Tunes a model: searches a better schedule for each of its kernels, measures and checks it, and
+ * records it.
  *
- * A task is a group with a kernel of its own. Tasks take turns, a batch of candidates each: next is
- * the one with the largest (time in the step) x (share that its search is expected to save). The
- * first batch of a task is preceded by its base: the kernel that a compilation takes today, of a
- * record or of the analytic model. Its answer is compared with that of the plain schedule, and is
- * the expected answer from then on. What a search found is raced against that default,
- * alternating; only if it is quicker by more than 2 % it is recorded, at once. Every trial goes to
- * the log; a later run knows what the log and the records know, so an interruption costs the batch
- * that was under way. */
+ * A task is a group with its own kernel. Tasks alternate, one batch of candidates at a time: the
+ * next one has the largest (time in the step) x (share that its search is expected to save). Before
+ * its first batch, the base of a task is measured: the kernel that a compilation takes today, by a
+ * record or by the analytic model. Its answer is compared with that of the plain schedule and is
+ * the expected answer from then on. The best candidate is raced against the base, alternating, and
+ * is recorded at once if it is quicker by more than 2 %. Every trial goes to the log, and later
+ * runs read the log and the records, so an interruption costs one batch. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
 #include "tools/tune/job.h"
@@ -18,45 +17,46 @@
 typedef struct neo_tune neo_tune;
 typedef struct {
   double seconds;
-  int threads, workers; /* that a kernel is measured with; that compile */
+  int threads, workers; /* threads that measure a kernel; processes that compile */
   uint64_t seed;
-  const char *records; /* file that is appended to */
+  const char *records; /* file to which winners are appended */
   unsigned records_flags;
-  neo_records
-      *in_memory;       /* takes the winners that the file does not, where it cannot be written; its
-                          arena outlives the tuning. Null: that is a failure */
-  const char *log;      /* of trials; null: none */
+  /* Takes the winners if the file cannot be written; its arena outlives the tuning. Null: a file
+   * that cannot be written is a failure. */
+  neo_records *in_memory;
+  const char *log;      /* the log of trials; null: none */
   const char *only;     /* tasks whose name matches this regular expression; null: all */
   const int64_t *sizes; /* [size id] */
-  const char *emit;     /* folder for candidates, instead of measuring them; null: none */
-  int candidates;       /* of a kernel, that go there */
-  const char *import;   /* folder whose results are taken, instead of measuring; null: none */
-  bool (*stop)(void *ctx);                        /* asked between candidates; may be null */
-  void (*progress)(void *ctx, const neo_tune *t); /* after every batch and race; may be null */
+  const char *emit;   /* folder to which candidates are written, instead of measuring; null: none */
+  int candidates;     /* candidates per kernel in that folder */
+  const char *import; /* folder whose results are imported, instead of measuring; null: none */
+  bool (*stop)(void *ctx); /* called between candidates; may be null */
+  void (*progress)(void *ctx,
+                   const neo_tune *t); /* called after every batch and race; may be null */
   void *ctx;
 } neo_tune_options;
 
 typedef struct {
   const neo_group *g;
-  uint32_t kernel;       /* number in the compilation */
+  uint32_t kernel;       /* number of the kernel in the compilation */
   int64_t count;         /* how often it runs in the step */
-  int64_t between_bytes; /* what the others of a step touch between two runs of it */
+  int64_t between_bytes; /* bytes that other kernels of a step touch between two runs */
   neo_record record;
   bool contraction;
-  double cost; /* the model's, of its choice; in units of its own for what is no contraction */
+  double cost; /* the model's cost of its choice; for non-contractions in other units */
   bool begun, over;
   const char *failed;   /* why it cannot be tuned; null: it can */
   bool positive, loose; /* see job.h */
-  const int64_t *sizes; /* that it is measured at */
-  double part; /* of the iterations at the sizes that were asked for; times are of the whole */
+  const int64_t *sizes; /* sizes for measuring */
+  double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
-  neo_candidate base;            /* what a compilation takes today */
-  const neo_record *base_record; /* that it is of; null: it is the model's choice */
-  double default_ns;             /* of the base, measured when it began */
-  double best_ns;                /* the default's, or of what won a race */
+  neo_candidate base;            /* the kernel that a compilation takes today */
+  const neo_record *base_record; /* the base's record; null: the base is the model's choice */
+  double default_ns;             /* time of the base, measured first */
+  double best_ns;                /* time of the default or of the last winner of a race */
   neo_schedule best;
   bool recorded;
-  int64_t trials, logged; /* measured in this run; known from the log */
+  int64_t trials, logged; /* trials of this run; trials of the log */
 } neo_task;
 
 typedef struct { /* a trial of an earlier run */
@@ -70,53 +70,54 @@ struct neo_tune {
   neo_tune_options o;
   neo_measurer measurer;
   neo_builder builder;
-  neo_target processor;    /* this machine's, for plain kernels of a GPU's */
-  const neo_task *current; /* the one whose job the measurer has */
+  neo_target processor;    /* this machine, for plain kernels of a GPU's groups */
+  const neo_task *current; /* the task whose job the measurer has */
   NEO_VEC(neo_task) tasks;
   NEO_VEC(neo_logged_trial) logged;
   double begun_s;
-  double scale[2]; /* nanoseconds of a unit of cost: of contractions [1], of other kernels [0] */
-  double *ratios;  /* room for one a task */
+  double scale[2]; /* nanoseconds per unit of cost: of contractions [1], of other kernels [0] */
+  double *ratios;  /* room for one per task */
   int64_t trials, refused;
   int log; /* descriptor; -1: none */
   const char *why;
   const char *place_why; /* why the files cannot be written; null: they can */
 };
 
-/* After neo_compile_kernels. Failures have their text in t->why. */
+/* Call it after neo_compile_kernels. Failures have their text in t->why. */
 neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options *o) NEO_MUST_CHECK;
-/* NEO_OK: time is over, or there is nothing left; NEO_INTERRUPTED: stopped; all that was found is
- * recorded. */
+/* Runs the search. NEO_OK: time is over or nothing is left; NEO_INTERRUPTED: stopped. All winners
+ * are recorded. */
 neo_status neo_tune_run(neo_tune *t) NEO_MUST_CHECK;
 void neo_tune_free(neo_tune *t);
 
-/* Instead of a search, with o.emit (emit.c): builds what the search would measure first, and writes
- * it with what it has to compute. NEO_INTERRUPTED: stopped; what was built is there. */
+/* Instead of a search, with o.emit (emit.c): builds the candidates that the search would measure
+ * first, and writes them with their expected answers. NEO_INTERRUPTED: stopped; what was built is
+ * in the folder. */
 typedef struct {
   size_t tasks, candidates;
   int64_t bytes;
-  bool full; /* no more would travel: not all tasks are in it */
+  bool full; /* the folder's limit was reached before all tasks were in it */
 } neo_emission;
 neo_status neo_tune_emit(neo_tune *t, neo_emission *out) NEO_MUST_CHECK;
-/* Instead of a search, with o.import (import.c): what was measured of such a folder goes to the
- * log, what won a race to the records. *device: what it was measured on. */
+/* Instead of a search, with o.import (import.c): the results of such a folder go to the log,
+ * winners of races to the records. *device: the device that measured. */
 neo_status neo_tune_import(neo_tune *t, const char **device) NEO_MUST_CHECK;
 
-/* Instead of a search: measures the whole of a small space (survey.h) of each task, then says how
- * many measurements the search would have taken in it. Until time is over. */
+/* Instead of a search: measures all of a small space (survey.h) of each task, then replays the
+ * search in it, until time is over. */
 typedef struct {
   const neo_task *task;
   size_t space, measured;
   double default_ns, best_ns;
   neo_schedule best;
-  int64_t to_95, to_99; /* measurements to 95 % and 99 % of the best: medians over seeds */
+  int64_t to_95, to_99; /* measurements until 95 % and 99 % of the best: medians over seeds */
 } neo_quality;
 neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_CHECK;
 
-/* Time of a step by what is known: measured, where it is, else guessed from the model. best: with
- * what was found. */
+/* The time of a step: of measured kernels, and estimates of others. best: with the best schedules
+ * found. */
 double neo_tune_step_ns(const neo_tune *t, bool best);
-/* Share of that time in kernels that were tuned. */
+/* The share of that time in tuned kernels. */
 double neo_tune_covered(const neo_tune *t);
 
 #endif
