@@ -33,10 +33,10 @@ int64_t neo_space_columns_length(const neo_space *x, const neo_schedule *s) {
 
 /* ---- one step */
 
-void neo_space_settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+void neo_space_update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
   const neo_strategy_row *row = neo_strategy_row_of(s->strategy);
-  if (row->settle)
-    row->settle(x, from, s);
+  if (row->update_units)
+    row->update_units(x, from, s);
 }
 
 static bool is_set(neo_param k, const neo_setting *to, size_t n) {
@@ -72,7 +72,7 @@ static bool set(const neo_space *x, const neo_schedule *s, const neo_setting *to
     row->propagate(x, s, to[k].k, &y);
   if (!repair(x, to, n, &y))
     return false;
-  neo_space_settle(x, s, &y);
+  neo_space_update_units(x, s, &y);
   for (size_t k = 0; k < n; k++)
     if (y.at[to[k].k] != to[k].value)
       return false;

@@ -53,7 +53,7 @@ size_t neo_space_values(const neo_space *x, const neo_schedule *s, neo_param k,
 bool neo_space_set(const neo_space *x, const neo_schedule *s, neo_param k, int64_t value,
                    neo_schedule *out);
 /* Chooses units of work again where s has other loops than `from`. */
-void neo_space_settle(const neo_space *x, const neo_schedule *from, neo_schedule *s);
+void neo_space_update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s);
 /* Writes schedules of another strategy that `s` may change to: legal choices of the model. Returns
  * how many, at most `most`; 0: the group has none. */
 size_t neo_space_switch(const neo_space *x, const neo_schedule *s, neo_strategy to,

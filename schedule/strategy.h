@@ -44,7 +44,7 @@ typedef struct {
   const neo_param *repairs;
   size_t n_repairs;
   /* Chooses units of work again once the step is legal. Null: nothing depends on the loops. */
-  void (*settle)(const neo_space *x, const neo_schedule *from, neo_schedule *s);
+  void (*update_units)(const neo_space *x, const neo_schedule *from, neo_schedule *s);
   /* Is it worth measuring? Null: always. */
   bool (*sensible)(const neo_space *x, const neo_schedule *s);
   /* Pairs of settings that change the shape of a tile or block but hardly its size. Returns how

@@ -138,10 +138,10 @@ typedef struct {
   const neo_stage *s;
   neo_tensor t;
   bool found;
-} hunt;
+} tensor_search;
 
 /* Tries all axes of the stage. */
-static void try_axes(hunt *h, neo_expr offset) {
+static void try_axes(tensor_search *h, neo_expr offset) {
   int64_t n = NEO_VECTOR_BYTES / neo_type_bytes((neo_type)neo_tensor_at(h->x.m, h->t)->type);
   uint32_t n_axes = (uint32_t)(h->x.f->axes.n + h->s->axes.n);
   h->x.n = n;
@@ -149,18 +149,18 @@ static void try_axes(hunt *h, neo_expr offset) {
     h->found = is_run(&h->x, h->t, offset);
 }
 
-static void hunt_load(void *ctx, neo_expr e) {
-  hunt *h = ctx;
+static void look_for_tensor(void *ctx, neo_expr e) {
+  tensor_search *h = ctx;
   neo_node n = *neo_expr_node(h->x.m, e);
   if (n.op == NEO_OP_LOAD && n.attr == h->t.i && n.arg.n && !h->found)
     try_axes(h, neo_flat_at(h->x.m, e));
 }
 
 bool neo_vector_tensor(neo_module *m, const neo_form *f, neo_tensor t) {
-  hunt h = {.x = {.m = m, .f = f}, .t = t};
+  tensor_search h = {.x = {.m = m, .f = f}, .t = t};
   for (size_t k = 0; k < f->stages.n; k++) {
     h.s = &f->stages.at[k];
-    neo_stage_visit(m, h.s, hunt_load, &h);
+    neo_stage_visit(m, h.s, look_for_tensor, &h);
     for (size_t i = 0; i < h.s->outs.n && !h.found; i++)
       if (h.s->outs.at[i].tensor.i == t.i)
         try_axes(&h, h.s->outs.at[i].offset);

@@ -95,6 +95,7 @@ merge: fuse axes
 merged: fused axes
 reach: span
 shift: origin
+settle: update units
 wander: random walk
 '
 words_of_tools_tune='

@@ -38,7 +38,7 @@ size_t neo_loops_values(const neo_space *x, const neo_schedule *s, neo_param k,
                         int64_t out[NEO_SPACE_VALUES]);
 void neo_loops_propagate(const neo_space *x, const neo_schedule *from, neo_param k,
                          neo_schedule *s);
-void neo_loops_settle(const neo_space *x, const neo_schedule *from, neo_schedule *s);
+void neo_loops_update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s);
 /* False: accumulators would spill, as there are more than registers. */
 bool neo_loops_sensible(const neo_space *x, const neo_schedule *s);
 size_t neo_loops_reshape(const neo_space *x, const neo_schedule *s, neo_setting (*out)[2],

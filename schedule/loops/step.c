@@ -64,7 +64,7 @@ bool neo_loops_moved(const neo_schedule *from, const neo_schedule *s) {
   return moved;
 }
 
-void neo_loops_settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+void neo_loops_update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
   if (neo_loops_moved(from, s))
     neo_model_units(x->m, x->f, s);
 }

@@ -82,9 +82,9 @@ static void propagate(const neo_space *x, const neo_schedule *from, neo_param k,
     neo_loops_propagate(x, from, k, s);
 }
 
-static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+static void update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
   if (!x->machine->gpu)
-    neo_loops_settle(x, from, s);
+    neo_loops_update_units(x, from, s);
 }
 
 static void rank(const neo_space *x, neo_ranking *r) {
@@ -120,7 +120,7 @@ const neo_strategy_row neo_strategy_loops = {.nested = true,
                                              .propagate = propagate,
                                              .repairs = neo_loops_repairs,
                                              .n_repairs = NEO_LOOPS_REPAIRS,
-                                             .settle = settle,
+                                             .update_units = update_units,
                                              .sensible = sensible,
                                              .reshape = reshape,
                                              .starts = starts,

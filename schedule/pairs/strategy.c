@@ -58,5 +58,5 @@ const neo_strategy_row neo_strategy_pairs = {.choose = choose,
                                              .legal = legal,
                                              .cost = cost,
                                              .draw = draw,
-                                             .settle = neo_loops_settle,
+                                             .update_units = neo_loops_update_units,
                                              NEO_LOOPS_STEPS};

@@ -36,7 +36,7 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
          equation_legal(x, &s->loops, why);
 }
 
-static void settle(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+static void update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
   if (neo_loops_moved(from, s))
     s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
 }
@@ -54,5 +54,5 @@ const neo_strategy_row neo_strategy_segment = {.fewer_steps = true,
                                                .legal = legal,
                                                .cost = neo_loops_cost,
                                                .draw = draw,
-                                               .settle = settle,
+                                               .update_units = update_units,
                                                NEO_LOOPS_STEPS};

@@ -12,9 +12,10 @@
 /* ---- tiles */
 
 /* Cycles of a step of a tile of r rows and c vectors. */
-static double step_cycles(const geometry *g, double r, double c, double reading, double passing) {
+static double step_cycles(const geometry *g, double r, double c, double reading,
+                          double throughput) {
   double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
-  double t = fmax(fmax(fma, issue), passing), loads = 0.06 * (r + c);
+  double t = fmax(fmax(fma, issue), throughput), loads = 0.06 * (r + c);
   return fmax(t, g->core->latency) + loads + reading;
 }
 
@@ -42,7 +43,7 @@ static double block_cycles(const geometry *g, const tiling *t, double rows, doub
       double tr = i ? r.rest : g->r, tc = j ? c.rest : g->c;
       double count = (i ? r.rest > 0 : r.whole) * (j ? c.rest > 0 : c.whole);
       double reading = t->rd.rows * tr / g->r + t->rd.columns * tc / g->c;
-      double step = step_cycles(g, tr, tc, reading, t->rd.passing * tc / g->c);
+      double step = step_cycles(g, tr, tc, reading, t->rd.throughput * tc / g->c);
       cycles += count * (t->steps * step + tr * tc * t->end + g->core->tile);
     }
   return cycles;

@@ -88,7 +88,7 @@ double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side sid
  * columns. */
 typedef struct {
   double rows, columns;
-  double passing; /* the least cycles of the lines of columns */
+  double throughput; /* the least cycles of the lines of columns */
 } reads;
 
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g);

@@ -34,7 +34,7 @@ typedef struct {
   int64_t axis;               /* of the rows; -1: there is one row */
   double tile, block, extent; /* rows of a tile, of a block, of the operand */
   double times;               /* how often a block is read: once for each tile of the other side */
-} lying;
+} unpacked;
 
 /* Lines per step of a tile whose rows are `stride` bytes apart, each read in runs. */
 static double row_lines(const neo_tiles *q, double tile, const walk *w, double stride) {
@@ -44,7 +44,7 @@ static double row_lines(const neo_tiles *q, double tile, const walk *w, double s
 }
 
 /* Cycles per step of fetching the lines of a tile. */
-static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *y) {
+static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacked *y) {
   neo_axis_access x = {0};
   if (y->axis >= 0)
     x = neo_tiles_along(q, k, (uint32_t)y->axis);
@@ -70,14 +70,14 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const lying *
 /* Cycles per step of reading the rows of a tile in place, again for each tile of columns. */
 static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   neo_axis_access x = neo_tiles_along(q, k, (uint32_t)g->am);
-  lying y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * g->lanes))};
+  unpacked y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * g->lanes))};
   double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
   return t + fetched(q, g, k, &y);
 }
 
 /* Is the operand prepacked (transform/prepack.c) in tiles that divide the register tiles of
  * columns? Reads are then streams. */
-static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_axis_access *x) {
+static bool is_prepacked(const neo_tiles *q, const geometry *g, const neo_axis_access *x) {
   double wide = g->c * g->lanes, tile = (double)x->tile;
   return x->tile && neo_tiles_pieces(q, x->tile, (int64_t)g->lanes) && !x->strided && !x->guarded &&
          fmod(wide, tile) == 0 && (g->nb == g->n || fmod(g->nb, tile) == 0);
@@ -86,7 +86,7 @@ static bool is_laid_out(const neo_tiles *q, const geometry *g, const neo_axis_ac
 /* Prepacked tiles of whole cache lines are read like packed operands. Shorter ones (the elements of
  * a capsule) are many streams at a time, each of which crosses lines with the steps, or they are
  * scattered parts of lines. */
-static line_access of_tiles(neo_tiles *q, uint32_t k, const neo_axis_access *x) {
+static line_access prepacked_access(neo_tiles *q, uint32_t k, const neo_axis_access *x) {
   uint32_t i = (uint32_t)q->s->axes.n - 1;
   if (x->tile * q->bytes >= LINE_BYTES)
     return STREAM;
@@ -98,9 +98,10 @@ static line_access of_tiles(neo_tiles *q, uint32_t k, const neo_axis_access *x) 
 
 /* Cycles per step of reading a prepacked operand without a copy. Short tiles come from all over the
  * operand. */
-static double laid_out_read(neo_tiles *q, const geometry *g, uint32_t k, const neo_axis_access *x) {
+static double prepacked_read(neo_tiles *q, const geometry *g, uint32_t k,
+                             const neo_axis_access *x) {
   double bytes = (double)q->bytes, wide = g->c * g->lanes, tiles = ceil(g->mb / g->r);
-  line_access as = of_tiles(q, k, x);
+  line_access as = prepacked_access(q, k, x);
   double first = (as == STREAM ? g->steps * g->nb : q->steps * g->n) * bytes;
   double then = g->steps * (wide + g->r) * bytes;
   double block = as == STREAM ? first : q->steps * (g->nb + g->mb) * bytes;
@@ -138,8 +139,8 @@ static bool is_prefetched(const neo_tiles *q, const geometry *g, double bytes, d
 static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096, FOLLOWED = 1024 };
   neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
-  if (is_laid_out(q, g, &x))
-    return laid_out_read(q, g, k, &x);
+  if (is_prepacked(q, g, &x))
+    return prepacked_read(q, g, k, &x);
   double t = read_cycles(q, g, &x, 0.15);
   walk w = neo_tile_walk(q, k);
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
@@ -193,7 +194,7 @@ double neo_tile_packed(neo_tiles *q, const geometry *g, uint32_t k, neo_side sid
  * of columns, and columns for each tile of rows and first in each block of rows. The operand of the
  * inner loop has all of itself as its reuse distance. */
 static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side side,
-                          double *passing) {
+                          double *throughput) {
   bool rows = side == NEO_SIDE_ROWS;
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double first = neo_tile_packed(q, g, k, side, g->steps) * bytes;
@@ -204,9 +205,9 @@ static double packed_read(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   double each = neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(then), times,
                                           rows ? STREAMS : STREAM);
   if (!rows)
-    *passing += wide * bytes / LINE_BYTES *
-                neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(then), times,
-                                          THROUGHPUT);
+    *throughput += wide * bytes / LINE_BYTES *
+                   neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(then), times,
+                                             THROUGHPUT);
   return (rows ? g->r : wide) * bytes / LINE_BYTES * each + unaligned;
 }
 
@@ -239,7 +240,7 @@ static double fresh_rows(neo_tiles *q, const geometry *g, uint32_t k, double *si
 
 /* Cycles per step of reading such an operand: no row of it is read again for other columns. Vectors
  * that are adjacent from step to step are a stream, which is bound by its throughput. */
-static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *passing) {
+static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *throughput) {
   neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
   double bytes = (double)q->bytes, wide = g->c * g->lanes * bytes, lines = wide / LINE_BYTES;
   double since, fresh = fresh_rows(q, g, k, &since);
@@ -248,7 +249,7 @@ static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *pas
   reuse all = neo_tile_reuse(q->steps * g->n * g->m * bytes), last = neo_tile_reuse(since);
   line_access come = stream ? STREAM : ALONE;
   if (stream)
-    *passing += lines * fresh * neo_tile_miss_cycles(q, all, THROUGHPUT);
+    *throughput += lines * fresh * neo_tile_miss_cycles(q, all, THROUGHPUT);
   return (read_cycles(q, g, &x, 0) + 0.5) * g->c * g->r +
          lines * (fresh * neo_tile_miss_cycles(q, all, come) +
                   (g->r - fresh) * neo_tile_miss_cycles(q, last, come));
@@ -261,13 +262,13 @@ reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (g->pack >> k & 1)
-      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side, &y.passing);
+      *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side, &y.throughput);
     else if (side == NEO_SIDE_ROWS)
       y.rows += rows_read(q, g, k);
     else if (side == NEO_SIDE_COLUMNS)
       y.columns += columns_read(q, g, k);
     else if (side == NEO_SIDE_BOTH)
-      y.columns += both_read(q, g, k, &y.passing);
+      y.columns += both_read(q, g, k, &y.throughput);
     else {
       neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
       y.columns += (read_cycles(q, g, &x, 0) + 0.5) * g->c;
@@ -281,8 +282,8 @@ reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
 reads neo_tile_own_reads(neo_tiles *q, const geometry *g) {
   reads y = {0, 0, 0};
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
-  lying rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c)};
-  lying columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r)};
+  unpacked rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c)};
+  unpacked columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r)};
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_axis_access x = neo_tiles_along(q, k, last);
     double t = read_cycles(q, g, &x, 0) + 0.1;

@@ -32,5 +32,5 @@ const neo_strategy_row neo_strategy_tile = {.choose = choose,
                                             .cost = cost,
                                             .rank = rank,
                                             .draw = neo_tile_draw,
-                                            .settle = neo_loops_settle,
+                                            .update_units = neo_loops_update_units,
                                             NEO_LOOPS_STEPS};

@@ -52,7 +52,7 @@ static void each_block(survey *v, const neo_schedule *tile, const neo_schedule *
           parts[k] ? part(steps, parts[k], 1) : neo_schedule_value(model, NEO_PARAM_BLOCK_K));
       put(&s, NEO_PARAM_BLOCK_N,
           parts[n] ? part(columns, parts[n], unit) : neo_schedule_value(model, NEO_PARAM_BLOCK_N));
-      neo_space_settle(x, tile, &s);
+      neo_space_update_units(x, tile, &s);
       add(v, &s);
     }
 }
