@@ -12,7 +12,7 @@
 #include "schedule/row_stash.h"
 #include "schedule/strategy.h"
 
-/* As strategy.h's. */
+/* Members of the strategy's row (strategy.h). */
 bool neo_gpu_rows_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 bool neo_gpu_rows_choose(const neo_space *x, neo_schedule *out);
 bool neo_gpu_rows_draw(const neo_space *x, uint64_t *seed, neo_schedule *out);

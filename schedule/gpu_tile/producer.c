@@ -16,7 +16,7 @@ enum {
   EIGHT = 8,          /* registers are allocated in multiples of this */
   MOST = 240,
   OF_PRODUCER = 40,
-  OF_PRODUCT = 32, /* of a consumer, beside its sums: for one product, */
+  OF_PRODUCT = 32, /* of a consumer, in addition to its sums: for one product, */
   ALL_ELSE = 64    /* for all of its code */
 };
 

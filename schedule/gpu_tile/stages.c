@@ -1,4 +1,5 @@
-/* Which operands are copied asynchronously, and how many stages there are room for (stages.h).
+/* Decides which operands are copied asynchronously, and for how many stages there is room
+ * (stages.h).
  *
  * Blocks may have more than 48 KB of shared memory where they ask for it. The model asks for no
  * more than all devices of a level have: code for sm_80 also runs on 8.6 and 8.9, which have 99 KB.

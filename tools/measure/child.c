@@ -27,7 +27,7 @@ typedef struct {
   char *scratch[2];
   size_t stride[2]; /* bytes of a worker's scratch */
   void *buf[MEASURE_MAX_BUFS];
-  int n;                /* kernels: the candidate, and the base beside it */
+  int n;                /* kernels: the candidate, and perhaps the base */
   int64_t lo[2], hi[2]; /* range of units that run */
   double share[2];      /* their share of all units */
   double first_ns[2];   /* time of the run that made the answer */

@@ -63,7 +63,7 @@ static void end(neo_measurer *m) {
 neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) {
   const char *program = neo_place_measurer(a);
   *m = (neo_measurer){.arena = a, .program = program ? program : "neo-measure"};
-  *why = "neo-measure is not beside this program: see `neoc doctor`";
+  *why = "neo-measure is not in the folder of this program: see `neoc doctor`";
   if (!program)
     return NEO_IO;
   signal(SIGPIPE, SIG_IGN); /* a dead measurer is detected when it is asked */
