@@ -1,4 +1,4 @@
-/* A group and its schedule to a kernel: its buffers, then what the schedule's strategy makes. */
+/* Lowers a group and its schedule to a kernel: its buffers, then the code of the schedule's strategy. */
 #include "codegen/lower/gpu_nested/gpu_nested.h"
 #include "codegen/lower/gpu_rows/gpu_rows.h"
 #include "codegen/lower/gpu_tile/gpu_tile.h"
@@ -25,7 +25,7 @@ static bool may_share(const lowering *l, neo_tensor t, bool root) {
 static void add_buffer(lowering *l, neo_tensor t, neo_buf_use use) {
   const neo_tensor_rec *r = neo_tensor_at(l->m, t);
   uint64_t old;
-  if (neo_map_get(&l->buf_of, t.i, &old)) { /* a root that is read as well */
+  if (neo_map_get(&l->buf_of, t.i, &old)) { /* the group also reads this root */
     l->k->bufs.at[old].use = NEO_BUF_READ | NEO_BUF_WRITE;
     return;
   }

@@ -2,8 +2,8 @@
  * offsets that a processor's arena would have, and after them the places of the caller's tensors,
  * which are copied there before an entry runs and from there afterwards.
  *
- * The arena is of the driver's memory pool, where it has one, so that contexts that come and go do
- * not stop the device. */
+ * The arena comes from the driver's memory pool, if there is one, so that creating and destroying
+ * contexts does not synchronize the device. */
 #include "runtime/cuda/cuda.h"
 
 static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
@@ -13,7 +13,7 @@ static neo_rt_status out_of_memory(neo_rt_ctx *c, size_t n) {
                       cuda_of(c)->name, c->model->name, n, has, all);
 }
 
-/* The memory is of the device's pool, in the stream's order, where there is one. */
+/* Allocates from the device's pool, in stream order, if there is one. */
 static cuda_result take_arena(neo_rti_cuda *u, size_t n) {
   int pools = 0;
   if (u->api.pool_alloc && u->api.pool_free &&

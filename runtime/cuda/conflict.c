@@ -1,11 +1,11 @@
-/* conflict.c: which steps of an entry may not change places: one writes what the other one
- * reads or writes, by the addresses of their arguments in the call at hand. Different pieces of one
- * tensor, which both write, are no conflict. */
+/* conflict.c: data dependences between steps of an entry. Two steps may not be reordered if one
+ * writes what the other one reads or writes, by the addresses of their arguments in this call. Two
+ * steps that write different pieces of one tensor are independent. */
 #include "runtime/cuda/cuda.h"
 
 typedef struct {
   const neo_rt_step *step;
-  int32_t written, n; /* arguments before it are read only */
+  int32_t written, n; /* the first argument that is written; those before it are read only */
 } uses;
 
 static uses uses_of(const neo_rt_step *s) {
@@ -15,7 +15,7 @@ static uses uses_of(const neo_rt_step *s) {
   return u;
 }
 
-/* A copy writes its first argument, and reads the other one. */
+/* Does the step write the argument? A copy writes its first one and reads the other one. */
 static bool writes(uses u, int32_t arg) {
   return u.step->op == NEO_RT_STEP_COPY ? arg == 0 : arg >= u.written;
 }
@@ -26,7 +26,7 @@ static bool meet(const neo_rt_ctx *c, int32_t a, int32_t b) {
   return p < q + bufs[c->model->args[b]].size_bytes && q < p + bufs[c->model->args[a]].size_bytes;
 }
 
-/* Do both write it, each its own pieces? */
+/* Do the two steps write different pieces of one tensor? */
 static bool are_pieces(const neo_rt_ctx *c, uses a, int32_t i, uses b, int32_t k) {
   const neo_rt_model *m = c->model;
   int32_t whole = m->bufs[m->args[a.step->first + i]].whole;

@@ -2,12 +2,12 @@
  *
  * Copies between host and device go by way of pinned memory, which the device reads and writes by
  * itself (DMA). It is a ring: each copy, in pieces where it is large, takes the next bytes, so that
- * the processor copies one piece while the device copies the one before. A piece is in use until
- * its copy is done, which an event behind it tells; bytes from the device then go on to where they
- * belong. Pieces end in the order in which they began.
+ * the processor copies one piece while the device copies the one before. A piece is in use until its
+ * copy is done, which an event after it tells; bytes from the device are then copied to their
+ * destination. Pieces end in the order in which they began.
  *
- * Nothing waits before the ring is full: neo_rti_cuda_finish does, at the end of a call. Where the
- * system gives no pinned memory, the driver copies, and each copy is waited for. */
+ * The host waits only if the ring is full, and in neo_rti_cuda_finish, at the end of a call. Without
+ * pinned memory the driver copies, and the host waits for each copy. */
 #include "runtime/cuda/cuda.h"
 #include <string.h>
 
@@ -57,7 +57,7 @@ static bool is_used(const cuda_ring *r, size_t at, size_t n) {
   return false;
 }
 
-/* Takes the next n bytes of the ring, as a piece that is not counted yet. */
+/* Takes the next n bytes of the ring as a piece, which the caller counts when its copy has begun. */
 static neo_rt_status begin_piece(neo_rt_ctx *c, size_t n, cuda_piece **out) {
   cuda_ring *r = &cuda_of(c)->ring;
   if (r->head + n > CUDA_RING_BYTES)

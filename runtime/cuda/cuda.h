@@ -1,15 +1,15 @@
 /* cuda.h: a context on an NVIDIA GPU. Private to runtime/cuda.
  *
  *   driver.c       the driver as a library that is opened
- *   status.c       what the driver says of a call
- *   trace.c        when the device ran what
- *   copy.c         copies, by way of pinned memory where the host is one side
- *   map.c          tensor maps, of which kernels copy boxes
+ *   status.c       results of the driver as statuses
+ *   trace.c        times of kernels and copies on the device
+ *   copy.c         copies, through pinned memory to and from the host
+ *   map.c          tensor maps for TMA copies
  *   kernel.c       the module of the kernels, and a step as a launch
- *   conflict.c     which steps may not change places
+ *   conflict.c     data dependences between steps
  *   grid.c         steps as one cooperative kernel
  *   graph_build.c  an entry's steps as nodes of a graph of the driver
- *   graph.c        which graph is for a call
+ *   graph.c        the cache of graphs, and launches of graphs
  *   arena.c        the device's memory
  *   open.c         the life of all this
  *   device.c       the table of the device; an entry's steps in the stream
@@ -25,7 +25,7 @@ enum { CUDA_PIECES = 32, CUDA_PIECE_BYTES = 1 << 20, CUDA_RING_BYTES = 4 << 20 }
 
 typedef struct { /* a part of the ring whose copy may not be done */
   size_t at, n;
-  void *to; /* of the host: gets the bytes when the copy is done; null: the device got them */
+  void *to; /* host memory that gets the bytes when the copy is done; null: a copy to the device */
   cuda_event done;
 } cuda_piece;
 
@@ -36,14 +36,14 @@ typedef struct {
   unsigned first, n; /* pieces in use, the oldest first */
 } cuda_ring;
 
-typedef struct cuda_graphs cuda_graphs; /* those of one entry (graph.c) */
+typedef struct cuda_graphs cuda_graphs; /* the graphs of one entry (graph.c) */
 typedef struct cuda_marks cuda_marks;   /* events of a trace (trace.c) */
 
 typedef struct { /* a cooperative kernel */
   bool asked;
   cuda_function function;
-  int64_t most;   /* blocks at the same time; 0: it cannot run */
-  cuda_ptr place; /* where they meet: an argument */
+  int64_t most;   /* resident blocks at a time; 0: the kernel cannot run */
+  cuda_ptr place; /* memory of the grid's barrier, an argument of the kernel */
 } cuda_resident;
 
 typedef struct { /* c->state */
@@ -58,8 +58,8 @@ typedef struct { /* c->state */
   bool own_stream;
   cuda_module module;
   cuda_function *function;        /* [n_kernels]; null: not looked up yet */
-  void **param;                   /* of one launch */
-  cuda_map map[NEO_RT_MOST_MAPS]; /* of one */
+  void **param;                   /* parameters of one launch */
+  cuda_map map[NEO_RT_MOST_MAPS]; /* tensor maps of one launch */
   cuda_ptr arena;
   bool pooled; /* the arena is of the driver's pool */
   cuda_ring ring;
@@ -80,8 +80,8 @@ static inline neo_rti_cuda *cuda_of(const neo_rt_ctx *c) {
 /* ---- status.c */
 neo_rt_status neo_rti_cuda_enter(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_leave(neo_rt_ctx *c);
-/* NEO_OK if r is success; else what was done and what the driver says of it; `doing` null: there is
- * no message. */
+/* NEO_OK if r is success; otherwise a status, with a message of what was done and of the driver's
+ * reason. doing: null for no message. */
 neo_rt_status neo_rti_cuda_status(neo_rt_ctx *c, cuda_result r, const char *doing) NEO_MUST_CHECK;
 
 /* ---- trace.c: functions of the device's table */
@@ -89,7 +89,7 @@ neo_rt_status neo_rti_cuda_trace_open(neo_rt_ctx *c, int32_t most_steps) NEO_MUS
 neo_rt_status neo_rti_cuda_trace_begin(neo_rt_ctx *c) NEO_MUST_CHECK;
 void neo_rti_cuda_trace_put(neo_rt_ctx *c, const neo_rt_entry *e);
 void neo_rti_cuda_trace_close(neo_rt_ctx *c);
-/* Before and behind what goes into the stream. They do nothing without a trace. */
+/* Record events before and after what goes into the stream. They do nothing without a trace. */
 void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step);
 void neo_rti_cuda_mark_copy(neo_rt_ctx *c, neo_rti_way way, size_t bytes);
 void neo_rti_cuda_mark_end(neo_rt_ctx *c);
@@ -133,8 +133,8 @@ cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uin
 /* ---- graph.c */
 size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);
 void neo_rti_cuda_graphs_close(neo_rt_ctx *c);
-/* Puts the entry's steps into the stream as one graph, if there is one for it, or it has come to be
- * worth one; *ran tells. */
+/* Launches the entry's steps as one graph, if there is one for this call or it is worth building one.
+ * *ran: whether it did. */
 neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key,
                                      bool *ran) NEO_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 typedef struct {
   cuda_graph graph;
   cuda_exec exec;
-  uint64_t used; /* when: 0: never */
+  uint64_t used; /* time of last use, for LRU replacement; 0: never */
   uint64_t key[3];
   int64_t *sizes;  /* [n_sizes]; one block with what follows */
   int64_t *units;  /* [n_steps] of the entry; 0: no node, also for copies of nothing */

@@ -60,9 +60,9 @@ static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const cache
          steps[i].flags & NEO_RT_STEP_WAITS && steps[of].op == NEO_RT_STEP_RUN;
 }
 
-/* Finds the nodes that the one of step i must wait for: those that it needs, and before a
- * cooperative one the cooperative one before. A node that another of these waits for is left out:
- * who waits for the later one has waited for it, too. */
+/* Finds the nodes that the node of step i must wait for: those that it depends on, and, if it is
+ * cooperative, the last cooperative node before it. A node that another of these waits for is left
+ * out, because the edge is implied (transitive reduction). */
 static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
                         int32_t i, waiting *w) {
   size_t words = ((size_t)e->n_steps + 63) / 64;

@@ -15,7 +15,7 @@ bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u) {
          u->api.device_attribute(&can, CUDA_COOPERATIVE, u->device) == 0 && can;
 }
 
-/* How many blocks the device has at the same time; 0: none. It is asked once. */
+/* Asks the driver, once, how many of the kernel's blocks are resident at a time; 0: none. */
 static cuda_result ask(neo_rt_ctx *c, const neo_rt_grid *g, cuda_resident *r) {
   neo_rti_cuda *u = cuda_of(c);
   int each = 0;
@@ -105,7 +105,7 @@ size_t neo_rti_cuda_grid_params(const neo_rt_model *m) {
   return most;
 }
 
-/* Do steps need one another as their phases say? */
+/* Do the steps' dependences in this call agree with their phases? */
 static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g) {
   const neo_rt_grid_part *part = c->model->grid_parts + g->part;
   for (int32_t i = 0; i < g->n_steps; i++)

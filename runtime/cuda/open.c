@@ -174,7 +174,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) {
   return s;
 }
 
-/* Ends what lies in the driver's context, which is current. */
+/* Frees everything in the driver's context, which is current. */
 static void close_stream(neo_rt_ctx *c) {
   neo_rti_cuda *u = cuda_of(c);
   if (u->stream)

@@ -1,5 +1,4 @@
-/* status.c: what the driver says of a call, as a status with a message; and whose context is
- * current. */
+/* status.c: the driver's results as statuses with messages; entering and leaving its context. */
 #include "runtime/cuda/cuda.h"
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* array.c: arrays in memory (their life, conversion, rows), and the life of tables of tensors. */
+/* array.c: arrays in memory (creation, conversion, rows), and creation of tables of tensors. */
 #include "runtime/files.h"
 #include <string.h>
 

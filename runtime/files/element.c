@@ -1,4 +1,4 @@
-/* element.c: types of elements, and what is asked of elements one by one or all together.
+/* element.c: types of elements, and tests of single elements and of all elements.
  *
  * A scan looks at blocks without a branch (an unsigned comparison covers both ends of the range),
  * which vectorises; only a bad block is searched for its first bad element. */

@@ -1,5 +1,5 @@
-/* formats.c: the table of file formats, and what needs no more than it: loading a file of any known
- * format. The format is told by the first bytes, not by the name. */
+/* formats.c: the table of file formats, and loading of a file of any format. The first bytes tell the
+ * format, not the name. */
 #include "runtime/files/format.h"
 #include <errno.h>
 #include <string.h>
@@ -78,7 +78,7 @@ typedef struct {
   const char *member;
 } place;
 
-/* Takes "file.npz:name" apart. */
+/* Splits "file.npz:name" into the file and the member. */
 static place place_of(const char *path) {
   for (int k = 0; k < N_FORMATS; k++) {
     const char *mark = formats[k]->member;

@@ -1,7 +1,7 @@
 /* npz.c: reads a member of a .npz: a zip archive of .npy files, stored or deflated (PKWARE's
- * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Only the central
- * directory is believed; every offset and size is checked against the file, and the CRC against the
- * bytes. */
+ * APPNOTE 6.3, with the 64-bit extension that NumPy writes for large members). Offsets and sizes come
+ * from the central directory alone. All are checked against the file, and the CRC against the bytes.
+ */
 #include "runtime/files/zip.h"
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@ enum { NAMES_SHOWN = 8 };
 
 /* ------------------------------------------------------------ kinds */
 
-/* Does `name` go on after `head` and a point? Then what is behind the point. */
+/* If `name` begins with `head` and a point: what is after the point; otherwise null. */
 static const char *below(const char *name, const char *head) {
   size_t n = strlen(head);
   return strncmp(name, head, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
@@ -53,7 +53,7 @@ static size_t length_of_pattern(const char *at) {
   return strcspn(at, ", ");
 }
 
-/* All weights, or those that a pattern of `only` fits; each pattern fits one at least. */
+/* Chooses all weights, or those that match a pattern of `only`. Each pattern must match one. */
 static neo_rt_status choose(neo_rti_weights *w, const char *only) {
   for (size_t k = 0; k < w->n_slots; k++)
     w->slots[k].wanted = !only && w->slots[k].kind == NEO_RTI_WEIGHT;
@@ -140,7 +140,7 @@ static neo_rt_status check_type(neo_rti_weights *w, const neo_rti_slot *s,
   return NEO_TYPE;
 }
 
-/* Two tensors of the file for one place. */
+/* Rejects two tensors of the file that fill the same place. */
 static neo_rt_status check_overlap(neo_rti_weights *w, const neo_rti_move *m) {
   for (size_t k = 0; k < w->n_moves; k++) {
     const neo_rti_move *o = &w->moves[k];
@@ -183,7 +183,8 @@ static void note_strange(neo_rti_weights *w, const char *name) {
     neo_str_addf(&w->strange, "%s%s", w->strange.n ? ", " : "", name);
 }
 
-/* Settings and optimizers' states are taken where `all` says so and they are as the model's. */
+/* Settings and optimizers' states are loaded only if `all` says so and their types and shapes are the
+ * model's. */
 static neo_rt_status match_one(neo_rti_weights *w, neo_rti_rule *rules, size_t n_rules, bool all,
                                const neo_rti_file_tensor *f) {
   const char *ours;

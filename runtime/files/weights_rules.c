@@ -25,7 +25,7 @@ static piece trimmed(piece p) {
   return p;
 }
 
-/* Up to a sign that `stops`, which is taken off the rest too; all if there is none. */
+/* Cuts `rest` at the first character that `stops`, and drops that character; without one, takes all. */
 static piece cut(piece *rest, bool (*stops)(char)) {
   piece p = {rest->at, 0};
   while (p.n < rest->n && !stops(rest->at[p.n]))
@@ -126,7 +126,7 @@ bool neo_rti_rules_read(neo_arena *a, const char *table, neo_rti_rule **out, siz
 
 /* ------------------------------------------------------------ names */
 
-/* Fits `name` to `pattern`; star[k] is what the k-th `*` stands for, as short as may be. */
+/* Matches `name` with `pattern`; star[k] is the shortest text for the k-th `*`. */
 static bool fits(const char *pattern, const char *name, piece *star) {
   if (*pattern != '*')
     return *pattern == *name && (!*name || fits(pattern + 1, name + 1, star));

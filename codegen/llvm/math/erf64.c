@@ -52,15 +52,15 @@ static val erf_whole(neo_llvm *l, val x) {
   return pick(l, lessc(l, a, 0.875), small, with_sign(l, large, x));
 }
 
-/* 1/2 + x*(1/sqrt(2 pi) + x^2*p), where the first two are summed as if exactly: for a negative x
- * they cancel. */
+/* 1/2 + x*(1/sqrt(2 pi) + x^2*p). The first two terms are summed with twice the precision, because
+ * they cancel for a negative x. */
 static val near_phi(neo_llvm *l, val x) {
   val z = mul(l, x, x), p = mad(l, z, POLY(l, z, phi_poly), num(x, SLOPE_TAIL));
   pair line = product2(l, x, num(x, SLOPE)), sum = fast_sum2(l, num(x, 0.5), line.h);
   return add(l, sum.h, mad(l, x, p, add(l, sum.l, line.l)));
 }
 
-/* x*Phi(x). t*Phi(-t) is minus the value at -t, and what is missing from t at t. */
+/* gelu(x) = x*Phi(x), from t*Phi(-t) with t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t - t*Phi(-t). */
 static val gelu(neo_llvm *l, val x) {
   val t = at_most(l, size_of(l, x), 40);
   scaled64 e = bell_parts(l, t, 0.5);

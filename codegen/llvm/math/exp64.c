@@ -19,7 +19,7 @@ typedef struct {
   val n, r, rest; /* x = n*ln2 + about r; e^x = 2^n*(1 + r + rest); n as an i64 */
 } reduced;
 
-/* `rest` begins with what r lost of x - n*ln2. more: as for neo_ll_exp_parts64. */
+/* `rest` begins with the rounding error of r = x - n*ln2. more: as for neo_ll_exp_parts64. */
 static reduced reduce(neo_llvm *l, val x, val more) {
   val z = mad(l, x, num(x, LOG2_E64), num(x, MAGIC64)), k = addc(l, z, -MAGIC64);
   val tail = mulc(l, k, -LN2_TAIL64);
@@ -67,7 +67,7 @@ static val expm1_whole(neo_llvm *l, val x) {
   return pick(l, lessc(l, size_of(l, x), 0x1p-54), x, y.h); /* keeps -0 and denormals */
 }
 
-/* e/(e + 2), e = exp(2|x|) - 1: no difference of near numbers. */
+/* e/(e + 2), e = exp(2|x|) - 1, has no cancellation. */
 static val tanh_whole(neo_llvm *l, val x) {
   val a = at_most(l, size_of(l, x), 20);
   pair e = expm1_core(l, add(l, a, a)), below = sum2(l, e.h, num(x, 2));

@@ -1,7 +1,7 @@
-/* Element functions of f64: libm's, lane by lane, or llvm/math/math64.c where there is none. */
+/* Element functions of f64: libm's, lane by lane, or those of llvm/math/math64.c without a libm. */
 #include "codegen/llvm/num.h"
 
-/* A function of libm, lane by lane. */
+/* Calls a function of libm lane by lane. */
 static LLVMValueRef libm(neo_llvm *l, const char *name, LLVMValueRef x, LLVMValueRef y) {
   LLVMTypeRef f64 = LLVMDoubleTypeInContext(l->ctx), param[] = {f64, f64};
   LLVMTypeRef i32 = neo_ll_i32(l);
@@ -84,7 +84,7 @@ static LLVMValueRef by_libm(neo_llvm *l, neo_op op, LLVMValueRef x, LLVMValueRef
   }
 }
 
-/* An emulated GPU has none either: it is to run what a GPU runs. */
+/* Has the target a libm? An emulated GPU has none, so that it runs what a GPU runs. */
 static bool has_libm(const neo_llvm *l) {
   return !l->target.sm && !l->target.own_math;
 }

@@ -45,7 +45,7 @@ static val log_sum(neo_llvm *l, val f, val k, val more) {
   return mad(l, k, num(f, LN2_HEAD64), sub(l, f, low));
 }
 
-/* What holds for log at the ends of its interval, given y inside. */
+/* The logarithm with its values at the ends of the domain: infinities and NaN. y: the value inside. */
 static val with_ends(neo_llvm *l, val x, double begin, val y) {
   y = pick(l, samec(l, x, begin), num(x, -INFINITY), y);
   y = pick(l, samec(l, x, INFINITY), x, y);
@@ -101,7 +101,7 @@ static pair log_pair(neo_llvm *l, val x) {
   return fast_sum2(l, sum.h, low);
 }
 
-/* a^y for a >= 0. An exponent cut to 2^65 is as good as any beyond: |log| is 2^-54 at least. */
+/* a^y for a >= 0. Exponents beyond 2^65 are clamped, since |log(a)| >= 2^-54 unless it is 0. */
 static val power(neo_llvm *l, val a, val y) {
   pair log = log_pair(l, a);
   val inf = num(a, INFINITY);

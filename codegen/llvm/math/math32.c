@@ -92,7 +92,7 @@ static scaled falling_parts(neo_llvm *l, val u, val more) {
   return e;
 }
 
-/* y*e^x but for e.s. */
+/* y*e^x without the factor e.s. */
 static val times_exp(neo_llvm *l, val y, const scaled *e) {
   val h = mul(l, y, e->h);
   return mad(l, h, e->p, h);
@@ -133,9 +133,9 @@ static val scale(neo_llvm *l, val x, val n) {
   return neo_ll_call(l, "llvm.x86.avx512.mask.scalef.ps.512", NULL, arg, 5);
 }
 
-/* Beyond the limits it is 0 (even times 120) or infinite. Where n is no exponent of an f32, halves
- * of it are: n + 254 stands in the low bits of z, and halved it is the exponent field of 2^(n/2).
- * Both ways give the same bits. */
+/* e^x. Beyond the limits it is 0 (even times 120) or infinite. n may be no exponent of an f32, but n/2
+ * is one: n + 254 is in the low bits of z, and half of it is the exponent field of 2^(n/2). Both ways
+ * of scaling give the same bits. */
 static val exp32(neo_llvm *l, val x) {
   bool scales = has_scale(l, x);
   double magic = scales ? MAGIC : MAGIC + 254;
@@ -166,13 +166,13 @@ static val expm1_32(neo_llvm *l, val x) {
 
 /* ---- functions of one exponential */
 
-/* What falling_parts makes e^-|x| of. */
+/* 2|x|, of which falling_parts makes e^-|x|. */
 static val twice_size(neo_llvm *l, val x) {
   val a = at_most(l, size_of(l, x), 120);
   return add(l, a, a);
 }
 
-/* e/(e + 2), e = exp(2|x|) - 1: no difference of near numbers. */
+/* e/(e + 2), e = exp(2|x|) - 1, has no cancellation. */
 static val tanh32(neo_llvm *l, val x) {
   val a = at_most(l, size_of(l, x), 10);
   val e = expm1_core(l, add(l, a, a));
@@ -246,13 +246,12 @@ static val inverse_error(neo_llvm *l, val t, val d, val inv) {
   return to_f32(l, sub(l, num(product, 1), product));
 }
 
-/* The parts of the three functions below, t = |x|: phi(-t) = tail * e. What is computed for one of
- * them is computed in the same words for the others: LLVM then does it once where they stand
- * together, as a function and its gradient do.
+/* The parts of the three functions below, t = |x|: Phi(-t) = tail * e. All three compute them by the
+ * same instructions, so that LLVM's CSE shares them where a function and its gradient are together.
  *
- * The tail is poly(w)*inv, w = 1 - 2*C*inv, with inv = 1/(t + C) rounded twice. The slope of log
- * tail in log inv lies between 2 and 1, so most of that error leaves again by way of the exponent,
- * where it is added to the rounding of t^2. */
+ * The tail is poly(w)*inv, w = 1 - 2*C*inv, with inv = 1/(t + C) rounded twice. The slope of log tail
+ * in log inv is between 1 and 2. So adding the error of inv, with that of t^2, to the exponent
+ * corrects most of it. */
 typedef struct {
   val t, tail;
   scaled e; /* e^(-t^2/2) */
@@ -278,7 +277,7 @@ static val phi32(neo_llvm *l, val x) {
   return pick(l, lessc(l, x, 0), low, sub(l, num(x, 1), low));
 }
 
-/* x*phi(x) is minus t*phi(-t) at -t, which is what is missing from t at t. x - x is NaN where x is
+/* gelu(x) = x*Phi(x), t = |x|: gelu(-t) = -t*Phi(-t), gelu(t) = t - t*Phi(-t). x - x is NaN where x is
  * minus infinity; zeros have the sign of x. */
 static val gelu32(neo_llvm *l, val x) {
   normal n = normal_parts(l, x);

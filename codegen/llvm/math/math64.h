@@ -1,5 +1,5 @@
-/* Private to the files of f64's element functions: numbers as sums of two, and what the files give
- * each other. */
+/* Element functions of f64: arithmetic of double-double numbers, and the functions of each file.
+ * Private to codegen/llvm/math. */
 #ifndef NEO_CODEGEN_LLVM_MATH64_H
 #define NEO_CODEGEN_LLVM_MATH64_H
 #include "codegen/llvm/num.h"
@@ -27,7 +27,7 @@ static inline pair sum2(neo_llvm *l, val x, val y) {
   return p;
 }
 
-/* Exact up to 2^-106 of the product. Without a fused multiply-add the factors are cut in two. */
+/* The product, exact to 2^-106 of it. Without a fused multiply-add the factors are split in two. */
 static inline pair product2(neo_llvm *l, val x, val y) {
   val h = mul(l, x, y);
   if (l->target.fma) {

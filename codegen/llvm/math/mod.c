@@ -1,14 +1,14 @@
 /* The remainder of floats, exact, with the sign of the divisor: x % y.
  *
- * C's fmod of the sizes is computed in f64. Where |x/y| is small enough for the quotient to be an
- * integer of its type and the product of it with y to be known exactly, one step does:
+ * C's fmod of |x| and |y| is computed in f64. If |x/y| is so small that the quotient is an exact
+ * integer and its product with y is exact, one step is enough:
  *
  *   q = trunc(|x|/|y|)      rounding may make it one too large, never too small
  *   r = |x| - q*|y|         exact; below 0 where q is too large
  *
- * A vector with a lane where it is not asks a function that subtracts |y|*2^k, the largest k first:
- * exact, a step for each bit of the quotient. Then the remainder takes the sign of x, and y is
- * added where the signs differ: the only rounding. */
+ * A vector with another lane calls a function that subtracts |y|*2^k, the largest k first, which is
+ * exact and takes a step for each bit of the quotient. Then the remainder gets the sign of x, and y is
+ * added if the signs differ, which is the only rounding. */
 #include "codegen/llvm/math/math64.h"
 #include <assert.h>
 

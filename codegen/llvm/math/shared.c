@@ -1,5 +1,5 @@
-/* What the files of element functions share: a function of the module for each operator and width, and
- * the special cases of pow. */
+/* Shared by the files of element functions: functions of the module, one for each operator and width,
+ * and the special cases of pow. */
 #include "codegen/llvm/num.h"
 
 val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,

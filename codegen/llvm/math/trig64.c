@@ -42,7 +42,7 @@ static const uint64_t two_over_pi[] = {0,
                                        0x56033046fc7b6bab};
 enum { N_WORDS = sizeof two_over_pi / sizeof two_over_pi[0] };
 
-#define FAR 0x1p20 /* from there on the table is asked */
+#define FAR 0x1p20 /* from here on the table is used */
 
 typedef struct {
   pair r;
@@ -139,7 +139,7 @@ static reduced reduce_far(neo_llvm *l, val x) {
   return t;
 }
 
-/* The argument reduction as a function of the module, "turn": f64 -> {r.h, r.l, q}. */
+/* The argument reduction as a function of the module, "reduce_pio2": f64 -> {r.h, r.l, q}. */
 static val call_far(neo_llvm *l, val x) {
   LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, neo_ll_i64(l)};
   LLVMTypeRef type =
@@ -211,7 +211,7 @@ static pair sine(neo_llvm *l, pair r) {
   return fast_sum2(l, r.h, mad(l, r.l, mad(l, z, num(z, -0.5), num(z, 1)), cubic));
 }
 
-/* 1 - z/2, and what its rounding lost, and the rest. */
+/* cos(r) as a sum of two: 1 - z/2, z = r^2; then its rounding error and the polynomial. */
 static pair cosine(neo_llvm *l, pair r) {
   val z = mul(l, r.h, r.h);
   pair top = fast_sum2(l, num(z, 1), mulc(l, z, -0.5));

@@ -1,4 +1,4 @@
-/* Points, registers, shared memory and guards of blocks of threads; which points a thread has. */
+/* Points, registers, shared memory and guards of blocks of threads; the points of each thread. */
 #include "codegen/lower/gpu_block/block.h"
 
 enum { WARP_ROWS = 4, WARP_COLUMNS = 8 };

@@ -1,8 +1,8 @@
-/* What blocks of threads that multiply are made of, for contractions' tiles (gpu_tile) and nested
+/* Building parts of blocks of threads that multiply, for contractions' tiles (gpu_tile) and nested
  * reductions (gpu_nested):
  *
  *   block.c      points, registers, shared memory, guards; which points of a block a thread has
- *   copy.c       how threads bring an operand into shared memory, by registers or asynchronously
+ *   copy.c       copies of an operand to shared memory, through registers or asynchronous
  *   fma.c        products by threads
  *   fragments.c  products by warps (codegen/loop/warp.h)
  *
@@ -19,41 +19,42 @@ typedef struct { /* rows or columns */
   uint64_t axes;
   neo_side side;
   int64_t block, tile, vector, pitch;
-  int64_t elements;         /* of a block of steps, in shared memory */
-  bool steps_inside;        /* in shared memory a row's steps lie together: warps read that way */
-  const neo_lx *lo, *total; /* first one of the block; how many there are in all */
-  neo_expr cond;            /* of the copy; 0: none */
-  uint32_t buf, other;      /* shared; for warps the other half, for threads the same */
-  uint32_t next;            /* the thread's elements on their way */
-  uint32_t value;           /* the thread's elements of a step: [tile/vector, vector]; fragments */
-  uint32_t low;             /* what fragments of 3xtf32 are more than tf32 */
-  uint32_t at;              /* for warps: where the thread's row of a matrix begins */
-  int64_t width;            /* elements that are copied as one, along the axis that is fastest */
-  int64_t copies;           /* of those that a thread makes */
-  neo_expr from;       /* what is copied asynchronously (lower/gpu_tile/pipeline.c); 0: nothing */
-  uint32_t from_buf;   /* where that lies */
-  neo_stages_box box;  /* what the copy engine brings, with block_tile.bulk */
-  bool rounded;        /* to tf32, where fragments are read */
-  const neo_lx *begin; /* in shared memory, of the stage that warps read; null: 0 */
-  bool along_steps;    /* neighbouring threads copy neighbouring steps, */
-  uint32_t fast;       /* or else points of this axis */
-  bool swizzled,
-      transposed; /* it lies as warpgroups read it, turned round (codegen/loop/wgmma.h) */
+  int64_t elements;  /* elements of a block of steps in shared memory */
+  bool steps_inside; /* steps are the inner dimension in shared memory; warps read that way */
+  const neo_lx *lo, *total; /* the block's first row or column; their number in all */
+  neo_expr cond;            /* the copy's condition; 0: none */
+  uint32_t buf, other;      /* shared memory: the buffer; the second one, or the same for threads */
+  uint32_t next;            /* register: the thread's elements that are being loaded */
+  uint32_t value;           /* register of a step: [tile/vector, vector], or fragments */
+  uint32_t low;             /* register of 3xtf32: the fragments' residuals x - tf32(x) */
+  uint32_t at;              /* register of warps: the first element of the thread's matrix row */
+  int64_t width;            /* elements of one copy, along the fastest axis */
+  int64_t copies;           /* number of copies of a thread */
+  neo_expr from;            /* source of asynchronous copies (lower/gpu_tile/pipeline.c); 0: none */
+  uint32_t from_buf;        /* the source's buffer */
+  neo_stages_box box;       /* box of TMA copies, if block_tile.tma */
+  bool rounded;             /* fragments are rounded to tf32 when they are loaded */
+  const neo_lx *begin;      /* offset in shared memory of the stage that warps read; null: 0 */
+  bool along_steps;         /* neighbouring threads copy neighbouring steps; */
+  uint32_t fast;            /* otherwise, neighbouring points of this axis */
+  bool swizzled, transposed; /* layout in shared memory for warpgroups (codegen/loop/wgmma.h) */
   bool bounded;
 } operand;
 
-enum { NEO_GPU_ALIGN_BYTES = 64 }; /* of buffers in shared memory, if nothing asks for more */
+enum {
+  NEO_GPU_ALIGN_BYTES = 64
+}; /* alignment of buffers in shared memory, if nothing needs more */
 
-typedef struct { /* products of what lies in shared memory, by a block of threads */
+typedef struct { /* products of operands in shared memory, by a block of threads */
   lowering *l;
   operand o[2]; /* rows, columns */
   int64_t threads, block_k;
   const neo_lx *thread;
   uint32_t acc;
-  neo_warps warps; /* what warps multiply, if they do */
+  neo_warps warps; /* the type of warps' products; 0: threads multiply */
 } neo_products;
 
-/* at < n; null: always, since at < most, which divides n. */
+/* The test at < n; null: it always holds, because at < most and most divides n. */
 static inline const neo_lx *below(lowering *l, const neo_lx *at, const neo_lx *n, int64_t most) {
   int64_t x;
   if (neo_lx_is_int(n, &x) && x % most == 0)
@@ -72,35 +73,35 @@ static inline neo_block *open_loop(lowering *l, neo_block *in, neo_loop_kind kin
 const neo_lx *neo_gpu_zero(lowering *l, neo_type t);
 /* The extent of an axis of a stage, own axes after shared ones. */
 const neo_lx *neo_gpu_extent(lowering *l, const neo_stage *s, uint32_t k);
-/* How many points these axes, as bits, have: shared ones, and own ones of a stage (null: none). */
+/* The number of points of a set of axes (bits): shared ones, and own ones of a stage (null: none). */
 const neo_lx *neo_gpu_points(lowering *l, const neo_stage *s, uint64_t axes);
 /* A buffer in shared memory. */
 uint32_t neo_gpu_shared_buffer(lowering *l, const char *name, neo_type t, int64_t elements,
                                int64_t align_bytes);
-/* A register [rows, columns] of each of so many threads, declared in the block. */
+/* Declares a register [rows, columns] of each of so many threads. */
 uint32_t neo_gpu_thread_reg(lowering *l, neo_block *in, const char *name, neo_type t, int64_t rows,
                             int64_t columns, int64_t threads);
-/* The register of two dimensions becomes zero, in loops of these names. */
+/* Sets a register of two dimensions to zero, in loops of these names. */
 void neo_gpu_clear(lowering *l, neo_block *in, uint32_t reg, const char *row, const char *column);
-/* Under which condition loads happen, until end_guard; bounded: each load is tested. */
+/* Loads are guarded by a condition until end_guard; bounded: each load is tested. */
 void neo_gpu_begin_guard(lowering *l, const neo_lx *guard, bool bounded);
 void neo_gpu_end_guard(lowering *l);
-/* The stage after or before one, of so many in a ring. */
+/* The stage after (next) or before one, in a ring of so many. */
 const neo_lx *neo_gpu_neighbour(lowering *l, int64_t stages, const neo_lx *stage, bool next);
-/* Elements of a thread's tile that lie next to each other: 1, 2 or 4, at most 16 bytes. */
+/* The vector width of a thread's tile: 1, 2 or 4 contiguous elements, at most 16 bytes. */
 int64_t neo_gpu_vector_of(int64_t n, neo_type t);
-/* The thread's place along rows (0) and columns (1), of tall by wide threads. Within a warp threads
- * are 4 by 8 where that is possible, so that reads of shared memory are few. */
+/* The thread's place along rows (0) and columns (1), of height by width threads. The threads of a
+ * warp are 4 by 8 if that is possible, so that they read few elements of shared memory. */
 void neo_gpu_place_of(lowering *l, const neo_lx *thread, int64_t height, int64_t width,
                       const neo_lx *out[2]);
 
-/* A side of a block, of which each thread has `tile` points: groups of `vector` that lie next to each
- * other, one group for each pass over the block's threads. */
+/* A dimension of a block, of which each thread has `tile` points: groups of `vector` contiguous ones,
+ * one group for each pass over the block's threads. */
 typedef struct {
   int64_t tile, vector, threads;
 } neo_gpu_tile_dim;
 typedef struct {                          /* a point of a thread's tile */
-  const neo_lx *group, *element, *number; /* number: in the tile */
+  const neo_lx *group, *element, *number; /* number: among the points of the tile */
 } neo_gpu_point;
 /* The first point of a group, counted from the block's first. */
 const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_tile_dim s, const neo_lx *place,
@@ -109,11 +110,11 @@ const neo_lx *neo_gpu_group_at(lowering *l, neo_gpu_tile_dim s, const neo_lx *pl
 neo_block *neo_gpu_open_dim(lowering *l, neo_block *in, neo_gpu_tile_dim s, neo_gpu_point *p);
 
 /* ---- lower/gpu_block/fma.c */
-/* The thread's values of a side at a step whose points begin there in the buffer; returns their
- * register, [groups, vector]. */
+/* Loads the thread's values of a dimension at a step, whose points begin at `start` in the buffer.
+ * Returns their register, [groups, vector]. */
 uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_tile_dim s,
                             uint32_t buf, const neo_lx *start, const neo_lx *place);
-/* acc[row, column] += a[row] * b[column], where the test (null: always) holds. */
+/* acc[row, column] += a[row] * b[column] where the test holds (null: always). */
 typedef struct {
   uint32_t acc, value[2];
   neo_gpu_point at[2];
@@ -124,47 +125,50 @@ void neo_gpu_add_product(lowering *l, neo_block *in, const neo_gpu_product *p, c
 typedef struct { /* a thread's part of a copy to shared memory */
   lowering *l;
   int64_t threads, copies;
-  int64_t width;      /* elements that are copied as one */
-  int64_t lane_pitch; /* elements between two of these in shared memory; 0: as their place says */
+  int64_t width;      /* elements of one copy */
+  int64_t lane_pitch; /* their stride in shared memory; 0: each has its own place */
   uint32_t buf;
 } neo_gpu_copy;
 typedef struct {
-  const neo_lx *i, *lane; /* lane: null for one element */
+  const neo_lx *i, *lane; /* lane: null if a copy is one element */
 } neo_gpu_copied;
-/* A register for what is on its way: of this loop of threads, or of several. */
+/* Declares a register for elements that are being loaded. several: it lives across loops of threads.
+ */
 uint32_t neo_gpu_declare_next(const neo_gpu_copy *c, neo_block *in, bool several);
-/* The loops over a thread's copies and the elements of each; put: to shared memory. */
+/* Opens the loops over a thread's copies and the elements of each. put: they store to shared memory. */
 neo_block *neo_gpu_open_copy(const neo_gpu_copy *c, neo_block *in, bool put, neo_gpu_copied *at);
-/* next = y, which is zero where the guard does not hold. */
+/* next = y where the guard holds, else 0. */
 void neo_gpu_get_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const neo_gpu_copied *at,
                       const neo_lx *y, const neo_lx *guard);
-/* Shared memory at `to` = next, where `exists` holds (null: always). */
+/* Stores next to shared memory at `to` where `exists` holds (null: always). */
 void neo_gpu_put_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const neo_gpu_copied *at,
                       const neo_lx *to, const neo_lx *exists);
-/* Copies that are started, and wait elsewhere: the loop over the thread's; one, from `y`, what is
- * read, of a buffer, where all of cond (null: always) and y's conditions hold; else it is zero. */
+/* Asynchronous copies; the caller waits for them. open_starts opens the loop over the thread's copies.
+ * start_copy starts one: of the element that y loads from a buffer, or, where cond (null: always) or a
+ * condition of y does not hold, of zeros. */
 neo_block *neo_gpu_open_starts(const neo_gpu_copy *c, neo_block *in, const neo_lx **i);
 void neo_gpu_start_copy(const neo_gpu_copy *c, neo_block *in, const neo_lx *to, uint32_t from,
                         const neo_lx *y, const neo_lx *cond);
 /* The buffer of a source (schedule/gpu_tile/stages.h). */
 uint32_t neo_gpu_source_buffer(lowering *l, neo_expr from);
-/* How many elements are as wide as a copy may be, and as narrow; less than that are one. */
+/* The largest and the smallest number of elements of a vectorized copy. */
 int64_t neo_gpu_widest(neo_type t);
 int64_t neo_gpu_narrowest(neo_type t);
 
 /* ---- lower/gpu_block/fragments.c */
-typedef struct {            /* of a thread of a warp */
+typedef struct {            /* the place of a thread of a warp */
   const neo_lx *at[2];      /* the warp's first row and column */
   const neo_lx *group, *in; /* the thread's number is 4*group + in */
 } neo_mma_place;
 neo_mma_place neo_mma_place_of(neo_products *x);
-/* Where an operand's elements of type t lie for warps, and how many there are of a half. */
+/* Sets the layout of an operand of type t in shared memory for warps. Returns its elements in one of
+ * two buffers. */
 int64_t neo_mma_operand(neo_products *x, operand *o, neo_type t);
 int64_t neo_mma_fragments(const operand *o);
-/* Registers of both operands; what is set once. */
+/* Declares the registers of both operands; set_rows sets those that are loop-invariant. */
 void neo_mma_declare(neo_products *x, neo_block *in);
 void neo_mma_set_rows(neo_products *x, neo_block *in);
-/* acc += BLOCK_K steps of rows and columns, which lie in these buffers. */
+/* acc += BLOCK_K steps of rows and columns in these buffers. */
 void neo_mma_multiply(neo_products *x, neo_block *in, const uint32_t *buf);
 
 #endif

@@ -1,6 +1,6 @@
-/* A thread's part of a copy to shared memory: by way of registers, so that what comes from memory is
- * on its way meanwhile, or started as an asynchronous copy (cp.async). The caller says which point
- * and step an element is of, and where it lies. */
+/* A thread's part of a copy to shared memory. It goes through registers, so that other work hides the
+ * loads' latency, or is an asynchronous copy (cp.async). The caller says which point and step an
+ * element has, and its place. */
 #include "codegen/lower/gpu_block/block.h"
 #include "schedule/vector_access.h"
 #include <assert.h>
@@ -13,7 +13,7 @@ int64_t neo_gpu_narrowest(neo_type t) {
   return neo_type_bytes(t) < 4 ? neo_gpu_widest(t) / 2 : neo_gpu_widest(t);
 }
 
-/* ---- by way of registers */
+/* ---- through registers */
 
 uint32_t neo_gpu_declare_next(const neo_gpu_copy *c, neo_block *in, bool several) {
   neo_kernel *k = c->l->k;
@@ -35,7 +35,7 @@ neo_block *neo_gpu_open_copy(const neo_gpu_copy *c, neo_block *in, bool put, neo
   return open_loop(c->l, in, strided ? NEO_LOOP_UNROLL : NEO_LOOP_VECTOR, "l", c->width, &at->lane);
 }
 
-/* A load that is zero where the guard does not hold, or what rounding makes of it. */
+/* Is y a load that is 0 where the guard does not hold, or a rounded one? */
 static bool is_guarded(const neo_lx *y, const neo_lx *guard) {
   while (y->kind == NEO_LX_OP && (y->attr == NEO_OP_CAST || y->attr == NEO_OP_TF32))
     y = y->arg[0];
@@ -60,7 +60,7 @@ void neo_gpu_put_next(const neo_gpu_copy *c, neo_block *in, uint32_t next, const
   neo_ls_store(l->k, in, c->buf, to, neo_lx_reg(l->k, next, index, at->lane ? 2 : 1), exists);
 }
 
-/* ---- asynchronously */
+/* ---- asynchronous */
 
 uint32_t neo_gpu_source_buffer(lowering *l, neo_expr from) {
   uint64_t buf = 0;
@@ -70,7 +70,7 @@ uint32_t neo_gpu_source_buffer(lowering *l, neo_expr from) {
   return (uint32_t)buf;
 }
 
-/* all and c, without what all says already; null: nothing. */
+/* The conjunction of all and c, without what all implies; null: true. */
 static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
   if (!all)
     return c;
@@ -79,7 +79,7 @@ static const neo_lx *joined(lowering *l, const neo_lx *all, const neo_lx *c) {
   return neo_lx_implies(all, c) ? all : lx_and(l, all, c);
 }
 
-/* The offset of what is read where *cond holds, which gets all conditions. */
+/* The offset that y loads; adds the load's conditions to *cond. */
 static const neo_lx *source_at(lowering *l, const neo_lx *y, const neo_lx **cond) {
   while (y->kind == NEO_LX_OP && y->attr == NEO_OP_SELECT) {
     *cond = joined(l, *cond, y->arg[0]);

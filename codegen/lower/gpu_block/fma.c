@@ -1,4 +1,4 @@
-/* Products of what lies in shared memory by threads, with FMA. */
+/* Products of operands in shared memory by threads, with FMA. */
 #include "codegen/lower/gpu_block/block.h"
 
 uint32_t neo_gpu_get_values(lowering *l, neo_block *in, const char *name, neo_gpu_tile_dim s,

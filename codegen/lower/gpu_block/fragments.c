@@ -1,23 +1,23 @@
-/* How operands of a warp's products (codegen/loop/warp.h) lie in shared memory, and how they get into
- * fragments, 8 cells of 4 bytes of the sum at a time: steps of f32, pairs of steps of bf16 and f16.
+/* Layouts of a warp's operands (codegen/loop/warp.h) in shared memory, and loads of their fragments.
+ * A fragment has 8 cells of 4 bytes along the sum: steps of f32, or pairs of steps of bf16 and f16.
  *
- * Where an operand lies contiguous in memory along the steps, so it does here; else a step's rows
- * lie together. Warps read matrices of 8 rows of 16 bytes, steps or, of what is turned round on the
- * way, rows of one step, for which the thread keeps where its row of a fragment begins:
+ * An operand that is contiguous along the steps in memory is so in shared memory; of others a step's
+ * rows are contiguous. Warps load matrices of 8 rows of 16 bytes by ldmatrix. A row has steps, or,
+ * with transposition, rows of one step. Each thread computes once where its row of a matrix begins:
  *
  *   at = place of (row, step) of the thread's row of a matrix        once
- *   warp load4 a[i], rows[at + 16*i*pitch + s*steps]                 steps inside
- *   warp turn4 a[i], rows[at + 16*i + s*steps*pitch]                 rows inside, of 2 bytes
+ *   ldmatrix       a[i], rows[at + 16*i*pitch + s*steps]             steps inside
+ *   ldmatrix.trans a[i], rows[at + 16*i + s*steps*pitch]             rows inside, of 2 bytes
  *
- * Elements of 4 bytes are not turned round: where their rows lie inside, threads read them one by
+ * ldmatrix cannot transpose elements of 4 bytes: if their rows are inside, threads load them one by
  * one.
  *
- * Fragments of 3xtf32 are taken apart when they are read: a = tf32(x), low = tf32(x - a).
+ * Fragments of 3xtf32 are split when they are loaded: a = tf32(x), low = tf32(x - a).
  *
- * Banks: the pitch is an odd number of 16 bytes, so 8 rows of a matrix begin in different groups of
- * 4 banks. One by one, threads read 8 rows at 4 steps: the pitch is 8 more than a multiple of 32
- * elements, so 4 steps begin in different groups of 8 banks. Either way each bank is asked once,
- * and copies write 16 bytes from multiples of 16 on. */
+ * There are no bank conflicts. For ldmatrix the pitch is an odd multiple of 16 bytes, so that the 8
+ * rows of a matrix begin in different groups of 4 banks. For single elements threads read 8 rows at 4
+ * steps; the pitch is a multiple of 32 elements plus 8, so that the 4 steps begin in different groups
+ * of 8 banks. In both layouts copies write 16 bytes to aligned addresses. */
 #include "codegen/lower/gpu_block/block.h"
 
 enum { BANKS = 32 };
@@ -43,7 +43,7 @@ static neo_type type_of(const neo_products *x, const operand *o) {
   return (neo_type)x->l->k->bufs.at[o->buf].type;
 }
 
-/* Elements in a row of a matrix; steps in 8 cells. */
+/* The number of elements in a row of a matrix, and of steps in 8 cells. */
 static int64_t in_row(neo_type t) {
   return NEO_LDMATRIX_ROW_BYTES / neo_type_bytes(t);
 }
@@ -97,7 +97,7 @@ void neo_mma_declare(neo_products *x, neo_block *in) {
   }
 }
 
-/* Of the thread's row of a matrix, in a fragment of rows or two of columns. */
+/* The first element of the thread's row of a matrix, in one fragment of rows or two of columns. */
 static const neo_lx *row_of(neo_products *x, const operand *o, const neo_mma_place *p) {
   lowering *l = x->l;
   bool rows = o->side == NEO_SIDE_ROWS;
@@ -135,7 +135,7 @@ static void read(neo_products *x, neo_block *in, const operand *o, neo_ldmatrix_
   neo_ls_ldmatrix(l->k, in, op, o->value, fragment, buf, at);
 }
 
-/* Four matrices at once; of an odd number of columns' fragments the last by itself. */
+/* Loads four matrices at a time; the last one of an odd number of columns' fragments by itself. */
 static void get_matrices(neo_products *x, neo_block *in, const operand *o, uint32_t buf,
                          const neo_lx *step) {
   lowering *l = x->l;
@@ -151,8 +151,8 @@ static void get_matrices(neo_products *x, neo_block *in, const operand *o, uint3
          step);
 }
 
-/* One by one: element e is at row group + 8*(e%2) and step in + 4*(e/2) of a fragment of rows, at
- * column group and step in + 4*e of one of columns. */
+/* Loads single elements. Element e is at row group + 8*(e%2) and step in + 4*(e/2) of a fragment of
+ * rows, and at column group and step in + 4*e of a fragment of columns. */
 static void get_elements(neo_products *x, neo_block *in, const operand *o, const neo_mma_place *p,
                          uint32_t buf, const neo_lx *step) {
   lowering *l = x->l;
@@ -173,7 +173,7 @@ static void get_elements(neo_products *x, neo_block *in, const operand *o, const
   neo_ls_set(l->k, in, o->value, (const neo_lx *[]){i, e}, 2, neo_lx_load(l->k, buf, at));
 }
 
-/* What came into shared memory as it was. */
+/* Rounds fragments of an operand that was copied to shared memory without rounding. */
 static void round_fragments(neo_products *x, neo_block *in, const operand *o) {
   lowering *l = x->l;
   const neo_lx *at[2];
@@ -241,7 +241,7 @@ void neo_mma_multiply(neo_products *x, neo_block *in, const uint32_t *buf) {
   int64_t steps = steps_of(x, &x->o[0]);
   in = open_loop(l, in, NEO_LOOP_UNROLL, "s", x->block_k / steps, &s);
   get_fragments(x, in, buf, lx_mul(l, s, steps));
-  if (x->warps == NEO_WARPS_3XTF32) { /* the small ones first */
+  if (x->warps == NEO_WARPS_3XTF32) { /* the small products are added first */
     split_3xtf32(x, in);
     add_products(x, in, x->o[0].low, x->o[1].value);
     add_products(x, in, x->o[0].value, x->o[1].low);

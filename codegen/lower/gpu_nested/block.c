@@ -1,5 +1,4 @@
-/* What the files of a nested kernel begin with: axes, a thread's points, guards, registers, shared
- * memory. */
+/* Building parts of a nested kernel: axes, a thread's points, guards, registers, shared memory. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 enum { WARP = 32 };
@@ -32,7 +31,7 @@ void neo_ln_set_lanes(lowering *l, const neo_stage *s, uint64_t axes, const neo_
   }
 }
 
-/* Axes at point `at` of them, the last one fastest. */
+/* Sets the axes to point `at` of them, the last one fastest. */
 void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at) {
   neo_ln_set_lanes(l, s, axes, at, NULL);
 }
@@ -48,7 +47,7 @@ void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]) {
     neo_gpu_place_of(x->l, x->thread, x->rows.threads, x->steps.threads, out);
 }
 
-/* Of fragments (codegen/loop/warp.h) a thread has rows 8 apart, and pairs of columns 8 apart. */
+/* In fragments (codegen/loop/warp.h) a thread has rows of stride 8, and pairs of columns of stride 8. */
 static const neo_lx *fragment_at(lowering *l, const tile_dim *s, const neo_lx *thread,
                                  const neo_lx *group) {
   const neo_lx *warp = lx_div(l, thread, WARP), *lane = mod(l, thread, WARP);

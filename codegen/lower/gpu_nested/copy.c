@@ -1,20 +1,20 @@
-/* How threads copy an operand of a nest into shared memory (lower/gpu_nested/nested.c): first into registers,
- * then there, 16 bytes at a time where it lies contiguous and warps read it. */
+/* Copies of an operand into shared memory by threads (lower/gpu_nested/nested.h), through registers or
+ * asynchronous. A copy has 16 bytes if the operand is contiguous and warps read it. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include "schedule/vector_access.h"
 
 typedef struct {
   nested_kernel *x;
   const copied *o;
-  bool along, bounded; /* neighbouring threads copy neighbouring steps; each read is tested */
-  int64_t width, fast; /* elements that are copied as one, of so many along the faster way */
+  bool along, bounded; /* neighbouring threads copy neighbouring steps; each load is tested */
+  int64_t width, fast; /* elements of a copy; extent along the fastest axis */
 } way;
 
 static const neo_lx *mod(lowering *l, const neo_lx *a, int64_t n) {
   return neo_lx_op2(l->k, NEO_OP_MOD, a, lx_int(l, n));
 }
 
-/* May n elements be copied as one? */
+/* May one copy have n elements? */
 static bool may_vectorize(const way *c, int64_t n) {
   lowering *l = c->x->l;
   const copied *o = c->o;
@@ -36,7 +36,7 @@ static int64_t widest(const way *c) {
   return 1;
 }
 
-/* Point and step of the thread's copy i; returns whether there is one, null: always. */
+/* Sets point and step of the thread's copy i; returns whether the copy exists (null: always). */
 static const neo_lx *copy_at(const way *c, const neo_lx *i, const neo_lx *at[2]) {
   lowering *l = c->x->l;
   int64_t n = c->o->points->block * c->o->depth / c->width, fast = c->fast / c->width;
@@ -46,8 +46,8 @@ static const neo_lx *copy_at(const way *c, const neo_lx *i, const neo_lx *at[2])
   return n % c->x->threads ? lx_lt(l, e, lx_int(l, n)) : NULL;
 }
 
-/* Sets axes at a point and a step, and the guard under which these and the thread's copy exist,
- * until end_guard; returns it. */
+/* Sets the axes to a point and a step, and until end_guard the guard: these and the thread's copy
+ * exist. Returns the guard. */
 static const neo_lx *enter(const way *c, const neo_lx *const *at, const neo_lx *lane,
                            const neo_lx *exists) {
   lowering *l = c->x->l;

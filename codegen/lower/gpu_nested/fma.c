@@ -1,4 +1,4 @@
-/* Products of what lies in shared memory by threads, with FMA. */
+/* Products of operands in shared memory by threads, with FMA. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 static uint32_t get_values(nested_kernel *x, neo_block *in, const tile_dim *s, uint32_t buf,
@@ -24,7 +24,7 @@ static void multiply(nested_kernel *x, neo_block *in, const nested_product *p,
   neo_gpu_add_product(l, in, &y, test);
 }
 
-/* Over n steps, some of them at a time unrolled. */
+/* The loop over n steps, some of them unrolled. */
 void neo_ln_multiply(nested_kernel *x, neo_block *in, const nested_product *p, int64_t n) {
   lowering *l = x->l;
   int64_t few = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 1;

@@ -1,4 +1,4 @@
-/* Sums inside of sums by a block of threads (fusion/nested.h, schedule/gpu_nested/nested.h).
+/* Nested reductions by a block of threads (fusion/nested.h, schedule/gpu_nested/nested.h).
  *
  *   for u in 0..units unit                         batches, blocks of rows, blocks of columns
  *     reg acc threads
@@ -12,18 +12,18 @@
  *         for t: acc[row, step] = reducer(acc[row, step], body(inner))         rows are reduced
  *         for t: block[step, row] = factors with inner sums; columns <- memory    a product
  *         for t: acc[row, column] += block[step, row] * columns[step, column]
- *     rows are reduced: the threads' parts of a row are joined by a tree, into shared memory, where
- *     the next stages find them
+ *     rows are reduced: a tree reduces the threads' parts of a row into shared memory, from which
+ *     the next stages read them
  *     for t: stages that store
  *
- * Which thread adds what follows from the schedule: the same bits in any order of threads.
+ * The schedule says which thread adds what, so that results have the same bits in any order of
+ * threads.
  *
- * The loop over steps leaves out what none of the block's rows takes (lower/gpu_nested/range.c).
+ * The loop over steps leaves out steps that none of the block's rows needs (lower/gpu_nested/range.c).
  *
- * Rows and steps that do not exist are zero as operands; a row's body is not taken there, nor where
- * its condition excludes a step. In a product such a step is zero in the block, and is tested at
- * each product as well, since zero times NaN is NaN, but where all rows of the block take all of
- * its steps. */
+ * Rows and steps that do not exist are zero as operands. A row does not accumulate a body there, nor
+ * where its condition excludes the step. In a product such a step is zero in the block. Since zero
+ * times NaN is NaN, each product is tested as well, unless all rows of the block need all its steps. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include "codegen/lower/gpu_nested/gpu_nested.h"
 #include "schedule/gpu_tile/gpu_tile.h"
@@ -41,7 +41,8 @@ static tile_dim dim_of(uint64_t axes, int64_t block, int64_t each, neo_type t) {
                     .threads = block / each};
 }
 
-/* Of warps, of which `warps` are beside each other; a thread's part of their fragments. */
+/* The dimension of warps, of which `warps` divide steps and columns; a thread has its part of their
+ * fragments. */
 static tile_dim fragments_of(uint64_t axes, int64_t block, int64_t of_warp, int64_t warps,
                              bool down) {
   return (tile_dim){.axes = axes,
@@ -72,7 +73,7 @@ static void make_dims(nested_kernel *x) {
     x->columns = fragments_of(x->n.columns, s->block_n, s->tile_n, width, false);
 }
 
-/* Batch, block of rows, block of columns of a unit. */
+/* Opens the loop over units, and sets the batch, block of rows and block of columns of each. */
 static neo_block *open_units(nested_kernel *x) {
   static const neo_stage none;
   lowering *l = x->l;

@@ -5,15 +5,15 @@
 #include "schedule/gpu_nested/nested.h"
 
 typedef struct { /* rows, steps or columns of a block, of which a thread has a tile */
-  uint64_t axes; /* positions in the stage at hand */
+  uint64_t axes; /* positions in the current stage, as bits */
   int64_t block, tile, vector, threads;
-  int64_t of_warp; /* of which a warp has so many, in fragments; 0: threads have theirs */
-  int64_t warps;   /* beside each other, along steps and columns */
-  bool down;       /* the rows */
+  int64_t of_warp; /* elements of a warp, in fragments; 0: threads divide them */
+  int64_t warps;   /* number of warps along steps and columns */
+  bool down;       /* the dimension is rows */
   const neo_lx *lo, *total;
 } tile_dim;
 
-typedef struct { /* of steps: [from, to) */
+typedef struct { /* a range of steps: [from, to) */
   const neo_lx *from, *to;
 } neo_ln_range;
 
@@ -22,48 +22,50 @@ typedef struct {
   neo_nested n;
   int64_t threads;
   tile_dim rows, steps, columns;
-  neo_ln_range some, all; /* what some row of the block takes, whole blocks from there on; what all
-                             rows take, null where a condition does not say so */
-  uint32_t a, b;          /* buffers of an inner sum's operands */
-  neo_nested_warps kinds; /* what warps multiply; .on: they do */
-  neo_products warp[NEO_NESTED_SUMS + 1]; /* of each inner sum, then of the product */
-  int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum at a time */
-  bool whole[NEO_NESTED_SUMS];            /* all, and those of rows stay in shared memory */
+  neo_ln_range some,
+      all;       /* steps that some row of the block needs, rounded to blocks; steps that all
+                             rows need (null: unknown) */
+  uint32_t a, b; /* buffers of an inner sum's operands */
+  neo_nested_warps kinds;                 /* types of warps' products; .on: warps multiply */
+  neo_products warp[NEO_NESTED_SUMS + 1]; /* products of each inner sum, then the outer product */
+  int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum in shared memory at a time */
+  bool whole[NEO_NESTED_SUMS];            /* these are all; those of rows are loop-invariant */
   uint32_t inner[MAX_ACCS];               /* registers of inner sums, by accumulator */
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
-  bool done[MAX_ACCS];                    /* it is in row[] */
+  bool done[MAX_ACCS];                    /* the accumulator is in row[] */
   const neo_lx *thread;
-  int64_t stages;        /* of the operands of steps, by warps; 0: one buffer each */
-  const neo_lx *stage;   /* whose turn it is */
-  const neo_stage *host; /* of the loop over steps, with stages; where that is, its body */
+  int64_t stages;      /* pipeline stages of the operands of steps; 0: one buffer each */
+  const neo_lx *stage; /* the current stage */
+  const neo_stage
+      *host; /* with stages: the outer stage; the blocks around and in its loop over steps */
   neo_block *around, *body;
-  tile_dim next_steps;                /* the steps that are copied */
-  uint32_t next[NEO_NESTED_SUMS + 1]; /* registers of what comes by way of them */
-  const neo_lx *end;                  /* of steps that some row takes */
+  tile_dim next_steps;                /* the block of steps that is copied */
+  uint32_t next[NEO_NESTED_SUMS + 1]; /* registers of operands that go through registers */
+  const neo_lx *end;                  /* end of the steps that some row needs */
 } nested_kernel;
 
-/* An operand in shared memory: zero where there is none. */
+/* An operand in shared memory. It is zero at points and steps that do not exist. */
 typedef struct {
   const neo_stage *s;
   const neo_nested_factors *factors;
   const tile_dim *points;
-  uint64_t steps; /* axes */
+  uint64_t steps; /* axes of the steps, as bits */
   const neo_lx *from, *total;
-  int64_t depth; /* steps that are copied */
+  int64_t depth; /* number of steps that are copied */
   uint32_t buf;
-  int64_t per_point, per_step; /* elements between two in shared memory */
-  const neo_lx *start;         /* the first one there; null: 0 */
+  int64_t per_point, per_step; /* strides in shared memory */
+  const neo_lx *start;         /* offset of the first element; null: 0 */
 } copied;
 
-typedef struct {        /* an element of a thread's tile along a side */
-  const neo_lx *number; /* in the tile */
-  const neo_lx *at;     /* in the block */
+typedef struct {        /* an element of a thread's tile along a dimension */
+  const neo_lx *number; /* number in the tile */
+  const neo_lx *at;     /* number in the block */
 } point;
 
-typedef struct { /* what threads multiply, in shared memory */
+typedef struct { /* a product by threads of operands in shared memory */
   const tile_dim *rows, *columns;
   uint32_t a, b, acc;
-  bool tested; /* not all rows take all steps */
+  bool tested; /* some row does not need all steps */
 } nested_product;
 
 static inline neo_type type_of(const neo_stage *s) {
@@ -72,33 +74,34 @@ static inline neo_type type_of(const neo_stage *s) {
 
 /* ---- lower/gpu_nested/block.c, steps.c */
 neo_block *neo_ln_open_threads(nested_kernel *x, neo_block *in);
-/* Axes, as bits, of a stage at point `at` of them, the last one fastest. */
+/* Sets axes (bits) of a stage to point `at` of them, the last one fastest. */
 void neo_ln_set_axes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at);
-/* And lanes along the last of them from there on; null: none. */
+/* Does so with lanes along the last of them; null: none. */
 void neo_ln_set_lanes(lowering *l, const neo_stage *s, uint64_t axes, const neo_lx *at,
                       const neo_lx *lane);
-/* Place of the thread along rows and along the other side; a loop over its points of a side. */
+/* place_of: the thread's place along rows and along the other dimension. open_dim: the loop over the
+ * thread's points of a dimension. */
 void neo_ln_place_of(const nested_kernel *x, const neo_lx *out[2]);
 neo_block *neo_ln_open_dim(lowering *l, neo_block *in, const tile_dim *s, const neo_lx *place,
                            point *p);
-/* Number of the thread among those that have the same rows. */
+/* The thread's number among those that have the same rows. */
 const neo_lx *neo_ln_part(const nested_kernel *x);
 int64_t neo_ln_pitch(const tile_dim *s);
-/* Reads rely on no condition. The product of factors at the axes at hand. */
+/* Are the factors' loads safe without a condition? product_of: their product at the current axes. */
 bool neo_ln_safe_alone(nested_kernel *x, const neo_nested_factors *f);
 const neo_lx *neo_ln_product_of(lowering *l, const neo_nested_factors *f);
 bool neo_ln_along_steps(const nested_kernel *x, const copied *o);
 /* Does the condition of the product's stage hold at a row and a step of the block? */
 const neo_lx *neo_ln_takes(nested_kernel *x, const neo_lx *row, const neo_lx *step);
 void neo_ln_clear(nested_kernel *x, neo_block *in, uint32_t reg);
-/* The steps of a stage; the loop over blocks of them; the inner sums that the stage uses, at the
- * block at hand; the loop's end. */
+/* set_steps sets the steps of a stage; open_steps opens the loop over blocks of them; inner_sums
+ * computes the inner sums that the stage uses, for the current block; close_steps ends the loop. */
 void neo_ln_set_steps(nested_kernel *x, const neo_stage *host);
 neo_block *neo_ln_open_steps(nested_kernel *x, neo_block *in, const neo_stage *host);
 void neo_ln_inner_sums(nested_kernel *x, neo_block *in, const neo_stage *host);
 void neo_ln_close_steps(nested_kernel *x);
-/* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
- * and the stage takes them. Until end_points. */
+/* Opens loops over a thread's rows and steps, and until end_points sets axes and inner sums there.
+ * *cond: the row and the step exist, and the stage's condition holds. */
 neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *host,
                               const tile_dim *rows, const tile_dim *steps, point p[2],
                               const neo_lx **cond);
@@ -106,31 +109,33 @@ void neo_ln_end_points(nested_kernel *x);
 
 /* Own axes [from, to) of a stage, as bits. */
 uint64_t neo_ln_own_axes(const lowering *l, uint32_t from, uint32_t to);
-/* How threads have the points of a side. */
+/* How threads divide the points of a dimension. */
 neo_gpu_tile_dim neo_ln_dim_of(const tile_dim *s);
 
 /* ---- lower/gpu_nested/fma.c: acc += a * b over n steps of the block */
 void neo_ln_multiply(nested_kernel *x, neo_block *in, const nested_product *p, int64_t n);
 
-/* ---- lower/gpu_nested/product.c: all of a kernel whose outer sum is a product */
+/* ---- lower/gpu_nested/product.c: the kernel if the outer sum is a product */
 void neo_ln_product(nested_kernel *x, neo_block *in);
 
-/* ---- lower/gpu_nested/operands.c: own steps of an inner sum, as bits; operand k of one, copied */
+/* ---- lower/gpu_nested/operands.c: axes of an inner sum's steps, as bits; the copy of its operand k */
 uint64_t neo_ln_steps_of(const lowering *l, const neo_stage *s);
 void neo_ln_copy_operand(nested_kernel *x, neo_block *in, uint32_t which, int k,
                          const neo_lx *from);
 
 /* ---- lower/gpu_nested/copy.c: a thread's part of an operand, from memory to shared memory */
 void neo_ln_copy(nested_kernel *x, neo_block *in, const copied *o);
-/* The same in two halves, by way of these registers: of one loop of threads, or of several. */
+/* The copy in two halves: get loads to registers that next declares, put stores to shared memory.
+ * several: the registers live across loops of threads. */
 uint32_t neo_ln_next(nested_kernel *x, neo_block *in, const copied *o, bool several);
 void neo_ln_get(nested_kernel *x, neo_block *in, const copied *o, uint32_t next);
 void neo_ln_put(nested_kernel *x, neo_block *in, const copied *o, uint32_t next);
-/* Can it be copied asynchronously? Then *out says from where. Starts that. */
+/* plan_source: can copies of the operand be asynchronous? Then *out has their source. start_copies
+ * starts them. */
 bool neo_ln_plan_source(nested_kernel *x, const copied *o, neo_warps kind, operand *out);
 void neo_ln_start_copies(nested_kernel *x, neo_block *in, const copied *o, const operand *from);
 
-/* ---- lower/gpu_nested/pipeline.c: operands of steps ahead of their products, where x->stages */
+/* ---- lower/gpu_nested/pipeline.c: if x->stages, pipelined copies of the operands of steps */
 void neo_ln_plan_stages(nested_kernel *x);
 neo_block *neo_ln_open_stages(nested_kernel *x, neo_block *in, const neo_stage *host);
 void neo_ln_close_stages(nested_kernel *x);
@@ -138,21 +143,23 @@ void neo_ln_close_stages(nested_kernel *x);
 /* ---- lower/gpu_nested/warp.c: products by warps */
 void neo_ln_make_warps(nested_kernel *x);
 void neo_ln_begin_warps(nested_kernel *x, neo_block *in);
-/* What stays of rows while the stage goes over its steps; an inner sum at a block of steps. */
+/* copy_rows copies the operands of rows that are invariant in the loop over steps; warp_sum computes
+ * an inner sum for a block of steps. */
 void neo_ln_copy_rows(nested_kernel *x, neo_block *in, const neo_stage *host);
 void neo_ln_warp_sum(nested_kernel *x, neo_block *in, uint32_t k);
-/* Operand k, 0 of rows, 1 of steps, of an inner sum; from: its first own step. */
+/* The copy of operand k (0: rows; 1: steps) of an inner sum. from: its first step. */
 copied neo_ln_inner_operand(nested_kernel *x, uint32_t which, int k, const neo_lx *from);
-/* The product's columns, of steps from there on. */
+/* The copy of the product's columns, for steps from `from` on. */
 copied neo_ln_columns(nested_kernel *x, const neo_lx *from);
-/* The product: its sum, and a block of steps of it; tested: not all rows take all of these. */
+/* warp_acc declares the product's sum; warp_product adds a block of steps. tested: some row does not
+ * need all of these. */
 uint32_t neo_ln_warp_acc(nested_kernel *x, neo_block *in);
 void neo_ln_warp_product(nested_kernel *x, neo_block *in, uint32_t acc, bool tested);
 
-/* ---- lower/gpu_nested/range.c: x->some and x->all, of the stage whose steps are set */
+/* ---- lower/gpu_nested/range.c: sets x->some and x->all of the current stage */
 void neo_ln_set_ranges(nested_kernel *x, const neo_stage *host);
 
-/* ---- lower/gpu_nested/rows.c: all of a kernel whose rows are reduced */
+/* ---- lower/gpu_nested/rows.c: the kernel if rows are reduced */
 void neo_ln_rows(nested_kernel *x, neo_block *in);
 
 #endif

@@ -1,4 +1,4 @@
-/* Operands of products by warps (lower/gpu_nested/warp.c): where they lie in shared memory. */
+/* Layouts in shared memory of operands of warps' products (lower/gpu_nested/warp.c). */
 #include "codegen/lower/gpu_nested/nested.h"
 #include <assert.h>
 
@@ -91,7 +91,7 @@ void neo_ln_make_warps(nested_kernel *x) {
     make_product(x);
 }
 
-/* What all fragments are read with. */
+/* Declares and sets the registers that all loads of fragments use. */
 void neo_ln_begin_warps(nested_kernel *x, neo_block *in) {
   uint32_t n = x->n.n_sums + (x->n.columns != 0);
   for (uint32_t k = 0; k < n; k++)

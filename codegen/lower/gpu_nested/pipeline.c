@@ -1,7 +1,7 @@
-/* Operands of a nest's steps in stages (lower/gpu_nested/warp.c): while warps multiply a block of steps,
- * those of the next S - 1 blocks are on their way into shared memory.
+/* Software pipelining of a nested kernel (lower/gpu_nested/warp.c): while warps multiply a block of
+ * steps, copies bring the operands of the next S - 1 blocks into stages of shared memory.
  *
- *   end = where the steps that some row takes end
+ *   end = end of the steps that some row needs
  *   for p in 0..S-1 unroll
  *     for t: b, columns [p] <~ steps from + p*BLOCK_K .., if that is before the end
  *     commit
@@ -14,25 +14,25 @@
  *       for t: block = factors with inner sums
  *       acc += block * columns[stage]
  *     commit
- *     wait S-2                                   the next block is there
- *     stage = the next one, round about
- *   wait 0                                       where S > 2: else nothing is left
+ *     wait S-2                                   the next block has arrived
+ *     stage = (stage + 1) % S
+ *   wait 0                                       if S > 2: otherwise nothing is left
  *
- * All that a block of steps needs is one group, whichever sums it is for. A block of steps costs
- * the barrier behind the wait, and one between the block's elements and their product.
+ * The copies of a block of steps are one group, for all sums. A block of steps costs the barrier
+ * after the wait, and one between the block's elements and their product.
  *
- * What does not lie in memory as shared memory has it, f32 that becomes bf16, or a product of two
- * factors, goes through registers: fetched where copies start, put there behind the products. */
+ * Operands that are not plain copies (f32 that becomes bf16, or a product of two factors) go through
+ * registers: they are loaded where copies start, and stored to shared memory after the products. */
 #include "codegen/lower/gpu_nested/nested.h"
 
-/* Has the loop over the host's steps this operand? They are inner sums', and the product's. */
+/* Does the loop over the host's steps copy operand k, of an inner sum or of the product? */
 static bool has_operand(const nested_kernel *x, uint32_t k) {
   return k == x->n.n_sums
              ? x->n.columns != 0
              : neo_lower_uses_stage(x->l, x->host, &x->l->f->stages.at[x->n.sum[k].stage]);
 }
 
-/* Of the block of steps from `from` on, in a stage. */
+/* Operand k for the block of steps from `from` on, in a stage. */
 static copied operand_at(nested_kernel *x, uint32_t k, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->l;
   bool columns = k == x->n.n_sums;
@@ -59,7 +59,7 @@ void neo_ln_plan_stages(nested_kernel *x) {
   }
 }
 
-/* Registers of what goes through them. */
+/* Declares the registers of operands that go through registers. */
 static void declare(nested_kernel *x, neo_block *in, bool several) {
   for (uint32_t k = 0; k <= x->n.n_sums; k++)
     if (has_operand(x, k) && !x->warp[k].o[1].from.i) {
@@ -121,7 +121,7 @@ static uint32_t scalar(nested_kernel *x, neo_block *in, const char *name, const 
   return reg;
 }
 
-/* First step, and stage, of the block that is copied while the one at hand is multiplied. */
+/* The first step and the stage of the block that is copied while the current one is multiplied. */
 static const neo_lx *next_steps(nested_kernel *x, const neo_lx **stage) {
   lowering *l = x->l;
   *stage = neo_gpu_neighbour(l, x->stages, x->stage, false);

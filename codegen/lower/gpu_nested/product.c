@@ -1,7 +1,7 @@
-/* A nested kernel whose outer sum is a product with what inner sums make. */
+/* A nested kernel whose outer sum is a product with values of inner sums. */
 #include "codegen/lower/gpu_nested/nested.h"
 
-/* The factors of rows at a thread's rows and steps, into shared memory. */
+/* Stores the factors of rows, at a thread's rows and steps, to shared memory. */
 static void put_block(nested_kernel *x, neo_block *in, const neo_stage *s, const copied *to) {
   lowering *l = x->l;
   point p[2];
@@ -50,7 +50,7 @@ static void multiply_block(nested_kernel *x, neo_block *in, nested_product p, bo
     neo_ln_multiply(x, neo_ln_open_threads(x, in), &p, x->steps.block);
 }
 
-/* Steps are tested where not all rows of the block take all of them. */
+/* Steps are tested unless all rows of the block need all of them. */
 static void multiply_tested(nested_kernel *x, neo_block *in, nested_product p) {
   lowering *l = x->l;
   if (!x->all.from) {
@@ -65,7 +65,7 @@ static void multiply_tested(nested_kernel *x, neo_block *in, nested_product p) {
   multiply_block(x, &whole->branch.otherwise, p, true);
 }
 
-/* Its operands in shared memory: the block, and columns. */
+/* Makes its operands in shared memory: the block, and columns. */
 static void make_operands(nested_kernel *x, nested_product *p, copied *block, copied *columns) {
   lowering *l = x->l;
   neo_type t = type_of(columns->s);

@@ -1,18 +1,18 @@
-/* Which steps the rows of a block take (lower/gpu_nested/nested.c). Conditions that are affine in a step and in
- * rows are bounds of the block's loop over steps: what none of its rows takes is not computed.
+/* Which steps the rows of a block need (lower/gpu_nested/nested.c). Conditions that are affine in a step
+ * and in rows bound the block's loop over steps, so that steps which no row needs are not computed.
  *
  *   sum[j where j <= i] ...         rows i in [lo, last]:  steps from 0 to last + 1
  *
- * and in [0, lo + 1) all rows take all steps: nothing is tested there.
+ * In [0, lo + 1) all rows need all steps, and nothing is tested.
  *
- * The same is known of a product whose factor of rows is zero elsewhere: select(j <= i, x, 0). What
- * it is multiplied with is not looked at there: an infinity would have made a NaN. */
+ * A product whose factor of rows is zero elsewhere, select(j <= i, x, 0), has such bounds too. The
+ * other factor is not read there, where an infinity in it would have made a NaN. */
 #include "codegen/lower/gpu_nested/nested.h"
 
 typedef struct {
   nested_kernel *x;
-  neo_ln_range some, all; /* of the first own axis; null: no bound */
-  bool known;             /* `all` is what the whole condition says */
+  neo_ln_range some, all; /* ranges of the first own axis; null: no bound */
+  bool known;             /* `all` follows from the whole condition */
 } ranges;
 
 /* ---- where a factor is not zero */
@@ -26,7 +26,7 @@ static neo_expr both_of(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* A condition without which the expression is zero; 0: none is known. */
+/* A condition without which the expression is zero; 0: unknown. */
 static neo_expr nonzero(neo_module *m, neo_expr e) {
   const neo_node n = *neo_expr_node(m, e);
   neo_expr a = n.arg.n > 0 ? neo_list_expr(m, n.arg, 0) : (neo_expr){0};
@@ -51,7 +51,7 @@ static neo_expr nonzero(neo_module *m, neo_expr e) {
 
 /* ---- conditions */
 
-/* Of a row axis, at the block's first row or its last one. */
+/* The value of a row axis at the block's first row or its last one. */
 static const neo_lx *row_at(const nested_kernel *x, uint32_t axis, bool last) {
   static const neo_stage none;
   lowering *l = x->l;
@@ -65,8 +65,8 @@ static const neo_lx *row_at(const nested_kernel *x, uint32_t axis, bool last) {
   return n ? neo_lx_op2(l->k, NEO_OP_DIV, at, lx_max(l, n, lx_int(l, 1))) : at;
 }
 
-/* The sum without the step: the largest one of the block's rows, or the smallest. False if it has
- * other axes. */
+/* The linear form without the step: its largest or smallest value over the block's rows. False if it
+ * has other axes. */
 static bool rest_of(ranges *r, const neo_linear *d, bool largest, const neo_lx **out) {
   lowering *l = r->x->l;
   uint64_t fixed = r->x->n.batches;
@@ -90,7 +90,7 @@ static bool rest_of(ranges *r, const neo_linear *d, bool largest, const neo_lx *
   return true;
 }
 
-/* a*step + rest >= 0 where `rest` is one of these. */
+/* Narrows the range by a*step + rest >= 0. */
 static void narrow(lowering *l, neo_ln_range *r, int64_t a, const neo_lx *rest) {
   int64_t size = a > 0 ? a : -a;
   const neo_lx *at = size == 1 ? rest : lx_div(l, rest, size); /* floor */
@@ -103,7 +103,7 @@ static void narrow(lowering *l, neo_ln_range *r, int64_t a, const neo_lx *rest) 
   }
 }
 
-/* small <= large, or less */
+/* Narrows the ranges by small <= large; less: by small < large. */
 static bool compare(ranges *r, neo_expr small, neo_expr large, bool less) {
   lowering *l = r->x->l;
   neo_linear a, b, d;
@@ -136,7 +136,7 @@ static void condition(ranges *r, neo_expr e) {
     r->known = false;
 }
 
-/* Of the first own axis -> of all steps; from 0 to their number. */
+/* Turns a range of the first own axis into one of all steps, within [0, their number). */
 static neo_ln_range of_steps(nested_kernel *x, neo_ln_range r, const neo_lx *each) {
   lowering *l = x->l;
   const neo_lx *zero = lx_int(l, 0);

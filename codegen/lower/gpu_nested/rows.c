@@ -1,11 +1,12 @@
 /* Rows that are reduced over inner sums (lower/gpu_nested/nested.c).
  *
- * Stages that reduce rows go over the steps one after the other (a maximum, then what needs it),
- * and compute the inner sums each time; but for a logsumexp, whose maximum and sum grow together:
+ * Each stage that reduces rows has its own loop over steps (a maximum, then what needs it), which
+ * computes the inner sums again. A logsumexp needs one loop for its maximum and its sum (online
+ * softmax):
  *
  *   e = exp(min(m, x) - max(m, x));  s = x > m ? s*e + 1 : s + e;  m = max(m, x)
  *
- * and so are two of its parts joined. */
+ * Two of its parts are combined alike. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include <math.h>
 
@@ -13,7 +14,7 @@ static tile tile_of(int64_t rows, int64_t columns, int64_t width) {
   return (tile){.m_axis = -1, .n_axis = -1, .rows = rows, .cols = columns, .width = width};
 }
 
-/* Rows of stages before this one, as accumulators of these rows: of a thread's tile, or one. */
+/* Loads results of earlier stages as accumulators: those of a thread's rows, or of one row. */
 static void get_rows(nested_kernel *x, neo_block *in, const tile_dim *rows, const neo_lx *one) {
   lowering *l = x->l;
   const neo_lx *place[2];
@@ -38,7 +39,7 @@ static void get_rows(nested_kernel *x, neo_block *in, const tile_dim *rows, cons
   neo_lower_forget(l);
 }
 
-/* The thread's rows of a side that all threads walk together, one each: returns where it exists. */
+/* Gives each thread one row; returns the block where that row exists. */
 static neo_block *open_row(nested_kernel *x, neo_block *in, const neo_lx **row) {
   lowering *l = x->l;
   const neo_lx *i;
@@ -51,7 +52,7 @@ static neo_block *open_row(nested_kernel *x, neo_block *in, const neo_lx **row) 
   return in;
 }
 
-/* Parts of the threads' tiles become one of each thread, these one of each row. */
+/* Reduces each thread's tile to one part for each row, then the threads' parts of each row. */
 static void join_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   lowering *l = x->l;
   int64_t width = x->steps.threads;
@@ -115,7 +116,7 @@ static void reduce_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
 
 /* ---- a logsumexp in one pass */
 
-typedef struct { /* a part of it: the terms are scaled by exp(-top) */
+typedef struct { /* a partial logsumexp: the sum's terms are scaled by exp(-top) */
   const neo_lx *top, *sum;
 } logsum;
 
@@ -135,7 +136,7 @@ static logsum join_logsums(lowering *l, logsum a, logsum b) {
                   neo_lx_op3(k, NEO_OP_SELECT, neo_lx_op2(k, NEO_OP_LT, a.top, b.top), up, stay)};
 }
 
-/* What the sum is beside a top that is infinite: nothing is subtracted then. */
+/* The sum for an infinite maximum, which is not subtracted from the terms. */
 static logsum end_logsum(lowering *l, logsum a) {
   const neo_lx *inf = real(l, a.top, (double)INFINITY), *none = real(l, a.top, -(double)INFINITY);
   const neo_lx *y = neo_lx_op3(l->k, NEO_OP_SELECT, neo_lx_op2(l->k, NEO_OP_EQ, a.top, none),
@@ -148,14 +149,14 @@ static logsum logsum_in(lowering *l, const acc_reg *r, const neo_lx *const *at) 
   return (logsum){neo_lx_reg(l->k, r[0].reg, at, 2), neo_lx_reg(l->k, r[1].reg, at, 2)};
 }
 
-/* The top last: the sum is made from the old one. */
+/* Sets the maximum last, because the sum reads the old one. */
 static void set_logsum(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *const *at,
                        logsum y) {
   neo_ls_set(l->k, in, r[1].reg, at, 2, y.sum);
   neo_ls_set(l->k, in, r[0].reg, at, 2, y.top);
 }
 
-/* Threads' parts of rows into shared memory, then those of a row into one. */
+/* Stores threads' parts of rows to shared memory, then reduces those of each row. */
 static void join_logsum_rows(nested_kernel *x, neo_block *in, const neo_stage *s,
                              const acc_reg *r) {
   lowering *l = x->l;

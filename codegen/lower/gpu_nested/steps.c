@@ -28,15 +28,15 @@ static void inner_sum(nested_kernel *x, neo_block *in, uint32_t k) {
   neo_lower_close(l);
 }
 
-/* Those that the stage around them uses, at a block of its steps. */
+/* Computes the inner sums that the stage around them uses, for a block of its steps. */
 void neo_ln_inner_sums(nested_kernel *x, neo_block *in, const neo_stage *host) {
   for (uint32_t k = 0; k < x->n.n_sums; k++)
     if (neo_lower_uses_stage(x->l, host, &x->l->f->stages.at[x->n.sum[k].stage]))
       (x->kinds.on ? neo_ln_warp_sum : inner_sum)(x, in, k);
 }
 
-/* Loops over a thread's rows and steps, with axes and inner sums there; *cond: whether they exist,
- * and the stage takes them. Until end_points. */
+/* Opens loops over a thread's rows and steps, with axes and inner sums there. *cond: the row and the
+ * step exist, and the stage's condition holds. */
 neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *host,
                               const tile_dim *rows, const tile_dim *steps, point p[2],
                               const neo_lx **cond) {

@@ -1,6 +1,6 @@
-/* Products of a nest by warps (codegen/loop/warp.h), where all of them are of factors that were rounded:
+/* Products of a nested kernel by warps (codegen/loop/warp.h), if all factors were rounded:
  *
- *   rows of inner sums <- memory                          where shared memory holds all their steps
+ *   rows of inner sums <- memory                          if shared memory holds all their steps
  *   for j in 0..steps step BLOCK_K
  *     for each inner sum:
  *       for d in 0..its steps                             some at a time, or all
@@ -11,12 +11,12 @@
  *         for t: block[row, step] = factors with inner sums; columns <- memory   a product
  *         warp acc[i, j] += block[i] * columns[j]
  *
- * Fragments are read and multiplied as those of a contraction's tile are, which each product is for
- * that: a neo_products of its own.
+ * Each product is a neo_products of its own, whose fragments are loaded and multiplied as those of a
+ * contraction's tile.
  *
- * Where a condition takes some steps of a block for some of its rows, zero stands for those that a
- * row does not take. Zero times an infinity is NaN, so a block of such steps is summed by itself,
- * and what is not finite of it is made once more, without what is not taken. */
+ * If a condition excludes some steps of a block for some of its rows, the excluded elements are zero.
+ * Zero times an infinity is NaN. So such a block is summed by itself, and elements of it that are not
+ * finite are computed again without the excluded steps. */
 #include "codegen/lower/gpu_nested/nested.h"
 #include <assert.h>
 #include <math.h>
@@ -67,7 +67,7 @@ static const neo_lx *element(lowering *l, const operand *o, const neo_lx *which,
   return neo_lx_cast(l->k, NEO_F32_T, neo_lx_load(l->k, o->buf, at));
 }
 
-/* sum[at] = the products of the steps that the row takes */
+/* sum[at] = the sum of the products of the steps that the row needs */
 static void once_more(nested_kernel *x, neo_block *in, uint32_t sum, const neo_lx *const *at,
                       const point p[2]) {
   lowering *l = x->l;

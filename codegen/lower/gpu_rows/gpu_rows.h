@@ -1,7 +1,7 @@
-/* Blocks of threads at points of the shared axes, which divide the reductions at each.
+/* Row reductions: blocks of threads at points of the shared axes, which divide the steps of each.
  *
  *   rows.c  the kernel: points, steps, stages
- *   join.c  threads' parts of sums become sums
+ *   join.c  reduction of threads' partial sums
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_GPU_ROWS_H

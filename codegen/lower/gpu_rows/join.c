@@ -1,11 +1,10 @@
-/* Parts of sums that lanes of a block have, joined by a tree: part [lane] and part [lane + n/2]
- * become part [lane], for n = LANES, LANES/2 and so on down to 2. So what is added to what follows
- * from LANES alone.
+/* Tree reduction of the partial sums of a block's lanes: parts [lane] and [lane + n/2] become part
+ * [lane], for n = LANES, LANES/2 and so on down to 2. So the order of additions follows from LANES
+ * alone.
  *
- * As long as the two are in different warps, shared memory has the parts, and RADIX of them are
- * joined between two barriers; the last time in all warps alike. Then, or at once where a point's
- * lanes are all in a warp, threads shuffle theirs (loop.h): no shared memory, no barrier. At the
- * end all lanes have the sums in registers.
+ * Parts of different warps are reduced in shared memory, RADIX of them between two barriers; the last
+ * of these steps is done redundantly by all warps. Parts within a warp are reduced by shuffles
+ * (loop.h), without shared memory and barriers. At the end all lanes have the sums in registers.
  *
  *   for t in 0..256 thread                                LANES = 256
  *     sums[t] = sum
@@ -32,7 +31,7 @@ int64_t neo_gpu_rows_lanes_in_warp(const rows_kernel *p) {
 
 /* ---- parts of one element: registers that neo_lower_join_lanes takes */
 
-/* Which element of a register. */
+/* The index of element e in a register. */
 static void index_of(const rows_kernel *p, int64_t e, const neo_lx **index) {
   index[0] = index[1] = lx_int(p->l, 0);
   index[2] = lx_int(p->l, e);
@@ -48,7 +47,7 @@ static int64_t elements(const rows_kernel *p) {
 
 typedef const neo_lx *part_of(rows_kernel *p, const void *from, uint32_t acc, int64_t e, int64_t i);
 
-/* sum = the n parts of each element, joined. */
+/* sum = the reduction of the n parts of each element. */
 static void join_parts(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n, part_of *part,
                        const void *from) {
   lowering *l = p->l;
@@ -79,7 +78,7 @@ static void use_sums(rows_kernel *p, const neo_stage *s) {
 /* ---- shared memory: element e of thread t at e*threads + t */
 
 typedef struct {
-  const neo_lx *at; /* of the first part */
+  const neo_lx *at; /* place of the first part */
   int64_t stride;
 } place;
 
@@ -102,7 +101,7 @@ static void put_in_memory(rows_kernel *p, neo_block *in, const neo_stage *s) {
     }
 }
 
-/* Where lane 0 of the thread's point has its parts. */
+/* The place of the parts of lane 0 of the thread's point. */
 static const neo_lx *base_of(rows_kernel *p) {
   lowering *l = p->l;
   if (p->lanes == 1)
@@ -117,8 +116,8 @@ static neo_block *for_lanes_below(rows_kernel *p, neo_block *in, int64_t n) {
   return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, p->lane, lx_int(l, n)))->branch.then;
 }
 
-/* Parts [lane + n*i] become part [lane], for lanes below n; the last time as many warps have them
- * as there are, where all need them. */
+/* Parts [lane + n*i] become part [lane], for lanes below n. The last time, if all lanes need the
+ * sums, every warp does this. */
 static void join_in_memory(rows_kernel *p, neo_block *in, const neo_stage *s, int64_t n,
                            int64_t radix, bool last, bool all) {
   lowering *l = p->l;

@@ -1,39 +1,39 @@
-/* A block of threads for some points of the shared axes (schedule/gpu_tile/gpu_tile.h).
+/* Row reductions: a block of threads for some points of the shared axes (schedule/gpu_rows).
  *
  *   for u in 0..units unit                       points [u*n, u*n + n), n = threads/lanes
  *     reg sum: threads
  *     for t in 0..threads thread                 a stage that sums:
  *       acc = 0; for k in lane..steps step lanes: acc += body
  *       sum = acc
- *     ...                                        parts joined in all lanes (lower/gpu_rows/join.c)
+ *     ...                                        reduction over the lanes (lower/gpu_rows/join.c)
  *     for t in 0..threads thread                 a stage that stores:
  *       for k in lane..steps step lanes: Y[...] = finish(sum)
  *
- * The steps of a stage are those of its last own axes, as far as their ranges do not depend on each
- * other, walked as one; axes before these are loops in every thread. Which thread takes which step,
- * and the tree's shape, follow from the schedule alone: the same bits in any order of threads.
+ * The steps of a stage are those of its last own axes, fused, as far as their ranges do not depend on
+ * each other; axes before these are loops in every thread. Which thread takes which step, and the
+ * tree's shape, follow from the schedule alone: results have the same bits in any order of threads.
  *
- * With vectors along own axes, a step is so many elements of the last of them, and what is left at
- * its end is a step with dead elements; vectors along the last shared axis are neighbouring points
- * of one thread. UNROLL_K steps of a thread are written out, so that their reads are under way
- * together. A row that a thread's steps written out cover is a tile of lower/loops/stages.c, and its
- * values that several stages need stay in registers (lower/common/row_stash.c): memory is read once.
+ * With vectors along own axes, a step is a vector along the last of them, and the last step is
+ * masked. Vectors along the last shared axis are neighbouring points of one thread. UNROLL_K steps of
+ * a thread are unrolled, so that their loads overlap. If the unrolled steps cover a row, they are a
+ * tile as in lower/loops/stages.c, and values that several stages need are stashed in registers
+ * (lower/common/row_stash.c), so that memory is read once.
  *
- * A stage whose winners' payloads say no order of steps is summed by lane 0. */
+ * Lane 0 alone computes a stage whose payloads do not tell the order of steps. */
 #include "codegen/lower/gpu_rows/rows.h"
 #include "codegen/lower/gpu_rows/gpu_rows.h"
 #include <assert.h>
 
 static const tile one = {.m_axis = -1, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
 
-/* Of a shared axis; of the last one groups of `wide`. */
+/* The extent of a shared axis; of the last one, the number of groups of `width`. */
 static const neo_lx *places(rows_kernel *p, uint32_t axis) {
   lowering *l = p->l;
   const neo_lx *n = neo_lower_extent(l, axis);
   return p->lanes_shared && axis + 1 == l->f->axes.n ? lx_div(l, n, p->width) : n;
 }
 
-/* Shared axes at the point that the thread works on; returns where it exists. */
+/* Sets the shared axes to the thread's point; returns the block where the point exists. */
 static neo_block *at_point(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
   const neo_lx *at =
@@ -52,7 +52,7 @@ static neo_block *at_point(rows_kernel *p, neo_block *in) {
   return in;
 }
 
-/* The same for lane 0 alone. */
+/* at_point for lane 0 alone. */
 static neo_block *at_first(rows_kernel *p, neo_block *in) {
   lowering *l = p->l;
   if (p->lanes == 1)
@@ -66,11 +66,11 @@ typedef struct {
   const neo_stage *s;
   const stage_bounds *b; /* null: it stores */
   const neo_expr *lo, *hi;
-  uint32_t first;     /* of the axes that are walked as one */
-  int64_t lanes;      /* that divide them */
+  uint32_t first;     /* first of the fused axes */
+  int64_t lanes;      /* lanes that divide the steps */
   int64_t width;      /* elements of a step */
-  int64_t row;        /* steps of all lanes, if one axis is walked and these are all; else 0 */
-  const neo_lx *at_n; /* first of neighbouring points */
+  int64_t row;        /* steps of a thread, if these, unrolled, cover the only axis; else 0 */
+  const neo_lx *at_n; /* first of the thread's neighbouring points */
   bool stashes;
 } steps;
 
@@ -82,7 +82,7 @@ static bool constant_range(lowering *l, const steps *x, uint32_t k, int64_t *lo,
   return neo_expr_is_int(l->m, x->lo[k], lo) && neo_expr_is_int(l->m, x->hi[k], hi);
 }
 
-/* Several axes are walked by vectors where the last one holds whole ones. */
+/* The width of a step. Several fused axes have vectors only if the last one is a multiple of them. */
 static int64_t width_of(rows_kernel *p, const steps *x) {
   uint32_t last = (uint32_t)x->s->axes.n - 1;
   int64_t lo, hi;
@@ -132,7 +132,7 @@ static tile tile_of(const rows_kernel *p, const steps *x, int64_t cols) {
   return t;
 }
 
-/* Steps of this thread from `at` on, of the last axis. */
+/* Visits `cols` steps of the thread from `at` on, along the last axis. */
 static void visit(rows_kernel *p, neo_block *in, const steps *x, int64_t cols, const neo_lx *at,
                   const neo_lx *end) {
   lowering *l = p->l;
@@ -162,7 +162,7 @@ static bool is_empty(const neo_lx *from, const neo_lx *to) {
   return from == to || (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a >= b);
 }
 
-/* A loop over [from, to), of which each lane has every lanes-th group of so many elements. */
+/* Opens the loop over the lane's groups of elements in [from, to): every lanes-th one. */
 static neo_block *open_part(rows_kernel *p, neo_block *in, const steps *x, const neo_lx *from,
                             const neo_lx *to, int64_t group, int64_t times, const neo_lx **v) {
   lowering *l = p->l;
@@ -180,7 +180,7 @@ static neo_block *open_copies(rows_kernel *p, neo_block *in, const neo_lx **u) {
 
 /* ---- one axis, from its own bounds */
 
-/* All that there is of a row. */
+/* Visits all of a row, unrolled. */
 static void walk_row(rows_kernel *p, neo_block *in, const steps *x) {
   lowering *l = p->l;
   const neo_lx *lo = neo_lower_expr(l, x->lo[x->first]), *hi = neo_lower_expr(l, x->hi[x->first]);
@@ -191,7 +191,7 @@ static void walk_row(rows_kernel *p, neo_block *in, const steps *x) {
   visit(p, in, x, x->row, at, whole ? NULL : hi);
 }
 
-/* Written out: as columns of a tile; of neighbouring points one by one. */
+/* Visits UNROLL_K steps: as columns of a tile, or, with neighbouring points, one by one. */
 static void visit_copies(rows_kernel *p, neo_block *in, const steps *x, const neo_lx *at) {
   lowering *l = p->l;
   const neo_lx *u;
@@ -229,7 +229,7 @@ static void walk_axis(rows_kernel *p, neo_block *in, const steps *x) {
   }
 }
 
-/* ---- several, from their number */
+/* ---- several fused axes, by the number of their steps */
 
 typedef struct {
   const neo_lx *length[NEO_FORM_MAX_AXES], *lo[NEO_FORM_MAX_AXES], *total;
@@ -283,7 +283,7 @@ static void visit_fused_axes(rows_kernel *p, neo_block *in, const steps *x) {
   neo_lower_close(l);
 }
 
-/* All steps of this thread. */
+/* Visits all steps of the thread. */
 static void walk(rows_kernel *p, neo_block *in, steps *x) {
   lowering *l = p->l;
   uint32_t n = (uint32_t)x->s->axes.n, depth = l->depth;
@@ -307,7 +307,7 @@ static void walk(rows_kernel *p, neo_block *in, steps *x) {
 
 /* ---- stages */
 
-/* What the thread has summed, into its register for all stages after this one. */
+/* Saves the thread's partial sums in its registers for the stages after this one. */
 static void save_partial(rows_kernel *p, neo_block *in, const neo_stage *s, const tile *t) {
   lowering *l = p->l;
   neo_block *b = neo_lower_open_tile(l, in, t, true);
@@ -317,7 +317,7 @@ static void save_partial(rows_kernel *p, neo_block *in, const neo_stage *s, cons
   neo_lower_close_tile(l);
 }
 
-/* Is there a stage after it in which lanes divide steps? */
+/* Do lanes divide the steps of a stage after this one? Then all need the sums. */
 static bool all_need(const lowering *l, size_t at) {
   for (size_t k = at + 1; k < l->f->stages.n; k++)
     if (l->f->stages.at[k].axes.n)
@@ -335,7 +335,7 @@ static void sum_stage(rows_kernel *p, neo_block *in, size_t at) {
   const neo_stage *s = &l->f->stages.at[at];
   const stage_bounds *b = &l->bounds[at];
   bool divided = p->lanes > 1 && neo_lower_lanes_fit(l, s);
-  bool alone = p->lanes == 1 || divided; /* no lane waits for another */
+  bool alone = p->lanes == 1 || divided; /* no lane leaves its steps to another one */
   neo_block *top = neo_gpu_rows_open_threads(p, in);
   neo_lower_facts(l, l->f, s);
   steps x = steps_of(p, s, b, b->lo, b->hi, p->lanes == 1 ? neo_lower_lanes_fit(l, s) : divided);
@@ -394,7 +394,7 @@ static void make_sums(rows_kernel *p, neo_block *in) {
   }
 }
 
-/* Registers for all of a row. */
+/* Declares registers for all of a row. */
 static void declare_row_stash(rows_kernel *p, neo_block *in) {
   int64_t chunk = p->lanes * p->width;
   if (p->l->stash.n)

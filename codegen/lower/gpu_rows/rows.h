@@ -7,30 +7,31 @@
 
 typedef struct {
   lowering *l;
-  int64_t threads, lanes, n; /* n: points of a block, or groups of `wide` points */
+  int64_t threads, lanes, n; /* n: points of a block, or groups of `width` points */
   bool across;
-  int64_t width;     /* elements that a thread has side by side: */
-  bool lanes_shared; /* along the last shared axis; else along own ones */
+  int64_t width;     /* contiguous elements of a thread: */
+  bool lanes_shared; /* along the last shared axis; otherwise along own axes */
   int64_t unroll;
-  const neo_lx *unit, *total; /* points or groups in all */
-  uint32_t sum[MAX_ACCS];     /* register of an accumulator, of threads */
-  uint32_t sums[MAX_ACCS];    /* and its buffer, where warps have to join theirs */
-  /* in the loop of threads at hand */
+  const neo_lx *unit, *total; /* total: number of points or groups in all */
+  uint32_t sum[MAX_ACCS];     /* an accumulator's register in each thread */
+  uint32_t sums[MAX_ACCS];    /* its buffer in shared memory, if several warps have parts of it */
+  /* in the current loop of threads */
   const neo_lx *thread, *lane;
 } rows_kernel;
 
-/* Threads between two lanes of a point. */
+/* The stride between two lanes of a point, in threads. */
 static inline int64_t neo_gpu_rows_stride(const rows_kernel *p) {
   return p->across ? p->n : 1;
 }
 neo_block *neo_gpu_rows_open_threads(rows_kernel *p, neo_block *in);
 
-/* ---- lower/gpu_rows/join.c: lanes whose parts are joined without shared memory */
+/* ---- lower/gpu_rows/join.c */
+/* The number of lanes of a point in a warp, which need no shared memory. */
 int64_t neo_gpu_rows_lanes_in_warp(const rows_kernel *p);
-/* Parts of the stage's sums, in its registers, become sums: in those of all lanes, or of lane 0
- * alone. */
+/* Reduces the stage's partial sums over the lanes. The sums are then in the registers of all lanes,
+ * or of lane 0 alone. */
 void neo_gpu_rows_join(rows_kernel *p, neo_block *in, const neo_stage *s, bool all);
-/* Lane 0 gives its sums to the others. */
+/* Broadcasts the sums of lane 0 to the other lanes. */
 void neo_gpu_rows_broadcast(rows_kernel *p, neo_block *in, const neo_stage *s);
 
 #endif

@@ -1,11 +1,12 @@
-/* A block of threads copies operands into shared memory (lower/gpu_tile/tile.c): which element each thread
- * takes, by 16 bytes where the operand allows it (schedule/vector_access.h), and where it goes. */
+/* Copies of operands into shared memory by a block of threads (lower/gpu_tile/tile.c): the elements of
+ * each thread, and their places. A copy has 16 bytes if the operand allows it
+ * (schedule/vector_access.h). */
 #include "codegen/lower/gpu_tile/tile.h"
 #include "schedule/vector_access.h"
 
 /* ---- axes */
 
-/* An axis at a place, and lanes along it from there on (null: none). */
+/* Sets an axis to a value, and lanes along it from there on (null: none). */
 static void set_axis(lowering *l, uint32_t axis, const neo_lx *at, const neo_lx *lane) {
   axis_value v = {.n = 0};
   neo_lower_push_part(&v, at, 1, l->depth);
@@ -24,7 +25,7 @@ void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_l
   }
 }
 
-/* The axis is `from`, which changes from block to block, and what a thread adds to it in each. */
+/* Sets the axis to `from`, which varies from block to block, plus the thread's step in the block. */
 static void set_own_axis(block_tile *x, uint32_t k, const neo_lx *from, const neo_lx *step,
                          const neo_lx *lane) {
   lowering *l = x->p.l;
@@ -64,8 +65,8 @@ void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, co
   }
 }
 
-/* Is step `step` of the block from `from` on one of all steps? Where these are whole blocks, that
- * is the same for the block's steps; null: always. */
+/* Does step `step` of the block from `from` on exist? If the number of steps is a multiple of the
+ * block, all steps of a block exist; null: always. */
 static const neo_lx *step_exists(block_tile *x, const neo_lx *from, const neo_lx *step) {
   lowering *l = x->p.l;
   int64_t n;
@@ -75,7 +76,7 @@ static const neo_lx *step_exists(block_tile *x, const neo_lx *from, const neo_lx
 
 /* ---- operands */
 
-/* What rows use is the rows' operand, all other factors the columns'. */
+/* Factors that use rows belong to the operand of rows; all others to that of columns. */
 bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k) {
   neo_side side = neo_factor_side(&x->c.factor[k], x->p.o[0].axes, x->p.o[1].axes);
   return (side == NEO_SIDE_ROWS) == (o->side == NEO_SIDE_ROWS);
@@ -92,8 +93,8 @@ static const neo_lx *product_of(block_tile *x, const operand *o) {
   return y;
 }
 
-/* Where pieces are exchanged and neighbouring threads copy neighbouring rows, a warp takes 8 times
- * some rows of 4 steps, not 32 times of one: what it writes lies in four times as many banks. */
+/* In a swizzled layout whose neighbouring threads copy neighbouring rows, a warp copies 8 groups of
+ * rows at 4 steps, rather than 32 groups at one step: its stores then use four times as many banks. */
 static void spread(const block_tile *x, const operand *o, const neo_lx *e, const neo_lx **row,
                    const neo_lx **step) {
   enum { SIDE = 8, STEPS = 4 };
@@ -112,7 +113,7 @@ const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo
   const neo_lx *e = lx_add(l, lx_mul(l, i, x->p.threads), x->p.thread), *in, *out;
   int64_t fast = (o->along_steps ? x->p.block_k : o->block) / o->width, per = fast / x->p.threads;
   int64_t n = x->p.block_k * o->block / o->width;
-  if (x->p.threads % fast == 0) { /* a thread's copies lie in one column, or in few rows */
+  if (x->p.threads % fast == 0) { /* a thread's copies are in one column, or in few rows */
     in = lx_mod(l, x->p.thread, lx_int(l, fast));
     out = lx_add(l, lx_div(l, x->p.thread, fast), lx_mul(l, i, x->p.threads / fast));
   } else if (fast % x->p.threads == 0) {
@@ -154,7 +155,7 @@ const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx 
 }
 
 int64_t neo_btile_lane_pitch(const operand *o) {
-  if (o->swizzled) /* within a piece, or none that would be the same everywhere */
+  if (o->swizzled) /* the stride within a swizzled piece; 0: no stride holds everywhere */
     return o->along_steps || o->transposed ? 1 : 0;
   return o->along_steps == o->steps_inside ? 1 : o->pitch;
 }
@@ -220,7 +221,7 @@ void neo_btile_choose_fast(block_tile *x, operand *o) {
       o->fast = k;
 }
 
-/* Is the extent of the axis that copies walk first a multiple of n, from a multiple of n on? */
+/* Are the start and the extent of the copies' fastest axis multiples of n? */
 static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
   lowering *l = x->p.l;
   int64_t lo, length;
@@ -231,7 +232,7 @@ static bool divides_axis(block_tile *x, const operand *o, uint32_t axis, int64_t
          neo_lx_is_int(x->length[own], &length) && length % n == 0;
 }
 
-/* May n elements along the axis be copied as one? */
+/* May one copy have n elements along the axis? */
 static bool may_vectorize(block_tile *x, const operand *o, uint32_t axis, int64_t n) {
   lowering *l = x->p.l;
   bool some = false, good = !o->bounded && divides_axis(x, o, axis, n);
@@ -243,8 +244,7 @@ static bool may_vectorize(block_tile *x, const operand *o, uint32_t axis, int64_
   return good && some;
 }
 
-/* Copies of 16 bytes, where all loads of the operand allow that; of elements of 2 bytes else of 8.
- */
+/* Copies have 16 bytes if all loads of the operand allow that; of 2-byte elements, otherwise 8. */
 void neo_btile_vectorize_copies(block_tile *x, operand *o) {
   lowering *l = x->p.l;
   uint32_t axis = o->along_steps ? (uint32_t)(l->f->axes.n + x->s->axes.n - 1) : o->fast;

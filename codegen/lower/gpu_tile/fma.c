@@ -1,7 +1,7 @@
 /* Products of a contraction's tile by threads, with FMA. */
 #include "codegen/lower/gpu_tile/tile.h"
 
-/* A side of the block, as threads have it. */
+/* A dimension of the block, as its threads divide it. */
 static neo_gpu_tile_dim dim_of(const operand *o) {
   return (neo_gpu_tile_dim){o->tile, o->vector, o->block / o->tile};
 }
@@ -11,13 +11,13 @@ static void place_of(const block_tile *x, const neo_lx *out[2]) {
                    out);
 }
 
-/* A point of the thread, counted from the block's first. */
+/* The number in the block of a point of the thread. */
 static const neo_lx *point_at(const block_tile *x, int k, const neo_lx *place,
                               const neo_gpu_point *p) {
   return lx_add(x->p.l, neo_gpu_group_at(x->p.l, dim_of(&x->p.o[k]), place, p->group), p->element);
 }
 
-/* Values of rows or columns at a step of a block of them. */
+/* Loads the thread's values of rows or columns at a step of a block. */
 static uint32_t get_values(block_tile *x, neo_block *in, const operand *o, const neo_lx *place,
                            const neo_lx *block, const neo_lx *step) {
   lowering *l = x->p.l;
@@ -26,7 +26,7 @@ static uint32_t get_values(block_tile *x, neo_block *in, const operand *o, const
                             place);
 }
 
-/* Does what is left of the condition hold, at a step and these points of the thread? */
+/* The rest of the condition at a step and two points of the thread. */
 static const neo_lx *test_left(block_tile *x, const neo_lx *from, const neo_lx *step,
                                const neo_lx *const *place, const neo_gpu_point *at) {
   lowering *l = x->p.l;

@@ -1,43 +1,42 @@
-/* A contraction's tile in stages (schedule/gpu_tile/stages.h): operands come into shared memory by
- * asynchronous copies, S - 1 blocks of steps ahead.
+/* A contraction's tile with software pipelining (schedule/gpu_tile/stages.h): asynchronous copies
+ * bring operands into S stages of shared memory, S - 1 blocks of steps ahead.
  *
  *   for p in 0..S-1 unroll
  *     for t in 0..threads thread: rows, columns [p] <~ steps p*BLOCK_K ..
  *     commit
- *   wait S-2                                   the first block is there
+ *   wait S-2                                   the first block has arrived
  *   stage = 0
  *   for k in 0..steps step BLOCK_K
  *     for t in 0..threads thread
  *       rows, columns [the stage before] <~ steps k + (S-1)*BLOCK_K ..
- *       products of what is in this stage    by warps: between this loop of threads and another
+ *       products of this stage               by warps: between this loop of threads and another
  *     commit
- *     wait S-2                                 the next block is there
- *     stage = the next one, round about
- *   wait 0                                     where S > 2: else nothing is left
+ *     wait S-2                                 the next block has arrived
+ *     stage = (stage + 1) % S
+ *   wait 0                                     if S > 2: otherwise nothing is left
  *
- * Warpgroups multiply while all else goes on (codegen/loop/wgmma.h): their product of one block of
- * steps is left under way until that of the next has begun, and its stage with it. So only S - 2
- * blocks are ahead, and copies go to the stage before the one before:
+ * Products of warpgroups are asynchronous (codegen/loop/wgmma.h). That of a block of steps runs until
+ * the next one has begun, and occupies its stage. So copies are only S - 2 blocks ahead, and go to
+ * the stage two before:
  *
  *     for t in 0..threads thread
  *       rows, columns [two stages before] <~ steps k + (S-2)*BLOCK_K ..
- *     warpgroup acc, rows, columns [this stage]
+ *     wgmma acc, rows, columns [this stage]
  *     commit
  *     wait S-3
- *     await 1                                  the product of the block before this one has ended
- *   await 0, acc
+ *     wgmma_wait 1                             the product of the block before this one has ended
+ *   wgmma_wait 0, acc
  *
- * A block of steps costs one barrier, behind the wait: then all threads' copies of the next block
- * are there, and all have read the stage that is written in the next iteration. Groups are closed
- * whether or not there is anything left to copy, so that their count is the same everywhere; beyond
- * the last step copies are of zeros, which read nothing.
+ * A block of steps costs one barrier, after the wait: then all threads' copies of the next block have
+ * arrived, and all threads have read the stage that the next iteration overwrites. Groups are
+ * committed even if nothing is left to copy, so that their number is the same everywhere. Copies
+ * beyond the last step write zeros and read nothing.
  *
- * Boxes are brought by the copy engine (lower/gpu_tile/tma.c). Else threads copy 16 bytes where the
- * operand lies in shared memory as in memory, or an element each: what is turned on the way cannot
- * be copied by more. */
+ * TMA copies boxes (lower/gpu_tile/tma.c). Otherwise a thread's copy is 16 bytes if the operand has
+ * the same order in shared memory as in memory, and a single element if it is transposed. */
 #include "codegen/lower/gpu_tile/tile.h"
 
-/* Finds what is copied as it lies in memory. */
+/* Finds the operands that asynchronous copies can bring: those that are read without computing. */
 static void find_sources(block_tile *x) {
   lowering *l = x->p.l;
   bool rounded = false, rounds = x->p.warps && !x->warpgroups;
@@ -53,7 +52,7 @@ static void find_sources(block_tile *x) {
   }
 }
 
-/* A thread's copy is of 4 bytes or more; what cannot be copied so goes through registers. */
+/* An asynchronous copy has at least 4 bytes; other operands go through registers. */
 static void plan_copies(block_tile *x, operand *o) {
   int64_t bytes = neo_type_bytes((neo_type)x->p.l->k->bufs.at[o->buf].type);
   int64_t width = neo_btile_lane_pitch(o) == 1 ? o->width : 1;
@@ -79,7 +78,7 @@ void neo_btile_plan_stages(block_tile *x) {
 
 /* ---- copies */
 
-/* The thread's part of the block of steps from `from` on, to `start` of the buffer. */
+/* Starts the thread's copies of the block of steps from `from` on, to `start` in the buffer. */
 static void start_copies(block_tile *x, neo_block *in, const operand *o, const neo_lx *from,
                          const neo_lx *start) {
   lowering *l = x->p.l;
@@ -101,7 +100,8 @@ static const neo_lx *start_of(block_tile *x, const operand *o, const neo_lx *sta
   return lx_mul(x->p.l, stage, o->elements);
 }
 
-/* What goes through registers is fetched here, and put there by put. */
+/* Starts the copies of a block of steps. Operands that go through registers are loaded here and stored
+ * to shared memory by put. */
 static void issue_copies(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   for (int k = 0; k < 2; k++)
     if (x->p.o[k].from.i)
@@ -120,7 +120,7 @@ static int64_t prefetch_distance(const block_tile *x) {
   return x->stages - (x->warpgroups ? 2 : 1);
 }
 
-/* Closes a group, and waits until what is used next is there, and what is written next is free. */
+/* Commits a group, and waits until the next stage has arrived and the one to overwrite is free. */
 static void advance(block_tile *x, neo_block *in) {
   neo_ls_copy_commit(x->p.l->k, in);
   neo_ls_copy_wait(x->p.l->k, in, prefetch_distance(x) - 1);

@@ -1,49 +1,48 @@
-/* A contraction's tile whose boxes (lower/gpu_tile/tma.c) one thread asks for that does nothing else
- * (schedule/gpu_tile/producer.h), while warpgroups multiply:
+/* A contraction's tile with warp specialization (schedule/gpu_tile/producer.h): a producer thread
+ * starts the TMA copies of lower/gpu_tile/tma.c, and consumer warpgroups multiply.
  *
  *   producer                                     one thread of a warpgroup of its own
- *     stage = 0, turn = 0
+ *     stage = 0, parity = 0
  *     for k in 0..steps step BLOCK_K
- *       if S*BLOCK_K <= k: reach empty[stage] the turn before
+ *       if S*BLOCK_K <= k: mbarrier_wait empty[stage] 1 - parity
  *       full[stage] <~ boxes of steps k ..
- *       stage = the next one, round about; turn = the other one, if that is the first
+ *       stage = (stage + 1) % S; parity changes when stage becomes 0
  *   consumers
  *     acc = 0
- *     stage = 0, turn = 0
+ *     stage = 0, parity = 0
  *     for k in 0..steps step BLOCK_K
- *       reach full[stage] turn
- *       warpgroup acc, rows, columns [this stage]
- *       await 1                                  the product of the block before this one has ended
- *       if 0 < k: arrive empty[the stage before]
- *       stage, turn = the next ones
- *     await 0, acc
+ *       mbarrier_wait full[stage] parity
+ *       wgmma acc, rows, columns [this stage]
+ *       wgmma_wait 1                             the product of the block before this one has ended
+ *       if 0 < k: mbarrier_arrive empty[the stage before]
+ *       stage, parity = the next ones
+ *     wgmma_wait 0, acc
  *     stages after it, at each sum of the thread
  *
- * A stage is written when all warpgroups have said that they have read it, and read when its bytes
- * are there. So no barrier stands in the loop: one warpgroup may be a stage ahead of another, which
- * multiplies while the first one waits, and boxes are S - 1 blocks of steps ahead. Nobody waits for
- * the last stages to be free, as nothing comes after them: the last block of steps is not arrived
- * at.
+ * A stage is overwritten after all warpgroups have arrived at its `empty` mbarrier, and read after its
+ * bytes have arrived. So the loop has no barrier: a warpgroup may be a stage ahead of another one,
+ * which multiplies while the first one waits, and copies are S - 1 blocks of steps ahead. Consumers do
+ * not arrive for the last block of steps, because nothing overwrites the last stages.
  *
- * Persistent blocks take one tile after another, and stages and turns go on from tile to tile. All
- * stages are arrived at, also before the first tile: so the producer always waits, and its turn is
- * that of the boxes. While consumers store a tile, boxes of the next one come:
+ * A persistent block computes several tiles; stages and parities go on from tile to tile. Consumers
+ * arrive for all stages, also before the first tile. So the producer always waits, with the parity of
+ * the boxes. Copies for the next tile run while consumers store a tile:
  *
  *   producer
- *     stage = 0, turn = 0
+ *     stage = 0, parity = 0
  *     for u in 0..units unit
  *       for k in 0..steps step BLOCK_K
- *         reach empty[stage] turn
+ *         mbarrier_wait empty[stage] parity
  *         full[stage] <~ boxes of steps k ..
- *         stage, turn = the next ones
+ *         stage, parity = the next ones
  *   consumers
- *     stage = 0, turn = 0
- *     arrive empty[0], .. empty[S-1]
+ *     stage = 0, parity = 0
+ *     mbarrier_arrive empty[0], .. empty[S-1]
  *     for u in 0..units unit
  *       acc = 0
  *       for k .. as above
- *       await 0, acc
- *       arrive empty[the stage before]
+ *       wgmma_wait 0, acc
+ *       mbarrier_arrive empty[the stage before]
  *       stages after it, at each sum of the thread */
 #include "schedule/gpu_tile/producer.h"
 #include "codegen/lower/gpu_tile/tile.h"
@@ -91,11 +90,11 @@ neo_block *neo_btile_open_consumers(block_tile *x) {
   x->consumed = neo_btile_first_stage(x, in);
   for (int64_t s = 0; s < x->stages; s++)
     neo_ls_mbarrier_arrive(x->p.l->k, in, x->empty, lx_int(x->p.l, s));
-  neo_lower_close(x->p.l); /* the producer's units */
+  neo_lower_close(x->p.l); /* closes the producer's loop over units */
   return neo_btile_open_units(x, in);
 }
 
-/* At the stage before this one, if at least one block of steps ends at `steps`. */
+/* Arrives for the stage before the current one, if least <= steps. */
 static void arrive_before(block_tile *x, neo_block *in, int64_t least, const neo_lx *steps) {
   lowering *l = x->p.l;
   const neo_lx *stage = x->consumed.stage, *is_any = not_before(l, least, steps);

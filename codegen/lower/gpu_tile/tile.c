@@ -11,22 +11,20 @@
  *         the other half of rows, columns = next
  *     for t in 0..threads thread: stages after it, at each element of the thread's tile
  *
- * Shared memory holds two halves of [step][row] and of [step][column], so that a thread reads its
- * rows and columns as vectors and a block of steps costs one barrier; what the next half will hold
- * is on its way from memory while this one is used. A step is PAD elements longer than the block:
- * where an operand lies contiguous along the steps, the threads of a warp copy neighbouring steps,
- * and their stores fall on different banks.
+ * Shared memory is double-buffered: two halves of [step][row] and of [step][column]. So a block of
+ * steps costs one barrier, and loads for the next half overlap products of this one. A thread reads
+ * its rows and columns as vectors. A step is padded by PAD elements: if an operand is contiguous along
+ * the steps, the threads of a warp copy neighbouring steps, and padding avoids bank conflicts.
  *
- * A thread's rows are groups of up to four that lie next to each other, one group for each pass
- * over the block's rows; the same for columns. Within a warp threads are 4 by 8, so that a vector
- * of rows is read by eight of them at once, one of columns by four.
+ * A thread's rows are groups of up to four contiguous ones, one group for each pass over the block's
+ * rows; columns are alike. The threads of a warp are 4 by 8, so that eight of them read the same
+ * vector of rows, and four the same vector of columns.
  *
- * In place of two halves there may be stages (lower/gpu_tile/pipeline.c).
+ * Stages may replace the two halves (lower/gpu_tile/pipeline.c).
  *
- * Operands are zero beyond their ends and where the condition of the sum excludes a step; what
- * zeros do not make up for is tested at each product (lower/tile/pack.c says what that is). Nothing is
- * read outside of a buffer: where that follows only from a condition that a copy cannot look at,
- * each load is tested. */
+ * Operands are zero beyond their ends and where the sum's condition excludes a step. What zeros do not
+ * express is tested at each product (lower/tile/pack.c). No load is outside of its buffer: a load that
+ * is safe only under a condition which its copy cannot test is tested itself. */
 #include "codegen/lower/gpu_tile/tile.h"
 #include "codegen/lower/gpu_tile/gpu_tile.h"
 #include "schedule/gpu_tile/producer.h"
@@ -89,7 +87,7 @@ static void make_operand(block_tile *x, operand *o, neo_type t) {
     o->other = neo_gpu_shared_buffer(l, name, t, elements, align);
 }
 
-/* What the copies take of the condition, and what is left of it. */
+/* Divides the condition into what the copies test and what is left. */
 static void take_conditions(block_tile *x) {
   lowering *l = x->p.l;
   uint64_t reach[NEO_MAX_FACTORS], rows = x->p.o[0].axes, columns = x->p.o[1].axes;

@@ -4,7 +4,7 @@
 #define NEO_CODEGEN_LOWER_BLOCK_H
 #include "codegen/lower/gpu_block/block.h"
 
-/* The stage whose turn it is, and the turn: registers, and what they are. */
+/* The current stage and the parity of its mbarrier's phase: registers, and their values. */
 typedef struct {
   uint32_t reg[2];
   const neo_lx *stage, *parity;
@@ -15,17 +15,17 @@ typedef struct {
   const neo_stage *s;
   neo_contraction c;
   const neo_lx *steps;
-  const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* of own axes */
-  neo_expr left;       /* the condition that is tested at each product; 0: none */
-  bool warpgroups;     /* they multiply, not warps (lower/gpu_tile/warpgroup.c) */
-  bool tma;            /* operands are boxes (lower/gpu_tile/tma.c) */
-  uint32_t phases;     /* their buffer: one for each stage */
-  bool producer;       /* one thread asks for them (lower/gpu_tile/producer.c) */
-  uint32_t empty;      /* phases that say which stages are free */
-  bool persistent;     /* blocks take one tile after another */
-  neo_ls *specialized; /* the producer's and the consumers' arms; stages that each begins with: */
+  const neo_lx *length[NEO_FORM_MAX_AXES], *least[NEO_FORM_MAX_AXES]; /* own axes */
+  neo_expr left;   /* the condition that is tested at each product; 0: none */
+  bool warpgroups; /* warpgroups multiply (lower/gpu_tile/warpgroup.c) */
+  bool tma;        /* TMA copies operands by boxes (lower/gpu_tile/tma.c) */
+  uint32_t phases; /* buffer of the stages' mbarriers */
+  bool producer;   /* a warp-specialized producer starts the copies (lower/gpu_tile/producer.c) */
+  uint32_t empty;  /* buffer of mbarriers that say which stages are free */
+  bool persistent; /* blocks take one tile after another */
+  neo_ls *specialized; /* the producer's and the consumers' arms, and the state of each */
   neo_btile_pipeline_state produced, consumed;
-  int64_t stages; /* 0: two halves, by way of registers */
+  int64_t stages; /* 0: double buffering through registers */
 } block_tile;
 
 static inline neo_block *open_threads(block_tile *x, neo_block *in) {
@@ -34,91 +34,97 @@ static inline neo_block *open_threads(block_tile *x, neo_block *in) {
 
 /* ---- lower/gpu_tile/copy.c */
 
-/* Shared axes of a mask at point `at` of them, `fast` fastest, then the last ones; own axes at step
- * `step` of the block of BLOCK_K steps from `from` on, a multiple of that. Lanes are along the last
- * of them from there on (null: none). */
+/* set_shared sets a mask of shared axes to point `at` of them, where axis `fast` is the fastest, then
+ * the last ones. set_own sets own axes to step `step` of the block of steps from `from` on, a multiple
+ * of BLOCK_K. Lanes run along the last (or fast) axis; null: none. */
 void neo_btile_set_shared(lowering *l, uint64_t axes, uint32_t fast, const neo_lx *at,
                           const neo_lx *lane);
 void neo_btile_set_own(block_tile *x, const neo_lx *from, const neo_lx *step, const neo_lx *lane);
-/* Is it the operand's? */
+/* Is factor k a part of the operand? */
 bool neo_btile_has_factor(const block_tile *x, const operand *o, uint32_t k);
-/* Elements that lie next to each other in memory along the steps, or along one of the operand's own
- * axes: the copies walk these first. Sets along_steps and fast. */
+/* Chooses the axis along which the operand is contiguous in memory: the steps or another of its axes.
+ * Copies run along it first. Sets along_steps and fast. */
 void neo_btile_choose_fast(block_tile *x, operand *o);
-/* How many elements are copied as one: once axes are made, and conditions taken. */
+/* Chooses the width of copies, after axes and conditions are known. */
 void neo_btile_vectorize_copies(block_tile *x, operand *o);
 void neo_btile_count_copies(block_tile *x, operand *o);
-/* First row and step of the thread's copy i, counted from the block's; whether there is one: null:
- * always. Where they lie, and elements between two that are copied as one; 0: as rows lie. */
+/* copy_of sets the first row and step, in the block, of the thread's copy i; returns whether the copy
+ * exists (null: always). shared_at is their place in shared memory, and lane_pitch the stride between
+ * the elements of a copy there; 0: that of rows. */
 const neo_lx *neo_btile_copy_of(const block_tile *x, const operand *o, const neo_lx *i,
                                 const neo_lx **row, const neo_lx **step);
 const neo_lx *neo_btile_shared_at(block_tile *x, const operand *o, const neo_lx *start,
                                   const neo_lx *row, const neo_lx *step);
 int64_t neo_btile_lane_pitch(const operand *o);
-/* Sets axes, and the guard under which they and the operand exist, where `exists` holds (null:
- * always), until neo_gpu_end_guard. step: of the block of steps from `from` on. */
+/* Sets axes, and until neo_gpu_end_guard the guard: `exists` holds (null: always), the axes are in
+ * range, and the operand's condition holds. step: in the block of steps from `from` on. */
 void neo_btile_enter_copy(block_tile *x, const operand *o, const neo_lx *exists, const neo_lx *row,
                           const neo_lx *from, const neo_lx *step, const neo_lx *lane);
 /* A thread's part of the operand's copy to the buffer. */
 neo_gpu_copy neo_btile_copy(const block_tile *x, const operand *o, uint32_t buf);
-/* Registers of operands that pass through them for what is on its way: of this loop of threads, or
- * of several. */
+/* Declares registers for operands that are copied through registers. several: they live across loops
+ * of threads. */
 void neo_btile_declare_next(block_tile *x, neo_block *in, bool several);
-/* The thread's part of the block of steps from `from` on, into its registers; from there into
- * shared memory, `start` elements behind the buffer's first. */
+/* get_next loads the thread's part of the block of steps from `from` on to registers; put_next stores
+ * it to shared memory, `start` elements after the buffer's first. */
 void neo_btile_get_next(block_tile *x, neo_block *in, const operand *o, const neo_lx *from);
 void neo_btile_put_next(block_tile *x, neo_block *in, const operand *o, uint32_t buf,
                         const neo_lx *start);
 
-/* ---- lower/gpu_tile/pipeline.c: what is copied asynchronously, and how wide; the sum */
+/* ---- lower/gpu_tile/pipeline.c: plans asynchronous copies and their width; lowers the sum */
 void neo_btile_plan_stages(block_tile *x);
 void neo_btile_sum_stages(block_tile *x, neo_block *in);
 
-/* ---- lower/gpu_tile/tma.c: where both operands are boxes, makes their phases; the sum */
+/* ---- lower/gpu_tile/tma.c */
+/* plan_tma makes the mbarriers if TMA can copy both operands; sum_tma lowers the sum. */
 bool neo_btile_plan_tma(block_tile *x);
 void neo_btile_sum_tma(block_tile *x, neo_block *in);
-/* Phases in scratch, one for each stage. */
+/* A buffer of mbarriers in scratch, one for each stage. */
 uint32_t neo_btile_phases(block_tile *x, const char *name);
-/* Announces the bytes of the block of steps from `from` on, and starts its boxes. */
+/* Sets the expected bytes (expect_tx) of the block of steps from `from` on, and starts its copies. */
 void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage);
-/* The first stage in the first turn; the next one. */
+/* The state at the first stage, and the advance to the next stage. */
 neo_btile_pipeline_state neo_btile_first_stage(block_tile *x, neo_block *in);
 void neo_btile_next_stage(block_tile *x, neo_block *in, const neo_btile_pipeline_state *r);
-/* acc += what lies in that stage, until awaited. */
+/* Starts acc += the products of a stage; wgmma_wait ends it. */
 void neo_btile_multiply_stage(block_tile *x, neo_block *in, const neo_lx *stage);
 
-/* ---- lower/gpu_tile/producer.c: where operands are boxes, makes the phases of free stages; the
- * arms, in a unit or, persistent, around units: returns the producer's; what it does there; the
- * consumers' arm, or tile; their sum */
+/* ---- lower/gpu_tile/producer.c: warp specialization. plan makes the mbarriers of free stages;
+ * open_specialized opens the arms, in a unit or, if blocks are persistent, around units, and returns
+ * the producer's; produce lowers it; open_consumers returns the consumers' arm; consume lowers their
+ * sum. */
 void neo_btile_plan_producer(block_tile *x);
 neo_block *neo_btile_open_specialized(block_tile *x, neo_block *in);
 void neo_btile_produce(block_tile *x, neo_block *in);
 neo_block *neo_btile_open_consumers(block_tile *x);
 void neo_btile_consume(block_tile *x, neo_block *in);
 
-/* ---- lower/gpu_tile/fma.c: the thread's rows and columns: counted from the block's first, and in its
- * tile */
+/* ---- lower/gpu_tile/fma.c */
+/* Opens loops over the thread's rows and columns. at: their numbers in the block; number: in the
+ * thread's tile. */
 neo_block *neo_btile_open_points(block_tile *x, neo_block *in, const neo_lx *at[2],
                                  const neo_lx *number[2]);
 
-/* ---- lower/gpu_tile/units.c, fma.c, epilogue.c: the loop over tiles, whose rows, columns and batch are the operands' and the
- * axes' from there on; products of steps from `from` on, which lie in that block of steps of shared
- * memory, in a loop of threads; the stages that store, at a row and a column counted from the
- * block's first, where they exist */
+/* ---- lower/gpu_tile/units.c, fma.c, epilogue.c */
+/* open_units opens the loop over tiles and sets the operands' and the axes' rows, columns and batch.
+ * multiply adds the products of steps from `from` on, which are in that block of shared memory, in a
+ * loop of threads. store_point lowers the stages that store, at a row and a column of the block, if
+ * these exist. */
 neo_block *neo_btile_open_units(block_tile *x, neo_block *in);
 void neo_btile_multiply(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *block);
 void neo_btile_store_point(block_tile *x, neo_block *in, const neo_lx *const *at,
                            const neo_lx *sum);
 
-/* ---- lower/gpu_tile/warp.c: the sum and the stores */
+/* ---- lower/gpu_tile/warp.c: the sum by warps and its stores */
 void neo_btile_warps(block_tile *x, neo_block *in);
 
-/* ---- lower/gpu_tile/warpgroup.c: the same */
+/* ---- lower/gpu_tile/warpgroup.c: the sum by warpgroups and its stores */
 int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o);
-/* Where a row's step lies, in elements. */
+/* The place of a row's step in the swizzled layout, in elements. */
 const neo_lx *neo_btile_swizzled_at(block_tile *x, const operand *o, const neo_lx *row,
                                     const neo_lx *step);
-/* acc += BLOCK_K steps of rows and columns, which begin there in these buffers: until awaited. */
+/* Starts acc += BLOCK_K steps of rows and columns, from `start` on in these buffers; wgmma_wait ends
+ * it. */
 void neo_btile_multiply_by_groups(block_tile *x, neo_block *in, const uint32_t *buf,
                                   const neo_lx *const *start);
 void neo_btile_warpgroups(block_tile *x, neo_block *in);

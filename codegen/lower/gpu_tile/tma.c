@@ -1,26 +1,26 @@
-/* A contraction's tile in stages that the copy engine fills (schedule/gpu_tile/stages.h, BULK), for
- * warpgroups: what threads copied in lower/gpu_tile/pipeline.c is a few boxes of the operands' tensors.
+/* A contraction's tile in stages that TMA fills (schedule/gpu_tile/stages.h), for warpgroups. A few
+ * boxes of the operands' tensors replace the copies of threads in lower/gpu_tile/pipeline.c.
  *
  *   for p in 0..S-2 unroll
  *     if p*BLOCK_K < steps: full[p] <~ boxes of steps p*BLOCK_K ..
- *   stage = 0, turn = 0
+ *   stage = 0, parity = 0
  *   for k in 0..steps step BLOCK_K
  *     if k + (S-2)*BLOCK_K < steps: full[two stages before] <~ boxes of these steps
- *     reach full[stage] turn                     this block of steps is there
- *     warpgroup acc, rows, columns [this stage]
- *     await 1                                    the product of the block before this one has ended
- *     stage = the next one, round about; turn = the other one, if that is the first
- *   await 0, acc
+ *     mbarrier_wait full[stage] parity           this block of steps has arrived
+ *     wgmma acc, rows, columns [this stage]
+ *     wgmma_wait 1                               the product of the block before this one has ended
+ *     stage = (stage + 1) % S; parity changes when stage becomes 0
+ *   wgmma_wait 0, acc
  *
- * The barrier of a block of steps stands behind the WGMMA_WAIT: then all warpgroups have read the stage
- * that the next iteration's boxes go to. Beyond the last step nothing is started, as a turn that is
- * begun has to be reached; what a box has beyond the ends of rows, columns and steps is zero.
+ * The barrier of a block of steps comes after wgmma_wait: then all warpgroups have read the stage that
+ * the next iteration's boxes overwrite. Nothing is started beyond the last step, because a phase that
+ * is begun has to be waited for. Elements of a box beyond the ends of rows, columns and steps are 0.
  *
- * A thread of its own may ask for them, and say when: lower/gpu_tile/producer.c.
+ * A producer thread may start the copies instead: lower/gpu_tile/producer.c.
  *
- * A box has 128 bytes along the axis whose elements lie side by side. Along the steps these are
- * BLOCK_K of them, and its lines the rows, at most 256; across they are 64 rows, and its lines
- * BLOCK_K steps: such boxes lie one behind the other (codegen/loop/wgmma.h). */
+ * A box has 128 bytes along the contiguous axis. If these are BLOCK_K steps, its lines are rows, at
+ * most 256. If they are 64 rows, its lines are BLOCK_K steps, and boxes follow each other in shared
+ * memory (codegen/loop/wgmma.h). */
 #include "codegen/lower/gpu_tile/tile.h"
 
 uint32_t neo_btile_phases(block_tile *x, const char *name) {
@@ -49,17 +49,17 @@ static const neo_lx *extent_of(block_tile *x, uint32_t axis) {
   return axis < own ? neo_lower_extent(x->p.l, axis) : x->length[axis - own];
 }
 
-/* Lines of one box. */
+/* The number of lines of a box. */
 static int64_t lines_of(const block_tile *x, const operand *o) {
   if (!o->along_steps)
     return x->p.block_k;
-  int64_t n = o->block; /* a part of the block's rows, eight at a time */
+  int64_t n = o->block; /* a multiple of eight that divides the block's rows */
   while (n > NEO_BOX_MOST)
     n = n % 16 == 0 ? n / 2 : 8;
   return n;
 }
 
-/* From row `row` of the block's and step `from` on. */
+/* Starts the copy of the box from row `row` of the block and step `from` on. */
 static void start_box(block_tile *x, neo_block *in, const operand *o, const neo_lx *from,
                       const neo_lx *stage, int64_t row) {
   lowering *l = x->p.l;
@@ -91,7 +91,7 @@ void neo_btile_start_boxes(block_tile *x, neo_block *in, const neo_lx *from, con
   }
 }
 
-/* If there is such a block of steps. */
+/* Starts the boxes of the block of steps from `from` on, if it exists. */
 static void start_if_any(block_tile *x, neo_block *in, const neo_lx *from, const neo_lx *stage) {
   lowering *l = x->p.l;
   in = &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, from, x->steps))->branch.then;
@@ -112,7 +112,7 @@ static const neo_lx *choice(lowering *l, const neo_lx *x, int64_t is, const neo_
                     other);
 }
 
-/* One stage is free for the boxes that come, one is still multiplied. */
+/* The stage two before: the next boxes go there. The stage one before is still multiplied. */
 static const neo_lx *two_before(block_tile *x, const neo_lx *stage) {
   lowering *l = x->p.l;
   const neo_lx *before = lx_add(l, stage, lx_int(l, -2));

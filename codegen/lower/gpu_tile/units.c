@@ -17,7 +17,7 @@ static const neo_lx *quotient(lowering *l, const neo_lx *a, const neo_lx *b) {
   return neo_lx_op2(l->k, NEO_OP_DIV, a, b);
 }
 
-/* Block of rows and block of columns of unit u, as they are counted; returns the batch. */
+/* Sets the block of rows and the block of columns of unit u, in row-major order; returns the batch. */
 static const neo_lx *in_order(lowering *l, const neo_lx *u, const neo_lx *const *blocks,
                               const neo_lx **at) {
   for (int k = 1; k >= 0; k--) {
@@ -27,9 +27,9 @@ static const neo_lx *in_order(lowering *l, const neo_lx *u, const neo_lx *const 
   return u;
 }
 
-/* The same in groups of GROUP blocks of rows, of which those at the same columns are neighbours:
- * what persistent blocks take at the same time reads less of the operands than a few rows and all
- * columns do. The last group of a batch may be lower. */
+/* Does so in groups of GROUP blocks of rows, in which units at the same columns are neighbours (a
+ * swizzle for the L2 cache). Persistent blocks that run at the same time then read less of the
+ * operands than a few rows and all columns. The last group of a batch may be lower. */
 static const neo_lx *in_groups(const block_tile *x, const neo_lx *u, const neo_lx *const *blocks,
                                const neo_lx **at) {
   enum { GROUP = 8 };
@@ -47,7 +47,7 @@ static const neo_lx *in_groups(const block_tile *x, const neo_lx *u, const neo_l
   return batch;
 }
 
-/* Batch, block of rows, block of columns of a unit. */
+/* Opens the loop over units, and sets the batch, block of rows and block of columns of each. */
 neo_block *neo_btile_open_units(block_tile *x, neo_block *in) {
   lowering *l = x->p.l;
   uint64_t batches = ((1ULL << l->f->axes.n) - 1) & ~x->p.o[0].axes & ~x->p.o[1].axes;

@@ -12,11 +12,11 @@
  *         for t in 0..threads thread: the other half = next
  *     for t in 0..threads thread: stages after it, at each element of the fragments
  *
- * Halves are buffers of their own, so that one is read while the other is written, with one barrier
- * for both.
+ * The halves are separate buffers (double buffering), so that one is read while the other is written,
+ * with one barrier for both.
  *
- * In place of two halves there may be stages (lower/gpu_tile/pipeline.c).
- * lower/gpu_block/fragments.c says how operands lie in shared memory. */
+ * Stages may replace the two halves (lower/gpu_tile/pipeline.c). lower/gpu_block/fragments.c has the
+ * layout of operands in shared memory. */
 #include "codegen/lower/gpu_tile/tile.h"
 
 enum { HALVES = 2 };
@@ -39,7 +39,7 @@ static void begin(block_tile *x, neo_block *in) {
   }
 }
 
-/* Steps k + half*BLOCK_K and so on, which lie in that half. */
+/* Adds the block of steps from k + half*BLOCK_K on, which is in that half. */
 static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   lowering *l = x->p.l;
   uint32_t now[2], then[2];

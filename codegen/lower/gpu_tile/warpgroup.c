@@ -6,16 +6,16 @@
  *     for k in 0..steps step 2*BLOCK_K
  *       each half in turn:
  *         for t in 0..threads thread: next <- the BLOCK_K steps after these
- *         warpgroup acc, rows, columns          begins to multiply this half
+ *         wgmma acc, rows, columns              begins to multiply this half
  *         for t in 0..threads thread: the other half = next
- *         await 0, acc
+ *         wgmma_wait 0, acc
  *     for t in 0..threads thread: stages after it, at each sum of the thread
  *
- * So operands are on their way from memory, and written, while the matrix unit multiplies. Halves
- * are buffers of their own: one barrier stands between two halves' turns, after which every
- * warpgroup has read the one and every thread has written the other.
+ * So loads of operands and their stores to shared memory overlap the products. The halves are separate
+ * buffers (double buffering). One barrier separates them: after it every warpgroup has read the one
+ * half, and every thread has written the other.
  *
- * In place of two halves there may be stages (lower/gpu_tile/pipeline.c).
+ * Stages may replace the two halves (lower/gpu_tile/pipeline.c).
  */
 #include "codegen/lower/gpu_tile/tile.h"
 
@@ -38,9 +38,8 @@ static void begin(block_tile *x, neo_block *in) {
   }
 }
 
-/* Copies of single elements compute a place for each: those of both operands at once, besides the
- * sums, are more than there are registers for. The second operand's are then read while the matrix
- * unit multiplies. */
+/* A copy of single elements computes an address for each. Addresses of both operands and the sums may
+ * need more registers than there are. Then the second operand is loaded during the products. */
 static bool one_by_one(const block_tile *x) {
   enum { MOST = 64 };
   int64_t sums = height_of(x) * x->p.o[1].tile / 2, copies = 0;
@@ -49,7 +48,7 @@ static bool one_by_one(const block_tile *x) {
   return (x->p.o[0].width == 1 || x->p.o[1].width == 1) && sums + copies > MOST;
 }
 
-/* Steps k + half*BLOCK_K and so on, which lie in that half. */
+/* Adds the block of steps from k + half*BLOCK_K on, which is in that half. */
 static void sum_half(block_tile *x, neo_block *in, const neo_lx *k, int half) {
   lowering *l = x->p.l;
   const neo_lx *zero = lx_int(l, 0);

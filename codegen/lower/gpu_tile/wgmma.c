@@ -1,9 +1,9 @@
-/* Operands of warpgroups' products (codegen/loop/wgmma.h) in shared memory, and the products.
+/* Layout of warpgroups' operands (codegen/loop/wgmma.h) in shared memory, and the products.
  *
- * A row's BLOCK_K steps are 128 bytes, whose pieces of 16 bytes are exchanged (the swizzle of 128
- * bytes). A copy along the steps writes a piece: eight threads write a row, each bank once. A copy
- * along rows does the same where the operand may lie transposed: of 2-byte elements, by 64 rows;
- * else it writes each element by itself (lower/gpu_tile/copy.c says in which order). */
+ * A row's BLOCK_K steps are 128 bytes in the 128-byte swizzle, which permutes pieces of 16 bytes. A
+ * copy along the steps writes a piece; eight threads write a row, without bank conflicts. A copy along
+ * rows does the same if the operand may be transposed: with 2-byte elements, by 64 rows. Otherwise it
+ * writes single elements (lower/gpu_tile/copy.c has their order). */
 #include "codegen/lower/gpu_tile/tile.h"
 
 enum { PIECE = NEO_WGMMA_PIECE_BYTES, PIECES = NEO_WGMMA_BYTES / PIECE };
@@ -15,7 +15,7 @@ int64_t neo_btile_warpgroup_operand(block_tile *x, operand *o) {
   return o->block * o->pitch;
 }
 
-/* a ^ b of numbers below PIECES: of each bit, the sum without a carry. */
+/* a ^ b of numbers below PIECES, bit by bit: the loop IR has no exclusive or. */
 static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
   const neo_lx *y = lx_int(l, 0), *two = lx_int(l, 2);
   for (int64_t bit = 1; bit < PIECES; bit *= 2)
@@ -24,7 +24,7 @@ static const neo_lx *exclusive(lowering *l, const neo_lx *a, const neo_lx *b) {
   return y;
 }
 
-/* Element `at` of line `line`, of a matrix of lines of 128 bytes. */
+/* The place of element `at` of line `line`, in a matrix of lines of 128 bytes. */
 static const neo_lx *place_in_lines(block_tile *x, const neo_lx *line, const neo_lx *at) {
   lowering *l = x->p.l;
   int64_t piece = x->p.block_k / PIECES;

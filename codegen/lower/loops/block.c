@@ -1,17 +1,17 @@
 /* A block of rows and columns as register tiles.
  *
- * Along each of the two directions a block is cut into pieces: whole tiles, then smaller ones.
- * Where the remainder is known it is one smaller tile (columns: its last vector has dead lanes),
- * else tiles of 4, 2 and 1 rows, and single vectors of which the last has dead lanes. Blocks of
- * whole tiles have no remainder but the last, where it is what the whole extent leaves: the smaller
- * tile then runs once, or not at all. */
+ * Along rows and along columns a block is cut into pieces: full tiles, then smaller ones. If the
+ * remainder's size is known, it is one smaller tile (of columns: the last vector is masked).
+ * Otherwise it is tiles of 4, 2 and 1 rows, or single vectors of which the last is masked. If blocks
+ * are a multiple of the tile, only the last block has a remainder, that of the whole extent; the
+ * smaller tile then runs once or not at all. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 
 typedef struct {
   const neo_lx *lo, *hi,
-      *base;           /* base: where the last whole tile ends, from which sub-tiles count */
+      *base;           /* base: the end of the full tiles, from which smaller tiles count */
   int64_t step, count; /* elements and rows (or vectors) of one tile */
   bool masked;
 } piece;
@@ -35,7 +35,7 @@ static void add_piece(lowering *l, pieces *p, const neo_lx *lo, const neo_lx *hi
   p->at[p->n++] = (piece){lo, hi, base, step, count, masked};
 }
 
-/* What whole tiles leave of a block of an axis; -1: not known. */
+/* What full tiles leave of a block of an axis; -1: unknown. */
 static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *lo, const neo_lx *hi,
                        int64_t size) {
   int64_t n = length_of(l, lo, hi), extent;
@@ -45,7 +45,7 @@ static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *l
   return known && block && block % size == 0 ? extent % size : -1;
 }
 
-/* Rows, or columns that are single elements. */
+/* The pieces of rows, or of columns that are single elements. */
 static pieces row_pieces(lowering *l, int64_t axis, int64_t block, const neo_lx *lo,
                          const neo_lx *hi, int64_t size) {
   pieces p = {.n = 0};
@@ -102,7 +102,7 @@ static bool once(lowering *l, const piece *p) {
   return n >= 0 && n <= p->step;
 }
 
-/* The first tile of rows apart from the others: it fetches for all of them (lower/loops/prefetch_tile.c). */
+/* Peels the first tile of rows. It prefetches columns for all tiles (lower/loops/prefetch_tile.c). */
 static void peel_first(lowering *l, pieces *p) {
   piece first = p->at[0];
   assert(p->n < 8);
@@ -182,7 +182,7 @@ static void tile_pair(lowering *l, neo_block *in, const plan *c, const piece *r,
   close_optional(l, n);
 }
 
-/* Vectors of a tile: of a map, at least a line where that matters. */
+/* Vectors of a tile. A map's nontemporal stores should fill lines. */
 static int64_t tile_vectors(const lowering *l, int64_t width) {
   int64_t n = l->s->loops.tile_n;
   for (size_t k = 0; k < l->f->stages.n; k++) {

@@ -1,10 +1,10 @@
-/* The loops around a group's register tiles: leading loops, units of work, blocks.
+/* The loops around a group's register tiles: outer loops, units of work, blocks.
  *
- * The leading loops are the shared axes that are neither rows nor columns of the register tile, in
- * order, then blocks of columns, then blocks of rows; or blocks come first, where the schedule says
- * so. The first UNIT_AXES of them are run as one sequence of which a unit takes UNIT_SIZE; the
- * others are loops inside a unit. So the boundaries of units depend on sizes and schedule alone.
- * Where results are sums of runs of points (form.h), UNIT_SIZE counts runs. */
+ * The outer loops are over the shared axes that are neither rows nor columns of the register tile,
+ * in order, then over blocks of columns, then over blocks of rows; or blocks come first, if the
+ * schedule says so. The first UNIT_AXES loops are fused into one, of which a unit takes UNIT_SIZE
+ * iterations; the others are loops inside a unit. So the boundaries of units depend on sizes and
+ * schedule alone. If results are sums over blocks of rows (form.h), UNIT_SIZE counts these blocks. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
 #include "codegen/lower/scan/scan.h"
@@ -43,7 +43,7 @@ static outer_loops outer_loops_of(lowering *l) {
   return c;
 }
 
-/* A number that divides e, which is an extent. */
+/* A number that divides the extent e. */
 static int64_t multiple_of(const neo_lx *e) {
   int64_t n;
   if (neo_lx_is_int(e, &n))
@@ -54,7 +54,7 @@ static int64_t multiple_of(const neo_lx *e) {
   return __builtin_mul_overflow(a, b, &n) ? 1 : n;
 }
 
-/* The loop is at iteration `at`. */
+/* Sets the loop's axis or block to iteration `at`. */
 static void enter(lowering *l, outer_loops *c, const outer_loop *o, const neo_lx *at) {
   if (!o->block) {
     neo_lower_set_axis(l, (uint32_t)o->axis, at, l->depth);
@@ -77,7 +77,7 @@ static void make_packs(lowering *l, neo_block *in, outer_loops *c, int32_t level
   neo_lower_make_packs(l, in, level, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
 }
 
-/* Sums of a block of rows and columns lie apart from those of others that have some meanwhile. */
+/* Counts the current block among those that have partial sums at the same time: each has its own. */
 static void count_block(lowering *l, const outer_loop *o, const neo_lx *v) {
   k_block *b = &l->block;
   int64_t most = neo_outer_loop_most(l->m, l->original, l->s, o);
@@ -113,7 +113,7 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
   neo_lower_close(l);
 }
 
-/* Iteration `at` of the first n loops, run as one. */
+/* Sets the first n loops, fused into one, to iteration `at`. */
 static void decode(lowering *l, outer_loops *c, uint32_t n, const neo_lx *at) {
   for (uint32_t k = n; k-- > 0;) {
     const neo_lx *trip = trips(l, &c->at[k]);
@@ -124,7 +124,7 @@ static void decode(lowering *l, outer_loops *c, uint32_t n, const neo_lx *at) {
   }
 }
 
-enum { BEFORE_UNIT = -1 }; /* before the loop over what a unit takes of the sequence */
+enum { BEFORE_UNIT = -1 }; /* before the loop over a unit's iterations */
 
 static bool matters(const outer_loops *c, const outer_loop *o, const pack *p) {
   if (o->block)
@@ -140,7 +140,7 @@ static void place_packs(lowering *l, const outer_loops *c) {
     pack *p = &l->packs[k];
     p->level = (int32_t)c->n;
     if (blocks && !first)
-      continue; /* it is of one block of the reduction */
+      continue; /* the copy is of one block of the reduction */
     while (p->level > 0 && !matters(c, &c->at[p->level - 1], p)) {
       const neo_lx *n = trips(l, &c->at[--p->level]);
       p->around = p->around ? neo_lx_op2(l->k, NEO_OP_MUL, p->around, n) : n;
@@ -157,7 +157,7 @@ static bool is_read(const lowering *l, neo_tensor t) {
   return false;
 }
 
-/* Results that are written past the caches. */
+/* Marks the results whose stores are nontemporal. */
 static void choose_nontemporal(lowering *l) {
   for (size_t k = 0; k < l->g->roots.n; k++) {
     neo_tensor t = l->g->roots.at[k];
@@ -172,7 +172,7 @@ static void units(lowering *l) {
   outer_loops c = outer_loops_of(l);
   uint32_t n = (uint32_t)l->s->loops.unit_axes;
   int64_t size = l->s->loops.unit_size, run = neo_form_row_block(l->f);
-  if (run) /* a run of points is one unit's */
+  if (run) /* one unit has all of a block of rows */
     size *= run;
   assert(n <= c.n && size >= 1);
   place_packs(l, &c);
@@ -195,7 +195,7 @@ static void units(lowering *l) {
   inner_loops(l, body, &c, n);
 }
 
-/* Fused axes become one, the last of them; of the others there is one iteration. */
+/* Fuses axes into the last of them; the others get one iteration. */
 static void fuse_axes(lowering *l) {
   const neo_loop_params *s = &l->s->loops;
   l->n_fused = (uint32_t)s->fused;

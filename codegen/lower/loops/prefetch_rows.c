@@ -1,32 +1,31 @@
-/* Elements of large tensors that are read soon, asked for while there is something else to do.
+/* Prefetches of elements of large tensors.
  *
- * Rows (softmax, the images of a channel): the first stage to read a row waits for memory, the
- * stages after it compute, or write. So of these the one that computes longest asks for what the
- * first one reads in the next iteration of the innermost loop around the row. It asks for it into
- * the second cache: the first one has the row at hand, and what it waits for itself, results too,
- * has a few places only.
+ * Rows (softmax, the images of a channel): the first stage that reads a row waits for memory, and
+ * the stages after it compute or write. So the one of these that computes longest prefetches what
+ * the first one reads in the next iteration of the innermost loop around the row. The prefetch is to
+ * L2, since L1 holds the current row and has few line fill buffers, which loads and stores need too.
  *
  * Columns (sums of a matrix's rows, lanes along the rows): each step of the sum reads a piece of
- * another row, which no processor foresees beyond a page. So a step asks for the pieces of some
- * steps later.
+ * another row, and the hardware prefetcher does not cross pages. So a step prefetches the pieces of
+ * PREFETCH_DISTANCE steps later.
  *
- * What is asked for has no meaning: results are the same without. */
+ * A prefetch changes no result. */
 #include "codegen/lower/loops/loops.h"
 #include "schedule/extent.h"
 
 enum {
   LINE_BYTES = 64,
-  LEAST_BYTES = 4 << 20, /* of a tensor: smaller ones are in a cache */
+  LEAST_BYTES = 4 << 20, /* size of a tensor; smaller ones stay in a cache */
   LEAST_ROW = 64,
   MOST_ROW = 256 << 10, /* elements */
   LEAST_STEP_BYTES = 1 << 10,
   PREFETCH_DISTANCE = 4
 };
 
-/* The loads of a stage, as they are met. */
+/* Collects the prefetches for the loads of a stage. */
 typedef struct {
   lowering *l;
-  uint32_t lane, step; /* axes: along a line; of the loop that brings the next one */
+  uint32_t lane, step; /* the axis along a line; the axis whose next iteration is prefetched */
   row_prefetch *at;
   uint32_t n, stage;
 } finder;
@@ -78,7 +77,7 @@ static bool is_plain(const lowering *l) {
 
 /* ---- rows */
 
-/* A stage along axes from 0, not longer than what stays in a cache until it is read. */
+/* Does the stage run along a row from 0 that is short enough to stay in a cache until it is read? */
 static bool is_row(const lowering *l, const neo_stage *s) {
   int64_t lo, hi = 0, n = 1;
   for (size_t k = 0; k < s->axes.n; k++) {
@@ -98,7 +97,7 @@ static bool same_row(const lowering *l, const neo_stage *a, const neo_stage *b) 
   return same;
 }
 
-/* The next stage with axes of its own after stage k, if it goes along the same row; 0: none. */
+/* The next stage with own axes after stage k, if it runs along the same row; else 0. */
 static uint32_t next_along(const lowering *l, uint32_t k) {
   const neo_form *f = l->f;
   for (uint32_t i = k + 1; i < f->stages.n; i++)
@@ -110,7 +109,7 @@ static uint32_t next_along(const lowering *l, uint32_t k) {
 typedef struct {
   const lowering *l;
   uint32_t stage, lane;
-  double ops; /* operations of values that the stage need not compute */
+  double ops; /* operations of stashed values, which the stage does not compute */
 } stashed_ops;
 
 static void find_stashed(void *ctx, neo_expr e) {
@@ -126,7 +125,7 @@ static double value_ops(const lowering *l, uint32_t stage, uint32_t lane, neo_ex
   return neo_model_lane_ops(l->m, e, lane) - c.ops;
 }
 
-/* Of a stage, at each point. */
+/* Operations of a stage at each point. */
 static double ops_of(const lowering *l, uint32_t stage) {
   const neo_stage *s = &l->f->stages.at[stage];
   uint32_t lane = (uint32_t)(l->f->axes.n + s->axes.n - 1);
@@ -138,7 +137,7 @@ static double ops_of(const lowering *l, uint32_t stage) {
   return ops;
 }
 
-/* Of the stages along the row after stage k the one that computes longest; 0: there is none. */
+/* The longest-computing stage along the row after stage k; 0: there is none. */
 static uint32_t longest_after(const lowering *l, uint32_t k) {
   uint32_t longest = next_along(l, k);
   for (uint32_t i = longest; i; i = next_along(l, i))

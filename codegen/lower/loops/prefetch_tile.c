@@ -1,17 +1,17 @@
-/* Fetching what is read next (schedule/tile/prefetch.h). One element of each cache line is named.
+/* Prefetches of what register tiles read next (schedule/tile/prefetch.h), an element of each line.
  *
- * In each step of a tile, the same step of the next tile of columns; only the first tile of rows of
- * a block does it, as the columns are the same for all of them:
+ * Each step of a tile prefetches for the same step of the next tile of columns. Only a block's first
+ * tile of rows does so, because all its tiles of rows read the same columns:
  *
- *     for k: fetch W[k*1024 + n + 32], ...; acc[r, v, lane] += X[r, k] * W[k*1024 + n + ...]
+ *     for k: prefetch W[k*1024 + n + 32], ...; acc[r, v, lane] += X[r, k] * W[k*1024 + n + ...]
  *
- * Of the next copy into scratch the tiles of a block share the lines, each as many, in the order in
- * which they lie in memory; what the next tile of rows needs at its end a tile fetches alone. In
- * both cases the steps of a tile share its lines: as many asked for at once would keep all else
- * waiting that is not in the nearest cache.
+ * The tiles of a block divide the lines of the next packing evenly, in the order of memory. The
+ * lines that the next tile of rows needs in its finish are prefetched by one tile. In both cases the
+ * steps of a tile divide its lines, because many prefetches at once would delay all loads that miss
+ * L1.
  *
  *     for k: for f in t*14 + k..min(t*14 + k + 1, (t + 1)*14):
- *       fetch W[(f/64 + 32)*1024 + f%64*16]
+ *       prefetch W[(f/64 + 32)*1024 + f%64*16]
  */
 #include "codegen/lower/loops/loops.h"
 
@@ -19,7 +19,7 @@ void neo_lower_plan_tile_prefetch(lowering *l) {
   l->n_prefetches = l->s->loops.prefetch ? neo_prefetch_find(l->m, l->f, l->s, l->prefetches) : 0;
 }
 
-/* A tile with a column for each line. */
+/* The tile with one column for each cache line. */
 static tile lines_of(const tile *t, int64_t bytes, bool rows) {
   tile y = *t;
   y.width = NEO_PREFETCH_LINE / bytes;
@@ -29,7 +29,7 @@ static tile lines_of(const tile *t, int64_t bytes, bool rows) {
   return y;
 }
 
-/* The lines of a tile, of the point `by` further along the axis. */
+/* Prefetches the lines of a tile at the point `by` further along the axis. */
 static void prefetch_lines(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x) {
   uint64_t buf = 0, axes = neo_form_axes(l->m, l->f, x->load);
   bool rows = t->m_axis >= 0 && axes >> t->m_axis & 1;
@@ -50,7 +50,7 @@ void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_
       prefetch_lines(l, in, t, &l->prefetches[k]);
 }
 
-/* ---- lines that steps share */
+/* ---- lines that steps divide */
 
 static const neo_lx *times(lowering *l, const neo_lx *x, const neo_lx *y) {
   return neo_lx_op2(l->k, NEO_OP_MUL, x, y);
@@ -64,12 +64,12 @@ static const neo_lx *ceil_div(lowering *l, const neo_lx *x, const neo_lx *n) {
   return quotient(l, lx_sub(l, lx_add(l, x, n), lx_int(l, 1)), n);
 }
 
-/* Of so many in a row, how many come before the one at hand. */
+/* The current iteration of a sequence, and the sequence's length. */
 typedef struct {
   const neo_lx *at, *n;
 } iteration;
 
-/* Of a block's tiles, in the order in which they run. */
+/* The tile's number among those of its block, in the order in which they run. */
 static iteration iteration_of_tile(lowering *l, const tile *t) {
   const neo_lx *high = lx_int(l, l->s->loops.tile_m);
   const neo_lx *width = lx_int(l, l->s->loops.tile_n * t->width);
@@ -81,14 +81,14 @@ static iteration iteration_of_tile(lowering *l, const tile *t) {
   return (iteration){lx_add(l, times(l, outer.at, inner.n), inner.at), times(l, outer.n, inner.n)};
 }
 
-/* What is read at [lo, hi) of an axis, where that is `most` long unless it is the last, and at
- * columns [n_lo, n_hi). */
+/* An area that is read: [lo, hi) of an axis, of length `most` unless it is the last, and columns
+ * [n_lo, n_hi). */
 typedef struct {
   uint32_t axis;
   const neo_lx *lo, *hi, *most, *n_lo, *n_hi;
 } area;
 
-/* The line that begins at a column, of what is read at `at` of an area's axis. */
+/* Prefetches the line that begins at a column, at value `at` of an area's axis. */
 static void prefetch_line(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
                           uint32_t axis, const neo_lx *at, const neo_lx *column) {
   uint64_t buf = 0;
@@ -104,8 +104,8 @@ static void prefetch_line(lowering *l, neo_block *in, const tile *t, const neo_p
   neo_lower_set_parts(l, (uint32_t)t->n_axis, columns);
 }
 
-/* The lines of an area, in parts for tiles, and of these in parts for steps: that of the tile and
- * the step at hand. */
+/* Prefetches the current tile's and step's share of an area's lines. Tiles divide the lines, and the
+ * steps of a tile divide its share. */
 static void prefetch_part(lowering *l, neo_block *in, const tile *t, const neo_prefetch *x,
                           const area *a, iteration of_tile, iteration of_step) {
   int64_t bytes = neo_type_bytes(neo_expr_type(l->m, x->load));
@@ -123,7 +123,7 @@ static void prefetch_part(lowering *l, neo_block *in, const tile *t, const neo_p
   neo_lower_close(l);
 }
 
-/* Of the columns of a block that are copied: its steps. */
+/* The area of the columns that a block's packing reads; its axis is the block's steps. */
 static area copied_area(lowering *l, const tile *t, const stage_bounds *b) {
   area a = {(uint32_t)l->f->axes.n, l->block.lo, l->block.hi, NULL, t->n_lo, t->n_hi};
   if (l->block.on) {

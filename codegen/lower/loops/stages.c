@@ -1,23 +1,23 @@
 /* The stages of a form at one register tile.
  *
- * Lanes over a shared axis (the store's): every lane has its own accumulator (lower/common/acc.c).
+ * If lanes run over a shared axis (the store's), every lane has its own accumulator
+ * (lower/common/acc.c).
  *
  *     reg acc[rows, cols, w]; acc = 0
  *     for k: for row, col unrolled: for lane: acc[row, col, lane] += body
  *     for row, col unrolled: for lane: Y[...] = finish(acc[row, col, lane])
  *
- * Lanes over a stage's own axis: lanes hold partial results, which are joined (lower/common/lanes.c). */
+ * If lanes run over a stage's own axis, they hold partial results, which are then reduced
+ * (lower/common/lanes.c). */
 #include "codegen/lower/common/acc.h"
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 
-/* ---- tiles */
-
 /* ---- reduction loops */
 
-/* Does a packed operand slide with own axis k? Then copies of the loop's body share elements of
- * rows, and LLVM keeps them all in registers that there are not. */
+/* Does a packed operand slide with own axis k? Then an unrolled loop's bodies share elements of rows,
+ * and LLVM would need more registers for these than there are. */
 static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
   for (uint32_t i = 0; i < l->n_packs; i++) {
     const pack *p = &l->packs[i];
@@ -37,8 +37,8 @@ static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const til
   return k + 1 == s->axes.n && neo_steps_unroll(b - a, t->rows * t->cols);
 }
 
-/* The range without steps that no row of the tile needs: a window moves with the rows, and sticks
- * out of what it reads. */
+/* Narrows the range of own axis k to the steps that some row of the tile needs. A window moves with
+ * the rows, and partly leaves the tensor that it reads. */
 static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const tile *t,
                        const neo_lx **lo, const neo_lx **hi) {
   for (uint32_t i = 0; i < b->n_clips; i++) {
@@ -59,8 +59,8 @@ static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const til
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k);
 
-/* The inner sums that the stage uses, at the point of its axes that the loops are at. The stage's
- * condition is none of theirs: what they read under it alone is tested. */
+/* Computes the inner sums that the stage uses, at the current point of its axes. Inner sums do not
+ * have the stage's condition, so that loads which are safe only under it are tested. */
 static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const tile *t) {
   bool any = false;
   for (size_t k = 0; k < l->f->stages.n && &l->f->stages.at[k] != s; k++) {
@@ -108,8 +108,8 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   neo_lower_close(l);
 }
 
-/* acc += the sums of the blocks before; what is left of the tile's work happens in the last block.
- * */
+/* Adds the partial sums of earlier blocks to acc and, but for the last block, stores acc as partial
+ * sums. Returns the branch of the last block, which does the rest of the tile's work. */
 static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                             bool lanes) {
   const k_block *c = &l->block;
@@ -141,7 +141,7 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
   return &neo_ls_if(l->k, in, c->is_last)->branch.then;
 }
 
-/* Returns where the stages after it go. */
+/* Returns the block for the stages after it. */
 static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
   const neo_stage *s = &l->f->stages.at[k];
   const stage_bounds *b = &l->bounds[k];

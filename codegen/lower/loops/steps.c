@@ -1,9 +1,9 @@
-/* Blocks of the reduction, and the copies of operands that are made around them. */
+/* Blocks of the reduction, and packing of operands around them. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
 #include "codegen/lower/tile/pack.h"
 
-/* Scratch counts own axes from their least value, the first from its block. */
+/* Scratch begins at the least value of each own axis; at the block's start of the first one. */
 static void set_origins(lowering *l, const neo_stage *s) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
     int64_t lo = 0, hi = 0;

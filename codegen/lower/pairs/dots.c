@@ -1,20 +1,20 @@
-/* A register tile's sums of products by dots of vectors (schedule/pairs/pairs.h).
+/* A register tile's sums of products by dot instructions of vectors (schedule/pairs/pairs.h).
  *
  *     for tiles of the reduction: for pairs, some at a time:
  *       for row, column unrolled: for lane:
  *         acc[row, column, lane] = dot(rows[.., row, pair], columns[.., column, pair, lane], acc)
  *
- * What copies left out is zero, so that pairs are counted in whole steps. Of an operand that is
- * read in place there are those that exist, the last of which may lack its second number: zero. A
- * tile's rows are in one tile of the operand: their number divides that of its rows, and smaller
- * tiles begin where larger ones end. */
+ * Packed operands are padded with zeros, so that the number of pairs is a multiple of the step. An
+ * operand that is read in place has the pairs that exist; if the last one lacks its second number,
+ * that is zero. A tile's rows are in one tile of the packed operand: the tile's height divides the
+ * height of that one, and smaller tiles begin where larger ones end. */
 #include "codegen/lower/pairs/pairs.h"
 
 enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE, STEPS = NEO_DOT_STEPS };
 
 typedef struct {
-  const pack *copy;  /* null: read in place, */
-  neo_expr in_place; /* which this is */
+  const pack *copy;  /* null: the operand is read in place */
+  neo_expr in_place; /* then the operand */
   const neo_lx *at;  /* cell of the tile's first pair */
   bool rows;
 } operand;
@@ -24,14 +24,14 @@ typedef struct {
   const neo_stage *s;
   const tile *t;
   operand of[2];
-  int64_t lo;            /* of the only reduction axis, where operands are read in place */
-  const neo_lx *tile_of; /* tile of the reduction at hand */
+  int64_t lo;            /* start of the only reduction axis, if operands are read in place */
+  const neo_lx *tile_of; /* current tile of the reduction */
   bool lacks_second;
 } dots;
 
 /* ---- operands */
 
-/* Where an operand's cells begin for the tile's first row or column, from that of the block. */
+/* The operand's first cell for the tile's first row or column, given that of the block. */
 static const neo_lx *first_cell(lowering *l, const neo_lx *base, const neo_lx *beyond,
                                 int64_t element) {
   const neo_lx *at = lx_add(l, base, beyond);
@@ -97,7 +97,7 @@ static void step(dots *d, neo_block *in, const neo_lx *pair) {
   neo_lower_close_tile(l);
 }
 
-/* Pairs [lo, hi) of the tile of the reduction at hand, n of them unrolled. */
+/* Pairs [lo, hi) of the current tile of the reduction, n of them unrolled. */
 static void steps(dots *d, neo_block *in, int64_t lo, int64_t hi, int64_t n) {
   lowering *l = d->l;
   const neo_lx *q, *u = lx_int(l, 0);

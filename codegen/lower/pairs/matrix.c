@@ -1,5 +1,5 @@
-/* Contractions of pairs (schedule/pairs/pairs.h says which, and how operands lie in scratch): copies of
- * operands, and tiles of the matrix unit. Dots of vectors are lower/pairs/dots.c's.
+/* Contractions of pairs by the matrix unit: packing of operands, and tiles. schedule/pairs/pairs.h
+ * says which contractions these are and how operands lie in scratch; lower/pairs/dots.c has dots.
  *
  *     copy rows and columns as cells of two bf16
  *     for tiles of columns: for tiles of rows:
@@ -8,15 +8,15 @@
  *       sums = c
  *       for each row: the stages that store, with the sums of the row in a register
  *
- * Everything is padded to whole tiles with zeros, so the inner loops know no edges; stores keep to
- * rows and columns that exist. A copy runs over pairs as lanes where the operand lies in memory
- * along the paired axis and whole vectors of pairs are neighbours in scratch, else over rows or
- * columns as lanes; an odd last element has zero as its partner. */
+ * Operands are padded with zeros to full tiles, so that the inner loops have no edges; stores write
+ * the rows and columns that exist. If the operand is contiguous along the paired axis in memory, and
+ * vectors of pairs are contiguous in scratch, lanes of a copy are pairs; otherwise they are rows or
+ * columns. An odd last element is paired with zero. */
 #include "codegen/lower/pairs/pairs.h"
 #include <assert.h>
 
 enum { SIDE = NEO_PAIRS_SIDE, CELLS = SIDE * SIDE };
-#define NO_AXIS UINT32_MAX /* the only row */
+#define NO_AXIS UINT32_MAX /* there is a single row */
 
 /* ---- planning */
 
@@ -62,11 +62,11 @@ typedef struct {
   const pack *p;
   const neo_stage *s;
   neo_expr value;
-  uint32_t axis;             /* of rows or columns */
-  const neo_lx *lo, *hi;     /* of them */
-  int64_t element, pair;     /* cells between two of a tile */
-  const neo_lx *base;        /* pairs of the axes around the paired one */
-  const neo_lx *k_lo, *k_hi; /* of the paired axis */
+  uint32_t axis;             /* axis of rows or columns */
+  const neo_lx *lo, *hi;     /* its range */
+  int64_t element, pair;     /* strides in a tile, in cells */
+  const neo_lx *base;        /* number of pairs before, from axes around the paired one */
+  const neo_lx *k_lo, *k_hi; /* range of the paired axis */
 } copier;
 
 static const neo_lx *zero(lowering *l, neo_type t) {
@@ -78,7 +78,7 @@ static void push(axis_value *v, const neo_lx *e, int64_t scale, uint32_t depth) 
   v->at[v->n++] = (axis_part){e, scale, depth};
 }
 
-/* The operand at an element and a step of the paired axis. */
+/* The operand's value at an element and a step of the paired axis. */
 static const neo_lx *operand(copier *c, const axis_value *element, axis_value step, bool second) {
   lowering *l = c->l;
   if (second)
@@ -103,7 +103,7 @@ static neo_block *vector(lowering *l, neo_block *in, const neo_lx **lane) {
   return &neo_ls_for(l->k, in, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, SIDE), 1)->loop.body;
 }
 
-/* Where the tile of an element and a pair begins, and the place in it: cells. */
+/* The cell of an element and a pair: the start of their tile plus the offset in it. */
 static const neo_lx *place(copier *c, const neo_lx *tile_of, const neo_lx *in_tile,
                            const neo_lx *pair) {
   lowering *l = c->l;
@@ -113,7 +113,8 @@ static const neo_lx *place(copier *c, const neo_lx *tile_of, const neo_lx *in_ti
   return in_tile ? lx_add(l, at, lx_mul(l, in_tile, c->element)) : at;
 }
 
-/* Lanes over elements: of the tile at e, at pair q (odd: of the last element alone). */
+/* Copies pair q of the elements of the tile at e, with elements as lanes. odd: the pair's second
+ * number does not exist. */
 static void copy_elements(copier *c, neo_block *in, const neo_lx *e, uint32_t e_depth,
                           const neo_lx *q, uint32_t q_depth, bool odd, bool masked) {
   lowering *l = c->l;
@@ -133,7 +134,7 @@ static void copy_elements(copier *c, neo_block *in, const neo_lx *e, uint32_t e_
   neo_lower_forget(l);
 }
 
-/* Number of whole pairs; an odd element is left over. */
+/* The number of full pairs, without an odd last element. */
 static const neo_lx *whole_pairs(copier *c) {
   lowering *l = c->l;
   return lx_div(l, lx_max(l, lx_sub(l, c->k_hi, c->k_lo), lx_int(l, 0)), 2);
@@ -166,7 +167,7 @@ static void element_tiles(copier *c, neo_block *in, const neo_lx *from, const ne
   neo_lower_close(l);
 }
 
-/* Lanes over pairs: of element r of the tile at e, from pair q on. */
+/* Copies pairs from q on of element r of the tile at e, with pairs as lanes. */
 static void copy_pairs(copier *c, neo_block *in, const axis_value *element, const neo_lx *at,
                        const neo_lx *q, const neo_lx *pairs, bool masked) {
   lowering *l = c->l;
@@ -214,7 +215,7 @@ static void pair_vectors(copier *c, neo_block *in) {
   neo_lower_close(l);
 }
 
-/* Are SIDE pairs from a multiple of SIDE on always neighbours in scratch, and in memory? */
+/* Are SIDE pairs from a multiple of SIDE on always contiguous in scratch and in memory? */
 static bool runs_over_pairs(const copier *c) {
   const neo_pairs_shape *x = &c->l->matrix;
   int64_t pairs = (x->extent[x->paired] + 1) / 2, others = 1;
@@ -231,7 +232,7 @@ static void own_range(copier *c, uint32_t k, const neo_lx **lo, const neo_lx **h
   *hi = block ? l->block.hi : neo_lower_expr(l, c->s->axes.at[k].hi);
 }
 
-/* Loops over the axes around the paired one. */
+/* Opens loops over the axes around the paired one. */
 static void copy_loops(copier *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const neo_lx *lo, *hi, *v;
@@ -260,7 +261,7 @@ static void copy_loops(copier *c, neo_block *in, uint32_t k) {
   neo_lower_close(l);
 }
 
-/* Is every cell of whole tiles written by the copy? */
+/* Does the copy write every cell of its tiles, so that nothing has to be cleared? */
 static bool fills(copier *c) {
   lowering *l = c->l;
   const neo_pairs_shape *x = &l->matrix;
@@ -313,7 +314,7 @@ void neo_lower_matrix_copy(lowering *l, neo_block *in, const pack *p, const neo_
 typedef struct {
   const neo_lx *m, *n; /* first row and column */
   uint32_t m_depth, n_depth;
-  int64_t rows, columns; /* in tiles of the unit */
+  int64_t rows, columns; /* counted in tiles of the matrix unit */
   bool masked;
   const neo_lx *const *range;
 } job;
@@ -324,7 +325,7 @@ static void tile_op(lowering *l, neo_block *in, neo_tile_op op, int64_t a, uint3
   neo_ls_tile(l->k, in, op, &reg, buf, at, pitch);
 }
 
-/* Where the sums of tile (a, b) of the job begin. */
+/* The first of the sums of tile (a, b) of the job. */
 static const neo_lx *sums_at(lowering *l, const job *j, int64_t a, int64_t b) {
   int64_t in_job = a * SIDE * l->block.pitch + b * SIDE;
   if (!l->block.on)
@@ -364,7 +365,7 @@ static void multiply(lowering *l, neo_block *in, const job *j) {
   neo_lower_close(l);
 }
 
-/* The sums of a row into the accumulator's register. */
+/* Loads the sums of a row into the accumulator's register. */
 static void load_sums(lowering *l, neo_block *in, const job *j, const neo_lx *r, const neo_stage *s,
                       const tile *t) {
   neo_lower_begin_accs(l, in, s, t);
@@ -414,7 +415,7 @@ static void run_job(lowering *l, neo_block *in, const job *j) {
   finish(l, in, j);
 }
 
-/* Whole register tiles, then single tiles of the unit. */
+/* Full register tiles, then single tiles of the matrix unit. */
 typedef struct {
   const neo_lx *lo, *hi;
   int64_t tiles;

@@ -1,13 +1,13 @@
-/* Reductions whose domain grows with a shared axis u, run along it (schedule/scan/scan.h):
+/* Scans: reductions whose domain grows with a shared axis u (schedule/scan/scan.h).
  *
  *     acc = identity
- *     for k in [lo, edge(u0 - 1)): acc += body(x, k)                  what is there from the start
+ *     for k in [lo, edge(u0 - 1)): acc += body(x, k)                  the domain before the first u
  *     for u: for k in [edge(u - 1), edge(u)): acc += body(x, k)       cut to [lo, hi)
  *            P[x, u] = finish(x, u, acc)                              x in lanes
  *
- * Where the domain grows as u falls, u runs down; where it is a suffix, the ranges lie on the other
- * side of the edge. An edge that moves by one is one value of k. Elements of a prefix are added in
- * the order of the definition. */
+ * If the domain grows as u falls, the loop over u runs down. If the domain is a suffix, the ranges lie
+ * on the other side of the edge. If the edge moves by one, the inner loop is one value of k. Elements
+ * of a prefix are added in the order of the definition. */
 #include "codegen/lower/scan/scan.h"
 #include "schedule/scan/scan.h"
 #include <string.h>
@@ -15,7 +15,7 @@
 typedef struct {
   lowering *l;
   neo_scan x;
-  stage_bounds bounds; /* of the other own axes */
+  stage_bounds bounds; /* bounds of the other own axes */
   const tile *t;
   neo_stage stage; /* the reducing stage, with k's whole range and without the edge's condition */
 } scan_loop;
@@ -38,7 +38,7 @@ static neo_expr plus(scan_loop *c, neo_expr e, int64_t n) {
   return neo_linear_expr(c->l->m, &l);
 }
 
-/* The edge one step of u before: where the domain was smaller. */
+/* The edge at the step of u before, where the domain was smaller. */
 static neo_expr before(scan_loop *c, neo_expr edge) {
   return plus(c, edge, c->x.suffix ? c->x.step : -c->x.step);
 }
@@ -81,7 +81,7 @@ static void points(scan_loop *c, neo_block *in, const neo_lx *from, const neo_lx
   neo_lower_close(l);
 }
 
-/* The one point at the edge, if it is in the range. */
+/* Adds the single point at the edge, if it is in the range. */
 static void one_point(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   neo_module *m = l->m;
@@ -97,7 +97,7 @@ static void one_point(scan_loop *c, neo_block *in) {
   other_axes(c, in, 0);
 }
 
-/* What the domain holds before its first step, unless there is none. */
+/* Adds the points that the domain has before the first step of u. */
 static void first_points(scan_loop *c, neo_block *in) {
   lowering *l = c->l;
   neo_module *m = l->m;

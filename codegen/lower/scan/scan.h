@@ -1,4 +1,4 @@
-/* Reductions whose domain grows with a shared axis, run along it (schedule/scan/scan.h): columns
+/* Scans: reductions whose domain grows with a shared axis (schedule/scan/scan.h), for columns
  * [n_lo, n_hi).
  *
  * Private to codegen/lower. */

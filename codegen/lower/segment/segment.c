@@ -1,13 +1,13 @@
-/* Sums over a data equation, run over their source:
+/* Segmented sums: a sum whose condition is an equation of an index and data runs over its source.
  *
  *     for v: Z[v, d] = 0
  *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
- *     for v: Z[v, d] = finish(Z[v, d])             where there is something to finish
+ *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
  * with d in lanes.
  *
- * Elements are added in the order of e, so the result is one of a kind without atomics; units of
- * work divide d. */
+ * Units of work divide d, and each adds elements in the order of e. So the result is deterministic
+ * and needs no atomics. */
 #include "schedule/segment/segment.h"
 #include "codegen/lower/segment/segment.h"
 
@@ -22,7 +22,7 @@ typedef struct {
 
 typedef void segment_body(segment *c, neo_block *in);
 
-/* f for every vector, then every single element, of the columns. */
+/* Calls f for every vector of the columns, then for every single element that is left. */
 static void over_columns(segment *c, neo_block *in, segment_body *f) {
   lowering *l = c->l;
   if (c->n_axis < 0) {

@@ -1,5 +1,4 @@
-/* Sums over a data equation, run over their source (schedule/segment/segment.h): rows [m_lo, m_hi), columns
- * [n_lo, n_hi).
+/* Segmented sums (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_SEGMENT_H

@@ -11,10 +11,10 @@
 
 enum { GROUP_BYTES = 256 };
 
-/* ---- runs: own axes, the last that the operand uses, that lie in memory as in scratch */
+/* ---- runs: the last own axes of the operand, if they are contiguous in memory and in scratch */
 
-/* The first own axis of the run; what is returned is at least the last axis that is used. Elements
- * of a plain load are in range for all that the run covers, since they are for each point of it. */
+/* The first own axis of the run; it is never after the last axis that the operand uses. All elements
+ * that a run of a plain load covers are in range, since each is at a point of the domain. */
 static uint32_t run_start(copier *c) {
   lowering *l = c->l;
   uint32_t n = (uint32_t)c->s->axes.n, last = n, start;
@@ -37,13 +37,13 @@ static uint32_t run_start(copier *c) {
       break;
     start = k;
     if (!neo_lx_is_int(lx_sub(l, o.hi, o.lo), &x) || x < 1)
-      break; /* of unknown length: nothing around it can be part of the run */
+      break; /* the length is unknown, so that axes around this one cannot join the run */
     extent *= x;
   }
   return start;
 }
 
-/* The run as one loop of the last axis, the others at their first element. */
+/* Adds the run as one loop over its last axis, with the others at their first element. */
 static void add_run(copier *c, uint32_t start) {
   lowering *l = c->l;
   uint32_t last = start;
@@ -67,7 +67,7 @@ static void add_run(copier *c, uint32_t start) {
   neo_copy_add(c, x);
 }
 
-/* Loops over the own axes from `from` on that the operand uses. */
+/* Adds loops over the own axes from `from` on that the operand uses. */
 static void add_own_loops(copier *c, uint32_t from) {
   uint32_t start = run_start(c);
   for (uint32_t k = from; k < c->s->axes.n; k++) {
@@ -92,8 +92,8 @@ static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   neo_copy_loops(c, in, 0);
 }
 
-/* Tiles [lo, hi) of an axis, `group` of `size` elements at a time; group 0: a smaller one. start:
- * of the block. */
+/* Copies [lo, hi) of an axis, by groups of `group` tiles of `size` elements; group 0: one smaller
+ * tile. start: where the block starts. */
 static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
                        const neo_lx *start, int64_t size, int64_t group) {
   lowering *l = c->l;
@@ -135,10 +135,10 @@ static void copy_axis(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   copy_tiles(c, in, axis, mid, hi, lo, size, 0);
 }
 
-/* ---- rows and columns that slide */
+/* ---- sliding rows and columns */
 
-/* scratch[k][u]: with the side's axis at its first element, what own axis slide.own would have to
- * be for each u. Conditions and proofs are about the whole range that it then has. */
+/* scratch[k][u]. The axis of rows or columns is at its first element, and own axis slide.own takes
+ * the value that gives u. Facts for proofs and conditions have the whole range of these values. */
 static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
                          const neo_lx *hi) {
   lowering *l = c->l;
@@ -168,8 +168,8 @@ static void copy_sliding(copier *c, neo_block *in, uint32_t axis, const neo_lx *
 
 /* ---- an operand */
 
-/* An operand's reads are only known to be in range at points of the whole domain: where some loop
- * around its use is empty, there are none, and nothing is copied. */
+/* An operand's reads are known to be in range only at points of the domain. So nothing is copied if
+ * some loop around the operand's use is empty. */
 static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *range) {
   lowering *l = c->l;
   const neo_lx *cond = neo_lx_const(l->k, NEO_BOOL_T, (neo_value){.i = 1});
@@ -180,7 +180,7 @@ static neo_block *open_nonempty(copier *c, neo_block *in, const neo_lx *const *r
           neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, range[k], range[k + 1]));
   for (uint32_t k = 0; k < c->s->axes.n; k++) {
     if (c->p->k_coef[k] || neo_lower_range_moves(l, c->b->lo[k], c->b->hi[k]))
-      continue; /* a range that moves protects nothing here: planning has seen to that */
+      continue; /* the range depends on other own axes; plan_pack made sure that it is not needed */
     const neo_lx *lo = neo_lower_expr(l, c->b->lo[k]), *hi = neo_lower_expr(l, c->b->hi[k]);
     cond = neo_lx_op2(l->k, NEO_OP_AND, cond, neo_lx_op2(l->k, NEO_OP_LT, lo, hi));
   }

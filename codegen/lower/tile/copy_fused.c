@@ -1,6 +1,6 @@
-/* Where lanes walk several axes as one, the pixels of an image, a row of the image may begin
- * anywhere in a tile: some steps of k are copied to a buffer of their own first, row by row, and
- * from there cut into tiles, all as vectors. */
+/* Where lanes run over several fused axes (the pixels of an image), a row of the image may begin
+ * anywhere in a tile. So some steps of k are first copied to a temporary, row by row, and then from
+ * there to tiles; both copies are by vectors. */
 #include "codegen/lower/tile/copy.h"
 
 /* temp[k][column]: whole iterations of the first of the axes. */
@@ -41,8 +41,8 @@ static void fill_temp(copier *c, neo_block *in, const fused_columns *w) {
     neo_lower_set_axis(l, l->fused_last - k, zero, 0);
 }
 
-/* scratch[tile][k][column] = temp[k][column] for the steps in the temporary; `offset`: of the first
- * of them. */
+/* scratch[tile][k][column] = temp[k][column] for the steps in the temporary. offset: that of the
+ * first of them in scratch. */
 static void cut_temp(copier *c, neo_block *in, const fused_columns *w, const lower_terms *offset) {
   lowering *l = c->l;
   int64_t width = l->s->loops.vector_width, steps = 1;

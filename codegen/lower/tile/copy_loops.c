@@ -1,5 +1,5 @@
-/* The loops of a copy: the innermost one as vectors, then as single elements. Where the operand is
- * zero outside of a range of it, vectors inside of the range need no mask. */
+/* The loops of a copy. The innermost one copies vectors, then single elements. If the operand is
+ * zero outside of a range of that loop, vectors inside of the range need no mask. */
 #include "codegen/lower/tile/copy.h"
 #include <assert.h>
 
@@ -28,8 +28,8 @@ static void copy_element(copier *c, neo_block *in, const copy_loop *x, const neo
   neo_lower_set_parts(l, x->axis, old);
 }
 
-/* The iterations of the loop around the innermost one, from the one at hand on: where lanes lie
- * apart in scratch, these lie side by side, and the emitter stores them together. */
+/* Unrolls some iterations of the loop around the innermost one. Where lanes are strided in scratch,
+ * these iterations are contiguous there, and the emitter combines their stores. */
 static neo_block *open_across(copier *c, neo_block *in) {
   lowering *l = c->l;
   const copy_loop *x = c->across;
@@ -56,7 +56,7 @@ static void copy_lanes(copier *c, neo_block *in, const copy_loop *x, const neo_l
   copy_element(c, in, x, v, neo_lx_var(l->k, var));
 }
 
-/* Vectors of `width` elements, or single ones, in [from, to). */
+/* Copies [from, to) by vectors of `width` elements, or by single ones. */
 static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_lx *from,
                        const neo_lx *to, int64_t width) {
   lowering *l = c->l;
@@ -81,11 +81,11 @@ static void copy_range(copier *c, neo_block *in, const copy_loop *x, const neo_l
 
 typedef struct {
   const neo_lx *lo, *hi;
-  neo_expr value, zero, rest; /* rest: of the condition; 0: none */
+  neo_expr value, zero, rest; /* rest: what is left of the condition; 0: nothing */
 } inside;
 
-/* The condition with the axis as the last of all: bounds of an axis are found over the axes before
- * it. */
+/* Tightens the axis' range by the condition, with the axis moved behind all others: bounds of an axis
+ * may use the axes before it alone. */
 static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, neo_expr *hi,
                          neo_expr *rest) {
   lowering *l = c->l;
@@ -113,7 +113,7 @@ static bool tighten_last(copier *c, uint32_t axis, neo_expr cond, neo_expr *lo, 
   return !(rest->i && neo_form_axes(l->m, l->f, *rest) >> axis & 1);
 }
 
-/* Is the value select(condition, something, 0) with a condition that is a range of the axis? */
+/* Is the value select(condition, x, 0) with a condition that is a range of the axis? */
 static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   lowering *l = c->l;
   neo_expr lo, hi, rest;
@@ -139,7 +139,7 @@ static bool inside_of(copier *c, const copy_loop *x, inside *y) {
   return true;
 }
 
-/* Whole vectors up to `to`: with masks, without, with masks. */
+/* Full vectors up to `to`: masked before the range, unmasked inside of it, masked after it. */
 static void copy_vectors(copier *c, neo_block *in, const copy_loop *x, const neo_lx *to,
                          int64_t width) {
   lowering *l = c->l;
@@ -189,7 +189,7 @@ static void copy_inner(copier *c, neo_block *in, const copy_loop *x) {
   }
 }
 
-/* Loop k over [lo, hi), and what is inside of it. */
+/* Loop k over [lo, hi), with its body. */
 static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, const neo_lx *hi,
                        int64_t step) {
   lowering *l = c->l;
@@ -206,8 +206,8 @@ static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, c
   neo_lower_close(l);
 }
 
-/* Loop k, so many iterations of it inside of the innermost loop; what is left over: together where
- * their number is known, else one by one. */
+/* Loop k, with n_across iterations unrolled in the innermost loop. The remainder is unrolled as well
+ * if its length is known; otherwise its iterations run one by one. */
 static void copy_across(copier *c, neo_block *in, uint32_t k) {
   lowering *l = c->l;
   const copy_loop *x = &c->at[k];

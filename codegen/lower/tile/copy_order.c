@@ -1,12 +1,12 @@
-/* The order of a copy's loops: what is read lies in memory as the operand does, what is written in
- * scratch as the pack does, and vectors are to be whole on both sides where that can be. */
+/* The order of a copy's loops. Reads follow the operand's layout in memory, writes the layout of the
+ * pack; the order makes both contiguous where that is possible. */
 #include "codegen/lower/tile/copy.h"
 
 typedef struct {
   neo_module *m;
   const neo_form *f;
   uint32_t axis;
-  int64_t stride; /* the largest of its loads; -1: not known */
+  int64_t stride; /* the largest stride of the operand's loads along it; -1: unknown */
 } source;
 
 static void look_at_source(void *ctx, neo_expr e) {
@@ -26,8 +26,8 @@ static int64_t source_stride(const copier *c, uint32_t axis) {
   return x.stride;
 }
 
-/* How good a loop is as the innermost: contiguous loads as vectors, or every second element; best
- * if the stores are contiguous too. */
+/* How good the loop is as the innermost. Its loads should be contiguous, or have stride 2; it is best
+ * if its stores are contiguous too. */
 static int64_t merit(copier *c, const copy_loop *x) {
   enum { NONE, SHORT, SCATTERED, SECOND, GOOD };
   neo_module *m = c->l->m;
@@ -54,8 +54,7 @@ void neo_copy_contiguous_last(copier *c) {
   c->at[c->n - 1] = x;
 }
 
-/* Is the loop one of lanes that lie side by side in memory, or of every second element, but apart
- * in scratch? */
+/* Is the loop contiguous in memory (or of stride 2), but strided in scratch? */
 static bool is_down(copier *c, const copy_loop *x) {
   int64_t n, width = c->l->s->loops.vector_width;
   if (x->step != 1 || x->scale != 1 || x->coef == 1)

@@ -1,24 +1,25 @@
-/* Blocks of a contraction: which operands are copied into scratch and how they lie there, the
- * reduction in blocks.
+/* Packing of a contraction's operands: which are copied into scratch, their layout there, and blocks
+ * of the reduction.
  *
- * A packed operand lies in the order in which the register tiles walk it, so that a tile reads
- * contiguous streams:
+ * A packed operand has the order in which the register tiles read it, so that a tile's reads are
+ * contiguous:
  *
  *     columns: scratch[tile of columns][k][column in the tile]
  *     rows:    scratch[tile of rows][k][row in the tile]
  *
- * or, for rows that are contiguous along k in memory already, scratch[row][k], which costs no
- * transposition: a tile then reads a stream for each row; or, for rows or columns that slide
- * (schedule/sliding.c), scratch[k][u], where one of the own axes is part of u. k counts the steps
- * of the own axes that the operand uses, in order. What an operand is not defined for (padding,
- * conditions) is zero in scratch, so that the inner loops have no conditions. Elements beyond the
- * end of a block are never used for a result.
+ * Rows that are contiguous along k in memory are packed as scratch[row][k]: the copy needs no
+ * transposition, and a tile reads each row by itself. Rows or columns that slide
+ * (schedule/sliding.c) are packed as scratch[k][u], where one of the own axes is part of u. k counts
+ * the steps of the own axes that the operand uses, in order. Elements for which the operand is not
+ * defined (padding, conditions) are zero in scratch, so that the inner loops have no conditions.
+ * Elements beyond the end of a block are never used for a result.
  *
  * The layout depends on the operand and the tile alone: one kernel may copy what another reads.
  *
- * Blocks of the reduction are the innermost of the leading loops or, where a schedule says so, the
- * outermost in a unit: then what a block reads stays near for all iterations of the others, an
- * image for each tap of the gradient to the weights, and sums of all of them are kept:
+ * Blocks of the reduction are the innermost of the outer loops, or, if the schedule says so, the
+ * outermost in a unit. Then all iterations of the other loops reuse what a block reads (in the
+ * gradient of a convolution's weights: an image, for each tap), and scratch holds partial sums of
+ * all of them:
  *
  *     for unit: for kb: copies; for taps: copies; tiles: acc += partial[tap]; partial[tap] = acc */
 #include "codegen/lower/tile/pack.h"
@@ -26,7 +27,7 @@
 
 /* ---- planning */
 
-/* Is the operand's every load inside its buffer without the stage's condition? */
+/* Are all loads of the operand inside their buffers without the stage's condition? */
 typedef struct {
   lowering *l;
   bool safe;
@@ -45,7 +46,7 @@ static bool safe_alone(lowering *l, neo_expr e) {
   return c.safe;
 }
 
-/* Axes that have one value in a block, or that the operand uses itself. */
+/* Axes that are constant in a block, or that the operand uses. */
 static uint64_t axes_in_reach(const lowering *l, const neo_factor *x) {
   uint64_t shared = (1ULL << l->f->axes.n) - 1;
   const neo_loop_params *s = &l->s->loops;
@@ -110,8 +111,8 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
       scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
 }
 
-/* Ranges of axes that the operand does not use may be empty in some iterations of the others, and
- * are then nothing that its copy could ask for: does it need them? */
+/* The range of an own axis that the operand does not use may depend on other own axes, and be empty
+ * for some of them. A copy cannot test such a range. Does the operand's safety depend on one? */
 static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
                                const neo_factor *x, neo_expr cond) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
@@ -137,16 +138,16 @@ void neo_lower_plan_packs(lowering *l) {
   for (uint32_t k = 0; k < c.n; k++) {
     neo_expr cond = {0};
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
-    /* What the reduction does not walk through may be read by the finish too, where conditions and
-     * empty domains of the reduction do not count: it is never copied. */
+    /* The finish may also read an operand that does not vary in the reduction. It does so outside of
+     * the reduction's conditions and of its domain, so that such an operand is never packed. */
     bool reduced = c.factor[k].axes >> l->f->axes.n;
     if (!(l->s->loops.pack >> k & 1) || !reduced) {
       drop = drop && safe_alone(l, c.factor[k].e);
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);
-    /* Copied without the whole condition, neither the operand nor what was taken may need the rest.
-     * */
+    /* The copy tests a part of the condition alone. Neither the operand nor that part may need the
+     * rest to be safe. */
     if (b->where_original.i &&
         !neo_condition_take(l->m, l->original, b->where_original, reach[k], &cond) &&
         (!neo_lower_safe_under(l, c.factor[k].e, cond) ||
@@ -166,7 +167,7 @@ void neo_lower_plan_packs(lowering *l) {
     neo_condition_context known = neo_lower_condition_context(l);
     neo_expr left = neo_condition_left(&known, &c, b->where_original, reach);
     if (!left.i ||
-        neo_lower_safe_under(l, left, (neo_expr){0})) /* its reads may need what was dropped */
+        neo_lower_safe_under(l, left, (neo_expr){0})) /* else its reads may need what was dropped */
       b->where_original = left;
     b->where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b->where_original);
   }

@@ -1,17 +1,19 @@
-/* Operands of a contraction in scratch, in the order in which register tiles read them:
+/* Packed operands of a contraction: copies in scratch, in the order in which register tiles read
+ * them.
  *
- *   pack.c   which operands are packed, and how they lie there
- *   copy*.c  how they are copied there (tile/copy.h)
+ *   pack.c   which operands are packed, and their layout
+ *   copy*.c  the copies (tile/copy.h)
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_PACK_H
 #define NEO_CODEGEN_LOWER_PACK_H
 #include "codegen/lower/common/scope.h"
 
-/* Fills l->packs, and leaves out of bounds' conditions what the copies take. */
+/* Fills l->packs, and removes from the bounds' conditions what the copies test. */
 void neo_lower_plan_packs(lowering *l);
-/* ---- lower/tile/copy.c: the block [range[0], range[1]) of rows and [range[2], range[3]) of columns
- * of an operand. s: of the original form, as the facts. */
+/* ---- lower/tile/copy.c */
+/* Copies the block of rows [range[0], range[1]) and columns [range[2], range[3]) of an operand. s is
+ * a stage of the original form, and so are the facts. */
 void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *s,
                     const stage_bounds *b, const neo_lx *const *range);
 
