@@ -41,9 +41,8 @@ typedef struct { /* rows or columns */
   bool bounded;
 } operand;
 
-enum {
-  NEO_GPU_ALIGN_BYTES = 64
-}; /* alignment of buffers in shared memory, if nothing needs more */
+/* Alignment of buffers in shared memory, if nothing needs more. */
+enum { NEO_GPU_ALIGN_BYTES = 64 };
 
 typedef struct { /* products of operands in shared memory, by a block of threads */
   lowering *l;

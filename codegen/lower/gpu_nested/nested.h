@@ -22,11 +22,10 @@ typedef struct {
   neo_nested n;
   int64_t threads;
   tile_dim rows, steps, columns;
-  neo_ln_range some,
-      all;       /* steps that some row of the block needs, rounded to blocks; steps that all
-                             rows need (null: unknown) */
-  uint32_t a, b; /* buffers of an inner sum's operands */
-  neo_nested_warps kinds;                 /* types of warps' products; .on: warps multiply */
+  neo_ln_range some;      /* steps that some row of the block needs, rounded to blocks */
+  neo_ln_range all;       /* steps that all rows need; null: unknown */
+  uint32_t a, b;          /* buffers of an inner sum's operands */
+  neo_nested_warps kinds; /* types of warps' products; .on: warps multiply */
   neo_products warp[NEO_NESTED_SUMS + 1]; /* products of each inner sum, then the outer product */
   int64_t depth[NEO_NESTED_SUMS];         /* steps of an inner sum in shared memory at a time */
   bool whole[NEO_NESTED_SUMS];            /* these are all; those of rows are loop-invariant */
@@ -34,10 +33,9 @@ typedef struct {
   uint32_t part[MAX_ACCS], row[MAX_ACCS]; /* buffers: parts of rows, rows; by accumulator */
   bool done[MAX_ACCS];                    /* the accumulator is in row[] */
   const neo_lx *thread;
-  int64_t stages;      /* pipeline stages of the operands of steps; 0: one buffer each */
-  const neo_lx *stage; /* the current stage */
-  const neo_stage
-      *host; /* with stages: the outer stage; the blocks around and in its loop over steps */
+  int64_t stages;        /* pipeline stages of the operands of steps; 0: one buffer each */
+  const neo_lx *stage;   /* the current stage */
+  const neo_stage *host; /* with stages: the outer stage; blocks around and in its loop */
   neo_block *around, *body;
   tile_dim next_steps;                /* the block of steps that is copied */
   uint32_t next[NEO_NESTED_SUMS + 1]; /* registers of operands that go through registers */
