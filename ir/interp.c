@@ -1,5 +1,6 @@
 /* The interpreter: stores of all tensors, what a run needs, and in which order. */
 #include "ir/interp.h"
+#include "ir/component.h"
 #include "ir/interp_parts.h"
 #include <assert.h>
 #include <string.h>
@@ -166,12 +167,23 @@ static neo_status check_bound(const run *r, uint32_t t) {
   return NEO_OK;
 }
 
-/* Everything the definition reads is there? */
-static neo_status check_reads(run *r, neo_def d) {
+static bool is_among(const neo_module *m, neo_tensor t, const neo_def *defs, size_t n) {
+  neo_list pieces = neo_tensor_at(m, t)->pieces;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    for (size_t j = 0; j < n; j++)
+      if (neo_list_at(m, pieces, k) == defs[j].i)
+        return true;
+  return false;
+}
+
+/* Is everything there that definition d reads, but for what `defs` make together with it? */
+static neo_status check_reads(run *r, neo_def d, const neo_def *defs, size_t n_defs) {
   neo_tensor *read;
   size_t n = neo_def_reads(r->p->m, d, &r->scratch, &read);
   for (size_t k = 0; k < n; k++) {
     uint32_t t = read[k].i;
+    if (is_among(r->p->m, read[k], defs, n_defs))
+      continue;
     if (!r->p->store[t].v.known) {
       neo_str_addf(r->why, "%s has no value", name_of(r->p, t));
       return NEO_STATE;
@@ -183,22 +195,36 @@ static neo_status check_reads(run *r, neo_def d) {
   return NEO_OK;
 }
 
-static neo_status eval_def(run *r, neo_def d) {
+static neo_interp_frame new_frame(run *r, neo_def d) {
   neo_interp *p = r->p;
-  neo_status status = check_reads(r, d);
+  neo_list out = neo_def_at(p->m, d)->out;
+  for (uint32_t k = 0; k < out.n; k++)
+    want_errors(p, neo_list_at(p->m, out, k));
+  return (neo_interp_frame){.m = p->m,
+                            .arena = &r->scratch,
+                            .env = &r->env,
+                            .size = p->size,
+                            .store = p->store,
+                            .why = r->why};
+}
+
+static neo_status eval_def(run *r, neo_def d) {
+  neo_status status = check_reads(r, d, NULL, 0);
   if (status)
     return status;
-  neo_def_rec rec = *neo_def_at(p->m, d);
-  for (uint32_t k = 0; k < rec.out.n; k++)
-    want_errors(p, neo_list_at(p->m, rec.out, k));
   neo_interp_frame *f = NEO_NEW(&r->scratch, neo_interp_frame);
-  *f = (neo_interp_frame){.m = p->m,
-                          .arena = &r->scratch,
-                          .env = &r->env,
-                          .size = p->size,
-                          .store = p->store,
-                          .why = r->why};
+  *f = new_frame(r, d);
   return neo_interp_frame_run(f, d);
+}
+
+static neo_status eval_recurrence(run *r, const neo_def *defs, size_t n) {
+  neo_interp_frame *frames = NEO_NEW_ARRAY(&r->scratch, neo_interp_frame, n);
+  neo_status status = NEO_OK;
+  for (size_t k = 0; k < n && !status; k++) {
+    status = check_reads(r, defs[k], defs, n);
+    frames[k] = new_frame(r, defs[k]);
+  }
+  return status ? status : neo_interp_recurrence(frames, defs, n, r->why);
 }
 
 static bool pieces_done(const neo_interp *p, const bool *done, uint32_t t) {
@@ -223,23 +249,30 @@ static neo_status finish_def(run *r, neo_def d, bool *done) {
   return status;
 }
 
+/* Evaluates the definition at `defs`, or the recurrence that begins there; *n gets how many. */
+static neo_status eval_unit(run *r, const neo_def *defs, size_t left, const uint32_t *recurrence,
+                            size_t *n) {
+  uint32_t number = recurrence[defs->i];
+  *n = 1;
+  while (number && *n < left && recurrence[defs[*n].i] == number)
+    ++*n;
+  return number ? eval_recurrence(r, defs, *n) : eval_def(r, *defs);
+}
+
 static neo_status eval_roots(run *r, const neo_tensor *roots, size_t n) {
   neo_interp *p = r->p;
   neo_def *order;
-  bool cycle;
-  size_t n_order = neo_module_topo(p->m, roots, n, &r->scratch, &order, &cycle);
+  size_t n_order = neo_module_topo(p->m, roots, n, &r->scratch, &order, NULL), n_unit;
   bool *done = NEO_NEW_ARRAY(&r->scratch, bool, p->m->defs.n);
-  if (cycle) {
-    neo_str_add(r->why, "a tensor needs itself");
-    return NEO_INTERNAL;
-  }
+  uint32_t *recurrence = NEO_NEW_ARRAY(&r->scratch, uint32_t, p->m->defs.n);
+  (void)neo_recurrences(p->m, order, n_order, &r->scratch, recurrence);
   for (uint32_t t = 1; t < p->m->tensors.n; t++)
     if (is_computed(role_of(p, t)))
       p->store[t].v.known = false;
-  for (size_t k = 0; k < n_order; k++) {
-    neo_status s = eval_def(r, order[k]);
-    if (!s)
-      s = finish_def(r, order[k], done);
+  for (size_t k = 0; k < n_order; k += n_unit) {
+    neo_status s = eval_unit(r, order + k, n_order - k, recurrence, &n_unit);
+    for (size_t j = 0; j < n_unit && !s; j++)
+      s = finish_def(r, order[k + j], done);
     if (s)
       return s;
   }
@@ -257,9 +290,8 @@ static neo_status eval_roots(run *r, const neo_tensor *roots, size_t n) {
 static bool init_ready(run *r, neo_def d) {
   neo_tensor *read;
   neo_def *order;
-  bool cycle;
   size_t n = neo_def_reads(r->p->m, d, &r->scratch, &read);
-  size_t n_order = neo_module_topo(r->p->m, read, n, &r->scratch, &order, &cycle);
+  size_t n_order = neo_module_topo(r->p->m, read, n, &r->scratch, &order, NULL);
   for (size_t k = 0; k <= n_order; k++) {
     if (k)
       n = neo_def_reads(r->p->m, order[k - 1], &r->scratch, &read);

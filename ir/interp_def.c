@@ -170,6 +170,10 @@ static void loop(neo_interp_frame *f, uint32_t k) {
     point(f);
     return;
   }
+  if (f->fixed >> k & 1) {
+    loop(f, k + 1);
+    return;
+  }
   int64_t hi = neo_interp_frame_eval(f, f->hi[k]).i;
   for (int64_t x = 0; x < hi && !f->status; x++) {
     neo_interp_frame_set_axis(f, k, x);
@@ -177,13 +181,24 @@ static void loop(neo_interp_frame *f, uint32_t k) {
   }
 }
 
-neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) {
+void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d) {
   f->d = *neo_def_at(f->m, d);
   compile(f);
   neo_interp_frame_find_product(f);
   f->tick = 1;
   for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
     f->since[k] = 1;
+}
+
+void neo_interp_frame_run_fixed(neo_interp_frame *f) {
+  for (uint32_t k = 0; k < f->d.n_out; k++)
+    if (f->fixed >> k & 1 && (f->axis[k] < 0 || f->axis[k] >= neo_interp_frame_eval(f, f->hi[k]).i))
+      return;
+  loop(f, 0);
+}
+
+neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) {
+  neo_interp_frame_prepare(f, d);
   loop(f, 0);
   return f->status;
 }

@@ -45,6 +45,7 @@ typedef struct {
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
   uint32_t n_factors, factor[2]; /* that the body multiplies (interp_product.c); 0: another */
   int64_t axis[NEO_INTERP_AXES];
+  uint64_t fixed; /* output axes that loops of an order set (interp_order.c); bit k: AXIS k */
   uint64_t tick, since[NEO_INTERP_AXES + 1];
   neo_value acc[2];
   double acc_error[2];
@@ -66,8 +67,16 @@ void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *f
  * certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
-/* ---- interp_def.c: evaluates a definition into the stores of its results */
+/* ---- interp_def.c: evaluates a definition into the stores of its results: all of it, or once it is
+ * prepared the points where the fixed axes are as they are set; none where one is out of its range */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
+void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
+void neo_interp_frame_run_fixed(neo_interp_frame *f);
+
+/* ---- interp_order.c: the definitions of a recurrence, frame k for defs[k], in an order that is found
+ * for them. NEO_INTERNAL with a text: there is none. */
+neo_status neo_interp_recurrence(neo_interp_frame *frames, const neo_def *defs, size_t n,
+                                 neo_str *why) NEO_MUST_CHECK;
 
 /* ---- interp_reduce.c */
 typedef struct {

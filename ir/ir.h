@@ -20,7 +20,7 @@
  *
  * Invariants (verified by ir/verify.h): ids are in range; types obey ops.def; every LOAD has one
  * i64 index a dimension; AXIS positions exist; ACC occurs in finish only; the dependence between
- * definitions is acyclic, where reading a parameter or state means its value before the step.
+ * definitions has an order (ir/order.h), where reading a parameter or state means its value before the step.
  *
  * Everything lives in the module's arena. One thread at a time. */
 #ifndef NEO_IR_IR_H
@@ -354,10 +354,11 @@ void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr
 /* Tensors that a definition reads, each once, in order of first occurrence. */
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out);
 /* Definitions needed for the roots (pieces of the roots and of everything they read), each once,
- * producers first; ties by id. Inputs, params, states are not entered. *cycle (may be null) is set
- * if there is a cycle. */
+ * producers first; ties by id. Definitions that need each other (ir/component.h) stand together, by
+ * id; *recurrences (may be null): there are such, or one reads itself. Inputs, params, states are not
+ * entered. */
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
-                       neo_def **out, bool *cycle);
+                       neo_def **out, bool *recurrences);
 /* Is it a state whose first value depends on parameters? */
 bool neo_tensor_follows(const neo_module *m, neo_tensor t, neo_arena *scratch);
 

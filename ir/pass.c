@@ -1,8 +1,8 @@
 /* Runs passes in order. What a pass changed is told by the text of the module, so the comparison is
  * made only when somebody looks at it. */
+#include "ir/order.h"
 #include "ir/pass.h"
 #include "ir/print.h"
-#include "ir/verify.h"
 #include <setjmp.h>
 
 static bool skipped(const neo_pass *pass, const neo_pass_options *o) {
@@ -30,7 +30,7 @@ static const char *text_of(const neo_module *m, neo_arena *scratch) {
 static neo_status verify_after(neo_module *m, const neo_pass *pass) {
   neo_str why;
   neo_str_init(&why, m->arena);
-  neo_status status = neo_module_verify(m, &why);
+  neo_status status = neo_module_check(m, &why);
   if (status)
     neo_diag(m->diags, 0, NEO_D_INTERNAL,
              neo_arena_printf(m->arena, "after %s: %s", pass->name, neo_str_text(&why)));

@@ -5,6 +5,10 @@
 #include <assert.h>
 #include <string.h>
 
+neo_module *neo_prover_module(const neo_prover *p) {
+  return p->m;
+}
+
 neo_prover *neo_prover_new(neo_module *m) {
   neo_prover *p = NEO_NEW(m->arena, neo_prover);
   p->m = m;

@@ -31,6 +31,7 @@ typedef struct { /* a counterexample: values of axes and of the run-time sizes t
  * One thread at a time. */
 neo_prover *neo_prover_new(neo_module *m);
 void neo_prover_free(neo_prover *p); /* null is allowed */
+neo_module *neo_prover_module(const neo_prover *p);
 /* What is asked from here on concerns this place: a proof that is given up for its quota is told
  * there, as a remark. Returns the place before. */
 neo_span neo_prover_at(neo_prover *p, neo_span at);

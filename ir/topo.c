@@ -1,5 +1,6 @@
-/* What definitions read, and an order in which to compute them. */
-#include "ir/ir.h"
+/* What definitions read, and an order in which to compute them. Definitions that need each other
+ * stand together, by their ids. */
+#include "ir/component.h"
 
 typedef struct {
   const neo_module *m;
@@ -28,18 +29,17 @@ size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **
 /* ---- order: Kahn's algorithm, the smallest ready id first, so that the order is one of a kind */
 
 typedef struct {
-  uint32_t def, next; /* a reader, and the next one of the same producer */
-} edge;
-
-typedef struct {
   const neo_module *m;
   neo_arena *arena;
   NEO_VEC(uint32_t) work; /* definitions found and not yet looked at; later the heap */
-  NEO_VEC(edge) edges;    /* [0] unused */
-  uint32_t *first;        /* by definition: its readers */
-  uint32_t *waiting;      /* by definition: reads that are not computed yet */
+  NEO_VEC(neo_dependence) edges;
+  uint32_t *first, *next; /* of a definition its readers: edge number + 1 */
+  uint32_t *waiting;      /* by unit: reads that are not computed yet */
+  uint32_t *unit;         /* of a definition the first of those that stand together with it */
+  uint32_t *after;        /* of a definition the next of its unit; 0: the last */
   bool *needed;
   size_t n_needed;
+  bool recurs;
 } order;
 
 static void need(order *o, uint32_t d) {
@@ -50,17 +50,15 @@ static void need(order *o, uint32_t d) {
   NEO_PUSH(o->arena, &o->work, d);
 }
 
-/* Marks the pieces of t; each has an edge to `reader` unless that is 0. */
+/* Marks the pieces of t; each has an edge to `reader` unless that is 0, or the piece itself. */
 static void need_tensor(order *o, neo_tensor t, uint32_t reader) {
   neo_list pieces = neo_tensor_at(o->m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++) {
     uint32_t d = neo_list_at(o->m, pieces, k);
     need(o, d);
-    if (!reader)
-      continue;
-    NEO_PUSH(o->arena, &o->edges, (edge){reader, o->first[d]});
-    o->first[d] = (uint32_t)o->edges.n - 1;
-    o->waiting[reader]++;
+    o->recurs = o->recurs || reader == d;
+    if (reader && reader != d)
+      NEO_PUSH(o->arena, &o->edges, (neo_dependence){d, reader});
   }
 }
 
@@ -96,29 +94,69 @@ static uint32_t take(order *o) {
   return d;
 }
 
+static void release(order *o, uint32_t d) {
+  for (uint32_t e = o->first[d]; e; e = o->next[e - 1]) {
+    uint32_t reader = o->unit[o->edges.at[e - 1].reader];
+    if (reader != o->unit[d] && --o->waiting[reader] == 0)
+      ready(o, reader);
+  }
+}
+
 static size_t emit(order *o, neo_def *out) {
   size_t n = 0;
   o->work.n = 0;
   for (uint32_t d = 1; d < o->m->defs.n; d++)
-    if (o->needed[d] && !o->waiting[d])
+    if (o->needed[d] && o->unit[d] == d && !o->waiting[d])
       ready(o, d);
   while (o->work.n) {
-    uint32_t d = take(o);
-    out[n++] = (neo_def){d};
-    for (uint32_t e = o->first[d]; e; e = o->edges.at[e].next)
-      if (--o->waiting[o->edges.at[e].def] == 0)
-        ready(o, o->edges.at[e].def);
+    uint32_t first = take(o);
+    for (uint32_t d = first; d; d = o->after[d])
+      out[n++] = (neo_def){d};
+    for (uint32_t d = first; d; d = o->after[d])
+      release(o, d);
   }
   return n;
 }
 
+/* Lists the readers of each definition, and counts what each unit waits for. */
+static void link_readers(order *o) {
+  o->first = NEO_NEW_ARRAY(o->arena, uint32_t, o->m->defs.n);
+  o->next = NEO_NEW_ARRAY(o->arena, uint32_t, o->edges.n + 1);
+  o->waiting = NEO_NEW_ARRAY(o->arena, uint32_t, o->m->defs.n);
+  for (size_t k = 0; k < o->edges.n; k++) {
+    neo_dependence e = o->edges.at[k];
+    o->next[k] = o->first[e.producer];
+    o->first[e.producer] = (uint32_t)k + 1;
+    o->waiting[o->unit[e.reader]] += o->unit[e.reader] != o->unit[e.producer];
+  }
+}
+
+/* Definitions that need each other become one unit. */
+static void join_units(order *o) {
+  uint32_t n = (uint32_t)o->m->defs.n;
+  uint32_t *number = NEO_NEW_ARRAY(o->arena, uint32_t, n);
+  uint32_t *first = NEO_NEW_ARRAY(o->arena, uint32_t, n + 1);
+  uint32_t *last = NEO_NEW_ARRAY(o->arena, uint32_t, n + 1);
+  (void)neo_components_of(o->edges.at, o->edges.n, n, o->arena, number);
+  for (uint32_t d = 1; d < n; d++) {
+    uint32_t c = number[d];
+    if (first[c])
+      o->after[last[c]] = d;
+    else
+      first[c] = d;
+    o->unit[d] = first[c];
+    last[c] = d;
+  }
+}
+
 size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, neo_arena *a,
-                       neo_def **out, bool *cycle) {
+                       neo_def **out, bool *recurrences) {
   order o = {.m = m, .arena = a};
-  o.first = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
-  o.waiting = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   o.needed = NEO_NEW_ARRAY(a, bool, m->defs.n);
-  NEO_PUSH(a, &o.edges, (edge){0, 0});
+  o.unit = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  o.after = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  for (uint32_t d = 0; d < m->defs.n; d++)
+    o.unit[d] = d;
   for (size_t k = 0; k < n; k++)
     need_tensor(&o, roots[k], 0);
   while (o.work.n) {
@@ -129,9 +167,17 @@ size_t neo_module_topo(const neo_module *m, const neo_tensor *roots, size_t n, n
       need_tensor(&o, read[k], d);
   }
   *out = NEO_NEW_ARRAY(a, neo_def, o.n_needed);
+  link_readers(&o);
   size_t found = emit(&o, *out);
-  if (cycle)
-    *cycle = found < o.n_needed;
+  bool together = found < o.n_needed;
+  if (together) {
+    join_units(&o);
+    link_readers(&o);
+    found = emit(&o, *out);
+  }
+  assert(found == o.n_needed);
+  if (recurrences)
+    *recurrences = together || o.recurs;
   return found;
 }
 

@@ -208,25 +208,13 @@ static bool check_nodes(neo_verifier *v) {
   return true;
 }
 
-static bool check_order(neo_verifier *v) {
-  neo_tensor *roots = NEO_NEW_ARRAY(v->arena, neo_tensor, v->m->tensors.n);
-  neo_def *order;
-  bool cycle;
-  for (uint32_t k = 1; k < v->m->tensors.n; k++)
-    roots[k].i = k;
-  v->where = "definitions";
-  (void)neo_module_topo(v->m, roots + 1, v->m->tensors.n - 1, v->arena, &order, &cycle);
-  return cycle ? neo_verify_fail(v, "a tensor needs itself") : true;
-}
-
 neo_status neo_module_verify(const neo_module *m, neo_str *why) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   neo_verifier v = {.m = m, .why = why, .arena = &scratch, .where = "module"};
   v.value = NEO_NEW_ARRAY(&scratch, int64_t, m->nodes.n);
   bool ok = check_nodes(&v) && neo_verify_sizes(&v) && neo_verify_tensors(&v) && check_defs(&v) &&
-            check_order(&v) && neo_verify_entries(&v) && neo_verify_gradients(&v) &&
-            neo_verify_customs(&v);
+            neo_verify_entries(&v) && neo_verify_gradients(&v) && neo_verify_customs(&v);
   neo_arena_free(&scratch);
   return ok ? NEO_OK : NEO_INTERNAL;
 }

@@ -46,12 +46,28 @@ void neo_check_define(neo_inst *in, const neo_ast_stmt *s);
 /* Output axes and every extent of the statement. `given`: extents that are known (update). */
 bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                      const neo_expr *given) NEO_MUST_CHECK;
+typedef enum {
+  NEO_DEFINE_STATEMENT, /* a name, which the value may read: a recurrence */
+  NEO_DEFINE_FIRST,     /* the first value of a carry */
+  NEO_DEFINE_NEXT       /* its next one */
+} neo_define_kind;
 /* A definition `var = value`; its symbol's value, without binding it. `Y = X` and `Y = f(X)` give
  * what is there. `full` is the name of the tensor; the caller or the last round may have chosen it,
- * so what calls own is named after `var` in this instance, or if `anonymous` and the whole value is
- * a call, after the function. */
+ * so what calls own is named after `var` in this instance, or if it is a next value, and a call
+ * alone, after the function. */
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
-                       const char *full, bool anonymous, const char **prefix);
+                       const char *full, neo_define_kind kind, const char **prefix);
+
+/* ---- definitions that read themselves (recur.c) */
+/* Is the reference one to the name that the frame defines? */
+bool neo_recur_reads(const neo_frame *f, const neo_ast_expr *e);
+/* Notes in the frame whether the value reads the name on the left. */
+void neo_recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
+/* The type of such a definition: the declared one, else that of the first operand that has one, f32 if
+ * none has. */
+neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
+/* Reports if no order is found in which the elements of t are defined before they are read. */
+bool neo_recur_check(neo_inst *in, neo_tensor t) NEO_MUST_CHECK;
 
 /* ---- calls (calls.c, params.c) */
 /* The results of a call of a function, or of grad(…), made once for a node in a frame. */

@@ -109,15 +109,61 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 
 /* ---- values */
 
+/* The tensor of a definition that reads itself, and the name by which its value reads it. */
+static neo_tensor begin_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
+                                   neo_expr bound, const char *full) {
+  neo_type type = neo_recur_type(f, var, value);
+  neo_tensor t = neo_define_temp(f, full, type, bound, var->name.span);
+  if (!t.i)
+    return t;
+  NEO_PUSH(f->fe->arena, &f->recurrence, t);
+  f->in->scope = neo_scope_new(f->fe, f->in->scope);
+  neo_define_view(f->in, &var->name, neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
+  return t;
+}
+
+static bool end_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
+                           neo_tensor t, neo_expr e) {
+  neo_type type = (neo_type)neo_tensor_at(f->m, t)->type;
+  if (neo_expr_type(f->m, e) != type) {
+    NEO_ERR(f->in, value->span, RECURRENCE_TYPE, var->name.text, neo_type_text(type),
+            neo_type_text(neo_expr_type(f->m, e)));
+    return false;
+  }
+  neo_define_piece(f, t, e, value->span, true, NULL, 0);
+  return neo_recur_check(f->in, t);
+}
+
+static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
+                                 const char *full) {
+  neo_scope *outer = f->in->scope;
+  neo_expr e, bound;
+  if (!neo_type_eval(f->in, &var->type, &bound))
+    return neo_val_poison();
+  neo_tensor t = begin_recurrence(f, var, value, bound, full);
+  if (!t.i)
+    return neo_val_poison();
+  neo_val v = neo_check_expr(f, value);
+  f->in->scope = outer;
+  if (v.kind == NEO_VAL_POISON || !neo_define_value(f, var, value->span, v, &e, &bound) ||
+      !end_recurrence(f, var, value, t, e))
+    return neo_val_poison();
+  return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
+}
+
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
-                            const char *full) {
+                            const char *full, neo_define_kind kind) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_expr e, bound;
   neo_frame_init(f, in, neo_fe_join(in->fe, in->prefix, var->name.text));
   if (!neo_fe_spend(in->fe, in, var->span))
     return neo_val_poison();
+  if (kind == NEO_DEFINE_STATEMENT && !neo_scope_own(in->scope, var->name.text))
+    neo_recur_look(f, var, value);
   if (!neo_define_axes(f, var, value, NULL))
     return neo_val_poison();
+  if (f->self)
+    return define_recurrence(f, var, value, full);
   neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON)
     return v;
@@ -185,7 +231,7 @@ static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
 }
 
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
-                       const char *full, bool anonymous, const char **prefix) {
+                       const char *full, neo_define_kind kind, const char **prefix) {
   neo_sym *fn;
   *prefix = NULL;
   bool plain = !var->indexed && !var->type.given;
@@ -197,9 +243,10 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
   if (plain && is_slice(in, value))
     return slice(in, value, full);
   if (!plain || !is_call(in, value, &fn))
-    return define_value(in, var, value, full);
+    return define_value(in, var, value, full, kind);
   const char *word = value->u.ref.path.at[value->u.ref.path.n - 1].text;
-  const char *own = neo_fe_join(in->fe, in->prefix, anonymous ? word : var->name.text);
+  const char *own =
+      neo_fe_join(in->fe, in->prefix, kind == NEO_DEFINE_NEXT ? word : var->name.text);
   neo_results *r = whole_call(in, value, fn, 1, &full, own);
   *prefix = r->prefix;
   return r->poison ? neo_val_poison() : r->at[0];
@@ -241,7 +288,7 @@ void neo_check_define(neo_inst *in, const neo_ast_stmt *s) {
     define_several(in, s);
   } else {
     const char *full = neo_inst_full(in, var->name.text);
-    neo_val v = neo_define_any(in, var, s->u.define.value, full, false, &prefix);
+    neo_val v = neo_define_any(in, var, s->u.define.value, full, NEO_DEFINE_STATEMENT, &prefix);
     neo_define_bind(in, &var->name, v, prefix);
   }
 }

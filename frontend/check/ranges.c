@@ -59,7 +59,7 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
     if (e->u.ref.subs.at[k].expr)
       look_pack(p, e->u.ref.subs.at[k].expr);
-  if (!e->u.ref.has_subs || !neo_has_pack_sub(e))
+  if (!e->u.ref.has_subs || !neo_has_pack_sub(e) || neo_recur_reads(p->f, e))
     return;
   neo_sweep s = {.f = p->f, .top = p->names};
   if (e->u.ref.has_args && neo_sweep_mentions(&s, e))
@@ -159,6 +159,8 @@ static void sweep_ref(neo_sweep *s, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
     if (e->u.ref.subs.at[k].expr)
       sweep_expr(s, e->u.ref.subs.at[k].expr);
+  if (neo_recur_reads(s->f, e)) /* decides no extent */
+    return;
   if (!e->u.ref.has_args && !e->u.ref.has_subs)
     sweep_bare(s, e);
   if (!e->u.ref.has_subs)

@@ -18,7 +18,7 @@ static void next_one(neo_inst *in, const neo_ast_bind *b) {
       r->last && r->target[k] ? r->target[k] : neo_fe_join(in->fe, in->prefix, r->name[k]);
   r->is_next[k] = true;
   r->where[k] = b->span;
-  r->next[k] = neo_define_any(in, &b->var, b->value, full, true, &r->prefix[k]);
+  r->next[k] = neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_NEXT, &r->prefix[k]);
 }
 
 static void check_next(neo_inst *in, const neo_ast_stmt *s) {
@@ -37,7 +37,7 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
     const char *target = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
     const char *full = neo_fe_join(in->fe, target, b->var.name.text);
     r->name[k] = b->var.name.text;
-    r->now[k] = neo_define_any(in, &b->var, b->value, full, false, &r->prefix[k]);
+    r->now[k] = neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_FIRST, &r->prefix[k]);
     if (r->now[k].kind == NEO_VAL_POISON)
       r->failed = true;
   }

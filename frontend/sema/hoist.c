@@ -102,10 +102,39 @@ static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
                        neo_const_int(m, (neo_type)n.type, 0), n.span);
 }
 
+typedef struct {
+  const neo_frame *f;
+  bool found;
+} recurrence_look;
+
+static void look_recurrence(void *ctx, neo_expr e) {
+  recurrence_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->f->m, e);
+  for (size_t k = 0; k < l->f->recurrence.n && !l->found; k++)
+    l->found =
+        (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == l->f->recurrence.at[k].i;
+}
+
+/* Does the reduction read what the statement defines? Then the conditions of its place say which
+ * elements are there. */
+static bool recurs(const neo_frame *f, const neo_reduction *r) {
+  recurrence_look l = {f, false};
+  for (uint32_t k = 0; k < r->n_body; k++)
+    neo_expr_visit(f->m, r->body[k], look_recurrence, &l);
+  if (r->where.i)
+    neo_expr_visit(f->m, r->where, look_recurrence, &l);
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
+    neo_expr_visit(f->m, f->axis[k].lo, look_recurrence, &l);
+    neo_expr_visit(f->m, f->axis[k].hi, look_recurrence, &l);
+  }
+  return l.found;
+}
+
 void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
   bool outside = r->n_assume > f->fe->asserts.n || !all_rect(f, r->base);
   r->uses = outer_axes(f, r);
-  if (!outside || f->reads.n == r->n_reads || reads_hold(f, r))
+  bool own = f->recurrence.n && recurs(f, r);
+  if (!outside || (!own && (f->reads.n == r->n_reads || reads_hold(f, r))))
     return;
   neo_expr guard = outer_guard(f, r);
   r->where = conjoin(f, guard, r->where);
@@ -206,6 +235,8 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
   if (!t.i)
     return neo_val_poison();
   neo_def_add(f->m, hoisted_rec(f, r, &h, t), true);
+  if (f->recurrence.n && recurs(f, r))
+    NEO_PUSH(f->fe->arena, &f->recurrence, t);
   for (uint32_t k = 0; k < h.n_outer; k++)
     index[k] = neo_axis_ref(f->m, h.outer[k]);
   return neo_val_expr(neo_load(f->m, t, index, h.n_outer, r->e->span));

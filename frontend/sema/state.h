@@ -201,6 +201,8 @@ struct neo_frame {
   uint32_t n_hoisted;
   bool init;       /* an initial value: uniform() … are known */
   bool sizes_only; /* no tensors here (extents) */
+  const char *self;               /* the name that is being defined, if its value reads it; NULL */
+  NEO_VEC(neo_tensor) recurrence; /* its tensor, and hoisted reductions that depend on that */
   neo_own_reduction own;
 };
 

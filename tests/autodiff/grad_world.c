@@ -3,7 +3,7 @@
 #include "autodiff/autodiff.h"
 #include "base/random.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ const char *grad_messages(grad_world *w) {
 static void check_module(grad_world *w, const char *when) {
   neo_str why;
   neo_str_init(&why, &w->arena);
-  if (neo_module_verify(w->m, &why))
+  if (neo_module_check(w->m, &why))
     fail_msg("%s: %s", when, neo_str_text(&why));
 }
 

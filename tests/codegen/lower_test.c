@@ -7,7 +7,7 @@
 #include "include/neo/neo_rt.h"
 #include "ir/interp.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tests/effort.h"
 #include "tests/random/gen.h"
 #include "transform/transform.h"
@@ -392,7 +392,7 @@ void lower_check(const char *text, const lower_options *o) {
   }
   neo_str why;
   neo_str_init(&why, &a);
-  if (neo_module_verify(m, &why) != NEO_OK)
+  if (neo_module_check(m, &why) != NEO_OK)
     fail_msg("%s", neo_str_text(&why));
   m->math = o->narrow ? NEO_PRECISION_BF16 : o->split ? NEO_PRECISION_3XTF32 : m->math;
   if (o->narrow && neo_pass_mixed_precision(m, &(neo_pass_target){0}) != NEO_OK)

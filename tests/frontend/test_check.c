@@ -2,7 +2,7 @@
  * programs and their messages (tests/golden/errors), and what must hold for every valid program. */
 #include "frontend/frontend.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "parse_test.h"
 #include <string.h>
 
@@ -58,7 +58,7 @@ static const char *printed(const neo_module *m) {
 static void check_module(const checked *c) {
   neo_str why;
   neo_str_init(&why, c->arena);
-  if (neo_module_verify(c->module, &why) != NEO_OK)
+  if (neo_module_check(c->module, &why) != NEO_OK)
     fail_msg("%s", neo_str_text(&why));
   const char *text = printed(c->module);
   neo_module *again = neo_module_parse(c->arena, c->names, c->diags, "m.ir", text, strlen(text));

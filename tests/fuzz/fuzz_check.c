@@ -1,7 +1,7 @@
 /* The whole frontend on any text: no crash, no hang, and a module that verifies when there are no
  * errors. The limit on definitions keeps a small text from becoming a large program. */
 #include "frontend/frontend.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void check(neo_arena *a, const uint8_t *data, size_t size) {
   neo_diags_print(d, &s, false);
   if ((m == NULL) != (neo_diags_errors(d) > 0))
     abort();
-  if (m && neo_module_verify(m, &s) != NEO_OK) {
+  if (m && neo_module_check(m, &s) != NEO_OK) {
     fprintf(stderr, "%s\n", neo_str_text(&s));
     abort();
   }

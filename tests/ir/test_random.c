@@ -1,7 +1,7 @@
 /* The generator of random modules: what it makes is well-typed, in range and prints; and what the
  * shrinker leaves is small. */
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tests/ir/ir_test.h"
 #include "tests/random/gen.h"
 #include <math.h>
@@ -24,7 +24,7 @@ static void random_modules_obey_the_invariants(void **state) {
     neo_arena_init(&a, neo_alloc_default, NULL);
     neo_str_init(&why, &a);
     neo_gen_program g = neo_gen_make(&a, seed, &neo_gen_default);
-    if (neo_module_verify(g.m, &why))
+    if (neo_module_check(g.m, &why))
       fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, neo_str_text(&why), text_of(&a, &g));
     neo_arena_free(&a);
   }

@@ -4,7 +4,7 @@
  * The copy is the text, printed and parsed again, so that what is tried also says that the text of
  * a failing program is enough to see the failure. */
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tests/random/gen_parts.h"
 #include <string.h>
 
@@ -228,7 +228,7 @@ static neo_gen_program copy_of(neo_arena *a, const neo_gen_program *g) {
 static bool valid(neo_arena *a, const neo_gen_program *g) {
   neo_str why;
   neo_str_init(&why, a);
-  if (neo_module_verify(g->m, &why))
+  if (neo_module_check(g->m, &why))
     return false;
   neo_interp *p = neo_gen_interp(a, g);
   for (uint32_t k = 0; k < g->m->entries.n; k++)

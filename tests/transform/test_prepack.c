@@ -1,7 +1,7 @@
 /* Weights of products in the order in which these read them: what is laid out, how, and that values
  * stay the same (data are small integers, so that sums are exact in any order). */
 #include "ir/interp.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tests/transform/world.h"
 
 static void becomes(const char *before, const char *part) {
@@ -177,7 +177,7 @@ static void a_tensor_of_fifteen_dimensions_is_left_alone(void **state) {
   w.target.bf16_pairs = true;
   assert_int_equal(neo_pass_mixed_precision(w.m, &w.target), NEO_OK);
   assert_int_equal(neo_pass_prepack(w.m, &w.target), NEO_OK);
-  assert_int_equal(neo_module_verify(w.m, &why), NEO_OK);
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   assert_null(strstr(text_of(&w), "packed.W"));
   neo_arena_free(&w.arena);
 }

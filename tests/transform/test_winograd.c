@@ -2,7 +2,7 @@
  * which directions, and what they become; values stay the same but for rounding, gradients are left
  * to others. */
 #include "base/random.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tests/random/gen.h"
 #include "tests/transform/world.h"
 #include "transform/toom.h"
@@ -387,7 +387,7 @@ static uint32_t check_seed(uint64_t seed) {
   assert_int_equal(neo_winograd(h.m, true), NEO_OK);
   bool filtered = h.m->defs.n > n;
   uint32_t directions = directions_of(h.m);
-  if (neo_module_verify(h.m, &why))
+  if (neo_module_check(h.m, &why))
     fail_msg("seed %llu: %s", (unsigned long long)seed, neo_str_text(&why));
   if (filtered)
     compare(&g, outcome_of(&a, &g), outcome_of(&a, &h));

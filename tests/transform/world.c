@@ -2,7 +2,7 @@
 #include "tests/transform/world.h"
 #include "base/random.h"
 #include "ir/print.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 
 void load(world *w, const char *text) {
   w->target = (neo_pass_target){0};
@@ -28,7 +28,7 @@ void apply(world *w, neo_pass_fn *pass) {
   neo_str why;
   neo_str_init(&why, &w->arena);
   assert_int_equal(pass(w->m, &w->target), NEO_OK);
-  if (neo_module_verify(w->m, &why))
+  if (neo_module_check(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
 }
 

@@ -2,6 +2,7 @@
 #include "tools/pipeline/compile.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "ir/component.h"
 #include "ir/print.h"
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/lower.h"
@@ -178,7 +179,28 @@ static neo_status make_plan(neo_compilation *c) {
   return s;
 }
 
+/* Recurrences are interpreted; there are no kernels for them yet. */
+static neo_status refuse_recurrences(neo_compilation *c) {
+  neo_module *m = c->module;
+  neo_def *defs;
+  neo_tensor *roots = NEO_NEW_ARRAY(&c->arena, neo_tensor, m->tensors.n);
+  uint32_t *number = NEO_NEW_ARRAY(&c->arena, uint32_t, m->defs.n);
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    roots[k - 1].i = k;
+  size_t n = neo_module_topo(m, roots, m->tensors.n - 1, &c->arena, &defs, NULL);
+  (void)neo_recurrences(m, defs, n, &c->arena, number);
+  for (size_t k = 0; k < n; k++)
+    if (number[defs[k].i]) {
+      neo_diag(c->diags, neo_def_at(m, defs[k])->span, NEO_D_UNSUPPORTED,
+               "compiled code of a definition that reads itself (run --interp computes it)");
+      return NEO_INPUT;
+    }
+  return NEO_OK;
+}
+
 static neo_status kernels(neo_compilation *c) {
+  if (refuse_recurrences(c))
+    return NEO_INPUT;
   if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
     return NEO_INPUT; /* who prepares the module knows what is wanted of it */
   neo_status s = neo_compile_choose_target(c);

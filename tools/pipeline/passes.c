@@ -1,6 +1,6 @@
 /* The table of passes, and which of them run for the options and the target. */
 #include "autodiff/autodiff.h"
-#include "ir/verify.h"
+#include "ir/order.h"
 #include "tools/pipeline/stages.h"
 #include "transform/transform.h"
 
@@ -44,7 +44,7 @@ static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
 static neo_status verify_front(neo_compilation *c) {
   neo_str why;
   neo_str_init(&why, &c->arena);
-  neo_status s = neo_module_verify(c->module, &why);
+  neo_status s = neo_module_check(c->module, &why);
   if (s)
     c->why = neo_arena_printf(&c->arena, "after the frontend: %s", neo_str_text(&why));
   return s ? NEO_INTERNAL : NEO_OK;

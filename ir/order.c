@@ -1,0 +1,420 @@
+/* The search for an order. At each level the first definition's axes are tried, upwards and down; the
+ * others inherit theirs along the reads between them. */
+#include "ir/order.h"
+#include "ir/component.h"
+#include "ir/guarded_read.h"
+#include "ir/out_map.h"
+#include "ir/verify.h"
+
+enum { NONE = UINT32_MAX, MOST_SHIFT = 1 << 20 };
+
+typedef struct { /* definitions by their number in the component */
+  uint32_t producer, reader;
+  neo_guarded_read read;
+  bool carried;   /* by a loop around */
+  int64_t behind; /* by the level at hand: the producer's coordinate minus the reader's, at most */
+} edge;
+
+typedef struct {
+  neo_prover *p;
+  neo_module *m;
+  neo_arena *arena;
+  const neo_def *def;
+  uint32_t n;
+  uint64_t *used; /* axes that loops around have */
+  NEO_VEC(edge) edges;
+  neo_order_failure *why;
+} search;
+
+typedef struct { /* a level that is tried: by definition */
+  bool down;
+  uint32_t *axis; /* NONE: not known */
+  int64_t *shift;
+} level;
+
+/* ---- reads */
+
+static void add_edges(search *s, uint32_t reader, const neo_guarded_read *r,
+                      const uint32_t *number) {
+  neo_list pieces = neo_tensor_at(s->m, (neo_tensor){neo_expr_node(s->m, r->read)->attr})->pieces;
+  for (uint32_t k = 0; k < pieces.n; k++) {
+    uint32_t producer = number[neo_list_at(s->m, pieces, k)];
+    if (producer != NONE)
+      NEO_PUSH(s->arena, &s->edges, (edge){.producer = producer, .reader = reader, .read = *r});
+  }
+}
+
+static void find_edges(search *s) {
+  bool *wanted = NEO_NEW_ARRAY(s->arena, bool, s->m->tensors.n);
+  uint32_t *number = NEO_NEW_ARRAY(s->arena, uint32_t, s->m->defs.n);
+  for (size_t k = 0; k < s->m->defs.n; k++)
+    number[k] = NONE;
+  for (uint32_t k = 0; k < s->n; k++) {
+    neo_list out = neo_def_at(s->m, s->def[k])->out;
+    number[s->def[k].i] = k;
+    for (uint32_t j = 0; j < out.n; j++)
+      wanted[neo_list_at(s->m, out, j)] = true;
+  }
+  for (uint32_t k = 0; k < s->n; k++) {
+    neo_guarded_reads reads = {0};
+    neo_guarded_reads_of(s->m, s->def[k], wanted, s->arena, &reads);
+    for (size_t j = 0; j < reads.n; j++)
+      add_edges(s, k, &reads.at[j], number);
+  }
+}
+
+/* ---- one read at a level */
+
+static neo_def_rec def_of(const search *s, uint32_t k) {
+  return *neo_def_at(s->m, s->def[k]);
+}
+
+/* Where along its axis `axis` the producer computes what is read; 0: its map has a stride. */
+static neo_expr position(const search *s, const edge *e, uint32_t axis) {
+  neo_def_rec p = def_of(s, e->producer);
+  neo_out_dim map = neo_out_map_at(s->m, p.out_map, axis);
+  neo_expr index = neo_expr_arg(s->m, e->read.read, axis);
+  if (map.stride != 1)
+    return (neo_expr){0};
+  return neo_op2(s->m, NEO_OP_SUB, index, neo_const_int(s->m, NEO_I64_T, map.offset));
+}
+
+/* How far the producer's coordinate lies behind the reader's, as an expression that is to be small. */
+static neo_expr distance(const search *s, const edge *e, uint32_t from, uint32_t to, bool down) {
+  neo_expr at = position(s, e, from), here = neo_axis_ref(s->m, to);
+  if (!at.i)
+    return at;
+  return down ? neo_op2(s->m, NEO_OP_SUB, here, at) : neo_op2(s->m, NEO_OP_SUB, at, here);
+}
+
+static bool is_constant(const search *s, neo_expr e, int64_t *x) {
+  neo_linear l;
+  if (!neo_linear_of(s->m, e, &l) || l.n)
+    return false;
+  *x = l.constant;
+  return true;
+}
+
+static bool at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
+  neo_axis_rec axes[64];
+  neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
+  neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_int(s->m, NEO_I64_T, most));
+  neo_witness found = {0};
+  neo_proof proof = neo_prove(s->p, &facts, goal, &found);
+  if (w && proof == NEO_REFUTED)
+    *w = found;
+  if (s->why && !s->why->reader.i && most == 0 && proof != NEO_PROVED)
+    *s->why = (neo_order_failure){s->def[e->reader], s->def[e->producer], e->read.read,
+                                  proof == NEO_REFUTED, found};
+  return proof == NEO_PROVED;
+}
+
+/* The largest distance that can be shown: exact if it is constant, else -1 or 0. */
+static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32_t to, bool down,
+                           int64_t *out) {
+  neo_expr x = distance(s, e, from, to, down);
+  if (!x.i)
+    return false;
+  if (is_constant(s, x, out))
+    return *out < MOST_SHIFT;
+  *out = at_most(s, e, x, -1, NULL) ? -1 : 0;
+  return *out < 0 || at_most(s, e, x, 0, NULL);
+}
+
+/* ---- axes of the others */
+
+static bool is_free(const search *s, uint32_t d, uint32_t axis) {
+  return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
+}
+
+/* The axis of the producer (`forward`) or of the reader for which the distance is a constant, or else
+ * the first one for which a bound can be shown. */
+static uint32_t partner(const search *s, const edge *e, uint32_t known, bool from_reader,
+                        bool down) {
+  uint32_t other = from_reader ? e->producer : e->reader;
+  uint32_t n = def_of(s, other).n_out, found = NONE;
+  for (uint32_t pass = 0; pass < 2 && found == NONE; pass++)
+    for (uint32_t k = 0; k < n && found == NONE; k++) {
+      uint32_t from = from_reader ? k : known, to = from_reader ? known : k;
+      int64_t x;
+      if (!is_free(s, other, k))
+        continue;
+      neo_expr d = distance(s, e, from, to, down);
+      if (d.i && (pass ? distance_bound(s, e, from, to, down, &x) : is_constant(s, d, &x)))
+        found = k;
+    }
+  return found;
+}
+
+static bool inherit(search *s, level *l, const edge *e) {
+  uint32_t *p = &l->axis[e->producer], *r = &l->axis[e->reader];
+  if (e->carried || (*p == NONE) == (*r == NONE))
+    return false;
+  if (*p == NONE)
+    *p = partner(s, e, *r, true, l->down);
+  else
+    *r = partner(s, e, *p, false, l->down);
+  return *p != NONE && *r != NONE;
+}
+
+/* ---- a level */
+
+typedef struct {
+  const uint32_t *at; /* definitions */
+  uint32_t n;
+  const bool *in;
+} members;
+
+static bool is_inside(const members *c, const edge *e) {
+  return !e->carried && c->in[e->producer] && c->in[e->reader];
+}
+
+static bool find_axes(search *s, const members *c, level *l) {
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t k = 0; k < s->edges.n; k++)
+      more = (is_inside(c, &s->edges.at[k]) && inherit(s, l, &s->edges.at[k])) || more;
+  }
+  for (uint32_t k = 0; k < c->n; k++)
+    if (l->axis[c->at[k]] == NONE)
+      return false;
+  return true;
+}
+
+static bool bound_edges(search *s, const members *c, const level *l) {
+  for (size_t k = 0; k < s->edges.n; k++) {
+    edge *e = &s->edges.at[k];
+    if (is_inside(c, e) &&
+        !distance_bound(s, e, l->axis[e->producer], l->axis[e->reader], l->down, &e->behind))
+      return false;
+  }
+  return true;
+}
+
+/* The least shifts so that no read comes from a later round; false: a cycle of reads does. (The
+ * constraints are differences: R. Bellman, "On a routing problem".) */
+static bool find_shifts(search *s, const members *c, level *l) {
+  for (uint32_t round = 0; round <= c->n; round++) {
+    bool changed = false;
+    for (size_t k = 0; k < s->edges.n; k++) {
+      const edge *e = &s->edges.at[k];
+      int64_t least = is_inside(c, e) ? l->shift[e->producer] + e->behind : INT64_MIN;
+      if (least <= l->shift[e->reader])
+        continue;
+      l->shift[e->reader] = least;
+      changed = true;
+    }
+    if (!changed)
+      return true;
+  }
+  return false;
+}
+
+/* Marks the reads that come from earlier rounds; false: there are none. */
+static bool carry(search *s, const members *c, const level *l) {
+  bool some = false;
+  for (size_t k = 0; k < s->edges.n; k++) {
+    edge *e = &s->edges.at[k];
+    if (is_inside(c, e) && e->behind + l->shift[e->producer] < l->shift[e->reader])
+      e->carried = some = true;
+  }
+  return some;
+}
+
+static bool find_level(search *s, const members *c, uint32_t axis, bool down, level *l) {
+  *l = (level){.down = down};
+  l->axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
+  l->shift = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
+  for (uint32_t k = 0; k < s->n; k++)
+    l->axis[k] = NONE;
+  l->axis[c->at[0]] = axis;
+  return find_axes(s, c, l) && bound_edges(s, c, l) && find_shifts(s, c, l);
+}
+
+/* ---- the tree */
+
+static bool find_steps(search *s, const members *c, neo_order_step *out);
+
+static void fill_members(search *s, const members *c, const level *l, neo_order_step *out) {
+  int64_t sign = l->down ? -1 : 1;
+  *out = (neo_order_step){.down = l->down, .n_members = c->n};
+  out->member = NEO_NEW_ARRAY(s->arena, neo_order_member, c->n);
+  for (uint32_t k = 0; k < c->n; k++) {
+    uint32_t d = c->at[k];
+    out->member[k] = (neo_order_member){s->def[d], l->axis[d], sign * l->shift[d]};
+  }
+}
+
+static void use_axes(search *s, const members *c, const level *l) {
+  for (uint32_t k = 0; k < c->n; k++)
+    s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
+}
+
+static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo_order_step *out) {
+  level l;
+  if (!find_level(s, c, axis, down, &l))
+    return false;
+  bool *before = NEO_NEW_ARRAY(s->arena, bool, s->edges.n);
+  for (size_t k = 0; k < s->edges.n; k++)
+    before[k] = s->edges.at[k].carried;
+  fill_members(s, c, &l, out);
+  use_axes(s, c, &l);
+  bool found = carry(s, c, &l) && find_steps(s, c, out);
+  use_axes(s, c, &l);
+  for (size_t k = 0; k < s->edges.n && !found; k++)
+    s->edges.at[k].carried = before[k];
+  return found;
+}
+
+static bool find_loop(search *s, const members *c, neo_order_step *out) {
+  for (uint32_t axis = 0; axis < def_of(s, c->at[0]).n_out; axis++)
+    for (int down = 0; down < 2 && is_free(s, c->at[0], axis); down++)
+      if (try_level(s, c, axis, down, out))
+        return true;
+  return false;
+}
+
+/* The members of component `number`, in order. */
+static members part_of(search *s, const members *c, const uint32_t *component, uint32_t number) {
+  uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, c->n), n = 0;
+  bool *in = NEO_NEW_ARRAY(s->arena, bool, s->n);
+  for (uint32_t k = 0; k < c->n; k++)
+    if (component[c->at[k]] == number) {
+      at[n++] = c->at[k];
+      in[c->at[k]] = true;
+    }
+  return (members){at, n, in};
+}
+
+static bool reads_itself(const search *s, const members *c) {
+  for (size_t k = 0; k < s->edges.n; k++)
+    if (is_inside(c, &s->edges.at[k]))
+      return true;
+  return false;
+}
+
+/* What runs in a round: definitions, and loops over what is still a component. */
+static bool find_steps(search *s, const members *c, neo_order_step *out) {
+  NEO_VEC(neo_dependence) left = {0};
+  uint32_t *component = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
+  for (size_t k = 0; k < s->edges.n; k++)
+    if (is_inside(c, &s->edges.at[k]))
+      NEO_PUSH(s->arena, &left, (neo_dependence){s->edges.at[k].producer, s->edges.at[k].reader});
+  uint32_t n = neo_components_of(left.at, left.n, s->n, s->arena, component);
+  out->step = NEO_NEW_ARRAY(s->arena, neo_order_step, c->n);
+  for (uint32_t k = 1; k <= n; k++) {
+    members part = part_of(s, c, component, k);
+    neo_order_step *step = &out->step[out->n_steps];
+    if (!part.n)
+      continue;
+    if (!reads_itself(s, &part))
+      step->def = s->def[part.at[0]];
+    else if (!find_loop(s, &part, step))
+      return false;
+    out->n_steps++;
+  }
+  return true;
+}
+
+bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                    neo_order_step *out, neo_order_failure *why) {
+  neo_order_failure unused = {0};
+  search s = {.p = p, .m = neo_prover_module(p), .arena = arena, .def = defs, .n = (uint32_t)n};
+  s.why = why ? why : &unused;
+  *s.why = (neo_order_failure){0};
+  s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
+  find_edges(&s);
+  members all = {.n = s.n};
+  uint32_t *at = NEO_NEW_ARRAY(arena, uint32_t, n);
+  bool *in = NEO_NEW_ARRAY(arena, bool, n);
+  for (uint32_t k = 0; k < s.n; k++) {
+    at[k] = k;
+    in[k] = true;
+  }
+  all.at = at;
+  all.in = in;
+  if (find_loop(&s, &all, out))
+    return true;
+  if (!s.why->reader.i && s.edges.n)
+    *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],
+                                 s.def[s.edges.at[0].producer],
+                                 s.edges.at[0].read.read,
+                                 false,
+                                 {0}};
+  return false;
+}
+
+/* ---- a module */
+
+/* The definitions of recurrence `number`; *n gets how many. */
+static neo_def *definitions_of(const neo_def *defs, size_t n_defs, const uint32_t *numbers,
+                               uint32_t number, neo_arena *a, size_t *n) {
+  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n_defs);
+  *n = 0;
+  for (size_t k = 0; k < n_defs; k++)
+    if (numbers[defs[k].i] == number)
+      own[(*n)++] = defs[k];
+  return own;
+}
+
+static void tell(const neo_module *m, const neo_order_failure *f, neo_str *why) {
+  neo_tensor t = {neo_list_at(m, neo_def_at(m, f->reader)->out, 0)};
+  neo_tensor read = {neo_expr_node(m, f->read)->attr};
+  neo_str_addf(
+      why,
+      "definitions: %s needs itself, and nothing shows that its read of %s is of an earlier "
+      "element",
+      neo_name_text(m->names, neo_tensor_at(m, t)->name),
+      neo_name_text(m->names, neo_tensor_at(m, read)->name));
+}
+
+static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs, neo_arena *a,
+                               neo_str *why) {
+  neo_order_failure failure;
+  neo_order_step loop;
+  neo_status status = NEO_OK;
+  uint32_t *numbers = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  uint32_t n_found = neo_recurrences(m, defs, n_defs, a, numbers);
+  neo_prover *p = neo_prover_new(m);
+  for (uint32_t number = 1; number <= n_found && !status; number++) {
+    size_t n;
+    const neo_def *own = definitions_of(defs, n_defs, numbers, number, a, &n);
+    if (neo_order_find(p, own, n, a, &loop, &failure))
+      continue;
+    tell(m, &failure, why);
+    status = NEO_INTERNAL;
+  }
+  neo_prover_free(p);
+  return status;
+}
+
+neo_status neo_module_check(neo_module *m, neo_str *why) {
+  neo_arena scratch;
+  neo_def *defs;
+  bool recurrences;
+  neo_status s = neo_module_verify(m, why);
+  if (s)
+    return s;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, m->tensors.n);
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    roots[k - 1].i = k;
+  size_t n = neo_module_topo(m, roots, m->tensors.n - 1, &scratch, &defs, &recurrences);
+  s = recurrences ? check_orders(m, defs, n, &scratch, why) : NEO_OK;
+  neo_arena_free(&scratch);
+  return s;
+}
+
+/* ---- rounds */
+
+void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi) {
+  *lo = *hi = (neo_expr){0};
+  for (uint32_t k = 0; k < loop->n_members; k++) {
+    neo_order_member x = loop->member[k];
+    neo_expr shift = neo_const_int(m, NEO_I64_T, x.shift);
+    neo_expr end = neo_def_axis(m, neo_def_at(m, x.def), x.axis)->hi;
+    end = neo_op2(m, NEO_OP_ADD, end, shift);
+    *lo = lo->i ? neo_op2(m, NEO_OP_MIN, *lo, shift) : shift;
+    *hi = hi->i ? neo_op2(m, NEO_OP_MAX, *hi, end) : end;
+  }
+}

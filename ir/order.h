@@ -1,0 +1,49 @@
+/* The order of a recurrence: definitions that need each other are computed along loops over axes of
+ * theirs, so that each element is there before it is read.
+ *
+ * A level gives each definition of a component one of its output axes, a direction for all of them,
+ * and a shift: the point with that axis at x runs in round x + shift. Each read has to come from the
+ * same round or an earlier one, which the prover shows with what is known at the read
+ * (ir/guarded_read.h). Reads from earlier rounds are carried by the loop; what is left is an ordinary
+ * order of definitions inside of a round, or a component again, which gets a loop of its own
+ * (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to vector form"). */
+#ifndef NEO_IR_ORDER_H
+#define NEO_IR_ORDER_H
+#include "ir/prove.h"
+
+typedef struct { /* a definition in a loop */
+  neo_def def;
+  uint32_t axis; /* an output axis: in round r it is at r - shift */
+  int64_t shift;
+} neo_order_member;
+
+typedef struct neo_order_step { /* a definition at the point at hand, or a loop */
+  neo_def def;                  /* 0: a loop */
+  bool down;                    /* rounds run from the last to the first */
+  uint32_t n_members, n_steps;
+  neo_order_member *member;
+  struct neo_order_step *step; /* what runs in each round, one after the other */
+} neo_order_step;
+
+/* A read that has no place in any order that was tried. */
+typedef struct {
+  neo_def reader, producer;
+  neo_expr read;
+  bool refuted; /* `at` is a point whose read is not earlier, in the first order that was tried */
+  neo_witness at;
+} neo_order_failure;
+
+/* An order of the definitions, which are one component (ir/component.h): its outermost loop. False:
+ * none was found, and *why (may be null) names a read. The result is of the arena. */
+bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                    neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
+
+/* neo_module_verify, and then: has each recurrence an order? NEO_INTERNAL with a text: no. It asks the
+ * prover, which makes expressions; a module that is not to change is verified alone. */
+neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;
+
+/* Rounds of a loop, from the least to the last plus one, as expressions over sizes: over all members.
+ */
+void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi);
+
+#endif
