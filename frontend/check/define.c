@@ -1,5 +1,6 @@
 /* Definitions: the axes on the left, their extents, and the value. */
 #include "frontend/check/check.h"
+#include "frontend/sema/rounds.h"
 
 /* ---- output axes */
 
@@ -151,6 +152,13 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
   return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
 }
 
+/* Does the name, in a value that defines it, mean something else? A name that is taken is reported; a
+ * carry is hidden only behind the definition. */
+static bool reads_other(neo_inst *in, const char *name) {
+  bool carry = in->repeat && neo_rounds_carry(in->repeat, name) >= 0;
+  return carry || neo_scope_own(in->scope, name);
+}
+
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                             const char *full, neo_define_kind kind) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
@@ -158,7 +166,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
   neo_frame_init(f, in, neo_fe_join(in->fe, in->prefix, var->name.text));
   if (!neo_fe_spend(in->fe, in, var->span))
     return neo_val_poison();
-  if (kind == NEO_DEFINE_STATEMENT && !neo_scope_own(in->scope, var->name.text))
+  if (kind == NEO_DEFINE_STATEMENT && !reads_other(in, var->name.text))
     neo_recur_look(f, var, value);
   if (!neo_define_axes(f, var, value, NULL))
     return neo_val_poison();
