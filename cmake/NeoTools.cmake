@@ -49,8 +49,8 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  # cache, measure: below; tune: above; benchmarks: built by tools/bench where a peer is
-  if(NOT tool MATCHES "^(pipeline|cache|measure|tune|benchmarks)$")
+  # cache, measure, alloc: below; tune: above; benchmarks: built by tools/bench where a peer is
+  if(NOT tool MATCHES "^(pipeline|cache|measure|alloc|tune|benchmarks)$")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})
@@ -66,6 +66,11 @@ endforeach()
 add_executable(neo-cache tools/cache/main.c)
 target_compile_definitions(neo-cache PRIVATE ${neo_definitions})
 target_link_libraries(neo-cache PRIVATE neo_cache)
+
+# neo-alloc: the memory planner on instances in files, for tools/bench; is not installed.
+file(GLOB alloc_sources CONFIGURE_DEPENDS tools/alloc/*.c)
+add_executable(neo-alloc ${alloc_sources})
+target_link_libraries(neo-alloc PRIVATE neo_codegen)
 
 # neo-measure: runs candidates of the tuner; without LLVM, as it forks.
 file(GLOB measure_sources CONFIGURE_DEPENDS tools/measure/*.c)

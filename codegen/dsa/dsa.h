@@ -1,0 +1,49 @@
+/* Dynamic storage allocation: offsets for buffers with known lifetimes in one block of memory, so
+ * that its size, the peak, is smallest. solve.c says how it is done. */
+#ifndef NEO_CODEGEN_DSA_H
+#define NEO_CODEGEN_DSA_H
+#include "base/arena.h"
+#include <stdbool.h>
+
+typedef struct {                   /* a buffer */
+  int64_t size_bytes, align_bytes; /* the offset is a multiple of align_bytes; 0 counts as 1 */
+  int64_t first, last;             /* steps of its life, both included; first <= last */
+  int64_t
+      fixed; /* its offset where that is given, a multiple of align_bytes; NEO_DSA_FREE: planned */
+  int64_t offset; /* out; 0 for a buffer of no bytes */
+} neo_dsa_item;
+enum { NEO_DSA_FREE = -1 };
+
+/* Budgets, in nodes of the search, for a plan within a compilation and for one that is the whole
+ * work. A node is charged by the moments that it looks at, so a budget bounds the time. */
+enum { NEO_DSA_COMPILE_NODES = 20000, NEO_DSA_BENCH_NODES = 4000000 };
+
+typedef struct {
+  int64_t peak_bytes;  /* the largest end of a buffer */
+  int64_t bound_bytes; /* the largest sum of sizes live at one time: no plan is smaller */
+  bool optimal;        /* no plan with these alignments and fixed offsets is smaller, but perhaps by
+                        * less than what all alignments are multiples of */
+  int64_t nodes;       /* of the search that were visited */
+} neo_dsa_result;
+
+/* Plans `n` items; sums of sizes must not overflow. The same items, in any order of lifetimes, give
+ * the same plan on every machine. Fixed items that overlap one another are the caller's mistake:
+ * the plan keeps them, and neo_dsa_valid says so. Working memory is taken from `scratch`. */
+neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget_nodes,
+                            neo_arena *scratch);
+
+typedef enum {
+  NEO_DSA_VALID,
+  NEO_DSA_OVERLAP,    /* items a and b live at one time and share bytes */
+  NEO_DSA_NEGATIVE,   /* item a begins before the memory */
+  NEO_DSA_MISALIGNED, /* the offset of item a is no multiple of its alignment */
+  NEO_DSA_MOVED       /* item a is not at its fixed offset */
+} neo_dsa_fault;
+typedef struct {
+  neo_dsa_fault fault;
+  size_t a, b; /* the numbers of the items; b only for an overlap */
+} neo_dsa_verdict;
+/* Checks a plan; shares no code with the planner (valid.c). Time O(n log n) for a valid plan. */
+neo_dsa_verdict neo_dsa_valid(const neo_dsa_item *items, size_t n, neo_arena *scratch);
+
+#endif
