@@ -7,11 +7,21 @@ needs "$NEOC"
 
 # gives WHAT NUMBERS INPUT...: the program on stdin has one output, with these elements.
 gives() {
-  what=$1
-  want=$2
-  shift 2
+  how_of "--compiled --interp" "$@"
+}
+
+# interprets WHAT NUMBERS INPUT...: the same of a program that is not compiled yet.
+interprets() {
+  how_of --interp "$@"
+}
+
+how_of() {
+  hows=$1
+  what=$2
+  want=$3
+  shift 3
   cat >program.expr
-  for how in --compiled --interp; do
+  for how in $hows; do
     [ $how = --compiled ] && flag= || flag=--interp
     "$NEOC" run program.expr $flag --format=json "$@" >out 2>err || die "$what ($how)" err
     got=$(sed -n 's/.*"values": *\[\([^]]*\)\].*/\1/p' out | tr -d ' ')
@@ -109,3 +119,90 @@ s[i < N] : i64 = sum[i <= t < N, u < N where 2*u < N] i64(y[u])*(i64(y[t]) + i64
 output s
 END
 exit $status
+
+interprets "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
+input x[4]
+h, hs = scan t < 4 from h = 0 {
+  next h = 2*h + x[t]
+  collect h
+}
+output hs
+END
+
+interprets "a scan down runs from the end and collects by index" 49,24,11,4 'x=[1,2,3,4]' <<'END'
+input x[4]
+h, hs = scan t < 4 down from h = 0 {
+  collect h
+  next h = 2*h + x[t]
+}
+output hs
+END
+
+interprets "the last value of a scan down is that of index 0" 49 'x=[1,2,3,4]' <<'END'
+input x[4]
+h = scan t < 4 down from h = 0 { next h = 2*h + x[t] }
+output h
+END
+
+interprets "carries swap, as next is seen in the next round" 2,1 'x=[1,2]' <<'END'
+input x[2]
+a, b = scan t < 3 from a = x[0], b = x[1] { next a = b, b = a }
+y[i < 2] = select(i == 0, a, b)
+output y
+END
+
+interprets "a chain of three carries moves on by one in each round" 3,5,8 'x=[1,1,2]' <<'END'
+input x[3]
+a, b, c = scan t < 3 from a = x[0], b = x[1], c = x[2] { next a = b, b = c, c = b + c }
+y[i < 3] = select(i == 0, a, select(i == 1, b, c))
+output y
+END
+
+interprets "a scan without rounds gives its first value" 7,8 'x:[0]' <<'END'
+dim 0 <= T <= 4
+input x[T]
+h = scan t < T from h[i < 2] = 7 + f32(i) { next h[i] = h[i] + x[t] }
+output h
+END
+
+interprets "a carry without next keeps its value" 6,2 'x=[1,2,3]' <<'END'
+input x[3]
+a, b = scan t < 3 from a = 0, b = 2 { next a = a + b*x[t]/2 }
+y[i < 2] = select(i == 0, a, b)
+output y
+END
+
+interprets "a convolution is carried five times" 1,5,10,10,5,1,0,0 'x=[1,0,0,0,0,0,0,0]' <<'END'
+input x[8]
+y = scan t < 5 from y = x { next y[i] = y[i] + (y[i - 1] else 0) }
+output y
+END
+
+interprets "a scan within a scan starts anew in each round" 2,8,26 'x=[1,1,1]' <<'END'
+input x[3]
+y, ys = scan t < 3 from y = 0 {
+  z = scan u < 2 from z = y { next z = z + y + x[u] }
+  next y = z
+  collect y
+}
+output ys
+END
+
+interprets "a scan in a function that is called at an element" 3,1,2,2 'x=[[1,3,2,1],[0,0,1,0],[2,2,1,0],[1,1,1,2]]' <<'END'
+fn most(x[N]) -> y {
+  y = scan i < N from y = -inf { next y = max(x[i], y) }
+}
+input x[4, 4]
+y[b] = most(x[b, ..])
+output y
+END
+
+interprets "parameters of a scan are one for all rounds" 3.5 'x=[1,2,3]' <<'END'
+input x[3]
+h = scan t < 3 from h = 0 {
+  param w = 0.5
+  next h = h + w*x[t]
+}
+y = h + h.w
+output y
+END

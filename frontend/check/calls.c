@@ -111,6 +111,7 @@ static neo_inst *callee(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, 
   in->fn = fn->fn;
   in->call = e->span;
   in->caller = f->in;
+  in->once = f->in->once;
   in->n_owned = f->fe->owned_at.n;
   in->n_rounds = f->in->n_rounds;
   for (uint32_t k = 0; k < in->n_rounds; k++)

@@ -17,7 +17,9 @@ neo_expr neo_size_eval(neo_inst *in, const neo_ast_expr *e) {
   neo_frame *f = size_frame(in);
   neo_expr x = neo_check_index(f, e);
   if (x.i && !neo_size_is_pure(f->m, x)) {
-    NEO_ERR(in, e->span, NOT_A_SIZE, "depends on the values of tensors");
+    bool index = neo_expr_axes(f->m, x) != 0;
+    NEO_ERR(in, e->span, NOT_A_SIZE,
+            index ? "depends on an index" : "depends on the values of tensors");
     return (neo_expr){0};
   }
   return x;
@@ -288,6 +290,10 @@ static void update_one(neo_inst *in, const neo_ast_bind *b) {
   neo_view v;
   if (!neo_update_target(in, &b->var, &v) || !neo_fe_spend(in->fe, in, b->span))
     return;
+  if (in->once) {
+    neo_update_once(in, b);
+    return;
+  }
   if (in->n_ambient) {
     NEO_ERR(in, b->span, UPDATE_AMBIENT, b->var.name.text);
     return;

@@ -155,7 +155,7 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
 /* Does the name, in a value that defines it, mean something else? A name that is taken is reported; a
  * carry is hidden only behind the definition. */
 static bool reads_other(neo_inst *in, const char *name) {
-  bool carry = in->repeat && neo_rounds_carry(in->repeat, name) >= 0;
+  bool carry = in->rounds && neo_rounds_carry(in->rounds, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
 }
 

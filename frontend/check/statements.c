@@ -1,12 +1,12 @@
 /* Statements of a file, a function, a block; and the regions that are known at compile time, which hold
  * statements: repeat, unrolled, and case, of which one arm is kept. */
 #include "frontend/check/check.h"
-#include "frontend/sema/rounds.h"
+#include "frontend/sema/loops.h"
 
 /* ---- repeat */
 
 static void next_one(neo_inst *in, const neo_ast_bind *b) {
-  struct neo_rounds *r = in->repeat;
+  struct neo_rounds *r = in->rounds;
   int k = neo_rounds_carry(r, b->var.name.text);
   if (k < 0 || r->is_next[k]) {
     NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
@@ -16,14 +16,16 @@ static void next_one(neo_inst *in, const neo_ast_bind *b) {
   }
   const char *full =
       r->last && r->target[k] ? r->target[k] : neo_fe_join(in->fe, in->prefix, r->name[k]);
+  if (r->loops)
+    full = neo_fe_join(in->fe, full, "next");
   r->is_next[k] = true;
   r->where[k] = b->span;
   r->next[k] = neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_NEXT, &r->prefix[k]);
 }
 
 static void check_next(neo_inst *in, const neo_ast_stmt *s) {
-  if (!in->repeat) {
-    NEO_ERR(in, s->word, MISPLACED, "next", "inside repeat");
+  if (!in->rounds) {
+    NEO_ERR(in, s->word, MISPLACED, "next", "in the block of a repeat, scan or while");
     return;
   }
   for (uint32_t k = 0; k < s->u.binds.n; k++)
@@ -36,6 +38,8 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
     const neo_ast_bind *b = &from->at[k];
     const char *target = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
     const char *full = neo_fe_join(in->fe, target, b->var.name.text);
+    if (r->loops)
+      full = neo_fe_join(in->fe, full, "first");
     r->name[k] = b->var.name.text;
     r->now[k] = neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_FIRST, &r->prefix[k]);
     if (r->now[k].kind == NEO_VAL_POISON)
@@ -83,6 +87,41 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
     neo_rounds_bind(in, r, count);
 }
 
+/* ---- scan */
+
+static bool run_loop(neo_loop *l) {
+  start_carries(l->in, &l->r);
+  if (l->r.failed || !neo_loop_enter(l))
+    return false;
+  neo_check_stmts(l->body, &l->r.s->u.define.region->block.stmts);
+  bool ok = neo_loop_leave(l);
+  for (uint32_t k = 0; k < l->r.n && ok; k++)
+    ok = neo_recur_check(l->in, l->stack[k]);
+  return ok;
+}
+
+static bool has_carries(neo_inst *in, const neo_ast_region *g) {
+  if (g->from.n && g->from.n <= NEO_MAX_RESULTS)
+    return true;
+  int h = NEO_ERR(in, g->word, CARRY_COUNT, "scan", NEO_MAX_RESULTS, (int)g->from.n);
+  if (!g->from.n)
+    neo_diag_help(
+        in->fe->diags, h,
+        "begin one with 'from h = ...', or write a definition over the index: y[%s < ...] = ...",
+        g->index.text);
+  return false;
+}
+
+static void check_scan(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_region *g = s->u.define.region;
+  neo_expr count = neo_size_eval(in, g->extent);
+  neo_loop *l = has_carries(in, g) && count.i ? neo_loop_new(in, s, count) : NULL;
+  if (l && run_loop(l))
+    neo_loop_bind(l);
+  else
+    neo_rounds_poison(in, s);
+}
+
 /* ---- case */
 
 static bool case_value(neo_inst *in, const neo_ast_region *g, neo_lit *x) {
@@ -124,15 +163,17 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
 
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
-  bool later = g->kind == NEO_AST_SCAN || g->kind == NEO_AST_WHILE;
+  bool later = g->kind == NEO_AST_WHILE;
   if (later)
-    NEO_ERR(in, g->word, UNSUPPORTED, g->kind == NEO_AST_SCAN ? "scan" : "while");
+    NEO_ERR(in, g->word, UNSUPPORTED, "while");
   if (later || !neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
     neo_rounds_poison(in, s);
     return;
   }
   if (g->kind == NEO_AST_REPEAT)
     check_repeat(in, s);
+  else if (g->kind == NEO_AST_SCAN)
+    check_scan(in, s);
   else
     check_case(in, s);
   neo_fe_leave(in->fe, NEO_CALL_DEPTH);

@@ -66,7 +66,7 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first
   if (r.bad.i)
     NEO_ERR(f->in, at, INIT_READS, neo_name_text(f->fe->names, neo_tensor_at(f->m, r.bad)->name));
   else
-    NEO_ERR(f->in, at, INIT_READS, "an index of the call");
+    NEO_ERR(f->in, at, INIT_READS, "an index of the call or loop");
   return false;
 }
 

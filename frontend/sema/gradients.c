@@ -65,7 +65,12 @@ bool neo_grad_check(neo_grad_asked *q) {
     return false;
   }
   if (f->in->n_ambient) {
-    NEO_ERR(f->in, q->e->span, GRAD_AMBIENT, "grad");
+    if (f->in->once)
+      NEO_ERR(
+          f->in, q->e->span, UNSUPPORTED,
+          neo_arena_printf(f->fe->arena, "grad of what depends on the round of a %s", f->in->once));
+    else
+      NEO_ERR(f->in, q->e->span, GRAD_AMBIENT, "grad");
     return false;
   }
   if (!q->seeded && q->y.rank > 0) {
@@ -154,14 +159,7 @@ static neo_type value_type(const neo_module *m, const neo_val *v) {
 }
 
 static bool is_own(const neo_inst *in, const neo_val *v) {
-  if (v->kind != NEO_VAL_VIEW || neo_tensor_at(in->fe->m, v->view.tensor)->role != NEO_ROLE_TEMP)
-    return false;
-  for (uint32_t k = 0; k < v->view.n; k++) {
-    neo_expr want = k < in->n_ambient ? neo_axis_ref(in->fe->m, k) : (neo_expr){0};
-    if (v->view.index[k].i != want.i)
-      return false;
-  }
-  return v->view.n == v->view.rank + in->n_ambient;
+  return v->kind == NEO_VAL_VIEW && neo_view_is_own(in, &v->view);
 }
 
 bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) {

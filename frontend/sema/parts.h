@@ -7,7 +7,7 @@
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
- *                 declare.c dims.c consts.c updates.c rounds.c (statements)
+ *                 declare.c dims.c consts.c updates.c rounds.c loops.c (statements)
  *
  * Functions that return bool say false after a report. */
 #ifndef NEO_FRONTEND_SEMA_PARTS_H
@@ -66,7 +66,8 @@ neo_val neo_val_bool(bool b);
 neo_val neo_val_expr(neo_expr e);
 neo_val neo_val_index(neo_expr e);
 neo_val neo_val_view(neo_view v);
-const char *neo_val_text(neo_fe *fe, const neo_val *v); /* "f32", "a literal", for messages */
+const char *neo_val_text(neo_fe *fe, const neo_val *v);       /* "f32", "a literal", for messages */
+const char *neo_val_shape_text(neo_fe *fe, const neo_val *v); /* "[B, 4]", "a scalar" */
 /* A constant i64 or bool expression as a literal, else v itself. */
 neo_val neo_val_known(const neo_frame *f, neo_val v);
 neo_view neo_view_whole(const neo_module *m, neo_tensor t);
@@ -74,6 +75,8 @@ neo_view neo_view_ambient(const neo_inst *in, neo_tensor t, uint32_t rank); /* o
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim);
 neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t n);
 bool neo_view_is_whole(const neo_view *v);
+/* Is it a tensor with a dimension for each ambient axis and then the free ones: one as `in` defines? */
+bool neo_view_is_own(const neo_inst *in, const neo_view *v);
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
 
 /* ---- sizes (sizes.c) */
@@ -165,6 +168,12 @@ neo_def neo_define_piece(neo_frame *f, neo_tensor out, neo_expr finish, neo_span
                          const int64_t *lead, uint32_t n_lead);
 neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_expr bound,
                            neo_span span);
+/* A frame whose output axes are the free dimensions of the value, and its element there; *e is 0
+ * after a report. */
+neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target, neo_span at,
+                             neo_expr *e);
+/* A TEMP over the frame's output axes with these elements; poison after a report, or for e = 0. */
+neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound, neo_span at);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
 /* The value as an element of its target. *bound: the declared one (0: none), then what holds. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
@@ -233,7 +242,8 @@ neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an 
 /* ---- extents (sweep.c) */
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
 
-/* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c) */
+/* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c,
+ * loops.c) */
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 neo_type neo_declared_type(const neo_ast_type *t);
@@ -254,11 +264,14 @@ neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_
 void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c);
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
                        neo_expr bound);
+void neo_update_once(neo_inst *in,
+                     const neo_ast_bind *b); /* reports an update in a loop or branch */
 bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) NEO_MUST_CHECK;
 bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) NEO_MUST_CHECK;
 /* v as the new value of t; 0 after a report. */
 neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v);
 neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var, uint32_t lead);
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s);
+bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b); /* scalars have rank 0 */
 
 #endif

@@ -37,7 +37,7 @@ static neo_collected *collected_of(struct neo_rounds *r, const neo_ast_name *nam
 }
 
 static void collect_one(neo_inst *in, const neo_ast_name *name) {
-  struct neo_rounds *r = in->repeat;
+  struct neo_rounds *r = in->rounds;
   neo_collected *c = collected_of(r, name);
   if (!c || c->now) {
     if (c)
@@ -54,8 +54,8 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
 }
 
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
-  if (!in->repeat) {
-    NEO_ERR(in, s->word, MISPLACED, "collect", "inside repeat");
+  if (!in->rounds) {
+    NEO_ERR(in, s->word, MISPLACED, "collect", "in the block of a repeat, scan or while");
     return;
   }
   for (uint32_t k = 0; k < s->u.names.n; k++)
@@ -64,7 +64,7 @@ void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- one round */
 
-static bool same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
+bool neo_val_same_shape(neo_fe *fe, const neo_val *a, const neo_val *b) {
   bool scalar = (a->kind != NEO_VAL_VIEW || a->view.rank == 0) &&
                 (b->kind != NEO_VAL_VIEW || b->view.rank == 0);
   if (a->kind != NEO_VAL_VIEW || b->kind != NEO_VAL_VIEW)
@@ -85,7 +85,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   x->prefix = prefix;
   x->scope = neo_scope_new(in->fe, in->scope);
   x->n_results = 0;
-  x->repeat = r;
+  x->rounds = r;
   x->round[x->n_rounds++] = (neo_round){region, at, count};
   neo_scope_add(x, x->scope,
                 (neo_sym){.kind = NEO_SYM_ROUND,
@@ -124,7 +124,7 @@ static void finish_round(neo_inst *in, struct neo_rounds *r) {
     r->is_next[k] = false;
     if (r->next[k].kind == NEO_VAL_POISON) {
       r->failed = true;
-    } else if (!same_shape(in->fe, &r->now[k], &r->next[k])) {
+    } else if (!neo_val_same_shape(in->fe, &r->now[k], &r->next[k])) {
       NEO_ERR(in, r->where[k], NEXT_SHAPE, r->name[k]);
       r->failed = true;
     }
@@ -147,24 +147,6 @@ uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s) {
 }
 
 /* ---- what is collected: one tensor, a piece a round */
-
-static neo_frame *round_frame(neo_inst *in, const neo_view *v, neo_expr *e, neo_span at) {
-  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_view w = *v;
-  uint32_t n = 0;
-  neo_frame_init(f, in, in->prefix);
-  for (uint32_t d = 0; d < w.n; d++) {
-    if (w.index[d].i)
-      continue;
-    const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)n++);
-    neo_axis_rec rec = {neo_name_of(f->fe->names, name), neo_const_int(f->m, NEO_I64_T, 0),
-                        neo_tensor_extent(f->m, w.tensor, d), at};
-    w.index[d] = neo_axis_ref(f->m, (uint32_t)neo_frame_push(f, NULL, rec));
-  }
-  f->n_out = f->n_axes;
-  *e = neo_load(f->m, w.tensor, w.index, w.n, at);
-  return f;
-}
 
 /* The tensor of all rounds, from the frame of the first. */
 static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, int64_t count,
@@ -198,28 +180,35 @@ static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const 
       v = neo_define_copy(in, v, full, at);
     if (v.kind != NEO_VAL_VIEW)
       return neo_val_poison();
-    if (l > 0 && !same_shape(fe, &c->at.at[0], &v)) {
+    if (l > 0 && !neo_val_same_shape(fe, &c->at.at[0], &v)) {
       NEO_ERR(in, at, NEXT_SHAPE, c->name->text);
       return neo_val_poison();
     }
-    neo_frame *f = round_frame(in, &v.view, &e, at);
+    neo_frame *f = neo_element_frame(in, &v, in->prefix, at, &e);
     if (l == 0)
       t = stacked(in, f, &v.view, count, full, at);
-    if (!t.i || !neo_fe_spend(fe, in, at))
+    if (!t.i || !e.i || !neo_fe_spend(fe, in, at))
       return neo_val_poison();
     neo_define_piece(f, t, e, at, true, &l, 1);
   }
   return t.i ? neo_val_view(stacked_view(in, t)) : neo_val_poison();
 }
 
+bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *word) {
+  uint32_t n = r->s->u.define.more.n + 1;
+  if (n == r->n + r->n_collected)
+    return true;
+  int h = NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, word, (int)(r->n + r->n_collected),
+                  (int)n);
+  neo_diag_help(in->fe->diags, h, "the results are the carries, then what is collected");
+  neo_rounds_poison(in, r->s);
+  return false;
+}
+
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
   uint32_t n = r->s->u.define.more.n + 1;
-  if (n != r->n + r->n_collected) {
-    NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, "repeat", (int)(r->n + r->n_collected),
-            (int)n);
-    neo_rounds_poison(in, r->s);
+  if (!neo_rounds_counted(in, r, "repeat"))
     return;
-  }
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);
     bool carry = k < r->n;

@@ -1,4 +1,4 @@
-/* A region while it is checked; frontend/check runs its statements. */
+/* A region with rounds while it is checked; frontend/check runs its statements. */
 #ifndef NEO_FRONTEND_SEMA_ROUNDS_H
 #define NEO_FRONTEND_SEMA_ROUNDS_H
 #include "frontend/sema/parts.h"
@@ -17,6 +17,7 @@ struct neo_rounds {
   neo_val now[NEO_MAX_RESULTS], next[NEO_MAX_RESULTS];
   const char *prefix[NEO_MAX_RESULTS];
   bool is_next[NEO_MAX_RESULTS], last, failed;
+  bool loops; /* the block is checked once for all rounds, which loops.h defines */
   neo_span where[NEO_MAX_RESULTS];
   uint32_t n_collected;
   neo_collected collect[NEO_MAX_RESULTS];
@@ -33,6 +34,8 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
 /* Carries take their next values; `rounds`: how many have run. */
 void neo_round_leave(neo_inst *in, struct neo_rounds *r, size_t rounds);
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count);
+/* Is there a name for each carry and each collected tensor? If not, reports it and poisons them. */
+bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *word) NEO_MUST_CHECK;
 
 bool neo_arm_matches(const neo_ast_arm *a, neo_lit x);
 /* Binds the results of a `case` to the symbols of those names in the scope of its arm. */

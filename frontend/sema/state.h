@@ -154,7 +154,9 @@ struct neo_inst {
   neo_trainee *trainee;        /* in an optimizer: whom it trains */
   struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
   bool is_main;                /* the main file, not a module */
-  struct neo_rounds *repeat;   /* what `next` and `collect` write; NULL outside */
+  struct neo_rounds *rounds;   /* what `next` and `collect` write; NULL outside */
+  const char *once;            /* "scan", "while" or "case" around this or a caller, where a state
+                                * cannot be updated; NULL */
   size_t n_owned;              /* params and states of the program before this call */
 };
 
@@ -199,8 +201,8 @@ struct neo_frame {
   uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
   uint32_t depth;      /* reducers open */
   uint32_t n_hoisted;
-  bool init;       /* an initial value: uniform() … are known */
-  bool sizes_only; /* no tensors here (extents) */
+  bool init;                      /* an initial value: uniform() … are known */
+  bool sizes_only;                /* no tensors here (extents) */
   const char *self;               /* the name that is being defined, if its value reads it; NULL */
   NEO_VEC(neo_tensor) recurrence; /* its tensor, and hoisted reductions that depend on that */
   neo_own_reduction own;

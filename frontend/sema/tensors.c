@@ -127,37 +127,55 @@ neo_tensor neo_define_temp(neo_frame *f, const char *full, neo_type type, neo_ex
   return neo_tensor_make(f->in, rec, extent, f->n_out, neo_fe_unique(f->fe, full));
 }
 
-neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) {
-  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_frame_init(f, in, full);
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), e, bound = {0};
+/* Axes for the free dimensions of the view, which becomes the element at them. */
+static bool push_free(neo_frame *f, neo_view *v, neo_span at) {
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
   uint32_t rank = 0;
-  if (v.kind == NEO_VAL_VIEW) {
-    neo_view w = v.view;
-    for (uint32_t d = 0; d < w.n; d++) {
-      if (w.index[d].i)
-        continue;
-      const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)rank++);
-      neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero,
-                          neo_tensor_extent(f->m, w.tensor, d), at};
-      int p = neo_frame_push(f, NULL, rec);
-      if (p < 0)
-        return neo_val_poison();
-      w.index[d] = neo_axis_ref(f->m, (uint32_t)p);
-    }
-    e = neo_load(f->m, w.tensor, w.index, w.n, at);
-    bound = neo_tensor_at(f->m, w.tensor)->bound;
-  } else {
-    e = neo_val_scalar(f, at, v);
+  for (uint32_t d = 0; d < v->n; d++) {
+    if (v->index[d].i)
+      continue;
+    const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)rank++);
+    neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero,
+                        neo_tensor_extent(f->m, v->tensor, d), at};
+    int p = neo_frame_push(f, NULL, rec);
+    if (p < 0)
+      return false;
+    v->index[d] = neo_axis_ref(f->m, (uint32_t)p);
   }
-  if (!e.i || !neo_fe_spend(f->fe, in, at))
-    return neo_val_poison();
+  return true;
+}
+
+neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target, neo_span at,
+                             neo_expr *e) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_view w = v->view;
+  *e = (neo_expr){0};
+  neo_frame_init(f, in, target);
+  if (v->kind != NEO_VAL_VIEW)
+    *e = neo_val_scalar(f, at, *v);
+  else if (push_free(f, &w, at))
+    *e = neo_load(f->m, w.tensor, w.index, w.n, at);
   f->n_out = f->n_axes;
+  return f;
+}
+
+neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound,
+                           neo_span at) {
+  if (!e.i || !neo_fe_spend(f->fe, f->in, at))
+    return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, at);
   if (!t.i)
     return neo_val_poison();
   neo_define_piece(f, t, e, at, true, NULL, 0);
-  return neo_val_view(neo_view_ambient(in, t, rank));
+  return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
+}
+
+neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) {
+  neo_expr e, bound = {0};
+  neo_frame *f = neo_element_frame(in, &v, full, at, &e);
+  if (v.kind == NEO_VAL_VIEW)
+    bound = neo_tensor_at(f->m, v.view.tensor)->bound;
+  return neo_define_element(f, e, full, bound, at);
 }
 
 /* ---- the value of a definition */

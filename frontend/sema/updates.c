@@ -22,6 +22,19 @@ bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) {
   return false;
 }
 
+void neo_update_once(neo_inst *in, const neo_ast_bind *b) {
+  const char *name = b->var.name.text;
+  int h = NEO_ERR(in, b->span, UPDATE_ONCE, name, in->once);
+  if (neo_streq(in->once, "case"))
+    neo_diag_help(in->fe->diags, h, "let the case give the new value, and update '%s' behind it",
+                  name);
+  else
+    neo_diag_help(in->fe->diags, h,
+                  "carry it: begin with 'from new = %s', give it a 'next', and behind the loop "
+                  "update '%s' with the result",
+                  name, name);
+}
+
 /* The update of t so far; null: there is none. Each training entry has updates of its own; the
  * model's come first. */
 static neo_update_rec *record_of(const neo_inst *in, neo_tensor t) {

@@ -90,9 +90,33 @@ bool neo_view_is_whole(const neo_view *v) {
   return v->rank == v->n;
 }
 
+bool neo_view_is_own(const neo_inst *in, const neo_view *v) {
+  neo_module *m = in->fe->m;
+  if (neo_tensor_at(m, v->tensor)->role != NEO_ROLE_TEMP || v->n != v->rank + in->n_ambient)
+    return false;
+  for (uint32_t k = 0; k < v->n; k++) {
+    bool ambient = k < in->n_ambient;
+    if (v->index[k].i != (ambient ? neo_axis_ref(m, k).i : 0))
+      return false;
+    if (ambient && !neo_size_equal(in->fe, neo_tensor_extent(m, v->tensor, k), in->ambient[k].hi))
+      return false;
+  }
+  return true;
+}
+
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b) {
   bool same = a->rank == b->rank;
   for (uint32_t k = 0; same && k < a->rank; k++)
     same = neo_size_equal(fe, neo_view_extent(fe, a, k), neo_view_extent(fe, b, k));
   return same;
+}
+
+const char *neo_val_shape_text(neo_fe *fe, const neo_val *v) {
+  neo_str s;
+  neo_str_init(&s, fe->arena);
+  uint32_t rank = v->kind == NEO_VAL_VIEW ? v->view.rank : 0;
+  for (uint32_t k = 0; k < rank; k++)
+    neo_str_addf(&s, "%s%s", k ? ", " : "[", neo_size_text(fe, neo_view_extent(fe, &v->view, k)));
+  neo_str_add(&s, rank ? "]" : "a scalar");
+  return neo_str_text(&s);
 }

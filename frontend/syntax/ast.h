@@ -248,7 +248,7 @@ typedef struct { /* head.*: a component with text NULL is `*` */
 /* ---- regions: on the right of a definition --------------------------------------------------- */
 
 typedef enum {
-  NEO_AST_SCAN,   /* scan index < extent from binds block */
+  NEO_AST_SCAN,   /* scan index < extent [down] from binds block */
   NEO_AST_REPEAT, /* repeat index < extent from binds block */
   NEO_AST_WHILE,  /* while cond limit extent from binds block */
   NEO_AST_CASE,   /* case cond { label block … else block } */
@@ -267,6 +267,7 @@ struct neo_ast_region {
   neo_ast_region_kind kind;
   neo_span span, word;            /* whole; the word `scan` */
   neo_ast_name index;             /* SCAN, REPEAT */
+  bool down;                      /* SCAN: from the last to the first */
   neo_ast_expr *extent;           /* SCAN, REPEAT: rounds; WHILE: the limit; CASE: NULL */
   neo_ast_expr *cond;             /* WHILE: tested before each round; CASE: the value looked at */
   neo_ast_binds from;             /* carries with their first values */

@@ -258,6 +258,7 @@ static void region(dump *d, const neo_ast_region *r) {
     add(d, " ");
     expr(d, r->extent);
   }
+  add(d, r->down ? " down" : "");
   binds(d, r->from);
   if (r->kind == NEO_AST_CASE)
     arms(d, r);

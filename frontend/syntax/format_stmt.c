@@ -134,6 +134,7 @@ static void region(neo_f *f, const neo_ast_region *r) {
   neo_f_text(f, r->kind == NEO_AST_WHILE ? " limit " : "");
   if (r->extent)
     neo_f_expr(f, r->extent);
+  neo_f_text(f, r->down ? " down" : "");
   carries(f, r->from);
   if (r->kind != NEO_AST_CASE) {
     block(f, &r->block);

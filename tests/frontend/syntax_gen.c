@@ -369,6 +369,8 @@ static void region(gen *g) {
     plain_name(g);
     joint(g, "<");
     sum(g);
+    if (kind && one_in(g, 3))
+      word(g, "down");
     if (one_in(g, 2)) {
       word(g, "from");
       binds(g, false);

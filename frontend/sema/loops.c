@@ -1,0 +1,255 @@
+/* Scans: the body is checked once, with the round as one more ambient axis (state.h), so that each
+ * tensor of the body is stacked over the rounds. A carry h is a stack, too, of the values that it has
+ * at the start of each round, and depends on those that `next` gives it:
+ *
+ *     h[t, ..] = (h.next[t - 1, ..] else first[..])
+ *
+ * and, where the rounds run from the last to the first, h.next[t + 1, ..]. Together they are a recurrence,
+ * of which ir/order.h finds the loop. */
+#include "frontend/sema/loops.h"
+
+static const neo_ast_region *region_of(const neo_loop *l) {
+  return l->r.s->u.define.region;
+}
+
+static const neo_ast_bind *carry_of(const neo_loop *l, uint32_t k) {
+  return &region_of(l)->from.at[k];
+}
+
+neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
+  neo_loop *l = NEO_NEW(in->fe->arena, neo_loop);
+  l->in = in;
+  l->count = count;
+  l->prefix = neo_fe_join(in->fe, in->prefix, s->u.define.target.name.text);
+  l->r.s = s;
+  l->r.n = s->u.define.region->from.n;
+  l->r.loops = true;
+  return l;
+}
+
+/* ---- before the body */
+
+static neo_inst *body_of(neo_loop *l) {
+  const neo_ast_region *g = region_of(l);
+  neo_inst *in = l->in, *x = neo_inst_new(in->fe, NULL, l->prefix);
+  neo_map prefixes = x->prefixes;
+  if (in->n_ambient == NEO_MAX_AXES) {
+    NEO_ERR(in, g->word, TOO_MANY_AXES, NEO_MAX_AXES);
+    return NULL;
+  }
+  *x = *in;
+  x->prefixes = prefixes;
+  x->prefix = l->prefix;
+  x->scope = neo_scope_new(in->fe, in->scope);
+  x->n_results = 0;
+  x->rounds = &l->r;
+  x->once = "scan";
+  x->ambient[x->n_ambient++] =
+      (neo_axis_rec){neo_name_of(in->fe->names, g->index.text),
+                     neo_const_int(in->fe->m, NEO_I64_T, 0), l->count, g->index.span};
+  return x;
+}
+
+static void add_index(neo_inst *body, const neo_ast_name *name) {
+  neo_expr t = neo_axis_ref(body->fe->m, body->n_ambient - 1);
+  neo_scope_add(body, body->scope,
+                (neo_sym){.kind = NEO_SYM_VALUE,
+                          .name = name->text,
+                          .span = name->span,
+                          .value = neo_val_index(t)});
+}
+
+/* The bound that was written for a carry; what follows from its first value says nothing of others. */
+static neo_expr bound_of(const neo_loop *l, uint32_t k) {
+  const neo_val *first = &l->r.now[k];
+  if (carry_of(l, k)->var.type.rel == NEO_AST_REL_NONE || first->kind != NEO_VAL_VIEW)
+    return (neo_expr){0};
+  return neo_tensor_at(l->in->fe->m, first->view.tensor)->bound;
+}
+
+static bool declare_carry(neo_loop *l, uint32_t k) {
+  const neo_ast_name *name = &carry_of(l, k)->var.name;
+  neo_expr e;
+  neo_frame *f = neo_element_frame(l->body, &l->r.now[k], l->prefix, name->span, &e);
+  if (!e.i)
+    return false;
+  const char *full = neo_fe_join(f->fe, l->prefix, name->text);
+  l->stack[k] = neo_define_temp(f, full, neo_expr_type(f->m, e), bound_of(l, k), name->span);
+  if (!l->stack[k].i)
+    return false;
+  neo_view v = neo_view_ambient(l->body, l->stack[k], f->n_out - l->body->n_ambient);
+  neo_scope_add(l->body, l->body->scope,
+                (neo_sym){.kind = NEO_SYM_VALUE,
+                          .name = name->text,
+                          .value = neo_val_view(v),
+                          .span = name->span,
+                          .prefix = l->r.prefix[k]});
+  return true;
+}
+
+bool neo_loop_enter(neo_loop *l) {
+  l->body = body_of(l);
+  if (!l->body)
+    return false;
+  add_index(l->body, &region_of(l)->index);
+  for (uint32_t k = 0; k < l->r.n; k++)
+    if (!declare_carry(l, k))
+      return false;
+  l->body->scope = neo_scope_new(l->in->fe, l->body->scope); /* the block may hide them */
+  return true;
+}
+
+/* ---- next */
+
+static neo_type type_of_carry(const neo_loop *l, uint32_t k) {
+  return (neo_type)neo_tensor_at(l->in->fe->m, l->stack[k])->type;
+}
+
+static bool type_agrees(neo_loop *l, uint32_t k, neo_type type) {
+  neo_type want = type_of_carry(l, k);
+  if (type == want)
+    return true;
+  int h = NEO_ERR(l->body, l->r.where[k], NEXT_TYPE, l->r.name[k], neo_type_text(want),
+                  neo_type_text(type));
+  neo_diag_help(l->in->fe->diags, h,
+                "convert it, or give the carry its type where it begins: from %s : %s = ...",
+                l->r.name[k], neo_type_text(type));
+  return false;
+}
+
+static bool shape_agrees(neo_loop *l, uint32_t k, const neo_val *v) {
+  neo_fe *fe = l->in->fe;
+  const neo_val *first = &l->r.now[k];
+  if (neo_val_same_shape(fe, first, v))
+    return true;
+  int h = NEO_ERR(l->body, l->r.where[k], NEXT_SHAPE, l->r.name[k]);
+  neo_diag_note(fe->diags, h, "it begins as %s, this is %s", neo_val_shape_text(fe, first),
+                neo_val_shape_text(fe, v));
+  return false;
+}
+
+/* A literal takes the type of the carry. */
+static neo_val typed(neo_loop *l, uint32_t k, neo_val v) {
+  neo_frame *f = NEO_NEW(l->in->fe->arena, neo_frame);
+  neo_frame_init(f, l->body, l->prefix);
+  return neo_val_expr(neo_val_as(f, l->r.where[k], v, type_of_carry(l, k)));
+}
+
+static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
+  neo_fe *fe = l->in->fe;
+  neo_expr want = bound_of(l, k), own = neo_tensor_at(fe->m, t)->bound;
+  neo_frame *f = NEO_NEW(fe->arena, neo_frame);
+  neo_frame_init(f, l->body, l->prefix);
+  if (!want.i || (own.i && neo_bounds_holds(f, neo_op2(fe->m, NEO_OP_LE, own, want))))
+    return true;
+  int h = NEO_ERR(l->body, l->r.where[k], BOUND_NOT_PROVED, neo_size_text(fe, want));
+  neo_diag_help(fe->diags, h, "use clamp(..., 0, %s)",
+                neo_size_text(fe, neo_size_add1(fe, want, -1)));
+  return false;
+}
+
+/* What `next` gave, as a stack: itself where it is one, else a copy. */
+static bool take_next(neo_loop *l, uint32_t k) {
+  neo_val v = l->r.next[k];
+  neo_module *m = l->in->fe->m;
+  const char *full = neo_arena_printf(l->in->fe->arena, "%s.%s.next", l->prefix, l->r.name[k]);
+  if (v.kind == NEO_VAL_LIT)
+    v = typed(l, k, v);
+  if (v.kind == NEO_VAL_POISON || !shape_agrees(l, k, &v))
+    return false;
+  if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(l->body, &v.view))
+    v = neo_define_copy(l->body, v, full, l->r.where[k]);
+  if (v.kind != NEO_VAL_VIEW)
+    return false;
+  l->next[k] = v.view.tensor;
+  return type_agrees(l, k, (neo_type)neo_tensor_at(m, v.view.tensor)->type) &&
+         bound_holds(l, k, v.view.tensor);
+}
+
+/* The element of a stack at round `t` and the other axes of a frame. */
+static neo_expr element_else(neo_loop *l, const neo_frame *f, neo_tensor stack, neo_expr t,
+                             neo_expr other) {
+  neo_expr index[NEO_MAX_RANK];
+  uint32_t at = l->in->n_ambient, rank = neo_tensor_rank(f->m, stack), n = f->n_axes == rank;
+  for (uint32_t d = 0; d < rank; d++) /* a frame of the body has an axis for the rounds */
+    index[d] = d == at ? t : neo_axis_ref(f->m, d < at || n ? d : d - 1);
+  return neo_load_else(f->m, stack, index, rank, other, carry_of(l, 0)->span);
+}
+
+/* The value at the start of a round is that of the end of the round before. */
+static void define_stack(neo_loop *l, uint32_t k) {
+  neo_span at = carry_of(l, k)->span;
+  neo_expr e, t = neo_axis_ref(l->in->fe->m, l->in->n_ambient);
+  neo_frame *f = neo_element_frame(l->body, &l->r.now[k], l->prefix, at, &e);
+  if (l->r.is_next[k])
+    e = element_else(l, f, l->next[k], neo_size_add1(f->fe, t, region_of(l)->down ? 1 : -1), e);
+  neo_define_piece(f, l->stack[k], e, at, true, NULL, 0);
+}
+
+bool neo_loop_leave(neo_loop *l) {
+  bool ok = !l->r.failed;
+  for (uint32_t k = 0; k < l->r.n; k++) {
+    l->next[k] = l->stack[k]; /* a carry without `next` keeps its value */
+    if (l->r.is_next[k])
+      ok = take_next(l, k) && ok;
+  }
+  for (uint32_t k = 0; k < l->r.n && ok; k++)
+    define_stack(l, k);
+  return ok;
+}
+
+/* ---- results */
+
+static bool has_rounds(neo_loop *l) {
+  neo_fe *fe = l->in->fe;
+  neo_facts facts = neo_size_facts(fe);
+  neo_expr goal = neo_op2(fe->m, NEO_OP_LE, neo_const_int(fe->m, NEO_I64_T, 1), l->count);
+  return neo_prove(fe->prover, &facts, goal, NULL) == NEO_PROVED;
+}
+
+/* A tensor of the body as one of the instance around it, whose first free dimension is the round. */
+static neo_view stacked_view(const neo_loop *l, neo_tensor t) {
+  neo_view v = neo_view_whole(l->in->fe->m, t);
+  for (uint32_t k = 0; k < l->in->n_ambient; k++)
+    v.index[k] = neo_axis_ref(l->in->fe->m, k);
+  v.rank -= l->in->n_ambient;
+  return v;
+}
+
+/* The carry after the last round: its first value where there are no rounds. */
+static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
+  neo_fe *fe = l->in->fe;
+  neo_span at = carry_of(l, k)->span;
+  neo_expr e,
+      t = region_of(l)->down ? neo_const_int(fe->m, NEO_I64_T, 0) : neo_size_add1(fe, l->count, -1);
+  if (has_rounds(l)) {
+    neo_view v = stacked_view(l, l->next[k]);
+    v.index[l->in->n_ambient] = t;
+    v.rank--;
+    return neo_val_view(v);
+  }
+  neo_frame *f = neo_element_frame(l->in, &l->r.now[k], l->prefix, at, &e);
+  return neo_define_element(f, element_else(l, f, l->next[k], t, e), full, bound_of(l, k), at);
+}
+
+static neo_val collected_of(neo_loop *l, const neo_collected *c, const char *full) {
+  if (c->carry >= 0)
+    return neo_val_view(stacked_view(l, l->next[c->carry]));
+  neo_val v = c->at.at[0];
+  if (v.kind != NEO_VAL_POISON && (v.kind != NEO_VAL_VIEW || !neo_view_is_own(l->body, &v.view)))
+    v = neo_define_copy(l->body, v, full, c->name->span);
+  return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
+}
+
+void neo_loop_bind(neo_loop *l) {
+  neo_inst *in = l->in;
+  uint32_t n = l->r.s->u.define.more.n + 1;
+  if (!neo_rounds_counted(in, &l->r, "scan"))
+    return;
+  for (uint32_t k = 0; k < n; k++) {
+    const neo_ast_name *name = neo_define_target(l->r.s, k);
+    const char *full = neo_inst_full(in, name->text);
+    neo_val v = k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect[k - l->r.n], full);
+    neo_define_bind(in, name, v, l->prefix);
+  }
+}
