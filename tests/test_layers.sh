@@ -152,9 +152,9 @@ if grep -nE 'NEO_PARAM\((loops|rows|block|nested)|[>.](loops|rows|block|nested)\
   fail "a strategy's parameter is named outside of its folder"
 fi
 
-# A form is matched once: what finds a contraction, a scan or a segment is called from match.c alone.
-if grep -rnE 'neo_match_(contraction|segment|scan)\(' schedule codegen tools --include='*.c' |
-   grep -vE '^schedule/match\.c:|^schedule/(contract|segment/segment|scan/scan)\.c:[0-9]+:bool '; then
+# A form is matched once: what finds a shape in it is called from match.c alone.
+if grep -rnE 'neo_match_[a-z_]+\(' schedule codegen tools --include='*.c' |
+   grep -vE '^schedule/match\.c:|^schedule/[a-z_/]+\.c:[0-9]+:bool '; then
   fail "a matching function is called outside of schedule/match.c"
 fi
 

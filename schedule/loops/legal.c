@@ -83,6 +83,8 @@ static bool row_parts_legal(neo_module *m, const neo_group *g, const neo_form *f
   const neo_loop_params *p = &s->loops;
   if (machine->gpu && p->nontemporal)
     return reject(why, "nontemporal is for the caches of a processor");
+  if (p->prefetch && s->strategy != NEO_STRATEGY_TILE)
+    return reject(why, "prefetch is for tiles of a contraction that read rows from memory");
   if (p->nontemporal && (p->nontemporal != 1 || !neo_nontemporal_any(m, g, s)))
     return reject(why, "nontemporal is for large results that lanes run along");
   return !p->stash || (p->stash == 1 && neo_loops_stash(m, f, s).n) ||
@@ -98,6 +100,7 @@ bool neo_loops_legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
 
 bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
   neo_schedule y = neo_schedule_plain();
+  y.strategy = s->strategy;
   y.loops.unit_axes = s->loops.unit_axes;
   y.loops.unit_size = s->loops.unit_size;
   return neo_schedule_equal(&y, s)
@@ -144,8 +147,6 @@ bool neo_loops_plain_legal(const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (p->pack || p->block_k)
     return reject(why, "pack and block_k are for contractions");
-  if (p->prefetch)
-    return reject(why, "prefetch is for tiles of a contraction that read rows from memory");
   return !p->pairs || reject(why, "pairs are multiplied by the strategy of that name");
 }
 

@@ -7,7 +7,8 @@
 
 /* ---- legality (loops/legal.c): *why says what is wrong */
 
-/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. */
+/* Checks lanes, tile, blocks, units, nontemporal stores and the stash, for all strategies. Refuses
+ * what the strategy at hand does not have. */
 bool neo_loops_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
 /* Checks that there are units and neither lanes nor tiles. */
 bool neo_loops_units_legal(const neo_space *x, const neo_schedule *s, neo_str *why);
@@ -16,8 +17,7 @@ bool neo_loops_bounds_legal(const neo_space *x, const neo_schedule *s, neo_str *
 /* Checks that the fused axes can be one loop. f, s: of neo_collapsed_of. */
 bool neo_loops_fused_legal(const neo_module *m, const neo_form *f, const neo_schedule *s,
                            neo_str *why);
-/* Checks that there is nothing that only a contraction has: packs, blocks of the reduction,
- * prefetches, pairs. */
+/* Checks that there is nothing that only a contraction has: packs, blocks of the reduction, pairs. */
 bool neo_loops_plain_legal(const neo_schedule *s, neo_str *why);
 /* Checks that no separate axis is collapsed into the columns. */
 bool neo_loops_columns_legal(const neo_space *x, const neo_schedule *s, neo_str *why);

@@ -17,8 +17,6 @@ static bool pays(const neo_space *x, const neo_schedule *s) {
 static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
   if (!s->loops.pairs)
     return reject(why, "pairs are multiplied by the strategy of that name");
-  if (s->loops.prefetch)
-    return reject(why, "prefetch is for tiles of a contraction that read rows from memory");
   if (!neo_loops_legal(x, s, why) || !neo_loops_columns_legal(x, s, why) ||
       !neo_loops_bounds_legal(x, s, why))
     return false;

@@ -45,23 +45,23 @@ static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group 
   return neo_schedule_default(c->module, g, &c->machine);
 }
 
-/* Passes that a reference does without. What `narrow` rounds depends on the tensors and contractions
- * that passes before it made, so a reference of other precision runs these too. */
-static const char *const *not_required(const pairs_how *how) {
-  static const char *const skip[] = {"simplify",        "horizontal-fusion",
-                                     "winograd",        "simplify-gradients",
-                                     "factor",          "cse",
-                                     "col2im",          "polyphase",
-                                     "normalize-loops", "channels-last",
-                                     "rfactor",         "rfactor-columns",
-                                     "prepack",         NULL};
-  static const char *const after_narrow[] = {"channels-last", "rfactor", "rfactor-columns",
-                                             "prepack", NULL};
-  return how->math || how->store ? after_narrow : skip;
+/* Lists the passes that a reference does without: those that may be left out. What mixed-precision
+ * rounds depends on the passes before it, so a reference of other precision runs these too. */
+static void list_optional(const pairs_how *how, const char **out) {
+  size_t n;
+  const neo_pass *pass = neo_compile_pass_table(&n);
+  bool skips = !how->math && !how->store;
+  for (size_t k = 0; k < n; k++) {
+    if (skips && !pass[k].required)
+      *out++ = pass[k].name;
+    skips = skips || strcmp(pass[k].name, "mixed-precision") == 0;
+  }
+  *out = NULL;
 }
 
 bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference) {
   size_t n = strlen(text);
+  list_optional(how, x->optional);
   x->file = memfd_create("pairs", 0);
   if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
     return false;
@@ -76,7 +76,7 @@ bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bo
                            .store = how->store,
                            .fusion = {.off = how->off},
                            .every_grid = how->every_grid,
-                           .passes = {.verify = true, .skip = reference ? not_required(how) : NULL},
+                           .passes = {.verify = true, .skip = reference ? x->optional : NULL},
                            .schedule = how->schedules ? any_schedule : NULL,
                            .schedule_ctx = &x->draw};
   x->draw = how->schedules;

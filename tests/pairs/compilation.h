@@ -5,14 +5,23 @@
 #include "tests/pairs/machine.h"
 #include "tools/pipeline/compile.h"
 
+enum {
+  PAIRS_PASSES = 0
+#define X(name, function, required, when, meaning) +1
+#include "tools/pipeline/passes.def"
+#undef X
+};
+
 typedef struct {
   neo_compilation c;
-  int file; /* in memory: the text */
+  const char
+      *optional[PAIRS_PASSES + 1]; /* passes that a reference does without; null-terminated */
+  int file;                        /* in memory: the text */
   char path[40];
   uint64_t draw;
 } pairs_compilation;
 
-/* Of a reference: without the passes that it can do without. The compilation may not move. */
+/* reference: without the passes that may be left out. The compilation may not move. */
 bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference);
 void pairs_close(pairs_compilation *x);
 /* Diagnostics and `why`, in the arena, for it outlives the compilation. */

@@ -34,8 +34,17 @@ void neo_ll_gpu_statement(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *blo
   case NEO_LS_MBARRIER_ARRIVE:
     neo_ll_mbarrier_arrive(g, s);
     break;
-  default:
-    assert(s->kind == NEO_LS_SPECIALIZE);
+  case NEO_LS_SPECIALIZE:
     neo_ll_specialize(g, s, block);
+    break;
+  case NEO_LS_FOR: /* these are every target's (core/emit.c) */
+  case NEO_LS_IF:
+  case NEO_LS_REG:
+  case NEO_LS_SET:
+  case NEO_LS_STORE:
+  case NEO_LS_PREFETCH:
+  case NEO_LS_TILE:
+    assert(false);
+    break;
   }
 }
