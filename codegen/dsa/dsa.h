@@ -8,15 +8,18 @@
 typedef struct {                   /* a buffer */
   int64_t size_bytes, align_bytes; /* the offset is a multiple of align_bytes; 0 counts as 1 */
   int64_t first, last;             /* steps of its life, both included; first <= last */
-  int64_t
-      fixed; /* its offset where that is given, a multiple of align_bytes; NEO_DSA_FREE: planned */
-  int64_t offset; /* out; 0 for a buffer of no bytes */
+  int64_t fixed;                   /* its offset, a multiple of align_bytes; NEO_DSA_FREE: any */
+  int64_t offset;                  /* out; 0 for a buffer of no bytes */
 } neo_dsa_item;
 enum { NEO_DSA_FREE = -1 };
 
-/* Budgets, in nodes of the search, for a plan within a compilation and for one that is the whole
- * work. A node is charged by the moments that it looks at, so a budget bounds the time. */
-enum { NEO_DSA_COMPILE_NODES = 20000, NEO_DSA_BENCH_NODES = 4000000 };
+/* Budgets of the search, in nodes; a node of a wide instance counts as several, so that a budget
+ * bounds the time. For a plan that is the whole work, and for one of n items within a compilation,
+ * where each item is a kernel or more to be compiled. */
+enum { NEO_DSA_BENCH_NODES = 4000000 };
+static inline int64_t neo_dsa_compile_budget(size_t n) {
+  return 1000 + 16 * (int64_t)n;
+}
 
 typedef struct {
   int64_t peak_bytes;  /* the largest end of a buffer */

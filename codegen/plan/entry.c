@@ -3,9 +3,12 @@
  *
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
+#include "codegen/dsa/dsa.h"
 #include "codegen/plan/internal.h"
 #include "fusion/form.h"
 #include <assert.h>
+
+enum { FRAME_ALIGN = 64 };
 
 typedef struct {
   const plan_entry_env *env;
@@ -22,7 +25,7 @@ typedef struct {
   neo_map last_write; /* tensor -> last step that writes it */
   neo_map buf_of;     /* tensor -> buf in this entry */
   neo_map item_of;    /* tensor -> item */
-  NEO_VEC(neo_rt_item) items;
+  NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_tensor) item_tensor;
 } planner;
 
@@ -141,8 +144,11 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  neo_rt_item it = {plan_store_max_bytes(q->env->store, t), (int32_t)at, (int32_t)last_use(q, t),
-                    0};
+  neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
+                     .align_bytes = FRAME_ALIGN,
+                     .first = (int64_t)at,
+                     .last = (int64_t)last_use(q, t),
+                     .fixed = NEO_DSA_FREE};
   neo_map_set(&q->item_of, t.i, q->items.n);
   NEO_PUSH(q->scratch, &q->items, it);
   NEO_PUSH(q->scratch, &q->item_tensor, t);
@@ -187,12 +193,12 @@ static void spread_small(planner *q) {
   enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
   int64_t total = 0;
   for (size_t k = 0; k < q->items.n; k++) {
-    neo_rt_item *it = &q->items.at[k];
+    neo_dsa_item *it = &q->items.at[k];
     if (it->size_bytes > SMALL_BYTES || total + it->size_bytes > ALL_BYTES)
       continue;
     total += it->size_bytes;
     it->first = 0;
-    it->last = (int32_t)q->order.n;
+    it->last = (int64_t)q->order.n;
   }
 }
 
@@ -203,9 +209,10 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
       place_root(q, i, group_at(q, i)->roots.at[k]);
   if (q->env->in->gpu)
     spread_small(q);
-  int64_t *scratch = NEO_NEW_ARRAY(q->scratch, int64_t, q->items.n + 1);
-  e->frame_bytes =
-      neo_rt_plan(q->items.at, (int32_t)q->items.n, 64, scratch, &e->lower_bound_bytes);
+  neo_dsa_result r =
+      neo_dsa_plan(q->items.at, q->items.n, neo_dsa_compile_budget(q->items.n), q->scratch);
+  e->frame_bytes = r.peak_bytes;
+  e->lower_bound_bytes = r.bound_bytes;
   for (size_t k = 0; k < q->items.n; k++) {
     neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
     set_buf(q, q->item_tensor.at[k],
@@ -285,14 +292,14 @@ static void copy_updates(planner *q) {
 /* Lifetimes count groups, after `lead` copies; what is copied at the end lives until then. */
 static void note_places(planner *q, const neo_rt_entry *e, int32_t lead) {
   for (size_t k = 0; k < q->items.n; k++) {
-    const neo_rt_item *it = &q->items.at[k];
-    bool to_the_end = it->last >= (int32_t)q->order.n;
+    const neo_dsa_item *it = &q->items.at[k];
+    bool to_the_end = it->last >= (int64_t)q->order.n;
     neo_plan_place x = {.entry = (int32_t)q->p->entries.n,
                         .tensor = q->item_tensor.at[k],
                         .offset = it->offset,
                         .size_bytes = it->size_bytes,
-                        .first = lead + it->first,
-                        .last = to_the_end ? e->n_steps - 1 : lead + it->last};
+                        .first = lead + (int32_t)it->first,
+                        .last = to_the_end ? e->n_steps - 1 : lead + (int32_t)it->last};
     NEO_PUSH(q->p->arena, &q->p->places, x);
   }
 }

@@ -3,7 +3,7 @@
  *
  * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
  * the context; constants in the library; everything else in the frame, whose offsets are planned
- * for each entry (greedy by size, at the largest sizes), but for the roots of groups that fusion
+ * for each entry (codegen/dsa, at the largest sizes), but for the roots of groups that fusion
  * marked as cached (plan/call_cache.c): these have places in the context, too. The new version of a
  * parameter or state is written in place when every reader of the old one has run, or is the
  * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */

@@ -453,22 +453,6 @@ NEO_RT_API void neo_rt_shuffle(uint64_t seed, uint64_t epoch, int64_t n, int64_t
 /* rows[i] of array -> out, contiguous; out has room for n rows. */
 NEO_RT_API void neo_rt_gather(const neo_rt_array *array, const int64_t *rows, int64_t n, void *out);
 
-/* ------------------------------------------------------------------ memory planning */
-
-/* Greedy by size: places items (size_bytes, first and last step of life, inclusive) at offsets,
- * aligned, so that items alive at the same time do not overlap. Returns the peak; *lower_bound gets
- * the largest sum alive at one time. Deterministic. scratch: n int64. Zero-size items get offset 0.
- * */
-typedef struct {
-  int64_t size_bytes;
-  int32_t first, last;
-  int64_t offset; /* out */
-} neo_rt_item;
-NEO_RT_API int64_t neo_rt_plan(neo_rt_item *items, int32_t n, int64_t align, int64_t *scratch,
-                               int64_t *lower_bound);
-/* Checks a plan independently: 1 if no two items that live together overlap. */
-NEO_RT_API int neo_rt_plan_valid(const neo_rt_item *items, int32_t n);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,4 @@
-/* Plans, size programs, orders of rows, descriptions. */
-#include "base/random.h"
-#include "base/status.h"
+/* Size programs, orders of rows, descriptions. */
 #include "tests/runtime/toy.h"
 
 #include <setjmp.h>
@@ -12,124 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static int64_t plan_checked(neo_rt_item *items, int32_t n, int64_t align, int64_t *bound) {
-  int64_t *scratch = malloc(((size_t)n + 1) * sizeof *scratch), most = 0;
-  int64_t peak = neo_rt_plan(items, n, align, scratch, bound);
-  free(scratch);
-  for (int32_t i = 0; i < n; i++) {
-    int64_t end = items[i].offset + items[i].size_bytes;
-    assert_int_equal(items[i].offset % align, 0);
-    if (end > most && items[i].size_bytes > 0)
-      most = end;
-  }
-  assert_int_equal(neo_rt_plan_valid(items, n), 1);
-  assert_int_equal(peak, most);
-  assert_true(peak >= *bound);
-  return peak;
-}
-
-/* The bound by definition: the sum at every step. */
-static int64_t slow_bound(const neo_rt_item *items, int32_t n, int32_t steps) {
-  int64_t most = 0;
-  for (int32_t s = 0; s < steps; s++) {
-    int64_t now = 0;
-    for (int32_t i = 0; i < n; i++)
-      if (items[i].first <= s && s <= items[i].last)
-        now += items[i].size_bytes;
-    most = now > most ? now : most;
-  }
-  return most;
-}
-
-static void random_plans_are_valid_and_deterministic(void **state) {
-  (void)state;
-  uint64_t seed = 7;
-  for (int round = 0; round < 120; round++) {
-    neo_rt_item items[60], again[60];
-    int32_t n = (int32_t)(neo_splitmix(&seed) % 60),
-            steps = 1 + (int32_t)(neo_splitmix(&seed) % 30);
-    int64_t align = INT64_C(1) << neo_splitmix(&seed) % 7, bound, other;
-    for (int32_t i = 0; i < n; i++) {
-      int32_t first = (int32_t)(neo_splitmix(&seed) % (uint64_t)steps);
-      int32_t last = first + (int32_t)(neo_splitmix(&seed) % (uint64_t)(steps - first));
-      int64_t size = neo_splitmix(&seed) % 8 ? (int64_t)(neo_splitmix(&seed) % 1000) : 0;
-      items[i] = (neo_rt_item){size, first, last, -1};
-    }
-    memcpy(again, items, sizeof items);
-    int64_t peak = plan_checked(items, n, align, &bound);
-    assert_int_equal(bound, slow_bound(items, n, steps));
-    assert_int_equal(peak, plan_checked(again, n, align, &other));
-    assert_memory_equal(items, again, (size_t)n * sizeof *items);
-  }
-}
-
-static void easy_plans_reach_the_bound(void **state) {
-  (void)state;
-  neo_rt_item chain[50];
-  int64_t bound;
-  for (int32_t i = 0; i < 50; i++)
-    chain[i] = (neo_rt_item){64 * (1 + i % 3), i, i + 1, 0};
-  int64_t peak = plan_checked(chain, 50, 64, &bound);
-  assert_int_equal(peak, bound);
-  neo_rt_item apart[] = {{100, 0, 1, 0}, {100, 2, 3, 0}, {100, 4, 4, 0}};
-  assert_int_equal(plan_checked(apart, 3, 1, &bound), 100);
-  assert_int_equal(plan_checked(apart, 0, 1, &bound), 0);
-}
-
-static void an_invalid_plan_is_noticed(void **state) {
-  (void)state;
-  neo_rt_item items[] = {{10, 0, 2, 0}, {10, 2, 3, 9}};
-  assert_int_equal(neo_rt_plan_valid(items, 2), 0);
-  items[1].offset = 10;
-  assert_int_equal(neo_rt_plan_valid(items, 2), 1);
-  items[1].offset = 0;
-  items[1].first = 3;
-  assert_int_equal(neo_rt_plan_valid(items, 2), 1);
-  items[1].offset = -1;
-  assert_int_equal(neo_rt_plan_valid(items, 2), 0);
-}
-
-/* One instance: id, lower, upper (exclusive), size. Returns the ratio to the bound. */
-static double plan_file(const char *folder, const char *name) {
-  char path[512], line[256];
-  snprintf(path, sizeof path, "%s/data/%s", folder, name);
-  FILE *f = fopen(path, "r");
-  if (!f)
-    return 0;
-  neo_rt_item *items = malloc(20000 * sizeof *items);
-  int32_t n = 0;
-  if (!fgets(line, sizeof line, f))
-    n = 0;
-  while (n < 20000 && fgets(line, sizeof line, f)) {
-    char *at = strchr(line, ',');
-    assert_non_null(at);
-    int64_t first = strtoll(at + 1, &at, 10), last = strtoll(at + 1, &at, 10);
-    items[n++] = (neo_rt_item){strtoll(at + 1, NULL, 10), (int32_t)first, (int32_t)last - 1, 0};
-  }
-  fclose(f);
-  int64_t bound, peak = plan_checked(items, n, 1, &bound);
-  free(items);
-  printf("  %-28s %6d items, peak / bound %.4f\n", name, n, (double)peak / (double)bound);
-  return (double)peak / (double)bound;
-}
-
-static void benchmark_plans_are_near_the_bound(void **state) {
-  (void)state;
-  const char *shared = getenv("NEO_SHARED");
-  static const struct {
-    const char *name;
-    double most;
-  } files[] = {{"minimalloc/A.1048576.csv", 1.25}, {"minimalloc/C.1048576.csv", 1.30},
-               {"minimalloc/G.1048576.csv", 1.20}, {"minimalloc/K.1048576.csv", 1.28},
-               {"minimalloc/input.12.csv", 1.0},   {"idealloc/resnet50.csv", 1.004}};
-  if (!shared) {
-    printf("  skipped: NEO_SHARED does not name a folder with data/minimalloc\n");
-    skip();
-  }
-  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-    assert_true(plan_file(shared, files[i].name) <= files[i].most);
-}
 
 /* ------------------------------------------------------------ programs */
 
@@ -270,10 +150,6 @@ static void the_json_description_holds_the_same(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_plans_are_valid_and_deterministic),
-      cmocka_unit_test(easy_plans_reach_the_bound),
-      cmocka_unit_test(an_invalid_plan_is_noticed),
-      cmocka_unit_test(benchmark_plans_are_near_the_bound),
       cmocka_unit_test(programs_compute_with_floors_and_saturation),
       cmocka_unit_test(malformed_programs_give_minus_one),
       cmocka_unit_test(a_shuffle_is_a_permutation_of_seed_and_epoch),
