@@ -2,6 +2,8 @@
 #include "codegen/dsa/internal.h"
 #include <stdlib.h>
 
+enum { MOST_COVERS = 1 << 26 };
+
 static int compare(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
@@ -38,21 +40,26 @@ static int32_t column_at(const dsa_instance *in, const int64_t *step, int64_t at
   return low;
 }
 
-static void count_covers(dsa_instance *in) {
+/* Loads of columns and starts in them; returns how many entries the lists of covers have. */
+static int64_t count_covers(dsa_instance *in, int64_t *covers) {
+  int64_t all = 0;
   in->load = NEO_NEW_ARRAY(in->arena, int64_t, in->n_columns + 1);
-  in->cover_at = NEO_NEW_ARRAY(in->arena, int32_t, in->n_columns + 2);
   in->start_at = NEO_NEW_ARRAY(in->arena, int32_t, in->n_columns + 2);
   for (int32_t i = 0; i < in->n; i++) {
-    in->start_at[in->buffer[i].begin + 1]++;
-    for (int32_t c = in->buffer[i].begin; c < in->buffer[i].end; c++) {
-      in->load[c] += in->buffer[i].size;
-      in->cover_at[c + 1]++;
-    }
+    const dsa_buffer *b = &in->buffer[i];
+    in->start_at[b->begin + 1]++;
+    in->load[b->begin] += b->size;
+    in->load[b->end] -= b->size;
+    covers[b->begin]++;
+    covers[b->end]--;
+    all += b->end - b->begin;
   }
   for (int32_t c = 0; c < in->n_columns; c++) {
     in->start_at[c + 1] += in->start_at[c];
-    in->cover_at[c + 1] += in->cover_at[c];
+    in->load[c] += c ? in->load[c - 1] : 0;
+    covers[c] += c ? covers[c - 1] : 0;
   }
+  return all;
 }
 
 typedef struct {
@@ -67,7 +74,10 @@ static int compare_wide(const void *a, const void *b) {
 }
 
 /* Narrow buffers first: these are more often at the floor than those that also lie elsewhere. */
-static void list_covers(dsa_instance *in) {
+static void list_covers(dsa_instance *in, const int64_t *covers) {
+  in->cover_at = NEO_NEW_ARRAY(in->arena, int32_t, in->n_columns + 1);
+  for (int32_t c = 0; c < in->n_columns; c++)
+    in->cover_at[c + 1] = in->cover_at[c] + (int32_t)covers[c];
   int32_t *at = neo_arena_copy(in->arena, in->cover_at, sizeof *at * ((size_t)in->n_columns + 1));
   wide *order = NEO_NEW_ARRAY(in->arena, wide, in->n);
   for (int32_t i = 0; i < in->n; i++)
@@ -87,6 +97,7 @@ void dsa_columns(dsa_instance *in, const neo_dsa_item *items, const size_t *item
     in->buffer[i].begin = column_at(in, step, items[item_of[i]].first);
     in->buffer[i].end = column_at(in, step, items[item_of[i]].last + 1);
   }
-  count_covers(in);
-  list_covers(in);
+  int64_t *covers = NEO_NEW_ARRAY(in->arena, int64_t, in->n_columns + 1);
+  if (count_covers(in, covers) <= MOST_COVERS)
+    list_covers(in, covers);
 }

@@ -18,7 +18,8 @@ typedef struct {
 typedef struct {
   dsa_buffer *buffer; /* sorted by begin */
   int32_t n, n_columns;
-  int32_t *cover_at, *cover; /* buffers of column c: cover[cover_at[c]] to cover[cover_at[c+1]-1] */
+  int32_t *cover_at, *cover; /* buffers of column c: cover[cover_at[c]] to cover[cover_at[c+1]-1];
+                              * null: there are too many for a search */
   int32_t *start_at;         /* buffers that begin in column c: start_at[c] to start_at[c+1] - 1 */
   int64_t *load;             /* of a column: sum of sizes */
   int64_t bound;             /* the largest load, or the end of a fixed buffer */

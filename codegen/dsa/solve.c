@@ -26,6 +26,8 @@
  * forced. What is left falls into goals that are independent in time, and a goal that failed
  * before, with the same floors and buffers, is not searched again.
  *
+ * An instance whose columns hold too many buffers to be listed has a greedy plan alone.
+ *
  * Budgets count what the search looks at, never time: the same input gives the same plan on every
  * machine. Left out: buffers that move during their life, and lives with gaps. Buffers that share
  * an address (a loop's carried values) are one item with the union of their lives; those of branches of
@@ -286,7 +288,7 @@ neo_dsa_result neo_dsa_plan(neo_dsa_item *items, size_t n, int64_t budget, neo_a
     enough = parts.at[k].lower > enough ? parts.at[k].lower : enough;
   for (size_t k = 0; k < parts.n; k++) {
     part *p = &parts.at[k];
-    if (p->peak > enough) {
+    if (p->peak > enough && p->in.cover) {
       dsa_effort effort = improve(p, enough, budget);
       budget -= effort.charge;
       r.nodes += effort.nodes;

@@ -121,7 +121,7 @@ static size_t small_instance(uint64_t *seed, neo_dsa_item *items) {
 static void small_plans_are_optimal(void **state) {
   (void)state;
   uint64_t seed = 1;
-  for (int round = 0; round < 3000; round++) {
+  for (int round = 0; round < 1500; round++) {
     neo_dsa_item items[16];
     size_t n = small_instance(&seed, items);
     neo_dsa_result r = plan_checked(items, n, 1 << 20);
@@ -146,7 +146,7 @@ static void a_plan_above_the_bound_is_proved_optimal(void **state) {
 static void small_plans_with_alignments_are_optimal(void **state) {
   (void)state;
   uint64_t seed = 2;
-  for (int round = 0; round < 2000; round++) {
+  for (int round = 0; round < 1000; round++) {
     neo_dsa_item items[16];
     size_t n = small_instance(&seed, items);
     int64_t shared = 16, base = INT64_C(1) << neo_pick(&seed, 0, 2);
@@ -165,7 +165,7 @@ static void small_plans_with_alignments_are_optimal(void **state) {
 static void small_plans_around_fixed_offsets_are_optimal(void **state) {
   (void)state;
   uint64_t seed = 3;
-  for (int round = 0; round < 2000; round++) {
+  for (int round = 0; round < 1000; round++) {
     neo_dsa_item items[16];
     size_t n = small_instance(&seed, items);
     items[0].fixed = neo_pick(&seed, 0, 10);
@@ -289,6 +289,22 @@ static void large_sizes_and_late_steps_are_planned(void **state) {
   assert_int_equal(r.peak_bytes, 2 * huge + 4);
 }
 
+static void an_instance_that_is_too_wide_for_the_search_is_planned(void **state) {
+  (void)state;
+  enum { N = 20000, LIFE = 9000 };
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_dsa_item *items = NEO_NEW_ARRAY(&a, neo_dsa_item, N);
+  for (int64_t i = 0; i < N; i++)
+    items[i] = item(1 + i % 3, i, i + LIFE);
+  neo_dsa_result r = plan(items, N, NEO_DSA_BENCH_NODES);
+  assert_int_equal(verdict(items, N).fault, NEO_DSA_VALID);
+  assert_int_equal(r.bound_bytes, 18003);
+  assert_true(r.peak_bytes <= 2 * r.bound_bytes);
+  assert_int_equal(r.nodes, 0);
+  neo_arena_free(&a);
+}
+
 /* ---- the validator */
 
 static void planted_faults_are_found(void **state) {
@@ -349,6 +365,7 @@ int main(void) {
       cmocka_unit_test(times_with_nothing_alive_cut_the_instance),
       cmocka_unit_test(an_empty_instance_and_empty_buffers_take_nothing),
       cmocka_unit_test(large_sizes_and_late_steps_are_planned),
+      cmocka_unit_test(an_instance_that_is_too_wide_for_the_search_is_planned),
       cmocka_unit_test(planted_faults_are_found),
       cmocka_unit_test(each_fault_has_a_name),
       cmocka_unit_test(fixed_items_that_overlap_are_found),
