@@ -206,3 +206,103 @@ h = scan t < 3 from h = 0 {
 y = h + h.w
 output y
 END
+
+for n in 0 1 5; do
+  case $n in 0) want=2 ;; 1) want=6 ;; 5) want=486 ;; esac
+  interprets "a while multiplies x^$n*y" $want x=3 y=2 n=$n <<'END'
+input x
+input y
+input n : i32 < 9
+p, m = while m > 0 limit 8 from p = y, m : i32 < 9 = n { next p = p*x, m = max(m - 1, 0) }
+output p
+END
+done
+
+interprets "a while ends at its limit, and tells how many rounds it took" 8,3 x=2 <<'END'
+input x
+p = while true limit 3 from p = 1.0 { next p = p*x }
+y[i < 2] = select(i == 0, p, f32(p.rounds))
+output y
+END
+
+interprets "what a while collects is zero where no round ran" 6,18,54,0,0,2,7,3 x=3 <<'END'
+input x
+p, ps = while p < 20 limit 5 from p = 2.0 {
+  next p = p*x
+  collect p
+}
+z[i < 8] = select(i < 5, (ps[i] else 0), select(i == 5, 2, select(i == 6, 7, f32(p.rounds))))
+output z
+END
+
+interprets "rounds that do not run keep the carries, whatever they would compute" 1,0 x=0 <<'END'
+input x
+v, d = while d > 0.5 limit 4 from v = 1.0, d = x { next v = v/d, d = d - 1 }
+y[i < 2] = select(i == 0, v, d)
+output y
+END
+
+interprets "a while in a function that is called at an element" 0,3,1,7 'x=[0,3,1,100]' <<'END'
+fn steps(x) -> n {
+  y = while y >= 1 limit 7 from y = x { next y = select(y > 50, y, y - 1) }
+  n = y.rounds
+}
+input x[4]
+n[i] = steps(x[i])
+output n
+END
+
+interprets "a while within a scan" 1,2,4,8 'x=[1,2,3,7]' <<'END'
+input x[4]
+l, all = scan t < 4 from last = 0 {
+  p = while p < x[t] limit 8 from p = 1.0 { next p = 2*p }
+  next last = p
+  collect last
+}
+output all
+END
+
+for k in 0 1 2; do
+  case $k in 0) want=1,2 ;; 1) want=2,4 ;; 2) want=3,3 ;; esac
+  gives "a case takes branch $k" $want k=$k 'x=[1,2]' <<'END'
+input k : i32 < 3
+input x[2]
+y = case k { 0 { y = x } 1 { y[i] = 2*x[i] } 2 { y[i < 2] = 3 } }
+output y
+END
+done
+
+gives "a case in a function of an element" -1,2,-0.5 'x=[-10,2,-5]' <<'END'
+fn leaky(x) -> y { y = case x > 0 { true { y = x } false { y = 0.1*x } } }
+input x[3]
+y[i] = leaky(x[i])
+output y
+END
+
+gives "gradients pass through the branch that is taken" 0,9 'x=[1,3]' k=-4 <<'END'
+input k : i32
+input x[2]
+y = case k { -4 { y = x[1]^2*3/2 } 0 { y = x[0] } else { y = 0 } }
+g = grad(y, x)
+output g
+END
+
+interprets "a case on the round of a scan" 10,12,13,14 <<'END'
+s, all = scan t < 4 from s = 0 {
+  a = case t { 0 { a = 10 } 1 { a = 2 } else { a = 1 } }
+  next s = s + a
+  collect s
+}
+output all
+END
+
+interprets "each round of a scan draws anew in a function that it calls" 1 <<'END'
+fn draw(x) -> y { y = x + rand() }
+n, all = scan t < 8 from n = 0 {
+  d = draw(1)
+  next n = d
+  collect d
+}
+different = i32(any[i, j where i < j] all[i] != all[j])
+output different
+END

@@ -66,8 +66,9 @@ void neo_recur_look(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *va
 /* The type of such a definition: the declared one, else that of the first operand that has one, f32 if
  * none has. */
 neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value);
-/* Reports if no order is found in which the elements of t are defined before they are read. */
-bool neo_recur_check(neo_inst *in, neo_tensor t) NEO_MUST_CHECK;
+/* Reports if no order is found in which the elements of these tensors are defined before they are
+ * read. */
+bool neo_recur_check(neo_inst *in, const neo_tensor *t, size_t n) NEO_MUST_CHECK;
 
 /* ---- calls (calls.c, params.c) */
 /* The results of a call of a function, or of grad(…), made once for a node in a frame. */

@@ -99,7 +99,10 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
   neo_ranges_infer(f, &wants, value);
   bool ok = true;
   for (uint32_t k = 0; k < wants.n; k++) {
-    if (neo_ranges_missing(f, &wants.at[k]))
+    neo_want *w = &wants.at[k];
+    if (!w->extent.i && !w->hushed && f->carry && k < f->carry->rank)
+      w->extent = neo_view_extent(f->fe, f->carry, k);
+    if (neo_ranges_missing(f, w))
       ok = false;
     else
       f->axis[f->in->n_ambient + k].hi = wants.at[k].extent;
@@ -132,7 +135,7 @@ static bool end_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_e
     return false;
   }
   neo_define_piece(f, t, e, value->span, true, NULL, 0);
-  return neo_recur_check(f->in, t);
+  return neo_recur_check(f->in, &t, 1);
 }
 
 static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
@@ -168,6 +171,8 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
     return neo_val_poison();
   if (kind == NEO_DEFINE_STATEMENT && !reads_other(in, var->name.text))
     neo_recur_look(f, var, value);
+  if (kind == NEO_DEFINE_NEXT)
+    f->carry = neo_rounds_view(in->rounds, var->name.text);
   if (!neo_define_axes(f, var, value, NULL))
     return neo_val_poison();
   if (f->self)

@@ -147,21 +147,35 @@ static void report(neo_inst *in, const neo_order_failure *why) {
       "read); a bound or a condition around the read may say so");
 }
 
-bool neo_recur_check(neo_inst *in, neo_tensor t) {
-  neo_module *m = in->fe->m;
+/* The recurrence that has this number. */
+static bool has_order(neo_inst *in, const neo_def *defs, size_t n, const uint32_t *numbers,
+                      uint32_t number) {
   neo_arena *a = in->fe->arena;
-  neo_def *defs;
   neo_order_step loop;
   neo_order_failure why;
-  uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
-  uint32_t last = neo_list_at(m, neo_tensor_at(m, t)->pieces, 0);
-  size_t n = neo_module_topo(m, &t, 1, a, &defs, NULL), n_own = 0;
-  (void)neo_recurrences(m, defs, n, a, number);
+  neo_def *own = NEO_NEW_ARRAY(a, neo_def, n);
+  size_t n_own = 0;
   for (size_t k = 0; k < n; k++)
-    if (number[last] && number[defs[k].i] == number[last])
-      defs[n_own++] = defs[k];
-  if (!n_own || neo_order_find(in->fe->prover, defs, n_own, a, &loop, &why))
+    if (numbers[defs[k].i] == number)
+      own[n_own++] = defs[k];
+  if (neo_order_find(in->fe->prover, own, n_own, a, &loop, &why))
     return true;
   report(in, &why);
   return false;
+}
+
+bool neo_recur_check(neo_inst *in, const neo_tensor *t, size_t n_tensors) {
+  neo_module *m = in->fe->m;
+  neo_arena *a = in->fe->arena;
+  neo_def *defs;
+  uint32_t *numbers = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  size_t n = neo_module_topo(m, t, n_tensors, a, &defs, NULL);
+  bool *done = NEO_NEW_ARRAY(a, bool, neo_recurrences(m, defs, n, a, numbers) + 1);
+  for (size_t k = 0; k < n_tensors; k++) {
+    uint32_t number = numbers[neo_list_at(m, neo_tensor_at(m, t[k])->pieces, 0)];
+    if (number && !done[number] && !has_order(in, defs, n, numbers, number))
+      return false;
+    done[number] = true;
+  }
+  return true;
 }

@@ -1,6 +1,7 @@
-/* Statements of a file, a function, a block; and the regions that are known at compile time, which hold
- * statements: repeat, unrolled, and case, of which one arm is kept. */
+/* Statements of a file, a function, a block; and the regions, which hold statements: repeat, unrolled; scan
+ * and while, checked once for all rounds; case, of which one arm is kept, or a value chosen from all. */
 #include "frontend/check/check.h"
+#include "frontend/sema/branches.h"
 #include "frontend/sema/loops.h"
 
 /* ---- repeat */
@@ -24,10 +25,8 @@ static void next_one(neo_inst *in, const neo_ast_bind *b) {
 }
 
 static void check_next(neo_inst *in, const neo_ast_stmt *s) {
-  if (!in->rounds) {
-    NEO_ERR(in, s->word, MISPLACED, "next", "in the block of a repeat, scan or while");
+  if (!neo_rounds_here(in, s))
     return;
-  }
   for (uint32_t k = 0; k < s->u.binds.n; k++)
     next_one(in, &s->u.binds.at[k]);
 }
@@ -87,24 +86,44 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
     neo_rounds_bind(in, r, count);
 }
 
-/* ---- scan */
+/* ---- scan, while */
+
+/* A frame without indices for an expression that stands alone; its reducers are definitions. NULL after
+ * a report. */
+static neo_frame *alone(neo_inst *in, const neo_ast_expr *e, const char *target) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_wants none = {0};
+  neo_frame_init(f, in, target);
+  f->must_hoist++;
+  if (!neo_ranges_pack(f, NULL, e, e->span))
+    return NULL;
+  neo_ranges_infer(f, &none, e);
+  return f;
+}
+
+static bool test_loop(neo_loop *l) {
+  const neo_ast_expr *cond = l->r.s->u.define.region->cond;
+  if (!cond)
+    return true;
+  neo_frame *f = neo_loop_test_is_early(l) ? alone(l->body, cond, l->prefix) : NULL;
+  neo_expr c = f ? neo_check_condition(f, cond) : (neo_expr){0};
+  return c.i && neo_loop_test(l, f, c);
+}
 
 static bool run_loop(neo_loop *l) {
   start_carries(l->in, &l->r);
-  if (l->r.failed || !neo_loop_enter(l))
+  if (l->r.failed || !neo_loop_enter(l) || !test_loop(l))
     return false;
   neo_check_stmts(l->body, &l->r.s->u.define.region->block.stmts);
-  bool ok = neo_loop_leave(l);
-  for (uint32_t k = 0; k < l->r.n && ok; k++)
-    ok = neo_recur_check(l->in, l->stack[k]);
-  return ok;
+  return neo_loop_leave(l) && neo_recur_check(l->in, l->stack, l->r.n);
 }
 
 static bool has_carries(neo_inst *in, const neo_ast_region *g) {
   if (g->from.n && g->from.n <= NEO_MAX_RESULTS)
     return true;
-  int h = NEO_ERR(in, g->word, CARRY_COUNT, "scan", NEO_MAX_RESULTS, (int)g->from.n);
-  if (!g->from.n)
+  const char *word = g->kind == NEO_AST_SCAN ? "scan" : "while";
+  int h = NEO_ERR(in, g->word, CARRY_COUNT, word, NEO_MAX_RESULTS, (int)g->from.n);
+  if (!g->from.n && g->index.text)
     neo_diag_help(
         in->fe->diags, h,
         "begin one with 'from h = ...', or write a definition over the index: y[%s < ...] = ...",
@@ -112,7 +131,7 @@ static bool has_carries(neo_inst *in, const neo_ast_region *g) {
   return false;
 }
 
-static void check_scan(neo_inst *in, const neo_ast_stmt *s) {
+static void check_loop(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
   neo_expr count = neo_size_eval(in, g->extent);
   neo_loop *l = has_carries(in, g) && count.i ? neo_loop_new(in, s, count) : NULL;
@@ -124,18 +143,12 @@ static void check_scan(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- case */
 
-static bool case_value(neo_inst *in, const neo_ast_region *g, neo_lit *x) {
-  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_frame_init(f, in, in->prefix);
-  neo_val v = neo_val_known(f, neo_check_expr(f, g->cond));
-  if (v.kind == NEO_VAL_POISON)
-    return false;
-  if (v.kind == NEO_VAL_LIT) {
-    *x = v.lit;
-    return true;
-  }
-  NEO_ERR(in, g->cond->span, UNSUPPORTED, "case on a run-time value");
-  return false;
+/* What the case looks at; a literal where it is known at compile time. */
+static neo_val case_value(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_expr *e = s->u.define.region->cond;
+  const char *target = neo_inst_full(in, s->u.define.target.name.text);
+  neo_frame *f = alone(in, e, target);
+  return f ? neo_val_known(f, neo_check_expr(f, e)) : neo_val_poison();
 }
 
 static void run_arm(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a) {
@@ -146,36 +159,81 @@ static void run_arm(neo_inst *in, const neo_ast_stmt *s, const neo_ast_arm *a) {
   neo_arm_bind(in, s, a, own);
 }
 
-static void check_case(neo_inst *in, const neo_ast_stmt *s) {
+static bool run_known(neo_inst *in, const neo_ast_stmt *s, neo_lit x) {
   const neo_ast_region *g = s->u.define.region;
-  neo_lit x;
-  if (case_value(in, g, &x)) {
-    for (uint32_t k = 0; k < g->arms.n; k++)
-      if (neo_arm_matches(&g->arms.at[k], x)) {
-        run_arm(in, s, &g->arms.at[k]);
-        return;
-      }
-    NEO_ERR(in, g->word, CASE_NO_ARM,
-            neo_val_text(in->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}));
+  for (uint32_t k = 0; k < g->arms.n; k++)
+    if (neo_arm_matches(&g->arms.at[k], x)) {
+      run_arm(in, s, &g->arms.at[k]);
+      return true;
+    }
+  NEO_ERR(in, g->word, CASE_NO_ARM,
+          neo_val_text(in->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}));
+  return false;
+}
+
+/* The tensor that the case gives has the name of the result, those of its branches are called after it. */
+static void name_branches(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) {
+  uint32_t n = s->u.define.more.n + 1;
+  const char *full[NEO_MAX_RESULTS];
+  for (uint32_t k = 0; k < n && k < NEO_MAX_RESULTS; k++)
+    full[k] = neo_arena_printf(in->fe->arena, "%s.case%d",
+                               neo_inst_full(in, neo_define_target(s, k)->text), (int)branch);
+  for (in->n_results = 0; in->n_results < n && in->n_results < NEO_MAX_RESULTS; in->n_results++) {
+    in->result[in->n_results] = neo_define_target(s, in->n_results)->text;
+    in->result_full[in->n_results] = full[in->n_results];
   }
-  neo_rounds_poison(in, s);
+}
+
+/* Checks a branch that may or may not be taken, in an instance of its own; the scope of its names. */
+static neo_scope *run_branch(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) {
+  neo_inst *x = neo_inst_new(in->fe, NULL, in->prefix);
+  *x = *in; /* calls in it are numbered on */
+  x->scope = neo_scope_new(in->fe, in->scope);
+  x->once = "case";
+  x->branch = true;
+  name_branches(x, s, branch);
+  neo_check_stmts(x, &s->u.define.region->arms.at[branch].block.stmts);
+  in->prefixes = x->prefixes;
+  return x->scope;
+}
+
+static bool run_branches(neo_inst *in, const neo_ast_stmt *s, neo_expr value) {
+  const neo_ast_region *g = s->u.define.region;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_expr *condition = NEO_NEW_ARRAY(in->fe->arena, neo_expr, g->arms.n + 1);
+  neo_scope **scope = NEO_NEW_ARRAY(in->fe->arena, neo_scope *, g->arms.n + 1);
+  neo_frame_init(f, in, in->prefix);
+  if (!neo_branch_conditions(f, g, value, condition))
+    return false;
+  for (uint32_t k = 0; k < g->arms.n; k++)
+    scope[k] = run_branch(in, s, k);
+  neo_branches_bind(in, s, condition, scope);
+  return true;
+}
+
+static void check_case(neo_inst *in, const neo_ast_stmt *s) {
+  neo_val v = case_value(in, s);
+  bool ok = false;
+  if (v.kind == NEO_VAL_LIT)
+    ok = run_known(in, s, v.lit);
+  else if (v.kind == NEO_VAL_EXPR)
+    ok = run_branches(in, s, v.e);
+  if (!ok)
+    neo_rounds_poison(in, s);
 }
 
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
-  bool later = g->kind == NEO_AST_WHILE;
-  if (later)
-    NEO_ERR(in, g->word, UNSUPPORTED, "while");
-  if (later || !neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
+  if (!neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
     neo_rounds_poison(in, s);
     return;
   }
   if (g->kind == NEO_AST_REPEAT)
     check_repeat(in, s);
-  else if (g->kind == NEO_AST_SCAN)
-    check_scan(in, s);
-  else
+  else if (g->kind == NEO_AST_CASE)
     check_case(in, s);
+  else
+    check_loop(in, s);
   neo_fe_leave(in->fe, NEO_CALL_DEPTH);
 }
 

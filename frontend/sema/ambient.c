@@ -15,10 +15,46 @@ static uint64_t axes_used(neo_frame *f, const neo_val *v) {
   return bits;
 }
 
+/* ---- does a function call rand()? */
+
+enum { MOST_CALLS = 64 }; /* within each other, as far as they are followed */
+
+typedef struct {
+  neo_inst *in;
+  uint32_t depth;
+  bool found;
+} draw_look;
+
+static void look_rand(void *ctx, const neo_ast_expr *e) {
+  draw_look *l = ctx;
+  neo_sym *fn = NULL;
+  if (l->found)
+    return;
+  if (neo_call_is(l->in, e, &fn) && fn && fn->kind == NEO_SYM_FN && l->depth < MOST_CALLS) {
+    neo_scope *outer = l->in->scope;
+    l->in->scope = fn->scope;
+    l->depth++;
+    neo_ast_exprs(&fn->fn->u.fn.block.stmts, look_rand, l);
+    l->depth--;
+    l->in->scope = outer;
+  }
+  bool builtin = e->kind == NEO_AST_REF && e->u.ref.has_args && e->u.ref.path.n == 1 && !fn;
+  l->found = l->found || (builtin && neo_streq(e->u.ref.path.at[0].text, "rand"));
+  neo_ast_children(e, look_rand, ctx);
+}
+
+static bool draws(neo_inst *in) {
+  draw_look l = {.in = in};
+  neo_ast_exprs(&in->fn->u.fn.block.stmts, look_rand, &l);
+  return l.found;
+}
+
 bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambience *am) {
   uint64_t bits = 0;
   for (uint32_t k = 0; k < a->n; k++)
     bits |= axes_used(f, &a->at[k]);
+  if (f->in->loop_axes && draws(in)) /* each round has random numbers of its own */
+    bits |= f->in->loop_axes;
   *am = (neo_ambience){.f = f, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
@@ -32,6 +68,8 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
     am->axis[p] = rec;
     am->by[p] = neo_axis_ref(f->m, in->n_ambient);
     am->back[in->n_ambient] = neo_axis_ref(f->m, p);
+    if (p < f->in->n_ambient && f->in->loop_axes >> p & 1)
+      in->loop_axes |= (uint64_t)1 << in->n_ambient;
     in->ambient[in->n_ambient++] = rec;
   }
   am->facts = (neo_facts){am->axis, f->n_axes, f->fe->asserts.at, (uint32_t)f->fe->asserts.n};

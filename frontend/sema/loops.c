@@ -1,4 +1,4 @@
-/* Scans: the body is checked once, with the round as one more ambient axis (state.h), so that each
+/* Loops: the body is checked once, with the round as one more ambient axis (state.h), so that each
  * tensor of the body is stacked over the rounds. A carry h is a stack, too, of the values that it has
  * at the start of each round, and depends on those that `next` gives it:
  *
@@ -8,12 +8,40 @@
  * of which ir/order.h finds the loop. */
 #include "frontend/sema/loops.h"
 
-static const neo_ast_region *region_of(const neo_loop *l) {
+/* ---- what both kinds need */
+
+const neo_ast_region *neo_loop_region(const neo_loop *l) {
   return l->r.s->u.define.region;
 }
 
-static const neo_ast_bind *carry_of(const neo_loop *l, uint32_t k) {
-  return &region_of(l)->from.at[k];
+const neo_ast_bind *neo_loop_carry(const neo_loop *l, uint32_t k) {
+  return &neo_loop_region(l)->from.at[k];
+}
+
+bool neo_loop_is_while(const neo_loop *l) {
+  return neo_loop_region(l)->kind == NEO_AST_WHILE;
+}
+
+const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what) {
+  return neo_arena_printf(l->in->fe->arena, "%s.%s.%s", l->prefix, l->r.name[k], what);
+}
+
+/* The bound that was written for a carry; what follows from its first value says nothing of others. */
+neo_expr neo_loop_bound(const neo_loop *l, uint32_t k) {
+  const neo_val *first = &l->r.now[k];
+  if (neo_loop_carry(l, k)->var.type.rel == NEO_AST_REL_NONE || first->kind != NEO_VAL_VIEW)
+    return (neo_expr){0};
+  return neo_tensor_at(l->in->fe->m, first->view.tensor)->bound;
+}
+
+/* A stack as the body sees it. */
+neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack) {
+  uint32_t rank = neo_tensor_rank(l->in->fe->m, stack) - l->body->n_ambient;
+  return neo_val_view(neo_view_ambient(l->body, stack, rank));
+}
+
+static const char *word_of(const neo_loop *l) {
+  return neo_loop_is_while(l) ? "while" : "scan";
 }
 
 neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
@@ -30,7 +58,7 @@ neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
 /* ---- before the body */
 
 static neo_inst *body_of(neo_loop *l) {
-  const neo_ast_region *g = region_of(l);
+  const neo_ast_region *g = neo_loop_region(l);
   neo_inst *in = l->in, *x = neo_inst_new(in->fe, NULL, l->prefix);
   neo_map prefixes = x->prefixes;
   if (in->n_ambient == NEO_MAX_AXES) {
@@ -43,10 +71,12 @@ static neo_inst *body_of(neo_loop *l) {
   x->scope = neo_scope_new(in->fe, in->scope);
   x->n_results = 0;
   x->rounds = &l->r;
-  x->once = "scan";
+  x->branch = false;
+  x->once = word_of(l);
+  x->loop_axes |= (uint64_t)1 << x->n_ambient;
   x->ambient[x->n_ambient++] =
-      (neo_axis_rec){neo_name_of(in->fe->names, g->index.text),
-                     neo_const_int(in->fe->m, NEO_I64_T, 0), l->count, g->index.span};
+      (neo_axis_rec){neo_name_of(in->fe->names, neo_loop_is_while(l) ? "r" : g->index.text),
+                     neo_const_int(in->fe->m, NEO_I64_T, 0), l->count, g->extent->span};
   return x;
 }
 
@@ -59,22 +89,14 @@ static void add_index(neo_inst *body, const neo_ast_name *name) {
                           .value = neo_val_index(t)});
 }
 
-/* The bound that was written for a carry; what follows from its first value says nothing of others. */
-static neo_expr bound_of(const neo_loop *l, uint32_t k) {
-  const neo_val *first = &l->r.now[k];
-  if (carry_of(l, k)->var.type.rel == NEO_AST_REL_NONE || first->kind != NEO_VAL_VIEW)
-    return (neo_expr){0};
-  return neo_tensor_at(l->in->fe->m, first->view.tensor)->bound;
-}
-
 static bool declare_carry(neo_loop *l, uint32_t k) {
-  const neo_ast_name *name = &carry_of(l, k)->var.name;
+  const neo_ast_name *name = &neo_loop_carry(l, k)->var.name;
   neo_expr e;
   neo_frame *f = neo_element_frame(l->body, &l->r.now[k], l->prefix, name->span, &e);
   if (!e.i)
     return false;
   const char *full = neo_fe_join(f->fe, l->prefix, name->text);
-  l->stack[k] = neo_define_temp(f, full, neo_expr_type(f->m, e), bound_of(l, k), name->span);
+  l->stack[k] = neo_define_temp(f, full, neo_expr_type(f->m, e), neo_loop_bound(l, k), name->span);
   if (!l->stack[k].i)
     return false;
   neo_view v = neo_view_ambient(l->body, l->stack[k], f->n_out - l->body->n_ambient);
@@ -91,7 +113,8 @@ bool neo_loop_enter(neo_loop *l) {
   l->body = body_of(l);
   if (!l->body)
     return false;
-  add_index(l->body, &region_of(l)->index);
+  if (!neo_loop_is_while(l))
+    add_index(l->body, &neo_loop_region(l)->index);
   for (uint32_t k = 0; k < l->r.n; k++)
     if (!declare_carry(l, k))
       return false;
@@ -137,7 +160,7 @@ static neo_val typed(neo_loop *l, uint32_t k, neo_val v) {
 
 static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
   neo_fe *fe = l->in->fe;
-  neo_expr want = bound_of(l, k), own = neo_tensor_at(fe->m, t)->bound;
+  neo_expr want = neo_loop_bound(l, k), own = neo_tensor_at(fe->m, t)->bound;
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
   neo_frame_init(f, l->body, l->prefix);
   if (!want.i || (own.i && neo_bounds_holds(f, neo_op2(fe->m, NEO_OP_LE, own, want))))
@@ -152,13 +175,12 @@ static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
 static bool take_next(neo_loop *l, uint32_t k) {
   neo_val v = l->r.next[k];
   neo_module *m = l->in->fe->m;
-  const char *full = neo_arena_printf(l->in->fe->arena, "%s.%s.next", l->prefix, l->r.name[k]);
   if (v.kind == NEO_VAL_LIT)
     v = typed(l, k, v);
   if (v.kind == NEO_VAL_POISON || !shape_agrees(l, k, &v))
     return false;
   if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(l->body, &v.view))
-    v = neo_define_copy(l->body, v, full, l->r.where[k]);
+    v = neo_define_copy(l->body, v, neo_loop_name(l, k, "next"), l->r.where[k]);
   if (v.kind != NEO_VAL_VIEW)
     return false;
   l->next[k] = v.view.tensor;
@@ -173,16 +195,17 @@ static neo_expr element_else(neo_loop *l, const neo_frame *f, neo_tensor stack, 
   uint32_t at = l->in->n_ambient, rank = neo_tensor_rank(f->m, stack), n = f->n_axes == rank;
   for (uint32_t d = 0; d < rank; d++) /* a frame of the body has an axis for the rounds */
     index[d] = d == at ? t : neo_axis_ref(f->m, d < at || n ? d : d - 1);
-  return neo_load_else(f->m, stack, index, rank, other, carry_of(l, 0)->span);
+  return neo_load_else(f->m, stack, index, rank, other, neo_loop_carry(l, 0)->span);
 }
 
 /* The value at the start of a round is that of the end of the round before. */
 static void define_stack(neo_loop *l, uint32_t k) {
-  neo_span at = carry_of(l, k)->span;
+  neo_span at = neo_loop_carry(l, k)->span;
   neo_expr e, t = neo_axis_ref(l->in->fe->m, l->in->n_ambient);
   neo_frame *f = neo_element_frame(l->body, &l->r.now[k], l->prefix, at, &e);
   if (l->r.is_next[k])
-    e = element_else(l, f, l->next[k], neo_size_add1(f->fe, t, region_of(l)->down ? 1 : -1), e);
+    e = element_else(l, f, l->next[k], neo_size_add1(f->fe, t, neo_loop_region(l)->down ? 1 : -1),
+                     e);
   neo_define_piece(f, l->stack[k], e, at, true, NULL, 0);
 }
 
@@ -191,7 +214,7 @@ bool neo_loop_leave(neo_loop *l) {
   for (uint32_t k = 0; k < l->r.n; k++) {
     l->next[k] = l->stack[k]; /* a carry without `next` keeps its value */
     if (l->r.is_next[k])
-      ok = take_next(l, k) && ok;
+      ok = take_next(l, k) && (!neo_loop_is_while(l) || neo_loop_select(l, k)) && ok;
   }
   for (uint32_t k = 0; k < l->r.n && ok; k++)
     define_stack(l, k);
@@ -219,9 +242,9 @@ static neo_view stacked_view(const neo_loop *l, neo_tensor t) {
 /* The carry after the last round: its first value where there are no rounds. */
 static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
   neo_fe *fe = l->in->fe;
-  neo_span at = carry_of(l, k)->span;
-  neo_expr e,
-      t = region_of(l)->down ? neo_const_int(fe->m, NEO_I64_T, 0) : neo_size_add1(fe, l->count, -1);
+  neo_span at = neo_loop_carry(l, k)->span;
+  neo_expr e, t = neo_loop_region(l)->down ? neo_const_int(fe->m, NEO_I64_T, 0)
+                                           : neo_size_add1(fe, l->count, -1);
   if (has_rounds(l)) {
     neo_view v = stacked_view(l, l->next[k]);
     v.index[l->in->n_ambient] = t;
@@ -229,27 +252,35 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
     return neo_val_view(v);
   }
   neo_frame *f = neo_element_frame(l->in, &l->r.now[k], l->prefix, at, &e);
-  return neo_define_element(f, element_else(l, f, l->next[k], t, e), full, bound_of(l, k), at);
+  return neo_define_element(f, element_else(l, f, l->next[k], t, e), full, neo_loop_bound(l, k),
+                            at);
 }
 
 static neo_val collected_of(neo_loop *l, const neo_collected *c, const char *full) {
-  if (c->carry >= 0)
-    return neo_val_view(stacked_view(l, l->next[c->carry]));
-  neo_val v = c->at.at[0];
+  neo_span at = c->name->span;
+  neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_round(l, l->next[c->carry]);
   if (v.kind != NEO_VAL_POISON && (v.kind != NEO_VAL_VIEW || !neo_view_is_own(l->body, &v.view)))
-    v = neo_define_copy(l->body, v, full, c->name->span);
+    v = neo_define_copy(l->body, v, full, at);
+  if (v.kind == NEO_VAL_VIEW && neo_loop_is_while(l))
+    v = neo_loop_zero(l, v, full, at);
   return v.kind == NEO_VAL_VIEW ? neo_val_view(stacked_view(l, v.view.tensor)) : v;
 }
 
 void neo_loop_bind(neo_loop *l) {
   neo_inst *in = l->in;
   uint32_t n = l->r.s->u.define.more.n + 1;
-  if (!neo_rounds_counted(in, &l->r, "scan"))
+  neo_val *rounds = NEO_NEW(in->fe->arena, neo_val);
+  if (!neo_rounds_counted(in, &l->r, word_of(l)))
     return;
+  if (neo_loop_is_while(l))
+    *rounds = neo_loop_rounds(l);
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);
     neo_val v = k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect[k - l->r.n], full);
     neo_define_bind(in, name, v, l->prefix);
+    neo_sym *sym = neo_scope_own(in->scope, name->text);
+    if (neo_loop_is_while(l) && sym)
+      sym->rounds = rounds;
   }
 }

@@ -7,7 +7,8 @@
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
- *                 declare.c dims.c consts.c updates.c rounds.c loops.c (statements)
+ *                 declare.c dims.c consts.c updates.c rounds.c loops.c alive.c
+ *                 branches.c (statements)
  *
  * Functions that return bool say false after a report. */
 #ifndef NEO_FRONTEND_SEMA_PARTS_H
@@ -243,7 +244,7 @@ neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an 
 bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want without extent */
 
 /* ---- declarations (declare.c, dims.c, consts.c, updates.c, rounds.c,
- * loops.c) */
+ * loops.c, alive.c, branches.c) */
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 neo_type neo_declared_type(const neo_ast_type *t);

@@ -19,6 +19,11 @@ int neo_rounds_carry(const struct neo_rounds *r, const char *name) {
   return -1;
 }
 
+const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name) {
+  int k = neo_rounds_carry(r, name);
+  return k >= 0 && r->now[k].kind == NEO_VAL_VIEW ? &r->now[k].view : NULL;
+}
+
 /* The carry that a symbol is, which a definition of the block may hide. */
 static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
   int k = neo_rounds_carry(r, s->name);
@@ -53,11 +58,20 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
   NEO_PUSH(in->fe->arena, &c->at, value ? s->value : neo_val_poison());
 }
 
+bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) {
+  const char *word = neo_ast_stmt_word(s->kind);
+  if (in->rounds && !in->branch)
+    return true;
+  int h = NEO_ERR(in, s->word, MISPLACED, word, "in the block of a repeat, scan or while");
+  if (in->rounds)
+    neo_diag_help(in->fe->diags, h,
+                  "let the case give a value in every branch, and write '%s' behind it", word);
+  return false;
+}
+
 void neo_check_collect(neo_inst *in, const neo_ast_stmt *s) {
-  if (!in->rounds) {
-    NEO_ERR(in, s->word, MISPLACED, "collect", "in the block of a repeat, scan or while");
+  if (!neo_rounds_here(in, s))
     return;
-  }
   for (uint32_t k = 0; k < s->u.names.n; k++)
     collect_one(in, &s->u.names.at[k]);
 }
@@ -86,6 +100,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   x->scope = neo_scope_new(in->fe, in->scope);
   x->n_results = 0;
   x->rounds = r;
+  x->branch = false;
   x->round[x->n_rounds++] = (neo_round){region, at, count};
   neo_scope_add(x, x->scope,
                 (neo_sym){.kind = NEO_SYM_ROUND,

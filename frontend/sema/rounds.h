@@ -25,7 +25,11 @@ struct neo_rounds {
 
 /* Poisons the results of a region, so that their uses give no further messages. */
 void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s);
+/* May `next` or `collect` stand here? Reports it if not. */
+bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
 int neo_rounds_carry(const struct neo_rounds *r, const char *name); /* its number; -1 */
+/* The value of a carry in the round at hand, or before the first; NULL: it has no indices. */
+const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name);
 /* The number of a repeat within the round around it, the same in every run of that round. */
 uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s);
 /* The instance for round `at` of `count`. */

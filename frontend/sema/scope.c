@@ -246,7 +246,7 @@ static neo_sym *owned_symbol(neo_inst *in, const char *full) {
     v.rank--;
   }
   neo_sym *s = NEO_NEW(fe->arena, neo_sym);
-  *s = (neo_sym){NEO_SYM_VALUE, full, o->span, neo_val_view(v), NULL, NULL, NULL, 0};
+  *s = (neo_sym){.kind = NEO_SYM_VALUE, .name = full, .span = o->span, .value = neo_val_view(v)};
   return s;
 }
 
@@ -289,6 +289,13 @@ static neo_sym *owned_find(neo_inst *in, const neo_sym *first, const neo_ast_pat
   return s;
 }
 
+/* x.rounds of a `while` */
+static neo_sym *rounds_symbol(neo_inst *in, const neo_sym *s) {
+  neo_sym *made = NEO_NEW(in->fe->arena, neo_sym);
+  *made = (neo_sym){.kind = NEO_SYM_VALUE, .name = "rounds", .span = s->span, .value = *s->rounds};
+  return made;
+}
+
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   neo_sym *s = neo_scope_find(in->scope, path->at[0].text);
   if (!s && path->n > 1) {
@@ -308,6 +315,8 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
       guess_owned(in, path->span, neo_path_text(in->fe, path));
     return path->n > 2 ? NULL : member;
   }
+  if (s->rounds && path->n == 2 && neo_streq(path->at[1].text, "rounds"))
+    return rounds_symbol(in, s);
   if (s->prefix)
     return owned_find(in, s, path, quiet);
   if (!quiet)

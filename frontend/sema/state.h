@@ -75,6 +75,7 @@ typedef struct {
   const neo_ast_stmt *fn; /* FN, OPTIMIZER */
   neo_scope *scope;       /* FN, OPTIMIZER: of its file; MODULE: its names */
   uint32_t round;         /* ROUND: which of the instance's */
+  const neo_val *rounds;  /* VALUE: of a `while`, how many it took; NULL */
 } neo_sym;
 
 struct neo_scope {
@@ -157,6 +158,8 @@ struct neo_inst {
   struct neo_rounds *rounds;   /* what `next` and `collect` write; NULL outside */
   const char *once;            /* "scan", "while" or "case" around this or a caller, where a state
                                 * cannot be updated; NULL */
+  bool branch;                 /* of a case on a run-time value: no `next`, no `collect` */
+  uint64_t loop_axes;          /* ambient axes that are rounds of a scan or while, as bits */
   size_t n_owned;              /* params and states of the program before this call */
 };
 
@@ -201,9 +204,11 @@ struct neo_frame {
   uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
   uint32_t depth;      /* reducers open */
   uint32_t n_hoisted;
-  bool init;                      /* an initial value: uniform() … are known */
-  bool sizes_only;                /* no tensors here (extents) */
-  const char *self;               /* the name that is being defined, if its value reads it; NULL */
+  bool init;       /* an initial value: uniform() … are known */
+  bool sizes_only; /* no tensors here (extents) */
+  const neo_view
+      *carry;       /* of which this is the next value: it has the extents that nothing else says */
+  const char *self; /* the name that is being defined, if its value reads it; NULL */
   NEO_VEC(neo_tensor) recurrence; /* its tensor, and hoisted reductions that depend on that */
   neo_own_reduction own;
 };

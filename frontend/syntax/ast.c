@@ -81,6 +81,34 @@ void neo_ast_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_
   }
 }
 
+typedef void each_expr(void *ctx, const neo_ast_expr *e);
+
+static void bind_exprs(const neo_ast_binds *binds, each_expr *each, void *ctx) {
+  for (uint32_t k = 0; k < binds->n; k++)
+    each(ctx, binds->at[k].value);
+}
+
+static void region_exprs(const neo_ast_region *g, each_expr *each, void *ctx) {
+  if (g->cond)
+    each(ctx, g->cond);
+  bind_exprs(&g->from, each, ctx);
+  neo_ast_exprs(&g->block.stmts, each, ctx);
+  for (uint32_t k = 0; k < g->arms.n; k++)
+    neo_ast_exprs(&g->arms.at[k].block.stmts, each, ctx);
+}
+
+void neo_ast_exprs(const neo_ast_stmts *stmts, each_expr *each, void *ctx) {
+  for (uint32_t k = 0; k < stmts->n; k++) {
+    const neo_ast_stmt *s = stmts->at[k];
+    if (s->kind == NEO_AST_DEFINE && s->u.define.value)
+      each(ctx, s->u.define.value);
+    if (s->kind == NEO_AST_DEFINE && s->u.define.region)
+      region_exprs(s->u.define.region, each, ctx);
+    if (s->kind == NEO_AST_NEXT || s->kind == NEO_AST_UPDATE)
+      bind_exprs(&s->u.binds, each, ctx);
+  }
+}
+
 static void look_binds(void *ctx, const neo_ast_expr *e) {
   bool *binds = ctx;
   if (e->kind == NEO_AST_REDUCE)

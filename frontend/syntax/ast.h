@@ -387,6 +387,9 @@ void neo_ast_dump_expr(const neo_ast_expr *expr, neo_str *out);
 /* ---- walking (ast.c) */
 void neo_ast_children(const neo_ast_expr *e, void (*each)(void *ctx, const neo_ast_expr *e),
                       void *ctx);
+/* The values of definitions, carries and states in the statements, and what regions look at. */
+void neo_ast_exprs(const neo_ast_stmts *stmts, void (*each)(void *ctx, const neo_ast_expr *e),
+                   void *ctx);
 /* The arguments and subscripts of a reference. */
 void neo_ast_ref_children(const neo_ast_expr *e, void (*each)(void *, const neo_ast_expr *),
                           void *ctx);

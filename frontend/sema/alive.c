@@ -1,0 +1,116 @@
+/* A while has the rounds r < n, and tells of each whether it runs, c being its condition:
+ *
+ *     alive[r] = (alive[r - 1] else true) and c        at the values of round r
+ *     h.kept[r, ..] = select(alive[r], h.next[r, ..], h[r, ..])
+ *     h[r, ..] = (h.kept[r - 1, ..] else first[..])
+ *
+ * That the rounds behind the last one are not computed is a matter of the schedule. */
+#include "frontend/sema/loops.h"
+
+typedef struct {
+  const neo_loop *l;
+  const neo_ast_name *found;
+} late_look;
+
+static bool defines(const neo_ast_stmt *s, const char *name) {
+  bool found = false;
+  for (uint32_t k = 0; s->kind == NEO_AST_DEFINE && k <= s->u.define.more.n; k++)
+    found = found || neo_define_target(s, k)->text == name;
+  return found;
+}
+
+static void look_late(void *ctx, const neo_ast_expr *e) {
+  late_look *look = ctx;
+  const neo_ast_stmts *stmts = &neo_loop_region(look->l)->block.stmts;
+  const neo_ast_name *name = e->kind == NEO_AST_REF ? &e->u.ref.path.at[0] : NULL;
+  if (name && !neo_scope_find(look->l->body->scope, name->text))
+    for (uint32_t k = 0; k < stmts->n && !look->found; k++)
+      look->found = defines(stmts->at[k], name->text) ? name : NULL;
+  neo_ast_children(e, look_late, ctx);
+}
+
+bool neo_loop_test_is_early(neo_loop *l) {
+  late_look look = {l, NULL};
+  look_late(&look, neo_loop_region(l)->cond);
+  if (!look.found)
+    return true;
+  const char *name = look.found->text;
+  int h = NEO_ERR(l->in, look.found->span, LOOP_CONDITION, name);
+  neo_diag_help(l->in->fe->diags, h, "carry it: begin with 'from %s = ...', and give it a 'next'",
+                name);
+  return false;
+}
+
+bool neo_loop_test(neo_loop *l, neo_frame *f, neo_expr condition) {
+  neo_module *m = f->m;
+  neo_expr none = {0}, index[NEO_MAX_RANK];
+  neo_span at = neo_loop_region(l)->cond->span;
+  uint32_t n = l->body->n_ambient;
+  l->alive = neo_define_temp(f, neo_fe_join(f->fe, l->prefix, "alive"), NEO_BOOL_T, none, at);
+  if (!l->alive.i)
+    return false;
+  for (uint32_t k = 0; k < n; k++)
+    index[k] = neo_axis_ref(m, k);
+  index[n - 1] = neo_size_add1(f->fe, index[n - 1], -1);
+  neo_expr before = neo_load_else(m, l->alive, index, n, neo_const_bool(m, true), at);
+  neo_define_piece(f, l->alive, neo_op2(m, NEO_OP_AND, before, condition), at, true, NULL, 0);
+  return true;
+}
+
+/* The element of a stack at the frame's own axes. */
+static neo_expr element(const neo_frame *f, neo_tensor stack, neo_span at) {
+  neo_expr index[NEO_MAX_RANK];
+  uint32_t rank = neo_tensor_rank(f->m, stack);
+  for (uint32_t k = 0; k < rank; k++)
+    index[k] = neo_axis_ref(f->m, k);
+  return neo_load(f->m, stack, index, rank, at);
+}
+
+/* x where the round runs, else y. */
+static neo_expr if_alive(const neo_loop *l, const neo_frame *f, neo_expr x, neo_expr y) {
+  return neo_op3(f->m, NEO_OP_SELECT, element(f, l->alive, neo_loop_region(l)->cond->span), x, y);
+}
+
+/* What is carried on: the next value where the round runs. */
+bool neo_loop_select(neo_loop *l, uint32_t k) {
+  neo_span at = neo_loop_carry(l, k)->span;
+  neo_expr old;
+  neo_val v = neo_loop_in_round(l, l->stack[k]);
+  neo_frame *f = neo_element_frame(l->body, &v, l->prefix, at, &old);
+  neo_expr e = old.i ? if_alive(l, f, element(f, l->next[k], at), old) : old;
+  v = neo_define_element(f, e, neo_loop_name(l, k, "kept"), neo_loop_bound(l, k), at);
+  if (v.kind == NEO_VAL_VIEW)
+    l->next[k] = v.view.tensor;
+  return v.kind == NEO_VAL_VIEW;
+}
+
+/* What is collected: zeros where no round ran. */
+neo_val neo_loop_zero(neo_loop *l, neo_val v, const char *full, neo_span at) {
+  neo_expr e;
+  neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);
+  if (!e.i)
+    return neo_val_poison();
+  neo_type type = neo_expr_type(f->m, e);
+  neo_expr zero = type == NEO_BOOL_T ? neo_const_bool(f->m, false) : neo_const_int(f->m, type, 0);
+  return neo_define_element(f, if_alive(l, f, e, zero), full,
+                            neo_tensor_at(f->m, v.view.tensor)->bound, at);
+}
+
+/* How many rounds ran: sum[r] i32(alive[r]). */
+neo_val neo_loop_rounds(neo_loop *l) {
+  neo_fe *fe = l->in->fe;
+  neo_span at = neo_loop_region(l)->word;
+  neo_frame *f = NEO_NEW(fe->arena, neo_frame);
+  int64_t most;
+  if (!neo_size_max(fe, l->count, &most) || most >= INT32_MAX) {
+    NEO_ERR(l->in, neo_loop_region(l)->extent->span, ARGMAX_LARGE, "while");
+    return neo_val_poison();
+  }
+  neo_frame_init(f, l->in, l->prefix);
+  f->own = (neo_own_reduction){.set = true, .reducer = NEO_RED_SUM, .n_body = 1, .n_axes = 1};
+  f->own.axis[0] = l->body->ambient[l->in->n_ambient];
+  f->own.body[0] = neo_cast(f->m, NEO_I32_T, element(f, l->alive, at));
+  return neo_define_element(f, neo_acc_ref(f->m, NEO_I32_T, 0),
+                            neo_fe_join(fe, l->prefix, "rounds"), neo_size_add1(fe, l->count, 1),
+                            at);
+}

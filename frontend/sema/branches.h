@@ -1,0 +1,14 @@
+/* A `case` on a run-time value as it is checked; frontend/check runs its branches. */
+#ifndef NEO_FRONTEND_SEMA_BRANCHES_H
+#define NEO_FRONTEND_SEMA_BRANCHES_H
+#include "frontend/sema/parts.h"
+
+/* The conditions of the branches: value == label; 0 for the last, which is taken where no other is. `at`:
+ * a frame without indices. False after a report. */
+bool neo_branch_conditions(neo_frame *at, const neo_ast_region *g, neo_expr value,
+                           neo_expr *condition) NEO_MUST_CHECK;
+/* Defines each result from the symbols of its name in the scopes of the branches. */
+void neo_branches_bind(neo_inst *in, const neo_ast_stmt *s, const neo_expr *condition,
+                       neo_scope *const *scope);
+
+#endif
