@@ -92,16 +92,56 @@ static neo_expr sum_terms(ad_state *s, neo_tensor t, neo_tensor out, ad_adjoint 
   return ad_read(m, out);
 }
 
+/* The request's tensor for the adjoint of t; 0: it asks for none. */
+static neo_tensor requested(const ad_state *s, neo_tensor t) {
+  uint64_t out = 0;
+  (void)neo_map_get(&s->out_of, t.i, &out);
+  return (neo_tensor){(uint32_t)out};
+}
+
+/* ---- tensors that need each other */
+
+bool ad_adjoint_arrives(ad_state *s, neo_tensor t) {
+  const ad_adjoint *a = slot(s, t);
+  return a->terms.n || a->parts.n;
+}
+
+void ad_adjoint_open(ad_state *s, neo_tensor t) {
+  neo_tensor out = requested(s, t);
+  if (slot(s, t)->open.i)
+    return;
+  out = out.i ? out : ad_new_adjoint(s, t);
+  slot(s, t)->open = out;
+  slot(s, t)->value = ad_read(s->m, out);
+}
+
+void ad_adjoint_close(ad_state *s, neo_tensor t) {
+  neo_module *m = s->m;
+  ad_adjoint a = *slot(s, t);
+  neo_expr sum = {0};
+  if (a.final)
+    return;
+  slot(s, t)->final = true;
+  for (size_t k = 0; k < a.parts.n; k++)
+    sum = ad_add(m, sum, a.parts.at[k].value);
+  for (size_t k = 0; k < a.terms.n; k++) {
+    bool last = k + 1 == a.terms.n;
+    neo_tensor term = last ? a.open : ad_new_adjoint(s, t);
+    ad_define_sum(s, term, &a.terms.at[k], sum, NULL);
+    sum = ad_read(m, term);
+  }
+  if (!a.terms.n)
+    ad_define_value(m, a.open, sum.i ? sum : ad_zero(m, (neo_type)neo_tensor_at(m, t)->type),
+                    neo_tensor_at(m, t)->span);
+}
+
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t) {
   neo_module *m = s->m;
   ad_adjoint *a = slot(s, t);
-  if (a->final)
+  if (a->final || a->open.i)
     return a->value;
   a->final = true;
-  uint64_t out_id = 0;
-  neo_tensor out = {0};
-  if (neo_map_get(&s->out_of, t.i, &out_id))
-    out.i = (uint32_t)out_id;
+  neo_tensor out = requested(s, t);
   neo_span span = neo_tensor_at(m, t)->span;
   neo_expr value = {0};
   a->rest = ad_parts_sum(s, t, &a->parts);

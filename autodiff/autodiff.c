@@ -1,14 +1,19 @@
 /* The pass: one request after the other. The steps that lead to y are ordered producers first (a
  * step is a definition, or a call of a function with its own gradient), then walked backwards: when
  * a step is reached, every reader of its outputs has been passed, so their adjoints are complete.
- */
+ *
+ * Steps that need each other (ir/component.h) stand together. Their adjoints need each other too: they
+ * are read while the steps are walked, and defined at the end. The adjoint of h[t - 1] is solved as
+ * that of any read, so that the order of the adjoints is that of the steps, reversed. */
 #include "autodiff/internal.h"
+#include "ir/component.h"
 
 enum { MAX_DEFS = 1 << 20 };
 
 typedef struct {
   bool custom;
-  uint32_t number; /* definition id, or row of m->customs */
+  uint32_t number;     /* definition id, or row of m->customs */
+  uint32_t recurrence; /* steps of the same number need each other; 0: none */
 } step;
 
 typedef struct {
@@ -17,6 +22,7 @@ typedef struct {
   neo_map seen;       /* tensor, or step with a high bit */
   neo_map *custom_of; /* out tensor -> row of m->customs */
   NEO_VEC(step) steps;
+  bool recurs;
 } order_ctx;
 
 static bool first_time(order_ctx *o, uint64_t key) {
@@ -34,7 +40,7 @@ static void visit_custom(order_ctx *o, uint32_t number) {
   neo_list ins = o->m->customs.at[number].ins;
   for (uint32_t k = 0; k < ins.n; k++)
     visit_tensor(o, (neo_tensor){neo_list_at(o->m, ins, k)});
-  NEO_PUSH(o->scratch, &o->steps, (step){true, number});
+  NEO_PUSH(o->scratch, &o->steps, (step){true, number, 0});
 }
 
 static void visit_definition(order_ctx *o, neo_def d) {
@@ -44,7 +50,7 @@ static void visit_definition(order_ctx *o, neo_def d) {
   size_t n = neo_def_reads(o->m, d, o->scratch, &reads);
   for (size_t k = 0; k < n; k++)
     visit_tensor(o, reads[k]);
-  NEO_PUSH(o->scratch, &o->steps, (step){false, d.i});
+  NEO_PUSH(o->scratch, &o->steps, (step){false, d.i, 0});
 }
 
 static void visit_tensor(order_ctx *o, neo_tensor t) {
@@ -68,14 +74,92 @@ static void find_customs(order_ctx *o) {
   }
 }
 
-static void mark_needs(ad_state *s, neo_list outs, bool yes) {
-  for (uint32_t k = 0; yes && k < outs.n; k++)
-    neo_map_set(&s->needs, neo_list_at(s->m, outs, k), 1);
+/* ---- steps that need each other */
+
+typedef NEO_VEC(neo_dependence) edges;
+
+static uint64_t key_of_step(step s) {
+  return (s.custom ? 1ull << 40 : 1ull << 41) | s.number;
 }
 
-static void find_needs(ad_state *s, const order_ctx *o) {
+static void add_edge(const order_ctx *o, edges *e, const neo_map *at, step producer,
+                     uint32_t reader) {
+  uint64_t k;
+  if (neo_map_get(at, key_of_step(producer), &k))
+    NEO_PUSH(o->scratch, e, (neo_dependence){(uint32_t)k, reader});
+}
+
+/* Edges from the steps that make t. */
+static void add_edges(const order_ctx *o, edges *e, const neo_map *at, neo_tensor t,
+                      uint32_t reader) {
+  uint64_t custom;
+  if (neo_map_get(o->custom_of, t.i, &custom)) {
+    add_edge(o, e, at, (step){true, (uint32_t)custom, 0}, reader);
+    return;
+  }
+  neo_list pieces = neo_tensor_at(o->m, t)->pieces;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    add_edge(o, e, at, (step){false, neo_list_at(o->m, pieces, k), 0}, reader);
+}
+
+static void find_edges(const order_ctx *o, edges *e) {
+  neo_map at;
+  neo_map_init(&at, o->scratch);
+  for (size_t k = 0; k < o->steps.n; k++)
+    neo_map_set(&at, key_of_step(o->steps.at[k]), k);
+  for (uint32_t k = 0; k < o->steps.n; k++) {
+    step x = o->steps.at[k];
+    neo_tensor *reads;
+    neo_list ins = x.custom ? o->m->customs.at[x.number].ins : (neo_list){0};
+    size_t n = x.custom ? 0 : neo_def_reads(o->m, (neo_def){x.number}, o->scratch, &reads);
+    for (uint32_t j = 0; j < ins.n; j++)
+      add_edges(o, e, &at, (neo_tensor){neo_list_at(o->m, ins, j)}, k);
+    for (size_t j = 0; j < n; j++)
+      add_edges(o, e, &at, reads[j], k);
+  }
+}
+
+/* Brings the steps into the order of their components. */
+static void sort_steps(order_ctx *o, const uint32_t *component, uint32_t n) {
+  step *sorted = NEO_NEW_ARRAY(o->scratch, step, o->steps.n + 1);
+  uint32_t *first = NEO_NEW_ARRAY(o->scratch, uint32_t, n + 2);
+  for (size_t k = 0; k < o->steps.n; k++)
+    first[component[k] + 1]++;
+  for (uint32_t c = 1; c <= n + 1; c++)
+    first[c] += first[c - 1];
+  for (size_t k = 0; k < o->steps.n; k++)
+    sorted[first[component[k]]++] = o->steps.at[k];
+  o->steps.at = sorted;
+}
+
+static void find_recurrences(order_ctx *o) {
+  edges e = {0};
+  uint32_t *component = NEO_NEW_ARRAY(o->scratch, uint32_t, o->steps.n + 1);
+  find_edges(o, &e);
+  uint32_t n = neo_components_of(e.at, e.n, (uint32_t)o->steps.n, o->scratch, component);
+  for (size_t k = 0; k < e.n; k++) {
+    uint32_t c = component[e.at[k].producer];
+    if (c == component[e.at[k].reader])
+      o->steps.at[e.at[k].producer].recurrence = o->steps.at[e.at[k].reader].recurrence = c;
+    o->recurs = o->recurs || c == component[e.at[k].reader];
+  }
+  if (o->recurs)
+    sort_steps(o, component, n);
+}
+
+/* ---- what depends on the request's tensors */
+
+/* Marks the tensors that need a gradient; says whether one is new. */
+static bool mark_needs(ad_state *s, neo_list outs, bool yes) {
+  size_t before = s->needs.n;
+  for (uint32_t k = 0; yes && k < outs.n; k++)
+    neo_map_set(&s->needs, neo_list_at(s->m, outs, k), 1);
+  return s->needs.n > before;
+}
+
+static bool find_needs_once(ad_state *s, const order_ctx *o) {
   neo_module *m = s->m;
-  mark_needs(s, s->request.wrt, true);
+  bool more = false;
   for (size_t i = 0; i < o->steps.n; i++) {
     step st = o->steps.at[i];
     bool yes = false;
@@ -83,15 +167,22 @@ static void find_needs(ad_state *s, const order_ctx *o) {
       neo_custom_rec c = m->customs.at[st.number];
       for (uint32_t k = 0; k < c.ins.n; k++)
         yes = yes || ad_needs(s, (neo_tensor){neo_list_at(m, c.ins, k)});
-      mark_needs(s, c.outs, yes);
+      more = mark_needs(s, c.outs, yes) || more;
       continue;
     }
     neo_tensor *reads;
     size_t n = neo_def_reads(m, (neo_def){st.number}, s->scratch, &reads);
     for (size_t k = 0; k < n; k++)
       yes = yes || ad_needs(s, reads[k]);
-    mark_needs(s, neo_def_at(m, (neo_def){st.number})->out, yes);
+    more = mark_needs(s, neo_def_at(m, (neo_def){st.number})->out, yes) || more;
   }
+  return more;
+}
+
+static void find_needs(ad_state *s, const order_ctx *o) {
+  (void)mark_needs(s, s->request.wrt, true);
+  while (find_needs_once(s, o) && o->recurs)
+    ;
 }
 
 static bool any_needs(ad_state *s, neo_list outs) {
@@ -143,20 +234,66 @@ static void copy_repeats(ad_state *s) {
   }
 }
 
-static void backward(ad_state *s, const order_ctx *o) {
+static neo_list outs_of(const ad_state *s, step st) {
+  return st.custom ? s->m->customs.at[st.number].outs : neo_def_at(s->m, (neo_def){st.number})->out;
+}
+
+static void step_back(ad_state *s, step st) {
   neo_module *m = s->m;
-  for (size_t i = o->steps.n; i-- > 0 && !s->failed;) {
-    step st = o->steps.at[i];
-    if (st.custom) {
-      if (any_needs(s, m->customs.at[st.number].outs))
-        ad_custom(s, st.number);
-    } else if (any_needs(s, neo_def_at(m, (neo_def){st.number})->out)) {
+  if (any_needs(s, outs_of(s, st))) {
+    if (st.custom)
+      ad_custom(s, st.number);
+    else
       ad_definition(s, (neo_def){st.number});
+  }
+  if (m->defs.n > MAX_DEFS) {
+    neo_diag(m->diags, s->request.span, NEO_D_GRAD_LIMIT, MAX_DEFS);
+    s->failed = true;
+  }
+}
+
+/* Calls f for the tensors that the steps make and that need a gradient. */
+static void each_out(ad_state *s, const step *st, size_t n, void (*f)(ad_state *, neo_tensor)) {
+  for (size_t k = 0; k < n; k++) {
+    neo_list outs = outs_of(s, st[k]); /* a step may add outputs for itself */
+    for (uint32_t j = 0; j < outs.n; j++) {
+      neo_tensor t = {neo_list_at(s->m, outs, j)};
+      if (ad_needs(s, t) && neo_type_is_float((neo_type)neo_tensor_at(s->m, t)->type))
+        f(s, t);
     }
-    if (m->defs.n > MAX_DEFS) {
-      neo_diag(m->diags, s->request.span, NEO_D_GRAD_LIMIT, MAX_DEFS);
-      s->failed = true;
-    }
+  }
+}
+
+static bool any_arrives(ad_state *s, const step *st, size_t n) {
+  bool found = false;
+  for (size_t k = 0; k < n; k++) {
+    neo_list outs = outs_of(s, st[k]);
+    for (uint32_t j = 0; j < outs.n; j++)
+      found = found || ad_adjoint_arrives(s, (neo_tensor){neo_list_at(s->m, outs, j)});
+  }
+  return found;
+}
+
+static void recurrence_back(ad_state *s, const step *st, size_t n) {
+  if (!any_arrives(s, st, n))
+    return;
+  each_out(s, st, n, ad_adjoint_open);
+  for (size_t k = n; k-- > 0 && !s->failed;)
+    step_back(s, st[k]);
+  if (!s->failed)
+    each_out(s, st, n, ad_adjoint_close);
+}
+
+static void backward(ad_state *s, const order_ctx *o) {
+  for (size_t end = o->steps.n, i; end > 0 && !s->failed; end = i) {
+    const step *st = o->steps.at;
+    i = end - 1;
+    while (st[i].recurrence && i > 0 && st[i - 1].recurrence == st[i].recurrence)
+      i--;
+    if (st[i].recurrence)
+      recurrence_back(s, st + i, end - i);
+    else
+      step_back(s, st[i]);
   }
 }
 
@@ -170,6 +307,7 @@ static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo
   neo_map_init(&s.out_of, scratch);
   find_customs(&o);
   visit_tensor(&o, request.y);
+  find_recurrences(&o);
   find_needs(&s, &o);
   pair_outs(&s);
   seed(&s);

@@ -77,15 +77,16 @@ static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
 
 /* ---- reads */
 
-/* Moves conditions on indices alone (a select against 0 at the top) into the domain. */
+/* Moves conditions on indices alone (a select against 0 at the top, on either side) into the domain. */
 static neo_expr take_conditions(neo_module *m, neo_expr e, neo_expr *where) {
-  while (neo_expr_node(m, e)->op == NEO_OP_SELECT && ad_is_zero(m, neo_expr_arg(m, e, 2))) {
+  while (neo_expr_node(m, e)->op == NEO_OP_SELECT) {
     neo_expr c = neo_expr_arg(m, e, 0);
-    if (neo_expr_uses_op(m, c, NEO_OP_LOAD) || neo_expr_uses_op(m, c, NEO_OP_RAND) ||
-        neo_expr_uses_op(m, c, NEO_OP_LOAD_ELSE))
+    bool first = ad_is_zero(m, neo_expr_arg(m, e, 1));
+    if (!ad_is_plain_index(m, c) || neo_expr_uses_op(m, c, NEO_OP_RAND) ||
+        (!first && !ad_is_zero(m, neo_expr_arg(m, e, 2))))
       break;
-    *where = ad_and(m, *where, c);
-    e = neo_expr_arg(m, e, 1);
+    *where = ad_and(m, *where, first ? neo_op1(m, NEO_OP_NOT, c) : c);
+    e = neo_expr_arg(m, e, first ? 2 : 1);
   }
   return e;
 }

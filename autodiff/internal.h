@@ -118,6 +118,7 @@ typedef struct {
   neo_expr value; /* when final: the adjoint at AXIS 0 .. rank; 0: none */
   neo_expr
       where; /* when final: a condition on indices outside of which the value is 0; 0: none is known */
+  neo_tensor open; /* where it is read while terms are still added; 0: it is not */
   bool final;
 } ad_adjoint;
 
@@ -149,6 +150,11 @@ void ad_adjoint_add_expr(ad_state *s, neo_tensor t, neo_expr e); /* over AXIS 0 
 /* Completes the adjoint of t, to which no more terms will be added: writes its definitions. The
  * adjoint of a `wrt` becomes the request's out. Returns ad_adjoint's `value`. */
 neo_expr ad_adjoint_final(ad_state *s, neo_tensor t);
+/* For tensors that need each other: the adjoint of t is read before its terms are known, and then
+ * defined, when all have been added. False: none has come so far. */
+bool ad_adjoint_arrives(ad_state *s, neo_tensor t);
+void ad_adjoint_open(ad_state *s, neo_tensor t);
+void ad_adjoint_close(ad_state *s, neo_tensor t);
 /* ad_adjoint's `where` of a final adjoint. */
 neo_expr ad_adjoint_where(ad_state *s, neo_tensor t);
 bool ad_needs(const ad_state *s, neo_tensor t);
