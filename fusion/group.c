@@ -1,5 +1,7 @@
 /* What a group reads and writes, its key and its name. */
 #include "fusion/form/steps.h"
+#include "fusion/recurrence.h"
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -51,6 +53,20 @@ void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
   for (size_t k = 0; k < f->stages.n; k++)
     neo_stage_visit(m, &f->stages.at[k], collect_read, &c);
   neo_form_key(m, g, g->key);
+  g->name = identifier(m, a, g);
+}
+
+void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves) {
+  neo_def *defs = NEO_NEW_ARRAY(a, neo_def, g->members.n);
+  for (size_t k = 0; k < g->members.n; k++)
+    defs[k] = g->members.at[k].def;
+  g->recurrence = neo_recurrence_of(m, a, defs, g->members.n, leaves);
+  assert(g->recurrence && "the module was checked");
+  g->roots.n = g->reads.n = 0;
+  for (size_t k = 0; k < g->recurrence->roots.n; k++)
+    NEO_PUSH(a, &g->roots, g->recurrence->roots.at[k]);
+  for (size_t k = 0; k < g->recurrence->reads.n; k++)
+    NEO_PUSH(a, &g->reads, g->recurrence->reads.at[k]);
   g->name = identifier(m, a, g);
 }
 

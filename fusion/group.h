@@ -37,6 +37,9 @@ typedef struct {
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
   const char *name;      /* of the first root, made a C identifier */
   struct neo_form *form; /* cache of neo_group_form; null: not made yet */
+  /* The members are a recurrence, and the kernel is its loops; it has no form, and a key of 0. Null:
+   * the members are put together as a form. */
+  struct neo_recurrence *recurrence;
 } neo_group;
 
 typedef struct {
@@ -81,5 +84,7 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
+/* The group of a recurrence, whose members are its definitions; `leaves` as in neo_recurrence_of. */
+void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves);
 
 #endif

@@ -82,8 +82,9 @@ typedef struct {
 typedef enum { NEO_SIZE_RUNTIME, NEO_SIZE_DERIVED } neo_size_kind;
 typedef struct {
   uint8_t kind;
-  uint32_t name;  /* name id */
-  int64_t lo, hi; /* lo <= value <= hi */
+  uint32_t name;   /* name id */
+  int64_t lo, hi;  /* lo <= value <= hi */
+  bool loop_index; /* the index of a loop that code generation makes (fusion/recurrence.h) */
   neo_expr value; /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
   neo_span span;
 } neo_size_rec;

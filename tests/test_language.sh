@@ -118,6 +118,33 @@ input x[1]
 s[i < N] : i64 = sum[i <= t < N, u < N where 2*u < N] i64(y[u])*(i64(y[t]) + i64((x[i] else 0.25)))
 output s
 END
+gives "a definition that reads itself, upwards" 1,2.5,4.25,6.125 'x=[1,2,3,4]' <<'END'
+input x[4]
+y[n] = x[n] + 0.5*(y[n - 1] else 0)
+output y
+END
+gives "a definition that reads itself, downwards, between two others" -4,6,-2,8 'x=[0,1,2,3]' <<'END'
+input x[4]
+a[n] = x[n] + 1
+y[n] = a[n] - (y[n + 1] else 0)
+z[n] = 2*y[n]
+output z
+END
+gives "the distance of two words" 3 's=[10,8,19,19,4,13]' 't=[18,8,19,19,8,13,6]' <<'END'
+input s[6] : i32 < 26
+input t[7] : i32 < 26
+D[i < 7, j < 8] = select(i == 0, f32(j), select(j == 0, f32(i),
+    min(D[i - 1, j - 1] + f32(i32(s[i - 1] != t[j - 1])), min(D[i - 1, j], D[i, j - 1]) + 1)))
+d = D[6, 7]
+output d
+END
+gives "forward substitution, of a run-time size" 1,2,-1 'L=[[2,0,0],[1,4,0],[3,5,7]]' 'b=[2,9,6]' <<'END'
+dim N <= 8
+input L[N, N]
+input b[N]
+x[i < N] = (b[i] - sum[j < i] L[i, j]*x[j]) / L[i, i]
+output x
+END
 exit $status
 
 interprets "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'

@@ -225,7 +225,8 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
 
 /* ---- steps */
 
-/* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c). */
+/* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c); f is null for
+ * one that has no form, which counts from the first. */
 static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   int32_t buf = -1;
   bool placed = has_buf(q, t, &buf);
@@ -233,7 +234,7 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   (void)placed;
   int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
   NEO_PUSH(q->p->arena, &q->p->args,
-           plan_store_part(q->env->store, buf, neo_form_base(f, t) * element));
+           plan_store_part(q->env->store, buf, (f ? neo_form_base(f, t) : 0) * element));
 }
 
 static void push_step(planner *q, neo_rt_step s, int32_t group) {
@@ -245,7 +246,7 @@ static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
   neo_rt_step s = {.op = NEO_RT_STEP_RUN,
                    .arg = (int32_t)q->env->in->kernel_of_group[q->order.at[step]]};
-  const neo_form *f = neo_group_form(q->m, gr);
+  const neo_form *f = gr->recurrence ? NULL : neo_group_form(q->m, gr);
   s.first = (int32_t)q->p->args.n;
   for (size_t k = 0; k < gr->reads.n; k++)
     add_arg(q, f, gr->reads.at[k]);

@@ -317,7 +317,7 @@ static void look(fuser *q, uint32_t id) {
   }
   d->n_out = c.rec.n_out;
   d->n_outs = c.rec.out.n;
-  d->lone = pieced(q->m, &c.rec);
+  d->lone = d->recurrence || pieced(q->m, &c.rec);
   d->plain = is_plain(q->m, d, &c.rec);
   if (c.rec.reducer != NEO_RED_NONE)
     look_reduction(&c);

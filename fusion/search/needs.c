@@ -2,6 +2,7 @@
  * backward pass, and which of them are call-invariant. */
 #include "fusion/search/search.h"
 #include "ir/call_invariant.h"
+#include "ir/component.h"
 
 /* Entries come in order, so equal sets get equal numbers. */
 static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
@@ -105,8 +106,19 @@ static void find_call_invariant(fuser *q) {
     q->def[q->order[k]].call_invariant = l.def[q->order[k]];
 }
 
+static void find_recurrences(fuser *q) {
+  neo_def *defs = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  uint32_t *number = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
+  for (size_t k = 0; k < q->n_order; k++)
+    defs[k].i = q->order[k];
+  (void)neo_recurrences(q->m, defs, q->n_order, q->a, number);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].recurrence = number[q->order[k]];
+}
+
 void fuse_needs(fuser *q) {
   need_entries(q);
+  find_recurrences(q);
   find_forward(q);
   find_call_invariant(q);
 }

@@ -291,6 +291,11 @@ static uint32_t heap_pop(fuser *q, fuse_list *h) {
   return top;
 }
 
+/* The first definition of d's group, for all of it: a recurrence is one from the start. */
+static uint32_t unit_of(const fuser *q, uint32_t d) {
+  return q->groups.at[q->def[d].home - 1].members.at[0];
+}
+
 static void offer(starter *s, uint32_t d) {
   if (!s->data[d])
     heap_push(s->q, s->old[d] ? &s->half : &s->ready, d);
@@ -312,19 +317,27 @@ static void count_old(starter *s, uint32_t d, int change) {
   }
 }
 
-static void put_next(starter *s, uint32_t d) {
+static void release_readers(starter *s, uint32_t d) {
   fuser *q = s->q;
   const fuse_def *x = &q->def[d];
-  uint32_t g = x->home - 1;
-  s->done[d] = true;
-  q->groups.at[g].at = s->n;
-  q->by_place[s->n++] = g + 1;
   for (size_t k = 0; k < x->readers.n; k++) {
-    uint32_t r = x->readers.at[k].def;
-    if (!--s->data[r])
+    uint32_t r = unit_of(q, x->readers.at[k].def);
+    if (r != unit_of(q, d) && !--s->data[r])
       offer(s, r);
   }
   count_old(s, d, -1);
+}
+
+static void put_next(starter *s, uint32_t d) {
+  fuser *q = s->q;
+  uint32_t g = q->def[d].home - 1;
+  const fuse_group *x = &q->groups.at[g];
+  for (size_t k = 0; k < x->members.n; k++)
+    s->done[x->members.at[k]] = true;
+  q->groups.at[g].at = s->n;
+  q->by_place[s->n++] = g + 1;
+  for (size_t k = 0; k < x->members.n; k++)
+    release_readers(s, x->members.at[k]);
 }
 
 /* Readers of the old versions of what d writes that are still to come: they find a copy. */
@@ -347,13 +360,16 @@ void fuse_order(fuser *q) {
   neo_map_init(&q->late, q->a);
   for (size_t k = 0; k < q->n_order; k++) {
     const fuse_def *x = &q->def[q->order[k]];
-    for (size_t i = 0; i < x->readers.n; i++)
-      s.data[x->readers.at[i].def]++;
+    for (size_t i = 0; i < x->readers.n; i++) {
+      uint32_t r = unit_of(q, x->readers.at[i].def);
+      s.data[r] += r != unit_of(q, q->order[k]);
+    }
     count_old(&s, q->order[k], 1);
   }
   for (size_t k = 0; k < q->n_order; k++)
-    offer(&s, q->order[k]);
-  while (s.n < q->n_order) {
+    if (unit_of(q, q->order[k]) == q->order[k])
+      offer(&s, q->order[k]);
+  while (s.n < q->groups.n) {
     fuse_list *from = s.ready.n ? &s.ready : &s.half;
     assert(from->n && "definitions have no cycle");
     uint32_t d = heap_pop(q, from);

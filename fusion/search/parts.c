@@ -344,7 +344,17 @@ neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p) {
                       : NEO_FUSE_SIBLINGS;
 }
 
+static bool has_recurrence(const fuser *q, const uint32_t *members, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (q->def[members[k]].recurrence)
+      return true;
+  return false;
+}
+
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, const char **why) {
+  *why = "a recurrence has a kernel of its own";
+  if (has_recurrence(q, members, n))
+    return false;
   *why = "too many definitions";
   if (!collect(q, members, n, p))
     return false;

@@ -70,6 +70,7 @@ typedef struct {
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;                /* place in the order of definitions */
+  uint32_t recurrence;        /* definitions of the same number are one group; 0: no part of any */
   uint32_t entries;           /* number of the set of entries that need it */
   uint32_t home;              /* group number + 1; 0: none */
   uint32_t size;              /* nodes */

@@ -8,9 +8,13 @@ void fuse_make_groups(fuser *q) {
   q->found = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   for (size_t k = 0; k < q->n_order; k++) {
     fuse_group g = {0};
-    NEO_PUSH(q->a, &g.members, q->order[k]);
-    NEO_PUSH(q->a, &q->groups, g);
-    q->def[q->order[k]].home = (uint32_t)q->groups.n;
+    fuse_def *d = &q->def[q->order[k]];
+    const fuse_def *before = k ? &q->def[q->order[k - 1]] : NULL;
+    bool joins = before && d->recurrence && before->recurrence == d->recurrence;
+    if (!joins)
+      NEO_PUSH(q->a, &q->groups, g);
+    d->home = (uint32_t)q->groups.n;
+    NEO_PUSH(q->a, &q->groups.at[q->groups.n - 1].members, q->order[k]);
   }
 }
 
@@ -65,7 +69,33 @@ static const int8_t *shared_of(fuser *q, const fuse_parts *p, uint32_t k) {
   return first ? NULL : neo_arena_copy(q->a, p->shared[k], sizeof p->shared[k]);
 }
 
+/* Is t wanted, or read outside of group `home`? */
+static bool leaves(const fuser *q, neo_tensor t, uint32_t home) {
+  const fuse_tensor *x = &q->tensor[t.i];
+  bool found = q->wanted[t.i];
+  for (size_t k = 0; k < x->readers.n && !found; k++)
+    found = q->def[x->readers.at[k]].home != home;
+  return found;
+}
+
+static neo_group recurrence_of(fuser *q, const fuse_group *x) {
+  neo_group g = {.entry = q->entry, .cached = q->caches};
+  bool *outside = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
+  for (size_t k = 0; k < x->members.n; k++) {
+    uint32_t d = x->members.at[k];
+    neo_member y = {{d}, NEO_PLACE_ROOT, NULL, false};
+    NEO_PUSH(q->a, &g.members, y);
+    g.cached = g.cached && q->def[d].call_invariant;
+    for (uint32_t i = 0; i < q->def[d].n_outs; i++)
+      outside[fuse_out(q, d, i).i] = leaves(q, fuse_out(q, d, i), q->def[d].home);
+  }
+  neo_group_finish_recurrence(q->m, q->a, &g, outside);
+  return g;
+}
+
 neo_group fuse_group_of(fuser *q, const fuse_group *x) {
+  if (q->def[x->members.at[0]].recurrence)
+    return recurrence_of(q, x);
   neo_group g = {.entry = q->entry};
   fuse_parts p;
   const char *why;

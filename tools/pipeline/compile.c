@@ -127,12 +127,17 @@ static const char *source_hash(neo_compilation *c) {
                           (unsigned long long)h[1]);
 }
 
-static neo_status fuse(neo_compilation *c) {
+neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   neo_fuse_options o = c->options.fusion;
   if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
     o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
     o.profile = &c->machine.profile;
+  return o;
+}
+
+static neo_status fuse(neo_compilation *c) {
+  neo_fuse_options o = neo_compile_fusion(c);
   return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
 }
 
@@ -179,9 +184,11 @@ static neo_status make_plan(neo_compilation *c) {
   return s;
 }
 
-/* Recurrences are interpreted; there are no kernels for them yet. */
+/* There are no kernels of recurrences for GPUs yet. */
 static neo_status refuse_recurrences(neo_compilation *c) {
   neo_module *m = c->module;
+  if (!neo_compile_for_gpu(c))
+    return NEO_OK;
   neo_def *defs;
   neo_tensor *roots = NEO_NEW_ARRAY(&c->arena, neo_tensor, m->tensors.n);
   uint32_t *number = NEO_NEW_ARRAY(&c->arena, uint32_t, m->defs.n);
@@ -192,7 +199,7 @@ static neo_status refuse_recurrences(neo_compilation *c) {
   for (size_t k = 0; k < n; k++)
     if (number[defs[k].i]) {
       neo_diag(c->diags, neo_def_at(m, defs[k])->span, NEO_D_UNSUPPORTED,
-               "compiled code of a definition that reads itself (run --interp computes it)");
+               "definitions that read themselves, on a GPU");
       return NEO_INPUT;
     }
   return NEO_OK;

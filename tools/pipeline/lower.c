@@ -2,6 +2,8 @@
 #include "tools/pipeline/lower.h"
 #include "codegen/align.h"
 #include "codegen/make.h"
+#include "codegen/recurrence.h"
+#include "tools/pipeline/stages.h"
 
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
@@ -22,11 +24,27 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
+/* A recurrence: the schedules of its segments are chosen inside. */
+static neo_status lower_recurrence(neo_compilation *c, const neo_group *g, neo_kernel **out) {
+  neo_str text;
+  neo_str_init(&text, &c->arena);
+  neo_machine machine = c->machine;
+  neo_fuse_options fusion = neo_compile_fusion(c);
+  machine.matrix = 0;
+  neo_status s = neo_recurrence_kernel(c->module, g, &machine, &fusion, &c->arena, out, &text);
+  if (s)
+    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
+  return s;
+}
+
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
-  const neo_record *from;
-  neo_schedule sched = neo_compile_schedule(c, g, &from);
-  neo_status s = neo_compile_lower(c, g, &sched, &kernel, &c->why);
+  const neo_record *from = NULL;
+  neo_schedule sched = {0};
+  if (!g->recurrence)
+    sched = neo_compile_schedule(c, g, &from);
+  neo_status s = g->recurrence ? lower_recurrence(c, g, &kernel)
+                               : neo_compile_lower(c, g, &sched, &kernel, &c->why);
   if (s)
     return s;
   NEO_PUSH(&c->arena, &c->schedules, sched);

@@ -11,6 +11,10 @@ neo_status neo_compile_choose_target(neo_compilation *c) NEO_MUST_CHECK;
  * not exist: neo_compile_choose_target reports that. */
 neo_pass_target neo_compile_pass_target(neo_compilation *c);
 
+/* ---- compile.c */
+/* The options of fusion, with the machine's prices. */
+neo_fuse_options neo_compile_fusion(const neo_compilation *c);
+
 /* ---- passes.c */
 /* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
  * memory ended, c->failed_pass alone is set. */

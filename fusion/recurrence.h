@@ -1,0 +1,58 @@
+/* A recurrence (ir/component.h) as loops around ordinary definitions.
+ *
+ * Its order (ir/order.h) says which axis of each definition is a loop's. In a round of the loops around
+ * it a definition is one without these axes: they have the one position that the loop's index gives,
+ * which stands in its expressions as a size. Definitions that follow one another in a round, and run
+ * in the same rounds, are a segment, an acyclic program of its own, which is fused, scheduled and
+ * lowered as any other:
+ *
+ *   h[t, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else 0) * U[k, j])
+ *
+ *   for t in 0..T
+ *     round.h[0, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else 0) * U[k, j])
+ *
+ * A definition writes its slice of a round, a tensor `slice` whose element 0 is the one at `offset` of
+ * the whole tensor. Reads of the same round and segment are reads of slices. All others are of memory:
+ * of tensors that have no definition in the segment, so that nothing orders them but the loops. */
+#ifndef NEO_FUSION_RECURRENCE_H
+#define NEO_FUSION_RECURRENCE_H
+#include "fusion/group.h"
+#include "ir/order.h"
+
+typedef struct {
+  neo_tensor slice, whole; /* of a slice that is not stored its own tensor is all there is */
+  neo_expr offset;         /* elements of `whole`, over sizes */
+  bool stored;
+} neo_slice;
+
+typedef struct neo_recurrence_step neo_recurrence_step;
+typedef NEO_VEC(neo_recurrence_step) neo_recurrence_steps;
+struct neo_recurrence_step {
+  bool is_loop;
+  /* A loop: its index is a size that takes lo <= index < hi, from the last on if `down`. */
+  neo_size index;
+  neo_expr lo, hi;
+  bool down;
+  neo_recurrence_steps steps;
+  /* A segment runs where the condition holds (0: always). */
+  neo_expr when;
+  NEO_VEC(neo_def) defs;
+  NEO_VEC(neo_tensor) roots; /* slices that are stored */
+};
+
+typedef struct neo_recurrence {
+  neo_recurrence_step loop; /* the outermost */
+  NEO_VEC(neo_slice) slices;
+  neo_map memory;            /* a tensor that segments read -> the one it stands for */
+  NEO_VEC(neo_tensor) roots; /* whole tensors that are written to memory */
+  NEO_VEC(neo_tensor) reads; /* tensors that are read, each once */
+} neo_recurrence;
+
+/* Writes a recurrence as loops. `leaves`: by tensor, is it needed outside? Adds sizes, tensors and
+ * definitions to the module, which only the result names. Null: no order is found, which
+ * neo_module_check excludes. In the arena. */
+neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
+                                  const bool *leaves);
+const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice); /* null: none */
+
+#endif
