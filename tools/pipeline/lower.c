@@ -40,7 +40,7 @@ static neo_status lower_recurrence(neo_compilation *c, const neo_group *g, neo_k
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from = NULL;
-  neo_schedule sched = {0};
+  neo_schedule sched = neo_schedule_plain();
   if (!g->recurrence)
     sched = neo_compile_schedule(c, g, &from);
   neo_status s = g->recurrence ? lower_recurrence(c, g, &kernel)
