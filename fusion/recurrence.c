@@ -101,9 +101,9 @@ static when_read when_of(const outliner *o, neo_def d, neo_def from, neo_expr re
       continue;
     int64_t x;
     neo_expr at = neo_expr_subst_axes(m, neo_expr_arg(m, read, k), here, 64);
-    bool known = whole && distance(o, at, there[k], &x);
-    same = same && known && x == 0;
-    earlier = earlier || (known && x != 0);
+    bool constant = whole && distance(o, at, there[k], &x);
+    same = same && constant && x == 0;
+    earlier = earlier || (constant && x != 0);
   }
   return earlier ? EARLIER : same ? SAME : UNKNOWN;
 }
@@ -154,12 +154,12 @@ static void look_stored(void *ctx, neo_expr e) {
 /* ---- the second pass: definitions of a round */
 
 static neo_tensor copy_of(outliner *o, neo_tensor t) {
-  uint64_t known;
+  uint64_t made;
   neo_tensor_rec r = *neo_tensor_at(o->m, t);
   if (r.role != NEO_ROLE_TEMP && r.role != NEO_ROLE_UPDATE)
     return t;
-  if (neo_map_get(&o->copies, t.i, &known))
-    return (neo_tensor){(uint32_t)known};
+  if (neo_map_get(&o->copies, t.i, &made))
+    return (neo_tensor){(uint32_t)made};
   r.role = NEO_ROLE_TEMP;
   r.updates = (neo_tensor){0};
   r.pieces = (neo_list){0};
@@ -390,10 +390,10 @@ static void find_memory(outliner *o) {
     neo_def_visit(o->m, o->defs[k], look_outside, &l);
     for (uint32_t j = 0; j < out.n; j++) {
       neo_tensor t = {neo_list_at(o->m, out, j)};
-      bool known = !o->stored[t.i];
-      for (size_t i = 0; i < o->out->roots.n && !known; i++)
-        known = o->out->roots.at[i].i == t.i;
-      if (known)
+      bool listed = !o->stored[t.i];
+      for (size_t i = 0; i < o->out->roots.n && !listed; i++)
+        listed = o->out->roots.at[i].i == t.i;
+      if (listed)
         continue;
       NEO_PUSH(o->a, &o->out->roots, t);
       if (is_shared(o, t))

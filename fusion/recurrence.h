@@ -9,7 +9,7 @@
  *   h[t, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else 0) * U[k, j])
  *
  *   for t in 0..T
- *     round.h[0, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else 0) * U[k, j])
+ *     h_t[0, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else 0) * U[k, j])
  *
  * A definition writes its slice of a round, a tensor `slice` whose element 0 is the one at `offset` of
  * the whole tensor. Reads of the same round and segment are reads of slices. All others are of memory:
