@@ -38,9 +38,9 @@ static neo_expr number(const outliner *o, int64_t x) {
   return neo_const_int(o->m, NEO_I64_T, x);
 }
 
-/* The position of an axis of a loop: its index less the shift. */
+/* The position of an axis of a loop: its index less the delay. */
 static neo_expr position(const outliner *o, const around *l, const neo_order_member *x) {
-  return neo_op2(o->m, NEO_OP_SUB, l->index, number(o, x->shift));
+  return neo_op2(o->m, NEO_OP_SUB, l->index, number(o, x->delay));
 }
 
 /* by[axis] becomes the position of each axis of d that is a loop's; the others stay 0. */
@@ -61,9 +61,9 @@ static neo_expr condition(const outliner *o, neo_def d) {
     neo_expr at = position(o, &o->loops.at[k], x);
     neo_expr extent = neo_def_axis(m, neo_def_at(m, d), x->axis)->hi;
     neo_order_rounds(m, o->loops.at[k].order, &lo, &hi);
-    neo_expr end = neo_op2(m, NEO_OP_ADD, extent, number(o, x->shift));
+    neo_expr end = neo_op2(m, NEO_OP_ADD, extent, number(o, x->delay));
     neo_expr part[2] = {{0}};
-    if (lo.i != number(o, x->shift).i)
+    if (lo.i != number(o, x->delay).i)
       part[0] = neo_op2(m, NEO_OP_LE, number(o, 0), at);
     if (hi.i != end.i)
       part[1] = neo_op2(m, NEO_OP_LT, at, extent);

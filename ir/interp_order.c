@@ -22,8 +22,8 @@ static void rounds(const recurrence *r, const neo_order_step *loop, int64_t *lo,
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];
     neo_interp_frame *f = frame_of(r, x.def);
-    int64_t end = neo_interp_frame_eval(f, f->hi[x.axis]).i + x.shift;
-    *lo = x.shift < *lo ? x.shift : *lo;
+    int64_t end = neo_interp_frame_eval(f, f->hi[x.axis]).i + x.delay;
+    *lo = x.delay < *lo ? x.delay : *lo;
     *hi = end > *hi ? end : *hi;
   }
 }
@@ -33,7 +33,7 @@ static neo_status run_steps(const recurrence *r, const neo_order_step *loop);
 static neo_status run_round(const recurrence *r, const neo_order_step *loop, int64_t round) {
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];
-    neo_interp_frame_set_axis(frame_of(r, x.def), x.axis, round - x.shift);
+    neo_interp_frame_set_axis(frame_of(r, x.def), x.axis, round - x.delay);
   }
   return run_steps(r, loop);
 }

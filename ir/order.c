@@ -6,7 +6,7 @@
 #include "ir/out_map.h"
 #include "ir/verify.h"
 
-enum { NONE = UINT32_MAX, MOST_SHIFT = 1 << 20 };
+enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20 };
 
 typedef struct { /* definitions by their number in the component */
   uint32_t producer, reader;
@@ -29,7 +29,7 @@ typedef struct {
 typedef struct { /* a level that is tried: by definition */
   bool down;
   uint32_t *axis; /* NONE: not known */
-  int64_t *shift;
+  int64_t *delay;
 } level;
 
 /* ---- reads */
@@ -116,7 +116,7 @@ static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32
   if (!x.i)
     return false;
   if (is_constant(s, x, out))
-    return *out < MOST_SHIFT;
+    return *out < MOST_DELAY;
   *out = at_most(s, e, x, -1, NULL) ? -1 : 0;
   return *out < 0 || at_most(s, e, x, 0, NULL);
 }
@@ -191,17 +191,17 @@ static bool bound_edges(search *s, const members *c, const level *l) {
   return true;
 }
 
-/* The least shifts so that no read comes from a later round; false: a cycle of reads does. (The
+/* The least delays so that no read comes from a later round; false: a cycle of reads does. (The
  * constraints are differences: R. Bellman, "On a routing problem".) */
-static bool find_shifts(search *s, const members *c, level *l) {
+static bool find_delays(search *s, const members *c, level *l) {
   for (uint32_t round = 0; round <= c->n; round++) {
     bool changed = false;
     for (size_t k = 0; k < s->edges.n; k++) {
       const edge *e = &s->edges.at[k];
-      int64_t least = is_inside(c, e) ? l->shift[e->producer] + e->behind : INT64_MIN;
-      if (least <= l->shift[e->reader])
+      int64_t least = is_inside(c, e) ? l->delay[e->producer] + e->behind : INT64_MIN;
+      if (least <= l->delay[e->reader])
         continue;
-      l->shift[e->reader] = least;
+      l->delay[e->reader] = least;
       changed = true;
     }
     if (!changed)
@@ -215,7 +215,7 @@ static bool carry(search *s, const members *c, const level *l) {
   bool some = false;
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
-    if (is_inside(c, e) && e->behind + l->shift[e->producer] < l->shift[e->reader])
+    if (is_inside(c, e) && e->behind + l->delay[e->producer] < l->delay[e->reader])
       e->carried = some = true;
   }
   return some;
@@ -224,11 +224,11 @@ static bool carry(search *s, const members *c, const level *l) {
 static bool find_level(search *s, const members *c, uint32_t axis, bool down, level *l) {
   *l = (level){.down = down};
   l->axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
-  l->shift = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
+  l->delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
   for (uint32_t k = 0; k < s->n; k++)
     l->axis[k] = NONE;
   l->axis[c->at[0]] = axis;
-  return find_axes(s, c, l) && bound_edges(s, c, l) && find_shifts(s, c, l);
+  return find_axes(s, c, l) && bound_edges(s, c, l) && find_delays(s, c, l);
 }
 
 /* ---- the tree */
@@ -241,7 +241,7 @@ static void fill_members(search *s, const members *c, const level *l, neo_order_
   out->member = NEO_NEW_ARRAY(s->arena, neo_order_member, c->n);
   for (uint32_t k = 0; k < c->n; k++) {
     uint32_t d = c->at[k];
-    out->member[k] = (neo_order_member){s->def[d], l->axis[d], sign * l->shift[d]};
+    out->member[k] = (neo_order_member){s->def[d], l->axis[d], sign * l->delay[d]};
   }
 }
 
@@ -411,10 +411,10 @@ void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, n
   *lo = *hi = (neo_expr){0};
   for (uint32_t k = 0; k < loop->n_members; k++) {
     neo_order_member x = loop->member[k];
-    neo_expr shift = neo_const_int(m, NEO_I64_T, x.shift);
+    neo_expr delay = neo_const_int(m, NEO_I64_T, x.delay);
     neo_expr end = neo_def_axis(m, neo_def_at(m, x.def), x.axis)->hi;
-    end = neo_op2(m, NEO_OP_ADD, end, shift);
-    *lo = lo->i ? neo_op2(m, NEO_OP_MIN, *lo, shift) : shift;
+    end = neo_op2(m, NEO_OP_ADD, end, delay);
+    *lo = lo->i ? neo_op2(m, NEO_OP_MIN, *lo, delay) : delay;
     *hi = hi->i ? neo_op2(m, NEO_OP_MAX, *hi, end) : end;
   }
 }

@@ -2,7 +2,7 @@
  * theirs, so that each element is there before it is read.
  *
  * A level gives each definition of a component one of its output axes, a direction for all of them,
- * and a shift: the point with that axis at x runs in round x + shift. Each read has to come from the
+ * and a delay: the point with that axis at x runs in round x + delay. Each read has to come from the
  * same round or an earlier one, which the prover shows with what is known at the read
  * (ir/guarded_read.h). Reads from earlier rounds are carried by the loop; what is left is an ordinary
  * order of definitions inside of a round, or a component again, which gets a loop of its own
@@ -13,8 +13,8 @@
 
 typedef struct { /* a definition in a loop */
   neo_def def;
-  uint32_t axis; /* an output axis: in round r it is at r - shift */
-  int64_t shift;
+  uint32_t axis; /* an output axis: in round r it is at r - delay */
+  int64_t delay;
 } neo_order_member;
 
 typedef struct neo_order_step { /* a definition at the point at hand, or a loop */

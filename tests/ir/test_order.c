@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* "t+1{a b}" : a loop over t with a shift of the second, and what runs in a round. */
+/* "t+1{a b}" : a loop over t with a delay of the second, and what runs in a round. */
 static void describe(const neo_module *m, const neo_order_step *s, neo_str *out) {
   if (s->def.i) {
     neo_tensor t = {neo_list_at(m, neo_def_at(m, s->def)->out, 0)};
@@ -16,8 +16,8 @@ static void describe(const neo_module *m, const neo_order_step *s, neo_str *out)
   neo_str_addf(out, "%s%s", s->down ? "down " : "",
                neo_name_text(m->names, neo_def_axis(m, neo_def_at(m, x.def), x.axis)->name));
   for (uint32_t k = 1; k < s->n_members; k++)
-    if (s->member[k].shift != x.shift)
-      neo_str_addf(out, "%+lld", (long long)(s->member[k].shift - x.shift));
+    if (s->member[k].delay != x.delay)
+      neo_str_addf(out, "%+lld", (long long)(s->member[k].delay - x.delay));
   neo_str_add(out, " { ");
   for (uint32_t k = 0; k < s->n_steps; k++)
     describe(m, &s->step[k], out);
