@@ -61,10 +61,10 @@ class Block:
             'output seen, ' + ', '.join(self.results), ''])
 
 
-def outputs(neoc, text, rounds):
+def outputs(neoc, text, rounds, how):
     with open('rounds.expr', 'w', encoding='ascii') as file:
         file.write(text)
-    run = subprocess.run([neoc, 'run', 'rounds.expr', '--interp', '--format=json', f'X=random:5:[{rounds},4]'],
+    run = subprocess.run([neoc, 'run', 'rounds.expr', *how, '--format=json', f'X=random:5:[{rounds},4]'],
                          capture_output=True, text=True, check=False)
     if run.returncode:
         sys.exit(f'{text}\n{run.stdout}{run.stderr}')
@@ -82,6 +82,19 @@ def by_name(result, rounds, down):
     return {name: reverse_rounds(x['values'], rounds) if down and name.endswith('_all') else x['values'] for name, x in pairs}
 
 
+def are_close(a, b):
+    return a.keys() == b.keys() and all(
+        x == y or abs(x - y) <= 1e-3 * max(abs(x), abs(y), 1) for name in a for x, y in zip(a[name], b[name], strict=True))
+
+
+def check(neoc, text, n, expected):
+    """The interpreter computes what was expected, and compiled code the same but for rounding."""
+    if by_name(outputs(neoc, text, n, ['--interp']), n, False) != expected:
+        sys.exit(f'differs from its repeat:\n{text}')
+    if not are_close(by_name(outputs(neoc, text, n, []), n, False), expected):
+        sys.exit(f'compiled code differs:\n{text}')
+
+
 def main():
     neoc, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     rng = random.Random(seed)
@@ -90,14 +103,12 @@ def main():
         n, down = block.rounds, rng.random() < 0.3
         scan = block.program(f'scan t < {n}{" down" if down else ""}', 't')
         repeat = block.program(f'repeat t < {n}', f'({n - 1} - t)' if down else 't')
-        expected = by_name(outputs(neoc, repeat, n), n, down)
-        if by_name(outputs(neoc, scan, n), n, False) != expected:
-            sys.exit(f'differs from its repeat:\n{scan}')
+        expected = by_name(outputs(neoc, repeat, n, ['--interp']), n, down)
+        check(neoc, scan, n, expected)
         if down:
             continue
         loop = block.program(f'while counter >= 0 limit {n}', f'min(counter, {n - 1})')
-        if by_name(outputs(neoc, loop, n), n, False) != expected:
-            sys.exit(f'differs from its repeat:\n{loop}')
+        check(neoc, loop, n, expected)
 
 
 main()

@@ -7,21 +7,11 @@ needs "$NEOC"
 
 # gives WHAT NUMBERS INPUT...: the program on stdin has one output, with these elements.
 gives() {
-  how_of "--compiled --interp" "$@"
-}
-
-# interprets WHAT NUMBERS INPUT...: the same of a program that is not compiled yet.
-interprets() {
-  how_of --interp "$@"
-}
-
-how_of() {
-  hows=$1
-  what=$2
-  want=$3
-  shift 3
+  what=$1
+  want=$2
+  shift 2
   cat >program.expr
-  for how in $hows; do
+  for how in --compiled --interp; do
     [ $how = --compiled ] && flag= || flag=--interp
     "$NEOC" run program.expr $flag --format=json "$@" >out 2>err || die "$what ($how)" err
     got=$(sed -n 's/.*"values": *\[\([^]]*\)\].*/\1/p' out | tr -d ' ')
@@ -147,7 +137,7 @@ output x
 END
 exit $status
 
-interprets "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
+gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
 input x[4]
 h, hs = scan t < 4 from h = 0 {
   next h = 2*h + x[t]
@@ -156,7 +146,7 @@ h, hs = scan t < 4 from h = 0 {
 output hs
 END
 
-interprets "a scan down runs from the end and collects by index" 49,24,11,4 'x=[1,2,3,4]' <<'END'
+gives "a scan down runs from the end and collects by index" 49,24,11,4 'x=[1,2,3,4]' <<'END'
 input x[4]
 h, hs = scan t < 4 down from h = 0 {
   collect h
@@ -165,47 +155,47 @@ h, hs = scan t < 4 down from h = 0 {
 output hs
 END
 
-interprets "the last value of a scan down is that of index 0" 49 'x=[1,2,3,4]' <<'END'
+gives "the last value of a scan down is that of index 0" 49 'x=[1,2,3,4]' <<'END'
 input x[4]
 h = scan t < 4 down from h = 0 { next h = 2*h + x[t] }
 output h
 END
 
-interprets "carries swap, as next is seen in the next round" 2,1 'x=[1,2]' <<'END'
+gives "carries swap, as next is seen in the next round" 2,1 'x=[1,2]' <<'END'
 input x[2]
 a, b = scan t < 3 from a = x[0], b = x[1] { next a = b, b = a }
 y[i < 2] = select(i == 0, a, b)
 output y
 END
 
-interprets "a chain of three carries moves on by one in each round" 3,5,8 'x=[1,1,2]' <<'END'
+gives "a chain of three carries moves on by one in each round" 3,5,8 'x=[1,1,2]' <<'END'
 input x[3]
 a, b, c = scan t < 3 from a = x[0], b = x[1], c = x[2] { next a = b, b = c, c = b + c }
 y[i < 3] = select(i == 0, a, select(i == 1, b, c))
 output y
 END
 
-interprets "a scan without rounds gives its first value" 7,8 'x:[0]' <<'END'
+gives "a scan without rounds gives its first value" 7,8 'x:[0]' <<'END'
 dim 0 <= T <= 4
 input x[T]
 h = scan t < T from h[i < 2] = 7 + f32(i) { next h[i] = h[i] + x[t] }
 output h
 END
 
-interprets "a carry without next keeps its value" 6,2 'x=[1,2,3]' <<'END'
+gives "a carry without next keeps its value" 6,2 'x=[1,2,3]' <<'END'
 input x[3]
 a, b = scan t < 3 from a = 0, b = 2 { next a = a + b*x[t]/2 }
 y[i < 2] = select(i == 0, a, b)
 output y
 END
 
-interprets "a convolution is carried five times" 1,5,10,10,5,1,0,0 'x=[1,0,0,0,0,0,0,0]' <<'END'
+gives "a convolution is carried five times" 1,5,10,10,5,1,0,0 'x=[1,0,0,0,0,0,0,0]' <<'END'
 input x[8]
 y = scan t < 5 from y = x { next y[i] = y[i] + (y[i - 1] else 0) }
 output y
 END
 
-interprets "a scan within a scan starts anew in each round" 2,8,26 'x=[1,1,1]' <<'END'
+gives "a scan within a scan starts anew in each round" 2,8,26 'x=[1,1,1]' <<'END'
 input x[3]
 y, ys = scan t < 3 from y = 0 {
   z = scan u < 2 from z = y { next z = z + y + x[u] }
@@ -215,7 +205,7 @@ y, ys = scan t < 3 from y = 0 {
 output ys
 END
 
-interprets "a scan in a function that is called at an element" 3,1,2,2 'x=[[1,3,2,1],[0,0,1,0],[2,2,1,0],[1,1,1,2]]' <<'END'
+gives "a scan in a function that is called at an element" 3,1,2,2 'x=[[1,3,2,1],[0,0,1,0],[2,2,1,0],[1,1,1,2]]' <<'END'
 fn most(x[N]) -> y {
   y = scan i < N from y = -inf { next y = max(x[i], y) }
 }
@@ -224,7 +214,7 @@ y[b] = most(x[b, ..])
 output y
 END
 
-interprets "parameters of a scan are one for all rounds" 3.5 'x=[1,2,3]' <<'END'
+gives "parameters of a scan are one for all rounds" 3.5 'x=[1,2,3]' <<'END'
 input x[3]
 h = scan t < 3 from h = 0 {
   param w = 0.5
@@ -236,7 +226,7 @@ END
 
 for n in 0 1 5; do
   case $n in 0) want=2 ;; 1) want=6 ;; 5) want=486 ;; esac
-  interprets "a while multiplies x^$n*y" $want x=3 y=2 n=$n <<'END'
+  gives "a while multiplies x^$n*y" $want x=3 y=2 n=$n <<'END'
 input x
 input y
 input n : i32 < 9
@@ -245,14 +235,14 @@ output p
 END
 done
 
-interprets "a while ends at its limit, and tells how many rounds it took" 8,3 x=2 <<'END'
+gives "a while ends at its limit, and tells how many rounds it took" 8,3 x=2 <<'END'
 input x
 p = while true limit 3 from p = 1.0 { next p = p*x }
 y[i < 2] = select(i == 0, p, f32(p.rounds))
 output y
 END
 
-interprets "what a while collects is zero where no round ran" 6,18,54,0,0,2,7,3 x=3 <<'END'
+gives "what a while collects is zero where no round ran" 6,18,54,0,0,2,7,3 x=3 <<'END'
 input x
 p, ps = while p < 20 limit 5 from p = 2.0 {
   next p = p*x
@@ -262,14 +252,14 @@ z[i < 8] = select(i < 5, (ps[i] else 0), select(i == 5, 2, select(i == 6, 7, f32
 output z
 END
 
-interprets "rounds that do not run keep the carries, whatever they would compute" 1,0 x=0 <<'END'
+gives "rounds that do not run keep the carries, whatever they would compute" 1,0 x=0 <<'END'
 input x
 v, d = while d > 0.5 limit 4 from v = 1.0, d = x { next v = v/d, d = d - 1 }
 y[i < 2] = select(i == 0, v, d)
 output y
 END
 
-interprets "a while in a function that is called at an element" 0,3,1,7 'x=[0,3,1,100]' <<'END'
+gives "a while in a function that is called at an element" 0,3,1,7 'x=[0,3,1,100]' <<'END'
 fn steps(x) -> n {
   y = while y >= 1 limit 7 from y = x { next y = select(y > 50, y, y - 1) }
   n = y.rounds
@@ -279,7 +269,7 @@ n[i] = steps(x[i])
 output n
 END
 
-interprets "a while within a scan" 1,2,4,8 'x=[1,2,3,7]' <<'END'
+gives "a while within a scan" 1,2,4,8 'x=[1,2,3,7]' <<'END'
 input x[4]
 l, all = scan t < 4 from last = 0 {
   p = while p < x[t] limit 8 from p = 1.0 { next p = 2*p }
@@ -314,7 +304,7 @@ g = grad(y, x)
 output g
 END
 
-interprets "a case on the round of a scan" 10,12,13,14 <<'END'
+gives "a case on the round of a scan" 10,12,13,14 <<'END'
 s, all = scan t < 4 from s = 0 {
   a = case t { 0 { a = 10 } 1 { a = 2 } else { a = 1 } }
   next s = s + a
@@ -323,7 +313,7 @@ s, all = scan t < 4 from s = 0 {
 output all
 END
 
-interprets "each round of a scan draws anew in a function that it calls" 1 <<'END'
+gives "each round of a scan draws anew in a function that it calls" 1 <<'END'
 fn draw(x) -> y { y = x + rand() }
 n, all = scan t < 8 from n = 0 {
   d = draw(1)
