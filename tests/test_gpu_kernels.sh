@@ -163,11 +163,11 @@ wide sm_90a turned 6 8 0
 wide sm_90a scores 0 8 0
 wide sm_90a map 2 1 0
 # A filter's gradient is walked along the channels, which lie side by side in both operands, not along its last axis.
-wide sm_90a part_filters 4 0 0
-wide sm_90a.bf16 part_filters 16 0 0
+wide sm_90a partial_filters 4 0 0
+wide sm_90a.bf16 partial_filters 16 0 0
 # A row is read once, by a warp: no shared memory, no barrier; of columns warps join theirs, once.
 wide sm_90a rows 6 6 0
-wide sm_90a part_columns 4 1 0
+wide sm_90a partial_columns 4 1 0
 points() { # kernel, shuffles at least, barriers and reads of memory at most
   awk -v name="_$1(" '/^.visible .entry/ { on = index($0, name) } on' "$work/sm_90a/kernels.ptx" >"$work/ptx"
   shuffles=$(grep -c 'shfl\.sync' "$work/ptx" || :) barriers=$(grep -c 'bar\.sync\|barrier\.' "$work/ptx" || :)
@@ -178,7 +178,7 @@ points() { # kernel, shuffles at least, barriers and reads of memory at most
   }
 }
 points rows 10 0 6
-points part_columns 8 1 4
+points partial_columns 8 1 4
 if [ -n "${NEO_REFRESH:-}" ]; then
   { echo "# level kernel registers spilled-bytes"; cat "$work/now"; } >"$recorded"
 fi

@@ -23,7 +23,7 @@ END
   "$NEOC" explain product.expr --records=none --mcpu=x86-64-v4 --schedule >chosen ||
     fail "no schedule of $1"
   for name in C A_grad B_grad; do
-    grep -Eq "^(part_)?$name: .*tile_m=([2-9]|[1-9][0-9])" chosen ||
+    grep -Eq "^(partial_)?$name: .*tile_m=([2-9]|[1-9][0-9])" chosen ||
       fail "$name is no product of matrices: $1"
   done
 }
