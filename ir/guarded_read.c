@@ -57,7 +57,8 @@ static void add_read(walk *w, neo_expr e) {
   size_t before = w->assume.n;
   assume_in_range(w, *neo_expr_node(w->m, e));
   neo_guarded_read r = {e, w->n_axes, NULL, (uint32_t)w->assume.n};
-  r.assume = neo_arena_copy(w->arena, w->assume.at, (w->assume.n + 1) * sizeof(neo_expr));
+  if (w->assume.n)
+    r.assume = neo_arena_copy(w->arena, w->assume.at, w->assume.n * sizeof(neo_expr));
   w->assume.n = before;
   NEO_PUSH(w->arena, w->out, r);
 }
