@@ -71,7 +71,7 @@ static neo_expr if_alive(const neo_loop *l, const neo_frame *f, neo_expr x, neo_
   return neo_op3(f->m, NEO_OP_SELECT, element(f, l->alive, neo_loop_region(l)->cond->span), x, y);
 }
 
-/* What is carried on: the next value where the round runs. */
+/* The carry goes on with its next value where the round runs, else with the one it has. */
 bool neo_loop_select(neo_loop *l, uint32_t k) {
   neo_span at = neo_loop_carry(l, k)->span;
   neo_expr old;
@@ -84,7 +84,7 @@ bool neo_loop_select(neo_loop *l, uint32_t k) {
   return v.kind == NEO_VAL_VIEW;
 }
 
-/* What is collected: zeros where no round ran. */
+/* A collected stack is zero where no round ran. */
 neo_val neo_loop_zero(neo_loop *l, neo_val v, const char *full, neo_span at) {
   neo_expr e;
   neo_frame *f = neo_element_frame(l->body, &v, full, at, &e);

@@ -171,7 +171,7 @@ static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
   return false;
 }
 
-/* What `next` gave, as a stack: itself where it is one, else a copy. */
+/* The values of `next` become a stack: the tensor itself where it is one, else a copy. */
 static bool take_next(neo_loop *l, uint32_t k) {
   neo_val v = l->r.next[k];
   neo_module *m = l->in->fe->m;
