@@ -382,7 +382,7 @@ static bool is_shared(const outliner *o, neo_tensor t) {
   return false;
 }
 
-/* What the recurrence reads and writes. A tensor of which it makes some pieces is read, too. */
+/* Lists the tensors that the recurrence reads and writes. One of which it makes some pieces is read, too. */
 static void find_memory(outliner *o) {
   for (size_t k = 0; k < o->n; k++) {
     read_look l = {o, o->defs[k], SAME};

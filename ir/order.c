@@ -293,7 +293,7 @@ static bool reads_itself(const search *s, const members *c) {
   return false;
 }
 
-/* What runs in a round: definitions, and loops over what is still a component. */
+/* Finds the steps of a round: definitions, and loops over those that are still a component. */
 static bool find_steps(search *s, const members *c, neo_order_step *out) {
   NEO_VEC(neo_dependence) left = {0};
   uint32_t *component = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);

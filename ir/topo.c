@@ -1,4 +1,4 @@
-/* What definitions read, and an order in which to compute them. Definitions that need each other
+/* Reads of definitions, and an order in which to compute them. Definitions that need each other
  * stand together, by their ids. */
 #include "ir/component.h"
 
