@@ -1,13 +1,15 @@
 #!/bin/sh
 # Gradients agree with differences in f64:
 #
-#   of the models of tests/library, which use all of nn and optim: every element
+#   of the models of tests/library, which use nn and optim: every element
+#   of those of tests/recurrences, which use the rest of the library
 #   of index forms, reducers and second derivatives (tests/golden/gradcheck)
 #   of the models; test_zoo_models.sh has those of the zoo
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
 library=$NEO_SOURCE_DIR/tests/library
+recurrences=$NEO_SOURCE_DIR/tests/recurrences
 models=$NEO_SOURCE_DIR/models
 out=$work/out
 
@@ -22,6 +24,9 @@ for model in "$library"/*.expr; do
     */int8.expr) continue ;; # no floats
   esac
   check "$model" --samples 0 --seed 3
+done
+for model in "$recurrences"/*.expr; do
+  check "$model" --samples 2 --seed 3
 done
 for model in "$NEO_SOURCE_DIR"/tests/golden/gradcheck/*.expr; do
   check "$model" --samples 16 --seed 1
@@ -39,7 +44,9 @@ done
 
 for module in nn optim; do
   for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
-    grep -q "$module\.$name(" "$library"/*.expr || fail "no model uses $module.$name"
+    grep -q "$module\.$name(" "$library"/*.expr "$recurrences"/*.expr ||
+      grep -q "^ .*= $name(" "$models/std/$module.expr" || # another function uses it
+      fail "no model uses $module.$name"
   done
 done
 exit $status
