@@ -118,6 +118,19 @@ uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo
   return n_found;
 }
 
+bool *neo_recurrent_defs(const neo_module *m, neo_arena *a) {
+  size_t n = m->defs.n;
+  bool *recurs = NEO_NEW_ARRAY(a, bool, n);
+  neo_def *defs = NEO_NEW_ARRAY(a, neo_def, n);
+  uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, n);
+  for (uint32_t d = 1; d < n; d++)
+    defs[d - 1].i = d;
+  (void)neo_recurrences(m, defs, n ? n - 1 : 0, a, number);
+  for (uint32_t d = 1; d < n; d++)
+    recurs[d] = number[d] != 0;
+  return recurs;
+}
+
 bool neo_def_recurs(const neo_module *m, neo_def d, neo_arena *scratch) {
   neo_def *defs;
   uint32_t *number = NEO_NEW_ARRAY(scratch, uint32_t, m->defs.n);

@@ -19,6 +19,9 @@ uint32_t neo_components_of(const neo_dependence *edge, size_t n_edges, uint32_t 
 uint32_t neo_recurrences(const neo_module *m, const neo_def *defs, size_t n, neo_arena *scratch,
                          uint32_t *number);
 
+/* By id, for each definition of the module: is it part of a recurrence? Of the arena. */
+bool *neo_recurrent_defs(const neo_module *m, neo_arena *a);
+
 /* Is the definition part of a recurrence? Looks at what it needs; for many use neo_recurrences. */
 bool neo_def_recurs(const neo_module *m, neo_def d, neo_arena *scratch);
 

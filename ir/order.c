@@ -127,33 +127,32 @@ static bool is_free(const search *s, uint32_t d, uint32_t axis) {
   return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
 }
 
-/* The axis of the producer (`forward`) or of the reader for which the distance is a constant, or else
- * the first one for which a bound can be shown. */
-static uint32_t partner(const search *s, const edge *e, uint32_t known, bool from_reader,
-                        bool down) {
+/* The axis of the producer or of the reader for which the distance is a constant (`exact`), or the
+ * first one for which a bound can be shown. */
+static uint32_t partner(const search *s, const edge *e, uint32_t known, bool from_reader, bool down,
+                        bool exact) {
   uint32_t other = from_reader ? e->producer : e->reader;
-  uint32_t n = def_of(s, other).n_out, found = NONE;
-  for (uint32_t pass = 0; pass < 2 && found == NONE; pass++)
-    for (uint32_t k = 0; k < n && found == NONE; k++) {
-      uint32_t from = from_reader ? k : known, to = from_reader ? known : k;
-      int64_t x;
-      if (!is_free(s, other, k))
-        continue;
-      neo_expr d = distance(s, e, from, to, down);
-      if (d.i && (pass ? distance_bound(s, e, from, to, down, &x) : is_constant(s, d, &x)))
-        found = k;
-    }
-  return found;
+  uint32_t n = def_of(s, other).n_out;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t from = from_reader ? k : known, to = from_reader ? known : k;
+    int64_t x;
+    if (!is_free(s, other, k))
+      continue;
+    neo_expr d = distance(s, e, from, to, down);
+    if (d.i && (exact ? is_constant(s, d, &x) : distance_bound(s, e, from, to, down, &x)))
+      return k;
+  }
+  return NONE;
 }
 
-static bool inherit(search *s, level *l, const edge *e) {
+static bool inherit(search *s, level *l, const edge *e, bool exact) {
   uint32_t *p = &l->axis[e->producer], *r = &l->axis[e->reader];
   if (e->carried || (*p == NONE) == (*r == NONE))
     return false;
   if (*p == NONE)
-    *p = partner(s, e, *r, true, l->down);
+    *p = partner(s, e, *r, true, l->down, exact);
   else
-    *r = partner(s, e, *p, false, l->down);
+    *r = partner(s, e, *p, false, l->down, exact);
   return *p != NONE && *r != NONE;
 }
 
@@ -169,12 +168,17 @@ static bool is_inside(const members *c, const edge *e) {
   return !e->carried && c->in[e->producer] && c->in[e->reader];
 }
 
+static bool inherit_one(search *s, const members *c, level *l, bool exact) {
+  for (size_t k = 0; k < s->edges.n; k++)
+    if (is_inside(c, &s->edges.at[k]) && inherit(s, l, &s->edges.at[k], exact))
+      return true;
+  return false;
+}
+
+/* A read at a constant distance says the axis; others leave a choice, which is made last. */
 static bool find_axes(search *s, const members *c, level *l) {
-  for (bool more = true; more;) {
-    more = false;
-    for (size_t k = 0; k < s->edges.n; k++)
-      more = (is_inside(c, &s->edges.at[k]) && inherit(s, l, &s->edges.at[k])) || more;
-  }
+  while (inherit_one(s, c, l, true) || inherit_one(s, c, l, false))
+    ;
   for (uint32_t k = 0; k < c->n; k++)
     if (l->axis[c->at[k]] == NONE)
       return false;

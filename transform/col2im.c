@@ -19,6 +19,7 @@
  * range again, since it also has pairs (p, r) that no window has. Axes are in the order in which
  * the factors have them, so that neighbours there are neighbours here: first those that both
  * factors have, and last those of the factor that lies along them, or of the smaller one. */
+#include "ir/component.h"
 #include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -391,15 +392,19 @@ neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
   neo_tensor t;
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose products would need their order */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && m->store == NEO_PRECISION_F32; k++) {
     col2im_sum x = {.m = m, .prover = p};
     neo_prover_at(p, m->defs.at[k].span);
-    if (!match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
+    if (recurs[k] || !match(&x, (neo_def){k}) || !find_ranges(&x) || !find_inside(&x) || !pays(&x))
       continue;
     order_axes(&x);
     if (define_product(&x, &t))
       add_up(&x, t);
   }
+  neo_arena_free(&scratch);
   neo_prover_free(p);
   return NEO_OK;
 }

@@ -30,7 +30,9 @@
  *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
- * since they may be what reads rely on. */
+ * since they may be what reads rely on. The order of a recurrence relies on them, too: its definitions
+ * stay whole. */
+#include "ir/component.h"
 #include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
@@ -436,7 +438,8 @@ static void constants_behind(product *p, uint32_t out, uint32_t left) {
   *neo_def_at(p->m, p->def) = p->r;
 }
 
-static void definition(neo_module *m, neo_prover *prover, neo_def d) {
+/* `whole`: it stays one definition. */
+static void definition(neo_module *m, neo_prover *prover, neo_def d, bool whole) {
   product p = {.m = m, .prover = prover};
   part x;
   if (!match(&p, d))
@@ -446,7 +449,7 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
     return;
   if (out || p.negative)
     constants_behind(&p, out, left);
-  if (__builtin_popcount(left) < 2)
+  if (whole || __builtin_popcount(left) < 2)
     return;
   out = outside(&p, false);
   left &= ~out;
@@ -460,10 +463,15 @@ static void definition(neo_module *m, neo_prover *prover, neo_def d) {
 neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const bool *recurs = neo_recurrent_defs(m, &scratch);
+  uint32_t n = (uint32_t)m->defs.n;
   for (uint32_t k = 1; k < m->defs.n; k++) { /* parts may have parts */
     neo_prover_at(p, m->defs.at[k].span);
-    definition(m, p, (neo_def){k});
+    definition(m, p, (neo_def){k}, k < n && recurs[k]);
   }
+  neo_arena_free(&scratch);
   neo_prover_free(p);
   return NEO_OK;
 }

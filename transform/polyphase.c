@@ -15,8 +15,9 @@
  * Rows that are only added up, and that lie along the axis (sum[p] T[p, z - 2*p]), stay whole.
  *
  * A point is in the same reduction as before, and points keep their order, so results are the same
- * to the bit. Windows (normalize_loops.c) then turn bounds as y .. y + 2 into 0 .. 2. */
+ * to the bit. A recurrence keeps its pieces, which run in one order. Windows (normalize_loops.c) then turn bounds as y .. y + 2 into 0 .. 2. */
 #include "base/whole.h"
+#include "ir/component.h"
 #include "ir/out_map.h"
 #include "transform/normalize_loops.h"
 #include <assert.h>
@@ -337,11 +338,16 @@ static void definition(neo_module *m, neo_prover *p, neo_def d) {
 neo_status neo_pass_polyphase(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_prover *p = neo_prover_new(m);
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const bool *recurs = neo_recurrent_defs(m, &scratch);
   size_t n = m->defs.n;
   for (uint32_t k = 1; k < n; k++) {
     neo_prover_at(p, m->defs.at[k].span);
-    definition(m, p, (neo_def){k});
+    if (!recurs[k])
+      definition(m, p, (neo_def){k});
   }
+  neo_arena_free(&scratch);
   neo_prover_free(p);
   return NEO_OK;
 }

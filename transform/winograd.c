@@ -40,6 +40,7 @@
  * made with it. */
 #include "transform/winograd.h"
 #include "ir/clone.h"
+#include "ir/component.h"
 #include "ir/define.h"
 #include "transform/winograd_parts.h"
 #include <string.h>
@@ -356,13 +357,17 @@ neo_status neo_winograd(neo_module *m, bool always) {
   neo_prover *p = neo_prover_new(m);
   bool exact = m->math == NEO_PRECISION_F32 || m->math == NEO_PRECISION_3XTF32;
   bool plain = exact && m->store == NEO_PRECISION_F32;
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const bool *recurs = neo_recurrent_defs(m, &scratch); /* whose neighbours may need each other */
   for (uint32_t k = 1, n = (uint32_t)m->defs.n; k < n && plain && !s; k++) {
     neo_winograd_sum x = {.m = m, .prover = p};
     neo_winograd_direction along[NEO_WINOGRAD_DIRECTIONS];
     neo_prover_at(p, m->defs.at[k].span);
-    if (match(&x, (neo_def){k}))
+    if (!recurs[k] && match(&x, (neo_def){k}))
       s = filter(&x, along, neo_winograd_choose(&x, always, along));
   }
+  neo_arena_free(&scratch);
   neo_prover_free(p);
   return s;
 }

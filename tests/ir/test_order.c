@@ -135,6 +135,15 @@ static void definitions_that_need_each_other_run_with_a_shift(void **state) {
     assert_true(v->at[n].f == b[n]);
 }
 
+/* A read of one row alone is earlier along any axis: the other reads say which one it is. */
+static void reads_at_a_constant_distance_say_the_axis(void **state) {
+  neo_module *m = test_parse(*state, "temp a : f32 [4, 5]\n"
+                                     "temp y : f32 [4, 5]\n"
+                                     "def a[i: 4, k: 5] = sum[m: 2] (y[0, k - 1 - m] else 1.0)\n"
+                                     "def y[i: 4, k: 5] = a[i, k] + 1.0\n");
+  assert_order(m, "y", "k { a y } ");
+}
+
 static void pieces_begin_a_recurrence(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [3]\n"
                                      "temp h : f32 [5, 3]\n"
@@ -183,6 +192,7 @@ int main(void) {
       TEST(a_table_of_two_axes_has_a_loop_in_a_loop),
       TEST(quantified_reads_are_earlier_by_their_conditions),
       TEST(definitions_that_need_each_other_run_with_a_shift),
+      TEST(reads_at_a_constant_distance_say_the_axis),
       TEST(pieces_begin_a_recurrence),
       TEST(a_recurrence_without_order_is_refused_at_its_read),
   };

@@ -156,7 +156,7 @@ static void tell(const pairs_drive *d, uint64_t seed, uint32_t k) {
   pairs_how how;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&text, &a);
-  pairs_program p = pairs_draw(&a, seed);
+  pairs_program p = d->draw(&a, seed);
   (void)pairs_way(d, seed, k, &how, &a);
   shrinking s = {.arena = &a, .how = &how, .why = "not again"};
   if (still_fails(&s, &p))
@@ -199,7 +199,7 @@ static void do_seed(const pairs_drive *d, shared *m, uint32_t job, uint64_t seed
   pairs_how how;
   pairs_reference r = {.text = NULL};
   neo_arena_init(&a, neo_alloc_default, NULL);
-  pairs_program p = pairs_draw(&a, seed);
+  pairs_program p = d->draw(&a, seed);
   count(&m->table.programs);
   for (uint32_t k = 0; pairs_way(d, seed, k, &how, &a); k++) {
     m->doing[job] = k;

@@ -4,6 +4,7 @@
 #include "tests/pairs/table.h"
 
 typedef struct {
+  pairs_drawer *draw;
   uint64_t first, n; /* seeds */
   uint32_t until;    /* above 0: go on until each pair that can be reached has so many */
   uint32_t jobs;     /* processes at a time; 0: one */

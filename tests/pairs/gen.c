@@ -14,6 +14,17 @@ const char *pairs_feature_text(uint32_t f) {
   return texts[f];
 }
 
+static const char *const recurrence_texts[] = {
+#define X(name, text, meaning) text,
+#include "tests/pairs/recurrences.def"
+#undef X
+};
+_Static_assert(PAIRS_RECURRENCES <= 64, "a set of kinds is a word");
+
+const char *pairs_recurrence_text(uint32_t r) {
+  return recurrence_texts[r];
+}
+
 const char *pg_type_text(neo_type t) {
   static const char *const text[] = {
 #define X(name, text, size, kind) text,
@@ -39,6 +50,7 @@ void pg_begin(pgen *g) {
   g->n_index = 0;
   g->reads = g->from = 0;
   g->has = 0;
+  g->recurs = 0;
   g->exact = true;
   g->read_depth = 0;
 }
@@ -46,6 +58,7 @@ void pg_begin(pgen *g) {
 uint32_t pg_end(pgen *g, pairs_statement s) {
   s.reads |= g->reads;
   s.has |= g->has;
+  s.recurs |= g->recurs;
   NEO_PUSH(g->arena, &g->p->lines, s);
   return (uint32_t)g->p->lines.n - 1;
 }
@@ -65,7 +78,7 @@ const char *pg_shape(pgen *g, const uint32_t *dim, uint32_t rank) {
 }
 
 /* "input x[N, 4] : i32 < K". */
-static const char *input_text(pgen *g, const ptensor *t) {
+const char *pg_input_text(pgen *g, const ptensor *t) {
   const char *bound = "";
   if (t->bound != NO_EXTENT)
     bound =
@@ -82,16 +95,18 @@ ptensor pg_result(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank) {
 }
 
 void pg_define(pgen *g, ptensor *t, const char *left, const char *value) {
+  pg_define_text(g, t, neo_arena_printf(g->arena, "%s = %s", left, value));
+}
+
+void pg_define_text(pgen *g, ptensor *t, const char *text) {
   g->has |= PAIRS_BIT(pg_type_feature(t->type)) | (t->rank ? 0 : PAIRS_BIT(PAIRS_SCALAR));
   bool is_float = neo_type_is_float(t->type);
   t->exact = g->exact;
   t->from = is_float ? g->from : 0;
   t->smooth = t->from != 0;
-  const char *input = t->rank ? input_text(g, t) : NULL;
-  t->line = pg_end(g, (pairs_statement){.kind = PAIRS_DEFINITION,
-                                        .text = neo_arena_printf(g->arena, "%s = %s", left, value),
-                                        .name = t->name,
-                                        .input = input});
+  const char *input = t->rank ? pg_input_text(g, t) : NULL;
+  t->line = pg_end(g, (pairs_statement){
+                          .kind = PAIRS_DEFINITION, .text = text, .name = t->name, .input = input});
   NEO_PUSH(g->arena, &g->tensors, *t);
 }
 
@@ -107,12 +122,14 @@ uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, ui
   t.exact = t.given = true;
   t.smooth = neo_type_is_float(type);
   t.from = t.smooth ? (uint64_t)1 << g->tensors.n : 0;
-  g->reads = 0;
+  uint64_t recurs = g->recurs;
+  g->reads = g->recurs = 0;
   g->has = 0;
-  const char *text = input_text(g, &t);
+  const char *text = pg_input_text(g, &t);
   t.line = pg_end(g, (pairs_statement){.kind = PAIRS_GIVEN, .text = text, .name = t.name});
   g->reads = reads;
   g->has = has;
+  g->recurs = recurs;
   NEO_PUSH(g->arena, &g->tensors, t);
   return (uint32_t)g->tensors.n - 1;
 }
@@ -136,17 +153,19 @@ uint32_t pg_extent_of(pgen *g, const char *value, int64_t now, int64_t least, bo
 }
 
 /* With an input of that extent: its value has to come from somewhere. */
-static void runtime_extent(pgen *g, int64_t now) {
+static void runtime_extent(pgen *g, int64_t now, int64_t least) {
   const char *name = pg_name(g, "N");
   int64_t most = now + (int64_t)pg_below(g, 24);
+  most = most < 1 ? 1 : most;
   pg_begin(g);
-  uint32_t line = pg_end(
-      g, (pairs_statement){.kind = PAIRS_SIZE_LINE,
-                           .text = neo_arena_printf(g->arena, "dim %s <= %lld\ninput u%s[%s]", name,
-                                                    (long long)most, name, name),
-                           .name = name,
-                           .has = PAIRS_BIT(PAIRS_SIZE)});
-  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, 1, true, line});
+  uint32_t line =
+      pg_end(g, (pairs_statement){.kind = PAIRS_SIZE_LINE,
+                                  .text = neo_arena_printf(
+                                      g->arena, "dim %s%s <= %lld\ninput u%s[%s]",
+                                      least ? "" : "0 <= ", name, (long long)most, name, name),
+                                  .name = name,
+                                  .has = PAIRS_BIT(PAIRS_SIZE)});
+  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, true, line});
   NEO_PUSH(g->arena, &g->p->sizes, (pairs_size){name, now});
 }
 
@@ -157,7 +176,22 @@ static void draw_sizes(pgen *g) {
     int64_t now = PG_PICK(g, sizes);
     pg_begin(g);
     if (k == runtime)
-      runtime_extent(g, now);
+      runtime_extent(g, now, 1);
+    else
+      (void)pg_extent_of(g, neo_arena_printf(g->arena, "%lld", (long long)now), now, now, false);
+  }
+}
+
+/* Few rounds, none now and then. */
+static void draw_rounds(pgen *g) {
+  static const int64_t rounds[] = {1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17};
+  uint32_t n = 2 + (uint32_t)pg_below(g, 2), runtime = (uint32_t)pg_below(g, 4);
+  for (uint32_t k = 0; k < n; k++) {
+    bool empty = k == runtime && pg_chance(g, 20);
+    int64_t now = empty && pg_chance(g, 40) ? 0 : PG_PICK(g, rounds);
+    pg_begin(g);
+    if (k == runtime)
+      runtime_extent(g, now, empty ? 0 : 1);
     else
       (void)pg_extent_of(g, neo_arena_printf(g->arena, "%lld", (long long)now), now, now, false);
   }
@@ -226,29 +260,42 @@ static void draw_param(pgen *g) {
 
 /* ---- definitions */
 
-static const struct {
+typedef struct {
   pg_form *form;
   uint32_t weight;
-} forms[] = {{pg_map, 14},     {pg_reduce, 34},         {pg_product, 10}, {pg_window, 8},
-             {pg_lookup, 5},   {pg_segment, 6},         {pg_pieces, 6},   {pg_reshape, 5},
-             {pg_running, 5},  {pg_running_product, 2}, {pg_gradient, 8}, {pg_call, 3},
-             {pg_own_grad, 3}, {pg_repeat, 4},          {pg_rows, 8},     {pg_state, 6},
-             {pg_any_rank, 5}, {pg_softmax, 6},         {pg_count, 6},    {pg_scalar, 7},
-             {pg_attention, 3}};
+} weighted;
 
-static void draw_definition(pgen *g) {
+static const weighted forms[] = {
+    {pg_map, 14},     {pg_reduce, 34},  {pg_product, 10}, {pg_window, 8},  {pg_lookup, 5},
+    {pg_segment, 6},  {pg_pieces, 6},   {pg_reshape, 5},  {pg_running, 5}, {pg_running_product, 2},
+    {pg_gradient, 8}, {pg_call, 3},     {pg_own_grad, 3}, {pg_repeat, 4},  {pg_rows, 8},
+    {pg_state, 6},    {pg_any_rank, 5}, {pg_softmax, 6},  {pg_count, 6},   {pg_scalar, 7},
+    {pg_attention, 3}};
+
+static const weighted recurrent[] = {
+    {pg_self, 40}, {pg_triangle, 4}, {pg_scan, 24}, {pg_while, 8}, {pg_case, 4}};
+
+static void draw_definition(pgen *g, const weighted *of, size_t n) {
   uint32_t all = 0;
-  for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
-    all += forms[k].weight;
+  for (size_t k = 0; k < n; k++)
+    all += of[k].weight;
   for (int attempt = 0; attempt < 6; attempt++) {
     uint32_t at = (uint32_t)pg_below(g, all);
     size_t k = 0;
-    while (at >= forms[k].weight)
-      at -= forms[k++].weight;
+    while (at >= of[k].weight)
+      at -= of[k++].weight;
     pg_begin(g);
-    if (forms[k].form(g))
+    if (of[k].form(g))
       return;
   }
+}
+
+static void draw_any(pgen *g) {
+  draw_definition(g, forms, sizeof forms / sizeof *forms);
+}
+
+static void draw_recurrence(pgen *g) {
+  draw_definition(g, recurrent, sizeof recurrent / sizeof *recurrent);
 }
 
 /* Tensors that nobody reads, and some of the others. */
@@ -272,7 +319,31 @@ pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
   if (pg_chance(&g, 25))
     draw_param(&g);
   for (uint64_t n = 2 + pg_below(&g, 5); n > 0 && p.lines.n < 40; n--)
-    draw_definition(&g);
+    draw_any(&g);
+  choose_outputs(&g);
+  return p;
+}
+
+pairs_program pairs_draw_recurrent(neo_arena *a, uint64_t seed) {
+  pairs_program p = {.seed = seed};
+  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x4ec), .p = &p};
+  draw_rounds(&g);
+  draw_input(&g, true);
+  for (uint64_t n = pg_below(&g, 2); n > 0; n--)
+    draw_input(&g, false);
+  if (pg_chance(&g, 25))
+    draw_param(&g);
+  if (pg_chance(&g, 40))
+    draw_any(&g);
+  draw_recurrence(&g);
+  for (uint64_t n = pg_below(&g, 4); n > 0 && p.lines.n < 40; n--) {
+    if (pg_chance(&g, 30))
+      draw_recurrence(&g);
+    else if (pg_chance(&g, 40))
+      (void)pg_gradient(&g);
+    else
+      draw_any(&g);
+  }
   choose_outputs(&g);
   return p;
 }

@@ -1,6 +1,6 @@
 /* Private to the generator: gen.c draws programs; gen_read.c reads of tensors; gen_value.c values
  * and conditions; gen_form.c, gen_shape.c, gen_model.c and gen_rows.c definitions, a function for
- * each form. */
+ * each form; gen_self.c and gen_loop.c recurrences. */
 #ifndef NEO_TESTS_PAIRS_GEN_H
 #define NEO_TESTS_PAIRS_GEN_H
 #include "base/random.h"
@@ -46,6 +46,7 @@ typedef struct {
   uint32_t n_index;
   uint64_t reads, from;
   pairs_set has;
+  uint64_t recurs;
   bool exact;
   int read_depth;
 } pgen;
@@ -66,6 +67,9 @@ void pg_begin(pgen *g);
 uint32_t pg_end(pgen *g, pairs_statement s);
 ptensor pg_result(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank);
 void pg_define(pgen *g, ptensor *t, const char *left, const char *value);
+void pg_define_text(pgen *g, ptensor *t, const char *text); /* "left = value" */
+/* An input of the same name, for the shrinker. */
+const char *pg_input_text(pgen *g, const ptensor *t);
 uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
                   bool up_to);
 uint32_t pg_extent(pgen *g); /* one of the program's */
@@ -106,7 +110,8 @@ const char *pg_where(pgen *g);
 typedef bool pg_form(pgen *g); /* false: not here */
 pg_form pg_map, pg_reduce, pg_product, pg_window, pg_lookup, pg_segment, pg_pieces, pg_reshape,
     pg_running, pg_running_product, pg_gradient, pg_own_grad, pg_call, pg_repeat, pg_state,
-    pg_any_rank, pg_attention, pg_softmax, pg_rows, pg_count, pg_scalar;
+    pg_any_rank, pg_attention, pg_softmax, pg_rows, pg_count, pg_scalar, pg_self, pg_triangle,
+    pg_scan, pg_while, pg_case;
 /* "sum[t < N where ...] (body)" of this type, in parentheses; its indices are gone again. */
 const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
 /* "t < n" of a new index along the extent, which is in scope then; of some kind of range. */

@@ -144,6 +144,7 @@ static const char *foreign_subscript(pgen *g, uint32_t extent, bool *guarded) {
     *guarded = true;
     return index;
   }
+  *guarded = *guarded || !e->least;
   return e->least > 1 && pg_chance(g, 40) ? "1" : "0";
 }
 

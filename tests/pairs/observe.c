@@ -108,7 +108,8 @@ void pairs_observe(neo_compilation *c, const pairs_program *p, neo_arena *a, pai
       for (uint32_t j = 0; j < made.n; j++)
         x.has |= pairs_features_of(p, tensor_text(c->module, neo_list_at(c->module, made, j)));
     }
-    x.strategies = strategies_of(c, neo_group_form(c->module, g), &c->schedules.at[k]);
+    if (!g->recurrence)
+      x.strategies = strategies_of(c, neo_group_form(c->module, g), &c->schedules.at[k]);
     if (in_grid(c, c->kernel_of_group.at[k])) {
       x.kinds |= 1u << NEO_FUSE_GRID;
       x.strategies |= 1u << PAIRS_BY_GRID;

@@ -29,7 +29,7 @@ static void put_names(const pairs_program *p, uint64_t need, bool updates, neo_s
     const pairs_statement *s = &p->lines.at[k];
     if (!(need >> k & 1) || s->gone || !(updates ? s->update : s->output))
       continue;
-    neo_str_addf(out, "%s%s", before, s->name);
+    neo_str_addf(out, "%s%s", before, s->names && !updates ? s->names : s->name);
     before = ", ";
   }
 }
@@ -64,11 +64,23 @@ neo_value pairs_element(uint64_t seed, const char *name, neo_type type, int64_t 
 
 /* ---- whose a tensor is */
 
+/* Does the statement define a tensor of this name? */
+static bool defines(const pairs_statement *s, const char *name, size_t n) {
+  const char *at = s->names ? s->names : s->name;
+  bool found = false;
+  while (at && *at && !found) {
+    size_t own = strcspn(at, ",");
+    found = own == n && memcmp(at, name, n) == 0;
+    at += own + strspn(at + own, ", ");
+  }
+  return found;
+}
+
 static pairs_set features_of_name(const pairs_program *p, const char *name, size_t n) {
   pairs_set has = 0;
   for (size_t k = 0; k < p->lines.n; k++) {
     const pairs_statement *s = &p->lines.at[k];
-    if (s->name && strlen(s->name) == n && memcmp(s->name, name, n) == 0)
+    if (defines(s, name, n))
       has |= s->has;
   }
   return has;
@@ -91,4 +103,16 @@ pairs_set pairs_features_of(const pairs_program *p, const char *tensor) {
   if (derived)
     has = (has & types) | PAIRS_BIT(PAIRS_GRAD);
   return twice ? has | PAIRS_BIT(PAIRS_GRAD2) : has;
+}
+
+uint64_t pairs_recurrences_of(const pairs_program *p, const char *tensor) {
+  uint64_t recurs = 0;
+  for (const char *at = tensor; *at;) {
+    size_t n = strcspn(at, ".");
+    for (size_t k = 0; k < p->lines.n; k++)
+      if (defines(&p->lines.at[k], at, n))
+        recurs |= p->lines.at[k].recurs;
+    at += n + (at[n] == '.');
+  }
+  return recurs;
 }

@@ -23,15 +23,26 @@ typedef uint64_t pairs_set; /* bit f: feature f */
 #define PAIRS_BIT(f) ((pairs_set)1 << (f))
 const char *pairs_feature_text(uint32_t f);
 
+typedef enum { /* kinds of recurrences */
+#define X(name, text, meaning) PAIRS_R_##name,
+#include "tests/pairs/recurrences.def"
+#undef X
+               PAIRS_RECURRENCES
+} pairs_recurrence;
+#define PAIRS_RECURS(r) ((uint64_t)1 << (r))
+const char *pairs_recurrence_text(uint32_t r);
+
 typedef enum { PAIRS_SIZE_LINE, PAIRS_GIVEN, PAIRS_DEFINITION, PAIRS_HELPER } pairs_kind;
 
 typedef struct {
   pairs_kind kind;
   const char *text;  /* one or more lines, without the end of the last one */
   const char *name;  /* what it defines first */
+  const char *names; /* all of its results, with commas between them; null: the name */
   const char *input; /* the same tensor as an input, for the shrinker; null: it cannot be one */
   uint64_t reads;    /* bit k: statement k */
   pairs_set has;
+  uint64_t recurs; /* bit r: pairs_recurrence */
   bool output, update, gone;
 } pairs_statement;
 
@@ -46,7 +57,9 @@ typedef struct {
   NEO_VEC(pairs_size) sizes;      /* run-time sizes */
 } pairs_program;
 
-pairs_program pairs_draw(neo_arena *a, uint64_t seed);
+typedef pairs_program pairs_drawer(neo_arena *a, uint64_t seed);
+pairs_drawer pairs_draw;
+pairs_drawer pairs_draw_recurrent; /* with recurrences among the definitions */
 /* Definitions of the program that are not gone. */
 uint32_t pairs_definitions(const pairs_program *p);
 /* The program: what is not gone and is needed, and its outputs. */
@@ -58,6 +71,8 @@ neo_value pairs_element(uint64_t seed, const char *name, neo_type type, int64_t 
 /* The features of the statement that made a tensor of this name, which may be derived from its
  * ("d.y", "part.y"). */
 pairs_set pairs_features_of(const pairs_program *p, const char *tensor);
+/* The kinds of recurrences of that statement. */
+uint64_t pairs_recurrences_of(const pairs_program *p, const char *tensor);
 
 /* Makes a failing program smaller while `fails` says so: at most `budget` calls. */
 typedef bool pairs_fails(void *ctx, const pairs_program *p);

@@ -18,7 +18,7 @@ enum { COUNT = 1000, REACHED = 80 }; /* percent of the pairs that can be */
 
 static void random_programs_equal_the_interpreter(void **state) {
   static pairs_table t;
-  pairs_drive d = {.first = 1, .n = neo_test_count(COUNT), .variants = 10};
+  pairs_drive d = {.draw = pairs_draw, .first = 1, .n = neo_test_count(COUNT), .variants = 10};
   (void)state;
   if (pairs_drive_run(&d, &t))
     fail_msg("%u programs of %u fail", t.failed, t.programs);
@@ -43,6 +43,7 @@ static const char usage[] =
     "      --json=FILE       a line for each program, with inputs and results\n"
     "      --json-seeds=N    only of the first N seeds\n"
     "      --folder=FOLDER   failing programs, made smaller, become files here\n"
+    "      --recurrences     programs with recurrences; before --print\n"
     "      --print=SEED      print the program of a seed, and no more\n";
 
 enum {
@@ -57,6 +58,7 @@ enum {
   JSON_SEEDS,
   FOLDER,
   PRINT,
+  RECURRENCES,
   HELP
 };
 static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS},
@@ -68,17 +70,18 @@ static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS
                                         {"mcpu", required_argument, NULL, MCPU},
                                         {"json", required_argument, NULL, JSON},
                                         {"folder", required_argument, NULL, FOLDER},
+                                        {"recurrences", no_argument, NULL, RECURRENCES},
                                         {"print", required_argument, NULL, PRINT},
                                         {"help", no_argument, NULL, HELP},
                                         {"json-seeds", required_argument, NULL, JSON_SEEDS},
                                         {NULL, 0, NULL, 0}};
 
-static int print_program(uint64_t seed) {
+static int print_program(const pairs_drive *d, uint64_t seed) {
   neo_arena a;
   neo_str s;
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&s, &a);
-  pairs_program p = pairs_draw(&a, seed);
+  pairs_program p = d->draw(&a, seed);
   pairs_text(&p, &s);
   fputs(neo_str_text(&s), stdout);
   neo_arena_free(&a);
@@ -116,7 +119,7 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
 
 static int command(int argc, char **argv) {
   static pairs_table t;
-  pairs_drive d = {.first = 1, .n = 1000, .variants = 50};
+  pairs_drive d = {.draw = pairs_draw, .first = 1, .n = 1000, .variants = 50};
   bool table = false;
   for (int o; (o = getopt_long(argc, argv, "", options, NULL)) != -1;)
     switch (o) {
@@ -153,8 +156,11 @@ static int command(int argc, char **argv) {
       d.folder = optarg;
       (void)mkdir(optarg, 0777);
       break;
+    case RECURRENCES:
+      d.draw = pairs_draw_recurrent;
+      break;
     case PRINT:
-      return print_program(strtoull(optarg, NULL, 10));
+      return print_program(&d, strtoull(optarg, NULL, 10));
     case HELP:
       fputs(usage, stdout);
       return 0;

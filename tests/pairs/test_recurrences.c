@@ -1,0 +1,29 @@
+/* Random programs with recurrences: machine code gives what the reference interpreter gives, however
+ * they are scheduled and fused. `tools/pairs --recurrences` runs more of them. */
+#include "tests/effort.h"
+#include "tests/pairs/drive.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+enum { COUNT = 500 };
+
+static void recurrences_equal_the_interpreter(void **state) {
+  static pairs_table t;
+  pairs_drive d = {.draw = pairs_draw_recurrent,
+                   .first = 1,
+                   .n = neo_test_count(COUNT),
+                   .variants = 50,
+                   .jobs = 2};
+  (void)state;
+  if (pairs_drive_run(&d, &t))
+    fail_msg("%u programs of %u fail", t.failed, t.programs);
+  assert_true(t.rejected * 50 <= t.programs); /* the generator's fault */
+  assert_true(t.promised * 10 >= t.compared * 9);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(recurrences_equal_the_interpreter)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
