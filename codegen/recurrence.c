@@ -65,8 +65,8 @@ static uint32_t add_buffer(maker *x, neo_tensor t, uint8_t use) {
   const neo_tensor_rec *r = neo_tensor_at(x->m, t);
   neo_kbuf b = {.name = neo_name_text(x->m->names, r->name), .type = r->type, .use = use};
   b.tensor = t;
-  b.no_alias = !is_among(t, x->g->reads.at, x->g->reads.n) ||
-               !is_among(t, x->g->roots.at, x->g->roots.n);
+  b.no_alias =
+      !is_among(t, x->g->reads.at, x->g->reads.n) || !is_among(t, x->g->roots.at, x->g->roots.n);
   b.align = neo_type_bytes((neo_type)r->type);
   return neo_kernel_buf(x->k, b);
 }
@@ -227,7 +227,7 @@ neo_status neo_recurrence_kernel(neo_module *m, const neo_group *g, const neo_ma
     if (!m->sizes.at[k].loop_index)
       neo_kernel_size(x.k, k - 1, neo_name_text(m->names, m->sizes.at[k].name));
   add_buffers(&x);
-  add_loop(&x, &x.k->body, &loops_of(&x)->loop);
+  add_steps(&x, &x.k->body, &loops_of(&x)->steps);
   *out = x.k;
   return x.status ? x.status : neo_kernel_verify(x.k, why);
 }

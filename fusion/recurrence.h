@@ -41,7 +41,7 @@ struct neo_recurrence_step {
 };
 
 typedef struct neo_recurrence {
-  neo_recurrence_step loop; /* the outermost */
+  neo_recurrence_steps steps;
   NEO_VEC(neo_slice) slices;
   neo_map memory;            /* a tensor that segments read -> the one it stands for */
   NEO_VEC(neo_tensor) roots; /* whole tensors that are written to memory */

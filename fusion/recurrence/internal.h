@@ -1,0 +1,90 @@
+/* Private to fusion/recurrence. How a recurrence becomes loops, in three steps:
+ *
+ *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
+ *                tree of loops and instances
+ *   segments.c   which instances follow one another as a segment, and what has to be in memory
+ *   write.c      instances as definitions of a round */
+#ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
+#define NEO_FUSION_RECURRENCE_INTERNAL_H
+#include "fusion/recurrence.h"
+
+enum { OUTLINE_AXES = 64 };
+
+/* A definition, or a part of it, at the point of the loops around: an axis is at `base`, or runs over
+ * `extent` positions from there. */
+typedef struct {
+  neo_def def;
+  neo_def_rec rec; /* with these axes, simplified by what holds here; it reads whole tensors */
+  neo_expr when;   /* it runs where this holds; 0: always */
+  neo_expr base[OUTLINE_AXES];   /* 0: the first */
+  neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
+  bool fixed[OUTLINE_AXES];
+  const neo_expr *assume; /* of the loops around */
+  uint32_t n_assume;
+  neo_tensor slice[4]; /* of its results; write.c */
+} outline_instance;
+
+typedef struct outline_step outline_step;
+typedef NEO_VEC(outline_step) outline_steps;
+struct outline_step {
+  outline_instance *at; /* null: a loop */
+  neo_size index;
+  neo_expr lo, hi;
+  bool down;
+  outline_steps steps;
+};
+
+typedef struct
+{ /* a loop around the point at hand, or, without an index, a range of its rounds at once */
+  const neo_order_step *order;
+  neo_expr index, lo, hi;
+} outline_around;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  const neo_def *defs;
+  size_t n;
+  bool *own;    /* by tensor: a definition of the recurrence makes it */
+  bool *stored; /* by tensor: it is in memory */
+  NEO_VEC(outline_around) around;
+  NEO_VEC(neo_expr) assume; /* of the loops around */
+  neo_recurrence *out;
+} outliner;
+
+neo_expr outline_number(const outliner *o, int64_t x);
+bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal);
+static inline bool outline_is_read(const neo_node *n) {
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+
+/* cut.c: the positions at which conditions of the expressions of `rec` that depend on its axis `axis`,
+ * and on no other one, change: position c is the first one of what follows. `loops`: only those that
+ * depend on the index of a loop. At most `most`, each once. */
+uint32_t outline_cuts(const outliner *o, const neo_def_rec *rec, uint32_t axis, bool loops,
+                      neo_expr *cut, uint32_t most);
+/* a - b, if it is a constant. */
+bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
+
+/* place.c: the order's loop, cut into loops and instances. */
+outline_steps outline_place(outliner *o, const neo_order_step *order);
+
+/* segments.c: instances that follow one another in a round. */
+typedef NEO_VEC(outline_instance *) outline_open;
+/* The instance of the open segment that makes what instance x reads there, an index into `open`;
+ * OUTLINE_MEMORY: none does, and what is read is in memory; OUTLINE_UNKNOWN: one may make it. */
+enum { OUTLINE_MEMORY = -1, OUTLINE_UNKNOWN = -2 };
+int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
+                     uint32_t n_axes, neo_expr read);
+/* Calls f with each read of the instance and the number of axes that it may use. */
+void outline_reads(const outliner *o, const outline_instance *x,
+                   void (*f)(void *ctx, neo_expr read, uint32_t n_axes), void *ctx);
+/* Writes the steps as loops around segments; marks what is stored. */
+neo_recurrence_steps outline_segments(outliner *o, const outline_steps *from);
+
+/* write.c: the instance as a definition of segment s. */
+void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
+                   outline_instance *x, neo_map *copies);
+
+#endif

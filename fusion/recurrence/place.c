@@ -1,0 +1,436 @@
+/* The loops of an order, and the definitions in them. A loop is cut into ranges of rounds, in each of which
+ * conditions that depend on its index alone have one value, so that they are decided: the first rounds of
+ *
+ *   h[t, j] = tanh(x[t, j] + sum[k] (h[t-1, k] else h0[k]) * U[k, j])
+ *
+ * read h0, the others do not ask. A range whose reads all come from outside of it, or from the same
+ * round, is no loop: its rounds are positions of an axis. So a triangular recurrence leaves its diagonal,
+ * and what is above and below it are vectors. For the same reason a definition is cut along its other
+ * axes where conditions compare them with a loop's index. */
+#include "fusion/recurrence/internal.h"
+
+enum { MOST_CUTS = 8, MOST_RANGES = 6 };
+
+neo_expr outline_number(const outliner *o, int64_t x) {
+  return neo_const_int(o->m, NEO_I64_T, x);
+}
+
+static neo_expr sum(const outliner *o, neo_expr a, neo_expr b) {
+  return neo_op2(o->m, NEO_OP_ADD, a, b);
+}
+
+static neo_expr difference(const outliner *o, neo_expr a, neo_expr b) {
+  neo_linear l;
+  neo_expr e = neo_op2(o->m, NEO_OP_SUB, a, b);
+  return neo_linear_of(o->m, e, &l) ? neo_linear_expr(o->m, &l) : e;
+}
+
+/* ---- instances */
+
+bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal) {
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + 1);
+  neo_facts facts = {axes, n_axes, assume, x->n_assume};
+  for (uint32_t k = 0; k < n_axes; k++)
+    axes[k] = *neo_def_axis(o->m, &x->rec, k);
+  for (uint32_t k = 0; k < x->n_assume; k++)
+    assume[k] = x->assume[k];
+  if (x->rec.where.i && n_axes == x->rec.axes.n)
+    assume[facts.n_assume++] = x->rec.where;
+  return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
+}
+
+/* The same of what holds in the loops around alone. */
+static bool holds(const outliner *o, neo_expr goal) {
+  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
+}
+
+static bool is_at_most(const outliner *o, neo_expr a, neo_expr b) {
+  return holds(o, neo_op2(o->m, NEO_OP_LE, a, b));
+}
+
+static const neo_order_member *member_of(const outline_around *l, neo_def d) {
+  for (uint32_t k = 0; k < l->order->n_members; k++)
+    if (l->order->member[k].def.i == d.i)
+      return &l->order->member[k];
+  return NULL;
+}
+
+static void place_axes(const outliner *o, outline_instance *x) {
+  for (size_t k = 0; k < o->around.n; k++) {
+    const outline_around *l = &o->around.at[k];
+    const neo_order_member *p = member_of(l, x->def);
+    neo_expr delay = outline_number(o, p->delay);
+    x->fixed[p->axis] = l->index.i != 0;
+    x->base[p->axis] = difference(o, l->index.i ? l->index : l->lo, delay);
+    x->extent[p->axis] = l->index.i ? outline_number(o, 1) : difference(o, l->hi, l->lo);
+  }
+}
+
+static neo_expr placed(const outliner *o, const neo_expr *by, uint32_t n, neo_expr e) {
+  return e.i ? neo_expr_subst_axes(o->m, e, by, n) : e;
+}
+
+static neo_list placed_list(const outliner *o, const neo_expr *by, uint32_t n, neo_list l) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = placed(o, by, n, neo_list_expr(o->m, l, k)).i;
+  return neo_list_new(o->m, id, l.n);
+}
+
+static neo_list axes_of(const outliner *o, const outline_instance *x, const neo_def_rec *d,
+                        const neo_expr *by) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < d->axes.n; k++) {
+    neo_axis_rec axis = *neo_def_axis(o->m, d, k);
+    bool part = k < d->n_out && x->extent[k].i;
+    axis.lo = part ? outline_number(o, 0) : placed(o, by, d->n_out, axis.lo);
+    axis.hi = part ? x->extent[k] : placed(o, by, d->n_out, axis.hi);
+    id[k] = neo_axis_add(o->m, axis).i;
+  }
+  return neo_list_new(o->m, id, d->axes.n);
+}
+
+static neo_expr simpler(const outliner *o, const neo_facts *facts, neo_expr e) {
+  return e.i ? neo_simplify_under(o->p, facts, e) : e;
+}
+
+static neo_list simpler_list(const outliner *o, const neo_facts *facts, neo_list l) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = simpler(o, facts, neo_list_expr(o->m, l, k)).i;
+  return neo_list_new(o->m, id, l.n);
+}
+
+static void simplify(const outliner *o, outline_instance *x) {
+  neo_axis_rec axes[OUTLINE_AXES];
+  int64_t always;
+  neo_def_rec *r = &x->rec;
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + 1);
+  neo_facts facts = {axes, r->axes.n, assume, x->n_assume};
+  for (uint32_t k = 0; k < r->axes.n; k++)
+    axes[k] = *neo_def_axis(o->m, r, k);
+  for (uint32_t k = 0; k < x->n_assume; k++)
+    assume[k] = x->assume[k];
+  r->where = simpler(o, &facts, r->where);
+  if (r->where.i && neo_expr_is_int(o->m, r->where, &always) && always)
+    r->where.i = 0;
+  if (r->where.i)
+    assume[facts.n_assume++] = r->where;
+  r->body = simpler_list(o, &facts, r->body);
+  facts.n_assume = x->n_assume;
+  facts.n_axes = r->n_out;
+  r->finish = simpler_list(o, &facts, r->finish);
+}
+
+/* Writes the definition with the instance's axes. */
+static void place_def(const outliner *o, outline_instance *x) {
+  neo_def_rec d = *neo_def_at(o->m, x->def);
+  neo_expr by[OUTLINE_AXES] = {{0}};
+  for (uint32_t k = 0; k < d.n_out; k++)
+    if (x->base[k].i)
+      by[k] = x->fixed[k] ? x->base[k] : sum(o, x->base[k], neo_axis_ref(o->m, k));
+  x->rec = d;
+  x->rec.axes = axes_of(o, x, &d, by);
+  x->rec.where = placed(o, by, d.n_out, d.where);
+  x->rec.body = placed_list(o, by, d.n_out, d.body);
+  x->rec.finish = placed_list(o, by, d.n_out, d.finish);
+  simplify(o, x);
+}
+
+/* Does it run in this round? 0: always. */
+static neo_expr condition(const outliner *o, neo_def d) {
+  neo_module *m = o->m;
+  neo_expr all = {0};
+  for (size_t k = 0; k < o->around.n; k++) {
+    const outline_around *l = &o->around.at[k];
+    const neo_order_member *x = member_of(l, d);
+    if (!l->index.i)
+      continue;
+    neo_expr at = difference(o, l->index, outline_number(o, x->delay));
+    neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(o, 0), at),
+                        neo_op2(m, NEO_OP_LT, at, neo_def_axis(m, neo_def_at(m, d), x->axis)->hi)};
+    for (int i = 0; i < 2; i++)
+      if (!holds(o, part[i]))
+        all = all.i ? neo_op2(m, NEO_OP_AND, all, part[i]) : part[i];
+  }
+  return all;
+}
+
+static outline_instance *instance_of(outliner *o, neo_def d) {
+  outline_instance *x = NEO_NEW(o->a, outline_instance);
+  x->def = d;
+  x->when = condition(o, d);
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, o->assume.n + 1);
+  for (size_t k = 0; k < o->assume.n; k++)
+    assume[x->n_assume++] = o->assume.at[k];
+  x->assume = assume;
+  place_axes(o, x);
+  place_def(o, x);
+  return x;
+}
+
+/* ---- ranges of a loop or an axis */
+
+typedef struct {
+  neo_expr lo, hi;   /* lo <= x < hi, and empty where not lo < hi */
+  neo_expr from, to; /* cuts without a limit to the range of all; 0: there is none */
+} range;
+
+typedef struct {
+  neo_expr first, last; /* the last cut that is near the begin, the first near the end; 0: none */
+  neo_expr other[MOST_RANGES]; /* in between, or not known where: in order */
+  uint32_t n;
+} chosen;
+
+static void choose_other(const outliner *o, chosen *c, neo_expr cut) {
+  int64_t x;
+  uint32_t k = c->n;
+  if (c->n == 3 || (c->n && !outline_distance(o, cut, c->other[0], &x)))
+    return;
+  for (; k > 0 && outline_distance(o, cut, c->other[k - 1], &x) && x < 0; k--)
+    c->other[k] = c->other[k - 1];
+  c->other[k] = cut;
+  c->n++;
+}
+
+static chosen choose(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr *cut, uint32_t n) {
+  chosen c = {0};
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t above, below, x;
+    if (is_at_most(o, cut[k], lo) || is_at_most(o, hi, cut[k]))
+      continue;
+    bool near_lo = outline_distance(o, cut[k], lo, &above);
+    bool near_hi = outline_distance(o, hi, cut[k], &below);
+    if (near_lo && (!near_hi || above <= below)) {
+      if (!c.first.i || (outline_distance(o, cut[k], c.first, &x) && x > 0))
+        c.first = cut[k];
+    } else if (near_hi) {
+      if (!c.last.i || (outline_distance(o, cut[k], c.last, &x) && x < 0))
+        c.last = cut[k];
+    } else {
+      choose_other(o, &c, cut[k]);
+    }
+  }
+  return c;
+}
+
+/* The cut between the end of the range before it and `hi`. */
+static neo_expr limited(const outliner *o, neo_expr before, neo_expr cut, neo_expr hi) {
+  neo_expr x = is_at_most(o, cut, hi) ? cut : neo_op2(o->m, NEO_OP_MIN, cut, hi);
+  return is_at_most(o, before, x) ? x : neo_op2(o->m, NEO_OP_MAX, before, x);
+}
+
+/* Cuts [lo, hi) into ranges that do not overlap, whatever the sizes are. Returns how many. */
+static uint32_t ranges_of(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr *cut,
+                          uint32_t n_cuts, range *out) {
+  chosen c = choose(o, lo, hi, cut, n_cuts);
+  neo_expr all[MOST_RANGES];
+  uint32_t n = 0;
+  if (c.first.i)
+    all[n++] = c.first;
+  for (uint32_t k = 0; k < c.n; k++)
+    all[n++] = c.other[k];
+  if (c.last.i)
+    all[n++] = c.last;
+  out[0] = (range){.lo = lo};
+  for (uint32_t k = 0; k < n; k++) {
+    neo_expr at = limited(o, out[k].lo, all[k], hi);
+    out[k].hi = at;
+    out[k].to = all[k];
+    out[k + 1] = (range){.lo = at, .from = all[k]};
+  }
+  out[n].hi = hi;
+  return n + 1;
+}
+
+/* ---- definitions */
+
+static bool is_empty(const outliner *o, const range *r) {
+  return is_at_most(o, r->hi, r->lo);
+}
+
+/* Adds the instance, cut along its axes from `axis` on. */
+static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, uint32_t axis) {
+  neo_expr cut[MOST_CUTS];
+  range r[MOST_RANGES];
+  uint32_t n = 0, n_out = x->rec.n_out;
+  for (; axis < n_out && !n; axis++)
+    if (!x->fixed[axis] && !x->rec.out_map.n)
+      n = outline_cuts(o, &x->rec, axis, true, cut, MOST_CUTS);
+  if (!n) {
+    NEO_PUSH(o->a, steps, (outline_step){.at = x});
+    return;
+  }
+  axis--;
+  n = ranges_of(o, outline_number(o, 0), neo_def_axis(o->m, &x->rec, axis)->hi, cut, n, r);
+  for (uint32_t k = 0; k < n; k++) {
+    outline_instance *y = NEO_NEW(o->a, outline_instance);
+    if (is_empty(o, &r[k]))
+      continue;
+    *y = *x;
+    if (n > 1) {
+      y->base[axis] = x->base[axis].i ? sum(o, x->base[axis], r[k].lo) : r[k].lo;
+      y->extent[axis] = difference(o, r[k].hi, r[k].lo);
+      place_def(o, y);
+    }
+    add_parts(o, steps, y, axis + 1);
+  }
+}
+
+static void add_def(outliner *o, outline_steps *steps, neo_def d) {
+  outline_instance *x = instance_of(o, d);
+  add_parts(o, steps, x, 0);
+}
+
+/* ---- loops */
+
+/* Rounds at which a condition of a definition in the loop changes, or where it begins or ends. */
+static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cut, uint32_t most) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < order->n_members; k++) {
+    neo_order_member d = order->member[k];
+    neo_expr own[MOST_CUTS], delay = outline_number(o, d.delay);
+    const outline_instance *x = instance_of(o, d.def);
+    uint32_t n_own = outline_cuts(o, &x->rec, d.axis, false, own, MOST_CUTS - 2);
+    own[n_own++] = outline_number(o, 0);
+    own[n_own++] = neo_def_axis(o->m, &x->rec, d.axis)->hi;
+    for (uint32_t i = 0; i < n_own; i++) {
+      neo_expr at = difference(o, sum(o, own[i], delay), outline_number(o, 0));
+      bool listed = n == most;
+      for (uint32_t j = 0; j < n && !listed; j++)
+        listed = cut[j].i == at.i;
+      if (!listed)
+        cut[n++] = at;
+    }
+  }
+  return n;
+}
+
+typedef struct {
+  outliner *o;
+  const outline_around *range; /* of rounds */
+  const outline_instance *x;
+  bool carried;
+} carry_look;
+
+/* Is what is read of the definition `from` of the same round, or of none in the range? */
+static bool is_outside(const carry_look *c, const neo_order_member *from, neo_expr read,
+                       uint32_t n_axes) {
+  const outliner *o = c->o;
+  neo_module *m = o->m;
+  const neo_order_member *to = member_of(c->range, c->x->def);
+  neo_expr here = sum(o, c->range->lo, neo_axis_ref(m, to->axis));
+  neo_expr there = sum(o, neo_expr_arg(m, read, from->axis), outline_number(o, from->delay));
+  int64_t x;
+  if (outline_distance(o, there, here, &x) && x == 0)
+    return true;
+  return outline_proved(o, c->x, n_axes, neo_op2(m, NEO_OP_LT, there, c->range->lo)) ||
+         outline_proved(o, c->x, n_axes, neo_op2(m, NEO_OP_LE, c->range->hi, there));
+}
+
+static void look_carried(void *ctx, neo_expr read, uint32_t n_axes) {
+  carry_look *c = ctx;
+  neo_module *m = c->o->m;
+  neo_tensor t = {neo_expr_node(m, read)->attr};
+  for (uint32_t k = 0; k < c->range->order->n_members && !c->carried; k++) {
+    const neo_order_member *from = &c->range->order->member[k];
+    neo_list out = neo_def_at(m, from->def)->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      if (neo_list_at(m, out, i) == t.i)
+        c->carried = c->carried || !is_outside(c, from, read, n_axes);
+  }
+}
+
+/* Are the rounds of the range free of each other, and does every definition have them all? */
+static bool is_free(outliner *o, const outline_around *l) {
+  bool is = true;
+  NEO_PUSH(o->a, &o->around, *l);
+  for (uint32_t k = 0; k < l->order->n_members && is; k++) {
+    neo_order_member d = l->order->member[k];
+    neo_expr delay = outline_number(o, d.delay);
+    neo_expr hi = neo_def_axis(o->m, neo_def_at(o->m, d.def), d.axis)->hi;
+    is = !neo_def_at(o->m, d.def)->out_map.n && is_at_most(o, delay, l->lo) &&
+         is_at_most(o, l->hi, sum(o, hi, delay));
+    if (!is)
+      break;
+    carry_look c = {o, &o->around.at[o->around.n - 1], instance_of(o, d.def), false};
+    outline_reads(o, c.x, look_carried, &c);
+    is = !c.carried;
+  }
+  o->around.n--;
+  return is;
+}
+
+static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
+
+/* A size for the loop's index. */
+static neo_size index_of(outliner *o, const neo_order_step *order, const range *r) {
+  neo_module *m = o->m;
+  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  const neo_order_member *x = &order->member[0];
+  int64_t lo, hi, unused;
+  (void)neo_interval(o->p, &facts, r->lo, &lo, &unused);
+  (void)neo_interval(o->p, &facts, r->hi, &unused, &hi);
+  return neo_size_add(m,
+                      (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
+                                     .loop_index = true,
+                                     .name = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->name,
+                                     .lo = lo,
+                                     .hi = hi > lo ? hi - 1 : lo});
+}
+
+static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *order,
+                     const range *r) {
+  neo_module *m = o->m;
+  size_t n_assume = o->assume.n;
+  outline_step out = {
+      .index = index_of(o, order, r), .lo = r->lo, .hi = r->hi, .down = order->down};
+  neo_expr at = neo_size_ref(m, out.index);
+  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, r->from.i ? r->from : r->lo, at));
+  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LT, at, r->to.i ? r->to : r->hi));
+  NEO_PUSH(o->a, &o->around, (outline_around){order, at, r->lo, r->hi});
+  add_steps(o, &out.steps, order);
+  o->around.n--;
+  o->assume.n = n_assume;
+  NEO_PUSH(o->a, steps, out);
+}
+
+static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
+                      const range *r) {
+  outline_around at_once = {order, {0}, r->lo, r->hi};
+  if (is_empty(o, r))
+    return;
+  if (!is_free(o, &at_once)) {
+    add_loop(o, steps, order, r);
+    return;
+  }
+  NEO_PUSH(o->a, &o->around, at_once);
+  add_steps(o, steps, order);
+  o->around.n--;
+}
+
+static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *order) {
+  neo_expr cut[4 * MOST_CUTS], lo, hi;
+  range r[MOST_RANGES];
+  neo_order_rounds(o->m, order, &lo, &hi);
+  uint32_t n = loop_cuts(o, order, cut, 4 * MOST_CUTS);
+  n = ranges_of(o, lo, hi, cut, n, r);
+  for (uint32_t k = 0; k < n; k++)
+    add_range(o, steps, order, &r[order->down ? n - 1 - k : k]);
+}
+
+static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *order) {
+  for (uint32_t k = 0; k < order->n_steps; k++)
+    if (order->step[k].def.i)
+      add_def(o, steps, order->step[k].def);
+    else
+      add_loops(o, steps, &order->step[k]);
+}
+
+outline_steps outline_place(outliner *o, const neo_order_step *order) {
+  outline_steps out = {0};
+  add_loops(o, &out, order);
+  return out;
+}

@@ -1,0 +1,189 @@
+/* Instances that follow one another and run in the same rounds are a segment. An instance joins the open
+ * segment if what it reads of it is a slice, and begins another one if it may read in another way what
+ * the segment makes. */
+#include "fusion/recurrence/internal.h"
+#include "ir/out_map.h"
+
+/* ---- reads */
+
+typedef struct {
+  const outliner *o;
+  uint32_t n_axes;
+  void (*f)(void *ctx, neo_expr read, uint32_t n_axes);
+  void *ctx;
+} read_walk;
+
+static void call_read(void *ctx, neo_expr e) {
+  read_walk *w = ctx;
+  if (outline_is_read(neo_expr_node(w->o->m, e)))
+    w->f(w->ctx, e, w->n_axes);
+}
+
+static void walk(read_walk *w, neo_expr e, uint32_t n_axes) {
+  w->n_axes = n_axes;
+  if (e.i)
+    neo_expr_visit(w->o->m, e, call_read, w);
+}
+
+void outline_reads(const outliner *o, const outline_instance *x,
+                   void (*f)(void *ctx, neo_expr read, uint32_t n_axes), void *ctx) {
+  read_walk w = {o, 0, f, ctx};
+  neo_def_rec r = x->rec;
+  for (uint32_t k = 0; k < r.axes.n; k++) {
+    walk(&w, neo_def_axis(o->m, &r, k)->lo, k);
+    walk(&w, neo_def_axis(o->m, &r, k)->hi, k);
+  }
+  walk(&w, r.where, r.axes.n);
+  for (uint32_t k = 0; k < r.body.n; k++)
+    walk(&w, neo_list_expr(o->m, r.body, k), r.axes.n);
+  for (uint32_t k = 0; k < r.finish.n; k++)
+    walk(&w, neo_list_expr(o->m, r.finish, k), r.n_out);
+}
+
+/* ---- who makes what is read */
+
+typedef enum { INSIDE, OUTSIDE, PERHAPS } where_read;
+
+static where_read on_axis(const outliner *o, const outline_instance *p, uint32_t axis,
+                          const outline_instance *x, uint32_t n_axes, neo_expr read) {
+  neo_module *m = o->m;
+  int64_t d;
+  if (!p->extent[axis].i)
+    return INSIDE; /* all of the axis, or a guard that says so */
+  neo_expr base = p->base[axis], at = neo_expr_arg(m, read, axis);
+  if (p->rec.out_map.n) {
+    neo_out_dim map = neo_out_map_at(m, p->rec.out_map, axis);
+    base = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, base, outline_number(o, map.stride)),
+                   outline_number(o, map.offset));
+  }
+  if (p->fixed[axis] && outline_distance(o, at, base, &d))
+    return d == 0 ? INSIDE : OUTSIDE;
+  neo_expr end = neo_op2(m, NEO_OP_ADD, base, p->extent[axis]);
+  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, base)) ||
+      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, end, at)))
+    return OUTSIDE;
+  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, base, at)) &&
+      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, end)))
+    return INSIDE;
+  return PERHAPS;
+}
+
+static where_read in_instance(const outliner *o, const outline_instance *p,
+                              const outline_instance *x, uint32_t n_axes, neo_expr read) {
+  neo_tensor t = {neo_expr_node(o->m, read)->attr};
+  where_read all = INSIDE;
+  for (uint32_t k = 0; k < p->rec.n_out; k++) {
+    where_read one = on_axis(o, p, k, x, n_axes, read);
+    if (one == OUTSIDE)
+      return OUTSIDE;
+    all = one == PERHAPS ? PERHAPS : all;
+  }
+  return p->rec.out_map.n || neo_tensor_at(o->m, t)->pieces.n != 1 ? PERHAPS : all;
+}
+
+static bool makes(const outliner *o, const outline_instance *p, uint32_t t) {
+  for (uint32_t k = 0; k < p->rec.out.n; k++)
+    if (neo_list_at(o->m, p->rec.out, k) == t)
+      return true;
+  return false;
+}
+
+int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
+                     uint32_t n_axes, neo_expr read) {
+  uint32_t t = neo_expr_node(o->m, read)->attr;
+  int found = OUTLINE_MEMORY;
+  for (size_t k = 0; k < open->n; k++) {
+    if (!makes(o, open->at[k], t))
+      continue;
+    where_read w = in_instance(o, open->at[k], x, n_axes, read);
+    if (w == INSIDE)
+      return (int)k;
+    found = w == PERHAPS ? OUTLINE_UNKNOWN : found;
+  }
+  return found;
+}
+
+/* ---- what is open */
+
+typedef struct {
+  outliner *o;
+  bool write; /* the second walk: all that is stored is known */
+  outline_open open;
+  neo_recurrence_step *segment; /* that is open; null: none is */
+  neo_map copies;               /* a tensor in memory -> the tensor that stands for it */
+} segmenter;
+
+typedef struct {
+  segmenter *s;
+  const outline_instance *x;
+  bool unknown;
+} segment_look;
+
+static void look_unknown(void *ctx, neo_expr read, uint32_t n_axes) {
+  segment_look *l = ctx;
+  if (outline_producer(l->s->o, &l->s->open, l->x, n_axes, read) == OUTLINE_UNKNOWN)
+    l->unknown = true;
+}
+
+static void look_stored(void *ctx, neo_expr read, uint32_t n_axes) {
+  segment_look *l = ctx;
+  const outliner *o = l->s->o;
+  if (outline_producer(o, &l->s->open, l->x, n_axes, read) < 0)
+    o->stored[neo_expr_node(o->m, read)->attr] = true;
+}
+
+static bool joins(segmenter *s, const outline_instance *x) {
+  segment_look l = {s, x, false};
+  if (!s->segment || s->segment->when.i != x->when.i)
+    return false;
+  outline_reads(s->o, x, look_unknown, &l);
+  return !l.unknown;
+}
+
+static void close_segment(segmenter *s) {
+  s->segment = NULL;
+  s->open.n = 0;
+}
+
+static void add_instance(segmenter *s, neo_recurrence_steps *steps, outline_instance *x) {
+  segment_look l = {s, x, false};
+  if (!joins(s, x)) {
+    close_segment(s);
+    NEO_PUSH(s->o->a, steps, (neo_recurrence_step){.when = x->when});
+    s->segment = &steps->at[steps->n - 1];
+  }
+  if (s->write)
+    outline_write(s->o, s->segment, &s->open, x, &s->copies);
+  else
+    outline_reads(s->o, x, look_stored, &l);
+  NEO_PUSH(s->o->a, &s->open, x);
+}
+
+static void add_steps(segmenter *s, neo_recurrence_steps *steps, const outline_steps *from) {
+  for (size_t k = 0; k < from->n; k++) {
+    const outline_step *x = &from->at[k];
+    if (x->at) {
+      add_instance(s, steps, x->at);
+      continue;
+    }
+    neo_recurrence_step loop = {
+        .is_loop = true, .index = x->index, .lo = x->lo, .hi = x->hi, .down = x->down};
+    close_segment(s);
+    add_steps(s, &loop.steps, &x->steps);
+    close_segment(s);
+    NEO_PUSH(s->o->a, steps, loop);
+  }
+}
+
+neo_recurrence_steps outline_segments(outliner *o, const outline_steps *from) {
+  neo_recurrence_steps out = {0};
+  segmenter s = {.o = o};
+  neo_map_init(&s.copies, o->a);
+  for (int walk = 0; walk < 2; walk++) {
+    s.write = walk == 1;
+    out = (neo_recurrence_steps){0};
+    close_segment(&s);
+    add_steps(&s, &out, from);
+  }
+  return out;
+}

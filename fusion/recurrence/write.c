@@ -1,0 +1,192 @@
+/* Instances as definitions of a segment. */
+#include "fusion/recurrence/internal.h"
+#include "ir/clone.h"
+#include "ir/out_map.h"
+
+typedef struct {
+  outliner *o;
+  const outline_open *open;
+  const outline_instance *x;
+  neo_map *copies;
+  uint32_t n_axes;
+  neo_map made; /* expression -> what it becomes */
+} writer;
+
+/* ---- reads */
+
+/* The tensor that stands for t, which is in memory. Nothing but the loops orders its readers. */
+static neo_tensor copy_of(writer *w, neo_tensor t) {
+  uint64_t made;
+  neo_module *m = w->o->m;
+  neo_tensor_rec r = *neo_tensor_at(m, t);
+  if (r.role != NEO_ROLE_TEMP && r.role != NEO_ROLE_UPDATE)
+    return t;
+  if (neo_map_get(w->copies, t.i, &made))
+    return (neo_tensor){(uint32_t)made};
+  r.role = NEO_ROLE_TEMP;
+  r.updates = (neo_tensor){0};
+  r.pieces = (neo_list){0};
+  r.name = neo_tensor_fresh_name(m, "memory", neo_name_text(m->names, r.name));
+  neo_tensor copy = neo_tensor_add(m, r);
+  neo_map_set(w->copies, t.i, copy.i);
+  neo_map_set(&w->o->out->memory, copy.i, t.i);
+  return copy;
+}
+
+/* The slice of instance p for tensor t, of which it is a result. */
+static neo_tensor slice_of(const writer *w, const outline_instance *p, neo_tensor t) {
+  for (uint32_t k = 0; k < p->rec.out.n; k++)
+    if (neo_list_at(w->o->m, p->rec.out, k) == t.i)
+      return p->slice[k];
+  return t;
+}
+
+/* The read of a slice: positions count from its first element. */
+static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tensor t,
+                           neo_expr *arg) {
+  neo_module *m = w->o->m;
+  for (uint32_t k = 0; k < p->rec.n_out; k++) {
+    neo_linear l;
+    if (p->fixed[k])
+      arg[k] = outline_number(w->o, 0);
+    else if (p->base[k].i)
+      arg[k] = neo_op2(m, NEO_OP_SUB, arg[k], p->base[k]);
+    if (neo_linear_of(m, arg[k], &l))
+      arg[k] = neo_linear_expr(m, &l);
+  }
+  return slice_of(w, p, t);
+}
+
+static neo_expr written(writer *w, neo_expr e);
+
+static neo_expr written_read(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
+  neo_module *m = w->o->m;
+  neo_tensor t = {n->attr};
+  uint32_t rank = neo_tensor_rank(m, t);
+  int from = outline_producer(w->o, w->open, w->x, w->n_axes, e);
+  t = from >= 0 ? in_slice(w, w->open->at[from], t, arg) : copy_of(w, t);
+  if (n->op == NEO_OP_LOAD)
+    return neo_load(m, t, arg, rank, n->span);
+  return neo_load_else(m, t, arg, rank, arg[rank], n->span);
+}
+
+static neo_expr write_node(writer *w, neo_expr e) {
+  neo_module *m = w->o->m;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr *arg = NEO_NEW_ARRAY(w->o->a, neo_expr, n.arg.n + 1);
+  bool same = true;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    neo_expr from = neo_list_expr(m, n.arg, k);
+    arg[k] = written(w, from);
+    same = same && arg[k].i == from.i;
+  }
+  if (outline_is_read(&n))
+    return written_read(w, e, &n, arg);
+  return same ? e : neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
+}
+
+static neo_expr written(writer *w, neo_expr e) {
+  uint64_t made;
+  if (!e.i)
+    return e;
+  if (neo_map_get(&w->made, e.i, &made))
+    return (neo_expr){(uint32_t)made};
+  neo_expr x = write_node(w, e);
+  neo_map_set(&w->made, e.i, x.i);
+  return x;
+}
+
+/* An expression that uses the first n_axes axes. */
+static neo_expr written_at(writer *w, neo_expr e, uint32_t n_axes) {
+  if (w->n_axes != n_axes)
+    neo_map_init(&w->made, w->o->a); /* other facts hold */
+  w->n_axes = n_axes;
+  return written(w, e);
+}
+
+static neo_list written_list(writer *w, neo_list l, uint32_t n_axes) {
+  uint32_t id[64];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = written_at(w, neo_list_expr(w->o->m, l, k), n_axes).i;
+  return neo_list_new(w->o->m, id, l.n);
+}
+
+static neo_list written_axes(writer *w, const neo_def_rec *r) {
+  uint32_t id[64];
+  for (uint32_t k = 0; k < r->axes.n; k++) {
+    neo_axis_rec axis = *neo_def_axis(w->o->m, r, k);
+    axis.lo = written_at(w, axis.lo, k);
+    axis.hi = written_at(w, axis.hi, k);
+    id[k] = neo_axis_add(w->o->m, axis).i;
+  }
+  return neo_list_new(w->o->m, id, r->axes.n);
+}
+
+/* ---- slices */
+
+/* Where the instance's elements begin in the tensor, row-major. */
+static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instance *x) {
+  neo_module *m = o->m;
+  neo_expr at = outline_number(o, 0);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
+    neo_expr i = outline_number(o, 0);
+    if (x->fixed[k] || x->base[k].i)
+      i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
+                  outline_number(o, map.offset));
+    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k)), i);
+  }
+  return at;
+}
+
+/* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
+static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
+  outliner *o = w->o;
+  neo_module *m = o->m;
+  neo_tensor_rec r = *neo_tensor_at(m, t);
+  bool stored = o->stored[t.i];
+  uint32_t extent[16];
+  for (uint32_t k = 0; k < r.extent.n; k++)
+    extent[k] = (!stored && w->x->extent[k].i ? w->x->extent[k] : neo_list_expr(m, r.extent, k)).i;
+  r.extent = neo_list_new(m, extent, r.extent.n);
+  r.role = NEO_ROLE_TEMP;
+  r.updates = (neo_tensor){0};
+  r.pieces = (neo_list){0};
+  r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
+  neo_tensor slice = neo_tensor_add(m, r);
+  NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, t, offset_of(o, t, w->x), stored});
+  if (stored)
+    NEO_PUSH(o->a, &s->roots, slice);
+  return slice;
+}
+
+/* The map of the round's elements in the slice: axes that are fixed are at its beginning. */
+static neo_list map_of(const outliner *o, const outline_instance *x) {
+  neo_out_dim map[64];
+  if (!x->rec.out_map.n)
+    return x->rec.out_map;
+  for (uint32_t k = 0; k < x->rec.n_out; k++)
+    map[k] = x->fixed[k] ? (neo_out_dim){1, 0} : neo_out_map_at(o->m, x->rec.out_map, k);
+  return neo_out_map_new(o->m, map, x->rec.n_out);
+}
+
+void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
+                   outline_instance *x, neo_map *copies) {
+  writer w = {.o = o, .open = open, .x = x, .copies = copies};
+  neo_def_rec r = x->rec;
+  neo_def_rec y = {.n_out = r.n_out, .reducer = r.reducer, .span = r.span};
+  uint32_t out[4];
+  neo_map_init(&w.made, o->a);
+  y.axes = written_axes(&w, &r);
+  y.where = written_at(&w, r.where, r.axes.n);
+  y.body = written_list(&w, r.body, r.axes.n);
+  y.finish = written_list(&w, r.finish, r.n_out);
+  y.out_map = map_of(o, x);
+  for (uint32_t k = 0; k < r.out.n; k++) {
+    x->slice[k] = slice_new(&w, s, (neo_tensor){neo_list_at(o->m, r.out, k)});
+    out[k] = x->slice[k].i;
+  }
+  y.out = neo_list_new(o->m, out, r.out.n);
+  neo_def made = neo_def_add(o->m, y, true);
+  NEO_PUSH(o->a, &s->defs, made);
+}
