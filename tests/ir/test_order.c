@@ -114,6 +114,33 @@ static void quantified_reads_are_earlier_by_their_conditions(void **state) {
     assert_true(fabs(v->at[k].f - l[k / 4][k % 4]) < 1e-12);
 }
 
+/* The adjoint of a batched Cholesky factorization. An axis as short as the batch's also has a bound,
+ * but says nothing of where its elements are read. */
+static void constant_distances_tell_of_axes_before_bounds_do(void **state) {
+  neo_module *m = test_parse(
+      *state, "input A : f32 [3, 5, 5]\n"
+              "temp dA : f32 [3, 5, 5]\n"
+              "temp dS : f32 [3, 5, 5]\n"
+              "temp d2 : f32 [3, 5, 5]\n"
+              "temp d3 : f32 [3, 5, 5]\n"
+              "temp d : f32 [3, 5, 5]\n"
+              "def dA[b: 3, i: 5, j: 5] = select(i == j, d[b, i, j] * 0.5, 0.0)\n"
+              "def dS[b: 3, i: 5, j: 5] = select(i < j, 0.0, select(i == j, 0.0, d[b, i, j]))\n"
+              "def d2[b: 3, i: 5, j: 5] =\n"
+              "  sum[l: 5] where i == j;\n"
+              "  select(l < i, 0.0, select(l == i, 0.0, d[b, l, i] * A[b, l, i]))\n"
+              "  then acc0 + (1.0 + select(j < i, 2.0 * dA[b, i, i], 0.0))\n"
+              "def d3[b: 3, i: 5, j: 5] =\n"
+              "  sum[l: i..5] where j < i and not (l == i);\n"
+              "  dS[b, l, i] * A[b, l, j]\n"
+              "  then acc0 + d2[b, i, j]\n"
+              "def d[b: 3, i: 5, j: 5] =\n"
+              "  sum[l: j + 1..i + 1] where not (i == l);\n"
+              "  dS[b, i, l] * A[b, l, j]\n"
+              "  then acc0 + d3[b, i, j]\n");
+  assert_order(m, "d", "down i { down j { d2 d3 d dS dA } } ");
+}
+
 static void definitions_that_need_each_other_run_with_a_shift(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [6]\n"
                                      "temp a : f32 [6]\n"
@@ -191,6 +218,7 @@ int main(void) {
       TEST(a_filter_runs_upwards_or_downwards),
       TEST(a_table_of_two_axes_has_a_loop_in_a_loop),
       TEST(quantified_reads_are_earlier_by_their_conditions),
+      TEST(constant_distances_tell_of_axes_before_bounds_do),
       TEST(definitions_that_need_each_other_run_with_a_shift),
       TEST(reads_at_a_constant_distance_say_the_axis),
       TEST(pieces_begin_a_recurrence),
