@@ -554,7 +554,8 @@ neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *targ
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);
   NEO_VEC(defs) whole = {0}, reductions = {0};
   for (size_t k = 0; k < n; k++) {
-    uint64_t at = set_depth(&q, order[k]), part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION);
+    /* Before its own depth is known, so that a read of the definition itself does not count. */
+    uint64_t part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION), at = set_depth(&q, order[k]);
     while (whole.n <= at) {
       NEO_PUSH(&scratch, &whole, (defs){0});
       NEO_PUSH(&scratch, &reductions, (defs){0});

@@ -77,6 +77,17 @@ static void what_depends_on_each_other_stays_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void a_sum_that_reads_itself_has_a_distance(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [3]\ntemp Y : f32 [3]\n"
+           "def @1 Y[i: 3] =\n  sum[k: i] Y[k]\n  then X[i] - acc0\n"
+           "entry forward forward: Y = Y\n");
+  apply(&w, neo_pass_horizontal_fusion);
+  says(&w, "Y", "then X[i] - acc0");
+  neo_arena_free(&w.arena);
+}
+
 static void what_somebody_else_names_stays_apart(void **state) {
   (void)state;
   world w;
@@ -291,6 +302,7 @@ int main(void) {
       cmocka_unit_test(the_axis_stands_behind_those_that_the_slices_lie_in),
       cmocka_unit_test(constants_that_do_not_grow_evenly_stay_apart),
       cmocka_unit_test(what_depends_on_each_other_stays_apart),
+      cmocka_unit_test(a_sum_that_reads_itself_has_a_distance),
       cmocka_unit_test(what_somebody_else_names_stays_apart),
       cmocka_unit_test(sums_become_one_where_what_follows_differs),
       cmocka_unit_test(elementwise_definitions_follow_only_where_they_take_all_slices),
