@@ -10,6 +10,7 @@ and "loss" where there is one: a file then holds the outputs of the entry `test`
 each input X of `wrt`, and of the entry `grad` the loss and the gradients of the parameters. In a case
 of PyTorch values are its tensors, in one of JAX its arrays.
 """
+import itertools
 import math
 import os
 import sys
@@ -79,11 +80,12 @@ class Jax:
         return jax.grad(loss)({k: values[k] for k in names})
 
 
-def case(framework, inputs=None, params=None, ints=None, wrt=()):
-    """Names -> shapes of float inputs and parameters, names -> (shape, bound) of integers."""
+def case(framework, inputs=None, params=None, ints=None, wrt=(), **sizes):
+    """Names -> shapes of float inputs and parameters, names -> (shape, bound) of integers; sizes that
+    are not those of SIZES."""
 
     def register(f):
-        CASES[f.__name__.rstrip("_")] = (f, framework, inputs or {}, params or {}, ints or {}, wrt)
+        CASES[f.__name__.rstrip("_")] = (f, framework, inputs or {}, params or {}, ints or {}, wrt, sizes)
         return f
 
     return register
@@ -96,12 +98,12 @@ def used_sizes(name):
 
 
 def expected(name):
-    f, framework, inputs, params, ints, wrt = CASES[name]
+    f, framework, inputs, params, ints, wrt, sizes = CASES[name]
     w = framework()
     x = {k: fill(k, s, 4) for k, s in inputs.items()}
     x.update({k: fill_int(k, *s) for k, s in ints.items()})
     x.update({k: fill(k, s, 32) for k, s in params.items()})
-    out = [f"size {s} {SIZES[s]}" for s in used_sizes(name)]
+    out = [f"size {s} {sizes.get(s, SIZES[s])}" for s in used_sizes(name)]
     r = w.run(f, x)
     loss = r.pop("loss", None)
     out += [line("forward", k, t) for k, t in r.items()]
@@ -201,6 +203,173 @@ def gru(v):
     c, hc = recur(R, v, "c.y", b, torch.zeros(4, 3, 3), 2, 2, hidden=3)
     d, hd = recur(R, v, "d.y", c, v["H"], 2, 2, len, hidden=4, nonlinearity="relu")
     return dict(a=a, b=b, hb=hb, c=c, d=d, hd=hd, loss=mean(a, ha, b, hb, c, hc, d, hd))
+
+
+# ---- sequences of labels
+
+
+@case(Torch, {"X": (7, 5, 4)}, {"W": (4, 4)}, wrt=("X",), B=7)
+def ctc(v):
+    l = (v["X"] @ v["W"]).log_softmax(-1).transpose(0, 1)
+    y = torch.tensor([[1, 1, 2], [3, 1, 0], [0, 0, 0], [2, 2, 2], [3, 0, 0], [0, 0, 0], [1, 2, 0]])
+    lens = torch.tensor([5, 4, 5, 4, 1, 0, 0]), torch.tensor([3, 2, 0, 3, 1, 0, 2])
+
+    def loss(reduction, zero=True, blank=0):
+        # PyTorch's own gradient of what has no steps is not 0
+        return F.ctc_loss(l, y, *lens, blank, reduction, zero)
+
+    r = dict(each=loss("none", False), zeros=loss("none"), by=loss("mean"), total=loss("sum"),
+             last=loss("mean", blank=3))
+    return dict(**r, loss=r["by"] + 0.25 * r["total"] + r["last"])
+
+
+@case(Torch, {"X": (5, 5, 3)}, {"A": (3, 3), "first": (3,), "last": (3,)}, {"Y": ((5, 5), 3)},
+      wrt=("X",), B=5)
+def crf(v):
+    """By all paths."""
+    A, first, last = v["A"], v["first"], v["last"]
+
+    def score(x, path):
+        s = first[path[0]] + last[path[-1]]
+        s = s + sum(A[i, j] for i, j in itertools.pairwise(path))
+        return s + sum(x[t, k] for t, k in enumerate(path))
+
+    each, best, paths = [], [], torch.zeros(5, 5)
+    for n, len in enumerate([5, 2, 1, 0, 4]):
+        if not len:
+            each.append(torch.tensor(0.0))
+            best.append((first + last).max())
+            continue
+        every = list(itertools.product(range(3), repeat=len))
+        scores = torch.stack([score(v["X"][n], path) for path in every])
+        each.append(scores.logsumexp(0) - score(v["X"][n], v["Y"][n, :len].tolist()))
+        best.append(scores.max())
+        paths[n, :len] = torch.tensor(every[int(scores.argmax())])
+    each, best = torch.stack(each), torch.stack(best)
+    return dict(each=each, by=each.mean(), score=best, path=paths,
+                loss=each.sum() + each.mean() + (best**2).mean())
+
+
+def levenshtein(a, b, insertion=1, removal=1, replacement=1):
+    row = [insertion * j for j in range(len(b) + 1)]
+    for x in a:
+        before, row = row, [row[0] + removal]
+        for j, y in enumerate(b):
+            same = before[j] + (replacement if x != y else 0)
+            row.append(min(same, before[j + 1] + removal, row[-1] + insertion))
+    return row[-1]
+
+
+def soft_dtw(x, y, gamma):
+    r = {(-1, -1): torch.tensor(0.0)}
+    for i in range(len(x)):
+        for j in range(len(y)):
+            near = [r[k] for k in ((i - 1, j - 1), (i - 1, j), (i, j - 1)) if k in r]
+            soft = -gamma * torch.logsumexp(-torch.stack(near) / gamma, 0)
+            r[i, j] = ((x[i] - y[j])**2).sum() + soft
+    return r[len(x) - 1, len(y) - 1]
+
+
+@case(Torch, {}, {"X": (4, 6, 2), "Y": (4, 4, 2), "Z": (3, 7)}, {"a": ((4, 4), 3), "b": ((4, 3), 3)},
+      B=4)
+def alignment(v):
+    x, y, z = v["X"][:, :4], v["Y"][:, :3], v["Z"]
+    texts = [(v["a"][n, :i].tolist(), v["b"][n, :j].tolist())
+             for n, (i, j) in enumerate([(4, 3), (0, 2), (3, 0), (1, 1)])]
+    w, u = (torch.stack([soft_dtw(x[n], y[n], g) for n in range(4)]) for g in (1.0, 0.125))
+    (g, gi), (m, mi) = (first_of(z, f) for f in (torch.gt, torch.lt))
+    s, p, l = z.cumsum(1), z.cumprod(1), z.logcumsumexp(1)
+    return dict(d=torch.tensor([levenshtein(*t) for t in texts]),
+                e=torch.tensor([levenshtein(*t, 2, 3, 4) for t in texts]), w=w, v=u, s=s, p=p, g=g,
+                gi=gi, m=m, mi=mi, l=l,
+                loss=(w + u**2).mean() + (s.sin() + p**2 + g * l + m**3).mean())
+
+
+def first_of(z, better):
+    """Running extrema, the first of equals: torch.cummax has the last."""
+    at = torch.zeros(z.shape, dtype=torch.int64)
+    for k in range(1, z.shape[1]):
+        here = better(z[:, k], z.gather(1, at[:, k - 1:k])[:, 0])
+        at[:, k] = torch.where(here, k, at[:, k - 1])
+    return z.gather(1, at), at
+
+
+# ---- linear recurrences
+
+
+def mamba_params(name, I, state, width, expand, rank):
+    E = expand * I
+    return {f"{name}.{k}": s for k, s in dict(
+        Wi=(2 * E, I), F=(E, width), b=(E,), Wx=(rank + 2 * state, E), Wt=(E, rank), bt=(E,),
+        Al=(E, state), D=(E,), Wo=(I, E)).items()}
+
+
+def mamba_block(v, name, x, state, rank):
+    """As the authors' reference implementation has it."""
+    Wi, f, b, Wx, Wt, bt, Al, D, Wo = (v[f"{name}.{k}"] for k in
+                                       ("Wi", "F", "b", "Wx", "Wt", "bt", "Al", "D", "Wo"))
+    u, z = (x @ Wi.T).chunk(2, -1)
+    T, width = x.shape[1], f.shape[1]
+    u = F.conv1d(u.transpose(1, 2), f[:, None], b, padding=width - 1, groups=len(f))[..., :T]
+    u = F.silu(u.transpose(1, 2))
+    d, B, C = (u @ Wx.T).split([rank, state, state], -1)
+    d = F.softplus(d @ Wt.T + bt)
+    h, ys = torch.zeros(x.shape[0], *Al.shape), []
+    for t in range(T):
+        h = torch.exp(d[:, t, :, None] * -Al.exp()) * h
+        h = h + (d[:, t] * u[:, t])[..., None] * B[:, t, None]
+        ys.append((h * C[:, t, None]).sum(-1) + D * u[:, t])
+    return (torch.stack(ys, 1) * F.silu(z)) @ Wo.T
+
+
+def linear_attention(q, k, v, decay):
+    w = torch.einsum("bthk,bshk->bhts", F.elu(q) + 1, F.elu(k) + 1)
+    t = torch.arange(q.shape[1])
+    w = w * (decay**(t[:, None] - t)).tril()
+    return torch.einsum("bhts,bshe->bthe", w / w.sum(-1, keepdim=True), v)
+
+
+@case(
+    Torch, {
+        "X": (3, 5, 4),
+        "Q": (3, 5, 2, 3),
+        "K": (3, 5, 2, 3),
+        "V": (3, 5, 2, 2)
+    }, {
+        **mamba_params("y", 4, 3, 4, 2, 2),
+        **mamba_params("z", 4, 2, 1, 1, 1)
+    }, wrt=("X", "Q", "K", "V"))
+def mamba(v):
+    y = mamba_block(v, "y", v["X"], 3, 2)
+    z = mamba_block(v, "z", torch.tanh(0.125 * y), 2, 1)
+    a, d = (linear_attention(v["Q"], v["K"], v["V"], g) for g in (1.0, 0.875))
+    return dict(y=y, z=z, a=a, d=d,
+                loss=(y.sin() + z.sin()).mean() + (a**2 + d.sin()).mean())
+
+
+# ---- linear algebra
+
+
+@case(Jax, {"C": (3, 4, 2)}, {"P": (3, 5, 5), "G": (3, 5, 3)}, wrt=("C",))
+def factorizations(v):
+    A = v["P"][:, :4, :4] + 0.5 * jnp.eye(4)
+    M = A @ A.swapaxes(1, 2) + jnp.eye(4)
+    C, solve = v["C"], jax.scipy.linalg.solve_triangular
+    L = jnp.linalg.cholesky(M)
+    U = L.swapaxes(1, 2)
+    F, _, order = jax.lax.linalg.lu(A)
+    r = dict(L=L, X=jnp.linalg.solve(M, C), d=jnp.linalg.slogdet(M)[1], l=solve(L, C, lower=True),
+             u=solve(U, C), lt=solve(L, C, trans=1, lower=True, unit_diagonal=True),
+             ut=solve(U, C, trans=1, unit_diagonal=True), F=F, order=order,
+             Y=jnp.linalg.solve(A, C), I=jnp.linalg.inv(A))
+    r["s"], r["ld"] = jnp.linalg.slogdet(A)
+    r["Q"], r["R"] = jnp.linalg.qr(v["G"])
+    r["x"] = jnp.linalg.solve(M[0], C[0, :, 1])
+    r["loss"] = ((r["L"]**3).mean() + (r["X"]**2 + r["l"] * r["u"]).mean() +
+                 (r["lt"] * r["ut"]).mean() + (r["d"] + 0.5 * r["ld"]).mean() + (r["Y"]**2).mean() +
+                 jnp.sin(r["I"]).mean() + jnp.sin(F).mean() + (r["Q"]**3).mean() +
+                 jnp.sin(r["R"]).mean() + (r["x"]**2).mean())
+    return r
 
 
 def main():
