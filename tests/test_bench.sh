@@ -5,7 +5,7 @@
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" python3 cc
-unset NEO_BENCH_TORCH NEO_BENCH_JAX # peers of whoever runs the test
+unset NEO_BENCH_TORCH NEO_BENCH_JAX NEO_BENCH_SCIPY # peers of whoever runs the test
 bench() { NEO_BUILD_DIR=$NEO_BUILD_DIR "$NEO_SOURCE_DIR/tools/bench" cpu --peers "$work" "$@"; }
 
 # ---- the rows
@@ -14,7 +14,8 @@ bench --list >"$work/rows"
 for name in 'gemm f32 50176x64x576 threads 2' 'gemm bf16 64x64x64 threads 1' \
   'conv f32 n16 3x224x64 7x7/2 data' 'layer_norm forward and backward' 'sublstm batch 64' \
   'capsulenet_conv batch 16' 'mobilenet batch 1' 'resnet50 batch 16' \
-  'bert layer sequence 512' 'compile resnet50' 'memory resnet50 batch 16'; do
+  'bert layer sequence 512' 'compile resnet50' 'memory resnet50 batch 16' 'LSTM 512 batch 64 threads 2' \
+  'milstm 100 rounds batch 1' 'CTC' 'Cholesky 512'; do
   grep -qx "$name" "$work/rows" || fail "no row '$name'"
 done
 if bench --rows 'no such row' >/dev/null 2>&1; then fail "a row that does not exist is measured"; fi
@@ -59,6 +60,11 @@ python3 "$work/check.py" "$work/json" || fail "the results are not as they shoul
 grep -q '^cells .*geometric mean of 1' "$work/out" || fail "no mean of the group"
 bench --show --json "$work/json" >"$work/out"
 grep -q '^scrnn batch 1 ' "$work/out" || fail "--show does not show"
+
+# ---- a recurrence; its peers agree by the mean sizes of its outputs
+stub scipy '{"outputs": [-1]}'
+NEO_BENCH_SCIPY=$work/scipy bench --rows '^triangular solve' --rounds 1 >"$work/out" || fail "no run of a recurrence"
+grep -q "scipy blas: computes something else: \[-1\], not \[0\.0" "$work/out" || fail "a recurrence computes nothing"
 
 # ---- the first step of a peer that compiles through a shell; one that fails says why
 cat >"$work/torch" <<'END'

@@ -33,12 +33,12 @@ def options():
     o = argparse.ArgumentParser(prog="tools/bench cpu", description=__doc__.splitlines()[0])
     o.add_argument("--json", metavar="FILE", help="results; rows that are not measured stay")
     o.add_argument("--rows", metavar="REGEX", default="", help="only rows with this in their name")
-    o.add_argument("--threads", type=int, help="1; matrix products: 1 and 2")
+    o.add_argument("--threads", type=int, help="1; matrix products and LSTMs: 1 and 2")
     o.add_argument("--rounds", type=int, default=15, help="fewer, at least 3, where a row is long")
     o.add_argument("--tuned", type=int, metavar="SECONDS", default=0, help="tune each model")
-    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch or jax; "
-                   "without this option build/peers, which is made where it is missing. "
-                   "NEO_BENCH_TORCH and NEO_BENCH_JAX name other interpreters")
+    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch, jax or "
+                   "scipy; without this option build/peers, which is made where it is missing. "
+                   "NEO_BENCH_TORCH, NEO_BENCH_JAX and NEO_BENCH_SCIPY name other interpreters")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
                    "processor, for one thread on a machine that others use")
     o.add_argument("--resume", action="store_true", help="leave out rows that FILE has of this "

@@ -15,7 +15,7 @@ from sides import Missing, Side, alternate
 HERE = os.path.join(ROOT, "tools", "benchmarks")
 ROW_S = 90  # a row takes no more than this, but for its first and its least number of rounds
 COLUMNS = {"default": "ratio", "tuned": "tuned", "analytic": "analytic"}  # variants of ours
-STEPS = {"torch": "torch_side.py", "jax": "jax_side.py"}
+PYTHON = ("torch", "jax", "scipy")  # peers that are programs in Python
 
 
 def has_one(features):
@@ -35,7 +35,7 @@ def same_change(here, there):
 
 
 class Bench:
-    """`pythons`: interpreter of "torch" and of "jax", None where there is none."""
+    """`pythons`: interpreter of each of PYTHON, None where there is none."""
 
     def __init__(self, builder, pythons, rounds, clock, partly=lambda result: None):
         self.builder, self.pythons = builder, pythons
@@ -66,7 +66,7 @@ class Bench:
         first, _, variant = name.partition(" ")
         if first == "baseline":
             return self.ours(dataclasses.replace(row, options=row.baseline), "default", name=name)
-        if first in STEPS:
+        if first in PYTHON:
             return self.python(row, name, first, variant, folder, cold)
         command = [self.builder.program(first), str(row.threads), *row.arguments[first]]
         return Side(name, command, row.threads)
@@ -86,8 +86,8 @@ class Bench:
             env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold")}
         else:
             env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
-        return Side(name, [python, os.path.join(HERE, STEPS[first]), json.dumps(spec)], row.threads,
-                    env, all_cores=cold)
+        command = [python, os.path.join(HERE, row.side.format(first)), json.dumps(spec)]
+        return Side(name, command, row.threads, env, all_cores=cold)
 
     # ---- rows
 
@@ -118,7 +118,7 @@ class Bench:
     def sides(self, row, result, folder, stack):
         """Our variants by their names, and the peers that compute the same as ours."""
         ours, peers = {}, []
-        save = folder if any(name.split()[0] in STEPS for name in row.peers) else None
+        save = folder if any(name.split()[0] in PYTHON for name in row.peers) else None
         for variant in COLUMNS:
             if variant == "tuned" and not self.builder.tuned_s:
                 continue

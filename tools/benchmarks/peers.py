@@ -24,14 +24,14 @@ def install(folder):
     if ran(sys.executable, "-m", "venv", folder):
         if not ran(*pip, "torch", "--index-url", TORCH_CPU) and not ran(*pip, "torch"):
             print("bench: PyTorch cannot be installed", file=sys.stderr)
-        if not ran(*pip, "jax", "numpy"):
+        if not ran(*pip, "jax", "numpy", "scipy"):
             print("bench: JAX cannot be installed", file=sys.stderr)
 
 
 def find(folder, rows):
-    """Interpreters that have torch and jax, and a folder for what torch compiles."""
+    """Interpreters that have torch, jax and scipy, and a folder for what torch compiles."""
     made = folder or os.path.join(ROOT, "build", "peers")
-    wanted = {p.split()[0] for row in rows for p in row.peers} & {"torch", "jax"}
+    wanted = {p.split()[0] for row in rows for p in row.peers} & {"torch", "jax", "scipy"}
     named = {module: os.environ.get("NEO_BENCH_" + module.upper()) for module in wanted}
     python = os.path.join(made, "bin", "python")
     if not folder and not all(named.values()) and not os.path.exists(python):

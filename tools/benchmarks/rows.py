@@ -8,11 +8,9 @@ import dataclasses
 import os
 import re
 
+import recurrent_rows
 from build import ROOT
-
-TORCH = ("torch eager", "torch compile")
-IMAGES = TORCH + ("torch channels_last",)
-ALL = TORCH + ("jax",)
+from row import ALL, BENCHMARKS, IMAGES, TORCH, ZOO, Row
 
 GROUPS = {  # must, must_tuned, stretch
     "gemm f32": (0.9, 1.0, 1.1),
@@ -25,6 +23,7 @@ GROUPS = {  # must, must_tuned, stretch
     "small networks": (1.3, 1.6, 2.5),
     "residual networks": (0.9, 1.05, 1.3),
     "encoder": (0.9, 1.05, 1.3),
+    **recurrent_rows.GROUPS,
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
     "search": (None, None, None),
@@ -35,35 +34,6 @@ AGREE = 1e-3  # relative difference of what both sides compute
 CHANGE_AGREES = 0.05  # the same of what a step changes
 IMAGES_LR = 1e-4  # at the models' rates, a step of a deep network multiplies roundings
 
-
-@dataclasses.dataclass
-class Row:
-    name: str
-    group: str
-    unit: str  # of work
-    model: str  # path of the .expr
-    entries: str
-    peers: tuple  # names
-    threads: int = 1
-    what: str = "time"  # or "compile", "memory", "search"
-    defines: dict = dataclasses.field(default_factory=dict)
-    batch: int = 0  # replaces the model's run-time size B
-    options: tuple = ()  # of neoc compile
-    by_hand: tuple = ()  # peers that are told, not counted
-    baseline: tuple = ()  # those of the peer "baseline"
-    settings: dict = dataclasses.field(default_factory=dict)
-    arguments: dict = dataclasses.field(default_factory=dict)  # of a peer, by its first word
-    features: tuple = ()  # of which the processor must have one
-    bytes: int = 0  # that the work moves at least
-    must: float = None
-    worst: float = None
-    limit_s: float = None
-    stretch_s: float = None
-    most: int = None  # measurements
-    bandwidth: float = None
-
-
-BENCHMARKS, ZOO = "tools/benchmarks/", "models/zoo/"
 SHAPES = [(n, n, n) for n in (64, 128, 256, 512, 1024, 2048)
          ] + [(64, 1024, 512), (1, 4096, 1024), (16, 1024, 1024), (50176, 64, 576)]
 LAYERS = [  # channels, size, filters, filter size, stride, padding
@@ -205,10 +175,13 @@ def versions(threads, levels):
 
 
 def all_rows(threads=None):
-    """All rows; products with 1 and 2 threads, where `threads` does not say how many."""
+    """All rows; products and LSTMs with 1 and 2 threads, where `threads` does not say how many."""
     rows = []
-    for n in (threads,) if threads else (1, 2):
+    counts = (threads,) if threads else (1, 2)
+    for n in counts:
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    return rows + [*convolutions(n), *memory_bound(n), *networks(n), *others(n), *search(n),
-                   *alone(n)]
+    rows += [*convolutions(n), *memory_bound(n), *networks(n)]
+    for count in counts:
+        rows += recurrent_rows.lstm(count)
+    return rows + [*recurrent_rows.rows(n), *others(n), *search(n), *alone(n)]

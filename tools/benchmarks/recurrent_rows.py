@@ -1,0 +1,96 @@
+"""Rows of recurrences: definitions that read themselves, and rounds of `scan`."""
+import os
+
+from build import ROOT
+from row import BENCHMARKS, ZOO, Row
+
+GROUPS = {  # must, must_tuned, stretch
+    "LSTM": (1.0, 1.0, 1.3),
+    "recurrent cells": (2.5, 2.5, 5),
+    "small scan": (3, 3, 5),
+    "small scan gradient": (5, 5, 10),
+    "selective scan": (3, 3, 8),
+    "selective scan forward": (None, None, None),
+    "CTC": (4, 4, 10),
+    "CRF and soft-DTW": (2, 2, 5),
+    "wave equation": (2, 2, 3),
+    "IIR filter": (4, 4, 8),
+    "Cholesky": (0.5, 0.5, 0.8),
+    "triangular solve": (0.4, 0.4, 0.8),
+    "log-determinant": (1.0, 1.0, 2),
+}
+BATCHES = (1, 16, 64)
+SCANS = ("jax scan", "jax unrolled")
+LOOPS = SCANS + ("torch eager", "torch compile")
+
+
+def row(name, group, unit, entries, peers, threads, *, what, model=None, **more):
+    """`what`: the function of the peers' programs; a model of this folder, that of its name."""
+    model = model or f"{BENCHMARKS}recurrences/{what}.expr"
+    lr = more.get("settings", {}).get("lr")
+    arguments = dict(what=what, lr=lr, **more.pop("given", {}))
+    sides = {peer.split()[0]: arguments for peer in peers}
+    return Row(name, group, unit, model, entries, peers, threads, side="recurrent_{}.py",
+               arguments=sides, **more)
+
+
+def lstm(threads):
+    for hidden in (256, 512):
+        for batch in BATCHES:
+            yield row(f"LSTM {hidden} batch {batch} threads {threads}", "LSTM", "training step",
+                      "step", ("torch eager",), threads, what="lstm",
+                      defines=dict(T=128, B=batch, H=hidden), settings=dict(lr=1.0))
+
+
+def cells(threads):
+    zoo = "--include=" + os.path.join(ROOT, ZOO)
+    for cell in ("milstm", "scrnn", "sublstm", "lltm"):
+        for batch in BATCHES:
+            yield row(f"{cell} 100 rounds batch {batch}", "recurrent cells", "training step",
+                      "step", LOOPS, threads, what=cell, batch=batch, defines=dict(T=100),
+                      settings=dict(lr=0.002), options=(zoo,))
+
+
+def scans(threads):
+    yield row("small scan forward", "small scan", "1000 rounds", "forward", LOOPS, threads,
+              what="small", given=dict(entry="forward"))
+    yield row("small scan with gradient", "small scan gradient", "1000 rounds", "gradient", LOOPS,
+              threads, what="small", given=dict(entry="gradient"))
+    peers = SCANS + ("jax associative", "torch eager")
+    yield row("selective scan forward", "selective scan forward", "1024 rounds", "forward", peers,
+              threads, what="selective", given=dict(entry="forward"))
+    yield row("selective scan forward and backward", "selective scan", "1024 rounds", "both", peers,
+              threads, what="selective", given=dict(entry="both"))
+
+
+def sequences(threads):
+    """Losses of sequences, with their gradients."""
+    yield row("CTC", "CTC", "loss and gradient", "gradient", ("torch eager",), threads, what="ctc")
+    yield row("CRF", "CRF and soft-DTW", "loss and gradient", "gradient",
+              LOOPS + ("jax product",), threads, what="crf")
+    yield row("soft-DTW", "CRF and soft-DTW", "loss and gradient", "gradient", LOOPS, threads,
+              what="soft_dtw")
+
+
+def fields(threads):
+    peers = ("jax pad", "jax shift", "jax pairs")
+    for entry in ("forward", "gradient"):
+        yield row("wave equation " + entry, "wave equation", "500 steps", entry, peers, threads,
+                  what="wave", given=dict(entry=entry))
+    yield row("IIR filter", "IIR filter", "64 channels of 1000000 samples", "forward",
+              ("scipy rows", "scipy columns"), threads, what="iir")
+
+
+def linear_algebra(threads):
+    for name, group, entry, peers in (
+        ("Cholesky 512", "Cholesky", "cholesky", ("scipy lapack",)),
+        ("triangular solve 512x64", "triangular solve", "solve", ("scipy blas",)),
+        ("log-determinant 512 gradient", "log-determinant", "logdet",
+         ("jax cholesky", "jax slogdet"))):
+        yield row(name, group, "512x512", entry, peers, threads, what=entry,
+                  model=BENCHMARKS + "recurrences/linalg.expr")
+
+
+def rows(threads):
+    return [*cells(threads), *scans(threads), *sequences(threads), *fields(threads),
+            *linear_algebra(threads)]
