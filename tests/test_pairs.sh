@@ -10,9 +10,15 @@ export PYTHONDONTWRITEBYTECODE=1
 python=/usr/bin/python3
 "$python" -c 'import numpy' 2>/dev/null || die "Debian's python3-numpy is missing: tools/setup installs it"
 
-"$random" --seeds=30001..30200 --variants=0 --json="$work/programs.json" --folder="$work/failing" >"$work/out" 2>&1 ||
-  fail "random programs" "$work/out"
-"$python" "$NEO_SOURCE_DIR/tests/pairs/evaluate.py" "$work/programs.json" >"$work/evaluated" ||
-  fail "the evaluator differs" "$work/evaluated"
-grep -Eq ' 0 refused by the evaluator, 0 differ$' "$work/evaluated" || fail "some were refused" "$work/evaluated"
+# evaluated OPTION...: the evaluator agrees about these programs
+evaluated() {
+  "$random" "$@" --variants=0 --json="$work/programs.json" --folder="$work/failing" >"$work/out" 2>&1 ||
+    fail "random programs" "$work/out"
+  "$python" "$NEO_SOURCE_DIR/tests/pairs/evaluate.py" "$work/programs.json" >"$work/evaluated" ||
+    fail "the evaluator differs" "$work/evaluated"
+  grep -Eq ' 0 refused by the evaluator, 0 differ$' "$work/evaluated" || fail "some were refused" "$work/evaluated"
+}
+
+evaluated --seeds=30001..30200
+evaluated --recurrences --seeds=1..200
 exit $status

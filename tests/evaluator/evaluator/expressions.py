@@ -23,6 +23,7 @@ class Expressions:
         self.caller = caller
         self.target = target  # what the statement defines, after which parameters of its calls are named
         self.direct = direct  # the call that is all of the right side
+        self.itself = None  # the tensor that is defined, where it reads itself
         self.results = {}  # of calls that depend on no index
 
     # ---- sizes
@@ -62,6 +63,8 @@ class Expressions:
 
     def tensor(self, node):
         """What a path names, as a tensor."""
+        if self.itself and node.names == (self.itself.name,):
+            return self.itself
         found = self.view.lookup(node.names, node.line)
         if isinstance(found, int):
             return tape.constant(found, "index")
@@ -195,6 +198,8 @@ class Expressions:
 
     def _element(self, tensor, subscripts, frame, node):
         """The elements of a tensor at every point of the frame."""
+        if tensor is self.itself:
+            return tensor.element(subscripts, frame, node)
         if not tensor.rank:
             return tape.expand(tensor, len(frame)) if tensor.lead else tensor
         if tensor.lead > len(frame):
@@ -266,12 +271,14 @@ class Expressions:
         return decided.pop()
 
     def _try_base(self, read, frame, name):
-        """The tensor of a read; None where it is the result of a call that depends on this index."""
+        """The tensor of a read; None where it is the result of a call that depends on this index, or is being
+        defined."""
         if isinstance(read.base, Call):
             if any(name in names(a) for _, a in read.base.args):
                 return None
             return self.called(read.base, frame)[0]
-        return self.tensor(read.base)
+        tensor = self.tensor(read.base)
+        return None if tensor is self.itself else tensor
 
     def dots(self, nodes, frame, line):
         """The extents of the indices for which `..` stands."""

@@ -260,8 +260,9 @@ class _Parser:
         index = self.name()
         self.need("<")
         count = self.sum()
+        down = bool(self.take("down"))
         carries = self.bindings() if self.take("from") else []
-        return Repeat(token.line, token.text, index, count, carries, self.block())
+        return Repeat(token.line, token.text, index, count, carries, self.block(), down)
 
     def loop(self):
         line = self.need("while").line

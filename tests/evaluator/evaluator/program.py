@@ -4,14 +4,15 @@ import os
 
 import numpy as np
 
-from . import calls, elements, randoms, scalars, tape
+from . import calls, elements, loops, randoms, recurrences, scalars, tape
 from .errors import ExprError, error
 from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
 from .reads import children, reads
+from .recurrences import settled
 from .scopes import Block, FunctionIn, Lazy
-from .tree import DOTS, Bind, Call, Case, Collect, Declare, Dim, Path, Range, Repeat, While
+from .tree import DOTS, Call, Case, Declare, Dim, Path, Range, Repeat, While
 
 
 class Program:
@@ -138,15 +139,13 @@ class Program:
 
     def _on_define(self, s, block, position):
         names = [s.target.name] + s.more
-        region = {Repeat: self._repeat, Case: self._case}.get(type(s.value))
-        if isinstance(s.value, While):
-            error(s, "'while' is not supported yet")
+        region = {Repeat: self._repeat, While: self._while, Case: self._case}.get(type(s.value))
         if region:
             everything = Lazy(lambda: region(s, names, block, position), s.line)
         elif s.more:
             everything = Lazy(lambda: self._several(s, names, block, position), s.line)
         else:
-            everything = Lazy(lambda: [self.define(s.target, s.value, block, position)], s.line)
+            everything = Lazy(lambda: [self.define(s.target, s.value, block, position, itself=True)], s.line)
 
         def one(k):
             return lambda: everything.get()[k]
@@ -281,14 +280,17 @@ class Program:
 
     # ---- definitions
 
-    def define(self, target, value, block, position, shaped=None, owner=True):
+    def define(self, target, value, block, position, shaped=None, owner=True, itself=False):
         """The tensor that `target = value` defines. `shaped`: what it updates, whose extents decide. `owner`: the
-        parameters of calls in it are named after the target."""
+        parameters of calls in it are named after the target. `itself`: its name in the value may mean it."""
         direct = value if owner and target.indices is None else None
         context = self.context(block, position, target.name if owner else None, direct)
         with tape.masked(block.frame.mask):
             if target.indices is None:
                 result = context.whole(value, block.frame)
+            elif itself and recurrences.reads_itself(target, value, context.view):
+                result = recurrences.define(context, target, value, block.frame,
+                                            lambda frame: self._axes_of(target, value, frame, context, None))
             else:
                 result = self._indexed(target, value, block.frame, context, shaped)
             if target.type:
@@ -297,7 +299,8 @@ class Program:
                 result.bound = bound if bound is not None else result.bound
         return result
 
-    def _indexed(self, target, value, frame, context, shaped):
+    def _axes_of(self, target, value, frame, context, shaped):
+        """The frame with the indices on the left."""
         inner, dimension = frame, 0
         for r in target.indices:
             if r.name is DOTS:
@@ -313,8 +316,11 @@ class Program:
                 extent = context.extent(r.name, [value], inner, r)
             inner = inner.push([Axis(r.name, 0, max(0, extent))])
             dimension += 1
-        element = context.value(value, inner)
-        element = _settled(element)
+        return inner
+
+    def _indexed(self, target, value, frame, context, shaped):
+        inner = self._axes_of(target, value, frame, context, shaped)
+        element = settled(context.value(value, inner))
         with tape.masked(inner.mask):
             element = tape.expand(element, len(inner))
             lead = element.data.shape[:len(frame)] if element.data.ndim else (1,) * len(frame)
@@ -332,56 +338,13 @@ class Program:
     # ---- regions
 
     def _case(self, s, names, block, position):
-        context = self.context(block, position)
-        value = context.value(s.value.value, block.frame)
-        if value.data.size != 1:
-            error(s, "the value of a case must be known at compile time")
-        value = value.data.reshape(()).item()
-        for label, body in s.value.branches:
-            if label is None or label == value:
-                branch = Block(self, block.view(position), block.frame, block.prefix, block.rounds)
-                branch.calls = block.calls
-                branch.key, branch.text = block.key + (id(s),), body
-                self.declare(body, branch)
-                return [branch.view().lookup((n,), s.line) for n in names]
-        error(s, f"no branch of this case is for {value}")
+        return loops.case(self, s, names, block, position)
 
     def _repeat(self, s, names, block, position):
-        region, context = s.value, self.context(block, position, names[0])
-        count = context.size(region.count)
-        prefix = block.qualified(names[0])
-        carries = {t.name: self.define(t, v, block, position) for t, v in region.carries}
-        carries = {n: _settled_if_indexed(c) for n, c in carries.items()}
-        collected = [n for b in region.body if isinstance(b, Collect) for n in b.names]
-        stacks = {n: [] for n in collected}
-        shared = {}
-        for k in range(count):
-            rounds = block.rounds + (((k, count),) if region.kind == "repeat" else ())
-            body = Block(self, block.view(position), block.frame, prefix, rounds)
-            body.key, body.text = block.key + (id(s), k), region.body
-            body.define(region.index, k)
-            for n, c in carries.items():
-                body.define(n, c)
-            self.declare(region.body, body)
-            carries = self._next(region, body, carries)
-            for n in collected:
-                stacks[n].append(carries[n] if n in carries else body.view().lookup((n,), s.line))
-        lead = len(block.frame)
-        with tape.masked(block.frame.mask):
-            return list(carries.values()) + [_stacked(stacks[n], lead) for n in collected]
+        return loops.Repeat(self, s, names, block, position).run()
 
-    def _next(self, region, body, carries):
-        result = dict(carries)
-        for position, b in enumerate(region.body):
-            if isinstance(b, Bind) and b.kind == "next":
-                for target, value in b.bindings:
-                    if target.name not in carries:
-                        error(b, f"'{target.name}' is no carry")
-                    new = self.define(target, value, body, position, owner=False)
-                    if new.shape != carries[target.name].shape:
-                        error(b, f"'{target.name}' has another shape in this round than in the first")
-                    result[target.name] = new
-        return result
+    def _while(self, s, names, block, position):
+        return loops.While(self, s, names, block, position).run()
 
     # ---- what expressions ask for
 
@@ -436,24 +399,3 @@ def _own_frame(names, shape):
     """The frame of an initial value: the indices that a declaration names."""
     dots = sum(isinstance(n, tuple) for n in names)
     return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots or None)
-
-
-def _settled(a):
-    """The type of the elements of a tensor whose text names none."""
-    if a.type in scalars.LITERALS:
-        return elements.retype(a, "f32")
-    return elements.retype(a, "i64") if a.type == "index" else a
-
-
-def _settled_if_indexed(a):
-    return _settled(a) if a.rank else a
-
-
-def _stacked(parts, lead):
-    shapes = np.broadcast_shapes(*[p.data.shape[:lead] for p in parts]) if parts else ()
-    rows = []
-    for p in parts:
-        p = tape.broadcast(_settled(p), tuple(shapes) + p.shape)
-        shape = p.data.shape
-        rows.append(tape.reshape(p, shape[:lead] + (1,) + shape[lead:], lead))
-    return tape.concatenate(rows, lead)

@@ -20,7 +20,8 @@ class Lazy:
             if self.running:
                 error(self.line, "this needs itself")
             self.running = True
-            self.result = self.compute()
+            with tape.recording(True):  # whoever asks first may want the type alone
+                self.result = self.compute()
             self.done, self.running, self.compute = True, False, None
         return self.result
 
@@ -44,6 +45,8 @@ class Block:
         self.key = ()  # the calls, rounds and branches that lead to it
         self.text = []  # its statements
         self.dots = None  # the extents for which `..` stands in the signature
+        self.carries = False  # it has those of a loop, for a round
+        self.loop_rounds = {}  # by the names of results of its loops: how many rounds these took
         self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here
         program.blocks.append(self)
 
@@ -111,9 +114,11 @@ class View:
         return what.get() if isinstance(what, Lazy) else what
 
     def _owned(self, block, what, names, line):
-        """h.W: the parameter of the call that defines h."""
+        """h.W: the parameter of the call that defines h; h.rounds: of the loop that does."""
         if isinstance(what, Lazy):
             what.get()
+        if names[1:] == ("rounds",) and names[0] in block.loop_rounds:
+            return block.loop_rounds[names[0]]
         full = block.qualified(".".join(names))
         leaf = block.program.stored.get(full)
         if leaf is None:

@@ -76,6 +76,29 @@ CASES = [
      input x[2]; y = s(x); l = sum[i] y[i]*stop(x[i]); g = grad(l, x)""", {"x": [0.75, 2]}, {"g": [2.25, 6]}),
     ("products are differentiated at zeros", "input x[3]; p = prod[i] x[i]; g = grad(p, x)",
      {"x": [0, 2, 5]}, {"g": [10, 0, 0]}),
+    ("definitions read themselves, from either end", """input x[3]
+     y[n] = x[n] + 0.5*(y[n - 1] else 8); z[n] = x[n] + 0.5*(z[n + 1] else 8); l = sum[n] y[n]; g = grad(l, x)""",
+     {"x": [1, 2, 3]}, {"y": [5, 4.5, 5.25], "z": [3.75, 5.5, 7], "g": [1.75, 1.5, 1]}),
+    ("tables and quantified reads of oneself", """input s[2] : i32 < 9; input t[2] : i32 < 9; input x[3]
+     D[i < 3, j < 3] : i32 = select(i == 0, i32(j), select(j == 0, i32(i),
+       min(D[i-1, j-1] + i32(s[i-1] != t[j-1]), min(D[i-1, j], D[i, j-1]) + 1)))
+     p[i] = x[i] + sum[j < i] p[j]""",
+     {"s": [1, 2], "t": [2, 3], "x": [1, 2, 4]}, {"D": [[0, 1, 2], [1, 1, 2], [2, 1, 2]], "p": [1, 3, 8]}),
+    ("scans run upwards and down, and may have no round", """input x[3]; dim N = 0
+     h, a, c = scan t < 3 from h = x[0], a[i < 2] = f32(i) { v = h*x[t]; next h = v + a[1], a[i] = a[1 - i]; collect v }
+     d, all = scan t < 3 down from d = 0 { next d = d*10 + x[t]; collect d }
+     e, none = scan t < N from e = 7 { w[i < 2, j < 3] = e; next e = w[0, 0]; collect w }
+     s[i] = sum[t] none[t, i, 0]""",
+     {"x": [1, 2, 3]}, {"h": 13, "a": [1, 0], "c": [1, 4, 12], "d": 321, "all": [321, 32, 3], "e": 7, "s": [0, 0]}),
+    ("a while tests first, and collects zeros behind its end", """input n[2] : i32 < 9
+     x, k, all = while k > 0 limit 3 from x = 1, k = n[0] { next x = 2*x, k = k - 1; collect x }; r = x.rounds
+     fn f(n) -> y { y, m = while m > 0 limit 9 from y = 1, m = n { next y = 3*y, m = m - 1 } }
+     y[i] = f(n[i])""", {"n": [2, 0]}, {"x": 4, "all": [2, 4, 0], "r": 2, "y": [9, 1]}),
+    ("a case chooses for each element", """fn f(k) -> y { y = case k { 0 { y = 5 } 1 { y = 1/f32(k) } else { y = f32(k) } } }
+     input k[3] : i32 < 9; y[i] = f(k[i])""", {"k": [1, 0, 7]}, {"y": [1, 5, 7]}),
+    ("what a branch that is not taken reads has gradients elsewhere", """input x[2]; y[i] = x[i]*3
+     h, v = scan t < 0 from h = 1 { w = y[t] + h; next h = w; collect w }; l = sum[i] y[i]; g = grad(l, x)""",
+     {"x": [1, 2]}, {"g": [3, 3], "h": 1}),
     ("a seed multiplies", "input x[2]; y[i] = x[i]^2; input d[2]; g = grad(y, x, seed = d)",
      {"x": [1, 2], "d": [10, 100]}, {"g": [20, 400]}),
 ]
@@ -85,6 +108,7 @@ REFUSED = [
     ("no extent", "z[i] = 1.0; output z", "no extent"),
     ("a read outside", "input x[2]; z[i < 2] = x[i + 1]; output z", "outside dimension 0"),
     ("types do not mix", "input x; input k : i32; z = x*k; output z", "different types"),
+    ("an element that needs itself", "y[i < 3] : f32 = 1 + (y[2 - i] else 0); output y", "needs itself"),
     ("a bound is checked", "input k[1] : i32 < 2; z[i] = k[i]; output z", "not in [0, 2)"),
 ]
 

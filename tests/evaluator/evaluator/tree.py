@@ -149,6 +149,7 @@ class Repeat:
     count: Any
     carries: list  # of (Target, expression)
     body: list
+    down: bool = False
 
 
 @dataclass(eq=False)

@@ -1,0 +1,126 @@
+"""Definitions that read themselves: docs/language.md, "Recurrences".
+
+Nothing here knows an order. An element is computed when it is asked for first, at one point of the definition's
+indices; what it asks for is computed before it goes on, and an element that asks for itself is an error.
+"""
+
+import itertools
+
+import numpy as np
+
+from . import elements, scalars, tape
+from .errors import error
+from .frames import Axis
+from .reads import names
+from .tree import DOTS
+
+
+def reads_itself(target, value, view):
+    """Whether the name within the value means the definition. A carry of a loop around goes first."""
+    if target.indices is None or target.name not in names(value):
+        return False
+    found = view.find(target.name)
+    return not (found and found[0].carries)
+
+
+class Itself:
+    """The tensor that is being defined, as its own definition sees it."""
+
+    def __init__(self, context, target, value, frame):
+        self.context = context
+        self.name = target.name
+        self.target = target
+        self.value = value
+        self.frame = frame
+        self.lead = len(frame)
+        self.names = []
+        self.extents = ()
+        self.type = None  # not known yet: that of a literal
+        self.bound = None
+        self.known = {}
+        self.running = set()
+
+    @property
+    def shape(self):
+        return self.extents
+
+    @property
+    def rank(self):
+        return len(self.target.indices) if DOTS not in [r.name for r in self.target.indices] else len(self.extents)
+
+    def at(self, point):
+        """The element at a point, with the axes of the frame."""
+        if point not in self.known:
+            if point in self.running:
+                error(self.target, f"{self.name}{list(point)} needs itself")
+            self.running.add(point)
+            with tape.masked(self.frame.mask):
+                self.known[point] = self.computed(point)
+            self.running.discard(point)
+        return self.known[point]
+
+    def computed(self, point):
+        dots = sum(isinstance(n, tuple) for n in self.names)
+        frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], dots or None)
+        with tape.masked(frame.mask):
+            element = settled(tape.expand(self.context.value(self.value, frame), len(frame)))
+            if self.type:
+                element = elements.convert(element, self.type)
+        shape = element.data.shape[:self.lead] if element.data.ndim else (1,) * self.lead
+        with tape.masked(None):
+            return tape.reshape(element, shape, self.lead)
+
+    def stacked(self, points):
+        """Elements in a row, behind the axes of the frame."""
+        found = [self.at(p) for p in points]
+        shape = np.broadcast_shapes(*[f.data.shape for f in found])
+        with tape.masked(None):
+            rows = [tape.reshape(tape.broadcast(f, shape), shape + (1,), self.lead) for f in found]
+            return tape.concatenate(rows, self.lead)
+
+    def element(self, subscripts, frame, node):
+        """What a read gives at every point of a frame; only what its mask takes is asked for."""
+        kind = self.type or "float"
+        shape = np.broadcast_shapes((1,) * len(frame), *[s.shape for s in subscripts])
+        active = np.broadcast_to(frame.active(shape), shape)
+        places = [np.broadcast_to(s, shape) for s in subscripts]
+        for d, (s, extent) in enumerate(zip(places, self.extents)):
+            outside = (s < 0) | (s >= extent)
+            self.context._refuse(outside & active, s, d, extent, frame, node)
+            active = active & ~outside
+        if self.type is None or not active.any() or not frame.has_points():
+            return tape.Tensor(np.zeros((1,) * len(frame), scalars.dtype(kind)), kind, len(frame))
+        rows = np.stack([s[active] for s in places], axis=-1)
+        points, inverse = np.unique(rows, axis=0, return_inverse=True)
+        at = np.zeros(shape, np.int64)
+        at[active] = inverse.reshape(-1)
+        row = self.stacked([tuple(int(n) for n in p) for p in points])
+        return self.context._element(row, [at], frame, node)
+
+    def whole(self):
+        points = list(itertools.product(*[range(n) for n in self.extents]))
+        if not points:
+            return tape.Tensor(np.zeros((1,) * self.lead + self.extents, scalars.dtype(self.type)), self.type, self.lead)
+        row = self.stacked(points)
+        with tape.masked(None):
+            return tape.reshape(row, row.data.shape[:self.lead] + self.extents, self.lead)
+
+
+def settled(a):
+    """The type of the elements of a tensor whose text names none."""
+    if a.type in scalars.LITERALS:
+        return elements.retype(a, "f32")
+    return elements.retype(a, "i64") if a.type == "index" else a
+
+
+def define(context, target, value, frame, axes):
+    """The tensor of a definition that reads itself. `axes` gives the names and extents of its indices."""
+    itself = context.itself = Itself(context, target, value, frame)
+    inner = axes(frame)
+    own = inner.axes[len(frame):]
+    itself.names, itself.extents = [a.name for a in own], tuple(a.count for a in own)
+    kind = target.type.name if target.type else context.type_of(value, inner, False)
+    if kind is None:
+        error(target, f"the type of '{target.name}' is not known: declare it")
+    itself.type = {"int": "f32", "float": "f32", "index": "i64"}.get(kind, kind)
+    return itself.whole()
