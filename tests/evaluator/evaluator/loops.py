@@ -61,6 +61,8 @@ class Loop:
     def fitting(self, b, target, value, body, position):
         before = self.carries[target.name]
         new = self.program.define(target, value, body, position, self.shaped(before), owner=False)
+        if before.type in scalars.LITERALS:
+            return new
         if new.type in scalars.LITERALS:
             new = elements.convert(new, before.type)
         if new.shape != before.shape:
