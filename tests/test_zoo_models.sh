@@ -37,7 +37,12 @@ check_count 10616832 capsule_conv
 check_count 1179648 capsule_conv -D H=56 -D R=3 -D stride=1 -D pad=1
 check_count 6804224 capsulenet
 check_count 6804224 capsulenet_conv
-for form in "" _unrolled; do
+check_count 3969024 mamba
+check_count 2165340 tagger
+check_count 6433792 seq2seq
+check_count 262144 wave
+check_count 402 gotoh
+for form in "" _unrolled _scan; do
   check_count 7432202 "milstm$form"
   check_count 177024 "scrnn$form"
   check_count 469258 "sublstm$form"

@@ -50,7 +50,8 @@ neo_sym *neo_scope_find(const neo_scope *s, const char *name) {
 
 neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym) {
   neo_sym *old = neo_scope_own(s, sym.name);
-  if (old && old->kind == NEO_SYM_POISON) {
+  bool replaced = old && (old->kind == NEO_SYM_POISON || neo_streq(sym.name, "_"));
+  if (replaced) {
     *old = sym;
     return old;
   }

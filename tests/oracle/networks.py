@@ -341,14 +341,15 @@ def recurrent(net, cell, second="c", size=None, out=None):
 
 
 def both(f):
-    """Two networks of a cell: NAME and NAME_unrolled."""
+    """Three networks of a cell: NAME, NAME_unrolled and, as a loop, NAME_scan."""
     network(lr=f32(0.002))(f)
+    for form in ("_unrolled", "_scan"):
 
-    def unrolled(net):
-        return f(net)
+        def steps(net):
+            return f(net)
 
-    unrolled.__name__ = f.__name__ + "_unrolled"
-    network(lr=f32(0.002))(unrolled)
+        steps.__name__ = f.__name__ + form
+        network(lr=f32(0.002))(steps)
 
 
 @both

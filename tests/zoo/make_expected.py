@@ -15,6 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
+import sequences  # its networks
 import torch_ops
 from networks import NETWORKS, Net, f32, sizes_of
 from oracle import bn, gradients, line, momentum, sgd
@@ -133,9 +134,10 @@ class Case(Net):
 
 def expected(name):
     model, defines, batch, seed, lr = CASES[name]
+    known = batch if isinstance(batch, dict) else {"B": batch}
     f, rate, mu, decay = NETWORKS[model]
     rule = momentum(lr or rate, mu, decay=decay) if mu else sgd(rate)
-    net = Case(seed, {**sizes_of(model, defines), "B": batch})
+    net = Case(seed, {**sizes_of(model, defines), **known})
     r = net.run(f, False)
     loss = r.pop("loss")
     values = [summed("forward", k, t) for k, t in r.items()] + [line("test", "loss", loss)]
@@ -153,14 +155,15 @@ def expected(name):
     values += [summed("after", k, t) for k, t in kept]
     head = [f"model {model}", f"seed values {seed}"]
     head += [f"define {k} {v}" for k, v in defines.items()]
-    head += [f"size B {batch}"]
+    head += [f"size {k} {v}" for k, v in known.items()]
     head += [line("set", "lr", lr)] if lr else []
     return head + net.lines + values
 
 
 def gradients_in(dtype, case, seed):
     model, defines, batch, *_ = case
-    net = Case(seed, {**sizes_of(model, defines), "B": batch}, dtype)
+    known = batch if isinstance(batch, dict) else {"B": batch}
+    net = Case(seed, {**sizes_of(model, defines), **known}, dtype)
     return gradients(net.run(NETWORKS[model].run, True)["loss"], net.params)
 
 
@@ -188,8 +191,10 @@ PADDED = {"H": 6, "C": 3, "M": 4, "R": 3, "J": 5, "stride": 1, "pad": 1}
 CELL = {"I": 6, "H": 5}
 CONTEXT = {**CELL, "K": 3}
 STEPPED = {"T": 4}
+TAGGER = {"WORDS": 9, "TAGS": 3, "E": 4, "H": 3}
+TRANSLATOR = {"WORDS": 9, "E": 4, "H": 4}
 
-CASES = {  # model, its sizes, batch, seed, rate where it is not the model's
+CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where it is not the model's
     "mlp": ("mlp", {"WIDTH": 7, "CLASSES": 5}, 4, 0, None),
     "resnet18": ("resnet18", NARROW, 3, 19, LR),
     "resnet50": ("resnet50", {**NARROW, **BLOCKS}, 3, 9, LR),
@@ -208,6 +213,14 @@ CASES = {  # model, its sizes, batch, seed, rate where it is not the model's
     "sublstm_unrolled": ("sublstm_unrolled", {**STEPPED, **CELL}, 3, 0, None),
     "lltm": ("lltm", CELL, 4, 0, None),
     "lltm_unrolled": ("lltm_unrolled", {**STEPPED, **CELL}, 3, 0, None),
+    **{f"{k}_scan": (f"{k}_scan", {**STEPPED, **(CONTEXT if k == "scrnn" else CELL)}, 3, 0, None)
+       for k in ("milstm", "scrnn", "sublstm", "lltm")},
+    "mamba": ("mamba", {"WIDTH": 6, "STATE": 3, "WORDS": 7}, {"B": 2, "T": 5}, 0, None),
+    "mamba_step": ("mamba", {"WIDTH": 6, "STATE": 3, "WORDS": 7}, {"B": 2, "T": 1}, 0, None),
+    "tagger": ("tagger", TAGGER, {"B": 4, "T": 5}, 0, None),
+    "seq2seq": ("seq2seq", TRANSLATOR, {"B": 3, "S": 4, "T": 5}, 0, None),
+    "wave": ("wave", {"N": 11, "T": 40}, 3, 0, None),
+    "gotoh": ("gotoh", {"N": 7, "M": 6, "K": 20}, 4, 0, None),
 }
 
 

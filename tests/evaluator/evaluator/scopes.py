@@ -51,7 +51,7 @@ class Block:
         program.blocks.append(self)
 
     def define(self, name, what, position=-1, line=None):
-        if name in self.names:
+        if name in self.names and name != "_":
             error(line, f"'{name}' is already defined")
         self.names[name] = (position, what)
 
