@@ -13,6 +13,8 @@ typedef struct {
   const neo_group *g;
   const neo_machine *machine;
   neo_fuse_options fusion;
+  neo_segment_schedule *choose;
+  void *choose_ctx;
   neo_arena *a;
   neo_kernel *k;
   neo_str *why;
@@ -140,7 +142,8 @@ static void add_kernel(maker *x, neo_block *in, const neo_kernel *from) {
 
 static void add_group(maker *x, neo_block *in, const neo_group *g) {
   neo_kernel *kernel;
-  neo_schedule s = neo_schedule_default(x->m, g, x->machine);
+  neo_schedule s = x->choose ? x->choose(x->choose_ctx, x->m, g, x->machine)
+                             : neo_schedule_default(x->m, g, x->machine);
   x->status = neo_kernel_make(x->m, g, &s, false, x->a, &kernel, x->why);
   if (!x->status)
     add_kernel(x, in, kernel);
@@ -214,9 +217,11 @@ static void add_steps(maker *x, neo_block *in, const neo_recurrence_steps *steps
 }
 
 neo_status neo_recurrence_kernel(neo_module *m, const neo_group *g, const neo_machine *machine,
-                                 const neo_fuse_options *fusion, neo_arena *a, neo_kernel **out,
-                                 neo_str *why) {
+                                 const neo_fuse_options *fusion, neo_segment_schedule *choose,
+                                 void *choose_ctx, neo_arena *a, neo_kernel **out, neo_str *why) {
   maker x = {.m = m, .g = g, .machine = machine, .fusion = *fusion, .a = a, .why = why};
+  x.choose = choose;
+  x.choose_ctx = choose_ctx;
   x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS;
   x.k = neo_kernel_new(a, g->name);
   x.k->span = neo_def_at(m, g->members.at[0].def)->span;

@@ -3,6 +3,7 @@
 #include "tests/pairs/compilation.h"
 #include "base/random.h"
 #include "tests/random/gen.h"
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,6 +37,18 @@ static neo_schedule draw_schedule(neo_compilation *c, const neo_group *g, uint64
   return first;
 }
 
+/* Of a kernel inside of a recurrence: by the model, or a random one. It is counted. */
+static neo_schedule segment_schedule(void *ctx, neo_module *m, const neo_group *g,
+                                     const neo_machine *machine) {
+  pairs_compilation *x = (pairs_compilation *)((char *)ctx - offsetof(pairs_compilation, draw));
+  neo_schedule s =
+      x->draw ? neo_schedule_random(m, g, machine, &x->draw) : neo_schedule_default(m, g, machine);
+  for (int i = 0; x->draw && i < SCARCE_TRIES && !is_scarce(&s); i++)
+    s = neo_schedule_random(m, g, machine, &x->draw);
+  NEO_PUSH(&x->c.arena, &x->segments, pairs_observe_segment(m, x->program, g, &s));
+  return s;
+}
+
 static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group *g) {
   for (int i = 0; i < TRIES; i++) {
     neo_schedule s = draw_schedule(c, g, ctx);
@@ -59,8 +72,12 @@ static void list_optional(const pairs_how *how, const char **out) {
   *out = NULL;
 }
 
-bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference) {
+bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
+                const pairs_how *how, bool reference) {
   size_t n = strlen(text);
+  x->program = p;
+  x->segments.at = NULL;
+  x->segments.n = x->segments.cap = 0;
   list_optional(how, x->optional);
   x->file = memfd_create("pairs", 0);
   if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
@@ -78,6 +95,7 @@ bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bo
                            .every_grid = how->every_grid,
                            .passes = {.verify = true, .skip = reference ? x->optional : NULL},
                            .schedule = how->schedules ? any_schedule : NULL,
+                           .segment_schedule = segment_schedule,
                            .schedule_ctx = &x->draw};
   x->draw = how->schedules;
   neo_compilation_init(&x->c, &o);

@@ -19,10 +19,13 @@ typedef struct {
   int file;                        /* in memory: the text */
   char path[40];
   uint64_t draw;
+  const pairs_program *program;
+  NEO_VEC(pairs_kernel) segments; /* kernels inside of recurrences */
 } pairs_compilation;
 
-/* reference: without the passes that may be left out. The compilation may not move. */
-bool pairs_open(pairs_compilation *x, const char *text, const pairs_how *how, bool reference);
+/* reference: without the passes that may be left out. The compilation may not move. `p`: of the text. */
+bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
+                const pairs_how *how, bool reference);
 void pairs_close(pairs_compilation *x);
 /* Diagnostics and `why`, in the arena, for it outlives the compilation. */
 const char *pairs_reason(pairs_compilation *x, neo_arena *a, const char *what);

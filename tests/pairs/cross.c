@@ -101,7 +101,7 @@ static void put_inputs(pairs_compilation *x, const pairs_reference *r, const pai
 static void compile(pairs_cross_case *x, neo_arena *a, FILE *requests) {
   pairs_compilation made;
   pairs_request q;
-  if (!pairs_open(&made, x->reference->text, &x->how, false)) {
+  if (!pairs_open(&made, x->reference->program, x->reference->text, &x->how, false)) {
     fails(x, a, "no memory file");
     return;
   }

@@ -47,6 +47,8 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   if (k > 1 || neo_hash_mix(seed, 0x1234) % 100 >= d->variants)
     return false;
   vary(out, h);
+  if (d->draw == pairs_draw_recurrent && !gpu && !d->mcpu && h >> 40 & 1)
+    out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
@@ -206,7 +208,7 @@ static void do_seed(const pairs_drive *d, shared *m, uint32_t job, uint64_t seed
     alarm(MOST_SECONDS);
     pairs_run x = run_once(&p, &how, &a, &r);
     alarm(0);
-    pairs_table_add(&m->table, &x);
+    pairs_table_add(&m->table, &x, &how);
     if (k == 0)
       put_json(d, &r, seed, &a);
     if (x.verdict == PAIRS_REJECTED) {

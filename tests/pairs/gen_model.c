@@ -26,12 +26,26 @@ static uint32_t scalar_of(pgen *g, const ptensor *y, const char *summed) {
                       neo_arena_printf(g->arena, "sum[..] %s", summed));
 }
 
+/* Is there a recurrence among what the statement needs? */
+static bool recurs(const pgen *g, uint32_t line) {
+  uint64_t need = (uint64_t)1 << line;
+  bool found = false;
+  for (uint32_t k = line + 1; k-- > 0;)
+    if (need >> k & 1) {
+      need |= g->p->lines.at[k].reads;
+      found = found || g->p->lines.at[k].recurs;
+    }
+  return found;
+}
+
 static uint32_t gradient(pgen *g, uint32_t of, uint32_t to, pairs_feature f) {
   ptensor loss = g->tensors.at[of], x = g->tensors.at[to];
   pg_begin(g);
   pg_take(g, &loss);
   pg_take(g, &x);
   g->has |= PAIRS_BIT(PAIRS_GRAD) | PAIRS_BIT(f);
+  if (recurs(g, loss.line))
+    g->recurs |= PAIRS_RECURS(f == PAIRS_GRAD2 ? PAIRS_R_GRAD2 : PAIRS_R_GRAD);
   g->from = 0;
   g->exact = false;
   return define_whole(g, pg_result(g, x.type, x.dim, x.rank),
@@ -154,6 +168,23 @@ bool pg_call(pgen *g) {
   uint64_t k = pg_below(g, sizeof body / sizeof *body);
   return call(g, neo_arena_printf(g->arena, "(x[.., I]) -> y {\n  %s\n}", body[k].text), PAIRS_CALL,
               PAIRS_BIT(body[k].has) | PAIRS_BIT(PAIRS_ANY_RANK), 1);
+}
+
+/* Of a function with a recurrence in it. */
+bool pg_recurrent_call(pgen *g) {
+  static const char *const body[] = {
+      "y[.., i < I] = x[.., i] + 0.5*(y[.., i - 1] else 1)",
+      "y[.., i < I] = x[.., i] - (sum[i < t < I] 0.25*y[.., t])",
+      "s[..] = sum[i] x[.., i]\n  h, y1 = scan t < I down from h = s { next h[..] = tanh(h[..]*0.5 + x[.., t])\n"
+      "    collect h }\n  y[.., i < I] = y1[i, ..]",
+      "s[..] = max[i] x[.., i]\n  h, n = while n > 0 limit 3 from h = s, n : i32 = 2 {\n"
+      "    next h[..] = h[..]*0.5 + x[.., 0], n = n - 1 }\n  y[.., i < I] = x[.., i]*h[..]"};
+  if (!call(g, neo_arena_printf(g->arena, "(x[.., I]) -> y {\n  %s\n}", PG_PICK(g, body)),
+            PAIRS_CALL, PAIRS_BIT(PAIRS_ANY_RANK), 1))
+    return false;
+  g->p->lines.at[g->p->lines.n - 1].recurs |=
+      PAIRS_RECURS(PAIRS_R_CALLED) | PAIRS_RECURS(PAIRS_R_FLOAT);
+  return true;
 }
 
 /* ---- rounds and states */

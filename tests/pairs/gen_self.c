@@ -307,6 +307,14 @@ static const char *self_read(const self *s) {
   }
 }
 
+/* A value that has nothing of what is damped, a reduction now and then. */
+static const char *beside(pgen *g, neo_type t) {
+  const char *s = NULL;
+  if (pg_chance(g, 20))
+    s = pg_reduction(g, pg_reducer(g, t), t);
+  return s ? s : pg_value(g, t, pg_chance(g, 40) ? 2 : 1);
+}
+
 const char *pg_damped(pgen *g, neo_type t, const char *x) {
   static const char *const bools[] = {"(%s) != (%s)", "(%s) or (%s)", "(%s) and (%s)",
                                       "not (%s) and (%s)"},
@@ -316,17 +324,16 @@ const char *pg_damped(pgen *g, neo_type t, const char *x) {
                                               "max(%s*0.5, %s)",   "(%s*0.5 - %s)",
                                               "tanh(%s*0.5 + %s)", "min(%s*0.75, %s)",
                                               "sin(%s)*0.5 + %s",  "(0.5*sigmoid(%s) + %s)"};
-  uint32_t depth = pg_chance(g, 40) ? 2 : 1;
   if (t == NEO_BOOL_T) {
     const char *c = pg_compare(g, 0);
     return neo_arena_printf(g->arena, PG_PICK(g, bools), x, c);
   }
   if (!neo_type_is_float(t)) {
-    const char *v = pg_value(g, t, (int)depth);
+    const char *v = beside(g, t);
     return neo_arena_printf(g->arena, PG_PICK(g, ints), x, v);
   }
   uint64_t k = pg_below(g, sizeof floats / sizeof *floats);
-  const char *v = pg_value(g, t, (int)depth);
+  const char *v = beside(g, t);
   if (k == 4 || k >= 6) {
     pg_kind(g, PAIRS_R_SMOOTH);
     g->has |= PAIRS_BIT(PAIRS_FUNCTION);

@@ -89,7 +89,7 @@ pairs_reference pairs_evaluate(neo_arena *a, const pairs_program *p, const pairs
   pairs_text(p, &text);
   r.text = neo_str_text(&text);
   pairs_how plain = {.math = how->math, .store = how->store};
-  if (!pairs_open(&x, r.text, &plain, true)) {
+  if (!pairs_open(&x, p, r.text, &plain, true)) {
     r.verdict = PAIRS_FAILED;
     r.why = "no memory file";
     return r;
@@ -260,7 +260,7 @@ pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pa
   pairs_compilation x;
   if (r->verdict)
     return out;
-  if (!pairs_open(&x, r->text, how, false)) {
+  if (!pairs_open(&x, r->program, r->text, how, false)) {
     failed(a, &out, "no memory file");
     return out;
   }
@@ -269,6 +269,8 @@ pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pa
     failed(a, &out, pairs_reason(&x, a, "compiling"));
   else {
     pairs_observe(&x.c, r->program, a, &out);
+    for (size_t k = 0; k < x.segments.n; k++)
+      NEO_PUSH(a, &out.kernels, x.segments.at[k]);
     run_machine(&x, r, &out, a);
   }
   pairs_close(&x);

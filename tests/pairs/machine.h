@@ -7,6 +7,7 @@
 #ifndef NEO_TESTS_PAIRS_MACHINE_H
 #define NEO_TESTS_PAIRS_MACHINE_H
 #include "fusion/group.h"
+#include "schedule/schedule.h"
 #include "tests/pairs/program.h"
 
 typedef enum {
@@ -55,8 +56,9 @@ typedef struct pairs_reference {
   NEO_VEC(pairs_result) inputs, results; /* results: round after round */
 } pairs_reference;
 
-typedef struct { /* a kernel as it came out */
+typedef struct { /* a kernel as it came out, or one inside of a recurrence's loops */
   pairs_set has;
+  uint64_t recurs;     /* bit r: pairs_recurrence */
   uint32_t kinds;      /* bit k: neo_fuse_kind, or PAIRS_ALONE */
   uint32_t strategies; /* bit s: pairs_strategy */
 } pairs_kernel;
@@ -74,6 +76,9 @@ pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pa
 void pairs_put_json(const pairs_reference *r, neo_str *out);
 
 struct neo_compilation;
+/* A kernel inside of a recurrence's loops. (observe.c) */
+pairs_kernel pairs_observe_segment(neo_module *m, const pairs_program *p, const neo_group *g,
+                                   const neo_schedule *s);
 /* Features, kinds of fusion and strategies of the kernels of a compilation. (observe.c) */
 void pairs_observe(struct neo_compilation *c, const pairs_program *p, neo_arena *a, pairs_run *out);
 

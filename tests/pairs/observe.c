@@ -56,10 +56,10 @@ static uint32_t of_gpu(const neo_schedule *s) {
          on(s->block.stages > 0 || s->nested.stages > 0, PAIRS_BY_ASYNC);
 }
 
-static uint32_t strategies_of(const neo_compilation *c, const neo_form *f, const neo_schedule *s) {
+static uint32_t strategies_of(bool gpu, const neo_form *f, const neo_schedule *s) {
   bool plain = s->loops.vector_width <= 1 && !neo_strategy_has_threads(s->strategy);
-  return of_form(f) | (c->machine.gpu ? of_gpu(s) : of_processor(f, s)) |
-         on(plain, PAIRS_BY_PLAIN) | on(s->strategy == NEO_STRATEGY_SEGMENT, PAIRS_BY_SEGMENT) |
+  return of_form(f) | (gpu ? of_gpu(s) : of_processor(f, s)) | on(plain, PAIRS_BY_PLAIN) |
+         on(s->strategy == NEO_STRATEGY_SEGMENT, PAIRS_BY_SEGMENT) |
          on(s->strategy == NEO_STRATEGY_SCAN, PAIRS_BY_SCAN) |
          on(s->loops.unit_axes > 0, PAIRS_BY_UNITS);
 }
@@ -99,17 +99,32 @@ static bool in_grid(const neo_compilation *c, uint32_t kernel) {
   return false;
 }
 
+static void add_members(const neo_module *m, const pairs_program *p, const neo_group *g,
+                        pairs_kernel *x) {
+  for (size_t i = 0; i < g->members.n; i++) {
+    neo_list made = neo_def_at(m, g->members.at[i].def)->out;
+    for (uint32_t j = 0; j < made.n; j++) {
+      x->has |= pairs_features_of(p, tensor_text(m, neo_list_at(m, made, j)));
+      x->recurs |= pairs_recurrences_of(p, tensor_text(m, neo_list_at(m, made, j)));
+    }
+  }
+}
+
+pairs_kernel pairs_observe_segment(neo_module *m, const pairs_program *p, const neo_group *g,
+                                   const neo_schedule *s) {
+  pairs_kernel x = {.strategies = strategies_of(false, neo_group_form(m, g), s)};
+  add_members(m, p, g, &x);
+  return x;
+}
+
 void pairs_observe(neo_compilation *c, const pairs_program *p, neo_arena *a, pairs_run *out) {
   for (size_t k = 0; k < c->grouping.groups.n; k++) {
     const neo_group *g = &c->grouping.groups.at[k];
     pairs_kernel x = {.kinds = kinds_of(c, g)};
-    for (size_t i = 0; i < g->members.n; i++) {
-      neo_list made = neo_def_at(c->module, g->members.at[i].def)->out;
-      for (uint32_t j = 0; j < made.n; j++)
-        x.has |= pairs_features_of(p, tensor_text(c->module, neo_list_at(c->module, made, j)));
-    }
+    add_members(c->module, p, g, &x);
     if (!g->recurrence)
-      x.strategies = strategies_of(c, neo_group_form(c->module, g), &c->schedules.at[k]);
+      x.strategies =
+          strategies_of(c->machine.gpu, neo_group_form(c->module, g), &c->schedules.at[k]);
     if (in_grid(c, c->kernel_of_group.at[k])) {
       x.kinds |= 1u << NEO_FUSE_GRID;
       x.strategies |= 1u << PAIRS_BY_GRID;

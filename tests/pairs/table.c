@@ -25,8 +25,41 @@ static void add_feature(pairs_table *t, uint32_t f, const pairs_kernel *x) {
       count(&t->both[f][g]);
 }
 
-void pairs_table_add(pairs_table *t, const pairs_run *r) {
+static uint32_t ways_of(const pairs_how *how) {
+  const char *cpu = how->mcpu ? how->mcpu : "";
+  uint32_t ways = how->off == ~0u ? 1u << PAIRS_WAY_ALONE : how->off;
+  ways |= (how->schedules ? 1u << PAIRS_WAY_RANDOM : 0) | (how->math ? 1u << PAIRS_WAY_MATH : 0) |
+          (how->store ? 1u << PAIRS_WAY_STORE : 0) |
+          (strcmp(cpu, "x86-64-v2") == 0 ? 1u << PAIRS_WAY_V2 : 0) |
+          (strcmp(cpu, "x86-64-v3") == 0 ? 1u << PAIRS_WAY_V3 : 0);
+  return ways ? ways : 1u << PAIRS_WAY_DEFAULT;
+}
+
+static void add_recurrences(pairs_table *t, const pairs_run *r, uint32_t ways) {
+  uint64_t all = 0;
+  for (size_t k = 0; k < r->kernels.n; k++) {
+    pairs_kernel x = r->kernels.at[k];
+    all |= x.recurs;
+    for (uint32_t i = 0; i < PAIRS_RECURRENCES; i++) {
+      if (!(x.recurs >> i & 1))
+        continue;
+      for (uint32_t f = 0; f < PAIRS_FEATURES; f++)
+        if (x.has >> f & 1)
+          count(&t->recurs_feature[i][f]);
+      for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+        if (x.strategies >> s & 1)
+          count(&t->recurs_strategy[i][s]);
+    }
+  }
+  for (uint32_t i = 0; i < PAIRS_RECURRENCES; i++)
+    for (uint32_t w = 0; w < PAIRS_WAYS; w++)
+      if (all >> i & 1 && ways >> w & 1)
+        count(&t->recurs_way[i][w]);
+}
+
+void pairs_table_add(pairs_table *t, const pairs_run *r, const pairs_how *how) {
   count(&t->runs);
+  add_recurrences(t, r, ways_of(how));
   __atomic_fetch_add(&t->compared, (uint64_t)r->compared, __ATOMIC_RELAXED);
   __atomic_fetch_add(&t->promised, (uint64_t)r->promised, __ATOMIC_RELAXED);
   for (size_t k = 0; k < r->kernels.n; k++) {
@@ -207,6 +240,48 @@ static void put_triples(const pairs_table *t, neo_str *out) {
         often += t->triple[f][k][s] >= 10;
       }
   neo_str_addf(out, "feature x kind x strategy: %u reached, %u ten times\n", n, often);
+}
+
+/* ---- recurrences */
+
+static const char *way_text(uint32_t w) {
+  static const char *const text[] = {"default", "no fuse", "random", "math", "store", "v2", "v3"};
+  return w < NEO_FUSE_KINDS ? pairs_kind_text(w) : text[w - NEO_FUSE_KINDS];
+}
+
+static void put_row(neo_str *out, uint32_t r, const uint32_t *n, uint32_t most) {
+  neo_str_addf(out, "%-14s", pairs_recurrence_text(r));
+  for (uint32_t k = 0; k < most; k++)
+    put_count(out, n[k], true);
+  neo_str_add(out, "\n");
+}
+
+void pairs_table_recurrences(const pairs_table *t, neo_str *out) {
+  uint32_t met = 0;
+  neo_str_addf(out, "\n%-14s", "x strategy");
+  for (uint32_t s = 0; s < PAIRS_STRATEGIES; s++)
+    neo_str_addf(out, " %7.7s", pairs_strategy_text(s));
+  neo_str_add(out, "\n");
+  for (uint32_t r = 0; r < PAIRS_RECURRENCES; r++)
+    put_row(out, r, t->recurs_strategy[r], PAIRS_STRATEGIES);
+  neo_str_addf(out, "\n%-14s", "x without");
+  for (uint32_t w = 0; w < PAIRS_WAYS; w++)
+    neo_str_addf(out, " %7.7s", way_text(w));
+  neo_str_add(out, "\n");
+  for (uint32_t r = 0; r < PAIRS_RECURRENCES; r++)
+    put_row(out, r, t->recurs_way[r], PAIRS_WAYS);
+  neo_str_add(out, "\nkinds of recurrences never met with a feature:\n");
+  for (uint32_t r = 0; r < PAIRS_RECURRENCES; r++) {
+    neo_str_addf(out, "%s:", pairs_recurrence_text(r));
+    for (uint32_t f = 0; f < PAIRS_FEATURES; f++) {
+      met += t->recurs_feature[r][f] > 0;
+      if (!t->recurs_feature[r][f])
+        neo_str_addf(out, " %s", pairs_feature_text(f));
+    }
+    neo_str_add(out, "\n");
+  }
+  neo_str_addf(out, "%u of %u pairs of a kind and a feature are met\n", met,
+               (uint32_t)PAIRS_RECURRENCES * PAIRS_FEATURES);
 }
 
 void pairs_table_print(const pairs_table *t, bool gpu, neo_str *out) {

@@ -101,7 +101,11 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&s, &a);
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
-  if (table) {
+  if (table && d->draw == pairs_draw_recurrent) {
+    neo_str_addf(&s, "%u programs, %u not taken, %u runs, %u kernels, %u failures\n", t->programs,
+                 t->rejected, t->runs, t->kernels, t->failed);
+    pairs_table_recurrences(t, &s);
+  } else if (table) {
     pairs_table_print(t, gpu, &s);
     uint32_t goal = d->until ? d->until : 1;
     neo_str_addf(&s, "\npairs below %u:\n", goal);

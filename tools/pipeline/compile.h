@@ -14,6 +14,7 @@
 #ifndef NEO_TOOLS_COMPILE_H
 #define NEO_TOOLS_COMPILE_H
 #include "codegen/plan/plan.h"
+#include "codegen/recurrence.h"
 #include "frontend/frontend.h"
 #include "fusion/decision.h"
 #include "ir/pass.h"
@@ -63,7 +64,8 @@ typedef struct {
   void *prepare_ctx;
   /* Chooses a group's schedule in place of records and model, for tests; may be null. */
   neo_schedule (*schedule)(void *ctx, struct neo_compilation *c, const neo_group *g);
-  void *schedule_ctx;
+  neo_segment_schedule *segment_schedule; /* inside of recurrences; null: the model's */
+  void *schedule_ctx;                     /* of both */
   bool
       every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
   neo_alloc alloc;  /* all zero: the default */

@@ -31,7 +31,8 @@ static neo_status lower_recurrence(neo_compilation *c, const neo_group *g, neo_k
   neo_machine machine = c->machine;
   neo_fuse_options fusion = neo_compile_fusion(c);
   machine.matrix = 0;
-  neo_status s = neo_recurrence_kernel(c->module, g, &machine, &fusion, &c->arena, out, &text);
+  neo_status s = neo_recurrence_kernel(c->module, g, &machine, &fusion, c->options.segment_schedule,
+                                       c->options.schedule_ctx, &c->arena, out, &text);
   if (s)
     c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
   return s;

@@ -34,6 +34,7 @@ class Itself:
         self.frame = frame
         self.lead = len(frame)
         self.names = []
+        self.dots = None  # how many of them `..` stands for
         self.extents = ()
         self.type = None  # not known yet: that of a literal
         self.bound = None
@@ -60,8 +61,7 @@ class Itself:
         return self.known[point]
 
     def computed(self, point):
-        dots = sum(isinstance(n, tuple) for n in self.names)
-        frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], dots or None)
+        frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], self.dots)
         with tape.masked(frame.mask):
             element = settled(tape.expand(self.context.value(self.value, frame), len(frame)))
             if self.type:
@@ -118,6 +118,7 @@ def define(context, target, value, frame, axes):
     itself = context.itself = Itself(context, target, value, frame)
     inner = axes(frame)
     own = inner.axes[len(frame):]
+    itself.dots = inner.dots
     itself.names, itself.extents = [a.name for a in own], tuple(a.count for a in own)
     kind = target.type.name if target.type else context.type_of(value, inner, False)
     if kind is None:

@@ -19,6 +19,8 @@ typedef struct {
   NEO_VEC(grad_function) functions;
   uint64_t state;
   double eps, rtol, atol;
+  double size;     /* of the value at hand: the sum of its parts' magnitudes */
+  double rounding; /* what that makes of the difference at hand */
   int64_t samples, order;
   int64_t checked, failures, kinks;
   NEO_VEC(const char *) own; /* what is not compared */
