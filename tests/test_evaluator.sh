@@ -31,7 +31,7 @@ zoo() {
 "$python" "$evaluator" selftest || fail "the evaluator's own tests"
 second=$(ls tests/second/*.expr | grep -v -e attention -e index -e norms) # these take a while
 # shellcheck disable=SC2086
-"$python" "$evaluator" compare --neoc "$NEOC" tests/library/*.expr $second tests/evaluator/models/*.expr \
+"$python" "$evaluator" compare --neoc "$NEOC" tests/library/*.expr tests/recurrences/*.expr $second tests/evaluator/models/*.expr \
   >"$work/out" 2>&1 || fail "a model differs from the evaluator" "$work/out"
 cat "$work/out"
 compare models/mnist/mlp.expr
@@ -40,7 +40,7 @@ zoo capsule_conv_padded
 
 if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   for name in capsule_conv capsulenet capsulenet_conv lltm milstm milstm_unrolled mlp scrnn scrnn_unrolled sublstm \
-    sublstm_unrolled bert; do
+    sublstm_unrolled bert milstm_scan scrnn_scan sublstm_scan lltm_scan mamba tagger seq2seq wave gotoh; do
     zoo "$name"
   done
   for name in mobilenet resnet18 resnet50 shufflenet; do zoo "$name" --slack 100; done

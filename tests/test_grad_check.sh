@@ -45,7 +45,7 @@ done
 for module in nn optim linalg; do
   for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
     grep -q "$module\.$name(" "$library"/*.expr "$recurrences"/*.expr ||
-      grep -q "^ .*= $name(" "$models/std/$module.expr" || # another function uses it
+      grep -q "^ .*[ =]$name(" "$models/std/$module.expr" || # another function uses it
       fail "no model uses $module.$name"
   done
 done

@@ -57,6 +57,7 @@ class Torch:
         return {k: t.detach().numpy() for k, t in f(self.tensors(values)).items()}
 
     def gradients(self, f, values, names):
+        names = list(names)
         x = self.tensors(values)
         loss = f(x)["loss"]
         g = torch.autograd.grad(loss, [x[k] for k in names], allow_unused=True)
@@ -80,12 +81,14 @@ class Jax:
         return jax.grad(loss)({k: values[k] for k in names})
 
 
-def case(framework, inputs=None, params=None, ints=None, wrt=(), **sizes):
+def case(framework, inputs=None, params=None, ints=None, wrt=(), train=True,
+         **sizes):
     """Names -> shapes of float inputs and parameters, names -> (shape, bound) of integers; sizes that
     are not those of SIZES."""
 
     def register(f):
-        CASES[f.__name__.rstrip("_")] = (f, framework, inputs or {}, params or {}, ints or {}, wrt, sizes)
+        CASES[f.__name__.rstrip("_")] = (f, framework, inputs or {}, params or {}, ints or {}, wrt, train,
+                                         sizes)
         return f
 
     return register
@@ -98,7 +101,7 @@ def used_sizes(name):
 
 
 def expected(name):
-    f, framework, inputs, params, ints, wrt, sizes = CASES[name]
+    f, framework, inputs, params, ints, wrt, train, sizes = CASES[name]
     w = framework()
     x = {k: fill(k, s, 4) for k, s in inputs.items()}
     x.update({k: fill_int(k, *s) for k, s in ints.items()})
@@ -110,8 +113,10 @@ def expected(name):
     if loss is None:
         return out
     out.append(line("test", "loss", loss))
-    g = w.gradients(f, x, [*wrt, *params])
+    g = w.gradients(f, x, {**dict.fromkeys(wrt), **(params if train else {})})
     out += [line("test", "d" + k, g[k]) for k in wrt]
+    if not train:
+        return out
     out.append(line("grad", "loss", loss))
     out += [line("grad", "grad:" + k, g[k]) for k in params]
     return out
@@ -176,15 +181,15 @@ def mean(*tensors):
     Torch, {"X": (3, 5, 3), "H": (4, 3, 4), "C": (4, 3, 4)}, {
         **layers("a.y", 4, 4, 3),
         **layers("b", 4, 4, 3, 2, 2),
-        **layers("c.y", 4, 4, 8, 3, 1, 2)
+        **layers("c.y", 4, 4, 8, 2, 1, 2)
     }, wrt=("X", "H", "C"))
 def lstm(v):
     L = torch.nn.LSTM
     zero = torch.zeros(1, 3, 4)
     a, (ha, ca) = recur(L, v, "a.y", v["X"], (zero, zero), hidden=4)
     b, (hb, cb) = recur(L, v, "b", v["X"], (v["H"], v["C"]), 2, 2, torch.tensor([2, 5, 1]), hidden=4)
-    zeros = torch.zeros(3, 3, 2), torch.zeros(3, 3, 4)
-    c, (hc, cc) = recur(L, v, "c.y", b, zeros, 3, hidden=4, proj_size=2)
+    zeros = torch.zeros(2, 3, 2), torch.zeros(2, 3, 4)
+    c, (hc, cc) = recur(L, v, "c.y", b, zeros, 2, hidden=4, proj_size=2)
     return dict(a=a, b=b, hb=hb, cb=cb, c=c, loss=mean(a, ha, ca, b, hb, cb, c, hc, cc))
 
 
@@ -192,16 +197,16 @@ def lstm(v):
     Torch, {"X": (3, 5, 3), "H": (4, 3, 4)}, {
         **layers("a.y", 3, 4, 3),
         **layers("b.y", 3, 4, 3, 2, 2),
-        **layers("c.y", 1, 3, 8, 2, 2),
-        **layers("d.y", 1, 4, 6, 2, 2)
+        **layers("c.y", 1, 3, 8, 2),
+        **layers("d.y", 1, 4, 3, 4)
     }, wrt=("X", "H"))
 def gru(v):
     G, R = torch.nn.GRU, torch.nn.RNN
     len = torch.tensor([2, 5, 1])
     a, ha = recur(G, v, "a.y", v["X"], torch.zeros(1, 3, 4), hidden=4)
     b, hb = recur(G, v, "b.y", v["X"], v["H"], 2, 2, len, hidden=4)
-    c, hc = recur(R, v, "c.y", b, torch.zeros(4, 3, 3), 2, 2, hidden=3)
-    d, hd = recur(R, v, "d.y", c, v["H"], 2, 2, len, hidden=4, nonlinearity="relu")
+    c, hc = recur(R, v, "c.y", b, torch.zeros(2, 3, 3), 2, hidden=3)
+    d, hd = recur(R, v, "d.y", c, v["H"], 4, 1, len, hidden=4, nonlinearity="relu")
     return dict(a=a, b=b, hb=hb, c=c, d=d, hd=hd, loss=mean(a, ha, b, hb, c, hc, d, hd))
 
 
@@ -350,7 +355,7 @@ def mamba(v):
 # ---- linear algebra
 
 
-@case(Jax, {"C": (3, 4, 2)}, {"P": (3, 5, 5), "G": (3, 5, 3)}, wrt=("C",))
+@case(Jax, {"C": (3, 4, 2)}, {"P": (3, 5, 5), "G": (3, 5, 3)}, wrt=("C", "P", "G"), train=False)
 def factorizations(v):
     A = v["P"][:, :4, :4] + 0.5 * jnp.eye(4)
     M = A @ A.swapaxes(1, 2) + jnp.eye(4)
