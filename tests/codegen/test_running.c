@@ -58,6 +58,15 @@ static const struct {
     {"k: N", "where 0.0 < X[b, k] and k <= i; "},
 };
 
+/* Its range is empty, from which anything would follow. */
+static void a_domain_that_never_has_a_point_is_empty(void **state) {
+  (void)state;
+  const char *text = "size N 1..1\ninput X : f32 [9, N]\ntemp Y : f32 [9, N]\n"
+                     "def Y[b: 9, i: N] =\n  sum[k: i + 1..N] X[b, k]\n  then acc0 + 1.0\n";
+  assert_true(is_running(text));
+  check(text);
+}
+
 static void domains_that_grow_are_run_along_their_axis(void **state) {
   (void)state;
   for (size_t k = 0; k < sizeof growing / sizeof *growing; k++) {
@@ -155,6 +164,7 @@ static void what_depends_on_the_axis_elsewhere_is_left_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(domains_that_grow_are_run_along_their_axis),
+      cmocka_unit_test(a_domain_that_never_has_a_point_is_empty),
       cmocka_unit_test(every_reducer_can_run),
       cmocka_unit_test(the_place_of_the_winner_so_far_is_kept),
       cmocka_unit_test(other_axes_are_reduced_at_every_step),

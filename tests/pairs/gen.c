@@ -110,6 +110,15 @@ void pg_define_text(pgen *g, ptensor *t, const char *text) {
   NEO_PUSH(g->arena, &g->tensors, *t);
 }
 
+/* A run-time size that was to be 0 is 1, as elements below it are wanted. */
+static void make_one(pgen *g, uint32_t extent) {
+  pextent *e = &g->extents.at[extent];
+  e->now = 1;
+  for (size_t k = 0; k < g->p->sizes.n; k++)
+    if (strcmp(g->p->sizes.at[k].name, e->text) == 0)
+      g->p->sizes.at[k].now = 1;
+}
+
 /* In the middle of another statement, whose state is left alone. */
 uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
                   bool up_to) {
@@ -123,6 +132,8 @@ uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, ui
   t.smooth = neo_type_is_float(type);
   t.from = t.smooth ? (uint64_t)1 << g->tensors.n : 0;
   uint64_t recurs = g->recurs;
+  if (bound != NO_EXTENT && !up_to && !g->extents.at[bound].now)
+    make_one(g, bound);
   g->reads = g->recurs = 0;
   g->has = 0;
   const char *text = pg_input_text(g, &t);

@@ -88,8 +88,10 @@ static void one_point(scan_loop *c, neo_block *in) {
   neo_expr k = c->x.suffix ? c->x.edge : plus(c, c->x.edge, -1);
   neo_expr goal[] = {neo_op2(m, NEO_OP_LE, c->x.lo, k), neo_op2(m, NEO_OP_LT, k, c->x.hi)};
   neo_expr left = {0};
+  /* The range of own axes says nothing here: it may be empty, and then anything follows from it. */
+  neo_facts shared = {l->fact_axes, (uint32_t)l->f->axes.n, NULL, 0};
   for (int i = 0; i < 2; i++)
-    if (neo_prove(l->p, &l->facts, goal[i], NULL) != NEO_PROVED)
+    if (neo_prove(l->p, &shared, goal[i], NULL) != NEO_PROVED)
       left = left.i ? neo_op2(m, NEO_OP_AND, left, goal[i]) : goal[i];
   if (left.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, left))->branch.then;
