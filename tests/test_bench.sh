@@ -66,6 +66,11 @@ stub scipy '{"outputs": [-1]}'
 NEO_BENCH_SCIPY=$work/scipy bench --rows '^triangular solve' --rounds 1 >"$work/out" || fail "no run of a recurrence"
 grep -q "scipy blas: computes something else: \[-1\], not \[0\.0" "$work/out" || fail "a recurrence computes nothing"
 
+# ---- many rounds beside few
+bench --rows '^rounds: ' --rounds 1 --json "$work/rounds" >"$work/out" || fail "no rows of rounds"
+grep -q '"100000 rounds": {"memory_bytes": [0-9]' "$work/rounds" || fail "no memory of many rounds"
+grep -q '^rounds: compile time  *[0-9.]* .*must 0.91' "$work/out" || fail "no ratio of rounds"
+
 # ---- the first step of a peer that compiles through a shell; one that fails says why
 cat >"$work/torch" <<'END'
 #!/bin/sh

@@ -1,4 +1,5 @@
 """Makes what the sides run: our libraries in their variants, and the programs of this folder."""
+import dataclasses
 import hashlib
 import json
 import os
@@ -20,6 +21,15 @@ TUNE_EXTRA_S = 600  # beyond its budget, for compiling
 def last_line(done):
     lines = done.stderr.strip().splitlines()
     return lines[-1] if lines else f"exit code {done.returncode}"
+
+
+def first_error(done):
+    """Of `neoc --format=json`."""
+    try:
+        told = json.loads(done.stdout)["diagnostics"]
+    except (ValueError, KeyError):
+        told = []
+    return next((d["message"] for d in told if d["severity"] == "error"), last_line(done))
 
 
 def children_s():
@@ -101,15 +111,22 @@ class Builder:
             return why
 
     def compile(self, source, options, out):
-        """Compiles into the folder `out`, again if it was: the library's path, seconds it took."""
+        """Compiles into the folder `out`, again if it was: the library's path, seconds it took, and
+        what neoc says of it."""
         start, used = time.perf_counter(), children_s()
         command = [self.neoc, "compile", "-q", source, *options, "--emit=" + self.emit,
-                   "--prefix=net", "-o", out]
+                   "--format=json", "--prefix=net", "-o", out]
         done = subprocess.run(command, capture_output=True, text=True)
         wall, cpu = time.perf_counter() - start, children_s() - used
         if done.returncode:
-            raise Missing("neoc compile: " + last_line(done))
-        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu)
+            raise Missing("neoc compile: " + first_error(done))
+        return dict(library=os.path.join(out, "libnet.so"), wall_s=wall, cpu_s=cpu,
+                    told=json.loads(done.stdout))
+
+    def rounds(self, row, count, folder):
+        """Compiles the row's model with so many rounds."""
+        how = dataclasses.replace(row, defines={**row.defines, "T": count})
+        return self.compile(os.path.join(ROOT, row.model), self.options(how), folder)
 
     def tune(self, source, options, threads, records):
         """Searches for the time of --tuned; what is recorded is of no use to other models."""

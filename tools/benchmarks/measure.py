@@ -34,6 +34,12 @@ def same_change(here, there):
     return abs(a - b) <= CHANGE_AGREES * max(abs(a), abs(b)) + 1e-5 * abs(here[0])
 
 
+def planned_bytes(told, entry):
+    """Memory that calls of the entry need beside parameters, of what neoc says of a library."""
+    frames = {e["name"]: e["frame_bytes"] for e in told["entries"]}
+    return told["scratch_bytes"] + told["cached_bytes"] + frames.get(entry, 0)
+
+
 class Bench:
     """`pythons`: interpreter of each of PYTHON, None where there is none."""
 
@@ -204,6 +210,24 @@ class Bench:
         if seconds:
             result["peer"] = min(seconds, key=seconds.get)
             result["ratio"] = round(seconds[result["peer"]] / made["wall_s"], 4)
+
+    def measure_rounds(self, row, result, folder, stack):
+        """The ratio is few rounds over many: of an entry's memory beyond what must be kept, or of
+        the seconds to compile, in turns."""
+        key, repeats = ("memory_bytes", 1) if row.entries else ("cpu_s", self.rounds)
+        found = {count: [] for count in row.rounds}
+        for count in row.rounds * repeats:
+            made = self.start(result, None, "ours default",
+                              lambda n=count: self.builder.rounds(row, n, folder))
+            if not made:
+                return
+            kept = count * row.kept_bytes
+            found[count].append(planned_bytes(made["told"], row.entries) - kept
+                                if row.entries else made["cpu_s"])
+        few, many = (statistics.median(found[count]) for count in row.rounds)
+        result["times"] = {f"{count} rounds": {key: statistics.median(v)}
+                           for count, v in found.items()}
+        result["ratio"] = round(few / many, 4)
 
     def measure_search(self, row, result, folder, stack):
         """The search replayed in a small space that is measured whole, as far as time allows."""

@@ -121,9 +121,10 @@ def selective(x):
 
 
 def crf(x):
+    y = x["Y"].T
 
-    def minus_likelihood(e, a):
-        b = jnp.arange(e.shape[1])
+    def minus_likelihood(e, a, first, last):
+        e = e.swapaxes(0, 1)
         exp_a = jnp.exp(a)
 
         def sums(f, z):
@@ -133,17 +134,18 @@ def crf(x):
             most = lax.stop_gradient(f.max(1, keepdims=True))
             return z + most + jnp.log(jnp.exp(f - most) @ exp_a), None
 
-        f, _ = scan(products if SPEC["variant"] == "product" else sums, e[0], e[1:])
-        y = x["Y"]
+        f, _ = scan(products if SPEC["variant"] == "product" else sums, first + e[0], e[1:])
         score = jnp.take_along_axis(e, y[..., None], 2).sum() + a[y[:-1], y[1:]].sum()
-        return (nn.logsumexp(f, 1).sum() - score) / len(b)
+        score += first[y[0]].sum() + last[y[-1]].sum()
+        return (nn.logsumexp(f + last, 1).sum() - score) / e.shape[1]
 
-    return jax.value_and_grad(minus_likelihood, (0, 1)), (x["E"], x["A"])
+    given = [x[name] for name in ("E", "A", "first", "last")]
+    return jax.value_and_grad(minus_likelihood, (0, 1, 2, 3)), given
 
 
 def soft_dtw(x):
     """Rounds are diagonals."""
-    b, n, m = x["D"].shape
+    (b, n, _), m = x["x"].shape, x["y"].shape[1]
 
     def by_diagonals(costs):
         wide = jnp.pad(costs, ((0, 0), (0, 0), (0, n)), constant_values=given.FAR)
@@ -154,8 +156,9 @@ def soft_dtw(x):
         least = lax.stop_gradient(jnp.minimum(r[0], jnp.minimum(r[1], r[2])))
         return least - jnp.log(sum(jnp.exp(least - v) for v in r))
 
-    def value(costs):
-        costs = by_diagonals(1 + costs)
+    def value(x, y):
+        costs = (x**2).sum(2)[:, :, None] + (y**2).sum(2)[:, None] - 2 * x @ y.swapaxes(1, 2)
+        costs = by_diagonals(costs)
 
         def round_(state, d):
             corner, last = state
@@ -167,7 +170,7 @@ def soft_dtw(x):
         (_, last), _ = scan(round_, (nothing, first), costs[1:])
         return last[:, n - 1].mean()
 
-    return jax.value_and_grad(value), (x["D"],)
+    return jax.value_and_grad(value, (0, 1)), (x["x"], x["y"])
 
 
 def wave(x):

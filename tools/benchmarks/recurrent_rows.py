@@ -1,7 +1,4 @@
 """Rows of recurrences: definitions that read themselves, and rounds of `scan`."""
-import os
-
-from build import ROOT
 from row import BENCHMARKS, ZOO, Row
 
 GROUPS = {  # must, must_tuned, stretch
@@ -18,6 +15,7 @@ GROUPS = {  # must, must_tuned, stretch
     "Cholesky": (0.5, 0.5, 0.8),
     "triangular solve": (0.4, 0.4, 0.8),
     "log-determinant": (1.0, 1.0, 2),
+    "rounds": (0.91, 0.91, 1),
 }
 BATCHES = (1, 16, 64)
 SCANS = ("jax scan", "jax unrolled")
@@ -43,12 +41,11 @@ def lstm(threads):
 
 
 def cells(threads):
-    zoo = "--include=" + os.path.join(ROOT, ZOO)
     for cell in ("milstm", "scrnn", "sublstm", "lltm"):
         for batch in BATCHES:
             yield row(f"{cell} 100 rounds batch {batch}", "recurrent cells", "training step",
-                      "step", LOOPS, threads, what=cell, batch=batch, defines=dict(T=100),
-                      settings=dict(lr=0.002), options=(zoo,))
+                      "step", LOOPS, threads, what=cell, model=f"{ZOO}{cell}_scan.expr",
+                      batch=batch, settings=dict(lr=0.002))
 
 
 def scans(threads):
@@ -88,9 +85,21 @@ def linear_algebra(threads):
         ("log-determinant 512 gradient", "log-determinant", "logdet",
          ("jax cholesky", "jax slogdet"))):
         yield row(name, group, "512x512", entry, peers, threads, what=entry,
-                  model=BENCHMARKS + "recurrences/linalg.expr")
+                  model=BENCHMARKS + "recurrences/dense.expr")
+
+
+def rounds(threads):
+    """Many rounds beside few: compiling takes as long, and the memory that is planned is the same,
+    but for what must be there once a round. That is nothing where only the last state counts. A
+    training step keeps the states, and the gradients of which one product over all rounds makes the
+    weights' gradients: of 16 examples and 64 units, in f32."""
+    model = BENCHMARKS + "recurrences/rounds.expr"
+    for name, entry, kept in (("compile time", "", 0), ("memory of the last state", "last", 0),
+                              ("memory of a training step", "step", 2 * 16 * 64 * 4)):
+        yield Row("rounds: " + name, "rounds", "16 beside 100000 rounds", model, entry, (), threads,
+                  what="rounds", rounds=(16, 100000), kept_bytes=kept, must=0.91)
 
 
 def rows(threads):
     return [*cells(threads), *scans(threads), *sequences(threads), *fields(threads),
-            *linear_algebra(threads)]
+            *linear_algebra(threads), *rounds(threads)]

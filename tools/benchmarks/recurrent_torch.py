@@ -111,6 +111,7 @@ def selective(x):
 
 def ctc(x):
     """Time first, as it is quickest; sums over the batch."""
+    x["X"] = x["X"].transpose(0, 1).contiguous()
     steps, batch, _ = x["X"].shape
     labels = 1 + x["Y"]
     lengths = [torch.full((batch,), n) for n in (steps, labels.shape[1])]
@@ -119,25 +120,27 @@ def ctc(x):
 
 
 def crf(x):
-    e, a, y = x["E"], x["A"], x["Y"].long()
+    e, y = x["E"].transpose(0, 1).contiguous(), x["Y"].T.long()
+    a, first, last = (x[name] for name in ("A", "first", "last"))
 
     @compiled
     def step(f, a, z):
         return z + torch.logsumexp(f[:, :, None] + a, 1)
 
     def minus_likelihood():
-        f = e[0]
+        f = first + e[0]
         for z in e[1:].unbind(0):
             f = step(f, a, z)
         score = e.gather(2, y[..., None]).sum() + a[y[:-1], y[1:]].sum()
-        return (torch.logsumexp(f, 1).sum() - score) / e.shape[1]
+        score = score + first[y[0]].sum() + last[y[-1]].sum()
+        return (torch.logsumexp(f + last, 1).sum() - score) / e.shape[1]
 
-    return minus_likelihood, (e, a)
+    return minus_likelihood, (e, a, first, last)
 
 
 def soft_dtw(x):
     """Rounds are diagonals."""
-    b, n, m = x["D"].shape
+    (b, n, _), m = x["x"].shape, x["y"].shape[1]
 
     @compiled
     def step(corner, last, d):
@@ -145,7 +148,9 @@ def soft_dtw(x):
         return above, d - torch.logsumexp(-torch.stack([corner, above, last]), 0)
 
     def value():
-        wide = F.pad(1 + x["D"], (0, n), value=given.FAR)
+        v, w = x["x"], x["y"]
+        costs = (v**2).sum(2)[:, :, None] + (w**2).sum(2)[:, None] - 2 * v @ w.transpose(1, 2)
+        wide = F.pad(costs, (0, n), value=given.FAR)
         costs = wide.reshape(b, -1)[:, :n * (n + m - 1)].reshape(b, n, -1).permute(2, 0, 1)
         corner = torch.full((b, n), given.FAR)
         last = F.pad(costs[0, :, :1], (0, n - 1), value=given.FAR)
@@ -153,7 +158,7 @@ def soft_dtw(x):
             corner, last = step(corner, last, d)
         return last[:, n - 1].mean()
 
-    return value, (x["D"],)
+    return value, (x["x"], x["y"])
 
 
 def function():

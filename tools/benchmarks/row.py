@@ -28,6 +28,8 @@ class Row:
     side: str = "{}_side.py"  # program of a peer in Python, of its first word
     features: tuple = ()  # of which the processor must have one
     bytes: int = 0  # that the work moves at least
+    rounds: tuple = ()  # few and many, of a model whose size T they are
+    kept_bytes: int = 0  # of each round, that its memory must hold
     must: float = None
     worst: float = None
     limit_s: float = None
