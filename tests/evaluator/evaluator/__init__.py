@@ -1,6 +1,7 @@
 """An evaluator of `.expr` models on numpy, for comparison with the compiler. See main.py beside this folder."""
 
 import os
+import sys
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from .program import Program
 
 __all__ = ["ExprError", "Program", "STANDARD", "evaluate", "evaluate_all"]
 
+DEEPEST = 100000  # an element that reads itself waits for the one before
 STANDARD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "models", "std")
 
 
@@ -31,6 +33,7 @@ def evaluate_all(text_or_path, inputs, sizes=None, entry="forward", folders=(), 
             text, folder = file.read(), os.path.dirname(os.path.abspath(text_or_path))
     else:
         text, folder = text_or_path, None
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), DEEPEST))
     with np.errstate(all="ignore"):
         program = Program(text, inputs, sizes, list(folders) + [STANDARD], folder, step=step, seed=seed)
         return outputs(program, entry)

@@ -36,7 +36,7 @@ class Itself:
         self.names = []
         self.dots = None  # how many of them `..` stands for
         self.extents = ()
-        self.type = None  # not known yet: that of a literal
+        self.type = None
         self.bound = None
         self.known = {}
         self.running = set()
@@ -64,8 +64,7 @@ class Itself:
         frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], self.dots)
         with tape.masked(frame.mask):
             element = settled(tape.expand(self.context.value(self.value, frame), len(frame)))
-            if self.type:
-                element = elements.convert(element, self.type)
+            element = elements.convert(element, self.type)
         shape = element.data.shape[:self.lead] if element.data.ndim else (1,) * self.lead
         with tape.masked(None):
             return tape.reshape(element, shape, self.lead)
@@ -80,7 +79,6 @@ class Itself:
 
     def element(self, subscripts, frame, node):
         """What a read gives at every point of a frame; only what its mask takes is asked for."""
-        kind = self.type or "float"
         shape = np.broadcast_shapes((1,) * len(frame), *[s.shape for s in subscripts])
         active = np.broadcast_to(frame.active(shape), shape)
         places = [np.broadcast_to(s, shape) for s in subscripts]
@@ -88,8 +86,8 @@ class Itself:
             outside = (s < 0) | (s >= extent)
             self.context._refuse(outside & active, s, d, extent, frame, node)
             active = active & ~outside
-        if self.type is None or not active.any() or not frame.has_points():
-            return tape.Tensor(np.zeros((1,) * len(frame), scalars.dtype(kind)), kind, len(frame))
+        if not active.any() or not frame.has_points():
+            return tape.Tensor(np.zeros((1,) * len(frame), scalars.dtype(self.type)), self.type, len(frame))
         rows = np.stack([s[active] for s in places], axis=-1)
         points, inverse = np.unique(rows, axis=0, return_inverse=True)
         at = np.zeros(shape, np.int64)
@@ -120,8 +118,15 @@ def define(context, target, value, frame, axes):
     own = inner.axes[len(frame):]
     itself.dots = inner.dots
     itself.names, itself.extents = [a.name for a in own], tuple(a.count for a in own)
-    kind = target.type.name if target.type else context.type_of(value, inner, False)
-    if kind is None:
-        error(target, f"the type of '{target.name}' is not known: declare it")
-    itself.type = {"int": "f32", "float": "f32", "index": "i64"}.get(kind, kind)
+    itself.type = target.type.name if target.type else _type(context, itself, value, inner)
     return itself.whole()
+
+
+def _type(context, itself, value, inner):
+    """The type that the elements have if what the value reads of them has it."""
+    for kind in ("f32", "f64", "f16", "bf16", "i32", "i64", "i8", "u8", "bool"):
+        itself.type = kind
+        found = context.type_of(value, inner, False)
+        if {"int": "f32", "float": "f32", "index": "i64"}.get(found, found) == kind:
+            return kind
+    error(itself.target, f"the type of '{itself.name}' is not known: declare it")

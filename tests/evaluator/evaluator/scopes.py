@@ -36,7 +36,7 @@ class Block:
     def __init__(self, program, parent=None, frame=None, prefix="", rounds=(), path=None):
         self.program = program
         self.parent = parent  # a View
-        self.frame = frame or Frame()
+        self.frame = frame if frame is not None else Frame()
         self.prefix = prefix
         self.rounds = rounds
         self.path = path  # of a module's file, for its imports

@@ -79,6 +79,13 @@ CASES = [
     ("definitions read themselves, from either end", """input x[3]
      y[n] = x[n] + 0.5*(y[n - 1] else 8); z[n] = x[n] + 0.5*(z[n + 1] else 8); l = sum[n] y[n]; g = grad(l, x)""",
      {"x": [1, 2, 3]}, {"y": [5, 4.5, 5.25], "z": [3.75, 5.5, 7], "g": [1.75, 1.5, 1]}),
+    ("a definition that reads itself has its operands' type", """input x[2] : f64; input k[2] : i32
+     y[i] = x[i] - sum[i < t < 2] y[t]; z[i] = 2*(z[i - 1] else 1) + k[i]; w[i < 3] = 0.5*(w[i - 1] else 1)
+     n[i < 400] = 1 + (n[i + 1] else 0); m = n[0]""",
+     {"x": [1, 2], "k": [1, 2]}, {"y": [-1, 2], "z": [3, 8], "w": [0.5, 0.25, 0.125], "m": 400}),
+    ("a scan that has no round says its shapes", """dim N = 0; input x[2]; u[j < N] = x[j]
+     h, a = scan t < N from h = 3 { v = u[t] + x[0]; next h = v; collect v }; n = sum[t] a[t]""",
+     {"x": [1, 2]}, {"h": 3, "n": 0}),
     ("tables and quantified reads of oneself", """input s[2] : i32 < 9; input t[2] : i32 < 9; input x[3]
      D[i < 3, j < 3] : i32 = select(i == 0, i32(j), select(j == 0, i32(i),
        min(D[i-1, j-1] + i32(s[i-1] != t[j-1]), min(D[i-1, j], D[i, j-1]) + 1)))
