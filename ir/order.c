@@ -6,7 +6,7 @@
 #include "ir/out_map.h"
 #include "ir/verify.h"
 
-enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20 };
+enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000 };
 
 typedef struct { /* definitions by their number in the component */
   uint32_t producer, reader;
@@ -121,41 +121,6 @@ static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32
   return *out < 0 || at_most(s, e, x, 0, NULL);
 }
 
-/* ---- axes of the others */
-
-static bool is_free(const search *s, uint32_t d, uint32_t axis) {
-  return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
-}
-
-/* The axis of the producer or of the reader for which the distance is a constant (`exact`), or the
- * first one for which a bound can be shown. */
-static uint32_t partner(const search *s, const edge *e, uint32_t known, bool from_reader, bool down,
-                        bool exact) {
-  uint32_t other = from_reader ? e->producer : e->reader;
-  uint32_t n = def_of(s, other).n_out;
-  for (uint32_t k = 0; k < n; k++) {
-    uint32_t from = from_reader ? k : known, to = from_reader ? known : k;
-    int64_t x;
-    if (!is_free(s, other, k))
-      continue;
-    neo_expr d = distance(s, e, from, to, down);
-    if (d.i && (exact ? is_constant(s, d, &x) : distance_bound(s, e, from, to, down, &x)))
-      return k;
-  }
-  return NONE;
-}
-
-static bool inherit(search *s, level *l, const edge *e, bool exact) {
-  uint32_t *p = &l->axis[e->producer], *r = &l->axis[e->reader];
-  if (e->carried || (*p == NONE) == (*r == NONE))
-    return false;
-  if (*p == NONE)
-    *p = partner(s, e, *r, true, l->down, exact);
-  else
-    *r = partner(s, e, *p, false, l->down, exact);
-  return *p != NONE && *r != NONE;
-}
-
 /* ---- a level */
 
 typedef struct {
@@ -168,21 +133,75 @@ static bool is_inside(const members *c, const edge *e) {
   return !e->carried && c->in[e->producer] && c->in[e->reader];
 }
 
-static bool inherit_one(search *s, const members *c, level *l, bool exact) {
-  for (size_t k = 0; k < s->edges.n; k++)
-    if (is_inside(c, &s->edges.at[k]) && inherit(s, l, &s->edges.at[k], exact))
+static bool is_free(const search *s, uint32_t d, uint32_t axis) {
+  return axis < def_of(s, d).n_out && axis < 64 && !(s->used[d] >> axis & 1);
+}
+
+/* Do the reads of definition d and of its value have a place, as far as axes are known? */
+static bool fits(const search *s, const members *c, const level *l, uint32_t d) {
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
+    int64_t x;
+    if (is_inside(c, e) && (e->producer == d || e->reader == d) && from != NONE && to != NONE &&
+        !distance_bound(s, e, from, to, l->down, &x))
+      return false;
+  }
+  return true;
+}
+
+/* Would this axis of the one definition of the read that has none yet lie at a constant distance? */
+static bool is_exact(const search *s, const level *l, const edge *e, uint32_t axis) {
+  uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
+  int64_t x;
+  neo_expr d = distance(s, e, from == NONE ? axis : from, to == NONE ? axis : to, l->down);
+  return d.i && is_constant(s, d, &x);
+}
+
+static bool has_exact(const search *s, const level *l, const edge *e, uint32_t other) {
+  for (uint32_t k = 0; k < def_of(s, other).n_out; k++)
+    if (is_free(s, other, k) && is_exact(s, l, e, k))
       return true;
   return false;
 }
 
-/* A read at a constant distance says the axis; others leave a choice, which is made last. */
-static bool find_axes(search *s, const members *c, level *l) {
-  while (inherit_one(s, c, l, true) || inherit_one(s, c, l, false))
-    ;
-  for (uint32_t k = 0; k < c->n; k++)
-    if (l->axis[c->at[k]] == NONE)
-      return false;
-  return true;
+/* A read between a definition whose axis is known and one whose axis is not, at a constant distance for
+ * some axis if there is such a read; null: there is none. */
+static const edge *frontier(const search *s, const members *c, const level *l) {
+  const edge *any = NULL;
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
+    if (!is_inside(c, e) || (from == NONE) == (to == NONE))
+      continue;
+    if (has_exact(s, l, e, from == NONE ? e->producer : e->reader))
+      return e;
+    any = any ? any : e;
+  }
+  return any;
+}
+
+/* Finds axes for all others, those at a constant distance first; gives up after so many tries. */
+static bool find_axes(const search *s, const members *c, level *l, uint32_t *tries) {
+  const edge *e = frontier(s, c, l);
+  if (!e) {
+    for (uint32_t k = 0; k < c->n; k++)
+      if (l->axis[c->at[k]] == NONE)
+        return false;
+    return true;
+  }
+  uint32_t other = l->axis[e->producer] == NONE ? e->producer : e->reader;
+  for (int exact = 1; exact >= 0; exact--)
+    for (uint32_t k = 0; k < def_of(s, other).n_out; k++) {
+      if (!is_free(s, other, k) || is_exact(s, l, e, k) != exact || !*tries)
+        continue;
+      --*tries;
+      l->axis[other] = k;
+      if (fits(s, c, l, other) && find_axes(s, c, l, tries))
+        return true;
+      l->axis[other] = NONE;
+    }
+  return false;
 }
 
 static bool bound_edges(search *s, const members *c, const level *l) {
@@ -232,7 +251,8 @@ static bool find_level(search *s, const members *c, uint32_t axis, bool down, le
   for (uint32_t k = 0; k < s->n; k++)
     l->axis[k] = NONE;
   l->axis[c->at[0]] = axis;
-  return find_axes(s, c, l) && bound_edges(s, c, l) && find_delays(s, c, l);
+  uint32_t tries = MOST_TRIES;
+  return find_axes(s, c, l, &tries) && bound_edges(s, c, l) && find_delays(s, c, l);
 }
 
 /* ---- the tree */
@@ -265,17 +285,18 @@ static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo
   use_axes(s, c, &l);
   bool found = carry(s, c, &l) && find_steps(s, c, out);
   use_axes(s, c, &l);
-  for (size_t k = 0; k < s->edges.n && !found; k++)
+  for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
     s->edges.at[k].carried = before[k];
   return found;
 }
 
-static bool find_loop(search *s, const members *c, neo_order_step *out) {
+/* The first `most` orders of the members whose outermost loops differ. Returns how many. */
+static uint32_t find_loops(search *s, const members *c, neo_order_step *out, uint32_t most) {
+  uint32_t n = 0;
   for (uint32_t axis = 0; axis < def_of(s, c->at[0]).n_out; axis++)
-    for (int down = 0; down < 2 && is_free(s, c->at[0], axis); down++)
-      if (try_level(s, c, axis, down, out))
-        return true;
-  return false;
+    for (int down = 0; down < 2 && is_free(s, c->at[0], axis) && n < most; down++)
+      n += try_level(s, c, axis, down, &out[n]);
+  return n;
 }
 
 /* The members of component `number`, in order. */
@@ -313,15 +334,15 @@ static bool find_steps(search *s, const members *c, neo_order_step *out) {
       continue;
     if (!reads_itself(s, &part))
       step->def = s->def[part.at[0]];
-    else if (!find_loop(s, &part, step))
+    else if (!find_loops(s, &part, step, 1))
       return false;
     out->n_steps++;
   }
   return true;
 }
 
-bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
-                    neo_order_step *out, neo_order_failure *why) {
+uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, uint32_t most, neo_order_failure *why) {
   neo_order_failure unused = {0};
   search s = {.p = p, .m = neo_prover_module(p), .arena = arena, .def = defs, .n = (uint32_t)n};
   s.why = why ? why : &unused;
@@ -337,15 +358,19 @@ bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *are
   }
   all.at = at;
   all.in = in;
-  if (find_loop(&s, &all, out))
-    return true;
-  if (!s.why->reader.i && s.edges.n)
+  uint32_t found = find_loops(&s, &all, out, most);
+  if (!found && !s.why->reader.i && s.edges.n)
     *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],
                                  s.def[s.edges.at[0].producer],
                                  s.edges.at[0].read.read,
                                  false,
                                  {0}};
-  return false;
+  return found;
+}
+
+bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                    neo_order_step *out, neo_order_failure *why) {
+  return neo_orders_find(p, defs, n, arena, out, 1, why) == 1;
 }
 
 /* ---- a module */

@@ -38,6 +38,10 @@ typedef struct {
 bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
                     neo_order_step *out, neo_order_failure *why) NEO_MUST_CHECK;
 
+/* The first `most` orders whose outermost loops differ, the one of neo_order_find first. Returns how many. */
+uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
+                         neo_order_step *out, uint32_t most, neo_order_failure *why);
+
 /* neo_module_verify, and then: has each recurrence an order? NEO_INTERNAL with a text: no. It asks the
  * prover, which makes expressions; a module that is not to change is verified alone. */
 neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;

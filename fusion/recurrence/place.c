@@ -8,6 +8,7 @@
  * and what is above and below it are vectors. For the same reason a definition is cut along its other
  * axes where conditions compare them with a loop's index. */
 #include "fusion/recurrence/internal.h"
+#include <math.h>
 
 enum { MOST_CUTS = 8, MOST_RANGES = 6 };
 
@@ -103,6 +104,42 @@ static neo_list simpler_list(const outliner *o, const neo_facts *facts, neo_list
   return neo_list_new(o->m, id, l.n);
 }
 
+/* What a reduction of nothing gives; 0: not written as a constant. */
+static neo_expr of_nothing(const outliner *o, neo_reducer r, neo_type t) {
+  bool number = neo_type_is_float(t);
+  switch (r) {
+  case NEO_RED_SUM:
+    return neo_const_int(o->m, t, 0);
+  case NEO_RED_PROD:
+    return neo_const_int(o->m, t, 1);
+  case NEO_RED_ANY:
+  case NEO_RED_ALL:
+    return neo_const_bool(o->m, r == NEO_RED_ALL);
+  case NEO_RED_LOGSUMEXP:
+    return number ? neo_const_float(o->m, t, -INFINITY) : (neo_expr){0};
+  default:
+    return (neo_expr){0};
+  }
+}
+
+/* A reduction whose condition never holds is its value. */
+static void drop_reduction(const outliner *o, neo_def_rec *r) {
+  neo_type t = neo_expr_type(o->m, neo_list_expr(o->m, r->body, 0));
+  neo_expr value = of_nothing(o, r->reducer, t), acc = neo_acc_ref(o->m, t, 0);
+  uint32_t id[OUTLINE_AXES];
+  if (!value.i)
+    return;
+  for (uint32_t k = 0; k < r->finish.n; k++)
+    id[k] = neo_expr_replace(o->m, neo_list_expr(o->m, r->finish, k), acc, value).i;
+  r->finish = neo_list_new(o->m, id, r->finish.n);
+  for (uint32_t k = 0; k < r->n_out; k++)
+    id[k] = neo_list_at(o->m, r->axes, k);
+  r->axes = neo_list_new(o->m, id, r->n_out);
+  r->reducer = NEO_RED_NONE;
+  r->where.i = 0;
+  r->body = (neo_list){0};
+}
+
 static void simplify(const outliner *o, outline_instance *x) {
   neo_axis_rec axes[OUTLINE_AXES];
   int64_t always;
@@ -114,8 +151,11 @@ static void simplify(const outliner *o, outline_instance *x) {
   for (uint32_t k = 0; k < x->n_assume; k++)
     assume[k] = x->assume[k];
   r->where = simpler(o, &facts, r->where);
-  if (r->where.i && neo_expr_is_int(o->m, r->where, &always) && always)
+  bool decided = r->where.i && neo_expr_is_int(o->m, r->where, &always);
+  if (decided && always)
     r->where.i = 0;
+  else if (decided)
+    drop_reduction(o, r);
   if (r->where.i)
     assume[facts.n_assume++] = r->where;
   r->body = simpler_list(o, &facts, r->body);

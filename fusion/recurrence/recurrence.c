@@ -66,12 +66,43 @@ static void mark(outliner *o, const bool *leaves) {
   }
 }
 
+/* How often instances run, one after the other, at the largest sizes. */
+static double runs_of(const outliner *o, const outline_steps *steps) {
+  double all = 0;
+  for (size_t k = 0; k < steps->n; k++) {
+    const outline_step *s = &steps->at[k];
+    neo_facts none = {0};
+    int64_t lo, rounds = 1;
+    if (!s->at)
+      (void)neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, s->hi, s->lo), &lo, &rounds);
+    all += s->at ? 1 : (double)rounds * runs_of(o, &s->steps);
+  }
+  return all;
+}
+
+/* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
+static outline_steps best_of(outliner *o, const neo_order_step *orders, uint32_t n) {
+  outline_steps best = outline_place(o, &orders[0]);
+  double runs = n > 1 ? runs_of(o, &best) : 0;
+  for (uint32_t k = 1; k < n; k++) {
+    outline_steps other = outline_place(o, &orders[k]);
+    double x = runs_of(o, &other);
+    if (x < runs) {
+      best = other;
+      runs = x;
+    }
+  }
+  return best;
+}
+
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
                                   const bool *leaves) {
-  neo_order_step order;
+  enum { MOST_ORDERS = 4 };
+  neo_order_step orders[MOST_ORDERS];
   outliner o = {.m = m, .a = a, .defs = defs, .n = n};
   o.p = neo_prover_new(m);
-  if (!neo_order_find(o.p, defs, n, a, &order, NULL)) {
+  uint32_t n_orders = neo_orders_find(o.p, defs, n, a, orders, MOST_ORDERS, NULL);
+  if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;
   }
@@ -80,7 +111,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
   mark(&o, leaves);
-  outline_steps steps = outline_place(&o, &order);
+  outline_steps steps = best_of(&o, orders, n_orders);
   o.out->steps = outline_segments(&o, &steps);
   find_memory(&o);
   neo_prover_free(o.p);
