@@ -1,9 +1,10 @@
-/* Each segment becomes groups and kernels as a program of its own would; their statements are copied
- * into the kernel of the recurrence. A slice that is stored is its whole tensor's buffer, from an
- * offset on that the loops' indices give; one that is not is scratch. */
+/* Each segment becomes groups and kernels as a program of its own would. Then loops that do not pay in
+ * the plan, and segments beside them, are copied into one kernel. A slice that is stored is its whole
+ * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
+#include "codegen/plan/grid.h"
 #include "fusion/form.h"
 #include <assert.h>
 #include <stdio.h>
@@ -11,142 +12,37 @@
 typedef struct {
   neo_module *m;
   const neo_group *g;
-  const neo_machine *machine;
+  const neo_recurrence_options *options;
   neo_fuse_options fusion;
-  neo_segment_schedule *choose;
-  void *choose_ctx;
   neo_arena *a;
-  neo_kernel *k;
   neo_str *why;
-  neo_map buf_of; /* tensor -> buffer */
-  neo_map index;  /* the number of a size that is a loop's index -> its value, a neo_lx */
   neo_status status;
+  int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
+  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
+  /* While a kernel is made of several: */
+  neo_kernel *k;
+  neo_map buf_of; /* tensor -> buffer */
+  neo_map index;  /* number of a loop's index -> its value, a neo_lx */
 } maker;
 
 static const neo_recurrence *loops_of(const maker *x) {
   return x->g->recurrence;
 }
 
-/* ---- expressions over sizes */
-
-static const neo_lx *size_value(maker *x, neo_size s) {
-  uint64_t at;
-  if (neo_map_get(&x->index, s.i - 1, &at))
-    return (const neo_lx *)(uintptr_t)at;
-  neo_size_rec r = *neo_size_at(x->m, s);
-  return neo_lx_size(x->k, neo_kernel_size(x->k, s.i - 1, neo_name_text(x->m->names, r.name)));
-}
-
-static const neo_lx *number_of(maker *x, neo_expr e) {
-  neo_node n = *neo_expr_node(x->m, e);
-  const neo_lx *arg[3];
-  int64_t c;
-  if (neo_expr_is_int(x->m, e, &c))
-    return n.type == NEO_BOOL_T ? neo_lx_const(x->k, NEO_BOOL_T, (neo_value){.i = c})
-                                : neo_lx_int(x->k, c);
-  if (n.op == NEO_OP_SIZE) {
-    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
-    return r->kind == NEO_SIZE_DERIVED ? number_of(x, r->value) : size_value(x, (neo_size){n.attr});
-  }
-  assert(n.arg.n <= 3 && "an expression over sizes");
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    arg[k] = number_of(x, neo_list_expr(x->m, n.arg, k));
-  return neo_lx_op(x->k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
-}
-
-/* ---- buffers */
-
-static bool is_among(neo_tensor t, const neo_tensor *at, size_t n) {
-  for (size_t k = 0; k < n; k++)
-    if (at[k].i == t.i)
-      return true;
-  return false;
-}
-
-static uint32_t add_buffer(maker *x, neo_tensor t, uint8_t use) {
-  const neo_tensor_rec *r = neo_tensor_at(x->m, t);
-  neo_kbuf b = {.name = neo_name_text(x->m->names, r->name), .type = r->type, .use = use};
-  b.tensor = t;
-  b.no_alias =
-      !is_among(t, x->g->reads.at, x->g->reads.n) || !is_among(t, x->g->roots.at, x->g->roots.n);
-  b.align = neo_type_bytes((neo_type)r->type);
-  return neo_kernel_buf(x->k, b);
-}
-
-/* A tensor that is read and written has two, for the same memory; the second is used. */
-static void add_buffers(maker *x) {
-  for (size_t k = 0; k < x->g->reads.n; k++)
-    neo_map_set(&x->buf_of, x->g->reads.at[k].i, add_buffer(x, x->g->reads.at[k], NEO_BUF_READ));
-  for (size_t k = 0; k < x->g->roots.n; k++)
-    neo_map_set(&x->buf_of, x->g->roots.at[k].i,
-                add_buffer(x, x->g->roots.at[k], NEO_BUF_READ | NEO_BUF_WRITE));
-}
-
-static int64_t most_elements(const maker *x, neo_tensor t) {
-  int64_t n = 1;
-  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++) {
-    int64_t extent = neo_extent_most(x->m, neo_tensor_extent(x->m, t, k));
-    n *= extent > 1 ? extent : 1;
-  }
-  return n;
-}
-
-static uint32_t add_scratch(maker *x, const char *name, uint8_t type, int64_t elements) {
-  return neo_kernel_buf(x->k, (neo_kbuf){.name = name,
-                                         .type = type,
-                                         .use = NEO_BUF_SCRATCH,
-                                         .scratch_elems = elements,
-                                         .no_alias = true,
-                                         .align = 64});
-}
-
-/* The buffer of a tensor that segments hand to each other, or that one keeps for its kernels. */
-static uint32_t scratch_of(maker *x, neo_tensor t) {
-  uint64_t buf;
-  neo_tensor_rec r = *neo_tensor_at(x->m, t);
-  if (neo_map_get(&x->buf_of, t.i, &buf))
-    return (uint32_t)buf;
-  buf = add_scratch(x, neo_name_text(x->m->names, r.name), r.type, most_elements(x, t));
-  neo_map_set(&x->buf_of, t.i, buf);
-  return (uint32_t)buf;
-}
-
-/* Where the elements of the kernel's buffer `from` are. */
-static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
-  uint64_t whole, buf = 0;
-  neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};
-  if (from->use & NEO_BUF_SCRATCH) {
-    y.buf = add_scratch(x, from->name, from->type, from->scratch_elems);
-    return y;
-  }
-  const neo_slice *slice = neo_recurrence_slice(loops_of(x), from->tensor);
-  neo_tensor t = from->tensor;
-  if (slice && slice->stored) {
-    t = slice->whole;
-    y.offset = neo_lx_op2(x->k, NEO_OP_ADD, y.offset, number_of(x, slice->offset));
-  } else if (neo_map_get(&loops_of(x)->memory, t.i, &whole)) {
-    t.i = (uint32_t)whole;
-  }
-  y.buf = neo_map_get(&x->buf_of, t.i, &buf) ? (uint32_t)buf : scratch_of(x, t);
-  return y;
+static const neo_machine *machine_of(const maker *x) {
+  return x->options->machine;
 }
 
 /* ---- segments */
 
-static void add_kernel(maker *x, neo_block *in, const neo_kernel *from) {
-  neo_clone_buf *bufs = NEO_NEW_ARRAY(x->a, neo_clone_buf, from->bufs.n + 1);
-  for (size_t k = 0; k < from->bufs.n; k++)
-    bufs[k] = place_of(x, &from->bufs.at[k]);
-  neo_kernel_clone_into(x->k, in, from, bufs, &x->index);
-}
-
-static void add_group(maker *x, neo_block *in, const neo_group *g) {
-  neo_kernel *kernel;
-  neo_schedule s = x->choose ? x->choose(x->choose_ctx, x->m, g, x->machine)
-                             : neo_schedule_default(x->m, g, x->machine);
-  x->status = neo_kernel_make(x->m, g, &s, false, x->a, &kernel, x->why);
-  if (!x->status)
-    add_kernel(x, in, kernel);
+static neo_kernel_step made_group(maker *x, const neo_group *g) {
+  const neo_machine *machine = machine_of(x);
+  neo_kernel_step s = {0};
+  neo_schedule schedule = x->options->choose
+                              ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
+                              : neo_schedule_default(x->m, g, machine);
+  x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
+  return s;
 }
 
 /* The segment as an entry, which returns what is stored. */
@@ -179,23 +75,251 @@ static bool is_of(const neo_recurrence_step *s, const neo_group *g) {
   return false;
 }
 
-static void add_segment(maker *x, neo_block *in, const neo_recurrence_step *s) {
+static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
   neo_grouping grouping;
+  neo_kernel_step where = {.hi = s->when};
+  neo_kernel_steps *to = s->when.i ? &where.steps : out;
   x->status = fuse_segment(x, s, &grouping);
-  if (s->when.i)
-    in = &neo_ls_if(x->k, in, number_of(x, s->when))->branch.then;
-  for (size_t k = 0; k < grouping.groups.n && !x->status; k++)
+  for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
     if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
-      add_group(x, in, &grouping.groups.at[k]);
+      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
+  if (s->when.i)
+    NEO_PUSH(x->a, out, where);
 }
 
-/* ---- loops */
+static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) {
+  neo_kernel_steps out = {0};
+  for (size_t k = 0; k < from->n && !x->status; k++) {
+    const neo_recurrence_step *s = &from->at[k];
+    if (!s->is_loop) {
+      add_segment(x, &out, s);
+      continue;
+    }
+    neo_kernel_step loop = {.index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down};
+    loop.steps = segments_of(x, &s->steps);
+    if (loop.steps.n)
+      NEO_PUSH(x->a, &out, loop);
+  }
+  return out;
+}
 
-static void add_steps(maker *x, neo_block *in, const neo_recurrence_steps *steps);
+/* ---- prices */
 
-static void add_loop(maker *x, neo_block *in, const neo_recurrence_step *l) {
+static int64_t middle(const neo_size_rec *r) {
+  return r->lo + (r->hi - r->lo) / 2;
+}
+
+static void take_sizes(maker *x) {
+  x->sizes = NEO_NEW_ARRAY(x->a, int64_t, neo_size_numbers(x->m) + 1);
+  for (uint32_t k = 1; k < x->m->sizes.n; k++) {
+    const neo_size_rec *r = &x->m->sizes.at[k];
+    x->sizes[neo_size_number(x->m, (neo_size){k})] = r->loop_index ? middle(r) : r->hi;
+  }
+}
+
+/* Seconds that a kernel saves when its units are divided, less what that costs. */
+static double saved_by(const maker *x, const neo_kernel *k) {
+  const neo_profile *p = &machine_of(x)->profile;
+  double units = (double)neo_kernel_units(k, x->sizes), workers = p->workers;
+  double share = units < workers ? units : workers;
+  double alone_s = neo_kernel_work(k, x->sizes) / p->work_per_s;
+  return share > 1 ? alone_s * (1 - 1 / share) - p->launch_s : -p->launch_s;
+}
+
+static bool is_apart(const maker *x, const neo_kernel_step *s);
+
+/* Does a loop, or a kernel, below these belong in the plan? */
+static bool has_apart(const maker *x, const neo_kernel_steps *steps) {
+  for (size_t k = 0; k < steps->n; k++)
+    if (!steps->at[k].kernel && is_apart(x, &steps->at[k]))
+      return true;
+  return false;
+}
+
+static double saved_in(const maker *x, const neo_kernel_steps *steps) {
+  double all = 0;
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_kernel_step *s = &steps->at[k];
+    all += s->kernel    ? saved_by(x, s->kernel)
+           : s->index.i ? -machine_of(x)->profile.launch_s
+                        : saved_in(x, &s->steps);
+  }
+  return all;
+}
+
+static bool is_apart(const maker *x, const neo_kernel_step *s) {
+  if (machine_of(x)->gpu || x->options->loops == NEO_LOOPS_EVERY)
+    return true;
+  if (s->kernel)
+    return saved_by(x, s->kernel) > 0;
+  return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
+}
+
+/* ---- expressions over sizes */
+
+static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
+  uint64_t at;
+  uint32_t number = neo_size_number(x->m, s);
+  if (k == x->k && neo_map_get(&x->index, number, &at))
+    return (const neo_lx *)(uintptr_t)at;
+  return neo_lx_size(k, number);
+}
+
+static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
+  neo_node n = *neo_expr_node(x->m, e);
+  const neo_lx *arg[3];
+  int64_t c;
+  if (neo_expr_is_int(x->m, e, &c))
+    return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
+                                : neo_lx_int(k, c);
+  if (n.op == NEO_OP_SIZE) {
+    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
+    return r->kind == NEO_SIZE_DERIVED ? number_of(x, k, r->value)
+                                       : size_value(x, k, (neo_size){n.attr});
+  }
+  assert(n.arg.n <= 3 && "an expression over sizes");
+  for (uint32_t i = 0; i < n.arg.n; i++)
+    arg[i] = number_of(x, k, neo_list_expr(x->m, n.arg, i));
+  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
+}
+
+/* ---- buffers */
+
+/* The tensor whose memory a segment's tensor t is, and where it begins there; null: where t does. */
+static neo_tensor memory_of(const maker *x, neo_tensor t, const neo_slice **slice) {
+  uint64_t whole;
+  *slice = neo_recurrence_slice(loops_of(x), t);
+  if (*slice && (*slice)->stored)
+    return (*slice)->whole;
+  *slice = NULL;
+  if (neo_map_get(&loops_of(x)->memory, t.i, &whole))
+    return (neo_tensor){(uint32_t)whole};
+  return t;
+}
+
+static bool is_among(neo_tensor t, const neo_tensor *at, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (at[k].i == t.i)
+      return true;
+  return false;
+}
+
+static bool is_of_group(const maker *x, neo_tensor t) {
+  return is_among(t, x->g->reads.at, x->g->reads.n) || is_among(t, x->g->roots.at, x->g->roots.n);
+}
+
+typedef struct {
+  neo_tensor tensor;
+  uint32_t n; /* kernels that use it */
+  uint8_t use;
+  const neo_kbuf *like;
+} used_tensor;
+typedef NEO_VEC(used_tensor) used_tensors;
+
+static void use_buffer(maker *x, used_tensors *out, const neo_kbuf *b) {
+  const neo_slice *slice;
+  neo_tensor t = memory_of(x, b->tensor, &slice);
+  size_t k = 0;
+  while (k < out->n && out->at[k].tensor.i != t.i)
+    k++;
+  if (k == out->n)
+    NEO_PUSH(x->a, out, (used_tensor){.tensor = t, .like = b});
+  out->at[k].use |= b->use;
+  out->at[k].n++;
+}
+
+static void use_steps(maker *x, used_tensors *out, const neo_kernel_step *s, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    const neo_kernel *kernel = s[k].kernel;
+    for (size_t b = 0; kernel && b < kernel->bufs.n; b++)
+      if (!(kernel->bufs.at[b].use & NEO_BUF_SCRATCH))
+        use_buffer(x, out, &kernel->bufs.at[b]);
+    use_steps(x, out, s[k].steps.at, s[k].steps.n);
+  }
+}
+
+static void count_uses(maker *x, const neo_kernel_steps *steps) {
+  used_tensors all = {0};
+  neo_map_init(&x->uses, x->a);
+  use_steps(x, &all, steps->at, steps->n);
+  for (size_t k = 0; k < all.n; k++)
+    neo_map_set(&x->uses, all.at[k].tensor.i, all.at[k].n);
+}
+
+static int64_t most_elements(const maker *x, neo_tensor t) {
+  int64_t n = 1;
+  for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++) {
+    int64_t extent = neo_extent_most(x->m, neo_tensor_extent(x->m, t, k));
+    n *= extent > 1 ? extent : 1;
+  }
+  return n;
+}
+
+static uint32_t add_scratch(maker *x, const char *name, uint8_t type, int64_t elements) {
+  return neo_kernel_buf(x->k, (neo_kbuf){.name = name,
+                                         .type = type,
+                                         .use = NEO_BUF_SCRATCH,
+                                         .scratch_elems = elements,
+                                         .no_alias = true,
+                                         .align = 64});
+}
+
+static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
+  const neo_tensor_rec *r = neo_tensor_at(x->m, u->tensor);
+  const char *name = neo_name_text(x->m->names, r->name);
+  neo_kbuf b = {.name = name, .type = r->type, .use = u->use, .tensor = u->tensor};
+  b.no_alias = true;
+  b.align = neo_type_bytes((neo_type)r->type);
+  uint32_t buf = scratch ? add_scratch(x, name, r->type, most_elements(x, u->tensor))
+                         : neo_kernel_buf(x->k, b);
+  neo_map_set(&x->buf_of, u->tensor.i, buf);
+}
+
+/* Buffers that are read, those that are written, and what no other kernel uses, as scratch. */
+static void add_buffers(maker *x, const used_tensors *used) {
+  for (int part = 0; part < 3; part++)
+    for (size_t k = 0; k < used->n; k++) {
+      const used_tensor *u = &used->at[k];
+      uint64_t all = 0;
+      neo_map_get(&x->uses, u->tensor.i, &all);
+      bool own = !is_of_group(x, u->tensor) && all == u->n;
+      bool written = u->use & NEO_BUF_WRITE;
+      if (part == (own ? 2 : written))
+        add_buffer(x, u, own);
+    }
+}
+
+/* Where the elements of a segment's buffer are in the kernel that is made. */
+static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
+  uint64_t buf = 0;
+  neo_clone_buf y = {0, neo_lx_int(x->k, from->shift)};
+  if (from->use & NEO_BUF_SCRATCH) {
+    y.buf = add_scratch(x, from->name, from->type, from->scratch_elems);
+    return y;
+  }
+  const neo_slice *slice;
+  neo_tensor t = memory_of(x, from->tensor, &slice);
+  if (slice)
+    y.offset = neo_lx_op2(x->k, NEO_OP_ADD, y.offset, number_of(x, x->k, slice->offset));
+  neo_map_get(&x->buf_of, t.i, &buf);
+  y.buf = (uint32_t)buf;
+  return y;
+}
+
+/* ---- a kernel of several steps */
+
+static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
+  neo_clone_buf *bufs = NEO_NEW_ARRAY(x->a, neo_clone_buf, from->bufs.n + 1);
+  for (size_t k = 0; k < from->bufs.n; k++)
+    bufs[k] = place_of(x, &from->bufs.at[k]);
+  neo_kernel_clone_into(x->k, in, from, bufs, &x->index);
+}
+
+static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n);
+
+static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   neo_kernel *k = x->k;
-  const neo_lx *lo = number_of(x, l->lo), *hi = number_of(x, l->hi);
+  const neo_lx *lo = number_of(x, k, l->lo), *hi = number_of(x, k, l->hi);
   uint32_t var = neo_kernel_var(k, neo_name_text(x->m->names, neo_size_at(x->m, l->index)->name));
   neo_ls *loop = neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1);
   const neo_lx *at = neo_lx_var(k, var);
@@ -204,35 +328,94 @@ static void add_loop(maker *x, neo_block *in, const neo_recurrence_step *l) {
         neo_lx_op2(k, NEO_OP_SUB, neo_lx_op2(k, NEO_OP_ADD, lo, hi), neo_lx_int(k, 1));
     at = neo_lx_op2(k, NEO_OP_SUB, last, at);
   }
-  neo_map_set(&x->index, l->index.i - 1, (uint64_t)(uintptr_t)at);
-  add_steps(x, &loop->loop.body, &l->steps);
+  neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
+  clone_steps(x, &loop->loop.body, l->steps.at, l->steps.n);
 }
 
-static void add_steps(maker *x, neo_block *in, const neo_recurrence_steps *steps) {
-  for (size_t k = 0; k < steps->n && !x->status; k++)
-    if (steps->at[k].is_loop)
-      add_loop(x, in, &steps->at[k]);
+static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    if (s[k].kernel)
+      clone_kernel(x, in, s[k].kernel);
+    else if (s[k].index.i)
+      clone_loop(x, in, &s[k]);
     else
-      add_segment(x, in, &steps->at[k]);
+      clone_steps(x, &neo_ls_if(x->k, in, number_of(x, x->k, s[k].hi))->branch.then, s[k].steps.at,
+                  s[k].steps.n);
 }
 
-neo_status neo_recurrence_kernel(neo_module *m, const neo_group *g, const neo_machine *machine,
-                                 const neo_fuse_options *fusion, neo_segment_schedule *choose,
-                                 void *choose_ctx, neo_arena *a, neo_kernel **out, neo_str *why) {
-  maker x = {.m = m, .g = g, .machine = machine, .fusion = *fusion, .a = a, .why = why};
-  x.choose = choose;
-  x.choose_ctx = choose_ctx;
+static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
+  neo_kernel_step out = {.kernel = neo_kernel_new(x->a, x->g->name)};
+  used_tensors used = {0};
+  x->k = out.kernel;
+  x->k->span = neo_def_at(x->m, x->g->members.at[0].def)->span;
+  neo_map_init(&x->buf_of, x->a);
+  neo_map_init(&x->index, x->a);
+  neo_kernel_name_sizes(x->k, x->m);
+  use_steps(x, &used, s, n);
+  add_buffers(x, &used);
+  clone_steps(x, &x->k->body, s, n);
+  x->k = NULL;
+  x->status = neo_kernel_verify(out.kernel, x->why);
+  return out;
+}
+
+/* ---- a kernel of its own */
+
+static neo_kernel_step alone(const maker *x, neo_kernel *k) {
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    neo_kbuf *buf = &k->bufs.at[b];
+    const neo_slice *slice;
+    if (buf->use & NEO_BUF_SCRATCH)
+      continue;
+    buf->tensor = memory_of(x, buf->tensor, &slice);
+    if (buf->shift || slice)
+      buf->origin = neo_lx_int(k, buf->shift);
+    if (slice)
+      buf->origin = neo_lx_op2(k, NEO_OP_ADD, buf->origin, number_of(x, k, slice->offset));
+    buf->shift = 0;
+  }
+  return (neo_kernel_step){.kernel = k};
+}
+
+static bool is_kernel_of_its_own(const maker *x, const neo_kernel_steps *steps, size_t at) {
+  bool before = at > 0 && !is_apart(x, &steps->at[at - 1]);
+  bool after = at + 1 < steps->n && !is_apart(x, &steps->at[at + 1]);
+  return steps->at[at].kernel && (is_apart(x, &steps->at[at]) || (!before && !after));
+}
+
+/* Steps of the plan: loops that belong there; runs of others become a kernel each. */
+static neo_kernel_steps divided(maker *x, const neo_kernel_steps *steps) {
+  neo_kernel_steps out = {0};
+  for (size_t k = 0; k < steps->n && !x->status;) {
+    neo_kernel_step s = steps->at[k];
+    size_t end = k + 1;
+    if (is_kernel_of_its_own(x, steps, k)) {
+      NEO_PUSH(x->a, &out, alone(x, s.kernel));
+    } else if (is_apart(x, &s)) {
+      s.steps = divided(x, &s.steps);
+      NEO_PUSH(x->a, &out, s);
+    } else {
+      while (end < steps->n && !is_apart(x, &steps->at[end]))
+        end++;
+      NEO_PUSH(x->a, &out, joined(x, &steps->at[k], end - k));
+    }
+    k = end;
+  }
+  return out;
+}
+
+neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
+                                  const neo_recurrence_options *options, neo_arena *a,
+                                  neo_kernel_steps *out, neo_str *why) {
+  maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
   x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS;
-  x.k = neo_kernel_new(a, g->name);
-  x.k->span = neo_def_at(m, g->members.at[0].def)->span;
-  x.k->units = neo_lx_int(x.k, 1);
-  neo_map_init(&x.buf_of, a);
-  neo_map_init(&x.index, a);
-  for (uint32_t k = 1; k < m->sizes.n; k++)
-    if (!m->sizes.at[k].loop_index)
-      neo_kernel_size(x.k, k - 1, neo_name_text(m->names, m->sizes.at[k].name));
-  add_buffers(&x);
-  add_steps(&x, &x.k->body, &loops_of(&x)->steps);
-  *out = x.k;
-  return x.status ? x.status : neo_kernel_verify(x.k, why);
+  take_sizes(&x);
+  neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
+  if (x.status)
+    return x.status;
+  count_uses(&x, &segments);
+  *out = divided(&x, &segments);
+  if (!out->n && !x.status) /* there are no rounds */
+    NEO_PUSH(a, out, joined(&x, NULL, 0));
+  return x.status;
 }

@@ -1,4 +1,10 @@
-/* The kernel of a recurrence: the kernels of its segments (fusion/recurrence.h), inside of its loops. */
+/* The kernels of a recurrence: those of its segments (fusion/recurrence.h), and the loops around them.
+ *
+ * A loop is either in a kernel, which is one unit of work, or in the plan, which runs its kernels round
+ * after round, each on all workers. On a processor the second has a price for each kernel, that of
+ * bringing the workers together, and pays where what other workers take over is more. On a GPU all
+ * loops are in the plan. What is in one kernel, loops and segments that follow one another, hands
+ * values on in scratch, where nobody else needs them. */
 #ifndef NEO_CODEGEN_RECURRENCE_H
 #define NEO_CODEGEN_RECURRENCE_H
 #include "base/machine.h"
@@ -6,17 +12,39 @@
 #include "fusion/recurrence.h"
 #include "schedule/schedule.h"
 
+/* A kernel, or a loop around kernels. The buffers of a kernel say by `tensor` what they are: a tensor that
+ * the group reads or writes, or one that only the recurrence's kernels use. */
+typedef struct neo_kernel_step neo_kernel_step;
+typedef NEO_VEC(neo_kernel_step) neo_kernel_steps;
+struct neo_kernel_step {
+  neo_kernel *kernel; /* null: a loop */
+  /* Its steps run for lo <= index < hi, from the last one on if `down`; without an index (0) once, where
+   * the condition `hi` holds. */
+  neo_size index;
+  neo_expr lo, hi;
+  bool down;
+  neo_kernel_steps steps;
+};
+
 /* Chooses the schedule of a kernel inside of a recurrence's loops. */
 typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_group *g,
                                           const neo_machine *machine);
 
-/* Fuses the segments of a group that is a recurrence, chooses schedules by the model of costs (or
- * by `choose`, where it is not null), and lowers them into one kernel, which is one unit of work.
- * `fusion` as in neo_fuse_with. The module's
- * entries are replaced meanwhile. After a failure `why` has a text. */
-neo_status neo_recurrence_kernel(neo_module *m, const neo_group *g, const neo_machine *machine,
-                                 const neo_fuse_options *fusion, neo_segment_schedule *choose,
-                                 void *choose_ctx, neo_arena *a, neo_kernel **out,
-                                 neo_str *why) NEO_MUST_CHECK;
+/* Which loops are in the plan: those that pay, or every one, which is for tests. */
+typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY } neo_loops;
+
+typedef struct {
+  const neo_machine *machine;
+  const neo_fuse_options *fusion; /* as in neo_fuse_with */
+  neo_segment_schedule *choose;   /* null: by the model of costs */
+  void *choose_ctx;
+  neo_loops loops;
+} neo_recurrence_options;
+
+/* Fuses the segments of a group that is a recurrence, chooses schedules, and lowers them; all is in
+ * the arena. The module's entries are replaced meanwhile. After a failure `why` has a text. */
+neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
+                                  const neo_recurrence_options *options, neo_arena *a,
+                                  neo_kernel_steps *out, neo_str *why) NEO_MUST_CHECK;
 
 #endif

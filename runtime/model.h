@@ -22,8 +22,12 @@ int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const
 
 /* How many of the model's `args` are a step's: a copy has two, a kernel as many as it says. */
 static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
-  return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
+  return s->op == NEO_RT_STEP_COPY ? 2 : s->op == NEO_RT_STEP_LOOP ? 0 : s->n;
 }
+/* How many of its sizes are no indices of loops: the first ones. */
+int32_t neo_rti_call_sizes(const neo_rt_model *model);
+/* Is the step inside of a loop? */
+bool neo_rti_in_loop(const neo_rt_model *model, int32_t step);
 
 /* Does the context own its elements, from call to call: parameter, state or setting? */
 bool neo_rti_tensor_persists(const neo_rt_tensor *t);

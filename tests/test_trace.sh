@@ -87,6 +87,16 @@ if [ -e "$emulator" ] && [ -z "${NEO_SANITIZE:-}" ]; then
   python3 check.py gpu.json gpu 1 || fail "on a GPU"
   cmp -s gpu.safetensors traced.safetensors || fail "a trace changes the results on a GPU"
 fi
+if [ -e "$emulator" ] && [ -z "${NEO_SANITIZE:-}" ]; then # 40 rounds, of which one is noted; and all copies
+  printf '%s\n' 'input X[t < 40, j < 8]' 'output r' 'r[t < 40, j < 8] = X[t, j] + 0.5*(r[t-1, j] else 0)' >loop.expr
+  "$NEOC" run loop.expr X=ones:[40,8] $gpu --trace=loop.json >/dev/null || fail "run with a loop"
+  python3 -c 'import json
+events = json.load(open("loop.json"))["traceEvents"]
+steps = [e for e in events if "step" in e.get("args", {}) and "bytes" not in e["args"]]
+copies = [e["args"]["bytes"] for e in events if "bytes" in e.get("args", {})]
+assert len(steps) == len({e["args"]["step"] for e in steps}) >= 2, steps
+assert copies == [40 * 8 * 4] * 2, copies' || fail "a trace of rounds on a GPU"
+fi
 "$NEOC" run net.expr X=ones:[1,12] --trace=run.json >/dev/null || fail "run"
 python3 -c 'import json; assert any(e["name"] == "forward" for e in json.load(open("run.json"))["traceEvents"])' ||
   fail "run: no entry"

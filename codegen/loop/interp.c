@@ -219,11 +219,30 @@ static void make_threads(interp *p) {
   }
 }
 
+/* The buffers from their origins on. */
+static neo_kernel_run placed(interp *p, const neo_kernel_run *run) {
+  neo_kernel_run y = *run;
+  size_t n = p->k->bufs.n;
+  neo_value **buf = NEO_NEW_ARRAY(&p->arena, neo_value *, n + 1);
+  int64_t *n_elems = NEO_NEW_ARRAY(&p->arena, int64_t, n + 1);
+  for (size_t b = 0; b < n; b++) {
+    const neo_lx *origin = p->k->bufs.at[b].origin;
+    int64_t at = origin ? neo_kernel_number(p->k, origin, run->sizes) : 0;
+    buf[b] = run->bufs[b] + at;
+    n_elems[b] = run->n_elems[b] - at;
+  }
+  y.bufs = buf;
+  y.n_elems = n_elems;
+  return y;
+}
+
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, neo_str *why) {
-  interp p = {.k = k, .run = run_, .why = why};
+  interp p = {.k = k, .why = why};
   if (!neo_kernel_unit_loop(k) && run_->lo >= run_->hi)
     return NEO_OK;
   neo_arena_init(&p.arena, k->arena->alloc, k->arena->on_fail);
+  neo_kernel_run run = placed(&p, run_);
+  p.run = &run;
   p.var = NEO_NEW_ARRAY(&p.arena, int64_t, k->vars.n + 1);
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);

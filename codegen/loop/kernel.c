@@ -37,6 +37,12 @@ uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name) {
   return size;
 }
 
+void neo_kernel_name_sizes(neo_kernel *k, const neo_module *m) {
+  for (uint32_t s = 1; s < m->sizes.n; s++)
+    neo_kernel_size(k, neo_size_number(m, (neo_size){s}),
+                    neo_name_text(m->names, m->sizes.at[s].name));
+}
+
 static int64_t scratch_end(const neo_kernel *k, uint32_t n) {
   int64_t at = 0;
   for (uint32_t b = 0; b < n; b++) {

@@ -67,6 +67,8 @@ typedef struct {
   uint8_t type, use;
   neo_tensor tensor; /* what it holds, in the group that the kernel was made from; 0 for scratch */
   int64_t shift;     /* its first element is this one of the tensor; other groups have their own */
+  const neo_lx *origin;  /* over sizes: its first element is this one of what the kernel is given;
+                           null: the first */
   int64_t scratch_elems; /* SCRATCH: per worker, constant */
   bool no_alias;         /* overlaps no other buffer of the kernel */
   bool nontemporal;      /* WRITE: vectors are written past the caches, where that is possible */
@@ -111,6 +113,8 @@ uint32_t neo_kernel_reg(neo_kernel *k, neo_reg reg);
 uint32_t neo_kernel_var(neo_kernel *k, const char *name);
 /* Names a run-time size; returns `size`. */
 uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
+/* Names all sizes of a module, and the indices of loops. */
+void neo_kernel_name_sizes(neo_kernel *k, const neo_module *m);
 
 /* ---- what a kernel has (loop/kernel.c) */
 /* The kernel's UNIT loop, if it is the only statement; null: the kernel is one unit, or
@@ -152,6 +156,8 @@ uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS
 
 /* ---- text, checks, interpretation */
 void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop/print.c: the text's form */
+/* A hash of that text without names and tensors: kernels with equal keys do the same. */
+void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
 /* Null after an error, which d has. The kernel may still break a rule: verify it. (loop/parse.c) */
 neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
                              size_t n);

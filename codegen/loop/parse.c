@@ -228,6 +228,20 @@ static void buffer(parser *p) {
     neo_lp_declare(p, b.name, N_BUF, neo_kernel_buf(p->k, b));
 }
 
+/* Where a buffer begins, behind the sizes that say so. */
+static void origin(parser *p) {
+  token at = p->t;
+  const name *n = neo_lp_find(p, neo_lp_take_word(p, "a buffer"));
+  if (!p->failed && (!n || n->kind != N_BUF)) {
+    p->t = at;
+    neo_lp_expected(p, "a buffer");
+  }
+  uint32_t buf = p->failed ? 0 : n->number;
+  const neo_lx *e = neo_lp_typed(p, NEO_I64_T, "the origin");
+  if (!p->failed)
+    p->k->bufs.at[buf].origin = e;
+}
+
 static void head(parser *p) {
   neo_lp_need(p, "kernel");
   p->k = neo_kernel_new(p->a, neo_lp_take_word(p, "a name"));
@@ -250,6 +264,8 @@ static void head(parser *p) {
     p->k->units = units;
   if (neo_lp_accept(p, "persistent"))
     p->k->persistent = neo_lp_take_int(p);
+  while (!p->failed && neo_lp_accept(p, "origin"))
+    origin(p);
   end_line(p);
 }
 

@@ -14,6 +14,7 @@
  * large, what they share, and what nests deep, is printed once in lines `let %0 = e` before it: the
  * text is no longer than the graph, and a parser needs no deep stack. */
 #include "codegen/loop/print.h"
+#include "base/hash.h"
 
 static void print_block(printer *p, const neo_block *b, int depth);
 
@@ -312,6 +313,11 @@ static void print_head(printer *p) {
   neo_lo_expr(p, p->k->units, PREC_OR);
   if (p->k->persistent)
     neo_str_addf(p->out, " persistent %lld", (long long)p->k->persistent);
+  for (uint32_t b = 0; b < p->k->bufs.n; b++)
+    if (p->k->bufs.at[b].origin) {
+      neo_str_addf(p->out, " origin %s ", p->buf[b]);
+      neo_lo_expr(p, p->k->bufs.at[b].origin, PREC_OR);
+    }
   neo_str_addc(p->out, '\n');
 }
 
@@ -321,4 +327,27 @@ void neo_kernel_print(const neo_kernel *k, neo_str *out) {
   neo_lo_name_all(&p);
   print_head(&p);
   print_block(&p, &k->body, 0);
+}
+
+void neo_kernel_key(const neo_kernel *k, uint64_t key[2]) {
+  neo_arena scratch;
+  neo_str text;
+  neo_kernel y = *k;
+  neo_arena_init(&scratch, k->arena->alloc, k->arena->on_fail);
+  neo_str_init(&text, &scratch);
+  y.name = "k";
+  y.bufs.at = neo_arena_copy(&scratch, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
+  y.regs.at = neo_arena_copy(&scratch, k->regs.at, k->regs.n * sizeof *k->regs.at);
+  y.vars.at = NEO_NEW_ARRAY(&scratch, const char *, k->vars.n + 1);
+  for (size_t i = 0; i < y.bufs.n; i++) {
+    y.bufs.at[i].name = "b";
+    y.bufs.at[i].tensor = (neo_tensor){0};
+  }
+  for (size_t i = 0; i < y.regs.n; i++)
+    y.regs.at[i].name = "r";
+  for (size_t i = 0; i < y.vars.n; i++)
+    y.vars.at[i] = "v";
+  neo_kernel_print(&y, &text);
+  neo_hash128(neo_str_text(&text), text.n, key);
+  neo_arena_free(&scratch);
 }

@@ -310,6 +310,9 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) {
   check_buffers(&v);
   v.statement = 1;
   neo_lv_check_typed(&v, k->units, NEO_I64_T, "the number of units");
+  for (size_t b = 0; b < k->bufs.n; b++)
+    if (k->bufs.at[b].origin)
+      neo_lv_check_typed(&v, k->bufs.at[b].origin, NEO_I64_T, "the origin");
   if (k->persistent)
     check_persistent(&v);
   check_block(&v, &k->body);

@@ -118,7 +118,7 @@ static double seconds_of(const chooser *c, int32_t i) {
 
 static bool may_stay(const chooser *c, int32_t i) {
   const neo_rt_step *s = step_at(c, i);
-  if (s->op != NEO_RT_STEP_RUN || s->cached)
+  if (s->op != NEO_RT_STEP_RUN || s->cached || c->p->step_depth.at[c->e->first_step + i])
     return false;
   const neo_plan_kernel *k = kernel_at(c, i);
   return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&

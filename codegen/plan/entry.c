@@ -27,6 +27,8 @@ typedef struct {
   neo_map item_of;    /* tensor -> item */
   NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_tensor) item_tensor;
+  int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
+  uint8_t depth;       /* loops around the steps that are added */
 } planner;
 
 static const neo_group *group_at(const planner *q, size_t step) {
@@ -129,6 +131,17 @@ static uint64_t last_use(const planner *q, neo_tensor t) {
   return read > write ? read : write;
 }
 
+static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
+  neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
+                     .align_bytes = FRAME_ALIGN,
+                     .first = (int64_t)first,
+                     .last = (int64_t)last,
+                     .fixed = NEO_DSA_FREE};
+  neo_map_set(&q->item_of, t.i, q->items.n);
+  NEO_PUSH(q->scratch, &q->items, it);
+  NEO_PUSH(q->scratch, &q->item_tensor, t);
+}
+
 /* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
  */
 static void place_root(planner *q, size_t at, neo_tensor t) {
@@ -145,14 +158,25 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
-                     .align_bytes = FRAME_ALIGN,
-                     .first = (int64_t)at,
-                     .last = (int64_t)last_use(q, t),
-                     .fixed = NEO_DSA_FREE};
-  neo_map_set(&q->item_of, t.i, q->items.n);
-  NEO_PUSH(q->scratch, &q->items, it);
-  NEO_PUSH(q->scratch, &q->item_tensor, t);
+  add_item(q, t, at, last_use(q, t));
+}
+
+static const neo_plan_parts *parts_at(const planner *q, size_t at) {
+  return &q->env->in->parts_of_group[q->order.at[at]];
+}
+
+/* What only the kernels of a recurrence use lives as long as it runs. */
+static void place_between(planner *q, size_t at, const neo_plan_parts *parts) {
+  for (size_t k = 0; k < parts->n; k++) {
+    const neo_plan_part *x = &parts->at[k];
+    int32_t buf;
+    for (size_t b = 0; b < x->tensors.n; b++) {
+      neo_tensor t = x->tensors.at[b];
+      if (!has_buf(q, t, &buf) && !neo_map_get(&q->item_of, t.i, NULL))
+        add_item(q, t, at, at);
+    }
+    place_between(q, at, &x->parts);
+  }
 }
 
 static bool is_stored(const planner *q, neo_tensor t) {
@@ -208,6 +232,8 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
   for (size_t i = 0; i < q->order.n; i++)
     for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
       place_root(q, i, group_at(q, i)->roots.at[k]);
+  for (size_t i = 0; i < q->order.n; i++)
+    place_between(q, i, parts_at(q, i));
   if (q->env->in->gpu)
     spread_small(q);
   neo_dsa_result r =
@@ -227,7 +253,7 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
 /* ---- steps */
 
 /* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c); f is null for
- * one that has no form, which counts from the first. */
+ * those of a recurrence, which count from the first. */
 static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   int32_t buf = -1;
   bool placed = has_buf(q, t, &buf);
@@ -241,13 +267,73 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
 static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->steps, s);
   NEO_PUSH(q->p->arena, &q->p->step_group, group);
+  NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
+}
+
+/* How many of the last buffers are written; 0: others are, too. */
+static uint16_t count_written(const neo_kernel *k) {
+  uint32_t n = 0, all = 0;
+  for (size_t b = 0; b < k->bufs.n; b++) {
+    if (k->bufs.at[b].use & NEO_BUF_SCRATCH)
+      continue;
+    bool written = k->bufs.at[b].use & NEO_BUF_WRITE;
+    n = written ? n + 1 : 0;
+    all += written;
+  }
+  return n == all && n <= UINT16_MAX ? (uint16_t)n : 0;
+}
+
+static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int32_t group) {
+  const neo_plan_kernel *from = &q->env->in->kernels[x->kernel];
+  neo_rt_step s = {.op = NEO_RT_STEP_RUN, .arg = (int32_t)x->kernel, .cached = cached};
+  s.first = (int32_t)q->p->args.n;
+  for (size_t b = 0; b < x->tensors.n; b++)
+    add_arg(q, NULL, x->tensors.at[b]);
+  s.n = (int32_t)q->p->args.n - s.first;
+  s.n_written = count_written(from->kernel);
+  if (from->keyless)
+    s.flags |= NEO_RT_STEP_KEYLESS;
+  push_step(q, s, group);
+}
+
+static int32_t add_loop_row(planner *q, const neo_plan_part *x) {
+  neo_expr zero = neo_const_int(q->m, NEO_I64_T, 0);
+  neo_rt_loop row = {.index = x->index.i ? (int32_t)neo_size_number(q->m, x->index) : -1,
+                     .lo = neo_plan_program(q->p, x->lo.i ? x->lo : zero),
+                     .hi = neo_plan_program(q->p, x->hi),
+                     .down = x->down};
+  NEO_PUSH(q->p->arena, &q->p->loops, row);
+  return (int32_t)q->p->loops.n - 1;
+}
+
+static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, int32_t group) {
+  for (size_t k = 0; k < parts->n; k++) {
+    const neo_plan_part *x = &parts->at[k];
+    if (!x->is_loop) {
+      add_part_run(q, x, cached, group);
+      continue;
+    }
+    size_t at = q->p->steps.n;
+    push_step(q, (neo_rt_step){.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached},
+              group);
+    q->depth++;
+    add_parts(q, &x->parts, cached, group);
+    q->depth--;
+    q->p->steps.at[at].n = (int32_t)(q->p->steps.n - at - 1);
+  }
 }
 
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
+  if (parts_at(q, step)->n) {
+    int32_t group = (int32_t)q->order.at[step];
+    add_parts(q, parts_at(q, step), gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0,
+              group);
+    return;
+  }
   neo_rt_step s = {.op = NEO_RT_STEP_RUN,
                    .arg = (int32_t)q->env->in->kernel_of_group[q->order.at[step]]};
-  const neo_form *f = gr->recurrence ? NULL : neo_group_form(q->m, gr);
+  const neo_form *f = neo_group_form(q->m, gr);
   s.first = (int32_t)q->p->args.n;
   for (size_t k = 0; k < gr->reads.n; k++)
     add_arg(q, f, gr->reads.at[k]);
@@ -291,8 +377,8 @@ static void copy_updates(planner *q) {
   }
 }
 
-/* Lifetimes count groups, after `lead` copies; what is copied at the end lives until then. */
-static void note_places(planner *q, const neo_rt_entry *e, int32_t lead) {
+/* Lifetimes count groups; what is copied at the end lives until then. */
+static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
     bool to_the_end = it->last >= (int64_t)q->order.n;
@@ -300,8 +386,8 @@ static void note_places(planner *q, const neo_rt_entry *e, int32_t lead) {
                         .tensor = q->item_tensor.at[k],
                         .offset = it->offset,
                         .size_bytes = it->size_bytes,
-                        .first = lead + (int32_t)it->first,
-                        .last = to_the_end ? e->n_steps - 1 : lead + (int32_t)it->last};
+                        .first = q->first_step[it->first],
+                        .last = to_the_end ? e->n_steps - 1 : q->first_step[it->last + 1] - 1};
     NEO_PUSH(q->p->arena, &q->p->places, x);
   }
 }
@@ -401,13 +487,16 @@ static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entr
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;
   copy_outputs(q, false);
-  int32_t lead = (int32_t)q->p->steps.n - e.first_step;
-  for (size_t i = 0; i < q->order.n; i++)
+  q->first_step = NEO_NEW_ARRAY(q->scratch, int32_t, q->order.n + 1);
+  for (size_t i = 0; i < q->order.n; i++) {
+    q->first_step[i] = (int32_t)q->p->steps.n - e.first_step;
     add_run(q, i);
+  }
+  q->first_step[q->order.n] = (int32_t)q->p->steps.n - e.first_step;
   copy_outputs(q, true);
   copy_updates(q);
   e.n_steps = (int32_t)q->p->steps.n - e.first_step;
-  note_places(q, &e, lead);
+  note_places(q, &e);
   add_signature(q, &e);
   add_writes(q, &e);
   NEO_PUSH(q->p->arena, &q->p->entries, e);

@@ -61,11 +61,13 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_map) maps;
   NEO_VEC(neo_rt_kernel) rt_kernels; /* fn is null: the record names the symbol */
   NEO_VEC(neo_rt_step) steps;
+  NEO_VEC(neo_rt_loop) loops;
   NEO_VEC(neo_rt_entry) entries;
   NEO_VEC(neo_plan_grid) grids;
   NEO_VEC(neo_rt_grid_part) grid_parts;
   NEO_VEC(neo_plan_chain) chains;      /* none for a processor */
   NEO_VEC(int32_t) step_group;         /* of each step; -1: a copy */
+  NEO_VEC(uint8_t) step_depth;         /* how many loops are around it */
   NEO_VEC(neo_plan_place) places;      /* entry after entry */
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   NEO_VEC(int32_t) extents;
@@ -85,10 +87,24 @@ typedef struct neo_plan {
  * tests, every one that can. */
 typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
+/* Kernels of a recurrence in their loops: numbers in place of kernels. */
+typedef struct neo_plan_part neo_plan_part;
+typedef NEO_VEC(neo_plan_part) neo_plan_parts;
+struct neo_plan_part {
+  bool is_loop;
+  uint32_t kernel;
+  NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, but for scratch */
+  neo_size index;  /* of a loop, as lo, hi and down: codegen/recurrence.h */
+  neo_expr lo, hi;
+  bool down;
+  neo_plan_parts parts;
+};
+
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */
 typedef struct {
   const neo_grouping *grouping;
   const uint32_t *kernel_of_group;
+  const neo_plan_parts *parts_of_group; /* of a recurrence, in place of its kernel; else empty */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
   const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */

@@ -158,7 +158,7 @@ static void put_size(neo_plan *p, uint32_t id) {
     return;
   }
   put(p, NEO_RT_OP_SIZE);
-  put(p, (int64_t)id - 1);
+  put(p, neo_size_number(p->m, (neo_size){id}));
 }
 
 static void put_operator(neo_plan *p, neo_expr e, neo_op op) {

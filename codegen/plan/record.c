@@ -98,6 +98,11 @@ static lc step_row(recorder *r, size_t k) {
                 i32(r, s.arg), i32(r, s.first), i32(r, s.n), i32(r, s.cached));
 }
 
+static lc loop_row(recorder *r, size_t k) {
+  neo_rt_loop x = r->p->loops.at[k];
+  return RECORD(r, i32(r, x.index), i32(r, x.lo), i32(r, x.hi), i32(r, x.down));
+}
+
 static lc grid_row(recorder *r, size_t k) {
   neo_rt_grid x = r->p->grids.at[k].rt;
   return RECORD(r, text(r, x.name), text(r, r->p->grids.at[k].symbol), i32(r, x.first_step),
@@ -165,7 +170,8 @@ static lc model_record(recorder *r, size_t n_images) {
       r->t->sm ? text(r, r->t->level) : neo_lconst_null(r->l), i32(r, (int64_t)n_images),
       table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
       table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),
-      i32(r, (int64_t)p->asserts.n), table(r, p->asserts.n, assert_row));
+      i32(r, (int64_t)p->asserts.n), table(r, p->asserts.n, assert_row),
+      i32(r, (int64_t)p->loops.n), table(r, p->loops.n, loop_row));
 }
 
 /* ---- thin entries */

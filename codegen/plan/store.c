@@ -143,6 +143,22 @@ static void fix_assert(neo_plan *p, const neo_assert_rec *a) {
   NEO_PUSH(p->arena, &p->asserts, made);
 }
 
+/* Indices of loops, in the room of all that have the same number. */
+static void fix_indices(plan_store *s) {
+  neo_module *m = s->p->m;
+  uint32_t first = (uint32_t)s->p->sizes.n;
+  for (uint32_t k = first; k < neo_size_numbers(m); k++) {
+    const char *name = neo_arena_printf(s->p->arena, "round:%u", k - first);
+    neo_rt_size size = {name, INT64_MAX, INT64_MIN};
+    NEO_PUSH(s->p->arena, &s->p->sizes, size);
+  }
+  for (uint32_t k = first + 1; k < m->sizes.n; k++) {
+    neo_rt_size *size = &s->p->sizes.at[neo_size_number(m, (neo_size){k})];
+    size->lo = m->sizes.at[k].lo < size->lo ? m->sizes.at[k].lo : size->lo;
+    size->hi = m->sizes.at[k].hi > size->hi ? m->sizes.at[k].hi : size->hi;
+  }
+}
+
 /* Derived sizes are listed, so that numbers are ids; no entry takes them, and no program uses them.
  */
 void plan_store_fixed(plan_store *s) {
@@ -154,6 +170,7 @@ void plan_store_fixed(plan_store *s) {
     neo_rt_size size = {neo_name_text(m->names, r.name), r.lo, r.hi};
     NEO_PUSH(s->p->arena, &s->p->sizes, size);
   }
+  fix_indices(s);
   for (size_t k = 0; k < m->asserts.n; k++)
     fix_assert(s->p, &m->asserts.at[k]);
   for (uint32_t k = 1; k < m->tensors.n; k++)

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 8 /* add-only within a version */
+#define NEO_RT_ABI 9 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -177,8 +177,9 @@ typedef struct {
 } neo_rt_image;
 
 enum neo_rt_step_op {
-  NEO_RT_STEP_RUN, /* run kernel `arg` on buffers args[first .. first+n) */
-  NEO_RT_STEP_COPY /* args[first] = args[first+1], `arg` = program of the number of bytes */
+  NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
+  NEO_RT_STEP_COPY, /* args[first] = args[first+1], `arg` = program of the number of bytes */
+  NEO_RT_STEP_LOOP  /* run the next n steps in each round of loops[arg]; `first` is 0 */
 };
 /* flags */
 enum {
@@ -195,6 +196,15 @@ typedef struct {
   int32_t arg, first, n;
   int32_t cached; /* 0: runs in every call; k + 1: only if cached[k] is out of date */
 } neo_rt_step;
+
+/* Rounds of a loop: lo <= index < hi, where lo and hi are programs that are evaluated before the first
+ * one. The index is a size, which the caller does not give: kernels, and programs of steps inside of the
+ * loop, read its value in the round at hand. A loop without an index is a condition: lo is 0, hi 0 or 1. */
+typedef struct {
+  int32_t index; /* number of a size; -1: none */
+  int32_t lo, hi;
+  int32_t down; /* not 0: rounds run from the last one to the first */
+} neo_rt_loop;
 
 /* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and
  * settings alone. It is out of date when the context is new, and when one of these has been
@@ -272,6 +282,8 @@ typedef struct neo_rt_model {
   const neo_rt_grid_part *grid_parts;
   int32_t n_asserts;
   const neo_rt_assert *asserts;
+  int32_t n_loops;
+  const neo_rt_loop *loops;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */

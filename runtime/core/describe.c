@@ -171,9 +171,10 @@ static void describe_text(out *o) {
   add(o, "%s\n  target %s%s%s, features %s\n  built from %s\n", m->name, m->target,
       m->device ? " " : "", m->device ? m->device : "",
       m->features && m->features[0] ? m->features : "none beyond the target's", m->source_hash);
-  if (m->n_sizes > 0)
+  int32_t n_sizes = neo_rti_call_sizes(m);
+  if (n_sizes > 0)
     add(o, "sizes known at run time\n");
-  for (int32_t i = 0; i < m->n_sizes; i++)
+  for (int32_t i = 0; i < n_sizes; i++)
     add(o, "  %" PRId64 " <= %s <= %" PRId64 "\n", m->sizes[i].lo, m->sizes[i].name,
         m->sizes[i].hi);
   text_role(o, NEO_RT_ROLE_INPUT, "inputs");
@@ -276,7 +277,7 @@ static void describe_json(out *o) {
   const neo_rt_model *m = o->m;
   json_head(o);
   add(o, ",\n \"sizes\": [");
-  for (int32_t i = 0; i < m->n_sizes; i++) {
+  for (int32_t i = 0; i < neo_rti_call_sizes(m); i++) {
     add(o, i ? ", {\"name\": " : "{\"name\": ");
     add_json(o, m->sizes[i].name);
     add(o, ", \"lo\": %" PRId64 ", \"hi\": %" PRId64 "}", m->sizes[i].lo, m->sizes[i].hi);

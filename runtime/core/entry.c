@@ -11,12 +11,13 @@ int64_t neo_rti_copy_bytes(const neo_rt_ctx *c, const neo_rt_step *s) {
   return n < 0 ? 0 : n;
 }
 
-static int64_t kernel_units(const neo_rt_ctx *c, int32_t kernel) {
+int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t *sizes) {
   const neo_rt_kernel *k = &c->model->kernels[kernel];
-  return neo_rt_eval(c->model, c->fast[kernel] ? k->fast_units : k->units, c->sizes);
+  int64_t n = neo_rt_eval(c->model, c->fast[kernel] ? k->fast_units : k->units, sizes);
+  return n < 0 ? 0 : n;
 }
 
-/* Units of every step of this call. */
+/* Units of every step of this call; of one in a loop those where indices are at their largest. */
 static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
@@ -24,8 +25,10 @@ static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
       c->units[i] = 0;
     else if (s->op == NEO_RT_STEP_COPY)
       c->units[i] = (neo_rti_copy_bytes(c, s) + NEO_RTI_COPY_BYTES - 1) / NEO_RTI_COPY_BYTES;
+    else if (s->op == NEO_RT_STEP_LOOP)
+      c->units[i] = 1;
     else
-      c->units[i] = kernel_units(c, s->arg);
+      c->units[i] = neo_rti_kernel_units(c, s->arg, c->sizes);
   }
 }
 

@@ -40,6 +40,21 @@ static int64_t eval_at_max(const neo_rt_model *m, int32_t program) {
   return neo_rti_program_eval(m->programs + program, hi, m->n_sizes, &x) ? -1 : x;
 }
 
+int32_t neo_rti_call_sizes(const neo_rt_model *m) {
+  int32_t n = m->n_sizes;
+  for (int32_t i = 0; i < m->n_loops; i++)
+    if (m->loops[i].index >= 0 && m->loops[i].index < n)
+      n = m->loops[i].index;
+  return n;
+}
+
+bool neo_rti_in_loop(const neo_rt_model *m, int32_t step) {
+  bool inside = false;
+  for (int32_t i = 0; i < step && !inside; i++)
+    inside = m->steps[i].op == NEO_RT_STEP_LOOP && step <= i + m->steps[i].n;
+  return inside;
+}
+
 int64_t neo_rti_eval(const neo_rt_model *m, int32_t program, const int64_t *sizes) {
   return sizes ? neo_rt_eval(m, program, sizes) : eval_at_max(m, program);
 }

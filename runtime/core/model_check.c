@@ -34,6 +34,15 @@ static bool program_ok(const neo_rt_model *m, int32_t program) {
   return program >= 0 && neo_rti_eval(m, program, NULL) >= 0;
 }
 
+/* What is read inside of a loop is not, where all sizes are at their largest, what it is in a round. */
+static bool program_formed(const neo_rt_model *m, int32_t program) {
+  int64_t most[64], x;
+  for (int32_t i = 0; i < m->n_sizes; i++)
+    most[i] = m->sizes[i].hi;
+  return program >= 0 &&
+         neo_rti_program_eval(m->programs + program, most, m->n_sizes, &x) == NEO_OK;
+}
+
 static int64_t class_bytes(const neo_rt_model *m, uint8_t mem) {
   switch (mem) {
   case NEO_RT_MEM_PARAM:
@@ -95,20 +104,38 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
   return NEO_OK;
 }
 
+static bool loop_ok(const neo_rt_model *m, const neo_rt_step *s, int32_t i) {
+  bool ok = s->arg >= 0 && s->arg < m->n_loops && s->n >= 0 && s->n < m->n_steps - i;
+  const neo_rt_loop *l = ok ? &m->loops[s->arg] : NULL;
+  ok = ok && l->index >= -1 && l->index < m->n_sizes && program_formed(m, l->lo) &&
+       program_formed(m, l->hi);
+  for (int32_t k = i + 1; ok && k <= i + s->n; k++) /* loops in it end in it */
+    ok = m->steps[k].op != NEO_RT_STEP_LOOP || k + m->steps[k].n <= i + s->n;
+  return ok;
+}
+
+static bool kernel_ok(const checker *c, int32_t i) {
+  const neo_rt_model *m = c->m;
+  if (m->steps[i].arg < 0 || m->steps[i].arg >= m->n_kernels)
+    return false;
+  const neo_rt_kernel *k = &m->kernels[m->steps[i].arg];
+  bool (*units_ok)(const neo_rt_model *, int32_t) =
+      neo_rti_in_loop(m, i) ? program_formed : program_ok;
+  return c->device->has_code(k) && units_ok(m, k->units) && k->scratch_bytes <= m->scratch_bytes &&
+         (!k->fast || units_ok(m, k->fast_units));
+}
+
 static neo_rt_status check_step(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_step *s = &m->steps[i];
   bool ok = s->first >= 0 && s->cached >= 0 && s->cached <= m->n_cached;
-  int32_t n = s->n;
-  if (ok && s->op == NEO_RT_STEP_RUN) {
-    ok = s->arg >= 0 && s->arg < m->n_kernels && c->device->has_code(&m->kernels[s->arg]) &&
-         program_ok(m, m->kernels[s->arg].units) &&
-         m->kernels[s->arg].scratch_bytes <= m->scratch_bytes &&
-         (!m->kernels[s->arg].fast || program_ok(m, m->kernels[s->arg].fast_units));
-  } else if (ok) {
+  int32_t n = neo_rti_step_args(s);
+  if (ok && s->op == NEO_RT_STEP_RUN)
+    ok = kernel_ok(c, i);
+  else if (ok && s->op == NEO_RT_STEP_LOOP)
+    ok = loop_ok(m, s, i);
+  else if (ok)
     ok = s->op == NEO_RT_STEP_COPY && program_ok(m, s->arg);
-    n = 2;
-  }
   for (int32_t k = 0; ok && k < n; k++)
     ok = m->args[s->first + k] >= 0 && m->args[s->first + k] < m->n_bufs;
   return ok ? NEO_OK : BROKEN(c, "%s: step %d is malformed", m->name, i);
@@ -152,6 +179,11 @@ static neo_rt_status check_entry(const checker *c, int32_t i) {
   if (!ok)
     return BROKEN(c, "%s: entry %d is malformed", m->name, i);
   neo_rt_status status = NEO_OK;
+  for (int32_t k = 0; ok && k < e->n_steps; k++) {
+    const neo_rt_step *s = &m->steps[e->first_step + k];
+    if (s->op == NEO_RT_STEP_LOOP && s->n >= e->n_steps - k)
+      return BROKEN(c, "%s: a loop of entry %d has no end", m->name, i);
+  }
   for (int32_t k = 0; !status && k < e->n_steps; k++)
     status = check_entry_step(c, e, &m->steps[e->first_step + k]);
   return status;

@@ -3,6 +3,9 @@
 #define NEO_RUNTIME_CORE_RUN_H
 #include "runtime/core/ctx.h"
 
+/* Units of work of a kernel at these sizes (entry.c). */
+int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t *sizes);
+
 /* ------------------------------------------------------------ checks (call.c, values.c) */
 
 /* Elements of an index tensor (or bool) are in their range; the message names position and value.

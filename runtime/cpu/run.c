@@ -33,54 +33,104 @@ static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int6
     memcpy(dst + from, src + from, (size_t)(to - from));
 }
 
-static void run_units(region *r, const neo_rt_step *s, int64_t lo, int64_t hi, int32_t worker) {
-  const neo_rt_ctx *c = r->ctx;
-  if (lo >= hi || atomic_load_explicit(&r->failed, memory_order_relaxed))
+/* A worker on its way through the steps. */
+typedef struct {
+  region *r;
+  int32_t worker, n; /* of n workers */
+  bool begun, small; /* there was a step before; it was small */
+  int32_t depth;     /* loops around */
+  int64_t sizes[64]; /* with the indices of loops; as many as models have at most */
+} walker;
+
+static void run_units(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
+  const neo_rt_ctx *c = w->r->ctx;
+  if (lo >= hi || atomic_load_explicit(&w->r->failed, memory_order_relaxed))
     return;
   if (s->op == NEO_RT_STEP_COPY) {
     run_copy(c, s, lo, hi);
     return;
   }
   neo_rt_args args = {c->ptr + s->first,
-                      c->sizes,
-                      r->key,
+                      w->sizes,
+                      w->r->key,
                       lo,
                       hi,
-                      c->base[NEO_RT_MEM_SCRATCH] + c->scratch_stride * worker};
+                      c->base[NEO_RT_MEM_SCRATCH] + c->scratch_stride * w->worker};
   const neo_rt_kernel *k = &c->model->kernels[s->arg];
   if ((c->fast[s->arg] ? k->fast : k->fn)(&args) != 0)
-    atomic_store_explicit(&r->failed, true, memory_order_relaxed);
+    atomic_store_explicit(&w->r->failed, true, memory_order_relaxed);
 }
 
-static void note_span(const neo_rti_cpu *u, int32_t worker, int32_t i, int64_t from) {
-  u->spans[worker * u->most_steps + i] = (neo_rti_cpu_span){from, neo_rti_now_ns()};
+/* Of a step in a loop: from its first round to its last one. */
+static void note_span(const walker *w, int32_t i, int64_t from) {
+  const neo_rti_cpu *u = w->r->cpu;
+  neo_rti_cpu_span *s = &u->spans[w->worker * u->most_steps + i];
+  *s = (neo_rti_cpu_span){s->to ? s->from : from, neo_rti_now_ns()};
+}
+
+static void run_step(walker *w, int32_t i) {
+  const neo_rt_ctx *c = w->r->ctx;
+  int32_t worker = w->worker, n = w->n, number = w->r->entry->first_step + i;
+  const neo_rt_step *s = &c->model->steps[number];
+  int64_t units = w->depth ? neo_rti_kernel_units(c, s->arg, w->sizes) : c->units[number];
+  bool small = units <= 1, traced = w->r->cpu->spans != NULL;
+  if (n > 1 && w->begun && !(small && w->small))
+    neo_rti_pool_barrier(w->r->cpu->pool);
+  w->begun = true;
+  w->small = small;
+  int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
+  int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
+  int64_t from = traced ? neo_rti_now_ns() : 0;
+  if (worker == 0 || !small)
+    run_units(w, s, lo, hi);
+  if (traced && (worker == 0 || !small) && lo < hi)
+    note_span(w, i, from);
+}
+
+static void run_steps(walker *w, int32_t first, int32_t end);
+
+/* All workers walk through all rounds: the barriers are those of its steps. */
+static void run_loop(walker *w, int32_t i) {
+  const neo_rt_ctx *c = w->r->ctx;
+  const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
+  const neo_rt_loop *l = &c->model->loops[s->arg];
+  int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
+  w->depth++;
+  for (int64_t k = lo; k < hi; k++) {
+    if (l->index >= 0)
+      w->sizes[l->index] = l->down ? lo + hi - 1 - k : k;
+    run_steps(w, i + 1, i + 1 + s->n);
+  }
+  w->depth--;
+}
+
+static void run_steps(walker *w, int32_t first, int32_t end) {
+  const neo_rt_ctx *c = w->r->ctx;
+  for (int32_t i = first; i < end; i++) {
+    const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
+    if (s->op != NEO_RT_STEP_LOOP) {
+      run_step(w, i);
+      continue;
+    }
+    if (c->units[w->r->entry->first_step + i])
+      run_loop(w, i);
+    i += s->n;
+  }
 }
 
 static void run_worker(void *user, int32_t worker, int32_t n) {
   region *r = user;
-  const neo_rt_ctx *c = r->ctx;
-  bool small_before = true, traced = r->cpu->spans != NULL;
-  for (int32_t i = 0; i < r->entry->n_steps; i++) {
-    int64_t units = c->units[r->entry->first_step + i];
-    bool small = units <= 1;
-    if (n > 1 && i > 0 && !(small && small_before))
-      neo_rti_pool_barrier(r->cpu->pool);
-    small_before = small;
-    int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
-    int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
-    int64_t from = traced ? neo_rti_now_ns() : 0;
-    if (worker == 0 || !small)
-      run_units(r, &c->model->steps[r->entry->first_step + i], lo, hi, worker);
-    if (traced && (worker == 0 || !small) && lo < hi)
-      note_span(r->cpu, worker, i, from);
-  }
+  walker w = {.r = r, .worker = worker, .n = n, .small = true};
+  if (r->ctx->model->n_sizes)
+    memcpy(w.sizes, r->ctx->sizes, (size_t)r->ctx->model->n_sizes * sizeof *w.sizes);
+  run_steps(&w, 0, r->entry->n_steps);
 }
 
-/* Is any step worth more than one thread? */
+/* Is any step worth more than one thread? In a loop it may have others than it was counted with. */
 static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   bool parallel = false;
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++)
-    parallel |= c->units[i] > 1;
+    parallel |= c->units[i] > 1 || (c->units[i] && c->model->steps[i].op == NEO_RT_STEP_LOOP);
   return parallel;
 }
 
@@ -119,7 +169,7 @@ static void put_steps(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t worker
   for (int32_t i = 0; i < e->n_steps; i++) {
     neo_rti_cpu_span *s = &u->spans[worker * u->most_steps + i];
     int32_t step = e->first_step + i;
-    bool runs = c->model->steps[step].op == NEO_RT_STEP_RUN;
+    bool runs = c->model->steps[step].op != NEO_RT_STEP_COPY;
     if (s->to)
       neo_rti_trace_event(c->trace,
                           &(neo_rti_event){neo_rti_step_name(c, step), runs ? "kernel" : "copy",

@@ -4,6 +4,7 @@
  * The primary context is pushed for the time of a call, so that the caller's choice of a device
  * stays. */
 #include "include/neo/dlpack.h"
+#include "runtime/core/run.h"
 #include "runtime/cuda/cuda.h"
 
 /* ------------------------------------------------------------ models */
@@ -69,6 +70,45 @@ static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   return status;
 }
 
+static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, const uint64_t *key);
+
+/* The host counts rounds: kernels are given the index among their sizes when they are launched. */
+static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
+  const neo_rt_step *step = &c->model->steps[i];
+  const neo_rt_loop *l = &c->model->loops[step->arg];
+  int64_t lo = neo_rt_eval(c->model, l->lo, c->sizes), hi = neo_rt_eval(c->model, l->hi, c->sizes);
+  neo_rt_status s = NEO_OK;
+  bool marks = c->trace && neo_rti_cuda_mark_rounds(c, true);
+  for (int64_t k = lo; k < hi && !s; k++) {
+    if (c->trace)
+      (void)neo_rti_cuda_mark_rounds(c, marks && k == lo);
+    if (l->index >= 0)
+      c->sizes[l->index] = l->down ? lo + hi - 1 - k : k;
+    for (int32_t j = i + 1; j <= i + step->n; j++)
+      if (c->model->steps[j].op == NEO_RT_STEP_RUN)
+        c->units[j] = neo_rti_kernel_units(c, c->model->steps[j].arg, c->sizes);
+    s = run_steps(c, i + 1, i + 1 + step->n, key);
+  }
+  if (c->trace)
+    (void)neo_rti_cuda_mark_rounds(c, marks);
+  return s;
+}
+
+static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, const uint64_t *key) {
+  neo_rt_status s = NEO_OK;
+  for (int32_t i = first; !s && i < end; i++) {
+    const neo_rt_step *step = &c->model->steps[i];
+    if (step->op != NEO_RT_STEP_LOOP) {
+      s = run_step(c, i, key);
+      continue;
+    }
+    if (c->units[i])
+      s = run_loop(c, i, key);
+    i += step->n;
+  }
+  return s;
+}
+
 static neo_rt_status run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
   bool ran = false;
   neo_rt_status s = neo_rti_cuda_enter(c);
@@ -76,8 +116,8 @@ static neo_rt_status run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *k
     return s;
   if (!c->trace) /* a trace tells kernels from one another */
     s = neo_rti_cuda_graph_run(c, e, key, &ran);
-  for (int32_t i = e->first_step; !s && !ran && i < e->first_step + e->n_steps; i++)
-    s = run_step(c, i, key);
+  if (!s && !ran)
+    s = run_steps(c, e->first_step, e->first_step + e->n_steps, key);
   neo_rti_cuda_leave(c);
   return s;
 }

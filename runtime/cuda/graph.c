@@ -9,7 +9,7 @@
  * kernels read seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
- * refuses one, and for a call with an input that lies within the context (a view): its steps may
+ * refuses one, for an entry with loops, and for a call with an input that lies within the context (a view): its steps may
  * wait for others than the graph's do. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
@@ -67,6 +67,14 @@ static cached_graph *find(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_graph
       oldest = g;
   }
   return oldest;
+}
+
+/* A graph has no rounds: their number follows from sizes. */
+static bool has_loops(const neo_rt_ctx *c, const neo_rt_entry *e) {
+  bool has = false;
+  for (int32_t i = 0; i < e->n_steps && !has; i++)
+    has = c->model->steps[e->first_step + i].op == NEO_RT_STEP_LOOP;
+  return has;
 }
 
 /* Does a tensor of the caller's lie within the context, but not in its own place there? */
@@ -178,7 +186,7 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
                                      bool *ran) {
   neo_rti_cuda *u = cuda_of(c);
   cuda_graphs *of = &u->graphs[e - c->model->entries];
-  if (!u->with_graphs || e->n_steps < 2 || strays(c, e))
+  if (!u->with_graphs || e->n_steps < 2 || has_loops(c, e) || strays(c, e))
     return NEO_OK;
   cached_graph *g = find(c, e, of);
   bool known = is_for(c, e, g);

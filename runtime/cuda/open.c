@@ -110,8 +110,8 @@ static neo_rt_status make_stream(neo_rt_ctx *c, void *stream) {
 static size_t most_params(const neo_rt_model *m) {
   int32_t n = 0;
   for (int32_t i = 0; i < m->n_steps; i++)
-    if (m->steps[i].n > n)
-      n = m->steps[i].n;
+    if (neo_rti_step_args(&m->steps[i]) > n)
+      n = neo_rti_step_args(&m->steps[i]);
   size_t plain = (size_t)n + (size_t)m->n_sizes + 5 + NEO_RT_MOST_MAPS;
   size_t grid = neo_rti_cuda_grid_params(m);
   return plain > grid ? plain : grid;

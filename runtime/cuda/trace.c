@@ -93,6 +93,14 @@ static mark *begin(neo_rt_ctx *c) {
   return &m->at[m->n];
 }
 
+bool neo_rti_cuda_mark_rounds(neo_rt_ctx *c, bool on) {
+  cuda_marks *m = cuda_of(c)->marks;
+  bool before = m && m->on;
+  if (m)
+    m->on = on;
+  return before;
+}
+
 void neo_rti_cuda_mark_step(neo_rt_ctx *c, int32_t step) {
   mark *m = begin(c);
   if (m) {

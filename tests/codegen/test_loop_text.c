@@ -30,6 +30,14 @@ static void the_kernel_of_the_header_prints_as_it_was_written(void **state) {
                     "        Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])\n");
 }
 
+static void origins_print_as_they_were_written(void **state) {
+  prints_as_written(*state, "neo-loop 2\n"
+                            "kernel k(X: f32 read, Y: f32 write) sizes N, t units N "
+                            "origin X t*N + 3 origin Y t*N\n"
+                            "for n in 0..N unit\n"
+                            "  Y[n] = X[n]\n");
+}
+
 static void every_form_prints_as_it_was_written(void **state) {
   prints_as_written(
       *state,
@@ -164,6 +172,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(the_kernel_of_the_header_prints_as_it_was_written),
+      TEST(origins_print_as_they_were_written),
       TEST(every_form_prints_as_it_was_written),
       TEST(shared_parts_are_printed_once),
       TEST(deep_expressions_print_and_parse),

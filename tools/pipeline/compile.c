@@ -136,7 +136,19 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   return o;
 }
 
+static bool has_recurrences(neo_compilation *c) {
+  neo_module *m = c->module;
+  neo_def *defs;
+  bool has = false;
+  neo_tensor *all = NEO_NEW_ARRAY(&c->arena, neo_tensor, m->tensors.n);
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    all[k - 1].i = k;
+  (void)neo_module_topo(m, all, m->tensors.n - 1, &c->arena, &defs, &has);
+  return has;
+}
+
 static neo_status fuse(neo_compilation *c) {
+  c->module->recurrent = has_recurrences(c);
   neo_fuse_options o = neo_compile_fusion(c);
   return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
 }
@@ -171,43 +183,17 @@ static neo_status make_kernels(neo_compilation *c) {
 }
 
 static neo_status make_plan(neo_compilation *c) {
-  neo_plan_input in = {&c->grouping,
-                       c->kernel_of_group.at,
-                       c->kernels.at,
-                       c->kernels.n,
-                       .gpu = c->machine.gpu,
-                       .machine = &c->machine,
-                       .waits = neo_target_waits(&c->target),
+  neo_plan_input in = {&c->grouping,           c->kernel_of_group.at,
+                       c->parts_of_group.at,   c->kernels.at,
+                       c->kernels.n,           .gpu = c->machine.gpu,
+                       .machine = &c->machine, .waits = neo_target_waits(&c->target),
                        .grids = grids_of(c)};
   neo_status s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
   return s;
 }
 
-/* There are no kernels of recurrences for GPUs yet. */
-static neo_status refuse_recurrences(neo_compilation *c) {
-  neo_module *m = c->module;
-  if (!neo_compile_for_gpu(c))
-    return NEO_OK;
-  neo_def *defs;
-  neo_tensor *roots = NEO_NEW_ARRAY(&c->arena, neo_tensor, m->tensors.n);
-  uint32_t *number = NEO_NEW_ARRAY(&c->arena, uint32_t, m->defs.n);
-  for (uint32_t k = 1; k < m->tensors.n; k++)
-    roots[k - 1].i = k;
-  size_t n = neo_module_topo(m, roots, m->tensors.n - 1, &c->arena, &defs, NULL);
-  (void)neo_recurrences(m, defs, n, &c->arena, number);
-  for (size_t k = 0; k < n; k++)
-    if (number[defs[k].i]) {
-      neo_diag(c->diags, neo_def_at(m, defs[k])->span, NEO_D_UNSUPPORTED,
-               "definitions that read themselves, on a GPU");
-      return NEO_INPUT;
-    }
-  return NEO_OK;
-}
-
 static neo_status kernels(neo_compilation *c) {
-  if (refuse_recurrences(c))
-    return NEO_INPUT;
   if (!c->options.prepare && !neo_compile_has_entries(c, NEO_D_NO_ENTRY))
     return NEO_INPUT; /* who prepares the module knows what is wanted of it */
   neo_status s = neo_compile_choose_target(c);

@@ -68,8 +68,10 @@ typedef struct {
   void *schedule_ctx;                     /* of both */
   bool
       every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
-  neo_alloc alloc;  /* all zero: the default */
-  jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
+  neo_loops loops;      /* of recurrences, in the plan */
+  uint32_t tile_rounds; /* of a block of a recurrence that is tiled, for tests; 0: what pays */
+  neo_alloc alloc;      /* all zero: the default */
+  jmp_buf *on_fail;     /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
 
 typedef struct { /* what a stage or pass took */
@@ -77,6 +79,11 @@ typedef struct { /* what a stage or pass took */
   double seconds; /* of this process, all its threads */
   neo_prover_stats proofs;
 } neo_cost;
+
+typedef struct { /* a kernel of a recurrence, by what it does */
+  uint64_t key[2];
+  uint32_t number;
+} neo_loop_kernel;
 
 typedef struct neo_parts neo_parts;
 
@@ -103,9 +110,11 @@ typedef struct neo_compilation {
   int records_remark;
   NEO_VEC(neo_schedule) schedules;           /* one a group */
   NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
-  NEO_VEC(uint32_t) kernel_of_group;
+  NEO_VEC(uint32_t) kernel_of_group;         /* of a recurrence its first one */
+  NEO_VEC(neo_plan_parts) parts_of_group;    /* of a recurrence; else empty */
   NEO_VEC(neo_plan_kernel) kernels;
-  neo_decisions decisions; /* of fusion */
+  NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
+  neo_decisions decisions;               /* of fusion */
   neo_plan *plan;
   neo_llvm *llvm;
   neo_parts *parts;   /* machine code that threads make; null: none do */

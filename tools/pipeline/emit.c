@@ -92,6 +92,7 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.n_grids = (int32_t)p->grids.n, m.grids = grids_of(c);
   m.grid_parts = p->grid_parts.at;
   m.n_asserts = (int32_t)p->asserts.n, m.asserts = p->asserts.at;
+  m.n_loops = (int32_t)p->loops.n, m.loops = p->loops.at;
   return m;
 }
 

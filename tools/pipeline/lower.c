@@ -24,46 +24,112 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
-/* A recurrence: the schedules of its segments are chosen inside. */
-static neo_status lower_recurrence(neo_compilation *c, const neo_group *g, neo_kernel **out) {
-  neo_str text;
-  neo_str_init(&text, &c->arena);
-  neo_machine machine = c->machine;
-  neo_fuse_options fusion = neo_compile_fusion(c);
-  machine.matrix = 0;
-  neo_status s = neo_recurrence_kernel(c->module, g, &machine, &fusion, c->options.segment_schedule,
-                                       c->options.schedule_ctx, &c->arena, out, &text);
-  if (s)
-    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
-  return s;
-}
-
-neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
-  neo_kernel *kernel;
-  const neo_record *from = NULL;
-  neo_schedule sched = neo_schedule_plain();
-  if (!g->recurrence)
-    sched = neo_compile_schedule(c, g, &from);
-  neo_status s = g->recurrence ? lower_recurrence(c, g, &kernel)
-                               : neo_compile_lower(c, g, &sched, &kernel, &c->why);
-  if (s)
-    return s;
-  NEO_PUSH(&c->arena, &c->schedules, sched);
-  NEO_PUSH(&c->arena, &c->schedule_from, from);
-  NEO_PUSH(&c->arena, &c->kernel_of_group, (uint32_t)c->kernels.n);
-  const char *symbol = neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, g->name);
+/* Adds a kernel, and returns its number. */
+static uint32_t add_kernel(neo_compilation *c, neo_kernel *kernel) {
+  const char *symbol =
+      neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, kernel->name);
   neo_plan_kernel made = {
       .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
   if (c->target.sm)
     neo_kernel_launch(kernel, &made.block, &made.block_units);
+  NEO_PUSH(&c->arena, &c->kernels, made);
+  return (uint32_t)c->kernels.n - 1;
+}
+
+static void note_group(neo_compilation *c, neo_schedule s, const neo_record *from, uint32_t kernel,
+                       neo_plan_parts parts) {
+  NEO_PUSH(&c->arena, &c->schedules, s);
+  NEO_PUSH(&c->arena, &c->schedule_from, from);
+  NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
+  NEO_PUSH(&c->arena, &c->parts_of_group, parts);
+}
+
+/* ---- recurrences */
+
+/* The number of a kernel that does the same, or that of this one: entries have recurrences in common. */
+static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
+  uint64_t key[2];
+  neo_kernel_key(k, key);
+  for (size_t i = 0; i < c->loop_kernels.n; i++)
+    if (c->loop_kernels.at[i].key[0] == key[0] && c->loop_kernels.at[i].key[1] == key[1])
+      return c->loop_kernels.at[i].number;
+  uint32_t number = add_kernel(c, k);
+  NEO_PUSH(&c->arena, &c->loop_kernels, (neo_loop_kernel){{key[0], key[1]}, number});
+  return number;
+}
+
+static neo_plan_part kernel_part(neo_compilation *c, neo_kernel *k) {
+  neo_plan_part x = {.kernel = shared_kernel(c, k)};
+  for (size_t b = 0; b < k->bufs.n; b++)
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
+      NEO_PUSH(&c->arena, &x.tensors, k->bufs.at[b].tensor);
+  return x;
+}
+
+static neo_plan_parts add_parts(neo_compilation *c, const neo_kernel_steps *steps) {
+  neo_plan_parts out = {0};
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_kernel_step *s = &steps->at[k];
+    neo_plan_part x = {
+        .is_loop = !s->kernel, .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down};
+    if (s->kernel)
+      x = kernel_part(c, s->kernel);
+    else
+      x.parts = add_parts(c, &s->steps);
+    NEO_PUSH(&c->arena, &out, x);
+  }
+  return out;
+}
+
+static uint32_t first_kernel(const neo_plan_parts *parts) {
+  const neo_plan_part *x = &parts->at[0];
+  return x->is_loop ? first_kernel(&x->parts) : x->kernel;
+}
+
+/* The schedules of its segments are chosen inside. */
+static neo_status compile_recurrence(neo_compilation *c, const neo_group *g) {
+  neo_str text;
+  neo_kernel_steps steps;
+  neo_str_init(&text, &c->arena);
+  neo_machine machine = c->machine;
+  neo_fuse_options fusion = neo_compile_fusion(c);
+  machine.matrix = 0;
+  neo_recurrence_options options = {.machine = &machine,
+                                    .fusion = &fusion,
+                                    .choose = c->options.segment_schedule,
+                                    .choose_ctx = c->options.schedule_ctx,
+                                    .loops = c->options.loops};
+  neo_status s = neo_recurrence_kernels(c->module, g, &options, &c->arena, &steps, &text);
+  if (s) {
+    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
+    return s;
+  }
+  neo_plan_parts parts = add_parts(c, &steps);
+  note_group(c, neo_schedule_plain(), NULL, first_kernel(&parts), parts);
+  return NEO_OK;
+}
+
+/* ---- groups */
+
+neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
+  neo_kernel *kernel;
+  const neo_record *from = NULL;
+  if (g->recurrence)
+    return compile_recurrence(c, g);
+  neo_schedule sched = neo_compile_schedule(c, g, &from);
+  neo_status s = neo_compile_lower(c, g, &sched, &kernel, &c->why);
+  if (s)
+    return s;
+  uint32_t number = add_kernel(c, kernel);
+  note_group(c, sched, from, number, (neo_plan_parts){0});
+  neo_plan_kernel *made = &c->kernels.at[number];
   bool tiles = neo_kernel_has(kernel, NEO_LS_TILE);
   if (tiles || neo_kernel_has_dots(kernel)) {
-    made.fast = kernel;
-    made.fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", symbol);
-    made.needs = c->target.matrix_needs;
-    s = lower_without_pairs(c, g, &made.kernel);
+    made->fast = kernel;
+    made->fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", made->symbol);
+    made->needs = c->target.matrix_needs;
+    s = lower_without_pairs(c, g, &made->kernel);
   }
-  NEO_PUSH(&c->arena, &c->kernels, made);
   return s;
 }
 
@@ -79,9 +145,7 @@ bool neo_compile_share(neo_compilation *c, size_t g) {
     neo_schedule sched = c->schedules.at[k];
     const neo_record *from = c->schedule_from.at[k];
     uint32_t kernel = c->kernel_of_group.at[k];
-    NEO_PUSH(&c->arena, &c->schedules, sched);
-    NEO_PUSH(&c->arena, &c->schedule_from, from);
-    NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
+    note_group(c, sched, from, kernel, (neo_plan_parts){0});
     return true;
   }
   return false;
