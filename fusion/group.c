@@ -71,5 +71,15 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
 }
 
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
-  return e->kind == NEO_ENTRY_TRAIN ? (uint32_t)(e - m->entries.at) + 1 : 0;
+  bool own = e->kind == NEO_ENTRY_TRAIN || (m->recurrent && e != m->entries.at);
+  return own ? (uint32_t)(e - m->entries.at) + 1 : 0;
+}
+
+const char *neo_group_place_text(const neo_module *m, const neo_group *g, size_t k) {
+  static const char *const places[] = {"memory", "inline", "registers"};
+  uint32_t t = neo_list_at(m, neo_def_at(m, g->members.at[k].def)->out, 0);
+  bool whole = !g->recurrence;
+  for (size_t i = 0; i < g->roots.n && !whole; i++)
+    whole = g->roots.at[i].i == t;
+  return whole ? places[g->members.at[k].place] : "slices";
 }

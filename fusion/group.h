@@ -29,7 +29,7 @@ typedef struct {
   NEO_VEC(neo_member) members; /* producers first */
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
-  uint32_t entry; /* the training entry that it is for, number + 1; 0: all that are none */
+  uint32_t entry; /* the entry that it is for, number + 1, if that has groups of its own; else 0 */
   bool
       cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
@@ -67,8 +67,13 @@ typedef struct {
 
 /* May results of groups be cached between calls under these options (null: the defaults)? */
 bool neo_fuse_caches(const neo_fuse_options *o);
+/* Where the first result of member k is: "memory", "inline" (in its readers), "registers", or "slices":
+ * memory for a few rounds of a recurrence. */
+const char *neo_group_place_text(const neo_module *m, const neo_group *g, size_t k);
+
 /* Training entries have groups of their own, in which nothing is made that only others want (the
- * gradients); equal groups have one kernel all the same. */
+ * gradients); so have all but the first, where the module has recurrences: what these keep for a
+ * gradient is much. Equal groups have one kernel all the same. */
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e); /* as in neo_group.entry */
 
 struct neo_decisions; /* decision.h */

@@ -117,6 +117,26 @@ neo_size neo_size_add(neo_module *m, neo_size_rec rec) {
   return (neo_size){(uint32_t)m->sizes.n - 1};
 }
 
+/* Indices of loops are made behind all other sizes. */
+static uint32_t sizes_of_calls(const neo_module *m) {
+  uint32_t n = (uint32_t)m->sizes.n;
+  while (n > 1 && m->sizes.at[n - 1].loop_index)
+    n--;
+  return n - 1;
+}
+
+uint32_t neo_size_number(const neo_module *m, neo_size s) {
+  const neo_size_rec *r = neo_size_at(m, s);
+  return r->loop_index ? sizes_of_calls(m) + r->depth : s.i - 1;
+}
+
+uint32_t neo_size_numbers(const neo_module *m) {
+  uint32_t n = sizes_of_calls(m), deepest = 0;
+  for (uint32_t k = n + 1; k < m->sizes.n; k++)
+    deepest = m->sizes.at[k].depth + 1u > deepest ? m->sizes.at[k].depth + 1u : deepest;
+  return n + deepest;
+}
+
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec) {
   NEO_PUSH(m->arena, &m->axes, rec);
   return (neo_axis){(uint32_t)m->axes.n - 1};

@@ -71,6 +71,18 @@ neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to)
   return copy;
 }
 
+void neo_defs_clone(neo_module *m, neo_def *defs, size_t n, const bool *marked, const char *prefix,
+                    neo_map *to) {
+  for (size_t k = 0; k < n; k++) {
+    neo_list out = neo_def_at(m, defs[k])->out;
+    for (uint32_t i = 0; i < out.n && (!marked || marked[k]); i++)
+      (void)out_of(m, (neo_tensor){neo_list_at(m, out, i)}, prefix, to);
+  }
+  for (size_t k = 0; k < n; k++)
+    if (!marked || marked[k])
+      defs[k] = neo_def_clone(m, defs[k], prefix, to);
+}
+
 bool neo_def_reads_any(neo_module *m, neo_def d, const neo_map *set, neo_arena *scratch) {
   neo_tensor *reads;
   size_t n = neo_def_reads(m, d, scratch, &reads);

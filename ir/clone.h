@@ -8,6 +8,10 @@
  * are renamed. `to` (tensor -> tensor) gains the outs. Before and after, with to = {A: A2}:
  *     Y[i] = A[i] + 1          Y[i] = A[i] + 1,  prefix.Y[i] = A2[i] + 1 */
 neo_def neo_def_clone(neo_module *m, neo_def d, const char *prefix, neo_map *to);
+/* Copies those of the n definitions that are marked (null: all), which may need each other, so that a
+ * copy reads copies; defs[k] becomes the copy. */
+void neo_defs_clone(neo_module *m, neo_def *defs, size_t n, const bool *marked, const char *prefix,
+                    neo_map *to);
 /* Replaces each tensor that the definition (or the list) names by the one that `to` maps it to, if
  * any. */
 void neo_def_rename(neo_module *m, neo_def d, neo_map *to);

@@ -85,6 +85,7 @@ typedef struct {
   uint32_t name;   /* name id */
   int64_t lo, hi;  /* lo <= value <= hi */
   bool loop_index; /* the index of a loop that code generation makes (fusion/recurrence.h) */
+  uint8_t depth;   /* of that loop: how many are around it */
   neo_expr value; /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
   neo_span span;
 } neo_size_rec;
@@ -115,8 +116,10 @@ typedef struct {
   neo_list pieces; /* defs */
   neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
-  neo_region in;      /* room for regions; 0 outside all */
-  const void *data;   /* CONST: row-major elements of `type`; n_data_bytes of them */
+  bool
+      moves; /* in each round of a loop that code generation makes it is at another place in memory */
+  neo_region in;    /* room for regions; 0 outside all */
+  const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;
 
@@ -192,6 +195,7 @@ typedef struct neo_module {
   neo_diags *diags;
   uint32_t name;       /* "mlp" */
   uint8_t math, store; /* neo_precision: of operands of contractions; of tensors in memory */
+  bool recurrent;      /* some definitions need themselves; known once fusion begins */
   NEO_VEC(uint32_t) pool;
   NEO_VEC(uint64_t) constants;
   NEO_VEC(neo_node) nodes; /* [0] unused, as in the tables below */
@@ -321,6 +325,11 @@ static inline neo_def_rec *neo_def_at(const neo_module *m, neo_def d) {
 static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
   return &m->sizes.at[s.i];
 }
+/* Where the value of a size stands in an array of those of a call: by id, from 0; behind these an index
+ * of loops for each depth, as loops of one depth do not run at the same time. */
+uint32_t neo_size_number(const neo_module *m, neo_size s);
+/* How many numbers there are. Their names are those of sizes; of a loop's index "round", "round1". */
+uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
   return &m->axes.at[a.i];
 }

@@ -1,7 +1,9 @@
-/* Private to fusion/recurrence. How a recurrence becomes loops, in three steps:
+/* Private to fusion/recurrence. How a recurrence becomes loops, in steps:
  *
  *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
  *                tree of loops and instances
+ *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
+ *   ring.c       of which tensors some slices are enough
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
 #ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
@@ -19,6 +21,9 @@ typedef struct {
   neo_expr base[OUTLINE_AXES];   /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
+  neo_expr round; /* of the outermost loop that it is in; */
+  int64_t rounds; /* so many of them at once, from there on; 0: it is in none; -1: a number that is
+                      not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   neo_tensor slice[4]; /* of its results; write.c */
@@ -40,15 +45,23 @@ typedef struct
   neo_expr index, lo, hi;
 } outline_around;
 
+typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
+  neo_tensor tensor; /* that is in memory; 0: the tensor is there as a whole */
+  uint32_t axis;
+  int64_t n;
+} outline_ring;
+
 typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
   const neo_def *defs;
   size_t n;
-  bool *own;    /* by tensor: a definition of the recurrence makes it */
-  bool *stored; /* by tensor: it is in memory */
+  bool *own;          /* by tensor: a definition of the recurrence makes it */
+  bool *stored;       /* by tensor: it is in memory */
+  outline_ring *ring; /* by tensor */
   NEO_VEC(outline_around) around;
+  uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
 } outliner;
@@ -69,6 +82,17 @@ bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
 
 /* place.c: the order's loop, cut into loops and instances. */
 outline_steps outline_place(outliner *o, const neo_order_step *order);
+/* The definition as an instance in the loops around. */
+outline_instance *outline_instance_of(outliner *o, neo_def d);
+/* Adds a definition behind the loops. */
+void outline_place_behind(outliner *o, outline_steps *steps, neo_def d);
+
+/* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
+ * is computed for a block's rounds at once, before them. */
+int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted);
+
+/* ring.c: finds o->ring, for the tensors that are not needed outside. */
+void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
 
 /* segments.c: instances that follow one another in a round. */
 typedef NEO_VEC(outline_instance *) outline_open;

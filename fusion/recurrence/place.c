@@ -140,6 +140,26 @@ static void drop_reduction(const outliner *o, neo_def_rec *r) {
   r->body = (neo_list){0};
 }
 
+/* The list of axes with these in place of the reduction's. */
+static neo_list with_axes(const outliner *o, const neo_def_rec *r, const neo_axis_rec *axes) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < r->axes.n; k++)
+    id[k] = k < r->n_out ? neo_list_at(o->m, r->axes, k) : neo_axis_add(o->m, axes[k]).i;
+  return neo_list_new(o->m, id, r->axes.n);
+}
+
+/* Is there an axis of the reduction that has no positions, whatever the others are at? */
+static bool has_empty_range(const outliner *o, neo_facts *facts, const neo_def_rec *r) {
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    const neo_axis_rec *axis = neo_def_axis(o->m, r, k);
+    neo_expr empty = neo_op2(o->m, NEO_OP_LE, axis->hi, axis->lo);
+    facts->n_axes = k;
+    if (neo_prove(o->p, facts, empty, NULL) == NEO_PROVED)
+      return true;
+  }
+  return false;
+}
+
 static void simplify(const outliner *o, outline_instance *x) {
   neo_axis_rec axes[OUTLINE_AXES];
   int64_t always;
@@ -150,6 +170,15 @@ static void simplify(const outliner *o, outline_instance *x) {
     axes[k] = *neo_def_axis(o->m, r, k);
   for (uint32_t k = 0; k < x->n_assume; k++)
     assume[k] = x->assume[k];
+  for (uint32_t k = r->n_out; k < r->axes.n; k++) {
+    facts.n_axes = k;
+    axes[k].lo = simpler(o, &facts, axes[k].lo);
+    axes[k].hi = simpler(o, &facts, axes[k].hi);
+  }
+  r->axes = with_axes(o, r, axes);
+  if (has_empty_range(o, &facts, r))
+    r->where = neo_const_bool(o->m, false);
+  facts.n_axes = r->axes.n;
   r->where = simpler(o, &facts, r->where);
   bool decided = r->where.i && neo_expr_is_int(o->m, r->where, &always);
   if (decided && always)
@@ -198,9 +227,21 @@ static neo_expr condition(const outliner *o, neo_def d) {
   return all;
 }
 
-static outline_instance *instance_of(outliner *o, neo_def d) {
+/* The rounds of the outermost loop that are around. */
+static void note_rounds(const outliner *o, outline_instance *x) {
+  const outline_around *l = o->around.n ? &o->around.at[0] : NULL;
+  int64_t n = 1;
+  if (!l)
+    return;
+  bool constant = l->index.i || outline_distance(o, l->hi, l->lo, &n);
+  x->round = l->index.i ? l->index : l->lo;
+  x->rounds = constant ? n : -1;
+}
+
+outline_instance *outline_instance_of(outliner *o, neo_def d) {
   outline_instance *x = NEO_NEW(o->a, outline_instance);
   x->def = d;
+  note_rounds(o, x);
   x->when = condition(o, d);
   neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, o->assume.n + 1);
   for (size_t k = 0; k < o->assume.n; k++)
@@ -215,6 +256,7 @@ static outline_instance *instance_of(outliner *o, neo_def d) {
 
 typedef struct {
   neo_expr lo, hi;   /* lo <= x < hi, and empty where not lo < hi */
+  neo_expr base;     /* a loop's index counts from here; 0: it is the round */
   neo_expr from, to; /* cuts without a limit to the range of all; 0: there is none */
 } range;
 
@@ -320,7 +362,7 @@ static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, ui
 }
 
 static void add_def(outliner *o, outline_steps *steps, neo_def d) {
-  outline_instance *x = instance_of(o, d);
+  outline_instance *x = outline_instance_of(o, d);
   add_parts(o, steps, x, 0);
 }
 
@@ -332,7 +374,7 @@ static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cu
   for (uint32_t k = 0; k < order->n_members; k++) {
     neo_order_member d = order->member[k];
     neo_expr own[MOST_CUTS], delay = outline_number(o, d.delay);
-    const outline_instance *x = instance_of(o, d.def);
+    const outline_instance *x = outline_instance_of(o, d.def);
     uint32_t n_own = outline_cuts(o, &x->rec, d.axis, false, own, MOST_CUTS - 2);
     own[n_own++] = outline_number(o, 0);
     own[n_own++] = neo_def_axis(o->m, &x->rec, d.axis)->hi;
@@ -395,7 +437,7 @@ static bool is_free(outliner *o, const outline_around *l) {
          is_at_most(o, l->hi, sum(o, hi, delay));
     if (!is)
       break;
-    carry_look c = {o, &o->around.at[o->around.n - 1], instance_of(o, d.def), false};
+    carry_look c = {o, &o->around.at[o->around.n - 1], outline_instance_of(o, d.def), false};
     outline_reads(o, c.x, look_carried, &c);
     is = !c.carried;
   }
@@ -405,36 +447,126 @@ static bool is_free(outliner *o, const outline_around *l) {
 
 static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
 
-/* A size for the loop's index. */
-static neo_size index_of(outliner *o, const neo_order_step *order, const range *r) {
+/* A size for the loop's index, in [lo, hi). */
+static neo_size index_of(outliner *o, const neo_order_step *order, neo_expr from, neo_expr to) {
   neo_module *m = o->m;
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
   const neo_order_member *x = &order->member[0];
   int64_t lo, hi, unused;
-  (void)neo_interval(o->p, &facts, r->lo, &lo, &unused);
-  (void)neo_interval(o->p, &facts, r->hi, &unused, &hi);
+  unsigned depth = o->blocks;
+  for (size_t k = 0; k < o->around.n; k++)
+    depth += o->around.at[k].index.i != 0;
+  (void)neo_interval(o->p, &facts, from, &lo, &unused);
+  (void)neo_interval(o->p, &facts, to, &unused, &hi);
   return neo_size_add(m,
                       (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
                                      .loop_index = true,
+                                     .depth = (uint8_t)depth,
                                      .name = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->name,
                                      .lo = lo,
                                      .hi = hi > lo ? hi - 1 : lo});
 }
 
+static void assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) {
+  NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LE, lo, at));
+  NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, at, hi));
+}
+
 static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *order,
                      const range *r) {
-  neo_module *m = o->m;
   size_t n_assume = o->assume.n;
+  neo_expr base = r->base.i ? r->base : outline_number(o, 0);
   outline_step out = {
-      .index = index_of(o, order, r), .lo = r->lo, .hi = r->hi, .down = order->down};
-  neo_expr at = neo_size_ref(m, out.index);
-  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, r->from.i ? r->from : r->lo, at));
-  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LT, at, r->to.i ? r->to : r->hi));
+      .lo = difference(o, r->lo, base), .hi = difference(o, r->hi, base), .down = order->down};
+  out.index = index_of(o, order, out.lo, out.hi);
+  neo_expr at = sum(o, base, neo_size_ref(o->m, out.index));
+  assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
   NEO_PUSH(o->a, &o->around, (outline_around){order, at, r->lo, r->hi});
   add_steps(o, &out.steps, order);
   o->around.n--;
   o->assume.n = n_assume;
   NEO_PUSH(o->a, steps, out);
+}
+
+/* ---- blocks of rounds */
+
+typedef struct { /* a loop that is tiled */
+  const neo_order_step *order;
+  neo_order_step within; /* the loop without what is hoisted */
+  const bool *hoisted;
+  int64_t rounds; /* of a block */
+} tiled;
+
+static neo_expr times(const outliner *o, neo_expr a, int64_t n) {
+  return neo_op2(o->m, NEO_OP_MUL, a, outline_number(o, n));
+}
+
+static neo_expr over(const outliner *o, neo_expr a, int64_t n) {
+  return neo_op2(o->m, NEO_OP_DIV, a, outline_number(o, n));
+}
+
+/* One block: what is hoisted for all of its rounds, then the rounds. */
+static void add_block(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+  outline_around at_once = {t->order, {0}, r->lo, r->hi};
+  if (is_empty(o, r))
+    return;
+  NEO_PUSH(o->a, &o->around, at_once);
+  for (uint32_t k = 0; k < t->order->n_steps; k++)
+    if (t->hoisted[k])
+      add_def(o, steps, t->order->step[k].def);
+  o->around.n--;
+  add_loop(o, steps, &t->within, r);
+}
+
+/* The blocks that are whole, in a loop over them. */
+static void add_blocks(outliner *o, outline_steps *steps, const tiled *t, neo_expr lo,
+                       neo_expr hi) {
+  neo_module *m = o->m;
+  size_t n_assume = o->assume.n;
+  if (is_at_most(o, hi, lo))
+    return;
+  outline_step out = {.index = index_of(o, t->order, lo, hi), .lo = lo, .hi = hi};
+  out.down = t->order->down;
+  neo_expr at = neo_size_ref(m, out.index), first = times(o, at, t->rounds);
+  assume_between(o, lo, at, hi);
+  o->blocks++;
+  range r = {.lo = first, .hi = sum(o, first, outline_number(o, t->rounds)), .base = first};
+  add_block(o, &out.steps, t, &r);
+  o->blocks--;
+  o->assume.n = n_assume;
+  NEO_PUSH(o->a, steps, out);
+}
+
+/* Blocks begin at multiples of their rounds; those at the ends may be shorter. */
+static void add_tiled(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+  neo_module *m = o->m;
+  neo_expr lo = over(o, sum(o, r->lo, outline_number(o, t->rounds - 1)), t->rounds);
+  neo_expr hi = over(o, r->hi, t->rounds);
+  neo_expr begin = times(o, lo, t->rounds), end = times(o, hi, t->rounds);
+  range first = {.lo = r->lo,
+                 .hi = is_at_most(o, begin, r->hi) ? begin : neo_op2(m, NEO_OP_MIN, begin, r->hi)};
+  range last = {.lo = is_at_most(o, begin, end) ? end : neo_op2(m, NEO_OP_MAX, first.hi, end),
+                .hi = r->hi};
+  add_block(o, steps, t, t->order->down ? &last : &first);
+  add_blocks(o, steps, t, lo, hi);
+  add_block(o, steps, t, t->order->down ? &first : &last);
+}
+
+/* Tiles the loop if something is hoisted out of blocks. */
+static bool try_tiled(outliner *o, outline_steps *steps, const neo_order_step *order,
+                      const range *r) {
+  bool *hoisted = NEO_NEW_ARRAY(o->a, bool, order->n_steps + 1);
+  tiled t = {.order = order, .within = *order, .hoisted = hoisted};
+  t.rounds = outline_block_of(o, order, hoisted);
+  if (!t.rounds)
+    return false;
+  t.within.step = NEO_NEW_ARRAY(o->a, neo_order_step, order->n_steps);
+  t.within.n_steps = 0;
+  for (uint32_t k = 0; k < order->n_steps; k++)
+    if (!hoisted[k])
+      t.within.step[t.within.n_steps++] = order->step[k];
+  add_tiled(o, steps, &t, r);
+  return true;
 }
 
 static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
@@ -443,7 +575,8 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
   if (is_empty(o, r))
     return;
   if (!is_free(o, &at_once)) {
-    add_loop(o, steps, order, r);
+    if (!try_tiled(o, steps, order, r))
+      add_loop(o, steps, order, r);
     return;
   }
   NEO_PUSH(o->a, &o->around, at_once);
@@ -473,4 +606,8 @@ outline_steps outline_place(outliner *o, const neo_order_step *order) {
   outline_steps out = {0};
   add_loops(o, &out, order);
   return out;
+}
+
+void outline_place_behind(outliner *o, outline_steps *steps, neo_def d) {
+  add_def(o, steps, d);
 }

@@ -1,5 +1,6 @@
 /* The way from an order to loops (internal.h), and what a recurrence has in memory. */
 #include "fusion/recurrence/internal.h"
+#include "ir/component.h"
 
 typedef struct {
   outliner *o;
@@ -43,7 +44,7 @@ static void find_memory(outliner *o) {
     neo_def_visit(o->m, o->defs[k], look_outside, &l);
     for (uint32_t j = 0; j < out.n; j++) {
       neo_tensor t = {neo_list_at(o->m, out, j)};
-      bool listed = !o->stored[t.i];
+      bool listed = !o->stored[t.i] || o->ring[t.i].tensor.i;
       for (size_t i = 0; i < o->out->roots.n && !listed; i++)
         listed = o->out->roots.at[i].i == t.i;
       if (listed)
@@ -81,37 +82,62 @@ static double runs_of(const outliner *o, const outline_steps *steps) {
 }
 
 /* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
-static outline_steps best_of(outliner *o, const neo_order_step *orders, uint32_t n) {
-  outline_steps best = outline_place(o, &orders[0]);
-  double runs = n > 1 ? runs_of(o, &best) : 0;
+static uint32_t best_of(outliner *o, const neo_order_step *orders, uint32_t n,
+                        outline_steps *steps) {
+  uint32_t best = 0;
+  *steps = outline_place(o, &orders[0]);
+  double runs = n > 1 ? runs_of(o, steps) : 0;
   for (uint32_t k = 1; k < n; k++) {
     outline_steps other = outline_place(o, &orders[k]);
     double x = runs_of(o, &other);
     if (x < runs) {
-      best = other;
+      *steps = other;
+      best = k;
       runs = x;
     }
   }
   return best;
 }
 
+/* Puts the definitions that need themselves before the others. Returns how many they are. */
+static size_t divide(neo_module *m, neo_arena *a, const neo_def *defs, size_t n, neo_def *out) {
+  uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
+  size_t at = 0, n_own;
+  (void)neo_recurrences(m, defs, n, a, number);
+  for (size_t k = 0; k < n; k++)
+    if (number[defs[k].i])
+      out[at++] = defs[k];
+  n_own = at;
+  for (size_t k = 0; k < n; k++)
+    if (!number[defs[k].i])
+      out[at++] = defs[k];
+  return n_own;
+}
+
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
                                   const bool *leaves) {
   enum { MOST_ORDERS = 4 };
   neo_order_step orders[MOST_ORDERS];
-  outliner o = {.m = m, .a = a, .defs = defs, .n = n};
+  neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
+  size_t n_own = divide(m, a, defs, n, all);
+  outliner o = {.m = m, .a = a, .defs = all, .n = n};
   o.p = neo_prover_new(m);
-  uint32_t n_orders = neo_orders_find(o.p, defs, n, a, orders, MOST_ORDERS, NULL);
+  uint32_t n_orders = neo_orders_find(o.p, all, n_own, a, orders, MOST_ORDERS, NULL);
   if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;
   }
   o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
+  o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
   mark(&o, leaves);
-  outline_steps steps = best_of(&o, orders, n_orders);
+  outline_steps steps;
+  uint32_t best = best_of(&o, orders, n_orders, &steps);
+  for (size_t k = n_own; k < n; k++)
+    outline_place_behind(&o, &steps, all[k]);
+  outline_rings(&o, &steps, &orders[best]);
   o.out->steps = outline_segments(&o, &steps);
   find_memory(&o);
   neo_prover_free(o.p);

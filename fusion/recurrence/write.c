@@ -14,10 +14,27 @@ typedef struct {
 
 /* ---- reads */
 
+/* The tensor that is in memory for t. */
+static neo_tensor memory_of(const outliner *o, neo_tensor t) {
+  return o->ring[t.i].tensor.i ? o->ring[t.i].tensor : t;
+}
+
+/* Position `at` of the axis where it lies in memory. */
+static neo_expr in_ring(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
+  const outline_ring *r = &o->ring[t.i];
+  neo_linear l;
+  if (!r->tensor.i || axis != r->axis)
+    return at;
+  if (neo_linear_of(o->m, at, &l))
+    at = neo_linear_expr(o->m, &l);
+  return r->n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, r->n));
+}
+
 /* The tensor that stands for t, which is in memory. Nothing but the loops orders its readers. */
 static neo_tensor copy_of(writer *w, neo_tensor t) {
   uint64_t made;
   neo_module *m = w->o->m;
+  t = memory_of(w->o, t);
   neo_tensor_rec r = *neo_tensor_at(m, t);
   if (r.role != NEO_ROLE_TEMP && r.role != NEO_ROLE_UPDATE)
     return t;
@@ -59,12 +76,44 @@ static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tenso
 
 static neo_expr written(writer *w, neo_expr e);
 
+/* Each position has a place in the ring: that it is one of the tensor is asked apart. */
+static neo_expr within(writer *w, neo_tensor t, neo_expr at) {
+  neo_module *m = w->o->m;
+  const outline_ring *r = &w->o->ring[t.i];
+  neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(w->o, 0), at),
+                      neo_op2(m, NEO_OP_LT, at, neo_tensor_extent(m, t, r->axis))};
+  neo_expr all = {0};
+  for (int k = 0; k < 2; k++)
+    if (!outline_proved(w->o, w->x, w->n_axes, part[k]))
+      all = all.i ? neo_op2(m, NEO_OP_AND, all, part[k]) : part[k];
+  return all;
+}
+
+static neo_expr written_memory(writer *w, const neo_node *n, neo_expr *arg) {
+  neo_module *m = w->o->m;
+  neo_tensor t = {n->attr}, copy = copy_of(w, t);
+  const outline_ring *r = &w->o->ring[t.i];
+  uint32_t rank = neo_tensor_rank(m, t);
+  neo_expr inside = {0};
+  if (r->tensor.i) {
+    if (n->op == NEO_OP_LOAD_ELSE)
+      inside = within(w, t, arg[r->axis]);
+    arg[r->axis] = in_ring(w->o, t, r->axis, arg[r->axis]);
+  }
+  if (n->op == NEO_OP_LOAD)
+    return neo_load(m, copy, arg, rank, n->span);
+  neo_expr e = neo_load_else(m, copy, arg, rank, arg[rank], n->span);
+  return inside.i ? neo_op3(m, NEO_OP_SELECT, inside, e, arg[rank]) : e;
+}
+
 static neo_expr written_read(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
   neo_module *m = w->o->m;
   neo_tensor t = {n->attr};
   uint32_t rank = neo_tensor_rank(m, t);
   int from = outline_producer(w->o, w->open, w->x, w->n_axes, e);
-  t = from >= 0 ? in_slice(w, w->open->at[from], t, arg) : copy_of(w, t);
+  if (from < 0)
+    return written_memory(w, n, arg);
+  t = in_slice(w, w->open->at[from], t, arg);
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, t, arg, rank, n->span);
   return neo_load_else(m, t, arg, rank, arg[rank], n->span);
@@ -134,7 +183,9 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
-    at = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, t, k)), i);
+    i = in_ring(o, t, k, i);
+    at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
+    at = neo_op2(m, NEO_OP_ADD, at, i);
   }
   return at;
 }
@@ -143,8 +194,9 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
 static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
   outliner *o = w->o;
   neo_module *m = o->m;
-  neo_tensor_rec r = *neo_tensor_at(m, t);
   bool stored = o->stored[t.i];
+  neo_tensor whole = stored ? memory_of(o, t) : t;
+  neo_tensor_rec r = *neo_tensor_at(m, whole);
   uint32_t extent[16];
   for (uint32_t k = 0; k < r.extent.n; k++)
     extent[k] = (!stored && w->x->extent[k].i ? w->x->extent[k] : neo_list_expr(m, r.extent, k)).i;
@@ -152,9 +204,10 @@ static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
   r.role = NEO_ROLE_TEMP;
   r.updates = (neo_tensor){0};
   r.pieces = (neo_list){0};
+  r.moves = stored;
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
-  NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, t, offset_of(o, t, w->x), stored});
+  NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, whole, offset_of(o, t, w->x), stored});
   if (stored)
     NEO_PUSH(o->a, &s->roots, slice);
   return slice;

@@ -3,6 +3,7 @@
 #include "fusion/search/search.h"
 #include "ir/call_invariant.h"
 #include "ir/component.h"
+#include "ir/order.h"
 
 /* Entries come in order, so equal sets get equal numbers. */
 static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
@@ -116,9 +117,252 @@ static void find_recurrences(fuser *q) {
     q->def[q->order[k]].recurrence = number[q->order[k]];
 }
 
+/* ---- what reads the last slices of a recurrence
+ *
+ *     u[t, i] = ... u[t-1, i] ...,  last[i] = u[T-1, i]
+ *
+ * `last` becomes a part of the recurrence's group, where it runs behind the loops: then nobody outside
+ * reads u, of which a few slices are enough (fusion/recurrence/ring.c). */
+
+typedef struct {
+  fuser *q;
+  uint32_t *at;    /* by definition: its place in the order + 1; 0: it is not needed */
+  uint32_t number; /* of the recurrence */
+  uint32_t first;  /* place of its first definition + 1 */
+  bool good, reads;
+} follower;
+
+static bool is_made_by(const follower *f, neo_tensor t) {
+  neo_list pieces = neo_tensor_at(f->q->m, t)->pieces;
+  bool is = false;
+  for (uint32_t k = 0; k < pieces.n; k++) {
+    const fuse_def *d = &f->q->def[neo_list_at(f->q->m, pieces, k)];
+    is = is || (d->needed && d->recurrence == f->number);
+  }
+  return is;
+}
+
+/* Is it there before the recurrence begins? */
+static bool is_before(const follower *f, neo_tensor t) {
+  neo_list pieces = neo_tensor_at(f->q->m, t)->pieces;
+  bool is = true;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    is = is && f->at[neo_list_at(f->q->m, pieces, k)] < f->first;
+  return is;
+}
+
+static void look_follows(void *ctx, neo_expr e) {
+  follower *f = ctx;
+  neo_module *m = f->q->m;
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+    return;
+  neo_tensor t = {n.attr};
+  if (!is_made_by(f, t)) {
+    f->good = f->good && is_before(f, t);
+    return;
+  }
+  bool slice = false; /* at one position of some axis */
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    slice = slice || !neo_expr_axes(m, neo_list_expr(m, n.arg, k));
+  f->reads = true;
+  f->good = f->good && slice;
+}
+
+/* Does the definition read a slice of the recurrence, and otherwise what is there before it? */
+static bool follows(follower *f, uint32_t d) {
+  neo_module *m = f->q->m;
+  neo_list out = neo_def_at(m, (neo_def){d})->out;
+  f->good = !f->q->def[d].recurrence;
+  f->reads = false;
+  for (uint32_t k = 0; k < out.n; k++) {
+    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, out, k)});
+    f->good = f->good && t->role == NEO_ROLE_TEMP && t->pieces.n == 1;
+  }
+  neo_def_visit(m, (neo_def){d}, look_follows, f);
+  return f->good && f->reads;
+}
+
+static bool reads(const fuser *q, uint32_t d, neo_tensor t) {
+  neo_tensor *in;
+  size_t n = neo_def_reads(q->m, (neo_def){d}, q->a, &in);
+  bool is = false;
+  for (size_t k = 0; k < n; k++)
+    is = is || in[k].i == t.i;
+  return is;
+}
+
+/* Takes the readers of tensor t, if all of them follow. */
+static void take_readers(follower *f, neo_tensor t, bool *taken) {
+  fuser *q = f->q;
+  for (int pass = 0; pass < 2 && !q->wanted[t.i]; pass++)
+    for (size_t k = f->first; k < q->n_order; k++) {
+      uint32_t d = q->order[k];
+      if (q->def[d].recurrence == f->number || !reads(q, d, t))
+        continue;
+      if (!follows(f, d))
+        return;
+      taken[d] = taken[d] || pass == 1;
+    }
+}
+
+/* Those that were taken come behind the last definition of their recurrence. */
+static void reorder(fuser *q, const uint32_t *of) {
+  uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
+  size_t n = 0;
+  for (size_t k = 0; k < q->n_order; k++) {
+    uint32_t number = q->def[q->order[k]].recurrence;
+    bool last = number && (k + 1 == q->n_order || q->def[q->order[k + 1]].recurrence != number);
+    if (!of[q->order[k]])
+      order[n++] = q->order[k];
+    for (size_t j = k; last && j < q->n_order; j++)
+      if (of[q->order[j]] == number)
+        order[n++] = q->order[j];
+  }
+  q->order = order;
+  for (size_t k = 0; k < n; k++) {
+    fuse_def *d = &q->def[order[k]];
+    d->at = (uint32_t)k;
+    d->recurrence = of[order[k]] ? of[order[k]] : d->recurrence;
+  }
+}
+
+/* ---- recurrences that share loops
+ *
+ *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]
+ *
+ * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
+ * then nobody outside reads all of some tensor: of that a few slices are enough. */
+
+typedef struct {
+  fuser *q;
+  follower f;  /* of the recurrence whose loops are shared */
+  bool *joins; /* by number: it could */
+  uint32_t n;  /* numbers */
+} sharing;
+
+static void look_joins(void *ctx, neo_expr e) {
+  follower *f = ctx;
+  const neo_node *n = neo_expr_node(f->q->m, e);
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
+  neo_tensor t = {n->attr};
+  if (is_made_by(f, t))
+    f->reads = true;
+  else
+    f->good = f->good && is_before(f, t);
+}
+
+/* The definitions of two recurrences; returns how many. */
+static size_t members_of(const fuser *q, uint32_t a, uint32_t b, neo_def *out) {
+  size_t n = 0;
+  for (size_t k = 0; k < q->n_order; k++) {
+    uint32_t number = q->def[q->order[k]].recurrence;
+    if (number == a || number == b)
+      out[n++].i = q->order[k];
+  }
+  return n;
+}
+
+/* Could recurrence `number`, of one definition, run in the loops? */
+static bool could_join(sharing *s, uint32_t number) {
+  fuser *q = s->q;
+  neo_order_step loop;
+  neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  if (members_of(q, number, number, own) != 1)
+    return false;
+  s->f.good = true;
+  s->f.reads = false;
+  neo_def d = own[0];
+  neo_list out = neo_def_at(q->m, d)->out;
+  for (uint32_t k = 0; k < out.n; k++)
+    s->f.good = s->f.good &&
+                neo_tensor_at(q->m, (neo_tensor){neo_list_at(q->m, out, k)})->role == NEO_ROLE_TEMP;
+  uint32_t before = s->f.at[d.i]; /* it reads itself */
+  s->f.at[d.i] = 0;
+  neo_def_visit(q->m, d, look_joins, &s->f);
+  s->f.at[d.i] = before;
+  if (!s->f.good || !s->f.reads)
+    return false;
+  neo_prover *p = neo_prover_new(q->m);
+  size_t n = members_of(q, s->f.number, number, own);
+  bool is = neo_order_find(p, own, n, q->a, &loop, NULL);
+  neo_prover_free(p);
+  return is;
+}
+
+/* Marks in `wins` the recurrences that have to join so that nobody outside reads tensor t. */
+static void find_winners(const sharing *s, neo_tensor t, bool *wins) {
+  const fuser *q = s->q;
+  for (int pass = 0; pass < 2 && !q->wanted[t.i]; pass++)
+    for (size_t k = 0; k < q->n_order; k++) {
+      uint32_t d = q->order[k], number = q->def[d].recurrence;
+      if (number == s->f.number || !reads(q, d, t))
+        continue;
+      if (!number || !s->joins[number])
+        return;
+      wins[number] = wins[number] || pass == 1;
+    }
+}
+
+static void share_loops(fuser *q) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < q->n_order; k++)
+    n = q->def[q->order[k]].recurrence > n ? q->def[q->order[k]].recurrence : n;
+  for (uint32_t number = 1; number < n; number++) {
+    uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n),
+             *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
+    bool *wins = NEO_NEW_ARRAY(q->a, bool, n + 1);
+    sharing s = {.q = q, .f = {.q = q, .at = at, .number = number}, .n = n};
+    s.joins = NEO_NEW_ARRAY(q->a, bool, n + 1);
+    for (size_t k = 0; k < q->n_order; k++) {
+      at[q->order[k]] = (uint32_t)k + 1;
+      if (!s.f.first && q->def[q->order[k]].recurrence == number)
+        s.f.first = (uint32_t)k + 1;
+    }
+    for (uint32_t x = 1; x <= n && s.f.first; x++)
+      s.joins[x] = x != number && could_join(&s, x);
+    for (size_t k = 0; k < q->n_order; k++) {
+      neo_list out = neo_def_at(q->m, (neo_def){q->order[k]})->out;
+      for (uint32_t i = 0; i < out.n && q->def[q->order[k]].recurrence == number; i++)
+        find_winners(&s, (neo_tensor){neo_list_at(q->m, out, i)}, wins);
+    }
+    for (size_t k = 0; k < q->n_order; k++)
+      if (wins[q->def[q->order[k]].recurrence])
+        of[q->order[k]] = number;
+    reorder(q, of);
+  }
+}
+
+static void take_followers(fuser *q) {
+  uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
+  uint32_t *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n), before = 0;
+  bool *taken = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
+  follower f = {.q = q, .at = at};
+  for (size_t k = 0; k < q->n_order; k++)
+    at[q->order[k]] = (uint32_t)k + 1;
+  for (size_t k = 0; k < q->n_order; k++) {
+    uint32_t d = q->order[k];
+    f.number = q->def[d].recurrence;
+    if (!f.number)
+      continue;
+    f.first = f.number == before ? f.first : (uint32_t)k + 1;
+    before = f.number;
+    neo_list out = neo_def_at(q->m, (neo_def){d})->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      take_readers(&f, (neo_tensor){neo_list_at(q->m, out, i)}, taken);
+    for (size_t j = 0; j < q->n_order; j++)
+      if (taken[q->order[j]] && !of[q->order[j]])
+        of[q->order[j]] = f.number;
+  }
+  reorder(q, of);
+}
+
 void fuse_needs(fuser *q) {
   need_entries(q);
   find_recurrences(q);
+  share_loops(q);
+  take_followers(q);
   find_forward(q);
   find_call_invariant(q);
 }

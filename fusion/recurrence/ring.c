@@ -1,0 +1,169 @@
+/* Which tensors need not be in memory as a whole: nobody outside reads them, and each round reads
+ * elements of the last few only. Of such a tensor there are as many slices as rounds that one reaches
+ * back, and one for the round at hand; position p along the loop's axis lies at p modulo their number.
+ * (The number of rounds that a value lives, as for the storage of I. Wonnacott's and D. Wilde's
+ * occupancy vectors, along one axis.)
+ *
+ *     u[t, i] = 2*u[t-1, i] - u[t-2, i]      3 slices
+ *
+ * What is written in a round is in the place of what the round before it could read last, so the order
+ * within a round does not matter. Definitions behind the loops may read the last slices. */
+#include "fusion/recurrence/internal.h"
+#include "ir/clone.h"
+
+typedef struct {
+  outliner *o;
+  const neo_order_step *order; /* the outermost loop */
+  neo_tensor tensor;
+  const neo_order_member *member; /* of its definition, in the outermost loop */
+  bool down, behind;              /* the loop's direction; the walk is behind a loop of rounds */
+  bool good;
+  int64_t n;                 /* slices that are needed */
+  int64_t head;              /* rounds that are computed at once before the first loop */
+  const outline_instance *x; /* at hand */
+} ring;
+
+static const neo_order_member *member_of(const neo_order_step *order, neo_def d) {
+  for (uint32_t k = 0; k < order->n_members; k++)
+    if (order->member[k].def.i == d.i)
+      return &order->member[k];
+  return NULL;
+}
+
+static neo_expr less(const ring *r, neo_expr a, neo_expr b) {
+  return neo_op2(r->o->m, NEO_OP_SUB, a, b);
+}
+
+static void need(ring *r, int64_t n) {
+  r->n = n > r->n ? n : r->n;
+}
+
+static neo_expr extent_of(const ring *r) {
+  return neo_tensor_extent(r->o->m, r->tensor, r->member->axis);
+}
+
+/* ---- reads */
+
+/* How many rounds before the reader's the element was computed. */
+static bool reach(const ring *r, neo_expr at, int64_t *rounds) {
+  const outliner *o = r->o;
+  uint32_t axis = member_of(r->order, r->x->def)->axis;
+  neo_expr by[OUTLINE_AXES] = {{0}};
+  if (!r->x->fixed[axis]) { /* the only one of its rounds */
+    by[axis] = outline_number(o, 0);
+    at = neo_expr_subst_axes(o->m, at, by, axis + 1);
+  }
+  neo_expr made = neo_op2(o->m, NEO_OP_ADD, at, outline_number(o, r->member->delay));
+  bool constant = r->down ? outline_distance(o, made, r->x->round, rounds)
+                          : outline_distance(o, r->x->round, made, rounds);
+  return constant && *rounds >= 0;
+}
+
+/* The same of a definition behind all loops, which are of as many rounds as the tensor has positions. */
+static bool reach_from_end(const ring *r, neo_expr at, int64_t *rounds) {
+  const outliner *o = r->o;
+  neo_expr last = less(r, extent_of(r), outline_number(o, 1));
+  bool constant = r->down ? outline_distance(o, at, outline_number(o, 0), rounds)
+                          : outline_distance(o, last, at, rounds);
+  return constant && *rounds >= 0;
+}
+
+static void look(void *ctx, neo_expr read, uint32_t n_axes) {
+  ring *r = ctx;
+  int64_t rounds = 0;
+  (void)n_axes;
+  if (neo_expr_node(r->o->m, read)->attr != r->tensor.i || !r->good)
+    return;
+  neo_expr at = neo_expr_arg(r->o->m, read, r->member->axis);
+  if (!r->x->rounds) /* behind the loops */
+    r->good = reach_from_end(r, at, &rounds);
+  else if (r->x->rounds == 1)
+    r->good = reach(r, at, &rounds);
+  else
+    r->good = !r->behind; /* all that was computed before is there */
+  need(r, rounds + 1);
+}
+
+/* ---- definitions */
+
+static bool makes(const ring *r, const outline_instance *x) {
+  neo_list out = x->rec.out;
+  for (uint32_t k = 0; k < out.n; k++)
+    if (neo_list_at(r->o->m, out, k) == r->tensor.i)
+      return true;
+  return false;
+}
+
+/* The rounds that an instance computes at once must lie one behind the other in the ring. */
+static void look_made(ring *r, const outline_instance *x) {
+  int64_t first;
+  if (x->rounds == 1)
+    return;
+  bool from_start = neo_expr_is_int(r->o->m, x->base[r->member->axis], &first) && first >= 0;
+  r->good = r->good && x->rounds > 1 && from_start && !r->down && !r->behind;
+  need(r, from_start ? first + x->rounds : 0);
+}
+
+static void look_steps(ring *r, const outline_steps *steps, bool outermost) {
+  for (size_t k = 0; k < steps->n && r->good; k++) {
+    const outline_step *s = &steps->at[k];
+    if (!s->at) {
+      r->behind = true;
+      look_steps(r, &s->steps, false);
+      continue;
+    }
+    r->x = s->at;
+    if (makes(r, s->at)) {
+      look_made(r, s->at);
+      r->head += outermost && !r->behind ? s->at->rounds : 0;
+    }
+    outline_reads(r->o, s->at, look, r);
+  }
+}
+
+/* ---- tensors */
+
+static bool is_longer(const ring *r) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  return neo_interval(r->o->p, &none, extent_of(r), &lo, &hi) && hi > r->n;
+}
+
+static neo_tensor ring_tensor(const ring *r) {
+  neo_module *m = r->o->m;
+  neo_tensor_rec t = *neo_tensor_at(m, r->tensor);
+  uint32_t extent[64];
+  for (uint32_t k = 0; k < t.extent.n; k++)
+    extent[k] =
+        (k == r->member->axis ? outline_number(r->o, r->n) : neo_list_expr(m, t.extent, k)).i;
+  t.extent = neo_list_new(m, extent, t.extent.n);
+  t.pieces = (neo_list){0};
+  t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
+  return neo_tensor_add(m, t);
+}
+
+static void find_ring(outliner *o, const outline_steps *steps, const neo_order_step *order,
+                      neo_tensor t) {
+  const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
+  ring r = {.o = o, .order = order, .tensor = t, .down = order->down, .good = true, .n = 1};
+  if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
+    return;
+  neo_def d = {neo_list_at(o->m, rec->pieces, 0)};
+  r.member = member_of(order, d);
+  if (!r.member || neo_def_at(o->m, d)->out_map.n)
+    return;
+  look_steps(&r, steps, true);
+  need(&r, r.head);
+  if (r.good && is_longer(&r))
+    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n};
+}
+
+void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order) {
+  uint32_t n = (uint32_t)o->m->tensors.n; /* more are made */
+  for (size_t k = 0; k < o->n; k++) {
+    neo_list out = neo_def_at(o->m, o->defs[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      if (neo_list_at(o->m, out, i) < n)
+        find_ring(o, steps, order, (neo_tensor){neo_list_at(o->m, out, i)});
+  }
+}
