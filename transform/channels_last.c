@@ -39,6 +39,7 @@
  * products round to bf16 lies there as bf16. */
 #include "ir/clone.h"
 #include "ir/define.h"
+#include "ir/layout.h"
 #include "ir/out_map.h"
 #include "transform/transform.h"
 #include <assert.h>
@@ -217,24 +218,10 @@ static void leave(images *s, neo_list l) {
 }
 
 static void leave_named(images *s) {
-  neo_module *m = s->m;
-  for (size_t k = 0; k < m->entries.n; k++) {
-    leave(s, m->entries.at[k].outputs);
-    leave(s, m->entries.at[k].updates);
-  }
-  for (size_t k = 0; k < m->grads.n; k++) {
-    const neo_grad_rec *g = &m->grads.at[k];
-    s->moved[g->y.i] = s->moved[g->seed.i] = 0;
-    leave(s, g->wrt);
-    leave(s, g->out);
-  }
-  for (size_t k = 0; k < m->customs.n; k++) {
-    const neo_custom_rec *c = &m->customs.at[k];
-    leave(s, c->ins);
-    leave(s, c->outs);
-    leave(s, c->dys);
-    leave(s, c->dxs);
-  }
+  const bool *named = neo_named_tensors(s->m, s->a);
+  for (uint32_t t = 1; t < s->m->tensors.n; t++)
+    if (named[t])
+      s->moved[t] = 0;
 }
 
 /* With run-time sizes left out: they are the same for all that are compared. */
@@ -299,52 +286,6 @@ static uint32_t source(uint32_t moved, uint32_t rank, uint32_t k) {
   return !moved || k + 1 < moved ? k : k + 1 == rank ? moved - 1 : k + 1;
 }
 
-static neo_expr read_moved(void *ctx, neo_module *m, neo_expr e) {
-  const images *s = ctx;
-  const neo_node n = *neo_expr_node(m, e);
-  neo_expr arg[MOST_RANK + 1];
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !s->moved[n.attr])
-    return e;
-  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    arg[k] = neo_list_expr(m, n.arg, k < rank ? source(s->moved[n.attr], rank, k) : k);
-  return neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
-}
-
-static neo_list placed(neo_module *m, neo_list l, const neo_expr *by, uint32_t n) {
-  uint32_t ids[8];
-  assert(l.n <= 8);
-  for (uint32_t k = 0; k < l.n; k++)
-    ids[k] = neo_expr_subst_axes(m, neo_list_expr(m, l, k), by, n).i;
-  return neo_list_new(m, ids, l.n);
-}
-
-/* Axes of a definition in another order: the k-th is what was at[k]. */
-static void order_axes(neo_module *m, neo_def d, const uint32_t *at) {
-  neo_def_rec r = *neo_def_at(m, d);
-  neo_expr by[64] = {{0}};
-  uint32_t ids[64];
-  neo_out_dim map[MOST_RANK];
-  for (uint32_t k = 0; k < r.axes.n; k++)
-    by[at[k]] = neo_axis_ref(m, k);
-  for (uint32_t k = 0; k < r.axes.n; k++) {
-    neo_axis_rec x = *neo_def_axis(m, &r, at[k]);
-    x.lo = neo_expr_subst_axes(m, x.lo, by, r.axes.n);
-    x.hi = neo_expr_subst_axes(m, x.hi, by, r.axes.n);
-    ids[k] = neo_axis_add(m, x).i;
-  }
-  for (uint32_t k = 0; k < r.n_out; k++)
-    map[k] = neo_out_map_at(m, r.out_map, at[k]);
-  if (r.out_map.n)
-    r.out_map = neo_out_map_new(m, map, r.n_out);
-  if (r.where.i)
-    r.where = neo_expr_subst_axes(m, r.where, by, r.axes.n);
-  r.body = placed(m, r.body, by, r.axes.n);
-  r.finish = placed(m, r.finish, by, r.axes.n);
-  r.axes = neo_list_new(m, ids, r.axes.n);
-  *neo_def_at(m, d) = r;
-}
-
 typedef struct {
   const images *s;
   uint32_t n_out;
@@ -388,15 +329,20 @@ static void move_axes(images *s, neo_def d) {
     for (uint32_t k = r.n_out; k < r.axes.n; k++)
       if ((x.inner >> k & 1) == inner)
         at[n++] = k;
-  order_axes(m, d, at);
+  neo_def_order_axes(m, d, at);
 }
 
-static void move_tensor(images *s, neo_tensor t) {
+static void move_tensors(images *s) {
   neo_module *m = s->m;
-  uint32_t ids[MOST_RANK], rank = neo_tensor_rank(m, t);
-  for (uint32_t k = 0; k < rank; k++)
-    ids[k] = neo_tensor_extent(m, t, source(s->moved[t.i], rank, k)).i;
-  neo_tensor_at(m, t)->extent = neo_list_new(m, ids, rank);
+  const uint32_t **order = NEO_NEW_ARRAY(s->a, const uint32_t *, m->tensors.n);
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    uint32_t rank = neo_tensor_rank(m, (neo_tensor){t});
+    uint32_t *dims = NEO_NEW_ARRAY(s->a, uint32_t, rank + 1);
+    for (uint32_t k = 0; k < rank; k++)
+      dims[k] = source(s->moved[t], rank, k);
+    order[t] = s->moved[t] ? dims : NULL;
+  }
+  neo_layout_tensors(m, order);
 }
 
 /* ---- filters of their own for each channel */
@@ -601,13 +547,9 @@ static bool choose(images *s) {
 static void move(images *s) {
   neo_module *m = s->m;
   uint32_t n = (uint32_t)m->defs.n;
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (s->moved[t])
-      move_tensor(s, (neo_tensor){t});
-  for (uint32_t d = 1; d < n; d++) {
-    neo_def_rewrite(m, (neo_def){d}, read_moved, s);
+  move_tensors(s);
+  for (uint32_t d = 1; d < n; d++)
     move_axes(s, (neo_def){d});
-  }
   for (uint32_t d = 1; d < n; d++)
     transpose_filters(s, (neo_def){d});
 }

@@ -400,10 +400,10 @@ static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *plac
       neo_map_set(&outs, neo_list_at(m, neo_def_at(m, defs[k])->out, 0), 1);
   if (!outs.n)
     return;
-  const bool *affected = neo_defs_affected(m, defs, n, &outs, NULL, s->a);
+  bool *affected = neo_defs_affected(m, defs, n, &outs, NULL, s->a);
   for (size_t k = 0; k < n; k++)
-    if (affected[k] || (placed[k] && shared[defs[k].i]))
-      defs[k] = neo_def_clone(m, defs[k], "packed", &to);
+    affected[k] = affected[k] || (placed[k] && shared[defs[k].i]);
+  neo_defs_clone(m, defs, n, affected, "packed", &to);
   rename_entries(s, &to);
 }
 

@@ -63,12 +63,10 @@ static void split(neo_module *m, neo_arena *scratch) {
   neo_map_init(&to, scratch);
   const bool *marked = neo_defs_affected(m, defs, n, &to, uses_training, scratch);
   bool no = false;
-  for (size_t k = 0; k < n; k++) {
-    if (!marked[k])
-      continue;
-    neo_def copy = neo_def_clone(m, defs[k], "eval", &to);
-    neo_def_rewrite(m, copy, set_training, &no);
-  }
+  neo_defs_clone(m, defs, n, marked, "eval", &to);
+  for (size_t k = 0; k < n; k++)
+    if (marked[k])
+      neo_def_rewrite(m, defs[k], set_training, &no);
   for (size_t i = 0; i < m->entries.n; i++) {
     if (trains(&m->entries.at[i]))
       continue;

@@ -36,6 +36,30 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) NEO_MUST_C
  *     ->  M[c, r, p] = sum[k] D[k, p] * F[k, c, r],  dX[c, z] = sum[p: ..] M[c, z - 2*p, p] */
 neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* Who reads a copy in a recurrence reads what it is of (forward_copies.c):
+ *     H[t, j] = (N[t-1, j] else 0),  N[t, j] = f(H[t, j])
+ *     ->  N[t, j] = f((N[t-1, j] else 0)) */
+neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* A sum of products of a recurrence that reads nothing of it becomes a definition outside of its loops
+ * (distribute.c):
+ *     s[t, j] = tanh(sum[d] X[t, d]*W[d, j] + g[t, j]), where g reads s
+ *     ->  partial.s[t, j] = sum[d] X[t, d]*W[d, j],  s[t, j] = tanh(partial.s[t, j] + g[t, j]) */
+neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* Sums of products over what earlier rounds of a recurrence made are divided at blocks of rounds
+ * (tile_recurrences.c):
+ *     L[i, j] = g(sum[k: j] L[i, k]*L[j, k])
+ *     ->  tiled.L[i, j] = sum[k: j/32*32] L[i, k]*L[j, k],
+ *         L[i, j] = g(tiled.L[i, j] + sum[k: j/32*32 .. j] L[i, k]*L[j, k]) */
+neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* Sums over the rounds of a recurrence become recurrences, where nobody else needs all that they add up
+ * (running_sums.c):
+ *     G[i] = sum[t: T] d[t, i]*x[t, i]
+ *     ->  running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i]*x[t, i],  G[i] = running.G[T-1, i] */
+neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Where the domain of a reduction depends on remainders of output axes, each remainder becomes a
  * piece of its own (polyphase.c):
  *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)

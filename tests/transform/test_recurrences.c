@@ -1,5 +1,6 @@
 /* Passes leave definitions of a recurrence whole: each of these would become several that have no
  * order. */
+#include "ir/clone.h"
 #include "ir/order.h"
 #include "tests/transform/world.h"
 #include "transform/winograd.h"
@@ -45,10 +46,187 @@ static void a_condition_stays_with_the_reads_that_it_orders(void **state) {
         "entry forward forward: h = h\n");
 }
 
+static void a_product_that_does_not_need_it_leaves_the_recurrence(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [9, 16]\ninput W : f32 [16, 8]\n"
+           "input U : f32 [8, 8]\ntemp h : f32 [9, 8]\ntemp g : f32 [9, 8]\n"
+           "def @1 g[t: 9, j: 8] =\n  sum[k: 8]\n  (h[t - 1, k] else 0.0) * U[k, j]\n"
+           "def @2 h[t: 9, j: 8] =\n  sum[d: 16]\n  X[t, d] * W[d, j]\n"
+           "  then tanh(acc0 + g[t, j])\nentry forward forward: h = h\n");
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_distribute);
+  const char *text = text_of(&w);
+  assert_non_null(strstr(text, "partial.h[t: 9, j: 8] =\n    sum[d: 16] X[t, d] * W[d, j]\n"));
+  assert_non_null(strstr(text, " h[t: 9, j: 8] = tanh(partial.h[t, j] + g[t, j])\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  apply(&w, neo_pass_distribute);
+  assert_string_equal(text_of(&w), text);
+  neo_arena_free(&w.arena);
+}
+
+/* A carry of a scan, as the frontend writes it. */
+static void readers_of_a_copy_read_what_is_copied(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [9, 8]\ninput U : f32 [8, 8]\ninput a : f32 [8]\n"
+           "temp zero : f32 [8]\ntemp H : f32 [9, 8]\ntemp N : f32 [9, 8]\ntemp P : f32 [9, 8]\n"
+           "temp A : f32 [9, 8]\n"
+           "def @1 zero[j: 8] = 0.0\n"
+           "def @2 H[t: 9, j: 8] = (N[t - 1, j] else zero[j])\n"
+           "def @3 A[t: 9, j: 8] = (N[t - 1, j] else a[j])\n"
+           "def @4 N[t: 9, j: 8] =\n  sum[k: 8]\n  H[t, k] * U[k, j]\n"
+           "  then X[t, j] + A[t, j] + acc0\n"
+           "def @5 P[t: 9, j: 8] = H[t, j] + A[t, j]\n"
+           "entry forward forward: N = N, P = P\n");
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_forward_copies);
+  const char *text = text_of(&w);
+  assert_non_null(strstr(text, "sum[k: 8] (N[t - 1, k] else 0.0) * U[k, j]\n"
+                               "    then X[t, j] + (N[t - 1, j] else a[j]) + acc0\n"));
+  /* outside of the recurrence only where the first values are 0 */
+  assert_non_null(strstr(text, "P[t: 9, j: 8] = (N[t - 1, j] else 0.0) + A[t, j]\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  apply(&w, neo_pass_forward_copies);
+  assert_string_equal(text_of(&w), text);
+  neo_arena_free(&w.arena);
+}
+
+/* In blocks of 4 rounds; the text has both sums, and the pass leaves what it made. */
+static void becomes_tiled(const char *text, const char *before, const char *within) {
+  world w;
+  load(&w, text);
+  w.target.tile_rounds = 4;
+  apply(&w, neo_pass_tile_recurrences);
+  const char *made = text_of(&w);
+  if (!strstr(made, before) || !strstr(made, within))
+    fail_msg("%s%sare not in\n%s", before, within, made);
+  apply(&w, neo_pass_tile_recurrences);
+  assert_string_equal(text_of(&w), made);
+  neo_arena_free(&w.arena);
+}
+
+static void sums_over_earlier_rounds_are_divided_at_blocks(void **state) {
+  (void)state;
+  becomes_tiled(
+      "neo-ir 1\nmodule t\ninput L : f32 [9, 9]\ninput b : f32 [9, 3]\ntemp x : f32 [9, 3]\n"
+      "def @1 x[i: 9, r: 3] =\n  sum[k: i] L[i, k] * x[k, r]\n  then b[i, r] - acc0\n"
+      "entry forward forward: x = x\n",
+      " tiled.x[i: 9, r: 3] =\n    sum[k: i / 4 * 4] L[i, k] * x[k, r]\n",
+      " x[i: 9, r: 3] =\n    sum[k: i / 4 * 4..i] L[i, k] * x[k, r]\n"
+      "    then b[i, r] - (tiled.x[i, r] + acc0)\n");
+}
+
+/* Blocks are those of the rounds: the last one that is whole ends at 8, in which direction they run. */
+static void sums_over_later_positions_are_divided_where_rounds_run_down(void **state) {
+  (void)state;
+  becomes_tiled(
+      "neo-ir 1\nmodule t\ninput L : f32 [9, 9]\ninput b : f32 [9, 3]\ntemp x : f32 [9, 3]\n"
+      "def @1 x[i: 9, r: 3] =\n  sum[k: i + 1..9] L[k, i] * x[k, r]\n  then b[i, r] - acc0\n"
+      "entry forward forward: x = x\n",
+      " tiled.x[i: 9, r: 3] =\n    sum[k: i / 4 * 4 + 4..9] L[k, i] * x[k, r]\n",
+      "    sum[k: i + 1..min(9, i / 4 * 4 + 4)] L[k, i] * x[k, r]\n");
+}
+
+/* Of rounds along the last dimension, which becomes the first; what users see is a copy. */
+static void rounds_of_tiled_recurrences_are_the_first_dimension(void **state) {
+  (void)state;
+  becomes_tiled("neo-ir 1\nmodule t\ninput A : f32 [9, 9]\ntemp L : f32 [9, 9]\n"
+                "def @1 L[i: 9, j: 9] =\n  sum[k: j] where not (i < j);\n  L[i, k] * L[j, k]\n"
+                "  then A[i, j] - acc0\nentry forward forward: L = L\n",
+                " L[i: 9, j: 9] = rounds.L[j, i]\n",
+                " tiled.L[j: 9, i: 9] =\n    sum[k: j / 4 * 4] where 0 <= i - j / 4 * 4;\n"
+                "    rounds.L[k, i] * rounds.L[k, j]\n");
+}
+
+/* The product is wider than the sum, which takes it under its own condition. */
+static void a_widened_product_is_used_where_the_condition_holds(void **state) {
+  (void)state;
+  becomes_tiled(
+      "neo-ir 1\nmodule t\ninput L : f32 [9, 9]\ninput b : f32 [9, 3]\ntemp x : f32 [9, 3]\n"
+      "def @1 x[i: 9, r: 3] =\n  sum[k: i] where r < i;\n  L[i, k] * x[k, r]\n  then b[i, r] - acc0\n"
+      "entry forward forward: x = x\n",
+      "    sum[k: i / 4 * 4] where 0 <= i / 4 * 4 - r + 2;\n    L[i, k] * x[k, r]\n",
+      "    then b[i, r] - (select(r < i, tiled.x[i, r], 0.0) + acc0)\n");
+}
+
+/* The condition keeps the read of D in range: it may not be widened. */
+static void a_condition_that_keeps_reads_in_range_is_not_widened(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput D : f32 [9]\ninput b : f32 [9, 9]\ntemp x : f32 [9, 9]\n"
+           "def @1 x[i: 9, r: 9] =\n  sum[k: i] where not (r < i);\n  D[r - i] * x[k, r]\n"
+           "  then b[i, r] - acc0\nentry forward forward: x = x\n");
+  w.target.tile_rounds = 4;
+  const char *before = text_of(&w);
+  apply(&w, neo_pass_tile_recurrences);
+  assert_string_equal(text_of(&w), before);
+  neo_arena_free(&w.arena);
+}
+
+/* Each element of d is used once, and nobody else wants them. */
+static void a_sum_over_the_rounds_runs_with_them(void **state) {
+  (void)state;
+  becomes_by(neo_pass_running_sums,
+             "neo-ir 1\nmodule t\ninput x : f32 [9, 8]\ntemp d : f32 [9, 8]\ntemp g : f32 [8]\n"
+             "def @1 d[t: 9, i: 8] = x[t, i] + 0.5 * (d[t + 1, i] else 0.0)\n",
+             "def @2 g[i: 8] =\n  sum[t: 2..9]\n  d[t, i] * x[t, i]\n  then 2.0 * acc0\n"
+             "entry forward forward: g = g\n",
+             NULL,
+             " g[i: 8] = 2.0 * (running.g[2, i] else 0.0)\n"
+             "def @3 from @2 running.g[t: 9, i: 8] = (running.g[t + 1, i] else 0.0) + "
+             "select(2 <= t, d[t, i] * x[t, i], 0.0)\n");
+}
+
+static void sums_over_rounds_that_use_elements_again_or_share_them_stay(void **state) {
+  (void)state;
+  stays(neo_pass_running_sums,
+        "neo-ir 1\nmodule t\ninput x : f32 [9, 8]\ntemp d : f32 [9, 8]\ntemp g : f32 [8, 8]\n"
+        "def @1 d[t: 9, i: 8] = x[t, i] + 0.5 * (d[t + 1, i] else 0.0)\n"
+        "def @2 g[k: 8, i: 8] =\n  sum[t: 9]\n  x[t, k] * d[t, i]\nentry forward forward: g = g\n");
+  stays(neo_pass_running_sums,
+        "neo-ir 1\nmodule t\ninput x : f32 [9, 8]\ntemp d : f32 [9, 8]\ntemp g : f32 [8]\n"
+        "temp y : f32 [9, 8]\ndef @1 d[t: 9, i: 8] = x[t, i] + 0.5 * (d[t + 1, i] else 0.0)\n"
+        "def @2 g[i: 8] =\n  sum[t: 9]\n  x[t, i] * d[t, i]\n"
+        "def @3 y[t: 9, i: 8] = d[8 - t, i]\nentry forward forward: g = g, y = y\n");
+}
+
+/* What specialize and prepack do: a copy of one that reads a definition behind it. */
+static void copies_of_definitions_that_need_each_other_read_copies(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [9, 8]\ntemp g : f32 [9, 8]\ntemp h : f32 [9, 8]\n"
+           "def @1 g[t: 9, j: 8] = 0.5 * (h[t - 1, j] else 0.0)\n"
+           "def @2 h[t: 9, j: 8] = X[t, j] + g[t, j]\nentry forward forward: h = h\n");
+  neo_str_init(&why, &w.arena);
+  neo_def defs[] = {{1}, {2}};
+  neo_map to;
+  neo_map_init(&to, &w.arena);
+  neo_defs_clone(w.m, defs, 2, NULL, "copy", &to);
+  const char *text = text_of(&w);
+  assert_non_null(strstr(text, "copy.g[t: 9, j: 8] = 0.5 * (copy.h[t - 1, j] else 0.0)\n"));
+  assert_non_null(strstr(text, "copy.h[t: 9, j: 8] = X[t, j] + copy.g[t, j]\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remainders_make_no_pieces),
       cmocka_unit_test(a_filter_along_its_own_axis_is_not_made_from_fewer_products),
+      cmocka_unit_test(a_product_that_does_not_need_it_leaves_the_recurrence),
+      cmocka_unit_test(readers_of_a_copy_read_what_is_copied),
+      cmocka_unit_test(sums_over_earlier_rounds_are_divided_at_blocks),
+      cmocka_unit_test(sums_over_later_positions_are_divided_where_rounds_run_down),
+      cmocka_unit_test(rounds_of_tiled_recurrences_are_the_first_dimension),
+      cmocka_unit_test(a_widened_product_is_used_where_the_condition_holds),
+      cmocka_unit_test(a_condition_that_keeps_reads_in_range_is_not_widened),
+      cmocka_unit_test(a_sum_over_the_rounds_runs_with_them),
+      cmocka_unit_test(sums_over_rounds_that_use_elements_again_or_share_them_stay),
+      cmocka_unit_test(copies_of_definitions_that_need_each_other_read_copies),
       cmocka_unit_test(a_condition_stays_with_the_reads_that_it_orders),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

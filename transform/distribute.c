@@ -1,0 +1,124 @@
+/* Loop distribution: a product that does not need the recurrence leaves its loops.
+ *
+ *     s[t, b, j] = tanh(sum[d] X[t, b, d]*W[d, j] + sum[k] s[t-1, b, k]*U[k, j])
+ *     ->
+ *     partial.s[t, b, j] = sum[d] X[t, b, d]*W[d, j]
+ *     s[t, b, j] = tanh(partial.s[t, b, j] + sum[k] s[t-1, b, k]*U[k, j])
+ *
+ * In the loop it would be a product of few rows, in each round again; outside it has the rows of all
+ * rounds, and reads W once. (R. Allen, K. Kennedy, "Automatic translation of Fortran programs to vector
+ * form"; of recurrent networks, J. Appleyard et al., "Optimizing performance of recurrent neural networks
+ * on GPUs".) Its results are a tensor, as large as what the recurrence makes, so a sum that is no product,
+ * or one of few terms, stays where it is. */
+#include "ir/component.h"
+#include "ir/define.h"
+#include "ir/product.h"
+#include "transform/transform.h"
+
+enum { MOST_FACTORS = 16, LEAST_TERMS = 4 };
+
+typedef struct {
+  neo_module *m;
+  const uint32_t *number; /* of recurrences, by definition */
+  uint32_t own;
+  bool needed, read;
+} distribution;
+
+static void look_read(void *ctx, neo_expr e) {
+  distribution *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
+  x->read = true;
+  neo_list pieces = neo_tensor_at(x->m, (neo_tensor){n->attr})->pieces;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    x->needed = x->needed || x->number[neo_list_at(x->m, pieces, k)] == x->own;
+}
+
+/* Does the reduction read what its recurrence makes? */
+static bool needs(distribution *x, const neo_def_rec *d) {
+  neo_module *m = x->m;
+  x->needed = false;
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_expr_visit(m, neo_def_axis(m, d, k)->lo, look_read, x);
+    neo_expr_visit(m, neo_def_axis(m, d, k)->hi, look_read, x);
+  }
+  if (d->where.i)
+    neo_expr_visit(m, d->where, look_read, x);
+  neo_expr_visit(m, neo_list_expr(m, d->body, 0), look_read, x);
+  return x->needed;
+}
+
+/* Is it a sum over two factors at least that read tensors? */
+static bool is_product(distribution *x, const neo_def_rec *d) {
+  neo_expr factor[MOST_FACTORS];
+  uint32_t n = 0, reads = 0;
+  if (!neo_product_factors(x->m, neo_list_expr(x->m, d->body, 0), factor, &n, MOST_FACTORS))
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    x->read = false;
+    neo_expr_visit(x->m, factor[k], look_read, x);
+    reads += x->read;
+  }
+  return reads > 1;
+}
+
+static bool has_terms(const neo_module *m, const neo_def_rec *d) {
+  int64_t terms = 1, lo, hi;
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    const neo_axis_rec *axis = neo_def_axis(m, d, k);
+    if (!neo_expr_is_int(m, axis->lo, &lo) || !neo_expr_is_int(m, axis->hi, &hi))
+      return true;
+    terms = terms < LEAST_TERMS ? terms * (hi - lo) : terms;
+  }
+  return terms >= LEAST_TERMS;
+}
+
+static void take_out(distribution *x, neo_def id) {
+  neo_module *m = x->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_expr at[64], acc = neo_acc_ref(m, neo_expr_type(m, neo_list_expr(m, d.body, 0)), 0);
+  uint32_t out[64];
+  neo_partial p = {.prefix = "partial", .of = id, .reducer = (neo_reducer)d.reducer};
+  p.axes = d.axes;
+  p.n_out = d.n_out;
+  p.where = d.where;
+  p.body = neo_list_expr(m, d.body, 0);
+  neo_tensor part = neo_partial_define(m, &p);
+  for (uint32_t k = 0; k < d.n_out; k++) {
+    at[k] = neo_axis_ref(m, k);
+    out[k] = neo_list_at(m, d.axes, k);
+  }
+  neo_expr value = neo_load(m, part, at, d.n_out, d.span);
+  neo_list axes = neo_list_new(m, out, d.n_out);
+  for (uint32_t k = 0; k < d.finish.n; k++)
+    out[k] = neo_expr_replace(m, neo_list_expr(m, d.finish, k), acc, value).i;
+  neo_list finish = neo_list_new(m, out, d.finish.n);
+  neo_def_rec *to = neo_def_at(m, id);
+  to->axes = axes;
+  to->finish = finish;
+  to->reducer = NEO_RED_NONE;
+  to->where.i = 0;
+  to->body = (neo_list){0};
+}
+
+neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  uint32_t n_defs = (uint32_t)m->defs.n;
+  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
+  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
+  for (uint32_t k = 1; k < n_defs; k++)
+    defs[k - 1].i = k;
+  (void)neo_recurrences(m, defs, n_defs - 1, &scratch, number);
+  for (uint32_t k = 1; k < n_defs; k++) {
+    neo_def_rec d = *neo_def_at(m, (neo_def){k});
+    distribution x = {.m = m, .number = number, .own = number[k]};
+    if (number[k] && d.reducer == NEO_RED_SUM && !needs(&x, &d) && is_product(&x, &d) &&
+        has_terms(m, &d))
+      take_out(&x, (neo_def){k});
+  }
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

@@ -1,0 +1,266 @@
+/* Sums over the rounds of a recurrence as recurrences: what they add up need not be there at once.
+ *
+ *     G[i] = sum[t: T] d[t, i] * x[t, i]                              d: a recurrence along t
+ *     ->
+ *     running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i] * x[t, i],   G[i] = running.G[T-1, i]
+ *
+ * The running sum shares the loops of the recurrence (fusion/search/needs.c), so that each element of d is added
+ * when it is made; of d and of the sum a few slices are enough. That saves writing and reading d where each
+ * element is used once. A product that uses elements again and again (the gradient of a weight) is better off
+ * outside, as one of all rounds; and where somebody else reads all of d, nothing is saved. */
+#include "ir/component.h"
+#include "ir/define.h"
+#include "ir/layout.h"
+#include "ir/order.h"
+#include "transform/transform.h"
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  uint32_t *number; /* of recurrences, by definition; */
+  uint32_t n_defs;  /* those that were there before */
+  bool *named;      /* by tensor: users see it */
+  uint32_t own;     /* the recurrence at hand */
+  neo_order_step loop;
+} runner;
+
+typedef struct {
+  runner *r;
+  neo_def id;
+  neo_def_rec d;
+  uint32_t axis; /* the reduction axis that goes along the rounds; UINT32_MAX: none is known */
+  bool good;
+} sum_look;
+
+static const neo_order_member *member_of(const runner *r, neo_tensor t) {
+  neo_list pieces = neo_tensor_at(r->m, t)->pieces;
+  for (uint32_t k = 0; pieces.n == 1 && k < r->loop.n_members; k++)
+    if (r->loop.member[k].def.i == neo_list_at(r->m, pieces, 0))
+      return &r->loop.member[k];
+  return NULL;
+}
+
+static bool is_made(const runner *r, neo_tensor t) {
+  neo_list pieces = neo_tensor_at(r->m, t)->pieces;
+  bool is = false;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    is = is || (neo_list_at(r->m, pieces, k) < r->n_defs &&
+                r->number[neo_list_at(r->m, pieces, k)] == r->own);
+  return is;
+}
+
+/* A read of the recurrence: at the round of one axis of the reduction, and different in all others. */
+static void look_term(void *ctx, neo_expr e) {
+  sum_look *s = ctx;
+  neo_module *m = s->r->m;
+  neo_node n = *neo_expr_node(m, e);
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !is_made(s->r, (neo_tensor){n.attr}))
+    return;
+  const neo_order_member *made = member_of(s->r, (neo_tensor){n.attr});
+  neo_linear l;
+  uint64_t axes = 0, all = s->d.axes.n < 64 ? ((uint64_t)1 << s->d.axes.n) - 1 : 0;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, (neo_tensor){n.attr}); k++)
+    axes |= neo_expr_axes(m, neo_list_expr(m, n.arg, k));
+  s->good = s->good && made && axes == all &&
+            neo_linear_of(m, neo_list_expr(m, n.arg, made->axis), &l) && l.n == 1 &&
+            l.term[0].coef == 1 && neo_expr_node(m, l.term[0].atom)->op == NEO_OP_AXIS;
+  if (!s->good)
+    return;
+  uint32_t axis = neo_expr_node(m, l.term[0].atom)->attr;
+  s->good = axis >= s->d.n_out && (s->axis == UINT32_MAX || s->axis == axis);
+  s->axis = axis;
+}
+
+static void look_none(void *ctx, neo_expr e) {
+  sum_look *s = ctx;
+  const neo_node *n = neo_expr_node(s->r->m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    s->good = s->good && !is_made(s->r, (neo_tensor){n->attr});
+}
+
+/* Bounds of the axis that are the same everywhere, and of which no other bound says anything. */
+static bool is_plain_range(const sum_look *s) {
+  neo_module *m = s->r->m;
+  const neo_axis_rec *x = neo_def_axis(m, &s->d, s->axis);
+  uint64_t used = neo_expr_axes(m, x->lo) | neo_expr_axes(m, x->hi);
+  for (uint32_t k = s->d.n_out; k < s->d.axes.n; k++) {
+    const neo_axis_rec *y = neo_def_axis(m, &s->d, k);
+    used |= (neo_expr_axes(m, y->lo) | neo_expr_axes(m, y->hi)) >> s->axis & 1;
+  }
+  return !used && !neo_expr_uses_op(m, x->lo, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(m, x->hi, NEO_OP_LOAD);
+}
+
+/* Is definition d a sum over the rounds, in which elements of the recurrence are used once? */
+static bool is_sum(runner *r, neo_def id, sum_look *s) {
+  neo_module *m = r->m;
+  *s = (sum_look){.r = r, .id = id, .d = *neo_def_at(m, id), .axis = UINT32_MAX, .good = true};
+  if (r->number[id.i] || s->d.reducer != NEO_RED_SUM || s->d.body.n != 1 || s->d.out_map.n ||
+      s->d.axes.n >= 64)
+    return false;
+  neo_type type = neo_expr_type(m, neo_list_expr(m, s->d.body, 0));
+  if (type != NEO_F32_T &&
+      type != NEO_F64_T) /* narrow ones are rounded at the end of a sum alone */
+    return false;
+  neo_expr_visit(m, neo_list_expr(m, s->d.body, 0), look_term, s);
+  if (s->d.where.i)
+    neo_expr_visit(m, s->d.where, look_none, s);
+  for (uint32_t k = 0; k < s->d.finish.n; k++)
+    neo_expr_visit(m, neo_list_expr(m, s->d.finish, k), look_none, s);
+  for (uint32_t k = s->d.n_out; k < s->d.axes.n; k++) {
+    neo_expr_visit(m, neo_def_axis(m, &s->d, k)->lo, look_none, s);
+    neo_expr_visit(m, neo_def_axis(m, &s->d, k)->hi, look_none, s);
+  }
+  return s->good && s->axis != UINT32_MAX && is_plain_range(s);
+}
+
+/* ---- rewriting */
+
+static neo_expr at_axes(const sum_look *s, neo_expr e, const neo_expr *by) {
+  return e.i ? neo_expr_subst_axes(s->r->m, e, by, s->d.axes.n) : e;
+}
+
+static neo_axis_rec placed_axis(const sum_look *s, uint32_t k, const neo_expr *by) {
+  neo_axis_rec x = *neo_def_axis(s->r->m, &s->d, k);
+  x.lo = at_axes(s, x.lo, by);
+  x.hi = at_axes(s, x.hi, by);
+  return x;
+}
+
+static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* running.G; its axes are the round, G's, and those that are left of the reduction. */
+static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
+  neo_module *m = s->r->m;
+  const neo_def_rec *d = &s->d;
+  neo_expr by[64], at[64], where = {0}, body = neo_list_expr(m, d->body, 0);
+  neo_type type = neo_expr_type(m, body);
+  neo_def_rec r = {.n_out = d->n_out + 1, .span = d->span};
+  uint32_t id[64], n = 0;
+  by[s->axis] = neo_axis_ref(m, 0);
+  for (uint32_t k = 0, next = 1; k < d->axes.n; k++)
+    if (k != s->axis)
+      by[k] = neo_axis_ref(m, next++);
+  neo_expr first = round.lo;
+  int64_t lo;
+  round.lo = neo_const_int(m, NEO_I64_T, 0);
+  if (!neo_expr_is_int(m, first, &lo) || lo != 0)
+    where = neo_op2(m, NEO_OP_LE, first, neo_axis_ref(m, 0));
+  id[n++] = neo_axis_add(m, round).i;
+  for (uint32_t k = 0; k < d->axes.n; k++)
+    if (k != s->axis)
+      id[n++] = neo_axis_add(m, placed_axis(s, k, by)).i;
+  r.axes = neo_list_new(m, id, n);
+  r.origin = d->origin ? d->origin : s->id.i;
+  where = both(m, where, at_axes(s, d->where, by));
+  body = at_axes(s, body, by);
+  neo_temp t = {.prefix = "running", .like = {neo_list_at(m, d->out, 0)}, .type = type};
+  neo_tensor sum = neo_temp_define(m, &t, r);
+  for (uint32_t k = 0; k < r.n_out; k++)
+    at[k] = neo_axis_ref(m, k);
+  at[0] =
+      neo_op2(m, s->r->loop.down ? NEO_OP_ADD : NEO_OP_SUB, at[0], neo_const_int(m, NEO_I64_T, 1));
+  neo_expr zero = neo_const_float(m, type, 0);
+  neo_expr value = neo_load_else(m, sum, at, r.n_out, zero, d->span),
+           term = neo_acc_ref(m, type, 0);
+  neo_def_rec *to = neo_def_at(m, (neo_def){neo_list_at(m, neo_tensor_at(m, sum)->pieces, 0)});
+  if (n > r.n_out) {
+    to->reducer = NEO_RED_SUM;
+    to->where = where;
+    to->body = neo_list_new(m, &body.i, 1);
+  } else {
+    term = where.i ? neo_op3(m, NEO_OP_SELECT, where, body, zero) : body;
+  }
+  to->finish = neo_list_new(m, &(uint32_t){neo_op2(m, NEO_OP_ADD, value, term).i}, 1);
+  return sum;
+}
+
+static void write(const sum_look *s) {
+  neo_module *m = s->r->m;
+  const neo_def_rec *d = &s->d;
+  neo_expr at[64];
+  uint32_t id[64];
+  neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
+  neo_axis_rec round = *neo_def_axis(m, d, s->axis);
+  neo_tensor sum = running_sum(s, round);
+  at[0] =
+      s->r->loop.down ? round.lo : neo_op2(m, NEO_OP_SUB, round.hi, neo_const_int(m, NEO_I64_T, 1));
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    at[k + 1] = neo_axis_ref(m, k);
+    id[k] = neo_list_at(m, d->axes, k);
+  }
+  neo_list axes = neo_list_new(m, id, d->n_out);
+  neo_expr last = neo_load_else(m, sum, at, d->n_out + 1, neo_const_float(m, type, 0), d->span);
+  for (uint32_t k = 0; k < d->finish.n; k++)
+    id[k] = neo_expr_replace(m, neo_list_expr(m, d->finish, k), neo_acc_ref(m, type, 0), last).i;
+  neo_list finish = neo_list_new(m, id, d->finish.n);
+  neo_def_rec *to = neo_def_at(m, s->id);
+  to->axes = axes;
+  to->finish = finish;
+  to->reducer = NEO_RED_NONE;
+  to->where.i = 0;
+  to->body = (neo_list){0};
+}
+
+/* ---- recurrences */
+
+static bool reads(runner *r, neo_def d, neo_tensor t) {
+  neo_tensor *in;
+  size_t n = neo_def_reads(r->m, d, r->a, &in);
+  for (size_t k = 0; k < n; k++)
+    if (in[k].i == t.i)
+      return true;
+  return false;
+}
+
+/* Rewrites the readers of tensor t outside of its recurrence, if all of them are sums over its rounds. */
+static void run_readers(runner *r, neo_tensor t) {
+  neo_module *m = r->m;
+  sum_look s;
+  uint32_t n = 0;
+  if (neo_tensor_at(m, t)->role != NEO_ROLE_TEMP || r->named[t.i] || !member_of(r, t))
+    return;
+  for (uint32_t k = 1; k < r->n_defs; k++) {
+    if (r->number[k] == r->own || !reads(r, (neo_def){k}, t))
+      continue;
+    if (!is_sum(r, (neo_def){k}, &s))
+      return;
+    n++;
+  }
+  for (uint32_t k = 1; k < r->n_defs && n; k++)
+    if (r->number[k] != r->own && reads(r, (neo_def){k}, t) && is_sum(r, (neo_def){k}, &s))
+      write(&s);
+}
+
+neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  uint32_t n_defs = (uint32_t)m->defs.n, n_tensors = (uint32_t)m->tensors.n;
+  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
+  runner r = {.m = m, .a = &scratch, .n_defs = n_defs};
+  r.number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
+  for (uint32_t k = 1; k < n_defs; k++)
+    defs[k - 1].i = k;
+  uint32_t n_found = neo_recurrences(m, defs, n_defs - 1, &scratch, r.number);
+  r.named = neo_named_tensors(m, &scratch);
+  r.p = n_found ? neo_prover_new(m) : NULL;
+  for (r.own = 1; r.own <= n_found; r.own++) {
+    neo_def *own = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
+    size_t n = 0;
+    for (uint32_t k = 1; k < n_defs; k++)
+      if (r.number[k] == r.own)
+        own[n++].i = k;
+    if (!neo_order_find(r.p, own, n, &scratch, &r.loop, NULL))
+      continue;
+    for (uint32_t t = 1; t < n_tensors; t++)
+      if (is_made(&r, (neo_tensor){t}))
+        run_readers(&r, (neo_tensor){t});
+  }
+  neo_prover_free(r.p);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}
