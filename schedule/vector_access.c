@@ -16,7 +16,7 @@ typedef struct {
 
 bool neo_vector_start(neo_module *m, const neo_form *f, neo_tensor t) {
   int64_t bytes = neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
-  return neo_form_base(f, t) * bytes % NEO_VECTOR_BYTES == 0;
+  return !neo_tensor_at(m, t)->moves && neo_form_base(f, t) * bytes % NEO_VECTOR_BYTES == 0;
 }
 
 bool neo_vector_multiple(neo_module *m, neo_expr e, int64_t n) {

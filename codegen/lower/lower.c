@@ -51,11 +51,6 @@ static void add_buffers(lowering *l) {
     }
 }
 
-static void name_sizes(lowering *l) {
-  for (uint32_t k = 1; k < l->m->sizes.n; k++)
-    neo_kernel_size(l->k, k - 1, neo_name_text(l->m->names, l->m->sizes.at[k].name));
-}
-
 static void lower_by_strategy(lowering *l) {
   switch (l->s->strategy) {
   case NEO_STRATEGY_GPU_ROWS:
@@ -85,7 +80,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
   neo_prover_at(l.p, l.k->span);
   neo_map_init(&l.buf_of, a);
   neo_map_init(&l.packed, a);
-  name_sizes(&l);
+  neo_kernel_name_sizes(l.k, m);
   add_buffers(&l);
   neo_lower_facts(&l, l.f, NULL);
   lower_by_strategy(&l);

@@ -302,6 +302,52 @@ static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, 
     s->loops.vector_width = 4 * w;
 }
 
+/* ---- transpositions: lines that are read along one axis and written along another */
+
+enum { LINE = 64 };
+
+typedef struct {
+  neo_module *m;
+  const neo_form *f;
+  uint32_t v; /* the axis of lanes */
+  int64_t
+      rows; /* the axis along which an access runs that has a line for each lane; -1: there is none */
+} line_look;
+
+static void look_lines(line_look *l, neo_expr at, uint32_t bytes) {
+  int64_t stride, along;
+  if (l->rows >= 0 || !neo_flat_stride(l->m, l->f, at, l->v, &stride) || stride * bytes < LINE)
+    return;
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    if (k != l->v && neo_flat_stride(l->m, l->f, at, k, &along) && along == 1 &&
+        neo_axis_most(l->m, &l->f->axes.at[k]) * bytes >= LINE)
+      l->rows = k;
+}
+
+static void look_load(void *ctx, neo_expr e) {
+  line_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  if (n->op == NEO_OP_LOAD && n->arg.n == 1)
+    look_lines(l, neo_flat_at(l->m, e), neo_type_bytes((neo_type)n->type));
+}
+
+/* An axis, as rows of the register tile, so that a tile uses all of each line that it touches: else the
+ * caches would have to keep a line for each lane until the next row, which they do not where the lines
+ * are a power of two apart. -1: there is none. */
+static int64_t transposed(neo_module *m, const neo_form *f, uint32_t v) {
+  line_look l = {m, f, v, -1};
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    if (s->accs.n)
+      return -1;
+    for (size_t i = 0; i < s->outs.n; i++) {
+      look_lines(&l, s->outs.at[i].offset, neo_type_bytes(neo_expr_type(m, s->outs.at[i].value)));
+      neo_expr_visit(m, s->outs.at[i].value, look_load, &l);
+    }
+  }
+  return l.rows;
+}
+
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
@@ -320,6 +366,16 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
     if (!heavy && sums_columns(m, f, n, w)) {
       s.loops.tile_n = WIDE;
       s.loops.block_n = WIDE * w;
+    }
+    s.loops.axis_m = transposed(m, f, (uint32_t)v);
+    if (s.loops.axis_m >= 0) {
+      s.loops.tile_m = LINE / neo_form_widest(m, f);
+      s.loops.tile_n = 1;
+      s.loops.block_n = 0;
+      int64_t rows = UNIT_WORK / n / s.loops.tile_m * s.loops.tile_m;
+      s.loops.block_m = rows < s.loops.tile_m ? s.loops.tile_m : rows;
+      neo_model_units(m, f, &s);
+      return s;
     }
   }
   widen(m, f, machine, &s);

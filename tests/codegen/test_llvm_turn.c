@@ -107,6 +107,20 @@ static void updates_of_any_rows_and_lanes_agree(void **state) {
       }
 }
 
+/* Registers of conditions are turned as others are. */
+static void updates_by_conditions_agree(void **state) {
+  loop_fix *f = *state;
+  for (int lanes = 4; lanes <= 16; lanes *= 2) {
+    const char *body = neo_arena_printf(
+        &f->arena,
+        "  reg is[8, %d]: bool\n  for r in 0..8 unroll\n    for l in 0..%d vector\n"
+        "      is[r, l] = x[r*40 + l + u] < 0.25\n  for r in 0..8 unroll\n    for l in 0..%d vector\n"
+        "      z[u*900 + l*24 + r + 7] = select(is[r, l], x[u*900 + l*24 + r + 7], 2.0)\n",
+        lanes, lanes, lanes);
+    agrees(f, kernel(f, "f32", body));
+  }
+}
+
 static void what_lies_like_the_result_is_read_in_runs(void **state) {
   loop_fix *f = *state;
   static const char body[] =
@@ -125,6 +139,7 @@ int main(void) {
       TEST(rows_and_lanes_of_any_number_agree),  TEST(each_size_of_element_agrees),
       TEST(loops_and_conditions_agree),          TEST(rows_side_by_side_are_stored_together),
       TEST(updates_of_any_rows_and_lanes_agree), TEST(what_lies_like_the_result_is_read_in_runs),
+      TEST(updates_by_conditions_agree),
   };
   return cmocka_run_group_tests_name("llvm_turn", tests, NULL, NULL);
 }

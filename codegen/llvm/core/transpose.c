@@ -248,7 +248,9 @@ static void transposed(square *q, const tile *t, const neo_lx *e, const neo_type
   for (uint32_t r = 0; r < q->n; r++)
     for (uint32_t k = 0; k < q->n; k++)
       q->is[r][k].row = (uint8_t)r, q->is[r][k].lane = (uint8_t)k;
-  transpose(q, neo_ll_bits(q->v[0]) / 8);
+  uint32_t bits =
+      (uint32_t)neo_ll_bits(q->v[0]); /* 1 of a mask, which is in a register as bytes are */
+  transpose(q, bits < 8 ? 1 : bits / 8);
   g->width = 1;
 }
 

@@ -2,22 +2,58 @@
  * is a branch or a mask. */
 #include "codegen/lower/common/acc.h"
 
-/* May a loop's bounds or a branch use the expression? It must not change inside the tile. */
-static bool fixed_in_tile(lowering *l, neo_expr e) {
-  uint64_t axes = neo_form_axes(l->m, l->f, e);
+/* Does something that uses these axes change inside the tile? */
+static bool changes_in_tile(const lowering *l, uint64_t axes) {
   int64_t am = l->lanes.rows, an = l->lanes.columns;
   if (neo_lower_lanes_shared(l))
     an = l->lanes.vector_axis;
   if (am >= 0 && axes >> am & 1)
-    return false;
+    return true;
   for (int64_t k = 0; an >= 0 && k < l->n_fused; k++)
     if (axes >> (an - k) & 1)
-      return false;
-  return true;
+      return true;
+  return false;
+}
+
+/* May a loop's bounds or a branch use the expression? It must not change inside the tile. */
+static bool fixed_in_tile(const lowering *l, neo_expr e) {
+  return !changes_in_tile(l, neo_form_axes(l->m, l->f, e));
 }
 
 static bool uses_own_axes(const lowering *l, neo_expr e) {
   return neo_form_axes(l->m, l->f, e) >> l->f->axes.n;
+}
+
+/* The conjuncts of the condition that change inside the tile, whatever the stage's own axes are, or those
+ * that do not; 0: none. */
+static neo_expr conjuncts(const lowering *l, neo_expr where, bool change) {
+  neo_node n = *neo_expr_node(l->m, where);
+  if (n.op == NEO_OP_AND) {
+    neo_expr a = conjuncts(l, neo_list_expr(l->m, n.arg, 0), change);
+    neo_expr b = conjuncts(l, neo_list_expr(l->m, n.arg, 1), change);
+    return a.i && b.i ? neo_op2(l->m, NEO_OP_AND, a, b) : a.i ? a : b;
+  }
+  uint64_t shared = ((uint64_t)1 << l->f->axes.n) - 1;
+  bool changes = changes_in_tile(l, neo_form_axes(l->m, l->f, where) & shared);
+  return changes == change ? where : (neo_expr){0};
+}
+
+/* Narrows the range of own axis k by the condition, or, where that would be another one in each row, by
+ * the conjuncts that are the same in all. */
+static bool narrow(lowering *l, uint32_t axis, bool outermost, neo_expr *where, neo_expr *lo,
+                   neo_expr *hi) {
+  for (int part = 0; part < 2; part++) {
+    neo_expr by = part ? conjuncts(l, *where, false) : *where, rest;
+    neo_expr left = part ? conjuncts(l, *where, true) : (neo_expr){0};
+    if (!by.i || !neo_tighten(l->p, &l->facts, axis, by, lo, hi, &rest))
+      return false;
+    if (!fixed_in_tile(l, *lo) || !fixed_in_tile(l, *hi) ||
+        (outermost && (uses_own_axes(l, *lo) || uses_own_axes(l, *hi))))
+      continue;
+    *where = rest.i && left.i ? neo_op2(l->m, NEO_OP_AND, rest, left) : rest.i ? rest : left;
+    return true;
+  }
+  return false;
 }
 
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost) {
@@ -27,20 +63,14 @@ stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outer
   for (uint32_t k = 0; k < s->axes.n; k++) {
     b.lo[k] = s->axes.at[k].lo;
     b.hi[k] = s->axes.at[k].hi;
-    neo_expr lo, hi, rest;
-    neo_expr where = b.where_original;
-    if (!where.i || !neo_tighten(l->p, &l->facts, first + k, where, &lo, &hi, &rest))
-      continue;
-    if (!fixed_in_tile(l, lo) || !fixed_in_tile(l, hi))
-      continue;
-    if (k == outermost && (uses_own_axes(l, lo) || uses_own_axes(l, hi)))
+    neo_expr lo, hi;
+    if (!b.where_original.i || !narrow(l, first + k, k == outermost, &b.where_original, &lo, &hi))
       continue;
     b.lo[k] = lo;
     b.hi[k] = hi;
-    b.where_original = rest;
   }
   b.where = neo_fused_expr(l->m, l->original, l->fused_last, l->n_fused, b.where_original);
-  b.n_clips = neo_clips_of(l->m, l->original, s->where, b.clip);
+  b.n_clips = neo_lower_clips_of(l, b.where, &b.only_clips, b.clip);
   return b;
 }
 

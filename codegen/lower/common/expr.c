@@ -166,7 +166,7 @@ static const neo_lx *lower_size(lowering *l, uint32_t id) {
   const neo_size_rec *r = neo_size_at(l->m, (neo_size){id});
   if (r->kind == NEO_SIZE_DERIVED)
     return lower(l, r->value);
-  return neo_lx_size(l->k, id - 1);
+  return neo_lx_size(l->k, neo_size_number(l->m, (neo_size){id}));
 }
 
 void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, const neo_lx *col,

@@ -84,8 +84,9 @@ static void outer_loops(lowering *l, neo_block *in, lane_range *c, uint32_t k) {
   const neo_lx *lo, *hi, *v;
   neo_lower_own_range(l, c->b, k, &lo, &hi);
   if (k + 1 == c->s->axes.n) {
-    c->lo = lo;
-    c->hi = hi;
+    clipped_range r = neo_lower_clip(l, c->b, k, c->t, lo, hi);
+    c->lo = r.lo;
+    c->hi = r.hi;
     lane_loops(l, in, c);
     return;
   }

@@ -86,12 +86,19 @@ typedef struct {       /* a packed operand: a copy in scratch */
   const neo_lx *around; /* trip count of the loops that the copy is hoisted out of; null: of none */
 } pack;
 
+typedef struct { /* a condition: sign*(own axis) + rest >= 0, the sign 1 or -1; clip.c */
+  uint32_t own;  /* among the stage's */
+  int64_t sign;
+  neo_linear rest; /* over shared axes and sizes */
+} lower_clip;
+
 typedef struct { /* loops of a stage, whose ranges its condition has narrowed */
   neo_expr lo[NEO_FORM_MAX_AXES], hi[NEO_FORM_MAX_AXES];
   neo_expr where,
       where_original; /* the rest of the condition; the same over the original form's axes */
-  neo_clip clip[NEO_MAX_CLIPS]; /* relations of own axes to a tile's rows, from the condition */
+  lower_clip clip[NEO_MAX_CLIPS];
   uint32_t n_clips;
+  bool only_clips; /* nothing else is left of the condition */
 } stage_bounds;
 
 typedef struct { /* a prefetch of what a load reads in a later step */
@@ -306,6 +313,18 @@ void neo_lower_bounds(lowering *l);
  * shared axes alone. */
 stage_bounds neo_lower_bounds_of(lowering *l, const neo_stage *s, uint32_t outermost);
 /* The range of own axis k. Of the first one it is the current block of the reduction. */
+/* ---- lower/common/clip.c */
+/* The conditions among the conjuncts that are clips; *all: they all are. `out` has room for NEO_MAX_CLIPS. */
+uint32_t neo_lower_clips_of(lowering *l, neo_expr where, bool *all, lower_clip *out);
+
+typedef struct {                 /* steps of an own axis */
+  const neo_lx *lo, *hi;         /* that some element of the tile needs */
+  const neo_lx *all_lo, *all_hi; /* that all need */
+  bool some, all;                /* a condition narrowed them; inside of the latter none is left */
+} clipped_range;
+clipped_range neo_lower_clip(lowering *l, const stage_bounds *b, uint32_t own, const tile *t,
+                             const neo_lx *lo, const neo_lx *hi);
+
 void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,
                          const neo_lx **hi);
 /* Does a range of an own axis depend on another one? */

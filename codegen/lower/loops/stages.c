@@ -37,25 +37,6 @@ static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const til
   return k + 1 == s->axes.n && neo_steps_unroll(b - a, t->rows * t->cols);
 }
 
-/* Narrows the range of own axis k to the steps that some row of the tile needs. A window moves with
- * the rows, and partly leaves the tensor that it reads. */
-static void clip_range(lowering *l, const stage_bounds *b, uint32_t k, const tile *t,
-                       const neo_lx **lo, const neo_lx **hi) {
-  for (uint32_t i = 0; i < b->n_clips; i++) {
-    const neo_clip *c = &b->clip[i];
-    if (c->own != k || (int32_t)c->shared != t->m_axis || (c->of_own != 1 && c->of_own != -1))
-      continue;
-    const neo_lx *row = t->m_at, *end;
-    if (c->of_shared > 0)
-      row = lx_add(l, row, lx_int(l, t->rows - 1));
-    end = lx_add(l, lx_mul(l, row, c->of_shared), lx_int(l, c->constant));
-    if (c->of_own > 0)
-      *lo = lx_max(l, *lo, lx_mul(l, end, -1));
-    else
-      *hi = lx_min(l, *hi, lx_add(l, end, lx_int(l, 1)));
-  }
-}
-
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k);
 
@@ -80,6 +61,38 @@ static void inner_sums(lowering *l, neo_block *in, const neo_stage *s, const til
     neo_lower_facts(l, l->f, s);
 }
 
+static void step_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                      const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
+  uint32_t axis = (uint32_t)l->f->axes.n + k;
+  const neo_lx *v;
+  neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
+  neo_lower_set_axis(l, axis, v, l->depth);
+  if (k + 1 == s->axes.n)
+    neo_lower_prefetch_columns(l, body, s, t, axis, v);
+  reduce_loops(l, body, s, t, b, k + 1);
+  neo_lower_close(l);
+}
+
+/* Is the loop long enough to be divided where the condition begins to hold for all of a tile? */
+static bool divides(lowering *l, const neo_stage *s, uint32_t k) {
+  enum { LEAST = 32 };
+  int64_t lo, hi;
+  return k + 1 == s->axes.n && neo_axis_range(l->m, l->f, s, k, &lo, &hi) && hi - lo >= LEAST;
+}
+
+static void clipped_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                          const stage_bounds *b, uint32_t k, const clipped_range *r) {
+  stage_bounds always = *b;
+  const neo_lx *from = lx_max(l, r->lo, lx_min(l, r->all_lo, r->hi));
+  const neo_lx *to = lx_max(l, from, lx_min(l, r->all_hi, r->hi));
+  always.where = (neo_expr){0};
+  if (from != r->lo)
+    step_loop(l, in, s, t, b, k, r->lo, from);
+  step_loop(l, in, s, t, &always, k, from, to);
+  if (to != r->hi)
+    step_loop(l, in, s, t, b, k, to, r->hi);
+}
+
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                          const stage_bounds *b, uint32_t k) {
   if (k == s->axes.n) {
@@ -89,23 +102,19 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
     neo_lower_accumulate(l, in, s, t, b);
     return;
   }
-  uint32_t axis = (uint32_t)l->f->axes.n + k;
-  const neo_lx *lo, *hi, *v;
+  const neo_lx *lo, *hi;
   neo_lower_own_range(l, b, k, &lo, &hi);
-  clip_range(l, b, k, t, &lo, &hi);
-  if (unrolls(l, s, k, t, lo, hi)) {
+  clipped_range r = neo_lower_clip(l, b, k, t, lo, hi);
+  if (unrolls(l, s, k, t, r.lo, r.hi)) {
     uint32_t var = neo_kernel_var(l->k, "k");
-    neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, lo, hi, 1);
-    neo_lower_set_axis(l, axis, neo_lx_var(l->k, var), DEPTH_UNROLL);
+    neo_ls *loop = neo_ls_for(l->k, in, NEO_LOOP_UNROLL, var, r.lo, r.hi, 1);
+    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, neo_lx_var(l->k, var), DEPTH_UNROLL);
     reduce_loops(l, &loop->loop.body, s, t, b, k + 1);
-    return;
+  } else if (r.all && divides(l, s, k)) {
+    clipped_loops(l, in, s, t, b, k, &r);
+  } else {
+    step_loop(l, in, s, t, b, k, r.lo, r.hi);
   }
-  neo_block *body = neo_lower_open(l, in, "k", lo, hi, 1, &v);
-  neo_lower_set_axis(l, axis, v, l->depth);
-  if (k + 1 == s->axes.n)
-    neo_lower_prefetch_columns(l, body, s, t, axis, v);
-  reduce_loops(l, body, s, t, b, k + 1);
-  neo_lower_close(l);
 }
 
 /* Adds the partial sums of earlier blocks to acc and, but for the last block, stores acc as partial
