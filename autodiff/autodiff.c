@@ -185,6 +185,34 @@ static void find_needs(ad_state *s, const order_ctx *o) {
     ;
 }
 
+/* ---- what its readers know of an adjoint */
+
+static bool find_conditions_once(ad_state *s, const order_ctx *o) {
+  bool more = false;
+  for (size_t i = o->steps.n; i-- > 0;) {
+    step st = o->steps.at[i];
+    neo_list ins = st.custom ? s->m->customs.at[st.number].ins : (neo_list){0};
+    for (uint32_t k = 0; k < ins.n; k++)
+      more = ad_conditions_none(s, &s->conditions, (neo_tensor){neo_list_at(s->m, ins, k)}) || more;
+    if (!st.custom)
+      more = ad_conditions_step(s, &s->conditions, (neo_def){st.number}) || more;
+  }
+  return more;
+}
+
+static void find_conditions(ad_state *s, const order_ctx *o) {
+  ad_conditions_init(s, &s->conditions);
+  for (size_t i = 0; i < o->steps.n; i++)
+    if (o->steps.at[i].recurrence && !o->steps.at[i].custom) {
+      neo_list outs = neo_def_at(s->m, (neo_def){o->steps.at[i].number})->out;
+      for (uint32_t k = 0; k < outs.n; k++)
+        neo_map_set(&s->conditions.recurring, neo_list_at(s->m, outs, k), 1);
+    }
+  (void)ad_conditions_none(s, &s->conditions, s->request.y);
+  while (find_conditions_once(s, o) && o->recurs)
+    ;
+}
+
 static bool any_needs(ad_state *s, neo_list outs) {
   for (uint32_t k = 0; k < outs.n; k++)
     if (ad_needs(s, (neo_tensor){neo_list_at(s->m, outs, k)}))
@@ -309,6 +337,7 @@ static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo
   visit_tensor(&o, request.y);
   find_recurrences(&o);
   find_needs(&s, &o);
+  find_conditions(&s, &o);
   pair_outs(&s);
   seed(&s);
   backward(&s, &o);

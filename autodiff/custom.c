@@ -46,9 +46,7 @@ bool ad_custom(ad_state *s, uint32_t number) {
   neo_def *defs;
   size_t n = neo_module_topo(m, roots.at, roots.n, s->scratch, &defs, NULL);
   const bool *copied = neo_defs_affected(m, defs, n, &to, NULL, s->scratch);
-  for (size_t k = 0; k < n; k++)
-    if (copied[k])
-      neo_def_clone(m, defs[k], "d", &to);
+  neo_defs_clone(m, defs, n, copied, "d", &to);
   for (uint32_t k = 0; k < c.ins.n && k < c.dxs.n; k++) {
     neo_tensor in = {neo_list_at(m, c.ins, k)}, dx = {neo_list_at(m, c.dxs, k)};
     uint64_t copy;

@@ -178,6 +178,10 @@ static bool body_active(ad_state *s, const neo_def_rec *d) {
   return leaves.n > 0;
 }
 
+static bool is_acc(const neo_module *m, neo_expr e) {
+  return neo_expr_node(m, e)->op == NEO_OP_ACC;
+}
+
 /* Adjoints of the reads in finish; returns the adjoint of ACC 0 (0: none). */
 static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, ad_leaves *reads) {
   neo_module *m = s->m;
@@ -192,8 +196,12 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     if (!g.i)
       continue;
     ad_leaves leaves = {0};
-    neo_expr where = ad_adjoint_where(s, out);
-    if (where.i && d->reducer == NEO_RED_NONE) /* elsewhere slopes may be NaN: they do not count */
+    neo_expr where = {0}; /* elsewhere slopes may be NaN: they do not count */
+    if (!is_acc(m, neo_list_expr(m, d->finish, k))) /* of the body, body_where leaves them out */
+      where = ad_condition(s, &s->conditions, out, false);
+    if (d->reducer == NEO_RED_NONE)
+      where = ad_and(m, ad_adjoint_where(s, out), where);
+    if (where.i)
       g = ad_select(m, where, g, ad_zero(m, neo_expr_type(m, g)));
     g = neo_expr_subst_axes(m, g, index, d->n_out);
     ad_local(m, neo_list_expr(m, d->finish, k), g, is_active, &ctx, s->scratch, &leaves);
@@ -222,6 +230,17 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   return ad_read(m, t);
 }
 
+/* The points of the body that count: a condition of the definition, and those of all its results. */
+static neo_expr body_where(ad_state *s, const neo_def_rec *d) {
+  neo_expr where = d->where, index[64] = {{0}};
+  out_index(s->m, d, index);
+  if (d->out.n == 1) {
+    neo_expr c = ad_condition(s, &s->conditions, (neo_tensor){neo_list_at(s->m, d->out, 0)}, true);
+    where = ad_and(s->m, where, c.i ? neo_expr_subst_axes(s->m, c, index, d->n_out) : c);
+  }
+  return where;
+}
+
 void ad_definition(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -243,6 +262,7 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
+  neo_expr where = body_where(s, &d);
   for (size_t i = 0; i < leaves.n; i++)
-    gather_leaf(s, &all, d.where, leaves.at[i]);
+    gather_leaf(s, &all, where, leaves.at[i]);
 }

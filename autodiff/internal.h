@@ -122,6 +122,21 @@ typedef struct {
   bool final;
 } ad_adjoint;
 
+/* ---- conditions.c: where the adjoint of a tensor can be other than zero, as its readers tell */
+typedef struct {
+  const neo_module *m;
+  neo_map of;        /* tensor -> its conditions */
+  neo_map recurring; /* tensors of recurrences */
+} ad_conditions;
+void ad_conditions_init(ad_state *s, ad_conditions *c);
+/* Takes in the reads of a definition whose own readers have been passed; true: something changed. */
+bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def);
+/* Takes in a read of t of which nothing is known; true: something changed. */
+bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t);
+/* The condition over AXIS 0 .. rank of t; 0: always. `sum`: one that may become a condition of the
+ * sums that its adjoint goes into. */
+neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, bool sum);
+
 struct ad_state {
   ad_env env;
   neo_module *m;
@@ -132,6 +147,7 @@ struct ad_state {
   neo_map needs;      /* tensors that depend on a `wrt` */
   neo_map out_of;     /* wrt tensor -> the request's out */
   neo_map custom_of;  /* result of a function with its own gradient -> row of m->customs */
+  ad_conditions conditions;
   bool failed;
 };
 
