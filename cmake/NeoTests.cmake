@@ -143,10 +143,8 @@ foreach(path IN LISTS unit_tests)
   neo_add_unit_test(${path})
 endforeach()
 
-# The zoo is one program; each of its cases is a test. Those of the second list are recurrences, which
-# have no code for GPUs.
+# The zoo is one program; each of its cases is a test.
 file(GLOB zoo_cases CONFIGURE_DEPENDS tests/zoo/expected/*.txt)
-set(zoo_loops milstm_scan scrnn_scan sublstm_scan lltm_scan mamba mamba_step tagger seq2seq wave gotoh)
 foreach(path IN LISTS zoo_cases)
   cmake_path(GET path STEM name)
   add_test(NAME zoo_${name} COMMAND test_zoo_zoo ${name})
@@ -181,17 +179,15 @@ function(neo_add_emulated_test name)
 endfunction()
 if(NOT "thread" IN_LIST NEO_SANITIZE)
   neo_add_emulated_test(gpu_library test_library_library)
+  set_property(TEST gpu_library APPEND PROPERTY LABELS slow) # minutes under sanitizers
   foreach(path IN LISTS zoo_cases)
     cmake_path(GET path STEM name)
-    if(name IN_LIST zoo_loops)
-      continue()
-    endif()
     neo_add_emulated_test(gpu_zoo_${name} test_zoo_zoo ${name})
     # As graphs from the first call on, with all that can be in persistent grids.
     set_property(TEST gpu_zoo_${name} APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2
                  NEO_TEST_GRIDS=1 NEO_EMULATOR_SEED=3)
     if(name MATCHES "net")
-      set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # minutes under sanitizers
+      set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # as well
     endif()
   endforeach()
 endif()
@@ -210,9 +206,6 @@ endfunction()
 neo_add_device_test(device_library $<TARGET_FILE:test_library_library>)
 foreach(path IN LISTS zoo_cases)
   cmake_path(GET path STEM name)
-  if(name IN_LIST zoo_loops)
-    continue()
-  endif()
   neo_add_device_test(device_zoo_${name} $<TARGET_FILE:test_zoo_zoo> ${name})
 endforeach()
 neo_add_device_test(device_grids $<TARGET_FILE:test_zoo_zoo> milstm scrnn sublstm lltm mlp)

@@ -48,6 +48,19 @@ for model in "$golden"/*.expr; do
   "$python" "$work/tables.py" "$work/out" "$work/json" || fail "$model: JSON and text differ"
 done
 
+# ---- loops: those that are in the plan, and the kernels in them
+cat >"$work/loops.expr" <<'END'
+input X[t < 20, b < 16, j < 512] : f32
+param U[512, 512] : f32 = 0.01
+output h
+h[t, b, j] = tanh(X[t, b, j] + sum[k] (h[t-1, b, k] else 0) * U[k, j])
+END
+for target in x86_64 nvptx:sm_90a; do
+  "$NEOC" explain --groups --target="$target" "$work/loops.expr" >"$work/out" || fail "explain --groups: $target"
+  grep -A1 '^  for t in 1..20$' "$work/out" | grep -q '^    kernel [0-9]* loops_k' ||
+    fail "explain --groups shows no loop around a kernel for $target"
+done
+
 # ---- timings: every model that is shipped, at its own sizes
 cat >"$work/timings.py" <<'END'
 import json, sys

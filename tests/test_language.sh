@@ -296,6 +296,30 @@ y[i] = leaky(x[i])
 output y
 END
 
+gives "a branch that is not taken gives no gradient, whatever its slope is there" -2,0,4 'x=[-1,0,2]' k=1 <<'END'
+input k : i32
+input x[3]
+y = case k {
+  0 { a[i < 3] = sqrt(x[i]); y[i] = log(x[i])*(sum[j] a[j]) }
+  else { y[i] = x[i]^2 }
+}
+s = sum[i] y[i]
+g = grad(s, x)
+output g
+END
+
+gives "rounds that do not run give no gradient, whatever their slopes are" 0.5,0 x=4 <<'END'
+input x
+v, d = while d > 0 limit 9 from v = sqrt(x), d = 2.0 {
+  step[i < 3] = v/d
+  q = sum[i] step[i]
+  next v = select(d > 0, v + q - 3*v/d, q), d = d - 2
+}
+g = grad(v, x)
+y[i < 2] = select(i == 0, 2*g, d)
+output y
+END
+
 gives "gradients pass through the branch that is taken" 0,9 'x=[1,3]' k=-4 <<'END'
 input k : i32
 input x[2]

@@ -49,6 +49,9 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   vary(out, h);
   if (d->draw == pairs_draw_recurrent && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
+  out->every_loop = d->draw == pairs_draw_recurrent && h >> 42 & 1;
+  out->tile_rounds =
+      d->draw == pairs_draw_recurrent && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
@@ -74,6 +77,10 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_addf(&s, " --store=%s", precision[how->store]);
   if (how->schedules)
     neo_str_addf(&s, " and random schedules of seed %llu", (unsigned long long)how->schedules);
+  if (how->every_loop)
+    neo_str_add(&s, " and every loop in the plan");
+  if (how->tile_rounds)
+    neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
   return s.n ? neo_str_text(&s) : " by default";
 }
 

@@ -283,8 +283,9 @@ static const weighted forms[] = {
     {pg_state, 6},    {pg_any_rank, 5}, {pg_softmax, 6},  {pg_count, 6},   {pg_scalar, 7},
     {pg_attention, 3}};
 
-static const weighted recurrent[] = {{pg_self, 40}, {pg_triangle, 4}, {pg_scan, 24},
-                                     {pg_while, 8}, {pg_case, 4},     {pg_recurrent_call, 4}};
+static const weighted recurrent[] = {{pg_self, 40},         {pg_triangle, 4}, {pg_past, 8},
+                                     {pg_scan, 24},         {pg_while, 8},    {pg_case, 4},
+                                     {pg_recurrent_call, 4}};
 
 static void draw_definition(pgen *g, const weighted *of, size_t n) {
   uint32_t all = 0;

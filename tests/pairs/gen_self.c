@@ -467,3 +467,45 @@ bool pg_triangle(pgen *g) {
                        left, x, x, n, x));
   return true;
 }
+
+/* Products with all that came before, or comes behind, of rows or of columns: as in substitution, its gradient,
+ * and attention to what was made. */
+bool pg_past(pgen *g) {
+  static const char *const rows[] = {
+      "%s = 0.5*%s[i, i] + 0.125*(sum[k < i] %s[i, k]*%s[k, j])",
+      "%s = select(i < j, 0.5*%s[i, i], 0.25*(sum[k < i where k != j] %s[k, i]*%s[k, j]))",
+      "%s = 0.5*%s[i, i] - 0.125*(sum[i + 1 <= k < %s] %s[i, k]*%s[k, j])",
+      "%s = select(j <= i, 0.25*%s[i, i], 0.125*(sum[i + 1 <= k < %s] %s[k, i]*%s[k, j]) + 1)"};
+  static const char *const columns[] = {
+      "%s = 0.5*%s[j, j] + 0.125*(sum[k < j] %s[j, k]*%s[i, k])",
+      "%s = select(j < i, 1, 0.5*%s[j, 0] - 0.25*(sum[k < j where k != i] %s[k, j]*%s[i, k]))",
+      "%s = 0.5*%s[0, j] + 0.125*(sum[j + 1 <= k < %s] %s[j, k]*%s[i, k])",
+      "%s = tanh(0.5*%s[j, j] - 0.25*(sum[j + 1 <= k < %s where k > i] %s[k, j]*%s[i, k]))"};
+  bool by_rows = pg_chance(g, 50);
+  uint32_t way = (uint32_t)pg_below(g, 4), e = pg_extent(g), other = pg_extent(g);
+  uint32_t dim[] = {by_rows ? e : other, by_rows ? other : e};
+  neo_type t = pg_chance(g, 60) ? NEO_F32_T : NEO_F64_T;
+  uint32_t from = matrix(g, t, e, e);
+  (void)pg_index(g, dim[0], false);
+  (void)pg_index(g, dim[1], false);
+  if (pg_work(g) * g->extents.at[e].now > 3000)
+    return false;
+  ptensor y = pg_result(g, t, dim, 2);
+  const char *left = pg_left_of(g, &y), *x = g->tensors.at[from].name, *n = y.name;
+  const char *text = by_rows ? rows[way] : columns[way], *end = pg_extent_text(g, e);
+  pg_take(g, &g->tensors.at[from]);
+  pg_kind(g, PAIRS_R_PAST);
+  pg_kind(g, way < 2 ? PAIRS_R_FORWARD : PAIRS_R_BACKWARD);
+  if (!by_rows)
+    pg_kind(g, PAIRS_R_LATER_AXIS);
+  pg_note_type(g, t);
+  pg_note_rounds(g, e);
+  g->has |= PAIRS_BIT(PAIRS_SUM) | PAIRS_BIT(PAIRS_TRIANGLE);
+  g->exact = false;
+  y.reduced = true;
+  if (way < 2)
+    pg_define_text(g, &y, neo_arena_printf(g->arena, text, left, x, x, n));
+  else
+    pg_define_text(g, &y, neo_arena_printf(g->arena, text, left, x, end, x, n));
+  return true;
+}

@@ -237,7 +237,9 @@ static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_ru
   neo_compilation *c = &x->c;
   neo_rt_model model;
   neo_rt_ctx *ctx = NULL;
-  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = r->program->seed};
+  neo_rt_config config = {.struct_size = sizeof config,
+                          .threads = c->options.loops == NEO_LOOPS_EVERY ? 2 : 1,
+                          .seed = r->program->seed};
   if (make_model(c, &model)) {
     failed(a, out, c->why);
     return;

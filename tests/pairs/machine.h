@@ -28,6 +28,8 @@ typedef struct {
   uint64_t schedules;        /* 0: the model's; else random ones from this seed */
   neo_precision math, store;
   bool every_grid;
+  bool every_loop;             /* loops of recurrences are in the plan, and two threads run it */
+  uint32_t tile_rounds;        /* recurrences are tiled in blocks of so many; 0: as usual */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;
 

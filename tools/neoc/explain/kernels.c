@@ -1,4 +1,5 @@
 /* What became one kernel and why, schedules, loop IR. */
+#include "ir/print.h"
 #include "tools/neoc/explain/explain.h"
 
 static bool *made_by(neo_compilation *c, neo_arena *a, const neo_tensor *roots, size_t n) {
@@ -59,8 +60,38 @@ static void put_backward(neoc_cli *cli, neo_compilation *c, const neo_entry_rec 
   neo_str_addf(out, "  %-24s %12lld B\n", "in all", (long long)total);
 }
 
+static void put_size_expr(const neo_module *m, neo_expr e, neo_str *out) {
+  if (e.i)
+    neo_expr_print(m, NULL, e, out);
+  else
+    neo_str_add(out, "0");
+}
+
+/* The loops of a recurrence, those in the plan, and the kernels in them. */
+static void put_parts(const neo_compilation *c, const neo_plan_parts *parts, int depth,
+                      neo_str *out) {
+  const neo_module *m = c->module;
+  for (size_t k = 0; k < parts->n; k++) {
+    const neo_plan_part *x = &parts->at[k];
+    neo_str_addf(out, "%*s", 2 * depth, "");
+    if (!x->is_loop) {
+      neo_str_addf(out, "kernel %u %s\n", x->kernel, c->kernels.at[x->kernel].symbol);
+      continue;
+    }
+    if (x->index.i) {
+      neo_str_addf(out, "for %s in ", neo_name_text(m->names, neo_size_at(m, x->index)->name));
+      put_size_expr(m, x->lo, out);
+      neo_str_add(out, "..");
+    } else {
+      neo_str_add(out, "if ");
+    }
+    put_size_expr(m, x->hi, out);
+    neo_str_add(out, x->down ? " down\n" : "\n");
+    put_parts(c, &x->parts, depth + 1, out);
+  }
+}
+
 static void put_group(neo_compilation *c, size_t g, neo_str *out) {
-  static const char *const places[] = {"memory", "inline", "registers"};
   const neo_group *gr = &c->grouping.groups.at[g];
   neo_module *m = c->module;
   neo_str_addf(out, "group %zu %s: kernel %u, key %016llx%016llx%s%s%s\n", g, gr->name,
@@ -71,13 +102,14 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   for (size_t k = 0; k < gr->members.n; k++) {
     const neo_def_rec *d = neo_def_at(m, gr->members.at[k].def);
     neo_tensor t = {neo_list_at(m, d->out, 0)};
-    neo_str_addf(out, "  %-9s %s\n", places[gr->members.at[k].place],
+    neo_str_addf(out, "  %-9s %s\n", neo_group_place_text(m, gr, k),
                  neo_name_text(m->names, neo_tensor_at(m, t)->name));
   }
   neo_str_addf(out, "  reads    ");
   for (size_t k = 0; k < gr->reads.n; k++)
     neo_str_addf(out, " %s", neo_name_text(m->names, neo_tensor_at(m, gr->reads.at[k])->name));
   neo_str_addf(out, "\n");
+  put_parts(c, &c->parts_of_group.at[g], 1, out);
 }
 
 void neoc_explain_grids(const neo_plan *p, neo_str *out) {

@@ -31,14 +31,15 @@ static void put_summary(page *p, uint32_t g) {
   neoc_html_close(p->out, "summary");
 }
 
-static void put_definition(page *p, const neo_member *y) {
-  static const char *const places[] = {"memory", "inline", "registers"};
+static void put_definition(page *p, const neo_group *g, size_t k) {
+  const neo_member *y = &g->members.at[k];
+  const char *place = neo_group_place_text(p->c->module, g, k);
   neo_str s;
   neo_str_init(&s, p->a);
   neo_def_print(p->c->module, y->def, &s);
   neo_span span = neo_def_at(p->c->module, y->def)->span;
   neoc_html_open(p->out, "tr", NULL);
-  neoc_html_leaf(p->out, "td", places[y->place], "class", places[y->place], NULL);
+  neoc_html_leaf(p->out, "td", place, "class", place, NULL);
   neoc_html_open(p->out, "td", NULL);
   if (span) {
     neo_place at = neo_span_place(p->c->sources, span);
@@ -114,7 +115,7 @@ static void put_group(page *p, uint32_t g) {
   put_summary(p, g);
   neo_str_add(p->out, "<table class=\"members\">\n");
   for (size_t k = 0; k < x->members.n; k++)
-    put_definition(p, &x->members.at[k]);
+    put_definition(p, x, k);
   neo_str_add(p->out, "</table>\n");
   put_facts(p, g);
   neo_str_add(p->out, "</details></section>\n");

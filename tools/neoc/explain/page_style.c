@@ -69,7 +69,7 @@ const char page_style[] =
     "margin-right:14px}\n"
     ".members td{padding:2px 10px 2px 0;vertical-align:top;font-size:12px;white-space:nowrap}\n"
     ".members pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}\n"
-    "td.registers{color:var(--link)}td.inline{color:var(--soft)}\n"
+    "td.registers,td.slices{color:var(--link)}td.inline{color:var(--soft)}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;margin-top:8px;"
     "font-size:12.5px}dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}\n"
     "dd ul{margin:0;padding:0;list-style:none}li.rejected{color:var(--soft)}\n"

@@ -200,9 +200,10 @@ static bool is_held(holder *h, neo_def d) {
   return false;
 }
 
-static void copy_def(holder *h, neo_def d) {
+/* False: there is a copy already, or none is needed. */
+static bool copy_def(holder *h, neo_def d, neo_def *out) {
   if (neo_map_get(&h->done, d.i, NULL) || is_held(h, d))
-    return;
+    return false;
   neo_map_set(&h->done, d.i, 1);
   neo_list outs = neo_def_at(h->m, d)->out;
   neo_def copy = neo_def_clone(h->m, d, "held", &h->to);
@@ -211,6 +212,8 @@ static void copy_def(holder *h, neo_def d) {
                 neo_list_at(h->m, outs, k));
   if (h->stops)
     hold_stops(h, d, copy);
+  *out = copy;
+  return true;
 }
 
 static neo_tensor copy_of(const holder *h, neo_tensor t) {
@@ -224,8 +227,10 @@ static neo_tensor copy_graph(holder *h, neo_tensor root) {
   size_t n = neo_module_topo(h->m, &root, 1, h->a, &defs, NULL);
   bool *marked = neo_defs_affected(h->m, defs, n, &h->to, h->stops ? has_stop : NULL, h->a);
   for (size_t k = 0; k < n; k++)
+    marked[k] = marked[k] && copy_def(h, defs[k], &defs[k]);
+  for (size_t k = 0; k < n; k++) /* those that need each other read copies that were made later */
     if (marked[k])
-      copy_def(h, defs[k]);
+      neo_def_rename(h->m, defs[k], &h->to);
   return copy_of(h, root);
 }
 

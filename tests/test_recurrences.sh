@@ -1,0 +1,100 @@
+#!/bin/sh
+# Recurrences from outside: memory for any number of rounds (what only the last rounds are read of is there as a
+# few slices), values as the interpreter has them, entries that differ.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+
+# ring NAME BYTES TEXT: at most so many bytes in memory, with 20 rounds and with 2000
+ring() {
+  for rounds in 20 2000; do
+    printf '%s\n' "$3" | sed "s/ROUNDS/$rounds/" >"$work/$1.expr"
+    "$NEOC" compile "$work/$1.expr" -o "$work" --emit=json >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "$1"; return; }
+    bytes=$(grep -o '"\(frame\|scratch\)_bytes": [0-9]*' "$work/$1.json" | awk '{n += $2} END {print n}')
+    [ "$bytes" -le "$2" ] || fail "$1: $bytes bytes in memory for $rounds rounds, more than $2"
+  done
+  "$NEOC" verify "$work/$1.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "$1: other values"; }
+}
+
+# 3 slices of 64 elements
+ring wave 2048 'dim T = ROUNDS
+input s[64]
+output last
+u[t < T, i < 64] = select(t < 2, s[i], (u[t-1, i] else 0)*0.5 - (u[t-2, i] else 0)*0.25 + ((u[t-1, i-1] else 0) + (u[t-1, i+1] else 0))*0.1)
+last[i] = u[T-1, i]'
+
+# down; the last one computed is the first
+ring down 2048 'dim T = ROUNDS
+input x[T, 64]
+output first
+r[t < T, i < 64] = x[t, i] + 0.5*(r[t+1, i] else 0)
+first[i] = r[0, i]'
+
+# the carries of a scan, whose last values are wanted: no copies
+ring carries 2048 'dim T = ROUNDS
+input x[T, 32]
+output a, b
+a, b = scan t < T from p[i < 32] = 1, q[i < 32] = 0 {
+  n[i] = 0.5*p[i] + x[t, i]
+  m[i] = 0.5*q[i] + p[i]
+  next p = m, q = n
+}'
+
+# sums over the rounds, of all and of some, also along other axes: added up as they are made
+sums='dim T = ROUNDS
+input x[T, 64]
+output G, E, W, S
+h[t < T, i < 64] = tanh(0.5*(h[t - 1, i] else 0.25) + x[t, i])
+G[i] = sum[t] h[t, i]*x[t, i]
+E[i] = 2 + (sum[t where t > 2 and x[t, i] > 0] (h[t - 1, i] else 3))
+W = sum[t, i where i > 1] h[t, i]*x[t, 63 - i]
+S[i] = sum[3 <= t < T] h[t, i]^2'
+ring sums 4096 "$sums"
+ring sums_down 4096 "$(printf '%s\n' "$sums" | sed 's/^h.*/h[t < T, i < 64] = x[t, i] + 0.5*(h[t+1, i] else 0)*x[t, 63 - i]/')"
+
+# with rounds that are known when it runs, one too
+printf '%s\n' "$sums" | sed 's/dim T = ROUNDS/dim T <= 24/' >"$work/sums.expr"
+for rounds in 1 2 4 24; do
+  "$NEOC" run "$work/sums.expr" "x=random:3:[$rounds,64]" -o "$work/code.npz" >/dev/null || fail "sums of $rounds rounds"
+  "$NEOC" run "$work/sums.expr" "x=random:3:[$rounds,64]" --interp -o "$work/interp.npz" >/dev/null || fail "sums of $rounds rounds"
+  python3 - "$work" <<'END' || fail "sums of $rounds rounds differ"
+import struct, sys, zipfile
+def floats(name):
+    z = zipfile.ZipFile(f"{sys.argv[1]}/{name}.npz")
+    data = [z.read(n) for n in sorted(z.namelist())]
+    return [x for d in data for x in struct.unpack(f"<{len(d[128:]) // 4}f", d[128:])]
+a, b = floats("code"), floats("interp")
+sys.exit(len(a) != 64 * 3 + 1 or any(abs(x - y) > 1e-4 for x, y in zip(a, b)))
+END
+done
+
+# a forward entry beside one with the gradient keeps nothing for it
+printf '%s\n' 'dim T = 40' 'input x[T, 64]' 'h[t < T, i < 64] = tanh(0.5*(h[t-1, i] else 0) + x[t, i])' \
+  'last[i] = h[T-1, i]' 'value = sum[i] last[i]^2' 'dx = grad(value, x)' 'output forward: last' 'output gradient: value, dx' >"$work/two.expr"
+"$NEOC" explain --groups "$work/two.expr" | sed '/^group.*in gradient/,$d' | grep -q '^  slices *h$' ||
+  fail "a forward entry keeps what the gradient's needs"
+
+# a forward entry has its own recurrence where a round asks whether it trains
+printf '%s\n' 'import optim' 'input X[9, 4]' 'param U[4, 4] = 0.3' 'h = scan t < 9 from h[j < 4] = 0.5 {' \
+  '  a[j] = tanh(X[t, j] + sum[k] h[k]*U[k, j])' '  b[j] = select(training, 0.5*a[j], a[j]) + 0.1*h[j]' '  next h = b' '}' \
+  'loss = sum[j] h[j]^2' 'output h' 'train loss using optim.sgd(lr = 0.1)' >"$work/asks.expr"
+sed 's/select(training, 0.5\*a\[j\], a\[j\])/a[j]/' "$work/asks.expr" >"$work/plain.expr"
+for model in asks plain; do
+  "$NEOC" run "$work/$model.expr" X=ones:[9,4] >"$work/$model" || fail "$model"
+done
+cmp -s "$work/asks" "$work/plain" || fail "a round that asks whether it trains has other values forward"
+
+# blocks of rounds, whole and in part: what they compute is what rounds compute
+for n in 128 131 167; do
+  printf '%s\n' 'import linalg' "dim N = $n" 'input A[N, N] : f64' 'input b[N, 3] : f64' \
+    'S[i, j] = A[i, j]/f64(N) + f64(select(i == j, 4.0, 0.0))' 'L = linalg.cholesky(S)' \
+    'x = linalg.cholesky_solve(L, b)' 'value = linalg.cholesky_log_det(L) + sum[i, r] x[i, r]^2' \
+    'dA, db = grad(value, A, b)' 'output L, x, value, dA, db' >"$work/blocks.expr"
+  "$NEOC" verify --full "$work/blocks.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "blocks: other values for N = $n"; }
+done
+
+# every round is wanted: the stack stays
+printf '%s\n' 'dim T = 20' 'input x[T, 64]' 'output r, first' 'r[t < T, i < 64] = x[t, i] + 0.5*(r[t+1, i] else 0)' \
+  'first[i] = r[0, i]' >"$work/all.expr"
+"$NEOC" verify "$work/all.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "all: other values"; }
+exit $status
