@@ -54,6 +54,12 @@ neo_status neo_pass_distribute(neo_module *m, const neo_pass_target *target) NEO
  *         L[i, j] = g(tiled.L[i, j] + sum[k: j/32*32 .. j] L[i, k]*L[j, k]) */
 neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A recurrence along two axes becomes one along wavefronts (skew.c):
+ *     D[i, j] = c[i, j] + min(D[i-1, j], D[i, j-1])
+ *     ->  skewed.D[t, i] = select(0 <= t-i and t-i < M, c[i, t-i] + min(skewed.D[t-1, i-1],
+ *                          skewed.D[t-1, i]), 0),  D[i, j] = skewed.D[i+j, i] */
+neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Sums over the rounds of a recurrence become recurrences, where nobody else needs all that they add up
  * (running_sums.c):
  *     G[i] = sum[t: T] d[t, i]*x[t, i]
