@@ -17,6 +17,7 @@ typedef struct {
   neo_arena *a;
   neo_str *why;
   neo_status status;
+  neo_prover *prover;
   int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
   neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
   /* While a kernel is made of several: */
@@ -246,11 +247,18 @@ static void count_uses(maker *x, const neo_kernel_steps *steps) {
     neo_map_set(&x->uses, all.at[k].tensor.i, all.at[k].n);
 }
 
-static int64_t most_elements(const maker *x, neo_tensor t) {
-  int64_t n = 1;
+/* Elements at the largest extents, which need not be those of the largest sizes. */
+static int64_t most_elements(maker *x, neo_tensor t) {
+  neo_facts none = {0};
+  int64_t n = 1, lo, hi;
   for (uint32_t k = 0; k < neo_tensor_rank(x->m, t); k++) {
-    int64_t extent = neo_extent_most(x->m, neo_tensor_extent(x->m, t, k));
-    n *= extent > 1 ? extent : 1;
+    if (!neo_interval(x->prover, &none, neo_tensor_extent(x->m, t, k), &lo, &hi) ||
+        __builtin_mul_overflow(n, hi > 1 ? hi : 1, &n)) {
+      neo_str_addf(x->why, "the extents of %s have no bound",
+                   neo_name_text(x->m->names, neo_tensor_at(x->m, t)->name));
+      x->status = NEO_INTERNAL;
+      return 1;
+    }
   }
   return n;
 }
@@ -414,8 +422,10 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   if (x.status)
     return x.status;
   count_uses(&x, &segments);
+  x.prover = neo_prover_new(m);
   *out = divided(&x, &segments);
   if (!out->n && !x.status) /* there are no rounds */
     NEO_PUSH(a, out, joined(&x, NULL, 0));
+  neo_prover_free(x.prover);
   return x.status;
 }

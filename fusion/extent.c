@@ -15,6 +15,8 @@ int64_t neo_extent_most(neo_module *m, neo_expr e) {
   if (n->op != NEO_OP_ADD && n->op != NEO_OP_MUL && n->op != NEO_OP_DIV && n->op != NEO_OP_SUB &&
       n->op != NEO_OP_MIN && n->op != NEO_OP_MAX)
     return -1;
+  if (n->op == NEO_OP_MUL && neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x < 0)
+    return 0; /* a difference, as linear forms have it */
   a = neo_extent_most(m, neo_expr_arg(m, e, 0));
   b = neo_extent_most(m, neo_expr_arg(m, e, 1));
   if (n->op == NEO_OP_MIN)

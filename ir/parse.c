@@ -160,6 +160,7 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   rec.extent = parse_extents(p);
   if (neo_parse_accept(p, "<"))
     rec.bound = neo_parse_sum(p);
+  rec.partial = neo_parse_accept(p, "partial");
   if (rec.role == NEO_ROLE_UPDATE) {
     neo_parse_expect(p, "of");
     rec.updates = neo_parse_tensor(p);

@@ -302,6 +302,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " < ");
     neo_text_add_expr(t, r->bound, LEVEL_SUM);
   }
+  if (r->partial)
+    neo_str_add(t->out, " partial");
   if (r->updates.i) {
     neo_str_add(t->out, " of ");
     neo_text_add_tensor(t->m, t->out, r->updates);

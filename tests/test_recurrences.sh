@@ -93,6 +93,17 @@ for n in 128 131 167; do
   "$NEOC" verify --full "$work/blocks.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "blocks: other values for N = $n"; }
 done
 
+# 3 wavefronts of 4 elements, and of as many more as one reads behind it
+ring wavefront 512 'dim T = ROUNDS
+input x[4, T]
+output last
+D[i < 4, j < T] = x[i, j] + min((D[i-1, j-1] else 0), min((D[i-1, j] else 1), (D[i, j-1] else 1)))
+last = D[3, T-1]'
+
+# wavefronts of all directions
+"$NEOC" verify "$NEO_SOURCE_DIR/tests/golden/gradcheck/wavefronts.expr" >"$work/out" 2>&1 ||
+  { cat "$work/out" >&2; fail "wavefronts: other values"; }
+
 # every round is wanted: the stack stays
 printf '%s\n' 'dim T = 20' 'input x[T, 64]' 'output r, first' 'r[t < T, i < 64] = x[t, i] + 0.5*(r[t+1, i] else 0)' \
   'first[i] = r[0, i]' >"$work/all.expr"

@@ -20,13 +20,15 @@
 #include "ir/order.h"
 #include "transform/transform.h"
 
-enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, MOST_AXES = 63 };
+enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
 
-typedef struct {   /* of a tensor that gets a skewed one: round = lane_by*lane + dropped_by*dropped + shift */
-  neo_tensor to;   /* 0: it gets none */
+typedef struct
+{ /* of a tensor that gets a skewed one: round = lane_by*lane + dropped_by*dropped + shift */
+  neo_tensor to;               /* 0: it gets none */
   uint32_t lane, dropped;      /* its dimensions */
   int64_t lane_by, dropped_by; /* the latter is 1 or -1 */
   neo_expr shift;
+  uint8_t place[16]; /* of the other dimensions in the skewed tensor; 0: it is the round */
 } skew;
 
 typedef struct {
@@ -36,6 +38,7 @@ typedef struct {
   const uint32_t *number; /* of recurrences, by definition */
   skew *of;               /* by tensor */
   bool *moved;            /* by definition: its results are skewed */
+  bool inside;            /* the reads at hand are of such a definition */
   uint32_t n_defs, n_tensors;
 } skewing;
 
@@ -78,8 +81,10 @@ static bool distance(const loops *l, const neo_order_step *loop, const neo_order
                      neo_expr read, int64_t *rounds) {
   neo_module *m = l->s->m;
   neo_linear x;
-  const neo_order_member *own = member_of(loop, l->reader->def.i), *from = member_of(loop, made->def.i);
-  neo_expr at = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, own->axis), neo_expr_arg(m, read, from->axis));
+  const neo_order_member *own = member_of(loop, l->reader->def.i),
+                         *from = member_of(loop, made->def.i);
+  neo_expr at =
+      neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, own->axis), neo_expr_arg(m, read, from->axis));
   if (!neo_linear_of(m, at, &x) || x.n)
     return false;
   *rounds = x.constant + own->delay - from->delay;
@@ -111,7 +116,7 @@ static void look_read(void *ctx, neo_expr e) {
 static bool can_move(const skewing *s, neo_def d) {
   const neo_module *m = s->m;
   const neo_def_rec *r = neo_def_at(m, d);
-  bool can = !r->out_map.n && r->axes.n <= MOST_AXES;
+  bool can = !r->out_map.n && r->axes.n <= MOST_AXES && r->n_out <= MOST_RANK;
   for (uint32_t k = 0; k < r->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, k)});
     can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i;
@@ -161,6 +166,21 @@ static bool outer_stays(const loops *l) {
   return l->factor > 1 || outer <= inner;
 }
 
+/* The round comes first, then the other dimensions in their order. Where a loop's axis was innermost, another
+ * dimension becomes so if it fills vectors: a wavefront has few elements when it begins and ends. */
+static void place_dimensions(const loops *l, neo_def d, skew *x) {
+  uint32_t n = neo_def_at(l->s->m, d)->n_out, at = 1, last = n;
+  int64_t lo = 0, hi;
+  for (uint32_t k = 0; k < n; k++)
+    last = k != x->lane && k != x->dropped ? k : last;
+  bool first = last < n && last + 1 < n && range_of(l->s, d, last, &lo, &hi) && lo >= FULL_VECTOR;
+  if (first)
+    x->place[x->lane] = (uint8_t)at++;
+  for (uint32_t k = 0; k < n; k++)
+    if (k != x->dropped && !(first && k == x->lane))
+      x->place[k] = (uint8_t)at++;
+}
+
 static skew skew_of(const loops *l, neo_def d) {
   skewing *s = l->s;
   uint32_t outer = member_of(l->outer, d.i)->axis, inner = member_of(l->inner, d.i)->axis;
@@ -176,6 +196,7 @@ static skew skew_of(const loops *l, neo_def d) {
     x.lane_by = x.dropped_by;
     x.dropped_by = 1;
   }
+  place_dimensions(l, d, &x);
   return x;
 }
 
@@ -194,11 +215,7 @@ static neo_expr rounds_of(const skewing *s, const skew *x, neo_expr lanes, neo_e
   return simple(s, plus(s, round_of(s, x, lane, other), one));
 }
 
-/* ---- skewed definitions: the round comes first, then the other dimensions in their order */
-
-static uint32_t place_in(const skew *x, uint32_t k) {
-  return k < x->dropped ? k + 1 : k;
-}
+/* ---- skewed definitions */
 
 static neo_expr within(const skewing *s, neo_expr at, neo_expr extent) {
   neo_module *m = s->m;
@@ -216,7 +233,7 @@ static placement place(const skewing *s, const neo_def_rec *d, const skew *x) {
   neo_module *m = s->m;
   placement p = {.x = x};
   for (uint32_t k = 0; k < d->axes.n; k++)
-    p.by[k] = neo_axis_ref(m, k < d->n_out ? place_in(x, k) : k);
+    p.by[k] = neo_axis_ref(m, k < d->n_out ? x->place[k] : k);
   neo_expr at = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), x->shift);
   at = neo_op2(m, NEO_OP_SUB, at, times(s, x->lane_by, p.by[x->lane]));
   p.by[x->dropped] = simple(s, times(s, x->dropped_by, at));
@@ -236,7 +253,7 @@ static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_
   id[0] = neo_axis_add(m, first).i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != p->x->dropped)
-      id[place_in(p->x, k)] = neo_list_at(m, d->axes, k);
+      id[p->x->place[k]] = neo_list_at(m, d->axes, k);
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, d, k);
     axis.lo = placed(s, p, d, axis.lo);
@@ -277,7 +294,7 @@ static void define_copy(const skewing *s, const neo_def_rec *d, neo_def origin, 
   for (uint32_t k = 0; k < d->n_out; k++) {
     id[k] = neo_list_at(m, d->axes, k);
     if (k != x->dropped)
-      at[place_in(x, k)] = neo_axis_ref(m, k);
+      at[x->place[k]] = neo_axis_ref(m, k);
   }
   at[0] = round_of(s, x, neo_axis_ref(m, x->lane), neo_axis_ref(m, x->dropped));
   copy.axes = neo_list_new(m, id, d->n_out);
@@ -292,13 +309,15 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
   const skew *x = &s->of[t.i];
   neo_tensor_rec r = *neo_tensor_at(m, t);
   uint32_t extent[64];
-  extent[0] = rounds_of(s, x, neo_tensor_extent(m, t, x->lane), neo_tensor_extent(m, t, x->dropped)).i;
+  extent[0] =
+      rounds_of(s, x, neo_tensor_extent(m, t, x->lane), neo_tensor_extent(m, t, x->dropped)).i;
   for (uint32_t k = 0; k < d->n_out; k++)
     if (k != x->dropped)
-      extent[place_in(x, k)] = neo_list_at(m, r.extent, k);
+      extent[x->place[k]] = neo_list_at(m, r.extent, k);
   r.extent = neo_list_new(m, extent, d->n_out);
   r.name = neo_tensor_fresh_name(m, "skewed", neo_name_text(m->names, r.name));
   r.pieces = neo_list_new(m, &id.i, 1);
+  r.partial = true;
   neo_tensor_at(m, t)->pieces = (neo_list){0};
   return neo_tensor_add(m, r);
 }
@@ -329,19 +348,26 @@ static void move(skewing *s, neo_def id, const skew *x) {
 
 /* ---- reads of skewed definitions */
 
+/* Others read the copy, but for one element of it, which is in the last rounds perhaps. */
+static bool is_direct(const skewing *s, const skew *x, const neo_node *n) {
+  neo_module *m = s->m;
+  return s->inside || (!neo_expr_axes(m, neo_list_expr(m, n->arg, x->lane)) &&
+                       !neo_expr_axes(m, neo_list_expr(m, n->arg, x->dropped)));
+}
+
 static neo_expr read_skewed(void *ctx, neo_module *m, neo_expr e) {
   const skewing *s = ctx;
   neo_node n = *neo_expr_node(m, e);
   bool read = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
   const skew *x = read && n.attr < s->n_tensors ? &s->of[n.attr] : NULL;
-  if (!x || !x->to.i)
+  if (!x || !x->to.i || !is_direct(s, x, &n))
     return e;
   neo_tensor t = {n.attr};
   uint32_t rank = neo_tensor_rank(m, t);
   neo_expr at[65], dropped = neo_list_expr(m, n.arg, x->dropped);
   for (uint32_t k = 0; k < rank; k++)
     if (k != x->dropped)
-      at[place_in(x, k)] = neo_list_expr(m, n.arg, k);
+      at[x->place[k]] = neo_list_expr(m, n.arg, k);
   at[0] = round_of(s, x, neo_list_expr(m, n.arg, x->lane), dropped);
   if (n.op == NEO_OP_LOAD)
     return neo_load(m, x->to, at, rank, n.span);
@@ -369,7 +395,8 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  skewing s = {.m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
+  skewing s = {
+      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
   neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, s.n_defs);
   uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, s.n_defs);
   for (uint32_t k = 1; k < s.n_defs; k++)
@@ -386,9 +413,10 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
         own[n++].i = k;
     skew_recurrence(&s, own, n);
   }
-  for (uint32_t k = 1; k < s.n_defs; k++)
-    if (s.moved[k])
-      neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
+  for (uint32_t k = 1; k < s.n_defs && n_found; k++) {
+    s.inside = s.moved[k];
+    neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
+  }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);
   return NEO_OK;

@@ -333,6 +333,53 @@ static bool is_empty(const outliner *o, const range *r) {
   return is_at_most(o, r->hi, r->lo);
 }
 
+/* Adds a cut to the list, once. */
+static uint32_t add_cut(neo_expr *cut, uint32_t n, uint32_t most, neo_expr at) {
+  for (uint32_t k = 0; k < n; k++)
+    if (cut[k].i == at.i)
+      return n;
+  if (n < most)
+    cut[n++] = at;
+  return n;
+}
+
+static bool is_partial(const outliner *o, neo_def d) {
+  neo_list out = neo_def_at(o->m, d)->out;
+  for (uint32_t k = 0; k < out.n; k++)
+    if (!neo_tensor_at(o->m, (neo_tensor){neo_list_at(o->m, out, k)})->partial)
+      return false;
+  return true;
+}
+
+/* Has the instance only elements that nobody reads? */
+static bool is_unread(const outliner *o, const outline_instance *x) {
+  bool all = is_partial(o, x->def) && x->rec.reducer == NEO_RED_NONE;
+  for (uint32_t k = 0; k < x->rec.finish.n && all; k++)
+    all = neo_expr_node(o->m, neo_list_expr(o->m, x->rec.finish, k))->op == NEO_OP_CONST;
+  return all;
+}
+
+/* Where the instance is cut along its axis. Definitions of partial tensors in a round are cut alike, so that
+ * what one hands to another stays in a register. */
+static uint32_t part_cuts(outliner *o, const outline_instance *x, uint32_t axis, neo_expr *cut,
+                          uint32_t most) {
+  uint32_t n = outline_cuts(o, &x->rec, axis, true, cut, most);
+  const neo_order_step *loop = o->around.n ? o->around.at[o->around.n - 1].order : NULL;
+  if (!is_partial(o, x->def))
+    return n;
+  for (uint32_t k = 0; loop && k < loop->n_members; k++) {
+    neo_def d = loop->member[k].def;
+    neo_expr other[MOST_CUTS];
+    if (d.i == x->def.i || !is_partial(o, d) || neo_def_at(o->m, d)->n_out != x->rec.n_out)
+      continue;
+    uint32_t n_other =
+        outline_cuts(o, &outline_instance_of(o, d)->rec, axis, true, other, MOST_CUTS);
+    for (uint32_t i = 0; i < n_other; i++)
+      n = add_cut(cut, n, most, other[i]);
+  }
+  return n;
+}
+
 /* Adds the instance, cut along its axes from `axis` on. */
 static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, uint32_t axis) {
   neo_expr cut[MOST_CUTS];
@@ -340,9 +387,10 @@ static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, ui
   uint32_t n = 0, n_out = x->rec.n_out;
   for (; axis < n_out && !n; axis++)
     if (!x->fixed[axis] && !x->rec.out_map.n)
-      n = outline_cuts(o, &x->rec, axis, true, cut, MOST_CUTS);
+      n = part_cuts(o, x, axis, cut, MOST_CUTS);
   if (!n) {
-    NEO_PUSH(o->a, steps, (outline_step){.at = x});
+    if (!is_unread(o, x))
+      NEO_PUSH(o->a, steps, (outline_step){.at = x});
     return;
   }
   axis--;
@@ -380,11 +428,7 @@ static uint32_t loop_cuts(outliner *o, const neo_order_step *order, neo_expr *cu
     own[n_own++] = neo_def_axis(o->m, &x->rec, d.axis)->hi;
     for (uint32_t i = 0; i < n_own; i++) {
       neo_expr at = difference(o, sum(o, own[i], delay), outline_number(o, 0));
-      bool listed = n == most;
-      for (uint32_t j = 0; j < n && !listed; j++)
-        listed = cut[j].i == at.i;
-      if (!listed)
-        cut[n++] = at;
+      n = add_cut(cut, n, most, at);
     }
   }
   return n;

@@ -193,6 +193,51 @@ static void sums_over_rounds_that_use_elements_again_or_share_them_stay(void **s
         "def @3 y[t: 9, i: 8] = d[8 - t, i]\nentry forward forward: g = g, y = y\n");
 }
 
+/* The element's round is i + j: all that it reads is of rounds before. Elements of no position j are read by
+ * nobody. */
+static void recurrences_along_two_axes_run_along_wavefronts(void **state) {
+  (void)state;
+  becomes_by(
+      neo_pass_skew, "neo-ir 1\nmodule t\ninput c : f32 [9, 12]\ntemp D : f32 [9, 12]\n",
+      "def @1 D[i: 9, j: 12] = c[i, j] + min((D[i - 1, j] else 9.0), (D[i, j - 1] else 9.0))\n"
+      "entry forward forward: D = D\n",
+      "temp skewed.D : f32 [20, 9] partial\n",
+      " skewed.D[j: 20, i: 9] =\n"
+      "    let $0 = 0 <= j - i and j - i < 12;\n"
+      "    select($0, c[i, j - i] + min(select($0, (skewed.D[j - 1, i - 1] else 9.0), 9.0), "
+      "select(0 <= j - i - 1 and j - i - 1 < 12, (skewed.D[j - 1, i] else 9.0), 9.0)), 0.0)\n"
+      "def @2 from @1 D[i: 9, j: 12] = skewed.D[i + j, i]\n");
+}
+
+/* (i - 1, j + 1) would be of the same round if i counted once. */
+static void wavefronts_are_as_steep_as_reads_need(void **state) {
+  (void)state;
+  becomes_by(
+      neo_pass_skew, "neo-ir 1\nmodule t\ninput c : f32 [9, 12]\ntemp D : f32 [9, 12]\n",
+      "def @1 D[i: 9, j: 12] = c[i, j] + min((D[i - 1, j + 1] else 9.0), (D[i, j - 1] else 9.0))\n"
+      "entry forward forward: D = D\n",
+      NULL, " D[i: 9, j: 12] = skewed.D[i * 2 + j, i]\n");
+}
+
+/* Rounds i + 8 - j; the shorter axis is the one of lanes. */
+static void wavefronts_of_axes_that_run_against_each_other_have_a_shift(void **state) {
+  (void)state;
+  becomes_by(
+      neo_pass_skew, "neo-ir 1\nmodule t\ninput c : f32 [12, 9]\ntemp D : f32 [12, 9]\n",
+      "def @1 D[i: 12, j: 9] = c[i, j] + min((D[i - 1, j] else 9.0), (D[i, j + 1] else 9.0))\n"
+      "entry forward forward: D = D\n",
+      NULL, " D[i: 12, j: 9] = skewed.D[i - j + 8, j]\n");
+}
+
+/* A sum over what a row has is at no constant distance. */
+static void recurrences_that_read_rows_are_not_skewed(void **state) {
+  (void)state;
+  stays(neo_pass_skew,
+        "neo-ir 1\nmodule t\ninput c : f32 [9, 9]\ntemp L : f32 [9, 9]\n"
+        "def @1 L[i: 9, j: 9] =\n  sum[k: j] where not (i < j);\n  L[i, k] * L[j, k]\n"
+        "  then c[i, j] - acc0\nentry forward forward: L = L\n");
+}
+
 /* What specialize and prepack do: a copy of one that reads a definition behind it. */
 static void copies_of_definitions_that_need_each_other_read_copies(void **state) {
   (void)state;
@@ -226,6 +271,10 @@ int main(void) {
       cmocka_unit_test(a_condition_that_keeps_reads_in_range_is_not_widened),
       cmocka_unit_test(a_sum_over_the_rounds_runs_with_them),
       cmocka_unit_test(sums_over_rounds_that_use_elements_again_or_share_them_stay),
+      cmocka_unit_test(recurrences_along_two_axes_run_along_wavefronts),
+      cmocka_unit_test(wavefronts_are_as_steep_as_reads_need),
+      cmocka_unit_test(wavefronts_of_axes_that_run_against_each_other_have_a_shift),
+      cmocka_unit_test(recurrences_that_read_rows_are_not_skewed),
       cmocka_unit_test(copies_of_definitions_that_need_each_other_read_copies),
       cmocka_unit_test(a_condition_stays_with_the_reads_that_it_orders),
   };

@@ -119,7 +119,7 @@ typedef struct neo_compilation {
   neo_llvm *llvm;
   neo_parts *parts;   /* machine code that threads make; null: none do */
   bool overlaps;      /* they begin while kernels are lowered */
-  neo_cost costs[24]; /* in order */
+  neo_cost costs[64]; /* in order: of passes and stages */
   uint32_t n_costs;
   double clock; /* when the last one was added */
 } neo_compilation;
