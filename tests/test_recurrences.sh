@@ -16,11 +16,18 @@ ring() {
   "$NEOC" verify "$work/$1.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "$1: other values"; }
 }
 
-# 3 slices of 64 elements
-ring wave 2048 'dim T = ROUNDS
+# 2 slices of 64 elements: the one before the last is only read for the element that takes its place
+ring wave 512 'dim T = ROUNDS
 input s[64]
 output last
 u[t < T, i < 64] = select(t < 2, s[i], (u[t-1, i] else 0)*0.5 - (u[t-2, i] else 0)*0.25 + ((u[t-1, i-1] else 0) + (u[t-1, i+1] else 0))*0.1)
+last[i] = u[T-1, i]'
+
+# 3 slices: the one before the last is read for its neighbours
+ring neighbours 768 'dim T = ROUNDS
+input s[64]
+output last
+u[t < T, i < 64] = select(t < 2, s[i], (u[t-1, i] else 0)*0.5 - (u[t-2, i+1] else 0)*0.25)
 last[i] = u[T-1, i]'
 
 # down; the last one computed is the first

@@ -7,7 +7,9 @@
  *     u[t, i] = 2*u[t-1, i] - u[t-2, i]      3 slices
  *
  * What is written in a round is in the place of what the round before it could read last, so the order
- * within a round does not matter. Definitions behind the loops may read the last slices. */
+ * within a round does not matter. Where elements that far back are only read for the element that takes their
+ * place, as u[t-2, i] here, and nothing else of the round reads what is written, one slice less is enough:
+ * an element is read before it is replaced. Definitions behind the loops may read the last slices. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 
@@ -18,7 +20,8 @@ typedef struct {
   const neo_order_member *member; /* of its definition, in the outermost loop */
   bool down, behind;              /* the loop's direction; the walk is behind a loop of rounds */
   bool good;
-  int64_t n;                 /* slices that are needed */
+  int64_t n, n_apart;        /* slices that are needed: in place, or not */
+  bool reads_round;          /* a definition of the same round reads the tensor */
   int64_t head;              /* rounds that are computed at once before the first loop */
   const outline_instance *x; /* at hand */
 } ring;
@@ -34,8 +37,13 @@ static neo_expr less(const ring *r, neo_expr a, neo_expr b) {
   return neo_op2(r->o->m, NEO_OP_SUB, a, b);
 }
 
+static void need_either(ring *r, int64_t in_place, int64_t apart) {
+  r->n = in_place > r->n ? in_place : r->n;
+  r->n_apart = apart > r->n_apart ? apart : r->n_apart;
+}
+
 static void need(ring *r, int64_t n) {
-  r->n = n > r->n ? n : r->n;
+  need_either(r, n, n);
 }
 
 static neo_expr extent_of(const ring *r) {
@@ -68,6 +76,25 @@ static bool reach_from_end(const ring *r, neo_expr at, int64_t *rounds) {
   return constant && *rounds >= 0;
 }
 
+static bool makes(const ring *r, const outline_instance *x);
+
+/* Is it read for the element of the same position in the round at hand? */
+static bool is_own(const ring *r, neo_expr read) {
+  const outliner *o = r->o;
+  const outline_instance *x = r->x;
+  bool own = makes(r, x);
+  for (uint32_t k = 0; k < x->rec.n_out && own; k++) {
+    int64_t d;
+    neo_expr at = neo_axis_ref(o->m, k);
+    if (k == r->member->axis)
+      continue;
+    if (x->base[k].i)
+      at = x->fixed[k] ? x->base[k] : neo_op2(o->m, NEO_OP_ADD, x->base[k], at);
+    own = outline_distance(o, neo_expr_arg(o->m, read, k), at, &d) && d == 0;
+  }
+  return own;
+}
+
 static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   ring *r = ctx;
   int64_t rounds = 0;
@@ -81,7 +108,9 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
     r->good = reach(r, at, &rounds);
   else
     r->good = !r->behind; /* all that was computed before is there */
-  need(r, rounds + 1);
+  bool in_round = r->x->rounds == 1;
+  r->reads_round = r->reads_round || (in_round && rounds == 0);
+  need_either(r, in_round && rounds && is_own(r, read) ? rounds : rounds + 1, rounds + 1);
 }
 
 /* ---- definitions */
@@ -145,7 +174,8 @@ static neo_tensor ring_tensor(const ring *r) {
 static void find_ring(outliner *o, const outline_steps *steps, const neo_order_step *order,
                       neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
-  ring r = {.o = o, .order = order, .tensor = t, .down = order->down, .good = true, .n = 1};
+  ring r = {
+      .o = o, .order = order, .tensor = t, .down = order->down, .good = true, .n = 1, .n_apart = 1};
   if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
     return;
   neo_def d = {neo_list_at(o->m, rec->pieces, 0)};
@@ -154,6 +184,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
     return;
   look_steps(&r, steps, true);
   need(&r, r.head);
+  r.n = r.reads_round ? r.n_apart : r.n;
   if (r.good && is_longer(&r))
     o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n};
 }
