@@ -17,8 +17,11 @@ static int64_t bytes_of(neo_module *m, neo_tensor t) {
   return n * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
 }
 
-/* Does the group read the tensor or the old version of it? Its lines are then cached already. */
+/* Does the group read the tensor or the old version of it? Its lines are then cached already. What a round
+ * of a recurrence makes the next one reads. */
 static bool in_place(const neo_module *m, const neo_group *g, neo_tensor t) {
+  if (neo_tensor_at(m, t)->moves)
+    return true;
   neo_tensor old = neo_tensor_at(m, t)->updates;
   for (size_t k = 0; k < g->reads.n; k++)
     if (g->reads.at[k].i == t.i || (old.i && g->reads.at[k].i == old.i))
