@@ -63,6 +63,8 @@ typedef struct {
   uint32_t off;                      /* bit k: no decisions of kind k */
   int64_t memory; /* bytes that may be saved for the backward pass; NEO_FUSE_FAST:
                      any number; NEO_FUSE_SMALL: as few as possible */
+  bool
+      consumers_join; /* what can run in the rounds of a recurrence does, for tests; else where it pays */
 } neo_fuse_options;
 
 /* May results of groups be cached between calls under these options (null: the defaults)? */

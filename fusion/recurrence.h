@@ -48,8 +48,8 @@ typedef struct neo_recurrence {
   NEO_VEC(neo_tensor) reads; /* tensors that are read, each once */
 } neo_recurrence;
 
-/* Writes a recurrence as loops. Definitions among them that are no part of it run behind its loops, in
- * the order in which they are given. `leaves`: by tensor, is it needed outside? Adds sizes, tensors and
+/* Writes a recurrence as loops. Definitions among them that are no part of it run in its rounds if they have
+ * an axis along them (neo_order_round_axis); the others run behind its loops, in the order in which they are given. `leaves`: by tensor, is it needed outside? Adds sizes, tensors and
  * definitions to the module, which only the result names. Null: no order is found, which
  * neo_module_check excludes. In the arena. */
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,

@@ -50,4 +50,9 @@ neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;
  */
 void neo_order_rounds(neo_module *m, const neo_order_step *loop, neo_expr *lo, neo_expr *hi);
 
+/* The output axis of a definition outside of a recurrence that is at a constant distance from the rounds of all
+ * that it reads of it: y[t, i] = sum[n] h[t, i, n]*c[n] runs along t. -1: there is none. `loop`: the outermost
+ * of the recurrence's order. */
+int64_t neo_order_round_axis(neo_module *m, const neo_order_step *loop, neo_def d);
+
 #endif

@@ -18,7 +18,9 @@ typedef enum {
 typedef struct {
   uint32_t gpu_threads; /* that run at once; 0: the target is a processor */
   bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
-  uint32_t tile_rounds; /* of a block of a recurrence that is tiled, however short; 0: what pays */
+  uint32_t
+      tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large;
+                           0: what pays */
 } neo_pass_target;
 
 /* What a pass can meet:

@@ -75,6 +75,21 @@ sys.exit(len(a) != 64 * 3 + 1 or any(abs(x - y) > 1e-4 for x, y in zip(a, b)))
 END
 done
 
+# what reads a large recurrence round by round runs in its loops, sums over its rounds too: nothing is stacked
+cat >"$work/large.expr" <<'END'
+dim T = 2000
+input k[T, 600, 16]
+input c[T, 16]
+h[t, i, n] = k[t, i, n]*(h[t - 1, i, n] else 0) + c[t, n]
+y[t, i] = sum[n] h[t, i, n]*c[t, n]
+g[i, n] = sum[t] h[t, i, n]^2
+output y, g
+END
+"$NEOC" explain --groups "$work/large.expr" | grep -q '^  slices *h$' || fail "a large recurrence is stacked for who reads it by rounds"
+sed 's/T = 2000/T = 7/; s/600/9/' "$work/large.expr" >"$work/few.expr"
+"$NEOC" explain --groups "$work/few.expr" | grep -q '^  slices *h$' && fail "what reads a small recurrence runs in its loops"
+"$NEOC" verify "$work/few.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "few: other values"; }
+
 # a forward entry beside one with the gradient keeps nothing for it
 printf '%s\n' 'dim T = 40' 'input x[T, 64]' 'h[t < T, i < 64] = tanh(0.5*(h[t-1, i] else 0) + x[t, i])' \
   'last[i] = h[T-1, i]' 'value = sum[i] last[i]^2' 'dx = grad(value, x)' 'output forward: last' 'output gradient: value, dx' >"$work/two.expr"

@@ -7,17 +7,22 @@
  * The running sum shares the loops of the recurrence (fusion/search/needs.c), so that each element of d is added
  * when it is made; of d and of the sum a few slices are enough. That saves writing and reading d where each
  * element is used once. A product that uses elements again and again (the gradient of a weight) is better off
- * outside, as one of all rounds; and where somebody else reads all of d, nothing is saved. */
+ * outside, as one of all rounds; and where somebody else reads all of d, nothing is saved. Of a tensor that is
+ * too large for the caches others may use each element once, round by round: on a processor they share
+ * the loops, too (fusion/search/consumers.c). */
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/layout.h"
 #include "ir/order.h"
 #include "transform/transform.h"
 
+enum { LARGE_BYTES = 32 << 20 };
+
 typedef struct {
   neo_module *m;
   neo_arena *a;
   neo_prover *p;
+  bool gpu, large;  /* every tensor is taken as large */
   uint32_t *number; /* of recurrences, by definition; */
   uint32_t n_defs;  /* those that were there before */
   bool *named;      /* by tensor: users see it */
@@ -216,7 +221,39 @@ static bool reads(runner *r, neo_def d, neo_tensor t) {
   return false;
 }
 
-/* Rewrites the readers of tensor t outside of its recurrence, if all of them are sums over its rounds. */
+static void look_once(void *ctx, neo_expr e) {
+  sum_look *s = ctx;
+  neo_module *m = s->r->m;
+  const neo_node *n = neo_expr_node(m, e);
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || !is_made(s->r, (neo_tensor){n->attr}))
+    return;
+  uint64_t axes = 0;
+  for (uint32_t k = 0; k < neo_tensor_rank(m, (neo_tensor){n->attr}); k++)
+    axes |= neo_expr_axes(m, neo_list_expr(m, n->arg, k));
+  s->good = s->good && axes == ((uint64_t)1 << s->d.axes.n) - 1;
+}
+
+/* Does the definition run along the rounds, and use each element once? */
+static bool follows_rounds(runner *r, neo_def d) {
+  sum_look s = {.r = r, .d = *neo_def_at(r->m, d), .good = true};
+  s.good = s.d.axes.n < 64 && neo_order_round_axis(r->m, &r->loop, d) >= 0;
+  if (s.good)
+    neo_def_visit(r->m, d, look_once, &s);
+  return s.good;
+}
+
+static bool is_large(runner *r, neo_tensor t) {
+  neo_facts none = {0};
+  int64_t lo, hi, bytes = neo_type_bytes((neo_type)neo_tensor_at(r->m, t)->type);
+  for (uint32_t k = 0; k < neo_tensor_rank(r->m, t); k++)
+    if (!neo_interval(r->p, &none, neo_tensor_extent(r->m, t, k), &lo, &hi) ||
+        __builtin_mul_overflow(bytes, hi, &bytes))
+      return true;
+  return bytes >= LARGE_BYTES;
+}
+
+/* Rewrites the readers of tensor t outside of its recurrence that are sums over its rounds, if all are, or follow
+ * the rounds. */
 static void run_readers(runner *r, neo_tensor t) {
   neo_module *m = r->m;
   sum_look s;
@@ -226,9 +263,10 @@ static void run_readers(runner *r, neo_tensor t) {
   for (uint32_t k = 1; k < r->n_defs; k++) {
     if (r->number[k] == r->own || !reads(r, (neo_def){k}, t))
       continue;
-    if (!is_sum(r, (neo_def){k}, &s))
+    if (is_sum(r, (neo_def){k}, &s))
+      n++;
+    else if (r->gpu || !follows_rounds(r, (neo_def){k}) || !(r->large || is_large(r, t)))
       return;
-    n++;
   }
   for (uint32_t k = 1; k < r->n_defs && n; k++)
     if (r->number[k] != r->own && reads(r, (neo_def){k}, t) && is_sum(r, (neo_def){k}, &s))
@@ -236,12 +274,15 @@ static void run_readers(runner *r, neo_tensor t) {
 }
 
 neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) {
-  (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   uint32_t n_defs = (uint32_t)m->defs.n, n_tensors = (uint32_t)m->tensors.n;
   neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, n_defs);
-  runner r = {.m = m, .a = &scratch, .n_defs = n_defs};
+  runner r = {.m = m,
+              .a = &scratch,
+              .gpu = target->gpu_threads,
+              .large = target->tile_rounds,
+              .n_defs = n_defs};
   r.number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
   for (uint32_t k = 1; k < n_defs; k++)
     defs[k - 1].i = k;

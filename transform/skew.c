@@ -39,6 +39,7 @@ typedef struct {
   skew *of;               /* by tensor */
   bool *moved;            /* by definition: its results are skewed */
   bool inside;            /* the reads at hand are of such a definition */
+  int64_t least;          /* positions of an axis */
   uint32_t n_defs, n_tensors;
 } skewing;
 
@@ -133,7 +134,7 @@ static bool range_of(const skewing *s, neo_def d, uint32_t axis, int64_t *lo, in
 /* Has each of the two axes positions for lanes? None may be empty. */
 static bool is_long(const skewing *s, const neo_order_member *x) {
   int64_t lo, hi;
-  return range_of(s, x->def, x->axis, &lo, &hi) && lo > 0 && hi >= LEAST_EXTENT;
+  return range_of(s, x->def, x->axis, &lo, &hi) && lo > 0 && hi >= s->least;
 }
 
 /* Is it two loops, one in the other, whose reads are all of constant distances? */
@@ -392,7 +393,6 @@ static void skew_recurrence(skewing *s, const neo_def *own, size_t n) {
 }
 
 neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
-  (void)target;
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   skewing s = {
@@ -402,6 +402,7 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
   for (uint32_t k = 1; k < s.n_defs; k++)
     defs[k - 1].i = k;
   uint32_t n_found = neo_recurrences(m, defs, s.n_defs - 1, &scratch, number);
+  s.least = target->tile_rounds ? 1 : LEAST_EXTENT;
   s.of = NEO_NEW_ARRAY(&scratch, skew, s.n_tensors);
   s.moved = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
   s.p = n_found ? neo_prover_new(m) : NULL;

@@ -99,14 +99,23 @@ static uint32_t best_of(outliner *o, const neo_order_step *orders, uint32_t n,
   return best;
 }
 
-/* Puts the definitions that need themselves before the others. Returns how many they are. */
-static size_t divide(neo_module *m, neo_arena *a, const neo_def *defs, size_t n, neo_def *out) {
+/* Puts the definitions that need themselves before those that run along their rounds, and these before the
+ * others. Returns how many run in the loops. */
+static size_t divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
+                     neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   size_t at = 0, n_own;
+  neo_order_step loop;
   (void)neo_recurrences(m, defs, n, a, number);
   for (size_t k = 0; k < n; k++)
     if (number[defs[k].i])
       out[at++] = defs[k];
+  bool ordered = at < n && neo_order_find(p, out, at, a, &loop, NULL);
+  for (size_t k = 0; k < n && ordered; k++)
+    if (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) >= 0) {
+      out[at++] = defs[k];
+      number[defs[k].i] = UINT32_MAX;
+    }
   n_own = at;
   for (size_t k = 0; k < n; k++)
     if (!number[defs[k].i])
@@ -119,9 +128,9 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   enum { MOST_ORDERS = 4 };
   neo_order_step orders[MOST_ORDERS];
   neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
-  size_t n_own = divide(m, a, defs, n, all);
   outliner o = {.m = m, .a = a, .defs = all, .n = n};
   o.p = neo_prover_new(m);
+  size_t n_own = divide(m, o.p, a, defs, n, all);
   uint32_t n_orders = neo_orders_find(o.p, all, n_own, a, orders, MOST_ORDERS, NULL);
   if (!n_orders) {
     neo_prover_free(o.p);

@@ -206,8 +206,7 @@ static void take_readers(follower *f, neo_tensor t, bool *taken) {
     }
 }
 
-/* Those that were taken come behind the last definition of their recurrence. */
-static void reorder(fuser *q, const uint32_t *of) {
+void fuse_take_into(fuser *q, const uint32_t *of) {
   uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   size_t n = 0;
   for (size_t k = 0; k < q->n_order; k++) {
@@ -330,7 +329,7 @@ static void share_loops(fuser *q) {
     for (size_t k = 0; k < q->n_order; k++)
       if (wins[q->def[q->order[k]].recurrence])
         of[q->order[k]] = number;
-    reorder(q, of);
+    fuse_take_into(q, of);
   }
 }
 
@@ -355,12 +354,13 @@ static void take_followers(fuser *q) {
       if (taken[q->order[j]] && !of[q->order[j]])
         of[q->order[j]] = f.number;
   }
-  reorder(q, of);
+  fuse_take_into(q, of);
 }
 
 void fuse_needs(fuser *q) {
   need_entries(q);
   find_recurrences(q);
+  fuse_take_consumers(q);
   share_loops(q);
   take_followers(q);
   find_forward(q);

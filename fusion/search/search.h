@@ -1,6 +1,7 @@
 /* Private to fusion and its tests: the state of the search for groups.
  *
- *   needs.c    which definitions the entries need
+ *   needs.c    which definitions the entries need, and which recurrences are one group
+ *   consumers.c    what runs along the rounds of a recurrence
  *   facts.c    what each of them is like, and who reads what
  *   parts.c    whether a set of definitions has a form as one kernel
  *   cost.c     what that kernel costs
@@ -101,6 +102,7 @@ typedef struct fuser {
   neo_arena *a;
   const neo_profile *profile;
   uint32_t off;             /* kinds that are switched off, as bits */
+  bool consumers_join;      /* as in neo_fuse_options */
   bool caches;              /* groups of call-invariant definitions may be kept between calls */
   double price;             /* seconds for a byte that is saved for the backward pass */
   uint32_t entry;           /* see fuse_begin */
@@ -127,6 +129,12 @@ typedef struct fuser {
 
 /* ---- needs.c, facts.c */
 void fuse_needs(fuser *q);
+/* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come behind the last
+ * definition of it. */
+void fuse_take_into(fuser *q, const uint32_t *of);
+/* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then
+ */
+void fuse_take_consumers(fuser *q);
 void fuse_facts(fuser *q);
 double fuse_bytes(fuser *q, neo_tensor t); /* at the largest sizes */
 static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {

@@ -238,6 +238,23 @@ static void recurrences_that_read_rows_are_not_skewed(void **state) {
         "  then c[i, j] - acc0\nentry forward forward: L = L\n");
 }
 
+/* Others that use each element once, round by round, do not need all of a large tensor at once. */
+static void sums_over_rounds_run_with_them_beside_what_follows_the_rounds(void **state) {
+  (void)state;
+  const char *text =
+      "neo-ir 1\nmodule t\ninput x : f32 [9, 8]\ntemp d : f32 [9, 8]\ntemp g : f32 [8]\n"
+      "temp y : f32 [9, 8]\ndef @1 d[t: 9, i: 8] = x[t, i] + 0.5 * (d[t + 1, i] else 0.0)\n"
+      "def @2 g[i: 8] =\n  sum[t: 9]\n  x[t, i] * d[t, i]\n"
+      "def @3 y[t: 9, i: 8] = d[t, i] * x[t, i]\nentry forward forward: g = g, y = y\n";
+  world w;
+  stays(neo_pass_running_sums, text);
+  load(&w, text);
+  w.target.tile_rounds = 4;
+  apply(&w, neo_pass_running_sums);
+  assert_non_null(strstr(text_of(&w), " g[i: 8] = (running.g[0, i] else 0.0)\n"));
+  neo_arena_free(&w.arena);
+}
+
 /* What specialize and prepack do: a copy of one that reads a definition behind it. */
 static void copies_of_definitions_that_need_each_other_read_copies(void **state) {
   (void)state;
@@ -275,6 +292,7 @@ int main(void) {
       cmocka_unit_test(wavefronts_are_as_steep_as_reads_need),
       cmocka_unit_test(wavefronts_of_axes_that_run_against_each_other_have_a_shift),
       cmocka_unit_test(recurrences_that_read_rows_are_not_skewed),
+      cmocka_unit_test(sums_over_rounds_run_with_them_beside_what_follows_the_rounds),
       cmocka_unit_test(copies_of_definitions_that_need_each_other_read_copies),
       cmocka_unit_test(a_condition_stays_with_the_reads_that_it_orders),
   };

@@ -68,10 +68,12 @@ typedef struct {
   void *schedule_ctx;                     /* of both */
   bool
       every_grid; /* every grid that can be one persistent kernel is, whatever that saves: for tests */
-  neo_loops loops;      /* of recurrences, in the plan */
-  uint32_t tile_rounds; /* of a block of a recurrence that is tiled, for tests; 0: what pays */
-  neo_alloc alloc;      /* all zero: the default */
-  jmp_buf *on_fail;     /* where to go when memory ends between stages; null: abort */
+  neo_loops loops; /* of recurrences, in the plan */
+  uint32_t
+      tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large, for
+                           tests; 0: what pays */
+  neo_alloc alloc;  /* all zero: the default */
+  jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
 
 typedef struct { /* what a stage or pass took */
