@@ -84,7 +84,7 @@ static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_st
   for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
     if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
       NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
-  if (s->when.i)
+  if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }
 

@@ -116,8 +116,9 @@ typedef struct {
   neo_list pieces; /* defs */
   neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
-  bool partial; /* elements that are the constant 0 by a condition are read by nobody, so they need
-                   not be written */
+  bool
+      partial; /* its definition is a select; elements for which the condition does not hold are read by
+                   nobody, and need not be written */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_region in;    /* room for regions; 0 outside all */

@@ -193,13 +193,19 @@ static void simplify(const outliner *o, outline_instance *x) {
   r->finish = simpler_list(o, &facts, r->finish);
 }
 
+/* by[k]: where axis k of the definition is, over the instance's axes; 0: at its own. */
+static void position_of(const outliner *o, const outline_instance *x, uint32_t n_out,
+                        neo_expr *by) {
+  for (uint32_t k = 0; k < n_out; k++)
+    if (x->base[k].i)
+      by[k] = x->fixed[k] ? x->base[k] : sum(o, x->base[k], neo_axis_ref(o->m, k));
+}
+
 /* Writes the definition with the instance's axes. */
 static void place_def(const outliner *o, outline_instance *x) {
   neo_def_rec d = *neo_def_at(o->m, x->def);
   neo_expr by[OUTLINE_AXES] = {{0}};
-  for (uint32_t k = 0; k < d.n_out; k++)
-    if (x->base[k].i)
-      by[k] = x->fixed[k] ? x->base[k] : sum(o, x->base[k], neo_axis_ref(o->m, k));
+  position_of(o, x, d.n_out, by);
   x->rec = d;
   x->rec.axes = axes_of(o, x, &d, by);
   x->rec.where = placed(o, by, d.n_out, d.where);
@@ -351,12 +357,24 @@ static bool is_partial(const outliner *o, neo_def d) {
   return true;
 }
 
-/* Has the instance only elements that nobody reads? */
+/* Has the instance only elements that nobody reads? They are those for which the condition of the definition's
+ * select does not hold. */
 static bool is_unread(const outliner *o, const outline_instance *x) {
-  bool all = is_partial(o, x->def) && x->rec.reducer == NEO_RED_NONE;
-  for (uint32_t k = 0; k < x->rec.finish.n && all; k++)
-    all = neo_expr_node(o->m, neo_list_expr(o->m, x->rec.finish, k))->op == NEO_OP_CONST;
-  return all;
+  neo_module *m = o->m;
+  neo_def_rec d = *neo_def_at(m, x->def);
+  neo_expr by[OUTLINE_AXES] = {{0}};
+  if (!is_partial(o, x->def))
+    return false;
+  position_of(o, x, d.n_out, by);
+  for (uint32_t k = 0; k < d.finish.n; k++) {
+    neo_expr e = neo_list_expr(m, d.finish, k);
+    if (neo_expr_node(m, e)->op != NEO_OP_SELECT)
+      return false;
+    neo_expr none = neo_op1(m, NEO_OP_NOT, placed(o, by, d.n_out, neo_expr_arg(m, e, 0)));
+    if (!outline_proved(o, x, d.n_out, none))
+      return false;
+  }
+  return true;
 }
 
 /* Where the instance is cut along its axis. Definitions of partial tensors in a round are cut alike, so that
@@ -549,16 +567,37 @@ static neo_expr over(const outliner *o, neo_expr a, int64_t n) {
   return neo_op2(o->m, NEO_OP_DIV, a, outline_number(o, n));
 }
 
-/* One block: what is hoisted for all of its rounds, then the rounds. */
-static void add_block(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+static neo_expr at_least(const outliner *o, neo_expr a, neo_expr b) {
+  return is_at_most(o, b, a) ? a : is_at_most(o, a, b) ? b : neo_op2(o->m, NEO_OP_MAX, a, b);
+}
+
+static neo_expr at_most(const outliner *o, neo_expr a, neo_expr b) {
+  return is_at_most(o, a, b) ? a : is_at_most(o, b, a) ? b : neo_op2(o->m, NEO_OP_MIN, a, b);
+}
+
+/* A definition for all rounds of the range at once that it has positions in. */
+static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const range *r,
+                        neo_def d) {
   outline_around at_once = {t->order, {0}, r->lo, r->hi};
-  if (is_empty(o, r))
+  const neo_order_member *x = member_of(&at_once, d);
+  neo_expr first = outline_number(o, x->delay);
+  neo_expr end = sum(o, first, neo_def_axis(o->m, neo_def_at(o->m, d), x->axis)->hi);
+  at_once.lo = at_least(o, r->lo, first);
+  at_once.hi = at_least(o, at_once.lo, at_most(o, r->hi, end));
+  if (is_at_most(o, at_once.hi, at_once.lo))
     return;
   NEO_PUSH(o->a, &o->around, at_once);
+  add_def(o, steps, d);
+  o->around.n--;
+}
+
+/* One block: what is hoisted for all of its rounds, then the rounds. */
+static void add_block(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+  if (is_empty(o, r))
+    return;
   for (uint32_t k = 0; k < t->order->n_steps; k++)
     if (t->hoisted[k])
-      add_def(o, steps, t->order->step[k].def);
-  o->around.n--;
+      add_at_once(o, steps, t, r, t->order->step[k].def);
   add_loop(o, steps, &t->within, r);
 }
 

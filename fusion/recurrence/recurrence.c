@@ -99,28 +99,35 @@ static uint32_t best_of(outliner *o, const neo_order_step *orders, uint32_t n,
   return best;
 }
 
-/* Puts the definitions that need themselves before those that run along their rounds, and these before the
- * others. Returns how many run in the loops. */
+/* Puts the definitions that run in the loops before the others; returns how many they are. Those of the first
+ * recurrence do, and what follows in their order if it has a place in it: a recurrence that shares the loops, or
+ * a definition that reads along their rounds. */
 static size_t divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                      neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
-  size_t at = 0, n_own;
-  neo_order_step loop;
+  bool *in = NEO_NEW_ARRAY(a, bool, n);
+  size_t at = 0;
+  neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
-  for (size_t k = 0; k < n; k++)
-    if (number[defs[k].i])
+  for (size_t k = 0; k < n; k++) {
+    in[k] = number[defs[k].i] == 1;
+    if (in[k])
       out[at++] = defs[k];
-  bool ordered = at < n && neo_order_find(p, out, at, a, &loop, NULL);
-  for (size_t k = 0; k < n && ordered; k++)
-    if (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) >= 0) {
-      out[at++] = defs[k];
-      number[defs[k].i] = UINT32_MAX;
-    }
-  n_own = at;
-  for (size_t k = 0; k < n; k++)
-    if (!number[defs[k].i])
-      out[at++] = defs[k];
-  return n_own;
+  }
+  bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
+  for (size_t k = 0; k < n && ordered; k++) {
+    out[at] = defs[k];
+    if (in[k] || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
+        !neo_order_find(p, out, at + 1, a, &with, NULL))
+      continue;
+    loop = with;
+    in[k] = true;
+    at++;
+  }
+  for (size_t k = 0, to = at; k < n; k++)
+    if (!in[k])
+      out[to++] = defs[k];
+  return at;
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
