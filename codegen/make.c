@@ -1,6 +1,7 @@
 /* See make.h. */
 #include "codegen/make.h"
 #include "codegen/align.h"
+#include "codegen/guard.h"
 #include "codegen/loop/protocol.h"
 #include "codegen/lower/lower.h"
 
@@ -9,6 +10,8 @@ neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule
   neo_status status = neo_lower(m, g, s, a, out, why);
   if (!status && gpu)
     neo_kernel_align(m, g, *out);
+  if (!status && !gpu)
+    neo_kernel_guard(m, *out, g);
   if (!status)
     status = neo_kernel_verify(*out, why);
   if (!status && gpu)

@@ -36,8 +36,17 @@ static const neo_machine *machine_of(const maker *x) {
 
 /* ---- segments */
 
-static neo_kernel_step made_group(maker *x, const neo_group *g) {
+/* A segment's group is needed where the recurrence is. */
+static neo_group under_conditions(maker *x, const neo_group *g) {
+  neo_group y = *g;
+  for (size_t k = 0; k < x->g->when.n; k++)
+    neo_group_needed_where(x->m, x->a, &y, x->g->when.at[k]);
+  return y;
+}
+
+static neo_kernel_step made_group(maker *x, const neo_group *of_segment) {
   const neo_machine *machine = machine_of(x);
+  neo_group needed = under_conditions(x, of_segment), *g = &needed;
   neo_kernel_step s = {0};
   neo_schedule schedule = x->options->choose
                               ? x->options->choose(x->options->choose_ctx, x->m, g, machine)

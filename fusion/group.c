@@ -38,6 +38,17 @@ static const char *identifier(neo_module *m, neo_arena *a, const neo_group *g) {
   return y;
 }
 
+static void collect_conditions(collector *c) {
+  for (size_t k = 0; k < c->g->when.n; k++)
+    neo_expr_visit(c->m, c->g->when.at[k], collect_read, c);
+}
+
+void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr condition) {
+  collector c = {m, a, g};
+  NEO_PUSH(a, &g->when, condition);
+  neo_expr_visit(m, condition, collect_read, &c);
+}
+
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
   collector c = {m, a, g};
   g->form = NULL;
@@ -52,6 +63,7 @@ void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
   }
   for (size_t k = 0; k < f->stages.n; k++)
     neo_stage_visit(m, &f->stages.at[k], collect_read, &c);
+  collect_conditions(&c);
   neo_form_key(m, g, g->key);
   g->name = identifier(m, a, g);
 }
@@ -67,6 +79,7 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
     NEO_PUSH(a, &g->roots, g->recurrence->roots.at[k]);
   for (size_t k = 0; k < g->recurrence->reads.n; k++)
     NEO_PUSH(a, &g->reads, g->recurrence->reads.at[k]);
+  collect_conditions(&(collector){m, a, g});
   g->name = identifier(m, a, g);
 }
 

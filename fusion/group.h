@@ -33,6 +33,9 @@ typedef struct {
   bool
       cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
+  NEO_VEC(neo_expr)
+  when; /* its results are needed only where these hold: elements of bool tensors without
+                             dimensions, or their negations, which it reads */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
   const char *name;      /* of the first root, made a C identifier */
@@ -91,6 +94,8 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
+/* The results of a group are needed only where the condition holds, as of g->when. */
+void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr condition);
 /* The group of a recurrence, whose members are its definitions; `leaves` as in neo_recurrence_of. */
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves);
 

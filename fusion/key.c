@@ -115,6 +115,8 @@ void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]) {
     mix_buffer(&c, key, g->reads.at[k]);
   for (size_t k = 0; k < g->roots.n; k++)
     mix_buffer(&c, key, g->roots.at[k]);
+  for (size_t k = 0; k < g->when.n; k++)
+    mix_expr(&c, key, g->when.at[k]);
   mix_axes(&c, key, f->axes.at, f->axes.n);
   mix(key, f->stages.n);
   for (size_t k = 0; k < f->stages.n; k++)

@@ -87,8 +87,8 @@ static void go(walk *w, neo_expr e) {
   w->visits++;
   if (is_wanted(w, &n))
     add_read(w, e);
-  neo_expr first = neo_list_expr(w->m, n.arg, 0);
   if (n.op == NEO_OP_SELECT || n.op == NEO_OP_AND || n.op == NEO_OP_OR) {
+    neo_expr first = neo_list_expr(w->m, n.arg, 0);
     go(w, first);
     go_under(w, first, n.op != NEO_OP_OR, neo_list_expr(w->m, n.arg, 1));
     if (n.op == NEO_OP_SELECT)

@@ -304,6 +304,16 @@ static bool is_plain(const neo_module *m, const fuse_def *d, const neo_def_rec *
          neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->role == NEO_ROLE_TEMP;
 }
 
+/* A kernel reads the conditions under which it is needed. */
+static void look_conditions(looker *c) {
+  for (uint32_t k = 0; k < c->d->when.n; k++) {
+    bool negated;
+    fuse_read *r = read_of(c, neo_condition_tensor(c->q->m, c->d->when.at[k], &negated));
+    r->places++;
+    r->evals++;
+  }
+}
+
 static void look(fuser *q, uint32_t id) {
   fuse_def *d = &q->def[id];
   looker c = {.q = q, .d = d, .rec = *neo_def_at(q->m, (neo_def){id})};
@@ -326,6 +336,7 @@ static void look(fuser *q, uint32_t id) {
   for (uint32_t k = 0; k < c.rec.finish.n; k++)
     look_at(&c, neo_list_expr(q->m, c.rec.finish, k));
   d->end_work = c.work - before;
+  look_conditions(&c);
   d->size = c.size;
   d->read = c.reads.at;
   d->n_read = (uint32_t)c.reads.n;

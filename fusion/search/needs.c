@@ -365,4 +365,5 @@ void fuse_needs(fuser *q) {
   take_followers(q);
   find_forward(q);
   find_call_invariant(q);
+  fuse_find_branches(q);
 }

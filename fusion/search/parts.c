@@ -351,9 +351,19 @@ static bool has_recurrence(const fuser *q, const uint32_t *members, size_t n) {
   return false;
 }
 
+static bool of_one_branch(const fuser *q, const uint32_t *members, size_t n) {
+  for (size_t k = 1; k < n; k++)
+    if (!fuse_same_branch(q, members[0], members[k]))
+      return false;
+  return true;
+}
+
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, const char **why) {
   *why = "a recurrence has a kernel of its own";
   if (has_recurrence(q, members, n))
+    return false;
+  *why = "needed under other conditions";
+  if (!of_one_branch(q, members, n))
     return false;
   *why = "too many definitions";
   if (!collect(q, members, n, p))

@@ -2,6 +2,7 @@
  *
  *   needs.c    which definitions the entries need, and which recurrences are one group
  *   consumers.c    what runs along the rounds of a recurrence
+ *   branches.c    under which conditions they are needed
  *   facts.c    what each of them is like, and who reads what
  *   parts.c    whether a set of definitions has a form as one kernel
  *   cost.c     what that kernel costs
@@ -30,6 +31,7 @@
 #include "base/map.h"
 #include "fusion/decision.h"
 #include "fusion/form.h"
+#include "ir/needed.h"
 
 enum {
   FUSE_MOST_SIZE = 160, /* nodes of one definition with what it copies */
@@ -71,6 +73,8 @@ typedef struct {
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;                /* place in the order of definitions */
+  neo_conditions when;        /* it is needed only where these hold */
+  bool flag;                  /* it makes such a condition: a kernel of its own, before those that ask */
   uint32_t recurrence;        /* definitions of the same number are one group; 0: no part of any */
   uint32_t entries;           /* number of the set of entries that need it */
   uint32_t home;              /* group number + 1; 0: none */
@@ -135,6 +139,12 @@ void fuse_take_into(fuser *q, const uint32_t *of);
 /* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then
  */
 void fuse_take_consumers(fuser *q);
+/* ---- branches.c: conditions under which definitions are needed */
+void fuse_find_branches(fuser *q);
+/* Are both needed under the same conditions? */
+bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b);
+/* Sets the conditions of a group whose results are those of the n definitions: what they have in common. */
+void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g);
 void fuse_facts(fuser *q);
 double fuse_bytes(fuser *q, neo_tensor t); /* at the largest sizes */
 static inline fuse_read *fuse_read_of(const fuser *q, fuse_edge e) {

@@ -89,6 +89,7 @@ static neo_group recurrence_of(fuser *q, const fuse_group *x) {
     for (uint32_t i = 0; i < q->def[d].n_outs; i++)
       outside[fuse_out(q, d, i).i] = leaves(q, fuse_out(q, d, i), q->def[d].home);
   }
+  fuse_set_branch(q, x->members.at, x->members.n, &g);
   neo_group_finish_recurrence(q->m, q->a, &g, outside);
   return g;
 }
@@ -111,6 +112,7 @@ neo_group fuse_group_of(fuser *q, const fuse_group *x) {
     }
     NEO_PUSH(q->a, &g.members, y);
   }
+  fuse_set_branch(q, x->members.at, x->members.n, &g);
   g.cost = fuse_cost_of(q, &p);
   neo_group_finish(q->m, q->a, &g);
   return g;

@@ -255,6 +255,29 @@ static void sums_over_rounds_run_with_them_beside_what_follows_the_rounds(void *
   neo_arena_free(&w.arena);
 }
 
+/* Who reads a sum that a condition empties asks for the condition, and then it is needed nowhere else. */
+static void what_is_needed_in_a_branch_is_written_as_if_it_were_taken(void **state) {
+  (void)state;
+  becomes_by(neo_pass_branches,
+             "neo-ir 1\nmodule t\ninput far : bool []\ninput x : f32 [9, 8]\ntemp p : f32 [9, 8]\n"
+             "temp a : f32 [9]\ntemp z : f32 [9]\n",
+             "def @1 p[n: 9, k: 8] = select(far[], x[n, k], 0.0)\n"
+             "def @2 a[n: 9] =\n  sum[k: 8] where far[];\n  p[n, k] * x[n, k]\n"
+             "def @3 z[n: 9] = x[n, 0] + a[n]\nentry forward forward: z = z\n",
+             NULL,
+             "def @1 p[n: 9, k: 8] = x[n, k]\ndef @2 a[n: 9] =\n    sum[k: 8] p[n, k] * x[n, k]\n"
+             "def @3 z[n: 9] = x[n, 0] + select(far[], a[n], 0.0)\n");
+}
+
+/* An index has to be in range, whoever reads it. */
+static void integers_are_needed_in_all_branches(void **state) {
+  (void)state;
+  stays(neo_pass_branches,
+        "neo-ir 1\nmodule t\ninput far : bool []\ninput x : f32 [9]\ntemp p : i32 [9] < 9\n"
+        "temp z : f32 [9]\ndef @1 p[n: 9] = select(far[], 3i32, 0i32)\n"
+        "def @2 z[n: 9] = select(far[], x[i64(p[n])], 0.0)\nentry forward forward: z = z\n");
+}
+
 /* What specialize and prepack do: a copy of one that reads a definition behind it. */
 static void copies_of_definitions_that_need_each_other_read_copies(void **state) {
   (void)state;
@@ -293,6 +316,8 @@ int main(void) {
       cmocka_unit_test(wavefronts_of_axes_that_run_against_each_other_have_a_shift),
       cmocka_unit_test(recurrences_that_read_rows_are_not_skewed),
       cmocka_unit_test(sums_over_rounds_run_with_them_beside_what_follows_the_rounds),
+      cmocka_unit_test(what_is_needed_in_a_branch_is_written_as_if_it_were_taken),
+      cmocka_unit_test(integers_are_needed_in_all_branches),
       cmocka_unit_test(copies_of_definitions_that_need_each_other_read_copies),
       cmocka_unit_test(a_condition_stays_with_the_reads_that_it_orders),
   };

@@ -1,0 +1,59 @@
+/* See guard.h. */
+#include "codegen/guard.h"
+#include "ir/needed.h"
+#include <assert.h>
+
+/* The buffer of a tensor that the group reads. */
+static uint32_t buffer_of(const neo_kernel *k, neo_tensor t) {
+  for (uint32_t b = 0; b < k->bufs.n; b++)
+    if (k->bufs.at[b].tensor.i == t.i && !(k->bufs.at[b].use & NEO_BUF_SCRATCH))
+      return b;
+  assert(false && "a group reads its conditions");
+  return 0;
+}
+
+static const neo_lx *condition_of(neo_module *m, neo_kernel *k, const neo_group *g) {
+  const neo_lx *all = NULL;
+  for (size_t i = 0; i < g->when.n; i++) {
+    bool negated;
+    neo_tensor t = neo_condition_tensor(m, g->when.at[i], &negated);
+    const neo_lx *x = neo_lx_load(k, buffer_of(k, t), neo_lx_int(k, 0));
+    x = negated ? neo_lx_op1(k, NEO_OP_NOT, x) : x;
+    all = all ? neo_lx_op2(k, NEO_OP_AND, all, x) : x;
+  }
+  return all;
+}
+
+static bool is_unit_loop(const neo_ls *s) {
+  return s->kind == NEO_LS_FOR && s->loop.kind == NEO_LOOP_UNIT;
+}
+
+/* Statements `from` to `to` of a block go into an `if`. */
+static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_block *in,
+                      size_t from, size_t to) {
+  if (from == to)
+    return;
+  neo_block *then = &neo_ls_if(k, out, c)->branch.then;
+  for (size_t i = from; i < to; i++)
+    NEO_PUSH(k->arena, then, in->at[i]);
+}
+
+void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g) {
+  const neo_lx *c = condition_of(m, k, g);
+  neo_block in = k->body, out = {0};
+  size_t from = 0;
+  if (!c)
+    return;
+  for (size_t i = 0; i < in.n; i++) {
+    if (!is_unit_loop(in.at[i]))
+      continue;
+    neo_block body = in.at[i]->loop.body;
+    put_under(k, &out, c, &in, from, i);
+    in.at[i]->loop.body = (neo_block){0};
+    put_under(k, &in.at[i]->loop.body, c, &body, 0, body.n);
+    NEO_PUSH(k->arena, &out, in.at[i]);
+    from = i + 1;
+  }
+  put_under(k, &out, c, &in, from, in.n);
+  k->body = out;
+}

@@ -1,0 +1,16 @@
+/* Kernels that ask first whether what they compute is needed. */
+#ifndef NEO_CODEGEN_GUARD_H
+#define NEO_CODEGEN_GUARD_H
+#include "codegen/loop/loop.h"
+#include "fusion/group.h"
+
+/* Puts the kernel's statements under the conditions of its group (g->when):
+ *
+ *     for u in 0..4 unit                 for u in 0..4 unit
+ *       y[u] = ...                 ->      if far[0]
+ *                                            y[u] = ...
+ *
+ * The group reads them, so they are in buffers of the kernel. */
+void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g);
+
+#endif
