@@ -234,25 +234,28 @@ def crf(v):
     """By all paths."""
     A, first, last = v["A"], v["first"], v["last"]
 
-    def score(x, path):
+    def score(x, path, by=1):
         s = first[path[0]] + last[path[-1]]
-        s = s + sum(A[i, j] for i, j in itertools.pairwise(path))
+        s = s + by * sum(A[i, j] for i, j in itertools.pairwise(path))
         return s + sum(x[t, k] for t, k in enumerate(path))
 
-    each, best, paths = [], [], torch.zeros(5, 5)
+    each, wide, best, paths = [], [], [], torch.zeros(5, 5)
     for n, len in enumerate([5, 2, 1, 0, 4]):
         if not len:
             each.append(torch.tensor(0.0))
+            wide.append(torch.tensor(0.0))
             best.append((first + last).max())
             continue
         every = list(itertools.product(range(3), repeat=len))
         scores = torch.stack([score(v["X"][n], path) for path in every])
         each.append(scores.logsumexp(0) - score(v["X"][n], v["Y"][n, :len].tolist()))
+        apart = torch.stack([score(v["X"][n], path, 60) for path in every])
+        wide.append(apart.logsumexp(0) - score(v["X"][n], v["Y"][n, :len].tolist(), 60))
         best.append(scores.max())
         paths[n, :len] = torch.tensor(every[int(scores.argmax())])
-    each, best = torch.stack(each), torch.stack(best)
-    return dict(each=each, by=each.mean(), score=best, path=paths,
-                loss=each.sum() + each.mean() + (best**2).mean())
+    each, wide, best = torch.stack(each), torch.stack(wide).mean(), torch.stack(best)
+    return dict(each=each, by=each.mean(), wide=wide, score=best, path=paths,
+                loss=each.sum() + each.mean() + (best**2).mean() + 0.01 * wide)
 
 
 def levenshtein(a, b, insertion=1, removal=1, replacement=1):
