@@ -255,7 +255,7 @@ def crf(v):
         paths[n, :len] = torch.tensor(every[int(scores.argmax())])
     each, wide, best = torch.stack(each), torch.stack(wide).mean(), torch.stack(best)
     return dict(each=each, by=each.mean(), wide=wide, score=best, path=paths,
-                loss=each.sum() + each.mean() + (best**2).mean() + 0.01 * wide)
+                loss=each.sum() + each.mean() + (best**2).mean() + 0.015625 * wide)
 
 
 def levenshtein(a, b, insertion=1, removal=1, replacement=1):
