@@ -2,6 +2,7 @@
  *
  *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
  *                tree of loops and instances
+ *   lead.c       what is made for blocks of rounds though no part of the recurrence
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
@@ -60,6 +61,11 @@ typedef struct {
   bool *own;          /* by tensor: a definition of the recurrence makes it */
   bool *stored;       /* by tensor: it is in memory */
   outline_ring *ring; /* by tensor */
+  /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
+   * no blocks, and the definitions run before it. */
+  const neo_def *lead;
+  size_t n_lead;
+  int64_t lead_rounds;
   NEO_VEC(outline_around) around;
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
@@ -86,6 +92,9 @@ outline_steps outline_place(outliner *o, const neo_order_step *order);
 outline_instance *outline_instance_of(outliner *o, neo_def d);
 /* Adds a definition behind the loops. */
 void outline_place_behind(outliner *o, outline_steps *steps, neo_def d);
+
+/* lead.c: adds the definitions that lead the loop to its members, if all of them can. */
+void outline_lead(outliner *o, neo_order_step *order);
 
 /* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
  * is computed for a block's rounds at once, before them. */

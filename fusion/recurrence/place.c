@@ -667,12 +667,16 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
   o->around.n--;
 }
 
-static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *order) {
+static uint32_t loop_ranges(outliner *o, const neo_order_step *order, range *r) {
   neo_expr cut[4 * MOST_CUTS], lo, hi;
-  range r[MOST_RANGES];
   neo_order_rounds(o->m, order, &lo, &hi);
   uint32_t n = loop_cuts(o, order, cut, 4 * MOST_CUTS);
-  n = ranges_of(o, lo, hi, cut, n, r);
+  return ranges_of(o, lo, hi, cut, n, r);
+}
+
+static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *order) {
+  range r[MOST_RANGES];
+  uint32_t n = loop_ranges(o, order, r);
   for (uint32_t k = 0; k < n; k++)
     add_range(o, steps, order, &r[order->down ? n - 1 - k : k]);
 }
@@ -685,8 +689,79 @@ static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *o
       add_loops(o, steps, &order->step[k]);
 }
 
+/* ---- blocks of rounds that others lead */
+
+/* The rounds of range r that are in the block. */
+static range in_block(const outliner *o, const range *r, const range *block) {
+  neo_module *m = o->m;
+  neo_expr none = outline_number(o, 0), above = difference(o, r->lo, block->lo);
+  neo_expr below = difference(o, r->hi, block->lo), all = difference(o, block->hi, block->lo);
+  range x = {.base = block->lo, .from = r->from.i ? r->from : r->lo, .to = r->to.i ? r->to : r->hi};
+  x.lo = sum(o, x.base, is_at_most(o, above, none) ? none : neo_op2(m, NEO_OP_MAX, none, above));
+  x.hi = sum(o, x.base, is_at_most(o, all, below) ? all : neo_op2(m, NEO_OP_MIN, all, below));
+  return x;
+}
+
+/* A block: what leads it, for all of its rounds at once, then the rounds. */
+static void add_led_block(outliner *o, outline_steps *steps, const neo_order_step *order,
+                          const range *block, const range *r, uint32_t n) {
+  NEO_PUSH(o->a, &o->around, (outline_around){order, {0}, block->lo, block->hi});
+  for (size_t k = 0; k < o->n_lead; k++)
+    add_def(o, steps, o->lead[k]);
+  o->around.n--;
+  for (uint32_t k = 0; k < n; k++) {
+    range x = in_block(o, &r[order->down ? n - 1 - k : k], block);
+    add_loop(o, steps, order, &x);
+  }
+}
+
+/* One loop over the blocks. The last one may be shorter: its ranges end where all rounds do. */
+static void add_led(outliner *o, outline_steps *steps, const neo_order_step *order, const range *r,
+                    uint32_t n) {
+  size_t n_assume = o->assume.n;
+  neo_expr none = outline_number(o, 0), rounds = outline_number(o, o->lead_rounds);
+  neo_expr end = r[n - 1].hi;
+  outline_step out = {.lo = none, .down = order->down};
+  out.hi = over(o, sum(o, end, outline_number(o, o->lead_rounds - 1)), o->lead_rounds);
+  out.index = index_of(o, order, out.lo, out.hi);
+  neo_expr at = neo_size_ref(o->m, out.index), first = times(o, at, o->lead_rounds);
+  assume_between(o, none, at, out.hi);
+  NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, first, end));
+  neo_expr rest = difference(o, end, first);
+  if (!is_at_most(o, rounds, rest))
+    rounds = neo_op2(o->m, NEO_OP_MIN, rounds, rest);
+  range block = {.lo = first, .hi = sum(o, first, rounds)};
+  o->blocks++;
+  add_led_block(o, &out.steps, order, &block, r, n);
+  o->blocks--;
+  o->assume.n = n_assume;
+  NEO_PUSH(o->a, steps, out);
+}
+
+/* Are there ranges of several rounds that need no loop? They are worth more at once than in blocks. */
+static bool has_free_rounds(outliner *o, const neo_order_step *order, const range *r, uint32_t n) {
+  int64_t rounds;
+  for (uint32_t k = 0; k < n; k++) {
+    outline_around at_once = {order, {0}, r[k].lo, r[k].hi};
+    bool one = outline_distance(o, r[k].hi, r[k].lo, &rounds) && rounds <= 1;
+    if (!one && !is_empty(o, &r[k]) && is_free(o, &at_once))
+      return true;
+  }
+  return false;
+}
+
 outline_steps outline_place(outliner *o, const neo_order_step *order) {
   outline_steps out = {0};
+  range r[MOST_RANGES];
+  uint32_t n = o->lead_rounds ? loop_ranges(o, order, r) : 0;
+  bool *hoisted = NEO_NEW_ARRAY(o->a, bool, order->n_steps + 1);
+  if (n && !has_free_rounds(o, order, r, n) && !outline_block_of(o, order, hoisted)) {
+    add_led(o, &out, order, r, n);
+    return out;
+  }
+  o->lead_rounds = 0;
+  for (size_t k = 0; k < o->n_lead; k++)
+    add_def(o, &out, o->lead[k]);
   add_loops(o, &out, order);
   return out;
 }

@@ -82,40 +82,49 @@ static double runs_of(const outliner *o, const outline_steps *steps) {
 }
 
 /* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
-static uint32_t best_of(outliner *o, const neo_order_step *orders, uint32_t n,
-                        outline_steps *steps) {
+static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, outline_steps *steps) {
   uint32_t best = 0;
-  *steps = outline_place(o, &orders[0]);
-  double runs = n > 1 ? runs_of(o, steps) : 0;
-  for (uint32_t k = 1; k < n; k++) {
+  int64_t rounds = 0;
+  double least = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    outline_lead(o, &orders[k]);
     outline_steps other = outline_place(o, &orders[k]);
-    double x = runs_of(o, &other);
-    if (x < runs) {
-      *steps = other;
-      best = k;
-      runs = x;
-    }
+    double x = n > 1 ? runs_of(o, &other) : 0;
+    if (k && x >= least)
+      continue;
+    *steps = other;
+    best = k;
+    rounds = o->lead_rounds;
+    least = x;
   }
+  o->lead_rounds = rounds;
   return best;
 }
 
-/* Puts the definitions that run in the loops before the others; returns how many they are. Those of the first
- * recurrence do, and what follows in their order if it has a place in it: a recurrence that shares the loops, or
- * a definition that reads along their rounds. */
-static size_t divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
-                     neo_def *out) {
+typedef struct {
+  size_t own, lead; /* then come those that run behind the loops */
+} parts;
+
+/* Puts the definitions that run in the loops first, then those that were before all of them. In the loops are
+ * the first recurrence and what follows in their order if it has a place in it: a recurrence that shares
+ * the loops, or a definition that reads along their rounds. */
+static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
+                    neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   bool *in = NEO_NEW_ARRAY(a, bool, n);
   size_t at = 0;
+  parts x = {0, 0};
   neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
+  while (x.lead < n && !number[defs[x.lead].i])
+    x.lead++;
   for (size_t k = 0; k < n; k++) {
     in[k] = number[defs[k].i] == 1;
     if (in[k])
       out[at++] = defs[k];
   }
   bool ordered = neo_order_find(p, out, at, a, &loop, NULL);
-  for (size_t k = 0; k < n && ordered; k++) {
+  for (size_t k = x.lead; k < n && ordered; k++) {
     out[at] = defs[k];
     if (in[k] || (!number[defs[k].i] && neo_order_round_axis(m, &loop, defs[k]) < 0) ||
         !neo_order_find(p, out, at + 1, a, &with, NULL))
@@ -127,7 +136,8 @@ static size_t divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *
   for (size_t k = 0, to = at; k < n; k++)
     if (!in[k])
       out[to++] = defs[k];
-  return at;
+  x.own = at;
+  return x;
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
@@ -137,8 +147,10 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
   outliner o = {.m = m, .a = a, .defs = all, .n = n};
   o.p = neo_prover_new(m);
-  size_t n_own = divide(m, o.p, a, defs, n, all);
-  uint32_t n_orders = neo_orders_find(o.p, all, n_own, a, orders, MOST_ORDERS, NULL);
+  parts x = divide(m, o.p, a, defs, n, all);
+  o.lead = all + x.own;
+  o.n_lead = x.lead;
+  uint32_t n_orders = neo_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL);
   if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;
@@ -151,7 +163,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   mark(&o, leaves);
   outline_steps steps;
   uint32_t best = best_of(&o, orders, n_orders, &steps);
-  for (size_t k = n_own; k < n; k++)
+  for (size_t k = x.own + x.lead; k < n; k++)
     outline_place_behind(&o, &steps, all[k]);
   outline_rings(&o, &steps, &orders[best]);
   o.out->steps = outline_segments(&o, &steps);

@@ -9,7 +9,8 @@
  * What is written in a round is in the place of what the round before it could read last, so the order
  * within a round does not matter. Where elements that far back are only read for the element that takes their
  * place, as u[t-2, i] here, and nothing else of the round reads what is written, one slice less is enough:
- * an element is read before it is replaced. Definitions behind the loops may read the last slices. */
+ * an element is read before it is replaced. Definitions behind the loops may read the last slices. Of what
+ * leads a loop (lead.c) the rounds of a block are there: the next block is in their place. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
 
@@ -171,6 +172,13 @@ static neo_tensor ring_tensor(const ring *r) {
   return neo_tensor_add(m, t);
 }
 
+static bool is_lead(const outliner *o, neo_def d) {
+  for (size_t k = 0; k < o->n_lead && o->lead_rounds; k++)
+    if (o->lead[k].i == d.i)
+      return true;
+  return false;
+}
+
 static void find_ring(outliner *o, const outline_steps *steps, const neo_order_step *order,
                       neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
@@ -182,9 +190,13 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   r.member = member_of(order, d);
   if (!r.member || neo_def_at(o->m, d)->out_map.n)
     return;
-  look_steps(&r, steps, true);
-  need(&r, r.head);
-  r.n = r.reads_round ? r.n_apart : r.n;
+  if (is_lead(o, d)) {
+    r.n = o->lead_rounds;
+  } else {
+    look_steps(&r, steps, true);
+    need(&r, r.head);
+    r.n = r.reads_round ? r.n_apart : r.n;
+  }
   if (r.good && is_longer(&r))
     o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n};
 }

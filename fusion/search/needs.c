@@ -366,4 +366,5 @@ void fuse_needs(fuser *q) {
   find_forward(q);
   find_call_invariant(q);
   fuse_find_branches(q);
+  fuse_leads(q);
 }

@@ -2,6 +2,7 @@
  *
  *   needs.c    which definitions the entries need, and which recurrences are one group
  *   consumers.c    what runs along the rounds of a recurrence
+ *   leads.c    what is made for blocks of a recurrence's rounds
  *   branches.c    under which conditions they are needed
  *   facts.c    what each of them is like, and who reads what
  *   parts.c    whether a set of definitions has a form as one kernel
@@ -132,6 +133,7 @@ typedef struct fuser {
 } fuser;
 
 /* ---- needs.c, facts.c */
+void fuse_leads(fuser *q);
 void fuse_needs(fuser *q);
 /* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come behind the last
  * definition of it. */
