@@ -71,6 +71,12 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) NEO_MUST_
  *     ->  running.G[t, i] = (running.G[t-1, i] else 0) + d[t, i]*x[t, i],  G[i] = running.G[T-1, i] */
 neo_status neo_pass_running_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* The first or last terms of a long sum of products, for which a guard fails, become a sum of their own
+ * (peel_sums.c):
+ *     G[i, j] = sum[t: T] d[t, j]*(h[t-1, i] else 0)
+ *     ->  end.G[j] = sum[t: 1] d[t, j]*0,  G[i, j] = end.G[j] + sum[t: T-1] d[t+1, j]*h[t, i] */
+neo_status neo_pass_peel_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Where the domain of a reduction depends on remainders of output axes, each remainder becomes a
  * piece of its own (polyphase.c):
  *     Y[z] = sum[p: z/2 .. (z + 3)/2] e(z, p)

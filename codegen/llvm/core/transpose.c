@@ -176,11 +176,19 @@ static LLVMValueRef shuffled(neo_ll_gen *g, LLVMValueRef a, LLVMValueRef b, cons
   return LLVMBuildShuffleVector(g->l->b, a, b, LLVMConstVector(order, n), "");
 }
 
+/* LLVM would look through all steps at once for shuffles that it can combine, with more time for each than
+ * for all other code of a kernel; there are none. */
+static LLVMValueRef fenced(neo_ll_gen *g, LLVMValueRef v) {
+  LLVMTypeKind kind = LLVMGetTypeKind(LLVMGetElementType(LLVMTypeOf(v)));
+  bool is = kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind;
+  return is ? neo_ll_call(g->l, "llvm.arithmetic.fence", LLVMTypeOf(v), &v, 1) : v;
+}
+
 static void shuffle_pair(square *q, uint32_t a, uint32_t b, const shuffle *s) {
   square was = *q;
   for (uint32_t half = 0; half < 2; half++) {
     uint32_t to = half ? b : a;
-    q->v[to] = shuffled(q->g, was.v[a], was.v[b], s->at[half], q->n);
+    q->v[to] = fenced(q->g, shuffled(q->g, was.v[a], was.v[b], s->at[half], q->n));
     for (uint32_t k = 0; k < q->n; k++) {
       uint32_t from = s->at[half][k];
       q->is[to][k] = was.is[from < q->n ? a : b][from % q->n];
