@@ -115,6 +115,13 @@ static void peel_first(lowering *l, pieces *p) {
   p->at[1].lo = end;
 }
 
+/* Do more than two tiles share the columns? Two may both prefetch them: it costs less than another copy
+ * of the tile's code. */
+static bool has_many_tiles(const lowering *l) {
+  const neo_loop_params *s = &l->s->loops;
+  return !s->block_m || s->block_m > 2 * s->tile_m;
+}
+
 static bool prefetches_columns(const lowering *l) {
   for (uint32_t k = 0; k < l->n_prefetches; k++)
     if (!l->prefetches[k].shared && !l->prefetches[k].at_end)
@@ -210,7 +217,7 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range) {
   int64_t block_n = s->block_n, tile_n = s->tile_n;
   if (t.m_axis >= 0)
     c.rows = row_pieces(l, t.m_axis, s->block_m, m_lo, m_hi, s->tile_m);
-  if (c.rows.n && prefetches_columns(l))
+  if (c.rows.n && has_many_tiles(l) && prefetches_columns(l))
     peel_first(l, &c.rows);
   if (t.n_axis >= 0 && shared)
     c.cols = vector_pieces(l, t.n_axis, block_n, n_lo, n_hi, t.width, tile_vectors(l, t.width));
