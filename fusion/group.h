@@ -68,6 +68,8 @@ typedef struct {
                      any number; NEO_FUSE_SMALL: as few as possible */
   bool
       consumers_join; /* what can run in the rounds of a recurrence does, for tests; else where it pays */
+  uint32_t tile_rounds; /* what can lead a recurrence does, in blocks of so many rounds, for tests;
+                           0: where it pays, and as many as pay */
 } neo_fuse_options;
 
 /* May results of groups be cached between calls under these options (null: the defaults)? */
@@ -96,7 +98,8 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
 /* The results of a group are needed only where the condition holds, as of g->when. */
 void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr condition);
-/* The group of a recurrence, whose members are its definitions; `leaves` as in neo_recurrence_of. */
-void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves);
+/* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */
+void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
+                                 uint32_t tile_rounds);
 
 #endif

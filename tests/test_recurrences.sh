@@ -92,6 +92,50 @@ sed 's/T = 2000/T = 7/; s/600/9/' "$work/large.expr" >"$work/few.expr"
 "$NEOC" explain --groups "$work/few.expr" | grep -q '^  slices *h$' && fail "what reads a small recurrence runs in its loops"
 "$NEOC" verify "$work/few.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "few: other values"; }
 
+# what only a recurrence reads, a round at a time, is made for blocks of rounds where it would go to memory: one
+# after the other and beside each other, where the last block is shorter, the rounds run down, or something else
+# reads it, too
+printf 'neo-profile 1\nmachine = x86-64-v2\nfirst_bytes = 1024\ncached_bytes = 1024\n' >"$work/small.profile"
+cat >"$work/led.expr" <<'END'
+dim T = 800
+input X[T, 4, 12]
+input W[12, 20]
+input U[20, 20]
+e[t, b, i] = exp(0.1*X[t, b, i])
+h = scan t < T from h[b < 4, j < 20] = 0.5 {
+  next h[b, j] = tanh(0.1*(sum[i] e[t, b, i]*W[i, j]) + 0.1*(sum[k] h[b, k]*U[k, j]))
+}
+output h
+END
+led() {
+  "$NEOC" explain --groups "$@" --mcpu=x86-64-v2 --profile="$work/small.profile" "$work/led.expr" | grep -q '^  slices *partial'
+}
+same() {
+  "$NEOC" verify "$@" --mcpu=x86-64-v2 --profile="$work/small.profile" "$work/led.expr" >"$work/out" 2>&1 ||
+    { cat "$work/out" >&2; fail "blocks that others lead: other values ($*)"; }
+}
+for rounds in 192 197 200 331 800; do
+  led -DT=$rounds || fail "a product of $rounds rounds is stacked"
+  same -DT=$rounds
+done
+led -DT=30 && fail "few rounds are in blocks"
+for rounds in 331 8000; do
+  "$NEOC" compile -DT=$rounds --mcpu=x86-64-v2 --profile="$work/small.profile" "$work/led.expr" -o "$work" --emit=json >/dev/null || fail led
+  bytes=$(grep -o '"\(frame\|scratch\)_bytes": [0-9]*' "$work/led.json" | awk '{n += $2} END {print n}')
+  [ "$bytes" -le 90000 ] || fail "$bytes bytes in memory for $rounds rounds, one of which others lead"
+done
+sed -i 's/scan t < T from/scan t < T down from/' "$work/led.expr"
+led -DT=197 || fail "a product is stacked where rounds run down"
+same -DT=197
+sed -i 's/dim T = 800/dim T <= 200/' "$work/led.expr"
+led || fail "a product of a number of rounds that is not known is stacked"
+same --size=T=77
+same --size=T=1
+sed -i 's/dim T.*/dim T = 197/; s/^output h/output h, e/' "$work/led.expr"
+"$NEOC" explain --groups --mcpu=x86-64-v2 --profile="$work/small.profile" "$work/led.expr" | grep -q '^  slices *e$' &&
+  fail "what is wanted as a whole is made for blocks"
+same
+
 # a forward entry beside one with the gradient keeps nothing for it
 printf '%s\n' 'dim T = 40' 'input x[T, 64]' 'h[t < T, i < 64] = tanh(0.5*(h[t-1, i] else 0) + x[t, i])' \
   'last[i] = h[T-1, i]' 'value = sum[i] last[i]^2' 'dx = grad(value, x)' 'output forward: last' 'output gradient: value, dx' >"$work/two.expr"

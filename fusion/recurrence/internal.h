@@ -66,6 +66,7 @@ typedef struct {
   const neo_def *lead;
   size_t n_lead;
   int64_t lead_rounds;
+  uint32_t tile_rounds; /* as in neo_recurrence_of */
   NEO_VEC(outline_around) around;
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */

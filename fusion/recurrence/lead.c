@@ -110,17 +110,20 @@ static int64_t rounds_for_rows(neo_module *m, const neo_order_member *x) {
   return n < LEAST_ROUNDS ? LEAST_ROUNDS : n > MOST_ROUNDS ? MOST_ROUNDS : n;
 }
 
-int64_t neo_recurrence_block(neo_module *m, const neo_order_member *lead, size_t n) {
+int64_t neo_recurrence_block(neo_module *m, const neo_order_member *lead, size_t n,
+                             uint32_t tile_rounds) {
   int64_t rounds = 0, all;
+  if (!n || tile_rounds)
+    return n ? tile_rounds : 0;
   for (size_t k = 0; k < n; k++) {
     int64_t own = rounds_for_rows(m, &lead[k]);
     rounds = own > rounds ? own : rounds;
   }
-  if (!n || !neo_expr_is_int(m, neo_def_axis(m, neo_def_at(m, lead->def), lead->axis)->hi, &all))
+  if (!neo_expr_is_int(m, neo_def_axis(m, neo_def_at(m, lead->def), lead->axis)->hi, &all))
     return rounds;
   for (int64_t d = rounds; d < 2 * rounds; d++)
-    if (all % d == 0)
-      return all < LEAST_BLOCKS * d ? 0 : d;
+    if (all % d == 0 && all >= LEAST_BLOCKS * d)
+      return d;
   return all < LEAST_BLOCKS * rounds ? 0 : rounds;
 }
 
@@ -139,7 +142,7 @@ void outline_lead(outliner *o, neo_order_step *order) {
   for (size_t k = o->n_lead; k-- > 0; with.n_members++) /* readers first */
     if (!neo_recurrence_leads(o->m, &with, readers, o->n, o->lead[k], &own[with.n_members]))
       return;
-  o->lead_rounds = neo_recurrence_block(o->m, own + order->n_members, o->n_lead);
+  o->lead_rounds = neo_recurrence_block(o->m, own + order->n_members, o->n_lead, o->tile_rounds);
   if (o->lead_rounds)
     *order = with;
 }

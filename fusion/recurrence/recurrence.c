@@ -141,11 +141,11 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
-                                  const bool *leaves) {
+                                  const bool *leaves, uint32_t tile_rounds) {
   enum { MOST_ORDERS = 4 };
   neo_order_step orders[MOST_ORDERS];
   neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
-  outliner o = {.m = m, .a = a, .defs = all, .n = n};
+  outliner o = {.m = m, .a = a, .defs = all, .n = n, .tile_rounds = tile_rounds};
   o.p = neo_prover_new(m);
   parts x = divide(m, o.p, a, defs, n, all);
   o.lead = all + x.own;

@@ -55,7 +55,7 @@ static bool is_passing(const leader *l, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(q->m, t);
   double cached = q->profile->level[NEO_MACHINE_CACHES - 2].bytes;
   return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !q->wanted[t.i] && !l->read[t.i] &&
-         bytes_of(q, t) > cached;
+         (q->tile_rounds || bytes_of(q, t) > cached);
 }
 
 static bool is_candidate(const leader *l, uint32_t d) {
@@ -120,7 +120,7 @@ static void lead_recurrence(leader *l) {
   for (uint32_t k = l->first; k-- > 0;) /* readers first */
     if (is_candidate(l, q->order[k]))
       take(l, q->order[k]);
-  if (!neo_recurrence_block(q->m, l->leads.at, l->leads.n))
+  if (!neo_recurrence_block(q->m, l->leads.at, l->leads.n, q->tile_rounds))
     for (size_t k = 0; k < l->leads.n; k++)
       l->of[l->leads.at[k].def.i] = 0;
 }

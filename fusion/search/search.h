@@ -108,6 +108,7 @@ typedef struct fuser {
   const neo_profile *profile;
   uint32_t off;             /* kinds that are switched off, as bits */
   bool consumers_join;      /* as in neo_fuse_options */
+  uint32_t tile_rounds;     /* the same */
   bool caches;              /* groups of call-invariant definitions may be kept between calls */
   double price;             /* seconds for a byte that is saved for the backward pass */
   uint32_t entry;           /* see fuse_begin */
