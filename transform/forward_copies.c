@@ -37,14 +37,19 @@ static bool is_constant(const neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_CONST;
 }
 
-/* A tensor of one constant is that constant. */
+/* A tensor of one constant is that constant, and so is a copy of one. */
 static neo_expr first_value(const copies *c, neo_expr e) {
-  const neo_node *n = neo_expr_node(c->m, e);
-  uint32_t id;
-  if (n->op != NEO_OP_LOAD)
-    return e;
-  const neo_def_rec *d = plain_def(c->m, (neo_tensor){n->attr}, &id);
-  neo_expr value = d ? neo_list_expr(c->m, d->finish, 0) : e;
+  enum { MOST_COPIES = 8 };
+  neo_expr value = e;
+  for (int k = 0; k < MOST_COPIES && !is_constant(c->m, value); k++) {
+    const neo_node *n = neo_expr_node(c->m, value);
+    uint32_t id;
+    const neo_def_rec *d =
+        n->op == NEO_OP_LOAD ? plain_def(c->m, (neo_tensor){n->attr}, &id) : NULL;
+    if (!d)
+      return e;
+    value = neo_list_expr(c->m, d->finish, 0);
+  }
   return is_constant(c->m, value) ? value : e;
 }
 
@@ -100,10 +105,43 @@ static bool is_for(const copies *c, neo_expr value) {
          is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }
 
+/* The tensor that t is a copy of, element by element; 0: of none. */
+static neo_tensor whole_of(const copies *c, neo_tensor t) {
+  neo_module *m = c->m;
+  neo_tensor none = {0};
+  if (!c->value[t.i].i)
+    return none;
+  const neo_node *n = neo_expr_node(m, c->value[t.i]);
+  neo_tensor from = {n->attr};
+  uint32_t rank = neo_tensor_rank(m, t);
+  if (n->op != NEO_OP_LOAD || neo_tensor_rank(m, from) != rank)
+    return none;
+  for (uint32_t k = 0; k < rank; k++)
+    if (neo_list_at(m, n->arg, k) != neo_axis_ref(m, k).i ||
+        neo_tensor_extent(m, t, k).i != neo_tensor_extent(m, from, k).i)
+      return none;
+  return from;
+}
+
+/* A read that asks whether the element is there asks the same of the tensor that is copied. */
+static neo_expr forward_else(const copies *c, neo_expr e) {
+  neo_module *m = c->m;
+  neo_node n = *neo_expr_node(m, e);
+  neo_tensor from = whole_of(c, (neo_tensor){n.attr});
+  neo_expr arg[64];
+  if (!from.i)
+    return e;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = neo_list_expr(m, n.arg, k);
+  return neo_load_else(m, from, arg, n.arg.n - 1, arg[n.arg.n - 1], n.span);
+}
+
 static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   const copies *c = ctx;
   neo_node n = *neo_expr_node(m, e);
   neo_expr index[64];
+  if (n.op == NEO_OP_LOAD_ELSE)
+    return forward_else(c, e);
   if (n.op != NEO_OP_LOAD || !c->value[n.attr].i || !is_for(c, c->value[n.attr]))
     return e;
   for (uint32_t k = 0; k < n.arg.n; k++)
@@ -118,6 +156,8 @@ static neo_expr resolved(const copies *c, neo_expr value) {
   for (int k = 0; k < MOST && value.i; k++) {
     neo_node n = *neo_expr_node(m, value);
     neo_expr index[64];
+    if (n.op == NEO_OP_LOAD_ELSE)
+      return forward_else(c, value);
     if (n.op != NEO_OP_LOAD || !c->value[n.attr].i)
       break;
     for (uint32_t i = 0; i < n.arg.n; i++)

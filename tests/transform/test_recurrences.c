@@ -94,6 +94,41 @@ static void readers_of_a_copy_read_what_is_copied(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* The first values of a cell that a layer of the library calls come by way of copies. */
+static void a_copy_of_a_constant_is_that_constant(void **state) {
+  (void)state;
+  world w;
+  load(&w,
+       "neo-ir 1\nmodule t\ninput X : f32 [9, 8]\ntemp zero : f32 [8]\ntemp first : f32 [2, 8]\n"
+       "temp H : f32 [9, 8]\ntemp N : f32 [9, 8]\ntemp P : f32 [9, 8]\n"
+       "def @1 zero[j: 8] = 0.0\ndef @2 first[i: 2, j: 8] = zero[j]\n"
+       "def @3 H[t: 9, j: 8] = (N[t - 1, j] else first[1, j])\n"
+       "def @4 N[t: 9, j: 8] = X[t, j] + H[t, j]\ndef @5 P[t: 9, j: 8] = 2.0 * H[t, j]\n"
+       "entry forward forward: N = N, P = P\n");
+  apply(&w, neo_pass_forward_copies);
+  assert_non_null(strstr(text_of(&w), "P[t: 9, j: 8] = 2.0 * (N[t - 1, j] else 0.0)\n"));
+  neo_arena_free(&w.arena);
+}
+
+/* A next value that is another tensor, as it is; the recurrence has one tensor then. */
+static void whole_copies_are_not_kept_for_reads_of_earlier_rounds(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [9, 8]\ntemp H : f32 [9, 8]\ntemp N : f32 [9, 8]\n"
+           "temp O : f32 [9, 8]\ntemp R : f32 [9, 8]\n"
+           "def @1 H[t: 9, j: 8] = (N[t - 1, j] else 0.0)\n"
+           "def @2 O[t: 9, j: 8] = X[t, j] + 0.5 * H[t, j] + (R[t - 1, j] else 1.0)\n"
+           "def @3 N[t: 9, j: 8] = O[t, j]\ndef @4 R[t: 9, j: 8] = O[t, 7 - j]\n"
+           "entry forward forward: O = O\n");
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_forward_copies);
+  assert_non_null(strstr(text_of(&w), "O[t: 9, j: 8] = X[t, j] + 0.5 * (O[t - 1, j] else 0.0) + "
+                                      "(R[t - 1, j] else 1.0)\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  neo_arena_free(&w.arena);
+}
+
 /* In blocks of 4 rounds; the text has both sums, and the pass leaves what it made. */
 static void becomes_tiled(const char *text, const char *before, const char *within) {
   world w;
@@ -304,6 +339,8 @@ int main(void) {
       cmocka_unit_test(a_filter_along_its_own_axis_is_not_made_from_fewer_products),
       cmocka_unit_test(a_product_that_does_not_need_it_leaves_the_recurrence),
       cmocka_unit_test(readers_of_a_copy_read_what_is_copied),
+      cmocka_unit_test(a_copy_of_a_constant_is_that_constant),
+      cmocka_unit_test(whole_copies_are_not_kept_for_reads_of_earlier_rounds),
       cmocka_unit_test(sums_over_earlier_rounds_are_divided_at_blocks),
       cmocka_unit_test(sums_over_later_positions_are_divided_where_rounds_run_down),
       cmocka_unit_test(rounds_of_tiled_recurrences_are_the_first_dimension),
