@@ -10,7 +10,8 @@
 typedef enum {
   NEO_WHEN_ALL,   /* always */
   NEO_WHEN_CPU,   /* for processors */
-  NEO_WHEN_CACHES /* where results are cached between calls */
+  NEO_WHEN_CACHES, /* where results are cached between calls */
+  NEO_WHEN_REASSOCIATE /* where the user allows it */
 } neo_pass_when;
 
 /* What a pass may know of the machine that the program is compiled for. The module itself says

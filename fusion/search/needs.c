@@ -263,10 +263,36 @@ static size_t members_of(const fuser *q, uint32_t a, uint32_t b, neo_def *out) {
   return n;
 }
 
+/* How many loops are inside of each other. */
+static uint32_t depth_of(const neo_order_step *s) {
+  uint32_t inner = 0;
+  for (uint32_t k = 0; k < s->n_steps; k++) {
+    uint32_t depth = depth_of(&s->step[k]);
+    inner = depth > inner ? depth : inner;
+  }
+  return inner + !s->def.i;
+}
+
+/* Is there an order of both recurrences in which their rounds are the same ones? If one needs a loop inside of
+ * the other's rounds, its own are better off with lanes along these. */
+static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
+  neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  neo_order_step loop[3];
+  neo_prover *p = neo_prover_new(q->m);
+  uint32_t of[3][2] = {{a, b}, {a, a}, {b, b}}, depth[3];
+  bool are = true;
+  for (uint32_t k = 0; k < 3 && are; k++) {
+    size_t n = members_of(q, of[k][0], of[k][1], own);
+    are = neo_order_find(p, own, n, q->a, &loop[k], NULL);
+    depth[k] = are ? depth_of(&loop[k]) : 0;
+  }
+  neo_prover_free(p);
+  return are && depth[0] <= (depth[1] > depth[2] ? depth[1] : depth[2]);
+}
+
 /* Could recurrence `number`, of one definition, run in the loops? */
 static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
-  neo_order_step loop;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   if (members_of(q, number, number, own) != 1)
     return false;
@@ -281,13 +307,7 @@ static bool could_join(sharing *s, uint32_t number) {
   s->f.at[d.i] = 0;
   neo_def_visit(q->m, d, look_joins, &s->f);
   s->f.at[d.i] = before;
-  if (!s->f.good || !s->f.reads)
-    return false;
-  neo_prover *p = neo_prover_new(q->m);
-  size_t n = members_of(q, s->f.number, number, own);
-  bool is = neo_order_find(p, own, n, q->a, &loop, NULL);
-  neo_prover_free(p);
-  return is;
+  return s->f.good && s->f.reads && have_common_rounds(q, s->f.number, number);
 }
 
 /* Marks in `wins` the recurrences that have to join so that nobody outside reads tensor t. */

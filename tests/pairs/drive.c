@@ -52,6 +52,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->every_loop = d->draw == pairs_draw_recurrent && h >> 42 & 1;
   out->tile_rounds =
       d->draw == pairs_draw_recurrent && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->reassociate = out->tile_rounds && h >> 46 & 1;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
@@ -79,6 +80,8 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_addf(&s, " and random schedules of seed %llu", (unsigned long long)how->schedules);
   if (how->every_loop)
     neo_str_add(&s, " and every loop in the plan");
+  if (how->reassociate)
+    neo_str_add(&s, " --reassociate");
   if (how->tile_rounds)
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
   return s.n ? neo_str_text(&s) : " by default";

@@ -29,6 +29,7 @@ typedef struct {
   neo_precision math, store;
   bool every_grid;
   bool every_loop;             /* loops of recurrences are in the plan, and two threads run it */
+  bool reassociate;
   uint32_t tile_rounds;        /* recurrences are tiled in blocks of so many; 0: as usual */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;

@@ -55,6 +55,7 @@ typedef struct {
   neo_pass_options passes;
   neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
+  bool reassociate;          /* linear recurrences may be computed in blocks */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   const char *records_dir;   /* of the shipped records; null: they are not read */
   const neo_records_source *records; /* further ones, in order; null: none */

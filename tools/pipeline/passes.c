@@ -28,6 +28,8 @@ static bool is_wanted(const neo_compilation *c, const neo_pass *p) {
     return !neo_compile_for_gpu(c);
   case NEO_WHEN_CACHES:
     return neo_fuse_caches(&c->options.fusion);
+  case NEO_WHEN_REASSOCIATE:
+    return c->options.reassociate;
   }
   return false;
 }

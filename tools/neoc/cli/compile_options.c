@@ -124,6 +124,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.mcpu = neoc_text(cli, NEOC_O_MCPU, NULL);
   o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
   o.lib_dir = neo_place_lib(cli->arena);
+  o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
   neoc_exit e = neoc_native_gpu(cli, &o.target);
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
   if (!e)
