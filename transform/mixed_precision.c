@@ -17,7 +17,9 @@
  * store = bf16: intermediate tensors of two and more dimensions lie in memory as bf16; all
  * arithmetic on them is f32. Exempt are tensors that an entry, a request for gradients or a
  * gradient of the user's own names, and those of which new values of parameters and states are made
- * element by element (gradients of weights, their sums). */
+ * element by element (gradients of weights, their sums), and recurrences, whose errors would grow with the
+ * rounds. */
+#include "ir/component.h"
 #include "ir/product.h"
 #include "transform/transform.h"
 
@@ -171,6 +173,13 @@ static void keep_gradients(store *s) {
   }
 }
 
+static void keep_recurrences(store *s, neo_arena *a) {
+  const bool *recurs = neo_recurrent_defs(s->m, a);
+  for (uint32_t d = 1; d < s->m->defs.n; d++)
+    if (recurs[d])
+      keep(s, neo_def_at(s->m, (neo_def){d})->out);
+}
+
 static void find_narrow(store *s, neo_arena *a) {
   neo_module *m = s->m;
   NEO_VEC(neo_tensor) roots = {0};
@@ -187,6 +196,7 @@ static void find_narrow(store *s, neo_arena *a) {
   for (size_t k = n; k-- > 0;)
     keep_sources(s, order[k], a);
   keep_gradients(s);
+  keep_recurrences(s, a);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (is_narrow(s, (neo_tensor){t}))
       neo_map_set(&s->narrow, t, 1);

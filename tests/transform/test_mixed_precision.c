@@ -148,6 +148,23 @@ static void what_has_a_gradient_by_name_stays_exact(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* An error of a round would be in all rounds behind it. */
+static void recurrences_stay_exact(void **state) {
+  (void)state;
+  world w;
+  narrow(&w,
+         "neo-ir 1\nmodule t\ninput X : f32 [4, 5]\ntemp h : f32 [4, 5]\ntemp g : f32 [4, 5]\n"
+         "temp Y : f32 [4, 5]\ntemp n : f32 []\n"
+         "def @1 g[t: 4, j: 5] = X[t, j] * (h[t - 1, j] else 0.0)\n"
+         "def @2 h[t: 4, j: 5] = tanh(g[t, j])\ndef @3 Y[t: 4, j: 5] = exp(h[t, j])\n"
+         "def @4 n[] =\n  sum[t: 4, j: 5] Y[t, j]\nentry forward forward: n = n\n",
+         NEO_PRECISION_F32, NEO_PRECISION_BF16);
+  says(&w, "temp h : f32");
+  says(&w, "temp g : f32");
+  says(&w, "temp Y : bf16");
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operands_of_contractions_are_rounded),
@@ -156,6 +173,7 @@ int main(void) {
       cmocka_unit_test(factors_that_select_or_scale_are_told_from_operands),
       cmocka_unit_test(intermediate_matrices_are_stored_narrow),
       cmocka_unit_test(parameters_their_gradients_and_outputs_stay_exact),
+      cmocka_unit_test(recurrences_stay_exact),
       cmocka_unit_test(what_was_stored_narrow_is_not_rounded_again),
       cmocka_unit_test(reads_with_another_value_outside_are_narrow),
       cmocka_unit_test(what_has_a_gradient_by_name_stays_exact),

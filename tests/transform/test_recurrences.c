@@ -290,6 +290,67 @@ static void sums_over_rounds_run_with_them_beside_what_follows_the_rounds(void *
   neo_arena_free(&w.arena);
 }
 
+static void become_blocks(const char *text, bool changes) {
+  world w;
+  neo_str why;
+  load(&w, text);
+  w.target.tile_rounds = 4;
+  const char *before = text_of(&w);
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_reassociate);
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  assert_int_equal(strcmp(text_of(&w), before) != 0, changes);
+  neo_arena_free(&w.arena);
+}
+
+/* Sums of blocks start from nothing, and a block starts with those of the blocks before it. */
+static void linear_recurrences_become_recurrences_of_blocks(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\nsize T 1..9000\ninput a : f32 [T, 3]\ninput x : f32 [T, 3]\n"
+           "temp h : f32 [T, 3]\n"
+           "def @1 h[t: T, d: 3] = x[t, d] - a[t, d] * (h[t - 1, d] else 2.0)\n"
+           "entry forward forward: h = h\n");
+  neo_str_init(&why, &w.arena);
+  w.target.tile_rounds = 4;
+  apply(&w, neo_pass_reassociate);
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  const char *text = text_of(&w);
+  const char *parts[] = {
+      " h[t: T, d: 3] = blocks.h[t / 4, t % 4, d]\n",
+      " sums.h[_0: 4, _1: (T + 3) / 4 - 1, _2: 3] = x[_0 + _1 * 4, _2] - a[_0 + _1 * 4, _2] * "
+      "select(1 <= _0 + _1 * 4, (sums.h[_0 - 1, _1, _2] else 0.0), 2.0)\n",
+      " factors.h[_0: 4, _1: 1, _2: (T + 3) / 4 - 1, _3: 3] = -a[_0 + _2 * 4, _3] * "
+      "(factors.h[_0 - 1, _1, _2, _3] else 1.0)\n",
+      "    sum[_3: 1] where 1 < _0;\n"
+      "    ends2.h[_3, _0 - 1, _2] * starts.h[_0 - 1, _3, _2]\n"
+      "    then select(1 <= _0, ends.h[_0 - 1, _2] + acc0, 0.0)\n"};
+  for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+    assert_non_null(strstr(text, parts[k]));
+  apply(&w, neo_pass_reassociate); /* those of a block, and of starts, once more */
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  neo_arena_free(&w.arena);
+}
+
+/* Another order of the rounds would be another value. */
+static void recurrences_that_are_not_linear_have_no_blocks(void **state) {
+  (void)state;
+#define OF(value)                                                                                  \
+  "neo-ir 1\nmodule t\ninput x : f32 [90]\ntemp h : f32 [90]\ndef @1 h[t: 90] = " value           \
+  "\nentry forward forward: h = h\n"
+  become_blocks(OF("x[t] + 0.5 * (h[t - 1] else 0.0) - (h[t - 3] else x[t])"), true);
+  become_blocks(OF("select(x[t] < 0.0, x[t], (h[t - 1] else 0.0) / x[t])"), true);
+  become_blocks(OF("x[t] * -(h[t + 2] else 0.0)"), true);
+  become_blocks(OF("x[t] + tanh((h[t - 1] else 0.0))"), false);
+  become_blocks(OF("(h[t - 2] else 1.0) * (h[t - 1] else 0.0)"), false);
+  become_blocks(OF("x[t] / (h[t - 1] else 1.0)"), false);
+  become_blocks(OF("select(0.0 < (h[t - 1] else 0.0), x[t], 1.0)"), false);
+  become_blocks(OF("x[t] + 0.5 * (h[t - 9] else 0.0)"), false);
+  become_blocks(OF("max(x[t], (h[t - 1] else 0.0))"), false);
+#undef OF
+}
+
 /* Who reads a sum that a condition empties asks for the condition, and then it is needed nowhere else. */
 static void what_is_needed_in_a_branch_is_written_as_if_it_were_taken(void **state) {
   (void)state;
@@ -353,6 +414,8 @@ int main(void) {
       cmocka_unit_test(wavefronts_of_axes_that_run_against_each_other_have_a_shift),
       cmocka_unit_test(recurrences_that_read_rows_are_not_skewed),
       cmocka_unit_test(sums_over_rounds_run_with_them_beside_what_follows_the_rounds),
+      cmocka_unit_test(linear_recurrences_become_recurrences_of_blocks),
+      cmocka_unit_test(recurrences_that_are_not_linear_have_no_blocks),
       cmocka_unit_test(what_is_needed_in_a_branch_is_written_as_if_it_were_taken),
       cmocka_unit_test(integers_are_needed_in_all_branches),
       cmocka_unit_test(copies_of_definitions_that_need_each_other_read_copies),
