@@ -325,7 +325,7 @@ static void backward(ad_state *s, const order_ctx *o) {
   }
 }
 
-static bool carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request) {
+bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request) {
   ad_state s = {.env = {prover, m, scratch}, .m = m, .scratch = scratch, .request = request};
   order_ctx o = {.m = m, .scratch = scratch, .custom_of = &s.custom_of};
   neo_map_init(&o.seen, scratch);
@@ -354,10 +354,13 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   neo_prover *prover = neo_prover_new(m);
   bool good = true;
   for (uint32_t k = 0; k < m->grads.n; k++) {
-    if (m->grads.at[k].done)
+    neo_grad_rec request = m->grads.at[k];
+    if (request.done)
       continue;
     neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-    good = carry_out(m, prover, &scratch, m->grads.at[k]) && good;
+    good = (request.n_batch ? ad_batch(m, prover, &scratch, request)
+                            : ad_carry_out(m, prover, &scratch, request)) &&
+           good;
     neo_arena_free(&scratch);
     m->grads.at[k].done = true;
   }

@@ -201,6 +201,13 @@ neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
 /* ---- product.c: the same for prod */
 neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 
+/* ---- autodiff.c, batch.c: one request; false, after a report: it cannot be carried out */
+bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch,
+                  neo_grad_rec request) NEO_MUST_CHECK;
+/* One with n_batch > 0. */
+bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
+              neo_grad_rec request) NEO_MUST_CHECK;
+
 /* ---- custom.c */
 /* A call of a function with its own gradient (a row of m->customs); false if no adjoint arrives at
  * its outputs. */

@@ -159,10 +159,17 @@ typedef struct {
 } neo_entry_rec;
 
 /* A request for gradients, made by the frontend and carried out by neo_pass_autodiff, which fills
- * the pieces of `out`: out[k] = seed . dy/dwrt[k]; seed 0 for a scalar y means 1. */
+ * the pieces of `out`: out[k] = seed . dy/dwrt[k]; seed 0 for a scalar y means 1.
+ *
+ * With n_batch > 0 it is one request for each point p of the first n_batch dimensions of y and seed, as
+ * rounds of a loop are: out[k][p] = seed[p] . dy[p]/dwrt[k]. Where out[k] has the rank of wrt[k], the
+ * latter has these dimensions, too, and wrt[k][p] is meant. Nothing flows through tensors of `hold`,
+ * which are what a round begins with. */
 typedef struct {
   neo_tensor y, seed;
   neo_list wrt, out;
+  uint32_t n_batch;
+  neo_list hold;
   bool done;
   neo_span span;
 } neo_grad_rec;

@@ -224,6 +224,14 @@ static void parse_entry(neo_ir_parser *p) {
     NEO_PUSH(p->arena, &p->m->entries, e);
 }
 
+static uint32_t parse_batch(neo_ir_parser *p) {
+  token t = neo_parse_peek(p, 0);
+  int64_t n = neo_parse_integer(p);
+  if (n < 1 || n > MAX_RANK)
+    neo_parse_fail(p, t, NEO_D_IR_NUMBER, neo_parse_word(p, t), "");
+  return p->failed ? 0 : (uint32_t)n;
+}
+
 static void parse_gradient(neo_ir_parser *p) {
   size_t first = p->at - 1;
   neo_grad_rec g = {0};
@@ -231,6 +239,10 @@ static void parse_gradient(neo_ir_parser *p) {
   g.y = neo_parse_tensor(p);
   if (neo_parse_accept(p, "seed"))
     g.seed = neo_parse_tensor(p);
+  if (neo_parse_accept(p, "batch"))
+    g.n_batch = parse_batch(p);
+  if (neo_parse_accept(p, "hold"))
+    g.hold = parse_tensors(p);
   neo_parse_expect(p, "for");
   g.wrt = parse_tensors(p);
   neo_parse_expect(p, "into");

@@ -339,6 +339,12 @@ static void add_gradient(const neo_module *m, neo_str *out, const neo_grad_rec *
     neo_str_add(out, " seed ");
     neo_text_add_tensor(m, out, g->seed);
   }
+  if (g->n_batch)
+    neo_str_addf(out, " batch %u", g->n_batch);
+  if (g->hold.n) {
+    neo_str_add(out, " hold ");
+    add_tensors(m, out, g->hold);
+  }
   neo_str_add(out, " for ");
   add_tensors(m, out, g->wrt);
   neo_str_add(out, " into ");

@@ -267,12 +267,28 @@ static bool same_shape(neo_verifier *v, neo_tensor a, neo_tensor b) {
   return neo_verify_same_shape(v, a, b);
 }
 
+/* Has the gradient a dimension for each of the request's points, which its tensor may have, too? */
+static bool check_batched(neo_verifier *v, const neo_grad_rec *g, neo_tensor x, neo_tensor dx) {
+  const neo_module *m = v->m;
+  uint32_t rank = neo_tensor_rank(m, x), more = neo_tensor_rank(m, dx) - rank;
+  bool good = (more == 0 && rank >= g->n_batch) || more == g->n_batch;
+  for (uint32_t k = 0; good && k < g->n_batch; k++)
+    good = neo_tensor_extent(m, dx, k).i == neo_tensor_extent(m, g->y, k).i;
+  for (uint32_t k = more ? 0 : g->n_batch; good && k < rank; k++)
+    good = neo_tensor_extent(m, dx, more + k).i == neo_tensor_extent(m, x, k).i;
+  return good || neo_verify_fail(v, "%s has another shape than the gradients of %s at each point",
+                                 neo_verify_tensor_name(v, dx), neo_verify_tensor_name(v, x));
+}
+
 static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
-  if (!neo_verify_id(v, g->y.i) || !check_ids(v, g->wrt) || !check_ids(v, g->out))
+  if (!neo_verify_id(v, g->y.i) || !check_ids(v, g->wrt) || !check_ids(v, g->out) ||
+      !check_ids(v, g->hold))
     return false;
+  if (g->n_batch > neo_tensor_rank(v->m, g->y))
+    return neo_verify_fail(v, "the differentiated tensor has fewer dimensions than the request");
   if (!neo_type_is_float((neo_type)neo_tensor_at(v->m, g->y)->type))
     return neo_verify_fail(v, "the differentiated tensor is no float");
-  if (!g->seed.i && neo_tensor_rank(v->m, g->y))
+  if (!g->seed.i && neo_tensor_rank(v->m, g->y) != g->n_batch)
     return neo_verify_fail(v, "only a scalar needs no seed");
   if (g->seed.i && (!neo_verify_id(v, g->seed.i) || !same_shape(v, g->seed, g->y)))
     return false;
@@ -280,7 +296,7 @@ static bool check_gradient(neo_verifier *v, const neo_grad_rec *g) {
     return neo_verify_fail(v, "not one result a tensor");
   for (uint32_t k = 0; k < g->wrt.n; k++) {
     neo_tensor x = {neo_list_at(v->m, g->wrt, k)}, dx = {neo_list_at(v->m, g->out, k)};
-    if (!same_shape(v, dx, x))
+    if (g->n_batch ? !check_batched(v, g, x, dx) : !same_shape(v, dx, x))
       return false;
   }
   return true;

@@ -64,15 +64,6 @@ bool neo_grad_check(neo_grad_asked *q) {
     NEO_ERR(f->in, q->e->span, ARGUMENT_COUNT, "grad", 2, (int)(q->y.tensor.i != 0));
     return false;
   }
-  if (f->in->n_ambient) {
-    if (f->in->once)
-      NEO_ERR(
-          f->in, q->e->span, UNSUPPORTED,
-          neo_arena_printf(f->fe->arena, "grad of what depends on the round of a %s", f->in->once));
-    else
-      NEO_ERR(f->in, q->e->span, GRAD_AMBIENT, "grad");
-    return false;
-  }
   if (!q->seeded && q->y.rank > 0) {
     int h = NEO_ERR(f->in, q->e->span, GRAD_NOT_SCALAR, name);
     neo_diag_help(f->fe->diags, h, "reduce it to a scalar, or give seed = a tensor of its shape");
@@ -93,36 +84,44 @@ bool neo_grad_check(neo_grad_asked *q) {
   return true;
 }
 
-static neo_tensor gradient_tensor(neo_fe *fe, neo_tensor of, const char *full, neo_span span) {
+static neo_tensor_rec gradient_rec(const neo_fe *fe, neo_tensor of, const char *full,
+                                   neo_span span) {
   neo_tensor_rec rec = *neo_tensor_at(fe->m, of);
   rec.role = NEO_ROLE_TEMP;
-  rec.name = neo_name_of(fe->names, neo_fe_unique(fe, full));
+  rec.name = neo_name_of(fe->names, full);
   rec.span = span;
   rec.pieces = (neo_list){0};
   rec.init = (neo_def){0};
   rec.updates = (neo_tensor){0};
   rec.data = NULL;
   rec.n_data_bytes = 0;
-  return neo_tensor_add(fe->m, rec);
+  return rec;
+}
+
+static neo_tensor gradient_tensor(neo_fe *fe, neo_tensor of, const char *full, neo_span span) {
+  return neo_tensor_add(fe->m, gradient_rec(fe, of, neo_fe_unique(fe, full), span));
+}
+
+static neo_list list_of(neo_fe *fe, const neo_tensor *t, uint32_t n) {
+  uint32_t *ids = NEO_NEW_ARRAY(fe->arena, uint32_t, n + 1);
+  for (uint32_t k = 0; k < n; k++)
+    ids[k] = t[k].i;
+  return neo_list_new(fe->m, ids, n);
 }
 
 void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tensor *wrt, uint32_t n,
                       const char *const *full, neo_span span, neo_tensor *out) {
-  uint32_t *list = NEO_NEW_ARRAY(fe->arena, uint32_t, 2 * n);
-  for (uint32_t k = 0; k < n; k++) {
+  for (uint32_t k = 0; k < n; k++)
     out[k] = gradient_tensor(fe, wrt[k], full[k], span);
-    list[k] = wrt[k].i;
-    list[n + k] = out[k].i;
-  }
   neo_grad_rec rec = {.y = y, .seed = seed, .span = span};
-  rec.wrt = neo_list_new(fe->m, list, n);
-  rec.out = neo_list_new(fe->m, list + n, n);
+  rec.wrt = list_of(fe, wrt, n);
+  rec.out = list_of(fe, out, n);
   NEO_PUSH(fe->arena, &fe->m->grads, rec);
 }
 
-/* A slice is differentiated as a tensor of its own. */
-static bool whole(neo_frame *f, neo_view *v, const char *name, neo_span at) {
-  if (neo_view_is_whole(v))
+/* A slice is differentiated as a tensor of its own, with a dimension for each ambient axis. */
+static bool settled(neo_frame *f, neo_view *v, const char *name, neo_span at) {
+  if (f->in->n_ambient ? neo_view_is_own(f->in, v) : neo_view_is_whole(v))
     return true;
   neo_val copy = neo_define_copy(f->in, neo_val_view(*v), neo_fe_join(f->fe, f->target, name), at);
   if (copy.kind == NEO_VAL_VIEW)
@@ -130,17 +129,87 @@ static bool whole(neo_frame *f, neo_view *v, const char *name, neo_span at) {
   return copy.kind == NEO_VAL_VIEW;
 }
 
+/* ---- requests in rounds of loops, and in calls that depend on indices: one for each point */
+
+/* What y depends on and nothing defines yet: the carries of the loops around the request. */
+static neo_list held_by(neo_fe *fe, neo_tensor y) {
+  NEO_VEC(neo_tensor) held = {0};
+  bool *seen = neo_tensor_reach(fe, y);
+  for (size_t k = 0; k < fe->m->grads.n; k++) {
+    neo_list out = fe->m->grads.at[k].out;
+    for (uint32_t j = 0; j < out.n; j++)
+      seen[neo_list_at(fe->m, out, j)] = false;
+  }
+  for (uint32_t t = 1; t < fe->m->tensors.n; t++)
+    if (seen[t] && fe->m->tensors.at[t].role == NEO_ROLE_TEMP && !fe->m->tensors.at[t].pieces.n)
+      NEO_PUSH(fe->arena, &held, (neo_tensor){t});
+  return list_of(fe, held.at, (uint32_t)held.n);
+}
+
+/* Is it what belongs to the point at hand, of a tensor with a dimension for each ambient axis? */
+static bool is_of_point(const neo_inst *in, const neo_view *v) {
+  bool is = v->n == v->rank + in->n_ambient;
+  for (uint32_t k = 0; is && k < in->n_ambient; k++)
+    is = v->index[k].i == neo_axis_ref(in->fe->m, k).i &&
+         neo_size_equal(in->fe, neo_tensor_extent(in->fe->m, v->tensor, k), in->ambient[k].hi);
+  return is;
+}
+
+/* The gradient at each point, with respect to what belongs to it or to all of the tensor; `v` becomes
+ * the part of it that is asked for. */
+static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span span) {
+  neo_inst *in = f->in;
+  neo_expr extent[NEO_MAX_AXES + NEO_MAX_RANK];
+  neo_view w = neo_view_whole(f->m, v->tensor);
+  uint32_t n = 0, lead = is_of_point(in, v) ? 0 : in->n_ambient;
+  for (uint32_t k = 0; k < lead; k++)
+    extent[n++] = in->ambient[k].hi;
+  for (uint32_t k = 0; k < w.n; k++)
+    extent[n++] = neo_tensor_extent(f->m, v->tensor, k);
+  const char *name = neo_fe_unique(f->fe, full);
+  neo_tensor out = neo_tensor_make(in, gradient_rec(f->fe, v->tensor, name, span), extent, n, name);
+  if (!out.i)
+    return false;
+  neo_view of = {.tensor = out, .rank = v->rank, .n = n};
+  for (uint32_t k = 0; k < n; k++)
+    of.index[k] = k < lead ? neo_axis_ref(f->m, k) : v->index[k - lead];
+  *v = of;
+  return true;
+}
+
+static bool batched(neo_grad_asked *q, const char *const *name, neo_results *r) {
+  neo_fe *fe = q->f->fe;
+  neo_tensor wrt[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS];
+  for (uint32_t k = 0; k < q->n; k++) {
+    neo_view v = q->wrt[k];
+    wrt[k] = v.tensor;
+    if (!batched_out(q->f, &v, name[k], q->e->span))
+      return false;
+    out[k] = v.tensor;
+    r->at[r->n++] = neo_val_view(v);
+  }
+  neo_grad_rec rec = {.y = q->y.tensor, .seed = q->seed.tensor, .span = q->e->span};
+  rec.n_batch = q->f->in->n_ambient;
+  rec.hold = held_by(fe, rec.y);
+  rec.wrt = list_of(fe, wrt, q->n);
+  rec.out = list_of(fe, out, q->n);
+  NEO_PUSH(fe->arena, &fe->m->grads, rec);
+  return true;
+}
+
 bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full, neo_results *r) {
   neo_frame *f = q->f;
   const char *name[NEO_MAX_RESULTS];
   neo_tensor wrt[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS];
   neo_span at = q->e->span;
-  if (!whole(f, &q->y, "y", at) || (q->seeded && !whole(f, &q->seed, "seed", at)))
+  if (!settled(f, &q->y, "y", at) || (q->seeded && !settled(f, &q->seed, "seed", at)))
     return false;
   for (uint32_t k = 0; k < q->n; k++) {
     wrt[k] = q->wrt[k].tensor;
     name[k] = k < n_names ? full[k] : neo_fe_join(f->fe, f->target, "grad");
   }
+  if (f->in->n_ambient)
+    return batched(q, name, r);
   neo_grad_request(f->fe, q->y.tensor, q->seed.tensor, wrt, q->n, name, at, out);
   for (uint32_t k = 0; k < q->n; k++) {
     neo_view v = q->wrt[k];

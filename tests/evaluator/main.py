@@ -35,7 +35,8 @@ Floats are computed in float64 and rounded where a type is narrower than f32; su
 rounded. So a comparison allows for the rounding of the model's types (compare.py), and values on both sides of a
 jump (`floor`, a comparison) are safe only where both compute them exactly: inputs are drawn as eighths.
 
-Left out: vertex functions, `rand()` in rounds and in definitions that read themselves.
+Left out: vertex functions, `rand()` in rounds and in definitions that read themselves, `grad` in functions that are
+called with indices.
 """
 
 import argparse

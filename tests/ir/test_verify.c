@@ -67,6 +67,10 @@ static const broken_text texts[] = {
     {"input x : f32 [2]\ninput s : f32 [3]\ngradient of x seed s for x into x\n", "extents differ"},
     {"input l : f32 []\ninput x : f32 [2]\ngradient of l for x into l\n", "extents differ"},
     {"input l : f32 []\ninput x : f32 [2]\ngradient of l for x, x into x\n", "one result a tensor"},
+    {"input l : f32 [2]\ninput x : f32 [3]\ngradient of l batch 1 for x into x\n", "another shape"},
+    {"input l : f32 [2]\ninput x : f32 [2]\ngradient of l batch 2 for x into x\n",
+     "fewer dimensions than the request"},
+    {"input l : f32 [2, 2]\ngradient of l batch 1 for l into l\n", "only a scalar needs no seed"},
     {"input x : f32 [2]\ncustom x -> x with x, x -> x\n", "not one adjoint"},
     {"input x : f32 [2]\ninput l : f32 []\ncustom x -> x with l -> x\n", "extents differ"},
 };

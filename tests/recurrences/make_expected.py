@@ -380,6 +380,71 @@ def factorizations(v):
     return r
 
 
+# ---- gradients inside of rounds: carries are leaves, as arguments of jax.grad are
+
+
+@case(Jax, {"X": (5, 4), "Y": (5,)}, {"w0": (4,), "P": (4,), "U": (4, 4)}, wrt=("X", "Y"))
+def inner_gradients(v):
+    X, Y, P, U, T = v["X"], v["Y"], v["P"], v["U"], v["X"].shape[0]
+
+    def miss(w, x, y):
+        h = jnp.full(4, 0.125)
+        for _ in range(3):
+            h = jnp.tanh(w * x + U @ h)
+        return (w @ h - y)**2
+
+    w, m, losses = v["w0"], jnp.zeros(4), []
+    for t in range(T):
+        losses.append(miss(w, X[t], Y[t]))
+        m = 0.5 * m + jax.grad(miss)(w, X[t], Y[t])
+        w = w - 0.25 * m
+
+    def made(P):
+        return jnp.sin(P) + 0.5 * P[0]
+
+    def energy(q, E, X, t):
+        return (q * E * X[t]**2 * (X[t - 1] if t else 1)).sum()
+
+    q, eE, eP, eX = jnp.full(4, 0.25), [], [], []
+    for t in range(T):
+        eE.append(jax.grad(energy, 1)(q, made(P), X, t))
+        eP.append(jax.grad(lambda p: energy(q, made(p), X, t))(P))
+        eX.append(jax.grad(energy, 2)(q, made(P), X, t))
+        q = (q - 0.125 * jax.grad(energy)(q, made(P), X, t) * eE[-1] + 0.25 * eP[-1] * eP[-1][0] +
+             0.125 * eX[-1][t])
+    eE, eP, eX = map(jnp.stack, (eE, eP, eX))
+
+    root = 2.0
+    for _ in range(20):
+        f, f1, f2 = root**3 - 2 * root - P[1]**2, 3 * root**2 - 2, 6 * root
+        root = root - 2 * f * f1 / (2 * f1**2 - f * f2)
+
+    def bend(z, x, w):
+        return (z * x + jnp.array([0.0625, 0.3125, 0, 0.171875])).max() + jax.nn.logsumexp(z * w) + 0.125 * (z + 2).prod()
+
+    def three(u, x):
+        s = 0
+        for _ in range(3):
+            s += bend(u, x, v["w0"])
+            gz, gw = jax.grad(bend, (0, 2))(u, x, v["w0"])
+            u = u - 0.125 * gz + 0.0625 * gw * u
+        return s, u
+
+    u, us = jnp.full(4, 0.25), [None] * T
+    for t in reversed(range(T)):
+        (us[t], z), gu = jax.value_and_grad(three, has_aux=True)(u, X[t])
+        u = u + 0.0625 * gu - 0.25 * z
+    us = jnp.stack(us)
+
+    J = jax.vmap(jax.jacobian(lambda x: jnp.stack([x[0] * jnp.sin(x[1]) + x[0], x[1]**2 * x[0]])))(
+        P.reshape(2, 2))
+    losses = jnp.stack(losses)
+    loss = ((w**2).sum() + losses.sum() + (q**2).sum() + (eE * eP).sum() + 0.125 * (eX**2).sum() +
+            root + (u**2).sum() + 0.125 * us.sum() + (jnp.linalg.det(J)**2).sum())
+    return dict(w=w, m=m, losses=losses, q=q, eE=eE, eP=eP, eX=eX, root=root, u=u, us=us, J=J,
+                loss=loss)
+
+
 def main():
     global torch, jax, jnp, F
     import jax

@@ -15,7 +15,7 @@ from .tree import DOTS, Path, Range
 def call(program, context, node, frame, count):
     """The results of a call, as a list."""
     if node.path == ("grad",) and not context.view.find("grad"):
-        return gradients.grad(context, node, frame)
+        return gradients.grad(program, context, node, frame)
     function = context.view.lookup(node.path, node.line)
     if not isinstance(function, FunctionIn):
         error(node, f"'{'.'.join(node.path)}' is not a function")

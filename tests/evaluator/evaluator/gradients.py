@@ -7,10 +7,10 @@ from .errors import error
 from .scopes import Block
 
 
-def grad(context, node, frame):
+def grad(program, context, node, frame):
     """grad(y, a, b, seed = dy): the gradients of sum(y * dy), one for each of a, b."""
     if frame.axes:
-        error(node, "'grad' inside a call that depends on indices is not supported")
+        error(node, "this evaluator forms no gradients inside of calls that depend on indices")
     tensors = [context.whole(a, frame) for n, a in node.args if n is None]
     seeds = [a for n, a in node.args if n == "seed"]
     result, wanted = tensors[0], tensors[1:]
@@ -22,15 +22,15 @@ def grad(context, node, frame):
         error(node, "a tensor that is not a scalar needs a seed for its gradient")
     else:
         seed = tape.constant(1.0, result.type)
-    return of(result, seed, wanted, node)
+    return of(result, seed, wanted, node, program.held)
 
 
-def of(result, seed, wanted, line=None):
+def of(result, seed, wanted, line=None, held=()):
     """Gradients of the shapes and types of the wanted tensors; zeros where nothing flows."""
     for a in [result] + wanted:
         if not scalars.is_float(a.type):
             error(line, f"gradients are of floats, this is {a.type}")
-    found = tape.gradients(result, seed, wanted)
+    found = tape.gradients(result, seed, wanted, held)
     return [_like(w, g) for w, g in zip(wanted, found)]
 
 

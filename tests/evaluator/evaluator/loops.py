@@ -25,6 +25,7 @@ class Loop:
         self.stacks = {n: [] for n in self.collected}
         first = {t.name: program.define(t, v, block, position) for t, v in self.region.carries}
         self.carries = {n: self.carried(c) for n, c in first.items()}
+        self.held = program.held
 
     def carried(self, c):
         return settled(c)
@@ -34,6 +35,9 @@ class Loop:
         around = Block(self.program, self.block.view(self.position), self.block.frame, self.prefix, rounds)
         around.key = self.block.key + (id(self.s), "carries", len(self.program.blocks))
         around.carries = True
+        if getattr(self.region, "kind", "while") != "repeat":  # gradients in the round end at its carries, whatever they were before
+            self.carries = {n: begun(c) for n, c in self.carries.items()}
+            self.program.held = self.held + list(self.carries.values())
         for n, c in self.carries.items():
             around.define(n, c)
         if index is not None:
@@ -90,6 +94,7 @@ class Loop:
                 for n, f in ((n, settled(f)) for n, f in found.items())}
 
     def results(self):
+        self.program.held = self.held
         lead = len(self.block.frame)
         with tape.masked(self.block.frame.mask):
             return list(self.carries.values()) + [stacked(self.stacks[n], lead) for n in self.collected]
@@ -162,6 +167,13 @@ class While(Loop):
             rows = self.stacks[n]
             rows += [zeros[n]] * (limit - len(rows))
             self.stacks[n] = rows or emptied(zeros[n])
+
+
+def begun(carry):
+    """A carry as a tensor of the round, with respect to which gradients can be formed."""
+    result = tape.view(carry, carry.lead)
+    result.tracked = scalars.is_float(carry.type)
+    return result
 
 
 def emptied(a):

@@ -25,6 +25,7 @@ class Program:
         self.given_text = (text, inputs, defines, folders, folder)
         self.seed = seed  # of rand() and of initial values
         self.finished = finished  # calls of output entries
+        self.held = []  # carries of the rounds at hand: nothing flows through them
         self.numbering = False  # every part of every expression is evaluated, to find all of its calls
         self.sites = None
         self.defines = dict(defines or {})

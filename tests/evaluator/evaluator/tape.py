@@ -455,14 +455,16 @@ def _factor_gradient(factors, j, word, g, extents):
 # ---- gradients
 
 
-def gradients(result, seed, wanted):
-    """The gradients of sum(result * seed) with respect to the wanted tensors; None where nothing flows."""
-    order, reach = [], _reach(result, wanted)
+def gradients(result, seed, wanted, held=()):
+    """The gradients of sum(result * seed) with respect to the wanted tensors; None where nothing flows. Nothing flows
+    through those that are held."""
+    held = {id(t) for t in held}
+    order, reach = [], _reach(result, wanted, held)
     _sort(result, reach, order)
     adjoints = {id(result): seed}
     for n in reversed(order):
         g = adjoints.get(id(n))
-        if g is None or n.vjp is None:
+        if g is None or n.vjp is None or id(n) in held:
             continue
         _push(n, g, reach, adjoints)
     return [adjoints.get(id(w)) for w in wanted]
@@ -496,17 +498,18 @@ def ancestors(result):
     return seen
 
 
-def _reach(result, wanted):
+def _reach(result, wanted, held):
     """The ids of the nodes through which a wanted tensor is reached."""
     targets, known, stack_ = {id(w) for w in wanted}, {}, [(result, False)]
     while stack_:
         n, done = stack_.pop()
         if done:
-            known[id(n)] = id(n) in targets or any(known.get(id(p)) for p in n.parents)
+            known[id(n)] = id(n) in targets or (id(n) not in held and any(known.get(id(p)) for p in n.parents))
         elif id(n) not in known:
             known[id(n)] = False
             stack_.append((n, True))
-            stack_.extend((p, False) for p in n.parents)
+            if id(n) not in held:
+                stack_.extend((p, False) for p in n.parents)
     return {k for k, v in known.items() if v}
 
 

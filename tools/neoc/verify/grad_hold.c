@@ -261,7 +261,8 @@ static void copy_request(holder *h, neo_grad_rec g) {
     neo_map_set(&h->to, out.i, outs[k]);
     neo_map_set(&h->back, outs[k], out.i);
   }
-  neo_grad_rec copy = {.y = y, .seed = seed, .span = g.span};
+  neo_grad_rec copy = {.y = y, .seed = seed, .n_batch = g.n_batch, .span = g.span};
+  copy.hold = neo_tensors_renamed(m, g.hold, &h->to, h->a);
   copy.wrt = neo_tensors_renamed(m, g.wrt, &h->to, h->a);
   copy.out = neo_list_new(m, outs, g.out.n);
   NEO_PUSH(m->arena, &m->grads, copy);
