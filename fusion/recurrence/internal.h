@@ -23,8 +23,8 @@ typedef struct {
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
   neo_expr round; /* of the outermost loop that it is in; */
-  int64_t rounds; /* so many of them at once, from there on; 0: it is in none; -1: a number that is
-                      not known here */
+  int64_t rounds; /* at most so many of them at once, from there on; 0: it is in none; -1: a number that
+                      is not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   neo_tensor slice[4]; /* of its results; write.c */
