@@ -39,7 +39,10 @@ static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_
 }
 
 void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g) {
-  const neo_lx *c = condition_of(m, k, g);
+  neo_kernel_put_under(k, condition_of(m, k, g));
+}
+
+void neo_kernel_put_under(neo_kernel *k, const neo_lx *c) {
   neo_block in = k->body, out = {0};
   size_t from = 0;
   if (!c)

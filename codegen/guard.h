@@ -12,5 +12,7 @@
  *
  * The group reads them, so they are in buffers of the kernel. */
 void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g);
+/* The same with a condition that is the kernel's expression; null: always. */
+void neo_kernel_put_under(neo_kernel *k, const neo_lx *condition);
 
 #endif

@@ -3,6 +3,7 @@
  * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
 #include "codegen/loop/clone.h"
+#include "codegen/guard.h"
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
 #include "fusion/form.h"
@@ -32,6 +33,34 @@ static const neo_recurrence *loops_of(const maker *x) {
 
 static const neo_machine *machine_of(const maker *x) {
   return x->options->machine;
+}
+
+/* ---- expressions over sizes */
+
+static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
+  uint64_t at;
+  uint32_t number = neo_size_number(x->m, s);
+  if (k == x->k && neo_map_get(&x->index, number, &at))
+    return (const neo_lx *)(uintptr_t)at;
+  return neo_lx_size(k, number);
+}
+
+static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
+  neo_node n = *neo_expr_node(x->m, e);
+  const neo_lx *arg[3];
+  int64_t c;
+  if (neo_expr_is_int(x->m, e, &c))
+    return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
+                                : neo_lx_int(k, c);
+  if (n.op == NEO_OP_SIZE) {
+    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
+    return r->kind == NEO_SIZE_DERIVED ? number_of(x, k, r->value)
+                                       : size_value(x, k, (neo_size){n.attr});
+  }
+  assert(n.arg.n <= 3 && "an expression over sizes");
+  for (uint32_t i = 0; i < n.arg.n; i++)
+    arg[i] = number_of(x, k, neo_list_expr(x->m, n.arg, i));
+  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
 }
 
 /* ---- segments */
@@ -85,14 +114,34 @@ static bool is_of(const neo_recurrence_step *s, const neo_group *g) {
   return false;
 }
 
+/* A kernel of a round that changes nothing does nothing. */
+static void put_under_alive(maker *x, neo_kernel *k, neo_expr alive) {
+  neo_module *m = x->m;
+  neo_tensor t = {neo_expr_node(m, alive)->attr};
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  const neo_lx *at = number_of(x, k, neo_expr_arg(m, alive, 0));
+  uint32_t buf = neo_kernel_buf(k, (neo_kbuf){.name = neo_name_text(m->names, r->name),
+                                              .type = r->type,
+                                              .use = NEO_BUF_READ,
+                                              .tensor = t,
+                                              .no_alias = true,
+                                              .align = neo_type_bytes((neo_type)r->type)});
+  const neo_lx *there = neo_lx_op2(k, NEO_OP_LE, neo_lx_int(k, 0), at);
+  neo_value yes = {.i = 1};
+  neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
+}
+
 static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
   neo_grouping grouping;
   neo_kernel_step where = {.hi = s->when};
   neo_kernel_steps *to = s->when.i ? &where.steps : out;
   x->status = fuse_segment(x, s, &grouping);
   for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
-    if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
+    if (is_of(s, &grouping.groups.at[k])) { /* others make initial values */
       NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
+      if (s->alive.i && !x->status && !machine_of(x)->gpu)
+        put_under_alive(x, to->at[to->n - 1].kernel, s->alive);
+    }
   if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }
@@ -163,34 +212,6 @@ static bool is_apart(const maker *x, const neo_kernel_step *s) {
   if (s->kernel)
     return saved_by(x, s->kernel) > 0;
   return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
-}
-
-/* ---- expressions over sizes */
-
-static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
-  uint64_t at;
-  uint32_t number = neo_size_number(x->m, s);
-  if (k == x->k && neo_map_get(&x->index, number, &at))
-    return (const neo_lx *)(uintptr_t)at;
-  return neo_lx_size(k, number);
-}
-
-static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
-  neo_node n = *neo_expr_node(x->m, e);
-  const neo_lx *arg[3];
-  int64_t c;
-  if (neo_expr_is_int(x->m, e, &c))
-    return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
-                                : neo_lx_int(k, c);
-  if (n.op == NEO_OP_SIZE) {
-    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
-    return r->kind == NEO_SIZE_DERIVED ? number_of(x, k, r->value)
-                                       : size_value(x, k, (neo_size){n.attr});
-  }
-  assert(n.arg.n <= 3 && "an expression over sizes");
-  for (uint32_t i = 0; i < n.arg.n; i++)
-    arg[i] = number_of(x, k, neo_list_expr(x->m, n.arg, i));
-  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
 }
 
 /* ---- buffers */

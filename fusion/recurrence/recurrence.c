@@ -165,7 +165,9 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   uint32_t best = best_of(&o, orders, n_orders, &steps);
   for (size_t k = x.own + x.lead; k < n; k++)
     outline_place_behind(&o, &steps, all[k]);
+  outline_find_alive(&o, &orders[best]);
   outline_rings(&o, &steps, &orders[best]);
+  outline_leave(&o, &orders[best], &steps);
   o.out->steps = outline_segments(&o, &steps);
   find_memory(&o);
   neo_prover_free(o.p);
