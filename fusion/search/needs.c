@@ -360,6 +360,7 @@ static void take_followers(fuser *q) {
 void fuse_needs(fuser *q) {
   need_entries(q);
   find_recurrences(q);
+  fuse_take_nests(q);
   fuse_take_consumers(q);
   share_loops(q);
   take_followers(q);
