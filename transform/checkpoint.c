@@ -32,44 +32,35 @@ enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
 
 /* ---- what entries need */
 
-static neo_tensor *roots_of(const checkpoints *c, bool forward, size_t *n) {
-  const neo_module *m = c->m;
-  NEO_VEC(neo_tensor) roots = {0};
-  for (size_t k = 0; k < m->entries.n; k++) {
-    const neo_entry_rec *e = &m->entries.at[k];
-    bool trains = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
-    for (uint32_t j = 0; j < e->outputs.n && !(forward && trains && j); j++)
-      NEO_PUSH(c->a, &roots, (neo_tensor){neo_list_at(m, e->outputs, j)});
-    for (uint32_t j = 0; j < e->updates.n && !forward; j++)
-      NEO_PUSH(c->a, &roots, (neo_tensor){neo_list_at(m, e->updates, j)});
-  }
-  *n = roots.n;
-  return roots.at;
-}
-
-static void mark_wanted(checkpoints *c, neo_tensor t) {
+static void add_root(checkpoints *c, neo_tensor t, neo_tensor *roots, size_t *n) {
   neo_list pieces = neo_tensor_at(c->m, t)->pieces;
+  roots[(*n)++] = t;
   for (uint32_t k = 0; k < pieces.n; k++)
     c->def[neo_list_at(c->m, pieces, k)].wanted = true;
 }
 
 static void find_needs(checkpoints *c) {
+  const neo_module *m = c->m;
   neo_def *order;
-  size_t n, n_roots;
-  const neo_tensor *roots = roots_of(c, false, &n_roots);
-  c->n_order = neo_module_topo(c->m, roots, n_roots, c->a, &order, NULL);
+  size_t n = 0;
+  for (size_t k = 0; k < m->entries.n; k++)
+    n += m->entries.at[k].outputs.n + m->entries.at[k].updates.n;
+  neo_tensor *roots = NEO_NEW_ARRAY(c->a, neo_tensor, n + 1);
+  n = 0;
+  for (size_t k = 0; k < m->entries.n; k++) {
+    const neo_entry_rec *e = &m->entries.at[k];
+    for (uint32_t j = 0; j < e->outputs.n; j++)
+      add_root(c, (neo_tensor){neo_list_at(m, e->outputs, j)}, roots, &n);
+    for (uint32_t j = 0; j < e->updates.n; j++)
+      add_root(c, (neo_tensor){neo_list_at(m, e->updates, j)}, roots, &n);
+  }
+  c->n_order = neo_module_topo(m, roots, n, c->a, &order, NULL);
   uint32_t *ids = NEO_NEW_ARRAY(c->a, uint32_t, c->n_order + 1);
   for (size_t k = 0; k < c->n_order; k++) {
     ids[k] = order[k].i;
-    c->def[ids[k]].needed = c->def[ids[k]].backward = true;
+    c->def[ids[k]].needed = true;
   }
-  for (size_t k = 0; k < n_roots; k++)
-    mark_wanted(c, roots[k]);
   c->order = ids;
-  roots = roots_of(c, true, &n_roots);
-  n = neo_module_topo(c->m, roots, n_roots, c->a, &order, NULL);
-  for (size_t k = 0; k < n; k++)
-    c->def[order[k].i].backward = false;
 }
 
 /* ---- how long a chunk is */
@@ -86,9 +77,9 @@ static void look_price(void *ctx, neo_expr e) {
   const neo_node *n = neo_expr_node(c->m, e);
   uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
   int64_t offset;
-  if (!d || c->def[d].kind != CHECKPOINT_RUNS || c->def[d].backward)
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
     return;
-  if (c->def[l->reader].backward && (c->def[d].number || c->def[d].reads_aligned))
+  if (c->def[l->reader].home != c->def[d].home)
     l->saved[n->attr] = true;
   if (!checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) || offset)
     l->carried[n->attr] = true;
@@ -109,7 +100,7 @@ static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
 }
 
 typedef struct {
-  double saved, edges, slices; /* bytes a round: of all rounds now; kept at edges; of a chunk */
+  double saved, edges, slices; /* bytes a round: that later nests read; kept at edges; of a chunk */
 } chunk_price;
 
 static chunk_price price_of(const checkpoints *c) {
@@ -149,7 +140,7 @@ static int64_t chunk_length(const checkpoints *c, const neo_pass_target *target)
   int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
   if (target->chunk_rounds)
     return target->chunk_rounds > c->lag ? target->chunk_rounds : c->lag;
-  if (!target->memory || rounds < (double)(least * LEAST_CHUNKS) ||
+  if (!target->memory || x.saved <= 0 || rounds < (double)(least * LEAST_CHUNKS) ||
       (target->memory > 0 && x.saved * rounds <= (double)target->memory))
     return 0;
   double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
@@ -174,7 +165,6 @@ static void cut_rounds(checkpoints *c) {
 
 static void write(checkpoints *c) {
   cut_rounds(c);
-  checkpoint_find_nests(c);
   for (size_t k = 0; k < c->n_order; k++) {
     uint32_t d = c->order[k];
     const checkpoint_def *x = &c->def[d];
@@ -209,8 +199,12 @@ static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
   for (uint32_t k = 1; k < c.n_defs; k++)
     c.def[k].number = number[k];
   c.down = NEO_NEW_ARRAY(&scratch, bool, n + 1);
-  if (n && checkpoint_align(&c, n) && (c.chunk = chunk_length(&c, target)) > 0)
-    write(&c);
+  if (n && checkpoint_align(&c, n)) {
+    checkpoint_find_nests(&c);
+    c.chunk = chunk_length(&c, target);
+    if (c.chunk)
+      write(&c);
+  }
   neo_arena_free(&scratch);
 }
 

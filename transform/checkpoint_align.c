@@ -199,32 +199,15 @@ static void align_feeds(checkpoints *c) {
 
 /* ---- all of them */
 
-typedef struct {
-  const checkpoints *c;
-  bool saved;
-} saved_look;
-
-static void look_saved(void *ctx, neo_expr e) {
-  saved_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->c->m, e);
-  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(l->c, n->attr) : 0;
-  const checkpoint_def *x = &l->c->def[d];
-  l->saved = l->saved || (d && x->kind == CHECKPOINT_RUNS && !x->backward &&
-                          (x->number || x->reads_aligned));
-}
-
 bool checkpoint_align(checkpoints *c, uint32_t n_recurrences) {
-  saved_look l = {c, false};
+  bool some = false;
   for (uint32_t number = 1; number <= n_recurrences; number++)
     align_recurrence(c, number);
-  for (size_t k = 0; k < c->n_order; k++)
-    align_reader(c, c->order[k]);
   for (size_t k = 0; k < c->n_order; k++) {
-    const checkpoint_def *x = &c->def[c->order[k]];
-    if (x->backward && x->number && x->kind == CHECKPOINT_RUNS)
-      neo_def_visit(c->m, (neo_def){c->order[k]}, look_saved, &l);
+    align_reader(c, c->order[k]);
+    some = some || (c->def[c->order[k]].number && c->def[c->order[k]].kind);
   }
-  if (l.saved)
+  if (some)
     align_feeds(c);
-  return l.saved;
+  return some;
 }

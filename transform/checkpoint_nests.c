@@ -1,6 +1,6 @@
 /* Which definitions share a loop over chunks: those along rounds of one direction that read each other round by
- * round. What reads otherwise what a nest makes comes after it, in a nest of the next level. What goes forward
- * is in other nests than what goes backward: there it is made again. */
+ * round. What reads otherwise what a nest makes, or runs in the other direction, comes after it, in a nest of a
+ * higher level. What such a nest reads round by round of those below is made in it again. */
 #include "transform/checkpoint_parts.h"
 
 typedef struct {
@@ -21,7 +21,7 @@ static void need(level_look *l, int down, uint32_t level, uint32_t home) {
 
 static void need_maker(level_look *l, const checkpoint_def *x) {
   checkpoints *c = l->c;
-  if ((l->number && x->number == l->number) || (l->reader->backward && !x->backward))
+  if (l->number && x->number == l->number)
     return;
   const checkpoint_nest *nest = x->home ? &c->nests.at[x->home - 1] : NULL;
   bool round = nest && l->reader->kind && x->kind == CHECKPOINT_RUNS;
@@ -45,16 +45,16 @@ static void look(void *ctx, neo_expr e) {
     need_maker(l, &l->c->def[neo_list_at(l->c->m, pieces, k)]);
 }
 
-static uint32_t nest_of(checkpoints *c, bool backward, bool down, uint32_t level) {
+static uint32_t nest_of(checkpoints *c, bool down, uint32_t level) {
   uint32_t mark = 0;
   for (size_t k = 0; k < c->nests.n; k++) {
     const checkpoint_nest *x = &c->nests.at[k];
-    if (x->backward == backward && x->down == down && x->level == level)
+    if (x->down == down && x->level == level)
       return (uint32_t)k + 1;
   }
   for (size_t k = 1; k < c->m->defs.n; k++)
     mark = c->m->defs.at[k].nest > mark ? c->m->defs.at[k].nest : mark;
-  checkpoint_nest x = {backward, down, level, mark + (uint32_t)c->nests.n + 1, {0}};
+  checkpoint_nest x = {down, level, mark + (uint32_t)c->nests.n + 1, {0}};
   neo_map_init(&x.made, c->a);
   NEO_PUSH(c->a, &c->nests, x);
   return (uint32_t)c->nests.n;
@@ -71,7 +71,7 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
   }
   bool down = first->number && c->down[first->number];
   if (first->kind && first->number)
-    home = nest_of(c, first->backward, down, l.level[down]);
+    home = nest_of(c, down, l.level[down]);
   else if (first->kind)
     home = l.home[0] ? l.home[0] : l.home[1];
   for (size_t k = from; k < to; k++) {
@@ -82,7 +82,7 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
   }
 }
 
-/* ---- backward sums of what any nest can make again */
+/* ---- sums of what any nest can make again */
 
 typedef struct {
   const checkpoints *c;
@@ -120,8 +120,16 @@ static bool nests_need(const checkpoints *c, uint32_t d) {
   return need_it;
 }
 
-void checkpoint_find_nests(checkpoints *c) {
+/* The nest of the highest level. */
+static uint32_t last_nest(const checkpoints *c) {
   uint32_t last = 0;
+  for (size_t k = 0; k < c->nests.n; k++)
+    if (!last || c->nests.at[k].level > c->nests.at[last - 1].level)
+      last = (uint32_t)k + 1;
+  return last;
+}
+
+void checkpoint_find_nests(checkpoints *c) {
   for (size_t k = 0; k < c->n_order;) {
     uint32_t number = c->def[c->order[k]].number;
     size_t end = k + 1;
@@ -130,11 +138,12 @@ void checkpoint_find_nests(checkpoints *c) {
     find_home(c, k, end);
     k = end;
   }
-  for (size_t k = 0; k < c->nests.n; k++)
-    last = c->nests.at[k].backward ? (uint32_t)k + 1 : last;
-  for (size_t k = 0; k < c->n_order; k++) {
+  uint32_t last = last_nest(c);
+  for (size_t k = 0; k < c->n_order && last; k++) {
     checkpoint_def *x = &c->def[c->order[k]];
-    if (x->kind == CHECKPOINT_SUM && x->backward && !x->home && !nests_need(c, c->order[k]))
+    const checkpoint_nest *nest = &c->nests.at[last - 1];
+    if (x->kind == CHECKPOINT_SUM && !x->home && x->level[nest->down] <= nest->level &&
+        !nests_need(c, c->order[k]))
       x->home = last;
   }
 }

@@ -21,7 +21,6 @@ typedef struct { /* of a definition */
   uint32_t axis;      /* that goes along the rounds */
   uint32_t number;    /* of its recurrence; 0: none */
   bool needed;        /* by some entry */
-  bool backward;      /* no entry needs it for its first output */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
   uint32_t home;      /* number of the nest in which it is made; 0: in those that need it, or in none */
@@ -29,7 +28,7 @@ typedef struct { /* of a definition */
 } checkpoint_def;
 
 typedef struct { /* definitions that share a loop over chunks */
-  bool backward, down;
+  bool down;
   uint32_t level;
   uint32_t mark; /* neo_def_rec.nest */
   neo_map made;  /* tensor -> the one in chunks */
@@ -63,8 +62,8 @@ static inline bool checkpoint_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
 }
 
-/* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: no backward
- * recurrence needs what a forward one makes. */
+/* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: there are no
+ * such recurrences. */
 bool checkpoint_align(checkpoints *c, uint32_t n_recurrences);
 
 /* checkpoint_nests.c: finds nests, and the home of each definition. */

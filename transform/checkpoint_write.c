@@ -113,7 +113,7 @@ static neo_expr read_neighbour(const chunk_read *x) {
   if (is_made(c, x->s->nest, by))
     return read_at(x, x->to, by, x->offset - by * c->chunk, true);
   const checkpoint_def *d = &c->def[checkpoint_maker(c, x->from.i)];
-  if (!d->home || d->backward || d->home == x->s->nest)
+  if (!d->home || d->home == x->s->nest)
     return (neo_expr){0};
   neo_tensor edge = edge_of(c, x->from, by > 0);
   return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true);
@@ -291,12 +291,11 @@ neo_tensor checkpoint_chunked(checkpoints *c, uint32_t nest, neo_tensor t) {
   uint32_t id = checkpoint_maker(c, t.i);
   const checkpoint_def *d = &c->def[id];
   uint64_t made;
-  bool again = n->backward && !d->backward;
   if (neo_map_get(&n->made, t.i, &made))
     return (neo_tensor){(uint32_t)made};
-  if (d->home && d->home != nest && !again)
+  if (d->home && d->home != nest && c->nests.at[d->home - 1].level >= n->level)
     return (neo_tensor){0};
-  if (!d->home && !n->backward && is_read_whole(c, id))
+  if (!d->home && is_read_whole(c, id))
     return (neo_tensor){0};
   make(c, nest, id);
   (void)neo_map_get(&c->nests.at[nest - 1].made, t.i, &made);

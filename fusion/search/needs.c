@@ -268,8 +268,8 @@ static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
   neo_order_step loop;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
-  if (members_of(q, number, number, own) != 1)
-    return false;
+  if (members_of(q, number, number, own) != 1 || neo_def_at(q->m, own[0])->nest)
+    return false; /* what is in a nest has its loop */
   s->f.good = true;
   s->f.reads = false;
   neo_def d = own[0];
