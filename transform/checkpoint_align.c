@@ -121,12 +121,14 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
          !neo_expr_uses_op(c->m, e, NEO_OP_LOAD_ELSE);
 }
 
-/* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. */
+/* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. One over an equation of
+ * data, of which few elements are in a chunk, would be made for all its elements in each. */
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
   if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->out.n != 1 ||
-      d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i))
+      d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
+      (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   bool is = type == NEO_F32_T || type == NEO_F64_T;
