@@ -106,6 +106,9 @@ typedef struct {
 static chunk_price price_of(const checkpoints *c) {
   chunk_price x = {0};
   price_look l = {.c = c};
+  uint32_t last = 0;
+  for (size_t k = 0; k < c->nests.n; k++)
+    last = c->nests.at[k].level > last ? c->nests.at[k].level : last;
   l.saved = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
   l.carried = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
   for (size_t k = 0; k < c->n_order; k++) {
@@ -118,7 +121,8 @@ static chunk_price price_of(const checkpoints *c) {
       continue;
     double bytes = slice_bytes(c, t, c->def[d].axis);
     x.saved += l.saved[t] ? bytes : 0;
-    x.edges += l.carried[t] ? bytes * (double)c->lag : 0;
+    bool edge = l.carried[t] && c->nests.at[c->def[d].home - 1].level < last;
+    x.edges += edge ? bytes * (double)c->lag : 0;
     x.slices += bytes;
   }
   return x;
@@ -134,9 +138,10 @@ static int64_t divisor_near(int64_t rounds, int64_t best) {
 }
 
 /* Rounds of a chunk; 0: there is no need of chunks, or they do not pay. */
-static int64_t chunk_length(const checkpoints *c, const neo_pass_target *target) {
+static int64_t chunk_length(const checkpoints *c, const chunk_price *price,
+                            const neo_pass_target *target) {
   double rounds = most(c, c->rounds);
-  chunk_price x = price_of(c);
+  chunk_price x = *price;
   int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
   if (target->chunk_rounds)
     return target->chunk_rounds > c->lag ? target->chunk_rounds : c->lag;
@@ -154,6 +159,23 @@ static int64_t chunk_length(const checkpoints *c, const neo_pass_target *target)
 }
 
 /* ---- the rounds at hand */
+
+/* Says what is kept, at the first recurrence of which something is. */
+static void report(const checkpoints *c, const chunk_price *x) {
+  const neo_module *m = c->m;
+  double rounds = most(c, c->rounds), chunk = (double)c->chunk;
+  uint32_t d = 0;
+  for (size_t k = 0; k < c->n_order && !d; k++)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+      d = c->order[k];
+  if (!m->diags || !d)
+    return;
+  const neo_def_rec *r = neo_def_at(m, (neo_def){d});
+  neo_tensor t = {neo_list_at(m, r->out, 0)};
+  (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)c->chunk,
+                 neo_name_text(m->names, neo_tensor_at(m, t)->name), x->edges * rounds / chunk,
+                 x->saved * rounds, x->slices * chunk);
+}
 
 static void cut_rounds(checkpoints *c) {
   int64_t rounds;
@@ -201,9 +223,12 @@ static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
   c.down = NEO_NEW_ARRAY(&scratch, bool, n + 1);
   if (n && checkpoint_align(&c, n)) {
     checkpoint_find_nests(&c);
-    c.chunk = chunk_length(&c, target);
+    chunk_price price = price_of(&c);
+    c.chunk = chunk_length(&c, &price, target);
     if (c.chunk)
       write(&c);
+    if (c.chunk && target->memory)
+      report(&c, &price);
   }
   neo_arena_free(&scratch);
 }
