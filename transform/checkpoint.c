@@ -199,6 +199,7 @@ static void write(checkpoints *c) {
   for (size_t k = 0; k < c->n_order; k++)
     if (c->def[c->order[k]].home && c->def[c->order[k]].number)
       checkpoint_define_copy(c, c->order[k]);
+  checkpoint_read_slices(c);
 }
 
 /* Writes the recurrences of so many rounds in chunks, if that is asked for. */
@@ -213,6 +214,7 @@ static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
   uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, c.n_defs);
   neo_map_init(&c.edge[0], &scratch);
   neo_map_init(&c.edge[1], &scratch);
+  neo_map_init(&c.slice, &scratch);
   find_needs(&c);
   neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, c.n_order + 1);
   for (size_t k = 0; k < c.n_order; k++)

@@ -3,7 +3,8 @@
  *   checkpoint_align.c    which definitions go along the rounds
  *   checkpoint_nests.c    which of them share a loop over chunks
  *   checkpoint_write.c    a definition in chunks
- *   checkpoint_sums.c     sums over the rounds */
+ *   checkpoint_sums.c     sums over the rounds
+ *   checkpoint_slices.c   what is read at one round */
 #ifndef NEO_TRANSFORM_CHECKPOINT_PARTS_H
 #define NEO_TRANSFORM_CHECKPOINT_PARTS_H
 #include "ir/order.h"
@@ -50,6 +51,7 @@ typedef struct {
   bool *down; /* by recurrence: the direction of its rounds */
   NEO_VEC(checkpoint_nest) nests;
   neo_map edge[2]; /* tensor -> the last slices of its chunks, the first ones */
+  neo_map slice;   /* tensor << 32 | round, an expression -> that slice of it */
 } checkpoints;
 
 neo_expr checkpoint_number(const checkpoints *c, int64_t x);
@@ -88,5 +90,8 @@ void checkpoint_define_copy(checkpoints *c, uint32_t d);
 
 /* checkpoint_sums.c: the sum is one over chunks in its nest. */
 void checkpoint_run_sum(checkpoints *c, uint32_t d);
+
+/* checkpoint_slices.c: reads of one round of what nests make. Call it when all definitions are in chunks. */
+void checkpoint_read_slices(checkpoints *c);
 
 #endif
