@@ -74,6 +74,14 @@ neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *targe
  *                          skewed.D[t-1, i]), 0),  D[i, j] = skewed.D[i+j, i] */
 neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* Of what recurrences keep for the backward pass every k-th round is kept, and the others are made again, where
+ * --memory asks for it (checkpoint.c):
+ *     h[t: T] = f((h[t-1] else 0)),  d[t: T] = g(h[t], (d[t+1] else 0))
+ *     ->  chunk.h[q, r: k], edge.h[q] = chunk.h[q, k-1],
+ *         again.h[q, r: k] = f(select(r >= 1, again.h[q, r-1], (edge.h[q-1] else 0))),
+ *         chunk.d[q, r: k] = g(again.h[q, r], select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
+neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Sums over the rounds of a recurrence become recurrences, where nobody else needs all that they add up
  * (running_sums.c):
  *     G[i] = sum[t: T] d[t, i]*x[t, i]
