@@ -46,6 +46,12 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) NEO_M
  *     ->  N[t, j] = f((N[t-1, j] else 0)) */
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A sum of products that has terms only for some values of an output axis is made for these, and one over
+ * operands that lie beside each other becomes one over each (split_sums.c):
+ *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]
+ *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i],  G[i, j] = select(i < 128, split.G[i, j], 0) */
+neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* A sum of products of a recurrence that reads nothing of it becomes a definition outside of its loops
  * (distribute.c):
  *     s[t, j] = tanh(sum[d] X[t, d]*W[d, j] + g[t, j]), where g reads s
