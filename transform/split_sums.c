@@ -131,7 +131,7 @@ typedef struct {
   const neo_whole_sum *s;
   uint32_t conditions; /* of the body */
   uint32_t at;         /* an axis */
-  neo_expr first;      /* the value from which on one of them has another answer; 0: none is found */
+  neo_expr first; /* the value from which on one of them has another answer; 0: none is found */
 } choice_look;
 
 /* Has the range of axis k terms enough below the value and from it on? */
@@ -140,9 +140,9 @@ static bool divides(const choice_look *c, uint32_t k, neo_expr value) {
   neo_facts none = {0};
   int64_t least, most;
   neo_expr rest = neo_op2(s->m, NEO_OP_SUB, s->axis[k].hi, value);
-  return neo_sum_is_plain_axis(s, k) &&
-         neo_interval(s->prover, &none, value, &least, &most) && least >= LEAST_TERMS &&
-         neo_interval(s->prover, &none, rest, &least, &most) && least >= LEAST_TERMS;
+  return neo_sum_is_plain_axis(s, k) && neo_interval(s->prover, &none, value, &least, &most) &&
+         least >= LEAST_TERMS && neo_interval(s->prover, &none, rest, &least, &most) &&
+         least >= LEAST_TERMS;
 }
 
 /* Conditions on one axis, of which the coefficient is 1 or -1: f >= 0. */
@@ -221,8 +221,7 @@ static bool divide(const neo_whole_sum *s, two_parts *y) {
   y->at = c.at;
   y->first = c.first;
   y->part[0] = neo_sum_part_of(s, c.at, neo_const_int(m, NEO_I64_T, 0), c.first);
-  y->part[1] =
-      neo_sum_part_of(s, c.at, c.first, neo_op2(m, NEO_OP_SUB, s->axis[c.at].hi, c.first));
+  y->part[1] = neo_sum_part_of(s, c.at, c.first, neo_op2(m, NEO_OP_SUB, s->axis[c.at].hi, c.first));
   for (int k = 0; k < 2; k++)
     if (choices_of(s, y->part[k].body).conditions >= c.conditions)
       return false;

@@ -52,6 +52,11 @@ neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target)
  *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i],  G[i, j] = select(i < 128, split.G[i, j], 0) */
 neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A tensor of which only a box is read has no more than that (infer_bounds.c):
+ *     v[t, k: 912] = sum[j] d[t, j]*W[k, j],  h[t, k: 128] = g(v[t, k])
+ *     ->  v[t, k: 128] = sum[j] d[t, j]*W[k, j] */
+neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* A sum of products of a recurrence that reads nothing of it becomes a definition outside of its loops
  * (distribute.c):
  *     s[t, j] = tanh(sum[d] X[t, d]*W[d, j] + g[t, j]), where g reads s

@@ -1,15 +1,15 @@
 /* Sums of products as several over subranges: of an output axis, or of operands that lie beside each other. */
 #include "tests/transform/world.h"
 
-#define HEAD                                                                                  \
-  "neo-ir 1\nmodule t\nsize N 1..64\ninput d : f32 [9, 4]\ninput h : f32 [9, 16]\n"           \
+#define HEAD                                                                        \
+  "neo-ir 1\nmodule t\nsize N 1..64\ninput d : f32 [9, 4]\ninput h : f32 [9, 16]\n" \
   "input x : f32 [9, 24]\ninput W : f32 [40, 16]\ninput e : f32 [N, 4]\ninput g : f32 [N, 16]\n"
 #define SUM HEAD "temp G : f32 [40, 4]\n"
 #define REST "entry forward forward: G = G\n"
 /* The state is beside the input. */
-#define CELL                                                                                   \
-  HEAD "temp v : f32 [9, 40]\ntemp s : f32 [9, 16]\n"                                          \
-       "def @1 v[t: 9, k: 40] = select(k < 16, (s[t - 1, k] else 0.0), x[t, k - 16])\n"        \
+#define CELL                                                                            \
+  HEAD "temp v : f32 [9, 40]\ntemp s : f32 [9, 16]\n"                                   \
+       "def @1 v[t: 9, k: 40] = select(k < 16, (s[t - 1, k] else 0.0), x[t, k - 16])\n" \
        "def @2 s[t: 9, j: 16] =\n  sum[k: 40] v[t, k] * W[k, j]\n  then 0.5 * acc0\n"
 
 static void becomes(const char *head, const char *rest, const char *part, const char *whole) {
