@@ -46,6 +46,17 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) NEO_M
  *     ->  N[t, j] = f((N[t-1, j] else 0)) */
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A sum of products that has terms only for some values of an output axis is made for these, and one over
+ * operands that lie beside each other becomes one over each (split_sums.c):
+ *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]
+ *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i],  G[i, j] = select(i < 128, split.G[i, j], 0) */
+neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* A tensor of which only a box is read has no more than that (infer_bounds.c):
+ *     v[t, k: 912] = sum[j] d[t, j]*W[k, j],  h[t, k: 128] = g(v[t, k])
+ *     ->  v[t, k: 128] = sum[j] d[t, j]*W[k, j] */
+neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Linear recurrences become recurrences of blocks of rounds, side by side (reassociate.c):
  *     h[t] = a[t]*(h[t-1] else 0) + x[t]
  *     ->  sums.h[r, q] = a[B*q + r]*(sums.h[r-1, q] else 0) + x[B*q + r],
