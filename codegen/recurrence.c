@@ -139,7 +139,7 @@ static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_st
   for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
     if (is_of(s, &grouping.groups.at[k])) { /* others make initial values */
       NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
-      if (s->alive.i && !x->status && !machine_of(x)->gpu)
+      if (s->alive.i && !x->status)
         put_under_alive(x, to->at[to->n - 1].kernel, s->alive);
     }
   if (where.steps.n) /* values of a round that nobody reads are not computed */

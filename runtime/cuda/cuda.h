@@ -67,6 +67,7 @@ typedef struct { /* c->state */
   bool with_programmatic;  /* edges of programmatic dependent launch */
   bool at_once;            /* graphs are made for the first call */
   bool with_grids;         /* steps may be one cooperative kernel */
+  bool with_grid_nodes;    /* graphs take such kernels */
   bool with_persistent;    /* blocks may take one tile after another */
   cuda_resident *resident; /* [n_grids] */
   cuda_graphs *graphs;     /* [n_entries] */
@@ -131,6 +132,12 @@ size_t neo_rti_cuda_grid_params(const neo_rt_model *m);
 bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid);
 /* As neo_rti_cuda_kernel. */
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key);
+/* Puts it into the stream. */
+neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid,
+                                       const uint64_t *key) NEO_MUST_CHECK;
+/* The grid that begins with the step; -1: none does. Has it loops? */
+int32_t neo_rti_cuda_grid_at(const neo_rt_ctx *c, int32_t step);
+bool neo_rti_cuda_grid_has_loops(const neo_rt_ctx *c, int32_t grid);
 
 /* ---- graph.c */
 size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);

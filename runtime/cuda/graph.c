@@ -9,8 +9,8 @@
  * kernels read seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
- * refuses one, for an entry with loops, and for a call with an input that lies within the context (a view): its steps may
- * wait for others than the graph's do. */
+ * refuses one, for an entry with loops whose rounds the host counts, and for a call with an input that
+ * lies within the context (a view): its steps may wait for others than the graph's do. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -69,12 +69,18 @@ static cached_graph *find(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_graph
   return oldest;
 }
 
-/* A graph has no rounds: their number follows from sizes. */
-static bool has_loops(const neo_rt_ctx *c, const neo_rt_entry *e) {
-  bool has = false;
-  for (int32_t i = 0; i < e->n_steps && !has; i++)
-    has = c->model->steps[e->first_step + i].op == NEO_RT_STEP_LOOP;
-  return has;
+/* A graph has no rounds but those that a kernel counts. */
+static bool has_loops(neo_rt_ctx *c, const neo_rt_entry *e) {
+  const neo_rt_model *m = c->model;
+  for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
+    int32_t grid = neo_rti_cuda_grid_at(c, i);
+    if (grid >= 0 && cuda_of(c)->with_grid_nodes && neo_rti_cuda_grid_has_loops(c, grid) &&
+        neo_rti_cuda_grid_runs(c, grid))
+      i += m->grids[grid].n_steps - 1;
+    else if (m->steps[i].op == NEO_RT_STEP_LOOP && c->units[i])
+      return true;
+  }
+  return false;
 }
 
 /* Does a tensor of the caller's lie within the context, but not in its own place there? */
@@ -186,8 +192,9 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
                                      bool *ran) {
   neo_rti_cuda *u = cuda_of(c);
   cuda_graphs *of = &u->graphs[e - c->model->entries];
-  if (!u->with_graphs || e->n_steps < 2 || has_loops(c, e) || strays(c, e))
-    return NEO_OK;
+  neo_rt_status s = u->with_graphs && e->n_steps > 1 ? load_kernels(c, e) : NEO_OK;
+  if (s || !u->with_graphs || e->n_steps < 2 || has_loops(c, e) || strays(c, e))
+    return s;
   cached_graph *g = find(c, e, of);
   bool known = is_for(c, e, g);
   if (!known && !remember(c, e, g))
@@ -195,9 +202,6 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
   g->used = ++of->clock;
   if (!known && !u->at_once)
     return NEO_OK;
-  neo_rt_status s = g->exec ? NEO_OK : load_kernels(c, e);
-  if (s)
-    return s;
   cuda_result r = g->exec ? change_nodes(c, e, g, key) : neo_rti_cuda_graph_build(c, e, g, key);
   if (r)
     return give_up(c, g, r);

@@ -30,11 +30,21 @@ static void choose_grids(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) 
   memset(g->grid, 0, (size_t)e->n_steps * sizeof *g->grid);
   for (int32_t k = 0; k < c->model->n_grids; k++) {
     int32_t first = c->model->grids[k].first_step - e->first_step;
-    if (first < 0 || first >= e->n_steps || !neo_rti_cuda_grid_runs(c, k))
+    if (first < 0 || first >= e->n_steps || !cuda_of(c)->with_grid_nodes ||
+        !neo_rti_cuda_grid_runs(c, k))
       continue;
     for (int32_t i = 0; i < c->model->grids[k].n_steps; i++)
       g->grid[first + i] = k + 1;
   }
+}
+
+/* Are there loops which no kernel runs? */
+static bool has_rounds(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g) {
+  bool has = false;
+  for (int32_t i = 0; i < e->n_steps; i++)
+    has = has ||
+          (c->model->steps[e->first_step + i].op == NEO_RT_STEP_LOOP && g->units[i] && !g->grid[i]);
+  return has;
 }
 
 static bool parts_conflict(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_part a, cuda_part b) {
@@ -172,7 +182,7 @@ cuda_result neo_rti_cuda_graph_build(neo_rt_ctx *c, const neo_rt_entry *e, cache
   w.self = w.programmatic + n;
   w.edge = (cuda_edge *)(void *)(w.self + n);
   memset(p, 0, bytes);
-  bool *with[] = {&cuda_of(c)->with_grids, &cuda_of(c)->with_programmatic};
+  bool *with[] = {&cuda_of(c)->with_grid_nodes, &cuda_of(c)->with_programmatic};
   choose_grids(c, e, g);
   cuda_result r = add_nodes(c, e, g, key, &w);
   for (int k = 0; r && k < 2; k++) {
@@ -182,6 +192,8 @@ cuda_result neo_rti_cuda_graph_build(neo_rt_ctx *c, const neo_rt_entry *e, cache
     undo(c, e, g);
     memset(p, 0, bytes);
     choose_grids(c, e, g);
+    if (has_rounds(c, e, g))
+      break;
     r = add_nodes(c, e, g, key, &w);
   }
   NEO_RTI_FREE(&c->env.alloc, p);

@@ -71,6 +71,9 @@ typedef struct {
   pairs_verdict verdict;
   const char *why;
   int64_t compared, promised; /* elements; those of them for which the bound promised something */
+  /* On the emulated device: loops of the plan, those that persistent kernels have, and launches of
+   * persistent kernels. */
+  uint32_t loops, grid_loops, grid_launches;
   NEO_VEC(pairs_kernel) kernels;
 } pairs_run;
 
