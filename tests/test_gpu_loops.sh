@@ -1,7 +1,8 @@
 #!/bin/sh
 # Loops on a GPU are one launch: a persistent kernel counts the rounds itself, with the bits of kernels that the host launches round
 # after round, whatever the number of blocks that the device has at the same time and their order; also for a number of rounds that
-# is known at run time, which makes no new graph; where the device cannot have such a kernel, the host counts.
+# is known at run time, which makes no new graph. Where the device cannot have such a kernel, the rounds are nodes of a graph, and
+# where these are too many the host counts.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
@@ -138,14 +139,19 @@ LD_LIBRARY_PATH=$NEO_BUILD_DIR/lib
 export LD_LIBRARY_PATH
 counted() { sed -n "s/.*[, ]*\([0-9][0-9]*\) $1.*/\1/p" counted; }
 
-./without.exe >expected 2>counted || fail "the host counts rounds" counted
-apart=$(sed 's/ launches.*//' counted)
+NEO_CUDA_GRAPHS=0 ./without.exe >expected 2>counted || fail "the host counts rounds" counted
+separate=$(sed 's/ launches.*//' counted)
+for seed in 0 4; do
+  NEO_CUDA_GRAPHS=2 NEO_EMULATOR_SEED=$seed ./without.exe >got 2>counted || fail "rounds as nodes" counted
+  cmp -s got expected || fail "rounds as nodes give other bits, seed $seed"
+  [ "$(sed 's/ launches.*//' counted)" -lt $((separate / 4)) ] || fail "the host launches rounds, of $separate" counted
+done
 for processors in 1 2 5; do
   for graphs in 0 1 2; do
     NEO_EMULATOR_PROCESSORS=$processors NEO_EMULATOR_SEED=$processors NEO_CUDA_GRAPHS=$graphs ./with.exe >got 2>counted ||
       fail "loops in kernels, $processors blocks, graphs $graphs" counted
     cmp -s got expected || fail "loops in kernels give other bits: $processors blocks, graphs $graphs"
-    [ "$(sed 's/ launches.*//' counted)" -lt $((apart / 4)) ] || fail "the host launches rounds, of $apart" counted
+    [ "$(sed 's/ launches.*//' counted)" -lt $((separate / 4)) ] || fail "the host launches rounds, of $separate" counted
   done
 done
 # A length that comes for the first time makes no graph: two entries, each of which has one length three times, in two batches.
@@ -164,6 +170,16 @@ for setting in NEO_EMULATOR_COOPERATIVE=0 NEO_EMULATOR_COOPERATIVE=2 NEO_EMULATO
   esac
   [ "$(counted nodes)" -eq 0 ] || fail "$setting: a cooperative node" counted
 done
+
+# Very many rounds are no graph.
+cat >long.expr <<'END1'
+dim 0 <= T <= 3000
+input X[T, 2]
+h = scan t < T from h[j < 2] = 0 { next h[j] = 0.5*h[j] + X[t, 1 - j] }
+y[j] = 2*h[j]
+output y
+END1
+NEO_CUDA_GRAPHS=2 "$NEOC" verify long.expr $gpu --no-fuse=grid >said 2>&1 || fail "many rounds" said
 
 # ptxas takes such kernels and finds registers for them.
 if command -v ptxas >/dev/null; then

@@ -8,6 +8,7 @@
  *   kernel.c       the module of the kernels, and a step as a launch
  *   conflict.c     data dependences between steps
  *   grid.c         steps as one cooperative kernel
+ *   rounds.c       an entry's steps in the order in which they run
  *   graph_build.c  an entry's steps as nodes of a graph of the driver
  *   graph.c        the cache of graphs, and launches of graphs
  *   arena.c        the device's memory
@@ -119,8 +120,9 @@ bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
 cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
 
 /* ---- conflict.c */
-/* Does step b of the model write what a reads or writes, or the other way round? */
-bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b);
+/* Does step b of the model write what a reads or writes, or the other way round? other_round: each is in
+ * a round of its own, so that pieces of one tensor may be the same memory. */
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b, bool other_round);
 
 /* ---- grid.c */
 /* Is the model's table of grids well formed? */

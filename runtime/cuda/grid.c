@@ -155,10 +155,10 @@ neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid, const uint64
 /* ---- may it take the place of its steps */
 
 /* Does a step of item i, a loop with all that is in it, conflict with one of item k? */
-static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k) {
+static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_round) {
   for (int32_t a = i; a < behind(c->model, i); a++)
     for (int32_t b = k; b < behind(c->model, k); b++)
-      if (neo_rti_cuda_conflict(c, a, b))
+      if (neo_rti_cuda_conflict(c, a, b, other_round))
         return true;
   return false;
 }
@@ -186,7 +186,7 @@ static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, 
       bool ordered = x->lone && y->lone && x->phase == y->phase;
       bool late = k < i && y->phase >= x->phase && !ordered;
       bool early = unsynchronized && x->phase == 0 && y->phase == last && !(x->lone && y->lone);
-      if ((late || early) && items_conflict(c, i, k))
+      if ((late && items_conflict(c, i, k, false)) || (early && items_conflict(c, i, k, true)))
         return false;
     }
   }
