@@ -73,14 +73,30 @@ static neo_group under_conditions(maker *x, const neo_group *g) {
   return y;
 }
 
-static neo_kernel_step made_group(maker *x, const neo_group *of_segment) {
+/* A kernel of a round that changes nothing does nothing. */
+static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
+  const neo_node *n = neo_expr_node(x->m, alive);
+  uint32_t buf = 0;
+  while (k->bufs.at[buf].tensor.i != n->attr || k->bufs.at[buf].use & NEO_BUF_SCRATCH)
+    buf++;
+  const neo_lx *at = number_of(x, k, neo_expr_arg(x->m, alive, 0));
+  const neo_lx *there = neo_lx_op2(k, NEO_OP_LE, neo_lx_int(k, 0), at);
+  neo_value yes = {.i = 1};
+  neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
+}
+
+static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_expr alive) {
   const neo_machine *machine = machine_of(x);
   neo_group needed = under_conditions(x, of_segment), *g = &needed;
   neo_kernel_step s = {0};
+  if (alive.i)
+    neo_group_read_too(x->m, x->a, g, alive);
   neo_schedule schedule = x->options->choose
                               ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
                               : neo_schedule_default(x->m, g, machine);
   x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
+  if (alive.i && !x->status)
+    put_under_alive(x, s.kernel, alive);
   return s;
 }
 
@@ -114,34 +130,14 @@ static bool is_of(const neo_recurrence_step *s, const neo_group *g) {
   return false;
 }
 
-/* A kernel of a round that changes nothing does nothing. */
-static void put_under_alive(maker *x, neo_kernel *k, neo_expr alive) {
-  neo_module *m = x->m;
-  neo_tensor t = {neo_expr_node(m, alive)->attr};
-  const neo_tensor_rec *r = neo_tensor_at(m, t);
-  const neo_lx *at = number_of(x, k, neo_expr_arg(m, alive, 0));
-  uint32_t buf = neo_kernel_buf(k, (neo_kbuf){.name = neo_name_text(m->names, r->name),
-                                              .type = r->type,
-                                              .use = NEO_BUF_READ,
-                                              .tensor = t,
-                                              .no_alias = true,
-                                              .align = neo_type_bytes((neo_type)r->type)});
-  const neo_lx *there = neo_lx_op2(k, NEO_OP_LE, neo_lx_int(k, 0), at);
-  neo_value yes = {.i = 1};
-  neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
-}
-
 static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
   neo_grouping grouping;
   neo_kernel_step where = {.hi = s->when};
   neo_kernel_steps *to = s->when.i ? &where.steps : out;
   x->status = fuse_segment(x, s, &grouping);
   for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
-    if (is_of(s, &grouping.groups.at[k])) { /* others make initial values */
-      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
-      if (s->alive.i && !x->status)
-        put_under_alive(x, to->at[to->n - 1].kernel, s->alive);
-    }
+    if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
+      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k], s->alive));
   if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }

@@ -64,8 +64,8 @@ static bounds larger(bounds a, bounds b) {
 
 /* So that sums and products of them have room. */
 static bounds limited(bounds x) {
-  enum { SHIFT = 2 };
-  const __int128 most = INT64_MAX >> SHIFT;
+  enum { SPARE_BITS = 2 };
+  const __int128 most = INT64_MAX >> SPARE_BITS;
   x.hi = x.hi > most ? most : x.hi;
   x.has_lo = x.has_lo && x.lo >= -most && x.lo <= most;
   x.has_hi = x.has_hi && x.hi >= -most;

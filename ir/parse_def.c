@@ -213,10 +213,10 @@ static uint32_t parse_origin(neo_ir_parser *p) {
   return 0;
 }
 
-/* "nest 3"; a tensor may be called nest, too. */
-static uint32_t parse_nest(neo_ir_parser *p) {
+/* "chunk_loop 3"; a tensor may be called so, too. */
+static uint32_t parse_chunk_loop(neo_ir_parser *p) {
   token number = neo_parse_peek(p, 1);
-  if (number.kind != T_NUMBER || !neo_parse_accept(p, "nest"))
+  if (number.kind != T_NUMBER || !neo_parse_accept(p, "chunk_loop"))
     return 0;
   int64_t n = neo_parse_integer(p);
   if (n < 1 || n > MAX_DEF)
@@ -230,7 +230,7 @@ void neo_parse_def(neo_ir_parser *p, bool init) {
   begin_scope(p);
   uint32_t id = parse_def_number(p);
   d.origin = parse_origin(p);
-  d.nest = parse_nest(p);
+  d.chunk_loop = parse_chunk_loop(p);
   d.out = parse_outs(p);
   token name = p->tokens.at[p->at - 1];
   parse_right(p, &d);

@@ -13,8 +13,8 @@
  *                                                                                      one loop over q, down
  *
  * again.h carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
- * down. All that share a loop have the same number, neo_def_rec.nest: fusion makes them one group
- * (fusion/search/nests.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/ring.c). What is
+ * down. All that share a loop have the same number, neo_def_rec.chunk_loop: fusion makes them one group
+ * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/ring.c). What is
  * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk
  * (checkpoint_sums.c). The tensors themselves become copies of their chunks, for those who read them otherwise.
  *
@@ -100,15 +100,15 @@ static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
 }
 
 typedef struct {
-  double saved, edges, slices; /* bytes a round: that later nests read; kept at edges; of a chunk */
+  double saved, edges, slices; /* bytes a round: that later loops read; kept at edges; of a chunk */
 } chunk_price;
 
 static chunk_price price_of(const checkpoints *c) {
   chunk_price x = {0};
   price_look l = {.c = c};
   uint32_t last = 0;
-  for (size_t k = 0; k < c->nests.n; k++)
-    last = c->nests.at[k].level > last ? c->nests.at[k].level : last;
+  for (size_t k = 0; k < c->loops.n; k++)
+    last = c->loops.at[k].level > last ? c->loops.at[k].level : last;
   l.saved = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
   l.carried = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
   for (size_t k = 0; k < c->n_order; k++) {
@@ -121,7 +121,7 @@ static chunk_price price_of(const checkpoints *c) {
       continue;
     double bytes = slice_bytes(c, t, c->def[d].axis);
     x.saved += l.saved[t] ? bytes : 0;
-    bool edge = l.carried[t] && c->nests.at[c->def[d].home - 1].level < last;
+    bool edge = l.carried[t] && c->loops.at[c->def[d].home - 1].level < last;
     x.edges += edge ? bytes * (double)c->lag : 0;
     x.slices += bytes;
   }
@@ -224,7 +224,7 @@ static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
     c.def[k].number = number[k];
   c.down = NEO_NEW_ARRAY(&scratch, bool, n + 1);
   if (n && checkpoint_align(&c, n)) {
-    checkpoint_find_nests(&c);
+    checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
     c.chunk = chunk_length(&c, &price, target);
     if (c.chunk)

@@ -34,7 +34,7 @@ bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int6
 /* ---- which could */
 
 static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
-  bool is = !d->out_map.n && !d->nest && d->axes.n <= CHECKPOINT_MOST_AXES;
+  bool is = !d->out_map.n && !d->chunk_loop && d->axes.n <= CHECKPOINT_MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && is; k++) {
     const neo_tensor_rec *t = neo_tensor_at(c->m, (neo_tensor){neo_list_at(c->m, d->out, k)});
     is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i && !t->partial;
@@ -126,7 +126,7 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
-  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->nest || d->out.n != 1 ||
+  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop || d->out.n != 1 ||
       d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
       (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;

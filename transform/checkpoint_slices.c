@@ -1,9 +1,9 @@
 /* What is read at one round alone, the last one above all, is a tensor of its own, which is made behind the loop of
- * its nest (fusion/search/needs.c), so that nobody reads all rounds for it:
+ * its chunk_loop (fusion/search/needs.c), so that nobody reads all rounds for it:
  *
  *     L[] = sum[j] h[T-1, j]^2
  *     ->
- *     slice.h[j] = (chunk.h[Q-1, T-1 - (Q-1)*K, j] else 0),   L[] = sum[j] slice.h[j]^2 */
+ *     slice.u[j] = (chunk.u[Q-1, T-1 - (Q-1)*K, j] else 0),   L[] = sum[j] slice.u[j]^2 */
 #include "ir/define.h"
 #include "transform/checkpoint_parts.h"
 

@@ -65,7 +65,7 @@ static neo_tensor define_running(chunk_sum *x) {
   neo_def_rec r = {.n_out = x->d.n_out + 1, .reducer = NEO_RED_SUM, .span = x->d.span};
   neo_temp t = {.prefix = "running", .like = {neo_list_at(m, x->d.out, 0)}, .type = type};
   r.origin = x->d.origin ? x->d.origin : x->id;
-  r.nest = c->nests.at[c->def[x->id].home - 1].mark;
+  r.chunk_loop = c->loops.at[c->def[x->id].home - 1].mark;
   r.axes = axes_of(x);
   r.where = both(m, is_term(x), checkpoint_in_chunks(&x->s, x->d.where));
   r.body = neo_list_new(m, &body.i, 1);
@@ -119,7 +119,7 @@ static void take_last(const chunk_sum *x, neo_tensor sum) {
 
 void checkpoint_run_sum(checkpoints *c, uint32_t d) {
   chunk_sum x = {.c = c, .id = d, .axis = c->def[d].axis, .d = *neo_def_at(c->m, (neo_def){d})};
-  x.down = c->nests.at[c->def[d].home - 1].down;
+  x.down = c->loops.at[c->def[d].home - 1].down;
   x.s = checkpoint_scope_of(c, c->def[d].home, &x.d, x.axis);
   take_last(&x, define_running(&x));
 }

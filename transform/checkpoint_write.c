@@ -4,7 +4,7 @@
  *     ->
  *     chunk.h[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.h[q, r-1, j], (chunk.h[q-1, r-1+K, j] else 0)))
  *
- * In a nest that goes backward, where chunk q-1 is not there yet, the last slices of it are read of the forward
+ * In a loop that goes backward, where chunk q-1 is not there yet, the last slices of it are read of the forward
  * pass's:
  *
  *     edge.h[q, i, j] = chunk.h[q, K-1 + i, j]
@@ -28,9 +28,9 @@ static neo_expr times_chunk(const checkpoints *c, neo_expr q) {
   return neo_op2(c->m, NEO_OP_MUL, q, checkpoint_number(c, c->chunk));
 }
 
-checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t nest, const neo_def_rec *d,
+checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
                                      uint32_t axis) {
-  checkpoint_scope s = {.c = c, .nest = nest, .n_axes = d->axes.n};
+  checkpoint_scope s = {.c = c, .chunk_loop = chunk_loop, .n_axes = d->axes.n};
   for (uint32_t k = 0; k < d->axes.n; k++)
     s.by[k] = neo_axis_ref(c->m, k + 1);
   s.q = neo_axis_ref(c->m, 0);
@@ -42,7 +42,7 @@ checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t nest, const neo_de
 
 /* ---- edges */
 
-/* The last slices of the tensor's chunks in the nest that makes it, or the first ones. */
+/* The last slices of the tensor's chunks in the loop that makes it, or the first ones. */
 static neo_tensor edge_of(checkpoints *c, neo_tensor t, bool first) {
   neo_module *m = c->m;
   uint64_t made;
@@ -53,7 +53,7 @@ static neo_tensor edge_of(checkpoints *c, neo_tensor t, bool first) {
   uint32_t rank = neo_tensor_rank(m, chunked), along = c->def[d].axis + 1, id[64];
   neo_expr at[64], from = checkpoint_number(c, first ? 0 : c->chunk - c->lag);
   neo_def_rec r = {.n_out = rank, .span = neo_tensor_at(m, t)->span, .origin = d};
-  r.nest = c->nests.at[c->def[d].home - 1].mark;
+  r.chunk_loop = c->loops.at[c->def[d].home - 1].mark;
   for (uint32_t k = 0; k < rank; k++) {
     neo_axis_rec x = *neo_def_axis(m, neo_def_at(m, (neo_def){d}), k ? k - 1 : 0);
     x = k ? x : checkpoint_chunk_axis(c);
@@ -102,18 +102,18 @@ static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64
 }
 
 /* Is chunk q + by there before chunk q? */
-static bool is_made(const checkpoints *c, uint32_t nest, int64_t by) {
-  return c->nests.at[nest - 1].down ? by > 0 : by < 0;
+static bool is_made(const checkpoints *c, uint32_t chunk_loop, int64_t by) {
+  return c->loops.at[chunk_loop - 1].down ? by > 0 : by < 0;
 }
 
 /* What is read of the chunk before or behind; 0: it is not there. */
 static neo_expr read_neighbour(const chunk_read *x) {
   checkpoints *c = x->s->c;
   int64_t by = x->offset < 0 ? -1 : 1;
-  if (is_made(c, x->s->nest, by))
+  if (is_made(c, x->s->chunk_loop, by))
     return read_at(x, x->to, by, x->offset - by * c->chunk, true);
   const checkpoint_def *d = &c->def[checkpoint_maker(c, x->from.i)];
-  if (!d->home || d->home == x->s->nest)
+  if (!d->home || d->home == x->s->chunk_loop)
     return (neo_expr){0};
   neo_tensor edge = edge_of(c, x->from, by > 0);
   return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true);
@@ -154,7 +154,7 @@ static neo_expr look(void *ctx, neo_module *m, neo_expr e) {
   if (!neo_linear_of(m, away, &l) || l.n || l.constant > c->lag || l.constant < -c->lag)
     return e;
   x.offset = l.constant;
-  x.to = checkpoint_chunked(c, s->nest, x.from);
+  x.to = checkpoint_chunked(c, s->chunk_loop, x.from);
   x.other = x.n.op == NEO_OP_LOAD_ELSE ? neo_list_expr(m, x.n.arg, x.n.arg.n - 1)
                                        : zero_of(c, (neo_type)x.n.type);
   return x.to.i ? read_chunk(&x, e) : e;
@@ -220,14 +220,14 @@ static neo_expr is_round(const checkpoint_scope *s) {
   return c->exact ? (neo_expr){0} : neo_op2(c->m, NEO_OP_LT, s->t, c->rounds);
 }
 
-static void define(checkpoints *c, uint32_t nest, uint32_t id, neo_list out) {
+static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list out) {
   neo_module *m = c->m;
   neo_def_rec d = *neo_def_at(m, (neo_def){id}), r = d;
-  checkpoint_scope s = checkpoint_scope_of(c, nest, &d, c->def[id].axis);
+  checkpoint_scope s = checkpoint_scope_of(c, chunk_loop, &d, c->def[id].axis);
   neo_expr is = is_round(&s);
   r.n_out = d.n_out + 1;
   r.origin = d.origin ? d.origin : id;
-  r.nest = c->nests.at[nest - 1].mark;
+  r.chunk_loop = c->loops.at[chunk_loop - 1].mark;
   r.out = out;
   r.axes = axes_in_chunks(&s, &d, c->def[id].axis);
   r.where = checkpoint_in_chunks(&s, d.where);
@@ -238,29 +238,29 @@ static void define(checkpoints *c, uint32_t nest, uint32_t id, neo_list out) {
   neo_def_add(m, r, true);
 }
 
-/* The results of definition d in the nest. */
-static neo_list add_results(checkpoints *c, uint32_t nest, uint32_t d) {
+/* The results of definition d in the loop. */
+static neo_list add_results(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
   neo_list out = neo_def_at(c->m, (neo_def){d})->out;
   uint32_t id[4];
-  const char *prefix = c->def[d].home == nest ? "chunk" : "again";
+  const char *prefix = c->def[d].home == chunk_loop ? "chunk" : "again";
   for (uint32_t k = 0; k < out.n; k++) {
     neo_tensor t = {neo_list_at(c->m, out, k)};
     id[k] = new_tensor(c, t, c->def[d].axis, prefix).i;
-    neo_map_set(&c->nests.at[nest - 1].made, t.i, id[k]);
+    neo_map_set(&c->loops.at[chunk_loop - 1].made, t.i, id[k]);
   }
   return neo_list_new(c->m, id, out.n);
 }
 
-/* Makes definition d in the nest, with its recurrence. */
-static void make(checkpoints *c, uint32_t nest, uint32_t d) {
+/* Makes definition d in the loop, with its recurrence. */
+static void make(checkpoints *c, uint32_t chunk_loop, uint32_t d) {
   uint32_t number = c->def[d].number;
   neo_list *out = NEO_NEW_ARRAY(c->a, neo_list, c->n_order + 1);
   for (size_t k = 0; k < c->n_order; k++)
     if (c->order[k] == d || (number && c->def[c->order[k]].number == number))
-      out[k] = add_results(c, nest, c->order[k]);
+      out[k] = add_results(c, chunk_loop, c->order[k]);
   for (size_t k = 0; k < c->n_order; k++)
     if (out[k].n)
-      define(c, nest, c->order[k], out[k]);
+      define(c, chunk_loop, c->order[k], out[k]);
 }
 
 /* ---- who reads chunks */
@@ -286,19 +286,19 @@ static bool is_read_whole(const checkpoints *c, uint32_t d) {
   return l.reads || c->def[d].wanted;
 }
 
-neo_tensor checkpoint_chunked(checkpoints *c, uint32_t nest, neo_tensor t) {
-  const checkpoint_nest *n = &c->nests.at[nest - 1];
+neo_tensor checkpoint_chunked(checkpoints *c, uint32_t chunk_loop, neo_tensor t) {
+  const checkpoint_loop *n = &c->loops.at[chunk_loop - 1];
   uint32_t id = checkpoint_maker(c, t.i);
   const checkpoint_def *d = &c->def[id];
   uint64_t made;
   if (neo_map_get(&n->made, t.i, &made))
     return (neo_tensor){(uint32_t)made};
-  if (d->home && d->home != nest && c->nests.at[d->home - 1].level >= n->level)
+  if (d->home && d->home != chunk_loop && c->loops.at[d->home - 1].level >= n->level)
     return (neo_tensor){0};
   if (!d->home && is_read_whole(c, id))
     return (neo_tensor){0};
-  make(c, nest, id);
-  (void)neo_map_get(&c->nests.at[nest - 1].made, t.i, &made);
+  make(c, chunk_loop, id);
+  (void)neo_map_get(&c->loops.at[chunk_loop - 1].made, t.i, &made);
   return (neo_tensor){(uint32_t)made};
 }
 

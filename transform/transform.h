@@ -58,12 +58,12 @@ neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) NEO
 neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Linear recurrences become recurrences of blocks of rounds, side by side (reassociate.c):
- *     h[t] = a[t]*(h[t-1] else 0) + x[t]
- *     ->  sums.h[r, q] = a[B*q + r]*(sums.h[r-1, q] else 0) + x[B*q + r],
- *         factors.h[r, 0, q] = a[B*q + r]*(factors.h[r-1, 0, q] else 1),
- *         starts.h[q, 0] = sums.h[B-1, q-1] + factors.h[B-1, 0, q-1]*starts.h[q-1, 0],
- *         blocks.h[r, q] = a[B*q + r]*(blocks.h[r-1, q] else starts.h[q, 0]) + x[B*q + r],
- *         h[t] = blocks.h[t%B, t/B] */
+ *     u[t] = a[t]*(u[t-1] else 0) + x[t]
+ *     ->  sums.u[r, q] = a[B*q + r]*(sums.u[r-1, q] else 0) + x[B*q + r],
+ *         factors.u[r, 0, q] = a[B*q + r]*(factors.u[r-1, 0, q] else 1),
+ *         starts.u[q, 0] = sums.u[B-1, q-1] + factors.u[B-1, 0, q-1]*starts.u[q-1, 0],
+ *         blocks.u[r, q] = a[B*q + r]*(blocks.u[r-1, q] else starts.u[q, 0]) + x[B*q + r],
+ *         u[t] = blocks.u[t%B, t/B] */
 neo_status neo_pass_reassociate(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* A sum of products of a recurrence that reads nothing of it becomes a definition outside of its loops

@@ -10,7 +10,7 @@
  * alike, or only where alive[r] holds. Where all rounds of h are stored, all are written. */
 #include "fusion/recurrence/internal.h"
 
-typedef enum { NEEDED, KEPT, PASSING } leaving_kind; /* the latter are left out */
+typedef enum { NEEDED, CARRIED, PASSING } leaving_kind; /* the latter are left out */
 
 typedef struct {
   outliner *o;
@@ -71,7 +71,7 @@ static bool is_condition(const leaving *l, neo_expr e, uint32_t axis) {
 }
 
 /* h[r] = select(alive[r], ..., (h[r-1] else first)), of which some slices are in memory. */
-static bool is_kept(const leaving *l, const neo_order_member *x) {
+static bool is_carry(const leaving *l, const neo_order_member *x) {
   neo_module *m = l->o->m;
   const neo_def_rec *d = neo_def_at(m, x->def);
   neo_tensor t = result_of(l, x->def);
@@ -143,7 +143,7 @@ static bool find_kinds(leaving *l) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < l->order->n_members; k++) {
     const neo_order_member *x = &l->order->member[k];
-    l->kind[x->def.i] = is_kept(l, x) ? KEPT : is_passing(l, x) ? PASSING : NEEDED;
+    l->kind[x->def.i] = is_carry(l, x) ? CARRIED : is_passing(l, x) ? PASSING : NEEDED;
   }
   do {
     l->changed = false;
@@ -163,7 +163,7 @@ static int64_t slices_of(const leaving *l) {
   int64_t n = 1;
   for (uint32_t k = 0; k < l->order->n_members; k++) {
     neo_def d = l->order->member[k].def;
-    int64_t own = l->kind[d.i] == KEPT ? l->o->ring[result_of(l, d).i].n : 0;
+    int64_t own = l->kind[d.i] == CARRIED ? l->o->ring[result_of(l, d).i].n : 0;
     n = own > n ? own : n;
   }
   return n;

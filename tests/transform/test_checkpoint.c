@@ -50,13 +50,13 @@ static void rounds_of_the_backward_pass_are_made_again_from_edges(void **state) 
   w.target.chunk_rounds = 4;
   apply(&w, neo_pass_checkpoint);
   has_an_order(&w);
-  has(&w, "nest 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
+  has(&w, "chunk_loop 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
           "(chunk.h[chunk, t - 1, k] else 0.5), (chunk.h[chunk - 1, t + 3, k] else 0.5)) * U[k, j]\n"
           "    then 0.5 * acc0 + x[chunk * 4 + t, j]\n");
-  has(&w, "nest 1 edge.h[chunk: 3, t: 1, j: 3] = chunk.h[chunk, 3 + t, j]\n");
-  has(&w, "nest 2 again.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
+  has(&w, "chunk_loop 1 edge.h[chunk: 3, t: 1, j: 3] = chunk.h[chunk, 3 + t, j]\n");
+  has(&w, "chunk_loop 2 again.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
           "(again.h[chunk, t - 1, k] else 0.5), (edge.h[chunk - 1, t, k] else 0.5)) * U[k, j]\n");
-  has(&w, "nest 2 chunk.dh[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(t + 1 < 4, "
+  has(&w, "chunk_loop 2 chunk.dh[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(t + 1 < 4, "
           "(chunk.dh[chunk, t + 1, k] else 0.0), (chunk.dh[chunk + 1, t - 3, k] else 0.0)) * U[j, k]\n"
           "    then 0.5 * acc0 + 2.0 * again.h[chunk, t, j]\n");
   neo_arena_free(&w.arena);
@@ -149,7 +149,7 @@ static void a_recurrence_that_reads_far_back_stays_whole(void **state) {
   neo_arena_free(&w.arena);
 }
 
-static void the_number_of_a_nest_is_read_back(void **state) {
+static void the_number_of_a_chunk_loop_is_read_back(void **state) {
   (void)state;
   world w, again;
   load_rounds(&w, "", "12");
@@ -170,7 +170,7 @@ int main(void) {
       cmocka_unit_test(chunks_change_no_value),
       cmocka_unit_test(chunks_are_made_if_the_limit_asks),
       cmocka_unit_test(a_recurrence_that_reads_far_back_stays_whole),
-      cmocka_unit_test(the_number_of_a_nest_is_read_back),
+      cmocka_unit_test(the_number_of_a_chunk_loop_is_read_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

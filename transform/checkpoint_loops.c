@@ -1,6 +1,6 @@
 /* Which definitions share a loop over chunks: those along rounds of one direction that read each other round by
- * round. What reads otherwise what a nest makes, or runs in the other direction, comes after it, in a nest of a
- * higher level. What such a nest reads round by round of those below is made in it again. */
+ * round. What reads otherwise what a loop makes, or runs in the other direction, comes after it, in a loop of a
+ * higher level. What such a loop reads round by round of those below is made in it again. */
 #include "transform/checkpoint_parts.h"
 
 typedef struct {
@@ -8,7 +8,7 @@ typedef struct {
   const checkpoint_def *reader;
   uint32_t number; /* of its recurrence */
   uint32_t level[2];
-  uint32_t home[2]; /* a nest of the level that it may be in */
+  uint32_t home[2]; /* a loop of the level that it may be in */
 } level_look;
 
 static void need(level_look *l, int down, uint32_t level, uint32_t home) {
@@ -23,15 +23,15 @@ static void need_maker(level_look *l, const checkpoint_def *x) {
   checkpoints *c = l->c;
   if (l->number && x->number == l->number)
     return;
-  const checkpoint_nest *nest = x->home ? &c->nests.at[x->home - 1] : NULL;
-  bool round = nest && l->reader->kind && x->kind == CHECKPOINT_RUNS;
+  const checkpoint_loop *chunk_loop = x->home ? &c->loops.at[x->home - 1] : NULL;
+  bool round = chunk_loop && l->reader->kind && x->kind == CHECKPOINT_RUNS;
   for (int down = 0; down < 2; down++) {
-    if (!nest)
+    if (!chunk_loop)
       need(l, down, x->level[down], 0);
-    else if (round && nest->down == (down == 1))
-      need(l, down, nest->level, x->home);
+    else if (round && chunk_loop->down == (down == 1))
+      need(l, down, chunk_loop->level, x->home);
     else
-      need(l, down, nest->level + 1, 0);
+      need(l, down, chunk_loop->level + 1, 0);
   }
 }
 
@@ -45,19 +45,19 @@ static void look(void *ctx, neo_expr e) {
     need_maker(l, &l->c->def[neo_list_at(l->c->m, pieces, k)]);
 }
 
-static uint32_t nest_of(checkpoints *c, bool down, uint32_t level) {
+static uint32_t chunk_loop_of(checkpoints *c, bool down, uint32_t level) {
   uint32_t mark = 0;
-  for (size_t k = 0; k < c->nests.n; k++) {
-    const checkpoint_nest *x = &c->nests.at[k];
+  for (size_t k = 0; k < c->loops.n; k++) {
+    const checkpoint_loop *x = &c->loops.at[k];
     if (x->down == down && x->level == level)
       return (uint32_t)k + 1;
   }
   for (size_t k = 1; k < c->m->defs.n; k++)
-    mark = c->m->defs.at[k].nest > mark ? c->m->defs.at[k].nest : mark;
-  checkpoint_nest x = {down, level, mark + (uint32_t)c->nests.n + 1, {0}};
+    mark = c->m->defs.at[k].chunk_loop > mark ? c->m->defs.at[k].chunk_loop : mark;
+  checkpoint_loop x = {down, level, mark + (uint32_t)c->loops.n + 1, {0}};
   neo_map_init(&x.made, c->a);
-  NEO_PUSH(c->a, &c->nests, x);
-  return (uint32_t)c->nests.n;
+  NEO_PUSH(c->a, &c->loops, x);
+  return (uint32_t)c->loops.n;
 }
 
 /* Definitions order[from .. to - 1], one or a recurrence. */
@@ -71,7 +71,7 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
   }
   bool down = first->number && c->down[first->number];
   if (first->kind && first->number)
-    home = nest_of(c, down, l.level[down]);
+    home = chunk_loop_of(c, down, l.level[down]);
   else if (first->kind)
     home = l.home[0] ? l.home[0] : l.home[1];
   for (size_t k = from; k < to; k++) {
@@ -82,7 +82,7 @@ static void find_home(checkpoints *c, size_t from, size_t to) {
   }
 }
 
-/* ---- sums of what any nest can make again */
+/* ---- sums of what any chunk_loop can make again */
 
 typedef struct {
   const checkpoints *c;
@@ -101,8 +101,8 @@ static void look_after(void *ctx, neo_expr e) {
     l->is = l->is || l->after[neo_list_at(m, pieces, k)];
 }
 
-/* Does what some nest makes need definition d? */
-static bool nests_need(const checkpoints *c, uint32_t d) {
+/* Does what some chunk_loop makes need definition d? */
+static bool loops_need(const checkpoints *c, uint32_t d) {
   bool *after = NEO_NEW_ARRAY(c->a, bool, c->n_defs);
   bool changed = true, need_it = false;
   after[d] = true;
@@ -120,16 +120,16 @@ static bool nests_need(const checkpoints *c, uint32_t d) {
   return need_it;
 }
 
-/* The nest of the highest level. */
-static uint32_t last_nest(const checkpoints *c) {
+/* The chunk_loop of the highest level. */
+static uint32_t last_loop(const checkpoints *c) {
   uint32_t last = 0;
-  for (size_t k = 0; k < c->nests.n; k++)
-    if (!last || c->nests.at[k].level > c->nests.at[last - 1].level)
+  for (size_t k = 0; k < c->loops.n; k++)
+    if (!last || c->loops.at[k].level > c->loops.at[last - 1].level)
       last = (uint32_t)k + 1;
   return last;
 }
 
-void checkpoint_find_nests(checkpoints *c) {
+void checkpoint_find_loops(checkpoints *c) {
   for (size_t k = 0; k < c->n_order;) {
     uint32_t number = c->def[c->order[k]].number;
     size_t end = k + 1;
@@ -138,12 +138,12 @@ void checkpoint_find_nests(checkpoints *c) {
     find_home(c, k, end);
     k = end;
   }
-  uint32_t last = last_nest(c);
+  uint32_t last = last_loop(c);
   for (size_t k = 0; k < c->n_order && last; k++) {
     checkpoint_def *x = &c->def[c->order[k]];
-    const checkpoint_nest *nest = &c->nests.at[last - 1];
-    if (x->kind == CHECKPOINT_SUM && !x->home && x->level[nest->down] <= nest->level &&
-        !nests_need(c, c->order[k]))
+    const checkpoint_loop *chunk_loop = &c->loops.at[last - 1];
+    if (x->kind == CHECKPOINT_SUM && !x->home && x->level[chunk_loop->down] <= chunk_loop->level &&
+        !loops_need(c, c->order[k]))
       x->home = last;
   }
 }

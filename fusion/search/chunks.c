@@ -1,4 +1,4 @@
-/* Nests: definitions that a pass wrote for one loop along their first axes (neo_def_rec.nest), several recurrences
+/* Chunk loops: definitions that a pass wrote for one loop along their first axes (neo_def_rec.chunk_loop), several recurrences
  * among them.
  *
  *     again.h[q, r, j] = f(again.h[q, r-1, j], edge.h[q-1, r, j])             rounds r, up
@@ -14,18 +14,18 @@ typedef struct {
   fuser *q;
   bool *member;         /* by definition */
   bool *after, *before; /* by definition: it needs a member; a member needs it */
-} nest;
+} chunk_loop;
 
 /* ---- what lies between members */
 
 typedef struct {
-  const nest *n;
+  const chunk_loop *n;
   const bool *marked;
   bool is;
-} nest_look;
+} chunk_look;
 
 static void look_marked(void *ctx, neo_expr e) {
-  nest_look *l = ctx;
+  chunk_look *l = ctx;
   const neo_module *m = l->n->q->m;
   const neo_node *n = neo_expr_node(m, e);
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
@@ -36,7 +36,7 @@ static void look_marked(void *ctx, neo_expr e) {
 }
 
 /* Recurrences are one: what holds for a definition holds for all of its group. */
-static bool spread_over_recurrences(nest *n, bool *marked) {
+static bool spread_over_recurrences(chunk_loop *n, bool *marked) {
   fuser *q = n->q;
   bool changed = false;
   bool *of = NEO_NEW_ARRAY(q->a, bool, q->n_order + 2);
@@ -51,20 +51,20 @@ static bool spread_over_recurrences(nest *n, bool *marked) {
   return changed;
 }
 
-static void find_after(nest *n) {
+static void find_after(chunk_loop *n) {
   fuser *q = n->q;
   for (size_t k = 0; k < q->n_order; k++)
     n->after[q->order[k]] = n->member[q->order[k]];
   do
     for (size_t k = 0; k < q->n_order; k++) {
-      nest_look l = {n, n->after, n->after[q->order[k]]};
+      chunk_look l = {n, n->after, n->after[q->order[k]]};
       neo_def_visit(q->m, (neo_def){q->order[k]}, look_marked, &l);
       n->after[q->order[k]] = l.is;
     }
   while (spread_over_recurrences(n, n->after));
 }
 
-static void mark_needed(nest *n, uint32_t d) {
+static void mark_needed(chunk_loop *n, uint32_t d) {
   neo_tensor *in;
   size_t count = neo_def_reads(n->q->m, (neo_def){d}, n->q->a, &in);
   for (size_t k = 0; k < count; k++) {
@@ -74,7 +74,7 @@ static void mark_needed(nest *n, uint32_t d) {
   }
 }
 
-static void find_before(nest *n) {
+static void find_before(chunk_loop *n) {
   fuser *q = n->q;
   for (size_t k = 0; k < q->n_order; k++)
     n->before[q->order[k]] = n->member[q->order[k]];
@@ -88,7 +88,7 @@ static void find_before(nest *n) {
 /* ---- the group */
 
 /* Is there an order along the first axes of all members? */
-static bool has_order(const nest *n) {
+static bool has_order(const chunk_loop *n) {
   fuser *q = n->q;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   neo_order_step loop;
@@ -105,7 +105,7 @@ static bool has_order(const nest *n) {
 }
 
 /* Members stand together: before them comes what does not need them, behind them what does. */
-static void reorder(nest *n, uint32_t number) {
+static void reorder(chunk_loop *n, uint32_t number) {
   fuser *q = n->q;
   uint32_t *order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   size_t at = 0;
@@ -123,15 +123,15 @@ static void reorder(nest *n, uint32_t number) {
   }
 }
 
-static void take_nest(fuser *q, uint32_t mark) {
-  nest n = {.q = q};
+static void take_chunks(fuser *q, uint32_t mark) {
+  chunk_loop n = {.q = q};
   uint32_t number = 0;
   n.member = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
   n.after = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
   n.before = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
   for (size_t k = 0; k < q->n_order; k++) {
     uint32_t d = q->order[k];
-    n.member[d] = neo_def_at(q->m, (neo_def){d})->nest == mark;
+    n.member[d] = neo_def_at(q->m, (neo_def){d})->chunk_loop == mark;
     if (n.member[d] && !number)
       number = q->def[d].recurrence;
   }
@@ -145,12 +145,12 @@ static void take_nest(fuser *q, uint32_t mark) {
     reorder(&n, number);
 }
 
-void fuse_take_nests(fuser *q) {
+void fuse_take_chunks(fuser *q) {
   uint32_t most = 0;
   for (size_t k = 0; k < q->n_order; k++) {
-    uint32_t mark = neo_def_at(q->m, (neo_def){q->order[k]})->nest;
+    uint32_t mark = neo_def_at(q->m, (neo_def){q->order[k]})->chunk_loop;
     most = mark > most ? mark : most;
   }
   for (uint32_t mark = 1; mark <= most; mark++)
-    take_nest(q, mark);
+    take_chunks(q, mark);
 }
