@@ -95,7 +95,8 @@ static bounds bounds_of(neo_module *m, neo_expr e) {
     return limited(
         smaller(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
   case NEO_OP_MAX:
-    return limited(larger(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
+    return limited(
+        larger(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
   default:
     return (bounds){0};
   }

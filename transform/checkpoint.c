@@ -5,14 +5,14 @@
  *
  * Rounds are strip-mined: t = q*K + r, and every definition along them gets an axis q in front:
  *
- *     chunk.h[q, r, j] = f(x[q*K+r, j], select(r >= 1, chunk.h[q, r-1, j], chunk.h[q-1, K-1, j]))
- *     edge.h[q, i, j] = chunk.h[q, K-1+i, j]                                           one loop over q, up
+ *     chunk.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, chunk.u[q, r-1, j], chunk.u[q-1, K-1, j]))
+ *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                                           one loop over q, up
  *
- *     again.h[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.h[q, r-1, j], edge.h[q-1, r, j]))
- *     chunk.d[q, r, j] = g(again.h[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
+ *     again.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.u[q, r-1, j], edge.u[q-1, r, j]))
+ *     chunk.d[q, r, j] = g(again.u[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
  *                                                                                      one loop over q, down
  *
- * again.h carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
+ * again.u carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
  * down. All that share a loop have the same number, neo_def_rec.chunk_loop: fusion makes them one group
  * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/ring.c). What is
  * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk

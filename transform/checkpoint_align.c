@@ -126,9 +126,9 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
   neo_module *m = c->m;
   bool mean = d->reducer == NEO_RED_MEAN;
-  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop || d->out.n != 1 ||
-      d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK || (mean && d->where.i) ||
-      (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
+  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop ||
+      d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK ||
+      (mean && d->where.i) || (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
     return false;
   neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
   bool is = type == NEO_F32_T || type == NEO_F64_T;

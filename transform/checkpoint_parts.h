@@ -24,8 +24,8 @@ typedef struct { /* of a definition */
   bool needed;        /* by some entry */
   bool wanted;        /* a result is an entry's */
   bool reads_aligned; /* it reads what goes along the rounds */
-  uint32_t home;      /* number of the loop in which it is made; 0: in those that need it, or in none */
-  uint32_t level[2];  /* the least level of a loop that can read what it makes: up, down */
+  uint32_t home; /* number of the loop in which it is made; 0: in those that need it, or in none */
+  uint32_t level[2]; /* the least level of a loop that can read what it makes: up, down */
 } checkpoint_def;
 
 typedef struct { /* definitions that share a loop over chunks */

@@ -2,7 +2,7 @@
  *
  *     G[i, j] = sum[t: T, b] d[t, b, i]*h[t, b, j]
  *     ->
- *     running.G[q, i, j] = (running.G[q+1, i, j] else 0) + sum[r: K, b] chunk.d[q, r, b, i]*again.h[q, r, b, j]
+ *     running.G[q, i, j] = (running.G[q+1, i, j] else 0) + sum[r: K, b] chunk.d[q, r, b, i]*again.u[q, r, b, j]
  *     G[i, j] = (running.G[0, i, j] else 0) */
 #include "ir/define.h"
 #include "transform/checkpoint_parts.h"
@@ -107,7 +107,8 @@ static void take_last(const chunk_sum *x, neo_tensor sum) {
   if (x->d.reducer == NEO_RED_MEAN)
     value = neo_op2(m, NEO_OP_DIV, value, count_of(x, type));
   neo_list axes = neo_list_new(m, id, x->d.n_out);
-  neo_expr e = neo_expr_replace(m, neo_list_expr(m, x->d.finish, 0), neo_acc_ref(m, type, 0), value);
+  neo_expr e =
+      neo_expr_replace(m, neo_list_expr(m, x->d.finish, 0), neo_acc_ref(m, type, 0), value);
   neo_list finish = neo_list_new(m, &e.i, 1);
   neo_def_rec *to = neo_def_at(m, (neo_def){x->id});
   to->axes = axes;

@@ -2,13 +2,13 @@
  *
  *     h[t, j] = f(x[t, j], (h[t-1, j] else 0))
  *     ->
- *     chunk.h[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.h[q, r-1, j], (chunk.h[q-1, r-1+K, j] else 0)))
+ *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (chunk.u[q-1, r-1+K, j] else 0)))
  *
  * In a loop that goes backward, where chunk q-1 is not there yet, the last slices of it are read of the forward
  * pass's:
  *
- *     edge.h[q, i, j] = chunk.h[q, K-1 + i, j]
- *     again.h[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.h[q, r-1, j], (edge.h[q-1, r-1 + 1, j] else 0)))
+ *     edge.u[q, i, j] = chunk.u[q, K-1 + i, j]
+ *     again.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *
  * Where the last chunk may be shorter, a definition is a select, and what it is after the last round is read by
  * nobody. */
@@ -83,12 +83,13 @@ typedef struct { /* a read of tensor `from`, whose chunks are `to` */
   checkpoint_scope *s;
   neo_node n;
   neo_tensor from, to;
-  uint32_t along;  /* dimension of `from` along the rounds */
-  int64_t offset;  /* of the round that is read */
-  neo_expr other;  /* where there is no element */
+  uint32_t along; /* dimension of `from` along the rounds */
+  int64_t offset; /* of the round that is read */
+  neo_expr other; /* where there is no element */
 } chunk_read;
 
-static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by, bool guarded) {
+static neo_expr read_at(const chunk_read *x, neo_tensor t, int64_t chunks, int64_t by,
+                        bool guarded) {
   neo_module *m = x->s->c->m;
   neo_expr at[64];
   uint32_t rank = neo_tensor_rank(m, x->from);
@@ -169,9 +170,8 @@ neo_expr checkpoint_in_chunks(checkpoint_scope *s, neo_expr e) {
 /* ---- definitions */
 
 neo_axis_rec checkpoint_chunk_axis(const checkpoints *c) {
-  return (neo_axis_rec){.name = neo_name_of(c->m->names, "chunk"),
-                        .lo = checkpoint_number(c, 0),
-                        .hi = c->chunks};
+  return (neo_axis_rec){
+      .name = neo_name_of(c->m->names, "chunk"), .lo = checkpoint_number(c, 0), .hi = c->chunks};
 }
 
 static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,

@@ -87,10 +87,10 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) NEO_MUST_
 
 /* Of what recurrences keep for the backward pass every k-th round is kept, and the others are made again, where
  * --memory asks for it (checkpoint.c):
- *     h[t: T] = f((h[t-1] else 0)),  d[t: T] = g(h[t], (d[t+1] else 0))
- *     ->  chunk.h[q, r: k], edge.h[q] = chunk.h[q, k-1],
- *         again.h[q, r: k] = f(select(r >= 1, again.h[q, r-1], (edge.h[q-1] else 0))),
- *         chunk.d[q, r: k] = g(again.h[q, r], select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
+ *     u[t: T] = f((u[t-1] else 0)),  d[t: T] = g(u[t], (d[t+1] else 0))
+ *     ->  chunk.u[q, r: k], edge.u[q] = chunk.u[q, k-1],
+ *         again.u[q, r: k] = f(select(r >= 1, again.u[q, r-1], (edge.u[q-1] else 0))),
+ *         chunk.d[q, r: k] = g(again.u[q, r], select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
 neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Sums over the rounds of a recurrence become recurrences, where nobody else needs all that they add up

@@ -4,16 +4,16 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MODEL                                                                                     \
-  "temp h : f32 [T, 3]\ntemp L : f32 []\ntemp dh : f32 [T, 3]\ntemp G : f32 [3, 3]\n"               \
-  "temp S : f32 [3]\n"                                                                              \
-  "def @1 h[t: T, j: 3] =\n  sum[k: 3] (h[t - 1, k] else 0.5) * U[k, j]\n"                          \
-  "  then 0.5 * acc0 + x[t, j]\n"                                                                   \
-  "def @2 L[] =\n  sum[t: T, j: 3] h[t, j] * h[t, j]\n"                                             \
-  "def @3 dh[t: T, j: 3] =\n  sum[k: 3] (dh[t + 1, k] else 0.0) * U[j, k]\n"                        \
-  "  then 0.5 * acc0 + 2.0 * h[t, j]\n"                                                             \
-  "def @4 G[i: 3, j: 3] =\n  sum[t: T] (h[t - 1, i] else 0.5) * dh[t, j]\n"                         \
-  "def @5 S[j: 3] = (h[T - 1, j] else 7.0)\n"                                                                \
+#define MODEL                                                                         \
+  "temp h : f32 [T, 3]\ntemp L : f32 []\ntemp dh : f32 [T, 3]\ntemp G : f32 [3, 3]\n" \
+  "temp S : f32 [3]\n"                                                                \
+  "def @1 h[t: T, j: 3] =\n  sum[k: 3] (h[t - 1, k] else 0.5) * U[k, j]\n"            \
+  "  then 0.5 * acc0 + x[t, j]\n"                                                     \
+  "def @2 L[] =\n  sum[t: T, j: 3] h[t, j] * h[t, j]\n"                               \
+  "def @3 dh[t: T, j: 3] =\n  sum[k: 3] (dh[t + 1, k] else 0.0) * U[j, k]\n"          \
+  "  then 0.5 * acc0 + 2.0 * h[t, j]\n"                                               \
+  "def @4 G[i: 3, j: 3] =\n  sum[t: T] (h[t - 1, i] else 0.5) * dh[t, j]\n"           \
+  "def @5 S[j: 3] = (h[T - 1, j] else 7.0)\n"                                         \
   "entry forward forward: L = L, S = S, G = G\n"
 #define HEAD "neo-ir 1\nmodule t\n%sinput x : f32 [%s, 3]\ninput U : f32 [3, 3]\n"
 
@@ -50,15 +50,17 @@ static void rounds_of_the_backward_pass_are_made_again_from_edges(void **state) 
   w.target.chunk_rounds = 4;
   apply(&w, neo_pass_checkpoint);
   has_an_order(&w);
-  has(&w, "chunk_loop 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
-          "(chunk.h[chunk, t - 1, k] else 0.5), (chunk.h[chunk - 1, t + 3, k] else 0.5)) * U[k, j]\n"
-          "    then 0.5 * acc0 + x[chunk * 4 + t, j]\n");
+  has(&w,
+      "chunk_loop 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
+      "(chunk.h[chunk, t - 1, k] else 0.5), (chunk.h[chunk - 1, t + 3, k] else 0.5)) * U[k, j]\n"
+      "    then 0.5 * acc0 + x[chunk * 4 + t, j]\n");
   has(&w, "chunk_loop 1 edge.h[chunk: 3, t: 1, j: 3] = chunk.h[chunk, 3 + t, j]\n");
   has(&w, "chunk_loop 2 again.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
           "(again.h[chunk, t - 1, k] else 0.5), (edge.h[chunk - 1, t, k] else 0.5)) * U[k, j]\n");
-  has(&w, "chunk_loop 2 chunk.dh[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(t + 1 < 4, "
-          "(chunk.dh[chunk, t + 1, k] else 0.0), (chunk.dh[chunk + 1, t - 3, k] else 0.0)) * U[j, k]\n"
-          "    then 0.5 * acc0 + 2.0 * again.h[chunk, t, j]\n");
+  has(&w,
+      "chunk_loop 2 chunk.dh[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(t + 1 < 4, "
+      "(chunk.dh[chunk, t + 1, k] else 0.0), (chunk.dh[chunk + 1, t - 3, k] else 0.0)) * U[j, k]\n"
+      "    then 0.5 * acc0 + 2.0 * again.h[chunk, t, j]\n");
   neo_arena_free(&w.arena);
 }
 
@@ -100,8 +102,8 @@ static void same_values(const char *size, const char *rounds, int64_t n, uint32_
     assert_int_equal(u->n, v->n);
     for (int64_t i = 0; i < u->n; i++)
       if (fabs(u->at[i].f - v->at[i].f) > (k == 1 ? 0 : 1e-5 * (1 + fabs(u->at[i].f))))
-        fail_msg("output %u of %s rounds in chunks of %u: %g, not %g", k, rounds, chunk,
-                 v->at[i].f, u->at[i].f);
+        fail_msg("output %u of %s rounds in chunks of %u: %g, not %g", k, rounds, chunk, v->at[i].f,
+                 u->at[i].f);
   }
   neo_arena_free(&a.arena);
   neo_arena_free(&b.arena);
