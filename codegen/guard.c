@@ -28,6 +28,13 @@ static bool is_unit_loop(const neo_ls *s) {
   return s->kind == NEO_LS_FOR && s->loop.kind == NEO_LOOP_UNIT;
 }
 
+static bool has_unit_loop(const neo_block *b) {
+  for (size_t i = 0; i < b->n; i++)
+    if (is_unit_loop(b->at[i]))
+      return true;
+  return false;
+}
+
 /* Statements `from` to `to` of a block go into an `if`. */
 static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_block *in,
                       size_t from, size_t to) {
@@ -38,22 +45,45 @@ static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_
     NEO_PUSH(k->arena, then, in->at[i]);
 }
 
-void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g) {
-  const neo_lx *c = condition_of(m, k, g);
-  neo_block in = k->body, out = {0};
+static void guard_block(neo_kernel *k, neo_block *b, const neo_lx *c);
+
+/* Of the statement of a producer and consumers each asks for itself. What stands before the units of an arm
+ * belongs to the block: there it stays. */
+static void guard_arms(neo_kernel *k, neo_ls *s, const neo_lx *c) {
+  for (int arm = 0; arm < 2; arm++) {
+    neo_block *b = &s->specialize.arm[arm];
+    if (!has_unit_loop(b))
+      guard_block(k, b, c);
+    for (size_t i = 0; i < b->n; i++)
+      if (is_unit_loop(b->at[i]))
+        guard_block(k, &b->at[i]->loop.body, c);
+  }
+}
+
+static void guard_block(neo_kernel *k, neo_block *b, const neo_lx *c) {
+  neo_block in = *b, out = {0};
   size_t from = 0;
-  if (!c)
-    return;
   for (size_t i = 0; i < in.n; i++) {
-    if (!is_unit_loop(in.at[i]))
+    neo_ls *s = in.at[i];
+    if (!is_unit_loop(s) && s->kind != NEO_LS_SPECIALIZE)
       continue;
-    neo_block body = in.at[i]->loop.body;
     put_under(k, &out, c, &in, from, i);
-    in.at[i]->loop.body = (neo_block){0};
-    put_under(k, &in.at[i]->loop.body, c, &body, 0, body.n);
-    NEO_PUSH(k->arena, &out, in.at[i]);
     from = i + 1;
+    if (is_unit_loop(s))
+      guard_block(k, &s->loop.body, c);
+    else
+      guard_arms(k, s, c);
+    NEO_PUSH(k->arena, &out, s);
   }
   put_under(k, &out, c, &in, from, in.n);
-  k->body = out;
+  *b = out;
+}
+
+void neo_kernel_put_under(neo_kernel *k, const neo_lx *condition) {
+  if (condition)
+    guard_block(k, &k->body, condition);
+}
+
+void neo_kernel_guard(neo_module *m, neo_kernel *k, const neo_group *g) {
+  neo_kernel_put_under(k, condition_of(m, k, g));
 }

@@ -10,7 +10,7 @@ neo_status neo_kernel_make(neo_module *m, const neo_group *g, const neo_schedule
   neo_status status = neo_lower(m, g, s, a, out, why);
   if (!status && gpu)
     neo_kernel_align(m, g, *out);
-  if (!status && !gpu)
+  if (!status)
     neo_kernel_guard(m, *out, g);
   if (!status)
     status = neo_kernel_verify(*out, why);

@@ -3,6 +3,7 @@
  * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
 #include "codegen/loop/clone.h"
+#include "codegen/guard.h"
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
 #include "fusion/form.h"
@@ -34,6 +35,34 @@ static const neo_machine *machine_of(const maker *x) {
   return x->options->machine;
 }
 
+/* ---- expressions over sizes */
+
+static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
+  uint64_t at;
+  uint32_t number = neo_size_number(x->m, s);
+  if (k == x->k && neo_map_get(&x->index, number, &at))
+    return (const neo_lx *)(uintptr_t)at;
+  return neo_lx_size(k, number);
+}
+
+static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
+  neo_node n = *neo_expr_node(x->m, e);
+  const neo_lx *arg[3];
+  int64_t c;
+  if (neo_expr_is_int(x->m, e, &c))
+    return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
+                                : neo_lx_int(k, c);
+  if (n.op == NEO_OP_SIZE) {
+    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
+    return r->kind == NEO_SIZE_DERIVED ? number_of(x, k, r->value)
+                                       : size_value(x, k, (neo_size){n.attr});
+  }
+  assert(n.arg.n <= 3 && "an expression over sizes");
+  for (uint32_t i = 0; i < n.arg.n; i++)
+    arg[i] = number_of(x, k, neo_list_expr(x->m, n.arg, i));
+  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
+}
+
 /* ---- segments */
 
 /* A segment's group is needed where the recurrence is. */
@@ -44,14 +73,30 @@ static neo_group under_conditions(maker *x, const neo_group *g) {
   return y;
 }
 
-static neo_kernel_step made_group(maker *x, const neo_group *of_segment) {
+/* A kernel of a round that changes nothing does nothing. */
+static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
+  const neo_node *n = neo_expr_node(x->m, alive);
+  uint32_t buf = 0;
+  while (k->bufs.at[buf].tensor.i != n->attr || k->bufs.at[buf].use & NEO_BUF_SCRATCH)
+    buf++;
+  const neo_lx *at = number_of(x, k, neo_expr_arg(x->m, alive, 0));
+  const neo_lx *there = neo_lx_op2(k, NEO_OP_LE, neo_lx_int(k, 0), at);
+  neo_value yes = {.i = 1};
+  neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
+}
+
+static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_expr alive) {
   const neo_machine *machine = machine_of(x);
   neo_group needed = under_conditions(x, of_segment), *g = &needed;
   neo_kernel_step s = {0};
+  if (alive.i)
+    neo_group_read_too(x->m, x->a, g, alive);
   neo_schedule schedule = x->options->choose
                               ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
                               : neo_schedule_default(x->m, g, machine);
   x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
+  if (alive.i && !x->status)
+    put_under_alive(x, s.kernel, alive);
   return s;
 }
 
@@ -92,7 +137,7 @@ static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_st
   x->status = fuse_segment(x, s, &grouping);
   for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
     if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
-      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k]));
+      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k], s->alive));
   if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }
@@ -163,34 +208,6 @@ static bool is_apart(const maker *x, const neo_kernel_step *s) {
   if (s->kernel)
     return saved_by(x, s->kernel) > 0;
   return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
-}
-
-/* ---- expressions over sizes */
-
-static const neo_lx *size_value(const maker *x, neo_kernel *k, neo_size s) {
-  uint64_t at;
-  uint32_t number = neo_size_number(x->m, s);
-  if (k == x->k && neo_map_get(&x->index, number, &at))
-    return (const neo_lx *)(uintptr_t)at;
-  return neo_lx_size(k, number);
-}
-
-static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
-  neo_node n = *neo_expr_node(x->m, e);
-  const neo_lx *arg[3];
-  int64_t c;
-  if (neo_expr_is_int(x->m, e, &c))
-    return n.type == NEO_BOOL_T ? neo_lx_const(k, NEO_BOOL_T, (neo_value){.i = c})
-                                : neo_lx_int(k, c);
-  if (n.op == NEO_OP_SIZE) {
-    const neo_size_rec *r = neo_size_at(x->m, (neo_size){n.attr});
-    return r->kind == NEO_SIZE_DERIVED ? number_of(x, k, r->value)
-                                       : size_value(x, k, (neo_size){n.attr});
-  }
-  assert(n.arg.n <= 3 && "an expression over sizes");
-  for (uint32_t i = 0; i < n.arg.n; i++)
-    arg[i] = number_of(x, k, neo_list_expr(x->m, n.arg, i));
-  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
 }
 
 /* ---- buffers */

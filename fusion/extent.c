@@ -1,40 +1,110 @@
-/* Upper bounds of extents, for estimates. */
+/* Upper bounds of extents. */
 #include "fusion/form.h"
 
-static int64_t saturate(__int128 x) {
-  return x > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)x;
+typedef struct { /* lo <= x <= hi, as far as it is known */
+  __int128 lo, hi;
+  bool has_lo, has_hi;
+} bounds;
+
+static bounds bounds_of(neo_module *m, neo_expr e);
+
+static bounds constant(int64_t x) {
+  return (bounds){x, x, true, true};
+}
+
+static bounds sum(bounds a, bounds b) {
+  return (bounds){a.lo + b.lo, a.hi + b.hi, a.has_lo && b.has_lo, a.has_hi && b.has_hi};
+}
+
+/* What is taken away, and of which no lower bound is known, is taken as not negative: the start of a range. */
+static bounds difference(bounds a, bounds b) {
+  __int128 least = b.has_lo ? b.lo : 0;
+  return (bounds){a.lo - b.hi, a.hi - least, a.has_lo && b.has_hi, a.has_hi};
+}
+
+static bounds scaled(bounds a, int64_t by) {
+  if (by < 0) /* a difference, as linear forms have it */
+    return difference(constant(0), scaled(a, -by));
+  return (bounds){a.lo * by, a.hi * by, a.has_lo, a.has_hi};
+}
+
+static bounds product(neo_module *m, neo_expr e) {
+  int64_t x;
+  neo_expr left = neo_expr_arg(m, e, 0), right = neo_expr_arg(m, e, 1);
+  bounds a = bounds_of(m, left), b = bounds_of(m, right);
+  if (neo_expr_is_int(m, right, &x) && x > INT64_MIN)
+    return scaled(a, x);
+  if (neo_expr_is_int(m, left, &x) && x > INT64_MIN)
+    return scaled(b, x);
+  bool positive = a.has_lo && a.lo >= 0 && b.has_lo && b.lo >= 0;
+  return (bounds){a.lo * b.lo, a.hi * b.hi, positive, a.has_hi && b.has_hi};
+}
+
+/* Quotients are rounded down. */
+static bounds quotient(neo_module *m, neo_expr e) {
+  int64_t x;
+  bounds a = bounds_of(m, neo_expr_arg(m, e, 0));
+  if (!neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) || x <= 0)
+    return (bounds){0, a.hi, false, a.has_hi};
+  __int128 lo = a.lo / x - (a.lo % x < 0), hi = a.hi / x - (a.hi % x < 0);
+  return (bounds){lo, hi, a.has_lo, a.has_hi};
+}
+
+static bounds smaller(bounds a, bounds b) {
+  bounds y = {a.lo < b.lo ? a.lo : b.lo, 0, a.has_lo && b.has_lo, a.has_hi || b.has_hi};
+  y.hi = a.has_hi && (!b.has_hi || a.hi < b.hi) ? a.hi : b.hi;
+  return y;
+}
+
+static bounds larger(bounds a, bounds b) {
+  bounds y = {0, a.hi > b.hi ? a.hi : b.hi, a.has_lo || b.has_lo, a.has_hi && b.has_hi};
+  y.lo = a.has_lo && (!b.has_lo || a.lo > b.lo) ? a.lo : b.lo;
+  return y;
+}
+
+/* So that sums and products of them have room. */
+static bounds limited(bounds x) {
+  enum { SPARE_BITS = 2 };
+  const __int128 most = INT64_MAX >> SPARE_BITS;
+  x.hi = x.hi > most ? most : x.hi;
+  x.has_lo = x.has_lo && x.lo >= -most && x.lo <= most;
+  x.has_hi = x.has_hi && x.hi >= -most;
+  return x;
+}
+
+static bounds bounds_of(neo_module *m, neo_expr e) {
+  const neo_node n = *neo_expr_node(m, e);
+  int64_t x;
+  if (neo_expr_is_int(m, e, &x))
+    return limited(constant(x));
+  if (n.op == NEO_OP_SIZE) {
+    const neo_size_rec *s = neo_size_at(m, (neo_size){n.attr});
+    return limited((bounds){s->lo, s->hi, true, true});
+  }
+  switch (n.op) {
+  case NEO_OP_ADD:
+    return limited(sum(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
+  case NEO_OP_SUB:
+    return limited(
+        difference(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
+  case NEO_OP_MUL:
+    return limited(product(m, e));
+  case NEO_OP_DIV:
+    return limited(quotient(m, e));
+  case NEO_OP_MIN:
+    return limited(
+        smaller(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
+  case NEO_OP_MAX:
+    return limited(
+        larger(bounds_of(m, neo_expr_arg(m, e, 0)), bounds_of(m, neo_expr_arg(m, e, 1))));
+  default:
+    return (bounds){0};
+  }
 }
 
 int64_t neo_extent_most(neo_module *m, neo_expr e) {
-  int64_t x, a, b;
-  const neo_node *n = neo_expr_node(m, e);
-  if (neo_expr_is_int(m, e, &x))
-    return x;
-  if (n->op == NEO_OP_SIZE)
-    return neo_size_at(m, (neo_size){n->attr})->hi;
-  if (n->op != NEO_OP_ADD && n->op != NEO_OP_MUL && n->op != NEO_OP_DIV && n->op != NEO_OP_SUB &&
-      n->op != NEO_OP_MIN && n->op != NEO_OP_MAX)
+  bounds x = bounds_of(m, e);
+  if (!x.has_hi)
     return -1;
-  if (n->op == NEO_OP_MUL && neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x < 0)
-    return 0; /* a difference, as linear forms have it */
-  a = neo_extent_most(m, neo_expr_arg(m, e, 0));
-  b = neo_extent_most(m, neo_expr_arg(m, e, 1));
-  if (n->op == NEO_OP_MIN)
-    return a < 0 || (b >= 0 && b < a) ? b : a;
-  if (a < 0)
-    return -1;
-  if (n->op == NEO_OP_SUB)
-    return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x <= a ? a - x : a;
-  if (b < 0)
-    return -1;
-  switch (n->op) {
-  case NEO_OP_ADD:
-    return saturate((__int128)a + b);
-  case NEO_OP_MUL:
-    return saturate((__int128)a * b);
-  case NEO_OP_DIV:
-    return neo_expr_is_int(m, neo_expr_arg(m, e, 1), &x) && x > 0 ? a / x : a;
-  default:
-    return a > b ? a : b;
-  }
+  return x.hi < 0 ? 0 : (int64_t)x.hi;
 }

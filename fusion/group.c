@@ -22,7 +22,7 @@ static void collect_read(void *ctx, neo_expr e) {
   collector *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
   neo_tensor t = {n->attr};
-  if (n->op == NEO_OP_LOAD && !has_read(c->g, t))
+  if ((n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && !has_read(c->g, t))
     NEO_PUSH(c->a, &c->g->reads, t);
 }
 
@@ -47,6 +47,11 @@ void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr 
   collector c = {m, a, g};
   NEO_PUSH(a, &g->when, condition);
   neo_expr_visit(m, condition, collect_read, &c);
+}
+
+void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e) {
+  collector c = {m, a, g};
+  neo_expr_visit(m, e, collect_read, &c);
 }
 
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {

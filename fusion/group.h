@@ -98,6 +98,8 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
 /* The results of a group are needed only where the condition holds, as of g->when. */
 void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr condition);
+/* The kernel of the group reads what the expression does, too. */
+void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e);
 /* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
                                  uint32_t tile_rounds);

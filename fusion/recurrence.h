@@ -34,8 +34,9 @@ struct neo_recurrence_step {
   neo_expr lo, hi;
   bool down;
   neo_recurrence_steps steps;
-  /* A segment runs where the condition holds (0: always). */
-  neo_expr when;
+  /* A segment runs where the condition holds (0: always), and where `alive`, a read of a tensor of bools at a
+   * position over sizes, is true (0: always): where it is not, it would change nothing that is read. */
+  neo_expr when, alive;
   NEO_VEC(neo_def) defs;
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
 };

@@ -138,6 +138,8 @@ typedef struct {
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
+  uint32_t chunk_loop;   /* definitions of one number run in one loop along their first axes, if fusion can make it
+                      (transform/checkpoint.c); 0: none */
 } neo_def_rec;
 
 /* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */

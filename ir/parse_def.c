@@ -213,12 +213,24 @@ static uint32_t parse_origin(neo_ir_parser *p) {
   return 0;
 }
 
+/* "chunk_loop 3"; a tensor may be called so, too. */
+static uint32_t parse_chunk_loop(neo_ir_parser *p) {
+  token number = neo_parse_peek(p, 1);
+  if (number.kind != T_NUMBER || !neo_parse_accept(p, "chunk_loop"))
+    return 0;
+  int64_t n = neo_parse_integer(p);
+  if (n < 1 || n > MAX_DEF)
+    neo_parse_fail(p, number, NEO_D_IR_NUMBER, neo_parse_word(p, number), "");
+  return (uint32_t)n;
+}
+
 void neo_parse_def(neo_ir_parser *p, bool init) {
   size_t first = p->at - 1;
   neo_def_rec d = {0};
   begin_scope(p);
   uint32_t id = parse_def_number(p);
   d.origin = parse_origin(p);
+  d.chunk_loop = parse_chunk_loop(p);
   d.out = parse_outs(p);
   token name = p->tokens.at[p->at - 1];
   parse_right(p, &d);

@@ -22,6 +22,8 @@ typedef struct {
   uint32_t
       tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large;
                            0: what pays */
+  int64_t memory;        /* bytes that may be kept for the backward pass; 0: any number; -1: as few as possible */
+  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `memory` asks */
 } neo_pass_target;
 
 /* What a pass can meet:

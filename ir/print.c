@@ -166,6 +166,8 @@ static void add_header(const neo_text_expr *t, const neo_def_rec *d, neo_def id,
   neo_str_addf(t->out, "%s @%u ", init ? "init" : "def", id.i);
   if (d->origin)
     neo_str_addf(t->out, "from @%u ", d->origin);
+  if (d->chunk_loop)
+    neo_str_addf(t->out, "chunk_loop %u ", d->chunk_loop);
   if (d->out.n != 1)
     neo_str_addc(t->out, '(');
   add_tensors(t->m, t->out, d->out);

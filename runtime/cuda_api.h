@@ -124,37 +124,41 @@ typedef struct {
   X(event_wait, cuEventSynchronize, (cuda_event event))                                            \
   X(event_ms, cuEventElapsedTime, (float *ms, cuda_event from, cuda_event to))
 
-/* Null where the driver lacks them: attributes of nodes came with CUDA 11.0, memory pools with
- * 11.2, these graphs with 11.4, their edges with data with 12.3, maps of tensors with 12.0. */
-#define CUDA_LATER_FUNCTIONS(X)                                                                \
-  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))                 \
-  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                               \
-  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                         \
-  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                         \
-  X(graph_kernel, cuGraphAddKernelNode,                                                        \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                     \
-     const cuda_kernel_node *kernel))                                                          \
-  X(graph_copy, cuGraphAddMemcpyNode,                                                          \
-    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                     \
-     const cuda_copy_node *copy, cuda_context context))                                        \
-  X(graph_edges, cuGraphAddDependencies_v2,                                                    \
-    (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge,      \
-     size_t n))                                                                                \
-  X(graph_attribute, cuGraphKernelNodeSetAttribute,                                            \
-    (cuda_node node, int attribute, const cuda_node_value *value))                             \
-  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                    \
-    (int *blocks, cuda_function function, int threads, size_t shared_bytes))                   \
-  X(graph_make, cuGraphInstantiateWithFlags,                                                   \
-    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                            \
-  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                          \
-    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                          \
-  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                            \
-    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))        \
-  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                         \
-  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))                                           \
-  X(map_make, cuTensorMapEncodeTiled,                                                          \
-    (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,              \
-     const uint64_t *stride_bytes, const unsigned *box, const unsigned *step, int interleaved, \
+/* Null where the driver lacks them: cooperative launches came with CUDA 9.0, attributes of nodes with
+ * 11.0, memory pools with 11.2, these graphs with 11.4, their edges with data with 12.3, maps of tensors with 12.0. */
+#define CUDA_LATER_FUNCTIONS(X)                                                                   \
+  X(launch_cooperative, cuLaunchCooperativeKernel,                                                \
+    (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, \
+     unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream,               \
+     void **params))                                                                              \
+  X(pool_alloc, cuMemAllocAsync, (cuda_ptr * p, size_t n, cuda_stream stream))                    \
+  X(pool_free, cuMemFreeAsync, (cuda_ptr p, cuda_stream stream))                                  \
+  X(graph_create, cuGraphCreate, (cuda_graph * graph, unsigned flags))                            \
+  X(graph_destroy, cuGraphDestroy, (cuda_graph graph))                                            \
+  X(graph_kernel, cuGraphAddKernelNode,                                                           \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                        \
+     const cuda_kernel_node *kernel))                                                             \
+  X(graph_copy, cuGraphAddMemcpyNode,                                                             \
+    (cuda_node * node, cuda_graph graph, const cuda_node *after, size_t n,                        \
+     const cuda_copy_node *copy, cuda_context context))                                           \
+  X(graph_edges, cuGraphAddDependencies_v2,                                                       \
+    (cuda_graph graph, const cuda_node *from, const cuda_node *to, const cuda_edge *edge,         \
+     size_t n))                                                                                   \
+  X(graph_attribute, cuGraphKernelNodeSetAttribute,                                               \
+    (cuda_node node, int attribute, const cuda_node_value *value))                                \
+  X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                       \
+    (int *blocks, cuda_function function, int threads, size_t shared_bytes))                      \
+  X(graph_make, cuGraphInstantiateWithFlags,                                                      \
+    (cuda_exec * exec, cuda_graph graph, unsigned long long flags))                               \
+  X(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                             \
+    (cuda_exec exec, cuda_node node, const cuda_kernel_node *kernel))                             \
+  X(graph_set_copy, cuGraphExecMemcpyNodeSetParams,                                               \
+    (cuda_exec exec, cuda_node node, const cuda_copy_node *copy, cuda_context context))           \
+  X(graph_launch, cuGraphLaunch, (cuda_exec exec, cuda_stream stream))                            \
+  X(graph_end, cuGraphExecDestroy, (cuda_exec exec))                                              \
+  X(map_make, cuTensorMapEncodeTiled,                                                             \
+    (cuda_map * map, int type, unsigned rank, void *from, const uint64_t *extent,                 \
+     const uint64_t *stride_bytes, const unsigned *box, const unsigned *step, int interleaved,    \
      int swizzle, int l2, int fill))
 
 typedef struct {

@@ -181,6 +181,27 @@ for u in 0.9 -0.3; do
   python3 "$work/compare.py" "$work" 145 || fail "a branch with u = $u has other values"
 done
 
+# behind the round in which its condition fails, a while computes nothing but the condition
+cat >"$work/leaves.expr" <<'END'
+input x[40]
+input y[40]
+input tol
+a, b, e, n = while e > tol limit 50 from a[i < 40] = x[i], b[i < 40] = y[i], e = 1.0, n : i32 < 99 = 0 {
+  m[i] = exp(-0.5*(a[i] + b[i]))
+  next a = b, b = m, e = max[i] abs(m[i] - b[i]), n = min(n + 1, 98)
+}
+count = f32(n)
+left = f32(a.rounds)
+output b, e, count, left
+END
+"$NEOC" explain --kernels "$work/leaves.expr" >"$work/out"
+grep -q 'if a.alive\[r_2 - ' "$work/out" || fail "a while computes all of its rounds" "$work/out"
+for tol in 2 0.3 0.01 1e-4 -1; do
+  "$NEOC" run "$work/leaves.expr" x=random:1:[40] y=random:2:[40] tol=$tol -o "$work/code.npz" >/dev/null || fail "a while with tol = $tol"
+  "$NEOC" run "$work/leaves.expr" x=random:1:[40] y=random:2:[40] tol=$tol --interp -o "$work/interp.npz" >/dev/null || fail "a while with tol = $tol"
+  python3 "$work/compare.py" "$work" 43 || fail "a while with tol = $tol has other values"
+done
+
 # blocks of rounds, whole and in part: what they compute is what rounds compute
 for n in 128 131 167; do
   printf '%s\n' 'import linalg' "dim N = $n" 'input A[N, N] : f64' 'input b[N, 3] : f64' \

@@ -6,19 +6,31 @@
  *     N[t, j] = tanh(x[t, j] + sum[k] (N[t-1, k] else first[k])*U[k, j])
  *
  * Carries of `scan` and `while` are written as such copies (frontend/sema/loops.c). Without them a round
- * moves no data, and one tensor less is in memory. Outside of recurrences a copy whose first values
- * are not 0 is still read as it is: there it is written once, and its readers would ask at each element
- * whether it is a first one. */
+ * moves no data, and one tensor less is in memory. A copy of a copy reads one round more, so that chains of
+ * carries (`next a = b, b = n`) move nothing either; carries that only change places repeat their first values:
+ *
+ *     A[t, j] = (B[t-1, j] else a[j]),  B[t, j] = (A[t-1, j] else b[j])
+ *     ->  A[t, j] = select(t%2 == 0, a[j], b[j]),  B[t, j] = select(t%2 == 0, b[j], a[j])
+ *
+ * Outside of recurrences a copy whose first values are not 0 is still read as it is: there it is written
+ * once, and its readers would ask at each element whether it is a first one. */
 #include "ir/component.h"
 #include "transform/transform.h"
+
+enum { MOST_COPIES = 8 }; /* of copies */
 
 typedef struct {
   neo_module *m;
   const uint32_t *number; /* of recurrences, by definition */
   neo_expr *value; /* of a tensor that is a copy, over the axes of its definition; 0: it is none */
   uint32_t *of;    /* by tensor: the number of its recurrence */
-  uint32_t reader; /* the number of the recurrence at hand */
+  neo_def reader;  /* at hand */
+  neo_arena *a;
 } copies;
+
+static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i ? neo_op2(m, NEO_OP_AND, a, b) : b;
+}
 
 /* ---- what is a copy */
 
@@ -37,22 +49,6 @@ static bool is_constant(const neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_CONST;
 }
 
-/* A tensor of one constant is that constant, and so is a copy of one. */
-static neo_expr first_value(const copies *c, neo_expr e) {
-  enum { MOST_COPIES = 8 };
-  neo_expr value = e;
-  for (int k = 0; k < MOST_COPIES && !is_constant(c->m, value); k++) {
-    const neo_node *n = neo_expr_node(c->m, value);
-    uint32_t id;
-    const neo_def_rec *d =
-        n->op == NEO_OP_LOAD ? plain_def(c->m, (neo_tensor){n->attr}, &id) : NULL;
-    if (!d)
-      return e;
-    value = neo_list_expr(c->m, d->finish, 0);
-  }
-  return is_constant(c->m, value) ? value : e;
-}
-
 static bool is_simple_read(neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   neo_linear l;
@@ -61,6 +57,28 @@ static bool is_simple_read(neo_module *m, neo_expr e) {
   for (uint32_t k = 0; simple && k < rank; k++)
     simple = neo_linear_of(m, neo_expr_arg(m, e, k), &l) && l.n <= 1;
   return simple;
+}
+
+/* A tensor of one constant is that constant, and an element of a copy is that of what is copied. */
+static neo_expr first_value(const copies *c, neo_expr e) {
+  neo_module *m = c->m;
+  for (int k = 0; k < MOST_COPIES; k++) {
+    const neo_node n = *neo_expr_node(m, e);
+    neo_expr index[64];
+    uint32_t id;
+    const neo_def_rec *d = n.op == NEO_OP_LOAD ? plain_def(m, (neo_tensor){n.attr}, &id) : NULL;
+    if (!d || c->of[n.attr])
+      return e;
+    for (uint32_t i = 0; i < n.arg.n; i++)
+      index[i] = neo_list_expr(m, n.arg, i);
+    neo_expr value = neo_list_expr(m, d->finish, 0);
+    bool copy = is_constant(m, value) ||
+                (neo_expr_node(m, value)->op == NEO_OP_LOAD && is_simple_read(m, value));
+    if (!copy)
+      return e;
+    e = neo_expr_subst_axes(m, value, index, n.arg.n);
+  }
+  return e;
 }
 
 static bool is_of(const copies *c, neo_expr read, uint32_t number) {
@@ -98,11 +116,12 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return neo_expr_is_float(m, e, &x) ? x == 0 : neo_expr_is_int(m, e, &i) && i == 0;
 }
 
-/* May the recurrence at hand, or what is in none, read the value itself? In loops first rounds are apart. */
-static bool is_for(const copies *c, neo_expr value) {
+/* May what is in no recurrence read the value itself? In loops first rounds are apart. */
+static bool is_for_others(const copies *c, neo_expr read, neo_expr value) {
   const neo_node *n = neo_expr_node(c->m, value);
-  return c->reader || n->op == NEO_OP_LOAD ||
-         is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
+  if (n->op == NEO_OP_LOAD || !neo_expr_axes(c->m, neo_expr_arg(c->m, read, 0)))
+    return true; /* one round asks once */
+  return n->op == NEO_OP_LOAD_ELSE && is_zero(c->m, neo_expr_arg(c->m, value, n->arg.n - 1));
 }
 
 /* The tensor that t is a copy of, element by element; 0: of none. */
@@ -136,35 +155,129 @@ static neo_expr forward_else(const copies *c, neo_expr e) {
   return neo_load_else(m, from, arg, n.arg.n - 1, arg[n.arg.n - 1], n.span);
 }
 
+/* Is the element there that is read? 0: always. */
+static neo_expr is_there(const copies *c, neo_def reader, neo_expr read) {
+  neo_module *m = c->m;
+  const neo_node n = *neo_expr_node(m, read);
+  neo_expr is = {0}, zero = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k + 1 < n.arg.n; k++) {
+    neo_expr at = neo_list_expr(m, n.arg, k);
+    neo_expr extent = neo_tensor_extent(m, (neo_tensor){n.attr}, k);
+    neo_linear l;
+    bool own = neo_linear_of(m, at, &l) && l.n == 1 && l.term[0].coef == 1 &&
+               neo_expr_node(m, l.term[0].atom)->op == NEO_OP_AXIS;
+    if (own) {
+      const neo_axis_rec *axis =
+          neo_def_axis(m, neo_def_at(m, reader), neo_expr_node(m, l.term[0].atom)->attr);
+      own = axis->lo.i == zero.i && axis->hi.i == extent.i;
+    }
+    if (!own || l.constant < 0)
+      is = both(m, is, neo_op2(m, NEO_OP_LE, zero, at));
+    if (!own || l.constant > 0)
+      is = both(m, is, neo_op2(m, NEO_OP_LT, at, extent));
+  }
+  return is;
+}
+
+/* What is read of a copy, as `value` of the definition that the copy is. */
+static neo_expr read_of(const copies *c, neo_def reader, neo_expr read, neo_expr value) {
+  neo_module *m = c->m;
+  const neo_node n = *neo_expr_node(m, read);
+  neo_expr index[64] = {{0}};
+  bool otherwise = n.op == NEO_OP_LOAD_ELSE;
+  neo_expr is = otherwise ? is_there(c, reader, read) : (neo_expr){0};
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  value = neo_expr_subst_axes(m, value, index, n.arg.n - otherwise);
+  return is.i ? neo_op3(m, NEO_OP_SELECT, is, value, index[n.arg.n - 1]) : value;
+}
+
 static neo_expr forward(void *ctx, neo_module *m, neo_expr e) {
   const copies *c = ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr index[64];
-  if (n.op == NEO_OP_LOAD_ELSE)
-    return forward_else(c, e);
-  if (n.op != NEO_OP_LOAD || !c->value[n.attr].i || !is_for(c, c->value[n.attr]))
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || !c->value[n.attr].i)
     return e;
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_expr_subst_axes(m, c->value[n.attr], index, n.arg.n);
+  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, (neo_tensor){n.attr}).i)
+    return forward_else(c, e);
+  bool own = c->number[c->reader.i] && c->number[c->reader.i] == c->of[n.attr];
+  if (!own && (n.op == NEO_OP_LOAD_ELSE || !is_for_others(c, e, c->value[n.attr])))
+    return e;
+  return read_of(c, c->reader, e, c->value[n.attr]);
 }
 
-/* A copy of a copy. There is an end to it, as each of them reads an earlier element. */
-static neo_expr resolved(const copies *c, neo_expr value) {
-  enum { MOST = 16 };
+/* The value of a copy of a copy, so many of them: what the last one of them reads. */
+static neo_expr resolved(const copies *c, neo_tensor t, uint32_t most) {
   neo_module *m = c->m;
-  for (int k = 0; k < MOST && value.i; k++) {
-    neo_node n = *neo_expr_node(m, value);
-    neo_expr index[64];
-    if (n.op == NEO_OP_LOAD_ELSE)
-      return forward_else(c, value);
-    if (n.op != NEO_OP_LOAD || !c->value[n.attr].i)
-      break;
-    for (uint32_t i = 0; i < n.arg.n; i++)
-      index[i] = neo_list_expr(m, n.arg, i);
-    value = neo_expr_subst_axes(m, c->value[n.attr], index, n.arg.n);
+  neo_expr value = c->value[t.i];
+  neo_node n = *neo_expr_node(m, value);
+  neo_tensor from = {n.attr};
+  if (!c->value[from.i].i || most == 0)
+    return value;
+  if (n.op == NEO_OP_LOAD_ELSE && whole_of(c, from).i)
+    value = forward_else(c, value);
+  neo_def own = {neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)};
+  from.i = neo_expr_node(m, value)->attr;
+  return c->value[from.i].i ? read_of(c, own, value, resolved(c, from, most - 1)) : value;
+}
+
+/* ---- carries that change places */
+
+/* The tensor that t has the elements of in the round before, in the same places, with *first in round 0; 0:
+ * there is none. */
+static neo_tensor place_before(const copies *c, neo_tensor t, neo_expr *first) {
+  neo_module *m = c->m;
+  neo_tensor none = {0};
+  if (!c->value[t.i].i || neo_expr_node(m, c->value[t.i])->op != NEO_OP_LOAD_ELSE)
+    return none;
+  const neo_node n = *neo_expr_node(m, c->value[t.i]);
+  neo_tensor from = {n.attr};
+  neo_expr round = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, 1));
+  neo_linear by;
+  bool same = neo_tensor_rank(m, t) == n.arg.n - 1;
+  for (uint32_t k = 0; k + 1 < n.arg.n && same; k++) {
+    neo_expr at = neo_list_expr(m, n.arg, k), own = k ? neo_axis_ref(m, k) : round;
+    same = neo_linear_of(m, neo_op2(m, NEO_OP_SUB, at, own), &by) && !by.n && !by.constant &&
+           neo_tensor_extent(m, t, k).i == neo_tensor_extent(m, from, k).i;
+  }
+  *first = neo_list_expr(m, n.arg, n.arg.n - 1);
+  return same && !(neo_expr_axes(m, *first) & 1) ? from : none;
+}
+
+/* The value of a tensor in a cycle of carries: their first values, one after the other; 0: it is in none. */
+static neo_expr rotated(const copies *c, neo_tensor t) {
+  enum { MOST = 8 };
+  neo_module *m = c->m;
+  neo_expr first[MOST], value = {0};
+  uint32_t n = 0;
+  neo_tensor from = t;
+  do
+    from = place_before(c, from, &first[n++]);
+  while (from.i && from.i != t.i && n < MOST);
+  if (from.i != t.i)
+    return value;
+  neo_expr position = neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, n));
+  for (uint32_t k = n; k-- > 0;) {
+    neo_expr is = neo_op2(m, NEO_OP_EQ, position, neo_const_int(m, NEO_I64_T, k));
+    value = value.i ? neo_op3(m, NEO_OP_SELECT, is, first[k], value) : first[k];
   }
   return value;
+}
+
+/* Gives the definitions of such carries these values: they are part of no recurrence then. */
+static void write_rotations(copies *c) {
+  neo_module *m = c->m;
+  uint32_t n = (uint32_t)m->tensors.n, id;
+  neo_expr *value = NEO_NEW_ARRAY(c->a, neo_expr, n);
+  for (uint32_t t = 1; t < n; t++)
+    value[t] = rotated(c, (neo_tensor){t});
+  for (uint32_t t = 1; t < n; t++) {
+    if (!value[t].i)
+      continue;
+    (void)plain_def(m, (neo_tensor){t}, &id);
+    neo_list finish = neo_list_new(m, &value[t].i, 1);
+    neo_def_at(m, (neo_def){id})->finish = finish;
+    c->value[t].i = 0;
+  }
 }
 
 static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
@@ -178,8 +291,12 @@ static void find_copies(copies *c, neo_arena *a, uint32_t n_defs) {
   }
   for (uint32_t t = 1; t < m->tensors.n; t++)
     c->value[t] = copied(c, (neo_tensor){t});
+  write_rotations(c);
+  neo_expr *value = NEO_NEW_ARRAY(a, neo_expr, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
-    c->value[t] = resolved(c, c->value[t]);
+    if (c->value[t].i)
+      value[t] = resolved(c, (neo_tensor){t}, MOST_COPIES);
+  c->value = value;
 }
 
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) {
@@ -191,11 +308,11 @@ neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target)
   uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, n_defs);
   for (uint32_t k = 1; k < n_defs; k++)
     defs[k - 1].i = k;
-  copies c = {.m = m, .number = number};
+  copies c = {.m = m, .number = number, .a = &scratch};
   if (neo_recurrences(m, defs, n_defs - 1, &scratch, number)) {
     find_copies(&c, &scratch, n_defs);
     for (uint32_t k = 1; k < n_defs; k++) {
-      c.reader = number[k];
+      c.reader.i = k;
       neo_def_rewrite(m, (neo_def){k}, forward, &c);
     }
   }

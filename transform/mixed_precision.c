@@ -108,6 +108,12 @@ static bool same_extents(const neo_module *m, neo_tensor a, neo_tensor b) {
   return x->extent.n == y->extent.n;
 }
 
+/* Are the elements of definition r those of t, in whatever order? */
+static bool copies(const neo_module *m, const neo_def_rec *r, neo_tensor t) {
+  const neo_node *n = neo_expr_node(m, neo_list_expr(m, r->finish, 0));
+  return (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE) && n->attr == t.i;
+}
+
 /* What a tensor that stays exact is made of element by element stays exact too. */
 static void keep_sources(store *s, neo_def d, neo_arena *a) {
   const neo_def_rec r = *neo_def_at(s->m, d);
@@ -116,14 +122,18 @@ static void keep_sources(store *s, neo_def d, neo_arena *a) {
   bool weight = t->role == NEO_ROLE_UPDATE || neo_map_get(&s->exact, out.i, NULL);
   size_t n = neo_def_reads(s->m, d, a, &read);
   for (size_t k = 0; weight && k < n; k++)
-    if (same_extents(s->m, read[k], out))
+    if (same_extents(s->m, read[k], out) || copies(s->m, &r, read[k]))
       neo_map_set(&s->exact, read[k].i, 1);
 }
 
 static bool is_narrow(const store *s, neo_tensor t) {
-  const neo_tensor_rec *r = neo_tensor_at(s->m, t);
-  return r->role == NEO_ROLE_TEMP && r->type == NEO_F32_T && r->extent.n >= 2 && r->pieces.n &&
-         !neo_map_get(&s->exact, t.i, NULL);
+  const neo_module *m = s->m;
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  if (r->role != NEO_ROLE_TEMP || r->type != NEO_F32_T || !r->pieces.n ||
+      neo_map_get(&s->exact, t.i, NULL))
+    return false;
+  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
+  return r->extent.n >= 2u + (d->chunk_loop != 0); /* one dimension is that of chunks */
 }
 
 static neo_expr read_narrow(void *ctx, neo_module *m, neo_expr e) {

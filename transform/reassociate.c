@@ -2,11 +2,11 @@
  *
  *     h[t, d] = a[t, d]*(h[t-1, d] else 0) + x[t, d]                          rounds along t
  *     ->                                                         t = B*q + r, a block is B rounds
- *     sums.h[r, q, d]    = a[t, d]*(sums.h[r-1, q, d] else 0) + x[t, d]       without what is before the block
- *     factors.h[r, q, d] = a[t, d]*(factors.h[r-1, q, d] else 1)              what that is multiplied by
- *     starts.h[q, d]     = sums.h[B-1, q-1, d] + factors.h[B-1, q-1, d]*starts.h[q-1, d]
- *     blocks.h[r, q, d]  = a[t, d]*(blocks.h[r-1, q, d] else starts.h[q, d]) + x[t, d]
- *     h[t, d]            = blocks.h[t%B, t/B, d]
+ *     sums.u[r, q, d]    = a[t, d]*(sums.u[r-1, q, d] else 0) + x[t, d]       without what is before the block
+ *     factors.u[r, q, d] = a[t, d]*(factors.u[r-1, q, d] else 1)              what that is multiplied by
+ *     starts.u[q, d]     = sums.u[B-1, q-1, d] + factors.u[B-1, q-1, d]*starts.u[q-1, d]
+ *     blocks.u[r, q, d]  = a[t, d]*(blocks.u[r-1, q, d] else starts.u[q, d]) + x[t, d]
+ *     h[t, d]            = blocks.u[t%B, t/B, d]
  *
  * There are 2*B + T/B rounds in place of T, and T/B times as many elements in one. Each element is computed twice, of
  * the first two only the last rounds are kept, and the last are what the program says but for the elements
@@ -276,7 +276,7 @@ static void place(recurrence *x) {
   x->value = neo_expr_subst_axes(m, neo_list_expr(m, x->d.finish, 0), by, x->d.n_out);
 }
 
-/* Adds a tensor "prefix.h" whose axes have these ends; its value is set later. */
+/* Adds a tensor "prefix.u" whose axes have these ends; its value is set later. */
 static neo_tensor tensor_of(const recurrence *x, const char *prefix, const neo_expr *hi, uint32_t n) {
   neo_module *m = x->m;
   uint32_t id[MOST_RANK + 1];

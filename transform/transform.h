@@ -46,13 +46,24 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) NEO_M
  *     ->  N[t, j] = f((N[t-1, j] else 0)) */
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A sum of products that has terms only for some values of an output axis is made for these, and one over
+ * operands that lie beside each other becomes one over each (split_sums.c):
+ *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]
+ *     ->  split.G[i: 128, j] = sum[t] d[t, j]*h[t, i],  G[i, j] = select(i < 128, split.G[i, j], 0) */
+neo_status neo_pass_split_sums(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* A tensor of which only a box is read has no more than that (infer_bounds.c):
+ *     v[t, k: 912] = sum[j] d[t, j]*W[k, j],  h[t, k: 128] = g(v[t, k])
+ *     ->  v[t, k: 128] = sum[j] d[t, j]*W[k, j] */
+neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Linear recurrences become recurrences of blocks of rounds, side by side (reassociate.c):
- *     h[t] = a[t]*(h[t-1] else 0) + x[t]
- *     ->  sums.h[r, q] = a[B*q + r]*(sums.h[r-1, q] else 0) + x[B*q + r],
- *         factors.h[r, 0, q] = a[B*q + r]*(factors.h[r-1, 0, q] else 1),
- *         starts.h[q, 0] = sums.h[B-1, q-1] + factors.h[B-1, 0, q-1]*starts.h[q-1, 0],
- *         blocks.h[r, q] = a[B*q + r]*(blocks.h[r-1, q] else starts.h[q, 0]) + x[B*q + r],
- *         h[t] = blocks.h[t%B, t/B] */
+ *     u[t] = a[t]*(u[t-1] else 0) + x[t]
+ *     ->  sums.u[r, q] = a[B*q + r]*(sums.u[r-1, q] else 0) + x[B*q + r],
+ *         factors.u[r, 0, q] = a[B*q + r]*(factors.u[r-1, 0, q] else 1),
+ *         starts.u[q, 0] = sums.u[B-1, q-1] + factors.u[B-1, 0, q-1]*starts.u[q-1, 0],
+ *         blocks.u[r, q] = a[B*q + r]*(blocks.u[r-1, q] else starts.u[q, 0]) + x[B*q + r],
+ *         u[t] = blocks.u[t%B, t/B] */
 neo_status neo_pass_reassociate(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* A sum of products of a recurrence that reads nothing of it becomes a definition outside of its loops
@@ -73,6 +84,14 @@ neo_status neo_pass_tile_recurrences(neo_module *m, const neo_pass_target *targe
  *     ->  skewed.D[t, i] = select(0 <= t-i and t-i < M, c[i, t-i] + min(skewed.D[t-1, i-1],
  *                          skewed.D[t-1, i]), 0),  D[i, j] = skewed.D[i+j, i] */
 neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
+/* Of what recurrences keep for the backward pass every k-th round is kept, and the others are made again, where
+ * --memory asks for it (checkpoint.c):
+ *     u[t: T] = f((u[t-1] else 0)),  d[t: T] = g(u[t], (d[t+1] else 0))
+ *     ->  chunk.u[q, r: k], edge.u[q] = chunk.u[q, k-1],
+ *         again.u[q, r: k] = f(select(r >= 1, again.u[q, r-1], (edge.u[q-1] else 0))),
+ *         chunk.d[q, r: k] = g(again.u[q, r], select(r+1 < k, chunk.d[q, r+1], (chunk.d[q+1, 0] else 0))) */
+neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Sums over the rounds of a recurrence become recurrences, where nobody else needs all that they add up
  * (running_sums.c):

@@ -14,11 +14,18 @@ void neo_llvm_free(neo_llvm *l);
 neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
                            const char **why) NEO_MUST_CHECK;
 /* Adds a persistent kernel of a GPU that runs all of these kernels (llvm/nvptx/grid.c). Its
- * blocks have at least as many threads as those of each kernel. Phases are numbered from 0. */
+ * blocks have at least as many threads as those of each kernel. Phases are numbered from 0, among
+ * the parts in one loop, or in none. A loop that is not lone is the only part of its phase. */
 typedef struct {
-  const neo_kernel *kernel;
+  const neo_kernel *kernel; /* null: a loop around the next n parts */
   int32_t phase;
-  bool lone; /* of one block at most: those of a phase run one after the other, in order */
+  bool lone; /* of one block at most, or a loop around such: those of a phase run in order */
+  /* Programs (neo_rt.h) over the model's sizes, those of loops around it too. */
+  const int64_t *units;   /* of a kernel in a loop: its units in the round at hand; null: given */
+  const int64_t *lo, *hi; /* of a loop: it runs for lo <= index < hi, as neo_rt_loop */
+  int32_t n, index;       /* index: number of a size; -1: none */
+  bool down;
+  bool meets; /* all blocks meet between two rounds */
 } neo_grid_part;
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) NEO_MUST_CHECK;

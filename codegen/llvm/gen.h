@@ -195,7 +195,7 @@ LLVMValueRef neo_ll_size_value(neo_ll_gen *g, uint32_t size);
 LLVMValueRef neo_ll_key_value(neo_ll_gen *g, uint32_t which);
 LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf);
 void neo_ll_scopes(neo_ll_gen *g, const char *symbol);
-void neo_ll_origins(neo_ll_gen *g); /* once the rest is given */
+void neo_ll_origins(neo_ll_gen *g); /* once the rest is given, where the builder stands */
 /* A stack slot of the entry block; align 0: as its type asks. llvm/core/reg.c */
 LLVMValueRef neo_ll_alloca(neo_ll_gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 /* Registers (llvm/core/reg.c): all of a kernel's, once; where an element is; statement REG. */

@@ -175,7 +175,8 @@ static void check_buffer(verifier *v, const neo_lx *e) {
     return;
   }
   const neo_kbuf *b = &v->k->bufs.at[e->attr];
-  if (v->role == PRODUCER)
+  bool writable = b->use & (NEO_BUF_SCRATCH | NEO_BUF_WRITE) || !b->no_alias;
+  if (v->role == PRODUCER && writable)
     neo_lv_fail(v, "the producer reads %s", b->name);
   expect(v, e, (neo_type)b->type, b->name);
   expect(v, e->arg[0], NEO_I64_T, "an offset");

@@ -2,22 +2,24 @@
  *
  * A step depends on an earlier one if one of them writes what the other reads or writes; two steps
  * that write pieces of one tensor do not depend on each other for that. A step's phase is the next
- * after those of the steps that it depends on. Kernels of one block need no phase for each other:
- * the same block runs them one after the other. Steps whose results are cached between calls,
- * kernels of warpgroups, and long kernels have launches of their own. Of the steps between, the
- * runs are chosen that save most by the prices of grid.def:
+ * after those of the steps that it depends on (plan/phases.h). Kernels of one block need no phase for
+ * each other: the same block runs them one after the other. Steps whose results are cached between
+ * calls, kernels of warpgroups, and long kernels have launches of their own, and so has a loop around
+ * any of these; what is in such a loop is looked at by itself. Of the steps between, the runs are
+ * chosen that save most by the prices of grid.def:
  *
  *   separate  an edge of the graph for each level, a node for each further kernel of a level
  *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
+ * of a loop both as often as it has rounds, and as one a barrier more where a round needs it.
+ *
  * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
  * grid at the same time runs them one by one, and a trace shows them one by one. */
 #include "codegen/plan/grid.h"
-#include "codegen/plan/internal.h"
+#include "codegen/plan/phases.h"
 #include <assert.h>
 
 enum {
-  MOST_STEPS = 64,
   MOST_WORDS = 4096 / 8, /* of parameters, which oldest readers of PTX take */
   MOST_SHARED = 48 << 10,
   MOST_THREADS = 512,
@@ -26,72 +28,29 @@ enum {
 };
 
 typedef struct {
+  plan_steps s;
   neo_plan *p;
   const neo_plan_input *in;
   neo_arena *scratch;
-  const neo_rt_entry *e;
-  int64_t *sizes; /* the largest */
-  double *best;   /* [step] what is saved from there on */
-  int32_t *end;   /* [step] the run that begins there; 0: none does */
+  int64_t *sizes;   /* the largest; of a loop's index one in the middle */
+  double *best;     /* [step] what is saved from there on, in the loop around it */
+  int32_t *end;     /* [step] the run that begins there; 0: none does */
+  plan_run **inner; /* [step] what is in a loop; null: not looked at, or too much */
+  bool *asked;      /* [step] a loop was looked at */
 } chooser;
 
-static const neo_rt_step *step_at(const chooser *c, int32_t i) {
-  return &c->p->steps.at[c->e->first_step + i];
-}
 static const neo_plan_kernel *kernel_at(const chooser *c, int32_t i) {
-  return &c->p->kernels.at[step_at(c, i)->arg];
+  return &c->p->kernels.at[plan_step(&c->s, i)->arg];
+}
+static bool in_loop(const chooser *c, int32_t i) {
+  return c->p->step_depth.at[c->s.e->first_step + i] > 0;
 }
 
-/* ---- what needs what */
-
-static bool writes(const neo_rt_step *s, int32_t arg) {
-  if (s->op == NEO_RT_STEP_COPY)
-    return arg == 0;
-  return !s->n_written || arg >= s->n - s->n_written;
-}
-
-static bool meet(const chooser *c, int32_t a, int32_t b) {
-  const neo_rt_buf *x = &c->p->bufs.at[c->p->args.at[a]], *y = &c->p->bufs.at[c->p->args.at[b]];
-  if (x->mem != y->mem)
-    return false;
-  if (x->mem == NEO_RT_MEM_CALLER) /* those of other numbers do not overlap, or else it is told */
-    return x->offset == y->offset;
-  return x->offset < y->offset + y->size_bytes && y->offset < x->offset + x->size_bytes;
-}
-
-static bool are_pieces(const chooser *c, int32_t a, int32_t b) {
-  const neo_rt_buf *bufs = c->p->bufs.at;
-  return bufs[c->p->args.at[a]].whole == bufs[c->p->args.at[b]].whole;
-}
-
-static bool needs(const chooser *c, int32_t i, int32_t k) {
-  const neo_rt_step *a = step_at(c, i), *b = step_at(c, k);
-  bool run = a->op == NEO_RT_STEP_RUN && b->op == NEO_RT_STEP_RUN && a->n_written && b->n_written;
-  for (int32_t x = 0; x < a->n; x++)
-    for (int32_t y = 0; y < b->n; y++) {
-      bool both = run && writes(a, x) && writes(b, y);
-      if ((writes(a, x) || writes(b, y)) && meet(c, a->first + x, b->first + y) &&
-          !(both && are_pieces(c, a->first + x, b->first + y)))
-        return true;
-    }
-  return false;
-}
-
-/* ---- which steps may be in a run */
-
-static int64_t blocks_of(const chooser *c, int32_t i) {
-  const neo_plan_kernel *k = kernel_at(c, i);
-  int64_t units = neo_kernel_units(k->kernel, c->sizes);
-  return (units + k->block_units - 1) / k->block_units;
-}
+/* ---- prices */
 
 static int64_t threads_of(const chooser *c, int32_t i) {
   const neo_plan_kernel *k = kernel_at(c, i);
   return k->block_units > 1 ? USUAL_THREADS : k->block;
-}
-
-static bool is_lone(const chooser *c, int32_t i) {
-  return blocks_of(c, i) <= 1;
 }
 
 static const neo_machine *machine_of(const chooser *c) {
@@ -103,22 +62,50 @@ static double price_of(const chooser *c, neo_grid_price of) {
 }
 
 /* Seconds that the step takes by itself, without its launch: the longer time of memory and
- * arithmetic. */
+ * arithmetic. What a round has of the memory nobody tells, and much of it lies in caches. */
 static double seconds_of(const chooser *c, int32_t i) {
   const neo_profile *x = &machine_of(c)->profile;
   double bytes_per_s = x->workers * x->level[NEO_MACHINE_CACHES - 1].bytes_per_s;
   double work_per_s = x->workers * x->work_per_s;
-  const neo_rt_step *s = step_at(c, i);
+  const neo_rt_step *s = plan_step(&c->s, i);
   double bytes = 0, work = neo_kernel_work(kernel_at(c, i)->kernel, c->sizes) / work_per_s;
-  for (int32_t k = 0; k < s->n; k++)
+  for (int32_t k = 0; k < s->n && !in_loop(c, i); k++)
     bytes += (double)c->p->bufs.at[c->p->args.at[s->first + k]].size_bytes;
   bytes /= bytes_per_s;
   return bytes > work ? bytes : work;
 }
 
-static bool may_stay(const chooser *c, int32_t i) {
-  const neo_rt_step *s = step_at(c, i);
-  if (s->op != NEO_RT_STEP_RUN || s->cached || c->p->step_depth.at[c->e->first_step + i])
+/* Those of a loop's rounds; a condition has one. */
+static double rounds_of(const chooser *c, int32_t i) {
+  const neo_rt_loop *l = &c->p->loops.at[plan_step(&c->s, i)->arg];
+  if (l->index < 0)
+    return 1;
+  const neo_rt_size *index = &c->p->sizes.at[l->index];
+  return (double)(index->hi - index->lo) + 1;
+}
+
+static double separate(const chooser *c, const plan_run *r) {
+  neo_grid_price edge =
+      c->in->waits && !r->n_loops && !in_loop(c, r->item[0]) ? NEO_GRID_EARLY : NEO_GRID_EDGE;
+  int32_t levels = r->levels - r->n_loops, kernels = r->n - r->n_loops;
+  return levels * price_of(c, edge) + (kernels - levels) * price_of(c, NEO_GRID_NODE) +
+         r->loops_separate_s;
+}
+
+static double barriers(const chooser *c, const plan_run *r) {
+  return (r->phases - 1) * price_of(c, NEO_GRID_BARRIER) +
+         r->n_lone * price_of(c, NEO_GRID_MEETING) + r->loops_joined_s;
+}
+
+static double as_one(const chooser *c, const plan_run *r) {
+  return price_of(c, NEO_GRID_EDGE) + barriers(c, r);
+}
+
+/* ---- which steps may be in a run */
+
+static bool kernel_may(const chooser *c, int32_t i) {
+  const neo_rt_step *s = plan_step(&c->s, i);
+  if (s->op != NEO_RT_STEP_RUN || s->cached)
     return false;
   const neo_plan_kernel *k = kernel_at(c, i);
   return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&
@@ -127,148 +114,221 @@ static bool may_stay(const chooser *c, int32_t i) {
          (c->in->grids == NEO_GRIDS_EVERY || seconds_of(c, i) <= price_of(c, NEO_GRID_SMALL));
 }
 
+static void add_item(chooser *c, plan_run *r, int32_t i);
+static bool may_stay(chooser *c, int32_t i);
+
+/* All that is in a loop as a run; null: it may not be one. */
+static plan_run *look_inside(chooser *c, int32_t i) {
+  plan_run *r = NEO_NEW(c->scratch, plan_run);
+  int32_t end = plan_behind(&c->s, i);
+  if (plan_step(&c->s, i)->cached)
+    return NULL;
+  for (int32_t k = i + 1; k < end; k = plan_behind(&c->s, k)) {
+    if (r->n == PLAN_MOST_ITEMS || r->words > MOST_WORDS || !may_stay(c, k))
+      return NULL;
+    add_item(c, r, k);
+  }
+  return r->n ? r : NULL;
+}
+
+static const plan_run *inner_of(chooser *c, int32_t i) {
+  if (!c->asked[i]) {
+    c->asked[i] = true;
+    c->inner[i] = look_inside(c, i);
+  }
+  return c->inner[i];
+}
+
+static bool may_stay(chooser *c, int32_t i) {
+  return plan_is_loop(&c->s, i) ? inner_of(c, i) != NULL : kernel_may(c, i);
+}
+
 /* ---- what a run saves */
 
-typedef struct {
-  int32_t first, n, words;
-  int32_t level[MOST_STEPS], phase[MOST_STEPS]; /* of each; level: if each block waited for all */
-  bool lone[MOST_STEPS];
-  int32_t levels, phases, n_lone;
-} run;
-
-static void add_step(const chooser *c, run *r, int32_t i) {
-  int32_t k = r->n++, *level = &r->level[k], *phase = &r->phase[k];
-  *level = *phase = 0;
-  r->lone[k] = is_lone(c, i);
-  for (int32_t j = 0; j < k; j++) {
-    if (!needs(c, i, r->first + j))
-      continue;
-    int32_t after = r->phase[j] + !(r->lone[k] && r->lone[j]);
-    *level = r->level[j] >= *level ? r->level[j] + 1 : *level;
-    *phase = after > *phase ? after : *phase;
-  }
-  r->levels = *level >= r->levels ? *level + 1 : r->levels;
-  r->phases = *phase >= r->phases ? *phase + 1 : r->phases;
-  r->n_lone += r->lone[k];
-  r->words += step_at(c, i)->n + 1;
+static bool meets(const chooser *c, int32_t i) {
+  bool condition = c->p->loops.at[plan_step(&c->s, i)->arg].index < 0;
+  return !condition && plan_run_meets(&c->s, c->inner[i]);
 }
 
-static double separate(const chooser *c, const run *r) {
-  neo_grid_price edge = c->in->waits ? NEO_GRID_EARLY : NEO_GRID_EDGE;
-  return r->levels * price_of(c, edge) + (r->n - r->levels) * price_of(c, NEO_GRID_NODE);
+static void add_item(chooser *c, plan_run *r, int32_t i) {
+  const plan_run *inner = plan_is_loop(&c->s, i) ? inner_of(c, i) : NULL;
+  plan_run_add(&c->s, r, i, inner);
+  if (!inner)
+    return;
+  double rounds = rounds_of(c, i);
+  r->loops_separate_s += rounds * separate(c, inner);
+  r->loops_joined_s += rounds * (barriers(c, inner) + meets(c, i) * price_of(c, NEO_GRID_BARRIER));
 }
 
-static double as_one(const chooser *c, const run *r) {
-  return price_of(c, NEO_GRID_EDGE) + (r->phases - 1) * price_of(c, NEO_GRID_BARRIER) +
-         r->n_lone * price_of(c, NEO_GRID_MEETING);
-}
-
-static run new_run(const chooser *c, int32_t first) {
-  return (run){.first = first, .words = (int32_t)c->p->sizes.n + 4};
+static plan_run new_run(const chooser *c) {
+  return (plan_run){.words = (int32_t)c->p->sizes.n + 4};
 }
 
 /* Seconds that the run saves as one kernel; 0 or less: not worth it. */
-static double saved_by(const chooser *c, const run *r) {
+static double saved_by(const chooser *c, const plan_run *r) {
   double saved = separate(c, r) - as_one(c, r);
   if (r->words > MOST_WORDS)
     return 0;
   if (c->in->grids == NEO_GRIDS_EVERY)
-    return r->n - 1;
+    return r->steps - 1;
   return saved >= price_of(c, NEO_GRID_LEAST) ? saved : 0;
 }
 
-/* The best run that begins at step i, of steps up to `end`. */
+/* The best run that begins at item i, of items up to `end`. */
 static void choose_at(chooser *c, int32_t i, int32_t end) {
-  run r = new_run(c, i);
-  c->best[i] = c->best[i + 1];
+  plan_run r = new_run(c);
+  c->best[i] = c->best[plan_behind(&c->s, i)];
   c->end[i] = 0;
-  for (int32_t k = i; k < end && r.n < MOST_STEPS; k++) {
-    add_step(c, &r, k);
+  for (int32_t k = i; k < end && r.n < PLAN_MOST_ITEMS; k = plan_behind(&c->s, k)) {
+    int32_t behind = plan_behind(&c->s, k);
+    add_item(c, &r, k);
     double saved = saved_by(c, &r);
-    if (saved <= 0 || saved + c->best[k + 1] <= c->best[i])
+    if (saved <= 0 || saved + c->best[behind] <= c->best[i])
       continue;
-    c->best[i] = saved + c->best[k + 1];
-    c->end[i] = k + 1;
+    c->best[i] = saved + c->best[behind];
+    c->end[i] = behind;
   }
 }
 
-static void choose(chooser *c) {
-  int32_t n = c->e->n_steps, end = n;
-  for (int32_t i = n; i-- > 0;)
+/* Of the items from step `first` on. */
+static void choose(chooser *c, int32_t first, int32_t last) {
+  int32_t n = 0, end = last, *item = NEO_NEW_ARRAY(c->scratch, int32_t, last - first + 1);
+  for (int32_t i = first; i < last; i = plan_behind(&c->s, i))
+    item[n++] = i;
+  double behind = c->best[last]; /* of the loop around, where this is in one */
+  c->best[last] = 0;
+  while (n-- > 0) {
+    int32_t i = item[n];
     if (may_stay(c, i)) {
       choose_at(c, i, end);
-    } else {
-      c->best[i] = c->best[i + 1];
-      end = i;
+      continue;
     }
+    c->best[i] = c->best[plan_behind(&c->s, i)];
+    end = i;
+    if (plan_is_loop(&c->s, i))
+      choose(c, i + 1, plan_behind(&c->s, i));
+  }
+  c->best[last] = behind;
 }
 
 /* ---- the plan's part */
 
+/* The parts of a run, loops before what is in them, as steps are. */
+static void add_parts(chooser *c, neo_plan_grid *g, const plan_run *r) {
+  neo_plan *p = c->p;
+  for (int32_t k = 0; k < r->n; k++) {
+    int32_t i = r->item[k];
+    neo_rt_grid_part part = {.phase = r->phase[k], .lone = r->lone[k]};
+    if (plan_is_loop(&c->s, i)) {
+      part.meets = meets(c, i);
+      NEO_PUSH(p->arena, &p->grid_parts, part);
+      add_parts(c, g, c->inner[i]);
+      continue;
+    }
+    NEO_PUSH(p->arena, &p->grid_parts, part);
+    int64_t threads = threads_of(c, i), bytes = neo_kernel_scratch_bytes(kernel_at(c, i)->kernel);
+    g->rt.block = threads > g->rt.block ? (int32_t)threads : g->rt.block;
+    g->rt.scratch_bytes = bytes > g->rt.scratch_bytes ? bytes : g->rt.scratch_bytes;
+  }
+}
+
 static void add_grid(chooser *c, int32_t first, int32_t end) {
   neo_plan *p = c->p;
-  run r = new_run(c, first);
-  for (int32_t i = first; i < end; i++)
-    add_step(c, &r, i);
+  const neo_rt_entry *e = c->s.e;
+  plan_run r = new_run(c);
+  for (int32_t i = first; i < end; i = plan_behind(&c->s, i))
+    add_item(c, &r, i);
   neo_plan_grid g = {.levels = r.levels, .phases = r.phases};
   g.separate_s = separate(c, &r);
   g.joined_s = as_one(c, &r);
   g.symbol = neo_arena_printf(p->arena, "%s_g%zu_%s", p->prefix, p->grids.n,
-                              neo_plan_ident(p->arena, c->e->name));
+                              neo_plan_ident(p->arena, e->name));
   g.rt = (neo_rt_grid){
-      .name = neo_arena_printf(p->arena, "%s, steps %d to %d", c->e->name, first, end - 1),
-      .first_step = c->e->first_step + first,
+      .name = neo_arena_printf(p->arena, "%s, steps %d to %d", e->name, first, end - 1),
+      .first_step = e->first_step + first,
       .n_steps = end - first,
       .part = (int32_t)p->grid_parts.n};
-  for (int32_t k = 0; k < r.n; k++) {
-    int64_t threads = threads_of(c, first + k);
-    int64_t bytes = neo_kernel_scratch_bytes(kernel_at(c, first + k)->kernel);
-    neo_rt_grid_part part = {.phase = r.phase[k], .lone = r.lone[k]};
-    NEO_PUSH(p->arena, &p->grid_parts, part);
-    g.rt.block = threads > g.rt.block ? (int32_t)threads : g.rt.block;
-    g.rt.scratch_bytes = bytes > g.rt.scratch_bytes ? bytes : g.rt.scratch_bytes;
-  }
+  add_parts(c, &g, &r);
   NEO_PUSH(p->arena, &p->grids, g);
+}
+
+static void add_grids(chooser *c, int32_t first, int32_t last) {
+  for (int32_t i = first; i < last;) {
+    if (c->end[i])
+      add_grid(c, i, c->end[i]);
+    else if (plan_is_loop(&c->s, i) && !may_stay(c, i))
+      add_grids(c, i + 1, plan_behind(&c->s, i));
+    i = c->end[i] ? c->end[i] : plan_behind(&c->s, i);
+  }
+}
+
+static neo_grid_part loop_part(const neo_plan *p, const neo_rt_step *s) {
+  const neo_rt_loop *l = &p->loops.at[s->arg];
+  return (neo_grid_part){.n = s->n,
+                         .index = l->index,
+                         .down = l->down != 0,
+                         .lo = &p->programs.at[l->lo],
+                         .hi = &p->programs.at[l->hi]};
 }
 
 neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a) {
   neo_grid_part *out = NEO_NEW_ARRAY(a, neo_grid_part, g->rt.n_steps);
-  for (int32_t i = 0; i < g->rt.n_steps; i++) {
+  for (int32_t i = 0, loops_end = 0; i < g->rt.n_steps; i++) {
     neo_rt_grid_part part = p->grid_parts.at[g->rt.part + i];
-    int32_t kernel = p->steps.at[g->rt.first_step + i].arg;
-    out[i] = (neo_grid_part){p->kernels.at[kernel].kernel, part.phase, part.lone != 0};
+    const neo_rt_step *s = &p->steps.at[g->rt.first_step + i];
+    if (s->op == NEO_RT_STEP_LOOP) {
+      out[i] = loop_part(p, s);
+      loops_end = i + 1 + s->n > loops_end ? i + 1 + s->n : loops_end;
+    } else {
+      out[i].kernel = p->kernels.at[s->arg].kernel;
+      out[i].units = i < loops_end ? &p->programs.at[p->rt_kernels.at[s->arg].units] : NULL;
+    }
+    out[i].phase = part.phase;
+    out[i].lone = part.lone != 0;
+    out[i].meets = part.meets != 0;
   }
   return out;
 }
 
-/* The length of the longest chain of dependent steps of an entry. */
+/* The length of the longest chain of dependent items of an entry. */
 static int32_t longest(const chooser *c) {
-  int32_t *level = NEO_NEW_ARRAY(c->scratch, int32_t, c->e->n_steps + 1), most = 0;
-  for (int32_t i = 0; i < c->e->n_steps; i++) {
+  int32_t n = c->s.e->n_steps, most = 0, *level = NEO_NEW_ARRAY(c->scratch, int32_t, n + 1);
+  for (int32_t i = 0; i < n; i = plan_behind(&c->s, i)) {
     level[i] = 1;
-    for (int32_t k = 0; k < i; k++)
-      if (level[k] >= level[i] && needs(c, i, k))
+    for (int32_t k = 0; k < i; k = plan_behind(&c->s, k))
+      if (level[k] >= level[i] && plan_needs(&c->s, i, k, false))
         level[i] = level[k] + 1;
     most = level[i] > most ? level[i] : most;
   }
   return most;
 }
 
+static void take_sizes(chooser *c) {
+  const neo_plan *p = c->p;
+  c->sizes = NEO_NEW_ARRAY(c->scratch, int64_t, p->sizes.n + 1);
+  for (size_t k = 0; k < p->sizes.n; k++)
+    c->sizes[k] = p->sizes.at[k].hi;
+  for (size_t k = 0; k < p->loops.n; k++)
+    if (p->loops.at[k].index >= 0) {
+      const neo_rt_size *index = &p->sizes.at[p->loops.at[k].index];
+      c->sizes[p->loops.at[k].index] = index->lo + (index->hi - index->lo) / 2;
+    }
+}
+
 void plan_grid_add(const plan_entry_env *env, size_t entry) {
   neo_plan *p = env->store->p;
-  chooser c = {.p = p, .in = env->in, .scratch = env->store->scratch, .e = &p->entries.at[entry]};
-  int32_t n = c.e->n_steps;
-  c.sizes = NEO_NEW_ARRAY(c.scratch, int64_t, p->sizes.n + 1);
-  for (size_t k = 0; k < p->sizes.n; k++)
-    c.sizes[k] = p->sizes.at[k].hi;
+  neo_rt_entry *e = &p->entries.at[entry];
+  int32_t n = e->n_steps;
+  chooser c = {.s = {p, e}, .p = p, .in = env->in, .scratch = env->store->scratch};
+  take_sizes(&c);
   c.best = NEO_NEW_ARRAY(c.scratch, double, n + 1);
   c.end = NEO_NEW_ARRAY(c.scratch, int32_t, n + 1);
-  neo_plan_chain chain = {c.e->name, n, longest(&c)};
+  c.inner = NEO_NEW_ARRAY(c.scratch, plan_run *, n + 1);
+  c.asked = NEO_NEW_ARRAY(c.scratch, bool, n + 1);
+  neo_plan_chain chain = {e->name, n, longest(&c)};
   NEO_PUSH(p->arena, &p->chains, chain);
   if (env->in->grids == NEO_GRIDS_NONE)
     return;
-  choose(&c);
-  for (int32_t i = 0; i < n; i = c.end[i] ? c.end[i] : i + 1)
-    if (c.end[i])
-      add_grid(&c, i, c.end[i]);
+  choose(&c, 0, n);
+  add_grids(&c, 0, n);
 }

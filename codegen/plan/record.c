@@ -111,7 +111,7 @@ static lc grid_row(recorder *r, size_t k) {
 
 static lc grid_part_row(recorder *r, size_t k) {
   neo_rt_grid_part x = r->p->grid_parts.at[k];
-  return RECORD(r, i32(r, x.phase), i32(r, x.lone));
+  return RECORD(r, i32(r, x.phase), i32(r, x.lone), i32(r, x.meets));
 }
 
 static lc cached_row(recorder *r, size_t k) {

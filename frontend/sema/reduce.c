@@ -1,5 +1,6 @@
 /* What a reducer computes: its bodies, its result, and the bound of that. */
 #include "frontend/sema/reduce.h"
+#include <string.h>
 
 static bool needs_float(neo_frame *f, const neo_reduction *r, neo_type t) {
   if (neo_type_is_float(t))
@@ -37,11 +38,32 @@ static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
   return neo_op2(f->m, NEO_OP_LT, a, b);
 }
 
+/* The axes around that the reduction has something of, and those that say where these are. */
+static uint64_t axes_around(const neo_frame *f, const neo_reduction *r) {
+  uint64_t used = 0;
+  for (uint32_t k = 0; k < r->n_body; k++)
+    used |= neo_expr_axes(f->m, r->body[k]);
+  for (uint32_t k = r->base + r->n_own; k-- > 0;)
+    if (k >= r->base || used >> k & 1)
+      used |= neo_expr_axes(f->m, f->axis[k].lo) | neo_expr_axes(f->m, f->axis[k].hi);
+  return used;
+}
+
 /* Is something taken at all points? Each range is asked about under the axes before it alone: an
- * axis that has a value says that its own range is not empty. */
+ * axis that has a value says that its own range is not empty. One around that the reduction does not use says
+ * nothing: it may become a definition without that axis, which has a value where there are no points. */
 static bool never_empty(neo_frame *f, const neo_reduction *r) {
   neo_facts facts = neo_frame_facts(f);
+  neo_axis_rec axis[NEO_MAX_AXES];
+  uint64_t used = axes_around(f, r);
   bool taken = !r->where.i;
+  memcpy(axis, facts.axes, facts.n_axes * sizeof *axis);
+  for (uint32_t k = 0; k < r->base; k++)
+    if (!(used >> k & 1)) {
+      axis[k].lo = neo_const_int(f->m, NEO_I64_T, 0);
+      axis[k].hi = neo_const_int(f->m, NEO_I64_T, 1);
+    }
+  facts.axes = axis;
   for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
     facts.n_axes = k;
     taken =

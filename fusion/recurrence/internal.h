@@ -5,6 +5,7 @@
  *   lead.c       what is made for blocks of rounds though no part of the recurrence
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
+ *   leave.c      rounds of a `while` that change nothing
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
 #ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
@@ -19,12 +20,13 @@ typedef struct {
   neo_def def;
   neo_def_rec rec; /* with these axes, simplified by what holds here; it reads whole tensors */
   neo_expr when;   /* it runs where this holds; 0: always */
+  neo_expr alive;  /* and where this element is true; 0: always */
   neo_expr base[OUTLINE_AXES];   /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
   neo_expr round; /* of the outermost loop that it is in; */
-  int64_t rounds; /* so many of them at once, from there on; 0: it is in none; -1: a number that is
-                      not known here */
+  int64_t rounds; /* at most so many of them at once, from there on; 0: it is in none; -1: a number that
+                      is not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   neo_tensor slice[4]; /* of its results; write.c */
@@ -68,6 +70,7 @@ typedef struct {
   int64_t lead_rounds;
   uint32_t tile_rounds; /* as in neo_recurrence_of */
   NEO_VEC(outline_around) around;
+  neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may (leave.c) */
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
@@ -103,6 +106,11 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
+
+/* leave.c: finds o->alive, which is then stored. */
+void outline_find_alive(outliner *o, const neo_order_step *order);
+/* Marks the instances that are left out in rounds behind it; o->ring is known. */
+void outline_leave(outliner *o, const neo_order_step *order, const outline_steps *steps);
 
 /* segments.c: instances that follow one another in a round. */
 typedef NEO_VEC(outline_instance *) outline_open;

@@ -236,12 +236,14 @@ static neo_expr condition(const outliner *o, neo_def d) {
 /* The rounds of the outermost loop that are around. */
 static void note_rounds(const outliner *o, outline_instance *x) {
   const outline_around *l = o->around.n ? &o->around.at[0] : NULL;
-  int64_t n = 1;
+  neo_facts none = {0};
+  int64_t n = 1, least;
   if (!l)
     return;
-  bool constant = l->index.i || outline_distance(o, l->hi, l->lo, &n);
+  bool bounded = l->index.i || outline_distance(o, l->hi, l->lo, &n) ||
+               neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, l->hi, l->lo), &least, &n);
   x->round = l->index.i ? l->index : l->lo;
-  x->rounds = constant ? n : -1;
+  x->rounds = bounded && n > 0 ? n : -1;
 }
 
 outline_instance *outline_instance_of(outliner *o, neo_def d) {

@@ -105,21 +105,33 @@ typedef struct {
   size_t own, lead; /* then come those that run behind the loops */
 } parts;
 
+/* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
+ * them (fusion/search/chunks.c). */
+static void chunk_loop_of(neo_module *m, const neo_def *defs, size_t n, size_t *first) {
+  first[0] = first[1] = 0;
+  for (size_t k = 0; k < n; k++)
+    if (neo_def_at(m, defs[k])->chunk_loop) {
+      first[0] = first[1] ? first[0] : k;
+      first[1] = k + 1;
+    }
+}
+
 /* Puts the definitions that run in the loops first, then those that were before all of them. In the loops are
- * the first recurrence and what follows in their order if it has a place in it: a recurrence that shares
- * the loops, or a definition that reads along their rounds. */
+ * a loop, or the first recurrence, and what follows in their order if it has a place in it: a recurrence that
+ * shares the loops, or a definition that reads along their rounds. */
 static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *defs, size_t n,
                     neo_def *out) {
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   bool *in = NEO_NEW_ARRAY(a, bool, n);
-  size_t at = 0;
+  size_t at = 0, chunk_loop[2];
   parts x = {0, 0};
   neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
-  while (x.lead < n && !number[defs[x.lead].i])
+  chunk_loop_of(m, defs, n, chunk_loop);
+  while (x.lead < n && !number[defs[x.lead].i] && !(chunk_loop[1] && x.lead == chunk_loop[0]))
     x.lead++;
   for (size_t k = 0; k < n; k++) {
-    in[k] = number[defs[k].i] == 1;
+    in[k] = chunk_loop[1] ? k >= chunk_loop[0] && k < chunk_loop[1] : number[defs[k].i] == 1;
     if (in[k])
       out[at++] = defs[k];
   }
@@ -165,7 +177,9 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   uint32_t best = best_of(&o, orders, n_orders, &steps);
   for (size_t k = x.own + x.lead; k < n; k++)
     outline_place_behind(&o, &steps, all[k]);
+  outline_find_alive(&o, &orders[best]);
   outline_rings(&o, &steps, &orders[best]);
+  outline_leave(&o, &orders[best], &steps);
   o.out->steps = outline_segments(&o, &steps);
   find_memory(&o);
   neo_prover_free(o.p);

@@ -79,11 +79,18 @@ static bool reach_from_end(const ring *r, neo_expr at, int64_t *rounds) {
 
 static bool makes(const ring *r, const outline_instance *x);
 
-/* Is it read for the element of the same position in the round at hand? */
+/* A sum over an equation of data may be added up where its result lies (codegen/lower/segment), before its end reads
+ * anything. */
+static bool adds_in_memory(const ring *r) {
+  neo_expr where = r->x->rec.where;
+  return where.i && neo_expr_uses_op(r->o->m, where, NEO_OP_EQ);
+}
+
+/* Is it read for the element of the same position in the round at hand, before that is written? */
 static bool is_own(const ring *r, neo_expr read) {
   const outliner *o = r->o;
   const outline_instance *x = r->x;
-  bool own = makes(r, x);
+  bool own = makes(r, x) && !adds_in_memory(r);
   for (uint32_t k = 0; k < x->rec.n_out && own; k++) {
     int64_t d;
     neo_expr at = neo_axis_ref(o->m, k);

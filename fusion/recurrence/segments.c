@@ -134,7 +134,7 @@ static void look_stored(void *ctx, neo_expr read, uint32_t n_axes) {
 
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
-  if (!s->segment || s->segment->when.i != x->when.i)
+  if (!s->segment || s->segment->when.i != x->when.i || s->segment->alive.i != x->alive.i)
     return false;
   outline_reads(s->o, x, look_unknown, &l);
   return !l.unknown;
@@ -149,7 +149,7 @@ static void add_instance(segmenter *s, neo_recurrence_steps *steps, outline_inst
   segment_look l = {s, x, false};
   if (!joins(s, x)) {
     close_segment(s);
-    NEO_PUSH(s->o->a, steps, (neo_recurrence_step){.when = x->when});
+    NEO_PUSH(s->o->a, steps, (neo_recurrence_step){.when = x->when, .alive = x->alive});
     s->segment = &steps->at[steps->n - 1];
   }
   if (s->write)

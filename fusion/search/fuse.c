@@ -58,8 +58,28 @@ static double saved_bytes(fuser *q) {
   return n;
 }
 
+/* Says that the limit cannot be met, and of what most is kept. */
+static void report_limit(fuser *q, uint32_t entry, int64_t most) {
+  const neo_module *m = q->m;
+  double largest = 0;
+  neo_tensor of = {0};
+  if (!m->diags || !entry)
+    return;
+  for (size_t k = 0; k < q->n_order; k++) {
+    double bytes = fuse_saved_bytes(q, q->order[k]);
+    of = bytes > largest ? fuse_out(q, q->order[k], 0) : of;
+    largest = bytes > largest ? bytes : largest;
+  }
+  const neo_entry_rec *e = &m->entries.at[entry - 1];
+  int h = neo_diag(m->diags, e->span, NEO_D_MEMORY_LIMIT, neo_name_text(m->names, e->name),
+                   saved_bytes(q), (long long)most);
+  if (of.i)
+    neo_diag_note(m->diags, h, "%.0f bytes of them are %s", largest,
+                  neo_name_text(m->names, neo_tensor_at(m, of)->name));
+}
+
 /* With a price on saved activations, more is computed again. The lowest of these prices with which
- * the rest fits is taken. */
+ * the rest fits is taken; if there is none, the highest. */
 static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                    neo_decisions *decisions) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
@@ -72,7 +92,10 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
     for (uint32_t g = 0; g < q->groups.n; g++)
       fuse_in_order(q, FUSE_FIRST, g);
     fuse_greedy(q);
-    if (most <= 0 || saved_bytes(q) <= (double)most || k + 1 == N)
+    bool fits = most <= 0 || saved_bytes(q) <= (double)most;
+    if (!fits && k + 1 == N)
+      report_limit(q, entry, most);
+    if (fits || k + 1 == N)
       return;
     if (decisions)
       decisions->list.n = mark;

@@ -294,8 +294,8 @@ static bool have_common_rounds(const fuser *q, uint32_t a, uint32_t b) {
 static bool could_join(sharing *s, uint32_t number) {
   fuser *q = s->q;
   neo_def *own = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
-  if (members_of(q, number, number, own) != 1)
-    return false;
+  if (members_of(q, number, number, own) != 1 || neo_def_at(q->m, own[0])->chunk_loop)
+    return false; /* what is in a loop has its loop */
   s->f.good = true;
   s->f.reads = false;
   neo_def d = own[0];
@@ -380,6 +380,7 @@ static void take_followers(fuser *q) {
 void fuse_needs(fuser *q) {
   need_entries(q);
   find_recurrences(q);
+  fuse_take_chunks(q);
   fuse_take_consumers(q);
   share_loops(q);
   take_followers(q);

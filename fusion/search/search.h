@@ -1,6 +1,7 @@
 /* Private to fusion and its tests: the state of the search for groups.
  *
  *   needs.c    which definitions the entries need, and which recurrences are one group
+ *   chunks.c    which recurrences and others are one group because a pass wrote them so
  *   consumers.c    what runs along the rounds of a recurrence
  *   leads.c    what is made for blocks of a recurrence's rounds
  *   branches.c    under which conditions they are needed
@@ -139,6 +140,8 @@ void fuse_needs(fuser *q);
 /* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come behind the last
  * definition of it. */
 void fuse_take_into(fuser *q, const uint32_t *of);
+/* ---- chunks.c: definitions of one chunk_loop become a recurrence's group */
+void fuse_take_chunks(fuser *q);
 /* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then
  */
 void fuse_take_consumers(fuser *q);

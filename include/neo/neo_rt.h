@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 9 /* add-only within a version */
+#define NEO_RT_ABI 10 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -214,13 +214,14 @@ typedef struct {
   int32_t sources, n_sources; /* cached_sources[sources ..]: numbers of tensors */
 } neo_rt_cached;
 
-/* Consecutive steps that a GPU may run as one cooperative kernel. Its blocks, all on the device at the
- * same time, take the blocks of the steps' kernels phase after phase, and wait for one another
- * in between. It is the function device_symbol, of `block` threads and scratch_bytes of shared
- * memory. Its parameters: each step's buffers, then as i64 the model's sizes, seed, step, call,
- * each step's number of units, and the address of 4 bytes that are 0 before its first launch. A
- * kernel whose threads run units (block_units > 1) has a unit for each of the `block` threads
- * here. */
+/* Consecutive steps that a GPU may run as one cooperative kernel, loops with all that is in them. Its
+ * blocks, all on the device at the same time, take the blocks of the steps' kernels phase after
+ * phase, those of a loop round after round, and wait for one another in between. It is the function
+ * device_symbol, of `block` threads and scratch_bytes of shared memory. Its parameters: each step's
+ * buffers, then as i64 the model's sizes, seed, step, call, each step's number of units (the kernel
+ * counts those of steps in its loops itself), and the address of 4 bytes that are 0 before its
+ * first launch. A kernel whose threads run units (block_units > 1) has a unit for each of the
+ * `block` threads here. */
 typedef struct {
   const char *name, *device_symbol;
   int32_t first_step, n_steps;
@@ -229,9 +230,12 @@ typedef struct {
   int64_t scratch_bytes;
 } neo_rt_grid;
 typedef struct {
-  int32_t phase; /* from 0; a step needs those of earlier phases only, or, if both are lone, of
-                    its own */
-  int32_t lone;  /* it has one block at most: those of a phase run in turn */
+  int32_t phase; /* from 0, among the steps in the loop around it; a step needs those of earlier
+                    phases only, or, if both are lone, of its own. A loop that is not lone is alone in
+                    its phase. */
+  int32_t
+      lone; /* it has one block at most, or is a loop around such: those of a phase run in turn */
+  int32_t meets; /* of a loop: all blocks meet between two rounds */
 } neo_rt_grid_part;
 
 enum neo_rt_entry_kind {

@@ -1,6 +1,6 @@
 /* conflict.c: data dependences between steps of an entry. Two steps may not be reordered if one
  * writes what the other one reads or writes, by the addresses of their arguments in this call. Two
- * steps that write different pieces of one tensor are independent. */
+ * steps that write different pieces of one tensor are independent, in one round of loops. */
 #include "runtime/cuda/cuda.h"
 
 typedef struct {
@@ -36,12 +36,12 @@ static bool are_pieces(const neo_rt_ctx *c, uses a, int32_t i, uses b, int32_t k
          writes(b, k);
 }
 
-bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t step, int32_t other) {
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t step, int32_t other, bool other_round) {
   uses a = uses_of(&c->model->steps[step]), b = uses_of(&c->model->steps[other]);
   for (int32_t i = 0; i < a.n; i++)
     for (int32_t k = 0; k < b.n; k++)
       if ((writes(a, i) || writes(b, k)) && meet(c, a.step->first + i, b.step->first + k) &&
-          !are_pieces(c, a, i, b, k))
+          (other_round || !are_pieces(c, a, i, b, k)))
         return true;
   return false;
 }

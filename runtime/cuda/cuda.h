@@ -8,6 +8,7 @@
  *   kernel.c       the module of the kernels, and a step as a launch
  *   conflict.c     data dependences between steps
  *   grid.c         steps as one cooperative kernel
+ *   rounds.c       an entry's steps in the order in which they run
  *   graph_build.c  an entry's steps as nodes of a graph of the driver
  *   graph.c        the cache of graphs, and launches of graphs
  *   arena.c        the device's memory
@@ -67,6 +68,7 @@ typedef struct { /* c->state */
   bool with_programmatic;  /* edges of programmatic dependent launch */
   bool at_once;            /* graphs are made for the first call */
   bool with_grids;         /* steps may be one cooperative kernel */
+  bool with_grid_nodes;    /* graphs take such kernels */
   bool with_persistent;    /* blocks may take one tile after another */
   cuda_resident *resident; /* [n_grids] */
   cuda_graphs *graphs;     /* [n_entries] */
@@ -118,8 +120,9 @@ bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes);
 cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *key);
 
 /* ---- conflict.c */
-/* Does step b of the model write what a reads or writes, or the other way round? */
-bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b);
+/* Does step b of the model write what a reads or writes, or the other way round? other_round: each is in
+ * a round of its own, so that pieces of one tensor may be the same memory. */
+bool neo_rti_cuda_conflict(const neo_rt_ctx *c, int32_t a, int32_t b, bool other_round);
 
 /* ---- grid.c */
 /* Is the model's table of grids well formed? */
@@ -131,6 +134,12 @@ size_t neo_rti_cuda_grid_params(const neo_rt_model *m);
 bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid);
 /* As neo_rti_cuda_kernel. */
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key);
+/* Puts it into the stream. */
+neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid,
+                                       const uint64_t *key) NEO_MUST_CHECK;
+/* The grid that begins with the step; -1: none does. Has it loops? */
+int32_t neo_rti_cuda_grid_at(const neo_rt_ctx *c, int32_t step);
+bool neo_rti_cuda_grid_has_loops(const neo_rt_ctx *c, int32_t grid);
 
 /* ---- graph.c */
 size_t neo_rti_cuda_graphs_bytes(const neo_rt_model *m);

@@ -70,7 +70,24 @@ static neo_rt_status run_step(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   return status;
 }
 
-static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, const uint64_t *key);
+static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, bool in_loop,
+                               const uint64_t *key);
+
+/* Steps that one cooperative kernel runs, if they have a loop, or are in one: how many; 0: none. They
+ * are launched one by one for a trace, which tells them from one another. */
+static int32_t run_grid(neo_rt_ctx *c, int32_t i, bool in_loop, const uint64_t *key,
+                        neo_rt_status *s) {
+  int32_t grid = c->trace ? -1 : neo_rti_cuda_grid_at(c, i);
+  if (grid < 0 || !(in_loop || neo_rti_cuda_grid_has_loops(c, grid)))
+    return 0;
+  for (int32_t k = i; !*s && k < i + c->model->grids[grid].n_steps; k++)
+    if (c->model->steps[k].op == NEO_RT_STEP_RUN)
+      *s = neo_rti_cuda_function(c, c->model->steps[k].arg);
+  if (*s || !neo_rti_cuda_grid_runs(c, grid))
+    return 0;
+  *s = neo_rti_cuda_grid_launch(c, grid, key);
+  return c->model->grids[grid].n_steps;
+}
 
 /* The host counts rounds: kernels are given the index among their sizes when they are launched. */
 static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
@@ -87,17 +104,23 @@ static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
     for (int32_t j = i + 1; j <= i + step->n; j++)
       if (c->model->steps[j].op == NEO_RT_STEP_RUN)
         c->units[j] = neo_rti_kernel_units(c, c->model->steps[j].arg, c->sizes);
-    s = run_steps(c, i + 1, i + 1 + step->n, key);
+    s = run_steps(c, i + 1, i + 1 + step->n, true, key);
   }
   if (c->trace)
     (void)neo_rti_cuda_mark_rounds(c, marks);
   return s;
 }
 
-static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, const uint64_t *key) {
+static neo_rt_status run_steps(neo_rt_ctx *c, int32_t first, int32_t end, bool in_loop,
+                               const uint64_t *key) {
   neo_rt_status s = NEO_OK;
   for (int32_t i = first; !s && i < end; i++) {
     const neo_rt_step *step = &c->model->steps[i];
+    int32_t n = run_grid(c, i, in_loop, key, &s);
+    if (n || s) {
+      i += n - 1;
+      continue;
+    }
     if (step->op != NEO_RT_STEP_LOOP) {
       s = run_step(c, i, key);
       continue;
@@ -117,7 +140,7 @@ static neo_rt_status run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *k
   if (!c->trace) /* a trace tells kernels from one another */
     s = neo_rti_cuda_graph_run(c, e, key, &ran);
   if (!s && !ran)
-    s = run_steps(c, e->first_step, e->first_step + e->n_steps, key);
+    s = run_steps(c, e->first_step, e->first_step + e->n_steps, false, key);
   neo_rti_cuda_leave(c);
   return s;
 }

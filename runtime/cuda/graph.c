@@ -9,8 +9,8 @@
  * kernels read seed, step or call.
  *
  * Without graphs kernels are launched one by one, which always works: where the driver has none, or
- * refuses one, for an entry with loops, and for a call with an input that lies within the context (a view): its steps may
- * wait for others than the graph's do. */
+ * refuses one, for an entry with loops of very many rounds that no kernel counts, and for a call with
+ * an input that lies within the context (a view): its steps may wait for others than the graph's do. */
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
@@ -32,6 +32,8 @@ static void drop(neo_rt_ctx *c, cached_graph *g) {
     (void)cuda_of(c)->api.graph_destroy(g->graph);
   if (g->sizes)
     NEO_RTI_FREE(&c->env.alloc, g->sizes);
+  if (g->at)
+    NEO_RTI_FREE(&c->env.alloc, g->at);
   memset(g, 0, sizeof *g);
 }
 
@@ -69,14 +71,6 @@ static cached_graph *find(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_graph
   return oldest;
 }
 
-/* A graph has no rounds: their number follows from sizes. */
-static bool has_loops(const neo_rt_ctx *c, const neo_rt_entry *e) {
-  bool has = false;
-  for (int32_t i = 0; i < e->n_steps && !has; i++)
-    has = c->model->steps[e->first_step + i].op == NEO_RT_STEP_LOOP;
-  return has;
-}
-
 /* Does a tensor of the caller's lie within the context, but not in its own place there? */
 static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   const neo_rti_patch *p = neo_rti_cuda_patch(c, e);
@@ -95,15 +89,14 @@ static bool remember(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
   size_t n_placed = (size_t)neo_rti_cuda_patch(c, e)->n;
   drop(c, g);
   int64_t *p =
-      c->env.alloc.resize(c->env.alloc.ctx, NULL, (n_sizes + n + n + n_placed + n + 1) * sizeof *p);
+      c->env.alloc.resize(c->env.alloc.ctx, NULL, (n_sizes + 3 * n + n_placed + 1) * sizeof *p);
   if (!p)
     return false;
   g->sizes = p;
   g->units = p + n_sizes;
   g->grid = g->units + n;
-  g->placed = (void **)(void *)(g->grid + n);
-  g->node = (cuda_node *)(void *)(g->placed + n_placed);
-  memset(g->node, 0, n * sizeof *g->node);
+  g->other = g->grid + n;
+  g->placed = (void **)(void *)(g->other + n);
   memset(g->grid, 0, n * sizeof *g->grid);
   if (n_sizes)
     memcpy(g->sizes, c->sizes, n_sizes * sizeof *g->sizes);
@@ -126,38 +119,52 @@ static bool moved(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph
   return is;
 }
 
-static cuda_result change(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g, cuda_part of,
-                          const uint64_t *key) {
+typedef struct {
+  const neo_rt_entry *e;
+  cached_graph *g;
+  const uint64_t *key;
+  int32_t k; /* node */
+} changing;
+
+static cuda_result change(neo_rt_ctx *c, changing *x, cuda_node node, int32_t of) {
   neo_rti_cuda *u = cuda_of(c);
-  int32_t step = e->first_step + of.first;
-  cuda_node node = g->node[of.first];
-  if (g->grid[of.first]) {
-    cuda_kernel_node k = neo_rti_cuda_grid_kernel(c, (int32_t)g->grid[of.first] - 1, key);
-    return u->api.graph_set_kernel(g->exec, node, &k);
+  int32_t step = x->e->first_step + of;
+  if (x->g->grid[of]) {
+    cuda_kernel_node k = neo_rti_cuda_grid_kernel(c, (int32_t)x->g->grid[of] - 1, x->key);
+    return u->api.graph_set_kernel(x->g->exec, node, &k);
   }
   if (c->model->steps[step].op == NEO_RT_STEP_COPY) {
     cuda_copy_node copy = neo_rti_cuda_graph_copy(c, step);
-    return u->api.graph_set_copy(g->exec, node, &copy, u->context);
+    return u->api.graph_set_copy(x->g->exec, node, &copy, u->context);
   }
   cuda_result r = neo_rti_cuda_maps(c, step);
-  cuda_kernel_node k = neo_rti_cuda_kernel(c, step, key);
-  return r ? r : u->api.graph_set_kernel(g->exec, node, &k);
+  cuda_kernel_node k = neo_rti_cuda_kernel(c, step, x->key);
+  return r ? r : u->api.graph_set_kernel(x->g->exec, node, &k);
+}
+
+static cuda_result change_if_other(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+  changing *x = ctx;
+  cuda_part part = neo_rti_cuda_graph_part(c, x->e, x->g, step);
+  cuda_node node = x->g->at[x->k++].node;
+  bool is_other = false;
+  (void)round;
+  for (int32_t i = part.first; i < part.first + part.n; i++)
+    is_other = is_other || x->g->other[i];
+  return is_other ? change(c, x, node, step) : 0;
 }
 
 static cuda_result change_nodes(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
                                 const uint64_t *key) {
-  bool other_key = memcmp(g->key, key, sizeof g->key) != 0, is_other = false;
-  cuda_result r = 0;
+  bool other_key = memcmp(g->key, key, sizeof g->key) != 0, any = false;
+  changing x = {e, g, key, 0};
   int32_t at = 0;
-  for (int32_t i = 0; !r && i < e->n_steps; i++) {
+  for (int32_t i = 0; i < e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[e->first_step + i];
-    cuda_part of = neo_rti_cuda_graph_part(c, e, g, i);
     bool keyed = s->op == NEO_RT_STEP_RUN && !(s->flags & NEO_RT_STEP_KEYLESS);
-    bool is_moved = moved(c, e, g, e->first_step + i, &at);
-    is_other = (i > of.first && is_other) || is_moved || (keyed && other_key);
-    if (is_other && g->node[of.first] && i + 1 == of.first + of.n)
-      r = change(c, e, g, of, key);
+    g->other[i] = moved(c, e, g, e->first_step + i, &at) || (keyed && other_key);
+    any = any || g->other[i];
   }
+  cuda_result r = any ? neo_rti_cuda_walk(c, e, g->grid, change_if_other, &x) : 0;
   neo_rti_cuda_graph_note_places(c, e, g);
   memcpy(g->key, key, sizeof g->key);
   return r;
@@ -186,8 +193,9 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
                                      bool *ran) {
   neo_rti_cuda *u = cuda_of(c);
   cuda_graphs *of = &u->graphs[e - c->model->entries];
-  if (!u->with_graphs || e->n_steps < 2 || has_loops(c, e) || strays(c, e))
-    return NEO_OK;
+  neo_rt_status s = u->with_graphs && e->n_steps > 1 ? load_kernels(c, e) : NEO_OK;
+  if (s || !u->with_graphs || e->n_steps < 2 || strays(c, e))
+    return s;
   cached_graph *g = find(c, e, of);
   bool known = is_for(c, e, g);
   if (!known && !remember(c, e, g))
@@ -195,12 +203,13 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
   g->used = ++of->clock;
   if (!known && !u->at_once)
     return NEO_OK;
-  neo_rt_status s = g->exec ? NEO_OK : load_kernels(c, e);
-  if (s)
-    return s;
+  if (g->too_long)
+    return NEO_OK;
   cuda_result r = g->exec ? change_nodes(c, e, g, key) : neo_rti_cuda_graph_build(c, e, g, key);
   if (r)
     return give_up(c, g, r);
+  if (g->too_long)
+    return NEO_OK;
   *ran = true;
   return neo_rti_cuda_status(c, u->api.graph_launch(g->exec, u->stream), e->name);
 }

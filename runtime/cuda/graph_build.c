@@ -1,6 +1,7 @@
 /* graph_build.c: the nodes of an entry's graph, and the edges between them.
  *
- * A graph has a node for each step that does something, behind the nodes that it needs
+ * A graph has a node for each step that does something, in each round of a loop that no kernel counts
+ * (if these are not too many: they are launched one by one then), behind the nodes that it needs
  * (conflict.c). So values that share a place over time keep their order, and others may run side by
  * side.
  *
@@ -16,6 +17,8 @@
 #include "runtime/cuda/graph.h"
 #include <string.h>
 
+enum { MOST_NODES = 1024, CUDA_TOO_MANY = -1 };
+
 /* ------------------------------------------------------------ steps that are one node */
 
 cuda_part neo_rti_cuda_graph_part(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
@@ -30,58 +33,63 @@ static void choose_grids(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) 
   memset(g->grid, 0, (size_t)e->n_steps * sizeof *g->grid);
   for (int32_t k = 0; k < c->model->n_grids; k++) {
     int32_t first = c->model->grids[k].first_step - e->first_step;
-    if (first < 0 || first >= e->n_steps || !neo_rti_cuda_grid_runs(c, k))
+    if (first < 0 || first >= e->n_steps || !cuda_of(c)->with_grid_nodes ||
+        !neo_rti_cuda_grid_runs(c, k))
       continue;
     for (int32_t i = 0; i < c->model->grids[k].n_steps; i++)
       g->grid[first + i] = k + 1;
   }
 }
 
-static bool parts_conflict(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_part a, cuda_part b) {
+static bool parts_conflict(const neo_rt_ctx *c, const neo_rt_entry *e, cuda_part a, cuda_part b,
+                           bool other_round) {
   bool is = false;
   for (int32_t i = a.first; i < a.first + a.n; i++)
     for (int32_t k = b.first; !is && k < b.first + b.n; k++)
-      is = neo_rti_cuda_conflict(c, e->first_step + i, e->first_step + k);
+      is = neo_rti_cuda_conflict(c, e->first_step + i, e->first_step + k, other_round);
   return is;
 }
 
-typedef struct {                  /* while a graph is built; n: the entry's steps */
-  uint64_t *before;               /* [n] sets of steps, as bits: those that each one waits for */
-  cuda_node *after;               /* [n] of one step: nodes that end before it is launched, */
-  cuda_node *programmatic, *self; /* [n] and others, whose end it waits for itself; its own node */
+typedef struct { /* while a graph is built; n: its nodes */
+  const neo_rt_entry *e;
+  cached_graph *g;
+  const uint64_t *key;
+  uint64_t *before;               /* [n] sets of nodes, as bits: those that each one waits for */
+  cuda_node *after;               /* [n] of one node: those that end before it is launched, */
+  cuda_node *programmatic, *self; /* [n] and others, whose end it waits for itself; itself */
   cuda_edge *edge;                /* [n] between these two */
-  size_t n_after, n_programmatic;
+  size_t n_after, n_programmatic, words;
 } waiting;
 
-static bool waits_itself(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
-                         int32_t i, int32_t of) {
-  const neo_rt_step *steps = c->model->steps + e->first_step;
-  return cuda_of(c)->with_programmatic && !g->grid[i] && !g->grid[of] &&
+static bool waits_itself(const neo_rt_ctx *c, const waiting *w, int32_t i, int32_t of) {
+  const neo_rt_step *steps = c->model->steps + w->e->first_step;
+  return cuda_of(c)->with_programmatic && !w->g->grid[i] && !w->g->grid[of] &&
          steps[i].flags & NEO_RT_STEP_WAITS && steps[of].op == NEO_RT_STEP_RUN;
 }
 
-/* Finds the nodes that the node of step i must wait for: those that it depends on, and, if it is
+/* Finds the nodes that node k must wait for: those that it depends on, and, if it is
  * cooperative, the last cooperative node before it. A node that another of these waits for is left
  * out, because the edge is implied (transitive reduction). */
-static void find_before(const neo_rt_ctx *c, const neo_rt_entry *e, const cached_graph *g,
-                        int32_t i, waiting *w) {
-  size_t words = ((size_t)e->n_steps + 63) / 64;
-  uint64_t *own = w->before + (size_t)i * words;
-  cuda_part self = neo_rti_cuda_graph_part(c, e, g, i);
+static void find_before(const neo_rt_ctx *c, int32_t k, waiting *w) {
+  const cached_graph *g = w->g;
+  const cuda_at *own = &g->at[k];
+  uint64_t *mine = w->before + (size_t)k * w->words;
+  cuda_part self = neo_rti_cuda_graph_part(c, w->e, g, own->step);
   w->n_after = w->n_programmatic = 0;
-  for (int32_t k = i; k-- > 0;) {
-    cuda_part other = neo_rti_cuda_graph_part(c, e, g, k);
-    bool cooperate = g->grid[i] && g->grid[k];
-    if (!g->node[k] || own[k / 64] >> (k % 64) & 1 ||
-        (!cooperate && !parts_conflict(c, e, self, other)))
+  for (int32_t j = k; j-- > 0;) {
+    const cuda_at *of = &g->at[j];
+    cuda_part other = neo_rti_cuda_graph_part(c, w->e, g, of->step);
+    bool cooperate = g->grid[own->step] && g->grid[of->step];
+    if (mine[j / 64] >> (j % 64) & 1 ||
+        (!cooperate && !parts_conflict(c, w->e, self, other, own->round != of->round)))
       continue;
-    if (waits_itself(c, e, g, i, k))
-      w->programmatic[w->n_programmatic++] = g->node[k];
+    if (waits_itself(c, w, own->step, of->step))
+      w->programmatic[w->n_programmatic++] = of->node;
     else
-      w->after[w->n_after++] = g->node[k];
-    own[k / 64] |= (uint64_t)1 << (k % 64);
-    for (size_t b = 0; b < words; b++)
-      own[b] |= w->before[(size_t)k * words + b];
+      w->after[w->n_after++] = of->node;
+    mine[j / 64] |= (uint64_t)1 << (j % 64);
+    for (size_t b = 0; b < w->words; b++)
+      mine[b] |= w->before[(size_t)j * w->words + b];
   }
 }
 
@@ -137,54 +145,86 @@ static cuda_result add_node(neo_rt_ctx *c, cached_graph *g, int32_t step, cuda_n
   return r ? r : add_edges(c, g, *node, w);
 }
 
-static cuda_result add_nodes(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
-                             const uint64_t *key, waiting *w) {
-  cuda_result r = cuda_of(c)->api.graph_create(&g->graph, 0);
-  for (int32_t i = 0; !r && i < e->n_steps; i++) {
-    if (!(g->grid[i] ? neo_rti_cuda_graph_part(c, e, g, i).first == i : g->units[i]))
-      continue;
-    find_before(c, e, g, i, w);
-    r = g->grid[i] ? add_grid(c, g, (int32_t)g->grid[i] - 1, &g->node[i], w, key)
-                   : add_node(c, g, e->first_step + i, &g->node[i], w, key);
-  }
-  return r ? r : cuda_of(c)->api.graph_make(&g->exec, g->graph, 0);
+static cuda_result add(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+  waiting *w = ctx;
+  cached_graph *g = w->g;
+  int32_t k = g->n_nodes;
+  g->at[k] = (cuda_at){.step = step, .round = round};
+  find_before(c, k, w);
+  cuda_result r = g->grid[step]
+                      ? add_grid(c, g, (int32_t)g->grid[step] - 1, &g->at[k].node, w, w->key)
+                      : add_node(c, g, w->e->first_step + step, &g->at[k].node, w, w->key);
+  g->n_nodes += !r;
+  return r;
+}
+
+static cuda_result count(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round) {
+  int32_t *n = ctx;
+  (void)c, (void)step, (void)round;
+  return ++*n > MOST_NODES ? CUDA_TOO_MANY : 0;
 }
 
 /* Drops a graph that was not finished. */
-static void undo(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g) {
+static void undo(neo_rt_ctx *c, cached_graph *g) {
   if (g->graph)
     (void)cuda_of(c)->api.graph_destroy(g->graph);
   g->graph = NULL;
   g->exec = NULL;
-  memset(g->node, 0, (size_t)e->n_steps * sizeof *g->node);
+  g->n_nodes = 0;
+}
+
+static cuda_result add_nodes(neo_rt_ctx *c, waiting *w) {
+  cached_graph *g = w->g;
+  cuda_result r = cuda_of(c)->api.graph_create(&g->graph, 0);
+  if (!r)
+    r = neo_rti_cuda_walk(c, w->e, g->grid, add, w);
+  return r ? r : cuda_of(c)->api.graph_make(&g->exec, g->graph, 0);
+}
+
+/* With room for n nodes. */
+static cuda_result try_nodes(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
+                             const uint64_t *key, size_t n) {
+  waiting w = {.e = e, .g = g, .key = key, .words = (n + 63) / 64};
+  size_t bits = n * w.words * sizeof(uint64_t);
+  size_t bytes = bits + n * (3 * sizeof(cuda_node) + sizeof(cuda_edge));
+  char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes + 1);
+  cuda_at *at = c->env.alloc.resize(c->env.alloc.ctx, g->at, (n + 1) * sizeof *at);
+  g->at = at ? at : g->at;
+  cuda_result r = CUDA_OUT_OF_MEMORY;
+  if (p && at) {
+    memset(p, 0, bytes);
+    w.before = (uint64_t *)(void *)p;
+    w.after = (cuda_node *)(void *)(p + bits);
+    w.programmatic = w.after + n;
+    w.self = w.programmatic + n;
+    w.edge = (cuda_edge *)(void *)(w.self + n);
+    r = add_nodes(c, &w);
+  }
+  if (p)
+    NEO_RTI_FREE(&c->env.alloc, p);
+  return r;
+}
+
+static cuda_result build(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
+                         const uint64_t *key) {
+  int32_t n = 0;
+  undo(c, g);
+  choose_grids(c, e, g);
+  g->too_long = neo_rti_cuda_walk(c, e, g->grid, count, &n) != 0;
+  return g->too_long ? 0 : try_nodes(c, e, g, key, (size_t)n);
 }
 
 /* A driver that does not take cooperative nodes, or programmatic edges, gets plain ones. */
 cuda_result neo_rti_cuda_graph_build(neo_rt_ctx *c, const neo_rt_entry *e, cached_graph *g,
                                      const uint64_t *key) {
-  size_t n = (size_t)e->n_steps, bits = n * ((n + 63) / 64) * sizeof(uint64_t);
-  size_t bytes = bits + n * (3 * sizeof(cuda_node) + sizeof(cuda_edge));
-  char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes);
-  if (!p)
-    return CUDA_OUT_OF_MEMORY;
-  waiting w = {.before = (uint64_t *)(void *)p, .after = (cuda_node *)(void *)(p + bits)};
-  w.programmatic = w.after + n;
-  w.self = w.programmatic + n;
-  w.edge = (cuda_edge *)(void *)(w.self + n);
-  memset(p, 0, bytes);
-  bool *with[] = {&cuda_of(c)->with_grids, &cuda_of(c)->with_programmatic};
-  choose_grids(c, e, g);
-  cuda_result r = add_nodes(c, e, g, key, &w);
+  bool *with[] = {&cuda_of(c)->with_grid_nodes, &cuda_of(c)->with_programmatic};
+  cuda_result r = build(c, e, g, key);
   for (int k = 0; r && k < 2; k++) {
     if (!*with[k])
       continue;
     *with[k] = false;
-    undo(c, e, g);
-    memset(p, 0, bytes);
-    choose_grids(c, e, g);
-    r = add_nodes(c, e, g, key, &w);
+    r = build(c, e, g, key);
   }
-  NEO_RTI_FREE(&c->env.alloc, p);
   neo_rti_cuda_graph_note_places(c, e, g);
   memcpy(g->key, key, sizeof g->key);
   return r;

@@ -1,9 +1,11 @@
-/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid), as a node of an entry's graph:
- * all blocks of its launch are on the device at the same time, and wait for one another.
+/* grid.c: consecutive steps as one cooperative kernel (neo_rt_grid): all blocks of its launch are on
+ * the device at the same time, and wait for one another. It is a node of an entry's graph; with a
+ * loop, or in one whose rounds the host counts, also a launch of its own.
  *
- * Such a node takes the place of its steps' nodes where the driver and the device can do that,
- * where at least two of the steps do anything in this call, and where steps need one another as the
- * compiler took it: tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
+ * It takes the place of its steps where the driver and the device can do that, where at least two of
+ * the steps do anything in this call, and where steps need one another as the compiler took it:
+ * tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
+#include "runtime/core/run.h"
 #include "runtime/cuda/cuda.h"
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,8 @@
 bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u) {
   const char *asked = getenv("NEO_CUDA_GRIDS");
   int can = 0;
-  return !(asked && strcmp(asked, "0") == 0) && u->api.graph_attribute && u->api.occupancy &&
+  return !(asked && strcmp(asked, "0") == 0) && u->api.graph_attribute &&
+         u->api.launch_cooperative && u->api.occupancy &&
          u->api.device_attribute(&can, CUDA_COOPERATIVE, u->device) == 0 && can;
 }
 
@@ -44,28 +47,63 @@ static int64_t most_blocks(neo_rt_ctx *c, int32_t grid) {
   return r->most;
 }
 
-static int64_t blocks_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step) {
-  int64_t units = c->units[step], each = c->model->kernels[c->model->steps[step].arg].block_units;
-  each = each > 1 ? g->block : 1;
-  return (units + each - 1) / each;
+/* ---- parts: steps, of which a loop has the next ones in it */
+
+static const neo_rt_grid_part *part_at(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step) {
+  return &c->model->grid_parts[g->part + step - g->first_step];
 }
 
-/* Blocks of the largest phase. Its lone kernels, which run in turn, need one for all. */
-static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g) {
-  const neo_rt_grid_part *part = c->model->grid_parts + g->part;
+static int32_t behind(const neo_rt_model *m, int32_t step) {
+  return step + 1 + (m->steps[step].op == NEO_RT_STEP_LOOP ? m->steps[step].n : 0);
+}
+
+/* Of a step in a loop: where indices are at their largest, or at their smallest, if that is more. */
+static int64_t units_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
+  const neo_rt_model *m = c->model;
+  int64_t sizes[64], n = c->units[step];
+  if (!in_loop || !n)
+    return n;
+  for (int32_t i = 0; i < m->n_sizes; i++)
+    sizes[i] = c->sizes[i];
+  for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
+    if (m->steps[i].op == NEO_RT_STEP_LOOP && m->loops[m->steps[i].arg].index >= 0)
+      sizes[m->loops[m->steps[i].arg].index] = m->sizes[m->loops[m->steps[i].arg].index].lo;
+  int64_t first = neo_rti_kernel_units(c, m->steps[step].arg, sizes);
+  return first > n ? first : n;
+}
+
+static int64_t blocks_of(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t step, bool in_loop) {
+  int64_t each = c->model->kernels[c->model->steps[step].arg].block_units;
+  each = each > 1 ? g->block : 1;
+  return (units_of(c, g, step, in_loop) + each - 1) / each;
+}
+
+/* Blocks of the largest phase of the steps from `first` on, which are in a loop or in none. The
+ * phase's lone kernels, which run in turn, need one for all. */
+static int64_t wanted_blocks(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
+                             bool in_loop) {
+  const neo_rt_model *m = c->model;
   int64_t most = 1;
-  for (int32_t i = 0; i < g->n_steps; i++) {
+  for (int32_t i = first; i < end; i = behind(m, i)) {
     int64_t n = 0, lone = 0;
-    for (int32_t k = 0; k < g->n_steps; k++) {
-      if (part[k].phase == part[i].phase && part[k].lone)
-        lone = 1;
-      else if (part[k].phase == part[i].phase)
-        n += blocks_of(c, g, g->first_step + k);
+    if (m->steps[i].op == NEO_RT_STEP_LOOP && !part_at(c, g, i)->lone) {
+      n = wanted_blocks(c, g, i + 1, behind(m, i), true);
+    } else {
+      for (int32_t k = first; k < end; k = behind(m, k)) {
+        if (part_at(c, g, k)->phase != part_at(c, g, i)->phase)
+          continue;
+        if (part_at(c, g, k)->lone)
+          lone = 1;
+        else
+          n += blocks_of(c, g, k, in_loop);
+      }
     }
     most = n + lone > most ? n + lone : most;
   }
   return most;
 }
+
+/* ---- launches */
 
 cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uint64_t *key) {
   neo_rti_cuda *u = cuda_of(c);
@@ -73,7 +111,7 @@ cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uin
   const neo_rt_grid *g = &m->grids[grid];
   size_t n = 0;
   for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
-    for (int32_t a = 0; a < m->steps[i].n; a++)
+    for (int32_t a = 0; a < neo_rti_step_args(&m->steps[i]); a++)
       u->param[n++] = &c->ptr[m->steps[i].first + a];
   for (int32_t a = 0; a < m->n_sizes; a++)
     u->param[n++] = &c->sizes[a];
@@ -85,7 +123,7 @@ cuda_kernel_node neo_rti_cuda_grid_kernel(neo_rt_ctx *c, int32_t grid, const uin
   r->place = (cuda_ptr)(uintptr_t)(c->places + (size_t)grid * NEO_RTI_PLACE_BYTES);
   u->param[n++] = &r->place;
   u->param[n] = NULL;
-  int64_t wanted = wanted_blocks(c, g);
+  int64_t wanted = wanted_blocks(c, g, g->first_step, g->first_step + g->n_steps, false);
   return (cuda_kernel_node){.function = r->function,
                             .grid = {(unsigned)(wanted < r->most ? wanted : r->most), 1, 1},
                             .block = {(unsigned)g->block, 1, 1},
@@ -99,31 +137,84 @@ size_t neo_rti_cuda_grid_params(const neo_rt_model *m) {
     const neo_rt_grid *g = &m->grids[k];
     size_t n = (size_t)g->n_steps + (size_t)m->n_sizes + 5;
     for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
-      n += (size_t)m->steps[i].n;
+      n += (size_t)neo_rti_step_args(&m->steps[i]);
     most = n > most ? n : most;
   }
   return most;
 }
 
-/* Do the steps' dependences in this call agree with their phases? */
-static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g) {
-  const neo_rt_grid_part *part = c->model->grid_parts + g->part;
-  for (int32_t i = 0; i < g->n_steps; i++)
-    for (int32_t k = 0; k < i; k++) {
-      bool serialized = part[i].lone && part[k].lone && part[i].phase == part[k].phase;
-      if (part[k].phase >= part[i].phase && !serialized &&
-          neo_rti_cuda_conflict(c, g->first_step + i, g->first_step + k))
+neo_rt_status neo_rti_cuda_grid_launch(neo_rt_ctx *c, int32_t grid, const uint64_t *key) {
+  neo_rti_cuda *u = cuda_of(c);
+  cuda_kernel_node k = neo_rti_cuda_grid_kernel(c, grid, key);
+  cuda_result r =
+      u->api.launch_cooperative(k.function, k.grid[0], k.grid[1], k.grid[2], k.block[0], k.block[1],
+                                k.block[2], k.shared_bytes, u->stream, k.params);
+  return neo_rti_cuda_status(c, r, c->model->grids[grid].name);
+}
+
+/* ---- may it take the place of its steps */
+
+/* Does a step of item i, a loop with all that is in it, conflict with one of item k? */
+static bool items_conflict(const neo_rt_ctx *c, int32_t i, int32_t k, bool other_round) {
+  for (int32_t a = i; a < behind(c->model, i); a++)
+    for (int32_t b = k; b < behind(c->model, k); b++)
+      if (neo_rti_cuda_conflict(c, a, b, other_round))
+        return true;
+  return false;
+}
+
+static int32_t last_phase(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end) {
+  int32_t last = 0;
+  for (int32_t i = first; i < end; i = behind(c->model, i))
+    last = part_at(c, g, i)->phase > last ? part_at(c, g, i)->phase : last;
+  return last;
+}
+
+/* Do the dependences in this call of the steps from `first` on, which are in a loop or in none, agree
+ * with their phases? unsynchronized: rounds follow one another without a barrier in between. */
+static bool in_phases(const neo_rt_ctx *c, const neo_rt_grid *g, int32_t first, int32_t end,
+                      bool unsynchronized) {
+  const neo_rt_model *m = c->model;
+  int32_t last = last_phase(c, g, first, end);
+  for (int32_t i = first; i < end; i = behind(m, i)) {
+    const neo_rt_grid_part *x = part_at(c, g, i);
+    const neo_rt_loop *l = m->steps[i].op == NEO_RT_STEP_LOOP ? &m->loops[m->steps[i].arg] : NULL;
+    if (l && !in_phases(c, g, i + 1, behind(m, i), l->index >= 0 && !x->meets))
+      return false;
+    for (int32_t k = first; k < end; k = behind(m, k)) {
+      const neo_rt_grid_part *y = part_at(c, g, k);
+      bool ordered = x->lone && y->lone && x->phase == y->phase;
+      bool late = k < i && y->phase >= x->phase && !ordered;
+      bool early = unsynchronized && x->phase == 0 && y->phase == last && !(x->lone && y->lone);
+      if ((late && items_conflict(c, i, k, false)) || (early && items_conflict(c, i, k, true)))
         return false;
     }
+  }
   return true;
 }
 
 bool neo_rti_cuda_grid_runs(neo_rt_ctx *c, int32_t grid) {
   const neo_rt_grid *g = &c->model->grids[grid];
-  int32_t n = 0;
-  for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
+  int32_t n = 0, end = g->first_step + g->n_steps;
+  for (int32_t i = g->first_step; i < end; i++)
     n += c->units[i] != 0;
-  return cuda_of(c)->with_grids && n > 1 && in_phases(c, g) && most_blocks(c, grid) > 0;
+  return cuda_of(c)->with_grids && n > 1 && in_phases(c, g, g->first_step, end, false) &&
+         most_blocks(c, grid) > 0;
+}
+
+int32_t neo_rti_cuda_grid_at(const neo_rt_ctx *c, int32_t step) {
+  int32_t k = 0;
+  while (k < c->model->n_grids && c->model->grids[k].first_step != step)
+    k++;
+  return k < c->model->n_grids ? k : -1;
+}
+
+bool neo_rti_cuda_grid_has_loops(const neo_rt_ctx *c, int32_t grid) {
+  const neo_rt_grid *g = &c->model->grids[grid];
+  bool has = false;
+  for (int32_t i = g->first_step; i < g->first_step + g->n_steps; i++)
+    has = has || c->model->steps[i].op == NEO_RT_STEP_LOOP;
+  return has;
 }
 
 static bool grid_ok(const neo_rt_model *m, int32_t k) {
@@ -133,7 +224,8 @@ static bool grid_ok(const neo_rt_model *m, int32_t k) {
             g->part >= 0 && g->block > 0 && g->scratch_bytes >= 0 && g->device_symbol;
   for (int32_t i = 0; ok && i < g->n_steps; i++) {
     const neo_rt_step *s = &m->steps[g->first_step + i];
-    ok = s->op == NEO_RT_STEP_RUN && !s->cached && m->grid_parts[g->part + i].phase >= 0;
+    bool ends = s->op != NEO_RT_STEP_LOOP || s->n < g->n_steps - i;
+    ok = s->op != NEO_RT_STEP_COPY && !s->cached && m->grid_parts[g->part + i].phase >= 0 && ends;
   }
   return ok;
 }

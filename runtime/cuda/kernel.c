@@ -76,7 +76,7 @@ cuda_kernel_node neo_rti_cuda_kernel(neo_rt_ctx *c, int32_t i, const uint64_t *k
 
 bool neo_rti_cuda_step_runs(const neo_rt_ctx *c, int32_t i, int64_t *bytes) {
   const neo_rt_step *s = &c->model->steps[i];
-  if (c->units[i] == 0 || s->op == NEO_RT_STEP_RUN)
+  if (c->units[i] == 0 || s->op != NEO_RT_STEP_COPY)
     return c->units[i] != 0;
   int64_t n = neo_rt_eval(c->model, s->arg, c->sizes);
   if (bytes)

@@ -170,7 +170,7 @@ neo_rt_status neo_rti_cuda_open(neo_rt_ctx *c, const neo_rt_config *config) {
   u->with_programmatic = u->api.graph_edges && !is_off("NEO_CUDA_EARLY");
   u->with_persistent = !is_off("NEO_CUDA_PERSISTENT");
   u->at_once = is_text("NEO_CUDA_GRAPHS", "2");
-  u->with_grids = !s && neo_rti_cuda_wants_grids(u);
+  u->with_grids = u->with_grid_nodes = !s && neo_rti_cuda_wants_grids(u);
   return s;
 }
 

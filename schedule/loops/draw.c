@@ -24,6 +24,8 @@ static neo_schedule draw_tile(const neo_form *f, neo_strategy strategy, uint64_t
   if (p->axis_n >= 0 || shared)
     p->tile_n = neo_pick(seed, 1, 3);
   p->unroll_k = neo_pick(seed, 1, 3);
+  if (shared)
+    p->partial = neo_pick(seed, 1, 4);
   return s;
 }
 

@@ -52,6 +52,8 @@ static bool tile_legal(const neo_form *f, const neo_loop_params *s, neo_str *why
     return reject(why, "order is for tiles of rows and columns");
   if (s->unroll_k < 1 || s->unroll_k > 16)
     return reject(why, "unroll_k is not in 1..16");
+  if (s->partial < 1 || s->partial > 8 || (s->partial > 1 && !lanes_shared))
+    return reject(why, "partial is not in 1..8, or lanes are no results");
   return true;
 }
 

@@ -46,7 +46,7 @@ size_t neo_loops_reshape(const neo_space *x, const neo_schedule *s, neo_setting 
 int64_t neo_loops_columns(const neo_space *x, const neo_schedule *s);
 /* Did the step change which loops there are? Units of work are then chosen again. */
 bool neo_loops_moved(const neo_schedule *from, const neo_schedule *s);
-enum { NEO_LOOPS_REPAIRS = 12 };
+enum { NEO_LOOPS_REPAIRS = 13 };
 extern const neo_param neo_loops_repairs[NEO_LOOPS_REPAIRS];
 
 /* Members of a row that all strategies of loops share; each chooses units by itself. */

@@ -55,6 +55,7 @@ const neo_param neo_loops_repairs[NEO_LOOPS_REPAIRS] = {
     NEO_PARAM(loops, prefetch), NEO_PARAM(loops, order),  NEO_PARAM(loops, block_n),
     NEO_PARAM(loops, block_k),  NEO_PARAM(loops, pack),   NEO_PARAM(loops, fused),
     NEO_PARAM(loops, block_m),  NEO_PARAM(loops, tile_n), NEO_PARAM(loops, unroll_k),
+    NEO_PARAM(loops, partial),
     NEO_PARAM(loops, axis_n),   NEO_PARAM(loops, tile_m), NEO_PARAM(loops, axis_m)};
 
 bool neo_loops_moved(const neo_schedule *from, const neo_schedule *s) {

@@ -167,6 +167,10 @@ static void each(values *v, neo_param k) {
     add_within(v, v->now * 2, 1, 8);
     add_within(v, v->now / 2, 1, 8);
     break;
+  case NEO_PARAM(loops, partial):
+    add_within(v, v->now * 2, 1, lanes_shared(x, v->s) ? 8 : 1);
+    add_within(v, v->now / 2, 1, 8);
+    break;
   case NEO_PARAM(loops, stash):
   case NEO_PARAM(loops, prefetch):
     add(v, !v->now);

@@ -386,6 +386,18 @@ static double block_lanes(merit_cache *cache, neo_schedule *s) {
   return d.merit;
 }
 
+/* ---- accumulators: as many as hide the latency of a multiply-add, where a tile has fewer */
+
+static int64_t partial_sums(const neo_tiles *q, const neo_schedule *s) {
+  enum { LEAST_STEPS = 4, MOST = 8 }; /* of each accumulator */
+  const neo_core *core = &q->machine->core;
+  double wanted = core->latency * core->units, n = 1;
+  double each = (double)(s->loops.tile_m * s->loops.tile_n);
+  while (n < MOST && 2 * n * each <= wanted && 2 * n * LEAST_STEPS <= q->steps)
+    n *= 2;
+  return (int64_t)n;
+}
+
 /* ---- prefetching (prefetch.h) */
 
 static bool can_prefetch(neo_tiles *q, const neo_schedule *s) {
@@ -416,6 +428,8 @@ static double block_prefetching(merit_cache *cache, neo_schedule *s) {
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->loops.vector_axis >= (int64_t)q->f->axes.n;
   merit_cache cache;
+  if (!own)
+    s->loops.partial = partial_sums(q, s);
   cache.q = q;
   for (int k = 0; k < CACHED; k++)
     cache.at[k].merit = 0;

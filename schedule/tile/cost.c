@@ -16,7 +16,7 @@ static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
   double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
   double t = fmax(fmax(fma, issue), throughput), loads = 0.06 * (r + c);
-  return fmax(t, g->core->latency) + loads + reading;
+  return fmax(t, g->core->latency / g->partial) + loads + reading;
 }
 
 /* Whole tiles along one direction, and the elements of the partial one. */

@@ -18,6 +18,7 @@ typedef struct {
   double lanes;        /* lanes of a vector */
   double product;      /* cycles of a vector multiply-add, of which two issue at a time */
   double r, c;         /* register tile: rows, vectors (or columns) */
+  double partial;      /* accumulators of an element */
   double n, m, nb, mb; /* extents of columns and rows; those of a block */
   double outer, steps,
       kb;        /* points outside of the tile; steps of a block of the reduction; blocks */

@@ -27,6 +27,7 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
   g.product = product_cycles(g.core, g.lanes, (double)q->bytes);
   g.am = p->axis_m, g.r = (double)p->tile_m;
   g.an = p->axis_n, g.c = (double)p->tile_n;
+  g.partial = (double)p->partial;
   g.own_lanes = g.v >= (int64_t)q->f->axes.n;
   g.prefetches = p->prefetch;
   g.n = (double)neo_tiles_column_length(q, s);

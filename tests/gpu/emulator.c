@@ -267,3 +267,20 @@ DRIVER(cuLaunchKernel)
   emu_counts.launches++;
   return emu_put_launch(stream, &l);
 }
+
+DRIVER(cuLaunchCooperativeKernel)
+(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+ unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **params) {
+  cuda_kernel_node k = {
+      function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, params, NULL};
+  emu_launch l;
+  if (!emu_environment("NEO_EMULATOR_COOPERATIVE", 1))
+    return CUDA_NOT_SUPPORTED;
+  if (grid_x > emu_most_blocks())
+    return TOO_LARGE;
+  if (!emu_stream_ok(stream) || !emu_launch_new(&k, &l))
+    return INVALID_VALUE;
+  l.is_cooperative = true;
+  emu_counts.resident++;
+  return emu_put_launch(stream, &l);
+}

@@ -21,8 +21,9 @@ typedef struct {
   unsigned copies, waits;                             /* waits: for streams */
   unsigned functions;                                 /* that were looked up */
   unsigned early;                                     /* programmatic edges */
-  unsigned cooperative;                               /* nodes of such launches, of graphs that were made */
-  unsigned blocks;                                    /* that ran, of all launches */
+  unsigned cooperative; /* nodes of such launches, of graphs that were made */
+  unsigned blocks;      /* that ran, of all launches */
+  unsigned resident;    /* cooperative launches that are no nodes */
 } neo_emulator_counts;
 
 #endif

@@ -53,6 +53,8 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->tile_rounds =
       d->draw == pairs_draw_recurrent && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
+  out->chunk_rounds =
+      d->draw == pairs_draw_recurrent && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
@@ -84,6 +86,8 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_add(&s, " --reassociate");
   if (how->tile_rounds)
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
+  if (how->chunk_rounds)
+    neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds);
   return s.n ? neo_str_text(&s) : " by default";
 }
 

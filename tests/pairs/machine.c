@@ -1,8 +1,10 @@
 /* See machine.h. */
+#include "base/hash.h"
 #include "tests/gpu/emulator.h"
 #include "tests/pairs/compilation.h"
 #include "tools/pipeline/emit.h"
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,6 +165,26 @@ static bool use_emulator(void) {
          setenv("NEO_CUDA_DRIVER", NEO_TEST_EMULATOR, 1) == 0;
 }
 
+/* Launches of persistent kernels so far, by themselves or as nodes of graphs. */
+static uint32_t grid_launches(void) {
+  const neo_emulator_counts *(*count)(void) = NULL;
+  void *driver = dlopen(NEO_TEST_EMULATOR, RTLD_NOW | RTLD_GLOBAL);
+  if (driver)
+    *(void **)&count = dlsym(driver, "neo_emulator_count");
+  return count ? count()->resident + count()->cooperative : 0;
+}
+
+/* The order of threads and blocks, how many blocks are there at a time, and whether kernels are a graph. */
+static void vary_device(uint64_t seed) {
+  char text[32];
+  uint64_t h = neo_hash_mix(seed, 0xde7);
+  snprintf(text, sizeof text, "%d", (int)(h % 4));
+  setenv("NEO_EMULATOR_SEED", text, 1);
+  snprintf(text, sizeof text, "%d", 1 + (int)(h / 4 % 4));
+  setenv("NEO_EMULATOR_PROCESSORS", text, 1);
+  setenv("NEO_CUDA_GRAPHS", h / 16 % 2 ? "2" : "1", 1);
+}
+
 static neo_status make_model(neo_compilation *c, neo_rt_model *model) {
   neo_rt_kernel *k = NEO_NEW_ARRAY(&c->arena, neo_rt_kernel, c->kernels.n + 1);
   *model = neo_compile_model(c);
@@ -244,6 +266,11 @@ static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_ru
     failed(a, out, c->why);
     return;
   }
+  uint32_t before = 0;
+  if (c->target.sm) {
+    vary_device(r->program->seed);
+    before = grid_launches();
+  }
   if (neo_rt_create(&model, &config, &ctx)) {
     failed(a, out, ctx ? neo_rt_error(ctx) : "no context");
     return;
@@ -255,6 +282,8 @@ static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_ru
     good = run_round(c, ctx, &model, r, &at, sizes, out, a) &&
            same_kept(c, ctx, &model, r, &at, out, a);
   neo_rt_destroy(ctx);
+  if (c->target.sm)
+    out->grid_launches = grid_launches() - before;
 }
 
 pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pairs_how *how) {

@@ -31,6 +31,7 @@ typedef struct {
   bool every_loop;             /* loops of recurrences are in the plan, and two threads run it */
   bool reassociate;
   uint32_t tile_rounds;        /* recurrences are tiled in blocks of so many; 0: as usual */
+  uint32_t chunk_rounds;       /* recurrences are checkpointed every so many rounds; 0: not at all */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;
 
@@ -70,6 +71,9 @@ typedef struct {
   pairs_verdict verdict;
   const char *why;
   int64_t compared, promised; /* elements; those of them for which the bound promised something */
+  /* On the emulated device: loops of the plan, those that persistent kernels have, and launches of
+   * persistent kernels. */
+  uint32_t loops, grid_loops, grid_launches;
   NEO_VEC(pairs_kernel) kernels;
 } pairs_run;
 

@@ -93,10 +93,27 @@ static uint32_t kinds_of(const neo_compilation *c, const neo_group *g) {
 
 static bool in_grid(const neo_compilation *c, uint32_t kernel) {
   for (size_t k = 0; k < c->plan->grids.n; k++)
-    for (int32_t i = 0; i < c->plan->grids.at[k].rt.n_steps; i++)
-      if (c->plan->steps.at[c->plan->grids.at[k].rt.first_step + i].arg == (int32_t)kernel)
+    for (int32_t i = 0; i < c->plan->grids.at[k].rt.n_steps; i++) {
+      const neo_rt_step *s = &c->plan->steps.at[c->plan->grids.at[k].rt.first_step + i];
+      if (s->op == NEO_RT_STEP_RUN && s->arg == (int32_t)kernel)
         return true;
+    }
   return false;
+}
+
+static uint32_t loops_among(const neo_plan *p, int32_t first, size_t n) {
+  uint32_t loops = 0;
+  for (size_t i = 0; i < n; i++)
+    loops += p->steps.at[(size_t)first + i].op == NEO_RT_STEP_LOOP;
+  return loops;
+}
+
+static void observe_loops(const neo_compilation *c, pairs_run *out) {
+  const neo_plan *p = c->plan;
+  out->loops = loops_among(p, 0, p->steps.n);
+  for (size_t k = 0; k < p->grids.n; k++)
+    out->grid_loops +=
+        loops_among(p, p->grids.at[k].rt.first_step, (size_t)p->grids.at[k].rt.n_steps);
 }
 
 static void add_members(const neo_module *m, const pairs_program *p, const neo_group *g,
@@ -118,6 +135,7 @@ pairs_kernel pairs_observe_segment(neo_module *m, const pairs_program *p, const 
 }
 
 void pairs_observe(neo_compilation *c, const pairs_program *p, neo_arena *a, pairs_run *out) {
+  observe_loops(c, out);
   for (size_t k = 0; k < c->grouping.groups.n; k++) {
     const neo_group *g = &c->grouping.groups.at[k];
     pairs_kernel x = {.kinds = kinds_of(c, g)};

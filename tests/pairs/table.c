@@ -62,6 +62,9 @@ void pairs_table_add(pairs_table *t, const pairs_run *r, const pairs_how *how) {
   add_recurrences(t, r, ways_of(how));
   __atomic_fetch_add(&t->compared, (uint64_t)r->compared, __ATOMIC_RELAXED);
   __atomic_fetch_add(&t->promised, (uint64_t)r->promised, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&t->loops, r->loops, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&t->grid_loops, r->grid_loops, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&t->grid_launches, r->grid_launches, __ATOMIC_RELAXED);
   for (size_t k = 0; k < r->kernels.n; k++) {
     count(&t->kernels);
     for (uint32_t f = 0; f < PAIRS_FEATURES; f++)

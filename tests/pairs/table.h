@@ -24,6 +24,7 @@ typedef struct {
   uint32_t recurs_strategy[PAIRS_RECURRENCES][PAIRS_STRATEGIES];
   uint32_t recurs_way[PAIRS_RECURRENCES][PAIRS_WAYS]; /* runs */
   uint32_t programs, rejected, failed, runs, kernels;
+  uint32_t loops, grid_loops, grid_launches; /* as in pairs_run */
   uint64_t compared, promised;
 } pairs_table;
 

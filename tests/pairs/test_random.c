@@ -104,6 +104,9 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
   if (table && d->draw == pairs_draw_recurrent) {
     neo_str_addf(&s, "%u programs, %u not taken, %u runs, %u kernels, %u failures\n", t->programs,
                  t->rejected, t->runs, t->kernels, t->failed);
+    if (gpu)
+      neo_str_addf(&s, "%u loops, %u of them in persistent kernels, %u launches of such\n",
+                   t->loops, t->grid_loops, t->grid_launches);
     pairs_table_recurrences(t, &s);
   } else if (table) {
     pairs_table_print(t, gpu, &s);

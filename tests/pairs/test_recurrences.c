@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-enum { COUNT = 500 };
+enum { COUNT = 500, DEVICE_COUNT = 200 };
 
 static void recurrences_equal_the_interpreter(void **state) {
   static pairs_table t;
@@ -21,6 +21,24 @@ static void recurrences_equal_the_interpreter(void **state) {
     fail_msg("%u programs of %u fail", t.failed, t.programs);
   assert_true(t.rejected * 50 <= t.programs); /* the generator's fault */
   assert_true(t.promised * 10 >= t.compared * 9);
+}
+
+/* Three of four programs have all that can be in persistent kernels, loops too; the number of blocks on the
+ * device, the order in which they run, and graphs vary with the seed. */
+static void on_the_emulated_device_they_do_too(void **state) {
+  static pairs_table t;
+  pairs_drive d = {.draw = pairs_draw_recurrent,
+                   .first = 1,
+                   .n = neo_test_count(DEVICE_COUNT),
+                   .variants = 50,
+                   .jobs = 2,
+                   .target = "nvptx:sm_90a+host"};
+  (void)state;
+  if (NEO_TEST_SANITIZED)
+    skip(); /* the stacks of emulated threads are not the sanitizers' */
+  if (pairs_drive_run(&d, &t))
+    fail_msg("%u programs of %u fail", t.failed, t.programs);
+  assert_true(2 * t.grid_loops > t.loops && t.grid_launches > t.programs / 4);
 }
 
 /* Programs that were wrong once:
@@ -44,6 +62,7 @@ static void programs_that_were_wrong_equal_the_interpreter(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(recurrences_equal_the_interpreter),
+      cmocka_unit_test(on_the_emulated_device_they_do_too),
       cmocka_unit_test(programs_that_were_wrong_equal_the_interpreter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,7 +276,7 @@ static void a_kernel_gets_a_part_of_the_callers_tensor(void **state) {
 static void a_malformed_grid_of_steps_is_refused(void **state) {
   (void)state;
   neo_rt_model model = twice_model;
-  const neo_rt_grid_part part[] = {{0, 0}};
+  const neo_rt_grid_part part[] = {{0, 0, 0}};
   neo_rt_grid grid = {.name = "g", .device_symbol = "g", .n_steps = 1, .block = 32};
   model.n_grids = 1;
   model.grids = &grid;

@@ -124,7 +124,51 @@ static void whole_copies_are_not_kept_for_reads_of_earlier_rounds(void **state) 
   neo_str_init(&why, &w.arena);
   apply(&w, neo_pass_forward_copies);
   assert_non_null(strstr(text_of(&w), "O[t: 9, j: 8] = X[t, j] + 0.5 * (O[t - 1, j] else 0.0) + "
-                                      "(R[t - 1, j] else 1.0)\n"));
+                                      "select(0 <= t - 1, O[t - 1, 7 - j], 1.0)\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  neo_arena_free(&w.arena);
+}
+
+/* `next a = b, b = n`: a is n of the round before the last. */
+static void copies_of_copies_read_earlier_rounds(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\nsize T 1..9\ninput x : f32 [8]\ninput z : f32 [8]\n"
+           "temp A : f32 [T, 8]\ntemp B : f32 [T, 8]\ntemp first : f32 [8]\ntemp N : f32 [T, 8]\n"
+           "temp y : f32 [8]\n"
+           "def @1 first[j: 8] = z[j]\n"
+           "def @2 A[t: T, j: 8] = (B[t - 1, j] else x[j])\n"
+           "def @3 B[t: T, j: 8] = (N[t - 1, j] else first[j])\n"
+           "def @4 N[t: T, j: 8] = tanh(A[t, j])\n"
+           "def @5 y[j: 8] = B[T - 1, j]\n"
+           "entry forward forward: y = y\n");
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_forward_copies);
+  const char *text = text_of(&w);
+  assert_non_null(strstr(
+      text, " N[t: T, j: 8] = tanh(select(0 <= t - 1, (N[t - 1 - 1, j] else z[j]), x[j]))\n"));
+  assert_non_null(strstr(text, " y[j: 8] = (N[T - 1 - 1, j] else z[j])\n"));
+  assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
+  neo_arena_free(&w.arena);
+}
+
+/* `next a = b, b = c, c = a` */
+static void carries_that_change_places_repeat_their_first_values(void **state) {
+  (void)state;
+  world w;
+  neo_str why;
+  load(&w, "neo-ir 1\nmodule t\ninput x : f32 [8]\ninput z : f32 [8]\ntemp A : f32 [9, 8]\n"
+           "temp B : f32 [9, 8]\ntemp C : f32 [9, 8]\ntemp y : f32 [9, 8]\n"
+           "def @1 A[t: 9, j: 8] = (B[t - 1, j] else x[j])\n"
+           "def @2 B[t: 9, j: 8] = (C[t - 1, j] else z[7 - j])\n"
+           "def @3 C[t: 9, j: 8] = (A[t - 1, j] else 2.0)\n"
+           "def @4 y[t: 9, j: 8] = tanh(B[t, j])\n"
+           "entry forward forward: y = y\n");
+  neo_str_init(&why, &w.arena);
+  apply(&w, neo_pass_forward_copies);
+  assert_non_null(strstr(text_of(&w), " B[t: 9, j: 8] = select(t % 3 == 0, z[7 - j], "
+                                      "select(t % 3 == 1, 2.0, x[j]))\n"));
   assert_int_equal(neo_module_check(w.m, &why), NEO_OK);
   neo_arena_free(&w.arena);
 }
@@ -402,6 +446,8 @@ int main(void) {
       cmocka_unit_test(readers_of_a_copy_read_what_is_copied),
       cmocka_unit_test(a_copy_of_a_constant_is_that_constant),
       cmocka_unit_test(whole_copies_are_not_kept_for_reads_of_earlier_rounds),
+      cmocka_unit_test(copies_of_copies_read_earlier_rounds),
+      cmocka_unit_test(carries_that_change_places_repeat_their_first_values),
       cmocka_unit_test(sums_over_earlier_rounds_are_divided_at_blocks),
       cmocka_unit_test(sums_over_later_positions_are_divided_where_rounds_run_down),
       cmocka_unit_test(rounds_of_tiled_recurrences_are_the_first_dimension),

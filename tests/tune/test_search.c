@@ -62,19 +62,20 @@ static double whim_of(const neo_schedule *s, uint64_t seed) {
   uint64_t x = seed * 0x9e3779b97f4a7c15ULL;
   neo_param_range own = neo_strategy_params(s->strategy);
   for (uint32_t k = own.first; k < own.first + own.n; k++)
-    if (s->at[k])
+    if (s->at[k] && (k != NEO_PARAM(loops, partial) || s->at[k] != 1))
       x = neo_hash_mix(x, neo_hash(neo_param_text(k), strlen(neo_param_text(k)), 0) ^
                               (uint64_t)s->at[k]);
   return (double)(neo_splitmix(&x) >> 40) * 0x1p-24;
 }
 
-static double step_cycles(const processor *p, double rows, double columns, bool packed) {
+static double step_cycles(const processor *p, double rows, double columns, double partial,
+                          bool packed) {
   double fma = rows * columns / 2, load = (columns + rows) / p->loads * (packed ? 1 : 1.25);
   double issue = (rows * columns + columns + rows + 3) / p->issue;
-  double live = rows * columns + columns + 1;
+  double live = rows * columns * partial + columns + 1;
   double t = fma > load ? fma : load;
   t = t > issue ? t : issue;
-  t = t > 4 ? t : 4; /* latency */
+  t = t > 4 / partial ? t : 4 / partial; /* latency */
   return t + (live > p->registers ? (live - p->registers) * p->spill : 0);
 }
 
@@ -85,7 +86,7 @@ static double cycles(const processor *p, const neo_schedule *s, double m, double
   double block_k = at->block_k ? (double)at->block_k : k;
   double block_n = at->block_n ? (double)at->block_n : n;
   bool pack_a = at->pack & 1, pack_b = at->pack & 2;
-  double each = step_cycles(p, rows, columns, pack_a);
+  double each = step_cycles(p, rows, columns, (double)at->partial, pack_a);
   if (wide * block_k * 4 > p->l1_bytes)
     each *= 1 + p->l1_slow;
   if (block_n * block_k * 4 > p->l2_bytes)
@@ -93,7 +94,7 @@ static double cycles(const processor *p, const neo_schedule *s, double m, double
   if (!pack_b)
     each += columns * 0.7;
   double tiles = ceil(m / rows) * ceil(block_n / wide) * ceil(n / block_n);
-  double ends = tiles * ceil(k / block_k) * rows * columns * 3;
+  double ends = tiles * ceil(k / block_k) * rows * columns * (2 + (double)at->partial);
   double t = tiles * k * each + ends;
   t += pack_a ? m * k * p->packing * ceil(n / block_n) : 0;
   t += pack_b ? n * k * p->packing : 0;

@@ -5,7 +5,7 @@ import sys
 from .run import Plan, Scenario, explore
 from .text import PtxError, Reader
 
-SCENARIOS = (Scenario(0, 32, 70), Scenario(29, 32, 70), Scenario(1, 32, 1))
+SCENARIOS = (Scenario(0, 32, 70), Scenario(29, 32, 70), Scenario(1, 32, 1), Scenario(0, 32, 70, flag=0))
 COUNTS = (("mbarriers", "mbarriers"), ("arrivals", "arrivals"), ("boxes", "boxes"), ("copies", "cp.async"), ("waits", "waits"),
           ("bars", "bar.sync"),
           ("fences", "proxy fences"), ("meetings", "meetings of blocks"), ("products", "wgmma"), ("accesses", "accesses to shared memory"))

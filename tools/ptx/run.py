@@ -32,13 +32,18 @@ class Group:
 
 
 class Scenario:
-    """What a launch gives: ctaid, nctaid, and each word among the parameters."""
+    """What a launch gives: ctaid, nctaid, each word among the parameters, and each flag in global memory: a byte at a place that is
+    one for all threads."""
 
-    def __init__(self, block, blocks, word):
-        self.block, self.blocks, self.word = block, blocks, word
+    def __init__(self, block, blocks, word, flag=1):
+        self.block, self.blocks, self.word, self.flag = block, blocks, word, flag
 
     def __str__(self):
         return "block %d of %d, sizes of %d" % (self.block, self.blocks, self.word)
+
+
+def may_be_flag(i):
+    return i.parts[:2] == ["ld", "global"] and i.parts[-1] in ("b8", "u8", "s8") and isinstance(i.args[0], str)
 
 
 class Run:
@@ -143,6 +148,8 @@ class Run:
         kind = i.parts[0]
         if kind == "ld" and "param" in i.parts and isinstance(i.args[0], str):
             self.set(g, i.args[0], self.parameter(i.args[1][1]), mask)
+        elif may_be_flag(i) and isinstance(self.address(g, i.args[1]), int):
+            self.set(g, i.args[0], self.scenario.flag, mask)
         elif kind in ("ld", "ldu", "call", "shfl", "mma", "vote", "match", "activemask", "atom", "tex") or len(i.args) < 2 or \
                 isinstance(i.args[0], tuple):
             for r in registers(i.args[0]):
@@ -289,6 +296,8 @@ class Plan:
                     if isinstance(x, str) and x.startswith(("%ctaid", "%nctaid")):
                         return True
                 if i.parts[0] == "ld" and "param" in i.parts and self.kernel.params.get(i.args[1][1]) == "word":
+                    return True
+                if may_be_flag(i):
                     return True
         return False
 

@@ -94,18 +94,15 @@ LLVMValueRef neo_ll_buf_value(neo_ll_gen *g, uint32_t buf) {
 
 /* Buffers begin at their origins, which follow from sizes alone. */
 void neo_ll_origins(neo_ll_gen *g) {
-  LLVMBuilderRef b = g->l->b;
   g->stamp++;
-  g->l->b = g->l->entry;
   for (uint32_t k = 0; k < g->k->bufs.n; k++) {
     const neo_kbuf *buf = &g->k->bufs.at[k];
     if (!buf->origin)
       continue;
     LLVMValueRef from = neo_ll_buf_value(g, k), at = neo_ll_expr(g, buf->origin).v;
     LLVMTypeRef type = neo_ll_mem_type(g->l, (neo_type)buf->type, 1);
-    g->buf[k].ptr = LLVMBuildInBoundsGEP2(g->l->entry, type, from, &at, 1, "");
+    g->buf[k].ptr = LLVMBuildInBoundsGEP2(g->l->b, type, from, &at, 1, "");
   }
-  g->l->b = b;
 }
 
 /* ---- aliases: a scope for each buffer that overlaps no other */

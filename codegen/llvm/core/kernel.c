@@ -140,7 +140,10 @@ neo_status neo_llvm_kernel(neo_llvm *l, const neo_kernel *k, const char *symbol,
   neo_ll_state(&g, symbol);
   if (gpu)
     neo_ll_gpu_arguments(&g);
+  LLVMBuilderRef at = l->b;
+  l->b = l->entry;
   neo_ll_origins(&g);
+  l->b = at;
   g.tiles = neo_kernel_has(k, NEO_LS_TILE);
   if (g.tiles)
     neo_ll_tiles_declare(&g);

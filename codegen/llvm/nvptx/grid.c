@@ -1,18 +1,22 @@
 /* Several kernels of a GPU as one persistent kernel, whose blocks run the blocks of these kernels
- * one after another.
+ * one after another, those of loops round after round.
  *
  *   void symbol(buffers of each kernel..., sizes..., seed, step, call, units of each..., place)
  *
  * The kernels of a phase do not depend on each other. Their blocks are numbered together: block b
- * of this grid runs blocks b, b + grid, b + 2*grid ... Lone kernels, which have one block each, are
- * the exception: they may depend on earlier lone kernels of the phase, so number 0 stands for all
- * of these, in order. Between two phases all blocks meet at `place`, 4 bytes of global memory,
+ * of this grid runs blocks b, b + grid, b + 2*grid ... Lone kernels, which have one block each, and
+ * loops around such are the exception: they may depend on earlier lone ones of the phase, so number 0
+ * stands for all of these, in order. Between two phases all blocks meet at `place`, 4 bytes of global memory,
  * which begin as 0. For that they must be on the device at the same time (a cooperative launch).
  *
  * Who comes to the place adds 1, block 0 what is then missing to 2^31; so the top bit changes when
  * all have come, the other bits are 0 again, and the next time needs no preparation, whatever the
  * number of blocks is then. Adding releases, reading acquires, both for the whole device: what any
  * thread of a block wrote before, every thread of another one sees behind.
+ *
+ * In a loop every block counts the rounds itself. What a kernel finds among its sizes as the index of a
+ * loop is the round at hand; where its buffers begin and how many units it has follow from that.
+ * After a round all blocks meet, if the first phase of the next one needs what its last phase did.
  *
  * A kernel with fewer threads than the others leaves the rest of a block idle, which meets at no
  * barrier of its own; one whose threads are units takes as many as there are. Shared memory is
@@ -26,9 +30,10 @@ typedef struct {
   const neo_grid_part *part;
   size_t n;
   int64_t threads;
-  neo_ll_gen *gen;                 /* of each part */
-  LLVMValueRef *blocks;            /* of each part */
-  LLVMValueRef fn, place, size[2]; /* size: threads and blocks of this grid */
+  neo_ll_gen *gen;      /* of each part */
+  LLVMValueRef *blocks; /* of each part */
+  LLVMValueRef *size;   /* values of the model's sizes, in the round at hand */
+  LLVMValueRef fn, place;
   LLVMBasicBlockRef entry;
 } grid;
 
@@ -38,10 +43,18 @@ static LLVMBasicBlockRef new_block(const grid *x, const char *name) {
 
 /* ---- what it is given */
 
+/* Any of the kernels: all of a model have its sizes. */
+static const neo_kernel *some_kernel(const grid *x) {
+  size_t i = 0;
+  while (!x->part[i].kernel)
+    i++;
+  return x->part[i].kernel;
+}
+
 static void make_function(grid *x, const char *symbol) {
-  size_t n_buffers = 0, n_sizes = x->part[0].kernel->sizes.n;
+  size_t n_buffers = 0, n_sizes = some_kernel(x)->sizes.n;
   for (size_t i = 0; i < x->n; i++)
-    n_buffers += neo_ll_gpu_buffers(x->part[i].kernel);
+    n_buffers += x->part[i].kernel ? neo_ll_gpu_buffers(x->part[i].kernel) : 0;
   x->fn = neo_ll_gpu_new_function(x->l, symbol, n_buffers, n_sizes + 3 + x->n + 1, 0);
   x->entry = new_block(x, "entry");
   LLVMBasicBlockRef first = new_block(x, "start");
@@ -54,43 +67,54 @@ static void make_parts(grid *x, const char *symbol) {
   x->gen = NEO_NEW_ARRAY(a, neo_ll_gen, x->n);
   for (size_t i = 0; i < x->n; i++) {
     const neo_kernel *k = x->part[i].kernel;
-    x->gen[i] = (neo_ll_gen){.l = x->l,
-                             .k = k,
-                             .fn = x->fn,
-                             .entry_block = x->entry,
-                             .threads = neo_kernel_threads(k),
-                             .team = x->threads};
+    x->gen[i] =
+        (neo_ll_gen){.l = x->l, .k = k, .fn = x->fn, .entry_block = x->entry, .team = x->threads};
+    if (!k)
+      continue;
+    x->gen[i].threads = neo_kernel_threads(k);
     neo_ll_state(&x->gen[i], neo_arena_printf(a, "%s.%zu", symbol, i));
   }
 }
 
-static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
-  LLVMBuilderRef b = x->l->entry;
-  if (g->threads)
-    return g->units;
-  LLVMValueRef more = LLVMBuildNSWAdd(b, g->units, neo_ll_int64(x->l, x->threads - 1), "");
-  return LLVMBuildUDiv(b, more, neo_ll_int64(x->l, x->threads), "");
-}
-
 static void give(grid *x) {
-  unsigned at = 0, n_sizes = (unsigned)x->part[0].kernel->sizes.n;
+  unsigned at = 0, n_sizes = (unsigned)some_kernel(x)->sizes.n;
   for (size_t i = 0; i < x->n; i++)
-    at = neo_ll_gpu_give_buffers(&x->gen[i], at);
-  LLVMValueRef *common = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, n_sizes + 3);
+    if (x->part[i].kernel)
+      at = neo_ll_gpu_give_buffers(&x->gen[i], at);
+  x->size = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, n_sizes + 3);
   for (unsigned k = 0; k < n_sizes + 3; k++)
-    common[k] = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at++);
+    x->size[k] = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at++);
   x->blocks = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, x->n);
   for (size_t i = 0; i < x->n; i++) {
     neo_ll_gen *g = &x->gen[i];
-    assert(g->k->sizes.n == n_sizes && "all kernels of a model have its sizes");
-    for (unsigned k = 0; k < n_sizes; k++)
-      g->size[k] = common[k];
+    assert((!g->k || g->k->sizes.n == n_sizes) && "all kernels of a model have its sizes");
     for (unsigned k = 0; k < 3; k++)
-      g->key[k] = common[n_sizes + k];
+      g->key[k] = x->size[n_sizes + k];
     g->units = neo_ll_gpu_given(g, neo_ll_i64(x->l), at++);
-    x->blocks[i] = blocks_of(x, g);
   }
   x->place = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at);
+}
+
+static LLVMValueRef blocks_of(const grid *x, const neo_ll_gen *g) {
+  LLVMBuilderRef b = x->l->b;
+  if (g->threads)
+    return g->units;
+  LLVMValueRef more = LLVMBuildNSWAdd(b, g->units, neo_ll_int64(x->l, x->threads - 1), "");
+  return LLVMBuildSDiv(b, more, neo_ll_int64(x->l, x->threads), "");
+}
+
+/* What a kernel is given in the round at hand. */
+static void begin_kernel(grid *x, size_t i) {
+  neo_ll_gen *g = &x->gen[i];
+  for (size_t k = 0; k < g->k->sizes.n; k++)
+    g->size[k] = x->size[k];
+  if (x->part[i].units) {
+    LLVMValueRef units[] = {neo_ll_gpu_program(x->l, x->part[i].units, x->size),
+                            neo_ll_int64(x->l, 0)};
+    g->units = neo_ll_op(x->l, NEO_OP_MAX, NEO_I64_T, NEO_I64_T, units);
+  }
+  x->blocks[i] = blocks_of(x, g);
+  neo_ll_origins(g);
 }
 
 /* ---- all blocks meet */
@@ -165,6 +189,7 @@ static void run_block(grid *x, neo_ll_gen *g) {
 static LLVMValueRef run_blocks(grid *x, size_t i, LLVMValueRef first) {
   LLVMBuilderRef b = x->l->b;
   neo_ll_gen *g = &x->gen[i];
+  begin_kernel(x, i);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b);
   LLVMBasicBlockRef body = new_block(x, "blocks"), after = new_block(x, "taken");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, first, x->blocks[i], ""), body, after);
@@ -192,7 +217,8 @@ static void run_lone(grid *x, size_t i) {
   neo_ll_gen *g = &x->gen[i];
   LLVMBasicBlockRef run = new_block(x, "lone"), after = new_block(x, "done");
   LLVMValueRef zero = neo_ll_int64(x->l, 0);
-  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, x->blocks[i], zero, ""), run, after);
+  begin_kernel(x, i);
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSGT, x->blocks[i], zero, ""), run, after);
   LLVMPositionBuilderAtEnd(b, run);
   g->block = zero;
   run_block(x, g);
@@ -202,12 +228,24 @@ static void run_lone(grid *x, size_t i) {
   LLVMPositionBuilderAtEnd(b, after);
 }
 
+/* ---- parts */
+
+typedef struct { /* the parts of one loop, or those in none */
+  size_t first, end;
+} range;
+
+static size_t behind(const grid *x, size_t i) {
+  return i + 1 + (x->part[i].kernel ? 0 : (size_t)x->part[i].n);
+}
+
+static void run_loop(grid *x, size_t i);
+
 /* Gives what number the first block of the others has for this one. */
-static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
+static LLVMValueRef run_all_lone(grid *x, range of, int32_t phase) {
   LLVMBuilderRef b = x->l->b;
   LLVMValueRef own = neo_ll_gpu_place(&x->gen[0], NEO_GPU_BLOCK), zero = neo_ll_int64(x->l, 0);
   bool any = false;
-  for (size_t i = 0; i < x->n; i++)
+  for (size_t i = of.first; i < of.end; i = behind(x, i))
     any = any || (x->part[i].phase == phase && x->part[i].lone);
   if (!any)
     return own;
@@ -215,9 +253,14 @@ static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
   LLVMValueRef is_first = LLVMBuildICmp(b, LLVMIntEQ, own, zero, "");
   LLVMBuildCondBr(b, is_first, first, others);
   LLVMPositionBuilderAtEnd(b, first);
-  for (size_t i = 0; i < x->n; i++)
-    if (x->part[i].phase == phase && x->part[i].lone)
+  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+    if (x->part[i].phase != phase || !x->part[i].lone)
+      continue;
+    if (x->part[i].kernel)
       run_lone(x, i);
+    else
+      run_loop(x, i);
+  }
   LLVMBuildBr(b, others);
   LLVMMoveBasicBlockAfter(others, LLVMGetInsertBlock(b));
   LLVMPositionBuilderAtEnd(b, others);
@@ -226,27 +269,80 @@ static LLVMValueRef run_all_lone(grid *x, int32_t phase) {
   return LLVMBuildNSWSub(b, from, neo_ll_int64(x->l, 1), "");
 }
 
-static void run_phase(grid *x, int32_t phase) {
-  LLVMValueRef first = run_all_lone(x, phase);
-  for (size_t i = 0; i < x->n; i++)
-    if (x->part[i].phase == phase && !x->part[i].lone)
-      first = run_blocks(x, i, first);
+static void run_phase(grid *x, range of, int32_t phase) {
+  LLVMValueRef first = NULL;
+  for (size_t i = of.first; i < of.end; i = behind(x, i)) {
+    if (x->part[i].phase != phase || x->part[i].lone)
+      continue;
+    if (!x->part[i].kernel) {
+      run_loop(x, i);
+      return;
+    }
+    first = first ? first : run_all_lone(x, of, phase);
+    first = run_blocks(x, i, first);
+  }
+  if (!first)
+    (void)run_all_lone(x, of, phase);
+}
+
+static void run_range(grid *x, range of) {
+  int32_t phases = 0;
+  for (size_t i = of.first; i < of.end; i = behind(x, i))
+    phases = x->part[i].phase >= phases ? x->part[i].phase + 1 : phases;
+  for (int32_t p = 0; p < phases; p++) {
+    if (p)
+      meet_blocks(x);
+    run_phase(x, of, p);
+  }
+}
+
+/* All blocks run the same rounds. They tell each round whether there is another one. */
+static void run_loop(grid *x, size_t i) {
+  LLVMBuilderRef b = x->l->b;
+  const neo_grid_part *loop = &x->part[i];
+  LLVMValueRef one = neo_ll_int64(x->l, 1), before = NULL;
+  LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
+  LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
+  LLVMBasicBlockRef from = LLVMGetInsertBlock(b), round = new_block(x, "round");
+  LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "rounds");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), round, after);
+  LLVMPositionBuilderAtEnd(b, round);
+  LLVMValueRef k = LLVMBuildPhi(b, neo_ll_i64(x->l), ""), at = k;
+  LLVMAddIncoming(k, &lo, &from, 1);
+  if (loop->down)
+    at = LLVMBuildSub(b, LLVMBuildAdd(b, lo, LLVMBuildSub(b, hi, one, ""), ""), k, "");
+  if (loop->index >= 0) {
+    before = x->size[loop->index];
+    x->size[loop->index] = at;
+  }
+  run_range(x, (range){i + 1, behind(x, i)});
+  if (loop->index >= 0)
+    x->size[loop->index] = before;
+  LLVMValueRef next = LLVMBuildNSWAdd(b, k, one, "");
+  LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), again, after);
+  LLVMMoveBasicBlockAfter(again, LLVMGetInsertBlock(b));
+  LLVMPositionBuilderAtEnd(b, again);
+  if (loop->meets)
+    meet_blocks(x);
+  LLVMBasicBlockRef last = LLVMGetInsertBlock(b);
+  LLVMAddIncoming(k, &next, &last, 1);
+  LLVMBuildBr(b, round);
+  LLVMMoveBasicBlockAfter(after, last);
+  LLVMPositionBuilderAtEnd(b, after);
 }
 
 neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64_t threads,
                          const char *symbol, const char **why) {
   grid x = {.l = l, .part = part, .n = n, .threads = threads};
-  int32_t phases = 0;
   neo_str text;
   neo_str_init(&text, l->arena);
   *why = "";
   assert(l->target.sm && n > 0 && "kernels of a GPU");
   for (size_t i = 0; i < n; i++) {
-    neo_status s = neo_kernel_verify(part[i].kernel, &text);
+    neo_status s = part[i].kernel ? neo_kernel_verify(part[i].kernel, &text) : NEO_OK;
     *why = neo_str_text(&text);
     if (s)
       return s;
-    phases = part[i].phase >= phases ? part[i].phase + 1 : phases;
   }
   make_function(&x, symbol);
   LLVMBasicBlockRef first = LLVMGetInsertBlock(l->b);
@@ -257,11 +353,7 @@ neo_status neo_llvm_grid(neo_llvm *l, const neo_grid_part *part, size_t n, int64
     neo_ll_text_attribute(l, x.fn, "nvvm.minctasm", "1");
   if (neo_target_waits(&l->target))
     neo_ll_gpu_wait(&x.gen[0]);
-  for (int32_t p = 0; p < phases; p++) {
-    if (p)
-      meet_blocks(&x);
-    run_phase(&x, p);
-  }
+  run_range(&x, (range){0, n});
   LLVMBuildRetVoid(l->b);
   LLVMBuildBr(l->entry, first);
   return NEO_OK;

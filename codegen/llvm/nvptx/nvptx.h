@@ -20,6 +20,8 @@ void neo_ll_gpu_most_threads(neo_ll_gen *g, int64_t threads);
 unsigned neo_ll_gpu_give_buffers(neo_ll_gen *g, unsigned at);
 LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
 void neo_ll_gpu_wait(neo_ll_gen *g);
+/* A size program's value, by the values of sizes (llvm/nvptx/program.c). */
+LLVMValueRef neo_ll_gpu_program(neo_llvm *l, const int64_t *code, const LLVMValueRef *size);
 typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
 LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
 /* The number of this thread in the grid, in its block; of its block. */

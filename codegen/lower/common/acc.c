@@ -45,7 +45,7 @@ static neo_value identity(neo_reducer kind, neo_type t) {
 
 void neo_acc_set(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value) {
   const neo_lx *col = r->columns ? l->col : NULL;
-  const neo_lx *index[] = {lx_or_0(l, l->row), lx_or_0(l, col), lx_or_0(l, l->lane)};
+  const neo_lx *index[] = {neo_lower_acc_row(l, r), lx_or_0(l, col), lx_or_0(l, l->lane)};
   neo_ls_set(l->k, in, r->reg, index, r->rank, value);
 }
 
@@ -66,7 +66,8 @@ void neo_acc_make(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
     neo_type type = (neo_type)s->accs.at[k].type;
     int64_t width = lanes ? t->width : 1;
     uint32_t reg = neo_lower_reg(l, in, "acc", type, t->rows, t->cols, width);
-    *r = (acc_reg){reg, width > 1 ? 3 : 2, t->cols > 1, true, 0};
+    *r = (acc_reg){
+        .reg = reg, .rank = width > 1 ? 3 : 2, .columns = t->cols > 1, .live = true};
   }
 }
 

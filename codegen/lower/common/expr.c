@@ -177,11 +177,16 @@ void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, 
                   neo_lx_op2(l->k, NEO_OP_MOD, col, two));
 }
 
+const neo_lx *neo_lower_acc_row(lowering *l, const acc_reg *r) {
+  const neo_lx *row = lx_or_0(l, l->row);
+  return r->first_row ? lx_add(l, row, lx_int(l, r->first_row)) : row;
+}
+
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc) {
   const acc_reg *r = &l->acc[acc];
   const neo_lx *zero = lx_int(l, 0), *index[3];
   assert(r->live && "an accumulator is used before its stage");
-  index[0] = l->row ? l->row : zero;
+  index[0] = neo_lower_acc_row(l, r);
   index[1] = l->col && r->columns ? l->col : zero; /* a single column holds the joined copies */
   index[2] = l->lane ? l->lane : zero;
   if (r->fragments)

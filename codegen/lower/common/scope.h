@@ -49,6 +49,7 @@ typedef struct { /* an accumulator's register */
   bool columns; /* there are several columns */
   bool live;
   uint32_t fragments; /* number in a row, if the register holds fragments of a warp's mma; else 0 */
+  int64_t first_row;  /* of the accumulators at hand, where an element has several */
 } acc_reg;
 
 typedef struct {          /* the current register tile; loops of extent 1 are left out */
@@ -124,7 +125,7 @@ typedef struct { /* the current block of the reduction's first axis */
 typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
-  int64_t partial_sums;  /* vectors of partial sums, if lanes run over an own axis */
+  int64_t partial_sums;  /* accumulators of an element, to which steps of its sum go in turn */
 } lane_axes;
 
 typedef struct {
@@ -283,6 +284,8 @@ const neo_lx *neo_lower_expr(lowering *l, neo_expr e);
 /* Lowers a condition; an absent one is null. */
 const neo_lx *neo_lower_cond(lowering *l, neo_expr e);
 const neo_lx *neo_lower_acc(lowering *l, uint32_t acc);
+/* The row of its register that the accumulator at hand is in. */
+const neo_lx *neo_lower_acc_row(lowering *l, const acc_reg *r);
 /* The indices out[2], in a warp's accumulator fragments (codegen/loop/warp.h), of an element of the
  * thread. row, column: counted among the thread's own; fragments: number in a row. */
 void neo_lower_in_fragments(lowering *l, uint32_t fragments, const neo_lx *row, const neo_lx *col,

@@ -34,7 +34,7 @@ static void get_rows(nested_kernel *x, neo_block *in, const tile_dim *rows, cons
     }
     neo_ls_set(l->k, body, reg, (const neo_lx *[]){number, lx_int(l, 0)}, 2,
                neo_lx_load(l->k, x->row[k], at));
-    l->acc[k] = (acc_reg){reg, 2, false, true, 0};
+    l->acc[k] = (acc_reg){reg, 2, false, true, 0, 0};
   }
   neo_lower_forget(l);
 }
@@ -77,7 +77,7 @@ static void join_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
       neo_ls_set(l->k, body, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, width > 1 ? 3 : 2,
                  neo_lx_load(l->k, x->part[k], at));
     }
-    l->acc[k] = (acc_reg){reg, width > 1 ? 3 : 2, false, true, 0};
+    l->acc[k] = (acc_reg){reg, width > 1 ? 3 : 2, false, true, 0, 0};
   }
   neo_lower_join_lanes(l, body, s, &part, &part);
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++) {
@@ -97,7 +97,7 @@ static void reduce_rows(nested_kernel *x, neo_block *in, const neo_stage *s) {
   for (uint32_t k = 0; k < s->accs.n; k++) {
     neo_type type = (neo_type)s->accs.at[k].type;
     own[k] = (acc_reg){neo_gpu_thread_reg(l, in, "acc", type, t.rows, t.cols, x->threads), 2, true,
-                       true, 0};
+                       true, 0, 0};
     l->acc[s->first_acc + k] = own[k];
   }
   neo_lower_clear_accs(l, neo_ln_open_threads(x, in), s, &t);
@@ -177,8 +177,8 @@ static void join_logsum_rows(nested_kernel *x, neo_block *in, const neo_stage *s
   neo_ls_store(l->k, body, x->part[acc + 1], to, logsum_in(l, r, first).sum, NULL);
   body = open_row(x, in, &row);
   neo_type t = type_of(s);
-  acc_reg one[2] = {{neo_lower_reg(l, body, "top", t, 1, 1, 1), 2, false, true, 0},
-                    {neo_lower_reg(l, body, "sum", t, 1, 1, 1), 2, false, true, 0}};
+  acc_reg one[2] = {{neo_lower_reg(l, body, "top", t, 1, 1, 1), 2, false, true, 0, 0},
+                    {neo_lower_reg(l, body, "sum", t, 1, 1, 1), 2, false, true, 0, 0}};
   const neo_lx *at[] = {zero, zero};
   for (int64_t i = 0; i < width; i++) {
     const neo_lx *from = lx_add(l, lx_mul(l, row, width), lx_int(l, i));
@@ -202,7 +202,7 @@ static void reduce_logsum(nested_kernel *x, neo_block *in, const neo_stage *top,
   for (uint32_t k = 0; k < 2; k++) {
     own[k] = (acc_reg){
         neo_gpu_thread_reg(l, in, k ? "sum" : "top", type_of(top), t.rows, t.cols, x->threads), 2,
-        true, true, 0};
+        true, true, 0, 0};
     l->acc[top->first_acc + k] = own[k];
   }
   neo_block *body = neo_ln_open_threads(x, in);

@@ -54,7 +54,7 @@ neo_block *neo_ln_open_points(nested_kernel *x, neo_block *in, const neo_stage *
   for (uint32_t k = 0; k < x->n.n_sums; k++) {
     uint32_t acc = l->f->stages.at[x->n.sum[k].stage].first_acc;
     uint32_t fragments = x->kinds.on ? (uint32_t)neo_mma_fragments(&x->warp[k].o[1]) : 0;
-    l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true, fragments};
+    l->acc[acc] = (acc_reg){x->inner[acc], 2, true, true, fragments, 0};
   }
   *cond = lx_and(l, lx_lt(l, row, rows->total), lx_lt(l, step, steps->total));
   neo_gpu_begin_guard(l, *cond, true);

@@ -61,7 +61,7 @@ static void join_parts(rows_kernel *p, neo_block *in, const neo_stage *s, int64_
       for (int64_t i = 0; i < n; i++)
         neo_ls_set(l->k, in, reg, (const neo_lx *[]){zero, zero, lx_int(l, i)}, 3,
                    part(p, from, k, e, i));
-      l->acc[k] = (acc_reg){reg, 3, false, true, 0};
+      l->acc[k] = (acc_reg){reg, 3, false, true, 0, 0};
     }
     neo_lower_join_lanes(l, in, s, &parts, &parts);
     index_of(p, e, index);
@@ -72,7 +72,7 @@ static void join_parts(rows_kernel *p, neo_block *in, const neo_stage *s, int64_
 
 static void use_sums(rows_kernel *p, const neo_stage *s) {
   for (uint32_t k = s->first_acc; k < s->first_acc + s->accs.n; k++)
-    p->l->acc[k] = (acc_reg){p->sum[k], rank_of(p), false, true, 0};
+    p->l->acc[k] = (acc_reg){p->sum[k], rank_of(p), false, true, 0, 0};
 }
 
 /* ---- shared memory: element e of thread t at e*threads + t */

@@ -5,6 +5,7 @@
  *   steps.c          blocks of the reduction, and packing around them
  *   block.c          a block as register tiles: full ones, remainders
  *   stages.c         the stages of a form at one tile
+ *   partial.c        sums whose steps go to several accumulators in turn
  *   prefetch_tile.c  prefetches of lines for the next tile
  *   prefetch_rows.c  prefetches of elements of the next row
  *
@@ -31,6 +32,18 @@ void neo_lower_block(lowering *l, neo_block *in, const neo_lx *const *range);
 
 /* ---- lower/loops/stages.c: everything at one tile, the stages in order */
 void neo_lower_stages(lowering *l, neo_block *in, const tile *t);
+
+/* ---- lower/loops/partial.c */
+/* Accumulators of each element of the tile; 1: the stage's steps are added one after the other. */
+int64_t neo_lower_partial_sums(const lowering *l, const neo_stage *s);
+/* Declares and clears n accumulators of each element. */
+void neo_lower_partial_begin(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                             int64_t n);
+/* The accumulators at hand are those that step `step` of n is added to. */
+void neo_lower_partial_step(lowering *l, const neo_stage *s, const tile *t, int64_t step);
+/* Adds up the accumulators of each element in its first one. */
+void neo_lower_partial_join(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                            int64_t n);
 
 /* ---- lower/loops/prefetch_tile.c */
 void neo_lower_plan_tile_prefetch(lowering *l);

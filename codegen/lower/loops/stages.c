@@ -30,7 +30,7 @@ static bool shares_rows(const lowering *l, uint32_t k, const tile *t) {
 static bool unrolls(const lowering *l, const neo_stage *s, uint32_t k, const tile *t,
                     const neo_lx *lo, const neo_lx *hi) {
   int64_t a, b;
-  if (shares_rows(l, k, t))
+  if (shares_rows(l, k, t) || neo_lower_partial_sums(l, s) > 1)
     return false;
   if (!neo_lx_is_int(lo, &a) || !neo_lx_is_int(hi, &b) || b - a < 1)
     return false;
@@ -73,6 +73,35 @@ static void step_loop(lowering *l, neo_block *in, const neo_stage *s, const tile
   neo_lower_close(l);
 }
 
+/* The last own axis in steps of n, each of which has accumulators of its own. */
+static void partial_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const stage_bounds *b, const neo_lx *lo, const neo_lx *hi, int64_t n) {
+  uint32_t k = (uint32_t)s->axes.n - 1;
+  const neo_lx *v, *mid = neo_lower_floor_to_multiple(l, lo, hi, n);
+  neo_block *body = neo_lower_open(l, in, "k", lo, mid, n, &v);
+  for (int64_t j = 0; j < n; j++) {
+    axis_value at = {.n = 0};
+    neo_lower_push_part(&at, v, 1, l->depth);
+    neo_lower_push_part(&at, j ? lx_int(l, j) : NULL, 1, 0);
+    neo_lower_set_parts(l, (uint32_t)l->f->axes.n + k, at);
+    neo_lower_partial_step(l, s, t, j);
+    reduce_loops(l, body, s, t, b, k + 1);
+  }
+  neo_lower_partial_step(l, s, t, 0);
+  neo_lower_close(l);
+  if (mid != hi)
+    step_loop(l, in, s, t, b, k, mid, hi);
+}
+
+static void last_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                      const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
+  int64_t n = k + 1 == s->axes.n ? neo_lower_partial_sums(l, s) : 1;
+  if (n > 1)
+    partial_loop(l, in, s, t, b, lo, hi, n);
+  else
+    step_loop(l, in, s, t, b, k, lo, hi);
+}
+
 /* Is the loop long enough to be divided where the condition begins to hold for all of a tile? */
 static bool divides(lowering *l, const neo_stage *s, uint32_t k) {
   enum { LEAST = 32 };
@@ -87,10 +116,10 @@ static void clipped_loops(lowering *l, neo_block *in, const neo_stage *s, const 
   const neo_lx *to = lx_max(l, from, lx_min(l, r->all_hi, r->hi));
   always.where = (neo_expr){0};
   if (from != r->lo)
-    step_loop(l, in, s, t, b, k, r->lo, from);
-  step_loop(l, in, s, t, &always, k, from, to);
+    last_loop(l, in, s, t, b, k, r->lo, from);
+  last_loop(l, in, s, t, &always, k, from, to);
   if (to != r->hi)
-    step_loop(l, in, s, t, b, k, to, r->hi);
+    last_loop(l, in, s, t, b, k, to, r->hi);
 }
 
 static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
@@ -113,7 +142,7 @@ static void reduce_loops(lowering *l, neo_block *in, const neo_stage *s, const t
   } else if (r.all && divides(l, s, k)) {
     clipped_loops(l, in, s, t, b, k, &r);
   } else {
-    step_loop(l, in, s, t, b, k, r.lo, r.hi);
+    last_loop(l, in, s, t, b, k, r.lo, r.hi);
   }
 }
 
@@ -150,6 +179,23 @@ static neo_block *end_block(lowering *l, neo_block *in, const neo_stage *s, cons
   return &neo_ls_if(l->k, in, c->is_last)->branch.then;
 }
 
+/* The sum of a stage, element by element. */
+static void sum_stage(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                      const stage_bounds *b, bool lanes) {
+  int64_t n = neo_lower_partial_sums(l, s);
+  if (n > 1) {
+    neo_lower_partial_begin(l, in, s, t, n);
+    reduce_loops(l, in, s, t, b, 0);
+    neo_lower_partial_join(l, in, s, t, n);
+    return;
+  }
+  neo_acc_begin(l, in, s, t, lanes);
+  if (l->matrix.on)
+    neo_lower_dots(l, in, s, t);
+  else
+    reduce_loops(l, in, s, t, b, 0);
+}
+
 /* Returns the block for the stages after it. */
 static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile *t) {
   const neo_stage *s = &l->f->stages.at[k];
@@ -164,11 +210,7 @@ static neo_block *reduce_stage(lowering *l, neo_block *in, size_t k, const tile 
     neo_lower_reduce_lanes(l, in, s, t, b);
   } else {
     neo_lower_prefetch_tile(l, in, &scalar, true);
-    neo_acc_begin(l, in, s, &scalar, shared);
-    if (l->matrix.on)
-      neo_lower_dots(l, in, s, &scalar);
-    else
-      reduce_loops(l, in, s, &scalar, b, 0);
+    sum_stage(l, in, s, &scalar, b, shared);
   }
   neo_lower_end_payloads(l, in, s, &scalar, shared);
   return l->block.on ? end_block(l, in, s, &scalar, shared) : in;

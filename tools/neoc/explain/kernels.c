@@ -112,6 +112,35 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   put_parts(c, &c->parts_of_group.at[g], 1, out);
 }
 
+static void put_grid_loop(const neo_plan *p, const neo_rt_step *s, neo_rt_grid_part part,
+                          neo_str *out) {
+  const neo_rt_loop *l = &p->loops.at[s->arg];
+  const char *order = part.lone ? ", in turn" : "";
+  if (l->index < 0)
+    neo_str_addf(out, "phase %d%s: if\n", part.phase, order);
+  else
+    neo_str_addf(out, "phase %d%s: for %s%s%s\n", part.phase, order, p->sizes.at[l->index].name,
+                 l->down ? " down" : "", part.meets ? ", all blocks meet after a round" : "");
+}
+
+/* Parts first to end - 1 of a grid, with what is in loops among them. */
+static void put_grid_parts(const neo_plan *p, const neo_plan_grid *g, int32_t first, int32_t end,
+                           int depth, neo_str *out) {
+  for (int32_t i = first; i < end; i++) {
+    const neo_rt_step *s = &p->steps.at[g->rt.first_step + i];
+    neo_rt_grid_part part = p->grid_parts.at[g->rt.part + i];
+    neo_str_addf(out, "%*s", 2 * depth, "");
+    if (s->op == NEO_RT_STEP_LOOP) {
+      put_grid_loop(p, s, part, out);
+      put_grid_parts(p, g, i + 1, i + 1 + s->n, depth + 1, out);
+      i += s->n;
+      continue;
+    }
+    neo_str_addf(out, "phase %d%s %s\n", part.phase, part.lone ? ", in turn:" : ":",
+                 p->kernels.at[s->arg].symbol);
+  }
+}
+
 void neoc_explain_grids(const neo_plan *p, neo_str *out) {
   for (size_t k = 0; k < p->chains.n; k++) {
     const neo_plan_chain *x = &p->chains.at[k];
@@ -125,11 +154,7 @@ void neoc_explain_grids(const neo_plan *p, neo_str *out) {
                  "%.1f us as one (%d phases)\n",
                  x->rt.name, x->rt.n_steps, x->rt.block, 1e6 * x->separate_s, x->levels,
                  1e6 * x->joined_s, x->phases);
-    for (int32_t i = 0; i < x->rt.n_steps; i++) {
-      neo_rt_grid_part part = p->grid_parts.at[x->rt.part + i];
-      neo_str_addf(out, "  phase %d%s %s\n", part.phase, part.lone ? ", in turn:" : ":",
-                   p->kernels.at[p->steps.at[x->rt.first_step + i].arg].symbol);
-    }
+    put_grid_parts(p, x, 0, x->rt.n_steps, 1, out);
   }
 }
 

@@ -1,0 +1,134 @@
+#!/bin/sh
+# Carries of loops move no data: no kernel stores an element of one tensor, unchanged, in another.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+
+# moves_nothing NAME TEXT
+moves_nothing() {
+  printf '%s\n' "$2" >"$work/$1.expr"
+  "$NEOC" explain --kernels "$work/$1.expr" >"$work/$1.kernels" 2>"$work/out" || { cat "$work/out" >&2; fail "$1"; return; }
+  copies=$(python3 "$NEO_SOURCE_DIR/tests/carry_copies.py" <"$work/$1.kernels" 2>"$work/out")
+  [ "$copies" = 0 ] || { cat "$work/out" >&2; fail "$1: $copies copies"; }
+  "$NEOC" verify "$work/$1.expr" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "$1: other values"; }
+}
+
+# x^5*y
+moves_nothing power 'input x[64]
+input y[64]
+v, k = while k < 5 limit 10 from v[i < 64] = y[i], k = 0 {
+  next v[i] = v[i]*x[i], k = k + 1
+}
+output v'
+
+# a convolution, five times
+moves_nothing convolution 'import nn
+input x[1, 8, 16, 16]
+param F[8, 8, 3, 3] = 0.1
+y = scan t < 5 from y = x { next y = nn.conv2d(y, F, pad = 1) }
+output y'
+
+# a carry that takes the value of another, which is that of a round before
+moves_nothing chain_of_two 'dim T <= 100
+dim N = 64
+input x[N]
+input z[N]
+input u[T, N]
+a, b = scan t < T from a[i < N] = x[i], b[i < N] = z[i] {
+  n[i] = tanh(a[i]) + u[t, i]
+  next a = b, b = n
+}
+output a, b'
+
+moves_nothing chain_of_three 'dim T <= 100
+dim N = 64
+input x[N]
+input u[T, N]
+a, b, c = scan t < T from a[i < N] = x[i], b[i < N] = 2*x[i], c[i < N] = 3*x[i] {
+  n[i] = tanh(a[i]*c[i]) + u[t, i]
+  next a = b, b = c, c = n
+}
+output a, b, c'
+
+# carries that change places: their first values in turn
+moves_nothing places 'dim T <= 100
+dim N = 64
+input x[N]
+input z[N]
+input u[T, N]
+a, b = scan t < T from a[i < N] = x[i], b[i < N] = z[i] {
+  n[i] = tanh(b[i]) + u[t, i]
+  next a = b, b = a
+}
+output a, b'
+
+# a carry that is a part of another
+moves_nothing offset 'dim T <= 50
+input x[64]
+input u[T, 64]
+a, b = scan t < T from a[i < 64] = x[i], b[i < 64] = 0 {
+  n[i] = tanh(b[i]) + u[t, i]
+  next a[i] = n[i], b[i] = (a[i + 1] else 0)
+}
+output a, b'
+
+# a loop in a loop
+moves_nothing nested 'dim T = 20
+input x[64]
+input w[64]
+a, b = scan t < T from a[i < 64] = x[i], b[i < 64] = 0 {
+  c, d = scan s < 3 from c = a, d = b {
+    n[i] = tanh(c[i])*w[i] + d[i]
+    next c = d, d = n
+  }
+  next a = d, b = c
+}
+output a, b'
+
+# as many rounds as it takes
+moves_nothing while_chain 'input x[4096]
+input y[4096]
+input tol
+a, b, e = while e > tol limit 50 from a[i < 4096] = x[i], b[i < 4096] = y[i], e = 1.0 {
+  n[i] = 0.5*(a[i] + b[i])
+  next a = b, b = n, e = max[i] abs(n[i] - b[i])
+}
+output b'
+
+# gradients
+moves_nothing while_gradient 'import optim
+input x[64]
+param y[64] = 0.5
+v, k = while k < 5 limit 10 from v[i < 64] = y[i], k = 0 {
+  next v[i] = v[i]*x[i], k = k + 1
+}
+loss = sum[i] v[i]
+train loss using optim.sgd(lr = 0.1)'
+
+moves_nothing case_gradient 'import optim
+dim T <= 30
+input x[T, 64]
+input kind[T] : i32 < 2
+param y[64] = 0.5
+a, b = scan t < T from a[i < 64] = y[i], b[i < 64] = 1 {
+  n = case kind[t] {
+    0 { n[i] = a[i]*x[t, i] }
+    1 { n[i] = tanh(a[i] + b[i]) }
+  }
+  next a = b, b = n
+}
+loss = sum[i] a[i]*b[i]
+train loss using optim.sgd(lr = 0.1)'
+
+moves_nothing chain_gradient 'import optim
+dim T <= 30
+input u[T, 64]
+param y[64] = 0.5
+a, b, c = scan t < T from a[i < 64] = y[i], b[i < 64] = 2*y[i], c[i < 64] = 3*y[i] {
+  n[i] = tanh(a[i]*c[i]) + u[t, i]
+  next a = b, b = c, c = n
+}
+loss = sum[i] (a[i]*b[i] + c[i])
+train loss using optim.sgd(lr = 0.1)'
+
+exit $status

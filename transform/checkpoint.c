@@ -1,0 +1,270 @@
+/* Checkpoints of recurrences: of what the rounds of a forward pass make, only every K-th slice is kept for the
+ * backward pass, which makes the others again, chunk by chunk.
+ *
+ *     h[t, j] = f(x[t, j], h[t-1, j]),   d[t, j] = g(h[t, j], d[t+1, j])               t < T
+ *
+ * Rounds are strip-mined: t = q*K + r, and every definition along them gets an axis q in front:
+ *
+ *     chunk.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, chunk.u[q, r-1, j], chunk.u[q-1, K-1, j]))
+ *     edge.u[q, i, j] = chunk.u[q, K-1+i, j]                                           one loop over q, up
+ *
+ *     again.u[q, r, j] = f(x[q*K+r, j], select(r >= 1, again.u[q, r-1, j], edge.u[q-1, r, j]))
+ *     chunk.d[q, r, j] = g(again.u[q, r, j], select(r+1 < K, chunk.d[q, r+1, j], chunk.d[q+1, 0, j]))
+ *                                                                                      one loop over q, down
+ *
+ * again.u carries nothing from chunk to chunk, so its rounds can run inside of the loop of d, up, before those of d run
+ * down. All that share a loop have the same number, neo_def_rec.chunk_loop: fusion makes them one group
+ * (fusion/search/chunks.c), whose tensors then need the slices of one chunk or two (fusion/recurrence/ring.c). What is
+ * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk
+ * (checkpoint_sums.c). The tensors themselves become copies of their chunks, for those who read them otherwise.
+ *
+ * The forward pass runs twice: K is so large that a chunk fits into a cache, so that what is made again is read from
+ * there, and edges and a chunk fit the limit; without a limit, that they need the least memory.
+ * (A. Griewank, A. Walther, "Algorithm 799: revolve"; of chunks of equal length, T. Chen et al., "Training deep nets
+ * with sublinear memory cost".) */
+#include "ir/component.h"
+#include "ir/layout.h"
+#include "transform/checkpoint_parts.h"
+#include "transform/transform.h"
+#include <math.h>
+
+enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+
+/* ---- what entries need */
+
+static void add_root(checkpoints *c, neo_tensor t, neo_tensor *roots, size_t *n) {
+  neo_list pieces = neo_tensor_at(c->m, t)->pieces;
+  roots[(*n)++] = t;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    c->def[neo_list_at(c->m, pieces, k)].wanted = true;
+}
+
+static void find_needs(checkpoints *c) {
+  const neo_module *m = c->m;
+  neo_def *order;
+  size_t n = 0;
+  for (size_t k = 0; k < m->entries.n; k++)
+    n += m->entries.at[k].outputs.n + m->entries.at[k].updates.n;
+  neo_tensor *roots = NEO_NEW_ARRAY(c->a, neo_tensor, n + 1);
+  n = 0;
+  for (size_t k = 0; k < m->entries.n; k++) {
+    const neo_entry_rec *e = &m->entries.at[k];
+    for (uint32_t j = 0; j < e->outputs.n; j++)
+      add_root(c, (neo_tensor){neo_list_at(m, e->outputs, j)}, roots, &n);
+    for (uint32_t j = 0; j < e->updates.n; j++)
+      add_root(c, (neo_tensor){neo_list_at(m, e->updates, j)}, roots, &n);
+  }
+  c->n_order = neo_module_topo(m, roots, n, c->a, &order, NULL);
+  uint32_t *ids = NEO_NEW_ARRAY(c->a, uint32_t, c->n_order + 1);
+  for (size_t k = 0; k < c->n_order; k++) {
+    ids[k] = order[k].i;
+    c->def[ids[k]].needed = true;
+  }
+  c->order = ids;
+}
+
+/* ---- how long a chunk is */
+
+typedef struct {
+  const checkpoints *c;
+  uint32_t reader;
+  bool *saved, *carried; /* by tensor */
+} price_look;
+
+static void look_price(void *ctx, neo_expr e) {
+  price_look *l = ctx;
+  const checkpoints *c = l->c;
+  const neo_node *n = neo_expr_node(c->m, e);
+  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis;
+  int64_t offset;
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
+    return;
+  if (c->def[l->reader].home != c->def[d].home)
+    l->saved[n->attr] = true;
+  if (!checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) || offset)
+    l->carried[n->attr] = true;
+}
+
+static double most(const checkpoints *c, neo_expr e) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  return neo_interval(c->p, &none, e, &lo, &hi) ? (double)hi : 1;
+}
+
+/* Bytes of a slice of the tensor, at the largest sizes. */
+static double slice_bytes(const checkpoints *c, uint32_t t, uint32_t along) {
+  double n = neo_type_bytes((neo_type)neo_tensor_at(c->m, (neo_tensor){t})->type);
+  for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){t}); k++)
+    n *= k == along ? 1 : most(c, neo_tensor_extent(c->m, (neo_tensor){t}, k));
+  return n;
+}
+
+typedef struct {
+  double saved, edges, slices; /* bytes a round: that later loops read; kept at edges; of a chunk */
+} chunk_price;
+
+static chunk_price price_of(const checkpoints *c) {
+  chunk_price x = {0};
+  price_look l = {.c = c};
+  uint32_t last = 0;
+  for (size_t k = 0; k < c->loops.n; k++)
+    last = c->loops.at[k].level > last ? c->loops.at[k].level : last;
+  l.saved = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
+  l.carried = NEO_NEW_ARRAY(c->a, bool, c->n_tensors);
+  for (size_t k = 0; k < c->n_order; k++) {
+    l.reader = c->order[k];
+    neo_def_visit(c->m, (neo_def){c->order[k]}, look_price, &l);
+  }
+  for (uint32_t t = 1; t < c->n_tensors; t++) {
+    uint32_t d = checkpoint_maker(c, t);
+    if (!d || c->def[d].kind != CHECKPOINT_RUNS)
+      continue;
+    double bytes = slice_bytes(c, t, c->def[d].axis);
+    x.saved += l.saved[t] ? bytes : 0;
+    bool edge = l.carried[t] && c->loops.at[c->def[d].home - 1].level < last;
+    x.edges += edge ? bytes * (double)c->lag : 0;
+    x.slices += bytes;
+  }
+  return x;
+}
+
+/* A length near `best` that divides the rounds, if there is one. */
+static int64_t divisor_near(int64_t rounds, int64_t best) {
+  for (int64_t by = 0; by <= best / 4; by++)
+    for (int sign = -1; sign <= 1; sign += 2)
+      if (rounds % (best + sign * by) == 0)
+        return best + sign * by;
+  return best;
+}
+
+/* Rounds of a chunk; 0: there is no need of chunks, or they do not pay. */
+static int64_t chunk_length(const checkpoints *c, const chunk_price *price,
+                            const neo_pass_target *target) {
+  double rounds = most(c, c->rounds);
+  chunk_price x = *price;
+  int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
+  if (target->chunk_rounds)
+    return target->chunk_rounds > c->lag ? target->chunk_rounds : c->lag;
+  if (!target->memory || x.saved <= 0 || rounds < (double)(least * LEAST_CHUNKS) ||
+      (target->memory > 0 && x.saved * rounds <= (double)target->memory))
+    return 0;
+  double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
+  double bytes = x.edges * rounds / best + x.slices * best;
+  if (target->memory < 0 || best < 1 || bytes > (double)target->memory)
+    best = smallest;
+  best = best < (double)least ? (double)least : best;
+  best = best > rounds / LEAST_CHUNKS ? rounds / LEAST_CHUNKS : best;
+  return neo_expr_is_int(c->m, c->rounds, &exact) ? divisor_near(exact, (int64_t)best)
+                                                  : (int64_t)best;
+}
+
+/* ---- the rounds at hand */
+
+/* Says what is kept, at the first recurrence of which something is. */
+static void report(const checkpoints *c, const chunk_price *x) {
+  const neo_module *m = c->m;
+  double rounds = most(c, c->rounds), chunk = (double)c->chunk;
+  uint32_t d = 0;
+  for (size_t k = 0; k < c->n_order && !d; k++)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+      d = c->order[k];
+  if (!m->diags || !d)
+    return;
+  const neo_def_rec *r = neo_def_at(m, (neo_def){d});
+  neo_tensor t = {neo_list_at(m, r->out, 0)};
+  (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)c->chunk,
+                 neo_name_text(m->names, neo_tensor_at(m, t)->name), x->edges * rounds / chunk,
+                 x->saved * rounds, x->slices * chunk);
+}
+
+static void cut_rounds(checkpoints *c) {
+  int64_t rounds;
+  neo_expr n = checkpoint_number(c, c->chunk);
+  c->exact = neo_expr_is_int(c->m, c->rounds, &rounds) && rounds % c->chunk == 0;
+  neo_expr all = neo_op2(c->m, NEO_OP_ADD, c->rounds, checkpoint_number(c, c->chunk - 1));
+  c->chunks = neo_op2(c->m, NEO_OP_DIV, all, n);
+}
+
+static void write(checkpoints *c) {
+  cut_rounds(c);
+  for (size_t k = 0; k < c->n_order; k++) {
+    uint32_t d = c->order[k];
+    const checkpoint_def *x = &c->def[d];
+    neo_list out = neo_def_at(c->m, (neo_def){d})->out;
+    if (x->home && x->number)
+      (void)checkpoint_chunked(c, x->home, (neo_tensor){neo_list_at(c->m, out, 0)});
+    if (x->home && x->kind == CHECKPOINT_SUM)
+      checkpoint_run_sum(c, d);
+  }
+  for (size_t k = 0; k < c->n_order; k++)
+    if (c->def[c->order[k]].home && c->def[c->order[k]].number)
+      checkpoint_define_copy(c, c->order[k]);
+  checkpoint_read_slices(c);
+}
+
+/* Writes the recurrences of so many rounds in chunks, if that is asked for. */
+static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
+                              const neo_pass_target *target) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  checkpoints c = {.m = m, .a = &scratch, .p = p, .rounds = rounds, .lag = 1};
+  c.n_defs = (uint32_t)m->defs.n;
+  c.n_tensors = (uint32_t)m->tensors.n;
+  c.def = NEO_NEW_ARRAY(&scratch, checkpoint_def, c.n_defs);
+  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, c.n_defs);
+  neo_map_init(&c.edge[0], &scratch);
+  neo_map_init(&c.edge[1], &scratch);
+  neo_map_init(&c.slice, &scratch);
+  find_needs(&c);
+  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, c.n_order + 1);
+  for (size_t k = 0; k < c.n_order; k++)
+    defs[k].i = c.order[k];
+  uint32_t n = neo_recurrences(m, defs, c.n_order, &scratch, number);
+  for (uint32_t k = 1; k < c.n_defs; k++)
+    c.def[k].number = number[k];
+  c.down = NEO_NEW_ARRAY(&scratch, bool, n + 1);
+  if (n && checkpoint_align(&c, n)) {
+    checkpoint_find_loops(&c);
+    chunk_price price = price_of(&c);
+    c.chunk = chunk_length(&c, &price, target);
+    if (c.chunk)
+      write(&c);
+    if (c.chunk && target->memory)
+      report(&c, &price);
+  }
+  neo_arena_free(&scratch);
+}
+
+/* The extents along which some recurrence may run, each once. */
+static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) {
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  const bool *recurs = neo_recurrent_defs(m, &scratch);
+  uint32_t n = 0;
+  for (uint32_t d = 1; d < m->defs.n; d++) {
+    const neo_def_rec *r = neo_def_at(m, (neo_def){d});
+    for (uint32_t k = 0; k < r->n_out && recurs[d] && n < most_of_them; k++) {
+      neo_expr hi = neo_def_axis(m, r, k)->hi;
+      bool seen = false;
+      for (uint32_t i = 0; i < n; i++)
+        seen = seen || out[i].i == hi.i;
+      if (!seen)
+        out[n++] = hi;
+    }
+  }
+  neo_arena_free(&scratch);
+  return n;
+}
+
+neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) {
+  enum { MOST = 64 };
+  neo_expr rounds[MOST];
+  if (!target->memory && !target->chunk_rounds)
+    return NEO_OK;
+  uint32_t n = extents_of(m, rounds, MOST);
+  neo_prover *p = n ? neo_prover_new(m) : NULL;
+  for (uint32_t k = 0; k < n; k++)
+    checkpoint_rounds(m, p, rounds[k], target);
+  neo_prover_free(p);
+  return NEO_OK;
+}

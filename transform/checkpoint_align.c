@@ -1,0 +1,215 @@
+/* Which definitions go along the rounds: recurrences whose reads of each other are a few rounds apart, what reads
+ * them round by round, sums over the rounds, and what all of these read round by round. */
+#include "ir/out_map.h"
+#include "transform/checkpoint_parts.h"
+
+neo_expr checkpoint_number(const checkpoints *c, int64_t x) {
+  return neo_const_int(c->m, NEO_I64_T, x);
+}
+
+neo_expr checkpoint_sum(const checkpoints *c, neo_expr a, int64_t by) {
+  neo_linear l;
+  neo_expr e = neo_op2(c->m, NEO_OP_ADD, a, checkpoint_number(c, by));
+  return neo_linear_of(c->m, e, &l) ? neo_linear_expr(c->m, &l) : e;
+}
+
+uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor) {
+  neo_list pieces = neo_tensor_at(c->m, (neo_tensor){tensor})->pieces;
+  if (tensor >= c->n_tensors || pieces.n != 1)
+    return 0;
+  uint32_t d = neo_list_at(c->m, pieces, 0);
+  return d < c->n_defs && c->def[d].needed ? d : 0;
+}
+
+bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset) {
+  neo_linear l;
+  if (!neo_linear_of(c->m, e, &l) || l.n != 1 || l.term[0].coef != 1 ||
+      neo_expr_node(c->m, l.term[0].atom)->op != NEO_OP_AXIS)
+    return false;
+  *axis = neo_expr_node(c->m, l.term[0].atom)->attr;
+  *offset = l.constant;
+  return l.constant >= -CHECKPOINT_MOST_LAG && l.constant <= CHECKPOINT_MOST_LAG;
+}
+
+/* ---- which could */
+
+static bool is_plain(const checkpoints *c, const neo_def_rec *d) {
+  bool is = !d->out_map.n && !d->chunk_loop && d->axes.n <= CHECKPOINT_MOST_AXES;
+  for (uint32_t k = 0; k < d->out.n && is; k++) {
+    const neo_tensor_rec *t = neo_tensor_at(c->m, (neo_tensor){neo_list_at(c->m, d->out, k)});
+    is = t->role == NEO_ROLE_TEMP && t->pieces.n == 1 && !t->bound.i && !t->partial;
+  }
+  return is;
+}
+
+static bool has_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
+  return axis < d->n_out && d->n_out <= CHECKPOINT_MOST_RANK &&
+         neo_def_axis(c->m, d, axis)->hi.i == c->rounds.i && is_plain(c, d);
+}
+
+/* ---- reads of what goes along the rounds */
+
+typedef struct {
+  checkpoints *c;
+  uint32_t number; /* reads of this recurrence alone; 0: of everything */
+  uint32_t axis;   /* UINT32_MAX: not known yet */
+  bool good, reads;
+  int64_t lag;
+} align_look;
+
+static void look_aligned(void *ctx, neo_expr e) {
+  align_look *l = ctx;
+  checkpoints *c = l->c;
+  const neo_node *n = neo_expr_node(c->m, e);
+  if (!checkpoint_is_read(n))
+    return;
+  uint32_t d = checkpoint_maker(c, n->attr), axis;
+  int64_t offset;
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || (l->number && c->def[d].number != l->number))
+    return;
+  l->reads = true;
+  l->good = l->good &&
+            checkpoint_is_offset(c, neo_expr_arg(c->m, e, c->def[d].axis), &axis, &offset) &&
+            (l->axis == UINT32_MAX || l->axis == axis);
+  if (!l->good)
+    return;
+  l->axis = axis;
+  offset = offset < 0 ? -offset : offset;
+  l->lag = offset > l->lag ? offset : l->lag;
+}
+
+/* ---- recurrences */
+
+static void forget(checkpoints *c, const neo_def *own, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    c->def[own[k].i].kind = CHECKPOINT_WHOLE;
+}
+
+static void align_recurrence(checkpoints *c, uint32_t number) {
+  neo_def *own = NEO_NEW_ARRAY(c->a, neo_def, c->n_order + 1);
+  neo_order_step loop;
+  size_t n = 0;
+  for (size_t k = 0; k < c->n_order; k++)
+    if (c->def[c->order[k]].number == number)
+      own[n++].i = c->order[k];
+  if (!n || !neo_order_find(c->p, own, n, c->a, &loop, NULL))
+    return;
+  bool good = true;
+  for (uint32_t k = 0; k < loop.n_members && good; k++) {
+    const neo_order_member *x = &loop.member[k];
+    good = !x->delay && has_rounds(c, neo_def_at(c->m, x->def), x->axis);
+    c->def[x->def.i].kind = CHECKPOINT_RUNS;
+    c->def[x->def.i].axis = x->axis;
+  }
+  int64_t lag = c->lag;
+  for (size_t k = 0; k < n && good; k++) {
+    align_look l = {c, number, c->def[own[k].i].axis, true, false, lag};
+    neo_def_visit(c->m, own[k], look_aligned, &l);
+    good = l.good;
+    lag = l.lag;
+  }
+  if (!good)
+    forget(c, own, n);
+  c->lag = good ? lag : c->lag;
+  c->down[number] = loop.down;
+}
+
+/* ---- others */
+
+static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, neo_expr e) {
+  return !(neo_expr_axes(c->m, e) >> d->n_out) && !neo_expr_uses_op(c->m, e, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(c->m, e, NEO_OP_LOAD_ELSE);
+}
+
+/* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. One over an equation of
+ * data, of which few elements are in a chunk, would be made for all its elements in each. */
+static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
+  neo_module *m = c->m;
+  bool mean = d->reducer == NEO_RED_MEAN;
+  if ((d->reducer != NEO_RED_SUM && !mean) || d->body.n != 1 || d->out_map.n || d->chunk_loop ||
+      d->out.n != 1 || d->axes.n > CHECKPOINT_MOST_AXES || d->n_out > CHECKPOINT_MOST_RANK ||
+      (mean && d->where.i) || (d->where.i && neo_expr_uses_op(m, d->where, NEO_OP_EQ)))
+    return false;
+  neo_type type = neo_expr_type(m, neo_list_expr(m, d->body, 0));
+  bool is = type == NEO_F32_T || type == NEO_F64_T;
+  for (uint32_t k = d->n_out; k < d->axes.n && is; k++) {
+    const neo_axis_rec *x = neo_def_axis(m, d, k);
+    is = is_free_of_reductions(c, d, x->lo) && is_free_of_reductions(c, d, x->hi);
+    int64_t lo;
+    if (mean) /* its terms are counted */
+      is = is && neo_expr_is_int(m, x->lo, &lo) && lo == 0 && !neo_expr_axes(m, x->hi);
+  }
+  return is && axis >= d->n_out && !(neo_expr_accs(m, neo_list_expr(m, d->finish, 0)) & ~1ULL);
+}
+
+static void align_reader(checkpoints *c, uint32_t id) {
+  neo_def_rec d = *neo_def_at(c->m, (neo_def){id});
+  checkpoint_def *x = &c->def[id];
+  align_look l = {c, 0, UINT32_MAX, true, false, c->lag};
+  neo_def_visit(c->m, (neo_def){id}, look_aligned, &l);
+  x->reads_aligned = l.reads;
+  if (x->number || !l.reads || !l.good)
+    return;
+  x->axis = l.axis;
+  if (has_rounds(c, &d, l.axis))
+    x->kind = CHECKPOINT_RUNS;
+  else if (is_sum(c, &d, l.axis))
+    x->kind = CHECKPOINT_SUM;
+  c->lag = x->kind ? l.lag : c->lag;
+}
+
+/* ---- what they read round by round */
+
+typedef struct {
+  checkpoints *c;
+  uint32_t axis;   /* of the reader */
+  uint32_t *along; /* by definition: its axis + 1; 0: no reader was seen; UINT32_MAX: none */
+} feed_look;
+
+static void look_feeds(void *ctx, neo_expr e) {
+  feed_look *l = ctx;
+  checkpoints *c = l->c;
+  const neo_node *n = neo_expr_node(c->m, e);
+  uint32_t d = checkpoint_is_read(n) ? checkpoint_maker(c, n->attr) : 0, axis, found = UINT32_MAX;
+  if (!d || c->def[d].kind || c->def[d].number)
+    return;
+  int64_t offset;
+  const neo_def_rec *r = neo_def_at(c->m, (neo_def){d});
+  for (uint32_t k = 0; k < neo_tensor_rank(c->m, (neo_tensor){n->attr}); k++)
+    if (has_rounds(c, r, k) && checkpoint_is_offset(c, neo_expr_arg(c->m, e, k), &axis, &offset) &&
+        axis == l->axis && !offset)
+      found = k + 1;
+  l->along[d] = !l->along[d] || l->along[d] == found ? found : UINT32_MAX;
+}
+
+/* Readers come first. */
+static void align_feeds(checkpoints *c) {
+  uint32_t *along = NEO_NEW_ARRAY(c->a, uint32_t, c->n_defs);
+  for (size_t k = c->n_order; k-- > 0;) {
+    uint32_t d = c->order[k];
+    checkpoint_def *x = &c->def[d];
+    if (!x->kind && !x->number && !x->reads_aligned && !x->wanted && along[d] &&
+        along[d] != UINT32_MAX) {
+      x->kind = CHECKPOINT_RUNS;
+      x->axis = along[d] - 1;
+    }
+    feed_look l = {c, x->axis, along};
+    if (x->kind)
+      neo_def_visit(c->m, (neo_def){d}, look_feeds, &l);
+  }
+}
+
+/* ---- all of them */
+
+bool checkpoint_align(checkpoints *c, uint32_t n_recurrences) {
+  bool some = false;
+  for (uint32_t number = 1; number <= n_recurrences; number++)
+    align_recurrence(c, number);
+  for (size_t k = 0; k < c->n_order; k++) {
+    align_reader(c, c->order[k]);
+    some = some || (c->def[c->order[k]].number && c->def[c->order[k]].kind);
+  }
+  if (some)
+    align_feeds(c);
+  return some;
+}

@@ -1,0 +1,97 @@
+/* Private to the pass checkpoint (checkpoint.c says what it does).
+ *
+ *   checkpoint_align.c    which definitions go along the rounds
+ *   checkpoint_loops.c    which of them share a loop over chunks
+ *   checkpoint_write.c    a definition in chunks
+ *   checkpoint_sums.c     sums over the rounds
+ *   checkpoint_slices.c   what is read at one round */
+#ifndef NEO_TRANSFORM_CHECKPOINT_PARTS_H
+#define NEO_TRANSFORM_CHECKPOINT_PARTS_H
+#include "ir/order.h"
+
+enum { CHECKPOINT_MOST_LAG = 8, CHECKPOINT_MOST_RANK = 14, CHECKPOINT_MOST_AXES = 60 };
+
+typedef enum {
+  CHECKPOINT_WHOLE, /* it is left as it is */
+  CHECKPOINT_RUNS,  /* one of its output axes goes along the rounds */
+  CHECKPOINT_SUM    /* a sum, of which one axis of the reduction does */
+} checkpoint_kind;
+
+typedef struct { /* of a definition */
+  uint8_t kind;
+  uint32_t axis;      /* that goes along the rounds */
+  uint32_t number;    /* of its recurrence; 0: none */
+  bool needed;        /* by some entry */
+  bool wanted;        /* a result is an entry's */
+  bool reads_aligned; /* it reads what goes along the rounds */
+  uint32_t home; /* number of the loop in which it is made; 0: in those that need it, or in none */
+  uint32_t level[2]; /* the least level of a loop that can read what it makes: up, down */
+} checkpoint_def;
+
+typedef struct { /* definitions that share a loop over chunks */
+  bool down;
+  uint32_t level;
+  uint32_t mark; /* neo_def_rec.chunk_loop */
+  neo_map made;  /* tensor -> the one in chunks */
+} checkpoint_loop;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  neo_expr rounds; /* T, the extent of all axes along them */
+  neo_expr chunks; /* so many chunks */
+  int64_t chunk;   /* of so many rounds each, */
+  bool exact;      /* and the last one is not shorter */
+  int64_t lag;     /* rounds between a reader and what it reads, at most */
+  checkpoint_def *def;
+  uint32_t n_defs, n_tensors; /* those that were there before */
+  const uint32_t *order;      /* definitions that entries need, producers first */
+  size_t n_order;
+  bool *down; /* by recurrence: the direction of its rounds */
+  NEO_VEC(checkpoint_loop) loops;
+  neo_map edge[2]; /* tensor -> the last slices of its chunks, the first ones */
+  neo_map slice;   /* tensor << 32 | round, an expression -> that slice of it */
+} checkpoints;
+
+neo_expr checkpoint_number(const checkpoints *c, int64_t x);
+neo_expr checkpoint_sum(const checkpoints *c, neo_expr a, int64_t by); /* in linear form */
+/* The one definition of the tensor, if it was there before; else 0. */
+uint32_t checkpoint_maker(const checkpoints *c, uint32_t tensor);
+/* e is AXIS *axis + *offset */
+bool checkpoint_is_offset(const checkpoints *c, neo_expr e, uint32_t *axis, int64_t *offset);
+static inline bool checkpoint_is_read(const neo_node *n) {
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+
+/* checkpoint_align.c: recurrences along c->rounds, and with them other definitions; finds c->lag. False: there are no
+ * such recurrences. */
+bool checkpoint_align(checkpoints *c, uint32_t n_recurrences);
+
+/* checkpoint_loops.c: finds loops, and the home of each definition. */
+void checkpoint_find_loops(checkpoints *c);
+
+/* checkpoint_write.c */
+typedef struct { /* expressions of a definition in chunks */
+  checkpoints *c;
+  uint32_t chunk_loop;
+  uint32_t n_axes;
+  neo_expr by[64];  /* axis -> what it is in chunks */
+  neo_expr q, r, t; /* chunk, round in it, round */
+} checkpoint_scope;
+checkpoint_scope checkpoint_scope_of(checkpoints *c, uint32_t chunk_loop, const neo_def_rec *d,
+                                     uint32_t axis);
+neo_expr checkpoint_in_chunks(checkpoint_scope *s, neo_expr e);
+neo_axis_rec checkpoint_chunk_axis(const checkpoints *c);
+/* The tensor in chunks, in the loop, which is made if need be; 0: it is read as a whole there. */
+neo_tensor checkpoint_chunked(checkpoints *c, uint32_t chunk_loop, neo_tensor t);
+/* Definition d, of kind RUNS, is a copy of its chunks. */
+void checkpoint_define_copy(checkpoints *c, uint32_t d);
+
+/* checkpoint_sums.c: the sum is one over chunks in its chunk_loop. */
+void checkpoint_run_sum(checkpoints *c, uint32_t d);
+
+/* checkpoint_slices.c: reads of one round of what loops make. Call it when all definitions are in chunks. */
+void checkpoint_read_slices(checkpoints *c);
+
+#endif

@@ -1,0 +1,89 @@
+/* What is read at one round alone, the last one above all, is a tensor of its own, which is made behind the loop of
+ * its chunk_loop (fusion/search/needs.c), so that nobody reads all rounds for it:
+ *
+ *     L[] = sum[j] h[T-1, j]^2
+ *     ->
+ *     slice.u[j] = (chunk.u[Q-1, T-1 - (Q-1)*K, j] else 0),   L[] = sum[j] slice.u[j]^2 */
+#include "ir/define.h"
+#include "transform/checkpoint_parts.h"
+
+/* Chunk and round in it of round e; of the last round it is the last chunk. */
+static void place_round(const checkpoints *c, neo_expr e, neo_expr *chunk, neo_expr *round) {
+  neo_module *m = c->m;
+  neo_expr n = checkpoint_number(c, c->chunk);
+  *chunk = neo_op2(m, NEO_OP_DIV, e, n);
+  *round = neo_op2(m, NEO_OP_MOD, e, n);
+  if (checkpoint_sum(c, e, 0).i != checkpoint_sum(c, c->rounds, -1).i)
+    return;
+  *chunk = checkpoint_sum(c, c->chunks, -1);
+  *round = neo_op2(m, NEO_OP_SUB, e, neo_op2(m, NEO_OP_MUL, *chunk, n));
+}
+
+static neo_expr zero_of(const checkpoints *c, neo_type t) {
+  return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
+}
+
+/* Round e of tensor t, which definition d makes. */
+static neo_tensor slice_of(checkpoints *c, uint32_t d, neo_tensor t, neo_expr e) {
+  neo_module *m = c->m;
+  uint64_t made, key = (uint64_t)t.i << 32 | e.i;
+  if (neo_map_get(&c->slice, key, &made))
+    return (neo_tensor){(uint32_t)made};
+  neo_tensor chunked = checkpoint_chunked(c, c->def[d].home, t);
+  neo_def_rec of = *neo_def_at(m, (neo_def){d}), r = {.span = of.span, .n_out = of.n_out - 1};
+  uint32_t id[64];
+  neo_expr at[64], round;
+  place_round(c, e, &at[0], &round);
+  for (uint32_t k = 0, next = 0; k < of.n_out; k++) {
+    if (k == c->def[d].axis) {
+      at[k + 1] = round;
+      continue;
+    }
+    id[next] = neo_list_at(m, of.axes, k);
+    at[k + 1] = neo_axis_ref(m, next++);
+  }
+  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_expr value = neo_load_else(m, chunked, at, of.n_out + 1, zero_of(c, type), of.span);
+  r.origin = of.origin ? of.origin : d;
+  r.axes = neo_list_new(m, id, r.n_out);
+  r.finish = neo_list_new(m, &value.i, 1);
+  neo_temp x = {.prefix = "slice", .like = t, .type = type};
+  neo_tensor slice = neo_temp_define(m, &x, r);
+  neo_map_set(&c->slice, key, slice.i);
+  return slice;
+}
+
+static bool is_over_sizes(const neo_module *m, neo_expr e) {
+  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+}
+
+static neo_expr read_slice(void *ctx, neo_module *m, neo_expr e) {
+  checkpoints *c = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  uint32_t d = checkpoint_is_read(&n) ? checkpoint_maker(c, n.attr) : 0;
+  if (!d || c->def[d].kind != CHECKPOINT_RUNS || !c->def[d].home)
+    return e;
+  uint32_t along = c->def[d].axis, rank = neo_tensor_rank(m, (neo_tensor){n.attr}), next = 0;
+  neo_expr round = neo_list_expr(m, n.arg, along), at[64];
+  if (!is_over_sizes(m, round))
+    return e;
+  neo_tensor slice = slice_of(c, d, (neo_tensor){n.attr}, round);
+  for (uint32_t k = 0; k < rank; k++)
+    if (k != along)
+      at[next++] = neo_list_expr(m, n.arg, k);
+  if (n.op == NEO_OP_LOAD)
+    return neo_load(m, slice, at, next, n.span);
+  neo_expr other = neo_list_expr(m, n.arg, rank);
+  neo_expr value = neo_load_else(m, slice, at, next, other, n.span);
+  neo_expr is = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, checkpoint_number(c, 0), round),
+                        neo_op2(m, NEO_OP_LT, round, c->rounds));
+  return neo_op3(m, NEO_OP_SELECT, is, value, other);
+}
+
+void checkpoint_read_slices(checkpoints *c) {
+  uint32_t n = (uint32_t)c->m->defs.n;
+  for (uint32_t d = 1; d < n; d++)
+    if (neo_def_at(c->m, (neo_def){d})->out.n && (d >= c->n_defs || c->def[d].needed))
+      neo_def_rewrite(c->m, (neo_def){d}, read_slice, c);
+}
