@@ -48,7 +48,7 @@ static void gradients_of_rounds_read_what_the_program_made_and_kept(void **state
       differentiated(&w, HEAD ROUNDS "gradient of loss batch 1 hold w for w into g\n");
   has(text, "(loss, acc.loss)[t: 4] ="); /* the accumulator is the definition's own, not a copy's */
   has(text, "cos(acc.loss[");
-  assert_null(strstr(text, "acc.at.loss["));
+  assert_null(strstr(text, "(acc.at.loss["));
   neo_arena_free(&w.arena);
 }
 

@@ -63,7 +63,7 @@ static const char *const whole =
     "entry init \"init\":\n"
     "gradient of loss for W1 into \"grad:W1\"\n"
     "gradient of H seed \"dy\\\"\\\\\\n\" for W1, W1 into \"grad:W1\", ?18 done\n"
-    "gradient of H batch 1 hold ph, V for X into X\n"
+    "gradient of H seed H batch 1 hold ph, V for X into X\n"
     "custom H, W1 -> loss with - -> -, \"grad:W1\"\n";
 
 static const char *body_of(const char *text) {

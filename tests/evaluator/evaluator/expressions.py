@@ -148,7 +148,7 @@ class Expressions:
     def _else(self, node, frame, wide):
         if not isinstance(node.read, Read):
             return self._guarded_call(node, frame, wide)
-        tensor = self._base(node.read, frame)
+        tensor = self.base(node.read, frame)
         subscripts = self._subscripts(node.read, tensor, frame)
         inside = self._inside(tensor, subscripts, frame)
         if inside.all():
@@ -164,10 +164,10 @@ class Expressions:
     # ---- reads
 
     def _read(self, node, frame, wide):
-        tensor = self._base(node, frame)
+        tensor = self.base(node, frame)
         return _widened(self._element(tensor, self._subscripts(node, tensor, frame), frame, node), wide)
 
-    def _base(self, node, frame):
+    def base(self, node, frame):
         return self.called(node.base, frame)[0] if isinstance(node.base, Call) else self.tensor(node.base)
 
     def _subscripts(self, node, tensor, frame):
@@ -229,12 +229,14 @@ class Expressions:
             return self.tensor(node)
         if isinstance(node, Call) and self.view.is_function(node.path):
             return self.called(node, frame)[0]
-        if isinstance(node, Read) and frame.dots is None and any(s is DOTS for s in node.subscripts):
-            return self._slice(node, frame)
+        if self.is_slice(node, frame):
+            return self.slice_of(self.base(node, frame), node, frame)
         return self.value(node, frame)
 
-    def _slice(self, node, frame):
-        tensor = self._base(node, frame)
+    def is_slice(self, node, frame):
+        return isinstance(node, Read) and frame.dots is None and any(s is DOTS for s in node.subscripts)
+
+    def slice_of(self, tensor, node, frame):
         dimensions = dots_dimensions(node, tensor.rank)
         axes = [Axis(("..", k), 0, tensor.shape[d]) for k, d in enumerate(dimensions)]
         inner = frame.push(axes, len(axes))

@@ -11,9 +11,10 @@ def grad(program, context, node, frame):
     """grad(y, a, b, seed = dy): the gradients of sum(y * dy), one for each of a, b."""
     if frame.axes:
         error(node, "this evaluator forms no gradients inside of calls that depend on indices")
-    tensors = [context.whole(a, frame) for n, a in node.args if n is None]
+    asked = [a for n, a in node.args if n is None]
     seeds = [a for n, a in node.args if n == "seed"]
-    result, wanted = tensors[0], tensors[1:]
+    result = context.whole(asked.pop(0), frame)
+    wanted = [context.base(a, frame) if context.is_slice(a, frame) else context.whole(a, frame) for a in asked]
     if seeds:
         seed = context.whole(seeds[0], frame)
         if seed.data.shape != result.data.shape:
@@ -22,7 +23,8 @@ def grad(program, context, node, frame):
         error(node, "a tensor that is not a scalar needs a seed for its gradient")
     else:
         seed = tape.constant(1.0, result.type)
-    return of(result, seed, wanted, node, program.held)
+    found = of(result, seed, wanted, node, program.held)
+    return [context.slice_of(g, a, frame) if context.is_slice(a, frame) else g for a, g in zip(asked, found)]
 
 
 def of(result, seed, wanted, line=None, held=()):
