@@ -15,26 +15,22 @@ enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
 
 /* ---- the objective */
 
-/* Idle time of the cores relative to their busy time. */
-static double idle(double units, double cores) {
-  return cores * ceil(units / cores) / units - 1;
-}
-
-/* The same for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
+/* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
  * part counts. */
-static double idle_usually(double units) {
+static double idle_usually(const neo_tile_units *u) {
   static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
   double sum = 0, cores = 2;
   for (int k = 0; k < 3; k++, cores *= 2)
-    sum += part[k] * idle(units, cores);
+    sum += part[k] * neo_tile_units_idle(u, cores);
   return weight * sum;
 }
 
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
-  double units, cost = neo_tiles_cost(q, s, &units);
+  neo_tile_units u;
+  double cost = neo_tiles_cost(q, s, &u), units = neo_tile_units_count(&u);
   cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
   uint32_t threads = q->machine->threads;
-  return cost * (1 + (threads ? idle(units, threads) : idle_usually(units)));
+  return cost * (1 + (threads ? neo_tile_units_idle(&u, threads) : idle_usually(&u)));
 }
 
 /* ---- cached merits: descents from several starting points visit half of the blocks repeatedly */
@@ -291,8 +287,9 @@ static void try_steps_first(descent *d) {
 
 /* Tries several iterations of the leading loops per unit, which share packed operands. */
 static void try_sizes(descent *d) {
-  double units;
-  neo_tiles_cost(d->q, &d->best, &units);
+  neo_tile_units u;
+  neo_tiles_cost(d->q, &d->best, &u);
+  double units = neo_tile_units_count(&u);
   for (double want = 4; want <= 64 && want < units; want *= 2) {
     neo_schedule s = d->best;
     s.loops.unit_size = (int64_t)ceil(units / want);

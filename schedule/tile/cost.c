@@ -160,18 +160,9 @@ static double own_cost(neo_tiles *q, const geometry *g) {
   return g->outer * tiles_cycles(g, &t);
 }
 
-static double units_of(const neo_tiles *q, const geometry *g, const neo_schedule *s) {
-  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
-  int64_t units = s->loops.unit_axes, loops = neo_schedule_outer_loops(q->f, s, loop);
-  double n = 1;
-  for (int64_t i = 0; i < units && i < loops; i++)
-    n *= neo_tile_trips(q, g, &loop[i]);
-  return ceil(n / (double)s->loops.unit_size);
-}
-
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units) {
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units) {
   geometry g = neo_tile_geometry(q, s);
   if (units)
-    *units = units_of(q, &g, s);
+    *units = neo_tile_units_of(q, &g, s);
   return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
 }

@@ -4,7 +4,8 @@
  *   memory.c        geometry, leading loops, cost of cache misses
  *   read.c          reading operands in a step
  *   copy.c          copies into scratch
- *   cost.c          tiles, results, the whole */
+ *   cost.c          tiles, results, the whole
+ *   units.c         units of work */
 #ifndef NEO_SCHEDULE_TILE_COST_H
 #define NEO_SCHEDULE_TILE_COST_H
 #include "schedule/tile/model.h"
@@ -95,6 +96,8 @@ typedef struct {
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g);
 /* The same with lanes over the last own axis, where both operands are read as vectors. */
 reads neo_tile_own_reads(neo_tiles *q, const geometry *g);
+
+neo_tile_units neo_tile_units_of(const neo_tiles *q, const geometry *g, const neo_schedule *s);
 
 /* Cycles of all copies of packed operands. */
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s);

@@ -4,11 +4,13 @@
  *   access.c      how operands are accessed along each axis
  *   clip.c        the share of the reduction that conditions leave
  *   cost.h        cycles of a schedule
+ *   units.h       its units of work, and how evenly cores share them
  *   block.c       blocks and units for a register tile
  *   model.c       register tiles; entry points */
 #ifndef NEO_SCHEDULE_TILE_H
 #define NEO_SCHEDULE_TILE_H
 #include "schedule/model.h"
+#include "schedule/tile/units.h"
 
 typedef struct {           /* the loads of an expression along an axis */
   bool unit, strided, odd; /* some load has stride 0 or 1; another constant; no constant */
@@ -101,8 +103,9 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
 /* Would tiles prefetch columns of a large operand (prefetch.h) that are still cached when they are
  * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
-/* The cost in cycles on one core; *units, if not null: units of work. */
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double *units);
+
+/* The cost in cycles on one core; *units, if not null: the units of work. */
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units);
 
 /* The same, with the overhead of units of work and of idle cores. This number ranks schedules. */
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);

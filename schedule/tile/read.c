@@ -133,10 +133,33 @@ static bool is_prefetched(const neo_tiles *q, const geometry *g, double bytes, d
   return neo_tile_prefetches(q, g, tiles) && bytes > (double)q->machine->l2_bytes;
 }
 
+/* Cycles of the first line of a contiguous run, beyond what all lines take. A run in a page of its
+ * own waits for the page, too, least where the tensor is small enough to be known from call to
+ * call. */
+static double run_start(const neo_tiles *q, reuse all, int64_t jump) {
+  enum { HELD_BYTES = 8 << 20, HELD_PAGE = 2 };
+  double alone = neo_tile_miss_cycles(q, all, ALONE);
+  bool far = all.bytes > (double)q->machine->l2_bytes && jump >= PAGE_BYTES;
+  double page = all.bytes > HELD_BYTES ? q->machine->core.page : HELD_PAGE * alone;
+  return alone + (far ? page : 0);
+}
+
+/* The least cycles of fetching the lines of a step of one row, which reads each line of the columns
+ * once. Nothing but these reads is between two steps, so those of many steps are under way at a
+ * time: what bounds them is the throughput of the cache, and the beginnings of runs. Where tiles
+ * alternate between more rows than a prefetcher follows, less arrives. */
+static double one_row_read(const neo_tiles *q, double lines, double run_bytes, reuse all,
+                           int64_t jump, bool alternating) {
+  double throughput = neo_tile_miss_cycles(q, all, THROUGHPUT);
+  if (alternating && all.bytes > (double)q->machine->l2_bytes)
+    throughput *= 1.4;
+  return lines * (throughput + run_start(q, all, jump) * LINE_BYTES / run_bytes);
+}
+
 /* Cycles per step of reading the column vectors of a tile in place. Reads for later tiles of rows
  * may hit a cache. First reads are streams only where a block of the reduction is so short that its
  * rows are; the hardware prefetcher follows short strides. */
-static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
+static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *throughput) {
   enum { FEW = 8, MANY = 16, ROW_BYTES = 4096, FOLLOWED = 1024 };
   neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
   if (is_prepacked(q, g, &x))
@@ -156,6 +179,11 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k) {
   bool many = !named && g->steps > MANY && wide < g->nb; /* rows that start together */
   if ((int64_t)row == w.jump && !many)
     row *= g->steps; /* rows are adjacent */
+  if (g->am < 0) {
+    *throughput += one_row_read(q, lines / w.run, many ? wide * bytes : row, all, w.jump,
+                                g->steps > FEW && wide < g->nb);
+    return t * g->c;
+  }
   bool streams = !many && row >= ROW_BYTES / 4;
   bool one = streams && g->steps == 1 && (int64_t)row == w.jump;
   line_access come = one ? STREAM : streams ? STREAMS : ALONE;
@@ -266,7 +294,7 @@ reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
     else if (side == NEO_SIDE_ROWS)
       y.rows += rows_read(q, g, k);
     else if (side == NEO_SIDE_COLUMNS)
-      y.columns += columns_read(q, g, k);
+      y.columns += columns_read(q, g, k, &y.throughput);
     else if (side == NEO_SIDE_BOTH)
       y.columns += both_read(q, g, k, &y.throughput);
     else {
