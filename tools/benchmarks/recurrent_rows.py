@@ -16,6 +16,7 @@ GROUPS = {  # must, must_tuned, stretch
     "triangular solve": (0.4, 0.4, 0.8),
     "log-determinant": (1.0, 1.0, 2),
     "rounds": (0.91, 0.91, 1),
+    "checkpoints": (0.714, 0.714, 0.74),  # 1.4 and 1.35 times the time of all kept
 }
 BATCHES = (1, 16, 64)
 SCANS = ("jax scan", "jax unrolled")
@@ -100,6 +101,13 @@ def rounds(threads):
                   what="rounds", rounds=(16, 100000), kept_bytes=kept, must=0.91)
 
 
+def checkpoints(threads):
+    """A tenth of what the backward pass reads of 10000 rounds is kept, beside all of it."""
+    yield row("LSTM 10000 rounds, a tenth kept", "checkpoints", "training step", "step",
+              ("baseline",), threads, what="lstm", defines=dict(T=10000, B=16, H=64),
+              options=("--memory=28672000",), settings=dict(lr=1.0))
+
+
 def rows(threads):
     return [*cells(threads), *scans(threads), *sequences(threads), *fields(threads),
-            *linear_algebra(threads), *rounds(threads)]
+            *linear_algebra(threads), *rounds(threads), *checkpoints(threads)]
