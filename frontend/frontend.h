@@ -24,9 +24,11 @@ typedef struct {
   const neo_io *io;                 /* for imports; NULL: the default */
   uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
   uint64_t proof_quota;             /* see neo_proofs_limit */
+  int64_t unroll; /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one;
+                     0: the default */
 } neo_frontend_options;
 
-enum { NEO_FRONTEND_LIMIT = 100000 };
+enum { NEO_FRONTEND_LIMIT = 100000, NEO_FRONTEND_UNROLL = 2048 };
 
 /* Parses and checks the file `path` with the given text (both kept by reference in diagnostics),
  * and everything it imports. Returns the module, in the arena, or NULL if there were errors (in

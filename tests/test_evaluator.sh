@@ -35,6 +35,14 @@ second=$(ls tests/second/*.expr | grep -v -e attention -e index -e norms) # thes
 "$python" "$evaluator" compare --neoc "$NEOC" tests/library/*.expr $loops $second tests/evaluator/models/*.expr \
   >"$work/out" 2>&1 || fail "a model differs from the evaluator" "$work/out"
 cat "$work/out"
+# rounds of `repeat` as loops
+mkdir -p "$work/loops/bin"
+for folder in lib share; do ln -s "$(dirname "$NEOC")/../$folder" "$work/loops/$folder"; done
+printf '#!/bin/sh\ncommand=$1; shift\nexec "%s" "$command" --unroll=1 "$@"\n' "$NEOC" >"$work/loops/bin/neoc"
+chmod +x "$work/loops/bin/neoc"
+"$NEOC" explain --groups --unroll=1 tests/evaluator/models/rolled.expr 2>/dev/null | grep -q '^  for ' || fail "rounds are no loop"
+"$python" "$evaluator" compare --neoc "$work/loops/bin/neoc" tests/evaluator/models/rolled.expr tests/library/rounds.expr \
+  >"$work/out" 2>&1 || fail "rounds as loops: a model differs from the evaluator" "$work/out"
 compare models/mnist/mlp.expr
 zoo lltm_unrolled
 zoo capsule_conv_padded

@@ -1,5 +1,5 @@
-/* Statements of a file, a function, a block; and the regions, which hold statements: repeat, unrolled; scan
- * and while, checked once for all rounds; case, of which one arm is kept, or a value chosen from all. */
+/* Statements of a file, a function, a block; and the regions, which hold statements: repeat, unrolled unless it is
+ * large; scan and while, checked once for all rounds; case, of which one arm is kept, or a value chosen from all. */
 #include "frontend/check/check.h"
 #include "frontend/sema/branches.h"
 #include "frontend/sema/loops.h"
@@ -62,30 +62,6 @@ static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
   }
 }
 
-static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
-  const neo_ast_region *g = s->u.define.region;
-  struct neo_rounds *r = NEO_NEW(in->fe->arena, struct neo_rounds);
-  int64_t count;
-  r->s = s;
-  r->n = g->from.n;
-  if (!neo_size_int(in, g->extent, &count))
-    r->failed = true;
-  else if (count < 1 || g->from.n > NEO_MAX_RESULTS || in->n_rounds == NEO_MAX_ROUNDS) {
-    NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
-    r->failed = true;
-  }
-  for (uint32_t k = 0; k < r->n && k <= s->u.define.more.n && !r->failed; k++)
-    r->target[k] = neo_inst_full(in, neo_define_target(s, k)->text);
-  if (!r->failed)
-    start_carries(in, r);
-  if (!r->failed)
-    run_rounds(in, r, count);
-  if (r->failed)
-    neo_rounds_poison(in, s);
-  else
-    neo_rounds_bind(in, r, count);
-}
-
 /* ---- scan, while */
 
 /* A frame without indices for an expression that stands alone; its reducers are definitions. NULL after
@@ -139,6 +115,35 @@ static void check_loop(neo_inst *in, const neo_ast_stmt *s) {
     neo_loop_bind(l);
   else
     neo_rounds_poison(in, s);
+}
+
+static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_region *g = s->u.define.region;
+  struct neo_rounds *r = NEO_NEW(in->fe->arena, struct neo_rounds);
+  int64_t count;
+  r->s = s;
+  r->n = g->from.n;
+  bool known = neo_size_int(in, g->extent, &count);
+  if (known && in->n_rounds < NEO_MAX_ROUNDS && neo_repeat_is_loop(in, s, count)) {
+    check_loop(in, s);
+    return;
+  }
+  if (!known) {
+    r->failed = true;
+  } else if (count < 1 || g->from.n > NEO_MAX_RESULTS || in->n_rounds == NEO_MAX_ROUNDS) {
+    NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
+    r->failed = true;
+  }
+  for (uint32_t k = 0; k < r->n && k <= s->u.define.more.n && !r->failed; k++)
+    r->target[k] = neo_inst_full(in, neo_define_target(s, k)->text);
+  if (!r->failed)
+    start_carries(in, r);
+  if (!r->failed)
+    run_rounds(in, r, count);
+  if (r->failed)
+    neo_rounds_poison(in, s);
+  else
+    neo_rounds_bind(in, r, count);
 }
 
 /* ---- case */

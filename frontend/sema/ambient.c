@@ -55,6 +55,9 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
     bits |= axes_used(f, &a->at[k]);
   if (f->in->loop_axes && draws(in)) /* each round has random numbers of its own */
     bits |= f->in->loop_axes;
+  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
+    if (f->in->round[k].axis)
+      bits |= (uint64_t)1 << (f->in->round[k].axis - 1);
   *am = (neo_ambience){.f = f, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
@@ -70,6 +73,9 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
     am->back[in->n_ambient] = neo_axis_ref(f->m, p);
     if (p < f->in->n_ambient && f->in->loop_axes >> p & 1)
       in->loop_axes |= (uint64_t)1 << in->n_ambient;
+    for (uint32_t k = 0; k < f->in->n_rounds; k++)
+      if (f->in->round[k].axis == p + 1)
+        in->round[k].axis = in->n_ambient + 1;
     in->ambient[in->n_ambient++] = rec;
   }
   am->facts = (neo_facts){am->axis, f->n_axes, f->fe->asserts.at, (uint32_t)f->fe->asserts.n};

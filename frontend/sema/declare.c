@@ -58,9 +58,11 @@ static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first
   neo_expr_visit(f->m, e, look_read, &r);
   for (uint32_t k = 0; k < f->own.n_body; k++)
     neo_expr_visit(f->m, f->own.body[k], look_read, &r);
-  bool ambient =
-      f->in->n_ambient &&
-      (f->own.set || (neo_expr_axes(f->m, e) & (((uint64_t)1 << f->in->n_ambient) - 1)) != 0);
+  uint64_t others = ((uint64_t)1 << f->in->n_ambient) - 1;
+  for (uint32_t k = 0; k < f->in->n_rounds; k++) /* those are dimensions of the tensor */
+    if (f->in->round[k].axis)
+      others &= ~((uint64_t)1 << (f->in->round[k].axis - 1));
+  bool ambient = others && (f->own.set || (neo_expr_axes(f->m, e) & others) != 0);
   if (!r.bad.i && !ambient)
     return true;
   if (r.bad.i)
@@ -155,7 +157,7 @@ void neo_init_define(neo_frame *f, neo_tensor t, neo_val v, neo_span at, uint32_
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t) {
   neo_view v = neo_view_whole(in->fe->m, t);
   for (uint32_t k = 0; k < in->n_rounds; k++) {
-    v.index[k] = neo_const_int(in->fe->m, NEO_I64_T, in->round[k].at);
+    v.index[k] = neo_round_index(in, k);
     v.rank--;
   }
   return v;

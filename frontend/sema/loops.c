@@ -73,7 +73,9 @@ void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *end
 }
 
 static const char *word_of(const neo_loop *l) {
-  return neo_loop_is_while(l) ? "while" : "scan";
+  return neo_loop_is_while(l)                      ? "while"
+         : neo_loop_region(l)->kind == NEO_AST_SCAN ? "scan"
+                                                    : "repeat";
 }
 
 neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
@@ -112,6 +114,20 @@ static neo_inst *body_of(neo_loop *l) {
   return x;
 }
 
+/* The rounds of a repeat are dimensions of its parameters. */
+static void add_round(neo_loop *l, const neo_ast_name *name) {
+  neo_inst *x = l->body;
+  int64_t count = 0;
+  bool known = neo_expr_is_int(x->fe->m, l->count, &count);
+  uint32_t region = known ? neo_rounds_number(l->in, l->r.s) : 0;
+  x->round[x->n_rounds++] = (neo_round){.region = region, .count = count, .axis = x->n_ambient};
+  neo_scope_add(x, x->scope,
+                (neo_sym){.kind = NEO_SYM_ROUND,
+                          .name = name->text,
+                          .span = name->span,
+                          .round = x->n_rounds - 1});
+}
+
 static void add_index(neo_inst *body, const neo_ast_name *name) {
   neo_expr t = neo_axis_ref(body->fe->m, body->n_ambient - 1);
   neo_scope_add(body, body->scope,
@@ -147,7 +163,9 @@ bool neo_loop_enter(neo_loop *l) {
   l->body = body_of(l);
   if (!l->body)
     return false;
-  if (!neo_loop_is_while(l))
+  if (neo_loop_region(l)->kind == NEO_AST_REPEAT)
+    add_round(l, &neo_loop_region(l)->index);
+  else if (!neo_loop_is_while(l))
     add_index(l->body, &neo_loop_region(l)->index);
   for (uint32_t k = 0; k < l->r.n; k++)
     if (!declare_carry(l, k))

@@ -7,7 +7,7 @@
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
- *                 declare.c dims.c consts.c updates.c rounds.c loops.c alive.c
+ *                 declare.c dims.c consts.c updates.c rounds.c rolled.c loops.c alive.c
  *                 branches.c (statements)
  *
  * Functions that return bool say false after a report. */
@@ -79,6 +79,13 @@ bool neo_view_is_whole(const neo_view *v);
 /* Is it a tensor with a dimension for each ambient axis and then the free ones: one as `in` defines? */
 bool neo_view_is_own(const neo_inst *in, const neo_view *v);
 bool neo_view_same_shape(neo_fe *fe, const neo_view *a, const neo_view *b);
+
+/* The number of the k-th of the rounds that the instance is in. */
+static inline neo_expr neo_round_index(const neo_inst *in, uint32_t k) {
+  const neo_round *r = &in->round[k];
+  return r->axis ? neo_axis_ref(in->fe->m, r->axis - 1)
+                 : neo_const_int(in->fe->m, NEO_I64_T, r->at);
+}
 
 /* ---- sizes (sizes.c) */
 neo_facts neo_size_facts(neo_fe *fe); /* what is asserted */

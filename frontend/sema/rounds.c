@@ -101,7 +101,7 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
   x->n_results = 0;
   x->rounds = r;
   x->branch = false;
-  x->round[x->n_rounds++] = (neo_round){region, at, count};
+  x->round[x->n_rounds++] = (neo_round){region, at, count, 0};
   neo_scope_add(x, x->scope,
                 (neo_sym){.kind = NEO_SYM_ROUND,
                           .name = g->index.text,

@@ -138,6 +138,7 @@ struct neo_fe {
 typedef struct {
   uint32_t region;
   int64_t at, count;
+  uint32_t axis; /* 1 + the ambient axis that the round is, of a repeat that is a loop; 0: `at` */
 } neo_round;
 
 struct neo_inst {

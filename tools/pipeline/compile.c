@@ -44,6 +44,7 @@ static neo_module *from_expressions(neo_compilation *c, const char *text, size_t
   neo_frontend_options o = {.import_paths = c->options.import_paths,
                             .n_defines = c->options.n_defines,
                             .proof_quota = c->options.proof_quota,
+                            .unroll = c->options.unroll,
                             .defines = c->options.defines};
   return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
 }

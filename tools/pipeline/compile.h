@@ -57,6 +57,7 @@ typedef struct {
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   uint64_t proof_quota;      /* see neo_proofs_limit */
+  int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* of the shipped records; null: they are not read */
   const neo_records_source *records; /* further ones, in order; null: none */
   const neo_records *more_records;   /* after these; null: none */

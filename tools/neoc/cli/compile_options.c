@@ -127,6 +127,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
   neoc_exit e = neoc_native_gpu(cli, &o.target);
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
+  o.unroll = neoc_int(cli, NEOC_O_UNROLL, 0, 1, &e);
   if (!e)
     e = read_memory(cli, &o);
   if (!e)
