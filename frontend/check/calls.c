@@ -7,6 +7,7 @@
 #include "frontend/check/check.h"
 #include "frontend/sema/ambient.h"
 #include "frontend/sema/signature.h"
+#include "frontend/sema/vertices.h"
 
 static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
   for (const neo_inst *p = f->in; p; p = p->caller)
@@ -142,6 +143,46 @@ static void run_body(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *a, neo_r
     r->poison = true;
 }
 
+/* ---- vertex functions */
+
+static bool enter_vertex(neo_inst *in, const neo_sym *fn, neo_actuals *a, uint32_t n_names,
+                         const char *const *full) {
+  struct neo_vertex *x = NEO_NEW(in->fe->arena, struct neo_vertex);
+  const neo_ast_name *over = &fn->fn->u.fn.over;
+  neo_ast_path path = {(neo_ast_name *)over, 1, over->span};
+  neo_scope *outer = in->scope;
+  in->scope = fn->scope;
+  const neo_sym *g = neo_path_find(in, &path, false);
+  in->scope = outer;
+  if (!g || g->kind != NEO_SYM_GRAPH) {
+    if (g && g->kind != NEO_SYM_POISON)
+      NEO_ERR(in, over->span, NOT_A_GRAPH, over->text);
+    return false;
+  }
+  x->graph = g->graph;
+  x->down = fn->fn->u.fn.down;
+  neo_vertex_name_results(in, fn->fn, n_names, full);
+  return neo_vertex_enter(in, x, a);
+}
+
+static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
+  neo_tensor stack[NEO_MAX_RESULTS];
+  uint32_t n = 0;
+  if (!neo_scope_own(in->scope, neo_fe_intern(in->fe, "children")))
+    neo_vertex_count(in);
+  in->scope = neo_scope_new(in->fe, in->scope);
+  neo_check_stmts(in, &fn->u.fn.block.stmts);
+  if (!neo_vertex_leave(in, stack, &n) || !neo_recur_check(in, stack, n))
+    return;
+  if (!in->vertex->n_pushed) {
+    NEO_ERR(in, fn->u.fn.sig.name.span, RESULT_UNDEFINED, "push");
+    return;
+  }
+  r->poison = false;
+  for (uint32_t k = 0; k < in->vertex->n_pushed; k++)
+    r->at[r->n++] = neo_vertex_result(in, k);
+}
+
 neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const char *prefix,
                       uint32_t n_names, const char *const *full) {
   neo_results *r = NEO_NEW(f->fe->arena, neo_results);
@@ -149,7 +190,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   neo_ambience *am = NEO_NEW(f->fe->arena, neo_ambience);
   r->poison = true;
   r->prefix = prefix;
-  if (fn->kind != NEO_SYM_FN || recursive(f, e, fn))
+  if ((fn->kind != NEO_SYM_FN && fn->kind != NEO_SYM_VERTEX) || recursive(f, e, fn))
     return r;
   const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
@@ -163,13 +204,18 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
     return r;
   for (uint32_t k = 0; k < a->n; k++)
     neo_ambient_enter(am, &a->at[k]);
+  if (fn->kind == NEO_SYM_VERTEX && !enter_vertex(in, fn, a, n_names, full))
+    return r;
   if (fn->fn->u.fn.has_grad && !neo_custom_actuals(in, fn->fn, a))
     return r;
   if (!neo_params_bind(in, sig, a, option, span))
     return r;
   if (!neo_fe_enter(f->fe, f->in, e->span, NEO_CALL_DEPTH))
     return r;
-  run_body(in, fn->fn, a, r);
+  if (fn->kind == NEO_SYM_VERTEX)
+    run_vertex(in, fn->fn, r);
+  else
+    run_body(in, fn->fn, a, r);
   neo_fe_leave(f->fe, NEO_CALL_DEPTH);
   for (uint32_t k = 0; k < r->n; k++)
     neo_ambient_leave(am, &r->at[k]);

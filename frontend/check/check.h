@@ -42,6 +42,9 @@ bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t,
 /* The frame of a tensor that is declared with these dimensions. */
 neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
                               uint32_t n, neo_span span);
+/* A definition whose indices are declared, as of a constant: `g[4, j < 8] = j`. */
+neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                           const char *full);
 bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 /* dim, assert, input, param, state, const, update */

@@ -296,9 +296,8 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- const */
 
-/* A constant given by an expression over its indices: a definition that reads no input. */
-static neo_val const_expr(neo_inst *in, const neo_ast_stmt *s, const char *full) {
-  const neo_ast_var *var = &s->u.decl.var;
+neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
+                           const char *full) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_expr extent[NEO_MAX_AXES], e;
   const char *name[NEO_MAX_AXES];
@@ -309,18 +308,18 @@ static neo_val const_expr(neo_inst *in, const neo_ast_stmt *s, const char *full)
     return neo_val_poison();
   neo_frame_init(f, in, full);
   neo_declared_axes(f, extent, name, n, var->span);
-  neo_ranges_infer(f, &none, s->u.decl.value);
-  neo_val v = neo_check_expr(f, s->u.decl.value);
+  neo_ranges_infer(f, &none, value);
+  neo_val v = neo_check_expr(f, value);
   if (v.kind == NEO_VAL_POISON)
     return v;
   if (!neo_type_ends(in, f, &var->type, &ends) ||
-      !neo_define_value(f, var, s->u.decl.value->span, v, &e, &ends))
+      !neo_define_value(f, var, value->span, v, &e, &ends))
     return neo_val_poison();
   neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), ends.bound, var->name.span);
   if (!t.i)
     return neo_val_poison();
   neo_ends_set(f->fe, t, &ends);
-  neo_define_piece(f, t, e, s->u.decl.value->span, true, NULL, 0);
+  neo_define_piece(f, t, e, value->span, true, NULL, 0);
   return neo_val_view(neo_view_ambient(in, t, n));
 }
 
@@ -339,7 +338,7 @@ static neo_val const_data(neo_inst *in, const neo_ast_stmt *s) {
 static void declare_const(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_name *name = &s->u.decl.var.name;
   neo_val v =
-      s->u.decl.literal ? const_data(in, s) : const_expr(in, s, neo_inst_full(in, name->text));
+      s->u.decl.literal ? const_data(in, s) : neo_declared_value(in, &s->u.decl.var, s->u.decl.value, neo_inst_full(in, name->text));
   if (v.kind == NEO_VAL_POISON)
     neo_scope_poison(in, name);
   else

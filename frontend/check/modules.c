@@ -90,9 +90,11 @@ static void import(neo_inst *in, const neo_ast_stmt *s) {
 /* ---- one file */
 
 static void declare_function(neo_inst *in, const neo_ast_stmt *s) {
-  bool optimizer = s->kind == NEO_AST_OPTIMIZER;
+  neo_sym_kind kind = s->kind == NEO_AST_OPTIMIZER ? NEO_SYM_OPTIMIZER
+                      : s->kind == NEO_AST_VERTEX  ? NEO_SYM_VERTEX
+                                                   : NEO_SYM_FN;
   neo_scope_add(in, in->scope,
-                (neo_sym){.kind = optimizer ? NEO_SYM_OPTIMIZER : NEO_SYM_FN,
+                (neo_sym){.kind = kind,
                           .name = s->u.fn.sig.name.text,
                           .span = s->u.fn.sig.name.span,
                           .fn = s,
@@ -102,7 +104,7 @@ static void declare_function(neo_inst *in, const neo_ast_stmt *s) {
 static void declare_functions(neo_inst *in, const neo_ast_stmts *stmts) {
   for (uint32_t k = 0; k < stmts->n; k++) {
     const neo_ast_stmt *s = stmts->at[k];
-    if (s->kind == NEO_AST_FN || s->kind == NEO_AST_OPTIMIZER)
+    if (s->kind == NEO_AST_FN || s->kind == NEO_AST_OPTIMIZER || s->kind == NEO_AST_VERTEX)
       declare_function(in, s);
   }
 }

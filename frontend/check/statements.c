@@ -3,6 +3,7 @@
 #include "frontend/check/check.h"
 #include "frontend/sema/branches.h"
 #include "frontend/sema/loops.h"
+#include "frontend/sema/vertices.h"
 
 /* ---- repeat */
 
@@ -244,10 +245,6 @@ static void check_region(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- statements that stand at the top of a file */
 
-static void unsupported(neo_inst *in, const neo_ast_stmt *s, const char *what) {
-  NEO_ERR(in, s->word, UNSUPPORTED, what);
-}
-
 static void misplaced(neo_inst *in, const neo_ast_stmt *s, const char *what, const char *where) {
   NEO_ERR(in, s->word, MISPLACED, what, where);
 }
@@ -263,6 +260,10 @@ static void at_file(neo_inst *in, const neo_ast_stmt *s) {
   case NEO_AST_OPTIMIZER:
     if (!file)
       misplaced(in, s, "optimizer", "at the top level of a file");
+    break;
+  case NEO_AST_VERTEX:
+    if (!file)
+      misplaced(in, s, "vertex", "at the top level of a file");
     break;
   case NEO_AST_OUTPUT:
     if (!file)
@@ -288,25 +289,53 @@ static void poison_names(neo_inst *in, const neo_ast_names *names) {
     neo_scope_poison(in, &names->at[k]);
 }
 
-static void dynamic(neo_inst *in, const neo_ast_stmt *s) {
-  switch (s->kind) {
-  case NEO_AST_VERTEX:
-    unsupported(in, s, "vertex");
-    neo_scope_poison(in, &s->u.fn.sig.name);
-    break;
-  case NEO_AST_GRAPH:
-    unsupported(in, s, "graph");
-    neo_scope_poison(in, &s->u.graph.name);
-    break;
-  case NEO_AST_SCATTER:
-    unsupported(in, s, "scatter");
-    break;
-  case NEO_AST_GATHER:
-    unsupported(in, s, "gather");
-    break;
-  default:
-    unsupported(in, s, "push");
+/* ---- graphs and what stands in vertex functions */
+
+static void check_graph(neo_inst *in, const neo_ast_stmt *s) {
+  int64_t children = 0, vertices = 0;
+  bool ok = neo_size_int(in, s->u.graph.children, &children);
+  ok = neo_size_int(in, s->u.graph.vertices, &vertices) && ok;
+  if (ok && (in->scope->parent || !in->is_main)) {
+    NEO_ERR(in, s->span, INPUT_PLACE, s->u.graph.name.text);
+    ok = false;
   }
+  if (ok && (children < 1 || vertices < 0 || vertices > INT32_MAX)) {
+    NEO_ERR(in, s->span, GRAPH_LIMITS, s->u.graph.name.text);
+    ok = false;
+  }
+  if (!ok || !neo_graph_declare(in, s, children, vertices))
+    neo_scope_poison(in, &s->u.graph.name);
+}
+
+static void check_gather(neo_inst *in, const neo_ast_stmt *s) {
+  for (uint32_t k = 0; k < s->u.binds.n; k++) {
+    const neo_ast_bind *b = &s->u.binds.at[k];
+    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "none");
+    neo_val none = neo_declared_value(in, &b->var, b->value, full);
+    neo_vertex_gather(in, b, &none);
+  }
+}
+
+static void check_scatter(neo_inst *in, const neo_ast_stmt *s) {
+  const char *prefix;
+  for (uint32_t k = 0; k < s->u.binds.n; k++) {
+    const neo_ast_bind *b = &s->u.binds.at[k];
+    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
+    neo_vertex_scatter(in, b, neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_STATEMENT, &prefix));
+  }
+}
+
+static void dynamic(neo_inst *in, const neo_ast_stmt *s) {
+  if (s->kind == NEO_AST_GRAPH)
+    check_graph(in, s);
+  else if (!neo_vertex_here(in, s))
+    return;
+  else if (s->kind == NEO_AST_GATHER)
+    check_gather(in, s);
+  else if (s->kind == NEO_AST_SCATTER)
+    check_scatter(in, s);
+  else
+    neo_vertex_push(in, &s->u.names.at[0]);
 }
 
 void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s) {
@@ -336,7 +365,6 @@ void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s) {
   case NEO_AST_BROKEN:
     poison_names(in, &s->u.names);
     break;
-  case NEO_AST_VERTEX:
   case NEO_AST_GRAPH:
   case NEO_AST_SCATTER:
   case NEO_AST_GATHER:

@@ -30,7 +30,7 @@ static void look_rand(void *ctx, const neo_ast_expr *e) {
   neo_sym *fn = NULL;
   if (l->found)
     return;
-  if (neo_call_is(l->in, e, &fn) && fn && fn->kind == NEO_SYM_FN && l->depth < MOST_CALLS) {
+  if (neo_call_is(l->in, e, &fn) && fn && fn->kind != NEO_SYM_POISON && l->depth < MOST_CALLS) {
     neo_scope *outer = l->in->scope;
     l->in->scope = fn->scope;
     l->depth++;

@@ -11,7 +11,7 @@ bool neo_call_is(neo_inst *in, const neo_ast_expr *e, neo_sym **fn) {
   if (!s)
     return e->u.ref.path.n == 1 && neo_streq(e->u.ref.path.at[0].text, "grad");
   *fn = s;
-  return s->kind == NEO_SYM_FN || s->kind == NEO_SYM_POISON;
+  return s->kind == NEO_SYM_FN || s->kind == NEO_SYM_VERTEX || s->kind == NEO_SYM_POISON;
 }
 
 /* ---- names */
@@ -48,6 +48,12 @@ static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {
     break;
   case NEO_SYM_MODULE:
     NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a module");
+    break;
+  case NEO_SYM_VERTEX:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a vertex function");
+    break;
+  case NEO_SYM_GRAPH:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a graph");
     break;
   default:
     break;

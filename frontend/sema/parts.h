@@ -8,7 +8,7 @@
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
  *                 declare.c dims.c consts.c updates.c rounds.c rolled.c loops.c alive.c
- *                 branches.c (statements)
+ *                 branches.c vertices.c (statements)
  *
  * Functions that return bool say false after a report. */
 #ifndef NEO_FRONTEND_SEMA_PARTS_H

@@ -62,7 +62,7 @@ static void look_value(void *ctx, const neo_ast_expr *e) {
   if (neo_call_is(l->in, e, &fn)) {
     if (!fn)
       l->differs = true; /* grad: through earlier rounds, too */
-    else if (fn->kind == NEO_SYM_FN)
+    else if (fn->kind != NEO_SYM_POISON)
       look_called(l, fn);
   } else if (e->kind == NEO_AST_REF && e->u.ref.has_args && !fn && e->u.ref.path.n == 1 &&
              neo_streq(e->u.ref.path.at[0].text, "rand")) {

@@ -206,7 +206,7 @@ static const char *names_text(neo_fe *fe, const neo_scope *s) {
   neo_str_init(&text, fe->arena);
   for (size_t k = 0; k < s->syms.n; k++) {
     const neo_sym *sym = s->syms.at[k];
-    if (sym->kind == NEO_SYM_FN || sym->kind == NEO_SYM_OPTIMIZER)
+    if (sym->kind == NEO_SYM_FN || sym->kind == NEO_SYM_OPTIMIZER || sym->kind == NEO_SYM_VERTEX)
       neo_str_addf(&text, "%s%s", text.n ? ", " : "", sym->name);
   }
   return neo_str_text(&text);
@@ -308,7 +308,7 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
     neo_name_unknown(in, path->at[0].span, path->at[0].text, NULL);
   if (!s || path->n == 1 || s->kind == NEO_SYM_POISON)
     return s;
-  if (s->kind == NEO_SYM_MODULE) {
+  if (s->kind == NEO_SYM_MODULE || s->kind == NEO_SYM_GRAPH) {
     neo_sym *member = neo_scope_own(s->scope, path->at[1].text);
     if (!member && !quiet)
       member_unknown(in, path, s->scope);

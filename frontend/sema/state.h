@@ -30,6 +30,7 @@ typedef struct neo_inst neo_inst;
 typedef struct neo_scope neo_scope;
 typedef struct neo_frame neo_frame;
 typedef struct neo_trainee neo_trainee;
+typedef struct neo_graph neo_graph;
 
 /* ---- values
  * ------------------------------------------------------------------------------------- */
@@ -64,7 +65,9 @@ typedef enum {
   NEO_SYM_FN,
   NEO_SYM_OPTIMIZER,
   NEO_SYM_MODULE,
-  NEO_SYM_ROUND
+  NEO_SYM_ROUND,
+  NEO_SYM_VERTEX,
+  NEO_SYM_GRAPH
 } neo_sym_kind;
 typedef struct {
   neo_sym_kind kind;
@@ -72,8 +75,9 @@ typedef struct {
   neo_span span;    /* where it was declared */
   neo_val value;
   const char *prefix;     /* full name of the call that defined it; NULL */
-  const neo_ast_stmt *fn; /* FN, OPTIMIZER */
-  neo_scope *scope;       /* FN, OPTIMIZER: of its file; MODULE: its names */
+  const neo_ast_stmt *fn; /* FN, OPTIMIZER, VERTEX */
+  neo_scope *scope;       /* FN, OPTIMIZER, VERTEX: of its file; MODULE, GRAPH: its names */
+  const neo_graph *graph; /* GRAPH */
   uint32_t round;         /* ROUND: which of the instance's */
   const neo_val *rounds;  /* VALUE: of a `while`, how many it took; NULL */
 } neo_sym;
@@ -162,6 +166,7 @@ struct neo_inst {
   struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
   bool is_main;                /* the main file, not a module */
   struct neo_rounds *rounds;   /* what `next` and `collect` write; NULL outside */
+  struct neo_vertex *vertex;   /* what `gather`, `scatter` and `push` write; NULL outside */
   const char *once;            /* "scan", "while" or "case" around this or a caller, where a state
                                 * cannot be updated; NULL */
   bool branch;                 /* of a case on a run-time value: no `next`, no `collect` */

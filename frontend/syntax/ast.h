@@ -340,6 +340,7 @@ struct neo_ast_stmt {
       neo_ast_names seeds, grads;
       neo_ast_block grad_block;
       neo_ast_name over; /* VERTEX: the graph */
+      bool down;         /* VERTEX: from parents to children */
     } fn;
     struct {
       neo_ast_name name;

@@ -305,7 +305,7 @@ static void function(dump *d, const neo_ast_stmt *s) {
     names(d, s->u.fn.results);
   }
   if (s->u.fn.over.text)
-    neo_str_addf(d->out, " over %s", s->u.fn.over.text);
+    neo_str_addf(d->out, " over %s%s", s->u.fn.over.text, s->u.fn.down ? " down" : "");
   block(d, &s->u.fn.block);
   if (!s->u.fn.has_grad)
     return;

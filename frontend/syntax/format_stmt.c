@@ -207,6 +207,8 @@ static void function(neo_f *f, const neo_ast_stmt *s) {
   if (s->u.fn.over.text) {
     neo_f_text(f, " over ");
     neo_f_name(f, s->u.fn.over);
+    if (s->u.fn.down)
+      neo_f_text(f, " down");
   }
   block(f, &s->u.fn.block);
   if (!s->u.fn.has_grad)

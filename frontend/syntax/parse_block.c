@@ -76,11 +76,12 @@ static void optimizer(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.block = block(p);
 }
 
-/* sig "over" NAME block */
+/* sig "over" NAME ["down"] block */
 static void vertex(neo_parser *p, neo_ast_stmt *s) {
   s->u.fn.sig = neo_p_sig(p);
   if (!p->panic && neo_p_expect_word(p, "over"))
     s->u.fn.over = neo_p_name(p, "the name of a graph");
+  s->u.fn.down = !p->panic && neo_p_accept_word(p, "down");
   find_block(p);
   s->u.fn.block = block(p);
 }

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
 import numpy as np
 
-SIZES = {"B": 3, "T": 5, "N": 4, "S": 3, "V": 9}
+SIZES = {"B": 3, "T": 5, "N": 4, "S": 3, "V": 9, "G.vertices": 9}
 CASES = {}
 
 # ---- values
@@ -99,8 +99,10 @@ def case(framework, inputs=None, params=None, ints=None, wrt=(), train=True,
 
 def used_sizes(name):
     with open(os.path.join(HERE, name + ".expr")) as f:
-        dims = [l for l in f if l.startswith("dim ")]
-    return [s for s in SIZES if any(f" {s} <=" in l for l in dims)]
+        lines = f.readlines()
+    dims = [l for l in lines if l.startswith("dim ")]
+    graphs = [l.split("(")[0].split()[1] + ".vertices" for l in lines if l.startswith("graph ")]
+    return [s for s in SIZES if any(f" {s} <=" in l for l in dims) or s in graphs]
 
 
 def expected(name):
@@ -405,6 +407,37 @@ def trees(v):
     h, s, g, r, d = torch.stack(h), torch.stack(s), torch.stack(g), torch.stack(r), torch.tensor(depth)
     loss = (h**2).sum() + (d * s**2).sum() + (g**2 * w).sum() + (r**2).sum()
     return dict(h=h, depth=d, s=s, g=g, r=r, loss=loss)
+
+
+@case(Torch, {"x": (9, 3)}, {"h.W": (3, 4), "h.U": (4, 4), "F": (2, 4, 4), "v0": (4,), "L.W": (4, 3), "L.b": (3,)},
+      {"G.child": ((9, 2), lambda v, k: (-1, v)), "y": ((9,), 3)}, wrt=("x",), **{"G.vertices": 9})
+def vertices(v):
+    x, W, U, F_, v0, child = v["x"], v["h.W"], v["h.U"], v["F"], v["v0"], v["G.child"].tolist()
+    h, c, size = [], [], []
+    for i, kids in enumerate(child):
+        hs = [h[k] if k >= 0 else torch.zeros(4) for k in kids]
+        cs = [c[k] if k >= 0 else torch.full((4,), 0.25) for k in kids]
+        gate = torch.sigmoid(x[i] @ W + (hs[0] + hs[1]) @ U)
+        c.append(gate + sum(torch.sigmoid(1 + hs[k] @ F_[k]) * cs[k] for k in range(2)))
+        h.append(torch.tanh(c[i]) / (1 + sum(k >= 0 for k in kids)))
+        size.append(1 + sum(size[k] for k in kids if k >= 0))
+    h = torch.stack(h)
+
+    def down(h, scale):
+        s, depth = [None] * 9, [None] * 9
+        for i in reversed(range(9)):
+            above = [[p for p in range(9) if child[p][k] == i] for k in range(2)]
+            g = [sum(s[p] for p in of) if of else torch.zeros(4) for of in above]
+            m = [sum(depth[p] for p in of) if of else 0.5 for of in above]
+            s[i] = torch.tanh(h[i] + scale[i] * (g[0] + g[1])) + 0.125 * m[0] * m[1]
+            depth[i] = 0.5 * (m[0] + m[1]) - 0.25
+        return torch.stack(s)
+
+    g = z = down(h, h * v0)
+    for _ in range(2):
+        z = down(z, g)
+    loss = F.cross_entropy(z @ v["L.W"] + v["L.b"], v["y"]) + (torch.tensor(size) * h[:, 0]**2).mean()
+    return dict(h=h, size=torch.tensor(size), g=g, z=z, loss=loss)
 
 
 # ---- gradients inside of rounds: carries are leaves, as arguments of jax.grad are

@@ -1,0 +1,360 @@
+/* Graphs and vertex functions (Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX
+ * ATC 2018). A graph is an input, in which children stand before their vertex:
+ *
+ *     input G.child[v < G.vertices, K] : -1 <= i32 < v
+ *
+ * A function is checked with the vertex v as one more ambient axis (state.h). What it gathers are elements
+ * of what it scatters, so that the two are a recurrence over the vertices:
+ *
+ *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v, ..] */
+#include "frontend/sema/vertices.h"
+
+/* ---- graph */
+
+static void add_member(const neo_inst *in, neo_scope *scope, const neo_ast_name *graph,
+                       const char *name, neo_val v) {
+  neo_scope_add(in, scope,
+                (neo_sym){.kind = NEO_SYM_VALUE,
+                          .name = neo_fe_intern(in->fe, name),
+                          .span = graph->span,
+                          .value = v});
+}
+
+bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children, int64_t vertices) {
+  neo_fe *fe = in->fe;
+  neo_module *m = fe->m;
+  const neo_ast_name *name = &s->u.graph.name;
+  neo_graph *g = NEO_NEW(fe->arena, neo_graph);
+  neo_size size =
+      neo_size_add(m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
+                                     .name = neo_name_of(fe->names, neo_fe_join(fe, name->text, "vertices")),
+                                     .hi = vertices,
+                                     .span = name->span});
+  g->name = name->text;
+  g->children = children;
+  g->vertices = neo_size_ref(m, size);
+  neo_expr extent[] = {g->vertices, neo_const_int(m, NEO_I64_T, children)};
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I32_T, .span = name->span};
+  g->child =
+      neo_tensor_make(in, rec, extent, 2, neo_fe_unique(fe, neo_fe_join(fe, name->text, "child")));
+  if (!g->child.i)
+    return false;
+  neo_ends_set(fe, g->child,
+               &(neo_ends){.least = neo_const_int(m, NEO_I64_T, -1), .below = neo_axis_ref(m, 0)});
+  neo_scope *scope = neo_scope_new(fe, NULL);
+  add_member(in, scope, name, "vertices", neo_val_index(g->vertices));
+  add_member(in, scope, name, "children", neo_val_int(children));
+  add_member(in, scope, name, "child", neo_val_view(neo_view_whole(m, g->child)));
+  neo_scope_add(in, in->scope,
+                (neo_sym){.kind = NEO_SYM_GRAPH,
+                          .name = name->text,
+                          .span = name->span,
+                          .scope = scope,
+                          .graph = g});
+  return true;
+}
+
+/* ---- before the body */
+
+/* The argument's row of the vertex, if its first dimension is that of the vertices. */
+static void take_row(const neo_inst *body, const struct neo_vertex *x, neo_val *v) {
+  uint32_t d = 0;
+  if (v->kind != NEO_VAL_VIEW || !v->view.rank ||
+      neo_view_extent(body->fe, &v->view, 0).i != x->graph->vertices.i)
+    return;
+  while (v->view.index[d].i)
+    d++;
+  v->view.index[d] = neo_axis_ref(body->fe->m, x->axis);
+  v->view.rank--;
+}
+
+bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
+  neo_module *m = body->fe->m;
+  if (body->n_ambient == NEO_MAX_AXES) {
+    NEO_ERR(body, body->call, TOO_MANY_AXES, NEO_MAX_AXES);
+    return false;
+  }
+  x->axis = body->n_ambient;
+  body->vertex = x;
+  body->once = "vertex function";
+  body->loop_axes |= (uint64_t)1 << x->axis;
+  body->ambient[body->n_ambient++] = (neo_axis_rec){
+      neo_name_of(body->fe->names, "v"), neo_const_int(m, NEO_I64_T, 0), x->graph->vertices, body->call};
+  for (uint32_t k = 0; k < a->n; k++)
+    take_row(body, x, &a->at[k]);
+  return true;
+}
+
+/* children: how many the vertex has. */
+void neo_vertex_count(neo_inst *body) {
+  neo_fe *fe = body->fe;
+  neo_module *m = fe->m;
+  const struct neo_vertex *x = body->vertex;
+  const neo_ast_name name = {.text = neo_fe_intern(fe, "children"), .span = body->call};
+  neo_frame *f = NEO_NEW(fe->arena, neo_frame);
+  neo_frame_init(f, body, body->prefix);
+  f->n_out = f->n_axes;
+  neo_expr place[] = {neo_axis_ref(m, x->axis), neo_axis_ref(m, f->n_out)};
+  neo_expr child = neo_load(m, x->graph->child, place, 2, name.span);
+  neo_expr is = neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I32_T, 0), child);
+  f->own.set = true;
+  f->own.reducer = NEO_RED_SUM;
+  f->own.body[0] = neo_cast(m, NEO_I32_T, is);
+  f->own.n_body = f->own.n_axes = 1;
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
+                                  neo_const_int(m, NEO_I64_T, x->graph->children), name.span};
+  neo_val v = neo_define_element(f, neo_acc_ref(m, NEO_I32_T, 0),
+                                 neo_fe_join(fe, body->prefix, name.text), (neo_expr){0}, name.span);
+  neo_define_bind(body, &name, v, NULL);
+}
+
+void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_names,
+                             const char *const *full) {
+  const neo_ast_stmts *stmts = &fn->u.fn.block.stmts;
+  for (uint32_t k = 0; k < stmts->n && body->n_results < n_names; k++) {
+    if (stmts->at[k]->kind != NEO_AST_PUSH)
+      continue;
+    body->result[body->n_results] = stmts->at[k]->u.names.at[0].text;
+    body->result_full[body->n_results] = full[body->n_results];
+    body->n_results++;
+  }
+}
+
+bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) {
+  if (in->vertex && !in->branch && !in->rounds)
+    return true;
+  int h = NEO_ERR(in, s->word, MISPLACED, neo_ast_stmt_word(s->kind), "in a vertex function");
+  if (in->vertex)
+    neo_diag_help(in->fe->diags, h, "it stands outside of the function's loops and choices");
+  return false;
+}
+
+/* ---- gather */
+
+/* An element of what vertices scatter, of the child that is dimension k of the frame. */
+static neo_expr of_child(const neo_frame *f, const neo_gathered *g, neo_expr none, neo_span at) {
+  const struct neo_vertex *x = f->in->vertex;
+  neo_expr index[NEO_MAX_RANK];
+  uint32_t n = f->in->n_ambient, rank = neo_tensor_rank(f->m, g->stack);
+  neo_expr place[] = {neo_axis_ref(f->m, x->axis), neo_axis_ref(f->m, n)};
+  for (uint32_t d = 0; d < rank; d++)
+    index[d] = neo_axis_ref(f->m, d < n ? d : d + 1);
+  index[x->axis] = neo_cast(f->m, NEO_I64_T, neo_load(f->m, x->graph->child, place, 2, at));
+  return neo_load_else(f->m, g->stack, index, rank, none, at);
+}
+
+/* ---- from parents to children: what those scattered that have the vertex as their k-th child, added up */
+
+/* Is the vertex that the frame's next axis is a parent of this one, by its k-th place? */
+static neo_expr is_parent(const neo_frame *f, neo_span at) {
+  const struct neo_vertex *x = f->in->vertex;
+  neo_expr place[] = {neo_axis_ref(f->m, f->n_out), neo_axis_ref(f->m, f->in->n_ambient)};
+  neo_expr own = neo_cast(f->m, NEO_I32_T, neo_axis_ref(f->m, x->axis));
+  return neo_op2(f->m, NEO_OP_EQ, neo_load(f->m, x->graph->child, place, 2, at), own);
+}
+
+static void reduce_vertices(neo_frame *f, neo_reducer reducer, neo_expr body, neo_span at) {
+  f->own.set = true;
+  f->own.reducer = reducer;
+  f->own.body[0] = body;
+  f->own.n_body = f->own.n_axes = 1;
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "p"), neo_const_int(f->m, NEO_I64_T, 0),
+                                  f->in->vertex->graph->vertices, at};
+}
+
+static neo_val sum_of_parents(neo_frame *f, const neo_gathered *g, const char *full, neo_span at) {
+  neo_expr index[NEO_MAX_RANK];
+  uint32_t n = f->in->n_ambient, rank = neo_tensor_rank(f->m, g->stack);
+  neo_type type = (neo_type)neo_tensor_at(f->m, g->stack)->type;
+  for (uint32_t d = 0; d < rank; d++)
+    index[d] = neo_axis_ref(f->m, d < n ? d : d + 1);
+  index[f->in->vertex->axis] = neo_axis_ref(f->m, f->n_out);
+  neo_expr body = neo_expr_widen(f, neo_load(f->m, g->stack, index, rank, at));
+  reduce_vertices(f, NEO_RED_SUM, body, at);
+  f->own.where = is_parent(f, at);
+  neo_expr sum = neo_cast(f->m, type, neo_acc_ref(f->m, neo_expr_type(f->m, body), 0));
+  return neo_define_element(f, sum, full, (neo_expr){0}, at);
+}
+
+static neo_val has_parent(const neo_frame *like, const char *full, neo_span at) {
+  neo_inst *in = like->in;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, full);
+  if (neo_frame_push(f, NULL, like->axis[in->n_ambient]) < 0)
+    return neo_val_poison();
+  f->n_out = f->n_axes;
+  reduce_vertices(f, NEO_RED_ANY, is_parent(f, at), at);
+  return neo_define_element(f, neo_acc_ref(f->m, NEO_BOOL_T, 0), full, (neo_expr){0}, at);
+}
+
+static bool is_zero(const neo_ast_expr *e) {
+  return e->kind == NEO_AST_NUMBER && e->u.number.value == 0;
+}
+
+static neo_val from_parents(neo_frame *f, const neo_gathered *g, neo_expr none, const char *full,
+                            neo_span at) {
+  bool zero = is_zero(g->bind->value);
+  neo_val sum = sum_of_parents(f, g, zero ? full : neo_fe_join(f->fe, full, "sum"), at);
+  if (zero || sum.kind != NEO_VAL_VIEW)
+    return sum;
+  neo_val has = has_parent(f, neo_fe_join(f->fe, full, "has"), at);
+  neo_expr e;
+  neo_frame *s = neo_element_frame(f->in, &sum, full, at, &e);
+  neo_expr index[NEO_MAX_RANK];
+  for (uint32_t d = 0; d <= f->in->n_ambient; d++)
+    index[d] = neo_axis_ref(f->m, d);
+  if (!e.i || has.kind != NEO_VAL_VIEW)
+    return neo_val_poison();
+  neo_expr c = neo_load(f->m, has.view.tensor, index, f->in->n_ambient + 1, at);
+  return neo_define_element(s, neo_op3(f->m, NEO_OP_SELECT, c, e, none), full, (neo_expr){0}, at);
+}
+
+static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
+  const neo_graph *g = in->vertex->graph;
+  neo_expr want = neo_const_int(in->fe->m, NEO_I64_T, g->children);
+  if (none->kind == NEO_VAL_VIEW && none->view.rank &&
+      neo_size_equal(in->fe, neo_view_extent(in->fe, &none->view, 0), want))
+    return true;
+  NEO_ERR(in, b->var.span, GATHER_SHAPE, b->var.name.text, g->name, (long long)g->children);
+  return false;
+}
+
+static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
+  const neo_ast_name *name = &g->bind->var.name;
+  neo_expr extent[NEO_MAX_AXES], e;
+  const char *full = neo_fe_join(in->fe, in->prefix, name->text);
+  neo_frame *f = neo_element_frame(in, none, full, name->span, &e);
+  uint32_t n = 0;
+  if (!e.i)
+    return;
+  for (uint32_t d = 0; d < f->n_out; d++)
+    if (d != in->n_ambient)
+      extent[n++] = f->axis[d].hi;
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, e), .span = name->span};
+  const char *own = neo_fe_unique(in->fe, neo_fe_join(in->fe, full, "scattered"));
+  g->stack = neo_tensor_make(in, rec, extent, n, own);
+  if (!g->stack.i)
+    return;
+  neo_val v = in->vertex->down
+                  ? from_parents(f, g, e, full, name->span)
+                  : neo_define_element(f, of_child(f, g, e, name->span), full, (neo_expr){0}, name->span);
+  neo_define_bind(in, name, v, NULL);
+}
+
+void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
+  struct neo_vertex *x = in->vertex;
+  bool ok = none->kind != NEO_VAL_POISON && has_children(in, b, none);
+  if (ok && x->n < NEO_MAX_RESULTS) {
+    neo_gathered *g = &x->at[x->n++];
+    *g = (neo_gathered){.bind = b};
+    gather(in, g, none);
+    ok = g->stack.i != 0;
+  }
+  if (!ok) {
+    x->failed = true;
+    neo_scope_poison(in, &b->var.name);
+  }
+}
+
+/* ---- scatter, push */
+
+static neo_gathered *gathered(struct neo_vertex *x, const char *name) {
+  for (uint32_t k = 0; k < x->n; k++)
+    if (x->at[k].bind->var.name.text == name)
+      return &x->at[k];
+  return NULL;
+}
+
+static neo_val of_vertex(const neo_inst *in, neo_tensor t) {
+  return neo_val_view(neo_view_ambient(in, t, neo_tensor_rank(in->fe->m, t) - in->n_ambient));
+}
+
+static bool fits(neo_inst *in, const neo_gathered *g, const neo_ast_bind *b, neo_val *v) {
+  neo_module *m = in->fe->m;
+  neo_val want = of_vertex(in, g->stack);
+  neo_type type = (neo_type)neo_tensor_at(m, g->stack)->type;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, in->prefix);
+  if (v->kind == NEO_VAL_LIT)
+    *v = neo_val_expr(neo_val_as(f, b->span, *v, type));
+  if (v->kind == NEO_VAL_POISON)
+    return false;
+  neo_type have = v->kind == NEO_VAL_VIEW ? (neo_type)neo_tensor_at(m, v->view.tensor)->type
+                                          : neo_expr_type(m, v->e);
+  if (have == type && neo_val_same_shape(in->fe, &want, v))
+    return true;
+  NEO_ERR(in, b->span, SCATTER_SHAPE, b->var.name.text, neo_type_text(type),
+          neo_val_shape_text(in->fe, &want), neo_type_text(have), neo_val_shape_text(in->fe, v));
+  return false;
+}
+
+void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v) {
+  struct neo_vertex *x = in->vertex;
+  neo_gathered *g = gathered(x, b->var.name.text);
+  if (v.kind == NEO_VAL_POISON || x->failed) {
+    x->failed = true;
+  } else if (!g || g->next.i) {
+    NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text, g ? "scattered twice" : "not gathered");
+    x->failed = true;
+  } else if (!fits(in, g, b, &v)) {
+    x->failed = true;
+  } else {
+    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
+    if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(in, &v.view))
+      v = neo_define_copy(in, v, full, b->span);
+    g->next = v.kind == NEO_VAL_VIEW ? v.view.tensor : g->next;
+  }
+}
+
+void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
+  struct neo_vertex *x = in->vertex;
+  neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
+  neo_sym *s = neo_path_find(in, &path, false);
+  bool value = s && s->kind == NEO_SYM_VALUE && s->value.kind != NEO_VAL_POISON;
+  if (!value || x->n_pushed == NEO_MAX_RESULTS) {
+    x->failed = true;
+    return;
+  }
+  neo_val v = s->value;
+  if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(in, &v.view))
+    v = neo_define_copy(in, v, neo_inst_full(in, name->text), name->span);
+  x->failed = x->failed || v.kind != NEO_VAL_VIEW;
+  x->pushed[x->n_pushed++] = v;
+}
+
+/* ---- behind the body */
+
+static bool define_scattered(neo_inst *in, const neo_gathered *g) {
+  neo_span at = g->bind->span;
+  neo_expr e;
+  if (!g->next.i) {
+    NEO_ERR(in, g->bind->var.name.span, NEXT_TARGET, g->bind->var.name.text,
+            "gathered, and never scattered");
+    return false;
+  }
+  neo_val v = of_vertex(in, g->next);
+  neo_frame *f = neo_element_frame(in, &v, in->prefix, at, &e);
+  if (e.i)
+    neo_define_piece(f, g->stack, e, at, true, NULL, 0);
+  return e.i != 0;
+}
+
+bool neo_vertex_leave(neo_inst *body, neo_tensor *stack, uint32_t *n) {
+  struct neo_vertex *x = body->vertex;
+  bool ok = !x->failed;
+  for (uint32_t k = 0; k < x->n && ok; k++) {
+    ok = define_scattered(body, &x->at[k]);
+    stack[k] = x->at[k].stack;
+  }
+  *n = x->n;
+  return ok;
+}
+
+neo_val neo_vertex_result(neo_inst *body, uint32_t k) {
+  const struct neo_vertex *x = body->vertex;
+  neo_view v = neo_view_whole(body->fe->m, x->pushed[k].view.tensor);
+  for (uint32_t d = 0; d < x->axis; d++)
+    v.index[d] = neo_axis_ref(body->fe->m, d);
+  v.rank -= x->axis;
+  return neo_val_view(v);
+}

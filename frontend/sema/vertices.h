@@ -1,0 +1,51 @@
+/* A vertex function while a call of it is checked; frontend/check runs its statements. */
+#ifndef NEO_FRONTEND_SEMA_VERTICES_H
+#define NEO_FRONTEND_SEMA_VERTICES_H
+#include "frontend/sema/parts.h"
+
+struct neo_graph { /* graph G(children <= 2, vertices <= 4096) */
+  const char *name;
+  neo_tensor child;  /* G.child[v, k] : -1 <= i32 < v */
+  neo_expr vertices; /* G.vertices, a run-time size */
+  int64_t children;
+};
+
+typedef struct {
+  const neo_ast_bind *bind; /* of the gather */
+  neo_tensor stack;         /* what the vertices scatter */
+  neo_tensor next;          /* the tensor of the body that is scattered; 0: nothing yet */
+} neo_gathered;
+
+struct neo_vertex {
+  const neo_graph *graph;
+  uint32_t axis; /* the ambient axis that is the vertex */
+  bool down;     /* gathers from parents */
+  bool failed;
+  uint32_t n, n_pushed;
+  neo_gathered at[NEO_MAX_RESULTS];
+  neo_val pushed[NEO_MAX_RESULTS];
+};
+
+/* Declares the graph's size, input and names; false after a report. */
+bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children,
+                       int64_t vertices) NEO_MUST_CHECK;
+/* Makes the body's instance that of one vertex, and what the graph's vertices have of the arguments that of
+ * this one; false after a report. */
+bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) NEO_MUST_CHECK;
+/* Defines `children` in the body's scope. */
+void neo_vertex_count(neo_inst *body);
+/* Names what the function pushes by the names of the call's results. */
+void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_names,
+                             const char *const *full);
+/* May a statement of vertex functions stand here? Reports it if not. */
+bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
+/* What the children scattered, `none` where there is no child. */
+void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none);
+void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v);
+void neo_vertex_push(neo_inst *in, const neo_ast_name *name);
+/* Defines what was scattered; the tensors go to stack[], their number to *n. False after a report. */
+bool neo_vertex_leave(neo_inst *body, neo_tensor *stack, uint32_t *n) NEO_MUST_CHECK;
+/* A pushed value as a tensor of all vertices, seen from outside of the function. */
+neo_val neo_vertex_result(neo_inst *body, uint32_t k);
+
+#endif
