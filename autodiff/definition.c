@@ -6,6 +6,7 @@
  *           the adjoint of the body at each point, whose reads are gathered over all axes under
  *           the definition's condition */
 #include "autodiff/internal.h"
+#include "autodiff/solve.h"
 #include "ir/out_map.h"
 
 typedef struct {
@@ -113,6 +114,35 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
   return lookup && others;
 }
 
+/* The conjuncts of e that tell something of the points of a lookup alone, over its axes. */
+static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used, const neo_expr *renumber) {
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_AND)
+    return ad_and(m, kept_conditions(m, neo_list_expr(m, n.arg, 0), used, renumber),
+                  kept_conditions(m, neo_list_expr(m, n.arg, 1), used, renumber));
+  if (neo_expr_axes(m, e) & ~used || neo_expr_uses_op(m, e, NEO_OP_RAND))
+    return (neo_expr){0};
+  return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, 64));
+}
+
+/* The points at which the adjoint of a lookup can be other than zero, as `where` and the selects on top
+ * of the value tell. A recurrence needs them: that the element looked up comes earlier is known there
+ * only, and the sum that finds the values of such lookups is then of later ones. */
+static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint64_t used,
+                             const neo_expr *renumber) {
+  neo_expr all = where.i ? kept_conditions(m, where, used, renumber) : where;
+  while (neo_expr_node(m, value)->op == NEO_OP_SELECT) {
+    bool first = ad_is_zero(m, neo_expr_arg(m, value, 1));
+    if (!first && !ad_is_zero(m, neo_expr_arg(m, value, 2)))
+      break;
+    neo_expr c = neo_expr_arg(m, value, 0);
+    c = first ? neo_op1(m, NEO_OP_NOT, c) : c;
+    all = ad_and(m, all, kept_conditions(m, c, used, renumber));
+    value = neo_expr_arg(m, value, first ? 2 : 1);
+  }
+  return all;
+}
+
 /* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over
  * the axes of its indices; only this is spread over the table. Before and after, for the sum
  * over t, e of T[X[b, t], e]*W[t, e, j]:
@@ -137,7 +167,10 @@ static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, ne
   ad_define_term(s, r, first, span);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     index[k] = neo_expr_subst_axes(m, index[k], renumber, space->n);
-  return ad_gather(&s->env, &kept, (neo_expr){0}, index, t, ad_read(m, r), span, out);
+  neo_expr points = {0};
+  if (neo_map_get(&s->conditions.recurring, t.i, NULL))
+    points = lookup_where(m, where, value, used, renumber);
+  return ad_gather(&s->env, &kept, points, index, t, ad_read(m, r), span, out);
 }
 
 static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_leaf leaf) {
