@@ -180,6 +180,12 @@ neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) 
 
 /* ---- the value of a definition */
 
+/* Where there is an element, no extent is 0. */
+static void assume_extents(neo_frame *f) {
+  for (uint32_t k = 0; k < f->n_out; k++)
+    NEO_PUSH(f->fe->arena, &f->assume, neo_op2(f->m, NEO_OP_LT, f->axis[k].lo, f->axis[k].hi));
+}
+
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
   neo_expr x = neo_cast(f->m, NEO_I64_T, e);
   neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
@@ -205,7 +211,10 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
     *e = neo_cast(f->m, var->type.type, *e);
   if (!bound->i) {
     *bound = neo_expr_bound(f, *e);
-  } else if (!within(f, *e, *bound)) {
+    return true;
+  }
+  assume_extents(f);
+  if (!within(f, *e, *bound)) {
     int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, *bound));
     neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
                   neo_size_text(f->fe, neo_size_add1(f->fe, *bound, -1)));
