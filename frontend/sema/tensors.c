@@ -186,14 +186,28 @@ static void assume_extents(neo_frame *f) {
     NEO_PUSH(f->fe->arena, &f->assume, neo_op2(f->m, NEO_OP_LT, f->axis[k].lo, f->axis[k].hi));
 }
 
+static bool within(neo_frame *f, neo_expr e, neo_expr bound);
+
+static bool within_under(neo_frame *f, neo_expr condition, neo_expr e, neo_expr bound) {
+  NEO_PUSH(f->fe->arena, &f->assume, condition);
+  bool ok = within(f, e, bound);
+  f->assume.n--;
+  return ok;
+}
+
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
   neo_expr x = neo_cast(f->m, NEO_I64_T, e);
   neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
   neo_expr own = neo_expr_bound(f, e);
   if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
     return true;
-  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC))
-    return false;
+  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) { /* its bound is told by the reducer */
+    if (neo_expr_node(f->m, e)->op != NEO_OP_SELECT)
+      return false;
+    neo_expr c = neo_expr_arg(f->m, e, 0);
+    return within_under(f, c, neo_expr_arg(f->m, e, 1), bound) &&
+           within_under(f, neo_op1(f->m, NEO_OP_NOT, c), neo_expr_arg(f->m, e, 2), bound);
+  }
   return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, zero, x)) &&
          neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, bound));
 }
