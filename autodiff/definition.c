@@ -115,7 +115,8 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
 }
 
 /* The conjuncts of e that tell something of the points of a lookup alone, over its axes. */
-static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used, const neo_expr *renumber) {
+static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
+                                const neo_expr *renumber) {
   neo_node n = *neo_expr_node(m, e);
   if (n.op == NEO_OP_AND)
     return ad_and(m, kept_conditions(m, neo_list_expr(m, n.arg, 0), used, renumber),

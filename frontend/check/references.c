@@ -206,8 +206,9 @@ neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
  * this is there. */
 static neo_val slice_of_itself(neo_frame *f, const neo_ast_expr *e) {
   int h = NEO_ERR(f->in, e->span, NO_ORDER, f->self, f->self);
-  neo_diag_help(f->fe->diags, h,
-                "a definition reads elements of itself, it gives no function a slice: carry it in a scan");
+  neo_diag_help(
+      f->fe->diags, h,
+      "a definition reads elements of itself, it gives no function a slice: carry it in a scan");
   return neo_val_poison();
 }
 

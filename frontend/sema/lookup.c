@@ -77,9 +77,10 @@ static void unknown(neo_frame *f, const neo_ast_name *name) {
       neo_diag_note(f->fe->diags, unknown_name,
                     "indices are bound on the left, or by a reducer such as sum[%s]", name->text);
     else if (is_own(f, name->text))
-      neo_diag_help(f->fe->diags, unknown_name,
-                    "a definition reads elements of itself, '%s[...]': carry what is needed whole in a scan",
-                    name->text);
+      neo_diag_help(
+          f->fe->diags, unknown_name,
+          "a definition reads elements of itself, '%s[...]': carry what is needed whole in a scan",
+          name->text);
     return;
   }
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);
