@@ -192,9 +192,27 @@ static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
          neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, bound));
 }
 
-/* The value with the declared type and bound of its target. */
+static bool bounds_hold(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
+                        const neo_ends *ends) {
+  neo_expr bound = ends->bound;
+  if (ends->least.i || ends->below.i) {
+    if (neo_ends_hold(f, e, ends))
+      return true;
+    int h = NEO_ERR(f->in, at, ENDS_NOT_PROVED, var->name.text);
+    neo_diag_range(f->fe->diags, h, var->type.span);
+    return false;
+  }
+  if (!bound.i || within(f, e, bound))
+    return true;
+  int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, bound));
+  neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
+                neo_size_text(f->fe, neo_size_add1(f->fe, bound, -1)));
+  return false;
+}
+
+/* The value with the declared type and bounds of its target. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
-                      neo_expr *bound) {
+                      neo_ends *ends) {
   bool typed = var->type.given;
   *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, var->type.type)
                                       : neo_val_scalar(f, at, v);
@@ -203,14 +221,10 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
   f->n_axes = f->n_out;
   if (typed)
     *e = neo_cast(f->m, var->type.type, *e);
-  if (!bound->i) {
-    *bound = neo_expr_bound(f, *e);
-  } else if (!within(f, *e, *bound)) {
-    int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, *bound));
-    neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
-                  neo_size_text(f->fe, neo_size_add1(f->fe, *bound, -1)));
+  if (!bounds_hold(f, var, at, *e, ends))
     return false;
-  }
+  if (!ends->bound.i)
+    ends->bound = neo_expr_bound(f, *e);
   return true;
 }
 
