@@ -17,6 +17,7 @@
  * and nobody reads the copies any more. */
 #include "autodiff/batch.h"
 #include "ir/clone.h"
+#include "ir/element.h"
 #include "ir/out_map.h"
 
 enum { MAX_RANK = 16, MAX_AXES = 60 };
@@ -58,6 +59,7 @@ static neo_tensor tensor_like(ad_batch_state *b, neo_tensor t, bool lifted) {
     r.role = NEO_ROLE_TEMP;
   r.name = neo_tensor_fresh_name(m, "at", neo_name_text(m->names, r.name));
   r.extent = neo_list_new(m, extent, n);
+  neo_element_ends_drop(&r);
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
   r.updates = (neo_tensor){0};

@@ -221,6 +221,10 @@ static void add_buffer(hasher *h, const neo_form *f, neo_tensor t) {
   add(h, r->type);
   add(h, r->updates.i ? number(&h->buf, r->updates.i) : 0);
   add_expr(h, r->bound);
+  if (r->least.i || r->below.i) {
+    add_expr(h, r->least);
+    add_expr(h, r->below);
+  }
   add(h, neo_form_closed(f, t));
   if (!neo_form_closed(f, t))
     add_elements(h, t);

@@ -93,6 +93,10 @@ static void mix_buffer(keyer *c, uint64_t key[2], neo_tensor t) {
     neo_map_get(&c->buf, r->updates.i, &old);
   mix(key, old);
   mix_expr(c, key, bound);
+  if (r->least.i || r->below.i) {
+    mix_expr(c, key, r->least);
+    mix_expr(c, key, r->below);
+  }
   bool closed = neo_form_closed(neo_group_form(c->m, c->g), t);
   mix_expr(c, key, closed ? (neo_expr){0} : neo_tensor_elements(c->m, t));
 }

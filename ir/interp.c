@@ -1,6 +1,7 @@
 /* The interpreter: stores of all tensors, what a run needs, and in which order. */
 #include "ir/interp.h"
 #include "ir/component.h"
+#include "ir/element.h"
 #include "ir/interp_parts.h"
 #include <assert.h>
 #include <string.h>
@@ -150,11 +151,50 @@ static const char *name_of(const neo_interp *p, uint32_t t) {
   return neo_name_text(p->m->names, p->m->tensors.at[t].name);
 }
 
+/* The ends of each element; INT64_MIN and INT64_MAX where there is none. */
+typedef struct {
+  int64_t rest;
+  neo_element_end of;
+} end_value;
+
+static bool begin_end(const run *r, neo_expr e, uint32_t rank, end_value *x) {
+  if (!e.i || !neo_element_end_of(r->p->m, e, rank, &x->of))
+    return false;
+  x->rest = eval_size(r->p, x->of.rest);
+  return true;
+}
+
+static int64_t end_at(const end_value *x, const neo_values *v, int64_t element) {
+  int64_t end = x->rest;
+  for (uint32_t d = v->rank; d-- > 0; element /= v->extent[d])
+    end += x->of.coef[d] * (element % v->extent[d]);
+  return end;
+}
+
+static neo_status check_ends(const run *r, uint32_t t) {
+  const neo_tensor_rec *rec = &r->p->m->tensors.at[t];
+  const neo_values *v = &r->p->store[t].v;
+  end_value least, below;
+  bool low = begin_end(r, rec->least, v->rank, &least);
+  bool high = begin_end(r, rec->below, v->rank, &below);
+  for (int64_t k = 0; (low || high) && k < v->n; k++) {
+    int64_t x = v->at[k].i, from = low ? end_at(&least, v, k) : INT64_MIN;
+    int64_t to = high ? end_at(&below, v, k) : INT64_MAX;
+    if (x >= from && x < to)
+      continue;
+    neo_str_addf(r->why, "%s: element %lld is %lld, not in [%lld, %lld)", name_of(r->p, t),
+                 (long long)k, (long long)x, (long long)from, (long long)to);
+    return NEO_RANGE;
+  }
+  return NEO_OK;
+}
+
 static neo_status check_bound(const run *r, uint32_t t) {
   const neo_tensor_rec *rec = &r->p->m->tensors.at[t];
   const neo_values *v = &r->p->store[t].v;
-  if (!rec->bound.i)
-    return NEO_OK;
+  neo_status status = check_ends(r, t);
+  if (!rec->bound.i || status)
+    return status;
   int64_t bound = eval_size(r->p, rec->bound);
   for (int64_t k = 0; k < v->n; k++) {
     int64_t x = v->at[k].i;

@@ -111,7 +111,9 @@ typedef struct {
   uint8_t role, type;
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
   neo_span span;
-  neo_expr bound;  /* integer elements lie in [0, bound); 0: no bound */
+  neo_expr bound;  /* integer elements lie in [0, bound), over constants and sizes; 0: no bound */
+  neo_expr least, below; /* the same with bounds that may use the element's indices, AXIS k for that
+                            of dimension k: they lie in [least, below); 0: no such end */
   neo_list extent; /* exprs over constants and sizes, outermost first */
   neo_list pieces; /* defs */
   neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */

@@ -1,6 +1,7 @@
 /* See layout.h. */
 #include "ir/layout.h"
 #include "ir/clone.h"
+#include "ir/element.h"
 #include "ir/out_map.h"
 #include <assert.h>
 
@@ -58,6 +59,7 @@ static void order_extents(neo_module *m, neo_tensor t, const uint32_t *order) {
   for (uint32_t k = 0; k < rank; k++)
     ids[k] = neo_tensor_extent(m, t, order[k]).i;
   neo_tensor_at(m, t)->extent = neo_list_new(m, ids, rank);
+  neo_element_ends_drop(neo_tensor_at(m, t));
 }
 
 void neo_layout_tensors(neo_module *m, neo_layout layout) {

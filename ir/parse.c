@@ -151,6 +151,27 @@ static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
   r->n_data_bytes = values.n * neo_type_bytes(type);
 }
 
+/* Do the ends stop here? */
+static bool at_end_of_ends(const neo_ir_parser *p) {
+  return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
+         neo_parse_is(p, "of") || neo_parse_is(p, "=");
+}
+
+/* in -1..d0: the indices of the element are d0, d1 … */
+static void parse_ends(neo_ir_parser *p, neo_tensor_rec *rec) {
+  if (!neo_parse_accept(p, "in"))
+    return;
+  p->n_axes = 0;
+  for (uint32_t k = 0; k < rec->extent.n && k < MAX_RANK; k++)
+    p->axis[p->n_axes++] = neo_name_of(p->m->names, neo_arena_printf(p->arena, "d%u", k));
+  if (!neo_parse_is(p, ".."))
+    rec->least = neo_parse_sum(p);
+  neo_parse_expect(p, "..");
+  if (!p->failed && !at_end_of_ends(p))
+    rec->below = neo_parse_sum(p);
+  p->n_axes = 0;
+}
+
 static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   size_t first = p->at;
   neo_tensor_rec rec = p->m->tensors.at[id];
@@ -160,6 +181,7 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   rec.extent = parse_extents(p);
   if (neo_parse_accept(p, "<"))
     rec.bound = neo_parse_sum(p);
+  parse_ends(p, &rec);
   rec.partial = neo_parse_accept(p, "partial");
   if (rec.role == NEO_ROLE_UPDATE) {
     neo_parse_expect(p, "of");

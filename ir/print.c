@@ -293,6 +293,21 @@ static void add_data(neo_str *out, const neo_tensor_rec *r) {
   neo_str_addc(out, '}');
 }
 
+/* Ends that may use the indices of an element, which are d0, d1 …: in -1..d0 */
+static void add_ends(const neo_text_expr *t, const neo_tensor_rec *r) {
+  static const char *const index[] = {"d0", "d1", "d2",  "d3",  "d4",  "d5",  "d6",  "d7",
+                                      "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15"};
+  neo_text_expr own = *t;
+  own.axis = index;
+  own.n_axes = r->extent.n;
+  neo_str_add(t->out, " in ");
+  if (r->least.i)
+    neo_text_add_expr(&own, r->least, LEVEL_SUM);
+  neo_str_add(t->out, "..");
+  if (r->below.i)
+    neo_text_add_expr(&own, r->below, LEVEL_SUM);
+}
+
 static void add_tensor(const neo_text_expr *t, neo_tensor id) {
   const neo_tensor_rec *r = neo_tensor_at(t->m, id);
   neo_str_addf(t->out, "%s ", neo_role_text((neo_role)r->role));
@@ -304,6 +319,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " < ");
     neo_text_add_expr(t, r->bound, LEVEL_SUM);
   }
+  if (r->least.i || r->below.i)
+    add_ends(t, r);
   if (r->partial)
     neo_str_add(t->out, " partial");
   if (r->updates.i) {

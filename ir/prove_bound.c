@@ -7,6 +7,7 @@
  * from what the operator says (0 <= x % n < n; n*(x/n) <= x; min <= both), from facts, and at last
  * from the numeric range. For affine g over a box this is exact; nested bounds and facts are
  * Fourier-Motzkin steps, exact over the rationals when one bound matters. Every step costs fuel. */
+#include "ir/element.h"
 #include "ir/prove_scope.h"
 #include <assert.h>
 
@@ -200,8 +201,12 @@ static void try_size(step *t, neo_size id) {
     try_expr(t, size->value, 0);
 }
 
-static void try_load(step *t, neo_tensor tensor) {
+static void try_load(step *t, neo_expr e, neo_tensor tensor) {
   neo_expr bound = neo_tensor_at(t->s->m, tensor)->bound;
+  neo_element_ends ends = neo_element_ends_of(t->s->m, e);
+  neo_expr end = t->sign > 0 ? ends.least : ends.below;
+  if (end.i)
+    try_expr(t, end, t->sign > 0 ? 0 : -1);
   if (!bound.i)
     return;
   if (t->sign > 0)
@@ -222,7 +227,7 @@ static void try_kind(step *t) {
     try_size(t, (neo_size){n.attr});
     break;
   case NEO_OP_LOAD:
-    try_load(t, (neo_tensor){n.attr});
+    try_load(t, e, (neo_tensor){n.attr});
     break;
   case NEO_OP_DIV:
     try_quotient(t, e);

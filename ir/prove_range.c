@@ -1,5 +1,6 @@
 /* Numeric ranges of atoms, from declarations, arguments and facts; and boxes of polynomials.
  * Saturating: INT64_MIN and INT64_MAX mean that nothing is known on that side. */
+#include "ir/element.h"
 #include "ir/prove_scope.h"
 
 enum { FAR = 62 }; /* steps of training stay below 2^FAR */
@@ -110,18 +111,25 @@ static neo_range axis_range(neo_prover_scope *s, uint32_t k) {
   return (neo_range){lo.lo, hi.hi == INT64_MAX ? INT64_MAX : hi.hi - 1};
 }
 
-static neo_range load_range(neo_prover_scope *s, const neo_node *n) {
+static neo_range load_range(neo_prover_scope *s, neo_expr e, const neo_node *n) {
   neo_range r = neo_type_range((neo_type)n->type);
   neo_expr bound = neo_tensor_at(s->m, (neo_tensor){n->attr})->bound;
+  neo_element_ends ends = neo_element_ends_of(s->m, e);
+  if (ends.least.i)
+    r = meet(r, (neo_range){neo_prover_expr_range(s, ends.least).lo, INT64_MAX});
+  if (ends.below.i) {
+    int64_t below = neo_prover_expr_range(s, ends.below).hi;
+    r = meet(r, (neo_range){INT64_MIN, below == INT64_MAX || below == INT64_MIN ? INT64_MAX : below - 1});
+  }
   if (!bound.i)
     return r;
   int64_t hi = neo_prover_expr_range(s, bound).hi;
   return meet(r, (neo_range){0, hi == INT64_MAX ? hi : hi - 1});
 }
 
-static neo_range load_else_range(neo_prover_scope *s, const neo_node *n) {
+static neo_range load_else_range(neo_prover_scope *s, neo_expr e, const neo_node *n) {
   neo_expr other = neo_list_expr(s->m, n->arg, n->arg.n - 1);
-  return join(load_range(s, n), neo_prover_expr_range(s, other));
+  return join(load_range(s, e, n), neo_prover_expr_range(s, other));
 }
 
 static int64_t div_end(int64_t a, int64_t n) {
@@ -198,9 +206,9 @@ static neo_range node_range(neo_prover_scope *s, neo_expr e) {
   case NEO_OP_STEP:
     return (neo_range){0, (int64_t)1 << FAR};
   case NEO_OP_LOAD:
-    return load_range(s, &n);
+    return load_range(s, e, &n);
   case NEO_OP_LOAD_ELSE:
-    return load_else_range(s, &n);
+    return load_else_range(s, e, &n);
   case NEO_OP_MIN:
   case NEO_OP_MAX:
   case NEO_OP_DIV:

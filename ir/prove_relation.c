@@ -10,6 +10,7 @@
  *
  * Dimensions are numbered as the goal reaches them, and nothing of the words that are written says
  * what they stand for: equal questions about other axes, tensors and sizes have equal words. */
+#include "ir/element.h"
 #include "ir/prove_relation.h"
 
 /* ---- dimensions */
@@ -147,9 +148,18 @@ static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_
   p->choices[p->n_choices++] = (neo_relation_choice){v.i, c, x, y};
 }
 
-static void add_load(neo_relation *p, const neo_poly *v, uint32_t tensor) {
+static void add_load(neo_relation *p, const neo_poly *v, neo_expr e, uint32_t tensor) {
   neo_poly end;
   neo_expr bound = neo_tensor_at(p->m, (neo_tensor){tensor})->bound;
+  neo_element_ends ends = neo_element_ends_of(p->m, e);
+  if (ends.least.i) {
+    neo_prover_form(p->s, ends.least, &end);
+    add_difference(p, v, -1, &end, 0, false);
+  }
+  if (ends.below.i) {
+    neo_prover_form(p->s, ends.below, &end);
+    add_difference(p, &end, -1, v, -1, false);
+  }
   if (!bound.i)
     return;
   neo_prover_form(p->s, bound, &end);
@@ -181,7 +191,7 @@ static void add_atom(neo_relation *p, neo_expr atom) {
     add_size(p, &v, n.attr);
     break;
   case NEO_OP_LOAD:
-    add_load(p, &v, n.attr);
+    add_load(p, &v, e, n.attr);
     break;
   case NEO_OP_DIV:
     add_quotient(p, &v, e);

@@ -1,5 +1,6 @@
 /* Invariants of the tables: sizes, tensors, entries, gradient requests, custom gradients. */
 #include "base/hash.h"
+#include "ir/element.h"
 #include "ir/verify_parts.h"
 
 /* ---- sizes */
@@ -180,6 +181,19 @@ static bool check_definers(neo_verifier *v, neo_tensor t, const neo_tensor_rec *
   return true;
 }
 
+/* An end of the elements: affine in the tensor's indices. */
+static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
+  neo_verify_scope in = {.n_axes = r->extent.n};
+  if (!e.i)
+    return true;
+  if (!neo_type_is_int((neo_type)r->type))
+    return neo_verify_fail(v, "a bound is for integers");
+  if (!neo_verify_expr(v, &in, e, NEO_I64_T, "the bound"))
+    return false;
+  return neo_element_end_is_affine(v->m, e, r->extent.n) ||
+         neo_verify_fail(v, "a bound is not affine in the indices");
+}
+
 static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   const neo_tensor_rec *r = neo_tensor_at(v->m, t);
   v->where = neo_verify_tensor_name(v, t);
@@ -199,6 +213,8 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   if (r->bound.i && !neo_type_is_int((neo_type)r->type))
     return neo_verify_fail(v, "a bound is for integers");
   if (r->bound.i && !neo_verify_size(v, r->bound, NEO_I64_T, "the bound"))
+    return false;
+  if (!check_end(v, r, r->least) || !check_end(v, r, r->below))
     return false;
   if (r->role == NEO_ROLE_SETTING && r->extent.n)
     return neo_verify_fail(v, "a setting is a scalar");

@@ -92,6 +92,24 @@ expect 1 "too many rows" "$NEOC" run m.expr X=ones:[9,4]
 says err 'X: dim 0 is 9, but B must be in \[1, 8\]' "too many rows"
 expect 1 "an index out of range" "$NEOC" run m.expr --entry=test X=ones:[2,4] Y=[0,3]
 says err 'Y\[1\]: value 3 is not in \[0, 3)' "an index out of range"
+cat >tree.expr <<'END'
+dim V <= 8
+input child[v < V, 2] : -1 <= i32 < v
+input skip[v < V] : 1 <= i32
+h[v < V] = 1 + sum[k] (h[child[v, k]] else 0)*f32(skip[v])
+output h
+END
+expect 0 "children before their vertex" "$NEOC" run tree.expr 'child=[[-1,-1],[0,-1],[1,0]]' 'skip=[1,1,2]'
+says out '\[1, 2, 7\]' "children before their vertex"
+expect 1 "a vertex that is its own child" "$NEOC" run tree.expr 'child=[[-1,-1],[0,1],[1,0]]' 'skip=[1,1,2]'
+says err 'child\[1, 1\]: value 1 is not in \[-1, 1)' "a vertex that is its own child"
+expect 1 "less than none" "$NEOC" run tree.expr 'child=[[-1,-2]]' 'skip=[1]'
+says err 'child\[0, 1\]: value -2 is not in \[-1, 0)' "less than none"
+expect 1 "a lower end alone" "$NEOC" run tree.expr 'child=[[-1,-1]]' 'skip=[0]'
+says err 'skip\[0\]: value 0 is less than 1' "a lower end alone"
+expect 0 "random children" "$NEOC" run tree.expr child=random:3:[8,2] skip=random:1
+expect 1 "interpreted, its own child" "$NEOC" run --interp tree.expr 'child=[[-1,-1],[0,1]]' 'skip=[1,1]'
+says err 'child: element 3 is 1, not in \[-1, 1)' "interpreted, its own child"
 expect 1 "sizes that disagree" "$NEOC" run m.expr --entry=test X=ones:[2,4] Y=[0,1,2]
 expect 2 "an input that is missing" "$NEOC" run m.expr
 says err 'needs X' "an input that is missing"

@@ -14,6 +14,7 @@
  * nobody. */
 #include "ir/clone.h"
 #include "ir/define.h"
+#include "ir/element.h"
 #include "transform/checkpoint_parts.h"
 
 static neo_expr zero_of(const checkpoints *c, neo_type t) {
@@ -183,6 +184,7 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
   for (uint32_t k = 0; k < r.extent.n; k++)
     extent[k + 1] = (k == along ? checkpoint_number(c, c->chunk) : neo_list_expr(m, r.extent, k)).i;
   r.extent = neo_list_new(m, extent, r.extent.n + 1);
+  neo_element_ends_drop(&r);
   r.pieces = (neo_list){0};
   r.partial = !c->exact;
   r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, r.name));

@@ -17,6 +17,7 @@
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/element.h"
 #include "ir/order.h"
 #include "transform/transform.h"
 
@@ -316,6 +317,7 @@ static neo_tensor add_skewed(const skewing *s, const neo_def_rec *d, neo_def id,
     if (k != x->dropped)
       extent[x->place[k]] = neo_list_at(m, r.extent, k);
   r.extent = neo_list_new(m, extent, d->n_out);
+  neo_element_ends_drop(&r);
   r.name = neo_tensor_fresh_name(m, "skewed", neo_name_text(m->names, r.name));
   r.pieces = neo_list_new(m, &id.i, 1);
   r.partial = true;

@@ -106,6 +106,8 @@ neo_structure neo_structure_of(neo_module *m, neo_arena *a, neo_def d, neo_struc
     neo_tensor t = {neo_list_at(m, r.out, k)};
     put_tensor_shape(&w, t);
     put(&w, neo_tensor_at(m, t)->bound.i);
+    put(&w, neo_tensor_at(m, t)->least.i);
+    put(&w, neo_tensor_at(m, t)->below.i);
   }
   return out;
 }

@@ -100,6 +100,26 @@ static void put_program(writer *w, int32_t at) {
     neo_str_add(w->out, text);
 }
 
+/* An end of elements over their indices d0, d1 …; nothing where there is none. */
+static void put_end(writer *w, const neo_rt_tensor *t, int which) {
+  const int32_t *row = w->p->extents.at + t->ends - 1, *by = row + 2 + which * t->rank;
+  if (row[which] < 0)
+    return;
+  const int64_t *code = w->p->programs.at + row[which];
+  bool zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END, any = false;
+  for (int d = 0; d < t->rank; d++) {
+    if (!by[d])
+      continue;
+    neo_str_addf(w->out, by[d] == 1 ? "%s" : "%s%d*", any ? " + " : "", by[d]);
+    neo_str_addf(w->out, "d%d", d);
+    any = true;
+  }
+  if (any && !zero)
+    neo_str_add(w->out, " + ");
+  if (!any || !zero)
+    put_program(w, row[which]);
+}
+
 static void put_shape(writer *w, const neo_rt_tensor *t) {
   static const char *const names[] = {"f64", "f32", "f16", "bf16", "i64",
                                       "i32", "i8",  "u8",  "bool"};
@@ -113,7 +133,13 @@ static void put_shape(writer *w, const neo_rt_tensor *t) {
   }
   if (t->rank)
     neo_str_add(w->out, "]");
-  if (t->bound >= 0) {
+  if (t->ends) {
+    neo_str_add(w->out, " in [");
+    put_end(w, t, 0);
+    neo_str_add(w->out, ", ");
+    put_end(w, t, 1);
+    neo_str_add(w->out, ")");
+  } else if (t->bound >= 0) {
     neo_str_add(w->out, " in [0, ");
     put_program(w, t->bound);
     neo_str_add(w->out, ")");

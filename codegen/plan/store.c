@@ -1,6 +1,7 @@
 /* The tensors that the caller can name, and where everything outside the frame lives. */
 #include "base/hash.h"
 #include "codegen/plan/internal.h"
+#include "ir/element.h"
 #include "ir/print.h"
 #include <assert.h>
 #include <string.h>
@@ -61,6 +62,29 @@ static int32_t add_extents(plan_store *s, neo_tensor t) {
   return at;
 }
 
+static int32_t end_program(plan_store *s, neo_expr e, uint32_t rank, neo_element_end *end) {
+  *end = (neo_element_end){0};
+  if (!e.i || !neo_element_end_of(s->p->m, e, rank, end))
+    return -1;
+  return neo_plan_program(s->p, end->rest);
+}
+
+static int32_t add_ends(plan_store *s, const neo_tensor_rec *r) {
+  neo_element_end least, below;
+  uint32_t rank = r->extent.n;
+  if (!r->least.i && !r->below.i)
+    return 0;
+  int32_t programs[] = {end_program(s, r->least, rank, &least),
+                        end_program(s, r->below, rank, &below)};
+  int32_t at = (int32_t)s->p->extents.n;
+  for (int k = 0; k < 2; k++)
+    NEO_PUSH(s->p->arena, &s->p->extents, programs[k]);
+  for (uint32_t k = 0; k < 2 * rank; k++)
+    NEO_PUSH(s->p->arena, &s->p->extents,
+             (int32_t)(k < rank ? least.coef[k] : below.coef[k - rank]));
+  return at + 1;
+}
+
 /* Without the folder: the library must not depend on where it was compiled. */
 static const char *place_of(const char *place) {
   const char *slash = strrchr(place, '/');
@@ -78,6 +102,8 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
   rt.extent = add_extents(s, t);
   if (r.bound.i && role != NEO_RT_ROLE_OUTPUT) /* what the caller writes is checked */
     rt.bound = neo_plan_program(s->p, r.bound);
+  if (role != NEO_RT_ROLE_OUTPUT)
+    rt.ends = add_ends(s, &r);
   NEO_PUSH(s->p->arena, &s->p->tensors, rt);
   return (int32_t)s->p->tensors.n - 1;
 }

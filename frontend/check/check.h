@@ -35,7 +35,13 @@ bool neo_size_int(neo_inst *in, const neo_ast_expr *e, int64_t *x) NEO_MUST_CHEC
 /* The unknown name of `e` such that e == extent; false after a report. */
 bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unknown,
                     neo_expr extent, neo_expr *value) NEO_MUST_CHECK;
-bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound) NEO_MUST_CHECK;
+/* The bounds of a declared type; `own`: a frame whose output axes are the dimensions of the
+ * tensor, NULL for a scalar. */
+bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t,
+                   neo_ends *out) NEO_MUST_CHECK;
+/* The frame of a tensor that is declared with these dimensions. */
+neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
+                              uint32_t n, neo_span span);
 bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
 /* dim, assert, input, param, state, const, update */

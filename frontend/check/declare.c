@@ -1,5 +1,6 @@
 /* Sizes, extents, types, and the statements that declare: dim, assert, input, param, state, const, update. */
 #include "frontend/check/check.h"
+#include "ir/element.h"
 
 /* ---- sizes */
 
@@ -67,22 +68,80 @@ bool neo_size_solve(neo_inst *in, const neo_ast_expr *e, const neo_ast_name *unk
   return false;
 }
 
-/* ---- types and extents */
+/* ---- bounds of elements: `: i32 < V`, `: -1 <= i32 < v`
+ *
+ * A bound may use the indices of the tensor itself, in a sum of sizes and of multiples of indices. What
+ * lies in [0, a size) has a `bound` alone; the others have ends for each element (ir/element.h). */
 
-bool neo_type_eval(neo_inst *in, const neo_ast_type *t, neo_expr *bound) {
-  *bound = (neo_expr){0};
-  if (!t->given || t->rel == NEO_AST_REL_NONE)
+/* The frame of the tensor's own indices, in which an end is an expression of sizes. */
+static neo_frame *end_frame(neo_inst *in, const neo_frame *own) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, in->prefix);
+  f->n_axes = f->n_out = own ? own->n_out : 0;
+  for (uint32_t k = 0; k < f->n_axes; k++) {
+    f->axis[k] = own->axis[k];
+    f->axis_name[k] = own->axis_name[k];
+  }
+  f->sizes_only = true;
+  f->subscript = 1;
+  return f;
+}
+
+/* The end, `more` above what is written; 0 after a report. */
+static neo_expr end_value(neo_frame *f, const neo_ast_expr *e, int64_t more) {
+  neo_element_end form;
+  neo_expr x = neo_check_index(f, e);
+  if (x.i && (f->n_out > NEO_ELEMENT_RANK || !neo_element_end_of(f->m, x, f->n_out, &form))) {
+    size_t n = 0;
+    const char *text = neo_span_bytes(neo_diags_sources(f->fe->diags), e->span, &n);
+    NEO_ERR(f->in, e->span, ENDS_FORM, (int)n, text);
+    return (neo_expr){0};
+  }
+  return x.i ? neo_size_add1(f->fe, x, more) : x;
+}
+
+/* The bound over sizes alone that follows from the ends; 0: none does. */
+static neo_expr hull(neo_frame *f, const neo_ends *ends) {
+  int64_t least, most;
+  neo_expr none = {0};
+  bool natural = neo_expr_is_int(f->m, ends->least, &least) && least >= 0;
+  if (!natural || !ends->below.i)
+    return none;
+  neo_expr bound = neo_expr_upper(f, ends->below);
+  return bound.i && neo_size_max(f->fe, bound, &most) ? bound : none;
+}
+
+bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t, neo_ends *out) {
+  *out = (neo_ends){0};
+  if (!t->given || (t->rel == NEO_AST_REL_NONE && !t->lo))
     return true;
   if (!neo_type_is_int(t->type)) {
     NEO_ERR(in, t->span, BOUND_NEEDS_INT, neo_type_text(t->type));
     return false;
   }
-  *bound = neo_size_eval(in, t->bound);
-  if (!bound->i)
+  neo_frame *f = end_frame(in, own);
+  out->least = t->lo ? end_value(f, t->lo, t->lo_rel == NEO_AST_REL_LT)
+                     : neo_const_int(f->m, NEO_I64_T, 0);
+  if (t->rel != NEO_AST_REL_NONE)
+    out->below = end_value(f, t->bound, t->rel == NEO_AST_REL_LE);
+  if (!out->least.i || (t->rel != NEO_AST_REL_NONE && !out->below.i))
     return false;
-  *bound = neo_size_add1(in->fe, *bound, t->rel == NEO_AST_REL_LE);
+  out->bound = hull(f, out);
+  if (!t->lo && neo_size_is_pure(f->m, out->below))
+    *out = (neo_ends){.bound = out->below};
   return true;
 }
+
+neo_frame *neo_declared_frame(neo_inst *in, const neo_expr *extent, const char *const *name,
+                              uint32_t n, neo_span span) {
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, in->prefix);
+  f->n_axes = f->n_out = 0; /* the tensor has no dimensions for ambient axes */
+  neo_declared_axes(f, extent, name, n, span);
+  return f;
+}
+
+/* ---- extents */
 
 bool neo_extents_eval(neo_inst *in, const neo_ast_axes *axes, uint32_t *n, neo_expr *extent,
                       const char **name) {
@@ -171,11 +230,12 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
 
 static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.decl.var;
-  neo_expr extent[NEO_MAX_AXES], bound;
+  neo_expr extent[NEO_MAX_AXES];
   const char *name[NEO_MAX_AXES];
+  neo_ends ends;
   uint32_t n;
   bool ok = neo_extents_eval(in, &var->axes, &n, extent, name);
-  ok = neo_type_eval(in, &var->type, &bound) && ok;
+  ok = ok && neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends);
   if (ok && (in->scope->parent || !in->is_main)) {
     NEO_ERR(in, s->span, INPUT_PLACE, var->name.text);
     ok = false;
@@ -190,9 +250,10 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
   }
   neo_tensor_rec rec = {.role = (uint8_t)(s->u.decl.value ? NEO_ROLE_SETTING : NEO_ROLE_INPUT),
                         .type = (uint8_t)neo_declared_type(&var->type),
-                        .span = var->name.span,
-                        .bound = bound};
+                        .span = var->name.span};
   neo_tensor t = neo_tensor_make(in, rec, extent, n, neo_fe_unique(in->fe, var->name.text));
+  if (t.i)
+    neo_ends_set(in->fe, t, &ends);
   if (t.i && s->u.decl.value)
     initialise(in, t, s->u.decl.value, extent, name, n);
   if (t.i)
@@ -203,11 +264,11 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
 
 static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.decl.var;
-  neo_expr extent[2 * NEO_MAX_AXES], bound;
+  neo_expr extent[2 * NEO_MAX_AXES];
   const char *name[2 * NEO_MAX_AXES];
+  neo_ends ends = {0};
   uint32_t n, r = in->n_rounds;
   bool known, ok = neo_extents_eval(in, &var->axes, &n, extent + r, name + r);
-  ok = neo_type_eval(in, &var->type, &bound) && ok;
   for (uint32_t k = 0; k < r; k++) {
     extent[k] = neo_const_int(in->fe->m, NEO_I64_T, in->round[k].count);
     name[k] = NULL;
@@ -218,10 +279,12 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
     ok = false;
   }
   neo_tensor t = {0};
+  ok = ok &&
+       neo_type_ends(in, neo_declared_frame(in, extent, name, n + r, var->span), &var->type, &ends);
   if (ok) {
     t = neo_owned_earlier(in, s, full, extent, n + r, &known);
     if (!known)
-      t = neo_owned_declare(in, s, full, extent, n + r, bound);
+      t = neo_owned_declare(in, s, full, extent, n + r, &ends);
     if (!known && t.i)
       initialise(in, t, s->u.decl.value, extent, name, n + r);
   }
@@ -237,8 +300,9 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
 static neo_val const_expr(neo_inst *in, const neo_ast_stmt *s, const char *full) {
   const neo_ast_var *var = &s->u.decl.var;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_expr extent[NEO_MAX_AXES], bound, e;
+  neo_expr extent[NEO_MAX_AXES], e;
   const char *name[NEO_MAX_AXES];
+  neo_ends ends;
   neo_wants none = {0};
   uint32_t n;
   if (!neo_extents_eval(in, &var->axes, &n, extent, name))
@@ -249,24 +313,27 @@ static neo_val const_expr(neo_inst *in, const neo_ast_stmt *s, const char *full)
   neo_val v = neo_check_expr(f, s->u.decl.value);
   if (v.kind == NEO_VAL_POISON)
     return v;
-  if (!neo_type_eval(in, &var->type, &bound) ||
-      !neo_define_value(f, var, s->u.decl.value->span, v, &e, &bound))
+  if (!neo_type_ends(in, f, &var->type, &ends) ||
+      !neo_define_value(f, var, s->u.decl.value->span, v, &e, &ends))
     return neo_val_poison();
-  neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, var->name.span);
+  neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), ends.bound, var->name.span);
   if (!t.i)
     return neo_val_poison();
+  neo_ends_set(f->fe, t, &ends);
   neo_define_piece(f, t, e, s->u.decl.value->span, true, NULL, 0);
   return neo_val_view(neo_view_ambient(in, t, n));
 }
 
 static neo_val const_data(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_var *var = &s->u.decl.var;
-  neo_expr extent[NEO_MAX_AXES], bound;
+  neo_expr extent[NEO_MAX_AXES];
   const char *name[NEO_MAX_AXES];
+  neo_ends ends;
   uint32_t n;
-  if (!neo_extents_eval(in, &var->axes, &n, extent, name) || !neo_type_eval(in, &var->type, &bound))
+  if (!neo_extents_eval(in, &var->axes, &n, extent, name) ||
+      !neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends))
     return neo_val_poison();
-  return neo_const_data(in, s, extent, n, bound);
+  return neo_const_data(in, s, extent, n, &ends);
 }
 
 static void declare_const(neo_inst *in, const neo_ast_stmt *s) {

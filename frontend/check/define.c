@@ -115,11 +115,12 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
 
 /* The tensor of a definition that reads itself, and the name by which its value reads it. */
 static neo_tensor begin_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
-                                   neo_expr bound, const char *full) {
+                                   const neo_ends *ends, const char *full) {
   neo_type type = neo_recur_type(f, var, value);
-  neo_tensor t = neo_define_temp(f, full, type, bound, var->name.span);
+  neo_tensor t = neo_define_temp(f, full, type, ends->bound, var->name.span);
   if (!t.i)
     return t;
+  neo_ends_set(f->fe, t, ends);
   NEO_PUSH(f->fe->arena, &f->recurrence, t);
   f->in->scope = neo_scope_new(f->fe, f->in->scope);
   neo_define_view(f->in, &var->name, neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
@@ -141,15 +142,16 @@ static bool end_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_e
 static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                                  const char *full) {
   neo_scope *outer = f->in->scope;
-  neo_expr e, bound;
-  if (!neo_type_eval(f->in, &var->type, &bound))
+  neo_expr e;
+  neo_ends ends;
+  if (!neo_type_ends(f->in, f, &var->type, &ends))
     return neo_val_poison();
-  neo_tensor t = begin_recurrence(f, var, value, bound, full);
+  neo_tensor t = begin_recurrence(f, var, value, &ends, full);
   if (!t.i)
     return neo_val_poison();
   neo_val v = neo_check_expr(f, value);
   f->in->scope = outer;
-  if (v.kind == NEO_VAL_POISON || !neo_define_value(f, var, value->span, v, &e, &bound) ||
+  if (v.kind == NEO_VAL_POISON || !neo_define_value(f, var, value->span, v, &e, &ends) ||
       !end_recurrence(f, var, value, t, e))
     return neo_val_poison();
   return neo_val_view(neo_view_ambient(f->in, t, f->n_out - f->in->n_ambient));
@@ -165,7 +167,8 @@ static bool reads_other(neo_inst *in, const char *name) {
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                             const char *full, neo_define_kind kind) {
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
-  neo_expr e, bound;
+  neo_expr e;
+  neo_ends ends;
   neo_frame_init(f, in, neo_fe_join(in->fe, in->prefix, var->name.text));
   if (!neo_fe_spend(in->fe, in, var->span))
     return neo_val_poison();
@@ -182,12 +185,16 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
     return v;
   if (v.kind == NEO_VAL_LIT && !var->indexed && !var->type.given)
     return v;
-  if (!neo_type_eval(in, &var->type, &bound) ||
-      !neo_define_value(f, var, value->span, v, &e, &bound))
+  if (!neo_type_ends(in, f, &var->type, &ends))
     return neo_val_poison();
-  neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), bound, var->name.span);
+  if (kind == NEO_DEFINE_NEXT)
+    neo_rounds_ends(in->rounds, var->name.text, &ends);
+  if (!neo_define_value(f, var, value->span, v, &e, &ends))
+    return neo_val_poison();
+  neo_tensor t = neo_define_temp(f, full, neo_expr_type(f->m, e), ends.bound, var->name.span);
   if (!t.i)
     return neo_val_poison();
+  neo_ends_set(f->fe, t, &ends);
   neo_define_piece(f, t, e, value->span, true, NULL, 0);
   return neo_val_view(neo_view_ambient(in, t, f->n_out - in->n_ambient));
 }

@@ -125,20 +125,51 @@ static bool bind_shape(neo_binding *b, uint32_t param) {
 
 /* ---- bounds */
 
+/* A frame whose output axes are the free dimensions of the argument, with the names that the parameter
+ * gives them; *e its element there, 0 after a report. */
+static neo_frame *argument_frame(neo_binding *b, const neo_ast_var *var, const neo_val *v,
+                                 neo_expr *e) {
+  neo_frame *f = neo_element_frame(b->in, v, b->in->prefix, var->span, e);
+  uint32_t d = f->in->n_ambient;
+  for (uint32_t k = 0; e->i && k < var->axes.n && d < f->n_out; k++) {
+    if (var->axes.at[k].kind == NEO_AST_PACK)
+      d += f->n_out - f->in->n_ambient + 1 - var->axes.n;
+    else
+      f->axis_name[d++] = var->axes.at[k].name.text;
+  }
+  return f;
+}
+
+/* Bounds with a lower end, or over the indices of the parameter. */
+static bool check_ends(neo_binding *b, uint32_t param, const neo_val *v) {
+  const neo_ast_var *var = &b->sig->params.at[param];
+  neo_expr e;
+  neo_ends ends;
+  neo_frame *f = argument_frame(b, var, v, &e);
+  if (!e.i || !neo_type_ends(b->in, f, &var->type, &ends))
+    return false;
+  if (!ends.least.i)
+    return neo_param_bound_holds(b, param, neo_param_bound(b, v), ends.bound);
+  if (neo_ends_hold(f, e, &ends))
+    return true;
+  int h = NEO_ERR(b->at, b->actual->span[param], ENDS_NOT_PROVED, var->name.text);
+  neo_diag_range(f->fe->diags, h, var->type.span);
+  return false;
+}
+
 static bool check_bound(neo_binding *b, uint32_t param, const neo_val *v) {
   const neo_ast_var *var = &b->sig->params.at[param];
-  neo_expr want;
-  if (!var->type.given || var->type.rel == NEO_AST_REL_NONE)
+  if (!var->type.given || (var->type.rel == NEO_AST_REL_NONE && !var->type.lo))
     return true;
+  if (var->type.lo)
+    return check_ends(b, param, v);
   neo_expr have = neo_param_bound(b, v);
   if (have.i && neo_ast_is_bare(var->type.bound) && var->type.rel == NEO_AST_REL_LT &&
       !neo_scope_own(b->in->scope, var->type.bound->u.ref.path.at[0].text)) {
     neo_param_bind(b->in, &var->type.bound->u.ref.path.at[0], neo_val_index(have));
     return true;
   }
-  if (!neo_type_eval(b->in, &var->type, &want))
-    return false;
-  return neo_param_bound_holds(b, param, have, want);
+  return check_ends(b, param, v);
 }
 
 bool neo_params_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual,

@@ -79,8 +79,12 @@ bool neo_loop_select(neo_loop *l, uint32_t k) {
   neo_frame *f = neo_element_frame(l->body, &v, l->prefix, at, &old);
   neo_expr e = old.i ? if_alive(l, f, element(f, l->next[k], at), old) : old;
   v = neo_define_element(f, e, neo_loop_name(l, k, "kept"), neo_loop_bound(l, k), at);
-  if (v.kind == NEO_VAL_VIEW)
+  if (v.kind == NEO_VAL_VIEW) {
+    neo_ends ends = neo_loop_ends(l, k);
     l->next[k] = v.view.tensor;
+    if (ends.least.i)
+      neo_ends_set(f->fe, l->next[k], &ends);
+  }
   return v.kind == NEO_VAL_VIEW;
 }
 

@@ -1,5 +1,6 @@
 /* Constants: `const K[3] = [1, 2, 1]` is data, in row-major order, of the type that it declares. */
 #include "frontend/sema/parts.h"
+#include "ir/element.h"
 #include "ir/interp.h"
 #include <math.h>
 #include <string.h>
@@ -129,11 +130,13 @@ static void store(neo_type t, neo_value v, void *at) {
 }
 
 static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_expr *extent,
-                               neo_expr bound) {
+                               const neo_ends *ends) {
   uint32_t bytes = neo_type_bytes(r->type);
   neo_tensor_rec rec = {.role = NEO_ROLE_CONST,
                         .type = (uint8_t)r->type,
-                        .bound = bound,
+                        .bound = ends->bound,
+                        .least = ends->least,
+                        .below = ends->below,
                         .span = var->name.span,
                         .n_data_bytes = r->values.n * bytes};
   char *data = neo_arena_alloc(r->in->fe->arena, rec.n_data_bytes ? rec.n_data_bytes : 1);
@@ -144,8 +147,28 @@ static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_exp
   return neo_tensor_make(r->in, rec, extent, r->rank, neo_fe_unique(r->in->fe, full));
 }
 
+/* Do the values keep the ends that are declared? */
+static bool data_ends_hold(const reading *r, neo_expr e, bool below) {
+  neo_element_end end;
+  int64_t rest;
+  neo_module *m = r->in->fe->m;
+  if (!e.i)
+    return true;
+  if (!neo_element_end_of(m, e, r->rank, &end) || !neo_expr_is_int(m, end.rest, &rest))
+    return false; /* data has no run-time sizes */
+  for (size_t k = 0; k < r->values.n; k++) {
+    int64_t at = (int64_t)k, x = rest;
+    for (uint32_t d = r->rank; d-- > 0; at /= r->extent[d])
+      x += end.coef[d] * (at % r->extent[d]);
+    if (below ? r->values.at[k].i >= x : r->values.at[k].i < x)
+      return false;
+  }
+  return true;
+}
+
 /* Integer data has the bound of its largest element; a declared one must hold. */
-static bool data_bound(reading *r, const neo_ast_var *var, neo_expr *bound) {
+static bool data_bound(reading *r, const neo_ast_var *var, neo_ends *ends) {
+  neo_expr *bound = &ends->bound;
   int64_t most = -1, least = 0, limit;
   if (!neo_type_is_int(r->type))
     return true;
@@ -154,6 +177,10 @@ static bool data_bound(reading *r, const neo_ast_var *var, neo_expr *bound) {
       most = r->values.at[k].i;
     if (r->values.at[k].i < least)
       least = r->values.at[k].i;
+  }
+  if (!data_ends_hold(r, ends->least, false) || !data_ends_hold(r, ends->below, true)) {
+    NEO_ERR(r->in, var->type.span, ENDS_NOT_PROVED, var->name.text);
+    return false;
   }
   bool given = bound->i != 0;
   if (given && neo_expr_is_int(r->in->fe->m, *bound, &limit) && (most >= limit || least < 0)) {
@@ -166,7 +193,8 @@ static bool data_bound(reading *r, const neo_ast_var *var, neo_expr *bound) {
 }
 
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
-                       neo_expr bound) {
+                       const neo_ends *declared) {
+  neo_ends ends = *declared;
   const neo_ast_var *var = &s->u.decl.var;
   reading r = {.in = in, .type = var->type.given ? var->type.type : NEO_F32_T, .ok = true};
   r.rank = n;
@@ -176,8 +204,8 @@ neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *exte
       return neo_val_poison();
     }
   read_list(&r, s->u.decl.literal, 0);
-  if (!r.ok || !data_bound(&r, var, &bound))
+  if (!r.ok || !data_bound(&r, var, &ends))
     return neo_val_poison();
-  neo_tensor t = const_tensor(&r, var, extent, bound);
+  neo_tensor t = const_tensor(&r, var, extent, &ends);
   return t.i ? neo_val_view(neo_view_whole(in->fe->m, t)) : neo_val_poison();
 }

@@ -199,7 +199,7 @@ neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *fu
 }
 
 neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
-                             const neo_expr *extent, uint32_t n, neo_expr bound) {
+                             const neo_expr *extent, uint32_t n, const neo_ends *ends) {
   const neo_ast_var *var = &s->u.decl.var;
   bool param = s->kind == NEO_AST_PARAM;
   neo_type type = neo_declared_type(&var->type);
@@ -215,13 +215,13 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
     }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),
                         .type = (uint8_t)type,
-                        .span = var->name.span,
-                        .bound = bound};
+                        .span = var->name.span};
   uint64_t key = declared_key(s, full);
   full = neo_fe_unique(in->fe, full);
   neo_tensor t = neo_tensor_make(in, rec, extent, n, full);
   if (!t.i)
     return t;
+  neo_ends_set(in->fe, t, ends);
   neo_owned o = {.tensor = t, .span = var->name.span, .n_rounds = in->n_rounds};
   for (uint32_t k = 0; k < in->n_rounds; k++)
     o.region[k] = in->round[k].region;

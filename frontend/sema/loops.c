@@ -26,18 +26,50 @@ const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what) {
   return neo_arena_printf(l->in->fe->arena, "%s.%s.%s", l->prefix, l->r.name[k], what);
 }
 
-/* The bound that was written for a carry; what follows from its first value says nothing of others. */
-neo_expr neo_loop_bound(const neo_loop *l, uint32_t k) {
+/* The bounds that were written for a carry; what follows from its first value says nothing of others. */
+static neo_ends declared_ends(const neo_loop *l, uint32_t k) {
   const neo_val *first = &l->r.now[k];
-  if (neo_loop_carry(l, k)->var.type.rel == NEO_AST_REL_NONE || first->kind != NEO_VAL_VIEW)
-    return (neo_expr){0};
-  return neo_tensor_at(l->in->fe->m, first->view.tensor)->bound;
+  const neo_ast_type *type = &neo_loop_carry(l, k)->var.type;
+  if ((type->rel == NEO_AST_REL_NONE && !type->lo) || first->kind != NEO_VAL_VIEW)
+    return (neo_ends){0};
+  neo_ends ends = neo_ends_of(l->in->fe, first->view.tensor);
+  int64_t least;
+  bool natural = !ends.least.i || (neo_expr_is_int(l->in->fe->m, ends.least, &least) && least >= 0);
+  if (!natural || (ends.least.i && !ends.below.i))
+    ends.bound = (neo_expr){0};
+  return ends;
+}
+
+neo_expr neo_loop_bound(const neo_loop *l, uint32_t k) {
+  return declared_ends(l, k).bound;
+}
+
+neo_ends neo_loop_ends(const neo_loop *l, uint32_t k) {
+  neo_expr by[NEO_MAX_RANK];
+  neo_module *m = l->in->fe->m;
+  neo_ends ends = declared_ends(l, k);
+  for (uint32_t d = 0; d < NEO_MAX_RANK; d++) /* a stack has a dimension for the round */
+    by[d] = neo_axis_ref(m, d + (d >= l->in->n_ambient));
+  if (ends.least.i)
+    ends.least = neo_expr_subst_axes(m, ends.least, by, NEO_MAX_RANK);
+  if (ends.below.i)
+    ends.below = neo_expr_subst_axes(m, ends.below, by, NEO_MAX_RANK);
+  return ends;
 }
 
 /* A stack as the body sees it. */
 neo_val neo_loop_in_round(const neo_loop *l, neo_tensor stack) {
   uint32_t rank = neo_tensor_rank(l->in->fe->m, stack) - l->body->n_ambient;
   return neo_val_view(neo_view_ambient(l->body, stack, rank));
+}
+
+void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *ends) {
+  int k = neo_rounds_carry(r, name);
+  if (!r->loops || k < 0)
+    return;
+  neo_ends written = neo_loop_ends((const neo_loop *)(const void *)r, (uint32_t)k); /* r is its first member */
+  if (written.least.i)
+    *ends = written;
 }
 
 static const char *word_of(const neo_loop *l) {
@@ -99,6 +131,8 @@ static bool declare_carry(neo_loop *l, uint32_t k) {
   l->stack[k] = neo_define_temp(f, full, neo_expr_type(f->m, e), neo_loop_bound(l, k), name->span);
   if (!l->stack[k].i)
     return false;
+  neo_ends ends = neo_loop_ends(l, k);
+  neo_ends_set(f->fe, l->stack[k], &ends);
   neo_view v = neo_view_ambient(l->body, l->stack[k], f->n_out - l->body->n_ambient);
   neo_scope_add(l->body, l->body->scope,
                 (neo_sym){.kind = NEO_SYM_VALUE,
@@ -158,6 +192,18 @@ static neo_val typed(neo_loop *l, uint32_t k, neo_val v) {
   return neo_val_expr(neo_val_as(f, l->r.where[k], v, type_of_carry(l, k)));
 }
 
+static bool ends_hold(neo_loop *l, uint32_t k, neo_tensor t) {
+  neo_ends ends = neo_loop_ends(l, k);
+  neo_expr e;
+  neo_val v = neo_loop_in_round(l, t);
+  neo_frame *f = neo_element_frame(l->body, &v, l->prefix, l->r.where[k], &e);
+  if (!e.i || neo_ends_hold(f, e, &ends))
+    return e.i != 0;
+  int h = NEO_ERR(l->body, l->r.where[k], ENDS_NOT_PROVED, l->r.name[k]);
+  neo_diag_range(f->fe->diags, h, neo_loop_carry(l, k)->var.type.span);
+  return false;
+}
+
 static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
   neo_fe *fe = l->in->fe;
   neo_expr want = neo_loop_bound(l, k), own = neo_tensor_at(fe->m, t)->bound;
@@ -185,7 +231,8 @@ static bool take_next(neo_loop *l, uint32_t k) {
     return false;
   l->next[k] = v.view.tensor;
   return type_agrees(l, k, (neo_type)neo_tensor_at(m, v.view.tensor)->type) &&
-         bound_holds(l, k, v.view.tensor);
+         (neo_loop_ends(l, k).least.i ? ends_hold(l, k, v.view.tensor)
+                                      : bound_holds(l, k, v.view.tensor));
 }
 
 /* The element of a stack at round `t` and the other axes of a frame. */

@@ -3,7 +3,7 @@
  * alone.
  *
  *   names, sizes  builtins.c sizes.c values.c scope.c
- *   types, axes   types.c arith.c frames.c bounds.c inits.c elements.c
+ *   types, axes   types.c arith.c frames.c bounds.c ends.c inits.c elements.c
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
@@ -139,6 +139,12 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
                       uint32_t dim) NEO_MUST_CHECK;
 bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 
+/* ---- bounds of elements (ends.c) */
+void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends);
+neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t);
+/* Does every element keep the ends, which are over the first axes of the frame? */
+bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends);
+
 /* ---- functions of values (elements.c, inits.c) */
 /* The row that a call means: 0 where a name of the program hides it. */
 const neo_builtin *neo_builtin_called(neo_frame *f, const neo_ast_expr *e);
@@ -176,9 +182,10 @@ neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target,
 /* A TEMP over the frame's output axes with these elements; poison after a report, or for e = 0. */
 neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound, neo_span at);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
-/* The value as an element of its target. *bound: the declared one (0: none), then what holds. */
+/* The value as an element of its target. *ends: the declared ones, then with the
+ * bound that holds. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
-                      neo_expr *bound) NEO_MUST_CHECK;
+                      neo_ends *ends) NEO_MUST_CHECK;
 void neo_define_bind(neo_inst *in, const neo_ast_name *name, neo_val v, const char *prefix);
 void neo_define_view(neo_inst *in, const neo_ast_name *name, neo_view v);
 const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
@@ -258,13 +265,13 @@ neo_view neo_owned_view(const neo_inst *in, neo_tensor t);
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known);
 neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
-                             const neo_expr *extent, uint32_t n, neo_expr bound);
+                             const neo_expr *extent, uint32_t n, const neo_ends *ends);
 /* Is the size given by -D, or by the caller of the compiler? */
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
 neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
 void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c);
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
-                       neo_expr bound);
+                       const neo_ends *ends);
 void neo_update_once(neo_inst *in,
                      const neo_ast_bind *b); /* reports an update in a loop or branch */
 bool neo_update_target(neo_inst *in, const neo_ast_var *var, neo_view *v) NEO_MUST_CHECK;

@@ -30,6 +30,8 @@ bool neo_rounds_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
 int neo_rounds_carry(const struct neo_rounds *r, const char *name); /* its number; -1 */
 /* The value of a carry in the round at hand, or before the first; NULL: it has no indices. */
 const neo_view *neo_rounds_view(const struct neo_rounds *r, const char *name);
+/* The ends that were written for a carry of a loop, for its next value; else nothing. (loops.c) */
+void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *ends);
 /* The number of a repeat within the round around it, the same in every run of that round. */
 uint32_t neo_rounds_number(neo_inst *in, const neo_ast_stmt *s);
 /* The instance for round `at` of `count`. */

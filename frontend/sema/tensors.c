@@ -180,41 +180,35 @@ neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) 
 
 /* ---- the value of a definition */
 
-/* Where there is an element, no extent is 0. */
-static void assume_extents(neo_frame *f) {
-  for (uint32_t k = 0; k < f->n_out; k++)
-    NEO_PUSH(f->fe->arena, &f->assume, neo_op2(f->m, NEO_OP_LT, f->axis[k].lo, f->axis[k].hi));
-}
-
-static bool within(neo_frame *f, neo_expr e, neo_expr bound);
-
-static bool within_under(neo_frame *f, neo_expr condition, neo_expr e, neo_expr bound) {
-  NEO_PUSH(f->fe->arena, &f->assume, condition);
-  bool ok = within(f, e, bound);
-  f->assume.n--;
-  return ok;
-}
-
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
-  neo_expr x = neo_cast(f->m, NEO_I64_T, e);
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
   neo_expr own = neo_expr_bound(f, e);
   if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
     return true;
-  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) { /* its bound is told by the reducer */
-    if (neo_expr_node(f->m, e)->op != NEO_OP_SELECT)
-      return false;
-    neo_expr c = neo_expr_arg(f->m, e, 0);
-    return within_under(f, c, neo_expr_arg(f->m, e, 1), bound) &&
-           within_under(f, neo_op1(f->m, NEO_OP_NOT, c), neo_expr_arg(f->m, e, 2), bound);
-  }
-  return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, zero, x)) &&
-         neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, bound));
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
 }
 
-/* The value with the declared type and bound of its target. */
+static bool bounds_hold(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
+                        const neo_ends *ends) {
+  neo_expr bound = ends->bound;
+  if (ends->least.i || ends->below.i) {
+    if (neo_ends_hold(f, e, ends))
+      return true;
+    int h = NEO_ERR(f->in, at, ENDS_NOT_PROVED, var->name.text);
+    neo_diag_range(f->fe->diags, h, var->type.span);
+    return false;
+  }
+  if (!bound.i || within(f, e, bound))
+    return true;
+  int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, bound));
+  neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
+                neo_size_text(f->fe, neo_size_add1(f->fe, bound, -1)));
+  return false;
+}
+
+/* The value with the declared type and bounds of its target. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
-                      neo_expr *bound) {
+                      neo_ends *ends) {
   bool typed = var->type.given;
   *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, var->type.type)
                                       : neo_val_scalar(f, at, v);
@@ -223,17 +217,10 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
   f->n_axes = f->n_out;
   if (typed)
     *e = neo_cast(f->m, var->type.type, *e);
-  if (!bound->i) {
-    *bound = neo_expr_bound(f, *e);
-    return true;
-  }
-  assume_extents(f);
-  if (!within(f, *e, *bound)) {
-    int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, *bound));
-    neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
-                  neo_size_text(f->fe, neo_size_add1(f->fe, *bound, -1)));
+  if (!bounds_hold(f, var, at, *e, ends))
     return false;
-  }
+  if (!ends->bound.i)
+    ends->bound = neo_expr_bound(f, *e);
   return true;
 }
 

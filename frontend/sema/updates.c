@@ -104,8 +104,24 @@ bool neo_update_pack(neo_frame *f, const neo_ast_var *var, const neo_view *v) {
   return false;
 }
 
+/* The ends of a state's elements over the axes of a frame that has none for the rounds it is in. */
+static neo_ends ends_here(neo_frame *f, neo_tensor t) {
+  neo_expr by[NEO_MAX_RANK];
+  neo_ends ends = neo_ends_of(f->fe, t);
+  uint32_t rank = neo_tensor_rank(f->m, t), lead = rank - f->n_out;
+  for (uint32_t k = 0; k < rank; k++)
+    by[k] = k < lead ? neo_const_int(f->m, NEO_I64_T, f->in->round[k].at)
+                     : neo_axis_ref(f->m, k - lead);
+  if (ends.least.i)
+    ends.least = neo_expr_subst_axes(f->m, ends.least, by, rank);
+  if (ends.below.i)
+    ends.below = neo_expr_subst_axes(f->m, ends.below, by, rank);
+  return ends;
+}
+
 neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo_val v) {
-  neo_expr e, bound = {0}, none = {0};
+  neo_expr e, none = {0};
+  neo_ends known = {0};
   neo_ast_var var = b->var;
   const neo_tensor_rec *r = neo_tensor_at(f->m, t);
   neo_type type = (neo_type)r->type;
@@ -117,9 +133,16 @@ neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo
   var.type.given = false;
   if (v.kind == NEO_VAL_POISON || !neo_val_as(f, b->value->span, v, type).i)
     return none;
-  if (!neo_define_value(f, &var, b->value->span, v, &e, &bound))
+  if (!neo_define_value(f, &var, b->value->span, v, &e, &known))
     return none;
-  if (!want.i || (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want))))
+  neo_ends ends = ends_here(f, t);
+  if (!neo_ends_hold(f, e, &ends)) {
+    NEO_ERR(f->in, b->value->span, ENDS_NOT_PROVED, b->var.name.text);
+    return none;
+  }
+  neo_expr bound = known.bound;
+  if (ends.least.i || !want.i ||
+      (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want))))
     return e;
   int h = NEO_ERR(f->in, b->value->span, BOUND_NOT_PROVED, neo_size_text(f->fe, want));
   neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",

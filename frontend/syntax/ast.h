@@ -121,11 +121,11 @@ typedef struct {
 } neo_ast_axis;
 typedef NEO_AST_LIST(neo_ast_axis) neo_ast_axes;
 
-typedef struct { /* `: i32 < V` */
+typedef struct { /* `: i32 < V`, `: -1 <= i32 < v` */
   bool given;    /* false: nothing below is set */
   neo_type type;
-  neo_ast_rel rel; /* NONE: no bound */
-  neo_ast_expr *bound;
+  neo_ast_rel rel, lo_rel; /* NONE: no such bound */
+  neo_ast_expr *bound, *lo;
   neo_span span;
 } neo_ast_type;
 

@@ -163,7 +163,12 @@ static void var(dump *d, const neo_ast_var *v) {
   }
   if (!v->type.given)
     return;
-  neo_str_addf(d->out, ":%s", type_text(v->type.type));
+  add(d, ":");
+  if (v->type.lo) {
+    expr(d, v->type.lo);
+    add(d, rel_text(v->type.lo_rel));
+  }
+  add(d, type_text(v->type.type));
   if (v->type.rel) {
     add(d, rel_text(v->type.rel));
     expr(d, v->type.bound);

@@ -29,6 +29,10 @@ void neo_f_var(neo_f *f, const neo_ast_var *v) {
   if (!v->type.given)
     return;
   neo_f_text(f, " : ");
+  if (v->type.lo) {
+    neo_f_expr(f, v->type.lo);
+    neo_f_rel(f, v->type.lo_rel);
+  }
   neo_f_text(f, type_text(v->type.type));
   neo_f_rel(f, v->type.rel);
   if (v->type.bound)

@@ -98,12 +98,38 @@ static void unknown_type(neo_parser *p) {
       neo_diag_help(p->diags, h, "did you mean '%s'?", foreign_types[i][1]);
 }
 
-/* [":" TYPE [rel sum]] */
+/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
+static bool has_lower_bound(const neo_parser *p) {
+  for (size_t at = p->at;; at++)
+    switch (p->tokens.at[at].kind) {
+    case NEO_TOK_LT:
+    case NEO_TOK_LE:
+      if (neo_p_is_type(p, at + 1))
+        return true;
+      break;
+    case NEO_TOK_ASSIGN:
+    case NEO_TOK_COLON:
+    case NEO_TOK_LBRACE:
+    case NEO_TOK_END:
+    case NEO_TOK_EOF:
+    case NEO_TOK_ERROR:
+      return false;
+    default:
+      if (neo_p_is_type(p, at))
+        return false;
+    }
+}
+
+/* [":" [sum rel] TYPE [rel sum]] */
 static neo_ast_type type(neo_parser *p) {
   size_t from = p->at;
   neo_ast_type t = {0};
   if (!neo_p_accept(p, NEO_TOK_COLON))
     return t;
+  if (has_lower_bound(p)) {
+    t.lo = neo_p_sum(p);
+    t.lo_rel = neo_p_accept_rel(p);
+  }
   for (size_t i = 0; i < sizeof type_names / sizeof *type_names && !t.given; i++)
     if (neo_p_accept_word(p, type_names[i].text)) {
       t.given = true;

@@ -13,6 +13,7 @@
  * leads a loop (lead.c) the rounds of a block are there: the next block is in their place. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
+#include "ir/element.h"
 
 typedef struct {
   outliner *o;
@@ -174,6 +175,7 @@ static neo_tensor ring_tensor(const ring *r) {
     extent[k] =
         (k == r->member->axis ? outline_number(r->o, r->n) : neo_list_expr(m, t.extent, k)).i;
   t.extent = neo_list_new(m, extent, t.extent.n);
+  neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
   t.name = neo_tensor_fresh_name(m, "ring", neo_name_text(m->names, t.name));
   return neo_tensor_add(m, t);

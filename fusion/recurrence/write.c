@@ -1,6 +1,7 @@
 /* Instances as definitions of a segment. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
+#include "ir/element.h"
 #include "ir/out_map.h"
 
 typedef struct {
@@ -201,6 +202,7 @@ static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
   for (uint32_t k = 0; k < r.extent.n; k++)
     extent[k] = (!stored && w->x->extent[k].i ? w->x->extent[k] : neo_list_expr(m, r.extent, k)).i;
   r.extent = neo_list_new(m, extent, r.extent.n);
+  neo_element_ends_drop(&r);
   r.role = NEO_ROLE_TEMP;
   r.updates = (neo_tensor){0};
   r.pieces = (neo_list){0};

@@ -118,6 +118,9 @@ typedef struct {            /* a tensor that the caller can name */
   uint8_t in_safetensors; /* saved and loaded: parameters and states */
   int32_t extent;         /* first of `rank` entries in neo_rt_model.extents, each a program */
   int32_t bound;          /* program: elements must lie in [0, bound); -1: no bound */
+  int32_t ends; /* 0: none; else 1 + the first of 2 + 2*rank entries in neo_rt_model.extents: the
+                   programs of the ends of the first element, which is at least the one and below the
+                   other (-1: no such end), and what each index adds to them */
   int32_t buf;            /* where its elements live */
 } neo_rt_tensor;
 

@@ -109,17 +109,51 @@ static void add_bytes(out *o, int64_t n) {
     add(o, "%.1f MiB", (double)n / (1024 * 1024));
 }
 
+/* An end of elements: which of the two, over the indices d0, d1 … */
+static bool add_end(out *o, const neo_rt_tensor *t, int which) {
+  const int32_t *row = o->m->extents + t->ends - 1, *by = row + 2 + which * t->rank;
+  if (!t->ends || row[which] < 0)
+    return false;
+  const int64_t *code = o->m->programs + row[which];
+  bool any = false, zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END;
+  for (int d = 0; d < t->rank; d++) {
+    if (!by[d])
+      continue;
+    if (by[d] == 1)
+      add(o, any ? " + d%d" : "d%d", d);
+    else
+      add(o, any ? " + %d*d%d" : "%d*d%d", by[d], d);
+    any = true;
+  }
+  if (any && !zero)
+    add(o, " + ");
+  if (!any || !zero)
+    add_program(o, row[which]);
+  return true;
+}
+
+static void text_type(out *o, const neo_rt_tensor *t) {
+  if (t->ends && add_end(o, t, 0))
+    add(o, " <= ");
+  add(o, "%s", neo_rti_type_name(t->type));
+  if (t->ends) {
+    const int32_t below = o->m->extents[t->ends];
+    add(o, below >= 0 ? " < " : "");
+    (void)add_end(o, t, 1);
+  } else if (t->bound >= 0) {
+    add(o, " < ");
+    add_program(o, t->bound);
+  }
+}
+
 static void text_tensor(out *o, const neo_rt_tensor *t) {
   add(o, "  %s", t->name);
   for (int d = 0; d < t->rank; d++) {
     add(o, d ? ", " : "[");
     add_program(o, o->m->extents[t->extent + d]);
   }
-  add(o, t->rank ? "] : %s" : " : %s", neo_rti_type_name(t->type));
-  if (t->bound >= 0) {
-    add(o, " < ");
-    add_program(o, t->bound);
-  }
+  add(o, t->rank ? "] : " : " : ");
+  text_type(o, t);
   add(o, "  (%s)\n", t->place);
 }
 
@@ -230,6 +264,13 @@ static void json_tensor(out *o, const neo_rt_tensor *t) {
   if (t->bound >= 0) {
     add(o, ", \"bound\": ");
     json_program(o, t->bound);
+  }
+  for (int which = 0; t->ends && which < 2; which++) {
+    if (o->m->extents[t->ends - 1 + which] < 0)
+      continue;
+    add(o, which ? ", \"below\": \"" : ", \"least\": \"");
+    (void)add_end(o, t, which);
+    add(o, "\"");
   }
   add(o, ", \"saved\": %s, \"place\": ", t->in_safetensors ? "true" : "false");
   add_json(o, t->place);

@@ -37,7 +37,7 @@ static neo_rt_status check_tensor(neo_rt_ctx *c, const char *path, const neo_rti
 /* The file's data need not be aligned for its type; a value check reads elements, so it copies. */
 static neo_rt_status check_elements(neo_rt_ctx *c, const neo_rti_file_tensors *st,
                                     const neo_rt_tensor *t) {
-  bool is_index = t->bound >= 0 && neo_rti_type_is_int(t->type);
+  bool is_index = (t->bound >= 0 || t->ends) && neo_rti_type_is_int(t->type);
   if (!is_index && t->type != NEO_RT_BOOL)
     return NEO_OK;
   const neo_rti_file_tensor *f = find(st, t->name);

@@ -94,6 +94,11 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
       return BROKEN(c, "%s: %s has a bad extent", m->name, t->name);
   if (t->bound >= 0 && !program_ok(m, t->bound))
     return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
+  for (int k = 0; t->ends && k < 2; k++) {
+    int32_t end = m->extents[t->ends - 1 + k];
+    if (end >= 0 && !program_formed(m, end))
+      return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
+  }
   int64_t bytes = neo_rti_most_bytes(m, t);
   if (bytes == INT64_MAX)
     return BROKEN(c, "%s: %s is too large", m->name, t->name);

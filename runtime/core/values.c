@@ -1,5 +1,5 @@
-/* values.c: every element of an index tensor lies in [0, bound), since generated code reads without
- * looking. A bool must be 0 or 1 for the same reason. */
+/* values.c: every element of an index tensor lies in [0, bound), or between ends that its indices give,
+ * since generated code reads without looking. A bool must be 0 or 1 for the same reason. */
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
 #include <stdio.h>
@@ -33,12 +33,79 @@ static neo_rt_status outside(neo_rt_ctx *c, const neo_rt_tensor *t, const int64_
                       (long long)value, (long long)bound, t->place);
 }
 
+/* ---- ends that depend on an element's indices */
+
+typedef struct {
+  const neo_rt_tensor *t;
+  const int64_t *extent;
+  bool low, high;
+  int64_t least, below; /* of the first element */
+  const int32_t *by;    /* [2][rank]: what each index adds */
+} ends;
+
+static bool ends_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *sizes,
+                    const int64_t *extent, ends *e) {
+  if (!t->ends)
+    return false;
+  const int32_t *row = c->model->extents + t->ends - 1;
+  *e = (ends){.t = t, .extent = extent, .low = row[0] >= 0, .high = row[1] >= 0, .by = row + 2};
+  e->least = e->low ? neo_rti_eval(c->model, row[0], sizes) : INT64_MIN;
+  e->below = e->high ? neo_rti_eval(c->model, row[1], sizes) : INT64_MAX;
+  return true;
+}
+
+static void ends_at(const ends *e, int64_t at, int64_t *least, int64_t *below) {
+  *least = e->least;
+  *below = e->below;
+  for (int d = e->t->rank; d-- > 0; at /= e->extent[d]) {
+    int64_t index = at % e->extent[d];
+    *least += e->low ? e->by[d] * index : 0;
+    *below += e->high ? e->by[e->t->rank + d] * index : 0;
+  }
+}
+
+/* The first of the elements from number `first` on, n of them at p, that is outside; -1: none. */
+static int64_t scan_ends(const ends *e, const void *p, int64_t first, int64_t n) {
+  int last = e->t->rank - 1;
+  int64_t row = e->t->rank ? e->extent[last] : 1, least = 0, below = 0;
+  for (int64_t k = 0; k < n; k++) {
+    bool begins = k == 0 || (first + k) % row == 0;
+    if (begins) {
+      ends_at(e, first + k, &least, &below);
+    } else {
+      least += e->low ? e->by[last] : 0;
+      below += e->high ? e->by[e->t->rank + last] : 0;
+    }
+    int64_t x = neo_rti_int_at(e->t->type, p, k);
+    if (x < least || x >= below)
+      return k;
+  }
+  return -1;
+}
+
+static neo_rt_status beyond(neo_rt_ctx *c, const ends *e, int64_t at, int64_t value) {
+  char where[512];
+  int64_t least, below;
+  position(where, sizeof where, e->t, e->extent, at);
+  ends_at(e, at, &least, &below);
+  if (!e->high)
+    return neo_rti_fail(c, NEO_RANGE, "%s: value %lld is less than %lld (%s)", where,
+                        (long long)value, (long long)least, e->t->place);
+  return neo_rti_fail(c, NEO_RANGE, "%s: value %lld is not in [%lld, %lld) (%s)", where,
+                      (long long)value, (long long)least, (long long)below, e->t->place);
+}
+
 neo_rt_status neo_rti_check_values(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
                                    const int64_t *sizes) {
   int64_t bound = bound_of(c, t, sizes);
-  if (bound < 0)
+  ends e;
+  if (bound < 0 && !t->ends)
     return NEO_OK;
   int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, sizes, extent);
+  if (ends_of(c, t, sizes, extent, &e)) {
+    int64_t at = scan_ends(&e, p, 0, n);
+    return at < 0 ? NEO_OK : beyond(c, &e, at, neo_rti_int_at(t->type, p, at));
+  }
   int64_t bad = neo_rti_scan(t->type, p, n, bound);
   return bad < 0 ? NEO_OK : outside(c, t, extent, bad, neo_rti_int_at(t->type, p, bad), bound);
 }
@@ -47,15 +114,21 @@ neo_rt_status neo_rti_check_device_values(neo_rt_ctx *c, const neo_rt_tensor *t,
   enum { CHUNK = 1 << 16 };
   _Alignas(8) char chunk[CHUNK];
   int64_t bound = bound_of(c, t, c->sizes), size = (int64_t)neo_rti_type_bytes(t->type);
-  if (bound < 0)
+  ends e;
+  if (bound < 0 && !t->ends)
     return NEO_OK;
   int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+  bool ended = ends_of(c, t, c->sizes, extent, &e);
   for (int64_t at = 0, now; at < n; at += now) {
     now = n - at < CHUNK / size ? n - at : CHUNK / size;
     neo_rt_status s = neo_rti_take(c, chunk, (const char *)p + at * size, (size_t)(now * size));
-    int64_t bad = s ? -1 : neo_rti_scan(t->type, chunk, now, bound);
+    int64_t bad = s       ? -1
+                  : ended ? scan_ends(&e, chunk, at, now)
+                          : neo_rti_scan(t->type, chunk, now, bound);
     if (s)
       return s;
+    if (bad >= 0 && ended)
+      return beyond(c, &e, at + bad, neo_rti_int_at(t->type, chunk, bad));
     if (bad >= 0)
       return outside(c, t, extent, at + bad, neo_rti_int_at(t->type, chunk, bad), bound);
   }

@@ -1,4 +1,5 @@
 /* The text form: what is printed parses to the same text, and what is wrong is reported. */
+#include "ir/element.h"
 #include "base/random.h"
 #include "ir/out_map.h"
 #include "ir/print.h"
@@ -16,6 +17,8 @@ static const char *const whole =
     "size P 0..128 = (B + 1) / 2\n"
     "input X : f32 [B, 784]\n"
     "input Y : i32 [B] < 10\n"
+    "input child : i32 [B, 2] in -1..d0 + d1 * 2\n"
+    "input back : i32 [B] < 9 in 1..\n"
     "input h.W : bf16 [2 * B, P]\n"
     "setting lr : f32 []\n"
     "param W1 : f32 [784, 128]\n"
@@ -31,7 +34,7 @@ static const char *const whole =
     "temp V : f64 [B]\n"
     "temp I : i64 [B]\n"
     "temp ph : f32 [10]\n"
-    "update ?18 : f32 [784, 128] of W1\n"
+    "update ?20 : f32 [784, 128] of W1\n"
     "temp \"grad:W1\" : f32 [784, 128]\n"
     "cotangent \"dy\\\"\\\\\\n\" : f32 [B, 128]\n"
     "temp loss : f32 []\n"
@@ -51,7 +54,7 @@ static const char *const whole =
     "    then acc0 * inf_f64, acc1\n"
     "def @7 ph[p: 5] at [2*p] = 0.0\n"
     "def @8 ph[p: 5] at [2*p + 1] = select(p != 2, 1.0, nan)\n"
-    "def @9 ?18[i: 784, j: 128] = W1[i, j] - lr[] * \"grad:W1\"[i, j]\n"
+    "def @9 ?20[i: 784, j: 128] = W1[i, j] - lr[] * \"grad:W1\"[i, j]\n"
     "def @10 loss[] =\n"
     "    mean[b: B, p: P] where Y[b] < 3i32 and b < \"a b\";\n"
     "    (H[b, p + 3] else 0.0) + f32((h.W[b, p] else 1.0bf16))\n"
@@ -59,10 +62,10 @@ static const char *const whole =
     "def @11 all_ops[i: 4] = -pow(clamp(f32(i) / 2.0, -1.0, 1.0), -(1.0 + 2.0 % 3.0))\n"
     "def @12 flags[i: 4] = not (i <= 2) or KB[i % 2] and -3i8 == KI[0] and 3u8 != KU[0]\n"
     "entry forward test: loss = loss, \"x:y\" = H\n"
-    "entry train step: loss = loss; updates ?18\n"
+    "entry train step: loss = loss; updates ?20\n"
     "entry init \"init\":\n"
     "gradient of loss for W1 into \"grad:W1\"\n"
-    "gradient of H seed \"dy\\\"\\\\\\n\" for W1, W1 into \"grad:W1\", ?18 done\n"
+    "gradient of H seed \"dy\\\"\\\\\\n\" for W1, W1 into \"grad:W1\", ?20 done\n"
     "gradient of H seed H batch 1 hold ph, V for X into X\n"
     "custom H, W1 -> loss with - -> -, \"grad:W1\"\n";
 
@@ -87,11 +90,17 @@ static void records_hold_what_the_text_says(void **state) {
   assert_int_equal(d.out.n, 2);
   assert_int_equal(d.reducer, NEO_RED_MAX);
   assert_int_equal(neo_tensor_at(m, neo_tensor_find(m, "Y"))->type, NEO_I32_T);
+  neo_tensor_rec child = *neo_tensor_at(m, neo_tensor_find(m, "child"));
+  neo_element_end end;
+  assert_true(neo_element_end_of(m, child.below, 2, &end));
+  assert_int_equal(end.coef[0], 1);
+  assert_int_equal(end.coef[1], 2);
+  assert_false(neo_tensor_at(m, neo_tensor_find(m, "back"))->below.i);
   assert_int_equal(m->n_sites, 2);
   assert_int_equal(m->entries.n, 3);
   assert_true(m->grads.at[1].done && !m->grads.at[0].done);
   assert_int_equal(neo_list_at(m, m->customs.at[0].dxs, 0), 0);
-  assert_int_equal(neo_tensor_at(m, (neo_tensor){18})->updates.i, neo_tensor_find(m, "W1").i);
+  assert_int_equal(neo_tensor_at(m, (neo_tensor){20})->updates.i, neo_tensor_find(m, "W1").i);
   assert_int_equal(neo_def_at(m, (neo_def){4})->out.n, 0); /* the gap */
   assert_int_equal(neo_out_map_at(m, neo_def_at(m, (neo_def){8})->out_map, 0).offset, 1);
 }

@@ -211,7 +211,12 @@ static void fill(machine *m, neo_tensor t, bool param) {
     count = neo_size_value(m->c.module, rec.bound, m->sizes);
   else if (rec.type != NEO_U8_T)
     low = -128;
-  for (int64_t k = 0; k < n; k++)
+  neo_ends_at ends = neo_tensor_ends_at(m->c.module, t, m->sizes);
+  for (int64_t k = 0; k < n && ends.given; k++) {
+    neo_ends_of_element(&ends, k, &low, &count);
+    x[k] = (double)((37 * k + k / 3 + ph) % (count - low) + low);
+  }
+  for (int64_t k = 0; k < n && !ends.given; k++)
     x[k] = neo_type_is_float((neo_type)rec.type) ? formula((double)k, ph, param ? 32 : 4)
                                                  : (double)((37 * k + k / 3 + ph) % count + low);
   machine_put(m, t, x, n);

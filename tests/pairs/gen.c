@@ -80,6 +80,9 @@ const char *pg_shape(pgen *g, const uint32_t *dim, uint32_t rank) {
 /* "input x[N, 4] : i32 < K". */
 const char *pg_input_text(pgen *g, const ptensor *t) {
   const char *bound = "";
+  if (t->earlier)
+    return neo_arena_printf(g->arena, "input %s[v < %s] : -1 <= %s < v", t->name,
+                            pg_extent_text(g, t->dim[0]), pg_type_text(t->type));
   if (t->bound != NO_EXTENT)
     bound =
         neo_arena_printf(g->arena, " < %s%s", pg_extent_text(g, t->bound), t->up_to ? " + 1" : "");
@@ -120,20 +123,17 @@ static void make_one(pgen *g, uint32_t extent) {
 }
 
 /* In the middle of another statement, whose state is left alone. */
-uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
-                  bool up_to) {
+static uint32_t give(pgen *g, ptensor t) {
   uint64_t reads = g->reads;
   pairs_set has = g->has;
-  ptensor t = pg_result(g, type, dim, rank);
+  neo_type type = t.type;
   t.name = pg_name(g, "x");
-  t.bound = bound;
-  t.up_to = up_to;
   t.exact = t.given = true;
   t.smooth = neo_type_is_float(type);
   t.from = t.smooth ? (uint64_t)1 << g->tensors.n : 0;
   uint64_t recurs = g->recurs;
-  if (bound != NO_EXTENT && !up_to && !g->extents.at[bound].now)
-    make_one(g, bound);
+  if (t.bound != NO_EXTENT && !t.up_to && !g->extents.at[t.bound].now)
+    make_one(g, t.bound);
   g->reads = g->recurs = 0;
   g->has = 0;
   const char *text = pg_input_text(g, &t);
@@ -143,6 +143,20 @@ uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, ui
   g->recurs = recurs;
   NEO_PUSH(g->arena, &g->tensors, t);
   return (uint32_t)g->tensors.n - 1;
+}
+
+uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
+                  bool up_to) {
+  ptensor t = pg_result(g, type, dim, rank);
+  t.bound = bound;
+  t.up_to = up_to;
+  return give(g, t);
+}
+
+uint32_t pg_given_earlier(pgen *g, uint32_t extent) {
+  ptensor t = pg_result(g, NEO_I32_T, &extent, 1);
+  t.earlier = true;
+  return give(g, t);
 }
 
 /* ---- sizes */

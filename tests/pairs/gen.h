@@ -21,6 +21,7 @@ typedef struct {
   uint32_t rank, dim[MOST_RANK]; /* numbers of extents */
   uint32_t bound; /* elements are below this extent, or up to it; NO_EXTENT: no bound */
   bool up_to;
+  bool earlier; /* an element is a position before its own, or -1 */
   uint32_t line;
   bool exact;                 /* small multiples of 1/4 */
   bool given, reduced, found; /* an input; a reduction's result; a position */
@@ -70,6 +71,7 @@ void pg_define(pgen *g, ptensor *t, const char *left, const char *value);
 void pg_define_text(pgen *g, ptensor *t, const char *text); /* "left = value" */
 /* An input of the same name, for the shrinker. */
 const char *pg_input_text(pgen *g, const ptensor *t);
+uint32_t pg_given_earlier(pgen *g, uint32_t extent);
 uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
                   bool up_to);
 uint32_t pg_extent(pgen *g); /* one of the program's */

@@ -155,6 +155,33 @@ static const char *by_data(const self *s, uint32_t at) {
                   joined(s, sub));
 }
 
+/* Before it by what is declared of an input: a tree, read up, or down from what has this element as one of
+ * its own. */
+static const char *by_tree(const self *s, uint32_t at) {
+  pgen *g = s->g;
+  direction d = s->loop[at];
+  const char *sub[MOST_RANK], *i = index_of(s, d.axis), *read;
+  uint32_t e = s->y.dim[d.axis], n = g->n_index, from = pg_given_earlier(g, e);
+  ptensor t = g->tensors.at[from];
+  pg_kind(g, PAIRS_R_EARLIER);
+  g->reads |= (uint64_t)1 << t.line;
+  g->has |= PAIRS_BIT(PAIRS_LOOKUP);
+  subscripts(s, at, true, sub);
+  if (!d.down) {
+    sub[d.axis] = neo_arena_printf(g->arena, "%s[%s]", t.name, i);
+    return or_else(s, joined(s, sub));
+  }
+  bool logical = s->y.type == NEO_BOOL_T, narrow = s->y.type == NEO_U8_T || s->y.type == NEO_I8_T;
+  const char *p = pg_index(g, e, true), *end = extent_of(s, d.axis);
+  g->has |= PAIRS_BIT(logical ? PAIRS_ANY : PAIRS_SUM);
+  sub[d.axis] = p;
+  read = joined(s, sub);
+  g->n_index = n;
+  return neo_arena_printf(g->arena, "%s(%s[%s < %s where %s[%s] == i32(%s)] %s)",
+                          narrow ? pg_type_text(s->y.type) : "", logical ? "any" : "sum", p, end,
+                          t.name, p, i, read);
+}
+
 /* ---- reductions of earlier elements */
 
 static pairs_feature reducer(pgen *g, neo_type t) {
@@ -285,7 +312,10 @@ static const char *row(const self *s, uint32_t at) {
 
 static const char *self_read(const self *s) {
   uint32_t at = (uint32_t)pg_below(s->g, s->n_loops);
-  switch (pg_below(s->g, 16)) {
+  switch (pg_below(s->g, 18)) {
+  case 16:
+  case 17:
+    return by_tree(s, at);
   case 0:
   case 1:
     return guarded(s, at);

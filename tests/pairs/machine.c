@@ -30,8 +30,14 @@ static void fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_
   const neo_tensor_rec *r = neo_tensor_at(x->c.module, t);
   neo_values *v = neo_interp_tensor(p, t);
   const char *name = neo_name_text(x->c.names, r->name);
-  int64_t bound = r->bound.i ? neo_size_value(x->c.module, r->bound, sizes) : 0;
-  for (int64_t k = 0; k < v->n; k++)
+  int64_t bound = r->bound.i ? neo_size_value(x->c.module, r->bound, sizes) : 0, least, below;
+  neo_ends_at ends = neo_tensor_ends_at(x->c.module, t, sizes);
+  for (int64_t k = 0; k < v->n && ends.given; k++) {
+    neo_ends_of_element(&ends, k, &least, &below);
+    v->at[k] = pairs_element(seed, name, (neo_type)r->type, below - least, (uint64_t)k);
+    v->at[k].i += least;
+  }
+  for (int64_t k = 0; k < v->n && !ends.given; k++)
     v->at[k] = pairs_element(seed, name, (neo_type)r->type, bound, (uint64_t)k);
 }
 

@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
 import numpy as np
 
-SIZES = {"B": 3, "T": 5, "N": 4, "S": 3}
+SIZES = {"B": 3, "T": 5, "N": 4, "S": 3, "V": 9}
 CASES = {}
 
 # ---- values
@@ -38,8 +38,11 @@ def fill(name, shape, steps):
 
 
 def fill_int(name, shape, n):
-    v = [(37 * k + k // 3 + phase(name)) % n for k in range(math.prod(shape))]
-    return np.array(v, dtype=np.int64).reshape(shape)
+    """Below n; or between the ends that a function gives for the indices of an element."""
+    ends = n if callable(n) else lambda *index: (0, n)
+    k = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+    low, high = (np.broadcast_to(e, shape) for e in ends(*np.indices(shape)))
+    return low + (37 * k + k // 3 + phase(name)) % (high - low)
 
 
 def line(entry, name, t):
@@ -405,6 +408,30 @@ def tree(v):
     dX, dW, dU = torch.autograd.grad(loss, (X, W, U), create_graph=True)
     bent = (dX**2).sum() + (dW**2).sum() + 0.5 * (dU**2).sum()
     return dict(h=h, bentX=torch.autograd.grad(bent, X, retain_graph=True)[0], loss=loss)
+
+
+# ---- elements that inputs name, each vertex by itself
+
+
+@case(Torch, {"x": (9, 3)}, {"U": (2, 3, 3), "w": (3,)},
+      {"child": ((9, 2), lambda v, k: (-1, v)), "back": ((9,), lambda v: (1, v + 2))}, wrt=("x",), V=9)
+def trees(v):
+    x, U, w = v["x"], v["U"], v["w"]
+    child, back = v["child"].tolist(), v["back"].tolist()
+    h, depth, s, g = [], [], [], [None] * 9
+    for i in range(9):
+        kids = [h[c] if c >= 0 else torch.full((3,), 0.25) for c in child[i]]
+        h.append(torch.tanh(x[i] + sum(kid @ U[k] for k, kid in enumerate(kids))))
+        depth.append(max(depth[c] if c >= 0 else -1 for c in child[i]) + 1)
+        s.append(w[0] * x[i, 0] + 0.5 * (s[i - back[i]] if i >= back[i] else torch.ones(())))
+    for i in reversed(range(9)):
+        above = [g[p] * torch.diagonal(U[k]) for p in range(9) for k in range(2) if child[p][k] == i]
+        g[i] = torch.tanh(h[i] * w + sum(above))
+    first = [-1 if depth[i] == 0 else child[i][0] for i in range(9)]
+    r = [s[i] if first[i] < 0 else h[first[i]][1] for i in range(9)]
+    h, s, g, r, d = torch.stack(h), torch.stack(s), torch.stack(g), torch.stack(r), torch.tensor(depth)
+    loss = (h**2).sum() + (d * s**2).sum() + (g**2 * w).sum() + (r**2).sum()
+    return dict(h=h, depth=d, s=s, g=g, r=r, loss=loss)
 
 
 # ---- gradients inside of rounds: carries are leaves, as arguments of jax.grad are

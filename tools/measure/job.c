@@ -89,12 +89,13 @@ static void fill_floats(const measure_job *j, measure_buf *b, uint64_t state) {
 }
 
 static void fill_integers(measure_buf *b, uint64_t state) {
-  int64_t chunk[512], below = b->type == NEO_RT_BOOL ? 2 : b->bound > 0 ? b->bound : 7;
+  bool given = b->bound > b->least && (b->bound || b->least);
+  int64_t chunk[512], n_values = b->type == NEO_RT_BOOL ? 2 : given ? b->bound - b->least : 7;
   size_t size = neo_rti_type_bytes(b->type);
   for (int64_t at = 0; at < b->n; at += 512) {
     int64_t n = b->n - at < 512 ? b->n - at : 512;
     for (int64_t k = 0; k < n; k++)
-      chunk[k] = (int64_t)(neo_splitmix(&state) % (uint64_t)below);
+      chunk[k] = b->least + (int64_t)(neo_splitmix(&state) % (uint64_t)n_values);
     neo_rti_convert(NEO_RT_I64, chunk, b->type, b->data + (size_t)at * size, n);
   }
 }

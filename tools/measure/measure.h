@@ -19,9 +19,9 @@
  *                     of: so much other memory is read before each sample, but no more than the
  *                     caches hold. Of a processor's kernels only
  *   sizes 64 128      run-time sizes, in the model's order
- *   buffer read f32 262144 [bound=1000]
- *                     in the order of the kernel's buffers; elements of an index are below
- *                     its bound
+ *   buffer read f32 262144 [least=-1] [bound=1000]
+ *                     in the order of the kernel's buffers; elements of an index are at least 0, or
+ *                     what is given, and below its bound
  *   buffer write f32 4096 rtol=1e-5 [atol=0] [loose=0.001] [rare=0.0001]
  *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
  *                     a share `rare` of them by anything
@@ -74,7 +74,7 @@ enum {
 typedef struct {
   uint8_t type;
   bool write;
-  int64_t n, bound;
+  int64_t n, least, bound;
   size_t bytes;
   double rtol, atol, loose, rare;
   char *data;     /* the kernels' buffer, between guard pages */

@@ -88,6 +88,7 @@ static void add_buffer(server *s, const char *line) {
   b.type = type_of(p, n);
   b.n = strtoll(p + n, NULL, 10);
   b.bound = (int64_t)measure_number(line, "bound", 0);
+  b.least = (int64_t)measure_number(line, "least", 0);
   b.rtol = measure_number(line, "rtol", 0);
   b.atol = measure_number(line, "atol", 0);
   b.loose = measure_number(line, "loose", 0);

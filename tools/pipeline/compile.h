@@ -187,6 +187,17 @@ void neo_library_close(neo_library *l);
 void neo_module_widen(neo_module *m);
 /* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
+/* The ends between which an element of an integer tensor lies (ir/element.h) at these sizes. */
+typedef struct {
+  bool given;
+  uint32_t rank;
+  int64_t extent[16], least, below, by_least[16], by_below[16];
+} neo_ends_at;
+neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
+/* Those of one element, by its number in row-major order. */
+void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below);
+/* Those that all elements keep. */
+void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below);
 /* Elements of a tensor at these sizes; its extents go to `extent` (may be null). */
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
                                int64_t extent[16]);

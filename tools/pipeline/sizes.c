@@ -1,4 +1,5 @@
 /* Sizes as numbers. */
+#include "ir/element.h"
 #include "ir/interp.h"
 #include "tools/pipeline/compile.h"
 #include <assert.h>
@@ -35,4 +36,46 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
     n *= x < 0 ? 0 : x;
   }
   return n;
+}
+
+static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t rank, int64_t *first,
+                   int64_t *by) {
+  neo_element_end end;
+  if (!e.i || !neo_element_end_of(m, e, rank, &end))
+    return;
+  *first = neo_size_value(m, end.rest, sizes);
+  for (uint32_t d = 0; d < rank; d++)
+    by[d] = end.coef[d];
+}
+
+neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes) {
+  neo_tensor_rec r = *neo_tensor_at(m, t);
+  neo_ends_at e = {.given = r.least.i || r.below.i,
+                   .rank = r.extent.n,
+                   .least = INT32_MIN,
+                   .below = INT32_MAX};
+  neo_tensor_elements_at(m, t, sizes, e.extent);
+  end_at(m, r.least, sizes, e.rank, &e.least, e.by_least);
+  end_at(m, r.below, sizes, e.rank, &e.below, e.by_below);
+  return e;
+}
+
+void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below) {
+  *least = e->least;
+  *below = e->below;
+  for (uint32_t d = e->rank; d-- > 0; element /= e->extent[d] > 0 ? e->extent[d] : 1) {
+    int64_t index = e->extent[d] > 0 ? element % e->extent[d] : 0;
+    *least += e->by_least[d] * index;
+    *below += e->by_below[d] * index;
+  }
+}
+
+void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below) {
+  *least = e->least;
+  *below = e->below;
+  for (uint32_t d = 0; d < e->rank; d++) {
+    int64_t last = e->extent[d] > 0 ? e->extent[d] - 1 : 0;
+    *least += e->by_least[d] > 0 ? e->by_least[d] * last : 0;
+    *below += e->by_below[d] < 0 ? e->by_below[d] * last : 0;
+  }
 }

@@ -95,14 +95,27 @@ static int64_t elements(const neo_compilation *c, const neo_kbuf *b, const int64
   return n < 0 ? 0 : n;
 }
 
+/* Values that are right for all elements, as far as there are such. */
+static void add_ends(const neo_ends_at *ends, neo_str *out) {
+  int64_t least, below;
+  neo_ends_of_all(ends, &least, &below);
+  if (least == INT32_MIN)
+    least = below - 1;
+  neo_str_addf(out, " least=%lld bound=%lld", (long long)least,
+               (long long)(below > least ? below : least + 1));
+}
+
 static void add_buffer(neo_compilation *c, const neo_kbuf *b, const shape *x,
                        const neo_job_options *o, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
   bool written = b->use & NEO_BUF_WRITE;
+  neo_ends_at ends = neo_tensor_ends_at(c->module, b->tensor, o->sizes);
   neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read",
                neo_type_text((neo_type)b->type), (long long)elements(c, b, o->sizes));
   if (written)
     add_tolerance(x, (neo_type)b->type, o, out);
+  else if (ends.given)
+    add_ends(&ends, out);
   else if (r->bound.i)
     neo_str_addf(out, " bound=%lld", (long long)neo_size_value(c->module, r->bound, o->sizes));
   neo_str_add(out, "\n");

@@ -70,6 +70,8 @@ def _draw(rng, t, shape, sizes):
             data = rng.integers(-64, 65, shape) / 128
         if t["role"] == "state":
             data = np.abs(data) + 0.25  # a running variance is positive
+    elif "least" in t or "below" in t:
+        data = _between(rng, t, shape, sizes)
     elif "bound" in t:
         data = rng.integers(0, _extents([t["bound"]], sizes)[0], shape)
     elif t["name"].endswith(".step"):
@@ -78,6 +80,15 @@ def _draw(rng, t, shape, sizes):
         low, high = {"i8": (-128, 128), "u8": (0, 256)}.get(kind, (-9, 10))
         data = rng.integers(low, high, shape)
     return np.asarray(data).astype(_NUMPY[kind])
+
+
+def _between(rng, t, shape, sizes):
+    """Integers whose ends are formulas of sizes and of the element's indices d0, d1 .."""
+    known = dict(sizes, **{f"d{k}": i for k, i in enumerate(np.indices(shape))})
+    ends = [eval(t[w].replace("/", "//"), {}, known) if w in t else None for w in ("least", "below")]
+    low = ends[0] if ends[0] is not None else ends[1] - 9
+    high = ends[1] if ends[1] is not None else low + 9
+    return low + np.floor(rng.random(shape) * (np.asarray(high) - low)).astype(np.int64)
 
 
 def level(results):

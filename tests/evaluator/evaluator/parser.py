@@ -324,12 +324,18 @@ class _Parser:
     def type(self):
         if not self.take(":"):
             return None
+        lower = None
+        if self.peek().text not in TYPES:  # -1 <= i32 < v
+            lower = self.sum()
+            if not self.take("<", "<="):
+                error(self.line, f"expected a type, found '{self.peek().text}'")
         token = self.peek()
         if token.text not in TYPES:
             error(token.line, f"expected a type, found '{token.text}'")
         self.at += 1
         rel = self.take("<", "<=")
-        return Type(token.text, self.sum(), rel.text == "<=") if rel else Type(token.text)
+        upper = self.sum() if rel else None
+        return Type(token.text, upper, bool(rel) and rel.text == "<=", lower)
 
     def path(self):
         names = [self.name()]

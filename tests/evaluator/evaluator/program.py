@@ -9,10 +9,10 @@ from .errors import ExprError, error
 from .expressions import Expressions
 from .frames import Axis, Frame
 from .parser import parse
-from .reads import children, reads
+from .reads import children, names, reads
 from .recurrences import settled
 from .scopes import Block, FunctionIn, Lazy
-from .tree import DOTS, Call, Case, Declare, Dim, Path, Range, Repeat, While
+from .tree import DOTS, Call, Case, Declare, Dim, Path, Range, Repeat, Variable, While
 
 
 class Program:
@@ -182,8 +182,12 @@ class Program:
             names.append(axis.name if named else None)
         return tuple(extents), names
 
-    def bound(self, kind, context):
-        if kind is None or kind.bound is None:
+    def bound(self, declared, context):
+        """What the elements are in [0, ..) of; None where nothing says, or each element has ends of its own."""
+        kind = declared.type
+        indices = (declared.axes if isinstance(declared, Variable) else declared.indices) or []
+        own = {a.name for a in indices if isinstance(a, Range)}
+        if kind is None or kind.bound is None or kind.lower is not None or names(kind.bound) & own:
             return None
         return context.size(kind.bound) + int(kind.closed)
 
@@ -205,7 +209,7 @@ class Program:
         context = self.context(block, position)
         shape, _ = self._axes(s.variable, context)
         kind = s.variable.type.name if s.variable.type else "f32"
-        result = self.given(s.variable.name, shape, kind, s.line, self.bound(s.variable.type, context))
+        result = self.given(s.variable.name, shape, kind, s.line, self.bound(s.variable, context))
         if result is None and s.value is not None:
             default = elements.convert(context.value(s.value, block.frame), kind)
             result = tape.leaf(default.data, kind)
@@ -219,7 +223,7 @@ class Program:
         shape, names = self._axes(s.variable, context)
         kind = s.variable.type.name if s.variable.type else "f32"
         full = block.qualified(s.variable.name)
-        bound = self.bound(s.variable.type, context)
+        bound = self.bound(s.variable, context)
         stacked = tuple(n for _, n in block.rounds) + shape
         if full not in self.stored:
             leaf = self.given(full, stacked, kind, s.line, bound)
@@ -275,9 +279,9 @@ class Program:
                 error(s, f"the list has shape {list(data.shape)}, expected {list(shape)}")
             data = data.astype(scalars.dtype(kind))
             data = scalars.round_to(data, kind) if scalars.is_float(kind) else data
-            return tape.leaf(data, kind, self.bound(s.variable.type, context))
+            return tape.leaf(data, kind, self.bound(s.variable, context))
         value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
-        return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable.type, context))
+        return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable, context))
 
     # ---- definitions
 
@@ -295,7 +299,7 @@ class Program:
             else:
                 result = self._indexed(target, value, block.frame, context, shaped)
             if target.type:
-                bound = self.bound(target.type, context)
+                bound = self.bound(target, context)
                 result = elements.convert(result, target.type.name)
                 result.bound = bound if bound is not None else result.bound
         return result

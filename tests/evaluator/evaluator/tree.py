@@ -85,6 +85,7 @@ class Type:
     name: str
     bound: Any = None  # an expression: elements are below it
     closed: bool = False  # or equal to it
+    lower: Any = None  # they are not below this; 0 where nothing is written
 
 
 @dataclass(eq=False)

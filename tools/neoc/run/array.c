@@ -49,6 +49,20 @@ void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed) {
   }
 }
 
+void neoc_array_random_between(neo_rt_array *x, const neo_ends_at *ends, uint64_t *seed) {
+  enum { USUAL = 100 };
+  int64_t n = neoc_array_count(x), least, below;
+  for (int64_t k = 0; k < n; k++) {
+    neo_ends_of_element(ends, k, &least, &below);
+    if (least == INT32_MIN)
+      least = below - USUAL;
+    if (below == INT32_MAX)
+      below = least + USUAL;
+    uint64_t range = below > least ? (uint64_t)(below - least) : 1;
+    neoc_array_put(x, k, (double)(least + (int64_t)(neo_splitmix(seed) % range)));
+  }
+}
+
 const char *neoc_shape_text(neo_arena *a, uint32_t rank, const int64_t *extent) {
   neo_str s;
   neo_str_init(&s, a);

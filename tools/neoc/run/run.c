@@ -1,5 +1,6 @@
 /* `neoc run`: evaluates an entry's outputs for the given inputs, and gradients if asked. */
 #include "tools/neoc/run/runner.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -44,6 +45,10 @@ static neoc_exit give(run_state *s, neo_tensor t, const char *text) {
   neo_tensor_elements_at(m, t, neoc_runner_sizes(r), like.extent);
   neoc_exit e = neoc_array_read(r->cli, neoc_tensor_name(r, t), text,
                                 (neo_type)neo_tensor_at(m, t)->type, &like, bound_of(r, t), &x);
+  neo_ends_at ends = neo_tensor_ends_at(m, t, neoc_runner_sizes(r));
+  uint64_t seed = strtoull(text + strcspn(text, "0123456789"), NULL, 10);
+  if (!e && ends.given && strncmp(text, "random", 6) == 0)
+    neoc_array_random_between(&x, &ends, &seed);
   return e ? e : neoc_runner_give(r, t, &x);
 }
 

@@ -165,7 +165,11 @@ neoc_exit neoc_runner_randomize(neoc_runner *r, int entry, uint64_t *seed) {
     int64_t bound = t->bound.i ? neo_size_value(m, t->bound, sizes) : 0;
     neo_tensor_elements_at(m, inputs.at[k], sizes, extent);
     neo_rt_array x = neoc_array_new(r->cli->arena, (neo_type)t->type, t->extent.n, extent);
-    neoc_array_random(&x, bound, seed);
+    neo_ends_at ends = neo_tensor_ends_at(m, inputs.at[k], sizes);
+    if (ends.given)
+      neoc_array_random_between(&x, &ends, seed);
+    else
+      neoc_array_random(&x, bound, seed);
     r->input[inputs.at[k].i] = x;
   }
   return NEOC_OK;

@@ -99,6 +99,8 @@ static inline double neoc_printed(double x) {
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* Random data for an input: uniform in [-1, 1), or in [0, bound) for integers. */
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed);
+/* The same for integers that lie between ends. */
+void neoc_array_random_between(neo_rt_array *x, const neo_ends_at *ends, uint64_t *seed);
 /* "[8, 10]" */
 const char *neoc_shape_text(neo_arena *a, uint32_t rank, const int64_t *extent);
 /* Between an array and values of the interpreter; `v` has as many elements as `x`. */

@@ -73,6 +73,8 @@ static neo_tensor input_of(holder *h, neo_tensor t) {
   rec.name = neo_tensor_fresh_name(h->m, "held", neo_name_text(h->m->names, of.name));
   rec.extent = of.extent;
   rec.bound = of.bound;
+  rec.least = of.least;
+  rec.below = of.below;
   neo_tensor input = neo_tensor_add(h->m, rec);
   neo_map_set(&h->holds->input_of, t.i, input.i);
   NEO_PUSH(h->a, &h->holds->at, (neoc_held){t, input});

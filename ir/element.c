@@ -1,0 +1,59 @@
+/* See element.h. */
+#include "ir/element.h"
+
+neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load) {
+  neo_node n = *neo_expr_node(m, load);
+  neo_tensor_rec r = *neo_tensor_at(m, (neo_tensor){n.attr});
+  neo_expr index[NEO_ELEMENT_RANK];
+  neo_element_ends none = {{0}, {0}};
+  uint32_t rank = r.extent.n;
+  if ((!r.least.i && !r.below.i) || rank > NEO_ELEMENT_RANK ||
+      n.arg.n != rank + (n.op == NEO_OP_LOAD_ELSE))
+    return none;
+  for (uint32_t k = 0; k < rank; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  if (r.least.i)
+    r.least = neo_expr_subst_axes(m, r.least, index, rank);
+  if (r.below.i)
+    r.below = neo_expr_subst_axes(m, r.below, index, rank);
+  return (neo_element_ends){r.least, r.below};
+}
+
+static bool is_of_sizes(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  return !neo_expr_axes(m, e) && n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE;
+}
+
+bool neo_element_end_is_affine(const neo_module *m, neo_expr e, uint32_t rank) {
+  const neo_node *n = neo_expr_node(m, e);
+  int64_t known;
+  if (n->op == NEO_OP_AXIS)
+    return n->attr < rank;
+  if (!neo_expr_axes(m, e))
+    return is_of_sizes(m, e);
+  if (n->op != NEO_OP_ADD && n->op != NEO_OP_SUB && n->op != NEO_OP_MUL)
+    return false;
+  neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
+  bool scales = neo_expr_is_int(m, a, &known) || neo_expr_is_int(m, b, &known);
+  return (n->op != NEO_OP_MUL || scales) && neo_element_end_is_affine(m, a, rank) &&
+         neo_element_end_is_affine(m, b, rank);
+}
+
+bool neo_element_end_of(neo_module *m, neo_expr e, uint32_t rank, neo_element_end *out) {
+  neo_linear l, rest = {0};
+  *out = (neo_element_end){0};
+  if (rank > NEO_ELEMENT_RANK || !neo_linear_of(m, e, &l))
+    return false;
+  rest.constant = l.constant;
+  for (uint32_t k = 0; k < l.n; k++) {
+    const neo_node *n = neo_expr_node(m, l.term[k].atom);
+    if (n->op == NEO_OP_AXIS && n->attr < rank)
+      out->coef[n->attr] = l.term[k].coef;
+    else if (is_of_sizes(m, l.term[k].atom))
+      rest.term[rest.n++] = l.term[k];
+    else
+      return false;
+  }
+  out->rest = neo_linear_expr(m, &rest);
+  return true;
+}
