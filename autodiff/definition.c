@@ -232,7 +232,7 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     ad_leaves leaves = {0};
     neo_expr where = {0}; /* elsewhere slopes may be NaN: they do not count */
     if (!is_acc(m, neo_list_expr(m, d->finish, k))) /* of the body, body_where leaves them out */
-      where = ad_condition(s, &s->conditions, out, false);
+      where = ad_condition(s, &s->conditions, out, AD_ELEMENT);
     if (d->reducer == NEO_RED_NONE)
       where = ad_and(m, ad_adjoint_where(s, out), where);
     if (where.i)
@@ -264,12 +264,45 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   return ad_read(m, t);
 }
 
-/* The points of the body that count: a condition of the definition, and those of all its results. */
-static neo_expr body_where(ad_state *s, const neo_def_rec *d) {
+typedef struct {
+  const neo_module *m;
+  bool found; /* the value can be infinite or NaN though all that is read is finite */
+} poles;
+
+static void look_for_poles(void *ctx, neo_expr e) {
+  poles *p = ctx;
+  const neo_node *n = neo_expr_node(p->m, e);
+  switch ((neo_op)n->op) {
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+  case NEO_OP_MUL:
+  case NEO_OP_NEG:
+  case NEO_OP_MIN:
+  case NEO_OP_MAX:
+  case NEO_OP_SELECT:
+  case NEO_OP_CAST:
+    break;
+  default: /* a quotient, a function */
+    p->found |= n->arg.n > 0 && neo_op_is_elementwise((neo_op)n->op) &&
+                neo_type_is_float((neo_type)n->type);
+  }
+}
+
+static bool has_poles(ad_state *s, neo_expr e) {
+  poles p = {s->m, false};
+  neo_expr_visit(s->m, e, look_for_poles, &p);
+  return p.found;
+}
+
+/* The points of the body that count for a read: a condition of the definition, and those of all its
+ * results. A product stays a product for all points; a slope that may be infinite is left out where
+ * nobody asked for the value. */
+static neo_expr body_where(ad_state *s, const neo_def_rec *d, neo_expr slope) {
   neo_expr where = d->where, index[64] = {{0}};
   out_index(s->m, d, index);
   if (d->out.n == 1) {
-    neo_expr c = ad_condition(s, &s->conditions, (neo_tensor){neo_list_at(s->m, d->out, 0)}, true);
+    neo_tensor out = {neo_list_at(s->m, d->out, 0)};
+    neo_expr c = ad_condition(s, &s->conditions, out, has_poles(s, slope) ? AD_SUM : AD_PRODUCT);
     where = ad_and(s->m, where, c.i ? neo_expr_subst_axes(s->m, c, index, d->n_out) : c);
   }
   return where;
@@ -296,7 +329,6 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
-  neo_expr where = body_where(s, &d);
   for (size_t i = 0; i < leaves.n; i++)
-    gather_leaf(s, &all, where, leaves.at[i]);
+    gather_leaf(s, &all, body_where(s, &d, leaves.at[i].adj), leaves.at[i]);
 }

@@ -434,6 +434,27 @@ def trees(v):
     return dict(h=h, depth=d, s=s, g=g, r=r, loss=loss)
 
 
+# ---- branches: Python takes one, and differentiates no other
+
+
+@case(Torch, {"X": (5, 3)}, {"w": (3,)}, {"k": ((5,), 2)}, wrt=("X",))
+def branches(v):
+    X, w, k = v["X"], v["w"], v["k"].tolist()
+    z = torch.stack([torch.stack([x.sqrt() if x > 0 else 0.5 * x for x in row]) for row in X])
+    s, ss = torch.tensor(0.25), []
+    for t in range(5):
+        y = s.log() * X[t, 0] if s > 0.125 else s + w[0]
+        if k[t] == 0:
+            s = y * X[t, 1]
+        else:
+            s = y + (w * (X[t, 2] * torch.arange(1, 4)).sqrt()).sum() if X[t, 2] > 0 else y
+        ss.append(s)
+    loss = (z * w).sum() + sum(u**2 for u in ss)
+    dX, dw = torch.autograd.grad(loss, (X, w), create_graph=True)
+    bentX, = torch.autograd.grad((dX**2).sum() + (dw**2).sum(), X, retain_graph=True)
+    return dict(z=z, s=s, ss=torch.stack(ss), bentX=bentX, loss=loss)
+
+
 # ---- gradients inside of rounds: carries are leaves, as arguments of jax.grad are
 
 
