@@ -208,6 +208,9 @@ static void find_conditions(ad_state *s, const order_ctx *o) {
       for (uint32_t k = 0; k < outs.n; k++)
         neo_map_set(&s->conditions.recurring, neo_list_at(s->m, outs, k), 1);
     }
+  for (size_t i = 0; i < o->steps.n; i++)
+    if (!o->steps.at[i].custom)
+      ad_conditions_note(s, &s->conditions, (neo_def){o->steps.at[i].number});
   (void)ad_conditions_none(s, &s->conditions, s->request.y);
   while (find_conditions_once(s, o) && o->recurs)
     ;

@@ -13,7 +13,8 @@
  * order of the backward pass.
  *
  * A select between values that differ by element stays what it is in other systems (and costs nothing):
- * conditions count where they are the same for all elements of a round, or for whole rows. */
+ * conditions count where they are the same for all elements of a round, or for whole rows. Those of a
+ * select between tensors as they are, which is what a `case` becomes, count always. */
 #include "autodiff/internal.h"
 #include "autodiff/solve.h"
 #include "ir/out_map.h"
@@ -32,7 +33,8 @@ typedef struct {
 
 typedef struct {
   const ad_conditions *c;
-  bool plain;  /* integers and bools, some of them read */
+  bool known;  /* it reads something, and no accumulator or random number */
+  bool plain;  /* integers and bools only */
   bool rounds; /* all read from tensors of recurrences */
 } reads_of;
 
@@ -40,32 +42,63 @@ static void look(void *ctx, neo_expr e) {
   reads_of *r = ctx;
   const neo_node *n = neo_expr_node(r->c->m, e);
   bool load = n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
-  if (n->op == NEO_OP_ACC || n->op == NEO_OP_RAND || neo_type_is_float((neo_type)n->type))
+  if (n->op == NEO_OP_ACC || n->op == NEO_OP_RAND)
+    r->known = false;
+  if (neo_type_is_float((neo_type)n->type))
     r->plain = false;
   if (load && !neo_map_get(&r->c->recurring, n->attr, NULL))
     r->rounds = false;
 }
 
 static reads_of reads_in(const ad_conditions *c, neo_expr condition) {
-  reads_of r = {.c = c, .plain = !ad_is_plain_index(c->m, condition), .rounds = true};
+  reads_of r = {
+      .c = c, .known = !ad_is_plain_index(c->m, condition), .plain = true, .rounds = true};
   neo_expr_visit(c->m, condition, look, &r);
   return r;
 }
 
-static bool is_plain(const ad_conditions *c, neo_expr condition) {
-  return reads_in(c, condition).plain;
+static neo_expr at_zero(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0), index[16];
+  if (n.op == NEO_OP_AXIS)
+    return zero;
+  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+    return e;
+  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
+  for (uint32_t k = 0; k < rank; k++)
+    index[k] = zero;
+  return neo_load(m, (neo_tensor){n.attr}, index, rank, n.span);
 }
 
-/* Is it the same for whole rows of a tensor of `rank` axes, or for a round? `sum`: only the latter, for it
- * becomes a condition of the sums that its tensor's adjoint goes into. */
-static bool counts(const ad_conditions *c, neo_expr condition, uint32_t rank, bool sum) {
+/* A condition whatever its point is, and its opposite alike. */
+static uint32_t kind_of(neo_module *m, neo_expr condition) {
+  while (neo_expr_node(m, condition)->op == NEO_OP_NOT)
+    condition = neo_expr_arg(m, condition, 0);
+  return neo_expr_rewrite(m, condition, at_zero, NULL).i;
+}
+
+static bool chooses(const ad_conditions *c, neo_expr condition) {
+  return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
+}
+
+static bool is_known(const ad_conditions *c, neo_expr condition) {
+  reads_of r = reads_in(c, condition);
+  return r.known && (r.plain || chooses(c, condition));
+}
+
+/* Is it the same for whole rows of a tensor of `rank` axes, or for a round, or does it choose? Only some
+ * become conditions of the sums that its tensor's adjoint goes into. */
+static bool counts(const ad_conditions *c, neo_expr condition, uint32_t rank,
+                   ad_condition_use use) {
   reads_of r = reads_in(c, condition);
   uint64_t axes = neo_expr_axes(c->m, condition);
-  if (!r.plain)
+  bool choice = chooses(c, condition);
+  if (!r.known || !(r.plain || choice))
     return false;
-  if (!axes || r.rounds)
+  if (!axes || r.rounds || (choice && use != AD_PRODUCT))
     return true;
-  return !sum && (axes & (axes + 1)) == 0 && axes + 1 < 1ull << rank;
+  return use == AD_ELEMENT && (axes & (axes + 1)) == 0 && axes + 1 < 1ull << rank;
 }
 
 static bool contains(const ad_conjuncts *v, neo_expr e) {
@@ -77,20 +110,55 @@ static bool contains(const ad_conjuncts *v, neo_expr e) {
 
 /* ---- one read */
 
-/* The condition at a read's point as one at the position read; 0: it cannot be told there. */
+typedef struct {
+  neo_expr from, to;
+} swap;
+
+static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
+  (void)m;
+  const swap *w = ctx;
+  return e.i == w->from.i ? w->to : e;
+}
+
+/* The condition at a read's point as one at the position read: an index of the read, as it is, is a
+ * position's axis there. 0: it cannot be told there. */
 static neo_expr at_position(const walk *w, neo_expr condition, const neo_node *read,
                             uint32_t rank) {
+  enum { POSITION = 40 }; /* axes from here on are those of the position; ranks are up to 16 */
   neo_module *m = w->s->m;
   neo_expr by[64] = {{0}};
-  uint64_t left = neo_expr_axes(m, condition);
+  if (neo_expr_axes(m, condition) >> POSITION)
+    return (neo_expr){0};
   for (uint32_t k = 0; k < rank; k++) {
-    const neo_node *i = neo_expr_node(m, neo_list_expr(m, read->arg, k));
-    if (i->op != NEO_OP_AXIS || !(left >> i->attr & 1))
-      continue;
-    by[i->attr] = neo_axis_ref(m, k);
-    left &= ~(1ull << i->attr);
+    neo_expr index = neo_list_expr(m, read->arg, k);
+    by[POSITION + k] = neo_axis_ref(m, k);
+    if (neo_expr_axes(m, index))
+      condition =
+          neo_expr_rewrite(m, condition, swap_node, &(swap){index, neo_axis_ref(m, POSITION + k)});
   }
-  return left ? (neo_expr){0} : ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, 64));
+  if (neo_expr_axes(m, condition) & ((1ull << POSITION) - 1))
+    return (neo_expr){0};
+  return ad_guard_reads(m, neo_expr_subst_axes(m, condition, by, 64));
+}
+
+typedef struct {
+  const neo_module *m;
+  uint32_t tensor;
+  bool found;
+} look_tensor;
+
+static void look_for(void *ctx, neo_expr e) {
+  look_tensor *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  bool load = n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+  l->found = l->found || (load && n->attr == l->tensor);
+}
+
+/* Such a condition asks for the tensor's elements itself: `select(x[i] > 0, x[i], 0)`. */
+static bool reads_tensor(const neo_module *m, neo_expr condition, uint32_t tensor) {
+  look_tensor l = {m, tensor, false};
+  neo_expr_visit(m, condition, look_for, &l);
+  return l.found;
 }
 
 static void add_conjuncts(const walk *w, neo_expr condition, const neo_node *read, uint32_t rank,
@@ -98,12 +166,13 @@ static void add_conjuncts(const walk *w, neo_expr condition, const neo_node *rea
   neo_module *m = w->s->m;
   neo_node n = *neo_expr_node(m, condition);
   if (n.op == NEO_OP_AND) {
-    add_conjuncts(w, neo_list_expr(m, n.arg, 0), read, rank, out);
-    add_conjuncts(w, neo_list_expr(m, n.arg, 1), read, rank, out);
+    for (uint32_t k = 0; k < 2; k++)
+      add_conjuncts(w, neo_list_expr(m, n.arg, k), read, rank, out);
     return;
   }
   neo_expr there = at_position(w, condition, read, rank);
-  if (there.i && !contains(out, there) && counts(w->c, there, rank, false))
+  if (there.i && !reads_tensor(m, there, read->attr) && !contains(out, there) &&
+      counts(w->c, there, rank, AD_ELEMENT))
     NEO_PUSH(w->s->scratch, out, there);
 }
 
@@ -161,10 +230,40 @@ static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
 
 static void go_down(walk *w, uint32_t out, neo_expr e, neo_expr above);
 
+/* Is e an element of a tensor as it is, a constant, or a choice between such? */
+static bool is_choice(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_SELECT)
+    return is_choice(m, neo_expr_arg(m, e, 1)) && is_choice(m, neo_expr_arg(m, e, 2));
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_CONST;
+}
+
+static void note_kinds(ad_conditions *c, neo_expr condition) {
+  neo_node n = *neo_expr_node(c->m, condition);
+  neo_map_set(&c->choices, kind_of(c->m, condition), 1);
+  for (uint32_t k = 0; n.op == NEO_OP_AND && k < 2; k++)
+    note_kinds(c, neo_list_expr(c->m, n.arg, k));
+}
+
+static void note_choice(void *ctx, neo_expr e) {
+  ad_conditions *c = ctx;
+  if (neo_expr_node(c->m, e)->op == NEO_OP_SELECT && is_choice(c->m, e))
+    note_kinds(c, neo_expr_arg(c->m, e, 0));
+}
+
+/* Notes the choices of a definition. */
+void ad_conditions_note(ad_state *s, ad_conditions *c, neo_def def) {
+  neo_def_rec d = *neo_def_at(s->m, def);
+  for (uint32_t k = 0; k < d.finish.n; k++)
+    neo_expr_visit(s->m, neo_list_expr(s->m, d.finish, k), note_choice, c);
+  for (uint32_t k = 0; k < d.body.n; k++)
+    neo_expr_visit(s->m, neo_list_expr(s->m, d.body, k), note_choice, c);
+}
+
 static void go_into_select(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   neo_module *m = w->s->m;
   neo_expr c = neo_expr_arg(m, e, 0);
-  bool reads = is_plain(w->c, c);
+  bool reads = is_known(w->c, c);
   go_down(w, out, neo_expr_arg(m, e, 1), reads ? ad_and(m, above, c) : above);
   neo_expr other = reads ? neo_op1(m, NEO_OP_NOT, c) : (neo_expr){0};
   go_down(w, out, neo_expr_arg(m, e, 2), ad_and(m, above, other));
@@ -213,13 +312,14 @@ void ad_conditions_init(ad_state *s, ad_conditions *c) {
   *c = (ad_conditions){.m = s->m};
   neo_map_init(&c->of, s->scratch);
   neo_map_init(&c->recurring, s->scratch);
+  neo_map_init(&c->choices, s->scratch);
 }
 
-neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, bool sum) {
+neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_condition_use use) {
   const ad_conjuncts *v = of_tensor(c, t);
   neo_expr all = {0};
   for (size_t k = 0; v && k < v->n; k++)
-    if (counts(c, v->at[k], neo_tensor_rank(s->m, t), sum))
+    if (counts(c, v->at[k], neo_tensor_rank(s->m, t), use))
       all = ad_and(s->m, all, v->at[k]);
   return all;
 }

@@ -6,6 +6,7 @@
  *           the adjoint of the body at each point, whose reads are gathered over all axes under
  *           the definition's condition */
 #include "autodiff/internal.h"
+#include "autodiff/solve.h"
 #include "ir/out_map.h"
 
 typedef struct {
@@ -113,6 +114,36 @@ static bool splits(ad_state *s, const ad_space *space, const neo_expr *index, ui
   return lookup && others;
 }
 
+/* The conjuncts of e that tell something of the points of a lookup alone, over its axes. */
+static neo_expr kept_conditions(neo_module *m, neo_expr e, uint64_t used,
+                                const neo_expr *renumber) {
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_AND)
+    return ad_and(m, kept_conditions(m, neo_list_expr(m, n.arg, 0), used, renumber),
+                  kept_conditions(m, neo_list_expr(m, n.arg, 1), used, renumber));
+  if (neo_expr_axes(m, e) & ~used || neo_expr_uses_op(m, e, NEO_OP_RAND))
+    return (neo_expr){0};
+  return ad_guard_reads(m, neo_expr_subst_axes(m, e, renumber, 64));
+}
+
+/* The points at which the adjoint of a lookup can be other than zero, as `where` and the selects on top
+ * of the value tell. A recurrence needs them: that the element looked up comes earlier is known there
+ * only, and the sum that finds the values of such lookups is then of later ones. */
+static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint64_t used,
+                             const neo_expr *renumber) {
+  neo_expr all = where.i ? kept_conditions(m, where, used, renumber) : where;
+  while (neo_expr_node(m, value)->op == NEO_OP_SELECT) {
+    bool first = ad_is_zero(m, neo_expr_arg(m, value, 1));
+    if (!first && !ad_is_zero(m, neo_expr_arg(m, value, 2)))
+      break;
+    neo_expr c = neo_expr_arg(m, value, 0);
+    c = first ? neo_op1(m, NEO_OP_NOT, c) : c;
+    all = ad_and(m, all, kept_conditions(m, c, used, renumber));
+    value = neo_expr_arg(m, value, first ? 2 : 1);
+  }
+  return all;
+}
+
 /* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over
  * the axes of its indices; only this is spread over the table. Before and after, for the sum
  * over t, e of T[X[b, t], e]*W[t, e, j]:
@@ -137,7 +168,10 @@ static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, ne
   ad_define_term(s, r, first, span);
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
     index[k] = neo_expr_subst_axes(m, index[k], renumber, space->n);
-  return ad_gather(&s->env, &kept, (neo_expr){0}, index, t, ad_read(m, r), span, out);
+  neo_expr points = {0};
+  if (neo_map_get(&s->conditions.recurring, t.i, NULL))
+    points = lookup_where(m, where, value, used, renumber);
+  return ad_gather(&s->env, &kept, points, index, t, ad_read(m, r), span, out);
 }
 
 static void gather_leaf(ad_state *s, const ad_space *space, neo_expr where, ad_leaf leaf) {
@@ -198,7 +232,7 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     ad_leaves leaves = {0};
     neo_expr where = {0}; /* elsewhere slopes may be NaN: they do not count */
     if (!is_acc(m, neo_list_expr(m, d->finish, k))) /* of the body, body_where leaves them out */
-      where = ad_condition(s, &s->conditions, out, false);
+      where = ad_condition(s, &s->conditions, out, AD_ELEMENT);
     if (d->reducer == NEO_RED_NONE)
       where = ad_and(m, ad_adjoint_where(s, out), where);
     if (where.i)
@@ -230,12 +264,45 @@ static neo_expr settle(ad_state *s, const neo_def_rec *d, neo_expr g) {
   return ad_read(m, t);
 }
 
-/* The points of the body that count: a condition of the definition, and those of all its results. */
-static neo_expr body_where(ad_state *s, const neo_def_rec *d) {
+typedef struct {
+  const neo_module *m;
+  bool found; /* the value can be infinite or NaN though all that is read is finite */
+} poles;
+
+static void look_for_poles(void *ctx, neo_expr e) {
+  poles *p = ctx;
+  const neo_node *n = neo_expr_node(p->m, e);
+  switch ((neo_op)n->op) {
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+  case NEO_OP_MUL:
+  case NEO_OP_NEG:
+  case NEO_OP_MIN:
+  case NEO_OP_MAX:
+  case NEO_OP_SELECT:
+  case NEO_OP_CAST:
+    break;
+  default: /* a quotient, a function */
+    p->found |= n->arg.n > 0 && neo_op_is_elementwise((neo_op)n->op) &&
+                neo_type_is_float((neo_type)n->type);
+  }
+}
+
+static bool has_poles(ad_state *s, neo_expr e) {
+  poles p = {s->m, false};
+  neo_expr_visit(s->m, e, look_for_poles, &p);
+  return p.found;
+}
+
+/* The points of the body that count for a read: a condition of the definition, and those of all its
+ * results. A product stays a product for all points; a slope that may be infinite is left out where
+ * nobody asked for the value. */
+static neo_expr body_where(ad_state *s, const neo_def_rec *d, neo_expr slope) {
   neo_expr where = d->where, index[64] = {{0}};
   out_index(s->m, d, index);
   if (d->out.n == 1) {
-    neo_expr c = ad_condition(s, &s->conditions, (neo_tensor){neo_list_at(s->m, d->out, 0)}, true);
+    neo_tensor out = {neo_list_at(s->m, d->out, 0)};
+    neo_expr c = ad_condition(s, &s->conditions, out, has_poles(s, slope) ? AD_SUM : AD_PRODUCT);
     where = ad_and(s->m, where, c.i ? neo_expr_subst_axes(s->m, c, index, d->n_out) : c);
   }
   return where;
@@ -262,7 +329,6 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
-  neo_expr where = body_where(s, &d);
   for (size_t i = 0; i < leaves.n; i++)
-    gather_leaf(s, &all, where, leaves.at[i]);
+    gather_leaf(s, &all, body_where(s, &d, leaves.at[i].adj), leaves.at[i]);
 }

@@ -124,18 +124,23 @@ typedef struct {
 
 /* ---- conditions.c: where the adjoint of a tensor can be other than zero, as its readers tell */
 typedef struct {
-  const neo_module *m;
+  neo_module *m;
   neo_map of;        /* tensor -> its conditions */
   neo_map recurring; /* tensors of recurrences */
+  neo_map choices;   /* conditions that choose between tensors as they are, wherever */
 } ad_conditions;
 void ad_conditions_init(ad_state *s, ad_conditions *c);
+/* Notes which conditions choose between tensors; of all definitions, before any is taken in. */
+void ad_conditions_note(ad_state *s, ad_conditions *c, neo_def def);
 /* Takes in the reads of a definition whose own readers have been passed; true: something changed. */
 bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def);
 /* Takes in a read of t of which nothing is known; true: something changed. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t);
-/* The condition over AXIS 0 .. rank of t; 0: always. `sum`: one that may become a condition of the
- * sums that its adjoint goes into. */
-neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, bool sum);
+/* What a condition is for: an elementwise value; the sums that an adjoint goes into, which it filters,
+ * where slopes may be infinite; or where these are products, which are quicker for all points. */
+typedef enum { AD_ELEMENT, AD_SUM, AD_PRODUCT } ad_condition_use;
+/* The condition over AXIS 0 .. rank of t; 0: always. */
+neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_condition_use use);
 
 struct ad_state {
   ad_env env;

@@ -41,7 +41,7 @@ struct neo_witness_search {
   uint32_t n_sizes, size[MAX_SIZES];
   uint64_t random;
   uint32_t unknown; /* points of the domain where the goal was not known */
-  uint32_t points;  /* tried by enumeration */
+  uint32_t points;  /* tried by enumeration, ranges without one too */
 };
 
 /* ---- the list */
@@ -393,6 +393,8 @@ static neo_proof each_axis(neo_witness_search *t, uint32_t k, uint32_t from, neo
     return at_point(t);
   value3 lo = look(t, t->s->axes[k].lo), hi = look(t, t->s->axes[k].hi);
   if (!lo.known || !hi.known || (hi.x > lo.x && (uint64_t)hi.x - (uint64_t)lo.x > MAX_POINTS))
+    return NEO_UNKNOWN;
+  if (hi.x <= lo.x && ++t->points > MAX_POINTS)
     return NEO_UNKNOWN;
   for (int64_t x = lo.x; x < hi.x && y == NEO_PROVED; x++) {
     w->axis[k] = x;

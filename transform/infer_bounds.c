@@ -9,6 +9,8 @@
  * The adjoint of operands that lie beside each other is such a tensor where one of them wants no gradient,
  * as the input of a recurrent cell beside its state. Boxes are of constants; reads that may be outside of
  * the tensor are of its end. What leaves out little, or is visible from outside, stays as it is. */
+#include "ir/component.h"
+#include "ir/element.h"
 #include "ir/layout.h"
 #include "ir/prove.h"
 #include "transform/transform.h"
@@ -74,15 +76,17 @@ static neo_expr number(neo_module *m, int64_t x) {
   return neo_const_int(m, NEO_I64_T, x);
 }
 
-/* The parts of its dimensions that are read. False: that is nearly all. */
-static bool find_cut(bounds *b, neo_tensor t) {
+/* The parts of its dimensions that are read. False: that is nearly all. `recurs`: it is of a recurrence, whose
+ * reads stay as they are, so that the order of its elements does; only its end is cut. */
+static bool find_cut(bounds *b, neo_tensor t, bool recurs) {
   bool smaller = false;
   for (uint32_t k = 0; k < neo_tensor_rank(b->m, t); k++) {
     int64_t extent, lo = b->read[t.i].lo[k], hi = b->read[t.i].hi[k];
     if (!neo_expr_is_int(b->m, neo_tensor_extent(b->m, t, k), &extent))
       extent = INT64_MAX;
-    lo = lo < 0 || lo >= hi ? 0 : lo;
-    hi = hi > extent || lo >= hi ? extent : hi;
+    bool none = lo >= hi;
+    lo = lo < 0 || none || recurs ? 0 : lo;
+    hi = hi > extent || none ? extent : hi;
     bool less =
         extent < INT64_MAX && hi - lo < extent && hi - lo <= extent - extent / LEAST_LEFT_OUT;
     b->cut.lo[k] = less ? lo : 0;
@@ -145,6 +149,7 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
   neo_list axes = neo_list_new(m, axis, r.axes.n), extents = neo_list_new(m, extent, rank);
   neo_def_at(m, d)->axes = axes;
   neo_tensor_at(m, t)->extent = extents;
+  neo_element_ends_drop(neo_tensor_at(m, t));
   for (uint32_t k = 1; k < m->defs.n; k++)
     neo_def_rewrite(m, (neo_def){k}, move_reads, b);
 }
@@ -154,6 +159,7 @@ neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   const bool *named = neo_named_tensors(m, &scratch);
+  const bool *recurrent = neo_recurrent_defs(m, &scratch);
   bounds b = {.m = m, .prover = neo_prover_new(m)};
   b.read = NEO_NEW_ARRAY(&scratch, box, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
@@ -163,7 +169,7 @@ neo_status neo_pass_infer_bounds(neo_module *m, const neo_pass_target *target) {
     look_at(&b, (neo_def){k});
   for (uint32_t t = 1; t < m->tensors.n; t++) {
     neo_def d = only_def(m, (neo_tensor){t});
-    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}))
+    if (d.i && !named[t] && find_cut(&b, (neo_tensor){t}, recurrent[d.i]))
       shrink(&b, (neo_tensor){t}, d);
   }
   neo_prover_free(b.prover);

@@ -38,6 +38,15 @@ static bool type_of_either(neo_frame *f, const neo_ast_expr *a, const neo_ast_ex
   return type_of(f, a, t) || type_of(f, b, t);
 }
 
+/* The float that a function is given: its result's type is known behind the call only. */
+static bool type_of_call(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
+  const neo_ast_args *args = &e->u.ref.args;
+  for (uint32_t k = 0; k < args->n; k++)
+    if (!args->at[k].name.text && type_of(f, args->at[k].value, t) && neo_type_is_float(*t))
+      return true;
+  return false;
+}
+
 static bool type_of_builtin(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
   const neo_builtin *row = neo_builtin_find(e->u.ref.path.at[0].text);
   const neo_ast_args *args = &e->u.ref.args;
@@ -57,9 +66,9 @@ static bool type_of_ref(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
   neo_sym *fn;
   if (neo_recur_reads(f, e))
     return false;
-  if (e->u.ref.has_args && !neo_call_is(f->in, e, &fn))
-    return type_of_builtin(f, e, t);
-  neo_sym *s = e->u.ref.has_args ? NULL : neo_path_find(f->in, &e->u.ref.path, true);
+  if (e->u.ref.has_args)
+    return neo_call_is(f->in, e, &fn) ? type_of_call(f, e, t) : type_of_builtin(f, e, t);
+  neo_sym *s = neo_path_find(f->in, &e->u.ref.path, true);
   if (!s || s->kind != NEO_SYM_VALUE)
     return false;
   if (s->value.kind == NEO_VAL_VIEW)

@@ -202,12 +202,24 @@ neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *o
   return neo_scalar_use(f, v);
 }
 
+/* More than an element of the tensor that is being defined: there is no order of its elements in which
+ * this is there. */
+static neo_val slice_of_itself(neo_frame *f, const neo_ast_expr *e) {
+  int h = NEO_ERR(f->in, e->span, NO_ORDER, f->self, f->self);
+  neo_diag_help(
+      f->fe->diags, h,
+      "a definition reads elements of itself, it gives no function a slice: carry it in a scan");
+  return neo_val_poison();
+}
+
 static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   neo_expr sub[NEO_MAX_RANK] = {{0}};
   neo_span at[NEO_MAX_RANK] = {0};
   if (!check_subs(f, e, &v, true, sub, at))
     return neo_val_poison();
   neo_view y = neo_view_with(v, sub);
+  if (y.rank && neo_recur_reads(f, e))
+    return slice_of_itself(f, e);
   return neo_view_in_range(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();
 }
 

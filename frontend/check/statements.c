@@ -228,8 +228,21 @@ static void check_case(neo_inst *in, const neo_ast_stmt *s) {
     neo_rounds_poison(in, s);
 }
 
+/* What rounds and branches give has extents and a type already. */
+static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
+  const neo_ast_var *var = &s->u.define.target;
+  if (!var->indexed && !var->type.given)
+    return;
+  bool arms = s->u.define.region->kind == NEO_AST_CASE;
+  int h = NEO_ERR(in, var->span, NEXT_TARGET, var->name.text,
+                  "given whole here: its name stands alone");
+  neo_diag_help(in->fe->diags, h, "its extents and type are those that it has %s",
+                arms ? "in the branches" : "behind 'from', or where it is collected");
+}
+
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
+  check_named_alone(in, s);
   if (!neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
     neo_rounds_poison(in, s);
     return;

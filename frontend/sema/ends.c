@@ -17,17 +17,49 @@ neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t) {
 static bool reduction_holds(neo_frame *f, neo_expr e, const neo_ends *ends) {
   int64_t least = INT64_MIN;
   neo_expr bound = neo_expr_bound(f, e);
-  bool low = !ends->least.i || (bound.i && neo_expr_is_int(f->m, ends->least, &least) && least <= 0);
+  bool low =
+      !ends->least.i || (bound.i && neo_expr_is_int(f->m, ends->least, &least) && least <= 0);
   return low && (!ends->below.i ||
                  (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, ends->below))));
+}
+
+static bool hold(neo_frame *f, neo_expr e, const neo_ends *ends);
+
+static bool hold_under(neo_frame *f, neo_expr condition, neo_expr e, const neo_ends *ends) {
+  NEO_PUSH(f->fe->arena, &f->assume, condition);
+  bool ok = hold(f, e, ends);
+  f->assume.n--;
+  return ok;
+}
+
+static bool hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
+  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
+    if (reduction_holds(f, e, ends))
+      return true;
+    if (neo_expr_node(f->m, e)->op == NEO_OP_SELECT) {
+      neo_expr c = neo_expr_arg(f->m, e, 0);
+      return hold_under(f, c, neo_expr_arg(f->m, e, 1), ends) &&
+             hold_under(f, neo_op1(f->m, NEO_OP_NOT, c), neo_expr_arg(f->m, e, 2), ends);
+    }
+  }
+  neo_expr x = neo_cast(f->m, NEO_I64_T, e);
+  return (!ends->least.i || neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, ends->least, x))) &&
+         (!ends->below.i || neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, ends->below)));
+}
+
+/* Where there is an element, no extent is 0. */
+static size_t assume_extents(neo_frame *f) {
+  size_t before = f->assume.n;
+  for (uint32_t k = 0; k < f->n_out; k++)
+    NEO_PUSH(f->fe->arena, &f->assume, neo_op2(f->m, NEO_OP_LT, f->axis[k].lo, f->axis[k].hi));
+  return before;
 }
 
 bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
   if (!ends->least.i && !ends->below.i)
     return true;
-  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC) && reduction_holds(f, e, ends))
-    return true;
-  neo_expr x = neo_cast(f->m, NEO_I64_T, e);
-  return (!ends->least.i || neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, ends->least, x))) &&
-         (!ends->below.i || neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, ends->below)));
+  size_t before = assume_extents(f);
+  bool ok = hold(f, e, ends);
+  f->assume.n = before;
+  return ok;
 }

@@ -1,5 +1,6 @@
 /* What a reference stands for, as far as no expression has to be checked for it. */
 #include "frontend/sema/parts.h"
+#include <string.h>
 
 /* ---- calls */
 
@@ -68,6 +69,12 @@ static const neo_closed *closed_index(const neo_frame *f, const char *name) {
   return NULL;
 }
 
+/* The name that the frame's definition is about to define. */
+static bool is_own(const neo_frame *f, const char *name) {
+  const char *dot = strrchr(f->target, '.');
+  return f->n_out > f->in->n_ambient && strcmp(dot ? dot + 1 : f->target, name) == 0;
+}
+
 static void unknown(neo_frame *f, const neo_ast_name *name) {
   const neo_closed *was = closed_index(f, name->text);
   if (!was) {
@@ -75,6 +82,11 @@ static void unknown(neo_frame *f, const neo_ast_name *name) {
     if (f->subscript && !f->sizes_only)
       neo_diag_note(f->fe->diags, unknown_name,
                     "indices are bound on the left, or by a reducer such as sum[%s]", name->text);
+    else if (is_own(f, name->text))
+      neo_diag_help(
+          f->fe->diags, unknown_name,
+          "a definition reads elements of itself, '%s[...]': carry what is needed whole in a scan",
+          name->text);
     return;
   }
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);

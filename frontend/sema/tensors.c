@@ -181,15 +181,11 @@ neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) 
 /* ---- the value of a definition */
 
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
-  neo_expr x = neo_cast(f->m, NEO_I64_T, e);
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
   neo_expr own = neo_expr_bound(f, e);
   if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
     return true;
-  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC))
-    return false;
-  return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, zero, x)) &&
-         neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, x, bound));
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
 }
 
 static bool bounds_hold(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,

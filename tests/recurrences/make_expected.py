@@ -385,6 +385,33 @@ def factorizations(v):
     return r
 
 
+@case(Jax, {"Z": (3, 5), "A": (4, 3)}, wrt=("Z", "A"), train=False, N=5)
+def doubles(v):
+    Z = v["Z"] + 0.03125 * jnp.arange(5)
+    g, m = jax.lax.cummax(Z, axis=1), jax.lax.cummin(Z, axis=1)
+    r = dict(p=jnp.cumprod(Z, 1), g=g, gi=jnp.argmax(g[:, :, None] == Z[:, None], 2), m=m,
+             mi=jnp.argmax(m[:, :, None] == Z[:, None], 2), l=jax.lax.cumlogsumexp(Z, axis=1))
+    r["Q"], r["R"] = jnp.linalg.qr(v["A"])
+    r["loss"] = (jnp.sin(r["p"] + g * r["l"] + m**3).sum() + (r["Q"]**3).sum() + jnp.sin(r["R"]).sum())
+    return r
+
+
+# ---- reads at elements of a tensor
+
+
+@case(Torch, {"X": (9, 3)}, {"W": (3, 4), "U": (2, 4, 4)}, {"child": ((9, 2), 9)}, wrt=("X",), T=9)
+def tree(v):
+    X, W, U, child, h = v["X"], v["W"], v["U"], v["child"], []
+    for t in range(9):
+        of = [h[c - 1] @ U[k] for k, c in enumerate(child[t].tolist()) if 0 < c <= t]
+        h.append(torch.tanh(X[t] @ W + sum(of)))
+    h = torch.stack(h)
+    loss = (h**2).mean() + (h[8] * W[0]).sum()
+    dX, dW, dU = torch.autograd.grad(loss, (X, W, U), create_graph=True)
+    bent = (dX**2).sum() + (dW**2).sum() + 0.5 * (dU**2).sum()
+    return dict(h=h, bentX=torch.autograd.grad(bent, X, retain_graph=True)[0], loss=loss)
+
+
 # ---- elements that inputs name, each vertex by itself
 
 
@@ -438,6 +465,27 @@ def vertices(v):
         z = down(z, g)
     loss = F.cross_entropy(z @ v["L.W"] + v["L.b"], v["y"]) + (torch.tensor(size) * h[:, 0]**2).mean()
     return dict(h=h, size=torch.tensor(size), g=g, z=z, loss=loss)
+
+
+# ---- branches: Python takes one, and differentiates no other
+
+
+@case(Torch, {"X": (5, 3)}, {"w": (3,)}, {"k": ((5,), 2)}, wrt=("X",))
+def branches(v):
+    X, w, k = v["X"], v["w"], v["k"].tolist()
+    z = torch.stack([torch.stack([x.sqrt() if x > 0 else 0.5 * x for x in row]) for row in X])
+    s, ss = torch.tensor(0.25), []
+    for t in range(5):
+        y = s.log() * X[t, 0] if s > 0.125 else s + w[0]
+        if k[t] == 0:
+            s = y * X[t, 1]
+        else:
+            s = y + (w * (X[t, 2] * torch.arange(1, 4)).sqrt()).sum() if X[t, 2] > 0 else y
+        ss.append(s)
+    loss = (z * w).sum() + sum(u**2 for u in ss)
+    dX, dw = torch.autograd.grad(loss, (X, w), create_graph=True)
+    bentX, = torch.autograd.grad((dX**2).sum() + (dw**2).sum(), X, retain_graph=True)
+    return dict(z=z, s=s, ss=torch.stack(ss), bentX=bentX, loss=loss)
 
 
 # ---- gradients inside of rounds: carries are leaves, as arguments of jax.grad are
