@@ -121,6 +121,18 @@ static bool is_free_of_reductions(const checkpoints *c, const neo_def_rec *d, ne
          !neo_expr_uses_op(c->m, e, NEO_OP_LOAD_ELSE);
 }
 
+/* Does the sum have a term in rounds alone? Reads with an `else` may go beyond them. */
+static bool is_within_rounds(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
+  neo_axis_rec axes[CHECKPOINT_MOST_AXES];
+  for (uint32_t k = 0; k < d->axes.n; k++)
+    axes[k] = *neo_def_axis(c->m, d, k);
+  neo_facts facts = {.axes = axes, .n_axes = d->n_out};
+  neo_expr from = neo_op2(c->m, NEO_OP_LE, checkpoint_number(c, 0), axes[axis].lo);
+  neo_expr to = neo_op2(c->m, NEO_OP_LE, axes[axis].hi, c->rounds);
+  return neo_prove(c->p, &facts, from, NULL) == NEO_PROVED &&
+         neo_prove(c->p, &facts, to, NULL) == NEO_PROVED;
+}
+
 /* Is it a sum that can be added up chunk by chunk? Narrow ones are rounded at the end alone. One over an equation of
  * data, of which few elements are in a chunk, would be made for all its elements in each. */
 static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
@@ -139,7 +151,8 @@ static bool is_sum(const checkpoints *c, const neo_def_rec *d, uint32_t axis) {
     if (mean) /* its terms are counted */
       is = is && neo_expr_is_int(m, x->lo, &lo) && lo == 0 && !neo_expr_axes(m, x->hi);
   }
-  return is && axis >= d->n_out && !(neo_expr_accs(m, neo_list_expr(m, d->finish, 0)) & ~1ULL);
+  return is && axis >= d->n_out && is_within_rounds(c, d, axis) &&
+         !(neo_expr_accs(m, neo_list_expr(m, d->finish, 0)) & ~1ULL);
 }
 
 static void align_reader(checkpoints *c, uint32_t id) {

@@ -185,8 +185,8 @@ static void keep_gradients(store *s) {
 
 static void keep_recurrences(store *s, neo_arena *a) {
   const bool *recurs = neo_recurrent_defs(s->m, a);
-  for (uint32_t d = 1; d < s->m->defs.n; d++)
-    if (recurs[d])
+  for (uint32_t d = 1; d < s->m->defs.n; d++) /* chunks are read where they are in a cache */
+    if (recurs[d] || neo_def_at(s->m, (neo_def){d})->chunk_loop)
       keep(s, neo_def_at(s->m, (neo_def){d})->out);
 }
 

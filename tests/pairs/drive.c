@@ -55,6 +55,9 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->reassociate = out->tile_rounds && h >> 46 & 1;
   out->chunk_rounds =
       d->draw == pairs_draw_recurrent && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  /* What is stored or multiplied in few bits depends on what these passes make. */
+  out->reassociate = out->reassociate && !out->store && !out->math;
+  out->chunk_rounds = out->store ? 0 : out->chunk_rounds;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
