@@ -19,9 +19,14 @@ neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load) {
   return (neo_element_ends){r.least, r.below};
 }
 
+/* Is it made of constants and sizes alone? */
 static bool is_of_sizes(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
-  return !neo_expr_axes(m, e) && n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE;
+  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
+  bool is = (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
+  for (uint32_t k = 0; k < n->arg.n && is; k++)
+    is = is_of_sizes(m, neo_list_expr(m, n->arg, k));
+  return is;
 }
 
 bool neo_element_end_is_affine(const neo_module *m, neo_expr e, uint32_t rank) {
@@ -29,8 +34,8 @@ bool neo_element_end_is_affine(const neo_module *m, neo_expr e, uint32_t rank) {
   int64_t known;
   if (n->op == NEO_OP_AXIS)
     return n->attr < rank;
-  if (!neo_expr_axes(m, e))
-    return is_of_sizes(m, e);
+  if (is_of_sizes(m, e))
+    return true;
   if (n->op != NEO_OP_ADD && n->op != NEO_OP_SUB && n->op != NEO_OP_MUL)
     return false;
   neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);

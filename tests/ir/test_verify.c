@@ -21,6 +21,7 @@ static const broken_text texts[] = {
     {"input x : f32 [2] < 3\n", "a bound is for integers"},
     {"input x : f32 [2] in 0..d0\n", "a bound is for integers"},
     {"input x : i32 [2] in -1..d0 * d0\n", "a bound is not affine in the indices"},
+    {"input x : i32 [2] in 0..d0 + i64(training)\n", "a bound is not affine in the indices"},
     {"input x : i32 [2] in 0.5..d0\n", "the bound is f32 instead of i64"},
     {"setting lr : f32 [2]\n", "a setting is a scalar"},
     {"const k : f32 [3] = {1.0}\n", "the data does not fill"},
