@@ -24,7 +24,8 @@ typedef struct {
   const neo_io *io;                 /* for imports; NULL: the default */
   uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
   uint64_t proof_quota;             /* see neo_proofs_limit */
-  int64_t unroll; /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one;
+  int64_t
+      unroll; /* statements in all rounds of a `repeat`, beyond which it is a loop if it can be one;
                      0: the default */
 } neo_frontend_options;
 

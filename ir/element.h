@@ -5,7 +5,7 @@
 
 enum { NEO_ELEMENT_RANK = 16 };
 
-typedef struct {       /* least <= element < below */
+typedef struct {         /* least <= element < below */
   neo_expr least, below; /* i64; 0: not known */
 } neo_element_ends;
 
@@ -18,8 +18,8 @@ typedef struct {
   neo_expr rest; /* over constants and sizes */
   int64_t coef[NEO_ELEMENT_RANK];
 } neo_element_end;
-bool neo_element_end_of(neo_module *m, neo_expr e, uint32_t rank, neo_element_end *out)
-    NEO_MUST_CHECK;
+bool neo_element_end_of(neo_module *m, neo_expr e, uint32_t rank,
+                        neo_element_end *out) NEO_MUST_CHECK;
 
 /* Has it that form, as far as its operators say? */
 bool neo_element_end_is_affine(const neo_module *m, neo_expr e, uint32_t rank);

@@ -111,12 +111,12 @@ typedef struct {
   uint8_t role, type;
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
   neo_span span;
-  neo_expr bound;  /* integer elements lie in [0, bound), over constants and sizes; 0: no bound */
+  neo_expr bound; /* integer elements lie in [0, bound), over constants and sizes; 0: no bound */
   neo_expr least, below; /* the same with bounds that may use the element's indices, AXIS k for that
                             of dimension k: they lie in [least, below); 0: no such end */
-  neo_list extent; /* exprs over constants and sizes, outermost first */
-  neo_list pieces; /* defs */
-  neo_def init;    /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
+  neo_list extent;       /* exprs over constants and sizes, outermost first */
+  neo_list pieces;       /* defs */
+  neo_def init; /* PARAM, STATE, SETTING: a definition (not a piece) whose out is this tensor */
   neo_tensor updates; /* UPDATE: the tensor it replaces */
   bool
       partial; /* its definition is a select; elements for which the condition does not hold are read by
@@ -140,7 +140,8 @@ typedef struct {
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
-  uint32_t chunk_loop;   /* definitions of one number run in one loop along their first axes, if fusion can make it
+  uint32_t
+      chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
 } neo_def_rec;
 

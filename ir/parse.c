@@ -2,8 +2,8 @@
  * statements does not matter where it carries no meaning. The result has passed the verifier. */
 #include "ir/parse.h"
 #include "ir/interp.h"
-#include "ir/print.h"
 #include "ir/order.h"
+#include "ir/print.h"
 #include <string.h>
 
 enum { MAX_TEXT = 1 << 28, MAX_RANK = 16, MAX_SITES = 1 << 24 };

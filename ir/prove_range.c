@@ -119,7 +119,8 @@ static neo_range load_range(neo_prover_scope *s, neo_expr e, const neo_node *n) 
     r = meet(r, (neo_range){neo_prover_expr_range(s, ends.least).lo, INT64_MAX});
   if (ends.below.i) {
     int64_t below = neo_prover_expr_range(s, ends.below).hi;
-    r = meet(r, (neo_range){INT64_MIN, below == INT64_MAX || below == INT64_MIN ? INT64_MAX : below - 1});
+    r = meet(r, (neo_range){INT64_MIN,
+                            below == INT64_MAX || below == INT64_MIN ? INT64_MAX : below - 1});
   }
   if (!bound.i)
     return r;

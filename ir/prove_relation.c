@@ -10,8 +10,8 @@
  *
  * Dimensions are numbered as the goal reaches them, and nothing of the words that are written says
  * what they stand for: equal questions about other axes, tensors and sizes have equal words. */
-#include "ir/element.h"
 #include "ir/prove_relation.h"
+#include "ir/element.h"
 
 /* ---- dimensions */
 

@@ -120,8 +120,8 @@ bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t, ne
     return false;
   }
   neo_frame *f = end_frame(in, own);
-  out->least = t->lo ? end_value(f, t->lo, t->lo_rel == NEO_AST_REL_LT)
-                     : neo_const_int(f->m, NEO_I64_T, 0);
+  out->least =
+      t->lo ? end_value(f, t->lo, t->lo_rel == NEO_AST_REL_LT) : neo_const_int(f->m, NEO_I64_T, 0);
   if (t->rel != NEO_AST_REL_NONE)
     out->below = end_value(f, t->bound, t->rel == NEO_AST_REL_LE);
   if (!out->least.i || (t->rel != NEO_AST_REL_NONE && !out->below.i))
@@ -235,7 +235,8 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
   neo_ends ends;
   uint32_t n;
   bool ok = neo_extents_eval(in, &var->axes, &n, extent, name);
-  ok = ok && neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends);
+  ok = ok &&
+       neo_type_ends(in, neo_declared_frame(in, extent, name, n, var->span), &var->type, &ends);
   if (ok && (in->scope->parent || !in->is_main)) {
     NEO_ERR(in, s->span, INPUT_PLACE, var->name.text);
     ok = false;
@@ -337,8 +338,9 @@ static neo_val const_data(neo_inst *in, const neo_ast_stmt *s) {
 
 static void declare_const(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_name *name = &s->u.decl.var.name;
-  neo_val v =
-      s->u.decl.literal ? const_data(in, s) : neo_declared_value(in, &s->u.decl.var, s->u.decl.value, neo_inst_full(in, name->text));
+  neo_val v = s->u.decl.literal ? const_data(in, s)
+                                : neo_declared_value(in, &s->u.decl.var, s->u.decl.value,
+                                                     neo_inst_full(in, name->text));
   if (v.kind == NEO_VAL_POISON)
     neo_scope_poison(in, name);
   else

@@ -323,7 +323,8 @@ static void check_graph(neo_inst *in, const neo_ast_stmt *s) {
 static void check_gather(neo_inst *in, const neo_ast_stmt *s) {
   for (uint32_t k = 0; k < s->u.binds.n; k++) {
     const neo_ast_bind *b = &s->u.binds.at[k];
-    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "none");
+    const char *full =
+        neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "none");
     neo_val none = neo_declared_value(in, &b->var, b->value, full);
     neo_vertex_gather(in, b, &none);
   }
@@ -333,8 +334,10 @@ static void check_scatter(neo_inst *in, const neo_ast_stmt *s) {
   const char *prefix;
   for (uint32_t k = 0; k < s->u.binds.n; k++) {
     const neo_ast_bind *b = &s->u.binds.at[k];
-    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
-    neo_vertex_scatter(in, b, neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_STATEMENT, &prefix));
+    const char *full =
+        neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
+    neo_vertex_scatter(in, b,
+                       neo_define_any(in, &b->var, b->value, full, NEO_DEFINE_STATEMENT, &prefix));
   }
 }
 

@@ -67,13 +67,14 @@ void neo_rounds_ends(const struct neo_rounds *r, const char *name, neo_ends *end
   int k = neo_rounds_carry(r, name);
   if (!r->loops || k < 0)
     return;
-  neo_ends written = neo_loop_ends((const neo_loop *)(const void *)r, (uint32_t)k); /* r is its first member */
+  neo_ends written =
+      neo_loop_ends((const neo_loop *)(const void *)r, (uint32_t)k); /* r is its first member */
   if (written.least.i)
     *ends = written;
 }
 
 static const char *word_of(const neo_loop *l) {
-  return neo_loop_is_while(l)                      ? "while"
+  return neo_loop_is_while(l)                       ? "while"
          : neo_loop_region(l)->kind == NEO_AST_SCAN ? "scan"
                                                     : "repeat";
 }
@@ -121,11 +122,10 @@ static void add_round(neo_loop *l, const neo_ast_name *name) {
   bool known = neo_expr_is_int(x->fe->m, l->count, &count);
   uint32_t region = known ? neo_rounds_number(l->in, l->r.s) : 0;
   x->round[x->n_rounds++] = (neo_round){.region = region, .count = count, .axis = x->n_ambient};
-  neo_scope_add(x, x->scope,
-                (neo_sym){.kind = NEO_SYM_ROUND,
-                          .name = name->text,
-                          .span = name->span,
-                          .round = x->n_rounds - 1});
+  neo_scope_add(
+      x, x->scope,
+      (neo_sym){
+          .kind = NEO_SYM_ROUND, .name = name->text, .span = name->span, .round = x->n_rounds - 1});
 }
 
 static void add_index(neo_inst *body, const neo_ast_name *name) {

@@ -88,8 +88,8 @@ struct neo_scope {
   NEO_VEC(neo_sym *) syms;
 };
 
-typedef struct {       /* of integer elements; each 0: none */
-  neo_expr bound;      /* they lie in [0, bound), over sizes alone */
+typedef struct {         /* of integer elements; each 0: none */
+  neo_expr bound;        /* they lie in [0, bound), over sizes alone */
   neo_expr least, below; /* ends of each element, see ir/ir.h */
 } neo_ends;
 

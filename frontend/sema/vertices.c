@@ -25,11 +25,11 @@ bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children, in
   neo_module *m = fe->m;
   const neo_ast_name *name = &s->u.graph.name;
   neo_graph *g = NEO_NEW(fe->arena, neo_graph);
-  neo_size size =
-      neo_size_add(m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
-                                     .name = neo_name_of(fe->names, neo_fe_join(fe, name->text, "vertices")),
-                                     .hi = vertices,
-                                     .span = name->span});
+  neo_size size = neo_size_add(
+      m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
+                        .name = neo_name_of(fe->names, neo_fe_join(fe, name->text, "vertices")),
+                        .hi = vertices,
+                        .span = name->span});
   g->name = name->text;
   g->children = children;
   g->vertices = neo_size_ref(m, size);
@@ -78,8 +78,9 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   body->vertex = x;
   body->once = "vertex function";
   body->loop_axes |= (uint64_t)1 << x->axis;
-  body->ambient[body->n_ambient++] = (neo_axis_rec){
-      neo_name_of(body->fe->names, "v"), neo_const_int(m, NEO_I64_T, 0), x->graph->vertices, body->call};
+  body->ambient[body->n_ambient++] =
+      (neo_axis_rec){neo_name_of(body->fe->names, "v"), neo_const_int(m, NEO_I64_T, 0),
+                     x->graph->vertices, body->call};
   for (uint32_t k = 0; k < a->n; k++)
     take_row(body, x, &a->at[k]);
   return true;
@@ -103,8 +104,9 @@ void neo_vertex_count(neo_inst *body) {
   f->own.n_body = f->own.n_axes = 1;
   f->own.axis[0] = (neo_axis_rec){neo_name_of(fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
                                   neo_const_int(m, NEO_I64_T, x->graph->children), name.span};
-  neo_val v = neo_define_element(f, neo_acc_ref(m, NEO_I32_T, 0),
-                                 neo_fe_join(fe, body->prefix, name.text), (neo_expr){0}, name.span);
+  neo_val v =
+      neo_define_element(f, neo_acc_ref(m, NEO_I32_T, 0), neo_fe_join(fe, body->prefix, name.text),
+                         (neo_expr){0}, name.span);
   neo_define_bind(body, &name, v, NULL);
 }
 
@@ -230,14 +232,15 @@ static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
   for (uint32_t d = 0; d < f->n_out; d++)
     if (d != in->n_ambient)
       extent[n++] = f->axis[d].hi;
-  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, e), .span = name->span};
+  neo_tensor_rec rec = {
+      .role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, e), .span = name->span};
   const char *own = neo_fe_unique(in->fe, neo_fe_join(in->fe, full, "scattered"));
   g->stack = neo_tensor_make(in, rec, extent, n, own);
   if (!g->stack.i)
     return;
-  neo_val v = in->vertex->down
-                  ? from_parents(f, g, e, full, name->span)
-                  : neo_define_element(f, of_child(f, g, e, name->span), full, (neo_expr){0}, name->span);
+  neo_val v = in->vertex->down ? from_parents(f, g, e, full, name->span)
+                               : neo_define_element(f, of_child(f, g, e, name->span), full,
+                                                    (neo_expr){0}, name->span);
   neo_define_bind(in, name, v, NULL);
 }
 
@@ -294,12 +297,14 @@ void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v) {
   if (v.kind == NEO_VAL_POISON || x->failed) {
     x->failed = true;
   } else if (!g || g->next.i) {
-    NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text, g ? "scattered twice" : "not gathered");
+    NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
+            g ? "scattered twice" : "not gathered");
     x->failed = true;
   } else if (!fits(in, g, b, &v)) {
     x->failed = true;
   } else {
-    const char *full = neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
+    const char *full =
+        neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "next");
     if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(in, &v.view))
       v = neo_define_copy(in, v, full, b->span);
     g->next = v.kind == NEO_VAL_VIEW ? v.view.tensor : g->next;

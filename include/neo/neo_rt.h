@@ -121,7 +121,7 @@ typedef struct {            /* a tensor that the caller can name */
   int32_t ends; /* 0: none; else 1 + the first of 2 + 2*rank entries in neo_rt_model.extents: the
                    programs of the ends of the first element, which is at least the one and below the
                    other (-1: no such end), and what each index adds to them */
-  int32_t buf;            /* where its elements live */
+  int32_t buf;  /* where its elements live */
 } neo_rt_tensor;
 
 typedef struct { /* a tensor, or what a kernel uses of it: from some element to its end */

@@ -1,6 +1,6 @@
 /* The text form: what is printed parses to the same text, and what is wrong is reported. */
-#include "ir/element.h"
 #include "base/random.h"
+#include "ir/element.h"
 #include "ir/out_map.h"
 #include "ir/print.h"
 #include "tests/ir/ir_test.h"

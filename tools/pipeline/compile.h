@@ -74,7 +74,8 @@ typedef struct {
   uint32_t
       tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large, for
                            tests; 0: what pays */
-  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory`
+  uint32_t
+      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory`
                             asks */
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */

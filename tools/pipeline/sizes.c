@@ -50,10 +50,8 @@ static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t ran
 
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes) {
   neo_tensor_rec r = *neo_tensor_at(m, t);
-  neo_ends_at e = {.given = r.least.i || r.below.i,
-                   .rank = r.extent.n,
-                   .least = INT32_MIN,
-                   .below = INT32_MAX};
+  neo_ends_at e = {
+      .given = r.least.i || r.below.i, .rank = r.extent.n, .least = INT32_MIN, .below = INT32_MAX};
   neo_tensor_elements_at(m, t, sizes, e.extent);
   end_at(m, r.least, sizes, e.rank, &e.least, e.by_least);
   end_at(m, r.below, sizes, e.rank, &e.below, e.by_below);
