@@ -22,8 +22,7 @@ neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load) {
 /* Is it made of constants and sizes alone? */
 static bool is_of_sizes(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
-  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
-  bool is = (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
+  bool is = neo_node_is_of_sizes(n);
   for (uint32_t k = 0; k < n->arg.n && is; k++)
     is = is_of_sizes(m, neo_list_expr(m, n->arg, k));
   return is;

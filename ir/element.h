@@ -9,6 +9,12 @@ typedef struct {         /* least <= element < below */
   neo_expr least, below; /* i64; 0: not known */
 } neo_element_ends;
 
+/* May the node stand in an expression of constants and sizes? */
+static inline bool neo_node_is_of_sizes(const neo_node *n) {
+  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
+  return (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
+}
+
 /* Those of what a LOAD or LOAD_ELSE reads where it is inside of the tensor, over what its indices are
  * made of. A load of a form, by an offset, has only those that are the same for all elements. */
 neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load);

@@ -1,5 +1,6 @@
 /* The verifier's lowest part: what it reports, expressions in their scope, values of sizes. */
 #include "ir/check.h"
+#include "ir/element.h"
 #include "ir/interp.h"
 #include "ir/verify_parts.h"
 #include <stdarg.h>
@@ -22,15 +23,10 @@ typedef struct {
   bool ok;
 } expr_check;
 
-static bool size_like(const neo_node *n) {
-  bool leaf = n->op == NEO_OP_CONST || n->op == NEO_OP_SIZE;
-  return (leaf || neo_op_is_elementwise((neo_op)n->op)) && !neo_type_is_float((neo_type)n->type);
-}
-
 static const char *node_problem(const expr_check *c, neo_expr e) {
   const neo_module *m = c->v->m;
   const neo_node *n = neo_expr_node(m, e);
-  if (c->in->sizes_only && !size_like(n))
+  if (c->in->sizes_only && !neo_node_is_of_sizes(n))
     return "it may use constants and sizes only";
   if (n->op == NEO_OP_AXIS && n->attr >= c->in->n_axes)
     return "it uses an axis it does not have";

@@ -206,7 +206,7 @@ static const char *names_text(neo_fe *fe, const neo_scope *s) {
   neo_str_init(&text, fe->arena);
   for (size_t k = 0; k < s->syms.n; k++) {
     const neo_sym *sym = s->syms.at[k];
-    if (sym->kind == NEO_SYM_FN || sym->kind == NEO_SYM_OPTIMIZER || sym->kind == NEO_SYM_VERTEX)
+    if (sym->kind != NEO_SYM_POISON && sym->kind != NEO_SYM_MODULE)
       neo_str_addf(&text, "%s%s", text.n ? ", " : "", sym->name);
   }
   return neo_str_text(&text);
