@@ -123,6 +123,9 @@ typedef struct {
                    nobody, and need not be written */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
+  neo_tensor apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
+                       apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
+                       is known */
   neo_region in;    /* room for regions; 0 outside all */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;

@@ -46,6 +46,12 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) NEO_M
  *     ->  N[t, j] = f((N[t-1, j] else 0)) */
 neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A recurrence over a graph, and what has an element for each of its vertices, lies in an order by levels
+ * (levels.c):
+ *     h[v] = f(x[v], (h[child[v]] else 0))
+ *     ->  h'[p] = f(x[order[p]], (h'[placed[p]] else 0)),  h[v] = h'[place[v]] */
+neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* A sum of products that has terms only for some values of an output axis is made for these, and one over
  * operands that lie beside each other becomes one over each (split_sums.c):
  *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]

@@ -1,0 +1,247 @@
+/* Recurrences over graphs in the order of levels. The level of a vertex is one more than the highest of its children, so
+ * vertices of one level do not need each other. A recurrence that reads itself at children or parents alone, and
+ * what has an element for each of its vertices, is written in an order by levels:
+ *
+ *     h[v, j] = f(x[v], sum[k] (h[child[v, k], j] else 0))
+ *     ->
+ *     h'[p, j] = f(x[order[p]], sum[k] (h'[placed[p, k], j] else 0)),   h[v, j] = h'[place[v], j]
+ *
+ * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (neo_tensor_rec.apart):
+ * so fusion may run a level at once (fusion/recurrence). A sum over all vertices is one over all places; one over the
+ * vertices of which this one is a child is one over a list:
+ *
+ *     d[u, j] = sum[v, k where child[v, k] == u] g[v, k, j]
+ *     ->
+ *     d'[p, j] = sum[i: first[p] .. first[p+1] where p < parent[i]] g'[parent[i], slot[i], j]
+ *
+ * What orders the graph are definitions, too (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
+ * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
+#include "ir/clone.h"
+#include "ir/component.h"
+#include "transform/levels_parts.h"
+#include "transform/transform.h"
+
+enum { LEAST_WORK = 8, MOST_AXES = 63 };
+
+/* ---- recurrences */
+
+/* Can the definition's results lie in another order? */
+static bool can_move(const levels *s, const neo_def_rec *d) {
+  const neo_module *m = s->m;
+  bool can = !d->out_map.n && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
+  for (uint32_t k = 0; k < d->out.n && can; k++) {
+    const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, k)});
+    can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1;
+  }
+  return can;
+}
+
+/* Values of a vertex that one definition computes, at the largest sizes. */
+static double work_of(const levels *s, const neo_order_member *x) {
+  neo_def_rec d = *neo_def_at(s->m, x->def);
+  neo_facts none = {0};
+  double all = 1;
+  for (uint32_t k = 0; k < d.axes.n; k++) {
+    int64_t lo, hi = 1;
+    bool known = k != x->axis && neo_interval(s->p, &none, neo_def_axis(s->m, &d, k)->hi, &lo, &hi);
+    all *= known && hi > 1 ? (double)hi : 1;
+  }
+  return all;
+}
+
+static levels_graph *graph_of(levels *s, neo_expr n) {
+  for (size_t k = 0; k < s->graphs.n; k++)
+    if (s->graphs.at[k]->n.i == n.i)
+      return s->graphs.at[k];
+  levels_graph *g = NEO_NEW(s->a, levels_graph);
+  g->n = n;
+  NEO_PUSH(s->a, &s->graphs, g);
+  return g;
+}
+
+/* Are all definitions in the loop, with a position for each vertex? */
+static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, neo_expr extent) {
+  bool has = loop->n_members == n;
+  for (uint32_t k = 0; k < loop->n_members && has; k++) {
+    const neo_order_member *x = &loop->member[k];
+    const neo_def_rec *d = neo_def_at(s->m, x->def);
+    has = x->delay == 0 && can_move(s, d) && levels_is_vertex(s, d, x->axis, extent);
+  }
+  return has;
+}
+
+static void set_vertex(levels *s, neo_def d, uint32_t axis, levels_graph *g) {
+  if (!s->vertex[d.i])
+    s->vertex[d.i] = NEO_NEW_ARRAY(s->a, levels_graph *, MOST_AXES + 1);
+  s->vertex[d.i][axis] = g;
+}
+
+static void move(levels *s, neo_def id, uint32_t axis, levels_graph *g) {
+  const neo_def_rec *d = neo_def_at(s->m, id);
+  set_vertex(s, id, axis, g);
+  for (uint32_t k = 0; k < d->out.n; k++)
+    s->of[neo_list_at(s->m, d->out, k)] = (levels_tensor){.graph = g, .dim = axis};
+}
+
+static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
+  neo_order_step loop;
+  double work = 0;
+  if (!neo_order_find(s->p, own, n, s->a, &loop, NULL) || !loop.n_members)
+    return false;
+  const neo_order_member *x = &loop.member[0];
+  neo_expr extent = neo_def_axis(s->m, neo_def_at(s->m, x->def), x->axis)->hi;
+  if (!has_vertices(s, &loop, n, extent))
+    return false;
+  for (uint32_t k = 0; k < loop.n_members; k++)
+    work = work_of(s, &loop.member[k]) > work ? work_of(s, &loop.member[k]) : work;
+  levels_graph *g = graph_of(s, extent), before = *g;
+  if (work < LEAST_WORK || !levels_reads_fit(s, &loop, g) || !g->n_indices) {
+    *g = before;
+    return false;
+  }
+  for (uint32_t k = 0; k < loop.n_members; k++)
+    move(s, loop.member[k].def, loop.member[k].axis, g);
+  return true;
+}
+
+/* ---- what else lies in the order */
+
+typedef struct {
+  levels *s;
+  neo_def def;
+  bool changed;
+} spread;
+
+static bool is_free(const levels *s, neo_def d) {
+  return (!s->number[d.i] || s->leveled[s->number[d.i]]) && can_move(s, neo_def_at(s->m, d));
+}
+
+static bool has_vertex(const levels *s, neo_def d) {
+  bool has = false;
+  for (uint32_t k = 0; s->vertex[d.i] && k < neo_def_at(s->m, d)->n_out; k++)
+    has = has || s->vertex[d.i][k];
+  return has;
+}
+
+/* May the reduction take its elements in any order? Of the largest it keeps the first. */
+static bool is_unordered(const neo_def_rec *d) {
+  return d->reducer != NEO_RED_NONE && d->body.n == 1;
+}
+
+/* The definition reads an element of each vertex: its own results have one, too, or it adds up over them. */
+static void spread_to_reader(spread *x, uint32_t axis, levels_graph *g) {
+  levels *s = x->s;
+  const neo_def_rec *d = neo_def_at(s->m, x->def);
+  if (!levels_is_vertex(s, d, axis, g->n) || (s->vertex[x->def.i] && s->vertex[x->def.i][axis]))
+    return;
+  if (axis >= d->n_out) {
+    if (!is_unordered(d))
+      return;
+    set_vertex(s, x->def, axis, g);
+  } else {
+    if (!is_free(s, x->def) || has_vertex(s, x->def))
+      return;
+    move(s, x->def, axis, g);
+  }
+  x->changed = true;
+}
+
+static void spread_to_producer(spread *x, neo_tensor t, uint32_t dim, levels_graph *g) {
+  levels *s = x->s;
+  neo_list pieces = neo_tensor_at(s->m, t)->pieces;
+  if (neo_tensor_at(s->m, t)->role != NEO_ROLE_TEMP || pieces.n != 1)
+    return;
+  neo_def made = {neo_list_at(s->m, pieces, 0)};
+  if (!is_free(s, made) || has_vertex(s, made) ||
+      !levels_is_vertex(s, neo_def_at(s->m, made), dim, g->n))
+    return;
+  move(s, made, dim, g);
+  x->changed = true;
+}
+
+static void look_at_read(void *ctx, neo_expr e) {
+  spread *x = ctx;
+  levels *s = x->s;
+  neo_node n = *neo_expr_node(s->m, e);
+  if (!levels_is_load(&n) || n.attr >= s->n_tensors)
+    return;
+  const levels_tensor *of = &s->of[n.attr];
+  for (uint32_t k = 0; k < neo_tensor_rank(s->m, (neo_tensor){n.attr}); k++) {
+    const neo_node *at = neo_expr_node(s->m, neo_list_expr(s->m, n.arg, k));
+    if (at->op != NEO_OP_AXIS)
+      continue;
+    levels_graph *g = s->vertex[x->def.i] ? s->vertex[x->def.i][at->attr] : NULL;
+    if (of->graph && of->dim == k)
+      spread_to_reader(x, at->attr, of->graph);
+    else if (!of->graph && g)
+      spread_to_producer(x, (neo_tensor){n.attr}, k, g);
+  }
+}
+
+static void spread_all(levels *s, const bool *is_init) {
+  spread x = {.s = s, .changed = true};
+  while (x.changed) {
+    x.changed = false;
+    for (uint32_t d = 1; d < s->n_defs; d++) {
+      x.def.i = d;
+      if (!is_init[d])
+        neo_def_visit(s->m, x.def, look_at_read, &x);
+    }
+  }
+}
+
+/* ---- the pass */
+
+static bool find(levels *s, uint32_t n_found) {
+  bool any = false;
+  for (uint32_t r = 1; r <= n_found; r++) {
+    neo_def *own = NEO_NEW_ARRAY(s->a, neo_def, s->n_defs);
+    size_t n = 0;
+    for (uint32_t k = 1; k < s->n_defs; k++)
+      if (s->number[k] == r)
+        own[n++].i = k;
+    s->leveled[r] = try_recurrence(s, own, n);
+    any = any || s->leveled[r];
+  }
+  return any;
+}
+
+static void define_tables(levels *s) {
+  for (size_t k = 0; k < s->graphs.n; k++) {
+    levels_graph *g = s->graphs.at[k];
+    if (g->n_indices)
+      levels_define(s, g);
+    for (uint32_t i = 0; i < g->n_indices; i++)
+      if (g->index[i].has_parents)
+        levels_define_parents(s, g, &g->index[i]);
+  }
+}
+
+neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
+  neo_arena scratch;
+  (void)target;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  levels s = {
+      .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
+  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, s.n_defs);
+  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, s.n_defs);
+  bool *is_init = NEO_NEW_ARRAY(&scratch, bool, s.n_defs);
+  for (uint32_t k = 1; k < s.n_defs; k++)
+    defs[k - 1].i = k;
+  for (uint32_t t = 1; t < s.n_tensors; t++)
+    is_init[neo_tensor_at(m, (neo_tensor){t})->init.i] = true;
+  uint32_t n_found = neo_recurrences(m, defs, s.n_defs - 1, &scratch, number);
+  s.number = number;
+  s.of = NEO_NEW_ARRAY(&scratch, levels_tensor, s.n_tensors);
+  s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
+  s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
+  s.p = n_found ? neo_prover_new(m) : NULL;
+  if (n_found && find(&s, n_found)) {
+    spread_all(&s, is_init);
+    define_tables(&s);
+    levels_rewrite(&s, is_init);
+  }
+  neo_prover_free(s.p);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}

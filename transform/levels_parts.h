@@ -1,0 +1,82 @@
+/* Private to transform/levels*.c: graphs whose recurrences run level by level (levels.c).
+ *
+ *   levels.c           which recurrences they are, and the tensors that lie in their order
+ *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
+ *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
+ *   levels_rewrite.c   definitions and reads in this order */
+#ifndef NEO_TRANSFORM_LEVELS_PARTS_H
+#define NEO_TRANSFORM_LEVELS_PARTS_H
+#include "ir/order.h"
+
+enum { LEVELS_INDICES = 8, LEVELS_RANK = 8 };
+
+/* A tensor of positions before their own: child[v, ..], and what the order makes of it. */
+typedef struct {
+  neo_tensor child;
+  neo_tensor placed; /* the same in the order */
+  bool has_parents;  /* sums over the parents of a vertex are asked for: */
+  neo_tensor first, parent,
+      slot; /* those of u are parent[i], in slot[i], for first[u] <= i < first[u+1] */
+} levels_index;
+
+typedef struct {
+  neo_expr n; /* vertices */
+  levels_index index[LEVELS_INDICES];
+  uint32_t n_indices;
+  neo_tensor first; /* level l has the places first[l] .. first[l+1] - 1 */
+  neo_tensor place; /* of a vertex */
+  neo_tensor order; /* the vertex at a place */
+} levels_graph;
+
+typedef struct {       /* of a tensor with an element for each vertex */
+  levels_graph *graph; /* null: it stays as it is */
+  uint32_t dim;        /* the vertex */
+  neo_tensor to;       /* the tensor in the order */
+} levels_tensor;
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  const uint32_t *number; /* of recurrences, by definition */
+  uint32_t n_defs, n_tensors;
+  levels_tensor *of; /* by tensor */
+  levels_graph ***
+      vertex; /* by definition, by axis: the graph whose vertices it runs over in their order; null: of
+                             none. A definition without any has no list */
+  bool *leveled; /* by recurrence */
+  NEO_VEC(levels_graph *) graphs;
+} levels;
+
+static inline neo_expr levels_int(const levels *s, int64_t x) {
+  return neo_const_int(s->m, NEO_I64_T, x);
+}
+static inline bool levels_is_load(const neo_node *n) {
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
+}
+/* Is the axis one of all vertices? */
+static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint32_t axis,
+                                    neo_expr n) {
+  const neo_axis_rec *x = neo_def_axis(s->m, d, axis);
+  int64_t lo;
+  return x->hi.i == n.i && neo_expr_is_int(s->m, x->lo, &lo) && lo == 0;
+}
+
+/* levels_reads.c */
+/* The tensor of positions whose element e is, converted to i64, and its first index; 0: it is none. */
+neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex);
+/* The tensor of an equation child[parent, ..] == vertex, whose sides are given; 0: it is none. */
+neo_tensor levels_parents_of(const levels *s, neo_expr e, neo_expr vertex, neo_expr *parent,
+                             neo_expr *child);
+/* Does every read that the recurrence makes of itself come from the same vertex, a child or a parent? Then the
+ * tensors of positions are added to the graph. `loop`: the outermost of its order. */
+bool levels_reads_fit(levels *s, const neo_order_step *loop, levels_graph *g);
+
+/* levels_tables.c: defines what the graph has but `parent`, then the lists of parents of an index. */
+void levels_define(levels *s, levels_graph *g);
+void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
+
+/* levels_rewrite.c: writes all definitions in the graphs' orders. */
+void levels_rewrite(levels *s, const bool *is_init);
+
+#endif

@@ -1,0 +1,338 @@
+/* Definitions and reads in the order of levels (levels_parts.h). An axis of all vertices becomes order[p], and then
+ * what is read at order[p], or of its children, is found in the order:
+ *
+ *     h[order[x]]  ->  h'[x],    h[child[order[x], k]]  ->  h'[placed[x, k]],    h[e]  ->  h'[place[e]]
+ *     child[order[x], k] == order[y]  ->  placed[x, k] == y */
+#include "ir/clone.h"
+#include "ir/comparison.h"
+#include "transform/levels_parts.h"
+
+enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+
+static neo_expr element(const levels *s, neo_tensor t, neo_expr at, neo_span span) {
+  return neo_cast(s->m, NEO_I64_T, neo_load(s->m, t, &at, 1, span));
+}
+
+/* ---- reads */
+
+/* x, if e is order[x]; 0: it is another expression. */
+static neo_expr place_of(const levels *s, const levels_graph *g, neo_expr e) {
+  const neo_node *n = neo_expr_node(s->m, e);
+  if (n->op != NEO_OP_CAST || n->type != NEO_I64_T)
+    return (neo_expr){0};
+  n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
+  return n->op == NEO_OP_LOAD && n->attr == g->order.i ? neo_list_expr(s->m, n->arg, 0)
+                                                       : (neo_expr){0};
+}
+
+/* placed[x, ..] as an i64, if e is child[order[x], ..]; 0: it is another expression. */
+static neo_expr placed_child(const levels *s, const levels_graph *g, neo_expr e) {
+  neo_module *m = s->m;
+  neo_expr vertex, at[LEVELS_RANK];
+  neo_tensor child = levels_child_of(s, e, &vertex);
+  neo_expr x = child.i ? place_of(s, g, vertex) : (neo_expr){0};
+  if (!x.i)
+    return x;
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_CAST)
+    n = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
+  for (uint32_t k = 0; k < neo_tensor_rank(m, child); k++)
+    at[k] = k ? neo_list_expr(m, n.arg, k) : x;
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    if (g->index[k].child.i == child.i)
+      return neo_cast(m, NEO_I64_T,
+                      neo_load(m, g->index[k].placed, at, neo_tensor_rank(m, child), n.span));
+  return (neo_expr){0};
+}
+
+static neo_expr read_in_order(const levels *s, neo_expr e) {
+  neo_module *m = s->m;
+  neo_node n = *neo_expr_node(m, e);
+  const levels_tensor *t = &s->of[n.attr];
+  uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
+  neo_expr at[LEVELS_RANK + 1], none = neo_const_int(m, NEO_I32_T, -1);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    at[k] = neo_list_expr(m, n.arg, k);
+  neo_expr vertex = at[t->dim], x = place_of(s, t->graph, vertex);
+  if (!x.i)
+    x = placed_child(s, t->graph, vertex);
+  if (!x.i && n.op == NEO_OP_LOAD)
+    x = element(s, t->graph->place, vertex, n.span);
+  if (!x.i)
+    x = neo_cast(m, NEO_I64_T, neo_load_else(m, t->graph->place, &vertex, 1, none, n.span));
+  at[t->dim] = x;
+  return n.op == NEO_OP_LOAD ? neo_load(m, t->to, at, rank, n.span)
+                             : neo_load_else(m, t->to, at, rank, at[rank], n.span);
+}
+
+/* Does the comparison of a child with constant c ask whether there is one? Its elements are at least -1. */
+static bool asks_whether(neo_op op, bool swapped, int64_t c) {
+  switch (op) {
+  case NEO_OP_LT: /* child < c, or c < child */
+    return swapped ? c == -1 : c == 0;
+  case NEO_OP_LE:
+    return swapped ? c == 0 : c == -1;
+  default:
+    return c == -1;
+  }
+}
+
+static neo_expr compare_in_order(const levels *s, const levels_graph *g, neo_expr e) {
+  neo_module *m = s->m;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr side[2] = {neo_list_expr(m, n.arg, 0), neo_list_expr(m, n.arg, 1)};
+  bool equation = n.op == NEO_OP_EQ || n.op == NEO_OP_NE;
+  int64_t c;
+  for (int k = 0; k < 2; k++) {
+    neo_expr own = side[k], other = side[1 - k], child = placed_child(s, g, own);
+    neo_expr x = child.i ? child : place_of(s, g, own);
+    if (!x.i)
+      continue;
+    neo_expr y = place_of(s, g, other);
+    if (equation && y.i)
+      return neo_op2(m, (neo_op)n.op, x, y);
+    if (!child.i || !neo_expr_is_int(m, other, &c) || !asks_whether((neo_op)n.op, k == 1, c))
+      continue;
+    neo_expr pair[2] = {neo_cast(m, neo_expr_type(m, own), child), other};
+    return neo_op2(m, (neo_op)n.op, pair[k == 1], pair[k == 0]);
+  }
+  return e;
+}
+
+static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
+  const levels *s = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  if (levels_is_load(n))
+    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(s, e) : e;
+  bool compares =
+      n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
+  for (size_t k = 0; k < s->graphs.n && compares; k++) {
+    neo_expr other = s->graphs.at[k]->n_indices ? compare_in_order(s, s->graphs.at[k], e) : e;
+    if (other.i != e.i)
+      return other;
+  }
+  return e;
+}
+
+/* ---- definitions */
+
+typedef struct {
+  levels *s;
+  neo_def_rec d;
+  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
+  bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
+  levels_graph *graph;       /* of the list; null: there is none */
+  const levels_index *index; /* whose parents are listed */
+  uint32_t vertex;           /* the axis whose parents they are */
+  neo_expr left;             /* conditions but the equation; 0: none */
+} writing;
+
+static neo_expr written(const writing *w, neo_expr e) {
+  if (!e.i)
+    return e;
+  e = neo_expr_subst_axes(w->s->m, e, w->by, w->d.axes.n);
+  return neo_expr_rewrite(w->s->m, e, in_order, w->s);
+}
+
+static neo_list written_list(const writing *w, neo_list l) {
+  uint32_t id[MOST_AXES];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = written(w, neo_list_expr(w->s->m, l, k)).i;
+  return neo_list_new(w->s->m, id, l.n);
+}
+
+static neo_expr both(const levels *s, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(s->m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* ---- parents */
+
+/* Is the axis one of the reduction that takes all values of a slot of `child`, and nothing else does? */
+static bool takes_all(const writing *w, neo_expr at, neo_expr extent) {
+  const neo_node *n = neo_expr_node(w->s->m, at);
+  return n->op == NEO_OP_AXIS && n->attr >= w->d.n_out && !w->gone[n->attr] &&
+         levels_is_vertex(w->s, &w->d, n->attr, extent);
+}
+
+/* Runs through the list of parents in place of the axes of the equation. */
+static void take_list(writing *w, neo_expr parent, neo_expr child) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  neo_node n = *neo_expr_node(m, child);
+  if (n.op == NEO_OP_CAST)
+    n = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
+  uint32_t rank = neo_tensor_rank(m, w->index->child);
+  neo_expr edge = neo_axis_ref(m, w->d.n_out), at = element(s, w->index->parent, edge, w->d.span);
+  neo_expr slot = element(s, w->index->slot, edge, w->d.span), asked = {0};
+  uint32_t r = neo_expr_node(m, parent)->attr;
+  int64_t slots = 1, extent = 1;
+  w->gone[r] = true;
+  w->by[r] = element(s, w->graph->order, at, w->d.span);
+  for (uint32_t k = 1; k < rank; k++, slots *= extent)
+    (void)neo_expr_is_int(m, neo_tensor_extent(m, w->index->child, k), &extent);
+  for (uint32_t k = 1; k < rank; k++) {
+    neo_expr all = neo_tensor_extent(m, w->index->child, k), index = neo_list_expr(m, n.arg, k);
+    (void)neo_expr_is_int(m, all, &extent);
+    slots /= extent;
+    neo_expr own = neo_op2(m, NEO_OP_DIV, slot, levels_int(s, slots));
+    slot = neo_op2(m, NEO_OP_MOD, slot, levels_int(s, slots));
+    if (takes_all(w, index, all)) {
+      w->gone[neo_expr_node(m, index)->attr] = true;
+      w->by[neo_expr_node(m, index)->attr] = own;
+    } else {
+      asked = both(s, asked, neo_op2(m, NEO_OP_EQ, own, index));
+    }
+  }
+  w->left = both(s, w->left, asked);
+}
+
+static levels_index *with_parents(levels_graph *g, neo_tensor child) {
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    if (g->index[k].child.i == child.i && g->index[k].has_parents)
+      return &g->index[k];
+  return NULL;
+}
+
+/* Finds child[r, ..] == u, where r is an axis of the sum and u one of the definition, both of vertices. */
+static void find_list(writing *w, levels_graph *const *vertex) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  neo_expr part[MOST_CONJUNCTS], parent = {0}, child = {0};
+  uint32_t n = 0, at = MOST_CONJUNCTS;
+  if (!vertex || !w->d.where.i || !neo_conjuncts_of(m, w->d.where, part, &n, MOST_CONJUNCTS))
+    return;
+  for (uint32_t u = 0; u < w->d.n_out && !w->graph; u++)
+    for (uint32_t k = 0; k < n && vertex[u] && !w->graph; k++) {
+      neo_tensor t = levels_parents_of(s, part[k], neo_axis_ref(m, u), &parent, &child);
+      const neo_node *r = neo_expr_node(m, parent);
+      bool is =
+          t.i && r->op == NEO_OP_AXIS && r->attr >= w->d.n_out && vertex[r->attr] == vertex[u];
+      w->index = is ? with_parents(vertex[u], t) : NULL;
+      w->graph = w->index ? vertex[u] : NULL;
+      w->vertex = u;
+      at = k;
+    }
+  if (!w->graph)
+    return;
+  for (uint32_t k = 0; k < n; k++)
+    if (k != at)
+      w->left = both(s, w->left, part[k]);
+  take_list(w, parent, child);
+}
+
+/* ---- axes */
+
+static void place_axes(writing *w, levels_graph *const *vertex) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  uint32_t to = 0;
+  for (uint32_t k = 0; k < w->d.axes.n; k++) {
+    if (k == w->d.n_out && w->graph)
+      to++; /* the list's */
+    if (w->gone[k])
+      continue;
+    neo_expr at = neo_axis_ref(m, to++);
+    w->by[k] = vertex && vertex[k] ? element(s, vertex[k]->order, at, w->d.span) : at;
+  }
+}
+
+static neo_list written_axes(const writing *w) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  uint32_t id[MOST_AXES + 1], n = 0;
+  for (uint32_t k = 0; k < w->d.axes.n; k++) {
+    neo_axis_rec x = *neo_def_axis(m, &w->d, k);
+    if (k == w->d.n_out && w->graph) {
+      neo_expr u = neo_axis_ref(m, w->vertex), next = neo_op2(m, NEO_OP_ADD, u, levels_int(s, 1));
+      neo_axis_rec list = {.name = neo_name_of(m->names, "e"),
+                           .lo = element(s, w->index->first, u, x.span),
+                           .hi = element(s, w->index->first, next, x.span),
+                           .span = x.span};
+      id[n++] = neo_axis_add(m, list).i;
+    }
+    if (w->gone[k])
+      continue;
+    x.lo = written(w, x.lo);
+    x.hi = written(w, x.hi);
+    id[n++] = neo_axis_add(m, x).i;
+  }
+  return neo_list_new(m, id, n);
+}
+
+/* That a parent comes later says the read is of an earlier round, which the list alone does not show. */
+static neo_expr written_where(const writing *w) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  if (!w->graph)
+    return written(w, w->d.where);
+  neo_expr parent = element(s, w->index->parent, neo_axis_ref(m, w->d.n_out), w->d.span);
+  neo_expr later = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent);
+  return both(s, later, written(w, w->left));
+}
+
+/* ---- results */
+
+static void add_tensor(levels *s, uint32_t t) {
+  neo_module *m = s->m;
+  levels_tensor *x = &s->of[t];
+  neo_tensor_rec r = *neo_tensor_at(m, (neo_tensor){t});
+  neo_expr end[] = {r.least, r.below};
+  for (int k = 0; k < 2; k++)
+    if (end[k].i && neo_expr_axes(m, end[k]) >> x->dim & 1)
+      r.least = r.below = (neo_expr){0};
+  r.name = neo_tensor_fresh_name(m, "by_level", neo_name_text(m->names, r.name));
+  x->to = neo_tensor_add(m, r);
+  neo_tensor_at(m, (neo_tensor){t})->pieces = (neo_list){0};
+}
+
+/* The tensor itself, as a copy. */
+static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, uint32_t t) {
+  neo_module *m = s->m;
+  const levels_tensor *x = &s->of[t];
+  neo_def_rec copy = {.n_out = d->n_out, .span = d->span};
+  uint32_t id[LEVELS_RANK];
+  neo_expr at[LEVELS_RANK];
+  copy.origin = d->origin ? d->origin : origin.i;
+  for (uint32_t k = 0; k < d->n_out; k++) {
+    id[k] = neo_list_at(m, d->axes, k);
+    at[k] = neo_axis_ref(m, k);
+  }
+  at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
+  copy.axes = neo_list_new(m, id, d->n_out);
+  copy.out = neo_list_new(m, &t, 1);
+  copy.finish = neo_list_new(m, &(uint32_t){neo_load(m, x->to, at, d->n_out, d->span).i}, 1);
+  neo_def_add(m, copy, true);
+}
+
+static void write_def(levels *s, neo_def id) {
+  neo_module *m = s->m;
+  writing w = {.s = s, .d = *neo_def_at(m, id)};
+  neo_def_rec to = w.d;
+  uint32_t out[4];
+  find_list(&w, s->vertex[id.i]);
+  place_axes(&w, s->vertex[id.i]);
+  to.axes = written_axes(&w);
+  to.where = written_where(&w);
+  to.body = written_list(&w, w.d.body);
+  to.finish = written_list(&w, w.d.finish);
+  for (uint32_t k = 0; k < w.d.out.n; k++) {
+    uint32_t t = neo_list_at(m, w.d.out, k);
+    out[k] = s->of[t].graph ? s->of[t].to.i : t;
+  }
+  to.out = neo_list_new(m, out, w.d.out.n);
+  *neo_def_at(m, id) = to;
+  for (uint32_t k = 0; k < w.d.out.n; k++) {
+    uint32_t t = neo_list_at(m, w.d.out, k);
+    if (s->of[t].graph)
+      define_copy(s, &w.d, id, t);
+  }
+}
+
+void levels_rewrite(levels *s, const bool *is_init) {
+  for (uint32_t t = 1; t < s->n_tensors; t++)
+    if (s->of[t].graph)
+      add_tensor(s, t);
+  for (uint32_t d = 1; d < s->n_defs; d++)
+    if (!is_init[d])
+      write_def(s, (neo_def){d});
+}
