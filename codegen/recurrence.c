@@ -2,12 +2,13 @@
  * the plan, and segments beside them, are copied into one kernel. A slice that is stored is its whole
  * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
-#include "codegen/loop/clone.h"
 #include "codegen/guard.h"
+#include "codegen/loop/clone.h"
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
 #include "fusion/form.h"
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 typedef struct {
@@ -150,7 +151,8 @@ static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) 
       add_segment(x, &out, s);
       continue;
     }
-    neo_kernel_step loop = {.index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down};
+    neo_kernel_step loop = {
+        .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down, .blocks = s->blocks};
     loop.steps = segments_of(x, &s->steps);
     if (loop.steps.n)
       NEO_PUSH(x->a, &out, loop);
@@ -164,12 +166,26 @@ static int64_t middle(const neo_size_rec *r) {
   return r->lo + (r->hi - r->lo) / 2;
 }
 
+/* Blocks are of one row or of all: by products, the root of all is in the middle. */
+static void take_rows(const maker *x, const neo_recurrence_steps *steps) {
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_loop_blocks *b = &steps->at[k].blocks;
+    if (b->first.i) {
+      x->sizes[neo_size_number(x->m, b->begin)] = 0;
+      x->sizes[neo_size_number(x->m, b->end)] =
+          (int64_t)ceil(sqrt((double)neo_size_at(x->m, b->end)->hi));
+    }
+    take_rows(x, &steps->at[k].steps);
+  }
+}
+
 static void take_sizes(maker *x) {
   x->sizes = NEO_NEW_ARRAY(x->a, int64_t, neo_size_numbers(x->m) + 1);
   for (uint32_t k = 1; k < x->m->sizes.n; k++) {
     const neo_size_rec *r = &x->m->sizes.at[k];
     x->sizes[neo_size_number(x->m, (neo_size){k})] = r->loop_index ? middle(r) : r->hi;
   }
+  take_rows(x, &loops_of(x)->steps);
 }
 
 /* Seconds that a kernel saves when its units are divided, less what that costs. */
@@ -239,20 +255,22 @@ typedef struct {
   neo_tensor tensor;
   uint32_t n; /* kernels that use it */
   uint8_t use;
-  const neo_kbuf *like;
 } used_tensor;
 typedef NEO_VEC(used_tensor) used_tensors;
 
-static void use_buffer(maker *x, used_tensors *out, const neo_kbuf *b) {
-  const neo_slice *slice;
-  neo_tensor t = memory_of(x, b->tensor, &slice);
+static void use_tensor(maker *x, used_tensors *out, neo_tensor t, uint8_t use) {
   size_t k = 0;
   while (k < out->n && out->at[k].tensor.i != t.i)
     k++;
   if (k == out->n)
-    NEO_PUSH(x->a, out, (used_tensor){.tensor = t, .like = b});
-  out->at[k].use |= b->use;
+    NEO_PUSH(x->a, out, (used_tensor){.tensor = t});
+  out->at[k].use |= use;
   out->at[k].n++;
+}
+
+static void use_buffer(maker *x, used_tensors *out, const neo_kbuf *b) {
+  const neo_slice *slice;
+  use_tensor(x, out, memory_of(x, b->tensor, &slice), b->use);
 }
 
 static void use_steps(maker *x, used_tensors *out, const neo_kernel_step *s, size_t n) {
@@ -261,6 +279,8 @@ static void use_steps(maker *x, used_tensors *out, const neo_kernel_step *s, siz
     for (size_t b = 0; kernel && b < kernel->bufs.n; b++)
       if (!(kernel->bufs.at[b].use & NEO_BUF_SCRATCH))
         use_buffer(x, out, &kernel->bufs.at[b]);
+    if (s[k].blocks.first.i)
+      use_tensor(x, out, s[k].blocks.first, NEO_BUF_READ);
     use_steps(x, out, s[k].steps.at, s[k].steps.n);
   }
 }
@@ -351,6 +371,21 @@ static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
 
 static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n);
 
+/* The rows of block `at`, and where there are some. */
+static neo_block *clone_rows(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *at) {
+  neo_kernel *k = x->k;
+  neo_size size[] = {b->begin, b->end};
+  const neo_lx *row[2];
+  uint64_t buf = 0;
+  neo_map_get(&x->buf_of, b->first.i, &buf);
+  for (int i = 0; i < 2; i++) {
+    row[i] = neo_lx_load(k, (uint32_t)buf, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, i)));
+    row[i] = neo_lx_op(k, NEO_OP_CAST, NEO_I64_T, &row[i], 1);
+    neo_map_set(&x->index, neo_size_number(x->m, size[i]), (uint64_t)(uintptr_t)row[i]);
+  }
+  return &neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LT, row[0], row[1]))->branch.then;
+}
+
 static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   neo_kernel *k = x->k;
   const neo_lx *lo = number_of(x, k, l->lo), *hi = number_of(x, k, l->hi);
@@ -363,7 +398,10 @@ static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
     at = neo_lx_op2(k, NEO_OP_SUB, last, at);
   }
   neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
-  clone_steps(x, &loop->loop.body, l->steps.at, l->steps.n);
+  neo_block *body = &loop->loop.body;
+  if (l->blocks.first.i)
+    body = clone_rows(x, body, &l->blocks, at);
+  clone_steps(x, body, l->steps.at, l->steps.n);
 }
 
 static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n) {

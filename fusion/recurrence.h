@@ -25,6 +25,13 @@ typedef struct {
   bool stored;
 } neo_slice;
 
+/* Blocks of rows that do not need each other, as a loop's rounds: round b has the rows first[b] .. first[b+1] - 1,
+ * which are the sizes begin and end; without rows it does nothing. */
+typedef struct {
+  neo_tensor first; /* 0: the loop's rounds are single */
+  neo_size begin, end;
+} neo_loop_blocks;
+
 typedef struct neo_recurrence_step neo_recurrence_step;
 typedef NEO_VEC(neo_recurrence_step) neo_recurrence_steps;
 struct neo_recurrence_step {
@@ -33,6 +40,7 @@ struct neo_recurrence_step {
   neo_size index;
   neo_expr lo, hi;
   bool down;
+  neo_loop_blocks blocks;
   neo_recurrence_steps steps;
   /* A segment runs where the condition holds (0: always), and where `alive`, a read of a tensor of bools at a
    * position over sizes, is true (0: always): where it is not, it would change nothing that is read. */

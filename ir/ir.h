@@ -379,7 +379,8 @@ bool neo_expr_uses_op(const neo_module *m, neo_expr e, neo_op op);
 void neo_def_rewrite(neo_module *m, neo_def d, neo_expr (*f)(void *ctx, neo_module *m, neo_expr e),
                      void *ctx);
 void neo_def_visit(const neo_module *m, neo_def d, void (*f)(void *ctx, neo_expr e), void *ctx);
-/* Tensors that a definition reads, each once, in order of first occurrence. */
+/* Tensors that a definition reads, each once, in order of first occurrence; then those that say in which
+ * blocks of rows the elements are that it reads (neo_tensor_rec.apart). */
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out);
 /* Definitions needed for the roots (pieces of the roots and of everything they read), each once,
  * producers first; ties by id. Definitions that need each other (ir/component.h) stand together, by

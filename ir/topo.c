@@ -19,9 +19,22 @@ static void collect_read(void *ctx, neo_expr e) {
   NEO_PUSH(r->arena, &r->found, (neo_tensor){n->attr});
 }
 
+/* What the blocks of rows are is known where they are read apart. */
+static void collect_blocks(reads *r) {
+  for (size_t k = 0; k < r->found.n; k++) {
+    neo_tensor t = neo_tensor_at(r->m, r->found.at[k])->apart;
+    bool listed = !t.i;
+    for (size_t i = 0; i < r->found.n && !listed; i++)
+      listed = r->found.at[i].i == t.i;
+    if (!listed)
+      NEO_PUSH(r->arena, &r->found, t);
+  }
+}
+
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out) {
   reads r = {.m = m, .arena = a};
   neo_def_visit(m, d, collect_read, &r);
+  collect_blocks(&r);
   *out = r.found.at;
   return r.found.n;
 }

@@ -20,9 +20,12 @@ int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
 int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const int64_t *sizes,
                         int64_t *extent);
 
-/* How many of the model's `args` are a step's: a copy has two, a kernel as many as it says. */
+/* How many of the model's `args` are a step's: a copy has two, a loop over blocks one, a kernel as many as it
+ * says. */
 static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
-  return s->op == NEO_RT_STEP_COPY ? 2 : s->op == NEO_RT_STEP_LOOP ? 0 : s->n;
+  if (s->op == NEO_RT_STEP_LOOP)
+    return s->flags & NEO_RT_STEP_BLOCKS ? 1 : 0;
+  return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
 }
 /* How many of its sizes are no indices of loops: the first ones. */
 int32_t neo_rti_call_sizes(const neo_rt_model *model);

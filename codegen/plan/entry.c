@@ -301,7 +301,13 @@ static int32_t add_loop_row(planner *q, const neo_plan_part *x) {
   neo_rt_loop row = {.index = x->index.i ? (int32_t)neo_size_number(q->m, x->index) : -1,
                      .lo = neo_plan_program(q->p, x->lo.i ? x->lo : zero),
                      .hi = neo_plan_program(q->p, x->hi),
-                     .down = x->down};
+                     .down = x->down,
+                     .begin = -1,
+                     .end = -1};
+  if (x->blocks.first.i) {
+    row.begin = (int32_t)neo_size_number(q->m, x->blocks.begin);
+    row.end = (int32_t)neo_size_number(q->m, x->blocks.end);
+  }
   NEO_PUSH(q->p->arena, &q->p->loops, row);
   return (int32_t)q->p->loops.n - 1;
 }
@@ -314,8 +320,13 @@ static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, i
       continue;
     }
     size_t at = q->p->steps.n;
-    push_step(q, (neo_rt_step){.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached},
-              group);
+    neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached};
+    if (x->blocks.first.i) {
+      loop.flags = NEO_RT_STEP_BLOCKS;
+      loop.first = (int32_t)q->p->args.n;
+      add_arg(q, NULL, x->blocks.first);
+    }
+    push_step(q, loop, group);
     q->depth++;
     add_parts(q, &x->parts, cached, group);
     q->depth--;

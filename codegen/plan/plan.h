@@ -12,6 +12,7 @@
 #include "base/machine.h"
 #include "codegen/llvm/emit.h"
 #include "codegen/lower/lower.h"
+#include "fusion/recurrence.h"
 #include "include/neo/neo_rt.h"
 #include "ir/prove.h"
 
@@ -97,6 +98,7 @@ struct neo_plan_part {
   neo_size index;  /* of a loop, as lo, hi and down: codegen/recurrence.h */
   neo_expr lo, hi;
   bool down;
+  neo_loop_blocks blocks;
   neo_plan_parts parts;
 };
 

@@ -3,6 +3,7 @@
  *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
  *                tree of loops and instances
  *   lead.c       what is made for blocks of rounds though no part of the recurrence
+ *   levels.c     which loops run in blocks of rows that do not need each other
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
  *   leave.c      rounds of a `while` that change nothing
@@ -29,6 +30,7 @@ typedef struct {
                       is not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
+  NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
   neo_tensor slice[4]; /* of its results; write.c */
 } outline_instance;
 
@@ -39,6 +41,7 @@ struct outline_step {
   neo_size index;
   neo_expr lo, hi;
   bool down;
+  neo_loop_blocks blocks;
   outline_steps steps;
 };
 
@@ -46,6 +49,8 @@ typedef struct
 { /* a loop around the point at hand, or, without an index, a range of its rounds at once */
   const neo_order_step *order;
   neo_expr index, lo, hi;
+  neo_tensor blocks; /* the range is a block of it; 0: of none */
+  bool first;        /* it is the first one */
 } outline_around;
 
 typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
@@ -100,6 +105,13 @@ void outline_place_behind(outliner *o, outline_steps *steps, neo_def d);
 /* lead.c: adds the definitions that lead the loop to its members, if all of them can. */
 void outline_lead(outliner *o, neo_order_step *order);
 
+/* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *leads: are there
+ * rows that are read from earlier blocks? There are none in the first. */
+neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
+/* What is known in the block around of rows that are read from others: replaces those of the first block, which
+ * are none, and finds x->apart. */
+void outline_read_apart(const outliner *o, outline_instance *x);
+
 /* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
  * is computed for a block's rounds at once, before them. */
 int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted);
@@ -111,6 +123,9 @@ void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step
 void outline_find_alive(outliner *o, const neo_order_step *order);
 /* Marks the instances that are left out in rounds behind it; o->ring is known. */
 void outline_leave(outliner *o, const neo_order_step *order, const outline_steps *steps);
+
+/* recurrence.c: the recurrence reads t. */
+void outline_add_read(outliner *o, neo_tensor t);
 
 /* segments.c: instances that follow one another in a round. */
 typedef NEO_VEC(outline_instance *) outline_open;

@@ -30,12 +30,15 @@ static neo_expr difference(const outliner *o, neo_expr a, neo_expr b) {
 
 bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal) {
   neo_axis_rec axes[OUTLINE_AXES];
-  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + 1);
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + x->apart.n + 1);
   neo_facts facts = {axes, n_axes, assume, x->n_assume};
   for (uint32_t k = 0; k < n_axes; k++)
     axes[k] = *neo_def_axis(o->m, &x->rec, k);
   for (uint32_t k = 0; k < x->n_assume; k++)
     assume[k] = x->assume[k];
+  for (size_t k = 0; k < x->apart.n; k++)
+    if (!(neo_expr_axes(o->m, x->apart.at[k]) >> n_axes))
+      assume[facts.n_assume++] = x->apart.at[k];
   if (x->rec.where.i && n_axes == x->rec.axes.n)
     assume[facts.n_assume++] = x->rec.where;
   return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
@@ -211,6 +214,7 @@ static void place_def(const outliner *o, outline_instance *x) {
   x->rec.where = placed(o, by, d.n_out, d.where);
   x->rec.body = placed_list(o, by, d.n_out, d.body);
   x->rec.finish = placed_list(o, by, d.n_out, d.finish);
+  outline_read_apart(o, x);
   simplify(o, x);
 }
 
@@ -241,7 +245,7 @@ static void note_rounds(const outliner *o, outline_instance *x) {
   if (!l)
     return;
   bool bounded = l->index.i || outline_distance(o, l->hi, l->lo, &n) ||
-               neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, l->hi, l->lo), &least, &n);
+                 neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, l->hi, l->lo), &least, &n);
   x->round = l->index.i ? l->index : l->lo;
   x->rounds = bounded && n > 0 ? n : -1;
 }
@@ -545,7 +549,8 @@ static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *or
   out.index = index_of(o, order, out.lo, out.hi);
   neo_expr at = sum(o, base, neo_size_ref(o->m, out.index));
   assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
-  NEO_PUSH(o->a, &o->around, (outline_around){order, at, r->lo, r->hi});
+  NEO_PUSH(o->a, &o->around,
+           (outline_around){.order = order, .index = at, .lo = r->lo, .hi = r->hi});
   add_steps(o, &out.steps, order);
   o->around.n--;
   o->assume.n = n_assume;
@@ -580,7 +585,7 @@ static neo_expr at_most(const outliner *o, neo_expr a, neo_expr b) {
 /* A definition for all rounds of the range at once that it has positions in. */
 static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const range *r,
                         neo_def d) {
-  outline_around at_once = {t->order, {0}, r->lo, r->hi};
+  outline_around at_once = {.order = t->order, .lo = r->lo, .hi = r->hi};
   const neo_order_member *x = member_of(&at_once, d);
   neo_expr first = outline_number(o, x->delay);
   neo_expr end = sum(o, first, neo_def_axis(o->m, neo_def_at(o->m, d), x->axis)->hi);
@@ -656,7 +661,7 @@ static bool try_tiled(outliner *o, outline_steps *steps, const neo_order_step *o
 
 static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
                       const range *r) {
-  outline_around at_once = {order, {0}, r->lo, r->hi};
+  outline_around at_once = {.order = order, .lo = r->lo, .hi = r->hi};
   if (is_empty(o, r))
     return;
   if (!is_free(o, &at_once)) {
@@ -669,6 +674,69 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
   o->around.n--;
 }
 
+/* ---- blocks of rows */
+
+/* A size that is an element of the table of blocks in each round. */
+static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth) {
+  neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
+  r.name = neo_name_of(o->m->names, name);
+  r.lo = lo;
+  r.hi = hi;
+  return neo_size_add(o->m, r);
+}
+
+/* The rounds lo .. hi - 1 are blocks of rows, each of them at once. */
+static void add_levels_range(outliner *o, outline_steps *steps, const neo_order_step *order,
+                             outline_around block, neo_expr lo, neo_expr hi) {
+  neo_module *m = o->m;
+  size_t n_assume = o->assume.n;
+  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  int64_t unused, rows = 1;
+  neo_expr all, none;
+  neo_order_rounds(m, order, &none, &all);
+  (void)neo_interval(o->p, &facts, all, &unused, &rows);
+  outline_step out = {.lo = lo, .hi = hi, .down = order->down, .blocks = {.first = block.blocks}};
+  out.index = index_of(o, order, lo, hi);
+  uint32_t depth = neo_size_at(m, out.index)->depth;
+  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1);
+  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2);
+  block.lo = neo_size_ref(m, out.blocks.begin);
+  block.hi = neo_size_ref(m, out.blocks.end);
+  assume_between(o, lo, neo_size_ref(m, out.index), hi);
+  assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
+  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
+  if (block.first)
+    block.lo = outline_number(o, 0);
+  o->blocks += 3; /* sizes that change in the loop */
+  NEO_PUSH(o->a, &o->around, block);
+  add_steps(o, &out.steps, order);
+  o->around.n--;
+  o->blocks -= 3;
+  o->assume.n = n_assume;
+  NEO_PUSH(o->a, steps, out);
+}
+
+/* Nothing in the first block reads rows of earlier ones: it has code of its own where others do. */
+static void add_levels(outliner *o, outline_steps *steps, const neo_order_step *order,
+                       neo_tensor blocks, bool leads) {
+  neo_module *m = o->m;
+  outline_around block = {.order = order, .blocks = blocks};
+  neo_expr none = outline_number(o, 0), one = outline_number(o, 1), all, unused;
+  neo_order_rounds(m, order, &unused, &all);
+  if (!leads) {
+    block.first = false;
+    add_levels_range(o, steps, order, block, none, all);
+    return;
+  }
+  for (int k = 0; k < 2; k++) {
+    block.first = (k == 0) != order->down;
+    if (block.first)
+      add_levels_range(o, steps, order, block, none, neo_op2(m, NEO_OP_MIN, one, all));
+    else
+      add_levels_range(o, steps, order, block, one, all);
+  }
+}
+
 static uint32_t loop_ranges(outliner *o, const neo_order_step *order, range *r) {
   neo_expr cut[4 * MOST_CUTS], lo, hi;
   neo_order_rounds(o->m, order, &lo, &hi);
@@ -678,6 +746,12 @@ static uint32_t loop_ranges(outliner *o, const neo_order_step *order, range *r) 
 
 static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *order) {
   range r[MOST_RANGES];
+  bool leads;
+  neo_tensor blocks = outline_blocks_of(o, order, &leads);
+  if (blocks.i) {
+    add_levels(o, steps, order, blocks, leads);
+    return;
+  }
   uint32_t n = loop_ranges(o, order, r);
   for (uint32_t k = 0; k < n; k++)
     add_range(o, steps, order, &r[order->down ? n - 1 - k : k]);
@@ -707,7 +781,7 @@ static range in_block(const outliner *o, const range *r, const range *block) {
 /* A block: what leads it, for all of its rounds at once, then the rounds. */
 static void add_led_block(outliner *o, outline_steps *steps, const neo_order_step *order,
                           const range *block, const range *r, uint32_t n) {
-  NEO_PUSH(o->a, &o->around, (outline_around){order, {0}, block->lo, block->hi});
+  NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = block->lo, .hi = block->hi});
   for (size_t k = 0; k < o->n_lead; k++)
     add_def(o, steps, o->lead[k]);
   o->around.n--;
@@ -744,7 +818,7 @@ static void add_led(outliner *o, outline_steps *steps, const neo_order_step *ord
 static bool has_free_rounds(outliner *o, const neo_order_step *order, const range *r, uint32_t n) {
   int64_t rounds;
   for (uint32_t k = 0; k < n; k++) {
-    outline_around at_once = {order, {0}, r[k].lo, r[k].hi};
+    outline_around at_once = {.order = order, .lo = r[k].lo, .hi = r[k].hi};
     bool one = outline_distance(o, r[k].hi, r[k].lo, &rounds) && rounds <= 1;
     if (!one && !is_empty(o, &r[k]) && is_free(o, &at_once))
       return true;
@@ -755,7 +829,8 @@ static bool has_free_rounds(outliner *o, const neo_order_step *order, const rang
 outline_steps outline_place(outliner *o, const neo_order_step *order) {
   outline_steps out = {0};
   range r[MOST_RANGES];
-  uint32_t n = o->lead_rounds ? loop_ranges(o, order, r) : 0;
+  bool leads, in_blocks = outline_blocks_of(o, order, &leads).i;
+  uint32_t n = o->lead_rounds && !in_blocks ? loop_ranges(o, order, r) : 0;
   bool *hoisted = NEO_NEW_ARRAY(o->a, bool, order->n_steps + 1);
   if (n && !has_free_rounds(o, order, r, n) && !outline_block_of(o, order, hoisted)) {
     add_led(o, &out, order, r, n);

@@ -6,18 +6,18 @@ typedef struct {
   outliner *o;
 } read_look;
 
-static void add_once(neo_arena *a, neo_recurrence *r, neo_tensor t) {
-  for (size_t k = 0; k < r->reads.n; k++)
-    if (r->reads.at[k].i == t.i)
+void outline_add_read(outliner *o, neo_tensor t) {
+  for (size_t k = 0; k < o->out->reads.n; k++)
+    if (o->out->reads.at[k].i == t.i)
       return;
-  NEO_PUSH(a, &r->reads, t);
+  NEO_PUSH(o->a, &o->out->reads, t);
 }
 
 static void look_outside(void *ctx, neo_expr e) {
   read_look *l = ctx;
   const neo_node *n = neo_expr_node(l->o->m, e);
   if (outline_is_read(n) && !l->o->own[n->attr])
-    add_once(l->o->a, l->o->out, (neo_tensor){n->attr});
+    outline_add_read(l->o, (neo_tensor){n->attr});
 }
 
 static bool is_member(const outliner *o, uint32_t d) {
@@ -51,7 +51,7 @@ static void find_memory(outliner *o) {
         continue;
       NEO_PUSH(o->a, &o->out->roots, t);
       if (is_shared(o, t))
-        add_once(o->a, o->out, t);
+        outline_add_read(o, t);
     }
   }
 }

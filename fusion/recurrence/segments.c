@@ -166,8 +166,14 @@ static void add_steps(segmenter *s, neo_recurrence_steps *steps, const outline_s
       add_instance(s, steps, x->at);
       continue;
     }
-    neo_recurrence_step loop = {
-        .is_loop = true, .index = x->index, .lo = x->lo, .hi = x->hi, .down = x->down};
+    neo_recurrence_step loop = {.is_loop = true,
+                                .index = x->index,
+                                .lo = x->lo,
+                                .hi = x->hi,
+                                .down = x->down,
+                                .blocks = x->blocks};
+    if (x->blocks.first.i)
+      outline_add_read(s->o, x->blocks.first);
     close_segment(s);
     add_steps(s, &loop.steps, &x->steps);
     close_segment(s);

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 10 /* add-only within a version */
+#define NEO_RT_ABI 11 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -182,14 +182,15 @@ typedef struct {
 enum neo_rt_step_op {
   NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
   NEO_RT_STEP_COPY, /* args[first] = args[first+1], `arg` = program of the number of bytes */
-  NEO_RT_STEP_LOOP  /* run the next n steps in each round of loops[arg]; `first` is 0 */
+  NEO_RT_STEP_LOOP  /* run the next n steps in each round of loops[arg]; `first` is 0 but for blocks */
 };
 /* flags */
 enum {
   NEO_RT_STEP_KEYLESS = 1, /* its kernel does not read seed, step and call */
   /* On a GPU: its kernel touches memory only when those it was launched behind have ended
    * (griddepcontrol.wait), so it may be launched while they still run. */
-  NEO_RT_STEP_WAITS = 2
+  NEO_RT_STEP_WAITS = 2,
+  NEO_RT_STEP_BLOCKS = 4 /* a loop over blocks of rows, which are in args[first] */
 };
 typedef struct {
   uint8_t op;
@@ -207,6 +208,9 @@ typedef struct {
   int32_t index; /* number of a size; -1: none */
   int32_t lo, hi;
   int32_t down; /* not 0: rounds run from the last one to the first */
+  /* Numbers of sizes; -1: the rounds are no blocks. Else round b has the rows t[b] .. t[b + 1] - 1 of a tensor t of
+   * i32, which begin and end become; one without rows is left out. */
+  int32_t begin, end;
 } neo_rt_loop;
 
 /* A call-invariant value, which a step writes to KEPT memory: it follows from parameters, states and

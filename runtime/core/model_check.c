@@ -114,6 +114,9 @@ static bool loop_ok(const neo_rt_model *m, const neo_rt_step *s, int32_t i) {
   const neo_rt_loop *l = ok ? &m->loops[s->arg] : NULL;
   ok = ok && l->index >= -1 && l->index < m->n_sizes && program_formed(m, l->lo) &&
        program_formed(m, l->hi);
+  if (ok && s->flags & NEO_RT_STEP_BLOCKS)
+    ok = l->index >= 0 && l->begin > l->index && l->begin < m->n_sizes && l->end > l->index &&
+         l->end < m->n_sizes;
   for (int32_t k = i + 1; ok && k <= i + s->n; k++) /* loops in it end in it */
     ok = m->steps[k].op != NEO_RT_STEP_LOOP || k + m->steps[k].n <= i + s->n;
   return ok;

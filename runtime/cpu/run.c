@@ -94,14 +94,26 @@ static void run_loop(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
   const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
   const neo_rt_loop *l = &c->model->loops[s->arg];
+  const int32_t *rows = s->flags & NEO_RT_STEP_BLOCKS ? c->ptr[s->first] : NULL;
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
+  if (rows && w->begun && w->n > 1)
+    neo_rti_pool_barrier(w->r->cpu->pool); /* an earlier step wrote them */
   w->depth++;
   for (int64_t k = lo; k < hi; k++) {
+    int64_t at = l->down ? lo + hi - 1 - k : k;
     if (l->index >= 0)
-      w->sizes[l->index] = l->down ? lo + hi - 1 - k : k;
+      w->sizes[l->index] = at;
+    if (rows) {
+      w->sizes[l->begin] = rows[at];
+      w->sizes[l->end] = rows[at + 1];
+      if (rows[at] >= rows[at + 1])
+        continue;
+    }
     run_steps(w, i + 1, i + 1 + s->n);
   }
   w->depth--;
+  if (rows)
+    w->small = false; /* all have read them before a step writes something else there */
 }
 
 static void run_steps(walker *w, int32_t first, int32_t end) {

@@ -70,8 +70,12 @@ static neo_plan_parts add_parts(neo_compilation *c, const neo_kernel_steps *step
   neo_plan_parts out = {0};
   for (size_t k = 0; k < steps->n; k++) {
     const neo_kernel_step *s = &steps->at[k];
-    neo_plan_part x = {
-        .is_loop = !s->kernel, .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down};
+    neo_plan_part x = {.is_loop = !s->kernel,
+                       .index = s->index,
+                       .lo = s->lo,
+                       .hi = s->hi,
+                       .down = s->down,
+                       .blocks = s->blocks};
     if (s->kernel)
       x = kernel_part(c, s->kernel);
     else
