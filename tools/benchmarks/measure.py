@@ -60,13 +60,15 @@ class Bench:
         made = self.builder.library(row, variant)
         if default and filecmp.cmp(made["library"], default.library, shallow=False):
             return default
-        command = [self.builder.program("ours"), made["library"], "net", row.entries,
-                   str(row.threads)]
+        command = self.command(row, made["library"])
         command += ["save=" + folder] if folder else []
         command += [f"{k}={v}" for k, v in row.settings.items()]
         side = Side(name or "ours " + variant, command, row.threads)
         side.library = made["library"]
         return side
+
+    def command(self, row, library):
+        return [self.builder.program("ours"), library, "net", row.entries, str(row.threads)]
 
     def peer(self, row, name, folder, cold=False):
         first, _, variant = name.partition(" ")
@@ -83,7 +85,7 @@ class Bench:
         python = self.pythons[first]
         if not python:
             raise Missing(f"{first} is not installed")
-        spec = {**row.arguments[first], "variant": variant or "jit", "folder": folder,
+        spec = {**self.spec(row, first), "variant": variant or "jit", "folder": folder,
                 "threads": row.threads}
         env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(self.pythons["cache"], "inductor"),
                "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -94,6 +96,10 @@ class Bench:
             env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
         command = [python, os.path.join(HERE, row.side.format(first)), json.dumps(spec)]
         return Side(name, command, row.threads, env, all_cores=cold)
+
+    def spec(self, row, first):
+        """What a program in Python is told of the row."""
+        return row.arguments[first]
 
     # ---- rows
 

@@ -85,7 +85,7 @@ def table(rows, results):
 
 def line(row, r, width):
     columns = [number(r[k]) for k in ("ratio", "tuned", "analytic")]
-    said = [r["peer"] or "", verdict(row, r)]
+    said = [r["peer"] or "", verdict(row, r), *r.get("notes", ())]
     if r.get("tuning"):
         said.append(f"{r['tuning']['covered']:.0%} of the step was tuned")
     said += [f"{name}: {ratio:.2f}, by hand" for name, ratio in r.get("by_hand", {}).items()]

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import re
 
+import dynamic_rows
 import recurrent_rows
 from build import ROOT
 from row import ALL, BENCHMARKS, IMAGES, TORCH, ZOO, Row
@@ -24,6 +25,7 @@ GROUPS = {  # must, must_tuned, stretch
     "residual networks": (0.9, 1.05, 1.3),
     "encoder": (0.9, 1.05, 1.3),
     **recurrent_rows.GROUPS,
+    **dynamic_rows.GROUPS,
     "compile time": (None, None, None),
     "peak memory": (1.25, 1.25, 1 / 0.6),
     "search": (None, None, None),

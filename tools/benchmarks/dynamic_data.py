@@ -1,0 +1,122 @@
+"""Batches of the rows of dynamic_rows.py, as sizes and arrays by the names of the models' inputs. Trees,
+sentences and lattices are those of files below $NEO_DATA (../shared/data); where they are not there,
+a row is missing."""
+import collections
+import functools
+import os
+import re
+import sys
+
+from build import ROOT
+from sides import Missing
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
+DATA = os.environ.get("NEO_DATA") or os.path.join(ROOT, os.pardir, "shared", "data")
+PLACES = dict(tree_lstm=2, tree_lstm_sum=2)
+
+
+def numpy_or_missing():
+    try:
+        import numpy
+    except ImportError:
+        raise Missing("numpy is not installed") from None
+    return numpy
+
+
+def path(*names):
+    found = os.path.join(DATA, *names)
+    if not os.path.exists(found):
+        raise Missing(f"skipped: {found} is not there")
+    return found
+
+
+def batches_of(graphs, batch, roots=True):
+    import structures
+    for k in range(0, len(graphs), batch):
+        g = structures.joined(graphs[k:k + batch], roots)
+        yield {"G.vertices": len(g.child)}, {"G.child": g.child, **g.vertex}
+
+
+# ---- trees
+
+
+@functools.cache
+def treebank():
+    import structures
+    trees = structures.read_trees(path("sst", "train.txt"))
+    return trees, structures.vocabulary(trees)
+
+
+def sst_words():
+    """Of the treebank, with one for all that are not in it."""
+    return 1 + len(treebank()[1])
+
+
+def sst(batch, count):
+    """The first `count` trees."""
+    import structures
+    trees, words = treebank()
+    return list(batches_of([structures.tree_graph(t, words) for t in trees[:count]], batch))
+
+
+def complete(leaves, batch, hidden, count=2):
+    """Complete trees, whose leaves have random vectors."""
+    import structures
+    np = numpy_or_missing()
+    rng, tree, found = np.random.default_rng(1), structures.complete_tree(leaves), []
+    for _ in range(count):
+        g = structures.joined([tree] * batch, True)
+        rows = np.flatnonzero(g.vertex["leaf"] >= 0)
+        leaf = np.full(len(g.child), -1, np.int32)
+        leaf[rows] = np.arange(len(rows))
+        x = rng.uniform(-1, 1, (len(rows), hidden)).astype(np.float32)
+        label = rng.integers(0, 2, batch).astype(np.int32)
+        found.append(({"G.vertices": len(g.child), "LEAVES": len(rows), "TREES": batch},
+                      {"G.child": g.child, "leaf": leaf, "root": g.vertex["root"], "X": x,
+                       "label": label}))
+    return found
+
+
+# ---- sentences
+
+
+@functools.cache
+def book(words):
+    """Sentences of a book, as numbers of its most frequent words; 0 is for the others."""
+    with open(path("text", "warandpeace.txt"), encoding="utf-8", errors="replace") as f:
+        sentences = [re.findall(r"\w+|[^\w\s]", s) for s in re.split(r"(?<=[.!?])\s+", f.read())]
+    often = collections.Counter(w for s in sentences for w in s).most_common(words - 1)
+    number = {w: 1 + k for k, (w, _) in enumerate(often)}
+    return [[number.get(w, 0) for w in s] for s in sentences]
+
+
+def chains(sentences, batch):
+    """Each word but the last, and the one behind it."""
+    import structures
+    np = numpy_or_missing()
+    graphs = [structures.chain(len(s) - 1, word=np.array(s[:-1], np.int32),
+                               after=np.array(s[1:], np.int32)) for s in sentences]
+    return list(batches_of(graphs, batch, roots=False))
+
+
+def sentences(words, batch, count, least=5, most=80):
+    """Whole ones, of 5 to 80 words."""
+    chosen = [s for s in book(words) if least < len(s) <= most + 1]
+    return chains(chosen[:batch * count], batch)
+
+
+def pieces(words, batch, count, length=64):
+    """Pieces of the text, all as long."""
+    text = [w for s in book(words) for w in s]
+    return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
+
+
+MAKERS = dict(sst=sst, complete=complete, sentences=sentences, pieces=pieces)
+
+
+def make(workload, file):
+    """Writes the batches of a workload, (maker, arguments...)."""
+    numpy_or_missing()
+    import batches
+    maker, *arguments = workload
+    batches.write(file, MAKERS[maker](*arguments))

@@ -1,0 +1,151 @@
+"""Measures the rows of dynamic_rows.py: as measure.py does, over batches in a file, with figures a
+second; and of a step the shares of what finds the order of the vertices and of what only moves data.
+"""
+import collections
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+import dynamic_data
+import dynamic_rows
+from build import ROOT
+from measure import Bench
+from sides import Missing
+
+SHARES = ("construction", "moves", "arithmetic", "between steps")
+
+
+class DynamicBench(Bench):
+    """`common`: options of neoc for all rows."""
+
+    def __init__(self, *arguments, common=()):
+        super().__init__(*arguments)
+        self.common = common
+
+    # ---- sides
+
+    def batches(self, row):
+        """The file of the row's batches, made once."""
+        key = hashlib.sha256(repr(row.workload).encode()).hexdigest()[:12]
+        file = os.path.join(self.builder.work, key + ".batches")
+        if not os.path.exists(file):
+            dynamic_data.make(row.workload, file)
+        return file
+
+    def command(self, row, library):
+        return [self.builder.program("ours_batches"), library, "net", row.entries,
+                str(row.threads), self.batches(row)]
+
+    def spec(self, row, first):
+        return {**row.arguments[first], "batches": self.batches(row)}
+
+    def peer(self, row, name, folder, cold=False):
+        if name == "one thread":
+            return self.ours(dataclasses.replace(row, threads=1), "default", name=name)
+        return super().peer(row, name, folder, cold)
+
+    # ---- rows
+
+    def measure(self, row):
+        """The row's result; without its data, it says so."""
+        known, why = row, None
+        try:
+            sizes = {k: v() if callable(v) else v for k, v in row.defines.items()}
+            known = dataclasses.replace(row, defines=sizes, options=(*self.common, *row.options),
+                                        baseline=(*self.common, *row.baseline))
+            self.batches(known)
+        except Missing as missing:
+            known, why = dataclasses.replace(row, what="nothing"), str(missing)
+        result = super().measure(known)
+        if why:
+            result["missing"]["ours default"] = why
+        self.note(row, result)
+        return result
+
+    def measure_nothing(self, row, result, folder, stack):
+        pass
+
+    def note(self, row, result):
+        """Figures a second, and beside those that were measured elsewhere."""
+        us = {k: t["median_us"] for k, t in result["times"].items() if t.get("median_us")}
+        result["per_s"] = {k: round(1e6 * row.count / t, 1) for k, t in us.items()}
+        shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
+                 if k not in ("ours tuned", "ours analytic")}
+        notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
+        if us and row.name in dynamic_rows.DYNET:
+            figure, must, stretch = dynamic_rows.DYNET[row.name]
+            times = result["per_s"]["ours default"] / figure
+            result["dynet"] = dict(per_s=figure, must=must, stretch=stretch, ratio=round(times, 4))
+            wants = f" (must {must:g}, stretch {stretch:g})" if must else ""
+            notes.append(f"{times:.2f} of DyNet's {figure:,} elsewhere{wants}")
+        if "shares" in result:
+            notes += [f"{share} {result['shares'][share]:.1%}" for share in SHARES]
+        result["notes"] = notes
+
+    # ---- shares of a step
+
+    def measure_shares(self, row, result, folder, stack):
+        """By a trace of one pass, on each worker's own time."""
+        trace = os.path.join(folder, "trace")
+        traced = dataclasses.replace(row, settings={**row.settings, "trace": trace})
+        side = self.start(result, stack, "ours default", lambda: self.ours(traced, "default"))
+        if not side:
+            return
+        side.close()
+        kinds = self.kinds(row)
+        with open(trace) as f:
+            events = json.load(f)
+        events = events["traceEvents"] if isinstance(events, dict) else events
+        us, whole = collections.Counter(), 0
+        for e in events:
+            if e.get("ph") != "X":
+                continue
+            if e["cat"] == "entry":
+                whole += e["dur"] * row.threads
+            elif e["cat"] == "copy":
+                us["moves"] += e["dur"]
+            elif e["cat"] == "kernel":
+                us[kinds.get(e["name"], "arithmetic")] += e["dur"]
+        us["between steps"] = max(whole - sum(us.values()), 0)
+        result["shares"] = {k: us[k] / whole for k in SHARES}
+        result["times"]["ours default"] = dict(median_us=whole / row.threads, traced=True)
+
+    def kinds(self, row):
+        """What kernels do that do no arithmetic, by their names."""
+        done = subprocess.run([self.builder.neoc, "explain", os.path.join(ROOT, row.model),
+                               *self.builder.options(row), "--prefix=net", "--kernels"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError("neoc explain: " + done.stderr[-300:])
+        found = {}
+        for text in re.split(r"^# ", done.stdout, flags=re.M)[1:]:
+            name, _, code = text.partition("\n")
+            found[name.strip()] = kind_of(code)
+        return found
+
+
+def kind_of(code):
+    """Of a kernel, from its loop IR: `construction` writes integers alone, `moves` writes what it
+    reads, under conditions at most."""
+    head = re.search(r"^kernel .*?\((.*)\) sizes", code, re.M)
+    written = re.findall(r": (\w+) (?:read)?write", head[1]) if head else []
+    if written and not {"f64", "f32", "f16", "bf16"} & set(written):
+        return "construction"
+    values = re.findall(r"^ *[\w.]+\[.*?\] = (.*)$", without_subscripts(code), re.M)
+    return "moves" if values and not any(computes(v) for v in values) else "arithmetic"
+
+
+def without_subscripts(code):
+    before = None
+    while before != code:
+        before, code = code, re.sub(r"\[[^\[\]\n]+\]", "[]", code)
+    return code
+
+
+def computes(value):
+    """Is there arithmetic, or a function, but for what stands in a condition?"""
+    value = re.sub(r" if .*?( else |$)", r"\1", value)
+    return re.search(r" [-+*/%] |\w\(", value) is not None

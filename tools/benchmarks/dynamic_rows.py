@@ -1,0 +1,129 @@
+"""Rows of networks whose structure is data: trees, and sentences of any length, as vertex functions of
+models/zoo. A call of either side is a pass over some batches, with a training step for each; figures
+are trees or words a second. Ours finds the order of the vertices within the step; of the peer there
+are two, with batches that were arranged for it ahead of time, and arranging them in the step, which
+is told beside.
+"""
+import dataclasses
+
+import dynamic_data
+from row import ZOO, Row
+
+GROUPS = {  # must, must_tuned, stretch
+    "Tree-LSTM": (2.0, 2.0, 4),
+    "child-sum Tree-LSTM": (2.0, 2.0, 4),
+    "Tree-FC": (1.5, 1.5, None),
+    "Tree-FC leaves": (None, None, None),
+    "Var-LSTM": (1.2, 1.2, 2),
+    "Fixed-LSTM": (1.0, 1.0, 1.5),
+    "levels over serial": (1.0, 1.0, None),
+    "second thread": (1.5, 1.5, 1.8),
+    "ablation": (1.0, 1.0, None),
+    "shares of a step": (None, None, None),
+}
+# Of other work a second, measured elsewhere, on two cores with AVX-512, one thread; and how many times
+# of it must be reached, and are a stretch.
+DYNET = {
+    "Tree-LSTM batch 1": (1070, 2.0, 2.5),
+    "Tree-LSTM batch 16": (2331, 2.0, 2.5),
+    "Tree-LSTM batch 64": (2262, 2.0, 2.5),
+    "child-sum Tree-LSTM batch 1": (1070, 3.0, 4),
+    "child-sum Tree-LSTM batch 16": (2331, 3.0, 4),
+    "child-sum Tree-LSTM batch 64": (2262, 3.0, 4),
+    "Tree-FC 256 leaves hidden 64": (1658, 3.0, 6),
+    "Tree-FC 256 leaves hidden 256": (418, 1.7, 2.5),
+    "Tree-FC 256 leaves hidden 512": (136, 1.2, 1.4),
+    "Tree-FC 32 leaves hidden 64": (19927, None, None),
+}
+PEERS, BY_HAND = ("torch levels",), ("torch arranging",)
+CONSTRUCTION, MOVES = 0.02, 0.08  # of a step, at most
+TREES = {1: 128, 16: 512, 64: 1024}  # of a pass, by the batch
+
+
+@dataclasses.dataclass
+class DynamicRow(Row):
+    workload: tuple = ()  # of dynamic_data.py
+    of: str = "trees"
+    count: int = 0  # of these in a pass
+
+
+def row(name, group, model, workload, count, threads, *, of="trees", peers=PEERS, lr=0.001,
+        by_hand=None, **more):
+    by_hand = BY_HAND if by_hand is None and peers == PEERS else by_hand or ()
+    return DynamicRow(name, group, f"a training step for each batch of {count} {of}",
+                      f"{ZOO}{model}.expr", "step", peers, threads, workload=workload, of=of,
+                      count=count, by_hand=by_hand, side="dynamic_{}.py",
+                      arguments=dict(torch=dict(what=model, lr=lr)), **more)
+
+
+def tree_lstm(name, group, batch, threads, model="tree_lstm", hidden=128, **more):
+    count = TREES[batch]
+    return row(name, group, model, ("sst", batch, count), count, threads,
+               defines=dict(WORDS=dynamic_data.sst_words, E=128, D=hidden), **more)
+
+
+def tree_fc(name, group, leaves, hidden, threads, **more):
+    return row(name, group, "tree_fc", ("complete", leaves, 64, hidden), 128, threads,
+               defines=dict(D=hidden), lr=0.01, **more)
+
+
+def chain(name, group, maker, words, hidden, threads, embedded=None, **more):
+    """The rate is that of sentences; sizes of the classifier are told by the name."""
+    return row(name, group, "chain_lstm", (maker, words, 64, 4), 256, threads, of="sentences",
+               defines=dict(WORDS=words, E=embedded or hidden, D=hidden), **more)
+
+
+def networks(threads):
+    for batch in TREES:
+        yield tree_lstm(f"Tree-LSTM batch {batch}", "Tree-LSTM", batch, threads)
+    for batch in TREES:
+        yield tree_lstm(f"child-sum Tree-LSTM batch {batch}", "child-sum Tree-LSTM", batch, threads,
+                        model="tree_lstm_sum")
+    for hidden in (64, 256, 512):
+        yield tree_fc(f"Tree-FC 256 leaves hidden {hidden}", "Tree-FC", 256, hidden, threads)
+    for leaves in (32, 64, 128, 512, 1024):
+        yield tree_fc(f"Tree-FC {leaves} leaves hidden 64", "Tree-FC leaves", leaves, 64, threads)
+    for group, maker in (("Var-LSTM", "sentences"), ("Fixed-LSTM", "pieces")):
+        for words, hidden in ((256, 256), (256, 512), (10000, 256)):
+            yield chain(f"{group} hidden {hidden} of {words} words", group, maker, words, hidden,
+                        threads)
+
+
+def comparisons(threads, serial):
+    """Ours against itself: vertices one after the other, one thread."""
+    if serial:
+        for batch in TREES:
+            yield tree_lstm(f"levels: Tree-LSTM batch {batch}", "levels over serial", batch, threads,
+                            peers=("baseline",), baseline=serial)
+        yield tree_fc("levels: Tree-FC 256 leaves", "levels over serial", 256, 64, threads,
+                      peers=("baseline",), baseline=serial)
+    for batch in (16, 64):
+        yield tree_lstm(f"two threads: Tree-LSTM batch {batch}", "second thread", batch, 2,
+                        peers=("one thread",))
+    yield tree_fc("two threads: Tree-FC 256 leaves hidden 256", "second thread", 256, 256, 2,
+                  peers=("one thread",))
+
+
+def ablation(threads, switches):
+    """Each optimization left out alone, and all of them: the time without it over the time with it."""
+    for name, options in switches.items():
+        for hidden in (64, 128, 256):
+            yield tree_lstm(f"without {name}: Tree-LSTM hidden {hidden}", "ablation", 64, threads,
+                            hidden=hidden, peers=("baseline",), baseline=options)
+        for hidden in (64, 512):
+            yield tree_fc(f"without {name}: Tree-FC hidden {hidden}", "ablation", 256, hidden,
+                          threads, peers=("baseline",), baseline=options)
+
+
+def shares(threads):
+    for leaves in (32, 64, 128, 256, 512, 1024):
+        yield tree_fc(f"shares: Tree-FC {leaves} leaves", "shares of a step", leaves, 64, threads,
+                      peers=(), what="shares")
+    for batch in TREES:
+        yield tree_lstm(f"shares: Tree-LSTM batch {batch}", "shares of a step", batch, threads,
+                        peers=(), what="shares")
+
+
+def rows(threads, serial=(), switches=None):
+    return [*networks(threads), *comparisons(threads, serial), *ablation(threads, switches or {}),
+            *shares(threads)]

@@ -1,0 +1,51 @@
+"""PyTorch's side of dynamic_rows.py: trees and sequences batched by hand (tests/oracle/levels.py), in
+one of the variants
+
+    levels       batches are arranged before the time that counts
+    arranging    each step arranges its batch
+
+A call is a pass over all batches, each with a training step: forward, backward, Adam or SGD in its
+fused form, and of tables SparseAdam on gradients of the rows that were read.
+"""
+import peer
+
+try:
+    import torch
+except ImportError as e:
+    peer.missing(e)
+import batches
+import levels
+import recurrent_given as given
+
+SPEC = peer.spec()
+
+
+def main():
+    torch.set_num_threads(SPEC["threads"])
+    torch.set_num_interop_threads(1)
+    params = given.load(SPEC["folder"] + "/params.safetensors")
+    net = levels.NETWORKS[SPEC["what"]]({k: torch.from_numpy(v) for k, v in params.items()})
+    rules = net.rules(SPEC["lr"])
+    found = batches.read(SPEC["batches"])
+    if SPEC["variant"] == "levels":
+        found = [net.arrange(b) for b in found]
+
+    def step(batch):
+        if SPEC["variant"] != "levels":
+            batch = net.arrange(batch)
+        for rule in rules:
+            rule.zero_grad(set_to_none=True)
+        loss = net.loss(batch)
+        loss.backward()
+        for rule in rules:
+            rule.step()
+        return loss.item()
+
+    def run():
+        return sum(map(step, found)) / len(found)
+
+    losses, seconds = peer.timed(run, 2)
+    peer.serve(run, {"losses": losses, "first_s": seconds, "version": "torch " + torch.__version__})
+
+
+main()
