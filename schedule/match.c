@@ -4,10 +4,11 @@
 typedef enum { UNKNOWN, ABSENT, FOUND } state;
 
 struct neo_match {
-  state contraction, segment, scan;
+  state contraction, segment, scan, keyed_scan;
   neo_contraction as_contraction;
   neo_segment as_segment;
   neo_scan as_scan;
+  neo_keyed_scan as_keyed_scan;
 };
 
 /* The cast is fine: a cache does not change what the form means. */
@@ -43,4 +44,12 @@ bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out) {
     x->scan = of(neo_match_scan(m, g, &x->as_scan));
   *out = x->as_scan;
   return x->scan == FOUND;
+}
+
+bool neo_keyed_scan_of(neo_module *m, const neo_group *g, neo_keyed_scan *out) {
+  struct neo_match *x = match_of(m, neo_group_form(m, g));
+  if (x->keyed_scan == UNKNOWN)
+    x->keyed_scan = of(neo_match_keyed_scan(m, g, &x->as_keyed_scan));
+  *out = x->as_keyed_scan;
+  return x->keyed_scan == FOUND;
 }

@@ -24,6 +24,8 @@ double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_ma
                                   const neo_schedule *s);
 /* The cost of a legal schedule of any other form, by its lanes. */
 double neo_model_plain_cost(neo_module *m, const neo_form *f, const neo_schedule *s);
+/* The choice for a running sum by keys; false: the group is none. */
+bool neo_model_keyed_scan(neo_module *m, const neo_group *g, neo_schedule *out);
 /* The choice for a segmented sum; false: the group is none. */
 bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine,
                        neo_schedule *out);

@@ -46,14 +46,20 @@ static neo_expr element(const tables *t, neo_tensor of, neo_expr at) {
   return neo_cast(m, NEO_I64_T, neo_load(m, of, &at, 1, t->span));
 }
 
-/* A tensor of i32 in [least, below), both over its own indices. */
+/* A tensor of i32 in [least, below), which may be over its own indices. */
 static neo_tensor tensor(const tables *t, const char *prefix, const neo_expr *extent, uint32_t rank,
                          neo_expr least, neo_expr below) {
   neo_module *m = t->s->m;
   const neo_tensor_rec *like = neo_tensor_at(m, t->like);
   uint32_t id[LEVELS_RANK];
-  neo_tensor_rec r = {
-      .role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = t->span, .least = least, .below = below};
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = NEO_I32_T, .span = t->span};
+  int64_t from;
+  if (neo_expr_is_int(m, least, &from) && from == 0 && !neo_expr_axes(m, below)) {
+    r.bound = below;
+  } else {
+    r.least = least;
+    r.below = below;
+  }
   for (uint32_t k = 0; k < rank; k++)
     id[k] = extent[k].i;
   r.name = neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, like->name));
@@ -161,15 +167,15 @@ static void define_level(const tables *t, const levels_index *x, neo_expr n, neo
 
 static neo_tensor define_levels(const tables *t, levels_graph *g) {
   neo_module *m = t->s->m;
-  neo_expr zero = number(t, 0), below = plus(t, axis(t, 0), 1), here = axis(t, 0);
-  neo_tensor level = tensor(t, "level", &g->n, 1, zero, below);
+  neo_expr zero = number(t, 0), here = axis(t, 0);
+  neo_tensor level = tensor(t, "level", &g->n, 1, zero, g->n);
   if (g->n_indices == 1) {
     define_level(t, &g->index[0], g->n, level, level);
     return level;
   }
   formula f = {.n_out = 1, .n_axes = 1, .hi = {g->n}};
   for (uint32_t k = 0; k < g->n_indices; k++) {
-    neo_tensor part = tensor(t, "level.part", &g->n, 1, zero, below);
+    neo_tensor part = tensor(t, "level.part", &g->n, 1, zero, g->n);
     define_level(t, &g->index[k], g->n, level, part);
     neo_expr e = neo_load(m, part, &here, 1, t->span);
     f.finish = k ? neo_op2(m, NEO_OP_MAX, f.finish, e) : e;

@@ -60,6 +60,7 @@ static uint32_t strategies_of(bool gpu, const neo_form *f, const neo_schedule *s
   bool plain = s->loops.vector_width <= 1 && !neo_strategy_has_threads(s->strategy);
   return of_form(f) | (gpu ? of_gpu(s) : of_processor(f, s)) | on(plain, PAIRS_BY_PLAIN) |
          on(s->strategy == NEO_STRATEGY_SEGMENT, PAIRS_BY_SEGMENT) |
+         on(s->strategy == NEO_STRATEGY_KEYED_SCAN, PAIRS_BY_KEYED_SCAN) |
          on(s->strategy == NEO_STRATEGY_SCAN, PAIRS_BY_SCAN) |
          on(s->loops.unit_axes > 0, PAIRS_BY_UNITS);
 }

@@ -62,8 +62,9 @@ static const neo_rt_kernel kernels[] = {{.name = "small", .fn = small, .units = 
                                         {.name = "other", .fn = other, .units = P1},
                                         {.name = "wide", .fn = wide, .units = P_WIDE},
                                         {.name = "after", .fn = after_wide, .units = P1}};
-static const neo_rt_loop loops[] = {
-    {SIZE_OUTER, P0, P_T, 0}, {SIZE_INNER, P0, P_OUTER, 1}, {-1, P0, P_IS_2, 0}};
+static const neo_rt_loop loops[] = {{SIZE_OUTER, P0, P_T, 0, -1, -1},
+                                    {SIZE_INNER, P0, P_OUTER, 1, -1, -1},
+                                    {-1, P0, P_IS_2, 0, -1, -1}};
 #define RUN(kernel) \
   { NEO_RT_STEP_RUN, 0, 0, kernel, 0, 0, 0 }
 #define LOOP(loop, n) \
@@ -174,7 +175,8 @@ static void a_model_with_a_malformed_loop_is_refused(void **state) {
   (void)state;
   static const neo_rt_step too_long = LOOP(0, 40), beyond_entry = LOOP(0, 4),
                            beyond_outer = LOOP(1, 2), no_loop = LOOP(3, 1);
-  static const neo_rt_loop no_size = {N_SIZES, P0, P_T, 0}, no_program = {SIZE_OUTER, -1, P_T, 0};
+  static const neo_rt_loop no_size = {N_SIZES, P0, P_T, 0, -1, -1},
+                           no_program = {SIZE_OUTER, -1, P_T, 0, -1, -1};
   refused(0, too_long, -1, no_size);
   refused(0, beyond_entry, -1, no_size);
   refused(2, beyond_outer, -1, no_size);

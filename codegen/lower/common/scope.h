@@ -8,6 +8,7 @@
  *   loops/       outer loops, units, register tiles, prefetches: for loops, tile, pairs
  *   tile/        operands of a contraction in scratch, and how they are copied there
  *   pairs/       contractions of pairs of bf16
+ *   keyed_scan/  running sums of equal keys
  *   segment/     segmented sums (sums over a data equation)
  *   scan/        reductions whose domain grows with an axis
  *   gpu_rows/    blocks of threads at points of the shared axes

@@ -7,6 +7,7 @@
  * schedule alone. If results are sums over blocks of rows (form.h), UNIT_SIZE counts these blocks. */
 #include "codegen/lower/loops/loops.h"
 #include "codegen/lower/pairs/pairs.h"
+#include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/scan/scan.h"
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/tile/pack.h"
@@ -97,6 +98,8 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
     else if (l->s->strategy == NEO_STRATEGY_SCAN)
       neo_lower_scan(l, in, c->n_lo, c->n_hi);
+    else if (l->s->strategy == NEO_STRATEGY_KEYED_SCAN)
+      neo_lower_keyed_scan(l, in);
     else
       neo_lower_blocks(l, in, (int32_t)k, (const neo_lx *[]){c->m_lo, c->m_hi, c->n_lo, c->n_hi});
     return;

@@ -1,0 +1,47 @@
+/* The strategy of running sums by keys. */
+#include "schedule/keyed_scan/keyed_scan.h"
+#include "schedule/loops/draw.h"
+#include "schedule/model.h"
+#include "schedule/reject.h"
+
+static bool choose(const neo_space *x, neo_schedule *out) {
+  return neo_model_keyed_scan(x->m, x->g, out);
+}
+
+static bool pays(const neo_space *x, const neo_schedule *s) {
+  (void)s;
+  return !x->machine->gpu;
+}
+
+static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
+  neo_keyed_scan run;
+  const neo_loop_params *p = &s->loops;
+  if (!neo_loops_plain_legal(s, why) || !neo_loops_legal(x, s, why))
+    return false;
+  if (!neo_keyed_scan_of(x->m, x->g, &run))
+    return reject(why, "keyed_scan is for running sums of equal keys");
+  if (p->axis_m != 0 || p->tile_m != 1 || p->block_m || p->fused != 1 || p->order ||
+      p->vector_axis >= 0 || p->unit_axes)
+    return reject(why, "a running sum by keys goes along its axis without lanes, in one unit");
+  return true;
+}
+
+static void update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
+  (void)x;
+  (void)from;
+  (void)s;
+}
+
+static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
+  (void)seed;
+  return neo_model_keyed_scan(x->m, x->g, out);
+}
+
+const neo_strategy_row neo_strategy_keyed_scan = {.fewer_steps = true,
+                                                  .choose = choose,
+                                                  .pays = pays,
+                                                  .legal = legal,
+                                                  .cost = neo_loops_cost,
+                                                  .draw = draw,
+                                                  .update_units = update_units,
+                                                  NEO_LOOPS_STEPS};
