@@ -3,7 +3,8 @@
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
- *   levels_rewrite.c   definitions and reads in this order */
+ *   levels_rewrite.c   definitions and reads in this order
+ *   levels_leaves.c    what is there only for leaves, or only for others */
 #ifndef NEO_TRANSFORM_LEVELS_PARTS_H
 #define NEO_TRANSFORM_LEVELS_PARTS_H
 #include "ir/order.h"
@@ -26,6 +27,7 @@ typedef struct {
   neo_tensor first; /* level l has the places first[l] .. first[l+1] - 1 */
   neo_tensor place; /* of a vertex */
   neo_tensor order; /* the vertex at a place */
+  neo_tensor count; /* how many children the vertex at a place has; 0: nobody asks */
 } levels_graph;
 
 typedef struct {       /* of a tensor with an element for each vertex */
@@ -75,6 +77,15 @@ bool levels_reads_fit(levels *s, const neo_order_step *loop, levels_graph *g);
 /* levels_tables.c: defines what the graph has but `parent`, then the lists of parents of an index. */
 void levels_define(levels *s, levels_graph *g);
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
+
+/* levels_leaves.c */
+/* Does the definition count the children of a vertex, in the one graph that has them? Null: it does not. */
+levels_graph *levels_counts_children(const levels *s, neo_def d);
+/* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
+ * asks something else. */
+neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
+/* Sums over places whose terms are 0 for leaves, or for others, are over the rest. */
+void levels_narrow_sums(levels *s, neo_def d);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);

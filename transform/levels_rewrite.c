@@ -107,7 +107,9 @@ static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
   bool compares =
       n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
   for (size_t k = 0; k < s->graphs.n && compares; k++) {
-    neo_expr other = s->graphs.at[k]->n_indices ? compare_in_order(s, s->graphs.at[k], e) : e;
+    const levels_graph *g = s->graphs.at[k];
+    neo_expr asked = g->n_indices ? levels_compare_count(s, g, e) : (neo_expr){0};
+    neo_expr other = asked.i ? asked : g->n_indices ? compare_in_order(s, g, e) : e;
     if (other.i != e.i)
       return other;
   }
@@ -328,11 +330,25 @@ static void write_def(levels *s, neo_def id) {
   }
 }
 
+/* Finds who counts the children. */
+static void find_counts(levels *s) {
+  for (uint32_t d = 1; d < s->n_defs; d++) {
+    levels_graph *g = levels_counts_children(s, (neo_def){d});
+    uint32_t t = g ? neo_list_at(s->m, neo_def_at(s->m, (neo_def){d})->out, 0) : 0;
+    if (g && s->of[t].graph == g)
+      g->count = s->of[t].to;
+  }
+}
+
 void levels_rewrite(levels *s, const bool *is_init) {
   for (uint32_t t = 1; t < s->n_tensors; t++)
     if (s->of[t].graph)
       add_tensor(s, t);
+  find_counts(s);
   for (uint32_t d = 1; d < s->n_defs; d++)
     if (!is_init[d])
       write_def(s, (neo_def){d});
+  for (uint32_t d = 1; d < s->n_defs; d++)
+    if (!is_init[d])
+      levels_narrow_sums(s, (neo_def){d});
 }

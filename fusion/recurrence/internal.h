@@ -30,6 +30,7 @@ typedef struct {
                       is not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
+  bool leaf;               /* in the first block of rows, which read none of earlier ones */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
   neo_tensor slice[4]; /* of its results; write.c */
 } outline_instance;
@@ -108,6 +109,8 @@ void outline_lead(outliner *o, neo_order_step *order);
 /* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *leads: are there
  * rows that are read from earlier blocks? There are none in the first. */
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
+/* A condition that holds in the block: it is the first one, or behind it. */
+neo_expr outline_first_ends(const outliner *o, const outline_around *block);
 /* What is known in the block around of rows that are read from others: replaces those of the first block, which
  * are none, and finds x->apart. */
 void outline_read_apart(const outliner *o, outline_instance *x);

@@ -36,6 +36,15 @@ static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n
   return comes_before(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
 }
 
+/* Is it the end of the first block, which rows are compared with? */
+static bool is_first_end(const outliner *o, const neo_node *n) {
+  int64_t at;
+  for (size_t t = 1; t < o->m->tensors.n; t++)
+    if (o->m->tensors.at[t].apart.i == n->attr)
+      return neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) && at == 1;
+  return false;
+}
+
 typedef struct {
   const outliner *o;
   const neo_order_step *loop;
@@ -52,6 +61,8 @@ static void look(void *ctx, neo_expr e) {
   uint32_t n_out = neo_def_at(m, l->reader->def)->n_out;
   const neo_node *row = n->op == NEO_OP_LOAD ? apart(l->o, e) : NULL;
   if (row && comes_before(l->o, row) && is_of(l->o, row, own, n_out))
+    l->leads = true;
+  if (n->op == NEO_OP_LOAD_ELSE && is_first_end(l->o, n))
     l->leads = true;
   if (!l->good || !outline_is_read(n))
     return;
@@ -94,6 +105,15 @@ neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, boo
 }
 
 /* ---- in a block */
+
+neo_expr outline_first_ends(const outliner *o, const outline_around *block) {
+  neo_module *m = o->m;
+  neo_expr one = outline_number(o, 1), none = neo_const_int(m, NEO_I32_T, 0);
+  neo_span span = neo_tensor_at(m, block->blocks)->span;
+  neo_expr end = neo_cast(m, NEO_I64_T, neo_load_else(m, block->blocks, &one, 1, none, span));
+  return block->first ? neo_op2(m, NEO_OP_LE, block->hi, end)
+                      : neo_op2(m, NEO_OP_LE, end, block->lo);
+}
 
 typedef struct {
   const outliner *o;
@@ -165,6 +185,7 @@ void outline_read_apart(const outliner *o, outline_instance *x) {
   find_own(&l);
   if (!l.own.i)
     return;
+  x->leaf = l.block->first;
   if (l.block->first) {
     r->body = without_rows_list(&l, r->body);
     r->finish = without_rows_list(&l, r->finish);

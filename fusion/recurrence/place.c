@@ -163,6 +163,22 @@ static bool has_empty_range(const outliner *o, neo_facts *facts, const neo_def_r
   return false;
 }
 
+/* Is each term 0 as a factor of it is? Of rows that are not there it is left out, whatever it is multiplied with. */
+static bool has_zero_factor(const outliner *o, neo_expr e) {
+  neo_module *m = o->m;
+  const neo_node *n = neo_expr_node(m, e);
+  double x;
+  if (neo_expr_is_float(m, e, &x))
+    return x == 0;
+  return n->op == NEO_OP_MUL &&
+         (has_zero_factor(o, neo_expr_arg(m, e, 0)) || has_zero_factor(o, neo_expr_arg(m, e, 1)));
+}
+
+static bool is_of_zeros(const outliner *o, const neo_facts *facts, const neo_def_rec *r) {
+  return r->reducer == NEO_RED_SUM &&
+         has_zero_factor(o, simpler(o, facts, neo_list_expr(o->m, r->body, 0)));
+}
+
 static void simplify(const outliner *o, outline_instance *x) {
   neo_axis_rec axes[OUTLINE_AXES];
   int64_t always;
@@ -179,7 +195,7 @@ static void simplify(const outliner *o, outline_instance *x) {
     axes[k].hi = simpler(o, &facts, axes[k].hi);
   }
   r->axes = with_axes(o, r, axes);
-  if (has_empty_range(o, &facts, r))
+  if (has_empty_range(o, &facts, r) || (x->leaf && is_of_zeros(o, &facts, r)))
     r->where = neo_const_bool(o->m, false);
   facts.n_axes = r->axes.n;
   r->where = simpler(o, &facts, r->where);
@@ -705,6 +721,7 @@ static void add_levels_range(outliner *o, outline_steps *steps, const neo_order_
   assume_between(o, lo, neo_size_ref(m, out.index), hi);
   assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
+  NEO_PUSH(o->a, &o->assume, outline_first_ends(o, &block));
   if (block.first)
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */
@@ -724,7 +741,6 @@ static void add_levels(outliner *o, outline_steps *steps, const neo_order_step *
   neo_expr none = outline_number(o, 0), one = outline_number(o, 1), all, unused;
   neo_order_rounds(m, order, &unused, &all);
   if (!leads) {
-    block.first = false;
     add_levels_range(o, steps, order, block, none, all);
     return;
   }

@@ -1,0 +1,227 @@
+/* Leaves, which are the vertices of level 0, have the first places: 0 .. leaves - 1, where leaves = first[1].
+ *
+ *     0 < children[x]                      ->  leaves <= x
+ *     sum[p] select(leaves <= p, ..) * ..  ->  sum[p: leaves .. n] ..
+ *
+ * So what a vertex function computes for leaves alone, or for others alone, costs as much as there are of them. */
+#include "transform/levels_parts.h"
+
+enum { MOST_DEPTH = 4, MOST_AXES = 64 };
+
+static neo_expr leaves_of(const levels *s, const levels_graph *g, neo_span span) {
+  neo_module *m = s->m;
+  neo_expr one = levels_int(s, 1), none = neo_const_int(m, NEO_I32_T, 0);
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, g->first, &one, 1, none, span));
+}
+
+/* ---- counts */
+
+/* 0 <= child[axis 0, axis 1, ..], as a number: the child's tensor. */
+static neo_tensor asked_of(const levels *s, neo_expr e) {
+  neo_module *m = s->m;
+  neo_expr vertex;
+  int64_t zero;
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  if (n->op != NEO_OP_LE || !neo_expr_is_int(m, neo_list_expr(m, n->arg, 0), &zero) || zero != 0)
+    return (neo_tensor){0};
+  neo_expr child = neo_list_expr(m, n->arg, 1);
+  neo_tensor t = levels_child_of(s, child, &vertex);
+  n = neo_expr_node(m, child);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  for (uint32_t k = 0; t.i && k < n->arg.n; k++)
+    if (neo_list_at(m, n->arg, k) != neo_axis_ref(m, k).i)
+      return (neo_tensor){0};
+  return t;
+}
+
+levels_graph *levels_counts_children(const levels *s, neo_def d) {
+  neo_module *m = s->m;
+  neo_def_rec r = *neo_def_at(m, d);
+  if (r.n_out != 1 || r.reducer != NEO_RED_SUM || r.where.i || r.finish.n != 1 ||
+      neo_expr_node(m, neo_list_expr(m, r.finish, 0))->op != NEO_OP_ACC)
+    return NULL;
+  neo_tensor child = asked_of(s, neo_list_expr(m, r.body, 0));
+  bool all = child.i && r.axes.n == neo_tensor_rank(m, child);
+  for (uint32_t k = 0; all && k < r.axes.n; k++)
+    all = levels_is_vertex(s, &r, k, neo_tensor_extent(m, child, k));
+  for (size_t k = 0; all && k < s->graphs.n; k++)
+    if (s->graphs.at[k]->n_indices == 1 && s->graphs.at[k]->index[0].child.i == child.i)
+      return s->graphs.at[k];
+  return NULL;
+}
+
+/* Is the comparison of the count with c true for 0 alone (-1), for all but 0 (1), or another one (0)? */
+static int asks(neo_op op, bool swapped, int64_t c) {
+  switch (op) {
+  case NEO_OP_EQ:
+    return c == 0 ? -1 : 0;
+  case NEO_OP_NE:
+    return c == 0;
+  case NEO_OP_LT: /* c < count, or count < c */
+    return swapped ? c == 0 : c == 1 ? -1 : 0;
+  case NEO_OP_LE:
+    return swapped ? c == 1 : c == 0 ? -1 : 0;
+  default:
+    return 0;
+  }
+}
+
+/* Is it a vertex from a list of parents? It has children. */
+static bool is_parent(const levels *s, const levels_graph *g, neo_expr x) {
+  const neo_node *n = neo_expr_node(s->m, x);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
+  for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < g->n_indices; k++)
+    if (g->index[k].has_parents && n->attr == g->index[k].parent.i)
+      return true;
+  return false;
+}
+
+neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e) {
+  neo_module *m = s->m;
+  neo_node n = *neo_expr_node(m, e);
+  int64_t c;
+  for (uint32_t k = 0; g->count.i && k < 2; k++) {
+    const neo_node *count = neo_expr_node(m, neo_list_expr(m, n.arg, k));
+    if (count->op == NEO_OP_CAST)
+      count = neo_expr_node(m, neo_list_expr(m, count->arg, 0));
+    if (count->op != NEO_OP_LOAD || count->attr != g->count.i ||
+        !neo_expr_is_int(m, neo_list_expr(m, n.arg, 1 - k), &c))
+      continue;
+    int which = asks((neo_op)n.op, k == 1, c);
+    neo_expr x = neo_list_expr(m, count->arg, 0), leaves = leaves_of(s, g, n.span);
+    if (which && is_parent(s, g, x))
+      return neo_const_bool(m, which > 0);
+    if (which)
+      return which > 0 ? neo_op2(m, NEO_OP_LE, leaves, x) : neo_op2(m, NEO_OP_LT, x, leaves);
+  }
+  return (neo_expr){0};
+}
+
+/* ---- sums */
+
+typedef struct {
+  const levels *s;
+  const levels_graph *g;
+  neo_expr at, leaves; /* the place that is summed over */
+  bool leaf, other;    /* terms are 0 but for leaves; but for others */
+} narrowing;
+
+static void look_zero(narrowing *x, neo_expr e, int depth);
+
+static bool is_zero(const neo_module *m, neo_expr e) {
+  double f;
+  int64_t i;
+  return (neo_expr_is_float(m, e, &f) && f == 0) || (neo_expr_is_int(m, e, &i) && i == 0);
+}
+
+static void look_condition(narrowing *x, neo_expr c, bool holds) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, c);
+  if (n.op == NEO_OP_NOT) {
+    look_condition(x, neo_list_expr(m, n.arg, 0), !holds);
+  } else if (n.op == NEO_OP_AND && holds) {
+    look_condition(x, neo_list_expr(m, n.arg, 0), true);
+    look_condition(x, neo_list_expr(m, n.arg, 1), true);
+  } else if (n.op == NEO_OP_LE || n.op == NEO_OP_LT) {
+    neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+    bool behind = n.op == NEO_OP_LE && a.i == x->leaves.i && b.i == x->at.i;
+    bool before = n.op == NEO_OP_LT && a.i == x->at.i && b.i == x->leaves.i;
+    x->other = x->other || (holds ? behind : before);
+    x->leaf = x->leaf || (holds ? before : behind);
+  }
+}
+
+/* What the definition's elements are of which the term is a multiple. */
+static void look_element(narrowing *x, const neo_node *n, int depth) {
+  neo_module *m = x->s->m;
+  neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
+  neo_expr by[MOST_AXES];
+  if (pieces.n != 1)
+    return;
+  neo_def_rec d = *neo_def_at(m, (neo_def){neo_list_at(m, pieces, 0)});
+  if (d.reducer != NEO_RED_NONE || d.out_map.n || d.finish.n != 1 || d.n_out != n->arg.n)
+    return;
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    by[k] = neo_list_expr(m, n->arg, k);
+  look_zero(x, neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), by, d.n_out), depth - 1);
+}
+
+/* Is it child[place, ..], which no leaf has? */
+static bool is_child(const narrowing *x, const neo_node *n) {
+  neo_module *m = x->s->m;
+  for (uint32_t k = 0; k + 1 < n->arg.n; k++) {
+    const neo_node *at = neo_expr_node(m, neo_list_expr(m, n->arg, k));
+    if (at->op == NEO_OP_CAST)
+      at = neo_expr_node(m, neo_list_expr(m, at->arg, 0));
+    for (uint32_t i = 0; at->op == NEO_OP_LOAD && i < x->g->n_indices; i++)
+      if (at->attr == x->g->index[i].placed.i && neo_list_at(m, at->arg, 0) == x->at.i)
+        return true;
+  }
+  return false;
+}
+
+/* Finds where a factor of e is 0. */
+static void look_zero(narrowing *x, neo_expr e, int depth) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, e);
+  if (!depth)
+    return;
+  switch (n.op) {
+  case NEO_OP_MUL:
+    look_zero(x, neo_list_expr(m, n.arg, 0), depth);
+    look_zero(x, neo_list_expr(m, n.arg, 1), depth);
+    break;
+  case NEO_OP_CAST:
+  case NEO_OP_NEG:
+    look_zero(x, neo_list_expr(m, n.arg, 0), depth);
+    break;
+  case NEO_OP_SELECT:
+    if (is_zero(m, neo_list_expr(m, n.arg, 2))) {
+      look_condition(x, neo_list_expr(m, n.arg, 0), true);
+      look_zero(x, neo_list_expr(m, n.arg, 1), depth);
+    } else if (is_zero(m, neo_list_expr(m, n.arg, 1))) {
+      look_condition(x, neo_list_expr(m, n.arg, 0), false);
+      look_zero(x, neo_list_expr(m, n.arg, 2), depth);
+    }
+    break;
+  case NEO_OP_LOAD_ELSE:
+    x->other = x->other || (is_zero(m, neo_list_expr(m, n.arg, n.arg.n - 1)) && is_child(x, &n));
+    break;
+  case NEO_OP_LOAD:
+    look_element(x, &n, depth);
+    break;
+  default:
+    break;
+  }
+}
+
+void levels_narrow_sums(levels *s, neo_def id) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t axes[MOST_AXES];
+  if (d.reducer != NEO_RED_SUM || d.axes.n > MOST_AXES)
+    return;
+  for (uint32_t k = 0; k < d.axes.n; k++) {
+    neo_axis_rec axis = *neo_def_axis(m, &d, k);
+    axes[k] = neo_list_at(m, d.axes, k);
+    for (size_t g = 0; g < s->graphs.n && k >= d.n_out; g++) {
+      const levels_graph *graph = s->graphs.at[g];
+      if (!graph->n_indices || !levels_is_vertex(s, &d, k, graph->n))
+        continue;
+      narrowing x = {.s = s, .g = graph, .at = neo_axis_ref(m, k)};
+      x.leaves = leaves_of(s, graph, d.span);
+      look_zero(&x, neo_list_expr(m, d.body, 0), MOST_DEPTH);
+      if (x.other == x.leaf)
+        continue;
+      axis.lo = x.other ? x.leaves : axis.lo;
+      axis.hi = x.leaf ? neo_op2(m, NEO_OP_MIN, axis.hi, x.leaves) : axis.hi;
+      axes[k] = neo_axis_add(m, axis).i;
+      break;
+    }
+  }
+  neo_def_at(m, id)->axes = neo_list_new(m, axes, d.axes.n);
+}
