@@ -240,6 +240,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     spread_all(&s, is_init);
     define_tables(&s);
     levels_rewrite(&s, is_init);
+    levels_leave_out(&s);
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);

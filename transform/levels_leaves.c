@@ -8,7 +8,7 @@
 
 enum { MOST_DEPTH = 4, MOST_AXES = 64 };
 
-static neo_expr leaves_of(const levels *s, const levels_graph *g, neo_span span) {
+neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span) {
   neo_module *m = s->m;
   neo_expr one = levels_int(s, 1), none = neo_const_int(m, NEO_I32_T, 0);
   return neo_cast(m, NEO_I64_T, neo_load_else(m, g->first, &one, 1, none, span));
@@ -69,8 +69,7 @@ static int asks(neo_op op, bool swapped, int64_t c) {
   }
 }
 
-/* Is it a vertex from a list of parents? It has children. */
-static bool is_parent(const levels *s, const levels_graph *g, neo_expr x) {
+bool levels_is_parent(const levels *s, const levels_graph *g, neo_expr x) {
   const neo_node *n = neo_expr_node(s->m, x);
   if (n->op == NEO_OP_CAST)
     n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
@@ -92,8 +91,8 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
         !neo_expr_is_int(m, neo_list_expr(m, n.arg, 1 - k), &c))
       continue;
     int which = asks((neo_op)n.op, k == 1, c);
-    neo_expr x = neo_list_expr(m, count->arg, 0), leaves = leaves_of(s, g, n.span);
-    if (which && is_parent(s, g, x))
+    neo_expr x = neo_list_expr(m, count->arg, 0), leaves = levels_leaves_of(s, g, n.span);
+    if (which && levels_is_parent(s, g, x))
       return neo_const_bool(m, which > 0);
     if (which)
       return which > 0 ? neo_op2(m, NEO_OP_LE, leaves, x) : neo_op2(m, NEO_OP_LT, x, leaves);
@@ -213,7 +212,7 @@ void levels_narrow_sums(levels *s, neo_def id) {
       if (!graph->n_indices || !levels_is_vertex(s, &d, k, graph->n))
         continue;
       narrowing x = {.s = s, .g = graph, .at = neo_axis_ref(m, k)};
-      x.leaves = leaves_of(s, graph, d.span);
+      x.leaves = levels_leaves_of(s, graph, d.span);
       look_zero(&x, neo_list_expr(m, d.body, 0), MOST_DEPTH);
       if (x.other == x.leaf)
         continue;

@@ -4,7 +4,8 @@
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
  *   levels_rewrite.c   definitions and reads in this order
- *   levels_leaves.c    what is there only for leaves, or only for others */
+ *   levels_leaves.c    what is there only for leaves, or only for others
+ *   levels_needed.c    what is read only of leaves, or only of others */
 #ifndef NEO_TRANSFORM_LEVELS_PARTS_H
 #define NEO_TRANSFORM_LEVELS_PARTS_H
 #include "ir/order.h"
@@ -79,6 +80,10 @@ void levels_define(levels *s, levels_graph *g);
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
 
 /* levels_leaves.c */
+/* How many leaves there are: as the expression that all conditions have. */
+neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span);
+/* Is it a vertex from a list of parents? It has children. */
+bool levels_is_parent(const levels *s, const levels_graph *g, neo_expr x);
 /* Does the definition count the children of a vertex, in the one graph that has them? Null: it does not. */
 levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
@@ -86,6 +91,9 @@ levels_graph *levels_counts_children(const levels *s, neo_def d);
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
 /* Sums over places whose terms are 0 for leaves, or for others, are over the rest. */
 void levels_narrow_sums(levels *s, neo_def d);
+
+/* levels_needed.c: leaves out what nobody reads. */
+void levels_leave_out(levels *s);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);
