@@ -6,8 +6,8 @@
  * iterations; the others are loops inside a unit. So the boundaries of units depend on sizes and
  * schedule alone. If results are sums over blocks of rows (form.h), UNIT_SIZE counts these blocks. */
 #include "codegen/lower/loops/loops.h"
-#include "codegen/lower/pairs/pairs.h"
 #include "codegen/lower/keyed_scan/keyed_scan.h"
+#include "codegen/lower/pairs/pairs.h"
 #include "codegen/lower/scan/scan.h"
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/tile/pack.h"
@@ -21,6 +21,7 @@ typedef struct {
   uint32_t n;
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
   int32_t m_axis, n_axis;
+  needed_range needed;
 } outer_loops;
 
 static const neo_lx *trips(lowering *l, const outer_loop *o) {
@@ -41,6 +42,9 @@ static outer_loops outer_loops_of(lowering *l) {
     c.m_hi = neo_lower_extent(l, (uint32_t)c.m_axis);
   if (c.n_axis >= 0)
     c.n_hi = neo_lower_extent(l, (uint32_t)c.n_axis);
+  c.needed = l->n_fused > 1 ? (needed_range){0} : neo_lower_needed(l);
+  if (c.needed.on && (int32_t)c.needed.axis == c.m_axis)
+    neo_lower_narrow(l, &c.needed, &c.m_lo, &c.m_hi);
   return c;
 }
 
@@ -68,6 +72,8 @@ static void enter(lowering *l, outer_loops *c, const outer_loop *o, const neo_lx
   if (o->axis == c->m_axis) {
     c->m_lo = lo;
     c->m_hi = hi;
+    if (c->needed.on && (int32_t)c->needed.axis == c->m_axis)
+      neo_lower_narrow(l, &c->needed, &c->m_lo, &c->m_hi);
   } else {
     c->n_lo = lo;
     c->n_hi = hi;
@@ -86,6 +92,21 @@ static void count_block(lowering *l, const outer_loop *o, const neo_lx *v) {
   b->depth = l->depth;
 }
 
+/* The block in which the axes of outer loops are at elements that are needed. */
+static neo_block *where_needed(lowering *l, neo_block *in, const outer_loops *c) {
+  const neo_lx *lo = lx_int(l, 0), *hi = lo;
+  for (uint32_t k = 0; k < c->n && c->needed.on; k++) {
+    if (c->at[k].block || (uint32_t)c->at[k].axis != c->needed.axis)
+      continue;
+    const neo_lx *at = neo_lower_axis(l, c->needed.axis);
+    hi = lx_add(l, at, lx_int(l, 1));
+    lo = at;
+    neo_lower_narrow(l, &c->needed, &lo, &hi);
+    return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, lo, hi))->branch.then;
+  }
+  return in;
+}
+
 static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) {
   k_block around = l->block;
   if (neo_schedule_steps_first(l->s) && !around.on) {
@@ -94,6 +115,7 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
     return;
   }
   if (k == c->n) {
+    in = where_needed(l, in, c);
     if (l->s->strategy == NEO_STRATEGY_SEGMENT)
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
     else if (l->s->strategy == NEO_STRATEGY_SCAN)

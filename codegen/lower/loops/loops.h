@@ -60,4 +60,16 @@ void neo_lower_plan_row_prefetch(lowering *l);
 void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                 uint32_t own, const neo_lx *v);
 
+/* needed.c: the elements along an axis that a reader of the results needs, where the data say which. */
+typedef struct {
+  bool on; /* else all are needed */
+  uint32_t axis;
+  bool below; /* those below `end`, else those from it on */
+  neo_expr end;
+} needed_range;
+
+needed_range neo_lower_needed(lowering *l);
+/* [*lo, *hi) without what is not needed. */
+void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
+
 #endif

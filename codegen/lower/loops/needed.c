@@ -1,0 +1,52 @@
+/* Elements that nobody reads are not computed. The results of a kernel may be `partial` tensors (neo_tensor_rec) under one
+ * condition that compares a shared axis with what the data say:
+ *
+ *     z[p, j] = select(p < n[], sum[i] .., 0)
+ *
+ * Then the axis runs over the elements for which it holds. */
+#include "codegen/lower/loops/loops.h"
+
+/* axis < end, or end <= axis; false: another condition. */
+static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
+  neo_module *m = l->m;
+  const neo_node *n = neo_expr_node(m, c);
+  bool negated = n->op == NEO_OP_NOT;
+  if (negated)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  if (n->op != NEO_OP_LT && n->op != NEO_OP_LE)
+    return false;
+  neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
+  bool first = n->op == NEO_OP_LT; /* axis < end; else end <= axis */
+  const neo_node *axis = neo_expr_node(m, first ? a : b);
+  neo_expr end = first ? b : a;
+  if (axis->op != NEO_OP_AXIS || axis->attr >= l->original->axes.n || neo_expr_axes(m, end) ||
+      neo_expr_accs(m, end))
+    return false;
+  *out = (needed_range){.on = true, .axis = axis->attr, .below = first != negated, .end = end};
+  return true;
+}
+
+needed_range neo_lower_needed(lowering *l) {
+  needed_range all = {0}, own;
+  for (size_t k = 0; k < l->original->stages.n; k++) {
+    const neo_stage *s = &l->original->stages.at[k];
+    for (size_t i = 0; i < s->outs.n; i++) {
+      const neo_node *n = neo_expr_node(l->m, s->outs.at[i].value);
+      if (!neo_tensor_at(l->m, s->outs.at[i].tensor)->partial || n->op != NEO_OP_SELECT ||
+          !take_condition(l, neo_list_expr(l->m, n->arg, 0), &own))
+        return (needed_range){0};
+      if (all.on && (all.axis != own.axis || all.below != own.below || all.end.i != own.end.i))
+        return (needed_range){0};
+      all = own;
+    }
+  }
+  return all;
+}
+
+void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi) {
+  const neo_lx *end = neo_lower_expr(l, r->end);
+  if (r->below)
+    *hi = lx_min(l, *hi, end);
+  else
+    *lo = lx_max(l, *lo, end);
+}
