@@ -123,4 +123,10 @@ bool neo_form_closed(const neo_form *f, neo_tensor t);
 bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_facts *facts,
                      neo_expr load);
 
+/* Under which condition the results differ from what is there, if each of them is a new version that is the old one
+ * elsewhere: T.next[n, d] = select(read[n], .., T[n, d]). It is over shared axes. Where it does not hold a kernel
+ * may leave out what it would write, as the plan sees to it that the old version is there
+ * (codegen/plan/entry.c). 0: there is none. */
+neo_expr neo_form_changes_where(neo_module *m, const neo_form *f);
+
 #endif

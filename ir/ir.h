@@ -122,8 +122,11 @@ typedef struct {
       partial; /* its definition is a select; elements for which the condition does not hold are read by
                    nobody, and need not be written */
   bool
+      terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
+  bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
-  neo_tensor apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
+  neo_tensor
+      apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
                        apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
                        is known */
   neo_region in;    /* room for regions; 0 outside all */

@@ -323,6 +323,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     add_ends(t, r);
   if (r->partial)
     neo_str_add(t->out, " partial");
+  if (r->terms)
+    neo_str_add(t->out, " terms");
   if (r->apart.i) {
     neo_str_add(t->out, " apart ");
     neo_text_add_tensor(t->m, t->out, r->apart);

@@ -52,6 +52,12 @@ neo_status neo_pass_forward_copies(neo_module *m, const neo_pass_target *target)
  *     ->  h'[p] = f(x[order[p]], (h'[placed[p]] else 0)),  h[v] = h'[place[v]] */
 neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* A sum over an equation of data whose readers ask first which rows have anything in them has these rows alone
+ * (sparse_rows.c):
+ *     G[n, d] = sum[e where key[e] == n] x[e, d],  read[n] = any[d] G[n, d] != 0
+ *     ->  G[n, d] = select(touched[n], sum[e where key[e] == n] x[e, d], 0) */
+neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* A sum of products that has terms only for some values of an output axis is made for these, and one over
  * operands that lie beside each other becomes one over each (split_sums.c):
  *     G[i: 912, j] = sum[t] where i < 128; d[t, j]*h[t, i]

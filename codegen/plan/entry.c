@@ -334,6 +334,19 @@ static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, i
   }
 }
 
+static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like);
+
+/* A kernel that writes new versions only where they differ finds the old ones in their place. */
+static void copy_old(planner *q, const neo_group *g) {
+  if (q->env->in->gpu || !neo_form_changes_where(q->m, neo_group_form(q->m, g)).i)
+    return;
+  for (size_t k = 0; k < g->roots.n; k++) {
+    int32_t to, from;
+    if (has_buf(q, g->roots.at[k], &to) && has_buf(q, replaced(q, g->roots.at[k]), &from))
+      add_copy(q, to, from, g->roots.at[k]);
+  }
+}
+
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
   if (parts_at(q, step)->n) {
@@ -342,6 +355,7 @@ static void add_run(planner *q, size_t step) {
               group);
     return;
   }
+  copy_old(q, gr);
   neo_rt_step s = {.op = NEO_RT_STEP_RUN,
                    .arg = (int32_t)q->env->in->kernel_of_group[q->order.at[step]]};
   const neo_form *f = neo_group_form(q->m, gr);

@@ -85,6 +85,11 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
+/* The sum, or whether any term is true. */
+static bool adds_up(const neo_form_acc *a) {
+  return a->kind == NEO_RED_SUM || a->kind == NEO_RED_ANY;
+}
+
 bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   const neo_form *f = neo_group_form(m, g);
   *out = (neo_segment){0};
@@ -93,7 +98,7 @@ bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   const neo_stage *s = &f->stages.at[0];
   const neo_form_acc *a = &s->accs.at[0];
   neo_type stored = neo_expr_type(m, f->stages.at[1].outs.at[0].value);
-  if (a->kind != NEO_RED_SUM || a->type != stored || f->stages.at[1].axes.n || !s->where.i)
+  if (!adds_up(a) || a->type != stored || f->stages.at[1].axes.n || !s->where.i)
     return false;
   if (in_operand(m, g) || !take_equation(m, f, s->where, out))
     return false;
@@ -106,6 +111,9 @@ bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   out->rest = (neo_expr){0};
   if (rest.i)
     split_rest(m, f, rest, out);
+  const neo_form_out *o = &f->stages.at[1].outs.at[0];
+  out->rows = neo_tensor_at(m, o->tensor)->terms && !out->rest.i &&
+              neo_expr_node(m, o->value)->op == NEO_OP_ACC;
   return loads_safe(m, f, s, out->before, out->key);
 }
 

@@ -15,9 +15,10 @@ typedef struct {
   neo_expr before; /* conjuncts that use no v and no data; 0: none */
   neo_expr key;    /* v equals it; uses no v, and its loads are in range where `before` holds */
   neo_expr rest;   /* the rest of the condition; 0: none */
+  bool rows;       /* only rows that some key is are read: others are not written */
 } neo_segment;
 
-/* There is one sum and one result of its type, which shares no memory with operands. */
+/* There is one sum, or the question whether there is a term, and one result of its type, which shares no memory with operands. */
 bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out);
 /* Bit k: the key or the condition depends on axis k, so that lanes along it would diverge. */
 uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x);

@@ -22,11 +22,22 @@ typedef struct {
   const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
   int32_t m_axis, n_axis;
   needed_range needed;
+  neo_expr asked
+      [2]; /* where the results differ from what is there, and where they are needed; 0: not known */
 } outer_loops;
 
 static const neo_lx *trips(lowering *l, const outer_loop *o) {
   const neo_lx *n = neo_lower_extent(l, (uint32_t)o->axis);
   return o->block ? neo_lower_ceil_div(l, n, o->block) : n;
+}
+
+/* The condition, if outer loops decide it; else 0. */
+static neo_expr asked_outside(lowering *l, const outer_loops *c, neo_expr e) {
+  uint64_t axes = 0;
+  for (uint32_t k = 0; k < c->n; k++)
+    if (!c->at[k].block)
+      axes |= (uint64_t)1 << c->at[k].axis;
+  return e.i && !(neo_expr_axes(l->m, e) & ~axes) ? e : (neo_expr){0};
 }
 
 static outer_loops outer_loops_of(lowering *l) {
@@ -43,8 +54,11 @@ static outer_loops outer_loops_of(lowering *l) {
   if (c.n_axis >= 0)
     c.n_hi = neo_lower_extent(l, (uint32_t)c.n_axis);
   c.needed = l->n_fused > 1 ? (needed_range){0} : neo_lower_needed(l);
-  if (c.needed.on && (int32_t)c.needed.axis == c.m_axis)
+  if (c.needed.on && c.m_axis >= 0 && c.needed.axis == (uint32_t)c.m_axis)
     neo_lower_narrow(l, &c.needed, &c.m_lo, &c.m_hi);
+  neo_expr changes = l->n_fused > 1 ? (neo_expr){0} : neo_form_changes_where(l->m, l->original);
+  c.asked[0] = asked_outside(l, &c, changes);
+  c.asked[1] = asked_outside(l, &c, c.needed.where);
   return c;
 }
 
@@ -72,7 +86,7 @@ static void enter(lowering *l, outer_loops *c, const outer_loop *o, const neo_lx
   if (o->axis == c->m_axis) {
     c->m_lo = lo;
     c->m_hi = hi;
-    if (c->needed.on && (int32_t)c->needed.axis == c->m_axis)
+    if (c->needed.on && c->needed.axis == (uint32_t)c->m_axis)
       neo_lower_narrow(l, &c->needed, &c->m_lo, &c->m_hi);
   } else {
     c->n_lo = lo;
@@ -116,6 +130,9 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
   }
   if (k == c->n) {
     in = where_needed(l, in, c);
+    for (int i = 0; i < 2; i++)
+      if (c->asked[i].i)
+        in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->asked[i]))->branch.then;
     if (l->s->strategy == NEO_STRATEGY_SEGMENT)
       neo_lower_segment(l, in, c->m_lo, c->m_hi, c->n_lo, c->n_hi);
     else if (l->s->strategy == NEO_STRATEGY_SCAN)

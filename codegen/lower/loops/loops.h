@@ -62,7 +62,8 @@ void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, 
 
 /* needed.c: the elements along an axis that a reader of the results needs, where the data say which. */
 typedef struct {
-  bool on; /* else all are needed */
+  bool on;        /* else all are needed */
+  neo_expr where; /* elements of outer loops' axes for which this holds; 0: those along an axis: */
   uint32_t axis;
   bool below; /* those below `end`, else those from it on */
   neo_expr end;

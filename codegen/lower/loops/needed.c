@@ -3,13 +3,18 @@
  *
  *     z[p, j] = select(p < n[], sum[i] .., 0)
  *
- * Then the axis runs over the elements for which it holds. */
+ * Then the axis runs over the elements for which it holds. Or the condition is an element of a tensor of truths, which
+ * outer loops ask. */
 #include "codegen/lower/loops/loops.h"
 
 /* axis < end, or end <= axis; false: another condition. */
 static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, c);
+  if (n->op == NEO_OP_LOAD && !neo_expr_accs(m, c)) {
+    *out = (needed_range){.on = true, .where = c, .axis = UINT32_MAX};
+    return true;
+  }
   bool negated = n->op == NEO_OP_NOT;
   if (negated)
     n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
@@ -35,7 +40,8 @@ needed_range neo_lower_needed(lowering *l) {
       if (!neo_tensor_at(l->m, s->outs.at[i].tensor)->partial || n->op != NEO_OP_SELECT ||
           !take_condition(l, neo_list_expr(l->m, n->arg, 0), &own))
         return (needed_range){0};
-      if (all.on && (all.axis != own.axis || all.below != own.below || all.end.i != own.end.i))
+      if (all.on && (all.where.i != own.where.i || all.axis != own.axis || all.below != own.below ||
+                     all.end.i != own.end.i))
         return (needed_range){0};
       all = own;
     }

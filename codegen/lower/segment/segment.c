@@ -4,7 +4,7 @@
  *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes.
+ * with d in lanes. If only rows that some key is are read, the first loop is over e, too, and clears these.
  *
  * Units of work divide d, and each adds elements in the order of e. So the result is deterministic
  * and needs no atomics. */
@@ -64,7 +64,8 @@ static void add_body(segment *c, neo_block *in) {
   lowering *l = c->l;
   const neo_lx *at = place(c), *old = neo_lx_load(l->k, c->buf, at);
   const neo_lx *x = neo_lower_expr(l, c->sum->accs.at[0].body);
-  neo_ls_store(l->k, in, c->buf, at, neo_lx_op2(l->k, NEO_OP_ADD, old, x), NULL);
+  neo_op op = c->sum->accs.at[0].kind == NEO_RED_ANY ? NEO_OP_OR : NEO_OP_ADD;
+  neo_ls_store(l->k, in, c->buf, at, neo_lx_op2(l->k, op, old, x), NULL);
 }
 
 static void store_finish(segment *c, neo_block *in) {
@@ -85,7 +86,8 @@ static void over_rows(segment *c, neo_block *in, const neo_lx *lo, const neo_lx 
   neo_lower_close(c->l);
 }
 
-static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k) {
+static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k,
+                        segment_body *f) {
   lowering *l = c->l;
   const neo_lx *v;
   if (k < c->sum->axes.n) {
@@ -93,7 +95,7 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
     neo_block *body =
         neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi), 1, &v);
     neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
-    over_source(c, body, lo, hi, k + 1);
+    over_source(c, body, lo, hi, k + 1, f);
     neo_lower_close(l);
     return;
   }
@@ -106,7 +108,7 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
   neo_lower_set_axis(l, c->seg.axis, v, l->depth);
   if (c->seg.rest.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->branch.then;
-  over_columns(c, in, add_body);
+  over_columns(c, in, f);
 }
 
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
@@ -125,8 +127,11 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
   c.buf = (uint32_t)buf;
   l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
   neo_lower_facts(l, l->f, c.sum);
-  over_rows(&c, in, m_lo, m_hi, store_zero);
-  over_source(&c, in, m_lo, m_hi, 0);
+  if (c.seg.rows)
+    over_source(&c, in, m_lo, m_hi, 0, store_zero);
+  else
+    over_rows(&c, in, m_lo, m_hi, store_zero);
+  over_source(&c, in, m_lo, m_hi, 0, add_body);
   const neo_node *value = neo_expr_node(l->m, c.store->outs.at[0].value);
   neo_lower_facts(l, l->f, c.store);
   if (value->op != NEO_OP_ACC)

@@ -1,0 +1,232 @@
+/* Gradients of tables of which a step reads a few rows. Such a gradient is a sum over an equation of data,
+ *
+ *     G[n, d] = sum[e where key[e] == n] x[e, d]
+ *
+ * whose rows are 0 but for those that some key is. Where all readers ask first if a row has anything in it,
+ *
+ *     read[n] = any[d] G[n, d] != 0,     m.next[n, d] = select(read[n], f(G[n, d]), m[n, d])
+ *
+ * the others need not be made, nor looked at:
+ *
+ *     touched[n] = any[e where key[e] == n] true
+ *     S[n, d]    = sum[e where key[e] == n] x[e, d]              read in place of G; its rows without terms are not
+ *     read[n]    = select(touched[n], any[d] S[n, d] != 0, false)          partial
+ *     m.next[n, d] = select(touched[n] and read[n], f(S[n, d]), m[n, d])
+ *
+ * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). */
+#include "ir/comparison.h"
+#include "ir/define.h"
+#include "ir/guarded_read.h"
+#include "transform/transform.h"
+
+enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  const neo_def *defs; /* that entries need, producers first */
+  size_t n;
+} rows;
+
+/* ---- sums over an equation */
+
+/* Does the condition say that some data are the first axis? They depend on no output axis. */
+static bool has_key(neo_module *m, const neo_def_rec *d) {
+  neo_expr part[MOST_CONJUNCTS];
+  uint32_t n = 0;
+  uint64_t out = ((uint64_t)1 << d->n_out) - 1;
+  if (!d->where.i || !neo_conjuncts_of(m, d->where, part, &n, MOST_CONJUNCTS))
+    return false;
+  bool key = false, free = true;
+  for (uint32_t k = 0; k < n; k++) {
+    neo_node x = *neo_expr_node(m, part[k]);
+    bool is = false;
+    for (uint32_t side = 0; side < 2 && x.op == NEO_OP_EQ && !is; side++) {
+      neo_expr a = neo_list_expr(m, x.arg, side), b = neo_list_expr(m, x.arg, 1 - side);
+      is = a.i == neo_axis_ref(m, 0).i && !(neo_expr_axes(m, b) & out) &&
+           neo_expr_uses_op(m, b, NEO_OP_LOAD);
+    }
+    key = key || is;
+    free = free && (is || !(neo_expr_axes(m, part[k]) & out));
+  }
+  return key && free;
+}
+
+static bool is_candidate(neo_module *m, neo_def id) {
+  const neo_def_rec *d = neo_def_at(m, id);
+  if (d->reducer != NEO_RED_SUM || d->n_out < 2 || d->out_map.n || d->out.n != 1)
+    return false;
+  neo_tensor t = {neo_list_at(m, d->out, 0)};
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  neo_def_rec copy = *d;
+  return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !r->partial && has_key(m, &copy);
+}
+
+/* ---- readers */
+
+/* Does the definition ask, of each row, if it has an element that is not 0? */
+static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t rank = neo_tensor_rank(m, t);
+  double zero;
+  if (d.reducer != NEO_RED_ANY || d.n_out != 1 || d.where.i || d.axes.n != rank || d.out.n != 1 ||
+      neo_expr_node(m, neo_list_expr(m, d.finish, 0))->op != NEO_OP_ACC)
+    return false;
+  neo_node n = *neo_expr_node(m, neo_list_expr(m, d.body, 0));
+  if (n.op != NEO_OP_NE)
+    return false;
+  for (uint32_t side = 0; side < 2; side++) {
+    neo_node x = *neo_expr_node(m, neo_list_expr(m, n.arg, side));
+    bool is = x.op == NEO_OP_LOAD && x.attr == t.i &&
+              neo_expr_is_float(m, neo_list_expr(m, n.arg, 1 - side), &zero) && zero == 0;
+    for (uint32_t k = 0; is && k < rank; k++)
+      is = neo_list_at(m, x.arg, k) == neo_axis_ref(m, k).i;
+    if (is)
+      return true;
+  }
+  return false;
+}
+
+/* Does a condition of the read say that its row has been asked for? */
+static bool is_asked(const rows *x, const neo_guarded_read *r, const bool *asked) {
+  neo_module *m = x->m;
+  neo_expr row = neo_expr_arg(m, r->read, 0);
+  for (uint32_t k = 0; k < r->n_assume; k++) {
+    neo_expr part[MOST_CONJUNCTS];
+    uint32_t n = 0;
+    if (!neo_conjuncts_of(m, r->assume[k], part, &n, MOST_CONJUNCTS))
+      continue;
+    for (uint32_t i = 0; i < n; i++) {
+      const neo_node *c = neo_expr_node(m, part[i]);
+      if (c->op == NEO_OP_LOAD && asked[c->attr] && neo_list_at(m, c->arg, 0) == row.i)
+        return true;
+    }
+  }
+  return false;
+}
+
+/* Do all readers ask first? `asked`: by tensor, who does. */
+static bool all_ask(const rows *x, neo_tensor t, bool *asked) {
+  neo_module *m = x->m;
+  bool any = false, all = true;
+  bool *wanted = NEO_NEW_ARRAY(x->a, bool, m->tensors.n);
+  wanted[t.i] = true;
+  for (size_t k = 0; k < x->n && all; k++) {
+    neo_guarded_reads reads = {0};
+    neo_tensor out = {neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)};
+    if (asks_rows(m, x->defs[k], t) && neo_tensor_at(m, out)->role == NEO_ROLE_TEMP) {
+      asked[out.i] = any = true;
+      continue;
+    }
+    neo_guarded_reads_of(m, x->defs[k], wanted, x->a, &reads);
+    for (size_t i = 0; i < reads.n && all; i++)
+      all = is_asked(x, &reads.at[i], asked);
+  }
+  return any && all;
+}
+
+/* ---- rewriting */
+
+static neo_tensor define_touched(const rows *x, neo_def id, neo_tensor t) {
+  neo_module *m = x->m;
+  neo_def_rec d = *neo_def_at(m, id), r = {.n_out = 1, .reducer = NEO_RED_ANY, .span = d.span};
+  uint32_t axes[MOST_AXES], n = 0;
+  neo_expr by[MOST_AXES] = {{0}}, yes = neo_const_bool(m, true);
+  for (uint32_t k = 0; k < d.axes.n; k++) {
+    if (k > 0 && k < d.n_out)
+      continue;
+    by[k] = neo_axis_ref(m, n);
+    neo_axis_rec axis = *neo_def_axis(m, &d, k);
+    axis.lo = neo_expr_subst_axes(m, axis.lo, by, d.axes.n);
+    axis.hi = neo_expr_subst_axes(m, axis.hi, by, d.axes.n);
+    axes[n++] = neo_axis_add(m, axis).i;
+  }
+  r.axes = neo_list_new(m, axes, n);
+  r.where = neo_expr_subst_axes(m, d.where, by, d.axes.n);
+  r.body = neo_list_new(m, &yes.i, 1);
+  r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, NEO_BOOL_T, 0).i}, 1);
+  r.origin = d.origin ? d.origin : id.i;
+  neo_temp temp = {.prefix = "touched", .like = t, .type = NEO_BOOL_T};
+  return neo_temp_define(m, &temp, r);
+}
+
+static neo_expr is_touched(const rows *x, neo_tensor touched, neo_span span) {
+  neo_expr row = neo_axis_ref(x->m, 0);
+  return neo_load(x->m, touched, &row, 1, span);
+}
+
+static void narrow_asking(const rows *x, neo_def id, neo_tensor touched) {
+  neo_module *m = x->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_expr value = neo_list_expr(m, d.finish, 0);
+  value =
+      neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span), value, neo_const_bool(m, false));
+  d.finish = neo_list_new(m, &value.i, 1);
+  *neo_def_at(m, id) = d;
+  neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->partial = true;
+}
+
+typedef struct {
+  neo_tensor from, to, touched;
+  const bool *asked; /* by tensor: it says which rows have something in them */
+} renaming;
+
+static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
+  const renaming *r = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op == NEO_OP_LOAD && r->asked[n.attr]) {
+    neo_expr row = neo_list_expr(m, n.arg, 0);
+    return neo_op2(m, NEO_OP_AND, neo_load(m, r->touched, &row, 1, n.span), e);
+  }
+  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != r->from.i)
+    return e;
+  neo_expr at[MOST_AXES];
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    at[k] = neo_list_expr(m, n.arg, k);
+  uint32_t rank = neo_tensor_rank(m, r->from);
+  return n.op == NEO_OP_LOAD ? neo_load(m, r->to, at, rank, n.span)
+                             : neo_load_else(m, r->to, at, rank, at[rank], n.span);
+}
+
+/* The readers read a tensor of their own: an entry may return the whole gradient. */
+static void rewrite(const rows *x, neo_def id, neo_tensor t, const bool *asked) {
+  neo_module *m = x->m;
+  neo_tensor touched = define_touched(x, id, t);
+  neo_def_rec d = *neo_def_at(m, id);
+  d.origin = d.origin ? d.origin : id.i;
+  neo_temp temp = {.prefix = "sparse", .like = t, .type = (neo_type)neo_tensor_at(m, t)->type};
+  renaming to = {t, neo_temp_define(m, &temp, d), touched, asked};
+  neo_tensor_at(m, to.to)->terms = true;
+  for (size_t k = 0; k < x->n; k++)
+    neo_def_rewrite(m, x->defs[k], renamed, &to);
+  for (size_t k = 0; k < x->n; k++)
+    if (asked[neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)])
+      narrow_asking(x, x->defs[k], touched);
+}
+
+neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
+  neo_arena scratch;
+  (void)target;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  NEO_VEC(neo_tensor) roots = {0};
+  for (size_t e = 0; e < m->entries.n; e++) {
+    neo_list lists[] = {m->entries.at[e].outputs, m->entries.at[e].updates};
+    for (int l = 0; l < 2; l++)
+      for (uint32_t k = 0; k < lists[l].n; k++)
+        NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
+  }
+  neo_def *defs;
+  rows x = {.m = m, .a = &scratch};
+  x.n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
+  x.defs = defs;
+  for (size_t k = 0; k < x.n; k++) {
+    if (!is_candidate(m, defs[k]))
+      continue;
+    neo_tensor t = {neo_list_at(m, neo_def_at(m, defs[k])->out, 0)};
+    bool *asked = NEO_NEW_ARRAY(&scratch, bool, m->tensors.n);
+    if (all_ask(&x, t, asked))
+      rewrite(&x, defs[k], t, asked);
+  }
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}
