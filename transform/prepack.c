@@ -29,6 +29,9 @@
  * by many rows. Dimensions whose indices the reduction moves go inside, in the order of its axes;
  * the others stay outside.
  *
+ * Recurrences in blocks of rows (transform/levels.c) have a few rows in most blocks, and read the weights in
+ * each: they are laid out whatever the number of rows, in training steps, too.
+ *
  * Which entries: those that leave parameters as they are (forward entries), where one reader is
  * enough. A training step writes its weights, so that a layout is made in each step: it pays where
  * several products of the step read it, as those of an unrolled loop do; fusion may still find that
@@ -37,6 +40,7 @@
 #include "base/hash.h"
 #include "ir/call_invariant.h"
 #include "ir/clone.h"
+#include "ir/component.h"
 #include "ir/define.h"
 #include "ir/product.h"
 #include "transform/transform.h"
@@ -61,7 +65,8 @@ typedef struct {
   const neo_pass_target *target;
   neo_arena *a;
   neo_call_invariants invariants;
-  neo_map packed; /* hash of a placing -> index into `made` + 1 */
+  bool *in_blocks; /* by definition: it is part of a recurrence in blocks of rows */
+  neo_map packed;  /* hash of a placing -> index into `made` + 1 */
   NEO_VEC(neo_tensor) made;
   NEO_VEC(placing) made_as;
 } prepacking;
@@ -221,7 +226,8 @@ static bool place(prepacking *s, neo_def id, placing *p) {
     shared = shared ||
              (!(neo_expr_axes(m, factor[k]) & column) && neo_expr_axes(m, factor[k]) & reduced);
   for (uint32_t k = 0; shared && k < n; k++)
-    if (place_factor(s, &d, factor[k], p) && (p->pairs || rows_of(m, &d, factor[k]) <= MOST_ROWS))
+    if (place_factor(s, &d, factor[k], p) &&
+        (p->pairs || s->in_blocks[id.i] || rows_of(m, &d, factor[k]) <= MOST_ROWS))
       return true;
   return false;
 }
@@ -356,6 +362,38 @@ static void read_packed(prepacking *s, neo_def d, const placing *p) {
 
 /* ---- entries */
 
+typedef struct {
+  const neo_module *m;
+  bool apart;
+} apart_look;
+
+static void look_apart(void *ctx, neo_expr e) {
+  apart_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  l->apart =
+      l->apart || (n->op == NEO_OP_LOAD && neo_tensor_at(l->m, (neo_tensor){n->attr})->apart.i);
+}
+
+static void find_blocks(prepacking *s) {
+  neo_module *m = s->m;
+  size_t n = m->defs.n;
+  neo_def *defs = NEO_NEW_ARRAY(s->a, neo_def, n + 1);
+  uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, n + 1);
+  for (uint32_t d = 1; d < n; d++)
+    defs[d - 1].i = d;
+  uint32_t n_found = neo_recurrences(m, defs, n ? n - 1 : 0, s->a, number);
+  bool *apart = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
+  s->in_blocks = NEO_NEW_ARRAY(s->a, bool, n + 1);
+  for (uint32_t d = 1; d < n; d++) {
+    apart_look l = {m, false};
+    if (number[d])
+      neo_def_visit(m, (neo_def){d}, look_apart, &l);
+    apart[number[d]] = apart[number[d]] || l.apart;
+  }
+  for (uint32_t d = 1; d < n; d++)
+    s->in_blocks[d] = number[d] && apart[number[d]];
+}
+
 static bool rests(const neo_entry_rec *e) {
   return e->kind == NEO_ENTRY_FORWARD;
 }
@@ -425,7 +463,8 @@ static void lay_out_steps(prepacking *s) {
       continue;
     }
     neo_map_get(&readers, key_of(&p[k]), &count);
-    neo_map_set(&readers, key_of(&p[k]), count + 1);
+    neo_map_set(&readers, key_of(&p[k]),
+                count + (s->in_blocks[defs[k].i] ? LEAST_READERS : 1)); /* one for each block */
   }
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
@@ -460,7 +499,9 @@ neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) {
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   prepacking s = {.m = m, .target = target, .a = &scratch};
   neo_map_init(&s.packed, &scratch);
+  find_blocks(&s);
   lay_out(&s);
+  find_blocks(&s); /* of copies, too */
   lay_out_steps(&s);
   neo_arena_free(&scratch);
   return NEO_OK;
