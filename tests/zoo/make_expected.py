@@ -8,6 +8,7 @@ A case is a network of tests/oracle/networks.py at some sizes. Its file says wha
 tensor a line, the outputs of `forward` and `test`, loss and gradients of `grad`, losses of ten
 training steps, all parameters and states after them; see test_zoo.c and tests/oracle/expected.h.
 """
+import itertools
 import math
 import os
 import sys
@@ -17,8 +18,9 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
 import sequences  # its networks
 import torch_ops
-from networks import NETWORKS, Net, f32, sizes_of
-from oracle import bn, gradients, line, momentum, sgd
+import vertices  # its networks
+from networks import ADAM, NETWORKS, Net, f32, sizes_of
+from oracle import Adam, bn, gradients, line, momentum, sgd
 
 import torch
 
@@ -86,6 +88,13 @@ class Case(Net):
         v = [h % bound for h in hashes(self.seed, name, shape)]
         return torch.tensor(v, dtype=torch.int64).reshape(shape)
 
+    def ranged(self, name, shape, ends):
+        """Between the ends that a function gives for the indices of an element."""
+        places = itertools.product(*map(range, shape))
+        v = [low + h % (high - low)
+             for h, (low, high) in zip(hashes(self.seed, name, shape), (ends(*p) for p in places))]
+        return torch.tensor(v, dtype=torch.int64).reshape(shape)
+
     def stacked(self, shape):
         return (self.round[1], *shape) if self.round else shape
 
@@ -132,11 +141,21 @@ class Case(Net):
         return r
 
 
+def rules_of(model, lr, params):
+    """The rules of its optimizers, each with the parameters that it trains."""
+    _, rate, mu, decay = NETWORKS[model]
+    if model not in ADAM:
+        return [(momentum(lr or rate, mu, decay=decay) if mu else sgd(rate), params)]
+    tables = {k: params[k] for k in ADAM[model]}
+    dense = {k: v for k, v in params.items() if k not in tables}
+    rules = [(Adam(rate), dense)]
+    return rules + [(Adam(rate, "sparse_adam"), tables)] if tables else rules
+
+
 def expected(name):
     model, defines, batch, seed, lr = CASES[name]
     known = batch if isinstance(batch, dict) else {"B": batch}
-    f, rate, mu, decay = NETWORKS[model]
-    rule = momentum(lr or rate, mu, decay=decay) if mu else sgd(rate)
+    f = NETWORKS[model].run
     net = Case(seed, {**sizes_of(model, defines), **known})
     r = net.run(f, False)
     loss = r.pop("loss")
@@ -146,12 +165,17 @@ def expected(name):
     values.append(line("grad", "loss", loss))
     values += [summed("grad", "grad:" + k, g) for k, g in gradients(loss, net.params).items()]
     net.states = states
-    rule.begin(net.params)
+    rules = rules_of(model, lr, net.params)
+    for rule, params in rules:
+        rule.begin(params)
     for _ in range(STEPS):
         loss = net.run(f, True)["loss"]
         values.append(line("step", "loss", loss))
-        rule.step(gradients(loss, net.params))
-    kept = list(net.params.items()) + list(rule.after()) + list(net.states.items())
+        g = gradients(loss, net.params)
+        for rule, params in rules:
+            rule.step({k: g[k] for k in params})
+    after = [line for rule, _ in rules for line in rule.after()]
+    kept = [*net.params.items(), *after, *net.states.items()]
     values += [summed("after", k, t) for k, t in kept]
     head = [f"model {model}", f"seed values {seed}"]
     head += [f"define {k} {v}" for k, v in defines.items()]
@@ -194,6 +218,11 @@ STEPPED = {"T": 4}
 TAGGER = {"WORDS": 9, "TAGS": 3, "E": 4, "H": 3}
 TRANSLATOR = {"WORDS": 9, "E": 4, "H": 4}
 
+TREES = {"WORDS": 17, "E": 5, "D": 4}
+LATTICE = {"CHARS": 9, "WORDS": 17, "TAGS": 5, "ARCS": 3, "E": 5, "D": 4}
+MOLECULES = {"KINDS": 3, "TYPES": 2, "D": 5, "ROUNDS": 3}
+VERTICES = {"G.vertices": 20}
+
 CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where it is not the model's
     "mlp": ("mlp", {"WIDTH": 7, "CLASSES": 5}, 4, 0, None),
     "resnet18": ("resnet18", NARROW, 3, 19, LR),
@@ -221,6 +250,16 @@ CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where i
     "seq2seq": ("seq2seq", TRANSLATOR, {"B": 3, "S": 4, "T": 5}, 0, None),
     "wave": ("wave", {"N": 11, "T": 40}, 3, 0, None),
     "gotoh": ("gotoh", {"N": 7, "M": 6, "K": 20}, 4, 0, None),
+    "tree_lstm": ("tree_lstm", TREES, VERTICES, 0, None),
+    "tree_lstm_leaf": ("tree_lstm", TREES, {"G.vertices": 1}, 0, None),
+    "tree_lstm_sum": ("tree_lstm_sum", TREES, VERTICES, 0, None),
+    "tree_lstm_sum_5": ("tree_lstm_sum", {**TREES, "CHILDREN": 5}, VERTICES, 0, None),
+    "tree_gru": ("tree_gru", TREES, VERTICES, 0, None),
+    "mv_rnn": ("mv_rnn", {"WORDS": 17, "D": 4, "R": 2}, VERTICES, 0, None),
+    "tree_fc": ("tree_fc", {"D": 5, "CLASSES": 3}, {"TREES": 3, "LEAVES": 7, **VERTICES}, 0, None),
+    "chain_lstm": ("chain_lstm", TREES, VERTICES, 0, None),
+    "lattice_lstm": ("lattice_lstm", LATTICE, VERTICES, 0, None),
+    "ggnn": ("ggnn", MOLECULES, {"B": 3, "V": 12, "M": 25}, 0, None),
 }
 
 

@@ -95,10 +95,15 @@ static void fill(machine *m, const story *s, neo_tensor t) {
   double *x = NEO_NEW_ARRAY(&m->c.arena, double, (size_t)n + 1);
   if (rec.bound.i)
     bound = (uint64_t)neo_size_value(m->c.module, rec.bound, m->sizes);
+  neo_ends_at ends = neo_tensor_ends_at(m->c.module, t, m->sizes);
   for (int64_t k = 0; k < n; k++) {
     uint64_t h = expected_hash((uint64_t)k, key);
-    x[k] = neo_type_is_float((neo_type)rec.type) ? f[0] + f[1] * ((double)(h % 63) - 31) / 32
-                                                 : (double)(h % bound);
+    int64_t low = 0, high = (int64_t)bound;
+    if (ends.given)
+      neo_ends_of_element(&ends, k, &low, &high);
+    x[k] = neo_type_is_float((neo_type)rec.type)
+               ? f[0] + f[1] * ((double)(h % 63) - 31) / 32
+               : (double)(low + (int64_t)(h % (uint64_t)(high - low)));
   }
   machine_put(m, t, x, n);
 }

@@ -2,6 +2,7 @@
 second; and of a step the shares of what finds the order of the vertices and of what only moves data.
 """
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,6 +17,18 @@ from measure import Bench
 from sides import Missing
 
 SHARES = ("construction", "moves", "arithmetic", "between steps")
+
+
+@contextlib.contextmanager
+def environment(more):
+    """With these variables, for processes that start within."""
+    before = {k: os.environ.get(k) for k in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for k, v in before.items():
+            os.environ.pop(k) if v is None else os.environ.update({k: v})
 
 
 class DynamicBench(Bench):
@@ -38,6 +51,12 @@ class DynamicBench(Bench):
     def command(self, row, library):
         return [self.builder.program("ours_batches"), library, "net", row.entries,
                 str(row.threads), self.batches(row)]
+
+    def python(self, *arguments):
+        """PyTorch is quicker where what it frees stays with the process."""
+        side = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
+        with environment(side):
+            return super().python(*arguments)
 
     def spec(self, row, first):
         return {**row.arguments[first], "batches": self.batches(row)}
