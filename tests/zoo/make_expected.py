@@ -3,6 +3,8 @@
 
 Needs PyTorch (2.0 or later):  python3 tests/zoo/make_expected.py [CASE...]
 To choose the seed of a case:  python3 tests/zoo/make_expected.py --seeds CASE...
+Of real trees and lattices:    python3 tests/zoo/make_expected.py --data DATA FOLDER
+which writes cases of files below DATA to FOLDER, with the graphs among what is set.
 
 A case is a network of tests/oracle/networks.py at some sizes. Its file says what to set, then, one
 tensor a line, the outputs of `forward` and `test`, loss and gradients of `grad`, losses of ten
@@ -17,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
 import sequences  # its networks
+import structures
 import torch_ops
 import vertices  # its networks
 from networks import ADAM, NETWORKS, Net, f32, sizes_of
@@ -67,10 +70,10 @@ def summed(entry, name, t):
 class Case(Net):
     """A net whose tensors are made when they are asked for the first time."""
 
-    def __init__(self, seed, sizes, dtype=torch.float64):
+    def __init__(self, seed, sizes, dtype=torch.float64, given=None):
         super().__init__(torch_ops, sizes)
-        self.dtype, self.seed = dtype, seed
-        self.lines = []
+        self.dtype, self.seed, self.given = dtype, seed, given or {}
+        self.lines = [line("given", k, v) for k, v in self.given.items()]
         self.params, self.states, self.inputs, self.pending = {}, {}, {}, {}
 
     def make(self, name, shape, center, scale):
@@ -85,11 +88,15 @@ class Case(Net):
         return self.inputs[name]
 
     def ints(self, name, shape, bound):
+        if name in self.given:
+            return self.given[name]
         v = [h % bound for h in hashes(self.seed, name, shape)]
         return torch.tensor(v, dtype=torch.int64).reshape(shape)
 
     def ranged(self, name, shape, ends):
         """Between the ends that a function gives for the indices of an element."""
+        if name in self.given:
+            return self.given[name]
         places = itertools.product(*map(range, shape))
         v = [low + h % (high - low)
              for h, (low, high) in zip(hashes(self.seed, name, shape), (ends(*p) for p in places))]
@@ -152,11 +159,11 @@ def rules_of(model, lr, params):
     return rules + [(Adam(rate, "sparse_adam"), tables)] if tables else rules
 
 
-def expected(name):
-    model, defines, batch, seed, lr = CASES[name]
+def expected(case, given=None, steps=STEPS):
+    model, defines, batch, seed, lr = case
     known = batch if isinstance(batch, dict) else {"B": batch}
     f = NETWORKS[model].run
-    net = Case(seed, {**sizes_of(model, defines), **known})
+    net = Case(seed, {**sizes_of(model, defines), **known}, given=given)
     r = net.run(f, False)
     loss = r.pop("loss")
     values = [summed("forward", k, t) for k, t in r.items()] + [line("test", "loss", loss)]
@@ -168,7 +175,7 @@ def expected(name):
     rules = rules_of(model, lr, net.params)
     for rule, params in rules:
         rule.begin(params)
-    for _ in range(STEPS):
+    for _ in range(steps):
         loss = net.run(f, True)["loss"]
         values.append(line("step", "loss", loss))
         g = gradients(loss, net.params)
@@ -263,15 +270,50 @@ CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where i
 }
 
 
+# ---- real graphs
+
+
+def from_data(model, defines, g):
+    """A case, and what it is given. Numbers of words are made as small as they can be."""
+    given = {"G.child": torch.from_numpy(g.child).long()}
+    defines = dict(defines)
+    for name, v in g.vertex.items():
+        given[name] = torch.from_numpy(v).long()
+        if count := {"word": "WORDS", "char": "CHARS"}.get(name):
+            seen, numbers = given[name].unique(return_inverse=True)
+            none = int(seen[0] < 0)
+            given[name], defines[count] = numbers - none, len(seen) - none
+    return (model, defines, {"G.vertices": len(g.child)}, 0, None), given
+
+
+def data_cases(data):
+    trees = structures.read_trees(os.path.join(data, "sst", "dev.txt"))
+    words = structures.vocabulary(trees)
+    graphs = [structures.tree_graph(t, words) for t in trees]
+    for model, defines, count in (("tree_lstm", {"E": 6, "D": 7}, 24), ("tree_lstm_sum", {"E": 6, "D": 7}, 24),
+                                  ("tree_gru", {"E": 6, "D": 7}, 24), ("mv_rnn", {"D": 4, "R": 2}, 8)):
+        yield f"sst_{model}", *from_data(model, defines, structures.joined(graphs[:count]))
+    lattices = structures.read_lattices(os.path.join(data, "lattice", "dev.txt"))
+    yield "lattice_lattice_lstm", *from_data("lattice_lstm", {"E": 5, "D": 6},
+                                             structures.joined(lattices[:12]))
+
+
+def write(folder, name, lines):
+    with open(os.path.join(folder, name + ".txt"), "w") as f:
+        f.write("\n".join(lines) + "\n")
+
+
 def main():
     os.makedirs(os.path.join(HERE, "expected"), exist_ok=True)
     if sys.argv[1:2] == ["--seeds"]:
         for name in sys.argv[2:]:
             print_seeds(name)
-        return
-    for name in sys.argv[1:] or CASES:
-        with open(os.path.join(HERE, "expected", name + ".txt"), "w") as f:
-            f.write("\n".join(expected(name)) + "\n")
+    elif sys.argv[1:2] == ["--data"]:
+        for name, case, given in data_cases(sys.argv[2]):
+            write(sys.argv[3], name, expected(case, given, steps=2))
+    else:
+        for name in sys.argv[1:] or CASES:
+            write(os.path.join(HERE, "expected"), name, expected(CASES[name]))
 
 
 main()
