@@ -153,14 +153,14 @@ def kind_of(code):
     written = re.findall(r": (\w+) (?:read)?write", head[1]) if head else []
     if written and not {"f64", "f32", "f16", "bf16"} & set(written):
         return "construction"
-    values = re.findall(r"^ *[\w.]+\[.*?\] = (.*)$", without_subscripts(code), re.M)
+    values = re.findall(r"^ *[\w.]+@ = (.*)$", without_subscripts(code), re.M)
     return "moves" if values and not any(computes(v) for v in values) else "arithmetic"
 
 
 def without_subscripts(code):
     before = None
     while before != code:
-        before, code = code, re.sub(r"\[[^\[\]\n]+\]", "[]", code)
+        before, code = code, re.sub(r"\[[^\[\]\n]*\]", "@", code)
     return code
 
 
