@@ -46,7 +46,7 @@ def options():
                    "this option build/peers, which is made where it is missing. NEO_BENCH_TORCH "
                    "names another interpreter")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
-                   "processor, for one thread on a machine that others use")
+                   "processor, on a machine that others use; two threads always have the wall's")
     o.add_argument("--option", metavar="OPTION", action="append", default=[],
                    help="of neoc compile, for all rows of ours; may be repeated")
     o.add_argument("--serial", metavar="OPTION", action="append", default=[],

@@ -59,6 +59,13 @@ def sst(batch, count):
     return list(batches_of([structures.tree_graph(t, words) for t in trees[:count]], batch))
 
 
+def random(batch, count, words=20000):
+    """Binary trees of 1 to 40 leaves that were joined at random."""
+    structures, np = needed("structures"), needed("numpy")
+    rng = np.random.default_rng(1)
+    return list(batches_of([structures.random_tree(rng, 40, words) for _ in range(count)], batch))
+
+
 def complete(leaves, batch, hidden, count=2):
     """Complete trees, whose leaves have random vectors."""
     structures = needed("structures")
@@ -111,7 +118,7 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, complete=complete, sentences=sentences, pieces=pieces)
+MAKERS = dict(sst=sst, random=random, complete=complete, sentences=sentences, pieces=pieces)
 
 
 def make(workload, file):
@@ -119,3 +126,10 @@ def make(workload, file):
     batches = needed("batches")
     maker, *arguments = workload
     batches.write(file, MAKERS[maker](*arguments))
+
+
+def vertices(file):
+    """Of all batches in such a file."""
+    with open(file, "rb") as f:
+        lines = iter(f.readline, b"end\n")
+        return sum(int(line.split()[2]) for line in lines if line.startswith(b"size G.vertices "))

@@ -78,7 +78,9 @@ class DynamicBench(Bench):
             self.batches(known)
         except Missing as missing:
             known, why = dataclasses.replace(row, what="nothing"), str(missing)
+        clock, self.clock = self.clock, "wall" if row.threads > 1 else self.clock
         result = super().measure(known)
+        self.clock = clock
         if why:
             result["missing"]["ours default"] = why
         self.note(row, result)
@@ -90,7 +92,8 @@ class DynamicBench(Bench):
     def note(self, row, result):
         """Figures a second, and beside those that were measured elsewhere."""
         us = {k: t["median_us"] for k, t in result["times"].items() if t.get("median_us")}
-        result["per_s"] = {k: round(1e6 * row.count / t, 1) for k, t in us.items()}
+        count = row.count or (dynamic_data.vertices(self.batches(row)) if us else 0)
+        result["per_s"] = {k: round(1e6 * count / t, 1) for k, t in us.items()}
         shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
                  if k not in ("ours tuned", "ours analytic")}
         notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
