@@ -127,10 +127,9 @@ class DynamicBench(Bench):
                 continue
             if e["cat"] == "entry":
                 whole += e["dur"] * row.threads
-            elif e["cat"] == "copy":
-                us["moves"] += e["dur"]
-            elif e["cat"] == "kernel":
-                us[kinds.get(e["name"], "arithmetic")] += e["dur"]
+            elif e["cat"] in ("copy", "kernel"):
+                kind = "moves" if e["cat"] == "copy" else kinds.get(e["name"], "arithmetic")
+                us[kind] += e["args"].get("busy", e["dur"])
         us["between steps"] = max(whole - sum(us.values()), 0)
         result["shares"] = {k: us[k] / whole for k in SHARES}
         result["times"]["ours default"] = dict(median_us=whole / row.threads, traced=True)
