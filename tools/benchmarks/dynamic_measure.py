@@ -70,11 +70,9 @@ class DynamicBench(Bench):
 
     def measure(self, row):
         """The row's result; without its data, it says so."""
-        known, why = row, None
+        why = None
         try:
-            sizes = {k: v() if callable(v) else v for k, v in row.defines.items()}
-            known = dataclasses.replace(row, defines=sizes, options=(*self.common, *row.options),
-                                        baseline=(*self.common, *row.baseline))
+            known = dynamic_rows.known(row, self.common)
             self.batches(known)
         except Missing as missing:
             known, why = dataclasses.replace(row, what="nothing"), str(missing)

@@ -8,6 +8,7 @@ import dataclasses
 
 import dynamic_data
 from row import ZOO, Row
+from sides import Missing
 
 GROUPS = {  # must, must_tuned, stretch
     "Tree-LSTM": (2.0, 2.0, 4),
@@ -47,6 +48,25 @@ class DynamicRow(Row):
     workload: tuple = ()  # of dynamic_data.py
     of: str = "trees"
     count: int = 0  # of these in a pass; 0: as many as vertices
+
+
+def known(row, common=()):
+    """With sizes that follow from data, and options of all rows."""
+    return dataclasses.replace(row, baseline=(*common, *row.baseline),
+                               options=(*common, *row.options),
+                               defines={k: v() if callable(v) else v for k, v in row.defines.items()})
+
+
+def versions(rows, common=()):
+    """What two versions of the compiler are compared by, as far as its data is there."""
+    found = []
+    for row in rows:
+        try:
+            if row.peers == PEERS:
+                found.append(dataclasses.replace(known(row, common), peers=(), by_hand=()))
+        except Missing:
+            pass
+    return found
 
 
 def row(name, group, model, workload, count, threads, *, of="trees", peers=PEERS, lr=0.001,
