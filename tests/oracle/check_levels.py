@@ -42,7 +42,8 @@ class Given(Net):
 
 
 def trees(count=9):
-    g = structures.joined([structures.random_tree(RNG, 12, TREES["WORDS"]) for _ in range(count)], True)
+    made = [structures.random_tree(RNG, 12, TREES["WORDS"]) for _ in range(count)]
+    g = structures.joined(made, True)
     return TREES, {"G.child": g.child, **g.vertex}
 
 

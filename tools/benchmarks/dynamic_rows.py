@@ -72,9 +72,9 @@ def versions(rows, common=()):
 def row(name, group, model, workload, count, threads, *, of="trees", peers=PEERS, lr=0.001,
         by_hand=None, **more):
     by_hand = BY_HAND if by_hand is None and peers == PEERS else by_hand or ()
-    return DynamicRow(name, group, f"a training step for each batch of some {of}", f"{ZOO}{model}.expr", "step", peers, threads, workload=workload, of=of,
-                      count=count, by_hand=by_hand, side="dynamic_{}.py",
-                      arguments=dict(torch=dict(what=model, lr=lr)), **more)
+    return DynamicRow(name, group, f"training steps over all {of}", f"{ZOO}{model}.expr", "step",
+                      peers, threads, workload=workload, of=of, count=count, by_hand=by_hand,
+                      side="dynamic_{}.py", arguments=dict(torch=dict(what=model, lr=lr)), **more)
 
 
 def tree_lstm(name, group, batch, threads, model="tree_lstm", hidden=128, trees="sst", **more):
