@@ -66,6 +66,7 @@ for s in steps:
         assert [e["args"]["bytes"] for e in copies] == [32 * 12 * 4, 32 * 4, 4], copies
     else:
         assert not copies
+        assert all(abs(e["args"]["busy"] - e["dur"]) < 0.01 for e in kernels)  # none is in a loop
 END
 train() { # FILE OPTIONS...
   out=$1
@@ -97,6 +98,17 @@ copies = [e["args"]["bytes"] for e in events if "bytes" in e.get("args", {})]
 assert len(steps) == len({e["args"]["step"] for e in steps}) >= 2, steps
 assert copies == [40 * 8 * 4] * 2, copies' || fail "a trace of rounds on a GPU"
 fi
+printf '%s\n' 'input X[20, 64, 96]' 'input U[96, 96]' 'h = scan t < 20 from h[b < 64, j < 96] = 0 {' \
+  '  z[b, j] = X[t, b, j] + sum[k] h[b, k]*U[k, j]' '  next h[b, j] = h[b, j] + sum[k] tanh(z[b, k])*U[j, k]' '}' \
+  'output h' >rounds.expr
+"$NEOC" run rounds.expr X=ones:[20,64,96] U=random:1:[96,96] --threads=1 --trace=rounds.json >/dev/null || fail "run with rounds"
+python3 -c 'import json
+events = [e for e in json.load(open("rounds.json"))["traceEvents"] if e["ph"] == "X"]
+entry = next(e for e in events if e["name"] == "forward")
+steps = [e for e in events if "step" in e["args"] and e["args"]["call"] == entry["args"]["call"]]
+busy = sum(e["args"]["busy"] for e in steps)
+assert 0 < busy <= entry["dur"] < sum(e["dur"] for e in steps), events' ||
+  fail "what steps in rounds take is more than the entry does"
 "$NEOC" run net.expr X=ones:[1,12] --trace=run.json >/dev/null || fail "run"
 python3 -c 'import json; assert any(e["name"] == "forward" for e in json.load(open("run.json"))["traceEvents"])' ||
   fail "run: no entry"

@@ -42,6 +42,14 @@ check_count 2165340 tagger
 check_count 6433792 seq2seq
 check_count 262144 wave
 check_count 402 gotoh
+check_count 2774149 tree_lstm
+check_count 2692229 tree_lstm_sum
+check_count 2692101 tree_gru
+check_count 5124293 mv_rnn
+check_count 8386 tree_fc
+check_count 4244240 chain_lstm
+check_count 1510674 lattice_lstm
+check_count 230785 ggnn
 for form in "" _unrolled _scan; do
   check_count 7432202 "milstm$form"
   check_count 177024 "scrnn$form"

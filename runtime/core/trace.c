@@ -52,6 +52,8 @@ void neo_rti_trace_event(neo_rti_trace *t, const neo_rti_event *e) {
     put(t, text, snprintf(text, sizeof text, ",\"step\":%d", e->step));
   if (e->bytes >= 0)
     put(t, text, snprintf(text, sizeof text, ",\"bytes\":%" PRId64, e->bytes));
+  if (e->busy > 0)
+    put(t, text, snprintf(text, sizeof text, ",\"busy\":%.3f", 1e-3 * (double)e->busy));
   put(t, "}},\n", 4);
 }
 
@@ -72,7 +74,7 @@ neo_rt_status neo_rti_trace_begin(neo_rt_ctx *c) {
 void neo_rti_trace_end(neo_rt_ctx *c, const neo_rt_entry *e) {
   neo_rti_trace *t = c->trace;
   int64_t now = neo_rti_now_ns();
-  neo_rti_trace_event(t, &(neo_rti_event){e->name, "entry", 0, t->entry_begun, now, -1, -1});
+  neo_rti_trace_event(t, &(neo_rti_event){e->name, "entry", 0, t->entry_begun, now, -1, -1, 0});
   c->device->trace_put(c, e);
   t->calls++;
 }

@@ -9,6 +9,7 @@ typedef struct {
   int64_t from, to;        /* ns of neo_rti_now_ns */
   int32_t step;            /* of the entry; -1: none */
   int64_t bytes;           /* -1: not known */
+  int64_t busy;            /* ns of from..to in which it ran; 0: not known */
 } neo_rti_event;
 
 int64_t neo_rti_now_ns(void); /* of the monotonic clock */

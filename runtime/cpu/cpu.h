@@ -6,6 +6,7 @@
 
 typedef struct {
   int64_t from, to; /* ns; to 0: it had nothing to do */
+  int64_t busy;     /* ns that it ran, in all rounds */
 } neo_rti_cpu_span;
 
 typedef struct {     /* c->state */

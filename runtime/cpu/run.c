@@ -65,7 +65,8 @@ static void run_units(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
 static void note_span(const walker *w, int32_t i, int64_t from) {
   const neo_rti_cpu *u = w->r->cpu;
   neo_rti_cpu_span *s = &u->spans[w->worker * u->most_steps + i];
-  *s = (neo_rti_cpu_span){s->to ? s->from : from, neo_rti_now_ns()};
+  int64_t now = neo_rti_now_ns();
+  *s = (neo_rti_cpu_span){s->to ? s->from : from, now, (s->to ? s->busy : 0) + now - from};
 }
 
 static void run_step(walker *w, int32_t i) {
@@ -185,7 +186,7 @@ static void put_steps(const neo_rt_ctx *c, const neo_rt_entry *e, int32_t worker
     if (s->to)
       neo_rti_trace_event(c->trace,
                           &(neo_rti_event){neo_rti_step_name(c, step), runs ? "kernel" : "copy",
-                                           worker, s->from, s->to, i, -1});
+                                           worker, s->from, s->to, i, -1, s->busy});
     s->to = 0;
   }
 }

@@ -16,6 +16,7 @@ import struct
 HERE = os.path.dirname(os.path.abspath(__file__))
 ZOO = os.path.join(HERE, os.pardir, os.pardir, "models", "zoo")
 NETWORKS = {}
+ADAM = {}  # networks that Adam trains: their tables, of which only rows that a step read are changed
 
 Network = collections.namedtuple("Network", "run lr mu decay")  # and how it is trained
 
@@ -25,10 +26,12 @@ def f32(x):
     return struct.unpack("f", struct.pack("f", x))[0]
 
 
-def network(lr, mu=0.0, decay=0.0):
+def network(lr, mu=0.0, decay=0.0, adam=None):
 
     def register(f):
         NETWORKS[f.__name__] = Network(f, lr, mu, decay)
+        if adam is not None:
+            ADAM[f.__name__] = adam
         return f
 
     return register
@@ -52,6 +55,10 @@ class Net:
         self.ops = ops
         for name, value in sizes.items():
             setattr(self, name, value)
+
+    def size(self, name):
+        """Of names that are no words of Python, too."""
+        return getattr(self, name)
 
     def rounds(self, count):
         """In each round of this, parameters and states are one of `count` that are stacked."""

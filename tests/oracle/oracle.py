@@ -110,6 +110,36 @@ def adam(lr, clip=None):
     }, clip)
 
 
+class Adam:
+    """Kingma, Ba, algorithm 1, with the library's defaults; PyTorch's own cannot be given 1 - beta, which
+    is rounded by itself. `name`: adam, or sparse_adam, which leaves rows without a gradient as they are."""
+
+    def __init__(self, lr, name="adam"):
+        self.lr, self.name, self.eps = lr, name, f32(1e-8)
+        self.betas = [(f32(beta), f32(1 - beta)) for beta in (0.9, 0.999)]
+
+    def begin(self, p):
+        self.p, self.t = p, 0
+        self.means = {k: [torch.zeros_like(w), torch.zeros_like(w)] for k, w in p.items()}
+
+    def step(self, grads):
+        self.t += 1
+        for k, w in self.p.items():
+            g = grads[k]
+            rows = (g != 0).any(1) if self.name == "sparse_adam" else slice(None)
+            hats = []
+            for mean, (beta, rest), x in zip(self.means[k], self.betas, (g, g * g)):
+                mean[rows] = beta * mean[rows] + rest * x[rows]
+                hats.append(mean[rows] / (1 - beta**self.t))
+            with torch.no_grad():
+                w[rows] -= self.lr * hats[0] / (hats[1].sqrt() + self.eps)
+
+    def after(self):
+        for k, means in self.means.items():
+            for name, mean in zip("mv", means):
+                yield f"{k}.{self.name}.{name}", mean
+
+
 def adamw(lr, decay):
     return Torch(
         lambda p: torch.optim.AdamW(p, lr=lr, betas=(0.875, 0.96875), eps=2**-10, weight_decay=decay

@@ -109,6 +109,20 @@ def chain(length, **vertex):
     return Graph(np.arange(-1, length - 1, dtype=np.int32)[:, None], vertex)
 
 
+def random_tree(rng, leaves, words, labels=5):
+    """Of 1 to `leaves` leaves, neighbours of which are joined at random."""
+    n = int(rng.integers(1, leaves + 1))
+    child, waiting = [[-1, -1]] * n, list(range(n))
+    while len(waiting) > 1:
+        k = int(rng.integers(len(waiting) - 1))
+        child.append(waiting[k:k + 2])
+        waiting[k:k + 2] = [len(child) - 1]
+    word = np.full(len(child), -1, np.int32)
+    word[:n] = rng.integers(words, size=n)
+    label = rng.integers(labels, size=len(child)).astype(np.int32)
+    return Graph(np.array(child, np.int32), dict(word=word, label=label))
+
+
 def complete_tree(leaves):
     """A binary tree in which all leaves are as deep, or one level apart; "leaf" counts them."""
     child, waiting = [], collections.deque()

@@ -3,11 +3,14 @@
 
 Needs PyTorch (2.0 or later):  python3 tests/zoo/make_expected.py [CASE...]
 To choose the seed of a case:  python3 tests/zoo/make_expected.py --seeds CASE...
+Of real trees and lattices:    python3 tests/zoo/make_expected.py --data DATA FOLDER
+which writes cases of files below DATA to FOLDER, with the graphs among what is set.
 
 A case is a network of tests/oracle/networks.py at some sizes. Its file says what to set, then, one
 tensor a line, the outputs of `forward` and `test`, loss and gradients of `grad`, losses of ten
 training steps, all parameters and states after them; see test_zoo.c and tests/oracle/expected.h.
 """
+import itertools
 import math
 import os
 import sys
@@ -16,9 +19,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
 import sequences  # its networks
+import structures
 import torch_ops
-from networks import NETWORKS, Net, f32, sizes_of
-from oracle import bn, gradients, line, momentum, sgd
+import vertices  # its networks
+from networks import ADAM, NETWORKS, Net, f32, sizes_of
+from oracle import Adam, bn, gradients, line, momentum, sgd
 
 import torch
 
@@ -65,10 +70,10 @@ def summed(entry, name, t):
 class Case(Net):
     """A net whose tensors are made when they are asked for the first time."""
 
-    def __init__(self, seed, sizes, dtype=torch.float64):
+    def __init__(self, seed, sizes, dtype=torch.float64, given=None):
         super().__init__(torch_ops, sizes)
-        self.dtype, self.seed = dtype, seed
-        self.lines = []
+        self.dtype, self.seed, self.given = dtype, seed, given or {}
+        self.lines = [line("given", k, v) for k, v in self.given.items()]
         self.params, self.states, self.inputs, self.pending = {}, {}, {}, {}
 
     def make(self, name, shape, center, scale):
@@ -83,7 +88,18 @@ class Case(Net):
         return self.inputs[name]
 
     def ints(self, name, shape, bound):
+        if name in self.given:
+            return self.given[name]
         v = [h % bound for h in hashes(self.seed, name, shape)]
+        return torch.tensor(v, dtype=torch.int64).reshape(shape)
+
+    def ranged(self, name, shape, ends):
+        """Between the ends that a function gives for the indices of an element."""
+        if name in self.given:
+            return self.given[name]
+        places = itertools.product(*map(range, shape))
+        v = [low + h % (high - low)
+             for h, (low, high) in zip(hashes(self.seed, name, shape), (ends(*p) for p in places))]
         return torch.tensor(v, dtype=torch.int64).reshape(shape)
 
     def stacked(self, shape):
@@ -132,12 +148,22 @@ class Case(Net):
         return r
 
 
-def expected(name):
-    model, defines, batch, seed, lr = CASES[name]
+def rules_of(model, lr, params):
+    """The rules of its optimizers, each with the parameters that it trains."""
+    _, rate, mu, decay = NETWORKS[model]
+    if model not in ADAM:
+        return [(momentum(lr or rate, mu, decay=decay) if mu else sgd(rate), params)]
+    tables = {k: params[k] for k in ADAM[model]}
+    dense = {k: v for k, v in params.items() if k not in tables}
+    rules = [(Adam(rate), dense)]
+    return rules + [(Adam(rate, "sparse_adam"), tables)] if tables else rules
+
+
+def expected(case, given=None, steps=STEPS):
+    model, defines, batch, seed, lr = case
     known = batch if isinstance(batch, dict) else {"B": batch}
-    f, rate, mu, decay = NETWORKS[model]
-    rule = momentum(lr or rate, mu, decay=decay) if mu else sgd(rate)
-    net = Case(seed, {**sizes_of(model, defines), **known})
+    f = NETWORKS[model].run
+    net = Case(seed, {**sizes_of(model, defines), **known}, given=given)
     r = net.run(f, False)
     loss = r.pop("loss")
     values = [summed("forward", k, t) for k, t in r.items()] + [line("test", "loss", loss)]
@@ -146,12 +172,17 @@ def expected(name):
     values.append(line("grad", "loss", loss))
     values += [summed("grad", "grad:" + k, g) for k, g in gradients(loss, net.params).items()]
     net.states = states
-    rule.begin(net.params)
-    for _ in range(STEPS):
+    rules = rules_of(model, lr, net.params)
+    for rule, params in rules:
+        rule.begin(params)
+    for _ in range(steps):
         loss = net.run(f, True)["loss"]
         values.append(line("step", "loss", loss))
-        rule.step(gradients(loss, net.params))
-    kept = list(net.params.items()) + list(rule.after()) + list(net.states.items())
+        g = gradients(loss, net.params)
+        for rule, params in rules:
+            rule.step({k: g[k] for k in params})
+    after = [line for rule, _ in rules for line in rule.after()]
+    kept = [*net.params.items(), *after, *net.states.items()]
     values += [summed("after", k, t) for k, t in kept]
     head = [f"model {model}", f"seed values {seed}"]
     head += [f"define {k} {v}" for k, v in defines.items()]
@@ -194,6 +225,11 @@ STEPPED = {"T": 4}
 TAGGER = {"WORDS": 9, "TAGS": 3, "E": 4, "H": 3}
 TRANSLATOR = {"WORDS": 9, "E": 4, "H": 4}
 
+TREES = {"WORDS": 17, "E": 5, "D": 4}
+LATTICE = {"CHARS": 9, "WORDS": 17, "TAGS": 5, "ARCS": 3, "E": 5, "D": 4}
+MOLECULES = {"KINDS": 3, "TYPES": 2, "D": 5, "ROUNDS": 3}
+VERTICES = {"G.vertices": 20}
+
 CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where it is not the model's
     "mlp": ("mlp", {"WIDTH": 7, "CLASSES": 5}, 4, 0, None),
     "resnet18": ("resnet18", NARROW, 3, 19, LR),
@@ -221,7 +257,50 @@ CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where i
     "seq2seq": ("seq2seq", TRANSLATOR, {"B": 3, "S": 4, "T": 5}, 0, None),
     "wave": ("wave", {"N": 11, "T": 40}, 3, 0, None),
     "gotoh": ("gotoh", {"N": 7, "M": 6, "K": 20}, 4, 0, None),
+    "tree_lstm": ("tree_lstm", TREES, VERTICES, 0, None),
+    "tree_lstm_leaf": ("tree_lstm", TREES, {"G.vertices": 1}, 0, None),
+    "tree_lstm_sum": ("tree_lstm_sum", TREES, VERTICES, 0, None),
+    "tree_lstm_sum_5": ("tree_lstm_sum", {**TREES, "CHILDREN": 5}, VERTICES, 0, None),
+    "tree_gru": ("tree_gru", TREES, VERTICES, 0, None),
+    "mv_rnn": ("mv_rnn", {"WORDS": 17, "D": 4, "R": 2}, VERTICES, 0, None),
+    "tree_fc": ("tree_fc", {"D": 5, "CLASSES": 3}, {"TREES": 3, "LEAVES": 7, **VERTICES}, 0, None),
+    "chain_lstm": ("chain_lstm", TREES, VERTICES, 0, None),
+    "lattice_lstm": ("lattice_lstm", LATTICE, VERTICES, 0, None),
+    "ggnn": ("ggnn", MOLECULES, {"B": 3, "V": 12, "M": 25}, 0, None),
 }
+
+
+# ---- real graphs
+
+
+def from_data(model, defines, g):
+    """A case, and what it is given. Numbers of words are made as small as they can be."""
+    given = {"G.child": torch.from_numpy(g.child).long()}
+    defines = dict(defines)
+    for name, v in g.vertex.items():
+        given[name] = torch.from_numpy(v).long()
+        if count := {"word": "WORDS", "char": "CHARS"}.get(name):
+            seen, numbers = given[name].unique(return_inverse=True)
+            none = int(seen[0] < 0)
+            given[name], defines[count] = numbers - none, len(seen) - none
+    return (model, defines, {"G.vertices": len(g.child)}, 0, None), given
+
+
+def data_cases(data):
+    trees = structures.read_trees(os.path.join(data, "sst", "dev.txt"))
+    words = structures.vocabulary(trees)
+    graphs = [structures.tree_graph(t, words) for t in trees]
+    for model in ("tree_lstm", "tree_lstm_sum", "tree_gru"):
+        yield f"sst_{model}", *from_data(model, {"E": 6, "D": 7}, structures.joined(graphs[:24]))
+    yield "sst_mv_rnn", *from_data("mv_rnn", {"D": 4, "R": 2}, structures.joined(graphs[:8]))
+    lattices = structures.read_lattices(os.path.join(data, "lattice", "dev.txt"))
+    yield "lattice_lattice_lstm", *from_data("lattice_lstm", {"E": 5, "D": 6},
+                                             structures.joined(lattices[:12]))
+
+
+def write(folder, name, lines):
+    with open(os.path.join(folder, name + ".txt"), "w") as f:
+        f.write("\n".join(lines) + "\n")
 
 
 def main():
@@ -229,10 +308,12 @@ def main():
     if sys.argv[1:2] == ["--seeds"]:
         for name in sys.argv[2:]:
             print_seeds(name)
-        return
-    for name in sys.argv[1:] or CASES:
-        with open(os.path.join(HERE, "expected", name + ".txt"), "w") as f:
-            f.write("\n".join(expected(name)) + "\n")
+    elif sys.argv[1:2] == ["--data"]:
+        for name, case, given in data_cases(sys.argv[2]):
+            write(sys.argv[3], name, expected(case, given, steps=2))
+    else:
+        for name in sys.argv[1:] or CASES:
+            write(os.path.join(HERE, "expected"), name, expected(CASES[name]))
 
 
 main()

@@ -7,7 +7,9 @@
  *     seed values N             of inputs and parameters
  *     set NAME 1 VALUE          an option of the optimizer
  *     fill NAME 2 CENTER SCALE  a parameter or input is CENTER + SCALE*v, v as below; else v
- */
+ *     given NAME N VALUES...    an input
+ *
+ * Further files may be given as arguments. */
 #include "tests/oracle/expected.h"
 #include <glob.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 
 #define FOLDER NEO_TEST_SOURCE_DIR "/tests/zoo/expected/"
 
-enum { MOST_DEFINES = 32, MOST_CASES = 64, TESTS = 3 };
+enum { MOST_DEFINES = 32, MOST_CASES = 128, TESTS = 3 };
 
 /* A file, taken apart. */
 typedef struct {
@@ -34,7 +36,7 @@ static bool is(const expected *r, const char *entry) {
 }
 
 static bool is_setting(const expected *r) {
-  return is(r, "set") || is(r, "fill") || is(r, "size");
+  return is(r, "set") || is(r, "fill") || is(r, "size") || is(r, "given");
 }
 
 static void define(story *s, const expected *r) {
@@ -45,7 +47,7 @@ static void define(story *s, const expected *r) {
 static story read_story(neo_arena *a, const char *name) {
   char path[4096];
   size_t n, k = 0;
-  snprintf(path, sizeof path, FOLDER "%s.txt", name);
+  snprintf(path, sizeof path, strchr(name, '/') ? "%s" : FOLDER "%s.txt", name);
   const expected *r = expected_read(a, path, &n);
   story s = {.model = name};
   for (; k < n && !is_setting(&r[k]); k++) {
@@ -95,12 +97,24 @@ static void fill(machine *m, const story *s, neo_tensor t) {
   double *x = NEO_NEW_ARRAY(&m->c.arena, double, (size_t)n + 1);
   if (rec.bound.i)
     bound = (uint64_t)neo_size_value(m->c.module, rec.bound, m->sizes);
+  neo_ends_at ends = neo_tensor_ends_at(m->c.module, t, m->sizes);
   for (int64_t k = 0; k < n; k++) {
     uint64_t h = expected_hash((uint64_t)k, key);
-    x[k] = neo_type_is_float((neo_type)rec.type) ? f[0] + f[1] * ((double)(h % 63) - 31) / 32
-                                                 : (double)(h % bound);
+    int64_t low = 0, high = (int64_t)bound;
+    if (ends.given)
+      neo_ends_of_element(&ends, k, &low, &high);
+    x[k] = neo_type_is_float((neo_type)rec.type)
+               ? f[0] + f[1] * ((double)(h % 63) - 31) / 32
+               : (double)(low + (int64_t)(h % (uint64_t)(high - low)));
   }
   machine_put(m, t, x, n);
+}
+
+static void give(machine *m, const story *s) {
+  for (size_t k = 0; k < s->n_settings; k++)
+    if (is(&s->settings[k], "given"))
+      machine_put(m, neo_tensor_find(m->c.module, s->settings[k].name), s->settings[k].x,
+                  s->settings[k].n);
 }
 
 static void open_case(machine *m, const story *s, machine_kind kind) {
@@ -119,6 +133,7 @@ static void open_case(machine *m, const story *s, machine_kind kind) {
     if (role == NEO_ROLE_INPUT || role == NEO_ROLE_PARAM)
       fill(m, s, (neo_tensor){t});
   }
+  give(m, s);
 }
 
 /* ---- the tests */
@@ -181,23 +196,34 @@ static bool is_wanted(const char *name, int argc, char **argv) {
   return argc < 2;
 }
 
-int main(int argc, char **argv) {
+/* The names of wanted cases, and paths of others. */
+static size_t find_cases(char **names, int argc, char **argv) {
   glob_t found;
-  struct CMUnitTest tests[TESTS * MOST_CASES];
-  char *names[MOST_CASES];
   size_t n = 0;
-  if (glob(FOLDER "*.txt", 0, NULL, &found) || found.gl_pathc > MOST_CASES)
-    return 1;
+  if (glob(FOLDER "*.txt", 0, NULL, &found) || found.gl_pathc + (size_t)argc > MOST_CASES)
+    return 0;
   for (size_t k = 0; k < found.gl_pathc; k++) {
-    names[n] = stem(found.gl_pathv[k]);
-    if (is_wanted(names[n], argc, argv)) {
-      add_case(&tests[TESTS * n], names[n]);
-      n++;
-    } else {
-      free(names[n]);
-    }
+    char *name = stem(found.gl_pathv[k]);
+    if (is_wanted(name, argc, argv))
+      names[n++] = name;
+    else
+      free(name);
   }
   globfree(&found);
+  for (int k = 1; k < argc; k++)
+    if (strchr(argv[k], '/'))
+      names[n++] = strdup(argv[k]);
+  return n;
+}
+
+int main(int argc, char **argv) {
+  struct CMUnitTest tests[TESTS * MOST_CASES];
+  char *names[MOST_CASES];
+  size_t n = find_cases(names, argc, argv);
+  if (!n)
+    return 1;
+  for (size_t k = 0; k < n; k++)
+    add_case(&tests[TESTS * k], names[k]);
   int failed = _cmocka_run_group_tests("zoo", tests, TESTS * n, NULL, NULL);
   for (size_t k = 0; k < TESTS * n; k++)
     free((void *)(uintptr_t)tests[k].name);

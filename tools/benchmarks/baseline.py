@@ -51,8 +51,8 @@ def compare_code(libraries):
 class Versions:
     """Ours and the baseline, each with a Bench: a compiler, its runner and its runtime library."""
 
-    def __init__(self, build, baseline, work, options):
-        self.options = options
+    def __init__(self, build, baseline, work, options, kind=Bench):
+        self.options, self.kind = options, kind
         self.benches = {name: self.bench(folder, os.path.join(work, name))
                         for name, folder in (("ours", build), ("baseline", baseline))}
         self.compiled = {}  # results of compiling, by the model and its options
@@ -60,7 +60,7 @@ class Versions:
     def bench(self, build, work):
         os.mkdir(work)
         builder = Builder(os.path.abspath(build), work, 0, emit="so,h,o")
-        return Bench(builder, {}, self.options.rounds, self.options.clock)
+        return self.kind(builder, {}, self.options.rounds, self.options.clock)
 
     def identity(self):
         return "-".join(bench.identity() for bench in self.benches.values())

@@ -3,6 +3,7 @@
     tools/bench dynamic [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--peers FOLDER]
                         [--clock wall|cpu] [--option OPTION]... [--serial OPTION]...
                         [--switch NAME=OPTION[ OPTION...]]... [--resume] [--list] [--show]
+    tools/bench dynamic --baseline BUILD [--all] ...              as of tools/bench cpu
 
 A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration loop:
 above 1 we are faster. A call of either side is a pass over some batches, with a training step for each;
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 
+import baseline
 import dynamic_rows
 import peers
 import report
@@ -46,7 +48,7 @@ def options():
                    "this option build/peers, which is made where it is missing. NEO_BENCH_TORCH "
                    "names another interpreter")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
-                   "processor, for one thread on a machine that others use")
+                   "processor, on a machine that others use; two threads always have the wall's")
     o.add_argument("--option", metavar="OPTION", action="append", default=[],
                    help="of neoc compile, for all rows of ours; may be repeated")
     o.add_argument("--serial", metavar="OPTION", action="append", default=[],
@@ -54,6 +56,11 @@ def options():
     o.add_argument("--switch", metavar="NAME=OPTIONS", action="append", default=[], type=switch,
                    help="what leaves an optimization out (" +
                    "; ".join(f"{k}: {' '.join(v)}" for k, v in SWITCHES.items()) + ")")
+    o.add_argument("--baseline", metavar="BUILD", help="compare with the neoc of this build "
+                   "folder, no peers; rows of one machine code on both sides are not measured")
+    o.add_argument("--all", action="store_true", help="of --baseline: measure those rows too")
+    o.add_argument("--compiles", type=int, metavar="N", default=3, help="of --baseline: how often "
+                   "each side compiles (3)")
     o.add_argument("--resume", action="store_true", help="leave out rows that FILE has of this "
                    "build of the compiler")
     o.add_argument("--list", action="store_true", help="print the rows' names, measure nothing")
@@ -65,23 +72,30 @@ def measured(results, row, build):
     return any(r["name"] == row.name and r.get("build") == build and r["times"] for r in results)
 
 
+def sides(o, rows, work, keep):
+    """What measures a row, and what tells of it."""
+    build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
+    if o.baseline:
+        return baseline.Versions(build, o.baseline, work, o, DynamicBench), baseline
+    bench = DynamicBench(Builder(build, work, o.tuned), peers.find(o.peers, rows), o.rounds, o.clock,
+                         keep, common=tuple(o.option))
+    return bench, report
+
+
 def measure_all(o, rows, results, work):
     def keep(result):
         results[:] = [r for r in results if r["name"] != result["name"]] + [result]
         if o.json:
             report.write(o.json, results)
 
-    build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
-    builder = Builder(build, work, o.tuned)
-    bench = DynamicBench(builder, peers.find(o.peers, rows), o.rounds, o.clock, keep,
-                         common=tuple(o.option))
+    bench, told = sides(o, rows, work, keep)
     for row in rows:
         if o.resume and measured(results, row, bench.identity()):
             continue
         start = time.perf_counter()
         result = bench.measure(row)
         result.update(build=bench.identity(), took_s=round(time.perf_counter() - start, 1))
-        print(report.line(row, result, 44), flush=True)
+        print(told.line(row, result, 44), flush=True)
         keep(result)
 
 
@@ -89,6 +103,8 @@ def main():
     o = options()
     switches = {**SWITCHES, **dict(o.switch)}
     rows = dynamic_rows.rows(o.threads, tuple(o.serial), switches)
+    if o.baseline:
+        rows = dynamic_rows.versions(rows, tuple(o.option))
     chosen = [row for row in rows if re.search(o.rows, row.name)]
     if o.list:
         print("\n".join(row.name for row in chosen))
@@ -102,8 +118,8 @@ def main():
         with tempfile.TemporaryDirectory() as work:
             measure_all(o, chosen, results, work)
         print()
-    print(report.table(rows, results))
-    return 0
+    print((baseline if o.baseline else report).table(rows, results))
+    return baseline.status(chosen, results) if o.baseline else 0
 
 
 sys.exit(main())

@@ -3,6 +3,7 @@ sentences and lattices are those of files below $NEO_DATA (../shared/data); wher
 a row is missing."""
 import collections
 import functools
+import importlib
 import os
 import re
 import sys
@@ -12,15 +13,14 @@ from sides import Missing
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
 DATA = os.environ.get("NEO_DATA") or os.path.join(ROOT, os.pardir, "shared", "data")
-PLACES = dict(tree_lstm=2, tree_lstm_sum=2)
 
 
-def numpy_or_missing():
+def needed(module):
+    """numpy, or what needs it."""
     try:
-        import numpy
+        return importlib.import_module(module)
     except ImportError:
-        raise Missing("numpy is not installed") from None
-    return numpy
+        raise Missing(f"skipped: no numpy in {sys.executable}") from None
 
 
 def path(*names):
@@ -31,7 +31,7 @@ def path(*names):
 
 
 def batches_of(graphs, batch, roots=True):
-    import structures
+    structures = needed("structures")
     for k in range(0, len(graphs), batch):
         g = structures.joined(graphs[k:k + batch], roots)
         yield {"G.vertices": len(g.child)}, {"G.child": g.child, **g.vertex}
@@ -42,7 +42,7 @@ def batches_of(graphs, batch, roots=True):
 
 @functools.cache
 def treebank():
-    import structures
+    structures = needed("structures")
     trees = structures.read_trees(path("sst", "train.txt"))
     return trees, structures.vocabulary(trees)
 
@@ -54,15 +54,22 @@ def sst_words():
 
 def sst(batch, count):
     """The first `count` trees."""
-    import structures
+    structures = needed("structures")
     trees, words = treebank()
     return list(batches_of([structures.tree_graph(t, words) for t in trees[:count]], batch))
 
 
+def random(batch, count, words=20000):
+    """Binary trees of 1 to 40 leaves that were joined at random."""
+    structures, np = needed("structures"), needed("numpy")
+    rng = np.random.default_rng(1)
+    return list(batches_of([structures.random_tree(rng, 40, words) for _ in range(count)], batch))
+
+
 def complete(leaves, batch, hidden, count=2):
     """Complete trees, whose leaves have random vectors."""
-    import structures
-    np = numpy_or_missing()
+    structures = needed("structures")
+    np = needed("numpy")
     rng, tree, found = np.random.default_rng(1), structures.complete_tree(leaves), []
     for _ in range(count):
         g = structures.joined([tree] * batch, True)
@@ -92,8 +99,8 @@ def book(words):
 
 def chains(sentences, batch):
     """Each word but the last, and the one behind it."""
-    import structures
-    np = numpy_or_missing()
+    structures = needed("structures")
+    np = needed("numpy")
     graphs = [structures.chain(len(s) - 1, word=np.array(s[:-1], np.int32),
                                after=np.array(s[1:], np.int32)) for s in sentences]
     return list(batches_of(graphs, batch, roots=False))
@@ -111,12 +118,18 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, complete=complete, sentences=sentences, pieces=pieces)
+MAKERS = dict(sst=sst, random=random, complete=complete, sentences=sentences, pieces=pieces)
 
 
 def make(workload, file):
     """Writes the batches of a workload, (maker, arguments...)."""
-    numpy_or_missing()
-    import batches
+    batches = needed("batches")
     maker, *arguments = workload
     batches.write(file, MAKERS[maker](*arguments))
+
+
+def vertices(file):
+    """Of all batches in such a file."""
+    with open(file, "rb") as f:
+        lines = iter(f.readline, b"end\n")
+        return sum(int(line.split()[2]) for line in lines if line.startswith(b"size G.vertices "))

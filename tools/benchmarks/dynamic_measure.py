@@ -2,6 +2,7 @@
 second; and of a step the shares of what finds the order of the vertices and of what only moves data.
 """
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -16,6 +17,18 @@ from measure import Bench
 from sides import Missing
 
 SHARES = ("construction", "moves", "arithmetic", "between steps")
+
+
+@contextlib.contextmanager
+def environment(more):
+    """With these variables, for processes that start within."""
+    before = {k: os.environ.get(k) for k in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for k, v in before.items():
+            os.environ.pop(k) if v is None else os.environ.update({k: v})
 
 
 class DynamicBench(Bench):
@@ -39,6 +52,12 @@ class DynamicBench(Bench):
         return [self.builder.program("ours_batches"), library, "net", row.entries,
                 str(row.threads), self.batches(row)]
 
+    def python(self, *arguments):
+        """PyTorch is quicker where what it frees stays with the process."""
+        side = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
+        with environment(side):
+            return super().python(*arguments)
+
     def spec(self, row, first):
         return {**row.arguments[first], "batches": self.batches(row)}
 
@@ -51,15 +70,15 @@ class DynamicBench(Bench):
 
     def measure(self, row):
         """The row's result; without its data, it says so."""
-        known, why = row, None
+        why = None
         try:
-            sizes = {k: v() if callable(v) else v for k, v in row.defines.items()}
-            known = dataclasses.replace(row, defines=sizes, options=(*self.common, *row.options),
-                                        baseline=(*self.common, *row.baseline))
+            known = dynamic_rows.known(row, self.common)
             self.batches(known)
         except Missing as missing:
             known, why = dataclasses.replace(row, what="nothing"), str(missing)
+        clock, self.clock = self.clock, "wall" if row.threads > 1 else self.clock
         result = super().measure(known)
+        self.clock = clock
         if why:
             result["missing"]["ours default"] = why
         self.note(row, result)
@@ -71,7 +90,8 @@ class DynamicBench(Bench):
     def note(self, row, result):
         """Figures a second, and beside those that were measured elsewhere."""
         us = {k: t["median_us"] for k, t in result["times"].items() if t.get("median_us")}
-        result["per_s"] = {k: round(1e6 * row.count / t, 1) for k, t in us.items()}
+        count = row.count or (dynamic_data.vertices(self.batches(row)) if us else 0)
+        result["per_s"] = {k: round(1e6 * count / t, 1) for k, t in us.items()}
         shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
                  if k not in ("ours tuned", "ours analytic")}
         notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
@@ -105,10 +125,9 @@ class DynamicBench(Bench):
                 continue
             if e["cat"] == "entry":
                 whole += e["dur"] * row.threads
-            elif e["cat"] == "copy":
-                us["moves"] += e["dur"]
-            elif e["cat"] == "kernel":
-                us[kinds.get(e["name"], "arithmetic")] += e["dur"]
+            elif e["cat"] in ("copy", "kernel"):
+                kind = "moves" if e["cat"] == "copy" else kinds.get(e["name"], "arithmetic")
+                us[kind] += e["args"].get("busy", e["dur"])
         us["between steps"] = max(whole - sum(us.values()), 0)
         result["shares"] = {k: us[k] / whole for k in SHARES}
         result["times"]["ours default"] = dict(median_us=whole / row.threads, traced=True)
@@ -134,14 +153,14 @@ def kind_of(code):
     written = re.findall(r": (\w+) (?:read)?write", head[1]) if head else []
     if written and not {"f64", "f32", "f16", "bf16"} & set(written):
         return "construction"
-    values = re.findall(r"^ *[\w.]+\[.*?\] = (.*)$", without_subscripts(code), re.M)
+    values = re.findall(r"^ *[\w.]+@ = (.*)$", without_subscripts(code), re.M)
     return "moves" if values and not any(computes(v) for v in values) else "arithmetic"
 
 
 def without_subscripts(code):
     before = None
     while before != code:
-        before, code = code, re.sub(r"\[[^\[\]\n]+\]", "[]", code)
+        before, code = code, re.sub(r"\[[^\[\]\n]*\]", "@", code)
     return code
 
 

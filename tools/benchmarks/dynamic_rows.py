@@ -8,6 +8,7 @@ import dataclasses
 
 import dynamic_data
 from row import ZOO, Row
+from sides import Missing
 
 GROUPS = {  # must, must_tuned, stretch
     "Tree-LSTM": (2.0, 2.0, 4),
@@ -34,32 +35,53 @@ DYNET = {
     "Tree-FC 256 leaves hidden 256": (418, 1.7, 2.5),
     "Tree-FC 256 leaves hidden 512": (136, 1.2, 1.4),
     "Tree-FC 32 leaves hidden 64": (19927, None, None),
+    "Fixed-LSTM hidden 256 of 10000 words": (4349, None, None),
 }
 PEERS, BY_HAND = ("torch levels",), ("torch arranging",)
 CONSTRUCTION, MOVES = 0.02, 0.08  # of a step, at most
 TREES = {1: 128, 16: 512, 64: 1024}  # of a pass, by the batch
+BATCHES = tuple(TREES)
 
 
 @dataclasses.dataclass
 class DynamicRow(Row):
     workload: tuple = ()  # of dynamic_data.py
     of: str = "trees"
-    count: int = 0  # of these in a pass
+    count: int = 0  # of these in a pass; 0: as many as vertices
+
+
+def known(row, common=()):
+    """With sizes that follow from data, and options of all rows."""
+    return dataclasses.replace(row, baseline=(*common, *row.baseline),
+                               options=(*common, *row.options),
+                               defines={k: v() if callable(v) else v for k, v in row.defines.items()})
+
+
+def versions(rows, common=()):
+    """What two versions of the compiler are compared by, as far as its data is there."""
+    found = []
+    for row in rows:
+        try:
+            if row.peers == PEERS:
+                found.append(dataclasses.replace(known(row, common), peers=(), by_hand=()))
+        except Missing:
+            pass
+    return found
 
 
 def row(name, group, model, workload, count, threads, *, of="trees", peers=PEERS, lr=0.001,
         by_hand=None, **more):
     by_hand = BY_HAND if by_hand is None and peers == PEERS else by_hand or ()
-    return DynamicRow(name, group, f"a training step for each batch of {count} {of}",
-                      f"{ZOO}{model}.expr", "step", peers, threads, workload=workload, of=of,
-                      count=count, by_hand=by_hand, side="dynamic_{}.py",
-                      arguments=dict(torch=dict(what=model, lr=lr)), **more)
+    return DynamicRow(name, group, f"training steps over all {of}", f"{ZOO}{model}.expr", "step",
+                      peers, threads, workload=workload, of=of, count=count, by_hand=by_hand,
+                      side="dynamic_{}.py", arguments=dict(torch=dict(what=model, lr=lr)), **more)
 
 
-def tree_lstm(name, group, batch, threads, model="tree_lstm", hidden=128, **more):
-    count = TREES[batch]
-    return row(name, group, model, ("sst", batch, count), count, threads,
-               defines=dict(WORDS=dynamic_data.sst_words, E=128, D=hidden), **more)
+def tree_lstm(name, group, batch, threads, model="tree_lstm", hidden=128, trees="sst", **more):
+    count = TREES.get(batch, 4 * batch)
+    return row(name, group, model, (trees, batch, count), count, threads,
+               defines=dict(WORDS=dynamic_data.sst_words if trees == "sst" else 20000, E=128,
+                            D=hidden), **more)
 
 
 def tree_fc(name, group, leaves, hidden, threads, **more):
@@ -67,16 +89,16 @@ def tree_fc(name, group, leaves, hidden, threads, **more):
                defines=dict(D=hidden), lr=0.01, **more)
 
 
-def chain(name, group, maker, words, hidden, threads, embedded=None, **more):
-    """The rate is that of sentences; sizes of the classifier are told by the name."""
-    return row(name, group, "chain_lstm", (maker, words, 64, 4), 256, threads, of="sentences",
-               defines=dict(WORDS=words, E=embedded or hidden, D=hidden), **more)
+def chain(name, group, maker, words, hidden, threads, embedded, **more):
+    """The classifier has as many classes as there are words."""
+    return row(name, group, "chain_lstm", (maker, words, 64, 4), 0, threads, of="words",
+               defines=dict(WORDS=words, E=embedded, D=hidden), **more)
 
 
 def networks(threads):
-    for batch in TREES:
+    for batch in BATCHES:
         yield tree_lstm(f"Tree-LSTM batch {batch}", "Tree-LSTM", batch, threads)
-    for batch in TREES:
+    for batch in BATCHES:
         yield tree_lstm(f"child-sum Tree-LSTM batch {batch}", "child-sum Tree-LSTM", batch, threads,
                         model="tree_lstm_sum")
     for hidden in (64, 256, 512):
@@ -84,17 +106,19 @@ def networks(threads):
     for leaves in (32, 64, 128, 512, 1024):
         yield tree_fc(f"Tree-FC {leaves} leaves hidden 64", "Tree-FC leaves", leaves, 64, threads)
     for group, maker in (("Var-LSTM", "sentences"), ("Fixed-LSTM", "pieces")):
-        for words, hidden in ((256, 256), (256, 512), (10000, 256)):
+        for words, embedded, hidden in ((256, 256, 256), (256, 512, 512), (10000, 128, 256)):
             yield chain(f"{group} hidden {hidden} of {words} words", group, maker, words, hidden,
-                        threads)
+                        threads, embedded)
 
 
 def comparisons(threads, serial):
     """Ours against itself: vertices one after the other, one thread."""
     if serial:
-        for batch in TREES:
-            yield tree_lstm(f"levels: Tree-LSTM batch {batch}", "levels over serial", batch, threads,
-                            peers=("baseline",), baseline=serial)
+        for trees in ("sst", "random"):
+            for batch in BATCHES:
+                kind = "" if trees == "sst" else " of random trees"
+                yield tree_lstm(f"levels: Tree-LSTM batch {batch}{kind}", "levels over serial", batch,
+                                threads, trees=trees, peers=("baseline",), baseline=serial)
         yield tree_fc("levels: Tree-FC 256 leaves", "levels over serial", 256, 64, threads,
                       peers=("baseline",), baseline=serial)
     for batch in (16, 64):
@@ -119,11 +143,20 @@ def shares(threads):
     for leaves in (32, 64, 128, 256, 512, 1024):
         yield tree_fc(f"shares: Tree-FC {leaves} leaves", "shares of a step", leaves, 64, threads,
                       peers=(), what="shares")
-    for batch in TREES:
+    for batch in (*BATCHES, 256):
         yield tree_lstm(f"shares: Tree-LSTM batch {batch}", "shares of a step", batch, threads,
                         peers=(), what="shares")
 
 
+def together(switches):
+    """One more switch, of all of them: options of one name have all values."""
+    values = {}
+    for option in (o for options in switches.values() for o in options):
+        name, _, value = option.partition("=")
+        values.setdefault(name, []).append(value)
+    return {**switches, "all of these": tuple(f"{k}={','.join(v)}" for k, v in values.items())}
+
+
 def rows(threads, serial=(), switches=None):
-    return [*networks(threads), *comparisons(threads, serial), *ablation(threads, switches or {}),
-            *shares(threads)]
+    return [*networks(threads), *comparisons(threads, serial),
+            *ablation(threads, together(switches or {})), *shares(threads)]

@@ -157,7 +157,8 @@ int main(int argc, char **argv) {
   char about[256];
   const char *trace = NULL;
   if (argc < 6)
-    bench_die("usage", "ours_batches LIB PREFIX ENTRY THREADS BATCHES [save=FOLDER] [NAME=VALUE ...]");
+    bench_die("usage",
+              "ours_batches LIB PREFIX ENTRY THREADS BATCHES [save=FOLDER] [NAME=VALUE ...]");
   open_side(&s, argv + 1);
   for (int k = 6; k < argc; k++)
     option(&s, argv[k], &trace);

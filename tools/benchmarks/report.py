@@ -104,7 +104,8 @@ def group_lines(group, results, width):
                                 for k in ("ratio", "tuned", "analytic"))
     text = (f"{group:{width}}  {number(default):>7}  {number(tuned):>5}  {number(analytic):>8}  "
             f"geometric mean of {len(counted)}, worst {min(r['ratio'] for r in counted):.2f}; "
-            f"must {must:g}: {held(default >= must)}, stretch {stretch:.3g}")
+            f"must {must:g}: {held(default >= must)}")
+    text += f", stretch {stretch:.3g}" if stretch else ""
     if tuned:
         text += f"; tuned must {must_tuned:g}: {held(tuned >= must_tuned)}"
         if analytic:
