@@ -18,18 +18,26 @@ static bool recursive(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn) {
   return false;
 }
 
-static neo_val check_actual(neo_frame *f, const neo_ast_var *param, const neo_ast_expr *arg) {
+/* A whole tensor may also be an argument for a scalar of each vertex. */
+static bool is_tensor(neo_frame *f, const neo_ast_expr *arg) {
+  const neo_sym *s = neo_ast_is_bare(arg) ? neo_path_find(f->in, &arg->u.ref.path, false) : NULL;
+  return s && s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW && s->value.view.rank;
+}
+
+static neo_val check_actual(neo_frame *f, const neo_sym *fn, uint32_t k, const neo_ast_expr *arg) {
+  bool indexed = fn->fn->u.fn.sig.params.at[k].indexed;
   uint32_t subscript = f->subscript;
   f->subscript = 0;
   f->must_hoist++;
-  neo_val v = param->indexed ? neo_check_view(f, arg) : neo_check_expr(f, arg);
+  bool whole = indexed || (fn->kind == NEO_SYM_VERTEX && is_tensor(f, arg));
+  neo_val v = whole ? neo_check_view(f, arg) : neo_check_expr(f, arg);
   f->must_hoist--;
   f->subscript = subscript;
   return v;
 }
 
-static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig *sig,
-                          neo_actuals *a) {
+static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, neo_actuals *a) {
+  const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   bool ok = true;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_arg *arg = &e->u.ref.args.at[k];
@@ -37,7 +45,7 @@ static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig
       continue;
     if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
       a->span[a->n] = arg->span;
-      a->at[a->n] = check_actual(f, &sig->params.at[a->n], arg->value);
+      a->at[a->n] = check_actual(f, fn, a->n, arg->value);
       ok = ok && a->at[a->n].kind != NEO_VAL_POISON;
     }
     a->n++;
@@ -195,7 +203,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
   neo_span *span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->options.n + 1);
-  bool ok = check_actuals(f, e, sig, a);
+  bool ok = check_actuals(f, e, fn, a);
   ok = neo_call_options(f, &e->u.ref.args, sig, true, option, span) && ok;
   if (!ok || !neo_fe_spend(f->fe, f->in, e->span))
     return r;
