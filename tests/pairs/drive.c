@@ -48,6 +48,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   if (k > 1 || neo_hash_mix(seed, 0x1234) % 100 >= d->variants)
     return false;
   vary(out, h);
+  out->compose = out->compose && !out->schedules; /* these cut sums by the numbers of vertices */
   if (d->draw != pairs_draw && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
   out->every_loop = d->draw != pairs_draw && h >> 42 & 1;

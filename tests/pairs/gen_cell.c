@@ -383,11 +383,11 @@ static bool rounds(cell *c) {
   return true;
 }
 
-/* The gradient of something of the vertex with respect to a row of an argument. */
+/* The gradient of something of the vertex with respect to a row of an input. */
 static bool inner_gradient(cell *c) {
   pgen *g = c->g;
   const ptensor p = g->tensors.at[c->local[0]];
-  if (p.type != NEO_F32_T && p.type != NEO_F64_T)
+  if (!p.rank || !c->outer[c->argument[0]].given || (p.type != NEO_F32_T && p.type != NEO_F64_T))
     return false;
   const char *s = pg_name(g, "b"), *q = pg_name(g, "b");
   ptensor d = p;

@@ -78,7 +78,7 @@ static void draw_training(pvertices *v) {
     bool has = t.from >> PARAMETER & 1;
     for (uint32_t i = 0; i < g->tensors.n && i < PARAMETER; i++)
       has = has || (t.from >> i & 1 && p->lines.at[g->tensors.at[i].line].has & PAIRS_BIT(PAIRS_PARAM));
-    if (!has || t.from & v->doubles || t.given || !t.rank || (t.type != NEO_F32_T && t.type != NEO_F64_T))
+    if (!has || t.given || !t.rank || (t.type != NEO_F32_T && t.type != NEO_F64_T))
       continue;
     pg_begin(g);
     pg_take(g, &t);
@@ -113,10 +113,10 @@ pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
   pgen *g = &v.g;
   draw_sizes(&v);
   draw_shared(&v);
+  bool doubles = false; /* parameters that no optimizer takes, as its numbers are f32 */
   if (pg_chance(g, 50)) {
     pg_param(g);
-    uint32_t last = (uint32_t)g->tensors.n - 1;
-    v.doubles = (uint64_t)(g->tensors.at[last].type == NEO_F64_T) << last;
+    doubles = g->tensors.at[g->tensors.n - 1].type == NEO_F64_T;
   }
   pv_graph(&v);
   if (pg_chance(g, 20))
@@ -131,7 +131,7 @@ pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
   while (!pairs_definitions(&p))
     draw_one(&v);
   choose_outputs(&v);
-  if (pg_chance(g, 35))
+  if (!doubles && pg_chance(g, 35))
     draw_training(&v);
   return p;
 }

@@ -29,8 +29,7 @@ typedef struct {
   pgen g;
   pgraph graph[MOST_GRAPHS];
   uint32_t n_graphs;
-  uint64_t batch;   /* bit k: statement k depends on the batch */
-  uint64_t doubles; /* bit k: tensor k is a parameter that no optimizer takes, as its numbers are f32 */
+  uint64_t batch; /* bit k: statement k depends on the batch */
 } pvertices;
 
 /* ---- gen_graph.c */
