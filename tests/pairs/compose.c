@@ -13,7 +13,8 @@ typedef struct {
   const pairs_reference *r;
   pairs_run *out;
   neo_arena *a;
-  void **first; /* of the results of the first call of each entry, what one thread gives; kept ones too */
+  void **
+      first; /* of the results of the first call of each entry, what one thread gives; kept ones too */
 } composing;
 
 static bool fail(composing *c, const char *why) {
@@ -88,15 +89,16 @@ static bool same_result(composing *c, size_t k, const void *got, int threads) {
   if (at == r->n)
     return true;
   c->out->verdict = PAIRS_DIFFERS;
-  c->out->why = neo_arena_printf(c->a, "%s[%lld] of '%s' is %.17g by %d threads, %.17g by one", r->name,
-                                 (long long)at, r->entry, number(r->type, got, at), threads,
-                                 number(r->type, c->first[k], at));
+  c->out->why = neo_arena_printf(c->a, "%s[%lld] of '%s' is %.17g by %d threads, %.17g by one",
+                                 r->name, (long long)at, r->entry, number(r->type, got, at),
+                                 threads, number(r->type, c->first[k], at));
   return false;
 }
 
 static bool is_first(const pairs_reference *r, size_t k) {
-  return k == 0 || (!r->results.at[k].kept &&
-                    (r->results.at[k - 1].kept || r->results.at[k].entry != r->results.at[k - 1].entry));
+  return k == 0 ||
+         (!r->results.at[k].kept &&
+          (r->results.at[k - 1].kept || r->results.at[k].entry != r->results.at[k - 1].entry));
 }
 
 /* The calls of the reference, one after the other. */
@@ -157,7 +159,8 @@ static pairs_program resized(composing *c, const batch *b) {
 }
 
 /* Which row of the program's batch each row of the arrangement is; their number is returned. */
-static int64_t rows_of(const batch *b, const pairs_rows *of, const int64_t **from, int64_t *before) {
+static int64_t rows_of(const batch *b, const pairs_rows *of, const int64_t **from,
+                       int64_t *before) {
   const pairs_arrangement *to = &b->to[of->graph];
   *from = of->of_roots ? to->row : to->vertex;
   *before = of->of_roots ? b->links[of->graph].n_roots : b->links[of->graph].n;
@@ -183,7 +186,8 @@ static pairs_result moved(composing *c, const batch *b, pairs_result x, const pa
 }
 
 /* Children and roots are where their vertices are now. */
-static pairs_result linked(composing *c, const batch *b, pairs_result x, uint32_t graph, bool roots) {
+static pairs_result linked(composing *c, const batch *b, pairs_result x, uint32_t graph,
+                           bool roots) {
   pairs_rows of = {.name = x.name, .graph = graph, .of_roots = roots};
   pairs_result y = moved(c, b, x, &of);
   neo_value *at = neo_arena_copy(c->a, y.at, ((size_t)y.n + 1) * sizeof *y.at);
@@ -215,14 +219,15 @@ static bool same_rows(composing *c, const batch *b, size_t k, const char *got) {
   int64_t before, n = rows_of(b, of, &from, &before), each = before ? r->n / before : 0;
   size_t size = (size_t)each * neo_type_bytes(r->type);
   for (int64_t i = 0; i < n; i++) {
-    const char *want = (const char *)c->first[k] + (size_t)from[i] * size, *row = got + (size_t)i * size;
+    const char *want = (const char *)c->first[k] + (size_t)from[i] * size,
+               *row = got + (size_t)i * size;
     int64_t at = differs(r->type, want, row, each);
     if (at == each)
       continue;
     c->out->verdict = PAIRS_DIFFERS;
     c->out->why = neo_arena_printf(
-        c->a, "%s, element %lld of row %lld, is %.17g %s, as row %lld, but %.17g in the batch", r->name,
-        (long long)at, (long long)from[i], number(r->type, row, at), b->text, (long long)i,
+        c->a, "%s, element %lld of row %lld, is %.17g %s, as row %lld, but %.17g in the batch",
+        r->name, (long long)at, (long long)from[i], number(r->type, row, at), b->text, (long long)i,
         number(r->type, want, at));
     return false;
   }
@@ -265,10 +270,10 @@ void pairs_compose(pairs_compilation *x, const neo_rt_model *model, const pairs_
     uint32_t n = pairs_links_of(a, r->program, k).instances;
     instances = n > instances ? n : instances;
   }
-  bool good = compare_batch(&c, PAIRS_MERGED, seed, "with the instances interleaved") &&
-              (r->program->ordered ||
-               compare_batch(&c, PAIRS_SORTED, seed + 1, "in another order")) &&
-              compare_batch(&c, PAIRS_REVERSED, seed + 2, "with the last instance first");
+  bool good =
+      compare_batch(&c, PAIRS_MERGED, seed, "with the instances interleaved") &&
+      (r->program->ordered || compare_batch(&c, PAIRS_SORTED, seed + 1, "in another order")) &&
+      compare_batch(&c, PAIRS_REVERSED, seed + 2, "with the last instance first");
   for (uint32_t k = 0; good && !r->program->whole && k < instances && k < MOST_ALONE; k++)
     good = compare_batch(&c, PAIRS_SINGLE, instances > MOST_ALONE ? seed + k : k, "alone");
 }

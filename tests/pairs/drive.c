@@ -52,11 +52,9 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   if (d->draw != pairs_draw && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
   out->every_loop = d->draw != pairs_draw && h >> 42 & 1;
-  out->tile_rounds =
-      d->draw != pairs_draw && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->tile_rounds = d->draw != pairs_draw && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
-  out->chunk_rounds =
-      d->draw != pairs_draw && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  out->chunk_rounds = d->draw != pairs_draw && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_rounds = out->store ? 0 : out->chunk_rounds;

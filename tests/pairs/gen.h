@@ -28,8 +28,8 @@ typedef struct {
   bool given, reduced, found; /* an input; a reduction's result; a position */
   bool smooth;                /* a float that depends on a given one by floats */
   uint64_t from;              /* of which tensors it is a smooth function */
-  uint32_t rows;              /* above 0: a row belongs to a vertex of graph rows - 1 (gen_vertex.h) */
-  bool of_roots;              /* to a root of that graph instead */
+  uint32_t rows; /* above 0: a row belongs to a vertex of graph rows - 1 (gen_vertex.h) */
+  bool of_roots; /* to a root of that graph instead */
 } ptensor;
 
 typedef struct {

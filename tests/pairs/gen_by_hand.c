@@ -10,10 +10,10 @@ typedef struct {
 
 /* "+ x[i, j]" of the tensor at hand. */
 static const char *reads_children(by_hand *h, uint32_t w) {
-  static const char *const plain[] = {
-      "0.25*(sum[u < %s] (%s[%s[i, u], j] else 0.5))", "0.5*(max[u < %s] (%s[%s[i, u], j] else 0))",
-      "0.25*(sum[u < %s] tanh((%s[%s[i, u], j] else 1)))",
-      "min[u < %s] (%s[%s[i, u], j] else 0.75)"};
+  static const char *const plain[] = {"0.25*(sum[u < %s] (%s[%s[i, u], j] else 0.5))",
+                                      "0.5*(max[u < %s] (%s[%s[i, u], j] else 0))",
+                                      "0.25*(sum[u < %s] tanh((%s[%s[i, u], j] else 1)))",
+                                      "min[u < %s] (%s[%s[i, u], j] else 0.75)"};
   pgen *g = h->g;
   if (w == UINT32_MAX) {
     g->has |= PAIRS_BIT(PAIRS_SUM);
@@ -24,9 +24,9 @@ static const char *reads_children(by_hand *h, uint32_t w) {
   pg_kind(g, PAIRS_R_PRODUCT);
   pg_kind(g, m.rank > 2 ? PAIRS_R_PER_SLOT : PAIRS_R_CHILD_SUM);
   g->has |= PAIRS_BIT(PAIRS_SUM) | PAIRS_BIT(PAIRS_PRODUCT);
-  return neo_arena_printf(g->arena, "0.25*(sum[u < %s, w < %s] %s[%sw, j]*(%s[%s[i, u], w] else 0.5))",
-                          h->places, pg_extent_text(g, m.dim[m.rank - 1]), m.name,
-                          m.rank > 2 ? "u, " : "", h->name, h->child);
+  return neo_arena_printf(
+      g->arena, "0.25*(sum[u < %s, w < %s] %s[%sw, j]*(%s[%s[i, u], w] else 0.5))", h->places,
+      pg_extent_text(g, m.dim[m.rank - 1]), m.name, m.rank > 2 ? "u, " : "", h->name, h->child);
 }
 
 static const char *reads_parents(by_hand *h, uint32_t w) {
@@ -42,10 +42,10 @@ static const char *reads_parents(by_hand *h, uint32_t w) {
   pg_take(g, &m);
   pg_kind(g, PAIRS_R_PRODUCT);
   g->has |= PAIRS_BIT(PAIRS_PRODUCT);
-  return neo_arena_printf(g->arena,
-                          "0.25*(sum[t < %s, u < %s, w < %s where %s[t, u] == i32(i)] %s[%sw, j]*%s[t, w])",
-                          h->end, h->places, pg_extent_text(g, m.dim[m.rank - 1]), h->child, m.name,
-                          m.rank > 2 ? "u, " : "", h->name);
+  return neo_arena_printf(
+      g->arena, "0.25*(sum[t < %s, u < %s, w < %s where %s[t, u] == i32(i)] %s[%sw, j]*%s[t, w])",
+      h->end, h->places, pg_extent_text(g, m.dim[m.rank - 1]), h->child, m.name,
+      m.rank > 2 ? "u, " : "", h->name);
 }
 
 static void begin_rows(by_hand *h, pvertices *v, const pgraph *graph, ptensor *y) {

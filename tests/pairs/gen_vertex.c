@@ -28,7 +28,8 @@ static void draw_shared(pvertices *v) {
 
 static void draw_rows(pvertices *v, const pgraph *graph) {
   pgen *g = &v->g;
-  uint32_t dim[] = {(uint32_t)pg_below(g, 2), (uint32_t)pg_below(g, 2)}, e = (uint32_t)pg_below(g, 2);
+  uint32_t dim[] = {(uint32_t)pg_below(g, 2), (uint32_t)pg_below(g, 2)},
+           e = (uint32_t)pg_below(g, 2);
   pg_begin(g);
   (void)pv_row_input(v, graph, some_float(g), dim, 1, NO_EXTENT);
   if (pg_chance(g, 50))
@@ -41,9 +42,9 @@ static void draw_rows(pvertices *v, const pgraph *graph) {
 
 /* A form that knows nothing of rows: what it makes of them depends on the batch. */
 static void draw_general(pvertices *v) {
-  static pg_form *const forms[] = {pg_map,    pg_reduce, pg_reduce,  pg_product, pg_segment, pg_lookup,
-                                   pg_scan,   pg_self,   pg_running, pg_softmax, pg_pieces,  pg_state,
-                                   pg_scalar, pg_case};
+  static pg_form *const forms[] = {pg_map,    pg_reduce, pg_reduce, pg_product, pg_segment,
+                                   pg_lookup, pg_scan,   pg_self,   pg_running, pg_softmax,
+                                   pg_pieces, pg_state,  pg_scalar, pg_case};
   size_t line = v->g.p->lines.n;
   pg_begin(&v->g);
   (void)PG_PICK(&v->g, forms)(&v->g);
@@ -67,17 +68,17 @@ static void draw_one(pvertices *v) {
 
 /* Of what has parameters, if something has. */
 static void draw_training(pvertices *v) {
-  static const char *const optimizers[] = {"sgd(lr = 0.125)",      "momentum(lr = 0.0625)",
-                                           "nesterov(lr = 0.0625)", "adam(lr = 0.0625)",
-                                           "adamw(lr = 0.0625)",    "rmsprop(lr = 0.0625)",
-                                           "adagrad(lr = 0.25)",    "lamb(lr = 0.0625)"};
+  static const char *const optimizers[] = {
+      "sgd(lr = 0.125)",    "momentum(lr = 0.0625)", "nesterov(lr = 0.0625)", "adam(lr = 0.0625)",
+      "adamw(lr = 0.0625)", "rmsprop(lr = 0.0625)",  "adagrad(lr = 0.25)",    "lamb(lr = 0.0625)"};
   pgen *g = &v->g;
   pairs_program *p = g->p;
   for (size_t k = g->tensors.n; k-- > 0;) {
     ptensor t = g->tensors.at[k];
     bool has = t.from >> PARAMETER & 1;
     for (uint32_t i = 0; i < g->tensors.n && i < PARAMETER; i++)
-      has = has || (t.from >> i & 1 && p->lines.at[g->tensors.at[i].line].has & PAIRS_BIT(PAIRS_PARAM));
+      has = has ||
+            (t.from >> i & 1 && p->lines.at[g->tensors.at[i].line].has & PAIRS_BIT(PAIRS_PARAM));
     if (!has || t.given || !t.rank || (t.type != NEO_F32_T && t.type != NEO_F64_T))
       continue;
     pg_begin(g);

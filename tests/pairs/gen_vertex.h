@@ -1,6 +1,6 @@
-/* Private to the generator: programs over graphs. gen_vertex.c draws them; gen_graph.c graphs, what belongs to their
- * vertices, and static definitions of it; gen_cell.c vertex functions; gen_by_hand.c recurrences over vertices that
- * are written out.
+/* Private to the generator: programs over graphs. gen_vertex.c draws them; gen_graph.c graphs, and what belongs to their
+ * vertices; gen_static.c static definitions of it; gen_loss.c losses and gradients; gen_cell.c vertex functions;
+ * gen_by_hand.c recurrences over vertices that are written out.
  *
  * A tensor has rows if its first index is a vertex (or a root) and a row depends on what is linked to that vertex
  * alone, in whichever batch it is. What else depends on the batch (sums over vertices, their numbers, what general
@@ -19,8 +19,8 @@ enum {
 };
 
 typedef struct {
-  const char *name;  /* null: written by hand, an input alone */
-  const char *child; /* the input of children */
+  const char *name;                         /* null: written by hand, an input alone */
+  const char *child;                        /* the input of children */
   uint32_t number, vertices, places, roots; /* extents; without roots NO_EXTENT */
   uint32_t root, line;
 } pgraph;
@@ -47,6 +47,8 @@ uint32_t pv_some_rows(pvertices *v, const pgraph *graph, uint32_t least, uint32_
 uint32_t pv_weights(pvertices *v, neo_type type, const uint32_t *dim, uint32_t rank);
 /* What was defined from tensor `first` on by forms that know nothing of rows. */
 void pv_note_batch(pvertices *v, size_t first_line);
+
+/* ---- gen_static.c, gen_loss.c */
 bool pv_static(pvertices *v);
 bool pv_loss(pvertices *v);
 

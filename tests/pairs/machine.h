@@ -28,11 +28,11 @@ typedef struct {
   uint64_t schedules;        /* 0: the model's; else random ones from this seed */
   neo_precision math, store;
   bool every_grid;
-  bool every_loop;             /* loops of recurrences are in the plan, and two threads run it */
+  bool every_loop; /* loops of recurrences are in the plan, and two threads run it */
   bool compose; /* bits are compared between numbers of threads, and between batches (compose.h) */
   bool reassociate;
-  uint32_t tile_rounds;        /* recurrences are tiled in blocks of so many; 0: as usual */
-  uint32_t chunk_rounds;       /* recurrences are checkpointed every so many rounds; 0: not at all */
+  uint32_t tile_rounds;  /* recurrences are tiled in blocks of so many; 0: as usual */
+  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds; 0: not at all */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;
 

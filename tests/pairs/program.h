@@ -51,13 +51,14 @@ typedef struct {
   int64_t now;
 } pairs_size;
 
-typedef struct { /* a graph: its vertices are rows of tensors (graph.h) */
+typedef struct {                /* a graph: its vertices are rows of tensors (graph.h) */
   const char *child, *vertices; /* the input of children, and the size that counts the vertices */
-  const char *root, *roots;     /* an input of vertices, and the size that counts them; null: none */
-  const char *places;           /* the constant that counts the places of children */
+  const char *root, *roots; /* an input of vertices, and the size that counts them; null: none */
+  const char *places;       /* the constant that counts the places of children */
 } pairs_graph;
 
-typedef struct { /* a tensor with a row for each vertex, or root, that depends on what is linked to it alone */
+typedef struct
+{ /* a tensor with a row for each vertex, or root, that depends on what is linked to it alone */
   const char *name;
   uint32_t graph;
   bool of_roots;

@@ -55,8 +55,8 @@ static void add_kept(pairs_compilation *x, neo_arena *a, neo_interp *p, const ch
     if (!pairs_is_kept(m, t))
       continue;
     pairs_result one =
-        result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name, neo_interp_tensor(p, (neo_tensor){t}),
-                  neo_interp_errors(p, (neo_tensor){t}));
+        result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
+                  neo_interp_tensor(p, (neo_tensor){t}), neo_interp_errors(p, (neo_tensor){t}));
     one.entry = entry;
     one.kept = true;
     NEO_PUSH(a, &r->results, one);

@@ -57,8 +57,7 @@ static bool drop_line(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
     return false;
   for (; from && (to = strchr(from + 1, '\n')); from = to) {
     pairs_program q = copy_of(a, p);
-    q.lines.at[k].text =
-        neo_arena_printf(a, "%.*s%s", (int)(from - text), text, to);
+    q.lines.at[k].text = neo_arena_printf(a, "%.*s%s", (int)(from - text), text, to);
     if (take(s, p, &q))
       return true;
   }
