@@ -149,6 +149,42 @@ static void results_of(cell *c, ptensor *out) {
   }
 }
 
+/* Another input with rows like those of the first argument; UINT32_MAX: none. */
+static uint32_t like_first(cell *c) {
+  pgen *g = c->g;
+  const ptensor *x = &c->outer[c->argument[0]];
+  for (uint32_t k = 0; x->given && k < g->tensors.n && k < PARAMETER; k++) {
+    const ptensor *t = &g->tensors.at[k];
+    bool like = t->rows == x->rows && t->given && t->type == x->type && t->rank == x->rank &&
+                t->bound == x->bound && t->name != x->name;
+    for (uint32_t d = 0; like && d < x->rank; d++)
+      like = t->dim[d] == x->dim[d];
+    if (like)
+      return k;
+  }
+  return UINT32_MAX;
+}
+
+/* The same function of other rows, whose parameters are its own. */
+static void call_again(cell *c, ptensor *result, uint32_t helper, uint64_t recurs, pairs_set has) {
+  pgen *g = c->g;
+  uint32_t k = like_first(c);
+  if (k == UINT32_MAX || g->tensors.n > MOST_TENSORS)
+    return;
+  const ptensor t = g->tensors.at[k];
+  uint64_t before = (uint64_t)1 << c->argument[0];
+  take_arguments(c, helper);
+  g->reads |= (uint64_t)1 << t.line;
+  note(c, recurs, has);
+  for (uint32_t i = 0; i < c->n_pushed; i++) {
+    result[i].name = pg_name(g, "y");
+    if (result[i].from & before)
+      result[i].from = (result[i].from & ~before) | t.from;
+  }
+  define_results(c, result,
+                 neo_arena_printf(g->arena, "%%s = %s(%s)", c->name, actuals(c, t.name)));
+}
+
 /* Its first result is its first argument again: rounds of it. */
 static void repeat(cell *c, const ptensor *result, uint32_t helper, uint64_t recurs,
                    pairs_set has) {
@@ -192,6 +228,8 @@ static void call(cell *c, const char *head) {
   define_results(c, result, neo_arena_printf(g->arena, "%%s = %s(%s)", c->name, actuals(c, NULL)));
   if (pg_chance(g, 30))
     repeat(c, result, helper, recurs, has);
+  else if (pg_chance(g, 25))
+    call_again(c, result, helper, recurs, has);
 }
 
 static void pull_kinds(cell *c) {

@@ -3,11 +3,11 @@
 #include "base/hash.h"
 
 static void draw_sizes(pvertices *v) {
-  static const int64_t sizes[] = {1, 2, 3, 4, 4, 5, 6, 7, 8, 9};
+  static const int64_t sizes[] = {1, 2, 3, 4, 4, 5, 6, 7, 8, 9}, large[] = {16, 17, 24, 33};
   pgen *g = &v->g;
   uint32_t n = 2 + (uint32_t)pg_below(g, 2);
   for (uint32_t k = 0; k < n; k++) {
-    int64_t now = PG_PICK(g, sizes);
+    int64_t now = pg_chance(g, 8) ? PG_PICK(g, large) : PG_PICK(g, sizes);
     pg_begin(g);
     (void)pg_extent_of(g, neo_arena_printf(g->arena, "%lld", (long long)now), now, now, false);
   }
@@ -31,7 +31,10 @@ static void draw_rows(pvertices *v, const pgraph *graph) {
   uint32_t dim[] = {(uint32_t)pg_below(g, 2), (uint32_t)pg_below(g, 2)},
            e = (uint32_t)pg_below(g, 2);
   pg_begin(g);
-  (void)pv_row_input(v, graph, some_float(g), dim, 1, NO_EXTENT);
+  neo_type type = some_float(g);
+  (void)pv_row_input(v, graph, type, dim, 1, NO_EXTENT);
+  if (pg_chance(g, 20)) /* another like it */
+    (void)pv_row_input(v, graph, type, dim, 1, NO_EXTENT);
   if (pg_chance(g, 50))
     (void)pv_row_input(v, graph, NEO_I32_T, NULL, 0, e); /* a label */
   if (pg_chance(g, 30))

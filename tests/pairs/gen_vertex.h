@@ -15,7 +15,7 @@ enum {
   PARAMETER = 60,    /* parameters of calls */
   GATHERED = 61,     /* what is gathered, until what it is made of is known */
   MOST_GATHERS = 3,
-  MOST_ROW_WORK = 60 /* elements of a vertex */
+  MOST_ROW_WORK = 150 /* elements of a vertex */
 };
 
 typedef struct {
