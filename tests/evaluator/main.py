@@ -37,7 +37,7 @@ rounded. So a comparison allows for the rounding of the model's types (compare.p
 jump (`floor`, a comparison) are safe only where both compute them exactly: inputs are drawn as eighths.
 
 Left out: `rand()` in rounds, in vertex functions and in definitions that read themselves, `grad` in functions that are
-called with indices.
+called with indices, but for what belongs to each of their points.
 """
 
 import argparse

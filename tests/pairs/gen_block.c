@@ -207,8 +207,7 @@ static bool rounds(cell *c) {
   const char *read = pg_read_plain(g, at), *end = pg_extent_text(g, e);
   g->index[g->n_index++] = (pindex){"r", e, true};
   const char *value = pg_value(g, x.type, 1);
-  g->tensors.at[at] = g->tensors.at[0];
-  g->tensors.at[at].line = 0;
+  g->tensors.at[at] = x; /* nothing else may read the carry */
   g->from |= x.from;
   pg_kind(g, PAIRS_R_NESTED);
   pc_add_line(c, neo_arena_printf(

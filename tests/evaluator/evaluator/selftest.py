@@ -97,6 +97,12 @@ CASES = [
      {"x": [[1], [2], [3], [4]], "G.child": [[-1, -1], [-1, -1], [0, 0], [2, 0]]},
      {"h": [[6.5], [7.5], [74.5], [143.5]], "n": [1, 1, 5, 9], "d": [[-10], [2], [14], [6]],
       "g": [[2*(6.5 + 11*74.5 + 21*143.5)], [15], [2*(74.5 + 143.5)], [287]]}),
+    ("a gradient for each point of a call, and a choice for each", """
+     fn f(x[E], k) -> d, y { s = sum[e] x[e]^2; d = grad(s, x); y = case k { 0 { y[e] = x[e] } else { y[e] = -x[e] } } }
+     input x[2, 2]; input k[2] : i32 < 2
+     d[i, j] = g(x[i, ..], k[i])[j]; y[i, j] = h(x[i, ..], k[i])[j]
+     fn g(x[E], k) -> d { d, y = f(x, k) }; fn h(x[E], k) -> y { d, y = f(x, k) }""",
+     {"x": [[1, 2], [3, 4]], "k": [0, 1]}, {"d": [[2, 4], [6, 8]], "y": [[1, 2], [-3, -4]]}),
     ("no vertices", """graph G(children <= 2, vertices <= 9); input x[G.vertices, 3]
      vertex f(x[E]) over G { gather h[2, E] = 0; y[j] = x[j] + sum[k] h[k, j]; scatter h = y; push y }
      y = f(x); s = sum[v, j] y[v, j]""",

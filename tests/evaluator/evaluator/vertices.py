@@ -81,7 +81,8 @@ def run(program, function, arguments, begun, node):
     order = range(len(child) - 1, -1, -1) if text.down else range(len(child))
     pushed, block = {}, None
     for v in order:
-        block = begun([_row(a, v) if mine else a for mine, a in zip(own, arguments)])
+        rows = {id(a): _row(a, v) for mine, a in zip(own, arguments) if mine}  # one row for what is given twice
+        block = begun([rows[id(a)] if mine else a for mine, a in zip(own, arguments)])
         pushed[v] = _vertex(program, block, state, v)
         program.held = held
     if block is None:
