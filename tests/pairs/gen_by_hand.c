@@ -62,10 +62,11 @@ static void begin_rows(by_hand *h, pvertices *v, const pgraph *graph, ptensor *y
   pg_note_rounds(h->g, graph->vertices);
 }
 
-static void define(by_hand *h, ptensor *y, const char *value) {
+static void define(by_hand *h, ptensor *y, bool has_rows, const char *value) {
   const char *left = pg_left_of(h->g, y);
   h->g->exact = !neo_type_is_float(y->type);
-  pv_has_rows(h->v, y, h->graph);
+  if (has_rows)
+    pv_has_rows(h->v, y, h->graph);
   pg_define(h->g, y, left, value);
   h->v->batch |= (uint64_t)1 << y->line;
 }
@@ -81,7 +82,7 @@ static bool counts(pvertices *v, const pgraph *graph) {
   begin_rows(&h, v, graph, &y);
   h.g->has |= PAIRS_BIT(PAIRS_SUM);
   pg_kind(h.g, PAIRS_R_FORWARD);
-  define(&h, &y, neo_arena_printf(h.g->arena, PG_PICK(h.g, of), h.places, h.name, h.child));
+  define(&h, &y, true, neo_arena_printf(h.g->arena, PG_PICK(h.g, of), h.places, h.name, h.child));
   return true;
 }
 
@@ -108,6 +109,8 @@ bool pv_by_hand(pvertices *v) {
   g->p->ordered = g->p->ordered || down;
   pg_kind(g, down ? PAIRS_R_BACKWARD : PAIRS_R_FORWARD);
   const char *own = pg_read_plain(g, x), *read = (down ? reads_parents : reads_children)(&h, w);
-  define(&h, &y, neo_arena_printf(g->arena, PG_PICK(g, around), own, read));
+  /* One sum over all vertices and a row of each is added up by their numbers, which are those of a batch. */
+  define(&h, &y, !down || w == UINT32_MAX,
+         neo_arena_printf(g->arena, PG_PICK(g, around), own, read));
   return true;
 }

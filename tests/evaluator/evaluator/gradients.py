@@ -28,8 +28,8 @@ def grad(program, context, node, frame):
 
 
 def _of_points(program, context, node, frame, asked, seeds):
-    """In a function that is called with indices: a gradient for each of their points, with respect to what is each one's
-    own, so that they are the parts of the gradient of a sum."""
+    """In a function that is called with indices: a gradient for each of their points, with respect to what is each
+    one's own, so that they are the parts of the gradient of a sum."""
     result = context.whole(asked[0], frame)
     wanted = [context.whole(a, frame) for a in asked[1:]]
     lead, points = len(frame), result.data.shape

@@ -117,7 +117,7 @@ def _scatter(program, block, position, state, v, target, value):
     if new.type in scalars.LITERALS:
         new = elements.convert(new, row.type)
     if new.shape != row.shape or new.type != row.type:
-        error(target, f"'{target.name}' is {row.type} {list(row.shape)}, what is scattered {new.type} {list(new.shape)}")
+        error(target, f"'{target.name}' is {row.type} {list(row.shape)}, this is {new.type} {list(new.shape)}")
     state.scattered.setdefault(target.name, {})[v] = new
 
 
