@@ -190,7 +190,8 @@ static void repeat(cell *c, const ptensor *result, uint32_t helper, uint64_t rec
                    pairs_set has) {
   pgen *g = c->g;
   const ptensor *x = &c->outer[c->argument[0]];
-  bool like = x->type == result[0].type && x->rank == result[0].rank;
+  bool like = x->type == result[0].type && x->rank == result[0].rank &&
+              !(recurs & PAIRS_RECURS(PAIRS_R_INNER_GRAD));
   for (uint32_t k = 0; like && k < x->rank; k++)
     like = x->dim[k] == result[0].dim[k];
   if (!like || g->tensors.n > MOST_TENSORS || !pg_chance(g, 60))
