@@ -1,6 +1,7 @@
 /* Private to the generator: gen.c draws programs; gen_read.c reads of tensors; gen_value.c values
  * and conditions; gen_form.c, gen_shape.c, gen_model.c and gen_rows.c definitions, a function for
- * each form; gen_self.c and gen_loop.c recurrences. */
+ * each form; gen_self.c and gen_loop.c recurrences. What draws programs over graphs is in
+ * gen_vertex.h. */
 #ifndef NEO_TESTS_PAIRS_GEN_H
 #define NEO_TESTS_PAIRS_GEN_H
 #include "base/random.h"

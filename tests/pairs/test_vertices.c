@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { COUNT = 200, GRAPHS = 400 };
+enum { COUNT = 200, DEVICE_COUNT = 60, GRAPHS = 400 };
 
 static void vertices_equal_the_interpreter_and_keep_their_bits(void **state) {
   static pairs_table t;
@@ -24,6 +24,21 @@ static void vertices_equal_the_interpreter_and_keep_their_bits(void **state) {
     fail_msg("%u programs of %u fail", t.failed, t.programs);
   assert_true(t.rejected * 50 <= t.programs); /* the generator's fault */
   assert_true(t.promised * 10 >= t.compared * 9);
+}
+
+static void on_the_emulated_device_they_equal_it_too(void **state) {
+  static pairs_table t;
+  pairs_drive d = {.draw = pairs_draw_vertices,
+                   .first = 1,
+                   .n = neo_test_count(DEVICE_COUNT),
+                   .variants = 30,
+                   .jobs = 2,
+                   .target = "nvptx:sm_90a+host"};
+  (void)state;
+  if (NEO_TEST_SANITIZED)
+    skip(); /* the stacks of emulated threads are not the sanitizers' */
+  if (pairs_drive_run(&d, &t))
+    fail_msg("%u programs of %u fail", t.failed, t.programs);
 }
 
 /* ---- what is compared would be found */
@@ -136,6 +151,7 @@ int main(void) {
       cmocka_unit_test(graphs_are_of_all_kinds_and_children_come_first),
       cmocka_unit_test(a_value_that_depends_on_other_instances_is_found),
       cmocka_unit_test(vertices_equal_the_interpreter_and_keep_their_bits),
+      cmocka_unit_test(on_the_emulated_device_they_equal_it_too),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
