@@ -17,7 +17,7 @@ static uint32_t some_smooth(pvertices *v) {
 static uint32_t source(pgen *g, uint64_t from) {
   uint32_t at = UINT32_MAX, n = 0;
   for (uint32_t k = 0; k < g->tensors.n && k < PARAMETER; k++)
-    if (from >> k & 1) {
+    if (from >> k & 1 && neo_type_is_float(g->tensors.at[k].type)) {
       n += g->tensors.at[k].rows ? 3 : 1;
       if (pg_below(g, n) < (g->tensors.at[k].rows ? 3u : 1u))
         at = k;

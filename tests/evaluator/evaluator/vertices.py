@@ -99,10 +99,9 @@ def _vertex(program, block, state, v):
     block.define("children", tape.constant(count, "i32"))
     program.declare(text.body, block)
     with tape.masked(block.frame.mask):
-        for position, s in enumerate(text.body):
-            if isinstance(s, Gather):
-                gathered = [block.view().lookup((variable.name,), s.line) for variable, _ in s.bindings]
-                program.held = program.held + gathered
+        for s in text.body:
+            for variable, _ in s.bindings if isinstance(s, Gather) else []:
+                block.view().lookup((variable.name,), s.line)
         for position, s in enumerate(text.body):
             for target, value in s.bindings if isinstance(s, Bind) and s.kind == "scatter" else []:
                 _scatter(program, block, position, state, v, target, value)
@@ -138,8 +137,9 @@ def gathered(program, s, variable, value, block, position):
         state.rows[variable.name] = tape.Tensor(np.zeros(first + tuple(shape[1:]), scalars.dtype(none.type)), none.type,
                                                 lead)
         with tape.masked(block.frame.mask):
-            return leaf_of(stacked([_gathered_row(none, state.parts(variable.name, v, k), k, lead)
-                                    for k in range(shape[0])], lead))
+            parts = [[leaf_of(p) for p in state.parts(variable.name, v, k)] for k in range(shape[0])]
+            program.held = program.held + sum(parts, [])  # gradients in the block end where another vertex begins
+            return stacked([_gathered_row(none, rows, k, lead) for k, rows in enumerate(parts)], lead)
     return Lazy(compute, s.line)
 
 
