@@ -165,6 +165,7 @@ foreach(folder pipeline runtime pairs)
   target_compile_definitions(${folder}_test_support
                              PUBLIC NEO_TEST_EMULATOR="$<TARGET_FILE:neo_gpu_emulator>")
 endforeach()
+target_compile_definitions(pairs_test_support PRIVATE NEO_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 if(TARGET test_measure_device)
   add_dependencies(test_measure_device neo_gpu_emulator)
   set_tests_properties(measure_device PROPERTIES LABELS "measure;gpu_emulated")

@@ -21,4 +21,5 @@ evaluated() {
 
 evaluated --seeds=30001..30200
 evaluated --recurrences --seeds=1..200
+evaluated --vertices --seeds=1..100
 exit $status

@@ -21,19 +21,29 @@ enum { MOST_CALLS = 64 }; /* within each other, as far as they are followed */
 
 typedef struct {
   neo_inst *in;
+  const neo_ast_stmt *within[MOST_CALLS];
   uint32_t depth;
   bool found;
 } draw_look;
+
+/* A function that calls itself is an error, which is told where the call is checked. */
+static bool is_within(const draw_look *l, const neo_ast_stmt *fn) {
+  bool within = false;
+  for (uint32_t k = 0; k < l->depth; k++)
+    within = within || l->within[k] == fn;
+  return within;
+}
 
 static void look_rand(void *ctx, const neo_ast_expr *e) {
   draw_look *l = ctx;
   neo_sym *fn = NULL;
   if (l->found)
     return;
-  if (neo_call_is(l->in, e, &fn) && fn && fn->kind != NEO_SYM_POISON && l->depth < MOST_CALLS) {
+  if (neo_call_is(l->in, e, &fn) && fn && fn->kind != NEO_SYM_POISON && l->depth < MOST_CALLS &&
+      !is_within(l, fn->fn)) {
     neo_scope *outer = l->in->scope;
     l->in->scope = fn->scope;
-    l->depth++;
+    l->within[l->depth++] = fn->fn;
     neo_ast_exprs(&fn->fn->u.fn.block.stmts, look_rand, l);
     l->depth--;
     l->in->scope = outer;

@@ -229,6 +229,10 @@ static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
   uint32_t n = 0;
   if (!e.i)
     return;
+  if (in->vertex->down && neo_expr_type(f->m, e) == NEO_BOOL_T) {
+    NEO_ERR(in, name->span, BOOL_ARITHMETIC, "sum");
+    return;
+  }
   for (uint32_t d = 0; d < f->n_out; d++)
     if (d != in->n_ambient)
       extent[n++] = f->axis[d].hi;

@@ -22,6 +22,7 @@ How it works (the folder evaluator/ beside this file):
     frames, reads           the indices of a statement as axes of a grid, and where they take their extents from
     expressions, reducers   the value of an expression on the whole grid at once
     recurrences             definitions that read themselves, an element at a time
+    vertices                graphs and vertex functions, vertex by vertex
     loops                   repeat, scan, while and case, round by round
     elements, scalars       operators and functions of elements; types, wrapping, rounding, conversions
     tape                    tensors that know how they were computed; gradients, whose own gradients can be formed
@@ -35,8 +36,8 @@ Floats are computed in float64 and rounded where a type is narrower than f32; su
 rounded. So a comparison allows for the rounding of the model's types (compare.py), and values on both sides of a
 jump (`floor`, a comparison) are safe only where both compute them exactly: inputs are drawn as eighths.
 
-Left out: vertex functions, `rand()` in rounds and in definitions that read themselves, `grad` in functions that are
-called with indices.
+Left out: `rand()` in rounds, in vertex functions and in definitions that read themselves, `grad` in functions that are
+called with indices, but for what belongs to each of their points.
 """
 
 import argparse

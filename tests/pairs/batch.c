@@ -26,7 +26,10 @@ static void put_result(const pairs_result *r, neo_str *out) {
 #include "ir/types.def"
 #undef X
   };
-  neo_str_addf(out, "{\"name\": \"%s\", \"type\": \"%s\", \"shape\": [", r->name, type[r->type]);
+  neo_str_addf(out, "{\"name\": \"%s\", ", r->name);
+  if (r->entry)
+    neo_str_addf(out, "\"entry\": \"%s\", \"kept\": %s, ", r->entry, r->kept ? "true" : "false");
+  neo_str_addf(out, "\"type\": \"%s\", \"shape\": [", type[r->type]);
   for (uint32_t k = 0; k < r->rank; k++)
     neo_str_addf(out, "%s%lld", k ? ", " : "", (long long)r->extent[k]);
   neo_str_add(out, "], \"data\": [");

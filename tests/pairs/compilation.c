@@ -83,7 +83,9 @@ bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
   if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
     return false;
   snprintf(x->path, sizeof x->path, "/proc/self/fd/%d", x->file);
+  static const char *const library[] = {NEO_TEST_SOURCE_DIR "/models/std", NULL};
   neo_compile_options o = {.path = x->path,
+                           .import_paths = library,
                            .prefix = how->prefix ? how->prefix : "t",
                            .out_dir = how->folder,
                            .emit = how->folder ? NEO_EMIT_OBJECT : 0,

@@ -42,19 +42,20 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   uint64_t h = neo_hash_mix(seed, 0x7a7 + k);
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
   *out = (pairs_how){.target = d->target, .mcpu = d->mcpu, .every_grid = gpu && seed % 4 != 0};
+  out->compose = d->draw == pairs_draw_vertices && !gpu;
+  out->every_loop = out->compose && seed % 3 == 0;
   if (k == 0)
     return true;
   if (k > 1 || neo_hash_mix(seed, 0x1234) % 100 >= d->variants)
     return false;
   vary(out, h);
-  if (d->draw == pairs_draw_recurrent && !gpu && !d->mcpu && h >> 40 & 1)
+  out->compose = out->compose && !out->schedules; /* these cut sums by the numbers of vertices */
+  if (d->draw != pairs_draw && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
-  out->every_loop = d->draw == pairs_draw_recurrent && h >> 42 & 1;
-  out->tile_rounds =
-      d->draw == pairs_draw_recurrent && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->every_loop = out->every_loop || (d->draw != pairs_draw && h >> 42 & 1);
+  out->tile_rounds = d->draw != pairs_draw && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
-  out->chunk_rounds =
-      d->draw == pairs_draw_recurrent && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  out->chunk_rounds = d->draw != pairs_draw && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_rounds = out->store ? 0 : out->chunk_rounds;

@@ -63,24 +63,33 @@ def differs(expected, got, derived):
     return f"{expected['name']}[{k}] is {got[k]!r}, the interpreter has {want[k]!r} within {error[k]:.3g}"
 
 
+def calls(results):
+    """What each call gave: its outputs, then parameters and states as they are after it."""
+    call = []
+    for x in results:
+        if call and not x["kept"] and (call[-1]["kept"] or call[-1]["entry"] != x["entry"]):
+            yield call
+            call = []
+        call.append(x)
+    if call:
+        yield call
+
+
 def check(evaluate_all, program):
     values = {x["name"]: array(x) for x in program["inputs"]}
-    rounds = program["rounds"]
-    results = program["results"]
-    each = len(results) // rounds
-    for r in range(rounds):
-        outputs, kept = evaluate_all(program["text"], values, program["sizes"])
-        seen = set()
-        for x in results[r * each:(r + 1) * each]:
-            # First the outputs, then parameters and states after the round.
-            late = x["name"] in seen or x["name"] not in outputs
-            seen.add(x["name"])
-            found = kept if late else outputs
+    step = 0
+    for n, call in enumerate(calls(program["results"])):
+        entry = call[0]["entry"]
+        outputs, kept = evaluate_all(program["text"], values, program["sizes"], entry=entry, step=step)
+        step += entry != "forward"
+        for x in call:
+            found = kept if x["kept"] else outputs
             if x["name"] not in found:
                 continue
-            why = differs(x, found[x["name"]], derived=f"{x['name']} = grad(" in program["text"])
+            derived = entry != "forward" or f"{x['name']} = grad(" in program["text"]
+            why = differs(x, found[x["name"]], derived=derived)
             if why:
-                return f"round {r}: {why}"
+                return f"call {n}, {entry}: {why}"
         values.update(kept)
     return None
 

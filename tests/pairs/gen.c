@@ -134,6 +134,7 @@ static uint32_t give(pgen *g, ptensor t) {
   uint64_t recurs = g->recurs;
   if (t.bound != NO_EXTENT && !t.up_to && !g->extents.at[t.bound].now)
     make_one(g, t.bound);
+  g->p->whole = g->p->whole || (t.bound != NO_EXTENT && g->extents.at[t.bound].rows);
   g->reads = g->recurs = 0;
   g->has = 0;
   const char *text = pg_input_text(g, &t);
@@ -173,7 +174,7 @@ uint32_t pg_extent_of(pgen *g, const char *value, int64_t now, int64_t least, bo
                                   .name = name});
   g->reads = reads;
   g->has = has;
-  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, runtime, line});
+  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, runtime, false, line});
   return (uint32_t)g->extents.n - 1;
 }
 
@@ -190,7 +191,7 @@ static void runtime_extent(pgen *g, int64_t now, int64_t least) {
                                       least ? "" : "0 <= ", name, (long long)most, name, name),
                                   .name = name,
                                   .has = PAIRS_BIT(PAIRS_SIZE)});
-  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, true, line});
+  NEO_PUSH(g->arena, &g->extents, (pextent){name, now, least, true, false, line});
   NEO_PUSH(g->arena, &g->p->sizes, (pairs_size){name, now});
 }
 
@@ -222,9 +223,16 @@ static void draw_rounds(pgen *g) {
   }
 }
 
-uint32_t pg_extent(pgen *g) {
+static uint32_t any_extent(pgen *g) {
   uint64_t n = g->extents.n;
   return (uint32_t)(n > 4 && pg_chance(g, 75) ? pg_below(g, 4) : pg_below(g, n));
+}
+
+uint32_t pg_extent(pgen *g) {
+  uint32_t e = any_extent(g);
+  while (g->inside && g->extents.at[e].rows)
+    e = any_extent(g);
+  return e;
 }
 
 int64_t pg_work(const pgen *g) {
@@ -255,7 +263,7 @@ static void draw_input(pgen *g, bool is_float) {
 }
 
 /* Of constant extents. */
-static void draw_param(pgen *g) {
+void pg_param(pgen *g) {
   uint32_t dim[2], rank = 0;
   for (uint32_t k = 0; k < g->extents.n && rank < 2; k++)
     if (!g->extents.at[k].runtime && pg_chance(g, 70))
@@ -343,7 +351,7 @@ pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
   for (uint64_t n = pg_below(&g, 3); n > 0; n--)
     draw_input(&g, false);
   if (pg_chance(&g, 25))
-    draw_param(&g);
+    pg_param(&g);
   for (uint64_t n = 2 + pg_below(&g, 5); n > 0 && p.lines.n < 40; n--)
     draw_any(&g);
   choose_outputs(&g);
@@ -358,7 +366,7 @@ pairs_program pairs_draw_recurrent(neo_arena *a, uint64_t seed) {
   for (uint64_t n = pg_below(&g, 2); n > 0; n--)
     draw_input(&g, false);
   if (pg_chance(&g, 25))
-    draw_param(&g);
+    pg_param(&g);
   if (pg_chance(&g, 40))
     draw_any(&g);
   draw_recurrence(&g);

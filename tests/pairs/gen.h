@@ -1,6 +1,7 @@
 /* Private to the generator: gen.c draws programs; gen_read.c reads of tensors; gen_value.c values
  * and conditions; gen_form.c, gen_shape.c, gen_model.c and gen_rows.c definitions, a function for
- * each form; gen_self.c and gen_loop.c recurrences. */
+ * each form; gen_self.c and gen_loop.c recurrences. What draws programs over graphs is in
+ * gen_vertex.h. */
 #ifndef NEO_TESTS_PAIRS_GEN_H
 #define NEO_TESTS_PAIRS_GEN_H
 #include "base/random.h"
@@ -12,6 +13,7 @@ typedef struct {
   const char *text;
   int64_t now, least;
   bool runtime;
+  bool rows;     /* it counts vertices or roots */
   uint32_t line; /* of the statement that says it */
 } pextent;
 
@@ -27,6 +29,8 @@ typedef struct {
   bool given, reduced, found; /* an input; a reduction's result; a position */
   bool smooth;                /* a float that depends on a given one by floats */
   uint64_t from;              /* of which tensors it is a smooth function */
+  uint32_t rows; /* above 0: a row belongs to a vertex of graph rows - 1 (gen_vertex.h) */
+  bool of_roots; /* to a root of that graph instead */
 } ptensor;
 
 typedef struct {
@@ -50,6 +54,7 @@ typedef struct {
   uint64_t recurs;
   bool exact;
   int read_depth;
+  bool inside; /* of what is written for one vertex: no index is of vertices */
 } pgen;
 
 static inline uint64_t pg_below(pgen *g, uint64_t n) {
@@ -74,6 +79,7 @@ const char *pg_input_text(pgen *g, const ptensor *t);
 uint32_t pg_given_earlier(pgen *g, uint32_t extent);
 uint32_t pg_given(pgen *g, neo_type type, const uint32_t *dim, uint32_t rank, uint32_t bound,
                   bool up_to);
+void pg_param(pgen *g);      /* a parameter of constant extents */
 uint32_t pg_extent(pgen *g); /* one of the program's */
 uint32_t pg_extent_of(pgen *g, const char *value, int64_t now, int64_t least, bool runtime);
 int64_t pg_work(const pgen *g);                  /* iterations of the indices at hand */

@@ -101,7 +101,7 @@ static const char *where_arg(pgen *g) {
 
 static const char *where_size(pgen *g) {
   for (uint32_t e = 0; e < g->extents.n; e++)
-    if (g->extents.at[e].runtime) {
+    if (g->extents.at[e].runtime && !(g->inside && g->extents.at[e].rows)) {
       g->has |= PAIRS_BIT(PAIRS_WHERE_SIZE);
       return neo_arena_printf(g->arena, "%s%s < %s", pg_chance(g, 50) ? "2*" : "", last_index(g),
                               pg_extent_text(g, e));

@@ -1,119 +1,12 @@
 /* See machine.h. */
 #include "base/hash.h"
 #include "tests/gpu/emulator.h"
-#include "tests/pairs/compilation.h"
+#include "tests/pairs/compose.h"
 #include "tools/pipeline/emit.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ROUNDS = 2 };
-
-/* ---- the reference */
-
-static pairs_result result_of(pairs_compilation *x, neo_arena *a, neo_tensor t, uint32_t name,
-                              const neo_values *v, const double *error) {
-  pairs_result r = {.name = neo_arena_strdup(a, neo_name_text(x->c.names, name)),
-                    .type = (neo_type)neo_tensor_at(x->c.module, t)->type,
-                    .rank = v->rank,
-                    .n = v->n};
-  size_t n = (size_t)v->n;
-  memcpy(r.extent, v->extent, sizeof r.extent);
-  r.at = neo_arena_copy(a, v->at, (n + 1) * sizeof *v->at);
-  r.error = error ? neo_arena_copy(a, error, (n + 1) * sizeof *error) : NULL;
-  return r;
-}
-
-static void fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes,
-                 uint64_t seed) {
-  const neo_tensor_rec *r = neo_tensor_at(x->c.module, t);
-  neo_values *v = neo_interp_tensor(p, t);
-  const char *name = neo_name_text(x->c.names, r->name);
-  int64_t bound = r->bound.i ? neo_size_value(x->c.module, r->bound, sizes) : 0, least, below;
-  neo_ends_at ends = neo_tensor_ends_at(x->c.module, t, sizes);
-  for (int64_t k = 0; k < v->n && ends.given; k++) {
-    neo_ends_of_element(&ends, k, &least, &below);
-    v->at[k] = pairs_element(seed, name, (neo_type)r->type, below - least, (uint64_t)k);
-    v->at[k].i += least;
-  }
-  for (int64_t k = 0; k < v->n && !ends.given; k++)
-    v->at[k] = pairs_element(seed, name, (neo_type)r->type, bound, (uint64_t)k);
-}
-
-static void run_reference(pairs_compilation *x, neo_arena *a, pairs_reference *r) {
-  neo_module *m = x->c.module;
-  int64_t *sizes = pairs_sizes(x, r->program);
-  neo_str why;
-  neo_str_init(&why, a);
-  neo_interp *p = neo_interp_new(&x->c.arena, m, sizes, r->program->seed);
-  neo_interp_track_errors(p, true);
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (m->tensors.at[t].role == NEO_ROLE_INPUT) {
-      fill(x, p, (neo_tensor){t}, sizes, r->program->seed);
-      NEO_PUSH(a, &r->inputs,
-               result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
-                         neo_interp_tensor(p, (neo_tensor){t}), NULL));
-    }
-  uint32_t entry = pairs_entry(m);
-  const neo_entry_rec e = m->entries.at[entry];
-  r->rounds = e.updates.n ? ROUNDS : 1;
-  for (int round = 0; round < r->rounds; round++) {
-    size_t first = r->results.n;
-    /* What a state was before is what an output of it says. */
-    for (uint32_t k = 0; k < e.outputs.n; k++) {
-      neo_tensor t = {neo_list_at(m, e.outputs, k)};
-      pairs_result before = {.name = NULL};
-      if (pairs_is_kept(m, t.i))
-        before = result_of(x, a, t, neo_list_at(m, e.names, k), neo_interp_tensor(p, t),
-                           neo_interp_errors(p, t));
-      NEO_PUSH(a, &r->results, before);
-    }
-    if (neo_interp_run(p, entry, &why)) {
-      r->verdict = PAIRS_FAILED;
-      r->why = neo_str_text(&why);
-      return;
-    }
-    for (uint32_t k = 0; k < e.outputs.n; k++) {
-      neo_tensor t = {neo_list_at(m, e.outputs, k)};
-      if (!r->results.at[first + k].name)
-        r->results.at[first + k] = result_of(x, a, t, neo_list_at(m, e.names, k),
-                                             neo_interp_output(p, k), neo_interp_errors(p, t));
-    }
-    for (uint32_t t = 1; t < m->tensors.n; t++)
-      if (pairs_is_kept(m, t))
-        NEO_PUSH(a, &r->results,
-                 result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
-                           neo_interp_tensor(p, (neo_tensor){t}),
-                           neo_interp_errors(p, (neo_tensor){t})));
-  }
-}
-
-pairs_reference pairs_evaluate(neo_arena *a, const pairs_program *p, const pairs_how *how) {
-  pairs_reference r = {.program = p};
-  pairs_compilation x;
-  neo_str text;
-  neo_str_init(&text, a);
-  pairs_text(p, &text);
-  r.text = neo_str_text(&text);
-  pairs_how plain = {.math = how->math, .store = how->store};
-  if (!pairs_open(&x, p, r.text, &plain, true)) {
-    r.verdict = PAIRS_FAILED;
-    r.why = "no memory file";
-    return r;
-  }
-  if (neo_compile_front(&x.c)) {
-    r.verdict = PAIRS_REJECTED;
-    r.why = pairs_reason(&x, a, "frontend");
-  } else if (neo_compile_passes(&x.c)) {
-    r.verdict = x.c.diags && neo_diags_errors(x.c.diags) ? PAIRS_REJECTED : PAIRS_FAILED;
-    r.why = pairs_reason(&x, a, "passes of the reference");
-  } else {
-    run_reference(&x, a, &r);
-  }
-  pairs_close(&x);
-  return r;
-}
 
 /* ---- machine code */
 
@@ -210,24 +103,28 @@ static const char *failed(neo_arena *a, pairs_run *out, const char *why) {
   return out->why;
 }
 
-static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *model,
+/* What an entry's arguments are; results go to memory of their own. */
+static void **arguments(neo_compilation *c, const neo_rt_model *model, const neo_rt_entry *e,
+                        const pairs_reference *r, const pairs_result *results) {
+  void **args = NEO_NEW_ARRAY(&c->arena, void *, (size_t)e->n_args + 1);
+  for (int32_t k = 0; k < e->n_args; k++)
+    args[k] = k < e->n_inputs
+                  ? pairs_input_bytes(
+                        &c->arena,
+                        pairs_input_named(r, model->tensors[model->entry_args[e->args + k]].name))
+                  : NEO_NEW_ARRAY(&c->arena, double, results[k - e->n_inputs].n + 1);
+  return args;
+}
+
+static bool run_entry(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *model,
                       const pairs_reference *r, size_t *at, const int64_t *sizes_at, pairs_run *out,
                       neo_arena *a) {
-  int32_t number = (int32_t)pairs_entry(c->module),
-          found =
-              neo_rt_find_entry(model, neo_name_text(c->names, c->module->entries.at[number].name));
+  int32_t found = neo_rt_find_entry(model, r->results.at[*at].entry);
   const neo_rt_entry *e = &model->entries[found];
-  void **args = NEO_NEW_ARRAY(&c->arena, void *, (size_t)e->n_args + 1);
   int64_t sizes[64];
   for (int32_t k = 0; k < e->n_sizes; k++)
     sizes[k] = sizes_at[model->entry_sizes[e->sizes + k] + 1];
-  for (int32_t k = 0; k < e->n_args; k++)
-    if (k < e->n_inputs)
-      args[k] = pairs_input_bytes(
-          &c->arena, pairs_input_named(r, model->tensors[model->entry_args[e->args + k]].name));
-    else
-      args[k] =
-          NEO_NEW_ARRAY(&c->arena, double, r->results.at[*at + (size_t)(k - e->n_inputs)].n + 1);
+  void **args = arguments(c, model, e, r, &r->results.at[*at]);
   if (neo_rt_call(ctx, found, sizes, args)) {
     failed(a, out, neo_rt_error(ctx));
     return false;
@@ -238,18 +135,16 @@ static bool run_round(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
   return true;
 }
 
+/* Parameters and states after an entry. */
 static bool same_kept(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *model,
                       const pairs_reference *r, size_t *at, pairs_run *out, neo_arena *a) {
-  for (uint32_t t = 1; t < c->module->tensors.n; t++) {
-    if (!pairs_is_kept(c->module, t) || *at >= r->results.n)
-      continue;
+  for (; *at < r->results.n && r->results.at[*at].kept; ++*at) {
     const pairs_result *want = &r->results.at[*at];
     int32_t k = neo_rt_find(model, want->name);
     size_t bytes = (size_t)want->n * neo_type_bytes(want->type);
     char *got = NEO_NEW_ARRAY(&c->arena, char, bytes + 1);
-    if (strcmp(neo_name_text(c->names, c->module->tensors.at[t].name), want->name) != 0)
+    if (k < 0) /* nothing needs it */
       continue;
-    ++*at;
     if (neo_rt_get(ctx, k, got, bytes)) {
       failed(a, out, neo_rt_error(ctx));
       return false;
@@ -260,8 +155,8 @@ static bool same_kept(neo_compilation *c, neo_rt_ctx *ctx, const neo_rt_model *m
   return true;
 }
 
-static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_run *out,
-                        neo_arena *a) {
+static void run_machine(pairs_compilation *x, const pairs_reference *r, bool compose,
+                        pairs_run *out, neo_arena *a) {
   neo_compilation *c = &x->c;
   neo_rt_model model;
   neo_rt_ctx *ctx = NULL;
@@ -284,10 +179,12 @@ static void run_machine(pairs_compilation *x, const pairs_reference *r, pairs_ru
   int64_t *sizes = pairs_sizes(x, r->program);
   size_t at = 0;
   bool good = true;
-  for (int round = 0; good && round < r->rounds; round++)
-    good = run_round(c, ctx, &model, r, &at, sizes, out, a) &&
+  while (good && at < r->results.n)
+    good = run_entry(c, ctx, &model, r, &at, sizes, out, a) &&
            same_kept(c, ctx, &model, r, &at, out, a);
   neo_rt_destroy(ctx);
+  if (good && compose)
+    pairs_compose(x, &model, r, out, a);
   if (c->target.sm)
     out->grid_launches = grid_launches() - before;
 }
@@ -308,7 +205,7 @@ pairs_run pairs_compile_and_run(neo_arena *a, const pairs_reference *r, const pa
     pairs_observe(&x.c, r->program, a, &out);
     for (size_t k = 0; k < x.segments.n; k++)
       NEO_PUSH(a, &out.kernels, x.segments.at[k]);
-    run_machine(&x, r, &out, a);
+    run_machine(&x, r, how->compose, &out, a);
   }
   pairs_close(&x);
   return out;

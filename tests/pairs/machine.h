@@ -28,10 +28,11 @@ typedef struct {
   uint64_t schedules;        /* 0: the model's; else random ones from this seed */
   neo_precision math, store;
   bool every_grid;
-  bool every_loop;             /* loops of recurrences are in the plan, and two threads run it */
+  bool every_loop; /* loops of recurrences are in the plan, and two threads run it */
+  bool compose; /* bits are compared between numbers of threads, and between batches (compose.h) */
   bool reassociate;
-  uint32_t tile_rounds;        /* recurrences are tiled in blocks of so many; 0: as usual */
-  uint32_t chunk_rounds;       /* recurrences are checkpointed every so many rounds; 0: not at all */
+  uint32_t tile_rounds;  /* recurrences are tiled in blocks of so many; 0: as usual */
+  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds; 0: not at all */
   const char *folder, *prefix; /* what writes an object: <folder>/<prefix>.o; null: nothing does */
 } pairs_how;
 
@@ -42,8 +43,9 @@ typedef enum {
   PAIRS_FAILED    /* an error in the compiler, the interpreter or the runtime */
 } pairs_verdict;
 
-typedef struct { /* of an output, in one round; of a state, after it */
-  const char *name;
+typedef struct { /* of an output of an entry; of a parameter or state, after it */
+  const char *name, *entry;
+  bool kept; /* a parameter or state */
   neo_type type;
   uint32_t rank;
   int64_t extent[16], n;
@@ -57,7 +59,7 @@ typedef struct pairs_reference {
   pairs_verdict verdict;
   const char *why;
   int rounds;
-  NEO_VEC(pairs_result) inputs, results; /* results: round after round */
+  NEO_VEC(pairs_result) inputs, results; /* results: call after call, outputs first */
 } pairs_reference;
 
 typedef struct { /* a kernel as it came out, or one inside of a recurrence's loops */

@@ -1,6 +1,7 @@
 /* Programs as text, and what they run on. */
 #include "tests/pairs/program.h"
 #include "base/hash.h"
+#include <stdlib.h>
 #include <string.h>
 
 uint32_t pairs_definitions(const pairs_program *p) {
@@ -12,7 +13,7 @@ uint32_t pairs_definitions(const pairs_program *p) {
 
 /* Bit k: statement k is needed by an output or an update. */
 static uint64_t needed(const pairs_program *p) {
-  uint64_t need = 0;
+  uint64_t need = p->train ? p->trains : 0;
   for (size_t k = p->lines.n; k-- > 0;) {
     const pairs_statement *s = &p->lines.at[k];
     if (s->gone)
@@ -42,6 +43,8 @@ void pairs_text(const pairs_program *p, neo_str *out) {
   put_names(p, need, false, out);
   put_names(p, need, true, out);
   neo_str_add(out, "\n");
+  if (p->train)
+    neo_str_addf(out, "%s\n", p->train);
 }
 
 int64_t pairs_size_now(const pairs_program *p, const char *name, int64_t otherwise) {
@@ -49,6 +52,13 @@ int64_t pairs_size_now(const pairs_program *p, const char *name, int64_t otherwi
     if (strcmp(p->sizes.at[k].name, name) == 0)
       return p->sizes.at[k].now;
   return otherwise;
+}
+
+int64_t pairs_constant(const pairs_program *p, const char *name) {
+  for (size_t k = 0; k < p->lines.n; k++)
+    if (p->lines.at[k].kind == PAIRS_SIZE_LINE && strcmp(p->lines.at[k].name, name) == 0)
+      return strtoll(strchr(p->lines.at[k].text, '=') + 1, NULL, 10);
+  return 0;
 }
 
 neo_value pairs_element(uint64_t seed, const char *name, neo_type type, int64_t bound, uint64_t k) {

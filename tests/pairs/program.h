@@ -51,21 +51,43 @@ typedef struct {
   int64_t now;
 } pairs_size;
 
+typedef struct {                /* a graph: its vertices are rows of tensors (graph.h) */
+  const char *child, *vertices; /* the input of children, and the size that counts the vertices */
+  const char *root, *roots; /* an input of vertices, and the size that counts them; null: none */
+  const char *places;       /* the constant that counts the places of children */
+} pairs_graph;
+
+typedef struct
+{ /* a tensor with a row for each vertex, or root, that depends on what is linked to it alone */
+  const char *name;
+  uint32_t graph;
+  bool of_roots;
+} pairs_rows;
+
 typedef struct {
   uint64_t seed;
   NEO_VEC(pairs_statement) lines; /* in order; at most 64 */
   NEO_VEC(pairs_size) sizes;      /* run-time sizes */
+  NEO_VEC(pairs_graph) graphs;
+  NEO_VEC(pairs_rows) rows;
+  bool whole;        /* an input names vertices, so there are no smaller batches */
+  bool ordered;      /* a sum of what is a vertex' own goes over vertices by their numbers */
+  const char *train; /* a train statement, behind the outputs; null: none */
+  uint64_t trains;   /* bit k: it needs statement k */
 } pairs_program;
 
 typedef pairs_program pairs_drawer(neo_arena *a, uint64_t seed);
 pairs_drawer pairs_draw;
 pairs_drawer pairs_draw_recurrent; /* with recurrences among the definitions */
+pairs_drawer pairs_draw_vertices;  /* with graphs, vertex functions and recurrences over vertices */
 /* Definitions of the program that are not gone. */
 uint32_t pairs_definitions(const pairs_program *p);
 /* The program: what is not gone and is needed, and its outputs. */
 void pairs_text(const pairs_program *p, neo_str *out);
 /* Value of a run-time size by its name; `otherwise` where there is none. */
 int64_t pairs_size_now(const pairs_program *p, const char *name, int64_t otherwise);
+/* Value of a constant, "dim C3 = 5". */
+int64_t pairs_constant(const pairs_program *p, const char *name);
 /* The k-th element of an input: a function of seed, name and k. bound: above 0: in [0, bound). */
 neo_value pairs_element(uint64_t seed, const char *name, neo_type type, int64_t bound, uint64_t k);
 /* The features of the statement that made a tensor of this name, which may be derived from its

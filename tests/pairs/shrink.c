@@ -44,6 +44,26 @@ static bool drop_result(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   return take(s, p, &q);
 }
 
+static bool drop_training(shrinker *s, neo_arena *a, pairs_program *p) {
+  pairs_program q = copy_of(a, p);
+  q.train = NULL;
+  return p->train && take(s, p, &q);
+}
+
+/* A line of a block that is not needed; the frontend refuses what needs it. */
+static bool drop_line(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
+  const char *text = p->lines.at[k].text, *from = strchr(text, '\n'), *to;
+  if (p->lines.at[k].kind != PAIRS_HELPER || p->lines.at[k].gone)
+    return false;
+  for (; from && (to = strchr(from + 1, '\n')); from = to) {
+    pairs_program q = copy_of(a, p);
+    q.lines.at[k].text = neo_arena_printf(a, "%.*s%s", (int)(from - text), text, to);
+    if (take(s, p, &q))
+      return true;
+  }
+  return false;
+}
+
 /* What reads it gets it from outside. */
 static bool give(shrinker *s, neo_arena *a, pairs_program *p, size_t k) {
   const pairs_statement *line = &p->lines.at[k];
@@ -98,11 +118,11 @@ pairs_program pairs_shrink(neo_arena *a, const pairs_program *from, pairs_fails 
   shrinker s = {fails, ctx, budget};
   pairs_program p = copy_of(a, from);
   for (bool changed = true; changed && s.budget;) {
-    changed = false;
+    changed = drop_training(&s, a, &p);
     for (size_t k = p.lines.n; k-- > 0;)
       changed |= drop_result(&s, a, &p, k) || move_output(&s, a, &p, k) || give(&s, a, &p, k);
     for (size_t k = 0; k < p.lines.n; k++)
-      changed |= lessen(&s, a, &p, k);
+      changed |= lessen(&s, a, &p, k) || drop_line(&s, a, &p, k);
     for (size_t k = 0; k < p.sizes.n; k++)
       changed |= lessen_size(&s, a, &p, k);
   }

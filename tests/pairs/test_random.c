@@ -44,6 +44,7 @@ static const char usage[] =
     "      --json-seeds=N    only of the first N seeds\n"
     "      --folder=FOLDER   failing programs, made smaller, become files here\n"
     "      --recurrences     programs with recurrences; before --print\n"
+    "      --vertices        programs over graphs; before --print\n"
     "      --print=SEED      print the program of a seed, and no more\n";
 
 enum {
@@ -59,6 +60,7 @@ enum {
   FOLDER,
   PRINT,
   RECURRENCES,
+  VERTICES,
   HELP
 };
 static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS},
@@ -71,6 +73,7 @@ static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS
                                         {"json", required_argument, NULL, JSON},
                                         {"folder", required_argument, NULL, FOLDER},
                                         {"recurrences", no_argument, NULL, RECURRENCES},
+                                        {"vertices", no_argument, NULL, VERTICES},
                                         {"print", required_argument, NULL, PRINT},
                                         {"help", no_argument, NULL, HELP},
                                         {"json-seeds", required_argument, NULL, JSON_SEEDS},
@@ -101,7 +104,7 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&s, &a);
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
-  if (table && d->draw == pairs_draw_recurrent) {
+  if (table && d->draw != pairs_draw) {
     neo_str_addf(&s, "%u programs, %u not taken, %u runs, %u kernels, %u failures\n", t->programs,
                  t->rejected, t->runs, t->kernels, t->failed);
     if (gpu)
@@ -165,6 +168,9 @@ static int command(int argc, char **argv) {
       break;
     case RECURRENCES:
       d.draw = pairs_draw_recurrent;
+      break;
+    case VERTICES:
+      d.draw = pairs_draw_vertices;
       break;
     case PRINT:
       return print_program(&d, strtoull(optarg, NULL, 10));

@@ -4,12 +4,12 @@ A function that is called with elements of indexed tensors is computed for all p
 definitions have the axes of the frame in front of their own.
 """
 
-from . import elements, gradients, scalars, tape
+from . import elements, gradients, scalars, tape, vertices
 from .errors import error
 from .expressions import Expressions
 from .reads import children
 from .scopes import Block, FunctionIn, as_size
-from .tree import DOTS, Path, Range
+from .tree import DOTS, Path, Range, Vertex
 
 
 def call(program, context, node, frame, count):
@@ -20,15 +20,24 @@ def call(program, context, node, frame, count):
     if not isinstance(function, FunctionIn):
         error(node, f"'{'.'.join(node.path)}' is not a function")
     text = function.node
-    block = Block(program, function.block.view(function.position), frame.hidden(), _prefix(context, node),
-                  context.view.block.rounds, function.block.path)
-    block.key, block.text = context.view.block.key + (id(node),), text.body
+    prefix = _prefix(context, node)
+
+    def begun(arguments):
+        """The block of the call, with parameters and options."""
+        block = Block(program, function.block.view(function.position), frame.hidden(), prefix,
+                      context.view.block.rounds, function.block.path)
+        block.key, block.text = context.view.block.key + (id(node),), text.body
+        bind_parameters(block, text.parameters, arguments, node)
+        bind_options(program, context, block, text, node)
+        return block
+
     positional = [a for n, a in node.args if n is None]
     if len(positional) != len(text.parameters):
         error(node, f"'{text.name}' takes {len(text.parameters)} arguments, here are {len(positional)}")
     arguments = [context.whole(a, frame) for a in positional]
-    bind_parameters(block, text.parameters, arguments, node)
-    bind_options(program, context, block, text, node)
+    if isinstance(text, Vertex):
+        return vertices.run(program, function, arguments, begun, node)
+    block = begun(arguments)
     program.declare(text.body, block)
     with tape.masked(block.frame.mask):
         results = [block.view().lookup((r,), node.line) for r in text.results]

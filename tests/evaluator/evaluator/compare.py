@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 
@@ -37,8 +38,15 @@ def sizes_of(info, given):
     return result
 
 
+def _formula(text, known):
+    """The value of a formula of sizes, whose names may have dots."""
+    plain = {n.replace(".", "__"): v for n, v in known.items()}
+    text = re.sub(r"(?<=[A-Za-z0-9_])\.(?=[A-Za-z_])", "__", str(text)).replace("/", "//")
+    return eval(text, {"__builtins__": {}}, plain)
+
+
 def _extents(shape, sizes):
-    return tuple(int(eval(str(e).replace("/", "//"), {"__builtins__": {}}, sizes)) for e in shape)
+    return tuple(int(_formula(e, sizes)) for e in shape)
 
 
 def values(info, sizes, seed):
@@ -85,7 +93,7 @@ def _draw(rng, t, shape, sizes):
 def _between(rng, t, shape, sizes):
     """Integers whose ends are formulas of sizes and of the element's indices d0, d1 .."""
     known = dict(sizes, **{f"d{k}": i for k, i in enumerate(np.indices(shape))})
-    ends = [eval(t[w].replace("/", "//"), {}, known) if w in t else None for w in ("least", "below")]
+    ends = [_formula(t[w], known) if w in t else None for w in ("least", "below")]
     low = ends[0] if ends[0] is not None else ends[1] - 9
     high = ends[1] if ends[1] is not None else low + 9
     return low + np.floor(rng.random(shape) * (np.asarray(high) - low)).astype(np.int64)

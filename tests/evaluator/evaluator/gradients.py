@@ -9,10 +9,10 @@ from .scopes import Block
 
 def grad(program, context, node, frame):
     """grad(y, a, b, seed = dy): the gradients of sum(y * dy), one for each of a, b."""
-    if frame.axes:
-        error(node, "this evaluator forms no gradients inside of calls that depend on indices")
     asked = [a for n, a in node.args if n is None]
     seeds = [a for n, a in node.args if n == "seed"]
+    if frame.axes:
+        return _of_points(program, context, node, frame, asked, seeds)
     result = context.whole(asked.pop(0), frame)
     wanted = [context.base(a, frame) if context.is_slice(a, frame) else context.whole(a, frame) for a in asked]
     if seeds:
@@ -25,6 +25,18 @@ def grad(program, context, node, frame):
         seed = tape.constant(1.0, result.type)
     found = of(result, seed, wanted, node, program.held)
     return [context.slice_of(g, a, frame) if context.is_slice(a, frame) else g for a, g in zip(asked, found)]
+
+
+def _of_points(program, context, node, frame, asked, seeds):
+    """In a function that is called with indices: a gradient for each of their points, with respect to what is each
+    one's own, so that they are the parts of the gradient of a sum."""
+    result = context.whole(asked[0], frame)
+    wanted = [context.whole(a, frame) for a in asked[1:]]
+    lead, points = len(frame), result.data.shape
+    own = all(w.lead == lead and w.data.shape[:lead] == points for w in wanted)
+    if seeds or not own or len(points) != lead or any(context.is_slice(a, frame) for a in asked):
+        error(node, "this evaluator forms no such gradient inside of calls that depend on indices")
+    return of(result, tape.Tensor(np.ones(points), result.type, lead), wanted, node, program.held)
 
 
 def of(result, seed, wanted, line=None, held=()):

@@ -4,14 +4,13 @@ from functools import lru_cache
 
 from .errors import error
 from .lexer import REDUCERS, tokens
-from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Define, Dim, Else, Function, Import,
-                   Number, Optimizer, Output, Path, Range, Read, Reduce, Repeat, Target, Train, Type, Unary, Variable,
-                   While)
+from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Define, Dim, Else, Function, Gather,
+                   Graph, Import, Number, Optimizer, Output, Path, Push, Range, Read, Reduce, Repeat, Target, Train, Type,
+                   Unary, Variable, Vertex, While)
 
 RESERVED = {"and", "or", "not", "true", "false", "inf", "pi", "else", "where", "scan", "repeat", "while", "case"}
 TYPES = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_REFUSED = ("graph", "vertex", "gather", "scatter", "push")
 
 
 @lru_cache(maxsize=None)
@@ -90,8 +89,6 @@ class _Parser:
             if rule:
                 self.at += 1
                 return rule(token.line)
-            if token.text in _REFUSED:
-                error(token.line, f"'{token.text}' is not supported")
         return self.define()
 
     def stmt_import(self, line):
@@ -163,6 +160,40 @@ class _Parser:
 
     def stmt_update(self, line):
         return Bind(line, "update", self.bindings())
+
+    def stmt_scatter(self, line):
+        return Bind(line, "scatter", self.bindings())
+
+    def stmt_gather(self, line):
+        def one():
+            variable = self.variable()
+            self.need("=")
+            return variable, self.expr()
+        return Gather(line, self.several(one))
+
+    def stmt_push(self, line):
+        return Push(line, self.name())
+
+    def stmt_graph(self, line):
+        name = self.name()
+        self.need("(")
+        self.need("children")
+        self.need("<=")
+        children = self.sum()
+        self.need(",")
+        self.need("vertices")
+        self.need("<=")
+        vertices = self.sum()
+        self.need(")")
+        return Graph(line, name, children, vertices)
+
+    def stmt_vertex(self, line):
+        name = self.name()
+        variables, options = self.signature()
+        self.need("over")
+        graph = self.name()
+        down = bool(self.take("down"))
+        return Vertex(line, name, variables, options, graph, down, self.block())
 
     def stmt_collect(self, line):
         return Collect(line, self.several(self.name))

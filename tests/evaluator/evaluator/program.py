@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from . import calls, elements, loops, randoms, recurrences, scalars, tape
+from . import calls, elements, loops, randoms, recurrences, scalars, tape, vertices
 from .errors import ExprError, error
 from .expressions import Expressions
 from .frames import Axis, Frame
@@ -12,7 +12,7 @@ from .parser import parse
 from .reads import children, names, reads
 from .recurrences import settled
 from .scopes import Block, FunctionIn, Lazy
-from .tree import DOTS, Call, Case, Declare, Dim, Path, Range, Repeat, Variable, While
+from .tree import DOTS, Call, Case, Declare, Dim, Graph, Path, Range, Repeat, Variable, While
 
 
 class Program:
@@ -66,6 +66,8 @@ class Program:
                         before = self.defines.setdefault(axis.names[0], n)
                         if before != n:
                             error(s, f"{s.variable.name}: an extent is {n}, but {axis.names[0]} = {before}")
+            if isinstance(s, Graph) and f"{s.name}.child" in self.inputs:
+                self.defines.setdefault(f"{s.name}.vertices", np.shape(self.inputs[f"{s.name}.child"])[0])
 
     @property
     def sizes(self):
@@ -115,12 +117,19 @@ class Program:
     def _on_function(self, s, block, position):
         block.define(s.name, FunctionIn(s, block, position), position, s.line)
 
-    _on_optimizer = _on_function
+    _on_optimizer = _on_vertex = _on_function
+
+    def _on_graph(self, s, block, position):
+        block.define(s.name, vertices.graph(self, s, block, position), position, s.line)
+
+    def _on_gather(self, s, block, position):
+        for variable, value in s.bindings:
+            block.define(variable.name, vertices.gathered(self, s, variable, value, block, position), position, s.line)
 
     def _on_output(self, s, block, position):
         pass
 
-    _on_train = _on_collect = _on_output
+    _on_train = _on_collect = _on_push = _on_output
 
     def _on_bind(self, s, block, position):
         if s.kind == "update":

@@ -45,6 +45,7 @@ class Block:
         self.key = ()  # the calls, rounds and branches that lead to it
         self.text = []  # its statements
         self.dots = None  # the extents for which `..` stands in the signature
+        self.vertex = None  # in a vertex function: the call (vertices.py), and which vertex
         self.carries = False  # it has those of a loop, for a round
         self.loop_rounds = {}  # by the names of results of its loops: how many rounds these took
         self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here

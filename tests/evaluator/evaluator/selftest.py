@@ -76,6 +76,37 @@ CASES = [
      input x[2]; y = s(x); l = sum[i] y[i]*stop(x[i]); g = grad(l, x)""", {"x": [0.75, 2]}, {"g": [2.25, 6]}),
     ("products are differentiated at zeros", "input x[3]; p = prod[i] x[i]; g = grad(p, x)",
      {"x": [0, 2, 5]}, {"g": [10, 0, 0]}),
+    ("children come first, the value stands where there is none, parents add up", """
+     graph G(children <= 2, vertices <= 9)
+     input x[G.vertices, 1]
+     vertex up(x[E]) over G {
+       gather h[2, E] = 0.5, n[G.children] : i32 = 0
+       h2[j] = x[j] + h[0, j] + 10*h[1, j]
+       size = 1 + children + sum[k] n[k]
+       scatter h = h2, n[..] = size
+       push h2
+       push size
+     }
+     vertex down(x[E]; by = 1) over G down {
+       gather g[k < 2, E] = f32(k) + 1
+       s[j] = by*(x[j] + g[0, j] - g[1, j])
+       scatter g = s
+       push s
+     }
+     h, n = up(x); d = down(x, by = 2); l = sum[v, j] h[v, j]^2; g = grad(l, x)""",
+     {"x": [[1], [2], [3], [4]], "G.child": [[-1, -1], [-1, -1], [0, 0], [2, 0]]},
+     {"h": [[6.5], [7.5], [74.5], [143.5]], "n": [1, 1, 5, 9], "d": [[-10], [2], [14], [6]],
+      "g": [[2*(6.5 + 11*74.5 + 21*143.5)], [15], [2*(74.5 + 143.5)], [287]]}),
+    ("a gradient for each point of a call, and a choice for each", """
+     fn f(x[E], k) -> d, y { s = sum[e] x[e]^2; d = grad(s, x); y = case k { 0 { y[e] = x[e] } else { y[e] = -x[e] } } }
+     input x[2, 2]; input k[2] : i32 < 2
+     d[i, j] = g(x[i, ..], k[i])[j]; y[i, j] = h(x[i, ..], k[i])[j]
+     fn g(x[E], k) -> d { d, y = f(x, k) }; fn h(x[E], k) -> y { d, y = f(x, k) }""",
+     {"x": [[1, 2], [3, 4]], "k": [0, 1]}, {"d": [[2, 4], [6, 8]], "y": [[1, 2], [-3, -4]]}),
+    ("no vertices", """graph G(children <= 2, vertices <= 9); input x[G.vertices, 3]
+     vertex f(x[E]) over G { gather h[2, E] = 0; y[j] = x[j] + sum[k] h[k, j]; scatter h = y; push y }
+     y = f(x); s = sum[v, j] y[v, j]""",
+     {"x": np.zeros((0, 3)), "G.child": np.zeros((0, 2))}, {"y": np.zeros((0, 3)), "s": 0}),
     ("definitions read themselves, from either end", """input x[3]
      y[n] = x[n] + 0.5*(y[n - 1] else 8); z[n] = x[n] + 0.5*(z[n + 1] else 8); l = sum[n] y[n]; g = grad(l, x)""",
      {"x": [1, 2, 3]}, {"y": [5, 4.5, 5.25], "z": [3.75, 5.5, 7], "g": [1.75, 1.5, 1]}),

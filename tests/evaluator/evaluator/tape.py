@@ -227,12 +227,12 @@ def number(x):
 
 def choose(condition, a, b):
     """a where the bool array is true, else b: an array over the frame, or over a tensor's dimensions."""
-    count = max(a.data.ndim, b.data.ndim, condition.ndim)
+    count, lead = max(a.data.ndim, b.data.ndim, condition.ndim), max(a.lead, b.lead, condition.ndim)
     a, b = expand(a, count), expand(b, count)
     if 0 < condition.ndim < count:
         condition = condition.reshape(condition.shape + (1,) * (count - condition.ndim))
     zero = number(0.0)
-    return node(np.where(condition, a.data, b.data), a.type, max(a.lead, b.lead, condition.ndim), (a, b),
+    return node(np.where(condition, a.data, b.data), a.type, lead, (a, b),
                 lambda g: (choose(condition, g, zero), choose(condition, zero, g)))
 
 

@@ -101,13 +101,15 @@ def _optimize(program, s, name, gradient):
     block = Block(program, function.block.view(function.position), None, f"{name}.{text.name}")
     calls.bind_parameters(block, text.parameters, [leaf, gradient], s)
     block.trained[text.parameters[0].name] = name
+    norm = program.settings["global_norm"]
+    block.define("global_norm", tape.constant(scalars.round_to(norm.data, leaf.type), leaf.type))
     for option, default, is_input in text.options:
         value = None
         if is_input:
             value = _setting(program, s, option)
         if value is None:
             value = calls.option(program, program.main.view(), block, s, option, default)
-        block.define(option, _as_type(value, leaf.type))
+        block.define(option, _as_type(value, leaf.type) if is_input else value)
     program.declare(text.body, block)
 
 

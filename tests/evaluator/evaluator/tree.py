@@ -172,7 +172,7 @@ class Case:
 @dataclass(eq=False)
 class Bind:
     line: int
-    kind: str  # next or update
+    kind: str  # next, update or scatter
     bindings: list  # of (Target, expression)
 
 
@@ -180,6 +180,26 @@ class Bind:
 class Collect:
     line: int
     names: list
+
+
+@dataclass(eq=False)
+class Graph:
+    line: int
+    name: str
+    children: Any
+    vertices: Any
+
+
+@dataclass(eq=False)
+class Gather:
+    line: int
+    bindings: list  # of (Variable, expression)
+
+
+@dataclass(eq=False)
+class Push:
+    line: int
+    name: str
 
 
 @dataclass(eq=False)
@@ -193,6 +213,18 @@ class Function:
     grad_parameters: list = field(default_factory=list)
     grad_results: list = field(default_factory=list)
     grad_body: Any = None
+
+
+@dataclass(eq=False)
+class Vertex:
+    """A vertex function; its results are what it pushes."""
+    line: int
+    name: str
+    parameters: list
+    options: list
+    graph: str
+    down: bool
+    body: list
 
 
 @dataclass(eq=False)
