@@ -28,11 +28,12 @@ static neo_val check_actual(neo_frame *f, const neo_ast_var *param, const neo_as
   return v;
 }
 
-static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig *sig,
-                          neo_actuals *a) {
+bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
+                        const neo_ast_sig *sig, neo_actuals *a) {
+  const size_t given = a->n;
   bool ok = true;
-  for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
-    const neo_ast_arg *arg = &e->u.ref.args.at[k];
+  for (uint32_t k = 0; k < args->n; k++) {
+    const neo_ast_arg *arg = &args->at[k];
     if (arg->name.text)
       continue;
     if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
@@ -44,7 +45,8 @@ static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_ast_sig
   }
   if (a->n == sig->params.n && a->n <= NEO_MAX_RESULTS)
     return ok;
-  int h = NEO_ERR(f->in, e->span, ARGUMENT_COUNT, sig->name.text, (int)sig->params.n, (int)a->n);
+  int h = NEO_ERR(f->in, call, ARGUMENT_COUNT, sig->name.text, (int)(sig->params.n - given),
+                  (int)(a->n - given));
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
                     sig->name.span);
   return false;
@@ -195,7 +197,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
   neo_span *span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->options.n + 1);
-  bool ok = check_actuals(f, e, sig, a);
+  bool ok = neo_call_arguments(f, &e->u.ref.args, e->span, sig, a);
   ok = neo_call_options(f, &e->u.ref.args, sig, true, option, span) && ok;
   if (!ok || !neo_fe_spend(f->fe, f->in, e->span))
     return r;
