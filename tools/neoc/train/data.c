@@ -157,9 +157,10 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
   return NEOC_OK;
 }
 
-static neoc_exit lacking(const neoc_data *d, const neo_rt_entry *e, const char *name) {
-  const char *option = option_word(d), *graph = neoc_graph_of(d, name), *file = "FILE";
-  if (graph)
+static neoc_exit lacking(const neoc_data *d, const neo_rt_entry *e, int32_t tensor) {
+  const char *option = option_word(d), *graph = neoc_graph_of(d, tensor), *file = "FILE";
+  const char *name = tensor_at(d, tensor)->name;
+  if (graph && !d->bank)
     name = graph, file = "TREES";
   else if (d->bank)
     file = neo_arena_printf(d->r->cli->arena, "FILE, or %s:word, %s:label or %s:root",
@@ -177,7 +178,7 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   if (neoc_treebank_gives(d, tensor, s->path))
     return neoc_treebank_take(d, tensor, s->path);
   if (!s->path)
-    return lacking(d, e, t->name);
+    return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
   neoc_exit code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
   if (!code)

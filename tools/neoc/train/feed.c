@@ -71,8 +71,8 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
         "%s: a batch of %lld trees may have %lld vertices, but %s has vertices <= %lld (%s); "
         "%lld trees always fit",
         d->bank->path, (long long)n, (long long)d->bank->largest[n], d->bank->graph,
-        (long long)d->r->lib.model->sizes[d->bank->vertices].hi,
-        d->r->lib.model->tensors[d->bank->child].place, (long long)fit);
+        (long long)d->r->lib.model->sizes[d->bank->vertices].hi, neoc_treebank_place(d),
+        (long long)fit);
   if (!neoc_feed_is_exact(f) && fit < d->rows && fit < f->most)
     f->most = fit;
   return NEOC_OK;

@@ -25,13 +25,18 @@ static neoc_exit find_entry(const neoc_trainer *t, int32_t *out) {
 
 /* ---- the model for fewer rows */
 
-static bool same_extents(const neo_module *m, neo_tensor a, const int64_t *extent, uint32_t rank,
+/* Extents that are constants are the same, but for the rows, and others are sizes in both. */
+static bool same_extents(const neo_module *m, const neo_rt_model *rt, const neo_rt_tensor *x,
                          int64_t rows) {
-  bool same = a.i && neo_tensor_rank(m, a) == rank;
-  for (uint32_t d = 0; same && d < rank; d++) {
-    int64_t x;
-    same = neo_expr_is_int(m, neo_tensor_extent(m, a, d), &x) &&
-           x == (rows && d == 0 ? rows : extent[d]);
+  int64_t extent[NEO_RTI_MAX_RANK], have;
+  neo_tensor a = neo_tensor_find(m, x->name);
+  bool same = a.i && neo_tensor_rank(m, a) == x->rank;
+  neo_rti_extents(rt, x, NULL, extent);
+  for (uint32_t d = 0; same && d < x->rank; d++) {
+    if (neo_expr_is_int(m, neo_tensor_extent(m, a, d), &have))
+      same = have == (rows && d == 0 ? rows : extent[d]);
+    else
+      same = neo_rti_program_size(rt, rt->extents[x->extent + (int32_t)d]) >= 0;
   }
   return same;
 }
@@ -40,20 +45,12 @@ static bool same_extents(const neo_module *m, neo_tensor a, const int64_t *exten
 static bool same_model(const neoc_trainer *t, const neo_module *m) {
   const neo_rt_model *rt = t->r.lib.model;
   const neo_rt_entry *e = &rt->entries[t->test.feed.entry];
-  int64_t extent[NEO_RTI_MAX_RANK];
   bool same = true;
-  for (int32_t k = 0; same && k < e->n_inputs; k++) {
-    const neo_rt_tensor *x = neoc_feed_tensor(&t->test.feed, k);
-    neo_rti_extents(rt, x, NULL, extent);
-    same = same_extents(m, neo_tensor_find(m, x->name), extent, x->rank, t->test.left);
-  }
-  for (int32_t k = 0; same && k < rt->n_tensors; k++) {
-    const neo_rt_tensor *x = &rt->tensors[k];
-    if (!neo_rti_tensor_persists(x))
-      continue;
-    neo_rti_extents(rt, x, NULL, extent);
-    same = same_extents(m, neo_tensor_find(m, x->name), extent, x->rank, 0);
-  }
+  for (int32_t k = 0; same && k < e->n_inputs; k++)
+    same = same_extents(m, rt, neoc_feed_tensor(&t->test.feed, k), t->test.left);
+  for (int32_t k = 0; same && k < rt->n_tensors; k++)
+    if (neo_rti_tensor_persists(&rt->tensors[k]))
+      same = same_extents(m, rt, &rt->tensors[k], 0);
   return same;
 }
 

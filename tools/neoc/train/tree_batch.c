@@ -1,14 +1,12 @@
 /* Batches of trees: the graph, and what belongs to its vertices. */
-#include "runtime/model.h"
 #include "tools/neoc/train/trees.h"
 
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees) {
   neo_arena *a = d->r->cli->arena;
-  const neo_rt_model *m = d->r->lib.model;
   const neoc_treebank *b = d->bank;
   neoc_tree_batch *x = NEO_NEW(a, neoc_tree_batch);
   int64_t n = b->largest[trees < b->trees.trees ? trees : b->trees.trees];
-  int64_t k = neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
+  int64_t k = neoc_treebank_children(d);
   x->graph = (neo_rt_graph_batch){.children = (int32_t)k, .most_vertices = n, .most_graphs = trees};
   x->graph.child = NEO_NEW_ARRAY(a, int32_t, n * k + 1);
   x->graph.from = NEO_NEW_ARRAY(a, int32_t, n + 1);

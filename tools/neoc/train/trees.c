@@ -13,34 +13,40 @@ static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
 
 /* ---- the graph */
 
-static int32_t find_size(const neo_rt_model *m, const char *name) {
-  for (int32_t k = 0; k < m->n_sizes; k++)
-    if (neo_streq(m->sizes[k].name, name))
-      return k;
-  return -1;
+/* "G" of the run-time size "G.vertices"; null for others. */
+static const char *graph_of_size(const neoc_data *d, int32_t size) {
+  static const char end[] = ".vertices";
+  const char *name = size >= 0 ? d->r->lib.model->sizes[size].name : "";
+  size_t n = strlen(name), k = sizeof end - 1;
+  bool is = n > k && neo_streq(name + n - k, end);
+  return is ? neo_arena_strndup(d->r->cli->arena, name, n - k) : NULL;
 }
 
-const char *neoc_graph_of(const neoc_data *d, const char *tensor) {
-  static const char end[] = ".child";
-  size_t n = strlen(tensor), k = sizeof end - 1;
-  if (n <= k || !neo_streq(tensor + n - k, end))
-    return NULL;
-  char *name = neo_arena_strndup(d->r->cli->arena, tensor, n - k);
-  const char *size = neo_arena_printf(d->r->cli->arena, "%s.vertices", name);
-  return find_size(d->r->lib.model, size) >= 0 ? name : NULL;
+static int32_t first_size(const neoc_data *d, int32_t tensor) {
+  const neo_rt_model *m = d->r->lib.model;
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  return t->rank ? neo_rti_program_size(m, m->extents[t->extent]) : -1;
 }
 
-/* The tensor NAME.child, if one of the entries reads it; else -1. */
-static int32_t child_of(const neoc_data *d, const int32_t *entries, size_t n, const char *name) {
+const char *neoc_graph_of(const neoc_data *d, int32_t tensor) {
+  return graph_of_size(d, first_size(d, tensor));
+}
+
+/* The size of a graph of this name over whose vertices an entry reads an input; else -1. */
+static int32_t vertices_of(const neoc_data *d, const int32_t *entries, size_t n, const char *name) {
   const neo_rt_model *m = d->r->lib.model;
   for (size_t k = 0; k < n; k++)
     for (int32_t i = 0; i < m->entries[entries[k]].n_inputs; i++) {
-      int32_t t = m->entry_args[m->entries[entries[k]].args + i];
-      const char *graph = neoc_graph_of(d, m->tensors[t].name);
+      int32_t size = first_size(d, m->entry_args[m->entries[entries[k]].args + i]);
+      const char *graph = graph_of_size(d, size);
       if (graph && neo_streq(graph, name))
-        return t;
+        return size;
     }
   return -1;
+}
+
+const char *neoc_treebank_place(const neoc_data *d) {
+  return d->bank->child >= 0 ? tensor_at(d, d->bank->child)->place : d->r->lib.model->name;
 }
 
 /* ---- the file */
@@ -70,32 +76,31 @@ static neoc_exit fail_at(const neoc_data *d, int64_t vertex, const char *what) {
 static neoc_exit check_trees(const neoc_data *d) {
   const neoc_treebank *b = d->bank;
   const neo_rt_model *m = d->r->lib.model;
-  const neo_rt_tensor *child = tensor_at(d, b->child);
   neo_arena *a = d->r->cli->arena;
-  int64_t most = neo_rti_eval(m, m->extents[child->extent + 1], NULL);
+  int64_t most = neoc_treebank_children(d);
   int64_t vertices = m->sizes[b->vertices].hi;
   for (int64_t v = 0; v < b->trees.vertices; v++)
     if (b->trees.first[v + 1] - b->trees.first[v] > most)
       return fail_at(d, v,
                      neo_arena_printf(a, "%lld children, but %s has children <= %lld (%s)",
                                       (long long)(b->trees.first[v + 1] - b->trees.first[v]),
-                                      b->graph, (long long)most, child->place));
+                                      b->graph, (long long)most, neoc_treebank_place(d)));
   for (int64_t t = 0; t < b->trees.trees; t++)
     if (b->trees.start[t + 1] - b->trees.start[t] > vertices)
       return fail_at(d, b->trees.start[t + 1] - 1,
                      neo_arena_printf(a,
                                       "a tree of %lld vertices, but %s has vertices <= %lld (%s)",
                                       (long long)(b->trees.start[t + 1] - b->trees.start[t]),
-                                      b->graph, (long long)vertices, child->place));
+                                      b->graph, (long long)vertices, neoc_treebank_place(d)));
   return NEOC_OK;
 }
 
-static neoc_exit load(neoc_data *d, int32_t child, const char *graph, const char *path) {
+static neoc_exit load(neoc_data *d, int32_t vertices, const char *graph, const char *path) {
   char error[1024] = "";
   neoc_cli *cli = d->r->cli;
   neoc_treebank *b = d->bank = NEO_NEW(cli->arena, neoc_treebank);
-  *b = (neoc_treebank){.graph = graph, .path = path, .child = child};
-  b->vertices = find_size(d->r->lib.model, neo_arena_printf(cli->arena, "%s.vertices", graph));
+  *b = (neoc_treebank){.graph = graph, .path = path, .vertices = vertices};
+  b->child = neo_rt_find(d->r->lib.model, neo_arena_printf(cli->arena, "%s.child", graph));
   neo_rt_status status = neo_rt_trees_load(path, &b->trees, error, sizeof error);
   if (status)
     return neoc_fail(cli, neoc_exit_of((neo_status)status), "%s: %s", graph, error);
@@ -110,24 +115,23 @@ neoc_exit neoc_treebank_open(neoc_data *d, const int32_t *entries, size_t n,
   neoc_exit e = NEOC_OK;
   for (size_t w = 0; w < words.n && !e; w++) {
     const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
-    int32_t child = name ? child_of(d, entries, n, name) : -1;
-    if (child < 0)
+    int32_t vertices = name ? vertices_of(d, entries, n, name) : -1;
+    if (vertices < 0)
       continue;
     if (d->bank)
       return neoc_usage(d->r->cli, "%s and %s: the trees of one graph are a batch", d->bank->graph,
                         name);
-    e = load(d, child, name, value[0] == '@' ? value + 1 : value);
+    e = load(d, vertices, name, value[0] == '@' ? value + 1 : value);
   }
-  if (d->bank && before && before->bank)
-    d->bank->vocab = before->bank->vocab;
+  if (d->bank)
+    d->bank->words = before && before->bank ? &before->bank->trees : &d->bank->trees;
   return e;
 }
 
 void neoc_treebank_close(neoc_treebank *b) {
   if (!b)
     return;
-  if (b->owns_vocab)
-    neo_rt_vocab_destroy(b->vocab);
+  neo_rt_vocab_destroy(b->vocab);
   neo_rt_trees_free(&b->trees);
 }
 
@@ -187,25 +191,30 @@ static neoc_exit check_labels(const neoc_data *d, const neo_rt_tensor *t) {
   return NEOC_OK;
 }
 
-/* Ids of the file's words; of training data, the vocabulary. */
-static neoc_exit number_words(neoc_data *d, const neo_rt_tensor *t) {
+static neoc_exit make_vocab(neoc_data *d, const neo_rt_tensor *t, int64_t bound) {
   neoc_treebank *b = d->bank;
   neoc_cli *cli = d->r->cli;
+  if (neo_rt_vocab_create(b->words, bound, &b->vocab))
+    return neoc_fail(cli, NEOC_FAILED, "%s: out of memory", b->path);
+  if (b->words == &b->trees && b->words->words >= bound && !neoc_has(cli, NEOC_O_QUIET))
+    fprintf(stderr, "%s has %lld words, %s takes the %lld most frequent ones (%s)\n", b->path,
+            (long long)b->trees.words, t->name, (long long)bound - 1, t->place);
+  return NEOC_OK;
+}
+
+/* Ids of the file's words. */
+static neoc_exit number_words(neoc_data *d, const neo_rt_tensor *t) {
+  neoc_treebank *b = d->bank;
   bool minus_one;
   int64_t bound = bound_of(d, t, &minus_one);
-  if (!b->vocab) {
-    if (neo_rt_vocab_create(&b->trees, bound, &b->vocab))
-      return neoc_fail(cli, NEOC_FAILED, "%s: out of memory", b->path);
-    b->owns_vocab = true;
-    if (neo_rt_vocab_size(b->vocab) <= b->trees.words && !neoc_has(cli, NEOC_O_QUIET))
-      fprintf(stderr, "%s has %lld words, %s takes the %lld most frequent ones (%s)\n", b->path,
-              (long long)b->trees.words, t->name, (long long)bound - 1, t->place);
-  }
+  neoc_exit e = b->vocab ? NEOC_OK : make_vocab(d, t, bound);
+  if (e)
+    return e;
   if (neo_rt_vocab_size(b->vocab) > bound)
-    return neoc_fail(cli, NEOC_FAILED, "%s: %lld words have ids, but it is below %lld (%s)",
+    return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %lld words have ids, but it is below %lld (%s)",
                      t->name, (long long)neo_rt_vocab_size(b->vocab) - 1, (long long)bound,
                      t->place);
-  b->id = NEO_NEW_ARRAY(cli->arena, int32_t, b->trees.words + 1);
+  b->id = NEO_NEW_ARRAY(d->r->cli->arena, int32_t, b->trees.words + 1);
   for (int64_t k = 0; k < b->trees.words; k++)
     b->id[k] = neo_rt_vocab_find(b->vocab, b->trees.text[k]);
   return NEOC_OK;
@@ -223,6 +232,13 @@ neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text) {
     return e;
   bound_of(d, t, &s->minus_one);
   return s->member == NEOC_LABEL ? check_labels(d, t) : number_words(d, t);
+}
+
+int64_t neoc_treebank_children(const neoc_data *d) {
+  const neo_rt_model *m = d->r->lib.model;
+  const neoc_treebank *b = d->bank;
+  return b->child < 0 ? b->trees.most_children
+                      : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
 }
 
 int64_t neoc_treebank_fits(const neoc_data *d) {

@@ -15,17 +15,17 @@
 
 struct neoc_treebank {
   const char *graph, *path; /* "G", "trees.txt" */
-  int32_t child;            /* the tensor G.child */
+  int32_t child;            /* the tensor G.child; -1: the model does not read it */
   int32_t vertices;         /* the run-time size G.vertices */
   neo_rt_trees trees;
-  neo_rt_vocab *vocab; /* of the training's file; null: no input takes words */
-  bool owns_vocab;
-  int32_t *id;      /* [words of the file] */
-  int64_t *largest; /* [trees + 1]: vertices of so many of the largest trees */
+  const neo_rt_trees *words; /* the training's file, whose words have ids */
+  neo_rt_vocab *vocab;       /* null: no input takes words */
+  int32_t *id;               /* [words of the file] */
+  int64_t *largest;          /* [trees + 1]: vertices of so many of the largest trees */
 };
 
-/* "G" of a tensor "G.child" beside a size "G.vertices"; null if it is none. In the arena. */
-const char *neoc_graph_of(const neoc_data *d, const char *tensor);
+/* "G" of a tensor whose first dimension is G.vertices; null of others. In the arena. */
+const char *neoc_graph_of(const neoc_data *d, int32_t tensor);
 /* Reads the file of --data G=FILE into d->bank, if there is such a word for a graph of the n
  * entries; `before`: the training's data, whose words have the ids, or null. */
 neoc_exit neoc_treebank_open(neoc_data *d, const int32_t *entries, size_t n,
@@ -35,6 +35,10 @@ void neoc_treebank_close(neoc_treebank *b);
 bool neoc_treebank_gives(const neoc_data *d, int32_t tensor, const char *text);
 /* Takes it for this input: its shape must fit, and the file's labels and words its bound. */
 neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text);
+/* Where the graph is declared, as far as the model tells. */
+const char *neoc_treebank_place(const neoc_data *d);
+/* The places for children that a vertex has. */
+int64_t neoc_treebank_children(const neoc_data *d);
 /* The trees that any batch may have. */
 int64_t neoc_treebank_fits(const neoc_data *d);
 
