@@ -14,7 +14,7 @@
  * objects. */
 #ifndef NEO_GRAPH_H
 #define NEO_GRAPH_H
-#include "neo_rt.h"
+#include <neo/neo_rt.h>
 
 #ifdef __cplusplus
 extern "C" {
