@@ -80,6 +80,12 @@ expect 0 "inputs of other names, batches of just 8" "$NEOC" train named.expr --d
   --test G=test.txt,y=G:label --mean-over mean_label=G.vertices --format=json
 says err 'leaves out 4 of 60 rows' "batches of just 8"
 python3 expected.py 1000 <out || fail "inputs of other names, batches of just 8" out
+# a step of more trees than there are: each comes several times
+head -n 3 train.txt >short.txt
+expect 0 "a step of eight trees from three" "$NEOC" train named.expr --data G=short.txt,y=G:label --last=pad --save short.st
+sed 's/vertices <= 4096/vertices <= 12/' named.expr >full.expr
+expect 1 "eight trees from three, too many vertices" "$NEOC" train full.expr --data G=short.txt,y=G:label --last=pad
+says err 'short.txt: a batch of 8 trees may have [0-9]* vertices, but G has vertices <= 12' "eight trees from three"
 # without -1 in the bound a branch has the id 0
 sed 's/-1 <= i32 < 1000/i32 < 1000/' count.expr >zero.expr
 expect 0 "words of branches" count zero.expr --batch 7

@@ -41,7 +41,7 @@ run 0 "resumed once more" $app --epochs 3 --save part.st --resume --threads 2
 grep -o '^test.*\|^epoch.*loss [0-9.]*' out | tail -n 2 >part.txt
 cmp -s whole.st part.st || fail "resumed, the checkpoint differs"
 cmp -s whole.txt part.txt || fail "resumed, losses differ" part.txt
-expect 0 "three epochs of the same rate" $app --epochs 3 --save whole.st --threads 1 train.txt dev.txt test.txt
+expect 0 "three epochs of the same rate" $app --epochs 3 --decay 1 --save whole.st --threads 1 train.txt dev.txt test.txt
 grep -o '^test.*\|^epoch.*loss [0-9.]*' out | tail -n 2 >whole.txt
 run 0 "evaluation alone" $app --epochs 0 --save whole.st --resume
 tail -n 1 out | cmp -s - part.txt && fail "the epoch's line is expected, too"

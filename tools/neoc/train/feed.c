@@ -59,20 +59,22 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
   neoc_cli *cli = d->r->cli;
   if (!d->bank)
     return NEOC_OK;
-  int64_t fit = neoc_treebank_fits(d);
+  const neo_rt_size *size = &d->r->lib.model->sizes[d->bank->vertices];
+  int64_t fit = neoc_treebank_fits(d), n = batch;
   if (batch == 0 && f->most == INT64_MAX && d->option == NEOC_O_DATA)
     return neoc_usage(cli, "--batch is missing: how many trees are a step of entry %s?",
                       d->r->lib.model->entries[f->entry].name);
-  int64_t n = batch ? batch : neoc_feed_is_exact(f) ? f->most : 0;
-  n = n < d->rows ? n : d->rows;
-  if (n > fit)
+  if (neoc_feed_is_exact(f))
+    n = f->most;
+  else if (n > d->rows)
+    n = d->rows;
+  if (neoc_treebank_most(d, n) > size->hi)
     return neoc_fail(
         cli, NEOC_FAILED,
         "%s: a batch of %lld trees may have %lld vertices, but %s has vertices <= %lld (%s); "
         "%lld trees always fit",
-        d->bank->path, (long long)n, (long long)d->bank->largest[n], d->bank->graph,
-        (long long)d->r->lib.model->sizes[d->bank->vertices].hi, neoc_treebank_place(d),
-        (long long)fit);
+        d->bank->path, (long long)n, (long long)neoc_treebank_most(d, n), d->bank->graph,
+        (long long)size->hi, neoc_treebank_place(d), (long long)fit);
   if (!neoc_feed_is_exact(f) && fit < d->rows && fit < f->most)
     f->most = fit;
   return NEOC_OK;

@@ -3,9 +3,8 @@
 
 neoc_tree_batch *neoc_tree_batch_new(const neoc_data *d, int64_t trees) {
   neo_arena *a = d->r->cli->arena;
-  const neoc_treebank *b = d->bank;
   neoc_tree_batch *x = NEO_NEW(a, neoc_tree_batch);
-  int64_t n = b->largest[trees < b->trees.trees ? trees : b->trees.trees];
+  int64_t n = neoc_treebank_most(d, trees);
   int64_t k = neoc_treebank_children(d);
   x->graph = (neo_rt_graph_batch){.children = (int32_t)k, .most_vertices = n, .most_graphs = trees};
   x->graph.child = NEO_NEW_ARRAY(a, int32_t, n * k + 1);

@@ -241,6 +241,12 @@ int64_t neoc_treebank_children(const neoc_data *d) {
                       : neo_rti_eval(m, m->extents[m->tensors[b->child].extent + 1], NULL);
 }
 
+int64_t neoc_treebank_most(const neoc_data *d, int64_t n) {
+  const neoc_treebank *b = d->bank;
+  int64_t trees = b->trees.trees;
+  return n / trees * b->largest[trees] + b->largest[n % trees];
+}
+
 int64_t neoc_treebank_fits(const neoc_data *d) {
   int64_t n = 0, room = d->r->lib.model->sizes[d->bank->vertices].hi;
   while (n < d->bank->trees.trees && d->bank->largest[n + 1] <= room)

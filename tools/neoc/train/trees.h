@@ -39,6 +39,8 @@ neoc_exit neoc_treebank_take(neoc_data *d, int32_t tensor, const char *text);
 const char *neoc_treebank_place(const neoc_data *d);
 /* The places for children that a vertex has. */
 int64_t neoc_treebank_children(const neoc_data *d);
+/* The vertices that a batch of n trees may have; each comes once in as many as the file has. */
+int64_t neoc_treebank_most(const neoc_data *d, int64_t n);
 /* The trees that any batch may have. */
 int64_t neoc_treebank_fits(const neoc_data *d);
 
