@@ -66,6 +66,13 @@ def tensors(path):
 assert tensors('whole.st') == tensors('neoc.st')
 EOF
 
+# ---- compiled code is the interpreter's, and gradients are differences
+tiny="-D V=50 -D E=8 -D D=8 --size G.vertices=20 --size B=3"
+for command in verify grad-check; do
+  # shellcheck disable=SC2086
+  expect 0 "neoc $command" "$NEOC" $command "$NEO_SOURCE_DIR/models/treelstm/treelstm.expr" $tiny
+done
+
 # ---- what is wrong is told
 expect 2 "no files" $app
 says err '^usage: treelstm' "no files"
