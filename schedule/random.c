@@ -31,8 +31,10 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
     return random_walk(&x, seed);
   for (int k = NEO_STRATEGIES - 1; k >= 0; k--) {
     neo_schedule s;
-    if (neo_strategy_fits(&x, (neo_strategy)k) && neo_pick(seed, 0, 3) &&
-        neo_strategy_row_of((neo_strategy)k)->draw(&x, seed, &s) &&
+    const neo_strategy_row *row = neo_strategy_row_of((neo_strategy)k);
+    if (!neo_strategy_fits(&x, (neo_strategy)k) || (row->single && !row->draw(&x, seed, &s)))
+      continue;
+    if (neo_pick(seed, 0, 3) && row->draw(&x, seed, &s) &&
         neo_schedule_legal(m, g, machine, &s, NULL))
       return s;
   }

@@ -19,10 +19,10 @@ for name in $global; do
   case $name in neo_rt_*) ;; *) fail "libneort.a has the global symbol $name" ;; esac
 done
 
-# Every function that the header declares is there: a missing one would fail users at link time.
+# Every function that the headers declare is there: a missing one would fail users at link time.
 declared=$(sed -n 's/^NEO_RT_API .*[ *]\(neo_rt_[a-z0-9_]*\)(.*/\1/p' \
-  "$NEO_SOURCE_DIR/include/neo/neo_rt.h")
-[ -n "$declared" ] || fail "neo_rt.h declares nothing"
+  "$NEO_SOURCE_DIR/include/neo/neo_rt.h" "$NEO_SOURCE_DIR/include/neo/neo_graph.h")
+[ -n "$declared" ] || fail "the headers declare nothing"
 for name in $declared; do
   echo "$shared" | grep -qx "$name" || fail "libneort.so.0 lacks $name"
   echo "$global" | grep -qx "$name" || fail "libneort.a lacks $name"

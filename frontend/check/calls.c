@@ -24,35 +24,36 @@ static bool is_tensor(neo_frame *f, const neo_ast_expr *arg) {
   return s && s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW && s->value.view.rank;
 }
 
-static neo_val check_actual(neo_frame *f, const neo_sym *fn, uint32_t k, const neo_ast_expr *arg) {
-  bool indexed = fn->fn->u.fn.sig.params.at[k].indexed;
+static neo_val check_actual(neo_frame *f, bool indexed, bool vertex, const neo_ast_expr *arg) {
   uint32_t subscript = f->subscript;
   f->subscript = 0;
   f->must_hoist++;
-  bool whole = indexed || (fn->kind == NEO_SYM_VERTEX && is_tensor(f, arg));
+  bool whole = indexed || (vertex && is_tensor(f, arg));
   neo_val v = whole ? neo_check_view(f, arg) : neo_check_expr(f, arg);
   f->must_hoist--;
   f->subscript = subscript;
   return v;
 }
 
-static bool check_actuals(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, neo_actuals *a) {
-  const neo_ast_sig *sig = &fn->fn->u.fn.sig;
+bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
+                        const neo_ast_sig *sig, bool vertex, neo_actuals *a) {
+  const size_t given = a->n;
   bool ok = true;
-  for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
-    const neo_ast_arg *arg = &e->u.ref.args.at[k];
+  for (uint32_t k = 0; k < args->n; k++) {
+    const neo_ast_arg *arg = &args->at[k];
     if (arg->name.text)
       continue;
     if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
       a->span[a->n] = arg->span;
-      a->at[a->n] = check_actual(f, fn, a->n, arg->value);
+      a->at[a->n] = check_actual(f, sig->params.at[a->n].indexed, vertex, arg->value);
       ok = ok && a->at[a->n].kind != NEO_VAL_POISON;
     }
     a->n++;
   }
   if (a->n == sig->params.n && a->n <= NEO_MAX_RESULTS)
     return ok;
-  int h = NEO_ERR(f->in, e->span, ARGUMENT_COUNT, sig->name.text, (int)sig->params.n, (int)a->n);
+  int h = NEO_ERR(f->in, call, ARGUMENT_COUNT, sig->name.text, (int)(sig->params.n - given),
+                  (int)(a->n - given));
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
                     sig->name.span);
   return false;
@@ -203,7 +204,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   const neo_ast_sig *sig = &fn->fn->u.fn.sig;
   neo_val *option = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->options.n + 1);
   neo_span *span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->options.n + 1);
-  bool ok = check_actuals(f, e, fn, a);
+  bool ok = neo_call_arguments(f, &e->u.ref.args, e->span, sig, fn->kind == NEO_SYM_VERTEX, a);
   ok = neo_call_options(f, &e->u.ref.args, sig, true, option, span) && ok;
   if (!ok || !neo_fe_spend(f->fe, f->in, e->span))
     return r;

@@ -85,6 +85,9 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
                       uint32_t n_names, const char *const *full);
 neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names,
                            const char *const *full);
+/* Arguments of a call by position, behind the a->n that are there already; `vertex`: of a vertex function. */
+bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
+                        const neo_ast_sig *sig, bool vertex, neo_actuals *a) NEO_MUST_CHECK;
 /* Options of a call by name; `known`: they must be known at compile time. span[k] is 0 if not
  * given. */
 bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig *sig, bool known,

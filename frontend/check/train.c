@@ -160,17 +160,27 @@ static void default_setting(trainer *t, trained_part *p, uint32_t k) {
   p->ok = p->ok && p->option[k].kind != NEO_VAL_POISON;
 }
 
+/* What the optimizer takes behind the trained tensor and its gradient, which come with each
+ * parameter. */
+static bool read_arguments(trainer *t, trained_part *p, neo_frame *f) {
+  const neo_ast_sig *sig = &p->opt->fn->u.fn.sig;
+  const neo_ast_args *args = &p->s->u.train.args;
+  p->actual.n = 2;
+  for (uint32_t k = 0; k < args->n && sig->params.n == 2; k++)
+    if (!args->at[k].name.text) {
+      NEO_ERR(t->in, args->at[k].span, OPTION_BY_NAME, sig->name.text);
+      return false;
+    }
+  return neo_call_arguments(f, args, p->s->span, sig, false, &p->actual);
+}
+
 static void read_options(trainer *t, trained_part *p) {
   const neo_ast_sig *sig = &p->opt->fn->u.fn.sig;
   neo_frame *f = NEO_NEW(t->fe->arena, neo_frame);
   p->option = NEO_NEW_ARRAY(t->fe->arena, neo_val, sig->options.n + 1);
   p->span = NEO_NEW_ARRAY(t->fe->arena, neo_span, sig->options.n + 1);
   neo_frame_init(f, t->in, t->entry);
-  for (uint32_t k = 0; k < p->s->u.train.args.n; k++)
-    if (!p->s->u.train.args.at[k].name.text) {
-      NEO_ERR(t->in, p->s->u.train.args.at[k].span, OPTION_BY_NAME, sig->name.text);
-      p->ok = false;
-    }
+  p->ok = read_arguments(t, p, f);
   p->ok = neo_call_options(f, &p->s->u.train.args, sig, false, p->option, p->span) && p->ok;
   for (uint32_t k = 0; k < sig->options.n && p->ok; k++) {
     default_setting(t, p, k);
@@ -187,7 +197,7 @@ static void find_optimizer(trainer *t, trained_part *p) {
   p->ok = p->opt && p->opt->kind == NEO_SYM_OPTIMIZER;
   if (p->opt && !p->ok && p->opt->kind != NEO_SYM_POISON)
     NEO_ERR(t->in, path->span, NOT_AN_OPTIMIZER, neo_path_text(t->fe, path));
-  if (p->ok && p->opt->fn->u.fn.sig.params.n != 2) {
+  if (p->ok && p->opt->fn->u.fn.sig.params.n < 2) {
     NEO_ERR(t->in, p->opt->span, OPTIMIZER_PARAMS, p->opt->name);
     p->ok = false;
   }
@@ -211,7 +221,7 @@ static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_t
   in->call = p->s->span;
   in->caller = t->in;
   in->trainee = trainee;
-  a->n = 2;
+  *a = p->actual;
   a->at[0] = neo_val_view(neo_view_whole(fe->m, param));
   a->at[1] = neo_val_view(neo_view_whole(fe->m, grad));
   a->span[0] = a->span[1] = p->s->span;

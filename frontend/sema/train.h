@@ -9,6 +9,7 @@ typedef struct {
   neo_val *option;
   neo_span *span;
   NEO_VEC(neo_tensor) params;
+  neo_actuals actual; /* from the third on: what the statement gives the optimizer */
   bool ok;
 } trained_part;
 

@@ -143,9 +143,9 @@ static void note_row(void *ctx, neo_expr e) {
   if (!is_apart(l, &n))
     return;
   neo_expr row = neo_cast(m, NEO_I64_T, e);
-  neo_expr known = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
-                                          : neo_op2(m, NEO_OP_LE, l->block->hi, row);
-  NEO_PUSH(l->o->a, &l->x->apart, known);
+  neo_expr fact = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
+                                         : neo_op2(m, NEO_OP_LE, l->block->hi, row);
+  NEO_PUSH(l->o->a, &l->x->apart, fact);
 }
 
 /* The outermost block around; null: there is none. */

@@ -26,13 +26,13 @@ static bool is_before(const neo_module *m, neo_expr e) {
 }
 
 /* key(own) == key(shared), of an element that has a bound: it is loaded. */
-static bool take_key(neo_module *m, neo_expr e, neo_keyed_scan *out) {
+static bool take_key(neo_module *m, const neo_form *f, neo_expr e, neo_keyed_scan *out) {
   neo_node n = *neo_expr_node(m, e);
   if (n.op != NEO_OP_EQ)
     return false;
   for (uint32_t side = 0; side < 2; side++) {
     neo_expr own = neo_list_expr(m, n.arg, side), shared = neo_list_expr(m, n.arg, 1 - side);
-    if (neo_expr_axes(m, own) != 1u << OWN || at_shared(m, own).i != shared.i)
+    if (neo_form_axes(m, f, own) != 1u << OWN || at_shared(m, own).i != shared.i)
       continue;
     const neo_node *key = neo_expr_node(m, shared);
     if (key->op == NEO_OP_CAST)
@@ -46,13 +46,14 @@ static bool take_key(neo_module *m, neo_expr e, neo_keyed_scan *out) {
   return false;
 }
 
-static bool take_condition(neo_module *m, const neo_stage *s, neo_keyed_scan *out) {
+static bool take_condition(neo_module *m, const neo_form *f, neo_keyed_scan *out) {
+  const neo_stage *s = &f->stages.at[0];
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
   if (!s->where.i || !neo_conjuncts_of(m, s->where, part, &n, MOST_CONJUNCTS) || n != 2)
     return false;
-  return (is_before(m, part[0]) && take_key(m, part[1], out)) ||
-         (is_before(m, part[1]) && take_key(m, part[0], out));
+  return (is_before(m, part[0]) && take_key(m, f, part[1], out)) ||
+         (is_before(m, part[1]) && take_key(m, f, part[0], out));
 }
 
 static bool in_operand(const neo_module *m, const neo_group *g) {
@@ -77,7 +78,7 @@ bool neo_match_keyed_scan(neo_module *m, const neo_group *g, neo_keyed_scan *out
   const neo_form_acc *a = &s->accs.at[0];
   bool fits = a->kind == NEO_RED_SUM && s->axes.at[0].hi.i == f->axes.at[0].hi.i &&
               neo_expr_is_int(m, s->axes.at[0].lo, &lo) && lo == 0 &&
-              !(neo_expr_axes(m, a->body) & 1) && take_condition(m, s, out);
+              !(neo_form_axes(m, f, a->body) & 1) && take_condition(m, f, out);
   if (!fits)
     return false;
   out->value = at_shared(m, a->body);

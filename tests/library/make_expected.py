@@ -19,7 +19,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
-from oracle import adagrad, adam, adamw, bn, f32, gradients, lamb, line, momentum, rmsprop, sgd
+from oracle import adagrad, adam, adamw, bn, f32, gradients, lamb, line, momentum, rmsprop, sgd, \
+    adam_rows
 
 import torch
 import torch.nn.functional as F
@@ -241,6 +242,16 @@ def embedding(p, x, st, training):
     h = torch.tanh(F.embedding(x["X"], p["tok.T"]) + 0.5 * F.embedding(x["Y"], p["pos.T"]))
     L = h @ p["tok.T"].T
     return dict(L=L, loss=F.cross_entropy(L.reshape(-1, 6), x["Y"].reshape(-1)))
+
+
+@model({}, {"table": (40, 5), "L.W": (5, 3), "L.b": (3,)}, ["L"],
+       [(adam(0.03125), ["L.W", "L.b"]), (adam_rows(0.03125), ["table"])],
+       ints={"X": ((3, 4), 0, 40)})
+def tables(p, x, st, training):
+    word = (x["X"] + 5 * x.get("step", 0)) % 40
+    h = F.embedding(word, p["table"]).sum(1).tanh()
+    L = h @ p["L.W"] + p["L.b"]
+    return dict(L=L, loss=F.cross_entropy(L, torch.tensor([0, 1, 2])))
 
 
 @model({"X": (3, 11)}, {"W": (11, 13)}, ["d"], sgd(0.03125), wrt=("X",), frozen=True)

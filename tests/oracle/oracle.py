@@ -93,6 +93,35 @@ class Lamb:
             yield f"{k}.lamb.v", self.v[k]
 
 
+class SparseAdam:
+    """Adam on the rows of a table that have a gradient: as torch.optim.SparseAdam, but for where eps
+    stands, which is Adam's."""
+
+    def __init__(self, lr, beta1, beta2, eps):
+        self.lr, self.b1, self.b2, self.eps = lr, beta1, beta2, eps
+
+    def begin(self, p):
+        self.p, self.t = p, 0
+        self.m = {k: torch.zeros_like(w) for k, w in p.items()}
+        self.v = {k: torch.zeros_like(w) for k, w in p.items()}
+
+    def step(self, grads):
+        self.t += 1
+        c1, c2 = 1 - self.b1**self.t, 1 - self.b2**self.t
+        for k, w in self.p.items():
+            rows, m, v = (grads[k] != 0).any(1), self.m[k], self.v[k]
+            g = grads[k][rows]
+            m[rows] = self.b1 * m[rows] + (1 - self.b1) * g
+            v[rows] = self.b2 * v[rows] + (1 - self.b2) * g * g
+            with torch.no_grad():
+                w[rows] -= self.lr * (m[rows] / c1) / ((v[rows] / c2).sqrt() + self.eps)
+
+    def after(self):
+        for k in self.p:
+            yield f"{k}.adam_rows.m", self.m[k]
+            yield f"{k}.adam_rows.v", self.v[k]
+
+
 def sgd(lr, decay=0.0):
     return Torch(lambda p: torch.optim.SGD(p, lr=lr, weight_decay=decay), "sgd", {})
 
@@ -138,6 +167,10 @@ class Adam:
         for k, means in self.means.items():
             for name, mean in zip("mv", means):
                 yield f"{k}.{self.name}.{name}", mean
+
+
+def adam_rows(lr):
+    return SparseAdam(lr, 0.875, 0.96875, 2**-10)
 
 
 def adamw(lr, decay):

@@ -37,7 +37,7 @@ static neo_expr asked_outside(lowering *l, const outer_loops *c, neo_expr e) {
   for (uint32_t k = 0; k < c->n; k++)
     if (!c->at[k].block)
       axes |= (uint64_t)1 << c->at[k].axis;
-  return e.i && !(neo_expr_axes(l->m, e) & ~axes) ? e : (neo_expr){0};
+  return e.i && !(neo_form_axes(l->m, l->original, e) & ~axes) ? e : (neo_expr){0};
 }
 
 static outer_loops outer_loops_of(lowering *l) {

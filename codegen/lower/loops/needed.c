@@ -24,8 +24,8 @@ static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   bool first = n->op == NEO_OP_LT; /* axis < end; else end <= axis */
   const neo_node *axis = neo_expr_node(m, first ? a : b);
   neo_expr end = first ? b : a;
-  if (axis->op != NEO_OP_AXIS || axis->attr >= l->original->axes.n || neo_expr_axes(m, end) ||
-      neo_expr_accs(m, end))
+  if (axis->op != NEO_OP_AXIS || axis->attr >= l->original->axes.n ||
+      neo_form_axes(m, l->original, end) || neo_expr_accs(m, end))
     return false;
   *out = (needed_range){.on = true, .axis = axis->attr, .below = first != negated, .end = end};
   return true;

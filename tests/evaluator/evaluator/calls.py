@@ -46,6 +46,15 @@ def call(program, context, node, frame, count):
     return results
 
 
+def positional(program, statement, count, text):
+    """What a train statement gives its optimizer behind the trained tensor and its gradient."""
+    given = [a for n, a in statement.args if n is None]
+    if len(given) != count:
+        error(statement, f"'{text.name}' takes {count} arguments, here are {len(given)}")
+    view = program.main.view()
+    return [Expressions(view, program).whole(a, view.frame) for a in given]
+
+
 def _prefix(context, node):
     """Where the names of the call's parameters begin."""
     block = context.view.block

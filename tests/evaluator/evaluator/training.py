@@ -99,7 +99,8 @@ def _optimize(program, s, name, gradient):
         error(s, f"'{'.'.join(s.using)}' is not an optimizer")
     text, leaf = function.node, program.stored[name]
     block = Block(program, function.block.view(function.position), None, f"{name}.{text.name}")
-    calls.bind_parameters(block, text.parameters, [leaf, gradient], s)
+    arguments = [leaf, gradient] + calls.positional(program, s, len(text.parameters) - 2, text)
+    calls.bind_parameters(block, text.parameters, arguments, s)
     block.trained[text.parameters[0].name] = name
     norm = program.settings["global_norm"]
     block.define("global_norm", tape.constant(scalars.round_to(norm.data, leaf.type), leaf.type))

@@ -1,6 +1,7 @@
 /* See data.h. */
 #include "tools/neoc/train/data.h"
 #include "runtime/model.h"
+#include "tools/neoc/train/trees.h"
 #include <string.h>
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
@@ -136,7 +137,14 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
   neoc_cli *cli = d->r->cli;
   const neo_rt_tensor *t = tensor_at(d, tensor);
   int64_t rows = d->source[tensor].array.extent[0];
-  if (*first < 0) {
+  if (d->bank) {
+    if (crop)
+      return neoc_fail(cli, NEOC_FAILED, "%s: a row is a tree of %s, not a window", t->name,
+                       d->bank->path);
+    if (rows != d->rows)
+      return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld trees", t->name,
+                       (long long)rows, d->bank->path, (long long)d->rows);
+  } else if (*first < 0) {
     *first = tensor;
     d->rows = rows;
   } else if (crop != (d->source[*first].window > 0)) {
@@ -149,15 +157,28 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
   return NEOC_OK;
 }
 
+static neoc_exit lacking(const neoc_data *d, const neo_rt_entry *e, int32_t tensor) {
+  const char *option = option_word(d), *graph = neoc_graph_of(d, tensor), *file = "FILE";
+  const char *name = tensor_at(d, tensor)->name;
+  if (graph && !d->bank)
+    name = graph, file = "TREES";
+  else if (d->bank)
+    file = neo_arena_printf(d->r->cli->arena, "FILE, or %s:word, %s:label or %s:root",
+                            d->bank->graph, d->bank->graph, d->bank->graph);
+  return neoc_usage(d->r->cli, "--%s lacks %s: entry %s needs --%s %s=%s", option, name, e->name,
+                    option, name, file);
+}
+
 static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor, int32_t *first) {
   const neo_rt_tensor *t = tensor_at(d, tensor);
   neoc_source *s = &d->source[tensor];
   if (s->path)
     return NEOC_OK;
   s->path = text_for(d, t->name);
+  if (neoc_treebank_gives(d, tensor, s->path))
+    return neoc_treebank_take(d, tensor, s->path);
   if (!s->path)
-    return neoc_usage(d->r->cli, "--%s lacks %s: entry %s needs --%s %s=FILE", option_word(d),
-                      t->name, e->name, option_word(d), t->name);
+    return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
   neoc_exit code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
   if (!code)
@@ -172,7 +193,7 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
   neoc_texts words = neoc_words(d->r->cli, d->option);
   for (size_t w = 0; w < words.n; w++) {
     const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
-    bool found = false;
+    bool found = d->bank && name && neo_streq(name, d->bank->graph);
     if (!name)
       return neoc_usage(d->r->cli, "'%s' is not NAME=FILE", words.at[w]);
     for (size_t k = 0; k < n; k++)
@@ -186,14 +207,16 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
 }
 
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
-                         const int16_t *vocab, neoc_data *d) {
+                         const neoc_data *before, neoc_data *d) {
   const neo_rt_model *m = r->lib.model;
   int32_t first = -1;
   *d = (neoc_data){.r = r, .option = option};
   d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
   for (int k = 0; k < 256; k++)
-    d->vocab[k] = vocab ? vocab[k] : -1;
-  neoc_exit code = check_words(d, entries, n);
+    d->vocab[k] = before ? before->vocab[k] : -1;
+  neoc_exit code = neoc_treebank_open(d, entries, n, before);
+  if (!code)
+    code = check_words(d, entries, n);
   for (size_t k = 0; k < n; k++)
     for (int32_t i = 0; i < m->entries[entries[k]].n_inputs && !code; i++)
       code = open_input(d, &m->entries[entries[k]], m->entry_args[m->entries[entries[k]].args + i],
@@ -208,6 +231,7 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
 void neoc_data_close(neoc_data *d) {
   for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
     neo_rt_array_free(&d->source[t].array);
+  neoc_treebank_close(d->bank);
 }
 
 /* ---- rows */

@@ -3,17 +3,31 @@
  *   X=images.npy          a row of the file is a row of a batch
  *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have
  *                         theirs at one place, each as far behind it as is said
+ *   G=trees.txt           a row of a batch is a tree of the file (trees.h)
  *
  * What fills a batch is a list of rows, or of places. */
 #ifndef NEO_TOOLS_DATA_H
 #define NEO_TOOLS_DATA_H
 #include "tools/neoc/run/runner.h"
 
+typedef enum {             /* what an input gets */
+               NEOC_ROWS,  /* rows of its own file, or windows */
+               NEOC_CHILD, /* of a batch of trees: see trees.h */
+               NEOC_WORD,
+               NEOC_LABEL,
+               NEOC_ROOT
+} neoc_member;
+
 typedef struct {
   const char *path; /* null: no entry at hand reads this input */
   neo_rt_array array;
   int64_t shift, window; /* of crops: elements of the sequence */
+  neoc_member member;
+  bool minus_one; /* of words: -1 is within the bound */
 } neoc_source;
+
+typedef struct neoc_treebank neoc_treebank;
+typedef struct neoc_tree_batch neoc_tree_batch;
 
 typedef struct {
   neoc_runner *r;
@@ -23,12 +37,13 @@ typedef struct {
   int64_t places;      /* where crops may begin; 0: the rows are the file's */
   int64_t crop_step;   /* places between the first elements of two rows: crops do not overlap */
   int16_t vocab[256];  /* class of each byte of texts */
+  neoc_treebank *bank; /* null: there are no trees */
 } neoc_data;
 
-/* Opens the files of `option` for the inputs of n entries; `vocab`: of the data before, or null.
- * Values are converted and checked against their bounds. Errors have been reported. */
+/* Opens the files of `option` for the inputs of n entries; `before`: the training's data, which has
+ * the classes of texts and the ids of words, or null. Values are converted and checked against their bounds. Errors have been reported. */
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
-                         const int16_t *vocab, neoc_data *out);
+                         const neoc_data *before, neoc_data *out);
 void neoc_data_close(neoc_data *d);
 /* The order of an epoch's rows: a function of both. */
 void neoc_data_shuffle(const neoc_data *d, uint64_t seed, int64_t epoch, int64_t *order);
@@ -48,18 +63,23 @@ neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor);
 
 typedef struct {
   const neoc_data *data;
-  int32_t entry;       /* of the runtime's model */
-  int32_t batch_size;  /* number of the run-time size that counts rows; -1: a constant */
-  int64_t batch;       /* rows in a step */
-  int64_t least, most; /* rows that a step may take */
-  void **args;         /* inputs: batch buffers; outputs: result buffers */
-  int64_t *sizes;      /* of the entry */
+  int32_t entry;          /* of the runtime's model */
+  int32_t batch_size;     /* number of the run-time size that counts rows; -1: there is none */
+  int64_t batch;          /* rows in a step */
+  int64_t least, most;    /* rows that a step may take */
+  void **args;            /* inputs: batch buffers; outputs: result buffers */
+  int64_t *sizes;         /* of the entry */
+  neoc_tree_batch *trees; /* null: rows are no trees */
 } neoc_feed;
 
 /* Room for steps of `batch` rows; 0: as many as may be. */
 neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_feed *out);
 /* Fills the batch buffers with rows order[0 .. n). */
 void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n);
+/* Does the model take just so many rows, and no other number? */
+static inline bool neoc_feed_is_exact(const neoc_feed *f) {
+  return f->least == f->most;
+}
 /* An output of the last call, a scalar. */
 double neoc_feed_scalar(const neoc_feed *f, int32_t output);
 

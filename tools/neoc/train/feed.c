@@ -1,50 +1,96 @@
 /* Batches for an entry: rows of data gathered into buffers that are made once. */
 #include "runtime/model.h"
-#include "tools/neoc/train/data.h"
+#include "tools/neoc/train/trees.h"
+
+/* Rows of one more input: all must have the same number. */
+static neoc_exit add_rows(neoc_feed *f, const neo_rt_tensor *t, const neo_rt_tensor **first) {
+  const neo_rt_model *m = f->data->r->lib.model;
+  if (t->rank == 0)
+    return neoc_fail(f->data->r->cli, NEOC_FAILED, "%s is a scalar: train feeds rows", t->name);
+  int32_t size = neo_rti_program_size(m, m->extents[t->extent]);
+  int64_t rows = size < 0 ? neo_rti_eval(m, m->extents[t->extent], NULL) : m->sizes[size].hi;
+  if (*first && (size != f->batch_size || rows != f->most))
+    return neoc_fail(f->data->r->cli, NEOC_FAILED, "%s and %s do not have the same number of rows",
+                     (*first)->name, t->name);
+  *first = t;
+  f->batch_size = size;
+  f->most = rows;
+  f->least = size < 0 ? rows : m->sizes[size].lo;
+  return NEOC_OK;
+}
+
+/* What is said of vertices is no row. */
+static bool has_rows(const neoc_feed *f, int32_t input) {
+  const neo_rt_model *m = f->data->r->lib.model;
+  neoc_member member = f->data->source[m->entry_args[m->entries[f->entry].args + input]].member;
+  return member == NEOC_ROWS || member == NEOC_ROOT;
+}
 
 /* The size that is the first dimension of all inputs; a constant number of rows otherwise. */
 static neoc_exit find_batch(neoc_feed *f) {
   const neoc_runner *r = f->data->r;
   const neo_rt_model *m = r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
+  const neo_rt_tensor *first = NULL;
+  bool trees = false;
   f->batch_size = -1;
   f->least = 1; /* without inputs and sizes any number will do */
   f->most = INT64_MAX;
   for (int32_t k = 0; k < e->n_inputs; k++) {
-    const neo_rt_tensor *t = neoc_feed_tensor(f, k);
-    if (t->rank == 0)
-      return neoc_fail(r->cli, NEOC_FAILED, "%s is a scalar: train feeds rows", t->name);
-    int32_t size = neo_rti_program_size(m, m->extents[t->extent]);
-    int64_t rows = size < 0 ? neo_rti_eval(m, m->extents[t->extent], NULL) : m->sizes[size].hi;
-    if (k > 0 && (size != f->batch_size || rows != f->most))
-      return neoc_fail(r->cli, NEOC_FAILED, "%s and %s do not have the same number of rows",
-                       neoc_feed_tensor(f, 0)->name, t->name);
-    f->batch_size = size;
-    f->most = rows;
-    f->least = size < 0 ? rows : m->sizes[size].lo;
+    neoc_exit code = has_rows(f, k) ? add_rows(f, neoc_feed_tensor(f, k), &first) : NEOC_OK;
+    trees = trees || !has_rows(f, k);
+    if (code)
+      return code;
   }
   if (e->n_inputs == 0 && e->n_sizes == 1) { /* what it computes has as many rows as others have */
     f->batch_size = m->entry_sizes[e->sizes];
     f->least = m->sizes[f->batch_size].lo;
     f->most = m->sizes[f->batch_size].hi;
   }
-  if (e->n_sizes > (f->batch_size >= 0))
+  if (e->n_sizes > (f->batch_size >= 0) + trees)
     return neoc_fail(r->cli, NEOC_FAILED, "entry %s has more run-time sizes than the rows' number",
                      e->name);
+  return NEOC_OK;
+}
+
+/* The trees of a batch, whichever they are, must be within the graph's vertices. */
+static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
+  const neoc_data *d = f->data;
+  neoc_cli *cli = d->r->cli;
+  if (!d->bank)
+    return NEOC_OK;
+  const neo_rt_size *size = &d->r->lib.model->sizes[d->bank->vertices];
+  int64_t fit = neoc_treebank_fits(d), n = batch;
+  if (batch == 0 && f->most == INT64_MAX && d->option == NEOC_O_DATA)
+    return neoc_usage(cli, "--batch is missing: how many trees are a step of entry %s?",
+                      d->r->lib.model->entries[f->entry].name);
+  if (neoc_feed_is_exact(f))
+    n = f->most;
+  else if (n > d->rows)
+    n = d->rows;
+  if (neoc_treebank_most(d, n) > size->hi)
+    return neoc_fail(
+        cli, NEOC_FAILED,
+        "%s: a batch of %lld trees may have %lld vertices, but %s has vertices <= %lld (%s); "
+        "%lld trees always fit",
+        d->bank->path, (long long)n, (long long)neoc_treebank_most(d, n), d->bank->graph,
+        (long long)size->hi, neoc_treebank_place(d), (long long)fit);
+  if (!neoc_feed_is_exact(f) && fit < d->rows && fit < f->most)
+    f->most = fit;
   return NEOC_OK;
 }
 
 static neoc_exit choose_batch(int64_t batch, neoc_feed *f) {
   neoc_cli *cli = f->data->r->cli;
   f->batch = batch ? batch : f->most;
-  if (f->least == f->most && f->batch != f->most)
+  if (neoc_feed_is_exact(f) && f->batch != f->most)
     return neoc_fail(cli, NEOC_FAILED, "the model takes exactly %lld rows, not --batch %lld",
                      (long long)f->most, (long long)batch);
   if (f->batch < f->least || f->batch > f->most)
     return neoc_fail(cli, NEOC_FAILED, "--batch %lld: %s must be in [%lld, %lld]", (long long)batch,
-                     f->data->r->lib.model->sizes[f->batch_size].name, (long long)f->least,
-                     (long long)f->most);
-  if (f->batch_size >= 0 && f->data->rows < f->batch && f->data->rows >= f->least)
+                     f->batch_size < 0 ? "it" : f->data->r->lib.model->sizes[f->batch_size].name,
+                     (long long)f->least, (long long)f->most);
+  if (!neoc_feed_is_exact(f) && f->data->rows < f->batch && f->data->rows >= f->least)
     f->batch = f->data->rows;
   return NEOC_OK;
 }
@@ -65,19 +111,32 @@ neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_
   f->sizes = NEO_NEW_ARRAY(a, int64_t, e->n_sizes + 1);
   neoc_exit code = find_batch(f);
   if (!code)
+    code = limit_trees(batch, f);
+  if (!code)
     code = choose_batch(batch, f);
   for (int32_t k = 0; k < e->n_args && !code; k++)
     f->args[k] = room(f, neoc_feed_tensor(f, k));
+  if (!code && d->bank)
+    f->trees = neoc_tree_batch_new(d, f->batch);
   return code;
 }
 
 void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
   const neo_rt_model *m = f->data->r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
-  for (int32_t k = 0; k < e->n_inputs; k++)
-    neoc_data_gather(f->data, m->entry_args[e->args + k], order, n, f->args[k]);
+  if (f->trees)
+    neoc_tree_batch_fill(f->data, f->trees, order, n);
+  for (int32_t k = 0; k < e->n_inputs; k++) {
+    int32_t tensor = m->entry_args[e->args + k];
+    if (f->data->source[tensor].member == NEOC_ROWS)
+      neoc_data_gather(f->data, tensor, order, n, f->args[k]);
+    else
+      neoc_tree_batch_put(f->data, f->trees, tensor, order, f->args[k]);
+  }
   for (int32_t k = 0; k < e->n_sizes; k++)
-    f->sizes[k] = n;
+    f->sizes[k] = f->trees && m->entry_sizes[e->sizes + k] == f->data->bank->vertices
+                      ? f->trees->graph.vertices
+                      : n;
 }
 
 double neoc_feed_scalar(const neoc_feed *f, int32_t output) {

@@ -1,6 +1,7 @@
 /* Checkpoints of `neoc train`: beside what the model keeps, the position in the data and the sums
  * of the epoch so far, so that a training goes on as if it had never stopped. */
 #include "tools/neoc/train/train.h"
+#include "tools/neoc/train/trees.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,13 @@ static const char *losses(const neoc_trainer *t) {
   return neo_str_text(&s);
 }
 
+/* Which words have which ids; "" without trees. */
+static const char *vocabulary(const neoc_trainer *t) {
+  const neoc_treebank *b = t->data.bank;
+  return b && b->vocab ? neo_arena_printf(t->cli->arena, "%016" PRIx64, neo_rt_vocab_hash(b->vocab))
+                       : "";
+}
+
 neoc_exit neoc_train_save(neoc_trainer *t) {
   if (!t->save)
     return NEOC_OK;
@@ -32,7 +40,8 @@ neoc_exit neoc_train_save(neoc_trainer *t) {
                                {"rows", number(t, t->data.rows)},
                                {"epoch_loss", losses(t)},
                                {"entries", neoc_train_entries(t)},
-                               {"last", last_words[t->last]}};
+                               {"last", last_words[t->last]},
+                               {"vocabulary", vocabulary(t)}};
   neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, sizeof extra / sizeof *extra);
   if (s)
     return neoc_train_failed(t, s);
@@ -76,10 +85,14 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
   if (neoc_has(t->cli, NEOC_O_SEED) && (uint64_t)seed != t->seed)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --seed %lld", t->save,
                      (long long)seed);
+  const char *words = neo_rt_loaded(t->r.ctx, "vocabulary");
+  if (words && !neo_streq(words, vocabulary(t)))
+    return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with the words of another file", t->save);
   neoc_exit e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
   if (e)
     return e;
-  return same_word(t, "last", "last", last_words[t->last], f->batch_size < 0 ? "drop" : "small");
+  return same_word(t, "last", "last", last_words[t->last],
+                   neoc_feed_is_exact(f) ? "drop" : "small");
 }
 
 neoc_exit neoc_train_resume(neoc_trainer *t) {

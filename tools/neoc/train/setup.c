@@ -92,7 +92,7 @@ static neoc_exit choose_last(neoc_trainer *t) {
   int64_t rows = t->data.rows, batch = f->batch, left = rows % batch;
   if (word && !neo_streq(word, "pad") && !neo_streq(word, "drop"))
     return neoc_usage(t->cli, "--last takes pad or drop, not '%s'", word);
-  t->last = !word ? (f->batch_size < 0 ? NEOC_LAST_DROP : NEOC_LAST_SMALL)
+  t->last = !word ? (neoc_feed_is_exact(f) ? NEOC_LAST_DROP : NEOC_LAST_SMALL)
                   : (neo_streq(word, "pad") ? NEOC_LAST_PAD : NEOC_LAST_DROP);
   bool small = t->last == NEOC_LAST_SMALL && left >= f->least;
   t->epoch_rows = t->last == NEOC_LAST_PAD ? (rows + batch - 1) / batch * batch

@@ -25,13 +25,18 @@ static neoc_exit find_entry(const neoc_trainer *t, int32_t *out) {
 
 /* ---- the model for fewer rows */
 
-static bool same_extents(const neo_module *m, neo_tensor a, const int64_t *extent, uint32_t rank,
+/* Extents that are constants are the same, but for the rows, and others are sizes in both. */
+static bool same_extents(const neo_module *m, const neo_rt_model *rt, const neo_rt_tensor *x,
                          int64_t rows) {
-  bool same = a.i && neo_tensor_rank(m, a) == rank;
-  for (uint32_t d = 0; same && d < rank; d++) {
-    int64_t x;
-    same = neo_expr_is_int(m, neo_tensor_extent(m, a, d), &x) &&
-           x == (rows && d == 0 ? rows : extent[d]);
+  int64_t extent[NEO_RTI_MAX_RANK], have;
+  neo_tensor a = neo_tensor_find(m, x->name);
+  bool same = a.i && neo_tensor_rank(m, a) == x->rank;
+  neo_rti_extents(rt, x, NULL, extent);
+  for (uint32_t d = 0; same && d < x->rank; d++) {
+    if (neo_expr_is_int(m, neo_tensor_extent(m, a, d), &have))
+      same = have == (rows && d == 0 ? rows : extent[d]);
+    else
+      same = neo_rti_program_size(rt, rt->extents[x->extent + (int32_t)d]) >= 0;
   }
   return same;
 }
@@ -40,20 +45,12 @@ static bool same_extents(const neo_module *m, neo_tensor a, const int64_t *exten
 static bool same_model(const neoc_trainer *t, const neo_module *m) {
   const neo_rt_model *rt = t->r.lib.model;
   const neo_rt_entry *e = &rt->entries[t->test.feed.entry];
-  int64_t extent[NEO_RTI_MAX_RANK];
   bool same = true;
-  for (int32_t k = 0; same && k < e->n_inputs; k++) {
-    const neo_rt_tensor *x = neoc_feed_tensor(&t->test.feed, k);
-    neo_rti_extents(rt, x, NULL, extent);
-    same = same_extents(m, neo_tensor_find(m, x->name), extent, x->rank, t->test.left);
-  }
-  for (int32_t k = 0; same && k < rt->n_tensors; k++) {
-    const neo_rt_tensor *x = &rt->tensors[k];
-    if (!neo_rti_tensor_persists(x))
-      continue;
-    neo_rti_extents(rt, x, NULL, extent);
-    same = same_extents(m, neo_tensor_find(m, x->name), extent, x->rank, 0);
-  }
+  for (int32_t k = 0; same && k < e->n_inputs; k++)
+    same = same_extents(m, rt, neoc_feed_tensor(&t->test.feed, k), t->test.left);
+  for (int32_t k = 0; same && k < rt->n_tensors; k++)
+    if (neo_rti_tensor_persists(&rt->tensors[k]))
+      same = same_extents(m, rt, &rt->tensors[k], 0);
   return same;
 }
 
@@ -129,8 +126,36 @@ static neoc_exit open_rest(neoc_trainer *t) {
   e = neoc_runner_begin(&x->rest, (int32_t)t->threads, t->seed);
   int32_t entry = neo_rt_find_entry(x->rest.lib.model, name);
   if (!e)
-    e = neoc_data_open(&x->rest, NEOC_O_TEST, &entry, 1, t->data.vocab, &x->rest_data);
+    e = neoc_data_open(&x->rest, NEOC_O_TEST, &entry, 1, &t->data, &x->rest_data);
   return e ? e : neoc_feed_open(&x->rest_data, entry, 0, &x->rest_feed);
+}
+
+/* --mean-over all=G.vertices: the output is a mean over this size, not over rows. */
+static neoc_exit read_means(neoc_trainer *t) {
+  neoc_test *x = &t->test;
+  const neo_rt_model *m = t->r.lib.model;
+  const neo_rt_entry *e = &m->entries[x->feed.entry];
+  neoc_texts words = neoc_words(t->cli, NEOC_O_MEAN_OVER);
+  x->mean_over = NEO_NEW_ARRAY(t->cli->arena, int32_t, e->n_args + 1);
+  for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
+    x->mean_over[k] = -1;
+  for (size_t w = 0; w < words.n; w++) {
+    const char *size = NULL, *name = neoc_pair(t->cli, words.at[w], &size);
+    int32_t output = -1, number = -1;
+    if (!name)
+      return neoc_usage(t->cli, "--mean-over takes OUTPUT=SIZE, not '%s'", words.at[w]);
+    for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
+      if (neo_streq(neoc_feed_tensor(&x->feed, e->n_inputs + k)->name, name))
+        output = k;
+    for (int32_t k = 0; k < e->n_sizes; k++)
+      if (neo_streq(m->sizes[m->entry_sizes[e->sizes + k]].name, size))
+        number = k;
+    if (output < 0 || number < 0)
+      return neoc_usage(t->cli, "--mean-over %s: entry %s has no %s '%s'", words.at[w], e->name,
+                        output < 0 ? "output" : "run-time size", output < 0 ? name : size);
+    x->mean_over[output] = number;
+  }
+  return NEOC_OK;
 }
 
 neoc_exit neoc_test_open(neoc_trainer *t) {
@@ -138,14 +163,16 @@ neoc_exit neoc_test_open(neoc_trainer *t) {
   int32_t entry;
   neoc_exit e = find_entry(t, &entry);
   if (!e)
-    e = neoc_data_open(&t->r, NEOC_O_TEST, &entry, 1, t->data.vocab, &x->data);
+    e = neoc_data_open(&t->r, NEOC_O_TEST, &entry, 1, &t->data, &x->data);
   if (!e)
     e = neoc_feed_open(&x->data, entry, 0, &x->feed);
+  if (!e)
+    e = read_means(t);
   if (e)
     return e;
   x->order = NEO_NEW_ARRAY(t->cli->arena, int64_t, x->data.rows + 1);
   neoc_data_in_order(&x->data, x->order);
-  x->left = x->feed.batch_size < 0 ? x->data.rows % x->feed.batch : 0;
+  x->left = neoc_feed_is_exact(&x->feed) ? x->data.rows % x->feed.batch : 0;
   return x->left ? open_rest(t) : NEOC_OK;
 }
 
@@ -181,8 +208,9 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
   return s;
 }
 
-/* One call; sums of the entry's scalars, weighted by rows. */
-static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, double *sum) {
+/* One call; sums of the entry's scalars, weighted by rows, or by the size that --mean-over says. */
+static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n,
+                          neoc_mean *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
   neoc_feed_fill(f, t->test.order + at, n);
@@ -190,8 +218,11 @@ static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64
   if (s)
     return neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(r->ctx));
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
-    if (neoc_feed_tensor(f, e->n_inputs + k)->rank == 0)
-      sum[k] += (double)n * neoc_feed_scalar(f, k);
+    if (neoc_feed_tensor(f, e->n_inputs + k)->rank == 0) {
+      int64_t weight = sum[k].size < 0 ? n : f->sizes[sum[k].size];
+      sum[k].weight += (double)weight;
+      sum[k].sum += (double)weight * neoc_feed_scalar(f, k);
+    }
   return NEOC_OK;
 }
 
@@ -199,11 +230,11 @@ static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64
 static int64_t next_rows(const neoc_feed *f, int64_t left) {
   if (left <= f->batch)
     return left;
-  bool few = left - f->batch < f->least && f->batch_size >= 0;
+  bool few = left - f->batch < f->least && !neoc_feed_is_exact(f);
   return few && left - f->least >= f->least ? left - f->least : f->batch;
 }
 
-static neoc_exit run_rest(neoc_trainer *t, double *sum) {
+static neoc_exit run_rest(neoc_trainer *t, neoc_mean *sum) {
   neoc_test *x = &t->test;
   const neo_rt_entry *e = &t->r.lib.model->entries[x->feed.entry];
   neo_arena scratch;
@@ -218,12 +249,12 @@ static neoc_exit run_rest(neoc_trainer *t, double *sum) {
   return code;
 }
 
-static void put_means(const neoc_trainer *t, const double *sum, neo_str *out) {
+static void put_means(const neoc_trainer *t, const neoc_mean *sum, neo_str *out) {
   const neo_rt_model *m = t->r.lib.model;
   const neo_rt_entry *e = &m->entries[t->test.feed.entry];
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++) {
     const neo_rt_tensor *o = neoc_feed_tensor(&t->test.feed, e->n_inputs + k);
-    double mean = sum[k] / (double)t->test.data.rows;
+    double mean = sum[k].sum / sum[k].weight;
     if (o->rank)
       continue;
     if (!t->cli->json)
@@ -238,7 +269,9 @@ static void put_means(const neoc_trainer *t, const double *sum, neo_str *out) {
 neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out) {
   neoc_test *x = &t->test;
   const neo_rt_entry *e = &t->r.lib.model->entries[x->feed.entry];
-  double *sum = NEO_NEW_ARRAY(t->cli->arena, double, e->n_args + 1);
+  neoc_mean *sum = NEO_NEW_ARRAY(t->cli->arena, neoc_mean, e->n_args + 1);
+  for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
+    sum[k] = (neoc_mean){.size = x->mean_over[k]};
   neoc_exit code = NEOC_OK;
   for (int64_t at = 0, n, end = x->data.rows - x->left; at < end && !code; at += n) {
     n = next_rows(&x->feed, end - at);

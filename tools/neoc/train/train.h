@@ -27,12 +27,18 @@ typedef struct { /* an entry that is trained */
   double loss;     /* of the last step */
 } neoc_trained;
 
+typedef struct { /* of a scalar output, over calls */
+  double sum, weight;
+  int32_t size; /* which of the entry's sizes is the weight of a call; -1: its rows */
+} neoc_mean;
+
 typedef struct { /* held-out data */
   neoc_data data;
   neoc_feed feed;
   int64_t *order;
-  int64_t left;     /* rows that `feed` cannot take */
-  neoc_runner rest; /* the model for that many rows, if `has_rest` */
+  int32_t *mean_over; /* of each output: as neoc_mean.size */
+  int64_t left;       /* rows that `feed` cannot take */
+  neoc_runner rest;   /* the model for that many rows, if `has_rest` */
   neoc_data rest_data;
   neoc_feed rest_feed;
   bool has_rest;
