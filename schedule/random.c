@@ -32,7 +32,7 @@ neo_schedule neo_schedule_random(neo_module *m, const neo_group *g, const neo_ma
   for (int k = NEO_STRATEGIES - 1; k >= 0; k--) {
     neo_schedule s;
     const neo_strategy_row *row = neo_strategy_row_of((neo_strategy)k);
-    if (!neo_strategy_fits(&x, (neo_strategy)k) || (row->single && !row->draw(&x, seed, &s)))
+    if (!neo_strategy_fits(&x, (neo_strategy)k) || (row->unique && !row->draw(&x, seed, &s)))
       continue;
     if (neo_pick(seed, 0, 3) && row->draw(&x, seed, &s) &&
         neo_schedule_legal(m, g, machine, &s, NULL))

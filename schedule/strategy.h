@@ -17,7 +17,7 @@ typedef struct {
   /* Its kernels have asymptotically less work than kernels over the whole domain, which are
    * therefore no rivals. */
   bool fewer_steps;
-  bool single; /* a group has one schedule of this kind, which takes no random number */
+  bool unique; /* a group has one schedule of this kind, which takes no random number */
 
   /* The model's choice, whose legality is not checked. False: the group has no kernel of this
    * kind. */

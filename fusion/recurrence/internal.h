@@ -127,8 +127,13 @@ void outline_find_alive(outliner *o, const neo_order_step *order);
 /* Marks the instances that are left out in rounds behind it; o->ring is known. */
 void outline_leave(outliner *o, const neo_order_step *order, const outline_steps *steps);
 
-/* recurrence.c: the recurrence reads t. */
-void outline_add_read(outliner *o, neo_tensor t);
+/* The recurrence reads t. */
+static inline void outline_add_read(outliner *o, neo_tensor t) {
+  for (size_t k = 0; k < o->out->reads.n; k++)
+    if (o->out->reads.at[k].i == t.i)
+      return;
+  NEO_PUSH(o->a, &o->out->reads, t);
+}
 
 /* segments.c: instances that follow one another in a round. */
 typedef NEO_VEC(outline_instance *) outline_open;

@@ -6,13 +6,6 @@ typedef struct {
   outliner *o;
 } read_look;
 
-void outline_add_read(outliner *o, neo_tensor t) {
-  for (size_t k = 0; k < o->out->reads.n; k++)
-    if (o->out->reads.at[k].i == t.i)
-      return;
-  NEO_PUSH(o->a, &o->out->reads, t);
-}
-
 static void look_outside(void *ctx, neo_expr e) {
   read_look *l = ctx;
   const neo_node *n = neo_expr_node(l->o->m, e);

@@ -38,7 +38,7 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
 }
 
 const neo_strategy_row neo_strategy_keyed_scan = {.fewer_steps = true,
-                                                  .single = true,
+                                                  .unique = true,
                                                   .choose = choose,
                                                   .pays = pays,
                                                   .legal = legal,

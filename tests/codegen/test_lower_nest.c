@@ -199,7 +199,7 @@ static int count_staged(const char *text, way w) {
   neo_seeds s = neo_seeds_of(1, 1);
   int staged = 0;
   for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
-    lower_options o = {.seed = seed, .n_random = 24, .fusion = {.profile = &p}};
+    lower_options o = {.seed = seed, .n_random = 40, .fusion = {.profile = &p}};
     o.narrow = w == NARROW;
     o.split = w == SPLIT;
     o.gpu = true;
