@@ -95,7 +95,7 @@ static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   for (uint32_t k = 0; k < loop.n_members; k++)
     work = work_of(s, &loop.member[k]) > work ? work_of(s, &loop.member[k]) : work;
   levels_graph *g = graph_of(s, extent), before = *g;
-  if (work < LEAST_WORK || !levels_reads_fit(s, &loop, g) || !g->n_indices) {
+  if (work < s->least_work || !levels_reads_fit(s, &loop, g) || !g->n_indices) {
     *g = before;
     return false;
   }
@@ -219,7 +219,6 @@ static void define_tables(levels *s) {
 
 neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
-  (void)target;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   levels s = {
       .m = m, .a = &scratch, .n_defs = (uint32_t)m->defs.n, .n_tensors = (uint32_t)m->tensors.n};
@@ -236,6 +235,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
   s.p = n_found ? neo_prover_new(m) : NULL;
+  s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
   if (n_found && find(&s, n_found)) {
     spread_all(&s, is_init);
     define_tables(&s);

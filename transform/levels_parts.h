@@ -43,6 +43,7 @@ typedef struct {
   neo_prover *p;
   const uint32_t *number; /* of recurrences, by definition */
   uint32_t n_defs, n_tensors;
+  double least_work; /* values of a vertex that one definition of a recurrence computes */
   levels_tensor *of; /* by tensor */
   levels_graph ***
       vertex; /* by definition, by axis: the graph whose vertices it runs over in their order; null: of

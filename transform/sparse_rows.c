@@ -6,10 +6,10 @@
  *
  *     read[n] = any[d] G[n, d] != 0,     m.next[n, d] = select(read[n], f(G[n, d]), m[n, d])
  *
- * the others need not be made, nor looked at:
+ * or a condition of the program says which rows matter, the others need not be made, nor looked at:
  *
  *     touched[n] = any[e where key[e] == n] true
- *     S[n, d]    = sum[e where key[e] == n] x[e, d]              read in place of G; its rows without terms are not
+ *     S[n, d]    = sum[e where key[e] == n] x[e, d]         rows without terms are not read: G is select(touched[n], S[n, d], 0)
  *     read[n]    = select(touched[n], any[d] S[n, d] != 0, false)          partial
  *     m.next[n, d] = select(touched[n] and read[n], f(S[n, d]), m[n, d])
  *
@@ -87,8 +87,8 @@ static bool asks_rows(neo_module *m, neo_def id, neo_tensor t) {
   return false;
 }
 
-/* Does a condition of the read say that its row has been asked for? */
-static bool is_asked(const rows *x, const neo_guarded_read *r, const bool *asked) {
+/* Is the read made only if an element of its row in a tensor of truths holds? */
+static bool is_asked(const rows *x, const neo_guarded_read *r) {
   neo_module *m = x->m;
   neo_expr row = neo_expr_arg(m, r->read, 0);
   for (uint32_t k = 0; k < r->n_assume; k++) {
@@ -98,14 +98,14 @@ static bool is_asked(const rows *x, const neo_guarded_read *r, const bool *asked
       continue;
     for (uint32_t i = 0; i < n; i++) {
       const neo_node *c = neo_expr_node(m, part[i]);
-      if (c->op == NEO_OP_LOAD && asked[c->attr] && neo_list_at(m, c->arg, 0) == row.i)
+      if (c->op == NEO_OP_LOAD && c->arg.n == 1 && neo_list_at(m, c->arg, 0) == row.i)
         return true;
     }
   }
   return false;
 }
 
-/* Do all readers ask first? `asked`: by tensor, who does. */
+/* Do all readers ask first? `asked`: by tensor, who asks if there is anything in a row. */
 static bool all_ask(const rows *x, neo_tensor t, bool *asked) {
   neo_module *m = x->m;
   bool any = false, all = true;
@@ -115,12 +115,13 @@ static bool all_ask(const rows *x, neo_tensor t, bool *asked) {
     neo_guarded_reads reads = {0};
     neo_tensor out = {neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)};
     if (asks_rows(m, x->defs[k], t) && neo_tensor_at(m, out)->role == NEO_ROLE_TEMP) {
-      asked[out.i] = any = true;
+      asked[out.i] = true;
       continue;
     }
     neo_guarded_reads_of(m, x->defs[k], wanted, x->a, &reads);
     for (size_t i = 0; i < reads.n && all; i++)
-      all = is_asked(x, &reads.at[i], asked);
+      any = all =
+          neo_expr_node(m, reads.at[i].read)->op == NEO_OP_LOAD && is_asked(x, &reads.at[i]);
   }
   return any && all;
 }
@@ -184,8 +185,11 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
   uint32_t rank = neo_tensor_rank(m, r->from);
-  return n.op == NEO_OP_LOAD ? neo_load(m, r->to, at, rank, n.span)
-                             : neo_load_else(m, r->to, at, rank, at[rank], n.span);
+  neo_expr row = at[0], zero = neo_const_int(m, (neo_type)n.type, 0);
+  if (n.op == NEO_OP_LOAD_ELSE)
+    return e;
+  return neo_op3(m, NEO_OP_SELECT, neo_load(m, r->touched, &row, 1, n.span),
+                 neo_load(m, r->to, at, rank, n.span), zero);
 }
 
 /* The readers read a tensor of their own: an entry may return the whole gradient. */
@@ -204,6 +208,18 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const bool *asked) 
       narrow_asking(x, x->defs[k], touched);
 }
 
+/* any[e] key[e] == n asks under a condition, as sums over equations do: any[e where key[e] == n] true. */
+static void write_as_condition(neo_module *m, neo_def id) {
+  neo_def_rec d = *neo_def_at(m, id);
+  if (d.reducer != NEO_RED_ANY || d.where.i || d.n_out != 1)
+    return;
+  d.where = neo_list_expr(m, d.body, 0);
+  if (!has_key(m, &d))
+    return;
+  d.body = neo_list_new(m, &(uint32_t){neo_const_bool(m, true).i}, 1);
+  *neo_def_at(m, id) = d;
+}
+
 neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   (void)target;
@@ -220,10 +236,11 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
   x.n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
   x.defs = defs;
   for (size_t k = 0; k < x.n; k++) {
+    write_as_condition(m, defs[k]);
     if (!is_candidate(m, defs[k]))
       continue;
     neo_tensor t = {neo_list_at(m, neo_def_at(m, defs[k])->out, 0)};
-    bool *asked = NEO_NEW_ARRAY(&scratch, bool, m->tensors.n);
+    bool *asked = NEO_NEW_ARRAY(&scratch, bool, m->tensors.n + 2); /* with those that are made */
     if (all_ask(&x, t, asked))
       rewrite(&x, defs[k], t, asked);
   }
