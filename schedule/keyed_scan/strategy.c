@@ -5,12 +5,13 @@
 #include "schedule/reject.h"
 
 static bool choose(const neo_space *x, neo_schedule *out) {
-  return neo_model_keyed_scan(x->m, x->g, out);
+  return !x->machine->gpu && neo_model_keyed_scan(x->m, x->g, out);
 }
 
 static bool pays(const neo_space *x, const neo_schedule *s) {
+  (void)x;
   (void)s;
-  return !x->machine->gpu;
+  return true;
 }
 
 static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
@@ -18,6 +19,8 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
   const neo_loop_params *p = &s->loops;
   if (!neo_loops_plain_legal(s, why) || !neo_loops_legal(x, s, why))
     return false;
+  if (x->machine->gpu)
+    return reject(why, "a running sum by keys is for one processor");
   if (!neo_keyed_scan_of(x->m, x->g, &run))
     return reject(why, "keyed_scan is for running sums of equal keys");
   if (p->axis_m != 0 || p->tile_m != 1 || p->block_m || p->fused != 1 || p->order ||
@@ -34,7 +37,7 @@ static void update_units(const neo_space *x, const neo_schedule *from, neo_sched
 
 static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   (void)seed;
-  return neo_model_keyed_scan(x->m, x->g, out);
+  return !x->machine->gpu && neo_model_keyed_scan(x->m, x->g, out);
 }
 
 const neo_strategy_row neo_strategy_keyed_scan = {.fewer_steps = true,

@@ -3,6 +3,7 @@
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/contract.h"
+#include "schedule/keyed_scan/keyed_scan.h"
 #include "schedule/scan/scan.h"
 #include "schedule/segment/segment.h"
 #include <cmocka.h>
@@ -124,6 +125,33 @@ static void a_range_that_depends_on_the_place_is_no_data_equations(void **state)
   neo_arena_free(&w.arena);
 }
 
+/* ---- running sums of equal keys */
+
+static bool counts_by_key(const char *condition) {
+  world w;
+  neo_keyed_scan s;
+  char text[400];
+  snprintf(text, sizeof text,
+           "size N 1..90\ninput key : i32 [N] < 7\ninput E : f32 [N]\ntemp S : f32 [N]\n"
+           "def S[u: N] =\n  sum[k: N]\n  where %s;\n  E[k]\n  then acc0\n" ENTRY,
+           condition);
+  load(&w, text);
+  bool found = neo_keyed_scan_of(w.m, w.g, &s);
+  if (found)
+    assert_int_equal(s.most, 7);
+  neo_arena_free(&w.arena);
+  return found;
+}
+
+static void equal_keys_that_come_before_are_one_pass(void **state) {
+  (void)state;
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u])"));
+  assert_true(counts_by_key("i64(key[u]) == i64(key[k]) and k < u"));
+  assert_false(counts_by_key("k <= u and i64(key[k]) == i64(key[u])"));
+  assert_false(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
+  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) + 1"));
+}
+
 /* ---- contractions */
 
 static bool contracts(const char *text) {
@@ -197,6 +225,7 @@ int main(void) {
       cmocka_unit_test(only_one_range_grows_with_the_axis),
       cmocka_unit_test(the_rest_of_an_equations_condition_is_tested_as_early_as_it_may),
       cmocka_unit_test(a_range_that_depends_on_the_place_is_no_data_equations),
+      cmocka_unit_test(equal_keys_that_come_before_are_one_pass),
       cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
       cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
       cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),

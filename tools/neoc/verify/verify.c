@@ -172,7 +172,8 @@ static void choose(verifier *v, const int64_t *fixed, int which, double share) {
     const neo_size_rec *s = &m->sizes.at[k];
     int64_t x = which == 0 ? clip(1, s) : which == 1 ? clip(PRIME, s) : s->hi;
     if (share < 1)
-      x = clip((int64_t)((double)x * share), s);
+      x = clip((int64_t)fmax((double)x * share, 1),
+               s); /* of an empty one others may have no index */
     if (fixed[k] >= 0)
       x = fixed[k];
     size[k] = x;

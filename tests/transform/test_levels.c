@@ -1,0 +1,120 @@
+/* Recurrences over graphs lie in the order of levels, and so does what has an element for each vertex. Values are
+ * compared by tests/pairs (programs with vertices). */
+#include "tests/transform/world.h"
+
+#define HEAD                                                                             \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\n"               \
+  "input x : f32 [V, 16]\ninput U : f32 [2, 16, 16]\ntemp h : f32 [V, 16]\n"             \
+  "temp s : f32 [V, 16]\ntemp n : i32 [V]\ntemp g : f32 [V, 16]\ntemp d : f32 [V, 16]\n" \
+  "temp W : f32 [16, 16]\n"
+#define UP                                             \
+  "def @1 s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"      \
+  "  U[k, l, j] * (h[i64(child[v, k]), l] else 0.0)\n" \
+  "def @2 h[v: V, j: 16] = tanh(x[v, j] + s[v, j])\n"
+
+static void has(world *w, const char *part) {
+  if (!strstr(text_of(w), part))
+    fail_msg("'%s' is not in\n%s", part, text_of(w));
+}
+
+static void children_are_read_at_their_places(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 apart level.first.child\n");
+  has(&w, "U[k, l, j] * (by_level.h[i64(placed.child[v, k]), l] else 0.0)\n");
+  has(&w, "by_level.h[v: V, j: 16] = tanh(x[i64(level.order.child[v]), j] + by_level.s[v, j])\n");
+  has(&w, " h[v: V, j: 16] = by_level.h[i64(level.place.child[v]), j]\n");
+  neo_arena_free(&w.arena);
+}
+
+static void sums_over_parents_run_through_a_list(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "def @1 g[u: V, j: 16] = tanh(x[u, j] + d[u, j])\n"
+                "def @2 d[u: V, j: 16] =\n  sum[v: V, k: 2] where i64(child[v, k]) == u;\n"
+                "  0.5 * g[v, j]\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "by_level.d[u: V, j: 16] =\n"
+          "    sum[e: i64(parents.first.child[u])..i64(parents.first.child[u + 1])] "
+          "where u < i64(parents.child[e]);\n    0.5 * by_level.g[i64(parents.child[e]), j]\n");
+  neo_arena_free(&w.arena);
+}
+
+/* Weights get their gradient from vertices with children alone. */
+static void sums_leave_out_leaves_where_a_factor_is_of_a_child(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 W[l: 16, j: 16] =\n  sum[v: V]\n"
+                   "  x[v, j] * (h[i64(child[v, 0]), l] else 0.0)\n"
+                   "entry forward forward: h = h, W = W\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "sum[v: i64((level.first.child[1] else 0i32))..V] x[i64(level.order.child[v]), j] * "
+          "(by_level.h[i64(placed.child[v, 0]), l] else 0.0)\n");
+  neo_arena_free(&w.arena);
+}
+
+/* What only leaves take of a choice is made for them. */
+static void a_branch_without_children_is_of_leaves_alone(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                   "def @4 g[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+                   "def @5 d[v: V, j: 16] = select(0i32 < n[v], h[v, j], g[v, j])\n"
+                   "entry forward forward: d = d\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp by_level.g : f32 [V, 16] partial\n");
+  has(&w, "then select(v < i64((level.first.child[1] else 0i32)), acc0, 0.0)\n");
+  has(&w, "select(i64((level.first.child[1] else 0i32)) <= v, by_level.h[v, j], by_level.g[v, j])");
+  neo_arena_free(&w.arena);
+}
+
+static void stays(const char *rest) {
+  world w;
+  load(&w, rest);
+  const char *before = text_of(&w);
+  apply(&w, neo_pass_levels);
+  assert_string_equal(text_of(&w), before);
+  neo_arena_free(&w.arena);
+}
+
+static void other_recurrences_stay(void **state) {
+  (void)state;
+  stays(HEAD "def @1 h[v: V, j: 16] = tanh(x[v, j] + (h[v - 1, j] else 0.0))\n"
+             "entry forward forward: h = h\n");
+  /* one number a vertex is no work for a batch */
+  stays("neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\ntemp n : i32 [V]\n"
+        "def @1 n[v: V] =\n  sum[k: 2] (n[i64(child[v, k])] else 0i32)\n  then 1i32 + acc0\n"
+        "entry forward forward: n = n\n");
+}
+
+/* A table's gradient has the rows that some key is; who asks first reads no other. */
+static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput key : i32 [30] < 50\ninput x : f32 [30, 8]\n"
+           "param T : f32 [50, 8]\ntemp G : f32 [50, 8]\ntemp r : bool [50]\n"
+           "update N : f32 [50, 8] of T\ninit @1 T[n: 50, d: 8] = 0.0\n"
+           "def @2 G[n: 50, d: 8] =\n  sum[e: 30] where i64(key[e]) == n;\n  x[e, d]\n"
+           "def @3 r[n: 50] =\n  any[d: 8] G[n, d] != 0.0\n"
+           "def @4 N[n: 50, d: 8] = select(r[n], T[n, d] - G[n, d], T[n, d])\n"
+           "entry train step: ; updates N\n");
+  apply(&w, neo_pass_sparse_rows);
+  has(&w, "temp sparse.G : f32 [50, 8] terms\n");
+  has(&w, "touched.G[n: 50] =\n    any[e: 30] where i64(key[e]) == n;\n    true\n");
+  has(&w, "select(touched.G[n] and r[n], ");
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(children_are_read_at_their_places),
+      cmocka_unit_test(sums_over_parents_run_through_a_list),
+      cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),
+      cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
+      cmocka_unit_test(other_recurrences_stay),
+      cmocka_unit_test(gradients_of_tables_have_the_rows_that_are_read),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
