@@ -167,7 +167,11 @@ static void look_at_read(void *ctx, neo_expr e) {
     return;
   const levels_tensor *of = &s->of[n.attr];
   for (uint32_t k = 0; k < neo_tensor_rank(s->m, (neo_tensor){n.attr}); k++) {
-    const neo_node *at = neo_expr_node(s->m, neo_list_expr(s->m, n.arg, k));
+    neo_expr index = neo_list_expr(s->m, n.arg, k), vertex;
+    const neo_node *at = neo_expr_node(s->m, index);
+    if (of->graph && of->dim == k && levels_child_of(s, index, &vertex).i)
+      at = neo_expr_node(s->m,
+                         vertex); /* who reads a child of each vertex, reads along the vertices */
     if (at->op != NEO_OP_AXIS)
       continue;
     levels_graph *g = s->vertex[x->def.i] ? s->vertex[x->def.i][at->attr] : NULL;

@@ -207,6 +207,7 @@ static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
   r.updates = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.moves = stored;
+  r.partial = r.terms = false; /* what its select asks may be decided in these rounds */
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
   NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, whole, offset_of(o, t, w->x), stored});
