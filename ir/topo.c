@@ -19,7 +19,7 @@ static void collect_read(void *ctx, neo_expr e) {
   NEO_PUSH(r->arena, &r->found, (neo_tensor){n->attr});
 }
 
-/* What the blocks of rows are is known where they are read apart. */
+/* A reader of rows in other blocks depends on the tensor that says where the blocks begin. */
 static void collect_blocks(reads *r) {
   for (size_t k = 0; k < r->found.n; k++) {
     neo_tensor t = neo_tensor_at(r->m, r->found.at[k])->apart;

@@ -4,7 +4,7 @@
 
 enum { MOST_CONJUNCTS = 4 };
 
-/* What of the condition is over shared axes. All of it has to hold. */
+/* The conjuncts that are over shared axes: each of them has to hold. */
 static neo_expr over_shared(neo_module *m, const neo_form *f, neo_expr c) {
   neo_expr part[MOST_CONJUNCTS], shared = {0};
   uint32_t n = 0;

@@ -111,8 +111,8 @@ void outline_lead(outliner *o, neo_order_step *order);
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
 /* A condition that holds in the block: it is the first one, or behind it. */
 neo_expr outline_first_ends(const outliner *o, const outline_around *block);
-/* What is known in the block around of rows that are read from others: replaces those of the first block, which
- * are none, and finds x->apart. */
+/* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
+ * there are none before: such a read becomes -1. */
 void outline_read_apart(const outliner *o, outline_instance *x);
 
 /* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
