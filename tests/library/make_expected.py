@@ -19,7 +19,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "oracle"))
 sys.dont_write_bytecode = True
-from oracle import adagrad, adam, adamw, bn, f32, gradients, lamb, line, momentum, rmsprop, sgd, \
+from oracle import Adam, adagrad, adam, adamw, bn, f32, gradients, lamb, line, momentum, rmsprop, sgd, \
     adam_rows
 
 import torch
@@ -244,12 +244,13 @@ def embedding(p, x, st, training):
     return dict(L=L, loss=F.cross_entropy(L.reshape(-1, 6), x["Y"].reshape(-1)))
 
 
-@model({}, {"table": (40, 5), "L.W": (5, 3), "L.b": (3,)}, ["L"],
-       [(adam(0.03125), ["L.W", "L.b"]), (adam_rows(0.03125), ["table"])],
+@model({}, {"table": (40, 5), "other": (40, 5), "L.W": (5, 3), "L.b": (3,)}, ["L"],
+       [(adam(0.03125), ["L.W", "L.b"]), (adam_rows(0.03125), ["table"]),
+        (Adam(0.03125, "sparse_adam"), ["other"])],
        ints={"X": ((3, 4), 0, 40)})
 def tables(p, x, st, training):
     word = (x["X"] + 5 * x.get("step", 0)) % 40
-    h = F.embedding(word, p["table"]).sum(1).tanh()
+    h = (F.embedding(word, p["table"]) + F.embedding(x["X"], p["other"])).sum(1).tanh()
     L = h @ p["L.W"] + p["L.b"]
     return dict(L=L, loss=F.cross_entropy(L, torch.tensor([0, 1, 2])))
 
