@@ -8,10 +8,20 @@
 
 enum { MOST_DEPTH = 4, MOST_AXES = 64 };
 
-neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span) {
+/* The first place of a level. There are no more levels than vertices, and `none` stands for the first of others. */
+static neo_expr first_of(const levels *s, const levels_graph *g, int64_t level, int64_t none,
+                         neo_span span) {
   neo_module *m = s->m;
-  neo_expr one = levels_int(s, 1), none = neo_const_int(m, NEO_I32_T, 0);
-  return neo_cast(m, NEO_I64_T, neo_load_else(m, g->first, &one, 1, none, span));
+  neo_expr at = levels_int(s, level), other = neo_const_int(m, NEO_I32_T, none);
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, g->first, &at, 1, other, span));
+}
+
+neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span) {
+  return first_of(s, g, 1, 0, span);
+}
+
+neo_expr levels_second_of(const levels *s, const levels_graph *g, neo_span span) {
+  return first_of(s, g, 2, 1, span);
 }
 
 /* ---- counts */

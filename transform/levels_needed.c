@@ -1,4 +1,4 @@
-/* Which places of a tensor in the order are read: those of leaves, those of others, or all (levels_leaves.c). What
+/* Which places of a tensor in the order are read: those of leaves, of level 1, of later ones (levels_leaves.c). What
  * nobody reads is left out: such a tensor is `partial`, and its definition a select. So a branch of a choice that asks for
  * children runs for as many vertices as take it, and adjoints that children gather are made for those who have some:
  *
@@ -8,7 +8,7 @@
 #include "ir/guarded_read.h"
 #include "transform/levels_parts.h"
 
-enum { LEAF = 1, OTHER = 2, ALL = 3 };
+enum { LEAF = 1, FIRST = 2, LATER = 4, OTHER = FIRST | LATER, ALL = 7 };
 
 typedef struct {
   levels *s;
@@ -21,24 +21,32 @@ typedef struct {
   bool changed;
 } needs;
 
+typedef struct { /* the places where levels 1 and 2 begin */
+  neo_expr leaves, second;
+} bounds;
+
+static bounds bounds_of(const needs *x, const levels_graph *g, neo_span span) {
+  return (bounds){levels_leaves_of(x->s, g, span), levels_second_of(x->s, g, span)};
+}
+
 /* ---- conditions */
 
-static uint8_t by_condition(const needs *x, neo_expr c, bool holds, neo_expr at, neo_expr leaves) {
+static uint8_t by_condition(const needs *x, neo_expr c, bool holds, neo_expr at, const bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, c);
   if (n.op == NEO_OP_NOT)
-    return by_condition(x, neo_list_expr(m, n.arg, 0), !holds, at, leaves);
+    return by_condition(x, neo_list_expr(m, n.arg, 0), !holds, at, b);
   if (n.op == NEO_OP_AND && holds)
-    return by_condition(x, neo_list_expr(m, n.arg, 0), true, at, leaves) &
-           by_condition(x, neo_list_expr(m, n.arg, 1), true, at, leaves);
+    return by_condition(x, neo_list_expr(m, n.arg, 0), true, at, b) &
+           by_condition(x, neo_list_expr(m, n.arg, 1), true, at, b);
   if (n.op != NEO_OP_LE && n.op != NEO_OP_LT)
     return ALL;
-  neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
-  if (n.op == NEO_OP_LE && a.i == leaves.i && b.i == at.i)
-    return holds ? OTHER : LEAF;
-  if (n.op == NEO_OP_LT && a.i == at.i && b.i == leaves.i)
-    return holds ? LEAF : OTHER;
-  return ALL;
+  bool from = n.op == NEO_OP_LE; /* end <= at; else at < end */
+  neo_expr end = neo_list_expr(m, n.arg, from ? 0 : 1);
+  if (neo_list_at(m, n.arg, from ? 1 : 0) != at.i)
+    return ALL;
+  uint8_t after = end.i == b->leaves.i ? OTHER : end.i == b->second.i ? LATER : 0;
+  return !after ? ALL : holds == from ? after : ALL & ~after;
 }
 
 /* Of an axis: those that its range leaves. */
@@ -50,6 +58,11 @@ static uint8_t by_range(const needs *x, const neo_axis_rec *axis, neo_expr leave
   bool ends = hi->op == NEO_OP_MIN &&
               (neo_list_at(m, hi->arg, 0) == leaves.i || neo_list_at(m, hi->arg, 1) == leaves.i);
   return ends ? LEAF : ALL;
+}
+
+/* Parents of vertices at the given places. */
+static uint8_t of_parents(uint8_t need) {
+  return need & LEAF ? OTHER : need ? LATER : 0;
 }
 
 /* ---- what a read needs */
@@ -64,26 +77,43 @@ static uint8_t own_need(const needs *x, const neo_def_rec *d) {
   return all;
 }
 
+/* Is it parent[e] for the list e of the vertex that the definition's axis is at? */
+static bool is_list_of(const needs *x, const neo_def_rec *d, neo_expr at, uint32_t axis) {
+  neo_module *m = x->s->m;
+  const neo_node *n = neo_expr_node(m, at);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  const neo_node *e = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  if (e->op != NEO_OP_AXIS || e->attr < d->n_out)
+    return false;
+  const neo_node *lo = neo_expr_node(m, neo_def_axis(m, d, e->attr)->lo);
+  if (lo->op == NEO_OP_CAST)
+    lo = neo_expr_node(m, neo_list_expr(m, lo->arg, 0));
+  return lo->op == NEO_OP_LOAD && neo_list_at(m, lo->arg, 0) == neo_axis_ref(m, axis).i;
+}
+
 static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_expr_node(m, r->read)->attr;
-  neo_expr at = neo_expr_arg(m, r->read, x->dim[t]), leaves;
+  neo_expr at = neo_expr_arg(m, r->read, x->dim[t]);
   const levels_graph *g = x->graph[t];
   const neo_node *n = neo_expr_node(m, at);
   uint8_t need = ALL;
-  leaves = levels_leaves_of(x->s, g, d.span);
+  bounds b = bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
+  bool in_order = x->wanted[own] && x->graph[own] == g;
   if (n->op == NEO_OP_AXIS && n->attr < d.n_out) {
-    if (x->wanted[own] && x->graph[own] == g && x->dim[own] == n->attr)
+    if (in_order && x->dim[own] == n->attr)
       need = own_need(x, &d);
   } else if (n->op == NEO_OP_AXIS) {
-    need = by_range(x, neo_def_axis(m, &d, n->attr), leaves);
+    need = by_range(x, neo_def_axis(m, &d, n->attr), b.leaves);
   } else if (levels_is_parent(x->s, g, at)) {
-    need = OTHER;
+    bool own_parent = in_order && is_list_of(x, &d, at, x->dim[own]);
+    need = own_parent ? of_parents(own_need(x, &d)) : OTHER;
   }
   for (uint32_t k = 0; k < r->n_assume; k++)
-    need &= by_condition(x, r->assume[k], true, at, leaves);
+    need &= by_condition(x, r->assume[k], true, at, &b);
   return need;
 }
 
@@ -106,11 +136,23 @@ static void leave_out(const needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
-  if (d.out.n != 1 || !x->wanted[t] || (x->need[t] != LEAF && x->need[t] != OTHER))
+  if (d.out.n != 1 || !x->wanted[t])
     return;
-  neo_expr at = neo_axis_ref(m, x->dim[t]), leaves = levels_leaves_of(x->s, x->graph[t], d.span);
-  neo_expr c =
-      x->need[t] == LEAF ? neo_op2(m, NEO_OP_LT, at, leaves) : neo_op2(m, NEO_OP_LE, leaves, at);
+  neo_expr at = neo_axis_ref(m, x->dim[t]), c;
+  bounds b = bounds_of(x, x->graph[t], d.span);
+  switch (x->need[t]) {
+  case LEAF:
+    c = neo_op2(m, NEO_OP_LT, at, b.leaves);
+    break;
+  case OTHER:
+    c = neo_op2(m, NEO_OP_LE, b.leaves, at);
+    break;
+  case LATER:
+    c = neo_op2(m, NEO_OP_LE, b.second, at);
+    break;
+  default:
+    return;
+  }
   neo_expr value = neo_list_expr(m, d.finish, 0);
   neo_type type = neo_expr_type(m, value);
   neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);

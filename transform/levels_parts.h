@@ -83,6 +83,8 @@ void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
 /* levels_leaves.c */
 /* How many leaves there are: as the expression that all conditions have. */
 neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span);
+/* How many vertices have levels 0 and 1: parents of others than leaves come after them. */
+neo_expr levels_second_of(const levels *s, const levels_graph *g, neo_span span);
 /* Is it a vertex from a list of parents? It has children. */
 bool levels_is_parent(const levels *s, const levels_graph *g, neo_expr x);
 /* Does the definition count the children of a vertex, in the one graph that has them? Null: it does not. */

@@ -26,13 +26,15 @@ typedef struct {
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
   neo_expr round; /* of the outermost loop that it is in; */
-  int64_t rounds; /* at most so many of them at once, from there on; 0: it is in none; -1: a number that
+  int64_t
+      rounds; /* at most so many of them at once, from there on; 0: it is in none; -1: a number that
                       is not known here */
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
+  bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
-  neo_tensor slice[4]; /* of its results; write.c */
+  neo_tensor slice[4];     /* of its results; write.c */
 } outline_instance;
 
 typedef struct outline_step outline_step;
@@ -76,7 +78,8 @@ typedef struct {
   int64_t lead_rounds;
   uint32_t tile_rounds; /* as in neo_recurrence_of */
   NEO_VEC(outline_around) around;
-  neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may (leave.c) */
+  neo_tensor
+      alive; /* behind the round where it is false none changes anything; 0: all may (leave.c) */
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
@@ -109,8 +112,8 @@ void outline_lead(outliner *o, neo_order_step *order);
 /* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *leads: are there
  * rows that are read from earlier blocks? There are none in the first. */
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
-/* A condition that holds in the block: it is the first one, or behind it. */
-neo_expr outline_first_ends(const outliner *o, const outline_around *block);
+/* Assumes what holds in the block: it is the first one, or behind it. */
+void outline_assume_block(outliner *o, const outline_around *block);
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
  * there are none before: such a read becomes -1. */
 void outline_read_apart(const outliner *o, outline_instance *x);

@@ -106,13 +106,21 @@ neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, boo
 
 /* ---- in a block */
 
-neo_expr outline_first_ends(const outliner *o, const outline_around *block) {
+/* Where a block ends, of graphs that may have fewer: as transform/levels_leaves.c writes it. */
+static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t block, int64_t none) {
   neo_module *m = o->m;
-  neo_expr one = outline_number(o, 1), none = neo_const_int(m, NEO_I32_T, 0);
-  neo_span span = neo_tensor_at(m, block->blocks)->span;
-  neo_expr end = neo_cast(m, NEO_I64_T, neo_load_else(m, block->blocks, &one, 1, none, span));
-  return block->first ? neo_op2(m, NEO_OP_LE, block->hi, end)
-                      : neo_op2(m, NEO_OP_LE, end, block->lo);
+  neo_expr at = outline_number(o, block + 1), other = neo_const_int(m, NEO_I32_T, none);
+  neo_span span = neo_tensor_at(m, blocks)->span;
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, blocks, &at, 1, other, span));
+}
+
+void outline_assume_block(outliner *o, const outline_around *block) {
+  neo_module *m = o->m;
+  neo_expr end = end_of(o, block->blocks, 0, 0), next = end_of(o, block->blocks, 1, 1);
+  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, end, next));
+  NEO_PUSH(o->a, &o->assume,
+           block->first ? neo_op2(m, NEO_OP_LE, block->hi, end)
+                        : neo_op2(m, NEO_OP_LE, end, block->lo));
 }
 
 typedef struct {

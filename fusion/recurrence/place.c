@@ -179,6 +179,28 @@ static bool is_of_zeros(const outliner *o, const neo_facts *facts, const neo_def
          has_zero_factor(o, simpler(o, facts, neo_list_expr(o->m, r->body, 0)));
 }
 
+static bool is_partial(const outliner *o, neo_def d) {
+  neo_list out = neo_def_at(o->m, d)->out;
+  for (uint32_t k = 0; k < out.n; k++)
+    if (!neo_tensor_at(o->m, (neo_tensor){neo_list_at(o->m, out, k)})->partial)
+      return false;
+  return true;
+}
+
+/* Are the values still the selects of a definition of partial tensors, so that these say which elements are read? A
+ * select that is decided leaves what it chose, which may be another. */
+static bool has_same_selects(const outliner *o, const neo_facts *facts, neo_list from,
+                             neo_list to) {
+  neo_module *m = o->m;
+  bool same = true;
+  for (uint32_t k = 0; k < from.n && same; k++) {
+    neo_expr a = neo_list_expr(m, from, k), b = neo_list_expr(m, to, k);
+    same = neo_expr_node(m, a)->op == NEO_OP_SELECT && neo_expr_node(m, b)->op == NEO_OP_SELECT &&
+           simpler(o, facts, neo_expr_arg(m, a, 0)).i == neo_expr_arg(m, b, 0).i;
+  }
+  return same;
+}
+
 static void simplify(const outliner *o, outline_instance *x) {
   neo_axis_rec axes[OUTLINE_AXES];
   int64_t always;
@@ -209,7 +231,9 @@ static void simplify(const outliner *o, outline_instance *x) {
   r->body = simpler_list(o, &facts, r->body);
   facts.n_assume = x->n_assume;
   facts.n_axes = r->n_out;
-  r->finish = simpler_list(o, &facts, r->finish);
+  neo_list before = r->finish;
+  r->finish = simpler_list(o, &facts, before);
+  x->partial = is_partial(o, x->def) && has_same_selects(o, &facts, before, r->finish);
 }
 
 /* by[k]: where axis k of the definition is, over the instance's axes; 0: at its own. */
@@ -369,14 +393,6 @@ static uint32_t add_cut(neo_expr *cut, uint32_t n, uint32_t most, neo_expr at) {
   if (n < most)
     cut[n++] = at;
   return n;
-}
-
-static bool is_partial(const outliner *o, neo_def d) {
-  neo_list out = neo_def_at(o->m, d)->out;
-  for (uint32_t k = 0; k < out.n; k++)
-    if (!neo_tensor_at(o->m, (neo_tensor){neo_list_at(o->m, out, k)})->partial)
-      return false;
-  return true;
 }
 
 /* Has the instance only elements that nobody reads? They are those for which the condition of the definition's
@@ -721,7 +737,7 @@ static void add_levels_range(outliner *o, outline_steps *steps, const neo_order_
   assume_between(o, lo, neo_size_ref(m, out.index), hi);
   assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
-  NEO_PUSH(o->a, &o->assume, outline_first_ends(o, &block));
+  outline_assume_block(o, &block);
   if (block.first)
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */

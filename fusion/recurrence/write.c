@@ -192,7 +192,7 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
 }
 
 /* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
-static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
+static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t, bool partial) {
   outliner *o = w->o;
   neo_module *m = o->m;
   bool stored = o->stored[t.i];
@@ -207,7 +207,8 @@ static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t) {
   r.updates = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.moves = stored;
-  r.partial = r.terms = false; /* what its select asks may be decided in these rounds */
+  r.partial = r.partial && partial;
+  r.terms = false;
   r.name = neo_tensor_fresh_name(m, "round", neo_name_text(m->names, r.name));
   neo_tensor slice = neo_tensor_add(m, r);
   NEO_PUSH(o->a, &o->out->slices, (neo_slice){slice, whole, offset_of(o, t, w->x), stored});
@@ -226,6 +227,18 @@ static neo_list map_of(const outliner *o, const outline_instance *x) {
   return neo_out_map_new(o->m, map, x->rec.n_out);
 }
 
+/* Are the values that are written the selects that they were? */
+static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_rec *to) {
+  neo_module *m = w->o->m;
+  bool same = w->x->partial;
+  for (uint32_t k = 0; k < from->finish.n && same; k++) {
+    neo_expr e = neo_list_expr(m, from->finish, k), now = neo_list_expr(m, to->finish, k);
+    same = neo_expr_node(m, now)->op == NEO_OP_SELECT &&
+           neo_expr_arg(m, now, 0).i == written_at(w, neo_expr_arg(m, e, 0), from->n_out).i;
+  }
+  return same;
+}
+
 void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
                    outline_instance *x, neo_map *copies) {
   writer w = {.o = o, .open = open, .x = x, .copies = copies};
@@ -238,8 +251,9 @@ void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open
   y.body = written_list(&w, r.body, r.axes.n);
   y.finish = written_list(&w, r.finish, r.n_out);
   y.out_map = map_of(o, x);
+  bool partial = has_same_selects(&w, &r, &y);
   for (uint32_t k = 0; k < r.out.n; k++) {
-    x->slice[k] = slice_new(&w, s, (neo_tensor){neo_list_at(o->m, r.out, k)});
+    x->slice[k] = slice_new(&w, s, (neo_tensor){neo_list_at(o->m, r.out, k)}, partial);
     out[k] = x->slice[k].i;
   }
   y.out = neo_list_new(o->m, out, r.out.n);

@@ -199,7 +199,11 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
     if (y.stride)
       break;
   }
-  if (rows && down)
+  bool wide = rows && along && neo_elements_are_near(g->mb * g->steps, q->bytes);
+  double rest = fmod(g->mb, lanes);
+  if (wide)
+    t = (0.4 * (g->mb - rest) + 3 * rest) / g->mb;
+  else if (rows && down)
     t = w.run >= 2 * lanes ? 0.3 : 1;
   else if (rows && along)
     t = 1.2; /* tiles of rows are not whole vectors */

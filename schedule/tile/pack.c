@@ -101,6 +101,15 @@ static bool along_reduction(neo_module *m, const neo_form *f, const neo_stage *s
   return false;
 }
 
+/* Are rows contiguous in memory, and all steps of a block so near that no tile needs its own in one piece? Then a copy
+ * takes whole vectors, however few rows a tile has. */
+static bool has_row_vectors(neo_module *m, const neo_form *f, const neo_factor *x,
+                            const neo_schedule *s, int64_t n, int64_t steps) {
+  int64_t bytes = neo_type_bytes(neo_expr_type(m, x->e));
+  return n > s->loops.tile_m && neo_elements_are_near((double)n * (double)steps, bytes) &&
+         neo_expr_unit_stride(m, f, x->e, (uint32_t)s->loops.axis_m);
+}
+
 /* Gathers as many steps at a time as fit into a part of L1. */
 static void add_temp(const neo_form *f, const neo_stage *s, const neo_factor *x, int64_t n,
                      int64_t tile, neo_pack_shape *y) {
@@ -166,6 +175,13 @@ neo_pack_shape neo_pack_shape_of(neo_module *m, const neo_form *f, const neo_sta
   y.slides = slides(m, f, s, x, rows, sched, &y.slide);
   if (y.slides) {
     add_slide(&y, rows ? n : neo_round_up(n, tile));
+    return y;
+  }
+  if (rows && has_row_vectors(m, f, x, sched, n, y.k_size)) {
+    y.k_unit = n;
+    y.unit = y.tile_coef = 1;
+    y.elements = y.k_size * n;
+    y.ok = true;
     return y;
   }
   bool padded = rows && along_reduction(m, f, s, x);

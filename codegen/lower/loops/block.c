@@ -41,7 +41,8 @@ static int64_t rest_of(lowering *l, int64_t axis, int64_t block, const neo_lx *l
   int64_t n = length_of(l, lo, hi), extent;
   if (n >= 0)
     return n % size;
-  bool known = neo_lx_is_int(neo_lower_extent(l, (uint32_t)axis), &extent);
+  bool known = neo_lx_is_int(neo_lower_extent(l, (uint32_t)axis), &extent) &&
+               !(l->narrowed && axis == l->s->loops.axis_m);
   return known && block && block % size == 0 ? extent % size : -1;
 }
 

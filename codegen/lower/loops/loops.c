@@ -54,7 +54,8 @@ static outer_loops outer_loops_of(lowering *l) {
   if (c.n_axis >= 0)
     c.n_hi = neo_lower_extent(l, (uint32_t)c.n_axis);
   c.needed = l->n_fused > 1 ? (needed_range){0} : neo_lower_needed(l);
-  if (c.needed.on && c.m_axis >= 0 && c.needed.axis == (uint32_t)c.m_axis)
+  l->narrowed = c.needed.on && c.m_axis >= 0 && c.needed.axis == (uint32_t)c.m_axis;
+  if (l->narrowed)
     neo_lower_narrow(l, &c.needed, &c.m_lo, &c.m_hi);
   neo_expr changes = l->n_fused > 1 ? (neo_expr){0} : neo_form_changes_where(l->m, l->original);
   c.asked[0] = asked_outside(l, &c, changes);
@@ -86,7 +87,7 @@ static void enter(lowering *l, outer_loops *c, const outer_loop *o, const neo_lx
   if (o->axis == c->m_axis) {
     c->m_lo = lo;
     c->m_hi = hi;
-    if (c->needed.on && c->needed.axis == (uint32_t)c->m_axis)
+    if (l->narrowed)
       neo_lower_narrow(l, &c->needed, &c->m_lo, &c->m_hi);
   } else {
     c->n_lo = lo;

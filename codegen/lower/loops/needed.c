@@ -7,7 +7,24 @@
  * outer loops ask. */
 #include "codegen/lower/loops/loops.h"
 
-/* axis < end, or end <= axis; false: another condition. */
+/* Is e the axis and a number beside it, such as the first row of a slice? */
+static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shift) {
+  neo_module *m = l->m;
+  uint64_t axes = neo_form_axes(m, l->original, e);
+  int64_t stride;
+  if (!axes || axes & (axes - 1) || axes >> l->original->axes.n || neo_expr_accs(m, e))
+    return false;
+  *axis = (uint32_t)__builtin_ctzll(axes);
+  if (!neo_flat_stride(m, l->original, e, *axis, &stride) || stride != 1)
+    return false;
+  neo_expr by[NEO_FORM_MAX_AXES], zero = neo_const_int(m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < l->original->axes.n; k++)
+    by[k] = k == *axis ? zero : neo_axis_ref(m, k);
+  *shift = neo_expr_subst_axes(m, e, by, (uint32_t)l->original->axes.n);
+  return true;
+}
+
+/* axis + c < end, or end <= axis + c; false: another condition. */
 static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, c);
@@ -20,14 +37,15 @@ static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
     n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
   if (n->op != NEO_OP_LT && n->op != NEO_OP_LE)
     return false;
-  neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
   bool first = n->op == NEO_OP_LT; /* axis < end; else end <= axis */
-  const neo_node *axis = neo_expr_node(m, first ? a : b);
-  neo_expr end = first ? b : a;
-  if (axis->op != NEO_OP_AXIS || axis->attr >= l->original->axes.n ||
-      neo_form_axes(m, l->original, end) || neo_expr_accs(m, end))
+  neo_expr place = neo_list_expr(m, n->arg, first ? 0 : 1), shift;
+  neo_expr end = neo_list_expr(m, n->arg, first ? 1 : 0);
+  uint32_t axis;
+  if (neo_form_axes(m, l->original, end) || neo_expr_accs(m, end) ||
+      !shifted_axis(l, place, &axis, &shift))
     return false;
-  *out = (needed_range){.on = true, .axis = axis->attr, .below = first != negated, .end = end};
+  end = neo_op2(m, NEO_OP_SUB, end, shift);
+  *out = (needed_range){.on = true, .axis = axis, .below = first != negated, .end = end};
   return true;
 }
 

@@ -92,6 +92,17 @@ static void copy_rows(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
   neo_copy_loops(c, in, 0);
 }
 
+/* scratch[k][row] */
+static void copy_row_vectors(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo,
+                             const neo_lx *hi) {
+  c->n = 0;
+  c->offset.n = 0;
+  add_own_loops(c, 0);
+  neo_copy_source_order(c, c->n);
+  neo_copy_add(c, (copy_loop){axis, false, lo, hi, 1, 1, 1, lo, 0});
+  neo_copy_loops(c, in, 0);
+}
+
 /* Copies [lo, hi) of an axis, by groups of `group` tiles of `size` elements; group 0: one smaller
  * tile. start: where the block starts. */
 static void copy_tiles(copier *c, neo_block *in, uint32_t axis, const neo_lx *lo, const neo_lx *hi,
@@ -208,6 +219,8 @@ void neo_lower_copy(lowering *l, neo_block *in, const pack *p, const neo_stage *
                  range[p->side == NEO_SIDE_ROWS ? 0 : 2], range[p->side == NEO_SIDE_ROWS ? 1 : 3]);
   else if (p->side == NEO_SIDE_ROWS && p->unit > 1)
     copy_rows(&c, in, rows, range[0], range[1]);
+  else if (p->side == NEO_SIDE_ROWS && p->tile_coef == 1)
+    copy_row_vectors(&c, in, rows, range[0], range[1]);
   else if (p->side == NEO_SIDE_ROWS)
     copy_axis(&c, in, rows, range[0], range[1], at->tile_m);
   else if (p->temp >= 0)

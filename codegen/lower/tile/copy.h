@@ -3,6 +3,7 @@
  *   lower/tile/copy.c         operands: their rows, columns, runs
  *   lower/tile/copy_order.c   which loop of a copy is where
  *   lower/tile/copy_loops.c    the loops
+ *   lower/tile/copy_prefetch.c rows that are gathered
  *   lower/tile/copy_fused.c   columns of several fused axes
  *
  * Private to codegen/lower/tile. */
@@ -31,7 +32,9 @@ typedef struct {
   lower_terms offset;
   const copy_loop *across; /* n_across iterations of this loop are unrolled in the innermost one */
   int64_t n_across;
-  uint32_t square; /* the number of that loop; c->n: there is none */
+  uint32_t step;                    /* the own axis of the innermost loop over one: */
+  const neo_lx *at_step, *end_step; /* it is at `at_step`, below `end_step`; null: there is none */
+  uint32_t square;                  /* the number of that loop; c->n: there is none */
 } copier;
 
 /* ---- lower/tile/copy_order.c */
@@ -52,6 +55,10 @@ void neo_copy_source_order(copier *c, uint32_t n);
 void neo_copy_add(copier *c, copy_loop x);
 copy_loop neo_copy_own_loop(copier *c, uint32_t k);
 void neo_copy_loops(copier *c, neo_block *in, uint32_t k);
+
+/* ---- lower/tile/copy_prefetch.c */
+/* Within loop k, if it is the last around a row's elements and the row is gathered. */
+void neo_copy_prefetch(copier *c, neo_block *in, uint32_t k);
 
 /* ---- lower/tile/copy_fused.c */
 typedef struct { /* columns [lo, hi) */

@@ -92,6 +92,9 @@ void neo_copy_fused(copier *c, neo_block *in, const fused_columns *w, uint32_t k
   lower_terms before = c->offset;
   neo_lower_set_axis(l, x.axis, v, l->depth);
   neo_lower_add_term(&c->offset, lx_sub(l, v, x.origin), x.coef, l->depth);
+  c->step = x.axis;
+  c->at_step = v;
+  c->end_step = x.hi;
   neo_copy_fused(c, body, w, k + 1);
   c->offset = before;
   neo_lower_close(l);

@@ -200,6 +200,12 @@ static void copy_steps(copier *c, neo_block *in, uint32_t k, const neo_lx *lo, c
   lower_terms before = c->offset;
   set_copy_axis(c, x, v, NULL);
   neo_lower_add_term(&c->offset, lx_sub(l, v, x->origin), x->coef, l->depth);
+  if (x->axis >= l->f->axes.n && !x->adds && x->scale == 1 && !x->base) {
+    c->step = x->axis;
+    c->at_step = v;
+    c->end_step = hi;
+  }
+  neo_copy_prefetch(c, body, k);
   neo_copy_loops(c, body, k + 1);
   c->offset = before;
   neo_lower_set_parts(l, x->axis, old);

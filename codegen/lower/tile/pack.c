@@ -8,7 +8,8 @@
  *     rows:    scratch[tile of rows][k][row in the tile]
  *
  * Rows that are contiguous along k in memory are packed as scratch[row][k]: the copy needs no
- * transposition, and a tile reads each row by itself. Rows or columns that slide
+ * transposition, and a tile reads each row by itself. Rows that are contiguous in memory are packed as
+ * scratch[k][row] if a block is small: it is then copied in vectors. Rows or columns that slide
  * (schedule/sliding.c) are packed as scratch[k][u], where one of the own axes is part of u. k counts
  * the steps of the own axes that the operand uses, in order. Elements for which the operand is not
  * defined (padding, conditions) are zero in scratch, so that the inner loops have no conditions.
