@@ -18,6 +18,7 @@
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
 #include "ir/clone.h"
 #include "ir/component.h"
+#include "ir/out_map.h"
 #include "transform/levels_parts.h"
 #include "transform/transform.h"
 
@@ -25,15 +26,30 @@ enum { LEAST_WORK = 8, MOST_AXES = 63 };
 
 /* ---- recurrences */
 
-/* Can the definition's results lie in another order? */
-static bool can_move(const levels *s, const neo_def_rec *d) {
+/* Does the axis run along the same dimension of the definition's results, one by one? */
+static bool is_dim(const levels *s, const neo_def_rec *d, uint32_t axis) {
+  neo_out_dim map = neo_out_map_at(s->m, d->out_map, axis);
+  return map.stride == 1 && map.offset == 0;
+}
+
+/* Can the definition's results lie in another order along the axis? Of several definitions each makes a part of a
+ * tensor, all of them for every vertex. */
+static bool can_move(const levels *s, const neo_def_rec *d, uint32_t axis) {
   const neo_module *m = s->m;
-  bool can = !d->out_map.n && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
+  bool can = is_dim(s, d, axis) && d->n_out && d->n_out <= LEVELS_RANK && d->axes.n < MOST_AXES;
   for (uint32_t k = 0; k < d->out.n && can; k++) {
     const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){neo_list_at(m, d->out, k)});
-    can = t->role == NEO_ROLE_TEMP && t->pieces.n == 1;
+    can = t->role == NEO_ROLE_TEMP && (t->pieces.n == 1 || d->out.n == 1);
   }
   return can;
+}
+
+/* Is each result made by this definition alone? */
+static bool is_whole(const levels *s, const neo_def_rec *d) {
+  bool whole = !d->out_map.n;
+  for (uint32_t k = 0; k < d->out.n && whole; k++)
+    whole = neo_tensor_at(s->m, (neo_tensor){neo_list_at(s->m, d->out, k)})->pieces.n == 1;
+  return whole;
 }
 
 /* Values of a vertex that one definition computes, at the largest sizes. */
@@ -65,7 +81,7 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
   for (uint32_t k = 0; k < loop->n_members && has; k++) {
     const neo_order_member *x = &loop->member[k];
     const neo_def_rec *d = neo_def_at(s->m, x->def);
-    has = x->delay == 0 && can_move(s, d) && levels_is_vertex(s, d, x->axis, extent);
+    has = x->delay == 0 && is_whole(s, d) && can_move(s, d, x->axis) && levels_is_vertex(s, d, x->axis, extent);
   }
   return has;
 }
@@ -112,8 +128,9 @@ typedef struct {
   bool changed;
 } spread;
 
-static bool is_free(const levels *s, neo_def d) {
-  return (!s->number[d.i] || s->leveled[s->number[d.i]]) && can_move(s, neo_def_at(s->m, d));
+static bool is_free(const levels *s, neo_def d, uint32_t axis) {
+  return (!s->number[d.i] || s->leveled[s->number[d.i]]) &&
+         can_move(s, neo_def_at(s->m, d), axis);
 }
 
 static bool has_vertex(const levels *s, neo_def d) {
@@ -128,35 +145,36 @@ static bool is_unordered(const neo_def_rec *d) {
   return d->reducer != NEO_RED_NONE && d->body.n == 1;
 }
 
+/* Moves the tensor, whose dimension is the vertices, with all that define it; false: it has to stay. */
+static bool try_move(levels *s, neo_tensor t, uint32_t dim, levels_graph *g) {
+  neo_list pieces = neo_tensor_at(s->m, t)->pieces;
+  bool can = neo_tensor_at(s->m, t)->role == NEO_ROLE_TEMP && pieces.n;
+  for (uint32_t k = 0; k < pieces.n && can; k++) {
+    neo_def made = {neo_list_at(s->m, pieces, k)};
+    can = is_free(s, made, dim) && !has_vertex(s, made) &&
+          levels_is_vertex(s, neo_def_at(s->m, made), dim, g->n);
+  }
+  for (uint32_t k = 0; k < pieces.n && can; k++)
+    move(s, (neo_def){neo_list_at(s->m, pieces, k)}, dim, g);
+  return can;
+}
+
 /* The definition reads an element of each vertex: its own results have one, too, or it adds up over them. */
 static void spread_to_reader(spread *x, uint32_t axis, levels_graph *g) {
   levels *s = x->s;
   const neo_def_rec *d = neo_def_at(s->m, x->def);
   if (!levels_is_vertex(s, d, axis, g->n) || (s->vertex[x->def.i] && s->vertex[x->def.i][axis]))
     return;
-  if (axis >= d->n_out) {
-    if (!is_unordered(d))
-      return;
+  if (axis < d->n_out) {
+    x->changed |= try_move(s, (neo_tensor){neo_list_at(s->m, d->out, 0)}, axis, g);
+  } else if (is_unordered(d)) {
     set_vertex(s, x->def, axis, g);
-  } else {
-    if (!is_free(s, x->def) || has_vertex(s, x->def))
-      return;
-    move(s, x->def, axis, g);
+    x->changed = true;
   }
-  x->changed = true;
 }
 
 static void spread_to_producer(spread *x, neo_tensor t, uint32_t dim, levels_graph *g) {
-  levels *s = x->s;
-  neo_list pieces = neo_tensor_at(s->m, t)->pieces;
-  if (neo_tensor_at(s->m, t)->role != NEO_ROLE_TEMP || pieces.n != 1)
-    return;
-  neo_def made = {neo_list_at(s->m, pieces, 0)};
-  if (!is_free(s, made) || has_vertex(s, made) ||
-      !levels_is_vertex(s, neo_def_at(s->m, made), dim, g->n))
-    return;
-  move(s, made, dim, g);
-  x->changed = true;
+  x->changed |= try_move(x->s, t, dim, g);
 }
 
 static void look_at_read(void *ctx, neo_expr e) {

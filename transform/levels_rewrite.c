@@ -287,7 +287,7 @@ static void add_tensor(levels *s, uint32_t t) {
   neo_tensor_at(m, (neo_tensor){t})->pieces = (neo_list){0};
 }
 
-/* The tensor itself, as a copy. */
+/* The tensor itself, as a copy. d: a definition of it, perhaps of a part. */
 static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, uint32_t t) {
   neo_module *m = s->m;
   const levels_tensor *x = &s->of[t];
@@ -296,7 +296,10 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
   neo_expr at[LEVELS_RANK];
   copy.origin = d->origin ? d->origin : origin.i;
   for (uint32_t k = 0; k < d->n_out; k++) {
-    id[k] = neo_list_at(m, d->axes, k);
+    neo_axis_rec axis = *neo_def_axis(m, d, k);
+    axis.lo = levels_int(s, 0);
+    axis.hi = neo_tensor_extent(m, x->to, k);
+    id[k] = d->out_map.n ? neo_axis_add(m, axis).i : neo_list_at(m, d->axes, k);
     at[k] = neo_axis_ref(m, k);
   }
   at[x->dim] = element(s, x->graph->place, at[x->dim], d->span);
@@ -304,6 +307,11 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
   copy.out = neo_list_new(m, &t, 1);
   copy.finish = neo_list_new(m, &(uint32_t){neo_load(m, x->to, at, d->n_out, d->span).i}, 1);
   neo_def_add(m, copy, true);
+}
+
+/* Of several definitions of a tensor one stands for all. */
+static bool is_first(const levels *s, neo_def id, neo_tensor t) {
+  return neo_list_at(s->m, neo_tensor_at(s->m, t)->pieces, 0) == id.i;
 }
 
 static void write_def(levels *s, neo_def id) {
@@ -325,7 +333,7 @@ static void write_def(levels *s, neo_def id) {
   *neo_def_at(m, id) = to;
   for (uint32_t k = 0; k < w.d.out.n; k++) {
     uint32_t t = neo_list_at(m, w.d.out, k);
-    if (s->of[t].graph)
+    if (s->of[t].graph && is_first(s, id, s->of[t].to))
       define_copy(s, &w.d, id, t);
   }
 }
