@@ -104,8 +104,8 @@ typedef struct {
 uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
 /* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the
  * default where operands are packed and where all rows of a block stay in L1. The schedule's
- * `order` can reverse it: results are then written in long runs, which matters where the reduction
- * is short. */
+ * `order` can say otherwise: with rows outside, results are written in long runs, which matters where the
+ * reduction is short; with columns outside, what is read of them in place stays in a cache for all rows. */
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s);
 /* Do so many elements of so many bytes each stay in a part of L1? */
 bool neo_elements_are_near(double elements, int64_t bytes);

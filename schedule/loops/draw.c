@@ -74,7 +74,7 @@ neo_schedule neo_loops_draw(const neo_space *x, neo_loops_legality legal, neo_st
 
 void neo_loops_draw_rest(const neo_space *x, neo_loops_legality legal, uint64_t *seed,
                          neo_schedule *s) {
-  neo_loops_try(x, legal, NEO_PARAM(loops, order), neo_pick(seed, 0, 1), s);
+  neo_loops_try(x, legal, NEO_PARAM(loops, order), neo_pick(seed, 0, 2), s);
   neo_loops_try(x, legal, NEO_PARAM(loops, unit_axes),
                 neo_pick(seed, 0, neo_schedule_loops(x->f, s)), s);
   neo_loops_try(x, legal, NEO_PARAM(loops, unit_size), neo_pick(seed, 1, 5), s);

@@ -48,7 +48,7 @@ static bool tile_legal(const neo_form *f, const neo_loop_params *s, neo_str *why
     return reject(why, "tile_m without axis_m");
   if (s->tile_n > 1 && an < 0 && !lanes_shared)
     return reject(why, "tile_n without columns");
-  if (s->order != 0 && (s->order != 1 || am < 0 || (!lanes_shared && an < 0)))
+  if (s->order != 0 && (s->order < 1 || s->order > 2 || am < 0 || (!lanes_shared && an < 0)))
     return reject(why, "order is for tiles of rows and columns");
   if (s->unroll_k < 1 || s->unroll_k > 16)
     return reject(why, "unroll_k is not in 1..16");

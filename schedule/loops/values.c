@@ -140,7 +140,9 @@ static void each(values *v, neo_param k) {
       add(v, v->now ^ 1 << bit);
     break;
   case NEO_PARAM(loops, order):
-    add(v, !v->now);
+    for (int64_t order = 0; order <= 2; order++)
+      if (order != v->now)
+        add(v, order);
     break;
   case NEO_PARAM(loops, block_k):
     blocks(v, neo_form_steps_length(x->m, x->f), 1);

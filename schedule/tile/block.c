@@ -332,13 +332,15 @@ static descent block_ordered(merit_cache *cache, neo_schedule *s) {
 }
 
 /* Tries both loop orders of tiles where sums or their blocks are short: stores of results and
- * partial sums are then much of the traffic. */
+ * partial sums are then much of the traffic; and where nothing is packed, for what is read again. */
 static double block_shared(merit_cache *cache, neo_schedule *s) {
   neo_tiles *q = cache->q;
   enum { SHORT = 512 };
   descent best = block_ordered(cache, s);
-  if (s->loops.axis_m >= 0 && (q->steps <= SHORT || !s->loops.pack)) {
-    s->loops.order = 1;
+  for (int64_t order = 1; order <= 2 && s->loops.axis_m >= 0; order++) {
+    if (s->loops.pack && (order == 2 || q->steps > SHORT))
+      continue;
+    s->loops.order = order;
     descent d = block_ordered(cache, s);
     if (d.fits > best.fits || (d.fits == best.fits && d.merit < best.merit))
       best = d;

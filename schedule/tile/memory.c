@@ -52,8 +52,8 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
   g.inside = inside_of(q, &g);
-  g.columns_first =
-      g.am >= 0 && !p->order && (g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first = g.am >= 0 && p->order != 1 &&
+                    (p->order == 2 || g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
   return g;
 }
 

@@ -252,9 +252,9 @@ double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo
 bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_schedule *s) {
   neo_contraction c;
   int64_t v = s->loops.vector_axis;
-  if (s->loops.order)
+  if (s->loops.order == 1)
     return false;
-  if (s->loops.pack)
+  if (s->loops.order == 2 || s->loops.pack)
     return true;
   if (v < 0 || v >= (int64_t)f->axes.n || !neo_contraction_of(m, f, &c))
     return false;

@@ -102,9 +102,9 @@ static double prepacked_read(neo_tiles *q, const geometry *g, uint32_t k,
                              const neo_axis_access *x) {
   double bytes = (double)q->bytes, wide = g->c * g->lanes, tiles = ceil(g->mb / g->r);
   line_access as = prepacked_access(q, k, x);
-  double first = (as == STREAM ? g->steps * g->nb : q->steps * g->n) * bytes;
-  double then = g->steps * (wide + g->r) * bytes;
-  double block = as == STREAM ? first : q->steps * (g->nb + g->mb) * bytes;
+  double first = (as == STREAM ? neo_tiles_elements(q, k) : q->steps * g->n) * bytes;
+  double then = g->steps * ((g->columns_first ? wide : g->nb) + g->r) * bytes;
+  double block = (as == STREAM ? g->steps * g->nb : q->steps * (g->nb + g->mb)) * bytes;
   double from = neo_tile_mean_miss_cycles(q, neo_tile_reuse(first), neo_tile_reuse(block),
                                           neo_tile_visits(q, g, k, NEO_SIDE_COLUMNS), as);
   double each = (from + (tiles - 1) * neo_tile_miss_cycles(q, neo_tile_reuse(then), as)) / tiles;

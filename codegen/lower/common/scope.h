@@ -177,7 +177,8 @@ typedef struct lowering {
   bool narrowed; /* blocks of rows have those that are needed, fewer than the axis says */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
-  neo_stash stash; /* values of rows that later stages read */
+  bool end_prefetched; /* earlier steps of the tile prefetched for its end */
+  neo_stash stash;     /* values of rows that later stages read */
   uint32_t stash_buf[NEO_STASH_MOST];
   int64_t stash_threads; /* threads whose registers hold the stash; 0: it is in scratch */
   bool stash_here;       /* the current tile covers all that a thread has of the row */

@@ -52,6 +52,9 @@ void neo_lower_prefetch_tile(lowering *l, neo_block *in, const tile *t, bool at_
 /* A step's share of the prefetches that a tile's steps divide: for the next packing of the stage's
  * columns, or for the next tile of rows. */
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage);
+/* How many of the first steps of a long loop share the prefetches for the end of the tile, one each, so that the others
+ * need none; -1: all steps prefetch. */
+int64_t neo_lower_prefetch_steps(lowering *l, const tile *t, size_t stage);
 
 /* ---- lower/loops/prefetch_rows.c */
 void neo_lower_plan_row_prefetch(lowering *l);

@@ -141,11 +141,26 @@ static area rows_area(lowering *l, const tile *t) {
                 lx_add(l, t->n_at, width)};
 }
 
+int64_t neo_lower_prefetch_steps(lowering *l, const tile *t, size_t stage) {
+  int64_t steps = 0;
+  for (uint32_t k = 0; k < l->n_prefetches; k++) {
+    const neo_prefetch *x = &l->prefetches[k];
+    if (!x->shared || x->stage != stage)
+      continue;
+    if (!x->at_end)
+      return -1;
+    int64_t line = NEO_PREFETCH_LINE / neo_type_bytes(neo_expr_type(l->m, x->load));
+    int64_t lines = t->rows * ((t->cols * t->width + line - 1) / line);
+    steps = lines > steps ? lines : steps;
+  }
+  return steps;
+}
+
 void neo_lower_prefetch_shared(lowering *l, neo_block *in, const tile *t, size_t stage) {
   const iteration alone = {lx_int(l, 0), lx_int(l, 1)};
   for (uint32_t k = 0; k < l->n_prefetches; k++) {
     const neo_prefetch *x = &l->prefetches[k];
-    if (!x->shared || x->stage != stage)
+    if (!x->shared || x->stage != stage || (x->at_end && l->end_prefetched))
       continue;
     area block = copied_area(l, t, &l->bounds[stage]), rows = rows_area(l, t);
     iteration step = {lx_sub(l, neo_lower_axis(l, block.axis), block.lo), block.most};

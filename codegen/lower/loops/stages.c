@@ -93,13 +93,31 @@ static void partial_loop(lowering *l, neo_block *in, const neo_stage *s, const t
     step_loop(l, in, s, t, b, k, mid, hi);
 }
 
+/* The loop is divided behind the steps that prefetch for the tile's end: the others have no branch, around which
+ * LLVM would spill accumulators. */
+static void divided_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
+                         const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
+  int64_t steps = 0, n;
+  if (s->axes.n == 1 && neo_lx_is_int(lx_sub(l, hi, lo), &n))
+    steps = neo_lower_prefetch_steps(l, t, (size_t)(s - l->f->stages.at));
+  if (steps <= 0 || n <= 2 * steps) {
+    step_loop(l, in, s, t, b, k, lo, hi);
+    return;
+  }
+  const neo_lx *mid = lx_add(l, lo, lx_int(l, steps));
+  step_loop(l, in, s, t, b, k, lo, mid);
+  l->end_prefetched = true;
+  step_loop(l, in, s, t, b, k, mid, hi);
+  l->end_prefetched = false;
+}
+
 static void last_loop(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                       const stage_bounds *b, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
   int64_t n = k + 1 == s->axes.n ? neo_lower_partial_sums(l, s) : 1;
   if (n > 1)
     partial_loop(l, in, s, t, b, lo, hi, n);
   else
-    step_loop(l, in, s, t, b, k, lo, hi);
+    divided_loop(l, in, s, t, b, k, lo, hi);
 }
 
 /* Is the loop long enough to be divided where the condition begins to hold for all of a tile? */
