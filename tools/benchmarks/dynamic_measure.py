@@ -142,19 +142,19 @@ class DynamicBench(Bench):
         found = {}
         for text in re.split(r"^# ", done.stdout, flags=re.M)[1:]:
             name, _, code = text.partition("\n")
-            found[name.strip()] = kind_of(code)
+            found[re.sub(r"^net_k\d+_", "", name.strip())] = kind_of(code)
         return found
 
 
 def kind_of(code):
     """Of a kernel, from its loop IR: `construction` writes integers alone, `moves` writes what it
-    reads, under conditions at most."""
+    reads, or sums of it, under conditions at most."""
     head = re.search(r"^kernel .*?\((.*)\) sizes", code, re.M)
-    written = re.findall(r": (\w+) (?:read)?write", head[1]) if head else []
+    written = re.findall(r": (\w+) (?:read )?write", head[1]) if head else []
     if written and not {"f64", "f32", "f16", "bf16"} & set(written):
         return "construction"
-    values = re.findall(r"^ *[\w.]+@ = (.*)$", without_subscripts(code), re.M)
-    return "moves" if values and not any(computes(v) for v in values) else "arithmetic"
+    values = re.findall(r"^ *([\w.]+)@ = (.*)$", without_subscripts(code), re.M)
+    return "moves" if values and not any(computes(*v) for v in values) else "arithmetic"
 
 
 def without_subscripts(code):
@@ -164,7 +164,20 @@ def without_subscripts(code):
     return code
 
 
-def computes(value):
-    """Is there arithmetic, or a function, but for what stands in a condition?"""
-    value = re.sub(r" if .*?( else |$)", r"\1", value)
+def without_conditions(value):
+    """The values that select() chooses from."""
+    while "select(" in value:
+        start = value.index("select(")
+        depth, k = 0, start + len("select(")
+        while value[k] != "," or depth:
+            depth += (value[k] == "(") - (value[k] == ")")
+            k += 1
+        value = value[:start] + "(" + value[k + 1:]
+    return value
+
+
+def computes(to, value):
+    """Is there arithmetic, or a function, but for what stands in a condition, and sums?"""
+    value = without_conditions(re.sub(r" if .*?( else |$)", r"\1", value))
+    value = re.sub(rf"\b{re.escape(to)}@ \+ ", "", value)
     return re.search(r" [-+*/%] |\w\(", value) is not None
