@@ -81,7 +81,8 @@ static bool has_vertices(const levels *s, const neo_order_step *loop, size_t n, 
   for (uint32_t k = 0; k < loop->n_members && has; k++) {
     const neo_order_member *x = &loop->member[k];
     const neo_def_rec *d = neo_def_at(s->m, x->def);
-    has = x->delay == 0 && is_whole(s, d) && can_move(s, d, x->axis) && levels_is_vertex(s, d, x->axis, extent);
+    has = x->delay == 0 && is_whole(s, d) && can_move(s, d, x->axis) &&
+          levels_is_vertex(s, d, x->axis, extent);
   }
   return has;
 }
@@ -129,8 +130,7 @@ typedef struct {
 } spread;
 
 static bool is_free(const levels *s, neo_def d, uint32_t axis) {
-  return (!s->number[d.i] || s->leveled[s->number[d.i]]) &&
-         can_move(s, neo_def_at(s->m, d), axis);
+  return (!s->number[d.i] || s->leveled[s->number[d.i]]) && can_move(s, neo_def_at(s->m, d), axis);
 }
 
 static bool has_vertex(const levels *s, neo_def d) {
@@ -263,6 +263,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     define_tables(&s);
     levels_rewrite(&s, is_init);
     levels_leave_out(&s);
+    levels_leave_out_kinds(&s);
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);

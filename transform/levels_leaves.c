@@ -6,7 +6,7 @@
  * So what a vertex function computes for leaves alone, or for others alone, costs as much as there are of them. */
 #include "transform/levels_parts.h"
 
-enum { MOST_DEPTH = 4, MOST_AXES = 64 };
+enum { MOST_AXES = 64 };
 
 /* The first place of a level. There are no more levels than vertices, and `none` stands for the first of others. */
 static neo_expr first_of(const levels *s, const levels_graph *g, int64_t level, int64_t none,
@@ -110,16 +110,7 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
   return (neo_expr){0};
 }
 
-/* ---- sums */
-
-typedef struct {
-  const levels *s;
-  const levels_graph *g;
-  neo_expr at, leaves; /* the place that is summed over */
-  bool leaf, other;    /* terms are 0 but for leaves; but for others */
-} narrowing;
-
-static void look_zero(narrowing *x, neo_expr e, int depth);
+/* ---- where terms are 0 */
 
 static bool is_zero(const neo_module *m, neo_expr e) {
   double f;
@@ -127,25 +118,8 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return (neo_expr_is_float(m, e, &f) && f == 0) || (neo_expr_is_int(m, e, &i) && i == 0);
 }
 
-static void look_condition(narrowing *x, neo_expr c, bool holds) {
-  neo_module *m = x->s->m;
-  neo_node n = *neo_expr_node(m, c);
-  if (n.op == NEO_OP_NOT) {
-    look_condition(x, neo_list_expr(m, n.arg, 0), !holds);
-  } else if (n.op == NEO_OP_AND && holds) {
-    look_condition(x, neo_list_expr(m, n.arg, 0), true);
-    look_condition(x, neo_list_expr(m, n.arg, 1), true);
-  } else if (n.op == NEO_OP_LE || n.op == NEO_OP_LT) {
-    neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
-    bool behind = n.op == NEO_OP_LE && a.i == x->leaves.i && b.i == x->at.i;
-    bool before = n.op == NEO_OP_LT && a.i == x->at.i && b.i == x->leaves.i;
-    x->other = x->other || (holds ? behind : before);
-    x->leaf = x->leaf || (holds ? before : behind);
-  }
-}
-
 /* What the definition's elements are of which the term is a multiple. */
-static void look_element(narrowing *x, const neo_node *n, int depth) {
+static void look_element(const levels_zero *x, const neo_node *n, int depth) {
   neo_module *m = x->s->m;
   neo_list pieces = neo_tensor_at(m, (neo_tensor){n->attr})->pieces;
   neo_expr by[MOST_AXES];
@@ -156,11 +130,83 @@ static void look_element(narrowing *x, const neo_node *n, int depth) {
     return;
   for (uint32_t k = 0; k < n->arg.n; k++)
     by[k] = neo_list_expr(m, n->arg, k);
-  look_zero(x, neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), by, d.n_out), depth - 1);
+  levels_where_not_zero(x, neo_expr_subst_axes(m, neo_list_expr(m, d.finish, 0), by, d.n_out),
+                        depth - 1);
+}
+
+static void look_condition(const levels_zero *x, neo_expr c, bool holds) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, c);
+  if (n.op == NEO_OP_NOT) {
+    look_condition(x, neo_list_expr(m, n.arg, 0), !holds);
+  } else if (n.op == NEO_OP_AND && holds) {
+    look_condition(x, neo_list_expr(m, n.arg, 0), true);
+    look_condition(x, neo_list_expr(m, n.arg, 1), true);
+  } else {
+    x->condition(x->ctx, c, holds);
+  }
+}
+
+void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, term);
+  if (!depth)
+    return;
+  switch (n.op) {
+  case NEO_OP_MUL:
+    levels_where_not_zero(x, neo_list_expr(m, n.arg, 0), depth);
+    levels_where_not_zero(x, neo_list_expr(m, n.arg, 1), depth);
+    break;
+  case NEO_OP_CAST:
+  case NEO_OP_NEG:
+    levels_where_not_zero(x, neo_list_expr(m, n.arg, 0), depth);
+    break;
+  case NEO_OP_SELECT:
+    if (is_zero(m, neo_list_expr(m, n.arg, 2))) {
+      look_condition(x, neo_list_expr(m, n.arg, 0), true);
+      levels_where_not_zero(x, neo_list_expr(m, n.arg, 1), depth);
+    } else if (is_zero(m, neo_list_expr(m, n.arg, 1))) {
+      look_condition(x, neo_list_expr(m, n.arg, 0), false);
+      levels_where_not_zero(x, neo_list_expr(m, n.arg, 2), depth);
+    }
+    break;
+  case NEO_OP_LOAD_ELSE:
+    if (x->load && is_zero(m, neo_list_expr(m, n.arg, n.arg.n - 1)))
+      x->load(x->ctx, &n);
+    break;
+  case NEO_OP_LOAD:
+    look_element(x, &n, depth);
+    break;
+  default:
+    break;
+  }
+}
+
+/* ---- sums */
+
+typedef struct {
+  const levels *s;
+  const levels_graph *g;
+  neo_expr at, leaves; /* the place that is summed over */
+  bool leaf, other;    /* terms are 0 but for leaves; but for others */
+} narrowing;
+
+static void note_condition(void *ctx, neo_expr c, bool holds) {
+  narrowing *x = ctx;
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, c);
+  if (n.op != NEO_OP_LE && n.op != NEO_OP_LT)
+    return;
+  neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+  bool behind = n.op == NEO_OP_LE && a.i == x->leaves.i && b.i == x->at.i;
+  bool before = n.op == NEO_OP_LT && a.i == x->at.i && b.i == x->leaves.i;
+  x->other = x->other || (holds ? behind : before);
+  x->leaf = x->leaf || (holds ? before : behind);
 }
 
 /* Is it child[place, ..], which no leaf has? */
-static bool is_child(const narrowing *x, const neo_node *n) {
+static void note_load(void *ctx, const neo_node *n) {
+  narrowing *x = ctx;
   neo_module *m = x->s->m;
   for (uint32_t k = 0; k + 1 < n->arg.n; k++) {
     const neo_node *at = neo_expr_node(m, neo_list_expr(m, n->arg, k));
@@ -168,43 +214,7 @@ static bool is_child(const narrowing *x, const neo_node *n) {
       at = neo_expr_node(m, neo_list_expr(m, at->arg, 0));
     for (uint32_t i = 0; at->op == NEO_OP_LOAD && i < x->g->n_indices; i++)
       if (at->attr == x->g->index[i].placed.i && neo_list_at(m, at->arg, 0) == x->at.i)
-        return true;
-  }
-  return false;
-}
-
-/* Finds where a factor of e is 0. */
-static void look_zero(narrowing *x, neo_expr e, int depth) {
-  neo_module *m = x->s->m;
-  neo_node n = *neo_expr_node(m, e);
-  if (!depth)
-    return;
-  switch (n.op) {
-  case NEO_OP_MUL:
-    look_zero(x, neo_list_expr(m, n.arg, 0), depth);
-    look_zero(x, neo_list_expr(m, n.arg, 1), depth);
-    break;
-  case NEO_OP_CAST:
-  case NEO_OP_NEG:
-    look_zero(x, neo_list_expr(m, n.arg, 0), depth);
-    break;
-  case NEO_OP_SELECT:
-    if (is_zero(m, neo_list_expr(m, n.arg, 2))) {
-      look_condition(x, neo_list_expr(m, n.arg, 0), true);
-      look_zero(x, neo_list_expr(m, n.arg, 1), depth);
-    } else if (is_zero(m, neo_list_expr(m, n.arg, 1))) {
-      look_condition(x, neo_list_expr(m, n.arg, 0), false);
-      look_zero(x, neo_list_expr(m, n.arg, 2), depth);
-    }
-    break;
-  case NEO_OP_LOAD_ELSE:
-    x->other = x->other || (is_zero(m, neo_list_expr(m, n.arg, n.arg.n - 1)) && is_child(x, &n));
-    break;
-  case NEO_OP_LOAD:
-    look_element(x, &n, depth);
-    break;
-  default:
-    break;
+        x->other = true;
   }
 }
 
@@ -223,7 +233,8 @@ void levels_narrow_sums(levels *s, neo_def id) {
         continue;
       narrowing x = {.s = s, .g = graph, .at = neo_axis_ref(m, k)};
       x.leaves = levels_leaves_of(s, graph, d.span);
-      look_zero(&x, neo_list_expr(m, d.body, 0), MOST_DEPTH);
+      levels_zero zero = {s, &x, note_condition, note_load};
+      levels_where_not_zero(&zero, neo_list_expr(m, d.body, 0), LEVELS_DEPTH);
       if (x.other == x.leaf)
         continue;
       axis.lo = x.other ? x.leaves : axis.lo;

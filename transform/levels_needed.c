@@ -162,7 +162,7 @@ static void leave_out(const needs *x, neo_def id) {
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
 }
 
-static size_t needed_defs(levels *s, neo_def **out) {
+size_t levels_needed_defs(levels *s, neo_def **out) {
   neo_module *m = s->m;
   NEO_VEC(neo_tensor) roots = {0};
   for (size_t e = 0; e < m->entries.n; e++) {
@@ -178,7 +178,7 @@ void levels_leave_out(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
   needs x = {.s = s, .changed = true};
-  x.n = needed_defs(s, &defs);
+  x.n = levels_needed_defs(s, &defs);
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
   x.wanted = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
   x.graph = NEO_NEW_ARRAY(s->a, levels_graph *, m->tensors.n);

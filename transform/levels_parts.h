@@ -5,12 +5,17 @@
  *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
  *   levels_rewrite.c   definitions and reads in this order
  *   levels_leaves.c    what is there only for leaves, or only for others
- *   levels_needed.c    what is read only of leaves, or only of others */
+ *   levels_needed.c    what is read only of leaves, or only of others
+ *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
 #ifndef NEO_TRANSFORM_LEVELS_PARTS_H
 #define NEO_TRANSFORM_LEVELS_PARTS_H
 #include "ir/order.h"
 
-enum { LEVELS_INDICES = 8, LEVELS_RANK = 8 };
+enum {
+  LEVELS_INDICES = 8,
+  LEVELS_RANK = 8,
+  LEVELS_DEPTH = 4 /* definitions that are looked through for factors that are 0 */
+};
 
 /* A tensor of positions before their own: child[v, ..], and what the order makes of it. */
 typedef struct {
@@ -92,11 +97,26 @@ levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
  * asks something else. */
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
+typedef struct {
+  const levels *s;
+  void *ctx;
+  void (*condition)(void *ctx, neo_expr c, bool holds);
+  void (*load)(void *ctx, const neo_node *n); /* null: not asked */
+} levels_zero;
+
+/* Finds conditions under which alone the term is not 0, and loads that are 0 where they are out of range: those of its
+ * factors, and of what these are through so many definitions. */
+void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth);
 /* Sums over places whose terms are 0 for leaves, or for others, are over the rest. */
 void levels_narrow_sums(levels *s, neo_def d);
 
 /* levels_needed.c: leaves out what nobody reads. */
 void levels_leave_out(levels *s);
+/* The definitions that entries need, producers first; returns how many. */
+size_t levels_needed_defs(levels *s, neo_def **out);
+
+/* levels_kinds.c: leaves out what nobody reads of other kinds. */
+void levels_leave_out_kinds(levels *s);
 
 /* levels_rewrite.c: writes all definitions in the graphs' orders. */
 void levels_rewrite(levels *s, const bool *is_init);

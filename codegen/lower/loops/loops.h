@@ -68,11 +68,13 @@ typedef struct {
   bool on;        /* else all are needed */
   neo_expr where; /* elements of outer loops' axes for which this holds; 0: those along an axis: */
   uint32_t axis;
-  bool below; /* those below `end`, else those from it on */
-  neo_expr end;
+  neo_expr lo, hi; /* those from `lo` on, below `hi`; 0: the axis' own */
 } needed_range;
 
 needed_range neo_lower_needed(lowering *l);
+/* The rows of the tile whose results ask for sums: these alone are added up. A result of other rows may have another
+ * value, such as a bias. */
+neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t);
 /* [*lo, *hi) without what is not needed. */
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
 

@@ -12,7 +12,8 @@ static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shif
   neo_module *m = l->m;
   uint64_t axes = neo_form_axes(m, l->original, e);
   int64_t stride;
-  if (!axes || axes & (axes - 1) || axes >> l->original->axes.n || neo_expr_accs(m, e))
+  if (neo_expr_type(m, e) != NEO_I64_T || !axes || axes & (axes - 1) ||
+      axes >> l->original->axes.n || neo_expr_accs(m, e))
     return false;
   *axis = (uint32_t)__builtin_ctzll(axes);
   if (!neo_flat_stride(m, l->original, e, *axis, &stride) || stride != 1)
@@ -25,13 +26,9 @@ static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shif
 }
 
 /* axis + c < end, or end <= axis + c; false: another condition. */
-static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
+static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   const neo_node *n = neo_expr_node(m, c);
-  if (n->op == NEO_OP_LOAD && !neo_expr_accs(m, c)) {
-    *out = (needed_range){.on = true, .where = c, .axis = UINT32_MAX};
-    return true;
-  }
   bool negated = n->op == NEO_OP_NOT;
   if (negated)
     n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
@@ -44,8 +41,28 @@ static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   if (neo_form_axes(m, l->original, end) || neo_expr_accs(m, end) ||
       !shifted_axis(l, place, &axis, &shift))
     return false;
-  end = neo_op2(m, NEO_OP_SUB, end, shift);
-  *out = (needed_range){.on = true, .axis = axis, .below = first != negated, .end = end};
+  *out = (needed_range){.on = true, .axis = axis};
+  *(first != negated ? &out->hi : &out->lo) = neo_op2(m, NEO_OP_SUB, end, shift);
+  return true;
+}
+
+/* A comparison, two that are the ends of a range, or an element of truths. */
+static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
+  neo_module *m = l->m;
+  neo_node n = *neo_expr_node(m, c);
+  needed_range other;
+  if (n.op == NEO_OP_LOAD && !neo_expr_accs(m, c)) {
+    *out = (needed_range){.on = true, .where = c, .axis = UINT32_MAX};
+    return true;
+  }
+  if (n.op != NEO_OP_AND)
+    return take_comparison(l, c, out);
+  if (!take_comparison(l, neo_list_expr(m, n.arg, 0), out) ||
+      !take_comparison(l, neo_list_expr(m, n.arg, 1), &other) || other.axis != out->axis ||
+      (out->lo.i && other.lo.i) || (out->hi.i && other.hi.i))
+    return false;
+  out->lo = out->lo.i ? out->lo : other.lo;
+  out->hi = out->hi.i ? out->hi : other.hi;
   return true;
 }
 
@@ -58,8 +75,8 @@ needed_range neo_lower_needed(lowering *l) {
       if (!neo_tensor_at(l->m, s->outs.at[i].tensor)->partial || n->op != NEO_OP_SELECT ||
           !take_condition(l, neo_list_expr(l->m, n->arg, 0), &own))
         return (needed_range){0};
-      if (all.on && (all.where.i != own.where.i || all.axis != own.axis || all.below != own.below ||
-                     all.end.i != own.end.i))
+      if (all.on && (all.where.i != own.where.i || all.axis != own.axis || all.lo.i != own.lo.i ||
+                     all.hi.i != own.hi.i))
         return (needed_range){0};
       all = own;
     }
@@ -67,10 +84,64 @@ needed_range neo_lower_needed(lowering *l) {
   return all;
 }
 
+/* ---- sums */
+
+enum { NOWHERE, IN_RANGE, EVERYWHERE };
+
+static bool same_range(const needed_range *a, const needed_range *b) {
+  return a->axis == b->axis && a->lo.i == b->lo.i && a->hi.i == b->hi.i;
+}
+
+/* Where the value asks for accumulators; of several ranges: everywhere. */
+static int asks(lowering *l, neo_expr e, needed_range *out) {
+  neo_module *m = l->m;
+  neo_node n = *neo_expr_node(m, e);
+  needed_range own;
+  if (!neo_expr_accs(m, e))
+    return NOWHERE;
+  if (n.op == NEO_OP_SELECT && !neo_expr_accs(m, neo_list_expr(m, n.arg, 0)) &&
+      !neo_expr_accs(m, neo_list_expr(m, n.arg, 2)) &&
+      take_condition(l, neo_list_expr(m, n.arg, 0), &own) && !own.where.i) {
+    if (out->on && !same_range(out, &own))
+      return EVERYWHERE;
+    *out = own;
+    return IN_RANGE;
+  }
+  int all = n.op == NEO_OP_ACC ? EVERYWHERE : NOWHERE;
+  for (uint32_t k = 0; k < n.arg.n && all != EVERYWHERE; k++) {
+    int one = asks(l, neo_list_expr(m, n.arg, k), out);
+    all = one > all ? one : all;
+  }
+  return all;
+}
+
+/* The range of elements whose results ask for accumulators; not on: all. */
+static needed_range summed(lowering *l) {
+  needed_range all = {0};
+  for (size_t k = 0; k < l->original->stages.n; k++) {
+    const neo_stage *s = &l->original->stages.at[k];
+    for (size_t i = 0; i < s->outs.n; i++)
+      if (asks(l, s->outs.at[i].value, &all) == EVERYWHERE)
+        return (needed_range){0};
+    for (size_t i = 0; i < s->accs.n; i++)
+      if (neo_expr_accs(l->m, s->accs.at[i].body))
+        return (needed_range){0};
+  }
+  return all;
+}
+
+neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t) {
+  needed_range r = l->n_fused > 1 ? (needed_range){0} : summed(l);
+  if (!r.on || t->m_axis < 0 || r.axis != (uint32_t)t->m_axis)
+    return in;
+  const neo_lx *lo = t->m_at, *hi = lx_add(l, t->m_at, lx_int(l, t->rows));
+  neo_lower_narrow(l, &r, &lo, &hi);
+  return &neo_ls_if(l->k, in, neo_lx_op2(l->k, NEO_OP_LT, lo, hi))->branch.then;
+}
+
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi) {
-  const neo_lx *end = neo_lower_expr(l, r->end);
-  if (r->below)
-    *hi = lx_min(l, *hi, end);
-  else
-    *lo = lx_max(l, *lo, end);
+  if (r->hi.i)
+    *hi = lx_min(l, *hi, neo_lower_expr(l, r->hi));
+  if (r->lo.i)
+    *lo = lx_max(l, *lo, neo_lower_expr(l, r->lo));
 }

@@ -203,11 +203,12 @@ static void sum_stage(lowering *l, neo_block *in, const neo_stage *s, const tile
   int64_t n = neo_lower_partial_sums(l, s);
   if (n > 1) {
     neo_lower_partial_begin(l, in, s, t, n);
-    reduce_loops(l, in, s, t, b, 0);
+    reduce_loops(l, neo_lower_where_summed(l, in, t), s, t, b, 0);
     neo_lower_partial_join(l, in, s, t, n);
     return;
   }
   neo_acc_begin(l, in, s, t, lanes);
+  in = neo_lower_where_summed(l, in, t);
   if (l->matrix.on)
     neo_lower_dots(l, in, s, t);
   else

@@ -1,0 +1,281 @@
+/* Vertices of a kind, which a condition on their data tells: those that have a word, or a label. Where they are in the
+ * order is known when it runs: the kind's places are all in begin .. end - 1,
+ *
+ *     begin = min[p where c(p)] p,   end = max[p where c(p)] p + 1
+ *
+ * and what is computed or added up for them alone runs over these. Leaves come first in the order, so a kind that only
+ * leaves are of, or only others, costs no more than there are of it:
+ *
+ *     x[p, j] = select(0 <= word[order[p]], sum[i] .., b[j])
+ *     ->
+ *     t[p, j] = select(begin <= p and p < end, sum[i] .., 0)      partial
+ *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j]) */
+#include "ir/define.h"
+#include "ir/guarded_read.h"
+#include "transform/levels_parts.h"
+
+enum { MOST_KINDS = 16, MOST_AXES = 64, NONE = 0, ALL = 255 };
+
+typedef struct {
+  levels_graph *graph;
+  neo_expr where;        /* over AXIS 0, a place */
+  neo_tensor begin, end; /* 0: not defined yet */
+  neo_span span;
+} kind;
+
+typedef struct {
+  levels *s;
+  kind kind[MOST_KINDS];
+  uint32_t n_kinds;
+  const neo_def *defs; /* that entries need */
+  size_t n;
+  uint8_t *need; /* by tensor in an order: the number of the kind that is read, from 1; NONE, ALL */
+  bool *wanted;  /* by tensor: it is in an order */
+  levels_graph **graph;
+  uint32_t *dim;
+  bool changed;
+} kinds;
+
+/* ---- conditions */
+
+static void look_at_data(void *ctx, neo_expr e) {
+  const neo_module *m = ((void **)ctx)[0];
+  const neo_node *n = neo_expr_node(m, e);
+  for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < n->arg.n; k++)
+    if (neo_expr_axes(m, neo_list_expr(m, n->arg, k)))
+      *(bool *)((void **)ctx)[1] = true;
+}
+
+/* The number of the kind for which the condition on the axis holds, or does not; ALL: it tells none. */
+static uint8_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
+  neo_module *m = x->s->m;
+  neo_expr by[MOST_AXES];
+  bool data = false;
+  if (neo_expr_axes(m, c) != 1ULL << axis || neo_expr_accs(m, c))
+    return ALL;
+  neo_expr_visit(m, c, look_at_data, (void *[]){m, &data});
+  if (!data)
+    return ALL;
+  for (uint32_t k = 0; k <= axis; k++)
+    by[k] = neo_axis_ref(m, k == axis ? 0 : k);
+  c = neo_expr_subst_axes(m, holds ? c : neo_op1(m, NEO_OP_NOT, c), by, axis + 1);
+  for (uint32_t k = 0; k < x->n_kinds; k++)
+    if (x->kind[k].where.i == c.i && x->kind[k].graph == g)
+      return (uint8_t)(k + 1);
+  if (x->n_kinds == MOST_KINDS)
+    return ALL;
+  x->kind[x->n_kinds++] = (kind){.graph = g, .where = c};
+  return (uint8_t)x->n_kinds;
+}
+
+/* x, if the condition says that integer x is an element of [0, n), as an axis is; 0: it does not. */
+static neo_expr counted(const kinds *x, const neo_def_rec *d, neo_expr c) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, c);
+  int64_t lo;
+  for (uint32_t k = 0; n.op == NEO_OP_EQ && k < 2; k++) {
+    neo_expr e = neo_list_expr(m, n.arg, k);
+    const neo_node *other = neo_expr_node(m, neo_list_expr(m, n.arg, 1 - k));
+    if (other->op != NEO_OP_AXIS || !neo_expr_is_int(m, neo_def_axis(m, d, other->attr)->lo, &lo) ||
+        lo)
+      continue;
+    const neo_node *cast = neo_expr_node(m, e);
+    return cast->op == NEO_OP_CAST ? neo_list_expr(m, cast->arg, 0) : e;
+  }
+  return (neo_expr){0};
+}
+
+/* The kind that a conjunct tells. */
+static uint8_t by_assumption(kinds *x, levels_graph *g, const neo_def_rec *d, neo_expr c,
+                             uint32_t axis) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, c);
+  if (n.op == NEO_OP_AND) {
+    uint8_t a = by_assumption(x, g, d, neo_list_expr(m, n.arg, 0), axis);
+    return a != ALL ? a : by_assumption(x, g, d, neo_list_expr(m, n.arg, 1), axis);
+  }
+  neo_expr e = counted(x, d, c);
+  if (e.i && neo_type_is_int(neo_expr_type(m, e)))
+    return kind_of(x, g, neo_op2(m, NEO_OP_LE, neo_const_int(m, neo_expr_type(m, e), 0), e), true,
+                   axis);
+  return kind_of(x, g, c, true, axis);
+}
+
+/* ---- sums */
+
+typedef struct {
+  kinds *x;
+  levels_graph *g;
+  uint32_t axis;
+  uint8_t kind;
+} term;
+
+static void note_condition(void *ctx, neo_expr c, bool holds) {
+  term *t = ctx;
+  if (t->kind == ALL)
+    t->kind = kind_of(t->x, t->g, c, holds, t->axis);
+}
+
+/* The kind for which alone terms of the sum are not 0. */
+static uint8_t by_terms(kinds *x, levels_graph *g, const neo_def_rec *d, uint32_t axis) {
+  term t = {x, g, axis, ALL};
+  levels_zero zero = {x->s, &t, note_condition, NULL};
+  if (d->reducer == NEO_RED_SUM && d->body.n == 1)
+    levels_where_not_zero(&zero, neo_list_expr(x->s->m, d->body, 0), LEVELS_DEPTH);
+  return t.kind;
+}
+
+/* ---- what a read needs */
+
+static uint8_t joined(uint8_t a, uint8_t b) {
+  return a == NONE ? b : b == NONE || a == b ? a : ALL;
+}
+
+static uint8_t own_need(const kinds *x, const neo_def_rec *d) {
+  uint8_t all = NONE;
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    uint32_t t = neo_list_at(x->s->m, d->out, k);
+    all = joined(all, x->wanted[t] ? x->need[t] : ALL);
+  }
+  return all;
+}
+
+static uint8_t need_of(kinds *x, const neo_def_rec *d, const neo_guarded_read *r) {
+  neo_module *m = x->s->m;
+  uint32_t t = neo_expr_node(m, r->read)->attr, own = neo_list_at(m, d->out, 0);
+  const neo_node *at = neo_expr_node(m, neo_expr_arg(m, r->read, x->dim[t]));
+  levels_graph *g = x->graph[t];
+  uint8_t need = ALL;
+  if (at->op != NEO_OP_AXIS)
+    return ALL;
+  uint32_t axis = at->attr;
+  if (axis >= d->n_out)
+    need = by_terms(x, g, d, axis);
+  else if (x->wanted[own] && x->graph[own] == g && x->dim[own] == axis)
+    need = own_need(x, d);
+  for (uint32_t k = 0; k < r->n_assume && need == ALL; k++)
+    need = by_assumption(x, g, d, r->assume[k], axis);
+  return need;
+}
+
+static void look(kinds *x, neo_def id) {
+  neo_module *m = x->s->m;
+  neo_guarded_reads reads = {0};
+  neo_def_rec d = *neo_def_at(m, id);
+  if (own_need(x, &d) == NONE)
+    return;
+  neo_guarded_reads_of(m, id, x->wanted, x->s->a, &reads);
+  for (size_t k = 0; k < reads.n; k++) {
+    uint32_t t = neo_expr_node(m, reads.at[k].read)->attr;
+    uint8_t need = joined(x->need[t], need_of(x, &d, &reads.at[k]));
+    x->changed = x->changed || need != x->need[t];
+    x->need[t] = need;
+  }
+}
+
+/* ---- the kind's places */
+
+/* end[] or begin[]: the last place of the kind and one more, or the first one. */
+static neo_tensor define_end(kinds *x, const kind *k, bool last) {
+  neo_module *m = x->s->m;
+  neo_expr p = neo_axis_ref(m, 0), n = k->graph->n, none = last ? levels_int(x->s, 0) : n;
+  neo_axis_rec axis = {
+      .name = neo_name_of(m->names, "p"), .lo = levels_int(x->s, 0), .hi = n, .span = k->span};
+  neo_expr at = last ? neo_op2(m, NEO_OP_ADD, p, levels_int(x->s, 1)) : p;
+  neo_expr body = neo_cast(m, NEO_I32_T, neo_op3(m, NEO_OP_SELECT, k->where, at, none));
+  neo_expr finish = neo_op2(m, last ? NEO_OP_MAX : NEO_OP_MIN, neo_acc_ref(m, NEO_I32_T, 0),
+                            neo_cast(m, NEO_I32_T, none));
+  neo_def_rec d = {.reducer = last ? NEO_RED_MAX : NEO_RED_MIN, .span = k->span};
+  d.axes = neo_list_new(m, &(uint32_t){neo_axis_add(m, axis).i}, 1);
+  d.body = neo_list_new(m, &body.i, 1);
+  d.finish = neo_list_new(m, &finish.i, 1);
+  neo_temp t = {.prefix = last ? "end" : "begin",
+                .like = k->graph->place,
+                .type = NEO_I32_T,
+                .bound = neo_op2(m, NEO_OP_ADD, n, levels_int(x->s, 1))};
+  return neo_temp_define(m, &t, d);
+}
+
+static neo_expr end_of(kinds *x, kind *k, bool last, neo_span span) {
+  neo_module *m = x->s->m;
+  neo_tensor *t = last ? &k->end : &k->begin;
+  k->span = span;
+  if (!t->i)
+    *t = define_end(x, k, last);
+  return neo_cast(m, NEO_I64_T, neo_load(m, *t, NULL, 0, span));
+}
+
+/* ---- rewriting */
+
+static void leave_out(kinds *x, neo_def id) {
+  neo_module *m = x->s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t t = neo_list_at(m, d.out, 0);
+  bool alone = d.out.n == 1 && x->wanted[t] && x->need[t] != NONE && x->need[t] != ALL;
+  if (!alone || neo_tensor_at(m, (neo_tensor){t})->partial ||
+      (id.i < x->s->n_defs && x->s->number[id.i]))
+    return;
+  kind *k = &x->kind[x->need[t] - 1];
+  neo_expr at = neo_axis_ref(m, x->dim[t]), value = neo_list_expr(m, d.finish, 0);
+  neo_type type = neo_expr_type(m, value);
+  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr c = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, end_of(x, k, false, d.span), at),
+                       neo_op2(m, NEO_OP_LT, at, end_of(x, k, true, d.span)));
+  value = neo_op3(m, NEO_OP_SELECT, c, value, none);
+  neo_list finish = neo_list_new(m, &value.i, 1);
+  neo_def_at(m, id)->finish = finish;
+  neo_tensor_at(m, (neo_tensor){t})->partial = true;
+}
+
+static void narrow_sum(kinds *x, neo_def id) {
+  levels *s = x->s;
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t axes[MOST_AXES];
+  if (d.reducer != NEO_RED_SUM || d.axes.n > MOST_AXES)
+    return;
+  for (uint32_t k = 0; k < d.axes.n; k++) {
+    neo_axis_rec axis = *neo_def_axis(m, &d, k);
+    axes[k] = neo_list_at(m, d.axes, k);
+    for (size_t g = 0; g < s->graphs.n && k >= d.n_out; g++) {
+      levels_graph *graph = s->graphs.at[g];
+      bool vertex = graph->n_indices && levels_is_vertex(s, &d, k, graph->n);
+      uint8_t only = vertex ? by_terms(x, graph, &d, k) : ALL;
+      if (only == ALL)
+        continue;
+      axis.lo = end_of(x, &x->kind[only - 1], false, d.span);
+      axis.hi = neo_op2(m, NEO_OP_MIN, axis.hi, end_of(x, &x->kind[only - 1], true, d.span));
+      axes[k] = neo_axis_add(m, axis).i;
+      break;
+    }
+  }
+  neo_list list = neo_list_new(m, axes, d.axes.n);
+  neo_def_at(m, id)->axes = list;
+}
+
+void levels_leave_out_kinds(levels *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  kinds x = {.s = s, .changed = true};
+  x.n = levels_needed_defs(s, &defs);
+  x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
+  x.wanted = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
+  x.graph = NEO_NEW_ARRAY(s->a, levels_graph *, m->tensors.n);
+  x.dim = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n);
+  for (uint32_t t = 1; t < s->n_tensors; t++)
+    if (s->of[t].graph) {
+      uint32_t to = s->of[t].to.i;
+      x.wanted[to] = true;
+      x.graph[to] = s->of[t].graph;
+      x.dim[to] = s->of[t].dim;
+    }
+  while (x.changed) {
+    x.changed = false;
+    for (size_t k = x.n; k > 0; k--)
+      look(&x, defs[k - 1]);
+  }
+  for (size_t k = 0; k < x.n; k++)
+    narrow_sum(&x, defs[k]);
+  for (size_t k = 0; k < x.n; k++)
+    leave_out(&x, defs[k]);
+}
