@@ -166,14 +166,12 @@ static int64_t middle(const neo_size_rec *r) {
   return r->lo + (r->hi - r->lo) / 2;
 }
 
-/* Blocks are of one row or of all: by products, the root of all is in the middle. */
 static void take_rows(const maker *x, const neo_recurrence_steps *steps) {
   for (size_t k = 0; k < steps->n; k++) {
     const neo_loop_blocks *b = &steps->at[k].blocks;
     if (b->first.i) {
-      x->sizes[neo_size_number(x->m, b->begin)] = 0;
-      x->sizes[neo_size_number(x->m, b->end)] =
-          (int64_t)ceil(sqrt((double)neo_size_at(x->m, b->end)->hi));
+      x->sizes[neo_size_number(x->m, b->begin)] = neo_size_at(x->m, b->begin)->usual;
+      x->sizes[neo_size_number(x->m, b->end)] = neo_size_at(x->m, b->end)->usual;
     }
     take_rows(x, &steps->at[k].steps);
   }

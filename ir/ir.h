@@ -86,6 +86,8 @@ typedef struct {
   int64_t lo, hi;  /* lo <= value <= hi */
   bool loop_index; /* the index of a loop that code generation makes (fusion/recurrence.h) */
   uint8_t depth;   /* of that loop: how many are around it */
+  bool has_usual;
+  int64_t usual;  /* a value that prices go by, where it is far from the bounds */
   neo_expr value; /* DERIVED: over other sizes; opaque to affine solving, with lo and hi as facts */
   neo_span span;
 } neo_size_rec;

@@ -11,6 +11,21 @@ int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
   return n < 1 ? 1 : n;
 }
 
+static neo_expr usual_size(void *ctx, neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)ctx;
+  if (n->op != NEO_OP_SIZE || !neo_size_at(m, (neo_size){n->attr})->has_usual)
+    return e;
+  return neo_const_int(m, NEO_I64_T, neo_size_at(m, (neo_size){n->attr})->usual);
+}
+
+int64_t neo_axis_usual(neo_module *m, const neo_axis_rec *x) {
+  neo_axis_rec y = *x;
+  y.lo = neo_expr_rewrite(m, x->lo, usual_size, NULL);
+  y.hi = neo_expr_rewrite(m, x->hi, usual_size, NULL);
+  return neo_axis_most(m, &y);
+}
+
 double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < f->axes.n; k++)

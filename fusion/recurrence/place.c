@@ -709,8 +709,11 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
 /* ---- blocks of rows */
 
 /* A size that is an element of the table of blocks in each round. */
-static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth) {
+static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
+                         int64_t usual) {
   neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
+  r.has_usual = true;
+  r.usual = usual;
   r.name = neo_name_of(o->m->names, name);
   r.lo = lo;
   r.hi = hi;
@@ -730,8 +733,11 @@ static void add_levels_range(outliner *o, outline_steps *steps, const neo_order_
   outline_step out = {.lo = lo, .hi = hi, .down = order->down, .blocks = {.first = block.blocks}};
   out.index = index_of(o, order, lo, hi);
   uint32_t depth = neo_size_at(m, out.index)->depth;
-  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1);
-  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2);
+  /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
+  double many = block.first ? (double)rows / 2 : sqrt((double)rows);
+  int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
+  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
+  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
   block.lo = neo_size_ref(m, out.blocks.begin);
   block.hi = neo_size_ref(m, out.blocks.end);
   assume_between(o, lo, neo_size_ref(m, out.index), hi);

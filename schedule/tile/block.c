@@ -81,6 +81,12 @@ static int64_t in_block(int64_t length, int64_t block) {
   return block && block < length ? block : length;
 }
 
+/* Rows at the largest sizes, of which scratch is. */
+static int64_t most_rows(const neo_tiles *q, const neo_schedule *s) {
+  int64_t am = s->loops.axis_m;
+  return am >= 0 ? neo_axis_most(q->m, &q->f->axes.at[am]) : 1;
+}
+
 /* Blocks of rows and columns whose partial sums are live at a time. */
 static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
   return neo_schedule_steps_first(s) ? (double)neo_partial_shape_of(q->m, q->f, s).blocks : 1;
@@ -88,7 +94,7 @@ static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
 
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
   int64_t nb = in_block(neo_tiles_column_length(q, s), s->loops.block_n);
-  int64_t mb = in_block(neo_tiles_row_length(q, s), s->loops.block_m), elements = 0;
+  int64_t mb = in_block(most_rows(q, s), s->loops.block_m), elements = 0;
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
     if (s->loops.pack >> k & 1)
@@ -173,7 +179,7 @@ static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
       continue;
     last = block;
     neo_schedule s = d->best;
-    s.at[k] = block < length ? block : 0;
+    s.at[k] = block < (k == NEO_PARAM(loops, block_m) ? most_rows(d->q, &s) : length) ? block : 0;
     set_units(d->q, &s, false);
     try(d, &s);
     if (s.loops.block_m && s.loops.pack) {

@@ -11,9 +11,8 @@ neo_tile_units neo_tile_units_of(const neo_tiles *q, const geometry *g, const ne
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   uint32_t loops = (uint32_t)neo_schedule_outer_loops(q->f, s, loop);
   uint32_t divided = (uint32_t)s->loops.unit_axes;
-  neo_tile_units u = {.n = divided < loops ? divided : loops,
-                      .total = 1,
-                      .size = (double)s->loops.unit_size};
+  neo_tile_units u = {
+      .n = divided < loops ? divided : loops, .total = 1, .size = (double)s->loops.unit_size};
   for (uint32_t k = 0; k < u.n; k++) {
     double trips = neo_tile_trips(q, g, &loop[k]);
     double block = loop[k].axis == g->am ? g->mb / g->m : g->nb / g->n;
