@@ -89,6 +89,29 @@ bool neo_kernel_reads_key(const neo_kernel *k) {
   return false;
 }
 
+static bool reads_memory(const neo_lx *e) {
+  bool reads = e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF;
+  for (uint32_t k = 0; k < e->n && !reads; k++)
+    reads = reads_memory(e->arg[k]);
+  return reads;
+}
+
+static void note_uneven(void *uneven, neo_ls *s) {
+  bool *is = uneven;
+  if (s->kind == NEO_LS_FOR)
+    *is = *is || reads_memory(s->loop.lo) || reads_memory(s->loop.hi);
+  else if (s->kind == NEO_LS_IF)
+    *is = *is || reads_memory(s->branch.cond);
+}
+
+bool neo_kernel_uneven(const neo_kernel *k) {
+  const neo_ls *units = neo_kernel_unit_loop(k);
+  bool uneven = false;
+  if (units)
+    neo_block_visit(&units->loop.body, note_uneven, &uneven);
+  return uneven;
+}
+
 static void note_threads(void *n, neo_ls *s) {
   if (neo_ls_is_loop(s, NEO_LOOP_THREAD) && !*(int64_t *)n)
     neo_lx_is_int(s->loop.hi, n);

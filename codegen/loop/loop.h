@@ -126,6 +126,8 @@ bool neo_kernel_has(const neo_kernel *k, neo_ls_kind kind);
 bool neo_kernel_has_dots(const neo_kernel *k); /* of pairs */
 /* May it read seed, step or call? */
 bool neo_kernel_reads_key(const neo_kernel *k);
+/* May data say how much each unit does? Loops or branches in units ask for elements of buffers. */
+bool neo_kernel_uneven(const neo_kernel *k);
 /* The extent of its THREAD loops; 0: it has none. */
 int64_t neo_kernel_threads(const neo_kernel *k);
 /* Threads of a GPU's block: these, and with a producer a warpgroup more. */

@@ -283,6 +283,13 @@ static uint16_t count_written(const neo_kernel *k) {
   return n == all && n <= UINT16_MAX ? (uint16_t)n : 0;
 }
 
+static void set_flags(neo_rt_step *s, const neo_plan_kernel *k) {
+  if (k->keyless)
+    s->flags |= NEO_RT_STEP_KEYLESS;
+  if (k->uneven)
+    s->flags |= NEO_RT_STEP_UNEVEN;
+}
+
 static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int32_t group) {
   const neo_plan_kernel *from = &q->env->in->kernels[x->kernel];
   neo_rt_step s = {.op = NEO_RT_STEP_RUN, .arg = (int32_t)x->kernel, .cached = cached};
@@ -291,8 +298,7 @@ static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int
     add_arg(q, NULL, x->tensors.at[b]);
   s.n = (int32_t)q->p->args.n - s.first;
   s.n_written = count_written(from->kernel);
-  if (from->keyless)
-    s.flags |= NEO_RT_STEP_KEYLESS;
+  set_flags(&s, from);
   push_step(q, s, group);
 }
 
@@ -366,8 +372,7 @@ static void add_run(planner *q, size_t step) {
     add_arg(q, f, gr->roots.at[k]);
   s.n = (int32_t)q->p->args.n - s.first;
   s.n_written = gr->roots.n <= UINT16_MAX ? (uint16_t)gr->roots.n : 0;
-  if (q->env->in->kernels[s.arg].keyless)
-    s.flags |= NEO_RT_STEP_KEYLESS;
+  set_flags(&s, &q->env->in->kernels[s.arg]);
   s.cached = gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0;
   push_step(q, s, (int32_t)q->order.at[step]);
 }

@@ -24,6 +24,7 @@ typedef struct { /* a kernel of the library: one for all groups with equal keys 
   int32_t block; /* threads of a block on a GPU; 0: code of a processor */
   int32_t block_units;
   bool keyless; /* it does not read seed, step and call */
+  bool uneven;  /* data say how much each of its units does */
 } neo_plan_kernel;
 
 typedef struct {  /* C view of an entry's argument */

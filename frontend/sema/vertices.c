@@ -9,6 +9,8 @@
  *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v, ..] */
 #include "frontend/sema/vertices.h"
 
+enum { USUAL_PART = 16 };
+
 /* ---- graph */
 
 static void add_member(const neo_inst *in, neo_scope *scope, const neo_ast_name *graph,
@@ -29,6 +31,8 @@ bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children, in
       m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
                         .name = neo_name_of(fe->names, neo_fe_join(fe, name->text, "vertices")),
                         .hi = vertices,
+                        .has_usual = true, /* the bound is for the largest batch, of any graphs */
+                        .usual = vertices / USUAL_PART + 1,
                         .span = name->span});
   g->name = name->text;
   g->children = children;

@@ -182,7 +182,7 @@ typedef struct {
 enum neo_rt_step_op {
   NEO_RT_STEP_RUN,  /* run kernel `arg` on buffers args[first .. first+n) */
   NEO_RT_STEP_COPY, /* args[first] = args[first+1], `arg` = program of the number of bytes */
-  NEO_RT_STEP_LOOP  /* run the next n steps in each round of loops[arg]; `first` is 0 but for blocks */
+  NEO_RT_STEP_LOOP /* run the next n steps in each round of loops[arg]; `first` is 0 but for blocks */
 };
 /* flags */
 enum {
@@ -190,7 +190,8 @@ enum {
   /* On a GPU: its kernel touches memory only when those it was launched behind have ended
    * (griddepcontrol.wait), so it may be launched while they still run. */
   NEO_RT_STEP_WAITS = 2,
-  NEO_RT_STEP_BLOCKS = 4 /* a loop over blocks of rows, which are in args[first] */
+  NEO_RT_STEP_BLOCKS = 4, /* a loop over blocks of rows, which are in args[first] */
+  NEO_RT_STEP_UNEVEN = 8  /* data say how much each unit of its kernel does */
 };
 typedef struct {
   uint8_t op;

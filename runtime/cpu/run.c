@@ -1,7 +1,7 @@
 /* run.c: the steps of an entry on the workers of a processor.
  *
  * All steps of an entry run in one parallel region. A step's units of work are split over the
- * workers in contiguous ranges; workers meet at a barrier between two steps, unless both are small
+ * workers in contiguous ranges, or, where they are uneven, each worker takes some at a time; workers meet at a barrier between two steps, unless both are small
  * (one unit at most), which worker 0 does alone. An entry of small steps only, or one thread, needs
  * no region.
  *
@@ -20,6 +20,7 @@ typedef struct {
   const neo_rt_entry *entry;
   const uint64_t *key; /* seed, step, call */
   _Atomic bool failed;
+  _Atomic int64_t next[2]; /* the next unit of an uneven step, and of the uneven step after it */
 } region;
 
 static void run_copy(const neo_rt_ctx *c, const neo_rt_step *s, int64_t lo, int64_t hi) {
@@ -39,6 +40,7 @@ typedef struct {
   int32_t worker, n; /* of n workers */
   bool begun, small; /* there was a step before; it was small */
   int32_t depth;     /* loops around */
+  uint32_t n_uneven; /* uneven steps so far */
   int64_t sizes[64]; /* with the indices of loops; as many as models have at most */
 } walker;
 
@@ -69,6 +71,19 @@ static void note_span(const walker *w, int32_t i, int64_t from) {
   *s = (neo_rti_cpu_span){s->to ? s->from : from, now, (s->to ? s->busy : 0) + now - from};
 }
 
+/* A barrier is before the step, so that all have left the uneven step before it: its counter becomes that of the one
+ * after. */
+static void share_units(walker *w, const neo_rt_step *s, int64_t units) {
+  enum { PARTS = 8 };
+  region *r = w->r;
+  uint32_t own = w->n_uneven++ & 1;
+  int64_t part = units / (PARTS * (int64_t)w->n) + 1, lo = 0;
+  if (w->worker == 0)
+    atomic_store_explicit(&r->next[1 - own], 0, memory_order_relaxed);
+  while ((lo = atomic_fetch_add_explicit(&r->next[own], part, memory_order_relaxed)) < units)
+    run_units(w, s, lo, lo + part < units ? lo + part : units);
+}
+
 static void run_step(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
   int32_t worker = w->worker, n = w->n, number = w->r->entry->first_step + i;
@@ -82,7 +97,9 @@ static void run_step(walker *w, int32_t i) {
   int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
   int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
   int64_t from = traced ? neo_rti_now_ns() : 0;
-  if (worker == 0 || !small)
+  if (!small && n > 1 && s->flags & NEO_RT_STEP_UNEVEN)
+    share_units(w, s, units);
+  else if (worker == 0 || !small)
     run_units(w, s, lo, hi);
   if (traced && (worker == 0 || !small) && lo < hi)
     note_span(w, i, from);
@@ -149,7 +166,7 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
 
 neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
   neo_rti_cpu *u = c->state;
-  region r = {c, u, e, key, false};
+  region r = {.ctx = c, .cpu = u, .entry = e, .key = key};
   if (is_parallel(c, e) && c->threads > 1)
     neo_rti_pool_run(u->pool, run_worker, &r);
   else

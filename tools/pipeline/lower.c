@@ -28,8 +28,10 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
 static uint32_t add_kernel(neo_compilation *c, neo_kernel *kernel) {
   const char *symbol =
       neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, kernel->name);
-  neo_plan_kernel made = {
-      .kernel = kernel, .symbol = symbol, .keyless = !neo_kernel_reads_key(kernel)};
+  neo_plan_kernel made = {.kernel = kernel,
+                          .symbol = symbol,
+                          .keyless = !neo_kernel_reads_key(kernel),
+                          .uneven = neo_kernel_uneven(kernel)};
   if (c->target.sm)
     neo_kernel_launch(kernel, &made.block, &made.block_units);
   NEO_PUSH(&c->arena, &c->kernels, made);
