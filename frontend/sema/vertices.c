@@ -9,7 +9,7 @@
  *     h[v, k, ..] = (h.scattered[G.child[v, k], ..] else none[k, ..]),  h.scattered[v, ..] = h2[v, ..] */
 #include "frontend/sema/vertices.h"
 
-enum { USUAL_PART = 16 };
+enum { USUAL_PART = 4 };
 
 /* ---- graph */
 
