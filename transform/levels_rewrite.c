@@ -45,12 +45,20 @@ static neo_expr placed_child(const levels *s, const levels_graph *g, neo_expr e)
   return (neo_expr){0};
 }
 
+/* Where the vertex is in the order; -1: there is none of that number. */
+static neo_expr place_or_none(const levels *s, const levels_graph *g, neo_expr vertex,
+                              neo_span span) {
+  neo_module *m = s->m;
+  neo_expr none = neo_const_int(m, NEO_I32_T, -1);
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, g->place, &vertex, 1, none, span));
+}
+
 static neo_expr read_in_order(const levels *s, neo_expr e) {
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, e);
   const levels_tensor *t = &s->of[n.attr];
   uint32_t rank = neo_tensor_rank(m, (neo_tensor){n.attr});
-  neo_expr at[LEVELS_RANK + 1], none = neo_const_int(m, NEO_I32_T, -1);
+  neo_expr at[LEVELS_RANK + 1];
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
   neo_expr vertex = at[t->dim], x = place_of(s, t->graph, vertex);
@@ -59,7 +67,7 @@ static neo_expr read_in_order(const levels *s, neo_expr e) {
   if (!x.i && n.op == NEO_OP_LOAD)
     x = element(s, t->graph->place, vertex, n.span);
   if (!x.i)
-    x = neo_cast(m, NEO_I64_T, neo_load_else(m, t->graph->place, &vertex, 1, none, n.span));
+    x = place_or_none(s, t->graph, vertex, n.span);
   at[t->dim] = x;
   return n.op == NEO_OP_LOAD ? neo_load(m, t->to, at, rank, n.span)
                              : neo_load_else(m, t->to, at, rank, at[rank], n.span);
@@ -85,12 +93,11 @@ static neo_expr compare_in_order(const levels *s, const levels_graph *g, neo_exp
   int64_t c;
   for (int k = 0; k < 2; k++) {
     neo_expr own = side[k], other = side[1 - k], child = placed_child(s, g, own);
-    neo_expr x = child.i ? child : place_of(s, g, own);
+    neo_expr x = child.i ? child : place_of(s, g, own), y = place_of(s, g, other);
+    if (equation && y.i)
+      return neo_op2(m, (neo_op)n.op, x.i ? x : place_or_none(s, g, own, n.span), y);
     if (!x.i)
       continue;
-    neo_expr y = place_of(s, g, other);
-    if (equation && y.i)
-      return neo_op2(m, (neo_op)n.op, x, y);
     if (!child.i || !neo_expr_is_int(m, other, &c) || !asks_whether((neo_op)n.op, k == 1, c))
       continue;
     neo_expr pair[2] = {neo_cast(m, neo_expr_type(m, own), child), other};

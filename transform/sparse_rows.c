@@ -13,8 +13,14 @@
  *     read[n]    = select(touched[n], any[d] S[n, d] != 0, false)          partial
  *     m.next[n, d] = select(touched[n] and read[n], f(S[n, d]), m[n, d])
  *
- * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). */
+ * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c).
+ *
+ * So is a sum that a recurrence adds to its own, such as the adjoints of those rows that are read outside of it. It is
+ * made before the recurrence:
+ *
+ *     h[v, d] = f(sum[e where key[e] == v] x[e, d], h[..])   ->   h[v, d] = f(select(touched[v], S[v, d], 0), h[..]) */
 #include "ir/comparison.h"
+#include "ir/component.h"
 #include "ir/define.h"
 #include "ir/guarded_read.h"
 #include "transform/transform.h"
@@ -208,6 +214,80 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const bool *asked) 
       narrow_asking(x, x->defs[k], touched);
 }
 
+/* ---- sums in recurrences */
+
+typedef struct {
+  const uint32_t *of; /* by tensor: the number of its recurrence */
+  uint32_t number;
+  const neo_module *m;
+  bool reads;
+} own_reads;
+
+static void look_own(void *ctx, neo_expr e) {
+  own_reads *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    x->reads = x->reads || x->of[n->attr] == x->number;
+}
+
+/* Is it a sum over an equation of data, of what the recurrence does not make? */
+static bool is_apart(neo_module *m, neo_def id, const uint32_t *of, uint32_t number) {
+  neo_def_rec d = *neo_def_at(m, id);
+  own_reads x = {of, number, m, false};
+  if (!number || d.reducer != NEO_RED_SUM || d.n_out < 2 || d.out.n != 1 || d.out_map.n ||
+      d.body.n != 1 || !has_key(m, &d))
+    return false;
+  neo_expr_visit(m, neo_list_expr(m, d.body, 0), look_own, &x);
+  neo_expr_visit(m, d.where, look_own, &x);
+  return !x.reads;
+}
+
+static void make_before(const rows *x, neo_def id) {
+  neo_module *m = x->m;
+  neo_def_rec d = *neo_def_at(m, id), sum = d;
+  neo_tensor t = {neo_list_at(m, d.out, 0)};
+  neo_expr body = neo_list_expr(m, d.body, 0), at[MOST_AXES];
+  neo_type type = neo_expr_type(m, body);
+  neo_expr acc = neo_acc_ref(m, type, 0), zero = neo_const_int(m, type, 0);
+  neo_tensor touched = define_touched(x, id, t);
+  sum.finish = neo_list_new(m, &acc.i, 1);
+  sum.origin = d.origin ? d.origin : id.i;
+  neo_temp temp = {.prefix = "sparse", .like = t, .type = type};
+  neo_tensor made = neo_temp_define(m, &temp, sum);
+  neo_tensor_at(m, made)->terms = true;
+  for (uint32_t k = 0; k < d.n_out; k++)
+    at[k] = neo_axis_ref(m, k);
+  neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
+                           neo_load(m, made, at, d.n_out, d.span), zero);
+  neo_expr finish = neo_expr_replace(m, neo_list_expr(m, d.finish, 0), acc, value);
+  uint32_t axes[MOST_AXES];
+  for (uint32_t k = 0; k < d.n_out; k++)
+    axes[k] = neo_list_at(m, d.axes, k);
+  d.axes = neo_list_new(m, axes, d.n_out);
+  d.finish = neo_list_new(m, &finish.i, 1);
+  d.reducer = NEO_RED_NONE;
+  d.where = (neo_expr){0};
+  d.body = (neo_list){0};
+  *neo_def_at(m, id) = d;
+}
+
+/* Sums over equations that recurrences only add are made before them. */
+static void leave_recurrences(const rows *x) {
+  neo_module *m = x->m;
+  uint32_t *number = NEO_NEW_ARRAY(x->a, uint32_t, m->defs.n);
+  uint32_t *of = NEO_NEW_ARRAY(x->a, uint32_t, m->tensors.n + 2 * x->n); /* with those made here */
+  if (!neo_recurrences(m, x->defs, x->n, x->a, number))
+    return;
+  for (size_t k = 0; k < x->n; k++) {
+    neo_list out = neo_def_at(m, x->defs[k])->out;
+    for (uint32_t i = 0; i < out.n; i++)
+      of[neo_list_at(m, out, i)] = number[x->defs[k].i];
+  }
+  for (size_t k = 0; k < x->n; k++)
+    if (is_apart(m, x->defs[k], of, number[x->defs[k].i]))
+      make_before(x, x->defs[k]);
+}
+
 /* any[e] key[e] == n asks under a condition, as sums over equations do: any[e where key[e] == n] true. */
 static void write_as_condition(neo_module *m, neo_def id) {
   neo_def_rec d = *neo_def_at(m, id);
@@ -235,6 +315,7 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
   rows x = {.m = m, .a = &scratch};
   x.n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
   x.defs = defs;
+  leave_recurrences(&x);
   for (size_t k = 0; k < x.n; k++) {
     write_as_condition(m, defs[k]);
     if (!is_candidate(m, defs[k]))

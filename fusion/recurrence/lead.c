@@ -66,6 +66,9 @@ bool neo_recurrence_leads(neo_module *m, const neo_order_step *loop, const neo_d
   lead_look l = {.m = m, .loop = loop, .lead = d};
   if (r->out_map.n || r->n_out > 63)
     return false;
+  /* a sum over an equation finds all of its terms at once: each round would look for its own */
+  if (neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->terms)
+    return false;
   l.axes = ((uint64_t)1 << r->n_out) - 1;
   for (size_t k = 0; k < n; k++) {
     l.reader = readers[k];

@@ -27,6 +27,7 @@ import report
 from build import ROOT, Builder
 from dynamic_measure import DynamicBench
 
+SERIAL = ("--skip-pass=levels",)
 SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",)}
 
 
@@ -52,7 +53,8 @@ def options():
     o.add_argument("--option", metavar="OPTION", action="append", default=[],
                    help="of neoc compile, for all rows of ours; may be repeated")
     o.add_argument("--serial", metavar="OPTION", action="append", default=[],
-                   help="what compiles vertex functions so that vertices run one by one")
+                   help="what compiles vertex functions so that vertices run one by one (" +
+                   " ".join(SERIAL) + ")")
     o.add_argument("--switch", metavar="NAME=OPTIONS", action="append", default=[], type=switch,
                    help="what leaves an optimization out (" +
                    "; ".join(f"{k}: {' '.join(v)}" for k, v in SWITCHES.items()) + ")")
@@ -102,7 +104,7 @@ def measure_all(o, rows, results, work):
 def main():
     o = options()
     switches = {**SWITCHES, **dict(o.switch)}
-    rows = dynamic_rows.rows(o.threads, tuple(o.serial), switches)
+    rows = dynamic_rows.rows(o.threads, tuple(o.serial) or SERIAL, switches)
     if o.baseline:
         rows = dynamic_rows.versions(rows, tuple(o.option))
     chosen = [row for row in rows if re.search(o.rows, row.name)]
