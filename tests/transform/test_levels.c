@@ -70,6 +70,83 @@ static void a_branch_without_children_is_of_leaves_alone(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Parents of vertices with children have grandchildren: nobody asks those of leaves alone. */
+static void adjoints_for_inner_vertices_begin_behind_level_1(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "def @1 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                "def @2 d[u: V, j: 16] =\n  sum[v: V, k: 2] where i64(child[v, k]) == u;\n"
+                "  s[v, j]\n"
+                "def @3 g[u: V, j: 16] = select(0i32 < n[u], x[u, j] + d[u, j], 0.0)\n"
+                "def @4 s[u: V, j: 16] =\n  sum[l: 16]\n  g[u, l] * U[0, l, j]\n"
+                "def @5 W[l: 16, j: 16] =\n  sum[v: V]\n  g[v, j] * x[v, l]\n"
+                "entry forward forward: W = W\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp by_level.s : f32 [V, 16] partial\n");
+  has(&w, "then select(i64((level.first.child[2] else 1i32)) <= u, acc0, 0.0)\n");
+  neo_arena_free(&w.arena);
+}
+
+/* What a branch computes for vertices with a word runs over the places where there are some. */
+static void what_a_kind_needs_runs_over_its_places(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\n"
+           "input word : i32 [V] in -1..9\ninput x : f32 [V, 16]\ninput U : f32 [2, 16, 16]\n"
+           "temp h : f32 [V, 16]\ntemp s : f32 [V, 16]\ntemp p : f32 [V, 16]\n"
+           "temp q : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n"
+           "def @1 p[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+           "def @2 q[v: V, j: 16] = select(0i32 <= word[v], p[v, j], 0.5)\n"
+           "def @3 s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"
+           "  U[k, l, j] * (h[i64(child[v, k]), l] else 0.0)\n"
+           "def @4 h[v: V, j: 16] = tanh(q[v, j] + s[v, j])\n"
+           "def @5 c[v: V, j: 16] = select(0i32 <= word[v], h[v, j], 0.0)\n"
+           "def @6 W[l: 16, j: 16] =\n  sum[v: V]\n  c[v, j] * x[v, l]\n"
+           "entry forward forward: h = h, W = W\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp by_level.p : f32 [V, 16] partial\n");
+  has(&w, "then select(i64(begin.level.place.child[]) <= v and "
+          "v < i64(end.level.place.child[]), acc0, 0.0)\n");
+  has(&w, "sum[v: i64(begin.level.place.child[])..min(V, i64(end.level.place.child[]))] "
+          "by_level.c[v, j] *");
+  has(&w, "max[p: V] i32(select(0i32 <= word[i64(level.order.child[p])], p + 1, 0))\n");
+  neo_arena_free(&w.arena);
+}
+
+static void tensors_of_parts_lie_in_the_order(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 g[v: V, j: 8] at [v, j] = h[v, j]\n"
+                   "def @4 g[v: V, j: 8] at [v, j + 8] = 2.0 * h[v, j]\n"
+                   "def @5 d[v: V, j: 16] = g[v, j] * h[v, j]\n"
+                   "entry forward forward: d = d, g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "by_level.g[v: V, j: 8] at [v, j + 8] = 2.0 * by_level.h[v, j]\n");
+  has(&w, "by_level.d[v: V, j: 16] = by_level.g[v, j] * by_level.h[v, j]\n");
+  has(&w, " g[v: V, j: 16] = by_level.g[i64(level.place.child[v]), j]\n");
+  neo_arena_free(&w.arena);
+}
+
+/* What is read at some vertices alone has adjoints there alone, which no level looks for. */
+static void sums_over_equations_leave_recurrences(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\n"
+           "input root : i32 [5] < V\ninput r : f32 [5, 16]\ntemp g : f32 [V, 16]\n"
+           "temp d : f32 [V, 16]\n"
+           "def @1 g[u: V, j: 16] =\n  sum[t: 5] where i64(root[t]) == u;\n  r[t, j]\n"
+           "  then tanh(acc0 + d[u, j])\n"
+           "def @2 d[u: V, j: 16] =\n  sum[v: V, k: 2] where i64(child[v, k]) == u;\n"
+           "  0.5 * g[v, j]\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  apply(&w, neo_pass_sparse_rows);
+  has(&w, "temp sparse.by_level.g : f32 [V, 16] terms\n");
+  has(&w, "sum[t: 5] where i64((level.place.child[i64(root[t])] else -1i32)) == u;\n    r[t, j]");
+  has(&w, "by_level.g[u: V, j: 16] = tanh(select(touched.by_level.g[u], "
+          "sparse.by_level.g[u, j], 0.0) + by_level.d[u, j])\n");
+  neo_arena_free(&w.arena);
+}
+
 static void stays(const char *rest) {
   world w;
   load(&w, rest);
@@ -113,6 +190,10 @@ int main(void) {
       cmocka_unit_test(sums_over_parents_run_through_a_list),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
+      cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
+      cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
+      cmocka_unit_test(tensors_of_parts_lie_in_the_order),
+      cmocka_unit_test(sums_over_equations_leave_recurrences),
       cmocka_unit_test(other_recurrences_stay),
       cmocka_unit_test(gradients_of_tables_have_the_rows_that_are_read),
   };
