@@ -32,7 +32,7 @@ static void mark_node(void *ctx, neo_expr e) {
 }
 
 static uint64_t conditions_key(const walk *w, neo_expr e) {
-  uint64_t h = e.i;
+  uint64_t h = neo_hash_mix(0, e.i); /* ids alone are small, and would meet */
   for (size_t k = 0; k < w->assume.n; k++)
     h = neo_hash_mix(h, w->assume.at[k].i);
   return h;

@@ -264,6 +264,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     levels_rewrite(&s, is_init);
     levels_leave_out(&s);
     levels_leave_out_kinds(&s);
+    levels_read_there(&s);
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);

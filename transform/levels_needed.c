@@ -98,16 +98,16 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   uint32_t t = neo_expr_node(m, r->read)->attr;
   neo_expr at = neo_expr_arg(m, r->read, x->dim[t]);
   const levels_graph *g = x->graph[t];
-  const neo_node *n = neo_expr_node(m, at);
+  neo_node n = *neo_expr_node(m, at); /* more are made below */
   uint8_t need = ALL;
   bounds b = bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
   bool in_order = x->wanted[own] && x->graph[own] == g;
-  if (n->op == NEO_OP_AXIS && n->attr < d.n_out) {
-    if (in_order && x->dim[own] == n->attr)
+  if (n.op == NEO_OP_AXIS && n.attr < d.n_out) {
+    if (in_order && x->dim[own] == n.attr)
       need = own_need(x, &d);
-  } else if (n->op == NEO_OP_AXIS) {
-    need = by_range(x, neo_def_axis(m, &d, n->attr), b.leaves);
+  } else if (n.op == NEO_OP_AXIS) {
+    need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
   } else if (levels_is_parent(x->s, g, at)) {
     bool own_parent = in_order && is_list_of(x, &d, at, x->dim[own]);
     need = own_parent ? of_parents(own_need(x, &d)) : OTHER;

@@ -6,6 +6,7 @@
  *   levels_rewrite.c   definitions and reads in this order
  *   levels_leaves.c    what is there only for leaves, or only for others
  *   levels_needed.c    what is read only of leaves, or only of others
+ *   levels_gathers.c   what one value of a recurrence alone reads
  *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
 #ifndef NEO_TRANSFORM_LEVELS_PARTS_H
 #define NEO_TRANSFORM_LEVELS_PARTS_H
@@ -97,6 +98,7 @@ levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it
  * asks something else. */
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e);
+bool levels_is_zero(const neo_module *m, neo_expr e);
 typedef struct {
   const levels *s;
   void *ctx;
@@ -114,6 +116,9 @@ void levels_narrow_sums(levels *s, neo_def d);
 void levels_leave_out(levels *s);
 /* The definitions that entries need, producers first; returns how many. */
 size_t levels_needed_defs(levels *s, neo_def **out);
+
+/* levels_gathers.c: what one value of a recurrence alone reads of elsewhere is read there. */
+void levels_read_there(levels *s);
 
 /* levels_kinds.c: leaves out what nobody reads of other kinds. */
 void levels_leave_out_kinds(levels *s);

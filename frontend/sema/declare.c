@@ -175,7 +175,7 @@ static bool same_rounds(const neo_inst *in, const neo_owned *o) {
 
 /* Blocks may hide names, so that two statements want the same full name. */
 static uint64_t declared_key(const neo_ast_stmt *s, const char *full) {
-  return neo_hash_mix((uint64_t)(uintptr_t)full, s->span);
+  return neo_hash_mix(neo_hash_mix(0, (uint64_t)(uintptr_t)full), s->span);
 }
 
 /* The tensor that an earlier round declared; its extents must be the same now. */

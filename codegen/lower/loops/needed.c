@@ -131,7 +131,7 @@ static needed_range summed(lowering *l) {
 }
 
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t) {
-  needed_range r = l->n_fused > 1 ? (needed_range){0} : summed(l);
+  needed_range r = l->n_fused > 1 || l->narrowed ? (needed_range){0} : summed(l);
   if (!r.on || t->m_axis < 0 || r.axis != (uint32_t)t->m_axis)
     return in;
   const neo_lx *lo = t->m_at, *hi = lx_add(l, t->m_at, lx_int(l, t->rows));

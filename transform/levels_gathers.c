@@ -1,0 +1,92 @@
+/* What a vertex has from elsewhere, an element for each, which one value of a recurrence alone reads, is read there:
+ *
+ *     x[p, j] = X[row[order[p]], j]
+ *     h[p, j] = select(leaves <= p, f(h[..]), x[p, j])
+ *     ->
+ *     h[p, j] = select(leaves <= p, f(h[..]), X[row[order[p]], j])
+ *
+ * It would be written and read again otherwise, and lie in memory for all vertices. */
+#include "ir/component.h"
+#include "transform/levels_parts.h"
+
+typedef struct {
+  const neo_module *m;
+  neo_tensor t;
+  neo_def def;    /* of which the read is found */
+  neo_def reader; /* the first one */
+  neo_expr read;
+  uint32_t n; /* different reads, by reader */
+} reading;
+
+static void note_read(void *ctx, neo_expr e) {
+  reading *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != x->t.i)
+    return;
+  if (x->n && x->reader.i == x->def.i && x->read.i == e.i)
+    return;
+  x->reader = x->def;
+  x->read = e;
+  x->n++;
+}
+
+/* The value, if it is an element from elsewhere, perhaps under a condition; 0: it is computed. */
+static neo_expr gathered(const levels *s, const neo_def_rec *d) {
+  neo_module *m = s->m;
+  neo_expr none = {0};
+  if (d->reducer != NEO_RED_NONE || d->out_map.n || d->out.n != 1)
+    return none;
+  neo_expr value = neo_list_expr(m, d->finish, 0);
+  const neo_node *n = neo_expr_node(m, value);
+  if (n->op == NEO_OP_SELECT && levels_is_zero(m, neo_list_expr(m, n->arg, 2)))
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 1));
+  return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE ? value : none;
+}
+
+static bool is_own_element(const levels *s, neo_expr read) {
+  const neo_node *n = neo_expr_node(s->m, read);
+  bool own = n->op == NEO_OP_LOAD;
+  for (uint32_t k = 0; k < n->arg.n && own; k++)
+    own = neo_list_at(s->m, n->arg, k) == neo_axis_ref(s->m, k).i;
+  return own;
+}
+
+static void read_there(levels *s, const neo_def *defs, size_t n, const uint32_t *number,
+                       neo_def id) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_expr value = number[id.i] ? (neo_expr){0} : gathered(s, &d);
+  reading x = {.m = m, .t = {neo_list_at(m, d.out, 0)}};
+  if (!value.i || neo_tensor_at(m, x.t)->role != NEO_ROLE_TEMP)
+    return;
+  for (size_t k = 0; k < n; k++) {
+    x.def = defs[k];
+    neo_def_visit(m, defs[k], note_read, &x);
+  }
+  if (x.n != 1 || !number[x.reader.i] || !is_own_element(s, x.read))
+    return;
+  neo_def_rec r = *neo_def_at(m, x.reader);
+  uint32_t finish[LEVELS_RANK];
+  if (r.reducer != NEO_RED_NONE || r.finish.n > LEVELS_RANK) /* a product reads rows many times */
+    return;
+  for (uint32_t k = 0; k < r.finish.n; k++)
+    finish[k] = neo_expr_replace(m, neo_list_expr(m, r.finish, k), x.read, value).i;
+  neo_list list = neo_list_new(m, finish, r.finish.n);
+  neo_def_at(m, x.reader)->finish = list;
+}
+
+void levels_read_there(levels *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  size_t n = levels_needed_defs(s, &defs);
+  uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, m->defs.n);
+  neo_recurrences(m, defs, n, s->a, number);
+  for (size_t k = 0; k < n; k++) {
+    uint32_t t = neo_list_at(m, neo_def_at(m, defs[k])->out, 0);
+    bool ordered = false;
+    for (uint32_t i = 1; i < s->n_tensors && !ordered; i++)
+      ordered = s->of[i].graph && s->of[i].to.i == t;
+    if (ordered)
+      read_there(s, defs, n, number, defs[k]);
+  }
+}
