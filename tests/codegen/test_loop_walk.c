@@ -99,11 +99,27 @@ static void statements_are_found_in_their_order(void **state) {
   assert_false(neo_kernel_has(k, NEO_LS_TILE));
 }
 
+static void units_are_uneven_where_data_bound_them(void **state) {
+  loop_fix *f = *state;
+  const char *head =
+      "neo-loop 2\nkernel t(n: i32 read, x: f32 read, y: f32 write) sizes N units N\n"
+      "for u in 0..N unit\n";
+  const char *body[] = {"  for i in 0..N\n    y[u] = x[i]\n",
+                        "  for i in 0..i64(n[u])\n    y[u] = x[i]\n",
+                        "  if 0 < i64(n[u])\n    y[u] = x[u]\n"};
+  for (int k = 0; k < 3; k++) {
+    char text_of_k[512];
+    snprintf(text_of_k, sizeof text_of_k, "%s%s", head, body[k]);
+    assert_int_equal(neo_kernel_uneven(loop_parse(f, text_of_k)), k > 0);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(every_expression_of_every_kind_can_be_replaced),
       TEST(statements_are_found_in_their_order),
+      TEST(units_are_uneven_where_data_bound_them),
   };
   return cmocka_run_group_tests_name("loop_walk", tests, NULL, NULL);
 }

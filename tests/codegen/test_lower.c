@@ -177,6 +177,65 @@ static void blocks_of_images_are_around_the_taps(void **state) {
   free(kernel);
 }
 
+/* Rows that data name are on their way before they are copied, as whole vectors. */
+static void gathered_rows_are_fetched_before_their_copy(void **state) {
+  (void)state;
+  char *kernel = kernel_of("neo-ir 1\nmodule t\ninput H : f32 [900, 24]\n"
+                           "input row : i32 [300] < 900\ninput D : f32 [300, 70]\n"
+                           "temp G : f32 [24, 70]\ndef G[l: 24, j: 70] =\n"
+                           "  sum[v: 300] H[i64(row[v]), l] * D[v, j]\n  then acc0\n"
+                           "entry forward forward: G = G\n",
+                           "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=1 "
+                           "block_k=64");
+  const char *fetch = strstr(kernel, "prefetch H[i64(row[min(e + "),
+             *copy = strstr(kernel, "rows[");
+  assert_true(fetch && copy && strstr(fetch, "rows["));
+  assert_non_null(strstr(kernel, "rows[(e - kb)*24 + e_2 + l] = H["));
+  free(kernel);
+}
+
+#define ROWS                                                                  \
+  "neo-ir 1\nmodule t\ninput n : i32 [] < 13\ninput x : f32 [12, 40]\n"       \
+  "input W : f32 [40, 16]\ninput b : f32 [16]\ntemp y : f32 [12, 16]%s\n"     \
+  "def y[p: 12, j: 16] =\n  sum[i: 40] x[p, i] * W[i, j]\n  then select(p < " \
+  "i64(n[]), acc0, %s)\nentry forward forward: y = y\n"
+
+/* Of rows that are not read, full tiles leave some, though they divide all rows. */
+static void rows_that_are_needed_leave_a_smaller_tile(void **state) {
+  (void)state;
+  char text[512];
+  snprintf(text, sizeof text, ROWS, " partial", "0.0");
+  char *kernel = kernel_of(
+      text, "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=3 tile_n=2 block_m=6 unit_axes=1");
+  assert_non_null(strstr(kernel, "for r in 0..3 unroll"));
+  assert_non_null(strstr(kernel, "for r in 0..2 unroll"));
+  free(kernel);
+}
+
+/* Rows that have another value, here a bias, are not added up for it. */
+static void sums_that_no_row_of_a_tile_asks_for_are_left_out(void **state) {
+  (void)state;
+  char text[512];
+  snprintf(text, sizeof text, ROWS, "", "b[j]");
+  char *kernel = kernel_of(text, "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=3 tile_n=2");
+  const char *asks = strstr(kernel, "if m < min(m + 3, i64(n[0]))");
+  assert_non_null(asks);
+  assert_non_null(strstr(asks, "for k in 0..40"));
+  free(kernel);
+}
+
+static void columns_may_be_outside_though_nothing_is_packed(void **state) {
+  (void)state;
+#define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 "
+  for (int order = 1; order <= 2; order++) {
+    char *kernel = text_of(order == 1 ? TILE "order=1" : TILE "order=2");
+    const char *rows = strstr(kernel, "for m in"), *columns = strstr(kernel, "for n in");
+    assert_true(rows && columns && (rows < columns) == (order == 1));
+    free(kernel);
+  }
+#undef TILE
+}
+
 static void the_first_tile_of_rows_fetches_for_all(void **state) {
   (void)state;
 #define TILE "tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 block_k=8 "
@@ -514,6 +573,10 @@ int main(void) {
       cmocka_unit_test(each_of_two_values_that_stages_share_is_kept_apart),
       cmocka_unit_test(sums_of_all_taps_are_kept_from_block_to_block),
       cmocka_unit_test(blocks_of_images_are_around_the_taps),
+      cmocka_unit_test(gathered_rows_are_fetched_before_their_copy),
+      cmocka_unit_test(rows_that_are_needed_leave_a_smaller_tile),
+      cmocka_unit_test(sums_that_no_row_of_a_tile_asks_for_are_left_out),
+      cmocka_unit_test(columns_may_be_outside_though_nothing_is_packed),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
       cmocka_unit_test(steps_share_what_the_next_copy_reads),
       cmocka_unit_test(steps_share_what_the_next_tile_needs_at_its_end),
