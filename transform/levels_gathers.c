@@ -81,12 +81,8 @@ void levels_read_there(levels *s) {
   size_t n = levels_needed_defs(s, &defs);
   uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, m->defs.n);
   neo_recurrences(m, defs, n, s->a, number);
-  for (size_t k = 0; k < n; k++) {
-    uint32_t t = neo_list_at(m, neo_def_at(m, defs[k])->out, 0);
-    bool ordered = false;
-    for (uint32_t i = 1; i < s->n_tensors && !ordered; i++)
-      ordered = s->of[i].graph && s->of[i].to.i == t;
-    if (ordered)
+  levels_ordered in = levels_tensors_in_order(s);
+  for (size_t k = 0; k < n; k++)
+    if (in.wanted[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
       read_there(s, defs, n, number, defs[k]);
-  }
 }

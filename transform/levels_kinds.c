@@ -30,9 +30,7 @@ typedef struct {
   const neo_def *defs; /* that entries need */
   size_t n;
   uint8_t *need; /* by tensor in an order: the number of the kind that is read, from 1; NONE, ALL */
-  bool *wanted;  /* by tensor: it is in an order */
-  levels_graph **graph;
-  uint32_t *dim;
+  levels_ordered in;
   bool changed;
 } kinds;
 
@@ -135,7 +133,7 @@ static uint8_t own_need(const kinds *x, const neo_def_rec *d) {
   uint8_t all = NONE;
   for (uint32_t k = 0; k < d->out.n; k++) {
     uint32_t t = neo_list_at(x->s->m, d->out, k);
-    all = joined(all, x->wanted[t] ? x->need[t] : ALL);
+    all = joined(all, x->in.wanted[t] ? x->need[t] : ALL);
   }
   return all;
 }
@@ -143,15 +141,15 @@ static uint8_t own_need(const kinds *x, const neo_def_rec *d) {
 static uint8_t need_of(kinds *x, const neo_def_rec *d, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
   uint32_t t = neo_expr_node(m, r->read)->attr, own = neo_list_at(m, d->out, 0);
-  const neo_node *at = neo_expr_node(m, neo_expr_arg(m, r->read, x->dim[t]));
-  levels_graph *g = x->graph[t];
+  const neo_node *at = neo_expr_node(m, neo_expr_arg(m, r->read, x->in.dim[t]));
+  levels_graph *g = x->in.graph[t];
   uint8_t need = ALL;
   if (at->op != NEO_OP_AXIS)
     return ALL;
   uint32_t axis = at->attr;
   if (axis >= d->n_out)
     need = by_terms(x, g, d, axis);
-  else if (x->wanted[own] && x->graph[own] == g && x->dim[own] == axis)
+  else if (x->in.wanted[own] && x->in.graph[own] == g && x->in.dim[own] == axis)
     need = own_need(x, d);
   for (uint32_t k = 0; k < r->n_assume && need == ALL; k++)
     need = by_assumption(x, g, d, r->assume[k], axis);
@@ -164,7 +162,7 @@ static void look(kinds *x, neo_def id) {
   neo_def_rec d = *neo_def_at(m, id);
   if (own_need(x, &d) == NONE)
     return;
-  neo_guarded_reads_of(m, id, x->wanted, x->s->a, &reads);
+  neo_guarded_reads_of(m, id, x->in.wanted, x->s->a, &reads);
   for (size_t k = 0; k < reads.n; k++) {
     uint32_t t = neo_expr_node(m, reads.at[k].read)->attr;
     uint8_t need = joined(x->need[t], need_of(x, &d, &reads.at[k]));
@@ -211,12 +209,12 @@ static void leave_out(kinds *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
-  bool alone = d.out.n == 1 && x->wanted[t] && x->need[t] != NONE && x->need[t] != ALL;
+  bool alone = d.out.n == 1 && x->in.wanted[t] && x->need[t] != NONE && x->need[t] != ALL;
   if (!alone || neo_tensor_at(m, (neo_tensor){t})->partial ||
       (id.i < x->s->n_defs && x->s->number[id.i]))
     return;
   kind *k = &x->kind[x->need[t] - 1];
-  neo_expr at = neo_axis_ref(m, x->dim[t]), value = neo_list_expr(m, d.finish, 0);
+  neo_expr at = neo_axis_ref(m, x->in.dim[t]), value = neo_list_expr(m, d.finish, 0);
   neo_type type = neo_expr_type(m, value);
   neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
   neo_expr c = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, end_of(x, k, false, d.span), at),
@@ -227,30 +225,15 @@ static void leave_out(kinds *x, neo_def id) {
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
 }
 
-static void narrow_sum(kinds *x, neo_def id) {
-  levels *s = x->s;
-  neo_module *m = s->m;
-  neo_def_rec d = *neo_def_at(m, id);
-  uint32_t axes[MOST_AXES];
-  if (d.reducer != NEO_RED_SUM || d.axes.n > MOST_AXES)
-    return;
-  for (uint32_t k = 0; k < d.axes.n; k++) {
-    neo_axis_rec axis = *neo_def_axis(m, &d, k);
-    axes[k] = neo_list_at(m, d.axes, k);
-    for (size_t g = 0; g < s->graphs.n && k >= d.n_out; g++) {
-      levels_graph *graph = s->graphs.at[g];
-      bool vertex = graph->n_indices && levels_is_vertex(s, &d, k, graph->n);
-      uint8_t only = vertex ? by_terms(x, graph, &d, k) : ALL;
-      if (only == ALL)
-        continue;
-      axis.lo = end_of(x, &x->kind[only - 1], false, d.span);
-      axis.hi = neo_op2(m, NEO_OP_MIN, axis.hi, end_of(x, &x->kind[only - 1], true, d.span));
-      axes[k] = neo_axis_add(m, axis).i;
-      break;
-    }
-  }
-  neo_list list = neo_list_new(m, axes, d.axes.n);
-  neo_def_at(m, id)->axes = list;
+static bool narrow_to_kind(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
+                           neo_axis_rec *axis) {
+  kinds *x = ctx;
+  uint8_t only = by_terms(x, g, d, k);
+  if (only == ALL)
+    return false;
+  axis->lo = end_of(x, &x->kind[only - 1], false, d->span);
+  axis->hi = neo_op2(x->s->m, NEO_OP_MIN, axis->hi, end_of(x, &x->kind[only - 1], true, d->span));
+  return true;
 }
 
 void levels_leave_out_kinds(levels *s) {
@@ -259,23 +242,14 @@ void levels_leave_out_kinds(levels *s) {
   kinds x = {.s = s, .changed = true};
   x.n = levels_needed_defs(s, &defs);
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
-  x.wanted = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
-  x.graph = NEO_NEW_ARRAY(s->a, levels_graph *, m->tensors.n);
-  x.dim = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n);
-  for (uint32_t t = 1; t < s->n_tensors; t++)
-    if (s->of[t].graph) {
-      uint32_t to = s->of[t].to.i;
-      x.wanted[to] = true;
-      x.graph[to] = s->of[t].graph;
-      x.dim[to] = s->of[t].dim;
-    }
+  x.in = levels_tensors_in_order(s);
   while (x.changed) {
     x.changed = false;
     for (size_t k = x.n; k > 0; k--)
       look(&x, defs[k - 1]);
   }
   for (size_t k = 0; k < x.n; k++)
-    narrow_sum(&x, defs[k]);
+    levels_narrow_axes(s, defs[k], narrow_to_kind, &x);
   for (size_t k = 0; k < x.n; k++)
     leave_out(&x, defs[k]);
 }

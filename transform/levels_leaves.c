@@ -218,7 +218,7 @@ static void note_load(void *ctx, const neo_node *n) {
   }
 }
 
-void levels_narrow_sums(levels *s, neo_def id) {
+void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ctx) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t axes[MOST_AXES];
@@ -226,22 +226,32 @@ void levels_narrow_sums(levels *s, neo_def id) {
     return;
   for (uint32_t k = 0; k < d.axes.n; k++) {
     neo_axis_rec axis = *neo_def_axis(m, &d, k);
-    axes[k] = neo_list_at(m, d.axes, k);
-    for (size_t g = 0; g < s->graphs.n && k >= d.n_out; g++) {
-      const levels_graph *graph = s->graphs.at[g];
-      if (!graph->n_indices || !levels_is_vertex(s, &d, k, graph->n))
-        continue;
-      narrowing x = {.s = s, .g = graph, .at = neo_axis_ref(m, k)};
-      x.leaves = levels_leaves_of(s, graph, d.span);
-      levels_zero zero = {s, &x, note_condition, note_load};
-      levels_where_not_zero(&zero, neo_list_expr(m, d.body, 0), LEVELS_DEPTH);
-      if (x.other == x.leaf)
-        continue;
-      axis.lo = x.other ? x.leaves : axis.lo;
-      axis.hi = x.leaf ? neo_op2(m, NEO_OP_MIN, axis.hi, x.leaves) : axis.hi;
-      axes[k] = neo_axis_add(m, axis).i;
-      break;
+    bool is = false;
+    for (size_t g = 0; g < s->graphs.n && k >= d.n_out && !is; g++) {
+      levels_graph *graph = s->graphs.at[g];
+      is = graph->n_indices && levels_is_vertex(s, &d, k, graph->n) &&
+           narrow(ctx, &d, graph, k, &axis);
     }
+    axes[k] = is ? neo_axis_add(m, axis).i : neo_list_at(m, d.axes, k);
   }
-  neo_def_at(m, id)->axes = neo_list_new(m, axes, d.axes.n);
+  neo_list list = neo_list_new(m, axes, d.axes.n);
+  neo_def_at(m, id)->axes = list;
+}
+
+static bool narrow_to_leaves(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
+                             neo_axis_rec *axis) {
+  levels *s = ctx;
+  narrowing x = {.s = s, .g = g, .at = neo_axis_ref(s->m, k)};
+  levels_zero zero = {s, &x, note_condition, note_load};
+  x.leaves = levels_leaves_of(s, g, d->span);
+  levels_where_not_zero(&zero, neo_list_expr(s->m, d->body, 0), LEVELS_DEPTH);
+  if (x.other == x.leaf)
+    return false;
+  axis->lo = x.other ? x.leaves : axis->lo;
+  axis->hi = x.leaf ? neo_op2(s->m, NEO_OP_MIN, axis->hi, x.leaves) : axis->hi;
+  return true;
+}
+
+void levels_narrow_sums(levels *s, neo_def id) {
+  levels_narrow_axes(s, id, narrow_to_leaves, s);
 }

@@ -15,9 +15,7 @@ typedef struct {
   const neo_def *defs; /* that entries need */
   size_t n;
   uint8_t *need; /* by tensor in an order: places that are read */
-  bool *wanted;  /* by tensor: it is in an order */
-  levels_graph **graph;
-  uint32_t *dim;
+  levels_ordered in;
   bool changed;
 } needs;
 
@@ -72,7 +70,7 @@ static uint8_t own_need(const needs *x, const neo_def_rec *d) {
   uint8_t all = 0;
   for (uint32_t k = 0; k < d->out.n; k++) {
     uint32_t t = neo_list_at(x->s->m, d->out, k);
-    all |= x->wanted[t] ? x->need[t] : ALL;
+    all |= x->in.wanted[t] ? x->need[t] : ALL;
   }
   return all;
 }
@@ -96,20 +94,20 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_expr_node(m, r->read)->attr;
-  neo_expr at = neo_expr_arg(m, r->read, x->dim[t]);
-  const levels_graph *g = x->graph[t];
+  neo_expr at = neo_expr_arg(m, r->read, x->in.dim[t]);
+  const levels_graph *g = x->in.graph[t];
   neo_node n = *neo_expr_node(m, at); /* more are made below */
   uint8_t need = ALL;
   bounds b = bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
-  bool in_order = x->wanted[own] && x->graph[own] == g;
+  bool in_order = x->in.wanted[own] && x->in.graph[own] == g;
   if (n.op == NEO_OP_AXIS && n.attr < d.n_out) {
-    if (in_order && x->dim[own] == n.attr)
+    if (in_order && x->in.dim[own] == n.attr)
       need = own_need(x, &d);
   } else if (n.op == NEO_OP_AXIS) {
     need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
   } else if (levels_is_parent(x->s, g, at)) {
-    bool own_parent = in_order && is_list_of(x, &d, at, x->dim[own]);
+    bool own_parent = in_order && is_list_of(x, &d, at, x->in.dim[own]);
     need = own_parent ? of_parents(own_need(x, &d)) : OTHER;
   }
   for (uint32_t k = 0; k < r->n_assume; k++)
@@ -121,7 +119,7 @@ static void look(needs *x, neo_def d) {
   neo_guarded_reads reads = {0};
   if (!own_need(x, neo_def_at(x->s->m, d)))
     return;
-  neo_guarded_reads_of(x->s->m, d, x->wanted, x->s->a, &reads);
+  neo_guarded_reads_of(x->s->m, d, x->in.wanted, x->s->a, &reads);
   for (size_t k = 0; k < reads.n; k++) {
     uint32_t t = neo_expr_node(x->s->m, reads.at[k].read)->attr;
     uint8_t need = x->need[t] | need_of(x, d, &reads.at[k]);
@@ -136,10 +134,10 @@ static void leave_out(const needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
-  if (d.out.n != 1 || !x->wanted[t])
+  if (d.out.n != 1 || !x->in.wanted[t])
     return;
-  neo_expr at = neo_axis_ref(m, x->dim[t]), c;
-  bounds b = bounds_of(x, x->graph[t], d.span);
+  neo_expr at = neo_axis_ref(m, x->in.dim[t]), c;
+  bounds b = bounds_of(x, x->in.graph[t], d.span);
   switch (x->need[t]) {
   case LEAF:
     c = neo_op2(m, NEO_OP_LT, at, b.leaves);
@@ -174,15 +172,10 @@ size_t levels_needed_defs(levels *s, neo_def **out) {
   return neo_module_topo(m, roots.at, roots.n, s->a, out, NULL);
 }
 
-void levels_leave_out(levels *s) {
-  neo_module *m = s->m;
-  neo_def *defs;
-  needs x = {.s = s, .changed = true};
-  x.n = levels_needed_defs(s, &defs);
-  x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
-  x.wanted = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
-  x.graph = NEO_NEW_ARRAY(s->a, levels_graph *, m->tensors.n);
-  x.dim = NEO_NEW_ARRAY(s->a, uint32_t, m->tensors.n);
+levels_ordered levels_tensors_in_order(levels *s) {
+  size_t n = s->m->tensors.n;
+  levels_ordered x = {NEO_NEW_ARRAY(s->a, bool, n), NEO_NEW_ARRAY(s->a, levels_graph *, n),
+                      NEO_NEW_ARRAY(s->a, uint32_t, n)};
   for (uint32_t t = 1; t < s->n_tensors; t++)
     if (s->of[t].graph) {
       uint32_t to = s->of[t].to.i;
@@ -190,6 +183,16 @@ void levels_leave_out(levels *s) {
       x.graph[to] = s->of[t].graph;
       x.dim[to] = s->of[t].dim;
     }
+  return x;
+}
+
+void levels_leave_out(levels *s) {
+  neo_module *m = s->m;
+  neo_def *defs;
+  needs x = {.s = s, .changed = true};
+  x.n = levels_needed_defs(s, &defs);
+  x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
+  x.in = levels_tensors_in_order(s);
   while (x.changed) {
     x.changed = false;
     for (size_t k = x.n; k > 0; k--)

@@ -109,13 +109,25 @@ typedef struct {
 /* Finds conditions under which alone the term is not 0, and loads that are 0 where they are out of range: those of its
  * factors, and of what these are through so many definitions. */
 void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth);
+/* The range of an axis of a sum over the graph's places, `axis`, without terms that are 0; false: it stays. */
+typedef bool levels_narrower(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
+                             neo_axis_rec *axis);
+void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ctx);
 /* Sums over places whose terms are 0 for leaves, or for others, are over the rest. */
 void levels_narrow_sums(levels *s, neo_def d);
+
+typedef struct { /* by tensor */
+  bool *wanted;  /* it lies in an order: */
+  levels_graph **graph;
+  uint32_t *dim; /* of the vertices */
+} levels_ordered;
 
 /* levels_needed.c: leaves out what nobody reads. */
 void levels_leave_out(levels *s);
 /* The definitions that entries need, producers first; returns how many. */
 size_t levels_needed_defs(levels *s, neo_def **out);
+/* The tensors that lie in an order. */
+levels_ordered levels_tensors_in_order(levels *s);
 
 /* levels_gathers.c: what one value of a recurrence alone reads of elsewhere is read there. */
 void levels_read_there(levels *s);

@@ -26,9 +26,8 @@ typedef struct {
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
   neo_expr round; /* of the outermost loop that it is in; */
-  int64_t
-      rounds; /* at most so many of them at once, from there on; 0: it is in none; -1: a number that
-                      is not known here */
+  /* At most so many of them at once, from there on; 0: it is in none; -1: a number that is not known here. */
+  int64_t rounds;
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
@@ -78,9 +77,8 @@ typedef struct {
   int64_t lead_rounds;
   uint32_t tile_rounds; /* as in neo_recurrence_of */
   NEO_VEC(outline_around) around;
-  neo_tensor
-      alive; /* behind the round where it is false none changes anything; 0: all may (leave.c) */
-  uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
+  neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may */
+  uint32_t blocks;  /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
 } outliner;
