@@ -106,22 +106,23 @@ neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, boo
 
 /* ---- in a block */
 
-/* Where a block ends: as transform/levels_leaves.c writes it, for graphs that may have fewer, or where it is known to
+/* Where a block ends: as transform/levels_leaves.c writes it, for graphs that may have fewer, or where it is certain to
  * be there. */
-static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t block, bool known) {
+static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t block, bool certain) {
   neo_module *m = o->m;
   neo_expr at = outline_number(o, block + 1), none = neo_const_int(m, NEO_I32_T, block);
   neo_span span = neo_tensor_at(m, blocks)->span;
   neo_expr end =
-      known ? neo_load(m, blocks, &at, 1, span) : neo_load_else(m, blocks, &at, 1, none, span);
+      certain ? neo_load(m, blocks, &at, 1, span) : neo_load_else(m, blocks, &at, 1, none, span);
   return neo_cast(m, NEO_I64_T, end);
 }
 
 void outline_assume_block(outliner *o, const outline_around *block) {
   neo_module *m = o->m;
-  for (int known = 0; known < 2; known++) {
-    neo_expr end = end_of(o, block->blocks, 0, known), next = end_of(o, block->blocks, 1, known);
-    if (!known || !block->first) /* a graph of leaves has no more */
+  for (int certain = 0; certain < 2; certain++) {
+    neo_expr end = end_of(o, block->blocks, 0, certain),
+             next = end_of(o, block->blocks, 1, certain);
+    if (!certain || !block->first) /* a graph of leaves has no more */
       NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, end, next));
     NEO_PUSH(o->a, &o->assume,
              block->first ? neo_op2(m, NEO_OP_LE, block->hi, end)
