@@ -81,10 +81,14 @@ static int64_t in_block(int64_t length, int64_t block) {
   return block && block < length ? block : length;
 }
 
-/* Rows at the largest sizes, of which scratch is. */
-static int64_t most_rows(const neo_tiles *q, const neo_schedule *s) {
-  int64_t am = s->loops.axis_m;
-  return am >= 0 ? neo_axis_most(q->m, &q->f->axes.at[am]) : 1;
+/* Rows, or columns, at the largest sizes, which scratch is made for. */
+static int64_t most_length(const neo_tiles *q, const neo_schedule *s, bool rows) {
+  const neo_loop_params *p = &s->loops;
+  bool own = p->vector_axis >= (int64_t)q->f->axes.n;
+  int64_t last = rows ? p->axis_m : own ? p->axis_n : p->vector_axis, n = 1;
+  for (int64_t k = 0; last >= 0 && k < (rows || own ? 1 : p->fused); k++)
+    n *= neo_axis_most(q->m, &q->f->axes.at[last - k]);
+  return n;
 }
 
 /* Blocks of rows and columns whose partial sums are live at a time. */
@@ -93,8 +97,8 @@ static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
 }
 
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
-  int64_t nb = in_block(neo_tiles_column_length(q, s), s->loops.block_n);
-  int64_t mb = in_block(most_rows(q, s), s->loops.block_m), elements = 0;
+  int64_t nb = in_block(most_length(q, s, false), s->loops.block_n);
+  int64_t mb = in_block(most_length(q, s, true), s->loops.block_m), elements = 0;
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
     if (s->loops.pack >> k & 1)
@@ -179,7 +183,7 @@ static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
       continue;
     last = block;
     neo_schedule s = d->best;
-    s.at[k] = block < (k == NEO_PARAM(loops, block_m) ? most_rows(d->q, &s) : length) ? block : 0;
+    s.at[k] = block < most_length(d->q, &s, k == NEO_PARAM(loops, block_m)) ? block : 0;
     set_units(d->q, &s, false);
     try(d, &s);
     if (s.loops.block_m && s.loops.pack) {
