@@ -1,11 +1,12 @@
-/* What a vertex has from elsewhere, an element for each, which one value of a recurrence alone reads, is read there:
+/* A copy with an element for each vertex, such as the vector of a leaf's word, is left out where only one value of a
+ * recurrence reads it. The value reads the original:
  *
  *     x[p, j] = X[row[order[p]], j]
  *     h[p, j] = select(leaves <= p, f(h[..]), x[p, j])
  *     ->
  *     h[p, j] = select(leaves <= p, f(h[..]), X[row[order[p]], j])
  *
- * It would be written and read again otherwise, and lie in memory for all vertices. */
+ * The copy would be written and read again, and take memory for all vertices. */
 #include "ir/component.h"
 #include "transform/levels_parts.h"
 

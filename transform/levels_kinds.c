@@ -1,10 +1,10 @@
-/* Vertices of a kind, which a condition on their data tells: those that have a word, or a label. Where they are in the
- * order is known when it runs: the kind's places are all in begin .. end - 1,
+/* Kinds of vertices: those for which a condition on their data holds, such as having a word. The entry finds the first
+ * and the last place of a kind in the order,
  *
  *     begin = min[p where c(p)] p,   end = max[p where c(p)] p + 1
  *
- * and what is computed or added up for them alone runs over these. Leaves come first in the order, so a kind that only
- * leaves are of, or only others, costs no more than there are of it:
+ * and definitions that only such vertices need, and sums over them, run over the places between. Leaves come first in
+ * the order, so a kind of leaves alone, or of others alone, costs as much as it has vertices:
  *
  *     x[p, j] = select(0 <= word[order[p]], sum[i] .., b[j])
  *     ->

@@ -316,7 +316,7 @@ static void define_copy(const levels *s, const neo_def_rec *d, neo_def origin, u
   neo_def_add(m, copy, true);
 }
 
-/* Of several definitions of a tensor one stands for all. */
+/* A tensor of several definitions gets one copy: the first definition adds it. */
 static bool is_first(const levels *s, neo_def id, neo_tensor t) {
   return neo_list_at(s->m, neo_tensor_at(s->m, t)->pieces, 0) == id.i;
 }

@@ -200,7 +200,7 @@ static void gathered_rows_are_fetched_before_their_copy(void **state) {
   "def y[p: 12, j: 16] =\n  sum[i: 40] x[p, i] * W[i, j]\n  then select(p < " \
   "i64(n[]), acc0, %s)\nentry forward forward: y = y\n"
 
-/* Of rows that are not read, full tiles leave some, though they divide all rows. */
+/* Tiles of 3 rows divide all 12, but not those that are read: the last tile has fewer. */
 static void rows_that_are_needed_leave_a_smaller_tile(void **state) {
   (void)state;
   char text[512];

@@ -87,7 +87,7 @@ static void adjoints_for_inner_vertices_begin_behind_level_1(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What a branch computes for vertices with a word runs over the places where there are some. */
+/* A branch for vertices with a word is computed between the first and the last of them. */
 static void what_a_kind_needs_runs_over_its_places(void **state) {
   (void)state;
   world w;
@@ -127,7 +127,7 @@ static void tensors_of_parts_lie_in_the_order(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What is read at some vertices alone has adjoints there alone, which no level looks for. */
+/* Only roots have an adjoint from outside. It is added up before the levels, not searched for in each. */
 static void sums_over_equations_leave_recurrences(void **state) {
   (void)state;
   world w;
