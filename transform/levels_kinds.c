@@ -36,23 +36,34 @@ typedef struct {
 
 /* ---- conditions */
 
+typedef struct {
+  const neo_module *m;
+  const levels_graph *g;
+  bool of_vertex, given; /* an element of each vertex; all are what the entry is given */
+} asked;
+
+/* What is computed may itself need only a kind, which would then need itself. */
 static void look_at_data(void *ctx, neo_expr e) {
-  const neo_module *m = ((void **)ctx)[0];
-  const neo_node *n = neo_expr_node(m, e);
-  for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < n->arg.n; k++)
-    if (neo_expr_axes(m, neo_list_expr(m, n->arg, k)))
-      *(bool *)((void **)ctx)[1] = true;
+  asked *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
+    return;
+  neo_role role = (neo_role)neo_tensor_at(x->m, (neo_tensor){n->attr})->role;
+  x->given =
+      x->given && (role == NEO_ROLE_INPUT || role == NEO_ROLE_CONST || n->attr == x->g->order.i);
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    x->of_vertex = x->of_vertex || neo_expr_axes(x->m, neo_list_expr(x->m, n->arg, k));
 }
 
 /* The number of the kind for which the condition on the axis holds, or does not; ALL: it tells none. */
 static uint8_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32_t axis) {
   neo_module *m = x->s->m;
   neo_expr by[MOST_AXES];
-  bool data = false;
+  asked data = {m, g, false, true};
   if (neo_expr_axes(m, c) != 1ULL << axis || neo_expr_accs(m, c))
     return ALL;
-  neo_expr_visit(m, c, look_at_data, (void *[]){m, &data});
-  if (!data)
+  neo_expr_visit(m, c, look_at_data, &data);
+  if (!data.of_vertex || !data.given)
     return ALL;
   for (uint32_t k = 0; k <= axis; k++)
     by[k] = neo_axis_ref(m, k == axis ? 0 : k);

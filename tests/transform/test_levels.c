@@ -113,6 +113,20 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* What is computed for each vertex may need only a kind itself. So no kind goes by it. */
+static void kinds_go_by_what_is_given(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                   "def @4 g[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+                   "def @5 d[v: V, j: 16] = select(n[v] == 2i32, g[v, j], h[v, j])\n"
+                   "entry forward forward: d = d\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp by_level.g : f32 [V, 16]\n");
+  assert_null(strstr(text_of(&w), "begin."));
+  neo_arena_free(&w.arena);
+}
+
 static void tensors_of_parts_lie_in_the_order(void **state) {
   (void)state;
   world w;
@@ -192,6 +206,7 @@ int main(void) {
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
+      cmocka_unit_test(kinds_go_by_what_is_given),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),
       cmocka_unit_test(sums_over_equations_leave_recurrences),
       cmocka_unit_test(other_recurrences_stay),
