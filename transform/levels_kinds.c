@@ -42,7 +42,7 @@ typedef struct {
   bool of_vertex, given; /* an element of each vertex; all are what the entry is given */
 } asked;
 
-/* What is computed may itself need only a kind, which would then need itself. */
+/* A computed tensor is no condition of a kind: the kind may narrow its definition, and would need itself. */
 static void look_at_data(void *ctx, neo_expr e) {
   asked *x = ctx;
   const neo_node *n = neo_expr_node(x->m, e);

@@ -113,7 +113,7 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What is computed for each vertex may need only a kind itself. So no kind goes by it. */
+/* A count of children is computed, and so is no condition of a kind. */
 static void kinds_go_by_what_is_given(void **state) {
   (void)state;
   world w;
