@@ -20,8 +20,10 @@ typedef struct {
   neo_str *why;
   neo_status status;
   neo_prover *prover;
-  int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
-  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
+  neo_machine in_blocks; /* the machine, as kernels in loops over blocks of rows may use it */
+  uint32_t n_blocks;     /* such loops around the segment at hand */
+  int64_t *sizes;        /* by number: the largest; of a loop's index one in the middle */
+  neo_map uses;          /* tensor -> kernels of segments that have a buffer of it */
   /* While a kernel is made of several: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */
@@ -87,7 +89,7 @@ static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
 }
 
 static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_expr alive) {
-  const neo_machine *machine = machine_of(x);
+  const neo_machine *machine = x->n_blocks ? &x->in_blocks : machine_of(x);
   neo_group needed = under_conditions(x, of_segment), *g = &needed;
   neo_kernel_step s = {0};
   if (alive.i)
@@ -153,7 +155,9 @@ static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) 
     }
     neo_kernel_step loop = {
         .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down, .blocks = s->blocks};
+    x->n_blocks += s->blocks.first.i != 0;
     loop.steps = segments_of(x, &s->steps);
+    x->n_blocks -= s->blocks.first.i != 0;
     if (loop.steps.n)
       NEO_PUSH(x->a, &out, loop);
   }
@@ -216,9 +220,25 @@ static double saved_in(const maker *x, const neo_kernel_steps *steps) {
   return all;
 }
 
+/* Has each round one thread's work, one kernel after the other? */
+static bool is_sequential(const neo_kernel_steps *steps) {
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_kernel_step *s = &steps->at[k];
+    int64_t units;
+    bool single = s->kernel ? !neo_kernel_threads(s->kernel) &&
+                                  neo_lx_is_int(s->kernel->units, &units) && units <= 1
+                            : !s->blocks.first.i && is_sequential(&s->steps);
+    if (!single)
+      return false;
+  }
+  return true;
+}
+
 static bool is_apart(const maker *x, const neo_kernel_step *s) {
-  if (machine_of(x)->gpu || x->options->loops == NEO_LOOPS_EVERY)
+  if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
+  if (machine_of(x)->gpu)
+    return s->kernel || !is_sequential(&s->steps);
   if (s->kernel)
     return saved_by(x, s->kernel) > 0;
   return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
@@ -327,14 +347,15 @@ static void add_buffer(maker *x, const used_tensor *u, bool scratch) {
   neo_map_set(&x->buf_of, u->tensor.i, buf);
 }
 
-/* Buffers that are read, those that are written, and what no other kernel uses, as scratch. */
+/* Buffers that are read, those that are written, and what no other kernel uses, as scratch. On a GPU that is a
+ * block's own memory, which is small. */
 static void add_buffers(maker *x, const used_tensors *used) {
   for (int part = 0; part < 3; part++)
     for (size_t k = 0; k < used->n; k++) {
       const used_tensor *u = &used->at[k];
       uint64_t all = 0;
       neo_map_get(&x->uses, u->tensor.i, &all);
-      bool own = !is_of_group(x, u->tensor) && all == u->n;
+      bool own = !machine_of(x)->gpu && !is_of_group(x, u->tensor) && all == u->n;
       bool written = u->use & NEO_BUF_WRITE;
       if (part == (own ? 2 : written))
         add_buffer(x, u, own);
@@ -479,6 +500,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   neo_kernel_steps *out, neo_str *why) {
   maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
   x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS;
+  x.in_blocks = *options->machine;
+  x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
   take_sizes(&x);
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)

@@ -19,26 +19,69 @@ static neo_expr usual_size(void *ctx, neo_module *m, neo_expr e) {
   return neo_const_int(m, NEO_I64_T, neo_size_at(m, (neo_size){n->attr})->usual);
 }
 
+/* The tensor of rank 1 that the index is loaded from; 0: it is another expression. */
+static neo_tensor loaded_from(neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  bool is = n->op == NEO_OP_LOAD && n->arg.n == 1;
+  return (neo_tensor){is ? n->attr : 0};
+}
+
+/* Of a range between two elements of a table of where lists begin: the average length of a list; 0: it is none. */
+static int64_t length_of_list(neo_module *m, const neo_axis_rec *x) {
+  neo_tensor lo = loaded_from(m, x->lo), hi = loaded_from(m, x->hi);
+  if (!lo.i || lo.i != hi.i)
+    return 0;
+  const neo_tensor_rec *t = neo_tensor_at(m, lo);
+  neo_expr below = t->bound.i ? t->bound : t->below;
+  int64_t all = below.i ? neo_extent_most(m, below) : 0;
+  int64_t lists = neo_extent_most(m, neo_tensor_extent(m, lo, 0));
+  return all > 1 && lists > 1 ? (all - 1 + lists - 2) / (lists - 1) : 0;
+}
+
 int64_t neo_axis_usual(neo_module *m, const neo_axis_rec *x) {
   neo_axis_rec y = *x;
+  int64_t length = length_of_list(m, x);
+  if (length)
+    return length;
   y.lo = neo_expr_rewrite(m, x->lo, usual_size, NULL);
   y.hi = neo_expr_rewrite(m, x->hi, usual_size, NULL);
   return neo_axis_most(m, &y);
 }
 
-double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
+typedef int64_t axis_length(neo_module *m, const neo_axis_rec *x);
+
+static double points_of(neo_module *m, const neo_form *f, uint64_t axes, axis_length *length) {
   double n = 1;
   for (uint32_t k = 0; k < f->axes.n; k++)
     if (axes >> k & 1)
-      n *= (double)neo_axis_most(m, &f->axes.at[k]);
+      n *= (double)length(m, &f->axes.at[k]);
+  return n;
+}
+
+double neo_form_points(neo_module *m, const neo_form *f, uint64_t axes) {
+  return points_of(m, f, axes, neo_axis_most);
+}
+
+double neo_form_usual_points(neo_module *m, const neo_form *f, uint64_t axes) {
+  return points_of(m, f, axes, neo_axis_usual);
+}
+
+static double steps_of(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to,
+                       axis_length *length) {
+  double n = 1;
+  for (uint32_t k = from; k < to; k++)
+    n *= (double)length(m, &s->axes.at[k]);
   return n;
 }
 
 double neo_stage_steps(neo_module *m, const neo_stage *s, uint32_t from, uint32_t to) {
-  double n = 1;
-  for (uint32_t k = from; k < to; k++)
-    n *= (double)neo_axis_most(m, &s->axes.at[k]);
-  return n;
+  return steps_of(m, s, from, to, neo_axis_most);
+}
+
+double neo_stage_usual_steps(neo_module *m, const neo_stage *s) {
+  return steps_of(m, s, 0, (uint32_t)s->axes.n, neo_axis_usual);
 }
 
 bool neo_form_has_own_axes(const neo_form *f) {

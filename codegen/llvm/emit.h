@@ -24,6 +24,8 @@ typedef struct {
   const int64_t *units;   /* of a kernel in a loop: its units in the round at hand; null: given */
   const int64_t *lo, *hi; /* of a loop: it runs for lo <= index < hi, as neo_rt_loop */
   int32_t n, index;       /* index: number of a size; -1: none */
+  int32_t begin,
+      end; /* of a loop over blocks of rows: numbers of sizes, as neo_rt_loop; -1: of another one */
   bool down;
   bool meets; /* all blocks meet between two rounds */
 } neo_grid_part;

@@ -12,6 +12,9 @@
  *   as one    an edge, a barrier for each phase but the first, a block barrier for each lone kernel
  *
  * of a loop both as often as it has rounds, and as one a barrier more where a round needs it.
+ * A loop over blocks of rows has as many rounds as data say: as one kernel the blocks read them, while
+ * otherwise the host waits for each. So a kernel in such a loop may be long, and have all of a
+ * multiprocessor's memory.
  *
  * The steps stay in the plan, each with its kernel: a device that cannot hold all blocks of a
  * grid at the same time runs them one by one, and a trace shows them one by one. */
@@ -23,6 +26,7 @@ enum {
   MOST_WORDS = 4096 / 8, /* of parameters, which oldest readers of PTX take */
   MOST_SHARED = 48 << 10,
   MOST_THREADS = 512,
+  USUAL_BLOCKS = 32, /* of rows, that have any */
   USUAL_THREADS = 128,
   WARP = 32
 };
@@ -37,6 +41,7 @@ typedef struct {
   int32_t *end;     /* [step] the run that begins there; 0: none does */
   plan_run **inner; /* [step] what is in a loop; null: not looked at, or too much */
   bool *asked;      /* [step] a loop was looked at */
+  bool *in_blocks;  /* [step] it is in a loop over blocks of rows */
 } chooser;
 
 static const neo_plan_kernel *kernel_at(const chooser *c, int32_t i) {
@@ -75,11 +80,17 @@ static double seconds_of(const chooser *c, int32_t i) {
   return bytes > work ? bytes : work;
 }
 
+static bool has_blocks(const chooser *c, int32_t i) {
+  return plan_is_loop(&c->s, i) && c->p->loops.at[plan_step(&c->s, i)->arg].begin >= 0;
+}
+
 /* Those of a loop's rounds; a condition has one. */
 static double rounds_of(const chooser *c, int32_t i) {
   const neo_rt_loop *l = &c->p->loops.at[plan_step(&c->s, i)->arg];
   if (l->index < 0)
     return 1;
+  if (l->begin >= 0)
+    return USUAL_BLOCKS;
   const neo_rt_size *index = &c->p->sizes.at[l->index];
   return (double)(index->hi - index->lo) + 1;
 }
@@ -108,9 +119,12 @@ static bool kernel_may(const chooser *c, int32_t i) {
   if (s->op != NEO_RT_STEP_RUN || s->cached)
     return false;
   const neo_plan_kernel *k = kernel_at(c, i);
-  return k->block && threads_of(c, i) <= MOST_THREADS && threads_of(c, i) % WARP == 0 &&
-         neo_kernel_scratch_bytes(k->kernel) <= MOST_SHARED &&
-         !neo_kernel_has(k->kernel, NEO_LS_WGMMA) &&
+  int64_t threads = threads_of(c, i), bytes = neo_kernel_scratch_bytes(k->kernel);
+  if (!k->block || threads % WARP || neo_kernel_has(k->kernel, NEO_LS_WGMMA))
+    return false;
+  if (c->in_blocks[i])
+    return true;
+  return threads <= MOST_THREADS && bytes <= MOST_SHARED &&
          (c->in->grids == NEO_GRIDS_EVERY || seconds_of(c, i) <= price_of(c, NEO_GRID_SMALL));
 }
 
@@ -155,8 +169,8 @@ static void add_item(chooser *c, plan_run *r, int32_t i) {
   plan_run_add(&c->s, r, i, inner);
   if (!inner)
     return;
-  double rounds = rounds_of(c, i);
-  r->loops_separate_s += rounds * separate(c, inner);
+  double rounds = rounds_of(c, i), asking = has_blocks(c, i) ? price_of(c, NEO_GRID_ASKING) : 0;
+  r->loops_separate_s += rounds * (separate(c, inner) + asking);
   r->loops_joined_s += rounds * (barriers(c, inner) + meets(c, i) * price_of(c, NEO_GRID_BARRIER));
 }
 
@@ -266,6 +280,8 @@ static neo_grid_part loop_part(const neo_plan *p, const neo_rt_step *s) {
   const neo_rt_loop *l = &p->loops.at[s->arg];
   return (neo_grid_part){.n = s->n,
                          .index = l->index,
+                         .begin = l->begin,
+                         .end = l->end,
                          .down = l->down != 0,
                          .lo = &p->programs.at[l->lo],
                          .hi = &p->programs.at[l->hi]};
@@ -325,6 +341,10 @@ void plan_grid_add(const plan_entry_env *env, size_t entry) {
   c.end = NEO_NEW_ARRAY(c.scratch, int32_t, n + 1);
   c.inner = NEO_NEW_ARRAY(c.scratch, plan_run *, n + 1);
   c.asked = NEO_NEW_ARRAY(c.scratch, bool, n + 1);
+  c.in_blocks = NEO_NEW_ARRAY(c.scratch, bool, n + 1);
+  for (int32_t i = 0; i < n; i++)
+    for (int32_t k = i + 1; has_blocks(&c, i) && k < plan_behind(&c.s, i); k++)
+      c.in_blocks[k] = true;
   neo_plan_chain chain = {e->name, n, longest(&c)};
   NEO_PUSH(p->arena, &p->chains, chain);
   if (env->in->grids == NEO_GRIDS_NONE)

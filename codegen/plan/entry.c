@@ -344,7 +344,7 @@ static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like);
 
 /* A kernel that writes new versions only where they differ finds the old ones in their place. */
 static void copy_old(planner *q, const neo_group *g) {
-  if (q->env->in->gpu || !neo_form_changes_where(q->m, neo_group_form(q->m, g)).i)
+  if (!neo_form_changes_where(q->m, neo_group_form(q->m, g)).i)
     return;
   for (size_t k = 0; k < g->roots.n; k++) {
     int32_t to, from;

@@ -5,10 +5,14 @@
 /* ---- what needs what */
 
 static int32_t args_of(const neo_rt_step *s) {
-  return s->op == NEO_RT_STEP_LOOP ? 0 : s->n;
+  if (s->op == NEO_RT_STEP_LOOP)
+    return s->flags & NEO_RT_STEP_BLOCKS ? 1 : 0;
+  return s->n;
 }
 
 static bool writes(const neo_rt_step *s, int32_t arg) {
+  if (s->op == NEO_RT_STEP_LOOP)
+    return false;
   if (s->op == NEO_RT_STEP_COPY)
     return arg == 0;
   return !s->n_written || arg >= s->n - s->n_written;

@@ -226,7 +226,7 @@ typedef struct {
  * blocks, all on the device at the same time, take the blocks of the steps' kernels phase after
  * phase, those of a loop round after round, and wait for one another in between. It is the function
  * device_symbol, of `block` threads and scratch_bytes of shared memory. Its parameters: each step's
- * buffers, then as i64 the model's sizes, seed, step, call, each step's number of units (the kernel
+ * buffers (of a loop over blocks of rows where these begin), then as i64 the model's sizes, seed, step, call, each step's number of units (the kernel
  * counts those of steps in its loops itself), and the address of 4 bytes that are 0 before its
  * first launch. A kernel whose threads run units (block_units > 1) has a unit for each of the
  * `block` threads here. */

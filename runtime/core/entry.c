@@ -17,10 +17,32 @@ int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t 
   return n < 0 ? 0 : n;
 }
 
+int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi) {
+  int64_t all = rows[hi], end = hi;
+  while (lo < end) {
+    int64_t middle = lo + (end - lo) / 2;
+    if (rows[middle] < all)
+      lo = middle + 1;
+    else
+      end = middle;
+  }
+  return end;
+}
+
+/* A block has all rows at most, of which there are no more than blocks. */
+static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
+  const neo_rt_loop *l = &c->model->loops[s->arg];
+  int64_t most = c->model->sizes[l->end].hi, n = neo_rt_eval(c->model, l->hi, c->sizes);
+  c->sizes[l->begin] = c->model->sizes[l->begin].lo;
+  c->sizes[l->end] = n < most ? n : most;
+}
+
 /* Units of every step of this call; of one in a loop those where indices are at their largest. */
 static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &c->model->steps[i];
+    if (s->op == NEO_RT_STEP_LOOP && s->flags & NEO_RT_STEP_BLOCKS)
+      take_all_rows(c, s);
     if (!neo_rti_call_cache_runs(c, s))
       c->units[i] = 0;
     else if (s->op == NEO_RT_STEP_COPY)

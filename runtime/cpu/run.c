@@ -116,6 +116,8 @@ static void run_loop(walker *w, int32_t i) {
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
   if (rows && w->begun && w->n > 1)
     neo_rti_pool_barrier(w->r->cpu->pool); /* an earlier step wrote them */
+  if (rows && lo < hi)
+    hi = neo_rti_blocks_end(rows, lo, hi);
   w->depth++;
   for (int64_t k = lo; k < hi; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;

@@ -15,8 +15,11 @@ static uses uses_of(const neo_rt_step *s) {
   return u;
 }
 
-/* Does the step write the argument? A copy writes its first one and reads the other one. */
+/* Does the step write the argument? A copy writes its first one and reads the other one, a loop reads where its
+ * blocks begin. */
 static bool writes(uses u, int32_t arg) {
+  if (u.step->op == NEO_RT_STEP_LOOP)
+    return false;
   return u.step->op == NEO_RT_STEP_COPY ? arg == 0 : arg >= u.written;
 }
 

@@ -132,6 +132,10 @@ static neo_rt_status copy_waiting(neo_rt_ctx *c, neo_rti_way way, void *to, cons
   return neo_rti_cuda_status(c, cuda_of(c)->api.stream_wait(cuda_of(c)->stream), "copying");
 }
 
+neo_rt_status neo_rti_cuda_read(neo_rt_ctx *c, void *to, const void *from, size_t n) {
+  return copy_waiting(c, NEO_RTI_FROM_DEVICE, to, from, n);
+}
+
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                                 size_t n) {
   neo_rt_status s = neo_rti_cuda_enter(c);

@@ -106,6 +106,8 @@ void neo_rti_cuda_ring_close(neo_rt_ctx *c);
 neo_rt_status neo_rti_cuda_copy(neo_rt_ctx *c, neo_rti_way way, void *to, const void *from,
                                 size_t n) NEO_MUST_CHECK;
 neo_rt_status neo_rti_cuda_finish(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
+/* Waits for n bytes of the device's memory, behind what is in the stream. */
+neo_rt_status neo_rti_cuda_read(neo_rt_ctx *c, void *to, const void *from, size_t n) NEO_MUST_CHECK;
 neo_rt_status neo_rti_cuda_end(neo_rt_ctx *c, const char *doing) NEO_MUST_CHECK;
 
 /* ---- map.c: what the kernel node of a step needs before it is made */

@@ -89,22 +89,55 @@ static int32_t run_grid(neo_rt_ctx *c, int32_t i, bool in_loop, const uint64_t *
   return c->model->grids[grid].n_steps;
 }
 
-/* The host counts rounds: kernels are given the index among their sizes when they are launched. */
+/* As neo_rti_blocks_end, of rows on the device. */
+static neo_rt_status find_blocks_end(neo_rt_ctx *c, const int32_t *rows, int64_t lo, int64_t *hi) {
+  int32_t all, at;
+  neo_rt_status s = neo_rti_cuda_read(c, &all, rows + *hi, sizeof all);
+  while (!s && lo < *hi) {
+    int64_t middle = lo + (*hi - lo) / 2;
+    s = neo_rti_cuda_read(c, &at, rows + middle, sizeof at);
+    if (!s && at < all)
+      lo = middle + 1;
+    else
+      *hi = middle;
+  }
+  return s;
+}
+
+/* The rows of the block that is the round at hand; *any: it has some. */
+static neo_rt_status take_rows(neo_rt_ctx *c, const neo_rt_loop *l, const int32_t *rows,
+                               int64_t round, bool *any) {
+  int32_t ends[2] = {0, 0};
+  neo_rt_status s = neo_rti_cuda_read(c, ends, rows + round, sizeof ends);
+  c->sizes[l->begin] = ends[0];
+  c->sizes[l->end] = ends[1];
+  *any = ends[0] < ends[1];
+  return s;
+}
+
+/* The host counts rounds: kernels are given the index among their sizes when they are launched. It waits for the
+ * device to tell which rows a block has, so such loops belong into a cooperative kernel. */
 static neo_rt_status run_loop(neo_rt_ctx *c, int32_t i, const uint64_t *key) {
   const neo_rt_step *step = &c->model->steps[i];
   const neo_rt_loop *l = &c->model->loops[step->arg];
+  const int32_t *rows = step->flags & NEO_RT_STEP_BLOCKS ? c->ptr[step->first] : NULL;
   int64_t lo = neo_rt_eval(c->model, l->lo, c->sizes), hi = neo_rt_eval(c->model, l->hi, c->sizes);
-  neo_rt_status s = NEO_OK;
+  neo_rt_status s = rows && lo < hi ? find_blocks_end(c, rows, lo, &hi) : NEO_OK;
   bool marks = c->trace && neo_rti_cuda_mark_rounds(c, true);
   for (int64_t k = lo; k < hi && !s; k++) {
+    int64_t at = l->down ? lo + hi - 1 - k : k;
+    bool any = true;
     if (c->trace)
       (void)neo_rti_cuda_mark_rounds(c, marks && k == lo);
     if (l->index >= 0)
-      c->sizes[l->index] = l->down ? lo + hi - 1 - k : k;
+      c->sizes[l->index] = at;
+    if (rows)
+      s = take_rows(c, l, rows, at, &any);
     for (int32_t j = i + 1; j <= i + step->n; j++)
       if (c->model->steps[j].op == NEO_RT_STEP_RUN)
         c->units[j] = neo_rti_kernel_units(c, c->model->steps[j].arg, c->sizes);
-    s = run_steps(c, i + 1, i + 1 + step->n, true, key);
+    if (!s && any)
+      s = run_steps(c, i + 1, i + 1 + step->n, true, key);
   }
   if (c->trace)
     (void)neo_rti_cuda_mark_rounds(c, marks);

@@ -19,10 +19,12 @@ typedef struct {
   int64_t *grid;  /* [n_steps] number of the grid that it is a part of, + 1; 0: none */
   int64_t *other; /* [n_steps] while nodes are changed: the step's arguments are others */
   void **placed;  /* [patches of the entry] where the caller's tensors are */
-  bool too_long;  /* the steps of all rounds are too many nodes */
+  bool too_long;  /* the steps of all rounds are too many nodes, or nobody knows how many */
   cuda_at *at;    /* [n_nodes] in the order in which they run */
   int32_t n_nodes;
 } cached_graph;
+
+enum { CUDA_ROUNDS_ARE_DATA = -2 };
 
 typedef struct {
   int32_t first, n; /* of the entry's steps */
@@ -33,8 +35,9 @@ static inline const neo_rti_patch *neo_rti_cuda_patch(const neo_rt_ctx *c, const
   return &c->patch[e - c->model->entries];
 }
 
-/* Visits the steps of an entry in the order in which they run (rounds.c), until a visit fails; of a grid
- * (grid: as in cached_graph) the first one alone. Sizes and units are those of the round at hand. */
+/* Visits the steps of an entry in the order in which they run (rounds.c), until a visit fails, or a loop over blocks
+ * of rows comes, of which the host does not know how many there are; of a grid (grid: as in cached_graph) the first
+ * one alone. Sizes and units are those of the round at hand. */
 typedef cuda_result cuda_visit(neo_rt_ctx *c, void *ctx, int32_t step, int32_t round);
 cuda_result neo_rti_cuda_walk(neo_rt_ctx *c, const neo_rt_entry *e, const int64_t *grid,
                               cuda_visit *visit, void *ctx) NEO_MUST_CHECK;

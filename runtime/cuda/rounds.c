@@ -22,6 +22,8 @@ static void count_units(neo_rt_ctx *c, int32_t first, int32_t end) {
 
 static cuda_result walk_loop(walker *w, int32_t i) {
   neo_rt_ctx *c = w->c;
+  if (c->model->steps[i].flags & NEO_RT_STEP_BLOCKS)
+    return CUDA_ROUNDS_ARE_DATA;
   const neo_rt_loop *l = &c->model->loops[c->model->steps[i].arg];
   int64_t lo = neo_rt_eval(c->model, l->lo, c->sizes), hi = neo_rt_eval(c->model, l->hi, c->sizes);
   int64_t before = l->index >= 0 ? c->sizes[l->index] : 0;

@@ -90,7 +90,7 @@ static bool choose_rows(const neo_space *x, double longest, neo_schedule *out) {
   enum { MOST_LANES = 256, FEW = 4, LEAST = 16 };
   neo_module *m = x->m;
   const neo_form *f = x->f;
-  double points = neo_form_points(m, f, ~0ULL);
+  double points = neo_form_usual_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, true), lanes = 1;
   if (stash_row(x, points, wide, out))
     return true;
@@ -110,7 +110,7 @@ static bool choose_columns(const neo_space *x, double longest, neo_schedule *out
   enum { BLOCK = 256, FEW = 4, LINE = 16 };
   neo_module *m = x->m;
   const neo_form *f = x->f;
-  double points = neo_form_points(m, f, ~0ULL);
+  double points = neo_form_usual_points(m, f, ~0ULL);
   int64_t wide = widest_of(m, f, false), lanes = 1;
   double side = points < LINE ? points : LINE; /* elements */
   while (lanes < BLOCK && (double)(lanes * FEW) <= longest &&
@@ -132,7 +132,7 @@ bool neo_gpu_rows_choose(const neo_space *x, neo_schedule *out) {
   int along = 0, across = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
-    double steps = neo_stage_points(m, s);
+    double steps = neo_stage_usual_steps(m, s);
     longest = steps > longest ? steps : longest;
     if (s->axes.n)
       along += contiguous(m, f, s, (uint32_t)(f->axes.n + s->axes.n - 1));

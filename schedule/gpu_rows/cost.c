@@ -13,7 +13,7 @@ static double up(double x, double n) {
 static double all_steps(const neo_space *x) {
   double steps = 0;
   for (size_t k = 0; k < x->f->stages.n; k++)
-    steps += neo_stage_points(x->m, &x->f->stages.at[k]);
+    steps += neo_stage_usual_steps(x->m, &x->f->stages.at[k]);
   return steps;
 }
 
@@ -28,7 +28,7 @@ double neo_gpu_points_cost(const neo_space *x, const neo_gpu_thread_share *t) {
   enum { ACCESS = 2, INSTRUCTION = 2 };
   const neo_multiprocessor *sm = &x->machine->sm;
   double processors = x->machine->profile.workers, resident = processors * sm->threads;
-  double points = neo_form_points(x->m, x->f, ~0ULL), steps = all_steps(x);
+  double points = neo_form_usual_points(x->m, x->f, ~0ULL), steps = all_steps(x);
   double threads = up(points, t->points) * t->lanes;
   double busy = threads < resident ? threads : resident;
   double per_thread = up(steps, t->lanes) * t->points;

@@ -90,7 +90,7 @@ static shape_table shapes_for(const neo_machine *machine, bool runs, double rows
 static double longest_sum(neo_module *m, const neo_form *f) {
   double most = 0;
   for (size_t k = 0; k < f->stages.n; k++) {
-    double n = neo_stage_points(m, &f->stages.at[k]);
+    double n = neo_stage_usual_steps(m, &f->stages.at[k]);
     most = n > most ? n : most;
   }
   return most;
@@ -121,9 +121,10 @@ bool neo_gpu_tile_choose(neo_module *m, const neo_form *f, const neo_machine *ma
   uint64_t rows, columns, all = (1ULL << f->axes.n) - 1;
   if (!neo_contraction_of(m, f, &c) || !neo_threads_axes(m, f, &c, &rows, &columns))
     return false;
-  double n_rows = neo_form_points(m, f, rows), n_columns = neo_form_points(m, f, columns);
-  double best = 0, batches = neo_form_points(m, f, all & ~rows & ~columns);
-  double steps = neo_stage_points(m, &f->stages.at[c.stage]);
+  double n_rows = neo_form_usual_points(m, f, rows),
+         n_columns = neo_form_usual_points(m, f, columns);
+  double best = 0, batches = neo_form_usual_points(m, f, all & ~rows & ~columns);
+  double steps = neo_stage_usual_steps(m, &f->stages.at[c.stage]);
   if (n_rows < LEAST || n_columns < LEAST || steps < LEAST)
     return false;
   bool found = false;

@@ -13,10 +13,11 @@ typedef struct {
 
 static lengths lengths_of(const neo_space *x, const neo_schedule *s) {
   uint64_t rows = (uint64_t)s->block.row_axes, columns = (uint64_t)s->block.column_axes;
-  lengths l = {0, neo_form_points(x->m, x->f, rows), neo_form_points(x->m, x->f, columns),
-               neo_form_points(x->m, x->f, ~(rows | columns))};
+  lengths l = {0, neo_form_usual_points(x->m, x->f, rows),
+               neo_form_usual_points(x->m, x->f, columns),
+               neo_form_usual_points(x->m, x->f, ~(rows | columns))};
   for (size_t k = 0; k < x->f->stages.n; k++)
-    l.steps += neo_stage_points(x->m, &x->f->stages.at[k]);
+    l.steps += neo_stage_usual_steps(x->m, &x->f->stages.at[k]);
   return l;
 }
 

@@ -242,9 +242,9 @@ static void pull_kinds(cell *c) {
 static bool open(cell *c, pvertices *v, bool plain) {
   pgen *g = &v->g;
   *c = (cell){.v = v, .g = g, .graph = pv_some_graph(v), .plain = plain, .text = ""};
-  if (plain)
-    while (!c->graph->name && v->n_graphs > 1)
-      c->graph = pv_some_graph(v);
+  /* A graph with a name, if there is one. */
+  for (int tries = 0; plain && !c->graph->name && v->n_graphs > 1 && tries < 20; tries++)
+    c->graph = pv_some_graph(v);
   if ((!plain && !c->graph->name) || g->tensors.n > MOST_TENSORS - 10 || g->p->lines.n > 44)
     return false;
   pg_begin(g);

@@ -1,7 +1,7 @@
 /* Several kernels of a GPU as one persistent kernel, whose blocks run the blocks of these kernels
  * one after another, those of loops round after round.
  *
- *   void symbol(buffers of each kernel..., sizes..., seed, step, call, units of each..., place)
+ *   void symbol(buffers of each kernel and loop..., sizes..., seed, step, call, units of each..., place)
  *
  * The kernels of a phase do not depend on each other. Their blocks are numbered together: block b
  * of this grid runs blocks b, b + grid, b + 2*grid ... Lone kernels, which have one block each, and
@@ -17,6 +17,8 @@
  * In a loop every block counts the rounds itself. What a kernel finds among its sizes as the index of a
  * loop is the round at hand; where its buffers begin and how many units it has follow from that.
  * After a round all blocks meet, if the first phase of the next one needs what its last phase did.
+ * A loop over blocks of rows reads where its blocks begin from a buffer of its own, when it begins:
+ * data that an earlier phase may have written.
  *
  * A kernel with fewer threads than the others leaves the rest of a block idle, which meets at no
  * barrier of its own; one whose threads are units takes as many as there are. Shared memory is
@@ -32,6 +34,7 @@ typedef struct {
   int64_t threads;
   neo_ll_gen *gen;      /* of each part */
   LLVMValueRef *blocks; /* of each part */
+  LLVMValueRef *rows;   /* of each loop over blocks: where they begin */
   LLVMValueRef *size;   /* values of the model's sizes, in the round at hand */
   LLVMValueRef fn, place;
   LLVMBasicBlockRef entry;
@@ -51,10 +54,15 @@ static const neo_kernel *some_kernel(const grid *x) {
   return x->part[i].kernel;
 }
 
+static bool has_blocks(const neo_grid_part *part) {
+  return !part->kernel && part->begin >= 0;
+}
+
 static void make_function(grid *x, const char *symbol) {
   size_t n_buffers = 0, n_sizes = some_kernel(x)->sizes.n;
   for (size_t i = 0; i < x->n; i++)
-    n_buffers += x->part[i].kernel ? neo_ll_gpu_buffers(x->part[i].kernel) : 0;
+    n_buffers +=
+        x->part[i].kernel ? neo_ll_gpu_buffers(x->part[i].kernel) : has_blocks(&x->part[i]);
   x->fn = neo_ll_gpu_new_function(x->l, symbol, n_buffers, n_sizes + 3 + x->n + 1, 0);
   x->entry = new_block(x, "entry");
   LLVMBasicBlockRef first = new_block(x, "start");
@@ -78,9 +86,12 @@ static void make_parts(grid *x, const char *symbol) {
 
 static void give(grid *x) {
   unsigned at = 0, n_sizes = (unsigned)some_kernel(x)->sizes.n;
+  x->rows = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, x->n);
   for (size_t i = 0; i < x->n; i++)
     if (x->part[i].kernel)
       at = neo_ll_gpu_give_buffers(&x->gen[i], at);
+    else if (has_blocks(&x->part[i]))
+      x->rows[i] = neo_ll_gpu_given(&x->gen[0], neo_ll_ptr_type(x->l), at++);
   x->size = NEO_NEW_ARRAY(x->l->arena, LLVMValueRef, n_sizes + 3);
   for (unsigned k = 0; k < n_sizes + 3; k++)
     x->size[k] = neo_ll_gpu_given(&x->gen[0], neo_ll_i64(x->l), at++);
@@ -296,13 +307,46 @@ static void run_range(grid *x, range of) {
   }
 }
 
+/* What is in the loop, in the round at hand. */
+static void run_round(grid *x, size_t i, LLVMValueRef round) {
+  const neo_grid_part *loop = &x->part[i];
+  int32_t number[] = {loop->index, loop->begin, loop->end};
+  LLVMValueRef before[3], now[3] = {round};
+  LLVMBasicBlockRef body = NULL, after = NULL;
+  if (has_blocks(loop)) {
+    LLVMBuilderRef b = x->l->b;
+    LLVMValueRef next = LLVMBuildNSWAdd(b, round, neo_ll_int64(x->l, 1), "");
+    now[1] = neo_ll_gpu_row(x->l, x->rows[i], round);
+    now[2] = neo_ll_gpu_row(x->l, x->rows[i], next);
+    body = new_block(x, "rows"), after = new_block(x, "none");
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, now[1], now[2], ""), body, after);
+    LLVMPositionBuilderAtEnd(b, body);
+  }
+  for (int k = 0; k < 3; k++)
+    if (number[k] >= 0) {
+      before[k] = x->size[number[k]];
+      x->size[number[k]] = now[k];
+    }
+  run_range(x, (range){i + 1, behind(x, i)});
+  for (int k = 0; k < 3; k++)
+    if (number[k] >= 0)
+      x->size[number[k]] = before[k];
+  if (!after)
+    return;
+  LLVMBuildBr(x->l->b, after);
+  LLVMMoveBasicBlockAfter(after, LLVMGetInsertBlock(x->l->b));
+  LLVMPositionBuilderAtEnd(x->l->b, after);
+}
+
 /* All blocks run the same rounds. They tell each round whether there is another one. */
 static void run_loop(grid *x, size_t i) {
   LLVMBuilderRef b = x->l->b;
   const neo_grid_part *loop = &x->part[i];
-  LLVMValueRef one = neo_ll_int64(x->l, 1), before = NULL;
+  LLVMValueRef one = neo_ll_int64(x->l, 1);
   LLVMValueRef lo = neo_ll_gpu_program(x->l, loop->lo, x->size);
   LLVMValueRef hi = neo_ll_gpu_program(x->l, loop->hi, x->size);
+  if (has_blocks(loop))
+    hi = neo_ll_gpu_blocks_end(x->l, x->fn, x->rows[i], lo, hi);
   LLVMBasicBlockRef from = LLVMGetInsertBlock(b), round = new_block(x, "round");
   LLVMBasicBlockRef again = new_block(x, "again"), after = new_block(x, "rounds");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, lo, hi, ""), round, after);
@@ -311,13 +355,7 @@ static void run_loop(grid *x, size_t i) {
   LLVMAddIncoming(k, &lo, &from, 1);
   if (loop->down)
     at = LLVMBuildSub(b, LLVMBuildAdd(b, lo, LLVMBuildSub(b, hi, one, ""), ""), k, "");
-  if (loop->index >= 0) {
-    before = x->size[loop->index];
-    x->size[loop->index] = at;
-  }
-  run_range(x, (range){i + 1, behind(x, i)});
-  if (loop->index >= 0)
-    x->size[loop->index] = before;
+  run_round(x, i, at);
   LLVMValueRef next = LLVMBuildNSWAdd(b, k, one, "");
   LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, next, hi, ""), again, after);
   LLVMMoveBasicBlockAfter(again, LLVMGetInsertBlock(b));

@@ -22,6 +22,10 @@ LLVMValueRef neo_ll_gpu_given(neo_ll_gen *g, LLVMTypeRef type, unsigned n);
 void neo_ll_gpu_wait(neo_ll_gen *g);
 /* A size program's value, by the values of sizes (llvm/nvptx/program.c). */
 LLVMValueRef neo_ll_gpu_program(neo_llvm *l, const int64_t *code, const LLVMValueRef *size);
+/* Where block `at` of rows begins; the first block from lo on, or hi, with none behind it (llvm/nvptx/rows.c). */
+LLVMValueRef neo_ll_gpu_row(neo_llvm *l, LLVMValueRef rows, LLVMValueRef at);
+LLVMValueRef neo_ll_gpu_blocks_end(neo_llvm *l, LLVMValueRef fn, LLVMValueRef rows, LLVMValueRef lo,
+                                   LLVMValueRef hi);
 typedef enum { NEO_GPU_BLOCK, NEO_GPU_BLOCK_SIZE, NEO_GPU_THREAD, NEO_GPU_BLOCKS } neo_gpu_place;
 LLVMValueRef neo_ll_gpu_place(neo_ll_gen *g, neo_gpu_place what); /* i64 */
 /* The number of this thread in the grid, in its block; of its block. */
