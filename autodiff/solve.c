@@ -490,6 +490,59 @@ static neo_expr take_equations(ad_system *s, neo_expr where) {
   return (neo_expr){0};
 }
 
+/* ---- equations of data */
+
+/* The axis that e is, maybe converted to i32; false: it is another expression, or the axis is determined already, or does
+ * not fit. */
+static bool is_open_axis(ad_system *s, neo_expr e, uint32_t *axis) {
+  const neo_node *n = neo_expr_node(s->m, e);
+  bool narrow = n->op == NEO_OP_CAST && n->type == NEO_I32_T;
+  neo_expr x = narrow ? neo_list_expr(s->m, n->arg, 0) : e;
+  neo_facts f = ad_system_facts(s);
+  int64_t lo, hi;
+  n = neo_expr_node(s->m, x);
+  if (n->op != NEO_OP_AXIS || n->attr < s->n_out || s->solved[n->attr])
+    return false;
+  *axis = n->attr;
+  return !narrow ||
+         (neo_interval(s->env->prover, &f, x, &lo, &hi) && lo >= INT32_MIN && hi <= INT32_MAX);
+}
+
+/* The conjuncts of `where` but the first one that says which element of data an axis is. */
+static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr *value) {
+  neo_module *m = s->m;
+  const neo_node n = *neo_expr_node(m, where);
+  if (n.op == NEO_OP_AND) {
+    neo_expr a = neo_list_expr(m, n.arg, 0), b = neo_list_expr(m, n.arg, 1);
+    neo_expr before = take_data(s, a, axis, value);
+    return ad_and(m, before, value->i ? b : take_data(s, b, axis, value));
+  }
+  for (uint32_t side = 0; side < 2 && n.op == NEO_OP_EQ; side++) {
+    neo_expr x = neo_list_expr(m, n.arg, side), e = neo_list_expr(m, n.arg, 1 - side);
+    bool integer = neo_expr_type(m, x) == NEO_I32_T || neo_expr_type(m, x) == NEO_I64_T;
+    if (!integer || !is_open_axis(s, x, axis) || neo_expr_axes(m, e) >> *axis & 1 ||
+        !neo_expr_uses_op(m, e, NEO_OP_LOAD))
+      continue;
+    *value = neo_cast(m, NEO_I64_T, e);
+    return (neo_expr){0};
+  }
+  return where;
+}
+
+/* What indices do not determine a condition may: sum[v where key[p] == v] x[v] is x[key[p]]. */
+static void solve_data(ad_system *s) {
+  bool again = !s->left;
+  while (again && s->where.i && !s->failed) {
+    uint32_t axis = 0;
+    neo_expr value = {0}, rest = take_data(s, s->where, &axis, &value);
+    again = value.i != 0;
+    if (!again)
+      return;
+    s->where = ad_guard_reads(s->m, rest); /* they may have stood behind the equation */
+    ad_system_substitute(s, axis, ad_guard_reads(s->m, value));
+  }
+}
+
 void ad_system_solve(ad_system *s) {
   uint32_t n_eq = s->n_eq;
   if (s->where.i)
@@ -509,4 +562,5 @@ void ad_system_solve(ad_system *s) {
         if (!s->eq[i].done)
           again = rules[r](s, &s->eq[i]);
   }
+  solve_data(s);
 }

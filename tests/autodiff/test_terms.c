@@ -102,6 +102,19 @@ static void the_gradient_of_a_shuffle_has_no_sum(void **state) {
 }
 
 /* The lookup's adjoint is no tensor of its own: its axes form no box. */
+static void the_gradient_of_a_sum_by_keys_is_a_lookup(void **state) {
+  (void)state;
+  grad_world w;
+  const char *text = differentiated(
+      &w,
+      HEAD "input X : f64 [9, 2]\ninput K : i32 [9, 2] < 4\ntemp T : f64 [4]\ntemp L : f64 []\n"
+           "temp dX : f64 [9, 2]\n"
+           "def T[n: 4] =\n  sum[p: 9, k: 2] where K[p, k] == i32(n);\n  X[p, k]\n  then acc0\n" //
+      SQUARES("T", "n: 4", "n") "gradient of L for X into dX\n");
+  has_not(strstr(text, "dX["), "sum");
+  neo_arena_free(&w.arena);
+}
+
 static void lookups_over_ranges_that_lean_on_each_other_are_differentiated(void **state) {
   (void)state;
   grad_world w;
@@ -122,6 +135,7 @@ int main(void) {
       cmocka_unit_test(a_sum_that_does_not_depend_on_x_has_no_adjoint),
       cmocka_unit_test(of_two_axes_the_longer_one_is_solved_for),
       cmocka_unit_test(the_gradient_of_a_shuffle_has_no_sum),
+      cmocka_unit_test(the_gradient_of_a_sum_by_keys_is_a_lookup),
       cmocka_unit_test(lookups_over_ranges_that_lean_on_each_other_are_differentiated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,8 +152,8 @@ class ChildSum(Trees):
         made = kept(g, "T", "L.W", "L.b")
         made["W"] = columns(g["h.W"], [0, 1, 2])
         made["U"] = columns(g["h.U"], [0, 1, 2])
-        made["F"] = g["h.F"]
-        made["b"], made["f"] = g["h.b"][:3].reshape(-1), g["h.b"][3]
+        made["F"] = g["h.Uf"]
+        made["b"], made["f"] = g["h.b"].reshape(-1), g["h.bf"]
         return made
 
     def gates(self, z):

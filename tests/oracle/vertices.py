@@ -78,16 +78,18 @@ def tree_lstm_sum(net):
     child, D = graph(net, "G", net.CHILDREN), net.D
     x = looked_up(net, "word", (len(child),), "T", net.E)
     word = net.ranged("word", (len(child),), lambda _: (-1, net.WORDS))
-    W, U = net.weight("h.W", (net.E, 4, D), net.E), net.weight("h.U", (D, 3, D), D)
-    f, b, hs, cs = net.weight("h.F", (D, D), D), net.param("h.b", (4, D)), [], []
+    W, U = net.weight("h.W", (net.E, 3, D), net.E), net.weight("h.U", (D, 3, D), D)
+    Wf, Uf = net.weight("h.Wf", (net.E, D), net.E), net.weight("h.Uf", (D, D), D)
+    b, bf, hs, cs = net.param("h.b", (3, D)), net.param("h.bf", (D,)), [], []
     for v, own in enumerate(child):
         p = b.reshape(-1) + (product(x[v], W) if word[v] >= 0 else 0)
+        q = bf + (x[v] @ Wf if word[v] >= 0 else 0)
         below = [k for k in own if k >= 0]
         s = sum((hs[k] for k in below), torch.zeros(D, dtype=x.dtype))
-        i, o, u = gates(p[:3 * D] + product(s, U), 3)
+        i, o, u = gates(p + product(s, U), 3)
         c = i.sigmoid() * u.tanh()
         for k in below:
-            c = c + (p[3 * D:] + hs[k] @ f).sigmoid() * cs[k]
+            c = c + (q + hs[k] @ Uf).sigmoid() * cs[k]
         cs.append(c)
         hs.append(o.sigmoid() * c.tanh())
     return labelled(net, torch.stack(hs))
