@@ -237,6 +237,8 @@ static bool is_sequential(const neo_kernel_steps *steps) {
 static bool is_apart(const maker *x, const neo_kernel_step *s) {
   if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
+  if (x->options->loops == NEO_LOOPS_NONE)
+    return false;
   if (machine_of(x)->gpu)
     return s->kernel || !is_sequential(&s->steps);
   if (s->kernel)
@@ -499,7 +501,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
                                   neo_kernel_steps *out, neo_str *why) {
   maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
-  x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS;
+  x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS |
+                  1u << NEO_FUSE_LOOPS;
   x.in_blocks = *options->machine;
   x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
   take_sizes(&x);

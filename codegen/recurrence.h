@@ -33,8 +33,8 @@ struct neo_kernel_step {
 typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_group *g,
                                           const neo_machine *machine);
 
-/* Which loops are in the plan: those that pay, or every one, which is for tests. */
-typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY } neo_loops;
+/* Which loops are in the plan: those that pay; every one, which is for tests; or none, so that there is one kernel. */
+typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
 
 typedef struct {
   const neo_machine *machine;

@@ -89,6 +89,28 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
   g->name = identifier(m, a, g);
 }
 
+static bool is_root(const neo_group *g, neo_tensor t) {
+  for (size_t k = 0; k < g->roots.n; k++)
+    if (g->roots.at[k].i == t.i)
+      return true;
+  return false;
+}
+
+void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g) {
+  g->members.n = g->roots.n = g->reads.n = 0;
+  for (size_t k = 0; k < g->loops.n; k++) {
+    const neo_group *x = &g->loops.at[k];
+    for (size_t i = 0; i < x->members.n; i++)
+      NEO_PUSH(a, &g->members, x->members.at[i]);
+    for (size_t i = 0; i < x->reads.n; i++)
+      if (!is_root(g, x->reads.at[i]) && !has_read(g, x->reads.at[i]))
+        NEO_PUSH(a, &g->reads, x->reads.at[i]);
+    for (size_t i = 0; i < x->roots.n; i++)
+      NEO_PUSH(a, &g->roots, x->roots.at[i]);
+  }
+  g->name = identifier(m, a, g);
+}
+
 uint32_t neo_group_entry(const neo_module *m, const neo_entry_rec *e) {
   bool own = e->kind == NEO_ENTRY_TRAIN || (m->recurrent && e != m->entries.at);
   return own ? (uint32_t)(e - m->entries.at) + 1 : 0;

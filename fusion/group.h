@@ -25,7 +25,8 @@ typedef struct {
   double read_s, written_s, work_s, launch_s, total_s;
 } neo_group_cost;
 
-typedef struct {
+typedef struct neo_group neo_group;
+struct neo_group {
   NEO_VEC(neo_member) members; /* producers first */
   NEO_VEC(neo_tensor) roots;   /* tensors written to memory */
   NEO_VEC(neo_tensor) reads;   /* tensors read from memory, each once */
@@ -43,7 +44,15 @@ typedef struct {
   /* The members are a recurrence, and the kernel is its loops; it has no form, and a key of 0. Null:
    * the members are put together as a form. */
   struct neo_recurrence *recurrence;
-} neo_group;
+  /* Groups whose loops along as many positions are fused (search/loops.c), in order: the members are theirs. It has
+   * no form, and a key of 0. Empty: the group is one. */
+  NEO_VEC(neo_group) loops;
+};
+
+/* Is the group put together as a form? */
+static inline bool neo_group_has_form(const neo_group *g) {
+  return !g->recurrence && !g->loops.n;
+}
 
 typedef struct {
   neo_module *m;
@@ -93,6 +102,8 @@ neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          struct neo_decisions *decisions) NEO_MUST_CHECK;
 
+/* The group of others whose loops are fused, of which `loops` is filled. */
+void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g);
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);

@@ -1,22 +1,36 @@
 /* See element.h. */
 #include "ir/element.h"
 
+/* An end that holds for each element: one without indices; an index is below its extent. 0: there is none. */
+static neo_expr end_of_all(neo_module *m, const neo_tensor_rec *r, neo_expr end) {
+  const neo_node *n = end.i ? neo_expr_node(m, end) : NULL;
+  if (!n || !neo_expr_axes(m, end))
+    return end;
+  return n->op == NEO_OP_AXIS ? neo_list_expr(m, r->extent, n->attr) : (neo_expr){0};
+}
+
 neo_element_ends neo_element_ends_of(neo_module *m, neo_expr load) {
   neo_node n = *neo_expr_node(m, load);
   neo_tensor_rec r = *neo_tensor_at(m, (neo_tensor){n.attr});
   neo_expr index[NEO_ELEMENT_RANK];
-  neo_element_ends none = {{0}, {0}};
+  neo_element_ends none = {{0}, {0}, {0}};
   uint32_t rank = r.extent.n;
-  if ((!r.least.i && !r.below.i) || rank > NEO_ELEMENT_RANK ||
-      n.arg.n != rank + (n.op == NEO_OP_LOAD_ELSE))
+  if ((!r.least.i && !r.below.i) || rank > NEO_ELEMENT_RANK)
     return none;
+  if (n.op == NEO_OP_LOAD && n.arg.n == 1 && rank > 1) { /* by its offset (fusion/form.h) */
+    neo_expr least = r.least.i && !neo_expr_axes(m, r.least) ? r.least : (neo_expr){0};
+    return (neo_element_ends){least, end_of_all(m, &r, r.below), {0}};
+  }
+  if (n.arg.n != rank + (n.op == NEO_OP_LOAD_ELSE))
+    return none;
+  neo_expr limit = end_of_all(m, &r, r.below);
   for (uint32_t k = 0; k < rank; k++)
     index[k] = neo_list_expr(m, n.arg, k);
   if (r.least.i)
     r.least = neo_expr_subst_axes(m, r.least, index, rank);
   if (r.below.i)
     r.below = neo_expr_subst_axes(m, r.below, index, rank);
-  return (neo_element_ends){r.least, r.below};
+  return (neo_element_ends){r.least, r.below, limit};
 }
 
 /* Is it made of constants and sizes alone? */

@@ -7,6 +7,8 @@ enum { NEO_ELEMENT_RANK = 16 };
 
 typedef struct {         /* least <= element < below */
   neo_expr least, below; /* i64; 0: not known */
+  neo_expr
+      limit; /* an end that follows from `below`, whatever the element's indices are; 0: none does */
 } neo_element_ends;
 
 /* May the node stand in an expression of constants and sizes? */

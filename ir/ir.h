@@ -125,6 +125,7 @@ typedef struct {
                    nobody, and need not be written */
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
+  bool injective; /* and no element has more than one term */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_tensor

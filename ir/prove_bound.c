@@ -207,6 +207,8 @@ static void try_load(step *t, neo_expr e, neo_tensor tensor) {
   neo_expr end = t->sign > 0 ? ends.least : ends.below;
   if (end.i)
     try_expr(t, end, t->sign > 0 ? 0 : -1);
+  if (ends.limit.i && ends.limit.i != end.i && t->sign < 0)
+    try_expr(t, ends.limit, -1);
   if (!bound.i)
     return;
   if (t->sign > 0)

@@ -75,19 +75,25 @@ static uint8_t own_need(const needs *x, const neo_def_rec *d) {
   return all;
 }
 
-/* Is it parent[e] for the list e of the vertex that the definition's axis is at? */
-static bool is_list_of(const needs *x, const neo_def_rec *d, neo_expr at, uint32_t axis) {
+/* What an index is converted from. */
+static const neo_node *converted(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  return n->op == NEO_OP_CAST ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : n;
+}
+
+/* Is it parent[e] for the list e of the vertex at the definition's axis, which begins at first[order[axis]]? */
+static bool is_list_of(const needs *x, const levels_graph *g, const neo_def_rec *d, neo_expr at,
+                       uint32_t axis) {
   neo_module *m = x->s->m;
-  const neo_node *n = neo_expr_node(m, at);
-  if (n->op == NEO_OP_CAST)
-    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
-  const neo_node *e = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  const neo_node *e = neo_expr_node(m, neo_list_expr(m, converted(m, at)->arg, 0));
   if (e->op != NEO_OP_AXIS || e->attr < d->n_out)
     return false;
-  const neo_node *lo = neo_expr_node(m, neo_def_axis(m, d, e->attr)->lo);
-  if (lo->op == NEO_OP_CAST)
-    lo = neo_expr_node(m, neo_list_expr(m, lo->arg, 0));
-  return lo->op == NEO_OP_LOAD && neo_list_at(m, lo->arg, 0) == neo_axis_ref(m, axis).i;
+  const neo_node *lo = converted(m, neo_def_axis(m, d, e->attr)->lo);
+  if (lo->op != NEO_OP_LOAD)
+    return false;
+  const neo_node *vertex = converted(m, neo_list_expr(m, lo->arg, 0));
+  return vertex->op == NEO_OP_LOAD && vertex->attr == g->order.i &&
+         neo_list_at(m, vertex->arg, 0) == neo_axis_ref(m, axis).i;
 }
 
 static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
@@ -107,7 +113,7 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   } else if (n.op == NEO_OP_AXIS) {
     need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
   } else if (levels_is_parent(x->s, g, at)) {
-    bool own_parent = in_order && is_list_of(x, &d, at, x->in.dim[own]);
+    bool own_parent = in_order && is_list_of(x, g, &d, at, x->in.dim[own]);
     need = own_parent ? of_parents(own_need(x, &d)) : OTHER;
   }
   for (uint32_t k = 0; k < r->n_assume; k++)

@@ -23,8 +23,8 @@ typedef struct {
   neo_tensor child;
   neo_tensor placed; /* the same in the order */
   bool has_parents;  /* sums over the parents of a vertex are asked for: */
-  neo_tensor first, parent,
-      slot; /* those of u are parent[i], in slot[i], for first[u] <= i < first[u+1] */
+  neo_tensor count, first; /* those of vertex u are count[u] from first[u] on */
+  neo_tensor parent, slot; /* a parent's place, and in which of its slots the child is */
 } levels_index;
 
 typedef struct {
@@ -85,6 +85,8 @@ bool levels_reads_fit(levels *s, const neo_order_step *loop, levels_graph *g);
 /* levels_tables.c: defines what the graph has but `parent`, then the lists of parents of an index. */
 void levels_define(levels *s, levels_graph *g);
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
+/* How many children a vertex has at most. */
+int64_t levels_slots_of(const levels *s, neo_tensor child);
 
 /* levels_leaves.c */
 /* How many leaves there are: as the expression that all conditions have. */

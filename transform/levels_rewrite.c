@@ -174,11 +174,9 @@ static void take_list(writing *w, neo_expr parent, neo_expr child) {
   neo_expr edge = neo_axis_ref(m, w->d.n_out), at = element(s, w->index->parent, edge, w->d.span);
   neo_expr slot = element(s, w->index->slot, edge, w->d.span), asked = {0};
   uint32_t r = neo_expr_node(m, parent)->attr;
-  int64_t slots = 1, extent = 1;
+  int64_t slots = levels_slots_of(s, w->index->child), extent = 1;
   w->gone[r] = true;
   w->by[r] = element(s, w->graph->order, at, w->d.span);
-  for (uint32_t k = 1; k < rank; k++, slots *= extent)
-    (void)neo_expr_is_int(m, neo_tensor_extent(m, w->index->child, k), &extent);
   for (uint32_t k = 1; k < rank; k++) {
     neo_expr all = neo_tensor_extent(m, w->index->child, k), index = neo_list_expr(m, n.arg, k);
     (void)neo_expr_is_int(m, all, &extent);
@@ -245,6 +243,20 @@ static void place_axes(writing *w, levels_graph *const *vertex) {
   }
 }
 
+/* The axis of the list of the vertex's parents. */
+static neo_axis_rec list_of(const writing *w, neo_span span) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  neo_expr u = element(s, w->graph->order, neo_axis_ref(m, w->vertex), span);
+  neo_expr first = element(s, w->index->first, u, span);
+  neo_expr end = neo_op2(m, NEO_OP_ADD, first, element(s, w->index->count, u, span));
+  neo_expr all = neo_tensor_extent(m, w->index->parent, 0);
+  return (neo_axis_rec){.name = neo_name_of(m->names, "e"),
+                        .lo = first,
+                        .hi = neo_op2(m, NEO_OP_MIN, end, all),
+                        .span = span};
+}
+
 static neo_list written_axes(const writing *w) {
   levels *s = w->s;
   neo_module *m = s->m;
@@ -252,12 +264,7 @@ static neo_list written_axes(const writing *w) {
   for (uint32_t k = 0; k < w->d.axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, &w->d, k);
     if (k == w->d.n_out && w->graph) {
-      neo_expr u = neo_axis_ref(m, w->vertex), next = neo_op2(m, NEO_OP_ADD, u, levels_int(s, 1));
-      neo_axis_rec list = {.name = neo_name_of(m->names, "e"),
-                           .lo = element(s, w->index->first, u, x.span),
-                           .hi = element(s, w->index->first, next, x.span),
-                           .span = x.span};
-      id[n++] = neo_axis_add(m, list).i;
+      id[n++] = neo_axis_add(m, list_of(w, x.span)).i;
     }
     if (w->gone[k])
       continue;

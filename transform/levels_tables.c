@@ -1,20 +1,22 @@
 /* What orders a graph by levels, as definitions (levels_parts.h). All of them cost as much as the graph has edges:
- * the equations of sums are segments, and what counts earlier equal keys is a scan by keys.
+ * the equations of sums are segments, what counts earlier equal keys is a scan by keys, and what runs along the vertices
+ * shares two loops over them (fusion/search/loops.c), between which the sizes of the levels are added up.
  *
  *     level[v]  = max[k] (level[child[v, k]] else -1) + 1
  *     count[l]  = sum[v where level[v] == l] 1
+ *     rank[v]   = sum[u < v where level[u] == level[v]] 1
  *     first[l]  = sum[k < l] count[k]
- *     place[v]  = first[level[v]] + sum[u < v where level[u] == level[v]] 1
+ *     place[v]  = first[level[v]] + rank[v]
  *     order[p]  = sum[v where place[v] == p] v
- *     placed[p, k] = (place[child[order[p], k]] else -1)
+ *     placed[p, k] = sum[v where place[v] == p] (place[child[v, k]] else -1)
  *
- * The list of parents of all vertices, by vertex, in the order of the edges e = K*p + k:
+ * The lists of parents of all vertices, in the order of the edges, by K*v + k:
  *
- *     to[e]     = placed[e/K, e%K], or n where it is -1
- *     in[u]     = sum[e where to[e] == u] 1
- *     start[u]  = sum[k < u] in[k]
- *     at[e]     = start[to[e]] + sum[d < e where to[d] == to[e]] 1
- *     edge[i]   = sum[e where at[e] == i] e,   parent[i] = edge[i]/K,   slot[i] = edge[i]%K */
+ *     count[u]  = sum[v, k where child[v, k] == u] 1
+ *     rank[v, k] = sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
+ *     first[u]  = sum[k < u] count[k]
+ *     at[v, k]  = (first[child[v, k]] else 0) + rank[v, k], or -1 where there is no child
+ *     parent[i] = sum[v, k where at[v, k] == i] place[v],   slot[i] = sum[v, k where at[v, k] == i] k */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
@@ -94,50 +96,19 @@ static void define(const tables *t, neo_tensor out, const formula *f) {
   neo_def_add(m, d, true);
 }
 
+/* The definition is a sum over an equation in which one term is each element that anybody reads. */
+static neo_tensor each_one(const tables *t, neo_tensor x) {
+  neo_tensor_rec *r = neo_tensor_at(t->s->m, x);
+  r->terms = r->injective = true;
+  return x;
+}
+
 static neo_expr acc(const tables *t) {
   return neo_acc_ref(t->s->m, NEO_I32_T, 0);
 }
 
 static neo_expr one(const tables *t) {
   return neo_const_int(t->s->m, NEO_I32_T, 1);
-}
-
-/* ---- sorting by keys in [0, n_keys) */
-
-typedef struct {
-  neo_tensor first; /* of each key, and behind them the number of all */
-  neo_tensor place; /* of each element: stable */
-  neo_tensor order; /* the element at a place */
-} sorted;
-
-/* `n` elements. Places of elements whose key is n_keys are behind all others. */
-static sorted sort(const tables *t, neo_tensor key, neo_expr n, neo_expr n_keys,
-                   const char *const *name) {
-  neo_module *m = t->s->m;
-  neo_expr zero = number(t, 0), behind = plus(t, n_keys, 1), all = plus(t, n, 1);
-  sorted x;
-  neo_tensor count = tensor(t, name[0], &n_keys, 1, zero, all);
-  formula f = {1, 2, {n_keys, n}, NEO_RED_SUM, {0}, one(t), acc(t)};
-  f.where = neo_op2(m, NEO_OP_EQ, element(t, key, axis(t, 1)), axis(t, 0));
-  define(t, count, &f);
-  x.first = tensor(t, name[1], &behind, 1, zero, all);
-  f = (formula){1, 2, {behind, n_keys}, NEO_RED_SUM, {0}, {0}, acc(t)};
-  f.where = neo_op2(m, NEO_OP_LT, axis(t, 1), axis(t, 0));
-  f.body = neo_load(m, count, &(neo_expr){axis(t, 1).i}, 1, t->span);
-  define(t, x.first, &f);
-  x.place = tensor(t, name[2], &n, 1, zero, n);
-  f = (formula){1, 2, {n, n}, NEO_RED_SUM, {0}, one(t), {0}};
-  f.where =
-      neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, axis(t, 1), axis(t, 0)),
-              neo_op2(m, NEO_OP_EQ, element(t, key, axis(t, 1)), element(t, key, axis(t, 0))));
-  neo_expr own = element(t, key, axis(t, 0));
-  f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, x.first, &own, 1, t->span), acc(t));
-  define(t, x.place, &f);
-  x.order = tensor(t, name[3], &n, 1, zero, n);
-  f = (formula){1, 2, {n, n}, NEO_RED_SUM, {0}, i32_of(t, axis(t, 1)), acc(t)};
-  f.where = neo_op2(m, NEO_OP_EQ, element(t, x.place, axis(t, 1)), axis(t, 0));
-  define(t, x.order, &f);
-  return x;
 }
 
 /* ---- levels */
@@ -184,80 +155,179 @@ static neo_tensor define_levels(const tables *t, levels_graph *g) {
   return level;
 }
 
+/* first[x] = sum[k < x] count[k] for so many x. */
+static neo_tensor define_first(const tables *t, const char *name, neo_tensor count, neo_expr n,
+                               neo_expr all) {
+  neo_module *m = t->s->m;
+  neo_expr keys = neo_tensor_extent(m, count, 0), before = axis(t, 1);
+  neo_tensor first = tensor(t, name, &n, 1, number(t, 0), plus(t, all, 1));
+  formula f = {1, 2, {n, keys}, NEO_RED_SUM, {0}, {0}, acc(t)};
+  f.where = neo_op2(m, NEO_OP_LT, before, axis(t, 0));
+  f.body = neo_load(m, count, &before, 1, t->span);
+  define(t, first, &f);
+  return first;
+}
+
+/* The vertices by level, each level in their order. */
+static void define_order(const tables *t, levels_graph *g, neo_tensor level) {
+  neo_module *m = t->s->m;
+  neo_expr zero = number(t, 0), all = plus(t, g->n, 1), here = axis(t, 0);
+  neo_expr key = element(t, level, axis(t, 1)), own = element(t, level, here);
+  neo_tensor count = tensor(t, "level.count", &g->n, 1, zero, all);
+  formula f = {1, 2, {g->n, g->n}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  f.where = neo_op2(m, NEO_OP_EQ, key, here);
+  define(t, count, &f);
+  neo_tensor rank = tensor(t, "level.rank", &g->n, 1, zero, g->n);
+  f.where = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, axis(t, 1), here),
+                    neo_op2(m, NEO_OP_EQ, key, own));
+  define(t, rank, &f);
+  g->first = define_first(t, "level.first", count, all, g->n);
+  g->place = tensor(t, "level.place", &g->n, 1, zero, g->n);
+  f = (formula){.n_out = 1, .n_axes = 1, .hi = {g->n}};
+  f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, g->first, &own, 1, t->span),
+                     neo_load(m, rank, &here, 1, t->span));
+  define(t, g->place, &f);
+  g->order = each_one(t, tensor(t, "level.order", &g->n, 1, zero, g->n));
+  f = (formula){1, 2, {g->n, g->n}, NEO_RED_SUM, {0}, i32_of(t, axis(t, 1)), acc(t)};
+  f.where = neo_op2(m, NEO_OP_EQ, element(t, g->place, axis(t, 1)), here);
+  define(t, g->order, &f);
+}
+
 /* The children of the vertex at each place, as places. */
 static void define_placed(const tables *t, levels_graph *g, levels_index *x) {
   neo_module *m = t->s->m;
   uint32_t rank = neo_tensor_rank(m, x->child);
   neo_expr at[LEVELS_RANK], extent[LEVELS_RANK], none = neo_const_int(m, NEO_I32_T, -1);
-  formula f = {.n_out = rank, .n_axes = rank};
+  formula f = {.n_out = rank, .n_axes = rank + 1, .reducer = NEO_RED_SUM, .finish = acc(t)};
+  neo_expr vertex = axis(t, rank);
   for (uint32_t k = 0; k < rank; k++) {
-    at[k] = k ? axis(t, k) : element(t, g->order, axis(t, 0));
+    at[k] = k ? axis(t, k) : vertex;
     extent[k] = f.hi[k] = k ? neo_tensor_extent(m, x->child, k) : g->n;
   }
+  f.hi[rank] = g->n;
   neo_expr child = neo_cast(m, NEO_I64_T, neo_load(m, x->child, at, rank, t->span));
-  f.finish = neo_load_else(m, g->place, &child, 1, none, t->span);
-  x->placed = tensor(t, "placed", extent, rank, number(t, -1), axis(t, 0));
+  f.where = neo_op2(m, NEO_OP_EQ, element(t, g->place, vertex), axis(t, 0));
+  f.body = neo_load_else(m, g->place, &child, 1, none, t->span);
+  x->placed = each_one(t, tensor(t, "placed", extent, rank, number(t, -1), axis(t, 0)));
   neo_tensor_at(m, x->placed)->apart = g->first;
   define(t, x->placed, &f);
 }
 
 void levels_define(levels *s, levels_graph *g) {
-  static const char *const names[] = {"level.count", "level.first", "level.place", "level.order"};
   tables t = {s, g->index[0].child, neo_tensor_at(s->m, g->index[0].child)->span};
-  neo_tensor level = define_levels(&t, g);
-  sorted x = sort(&t, level, g->n, g->n, names);
-  g->first = x.first;
-  g->place = x.place;
-  g->order = x.order;
+  define_order(&t, g, define_levels(&t, g));
   for (uint32_t k = 0; k < g->n_indices; k++)
     define_placed(&t, g, &g->index[k]);
 }
 
 /* ---- parents */
 
-static int64_t slots_of(const levels *s, neo_tensor child) {
+int64_t levels_slots_of(const levels *s, neo_tensor child) {
   int64_t all = 1, n = 1;
   for (uint32_t k = 1; k < neo_tensor_rank(s->m, child); k++, all *= n)
     (void)neo_expr_is_int(s->m, neo_tensor_extent(s->m, child, k), &n);
   return all;
 }
 
-/* Of an edge: its vertex, then its slot along each dimension. */
-static void place_of_edge(const tables *t, neo_tensor child, neo_expr edge, neo_expr *at) {
-  neo_module *m = t->s->m;
-  int64_t n = slots_of(t->s, child), extent = 1;
-  at[0] = neo_op2(m, NEO_OP_DIV, edge, number(t, n));
-  edge = neo_op2(m, NEO_OP_MOD, edge, number(t, n));
-  for (uint32_t k = 1; k < neo_tensor_rank(m, child); k++) {
-    (void)neo_expr_is_int(m, neo_tensor_extent(m, child, k), &extent);
-    n /= extent;
-    at[k] = neo_op2(m, NEO_OP_DIV, edge, number(t, n));
-    edge = neo_op2(m, NEO_OP_MOD, edge, number(t, n));
+typedef struct { /* the edges of an index */
+  tables t;
+  const levels_graph *g;
+  levels_index *x;
+  uint32_t rank; /* of the tensor of children */
+  neo_expr extent[LEVELS_RANK];
+  neo_expr all; /* how many there are */
+} edges;
+
+/* An element of a tensor that has one for each edge, at the axes from `from` on. */
+static neo_expr at_edge(const edges *y, neo_tensor of, uint32_t from) {
+  neo_expr at[LEVELS_RANK];
+  for (uint32_t k = 0; k < y->rank; k++)
+    at[k] = axis(&y->t, from + k);
+  return neo_load(y->t.s->m, of, at, y->rank, y->t.span);
+}
+
+static neo_expr index_at_edge(const edges *y, neo_tensor of, uint32_t from) {
+  return neo_cast(y->t.s->m, NEO_I64_T, at_edge(y, of, from));
+}
+
+/* The number of an edge, or of its slot, whose first index there is axis `from`. */
+static neo_expr number_of(const edges *y, uint32_t from, uint32_t first) {
+  neo_module *m = y->t.s->m;
+  neo_expr at = axis(&y->t, from);
+  for (uint32_t k = first + 1; k < y->rank; k++) {
+    at = neo_op2(m, NEO_OP_MUL, at, y->extent[k]);
+    at = neo_op2(m, NEO_OP_ADD, at, axis(&y->t, from + k - first));
   }
+  return at;
+}
+
+/* Adds the axes of the edges. */
+static void over_edges(const edges *y, formula *f) {
+  for (uint32_t k = 0; k < y->rank; k++)
+    f->hi[f->n_axes++] = y->extent[k];
+}
+
+/* out[i] = sum[v, k.. where of[v, k..] == i] body */
+static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr body) {
+  neo_module *m = y->t.s->m;
+  formula f = {1, 1, {neo_tensor_extent(m, out, 0)}, NEO_RED_SUM, {0}, body, acc(&y->t)};
+  over_edges(y, &f);
+  f.where = neo_op2(m, NEO_OP_EQ, index_at_edge(y, of, 1), axis(&y->t, 0));
+  define(&y->t, out, &f);
+}
+
+/* How many edges to the same child come before each. */
+static neo_tensor define_rank(const edges *y) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  neo_tensor rank = tensor(t, "parents.rank", y->extent, y->rank, number(t, 0), y->all);
+  neo_expr own = index_at_edge(y, y->x->child, 0);
+  neo_expr other = index_at_edge(y, y->x->child, y->rank);
+  formula f = {y->rank, 0, {{0}}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  over_edges(y, &f);
+  over_edges(y, &f);
+  f.where =
+      neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, number_of(y, y->rank, 0), number_of(y, 0, 0)),
+              neo_op2(m, NEO_OP_EQ, other, own));
+  f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, number(t, 0), own));
+  define(t, rank, &f);
+  return rank;
+}
+
+/* Where each edge is in the lists; -1: it has no child. */
+static neo_tensor define_at(const edges *y, neo_tensor rank) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, number(t, -1), y->all);
+  neo_expr child = index_at_edge(y, y->x->child, 0), zero = number(t, 0);
+  neo_expr first = neo_load_else(m, y->x->first, &child, 1, i32_of(t, zero), t->span);
+  neo_expr place = neo_op2(m, NEO_OP_ADD, first, at_edge(y, rank, 0));
+  formula f = {.n_out = y->rank};
+  over_edges(y, &f);
+  f.finish = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, child), place,
+                     neo_const_int(m, NEO_I32_T, -1));
+  define(t, at, &f);
+  return at;
 }
 
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
-  static const char *const names[] = {"parents.count", "parents.first", "parents.place",
-                                      "parents.edge"};
   neo_module *m = s->m;
-  tables t = {s, x->child, neo_tensor_at(m, x->child)->span};
-  neo_expr at[LEVELS_RANK], slots = levels_int(s, slots_of(s, x->child)), zero = levels_int(s, 0);
-  neo_expr n = neo_op2(m, NEO_OP_MUL, g->n, slots);
-  neo_tensor to = tensor(&t, "parents.of", &n, 1, zero, plus(&t, g->n, 1));
-  place_of_edge(&t, x->child, axis(&t, 0), at);
-  neo_expr child = neo_load(m, x->placed, at, neo_tensor_rank(m, x->child), t.span);
-  neo_expr none = neo_op2(m, NEO_OP_LT, child, neo_const_int(m, NEO_I32_T, 0));
-  formula f = {.n_out = 1, .n_axes = 1, .hi = {n}};
-  f.finish = neo_op3(m, NEO_OP_SELECT, none, i32_of(&t, g->n), child);
-  define(&t, to, &f);
-  sorted by = sort(&t, to, n, g->n, names);
-  x->first = by.first;
-  neo_expr edge = element(&t, by.order, axis(&t, 0));
-  x->parent = tensor(&t, "parents", &n, 1, zero, g->n);
+  neo_expr slots = levels_int(s, levels_slots_of(s, x->child)), zero = levels_int(s, 0);
+  edges y = {{s, x->child, neo_tensor_at(m, x->child)->span}, g, x, 0, {{0}}, {0}};
+  const tables *t = &y.t;
+  y.rank = neo_tensor_rank(m, x->child);
+  y.all = neo_op2(m, NEO_OP_MUL, g->n, slots);
+  for (uint32_t k = 0; k < y.rank; k++)
+    y.extent[k] = k ? neo_tensor_extent(m, x->child, k) : g->n;
+  x->count = tensor(t, "parents.count", &g->n, 1, zero, plus(t, y.all, 1));
+  define_sum(&y, x->count, x->child, one(t));
+  neo_tensor rank = define_rank(&y);
+  x->first = define_first(t, "parents.first", x->count, g->n, y.all);
+  neo_tensor at = define_at(&y, rank);
+  neo_expr vertex = axis(t, 1), slot = y.rank > 1 ? number_of(&y, 2, 1) : zero;
+  x->parent = each_one(t, tensor(t, "parents", &y.all, 1, zero, g->n));
   neo_tensor_at(m, x->parent)->apart = g->first;
-  f.finish = i32_of(&t, neo_op2(m, NEO_OP_DIV, edge, slots));
-  define(&t, x->parent, &f);
-  x->slot = tensor(&t, "parents.slot", &n, 1, zero, slots);
-  f.finish = i32_of(&t, neo_op2(m, NEO_OP_MOD, edge, slots));
-  define(&t, x->slot, &f);
+  define_sum(&y, x->parent, at, neo_load(m, g->place, &vertex, 1, t->span));
+  x->slot = each_one(t, tensor(t, "parents.slot", &y.all, 1, zero, slots));
+  define_sum(&y, x->slot, at, i32_of(t, slot));
 }

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_ARGS = 16 };
+enum { MAX_ARGS = 16, MOST_DEPTH = 6 };
 
 /* ---- nodes */
 
@@ -79,6 +79,21 @@ const neo_lx *neo_lx_key(neo_kernel *k, uint32_t which) {
 const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset) {
   assert(buf < k->bufs.n && offset->type == NEO_I64_T);
   return node(k, NEO_LX_LOAD, (neo_type)k->bufs.at[buf].type, buf, &offset, 1);
+}
+
+static bool always_loads(const neo_lx *e, uint32_t buf, const neo_lx *offset, int depth) {
+  if (e->kind == NEO_LX_LOAD)
+    return e->attr == buf && e->arg[0] == offset;
+  bool found = false, first = e->attr == NEO_OP_AND || e->attr == NEO_OP_OR; /* alone is sure */
+  if (e->kind != NEO_LX_OP || e->attr == NEO_OP_SELECT || !depth)
+    return false;
+  for (uint32_t k = 0; k < (first ? 1 : e->n) && !found; k++)
+    found = always_loads(e->arg[k], buf, offset, depth - 1);
+  return found;
+}
+
+bool neo_lx_always_loads(const neo_lx *e, uint32_t buf, const neo_lx *offset) {
+  return always_loads(e, buf, offset, MOST_DEPTH);
 }
 
 const neo_lx *neo_lx_loadif(neo_kernel *k, uint32_t buf, const neo_lx *offset, const neo_lx *cond,

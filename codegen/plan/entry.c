@@ -115,7 +115,7 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   neo_tensor old = replaced(q, u);
   uint64_t last = 0;
   if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
-      group_at(q, at)->recurrence) /* its rounds may read what earlier ones would have replaced */
+      !neo_group_has_form(group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
     return false;
   if (neo_map_get(&q->last_read, old.i, &last) && last > at)
     return false;

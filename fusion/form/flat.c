@@ -143,26 +143,37 @@ static neo_expr in_range(flattener *c, neo_module *m, neo_tensor t, const neo_ex
   return cond;
 }
 
+/* LOAD_ELSE as a select, while indices say of which dimension they are: bounds of elements may be over these. */
+static neo_expr guard_node(void *ctx, neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr index[64];
+  if (n.op != NEO_OP_LOAD_ELSE)
+    return e;
+  assert(n.arg.n < 64);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    index[k] = neo_list_expr(m, n.arg, k);
+  neo_tensor t = {n.attr};
+  neo_expr load = neo_load(m, t, index, n.arg.n - 1, n.span), cond = in_range(ctx, m, t, index);
+  return cond.i ? neo_op3(m, NEO_OP_SELECT, cond, load, index[n.arg.n - 1]) : load;
+}
+
 static neo_expr flatten_node(void *ctx, neo_module *m, neo_expr e) {
-  flattener *c = ctx;
+  (void)ctx;
   neo_node n = *neo_expr_node(m, e);
   neo_expr arg[64];
   if (n.op == NEO_OP_RAND) {
     arg[0] = canonical(m, neo_expr_arg(m, e, 0));
     return neo_expr_make(m, NEO_OP_RAND, (neo_type)n.type, n.attr, arg, 1, n.span);
   }
-  if (n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE)
+  if (n.op != NEO_OP_LOAD)
     return e;
   assert(n.arg.n < 64);
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = neo_list_expr(m, n.arg, k);
   neo_tensor t = {n.attr};
-  neo_expr at = neo_flat_offset(m, t, arg), cond = {0};
-  neo_expr load =
-      neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at, neo_tensor_rank(m, t) > 0, n.span);
-  if (n.op == NEO_OP_LOAD_ELSE)
-    cond = in_range(c, m, t, arg);
-  return cond.i ? neo_op3(m, NEO_OP_SELECT, cond, load, arg[n.arg.n - 1]) : load;
+  neo_expr at = neo_flat_offset(m, t, arg);
+  return neo_expr_make(m, NEO_OP_LOAD, (neo_type)n.type, t.i, &at, neo_tensor_rank(m, t) > 0,
+                       n.span);
 }
 
 neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, uint32_t n_axes,
@@ -171,5 +182,5 @@ neo_expr neo_flat_expr(neo_module *m, neo_prover *p, const neo_axis_rec *axes, u
   if (!e.i)
     return e;
   e = neo_simplify_under(p, &c.facts, e);
-  return neo_expr_rewrite(m, e, flatten_node, &c);
+  return neo_expr_rewrite(m, neo_expr_rewrite(m, e, guard_node, &c), flatten_node, &c);
 }

@@ -1,5 +1,6 @@
 /* Merging axes: two neighbours i, j with constant extent E of j become one axis of extent(i)*E,
- * where every offset walks them as one (its strides are E*s and s) and nothing else uses them:
+ * where every offset, and every comparison of positions, walks them as one (its strides are E*s and s) and nothing else
+ * uses them:
  *
  *     Y[n*12544 + p*28 + q] = relu(X[n*12544 + p*28 + q])   ->   Y[x] = relu(X[x])
  *
@@ -31,8 +32,17 @@ static neo_expr fused_offset(const axis_pair *c, neo_module *m, neo_expr e) {
   return ok ? neo_linear_expr(m, &l) : e;
 }
 
+/* A comparison of positions, each in terms of the merged axis. */
+static neo_expr fuse_comparison(const axis_pair *c, neo_module *m, const neo_node *n) {
+  neo_expr a = neo_list_expr(m, n->arg, 0), b = neo_list_expr(m, n->arg, 1);
+  return neo_op2(m, (neo_op)n->op, fused_offset(c, m, a), fused_offset(c, m, b));
+}
+
 static neo_expr fuse_node(void *ctx, neo_module *m, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
+  if ((n.op == NEO_OP_LT || n.op == NEO_OP_LE) &&
+      neo_expr_type(m, neo_list_expr(m, n.arg, 0)) == NEO_I64_T)
+    return fuse_comparison(ctx, m, &n);
   if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_RAND) || n.arg.n == 0)
     return e;
   neo_expr at = fused_offset(ctx, m, neo_expr_arg(m, e, 0));

@@ -1,6 +1,7 @@
 /* Matches running sums by keys (keyed_scan.h). */
 #include "schedule/keyed_scan/keyed_scan.h"
 #include "ir/comparison.h"
+#include "ir/element.h"
 #include "ir/prove.h"
 #include "schedule/match.h"
 #include "schedule/model.h"
@@ -25,6 +26,15 @@ static bool is_before(const neo_module *m, neo_expr e) {
          is_axis(m, neo_list_expr(m, n->arg, 1), 0);
 }
 
+/* How many keys there are below the bound of a tensor's elements; 0: it has none. */
+static neo_expr keys_of(neo_module *m, const neo_form *f, neo_expr load) {
+  const neo_tensor_rec *r = neo_tensor_at(m, (neo_tensor){neo_expr_node(m, load)->attr});
+  neo_expr below = r->bound.i ? r->bound : neo_element_ends_of(m, load).below;
+  if (below.i && neo_expr_node(m, below)->op == NEO_OP_AXIS) /* its own index */
+    return f->axes.at[0].hi;
+  return below.i && !neo_form_axes(m, f, below) ? below : (neo_expr){0};
+}
+
 /* key(own) == key(shared), of an element that has a bound: it is loaded. */
 static bool take_key(neo_module *m, const neo_form *f, neo_expr e, neo_keyed_scan *out) {
   neo_node n = *neo_expr_node(m, e);
@@ -34,26 +44,42 @@ static bool take_key(neo_module *m, const neo_form *f, neo_expr e, neo_keyed_sca
     neo_expr own = neo_list_expr(m, n.arg, side), shared = neo_list_expr(m, n.arg, 1 - side);
     if (neo_form_axes(m, f, own) != 1u << OWN || at_shared(m, own).i != shared.i)
       continue;
-    const neo_node *key = neo_expr_node(m, shared);
-    if (key->op == NEO_OP_CAST)
-      key = neo_expr_node(m, neo_list_expr(m, key->arg, 0));
-    if (key->op != NEO_OP_LOAD || !neo_tensor_at(m, (neo_tensor){key->attr})->bound.i)
+    neo_expr key = shared;
+    if (neo_expr_node(m, key)->op == NEO_OP_CAST)
+      key = neo_expr_arg(m, key, 0);
+    if (neo_expr_node(m, key)->op != NEO_OP_LOAD)
       return false;
+    out->bounded = neo_tensor_at(m, (neo_tensor){neo_expr_node(m, key)->attr})->bound.i != 0;
     out->key = neo_cast(m, NEO_I64_T, shared);
-    out->n = neo_tensor_at(m, (neo_tensor){key->attr})->bound;
-    return true;
+    out->n = keys_of(m, f, key);
+    return out->n.i != 0;
   }
   return false;
 }
 
+/* 0 <= key(shared) */
+static bool asks_key(neo_module *m, neo_expr e, const neo_keyed_scan *x) {
+  neo_node n = *neo_expr_node(m, e);
+  int64_t zero;
+  return n.op == NEO_OP_LE && neo_expr_is_int(m, neo_list_expr(m, n.arg, 0), &zero) && zero == 0 &&
+         neo_cast(m, NEO_I64_T, neo_list_expr(m, n.arg, 1)).i == x->key.i;
+}
+
+/* One conjunct says the order, one that the keys are equal, and perhaps one that they are not negative. */
 static bool take_condition(neo_module *m, const neo_form *f, neo_keyed_scan *out) {
   const neo_stage *s = &f->stages.at[0];
   neo_expr part[MOST_CONJUNCTS];
-  uint32_t n = 0;
-  if (!s->where.i || !neo_conjuncts_of(m, s->where, part, &n, MOST_CONJUNCTS) || n != 2)
+  uint32_t n = 0, key = MOST_CONJUNCTS, before = MOST_CONJUNCTS;
+  if (!s->where.i || !neo_conjuncts_of(m, s->where, part, &n, MOST_CONJUNCTS) || n < 2 || n > 3)
     return false;
-  return (is_before(m, part[0]) && take_key(m, f, part[1], out)) ||
-         (is_before(m, part[1]) && take_key(m, f, part[0], out));
+  for (uint32_t k = 0; k < n; k++) {
+    before = is_before(m, part[k]) ? k : before;
+    key = take_key(m, f, part[k], out) ? k : key;
+  }
+  if (before == MOST_CONJUNCTS || key == MOST_CONJUNCTS)
+    return false;
+  out->asks = n == 3;
+  return out->asks ? asks_key(m, part[3 - before - key], out) : out->bounded;
 }
 
 static bool in_operand(const neo_module *m, const neo_group *g) {

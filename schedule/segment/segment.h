@@ -16,6 +16,7 @@ typedef struct {
   neo_expr key;    /* v equals it; uses no v, and its loads are in range where `before` holds */
   neo_expr rest;   /* the rest of the condition; 0: none */
   bool rows;       /* only rows that some key is are read: others are not written */
+  bool injective;  /* and each is one integer term: it is stored */
 } neo_segment;
 
 /* There is one sum, or the question whether there is a term, and one result of its type, which shares no memory with operands. */

@@ -141,7 +141,7 @@ void pairs_observe(neo_compilation *c, const pairs_program *p, neo_arena *a, pai
     const neo_group *g = &c->grouping.groups.at[k];
     pairs_kernel x = {.kinds = kinds_of(c, g)};
     add_members(c->module, p, g, &x);
-    if (!g->recurrence)
+    if (neo_group_has_form(g))
       x.strategies =
           strategies_of(c->machine.gpu, neo_group_form(c->module, g), &c->schedules.at[k]);
     if (in_grid(c, c->kernel_of_group.at[k])) {

@@ -147,6 +147,8 @@ static void equal_keys_that_come_before_are_one_pass(void **state) {
   (void)state;
   assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u])"));
   assert_true(counts_by_key("i64(key[u]) == i64(key[k]) and k < u"));
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 0 <= i64(key[u])"));
+  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 1 <= i64(key[u])"));
   assert_false(counts_by_key("k <= u and i64(key[k]) == i64(key[u])"));
   assert_false(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
   assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) + 1"));

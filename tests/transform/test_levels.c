@@ -22,7 +22,7 @@ static void children_are_read_at_their_places(void **state) {
   world w;
   load(&w, HEAD UP "entry forward forward: h = h\n");
   apply(&w, neo_pass_levels);
-  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 apart level.first.child\n");
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 terms injective apart level.first.child\n");
   has(&w, "U[k, l, j] * (by_level.h[i64(placed.child[v, k]), l] else 0.0)\n");
   has(&w, "by_level.h[v: V, j: 16] = tanh(x[i64(level.order.child[v]), j] + by_level.s[v, j])\n");
   has(&w, " h[v: V, j: 16] = by_level.h[i64(level.place.child[v]), j]\n");
@@ -37,7 +37,9 @@ static void sums_over_parents_run_through_a_list(void **state) {
                 "  0.5 * g[v, j]\nentry forward forward: g = g\n");
   apply(&w, neo_pass_levels);
   has(&w, "by_level.d[u: V, j: 16] =\n"
-          "    sum[e: i64(parents.first.child[u])..i64(parents.first.child[u + 1])] "
+          "    sum[e: i64(parents.first.child[i64(level.order.child[u])])"
+          "..min(i64(parents.first.child[i64(level.order.child[u])]) + "
+          "i64(parents.count.child[i64(level.order.child[u])]), V * 2)] "
           "where u < i64(parents.child[e]);\n    0.5 * by_level.g[i64(parents.child[e]), j]\n");
   neo_arena_free(&w.arena);
 }

@@ -1,6 +1,7 @@
 /* The kernels of groups: one for each group, unless another group computes the same. */
 #include "tools/pipeline/lower.h"
 #include "codegen/align.h"
+#include "codegen/fused_loops.h"
 #include "codegen/make.h"
 #include "codegen/recurrence.h"
 #include "tools/pipeline/stages.h"
@@ -92,8 +93,8 @@ static uint32_t first_kernel(const neo_plan_parts *parts) {
   return x->is_loop ? first_kernel(&x->parts) : x->kernel;
 }
 
-/* The schedules of its segments are chosen inside. */
-static neo_status compile_recurrence(neo_compilation *c, const neo_group *g) {
+/* A recurrence, or loops that share one. The schedules of its segments are chosen inside. */
+static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
   neo_str text;
   neo_kernel_steps steps;
   neo_str_init(&text, &c->arena);
@@ -105,7 +106,9 @@ static neo_status compile_recurrence(neo_compilation *c, const neo_group *g) {
                                     .choose = c->options.segment_schedule,
                                     .choose_ctx = c->options.schedule_ctx,
                                     .loops = c->options.loops};
-  neo_status s = neo_recurrence_kernels(c->module, g, &options, &c->arena, &steps, &text);
+  neo_status s = g->recurrence
+                     ? neo_recurrence_kernels(c->module, g, &options, &c->arena, &steps, &text)
+                     : neo_fused_loops_kernels(c->module, g, &options, &c->arena, &steps, &text);
   if (s) {
     c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
     return s;
@@ -120,8 +123,8 @@ static neo_status compile_recurrence(neo_compilation *c, const neo_group *g) {
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from = NULL;
-  if (g->recurrence)
-    return compile_recurrence(c, g);
+  if (!neo_group_has_form(g))
+    return compile_loops(c, g);
   neo_schedule sched = neo_compile_schedule(c, g, &from);
   neo_status s = neo_compile_lower(c, g, &sched, &kernel, &c->why);
   if (s)

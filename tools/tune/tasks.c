@@ -93,7 +93,7 @@ neo_status neo_tune_add_tasks(neo_tune *t) {
   }
   for (size_t g = 0; g < c->grouping.groups.n; g++) {
     uint32_t k = c->kernel_of_group.at[g];
-    if (c->grouping.groups.at[g].recurrence) /* has no schedule of its own */
+    if (!neo_group_has_form(&c->grouping.groups.at[g])) /* has no schedule of its own */
       continue;
     if (seen[k] || (t->o.only && regexec(&only, c->grouping.groups.at[g].name, 0, NULL, 0)))
       continue;

@@ -78,7 +78,7 @@ static const neo_lx *lower_load(lowering *l, neo_expr e) {
   const neo_lx *at = lower(l, neo_flat_at(l->m, e));
   if (l->bounded)
     guard = lx_and(l, guard, in_tensor(l, (neo_tensor){n->attr}, at));
-  if (!guard)
+  if (!guard || neo_lx_always_loads(guard, (uint32_t)buf, at))
     return neo_lx_load(l->k, (uint32_t)buf, at);
   return neo_lx_loadif(l->k, (uint32_t)buf, at, guard, zero_of(l, (neo_type)n->type));
 }

@@ -1,7 +1,7 @@
 /* Running sums by keys (schedule/keyed_scan/keyed_scan.h):
  *
  *     for i: table[i] = 0
- *     for u: key = key[u]; P[u] = finish(u, table[key]); table[key] += body(u)
+ *     for u: key = key[u]; P[u] = finish(u, table[key]); table[key] += body(u)     if 0 <= key
  *
  * Elements of a key are added in their order, so the result does not depend on anything else. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
@@ -22,21 +22,23 @@ void neo_lower_keyed_scan(lowering *l, neo_block *in) {
                                                    .scratch_elems = x.most > 0 ? x.most : 1,
                                                    .no_alias = true,
                                                    .align = 64});
-  neo_block *body = neo_lower_open(l, in, "i", lx_int(l, 0), neo_lower_expr(l, x.n), 1, &v);
-  neo_ls_store(l->k, body, table, v, zero, NULL);
-  neo_lower_close(l);
+  neo_lower_fill_zero(l, in, table, lx_int(l, 0), neo_lower_expr(l, x.n));
   tile t = {.m_axis = 0, .n_axis = -1, .rows = 1, .cols = 1, .width = 1};
-  body = neo_lower_open(l, in, "u", lx_int(l, 0), neo_lower_extent(l, 0), 1, &v);
+  neo_block *body = neo_lower_open(l, in, "u", lx_int(l, 0), neo_lower_extent(l, 0), 1, &v);
   neo_lower_set_axis(l, 0, v, l->depth);
   neo_lower_facts(l, l->f, store);
   t.m_at = v;
-  l->acc_value = neo_lx_load(l->k, table, neo_lower_expr(l, x.key));
+  const neo_lx *at = neo_lower_expr(l, x.key),
+               *there = neo_lx_op2(l->k, NEO_OP_LE, lx_int(l, 0), at);
+  const neo_lx *old = neo_lx_load(l->k, table, at);
+  l->acc_value = x.asks ? neo_lx_loadif(l->k, table, at, there, zero) : old;
   neo_lower_forget(l);
   neo_lower_store(l, body, store, &t);
-  const neo_lx *at = neo_lower_expr(l, x.key);
-  const neo_lx *next = neo_lx_op2(l->k, NEO_OP_ADD, l->acc_value, neo_lower_expr(l, x.value));
+  const neo_lx *next = neo_lx_op2(l->k, NEO_OP_ADD, old, neo_lower_expr(l, x.value));
   l->acc_value = NULL;
   neo_lower_forget(l);
+  if (x.asks)
+    body = &neo_ls_if(l->k, body, there)->branch.then;
   neo_ls_store(l->k, body, table, at, next, NULL);
   neo_lower_close(l);
 }

@@ -4,7 +4,8 @@
  *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. If only rows that some key is are read, the first loop is over e, too, and clears these.
+ * with d in lanes. If only rows that some key is are read, the first loop is over e, too, and clears these; if each of
+ * them is one integer, it is stored, and there is no first loop.
  *
  * Units of work divide d, and each adds elements in the order of e. So the result is deterministic
  * and needs no atomics. */
@@ -50,6 +51,25 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
   }
 }
 
+/* Elements of a row, if the rows lie one behind the other from element 0 on, with all columns; 0: they do not. */
+static int64_t row_elements(const segment *c) {
+  const lowering *l = c->l;
+  neo_linear at;
+  neo_expr row = neo_axis_ref(l->m, c->seg.axis);
+  int64_t n = 1, lo, hi;
+  if (c->n_axis >= 0 && (!neo_lx_is_int(c->n_lo, &lo) || lo != 0 || !neo_lx_is_int(c->n_hi, &n)))
+    return 0;
+  if (l->f->axes.n != 1u + (c->n_axis >= 0) ||
+      !neo_flat_linear(l->m, c->store->outs.at[0].offset, &at) || at.constant ||
+      at.n != l->f->axes.n || neo_linear_coef(&at, row) != n)
+    return 0;
+  if (c->n_axis < 0)
+    return n;
+  neo_expr column = neo_axis_ref(l->m, (uint32_t)c->n_axis);
+  bool whole = neo_expr_is_int(l->m, l->f->axes.at[c->n_axis].hi, &hi) && hi == n;
+  return whole && neo_linear_coef(&at, column) == 1 ? n : 0;
+}
+
 static const neo_lx *place(segment *c) {
   return neo_lower_expr(c->l, c->store->outs.at[0].offset);
 }
@@ -64,6 +84,10 @@ static void add_body(segment *c, neo_block *in) {
   lowering *l = c->l;
   const neo_lx *at = place(c), *old = neo_lx_load(l->k, c->buf, at);
   const neo_lx *x = neo_lower_expr(l, c->sum->accs.at[0].body);
+  if (c->seg.injective) {
+    neo_ls_store(l->k, in, c->buf, at, x, NULL);
+    return;
+  }
   neo_op op = c->sum->accs.at[0].kind == NEO_RED_ANY ? NEO_OP_OR : NEO_OP_ADD;
   neo_ls_store(l->k, in, c->buf, at, neo_lx_op2(l->k, op, old, x), NULL);
 }
@@ -86,6 +110,23 @@ static void over_rows(segment *c, neo_block *in, const neo_lx *lo, const neo_lx 
   neo_lower_close(c->l);
 }
 
+/* Is v, the key, one of the rows? Null: always. */
+static const neo_lx *is_inside(segment *c, const neo_lx *lo, const neo_lx *v, const neo_lx *hi) {
+  lowering *l = c->l;
+  neo_expr key = neo_cast(l->m, NEO_I64_T, c->seg.key), zero = neo_const_int(l->m, NEO_I64_T, 0);
+  neo_expr below = neo_op2(l->m, NEO_OP_LT, key, l->f->axes.at[c->seg.axis].hi);
+  const neo_lx *low = neo_lx_op2(l->k, NEO_OP_LE, lo, v),
+               *high = neo_lx_op2(l->k, NEO_OP_LT, v, hi);
+  int64_t first;
+  bool is_low = neo_lx_is_int(lo, &first) && first == 0 &&
+                neo_prove(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key), NULL) == NEO_PROVED;
+  bool is_high = hi == neo_lower_extent(l, c->seg.axis) &&
+                 neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
+  if (is_low && is_high)
+    return NULL;
+  return is_low ? high : is_high ? low : neo_lx_op2(l->k, NEO_OP_AND, low, high);
+}
+
 static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k,
                         segment_body *f) {
   lowering *l = c->l;
@@ -102,13 +143,17 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
   if (c->seg.before.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->branch.then;
   v = neo_lower_expr(l, c->seg.key);
-  const neo_lx *inside = neo_lx_op2(l->k, NEO_OP_AND, neo_lx_op2(l->k, NEO_OP_LE, lo, v),
-                                    neo_lx_op2(l->k, NEO_OP_LT, v, hi));
-  in = &neo_ls_if(l->k, in, inside)->branch.then;
+  const neo_lx *inside = is_inside(c, lo, v, hi);
+  if (inside)
+    in = &neo_ls_if(l->k, in, inside)->branch.then;
   neo_lower_set_axis(l, c->seg.axis, v, l->depth);
   if (c->seg.rest.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->branch.then;
   over_columns(c, in, f);
+}
+
+static const neo_lx *times(lowering *l, const neo_lx *x, int64_t n) {
+  return neo_lx_op2(l->k, NEO_OP_MUL, x, lx_int(l, n));
 }
 
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
@@ -127,8 +172,13 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
   c.buf = (uint32_t)buf;
   l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
   neo_lower_facts(l, l->f, c.sum);
-  if (c.seg.rows)
+  if (c.seg.injective)
+    l->k->bufs.at[buf].use = NEO_BUF_WRITE;
+  else if (c.seg.rows)
     over_source(&c, in, m_lo, m_hi, 0, store_zero);
+  else if (row_elements(&c))
+    neo_lower_fill_zero(l, in, c.buf, times(l, m_lo, row_elements(&c)),
+                        times(l, m_hi, row_elements(&c)));
   else
     over_rows(&c, in, m_lo, m_hi, store_zero);
   over_source(&c, in, m_lo, m_hi, 0, add_body);

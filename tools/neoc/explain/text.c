@@ -19,6 +19,8 @@ const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t 
   const neo_records_file *f = r ? neo_records_file_of(&c->records, r) : NULL;
   if (c->grouping.groups.at[group].recurrence)
     return "of the recurrence's loops; of each kernel inside of them by the analytic model";
+  if (c->grouping.groups.at[group].loops.n)
+    return "of loops that share one";
   if (!r)
     return "by the analytic model";
   return neo_arena_printf(a, "by a record of %s: %.3f of the default's time, %lld trials",

@@ -1,0 +1,252 @@
+/* See fused_loops.h. */
+#include "codegen/fused_loops.h"
+#include "codegen/loop/clone.h"
+#include "codegen/make.h"
+#include "fusion/form.h"
+#include "schedule/keyed_scan/keyed_scan.h"
+#include "schedule/segment/segment.h"
+
+enum { MOST_UNROLLED = 4 }; /* rounds of loops at a position */
+
+typedef struct {
+  neo_module *m;
+  const neo_group *g;
+  const neo_recurrence_options *options;
+  neo_arena *a;
+  neo_str *why;
+  neo_status status;
+  neo_position_loops open; /* which share a loop */
+  neo_kernel_steps *out;
+  neo_map index; /* empty */
+} maker;
+
+/* ---- a kernel of each group */
+
+static neo_schedule serial_segment(void *ctx, neo_module *m, const neo_group *g,
+                                   const neo_machine *machine) {
+  (void)ctx;
+  return neo_schedule_serial(m, g, machine);
+}
+
+static bool reduces(const neo_form *f) {
+  bool any = false;
+  for (size_t k = 0; k < f->stages.n; k++)
+    any = any || f->stages.at[k].accs.n;
+  return any;
+}
+
+/* A kernel that runs along positions; without a loop: each of its elements asks for all. */
+static neo_position_loop one_loop(maker *x, const neo_group *g) {
+  neo_position_loop none = {.g = g};
+  neo_kernel_steps steps = {0};
+  neo_kernel *k = NULL;
+  if (g->recurrence) {
+    neo_recurrence_options o = *x->options;
+    o.loops = NEO_LOOPS_NONE;
+    o.choose = serial_segment;
+    x->status = neo_recurrence_kernels(x->m, g, &o, x->a, &steps, x->why);
+    if (x->status || steps.n != 1 || !steps.at[0].kernel)
+      return none;
+    return neo_position_loop_of(g, steps.at[0].kernel);
+  }
+  neo_schedule s = neo_schedule_serial(x->m, g, x->options->machine);
+  if (s.strategy == NEO_STRATEGY_LOOPS && reduces(neo_group_form(x->m, g)))
+    return none;
+  x->status = neo_kernel_make(x->m, g, &s, false, x->a, &k, x->why);
+  neo_position_loop y = x->status ? none : neo_position_loop_of(g, k);
+  for (uint32_t b = 0; y.loop && s.strategy == NEO_STRATEGY_KEYED_SCAN && b < k->bufs.n; b++)
+    y.table = k->bufs.at[b].use & NEO_BUF_SCRATCH ? b + 1 : y.table;
+  return y;
+}
+
+/* As if the group were on its own. */
+static void add_apart(maker *x, const neo_group *g) {
+  neo_kernel_step s = {0};
+  if (g->recurrence) {
+    neo_kernel_steps steps = {0};
+    x->status = neo_recurrence_kernels(x->m, g, x->options, x->a, &steps, x->why);
+    for (size_t k = 0; k < steps.n; k++)
+      NEO_PUSH(x->a, x->out, steps.at[k]);
+    return;
+  }
+  neo_schedule schedule = neo_schedule_default(x->m, g, x->options->machine);
+  x->status = neo_kernel_make(x->m, g, &schedule, false, x->a, &s.kernel, x->why);
+  for (size_t b = 0; !x->status && b < s.kernel->bufs.n; b++) {
+    neo_kbuf *buf = &s.kernel->bufs.at[b];
+    if (buf->shift) /* the plan gives whole tensors to the kernels of loops */
+      buf->origin = neo_lx_int(s.kernel, buf->shift);
+    buf->shift = 0;
+  }
+  NEO_PUSH(x->a, x->out, s);
+}
+
+/* ---- sums by keys */
+
+/* The expression of the segmented sum's source at shared axis 0. */
+static neo_expr at_source(neo_module *m, const neo_form *f, neo_expr e) {
+  neo_expr by[NEO_FORM_MAX_AXES] = {{0}};
+  by[f->axes.n] = neo_axis_ref(m, 0);
+  return e.i ? neo_expr_subst_axes(m, e, by, (uint32_t)f->axes.n + 1) : e;
+}
+
+/* Are the sums, at each position, what the table of the running sum has then? */
+static bool is_table_of(neo_module *m, const neo_group *sums, const neo_group *running) {
+  neo_segment s;
+  neo_keyed_scan k;
+  if (sums->recurrence || running->recurrence || !neo_segment_of(m, sums, &s) ||
+      !neo_keyed_scan_of(m, running, &k))
+    return false;
+  const neo_form *f = neo_group_form(m, sums), *g = neo_group_form(m, running);
+  const neo_stage *stage = &f->stages.at[0];
+  const neo_form_acc *acc = &stage->accs.at[0];
+  bool is = f->axes.n == 1 && stage->axes.n == 1 && stage->axes.at[0].hi.i == g->axes.at[0].hi.i &&
+            f->axes.at[0].hi.i == k.n.i && !s.before.i && !s.rest.i && !s.rows &&
+            acc->kind == NEO_RED_SUM && acc->type == g->stages.at[0].accs.at[0].type &&
+            neo_expr_node(m, f->stages.at[1].outs.at[0].value)->op == NEO_OP_ACC;
+  return is && neo_cast(m, NEO_I64_T, at_source(m, f, s.key)).i == k.key.i &&
+         at_source(m, f, acc->body).i == k.value.i;
+}
+
+static bool reads_any(const neo_group *g, const neo_position_loop *of, size_t n) {
+  for (size_t k = 0; k < n; k++)
+    for (size_t r = 0; r < of[k].g->roots.n; r++)
+      for (size_t i = 0; i < g->reads.n; i++)
+        if (g->reads.at[i].i == of[k].g->roots.at[r].i)
+          return true;
+  return false;
+}
+
+/* Puts a running sum right before the loop that makes its table, if there is one: its rounds are the same. */
+static void add_open(maker *x, neo_position_loop y) {
+  size_t at = x->open.n;
+  for (size_t k = 0; k < x->open.n && y.table; k++)
+    if (x->open.at[k].factor == y.factor && is_table_of(x->m, x->open.at[k].g, y.g) &&
+        !reads_any(y.g, &x->open.at[k], x->open.n - k)) {
+      y.sums = x->open.at[k].g->roots.at[0];
+      at = k;
+    }
+  NEO_PUSH(x->a, &x->open, y);
+  for (size_t k = x->open.n - 1; k > at; k--)
+    x->open.at[k] = x->open.at[k - 1];
+  x->open.at[at] = y;
+}
+
+/* ---- one kernel */
+
+/* The buffer of the tensor in the kernel that is made. */
+static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
+  for (uint32_t b = 0; b < k->bufs.n; b++)
+    if (k->bufs.at[b].tensor.i == t.i) {
+      k->bufs.at[b].use |= use;
+      return b;
+    }
+  const neo_tensor_rec *r = neo_tensor_at(x->m, t);
+  return neo_kernel_buf(k, (neo_kbuf){.name = neo_name_text(x->m->names, r->name),
+                                      .type = r->type,
+                                      .use = use,
+                                      .tensor = t,
+                                      .no_alias = true,
+                                      .align = neo_type_bytes((neo_type)r->type)});
+}
+
+/* Scratch comes behind all other buffers. */
+static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
+  for (int scratch = 0; scratch < 2; scratch++)
+    for (size_t i = 0; i < x->open.n; i++) {
+      const neo_position_loop *y = &x->open.at[i];
+      for (uint32_t b = 0; b < y->k->bufs.n; b++) {
+        const neo_kbuf *from = &y->k->bufs.at[b];
+        bool own = from->use & NEO_BUF_SCRATCH, shared = own && y->sums.i && y->table == b + 1;
+        if (own != (scratch == 1))
+          continue;
+        uint32_t to = !own     ? buffer_of(x, k, from->tensor, from->use)
+                      : shared ? buffer_of(x, k, y->sums, NEO_BUF_READ)
+                               : neo_kernel_buf(k, *from);
+        of[i][b] = (neo_clone_buf){to, neo_lx_int(k, from->shift)};
+      }
+    }
+}
+
+/* The rounds of a position: of loop i, and of those behind it as far as it reads sums by keys that they make, which
+ * grow from round to round. Returns the one behind. */
+static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c, size_t i,
+                         const neo_lx *at) {
+  int64_t factor = x->open.at[i].factor;
+  size_t end = i + 1;
+  while (x->open.at[end - 1].sums.i)
+    end++;
+  if (factor > 1) {
+    uint32_t round = neo_kernel_var(k, "k");
+    const neo_lx *n = neo_lx_int(k, factor);
+    in = &neo_ls_for(k, in, NEO_LOOP_UNROLL, round, neo_lx_int(k, 0), n, 1)->loop.body;
+    at = neo_lx_op2(k, NEO_OP_ADD, neo_lx_op2(k, NEO_OP_MUL, at, n), neo_lx_var(k, round));
+  }
+  for (; i < end; i++) {
+    neo_clone_var(c[i], x->open.at[i].loop->loop.var, at);
+    neo_clone_unrolled(c[i], MOST_UNROLLED);
+    neo_clone_block(c[i], in, &x->open.at[i].loop->loop.body);
+  }
+  return end;
+}
+
+static neo_kernel *fused(maker *x) {
+  neo_kernel *k = neo_kernel_new(x->a, x->open.at[0].g->name);
+  neo_clone_buf **of = NEO_NEW_ARRAY(x->a, neo_clone_buf *, x->open.n);
+  neo_cloner **c = NEO_NEW_ARRAY(x->a, neo_cloner *, x->open.n);
+  k->span = x->open.at[0].k->span;
+  neo_kernel_name_sizes(k, x->m);
+  for (size_t i = 0; i < x->open.n; i++)
+    of[i] = NEO_NEW_ARRAY(x->a, neo_clone_buf, x->open.at[i].k->bufs.n + 1);
+  add_buffers(x, k, of);
+  for (size_t i = 0; i < x->open.n; i++) {
+    const neo_position_loop *y = &x->open.at[i];
+    neo_block head = y->k->body;
+    head.n--;
+    c[i] = neo_cloner_new(k, y->k, of[i], &x->index);
+    if (y->sums.i)
+      neo_clone_without(c[i], y->table - 1);
+    neo_clone_block(c[i], &k->body, &head);
+  }
+  uint32_t var = neo_kernel_var(k, "v");
+  const neo_lx *n = neo_clone_expr(c[0], x->open.at[0].n);
+  neo_ls *loop = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, var, neo_lx_int(k, 0), n, 1);
+  for (size_t i = 0; i < x->open.n;)
+    i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
+  x->status = neo_kernel_verify(k, x->why);
+  return k;
+}
+
+static void close(maker *x) {
+  if (x->open.n == 1)
+    add_apart(x, x->open.at[0].g);
+  else if (x->open.n)
+    NEO_PUSH(x->a, x->out, (neo_kernel_step){.kernel = fused(x)});
+  x->open.n = 0;
+}
+
+neo_status neo_fused_loops_kernels(neo_module *m, const neo_group *g,
+                                   const neo_recurrence_options *options, neo_arena *a,
+                                   neo_kernel_steps *out, neo_str *why) {
+  maker x = {.m = m, .g = g, .options = options, .a = a, .why = why, .out = out};
+  *out = (neo_kernel_steps){0};
+  neo_map_init(&x.index, a);
+  for (size_t k = 0; k < g->loops.n && !x.status; k++) {
+    const neo_group *one = &g->loops.at[k];
+    neo_position_loop y = {.g = one};
+    if (options->loops != NEO_LOOPS_EVERY)
+      y = one_loop(&x, one);
+    if (x.status)
+      break;
+    if (!neo_position_loop_joins(m, x.open.at, x.open.n, &y))
+      close(&x);
+    if (x.status)
+      break;
+    if (y.loop)
+      add_open(&x, y);
+    else
+      add_apart(&x, one);
+  }
+  if (!x.status)
+    close(&x);
+  return x.status;
+}

@@ -1,0 +1,123 @@
+/* Loops along the same positions share one (codegen/fused_loops.h), and what they read has to be there. */
+#include "base/machine.h"
+#include "codegen/fused_loops.h"
+#include "ir/print.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define HEAD                                                                                \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\n"                  \
+  "temp level : i32 [V] < V\ntemp count : i32 [V] < V + 1\ntemp rank : i32 [V] < V\n"       \
+  "temp again : i32 [V, 2] < V * 2\ntemp parents : i32 [V] < V * 2 + 1\n"                   \
+  "temp up : i32 [V] < V\ntemp own : i32 [V] < V + 1\n"                                     \
+  "input perm : i32 [V] < V\ntemp far : i32 [V] < V\n"                                      \
+  "def level[v: V] =\n  max[k: 2] (level[i64(child[v, k])] else -1i32) + 1i32\n"            \
+  "def count[l: V] =\n  sum[v: V] where i64(level[v]) == l;\n  1i32\n"                      \
+  "def rank[v: V] =\n  sum[u: V] where u < v and i64(level[u]) == i64(level[v]);\n  1i32\n" \
+  "def parents[u: V] =\n  sum[v: V, k: 2] where i64(child[v, k]) == u;\n  1i32\n"           \
+  "def again[v: V, k: 2] =\n  sum[w: V, j: 2] where w * 2 + j < v * 2 + k and "             \
+  "i64(child[w, j]) == i64(child[v, k]) and 0 <= i64(child[v, k]);\n  1i32\n"               \
+  "def up[v: V] = (level[i64(child[v, 0])] else 0i32)\n"                                    \
+  "def own[v: V] = count[i64(level[v])]\n"                                                  \
+  "def far[v: V] = level[i64(perm[v])]\n"
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+  neo_grouping all;
+  neo_kernel_steps steps; /* of the group whose loops are fused */
+  size_t n_fused;
+} world;
+
+static void load(world *w, const char *text) {
+  neo_arena *a = &w->arena;
+  memset(w, 0, sizeof *w);
+  neo_arena_init(a, neo_alloc_default, NULL);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  w->m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
+  assert_non_null(w->m);
+  assert_int_equal(neo_fuse(w->m, a, &w->all, NULL), NEO_OK);
+  neo_fuse_options fusion = {0};
+  neo_recurrence_options o = {.machine = neo_machine_named("x86-64-v3"), .fusion = &fusion};
+  neo_str why;
+  neo_str_init(&why, a);
+  for (size_t g = 0; g < w->all.groups.n; g++) {
+    if (!w->all.groups.at[g].loops.n)
+      continue;
+    w->n_fused++;
+    assert_int_equal(neo_fused_loops_kernels(w->m, &w->all.groups.at[g], &o, a, &w->steps, &why),
+                     NEO_OK);
+  }
+}
+
+static const char *text_of(world *w, size_t k) {
+  neo_str s;
+  neo_str_init(&s, &w->arena);
+  neo_kernel_print(w->steps.at[k].kernel, &s);
+  return neo_str_text(&s);
+}
+
+static void has(world *w, const char *part) {
+  if (!strstr(text_of(w, 0), part))
+    fail_msg("'%s' is not in\n%s", part, text_of(w, 0));
+}
+
+static void sums_by_keys_of_a_recurrence_run_in_its_loop(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, rank = rank\n");
+  assert_int_equal(w.n_fused, 1);
+  assert_int_equal(w.steps.n, 1);
+  has(&w, "  rank[v_2] = count[i64(level[v_2])]\n"
+          "  count[i64(level[v_2])] = count[i64(level[v_2])] + 1:i32\n");
+  assert_null(strstr(text_of(&w, 0), "table"));
+  neo_arena_free(&w.arena);
+}
+
+/* Two slots of a vertex may hold the same child: the second counts the first. */
+static void rounds_of_a_position_take_turns(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: parents = parents, again = again\n");
+  assert_int_equal(w.steps.n, 1);
+  has(&w, "  for k in 0..2 unroll\n    again[v*2 + k] = parents[");
+  has(&w, "      parents[i64(child[v*2 + k])] = parents[i64(child[v*2 + k])] + 1:i32\n");
+  neo_arena_free(&w.arena);
+}
+
+/* What is made at earlier positions is there; a sum by keys only behind the last position. */
+static void what_is_not_there_yet_is_read_in_another_loop(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, up = up, own = own\n");
+  assert_int_equal(w.n_fused, 1);
+  assert_int_equal(w.steps.n, 1);
+  has(&w, "  up[v_2] = ");
+  assert_null(strstr(text_of(&w, 0), "own[v"));
+  neo_arena_free(&w.arena);
+}
+
+/* Data say where it is read: perhaps at a later position. */
+static void what_may_come_later_is_read_in_another_loop(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, far = far\n");
+  assert_int_equal(w.steps.n, 2);
+  has(&w, "  count[i64(level[v_2])] = ");
+  assert_null(strstr(text_of(&w, 0), "far"));
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_by_keys_of_a_recurrence_run_in_its_loop),
+      cmocka_unit_test(rounds_of_a_position_take_turns),
+      cmocka_unit_test(what_is_not_there_yet_is_read_in_another_loop),
+      cmocka_unit_test(what_may_come_later_is_read_in_another_loop),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
