@@ -74,11 +74,11 @@ void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g) {
 }
 
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
-                                 uint32_t tile_rounds) {
+                                 const neo_loop_options *o) {
   neo_def *defs = NEO_NEW_ARRAY(a, neo_def, g->members.n);
   for (size_t k = 0; k < g->members.n; k++)
     defs[k] = g->members.at[k].def;
-  g->recurrence = neo_recurrence_of(m, a, defs, g->members.n, leaves, tile_rounds);
+  g->recurrence = neo_recurrence_of(m, a, defs, g->members.n, leaves, o);
   assert(g->recurrence && "the module was checked");
   g->roots.n = g->reads.n = 0;
   for (size_t k = 0; k < g->recurrence->roots.n; k++)

@@ -69,6 +69,17 @@ typedef enum {
 const char *neo_fuse_kind_text(neo_fuse_kind k);
 const char *neo_fuse_kind_meaning(neo_fuse_kind k);
 
+/* How recurrences become loops; all 0: as pays. Lazy batching and streaming are of S. Xu and others, "Cavs: an efficient
+ * runtime system for dynamic neural networks", USENIX ATC 2018. */
+typedef struct {
+  uint32_t tile_rounds; /* what can lead a recurrence does, in blocks of so many rounds, for tests;
+                           0: where it pays, and as many as pay */
+  bool
+      no_lazy_batching; /* sums over rows that are made in blocks grow block by block; else they are one sum behind */
+  bool
+      no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
+} neo_loop_options;
+
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
 typedef struct {
   const struct neo_profile *profile; /* the target's prices; null: those of x86-64-v3 */
@@ -77,8 +88,7 @@ typedef struct {
                      any number; NEO_FUSE_SMALL: as few as possible */
   bool
       consumers_join; /* what can run in the rounds of a recurrence does, for tests; else where it pays */
-  uint32_t tile_rounds; /* what can lead a recurrence does, in blocks of so many rounds, for tests;
-                           0: where it pays, and as many as pay */
+  neo_loop_options recurrences;
 } neo_fuse_options;
 
 /* May results of groups be cached between calls under these options (null: the defaults)? */
@@ -113,6 +123,6 @@ void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr 
 void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e);
 /* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */
 void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, const bool *leaves,
-                                 uint32_t tile_rounds);
+                                 const neo_loop_options *o);
 
 #endif

@@ -60,18 +60,22 @@ typedef struct neo_recurrence {
 /* Writes a recurrence as loops. Definitions among them that are no part of it run in its rounds if they have
  * an axis along them (neo_order_round_axis). Of the others those that are given before its own run before
  * its loops or lead them (below), and the rest behind its loops, in the order in which they are given.
- * `leaves`: by tensor, is it needed outside? `tile_rounds`: of blocks that others lead; 0: as many as
- * pay. Adds sizes, tensors and definitions to the module, which only the result names. Null: no order is
+ * `leaves`: by tensor, is it needed outside? Adds sizes, tensors and definitions to the module, which only the result names. Null: no order is
  * found, which neo_module_check excludes. In the arena. */
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
-                                  const bool *leaves, uint32_t tile_rounds);
+                                  const bool *leaves, const neo_loop_options *options);
 /* May definition d, which is no part of the recurrence, be made for blocks of the loop's rounds, each before
  * the block (lead.c)? Then *out is its place in the loop. `readers`: all that read it. */
 bool neo_recurrence_leads(neo_module *m, const neo_order_step *loop, const neo_def *readers,
                           size_t n, neo_def d, neo_order_member *out);
-/* Rounds of a block for these definitions; 0: there are too few blocks. `tile_rounds` as above. */
+/* Rounds of a block for these definitions; 0: there are too few blocks. `tile_rounds`: of neo_loop_options. */
 int64_t neo_recurrence_block(neo_module *m, const neo_order_member *lead, size_t n,
                              uint32_t tile_rounds);
+/* Does the loop run in blocks of rows? */
+bool neo_recurrence_has_blocks(neo_module *m, const neo_order_step *loop);
+/* Is definition d, which is no part of the loop, a sum over its rows that can grow block by block (sums.c)? Each read of
+ * what the loop makes is at the row of *axis, a reduction axis. */
+bool neo_recurrence_sums(neo_module *m, const neo_order_step *loop, neo_def d, uint32_t *axis);
 const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice); /* null: none */
 
 #endif

@@ -132,6 +132,9 @@ typedef struct {
       apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
                        apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
                        is known */
+  neo_tensor
+      kinds; /* its elements are kinds of rows, below its bound K, and rows of one block have one kind: those of
+                       kinds[b] .. kinds[b+1] - 1 the kind b % K (transform/levels_keys.c); 0: nothing is known */
   neo_region in;    /* room for regions; 0 outside all */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;

@@ -8,9 +8,9 @@
 
 /* When a pass runs; the driver knows what holds (tools/pipeline/passes.def says why). */
 typedef enum {
-  NEO_WHEN_ALL,   /* always */
-  NEO_WHEN_CPU,   /* for processors */
-  NEO_WHEN_CACHES, /* where results are cached between calls */
+  NEO_WHEN_ALL,        /* always */
+  NEO_WHEN_CPU,        /* for processors */
+  NEO_WHEN_CACHES,     /* where results are cached between calls */
   NEO_WHEN_REASSOCIATE /* where the user allows it */
 } neo_pass_when;
 
@@ -22,8 +22,11 @@ typedef struct {
   uint32_t
       tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large;
                            0: what pays */
-  int64_t memory;        /* bytes that may be kept for the backward pass; 0: any number; -1: as few as possible */
-  uint32_t chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `memory` asks */
+  int64_t
+      memory; /* bytes that may be kept for the backward pass; 0: any number; -1: as few as possible */
+  bool batch_kinds; /* vertices of a level that take other branches are batches of their own */
+  uint32_t
+      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `memory` asks */
 } neo_pass_target;
 
 /* What a pass can meet:

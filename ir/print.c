@@ -331,6 +331,10 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " apart ");
     neo_text_add_tensor(t->m, t->out, r->apart);
   }
+  if (r->kinds.i) {
+    neo_str_add(t->out, " kinds ");
+    neo_text_add_tensor(t->m, t->out, r->kinds);
+  }
   if (r->updates.i) {
     neo_str_add(t->out, " of ");
     neo_text_add_tensor(t->m, t->out, r->updates);

@@ -259,10 +259,13 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.p = n_found ? neo_prover_new(m) : NULL;
   s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
   if (n_found && find(&s, n_found)) {
+    if (target->batch_kinds)
+      levels_find_keys(&s);
     spread_all(&s, is_init);
     define_tables(&s);
     levels_rewrite(&s, is_init);
     levels_leave_out(&s);
+    levels_write_kinds(&s);
     levels_leave_out_kinds(&s);
     levels_read_there(&s);
   }

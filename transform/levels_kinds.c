@@ -49,8 +49,8 @@ static void look_at_data(void *ctx, neo_expr e) {
   if (n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE)
     return;
   neo_role role = (neo_role)neo_tensor_at(x->m, (neo_tensor){n->attr})->role;
-  x->given =
-      x->given && (role == NEO_ROLE_INPUT || role == NEO_ROLE_CONST || n->attr == x->g->order.i);
+  x->given = x->given && (role == NEO_ROLE_INPUT || role == NEO_ROLE_CONST ||
+                          n->attr == x->g->order.i || n->attr == x->g->kind.i);
   for (uint32_t k = 0; k < n->arg.n; k++)
     x->of_vertex = x->of_vertex || neo_expr_axes(x->m, neo_list_expr(x->m, n->arg, k));
 }

@@ -8,11 +8,12 @@
 
 enum { MOST_AXES = 64 };
 
-/* The first place of a level. There are no more levels than vertices, and `none` stands for the first of others. */
+/* The first place of a level, which has a block for each kind. There are no more levels than vertices, and `none` stands for the first of others. */
 static neo_expr first_of(const levels *s, const levels_graph *g, int64_t level, int64_t none,
                          neo_span span) {
   neo_module *m = s->m;
-  neo_expr at = levels_int(s, level), other = neo_const_int(m, NEO_I32_T, none);
+  neo_expr at = levels_int(s, level * levels_kinds_of(g)),
+           other = neo_const_int(m, NEO_I32_T, none);
   return neo_cast(m, NEO_I64_T, neo_load_else(m, g->first, &at, 1, other, span));
 }
 

@@ -3,6 +3,7 @@
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
  *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
+ *   levels_keys.c      kinds that are batches of their own, as the option asks
  *   levels_rewrite.c   definitions and reads in this order
  *   levels_leaves.c    what is there only for leaves, or only for others
  *   levels_needed.c    what is read only of leaves, or only of others
@@ -14,6 +15,7 @@
 
 enum {
   LEVELS_INDICES = 8,
+  LEVELS_CONDITIONS = 2,
   LEVELS_RANK = 8,
   LEVELS_DEPTH = 4 /* definitions that are looked through for factors that are 0 */
 };
@@ -31,9 +33,14 @@ typedef struct {
   neo_expr n; /* vertices */
   levels_index index[LEVELS_INDICES];
   uint32_t n_indices;
-  neo_tensor first; /* level l has the places first[l] .. first[l+1] - 1 */
+  /* Block b has the places first[b] .. first[b+1] - 1: a level, or, with kinds, those of kind b % K in level b / K. */
+  neo_tensor first;
   neo_tensor place; /* of a vertex */
   neo_tensor order; /* the vertex at a place */
+  neo_expr is
+      [LEVELS_CONDITIONS]; /* what makes the kind of a vertex, AXIS 0; is[i] counts 2^i (levels_keys.c) */
+  uint32_t n_is;
+  neo_tensor kind;  /* of the vertex at a place; 0: all are of one kind */
   neo_tensor count; /* how many children the vertex at a place has; 0: nobody asks */
 } levels_graph;
 
@@ -87,6 +94,20 @@ void levels_define(levels *s, levels_graph *g);
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x);
 /* How many children a vertex has at most. */
 int64_t levels_slots_of(const levels *s, neo_tensor child);
+
+/* levels_keys.c */
+/* How many kinds of vertices have blocks of their own; 1: all are in one. */
+static inline int64_t levels_kinds_of(const levels_graph *g) {
+  return (int64_t)1 << g->n_is;
+}
+/* Finds the conditions that make a kind. */
+void levels_find_keys(levels *s);
+/* By what vertices are sorted: their levels, and kinds. */
+neo_tensor levels_define_keys(levels *s, levels_graph *g, neo_tensor level);
+/* The kinds in the order. */
+void levels_define_kind(levels *s, levels_graph *g);
+/* After definitions are written in the order: they ask for kinds, and what is read of one kind alone is there for it. */
+void levels_write_kinds(levels *s);
 
 /* levels_leaves.c */
 /* How many leaves there are: as the expression that all conditions have. */

@@ -168,20 +168,21 @@ static neo_tensor define_first(const tables *t, const char *name, neo_tensor cou
   return first;
 }
 
-/* The vertices by level, each level in their order. */
-static void define_order(const tables *t, levels_graph *g, neo_tensor level) {
+/* The vertices by keys in [0, n_keys), those of one key in their order. */
+static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_expr n_keys) {
   neo_module *m = t->s->m;
   neo_expr zero = number(t, 0), all = plus(t, g->n, 1), here = axis(t, 0);
-  neo_expr key = element(t, level, axis(t, 1)), own = element(t, level, here);
-  neo_tensor count = tensor(t, "level.count", &g->n, 1, zero, all);
-  formula f = {1, 2, {g->n, g->n}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  neo_expr key = element(t, keys, axis(t, 1)), own = element(t, keys, here);
+  neo_tensor count = tensor(t, "level.count", &n_keys, 1, zero, all);
+  formula f = {1, 2, {n_keys, g->n}, NEO_RED_SUM, {0}, one(t), acc(t)};
   f.where = neo_op2(m, NEO_OP_EQ, key, here);
   define(t, count, &f);
   neo_tensor rank = tensor(t, "level.rank", &g->n, 1, zero, g->n);
+  f.hi[0] = g->n;
   f.where = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, axis(t, 1), here),
                     neo_op2(m, NEO_OP_EQ, key, own));
   define(t, rank, &f);
-  g->first = define_first(t, "level.first", count, all, g->n);
+  g->first = define_first(t, "level.first", count, plus(t, n_keys, 1), g->n);
   g->place = tensor(t, "level.place", &g->n, 1, zero, g->n);
   f = (formula){.n_out = 1, .n_axes = 1, .hi = {g->n}};
   f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, g->first, &own, 1, t->span),
@@ -215,7 +216,10 @@ static void define_placed(const tables *t, levels_graph *g, levels_index *x) {
 
 void levels_define(levels *s, levels_graph *g) {
   tables t = {s, g->index[0].child, neo_tensor_at(s->m, g->index[0].child)->span};
-  define_order(&t, g, define_levels(&t, g));
+  neo_tensor level = define_levels(&t, g);
+  neo_expr keys = neo_op2(s->m, NEO_OP_MUL, g->n, levels_int(s, levels_kinds_of(g)));
+  define_order(&t, g, levels_define_keys(s, g, level), keys);
+  levels_define_kind(s, g);
   for (uint32_t k = 0; k < g->n_indices; k++)
     define_placed(&t, g, &g->index[k]);
 }

@@ -4,6 +4,8 @@
  *                tree of loops and instances
  *   lead.c       what is made for blocks of rounds though no part of the recurrence
  *   levels.c     which loops run in blocks of rows that do not need each other
+ *   kinds.c      what a block of rows of one kind runs
+ *   sums.c       sums over rows that grow block by block, where lazy batching is off
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
  *   leave.c      rounds of a `while` that change nothing
@@ -61,6 +63,13 @@ typedef struct {     /* of a tensor: positions along an axis lie at their remain
   int64_t n;
 } outline_ring;
 
+typedef struct { /* a sum over rows */
+  neo_def def;
+  neo_tensor
+      sum; /* what is added up so far: its result, or what the end of the sum is computed of */
+  uint32_t axis; /* its rows */
+} outline_sum;
+
 typedef struct {
   neo_module *m;
   neo_arena *a;
@@ -75,10 +84,17 @@ typedef struct {
   const neo_def *lead;
   size_t n_lead;
   int64_t lead_rounds;
-  uint32_t tile_rounds; /* as in neo_recurrence_of */
+  bool lead_in_blocks; /* of rows: they are among what runs in the loop */
+  const neo_loop_options *options;
+  NEO_VEC(outline_sum) sums; /* that grow block by block */
   NEO_VEC(outline_around) around;
   neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may */
-  uint32_t blocks;  /* loops over blocks of rounds around the point at hand */
+  /* Of the rows in the block around, where blocks have kinds: the kind, from 1 on, or 0, that the block is of it, and by
+   * definition what is known of its elements there. */
+  uint32_t kind;
+  neo_expr is_kind;
+  uint8_t *zero;
+  uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
 } outliner;
@@ -101,20 +117,50 @@ bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
 outline_steps outline_place(outliner *o, const neo_order_step *order);
 /* The definition as an instance in the loops around. */
 outline_instance *outline_instance_of(outliner *o, neo_def d);
+/* Adds what runs in each round of the loop, in the loops around. */
+void outline_add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
+/* A size for the loop's index, in [lo, hi), and that it is there. */
+neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
+void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
+/* Is a <= b, by what holds in the loops around? */
+bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);
 /* Adds a definition behind the loops. */
 void outline_place_behind(outliner *o, outline_steps *steps, neo_def d);
 
-/* lead.c: adds the definitions that lead the loop to its members, if all of them can. */
+/* lead.c: adds the definitions that lead the loop to its members, if all of them can. Without streaming what leads blocks of
+ * rows is made in them. */
 void outline_lead(outliner *o, neo_order_step *order);
 
 /* levels.c: the tensor that says in which blocks of rows the loop can run; 0: there is none. *leads: are there
  * rows that are read from earlier blocks? There are none in the first. */
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
-/* Assumes what holds in the block: it is the first one, or behind it. */
-void outline_assume_block(outliner *o, const outline_around *block);
+/* Adds the loop over blocks. Nothing in the first one reads rows of earlier ones: it has code of its own where others
+ * do (`leads`). */
+void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step *order,
+                        neo_tensor blocks, bool leads);
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
  * there are none before: such a read becomes -1. */
-void outline_read_apart(const outliner *o, outline_instance *x);
+void outline_read_apart(outliner *o, outline_instance *x);
+
+/* kinds.c: of how many kinds blocks of rows are. */
+int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks);
+/* Adds the steps of a block, for each kind those that it runs. */
+void outline_add_kinds(outliner *o, outline_steps *steps, const neo_order_step *order,
+                       const outline_around *block, neo_size index);
+/* The expression of instance x where kinds of rows are known: its own row is `own`. */
+neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
+/* The outermost block around; null: there is none. */
+const outline_around *outline_block_around(const outliner *o);
+/* The row of an element of x in the block around; 0: it is in none. */
+neo_expr outline_own_row(const outliner *o, const outline_instance *x);
+
+/* sums.c: finds the sums of the loop's rows among definitions that run behind it, and makes o->sums. */
+void outline_find_sums(outliner *o, const neo_order_step *order, const neo_def *behind, size_t n);
+/* Before the loops all of them are 0. In a block its rows are added. Behind the loops follows the end of sum d, if it
+ * has one; false: d is none of the sums. */
+void outline_begin_sums(outliner *o, outline_steps *steps);
+void outline_grow_sums(outliner *o, outline_steps *steps, neo_expr begin, neo_expr end);
+bool outline_end_sum(outliner *o, outline_steps *steps, neo_def d);
 
 /* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
  * is computed for a block's rounds at once, before them. */

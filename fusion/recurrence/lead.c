@@ -132,11 +132,25 @@ int64_t neo_recurrence_block(neo_module *m, const neo_order_member *lead, size_t
 
 /* ---- of the recurrence at hand */
 
+/* What leads runs in the loop, before the rest. */
+static void put_first(const outliner *o, neo_order_step *loop) {
+  size_t n = o->n_lead;
+  neo_order_step *step = NEO_NEW_ARRAY(o->a, neo_order_step, n + loop->n_steps);
+  for (size_t k = 0; k < n; k++)
+    step[k].def = o->lead[k];
+  for (uint32_t k = 0; k < loop->n_steps; k++)
+    step[n + k] = loop->step[k];
+  loop->step = step;
+  loop->n_steps += (uint32_t)n;
+}
+
 void outline_lead(outliner *o, neo_order_step *order) {
   neo_def *readers = NEO_NEW_ARRAY(o->a, neo_def, o->n + 1);
   neo_order_member *own = NEO_NEW_ARRAY(o->a, neo_order_member, order->n_members + o->n_lead + 1);
   neo_order_step with = *order;
+  bool leads;
   o->lead_rounds = 0;
+  o->lead_in_blocks = false;
   for (uint32_t k = 0; k < order->n_members; k++)
     own[k] = order->member[k];
   for (size_t k = 0; k < o->n; k++)
@@ -145,7 +159,14 @@ void outline_lead(outliner *o, neo_order_step *order) {
   for (size_t k = o->n_lead; k-- > 0; with.n_members++) /* readers first */
     if (!neo_recurrence_leads(o->m, &with, readers, o->n, o->lead[k], &own[with.n_members]))
       return;
-  o->lead_rounds = neo_recurrence_block(o->m, own + order->n_members, o->n_lead, o->tile_rounds);
+  if (o->n_lead && o->options->no_streaming && outline_blocks_of(o, &with, &leads).i) {
+    put_first(o, &with);
+    o->lead_in_blocks = true;
+    *order = with;
+    return;
+  }
+  o->lead_rounds =
+      neo_recurrence_block(o->m, own + order->n_members, o->n_lead, o->options->tile_rounds);
   if (o->lead_rounds)
     *order = with;
 }

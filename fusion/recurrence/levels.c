@@ -5,6 +5,7 @@
  *   ->
  *   for b: h[begin .. end - 1, j] at once,   placed[p, k] < begin = first[b], end = first[b + 1] */
 #include "fusion/recurrence/internal.h"
+#include <math.h>
 
 static const neo_order_member *made_by(const outliner *o, const neo_order_step *loop,
                                        neo_tensor t) {
@@ -41,7 +42,8 @@ static bool is_first_end(const outliner *o, const neo_node *n) {
   int64_t at;
   for (size_t t = 1; t < o->m->tensors.n; t++)
     if (o->m->tensors.at[t].apart.i == n->attr)
-      return neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) && at == 1;
+      return neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 0), &at) &&
+             at == outline_kinds_of(o->m, (neo_tensor){n->attr});
   return false;
 }
 
@@ -82,8 +84,9 @@ static bool is_whole(const outliner *o, const neo_order_step *order, neo_tensor 
   neo_expr lo, hi;
   int64_t first, more;
   neo_order_rounds(m, order, &lo, &hi);
+  neo_expr all = neo_op2(m, NEO_OP_MUL, hi, outline_number(o, outline_kinds_of(m, blocks)));
   bool whole = neo_expr_is_int(m, lo, &first) && first == 0 &&
-               outline_distance(o, neo_tensor_extent(m, blocks, 0), hi, &more) && more == 1;
+               outline_distance(o, neo_tensor_extent(m, blocks, 0), all, &more) && more == 1;
   for (uint32_t k = 0; k < order->n_members && whole; k++) {
     const neo_order_member *x = &order->member[k];
     whole = neo_def_axis(m, neo_def_at(m, x->def), x->axis)->hi.i == hi.i;
@@ -104,20 +107,26 @@ neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, boo
   return is ? l.blocks : (neo_tensor){0};
 }
 
+bool neo_recurrence_has_blocks(neo_module *m, const neo_order_step *loop) {
+  bool leads;
+  return outline_blocks_of(&(outliner){.m = m}, loop, &leads).i;
+}
+
 /* ---- in a block */
 
-/* Where a block ends: as transform/levels_leaves.c writes it, for graphs that may have fewer, or where it is certain to
+/* Where a level ends: as transform/levels_leaves.c writes it, for graphs that may have fewer, or where it is certain to
  * be there. */
-static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t block, bool certain) {
+static neo_expr end_of(const outliner *o, neo_tensor blocks, int64_t level, bool certain) {
   neo_module *m = o->m;
-  neo_expr at = outline_number(o, block + 1), none = neo_const_int(m, NEO_I32_T, block);
+  neo_expr at = outline_number(o, (level + 1) * outline_kinds_of(m, blocks));
+  neo_expr none = neo_const_int(m, NEO_I32_T, level);
   neo_span span = neo_tensor_at(m, blocks)->span;
   neo_expr end =
       certain ? neo_load(m, blocks, &at, 1, span) : neo_load_else(m, blocks, &at, 1, none, span);
   return neo_cast(m, NEO_I64_T, end);
 }
 
-void outline_assume_block(outliner *o, const outline_around *block) {
+static void assume_block(outliner *o, const outline_around *block) {
   neo_module *m = o->m;
   for (int certain = 0; certain < 2; certain++) {
     neo_expr end = end_of(o, block->blocks, 0, certain),
@@ -163,8 +172,7 @@ static void note_row(void *ctx, neo_expr e) {
   NEO_PUSH(l->o->a, &l->x->apart, fact);
 }
 
-/* The outermost block around; null: there is none. */
-static const outline_around *block_around(const outliner *o) {
+const outline_around *outline_block_around(const outliner *o) {
   for (size_t k = 0; k < o->around.n; k++)
     if (o->around.at[k].blocks.i)
       return &o->around.at[k];
@@ -188,19 +196,37 @@ static neo_list without_rows_list(row_look *l, neo_list from) {
   return neo_list_new(l->o->m, id, from.n);
 }
 
+static neo_list of_kind_list(outliner *o, neo_expr own, neo_list from) {
+  uint32_t id[OUTLINE_AXES];
+  for (uint32_t k = 0; k < from.n; k++)
+    id[k] = outline_of_kind(o, own, neo_list_expr(o->m, from, k)).i;
+  return neo_list_new(o->m, id, from.n);
+}
+
+neo_expr outline_own_row(const outliner *o, const outline_instance *x) {
+  row_look l = {.o = o, .x = (outline_instance *)x, .block = outline_block_around(o)};
+  find_own(&l);
+  return l.own;
+}
+
 static void note_list(row_look *l, neo_list from) {
   for (uint32_t k = 0; k < from.n; k++)
     neo_expr_visit(l->o->m, neo_list_expr(l->o->m, from, k), note_row, l);
 }
 
-void outline_read_apart(const outliner *o, outline_instance *x) {
-  row_look l = {.o = o, .x = x, .block = block_around(o)};
+void outline_read_apart(outliner *o, outline_instance *x) {
+  row_look l = {.o = o, .x = x, .block = outline_block_around(o)};
   neo_def_rec *r = &x->rec;
   x->apart.n = 0;
   find_own(&l);
   if (!l.own.i)
     return;
   x->leaf = l.block->first;
+  if (o->kind) {
+    r->body = of_kind_list(o, l.own, r->body);
+    r->finish = of_kind_list(o, l.own, r->finish);
+    r->where = r->where.i ? outline_of_kind(o, l.own, r->where) : r->where;
+  }
   if (l.block->first) {
     r->body = without_rows_list(&l, r->body);
     r->finish = without_rows_list(&l, r->finish);
@@ -210,4 +236,75 @@ void outline_read_apart(const outliner *o, outline_instance *x) {
   note_list(&l, r->finish);
   if (r->where.i)
     neo_expr_visit(o->m, r->where, note_row, &l);
+}
+
+/* ---- blocks as a loop */
+
+/* A size that is an element of the table of blocks in each round. */
+static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
+                         int64_t usual) {
+  neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
+  r.has_usual = true;
+  r.usual = usual;
+  r.name = neo_name_of(o->m->names, name);
+  r.lo = lo;
+  r.hi = hi;
+  return neo_size_add(o->m, r);
+}
+
+/* The rounds lo .. hi - 1 are blocks of rows, each of them at once. */
+static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
+                      outline_around block, neo_expr lo, neo_expr hi) {
+  neo_module *m = o->m;
+  size_t n_assume = o->assume.n;
+  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  int64_t unused, rows = 1;
+  neo_expr all, none;
+  neo_order_rounds(m, order, &none, &all);
+  (void)neo_interval(o->p, &facts, all, &unused, &rows);
+  outline_step out = {.lo = lo, .hi = hi, .down = order->down, .blocks = {.first = block.blocks}};
+  out.index = outline_index_of(o, order, lo, hi);
+  uint32_t depth = neo_size_at(m, out.index)->depth;
+  /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
+  double many = block.first ? (double)rows / 2 : sqrt((double)rows);
+  int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
+  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
+  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
+  block.lo = neo_size_ref(m, out.blocks.begin);
+  block.hi = neo_size_ref(m, out.blocks.end);
+  outline_assume_between(o, lo, neo_size_ref(m, out.index), hi);
+  outline_assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
+  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
+  assume_block(o, &block);
+  if (block.first && outline_kinds_of(m, block.blocks) == 1)
+    block.lo = outline_number(o, 0);
+  o->blocks += 3; /* sizes that change in the loop */
+  NEO_PUSH(o->a, &o->around, block);
+  outline_add_kinds(o, &out.steps, order, &block, out.index);
+  o->around.n--;
+  outline_grow_sums(o, &out.steps, block.lo, block.hi);
+  o->blocks -= 3;
+  o->assume.n = n_assume;
+  NEO_PUSH(o->a, steps, out);
+}
+
+void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step *order,
+                        neo_tensor blocks, bool leads) {
+  neo_module *m = o->m;
+  outline_around block = {.order = order, .blocks = blocks};
+  int64_t kinds = outline_kinds_of(m, blocks);
+  neo_expr none = outline_number(o, 0), one = outline_number(o, kinds), all, unused;
+  neo_order_rounds(m, order, &unused, &all);
+  all = neo_op2(m, NEO_OP_MUL, all, one);
+  if (!leads) {
+    add_range(o, steps, order, block, none, all);
+    return;
+  }
+  for (int k = 0; k < 2; k++) {
+    block.first = (k == 0) != order->down;
+    if (block.first)
+      add_range(o, steps, order, block, none, neo_op2(m, NEO_OP_MIN, one, all));
+    else
+      add_range(o, steps, order, block, one, all);
+  }
 }

@@ -50,7 +50,7 @@ static bool holds(const outliner *o, neo_expr goal) {
   return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
 }
 
-static bool is_at_most(const outliner *o, neo_expr a, neo_expr b) {
+bool outline_at_most(const outliner *o, neo_expr a, neo_expr b) {
   return holds(o, neo_op2(o->m, NEO_OP_LE, a, b));
 }
 
@@ -217,7 +217,7 @@ static void simplify(const outliner *o, outline_instance *x) {
     axes[k].hi = simpler(o, &facts, axes[k].hi);
   }
   r->axes = with_axes(o, r, axes);
-  if (has_empty_range(o, &facts, r) || (x->leaf && is_of_zeros(o, &facts, r)))
+  if (has_empty_range(o, &facts, r) || ((x->leaf || o->kind) && is_of_zeros(o, &facts, r)))
     r->where = neo_const_bool(o->m, false);
   facts.n_axes = r->axes.n;
   r->where = simpler(o, &facts, r->where);
@@ -245,7 +245,7 @@ static void position_of(const outliner *o, const outline_instance *x, uint32_t n
 }
 
 /* Writes the definition with the instance's axes. */
-static void place_def(const outliner *o, outline_instance *x) {
+static void place_def(outliner *o, outline_instance *x) {
   neo_def_rec d = *neo_def_at(o->m, x->def);
   neo_expr by[OUTLINE_AXES] = {{0}};
   position_of(o, x, d.n_out, by);
@@ -261,7 +261,7 @@ static void place_def(const outliner *o, outline_instance *x) {
 /* Does it run in this round? 0: always. */
 static neo_expr condition(const outliner *o, neo_def d) {
   neo_module *m = o->m;
-  neo_expr all = {0};
+  neo_expr all = o->is_kind;
   for (size_t k = 0; k < o->around.n; k++) {
     const outline_around *l = &o->around.at[k];
     const neo_order_member *x = member_of(l, d);
@@ -333,7 +333,7 @@ static chosen choose(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr
   chosen c = {0};
   for (uint32_t k = 0; k < n; k++) {
     int64_t above, below, x;
-    if (is_at_most(o, cut[k], lo) || is_at_most(o, hi, cut[k]))
+    if (outline_at_most(o, cut[k], lo) || outline_at_most(o, hi, cut[k]))
       continue;
     bool near_lo = outline_distance(o, cut[k], lo, &above);
     bool near_hi = outline_distance(o, hi, cut[k], &below);
@@ -352,8 +352,8 @@ static chosen choose(const outliner *o, neo_expr lo, neo_expr hi, const neo_expr
 
 /* The cut between the end of the range before it and `hi`. */
 static neo_expr limited(const outliner *o, neo_expr before, neo_expr cut, neo_expr hi) {
-  neo_expr x = is_at_most(o, cut, hi) ? cut : neo_op2(o->m, NEO_OP_MIN, cut, hi);
-  return is_at_most(o, before, x) ? x : neo_op2(o->m, NEO_OP_MAX, before, x);
+  neo_expr x = outline_at_most(o, cut, hi) ? cut : neo_op2(o->m, NEO_OP_MIN, cut, hi);
+  return outline_at_most(o, before, x) ? x : neo_op2(o->m, NEO_OP_MAX, before, x);
 }
 
 /* Cuts [lo, hi) into ranges that do not overlap, whatever the sizes are. Returns how many. */
@@ -382,7 +382,7 @@ static uint32_t ranges_of(const outliner *o, neo_expr lo, neo_expr hi, const neo
 /* ---- definitions */
 
 static bool is_empty(const outliner *o, const range *r) {
-  return is_at_most(o, r->hi, r->lo);
+  return outline_at_most(o, r->hi, r->lo);
 }
 
 /* Adds a cut to the list, once. */
@@ -397,7 +397,7 @@ static uint32_t add_cut(neo_expr *cut, uint32_t n, uint32_t most, neo_expr at) {
 
 /* Has the instance only elements that nobody reads? They are those for which the condition of the definition's
  * select does not hold. */
-static bool is_unread(const outliner *o, const outline_instance *x) {
+static bool is_unread(outliner *o, const outline_instance *x) {
   neo_module *m = o->m;
   neo_def_rec d = *neo_def_at(m, x->def);
   neo_expr by[OUTLINE_AXES] = {{0}};
@@ -408,7 +408,8 @@ static bool is_unread(const outliner *o, const outline_instance *x) {
     neo_expr e = neo_list_expr(m, d.finish, k);
     if (neo_expr_node(m, e)->op != NEO_OP_SELECT)
       return false;
-    neo_expr none = neo_op1(m, NEO_OP_NOT, placed(o, by, d.n_out, neo_expr_arg(m, e, 0)));
+    neo_expr is = placed(o, by, d.n_out, neo_expr_arg(m, e, 0));
+    neo_expr none = neo_op1(m, NEO_OP_NOT, outline_of_kind(o, outline_own_row(o, x), is));
     if (!outline_proved(o, x, d.n_out, none))
       return false;
   }
@@ -533,8 +534,8 @@ static bool is_free(outliner *o, const outline_around *l) {
     neo_order_member d = l->order->member[k];
     neo_expr delay = outline_number(o, d.delay);
     neo_expr hi = neo_def_axis(o->m, neo_def_at(o->m, d.def), d.axis)->hi;
-    is = !neo_def_at(o->m, d.def)->out_map.n && is_at_most(o, delay, l->lo) &&
-         is_at_most(o, l->hi, sum(o, hi, delay));
+    is = !neo_def_at(o->m, d.def)->out_map.n && outline_at_most(o, delay, l->lo) &&
+         outline_at_most(o, l->hi, sum(o, hi, delay));
     if (!is)
       break;
     carry_look c = {o, &o->around.at[o->around.n - 1], outline_instance_of(o, d.def), false};
@@ -545,10 +546,8 @@ static bool is_free(outliner *o, const outline_around *l) {
   return is;
 }
 
-static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
-
 /* A size for the loop's index, in [lo, hi). */
-static neo_size index_of(outliner *o, const neo_order_step *order, neo_expr from, neo_expr to) {
+neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr from, neo_expr to) {
   neo_module *m = o->m;
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
   const neo_order_member *x = &order->member[0];
@@ -567,7 +566,7 @@ static neo_size index_of(outliner *o, const neo_order_step *order, neo_expr from
                                      .hi = hi > lo ? hi - 1 : lo});
 }
 
-static void assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) {
+void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) {
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LE, lo, at));
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, at, hi));
 }
@@ -578,12 +577,12 @@ static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *or
   neo_expr base = r->base.i ? r->base : outline_number(o, 0);
   outline_step out = {
       .lo = difference(o, r->lo, base), .hi = difference(o, r->hi, base), .down = order->down};
-  out.index = index_of(o, order, out.lo, out.hi);
+  out.index = outline_index_of(o, order, out.lo, out.hi);
   neo_expr at = sum(o, base, neo_size_ref(o->m, out.index));
-  assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
+  outline_assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
   NEO_PUSH(o->a, &o->around,
            (outline_around){.order = order, .index = at, .lo = r->lo, .hi = r->hi});
-  add_steps(o, &out.steps, order);
+  outline_add_steps(o, &out.steps, order);
   o->around.n--;
   o->assume.n = n_assume;
   NEO_PUSH(o->a, steps, out);
@@ -607,11 +606,15 @@ static neo_expr over(const outliner *o, neo_expr a, int64_t n) {
 }
 
 static neo_expr at_least(const outliner *o, neo_expr a, neo_expr b) {
-  return is_at_most(o, b, a) ? a : is_at_most(o, a, b) ? b : neo_op2(o->m, NEO_OP_MAX, a, b);
+  return outline_at_most(o, b, a)   ? a
+         : outline_at_most(o, a, b) ? b
+                                    : neo_op2(o->m, NEO_OP_MAX, a, b);
 }
 
 static neo_expr at_most(const outliner *o, neo_expr a, neo_expr b) {
-  return is_at_most(o, a, b) ? a : is_at_most(o, b, a) ? b : neo_op2(o->m, NEO_OP_MIN, a, b);
+  return outline_at_most(o, a, b)   ? a
+         : outline_at_most(o, b, a) ? b
+                                    : neo_op2(o->m, NEO_OP_MIN, a, b);
 }
 
 /* A definition for all rounds of the range at once that it has positions in. */
@@ -623,7 +626,7 @@ static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const
   neo_expr end = sum(o, first, neo_def_axis(o->m, neo_def_at(o->m, d), x->axis)->hi);
   at_once.lo = at_least(o, r->lo, first);
   at_once.hi = at_least(o, at_once.lo, at_most(o, r->hi, end));
-  if (is_at_most(o, at_once.hi, at_once.lo))
+  if (outline_at_most(o, at_once.hi, at_once.lo))
     return;
   NEO_PUSH(o->a, &o->around, at_once);
   add_def(o, steps, d);
@@ -645,12 +648,12 @@ static void add_blocks(outliner *o, outline_steps *steps, const tiled *t, neo_ex
                        neo_expr hi) {
   neo_module *m = o->m;
   size_t n_assume = o->assume.n;
-  if (is_at_most(o, hi, lo))
+  if (outline_at_most(o, hi, lo))
     return;
-  outline_step out = {.index = index_of(o, t->order, lo, hi), .lo = lo, .hi = hi};
+  outline_step out = {.index = outline_index_of(o, t->order, lo, hi), .lo = lo, .hi = hi};
   out.down = t->order->down;
   neo_expr at = neo_size_ref(m, out.index), first = times(o, at, t->rounds);
-  assume_between(o, lo, at, hi);
+  outline_assume_between(o, lo, at, hi);
   o->blocks++;
   range r = {.lo = first, .hi = sum(o, first, outline_number(o, t->rounds)), .base = first};
   add_block(o, &out.steps, t, &r);
@@ -666,8 +669,9 @@ static void add_tiled(outliner *o, outline_steps *steps, const tiled *t, const r
   neo_expr hi = over(o, r->hi, t->rounds);
   neo_expr begin = times(o, lo, t->rounds), end = times(o, hi, t->rounds);
   range first = {.lo = r->lo,
-                 .hi = is_at_most(o, begin, r->hi) ? begin : neo_op2(m, NEO_OP_MIN, begin, r->hi)};
-  range last = {.lo = is_at_most(o, begin, end) ? end : neo_op2(m, NEO_OP_MAX, first.hi, end),
+                 .hi = outline_at_most(o, begin, r->hi) ? begin
+                                                        : neo_op2(m, NEO_OP_MIN, begin, r->hi)};
+  range last = {.lo = outline_at_most(o, begin, end) ? end : neo_op2(m, NEO_OP_MAX, first.hi, end),
                 .hi = r->hi};
   add_block(o, steps, t, t->order->down ? &last : &first);
   add_blocks(o, steps, t, lo, hi);
@@ -702,77 +706,8 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
     return;
   }
   NEO_PUSH(o->a, &o->around, at_once);
-  add_steps(o, steps, order);
+  outline_add_steps(o, steps, order);
   o->around.n--;
-}
-
-/* ---- blocks of rows */
-
-/* A size that is an element of the table of blocks in each round. */
-static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, uint32_t depth,
-                         int64_t usual) {
-  neo_size_rec r = {.kind = NEO_SIZE_RUNTIME, .loop_index = true, .depth = (uint8_t)depth};
-  r.has_usual = true;
-  r.usual = usual;
-  r.name = neo_name_of(o->m->names, name);
-  r.lo = lo;
-  r.hi = hi;
-  return neo_size_add(o->m, r);
-}
-
-/* The rounds lo .. hi - 1 are blocks of rows, each of them at once. */
-static void add_levels_range(outliner *o, outline_steps *steps, const neo_order_step *order,
-                             outline_around block, neo_expr lo, neo_expr hi) {
-  neo_module *m = o->m;
-  size_t n_assume = o->assume.n;
-  neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
-  int64_t unused, rows = 1;
-  neo_expr all, none;
-  neo_order_rounds(m, order, &none, &all);
-  (void)neo_interval(o->p, &facts, all, &unused, &rows);
-  outline_step out = {.lo = lo, .hi = hi, .down = order->down, .blocks = {.first = block.blocks}};
-  out.index = index_of(o, order, lo, hi);
-  uint32_t depth = neo_size_at(m, out.index)->depth;
-  /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
-  double many = block.first ? (double)rows / 2 : sqrt((double)rows);
-  int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
-  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
-  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
-  block.lo = neo_size_ref(m, out.blocks.begin);
-  block.hi = neo_size_ref(m, out.blocks.end);
-  assume_between(o, lo, neo_size_ref(m, out.index), hi);
-  assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
-  NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
-  outline_assume_block(o, &block);
-  if (block.first)
-    block.lo = outline_number(o, 0);
-  o->blocks += 3; /* sizes that change in the loop */
-  NEO_PUSH(o->a, &o->around, block);
-  add_steps(o, &out.steps, order);
-  o->around.n--;
-  o->blocks -= 3;
-  o->assume.n = n_assume;
-  NEO_PUSH(o->a, steps, out);
-}
-
-/* Nothing in the first block reads rows of earlier ones: it has code of its own where others do. */
-static void add_levels(outliner *o, outline_steps *steps, const neo_order_step *order,
-                       neo_tensor blocks, bool leads) {
-  neo_module *m = o->m;
-  outline_around block = {.order = order, .blocks = blocks};
-  neo_expr none = outline_number(o, 0), one = outline_number(o, 1), all, unused;
-  neo_order_rounds(m, order, &unused, &all);
-  if (!leads) {
-    add_levels_range(o, steps, order, block, none, all);
-    return;
-  }
-  for (int k = 0; k < 2; k++) {
-    block.first = (k == 0) != order->down;
-    if (block.first)
-      add_levels_range(o, steps, order, block, none, neo_op2(m, NEO_OP_MIN, one, all));
-    else
-      add_levels_range(o, steps, order, block, one, all);
-  }
 }
 
 static uint32_t loop_ranges(outliner *o, const neo_order_step *order, range *r) {
@@ -787,7 +722,7 @@ static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *o
   bool leads;
   neo_tensor blocks = outline_blocks_of(o, order, &leads);
   if (blocks.i) {
-    add_levels(o, steps, order, blocks, leads);
+    outline_add_blocks(o, steps, order, blocks, leads);
     return;
   }
   uint32_t n = loop_ranges(o, order, r);
@@ -795,7 +730,7 @@ static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *o
     add_range(o, steps, order, &r[order->down ? n - 1 - k : k]);
 }
 
-static void add_steps(outliner *o, outline_steps *steps, const neo_order_step *order) {
+void outline_add_steps(outliner *o, outline_steps *steps, const neo_order_step *order) {
   for (uint32_t k = 0; k < order->n_steps; k++)
     if (order->step[k].def.i)
       add_def(o, steps, order->step[k].def);
@@ -811,8 +746,9 @@ static range in_block(const outliner *o, const range *r, const range *block) {
   neo_expr none = outline_number(o, 0), above = difference(o, r->lo, block->lo);
   neo_expr below = difference(o, r->hi, block->lo), all = difference(o, block->hi, block->lo);
   range x = {.base = block->lo, .from = r->from.i ? r->from : r->lo, .to = r->to.i ? r->to : r->hi};
-  x.lo = sum(o, x.base, is_at_most(o, above, none) ? none : neo_op2(m, NEO_OP_MAX, none, above));
-  x.hi = sum(o, x.base, is_at_most(o, all, below) ? all : neo_op2(m, NEO_OP_MIN, all, below));
+  x.lo =
+      sum(o, x.base, outline_at_most(o, above, none) ? none : neo_op2(m, NEO_OP_MAX, none, above));
+  x.hi = sum(o, x.base, outline_at_most(o, all, below) ? all : neo_op2(m, NEO_OP_MIN, all, below));
   return x;
 }
 
@@ -837,12 +773,12 @@ static void add_led(outliner *o, outline_steps *steps, const neo_order_step *ord
   neo_expr end = r[n - 1].hi;
   outline_step out = {.lo = none, .down = order->down};
   out.hi = over(o, sum(o, end, outline_number(o, o->lead_rounds - 1)), o->lead_rounds);
-  out.index = index_of(o, order, out.lo, out.hi);
+  out.index = outline_index_of(o, order, out.lo, out.hi);
   neo_expr at = neo_size_ref(o->m, out.index), first = times(o, at, o->lead_rounds);
-  assume_between(o, none, at, out.hi);
+  outline_assume_between(o, none, at, out.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, first, end));
   neo_expr rest = difference(o, end, first);
-  if (!is_at_most(o, rounds, rest))
+  if (!outline_at_most(o, rounds, rest))
     rounds = neo_op2(o->m, NEO_OP_MIN, rounds, rest);
   range block = {.lo = first, .hi = sum(o, first, rounds)};
   o->blocks++;
@@ -875,8 +811,9 @@ outline_steps outline_place(outliner *o, const neo_order_step *order) {
     return out;
   }
   o->lead_rounds = 0;
-  for (size_t k = 0; k < o->n_lead; k++)
+  for (size_t k = 0; k < o->n_lead && !o->lead_in_blocks; k++)
     add_def(o, &out, o->lead[k]);
+  outline_begin_sums(o, &out);
   add_loops(o, &out, order);
   return out;
 }

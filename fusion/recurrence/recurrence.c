@@ -58,6 +58,8 @@ static void mark(outliner *o, const bool *leaves) {
       o->stored[t] = leaves[t] || neo_tensor_at(o->m, (neo_tensor){t})->pieces.n > 1;
     }
   }
+  for (size_t k = 0; k < o->sums.n; k++)
+    o->own[o->sums.at[k].sum.i] = o->stored[o->sums.at[k].sum.i] = true;
 }
 
 /* How often instances run, one after the other, at the largest sizes. */
@@ -146,11 +148,11 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
-                                  const bool *leaves, uint32_t tile_rounds) {
+                                  const bool *leaves, const neo_loop_options *options) {
   enum { MOST_ORDERS = 4 };
   neo_order_step orders[MOST_ORDERS];
   neo_def *all = NEO_NEW_ARRAY(a, neo_def, n + 1);
-  outliner o = {.m = m, .a = a, .defs = all, .n = n, .tile_rounds = tile_rounds};
+  outliner o = {.m = m, .a = a, .defs = all, .n = n, .options = options};
   o.p = neo_prover_new(m);
   parts x = divide(m, o.p, a, defs, n, all);
   o.lead = all + x.own;
@@ -160,6 +162,8 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
     neo_prover_free(o.p);
     return NULL;
   }
+  outline_find_sums(&o, &orders[0], all + x.own + x.lead, n - x.own - x.lead);
+  n_orders = o.sums.n ? 1 : n_orders;
   o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
@@ -169,7 +173,8 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   outline_steps steps;
   uint32_t best = best_of(&o, orders, n_orders, &steps);
   for (size_t k = x.own + x.lead; k < n; k++)
-    outline_place_behind(&o, &steps, all[k]);
+    if (!outline_end_sum(&o, &steps, all[k]))
+      outline_place_behind(&o, &steps, all[k]);
   outline_find_alive(&o, &orders[best]);
   outline_rings(&o, &steps, &orders[best]);
   outline_leave(&o, &orders[best], &steps);

@@ -9,7 +9,7 @@ void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o
                 neo_decisions *decisions) {
   *q = (fuser){.m = m, .a = a, .decisions = decisions, .entry = entry, .off = o ? o->off : 0};
   q->consumers_join = o && o->consumers_join;
-  q->tile_rounds = o ? o->tile_rounds : 0;
+  q->recurrences = o ? o->recurrences : (neo_loop_options){0};
   q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
   q->caches = neo_fuse_caches(o);
   fuse_facts(q);

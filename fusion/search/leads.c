@@ -55,7 +55,7 @@ static bool is_passing(const leader *l, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(q->m, t);
   double cached = q->profile->level[NEO_MACHINE_CACHES - 2].bytes;
   return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !q->wanted[t.i] && !l->read[t.i] &&
-         (q->tile_rounds || bytes_of(q, t) > cached);
+         (q->recurrences.tile_rounds || bytes_of(q, t) > cached);
 }
 
 static bool is_candidate(const leader *l, uint32_t d) {
@@ -117,10 +117,12 @@ static void lead_recurrence(leader *l) {
   note_readers(l);
   if (!has_candidates(l) || !find_loop(l))
     return;
+  if (q->recurrences.no_streaming && neo_recurrence_has_blocks(q->m, &l->loop)) /* row_leads.c */
+    return;
   for (uint32_t k = l->first; k-- > 0;) /* readers first */
     if (is_candidate(l, q->order[k]))
       take(l, q->order[k]);
-  if (!neo_recurrence_block(q->m, l->leads.at, l->leads.n, q->tile_rounds))
+  if (!neo_recurrence_block(q->m, l->leads.at, l->leads.n, q->recurrences.tile_rounds))
     for (size_t k = 0; k < l->leads.n; k++)
       l->of[l->leads.at[k].def.i] = 0;
 }

@@ -382,10 +382,12 @@ void fuse_needs(fuser *q) {
   find_recurrences(q);
   fuse_take_chunks(q);
   fuse_take_consumers(q);
+  fuse_take_row_sums(q);
   share_loops(q);
   take_followers(q);
   find_forward(q);
   find_call_invariant(q);
   fuse_find_branches(q);
+  fuse_take_row_leads(q);
   fuse_leads(q);
 }

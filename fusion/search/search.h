@@ -1,8 +1,11 @@
 /* Private to fusion and its tests: the state of the search for groups.
  *
+ *   set.c    sets of definitions that become one group
  *   needs.c    which definitions the entries need, and which recurrences are one group
  *   chunks.c    which recurrences and others are one group because a pass wrote them so
  *   consumers.c    what runs along the rounds of a recurrence
+ *   row_sums.c    sums over its rows, without lazy batching
+ *   row_leads.c    what rows need of themselves, without streaming
  *   leads.c    what is made for blocks of a recurrence's rounds
  *   branches.c    under which conditions they are needed
  *   facts.c    what each of them is like, and who reads what
@@ -74,14 +77,14 @@ typedef struct {
   double rate;         /* its products by the matrix units of a GPU, in the time of one by FMA */
   uint8_t spans;       /* passes over the reduction's domain; 0: none */
   uint32_t n_accs, n_outs, n_out;
-  uint32_t at;                /* place in the order of definitions */
-  neo_conditions when;        /* it is needed only where these hold */
-  bool flag;                  /* it makes such a condition: a kernel of its own, before those that ask */
-  uint32_t recurrence;        /* definitions of the same number are one group; 0: no part of any */
-  uint32_t entries;           /* number of the set of entries that need it */
-  uint32_t home;              /* group number + 1; 0: none */
-  uint32_t size;              /* nodes */
-  double points, steps;       /* of the output axes; of all axes */
+  uint32_t at;          /* place in the order of definitions */
+  neo_conditions when;  /* it is needed only where these hold */
+  bool flag;            /* it makes such a condition: a kernel of its own, before those that ask */
+  uint32_t recurrence;  /* definitions of the same number are one group; 0: no part of any */
+  uint32_t entries;     /* number of the set of entries that need it */
+  uint32_t home;        /* group number + 1; 0: none */
+  uint32_t size;        /* nodes */
+  double points, steps; /* of the output axes; of all axes */
   double body_work, end_work; /* of one step; of one point */
   fuse_read *read;
   uint32_t n_read;
@@ -107,16 +110,16 @@ typedef struct fuser {
   neo_module *m;
   neo_arena *a;
   const neo_profile *profile;
-  uint32_t off;             /* kinds that are switched off, as bits */
-  bool consumers_join;      /* as in neo_fuse_options */
-  uint32_t tile_rounds;     /* the same */
-  bool caches;              /* groups of call-invariant definitions may be kept between calls */
-  double price;             /* seconds for a byte that is saved for the backward pass */
-  uint32_t entry;           /* see fuse_begin */
-  neo_decisions *decisions; /* may be null */
-  fuse_def *def;            /* by id */
-  bool *wanted;             /* by tensor */
-  uint32_t *order;          /* of definitions */
+  uint32_t off;                 /* kinds that are switched off, as bits */
+  bool consumers_join;          /* as in neo_fuse_options */
+  neo_loop_options recurrences; /* the same */
+  bool caches;                  /* groups of call-invariant definitions may be kept between calls */
+  double price;                 /* seconds for a byte that is saved for the backward pass */
+  uint32_t entry;               /* see fuse_begin */
+  neo_decisions *decisions;     /* may be null */
+  fuse_def *def;                /* by id */
+  bool *wanted;                 /* by tensor */
+  uint32_t *order;              /* of definitions */
   size_t n_order;
   NEO_VEC(fuse_group) groups;
   uint32_t *by_place;  /* place -> group number + 1; 0: nobody's */
@@ -140,11 +143,29 @@ void fuse_needs(fuser *q);
 /* Definitions become parts of recurrences' groups, of[d] by definition (0: it does not), and come behind the last
  * definition of it. */
 void fuse_take_into(fuser *q, const uint32_t *of);
+/* ---- set.c */
+typedef struct { /* by definition: */
+  fuser *q;
+  bool *member;
+  bool *after, *before; /* it needs a member, or is one; a member needs it */
+} fuse_set;
+
+fuse_set fuse_set_new(fuser *q); /* without members */
+/* Finds `after`, or `before`. Recurrences are one: what holds for a definition holds for all of its group. */
+void fuse_set_find_after(fuse_set *s);
+void fuse_set_find_before(fuse_set *s);
+/* The members become the recurrence's group. They stand together: before them comes what does not need them, behind them
+ * what does, by `after`. */
+void fuse_set_join(const fuse_set *s, uint32_t number);
 /* ---- chunks.c: definitions of one chunk_loop become a recurrence's group */
 void fuse_take_chunks(fuser *q);
 /* ---- consumers.c: definitions along the rounds of a recurrence, where these need not be stacked for them then
  */
 void fuse_take_consumers(fuser *q);
+/* ---- row_sums.c: sums over rows that are made in blocks, where lazy batching is off */
+void fuse_take_row_sums(fuser *q);
+/* ---- row_leads.c: what rows that are made in blocks need of themselves alone, where streaming is off */
+void fuse_take_row_leads(fuser *q);
 /* ---- branches.c: conditions under which definitions are needed */
 void fuse_find_branches(fuser *q);
 /* Are both needed under the same conditions? */

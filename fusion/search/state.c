@@ -90,7 +90,7 @@ static neo_group recurrence_of(fuser *q, const fuse_group *x) {
       outside[fuse_out(q, d, i).i] = leaves(q, fuse_out(q, d, i), q->def[d].home);
   }
   fuse_set_branch(q, x->members.at, x->members.n, &g);
-  neo_group_finish_recurrence(q->m, q->a, &g, outside, q->tile_rounds);
+  neo_group_finish_recurrence(q->m, q->a, &g, outside, &q->recurrences);
   return g;
 }
 

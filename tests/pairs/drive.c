@@ -55,6 +55,9 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->every_loop = out->every_loop || (d->draw != pairs_draw && h >> 42 & 1);
   out->tile_rounds = d->draw != pairs_draw && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
+  out->no_lazy_batching = d->draw == pairs_draw_vertices && h >> 52 & 1;
+  out->batch_kinds = d->draw == pairs_draw_vertices && h >> 54 & 1;
+  out->no_streaming = d->draw == pairs_draw_vertices && h >> 53 & 1;
   out->chunk_rounds = d->draw != pairs_draw && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
@@ -90,6 +93,12 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_add(&s, " --reassociate");
   if (how->tile_rounds)
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
+  if (how->no_lazy_batching)
+    neo_str_add(&s, " --no-lazy-batching");
+  if (how->batch_kinds)
+    neo_str_add(&s, " --batches=kind");
+  if (how->no_streaming)
+    neo_str_add(&s, " --no-streaming");
   if (how->chunk_rounds)
     neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds);
   return s.n ? neo_str_text(&s) : " by default";

@@ -115,6 +115,26 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Blocks are of a level and a kind, and a branch is there for its kind alone. */
+static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "input word : i32 [V] < 9\n"
+                "def @1 s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"
+                "  U[k, l, j] * (h[i64(child[v, k]), l] else 0.0)\n"
+                "def @2 h[v: V, j: 16] = select(word[v] == 3i32, s[v, j], x[v, j])\n"
+                "entry forward forward: h = h\n");
+  w.target.batch_kinds = true;
+  apply(&w, neo_pass_levels);
+  has(&w, "temp level.first.child : i32 [V * 2 + 1] < V + 1\n");
+  has(&w, "temp level.kind.child : i32 [V] < 2 kinds level.first.child\n");
+  has(&w, "level.key.child[p: V] = level.child[p] * 2i32 + i32(word[p] == 3i32)\n");
+  has(&w, "temp by_level.s : f32 [V, 16] partial\n");
+  has(&w, "then select(level.kind.child[v] == 1i32, acc0, 0.0)\n");
+  has(&w, "by_level.h[v: V, j: 16] = select(level.kind.child[v] == 1i32, by_level.s[v, j], ");
+  neo_arena_free(&w.arena);
+}
+
 /* A count of children is computed, and so is no condition of a kind. */
 static void kinds_go_by_what_is_given(void **state) {
   (void)state;
@@ -208,6 +228,7 @@ int main(void) {
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
+      cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
       cmocka_unit_test(kinds_go_by_what_is_given),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),
       cmocka_unit_test(sums_over_equations_leave_recurrences),

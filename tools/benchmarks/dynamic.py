@@ -10,6 +10,7 @@ above 1 we are faster. A call of either side is a pass over some batches, with a
 behind the ratio stand figures a second. Rows whose data is not below $NEO_DATA (../shared/data) are
 skipped. Rows `levels` compare with the same compiled with the options of --serial, and rows `without
 NAME` with the options of --switch, which leave an optimization out; both may be given several times.
+Rows `kinds` compare batches of vertices of one kind with batches of a level.
 Rows `shares` say what of a step's time is spent in finding the order of vertices, and in moving data.
 """
 import argparse
@@ -28,7 +29,8 @@ from build import ROOT, Builder
 from dynamic_measure import DynamicBench
 
 SERIAL = ("--skip-pass=levels",)
-SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",)}
+SWITCHES = {"fusion": ("--no-fuse=all",), "lifted products": ("--skip-pass=distribute",),
+            "lazy batching": ("--no-lazy-batching",), "streaming": ("--no-streaming",)}
 
 
 def switch(text):

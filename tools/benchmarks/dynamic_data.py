@@ -66,8 +66,8 @@ def random(batch, count, words=20000):
     return list(batches_of([structures.random_tree(rng, 40, words) for _ in range(count)], batch))
 
 
-def complete(leaves, batch, hidden, count=2):
-    """Complete trees, whose leaves have random vectors."""
+def complete(leaves, batch, hidden, count=2, kinds=0):
+    """Complete trees, whose leaves have random vectors, and whose vertices are of so many kinds."""
     structures = needed("structures")
     np = needed("numpy")
     rng, tree, found = np.random.default_rng(1), structures.complete_tree(leaves), []
@@ -81,6 +81,8 @@ def complete(leaves, batch, hidden, count=2):
         found.append(({"G.vertices": len(g.child), "LEAVES": len(rows), "TREES": batch},
                       {"G.child": g.child, "leaf": leaf, "root": g.vertex["root"], "X": x,
                        "label": label}))
+        if kinds:
+            found[-1][1]["kind"] = rng.integers(0, kinds, len(g.child)).astype(np.int32)
     return found
 
 

@@ -7,7 +7,7 @@ is told beside.
 import dataclasses
 
 import dynamic_data
-from row import ZOO, Row
+from row import BENCHMARKS, ZOO, Row
 from sides import Missing
 
 GROUPS = {  # must, must_tuned, stretch
@@ -20,6 +20,7 @@ GROUPS = {  # must, must_tuned, stretch
     "levels over serial": (1.0, 1.0, None),
     "second thread": (1.5, 1.5, 1.8),
     "ablation": (1.0, 1.0, None),
+    "batches of kinds": (None, None, None),
     "shares of a step": (None, None, None),
 }
 # Of other work a second, measured elsewhere, on two cores with AVX-512, one thread; and how many times
@@ -137,6 +138,20 @@ def ablation(threads, switches):
         for hidden in (64, 512):
             yield tree_fc(f"without {name}: Tree-FC hidden {hidden}", "ablation", 256, hidden,
                           threads, peers=("baseline",), baseline=options)
+        for hidden in (64, 256):
+            yield chain(f"without {name}: Fixed-LSTM hidden {hidden}", "ablation", "pieces", 256,
+                        hidden, threads, hidden, peers=("baseline",), baseline=options)
+
+
+def kinds(threads):
+    """Batches of vertices of one kind, beside those of a level: the time of these over that of the former."""
+    for leaves, hidden, batch in ((32, 64, 1), (32, 64, 64), (256, 64, 64), (256, 256, 1),
+                                  (256, 256, 64)):
+        r = row(f"kinds: two cells {leaves} leaves hidden {hidden} batch {batch}",
+                "batches of kinds", "two_cells", ("complete", leaves, batch, hidden, 2, 2),
+                2 * batch, threads, peers=("baseline",), defines=dict(D=hidden),
+                options=("--batches=kind",), baseline=())
+        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/two_cells.expr")
 
 
 def shares(threads):
@@ -149,14 +164,14 @@ def shares(threads):
 
 
 def together(switches):
-    """One more switch, of all of them: options of one name have all values."""
+    """One more switch, of all of them: options of one name have all values, if they have any."""
     values = {}
     for option in (o for options in switches.values() for o in options):
-        name, _, value = option.partition("=")
-        values.setdefault(name, []).append(value)
-    return {**switches, "all of these": tuple(f"{k}={','.join(v)}" for k, v in values.items())}
+        name, equals, value = option.partition("=")
+        values.setdefault(name + equals, []).append(value)
+    return {**switches, "all of these": tuple(k + ",".join(v) for k, v in values.items())}
 
 
 def rows(threads, serial=(), switches=None):
     return [*networks(threads), *comparisons(threads, serial),
-            *ablation(threads, together(switches or {})), *shares(threads)]
+            *ablation(threads, together(switches or {})), *kinds(threads), *shares(threads)]

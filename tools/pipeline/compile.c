@@ -131,8 +131,9 @@ static const char *source_hash(neo_compilation *c) {
 neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   neo_fuse_options o = c->options.fusion;
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
-  o.tile_rounds = c->options.tile_rounds;
-  if (c->machine.gpu) /* one thread after the other is no way to add up rows there, or to run loops */
+  o.recurrences.tile_rounds = c->options.tile_rounds;
+  if (c->machine
+          .gpu) /* one thread after the other is no way to add up rows there, or to run loops */
     o.off |= 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
   if (!o.profile)
     o.profile = &c->machine.profile;

@@ -35,5 +35,6 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c) {
                            .bf16_pairs = neo_target_pairs(&t) != 0,
                            .tile_rounds = c->options.tile_rounds,
                            .memory = c->options.fusion.memory,
+                           .batch_kinds = c->options.batch_kinds,
                            .chunk_rounds = c->options.chunk_rounds};
 }

@@ -1,0 +1,196 @@
+/* What runs in the loop over levels of a recurrence, and what at once for all rows (neo_loop_options). */
+#include "fusion/recurrence.h"
+#include "ir/print.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct {
+  neo_arena arena;
+  neo_module *m;
+  neo_grouping groups;
+} world;
+
+/* Rows whose children lie in earlier blocks: z leads them, c follows, and W, b and n are sums over them. */
+#define ROWS                                                                 \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V + 1] < V + 1\n"    \
+  "input placed : i32 [V, 2] in -1..d0 apart first\ninput x : f32 [V, 16]\n" \
+  "input U : f32 [16, 16]\ntemp z : f32 [V, 16]\ntemp h : f32 [V, 16]\n"     \
+  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n"      \
+  "temp b : f32 [16]\ntemp n : f32 [16]\n"                                   \
+  "def z[v: V, j: 16] =\n  sum[l: 16] x[v, l] * U[l, j]\n"                   \
+  "def s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                               \
+  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                         \
+  "def h[v: V, j: 16] = tanh(z[v, j] + s[v, j])\n"                           \
+  "def c[v: V, j: 16] = h[v, j] * (1.0 - h[v, j])\n"                         \
+  "def W[i: 16, j: 16] =\n  sum[v: V] c[v, j] * x[v, i]\n"                   \
+  "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"                 \
+  "def n[j: 16] =\n  sum[v: V] h[v, j] * b[j]\n"
+
+/* The same of rows of two kinds, each with a product of its own: p is of kind 1, q of kind 0, which r is a multiple of. */
+#define KINDS                                                                                  \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V * 2 + 1] < V + 1\n"                  \
+  "input placed : i32 [V, 2] in -1..d0 apart first\ninput kind : i32 [V] < 2 kinds first\n"    \
+  "input x : f32 [V, 16]\ninput U : f32 [16, 16]\ntemp h : f32 [V, 16]\n"                      \
+  "temp p : f32 [V, 16] partial\ntemp q : f32 [V, 16]\ntemp r : f32 [V, 16]\n"                 \
+  "def p[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                                                 \
+  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                                           \
+  "  then select(kind[v] == 1i32, acc0, 0.0)\n"                                                \
+  "def q[v: V, j: 16] =\n  select(kind[v] == 0i32, (h[i64(placed[v, 0]), j] else 1.0), 0.0)\n" \
+  "def r[v: V, j: 16] =\n  sum[k: 2, l: 16]\n  q[v, l] * (h[i64(placed[v, k]), j] else 0.0)\n" \
+  "def h[v: V, j: 16] = select(kind[v] == 1i32, tanh(p[v, j]), x[v, j]) + r[v, j]\n"
+
+static void fuse_text(world *w, const char *head, const char *entry, neo_loop_options loops) {
+  neo_arena_init(&w->arena, neo_alloc_default, NULL);
+  neo_arena *a = &w->arena;
+  char *text = neo_arena_printf(a, "%sentry forward forward: %s\n", head, entry);
+  neo_diags *d = neo_diags_new(a, neo_sources_new(a));
+  w->m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
+  neo_str said;
+  neo_str_init(&said, a);
+  neo_diags_print(d, &said, false);
+  if (!w->m)
+    fail_msg("%s", neo_str_text(&said));
+  w->m->recurrent = true;
+  neo_fuse_options o = {.recurrences = loops};
+  assert_int_equal(neo_fuse_with(w->m, a, &o, &w->groups, NULL), NEO_OK);
+}
+
+static void fuse(world *w, const char *entry, neo_loop_options loops) {
+  fuse_text(w, ROWS, entry, loops);
+}
+
+static const neo_recurrence *rows_of(const world *w) {
+  const neo_recurrence *r = NULL;
+  for (size_t k = 0; k < w->groups.groups.n; k++)
+    r = w->groups.groups.at[k].recurrence ? w->groups.groups.at[k].recurrence : r;
+  assert_non_null(r);
+  return r;
+}
+
+/* How many definitions in loops, or beside them, have a result that is a part of the tensor. */
+static uint32_t defs_of(const world *w, const neo_recurrence_steps *steps, const char *name,
+                        bool in_loop, bool inside) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_recurrence_step *s = &steps->at[k];
+    if (s->is_loop) {
+      assert_true(s->blocks.first.i != 0);
+      n += defs_of(w, &s->steps, name, in_loop, true);
+    }
+    for (size_t i = 0; i < s->defs.n && inside == in_loop; i++) {
+      neo_tensor out = {neo_list_at(w->m, neo_def_at(w->m, s->defs.at[i])->out, 0)};
+      const neo_slice *slice = neo_recurrence_slice(rows_of(w), out);
+      const neo_tensor_rec *whole = neo_tensor_at(w->m, slice ? slice->whole : out);
+      n += strcmp(neo_name_text(w->m->names, whole->name), name) == 0;
+    }
+  }
+  return n;
+}
+
+static uint32_t in_loop(const world *w, const char *name) {
+  return defs_of(w, &rows_of(w)->steps, name, true, false);
+}
+
+static uint32_t beside(const world *w, const char *name) {
+  return defs_of(w, &rows_of(w)->steps, name, false, false);
+}
+
+static bool has_group(const world *w, const char *name) {
+  bool has = false;
+  for (size_t k = 0; k < w->groups.groups.n; k++) {
+    const neo_group *g = &w->groups.groups.at[k];
+    for (size_t i = 0; i < g->roots.n && !g->recurrence; i++)
+      has = has || strcmp(neo_name_text(w->m->names, neo_tensor_at(w->m, g->roots.at[i])->name),
+                          name) == 0;
+  }
+  return has;
+}
+
+static void sums_and_what_needs_no_children_are_kernels_of_all_rows(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h, W = W, b = b", (neo_loop_options){0});
+  assert_true(in_loop(&w, "h") == 2); /* the first block, and the others */
+  assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
+  assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
+  assert_true(!in_loop(&w, "b") && has_group(&w, "b"));
+  neo_arena_free(&w.arena);
+}
+
+static void without_lazy_batching_sums_grow_block_by_block(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h, W = W", (neo_loop_options){.no_lazy_batching = true});
+  assert_true(in_loop(&w, "W") == 2 && beside(&w, "W") == 1 && !has_group(&w, "W"));
+  assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
+  neo_arena_free(&w.arena);
+}
+
+/* What grows is the sum alone: half of it is the result. */
+static void the_end_of_a_sum_comes_behind_the_blocks(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h, b = b", (neo_loop_options){.no_lazy_batching = true});
+  assert_true(in_loop(&w, "sum.b") == 2 && beside(&w, "sum.b") == 1);
+  assert_true(!in_loop(&w, "b") && beside(&w, "b") == 1);
+  neo_arena_free(&w.arena);
+}
+
+/* Its terms are there only when all of b is. */
+static void a_sum_of_another_ones_end_stays_behind(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h, b = b, n = n", (neo_loop_options){.no_lazy_batching = true});
+  assert_true(in_loop(&w, "sum.b") == 2 && !in_loop(&w, "n"));
+  neo_arena_free(&w.arena);
+}
+
+static void without_streaming_rows_make_what_they_need(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h, W = W", (neo_loop_options){.no_streaming = true});
+  assert_true(in_loop(&w, "z") == 2 && !has_group(&w, "z"));
+  assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
+  neo_arena_free(&w.arena);
+}
+
+/* In the loop: how many segments run in blocks of some kind alone, and how many sums over axes these have. */
+static void look_at_kinds(const world *w, const neo_recurrence_steps *steps, uint32_t *segments,
+                          uint32_t *sums) {
+  for (size_t k = 0; k < steps->n; k++) {
+    const neo_recurrence_step *s = &steps->at[k];
+    look_at_kinds(w, &s->steps, segments, sums);
+    *segments += !s->is_loop && s->when.i;
+    for (size_t i = 0; i < s->defs.n; i++)
+      *sums += s->when.i && neo_def_at(w->m, s->defs.at[i])->reducer != NEO_RED_NONE;
+  }
+}
+
+/* Two blocks of leaves and those behind: p and r are products of one kind each, and of no leaf. */
+static void a_kind_of_rows_runs_what_it_needs(void **state) {
+  (void)state;
+  world w;
+  uint32_t segments = 0, sums = 0;
+  fuse_text(&w, KINDS, "h = h", (neo_loop_options){0});
+  look_at_kinds(&w, &rows_of(&w)->steps, &segments, &sums);
+  assert_int_equal(segments, 4);
+  assert_int_equal(sums, 2);
+  assert_int_equal(in_loop(&w, "h"), 4);
+  assert_true(in_loop(&w, "p") == 2); /* none of it is computed for rows of kind 0 */
+  neo_arena_free(&w.arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_and_what_needs_no_children_are_kernels_of_all_rows),
+      cmocka_unit_test(without_lazy_batching_sums_grow_block_by_block),
+      cmocka_unit_test(the_end_of_a_sum_comes_behind_the_blocks),
+      cmocka_unit_test(a_sum_of_another_ones_end_stays_behind),
+      cmocka_unit_test(without_streaming_rows_make_what_they_need),
+      cmocka_unit_test(a_kind_of_rows_runs_what_it_needs),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

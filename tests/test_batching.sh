@@ -1,0 +1,93 @@
+#!/bin/sh
+# --no-streaming computes level by level what needs no children, with the same bits; --no-lazy-batching adds up
+# gradients level by level. --batches=kind has batches of one kind of vertices, with the same bits of each vertex. All
+# compute what the interpreter does.
+set -eu
+. "$NEO_SOURCE_DIR/tests/lib.sh"
+needs "$NEOC"
+
+cat >net.expr <<'END'
+import optim
+graph G(children <= 2, vertices <= 300)
+input x[G.vertices, 16]
+vertex cell(x[16]) over G {
+  gather h[2, 16] = 0
+  param W[16, 16] = glorot(16, 16)
+  param U[2, 16, 16] = glorot(32, 16)
+  param b[16] = 0
+  y[j] = tanh((sum[i] x[i]*W[i, j]) + (sum[k, l] h[k, l]*U[k, l, j]) + b[j])
+  scatter h = y
+  push y
+}
+y = cell(x)
+loss = mean[v, j] y[v, j]*y[v, j]
+output y
+train loss using optim.sgd(lr = 0.01)
+END
+
+bits() {
+  # shellcheck disable=SC2086
+  "$NEOC" run net.expr G.child=random:3 x=random:1 --size G.vertices=257 --grad=y.W,y.U,y.b -o "$1.npz" $2 \
+    >out 2>&1 || fail "run $2" out
+}
+bits default ''
+bits streaming --no-streaming
+bits lazy --no-lazy-batching
+cmp -s default.npz streaming.npz || fail "--no-streaming has other bits"
+cmp -s default.npz lazy.npz && fail "--no-lazy-batching adds up in the same order"
+
+for options in --no-streaming --no-lazy-batching "--no-streaming --no-lazy-batching --no-fuse=all"; do
+  # shellcheck disable=SC2086
+  "$NEOC" verify -q net.expr $options >out 2>&1 || fail "verify $options" out
+done
+
+# ---- what is a kernel of all vertices, and what is one of a level's
+of_all() { "$NEOC" explain --kernels net.expr "$@" | sed -n 's/^kernel \([a-zA-Z0-9_]*\)(.*/\1/p'; }
+of_all >names
+grep -q '^y_U_next$' names || fail "a gradient of weights is no kernel of all vertices" names
+of_all --no-lazy-batching >names
+grep -q '^round[0-9]*_y_U_grad$' names || fail "a gradient of weights does not grow level by level" names
+
+# ---- cells that a label chooses
+cat >cells.expr <<'END'
+import optim
+graph G(children <= 2, vertices <= 300)
+input x[G.vertices, 16]
+input label[G.vertices] : i32 < 3
+vertex cell(x[16], label : i32) over G {
+  gather h[2, 16] = 0
+  param U[2, 16, 16] = glorot(32, 16)
+  param V[2, 16, 16] = glorot(32, 16)
+  param b[16] = 0
+  y = case children > 0 {
+    true {
+      y = case label {
+        0 { y[j] = tanh((sum[k, l] h[k, l]*U[k, l, j]) + x[j]) }
+        1 { y[j] = sigmoid((sum[k, l] h[k, l]*V[k, l, j]) + b[j]) }
+        else { y[j] = h[0, j] + h[1, j]*x[j] }
+      }
+    }
+    else { y = x }
+  }
+  scatter h = y
+  push y
+}
+y = cell(x, label)
+loss = mean[v, j] y[v, j]*y[v, j]
+output y
+train loss using optim.sgd(lr = 0.01)
+END
+cells() {
+  "$NEOC" run cells.expr G.child=random:3 x=random:1 label=random:2 --size G.vertices=257 -o "$1.npz" "--batches=$1" \
+    >out 2>&1 || fail "run --batches=$1" out
+  "$NEOC" explain --kernels cells.expr "--batches=$1" >"$1.kernels"
+}
+cells level
+cells kind
+cmp -s level.npz kind.npz || fail "--batches=kind has other bits"
+grep -q '^ *if v%4 == 1$' kind.kernels || fail "no block of one kind" kind.kernels
+grep -q '^ *if v%4 == ' level.kernels && fail "blocks of kinds that nobody asks for" level.kernels
+"$NEOC" verify -q cells.expr --batches=kind >out 2>&1 || fail "verify --batches=kind" out
+expect 2 "no such batches" "$NEOC" explain cells.expr --batches=size
+says err "batches is level or kind, not 'size'" "no such batches"
+exit $status
