@@ -90,4 +90,33 @@ grep -q '^ *if v%4 == ' level.kernels && fail "blocks of kinds that nobody asks 
 "$NEOC" verify -q cells.expr --batches=kind >out 2>&1 || fail "verify --batches=kind" out
 expect 2 "no such batches" "$NEOC" explain cells.expr --batches=size
 says err "batches is level or kind, not 'size'" "no such batches"
+# ---- from parents: those of a level at once, and the first level has them, too
+cat >down.expr <<'END'
+graph G(children <= 3, vertices <= 90)
+input x[G.vertices, 40]
+param U[40, 40] = glorot(40, 40)
+vertex back(x[40]) over G down {
+  gather h[3, 40] = 0
+  y[j] = tanh(x[j] + sum[k, l] h[k, l]*U[l, j])
+  scatter h = y
+  push y
+}
+b = back(x)
+L = sum[v, j] b[v, j]*b[v, j]
+g = grad(L, U)
+output b, g
+END
+cat >two.expr <<'END'
+graph G(children <= 1, vertices <= 2)
+input x[G.vertices, 4] : f64
+y[i < G.vertices, j < 4] : f64 = x[i, j]*sigmoid(0.25*(sum[t < G.vertices where G.child[t, 0] == i32(i)] y[t, j]))
+output y
+END
+"$NEOC" explain down.expr --after=levels >levels
+grep -q '^def @[0-9]* by_level.b\[' levels || fail "vertices of a function from parents run one by one" levels
+for model in down two; do
+  for seed in 1 2 3; do
+    "$NEOC" verify -q "$model.expr" --seed=$seed >out 2>&1 || fail "from parents, $model" out
+  done
+done
 exit $status

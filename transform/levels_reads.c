@@ -31,6 +31,13 @@ neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex) {
   return t;
 }
 
+/* Is e the vertex, maybe converted to i32, in which all are? */
+static bool is_vertex(const levels *s, neo_expr e, neo_expr vertex) {
+  const neo_node *n = neo_expr_node(s->m, e);
+  bool narrow = n->op == NEO_OP_CAST && n->type == NEO_I32_T;
+  return e.i == vertex.i || (narrow && neo_list_expr(s->m, n->arg, 0).i == vertex.i);
+}
+
 neo_tensor levels_parents_of(const levels *s, neo_expr e, neo_expr vertex, neo_expr *parent,
                              neo_expr *child) {
   neo_module *m = s->m;
@@ -38,7 +45,7 @@ neo_tensor levels_parents_of(const levels *s, neo_expr e, neo_expr vertex, neo_e
   for (uint32_t side = 0; side < 2 && n.op == NEO_OP_EQ; side++) {
     *child = neo_list_expr(m, n.arg, side);
     neo_tensor t = levels_child_of(s, *child, parent);
-    if (t.i && neo_list_expr(m, n.arg, 1 - side).i == vertex.i)
+    if (t.i && is_vertex(s, neo_list_expr(m, n.arg, 1 - side), vertex))
       return t;
   }
   return (neo_tensor){0};

@@ -134,6 +134,9 @@ typedef struct {
   const levels_index *index; /* whose parents are listed */
   uint32_t vertex;           /* the axis whose parents they are */
   neo_expr left;             /* conditions but the equation; 0: none */
+  /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
+  neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
+  uint32_t n_slots;
 } writing;
 
 static neo_expr written(const writing *w, neo_expr e) {
@@ -172,7 +175,7 @@ static void take_list(writing *w, neo_expr parent, neo_expr child) {
     n = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
   uint32_t rank = neo_tensor_rank(m, w->index->child);
   neo_expr edge = neo_axis_ref(m, w->d.n_out), at = element(s, w->index->parent, edge, w->d.span);
-  neo_expr slot = element(s, w->index->slot, edge, w->d.span), asked = {0};
+  neo_expr slot = element(s, w->index->slot, edge, w->d.span);
   uint32_t r = neo_expr_node(m, parent)->attr;
   int64_t slots = levels_slots_of(s, w->index->child), extent = 1;
   w->gone[r] = true;
@@ -187,10 +190,10 @@ static void take_list(writing *w, neo_expr parent, neo_expr child) {
       w->gone[neo_expr_node(m, index)->attr] = true;
       w->by[neo_expr_node(m, index)->attr] = own;
     } else {
-      asked = both(s, asked, neo_op2(m, NEO_OP_EQ, own, index));
+      w->own_slot[w->n_slots] = own;
+      w->slot[w->n_slots++] = index;
     }
   }
-  w->left = both(s, w->left, asked);
 }
 
 static levels_index *with_parents(levels_graph *g, neo_tensor child) {
@@ -282,8 +285,10 @@ static neo_expr written_where(const writing *w) {
   if (!w->graph)
     return written(w, w->d.where);
   neo_expr parent = element(s, w->index->parent, neo_axis_ref(m, w->d.n_out), w->d.span);
-  neo_expr later = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent);
-  return both(s, later, written(w, w->left));
+  neo_expr where = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent);
+  for (uint32_t k = 0; k < w->n_slots; k++)
+    where = both(s, where, neo_op2(m, NEO_OP_EQ, w->own_slot[k], written(w, w->slot[k])));
+  return both(s, where, written(w, w->left));
 }
 
 /* ---- results */

@@ -54,7 +54,7 @@ typedef struct
   const neo_order_step *order;
   neo_expr index, lo, hi;
   neo_tensor blocks; /* the range is a block of it; 0: of none */
-  bool first;        /* it is the first one */
+  bool first, later; /* it is the first one, or another; neither: it may be any */
 } outline_around;
 
 typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */

@@ -131,11 +131,12 @@ static void assume_block(outliner *o, const outline_around *block) {
   for (int certain = 0; certain < 2; certain++) {
     neo_expr end = end_of(o, block->blocks, 0, certain),
              next = end_of(o, block->blocks, 1, certain);
-    if (!certain || !block->first) /* a graph of leaves has no more */
+    if (!certain || block->later) /* a graph of leaves has no more */
       NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, end, next));
-    NEO_PUSH(o->a, &o->assume,
-             block->first ? neo_op2(m, NEO_OP_LE, block->hi, end)
-                          : neo_op2(m, NEO_OP_LE, end, block->lo));
+    if (block->first)
+      NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block->hi, end));
+    if (block->later)
+      NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, end, block->lo));
   }
 }
 
@@ -273,7 +274,7 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
   block.lo = neo_size_ref(m, out.blocks.begin);
   block.hi = neo_size_ref(m, out.blocks.end);
   outline_assume_between(o, lo, neo_size_ref(m, out.index), hi);
-  outline_assume_between(o, outline_number(o, block.first ? 0 : 1), block.lo, block.hi);
+  outline_assume_between(o, outline_number(o, block.later), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
   assume_block(o, &block);
   if (block.first && outline_kinds_of(m, block.blocks) == 1)
@@ -302,6 +303,7 @@ void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step 
   }
   for (int k = 0; k < 2; k++) {
     block.first = (k == 0) != order->down;
+    block.later = !block.first;
     if (block.first)
       add_range(o, steps, order, block, none, neo_op2(m, NEO_OP_MIN, one, all));
     else

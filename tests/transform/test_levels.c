@@ -44,6 +44,22 @@ static void sums_over_parents_run_through_a_list(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* An axis of the result says which slot; conditions beside the equation stay. Positions may be compared as i32. */
+static void parents_in_a_slot_are_asked_for_it(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "temp e : f32 [V, 2, 16]\n"
+                "def @1 g[u: V, j: 16] =\n  sum[k: 2] e[u, k, j]\n  then tanh(x[u, j] + acc0)\n"
+                "def @2 e[u: V, k: 2, j: 16] =\n"
+                "  sum[v: V] where 0 <= i64(child[v, k]) and child[v, k] == i32(u);\n"
+                "  0.5 * g[v, j]\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "where u < i64(parents.child[e]) and i64(parents.slot.child[e]) == k and "
+          "0 <= i64(placed.child[i64(parents.child[e]), k]);\n"
+          "    0.5 * by_level.g[i64(parents.child[e]), j]\n");
+  neo_arena_free(&w.arena);
+}
+
 /* Weights get their gradient from vertices with children alone. */
 static void sums_leave_out_leaves_where_a_factor_is_of_a_child(void **state) {
   (void)state;
@@ -224,6 +240,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(children_are_read_at_their_places),
       cmocka_unit_test(sums_over_parents_run_through_a_list),
+      cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
