@@ -79,6 +79,16 @@ h, hs = scan t < T from h[j < 200] = 0.5 {
 output h, hs
 END1
 
+# A loop of one thread reads what another kernel wrote of the same tensor, and waits for it.
+cat >thread.expr <<'END1'
+y, all = scan r < 3 down from b : u8 = u8(3) {
+  next b = (b + 1) % 7 + b
+  collect b
+}
+output y, all
+END1
+NEO_CUDA_GRAPHS=2 "$NEOC" verify thread.expr $gpu >said 2>&1 || fail "a loop of one thread, in a graph" said
+
 # All kernels of the rounds are in one grid, whose loops they are in.
 models="rnn lstm cholesky edit until nested"
 for m in $models; do

@@ -115,7 +115,8 @@ static bool in_place(planner *q, size_t at, neo_tensor u) {
   neo_tensor old = replaced(q, u);
   uint64_t last = 0;
   if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
-      !neo_group_has_form(group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
+      !neo_group_has_form(
+          group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
     return false;
   if (neo_map_get(&q->last_read, old.i, &last) && last > at)
     return false;
@@ -270,17 +271,19 @@ static void push_step(planner *q, neo_rt_step s, int32_t group) {
   NEO_PUSH(q->p->arena, &q->p->step_depth, q->depth);
 }
 
-/* How many of the last buffers are written; 0: others are, too. */
+/* How many of the last buffers are written, and not read; 0: others are, too. */
 static uint16_t count_written(const neo_kernel *k) {
   uint32_t n = 0, all = 0;
+  bool only = true;
   for (size_t b = 0; b < k->bufs.n; b++) {
     if (k->bufs.at[b].use & NEO_BUF_SCRATCH)
       continue;
     bool written = k->bufs.at[b].use & NEO_BUF_WRITE;
     n = written ? n + 1 : 0;
     all += written;
+    only = only && !(written && k->bufs.at[b].use & NEO_BUF_READ);
   }
-  return n == all && n <= UINT16_MAX ? (uint16_t)n : 0;
+  return only && n == all && n <= UINT16_MAX ? (uint16_t)n : 0;
 }
 
 static void set_flags(neo_rt_step *s, const neo_plan_kernel *k) {

@@ -196,8 +196,9 @@ enum {
 typedef struct {
   uint8_t op;
   uint8_t flags;
-  uint16_t n_written; /* RUN: it writes the last so many of its buffers, and reads the others only;
-                         0: it may write them all */
+  uint16_t
+      n_written; /* RUN: it writes the last so many of its buffers, which it does not read, and reads the
+                         others only; 0: it may read and write them all */
   int32_t arg, first, n;
   int32_t cached; /* 0: runs in every call; k + 1: only if cached[k] is out of date */
 } neo_rt_step;
