@@ -111,8 +111,9 @@ bool neo_schedule_columns_first(neo_module *m, const neo_form *f, const neo_sche
 bool neo_elements_are_near(double elements, int64_t bytes);
 /* An upper bound of the steps of the reduction in a block. */
 double neo_schedule_block_steps(neo_module *m, const neo_stage *stage, const neo_schedule *s);
+/* Bits of blocks_first: of which loops blocks are the outermost. */
+enum { NEO_COLUMNS_FIRST = 1, NEO_ROWS_FIRST = 2, NEO_STEPS_FIRST = 4 };
 /* Does blocks_first put blocks of the reduction around the loops inside of a unit? */
-enum { NEO_STEPS_FIRST = 4 };
 bool neo_schedule_steps_first(const neo_schedule *s);
 /* This is possible if the first own axis has the same range at all points. */
 bool neo_stage_steps_uniform(const neo_module *m, const neo_form *f, const neo_stage *s);

@@ -1,6 +1,7 @@
 /* The analytic model of loops: the axis of lanes, and the size of tiles and units. */
 #include "schedule/model.h"
 #include "schedule/loops/collapse.h"
+#include "schedule/loops/loops.h"
 #include <math.h>
 #include <string.h>
 
@@ -213,9 +214,7 @@ static void choose_lanes(neo_module *m, const neo_form *f, int64_t most_lanes, n
   }
 }
 
-/* ---- units: about 20,000 elements of work each */
-
-enum { UNIT_WORK = 20000, MAP_BLOCK = 4096 };
+/* ---- units of about NEO_UNIT_WORK elements of work each */
 
 static double work_of_point(neo_module *m, const neo_form *f) {
   double work = 0;
@@ -248,7 +247,7 @@ static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
     work *= (double)(block && block < most_m ? block : most_m);
   }
   s->loops.unit_axes = loops;
-  int64_t size = (int64_t)(UNIT_WORK / work);
+  int64_t size = (int64_t)(NEO_UNIT_WORK / work);
   s->loops.unit_size = size < 1 ? 1 : size;
   if (!loops)
     s->loops.unit_size = 1;
@@ -302,52 +301,6 @@ static void widen(neo_module *m, const neo_form *f, const neo_machine *machine, 
     s->loops.vector_width = 4 * w;
 }
 
-/* ---- transpositions: lines that are read along one axis and written along another */
-
-enum { LINE = 64 };
-
-typedef struct {
-  neo_module *m;
-  const neo_form *f;
-  uint32_t v; /* the axis of lanes */
-  int64_t
-      rows; /* the axis along which an access runs that has a line for each lane; -1: there is none */
-} line_look;
-
-static void look_lines(line_look *l, neo_expr at, uint32_t bytes) {
-  int64_t stride, along;
-  if (l->rows >= 0 || !neo_flat_stride(l->m, l->f, at, l->v, &stride) || stride * bytes < LINE)
-    return;
-  for (uint32_t k = 0; k < l->f->axes.n; k++)
-    if (k != l->v && neo_flat_stride(l->m, l->f, at, k, &along) && along == 1 &&
-        neo_axis_most(l->m, &l->f->axes.at[k]) * bytes >= LINE)
-      l->rows = k;
-}
-
-static void look_load(void *ctx, neo_expr e) {
-  line_look *l = ctx;
-  const neo_node *n = neo_expr_node(l->m, e);
-  if (n->op == NEO_OP_LOAD && n->arg.n == 1)
-    look_lines(l, neo_flat_at(l->m, e), neo_type_bytes((neo_type)n->type));
-}
-
-/* An axis, as rows of the register tile, so that a tile uses all of each line that it touches: else the
- * caches would have to keep a line for each lane until the next row, which they do not where the lines
- * are a power of two apart. -1: there is none. */
-static int64_t transposed(neo_module *m, const neo_form *f, uint32_t v) {
-  line_look l = {m, f, v, -1};
-  for (size_t k = 0; k < f->stages.n; k++) {
-    const neo_stage *s = &f->stages.at[k];
-    if (s->accs.n)
-      return -1;
-    for (size_t i = 0; i < s->outs.n; i++) {
-      look_lines(&l, s->outs.at[i].offset, neo_type_bytes(neo_expr_type(m, s->outs.at[i].value)));
-      neo_expr_visit(m, s->outs.at[i].value, look_load, &l);
-    }
-  }
-  return l.rows;
-}
-
 neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine *machine) {
   neo_schedule s = neo_schedule_plain();
   int64_t lanes = machine->vector_bytes / neo_form_widest(m, f);
@@ -358,7 +311,7 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
     double per_element = work_of_point(m, f);
     bool heavy = lane_ops(m, f, v, false) >= HEAVY;
     s.loops.tile_n = heavy ? 1 : n >= 4 * w ? 4 : n >= 2 * w ? 2 : 1;
-    int64_t block = (int64_t)(UNIT_WORK / per_element) / (4 * w) * (4 * w);
+    int64_t block = (int64_t)(NEO_UNIT_WORK / per_element) / (4 * w) * (4 * w);
     if (block < 4 * w)
       block = 4 * w;
     if (block < n)
@@ -367,13 +320,7 @@ neo_schedule neo_model_plain(neo_module *m, const neo_form *f, const neo_machine
       s.loops.tile_n = WIDE;
       s.loops.block_n = WIDE * w;
     }
-    s.loops.axis_m = transposed(m, f, (uint32_t)v);
-    if (s.loops.axis_m >= 0) {
-      s.loops.tile_m = LINE / neo_form_widest(m, f);
-      s.loops.tile_n = 1;
-      s.loops.block_n = 0;
-      int64_t rows = UNIT_WORK / n / s.loops.tile_m * s.loops.tile_m;
-      s.loops.block_m = rows < s.loops.tile_m ? s.loops.tile_m : rows;
+    if (neo_loops_tile_lines(m, f, &s)) {
       neo_model_units(m, f, &s);
       return s;
     }

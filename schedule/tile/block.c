@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
-enum { BLOCKS_OF_COLUMNS = 1, BLOCKS_OF_ROWS = 2 };
 
 /* ---- the objective */
 
@@ -163,7 +162,7 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
 /* Tries blocks of a packed or large operand outside of all other loops and of the units. */
 static void try_first(descent *d, const neo_schedule *from, int64_t which) {
   neo_schedule s = *from;
-  bool rows = which == BLOCKS_OF_ROWS;
+  bool rows = which == NEO_ROWS_FIRST;
   bool blocked = rows ? s.loops.block_m : s.loops.block_n;
   if (!blocked || (!s.loops.pack && (rows || !comes_again(d->q, &s))))
     return;
@@ -190,7 +189,7 @@ static void try_blocks(descent *d, neo_param k, int64_t length, int64_t unit) {
       set_units(d->q, &s, true);
       try(d, &s);
     }
-    try_first(d, &s, k == NEO_PARAM(loops, block_m) ? BLOCKS_OF_ROWS : BLOCKS_OF_COLUMNS);
+    try_first(d, &s, k == NEO_PARAM(loops, block_m) ? NEO_ROWS_FIRST : NEO_COLUMNS_FIRST);
   }
 }
 
@@ -286,8 +285,8 @@ static void try_steps_first(descent *d) {
         s.loops.block_k = steps;
         s.loops.block_m = rows ? block : 0;
         s.loops.block_n = !rows && blocked ? block : 0;
-        s.loops.blocks_first = NEO_STEPS_FIRST | (rows      ? BLOCKS_OF_ROWS
-                                                  : blocked ? BLOCKS_OF_COLUMNS
+        s.loops.blocks_first = NEO_STEPS_FIRST | (rows      ? NEO_ROWS_FIRST
+                                                  : blocked ? NEO_COLUMNS_FIRST
                                                             : 0);
         s.loops.unit_axes = blocked;
         s.loops.unit_size = 1;
