@@ -128,5 +128,15 @@ bool neo_form_inside(neo_module *m, neo_prover *p, const neo_form *f, const neo_
  * may leave out what it would write, as the plan sees to it that the old version is there
  * (codegen/plan/entry.c). 0: there is none. */
 neo_expr neo_form_changes_where(neo_module *m, const neo_form *f);
+/* The element of a tensor of truths under which alone the results are needed, if all are `partial` under it; 0: there is
+ * none. */
+neo_expr neo_form_needed_where(neo_module *m, const neo_form *f);
+/* Elements of a tensor of truths that lie along a shared axis, one a point: where an element is false, nothing is done.
+ * The load is over this axis alone, and may be evaluated at each of its points. */
+typedef struct {
+  neo_expr load;
+  uint32_t axis;
+} neo_form_flags;
+bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out);
 
 #endif

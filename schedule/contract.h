@@ -102,6 +102,8 @@ typedef struct {
   int64_t block;
 } neo_outer_loop;
 uint32_t neo_schedule_outer_loops(const neo_form *f, const neo_schedule *s, neo_outer_loop *out);
+/* So many elements of a tensor of truths (fusion/form.h) a leading loop tests at a time. */
+enum { NEO_FLAGS_BLOCK = 64 };
 /* In a block, are tiles of columns the outer loop and tiles of rows the inner one? This is the
  * default where operands are packed and where all rows of a block stay in L1. The schedule's
  * `order` can say otherwise: with rows outside, results are written in long runs, which matters where the

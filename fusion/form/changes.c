@@ -1,4 +1,4 @@
-/* New versions that are the old one but under a condition (form.h). */
+/* Results that are made under a condition alone: new versions that are the old one elsewhere, partial results (form.h). */
 #include "fusion/form.h"
 #include "ir/comparison.h"
 
@@ -40,4 +40,38 @@ neo_expr neo_form_changes_where(neo_module *m, const neo_form *f) {
       all = c;
     }
   return all;
+}
+
+neo_expr neo_form_needed_where(neo_module *m, const neo_form *f) {
+  neo_expr all = {0};
+  for (size_t k = 0; k < f->stages.n; k++)
+    for (size_t i = 0; i < f->stages.at[k].outs.n; i++) {
+      const neo_form_out *o = &f->stages.at[k].outs.at[i];
+      const neo_node *n = neo_expr_node(m, o->value);
+      if (!neo_tensor_at(m, o->tensor)->partial || n->op != NEO_OP_SELECT)
+        return (neo_expr){0};
+      neo_expr c = neo_list_expr(m, n->arg, 0);
+      if (neo_expr_node(m, c)->op != NEO_OP_LOAD || neo_expr_accs(m, c) || (all.i && all.i != c.i))
+        return (neo_expr){0};
+      all = c;
+    }
+  return all;
+}
+
+/* The first conjunct is evaluated before all others, so no other one guards it. */
+bool neo_form_flags_of(neo_module *m, const neo_form *f, neo_form_flags *out) {
+  neo_expr part[MOST_CONJUNCTS], where = neo_form_changes_where(m, f);
+  uint32_t n = 0;
+  int64_t stride;
+  if (!where.i)
+    where = neo_form_needed_where(m, f);
+  if (!where.i || !neo_conjuncts_of(m, where, part, &n, MOST_CONJUNCTS))
+    return false;
+  uint64_t axes = neo_form_axes(m, f, part[0]);
+  const neo_node *first = neo_expr_node(m, part[0]);
+  if (first->op != NEO_OP_LOAD || first->arg.n != 1 || !axes || axes & (axes - 1) ||
+      axes >> f->axes.n)
+    return false;
+  *out = (neo_form_flags){part[0], (uint32_t)__builtin_ctzll(axes)};
+  return neo_flat_stride(m, f, neo_flat_at(m, part[0]), out->axis, &stride) && stride == 1;
 }

@@ -225,6 +225,20 @@ static double work_of_point(neo_module *m, const neo_form *f) {
   return work < 1 ? 1 : work;
 }
 
+/* Where flags rule out most rows, a unit has some blocks of them, so that it costs more than its start. */
+static int64_t unit_of_flags(neo_module *m, const neo_form *f, const neo_schedule *s,
+                             int64_t size) {
+  enum { MOST_BLOCKS = 8, UNITS = 64 };
+  neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
+  neo_form_flags flags;
+  if (neo_schedule_outer_loops(f, s, loop) != 1 || loop[0].block ||
+      !neo_form_flags_of(m, f, &flags) || (uint32_t)loop[0].axis != flags.axis)
+    return size;
+  int64_t rows = neo_axis_most(m, &f->axes.at[flags.axis]), blocks = rows / NEO_FLAGS_BLOCK / UNITS;
+  blocks = blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks;
+  return blocks * NEO_FLAGS_BLOCK > size ? blocks * NEO_FLAGS_BLOCK : size;
+}
+
 /* All leading loops are divided into units; unit_size is how many iterations make enough work. */
 static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
   double work = work_of_point(m, f);
@@ -248,7 +262,7 @@ static void units_of(neo_module *m, const neo_form *f, neo_schedule *s) {
   }
   s->loops.unit_axes = loops;
   int64_t size = (int64_t)(NEO_UNIT_WORK / work);
-  s->loops.unit_size = size < 1 ? 1 : size;
+  s->loops.unit_size = unit_of_flags(m, f, s, size < 1 ? 1 : size);
   if (!loops)
     s->loops.unit_size = 1;
 }

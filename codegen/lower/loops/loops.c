@@ -24,6 +24,7 @@ typedef struct {
   needed_range needed;
   neo_expr asked
       [2]; /* where the results differ from what is there, and where they are needed; 0: not known */
+  neo_form_flags flags;
 } outer_loops;
 
 static const neo_lx *trips(lowering *l, const outer_loop *o) {
@@ -60,6 +61,8 @@ static outer_loops outer_loops_of(lowering *l) {
   neo_expr changes = l->n_fused > 1 ? (neo_expr){0} : neo_form_changes_where(l->m, l->original);
   c.asked[0] = asked_outside(l, &c, changes);
   c.asked[1] = asked_outside(l, &c, c.needed.where);
+  if (c.asked[0].i || c.asked[1].i)
+    c.flags = neo_lower_flags(l);
   return c;
 }
 
@@ -122,6 +125,25 @@ static neo_block *where_needed(lowering *l, neo_block *in, const outer_loops *c)
   return in;
 }
 
+/* Is it the loop of which flags rule out blocks? */
+static bool tests_flags(const lowering *l, const outer_loops *c, const outer_loop *o) {
+  return c->flags.load.i && !l->block.on && !o->block && (uint32_t)o->axis == c->flags.axis;
+}
+
+/* Opens the iterations [lo, hi) of a leading loop. */
+static neo_block *open_loop(lowering *l, neo_block *in, const outer_loops *c, const outer_loop *o,
+                            const neo_lx *lo, const neo_lx *hi, const neo_lx **v) {
+  return tests_flags(l, c, o) ? neo_lower_open_flagged(l, in, &c->flags, lo, hi, v)
+                              : neo_lower_open(l, in, "i", lo, hi, 1, v);
+}
+
+static void close_loop(lowering *l, const outer_loops *c, const outer_loop *o) {
+  if (tests_flags(l, c, o))
+    neo_lower_close_flagged(l);
+  else
+    neo_lower_close(l);
+}
+
 static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) {
   k_block around = l->block;
   if (neo_schedule_steps_first(l->s) && !around.on) {
@@ -146,14 +168,15 @@ static void inner_loops(lowering *l, neo_block *in, outer_loops *c, uint32_t k) 
   }
   const neo_lx *v;
   make_packs(l, in, c, (int32_t)k);
-  neo_block *body = neo_lower_open(l, in, "i", lx_int(l, 0), trips(l, &c->at[k]), 1, &v);
+  const neo_lx *end = trips(l, &c->at[k]);
+  neo_block *body = open_loop(l, in, c, &c->at[k], lx_int(l, 0), end, &v);
   enter(l, c, &c->at[k], v);
   if (around.on)
     count_block(l, &c->at[k], v);
   inner_loops(l, body, c, k + 1);
   if (around.on)
     l->block = around;
-  neo_lower_close(l);
+  close_loop(l, c, &c->at[k]);
 }
 
 /* Sets the first n loops, fused into one, to iteration `at`. */
@@ -232,7 +255,8 @@ static void units(lowering *l) {
   if (size > 1) {
     const neo_lx *from = lx_mul(l, v, size);
     const neo_lx *to = lx_min(l, lx_add(l, from, lx_int(l, size)), total);
-    body = neo_lower_open(l, body, "i", from, to, 1, &v);
+    body = n == 1 ? open_loop(l, body, &c, &c.at[0], from, to, &v)
+                  : neo_lower_open(l, body, "i", from, to, 1, &v);
   }
   decode(l, &c, n, v);
   inner_loops(l, body, &c, n);

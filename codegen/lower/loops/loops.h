@@ -6,6 +6,8 @@
  *   block.c          a block as register tiles: full ones, remainders
  *   stages.c         the stages of a form at one tile
  *   partial.c        sums whose steps go to several accumulators in turn
+ *   needed.c         what is not needed is left out
+ *   flags.c          blocks of rows in which there is nothing to do
  *   prefetch_tile.c  prefetches of lines for the next tile
  *   prefetch_rows.c  prefetches of elements of the next row
  *
@@ -77,5 +79,13 @@ needed_range neo_lower_needed(lowering *l);
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t);
 /* [*lo, *hi) without what is not needed. */
 void neo_lower_narrow(lowering *l, const needed_range *r, const neo_lx **lo, const neo_lx **hi);
+
+/* ---- lower/loops/flags.c */
+/* The truths that outer loops test a block at a time; load 0: there are none. */
+neo_form_flags neo_lower_flags(lowering *l);
+/* Opens the loops over blocks of [lo, hi) and over what is in a block of which some flag is set, *v being the variable. */
+neo_block *neo_lower_open_flagged(lowering *l, neo_block *in, const neo_form_flags *flags,
+                                  const neo_lx *lo, const neo_lx *hi, const neo_lx **v);
+void neo_lower_close_flagged(lowering *l);
 
 #endif

@@ -46,15 +46,11 @@ static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
   return true;
 }
 
-/* A comparison, two that are the ends of a range, or an element of truths. */
+/* A comparison, or two that are the ends of a range. */
 static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
   neo_module *m = l->m;
   neo_node n = *neo_expr_node(m, c);
   needed_range other;
-  if (n.op == NEO_OP_LOAD && !neo_expr_accs(m, c)) {
-    *out = (needed_range){.on = true, .where = c, .axis = UINT32_MAX};
-    return true;
-  }
   if (n.op != NEO_OP_AND)
     return take_comparison(l, c, out);
   if (!take_comparison(l, neo_list_expr(m, n.arg, 0), out) ||
@@ -68,6 +64,9 @@ static bool take_condition(lowering *l, neo_expr c, needed_range *out) {
 
 needed_range neo_lower_needed(lowering *l) {
   needed_range all = {0}, own;
+  neo_expr where = neo_form_needed_where(l->m, l->original);
+  if (where.i)
+    return (needed_range){.on = true, .where = where, .axis = UINT32_MAX};
   for (size_t k = 0; k < l->original->stages.n; k++) {
     const neo_stage *s = &l->original->stages.at[k];
     for (size_t i = 0; i < s->outs.n; i++) {
@@ -75,8 +74,7 @@ needed_range neo_lower_needed(lowering *l) {
       if (!neo_tensor_at(l->m, s->outs.at[i].tensor)->partial || n->op != NEO_OP_SELECT ||
           !take_condition(l, neo_list_expr(l->m, n->arg, 0), &own))
         return (needed_range){0};
-      if (all.on && (all.where.i != own.where.i || all.axis != own.axis || all.lo.i != own.lo.i ||
-                     all.hi.i != own.hi.i))
+      if (all.on && (all.axis != own.axis || all.lo.i != own.lo.i || all.hi.i != own.hi.i))
         return (needed_range){0};
       all = own;
     }
@@ -101,7 +99,7 @@ static int asks(lowering *l, neo_expr e, needed_range *out) {
     return NOWHERE;
   if (n.op == NEO_OP_SELECT && !neo_expr_accs(m, neo_list_expr(m, n.arg, 0)) &&
       !neo_expr_accs(m, neo_list_expr(m, n.arg, 2)) &&
-      take_condition(l, neo_list_expr(m, n.arg, 0), &own) && !own.where.i) {
+      take_condition(l, neo_list_expr(m, n.arg, 0), &own)) {
     if (out->on && !same_range(out, &own))
       return EVERYWHERE;
     *out = own;
