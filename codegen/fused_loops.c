@@ -1,5 +1,6 @@
 /* See fused_loops.h. */
 #include "codegen/fused_loops.h"
+#include "codegen/fused_rounds.h"
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
 #include "fusion/form.h"
@@ -189,6 +190,50 @@ static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c,
   return end;
 }
 
+/* ---- what only the kernel reads */
+
+static bool has(neo_module *m, neo_list l, neo_tensor t) {
+  for (uint32_t k = 0; k < l.n; k++)
+    if (neo_list_at(m, l, k) == t.i)
+      return true;
+  return false;
+}
+
+static bool is_member(const maker *x, neo_def d) {
+  for (size_t k = 0; k < x->open.n; k++)
+    for (size_t i = 0; i < x->open.at[k].g->members.n; i++)
+      if (x->open.at[k].g->members.at[i].def.i == d.i)
+        return true;
+  return false;
+}
+
+/* By buffer: is it a tensor that no entry returns and no other definition reads? */
+static bool *read_here(maker *x, const neo_kernel *k) {
+  neo_module *m = x->m;
+  bool *own = NEO_NEW_ARRAY(x->a, bool, k->bufs.n + 1);
+  for (uint32_t b = 0; b < k->bufs.n; b++) {
+    neo_tensor t = k->bufs.at[b].tensor;
+    own[b] = t.i && neo_tensor_at(m, t)->role == NEO_ROLE_TEMP;
+    for (size_t e = 0; e < m->entries.n && own[b]; e++)
+      own[b] = !has(m, m->entries.at[e].outputs, t) && !has(m, m->entries.at[e].updates, t);
+  }
+  for (uint32_t d = 1; d < m->defs.n; d++) {
+    neo_tensor *reads;
+    size_t n = is_member(x, (neo_def){d}) ? 0 : neo_def_reads(m, (neo_def){d}, x->a, &reads);
+    for (size_t i = 0; i < n; i++)
+      for (uint32_t b = 0; b < k->bufs.n; b++)
+        own[b] = own[b] && k->bufs.at[b].tensor.i != reads[i].i;
+  }
+  return own;
+}
+
+static bool are_apart(const neo_kernel *k) {
+  for (uint32_t b = 0; b < k->bufs.n; b++)
+    if (!k->bufs.at[b].no_alias)
+      return false;
+  return true;
+}
+
 static neo_kernel *fused(maker *x) {
   neo_kernel *k = neo_kernel_new(x->a, x->open.at[0].g->name);
   neo_clone_buf **of = NEO_NEW_ARRAY(x->a, neo_clone_buf *, x->open.n);
@@ -212,6 +257,8 @@ static neo_kernel *fused(maker *x) {
   neo_ls *loop = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, var, neo_lx_int(k, 0), n, 1);
   for (size_t i = 0; i < x->open.n;)
     i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
+  if (are_apart(k))
+    neo_fused_rounds(k, loop, read_here(x, k));
   x->status = neo_kernel_verify(k, x->why);
   return k;
 }

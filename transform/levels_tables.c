@@ -15,8 +15,8 @@
  *     count[u]  = sum[v, k where child[v, k] == u] 1
  *     rank[v, k] = sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
  *     first[u]  = sum[k < u] count[k]
- *     at[v, k]  = (first[child[v, k]] else 0) + rank[v, k], or -1 where there is no child
- *     parent[i] = sum[v, k where at[v, k] == i] place[v],   slot[i] = sum[v, k where at[v, k] == i] k */
+ *     at[v, k]  = (first[child[v, k]] else 0) + rank[v, k]
+ *     parent[i] = sum[v, k where 0 <= child[v, k] and at[v, k] == i] place[v],   slot[i] = the same of k */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
@@ -271,12 +271,16 @@ static void over_edges(const edges *y, formula *f) {
     f->hi[f->n_axes++] = y->extent[k];
 }
 
-/* out[i] = sum[v, k.. where of[v, k..] == i] body */
+/* out[i] = sum[v, k.. where of[v, k..] == i] body, over edges that have a child. */
 static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr body) {
   neo_module *m = y->t.s->m;
   formula f = {1, 1, {neo_tensor_extent(m, out, 0)}, NEO_RED_SUM, {0}, body, acc(&y->t)};
   over_edges(y, &f);
   f.where = neo_op2(m, NEO_OP_EQ, index_at_edge(y, of, 1), axis(&y->t, 0));
+  if (of.i != y->x->child.i)
+    f.where =
+        neo_op2(m, NEO_OP_AND,
+                neo_op2(m, NEO_OP_LE, number(&y->t, 0), index_at_edge(y, y->x->child, 1)), f.where);
   define(&y->t, out, &f);
 }
 
@@ -298,18 +302,15 @@ static neo_tensor define_rank(const edges *y) {
   return rank;
 }
 
-/* Where each edge is in the lists; -1: it has no child. */
+/* Where each edge that has a child is in the lists. */
 static neo_tensor define_at(const edges *y, neo_tensor rank) {
   const tables *t = &y->t;
   neo_module *m = t->s->m;
-  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, number(t, -1), y->all);
   neo_expr child = index_at_edge(y, y->x->child, 0), zero = number(t, 0);
+  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, zero, y->all);
   neo_expr first = neo_load_else(m, y->x->first, &child, 1, i32_of(t, zero), t->span);
-  neo_expr place = neo_op2(m, NEO_OP_ADD, first, at_edge(y, rank, 0));
-  formula f = {.n_out = y->rank};
+  formula f = {.n_out = y->rank, .finish = neo_op2(m, NEO_OP_ADD, first, at_edge(y, rank, 0))};
   over_edges(y, &f);
-  f.finish = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LE, zero, child), place,
-                     neo_const_int(m, NEO_I32_T, -1));
   define(t, at, &f);
   return at;
 }

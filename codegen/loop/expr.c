@@ -405,17 +405,15 @@ static void mark(neo_kernel *k, const neo_lx *e, const neo_lx *made) {
 }
 
 /* Nodes made on the way have no marks, and are not walked. */
-static const neo_lx *subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by) {
-  if (e->kind == NEO_LX_VAR)
-    return e->attr == var ? by : e;
-  if (e->n == 0)
-    return e;
+static const neo_lx *replace(neo_kernel *k, const neo_lx *e, const neo_lx *what, const neo_lx *by) {
+  if (e->id <= what->id || e->n == 0)
+    return e == what ? by : e;
   if (is_marked(k, e))
     return k->marks.at[e->id].made;
   const neo_lx *arg[MAX_ARGS];
   bool same = true;
   for (uint32_t i = 0; i < e->n; i++) {
-    arg[i] = subst(k, e->arg[i], var, by);
+    arg[i] = replace(k, e->arg[i], what, by);
     same = same && arg[i] == e->arg[i];
   }
   const neo_lx *made = same ? e : remake(k, e, arg);
@@ -423,9 +421,13 @@ static const neo_lx *subst(neo_kernel *k, const neo_lx *e, uint32_t var, const n
   return made;
 }
 
-const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by) {
+const neo_lx *neo_lx_replace(neo_kernel *k, const neo_lx *e, const neo_lx *what, const neo_lx *by) {
   begin_walk(k);
-  return subst(k, e, var, by);
+  return replace(k, e, what, by);
+}
+
+const neo_lx *neo_lx_subst(neo_kernel *k, const neo_lx *e, uint32_t var, const neo_lx *by) {
+  return neo_lx_replace(k, e, neo_lx_var(k, var), by);
 }
 
 static bool uses(neo_kernel *k, const neo_lx *e, uint32_t var) {

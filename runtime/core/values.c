@@ -64,21 +64,38 @@ static void ends_at(const ends *e, int64_t at, int64_t *least, int64_t *below) {
   }
 }
 
-/* The first of the elements from number `first` on, n of them at p, that is outside; -1: none. */
-static int64_t scan_ends(const ends *e, const void *p, int64_t first, int64_t n) {
+/* The first of n elements at p, in one row, that is outside of the ends, which begin with these and grow; n: none. */
+static int64_t scan_row(const ends *e, const void *p, int64_t n, int64_t least, int64_t below) {
   int last = e->t->rank - 1;
-  int64_t row = e->t->rank ? e->extent[last] : 1, least = 0, below = 0;
-  for (int64_t k = 0; k < n; k++) {
-    bool begins = k == 0 || (first + k) % row == 0;
-    if (begins) {
-      ends_at(e, first + k, &least, &below);
-    } else {
-      least += e->low ? e->by[last] : 0;
-      below += e->high ? e->by[e->t->rank + last] : 0;
-    }
+  int64_t low = e->low && last >= 0 ? e->by[last] : 0,
+          high = e->high && last >= 0 ? e->by[e->t->rank + last] : 0;
+  for (int64_t k = 0; k < n; k++, least += low, below += high) {
     int64_t x = neo_rti_int_at(e->t->type, p, k);
     if (x < least || x >= below)
       return k;
+  }
+  return n;
+}
+
+/* The first of the elements from number `first` on, n of them at p, that is outside; -1: none. Rows of a matrix need no
+ * division each. */
+static int64_t scan_ends(const ends *e, const void *p, int64_t first, int64_t n) {
+  int rank = e->t->rank;
+  int64_t row = rank ? e->extent[rank - 1] : 1, least = 0, below = 0, size = 0;
+  for (int64_t k = 0; k < n; k += size) {
+    bool next = rank == 2 && size == row;
+    int64_t left = next ? row : row - (first + k) % row;
+    if (next) {
+      least += e->low ? e->by[0] : 0;
+      below += e->high ? e->by[rank] : 0;
+    } else {
+      ends_at(e, first + k, &least, &below);
+    }
+    size = left < n - k ? left : n - k;
+    const char *at = (const char *)p + (size_t)k * neo_rti_type_bytes(e->t->type);
+    int64_t bad = scan_row(e, at, size, least, below);
+    if (bad < size)
+      return k + bad;
   }
   return -1;
 }

@@ -112,8 +112,7 @@ bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   if (rest.i)
     split_rest(m, f, rest, out);
   const neo_form_out *o = &f->stages.at[1].outs.at[0];
-  out->rows = neo_tensor_at(m, o->tensor)->terms && !out->rest.i &&
-              neo_expr_node(m, o->value)->op == NEO_OP_ACC;
+  out->rows = neo_tensor_at(m, o->tensor)->terms && neo_expr_node(m, o->value)->op == NEO_OP_ACC;
   out->injective = out->rows && neo_tensor_at(m, o->tensor)->injective && neo_type_is_int(stored);
   return loads_safe(m, f, s, out->before, out->key);
 }

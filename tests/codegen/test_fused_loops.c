@@ -72,8 +72,8 @@ static void sums_by_keys_of_a_recurrence_run_in_its_loop(void **state) {
   load(&w, HEAD "entry forward forward: level = level, count = count, rank = rank\n");
   assert_int_equal(w.n_fused, 1);
   assert_int_equal(w.steps.n, 1);
-  has(&w, "  rank[v_2] = count[i64(level[v_2])]\n"
-          "  count[i64(level[v_2])] = count[i64(level[v_2])] + 1:i32\n");
+  has(&w, "      level[v_2] = stored[0]\n      rank[v_2] = count[i64(stored[0])]\n");
+  has(&w, "      count[i64(stored[0])] = stored_2[0]\n");
   assert_null(strstr(text_of(&w, 0), "table"));
   neo_arena_free(&w.arena);
 }
@@ -84,8 +84,9 @@ static void rounds_of_a_position_take_turns(void **state) {
   world w;
   load(&w, HEAD "entry forward forward: parents = parents, again = again\n");
   assert_int_equal(w.steps.n, 1);
-  has(&w, "  for k in 0..2 unroll\n    again[v*2 + k] = parents[");
-  has(&w, "      parents[i64(child[v*2 + k])] = parents[i64(child[v*2 + k])] + 1:i32\n");
+  has(&w, "      again[v*2] = parents[i64(child[v*2])]\n");
+  has(&w, "      parents[i64(child[v*2])] = stored");
+  has(&w, "      again[v*2 + 1] = parents[i64(child[v*2 + 1])]\n");
   neo_arena_free(&w.arena);
 }
 
@@ -107,8 +108,19 @@ static void what_may_come_later_is_read_in_another_loop(void **state) {
   world w;
   load(&w, HEAD "entry forward forward: level = level, count = count, far = far\n");
   assert_int_equal(w.steps.n, 2);
-  has(&w, "  count[i64(level[v_2])] = ");
+  has(&w, "count[i64(stored[0])] = ");
   assert_null(strstr(text_of(&w, 0), "far"));
+  neo_arena_free(&w.arena);
+}
+
+/* What children there are is asked once, around the round. */
+static void conditions_are_branches_around_a_round(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, again = again\n");
+  has(&w, "  if 0 <= i64(child[v_2*2])\n    if 0 <= i64(child[v_2*2 + 1])\n");
+  has(&w, "  else\n    if 0 <= i64(child[v_2*2 + 1])\n");
+  assert_null(strstr(text_of(&w, 0), "select"));
   neo_arena_free(&w.arena);
 }
 
@@ -118,6 +130,7 @@ int main(void) {
       cmocka_unit_test(rounds_of_a_position_take_turns),
       cmocka_unit_test(what_is_not_there_yet_is_read_in_another_loop),
       cmocka_unit_test(what_may_come_later_is_read_in_another_loop),
+      cmocka_unit_test(conditions_are_branches_around_a_round),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
