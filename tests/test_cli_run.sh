@@ -103,6 +103,8 @@ expect 0 "children before their vertex" "$NEOC" run tree.expr 'child=[[-1,-1],[0
 says out '\[1, 2, 7\]' "children before their vertex"
 expect 1 "a vertex that is its own child" "$NEOC" run tree.expr 'child=[[-1,-1],[0,1],[1,0]]' 'skip=[1,1,2]'
 says err 'child\[1, 1\]: value 1 is not in \[-1, 1)' "a vertex that is its own child"
+expect 1 "a child that comes later" "$NEOC" run tree.expr 'child=[[-1,-1],[0,0],[1,1],[1,3]]' 'skip=[1,1,1,1]'
+says err 'child\[3, 1\]: value 3 is not in \[-1, 3)' "a child that comes later"
 expect 1 "less than none" "$NEOC" run tree.expr 'child=[[-1,-2]]' 'skip=[1]'
 says err 'child\[0, 1\]: value -2 is not in \[-1, 0)' "less than none"
 expect 1 "a lower end alone" "$NEOC" run tree.expr 'child=[[-1,-1]]' 'skip=[0]'
