@@ -529,7 +529,7 @@ static neo_expr take_data(ad_system *s, neo_expr where, uint32_t *axis, neo_expr
   return where;
 }
 
-/* What indices do not determine a condition may: sum[v where key[p] == v] x[v] is x[key[p]]. */
+/* A condition may determine an axis that the indices leave open: sum[v where key[p] == v] x[v] is x[key[p]]. */
 static void solve_data(ad_system *s) {
   bool again = !s->left;
   while (again && s->where.i && !s->failed) {

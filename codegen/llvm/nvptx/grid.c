@@ -307,7 +307,7 @@ static void run_range(grid *x, range of) {
   }
 }
 
-/* What is in the loop, in the round at hand. */
+/* Runs the parts of the loop in one round. */
 static void run_round(grid *x, size_t i, LLVMValueRef round) {
   const neo_grid_part *loop = &x->part[i];
   int32_t number[] = {loop->index, loop->begin, loop->end};
