@@ -112,9 +112,17 @@ input x[G.vertices, 4] : f64
 y[i < G.vertices, j < 4] : f64 = x[i, j]*sigmoid(0.25*(sum[t < G.vertices where G.child[t, 0] == i32(i)] y[t, j]))
 output y
 END
+cat >slot.expr <<'END'
+graph G(children <= 2, vertices <= 32)
+input x[G.vertices, 8] : f64
+y[i < G.vertices, j < 8] : f64 = tanh(x[i, j] + 0.25*(sum[t < G.vertices where G.child[t, 0] == i32(i)] y[t, j]))
+L = sum[..] sin(y[..])
+g = grad(L, x)
+output g
+END
 "$NEOC" explain down.expr --after=levels >levels
 grep -q '^def @[0-9]* by_level.b\[' levels || fail "vertices of a function from parents run one by one" levels
-for model in down two; do
+for model in down two slot; do
   for seed in 1 2 3; do
     "$NEOC" verify -q "$model.expr" --seed=$seed >out 2>&1 || fail "from parents, $model" out
   done

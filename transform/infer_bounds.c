@@ -148,8 +148,11 @@ static void shrink(bounds *b, neo_tensor t, neo_def d) {
   }
   neo_list axes = neo_list_new(m, axis, r.axes.n), extents = neo_list_new(m, extent, rank);
   neo_def_at(m, d)->axes = axes;
-  neo_tensor_at(m, t)->extent = extents;
-  neo_element_ends_drop(neo_tensor_at(m, t));
+  neo_tensor_rec cut = *neo_tensor_at(m, t);
+  cut.extent = extents;
+  cut.least = cut.least.i ? neo_expr_rewrite(m, cut.least, move_axes, &p) : cut.least;
+  cut.below = cut.below.i ? neo_expr_rewrite(m, cut.below, move_axes, &p) : cut.below;
+  *neo_tensor_at(m, t) = cut;
   for (uint32_t k = 1; k < m->defs.n; k++)
     neo_def_rewrite(m, (neo_def){k}, move_reads, b);
 }
