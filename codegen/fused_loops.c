@@ -199,11 +199,14 @@ static bool has(neo_module *m, neo_list l, neo_tensor t) {
   return false;
 }
 
+/* Is the definition computed here alone? One that is inline may be so in other kernels, too. */
 static bool is_member(const maker *x, neo_def d) {
   for (size_t k = 0; k < x->open.n; k++)
-    for (size_t i = 0; i < x->open.at[k].g->members.n; i++)
-      if (x->open.at[k].g->members.at[i].def.i == d.i)
+    for (size_t i = 0; i < x->open.at[k].g->members.n; i++) {
+      const neo_member *y = &x->open.at[k].g->members.at[i];
+      if (y->def.i == d.i && y->place != NEO_PLACE_INLINE)
         return true;
+    }
   return false;
 }
 
