@@ -28,7 +28,7 @@ typedef struct {
 } neo_position_loop;
 typedef NEO_VEC(neo_position_loop) neo_position_loops;
 
-/* What of the kernel is a loop along positions. */
+/* The loop along positions of the kernel, if it has one. */
 neo_position_loop neo_position_loop_of(const neo_group *g, neo_kernel *k);
 /* May its rounds follow those of the loops before, position by position? (fused_reads.c) */
 bool neo_position_loop_joins(neo_module *m, const neo_position_loop *before, size_t n,

@@ -14,7 +14,7 @@ typedef struct {
   const neo_position_loop *x;
   range range[MOST_RANGES];
   uint32_t n_ranges;
-  /* Of a tensor that is looked for: */
+  /* The tensor that is looked for, and what is found of it: */
   neo_tensor t;
   int64_t row; /* elements that are stored at each position; 0: none; UNKNOWN_ROW: elsewhere */
   bool fits;   /* reads are of rows that are there */

@@ -132,7 +132,7 @@ int64_t neo_recurrence_block(neo_module *m, const neo_order_member *lead, size_t
 
 /* ---- of the recurrence at hand */
 
-/* What leads runs in the loop, before the rest. */
+/* The leading definitions run in the loop, before the rest. */
 static void put_first(const outliner *o, neo_order_step *loop) {
   size_t n = o->n_lead;
   neo_order_step *step = NEO_NEW_ARRAY(o->a, neo_order_step, n + loop->n_steps);
