@@ -26,6 +26,7 @@ bench --list >rows
 grep -q '^levels: Tree-LSTM batch 1$' rows || fail "no vertices one by one"
 expect 2 "no such row" bench --rows 'no such row'
 expect 2 "a switch without options" bench --switch fusion --list
+expect 2 "time of the processor for a GPU" bench --target nvptx:sm_90a --clock cpu
 
 # ---- data that is not there
 bench --rows '^(Tree-LSTM batch 16|Var-LSTM hidden 256 of 256 words)$' >out || fail "rows without data" out

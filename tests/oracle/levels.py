@@ -14,7 +14,10 @@ import torch.nn.functional as F
 
 
 def tensors_of(arrays):
-    return [None if a is None else torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
+    """On PyTorch's default device."""
+    device = torch.get_default_device()
+    return [None if a is None else torch.from_numpy(np.ascontiguousarray(a)).to(device)
+            for a in arrays]
 
 
 class Arranged:
@@ -183,9 +186,8 @@ class TreeFc(Network):
 
     def arrange(self, batch):
         a = Arranged(batch["G.child"], batch["root"])
-        a.x = torch.from_numpy(batch["X"])
         rows = batch["leaf"][a.leaf].astype(np.int64)
-        a.rows, a.label = tensors_of([rows, batch["label"].astype(np.int64)])
+        a.x, a.rows, a.label = tensors_of([batch["X"], rows, batch["label"].astype(np.int64)])
         a.as_it_is = np.array_equal(rows, np.arange(len(a.x)))
         return a
 
@@ -228,8 +230,9 @@ class ChainLstm(Network):
         sizes = (lengths[:, None] > np.arange(lengths[0])).sum(0)
         at = np.concatenate([starts[:n] + t for t, n in enumerate(sizes)])
         a.equal = len(starts) if (sizes == len(starts)).all() else 0
-        a.word, a.after, a.sizes = tensors_of([batch["word"][at].astype(np.int64),
-                                               batch["after"][at].astype(np.int64), sizes])
+        a.word, a.after = tensors_of([batch["word"][at].astype(np.int64),
+                                      batch["after"][at].astype(np.int64)])
+        a.sizes = torch.from_numpy(sizes)  # which a packed sequence has on the processor
         return a
 
     def loss(self, a):

@@ -2,7 +2,8 @@
 
     tools/bench dynamic [--json FILE] [--rows REGEX] [--threads N] [--rounds N] [--peers FOLDER]
                         [--clock wall|cpu] [--option OPTION]... [--serial OPTION]...
-                        [--switch NAME=OPTION[ OPTION...]]... [--resume] [--list] [--show]
+                        [--switch NAME=OPTION[ OPTION...]]... [--target nvptx:LEVEL]
+                        [--resume] [--list] [--show]
     tools/bench dynamic --baseline BUILD [--all] ...              as of tools/bench cpu
 
 A row is a ratio of medians, peer time over ours, of sides that run in turn after a calibration loop:
@@ -11,6 +12,7 @@ behind the ratio stand figures a second. Rows whose data is not below $NEO_DATA 
 skipped. Rows `levels` compare with the same compiled with the options of --serial, and rows `without
 NAME` with the options of --switch, which leave an optimization out; both may be given several times.
 Rows `kinds` compare batches of vertices of one kind with batches of a level.
+With --target both sides run on this machine's GPU.
 Rows `shares` say what of a step's time is spent in finding the order of vertices, and in moving data.
 """
 import argparse
@@ -54,6 +56,8 @@ def options():
                    "processor, on a machine that others use; two threads always have the wall's")
     o.add_argument("--option", metavar="OPTION", action="append", default=[],
                    help="of neoc compile, for all rows of ours; may be repeated")
+    o.add_argument("--target", metavar="nvptx:LEVEL", help="ours on this machine's GPU, and PyTorch "
+                   "there too (cuda)")
     o.add_argument("--serial", metavar="OPTION", action="append", default=[],
                    help="what compiles vertex functions so that vertices run one by one (" +
                    " ".join(SERIAL) + ")")
@@ -81,8 +85,9 @@ def sides(o, rows, work, keep):
     build = os.environ.get("NEO_BUILD_DIR") or os.path.join(ROOT, "build", "release")
     if o.baseline:
         return baseline.Versions(build, o.baseline, work, o, DynamicBench), baseline
+    more = dict(device="cuda", common=(*o.option, "--target=" + o.target)) if o.target else {}
     bench = DynamicBench(Builder(build, work, o.tuned), peers.find(o.peers, rows), o.rounds, o.clock,
-                         keep, common=tuple(o.option))
+                         keep, **{"common": tuple(o.option), **more})
     return bench, report
 
 
@@ -105,6 +110,9 @@ def measure_all(o, rows, results, work):
 
 def main():
     o = options()
+    if o.target and o.clock == "cpu":
+        print("bench: time of the processor says nothing of a GPU", file=sys.stderr)
+        return 2
     switches = {**SWITCHES, **dict(o.switch)}
     rows = dynamic_rows.rows(o.threads, tuple(o.serial) or SERIAL, switches)
     if o.baseline:

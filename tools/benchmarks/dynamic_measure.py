@@ -32,11 +32,11 @@ def environment(more):
 
 
 class DynamicBench(Bench):
-    """`common`: options of neoc for all rows."""
+    """`common`: options of neoc for all rows; `device`: where PyTorch computes."""
 
-    def __init__(self, *arguments, common=()):
+    def __init__(self, *arguments, common=(), device="cpu"):
         super().__init__(*arguments)
-        self.common = common
+        self.common, self.device = common, device
 
     # ---- sides
 
@@ -59,7 +59,7 @@ class DynamicBench(Bench):
             return super().python(*arguments)
 
     def spec(self, row, first):
-        return {**row.arguments[first], "batches": self.batches(row)}
+        return {**row.arguments[first], "batches": self.batches(row), "device": self.device}
 
     def peer(self, row, name, folder, cold=False):
         if name == "one thread":
@@ -95,7 +95,7 @@ class DynamicBench(Bench):
         shown = {k.removesuffix(" default"): v for k, v in result["per_s"].items()
                  if k not in ("ours tuned", "ours analytic")}
         notes = [", ".join(f"{k} {v:,.0f}" for k, v in shown.items()) + f" {row.of}/s"] if us else []
-        if us and row.name in dynamic_rows.DYNET:
+        if us and self.device == "cpu" and row.name in dynamic_rows.DYNET:
             figure, must, stretch = dynamic_rows.DYNET[row.name]
             times = result["per_s"]["ours default"] / figure
             result["dynet"] = dict(per_s=figure, must=must, stretch=stretch, ratio=round(times, 4))

@@ -23,8 +23,10 @@ SPEC = peer.spec()
 def main():
     torch.set_num_threads(SPEC["threads"])
     torch.set_num_interop_threads(1)
+    torch.set_default_device(SPEC["device"])
     params = given.load(SPEC["folder"] + "/params.safetensors")
-    net = levels.NETWORKS[SPEC["what"]]({k: torch.from_numpy(v) for k, v in params.items()})
+    given_there = dict(zip(params, levels.tensors_of(params.values())))
+    net = levels.NETWORKS[SPEC["what"]](given_there)
     rules = net.rules(SPEC["lr"])
     found = batches.read(SPEC["batches"])
     if SPEC["variant"] == "levels":
