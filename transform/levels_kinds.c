@@ -216,21 +216,70 @@ static neo_expr end_of(kinds *x, kind *k, bool last, neo_span span) {
 
 /* ---- rewriting */
 
+typedef struct {
+  neo_expr lo, hi; /* 0: there is none */
+} places;
+
+static neo_expr later_of(neo_module *m, neo_op op, neo_expr a, neo_expr b) {
+  return !a.i ? b : !b.i || a.i == b.i ? a : neo_op2(m, op, a, b);
+}
+
+static void add_places(neo_module *m, places *p, places other) {
+  p->lo = later_of(m, NEO_OP_MAX, p->lo, other.lo);
+  p->hi = later_of(m, NEO_OP_MIN, p->hi, other.hi);
+}
+
+static places of_kind(kinds *x, kind *k, neo_span span) {
+  return (places){end_of(x, k, false, span), end_of(x, k, true, span)};
+}
+
+/* Those for which the condition holds, if it is lo <= at, at < hi, or both of them. */
+static bool read_places(neo_module *m, neo_expr c, neo_expr at, places *out) {
+  neo_node n = *neo_expr_node(m, c);
+  if (n.op == NEO_OP_AND)
+    return read_places(m, neo_list_expr(m, n.arg, 0), at, out) &&
+           read_places(m, neo_list_expr(m, n.arg, 1), at, out);
+  if (n.op == NEO_OP_LE && neo_list_at(m, n.arg, 1) == at.i)
+    add_places(m, out, (places){.lo = neo_list_expr(m, n.arg, 0)});
+  else if (n.op == NEO_OP_LT && neo_list_at(m, n.arg, 0) == at.i)
+    add_places(m, out, (places){.hi = neo_list_expr(m, n.arg, 1)});
+  else
+    return false;
+  return true;
+}
+
+/* The value where the place is one of them, which are not all, and else 0. */
+static neo_expr select_places(neo_module *m, const places *p, neo_expr at, neo_expr value) {
+  neo_type type = neo_expr_type(m, value);
+  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  neo_expr lo = p->lo.i ? neo_op2(m, NEO_OP_LE, p->lo, at) : p->lo;
+  neo_expr hi = p->hi.i ? neo_op2(m, NEO_OP_LT, at, p->hi) : p->hi;
+  neo_expr c = !lo.i ? hi : !hi.i ? lo : neo_op2(m, NEO_OP_AND, lo, hi);
+  return neo_op3(m, NEO_OP_SELECT, c, value, none);
+}
+
+/* Of what a partial tensor's definition selects: the value, and places that have it. */
+static bool open_select(neo_module *m, neo_expr *value, neo_expr at, places *p) {
+  neo_node n = *neo_expr_node(m, *value);
+  if (n.op != NEO_OP_SELECT || !read_places(m, neo_list_expr(m, n.arg, 0), at, p))
+    return false;
+  *value = neo_list_expr(m, n.arg, 1);
+  return true;
+}
+
 static void leave_out(kinds *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
   bool alone = d.out.n == 1 && x->in.wanted[t] && x->need[t] != NONE && x->need[t] != ALL;
-  if (!alone || neo_tensor_at(m, (neo_tensor){t})->partial ||
-      (id.i < x->s->n_defs && x->s->number[id.i]))
+  if (!alone || (id.i < x->s->n_defs && x->s->number[id.i]))
     return;
-  kind *k = &x->kind[x->need[t] - 1];
   neo_expr at = neo_axis_ref(m, x->in.dim[t]), value = neo_list_expr(m, d.finish, 0);
-  neo_type type = neo_expr_type(m, value);
-  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
-  neo_expr c = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, end_of(x, k, false, d.span), at),
-                       neo_op2(m, NEO_OP_LT, at, end_of(x, k, true, d.span)));
-  value = neo_op3(m, NEO_OP_SELECT, c, value, none);
+  places p = {0};
+  if (neo_tensor_at(m, (neo_tensor){t})->partial && !open_select(m, &value, at, &p))
+    return;
+  add_places(m, &p, of_kind(x, &x->kind[x->need[t] - 1], d.span));
+  value = select_places(m, &p, at, value);
   neo_list finish = neo_list_new(m, &value.i, 1);
   neo_def_at(m, id)->finish = finish;
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
@@ -239,11 +288,15 @@ static void leave_out(kinds *x, neo_def id) {
 static bool narrow_to_kind(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
                            neo_axis_rec *axis) {
   kinds *x = ctx;
+  neo_module *m = x->s->m;
+  int64_t lo;
   uint8_t only = by_terms(x, g, d, k);
   if (only == ALL)
     return false;
-  axis->lo = end_of(x, &x->kind[only - 1], false, d->span);
-  axis->hi = neo_op2(x->s->m, NEO_OP_MIN, axis->hi, end_of(x, &x->kind[only - 1], true, d->span));
+  places p = {neo_expr_is_int(m, axis->lo, &lo) ? (neo_expr){0} : axis->lo, axis->hi};
+  add_places(m, &p, of_kind(x, &x->kind[only - 1], d->span));
+  axis->lo = p.lo;
+  axis->hi = p.hi;
   return true;
 }
 

@@ -219,6 +219,16 @@ static void note_load(void *ctx, const neo_node *n) {
   }
 }
 
+/* Are these all places of the graph, or those that leaves, or others, have? */
+static bool is_part(const levels *s, const levels_graph *g, const neo_axis_rec *axis,
+                    neo_span span) {
+  neo_expr leaves = levels_leaves_of(s, g, span);
+  int64_t lo;
+  bool begins = axis->lo.i == leaves.i || (neo_expr_is_int(s->m, axis->lo, &lo) && lo == 0);
+  return begins &&
+         (axis->hi.i == g->n.i || axis->hi.i == neo_op2(s->m, NEO_OP_MIN, g->n, leaves).i);
+}
+
 void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ctx) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, id);
@@ -230,7 +240,7 @@ void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ct
     bool is = false;
     for (size_t g = 0; g < s->graphs.n && k >= d.n_out && !is; g++) {
       levels_graph *graph = s->graphs.at[g];
-      is = graph->n_indices && levels_is_vertex(s, &d, k, graph->n) &&
+      is = graph->n_indices && is_part(s, graph, &axis, d.span) &&
            narrow(ctx, &d, graph, k, &axis);
     }
     axes[k] = is ? neo_axis_add(m, axis).i : neo_list_at(m, d.axes, k);
@@ -239,18 +249,25 @@ void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ct
   neo_def_at(m, id)->axes = list;
 }
 
-static bool narrow_to_leaves(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
-                             neo_axis_rec *axis) {
-  levels *s = ctx;
-  narrowing x = {.s = s, .g = g, .at = neo_axis_ref(s->m, k)};
+levels_terms levels_terms_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
+                             uint32_t axis) {
+  narrowing x = {.s = s, .g = g, .at = neo_axis_ref(s->m, axis)};
   levels_zero zero = {s, &x, note_condition, note_load};
   x.leaves = levels_leaves_of(s, g, d->span);
   levels_where_not_zero(&zero, neo_list_expr(s->m, d->body, 0), LEVELS_DEPTH);
-  if (x.other == x.leaf)
-    return false;
-  axis->lo = x.other ? x.leaves : axis->lo;
-  axis->hi = x.leaf ? neo_op2(s->m, NEO_OP_MIN, axis->hi, x.leaves) : axis->hi;
-  return true;
+  return x.other == x.leaf ? LEVELS_ALL_TERMS : x.leaf ? LEVELS_OF_LEAVES : LEVELS_OF_OTHERS;
+}
+
+static bool narrow_to_leaves(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
+                             neo_axis_rec *axis) {
+  levels *s = ctx;
+  levels_terms which = levels_terms_of(s, g, d, k);
+  neo_expr leaves = levels_leaves_of(s, g, d->span);
+  if (which == LEVELS_OF_OTHERS)
+    axis->lo = leaves;
+  else if (which == LEVELS_OF_LEAVES)
+    axis->hi = neo_op2(s->m, NEO_OP_MIN, axis->hi, leaves);
+  return which != LEVELS_ALL_TERMS;
 }
 
 void levels_narrow_sums(levels *s, neo_def id) {

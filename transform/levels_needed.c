@@ -8,7 +8,7 @@
 #include "ir/guarded_read.h"
 #include "transform/levels_parts.h"
 
-enum { LEAF = 1, FIRST = 2, LATER = 4, OTHER = FIRST | LATER, ALL = 7 };
+enum { LEAF = 1, FIRST = 2, LATER = 4, OTHER = FIRST | LATER, ALL = 7, MOST_AXES = 64 };
 
 typedef struct {
   levels *s;
@@ -75,6 +75,32 @@ static uint8_t own_need(const needs *x, const neo_def_rec *d) {
   return all;
 }
 
+/* Places whose elements ask for a sum. */
+static uint8_t asks(const needs *x, neo_expr e, neo_expr at, const bounds *b) {
+  neo_module *m = x->s->m;
+  neo_node n = *neo_expr_node(m, e);
+  uint8_t all = n.op == NEO_OP_ACC ? ALL : 0;
+  if (!neo_expr_accs(m, e))
+    return 0;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    uint8_t one = asks(x, neo_list_expr(m, n.arg, k), at, b);
+    bool branch = n.op == NEO_OP_SELECT && k;
+    all |= branch ? one & by_condition(x, neo_list_expr(m, n.arg, 0), k == 1, at, b) : one;
+  }
+  return all;
+}
+
+/* Places that are needed of what the definition sums, or, if it is no sum, of what it reads. */
+static uint8_t read_need(const needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
+                         const bounds *b) {
+  uint8_t all = 0;
+  if (d->axes.n == d->n_out || n_axes == d->n_out) /* of finish */
+    return own_need(x, d);
+  for (uint32_t k = 0; k < d->finish.n; k++)
+    all |= asks(x, neo_list_expr(x->s->m, d->finish, k), at, b);
+  return all & own_need(x, d);
+}
+
 /* What an index is converted from. */
 static const neo_node *converted(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
@@ -109,7 +135,7 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   bool in_order = x->in.wanted[own] && x->in.graph[own] == g;
   if (n.op == NEO_OP_AXIS && n.attr < d.n_out) {
     if (in_order && x->in.dim[own] == n.attr)
-      need = own_need(x, &d);
+      need = read_need(x, &d, r->n_axes, at, &b);
   } else if (n.op == NEO_OP_AXIS) {
     need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
   } else if (levels_is_parent(x->s, g, at)) {
@@ -132,6 +158,48 @@ static void look(needs *x, neo_def d) {
     x->changed = x->changed || need != x->need[t];
     x->need[t] = need;
   }
+}
+
+/* ---- sums of zeros */
+
+typedef struct {
+  neo_expr c;
+} assumed;
+
+static neo_expr take_branch(void *ctx, neo_module *m, neo_expr e) {
+  assumed *x = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  bool known = n->op == NEO_OP_SELECT && neo_list_at(m, n->arg, 0) == x->c.i;
+  return known ? neo_list_expr(m, n->arg, 1) : e;
+}
+
+/* Where all terms are 0 there is no sum,
+ *
+ *     z[p, j] = (sum[i] d[p, i]*W[j, i]) + y[p, j]               d[p, i] is 0 for leaves
+ *     ->
+ *     z[p, j] = select(leaves <= p, sum[i] .., 0) + y[p, j]
+ *
+ * and d is not read there. */
+static void leave_out_sum(const needs *x, neo_def id) {
+  neo_module *m = x->s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t t = neo_list_at(m, d.out, 0);
+  if (d.out.n != 1 || !x->in.wanted[t] || d.reducer != NEO_RED_SUM || d.body.n != 1 ||
+      d.finish.n != 1 || d.out_map.n)
+    return;
+  levels_terms which = levels_terms_of(x->s, x->in.graph[t], &d, x->in.dim[t]);
+  neo_expr at = neo_axis_ref(m, x->in.dim[t]);
+  neo_expr leaves = levels_leaves_of(x->s, x->in.graph[t], d.span);
+  neo_type type = neo_expr_type(m, neo_list_expr(m, d.body, 0));
+  neo_expr acc = neo_acc_ref(m, type, 0), none = neo_const_int(m, type, 0);
+  if (which == LEVELS_ALL_TERMS)
+    return;
+  neo_expr c = which == LEVELS_OF_OTHERS ? neo_op2(m, NEO_OP_LE, leaves, at)
+                                         : neo_op2(m, NEO_OP_LT, at, leaves);
+  neo_expr value = neo_expr_replace(m, neo_list_expr(m, d.finish, 0), acc,
+                                    neo_op3(m, NEO_OP_SELECT, c, acc, none));
+  neo_list finish = neo_list_new(m, &value.i, 1);
+  neo_def_at(m, id)->finish = finish;
 }
 
 /* ---- partial tensors */
@@ -160,10 +228,151 @@ static void leave_out(const needs *x, neo_def id) {
   neo_expr value = neo_list_expr(m, d.finish, 0);
   neo_type type = neo_expr_type(m, value);
   neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  value = neo_expr_rewrite(m, value, take_branch, &(assumed){c});
   value = neo_op3(m, NEO_OP_SELECT, c, value, none);
   neo_list finish = neo_list_new(m, &value.i, 1);
   neo_def_at(m, id)->finish = finish;
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
+}
+
+/* ---- copies */
+
+/* What is a copy of another tensor's elements at some places, and 0 at others, such as the adjoint that one branch of a
+ * choice takes on, is not read where it is one:
+ *
+ *     z[p, j] = select(leaves <= p, d[p, j], 0)
+ *     g[i, j] = sum[p: leaves .. n] z[p, j]*x[p, i]      ->   sum[p: leaves .. n] d[p, j]*x[p, i]
+ *     y[p, j] = select(leaves <= p, 0, d[p, j]) + z[p, j]   ->   d[p, j] */
+typedef struct {
+  neo_tensor of; /* 0: it is no copy */
+  uint8_t places;
+  neo_expr c; /* over the definition's axes; 0: all places */
+} copy;
+
+static copy copy_of(const needs *x, neo_def id) {
+  neo_module *m = x->s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  uint32_t t = neo_list_at(m, d.out, 0);
+  copy none = {0}, out = {.places = ALL};
+  if (d.out.n != 1 || !x->in.wanted[t] || d.reducer != NEO_RED_NONE || d.finish.n != 1 ||
+      d.out_map.n || neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP)
+    return none;
+  neo_node n = *neo_expr_node(m, neo_list_expr(m, d.finish, 0));
+  if (n.op == NEO_OP_SELECT && levels_is_zero(m, neo_list_expr(m, n.arg, 2))) {
+    bounds b = bounds_of(x, x->in.graph[t], d.span);
+    out.c = neo_list_expr(m, n.arg, 0);
+    neo_op op = (neo_op)neo_expr_node(m, out.c)->op;
+    out.places = by_condition(x, out.c, true, neo_axis_ref(m, x->in.dim[t]), &b);
+    n = *neo_expr_node(m, neo_list_expr(m, n.arg, 1));
+    if ((op != NEO_OP_LE && op != NEO_OP_LT) || out.places == ALL)
+      return none;
+  }
+  bool own = n.op == NEO_OP_LOAD && n.arg.n == d.n_out && x->in.wanted[n.attr] &&
+             x->in.graph[n.attr] == x->in.graph[t] && x->in.dim[n.attr] == x->in.dim[t] &&
+             neo_tensor_at(m, (neo_tensor){n.attr})->type == neo_tensor_at(m, (neo_tensor){t})->type;
+  for (uint32_t k = 0; k < n.arg.n && own; k++)
+    own = neo_list_at(m, n.arg, k) == neo_axis_ref(m, k).i;
+  out.of.i = n.attr;
+  return own ? out : none;
+}
+
+typedef struct {
+  needs *x;
+  const copy *copies; /* by tensor */
+} copying;
+
+/* The element of the original, and the condition under which the copy has it; others are 0. */
+static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *where) {
+  neo_expr by[MOST_AXES], index[MOST_AXES];
+  for (uint32_t k = 0; k < read.arg.n; k++)
+    by[k] = index[k] = neo_list_expr(m, read.arg, k);
+  *where = c->c.i ? neo_expr_subst_axes(m, c->c, by, read.arg.n) : c->c;
+  return neo_load(m, c->of, index, read.arg.n, read.span);
+}
+
+/* select(c, a, 0) or select(c, 0, a), of which a copy's element is the first; `holds`: where it is a. */
+static bool of_branch(const copying *x, neo_expr e, neo_expr *c, neo_expr *a, bool *holds) {
+  neo_module *m = x->x->s->m;
+  neo_node n = *neo_expr_node(m, e);
+  *holds = true;
+  if (n.op == NEO_OP_LOAD && x->copies[n.attr].of.i && x->copies[n.attr].c.i) {
+    *a = original(m, &x->copies[n.attr], n, c);
+    return true;
+  }
+  if (n.op != NEO_OP_SELECT)
+    return false;
+  *c = neo_list_expr(m, n.arg, 0);
+  *holds = levels_is_zero(m, neo_list_expr(m, n.arg, 2));
+  *a = neo_list_expr(m, n.arg, *holds ? 1 : 2);
+  return *holds || levels_is_zero(m, neo_list_expr(m, n.arg, 1));
+}
+
+/* a where the condition holds, and a where it does not, is a. */
+static neo_expr join_branches(void *ctx, neo_module *m, neo_expr e) {
+  copying *x = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr c[2], a[2];
+  bool holds[2];
+  if (n.op != NEO_OP_ADD || !of_branch(x, neo_list_expr(m, n.arg, 0), &c[0], &a[0], &holds[0]) ||
+      !of_branch(x, neo_list_expr(m, n.arg, 1), &c[1], &a[1], &holds[1]))
+    return e;
+  return c[0].i == c[1].i && a[0].i == a[1].i && holds[0] != holds[1] ? a[0] : e;
+}
+
+/* The places at which the definition makes the read, in all of its conditions. */
+static uint8_t places_of_read(const copying *x, neo_def id, const neo_guarded_reads *reads,
+                              neo_expr read) {
+  uint8_t all = 0;
+  for (size_t k = 0; k < reads->n; k++)
+    if (reads->at[k].read.i == read.i)
+      all |= need_of(x->x, id, &reads->at[k]);
+  return all;
+}
+
+static neo_list replaced(neo_module *m, neo_list list, neo_expr from, neo_expr to) {
+  uint32_t out[MOST_AXES];
+  for (uint32_t k = 0; k < list.n; k++)
+    out[k] = neo_expr_replace(m, neo_list_expr(m, list, k), from, to).i;
+  return neo_list_new(m, out, list.n);
+}
+
+static void read_original(copying *x, neo_def id) {
+  neo_module *m = x->x->s->m;
+  neo_guarded_reads reads = {0};
+  neo_def_rec d = *neo_def_at(m, id);
+  if (!own_need(x->x, &d) || d.body.n > MOST_AXES || d.finish.n > MOST_AXES)
+    return;
+  uint32_t finish[MOST_AXES];
+  for (uint32_t k = 0; k < d.finish.n; k++)
+    finish[k] = neo_expr_rewrite(m, neo_list_expr(m, d.finish, k), join_branches, x).i;
+  d.finish = neo_list_new(m, finish, d.finish.n);
+  neo_def_at(m, id)->finish = d.finish;
+  neo_guarded_reads_of(m, id, x->x->in.wanted, x->x->s->a, &reads);
+  for (size_t k = 0; k < reads.n; k++) {
+    neo_expr read = reads.at[k].read, c;
+    neo_node n = *neo_expr_node(m, read);
+    const copy *from = &x->copies[n.attr];
+    if (n.op != NEO_OP_LOAD || !from->of.i || places_of_read(x, id, &reads, read) & ~from->places)
+      continue;
+    neo_expr to = original(m, from, n, &c);
+    d.body = replaced(m, d.body, read, to);
+    d.finish = replaced(m, d.finish, read, to);
+  }
+  neo_def_at(m, id)->body = d.body;
+  neo_def_at(m, id)->finish = d.finish;
+}
+
+/* A copy may be one of a copy; those of a recurrence are in no order. */
+static void read_originals(needs *x) {
+  neo_module *m = x->s->m;
+  copy *copies = NEO_NEW_ARRAY(x->s->a, copy, m->tensors.n);
+  copying ctx = {x, copies};
+  for (int round = 0; round < LEVELS_DEPTH; round++) {
+    for (size_t k = 0; k < x->n; k++)
+      copies[neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)] = copy_of(x, x->defs[k]);
+    for (size_t k = 0; k < x->n; k++)
+      read_original(&ctx, x->defs[k]);
+  }
 }
 
 size_t levels_needed_defs(levels *s, neo_def **out) {
@@ -197,8 +406,11 @@ void levels_leave_out(levels *s) {
   neo_def *defs;
   needs x = {.s = s, .changed = true};
   x.n = levels_needed_defs(s, &defs);
+  x.defs = defs;
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
   x.in = levels_tensors_in_order(s);
+  for (size_t k = 0; k < x.n; k++)
+    leave_out_sum(&x, defs[k]);
   while (x.changed) {
     x.changed = false;
     for (size_t k = x.n; k > 0; k--)
@@ -206,4 +418,5 @@ void levels_leave_out(levels *s) {
   }
   for (size_t k = 0; k < x.n; k++)
     leave_out(&x, defs[k]);
+  read_originals(&x);
 }

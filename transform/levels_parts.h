@@ -132,7 +132,12 @@ typedef struct {
 /* Finds conditions under which alone the term is not 0, and loads that are 0 where they are out of range: those of its
  * factors, and of what these are through so many definitions. */
 void levels_where_not_zero(const levels_zero *x, neo_expr term, int depth);
-/* The range of an axis of a sum over the graph's places, `axis`, without terms that are 0; false: it stays. */
+typedef enum { LEVELS_ALL_TERMS, LEVELS_OF_LEAVES, LEVELS_OF_OTHERS } levels_terms;
+/* Which terms of a sum are not 0, by the place on this axis. */
+levels_terms levels_terms_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
+                             uint32_t axis);
+/* The range of an axis of a sum over the graph's places, `axis`, without terms that are 0; false: it stays. The range is that
+ * of all places, or of leaves, or of others. */
 typedef bool levels_narrower(void *ctx, const neo_def_rec *d, levels_graph *g, uint32_t k,
                              neo_axis_rec *axis);
 void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ctx);

@@ -90,8 +90,8 @@ static bool same_range(const needed_range *a, const needed_range *b) {
   return a->axis == b->axis && a->lo.i == b->lo.i && a->hi.i == b->hi.i;
 }
 
-/* Where the value asks for accumulators; of several ranges: everywhere. */
-static int asks(lowering *l, neo_expr e, needed_range *out) {
+/* Where the value asks for accumulators; of several ranges: everywhere. `needed`: elements that there are. */
+static int asks(lowering *l, neo_expr e, const needed_range *needed, needed_range *out) {
   neo_module *m = l->m;
   neo_node n = *neo_expr_node(m, e);
   needed_range own;
@@ -100,6 +100,8 @@ static int asks(lowering *l, neo_expr e, needed_range *out) {
   if (n.op == NEO_OP_SELECT && !neo_expr_accs(m, neo_list_expr(m, n.arg, 0)) &&
       !neo_expr_accs(m, neo_list_expr(m, n.arg, 2)) &&
       take_condition(l, neo_list_expr(m, n.arg, 0), &own)) {
+    if (needed->on && same_range(needed, &own))
+      return asks(l, neo_list_expr(m, n.arg, 1), needed, out);
     if (out->on && !same_range(out, &own))
       return EVERYWHERE;
     *out = own;
@@ -107,7 +109,7 @@ static int asks(lowering *l, neo_expr e, needed_range *out) {
   }
   int all = n.op == NEO_OP_ACC ? EVERYWHERE : NOWHERE;
   for (uint32_t k = 0; k < n.arg.n && all != EVERYWHERE; k++) {
-    int one = asks(l, neo_list_expr(m, n.arg, k), out);
+    int one = asks(l, neo_list_expr(m, n.arg, k), needed, out);
     all = one > all ? one : all;
   }
   return all;
@@ -115,11 +117,11 @@ static int asks(lowering *l, neo_expr e, needed_range *out) {
 
 /* The range of elements whose results ask for accumulators; not on: all. */
 static needed_range summed(lowering *l) {
-  needed_range all = {0};
+  needed_range all = {0}, needed = l->narrowed ? neo_lower_needed(l) : all;
   for (size_t k = 0; k < l->original->stages.n; k++) {
     const neo_stage *s = &l->original->stages.at[k];
     for (size_t i = 0; i < s->outs.n; i++)
-      if (asks(l, s->outs.at[i].value, &all) == EVERYWHERE)
+      if (asks(l, s->outs.at[i].value, &needed, &all) == EVERYWHERE)
         return (needed_range){0};
     for (size_t i = 0; i < s->accs.n; i++)
       if (neo_expr_accs(l->m, s->accs.at[i].body))
@@ -129,7 +131,7 @@ static needed_range summed(lowering *l) {
 }
 
 neo_block *neo_lower_where_summed(lowering *l, neo_block *in, const tile *t) {
-  needed_range r = l->n_fused > 1 || l->narrowed ? (needed_range){0} : summed(l);
+  needed_range r = l->n_fused > 1 ? (needed_range){0} : summed(l);
   if (!r.on || t->m_axis < 0 || r.axis != (uint32_t)t->m_axis)
     return in;
   const neo_lx *lo = t->m_at, *hi = lx_add(l, t->m_at, lx_int(l, t->rows));
