@@ -240,8 +240,7 @@ void levels_narrow_axes(levels *s, neo_def id, levels_narrower *narrow, void *ct
     bool is = false;
     for (size_t g = 0; g < s->graphs.n && k >= d.n_out && !is; g++) {
       levels_graph *graph = s->graphs.at[g];
-      is = graph->n_indices && is_part(s, graph, &axis, d.span) &&
-           narrow(ctx, &d, graph, k, &axis);
+      is = graph->n_indices && is_part(s, graph, &axis, d.span) && narrow(ctx, &d, graph, k, &axis);
     }
     axes[k] = is ? neo_axis_add(m, axis).i : neo_list_at(m, d.axes, k);
   }

@@ -163,14 +163,16 @@ static void look(needs *x, neo_def d) {
 /* ---- sums of zeros */
 
 typedef struct {
-  neo_expr c;
+  neo_expr c, implied; /* 0: nothing else */
 } assumed;
 
 static neo_expr take_branch(void *ctx, neo_module *m, neo_expr e) {
   assumed *x = ctx;
   const neo_node *n = neo_expr_node(m, e);
-  bool known = n->op == NEO_OP_SELECT && neo_list_at(m, n->arg, 0) == x->c.i;
-  return known ? neo_list_expr(m, n->arg, 1) : e;
+  if (n->op != NEO_OP_SELECT)
+    return e;
+  uint32_t c = neo_list_at(m, n->arg, 0);
+  return c == x->c.i || c == x->implied.i ? neo_list_expr(m, n->arg, 1) : e;
 }
 
 /* Where all terms are 0 there is no sum,
@@ -210,7 +212,7 @@ static void leave_out(const needs *x, neo_def id) {
   uint32_t t = neo_list_at(m, d.out, 0);
   if (d.out.n != 1 || !x->in.wanted[t])
     return;
-  neo_expr at = neo_axis_ref(m, x->in.dim[t]), c;
+  neo_expr at = neo_axis_ref(m, x->in.dim[t]), c, implied = {0};
   bounds b = bounds_of(x, x->in.graph[t], d.span);
   switch (x->need[t]) {
   case LEAF:
@@ -221,6 +223,7 @@ static void leave_out(const needs *x, neo_def id) {
     break;
   case LATER:
     c = neo_op2(m, NEO_OP_LE, b.second, at);
+    implied = neo_op2(m, NEO_OP_LE, b.leaves, at);
     break;
   default:
     return;
@@ -228,7 +231,7 @@ static void leave_out(const needs *x, neo_def id) {
   neo_expr value = neo_list_expr(m, d.finish, 0);
   neo_type type = neo_expr_type(m, value);
   neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
-  value = neo_expr_rewrite(m, value, take_branch, &(assumed){c});
+  value = neo_expr_rewrite(m, value, take_branch, &(assumed){c, implied});
   value = neo_op3(m, NEO_OP_SELECT, c, value, none);
   neo_list finish = neo_list_new(m, &value.i, 1);
   neo_def_at(m, id)->finish = finish;
@@ -267,9 +270,10 @@ static copy copy_of(const needs *x, neo_def id) {
     if ((op != NEO_OP_LE && op != NEO_OP_LT) || out.places == ALL)
       return none;
   }
-  bool own = n.op == NEO_OP_LOAD && n.arg.n == d.n_out && x->in.wanted[n.attr] &&
-             x->in.graph[n.attr] == x->in.graph[t] && x->in.dim[n.attr] == x->in.dim[t] &&
-             neo_tensor_at(m, (neo_tensor){n.attr})->type == neo_tensor_at(m, (neo_tensor){t})->type;
+  bool own =
+      n.op == NEO_OP_LOAD && n.arg.n == d.n_out && x->in.wanted[n.attr] &&
+      x->in.graph[n.attr] == x->in.graph[t] && x->in.dim[n.attr] == x->in.dim[t] &&
+      neo_tensor_at(m, (neo_tensor){n.attr})->type == neo_tensor_at(m, (neo_tensor){t})->type;
   for (uint32_t k = 0; k < n.arg.n && own; k++)
     own = neo_list_at(m, n.arg, k) == neo_axis_ref(m, k).i;
   out.of.i = n.attr;

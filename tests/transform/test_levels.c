@@ -131,6 +131,56 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A branch within a branch for others than leaves, for vertices with a word, runs for those of the latter that are none, and so do
+ * sums of what it gives. */
+static void a_branch_in_a_branch_runs_where_both_are_taken(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD
+       "input word : i32 [V] in -1..9\ntemp p : f32 [V, 16]\ntemp q : f32 [V, 16]\n"
+       "temp e : f32 [V, 16]\n"
+       "def @1 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+       "def @2 p[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+       "def @3 q[v: V, j: 16] = select(0i32 < n[v], select(0i32 <= word[v], p[v, j], 0.5), 0.0)\n"
+       "def @4 s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"
+       "  U[k, l, j] * (h[i64(child[v, k]), l] else 0.0)\n"
+       "def @5 h[v: V, j: 16] = tanh(x[v, j] + q[v, j] + s[v, j])\n"
+       "def @6 g[v: V, j: 16] = select(0i32 <= word[v] and 0i32 < n[v], h[v, j], 0.0)\n"
+       "def @7 W[l: 16, j: 16] =\n  sum[v: V]\n  g[v, j] * x[v, l]\n"
+       "def @8 e[v: V, j: 16] =\n  sum[l: 16]\n  g[v, l] * U[1, j, l]\n  then acc0 + x[v, j]\n"
+       "entry forward forward: h = h, W = W, e = e\n");
+  apply(&w, neo_pass_levels);
+  has(&w,
+      "then select(max(i64((level.first.child[1] else 0i32)), i64(begin.level.place.child[])) <= v "
+      "and v < i64(end.level.place.child[]), acc0, 0.0)\n");
+  has(&w, "sum[v: max(i64((level.first.child[1] else 0i32)), i64(begin.level.place.child[]))"
+          "..min(V, i64(end.level.place.child[]))] by_level.g[v, j] *");
+  has(&w, "then select(i64((level.first.child[1] else 0i32)) <= v, acc0, 0.0) + ");
+  neo_arena_free(&w.arena);
+}
+
+/* What two branches take of an adjoint is the adjoint, which is read in their place. */
+static void copies_of_branches_are_read_where_they_come_from(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "temp z : f32 [V, 16]\ntemp y : f32 [V, 16]\ntemp Z : f32 [16, 16]\n"
+                "def @1 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                "def @2 d[u: V, j: 16] =\n  sum[v: V, k: 2] where i64(child[v, k]) == u;\n"
+                "  s[v, j]\n"
+                "def @3 g[u: V, j: 16] = x[u, j] + d[u, j]\n"
+                "def @4 z[u: V, j: 16] = select(0i32 < n[u], g[u, j], 0.0)\n"
+                "def @5 s[u: V, j: 16] =\n  sum[l: 16]\n  z[u, l] * U[0, l, j]\n"
+                "def @6 W[l: 16, j: 16] =\n  sum[v: V]\n  z[v, j] * x[v, l]\n"
+                "def @7 y[u: V, j: 16] = select(0i32 < n[u], 0.0, g[u, j]) + z[u, j]\n"
+                "def @8 Z[l: 16, j: 16] =\n  sum[v: V]\n  y[v, j] * x[v, l]\n"
+                "entry forward forward: W = W, Z = Z\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "sum[l: 16] by_level.g[u, l] * U[0, l, j]\n");
+  has(&w, "sum[v: i64((level.first.child[1] else 0i32))..V] by_level.g[v, j] *");
+  has(&w, "sum[v: V] by_level.g[v, j] *");
+  neo_arena_free(&w.arena);
+}
+
 /* Blocks are of a level and a kind, and a branch is there for its kind alone. */
 static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
   (void)state;
@@ -146,7 +196,8 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
   has(&w, "temp level.kind.child : i32 [V] < 2 kinds level.first.child\n");
   has(&w, "level.key.child[p: V] = level.child[p] * 2i32 + i32(word[p] == 3i32)\n");
   has(&w, "temp by_level.s : f32 [V, 16] partial\n");
-  has(&w, "then select(level.kind.child[v] == 1i32, acc0, 0.0)\n");
+  has(&w, "then select(level.kind.child[v] == 1i32, "
+          "select(i64((level.first.child[2] else 0i32)) <= v, acc0, 0.0), 0.0)\n");
   has(&w, "by_level.h[v: V, j: 16] = select(level.kind.child[v] == 1i32, by_level.s[v, j], ");
   neo_arena_free(&w.arena);
 }
@@ -245,6 +296,8 @@ int main(void) {
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
+      cmocka_unit_test(a_branch_in_a_branch_runs_where_both_are_taken),
+      cmocka_unit_test(copies_of_branches_are_read_where_they_come_from),
       cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
       cmocka_unit_test(kinds_go_by_what_is_given),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),
