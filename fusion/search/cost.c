@@ -307,18 +307,36 @@ bool fuse_is_cached(const fuser *q, const fuse_parts *p) {
   return cached;
 }
 
+/* Is the part stored at each of the shared points, by itself? Then it is with the last one of these
+ * (fusion/form/fuse_stages.c). */
+static bool is_point(const pricing *c, uint32_t k) {
+  return !c->has_inner && c->p->member[k] && c->q->def[c->p->def[k]].n_out == c->p->n_shared;
+}
+
+static uint32_t last_level(const pricing *c, const bool *stored) {
+  uint32_t last = 0;
+  for (uint32_t k = 0; k < c->p->n; k++)
+    if (stored[k] && is_point(c, k) && c->level[k] > last)
+      last = c->level[k];
+  return last;
+}
+
 /* The last part comes first, so that the readers of a value have been seen before it. */
 static void price_parts(pricing *c, neo_group_cost *out) {
   const fuse_parts *p = c->p;
+  bool stored[FUSE_MOST_PARTS];
+  for (uint32_t k = 0; k < p->n; k++)
+    stored[k] = p->member[k] && leaves(c->q, p, k);
+  uint32_t last = last_level(c, stored);
   for (uint32_t k = p->n; k-- > 0;) {
     const fuse_def *d = &c->q->def[p->def[k]];
-    bool stored = p->member[k] && leaves(c->q, p, k);
-    if (stored)
+    uint32_t bit = stage_bit(stored[k] && is_point(c, k) ? last : c->level[k], true);
+    if (stored[k])
       price_writes(c, k, out);
-    if (stored || (fuse_is_reduction(d) && p->member[k]))
-      c->stages[k] |= stage_bit(c->level[k], true);
-    if (stored && !fuse_is_reduction(d))
-      c->same[k] |= stage_bit(c->level[k], true);
+    if (stored[k] || (fuse_is_reduction(d) && p->member[k]))
+      c->stages[k] |= bit;
+    if (stored[k] && !fuse_is_reduction(d))
+      c->same[k] |= bit;
     spread(c, k);
   }
 }

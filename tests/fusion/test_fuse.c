@@ -295,6 +295,21 @@ static void what_a_sum_reads_is_its_prologue(void **state) {
   }
 }
 
+/* A gate that is stored, and read behind a sum: both are stored behind the sum, so it is computed once. */
+static void what_the_end_of_a_sum_reads_joins_it_and_is_stored_there(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "input Z : f32 [500, 3, 128]\ninput f : f32 [500, 2, 128]\ninput c : f32 [500, 2, 128]\n"
+           "temp k : f32 [500, 128]\ntemp u : f32 [500, 128]\ntemp t : f32 [500, 128]\n"
+           "def k[v: 500, j: 128] =\n  sum[k: 2] f[v, k, j] * c[v, k, j]\n  then acc0\n"
+           "def u[v: 500, j: 128] = tanh(Z[v, 2, j])\n"
+           "def t[v: 500, j: 128] = u[v, j] * Z[v, 0, j] + k[v, j]\n"
+           "entry forward forward: u = u, t = t\n");
+  assert_true(writer_of(&w, "u") == writer_of(&w, "t"));
+  assert_true(says(&w, "join u to k: epilogue"));
+  neo_arena_free(&w.arena);
+}
+
 static void siblings_are_found_among_readers_of_other_entries(void **state) {
   (void)state;
   world w;
@@ -327,6 +342,7 @@ int main(void) {
       cmocka_unit_test(what_fits_the_second_cache_is_read_again_in_one_kernel),
       cmocka_unit_test(a_tensor_of_sixteen_dimensions_has_a_kernel),
       cmocka_unit_test(what_a_sum_reads_is_its_prologue),
+      cmocka_unit_test(what_the_end_of_a_sum_reads_joins_it_and_is_stored_there),
       cmocka_unit_test(siblings_are_found_among_readers_of_other_entries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
