@@ -201,8 +201,10 @@ def networks(small):
         yield network(7, "small networks", "mlp", 2, GRAPHS, {}, defines=dict(WIDTH=16))
         return
     # Roundings grow with depth: two libraries for processors, which add in other orders, are 0.008
-    # apart in resnet18 with one image, 0.08 in resnet50. What is wrong is 1 apart.
+    # apart in resnet18 with one image, 0.02 in mobilenet with 16, 0.08 in resnet50; an H200 was 0.07
+    # off in mobilenet, 0.12 in resnet50. What is wrong is 1 apart.
     deep = dict(agree=5e-2, samples=32)
+    deeper = {"mobilenet": 0.2, "resnet50": 0.3}
     for batch in (1, 16):
         yield network(7, "small networks", "capsulenet", batch, GRAPHS, {"torch compile": (1.7, 3)},
                       **deep)
@@ -210,7 +212,7 @@ def networks(small):
                       lr=1e-4, **deep)
         for model in ("resnet18", "resnet50", "mobilenet"):
             yield network(7, "large networks", model, batch, GRAPHS, {"torch compile": (0.8, 1.05)},
-                          lr=1e-4, **{**deep, "agree": 0.3 if model == "resnet50" else 5e-2})
+                          lr=1e-4, **{**deep, "agree": deeper.get(model, 5e-2)})
     for words in (128, 512):
         yield network(7, "large networks", "bert", 1, GRAPHS, {"torch compile": (0.8, 1.05)},
                       defines=dict(T=words, DROPOUT=0), name=f"bert sequence {words}", **deep)
