@@ -1,3 +1,7 @@
+/* Simpler expressions, by what is known of axes and sizes; and elements of tensors that are one constant everywhere, such
+ * as what a branch of a choice gives, are that constant:
+ *
+ *     z[i] = 0                       y[i] = select(c[i], x[i], z[i])   ->   select(c[i], x[i], 0) */
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -17,6 +21,47 @@ static neo_list simpler_list(under *u, neo_module *m, neo_list l) {
     ids[k] = simpler(u, m, neo_list_expr(m, l, k)).i;
   return neo_list_new(m, ids, l.n);
 }
+
+/* ---- constants */
+
+/* The constant that all elements of the tensor are; 0: they are none. */
+static neo_expr constant_of(const neo_module *m, neo_tensor t) {
+  const neo_tensor_rec *r = neo_tensor_at(m, t);
+  neo_expr none = {0};
+  if (r->role != NEO_ROLE_TEMP || r->pieces.n != 1)
+    return none;
+  const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
+  if (d->reducer != NEO_RED_NONE || d->where.i || d->out_map.n || d->out.n != 1)
+    return none;
+  neo_expr value = neo_list_expr(m, d->finish, 0);
+  return neo_expr_node(m, value)->op == NEO_OP_CONST ? value : none;
+}
+
+static neo_expr read_constant(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *constant = ctx;
+  const neo_node *n = neo_expr_node(m, e);
+  return n->op == NEO_OP_LOAD && constant[n->attr].i ? constant[n->attr] : e;
+}
+
+static neo_expr rewrite_constants(void *ctx, neo_module *m, neo_expr e) {
+  return e.i ? neo_expr_rewrite(m, e, read_constant, ctx) : e;
+}
+
+static void read_constants(neo_module *m) {
+  neo_arena a;
+  bool any = false;
+  neo_arena_init(&a, m->arena->alloc, m->arena->on_fail);
+  neo_expr *constant = NEO_NEW_ARRAY(&a, neo_expr, m->tensors.n);
+  for (uint32_t t = 1; t < m->tensors.n; t++) {
+    constant[t] = constant_of(m, (neo_tensor){t});
+    any = any || constant[t].i;
+  }
+  for (uint32_t k = 1; any && k < m->defs.n; k++)
+    neo_def_rewrite(m, (neo_def){k}, rewrite_constants, constant);
+  neo_arena_free(&a);
+}
+
+/* ---- definitions */
 
 static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
@@ -43,6 +88,7 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
 
 neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) {
   (void)target;
+  read_constants(m);
   neo_prover *p = neo_prover_new(m);
   for (uint32_t k = 1; k < m->defs.n; k++)
     definition(p, m, (neo_def){k});

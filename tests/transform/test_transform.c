@@ -54,6 +54,18 @@ static void all_pieces_of_a_tensor_are_copied_where_one_depends_on_training(void
   neo_arena_free(&w.arena);
 }
 
+static void what_is_one_constant_everywhere_is_read_as_that(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp Z : f32 [4]\ntemp Y : f32 [4]\n"
+           "def @1 Z[i: 4] = 0.5\ndef @2 Y[i: 4] = select(0.0 < X[i], X[i], Z[3 - i])\n"
+           "entry forward forward: Y = Y, Z = Z\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "Y"), "= select(0.0 < X[i], X[i], 0.5)"));
+  assert_non_null(strstr(definition(&w, "Z"), "= 0.5"));
+  neo_arena_free(&w.arena);
+}
+
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
@@ -232,6 +244,7 @@ int main(void) {
       cmocka_unit_test(all_pieces_of_a_tensor_are_copied_where_one_depends_on_training),
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
+      cmocka_unit_test(what_is_one_constant_everywhere_is_read_as_that),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(a_value_that_is_read_anyway_is_not_computed_again),
       cmocka_unit_test(outputs_keep_their_own_definition),
