@@ -183,6 +183,7 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
                     neo_op2(m, NEO_OP_EQ, key, own));
   define(t, rank, &f);
   g->first = define_first(t, "level.first", count, plus(t, n_keys, 1), g->n);
+  neo_tensor_at(m, g->first)->saturates = true;
   g->place = tensor(t, "level.place", &g->n, 1, zero, g->n);
   f = (formula){.n_out = 1, .n_axes = 1, .hi = {g->n}};
   f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, g->first, &own, 1, t->span),
