@@ -1,5 +1,5 @@
 /* See fused_loops.h. */
-#include "codegen/fused_loops.h"
+#include "codegen/counting_sort.h"
 #include "codegen/fused_rounds.h"
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
@@ -17,6 +17,7 @@ typedef struct {
   neo_str *why;
   neo_status status;
   neo_position_loops open; /* which share a loop */
+  NEO_VEC(neo_counting_sort) sorts; /* among them */
   neo_kernel_steps *out;
   neo_map index; /* empty */
 } maker;
@@ -134,8 +135,29 @@ static void add_open(maker *x, neo_position_loop y) {
 
 /* ---- one kernel */
 
+static void find_sorts(maker *x) {
+  neo_counting_sort s;
+  x->sorts.n = 0;
+  for (size_t i = 0; i < x->open.n; i++)
+    if (!x->open.at[i].sums.i && neo_counting_sort_of(x->m, &x->open, i, x->a, &s)) {
+      neo_counting_sort_start(&s, &x->open);
+      NEO_PUSH(x->a, &x->sorts, s);
+    }
+}
+
+/* The sort whose loop it is; null: it is another loop. */
+static const neo_counting_sort *sort_at(const maker *x, size_t i) {
+  for (size_t k = 0; k < x->sorts.n; k++)
+    if (x->sorts.at[k].at == i)
+      return &x->sorts.at[k];
+  return NULL;
+}
+
 /* The buffer of the tensor in the kernel that is made. */
 static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
+  for (size_t i = 0; i < x->sorts.n; i++)
+    if (x->sorts.at[i].first.i == t.i)
+      t = x->sorts.at[i].end;
   for (uint32_t b = 0; b < k->bufs.n; b++)
     if (k->bufs.at[b].tensor.i == t.i) {
       k->bufs.at[b].use |= use;
@@ -155,14 +177,16 @@ static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
   for (int scratch = 0; scratch < 2; scratch++)
     for (size_t i = 0; i < x->open.n; i++) {
       const neo_position_loop *y = &x->open.at[i];
+      const neo_counting_sort *sort = sort_at(x, i);
       for (uint32_t b = 0; b < y->k->bufs.n; b++) {
         const neo_kbuf *from = &y->k->bufs.at[b];
-        bool own = from->use & NEO_BUF_SCRATCH, shared = own && y->sums.i && y->table == b + 1;
+        bool own = from->use & NEO_BUF_SCRATCH, table = own && y->table == b + 1;
         if (own != (scratch == 1))
           continue;
-        uint32_t to = !own     ? buffer_of(x, k, from->tensor, from->use)
-                      : shared ? buffer_of(x, k, y->sums, NEO_BUF_READ)
-                               : neo_kernel_buf(k, *from);
+        uint32_t to = !own                 ? buffer_of(x, k, from->tensor, from->use)
+                      : table && y->sums.i ? buffer_of(x, k, y->sums, NEO_BUF_READ)
+                      : table && sort      ? buffer_of(x, k, sort->end, NEO_BUF_READ | NEO_BUF_WRITE)
+                                           : neo_kernel_buf(k, *from);
         of[i][b] = (neo_clone_buf){to, neo_lx_int(k, from->shift)};
       }
     }
@@ -237,12 +261,21 @@ static bool are_apart(const neo_kernel *k) {
   return true;
 }
 
+/* The ends of a sort are there when its loop has run. */
+static void without_ends(const maker *x, neo_cloner *c, const neo_kernel *from) {
+  for (size_t i = 0; i < x->sorts.n; i++)
+    for (uint32_t b = 0; b < from->bufs.n; b++)
+      if (from->bufs.at[b].tensor.i == x->sorts.at[i].end.i)
+        neo_clone_without(c, b);
+}
+
 static neo_kernel *fused(maker *x) {
   neo_kernel *k = neo_kernel_new(x->a, x->open.at[0].g->name);
   neo_clone_buf **of = NEO_NEW_ARRAY(x->a, neo_clone_buf *, x->open.n);
   neo_cloner **c = NEO_NEW_ARRAY(x->a, neo_cloner *, x->open.n);
   k->span = x->open.at[0].k->span;
   neo_kernel_name_sizes(k, x->m);
+  find_sorts(x);
   for (size_t i = 0; i < x->open.n; i++)
     of[i] = NEO_NEW_ARRAY(x->a, neo_clone_buf, x->open.at[i].k->bufs.n + 1);
   add_buffers(x, k, of);
@@ -253,7 +286,10 @@ static neo_kernel *fused(maker *x) {
     c[i] = neo_cloner_new(k, y->k, of[i], &x->index);
     if (y->sums.i)
       neo_clone_without(c[i], y->table - 1);
-    neo_clone_block(c[i], &k->body, &head);
+    else
+      without_ends(x, c[i], y->k);
+    if (!sort_at(x, i)) /* its table starts with what another loop stores */
+      neo_clone_block(c[i], &k->body, &head);
   }
   uint32_t var = neo_kernel_var(k, "v");
   const neo_lx *n = neo_clone_expr(c[0], x->open.at[0].n);

@@ -25,7 +25,7 @@ typedef struct {
   neo_tensor child;
   neo_tensor placed; /* the same in the order */
   bool has_parents;  /* sums over the parents of a vertex are asked for: */
-  neo_tensor count, first; /* those of vertex u are count[u] from first[u] on */
+  neo_tensor end;          /* those of vertex u are end[u - 1] .. end[u] - 1, from 0 on if u is 0 */
   neo_tensor parent, slot; /* a parent's place, and in which of its slots the child is */
 } levels_index;
 

@@ -251,11 +251,12 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
   levels *s = w->s;
   neo_module *m = s->m;
   neo_expr u = element(s, w->graph->order, neo_axis_ref(m, w->vertex), span);
-  neo_expr first = element(s, w->index->first, u, span);
-  neo_expr end = neo_op2(m, NEO_OP_ADD, first, element(s, w->index->count, u, span));
+  neo_expr before = neo_op2(m, NEO_OP_SUB, u, levels_int(s, 1));
+  neo_expr none = neo_const_int(m, NEO_I32_T, 0), end = element(s, w->index->end, u, span);
+  neo_expr first = neo_load_else(m, w->index->end, &before, 1, none, span);
   neo_expr all = neo_tensor_extent(m, w->index->parent, 0);
   return (neo_axis_rec){.name = neo_name_of(m->names, "e"),
-                        .lo = first,
+                        .lo = neo_cast(m, NEO_I64_T, first),
                         .hi = neo_op2(m, NEO_OP_MIN, end, all),
                         .span = span};
 }
