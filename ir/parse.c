@@ -190,6 +190,8 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   rec.saturates = neo_parse_accept(p, "saturates");
   if (neo_parse_accept(p, "apart"))
     rec.apart = neo_parse_tensor(p);
+  if (neo_parse_accept(p, "parts"))
+    rec.parts = neo_parse_integer(p);
   if (neo_parse_accept(p, "kinds"))
     rec.kinds = neo_parse_tensor(p);
   if (rec.role == NEO_ROLE_UPDATE) {

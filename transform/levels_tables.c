@@ -17,7 +17,7 @@
  *     at[v, k]  = (first[child[v, k]] else 0)
  *                 + sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
  *     end[u]    = first[u] + count[u]              in place of first[u], which `at` grows to it (codegen/counting_sort.h)
- *     parent[i] = sum[v, k where 0 <= child[v, k] and at[v, k] == i] place[v],   slot[i] = the same of k */
+ *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k) */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
@@ -332,10 +332,13 @@ void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
   neo_tensor first = define_first(t, "parents.first", count, g->n, y.all);
   neo_tensor at = define_at(&y, first);
   x->end = define_end(&y, first, count);
-  neo_expr vertex = axis(t, 1), slot = y.rank > 1 ? number_of(&y, 2, 1) : zero;
-  x->parent = each_one(t, tensor(t, "parents", &y.all, 1, zero, g->n));
-  neo_tensor_at(m, x->parent)->apart = g->first;
-  define_sum(&y, x->parent, at, neo_load(m, g->place, &vertex, 1, t->span));
-  x->slot = each_one(t, tensor(t, "parents.slot", &y.all, 1, zero, slots));
-  define_sum(&y, x->slot, at, i32_of(t, slot));
+  neo_expr vertex = axis(t, 1), edge = neo_load(m, g->place, &vertex, 1, t->span);
+  x->edge = each_one(t, tensor(t, "parents", &y.all, 1, zero, y.all));
+  neo_tensor_at(m, x->edge)->apart = g->first;
+  neo_tensor_at(m, x->edge)->parts = levels_slots_of(s, x->child);
+  if (y.rank > 1) {
+    edge = neo_op2(m, NEO_OP_MUL, edge, i32_of(t, slots));
+    edge = neo_op2(m, NEO_OP_ADD, edge, i32_of(t, number_of(&y, 2, 1)));
+  }
+  define_sum(&y, x->edge, at, edge);
 }
