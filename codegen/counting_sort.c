@@ -156,21 +156,36 @@ static bool is_read_in(const matcher *x, neo_tensor t) {
   return false;
 }
 
-/* Of what the loops make, the ends of the sort; 0: there are none. */
-static neo_tensor find_end(const matcher *x, neo_tensor first, neo_tensor count) {
+/* Of what the loops make, the ends of the sort. */
+static bool find_end(const matcher *x, neo_counting_sort *out) {
   for (size_t k = 0; k < x->loops->n; k++)
     for (size_t r = 0; r < x->loops->at[k].g->roots.n; r++)
-      if (ends(x, x->loops->at[k].g->roots.at[r], first, count))
-        return x->loops->at[k].g->roots.at[r];
-  return (neo_tensor){0};
+      if (ends(x, x->loops->at[k].g->roots.at[r], out->first, out->count)) {
+        out->end = x->loops->at[k].g->roots.at[r];
+        out->end_at = k;
+        return true;
+      }
+  return false;
 }
 
-static bool is_made_before(const matcher *x, neo_tensor t, size_t i) {
+/* The loop before the i-th that makes its starts. */
+static bool find_first(const matcher *x, size_t i, neo_counting_sort *out) {
   for (size_t k = 0; k < i; k++)
     for (size_t r = 0; r < x->loops->at[k].g->roots.n; r++)
-      if (x->loops->at[k].g->roots.at[r].i == t.i)
+      if (x->loops->at[k].g->roots.at[r].i == out->first.i) {
+        out->first_at = k;
         return true;
+      }
   return false;
+}
+
+/* Does the loop make nothing but these two, at each position once? */
+static bool makes_ends_alone(const matcher *x, size_t i, const neo_counting_sort *s) {
+  const neo_position_loop *y = &x->loops->at[i];
+  bool are = y->factor == 1;
+  for (size_t r = 0; r < y->g->roots.n; r++)
+    are = are && (y->g->roots.at[r].i == s->first.i || y->g->roots.at[r].i == s->end.i);
+  return are;
 }
 
 bool neo_counting_sort_of(neo_module *m, const neo_position_loops *loops, size_t i, neo_arena *a,
@@ -183,11 +198,11 @@ bool neo_counting_sort_of(neo_module *m, const neo_position_loops *loops, size_t
     return false;
   neo_def_rec rec = *d;
   neo_expr key = key_of(&x, &rec, &out->first);
-  neo_tensor count = key.i ? counted_before(&x, out->first) : (neo_tensor){0};
-  if (!count.i || !counts(&x, count, &rec, key) || !is_made_before(&x, out->first, i))
-    return false;
-  out->end = find_end(&x, out->first, count);
-  return out->end.i && !is_read(&x, out->first, at, out->end) && !is_read_in(&x, out->end);
+  out->count = key.i ? counted_before(&x, out->first) : (neo_tensor){0};
+  return out->count.i && counts(&x, out->count, &rec, key) && find_first(&x, i, out) &&
+         find_end(&x, out) && makes_ends_alone(&x, out->first_at, out) &&
+         makes_ends_alone(&x, out->end_at, out) && !is_read(&x, out->first, at, out->end) &&
+         !is_read_in(&x, out->end);
 }
 
 /* ---- the kernel */

@@ -153,6 +153,14 @@ static const neo_counting_sort *sort_at(const maker *x, size_t i) {
   return NULL;
 }
 
+/* Is the loop a part of a sort? These begin as begin_sums() says. */
+static bool is_sorted(const maker *x, size_t i) {
+  bool is = sort_at(x, i) != NULL;
+  for (size_t k = 0; k < x->sorts.n; k++)
+    is = is || x->sorts.at[k].first_at == i || x->sorts.at[k].end_at == i;
+  return is;
+}
+
 /* The buffer of the tensor in the kernel that is made. */
 static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
   for (size_t i = 0; i < x->sorts.n; i++)
@@ -192,12 +200,42 @@ static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
     }
 }
 
+/* The starts of a sort, in whose table elements find their places. */
+static bool add_starts(maker *x, neo_kernel *k, neo_block *in, size_t i, const neo_lx *at) {
+  bool any = false;
+  for (size_t s = 0; s < x->sorts.n; s++) {
+    const neo_counting_sort *y = &x->sorts.at[s];
+    const neo_lx *zero = neo_lx_int(k, 0), *sum = neo_lx_reg(k, y->sum, &zero, 1);
+    any = any || y->first_at == i || y->end_at == i;
+    if (y->first_at != i)
+      continue;
+    const neo_lx *n = neo_lx_load(k, buffer_of(x, k, y->count, NEO_BUF_READ), at);
+    neo_ls_store(k, in, buffer_of(x, k, y->end, NEO_BUF_WRITE), at, sum, NULL);
+    neo_ls_set(k, in, y->sum, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, sum, n));
+  }
+  return any;
+}
+
+static void begin_sums(maker *x, neo_kernel *k) {
+  for (size_t s = 0; s < x->sorts.n; s++) {
+    neo_type type = (neo_type)neo_tensor_at(x->m, x->sorts.at[s].end)->type;
+    const neo_lx *zero = neo_lx_int(k, 0);
+    x->sorts.at[s].sum =
+        neo_kernel_reg(k, (neo_reg){.name = "sum", .type = (uint8_t)type, .rank = 1, .extent = {1}});
+    neo_ls_reg(k, &k->body, x->sorts.at[s].sum);
+    neo_ls_set(k, &k->body, x->sorts.at[s].sum, &zero, 1,
+               neo_lx_const(k, type, (neo_value){.i = 0}));
+  }
+}
+
 /* The rounds of a position: of loop i, and of those behind it as far as it reads sums by keys that they make, which
  * grow from round to round. Returns the one behind. */
 static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c, size_t i,
                          const neo_lx *at) {
   int64_t factor = x->open.at[i].factor;
   size_t end = i + 1;
+  if (add_starts(x, k, in, i, at))
+    return end;
   while (x->open.at[end - 1].sums.i)
     end++;
   if (factor > 1) {
@@ -261,14 +299,6 @@ static bool are_apart(const neo_kernel *k) {
   return true;
 }
 
-/* The ends of a sort are there when its loop has run. */
-static void without_ends(const maker *x, neo_cloner *c, const neo_kernel *from) {
-  for (size_t i = 0; i < x->sorts.n; i++)
-    for (uint32_t b = 0; b < from->bufs.n; b++)
-      if (from->bufs.at[b].tensor.i == x->sorts.at[i].end.i)
-        neo_clone_without(c, b);
-}
-
 static neo_kernel *fused(maker *x) {
   neo_kernel *k = neo_kernel_new(x->a, x->open.at[0].g->name);
   neo_clone_buf **of = NEO_NEW_ARRAY(x->a, neo_clone_buf *, x->open.n);
@@ -286,11 +316,10 @@ static neo_kernel *fused(maker *x) {
     c[i] = neo_cloner_new(k, y->k, of[i], &x->index);
     if (y->sums.i)
       neo_clone_without(c[i], y->table - 1);
-    else
-      without_ends(x, c[i], y->k);
-    if (!sort_at(x, i)) /* its table starts with what another loop stores */
+    if (!is_sorted(x, i))
       neo_clone_block(c[i], &k->body, &head);
   }
+  begin_sums(x, k);
   uint32_t var = neo_kernel_var(k, "v");
   const neo_lx *n = neo_clone_expr(c[0], x->open.at[0].n);
   neo_ls *loop = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, var, neo_lx_int(k, 0), n, 1);
@@ -298,6 +327,7 @@ static neo_kernel *fused(maker *x) {
     i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
   if (are_apart(k))
     neo_fused_rounds(k, loop, read_here(x, k));
+  neo_fused_prefetch(k, loop);
   x->status = neo_kernel_verify(k, x->why);
   return k;
 }
