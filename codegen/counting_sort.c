@@ -75,7 +75,7 @@ static neo_expr key_of(const matcher *x, const neo_def_rec *d, neo_tensor *first
     first->i = start.attr;
     for (uint32_t c = 0; c < n; c++) {
       neo_expr other = beside(x, part[c], NEO_OP_EQ, key);
-      if (other.i && neo_expr_axes(m, key) >> d->n_out == 0)
+      if (other.i)
         return key;
     }
   }
@@ -134,6 +134,13 @@ static bool ends(const matcher *x, neo_tensor end, neo_tensor first, neo_tensor 
 
 /* ---- who reads them */
 
+static bool has(const matcher *x, neo_list l, neo_tensor t) {
+  for (uint32_t k = 0; k < l.n; k++)
+    if (neo_list_at(x->m, l, k) == t.i)
+      return true;
+  return false;
+}
+
 /* Does another definition than these two read it, or an entry return it? */
 static bool is_read(const matcher *x, neo_tensor t, neo_tensor but, neo_tensor and) {
   neo_module *m = x->m;
@@ -145,6 +152,9 @@ static bool is_read(const matcher *x, neo_tensor t, neo_tensor but, neo_tensor a
       if (reads[k].i == t.i)
         return true;
   }
+  for (size_t e = 0; e < m->entries.n; e++)
+    if (has(x, m->entries.at[e].outputs, t) || has(x, m->entries.at[e].updates, t))
+      return true;
   return neo_tensor_at(m, t)->role != NEO_ROLE_TEMP;
 }
 

@@ -16,7 +16,7 @@ typedef struct {
   neo_arena *a;
   neo_str *why;
   neo_status status;
-  neo_position_loops open; /* which share a loop */
+  neo_position_loops open;          /* which share a loop */
   NEO_VEC(neo_counting_sort) sorts; /* among them */
   neo_kernel_steps *out;
   neo_map index; /* empty */
@@ -193,8 +193,8 @@ static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
           continue;
         uint32_t to = !own                 ? buffer_of(x, k, from->tensor, from->use)
                       : table && y->sums.i ? buffer_of(x, k, y->sums, NEO_BUF_READ)
-                      : table && sort      ? buffer_of(x, k, sort->end, NEO_BUF_READ | NEO_BUF_WRITE)
-                                           : neo_kernel_buf(k, *from);
+                      : table && sort ? buffer_of(x, k, sort->end, NEO_BUF_READ | NEO_BUF_WRITE)
+                                      : neo_kernel_buf(k, *from);
         of[i][b] = (neo_clone_buf){to, neo_lx_int(k, from->shift)};
       }
     }
@@ -220,8 +220,8 @@ static void begin_sums(maker *x, neo_kernel *k) {
   for (size_t s = 0; s < x->sorts.n; s++) {
     neo_type type = (neo_type)neo_tensor_at(x->m, x->sorts.at[s].end)->type;
     const neo_lx *zero = neo_lx_int(k, 0);
-    x->sorts.at[s].sum =
-        neo_kernel_reg(k, (neo_reg){.name = "sum", .type = (uint8_t)type, .rank = 1, .extent = {1}});
+    x->sorts.at[s].sum = neo_kernel_reg(
+        k, (neo_reg){.name = "sum", .type = (uint8_t)type, .rank = 1, .extent = {1}});
     neo_ls_reg(k, &k->body, x->sorts.at[s].sum);
     neo_ls_set(k, &k->body, x->sorts.at[s].sum, &zero, 1,
                neo_lx_const(k, type, (neo_value){.i = 0}));

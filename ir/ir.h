@@ -137,7 +137,8 @@ typedef struct {
       apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
                        apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
                        is known */
-  int64_t parts; /* if above 1: such an element is a row times so many, plus the number of a part of it */
+  int64_t
+      parts; /* if above 1: such an element is a row times so many, plus the number of a part of it */
   neo_tensor
       kinds; /* its elements are kinds of rows, below its bound K, and rows of one block have one kind: those of
                        kinds[b] .. kinds[b+1] - 1 the kind b % K (transform/levels_keys.c); 0: nothing is known */

@@ -25,8 +25,9 @@ typedef struct {
   neo_tensor child;
   neo_tensor placed; /* the same in the order */
   bool has_parents;  /* sums over the parents of a vertex are asked for: */
-  neo_tensor end;          /* those of vertex u are end[u - 1] .. end[u] - 1, from 0 on if u is 0 */
-  neo_tensor edge;         /* a parent's place times the number of its slots, plus the slot in which the child is */
+  neo_tensor end;    /* those of vertex u are end[u - 1] .. end[u] - 1, from 0 on if u is 0 */
+  neo_tensor
+      edge; /* a parent's place times the number of its slots, plus the slot in which the child is */
 } levels_index;
 
 typedef struct {

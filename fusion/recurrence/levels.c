@@ -24,7 +24,8 @@ static const neo_node *apart(const outliner *o, neo_expr e) {
     n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
   if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
     n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
-  const neo_tensor_rec *t = n->op == NEO_OP_LOAD ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
+  const neo_tensor_rec *t =
+      n->op == NEO_OP_LOAD ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
   return t && t->apart.i && parts == (t->parts > 1 ? t->parts : 1) ? n : NULL;
 }
 
