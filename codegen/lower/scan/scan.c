@@ -162,9 +162,7 @@ static neo_block *open_runs(scan_loop *c, neo_block *in, const neo_form_out *out
   *hi = neo_lx_op2(k, NEO_OP_MIN, lx_add(l, *lo, lx_int(l, RUN)), n);
   const neo_lx *acc = neo_lx_reg(k, l->acc[c->stage.first_acc].reg, index, 2);
   neo_ls *grows = neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_LT, acc, last));
-  uint32_t u = neo_kernel_var(k, "u");
-  neo_ls *rest = neo_ls_for(k, &grows->branch.otherwise, NEO_LOOP_SERIAL, u, *lo, *hi, 1);
-  neo_ls_store(k, &rest->loop.body, (uint32_t)buf, neo_lx_var(k, u), last, NULL);
+  neo_lower_fill(l, &grows->branch.otherwise, (uint32_t)buf, *lo, *hi, last);
   return &grows->branch.then;
 }
 
