@@ -109,6 +109,8 @@ typedef enum {
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
+enum { NEO_SATURATED = 64 };
+
 typedef struct {
   uint8_t role, type;
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
@@ -126,7 +128,9 @@ typedef struct {
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
   bool injective; /* and no element has more than one term */
-  bool saturates; /* its elements never fall, and grow to the largest one below its bound */
+  bool
+      saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
+                    the first that has it, only those below NEO_SATURATED and the last are read, and written */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_tensor

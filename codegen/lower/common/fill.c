@@ -1,14 +1,15 @@
-/* A value in a range of a buffer: a few vectors at a time, then one at a time, of which the last is masked. */
+/* Zeros in a range of a buffer: a few vectors at a time, then one at a time, of which the last is masked. */
 #include "codegen/lower/common/scope.h"
 
 enum { VECTOR_BYTES = 64, VECTORS = 4 };
 
-static void fill(lowering *l, neo_block *in, neo_element of, const neo_lx *to, const neo_lx *value,
+static void fill(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from, const neo_lx *to,
                  int64_t vectors, const neo_lx *end) {
   neo_kernel *k = l->k;
-  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)k->bufs.at[of.buf].type);
-  const neo_lx *v;
-  neo_block *body = neo_lower_open(l, in, "n", of.offset, to, vectors * width, &v);
+  neo_type type = (neo_type)k->bufs.at[buf].type;
+  int64_t width = VECTOR_BYTES / neo_type_bytes(type);
+  const neo_lx *v, *zero = neo_lx_const(k, type, (neo_value){.i = 0});
+  neo_block *body = neo_lower_open(l, in, "n", from, to, vectors * width, &v);
   if (vectors > 1) {
     uint32_t part = neo_kernel_var(k, "v");
     body =
@@ -18,20 +19,14 @@ static void fill(lowering *l, neo_block *in, neo_element of, const neo_lx *to, c
   uint32_t lane = neo_kernel_var(k, "l");
   body = &neo_ls_for(k, body, NEO_LOOP_VECTOR, lane, lx_int(l, 0), lx_int(l, width), 1)->loop.body;
   v = lx_add(l, v, neo_lx_var(k, lane));
-  neo_ls_store(k, body, of.buf, v, value, end ? neo_lx_op2(k, NEO_OP_LT, v, end) : NULL);
+  neo_ls_store(k, body, buf, v, zero, end ? neo_lx_op2(k, NEO_OP_LT, v, end) : NULL);
   neo_lower_close(l);
-}
-
-void neo_lower_fill(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from, const neo_lx *to,
-                    const neo_lx *value) {
-  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[buf].type);
-  const neo_lx *some = neo_lower_floor_to_multiple(l, from, to, VECTORS * width);
-  fill(l, in, (neo_element){buf, from}, some, value, VECTORS, NULL);
-  fill(l, in, (neo_element){buf, some}, to, value, 1, to);
 }
 
 void neo_lower_fill_zero(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from,
                          const neo_lx *to) {
-  neo_type type = (neo_type)l->k->bufs.at[buf].type;
-  neo_lower_fill(l, in, buf, from, to, neo_lx_const(l->k, type, (neo_value){.i = 0}));
+  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)l->k->bufs.at[buf].type);
+  const neo_lx *some = neo_lower_floor_to_multiple(l, from, to, VECTORS * width);
+  fill(l, in, buf, from, some, VECTORS, NULL);
+  fill(l, in, buf, some, to, 1, to);
 }
