@@ -1,5 +1,5 @@
 /* See fused_loops.h. */
-#include "codegen/fused_loops.h"
+#include "codegen/counting_sort.h"
 #include "codegen/fused_rounds.h"
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
@@ -16,7 +16,8 @@ typedef struct {
   neo_arena *a;
   neo_str *why;
   neo_status status;
-  neo_position_loops open; /* which share a loop */
+  neo_position_loops open;          /* which share a loop */
+  NEO_VEC(neo_counting_sort) sorts; /* among them */
   neo_kernel_steps *out;
   neo_map index; /* empty */
 } maker;
@@ -134,8 +135,37 @@ static void add_open(maker *x, neo_position_loop y) {
 
 /* ---- one kernel */
 
+static void find_sorts(maker *x) {
+  neo_counting_sort s;
+  x->sorts.n = 0;
+  for (size_t i = 0; i < x->open.n; i++)
+    if (!x->open.at[i].sums.i && neo_counting_sort_of(x->m, &x->open, i, x->a, &s)) {
+      neo_counting_sort_start(&s, &x->open);
+      NEO_PUSH(x->a, &x->sorts, s);
+    }
+}
+
+/* The sort whose loop it is; null: it is another loop. */
+static const neo_counting_sort *sort_at(const maker *x, size_t i) {
+  for (size_t k = 0; k < x->sorts.n; k++)
+    if (x->sorts.at[k].at == i)
+      return &x->sorts.at[k];
+  return NULL;
+}
+
+/* Is the loop a part of a sort? These begin as begin_sums() says. */
+static bool is_sorted(const maker *x, size_t i) {
+  bool is = sort_at(x, i) != NULL;
+  for (size_t k = 0; k < x->sorts.n; k++)
+    is = is || x->sorts.at[k].first_at == i || x->sorts.at[k].end_at == i;
+  return is;
+}
+
 /* The buffer of the tensor in the kernel that is made. */
 static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
+  for (size_t i = 0; i < x->sorts.n; i++)
+    if (x->sorts.at[i].first.i == t.i)
+      t = x->sorts.at[i].end;
   for (uint32_t b = 0; b < k->bufs.n; b++)
     if (k->bufs.at[b].tensor.i == t.i) {
       k->bufs.at[b].use |= use;
@@ -155,17 +185,47 @@ static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
   for (int scratch = 0; scratch < 2; scratch++)
     for (size_t i = 0; i < x->open.n; i++) {
       const neo_position_loop *y = &x->open.at[i];
+      const neo_counting_sort *sort = sort_at(x, i);
       for (uint32_t b = 0; b < y->k->bufs.n; b++) {
         const neo_kbuf *from = &y->k->bufs.at[b];
-        bool own = from->use & NEO_BUF_SCRATCH, shared = own && y->sums.i && y->table == b + 1;
+        bool own = from->use & NEO_BUF_SCRATCH, table = own && y->table == b + 1;
         if (own != (scratch == 1))
           continue;
-        uint32_t to = !own     ? buffer_of(x, k, from->tensor, from->use)
-                      : shared ? buffer_of(x, k, y->sums, NEO_BUF_READ)
-                               : neo_kernel_buf(k, *from);
+        uint32_t to = !own                 ? buffer_of(x, k, from->tensor, from->use)
+                      : table && y->sums.i ? buffer_of(x, k, y->sums, NEO_BUF_READ)
+                      : table && sort ? buffer_of(x, k, sort->end, NEO_BUF_READ | NEO_BUF_WRITE)
+                                      : neo_kernel_buf(k, *from);
         of[i][b] = (neo_clone_buf){to, neo_lx_int(k, from->shift)};
       }
     }
+}
+
+/* The starts of a sort, in whose table elements find their places. */
+static bool add_starts(maker *x, neo_kernel *k, neo_block *in, size_t i, const neo_lx *at) {
+  bool any = false;
+  for (size_t s = 0; s < x->sorts.n; s++) {
+    const neo_counting_sort *y = &x->sorts.at[s];
+    const neo_lx *zero = neo_lx_int(k, 0), *sum = neo_lx_reg(k, y->sum, &zero, 1);
+    any = any || y->first_at == i || y->end_at == i;
+    if (y->first_at != i)
+      continue;
+    const neo_lx *n = neo_lx_load(k, buffer_of(x, k, y->count, NEO_BUF_READ), at);
+    neo_ls_store(k, in, buffer_of(x, k, y->end, NEO_BUF_WRITE), at, sum, NULL);
+    neo_ls_set(k, in, y->sum, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, sum, n));
+  }
+  return any;
+}
+
+static void begin_sums(maker *x, neo_kernel *k) {
+  for (size_t s = 0; s < x->sorts.n; s++) {
+    neo_type type = (neo_type)neo_tensor_at(x->m, x->sorts.at[s].end)->type;
+    const neo_lx *zero = neo_lx_int(k, 0);
+    x->sorts.at[s].sum = neo_kernel_reg(
+        k, (neo_reg){.name = "sum", .type = (uint8_t)type, .rank = 1, .extent = {1}});
+    neo_ls_reg(k, &k->body, x->sorts.at[s].sum);
+    neo_ls_set(k, &k->body, x->sorts.at[s].sum, &zero, 1,
+               neo_lx_const(k, type, (neo_value){.i = 0}));
+  }
 }
 
 /* The rounds of a position: of loop i, and of those behind it as far as it reads sums by keys that they make, which
@@ -174,6 +234,8 @@ static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c,
                          const neo_lx *at) {
   int64_t factor = x->open.at[i].factor;
   size_t end = i + 1;
+  if (add_starts(x, k, in, i, at))
+    return end;
   while (x->open.at[end - 1].sums.i)
     end++;
   if (factor > 1) {
@@ -243,6 +305,7 @@ static neo_kernel *fused(maker *x) {
   neo_cloner **c = NEO_NEW_ARRAY(x->a, neo_cloner *, x->open.n);
   k->span = x->open.at[0].k->span;
   neo_kernel_name_sizes(k, x->m);
+  find_sorts(x);
   for (size_t i = 0; i < x->open.n; i++)
     of[i] = NEO_NEW_ARRAY(x->a, neo_clone_buf, x->open.at[i].k->bufs.n + 1);
   add_buffers(x, k, of);
@@ -253,8 +316,10 @@ static neo_kernel *fused(maker *x) {
     c[i] = neo_cloner_new(k, y->k, of[i], &x->index);
     if (y->sums.i)
       neo_clone_without(c[i], y->table - 1);
-    neo_clone_block(c[i], &k->body, &head);
+    if (!is_sorted(x, i))
+      neo_clone_block(c[i], &k->body, &head);
   }
+  begin_sums(x, k);
   uint32_t var = neo_kernel_var(k, "v");
   const neo_lx *n = neo_clone_expr(c[0], x->open.at[0].n);
   neo_ls *loop = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, var, neo_lx_int(k, 0), n, 1);
@@ -262,6 +327,7 @@ static neo_kernel *fused(maker *x) {
     i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
   if (are_apart(k))
     neo_fused_rounds(k, loop, read_here(x, k));
+  neo_fused_prefetch(k, loop);
   x->status = neo_kernel_verify(k, x->why);
   return k;
 }

@@ -11,7 +11,8 @@
  *
  * A loop joins those before it if what it reads of them is there: it reads it at its own position, or at an earlier one.
  * That is what a tensor's elements are that lie below their own first index (neo_tensor_rec.below). A running
- * sum by keys needs no table of its own where the sum by keys is made in the same loop: it is the table. */
+ * sum by keys needs no table of its own where the sum by keys is made in the same loop: it is the table. One that
+ * sorts begins with what another loop has made (counting_sort.h). */
 #ifndef NEO_CODEGEN_FUSED_LOOPS_H
 #define NEO_CODEGEN_FUSED_LOOPS_H
 #include "codegen/recurrence.h"

@@ -24,4 +24,7 @@
  * what is in buffer b. */
 void neo_fused_rounds(neo_kernel *k, neo_ls *loop, const bool *own);
 
+/* Prefetches what later rounds go through; the loop is from 0 on, by 1. (fused_prefetch.c) */
+void neo_fused_prefetch(neo_kernel *k, neo_ls *loop);
+
 #endif

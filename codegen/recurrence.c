@@ -407,10 +407,32 @@ static neo_block *clone_rows(maker *x, neo_block *in, const neo_loop_blocks *b, 
   return &neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LT, row[0], row[1]))->branch.then;
 }
 
+/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (neo_tensor_rec.saturates). */
+static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *lo,
+                                const neo_lx *hi) {
+  neo_kernel *k = x->k;
+  const neo_lx *zero = neo_lx_int(k, 0);
+  uint64_t buf = 0;
+  neo_reg r = {.name = "end", .type = NEO_I64_T, .rank = 1, .extent = {1}};
+  uint32_t reg = neo_kernel_reg(k, r), var = neo_kernel_var(k, "b");
+  neo_map_get(&x->buf_of, b->first.i, &buf);
+  neo_ls_reg(k, in, reg);
+  neo_ls_set(k, in, reg, &zero, 1, lo);
+  const neo_lx *end = neo_lx_reg(k, reg, &zero, 1), *at = neo_lx_var(k, var);
+  neo_block *body = &neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1)->loop.body;
+  body = &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_EQ, end, at))->branch.then;
+  const neo_lx *first = neo_lx_load(k, (uint32_t)buf, at), *all = neo_lx_load(k, (uint32_t)buf, hi);
+  body = &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_LT, first, all))->branch.then;
+  neo_ls_set(k, body, reg, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
+  return end;
+}
+
 static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   neo_kernel *k = x->k;
   const neo_lx *lo = number_of(x, k, l->lo), *hi = number_of(x, k, l->hi);
   uint32_t var = neo_kernel_var(k, neo_name_text(x->m->names, neo_size_at(x->m, l->index)->name));
+  if (l->blocks.first.i)
+    hi = blocks_end(x, in, &l->blocks, lo, hi);
   neo_ls *loop = neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1);
   const neo_lx *at = neo_lx_var(k, var);
   if (l->down) {
@@ -501,8 +523,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
                                   neo_kernel_steps *out, neo_str *why) {
   maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
-  x.fusion.off |= 1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS |
-                  1u << NEO_FUSE_LOOPS;
+  x.fusion.off |=
+      1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
   x.in_blocks = *options->machine;
   x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
   take_sizes(&x);

@@ -109,6 +109,8 @@ typedef enum {
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
+enum { NEO_SATURATED = 64 };
+
 typedef struct {
   uint8_t role, type;
   uint32_t name; /* full dotted name ("h.W"), unique in the module */
@@ -127,11 +129,16 @@ typedef struct {
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
   bool injective; /* and no element has more than one term */
   bool
+      saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
+                    the first that has it, only those below NEO_SATURATED and the last are read, and written */
+  bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_tensor
       apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
                        apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
                        is known */
+  int64_t
+      parts; /* if above 1: such an element is a row times so many, plus the number of a part of it */
   neo_tensor
       kinds; /* its elements are kinds of rows, below its bound K, and rows of one block have one kind: those of
                        kinds[b] .. kinds[b+1] - 1 the kind b % K (transform/levels_keys.c); 0: nothing is known */

@@ -327,9 +327,13 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " terms");
   if (r->injective)
     neo_str_add(t->out, " injective");
+  if (r->saturates)
+    neo_str_add(t->out, " saturates");
   if (r->apart.i) {
     neo_str_add(t->out, " apart ");
     neo_text_add_tensor(t->m, t->out, r->apart);
+    if (r->parts > 1)
+      neo_str_addf(t->out, " parts %lld", (long long)r->parts);
   }
   if (r->kinds.i) {
     neo_str_add(t->out, " kinds ");

@@ -12,7 +12,7 @@
  *
  *     d[u, j] = sum[v, k where child[v, k] == u] g[v, k, j]
  *     ->
- *     d'[p, j] = sum[i: first[u] .. first[u] + count[u] where p < parent[i]] g'[parent[i], slot[i], j],   u = order[p]
+ *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
  *
  * What orders the graph are definitions, too (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */

@@ -80,14 +80,17 @@ static int asks(neo_op op, bool swapped, int64_t c) {
   }
 }
 
-bool levels_is_parent(const levels *s, const levels_graph *g, neo_expr x) {
+const neo_node *levels_parent(const levels *s, const levels_graph *g, neo_expr x) {
   const neo_node *n = neo_expr_node(s->m, x);
+  int64_t slots = 1;
+  if (n->op == NEO_OP_DIV && neo_expr_is_int(s->m, neo_list_expr(s->m, n->arg, 1), &slots))
+    n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
   if (n->op == NEO_OP_CAST)
     n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
   for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < g->n_indices; k++)
-    if (g->index[k].has_parents && n->attr == g->index[k].parent.i)
-      return true;
-  return false;
+    if (g->index[k].has_parents && n->attr == g->index[k].edge.i)
+      return slots == levels_slots_of(s, g->index[k].child) ? n : NULL;
+  return NULL;
 }
 
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e) {
@@ -103,7 +106,7 @@ neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e
       continue;
     int which = asks((neo_op)n.op, k == 1, c);
     neo_expr x = neo_list_expr(m, count->arg, 0), leaves = levels_leaves_of(s, g, n.span);
-    if (which && levels_is_parent(s, g, x))
+    if (which && levels_parent(s, g, x))
       return neo_const_bool(m, which > 0);
     if (which)
       return which > 0 ? neo_op2(m, NEO_OP_LE, leaves, x) : neo_op2(m, NEO_OP_LT, x, leaves);

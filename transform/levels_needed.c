@@ -107,17 +107,22 @@ static const neo_node *converted(const neo_module *m, neo_expr e) {
   return n->op == NEO_OP_CAST ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : n;
 }
 
-/* Is it parent[e] for the list e of the vertex at the definition's axis, which begins at first[order[axis]]? */
-static bool is_list_of(const needs *x, const levels_graph *g, const neo_def_rec *d, neo_expr at,
-                       uint32_t axis) {
+/* Is it edge[e] for the list e of the vertex at the definition's axis, which ends at end[order[axis]]? */
+static bool is_list_of(const needs *x, const levels_graph *g, const neo_def_rec *d,
+                       const neo_node *edge, uint32_t axis) {
   neo_module *m = x->s->m;
-  const neo_node *e = neo_expr_node(m, neo_list_expr(m, converted(m, at)->arg, 0));
+  const neo_node *e = neo_expr_node(m, neo_list_expr(m, edge->arg, 0));
   if (e->op != NEO_OP_AXIS || e->attr < d->n_out)
     return false;
-  const neo_node *lo = converted(m, neo_def_axis(m, d, e->attr)->lo);
-  if (lo->op != NEO_OP_LOAD)
+  const neo_node *hi = neo_expr_node(m, neo_def_axis(m, d, e->attr)->hi);
+  if (hi->op != NEO_OP_MIN)
     return false;
-  const neo_node *vertex = converted(m, neo_list_expr(m, lo->arg, 0));
+  const neo_node *end = converted(m, neo_list_expr(m, hi->arg, 0));
+  if (end->op != NEO_OP_LOAD)
+    end = converted(m, neo_list_expr(m, hi->arg, 1));
+  if (end->op != NEO_OP_LOAD)
+    return false;
+  const neo_node *vertex = converted(m, neo_list_expr(m, end->arg, 0));
   return vertex->op == NEO_OP_LOAD && vertex->attr == g->order.i &&
          neo_list_at(m, vertex->arg, 0) == neo_axis_ref(m, axis).i;
 }
@@ -133,13 +138,14 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
   bounds b = bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
   bool in_order = x->in.wanted[own] && x->in.graph[own] == g;
+  const neo_node *edge = levels_parent(x->s, g, at);
   if (n.op == NEO_OP_AXIS && n.attr < d.n_out) {
     if (in_order && x->in.dim[own] == n.attr)
       need = read_need(x, &d, r->n_axes, at, &b);
   } else if (n.op == NEO_OP_AXIS) {
     need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
-  } else if (levels_is_parent(x->s, g, at)) {
-    bool own_parent = in_order && is_list_of(x, g, &d, at, x->in.dim[own]);
+  } else if (edge) {
+    bool own_parent = in_order && is_list_of(x, g, &d, edge, x->in.dim[own]);
     need = own_parent ? of_parents(own_need(x, &d)) : OTHER;
   }
   for (uint32_t k = 0; k < r->n_assume; k++)

@@ -25,8 +25,9 @@ typedef struct {
   neo_tensor child;
   neo_tensor placed; /* the same in the order */
   bool has_parents;  /* sums over the parents of a vertex are asked for: */
-  neo_tensor count, first; /* those of vertex u are count[u] from first[u] on */
-  neo_tensor parent, slot; /* a parent's place, and in which of its slots the child is */
+  neo_tensor end;    /* those of vertex u are end[u - 1] .. end[u] - 1, from 0 on if u is 0 */
+  neo_tensor
+      edge; /* a parent's place times the number of its slots, plus the slot in which the child is */
 } levels_index;
 
 typedef struct {
@@ -114,8 +115,8 @@ void levels_write_kinds(levels *s);
 neo_expr levels_leaves_of(const levels *s, const levels_graph *g, neo_span span);
 /* How many vertices have levels 0 and 1: parents of others than leaves come after them. */
 neo_expr levels_second_of(const levels *s, const levels_graph *g, neo_span span);
-/* Is it a vertex from a list of parents? It has children. */
-bool levels_is_parent(const levels *s, const levels_graph *g, neo_expr x);
+/* The element of a list of parents of which x is the parent's place, which has children; null: it is another place. */
+const neo_node *levels_parent(const levels *s, const levels_graph *g, neo_expr x);
 /* Does the definition count the children of a vertex, in the one graph that has them? Null: it does not. */
 levels_graph *levels_counts_children(const levels *s, neo_def d);
 /* A comparison that asks if there are children, of the vertex at place x: leaves are at the first places. 0: it

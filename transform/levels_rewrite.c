@@ -166,6 +166,11 @@ static bool takes_all(const writing *w, neo_expr at, neo_expr extent) {
          levels_is_vertex(w->s, &w->d, n->attr, extent);
 }
 
+/* The element of the list at its axis. */
+static neo_expr edge_of(const writing *w) {
+  return element(w->s, w->index->edge, neo_axis_ref(w->s->m, w->d.n_out), w->d.span);
+}
+
 /* Runs through the list of parents in place of the axes of the equation. */
 static void take_list(writing *w, neo_expr parent, neo_expr child) {
   levels *s = w->s;
@@ -174,8 +179,9 @@ static void take_list(writing *w, neo_expr parent, neo_expr child) {
   if (n.op == NEO_OP_CAST)
     n = *neo_expr_node(m, neo_list_expr(m, n.arg, 0));
   uint32_t rank = neo_tensor_rank(m, w->index->child);
-  neo_expr edge = neo_axis_ref(m, w->d.n_out), at = element(s, w->index->parent, edge, w->d.span);
-  neo_expr slot = element(s, w->index->slot, edge, w->d.span);
+  neo_expr all_slots = levels_int(s, levels_slots_of(s, w->index->child)), edge = edge_of(w);
+  neo_expr at = neo_op2(m, NEO_OP_DIV, edge, all_slots);
+  neo_expr slot = neo_op2(m, NEO_OP_MOD, edge, all_slots);
   uint32_t r = neo_expr_node(m, parent)->attr;
   int64_t slots = levels_slots_of(s, w->index->child), extent = 1;
   w->gone[r] = true;
@@ -251,11 +257,12 @@ static neo_axis_rec list_of(const writing *w, neo_span span) {
   levels *s = w->s;
   neo_module *m = s->m;
   neo_expr u = element(s, w->graph->order, neo_axis_ref(m, w->vertex), span);
-  neo_expr first = element(s, w->index->first, u, span);
-  neo_expr end = neo_op2(m, NEO_OP_ADD, first, element(s, w->index->count, u, span));
-  neo_expr all = neo_tensor_extent(m, w->index->parent, 0);
+  neo_expr before = neo_op2(m, NEO_OP_SUB, u, levels_int(s, 1));
+  neo_expr none = neo_const_int(m, NEO_I32_T, 0), end = element(s, w->index->end, u, span);
+  neo_expr first = neo_load_else(m, w->index->end, &before, 1, none, span);
+  neo_expr all = neo_tensor_extent(m, w->index->edge, 0);
   return (neo_axis_rec){.name = neo_name_of(m->names, "e"),
-                        .lo = first,
+                        .lo = neo_cast(m, NEO_I64_T, first),
                         .hi = neo_op2(m, NEO_OP_MIN, end, all),
                         .span = span};
 }
@@ -284,7 +291,8 @@ static neo_expr written_where(const writing *w) {
   neo_module *m = s->m;
   if (!w->graph)
     return written(w, w->d.where);
-  neo_expr parent = element(s, w->index->parent, neo_axis_ref(m, w->d.n_out), w->d.span);
+  neo_expr slots = levels_int(s, levels_slots_of(s, w->index->child));
+  neo_expr parent = neo_op2(m, NEO_OP_DIV, edge_of(w), slots);
   neo_expr where = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent);
   for (uint32_t k = 0; k < w->n_slots; k++)
     where = both(s, where, neo_op2(m, NEO_OP_EQ, w->own_slot[k], written(w, w->slot[k])));

@@ -13,10 +13,11 @@
  * The lists of parents of all vertices, in the order of the edges, by K*v + k:
  *
  *     count[u]  = sum[v, k where child[v, k] == u] 1
- *     rank[v, k] = sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
  *     first[u]  = sum[k < u] count[k]
- *     at[v, k]  = (first[child[v, k]] else 0) + rank[v, k]
- *     parent[i] = sum[v, k where 0 <= child[v, k] and at[v, k] == i] place[v],   slot[i] = the same of k */
+ *     at[v, k]  = (first[child[v, k]] else 0)
+ *                 + sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
+ *     end[u]    = first[u] + count[u]              in place of first[u], which `at` grows to it (codegen/counting_sort.h)
+ *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k) */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
@@ -183,6 +184,7 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
                     neo_op2(m, NEO_OP_EQ, key, own));
   define(t, rank, &f);
   g->first = define_first(t, "level.first", count, plus(t, n_keys, 1), g->n);
+  neo_tensor_at(m, g->first)->saturates = true;
   g->place = tensor(t, "level.place", &g->n, 1, zero, g->n);
   f = (formula){.n_out = 1, .n_axes = 1, .hi = {g->n}};
   f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, g->first, &own, 1, t->span),
@@ -284,35 +286,36 @@ static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr b
   define(&y->t, out, &f);
 }
 
-/* How many edges to the same child come before each. */
-static neo_tensor define_rank(const edges *y) {
+/* Where each edge that has a child is in the lists: behind those of earlier children, and earlier ones to the same. */
+static neo_tensor define_at(const edges *y, neo_tensor first) {
   const tables *t = &y->t;
   neo_module *m = t->s->m;
-  neo_tensor rank = tensor(t, "parents.rank", y->extent, y->rank, number(t, 0), y->all);
-  neo_expr own = index_at_edge(y, y->x->child, 0);
+  neo_expr zero = number(t, 0), own = index_at_edge(y, y->x->child, 0);
   neo_expr other = index_at_edge(y, y->x->child, y->rank);
-  formula f = {y->rank, 0, {{0}}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, zero, y->all);
+  formula f = {y->rank, 0, {{0}}, NEO_RED_SUM, {0}, one(t), {0}};
   over_edges(y, &f);
   over_edges(y, &f);
   f.where =
       neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, number_of(y, y->rank, 0), number_of(y, 0, 0)),
               neo_op2(m, NEO_OP_EQ, other, own));
-  f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, number(t, 0), own));
-  define(t, rank, &f);
-  return rank;
-}
-
-/* Where each edge that has a child is in the lists. */
-static neo_tensor define_at(const edges *y, neo_tensor rank) {
-  const tables *t = &y->t;
-  neo_module *m = t->s->m;
-  neo_expr child = index_at_edge(y, y->x->child, 0), zero = number(t, 0);
-  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, zero, y->all);
-  neo_expr first = neo_load_else(m, y->x->first, &child, 1, i32_of(t, zero), t->span);
-  formula f = {.n_out = y->rank, .finish = neo_op2(m, NEO_OP_ADD, first, at_edge(y, rank, 0))};
-  over_edges(y, &f);
+  f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, zero, own));
+  f.finish = neo_load_else(m, first, &own, 1, i32_of(t, zero), t->span);
+  f.finish = neo_op2(m, NEO_OP_ADD, f.finish, acc(t));
   define(t, at, &f);
   return at;
+}
+
+static neo_tensor define_end(const edges *y, neo_tensor first, neo_tensor count) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  neo_expr here = axis(t, 0);
+  neo_tensor end = tensor(t, "parents.end", &y->g->n, 1, number(t, 0), plus(t, y->all, 1));
+  formula f = {.n_out = 1, .n_axes = 1, .hi = {y->g->n}};
+  f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, first, &here, 1, t->span),
+                     neo_load(m, count, &here, 1, t->span));
+  define(t, end, &f);
+  return end;
 }
 
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
@@ -324,15 +327,18 @@ void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
   y.all = neo_op2(m, NEO_OP_MUL, g->n, slots);
   for (uint32_t k = 0; k < y.rank; k++)
     y.extent[k] = k ? neo_tensor_extent(m, x->child, k) : g->n;
-  x->count = tensor(t, "parents.count", &g->n, 1, zero, plus(t, y.all, 1));
-  define_sum(&y, x->count, x->child, one(t));
-  neo_tensor rank = define_rank(&y);
-  x->first = define_first(t, "parents.first", x->count, g->n, y.all);
-  neo_tensor at = define_at(&y, rank);
-  neo_expr vertex = axis(t, 1), slot = y.rank > 1 ? number_of(&y, 2, 1) : zero;
-  x->parent = each_one(t, tensor(t, "parents", &y.all, 1, zero, g->n));
-  neo_tensor_at(m, x->parent)->apart = g->first;
-  define_sum(&y, x->parent, at, neo_load(m, g->place, &vertex, 1, t->span));
-  x->slot = each_one(t, tensor(t, "parents.slot", &y.all, 1, zero, slots));
-  define_sum(&y, x->slot, at, i32_of(t, slot));
+  neo_tensor count = tensor(t, "parents.count", &g->n, 1, zero, plus(t, y.all, 1));
+  define_sum(&y, count, x->child, one(t));
+  neo_tensor first = define_first(t, "parents.first", count, g->n, y.all);
+  neo_tensor at = define_at(&y, first);
+  x->end = define_end(&y, first, count);
+  neo_expr vertex = axis(t, 1), edge = neo_load(m, g->place, &vertex, 1, t->span);
+  x->edge = each_one(t, tensor(t, "parents", &y.all, 1, zero, y.all));
+  neo_tensor_at(m, x->edge)->apart = g->first;
+  neo_tensor_at(m, x->edge)->parts = levels_slots_of(s, x->child);
+  if (y.rank > 1) {
+    edge = neo_op2(m, NEO_OP_MUL, edge, i32_of(t, slots));
+    edge = neo_op2(m, NEO_OP_ADD, edge, i32_of(t, number_of(&y, 2, 1)));
+  }
+  define_sum(&y, x->edge, at, edge);
 }

@@ -16,12 +16,17 @@ static const neo_order_member *made_by(const outliner *o, const neo_order_step *
   return NULL;
 }
 
-/* The load of a row that is apart, as an index; null: it is another expression. */
+/* The load of a row that is apart, or of a part of it, as an index; null: it is another expression. */
 static const neo_node *apart(const outliner *o, neo_expr e) {
   const neo_node *n = neo_expr_node(o->m, e);
+  int64_t parts = 1;
+  if (n->op == NEO_OP_DIV && neo_expr_is_int(o->m, neo_list_expr(o->m, n->arg, 1), &parts))
+    n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
   if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
     n = neo_expr_node(o->m, neo_list_expr(o->m, n->arg, 0));
-  return n->op == NEO_OP_LOAD && neo_tensor_at(o->m, (neo_tensor){n->attr})->apart.i ? n : NULL;
+  const neo_tensor_rec *t =
+      n->op == NEO_OP_LOAD ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
+  return t && t->apart.i && parts == (t->parts > 1 ? t->parts : 1) ? n : NULL;
 }
 
 /* Is it a row before its own, which is its first index? Else it is one behind, from a list of them. */
@@ -167,7 +172,10 @@ static void note_row(void *ctx, neo_expr e) {
   neo_node n = *neo_expr_node(m, e);
   if (!is_apart(l, &n))
     return;
+  int64_t parts = neo_tensor_at(m, (neo_tensor){n.attr})->parts;
   neo_expr row = neo_cast(m, NEO_I64_T, e);
+  if (parts > 1)
+    row = neo_op2(m, NEO_OP_DIV, row, outline_number(l->o, parts));
   neo_expr fact = comes_before(l->o, &n) ? neo_op2(m, NEO_OP_LT, row, l->block->lo)
                                          : neo_op2(m, NEO_OP_LE, l->block->hi, row);
   NEO_PUSH(l->o->a, &l->x->apart, fact);

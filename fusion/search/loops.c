@@ -82,7 +82,7 @@ static neo_expr rounds_of(neo_module *m, const neo_group *g) {
   return fits ? r->steps.at[0].hi : (neo_expr){0};
 }
 
-/* Along how many positions the group runs, which is over sizes; 0: it is not of this kind. */
+/* Along how many positions the group runs, which is over sizes; 0: it is not of this kind. What is late is alone. */
 static neo_expr extent_of(const fuser *q, const neo_group *g, bool *late) {
   neo_expr extent = {0};
   int64_t constant;
@@ -97,11 +97,12 @@ static neo_expr extent_of(const fuser *q, const neo_group *g, bool *late) {
     const neo_member *x = &g->members.at[k];
     if (x->place == NEO_PLACE_INLINE)
       continue;
-    if (extent.i || x->row_block)
+    bool other = *late;
+    neo_expr positions = x->row_block ? (neo_expr){0} : positions_of(q, x->def, late);
+    if (!positions.i || neo_expr_is_int(q->m, positions, &constant) ||
+        (extent.i && (extent.i != positions.i || other || *late)))
       return (neo_expr){0};
-    extent = positions_of(q, x->def, late);
-    if (!extent.i || neo_expr_is_int(q->m, extent, &constant))
-      return (neo_expr){0};
+    extent = positions;
   }
   return extent;
 }

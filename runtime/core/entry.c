@@ -17,16 +17,12 @@ int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t 
   return n < 0 ? 0 : n;
 }
 
+/* A search by halves would read what is not written. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi) {
-  int64_t all = rows[hi], end = hi;
-  while (lo < end) {
-    int64_t middle = lo + (end - lo) / 2;
-    if (rows[middle] < all)
-      lo = middle + 1;
-    else
-      end = middle;
-  }
-  return end;
+  int32_t all = rows[hi];
+  while (lo < hi && rows[lo] < all)
+    lo++;
+  return lo;
 }
 
 /* A block has all rows at most, of which there are no more than blocks. */

@@ -31,7 +31,7 @@ enum { NEO_RTI_COPY_BYTES = 64 * 1024 };
 /* Bytes of a copy step in this call. */
 int64_t neo_rti_copy_bytes(const neo_rt_ctx *ctx, const neo_rt_step *s);
 /* Of a loop over blocks of rows (neo_rt_loop): the first block from lo on, or hi, with no row in it and behind it. There
- * may be as many blocks as rows, of which most are empty. */
+ * may be as many blocks as rows, of which most are empty; rows[hi] is there, and others up to the first that equals it. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi);
 /* Runs the steps with everything checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,

@@ -15,6 +15,8 @@
   "temp again : i32 [V, 2] < V * 2\ntemp parents : i32 [V] < V * 2 + 1\n"                   \
   "temp up : i32 [V] < V\ntemp own : i32 [V] < V + 1\n"                                     \
   "input perm : i32 [V] < V\ntemp far : i32 [V] < V\n"                                      \
+  "temp first : i32 [V] < V * 2 + 1\ntemp spot : i32 [V, 2] < V * 2\n"                      \
+  "temp end : i32 [V] < V * 2 + 1\n"                                                        \
   "def level[v: V] =\n  max[k: 2] (level[i64(child[v, k])] else -1i32) + 1i32\n"            \
   "def count[l: V] =\n  sum[v: V] where i64(level[v]) == l;\n  1i32\n"                      \
   "def rank[v: V] =\n  sum[u: V] where u < v and i64(level[u]) == i64(level[v]);\n  1i32\n" \
@@ -23,7 +25,12 @@
   "i64(child[w, j]) == i64(child[v, k]) and 0 <= i64(child[v, k]);\n  1i32\n"               \
   "def up[v: V] = (level[i64(child[v, 0])] else 0i32)\n"                                    \
   "def own[v: V] = count[i64(level[v])]\n"                                                  \
-  "def far[v: V] = level[i64(perm[v])]\n"
+  "def far[v: V] = level[i64(perm[v])]\n"                                                   \
+  "def first[u: V] =\n  sum[k: V] where k < u;\n  parents[k]\n"                             \
+  "def spot[v: V, k: 2] =\n  sum[w: V, j: 2] where w * 2 + j < v * 2 + k and "              \
+  "i64(child[w, j]) == i64(child[v, k]) and 0 <= i64(child[v, k]);\n  1i32\n"               \
+  "  then (first[i64(child[v, k])] else 0i32) + acc0\n"                                     \
+  "def end[u: V] = first[u] + parents[u]\n"
 
 typedef struct {
   neo_arena arena;
@@ -72,8 +79,8 @@ static void sums_by_keys_of_a_recurrence_run_in_its_loop(void **state) {
   load(&w, HEAD "entry forward forward: level = level, count = count, rank = rank\n");
   assert_int_equal(w.n_fused, 1);
   assert_int_equal(w.steps.n, 1);
-  has(&w, "      level[v_2] = stored[0]\n      rank[v_2] = count[i64(stored[0])]\n");
-  has(&w, "      count[i64(stored[0])] = stored_2[0]\n");
+  has(&w, "        level[v_2] = stored[0]\n        rank[v_2] = count[i64(stored[0])]\n");
+  has(&w, "        count[i64(stored[0])] = stored_2[0]\n");
   assert_null(strstr(text_of(&w, 0), "table"));
   neo_arena_free(&w.arena);
 }
@@ -118,9 +125,47 @@ static void conditions_are_branches_around_a_round(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: level = level, count = count, again = again\n");
-  has(&w, "  if 0 <= i64(child[v_2*2])\n    if 0 <= i64(child[v_2*2 + 1])\n");
-  has(&w, "  else\n    if 0 <= i64(child[v_2*2 + 1])\n");
+  has(&w, "    if 0 <= i64(child[v_2*2])\n      if 0 <= i64(child[v_2*2 + 1])\n");
+  has(&w, "    else\n      if 0 <= i64(child[v_2*2 + 1])\n");
   assert_null(strstr(text_of(&w, 0), "select"));
+  neo_arena_free(&w.arena);
+}
+
+/* The table has where each key begins, and where it ends behind the loop. */
+static void places_in_a_sort_are_found_in_one_table(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: spot = spot, end = end\n");
+  const neo_kernel_step *last = &w.steps.at[w.steps.n - 1];
+  w.steps.at[0] = *last;
+  has(&w, "end[v] = stored");
+  has(&w, "sum[0] = sum[0] + parents[v]\n");
+  has(&w, "spot[v*2] = end[i64(child[v*2])]\n");
+  has(&w, "spot[v*2 + 1] = end[i64(child[v*2 + 1])]\n");
+  assert_null(strstr(text_of(&w, 0), "table"));
+  assert_null(strstr(text_of(&w, 0), "first["));
+  neo_arena_free(&w.arena);
+}
+
+/* Who else reads where keys begin gets it. */
+static void a_sort_whose_starts_are_read_has_two_tables(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: spot = spot, end = end, first = first\n");
+  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  has(&w, "first[v] = ");
+  has(&w, "table[i64(child[v*2])]");
+  neo_arena_free(&w.arena);
+}
+
+/* Lines that come later are asked for before a run of rounds. */
+static void tables_are_prefetched_along_the_loop(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, rank = rank\n");
+  has(&w, "for b in 0..V step 16\n  prefetch child[b*2 + 256]\n  prefetch child[b*2 + 272]\n");
+  has(&w, "  for v_2 in b..min(b + 16, V)\n");
+  assert_null(strstr(text_of(&w, 0), "prefetch count"));
   neo_arena_free(&w.arena);
 }
 
@@ -131,6 +176,9 @@ int main(void) {
       cmocka_unit_test(what_is_not_there_yet_is_read_in_another_loop),
       cmocka_unit_test(what_may_come_later_is_read_in_another_loop),
       cmocka_unit_test(conditions_are_branches_around_a_round),
+      cmocka_unit_test(places_in_a_sort_are_found_in_one_table),
+      cmocka_unit_test(a_sort_whose_starts_are_read_has_two_tables),
+      cmocka_unit_test(tables_are_prefetched_along_the_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

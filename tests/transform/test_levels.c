@@ -37,10 +37,11 @@ static void sums_over_parents_run_through_a_list(void **state) {
                 "  0.5 * g[v, j]\nentry forward forward: g = g\n");
   apply(&w, neo_pass_levels);
   has(&w, "by_level.d[u: V, j: 16] =\n"
-          "    sum[e: i64(parents.first.child[i64(level.order.child[u])])"
-          "..min(i64(parents.first.child[i64(level.order.child[u])]) + "
-          "i64(parents.count.child[i64(level.order.child[u])]), V * 2)] "
-          "where u < i64(parents.child[e]);\n    0.5 * by_level.g[i64(parents.child[e]), j]\n");
+          "    sum[e: i64((parents.end.child[i64(level.order.child[u]) - 1] else 0i32))"
+          "..min(i64(parents.end.child[i64(level.order.child[u])]), V * 2)] "
+          "where u < i64(parents.child[e]) / 2;\n"
+          "    0.5 * by_level.g[i64(parents.child[e]) / 2, j]\n");
+  has(&w, "temp parents.child : i32 [V * 2] < V * 2 terms injective apart level.first.child parts 2\n");
   neo_arena_free(&w.arena);
 }
 
@@ -54,9 +55,9 @@ static void parents_in_a_slot_are_asked_for_it(void **state) {
                 "  sum[v: V] where 0 <= i64(child[v, k]) and child[v, k] == i32(u);\n"
                 "  0.5 * g[v, j]\nentry forward forward: g = g\n");
   apply(&w, neo_pass_levels);
-  has(&w, "where u < i64(parents.child[e]) and i64(parents.slot.child[e]) == k and "
-          "0 <= i64(placed.child[i64(parents.child[e]), k]);\n"
-          "    0.5 * by_level.g[i64(parents.child[e]), j]\n");
+  has(&w, "where u < i64(parents.child[e]) / 2 and i64(parents.child[e]) % 2 == k and "
+          "0 <= i64(placed.child[i64(parents.child[e]) / 2, k]);\n"
+          "    0.5 * by_level.g[i64(parents.child[e]) / 2, j]\n");
   neo_arena_free(&w.arena);
 }
 
@@ -192,7 +193,7 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
                 "entry forward forward: h = h\n");
   w.target.batch_kinds = true;
   apply(&w, neo_pass_levels);
-  has(&w, "temp level.first.child : i32 [V * 2 + 1] < V + 1\n");
+  has(&w, "temp level.first.child : i32 [V * 2 + 1] < V + 1 saturates\n");
   has(&w, "temp level.kind.child : i32 [V] < 2 kinds level.first.child\n");
   has(&w, "level.key.child[p: V] = level.child[p] * 2i32 + i32(word[p] == 3i32)\n");
   has(&w, "temp by_level.s : f32 [V, 16] partial\n");
