@@ -101,7 +101,7 @@ static void print_set(printer *p, const neo_ls *s) {
 
 static void print_store(printer *p, const neo_ls *s) {
   print_element(p, &s->store.to);
-  neo_str_add(p->out, " = ");
+  neo_str_add(p->out, s->store.adds ? " += " : " = ");
   neo_lo_expr(p, s->store.value, PREC_OR);
   print_where(p, s->store.cond);
 }

@@ -53,6 +53,12 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
   s->store.cond = cond;
 }
 
+void neo_ls_add(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
+                const neo_lx *value) {
+  neo_ls_store(k, in, buf, offset, value, NULL);
+  in->at[in->n - 1]->store.adds = true;
+}
+
 void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool l2) {
   neo_ls *s = add(k, in, NEO_LS_PREFETCH);
   assert(buf < k->bufs.n && offset->type == NEO_I64_T);

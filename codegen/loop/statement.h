@@ -107,6 +107,11 @@ struct neo_ls {
       neo_element to;
       const neo_lx *value;
       const neo_lx *cond; /* null: always. Else it is evaluated first, and may leave out the rest */
+      /* An atomic addition: the value is added to the element, an integer, which several iterations of a THREAD loop
+       * may do to the same element. Without a condition, in a THREAD loop.
+       *
+       *   count[i64(key[t])] += 1:i32 */
+      bool adds;
     } store;
 
     /* A hint without meaning: the element will be read soon. Its offset may lie outside. */
@@ -286,6 +291,8 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
                 const neo_lx *value);
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
+void neo_ls_add(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
+                const neo_lx *value);
 void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool l2);
 /* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes
  * memory. */
