@@ -146,7 +146,7 @@ static void check_store(verifier *v, const neo_ls *s) {
   if (s->store.adds && (!v->in_threads || vector_scope(v) || s->store.cond || !read))
     neo_lv_fail(v, "an addition to %s is no thread's, has a condition, or reads nothing", b->name);
   if (s->store.adds && b->type != NEO_I32_T && b->type != NEO_I64_T)
-    neo_lv_fail(v, "additions by threads are of i32 or i64, not of %s", b->name);
+    neo_lv_fail(v, "an addition to %s, which is neither i32 nor i64", b->name);
 }
 
 /* Registers without threads are shared, so all threads set them to the same value. */

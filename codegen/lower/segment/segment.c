@@ -120,8 +120,8 @@ static const neo_lx *is_inside(lowering *l, const neo_segment *seg, const neo_lx
   int64_t first;
   bool is_low = neo_lx_is_int(lo, &first) && first == 0 &&
                 neo_prove(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key), NULL) == NEO_PROVED;
-  bool is_high = hi == neo_lower_extent(l, seg->axis) &&
-                 neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
+  bool is_high =
+      hi == neo_lower_extent(l, seg->axis) && neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
   if (is_low && is_high)
     return NULL;
   return is_low ? high : is_high ? low : neo_lx_op2(l->k, NEO_OP_AND, low, high);
