@@ -172,6 +172,7 @@ static void run(interp *p, const neo_ls *s) {
     specialize(p, s);
     break;
   case NEO_LS_SHUFFLE:
+  case NEO_LS_VOTE:
   case NEO_LS_MMA:
   case NEO_LS_LDMATRIX:
   case NEO_LS_WGMMA:

@@ -112,7 +112,7 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A random number in [0, n), drawn from the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
-/* ---- loop/interp_block.c: SHUFFLE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
+/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
  * at the end of a unit, where no product, and no copy, may be under way */
 void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);

@@ -228,6 +228,9 @@ static void print_line(printer *p, const neo_ls *s) {
   case NEO_LS_SHUFFLE:
     print_shuffle(p, s);
     break;
+  case NEO_LS_VOTE: /* vote again, differs */
+    neo_str_addf(p->out, "vote %s, %s", p->reg[s->vote.any], p->reg[s->vote.of]);
+    break;
   case NEO_LS_MMA:
     print_mma(p, s);
     break;

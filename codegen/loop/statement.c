@@ -89,6 +89,13 @@ void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, ne
   s->shuffle.of = (uint32_t)of;
 }
 
+void neo_ls_vote(neo_kernel *k, neo_block *in, uint32_t any, uint32_t of) {
+  neo_ls *s = add(k, in, NEO_LS_VOTE);
+  assert(any < k->regs.n && of < k->regs.n);
+  s->vote.any = any;
+  s->vote.of = of;
+}
+
 void neo_ls_mma(neo_kernel *k, neo_block *in, neo_mma_op op, const uint32_t *reg,
                 const neo_lx *const *fragment) {
   neo_ls *s = add(k, in, NEO_LS_MMA);
