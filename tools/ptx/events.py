@@ -1,5 +1,5 @@
 """Which instructions are events of the protocol."""
-from .flow import registers
+from .flow import registers, votes
 
 TOGETHER = ("wgmma", "bar", "barrier", "setmaxnreg", "ldmatrix", "stmatrix")
 
@@ -59,6 +59,8 @@ def needs(i):
         args = [x for x in i.args if isinstance(x, tuple) and x[0] == "["]
     elif kind == "wgmma":
         args = i.args[1:3]
+    elif votes(i):
+        args = i.args[1:-1]
     elif kind not in ("mbarrier", "bar", "barrier", "setmaxnreg"):
         args = []
     return [r for x in args for r in registers(x)] + ([i.guard] if i.guard else [])
