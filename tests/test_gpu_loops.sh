@@ -207,6 +207,10 @@ for name in level_count_G_child parents_count_G_child; do
   of_kernel $name >kernel
   says kernel '] += 1:i32' $name
 done
+# A row of a table's gradient looks for its terms only if it has some.
+"$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/tree_lstm.expr" --target=nvptx:sm_90a --kernels >kernels 2>&1 || fail "explain" kernels
+of_kernel sparse_T_grad >kernel
+says kernel '^    if touched.T.grad' "a table's gradient"
 
 # ptxas takes such kernels and finds registers for them. One of 512 threads has 128 of them for its largest phase: a few words
 # that are spilled there stay in the first cache.

@@ -49,7 +49,16 @@ static neo_block *at_point(rows_kernel *p, neo_block *in) {
     neo_lower_set_axis(l, k, x, l->depth);
     at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
   }
-  return in;
+  return p->needed.i ? &neo_ls_if(l->k, in, neo_lower_expr(l, p->needed))->branch.then : in;
+}
+
+/* Where somebody reads a point's results, if that is the same for the points of a thread; 0: everywhere. */
+static neo_expr needed(const rows_kernel *p) {
+  const lowering *l = p->l;
+  neo_expr where = neo_form_needed_where(l->m, l->f), all = {0};
+  uint64_t axes = where.i ? neo_form_axes(l->m, l->f, where) : 0, n = l->f->axes.n;
+  bool shared = !(axes >> n) && !(p->lanes_shared && axes >> (n - 1) & 1);
+  return shared ? where : all;
 }
 
 /* at_point for lane 0 alone. */
@@ -418,6 +427,7 @@ void neo_lower_gpu_rows(lowering *l) {
   p.width = s->vector_width;
   p.lanes_shared = neo_lower_lanes_shared(l);
   p.unroll = s->unroll_k;
+  p.needed = needed(&p);
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     p.total = neo_lx_op2(l->k, NEO_OP_MUL, p.total, places(&p, k));
