@@ -207,6 +207,9 @@ for name in level_count_G_child parents_count_G_child; do
   of_kernel $name >kernel
   says kernel '] += 1:i32' $name
 done
+of_kernel parents_rank_G_child >kernel
+says kernel '^      if 1:i32 < parents.count' "parents of vertices with one parent"
+
 # A row of a table's gradient looks for its terms only if it has some.
 "$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/tree_lstm.expr" --target=nvptx:sm_90a --kernels >kernels 2>&1 || fail "explain" kernels
 of_kernel sparse_T_grad >kernel

@@ -23,8 +23,8 @@ enum {
 /* A tensor of positions before their own: child[v, ..], and what the order makes of it. */
 typedef struct {
   neo_tensor child;
-  neo_tensor placed; /* the same in the order */
-  bool has_parents;  /* sums over the parents of a vertex are asked for: */
+  neo_tensor placed;       /* the same in the order */
+  bool has_parents;        /* sums over the parents of a vertex are asked for: */
   neo_tensor count, first; /* those of vertex u are count[u] from first[u] on */
   neo_tensor parent, slot; /* a parent's place, and in which of its slots the child is */
 } levels_index;
@@ -56,6 +56,7 @@ typedef struct {
   neo_prover *p;
   const uint32_t *number; /* of recurrences, by definition */
   uint32_t n_defs, n_tensors;
+  bool gpu;
   double least_work; /* values of a vertex that one definition of a recurrence computes */
   levels_tensor *of; /* by tensor */
   levels_graph ***

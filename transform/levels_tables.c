@@ -284,7 +284,7 @@ static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr b
   define(&y->t, out, &f);
 }
 
-/* How many edges to the same child come before each. */
+/* How many edges to the same child come before each. On a GPU each looks for them, if the child has another one at all. */
 static neo_tensor define_rank(const edges *y) {
   const tables *t = &y->t;
   neo_module *m = t->s->m;
@@ -298,6 +298,11 @@ static neo_tensor define_rank(const edges *y) {
       neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, number_of(y, y->rank, 0), number_of(y, 0, 0)),
               neo_op2(m, NEO_OP_EQ, other, own));
   f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, number(t, 0), own));
+  if (t->s->gpu) {
+    neo_expr none = neo_const_int(m, NEO_I32_T, 0);
+    neo_expr all = neo_load_else(m, y->x->count, &own, 1, none, t->span);
+    f.finish = neo_op3(m, NEO_OP_SELECT, neo_op2(m, NEO_OP_LT, one(t), all), f.finish, none);
+  }
   define(t, rank, &f);
   return rank;
 }
