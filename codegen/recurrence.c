@@ -6,6 +6,7 @@
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
+#include "codegen/windows.h"
 #include "fusion/form.h"
 #include <assert.h>
 #include <math.h>
@@ -458,6 +459,14 @@ static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_
                   s[k].steps.n);
 }
 
+/* On a GPU a block's threads make a loop of many rounds, where they can. */
+static neo_kernel *by_threads(const maker *x, neo_kernel *k) {
+  enum { LEAST_ROUNDS = 64 };
+  neo_kernel *windows = neo_kernel_by_windows(k);
+  bool many = windows && neo_kernel_number(k, k->body.at[0]->loop.hi, x->sizes) >= LEAST_ROUNDS;
+  return many ? windows : k;
+}
+
 static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
   neo_kernel_step out = {.kernel = neo_kernel_new(x->a, x->g->name)};
   used_tensors used = {0};
@@ -470,6 +479,8 @@ static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
   add_buffers(x, &used);
   clone_steps(x, &x->k->body, s, n);
   x->k = NULL;
+  if (machine_of(x)->gpu)
+    out.kernel = by_threads(x, out.kernel);
   x->status = neo_kernel_verify(out.kernel, x->why);
   return out;
 }

@@ -4,9 +4,8 @@
  * after round, each on all workers. On a processor the second has a price for each kernel, that of
  * bringing the workers together, and pays where what other workers take over is more. On a GPU all
  * loops are in the plan, which may run them in one persistent kernel (plan/cooperative.c), but those whose
- * rounds one thread makes alone. What is in
- * one kernel, loops and segments that follow one another, hands values on in scratch, where nobody
- * else needs them. */
+ * rounds one thread makes alone, or a block's threads window by window (windows.h). What is in one kernel,
+ * loops and segments that follow one another, hands values on in scratch, where nobody else needs them. */
 #ifndef NEO_CODEGEN_RECURRENCE_H
 #define NEO_CODEGEN_RECURRENCE_H
 #include "base/machine.h"

@@ -191,6 +191,30 @@ output y
 END1
 NEO_CUDA_GRAPHS=2 "$NEOC" verify long.expr $gpu --no-fuse=grid >said 2>&1 || fail "many rounds" said
 
+# What orders a graph by levels costs as much as the graph has edges: a block's threads make levels by windows, and vote on whether
+# anything changed; terms go to their places; counts are added up. No kernel compares all edges with all places.
+fc=$NEO_SOURCE_DIR/models/zoo/tree_fc.expr
+"$NEOC" explain "$fc" --target=nvptx:sm_90a --kernels >kernels 2>&1 || fail "explain $fc" kernels
+of_kernel() { awk -v name="$1" '/^kernel / { on = $2 ~ "^" name "[(]" && !n++ } /^#/ { on = 0 } on' kernels; }
+of_kernel level_G_child >kernel
+says kernel 'vote again, differs' "levels"
+for name in level_order_G_child placed_G_child parents_G_child parents_slot_G_child; do
+  of_kernel $name >kernel
+  says kernel ' thread$' $name
+  [ "$(grep -c ' for ' kernel)" = 1 ] || fail "$name has a loop in its threads" kernel
+done
+for name in level_count_G_child parents_count_G_child; do
+  of_kernel $name >kernel
+  says kernel '] += 1:i32' $name
+done
+of_kernel parents_rank_G_child >kernel
+says kernel '^      if 1:i32 < parents.count' "parents of vertices with one parent"
+
+# A row of a table's gradient looks for its terms only if it has some.
+"$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/tree_lstm.expr" --target=nvptx:sm_90a --kernels >kernels 2>&1 || fail "explain" kernels
+of_kernel sparse_T_grad >kernel
+says kernel '^    if touched.T.grad' "a table's gradient"
+
 # ptxas takes such kernels and finds registers for them. One of 512 threads has 128 of them for its largest phase: a few words
 # that are spilled there stay in the first cache.
 if command -v ptxas >/dev/null; then

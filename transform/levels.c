@@ -257,6 +257,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
   s.p = n_found ? neo_prover_new(m) : NULL;
+  s.gpu = target->gpu_threads;
   s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
   if (n_found && find(&s, n_found)) {
     if (target->batch_kinds)

@@ -57,6 +57,7 @@ typedef struct {
   neo_prover *p;
   const uint32_t *number; /* of recurrences, by definition */
   uint32_t n_defs, n_tensors;
+  bool gpu;
   double least_work; /* values of a vertex that one definition of a recurrence computes */
   levels_tensor *of; /* by tensor */
   levels_graph ***

@@ -286,22 +286,43 @@ static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr b
   define(&y->t, out, &f);
 }
 
-/* Where each edge that has a child is in the lists: behind those of earlier children, and earlier ones to the same. */
-static neo_tensor define_at(const edges *y, neo_tensor first) {
+/* For each edge that has a child how many to the same come before it, where the condition holds (0: always), and else 0;
+ * behind what is given (0: nothing). */
+static void define_earlier(const edges *y, neo_tensor out, neo_expr where, neo_expr behind) {
   const tables *t = &y->t;
   neo_module *m = t->s->m;
-  neo_expr zero = number(t, 0), own = index_at_edge(y, y->x->child, 0);
-  neo_expr other = index_at_edge(y, y->x->child, y->rank);
-  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, zero, y->all);
+  neo_expr own = index_at_edge(y, y->x->child, 0), other = index_at_edge(y, y->x->child, y->rank);
+  neo_expr value = acc(t);
   formula f = {y->rank, 0, {{0}}, NEO_RED_SUM, {0}, one(t), {0}};
   over_edges(y, &f);
   over_edges(y, &f);
   f.where =
       neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LT, number_of(y, y->rank, 0), number_of(y, 0, 0)),
               neo_op2(m, NEO_OP_EQ, other, own));
-  f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, zero, own));
-  f.finish = neo_load_else(m, first, &own, 1, i32_of(t, zero), t->span);
-  f.finish = neo_op2(m, NEO_OP_ADD, f.finish, acc(t));
+  f.where = neo_op2(m, NEO_OP_AND, f.where, neo_op2(m, NEO_OP_LE, number(t, 0), own));
+  if (where.i)
+    value = neo_op3(m, NEO_OP_SELECT, where, value, neo_const_int(m, NEO_I32_T, 0));
+  f.finish = behind.i ? neo_op2(m, NEO_OP_ADD, behind, value) : value;
+  define(t, out, &f);
+}
+
+/* Where each edge that has a child is in the lists: behind those of earlier children, and earlier ones to the same. On a
+ * GPU each edge looks for the latter, if its child has another one at all. */
+static neo_tensor define_at(const edges *y, neo_tensor first, neo_tensor count) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  neo_expr zero = number(t, 0), none = i32_of(t, zero), own = index_at_edge(y, y->x->child, 0);
+  neo_tensor at = tensor(t, "parents.at", y->extent, y->rank, zero, y->all);
+  neo_expr begin = neo_load_else(m, first, &own, 1, none, t->span);
+  if (!t->s->gpu) {
+    define_earlier(y, at, (neo_expr){0}, begin);
+    return at;
+  }
+  neo_tensor rank = tensor(t, "parents.rank", y->extent, y->rank, zero, y->all);
+  neo_expr all = neo_load_else(m, count, &own, 1, none, t->span);
+  define_earlier(y, rank, neo_op2(m, NEO_OP_LT, one(t), all), (neo_expr){0});
+  formula f = {.n_out = y->rank, .finish = neo_op2(m, NEO_OP_ADD, begin, at_edge(y, rank, 0))};
+  over_edges(y, &f);
   define(t, at, &f);
   return at;
 }
@@ -330,7 +351,7 @@ void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
   neo_tensor count = tensor(t, "parents.count", &g->n, 1, zero, plus(t, y.all, 1));
   define_sum(&y, count, x->child, one(t));
   neo_tensor first = define_first(t, "parents.first", count, g->n, y.all);
-  neo_tensor at = define_at(&y, first);
+  neo_tensor at = define_at(&y, first, count);
   x->end = define_end(&y, first, count);
   neo_expr vertex = axis(t, 1), edge = neo_load(m, g->place, &vertex, 1, t->span);
   x->edge = each_one(t, tensor(t, "parents", &y.all, 1, zero, y.all));

@@ -13,7 +13,10 @@
  *     read[n]    = select(touched[n], any[d] S[n, d] != 0, false)          partial
  *     m.next[n, d] = select(touched[n] and read[n], f(S[n, d]), m[n, d])
  *
- * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c).
+ * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). On a GPU no pass
+ * over the terms adds to rows: each row looks for its terms, which it does only if it has some:
+ *
+ *     S[n, d]    = select(touched[n], sum[e where key[e] == n] x[e, d], 0)        partial
  *
  * So is a sum that a recurrence adds to its own, such as the adjoints of those rows that are read outside of it. It is
  * made before the recurrence:
@@ -32,6 +35,7 @@ typedef struct {
   neo_arena *a;
   const neo_def *defs; /* that entries need, producers first */
   size_t n;
+  bool gpu;
 } rows;
 
 /* ---- sums over an equation */
@@ -162,6 +166,22 @@ static neo_expr is_touched(const rows *x, neo_tensor touched, neo_span span) {
   return neo_load(x->m, touched, &row, 1, span);
 }
 
+/* The sum's rows with terms, which are all that anybody reads. */
+static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, neo_type type,
+                                neo_tensor touched) {
+  neo_module *m = x->m;
+  neo_temp temp = {.prefix = "sparse", .like = like, .type = type};
+  if (x->gpu) {
+    neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
+                             neo_list_expr(m, d.finish, 0), neo_const_int(m, type, 0));
+    d.finish = neo_list_new(m, &value.i, 1);
+  }
+  neo_tensor made = neo_temp_define(m, &temp, d);
+  neo_tensor_rec *r = neo_tensor_at(m, made);
+  *(x->gpu ? &r->partial : &r->terms) = true;
+  return made;
+}
+
 static void narrow_asking(const rows *x, neo_def id, neo_tensor touched) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id);
@@ -204,9 +224,8 @@ static void rewrite(const rows *x, neo_def id, neo_tensor t, const bool *asked) 
   neo_tensor touched = define_touched(x, id, t);
   neo_def_rec d = *neo_def_at(m, id);
   d.origin = d.origin ? d.origin : id.i;
-  neo_temp temp = {.prefix = "sparse", .like = t, .type = (neo_type)neo_tensor_at(m, t)->type};
-  renaming to = {t, neo_temp_define(m, &temp, d), touched, asked};
-  neo_tensor_at(m, to.to)->terms = true;
+  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  renaming to = {t, define_sparse(x, d, t, type, touched), touched, asked};
   for (size_t k = 0; k < x->n; k++)
     neo_def_rewrite(m, x->defs[k], renamed, &to);
   for (size_t k = 0; k < x->n; k++)
@@ -252,9 +271,7 @@ static void make_before(const rows *x, neo_def id) {
   neo_tensor touched = define_touched(x, id, t);
   sum.finish = neo_list_new(m, &acc.i, 1);
   sum.origin = d.origin ? d.origin : id.i;
-  neo_temp temp = {.prefix = "sparse", .like = t, .type = type};
-  neo_tensor made = neo_temp_define(m, &temp, sum);
-  neo_tensor_at(m, made)->terms = true;
+  neo_tensor made = define_sparse(x, sum, t, type, touched);
   for (uint32_t k = 0; k < d.n_out; k++)
     at[k] = neo_axis_ref(m, k);
   neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
@@ -302,7 +319,6 @@ static void write_as_condition(neo_module *m, neo_def id) {
 
 neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
-  (void)target;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   NEO_VEC(neo_tensor) roots = {0};
   for (size_t e = 0; e < m->entries.n; e++) {
@@ -312,7 +328,7 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
         NEO_PUSH(&scratch, &roots, (neo_tensor){neo_list_at(m, lists[l], k)});
   }
   neo_def *defs;
-  rows x = {.m = m, .a = &scratch};
+  rows x = {.m = m, .a = &scratch, .gpu = target->gpu_threads};
   x.n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
   x.defs = defs;
   leave_recurrences(&x);

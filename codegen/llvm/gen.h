@@ -236,6 +236,8 @@ neo_ll_val neo_ll_load(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, neo_ll
 bool neo_ll_load_pair(neo_ll_gen *g, const neo_lx *first, const neo_lx *second, neo_ll_val *out);
 void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value,
                   neo_ll_val guard);
+/* An atomic addition of an integer. */
+void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value);
 /* The first n elements of v, next to each other from an address on; only if that lane of the guard
  * holds (v null: always). */
 void neo_ll_store_first(neo_ll_gen *g, uint32_t buf, LLVMValueRef at, LLVMValueRef v, uint32_t n,

@@ -133,6 +133,7 @@ static void clone_statement(cloner *c, neo_block *in, const neo_ls *s) {
     neo_ls_store(c->to, in, c->bufs[s->store.to.buf].buf,
                  offset_of(c, s->store.to.buf, s->store.to.offset), clone(c, s->store.value),
                  s->store.cond ? clone(c, s->store.cond) : NULL);
+    in->at[in->n - 1]->store.adds = s->store.adds;
     return;
   case NEO_LS_PREFETCH:
     neo_ls_prefetch(c->to, in, c->bufs[s->prefetch.of.buf].buf,

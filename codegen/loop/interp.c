@@ -21,7 +21,13 @@ static void store(interp *p, const neo_ls *s) {
     return;
   neo_li_settled(p, buf, at, "store to a copy under way");
   neo_li_free_of_products(p, buf, at);
-  neo_li_meet(p, buf, at, true);
+  if (s->store.adds) {
+    neo_li_meet_adding(p, buf, at);
+    neo_value x[] = {p->run->bufs[buf][at], v};
+    v = neo_value_op(NEO_OP_ADD, (neo_type)b->type, (neo_type)b->type, x);
+  } else {
+    neo_li_meet(p, buf, at, true);
+  }
   p->run->bufs[buf][at] = v;
 }
 
@@ -166,6 +172,7 @@ static void run(interp *p, const neo_ls *s) {
     specialize(p, s);
     break;
   case NEO_LS_SHUFFLE:
+  case NEO_LS_VOTE:
   case NEO_LS_MMA:
   case NEO_LS_LDMATRIX:
   case NEO_LS_WGMMA:

@@ -19,7 +19,7 @@ typedef struct {
 } reg_store;
 
 /* The thread that has accessed an element of a buffer in the THREAD loop number `epoch`. */
-enum { NOBODY = -1, SEVERAL = -2 };
+enum { NOBODY = -1, SEVERAL = -2, ADDING = -3 /* a writer: any, by additions alone */ };
 typedef struct {
   uint64_t epoch;
   int32_t writer, reader;
@@ -104,13 +104,15 @@ void neo_li_free_of_products(interp *p, uint32_t buf, int64_t at);
 /* Records that this thread accesses the element. Two threads of a loop that access it, one of
  * them to write, are a data race, which is a failure. */
 void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write);
+/* The same of an addition: others may add to the element as well, but neither read nor store it. */
+void neo_li_meet_adding(interp *p, uint32_t buf, int64_t at);
 /* A number of 4 bytes as its bits, and back. */
 uint32_t neo_li_bits(neo_type t, neo_value v);
 neo_value neo_li_of_bits(neo_type t, uint32_t u);
 /* A random number in [0, n), drawn from the run's seed. */
 int64_t neo_li_pick(interp *p, int64_t n);
 
-/* ---- loop/interp_block.c: SHUFFLE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
+/* ---- loop/interp_block.c: SHUFFLE, VOTE, MMA, LDMATRIX, WGMMA, WGMMA_WAIT, COPY, COPY_COMMIT, COPY_WAIT;
  * at the end of a unit, where no product, and no copy, may be under way */
 void neo_li_block(interp *p, const neo_ls *s);
 void neo_li_end_products(interp *p);

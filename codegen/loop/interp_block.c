@@ -251,8 +251,23 @@ static void shuffle(interp *p, const neo_ls *s) {
   memset(to->defined, DEFINED, (size_t)to->n);
 }
 
+static void vote(interp *p, const neo_ls *s) {
+  const reg_store *of = &p->reg[s->vote.of];
+  reg_store *any = &p->reg[s->vote.any];
+  any->at[0].i = 0;
+  for (int64_t t = 0; t < p->threads; t++) {
+    if (of->defined[t] != DEFINED)
+      neo_li_fail(p, "undefined element", p->k->regs.at[s->vote.of].name, t, of->n);
+    any->at[0].i |= of->at[t].i;
+  }
+  any->defined[0] = DEFINED;
+}
+
 void neo_li_block(interp *p, const neo_ls *s) {
   switch (s->kind) {
+  case NEO_LS_VOTE:
+    vote(p, s);
+    break;
   case NEO_LS_MMA:
     mma(p, s);
     break;

@@ -34,13 +34,27 @@ static bool is_other(int32_t who, int32_t thread) {
   return who != NOBODY && who != thread;
 }
 
+static access *access_of(interp *p, uint32_t buf, int64_t at) {
+  access *a = &p->met[buf][at];
+  if (a->epoch != p->epoch)
+    *a = (access){p->epoch, NOBODY, NOBODY};
+  return a;
+}
+
+void neo_li_meet_adding(interp *p, uint32_t buf, int64_t at) {
+  if (p->thread == NOBODY)
+    return;
+  access *a = access_of(p, buf, at);
+  if (a->reader != NOBODY || (a->writer != NOBODY && a->writer != ADDING))
+    neo_li_fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
+  a->writer = ADDING;
+}
+
 /* Iterations of a THREAD loop run in any order, or at once. */
 void neo_li_meet(interp *p, uint32_t buf, int64_t at, bool write) {
   if (p->thread == NOBODY)
     return;
-  access *a = &p->met[buf][at];
-  if (a->epoch != p->epoch)
-    *a = (access){p->epoch, NOBODY, NOBODY};
+  access *a = access_of(p, buf, at);
   if (is_other(a->writer, p->thread) || (write && is_other(a->reader, p->thread)))
     neo_li_fail(p, "race", p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
   if (write)

@@ -155,13 +155,16 @@ static void assign(parser *p, neo_block *in) {
   } else {
     rank = neo_lp_indices(p, at, number_, index);
   }
+  bool adds = is_buf && neo_lp_accept(p, "+");
   neo_lp_need(p, "=");
   const neo_lx *value = neo_lp_typed(p, t, "the value");
-  if (is_buf && neo_lp_accept(p, "if"))
+  if (is_buf && !adds && neo_lp_accept(p, "if"))
     cond = neo_lp_typed(p, NEO_BOOL_T, "the condition");
   if (p->failed)
     return;
-  if (is_buf)
+  if (adds)
+    neo_ls_add(p->k, in, number_, index[0], value);
+  else if (is_buf)
     neo_ls_store(p->k, in, number_, index[0], value, cond);
   else
     neo_ls_set(p->k, in, number_, index, rank, value);

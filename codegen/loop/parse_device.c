@@ -135,6 +135,14 @@ static void shuffle(parser *p, neo_block *in) {
     neo_ls_shuffle(p->k, in, to, from, what, n, of);
 }
 
+static void vote(parser *p, neo_block *in) {
+  uint32_t any = number_of(p, N_REG);
+  neo_lp_need(p, ",");
+  uint32_t of = number_of(p, N_REG);
+  if (!p->failed)
+    neo_ls_vote(p->k, in, any, of);
+}
+
 static void prefetch(parser *p, neo_block *in) {
   uint32_t buf;
   bool l2 = neo_lp_accept(p, "l2");
@@ -225,6 +233,7 @@ bool neo_lp_device(parser *p, neo_block *in) {
       {"prefetch", prefetch},
       {"tile", tile},
       {"shuffle", shuffle},
+      {"vote", vote},
       {"mma", mma},
       {"ldmatrix", ldmatrix},
       {"wgmma", wgmma},

@@ -101,7 +101,7 @@ static void print_set(printer *p, const neo_ls *s) {
 
 static void print_store(printer *p, const neo_ls *s) {
   print_element(p, &s->store.to);
-  neo_str_add(p->out, " = ");
+  neo_str_add(p->out, s->store.adds ? " += " : " = ");
   neo_lo_expr(p, s->store.value, PREC_OR);
   print_where(p, s->store.cond);
 }
@@ -227,6 +227,9 @@ static void print_line(printer *p, const neo_ls *s) {
     break;
   case NEO_LS_SHUFFLE:
     print_shuffle(p, s);
+    break;
+  case NEO_LS_VOTE: /* vote again, differs */
+    neo_str_addf(p->out, "vote %s, %s", p->reg[s->vote.any], p->reg[s->vote.of]);
     break;
   case NEO_LS_MMA:
     print_mma(p, s);

@@ -53,6 +53,12 @@ void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offs
   s->store.cond = cond;
 }
 
+void neo_ls_add(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
+                const neo_lx *value) {
+  neo_ls_store(k, in, buf, offset, value, NULL);
+  in->at[in->n - 1]->store.adds = true;
+}
+
 void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool l2) {
   neo_ls *s = add(k, in, NEO_LS_PREFETCH);
   assert(buf < k->bufs.n && offset->type == NEO_I64_T);
@@ -81,6 +87,13 @@ void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, ne
   s->shuffle.from = from;
   s->shuffle.n = (uint32_t)n;
   s->shuffle.of = (uint32_t)of;
+}
+
+void neo_ls_vote(neo_kernel *k, neo_block *in, uint32_t any, uint32_t of) {
+  neo_ls *s = add(k, in, NEO_LS_VOTE);
+  assert(any < k->regs.n && of < k->regs.n);
+  s->vote.any = any;
+  s->vote.of = of;
 }
 
 void neo_ls_mma(neo_kernel *k, neo_block *in, neo_mma_op op, const uint32_t *reg,

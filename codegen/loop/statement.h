@@ -28,6 +28,7 @@ typedef enum {
   NEO_LS_PREFETCH,        /* prefetch */
   NEO_LS_TILE,            /* tile */
   NEO_LS_SHUFFLE,         /* shuffle */
+  NEO_LS_VOTE,            /* vote */
   NEO_LS_MMA,             /* mma */
   NEO_LS_LDMATRIX,        /* ldmatrix */
   NEO_LS_WGMMA,           /* wgmma */
@@ -107,6 +108,11 @@ struct neo_ls {
       neo_element to;
       const neo_lx *value;
       const neo_lx *cond; /* null: always. Else it is evaluated first, and may leave out the rest */
+      /* An atomic addition: the value is added to the element, an integer, which several iterations of a THREAD loop
+       * may do to the same element. Without a condition, in a THREAD loop.
+       *
+       *   count[i64(key[t])] += 1:i32 */
+      bool adds;
     } store;
 
     /* A hint without meaning: the element will be read soon. Its offset may lie outside. */
@@ -135,6 +141,14 @@ struct neo_ls {
       uint32_t to, from; /* registers of the same elements, for each thread */
       uint32_t n, of;    /* threads further on, or how many give; among how many threads */
     } shuffle;
+
+    /* A vote of the block's threads (barrier.red.or): is a register of bool true in any of them? It is a barrier as
+     * well, so it stands where all threads come.
+     *
+     *   vote again, differs                         again[1]: bool, differs[1]: bool for 256 threads */
+    struct {
+      uint32_t any, of;
+    } vote;
 
     /* A product of each 32 threads (mma.sync): a row of loop/mma.def.
      *
@@ -286,6 +300,8 @@ void neo_ls_set(neo_kernel *k, neo_block *in, uint32_t reg, const neo_lx *const 
                 const neo_lx *value);
 void neo_ls_store(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
                   const neo_lx *value, const neo_lx *cond);
+void neo_ls_add(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset,
+                const neo_lx *value);
 void neo_ls_prefetch(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *offset, bool l2);
 /* Tile registers: reg[] as many as the row has. buf, offset and pitch where it reads or writes
  * memory. */
@@ -293,6 +309,7 @@ void neo_ls_tile(neo_kernel *k, neo_block *in, neo_tile_op op, const uint8_t *re
                  const neo_lx *offset, int64_t pitch);
 void neo_ls_shuffle(neo_kernel *k, neo_block *in, uint32_t to, uint32_t from, neo_shuffle what,
                     int64_t n, int64_t of);
+void neo_ls_vote(neo_kernel *k, neo_block *in, uint32_t any, uint32_t of);
 /* Registers of the sum and of both factors, and which fragment of each. */
 void neo_ls_mma(neo_kernel *k, neo_block *in, neo_mma_op op, const uint32_t *reg,
                 const neo_lx *const *fragment);

@@ -142,6 +142,11 @@ static void check_store(verifier *v, const neo_ls *s) {
   neo_lv_check_typed(v, s->store.value, (neo_type)b->type, "a stored value");
   if (s->store.cond)
     neo_lv_check_typed(v, s->store.cond, NEO_BOOL_T, "the condition of a store");
+  bool read = b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH);
+  if (s->store.adds && (!v->in_threads || vector_scope(v) || s->store.cond || !read))
+    neo_lv_fail(v, "an addition to %s is no thread's, has a condition, or reads nothing", b->name);
+  if (s->store.adds && b->type != NEO_I32_T && b->type != NEO_I64_T)
+    neo_lv_fail(v, "an addition to %s, which is neither i32 nor i64", b->name);
 }
 
 /* Registers without threads are shared, so all threads set them to the same value. */

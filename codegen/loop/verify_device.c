@@ -312,6 +312,22 @@ static void check_shuffle(verifier *v, const neo_ls *s) {
     neo_lv_fail(v, "a shuffle of %u of %u threads is no part of a warp", n, of);
 }
 
+static bool is_one_bool(const neo_reg *r) {
+  return r->type == NEO_BOOL_T && r->rank == 1 && r->extent[0] == 1;
+}
+
+static void check_vote(verifier *v, const neo_ls *s) {
+  uint32_t any = s->vote.any, of = s->vote.of;
+  if (any >= v->k->regs.n || of >= v->k->regs.n || !v->declared[any] || !v->declared[of]) {
+    neo_lv_fail(v, "a register of a vote is used outside its block");
+    return;
+  }
+  const neo_reg *x = &v->k->regs.at[any], *y = &v->k->regs.at[of];
+  check_warps(v);
+  if (x->threads || !y->threads || !is_one_bool(x) || !is_one_bool(y))
+    neo_lv_fail(v, "%s is no bool of all threads, or %s none of each", x->name, y->name);
+}
+
 static void check_prefetch(verifier *v, const neo_ls *s) {
   if (s->prefetch.of.buf >= v->k->bufs.n)
     neo_lv_fail(v, "there is no buffer %u", s->prefetch.of.buf);
@@ -328,6 +344,9 @@ void neo_lv_check_device(verifier *v, const neo_ls *s) {
     break;
   case NEO_LS_SHUFFLE:
     check_shuffle(v, s);
+    break;
+  case NEO_LS_VOTE:
+    check_vote(v, s);
     break;
   case NEO_LS_MMA:
     check_mma(v, s);

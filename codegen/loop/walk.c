@@ -125,6 +125,7 @@ uint32_t neo_ls_places(neo_ls *s, const neo_lx **place[NEO_LS_EXPRS]) {
     break;
   case NEO_LS_REG:
   case NEO_LS_SHUFFLE:
+  case NEO_LS_VOTE:
   case NEO_LS_WGMMA_WAIT:
   case NEO_LS_COPY_COMMIT:
   case NEO_LS_COPY_WAIT:

@@ -1,6 +1,7 @@
 /* Lowers a group and its schedule to a kernel: its buffers, then the code of the schedule's strategy. */
 #include "codegen/lower/gpu_nested/gpu_nested.h"
 #include "codegen/lower/gpu_rows/gpu_rows.h"
+#include "codegen/lower/gpu_scatter/gpu_scatter.h"
 #include "codegen/lower/gpu_tile/gpu_tile.h"
 #include "codegen/lower/loops/loops.h"
 #include "schedule/loops/collapse.h"
@@ -61,6 +62,9 @@ static void lower_by_strategy(lowering *l) {
     break;
   case NEO_STRATEGY_GPU_NESTED:
     neo_lower_gpu_nested(l);
+    break;
+  case NEO_STRATEGY_GPU_SCATTER:
+    neo_lower_gpu_scatter(l);
     break;
   default:
     neo_lower_loops(l);

@@ -270,6 +270,17 @@ static void several_axes_are_walked_by_vectors(void **state) {
              0, 1);
 }
 
+/* Where no result asks for a sum, none is made; where nobody reads a result, nothing is. */
+static void sums_that_are_not_selected_are_left_out(void **state) {
+  (void)state;
+  check("size B 1..50\ninput X : f32 [B, 30]\ninput M : i32 [B] < 3\ntemp s : f32 [B]\n"
+        "def s[b: B] =\n  sum[k: 30] X[b, k]\n  then select(1i32 < M[b], acc0 * 2.0, 0.5)\n",
+        1, 12);
+  check("input X : f32 [20, 30, 8]\ninput M : bool [20, 8]\ntemp s : f32 [20, 8]\n"
+        "def s[b: 20, j: 8] =\n  sum[k: 30] X[b, k, j]\n  then select(M[b, j], acc0, 0.0)\n",
+        2, 12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_programs_are_right_in_blocks_of_threads),
@@ -287,6 +298,7 @@ int main(void) {
       cmocka_unit_test(rows_are_kept_in_registers),
       cmocka_unit_test(columns_are_summed_side_by_side),
       cmocka_unit_test(several_axes_are_walked_by_vectors),
+      cmocka_unit_test(sums_that_are_not_selected_are_left_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,7 @@ enum { BLOCK, BLOCK_SIZE, THREAD, BLOCKS }; /* as codegen/llvm/gen.h counts them
 SHOWN unsigned neo_gpu_place(unsigned what);
 SHOWN void *neo_gpu_shared(void);
 SHOWN void neo_gpu_barrier(unsigned number, unsigned threads);
+SHOWN unsigned neo_gpu_vote(unsigned number, unsigned threads, unsigned says);
 SHOWN void neo_gpu_fence_async(void);
 SHOWN void neo_gpu_wrote(void *at, unsigned bytes);
 SHOWN void neo_gpu_grid_meet(uint64_t place_in_memory, unsigned adds);
@@ -69,6 +70,13 @@ void neo_gpu_barrier(unsigned number, unsigned threads) {
     emu_fail("meets %u threads at barrier %u: there are %d barriers, for whole warps of %u threads",
              threads, number, EMU_BARRIERS, emu_own->threads);
   emu_meet(number, threads ? threads : emu_own->threads);
+}
+
+/* The same barrier; does any thread say yes? */
+unsigned neo_gpu_vote(unsigned number, unsigned threads, unsigned says) {
+  emu_own->now->says = says != 0;
+  neo_gpu_barrier(number, threads);
+  return emu_own->now->says;
 }
 
 void neo_gpu_fence_async(void) {

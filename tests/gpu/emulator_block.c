@@ -217,11 +217,16 @@ static unsigned take_complete(void) {
 static void release(unsigned place) {
   emu_team *t = emu_own;
   unsigned n = 0, thread[EMU_THREADS];
+  bool any = false;
   for (unsigned i = 0; i < t->threads; i++) {
     const emu_fibre *f = t->at[t->order[i]];
     if (f && f->wait.kind == EMU_MEETS && f->wait.place == place)
       thread[n++] = f->thread;
   }
+  for (unsigned i = 0; i < n; i++)
+    any = any || t->at[thread[i]]->says;
+  for (unsigned i = 0; i < n; i++)
+    t->at[thread[i]]->says = any;
   t->meeting[place].n = 0;
   emu_proxy_meet(thread, n);
   for (unsigned i = 0; i < n; i++)

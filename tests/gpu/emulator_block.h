@@ -52,6 +52,7 @@ typedef struct {
   unsigned thread;
   emu_wait wait;
   bool waited;                       /* for the kernels before this one */
+  bool says;                         /* in a vote; behind it what any thread said */
   emu_product product[EMU_PRODUCTS]; /* on their way */
   unsigned n_products, batch;
   emu_copies copies;

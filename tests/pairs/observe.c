@@ -49,8 +49,9 @@ static uint32_t of_processor(const neo_form *f, const neo_schedule *s) {
 }
 
 static uint32_t of_gpu(const neo_schedule *s) {
-  bool tiled = neo_strategy_has_threads(s->strategy) && s->strategy != NEO_STRATEGY_GPU_ROWS;
+  bool tiled = s->strategy == NEO_STRATEGY_GPU_TILE || s->strategy == NEO_STRATEGY_GPU_NESTED;
   return on(s->strategy == NEO_STRATEGY_GPU_ROWS, PAIRS_BY_THREADS) |
+         on(s->strategy == NEO_STRATEGY_GPU_SCATTER, PAIRS_BY_SCATTER) |
          on(s->rows.across, PAIRS_BY_ACROSS) | on(tiled, PAIRS_BY_TILED) |
          on(s->block.products || s->nested.products, PAIRS_BY_WARPS) |
          on(s->block.stages > 0 || s->nested.stages > 0, PAIRS_BY_ASYNC);

@@ -270,17 +270,32 @@ static void other_recurrences_stay(void **state) {
         "entry forward forward: n = n\n");
 }
 
+#define TABLE                                                                  \
+  "neo-ir 1\nmodule t\ninput key : i32 [30] < 50\ninput x : f32 [30, 8]\n"     \
+  "param T : f32 [50, 8]\ntemp G : f32 [50, 8]\ntemp r : bool [50]\n"          \
+  "update N : f32 [50, 8] of T\ninit @1 T[n: 50, d: 8] = 0.0\n"                \
+  "def @2 G[n: 50, d: 8] =\n  sum[e: 30] where i64(key[e]) == n;\n  x[e, d]\n" \
+  "def @3 r[n: 50] =\n  any[d: 8] G[n, d] != 0.0\n"                            \
+  "def @4 N[n: 50, d: 8] = select(r[n], T[n, d] - G[n, d], T[n, d])\n"         \
+  "entry train step: ; updates N\n"
+
+/* On a GPU a row looks for its terms only if it has some. */
+static void rows_without_terms_are_not_looked_for_on_a_gpu(void **state) {
+  (void)state;
+  world w;
+  load(&w, TABLE);
+  w.target.gpu_threads = 1 << 16;
+  apply(&w, neo_pass_sparse_rows);
+  has(&w, "temp sparse.G : f32 [50, 8] partial\n");
+  has(&w, "x[e, d]\n    then select(touched.G[n], acc0, 0.0)\n");
+  neo_arena_free(&w.arena);
+}
+
 /* A table's gradient has the rows that some key is; who asks first reads no other. */
 static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
   (void)state;
   world w;
-  load(&w, "neo-ir 1\nmodule t\ninput key : i32 [30] < 50\ninput x : f32 [30, 8]\n"
-           "param T : f32 [50, 8]\ntemp G : f32 [50, 8]\ntemp r : bool [50]\n"
-           "update N : f32 [50, 8] of T\ninit @1 T[n: 50, d: 8] = 0.0\n"
-           "def @2 G[n: 50, d: 8] =\n  sum[e: 30] where i64(key[e]) == n;\n  x[e, d]\n"
-           "def @3 r[n: 50] =\n  any[d: 8] G[n, d] != 0.0\n"
-           "def @4 N[n: 50, d: 8] = select(r[n], T[n, d] - G[n, d], T[n, d])\n"
-           "entry train step: ; updates N\n");
+  load(&w, TABLE);
   apply(&w, neo_pass_sparse_rows);
   has(&w, "temp sparse.G : f32 [50, 8] terms\n");
   has(&w, "touched.G[n: 50] =\n    any[e: 30] where i64(key[e]) == n;\n    true\n");
@@ -301,6 +316,7 @@ int main(void) {
       cmocka_unit_test(copies_of_branches_are_read_where_they_come_from),
       cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
       cmocka_unit_test(kinds_go_by_what_is_given),
+      cmocka_unit_test(rows_without_terms_are_not_looked_for_on_a_gpu),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),
       cmocka_unit_test(sums_over_equations_leave_recurrences),
       cmocka_unit_test(other_recurrences_stay),

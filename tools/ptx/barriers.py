@@ -1,6 +1,7 @@
 """What events do: barriers of a run, each with its rules. Copies, products and grids have files of their own."""
 from . import events
 from .copies import Copies
+from .flow import votes
 from .grid import LOOKS, WHOLE, Grid
 from .memory import NEVER, Clocks, Shared
 from .products import Products
@@ -272,16 +273,19 @@ class State(Copies, Products, Grid):
     def bar(self, g, i, threads):
         if i.parts[1] in ("warp",):
             raise PtxError(i.line, i.op)
-        if i.parts[1] != "sync" and i.parts[1] != "arrive" and "cta" not in i.parts:
+        args = i.args[1:-1] if votes(i) else i.args
+        if i.parts[1] not in ("sync", "arrive", "red") and "cta" not in i.parts:
             raise PtxError(i.line, i.op)
-        if "arrive" in i.parts or "red" in i.parts:
+        if "arrive" in i.parts or ("red" in i.parts and not votes(i)):
             raise PtxError(i.line, i.op)
-        name = self.same(g, i, i.args[0], threads, "the number of a barrier")
-        count = self.same(g, i, i.args[1], threads, "a number of threads") if len(i.args) > 1 else self.run.threads
+        if votes(i):  # one for all threads, as a flag is
+            self.run.set(g, i.args[0], self.run.scenario.flag, threads)
+        name = self.same(g, i, args[0], threads, "the number of a barrier")
+        count = self.same(g, i, args[1], threads, "a number of threads") if len(args) > 1 else self.run.threads
         self.note(i, "bars")
         if name >= BARRIERS:
             self.tell("bar", i.line, "a block has barriers 0 to %d, not %d" % (BARRIERS - 1, name))
-        if count % WARP and len(i.args) > 1:
+        if count % WARP and len(args) > 1:
             self.tell("bar", i.line, "%d threads are no whole warps" % count)
         there = self.bars.setdefault(name, [])
         if any(h is g for h, _, _ in there):

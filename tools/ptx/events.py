@@ -1,5 +1,5 @@
 """Which instructions are events of the protocol."""
-from .flow import registers
+from .flow import registers, votes
 
 TOGETHER = ("wgmma", "bar", "barrier", "setmaxnreg", "ldmatrix", "stmatrix")
 
@@ -17,16 +17,21 @@ def space_of(i):
     return "generic"
 
 
+def orders(i):
+    return any(x in i.parts for x in ("acquire", "release", "acq_rel"))
+
+
 def is_memory(i):
+    """Does it access memory that is looked at? A relaxed access to global memory, also an atomic one, is none."""
     kind = i.parts[0]
     if kind in ("ld", "st", "atom", "red"):
-        return space_of(i) in ("shared", "generic") or kind in ("atom", "red") or "acquire" in i.parts or "release" in i.parts
+        return space_of(i) in ("shared", "generic") or orders(i)
     return kind in ("ldmatrix", "stmatrix")
 
 
 def of_grid(i):
     """Blocks meet at a place in global memory."""
-    return (i.parts[0] == "atom" or "acquire" in i.parts) and "global" in i.parts
+    return ("acq_rel" in i.parts or "acquire" in i.parts) and "global" in i.parts
 
 
 def touches(i, sums):
@@ -48,12 +53,14 @@ def needs(i):
     kind, args = i.parts[0], i.args
     if kind == "cp":
         args = [i.args[0], i.args[1][1], i.args[2]] if "bulk" in i.parts and len(i.args) == 3 else i.args[:1]
-    elif kind == "atom":
+    elif of_grid(i) and kind == "atom":
         args = i.args[1:]
     elif is_memory(i):
         args = [x for x in i.args if isinstance(x, tuple) and x[0] == "["]
     elif kind == "wgmma":
         args = i.args[1:3]
+    elif votes(i):
+        args = i.args[1:-1]
     elif kind not in ("mbarrier", "bar", "barrier", "setmaxnreg"):
         args = []
     return [r for x in args for r in registers(x)] + ([i.guard] if i.guard else [])
@@ -61,7 +68,8 @@ def needs(i):
 
 def counts(i):
     """More than an access: something others wait for, or that waits."""
-    return i.parts[0] in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "cp", "atom", "red")
+    return i.parts[0] in ("mbarrier", "wgmma", "bar", "barrier", "fence", "setmaxnreg", "griddepcontrol", "cp") or \
+        (i.parts[0] in ("atom", "red") and is_memory(i))
 
 
 def together(i):

@@ -20,8 +20,15 @@ def registers(x):
     return [r for r in x.split("|") if REGISTER.match(r)]
 
 
+def votes(i):
+    """A barrier at which threads ask whether something holds for any of them."""
+    return i.parts[0] in ("bar", "barrier") and i.parts[-3:] == ["red", "or", "pred"]
+
+
 def writes(i):
     kind = i.parts[0]
+    if votes(i):
+        return registers(i.args[0])
     if kind in WRITES_NOTHING or not i.args or (kind == "mbarrier" and "try_wait" not in i.op and "test_wait" not in i.op):
         return []
     if kind == "wgmma":

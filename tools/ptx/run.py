@@ -4,7 +4,7 @@ A branch that threads decide differently either splits their group, if one of th
 all begins anew with more groups), or both ways run, each for its threads. What a wait has waited for is known by the clocks of
 memory.py, so that a race is found whatever the order of the groups was here. A first try_wait always fails: it may."""
 from . import barriers, events
-from .flow import Flow, registers
+from .flow import Flow, registers, votes
 from .text import PtxError
 from .values import Choice, Machine, Vec, vec
 
@@ -32,8 +32,8 @@ class Group:
 
 
 class Scenario:
-    """What a launch gives: ctaid, nctaid, each word among the parameters, and each flag in global memory: a byte at a place that is
-    one for all threads."""
+    """What a launch gives: ctaid, nctaid, each word among the parameters, and each flag: a byte of global memory at a place that is
+    one for all threads, or what a vote of them says."""
 
     def __init__(self, block, blocks, word, flag=1):
         self.block, self.blocks, self.word, self.flag = block, blocks, word, flag
@@ -299,6 +299,8 @@ class Plan:
                     return True
                 if may_be_flag(i):
                     return True
+            if votes(i):
+                return True
         return False
 
 

@@ -238,6 +238,10 @@ static void set(neo_ll_gen *g, const neo_ls *s) {
 static void store(neo_ll_gen *g, const neo_ls *s) {
   neo_ll_val guard = {0};
   int64_t c;
+  if (s->store.adds) {
+    neo_ll_add(g, s->store.to.buf, s->store.to.offset, s->store.value);
+    return;
+  }
   if (s->store.cond && neo_lx_is_int(s->store.cond, &c)) {
     if (!c)
       return;

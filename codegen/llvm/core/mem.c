@@ -105,6 +105,15 @@ void neo_ll_store(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_l
   neo_ll_end_if(g, after);
 }
 
+/* Relaxed: the barrier between loops of threads orders additions and what reads their sums. */
+void neo_ll_add(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, const neo_lx *value) {
+  neo_ll_access p = place_of(g, buf, offset, false);
+  LLVMValueRef x = neo_ll_to_mem(g->l, p.type, neo_ll_expr(g, value).v);
+  LLVMValueRef s = LLVMBuildAtomicRMW(g->l->b, LLVMAtomicRMWBinOpAdd, p.base, x,
+                                      LLVMAtomicOrderingMonotonic, false);
+  neo_ll_mark_alias(g, buf, s);
+}
+
 LLVMValueRef neo_ll_address(neo_ll_gen *g, uint32_t buf, const neo_lx *offset, bool guarded,
                             uint32_t *align) {
   neo_ll_access p = place_of(g, buf, offset, guarded);

@@ -43,18 +43,56 @@ LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g) {
 /* A barrier of the kernel's threads. Where a block of a persistent grid has more threads than the
  * kernel, only the kernel's threads take part, as only consumers do under warp specialization. An
  * emulated device gets 0 as the number of threads where all threads of the block take part. */
-void neo_ll_gpu_barrier(neo_ll_gen *g) {
-  enum { EVERY = 0, SOME = 1 }; /* barriers of the block, by number */
+static bool are_some(const neo_ll_gen *g) {
+  return g->threads < g->team || g->role == NEO_LL_CONSUMER;
+}
+
+/* The number of the barrier, among the block's; how many threads take part. */
+static void barrier_of(neo_ll_gen *g, LLVMValueRef *arg) {
+  enum { EVERY = 0, SOME = 1 };
   LLVMTypeRef i32 = neo_ll_i32(g->l);
-  bool some = g->threads < g->team || g->role == NEO_LL_CONSUMER;
-  LLVMValueRef arg[] = {neo_ll_int(i32, some ? SOME : EVERY),
-                        neo_ll_int(i32, some ? g->threads : 0)};
+  bool some = are_some(g);
+  arg[0] = neo_ll_int(i32, some ? SOME : EVERY);
+  arg[1] = neo_ll_int(i32, some ? g->threads : 0);
+}
+
+void neo_ll_gpu_barrier(neo_ll_gen *g) {
+  LLVMValueRef arg[2];
+  barrier_of(g, arg);
   if (g->l->target.emulated)
     neo_ll_tell(g->l, "neo_gpu_barrier", arg, 2);
-  else if (some)
+  else if (are_some(g))
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.count", NULL, arg, 2);
   else
     neo_ll_call(g->l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, arg, 1);
+}
+
+/* An emulated device answers "neo_gpu_vote(barrier, threads, says) -> i32". */
+static LLVMValueRef emulated_vote(neo_ll_gen *g, LLVMValueRef *arg, LLVMValueRef says) {
+  LLVMTypeRef i32 = neo_ll_i32(g->l), param[] = {i32, i32, i32};
+  LLVMTypeRef type = LLVMFunctionType(i32, param, 3, false);
+  LLVMValueRef all[] = {arg[0], arg[1], LLVMBuildZExt(g->l->b, says, i32, "")};
+  LLVMValueRef fn = neo_ll_extern(g->l, "neo_gpu_vote", type);
+  LLVMValueRef x = LLVMBuildCall2(g->l->b, type, fn, all, 3, "");
+  return LLVMBuildICmp(g->l->b, LLVMIntNE, x, neo_ll_int32(g->l, 0), "");
+}
+
+void neo_ll_vote(neo_ll_gen *g, const neo_ls *s) {
+  LLVMValueRef arg[3], any, *at = g->reg[s->vote.of].at;
+  LLVMTypeRef type = neo_ll_type(g->l, NEO_BOOL_T, 1);
+  LLVMValueRef says = LLVMBuildLoad2(g->l->b, type, at[0], "");
+  barrier_of(g, arg);
+  if (g->l->target.emulated) {
+    any = emulated_vote(g, arg, says);
+  } else if (are_some(g)) {
+    arg[2] = says;
+    any = neo_ll_call(g->l, "llvm.nvvm.barrier.cta.red.or.aligned.count", NULL, arg, 3);
+  } else {
+    arg[1] = says;
+    any = neo_ll_call(g->l, "llvm.nvvm.barrier.cta.red.or.aligned.all", NULL, arg, 2);
+  }
+  LLVMBuildStore(g->l->b, any, g->reg[s->vote.any].at[0]);
+  neo_ll_gpu_voted(g);
 }
 
 /* Factors of warpgroups begin at larger multiples than anything else. */

@@ -34,6 +34,8 @@ LLVMValueRef neo_ll_gpu_lane(neo_ll_gen *g);
 LLVMValueRef neo_ll_gpu_block(neo_ll_gen *g);
 /* All threads of the block meet, and see what each has written. */
 void neo_ll_gpu_barrier(neo_ll_gen *g);
+/* The same barrier, with a vote. */
+void neo_ll_vote(neo_ll_gen *g, const neo_ls *s);
 /* The block's own memory. */
 LLVMValueRef neo_ll_gpu_shared(neo_ll_gen *g);
 /* llvm/nvptx/mma.c, llvm/nvptx/shuffle.c: what the warps of a block do together. */
@@ -66,6 +68,7 @@ void neo_ll_mbarrier_arrive(neo_ll_gen *g, const neo_ls *s);
  * other). */
 void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s);
 void neo_ll_gpu_arrived(neo_ll_gen *g);
+void neo_ll_gpu_voted(neo_ll_gen *g);
 uint8_t *neo_ll_gpu_open(neo_ll_gen *g);
 void neo_ll_gpu_loop_end(neo_ll_gen *g);
 void neo_ll_gpu_set_open(neo_ll_gen *g, const uint8_t *open, const uint8_t *also);

@@ -7,6 +7,9 @@ void neo_ll_gpu_statement(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *blo
   case NEO_LS_SHUFFLE:
     neo_ll_shuffle(g, s);
     break;
+  case NEO_LS_VOTE:
+    neo_ll_vote(g, s);
+    break;
   case NEO_LS_MMA:
     neo_ll_mma(g, s);
     break;

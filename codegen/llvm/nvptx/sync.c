@@ -11,6 +11,8 @@
  * and a copy under way as nothing: who reads its elements before makes a mistake, which a barrier
  * would not mend.
  *
+ * A vote is a barrier, too.
+ *
  * Boxes are copied as those copies are, but who waits at their mbarrier sees them without a barrier.
  * Where a producer asks for them, mbarriers say as well when they may be written, and no barrier does.
  *
@@ -82,6 +84,7 @@ static void note_head(neo_ll_gen *g, uint8_t *use, const neo_ls *s) {
   case NEO_LS_PREFETCH:
   case NEO_LS_TILE:
   case NEO_LS_SHUFFLE:
+  case NEO_LS_VOTE:
   case NEO_LS_MMA:
   case NEO_LS_WGMMA_WAIT:
   case NEO_LS_COPY_COMMIT:
@@ -168,6 +171,10 @@ void neo_ll_gpu_before(neo_ll_gen *g, const neo_ls *s) {
     if (s->kind == NEO_LS_WGMMA_WAIT && g->matrix[b] && !g->by_mbarriers[b])
       g->open[b] |= READS;
   }
+}
+
+void neo_ll_gpu_voted(neo_ll_gen *g) {
+  memset(g->open, 0, g->k->bufs.n);
 }
 
 void neo_ll_gpu_arrived(neo_ll_gen *g) {

@@ -49,7 +49,37 @@ static neo_block *at_point(rows_kernel *p, neo_block *in) {
     neo_lower_set_axis(l, k, x, l->depth);
     at = k ? neo_lx_op2(l->k, NEO_OP_DIV, at, n) : at;
   }
-  return in;
+  return p->needed.i ? &neo_ls_if(l->k, in, neo_lower_expr(l, p->needed))->branch.then : in;
+}
+
+/* The condition, if it is the same for the points of a thread; else 0. */
+static neo_expr of_points(const rows_kernel *p, neo_expr where) {
+  const lowering *l = p->l;
+  uint64_t axes = where.i ? neo_form_axes(l->m, l->f, where) : 0, n = l->f->axes.n;
+  bool shared = !(axes >> n) && !(p->lanes_shared && axes >> (n - 1) & 1);
+  return shared ? where : (neo_expr){0};
+}
+
+/* Where results ask for sums: all are selected under that condition; 0: everywhere. */
+static neo_expr summed(const rows_kernel *p) {
+  neo_module *m = p->l->m;
+  const neo_form *f = p->l->f;
+  neo_expr all = {0};
+  for (size_t k = 0; k < f->stages.n; k++) {
+    const neo_stage *s = &f->stages.at[k];
+    for (size_t i = 0; i < s->accs.n; i++)
+      if (neo_expr_accs(m, s->accs.at[i].body))
+        return (neo_expr){0};
+    for (size_t i = 0; i < s->outs.n; i++) {
+      const neo_node *n = neo_expr_node(m, s->outs.at[i].value);
+      neo_expr c = n->op == NEO_OP_SELECT ? neo_list_expr(m, n->arg, 0) : (neo_expr){0};
+      if (!c.i || neo_expr_accs(m, c) || neo_expr_accs(m, neo_list_expr(m, n->arg, 2)) ||
+          (all.i && all.i != c.i))
+        return (neo_expr){0};
+      all = c;
+    }
+  }
+  return of_points(p, all);
 }
 
 /* at_point for lane 0 alone. */
@@ -345,6 +375,8 @@ static void sum_stage(rows_kernel *p, neo_block *in, size_t at) {
   part.n_axis = whole.n_axis = -1;
   neo_lower_begin_accs(l, top, s, &part);
   neo_block *body = at_point(p, top);
+  if (p->summed.i)
+    body = &neo_ls_if(l->k, body, neo_lower_expr(l, p->summed))->branch.then;
   neo_lower_facts(l, l->f, s);
   walk(p, alone ? body : at_first(p, body), &x);
   if (part.width > 1 && !p->lanes_shared)
@@ -418,6 +450,8 @@ void neo_lower_gpu_rows(lowering *l) {
   p.width = s->vector_width;
   p.lanes_shared = neo_lower_lanes_shared(l);
   p.unroll = s->unroll_k;
+  p.needed = of_points(&p, neo_form_needed_where(l->m, l->f));
+  p.summed = p.needed.i ? (neo_expr){0} : summed(&p);
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     p.total = neo_lx_op2(l->k, NEO_OP_MUL, p.total, places(&p, k));

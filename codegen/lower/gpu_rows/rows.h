@@ -12,6 +12,8 @@ typedef struct {
   int64_t width;     /* contiguous elements of a thread: */
   bool lanes_shared; /* along the last shared axis; otherwise along own axes */
   int64_t unroll;
+  neo_expr needed;            /* points for which it does not hold are not computed; 0: all are */
+  neo_expr summed;            /* the sums of those for which it does not hold are not; 0: all are */
   const neo_lx *unit, *total; /* total: number of points or groups in all */
   uint32_t sum[MAX_ACCS];     /* an accumulator's register in each thread */
   uint32_t sums[MAX_ACCS];    /* its buffer in shared memory, if several warps have parts of it */

@@ -111,20 +111,33 @@ static void over_rows(segment *c, neo_block *in, const neo_lx *lo, const neo_lx 
 }
 
 /* Is v, the key, one of the rows? Null: always. */
-static const neo_lx *is_inside(segment *c, const neo_lx *lo, const neo_lx *v, const neo_lx *hi) {
-  lowering *l = c->l;
-  neo_expr key = neo_cast(l->m, NEO_I64_T, c->seg.key), zero = neo_const_int(l->m, NEO_I64_T, 0);
-  neo_expr below = neo_op2(l->m, NEO_OP_LT, key, l->f->axes.at[c->seg.axis].hi);
+static const neo_lx *is_inside(lowering *l, const neo_segment *seg, const neo_lx *lo,
+                               const neo_lx *v, const neo_lx *hi) {
+  neo_expr key = neo_cast(l->m, NEO_I64_T, seg->key), zero = neo_const_int(l->m, NEO_I64_T, 0);
+  neo_expr below = neo_op2(l->m, NEO_OP_LT, key, l->f->axes.at[seg->axis].hi);
   const neo_lx *low = neo_lx_op2(l->k, NEO_OP_LE, lo, v),
                *high = neo_lx_op2(l->k, NEO_OP_LT, v, hi);
   int64_t first;
   bool is_low = neo_lx_is_int(lo, &first) && first == 0 &&
                 neo_prove(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key), NULL) == NEO_PROVED;
-  bool is_high = hi == neo_lower_extent(l, c->seg.axis) &&
-                 neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
+  bool is_high =
+      hi == neo_lower_extent(l, seg->axis) && neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
   if (is_low && is_high)
     return NULL;
   return is_low ? high : is_high ? low : neo_lx_op2(l->k, NEO_OP_AND, low, high);
+}
+
+neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment *seg,
+                                  const neo_lx *lo, const neo_lx *hi) {
+  if (seg->before.i)
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, seg->before))->branch.then;
+  const neo_lx *v = neo_lower_expr(l, seg->key), *inside = is_inside(l, seg, lo, v, hi);
+  if (inside)
+    in = &neo_ls_if(l->k, in, inside)->branch.then;
+  neo_lower_set_axis(l, seg->axis, v, l->depth);
+  if (seg->rest.i)
+    in = &neo_ls_if(l->k, in, neo_lower_expr(l, seg->rest))->branch.then;
+  return in;
 }
 
 static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k,
@@ -140,16 +153,7 @@ static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_l
     neo_lower_close(l);
     return;
   }
-  if (c->seg.before.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.before))->branch.then;
-  v = neo_lower_expr(l, c->seg.key);
-  const neo_lx *inside = is_inside(c, lo, v, hi);
-  if (inside)
-    in = &neo_ls_if(l->k, in, inside)->branch.then;
-  neo_lower_set_axis(l, c->seg.axis, v, l->depth);
-  if (c->seg.rest.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, c->seg.rest))->branch.then;
-  over_columns(c, in, f);
+  over_columns(c, neo_lower_segment_term(l, in, &c->seg, lo, hi), f);
 }
 
 static const neo_lx *times(lowering *l, const neo_lx *x, int64_t n) {
