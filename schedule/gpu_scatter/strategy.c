@@ -1,10 +1,10 @@
 /* The strategy of integer sums by keys (gpu_scatter.h). */
+#include "schedule/strategy.h"
 #include "base/random.h"
 #include "schedule/block.h"
 #include "schedule/gpu_scatter/gpu_scatter.h"
 #include "schedule/model.h"
 #include "schedule/reject.h"
-#include "schedule/strategy.h"
 #include "schedule/values.h"
 
 /* Threads divide terms by their number: the range of each axis is the same everywhere. */

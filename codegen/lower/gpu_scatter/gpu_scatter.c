@@ -143,7 +143,7 @@ void neo_lower_gpu_scatter(lowering *l) {
   scatter c = {.l = l, .threads = l->s->rows.threads};
   uint64_t buf = 0;
   if (!neo_scatter_of(l->m, l->g, &c.seg)) {
-    neo_lower_fail(l, "the schedule adds terms at keys that there are none of");
+    neo_lower_fail(l, "the schedule takes the terms of a sum by keys that is none");
     return;
   }
   c.sum = &l->f->stages.at[0];
