@@ -198,7 +198,7 @@ fc=$NEO_SOURCE_DIR/models/zoo/tree_fc.expr
 of_kernel() { awk -v name="$1" '/^kernel / { on = $2 ~ "^" name "[(]" && !n++ } /^#/ { on = 0 } on' kernels; }
 of_kernel level_G_child >kernel
 says kernel 'vote again, differs' "levels"
-for name in level_order_G_child placed_G_child parents_G_child parents_slot_G_child; do
+for name in level_order_G_child placed_G_child parents_G_child; do
   of_kernel $name >kernel
   says kernel ' thread$' $name
   [ "$(grep -c ' for ' kernel)" = 1 ] || fail "$name has a loop in its threads" kernel

@@ -6,7 +6,14 @@
  *     ->
  *     h[p, j] = select(leaves <= p, f(h[..]), X[row[order[p]], j])
  *
- * The copy would be written and read again, and take memory for all vertices. */
+ * The copy would be written and read again, and take memory for all vertices. So would the choice between what a kind of
+ * vertices has and a parameter, which few values read:
+ *
+ *     t[p, j] = select(begin <= p and p < end, sum[i] .., 0)       partial
+ *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j])
+ *     z[p, j] = sum[i] .. + x[p, j]
+ *     ->
+ *     z[p, j] = sum[i] .. + select(0 <= word[order[p]], t[p, j], b[j]) */
 #include "ir/component.h"
 #include "transform/levels_parts.h"
 
@@ -76,6 +83,86 @@ static void read_there(levels *s, const neo_def *defs, size_t n, const uint32_t 
   neo_def_at(m, x.reader)->finish = list;
 }
 
+/* ---- choices */
+
+enum { MOST_READERS = 3 };
+
+/* The value, if it is the own element of a partial tensor, or a parameter's; 0: it is another one. */
+static neo_expr chosen(const levels *s, const levels_ordered *in, const neo_def_rec *d) {
+  neo_module *m = s->m;
+  neo_expr none = {0};
+  uint32_t t = neo_list_at(m, d->out, 0);
+  if (d->reducer != NEO_RED_NONE || d->out_map.n || d->out.n != 1)
+    return none;
+  neo_expr value = neo_list_expr(m, d->finish, 0);
+  neo_node n = *neo_expr_node(m, value);
+  if (n.op != NEO_OP_SELECT || !is_own_element(s, neo_list_expr(m, n.arg, 1)))
+    return none;
+  const neo_node *a = neo_expr_node(m, neo_list_expr(m, n.arg, 1));
+  neo_node b = *neo_expr_node(m, neo_list_expr(m, n.arg, 2));
+  bool is = in->wanted[a->attr] && neo_tensor_at(m, (neo_tensor){a->attr})->partial &&
+            b.op == NEO_OP_LOAD && neo_tensor_at(m, (neo_tensor){b.attr})->role == NEO_ROLE_PARAM &&
+            !(neo_expr_axes(m, neo_list_expr(m, n.arg, 2)) >> in->dim[t] & 1);
+  return is ? value : none;
+}
+
+typedef struct {
+  const levels *s;
+  neo_tensor t;
+  neo_expr read; /* what reads have in common */
+  bool others;   /* there is a different one */
+} own_reads;
+
+static void note_own_read(void *ctx, neo_expr e) {
+  own_reads *x = ctx;
+  const neo_node *n = neo_expr_node(x->s->m, e);
+  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != x->t.i)
+    return;
+  x->others = x->others || !is_own_element(x->s, e);
+  x->read = e;
+}
+
+/* Does the definition read the tensor at its own element, where a sum of it ends if it is one? */
+static bool reads_own(own_reads *x, neo_def d) {
+  neo_module *m = x->s->m;
+  neo_def_rec r = *neo_def_at(m, d);
+  x->read.i = 0;
+  own_reads inside = *x;
+  neo_def_visit(m, d, note_own_read, x);
+  for (uint32_t k = 0; k < r.body.n && r.reducer != NEO_RED_NONE; k++)
+    neo_expr_visit(m, neo_list_expr(m, r.body, k), note_own_read, &inside);
+  x->others = x->others || inside.read.i;
+  return x->read.i;
+}
+
+static void choose_there(levels *s, const levels_ordered *in, const neo_def *defs, size_t n,
+                         neo_def id) {
+  neo_module *m = s->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_expr value = chosen(s, in, &d);
+  own_reads x = {.s = s, .t = {neo_list_at(m, d.out, 0)}};
+  neo_def reader[MOST_READERS + 1];
+  uint32_t n_readers = 0, finish[LEVELS_RANK];
+  if (!value.i || neo_tensor_at(m, x.t)->role != NEO_ROLE_TEMP || d.n_out > LEVELS_RANK)
+    return;
+  for (size_t k = 0; k < n && n_readers <= MOST_READERS; k++)
+    if (reads_own(&x, defs[k]))
+      reader[n_readers++] = defs[k];
+  if (x.others || n_readers > MOST_READERS)
+    return;
+  neo_expr at[LEVELS_RANK];
+  for (uint32_t k = 0; k < d.n_out; k++)
+    at[k] = neo_axis_ref(m, k);
+  neo_expr own = neo_load(m, x.t, at, d.n_out, d.span);
+  for (uint32_t i = 0; i < n_readers; i++) {
+    neo_def_rec r = *neo_def_at(m, reader[i]);
+    for (uint32_t k = 0; k < r.finish.n; k++)
+      finish[k] = neo_expr_replace(m, neo_list_expr(m, r.finish, k), own, value).i;
+    neo_list list = neo_list_new(m, finish, r.finish.n);
+    neo_def_at(m, reader[i])->finish = list;
+  }
+}
+
 void levels_read_there(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
@@ -86,4 +173,7 @@ void levels_read_there(levels *s) {
   for (size_t k = 0; k < n; k++)
     if (in.wanted[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
       read_there(s, defs, n, number, defs[k]);
+  for (size_t k = 0; k < n; k++)
+    if (in.wanted[neo_list_at(m, neo_def_at(m, defs[k])->out, 0)])
+      choose_there(s, &in, defs, n, defs[k]);
 }

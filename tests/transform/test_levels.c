@@ -133,6 +133,25 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* What a kind has, or else a parameter, is chosen where few values read it. */
+static void a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "input word : i32 [V] in -1..9\nparam b : f32 [16]\ntemp p : f32 [V, 16]\n"
+                "temp q : f32 [V, 16]\n"
+                "init @1 b[j: 16] = 0.0\n"
+                "def @2 p[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+                "def @3 q[v: V, j: 16] = select(0i32 <= word[v], p[v, j], b[j])\n"
+                "def @4 s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"
+                "  U[k, l, j] * (h[i64(child[v, k]), l] else 0.0)\n"
+                "def @5 h[v: V, j: 16] = tanh(q[v, j] + s[v, j])\n"
+                "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "by_level.h[v: V, j: 16] = tanh(select(0i32 <= word[i64(level.order.child[v])], "
+          "by_level.p[v, j], b[j]) + by_level.s[v, j])\n");
+  neo_arena_free(&w.arena);
+}
+
 /* A branch within a branch for others than leaves, for vertices with a word, runs for those of the latter that are none, and so do
  * sums of what it gives. */
 static void a_branch_in_a_branch_runs_where_both_are_taken(void **state) {
@@ -313,6 +332,7 @@ int main(void) {
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
+      cmocka_unit_test(a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read),
       cmocka_unit_test(a_branch_in_a_branch_runs_where_both_are_taken),
       cmocka_unit_test(copies_of_branches_are_read_where_they_come_from),
       cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
