@@ -121,3 +121,7 @@ bool neo_lower_uses_stage(const lowering *l, const neo_stage *s, const neo_stage
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi) {
   return (neo_form_axes(l->m, l->f, lo) | neo_form_axes(l->m, l->f, hi)) >> l->f->axes.n;
 }
+
+bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi) {
+  return !neo_form_axes(l->m, l->f, lo) && !neo_form_axes(l->m, l->f, hi);
+}

@@ -338,6 +338,8 @@ void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const n
                          const neo_lx **hi);
 /* Does a range of an own axis depend on another one? */
 bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
+/* Does it depend on no axis, shared ones such as rows either? */
+bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi);
 /* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
  * lane_axis (UINT32_MAX: no lanes). Otherwise *left is the condition that each lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,

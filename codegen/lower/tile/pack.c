@@ -112,13 +112,13 @@ static void plan_partial(lowering *l, const neo_contraction *c) {
       scratch(l, "partial", (neo_type)s->accs.at[0].type, shape.blocks * l->block.size);
 }
 
-/* The range of an own axis that the operand does not use may depend on other own axes, and be empty
- * for some of them. A copy cannot test such a range. Does the operand's safety depend on one? */
+/* The range of an own axis that the operand does not use may depend on other axes, such as rows, and be empty for some of
+ * them. A copy cannot test such a range. Does the operand's safety depend on one? */
 static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_bounds *b,
                                const neo_factor *x, neo_expr cond) {
   for (uint32_t k = 0; k < s->axes.n; k++) {
     bool used = x->axes >> (l->f->axes.n + k) & 1;
-    if (used || !neo_lower_range_moves(l, b->lo[k], b->hi[k]))
+    if (used || neo_lower_range_is_one(l, b->lo[k], b->hi[k]))
       continue;
     if (neo_lower_range_moves(l, s->axes.at[k].lo, s->axes.at[k].hi) ||
         !neo_lower_safe_under(l, x->e, cond))
