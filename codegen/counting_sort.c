@@ -166,7 +166,7 @@ static bool is_read_in(const matcher *x, neo_tensor t) {
   return false;
 }
 
-/* Of what the loops make, the ends of the sort. */
+/* Finds the loop that makes the ends of the sort. */
 static bool find_end(const matcher *x, neo_counting_sort *out) {
   for (size_t k = 0; k < x->loops->n; k++)
     for (size_t r = 0; r < x->loops->at[k].g->roots.n; r++)

@@ -258,7 +258,7 @@ static neo_expr select_places(neo_module *m, const places *p, neo_expr at, neo_e
   return neo_op3(m, NEO_OP_SELECT, c, value, none);
 }
 
-/* Of what a partial tensor's definition selects: the value, and places that have it. */
+/* Takes apart the select of a partial tensor's definition: the value, and the places that have it. */
 static bool open_select(neo_module *m, neo_expr *value, neo_expr at, places *p) {
   neo_node n = *neo_expr_node(m, *value);
   if (n.op != NEO_OP_SELECT || !read_places(m, neo_list_expr(m, n.arg, 0), at, p))

@@ -246,8 +246,8 @@ static void leave_out(const needs *x, neo_def id) {
 
 /* ---- copies */
 
-/* What is a copy of another tensor's elements at some places, and 0 at others, such as the adjoint that one branch of a
- * choice takes on, is not read where it is one:
+/* A tensor may copy another one's elements at some places, and be 0 at others: the adjoint of one branch of a choice is
+ * such a copy. Readers at those places read the original:
  *
  *     z[p, j] = select(leaves <= p, d[p, j], 0)
  *     g[i, j] = sum[p: leaves .. n] z[p, j]*x[p, i]      ->   sum[p: leaves .. n] d[p, j]*x[p, i]

@@ -133,7 +133,7 @@ static void what_a_kind_needs_runs_over_its_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What a kind has, or else a parameter, is chosen where few values read it. */
+/* A choice between the value of a kind and a parameter is made in its few readers. */
 static void a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read(void **state) {
   (void)state;
   world w;
@@ -180,7 +180,7 @@ static void a_branch_in_a_branch_runs_where_both_are_taken(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* What two branches take of an adjoint is the adjoint, which is read in their place. */
+/* Two branches take parts of an adjoint. Their sum is the adjoint itself, and is read as such. */
 static void copies_of_branches_are_read_where_they_come_from(void **state) {
   (void)state;
   world w;
