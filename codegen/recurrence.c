@@ -6,6 +6,7 @@
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
 #include "codegen/plan/grid.h"
+#include "codegen/sum_order.h"
 #include "codegen/windows.h"
 #include "fusion/form.h"
 #include <assert.h>
@@ -23,8 +24,10 @@ typedef struct {
   neo_prover *prover;
   neo_machine in_blocks; /* the machine, as kernels in loops over blocks of rows may use it */
   uint32_t n_blocks;     /* such loops around the segment at hand */
-  int64_t *sizes;        /* by number: the largest; of a loop's index one in the middle */
-  neo_map uses;          /* tensor -> kernels of segments that have a buffer of it */
+  neo_block_range range; /* of the innermost one */
+  neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
+  int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
+  neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
   /* While a kernel is made of several: */
   neo_kernel *k;
   neo_map buf_of; /* tensor -> buffer */
@@ -95,9 +98,15 @@ static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_exp
   neo_kernel_step s = {0};
   if (alive.i)
     neo_group_read_too(x->m, x->a, g, alive);
+  if (x->n_blocks && x->range == NEO_BLOCKS_SERIAL) {
+    g->in_order = true;
+    g->form = NULL; /* which says so, too */
+  }
   neo_schedule schedule = x->options->choose
                               ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
                               : neo_schedule_default(x->m, g, machine);
+  if (x->n_blocks)
+    neo_sum_order_add(x->m, x->a, g, &schedule, &x->order[x->range]);
   x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
   if (alive.i && !x->status)
     put_under_alive(x, s.kernel, alive);
@@ -156,13 +165,29 @@ static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) 
     }
     neo_kernel_step loop = {
         .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down, .blocks = s->blocks};
+    neo_block_range around = x->range;
     x->n_blocks += s->blocks.first.i != 0;
+    x->range = s->blocks.first.i ? s->blocks.range : around;
     loop.steps = segments_of(x, &s->steps);
     x->n_blocks -= s->blocks.first.i != 0;
+    x->range = around;
     if (loop.steps.n)
       NEO_PUSH(x->a, &out, loop);
   }
   return out;
+}
+
+/* A vertex may be alone in its block in one batch and not in another: rows run alone where that gives the same bits. */
+static void run_blocks_alike(neo_kernel_steps *steps) {
+  size_t n = 0;
+  for (size_t k = 0; k < steps->n; k++) {
+    neo_kernel_step s = steps->at[k];
+    if (s.blocks.range == NEO_BLOCKS_SERIAL)
+      continue;
+    s.blocks.range = NEO_BLOCKS_ALL;
+    steps->at[n++] = s;
+  }
+  steps->n = n;
 }
 
 /* ---- prices */
@@ -393,39 +418,87 @@ static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
 
 static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n);
 
-/* The rows of block `at`, and where there are some. */
-static neo_block *clone_rows(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *at) {
+/* The rows of blocks `at` to the one before `end`, and where there are some. */
+static neo_block *clone_rows(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *at,
+                             const neo_lx *end) {
   neo_kernel *k = x->k;
   neo_size size[] = {b->begin, b->end};
-  const neo_lx *row[2];
+  const neo_lx *block[] = {at, end}, *row[2];
   uint64_t buf = 0;
   neo_map_get(&x->buf_of, b->first.i, &buf);
   for (int i = 0; i < 2; i++) {
-    row[i] = neo_lx_load(k, (uint32_t)buf, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, i)));
+    row[i] = neo_lx_load(k, (uint32_t)buf, block[i]);
     row[i] = neo_lx_op(k, NEO_OP_CAST, NEO_I64_T, &row[i], 1);
     neo_map_set(&x->index, neo_size_number(x->m, size[i]), (uint64_t)(uintptr_t)row[i]);
   }
   return &neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LT, row[0], row[1]))->branch.then;
 }
 
+/* A number that a loop may set again. */
+typedef struct {
+  uint32_t reg;
+  const neo_lx *value;
+} number_reg;
+
+static number_reg number_begun(maker *x, neo_block *in, const char *name, const neo_lx *value) {
+  neo_kernel *k = x->k;
+  const neo_lx *zero = neo_lx_int(k, 0);
+  neo_reg r = {.name = name, .type = NEO_I64_T, .rank = 1, .extent = {1}};
+  uint32_t reg = neo_kernel_reg(k, r);
+  neo_ls_reg(k, in, reg);
+  neo_ls_set(k, in, reg, &zero, 1, value);
+  return (number_reg){reg, neo_lx_reg(k, reg, &zero, 1)};
+}
+
+static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
+                      const neo_lx *value) {
+  const neo_lx *zero = neo_lx_int(x->k, 0);
+  neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
+}
+
 /* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (neo_tensor_rec.saturates). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;
-  const neo_lx *zero = neo_lx_int(k, 0);
   uint64_t buf = 0;
-  neo_reg r = {.name = "end", .type = NEO_I64_T, .rank = 1, .extent = {1}};
-  uint32_t reg = neo_kernel_reg(k, r), var = neo_kernel_var(k, "b");
   neo_map_get(&x->buf_of, b->first.i, &buf);
-  neo_ls_reg(k, in, reg);
-  neo_ls_set(k, in, reg, &zero, 1, lo);
-  const neo_lx *end = neo_lx_reg(k, reg, &zero, 1), *at = neo_lx_var(k, var);
+  number_reg end = number_begun(x, in, "end", lo);
+  uint32_t var = neo_kernel_var(k, "b");
+  const neo_lx *at = neo_lx_var(k, var);
   neo_block *body = &neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1)->loop.body;
-  body = &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_EQ, end, at))->branch.then;
+  body = &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_EQ, end.value, at))->branch.then;
   const neo_lx *first = neo_lx_load(k, (uint32_t)buf, at), *all = neo_lx_load(k, (uint32_t)buf, hi);
-  body = &neo_ls_if(k, body, neo_lx_op2(k, NEO_OP_LT, first, all))->branch.then;
-  neo_ls_set(k, body, reg, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
-  return end;
+  set_where(x, body, end, neo_lx_op2(k, NEO_OP_LT, first, all),
+            neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
+  return end.value;
+}
+
+/* The first block from which on all that follow, to `end`, have one row each. */
+static const neo_lx *blocks_wide_end(maker *x, neo_block *in, const neo_loop_blocks *b,
+                                     const neo_lx *lo, const neo_lx *end) {
+  neo_kernel *k = x->k;
+  uint64_t buf = 0;
+  neo_map_get(&x->buf_of, b->first.i, &buf);
+  number_reg wide = number_begun(x, in, "wide", lo);
+  uint32_t var = neo_kernel_var(k, "b");
+  const neo_lx *at = neo_lx_var(k, var), *next = neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1));
+  neo_block *body = &neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, end, 1)->loop.body;
+  const neo_lx *first = neo_lx_load(k, (uint32_t)buf, at);
+  const neo_lx *rows = neo_lx_op2(k, NEO_OP_SUB, neo_lx_load(k, (uint32_t)buf, next), first);
+  const neo_lx *one = neo_lx_const(k, NEO_I32_T, (neo_value){.i = 1});
+  set_where(x, body, wide, neo_lx_op2(k, NEO_OP_LT, one, rows), next);
+  return wide.value;
+}
+
+/* The run of blocks of one row each, as one block. */
+static void clone_serial(maker *x, neo_block *in, const neo_kernel_step *l) {
+  neo_kernel *k = x->k;
+  const neo_lx *lo = number_of(x, k, l->lo);
+  const neo_lx *end = blocks_end(x, in, &l->blocks, lo, number_of(x, k, l->hi));
+  const neo_lx *at = blocks_wide_end(x, in, &l->blocks, lo, end);
+  neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
+  neo_block *body = &neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LT, at, end))->branch.then;
+  clone_steps(x, clone_rows(x, body, &l->blocks, at, end), l->steps.at, l->steps.n);
 }
 
 static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
@@ -434,6 +507,8 @@ static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   uint32_t var = neo_kernel_var(k, neo_name_text(x->m->names, neo_size_at(x->m, l->index)->name));
   if (l->blocks.first.i)
     hi = blocks_end(x, in, &l->blocks, lo, hi);
+  if (l->blocks.range == NEO_BLOCKS_WIDE)
+    hi = blocks_wide_end(x, in, &l->blocks, lo, hi);
   neo_ls *loop = neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1);
   const neo_lx *at = neo_lx_var(k, var);
   if (l->down) {
@@ -444,7 +519,7 @@ static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
   neo_block *body = &loop->loop.body;
   if (l->blocks.first.i)
-    body = clone_rows(x, body, &l->blocks, at);
+    body = clone_rows(x, body, &l->blocks, at, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
   clone_steps(x, body, l->steps.at, l->steps.n);
 }
 
@@ -452,6 +527,8 @@ static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_
   for (size_t k = 0; k < n; k++)
     if (s[k].kernel)
       clone_kernel(x, in, s[k].kernel);
+    else if (s[k].blocks.range == NEO_BLOCKS_SERIAL)
+      clone_serial(x, in, &s[k]);
     else if (s[k].index.i)
       clone_loop(x, in, &s[k]);
     else
@@ -542,6 +619,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)
     return x.status;
+  if (!neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]))
+    run_blocks_alike(&segments);
   count_uses(&x, &segments);
   x.prover = neo_prover_new(m);
   *out = divided(&x, &segments);

@@ -69,6 +69,7 @@ typedef struct neo_form {
   NEO_VEC(neo_axis_rec) axes; /* shared; from 0 to an extent over sizes */
   NEO_VEC(neo_stage) stages;
   uint32_t n_accs;
+  bool in_order; /* as neo_group.in_order */
   NEO_VEC(neo_form_access) accesses; /* of each tensor that is read or written */
   /* What was found in it, once: nested reductions (nested.h), and what strategies of schedules match
    * (schedule/match.h). Null: nobody has asked yet. */

@@ -37,6 +37,7 @@ struct neo_group {
   NEO_VEC(neo_expr)
   when; /* its results are needed only where these hold: elements of bool tensors without
                              dimensions, or their negations, which it reads */
+  bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
   const char *name;      /* of the first root, made a C identifier */
@@ -78,6 +79,7 @@ typedef struct {
       no_lazy_batching; /* sums over rows that are made in blocks grow block by block; else they are one sum behind */
   bool
       no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
+  bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
 } neo_loop_options;
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };

@@ -25,11 +25,20 @@ typedef struct {
   bool stored;
 } neo_slice;
 
+/* Which blocks of rows are a loop's. The last ones may have one row each, as all have of a chain, and those of a tree
+ * below its root: they have no rows to run at once. */
+typedef enum {
+  NEO_BLOCKS_ALL,
+  NEO_BLOCKS_WIDE,  /* those before the last run of blocks with one row each */
+  NEO_BLOCKS_SERIAL /* that run, as one block, whose rows run one after another in a loop of their own */
+} neo_block_range;
+
 /* Blocks of rows that do not need each other, as a loop's rounds: round b has the rows first[b] .. first[b+1] - 1,
  * which are the sizes begin and end; without rows it does nothing. */
 typedef struct {
   neo_tensor first; /* 0: the loop's rounds are single */
   neo_size begin, end;
+  neo_block_range range;
 } neo_loop_blocks;
 
 typedef struct neo_recurrence_step neo_recurrence_step;

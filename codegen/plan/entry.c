@@ -321,6 +321,12 @@ static int32_t add_loop_row(planner *q, const neo_plan_part *x) {
   return (int32_t)q->p->loops.n - 1;
 }
 
+static uint8_t flags_of(neo_block_range range) {
+  return range == NEO_BLOCKS_WIDE     ? NEO_RT_STEP_BLOCKS | NEO_RT_STEP_WIDE
+         : range == NEO_BLOCKS_SERIAL ? NEO_RT_STEP_BLOCKS | NEO_RT_STEP_SERIAL
+                                      : NEO_RT_STEP_BLOCKS;
+}
+
 static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, int32_t group) {
   for (size_t k = 0; k < parts->n; k++) {
     const neo_plan_part *x = &parts->at[k];
@@ -331,7 +337,7 @@ static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, i
     size_t at = q->p->steps.n;
     neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached};
     if (x->blocks.first.i) {
-      loop.flags = NEO_RT_STEP_BLOCKS;
+      loop.flags = flags_of(x->blocks.range);
       loop.first = (int32_t)q->p->args.n;
       add_arg(q, NULL, x->blocks.first);
     }

@@ -134,6 +134,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
   neo_map_init(&b.value, m->arena);
   neo_map_init(&b.nested, m->arena);
   neo_prover_at(b.p, g->members.n ? neo_def_at(m, g->members.at[0].def)->span : 0);
+  b.f->in_order = g->in_order;
   add_shared(&b);
   for (size_t k = 0; k < g->members.n; k++)
     add_member(&b, &g->members.at[k]);

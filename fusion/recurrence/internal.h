@@ -121,6 +121,9 @@ outline_instance *outline_instance_of(outliner *o, neo_def d);
 void outline_add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
 /* A size for the loop's index, in [lo, hi), and that it is there. */
 neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
+/* Adds the loop over its rounds lo .. hi - 1. */
+void outline_add_rounds(outliner *o, outline_steps *steps, const neo_order_step *order, neo_expr lo,
+                        neo_expr hi);
 void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
 /* Is a <= b, by what holds in the loops around? */
 bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);

@@ -3,7 +3,13 @@
  *
  *   h[p, j] = f(x[p], sum[k] (h[placed[p, k], j] else 0))          rounds along p
  *   ->
- *   for b: h[begin .. end - 1, j] at once,   placed[p, k] < begin = first[b], end = first[b + 1] */
+ *   for b: h[begin .. end - 1, j] at once,   placed[p, k] < begin = first[b], end = first[b + 1]
+ *
+ * Where the last blocks have one row each, nothing is gained by that, and their rows run as those of any recurrence
+ * do, in loops that may be one kernel:
+ *
+ *   for b while blocks behind have several rows: h[begin .. end - 1, j] at once
+ *   for p in first[b] .. P: h[p, j] */
 #include "fusion/recurrence/internal.h"
 #include <math.h>
 
@@ -261,38 +267,49 @@ static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, 
   return neo_size_add(o->m, r);
 }
 
-/* The rounds lo .. hi - 1 are blocks of rows, each of them at once. */
-static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
-                      outline_around block, neo_expr lo, neo_expr hi) {
-  neo_module *m = o->m;
-  size_t n_assume = o->assume.n;
+/* What runs in a round whose rows are block's, which become begin and end. */
+static void add_rows(outliner *o, outline_step *out, const neo_order_step *order,
+                     outline_around block) {
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
+  neo_module *m = o->m;
   int64_t unused, rows = 1;
   neo_expr all, none;
   neo_order_rounds(m, order, &none, &all);
   (void)neo_interval(o->p, &facts, all, &unused, &rows);
-  outline_step out = {.lo = lo, .hi = hi, .down = order->down, .blocks = {.first = block.blocks}};
-  out.index = outline_index_of(o, order, lo, hi);
-  uint32_t depth = neo_size_at(m, out.index)->depth;
+  uint32_t depth = neo_size_at(m, out->index)->depth;
   /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
   double many = block.first ? (double)rows / 2 : sqrt((double)rows);
   int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
-  out.blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
-  out.blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
-  block.lo = neo_size_ref(m, out.blocks.begin);
-  block.hi = neo_size_ref(m, out.blocks.end);
-  outline_assume_between(o, lo, neo_size_ref(m, out.index), hi);
+  out->blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
+  out->blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
+  block.lo = neo_size_ref(m, out->blocks.begin);
+  block.hi = neo_size_ref(m, out->blocks.end);
   outline_assume_between(o, outline_number(o, block.later), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
   assume_block(o, &block);
   if (block.first && outline_kinds_of(m, block.blocks) == 1)
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */
-  NEO_PUSH(o->a, &o->around, block);
-  outline_add_kinds(o, &out.steps, order, &block, out.index);
-  o->around.n--;
-  outline_grow_sums(o, &out.steps, block.lo, block.hi);
+  if (out->blocks.range == NEO_BLOCKS_SERIAL) {
+    outline_add_rounds(o, &out->steps, order, block.lo, block.hi);
+  } else {
+    NEO_PUSH(o->a, &o->around, block);
+    outline_add_kinds(o, &out->steps, order, &block, out->index);
+    o->around.n--;
+  }
+  outline_grow_sums(o, &out->steps, block.lo, block.hi);
   o->blocks -= 3;
+}
+
+/* The rounds lo .. hi - 1 are blocks of rows. */
+static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
+                      outline_around block, neo_block_range range, neo_expr lo, neo_expr hi) {
+  size_t n_assume = o->assume.n;
+  outline_step out = {.lo = lo, .hi = hi, .down = order->down};
+  out.blocks = (neo_loop_blocks){.first = block.blocks, .range = range};
+  out.index = outline_index_of(o, order, lo, hi);
+  outline_assume_between(o, lo, neo_size_ref(o->m, out.index), hi);
+  add_rows(o, &out, order, block);
   o->assume.n = n_assume;
   NEO_PUSH(o->a, steps, out);
 }
@@ -300,21 +317,25 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
 void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step *order,
                         neo_tensor blocks, bool leads) {
   neo_module *m = o->m;
-  outline_around block = {.order = order, .blocks = blocks};
+  outline_around first = {.order = order, .blocks = blocks, .first = true};
+  outline_around later = {.order = order, .blocks = blocks, .later = true};
   int64_t kinds = outline_kinds_of(m, blocks);
   neo_expr none = outline_number(o, 0), one = outline_number(o, kinds), all, unused;
   neo_order_rounds(m, order, &unused, &all);
   all = neo_op2(m, NEO_OP_MUL, all, one);
   if (!leads) {
-    add_range(o, steps, order, block, none, all);
+    later.later = false;
+    add_range(o, steps, order, later, NEO_BLOCKS_ALL, none, all);
     return;
   }
-  for (int k = 0; k < 2; k++) {
-    block.first = (k == 0) != order->down;
-    block.later = !block.first;
-    if (block.first)
-      add_range(o, steps, order, block, none, neo_op2(m, NEO_OP_MIN, one, all));
-    else
-      add_range(o, steps, order, block, one, all);
-  }
+  bool serial = !o->options->blocks_only && kinds == 1;
+  if (!order->down)
+    add_range(o, steps, order, first, NEO_BLOCKS_ALL, none, neo_op2(m, NEO_OP_MIN, one, all));
+  else if (serial)
+    add_range(o, steps, order, later, NEO_BLOCKS_SERIAL, one, all);
+  add_range(o, steps, order, later, serial ? NEO_BLOCKS_WIDE : NEO_BLOCKS_ALL, one, all);
+  if (order->down)
+    add_range(o, steps, order, first, NEO_BLOCKS_ALL, none, neo_op2(m, NEO_OP_MIN, one, all));
+  else if (serial)
+    add_range(o, steps, order, later, NEO_BLOCKS_SERIAL, one, all);
 }

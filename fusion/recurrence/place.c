@@ -588,6 +588,11 @@ static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *or
   NEO_PUSH(o->a, steps, out);
 }
 
+void outline_add_rounds(outliner *o, outline_steps *steps, const neo_order_step *order, neo_expr lo,
+                        neo_expr hi) {
+  add_loop(o, steps, order, &(range){.lo = lo, .hi = hi});
+}
+
 /* ---- blocks of rounds */
 
 typedef struct { /* a loop that is tiled */

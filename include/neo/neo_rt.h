@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 11 /* add-only within a version */
+#define NEO_RT_ABI 12 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -191,7 +191,11 @@ enum {
    * (griddepcontrol.wait), so it may be launched while they still run. */
   NEO_RT_STEP_WAITS = 2,
   NEO_RT_STEP_BLOCKS = 4, /* a loop over blocks of rows, which are in args[first] */
-  NEO_RT_STEP_UNEVEN = 8  /* data say how much each unit of its kernel does */
+  NEO_RT_STEP_UNEVEN = 8, /* data say how much each unit of its kernel does */
+  /* Of a loop over blocks of rows, on processors: its rounds are those before the last run of blocks that have one row
+   * each; or it has one round, which has the rows of that run. */
+  NEO_RT_STEP_WIDE = 16,
+  NEO_RT_STEP_SERIAL = 32
 };
 typedef struct {
   uint8_t op;

@@ -25,6 +25,12 @@ int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi) {
   return lo;
 }
 
+int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end) {
+  while (lo < end && rows[end] - rows[end - 1] == 1)
+    end--;
+  return end;
+}
+
 /* A block has all rows at most, of which there are no more than blocks. */
 static void take_all_rows(neo_rt_ctx *c, const neo_rt_step *s) {
   const neo_rt_loop *l = &c->model->loops[s->arg];

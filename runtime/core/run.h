@@ -33,6 +33,8 @@ int64_t neo_rti_copy_bytes(const neo_rt_ctx *ctx, const neo_rt_step *s);
 /* Of a loop over blocks of rows (neo_rt_loop): the first block from lo on, or hi, with no row in it and behind it. There
  * may be as many blocks as rows, of which most are empty; rows[hi] is there, and others up to the first that equals it. */
 int64_t neo_rti_blocks_end(const int32_t *rows, int64_t lo, int64_t hi);
+/* The first block from which on all that follow, to `end`, have one row each. */
+int64_t neo_rti_blocks_wide_end(const int32_t *rows, int64_t lo, int64_t end);
 /* Runs the steps with everything checked: ctx->sizes, args in header order. */
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                 void *const *args) NEO_MUST_CHECK;

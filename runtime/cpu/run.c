@@ -107,6 +107,22 @@ static void run_step(walker *w, int32_t i) {
 
 static void run_steps(walker *w, int32_t first, int32_t end);
 
+/* A round of loop i. Its rows, if it has some, are those of the blocks at .. end - 1. */
+static void run_round(walker *w, int32_t i, const int32_t *rows, int64_t at, int64_t end) {
+  const neo_rt_ctx *c = w->r->ctx;
+  const neo_rt_step *s = &c->model->steps[w->r->entry->first_step + i];
+  const neo_rt_loop *l = &c->model->loops[s->arg];
+  if (l->index >= 0)
+    w->sizes[l->index] = at;
+  if (rows) {
+    w->sizes[l->begin] = rows[at];
+    w->sizes[l->end] = rows[end];
+    if (rows[at] >= rows[end])
+      return;
+  }
+  run_steps(w, i + 1, i + 1 + s->n);
+}
+
 /* All workers walk through all rounds: the barriers are those of its steps. */
 static void run_loop(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
@@ -116,20 +132,15 @@ static void run_loop(walker *w, int32_t i) {
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
   if (rows && w->begun && w->n > 1)
     neo_rti_pool_barrier(w->r->cpu->pool); /* an earlier step wrote them */
-  if (rows && lo < hi)
-    hi = neo_rti_blocks_end(rows, lo, hi);
+  int64_t end = hi = rows && lo < hi ? neo_rti_blocks_end(rows, lo, hi) : hi;
+  if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL))
+    hi = neo_rti_blocks_wide_end(rows, lo, end);
   w->depth++;
-  for (int64_t k = lo; k < hi; k++) {
+  if (s->flags & NEO_RT_STEP_SERIAL)
+    run_round(w, i, rows, hi, end);
+  for (int64_t k = lo; k < hi && !(s->flags & NEO_RT_STEP_SERIAL); k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    if (l->index >= 0)
-      w->sizes[l->index] = at;
-    if (rows) {
-      w->sizes[l->begin] = rows[at];
-      w->sizes[l->end] = rows[at + 1];
-      if (rows[at] >= rows[at + 1])
-        continue;
-    }
-    run_steps(w, i + 1, i + 1 + s->n);
+    run_round(w, i, rows, at, at + 1);
   }
   w->depth--;
   if (rows)

@@ -25,6 +25,14 @@ static bool vector_legal(const neo_form *f, const neo_machine *machine, const ne
   return (v >= 0) == (w > 1) || reject(why, "a vector_axis and a vector_width above 1 go together");
 }
 
+bool neo_schedule_is_in_order(neo_module *m, const neo_group *g, const neo_schedule *s) {
+  const neo_form *f = neo_group_form(m, g);
+  bool loops = s->strategy == NEO_STRATEGY_LOOPS || s->strategy == NEO_STRATEGY_TILE;
+  bool whole = loops && s->loops.partial == 1 && !s->loops.block_k &&
+               s->loops.vector_axis < (int64_t)f->axes.n;
+  return !neo_form_has_own_axes(f) || (whole && !neo_form_is_nested(f));
+}
+
 static bool shared_axis(const neo_form *f, int64_t axis) {
   return axis >= -1 && axis < (int64_t)f->axes.n;
 }

@@ -205,6 +205,7 @@ neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes
 }
 
 bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
+  q->whole_sums = q->whole_sums || q->f->in_order;
   if (!neo_contraction_of(q->m, q->f, c))
     return false;
   q->c = c;

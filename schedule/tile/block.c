@@ -401,6 +401,8 @@ static int64_t partial_sums(const neo_tiles *q, const neo_schedule *s) {
   const neo_core *core = &q->machine->core;
   double wanted = core->latency * core->units, n = 1;
   double each = (double)(s->loops.tile_m * s->loops.tile_n);
+  if (q->f->in_order)
+    return 1;
   while (n < MOST && 2 * n * each <= wanted && 2 * n * LEAST_STEPS <= q->steps)
     n *= 2;
   return (int64_t)n;

@@ -77,7 +77,7 @@ static uint32_t defs_of(const world *w, const neo_recurrence_steps *steps, const
   for (size_t k = 0; k < steps->n; k++) {
     const neo_recurrence_step *s = &steps->at[k];
     if (s->is_loop) {
-      assert_true(s->blocks.first.i != 0);
+      assert_true(inside || s->blocks.first.i != 0);
       n += defs_of(w, &s->steps, name, in_loop, true);
     }
     for (size_t i = 0; i < s->defs.n && inside == in_loop; i++) {
@@ -113,7 +113,7 @@ static void sums_and_what_needs_no_children_are_kernels_of_all_rows(void **state
   (void)state;
   world w;
   fuse(&w, "h = h, W = W, b = b", (neo_loop_options){0});
-  assert_true(in_loop(&w, "h") == 2); /* the first block, and the others */
+  assert_true(in_loop(&w, "h") == 3); /* the first block, others, and those of one row */
   assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
   assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
   assert_true(!in_loop(&w, "b") && has_group(&w, "b"));
@@ -124,7 +124,7 @@ static void without_lazy_batching_sums_grow_block_by_block(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h, W = W", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "W") == 2 && beside(&w, "W") == 1 && !has_group(&w, "W"));
+  assert_true(in_loop(&w, "W") == 3 && beside(&w, "W") == 1 && !has_group(&w, "W"));
   assert_true(!in_loop(&w, "z") && has_group(&w, "z"));
   neo_arena_free(&w.arena);
 }
@@ -134,7 +134,7 @@ static void the_end_of_a_sum_comes_behind_the_blocks(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h, b = b", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "sum.b") == 2 && beside(&w, "sum.b") == 1);
+  assert_true(in_loop(&w, "sum.b") == 3 && beside(&w, "sum.b") == 1);
   assert_true(!in_loop(&w, "b") && beside(&w, "b") == 1);
   neo_arena_free(&w.arena);
 }
@@ -144,7 +144,7 @@ static void a_sum_of_another_ones_end_stays_behind(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h, b = b, n = n", (neo_loop_options){.no_lazy_batching = true});
-  assert_true(in_loop(&w, "sum.b") == 2 && !in_loop(&w, "n"));
+  assert_true(in_loop(&w, "sum.b") == 3 && !in_loop(&w, "n"));
   neo_arena_free(&w.arena);
 }
 
@@ -152,8 +152,35 @@ static void without_streaming_rows_make_what_they_need(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h, W = W", (neo_loop_options){.no_streaming = true});
-  assert_true(in_loop(&w, "z") == 2 && !has_group(&w, "z"));
+  assert_true(in_loop(&w, "z") == 3 && !has_group(&w, "z"));
   assert_true(!in_loop(&w, "W") && has_group(&w, "W"));
+  neo_arena_free(&w.arena);
+}
+
+/* Blocks before the run run at once; in its one round there is a loop over rows, without blocks. */
+static void the_last_blocks_of_one_row_each_are_a_loop_over_rows(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h", (neo_loop_options){0});
+  const neo_recurrence_steps *steps = &rows_of(&w)->steps;
+  assert_int_equal(steps->n, 3);
+  assert_int_equal(steps->at[0].blocks.range, NEO_BLOCKS_ALL);
+  assert_int_equal(steps->at[1].blocks.range, NEO_BLOCKS_WIDE);
+  assert_int_equal(steps->at[2].blocks.range, NEO_BLOCKS_SERIAL);
+  const neo_recurrence_step *rows = &steps->at[2].steps.at[0];
+  assert_true(steps->at[2].steps.n == 1 && rows->is_loop && !rows->blocks.first.i);
+  assert_int_equal(rows->lo.i, neo_size_ref(w.m, steps->at[2].blocks.begin).i);
+  assert_int_equal(rows->hi.i, neo_size_ref(w.m, steps->at[2].blocks.end).i);
+  neo_arena_free(&w.arena);
+}
+
+static void where_rows_do_not_pay_all_blocks_run_at_once(void **state) {
+  (void)state;
+  world w;
+  fuse(&w, "h = h", (neo_loop_options){.blocks_only = true});
+  assert_int_equal(rows_of(&w)->steps.n, 2);
+  assert_int_equal(rows_of(&w)->steps.at[1].blocks.range, NEO_BLOCKS_ALL);
+  assert_int_equal(in_loop(&w, "h"), 2);
   neo_arena_free(&w.arena);
 }
 
@@ -190,6 +217,8 @@ int main(void) {
       cmocka_unit_test(the_end_of_a_sum_comes_behind_the_blocks),
       cmocka_unit_test(a_sum_of_another_ones_end_stays_behind),
       cmocka_unit_test(without_streaming_rows_make_what_they_need),
+      cmocka_unit_test(the_last_blocks_of_one_row_each_are_a_loop_over_rows),
+      cmocka_unit_test(where_rows_do_not_pay_all_blocks_run_at_once),
       cmocka_unit_test(a_kind_of_rows_runs_what_it_needs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

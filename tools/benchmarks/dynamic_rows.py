@@ -90,9 +90,9 @@ def tree_fc(name, group, leaves, hidden, threads, **more):
                defines=dict(D=hidden), lr=0.01, **more)
 
 
-def chain(name, group, maker, words, hidden, threads, embedded, **more):
+def chain(name, group, maker, words, hidden, threads, embedded, batch=64, count=4, **more):
     """The classifier has as many classes as there are words."""
-    return row(name, group, "chain_lstm", (maker, words, 64, 4), 0, threads, of="words",
+    return row(name, group, "chain_lstm", (maker, words, batch, count), 0, threads, of="words",
                defines=dict(WORDS=words, E=embedded, D=hidden), **more)
 
 
@@ -122,6 +122,10 @@ def comparisons(threads, serial):
                                 threads, trees=trees, peers=("baseline",), baseline=serial)
         yield tree_fc("levels: Tree-FC 256 leaves", "levels over serial", 256, 64, threads,
                       peers=("baseline",), baseline=serial)
+        for hidden in (64, 256):
+            yield chain(f"levels: LSTM hidden {hidden} batch 1 of a chain", "levels over serial",
+                        "pieces", 256, hidden, threads, hidden, batch=1, count=64,
+                        peers=("baseline",), baseline=serial)
     for batch in (16, 64):
         yield tree_lstm(f"two threads: Tree-LSTM batch {batch}", "second thread", batch, 2,
                         peers=("one thread",))
