@@ -1,6 +1,8 @@
 /* Decides which results may be stored past the caches, and where that pays (nontemporal.h). */
 #include "schedule/loops/nontemporal.h"
+#include "ir/clone.h"
 #include "schedule/model.h"
+#include <math.h>
 
 /* Results below TRY_BYTES may still be cached when they are read; results above PAYS_BYTES hardly.
  * Between the two, tuning tries both. */
@@ -12,9 +14,30 @@ enum {
   LINE_BYTES = 64,
 };
 
-static int64_t bytes_of(neo_module *m, neo_tensor t) {
-  int64_t n = neo_extent_most(m, neo_tensor_elements(m, t));
-  return n * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+static int64_t bytes_of(neo_module *m, neo_tensor t, neo_expr elements) {
+  return neo_extent_most(m, elements) * neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
+}
+
+static int64_t most_bytes(neo_module *m, neo_tensor t) {
+  return bytes_of(m, t, neo_tensor_elements(m, t));
+}
+
+/* A size that calls give is somewhere between its bounds, by products in the middle. */
+static neo_expr middle(void *ctx, neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  (void)ctx;
+  if (n->op != NEO_OP_SIZE)
+    return e;
+  const neo_size_rec *r = neo_size_at(m, (neo_size){n->attr});
+  if (r->kind != NEO_SIZE_RUNTIME)
+    return e;
+  double least = r->lo > 1 ? (double)r->lo : 1, most = r->hi > 1 ? (double)r->hi : 1;
+  return neo_const_int(m, NEO_I64_T, r->has_usual ? r->usual : (int64_t)sqrt(least * most));
+}
+
+/* What is small is still cached when it is read, however large it may be in other calls. */
+static int64_t likely_bytes(neo_module *m, neo_tensor t) {
+  return bytes_of(m, t, neo_expr_rewrite(m, neo_tensor_elements(m, t), middle, NULL));
 }
 
 /* Does the group read the tensor or the old version of it? Its lines are then cached already. What a round
@@ -71,19 +94,20 @@ bool neo_nontemporal_fits(neo_module *m, const neo_group *g, const neo_schedule 
   return found > 0;
 }
 
-static bool fits_from(neo_module *m, const neo_group *g, const neo_schedule *s, int64_t bytes) {
+static bool fits_from(neo_module *m, const neo_group *g, const neo_schedule *s,
+                      int64_t (*size)(neo_module *m, neo_tensor t), int64_t bytes) {
   for (size_t k = 0; k < g->roots.n; k++)
-    if (bytes_of(m, g->roots.at[k]) >= bytes && neo_nontemporal_fits(m, g, s, g->roots.at[k]))
+    if (size(m, g->roots.at[k]) >= bytes && neo_nontemporal_fits(m, g, s, g->roots.at[k]))
       return true;
   return false;
 }
 
 bool neo_nontemporal_any(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, INT64_MIN);
+  return fits_from(m, g, s, most_bytes, INT64_MIN);
 }
 
 bool neo_nontemporal_worth_a_try(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, TRY_BYTES);
+  return fits_from(m, g, s, most_bytes, TRY_BYTES);
 }
 
 /* Does computing take longer than moving the lines, in a map with a long formula or in a sum whose
@@ -111,5 +135,6 @@ static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s
 }
 
 bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, PAYS_BYTES) && !computes_longer(m, g, s) && whole_lines(m, g, s);
+  return fits_from(m, g, s, likely_bytes, PAYS_BYTES) && !computes_longer(m, g, s) &&
+         whole_lines(m, g, s);
 }

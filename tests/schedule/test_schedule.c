@@ -558,6 +558,23 @@ static void only_results_beyond_the_caches_stream(void **state) {
   assert_int_equal(map_of(512, "temp Y").loops.nontemporal, 0);
 }
 
+/* Of 64 MB at most, which calls with few rows are far from. */
+static void results_of_any_number_of_rows_do_not(void **state) {
+  (void)state;
+  static const struct {
+    const char *size;
+    int64_t nontemporal;
+  } rows[] = {{"0..16384", 0}, {"1..16384", 0}, {"16000..16384", 1}, {"1..1000000000", 1}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "size N %s\ninput X : f32 [N, 1024]\ntemp Y : f32 [N, 1024]\n"
+             "def Y[i: N, j: 1024] = X[i, j] * 2.0f32\nentry forward forward: Y = Y\n",
+             rows[k].size);
+    assert_int_equal(choose(text).loops.nontemporal, rows[k].nontemporal);
+  }
+}
+
 /* An update lies where what it replaces is read; its lines are in the caches. */
 static void results_in_an_operands_place_do_not(void **state) {
   (void)state;
@@ -787,6 +804,7 @@ int main(void) {
       cmocka_unit_test(the_innermost_axis_of_a_sum_is_one_along_which_an_operand_lies),
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
+      cmocka_unit_test(results_of_any_number_of_rows_do_not),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
