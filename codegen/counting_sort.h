@@ -26,6 +26,7 @@ typedef struct {
   neo_tensor end;   /* read behind the loops */
   uint32_t sum;     /* the register of the sum */
 } neo_counting_sort;
+typedef NEO_VEC(neo_counting_sort) neo_counting_sorts;
 
 /* Is the loop i, which has a table, the one that makes at[e]? It reads first[u] of a loop before it. */
 bool neo_counting_sort_of(neo_module *m, const neo_position_loops *loops, size_t i, neo_arena *a,

@@ -1,5 +1,5 @@
 /* See fused_loops.h. */
-#include "codegen/counting_sort.h"
+#include "codegen/fused_memory.h"
 #include "codegen/fused_rounds.h"
 #include "codegen/loop/clone.h"
 #include "codegen/make.h"
@@ -16,8 +16,9 @@ typedef struct {
   neo_arena *a;
   neo_str *why;
   neo_status status;
-  neo_position_loops open;          /* which share a loop */
-  NEO_VEC(neo_counting_sort) sorts; /* among them */
+  neo_position_loops open;  /* which share a loop */
+  neo_counting_sorts sorts; /* among them */
+  neo_in_places in_place;
   neo_kernel_steps *out;
   neo_map index; /* empty */
 } maker;
@@ -166,6 +167,12 @@ static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
   for (size_t i = 0; i < x->sorts.n; i++)
     if (x->sorts.at[i].first.i == t.i)
       t = x->sorts.at[i].end;
+  neo_tensor old = {0};
+  for (size_t i = 0; i < x->in_place.n; i++)
+    if (x->in_place.at[i].old.i == t.i || x->in_place.at[i].made.i == t.i) {
+      t = x->in_place.at[i].made;
+      old = x->in_place.at[i].old;
+    }
   for (uint32_t b = 0; b < k->bufs.n; b++)
     if (k->bufs.at[b].tensor.i == t.i) {
       k->bufs.at[b].use |= use;
@@ -176,6 +183,7 @@ static uint32_t buffer_of(maker *x, neo_kernel *k, neo_tensor t, uint8_t use) {
                                       .type = r->type,
                                       .use = use,
                                       .tensor = t,
+                                      .over = old,
                                       .no_alias = true,
                                       .align = neo_type_bytes((neo_type)r->type)});
 }
@@ -210,8 +218,13 @@ static bool add_starts(maker *x, neo_kernel *k, neo_block *in, size_t i, const n
     if (y->first_at != i)
       continue;
     const neo_lx *n = neo_lx_load(k, buffer_of(x, k, y->count, NEO_BUF_READ), at);
+    neo_type type = (neo_type)sum->type; /* counts may be where ends come */
+    uint32_t next = neo_kernel_reg(
+        k, (neo_reg){.name = "next", .type = (uint8_t)type, .rank = 1, .extent = {1}});
+    neo_ls_reg(k, in, next);
+    neo_ls_set(k, in, next, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, sum, n));
     neo_ls_store(k, in, buffer_of(x, k, y->end, NEO_BUF_WRITE), at, sum, NULL);
-    neo_ls_set(k, in, y->sum, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, sum, n));
+    neo_ls_set(k, in, y->sum, &zero, 1, neo_lx_reg(k, next, &zero, 1));
   }
   return any;
 }
@@ -252,51 +265,20 @@ static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c,
   return end;
 }
 
-/* ---- what only the kernel reads */
-
-static bool has(neo_module *m, neo_list l, neo_tensor t) {
-  for (uint32_t k = 0; k < l.n; k++)
-    if (neo_list_at(m, l, k) == t.i)
-      return true;
-  return false;
-}
-
-/* Is the definition computed here alone? One that is inline may be so in other kernels, too. */
-static bool is_member(const maker *x, neo_def d) {
-  for (size_t k = 0; k < x->open.n; k++)
-    for (size_t i = 0; i < x->open.at[k].g->members.n; i++) {
-      const neo_member *y = &x->open.at[k].g->members.at[i];
-      if (y->def.i == d.i && y->place != NEO_PLACE_INLINE)
-        return true;
-    }
-  return false;
-}
-
-/* By buffer: is it a tensor that no entry returns and no other definition reads? */
-static bool *read_here(maker *x, const neo_kernel *k) {
-  neo_module *m = x->m;
-  bool *own = NEO_NEW_ARRAY(x->a, bool, k->bufs.n + 1);
-  for (uint32_t b = 0; b < k->bufs.n; b++) {
-    neo_tensor t = k->bufs.at[b].tensor;
-    own[b] = t.i && neo_tensor_at(m, t)->role == NEO_ROLE_TEMP;
-    for (size_t e = 0; e < m->entries.n && own[b]; e++)
-      own[b] = !has(m, m->entries.at[e].outputs, t) && !has(m, m->entries.at[e].updates, t);
-  }
-  for (uint32_t d = 1; d < m->defs.n; d++) {
-    neo_tensor *reads;
-    size_t n = is_member(x, (neo_def){d}) ? 0 : neo_def_reads(m, (neo_def){d}, x->a, &reads);
-    for (size_t i = 0; i < n; i++)
-      for (uint32_t b = 0; b < k->bufs.n; b++)
-        own[b] = own[b] && k->bufs.at[b].tensor.i != reads[i].i;
-  }
-  return own;
-}
-
 static bool are_apart(const neo_kernel *k) {
   for (uint32_t b = 0; b < k->bufs.n; b++)
     if (!k->bufs.at[b].no_alias)
       return false;
   return true;
+}
+
+/* By buffer: is it a tensor that no entry returns and no other definition reads? */
+static bool *read_here(maker *x, const neo_kernel *k) {
+  const bool *elsewhere = neo_fused_read_elsewhere(x->m, &x->open, x->a);
+  bool *own = NEO_NEW_ARRAY(x->a, bool, k->bufs.n + 1);
+  for (uint32_t b = 0; b < k->bufs.n; b++)
+    own[b] = k->bufs.at[b].tensor.i && !elsewhere[k->bufs.at[b].tensor.i];
+  return own;
 }
 
 static neo_kernel *fused(maker *x) {
@@ -306,17 +288,22 @@ static neo_kernel *fused(maker *x) {
   k->span = x->open.at[0].k->span;
   neo_kernel_name_sizes(k, x->m);
   find_sorts(x);
+  neo_fused_in_place(x->m, x->options->all, x->g, &x->open, &x->sorts, x->a, &x->in_place);
   for (size_t i = 0; i < x->open.n; i++)
     of[i] = NEO_NEW_ARRAY(x->a, neo_clone_buf, x->open.at[i].k->bufs.n + 1);
   add_buffers(x, k, of);
+  bool *zero = NEO_NEW_ARRAY(x->a, bool, k->bufs.n + 1);
   for (size_t i = 0; i < x->open.n; i++) {
     const neo_position_loop *y = &x->open.at[i];
+    neo_tensor late = are_apart(k) ? neo_fused_zeroed(x->m, &x->open, i) : (neo_tensor){0};
     neo_block head = y->k->body;
     head.n--;
     c[i] = neo_cloner_new(k, y->k, of[i], &x->index);
     if (y->sums.i)
       neo_clone_without(c[i], y->table - 1);
-    if (!is_sorted(x, i))
+    if (late.i)
+      zero[buffer_of(x, k, late, 0)] = true;
+    else if (!is_sorted(x, i))
       neo_clone_block(c[i], &k->body, &head);
   }
   begin_sums(x, k);
@@ -327,7 +314,7 @@ static neo_kernel *fused(maker *x) {
     i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
   if (are_apart(k))
     neo_fused_rounds(k, loop, read_here(x, k));
-  neo_fused_prefetch(k, loop);
+  neo_fused_runs(k, loop, zero);
   x->status = neo_kernel_verify(k, x->why);
   return k;
 }

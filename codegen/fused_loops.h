@@ -12,7 +12,8 @@
  * A loop joins those before it if what it reads of them is there: it reads it at its own position, or at an earlier one.
  * That is what a tensor's elements are that lie below their own first index (neo_tensor_rec.below). A running
  * sum by keys needs no table of its own where the sum by keys is made in the same loop: it is the table. One that
- * sorts begins with what another loop has made (counting_sort.h). */
+ * sorts begins with what another loop has made (counting_sort.h). Sums that rounds add to at earlier positions alone
+ * become 0 in the loop. */
 #ifndef NEO_CODEGEN_FUSED_LOOPS_H
 #define NEO_CODEGEN_FUSED_LOOPS_H
 #include "codegen/recurrence.h"
@@ -34,6 +35,13 @@ neo_position_loop neo_position_loop_of(const neo_group *g, neo_kernel *k);
 /* May its rounds follow those of the loops before, position by position? (fused_reads.c) */
 bool neo_position_loop_joins(neo_module *m, const neo_position_loop *before, size_t n,
                              const neo_position_loop *x);
+
+/* Is each element of the tensor, of rank 1, that it reads the one at its own position? */
+bool neo_position_loop_reads_own(neo_module *m, const neo_position_loop *x, neo_tensor t);
+/* Does each round write the tensor's element at its own position once, and no other one? */
+bool neo_position_loop_writes_own(neo_module *m, const neo_position_loop *x, neo_tensor t);
+/* Is each element of the tensor, of rank 1, that its rounds read or write at their own position or at an earlier one? */
+bool neo_position_loop_is_behind(neo_module *m, const neo_position_loop *x, neo_tensor t);
 
 /* Kernels of a group with neo_group.loops. Those of loops that share none are as if each were a group. The rest is as
  * in neo_recurrence_kernels. */

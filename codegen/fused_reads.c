@@ -80,8 +80,8 @@ static int64_t row_of(neo_module *m, neo_tensor t) {
   return all;
 }
 
-/* Is it the loaded number of a position before the loop's own, or 0? */
-static bool is_earlier(const look *l, const neo_lx *e) {
+/* Is it the loaded number of a position before the loop's own, or 0? Or of its own one, if `own`. */
+static bool is_earlier(const look *l, const neo_lx *e, bool own) {
   neo_module *m = l->m;
   int64_t other = 0;
   if (e->kind == NEO_LX_OP && e->attr == NEO_OP_CAST)
@@ -90,7 +90,9 @@ static bool is_earlier(const look *l, const neo_lx *e) {
     return false;
   const neo_kbuf *b = &l->x->k->bufs.at[e->attr];
   neo_expr below = b->tensor.i && !b->shift ? neo_tensor_at(m, b->tensor)->below : (neo_expr){0};
-  if (!below.i || below.i != neo_axis_ref(m, 0).i)
+  neo_expr here = neo_axis_ref(m, 0),
+           next = neo_op2(m, NEO_OP_ADD, here, neo_const_int(m, NEO_I64_T, 1));
+  if (!below.i || (below.i != here.i && (!own || below.i != next.i)))
     return false;
   if (e->kind == NEO_LX_LOADIF && (!neo_lx_is_int(e->arg[2], &other) || other > 0))
     return false;
@@ -109,7 +111,7 @@ static int64_t earlier_row(const look *l, const neo_lx *offset) {
   if (offset->kind == NEO_LX_OP && offset->attr == NEO_OP_MUL &&
       neo_lx_is_int(offset->arg[1], &row))
     offset = offset->arg[0];
-  return row > hi && lo >= 0 && is_earlier(l, offset) ? row : 0;
+  return row > hi && lo >= 0 && is_earlier(l, offset, false) ? row : 0;
 }
 
 /* ---- statements */
@@ -171,6 +173,96 @@ static bool reads_rows(neo_module *m, const neo_position_loop *x, neo_tensor t, 
   l.row = row;
   look_block(&l, &x->loop->loop.body, false);
   return l.fits;
+}
+
+static bool reads(const neo_lx *e, const look *l) {
+  bool any = (e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF) && is_of(l, e->attr);
+  for (uint32_t k = 0; k < e->n && !any; k++)
+    any = reads(e->arg[k], l);
+  return any;
+}
+
+typedef struct {
+  look l;
+  bool own;     /* what is read is at the loop's own position */
+  size_t reads; /* statements */
+  size_t stores;
+} uses;
+
+static bool is_own(const look *l, const neo_lx *e) {
+  bool is = true;
+  if ((e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF) && is_of(l, e->attr))
+    is = e->kind == NEO_LX_LOAD && !l->x->k->bufs.at[e->attr].shift &&
+         e->arg[0]->kind == NEO_LX_VAR && e->arg[0]->attr == l->x->loop->loop.var;
+  for (uint32_t k = 0; k < e->n && is; k++)
+    is = is_own(l, e->arg[k]);
+  return is;
+}
+
+static void note_uses(void *ctx, neo_ls *s) {
+  uses *x = ctx;
+  const neo_lx *expr[NEO_LS_EXPRS];
+  uint32_t n = neo_ls_exprs(s, expr);
+  for (uint32_t k = 0; k < n; k++) {
+    x->reads += reads(expr[k], &x->l);
+    x->own = x->own && is_own(&x->l, expr[k]);
+  }
+  x->stores += s->kind == NEO_LS_STORE && is_of(&x->l, s->store.to.buf);
+}
+
+bool neo_position_loop_reads_own(neo_module *m, const neo_position_loop *x, neo_tensor t) {
+  uses head = {.l = {.m = m, .x = x, .t = t}, .own = true}, body = head;
+  neo_block before = x->k->body;
+  before.n--;
+  neo_block_visit(&before, note_uses, &head);
+  neo_block_visit(&x->loop->loop.body, note_uses, &body);
+  return !head.reads && body.own && (x->factor == 1 || !body.reads);
+}
+
+bool neo_position_loop_writes_own(neo_module *m, const neo_position_loop *x, neo_tensor t) {
+  uses all = {.l = {.m = m, .x = x, .t = t}}, top = all;
+  const neo_block *b = &x->loop->loop.body;
+  const neo_ls *store = NULL;
+  neo_block_visit(&x->k->body, note_uses, &all);
+  for (size_t k = 0; k < b->n; k++)
+    if (b->at[k]->kind == NEO_LS_STORE && is_of(&top.l, b->at[k]->store.to.buf))
+      store = b->at[k];
+  return all.stores == 1 && store && !store->store.cond && x->factor == 1 &&
+         !x->k->bufs.at[store->store.to.buf].shift && store->store.to.offset->kind == NEO_LX_VAR &&
+         store->store.to.offset->attr == x->loop->loop.var;
+}
+
+typedef struct {
+  look l;
+  bool is;
+} behind;
+
+static void look_behind(behind *x, uint32_t buf, const neo_lx *offset) {
+  if (is_of(&x->l, buf))
+    x->is = x->is && !x->l.x->k->bufs.at[buf].shift &&
+            (own_row(&x->l, offset, true) == 1 || is_earlier(&x->l, offset, true));
+}
+
+static void loads_behind(behind *x, const neo_lx *e) {
+  if (e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF)
+    look_behind(x, e->attr, e->arg[0]);
+  for (uint32_t k = 0; k < e->n; k++)
+    loads_behind(x, e->arg[k]);
+}
+
+static void statement_behind(void *ctx, neo_ls *s) {
+  const neo_lx *expr[NEO_LS_EXPRS];
+  uint32_t n = neo_ls_exprs(s, expr);
+  for (uint32_t k = 0; k < n; k++)
+    loads_behind(ctx, expr[k]);
+  if (s->kind == NEO_LS_STORE)
+    look_behind(ctx, s->store.to.buf, s->store.to.offset);
+}
+
+bool neo_position_loop_is_behind(neo_module *m, const neo_position_loop *x, neo_tensor t) {
+  behind y = {{.m = m, .x = x, .t = t}, true};
+  neo_block_visit(&x->loop->loop.body, statement_behind, &y);
+  return y.is;
 }
 
 static bool same(const neo_lx *a, const neo_lx *b) {

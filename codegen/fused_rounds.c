@@ -217,6 +217,12 @@ static void forget_stored(void *ctx, neo_ls *s) {
     forget(ctx, s->store.to.buf, s->store.to.offset);
 }
 
+/* Does it store what is there? */
+static bool is_idle(knowledge *y, const neo_ls *s) {
+  return s->kind == NEO_LS_STORE && !s->store.adds &&
+         s->store.value == neo_lx_load(y->x->k, s->store.to.buf, s->store.to.offset);
+}
+
 /* The value of a store is in a register from here on. */
 static void keep(knowledge *y, neo_block *out, neo_ls *s) {
   neo_kernel *k = y->x->k;
@@ -246,6 +252,8 @@ static void keep_block(knowledge *y, neo_block *out, const neo_block *in) {
       neo_block_visit(&s->loop.body, forget_stored, y);
     for (uint32_t k = 0; k < n; k++)
       *place[k] = with_known(y, *place[k]);
+    if (is_idle(y, s))
+      continue;
     if (s->kind == NEO_LS_STORE)
       keep(y, out, s);
     NEO_PUSH(y->x->k->arena, out, s);

@@ -24,7 +24,8 @@
  * what is in buffer b. */
 void neo_fused_rounds(neo_kernel *k, neo_ls *loop, const bool *own);
 
-/* Prefetches what later rounds go through; the loop is from 0 on, by 1. (fused_prefetch.c) */
-void neo_fused_prefetch(neo_kernel *k, neo_ls *loop);
+/* Makes runs of the rounds, which prefetch what later ones go through; the loop is from 0 on, by 1. zero[b]: buffer b has
+ * an element for each round, which is 0 before that round. (fused_runs.c) */
+void neo_fused_runs(neo_kernel *k, neo_ls *loop, const bool *zero);
 
 #endif

@@ -41,6 +41,7 @@ typedef struct {
   neo_segment_schedule *choose;   /* null: by the model of costs */
   void *choose_ctx;
   neo_loops loops;
+  const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 
 /* Fuses the segments of a group that is a recurrence, chooses schedules, and lowers them; all is in

@@ -6,7 +6,7 @@
  *     count[l]  = sum[v where level[v] == l] 1
  *     rank[v]   = sum[u < v where level[u] == level[v]] 1
  *     first[l]  = sum[k < l] count[k]
- *     place[v]  = first[level[v]] + rank[v]
+ *     place[v]  = first[level[v]] + rank[v]           rank[v], if v has no children: first[0] = 0
  *     order[p]  = sum[v where place[v] == p] v
  *     placed[p, k] = sum[v where place[v] == p] (place[child[v, k]] else -1)
  *
@@ -20,6 +20,8 @@
  *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k) */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
+
+enum { FEW_SLOTS = 2 }; /* of a vertex */
 
 typedef struct {
   levels *s;
@@ -141,6 +143,7 @@ static neo_tensor define_levels(const tables *t, levels_graph *g) {
   neo_module *m = t->s->m;
   neo_expr zero = number(t, 0), here = axis(t, 0);
   neo_tensor level = tensor(t, "level", &g->n, 1, zero, g->n);
+  neo_tensor_at(m, level)->below = plus(t, here, 1); /* as children come before their parents */
   if (g->n_indices == 1) {
     define_level(t, &g->index[0], g->n, level, level);
     return level;
@@ -169,6 +172,25 @@ static neo_tensor define_first(const tables *t, const char *name, neo_tensor cou
   return first;
 }
 
+/* The place of the vertex, which is `rank` for a leaf, of level 0: where loops branch by the children that there are
+ * (codegen/fused_rounds.h), a leaf looks nothing up. */
+static neo_expr place_of(const tables *t, const levels_graph *g, neo_expr place, neo_expr rank) {
+  neo_module *m = t->s->m;
+  neo_expr at[2] = {axis(t, 0)}, value = rank;
+  neo_tensor child = g->index[0].child;
+  int64_t slots = levels_slots_of(t->s, child);
+  if (t->s->gpu || g->n_indices > 1 || levels_kinds_of(g) > 1 || neo_tensor_rank(m, child) > 2 ||
+      slots > FEW_SLOTS)
+    return place;
+  for (int64_t k = slots - 1; k >= 0; k--) {
+    at[1] = number(t, k);
+    neo_expr x = neo_load(m, child, at, neo_tensor_rank(m, child), t->span);
+    x = neo_op2(m, NEO_OP_LE, number(t, 0), neo_cast(m, NEO_I64_T, x));
+    value = neo_op3(m, NEO_OP_SELECT, x, place, value);
+  }
+  return value;
+}
+
 /* The vertices by keys in [0, n_keys), those of one key in their order. */
 static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_expr n_keys) {
   neo_module *m = t->s->m;
@@ -187,8 +209,9 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
   neo_tensor_at(m, g->first)->saturates = true;
   g->place = tensor(t, "level.place", &g->n, 1, zero, g->n);
   f = (formula){.n_out = 1, .n_axes = 1, .hi = {g->n}};
-  f.finish = neo_op2(m, NEO_OP_ADD, neo_load(m, g->first, &own, 1, t->span),
-                     neo_load(m, rank, &here, 1, t->span));
+  neo_expr begin = neo_load(m, g->first, &own, 1, t->span);
+  neo_expr behind = neo_load(m, rank, &here, 1, t->span);
+  f.finish = place_of(t, g, neo_op2(m, NEO_OP_ADD, begin, behind), behind);
   define(t, g->place, &f);
   g->order = each_one(t, tensor(t, "level.order", &g->n, 1, zero, g->n));
   f = (formula){1, 2, {g->n, g->n}, NEO_RED_SUM, {0}, i32_of(t, axis(t, 1)), acc(t)};

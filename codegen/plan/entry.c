@@ -27,6 +27,7 @@ typedef struct {
   neo_map item_of;    /* tensor -> item */
   NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_tensor) item_tensor;
+  NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
   uint8_t depth;       /* loops around the steps that are added */
 } planner;
@@ -143,6 +144,40 @@ static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
   NEO_PUSH(q->scratch, &q->item_tensor, t);
 }
 
+static const neo_plan_parts *parts_at(const planner *q, size_t at) {
+  return &q->env->in->parts_of_group[q->order.at[at]];
+}
+
+/* The tensor whose memory the kernels of the step give to t; 0: t has its own. */
+static neo_tensor given_up(const neo_plan_parts *parts, neo_tensor t) {
+  neo_tensor old = {0};
+  for (size_t k = 0; k < parts->n && !old.i; k++) {
+    const neo_plan_part *x = &parts->at[k];
+    for (size_t b = 0; b < x->tensors.n && !old.i; b++)
+      if (x->tensors.at[b].i == t.i)
+        old = x->over.at[b];
+    if (!old.i)
+      old = given_up(&x->parts, t);
+  }
+  return old;
+}
+
+static void place_root(planner *q, size_t at, neo_tensor t);
+
+/* The old one may be made by an earlier kernel of the same step. */
+static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
+  uint64_t item = 0;
+  place_root(q, at, old);
+  uint64_t read = at;
+  bool has = neo_map_get(&q->item_of, old.i, &item);
+  neo_map_get(&q->last_read, old.i, &read);
+  assert(has && read == at && "nobody reads it after this step");
+  (void)has;
+  q->items.at[item].last = (int64_t)last_use(q, t);
+  neo_map_set(&q->item_of, t.i, item);
+  NEO_PUSH(q->scratch, &q->in_place, t);
+}
+
 /* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
  */
 static void place_root(planner *q, size_t at, neo_tensor t) {
@@ -159,11 +194,11 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  add_item(q, t, at, last_use(q, t));
-}
-
-static const neo_plan_parts *parts_at(const planner *q, size_t at) {
-  return &q->env->in->parts_of_group[q->order.at[at]];
+  neo_tensor old = given_up(parts_at(q, at), t);
+  if (old.i)
+    take_over(q, at, t, old);
+  else
+    add_item(q, t, at, last_use(q, t));
 }
 
 /* What only the kernels of a recurrence use lives as long as it runs. */
@@ -246,6 +281,13 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
     set_buf(q, q->item_tensor.at[k],
             plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
                            q->items.at[k].size_bytes));
+  }
+  for (size_t k = 0; k < q->in_place.n; k++) {
+    uint64_t item = 0;
+    int32_t buf = -1;
+    neo_map_get(&q->item_of, q->in_place.at[k].i, &item);
+    if (has_buf(q, q->item_tensor.at[item], &buf))
+      set_buf(q, q->in_place.at[k], buf);
   }
   if (e->frame_bytes > q->p->frame_bytes)
     q->p->frame_bytes = e->frame_bytes;

@@ -96,7 +96,8 @@ struct neo_plan_part {
   bool is_loop;
   uint32_t kernel;
   NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, but for scratch */
-  neo_size index;  /* of a loop, as lo, hi and down: codegen/recurrence.h */
+  NEO_VEC(neo_tensor) over;    /* whose memory these take over: neo_kbuf.over */
+  neo_size index;              /* of a loop, as lo, hi and down: codegen/recurrence.h */
   neo_expr lo, hi;
   bool down;
   neo_loop_blocks blocks;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define HEAD                                                                                \
@@ -17,6 +18,8 @@
   "input perm : i32 [V] < V\ntemp far : i32 [V] < V\n"                                      \
   "temp first : i32 [V] < V * 2 + 1\ntemp spot : i32 [V, 2] < V * 2\n"                      \
   "temp end : i32 [V] < V * 2 + 1\n"                                                        \
+  "temp last : i32 [V] < V * 2 + 1\n"                                                       \
+  "temp place : i32 [V] < V * 2\ntemp order : i32 [V] < V\ntemp seat : i32 [V]\n"           \
   "def level[v: V] =\n  max[k: 2] (level[i64(child[v, k])] else -1i32) + 1i32\n"            \
   "def count[l: V] =\n  sum[v: V] where i64(level[v]) == l;\n  1i32\n"                      \
   "def rank[v: V] =\n  sum[u: V] where u < v and i64(level[u]) == i64(level[v]);\n  1i32\n" \
@@ -30,7 +33,11 @@
   "def spot[v: V, k: 2] =\n  sum[w: V, j: 2] where w * 2 + j < v * 2 + k and "              \
   "i64(child[w, j]) == i64(child[v, k]) and 0 <= i64(child[v, k]);\n  1i32\n"               \
   "  then (first[i64(child[v, k])] else 0i32) + acc0\n"                                     \
-  "def end[u: V] = first[u] + parents[u]\n"
+  "def end[u: V] = first[u] + parents[u]\n"                                                 \
+  "def last[u: V] = end[i64(perm[u])]\n"                                                    \
+  "def place[v: V] = (count[i64(level[v])] + rank[v]) % (rank[v] + 3i32) % 1001i32\n"       \
+  "def order[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"                    \
+  "def seat[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n  (place[i64(child[v, 0])] else 0i32)\n"
 
 typedef struct {
   neo_arena arena;
@@ -49,7 +56,8 @@ static void load(world *w, const char *text) {
   assert_non_null(w->m);
   assert_int_equal(neo_fuse(w->m, a, &w->all, NULL), NEO_OK);
   neo_fuse_options fusion = {0};
-  neo_recurrence_options o = {.machine = neo_machine_named("x86-64-v3"), .fusion = &fusion};
+  neo_recurrence_options o = {
+      .machine = neo_machine_named("x86-64-v3"), .fusion = &fusion, .all = &w->all};
   neo_str why;
   neo_str_init(&why, a);
   for (size_t g = 0; g < w->all.groups.n; g++) {
@@ -71,6 +79,13 @@ static const char *text_of(world *w, size_t k) {
 static void has(world *w, const char *part) {
   if (!strstr(text_of(w, 0), part))
     fail_msg("'%s' is not in\n%s", part, text_of(w, 0));
+}
+
+static void any_has(world *w, const char *part) {
+  for (size_t k = 0; k < w->steps.n; k++)
+    if (strstr(text_of(w, k), part))
+      return;
+  fail_msg("'%s' is in no kernel", part);
 }
 
 static void sums_by_keys_of_a_recurrence_run_in_its_loop(void **state) {
@@ -139,7 +154,7 @@ static void places_in_a_sort_are_found_in_one_table(void **state) {
   const neo_kernel_step *last = &w.steps.at[w.steps.n - 1];
   w.steps.at[0] = *last;
   has(&w, "end[v] = stored");
-  has(&w, "sum[0] = sum[0] + parents[v]\n");
+  has(&w, "next[0] = sum[0] + parents[v]\n");
   has(&w, "spot[v*2] = end[i64(child[v*2])]\n");
   has(&w, "spot[v*2 + 1] = end[i64(child[v*2 + 1])]\n");
   assert_null(strstr(text_of(&w, 0), "table"));
@@ -169,6 +184,51 @@ static void tables_are_prefetched_along_the_loop(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Ends come where counts were, and places where ranks were, if nobody else reads these. */
+static void what_is_read_for_the_last_time_gives_up_its_memory(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: spot = spot, last = last\n");
+  any_has(&w, "next[0] = sum[0] + end[v]\n");
+  any_has(&w, " over ");
+  neo_arena_free(&w.arena);
+  load(&w, HEAD "entry forward forward: order = order, seat = seat\n");
+  any_has(&w, "(count[i64(level[v_2])] + place[v_2]) % (place[v_2] + 3:i32)");
+  any_has(&w, " over ");
+  neo_arena_free(&w.arena);
+}
+
+static void what_others_read_keeps_its_memory(void **state) {
+  (void)state;
+  static const char *const outputs[] = {
+      "order = order, rank = rank",   /* the old one is returned */
+      "order = order, place = place", /* the new one is: it is in the caller's memory */
+      "spot = spot, end = end",
+  };
+  for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++) {
+    world w;
+    char text[sizeof HEAD + 100];
+    (void)snprintf(text, sizeof text, "%sentry forward forward: %s\n", HEAD, outputs[k]);
+    load(&w, text);
+    for (size_t s = 0; s < w.steps.n; s++)
+      assert_null(strstr(text_of(&w, s), " over "));
+    neo_arena_free(&w.arena);
+  }
+}
+
+/* Children come before their parents, so no round counts at a later position; levels may be any. */
+static void counts_become_0_a_run_at_a_time(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: level = level, count = count, again = again, "
+                "parents = parents\n");
+  has(&w, "  if b + 16 <= V\n    for l in 0..16 vector\n      parents[b + l] = 0:i32\n"
+          "  else\n    for u in b..V\n      parents[u] = 0:i32\n");
+  has(&w, "  prefetch parents[b + 128]\n");
+  assert_null(strstr(text_of(&w, 0), "count[b + l] = 0:i32"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_by_keys_of_a_recurrence_run_in_its_loop),
@@ -179,6 +239,9 @@ int main(void) {
       cmocka_unit_test(places_in_a_sort_are_found_in_one_table),
       cmocka_unit_test(a_sort_whose_starts_are_read_has_two_tables),
       cmocka_unit_test(tables_are_prefetched_along_the_loop),
+      cmocka_unit_test(what_is_read_for_the_last_time_gives_up_its_memory),
+      cmocka_unit_test(what_others_read_keeps_its_memory),
+      cmocka_unit_test(counts_become_0_a_run_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,16 @@ static void what_only_its_round_reads_is_not_stored(void **state) {
   expect(text, -1, "  A[v] = stored[0]\n  P[i64(stored[0])] = stored[0]\n");
 }
 
+static void what_is_there_is_not_stored_again(void **state) {
+  (void)state;
+  expect(
+      HEAD "for v in 0..V\n  A[v] = select(0 <= i64(C[v]), A[v] + C[v], A[v])\n"
+           "  P[i64(A[v])] = C[v]\n",
+      -1,
+      "  if 0 <= i64(C[v])\n    reg stored[1]: i32\n    stored[0] = A[v] + C[v]\n    A[v] = stored[0]\n"
+      "    P[i64(stored[0])] = C[v]\n  else\n    P[i64(A[v])] = C[v]\n");
+}
+
 /* Data say which element is written: it may be the one that was stored before. */
 static void what_may_be_written_again_is_loaded(void **state) {
   (void)state;
@@ -95,6 +105,7 @@ static void a_condition_that_may_change_is_asked_where_it_is(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_only_its_round_reads_is_not_stored),
+      cmocka_unit_test(what_is_there_is_not_stored_again),
       cmocka_unit_test(what_may_be_written_again_is_loaded),
       cmocka_unit_test(a_condition_is_a_branch_around_the_round),
       cmocka_unit_test(a_condition_that_may_change_is_asked_where_it_is),

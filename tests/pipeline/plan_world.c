@@ -46,7 +46,7 @@ static int64_t elements_of(size_t number, size_t b) {
     least = elements_in(&c->parts_of_group.at[i], (uint32_t)number, b, least);
   for (size_t i = 0; i < c->grouping.groups.n; i++) {
     const neo_group *g = &c->grouping.groups.at[i];
-    if (c->kernel_of_group.at[i] != number || g->recurrence)
+    if (c->kernel_of_group.at[i] != number || !neo_group_has_form(g))
       continue;
     neo_tensor t = b < g->reads.n ? g->reads.at[b] : g->roots.at[b - g->reads.n];
     int64_t n = neo_tensor_elements_at(c->module, t, running->sizes, NULL);

@@ -29,6 +29,19 @@ static void children_are_read_at_their_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A vertex is no higher than its position; leaves are first, in their order. */
+static void a_leaf_is_at_its_rank(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp level.child : i32 [V] < V in ..d0 + 1\n");
+  has(&w, "let $0 = level.first.child[i64(level.child[p])] + level.rank.child[p];\n"
+          "    select(0 <= i64(child[p, 0]), $0, select(0 <= i64(child[p, 1]), $0, "
+          "level.rank.child[p]))\n");
+  neo_arena_free(&w.arena);
+}
+
 static void sums_over_parents_run_through_a_list(void **state) {
   (void)state;
   world w;
@@ -326,6 +339,7 @@ static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(children_are_read_at_their_places),
+      cmocka_unit_test(a_leaf_is_at_its_rank),
       cmocka_unit_test(sums_over_parents_run_through_a_list),
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),

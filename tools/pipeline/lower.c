@@ -64,8 +64,10 @@ static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
 static neo_plan_part kernel_part(neo_compilation *c, neo_kernel *k) {
   neo_plan_part x = {.kernel = shared_kernel(c, k)};
   for (size_t b = 0; b < k->bufs.n; b++)
-    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH)) {
       NEO_PUSH(&c->arena, &x.tensors, k->bufs.at[b].tensor);
+      NEO_PUSH(&c->arena, &x.over, k->bufs.at[b].over);
+    }
   return x;
 }
 
@@ -105,7 +107,8 @@ static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
                                     .fusion = &fusion,
                                     .choose = c->options.segment_schedule,
                                     .choose_ctx = c->options.schedule_ctx,
-                                    .loops = c->options.loops};
+                                    .loops = c->options.loops,
+                                    .all = &c->grouping};
   neo_status s = g->recurrence
                      ? neo_recurrence_kernels(c->module, g, &options, &c->arena, &steps, &text)
                      : neo_fused_loops_kernels(c->module, g, &options, &c->arena, &steps, &text);

@@ -1,4 +1,4 @@
-/* Prefetches in fused loops (fused_loops.h). They go through more tables at once than a processor's own prefetchers
+/* Runs of rounds in fused loops (fused_loops.h). They go through more tables at once than a processor's own prefetchers
  * follow, and compute so little at a position that they wait for memory. A run of positions at a time asks for the lines
  * that come so many positions later:
  *
@@ -6,7 +6,9 @@
  *     ->
  *     for b in 0..N step 16
  *       prefetch level[b + 128]
- *       for v in b..min(b + 16, N): level[v] = .. */
+ *       for v in b..min(b + 16, N): level[v] = ..
+ *
+ * Tables of sums that rounds add to at their own position, or at earlier ones, become 0 a run at a time, too. */
 #include "codegen/fused_rounds.h"
 
 enum { LINE_BYTES = 64, RUN = 16, AHEAD = 128, MOST_LINES = 4 };
@@ -43,12 +45,27 @@ static void look(void *ctx, neo_ls *s) {
     note(ctx, s->store.to.buf, s->store.to.offset);
 }
 
-void neo_fused_prefetch(neo_kernel *k, neo_ls *loop) {
+static void zero_run(neo_kernel *k, neo_block *in, uint32_t buf, const neo_lx *b,
+                     const neo_lx *hi) {
+  const neo_lx *n = neo_lx_int(k, RUN), *first = neo_lx_int(k, 0);
+  const neo_lx *zero = neo_lx_const(k, (neo_type)k->bufs.at[buf].type, (neo_value){.i = 0});
+  neo_ls *s = neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LE, neo_lx_op2(k, NEO_OP_ADD, b, n), hi));
+  uint32_t lane = neo_kernel_var(k, "l"), last = neo_kernel_var(k, "u");
+  const neo_lx *at = neo_lx_op2(k, NEO_OP_ADD, b, neo_lx_var(k, lane));
+  neo_ls *all = neo_ls_for(k, &s->branch.then, NEO_LOOP_VECTOR, lane, first, n, 1);
+  neo_ls *rest = neo_ls_for(k, &s->branch.otherwise, NEO_LOOP_SERIAL, last, b, hi, 1);
+  neo_ls_store(k, &all->loop.body, buf, at, zero, NULL);
+  neo_ls_store(k, &rest->loop.body, buf, neo_lx_var(k, last), zero, NULL);
+}
+
+void neo_fused_runs(neo_kernel *k, neo_ls *loop, const bool *zero) {
   finder f = {k, loop->loop.var, NEO_NEW_ARRAY(k->arena, int64_t, k->bufs.n + 1)};
   uint32_t n_bufs = (uint32_t)k->bufs.n, run = neo_kernel_var(k, "b");
   const neo_lx *b = neo_lx_var(k, run);
   neo_block body = {0};
   neo_block_visit(&loop->loop.body, look, &f);
+  for (uint32_t buf = 0; buf < n_bufs; buf++)
+    f.step[buf] = zero[buf] ? 1 : f.step[buf];
   for (uint32_t buf = 0; buf < n_bufs; buf++) {
     int64_t line = LINE_BYTES / neo_type_bytes((neo_type)k->bufs.at[buf].type);
     for (int64_t x = 0; x < f.step[buf] * RUN; x += line) {
@@ -57,6 +74,9 @@ void neo_fused_prefetch(neo_kernel *k, neo_ls *loop) {
       neo_ls_prefetch(k, &body, buf, at, false);
     }
   }
+  for (uint32_t buf = 0; buf < n_bufs; buf++)
+    if (zero[buf])
+      zero_run(k, &body, buf, b, loop->loop.hi);
   const neo_lx *end = neo_lx_op2(k, NEO_OP_ADD, b, neo_lx_int(k, RUN));
   end = neo_lx_op2(k, NEO_OP_MIN, end, loop->loop.hi);
   neo_ls_for(k, &body, NEO_LOOP_SERIAL, loop->loop.var, b, end, 1)->loop.body = loop->loop.body;
