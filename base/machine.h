@@ -86,6 +86,7 @@ typedef struct neo_machine {
   bool warpgroups;      /* and groups of four of them (codegen/loop/wgmma.h) */
   bool async;           /* whose threads copy asynchronously into shared memory */
   int64_t shared_bytes; /* what a block may ask for of shared memory */
+  bool few_rows; /* kernels run for one block of rows after the other, most of them of a few rows */
 } neo_machine;
 
 /* The row of this name; null: there is none. */

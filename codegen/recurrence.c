@@ -615,6 +615,7 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
       1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
   x.in_blocks = *options->machine;
   x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
+  x.in_blocks.few_rows = true;
   take_sizes(&x);
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)

@@ -19,6 +19,7 @@ typedef enum {
 typedef struct {
   uint32_t gpu_threads; /* that run at once; 0: the target is a processor */
   bool bf16_pairs;      /* the target multiplies pairs of bf16 along a reduction */
+  int64_t l2_bytes;     /* of a core's second cache; 0: not known, or the target is no processor */
   uint32_t
       tile_rounds; /* rounds of a block where recurrences are treated as if they were long and large;
                            0: what pays */

@@ -30,7 +30,9 @@
  * the others stay outside.
  *
  * Recurrences in blocks of rows (transform/levels.c) have a few rows in most blocks, and read the weights in
- * each: they are laid out whatever the number of rows, in training steps, too.
+ * each: they are laid out whatever the number of rows, in training steps, too. But in a training step a layout is
+ * made anew, for however small a batch: none is where W[k, j] is small and contiguous along j, so that blocks
+ * read it as well from the second cache.
  *
  * Which entries: those that leave parameters as they are (forward entries), where one reader is
  * enough. A training step writes its weights, so that a layout is made in each step: it pays where
@@ -48,14 +50,15 @@
 enum { LINE_BYTES = 64, MOST_RANK = 16, MOST_FACTORS = 8, PAIR = 2 };
 enum { LEAST_READERS = 2 }; /* in a training step */
 enum { LEAST_BYTES = 16384, MOST_BYTES = 1 << 28, MOST_ROWS = 256 };
+enum { LEAST_LINES = 4 }; /* side by side, where a tensor is read as it is */
 
 typedef struct { /* a read that is laid out */
   neo_expr load;
   neo_tensor from;
-  uint32_t rank, column;     /* column: dimension with the last output axis */
-  uint32_t order[MOST_RANK]; /* the other dimensions as they stand in the layout; */
-  uint32_t n_outer;          /* so many before the tile, the rest inside */
-  int64_t lanes, extent;
+  uint32_t rank, column;        /* column: dimension with the last output axis */
+  uint32_t order[MOST_RANK];    /* the other dimensions as they stand in the layout; */
+  uint32_t n_outer;             /* so many before the tile, the rest inside */
+  int64_t lanes, extent, bytes; /* of a tile; of the column's dimension; of the tensor */
   bool rounded, pairs; /* of bf16; two steps of the last dimension in `order` side by side */
   int64_t paired;      /* extent of that dimension */
 } placing;
@@ -151,6 +154,7 @@ static bool is_worth(const neo_module *m, placing *p) {
     if (bytes > MOST_BYTES)
       return false;
   }
+  p->bytes = bytes;
   return bytes >= LEAST_BYTES && p->extent > p->lanes;
 }
 
@@ -445,6 +449,13 @@ static void copy_shared(prepacking *s, neo_def *defs, size_t n, const bool *plac
   rename_entries(s, &to);
 }
 
+/* Do blocks of rows read the tensor as well as its layout? Lines lie side by side along its columns, and the second cache
+ * holds it from block to block, beside what a block reads and writes. */
+static bool reads_well_in_blocks(const prepacking *s, const placing *p) {
+  return p->column + 1 == p->rank && !p->rounded && p->extent >= LEAST_LINES * p->lanes &&
+         p->bytes <= s->target->l2_bytes / 4 * 3;
+}
+
 /* Changes definitions in place: forward entries have copies of what they need by now. */
 static void lay_out_steps(prepacking *s) {
   neo_module *m = s->m;
@@ -458,7 +469,7 @@ static void lay_out_steps(prepacking *s) {
       neo_call_invariants_of(m, defs, n, none, s->a); /* old versions last for the whole step */
   for (size_t k = 0; k < n; k++) {
     uint64_t count = 0;
-    if (!place(s, defs[k], &p[k])) {
+    if (!place(s, defs[k], &p[k]) || (s->in_blocks[defs[k].i] && reads_well_in_blocks(s, &p[k]))) {
       p[k].load.i = 0;
       continue;
     }

@@ -84,6 +84,21 @@ bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k) {
   return k < RESULTS && (q->results[axis].unit >> k & 1);
 }
 
+bool neo_tiles_stay_near(neo_tiles *q, uint32_t factor) {
+  uint64_t axes = q->c->factor[factor].axes;
+  bool contiguous = false;
+  int64_t n;
+  for (uint32_t k = 0; k < q->f->axes.n; k++) {
+    if (!(axes >> k & 1))
+      continue;
+    if (!neo_expr_is_int(q->m, q->f->axes.at[k].hi, &n))
+      return false;
+    neo_axis_access x = neo_tiles_along(q, factor, k);
+    contiguous |= x.stride == 1 && !x.odd && !x.guarded;
+  }
+  return contiguous && q->elements[factor] * (double)q->bytes <= (double)q->machine->l2_bytes;
+}
+
 double neo_tiles_elements(neo_tiles *q, uint32_t factor) {
   return q->elements[factor];
 }

@@ -82,6 +82,15 @@ static void consider(search *c, const candidate *x) {
 
 /* ---- enumeration */
 
+/* Where blocks have few rows, what all rows share is read in place if it is contiguous: a copy in each block would cost more
+ * than the block's products. Tiles are then wide, so that one row has as many sums at a time as hide their latency. */
+static bool suits_few_rows(search *c, const candidate *x, uint32_t k, neo_side side) {
+  enum { PART = 8 }; /* of the registers */
+  bool wide = x->cols >= c->q.machine->vector_regs / PART || (x->cols + 1) * x->lanes > x->n;
+  return !neo_tiles_stay_near(&c->q, k) ||
+         (!(x->pack >> k & 1) && (side != NEO_SIDE_COLUMNS || wide));
+}
+
 static void each_pack(search *c, candidate *x) {
   const neo_contraction *f = c->q.c;
   neo_schedule s = basic(c, x);
@@ -91,7 +100,8 @@ static void each_pack(search *c, candidate *x) {
   for (x->pack = 0; x->pack < 1LL << f->n; x->pack++) {
     bool ok = true;
     for (uint32_t k = 0; k < f->n && ok; k++) {
-      if (!(x->pack >> k & 1))
+      ok = !c->q.machine->few_rows || suits_few_rows(c, x, k, side[k]);
+      if (!ok || !(x->pack >> k & 1))
         continue;
       ok = side[k] == NEO_SIDE_ROWS || side[k] == NEO_SIDE_COLUMNS;
       for (uint32_t i = 0; i < k; i++)

@@ -83,6 +83,8 @@ bool neo_tiles_results_have_stride(neo_tiles *q, uint32_t axis, int64_t stride);
 bool neo_tiles_result_is_contiguous(neo_tiles *q, uint32_t axis, size_t k);
 /* Elements of the tensor that the factor reads; 0: it reads none. */
 double neo_tiles_elements(neo_tiles *q, uint32_t factor);
+/* Is the factor the same for blocks of rows of any length, contiguous along a shared axis, and kept by the second cache? */
+bool neo_tiles_stay_near(neo_tiles *q, uint32_t factor);
 /* How the factor slides along the axis; null: it does not. */
 const neo_sliding *neo_tiles_slide(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes);

@@ -156,6 +156,13 @@ static double one_row_read(const neo_tiles *q, double lines, double run_bytes, r
   return lines * (throughput + run_start(q, all, jump) * LINE_BYTES / run_bytes);
 }
 
+/* Cycles per step of reading contiguous columns that the second cache holds: a processor fetches those of many steps ahead, so
+ * that they are as good as a stream. */
+static double near_read(const neo_tiles *q, const geometry *g) {
+  double wide = g->c * g->lanes * (double)q->bytes;
+  return (wide + LINE_BYTES - (double)q->bytes) / LINE_BYTES * q->machine->core.near[STREAM];
+}
+
 /* Cycles per step of reading the column vectors of a tile in place. Reads for later tiles of rows
  * may hit a cache. First reads are streams only where a block of the reduction is so short that its
  * rows are; the hardware prefetcher follows short strides. */
@@ -165,6 +172,8 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
   if (is_prepacked(q, g, &x))
     return prepacked_read(q, g, k, &x);
   double t = read_cycles(q, g, &x, 0.15);
+  if (q->machine->few_rows && x.stride == 1 && !x.odd && neo_tiles_stay_near(q, k))
+    return t * g->c + near_read(q, g);
   walk w = neo_tile_walk(q, k);
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;

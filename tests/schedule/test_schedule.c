@@ -104,6 +104,31 @@ static void a_large_product_has_a_register_tile_and_a_packed_operand(void **stat
   assert_true(s.loops.pack & 2);
 }
 
+static neo_schedule product_in_blocks(bool few_rows, int columns) {
+  char text[512];
+  neo_machine machine = *avx512();
+  machine.few_rows = few_rows;
+  snprintf(text, sizeof text,
+           "size B 1..4096\ninput A : f32 [B, 128]\ninput W : f32 [128, %d]\n"
+           "temp C : f32 [B, %d]\n"
+           "def C[i: B, j: %d] =\n  sum[k: 128] A[i, k] * W[k, j]\n  then acc0\n"
+           "entry forward forward: C = C\n",
+           columns, columns, columns);
+  return choose_on(&machine, text, NULL);
+}
+
+/* A copy of what all rows share is paid back by many rows only, if a cache holds it where it is. */
+static void where_most_blocks_have_few_rows_columns_are_read_in_place(void **state) {
+  enum { NEAR = 384, FAR = 8192, COLUMNS = 2 };
+  (void)state;
+  assert_true(product_in_blocks(false, NEAR).loops.pack & COLUMNS);
+  neo_schedule s = product_in_blocks(true, NEAR);
+  assert_false(s.loops.pack & COLUMNS);
+  assert_int_equal(s.loops.vector_axis, 1);
+  assert_int_equal(s.loops.tile_n, 4);
+  assert_true(product_in_blocks(true, FAR).loops.pack & COLUMNS);
+}
+
 static void what_a_short_sum_is_written_to_is_walked_in_long_runs(void **state) {
   (void)state;
   neo_schedule s = choose("input A : f32 [4, 784]\ninput B : f32 [4, 1024]\n"
@@ -776,6 +801,7 @@ int main(void) {
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(long_formulas_have_two_vectors_side_by_side),
       cmocka_unit_test(a_large_product_has_a_register_tile_and_a_packed_operand),
+      cmocka_unit_test(where_most_blocks_have_few_rows_columns_are_read_in_place),
       cmocka_unit_test(what_a_short_sum_is_written_to_is_walked_in_long_runs),
       cmocka_unit_test(a_matrix_that_is_read_once_is_read_in_blocks_of_whole_rows),
       cmocka_unit_test(few_rows_read_a_matrix_in_place_and_fetch_it_a_block_ahead),

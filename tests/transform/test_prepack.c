@@ -3,6 +3,7 @@
 #include "ir/interp.h"
 #include "ir/order.h"
 #include "tests/transform/world.h"
+#include <stdio.h>
 
 static void becomes(const char *before, const char *part) {
   world w;
@@ -137,6 +138,45 @@ static void weights_that_a_step_reads_often_are_laid_out(void **state) {
           "sum[k: 96] S[b, k] * packed.W[j / 16, k, j % 16]");
 }
 
+/* Does a step over the levels of a graph lay out its weights, where a second cache has so many bytes? They are
+ * U[k, l, j], or U[k, j, l]. */
+static bool levels_lay_out(int64_t l2_bytes, int columns, bool transposed) {
+  world w;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "neo-ir 1\nmodule t\nsites 1\nsize V 0..40\ninput child : i32 [V, 2] in -1..d0\n"
+           "input x : f32 [V, %d]\nparam U : f32 [2, %d, %d]\n"
+           "init @1 U[k: 2, l: %d, j: %d] = f32(l)\ntemp h : f32 [V, %d]\ntemp s : f32 [V, %d]\n"
+           "update u : f32 [2, %d, %d] of U\n"
+           "def @2 s[v: V, j: %d] =\n  sum[k: 2, l: %d]\n"
+           "  U[k, %s] * (h[i64(child[v, k]), l] else 0.0)\n"
+           "def @3 h[v: V, j: %d] = tanh(x[v, j] + s[v, j])\n"
+           "def @4 u[k: 2, l: %d, j: %d] = U[k, l, j] * 0.5\n"
+           "entry train step: h = h; updates u\n",
+           columns, columns, columns, columns, columns, columns, columns, columns, columns, columns,
+           columns, transposed ? "j, l" : "l, j", columns, columns, columns);
+  load(&w, text);
+  w.target.l2_bytes = l2_bytes;
+  apply(&w, neo_pass_levels);
+  apply(&w, neo_pass_prepack);
+  bool found = strstr(text_of(&w), "packed.U") != NULL;
+  neo_arena_free(&w.arena);
+  return found;
+}
+
+/* Where blocks of rows read weights as well in place, a step needs no layout: whole lines side by side, and all in the
+ * second cache. */
+static void weights_that_a_cache_holds_are_read_in_place_by_blocks_of_rows(void **state) {
+  enum { LARGE = 1 << 24, WEIGHTS = 2 * 96 * 96 * 4 };
+  (void)state;
+  assert_true(levels_lay_out(0, 96, false));
+  assert_false(levels_lay_out(LARGE, 96, false));
+  assert_false(levels_lay_out(2 * WEIGHTS, 96, false));
+  assert_true(levels_lay_out(WEIGHTS, 96, false));
+  assert_true(levels_lay_out(LARGE, 96, true));
+  assert_true(levels_lay_out(LARGE, 48, false));
+}
+
 static void nothing_that_changes_or_is_used_once_is_laid_out(void **state) {
   (void)state;
   stays(HEAD Y_DEF "update u : f32 [96, 64] of W\ndef @6 u[k: 96, j: 64] = W[k, j] * 0.5\n"
@@ -193,6 +233,7 @@ int main(void) {
       cmocka_unit_test(readers_in_one_way_share_a_layout),
       cmocka_unit_test(entries_that_train_keep_what_they_had),
       cmocka_unit_test(weights_that_a_step_reads_often_are_laid_out),
+      cmocka_unit_test(weights_that_a_cache_holds_are_read_in_place_by_blocks_of_rows),
       cmocka_unit_test(nothing_that_changes_or_is_used_once_is_laid_out),
       cmocka_unit_test(other_indices_are_left_alone),
       cmocka_unit_test(a_tensor_of_fifteen_dimensions_is_left_alone),

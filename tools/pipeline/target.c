@@ -33,6 +33,7 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c) {
     return (neo_pass_target){0};
   return (neo_pass_target){.gpu_threads = t.sm ? (uint32_t)neo_machine_busy_threads(&t.machine) : 0,
                            .bf16_pairs = neo_target_pairs(&t) != 0,
+                           .l2_bytes = t.sm ? 0 : t.machine.l2_bytes,
                            .tile_rounds = c->options.tile_rounds,
                            .memory = c->options.fusion.memory,
                            .batch_kinds = c->options.batch_kinds,
