@@ -127,4 +127,15 @@ for model in down two slot; do
     "$NEOC" verify -q "$model.expr" --seed=$seed >out 2>&1 || fail "from parents, $model" out
   done
 done
+# ---- a training step reads small weights in place, where it has a second cache for them; the last levels are loops over rows
+tree() {
+  "$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/tree_lstm.expr" --records=none --groups "$@" >groups 2>out ||
+    fail "explain tree_lstm $*" out
+}
+tree --mcpu=x86-64-v4
+grep -q '^group [0-9]* packed2_h_U: .*in step' groups || fail "no layout of U for the gradient" groups
+grep -q '^group [0-9]* packed_h_U: .*in step' groups && fail "a layout of U that a step reads in place" groups
+grep -q 'the rest, whose rows run one after another$' groups || fail "no loop over rows" groups
+tree --target=nvptx:sm_90a
+grep -q 'one after another' groups && fail "a loop over rows on a GPU" groups
 exit $status
