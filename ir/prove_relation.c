@@ -6,7 +6,8 @@
  * ranges of axes, sizes and elements; x = n*(x/n) + x%n with 0 <= x%n < n, exact for constant n (so
  * no existential variables are needed); the two cases of min, max and select. What cannot be
  * expressed is left out, which makes the set larger: empty is then still a proof. Only what the
- * goal reaches is included.
+ * goal reaches is included. What is known of an element that one branch of a select reads holds in that branch: where
+ * it is not taken there may be no element, so that `element < N` does not say that N is above 0.
  *
  * Dimensions are numbered as the goal reaches them, and nothing of the words that are written says
  * what they stand for: equal questions about other axes, tensors and sizes have equal words. */
@@ -23,10 +24,14 @@ static int find_dim(const neo_relation *p, const neo_mono *t) {
 }
 
 static bool add_dim(neo_relation *p, const neo_mono *t) {
-  if (find_dim(p, t) >= 0)
+  int at = find_dim(p, t);
+  if (at >= 0) {
+    p->branch_of[at] = p->here ? p->branch_of[at] : 0;
     return true;
+  }
   if (p->n_dims == NEO_REL_DIMS)
     return false;
+  p->branch_of[p->n_dims] = p->here;
   p->dim[p->n_dims++] = *t;
   for (uint32_t k = 0; k < t->n; k++)
     p->axes |= neo_expr_axes(p->m, (neo_expr){t->atom[k]});
@@ -45,6 +50,29 @@ static bool add_bool_dim(neo_relation *p, neo_expr e) {
   return add_dim(p, &t);
 }
 
+/* From here on it is about what is evaluated where the condition has this value, too. False: there is no room. */
+static bool enter_branch(neo_relation *p, neo_expr c, bool value) {
+  if (p->n_branches == NEO_REL_BRANCHES)
+    return false;
+  p->branches[p->n_branches++] = (neo_relation_branch){c, value, p->here};
+  p->here = p->n_branches;
+  return true;
+}
+
+static bool add_condition(neo_relation *p, neo_expr e);
+
+/* A select evaluates one of two conditions. */
+static bool add_select(neo_relation *p, neo_list arg) {
+  uint32_t around = p->here;
+  neo_expr c = neo_list_expr(p->m, arg, 0);
+  bool added = add_condition(p, c);
+  for (uint32_t k = 1; k < 3 && added; k++) {
+    added = enter_branch(p, c, k == 1) && add_condition(p, neo_list_expr(p->m, arg, k));
+    p->here = around;
+  }
+  return added;
+}
+
 /* Dimensions of a condition; false if there is no room for them. */
 static bool add_condition(neo_relation *p, neo_expr e) {
   neo_poly g;
@@ -56,11 +84,12 @@ static bool add_condition(neo_relation *p, neo_expr e) {
   case NEO_OP_NOT:
   case NEO_OP_AND:
   case NEO_OP_OR:
-  case NEO_OP_SELECT:
     for (uint32_t k = 0; k < n.arg.n; k++)
       if (!add_condition(p, neo_list_expr(p->m, n.arg, k)))
         return false;
     return true;
+  case NEO_OP_SELECT:
+    return add_select(p, n.arg);
   default:
     return neo_prover_compare(p->s, e, &g) ? add_dims(p, &g) : add_bool_dim(p, e);
   }
@@ -72,6 +101,7 @@ static void add_rule(neo_relation *p, const neo_poly *g, bool equal) {
   if (p->n_rules == NEO_REL_RULES || !add_dims(p, g))
     return;
   neo_poly_copy(&p->rules[p->n_rules].g, g);
+  p->rules[p->n_rules].of = -1;
   p->rules[p->n_rules++].equal = equal;
 }
 
@@ -137,15 +167,24 @@ static void add_remainder(neo_relation *p, const neo_poly *v, neo_expr e) {
     add_difference(p, &sum, -1, &x, 0, true);
 }
 
-static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_expr y) {
+static bool add_branch(neo_relation *p, neo_expr c, bool value, const neo_poly *g) {
+  uint32_t around = p->here;
+  bool added = enter_branch(p, c, value) && add_dims(p, g);
+  p->here = around;
+  return added;
+}
+
+/* A minimum evaluates both; a select one of them. */
+static void add_choice(neo_relation *p, neo_expr v, neo_expr c, neo_expr x, neo_expr y, bool both) {
   neo_poly a, b;
   neo_prover_form(p->s, x, &a);
   neo_prover_form(p->s, y, &b);
-  if (p->n_choices == NEO_REL_CASES)
+  if (p->n_choices == NEO_REL_CASES || !add_condition(p, c))
     return;
-  if (!add_condition(p, c) || !add_dims(p, &a) || !add_dims(p, &b))
-    return;
-  p->choices[p->n_choices++] = (neo_relation_choice){v.i, c, x, y};
+  bool added = both ? add_dims(p, &a) && add_dims(p, &b)
+                    : add_branch(p, c, true, &a) && add_branch(p, c, false, &b);
+  if (added)
+    p->choices[p->n_choices++] = (neo_relation_choice){v.i, c, x, y};
 }
 
 static void add_load(neo_relation *p, const neo_poly *v, neo_expr e, uint32_t tensor) {
@@ -175,8 +214,9 @@ static void add_size(neo_relation *p, const neo_poly *v, uint32_t size) {
   add_difference(p, v, -1, &value, 0, true);
 }
 
-static void add_atom(neo_relation *p, neo_expr atom) {
+static void add_atom(neo_relation *p, neo_expr atom, int dim) {
   neo_poly v;
+  uint32_t first;
   neo_expr e = neo_prover_peel(p->s, atom);
   neo_node n = *neo_expr_node(p->m, e);
   neo_expr a = {0}, b = {0};
@@ -191,7 +231,10 @@ static void add_atom(neo_relation *p, neo_expr atom) {
     add_size(p, &v, n.attr);
     break;
   case NEO_OP_LOAD:
+    first = p->n_rules;
     add_load(p, &v, e, n.attr);
+    while (first < p->n_rules)
+      p->rules[first++].of = dim;
     break;
   case NEO_OP_DIV:
     add_quotient(p, &v, e);
@@ -200,13 +243,13 @@ static void add_atom(neo_relation *p, neo_expr atom) {
     add_remainder(p, &v, e);
     break;
   case NEO_OP_MIN:
-    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, a, b), a, b);
+    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, a, b), a, b, true);
     break;
   case NEO_OP_MAX:
-    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, b, a), a, b);
+    add_choice(p, atom, neo_op2(p->m, NEO_OP_LE, b, a), a, b, true);
     break;
   case NEO_OP_SELECT:
-    add_choice(p, atom, a, b, neo_expr_arg(p->m, e, 2));
+    add_choice(p, atom, a, b, neo_expr_arg(p->m, e, 2), false);
     break;
   default:
     break;
@@ -245,9 +288,11 @@ static bool gather(neo_relation *p, neo_expr goal) {
     split_assumption(p, p->s->assume[k], true);
   for (uint32_t k = 0; k < p->n_dims; k++) {
     neo_mono t = p->dim[k];
+    p->here = p->branch_of[k];
     add_range(p, &t);
     if (t.n == 1 && neo_expr_type(p->m, (neo_expr){t.atom[0]}) != NEO_BOOL_T)
-      add_atom(p, (neo_expr){t.atom[0]});
+      add_atom(p, (neo_expr){t.atom[0]}, (int)k);
+    p->here = 0;
     if (k + 1 == p->n_dims)
       add_assumptions(p);
   }
@@ -346,10 +391,19 @@ static void put_case(neo_relation *p, const neo_relation_choice *c, bool value) 
     put(p, NEO_REL_TRUE);
 }
 
+/* The rule, or the branch that it holds in is not taken. */
+static void put_rule(neo_relation *p, const neo_relation_rule *r) {
+  for (uint32_t b = r->of < 0 ? 0 : p->branch_of[r->of]; b; b = p->branches[b - 1].around) {
+    put(p, NEO_REL_OR);
+    put_condition(p, p->branches[b - 1].c, !p->branches[b - 1].value);
+  }
+  put_constraint(p, &r->g, 1, 0, r->equal);
+}
+
 bool neo_relation_of(neo_relation *p, neo_prover_scope *s, neo_expr goal, bool value) {
   p->s = s;
   p->m = s->m;
-  p->n_dims = p->n_rules = p->n_choices = p->n_assumed = 0;
+  p->n_dims = p->n_rules = p->n_choices = p->n_assumed = p->n_branches = p->here = 0;
   p->axes = 0;
   p->words.n = 0;
   s->fuel = NEO_PROVE_FUEL;
@@ -358,7 +412,7 @@ bool neo_relation_of(neo_relation *p, neo_prover_scope *s, neo_expr goal, bool v
   s->fuel = NEO_PROVE_FUEL;
   put(p, p->n_dims);
   for (uint32_t k = 0; k < p->n_rules; k++)
-    put_constraint(p, &p->rules[k].g, 1, 0, p->rules[k].equal);
+    put_rule(p, &p->rules[k]);
   put_condition(p, goal, !value);
   for (uint32_t k = 0; k < p->n_assumed; k++)
     if (p->assumed[k].used)

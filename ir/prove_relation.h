@@ -10,11 +10,21 @@
 #include "ir/prove_scope.h"
 
 enum { NEO_REL_DIMS = 40, NEO_REL_CASES = 8, NEO_REL_RULES = 160, NEO_REL_ASSUMED = 64 };
+enum { NEO_REL_BRANCHES = 2 * NEO_REL_CASES };
 enum { NEO_REL_FALSE, NEO_REL_TRUE, NEO_REL_GE, NEO_REL_EQ, NEO_REL_AND, NEO_REL_OR };
+
+/* What a select evaluates where condition c has this value, within a branch around; branches are numbered from 1 on,
+ * and 0 is none. */
+typedef struct {
+  neo_expr c;
+  bool value;
+  uint32_t around;
+} neo_relation_branch;
 
 typedef struct { /* g >= 0, or g == 0 */
   neo_poly g;
   bool equal;
+  int of; /* it holds where this dimension is evaluated; -1: anywhere */
 } neo_relation_rule;
 
 /* v (a dimension) is x where c holds, else y; for min and max, c is their comparison. */
@@ -27,9 +37,12 @@ typedef struct {
 typedef struct neo_relation {
   neo_prover_scope *s;
   neo_module *m;
-  uint32_t n_dims, n_rules, n_choices, n_assumed;
+  uint32_t n_dims, n_rules, n_choices, n_assumed, n_branches;
+  uint32_t here; /* the branch that is looked at: a number, or 0: none */
   uint64_t axes; /* that the goal reaches */
   neo_mono dim[NEO_REL_DIMS];
+  uint32_t branch_of[NEO_REL_DIMS]; /* in which a dimension is evaluated; 0: anywhere */
+  neo_relation_branch branches[NEO_REL_BRANCHES];
   neo_relation_rule rules[NEO_REL_RULES];
   neo_relation_choice choices[NEO_REL_CASES];
   struct {
