@@ -9,8 +9,9 @@
 enum {
   TRY_BYTES = 4 << 20,
   PAYS_BYTES = 32 << 20,
-  LONG_OPS = 8,    /* operations of a map, for each tensor */
-  LONG_STEPS = 16, /* steps of a sum */
+  LIKELY_BYTES = 2 << 20, /* of what may be as large as that */
+  LONG_OPS = 8,           /* operations of a map, for each tensor */
+  LONG_STEPS = 16,        /* steps of a sum */
   LINE_BYTES = 64,
 };
 
@@ -135,6 +136,7 @@ static bool whole_lines(neo_module *m, const neo_group *g, const neo_schedule *s
 }
 
 bool neo_nontemporal_pays(neo_module *m, const neo_group *g, const neo_schedule *s) {
-  return fits_from(m, g, s, likely_bytes, PAYS_BYTES) && !computes_longer(m, g, s) &&
+  return fits_from(m, g, s, most_bytes, PAYS_BYTES) &&
+         fits_from(m, g, s, likely_bytes, LIKELY_BYTES) && !computes_longer(m, g, s) &&
          whole_lines(m, g, s);
 }
