@@ -435,18 +435,6 @@ static double block_prefetching(merit_cache *cache, neo_schedule *s) {
   return merit;
 }
 
-/* ---- rows whose number calls give */
-
-/* There may be far fewer than at most: blocks of many rows would then be one or two, and most workers idle. What a block
- * of so many rows packs is still little beside its products. */
-static void limit_rows(const neo_tiles *q, neo_schedule *s) {
-  enum { MOST_ROWS = 144 };
-  int64_t n, tile = s->loops.tile_m;
-  if (s->loops.axis_m >= 0 && s->loops.block_m > MOST_ROWS && tile < MOST_ROWS &&
-      !neo_expr_is_int(q->m, q->f->axes.at[s->loops.axis_m].hi, &n))
-    s->loops.block_m = MOST_ROWS / tile * tile;
-}
-
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->loops.vector_axis >= (int64_t)q->f->axes.n;
   merit_cache cache;
@@ -455,7 +443,5 @@ double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   cache.q = q;
   for (int k = 0; k < CACHED; k++)
     cache.at[k].merit = 0;
-  double merit = own ? block_lanes(&cache, s) : block_prefetching(&cache, s);
-  limit_rows(q, s);
-  return merit;
+  return own ? block_lanes(&cache, s) : block_prefetching(&cache, s);
 }

@@ -600,18 +600,6 @@ static void results_of_any_number_of_rows_do_not(void **state) {
   }
 }
 
-/* A product of 300 rows of up to 32768 would else be one unit. */
-static void rows_whose_number_calls_give_are_in_short_blocks(void **state) {
-  (void)state;
-  neo_schedule s = choose_of("size N 0..32768\ninput X : f32 [N, 384]\ninput W : f32 [128, 384]\n"
-                             "temp Y : f32 [N, 128]\n"
-                             "def Y[i: N, j: 128] =\n  sum[k: 384] X[i, k] * W[j, k]\n"
-                             "entry forward forward: Y = Y\n",
-                             "Y");
-  assert_true(s.loops.axis_m == 0 && s.loops.block_m > 0 && s.loops.block_m <= 150);
-  assert_true(s.loops.unit_axes >= 1);
-}
-
 /* An update lies where what it replaces is read; its lines are in the caches. */
 static void results_in_an_operands_place_do_not(void **state) {
   (void)state;
@@ -843,7 +831,6 @@ int main(void) {
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(results_of_any_number_of_rows_do_not),
-      cmocka_unit_test(rows_whose_number_calls_give_are_in_short_blocks),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
