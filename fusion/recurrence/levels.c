@@ -267,7 +267,7 @@ static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, 
   return neo_size_add(o->m, r);
 }
 
-/* What runs in a round whose rows are block's, which become begin and end. */
+/* Adds the steps of a round. Its rows are the sizes begin and end, which are made here. */
 static void add_rows(outliner *o, outline_step *out, const neo_order_step *order,
                      outline_around block) {
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};

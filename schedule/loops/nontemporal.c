@@ -36,7 +36,7 @@ static neo_expr middle(void *ctx, neo_module *m, neo_expr e) {
   return neo_const_int(m, NEO_I64_T, r->has_usual ? r->usual : (int64_t)sqrt(least * most));
 }
 
-/* What is small is still cached when it is read, however large it may be in other calls. */
+/* Bytes of the tensor in a usual call. A result that is small is still cached when it is read. */
 static int64_t likely_bytes(neo_module *m, neo_tensor t) {
   return bytes_of(m, t, neo_expr_rewrite(m, neo_tensor_elements(m, t), middle, NULL));
 }

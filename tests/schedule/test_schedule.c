@@ -583,7 +583,7 @@ static void only_results_beyond_the_caches_stream(void **state) {
   assert_int_equal(map_of(512, "temp Y").loops.nontemporal, 0);
 }
 
-/* Of 64 MB at most, which calls with few rows are far from. */
+/* The result has 64 MB at most. A call with few rows has far less. */
 static void results_of_any_number_of_rows_do_not(void **state) {
   (void)state;
   static const struct {
