@@ -192,8 +192,8 @@ enum {
   NEO_RT_STEP_WAITS = 2,
   NEO_RT_STEP_BLOCKS = 4, /* a loop over blocks of rows, which are in args[first] */
   NEO_RT_STEP_UNEVEN = 8, /* data say how much each unit of its kernel does */
-  /* Of a loop over blocks of rows, on processors: its rounds are those before the last run of blocks that have one row
-   * each; or it has one round, which has the rows of that run. */
+  /* Loops over blocks of rows, on processors. The last blocks may have one row each. WIDE: the rounds are the blocks
+   * before these. SERIAL: there is one round, with the rows of all of these. */
   NEO_RT_STEP_WIDE = 16,
   NEO_RT_STEP_SERIAL = 32
 };
