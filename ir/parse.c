@@ -192,6 +192,7 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
     rec.apart = neo_parse_tensor(p);
   if (neo_parse_accept(p, "parts"))
     rec.parts = neo_parse_integer(p);
+  rec.adjacent = rec.apart.i && neo_parse_accept(p, "adjacent");
   if (neo_parse_accept(p, "kinds"))
     rec.kinds = neo_parse_tensor(p);
   if (rec.role == NEO_ROLE_UPDATE) {

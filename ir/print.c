@@ -334,6 +334,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_text_add_tensor(t->m, t->out, r->apart);
     if (r->parts > 1)
       neo_str_addf(t->out, " parts %lld", (long long)r->parts);
+    if (r->adjacent)
+      neo_str_add(t->out, " adjacent");
   }
   if (r->kinds.i) {
     neo_str_add(t->out, " kinds ");

@@ -219,6 +219,12 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
   define(t, g->order, &f);
 }
 
+/* Has each vertex one child at most? Its level is the next one above that of the child. Where vertices of a level are in
+ * several blocks, the child may be in any of those before. */
+static bool is_chain(const levels *s, const levels_graph *g) {
+  return g->n_indices == 1 && levels_slots_of(s, g->index[0].child) == 1 && levels_kinds_of(g) == 1;
+}
+
 /* The children of the vertex at each place, as places. */
 static void define_placed(const tables *t, levels_graph *g, levels_index *x) {
   neo_module *m = t->s->m;
@@ -236,6 +242,7 @@ static void define_placed(const tables *t, levels_graph *g, levels_index *x) {
   f.body = neo_load_else(m, g->place, &child, 1, none, t->span);
   x->placed = each_one(t, tensor(t, "placed", extent, rank, number(t, -1), axis(t, 0)));
   neo_tensor_at(m, x->placed)->apart = g->first;
+  neo_tensor_at(m, x->placed)->adjacent = is_chain(t->s, g);
   define(t, x->placed, &f);
 }
 
@@ -379,6 +386,7 @@ void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
   neo_expr vertex = axis(t, 1), edge = neo_load(m, g->place, &vertex, 1, t->span);
   x->edge = each_one(t, tensor(t, "parents", &y.all, 1, zero, y.all));
   neo_tensor_at(m, x->edge)->apart = g->first;
+  neo_tensor_at(m, x->edge)->adjacent = is_chain(s, g);
   neo_tensor_at(m, x->edge)->parts = levels_slots_of(s, x->child);
   if (y.rank > 1) {
     edge = neo_op2(m, NEO_OP_MUL, edge, i32_of(t, slots));

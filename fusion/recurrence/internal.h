@@ -8,6 +8,7 @@
  *   sums.c       sums over rows that grow block by block, where lazy batching is off
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
+ *   level_ring.c of which the rows of two levels are
  *   leave.c      rounds of a `while` that change nothing
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
@@ -16,6 +17,13 @@
 #include "fusion/recurrence.h"
 
 enum { OUTLINE_AXES = 64 };
+
+/* The level that rows are of: a block of rows, or one row of NEO_BLOCKS_SERIAL, which is a level of its own. */
+typedef struct {
+  neo_tensor first; /* where levels begin; 0: rows are of no level, or of several */
+  bool serial;
+  neo_expr number, begin, end; /* over sizes; its rows are begin .. end - 1 */
+} outline_level;
 
 /* A definition, or a part of it, at the point of the loops around: an axis is at `base`, or runs over
  * `extent` positions from there. */
@@ -34,6 +42,7 @@ typedef struct {
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
+  outline_level level;     /* that its rows are of */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
   neo_tensor slice[4];     /* of its results; write.c */
 } outline_instance;
@@ -60,7 +69,7 @@ typedef struct
 typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
   neo_tensor tensor; /* that is in memory; 0: the tensor is there as a whole */
   uint32_t axis;
-  int64_t n;
+  int64_t n; /* 0: as level_ring.c says */
 } outline_ring;
 
 typedef struct { /* a sum over rows */
@@ -94,6 +103,7 @@ typedef struct {
   uint32_t kind;
   neo_expr is_kind;
   uint8_t *zero;
+  outline_level level;      /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
@@ -171,6 +181,18 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
+
+/* level_ring.c: notes in x->level of which level the rows of x are. */
+void outline_note_level(const outliner *o, outline_instance *x);
+/* Are the rows of two levels of the tensor enough, which the member makes? */
+bool outline_has_level_ring(const outliner *o, const outline_steps *steps,
+                            const neo_order_step *order, neo_tensor t,
+                            const neo_order_member *member);
+/* Where rows lie in t, of which o->ring has no number of slices: the first one of x's level, over sizes; and row `at`, as
+ * written, that x reads by `read`. `first`: what stands for x->level.first. */
+neo_expr outline_level_begin(const outliner *o, const outline_instance *x, neo_tensor t);
+neo_expr outline_level_place(const outliner *o, const outline_instance *x, neo_tensor t,
+                             neo_tensor first, neo_expr read, neo_expr at);
 
 /* leave.c: finds o->alive, which is then stored. */
 void outline_find_alive(outliner *o, const neo_order_step *order);

@@ -290,6 +290,9 @@ static void add_rows(outliner *o, outline_step *out, const neo_order_step *order
   if (block.first && outline_kinds_of(m, block.blocks) == 1)
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */
+  if (outline_kinds_of(m, block.blocks) == 1)
+    o->level = (outline_level){block.blocks, out->blocks.range == NEO_BLOCKS_SERIAL,
+                               neo_size_ref(m, out->index), block.lo, block.hi};
   if (out->blocks.range == NEO_BLOCKS_SERIAL) {
     outline_add_rounds(o, &out->steps, order, block.lo, block.hi);
   } else {
@@ -297,6 +300,7 @@ static void add_rows(outliner *o, outline_step *out, const neo_order_step *order
     outline_add_kinds(o, &out->steps, order, &block, out->index);
     o->around.n--;
   }
+  o->level = (outline_level){0};
   outline_grow_sums(o, &out->steps, block.lo, block.hi);
   o->blocks -= 3;
 }

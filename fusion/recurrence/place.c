@@ -294,6 +294,7 @@ outline_instance *outline_instance_of(outliner *o, neo_def d) {
   outline_instance *x = NEO_NEW(o->a, outline_instance);
   x->def = d;
   note_rounds(o, x);
+  outline_note_level(o, x);
   x->when = condition(o, d);
   neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, o->assume.n + 1);
   for (size_t k = 0; k < o->assume.n; k++)

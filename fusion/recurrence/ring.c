@@ -172,8 +172,9 @@ static neo_tensor ring_tensor(const ring *r) {
   neo_tensor_rec t = *neo_tensor_at(m, r->tensor);
   uint32_t extent[64];
   for (uint32_t k = 0; k < t.extent.n; k++)
-    extent[k] =
-        (k == r->member->axis ? outline_number(r->o, r->n) : neo_list_expr(m, t.extent, k)).i;
+    extent[k] = (k == r->member->axis && r->n ? outline_number(r->o, r->n)
+                                              : neo_list_expr(m, t.extent, k))
+                    .i;
   t.extent = neo_list_new(m, extent, t.extent.n);
   neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
@@ -199,6 +200,11 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   r.member = member_of(order, d);
   if (!r.member || neo_def_at(o->m, d)->out_map.n)
     return;
+  if (outline_has_level_ring(o, steps, order, t, r.member)) {
+    r.n = 0;
+    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, 0};
+    return;
+  }
   if (is_lead(o, d)) {
     r.n = o->lead_rounds;
   } else {

@@ -90,7 +90,7 @@ static neo_expr within(writer *w, neo_tensor t, neo_expr at) {
   return all;
 }
 
-static neo_expr written_memory(writer *w, const neo_node *n, neo_expr *arg) {
+static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
   neo_module *m = w->o->m;
   neo_tensor t = {n->attr}, copy = copy_of(w, t);
   const outline_ring *r = &w->o->ring[t.i];
@@ -99,12 +99,14 @@ static neo_expr written_memory(writer *w, const neo_node *n, neo_expr *arg) {
   if (r->tensor.i) {
     if (n->op == NEO_OP_LOAD_ELSE)
       inside = within(w, t, arg[r->axis]);
-    arg[r->axis] = in_ring(w->o, t, r->axis, arg[r->axis]);
+    arg[r->axis] = r->n ? in_ring(w->o, t, r->axis, arg[r->axis])
+                        : outline_level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e,
+                                              arg[r->axis]);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
-  neo_expr e = neo_load_else(m, copy, arg, rank, arg[rank], n->span);
-  return inside.i ? neo_op3(m, NEO_OP_SELECT, inside, e, arg[rank]) : e;
+  neo_expr made = neo_load_else(m, copy, arg, rank, arg[rank], n->span);
+  return inside.i ? neo_op3(m, NEO_OP_SELECT, inside, made, arg[rank]) : made;
 }
 
 static neo_expr written_read(writer *w, neo_expr e, const neo_node *n, neo_expr *arg) {
@@ -113,7 +115,7 @@ static neo_expr written_read(writer *w, neo_expr e, const neo_node *n, neo_expr 
   uint32_t rank = neo_tensor_rank(m, t);
   int from = outline_producer(w->o, w->open, w->x, w->n_axes, e);
   if (from < 0)
-    return written_memory(w, n, arg);
+    return written_memory(w, e, n, arg);
   t = in_slice(w, w->open->at[from], t, arg);
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, t, arg, rank, n->span);
@@ -178,13 +180,14 @@ static neo_list written_axes(writer *w, const neo_def_rec *r) {
 static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
   neo_expr at = outline_number(o, 0);
+  bool level = o->ring[t.i].tensor.i && !o->ring[t.i].n;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
     neo_expr i = outline_number(o, 0);
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
-    i = in_ring(o, t, k, i);
+    i = level && k == o->ring[t.i].axis ? outline_level_begin(o, x, t) : in_ring(o, t, k, i);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
     at = neo_op2(m, NEO_OP_ADD, at, i);
   }
