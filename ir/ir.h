@@ -137,7 +137,8 @@ typedef struct {
       apart; /* its elements are rows that are apart from the row for which they are read: those of a block,
                        apart[b] .. apart[b+1] - 1, are not in the same block (transform/levels.c); 0: nothing
                        is known */
-  bool adjacent; /* and are in the block before that row's, or, of a list of rows behind it, in the next one */
+  bool
+      adjacent; /* and are in the block before that row's, or, of a list of rows behind it, in the next one */
   int64_t
       parts; /* if above 1: such an element is a row times so many, plus the number of a part of it */
   neo_tensor

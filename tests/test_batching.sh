@@ -127,6 +127,33 @@ for model in down two slot; do
     "$NEOC" verify -q "$model.expr" --seed=$seed >out 2>&1 || fail "from parents, $model" out
   done
 done
+# ---- of chains of which the last states are read, the rows of two levels are in memory: c forward, its adjoint backward
+cat >chain.expr <<'END'
+graph G(children <= 1, vertices <= 64)
+dim R <= 8
+input x[G.vertices, 8] : f64
+input last[R] : i32 < G.vertices
+vertex cell(x[8] : f64) over G {
+  gather h[1, 8] : f64 = 0, c[1, 8] : f64 = 0
+  param U[8, 8] : f64 = glorot(8, 8)
+  d[j] = 0.5*c[0, j] + tanh(x[j] + (sum[k] h[0, k]*U[k, j]))
+  y[j] = tanh(d[j])
+  scatter h = y, c = d
+  push y
+}
+y = cell(x)
+z[r, j] = y[last[r], j]
+L = sum[r, j] sin(z[r, j])
+g = grad(L, x)
+output test: z
+output both: z, g
+END
+"$NEOC" explain --kernels chain.expr >kernels 2>out || fail "explain chain" out
+grep -q '^kernel .* ring[0-9]*\.by_level\.y\.d:' kernels || fail "no ring for what the next level alone reads" kernels
+grep -q '^kernel .* ring[0-9]*\.by_level\.d\.y\.c:' kernels || fail "no ring for an adjoint" kernels
+for seed in 1 2 3 4; do
+  "$NEOC" verify -q chain.expr --seed=$seed >out 2>&1 || fail "verify chain" out
+done
 # ---- a training step reads small weights in place, where it has a second cache for them; the last levels are loops over rows
 tree() {
   "$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/tree_lstm.expr" --records=none --groups "$@" >groups 2>out ||

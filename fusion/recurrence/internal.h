@@ -103,13 +103,28 @@ typedef struct {
   uint32_t kind;
   neo_expr is_kind;
   uint8_t *zero;
-  outline_level level;      /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
+  outline_level
+      level; /* of which the loop around runs all rows, or, if it is serial, first of which its rows are */
   uint32_t blocks;          /* loops over blocks of rounds around the point at hand */
   NEO_VEC(neo_expr) assume; /* of the loops around */
   neo_recurrence *out;
 } outliner;
 
 neo_expr outline_number(const outliner *o, int64_t x);
+/* The member of the loop that makes d; null: none does. */
+static inline const neo_order_member *outline_member(const neo_order_step *order, neo_def d) {
+  for (uint32_t k = 0; k < order->n_members; k++)
+    if (order->member[k].def.i == d.i)
+      return &order->member[k];
+  return NULL;
+}
+/* Is the tensor a result of the instance? */
+static inline bool outline_makes(const outliner *o, const outline_instance *x, uint32_t tensor) {
+  for (uint32_t k = 0; k < x->rec.out.n; k++)
+    if (neo_list_at(o->m, x->rec.out, k) == tensor)
+      return true;
+  return false;
+}
 bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal);
 static inline bool outline_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
@@ -154,6 +169,12 @@ void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step 
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
  * there are none before: such a read becomes -1. */
 void outline_read_apart(outliner *o, outline_instance *x);
+/* Notes in x->level of which level the rows of x are. */
+void outline_note_level(const outliner *o, outline_instance *x);
+/* The table that says which row `at` of the level before x's is (*before), or of the one behind it; 0: it is another
+ * expression. */
+neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
+                               bool *before);
 
 /* kinds.c: of how many kinds blocks of rows are. */
 int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks);
@@ -182,17 +203,10 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
 
-/* level_ring.c: notes in x->level of which level the rows of x are. */
-void outline_note_level(const outliner *o, outline_instance *x);
-/* Are the rows of two levels of the tensor enough, which the member makes? */
+/* level_ring.c: are the rows of two levels of the tensor enough, which the member makes? */
 bool outline_has_level_ring(const outliner *o, const outline_steps *steps,
                             const neo_order_step *order, neo_tensor t,
                             const neo_order_member *member);
-/* Where rows lie in t, of which o->ring has no number of slices: the first one of x's level, over sizes; and row `at`, as
- * written, that x reads by `read`. `first`: what stands for x->level.first. */
-neo_expr outline_level_begin(const outliner *o, const outline_instance *x, neo_tensor t);
-neo_expr outline_level_place(const outliner *o, const outline_instance *x, neo_tensor t,
-                             neo_tensor first, neo_expr read, neo_expr at);
 
 /* leave.c: finds o->alive, which is then stored. */
 void outline_find_alive(outliner *o, const neo_order_step *order);

@@ -19,13 +19,6 @@ typedef struct {
   bool reads;
 } lead_look;
 
-static const neo_order_member *member_of(const neo_order_step *order, neo_def d) {
-  for (uint32_t k = 0; k < order->n_members; k++)
-    if (order->member[k].def.i == d.i)
-      return &order->member[k];
-  return NULL;
-}
-
 static bool makes(const neo_module *m, neo_def d, uint32_t t) {
   neo_list out = neo_def_at(m, d)->out;
   for (uint32_t k = 0; k < out.n; k++)
@@ -42,7 +35,7 @@ static void look_axis(void *ctx, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (!outline_is_read(n) || !makes(m, l->lead, n->attr))
     return;
-  const neo_order_member *x = member_of(l->loop, l->reader);
+  const neo_order_member *x = outline_member(l->loop, l->reader);
   neo_expr round = x ? neo_axis_ref(m, x->axis) : (neo_expr){0};
   l->reads = true;
   for (uint32_t k = 0; k < neo_tensor_rank(m, (neo_tensor){n->attr}); k++)

@@ -21,13 +21,6 @@ typedef struct {
   bool changed;
 } leaving;
 
-static const neo_order_member *member_of(const neo_order_step *order, uint32_t d) {
-  for (uint32_t k = 0; k < order->n_members; k++)
-    if (order->member[k].def.i == d)
-      return &order->member[k];
-  return NULL;
-}
-
 static neo_tensor result_of(const leaving *l, neo_def d) {
   return (neo_tensor){neo_list_at(l->o->m, neo_def_at(l->o->m, d)->out, 0)};
 }
@@ -115,7 +108,7 @@ static void need_read(void *ctx, neo_expr e) {
 
 static void need_reads(leaving *l, neo_def id) {
   neo_module *m = l->o->m;
-  const neo_order_member *x = member_of(l->order, id.i);
+  const neo_order_member *x = outline_member(l->order, id);
   neo_def_rec d = *neo_def_at(m, id);
   neo_expr e = neo_list_expr(m, d.finish, 0);
   l->chosen = false;
@@ -177,7 +170,7 @@ static void leave_rounds(const leaving *l, const outline_steps *steps, int64_t n
       leave_rounds(l, &steps->at[k].steps, n);
       continue;
     }
-    const neo_order_member *own = member_of(l->order, x->def.i);
+    const neo_order_member *own = outline_member(l->order, x->def);
     if (!own || l->kind[x->def.i] == NEEDED || x->rounds != 1 || !x->fixed[own->axis])
       continue;
     neo_expr at = neo_op2(m, NEO_OP_SUB, x->base[own->axis], outline_number(l->o, n));

@@ -253,6 +253,33 @@ void outline_read_apart(outliner *o, outline_instance *x) {
     neo_expr_visit(o->m, r->where, note_row, &l);
 }
 
+/* ---- levels */
+
+void outline_note_level(const outliner *o, outline_instance *x) {
+  x->level = o->level;
+  if (!o->level.first.i || !o->level.serial)
+    return;
+  neo_expr row = o->around.n ? o->around.at[0].index : (neo_expr){0};
+  if (!row.i) { /* rows of several levels */
+    x->level.first = (neo_tensor){0};
+    return;
+  }
+  x->level.number =
+      neo_op2(o->m, NEO_OP_ADD, o->level.number, neo_op2(o->m, NEO_OP_SUB, row, o->level.begin));
+  x->level.begin = row;
+  x->level.end = neo_op2(o->m, NEO_OP_ADD, row, outline_number(o, 1));
+}
+
+neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo_expr at,
+                               bool *before) {
+  const neo_node *n = apart(o, at);
+  const neo_tensor_rec *r = n ? neo_tensor_at(o->m, (neo_tensor){n->attr}) : NULL;
+  if (!r || !r->adjacent || r->apart.i != x->level.first.i)
+    return (neo_tensor){0};
+  *before = comes_before(o, n);
+  return (neo_tensor){n->attr};
+}
+
 /* ---- blocks as a loop */
 
 /* A size that is an element of the table of blocks in each round. */

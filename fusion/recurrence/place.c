@@ -54,17 +54,10 @@ bool outline_at_most(const outliner *o, neo_expr a, neo_expr b) {
   return holds(o, neo_op2(o->m, NEO_OP_LE, a, b));
 }
 
-static const neo_order_member *member_of(const outline_around *l, neo_def d) {
-  for (uint32_t k = 0; k < l->order->n_members; k++)
-    if (l->order->member[k].def.i == d.i)
-      return &l->order->member[k];
-  return NULL;
-}
-
 static void place_axes(const outliner *o, outline_instance *x) {
   for (size_t k = 0; k < o->around.n; k++) {
     const outline_around *l = &o->around.at[k];
-    const neo_order_member *p = member_of(l, x->def);
+    const neo_order_member *p = outline_member(l->order, x->def);
     neo_expr delay = outline_number(o, p->delay);
     x->fixed[p->axis] = l->index.i != 0;
     x->base[p->axis] = difference(o, l->index.i ? l->index : l->lo, delay);
@@ -264,7 +257,7 @@ static neo_expr condition(const outliner *o, neo_def d) {
   neo_expr all = o->is_kind;
   for (size_t k = 0; k < o->around.n; k++) {
     const outline_around *l = &o->around.at[k];
-    const neo_order_member *x = member_of(l, d);
+    const neo_order_member *x = outline_member(l->order, d);
     if (!l->index.i)
       continue;
     neo_expr at = difference(o, l->index, outline_number(o, x->delay));
@@ -504,7 +497,7 @@ static bool is_outside(const carry_look *c, const neo_order_member *from, neo_ex
                        uint32_t n_axes) {
   const outliner *o = c->o;
   neo_module *m = o->m;
-  const neo_order_member *to = member_of(c->range, c->x->def);
+  const neo_order_member *to = outline_member(c->range->order, c->x->def);
   neo_expr here = sum(o, c->range->lo, neo_axis_ref(m, to->axis));
   neo_expr there = sum(o, neo_expr_arg(m, read, from->axis), outline_number(o, from->delay));
   int64_t x;
@@ -627,7 +620,7 @@ static neo_expr at_most(const outliner *o, neo_expr a, neo_expr b) {
 static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const range *r,
                         neo_def d) {
   outline_around at_once = {.order = t->order, .lo = r->lo, .hi = r->hi};
-  const neo_order_member *x = member_of(&at_once, d);
+  const neo_order_member *x = outline_member(at_once.order, d);
   neo_expr first = outline_number(o, x->delay);
   neo_expr end = sum(o, first, neo_def_axis(o->m, neo_def_at(o->m, d), x->axis)->hi);
   at_once.lo = at_least(o, r->lo, first);

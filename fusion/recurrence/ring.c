@@ -28,13 +28,6 @@ typedef struct {
   const outline_instance *x; /* at hand */
 } ring;
 
-static const neo_order_member *member_of(const neo_order_step *order, neo_def d) {
-  for (uint32_t k = 0; k < order->n_members; k++)
-    if (order->member[k].def.i == d.i)
-      return &order->member[k];
-  return NULL;
-}
-
 static neo_expr less(const ring *r, neo_expr a, neo_expr b) {
   return neo_op2(r->o->m, NEO_OP_SUB, a, b);
 }
@@ -57,7 +50,7 @@ static neo_expr extent_of(const ring *r) {
 /* How many rounds before the reader's the element was computed. */
 static bool reach(const ring *r, neo_expr at, int64_t *rounds) {
   const outliner *o = r->o;
-  uint32_t axis = member_of(r->order, r->x->def)->axis;
+  uint32_t axis = outline_member(r->order, r->x->def)->axis;
   neo_expr by[OUTLINE_AXES] = {{0}};
   if (!r->x->fixed[axis]) { /* the only one of its rounds */
     by[axis] = outline_number(o, 0);
@@ -78,8 +71,6 @@ static bool reach_from_end(const ring *r, neo_expr at, int64_t *rounds) {
   return constant && *rounds >= 0;
 }
 
-static bool makes(const ring *r, const outline_instance *x);
-
 /* A sum over an equation of data may be added up where its result lies (codegen/lower/segment), before its end reads
  * anything. */
 static bool adds_in_memory(const ring *r) {
@@ -91,7 +82,7 @@ static bool adds_in_memory(const ring *r) {
 static bool is_own(const ring *r, neo_expr read) {
   const outliner *o = r->o;
   const outline_instance *x = r->x;
-  bool own = makes(r, x) && !adds_in_memory(r);
+  bool own = outline_makes(r->o, x, r->tensor.i) && !adds_in_memory(r);
   for (uint32_t k = 0; k < x->rec.n_out && own; k++) {
     int64_t d;
     neo_expr at = neo_axis_ref(o->m, k);
@@ -124,14 +115,6 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
 
 /* ---- definitions */
 
-static bool makes(const ring *r, const outline_instance *x) {
-  neo_list out = x->rec.out;
-  for (uint32_t k = 0; k < out.n; k++)
-    if (neo_list_at(r->o->m, out, k) == r->tensor.i)
-      return true;
-  return false;
-}
-
 /* The rounds that an instance computes at once must lie one behind the other in the ring. */
 static void look_made(ring *r, const outline_instance *x) {
   int64_t first;
@@ -151,7 +134,7 @@ static void look_steps(ring *r, const outline_steps *steps, bool outermost) {
       continue;
     }
     r->x = s->at;
-    if (makes(r, s->at)) {
+    if (outline_makes(r->o, s->at, r->tensor.i)) {
       look_made(r, s->at);
       r->head += outermost && !r->behind ? s->at->rounds : 0;
     }
@@ -172,9 +155,9 @@ static neo_tensor ring_tensor(const ring *r) {
   neo_tensor_rec t = *neo_tensor_at(m, r->tensor);
   uint32_t extent[64];
   for (uint32_t k = 0; k < t.extent.n; k++)
-    extent[k] = (k == r->member->axis && r->n ? outline_number(r->o, r->n)
-                                              : neo_list_expr(m, t.extent, k))
-                    .i;
+    extent[k] =
+        (k == r->member->axis && r->n ? outline_number(r->o, r->n) : neo_list_expr(m, t.extent, k))
+            .i;
   t.extent = neo_list_new(m, extent, t.extent.n);
   neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
@@ -197,7 +180,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   if (o->stored[t.i] || rec->role != NEO_ROLE_TEMP || rec->pieces.n != 1)
     return;
   neo_def d = {neo_list_at(o->m, rec->pieces, 0)};
-  r.member = member_of(order, d);
+  r.member = outline_member(order, d);
   if (!r.member || neo_def_at(o->m, d)->out_map.n)
     return;
   if (outline_has_level_ring(o, steps, order, t, r.member)) {

@@ -81,19 +81,12 @@ static where_read in_instance(const outliner *o, const outline_instance *p,
   return p->rec.out_map.n || neo_tensor_at(o->m, t)->pieces.n != 1 ? PERHAPS : all;
 }
 
-static bool makes(const outliner *o, const outline_instance *p, uint32_t t) {
-  for (uint32_t k = 0; k < p->rec.out.n; k++)
-    if (neo_list_at(o->m, p->rec.out, k) == t)
-      return true;
-  return false;
-}
-
 int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
                      uint32_t n_axes, neo_expr read) {
   uint32_t t = neo_expr_node(o->m, read)->attr;
   int found = OUTLINE_MEMORY;
   for (size_t k = 0; k < open->n; k++) {
-    if (!makes(o, open->at[k], t))
+    if (!outline_makes(o, open->at[k], t))
       continue;
     where_read w = in_instance(o, open->at[k], x, n_axes, read);
     if (w == INSIDE)

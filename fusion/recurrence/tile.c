@@ -18,13 +18,6 @@ typedef struct {
   bool hoisted;
 } block_look;
 
-static const neo_order_member *member_of(const neo_order_step *order, neo_def d) {
-  for (uint32_t k = 0; k < order->n_members; k++)
-    if (order->member[k].def.i == d.i)
-      return &order->member[k];
-  return NULL;
-}
-
 static neo_expr round_of(const block_look *l, neo_expr at, const neo_order_member *x) {
   return neo_op2(l->o->m, NEO_OP_ADD, at, outline_number(l->o, x->delay));
 }
@@ -85,7 +78,7 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
     hoisted[k] = false;
     if (!d.i || neo_def_at(m, d)->out_map.n)
       continue;
-    block_look l = {.o = o, .order = order, .own = member_of(order, d), .hoisted = true};
+    block_look l = {.o = o, .order = order, .own = outline_member(order, d), .hoisted = true};
     l.x = outline_instance_of(o, d);
     if (!rounds_of(&l) || (rounds && l.rounds != rounds))
       continue;

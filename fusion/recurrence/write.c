@@ -13,6 +13,50 @@ typedef struct {
   neo_map made; /* expression -> what it becomes */
 } writer;
 
+/* ---- rings of levels */
+
+/* Where the rows begin .. end - 1 of a level begin in tensor t (level_ring.c). */
+static neo_expr begin_of(const outliner *o, neo_tensor t, neo_expr level, neo_expr begin,
+                         neo_expr end) {
+  neo_expr all = neo_tensor_extent(o->m, t, o->ring[t.i].axis);
+  neo_expr free = neo_op2(o->m, NEO_OP_SUB, all, neo_op2(o->m, NEO_OP_SUB, end, begin));
+  return neo_op2(o->m, NEO_OP_MUL, neo_op2(o->m, NEO_OP_MOD, level, outline_number(o, 2)), free);
+}
+
+/* The same of x's level, over sizes. */
+static neo_expr level_begin(const outliner *o, const outline_instance *x, neo_tensor t) {
+  return begin_of(o, t, x->level.number, x->level.begin, x->level.end);
+}
+
+/* The first row of the level, which may be none that there is. */
+static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tensor first,
+                         neo_expr level) {
+  neo_module *m = o->m;
+  neo_expr none = neo_const_int(m, NEO_I32_T, 0);
+  return neo_cast(m, NEO_I64_T, neo_load_else(m, first, &level, 1, none, x->rec.span));
+}
+
+/* Where row `at`, as written, lies in t, which x reads by `read`. `first`: what stands for x->level.first. */
+static neo_expr level_place(const outliner *o, const outline_instance *x, neo_tensor t,
+                            neo_tensor first, neo_expr read, neo_expr at) {
+  neo_expr row = neo_expr_arg(o->m, read, o->ring[t.i].axis), one = outline_number(o, 1);
+  bool before;
+  neo_tensor table = outline_level_table(o, x, row, &before);
+  neo_expr level = x->level.number, begin = x->level.begin, end = x->level.end;
+  if (table.i && before) {
+    level = neo_op2(o->m, NEO_OP_SUB, level, one);
+    end = begin;
+    begin = first_of(o, x, first, level);
+  } else if (table.i) {
+    level = neo_op2(o->m, NEO_OP_ADD, level, one);
+    begin = end;
+    end = x->level.serial ? neo_op2(o->m, NEO_OP_ADD, begin, one)
+                          : first_of(o, x, first, neo_op2(o->m, NEO_OP_ADD, level, one));
+  }
+  return neo_op2(o->m, NEO_OP_ADD, neo_op2(o->m, NEO_OP_SUB, at, begin),
+                 begin_of(o, t, level, begin, end));
+}
+
 /* ---- reads */
 
 /* The tensor that is in memory for t. */
@@ -99,9 +143,9 @@ static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_exp
   if (r->tensor.i) {
     if (n->op == NEO_OP_LOAD_ELSE)
       inside = within(w, t, arg[r->axis]);
-    arg[r->axis] = r->n ? in_ring(w->o, t, r->axis, arg[r->axis])
-                        : outline_level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e,
-                                              arg[r->axis]);
+    arg[r->axis] = r->n
+                       ? in_ring(w->o, t, r->axis, arg[r->axis])
+                       : level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e, arg[r->axis]);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
@@ -187,7 +231,7 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
-    i = level && k == o->ring[t.i].axis ? outline_level_begin(o, x, t) : in_ring(o, t, k, i);
+    i = level && k == o->ring[t.i].axis ? level_begin(o, x, t) : in_ring(o, t, k, i);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
     at = neo_op2(m, NEO_OP_ADD, at, i);
   }

@@ -42,6 +42,16 @@ typedef struct {
   "def r[v: V, j: 16] =\n  sum[k: 2, l: 16]\n  q[v, l] * (h[i64(placed[v, k]), j] else 0.0)\n" \
   "def h[v: V, j: 16] = select(kind[v] == 1i32, tanh(p[v, j]), x[v, j]) + r[v, j]\n"
 
+/* Rows whose children, if the table says so, are in the block before: c is read by them alone. */
+#define CHAINS(table)                                                                \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput first : i32 [V + 1] < V + 1\n"            \
+  "input placed : i32 [V] in -1..d0 apart first" table "\n"                          \
+  "input x : f32 [V, 16]\ninput U : f32 [16, 16]\ntemp s : f32 [V, 16]\n"            \
+  "temp c : f32 [V, 16]\ntemp h : f32 [V, 16]\n"                                     \
+  "def s[v: V, j: 16] =\n  sum[l: 16] U[l, j] * (h[i64(placed[v]), l] else 0.0)\n"   \
+  "def c[v: V, j: 16] = 0.5 * (c[i64(placed[v]), j] else 0.0) + x[v, j] * s[v, j]\n" \
+  "def h[v: V, j: 16] = tanh(c[v, j] + x[v, j])\n"
+
 static void fuse_text(world *w, const char *head, const char *entry, neo_loop_options loops) {
   neo_arena_init(&w->arena, neo_alloc_default, NULL);
   neo_arena *a = &w->arena;
@@ -184,6 +194,32 @@ static void where_rows_do_not_pay_all_blocks_run_at_once(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static bool has_slice_of(const world *w, const char *name) {
+  const neo_recurrence *r = rows_of(w);
+  bool has = false;
+  for (size_t k = 0; k < r->slices.n; k++)
+    has =
+        has || (r->slices.at[k].stored &&
+                strcmp(neo_name_text(w->m->names, neo_tensor_at(w->m, r->slices.at[k].whole)->name),
+                       name) == 0);
+  return has;
+}
+
+static void rows_that_the_next_block_alone_reads_lie_in_a_ring(void **state) {
+  (void)state;
+  world w;
+  fuse_text(&w, CHAINS(" adjacent"), "h = h", (neo_loop_options){0});
+  assert_true(has_slice_of(&w, "ring.c") && !has_slice_of(&w, "c"));
+  assert_true(has_slice_of(&w, "h") && !has_slice_of(&w, "ring.h"));
+  neo_arena_free(&w.arena);
+  fuse_text(&w, CHAINS(" adjacent"), "h = h, c = c", (neo_loop_options){0});
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  neo_arena_free(&w.arena);
+  fuse_text(&w, CHAINS(""), "h = h", (neo_loop_options){0});
+  assert_true(has_slice_of(&w, "c") && !has_slice_of(&w, "ring.c"));
+  neo_arena_free(&w.arena);
+}
+
 /* In the loop: how many segments run in blocks of some kind alone, and how many sums over axes these have. */
 static void look_at_kinds(const world *w, const neo_recurrence_steps *steps, uint32_t *segments,
                           uint32_t *sums) {
@@ -219,6 +255,7 @@ int main(void) {
       cmocka_unit_test(without_streaming_rows_make_what_they_need),
       cmocka_unit_test(the_last_blocks_of_one_row_each_are_a_loop_over_rows),
       cmocka_unit_test(where_rows_do_not_pay_all_blocks_run_at_once),
+      cmocka_unit_test(rows_that_the_next_block_alone_reads_lie_in_a_ring),
       cmocka_unit_test(a_kind_of_rows_runs_what_it_needs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

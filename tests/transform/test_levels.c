@@ -250,6 +250,24 @@ static void kinds_go_by_what_is_given(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* The child of a vertex that has no other is in the level before. */
+static void children_of_chains_are_in_the_next_level(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, 1] in -1..d0\n"
+           "input x : f32 [V, 16]\ntemp h : f32 [V, 16]\ntemp g : f32 [V, 16]\n"
+           "temp d : f32 [V, 16]\n"
+           "def @1 h[v: V, j: 16] = tanh(x[v, j] + (h[i64(child[v, 0]), j] else 0.0))\n"
+           "def @2 g[u: V, j: 16] = tanh(h[u, j] + d[u, j])\n"
+           "def @3 d[u: V, j: 16] =\n  sum[v: V, k: 1] where i64(child[v, k]) == u;\n"
+           "  0.5 * g[v, j]\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp placed.child : i32 [V, 1] in -1..d0 terms injective apart level.first.child "
+          "adjacent\n");
+  has(&w, "temp parents.child : i32 [V] < V terms injective apart level.first.child adjacent\n");
+  neo_arena_free(&w.arena);
+}
+
 static void tensors_of_parts_lie_in_the_order(void **state) {
   (void)state;
   world w;
@@ -339,6 +357,7 @@ static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(children_are_read_at_their_places),
+      cmocka_unit_test(children_of_chains_are_in_the_next_level),
       cmocka_unit_test(a_leaf_is_at_its_rank),
       cmocka_unit_test(sums_over_parents_run_through_a_list),
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
