@@ -6,8 +6,9 @@
  * ranges of axes, sizes and elements; x = n*(x/n) + x%n with 0 <= x%n < n, exact for constant n (so
  * no existential variables are needed); the two cases of min, max and select. What cannot be
  * expressed is left out, which makes the set larger: empty is then still a proof. Only what the
- * goal reaches is included. What is known of an element that one branch of a select reads holds in that branch: where
- * it is not taken there may be no element, so that `element < N` does not say that N is above 0.
+ * goal reaches is included. What is known of an element that one branch of a select reads, or the second of two
+ * conditions, holds in that branch: where it is not taken there may be no element, so that `element < N` does not say
+ * that N is above 0.
  *
  * Dimensions are numbered as the goal reaches them, and nothing of the words that are written says
  * what they stand for: equal questions about other axes, tensors and sizes have equal words. */
@@ -73,6 +74,16 @@ static bool add_select(neo_relation *p, neo_list arg) {
   return added;
 }
 
+/* The second of two conditions is evaluated where the first one does not decide. */
+static bool add_second(neo_relation *p, const neo_node *n) {
+  uint32_t around = p->here;
+  neo_expr first = neo_list_expr(p->m, n->arg, 0), second = neo_list_expr(p->m, n->arg, 1);
+  bool reads = neo_expr_uses_op(p->m, second, NEO_OP_LOAD);
+  bool added = (!reads || enter_branch(p, first, n->op == NEO_OP_AND)) && add_condition(p, second);
+  p->here = around;
+  return added;
+}
+
 /* Dimensions of a condition; false if there is no room for them. */
 static bool add_condition(neo_relation *p, neo_expr e) {
   neo_poly g;
@@ -82,12 +93,10 @@ static bool add_condition(neo_relation *p, neo_expr e) {
     return true;
   switch (n.op) {
   case NEO_OP_NOT:
+    return add_condition(p, neo_list_expr(p->m, n.arg, 0));
   case NEO_OP_AND:
   case NEO_OP_OR:
-    for (uint32_t k = 0; k < n.arg.n; k++)
-      if (!add_condition(p, neo_list_expr(p->m, n.arg, k)))
-        return false;
-    return true;
+    return add_condition(p, neo_list_expr(p->m, n.arg, 0)) && add_second(p, &n);
   case NEO_OP_SELECT:
     return add_select(p, n.arg);
   default:

@@ -13,8 +13,8 @@ enum { NEO_REL_DIMS = 40, NEO_REL_CASES = 8, NEO_REL_RULES = 160, NEO_REL_ASSUME
 enum { NEO_REL_BRANCHES = 2 * NEO_REL_CASES };
 enum { NEO_REL_FALSE, NEO_REL_TRUE, NEO_REL_GE, NEO_REL_EQ, NEO_REL_AND, NEO_REL_OR };
 
-/* A branch of a select: it is evaluated where condition c has this value. `around` is the branch that the select is in.
- * Branches are numbered from 1 on; 0 is none. */
+/* A branch of a select, or the second of two conditions: it is evaluated where condition c has this value. `around` is
+ * the branch that it is in. Branches are numbered from 1 on; 0 is none. */
 typedef struct {
   neo_expr c;
   bool value;
