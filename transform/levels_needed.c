@@ -5,100 +5,85 @@
  *     z[p, j] = sum[i] x[p, i]*W[i, j]          read where p < leaves alone
  *     ->
  *     z[p, j] = select(p < leaves, sum[i] .., 0)      partial */
-#include "ir/guarded_read.h"
-#include "transform/levels_parts.h"
+#include "transform/levels_needs.h"
 
-enum { LEAF = 1, FIRST = 2, LATER = 4, OTHER = FIRST | LATER, ALL = 7, MOST_AXES = 64 };
-
-typedef struct {
-  levels *s;
-  const neo_def *defs; /* that entries need */
-  size_t n;
-  uint8_t *need; /* by tensor in an order: places that are read */
-  levels_ordered in;
-  bool changed;
-} needs;
-
-typedef struct { /* the places where levels 1 and 2 begin */
-  neo_expr leaves, second;
-} bounds;
-
-static bounds bounds_of(const needs *x, const levels_graph *g, neo_span span) {
-  return (bounds){levels_leaves_of(x->s, g, span), levels_second_of(x->s, g, span)};
+levels_bounds levels_bounds_of(const levels_needs *x, const levels_graph *g, neo_span span) {
+  return (levels_bounds){levels_leaves_of(x->s, g, span), levels_second_of(x->s, g, span)};
 }
 
 /* ---- conditions */
 
-static uint8_t by_condition(const needs *x, neo_expr c, bool holds, neo_expr at, const bounds *b) {
+uint8_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_expr at,
+                            const levels_bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, c);
   if (n.op == NEO_OP_NOT)
-    return by_condition(x, neo_list_expr(m, n.arg, 0), !holds, at, b);
+    return levels_by_condition(x, neo_list_expr(m, n.arg, 0), !holds, at, b);
   if (n.op == NEO_OP_AND && holds)
-    return by_condition(x, neo_list_expr(m, n.arg, 0), true, at, b) &
-           by_condition(x, neo_list_expr(m, n.arg, 1), true, at, b);
+    return levels_by_condition(x, neo_list_expr(m, n.arg, 0), true, at, b) &
+           levels_by_condition(x, neo_list_expr(m, n.arg, 1), true, at, b);
   if (n.op != NEO_OP_LE && n.op != NEO_OP_LT)
-    return ALL;
+    return LEVELS_ALL;
   bool from = n.op == NEO_OP_LE; /* end <= at; else at < end */
   neo_expr end = neo_list_expr(m, n.arg, from ? 0 : 1);
   if (neo_list_at(m, n.arg, from ? 1 : 0) != at.i)
-    return ALL;
-  uint8_t after = end.i == b->leaves.i ? OTHER : end.i == b->second.i ? LATER : 0;
-  return !after ? ALL : holds == from ? after : ALL & ~after;
+    return LEVELS_ALL;
+  uint8_t after = end.i == b->leaves.i ? LEVELS_OTHER : end.i == b->second.i ? LEVELS_LATER : 0;
+  return !after ? LEVELS_ALL : holds == from ? after : LEVELS_ALL & ~after;
 }
 
 /* Of an axis: those that its range leaves. */
-static uint8_t by_range(const needs *x, const neo_axis_rec *axis, neo_expr leaves) {
+static uint8_t by_range(const levels_needs *x, const neo_axis_rec *axis, neo_expr leaves) {
   neo_module *m = x->s->m;
   const neo_node *hi = neo_expr_node(m, axis->hi);
   if (axis->lo.i == leaves.i)
-    return OTHER;
+    return LEVELS_OTHER;
   bool ends = hi->op == NEO_OP_MIN &&
               (neo_list_at(m, hi->arg, 0) == leaves.i || neo_list_at(m, hi->arg, 1) == leaves.i);
-  return ends ? LEAF : ALL;
+  return ends ? LEVELS_LEAF : LEVELS_ALL;
 }
 
 /* Parents of vertices at the given places. */
 static uint8_t of_parents(uint8_t need) {
-  return need & LEAF ? OTHER : need ? LATER : 0;
+  return need & LEVELS_LEAF ? LEVELS_OTHER : need ? LEVELS_LATER : 0;
 }
 
 /* ---- what a read needs */
 
 /* Places that the definition's own elements are needed at. */
-static uint8_t own_need(const needs *x, const neo_def_rec *d) {
+uint8_t levels_own_need(const levels_needs *x, const neo_def_rec *d) {
   uint8_t all = 0;
   for (uint32_t k = 0; k < d->out.n; k++) {
     uint32_t t = neo_list_at(x->s->m, d->out, k);
-    all |= x->in.wanted[t] ? x->need[t] : ALL;
+    all |= x->in.wanted[t] ? x->need[t] : LEVELS_ALL;
   }
   return all;
 }
 
 /* Places whose elements ask for a sum. */
-static uint8_t asks(const needs *x, neo_expr e, neo_expr at, const bounds *b) {
+static uint8_t asks(const levels_needs *x, neo_expr e, neo_expr at, const levels_bounds *b) {
   neo_module *m = x->s->m;
   neo_node n = *neo_expr_node(m, e);
-  uint8_t all = n.op == NEO_OP_ACC ? ALL : 0;
+  uint8_t all = n.op == NEO_OP_ACC ? LEVELS_ALL : 0;
   if (!neo_expr_accs(m, e))
     return 0;
   for (uint32_t k = 0; k < n.arg.n; k++) {
     uint8_t one = asks(x, neo_list_expr(m, n.arg, k), at, b);
     bool branch = n.op == NEO_OP_SELECT && k;
-    all |= branch ? one & by_condition(x, neo_list_expr(m, n.arg, 0), k == 1, at, b) : one;
+    all |= branch ? one & levels_by_condition(x, neo_list_expr(m, n.arg, 0), k == 1, at, b) : one;
   }
   return all;
 }
 
 /* Places that are needed of what the definition sums, or, if it is no sum, of what it reads. */
-static uint8_t read_need(const needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
-                         const bounds *b) {
+static uint8_t read_need(const levels_needs *x, const neo_def_rec *d, uint32_t n_axes, neo_expr at,
+                         const levels_bounds *b) {
   uint8_t all = 0;
   if (d->axes.n == d->n_out || n_axes == d->n_out) /* of finish */
-    return own_need(x, d);
+    return levels_own_need(x, d);
   for (uint32_t k = 0; k < d->finish.n; k++)
     all |= asks(x, neo_list_expr(x->s->m, d->finish, k), at, b);
-  return all & own_need(x, d);
+  return all & levels_own_need(x, d);
 }
 
 /* What an index is converted from. */
@@ -108,7 +93,7 @@ static const neo_node *converted(const neo_module *m, neo_expr e) {
 }
 
 /* Is it edge[e] for the list e of the vertex at the definition's axis, which ends at end[order[axis]]? */
-static bool is_list_of(const needs *x, const levels_graph *g, const neo_def_rec *d,
+static bool is_list_of(const levels_needs *x, const levels_graph *g, const neo_def_rec *d,
                        const neo_node *edge, uint32_t axis) {
   neo_module *m = x->s->m;
   const neo_node *e = neo_expr_node(m, neo_list_expr(m, edge->arg, 0));
@@ -127,15 +112,15 @@ static bool is_list_of(const needs *x, const levels_graph *g, const neo_def_rec 
          neo_list_at(m, vertex->arg, 0) == neo_axis_ref(m, axis).i;
 }
 
-static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
+uint8_t levels_need_of(const levels_needs *x, neo_def id, const neo_guarded_read *r) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_expr_node(m, r->read)->attr;
   neo_expr at = neo_expr_arg(m, r->read, x->in.dim[t]);
   const levels_graph *g = x->in.graph[t];
   neo_node n = *neo_expr_node(m, at); /* more are made below */
-  uint8_t need = ALL;
-  bounds b = bounds_of(x, g, d.span);
+  uint8_t need = LEVELS_ALL;
+  levels_bounds b = levels_bounds_of(x, g, d.span);
   uint32_t own = neo_list_at(m, d.out, 0);
   bool in_order = x->in.wanted[own] && x->in.graph[own] == g;
   const neo_node *edge = levels_parent(x->s, g, at);
@@ -146,21 +131,21 @@ static uint8_t need_of(const needs *x, neo_def id, const neo_guarded_read *r) {
     need = by_range(x, neo_def_axis(m, &d, n.attr), b.leaves);
   } else if (edge) {
     bool own_parent = in_order && is_list_of(x, g, &d, edge, x->in.dim[own]);
-    need = own_parent ? of_parents(own_need(x, &d)) : OTHER;
+    need = own_parent ? of_parents(levels_own_need(x, &d)) : LEVELS_OTHER;
   }
   for (uint32_t k = 0; k < r->n_assume; k++)
-    need &= by_condition(x, r->assume[k], true, at, &b);
+    need &= levels_by_condition(x, r->assume[k], true, at, &b);
   return need;
 }
 
-static void look(needs *x, neo_def d) {
+static void look(levels_needs *x, neo_def d) {
   neo_guarded_reads reads = {0};
-  if (!own_need(x, neo_def_at(x->s->m, d)))
+  if (!levels_own_need(x, neo_def_at(x->s->m, d)))
     return;
   neo_guarded_reads_of(x->s->m, d, x->in.wanted, x->s->a, &reads);
   for (size_t k = 0; k < reads.n; k++) {
     uint32_t t = neo_expr_node(x->s->m, reads.at[k].read)->attr;
-    uint8_t need = x->need[t] | need_of(x, d, &reads.at[k]);
+    uint8_t need = x->need[t] | levels_need_of(x, d, &reads.at[k]);
     x->changed = x->changed || need != x->need[t];
     x->need[t] = need;
   }
@@ -188,7 +173,7 @@ static neo_expr take_branch(void *ctx, neo_module *m, neo_expr e) {
  *     z[p, j] = select(leaves <= p, sum[i] .., 0) + y[p, j]
  *
  * and d is not read there. */
-static void leave_out_sum(const needs *x, neo_def id) {
+static void leave_out_sum(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
@@ -212,22 +197,22 @@ static void leave_out_sum(const needs *x, neo_def id) {
 
 /* ---- partial tensors */
 
-static void leave_out(const needs *x, neo_def id) {
+static void leave_out(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
   if (d.out.n != 1 || !x->in.wanted[t])
     return;
   neo_expr at = neo_axis_ref(m, x->in.dim[t]), c, implied = {0};
-  bounds b = bounds_of(x, x->in.graph[t], d.span);
+  levels_bounds b = levels_bounds_of(x, x->in.graph[t], d.span);
   switch (x->need[t]) {
-  case LEAF:
+  case LEVELS_LEAF:
     c = neo_op2(m, NEO_OP_LT, at, b.leaves);
     break;
-  case OTHER:
+  case LEVELS_OTHER:
     c = neo_op2(m, NEO_OP_LE, b.leaves, at);
     break;
-  case LATER:
+  case LEVELS_LATER:
     c = neo_op2(m, NEO_OP_LE, b.second, at);
     implied = neo_op2(m, NEO_OP_LE, b.leaves, at);
     break;
@@ -242,147 +227,6 @@ static void leave_out(const needs *x, neo_def id) {
   neo_list finish = neo_list_new(m, &value.i, 1);
   neo_def_at(m, id)->finish = finish;
   neo_tensor_at(m, (neo_tensor){t})->partial = true;
-}
-
-/* ---- copies */
-
-/* A tensor may copy another one's elements at some places, and be 0 at others: the adjoint of one branch of a choice is
- * such a copy. Readers at those places read the original:
- *
- *     z[p, j] = select(leaves <= p, d[p, j], 0)
- *     g[i, j] = sum[p: leaves .. n] z[p, j]*x[p, i]      ->   sum[p: leaves .. n] d[p, j]*x[p, i]
- *     y[p, j] = select(leaves <= p, 0, d[p, j]) + z[p, j]   ->   d[p, j] */
-typedef struct {
-  neo_tensor of; /* 0: it is no copy */
-  uint8_t places;
-  neo_expr c; /* over the definition's axes; 0: all places */
-} copy;
-
-static copy copy_of(const needs *x, neo_def id) {
-  neo_module *m = x->s->m;
-  neo_def_rec d = *neo_def_at(m, id);
-  uint32_t t = neo_list_at(m, d.out, 0);
-  copy none = {0}, out = {.places = ALL};
-  if (d.out.n != 1 || !x->in.wanted[t] || d.reducer != NEO_RED_NONE || d.finish.n != 1 ||
-      d.out_map.n || neo_tensor_at(m, (neo_tensor){t})->role != NEO_ROLE_TEMP)
-    return none;
-  neo_node n = *neo_expr_node(m, neo_list_expr(m, d.finish, 0));
-  if (n.op == NEO_OP_SELECT && levels_is_zero(m, neo_list_expr(m, n.arg, 2))) {
-    bounds b = bounds_of(x, x->in.graph[t], d.span);
-    out.c = neo_list_expr(m, n.arg, 0);
-    neo_op op = (neo_op)neo_expr_node(m, out.c)->op;
-    out.places = by_condition(x, out.c, true, neo_axis_ref(m, x->in.dim[t]), &b);
-    n = *neo_expr_node(m, neo_list_expr(m, n.arg, 1));
-    if ((op != NEO_OP_LE && op != NEO_OP_LT) || out.places == ALL)
-      return none;
-  }
-  bool own =
-      n.op == NEO_OP_LOAD && n.arg.n == d.n_out && x->in.wanted[n.attr] &&
-      x->in.graph[n.attr] == x->in.graph[t] && x->in.dim[n.attr] == x->in.dim[t] &&
-      neo_tensor_at(m, (neo_tensor){n.attr})->type == neo_tensor_at(m, (neo_tensor){t})->type;
-  for (uint32_t k = 0; k < n.arg.n && own; k++)
-    own = neo_list_at(m, n.arg, k) == neo_axis_ref(m, k).i;
-  out.of.i = n.attr;
-  return own ? out : none;
-}
-
-typedef struct {
-  needs *x;
-  const copy *copies; /* by tensor */
-} copying;
-
-/* The element of the original, and the condition under which the copy has it; others are 0. */
-static neo_expr original(neo_module *m, const copy *c, neo_node read, neo_expr *where) {
-  neo_expr by[MOST_AXES], index[MOST_AXES];
-  for (uint32_t k = 0; k < read.arg.n; k++)
-    by[k] = index[k] = neo_list_expr(m, read.arg, k);
-  *where = c->c.i ? neo_expr_subst_axes(m, c->c, by, read.arg.n) : c->c;
-  return neo_load(m, c->of, index, read.arg.n, read.span);
-}
-
-/* select(c, a, 0) or select(c, 0, a), of which a copy's element is the first; `holds`: where it is a. */
-static bool of_branch(const copying *x, neo_expr e, neo_expr *c, neo_expr *a, bool *holds) {
-  neo_module *m = x->x->s->m;
-  neo_node n = *neo_expr_node(m, e);
-  *holds = true;
-  if (n.op == NEO_OP_LOAD && x->copies[n.attr].of.i && x->copies[n.attr].c.i) {
-    *a = original(m, &x->copies[n.attr], n, c);
-    return true;
-  }
-  if (n.op != NEO_OP_SELECT)
-    return false;
-  *c = neo_list_expr(m, n.arg, 0);
-  *holds = levels_is_zero(m, neo_list_expr(m, n.arg, 2));
-  *a = neo_list_expr(m, n.arg, *holds ? 1 : 2);
-  return *holds || levels_is_zero(m, neo_list_expr(m, n.arg, 1));
-}
-
-/* a where the condition holds, and a where it does not, is a. */
-static neo_expr join_branches(void *ctx, neo_module *m, neo_expr e) {
-  copying *x = ctx;
-  neo_node n = *neo_expr_node(m, e);
-  neo_expr c[2], a[2];
-  bool holds[2];
-  if (n.op != NEO_OP_ADD || !of_branch(x, neo_list_expr(m, n.arg, 0), &c[0], &a[0], &holds[0]) ||
-      !of_branch(x, neo_list_expr(m, n.arg, 1), &c[1], &a[1], &holds[1]))
-    return e;
-  return c[0].i == c[1].i && a[0].i == a[1].i && holds[0] != holds[1] ? a[0] : e;
-}
-
-/* The places at which the definition makes the read, in all of its conditions. */
-static uint8_t places_of_read(const copying *x, neo_def id, const neo_guarded_reads *reads,
-                              neo_expr read) {
-  uint8_t all = 0;
-  for (size_t k = 0; k < reads->n; k++)
-    if (reads->at[k].read.i == read.i)
-      all |= need_of(x->x, id, &reads->at[k]);
-  return all;
-}
-
-static neo_list replaced(neo_module *m, neo_list list, neo_expr from, neo_expr to) {
-  uint32_t out[MOST_AXES];
-  for (uint32_t k = 0; k < list.n; k++)
-    out[k] = neo_expr_replace(m, neo_list_expr(m, list, k), from, to).i;
-  return neo_list_new(m, out, list.n);
-}
-
-static void read_original(copying *x, neo_def id) {
-  neo_module *m = x->x->s->m;
-  neo_guarded_reads reads = {0};
-  neo_def_rec d = *neo_def_at(m, id);
-  if (!own_need(x->x, &d) || d.body.n > MOST_AXES || d.finish.n > MOST_AXES)
-    return;
-  uint32_t finish[MOST_AXES];
-  for (uint32_t k = 0; k < d.finish.n; k++)
-    finish[k] = neo_expr_rewrite(m, neo_list_expr(m, d.finish, k), join_branches, x).i;
-  d.finish = neo_list_new(m, finish, d.finish.n);
-  neo_def_at(m, id)->finish = d.finish;
-  neo_guarded_reads_of(m, id, x->x->in.wanted, x->x->s->a, &reads);
-  for (size_t k = 0; k < reads.n; k++) {
-    neo_expr read = reads.at[k].read, c;
-    neo_node n = *neo_expr_node(m, read);
-    const copy *from = &x->copies[n.attr];
-    if (n.op != NEO_OP_LOAD || !from->of.i || places_of_read(x, id, &reads, read) & ~from->places)
-      continue;
-    neo_expr to = original(m, from, n, &c);
-    d.body = replaced(m, d.body, read, to);
-    d.finish = replaced(m, d.finish, read, to);
-  }
-  neo_def_at(m, id)->body = d.body;
-  neo_def_at(m, id)->finish = d.finish;
-}
-
-/* A copy may be one of a copy; those of a recurrence are in no order. */
-static void read_originals(needs *x) {
-  neo_module *m = x->s->m;
-  copy *copies = NEO_NEW_ARRAY(x->s->a, copy, m->tensors.n);
-  copying ctx = {x, copies};
-  for (int round = 0; round < LEVELS_DEPTH; round++) {
-    for (size_t k = 0; k < x->n; k++)
-      copies[neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)] = copy_of(x, x->defs[k]);
-    for (size_t k = 0; k < x->n; k++)
-      read_original(&ctx, x->defs[k]);
-  }
 }
 
 size_t levels_needed_defs(levels *s, neo_def **out) {
@@ -414,7 +258,7 @@ levels_ordered levels_tensors_in_order(levels *s) {
 void levels_leave_out(levels *s) {
   neo_module *m = s->m;
   neo_def *defs;
-  needs x = {.s = s, .changed = true};
+  levels_needs x = {.s = s, .changed = true};
   x.n = levels_needed_defs(s, &defs);
   x.defs = defs;
   x.need = NEO_NEW_ARRAY(s->a, uint8_t, m->tensors.n);
@@ -428,5 +272,5 @@ void levels_leave_out(levels *s) {
   }
   for (size_t k = 0; k < x.n; k++)
     leave_out(&x, defs[k]);
-  read_originals(&x);
+  levels_read_originals(&x);
 }

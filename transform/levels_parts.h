@@ -7,6 +7,7 @@
  *   levels_rewrite.c   definitions and reads in this order
  *   levels_leaves.c    what is there only for leaves, or only for others
  *   levels_needed.c    what is read only of leaves, or only of others
+ *   levels_copies.c    reads of what is a copy there
  *   levels_gathers.c   what one value of a recurrence alone reads
  *   levels_kinds.c     what is read only of vertices of a kind, which data tell */
 #ifndef NEO_TRANSFORM_LEVELS_PARTS_H

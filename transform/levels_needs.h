@@ -1,0 +1,37 @@
+/* What is read of tensors that lie in the order of levels (levels_needed.c), as levels_copies.c asks for it, too. Private to
+ * these two. */
+#ifndef NEO_TRANSFORM_LEVELS_NEEDS_H
+#define NEO_TRANSFORM_LEVELS_NEEDS_H
+#include "ir/guarded_read.h"
+#include "transform/levels_parts.h"
+
+enum { LEVELS_MOST_AXES = 64 };
+/* Sets of places: those of leaves, of level 1, of levels behind. */
+enum { LEVELS_LEAF = 1, LEVELS_FIRST = 2, LEVELS_LATER = 4, LEVELS_OTHER = 6, LEVELS_ALL = 7 };
+
+typedef struct {
+  levels *s;
+  const neo_def *defs; /* that entries need */
+  size_t n;
+  uint8_t *need; /* by tensor in an order: places that are read */
+  levels_ordered in;
+  bool changed;
+} levels_needs;
+
+typedef struct { /* the places where levels 1 and 2 begin */
+  neo_expr leaves, second;
+} levels_bounds;
+
+levels_bounds levels_bounds_of(const levels_needs *x, const levels_graph *g, neo_span span);
+/* The places `at` for which the condition may have the value. */
+uint8_t levels_by_condition(const levels_needs *x, neo_expr c, bool holds, neo_expr at,
+                            const levels_bounds *b);
+/* Places that the definition's own elements are needed at. */
+uint8_t levels_own_need(const levels_needs *x, const neo_def_rec *d);
+/* Places that read r of definition id needs. */
+uint8_t levels_need_of(const levels_needs *x, neo_def id, const neo_guarded_read *r);
+
+/* levels_copies.c: reads of copies become reads of what they copy. */
+void levels_read_originals(levels_needs *x);
+
+#endif
