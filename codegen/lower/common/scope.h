@@ -175,6 +175,7 @@ typedef struct lowering {
   uint32_t k_origin_depth;
   k_block block;
   bool narrowed; /* blocks of rows have those that are needed, fewer than the axis says */
+  bool leaves_out; /* at some points of the outer loops nothing is computed */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
   bool end_prefetched; /* earlier steps of the tile prefetched for its end */
