@@ -37,6 +37,21 @@ static void note(finder *f, uint32_t buf, const neo_lx *offset) {
     f->step[buf] = step;
 }
 
+/* Of a table that the loop only writes, where data say: all of them together go through it, most of them in order. */
+static void note_scattered(finder *f, uint32_t buf, const neo_lx *offset) {
+  const neo_kbuf *b = &f->k->bufs.at[buf];
+  int64_t n = 0, step = 1;
+  while (offset->kind == NEO_LX_OP && offset->attr == NEO_OP_ADD &&
+         neo_lx_is_int(offset->arg[1], &n))
+    offset = offset->arg[0];
+  if (offset->kind == NEO_LX_OP && offset->attr == NEO_OP_MUL && neo_lx_is_int(offset->arg[1], &n))
+    step = n;
+  if (b->use != NEO_BUF_WRITE || f->step[buf] || neo_lx_is_int(offset, &n))
+    return;
+  if (step > 0 && step * RUN * neo_type_bytes((neo_type)b->type) <= MOST_LINES * LINE_BYTES)
+    f->step[buf] = step;
+}
+
 static void look_loads(finder *f, const neo_lx *e) {
   if (e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF)
     note(f, e->attr, e->arg[0]);
@@ -51,6 +66,11 @@ static void look(void *ctx, neo_ls *s) {
     look_loads(ctx, expr[k]);
   if (s->kind == NEO_LS_STORE)
     note(ctx, s->store.to.buf, s->store.to.offset);
+}
+
+static void look_scattered(void *ctx, neo_ls *s) {
+  if (s->kind == NEO_LS_STORE)
+    note_scattered(ctx, s->store.to.buf, s->store.to.offset);
 }
 
 /* A branch on whether the run from b on is whole. */
@@ -150,6 +170,7 @@ void neo_fused_runs(neo_kernel *k, neo_ls *loop, const neo_before_rounds *before
   const neo_lx *b = neo_lx_var(k, run);
   neo_block body = {0};
   neo_block_visit(&loop->loop.body, look, &f);
+  neo_block_visit(&loop->loop.body, look_scattered, &f);
   for (uint32_t buf = 0; buf < n_bufs; buf++)
     f.step[buf] = before->zero[buf] ? 1 : f.step[buf];
   for (size_t i = 0; i < before->starts.n; i++)

@@ -197,6 +197,22 @@ static void tables_are_prefetched_along_the_loop(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Places are a permutation: whoever writes at all of them goes through the table. */
+static void tables_that_are_written_at_places_are_prefetched_too(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD
+       "temp inverse : i32 [V] < V terms injective\ntemp twice : i32 [V, 2] < V terms injective\n"
+       "def inverse[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"
+       "def twice[p: V, k: 2] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"
+       "entry forward forward: inverse = inverse, twice = twice, seat = seat\n");
+  any_has(&w, "  prefetch inverse[b + 128]\n");
+  any_has(&w, "  prefetch twice[b*2 + 256]\n  prefetch twice[b*2 + 272]\n");
+  for (size_t k = 0; k < w.steps.n; k++) /* sums may have few keys */
+    assert_null(strstr(text_of(&w, k), "prefetch seat"));
+  neo_arena_free(&w.arena);
+}
+
 /* Ends come where counts were, and places where ranks were, if nobody else reads these. */
 static void what_is_read_for_the_last_time_gives_up_its_memory(void **state) {
   (void)state;
@@ -253,6 +269,7 @@ int main(void) {
       cmocka_unit_test(a_sort_whose_starts_are_read_has_two_tables),
       cmocka_unit_test(a_sort_has_the_starts_of_a_run_before_its_rounds),
       cmocka_unit_test(tables_are_prefetched_along_the_loop),
+      cmocka_unit_test(tables_that_are_written_at_places_are_prefetched_too),
       cmocka_unit_test(what_is_read_for_the_last_time_gives_up_its_memory),
       cmocka_unit_test(what_others_read_keeps_its_memory),
       cmocka_unit_test(counts_become_0_a_run_at_a_time),
