@@ -7,7 +7,8 @@
  *     end[u]   = first[u] + count[u]
  *
  * One table is first and end. At each position u it gets first[u], and each element of key u takes what is there and adds
- * 1. Keys are below the positions of their elements, so first[u] is there by then:
+ * 1. Keys are below the positions of their elements, so first[u] is there by then, also if several positions at a time get
+ * theirs (fused_runs.c):
  *
  *     for v in 0..N
  *       end[v] = sum;  sum += count[v]

@@ -154,12 +154,17 @@ static const neo_counting_sort *sort_at(const maker *x, size_t i) {
   return NULL;
 }
 
+/* Does the loop make what a sort's table has before its rounds (find_starts), and nothing else? */
+static bool makes_starts(const maker *x, size_t i) {
+  bool makes = false;
+  for (size_t k = 0; k < x->sorts.n; k++)
+    makes = makes || x->sorts.at[k].first_at == i || x->sorts.at[k].end_at == i;
+  return makes;
+}
+
 /* Is the loop a part of a sort? These begin as begin_sums() says. */
 static bool is_sorted(const maker *x, size_t i) {
-  bool is = sort_at(x, i) != NULL;
-  for (size_t k = 0; k < x->sorts.n; k++)
-    is = is || x->sorts.at[k].first_at == i || x->sorts.at[k].end_at == i;
-  return is;
+  return sort_at(x, i) != NULL || makes_starts(x, i);
 }
 
 /* The buffer of the tensor in the kernel that is made. */
@@ -208,25 +213,15 @@ static void add_buffers(maker *x, neo_kernel *k, neo_clone_buf **of) {
     }
 }
 
-/* The starts of a sort, in whose table elements find their places. */
-static bool add_starts(maker *x, neo_kernel *k, neo_block *in, size_t i, const neo_lx *at) {
-  bool any = false;
+/* The starts of sorts, in whose tables elements find their places: end[v] = sum; sum += count[v]. A count is of the
+ * elements at all positions, so that it was made before the loop. */
+static void find_starts(maker *x, neo_kernel *k, neo_before_rounds *before) {
   for (size_t s = 0; s < x->sorts.n; s++) {
     const neo_counting_sort *y = &x->sorts.at[s];
-    const neo_lx *zero = neo_lx_int(k, 0), *sum = neo_lx_reg(k, y->sum, &zero, 1);
-    any = any || y->first_at == i || y->end_at == i;
-    if (y->first_at != i)
-      continue;
-    const neo_lx *n = neo_lx_load(k, buffer_of(x, k, y->count, NEO_BUF_READ), at);
-    neo_type type = (neo_type)sum->type; /* counts may be where ends come */
-    uint32_t next = neo_kernel_reg(
-        k, (neo_reg){.name = "next", .type = (uint8_t)type, .rank = 1, .extent = {1}});
-    neo_ls_reg(k, in, next);
-    neo_ls_set(k, in, next, &zero, 1, neo_lx_op2(k, NEO_OP_ADD, sum, n));
-    neo_ls_store(k, in, buffer_of(x, k, y->end, NEO_BUF_WRITE), at, sum, NULL);
-    neo_ls_set(k, in, y->sum, &zero, 1, neo_lx_reg(k, next, &zero, 1));
+    neo_running_start start = {y->sum, buffer_of(x, k, y->count, NEO_BUF_READ),
+                               buffer_of(x, k, y->end, NEO_BUF_WRITE)};
+    NEO_PUSH(x->a, &before->starts, start);
   }
-  return any;
 }
 
 static void begin_sums(maker *x, neo_kernel *k) {
@@ -247,7 +242,7 @@ static size_t add_rounds(maker *x, neo_kernel *k, neo_block *in, neo_cloner **c,
                          const neo_lx *at) {
   int64_t factor = x->open.at[i].factor;
   size_t end = i + 1;
-  if (add_starts(x, k, in, i, at))
+  if (makes_starts(x, i))
     return end;
   while (x->open.at[end - 1].sums.i)
     end++;
@@ -312,9 +307,11 @@ static neo_kernel *fused(maker *x) {
   neo_ls *loop = neo_ls_for(k, &k->body, NEO_LOOP_SERIAL, var, neo_lx_int(k, 0), n, 1);
   for (size_t i = 0; i < x->open.n;)
     i = add_rounds(x, k, &loop->loop.body, c, i, neo_lx_var(k, var));
+  neo_before_rounds before = {.zero = zero};
+  find_starts(x, k, &before);
   if (are_apart(k))
     neo_fused_rounds(k, loop, read_here(x, k));
-  neo_fused_runs(k, loop, zero);
+  neo_fused_runs(k, loop, &before);
   x->status = neo_kernel_verify(k, x->why);
   return k;
 }

@@ -24,8 +24,19 @@
  * what is in buffer b. */
 void neo_fused_rounds(neo_kernel *k, neo_ls *loop, const bool *own);
 
-/* Makes runs of the rounds, which prefetch what later ones go through; the loop is from 0 on, by 1. zero[b]: buffer b has
- * an element for each round, which is 0 before that round. (fused_runs.c) */
-void neo_fused_runs(neo_kernel *k, neo_ls *loop, const bool *zero);
+/* What comes before a round, each buffer having an element for it: end[v] = sum; sum += count[v]. No earlier round reads
+ * either or writes the count. The buffers may be one. */
+typedef struct {
+  uint32_t sum; /* register */
+  uint32_t count, end;
+} neo_running_start;
+
+typedef struct {
+  const bool *zero; /* by buffer: has it an element for each round, which is 0 before that round? */
+  NEO_VEC(neo_running_start) starts;
+} neo_before_rounds;
+
+/* Makes runs of the rounds, which prefetch what later ones go through; the loop is from 0 on, by 1. (fused_runs.c) */
+void neo_fused_runs(neo_kernel *k, neo_ls *loop, const neo_before_rounds *before);
 
 #endif

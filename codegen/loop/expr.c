@@ -81,14 +81,25 @@ const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset) {
   return node(k, NEO_LX_LOAD, (neo_type)k->bufs.at[buf].type, buf, &offset, 1);
 }
 
+/* What of e is evaluated before anything decides on the rest: its first argument alone, or all of them. Of LOADIF the
+ * first one is its condition. */
+static uint32_t sure_args(const neo_lx *e) {
+  switch (e->kind) {
+  case NEO_LX_LOAD:
+  case NEO_LX_LOADIF:
+    return 1;
+  case NEO_LX_OP:
+    return e->attr == NEO_OP_AND || e->attr == NEO_OP_OR || e->attr == NEO_OP_SELECT ? 1 : e->n;
+  default:
+    return 0;
+  }
+}
+
 static bool always_loads(const neo_lx *e, uint32_t buf, const neo_lx *offset, int depth) {
-  if (e->kind == NEO_LX_LOAD)
-    return e->attr == buf && e->arg[0] == offset;
-  bool found = false, first = e->attr == NEO_OP_AND || e->attr == NEO_OP_OR; /* alone is sure */
-  if (e->kind != NEO_LX_OP || e->attr == NEO_OP_SELECT || !depth)
-    return false;
-  for (uint32_t k = 0; k < (first ? 1 : e->n) && !found; k++)
-    found = always_loads(e->arg[k], buf, offset, depth - 1);
+  bool found = e->kind == NEO_LX_LOAD && e->attr == buf && e->arg[0] == offset;
+  uint32_t n = depth ? sure_args(e) : 0, first = e->kind == NEO_LX_LOADIF;
+  for (uint32_t k = 0; k < n && !found; k++)
+    found = always_loads(e->arg[first + k], buf, offset, depth - 1);
   return found;
 }
 

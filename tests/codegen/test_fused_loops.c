@@ -153,8 +153,7 @@ static void places_in_a_sort_are_found_in_one_table(void **state) {
   load(&w, HEAD "entry forward forward: spot = spot, end = end\n");
   const neo_kernel_step *last = &w.steps.at[w.steps.n - 1];
   w.steps.at[0] = *last;
-  has(&w, "end[v] = stored");
-  has(&w, "next[0] = sum[0] + parents[v]\n");
+  has(&w, "      next[0] = sum[0] + parents[u]\n      end[u] = sum[0]\n      sum[0] = next[0]\n");
   has(&w, "spot[v*2] = end[i64(child[v*2])]\n");
   has(&w, "spot[v*2 + 1] = end[i64(child[v*2 + 1])]\n");
   assert_null(strstr(text_of(&w, 0), "table"));
@@ -173,6 +172,20 @@ static void a_sort_whose_starts_are_read_has_two_tables(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Counts that are there before the loop are added up in vectors, a run at a time. */
+static void a_sort_has_the_starts_of_a_run_before_its_rounds(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "entry forward forward: spot = spot, end = end\n");
+  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  has(&w,
+      "  if b + 16 <= V\n    reg s[16]: i32\n    for l in 0..16 vector\n      s[l] = parents[b + l]\n");
+  has(&w, "    for k in 8..16 unroll\n      t[k] = s[k - 8]\n");
+  has(&w,
+      "      end[b + l] = s[l] - parents[b + l] + sum[0]\n    sum[0] = sum[0] + s[15]\n  else\n");
+  neo_arena_free(&w.arena);
+}
+
 /* Lines that come later are asked for before a run of rounds. */
 static void tables_are_prefetched_along_the_loop(void **state) {
   (void)state;
@@ -184,12 +197,28 @@ static void tables_are_prefetched_along_the_loop(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Places are a permutation: whoever writes at all of them goes through the table. */
+static void tables_that_are_written_at_places_are_prefetched_too(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD
+       "temp inverse : i32 [V] < V terms injective\ntemp twice : i32 [V, 2] < V terms injective\n"
+       "def inverse[p: V] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"
+       "def twice[p: V, k: 2] =\n  sum[v: V] where i64(place[v]) == p;\n  i32(v)\n"
+       "entry forward forward: inverse = inverse, twice = twice, seat = seat\n");
+  any_has(&w, "  prefetch inverse[b + 128]\n");
+  any_has(&w, "  prefetch twice[b*2 + 256]\n  prefetch twice[b*2 + 272]\n");
+  for (size_t k = 0; k < w.steps.n; k++) /* sums may have few keys */
+    assert_null(strstr(text_of(&w, k), "prefetch seat"));
+  neo_arena_free(&w.arena);
+}
+
 /* Ends come where counts were, and places where ranks were, if nobody else reads these. */
 static void what_is_read_for_the_last_time_gives_up_its_memory(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: spot = spot, last = last\n");
-  any_has(&w, "next[0] = sum[0] + end[v]\n");
+  any_has(&w, "next[0] = sum[0] + end[u]\n");
   any_has(&w, " over ");
   neo_arena_free(&w.arena);
   load(&w, HEAD "entry forward forward: order = order, seat = seat\n");
@@ -238,7 +267,9 @@ int main(void) {
       cmocka_unit_test(conditions_are_branches_around_a_round),
       cmocka_unit_test(places_in_a_sort_are_found_in_one_table),
       cmocka_unit_test(a_sort_whose_starts_are_read_has_two_tables),
+      cmocka_unit_test(a_sort_has_the_starts_of_a_run_before_its_rounds),
       cmocka_unit_test(tables_are_prefetched_along_the_loop),
+      cmocka_unit_test(tables_that_are_written_at_places_are_prefetched_too),
       cmocka_unit_test(what_is_read_for_the_last_time_gives_up_its_memory),
       cmocka_unit_test(what_others_read_keeps_its_memory),
       cmocka_unit_test(counts_become_0_a_run_at_a_time),

@@ -134,6 +134,38 @@ static void rows_that_are_read_once_are_not_asked_for(void **state) {
   neo_arena_free(&x.arena);
 }
 
+/* The table that names the rows is read some iterations later, but not where an iteration would not read it. Rows of small
+ * tensors stay in a cache. */
+static void rows_that_data_name_are_asked_for_early(void **state) {
+  (void)state;
+  static const struct {
+    int rows, named;
+    const char *value;
+    size_t fetched;
+  } at[] = {
+      {65536, 4096, "X[i64(row[i]), j]", 2},
+      {64, 4096, "X[i64(row[i]), j]", 0},
+      {65536, 100, "select(i < 100, X[i64(row[i]), j], 0.0)", 0},
+      {65536, 4096, "select(0 <= i64(row[i]), X[i64(row[i]), j], 0.0)", 2},
+      {65536, 4096, "X[i, j]", 0},
+  };
+  for (size_t k = 0; k < sizeof at / sizeof *at; k++) {
+    lowered x;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    lower_all(&x,
+              neo_arena_printf(&a,
+                               "input X : f32 [%d, 64]\ninput row : i32 [%d] in %d..%d\n"
+                               "temp Y : f32 [4096, 64]\ndef Y[i: 4096, j: 64] = %s\n"
+                               "entry forward forward: Y = Y\n",
+                               at[k].rows, at[k].named, k == 3 ? -1 : 0, at[k].rows, at[k].value));
+    assert_int_equal(count(x.text, "prefetch l2 X[i64(row[min("), at[k].fetched);
+    assert_int_equal(count(x.text, "fetch"), at[k].fetched);
+    neo_arena_free(&x.arena);
+    neo_arena_free(&a);
+  }
+}
+
 /* A window's rows are turned into columns from a copy of the steps that neighbours share. */
 static void what_windows_share_is_copied_once_before_it_is_packed(void **state) {
   (void)state;
@@ -208,6 +240,7 @@ int main(void) {
       cmocka_unit_test(the_longest_stage_after_the_first_asks_for_the_next_row),
       cmocka_unit_test(rows_of_several_axes_are_asked_for_early),
       cmocka_unit_test(rows_that_are_read_once_are_not_asked_for),
+      cmocka_unit_test(rows_that_data_name_are_asked_for_early),
       cmocka_unit_test(what_windows_share_is_copied_once_before_it_is_packed),
       cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
       cmocka_unit_test(maps_of_much_arithmetic_are_written_through_the_caches),

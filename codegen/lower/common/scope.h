@@ -174,7 +174,8 @@ typedef struct lowering {
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* value of own axis k at which scratch begins */
   uint32_t k_origin_depth;
   k_block block;
-  bool narrowed; /* blocks of rows have those that are needed, fewer than the axis says */
+  bool narrowed;   /* blocks of rows have those that are needed, fewer than the axis says */
+  bool leaves_out; /* at some points of the outer loops nothing is computed */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
   bool end_prefetched; /* earlier steps of the tile prefetched for its end */

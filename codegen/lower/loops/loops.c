@@ -63,6 +63,7 @@ static outer_loops outer_loops_of(lowering *l) {
   c.asked[1] = asked_outside(l, &c, c.needed.where);
   if (c.asked[0].i || c.asked[1].i)
     c.flags = neo_lower_flags(l);
+  l->leaves_out = c.needed.on || c.asked[0].i || c.asked[1].i;
   return c;
 }
 

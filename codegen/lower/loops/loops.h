@@ -10,6 +10,7 @@
  *   flags.c          blocks of rows in which there is nothing to do
  *   prefetch_tile.c  prefetches of lines for the next tile
  *   prefetch_rows.c  prefetches of elements of the next row
+ *   prefetch_gathered.c  prefetches of rows that data name
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_LOOPS_H
@@ -64,6 +65,10 @@ void neo_lower_plan_row_prefetch(lowering *l);
  */
 void neo_lower_prefetch_columns(lowering *l, neo_block *in, const neo_stage *s, const tile *t,
                                 uint32_t own, const neo_lx *v);
+
+/* ---- lower/loops/prefetch_gathered.c */
+/* Prefetches the rows that a stage without sums copies some iterations later at the tile's columns. */
+void neo_lower_prefetch_gathered(lowering *l, neo_block *in, const neo_stage *s, const tile *t);
 
 /* needed.c: the elements along an axis that a reader of the results needs, where the data say which. */
 typedef struct {

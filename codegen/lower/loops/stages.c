@@ -245,6 +245,7 @@ void neo_lower_stages(lowering *l, neo_block *in, const tile *t) {
       continue;
     }
     neo_lower_facts(l, l->f, s);
+    neo_lower_prefetch_gathered(l, in, s, t);
     neo_lower_store(l, in, s, t);
   }
 }
