@@ -4,6 +4,7 @@
 #include "schedule/schedule.h"
 #include "schedule/tile/prefetch.h"
 #include <cmocka.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -600,6 +601,26 @@ static void results_of_any_number_of_rows_do_not(void **state) {
   }
 }
 
+static neo_schedule rows_by(const char *rows, int64_t sum, int64_t columns) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "size N %s\ninput X : f32 [N, %" PRId64 "]\ninput W : f32 [%" PRId64 ", %" PRId64 "]\n"
+           "temp Y : f32 [N, %" PRId64 "]\ndef Y[i: N, j: %" PRId64 "] =\n"
+           "  sum[k: %" PRId64 "] X[i, k] * W[k, j]\nentry forward forward: Y = Y\n",
+           rows, sum, sum, columns, columns, columns, sum);
+  return choose(text);
+}
+
+/* A product of 300 rows of up to 32768 would else be one unit. Columns that are packed in blocks stay long. */
+static void rows_whose_number_calls_give_are_in_short_blocks(void **state) {
+  (void)state;
+  neo_schedule s = rows_by("0..32768", 256, 256);
+  assert_true(s.loops.axis_m == 0 && s.loops.block_m > 0 && s.loops.block_m <= 200);
+  assert_true(s.loops.unit_axes >= 1 && s.loops.unit_size == 1);
+  s = rows_by("0..32768", 256, 10000);
+  assert_true(!s.loops.block_m || s.loops.block_m >= 1000);
+}
+
 /* An update lies where what it replaces is read; its lines are in the caches. */
 static void results_in_an_operands_place_do_not(void **state) {
   (void)state;
@@ -831,6 +852,7 @@ int main(void) {
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(results_of_any_number_of_rows_do_not),
+      cmocka_unit_test(rows_whose_number_calls_give_are_in_short_blocks),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
