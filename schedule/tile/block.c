@@ -423,7 +423,7 @@ static double block_prefetching(merit_cache *cache, neo_schedule *s) {
   return merit;
 }
 
-/* ---- rows whose number calls give: any up to the most, which the descent takes for the number */
+/* ---- rows whose number calls give: any up to what is usual, which the descent takes for the number */
 
 enum {
   NUMBERS = 4,
@@ -451,10 +451,10 @@ static double quotient(const neo_tiles *q, const neo_schedule *s, const double b
   return sum / NUMBERS;
 }
 
+/* Blocks of a recurrence have few rows anyhow. */
 static bool calls_give_rows(const neo_tiles *q, const neo_schedule *s) {
   int64_t axis = s->loops.axis_m, n;
-  return axis >= 0 && !neo_expr_is_int(q->m, q->f->axes.at[axis].hi, &n) &&
-         q->shared[axis] == neo_axis_most(q->m, &q->f->axes.at[axis]);
+  return axis >= 0 && !q->machine->few_rows && !neo_expr_is_int(q->m, q->f->axes.at[axis].hi, &n);
 }
 
 /* Where calls have far fewer rows, long blocks are one or two, and most workers idle; but each block begins anew to read what

@@ -621,6 +621,26 @@ static void rows_whose_number_calls_give_are_in_short_blocks(void **state) {
   assert_true(!s.loops.block_m || s.loops.block_m >= 1000);
 }
 
+/* Of a graph's vertices a number is taken as usual, which batches exceed and fall short of. */
+static void so_are_rows_of_which_a_number_is_usual(void **state) {
+  (void)state;
+  neo_arena a;
+  neo_grouping g;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_module *m = module_of(&a,
+                            "size N 0..32768\ninput X : f32 [N, 128]\ninput W : f32 [128, 384]\n"
+                            "temp Y : f32 [N, 384]\ndef Y[i: N, j: 384] =\n"
+                            "  sum[k: 128] X[i, k] * W[k, j]\nentry forward forward: Y = Y\n",
+                            &g);
+  for (uint32_t k = 0; k < m->sizes.n; k++) {
+    m->sizes.at[k].has_usual = true;
+    m->sizes.at[k].usual = 2049;
+  }
+  neo_schedule s = neo_schedule_default(m, &g.groups.at[0], avx512());
+  assert_true(s.loops.block_m > 0 && s.loops.block_m <= 100 && s.loops.unit_size == 1);
+  neo_arena_free(&a);
+}
+
 /* The sum of a gradient reads all rows for each block of results: of 64 MiB in fewer passes than of 4 MiB. */
 static void what_comes_from_memory_is_read_in_few_passes(void **state) {
   (void)state;
@@ -872,6 +892,7 @@ int main(void) {
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(results_of_any_number_of_rows_do_not),
       cmocka_unit_test(rows_whose_number_calls_give_are_in_short_blocks),
+      cmocka_unit_test(so_are_rows_of_which_a_number_is_usual),
       cmocka_unit_test(what_comes_from_memory_is_read_in_few_passes),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
