@@ -104,6 +104,7 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
       elements *= (double)q->own[i];
   walk w = neo_tile_walk(q, k);
   double line = w.jumps ? 10 : 2.5, over = stepped_over(q, g, k, side), lines = elements * over;
+  line *= neo_tile_far(q, lines * bytes);
   if (copy_prefetched(q, g, side, &w))
     line *= 0.3;
   if (lines * bytes <= (double)q->machine->l2_bytes)
@@ -228,8 +229,8 @@ static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_si
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
 }
 
-/* How often an operand is copied: codegen/lower/lower.c hoists a copy out of the loops of a unit
- * that it does not depend on. */
+/* How often an operand is copied: codegen/lower/loops/loops.c hoists a copy out of the loops of a unit
+ * that it does not depend on, and out of all units of a core if it depends on none. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
@@ -240,9 +241,10 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
     count *= neo_tile_trips(q, g, &loop[i]);
-  if (level == 0 && units > 0 && !blocks)
-    count = ceil(count / (double)s->loops.unit_size);
-  return count;
+  if (level > 0 || blocks || !units)
+    return count;
+  neo_tile_units u = neo_tile_units_of(q, g, s);
+  return neo_tile_units_cores(&u, q->machine->threads);
 }
 
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s) {
