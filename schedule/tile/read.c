@@ -51,9 +51,10 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
   walk w = neo_tile_walk(q, k);
   double stride = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
   double whole = q->steps * y->extent * bytes, each;
-  double again = g->columns_first ? g->steps * y->block * bytes : 0;
+  double rows = g->columns_first ? y->block : w.jumps ? y->tile : 0; /* before one is read again */
+  double again = g->steps * rows * bytes;
   double lines = row_lines(q, y->tile, &w, stride);
-  reuse then = neo_tile_strided_reuse(q, again, stride * y->block / LINE_BYTES + 1, w.jump);
+  reuse then = neo_tile_strided_reuse(q, again, stride * rows / LINE_BYTES + 1, w.jump);
   line_access come = w.jumps ? ALONE : STREAMS;
   if (!w.jumps)
     then = neo_tile_reuse(again);
