@@ -203,7 +203,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
   if (streams && g->steps > FEW)
     first *= 1.4;
   if (prefetched)
-    first *= streams ? 0.5 : 0.35;
+    first = fmax(first * (streams ? 0.5 : 0.35), neo_tile_miss_cycles(q, all, THROUGHPUT));
   double then = neo_tile_miss_cycles(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
