@@ -135,6 +135,20 @@ input b[N]
 x[i < N] = (b[i] - sum[j < i] L[i, j]*x[j]) / L[i, i]
 output x
 END
+
+gives "the bounds of what is gathered are known of reads" 3,5,7 'G.child=[[-1,-1],[0,-1],[1,0]]' \
+  'x=[[1,2,3],[4,5,6],[7,8,9]]' <<'END'
+graph G(children <= 2, vertices <= 9)
+input x[G.vertices, 3]
+vertex pick(x[3]) over G {
+  gather at[2] : i32 < 3 = 2
+  y = x[at[0]]
+  scatter at = (at[0] + at[1]) % 3
+  push y
+}
+y = pick(x)
+output y
+END
 exit $status
 
 gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
