@@ -149,6 +149,20 @@ vertex pick(x[3]) over G {
 y = pick(x)
 output y
 END
+
+gives "what is converted in a subscript is multiplied in i64" 0,4,7,7 'p=[0,2,3,4]' <<'END'
+input p[4] : i32 < 5
+z[i < 600] = f32(i/100)
+y[v] = (z[u8(p[v])*200] else 7)
+output y
+END
+
+gives "keys of fewer bits may be negative" 0,0,1,1,2,2 'k=[200,10,200,266,200,10]' <<'END'
+dim N <= 2000
+input k[N] : i32 < 300
+y[v < N] = sum[u < N where u < v and i8(k[u]) == i8(k[v])] 1
+output y
+END
 exit $status
 
 gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'

@@ -103,6 +103,19 @@ static void a_branch_without_children_is_of_leaves_alone(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Of 256 children, none are left in 8 bits. */
+static void a_count_in_fewer_bits_tells_nothing_of_leaves(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                   "def @4 g[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+                   "def @5 d[v: V, j: 16] = select(0i8 < i8(n[v]), h[v, j], g[v, j])\n"
+                   "entry forward forward: d = d\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "select(0i8 < i8(by_level.n[v]), by_level.h[v, j], by_level.g[v, j])");
+  neo_arena_free(&w.arena);
+}
+
 /* Parents of vertices with children have grandchildren: nobody asks those of leaves alone. */
 static void adjoints_for_inner_vertices_begin_behind_level_1(void **state) {
   (void)state;
@@ -363,6 +376,7 @@ int main(void) {
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
+      cmocka_unit_test(a_count_in_fewer_bits_tells_nothing_of_leaves),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
       cmocka_unit_test(a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read),
