@@ -249,6 +249,22 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* What no entry needs does not order vertices. */
+static void recurrences_that_nobody_needs_make_no_kinds(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "input word : i32 [V] < 9\ninput other : i32 [V, 2] in -1..d0\n"
+                   "def @3 d[v: V, j: 16] = select(word[v] == 3i32, h[v, j], "
+                   "(d[i64(other[v, 0]), j] else 0.0))\n"
+                   "entry forward forward: h = h\n");
+  w.target.batch_kinds = true;
+  apply(&w, neo_pass_levels);
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 terms injective apart level.first.child\n");
+  assert_null(strstr(text_of(&w), "level.key."));
+  assert_null(strstr(text_of(&w), "placed.other"));
+  neo_arena_free(&w.arena);
+}
+
 /* A count of children is computed, and so is no condition of a kind. */
 static void kinds_go_by_what_is_given(void **state) {
   (void)state;
@@ -383,6 +399,7 @@ int main(void) {
       cmocka_unit_test(a_branch_in_a_branch_runs_where_both_are_taken),
       cmocka_unit_test(copies_of_branches_are_read_where_they_come_from),
       cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
+      cmocka_unit_test(recurrences_that_nobody_needs_make_no_kinds),
       cmocka_unit_test(kinds_go_by_what_is_given),
       cmocka_unit_test(rows_without_terms_are_not_looked_for_on_a_gpu),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),
