@@ -163,6 +163,13 @@ input k[N] : i32 < 300
 y[v < N] = sum[u < N where u < v and i8(k[u]) == i8(k[v])] 1
 output y
 END
+
+gives "a remainder of what is given decides which rows have a sum" 0,5,0,9,0 'c=[0,1,2,4,3]' 'x=[[1,1],[2,3],[9,9],[4,5],[9,9]]' <<'END'
+input c[5] : i32
+input x[5, 2]
+y[i] = sum[k where c[i] % 3 == 1] x[i, k]
+output y
+END
 exit $status
 
 gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
