@@ -123,6 +123,12 @@ expect 2 "a list with rows of different lengths" "$NEOC" run m.expr X='[[1,2],[3
 says err 'X: lists of 2 and of 1 elements stand side by side' "rows of different lengths"
 expect 2 "a list with numbers beside lists" "$NEOC" run m.expr X='[[1,2],3]'
 says err 'X: numbers stand in 2 brackets and in 1' "numbers beside lists"
+printf 'input k[2] : i32\ninput b : u8\ny[i] = k[i] + i32(b)\noutput y\n' >ints.expr
+expect 2 "a fraction for an integer" "$NEOC" run ints.expr k=[1,2.5] b=1
+says err "k: 2.5 is no i32" "a fraction for an integer"
+expect 2 "a number that a type does not have" "$NEOC" run ints.expr k=[1,2] b=300
+says err "b: 300 is no u8" "a number that a type does not have"
+expect 2 "NaN for an integer" "$NEOC" run ints.expr k=full:nan:[2] b=3
 expect 2 "a list that goes on" "$NEOC" run m.expr X='[[1,2]]x'
 says err 'X: at x: a list is written' "a list that goes on"
 expect 2 "a list that is not closed" "$NEOC" run m.expr X='[[1,2]'

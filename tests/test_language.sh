@@ -135,6 +135,41 @@ input b[N]
 x[i < N] = (b[i] - sum[j < i] L[i, j]*x[j]) / L[i, i]
 output x
 END
+
+gives "the bounds of what is gathered are known of reads" 3,5,7 'G.child=[[-1,-1],[0,-1],[1,0]]' \
+  'x=[[1,2,3],[4,5,6],[7,8,9]]' <<'END'
+graph G(children <= 2, vertices <= 9)
+input x[G.vertices, 3]
+vertex pick(x[3]) over G {
+  gather at[2] : i32 < 3 = 2
+  y = x[at[0]]
+  scatter at = (at[0] + at[1]) % 3
+  push y
+}
+y = pick(x)
+output y
+END
+
+gives "what is converted in a subscript is multiplied in i64" 0,4,7,7 'p=[0,2,3,4]' <<'END'
+input p[4] : i32 < 5
+z[i < 600] = f32(i/100)
+y[v] = (z[u8(p[v])*200] else 7)
+output y
+END
+
+gives "keys of fewer bits may be negative" 0,0,1,1,2,2 'k=[200,10,200,266,200,10]' <<'END'
+dim N <= 2000
+input k[N] : i32 < 300
+y[v < N] = sum[u < N where u < v and i8(k[u]) == i8(k[v])] 1
+output y
+END
+
+gives "a remainder of what is given decides which rows have a sum" 0,5,0,9,0 'c=[0,1,2,4,3]' 'x=[[1,1],[2,3],[9,9],[4,5],[9,9]]' <<'END'
+input c[5] : i32
+input x[5, 2]
+y[i] = sum[k where c[i] % 3 == 1] x[i, k]
+output y
+END
 exit $status
 
 gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'

@@ -214,7 +214,18 @@ static void spread_all(levels *s, const bool *is_init) {
 
 /* ---- the pass */
 
+/* Recurrences that an entry needs: others would decide on the order, too, and on what the entry is given. */
+static bool *needed_recurrences(levels *s, uint32_t n_found) {
+  bool *needed = NEO_NEW_ARRAY(s->a, bool, n_found + 1);
+  neo_def *defs;
+  size_t n = levels_needed_defs(s, &defs);
+  for (size_t k = 0; k < n; k++)
+    needed[s->number[defs[k].i]] = true;
+  return needed;
+}
+
 static bool find(levels *s, uint32_t n_found) {
+  const bool *needed = needed_recurrences(s, n_found);
   bool any = false;
   for (uint32_t r = 1; r <= n_found; r++) {
     neo_def *own = NEO_NEW_ARRAY(s->a, neo_def, s->n_defs);
@@ -222,7 +233,7 @@ static bool find(levels *s, uint32_t n_found) {
     for (uint32_t k = 1; k < s->n_defs; k++)
       if (s->number[k] == r)
         own[n++].i = k;
-    s->leveled[r] = try_recurrence(s, own, n);
+    s->leveled[r] = needed[r] && try_recurrence(s, own, n);
     any = any || s->leveled[r];
   }
   return any;

@@ -93,14 +93,19 @@ const neo_node *levels_parent(const levels *s, const levels_graph *g, neo_expr x
   return NULL;
 }
 
+/* The count itself, of which a conversion to some types tells whether there are any. */
+static const neo_node *converted_count(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  bool wraps = n->type == NEO_I8_T || n->type == NEO_U8_T;
+  return n->op == NEO_OP_CAST && !wraps ? neo_expr_node(m, neo_list_expr(m, n->arg, 0)) : n;
+}
+
 neo_expr levels_compare_count(const levels *s, const levels_graph *g, neo_expr e) {
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, e);
   int64_t c;
   for (uint32_t k = 0; g->count.i && k < 2; k++) {
-    const neo_node *count = neo_expr_node(m, neo_list_expr(m, n.arg, k));
-    if (count->op == NEO_OP_CAST)
-      count = neo_expr_node(m, neo_list_expr(m, count->arg, 0));
+    const neo_node *count = converted_count(m, neo_list_expr(m, n.arg, k));
     if (count->op != NEO_OP_LOAD || count->attr != g->count.i ||
         !neo_expr_is_int(m, neo_list_expr(m, n.arg, 1 - k), &c))
       continue;

@@ -43,12 +43,13 @@ static int64_t lcm(int64_t a, int64_t b) {
 
 static int64_t period_of(neo_module *m, neo_expr e, uint32_t axis);
 
-/* (sum of terms)/c, or the remainder: the axis must step by multiples of c in each term. */
+/* (sum of terms)/c, or the remainder: the axis must step by multiples of c in each term. Numbers of other types than
+ * that of indices are data, or wrap. */
 static int64_t period_of_quotient(neo_module *m, neo_expr e, uint32_t axis) {
   neo_expr x = neo_expr_arg(m, e, 0);
   int64_t c, y = 1;
   neo_linear l;
-  if (!(neo_expr_axes(m, e) >> axis & 1))
+  if (!(neo_expr_axes(m, e) >> axis & 1) || neo_expr_type(m, e) != NEO_I64_T)
     return 1;
   if (!neo_expr_is_int(m, neo_expr_arg(m, e, 1), &c) || c <= 0 || !neo_linear_of(m, x, &l))
     return MAX_PERIOD + 1;

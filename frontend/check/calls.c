@@ -52,6 +52,10 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
   }
   if (a->n == sig->params.n && a->n <= NEO_MAX_RESULTS)
     return ok;
+  if (a->n == sig->params.n) {
+    NEO_ERR(f->in, call, TOO_MANY, NEO_MAX_RESULTS, "arguments of a call");
+    return false;
+  }
   int h = NEO_ERR(f->in, call, ARGUMENT_COUNT, sig->name.text, (int)(sig->params.n - given),
                   (int)(a->n - given));
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
@@ -99,9 +103,12 @@ bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig 
 }
 
 static void collect_results(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
-  r->poison = false;
+  const uint32_t n = fn->u.fn.results.n;
+  r->poison = n > NEO_MAX_RESULTS;
   r->n = 0;
-  for (uint32_t k = 0; k < fn->u.fn.results.n && k < NEO_MAX_RESULTS; k++) {
+  if (r->poison)
+    NEO_ERR(in, fn->u.fn.sig.name.span, TOO_MANY, NEO_MAX_RESULTS, "results of a function");
+  for (uint32_t k = 0; k < n && n <= NEO_MAX_RESULTS; k++) {
     const neo_ast_name *name = &fn->u.fn.results.at[k];
     neo_sym *s = neo_scope_find(in->scope, name->text);
     bool value = s && s->kind == NEO_SYM_VALUE;
@@ -267,6 +274,9 @@ static bool read_arg(neo_grad_asked *q, const neo_ast_arg *a, uint32_t *position
     q->y = v;
   } else if (q->n < NEO_MAX_RESULTS) {
     q->wrt[q->n++] = v;
+  } else {
+    NEO_ERR(f->in, a->span, TOO_MANY, NEO_MAX_RESULTS, "gradients of a call");
+    return false;
   }
   return true;
 }

@@ -294,6 +294,8 @@ static void define_several(neo_inst *in, const neo_ast_stmt *s) {
   if (call && n <= NEO_MAX_RESULTS)
     r = whole_call(in, s->u.define.value, fn, n, full,
                    neo_fe_join(in->fe, in->prefix, var->name.text));
+  else if (call)
+    NEO_ERR(in, s->span, TOO_MANY, NEO_MAX_RESULTS, "results of a call");
   else if (!is_missing(in, s->u.define.value))
     NEO_ERR(in, s->span, RESULT_COUNT, "this expression", 1, (int)n);
   for (uint32_t k = 0; k < n; k++)

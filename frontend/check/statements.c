@@ -131,7 +131,10 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   }
   if (!known) {
     r->failed = true;
-  } else if (count < 1 || g->from.n > NEO_MAX_RESULTS || in->n_rounds == NEO_MAX_ROUNDS) {
+  } else if (g->from.n > NEO_MAX_RESULTS) {
+    NEO_ERR(in, g->word, TOO_MANY, NEO_MAX_RESULTS, "carries of a repeat");
+    r->failed = true;
+  } else if (count < 1 || in->n_rounds == NEO_MAX_ROUNDS) {
     NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
     r->failed = true;
   }

@@ -150,10 +150,7 @@ static void warn_of_floor(neo_frame *f, const neo_ast_expr *e, neo_type to, neo_
                 "write %s(a)/%s(b) for the fraction, or name the floor: dim H = a/b", type, type);
 }
 
-neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v) {
-  if (v.kind == NEO_VAL_POISON)
-    return v;
-  warn_of_floor(f, e, t, v);
+static neo_val converted(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v) {
   if (v.kind == NEO_VAL_LIT && v.lit.kind != NEO_LIT_BOOL) {
     neo_value x = neo_value_cast(t, NEO_F64_T, (neo_value){.f = v.lit.f});
     if (v.lit.kind == NEO_LIT_INT)
@@ -162,6 +159,13 @@ neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_va
                                              : neo_const_int(f->m, t, x.i));
   }
   return neo_val_expr(neo_cast(f->m, t, neo_val_scalar(f, e->span, v)));
+}
+
+neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v) {
+  if (v.kind == NEO_VAL_POISON)
+    return v;
+  warn_of_floor(f, e, t, v);
+  return neo_scalar_use(f, converted(f, e, t, v));
 }
 
 /* ---- names of no function */

@@ -13,6 +13,17 @@ neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t) {
   return (neo_ends){r->bound, r->least, r->below};
 }
 
+neo_ends neo_ends_written(const neo_fe *fe, const neo_ast_type *type, const neo_val *first) {
+  if ((type->rel == NEO_AST_REL_NONE && !type->lo) || first->kind != NEO_VAL_VIEW)
+    return (neo_ends){0};
+  neo_ends ends = neo_ends_of(fe, first->view.tensor);
+  int64_t least;
+  bool natural = !ends.least.i || (neo_expr_is_int(fe->m, ends.least, &least) && least >= 0);
+  if (!natural || (ends.least.i && !ends.below.i))
+    ends.bound = (neo_expr){0};
+  return ends;
+}
+
 /* A result of a reduction lies in [0, its bound). */
 static bool reduction_holds(neo_frame *f, neo_expr e, const neo_ends *ends) {
   int64_t least = INT64_MIN;
@@ -62,4 +73,24 @@ bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
   bool ok = hold(f, e, ends);
   f->assume.n = before;
   return ok;
+}
+
+bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast_var *var,
+                    neo_span at) {
+  neo_expr e, own = neo_tensor_at(in->fe->m, v.view.tensor)->bound;
+  neo_frame *f = neo_element_frame(in, &v, in->prefix, at, &e);
+  if (!e.i)
+    return false;
+  if (ends->least.i) {
+    if (neo_ends_hold(f, e, ends))
+      return true;
+    neo_diag_range(f->fe->diags, NEO_ERR(in, at, ENDS_NOT_PROVED, var->name.text), var->type.span);
+    return false;
+  }
+  if (!ends->bound.i || (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, ends->bound))))
+    return true;
+  int h = NEO_ERR(in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, ends->bound));
+  neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
+                neo_size_text(f->fe, neo_size_add1(f->fe, ends->bound, -1)));
+  return false;
 }

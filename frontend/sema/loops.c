@@ -26,18 +26,8 @@ const char *neo_loop_name(const neo_loop *l, uint32_t k, const char *what) {
   return neo_arena_printf(l->in->fe->arena, "%s.%s.%s", l->prefix, l->r.name[k], what);
 }
 
-/* The bounds that were written for a carry; what follows from its first value says nothing of others. */
 static neo_ends declared_ends(const neo_loop *l, uint32_t k) {
-  const neo_val *first = &l->r.now[k];
-  const neo_ast_type *type = &neo_loop_carry(l, k)->var.type;
-  if ((type->rel == NEO_AST_REL_NONE && !type->lo) || first->kind != NEO_VAL_VIEW)
-    return (neo_ends){0};
-  neo_ends ends = neo_ends_of(l->in->fe, first->view.tensor);
-  int64_t least;
-  bool natural = !ends.least.i || (neo_expr_is_int(l->in->fe->m, ends.least, &least) && least >= 0);
-  if (!natural || (ends.least.i && !ends.below.i))
-    ends.bound = (neo_expr){0};
-  return ends;
+  return neo_ends_written(l->in->fe, &neo_loop_carry(l, k)->var.type, &l->r.now[k]);
 }
 
 neo_expr neo_loop_bound(const neo_loop *l, uint32_t k) {
@@ -210,31 +200,6 @@ static neo_val typed(neo_loop *l, uint32_t k, neo_val v) {
   return neo_val_expr(neo_val_as(f, l->r.where[k], v, type_of_carry(l, k)));
 }
 
-static bool ends_hold(neo_loop *l, uint32_t k, neo_tensor t) {
-  neo_ends ends = neo_loop_ends(l, k);
-  neo_expr e;
-  neo_val v = neo_loop_in_round(l, t);
-  neo_frame *f = neo_element_frame(l->body, &v, l->prefix, l->r.where[k], &e);
-  if (!e.i || neo_ends_hold(f, e, &ends))
-    return e.i != 0;
-  int h = NEO_ERR(l->body, l->r.where[k], ENDS_NOT_PROVED, l->r.name[k]);
-  neo_diag_range(f->fe->diags, h, neo_loop_carry(l, k)->var.type.span);
-  return false;
-}
-
-static bool bound_holds(neo_loop *l, uint32_t k, neo_tensor t) {
-  neo_fe *fe = l->in->fe;
-  neo_expr want = neo_loop_bound(l, k), own = neo_tensor_at(fe->m, t)->bound;
-  neo_frame *f = NEO_NEW(fe->arena, neo_frame);
-  neo_frame_init(f, l->body, l->prefix);
-  if (!want.i || (own.i && neo_bounds_holds(f, neo_op2(fe->m, NEO_OP_LE, own, want))))
-    return true;
-  int h = NEO_ERR(l->body, l->r.where[k], BOUND_NOT_PROVED, neo_size_text(fe, want));
-  neo_diag_help(fe->diags, h, "use clamp(..., 0, %s)",
-                neo_size_text(fe, neo_size_add1(fe, want, -1)));
-  return false;
-}
-
 /* The values of `next` become a stack: the tensor itself where it is one, else a copy. */
 static bool take_next(neo_loop *l, uint32_t k) {
   neo_val v = l->r.next[k];
@@ -248,9 +213,10 @@ static bool take_next(neo_loop *l, uint32_t k) {
   if (v.kind != NEO_VAL_VIEW)
     return false;
   l->next[k] = v.view.tensor;
+  neo_ends ends = neo_loop_ends(l, k);
   return type_agrees(l, k, (neo_type)neo_tensor_at(m, v.view.tensor)->type) &&
-         (neo_loop_ends(l, k).least.i ? ends_hold(l, k, v.view.tensor)
-                                      : bound_holds(l, k, v.view.tensor));
+         neo_ends_check(l->body, neo_loop_in_round(l, v.view.tensor), &ends,
+                        &neo_loop_carry(l, k)->var, l->r.where[k]);
 }
 
 /* The element of a stack at round `t` and the other axes of a frame. */

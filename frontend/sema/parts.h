@@ -149,8 +149,13 @@ bool neo_bounds_holds(neo_frame *f, neo_expr goal);
 /* ---- bounds of elements (ends.c) */
 void neo_ends_set(neo_fe *fe, neo_tensor t, const neo_ends *ends);
 neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t);
+/* Those that are written for what begins with `first`: what follows from its own value says nothing of others. */
+neo_ends neo_ends_written(const neo_fe *fe, const neo_ast_type *type, const neo_val *first);
 /* Does every element keep the ends, which are over the first axes of the frame? */
 bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends);
+/* Do they hold for the elements of a view, which becomes what `var` declares? Reports it if not. */
+bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast_var *var,
+                    neo_span at) NEO_MUST_CHECK;
 
 /* ---- functions of values (elements.c, inits.c) */
 /* The row that a call means: 0 where a name of the program hides it. */

@@ -47,6 +47,8 @@ static void collect_one(neo_inst *in, const neo_ast_name *name) {
   if (!c || c->now) {
     if (c)
       NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
+    else
+      NEO_ERR(in, name->span, TOO_MANY, NEO_MAX_RESULTS, "tensors that rounds collect");
     r->failed = true;
     return;
   }

@@ -225,6 +225,32 @@ static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *non
   return false;
 }
 
+/* The same of an element without the dimension of the children, on which it does not depend. */
+static neo_expr of_any_child(const neo_inst *in, neo_expr e) {
+  neo_expr by[NEO_MAX_RANK];
+  for (uint32_t d = 0; d < NEO_MAX_RANK; d++)
+    by[d] = neo_axis_ref(in->fe->m, d - (d > in->n_ambient));
+  return e.i ? neo_expr_subst_axes(in->fe->m, e, by, NEO_MAX_RANK) : e;
+}
+
+/* The bounds of what is scattered; false after a report. */
+static bool find_ends(neo_inst *in, neo_gathered *g, const neo_val *none) {
+  const neo_ast_var *var = &g->bind->var;
+  neo_module *m = in->fe->m;
+  neo_ends ends = neo_ends_written(in->fe, &var->type, none);
+  uint64_t axes = (ends.least.i ? neo_expr_axes(m, ends.least) : 0) |
+                  (ends.below.i ? neo_expr_axes(m, ends.below) : 0);
+  bool any = ends.bound.i || ends.least.i || ends.below.i;
+  if (any && (in->vertex->down || axes >> in->n_ambient & 1)) {
+    NEO_ERR(in, var->type.span, GATHER_BOUNDS, var->name.text,
+            in->vertex->down ? "what parents scattered is added up"
+                             : "what a child scattered does not know which child it is");
+    return false;
+  }
+  g->ends = (neo_ends){ends.bound, of_any_child(in, ends.least), of_any_child(in, ends.below)};
+  return true;
+}
+
 static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
   const neo_ast_name *name = &g->bind->var.name;
   neo_expr extent[NEO_MAX_AXES], e;
@@ -237,6 +263,8 @@ static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
     NEO_ERR(in, name->span, BOOL_ARITHMETIC, "sum");
     return;
   }
+  if (!find_ends(in, g, none))
+    return;
   for (uint32_t d = 0; d < f->n_out; d++)
     if (d != in->n_ambient)
       extent[n++] = f->axis[d].hi;
@@ -246,16 +274,24 @@ static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
   g->stack = neo_tensor_make(in, rec, extent, n, own);
   if (!g->stack.i)
     return;
+  neo_ends_set(in->fe, g->stack, &g->ends);
   neo_val v = in->vertex->down ? from_parents(f, g, e, full, name->span)
                                : neo_define_element(f, of_child(f, g, e, name->span), full,
-                                                    (neo_expr){0}, name->span);
+                                                    g->ends.bound, name->span);
+  neo_ends ends = neo_ends_written(in->fe, &g->bind->var.type, none);
+  if (v.kind == NEO_VAL_VIEW)
+    neo_ends_set(in->fe, v.view.tensor, &ends);
   neo_define_bind(in, name, v, NULL);
 }
 
 void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
   struct neo_vertex *x = in->vertex;
   bool ok = none->kind != NEO_VAL_POISON && has_children(in, b, none);
-  if (ok && x->n < NEO_MAX_RESULTS) {
+  if (ok && x->n == NEO_MAX_RESULTS) {
+    NEO_ERR(in, b->var.span, TOO_MANY, NEO_MAX_RESULTS, "gathers of a vertex function");
+    ok = false;
+  }
+  if (ok) {
     neo_gathered *g = &x->at[x->n++];
     *g = (neo_gathered){.bind = b};
     gather(in, g, none);
@@ -316,6 +352,7 @@ void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v) {
     if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(in, &v.view))
       v = neo_define_copy(in, v, full, b->span);
     g->next = v.kind == NEO_VAL_VIEW ? v.view.tensor : g->next;
+    x->failed = !g->next.i || !neo_ends_check(in, v, &g->ends, &g->bind->var, b->span);
   }
 }
 
@@ -324,6 +361,8 @@ void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
   neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
   neo_sym *s = neo_path_find(in, &path, false);
   bool value = s && s->kind == NEO_SYM_VALUE && s->value.kind != NEO_VAL_POISON;
+  if (value && x->n_pushed == NEO_MAX_RESULTS)
+    NEO_ERR(in, name->span, TOO_MANY, NEO_MAX_RESULTS, "results of a vertex function");
   if (!value || x->n_pushed == NEO_MAX_RESULTS) {
     x->failed = true;
     return;

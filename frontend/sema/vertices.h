@@ -12,6 +12,7 @@ struct neo_graph { /* graph G(children <= 2, vertices <= 4096) */
 
 typedef struct {
   const neo_ast_bind *bind; /* of the gather */
+  neo_ends ends;            /* that are written there, of an element of what is scattered */
   neo_tensor stack;         /* what the vertices scatter */
   neo_tensor next;          /* the tensor of the body that is scattered; 0: nothing yet */
 } neo_gathered;

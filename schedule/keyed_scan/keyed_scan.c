@@ -35,6 +35,16 @@ static neo_expr keys_of(neo_module *m, const neo_form *f, neo_expr load) {
   return below.i && !neo_form_axes(m, f, below) ? below : (neo_expr){0};
 }
 
+/* The element that is the key; one that is converted to a narrower type may be another number, and negative. */
+static neo_expr element_of(neo_module *m, neo_expr key) {
+  if (neo_expr_node(m, key)->op != NEO_OP_CAST)
+    return key;
+  neo_expr x = neo_expr_arg(m, key, 0);
+  neo_type to = neo_expr_type(m, key);
+  bool same = to == NEO_I64_T || (to == NEO_I32_T && neo_type_bytes(neo_expr_type(m, x)) <= 4);
+  return same ? x : key;
+}
+
 /* key(own) == key(shared), of an element that has a bound: it is loaded. */
 static bool take_key(neo_module *m, const neo_form *f, neo_expr e, neo_keyed_scan *out) {
   neo_node n = *neo_expr_node(m, e);
@@ -44,9 +54,7 @@ static bool take_key(neo_module *m, const neo_form *f, neo_expr e, neo_keyed_sca
     neo_expr own = neo_list_expr(m, n.arg, side), shared = neo_list_expr(m, n.arg, 1 - side);
     if (neo_form_axes(m, f, own) != 1u << OWN || at_shared(m, own).i != shared.i)
       continue;
-    neo_expr key = shared;
-    if (neo_expr_node(m, key)->op == NEO_OP_CAST)
-      key = neo_expr_arg(m, key, 0);
+    neo_expr key = element_of(m, shared);
     if (neo_expr_node(m, key)->op != NEO_OP_LOAD)
       return false;
     out->bounded = neo_tensor_at(m, (neo_tensor){neo_expr_node(m, key)->attr})->bound.i != 0;

@@ -154,6 +154,14 @@ static void equal_keys_that_come_before_are_one_pass(void **state) {
   assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) + 1"));
 }
 
+/* A conversion to fewer bits makes negative keys of elements that are not. */
+static void keys_of_fewer_bits_are_no_elements(void **state) {
+  (void)state;
+  assert_true(counts_by_key("k < u and key[k] == key[u]"));
+  assert_false(counts_by_key("k < u and i8(key[k]) == i8(key[u])"));
+  assert_false(counts_by_key("k < u and u8(key[k]) == u8(key[u])"));
+}
+
 /* ---- contractions */
 
 static bool contracts(const char *text) {
@@ -228,6 +236,7 @@ int main(void) {
       cmocka_unit_test(the_rest_of_an_equations_condition_is_tested_as_early_as_it_may),
       cmocka_unit_test(a_range_that_depends_on_the_place_is_no_data_equations),
       cmocka_unit_test(equal_keys_that_come_before_are_one_pass),
+      cmocka_unit_test(keys_of_fewer_bits_are_no_elements),
       cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
       cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
       cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),

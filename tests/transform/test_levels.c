@@ -103,6 +103,19 @@ static void a_branch_without_children_is_of_leaves_alone(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Of 256 children, none are left in 8 bits. */
+static void a_count_in_fewer_bits_tells_nothing_of_leaves(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "def @3 n[v: V] =\n  sum[k: 2] i32(0i32 <= child[v, k])\n"
+                   "def @4 g[v: V, j: 16] =\n  sum[l: 16]\n  x[v, l] * U[0, l, j]\n"
+                   "def @5 d[v: V, j: 16] = select(0i8 < i8(n[v]), h[v, j], g[v, j])\n"
+                   "entry forward forward: d = d\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "select(0i8 < i8(by_level.n[v]), by_level.h[v, j], by_level.g[v, j])");
+  neo_arena_free(&w.arena);
+}
+
 /* Parents of vertices with children have grandchildren: nobody asks those of leaves alone. */
 static void adjoints_for_inner_vertices_begin_behind_level_1(void **state) {
   (void)state;
@@ -236,6 +249,22 @@ static void vertices_of_a_level_are_sorted_by_kinds(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* What no entry needs does not order vertices. */
+static void recurrences_that_nobody_needs_make_no_kinds(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD UP "input word : i32 [V] < 9\ninput other : i32 [V, 2] in -1..d0\n"
+                   "def @3 d[v: V, j: 16] = select(word[v] == 3i32, h[v, j], "
+                   "(d[i64(other[v, 0]), j] else 0.0))\n"
+                   "entry forward forward: h = h\n");
+  w.target.batch_kinds = true;
+  apply(&w, neo_pass_levels);
+  has(&w, "temp placed.child : i32 [V, 2] in -1..d0 terms injective apart level.first.child\n");
+  assert_null(strstr(text_of(&w), "level.key."));
+  assert_null(strstr(text_of(&w), "placed.other"));
+  neo_arena_free(&w.arena);
+}
+
 /* A count of children is computed, and so is no condition of a kind. */
 static void kinds_go_by_what_is_given(void **state) {
   (void)state;
@@ -363,12 +392,14 @@ int main(void) {
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),
       cmocka_unit_test(a_branch_without_children_is_of_leaves_alone),
+      cmocka_unit_test(a_count_in_fewer_bits_tells_nothing_of_leaves),
       cmocka_unit_test(adjoints_for_inner_vertices_begin_behind_level_1),
       cmocka_unit_test(what_a_kind_needs_runs_over_its_places),
       cmocka_unit_test(a_parameter_in_place_of_a_kinds_value_is_chosen_where_it_is_read),
       cmocka_unit_test(a_branch_in_a_branch_runs_where_both_are_taken),
       cmocka_unit_test(copies_of_branches_are_read_where_they_come_from),
       cmocka_unit_test(vertices_of_a_level_are_sorted_by_kinds),
+      cmocka_unit_test(recurrences_that_nobody_needs_make_no_kinds),
       cmocka_unit_test(kinds_go_by_what_is_given),
       cmocka_unit_test(rows_without_terms_are_not_looked_for_on_a_gpu),
       cmocka_unit_test(tensors_of_parts_lie_in_the_order),

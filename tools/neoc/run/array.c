@@ -34,6 +34,14 @@ void neoc_array_put(neo_rt_array *x, int64_t k, double v) {
   neo_value_write(t, neo_value_cast(t, NEO_F64_T, (neo_value){.f = v}), element(x, k));
 }
 
+neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k, double v) {
+  neo_type t = (neo_type)x->type;
+  neoc_array_put(x, k, v);
+  if (neo_type_is_int(t) && neoc_array_at(x, k) != v)
+    return neoc_usage(cli, "%s: %g is no %s", name, v, neo_type_text(t));
+  return NEOC_OK;
+}
+
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed) {
   int64_t n = neoc_array_count(x);
   bool is_float = neo_type_is_float((neo_type)x->type);

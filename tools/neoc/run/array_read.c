@@ -55,10 +55,11 @@ static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, ne
   return NEOC_OK;
 }
 
-static neoc_exit fill(neo_rt_array *x, double v) {
-  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
-    neoc_array_put(x, k, v);
-  return NEOC_OK;
+static neoc_exit fill(neoc_cli *cli, const char *name, neo_rt_array *x, double v) {
+  neoc_exit e = NEOC_OK;
+  for (int64_t k = 0, n = neoc_array_count(x); k < n && !e; k++)
+    e = neoc_array_take(cli, name, x, k, v);
+  return e;
 }
 
 neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
@@ -75,7 +76,7 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
     if (text[0] == 't' || text[0] == 'f')
       v = text[0] == 't';
     e = shape_of(cli, name, NULL, &scalar, type, out);
-    return e ? e : fill(out, v);
+    return e ? e : fill(cli, name, out, v);
   }
   size_t n = strcspn(text, ":");
   const char *shape = strchr(text, '[');
@@ -94,5 +95,5 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
     neoc_array_random(out, bound, &seed);
     return NEOC_OK;
   }
-  return fill(out, full ? strtod(rest, NULL) : neo_streq(word, "ones"));
+  return fill(cli, name, out, full ? strtod(rest, NULL) : neo_streq(word, "ones"));
 }

@@ -98,7 +98,7 @@ neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_
   if (e)
     return e;
   *out = neoc_array_new(cli->arena, type, (uint32_t)rank_of(&r), r.extent);
-  for (int64_t k = 0; k < (int64_t)r.values.n; k++)
-    neoc_array_put(out, k, r.values.at[k]);
-  return NEOC_OK;
+  for (int64_t k = 0; k < (int64_t)r.values.n && !e; k++)
+    e = neoc_array_take(cli, name, out, k, r.values.at[k]);
+  return e;
 }

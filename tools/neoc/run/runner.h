@@ -97,6 +97,9 @@ static inline double neoc_printed(double x) {
   return x != x ? (double)NAN : x;
 }
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
+/* The same of a number of the command line, which the type has to have. */
+neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k,
+                          double v) NEO_MUST_CHECK;
 /* Random data for an input: uniform in [-1, 1), or in [0, bound) for integers. */
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed);
 /* The same for integers that lie between ends. */
