@@ -63,7 +63,7 @@ class Itself:
     def computed(self, point):
         frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], self.dots)
         with tape.masked(frame.mask):
-            element = settled(tape.expand(self.context.value(self.value, frame), len(frame)))
+            element = settled(tape.expand(self.context.value(self.value, frame), len(frame)), self.type)
             element = elements.convert(element, self.type)
         shape = element.data.shape[:self.lead] if element.data.ndim else (1,) * self.lead
         with tape.masked(None):
@@ -104,10 +104,10 @@ class Itself:
             return tape.reshape(row, row.data.shape[:self.lead] + self.extents, self.lead)
 
 
-def settled(a):
-    """The type of the elements of a tensor whose text names none."""
+def settled(a, kind=None):
+    """The elements of a tensor: a literal has the type that the text names, or f32."""
     if a.type in scalars.LITERALS:
-        return elements.retype(a, "f32")
+        return elements.convert(a, kind or "f32")
     return elements.retype(a, "i64") if a.type == "index" else a
 
 

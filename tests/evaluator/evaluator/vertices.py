@@ -146,7 +146,7 @@ def gathered(program, s, variable, value, block, position):
 def _none(context, variable, value, frame, shape, names):
     """The values where there is no child, of the shape that is gathered."""
     inner = frame.push([Axis(n, 0, e) for n, e in zip(names, shape)])
-    element = settled(context.value(value, inner))
+    element = settled(context.value(value, inner), variable.type.name if variable.type else None)
     if variable.type:
         element = elements.convert(element, variable.type.name)
     with tape.masked(inner.mask):
