@@ -104,7 +104,6 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
       elements *= (double)q->own[i];
   walk w = neo_tile_walk(q, k);
   double line = w.jumps ? 10 : 2.5, over = stepped_over(q, g, k, side), lines = elements * over;
-  line *= neo_tile_far(q, lines * bytes);
   if (copy_prefetched(q, g, side, &w))
     line *= 0.3;
   if (lines * bytes <= (double)q->machine->l2_bytes)

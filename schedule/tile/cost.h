@@ -59,9 +59,6 @@ typedef enum {
   THROUGHPUT = NEO_LINE_THROUGHPUT
 } line_access;
 
-/* Of a line from beyond the second cache: how many times longer it takes where no cache holds it, because so many bytes are
- * touched before it comes again. */
-double neo_tile_far(const neo_tiles *q, double bytes);
 double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x);
 /* The mean over `times` passes, of which the first one has a longer distance than later ones. */
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, double times,

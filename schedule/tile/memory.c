@@ -105,19 +105,11 @@ reuse neo_tile_strided_reuse(const neo_tiles *q, double bytes, double lines, int
   return y;
 }
 
-double neo_tile_far(const neo_tiles *q, double bytes) {
-  enum { NEAR = 1, FAR = 2 }; /* levels of the profile */
-  const neo_profile *p = &q->machine->profile;
-  return bytes <= p->level[NEAR].bytes ? 1 : p->level[NEAR].bytes_per_s / p->level[FAR].bytes_per_s;
-}
-
 double neo_tile_miss_cycles(const neo_tiles *q, reuse t, line_access x) {
   const neo_core *core = &q->machine->core;
   if (t.bytes * t.conflicts[0] <= 0.75 * (double)q->machine->l1_bytes)
     return 0;
-  if (t.bytes * t.conflicts[1] <= (double)q->machine->l2_bytes)
-    return core->near[x];
-  return core->beyond[x] * neo_tile_far(q, t.bytes);
+  return t.bytes * t.conflicts[1] <= (double)q->machine->l2_bytes ? core->near[x] : core->beyond[x];
 }
 
 double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse then, double times,

@@ -641,25 +641,6 @@ static void so_are_rows_of_which_a_number_is_usual(void **state) {
   neo_arena_free(&a);
 }
 
-/* The sum of a gradient reads all rows for each block of results: of 64 MiB in fewer passes than of 4 MiB. */
-static void what_comes_from_memory_is_read_in_few_passes(void **state) {
-  (void)state;
-  neo_machine machine = *avx512();
-  double passes[2];
-  for (int k = 0; k < 2; k++) {
-    char text[512];
-    int rows = k ? 32768 : 2048;
-    snprintf(text, sizeof text,
-             "input X : f32 [%d, 512]\ninput D : f32 [%d, 512]\ntemp G : f32 [512, 512]\n"
-             "def G[i: 512, j: 512] =\n  sum[n: %d] X[n, i] * D[n, j]\n  then acc0\n"
-             "entry forward forward: G = G\n",
-             rows, rows, rows);
-    neo_schedule s = choose_on(&machine, text, NULL);
-    passes[k] = s.loops.block_m ? 512.0 / (double)s.loops.block_m : 1;
-  }
-  assert_true(passes[1] < passes[0]);
-}
-
 /* An update lies where what it replaces is read; its lines are in the caches. */
 static void results_in_an_operands_place_do_not(void **state) {
   (void)state;
@@ -893,7 +874,6 @@ int main(void) {
       cmocka_unit_test(results_of_any_number_of_rows_do_not),
       cmocka_unit_test(rows_whose_number_calls_give_are_in_short_blocks),
       cmocka_unit_test(so_are_rows_of_which_a_number_is_usual),
-      cmocka_unit_test(what_comes_from_memory_is_read_in_few_passes),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),
