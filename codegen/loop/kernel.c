@@ -124,8 +124,7 @@ int64_t neo_kernel_threads(const neo_kernel *k) {
 }
 
 const neo_ls *neo_kernel_unit_loop(const neo_kernel *k) {
-  neo_ls *last = k->body.n ? k->body.at[k->body.n - 1] : NULL;
-  return last && neo_ls_is_loop(last, NEO_LOOP_UNIT) ? last : NULL;
+  return k->body.n == 1 && neo_ls_is_loop(k->body.at[0], NEO_LOOP_UNIT) ? k->body.at[0] : NULL;
 }
 
 const neo_ls *neo_kernel_specialized(const neo_kernel *k) {

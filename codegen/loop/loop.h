@@ -5,10 +5,9 @@
  * Meaning is scalar and sequential: run the statements in order, loops from lo upwards. Loop kinds
  * only promise something to the emitter, and the verifier checks what can be checked:
  *   SERIAL    nothing
- *   UNIT      the last outermost statement of a kernel, at most one: iterations are independent; a
- *             worker runs a part of them. What stands before it a worker runs once for its part: it
- *             stores into scratch alone, which no unit changes. A persistent kernel has one in each
- *             arm of its SPECIALIZE instead
+ *   UNIT      the outermost statement of a kernel, at most one: iterations are independent; a
+ *             worker runs a part of them. A persistent kernel has one in each arm of its SPECIALIZE
+ *             instead
  *   UNROLL    constant trip count: emitted that many times, the variable a constant in each copy
  *   VECTOR    0..w with a constant w (the vector width; 1 is allowed): emitted once on vectors of w
  *             lanes. Iterations are independent but for registers indexed by the lane. Holds only
@@ -119,7 +118,8 @@ uint32_t neo_kernel_size(neo_kernel *k, uint32_t size, const char *name);
 void neo_kernel_name_sizes(neo_kernel *k, const neo_module *m);
 
 /* ---- what a kernel has (loop/kernel.c) */
-/* The kernel's UNIT loop, its last statement; null: the kernel is one unit, or persistent. */
+/* The kernel's UNIT loop, if it is the only statement; null: the kernel is one unit, or
+ * persistent. */
 const neo_ls *neo_kernel_unit_loop(const neo_kernel *k);
 /* Its SPECIALIZE statement; null: it has none. */
 const neo_ls *neo_kernel_specialized(const neo_kernel *k);

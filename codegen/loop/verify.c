@@ -47,7 +47,7 @@ static bool takes_units(const verifier *v, const neo_ls *s) {
   if (v->k->persistent && v->role)
     b = &neo_kernel_specialized(v->k)
              ->specialize.arm[v->role == PRODUCER ? NEO_PRODUCER : NEO_CONSUMER];
-  else if (v->k->persistent)
+  else if (v->k->persistent || b->n != 1)
     return false;
   return b->n && b->at[b->n - 1] == s;
 }
@@ -55,7 +55,7 @@ static bool takes_units(const verifier *v, const neo_ls *s) {
 static void check_unit(verifier *v, const neo_ls *s) {
   int64_t zero;
   if (v->n || !takes_units(v, s))
-    neo_lv_fail(v, "the unit loop is the kernel's last statement, or ends a persistent role");
+    neo_lv_fail(v, "the unit loop is the kernel's outermost statement, or ends a persistent role");
   else if (s->loop.step != 1 || !neo_lx_is_int(s->loop.lo, &zero) || zero != 0 ||
            s->loop.hi != v->k->units)
     neo_lv_fail(v, "the unit loop runs from 0 to the kernel's units");
@@ -89,10 +89,8 @@ static void check_for(verifier *v, const neo_ls *s) {
   if (v->failed)
     return;
   scope in = {.var = s->loop.var, .kind = s->loop.kind};
-  if (s->loop.kind == NEO_LOOP_UNIT) {
+  if (s->loop.kind == NEO_LOOP_UNIT)
     check_unit(v, s);
-    v->before_units = false;
-  }
   if (s->loop.kind == NEO_LOOP_UNROLL || s->loop.kind == NEO_LOOP_VECTOR)
     check_constant_loop(v, s, &in);
   if (s->loop.kind == NEO_LOOP_VECTOR)
@@ -130,16 +128,6 @@ static void check_reg(verifier *v, const neo_ls *s) {
   v->declared[s->declare.reg] = v->in_threads ? INSIDE : OUTSIDE;
 }
 
-/* Units find what was stored before them, whichever a worker runs. */
-static void check_kept(verifier *v, const neo_ls *s) {
-  const neo_kbuf *b = &v->k->bufs.at[s->store.to.buf];
-  if (v->before_units && !(b->use & NEO_BUF_SCRATCH))
-    neo_lv_fail(v, "%s is stored before the unit loop and is no scratch", b->name);
-  if (!v->before_units && v->kept[s->store.to.buf])
-    neo_lv_fail(v, "%s is stored before the unit loop and in it", b->name);
-  v->kept[s->store.to.buf] |= v->before_units;
-}
-
 static void check_store(verifier *v, const neo_ls *s) {
   if (v->threads && !v->in_threads)
     neo_lv_fail(v, "a store stands outside of the thread loops");
@@ -154,7 +142,6 @@ static void check_store(verifier *v, const neo_ls *s) {
   neo_lv_check_typed(v, s->store.value, (neo_type)b->type, "a stored value");
   if (s->store.cond)
     neo_lv_check_typed(v, s->store.cond, NEO_BOOL_T, "the condition of a store");
-  check_kept(v, s);
   bool read = b->use & (NEO_BUF_READ | NEO_BUF_SCRATCH);
   if (s->store.adds && (!v->in_threads || vector_scope(v) || s->store.cond || !read))
     neo_lv_fail(v, "an addition to %s is no thread's, has a condition, or reads nothing", b->name);
@@ -323,8 +310,6 @@ neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) {
   v.seen = NEO_NEW_ARRAY(why->arena, uint32_t, k->nodes.n + 1);
   v.declared = NEO_NEW_ARRAY(why->arena, uint8_t, k->regs.n + 1);
   v.threads = neo_kernel_threads(k);
-  v.before_units = neo_kernel_unit_loop(k) && !k->persistent;
-  v.kept = NEO_NEW_ARRAY(why->arena, bool, k->bufs.n + 1);
   v.expected = NEO_NEW_ARRAY(why->arena, bool, k->bufs.n + 1);
   v.arrived = NEO_NEW_ARRAY(why->arena, bool, k->bufs.n + 1);
   check_buffers(&v);

@@ -25,8 +25,6 @@ typedef struct {
   uint8_t *declared; /* by register: outside or inside of a thread loop */
   int64_t threads;   /* of the kernel's THREAD loops; 0: it has none */
   bool in_threads;
-  bool before_units;                          /* the statement stands before the unit loop */
-  bool *kept;                                 /* by buffer: what stands there stores into it */
   enum { NO_ROLE, PRODUCER, CONSUMERS } role; /* of the arm of SPECIALIZE */
   bool *expected, *arrived; /* by buffer: its mbarriers have EXPECT_TX, or MBARRIER_ARRIVE */
 } verifier;

@@ -1,6 +1,7 @@
 /* Chooses blocks and units for a register tile by coordinate descent: each parameter in turn gets
  * the value of least cost with the others fixed, in two passes. The objective is the cost on one
- * core and the idle time of other cores (units.h). A worker's scratch is bounded, so a reduction of which not
+ * core and the idle time of other cores; where the number of threads is unknown, a part of the idle
+ * time of 2, 4 and 8 cores is counted. A worker's scratch is bounded, so a reduction of which not
  * even one tile fits is blocked too. */
 #include "base/hash.h"
 #include "base/whole.h"
@@ -13,11 +14,22 @@ enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 <<
 
 /* ---- the objective */
 
+/* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
+ * part counts. */
+static double idle_usually(const neo_tile_units *u) {
+  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
+  double sum = 0, cores = 2;
+  for (int k = 0; k < 3; k++, cores *= 2)
+    sum += part[k] * neo_tile_units_idle(u, cores);
+  return weight * sum;
+}
+
 double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
   neo_tile_units u;
   double cost = neo_tiles_cost(q, s, &u), units = neo_tile_units_count(&u);
   cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
-  return cost * (1 + neo_tile_units_idle(&u, q->machine->threads));
+  uint32_t threads = q->machine->threads;
+  return cost * (1 + (threads ? neo_tile_units_idle(&u, threads) : idle_usually(&u)));
 }
 
 /* ---- cached merits: descents from several starting points visit half of the blocks repeatedly */
@@ -423,63 +435,6 @@ static double block_prefetching(merit_cache *cache, neo_schedule *s) {
   return merit;
 }
 
-/* ---- rows whose number calls give: any up to what is usual, which the descent takes for the number */
-
-enum {
-  NUMBERS = 4,
-  FEWER = 4
-}; /* of rows that are considered, each so many times smaller than the one before */
-
-/* The merit for each number of rows. */
-static void merits_of_fewer(const neo_tiles *q, const neo_schedule *s, double merit[NUMBERS]) {
-  uint32_t axis = (uint32_t)s->loops.axis_m;
-  neo_tiles few = *q;
-  for (int k = 0; k < NUMBERS; k++) {
-    merit[k] = neo_tiles_merit(&few, s);
-    int64_t rows = few.shared[axis] / FEWER > 1 ? few.shared[axis] / FEWER : 1;
-    few.points *= (double)rows / (double)few.shared[axis];
-    few.shared[axis] = rows;
-  }
-}
-
-/* The mean of the quotients of merits. */
-static double quotient(const neo_tiles *q, const neo_schedule *s, const double by[NUMBERS]) {
-  double merit[NUMBERS], sum = 0;
-  merits_of_fewer(q, s, merit);
-  for (int k = 0; k < NUMBERS; k++)
-    sum += merit[k] / by[k];
-  return sum / NUMBERS;
-}
-
-/* Blocks of a recurrence have few rows anyhow. */
-static bool calls_give_rows(const neo_tiles *q, const neo_schedule *s) {
-  int64_t axis = s->loops.axis_m, n;
-  return axis >= 0 && !q->machine->few_rows && !neo_expr_is_int(q->m, q->f->axes.at[axis].hi, &n);
-}
-
-/* Where calls have far fewer rows, long blocks are one or two, and most workers idle; but each block begins anew to read what
- * all rows share. Takes the longest of those that are about the best on average. */
-static void shorten_blocks(const neo_tiles *q, neo_schedule *s) {
-  const double about = 0.01;
-  double by[NUMBERS], least = 1, limit = 1;
-  if (!s->loops.block_m || !calls_give_rows(q, s))
-    return;
-  merits_of_fewer(q, s, by);
-  for (int pass = 0; pass < 2; pass++, limit = least + about) {
-    neo_schedule x = *s;
-    x.loops.unit_size = 1;
-    for (int64_t rows = s->loops.block_m; rows >= s->loops.tile_m; rows = rows * 3 / 4) {
-      x.loops.block_m = rows / s->loops.tile_m * s->loops.tile_m;
-      double y = quotient(q, &x, by);
-      least = fmin(least, y);
-      if (pass && y <= limit && limit < 1) {
-        *s = x;
-        return;
-      }
-    }
-  }
-}
-
 double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   bool own = s->loops.vector_axis >= (int64_t)q->f->axes.n;
   merit_cache cache;
@@ -488,7 +443,5 @@ double neo_tiles_block(neo_tiles *q, neo_schedule *s) {
   cache.q = q;
   for (int k = 0; k < CACHED; k++)
     cache.at[k].merit = 0;
-  double merit = own ? block_lanes(&cache, s) : block_prefetching(&cache, s);
-  shorten_blocks(q, s);
-  return merit;
+  return own ? block_lanes(&cache, s) : block_prefetching(&cache, s);
 }

@@ -228,8 +228,8 @@ static double scratch_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_si
   return bytes > (double)q->machine->l2_bytes / 2 ? line * (double)q->bytes / LINE_BYTES : 0;
 }
 
-/* How often an operand is copied: codegen/lower/loops/loops.c hoists a copy out of the loops of a unit
- * that it does not depend on, and out of all units of a core if it depends on none. */
+/* How often an operand is copied: codegen/lower/lower.c hoists a copy out of the loops of a unit
+ * that it does not depend on. */
 static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedule *s, uint32_t k,
                          neo_side side) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
@@ -240,10 +240,9 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
     level--;
   for (int64_t i = 0; i < (level < units ? units : level); i++)
     count *= neo_tile_trips(q, g, &loop[i]);
-  if (level > 0 || blocks || !units)
-    return count;
-  neo_tile_units u = neo_tile_units_of(q, g, s);
-  return neo_tile_units_cores(&u, q->machine->threads);
+  if (level == 0 && units > 0 && !blocks)
+    count = ceil(count / (double)s->loops.unit_size);
+  return count;
 }
 
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s) {

@@ -34,6 +34,7 @@ typedef struct {
   int64_t axis;               /* of the rows; -1: there is one row */
   double tile, block, extent; /* rows of a tile, of a block, of the operand */
   double times;               /* how often a block is read: once for each tile of the other side */
+  bool inner;                 /* between two reads of a tile the others of its block are read */
 } unpacked;
 
 /* Lines per step of a tile whose rows are `stride` bytes apart, each read in runs. */
@@ -51,9 +52,10 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
   walk w = neo_tile_walk(q, k);
   double stride = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
   double whole = q->steps * y->extent * bytes, each;
-  double again = g->columns_first ? g->steps * y->block * bytes : 0;
+  double rows = y->inner ? y->block : w.jumps ? y->tile : 0; /* before one is read again */
+  double again = g->steps * rows * bytes;
   double lines = row_lines(q, y->tile, &w, stride);
-  reuse then = neo_tile_strided_reuse(q, again, stride * y->block / LINE_BYTES + 1, w.jump);
+  reuse then = neo_tile_strided_reuse(q, again, stride * rows / LINE_BYTES + 1, w.jump);
   line_access come = w.jumps ? ALONE : STREAMS;
   if (!w.jumps)
     then = neo_tile_reuse(again);
@@ -70,7 +72,7 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
 /* Cycles per step of reading the rows of a tile in place, again for each tile of columns. */
 static double rows_read(neo_tiles *q, const geometry *g, uint32_t k) {
   neo_axis_access x = neo_tiles_along(q, k, (uint32_t)g->am);
-  unpacked y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * g->lanes))};
+  unpacked y = {g->am, g->r, g->mb, g->m, ceil(g->nb / (g->c * g->lanes)), g->columns_first};
   double t = ((x.guarded ? 3 : 0) + x.ops * 0.7 + (x.odd ? 1 : 0)) * g->r;
   return t + fetched(q, g, k, &y);
 }
@@ -202,7 +204,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
   if (streams && g->steps > FEW)
     first *= 1.4;
   if (prefetched)
-    first *= streams ? 0.5 : 0.35;
+    first = fmax(first * (streams ? 0.5 : 0.35), neo_tile_miss_cycles(q, all, THROUGHPUT));
   double then = neo_tile_miss_cycles(q, again, streams ? STREAMS : ALONE);
   return t * g->c + lines / w.run * (first + (tiles - 1) * then) / tiles;
 }
@@ -319,8 +321,8 @@ reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
 reads neo_tile_own_reads(neo_tiles *q, const geometry *g) {
   reads y = {0, 0, 0};
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
-  unpacked rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c)};
-  unpacked columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r)};
+  unpacked rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c), g->columns_first};
+  unpacked columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r), !g->columns_first};
   for (uint32_t k = 0; k < q->c->n; k++) {
     neo_axis_access x = neo_tiles_along(q, k, last);
     double t = read_cycles(q, g, &x, 0) + 0.1;

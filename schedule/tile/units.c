@@ -43,7 +43,7 @@ static double work_of_first(const neo_tile_units *u, double units) {
   return sum;
 }
 
-static double idle_cores(const neo_tile_units *u, double cores) {
+double neo_tile_units_idle(const neo_tile_units *u, double cores) {
   double units = neo_tile_units_count(u), most = 0, before = 0;
   for (double core = 1; core <= cores; core++) {
     double first = work_of_first(u, floor(units * core / cores));
@@ -51,25 +51,4 @@ static double idle_cores(const neo_tile_units *u, double cores) {
     before = first;
   }
   return fmax(cores * most - 1, 0);
-}
-
-static double busy_cores(const neo_tile_units *u, double cores) {
-  return fmin(neo_tile_units_count(u), cores);
-}
-
-/* For an unknown number of cores: a weighted mean over one and 2, 4 and 8 cores. */
-static double usually(const neo_tile_units *u, double of(const neo_tile_units *, double)) {
-  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
-  double sum = 0, cores = 2;
-  for (int k = 0; k < 3; k++, cores *= 2)
-    sum += part[k] * of(u, cores);
-  return weight * sum + (1 - weight) * of(u, 1);
-}
-
-double neo_tile_units_idle(const neo_tile_units *u, uint32_t cores) {
-  return cores ? idle_cores(u, cores) : usually(u, idle_cores);
-}
-
-double neo_tile_units_cores(const neo_tile_units *u, uint32_t cores) {
-  return cores ? busy_cores(u, cores) : usually(u, busy_cores);
 }

@@ -15,9 +15,7 @@ typedef struct {
 } neo_tile_units;
 
 double neo_tile_units_count(const neo_tile_units *u);
-/* The time that so many cores are idle, relative to the time that they are busy, and how many of them have units; 0: for a
- * number of cores that is not known, a mean, of which one core is the most. */
-double neo_tile_units_idle(const neo_tile_units *u, uint32_t cores);
-double neo_tile_units_cores(const neo_tile_units *u, uint32_t cores);
+/* The time that so many cores are idle, relative to the time that they are busy. */
+double neo_tile_units_idle(const neo_tile_units *u, double cores);
 
 #endif

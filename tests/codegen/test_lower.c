@@ -177,22 +177,6 @@ static void blocks_of_images_are_around_the_taps(void **state) {
   free(kernel);
 }
 
-/* A worker copies what no unit changes once for all its units. */
-static void what_all_units_read_is_packed_before_them(void **state) {
-  (void)state;
-  char *kernel = text_of("tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
-                         "block_m=12 unit_axes=1");
-  const char *copy = strstr(kernel, "columns["), *units = strstr(kernel, "for u in 0..4 unit");
-  assert_true(copy && units && strstr(copy, "] = W[") < units);
-  assert_null(strstr(units, "] = W["));
-  free(kernel);
-  kernel = text_of("tile vector_axis=1 vector_width=8 axis_m=0 tile_m=6 tile_n=2 pack=2 "
-                   "block_m=12 block_n=16 unit_axes=2");
-  units = strstr(kernel, " unit\n");
-  assert_true(units && strstr(units, "] = W["));
-  free(kernel);
-}
-
 /* Rows that data name are on their way before they are copied, as whole vectors. */
 static void gathered_rows_are_fetched_before_their_copy(void **state) {
   (void)state;
@@ -593,7 +577,6 @@ int main(void) {
       cmocka_unit_test(rows_that_are_needed_leave_a_smaller_tile),
       cmocka_unit_test(sums_that_no_row_of_a_tile_asks_for_are_left_out),
       cmocka_unit_test(columns_may_be_outside_though_nothing_is_packed),
-      cmocka_unit_test(what_all_units_read_is_packed_before_them),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),
       cmocka_unit_test(steps_share_what_the_next_copy_reads),
       cmocka_unit_test(steps_share_what_the_next_tile_needs_at_its_end),

@@ -4,7 +4,6 @@
 #include "schedule/schedule.h"
 #include "schedule/tile/prefetch.h"
 #include <cmocka.h>
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -601,44 +600,17 @@ static void results_of_any_number_of_rows_do_not(void **state) {
   }
 }
 
-static neo_schedule rows_by(const char *rows, int64_t sum, int64_t columns) {
-  char text[512];
-  snprintf(text, sizeof text,
-           "size N %s\ninput X : f32 [N, %" PRId64 "]\ninput W : f32 [%" PRId64 ", %" PRId64 "]\n"
-           "temp Y : f32 [N, %" PRId64 "]\ndef Y[i: N, j: %" PRId64 "] =\n"
-           "  sum[k: %" PRId64 "] X[i, k] * W[k, j]\nentry forward forward: Y = Y\n",
-           rows, sum, sum, columns, columns, columns, sum);
-  return choose(text);
-}
-
-/* A product of 300 rows of up to 32768 would else be one unit. Columns that are packed in blocks stay long. */
-static void rows_whose_number_calls_give_are_in_short_blocks(void **state) {
+/* Rows a power of two apart share few sets of a cache: of many steps of a sum they would be read from beyond it again. */
+static void rows_that_share_sets_of_a_cache_are_read_in_short_blocks(void **state) {
   (void)state;
-  neo_schedule s = rows_by("0..32768", 256, 256);
-  assert_true(s.loops.axis_m == 0 && s.loops.block_m > 0 && s.loops.block_m <= 200);
-  assert_true(s.loops.unit_axes >= 1 && s.loops.unit_size == 1);
-  s = rows_by("0..32768", 256, 10000);
-  assert_true(!s.loops.block_m || s.loops.block_m >= 1000);
-}
-
-/* Of a graph's vertices a number is taken as usual, which batches exceed and fall short of. */
-static void so_are_rows_of_which_a_number_is_usual(void **state) {
-  (void)state;
-  neo_arena a;
-  neo_grouping g;
-  neo_arena_init(&a, neo_alloc_default, NULL);
-  neo_module *m = module_of(&a,
-                            "size N 0..32768\ninput X : f32 [N, 128]\ninput W : f32 [128, 384]\n"
-                            "temp Y : f32 [N, 384]\ndef Y[i: N, j: 384] =\n"
-                            "  sum[k: 128] X[i, k] * W[k, j]\nentry forward forward: Y = Y\n",
-                            &g);
-  for (uint32_t k = 0; k < m->sizes.n; k++) {
-    m->sizes.at[k].has_usual = true;
-    m->sizes.at[k].usual = 2049;
-  }
-  neo_schedule s = neo_schedule_default(m, &g.groups.at[0], avx512());
-  assert_true(s.loops.block_m > 0 && s.loops.block_m <= 100 && s.loops.unit_size == 1);
-  neo_arena_free(&a);
+  neo_machine machine = *avx512();
+  neo_schedule s =
+      choose_on(&machine,
+                "input X : f32 [16320, 512]\ninput D : f32 [16320, 512]\ntemp G : f32 [512, 512]\n"
+                "def G[i: 512, j: 512] =\n  sum[n: 16320] X[n, i] * D[n, j]\n  then acc0\n"
+                "entry forward forward: G = G\n",
+                NULL);
+  assert_true(s.loops.pack || (s.loops.block_k && s.loops.block_k <= 32));
 }
 
 /* An update lies where what it replaces is read; its lines are in the caches. */
@@ -872,8 +844,7 @@ int main(void) {
       cmocka_unit_test(a_sum_over_a_data_equation_runs_over_its_source),
       cmocka_unit_test(only_results_beyond_the_caches_stream),
       cmocka_unit_test(results_of_any_number_of_rows_do_not),
-      cmocka_unit_test(rows_whose_number_calls_give_are_in_short_blocks),
-      cmocka_unit_test(so_are_rows_of_which_a_number_is_usual),
+      cmocka_unit_test(rows_that_share_sets_of_a_cache_are_read_in_short_blocks),
       cmocka_unit_test(results_in_an_operands_place_do_not),
       cmocka_unit_test(results_of_short_sums_beyond_the_caches_stream),
       cmocka_unit_test(columns_of_a_tensor_beyond_the_caches_are_summed_in_wide_tiles),

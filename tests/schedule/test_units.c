@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static double idle(uint32_t cores, neo_tile_units u) {
+static double idle(double cores, neo_tile_units u) {
   u.total = 1;
   for (uint32_t k = 0; k < u.n; k++)
     u.total *= u.loop[k].trips;

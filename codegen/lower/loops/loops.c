@@ -191,7 +191,7 @@ static void decode(lowering *l, outer_loops *c, uint32_t n, const neo_lx *at) {
   }
 }
 
-enum { BEFORE_UNITS = -1 }; /* a worker makes it once for all its units */
+enum { BEFORE_UNIT = -1 }; /* before the loop over a unit's iterations */
 
 static bool matters(const outer_loops *c, const outer_loop *o, const pack *p) {
   if (o->block)
@@ -202,6 +202,7 @@ static bool matters(const outer_loops *c, const outer_loop *o, const pack *p) {
 static void place_packs(lowering *l, const outer_loops *c) {
   int32_t units = (int32_t)l->s->loops.unit_axes;
   bool blocks = l->s->loops.block_k, first = neo_schedule_steps_first(l->s);
+  bool sequence = units && l->s->loops.unit_size > 1 && !blocks;
   for (uint32_t k = 0; k < l->n_packs; k++) {
     pack *p = &l->packs[k];
     p->level = (int32_t)c->n;
@@ -212,7 +213,7 @@ static void place_packs(lowering *l, const outer_loops *c) {
       p->around = p->around ? neo_lx_op2(l->k, NEO_OP_MUL, p->around, n) : n;
     }
     if (p->level < units)
-      p->level = p->level == 0 && !blocks ? BEFORE_UNITS : units;
+      p->level = p->level == 0 && sequence ? BEFORE_UNIT : units;
   }
 }
 
@@ -250,8 +251,8 @@ static void units(lowering *l) {
   for (uint32_t k = 0; k < n; k++)
     total = neo_lx_op2(l->k, NEO_OP_MUL, total, trips(l, &c.at[k]));
   const neo_lx *n_units = neo_lower_ceil_div(l, total, size);
-  make_packs(l, &l->k->body, &c, BEFORE_UNITS);
   neo_block *body = neo_lower_open_units(l, &l->k->body, n_units, &v);
+  make_packs(l, body, &c, BEFORE_UNIT);
   if (size > 1) {
     const neo_lx *from = lx_mul(l, v, size);
     const neo_lx *to = lx_min(l, lx_add(l, from, lx_int(l, size)), total);
