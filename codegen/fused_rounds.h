@@ -24,7 +24,7 @@
  * what is in buffer b. */
 void neo_fused_rounds(neo_kernel *k, neo_ls *loop, const bool *own);
 
-/* What comes before a round, each buffer having an element for it: end[v] = sum; sum += count[v]. No earlier round reads
+/* Runs before a round v: end[v] = sum; sum += count[v]. Both buffers have an element for each round. No earlier round reads
  * either or writes the count. The buffers may be one. */
 typedef struct {
   uint32_t sum; /* register */

@@ -81,7 +81,7 @@ const neo_lx *neo_lx_load(neo_kernel *k, uint32_t buf, const neo_lx *offset) {
   return node(k, NEO_LX_LOAD, (neo_type)k->bufs.at[buf].type, buf, &offset, 1);
 }
 
-/* What of e is evaluated before anything decides on the rest: its first argument alone, or all of them. Of LOADIF the
+/* How many arguments of e are evaluated in any case: the first one alone, or all of them. Of LOADIF the
  * first one is its condition. */
 static uint32_t sure_args(const neo_lx *e) {
   switch (e->kind) {

@@ -103,7 +103,7 @@ static void a_branch_without_children_is_of_leaves_alone(void **state) {
   neo_arena_free(&w.arena);
 }
 
-/* Of 256 children, none are left in 8 bits. */
+/* 256 children are 0 in 8 bits. */
 static void a_count_in_fewer_bits_tells_nothing_of_leaves(void **state) {
   (void)state;
   world w;
