@@ -15,6 +15,21 @@ neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);
 neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
 neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
 
+/* ---- literals without a type (literals.c) */
+/* Is it made of literals alone? Its type is then that of what it meets. */
+bool neo_is_untyped(neo_frame *f, const neo_ast_expr *e);
+/* The value where type t is wanted: literals that no other operand types are of type t, or, where t is an integer
+ * and they are not, f64, which the caller converts or reports. */
+neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t);
+/* The operands of one operator or function, up to NEO_BUILTIN_ARGS: literals take the type of the others. */
+void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x);
+
+/* ---- what is said in vain (unused.c) */
+/* Warns of names of the main file that no entry needs; `scope`: its top level. */
+void neo_check_unused(neo_fe *fe, const neo_scope *scope);
+/* Warns of carries that never change; false after an error: a definition hides one that has no next value. */
+bool neo_check_carries(neo_inst *in, const neo_ast_region *g) NEO_MUST_CHECK;
+
 /* ---- references (references.c) */
 neo_val neo_check_ref(neo_frame *f, const neo_ast_expr *e, const neo_ast_expr *other);
 neo_val neo_check_base(neo_frame *f, const neo_ast_expr *e, bool quiet); /* before subscripts */

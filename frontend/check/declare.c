@@ -223,7 +223,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
     return;
   uint32_t first_hoisted = (uint32_t)in->fe->m->tensors.n;
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_check_expr(f, value);
+  neo_val v = neo_check_typed(f, value, (neo_type)neo_tensor_at(f->m, t)->type);
   if (v.kind != NEO_VAL_POISON)
     neo_init_define(f, t, v, value->span, first_hoisted);
 }
@@ -310,7 +310,7 @@ neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_e
   neo_frame_init(f, in, full);
   neo_declared_axes(f, extent, name, n, var->span);
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_check_expr(f, value);
+  neo_val v = neo_check_typed(f, value, var->type.given ? var->type.type : f->literal);
   if (v.kind == NEO_VAL_POISON)
     return v;
   if (!neo_type_ends(in, f, &var->type, &ends) ||
@@ -372,7 +372,9 @@ static void update_one(neo_inst *in, const neo_ast_bind *b) {
     extent[k] = neo_view_extent(in->fe, &v, k);
   if (!neo_update_pack(f, &b->var, &v) || !neo_define_axes(f, &b->var, b->value, extent))
     return;
-  neo_expr e = neo_update_value(f, b, v.tensor, neo_check_expr(f, b->value));
+  neo_expr e = neo_update_value(
+      f, b, v.tensor,
+      neo_check_typed(f, b->value, (neo_type)neo_tensor_at(in->fe->m, v.tensor)->type));
   if (!e.i)
     return;
   uint32_t n_lead = v.n - v.rank;

@@ -149,7 +149,7 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
   neo_tensor t = begin_recurrence(f, var, value, &ends, full);
   if (!t.i)
     return neo_val_poison();
-  neo_val v = neo_check_expr(f, value);
+  neo_val v = neo_check_typed(f, value, (neo_type)neo_tensor_at(f->m, t)->type);
   f->in->scope = outer;
   if (v.kind == NEO_VAL_POISON || !neo_define_value(f, var, value->span, v, &e, &ends) ||
       !end_recurrence(f, var, value, t, e))
@@ -162,6 +162,13 @@ static neo_val define_recurrence(neo_frame *f, const neo_ast_var *var, const neo
 static bool reads_other(neo_inst *in, const char *name) {
   bool carry = in->rounds && neo_rounds_carry(in->rounds, name) >= 0;
   return carry || neo_scope_own(in->scope, name);
+}
+
+/* The type that literals have where no operand says another one: the declared one, or the carry's. */
+static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
+  if (var->type.given)
+    return var->type.type;
+  return f->carry ? (neo_type)neo_tensor_at(f->m, f->carry->tensor)->type : f->literal;
 }
 
 static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
@@ -180,7 +187,7 @@ static neo_val define_value(neo_inst *in, const neo_ast_var *var, const neo_ast_
     return neo_val_poison();
   if (f->self)
     return define_recurrence(f, var, value, full);
-  neo_val v = neo_check_expr(f, value);
+  neo_val v = neo_check_typed(f, value, type_wanted(f, var));
   if (v.kind == NEO_VAL_POISON)
     return v;
   if (v.kind == NEO_VAL_LIT && !var->indexed && !var->type.given)

@@ -14,7 +14,11 @@
 
 neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e) {
   neo_expr c;
-  return neo_val_condition(f, e, neo_check_expr(f, e), "a condition", &c) ? c : (neo_expr){0};
+  neo_type outer = f->literal;
+  f->literal = NEO_F32_T;
+  neo_val v = neo_check_expr(f, e);
+  f->literal = outer;
+  return neo_val_condition(f, e, v, "a condition", &c) ? c : (neo_expr){0};
 }
 
 /* x and y: y stands under x; x or y: y stands under not x. */
@@ -53,9 +57,9 @@ static neo_val check_binary(neo_frame *f, const neo_ast_expr *e) {
     neo_diag_help(f->fe->diags, h, "write 'a < b and b < c'");
     return neo_val_poison();
   }
-  neo_val a = neo_check_expr(f, e->u.binary.x);
-  neo_val b = neo_check_expr(f, e->u.binary.y);
-  return neo_val_arith(f, e, op, a, b);
+  neo_val x[2];
+  neo_check_operands(f, (const neo_ast_expr *[]){e->u.binary.x, e->u.binary.y}, 2, x);
+  return neo_val_arith(f, e, op, x[0], x[1]);
 }
 
 static neo_val check_unary(neo_frame *f, const neo_ast_expr *e) {

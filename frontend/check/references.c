@@ -101,17 +101,31 @@ static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v, const ne
 
 static neo_val apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row) {
   neo_val x[NEO_BUILTIN_ARGS];
+  const neo_ast_expr *arg[NEO_BUILTIN_ARGS];
   for (uint32_t k = 0; k < row->arity; k++)
-    x[k] = neo_check_expr(f, e->u.ref.args.at[k].value);
+    arg[k] = e->u.ref.args.at[k].value;
+  neo_check_operands(f, arg, row->arity, x);
   return neo_builtin_apply(f, e, row, x);
 }
 
-/* Each arm stands under its condition; a condition known at compile time leaves one arm. */
+/* An arm of a select, under its condition. */
+static neo_val check_arm(neo_frame *f, const neo_ast_expr *e, neo_expr condition, neo_type t) {
+  size_t before = f->assume.n;
+  neo_frame_assume(f, condition);
+  neo_val v = neo_check_typed(f, e, t);
+  f->assume.n = before;
+  return v;
+}
+
+static neo_type other_type(const neo_frame *f, neo_val v) {
+  return v.kind == NEO_VAL_EXPR ? neo_expr_type(f->m, v.e) : f->literal;
+}
+
+/* A condition known at compile time leaves one arm. */
 static neo_val check_select(neo_frame *f, const neo_ast_expr *e) {
   const neo_ast_arg *arg = e->u.ref.args.at;
   int64_t known;
   neo_expr c = neo_check_condition(f, arg[0].value);
-  size_t before = f->assume.n;
   if (!c.i) { /* still look at the arms for their own mistakes */
     neo_check_expr(f, arg[1].value);
     neo_check_expr(f, arg[2].value);
@@ -120,18 +134,18 @@ static neo_val check_select(neo_frame *f, const neo_ast_expr *e) {
   if (neo_expr_is_int(f->m, c, &known))
     return neo_check_expr(f, arg[known ? 1 : 2].value);
   neo_select_warn(f, arg[0].value, c);
-  neo_frame_assume(f, c);
-  neo_val a = neo_check_expr(f, arg[1].value);
-  f->assume.n = before;
-  neo_frame_assume(f, neo_op1(f->m, NEO_OP_NOT, c));
-  neo_val b = neo_check_expr(f, arg[2].value);
-  f->assume.n = before;
-  return neo_select_make(f, e, c, a, b);
+  neo_expr not = neo_op1(f->m, NEO_OP_NOT, c);
+  if (neo_is_untyped(f, arg[1].value)) {
+    neo_val b = check_arm(f, arg[2].value, not, f->literal);
+    return neo_select_make(f, e, c, check_arm(f, arg[1].value, c, other_type(f, b)), b);
+  }
+  neo_val a = check_arm(f, arg[1].value, c, f->literal);
+  return neo_select_make(f, e, c, a, check_arm(f, arg[2].value, not, other_type(f, a)));
 }
 
 static neo_val convert(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   uint32_t outer = f->subscript;
-  neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
+  neo_val v = neo_check_typed(f, e->u.ref.args.at[0].value, t);
   f->subscript = outer;
   return neo_builtin_cast(f, e, t, v);
 }

@@ -246,6 +246,10 @@ static void check_named_alone(neo_inst *in, const neo_ast_stmt *s) {
 static void check_region(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
   check_named_alone(in, s);
+  if (g->kind != NEO_AST_CASE && !neo_check_carries(in, g)) {
+    neo_rounds_poison(in, s);
+    return;
+  }
   if (!neo_fe_enter(in->fe, in, g->word, NEO_CALL_DEPTH)) {
     neo_rounds_poison(in, s);
     return;

@@ -104,7 +104,7 @@ neo_expr neo_val_as(neo_frame *f, neo_span at, neo_val v, neo_type t);
 /* Both as expressions of one type; false after a report. `ints` lets integer types mix as i64. */
 bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, neo_expr *x,
                    neo_expr *y) NEO_MUST_CHECK;
-/* A scalar: a literal becomes f32 (bool: bool); 0 if poison. */
+/* A scalar: a literal becomes what the frame says of such, which is f32 (bool: bool); 0 if poison. */
 neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v);
 /* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32;
  * i8, u8: i32): what a sum, product or mean over e computes. */

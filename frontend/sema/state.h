@@ -211,6 +211,7 @@ struct neo_frame {
   bool has_pack;
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];
+  neo_type literal; /* of literals that meet no operand with a type: f32 but where one is wanted */
   uint32_t subscript;  /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
   uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
   uint32_t depth;      /* reducers open */

@@ -118,7 +118,7 @@ neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v) {
     return (neo_expr){0};
   neo_type t = v.lit.kind == NEO_LIT_BOOL                  ? NEO_BOOL_T
                : f->subscript && v.lit.kind == NEO_LIT_INT ? NEO_I64_T
-                                                           : NEO_F32_T;
+                                                           : f->literal;
   return lit_as(f, at, v.lit, t);
 }
 
