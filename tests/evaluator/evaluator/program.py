@@ -334,7 +334,8 @@ class Program:
 
     def _indexed(self, target, value, frame, context, shaped):
         inner = self._axes_of(target, value, frame, context, shaped)
-        element = settled(context.value(value, inner), target.type.name if target.type else None)
+        known = shaped.type if shaped is not None and shaped.type not in scalars.LITERALS else None
+        element = settled(context.value(value, inner), target.type.name if target.type else known)
         with tape.masked(inner.mask):
             element = tape.expand(element, len(inner))
             lead = element.data.shape[:len(frame)] if element.data.ndim else (1,) * len(frame)

@@ -38,8 +38,8 @@ def _narrowed(result, wide):
 
 
 def _reduced(node, body, inner, frame, count):
-    if body.type in scalars.LITERALS:
-        body = elements.retype(body, "f32")
+    if body.type in scalars.LITERALS and node.kind in ("mean", "logsumexp"):
+        body = elements.retype(body, "float")
     if body.type == "index":
         body = elements.retype(body, "i64")
     body, mask = _full(body, inner, count)
@@ -149,7 +149,7 @@ def _products(expressions, node, frame, inner, gathers):
     product = factors[0]
     for f in factors[1:]:  # their types must fit, as one by one
         _, product = elements.unify(f, tape.Tensor(np.zeros(()), product.type), node)
-    kind = "f32" if product.type in scalars.LITERALS else product.type
+    kind = "float" if product.type in scalars.LITERALS else product.type
     factors = [tape.expand(elements.retype(f, kind), len(inner)) for f in factors]
     if inner.mask is not None:
         factors = [tape.only(tape.fit(inner.mask, f.data.shape), f) if f.data.ndim else f for f in factors]
