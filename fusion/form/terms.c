@@ -54,9 +54,9 @@ static bool is_term(const terms *t, neo_module *m, const neo_stage *sum, neo_exp
   size_t first = t->f->axes.n;
   bool is = says(m, t->holds, sum->where);
   for (size_t k = 0; k < sum->axes.n && is; k++) {
-    const neo_axis_rec *x = &sum->axes.at[k], *y = &t->stage->axes.at[k];
-    is = !(neo_form_axes(m, t->f, body) >> (first + k) & 1) ||
-         (k < t->stage->axes.n && x->lo.i == y->lo.i && x->hi.i == y->hi.i);
+    bool used = neo_form_axes(m, t->f, body) >> (first + k) & 1;
+    is = !used || (k < t->stage->axes.n && t->stage->axes.at[k].lo.i == sum->axes.at[k].lo.i &&
+                   t->stage->axes.at[k].hi.i == sum->axes.at[k].hi.i);
   }
   return is;
 }
