@@ -70,9 +70,11 @@ typedef struct neo_recurrence {
  * an axis along them (neo_order_round_axis). Of the others those that are given before its own run before
  * its loops or lead them (below), and the rest behind its loops, in the order in which they are given.
  * `leaves`: by tensor, is it needed outside? Adds sizes, tensors and definitions to the module, which only the result names. Null: no order is
- * found, which neo_module_check excludes. In the arena. */
+ * found, which neo_module_check and neo_recurrence_shares exclude. In the arena. */
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
                                   const bool *leaves, const neo_loop_options *options);
+/* Have the recurrences among these definitions loops that all of them share? No other ones become a group. */
+bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, size_t n);
 /* May definition d, which is no part of the recurrence, be made for blocks of the loop's rounds, each before
  * the block (lead.c)? Then *out is its place in the loop. `readers`: all that read it. */
 bool neo_recurrence_leads(neo_module *m, const neo_order_step *loop, const neo_def *readers,

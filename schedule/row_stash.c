@@ -125,3 +125,15 @@ neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads) {
   }
   return out;
 }
+
+bool neo_stash_has_all(neo_module *m, neo_prover *p, const neo_stash *stash, const neo_stage *s,
+                       const neo_facts *facts) {
+  if (!s->axes.n)
+    return false;
+  const neo_axis_rec *x = &s->axes.at[0];
+  neo_facts shared = *facts;
+  neo_expr first = neo_const_int(m, NEO_I64_T, 0), end = neo_const_int(m, NEO_I64_T, stash->row);
+  shared.n_axes -= (uint32_t)s->axes.n; /* a bound of the first own axis uses these alone */
+  return neo_prove(p, &shared, neo_op2(m, NEO_OP_LE, first, x->lo), NULL) == NEO_PROVED &&
+         neo_prove(p, &shared, neo_op2(m, NEO_OP_LE, x->hi, end), NULL) == NEO_PROVED;
+}

@@ -6,10 +6,14 @@
  *     stage 2  i  Y[r, i] = exp(X[r, i] - m) * (1/s)
  *
  * computes exp(X[r, i] - m) once: stage 1 writes it to a row that stays in the cache, stage 2 reads
- * it from there. */
+ * it from there.
+ *
+ * Axes have the same positions in all stages, so that a stage of another length, or one from another
+ * element on, has the same expression. It reads the row only if the row has all of its elements. */
 #ifndef NEO_SCHEDULE_ROW_STASH_H
 #define NEO_SCHEDULE_ROW_STASH_H
 #include "fusion/form.h"
+#include "ir/prove.h"
 #include "schedule/schedule.h"
 
 enum { NEO_STASH_MOST = 4 };
@@ -19,12 +23,16 @@ typedef struct {
   int64_t row; /* elements of each value: the extent of the stages' own axis */
   struct {
     neo_expr value;
-    uint32_t first; /* stage that computes it; all later ones read it */
+    uint32_t first; /* stage that computes it; later ones read it, if the row has their elements */
   } at[NEO_STASH_MOST];
 } neo_stash;
 
 /* The values that can be stashed where lanes run along own axes, or threads divide a row (threads);
  * n may be 0. Threads stash their share of a row in registers. */
 neo_stash neo_stash_find(neo_module *m, const neo_form *f, bool threads);
+
+/* Has the row an element for each position of the stage? The facts are of its axes. */
+bool neo_stash_has_all(neo_module *m, neo_prover *p, const neo_stash *stash, const neo_stage *s,
+                       const neo_facts *facts);
 
 #endif

@@ -64,4 +64,10 @@ if command -v ptxas >/dev/null; then
 else
   echo "without ptxas: it is not assembled"
 fi
+# Threads keep elements of a row in registers from its sum on; where no sum is asked, they read what they need.
+for other in 'x[n, d]' 'exp(x[n, d]) + 1'; do
+  printf '%s\n' 'dim N <= 9' 'input c[N]' 'input x[N, 64]' \
+    "y[n < N, d < 64] = select(c[n] > 0, exp(x[n, d])*(sum[e < 64] exp(x[n, e])*x[n, e]), $other)" 'output y' >rows.expr
+  "$NEOC" verify rows.expr $gpu >said 2>&1 || fail "a row without a sum: other values" said
+done
 exit $status

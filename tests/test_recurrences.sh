@@ -222,6 +222,21 @@ last = D[3, T-1]'
 "$NEOC" verify "$NEO_SOURCE_DIR/tests/golden/gradcheck/wavefronts.expr" >"$work/out" 2>&1 ||
   { cat "$work/out" >&2; fail "wavefronts: other values"; }
 
+# recurrences share loops only if one order is there for all of them: that each of two has one with a third is not enough
+cat >"$work/three.expr" <<'END'
+dim N <= 40
+input a[6, 4]
+input b[N]
+first[j < 2, k < 5, l < 3] = sigmoid((a[k, l + 1] else 0) - 0.5*(sum[m < 5] (first[j - 1, m, l] else 0)))
+up[n < 5, p < N] = tanh((b[p - 1] else 1) - 0.5*(sum[q < N] tanh((first[q + 2, q - 1, p] else b[0]))*(up[n - 1, q] else 0)) +
+  0.25*(up[n, p + 1] else 1))
+down[r < 5, s < 2] = (first[1, r, s - 1] else 0.5) + 0.5*(down[r + 1, s] else 0) - 0.25*(down[r, s + 1] else 0)
+output up, down
+END
+for passes in --passes=autodiff --passes= ''; do
+  "$NEOC" verify "$work/three.expr" $passes >"$work/out" 2>&1 || fail "recurrences over a third: other values ($passes)" "$work/out"
+done
+
 # every round is wanted: the stack stays
 printf '%s\n' 'dim T = 20' 'input x[T, 64]' 'output r, first' 'r[t < T, i < 64] = x[t, i] + 0.5*(r[t+1, i] else 0)' \
   'first[i] = r[0, i]' >"$work/all.expr"

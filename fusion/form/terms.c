@@ -6,22 +6,62 @@
  * Softmax is written by its logarithm, as is every gradient of a logsumexp: in a kernel that has
  * the sum, the exponential is that of the sum's terms, and a schedule may keep it
  * (schedule/row_stash.h). It is also more accurate: m + log(acc1) is not rounded. Only in a row with an
- * infinity, which has a NaN in any case, large finite elements may become NaN as well. */
+ * infinity, which has a NaN in any case, large finite elements may become NaN as well.
+ *
+ * What is read has to be a term of the sum: beside its range, or where its condition does not hold, x may be far
+ * above m, and exp(x - m) infinite where the quotient is not. */
 #include "fusion/form/steps.h"
 
 typedef struct {
   neo_form *f;
-  uint32_t n_accs; /* of the stages before */
+  const neo_stage *stage; /* at hand; those before have the accumulators */
+  neo_expr holds;         /* where the expression at hand is evaluated; 0: always */
 } terms;
 
-static const neo_form_acc *acc_at(const neo_form *f, uint32_t acc) {
+static const neo_stage *stage_of(const neo_form *f, uint32_t acc) {
   for (size_t k = 0; k < f->stages.n; k++) {
     const neo_stage *s = &f->stages.at[k];
     if (acc >= s->first_acc && acc < s->first_acc + s->accs.n)
-      return &s->accs.at[acc - s->first_acc];
+      return s;
   }
   return NULL;
 }
+
+/* ---- what is a term */
+
+static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* Is `part` a conjunct of `all`? */
+static bool is_part(neo_module *m, neo_expr all, neo_expr part) {
+  if (!all.i || all.i == part.i)
+    return all.i == part.i;
+  return neo_expr_node(m, all)->op == NEO_OP_AND &&
+         (is_part(m, neo_expr_arg(m, all, 0), part) || is_part(m, neo_expr_arg(m, all, 1), part));
+}
+
+/* Are the conjuncts of `condition` (0: none) among those of `all`? */
+static bool says(neo_module *m, neo_expr all, neo_expr condition) {
+  if (!condition.i || is_part(m, all, condition))
+    return true;
+  return neo_expr_node(m, condition)->op == NEO_OP_AND &&
+         says(m, all, neo_expr_arg(m, condition, 0)) && says(m, all, neo_expr_arg(m, condition, 1));
+}
+
+/* Is the body of stage `sum` at the point at hand, of which it uses these axes, one of its terms? */
+static bool is_term(const terms *t, neo_module *m, const neo_stage *sum, neo_expr body) {
+  size_t first = t->f->axes.n;
+  bool is = says(m, t->holds, sum->where);
+  for (size_t k = 0; k < sum->axes.n && is; k++) {
+    bool used = neo_form_axes(m, t->f, body) >> (first + k) & 1;
+    is = !used || (k < t->stage->axes.n && t->stage->axes.at[k].lo.i == sum->axes.at[k].lo.i &&
+                   t->stage->axes.at[k].hi.i == sum->axes.at[k].hi.i);
+  }
+  return is;
+}
+
+/* ---- terms */
 
 /* `log` is LOG(ACC k), acc k the sum of exp(x - base): exp(x - base)/acc k. */
 static neo_expr term(const terms *t, neo_module *m, neo_expr x, neo_expr base, neo_expr log) {
@@ -30,12 +70,13 @@ static neo_expr term(const terms *t, neo_module *m, neo_expr x, neo_expr base, n
     return none;
   neo_expr sum = neo_expr_arg(m, log, 0);
   const neo_node *n = neo_expr_node(m, sum);
-  if (n->op != NEO_OP_ACC || n->attr >= t->n_accs)
+  const neo_stage *of = n->op == NEO_OP_ACC ? stage_of(t->f, n->attr) : NULL;
+  if (!of || n->attr >= t->stage->first_acc)
     return none;
-  const neo_form_acc *a = acc_at(t->f, n->attr);
+  const neo_form_acc *a = &of->accs.at[n->attr - of->first_acc];
   neo_type type = neo_expr_type(m, sum);
   neo_expr e = neo_op1(m, NEO_OP_EXP, neo_op2(m, NEO_OP_SUB, x, base));
-  if (!a || a->kind != NEO_RED_SUM || a->body.i != e.i)
+  if (a->kind != NEO_RED_SUM || a->body.i != e.i || !is_term(t, m, of, e))
     return none;
   return neo_op2(m, NEO_OP_MUL, e, neo_op2(m, NEO_OP_DIV, neo_const_float(m, type, 1), sum));
 }
@@ -56,13 +97,25 @@ static neo_expr rewrite(void *ctx, neo_module *m, neo_expr e) {
   return y.i ? y : e;
 }
 
+/* The expression, under what its selects ask before anything else. */
+static neo_expr rewritten(terms *t, neo_module *m, neo_expr e) {
+  if (neo_expr_node(m, e)->op != NEO_OP_SELECT)
+    return neo_expr_rewrite(m, e, rewrite, t);
+  neo_expr outside = t->holds, c = neo_expr_arg(m, e, 0);
+  neo_expr other = rewritten(t, m, neo_expr_arg(m, e, 2));
+  t->holds = both(m, outside, c);
+  neo_expr chosen = rewritten(t, m, neo_expr_arg(m, e, 1));
+  t->holds = outside;
+  return neo_op3(m, NEO_OP_SELECT, neo_expr_rewrite(m, c, rewrite, t), chosen, other);
+}
+
 void neo_form_terms(neo_module *m, neo_form *f) {
   for (size_t k = 0; k < f->stages.n; k++) {
     neo_stage *s = &f->stages.at[k];
-    terms t = {f, s->first_acc};
+    terms t = {f, s, s->where};
     for (size_t i = 0; i < s->accs.n; i++)
-      s->accs.at[i].body = neo_expr_rewrite(m, s->accs.at[i].body, rewrite, &t);
+      s->accs.at[i].body = rewritten(&t, m, s->accs.at[i].body);
     for (size_t i = 0; i < s->outs.n; i++)
-      s->outs.at[i].value = neo_expr_rewrite(m, s->outs.at[i].value, rewrite, &t);
+      s->outs.at[i].value = rewritten(&t, m, s->outs.at[i].value);
   }
 }

@@ -69,7 +69,8 @@ typedef struct
 typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
   neo_tensor tensor; /* that is in memory; 0: the tensor is there as a whole */
   uint32_t axis;
-  int64_t n; /* 0: as level_ring.c says */
+  int64_t n;                   /* 0: as level_ring.c says */
+  const neo_order_step *order; /* the loop along whose rounds they are */
 } outline_ring;
 
 typedef struct { /* a sum over rows */
@@ -202,6 +203,10 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
+
+/* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
+ * not to be computed again where x has run. */
+bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p);
 
 /* level_ring.c: are the rows of two levels of the tensor enough, which the member makes? */
 bool outline_has_level_ring(const outliner *o, const outline_steps *steps,

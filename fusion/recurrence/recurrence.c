@@ -98,6 +98,7 @@ static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, outline
 
 typedef struct {
   size_t own, lead; /* then come those that run behind the loops */
+  bool ordered;     /* all recurrences are in the loops */
 } parts;
 
 /* The definitions at first[0] .. first[1] - 1 run in the loops in any case: those of a loop, with what stands between
@@ -119,7 +120,7 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
   uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
   bool *in = NEO_NEW_ARRAY(a, bool, n);
   size_t at = 0, chunk_loop[2];
-  parts x = {0, 0};
+  parts x = {0, 0, true};
   neo_order_step loop = {0}, with;
   (void)neo_recurrences(m, defs, n, a, number);
   chunk_loop_of(m, defs, n, chunk_loop);
@@ -141,10 +142,19 @@ static parts divide(neo_module *m, neo_prover *p, neo_arena *a, const neo_def *d
     at++;
   }
   for (size_t k = 0, to = at; k < n; k++)
-    if (!in[k])
+    if (!in[k]) {
       out[to++] = defs[k];
+      x.ordered = x.ordered && !number[defs[k].i];
+    }
   x.own = at;
   return x;
+}
+
+bool neo_recurrence_shares(neo_module *m, neo_arena *a, const neo_def *defs, size_t n) {
+  neo_prover *p = neo_prover_new(m);
+  parts x = divide(m, p, a, defs, n, NEO_NEW_ARRAY(a, neo_def, n + 1));
+  neo_prover_free(p);
+  return x.ordered;
 }
 
 neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
@@ -157,7 +167,8 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   parts x = divide(m, o.p, a, defs, n, all);
   o.lead = all + x.own;
   o.n_lead = x.lead;
-  uint32_t n_orders = neo_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL);
+  uint32_t n_orders =
+      x.ordered ? neo_orders_find(o.p, all, x.own, a, orders, MOST_ORDERS, NULL) : 0;
   if (!n_orders) {
     neo_prover_free(o.p);
     return NULL;

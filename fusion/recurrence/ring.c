@@ -9,7 +9,8 @@
  * What is written in a round is in the place of what the round before it could read last, so the order
  * within a round does not matter. Where elements that far back are only read for the element that takes their
  * place, as u[t-2, i] here, and nothing else of the round reads what is written, one slice less is enough:
- * an element is read before it is replaced. Definitions behind the loops may read the last slices. Of what
+ * an element is read before it is replaced. What is computed so is not computed again: who reads it is in another
+ * segment (segments.c). Definitions behind the loops may read the last slices. Of what
  * leads a loop (lead.c) the rounds of a block are there: the next block is in their place. */
 #include "fusion/recurrence/internal.h"
 #include "ir/clone.h"
@@ -47,19 +48,28 @@ static neo_expr extent_of(const ring *r) {
 
 /* ---- reads */
 
-/* How many rounds before the reader's the element was computed. */
-static bool reach(const ring *r, neo_expr at, int64_t *rounds) {
-  const outliner *o = r->o;
-  uint32_t axis = outline_member(r->order, r->x->def)->axis;
+/* How many rounds of the loop lie between two, if it is a constant. */
+static bool rounds_between(const outliner *o, const neo_order_step *loop, neo_expr first,
+                           neo_expr later, int64_t *rounds) {
+  return loop->down ? outline_distance(o, first, later, rounds)
+                    : outline_distance(o, later, first, rounds);
+}
+
+/* How many rounds before that of x, which reads it, the member computed its element `at`. */
+static bool reach_of(const outliner *o, const neo_order_step *loop, const neo_order_member *member,
+                     const outline_instance *x, neo_expr at, int64_t *rounds) {
+  uint32_t axis = outline_member(loop, x->def)->axis;
   neo_expr by[OUTLINE_AXES] = {{0}};
-  if (!r->x->fixed[axis]) { /* the only one of its rounds */
+  if (!x->fixed[axis]) { /* the only one of its rounds */
     by[axis] = outline_number(o, 0);
     at = neo_expr_subst_axes(o->m, at, by, axis + 1);
   }
-  neo_expr made = neo_op2(o->m, NEO_OP_ADD, at, outline_number(o, r->member->delay));
-  bool constant = r->down ? outline_distance(o, made, r->x->round, rounds)
-                          : outline_distance(o, r->x->round, made, rounds);
-  return constant && *rounds >= 0;
+  neo_expr made = neo_op2(o->m, NEO_OP_ADD, at, outline_number(o, member->delay));
+  return rounds_between(o, loop, made, x->round, rounds) && *rounds >= 0;
+}
+
+static bool reach(const ring *r, neo_expr at, int64_t *rounds) {
+  return reach_of(r->o, r->order, r->member, r->x, at, rounds);
 }
 
 /* The same of a definition behind all loops, which are of as many rounds as the tensor has positions. */
@@ -185,7 +195,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
     return;
   if (outline_has_level_ring(o, steps, order, t, r.member)) {
     r.n = 0;
-    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, 0};
+    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, 0, order};
     return;
   }
   if (is_lead(o, d)) {
@@ -196,7 +206,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
     r.n = r.reads_round ? r.n_apart : r.n;
   }
   if (r.good && is_longer(&r))
-    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n};
+    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n, order};
 }
 
 void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order) {
@@ -207,4 +217,50 @@ void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step
       if (neo_list_at(o->m, out, i) < n)
         find_ring(o, steps, order, (neo_tensor){neo_list_at(o->m, out, i)});
   }
+}
+
+/* ---- what is overwritten */
+
+typedef struct {
+  const outliner *o;
+  const outline_ring *ring;
+  uint32_t tensor;
+  const neo_order_member *member; /* which makes it */
+  const outline_instance *reader;
+  int64_t later; /* rounds after that of the reader, in which it is written */
+  bool is;
+} overwrite_look;
+
+static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
+  overwrite_look *l = ctx;
+  int64_t rounds;
+  (void)n_axes;
+  if (neo_expr_node(l->o->m, read)->attr != l->tensor)
+    return;
+  neo_expr at = neo_expr_arg(l->o->m, read, l->member->axis);
+  l->is = l->is || !reach_of(l->o, l->ring->order, l->member, l->reader, at, &rounds) ||
+          rounds + l->later >= l->ring->n;
+}
+
+static bool overwrites(const outliner *o, const outline_instance *x, const outline_instance *p,
+                       uint32_t tensor) {
+  const outline_ring *r = &o->ring[tensor];
+  if (!r->tensor.i || !r->n)
+    return false;
+  overwrite_look l = {o, r, tensor, outline_member(r->order, x->def), p, 0, false};
+  if (!rounds_between(o, r->order, p->round, x->round, &l.later))
+    return true;
+  if (p != x && p->def.i == x->def.i && !l.later) /* parts of a round have elements of their own */
+    return false;
+  outline_reads(o, p, look_overwritten, &l);
+  return l.is || (l.later >= r->n && outline_makes(o, p, tensor));
+}
+
+bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {
+  bool is = false;
+  if (x->rounds != 1 || p->rounds != 1) /* a ring has all rounds that are made at once */
+    return false;
+  for (uint32_t k = 0; k < x->rec.out.n && !is; k++)
+    is = overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k));
+  return is;
 }

@@ -1,6 +1,10 @@
 /* Instances that follow one another and run in the same rounds are a segment. An instance joins the open
  * segment if what it reads of it is a slice, and begins another one if it may read in another way what
- * the segment makes. */
+ * the segment makes.
+ *
+ * In a segment a value is computed where and as often as that pays, and nothing orders what it reads in memory and
+ * what it stores. So nothing in it writes where another instance of it reads, and an instance that writes where
+ * it reads itself, element by element (ring.c), has no readers there. */
 #include "fusion/recurrence/internal.h"
 #include "ir/out_map.h"
 
@@ -114,7 +118,10 @@ typedef struct {
 
 static void look_unknown(void *ctx, neo_expr read, uint32_t n_axes) {
   segment_look *l = ctx;
-  if (outline_producer(l->s->o, &l->s->open, l->x, n_axes, read) == OUTLINE_UNKNOWN)
+  int from = outline_producer(l->s->o, &l->s->open, l->x, n_axes, read);
+  if (from == OUTLINE_UNKNOWN)
+    l->unknown = true;
+  else if (from >= 0 && outline_overwrites(l->s->o, l->s->open.at[from], l->s->open.at[from]))
     l->unknown = true;
 }
 
@@ -129,6 +136,9 @@ static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
   if (!s->segment || s->segment->when.i != x->when.i || s->segment->alive.i != x->alive.i)
     return false;
+  for (size_t k = 0; k < s->open.n; k++)
+    if (outline_overwrites(s->o, x, s->open.at[k]))
+      return false;
   outline_reads(s->o, x, look_unknown, &l);
   return !l.unknown;
 }

@@ -1,5 +1,6 @@
 /* Which definitions the entries need: their order, whether they belong to the forward or the
  * backward pass, and which of them are call-invariant. */
+#include "fusion/recurrence.h"
 #include "fusion/search/search.h"
 #include "ir/call_invariant.h"
 #include "ir/component.h"
@@ -231,7 +232,8 @@ void fuse_take_into(fuser *q, const uint32_t *of) {
  *     d[t, i] = ... d[t+1, i] ...,  s[t, i] = (s[t+1, i] else 0) + d[t, i]*x[t, i]
  *
  * A recurrence that reads another one, and otherwise what is there before it, becomes a part of its group, if
- * then nobody outside reads all of some tensor: of that a few slices are enough. */
+ * then nobody outside reads all of some tensor: of that a few slices are enough. Those that share loops have one order:
+ * that each has one with the first says nothing of all. */
 
 typedef struct {
   fuser *q;
@@ -324,6 +326,33 @@ static void find_winners(const sharing *s, neo_tensor t, bool *wins) {
     }
 }
 
+/* Lets these recurrences join, if there are loops that all of them share with those that do so far. */
+static void let_join(const sharing *s, const bool *wins, uint32_t *of) {
+  const fuser *q = s->q;
+  neo_def *all = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  size_t n = members_of(q, s->f.number, s->f.number, all);
+  for (size_t k = 0; k < q->n_order; k++) { /* as fuse_take_into orders them */
+    uint32_t d = q->order[k];
+    if (of[d] || wins[q->def[d].recurrence])
+      all[n++].i = d;
+  }
+  if (!neo_recurrence_shares(q->m, q->a, all, n))
+    return;
+  for (size_t k = 0; k < q->n_order; k++)
+    if (wins[q->def[q->order[k]].recurrence])
+      of[q->order[k]] = s->f.number;
+}
+
+/* Lets those join that have to so that nobody outside reads tensor t. */
+static void share_over(const sharing *s, neo_tensor t, uint32_t *of) {
+  bool *wins = NEO_NEW_ARRAY(s->q->a, bool, s->n + 1), any = false;
+  find_winners(s, t, wins);
+  for (uint32_t x = 1; x <= s->n; x++)
+    any = any || wins[x];
+  if (any)
+    let_join(s, wins, of);
+}
+
 static void share_loops(fuser *q) {
   uint32_t n = 0;
   for (size_t k = 0; k < q->n_order; k++)
@@ -331,7 +360,6 @@ static void share_loops(fuser *q) {
   for (uint32_t number = 1; number < n; number++) {
     uint32_t *at = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n),
              *of = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n);
-    bool *wins = NEO_NEW_ARRAY(q->a, bool, n + 1);
     sharing s = {.q = q, .f = {.q = q, .at = at, .number = number}, .n = n};
     s.joins = NEO_NEW_ARRAY(q->a, bool, n + 1);
     for (size_t k = 0; k < q->n_order; k++) {
@@ -344,11 +372,8 @@ static void share_loops(fuser *q) {
     for (size_t k = 0; k < q->n_order; k++) {
       neo_list out = neo_def_at(q->m, (neo_def){q->order[k]})->out;
       for (uint32_t i = 0; i < out.n && q->def[q->order[k]].recurrence == number; i++)
-        find_winners(&s, (neo_tensor){neo_list_at(q->m, out, i)}, wins);
+        share_over(&s, (neo_tensor){neo_list_at(q->m, out, i)}, of);
     }
-    for (size_t k = 0; k < q->n_order; k++)
-      if (wins[q->def[q->order[k]].recurrence])
-        of[q->order[k]] = number;
     fuse_take_into(q, of);
   }
 }

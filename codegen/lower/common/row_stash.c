@@ -5,7 +5,8 @@
  * one tile of a stage covers all of the row that a thread has.
  *
  * A stashed value is computed at every point of the row. So its loads must be inside of their
- * buffers without any of the conditions around the value.
+ * buffers without any of the conditions around the value. Stages of which the row has not all positions, or that
+ * come before it is filled, compute the value themselves.
  *
  * Where stores of results are nontemporal, scratch begins half a page after the results, because of
  * 4K aliasing (codegen/loop/loop.h). To keep that distance, a row's offset in its scratch is the
@@ -29,6 +30,16 @@ static bool is_safe(lowering *l, neo_expr value, uint32_t stage) {
   neo_lower_facts(l, l->f, &l->f->stages.at[stage]);
   neo_expr_visit(l->m, value, look, &c);
   return c.safe;
+}
+
+/* Finds the stages that may read rows. */
+static void plan_readers(lowering *l) {
+  l->reads_stash = NEO_NEW_ARRAY(l->a, bool, l->f->stages.n);
+  for (uint32_t k = 0; k < l->f->stages.n && l->stash.n; k++) {
+    const neo_stage *s = &l->f->stages.at[k];
+    neo_lower_facts(l, l->f, s);
+    l->reads_stash[k] = neo_stash_has_all(l->m, l->p, &l->stash, s, &l->facts);
+  }
 }
 
 static int64_t bytes_of(const lowering *l, uint32_t buf) {
@@ -96,6 +107,7 @@ void neo_lower_plan_row_stash(lowering *l, int64_t threads) {
     l->stash_buf[l->stash.n] = neo_kernel_buf(l->k, b);
     l->stash.at[l->stash.n++] = all.at[k];
   }
+  plan_readers(l);
 }
 
 static const neo_lx *position(lowering *l, uint32_t buf) {
@@ -132,6 +144,7 @@ static const neo_lx *stashed_in_thread(lowering *l, uint32_t k) {
 
 void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx *value) {
   const neo_lx *index[2];
+  l->stash_filled[k] = true;
   if (l->stash_threads) {
     size_t n = element(l, index);
     neo_ls_set(l->k, in, l->stash_reg[k], index, n, value);
@@ -140,10 +153,14 @@ void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx 
   neo_ls_store(l->k, in, l->stash_buf[k], position(l, l->stash_buf[k]), value, l->mask);
 }
 
+bool neo_lower_reads_stash(const lowering *l, uint32_t k, uint32_t stage) {
+  return l->stash.at[k].first < stage && l->reads_stash[stage];
+}
+
 const neo_lx *neo_lower_stashed(lowering *l, neo_expr e) {
   for (uint32_t k = 0; k < l->stash.n; k++)
-    if (l->stash.at[k].value.i == e.i && l->tile &&
-        l->stage > &l->f->stages.at[l->stash.at[k].first])
+    if (l->stash.at[k].value.i == e.i && l->tile && l->stage && l->stash_filled[k] &&
+        neo_lower_reads_stash(l, k, (uint32_t)(l->stage - l->f->stages.at)))
       return l->stash_threads ? stashed_in_thread(l, k)
                               : neo_lx_load(l->k, l->stash_buf[k], position(l, l->stash_buf[k]));
   return NULL;

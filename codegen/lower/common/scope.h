@@ -178,8 +178,10 @@ typedef struct lowering {
   bool leaves_out; /* at some points of the outer loops nothing is computed */
   neo_prefetch prefetches[NEO_PREFETCH_MOST]; /* prefetches of a tile for the next one */
   uint32_t n_prefetches;
-  bool end_prefetched; /* earlier steps of the tile prefetched for its end */
-  neo_stash stash;     /* values of rows that later stages read */
+  bool end_prefetched;               /* earlier steps of the tile prefetched for its end */
+  neo_stash stash;                   /* values of rows that later stages read */
+  bool *reads_stash;                 /* by stage: the row has all of its positions */
+  bool stash_filled[NEO_STASH_MOST]; /* it was, where code is made at hand */
   uint32_t stash_buf[NEO_STASH_MOST];
   int64_t stash_threads; /* threads whose registers hold the stash; 0: it is in scratch */
   bool stash_here;       /* the current tile covers all that a thread has of the row */
@@ -283,6 +285,8 @@ void neo_lower_plan_row_stash(lowering *l, int64_t threads);
 void neo_lower_declare_row_stash(lowering *l, neo_block *in, int64_t columns, int64_t width);
 /* Stashes value k at the current lanes. */
 void neo_lower_put_stashed(lowering *l, neo_block *in, uint32_t k, const neo_lx *value);
+/* Does the stage read value k, of which an earlier one fills the row? */
+bool neo_lower_reads_stash(const lowering *l, uint32_t k, uint32_t stage);
 /* The value that an earlier stage stashed, at the current lanes; null: there is none. */
 const neo_lx *neo_lower_stashed(lowering *l, neo_expr e);
 

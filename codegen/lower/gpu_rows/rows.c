@@ -426,6 +426,38 @@ static void make_sums(rows_kernel *p, neo_block *in) {
   }
 }
 
+typedef struct {
+  neo_expr value;
+  bool found;
+} value_look;
+
+static void look_value(void *ctx, neo_expr e) {
+  value_look *x = ctx;
+  x->found = x->found || e.i == x->value.i;
+}
+
+/* Is the value a part of what results are where no sums are asked? */
+static bool is_beside_sums(const rows_kernel *p, neo_expr value) {
+  const lowering *l = p->l;
+  value_look x = {value, false};
+  for (size_t k = 0; k < l->f->stages.n; k++)
+    for (size_t i = 0; i < l->f->stages.at[k].outs.n; i++) {
+      const neo_node *select = neo_expr_node(l->m, l->f->stages.at[k].outs.at[i].value);
+      neo_expr_visit(l->m, neo_list_expr(l->m, select->arg, 2), look_value, &x);
+    }
+  return x.found;
+}
+
+/* Where no sums are asked, no stage has stashed values. */
+static void drop_unfilled(rows_kernel *p) {
+  neo_stash *s = &p->l->stash;
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < s->n; k++)
+    if (!is_beside_sums(p, s->at[k].value))
+      s->at[n++] = s->at[k];
+  s->n = n;
+}
+
 /* Declares registers for all of a row. */
 static void declare_row_stash(rows_kernel *p, neo_block *in) {
   int64_t chunk = p->lanes * p->width;
@@ -452,6 +484,8 @@ void neo_lower_gpu_rows(lowering *l) {
   p.unroll = s->unroll_k;
   p.needed = of_points(&p, neo_form_needed_where(l->m, l->f));
   p.summed = p.needed.i ? (neo_expr){0} : summed(&p);
+  if (p.summed.i)
+    drop_unfilled(&p);
   p.total = lx_int(l, 1);
   for (uint32_t k = 0; k < l->f->axes.n; k++)
     p.total = neo_lx_op2(l->k, NEO_OP_MUL, p.total, places(&p, k));

@@ -115,7 +115,7 @@ typedef struct {
 static void find_stashed(void *ctx, neo_expr e) {
   stashed_ops *c = ctx;
   for (uint32_t k = 0; k < c->l->stash.n; k++)
-    if (c->l->stash.at[k].value.i == e.i && c->l->stash.at[k].first < c->stage)
+    if (c->l->stash.at[k].value.i == e.i && neo_lower_reads_stash(c->l, k, c->stage))
       c->ops += neo_model_lane_ops(c->l->m, e, c->lane);
 }
 
