@@ -84,13 +84,14 @@ LD_LIBRARY_PATH=$lib:out ./contexts || fail "contexts disturb each other"
 cat >shared.expr <<'END'
 input x[4]
 input d[4]
+input many : i32 = 1
 state r[4] = 1
 state pick[2] : i32 < 3 = 1
 param T[3, 4] = 0.5
 w[i] = r[i]*2
 s = sum[i] w[i]
 y[i] = s*x[i]
-z[p, i] = T[pick[p], i]*x[i]
+z[p, i] = T[pick[p], i]*x[i] + f32(many - many)
 q[i] = select(d[i] != 0, x[i]/d[i], 0)
 update r[i] = r[i] + w[i]
 output ob: w, y update r

@@ -46,6 +46,13 @@ int main(void) {
   pick[1] = 2;
   check(shared_look(c, x, d, z, q) == 0 && z[7] == 2, "pick[1] is 2", c);
 
+  /* a setting of integers */
+  int32_t many = 0;
+  check(shared_set_scalar(c, "many", 2.5) == NEO_RT_E_RANGE, "many = 2.5", c);
+  check(shared_set_scalar(c, "many", 0x1p32) == NEO_RT_E_RANGE, "many = 2^32", c);
+  check(shared_set_scalar(c, "many", 7) == 0, "many = 7", c);
+  check(shared_get(c, shared_find("many"), &many, sizeof many) == 0 && many == 7, "many", c);
+
   /* a division by zero whose quotient is not taken, and another rounding */
   feenableexcept(FE_DIVBYZERO | FE_INVALID);
   fesetround(FE_UPWARD);
