@@ -112,11 +112,12 @@ static neo_rt_status check_updates(neo_rt_ctx *c, const neo_rt_entry *e, const n
 static neo_rt_status check_input(neo_rt_ctx *c, const neo_rt_entry *e, int32_t number) {
   const neo_rti_span *in = &c->spans[number];
   uintptr_t end = (uintptr_t)c->arena + c->arena_bytes;
-  neo_rti_span kept = {(uintptr_t)c->arena, (uintptr_t)c->places, -1}, work = {kept.to, end, -1};
+  neo_rti_span stores = {(uintptr_t)c->arena, (uintptr_t)c->places, -1},
+               work = {stores.to, end, -1};
   if (overlap(in, &work))
     return in_own_memory(c, &c->model->tensors[in->tensor]);
   int32_t at = c->n_outside ? first_behind(c, in->from) : 0;
-  bool in_store = overlap(in, &kept) || (at < c->n_outside && overlap(in, &c->outside[at]));
+  bool in_store = overlap(in, &stores) || (at < c->n_outside && overlap(in, &c->outside[at]));
   return in_store ? check_updates(c, e, in) : NEO_OK;
 }
 

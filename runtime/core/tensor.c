@@ -77,7 +77,7 @@ static neo_rt_status no_setting(neo_rt_ctx *c, const char *name) {
 }
 
 /* Is the converted number, where the type is one of integers, the same? */
-static bool is_kept(uint8_t type, const void *converted, double value) {
+static bool is_same(uint8_t type, const void *converted, double value) {
   double back;
   if (!neo_rti_type_is_int(type))
     return type != NEO_RT_BOOL || !isnan(value);
@@ -97,7 +97,7 @@ neo_rt_status neo_rt_set_scalar(neo_rt_ctx *c, const char *name, double value) {
     return no_setting(c, name);
   _Alignas(8) unsigned char converted[8];
   neo_rti_convert(NEO_RT_F64, &value, t->type, converted, 1);
-  if (!is_kept(t->type, converted, value))
+  if (!is_same(t->type, converted, value))
     return neo_rti_fail(c, NEO_RANGE, "%s: %.17g is no %s (%s)", name, value,
                         neo_rti_type_name(t->type), t->place);
   return neo_rt_set(c, i, converted, neo_rti_type_bytes(t->type));
