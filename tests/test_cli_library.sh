@@ -80,6 +80,28 @@ cc -O1 -Wall -Wextra -Werror -o contexts "$NEO_SOURCE_DIR/tests/programs/context
   -I"$include" -Lout -lfirst -lsecond -L"$lib" -lneort -lm -pthread
 LD_LIBRARY_PATH=$lib:out ./contexts || fail "contexts disturb each other"
 
+# ---- memory and floating-point modes of the caller's
+cat >shared.expr <<'END'
+input x[4]
+input d[4]
+input many : i32 = 1
+state r[4] = 1
+state pick[2] : i32 < 3 = 1
+param T[3, 4] = 0.5
+w[i] = r[i]*2
+s = sum[i] w[i]
+y[i] = s*x[i]
+z[p, i] = T[pick[p], i]*x[i] + f32(many - many)
+q[i] = select(d[i] != 0, x[i]/d[i], 0)
+update r[i] = r[i] + w[i]
+output ob: w, y update r
+output look: z, q
+END
+"$NEOC" compile -q shared.expr -o out
+cc -O1 -Wall -Wextra -Werror -o shared "$NEO_SOURCE_DIR/tests/programs/shared.c" -Iout -I"$include" \
+  -Lout -lshared -L"$lib" -lneort -lm
+LD_LIBRARY_PATH=$lib:out ./shared || fail "what a caller does with memory and modes"
+
 # ---- static: libneort is inside, and hidden
 "$NEOC" compile -q first.expr -o inside --runtime=static
 "$NEOC" compile -q second.expr -o inside --runtime=static

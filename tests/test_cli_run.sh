@@ -129,6 +129,52 @@ says err "k: 2.5 is no i32" "a fraction for an integer"
 expect 2 "a number that a type does not have" "$NEOC" run ints.expr k=[1,2] b=300
 says err "b: 300 is no u8" "a number that a type does not have"
 expect 2 "NaN for an integer" "$NEOC" run ints.expr k=full:nan:[2] b=3
+# ---- every number is all of its text, exactly, and one that the type has
+cat >wide.expr <<'END'
+input k[2] : i64
+input f[2]
+input set : i64 = 0
+state s : i64 = 0
+y[i] = k[i] + s + set
+output y, f
+END
+wide() { expect "$1" "$2" "$NEOC" run wide.expr f=[1,2] $3; }
+for how in "" --interp; do
+  wide 0 "integers beyond 2^53" "k=[9007199254740993,-9007199254740993] --format=json $how"
+  says out '\[9007199254740993, -9007199254740993\]' "integers beyond 2^53"
+  wide 0 "integers beyond 2^53, filled" "k=full:9007199254740993 --format=json $how"
+  says out '\[9007199254740993, 9007199254740993\]' "integers beyond 2^53, filled"
+  wide 0 "a state and a setting beyond 2^53" "k=[0,-1] s=9007199254740993 --set set=9007199254740993 $how"
+  says out '\[18014398509481986, 18014398509481985\]' "a state and a setting beyond 2^53"
+  wide 0 "the least and the largest" "k=[9223372036854775807,-9223372036854775808] $how"
+  says out '\[9223372036854775807, -9223372036854775808\]' "the least and the largest"
+done
+wide 2 "an integer that i64 lacks" k=[9223372036854775808,0]
+says err 'k: .* is no i64' "an integer that i64 lacks"
+wide 2 "an integer that f64 rounds" k=[9007199254740993.0,0]
+for value in full:abc:[2] full:: full:1: full:1x:[2] full random random:abc:[2] random:-1:[2] random:1.5 \
+  random:18446744073709551616 zeros:abc zeros: ones:[2]x zeros:[18446744073709551618] [1-2,3] [1.5.5,3] [1e999,0] 1/0 ''; do
+  wide 2 "k=$value" "k=$value"
+  says err 'k: ' "k=$value"
+done
+expect 2 "an infinite f32" "$NEOC" run wide.expr k=[1,2] f=[1e39,0]
+says err 'f: .* is no f32' "an infinite f32"
+expect 0 "what is not finite" "$NEOC" run wide.expr k=[1,2] f=[inf,nan]
+says out 'inf, nan' "what is not finite"
+wide 2 "an input twice" "k=[1,2] k=[3,4]"
+says err "k is given twice: 'k=\[1,2\]' and 'k=\[3,4\]'" "an input twice"
+wide 2 "a setting twice" "k=[1,2] set=1 --set set=2"
+wide 2 "an input as a setting" "--set k=[1,2]"
+says err 'k is an input' "an input as a setting"
+expect 2 "a size twice" "$NEOC" run m.expr X=random:1 --size B=1 --size B=2
+expect 2 "a constant twice" "$NEOC" compile m.expr -D H=1 -D H=2
+wide 2 "threads that i32 lacks" "k=[1,2] --threads 4294967297"
+wide 0 "a value as a file" "k=[4294967298,1] -o wide.npz"
+printf 'input k[2] : i32\noutput k\n' >narrow.expr
+expect 1 "a file's integers that the type lacks" "$NEOC" run narrow.expr k=@wide.npz:y
+says err 'k: element 0, 4294967298, is no i32' "a file's integers that the type lacks"
+"$NEOC" run wide.expr k=[1,2] f=[1,2.5] -o half.npz >out
+expect 1 "a file's fractions for integers" "$NEOC" run narrow.expr k=@half.npz:f
 expect 2 "a list that goes on" "$NEOC" run m.expr X='[[1,2]]x'
 says err 'X: at x: a list is written' "a list that goes on"
 expect 2 "a list that is not closed" "$NEOC" run m.expr X='[[1,2]'

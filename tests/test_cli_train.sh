@@ -141,6 +141,20 @@ expect 0 "pictures as they are" $pictures --scale X=1
 mean=$(sed 's/.*"s": \([0-9.e-]*\).*/\1/' out)
 awk -v m="$mean" 'BEGIN { exit !(m > 110 && m < 140) }' || fail "--scale X=1 scales: $mean"
 
+cat >rows.expr <<'END'
+import optim
+dim B <= 310
+input X[B, 4]
+input n : i64 = 1
+param w = 0
+r[b] = (sum[i] X[b, i]) + w
+s = mean[b] r[b]
+far = n
+output test: s, r
+output far: far
+train s using optim.sgd(lr = 0)
+END
+
 # what does not fit
 run="$NEOC train model.expr"
 expect 2 "no data" $run
@@ -157,6 +171,42 @@ expect 3 "resume from nothing" $run --data $data --save nothere.st --resume
 expect 1 "resume with another batch" $run --data $data --save a.st --resume --batch 16
 says err 'was made with --batch 32' "resume with another batch"
 expect 1 "an unknown setting" $run --data $data --set nope=1
+expect 2 "a factor of an unknown name" $run --data $data --scale Q=2
+says err "there are no data of 'Q'" "a factor of an unknown name"
+expect 2 "a factor without a name" $run --data $data --scale 2
+expect 2 "two factors" $run --data $data --scale X=2,X=3
+expect 2 "data twice" $run --data $data,X=data.npz:X
+says err "X is given twice" "data twice"
+expect 2 "a setting twice" $run --data $data --set lr=1 --set lr=2
+expect 2 "an entry for no test" $run --data $data --test-entry test
+expect 2 "a mean over no test" $run --data $data --mean-over loss=B
+expect 2 "a mean over calls of what is no scalar" "$NEOC" train rows.expr --data X=data.npz:X --test X=data.npz:X --mean-over r=B
+says err 'r is no scalar' "a mean over calls of what is no scalar"
+expect 1 "an unknown entry for the test" $run --data $data --test $data --test-entry nope
+expect 2 "steps between checkpoints of no file" $run --data $data --save-every 3
+expect 0 "a setting beyond 2^53" "$NEOC" train rows.expr --data X=data.npz:X --set n=9007199254740993 --save n.st
+"$NEOC" run rows.expr --entry=far --load n.st >far.out
+says far.out '^9007199254740993$' "a setting beyond 2^53"
+expect 2 "a fraction for an integer setting" "$NEOC" train rows.expr --data X=data.npz:X --set n=2.5
+
+# ---- a checkpoint from which no training can go on
+cp model.expr another.expr
+expect 1 "a checkpoint of another model" "$NEOC" train another.expr --data $data --save a.st --resume
+says err 'a.st: was made by the model model, not another' "a checkpoint of another model"
+damaged() { # WHAT FROM TO: of the same length
+  LC_ALL=C sed "1s/$2/$3/" a.st >damaged.st
+  cmp -s a.st damaged.st && fail "no $2 in a.st"
+  cp damaged.st before.st
+  expect 1 "$1" $run --data $data --save damaged.st --resume --epochs 99
+  says err 'damaged.st: ' "$1"
+  cmp -s damaged.st before.st || fail "$1: the file has changed"
+}
+damaged "an epoch that is too late" '"epoch":"50"' '"epoch":"51"'
+says err 'row 0 of epoch 52 is not where step' "an epoch that is too late"
+damaged "an epoch below zero" '"epoch":"50"' '"epoch":"-5"'
+damaged "an epoch that is no number" '"epoch":"50"' '"epoch":"5x"'
+damaged "a row within a step" '"position":"0"' '"position":"7"'
+damaged "a step that was never made" '"step":"500"' '"step":"600"'
 head -c 1000 a.st >cut.st
 expect 1 "a truncated checkpoint" $run --data $data --save cut.st --resume
 says err 'cut.st' "a truncated checkpoint"

@@ -5,7 +5,9 @@
  * neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
  *
  * Threads: a context is used by one thread at a time; different contexts (of one model or of
- * several) may run in different threads. No function allocates while an entry runs. */
+ * several) may run in different threads. No function allocates while an entry runs. Entries compute
+ * with rounding to nearest and without traps, whatever the caller's floating-point environment is,
+ * and leave it as it is. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -349,7 +351,9 @@ NEO_RT_API const char *neo_rt_status_text(neo_rt_status status);
 NEO_RT_API neo_rt_status neo_rt_reset(neo_rt_ctx *ctx, uint64_t seed);
 
 /* Runs an entry on plain pointers: `sizes` and `args` in the entry's header order. Checks null
- * pointers, size bounds and index values. A pointer of an output may be null: it is then not
+ * pointers, size bounds, index values and that what the entry writes lies in the memory of nothing
+ * else: an output may overlap no other argument, no bound store and nothing of the context; an input
+ * no parameter or state that the entry updates. A pointer of an output may be null: it is then not
  * returned. A TRAIN entry that succeeds adds one to the step counter; one that fails changes
  * nothing. */
 NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64_t *sizes,
@@ -359,20 +363,23 @@ NEO_RT_API neo_rt_status neo_rt_call(neo_rt_ctx *ctx, int32_t entry, const int64
 NEO_RT_API neo_rt_status neo_rt_run(neo_rt_ctx *ctx, int32_t entry);
 /* Binds a DLPack tensor (contiguous row-major, matching type and shape; on the CPU, or, inputs and
  * outputs of a model for GPUs, on the context's GPU). Inputs and outputs: used by later neo_rt_run
- * calls. Parameters and states: the caller's memory becomes their store, with the values in it; not
- * on a GPU. The memory stays the caller's and must outlive its use; null unbinds (a
- * parameter's values are copied back). */
+ * calls. Parameters and states: the caller's memory becomes their store, with the values in it; it may
+ * overlap no other store; not on a GPU. The memory stays the caller's and must outlive its use; null
+ * unbinds (a parameter's values are copied back; if they are outside of their bound, that is told, and
+ * calls are refused until they are replaced). Index values there are checked now and in each call. */
 NEO_RT_API neo_rt_status neo_rt_bind(neo_rt_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl);
 /* A DLPack view of a parameter, state or setting; valid until the context ends. shape has room for
  * 16. Since it can be written through, what the context keeps of this tensor in other forms is made
- * again in each call from now on: to read or write once, get and set are faster. */
+ * again, and its index values are checked, in each call from now on: to read or write once, get and
+ * set are faster. */
 NEO_RT_API neo_rt_status neo_rt_view(neo_rt_ctx *ctx, int32_t tensor, struct neo_dl_tensor *dl,
                                      int64_t *shape);
 /* Copies a parameter, state or setting out of or into the context; size_bytes must be exact. */
 NEO_RT_API neo_rt_status neo_rt_get(neo_rt_ctx *ctx, int32_t tensor, void *p, size_t size_bytes);
 NEO_RT_API neo_rt_status neo_rt_set(neo_rt_ctx *ctx, int32_t tensor, const void *p,
                                     size_t size_bytes);
-/* A scalar setting by name, converted to its type: neo_rt_set_scalar(ctx, "lr", 1e-4). */
+/* A scalar setting by name, converted to its type: neo_rt_set_scalar(ctx, "lr", 1e-4). What is no
+ * such integer is refused (NEO_RT_E_RANGE); floats become the nearest. */
 NEO_RT_API neo_rt_status neo_rt_set_scalar(neo_rt_ctx *ctx, const char *name, double value);
 /* Number of the tensor or entry with this name, -1 if there is none. */
 NEO_RT_API int32_t neo_rt_find(const neo_rt_model *model, const char *name);

@@ -134,7 +134,7 @@ static neo_rt_status check_memory(neo_rt_ctx *c, const neo_rt_tensor *t, const n
 }
 
 /* Two tensors in one store (or a buffer that reaches over its edge) cannot move apart. */
-static neo_rt_status check_store(neo_rt_ctx *c, const neo_rt_tensor *t) {
+static neo_rt_status check_alone(neo_rt_ctx *c, const neo_rt_tensor *t) {
   const neo_rt_buf *own = &c->model->bufs[t->buf];
   int64_t end = own->offset + own->size_bytes;
   for (int32_t i = 0; i < c->model->n_bufs; i++) {
@@ -157,8 +157,8 @@ static void move_store(neo_rt_ctx *c, int32_t tensor, void *data) {
   void *before = c->bound[tensor].data;
   if (!data && before)
     memcpy(c->base[b->mem] + b->offset, before, neo_rti_tensor_bytes(c->model, t, NULL));
-  c->n_bound_persisting += (data != NULL) - (before != NULL);
   c->bound[tensor].data = data;
+  neo_rti_note_store(c, tensor);
   neo_rti_call_cache_written(c, tensor); /* for when it is bound no more */
   neo_rti_resolve(c);
 }
@@ -168,19 +168,31 @@ static neo_rt_status bind_owned(neo_rt_ctx *c, int32_t tensor, void *data) {
   if (c->device->separate)
     return neo_rti_fail(c, NEO_UNSUPPORTED, "%s: lies on the GPU, and cannot be bound (%s)",
                         t->name, t->place);
-  neo_rt_status status = check_store(c, t);
+  neo_rt_status status = check_alone(c, t);
+  if (!status)
+    status = neo_rti_check_store(c, t, data);
   if (!status)
     status = neo_rti_check_values(c, t, data, NULL);
-  if (!status)
-    move_store(c, tensor, data);
-  return status;
+  if (status)
+    return status;
+  move_store(c, tensor, data);
+  neo_rti_expose(c, tensor, true);
+  return NEO_OK;
 }
 
-static void unbind(neo_rt_ctx *c, int32_t tensor) {
-  if (neo_rti_tensor_persists(&c->model->tensors[tensor]))
-    move_store(c, tensor, NULL);
-  else
+/* The caller's memory is free afterwards in any case. Values outside of their bound come back too, and
+ * calls are refused while they are there. */
+static neo_rt_status unbind(neo_rt_ctx *c, int32_t tensor) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  bool was_bound = c->bound[tensor].data;
+  if (!neo_rti_tensor_persists(t) || !was_bound) {
     c->bound[tensor].data = NULL;
+    return NEO_OK;
+  }
+  move_store(c, tensor, NULL);
+  neo_rt_status status = neo_rti_check_values(c, t, neo_rti_tensor_data(c, t), NULL);
+  neo_rti_expose(c, tensor, status || c->viewed[tensor]);
+  return status;
 }
 
 neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *dl) {
@@ -190,10 +202,8 @@ neo_rt_status neo_rt_bind(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
   const neo_rt_tensor *t = neo_rti_tensor(c, tensor);
   if (!t)
     return neo_rti_fail(c, NEO_NAME, "%s has no tensor %d", c->model->name, tensor);
-  if (!dl) {
-    unbind(c, tensor);
-    return NEO_OK;
-  }
+  if (!dl)
+    return unbind(c, tensor);
   char *data = (char *)((uintptr_t)dl->data + dl->byte_offset);
   status = check_kind(c, t, dl);
   if (!status)
@@ -228,6 +238,7 @@ neo_rt_status neo_rt_view(neo_rt_ctx *c, int32_t tensor, struct neo_dl_tensor *d
     return neo_rti_fail(c, NEO_NULL, "%s: no place for the view", t->name);
   neo_rti_extents(c->model, t, NULL, shape);
   c->viewed[tensor] = true;
+  neo_rti_expose(c, tensor, true);
   *dl = (neo_dl_tensor){.data = neo_rti_tensor_data(c, t),
                         .device = {c->device->dlpack, c->device->number(c)},
                         .ndim = t->rank,

@@ -68,23 +68,6 @@ static neo_rt_status take_sizes(neo_rt_ctx *c, const neo_rt_entry *e, const int6
   return neo_rti_check_sizes(c, e);
 }
 
-typedef struct {
-  const neo_rt_tensor *t;
-  uintptr_t from, to; /* addresses; equal if empty or not given */
-} span;
-
-static span span_of(const neo_rt_ctx *c, const neo_rt_entry *e, void *const *args, int32_t i) {
-  int64_t extent[NEO_RTI_MAX_RANK];
-  span s = {&c->model->tensors[c->model->entry_args[e->args + i]], (uintptr_t)args[i], 0};
-  int64_t n = args[i] ? neo_rti_extents(c->model, s.t, c->sizes, extent) : 0;
-  s.to = s.from + (size_t)n * neo_rti_type_bytes(s.t->type);
-  return s;
-}
-
-static bool overlap(span a, span b) {
-  return a.from < b.to && b.from < a.to;
-}
-
 static neo_rt_status check_pointer(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
                                    bool needed) {
   int64_t extent[NEO_RTI_MAX_RANK];
@@ -99,52 +82,22 @@ static neo_rt_status check_pointer(neo_rt_ctx *c, const neo_rt_tensor *t, const 
   return NEO_OK;
 }
 
-/* An output may share memory with nothing: kernels read inputs while they write outputs. */
-static neo_rt_status check_overlap(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args,
-                                   int32_t output) {
-  span out = span_of(c, e, args, output);
-  span own = {NULL, (uintptr_t)c->arena, (uintptr_t)c->arena + c->arena_bytes};
-  if (overlap(out, own))
-    return neo_rti_fail(c, NEO_ARGUMENT, "%s: overlaps the context's own memory (%s)", out.t->name,
-                        out.t->place);
-  for (int32_t i = 0; i < output; i++) {
-    span other = span_of(c, e, args, i);
-    if (overlap(out, other))
-      return neo_rti_fail(c, NEO_ARGUMENT, "%s: overlaps %s (%s)", out.t->name, other.t->name,
-                          out.t->place);
-  }
-  return NEO_OK;
-}
-
-/* The caller can write to what was bound at any time. */
-static neo_rt_status check_bound_values(neo_rt_ctx *c) {
-  for (int32_t i = 0; c->n_bound_persisting > 0 && i < c->model->n_tensors; i++) {
-    const neo_rt_tensor *t = &c->model->tensors[i];
-    if (!c->bound[i].data || !neo_rti_tensor_persists(t))
-      continue;
-    neo_rt_status status = neo_rti_check_values(c, t, c->bound[i].data, NULL);
-    if (status)
-      return status;
-  }
-  return NEO_OK;
-}
-
 static neo_rt_status check_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   neo_rt_status status = NEO_OK;
   for (int32_t i = 0; !status && i < e->n_args; i++) {
     const neo_rt_tensor *t = &c->model->tensors[c->model->entry_args[e->args + i]];
     status = check_pointer(c, t, args[i], i < e->n_inputs);
-    if (!status && i >= e->n_inputs && args[i])
-      status = check_overlap(c, e, args, i);
   }
+  if (!status)
+    status = neo_rti_check_overlaps(c, e, args);
   for (int32_t i = 0; !status && i < e->n_inputs; i++) {
     const neo_rt_tensor *t = &c->model->tensors[c->model->entry_args[e->args + i]];
     if (args[i] && !neo_rti_on_device(c, args, c->model->entry_args[e->args + i]))
       status = neo_rti_check_values(c, t, args[i], c->sizes);
     else if (args[i] && !(c->flags & NEO_RT_TRUST_INDICES))
-      status = neo_rti_check_device_values(c, t, args[i]);
+      status = neo_rti_check_device_values(c, t, args[i], c->sizes);
   }
-  return status ? status : check_bound_values(c);
+  return status ? status : neo_rti_check_exposed(c);
 }
 
 neo_rt_status neo_rti_entry_call(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {

@@ -8,13 +8,18 @@
 #include "runtime/files.h"
 #include "runtime/model.h"
 
-enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128 };
+enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128, NEO_RTI_CHUNK = 1 << 16 };
 
 typedef struct {  /* a tensor that the caller bound */
   void *data;     /* null: not bound */
   bool on_device; /* data is there, where the device's memory is separate */
   int64_t extent[NEO_RTI_MAX_RANK];
 } neo_rti_bound;
+
+typedef struct { /* memory that a tensor has; empty: from is to */
+  uintptr_t from, to;
+  int32_t tensor;
+} neo_rti_span;
 
 typedef struct { /* which entries of `ptr` are caller's tensors, for one entry */
   int32_t first, n;
@@ -39,23 +44,29 @@ struct neo_rt_ctx {
                            is separate, the places of all of the caller's tensors */
   int64_t scratch_stride;
 
-  void **addr;                /* [n_bufs] address; null for CALLER */
-  void **ptr;                 /* [positions in model->args] what kernels get */
-  int32_t *patches;           /* positions in ptr to fill with the caller's tensors */
-  neo_rti_patch *patch;       /* [n_entries] slice of patches */
-  void **caller;              /* [n_tensors] the caller's tensor in this call */
-  bool *fast;                 /* [n_kernels] the kernel's variant is used */
-  unsigned char *places;      /* [n_grids] of NEO_RTI_PLACE_BYTES, a cache line of a GPU, where the
+  void **addr;           /* [n_bufs] address; null for CALLER */
+  void **ptr;            /* [positions in model->args] what kernels get */
+  int32_t *patches;      /* positions in ptr to fill with the caller's tensors */
+  neo_rti_patch *patch;  /* [n_entries] slice of patches */
+  void **caller;         /* [n_tensors] the caller's tensor in this call */
+  bool *fast;            /* [n_kernels] the kernel's variant is used */
+  unsigned char *places; /* [n_grids] of NEO_RTI_PLACE_BYTES, a cache line of a GPU, where the
                             blocks of a persistent kernel meet */
-  int64_t *units;             /* [n_steps] of this call */
-  int64_t *sizes;             /* [n_sizes] of this call */
-  neo_rti_bound *bound;       /* [n_tensors] */
-  int32_t n_bound_persisting; /* parameters, states and settings among them */
-  bool *viewed;               /* [n_tensors] the caller has its address */
-  bool *stale;                /* [n_cached] the cached value is out of date */
-  int64_t *strides;           /* [n_tensors][16] row-major, of what the context owns (for views) */
-  void **run_args;            /* [largest n_args] arguments of neo_rt_run */
-  int32_t *size_from;         /* [n_sizes] tensor that gave the size, -1 */
+  int64_t *units;        /* [n_steps] of this call */
+  int64_t *sizes;        /* [n_sizes] of this call */
+  neo_rti_bound *bound;  /* [n_tensors] */
+  neo_rti_span *outside; /* [n_outside] parameters, states and settings among them, by address */
+  int32_t n_outside;
+  bool *viewed;     /* [n_tensors] the caller has its address */
+  int32_t *exposed; /* [n_exposed] what the caller may have written without a check: values
+                                 are looked at in each call */
+  int32_t n_exposed;
+  neo_rti_span *spans;  /* [largest n_args] of this call's arguments */
+  unsigned char *chunk; /* NEO_RTI_CHUNK bytes on their way from a device's memory */
+  bool *stale;          /* [n_cached] the cached value is out of date */
+  int64_t *strides;     /* [n_tensors][16] row-major, of what the context owns (for views) */
+  void **run_args;      /* [largest n_args] arguments of neo_rt_run */
+  int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
   uint32_t flags;       /* of the configuration */
   neo_rti_trace *trace; /* null: none */

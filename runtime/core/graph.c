@@ -22,9 +22,14 @@ typedef struct {
 
 static neo_rt_status check_vertex(const checked *c, int64_t v, int64_t most_children) {
   const neo_rt_graph *g = c->g;
-  int64_t n = g->first[v + 1] - g->first[v];
-  if (n < 0)
+  if (g->first[v] < 0)
+    return REJECT(c, NEO_ARGUMENT, "vertex %lld: its children begin at %lld", (long long)v,
+                  (long long)g->first[v]);
+  if (g->first[v + 1] < g->first[v])
     return REJECT(c, NEO_ARGUMENT, "vertex %lld: its children end before they begin", (long long)v);
+  int64_t n = g->first[v + 1] - g->first[v];
+  if (n > 0 && !g->child)
+    return REJECT(c, NEO_NULL, "vertex %lld: the pointer to the children is null", (long long)v);
   if (n > most_children)
     return REJECT(c, NEO_SHAPE, "vertex %lld: %lld children, there is room for %lld", (long long)v,
                   (long long)n, (long long)most_children);
@@ -132,6 +137,9 @@ static neo_rt_status check_room(const neo_rt_graph_batch *b, const neo_rt_graph 
   if (!b->from || !b->start || !b->work || (!b->child && b->children) ||
       (g->vertices > 0 && !g->first))
     return neo_rti_say(error, error_bytes, NEO_NULL, "null pointer");
+  if (b->vertices < 0 || b->graphs < 0)
+    return neo_rti_say(error, error_bytes, NEO_ARGUMENT, "a batch of %lld graphs, %lld vertices",
+                       (long long)b->graphs, (long long)b->vertices);
   if (b->graphs >= b->most_graphs)
     return neo_rti_say(error, error_bytes, NEO_SHAPE,
                        "graph %lld: there is room for %lld graphs in a batch", (long long)b->graphs,

@@ -89,6 +89,8 @@ static neo_rt_status fill_from(neo_rt_ctx *c, const char *path, const neo_rti_fi
   void *buffer = status ? NULL : neo_arena_alloc(w.arena, largest_slot(&w) + 1);
   if (!status)
     status = fill_slots(c, &w, tensor, buffer, CHECK);
+  if (!status && following(c->model)) /* its code reads what is there */
+    status = neo_rti_check_exposed(c);
   if (!status)
     status = fill_slots(c, &w, tensor, buffer, PUT_PARAMS);
   if (!status && following(c->model))

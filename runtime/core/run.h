@@ -6,15 +6,22 @@
 /* Units of work of a kernel at these sizes (entry.c). */
 int64_t neo_rti_kernel_units(const neo_rt_ctx *c, int32_t kernel, const int64_t *sizes);
 
-/* ------------------------------------------------------------ checks (call.c, values.c) */
+/* ------------------------------------------------------------ checks (call.c, values.c, sharing.c) */
 
 /* Elements of an index tensor (or bool) are in their range; the message names position and value.
  * sizes null: the largest, for what the context owns. */
 neo_rt_status neo_rti_check_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
                                    const int64_t *sizes) NEO_MUST_CHECK;
-/* The same check for an input in the device's memory, at ctx->sizes. */
-neo_rt_status neo_rti_check_device_values(neo_rt_ctx *ctx, const neo_rt_tensor *t,
-                                          const void *p) NEO_MUST_CHECK;
+/* The same check in the device's memory, where it is separate. */
+neo_rt_status neo_rti_check_device_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
+                                          const int64_t *sizes) NEO_MUST_CHECK;
+/* The same check of all that the caller may have written by way of a view, or to memory that is bound
+ * (sharing.c). */
+neo_rt_status neo_rti_check_exposed(neo_rt_ctx *ctx) NEO_MUST_CHECK;
+/* No argument of the entry lies in memory that something else has which the entry writes
+ * (sharing.c). */
+neo_rt_status neo_rti_check_overlaps(neo_rt_ctx *ctx, const neo_rt_entry *e,
+                                     void *const *args) NEO_MUST_CHECK;
 /* ctx->sizes are within their bounds, for the sizes of this entry. */
 neo_rt_status neo_rti_check_sizes(neo_rt_ctx *ctx, const neo_rt_entry *e) NEO_MUST_CHECK;
 /* The entry of this number, checked to be one that a caller may run; null after a failure. */

@@ -73,18 +73,16 @@ static saving *prepare(const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_
 
 /* Goes by way of a small buffer where the memory is a device's. */
 static neo_rt_status put_data(neo_rt_ctx *c, neo_file_writer *w, const neo_rt_tensor *t) {
-  enum { CHUNK = 1 << 16 };
   const char *data = neo_rti_tensor_data(c, t);
-  char chunk[CHUNK];
   size_t n = neo_rti_tensor_bytes(c->model, t, NULL);
   if (!c->device->separate)
     neo_file_put(w, data, n);
   neo_rt_status status = NEO_OK;
-  for (size_t at = 0; c->device->separate && !status && at < n; at += CHUNK) {
-    size_t now = n - at < CHUNK ? n - at : CHUNK;
-    status = neo_rti_take(c, chunk, data + at, now);
+  for (size_t at = 0; c->device->separate && !status && at < n; at += NEO_RTI_CHUNK) {
+    size_t now = n - at < NEO_RTI_CHUNK ? n - at : NEO_RTI_CHUNK;
+    status = neo_rti_take(c, c->chunk, data + at, now);
     if (!status)
-      neo_file_put(w, chunk, now);
+      neo_file_put(w, c->chunk, now);
   }
   return status;
 }

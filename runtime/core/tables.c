@@ -38,7 +38,11 @@ char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
   c->units = carve(&at, m->n_steps, sizeof *c->units);
   c->sizes = carve(&at, m->n_sizes, sizeof *c->sizes);
   c->bound = carve(&at, m->n_tensors, sizeof *c->bound);
+  c->outside = carve(&at, m->n_tensors, sizeof *c->outside);
   c->viewed = carve(&at, m->n_tensors, sizeof *c->viewed);
+  c->exposed = carve(&at, m->n_tensors, sizeof *c->exposed);
+  c->spans = carve(&at, most_args(m), sizeof *c->spans);
+  c->chunk = carve(&at, neo_rti_device_of(m)->separate ? NEO_RTI_CHUNK : 0, 1);
   c->stale = carve(&at, m->n_cached, sizeof *c->stale);
   c->strides = carve(&at, (int64_t)m->n_tensors * NEO_RTI_MAX_RANK, sizeof *c->strides);
   c->run_args = carve(&at, most_args(m), sizeof *c->run_args);

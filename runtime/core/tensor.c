@@ -3,6 +3,7 @@
 #include "runtime/core/call_cache.h"
 #include "runtime/core/device.h"
 #include "runtime/core/run.h"
+#include <math.h>
 #include <string.h>
 
 static neo_rt_status find_owned(neo_rt_ctx *c, int32_t tensor, const void *p, size_t size_bytes,
@@ -75,6 +76,15 @@ static neo_rt_status no_setting(neo_rt_ctx *c, const char *name) {
       c->model->name, name, near);
 }
 
+/* Is the converted number, where the type is one of integers, the same? */
+static bool is_same(uint8_t type, const void *converted, double value) {
+  double back;
+  if (!neo_rti_type_is_int(type))
+    return type != NEO_RT_BOOL || !isnan(value);
+  neo_rti_convert(type, converted, NEO_RT_F64, &back, 1);
+  return back == value && value < 0x1p63; /* which would become the largest i64 */
+}
+
 neo_rt_status neo_rt_set_scalar(neo_rt_ctx *c, const char *name, double value) {
   neo_rt_status status = neo_rti_alive(c);
   if (status)
@@ -85,7 +95,10 @@ neo_rt_status neo_rt_set_scalar(neo_rt_ctx *c, const char *name, double value) {
   const neo_rt_tensor *t = neo_rti_tensor(c, i);
   if (!t || t->role != NEO_RT_ROLE_SETTING || t->rank != 0)
     return no_setting(c, name);
-  unsigned char converted[8];
+  _Alignas(8) unsigned char converted[8];
   neo_rti_convert(NEO_RT_F64, &value, t->type, converted, 1);
+  if (!is_same(t->type, converted, value))
+    return neo_rti_fail(c, NEO_RANGE, "%s: %.17g is no %s (%s)", name, value,
+                        neo_rti_type_name(t->type), t->place);
   return neo_rt_set(c, i, converted, neo_rti_type_bytes(t->type));
 }

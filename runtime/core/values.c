@@ -127,27 +127,26 @@ neo_rt_status neo_rti_check_values(neo_rt_ctx *c, const neo_rt_tensor *t, const 
   return bad < 0 ? NEO_OK : outside(c, t, extent, bad, neo_rti_int_at(t->type, p, bad), bound);
 }
 
-neo_rt_status neo_rti_check_device_values(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p) {
-  enum { CHUNK = 1 << 16 };
-  _Alignas(8) char chunk[CHUNK];
-  int64_t bound = bound_of(c, t, c->sizes), size = (int64_t)neo_rti_type_bytes(t->type);
+neo_rt_status neo_rti_check_device_values(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
+                                          const int64_t *sizes) {
+  int64_t bound = bound_of(c, t, sizes), size = (int64_t)neo_rti_type_bytes(t->type);
   ends e;
   if (bound < 0 && !t->ends)
     return NEO_OK;
-  int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
-  bool ended = ends_of(c, t, c->sizes, extent, &e);
+  int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, sizes, extent);
+  bool ended = ends_of(c, t, sizes, extent, &e);
   for (int64_t at = 0, now; at < n; at += now) {
-    now = n - at < CHUNK / size ? n - at : CHUNK / size;
-    neo_rt_status s = neo_rti_take(c, chunk, (const char *)p + at * size, (size_t)(now * size));
+    now = n - at < NEO_RTI_CHUNK / size ? n - at : NEO_RTI_CHUNK / size;
+    neo_rt_status s = neo_rti_take(c, c->chunk, (const char *)p + at * size, (size_t)(now * size));
     int64_t bad = s       ? -1
-                  : ended ? scan_ends(&e, chunk, at, now)
-                          : neo_rti_scan(t->type, chunk, now, bound);
+                  : ended ? scan_ends(&e, c->chunk, at, now)
+                          : neo_rti_scan(t->type, c->chunk, now, bound);
     if (s)
       return s;
     if (bad >= 0 && ended)
-      return beyond(c, &e, at + bad, neo_rti_int_at(t->type, chunk, bad));
+      return beyond(c, &e, at + bad, neo_rti_int_at(t->type, c->chunk, bad));
     if (bad >= 0)
-      return outside(c, t, extent, at + bad, neo_rti_int_at(t->type, chunk, bad), bound);
+      return outside(c, t, extent, at + bad, neo_rti_int_at(t->type, c->chunk, bad), bound);
   }
   return NEO_OK;
 }

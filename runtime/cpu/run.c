@@ -3,11 +3,13 @@
  * All steps of an entry run in one parallel region. A step's units of work are split over the
  * workers in contiguous ranges, or, where they are uneven, each worker takes some at a time; workers meet at a barrier between two steps, unless both are small
  * (one unit at most), which worker 0 does alone. An entry of small steps only, or one thread, needs
- * no region.
+ * no region. Every worker computes in one mode of rounding and traps, whatever that of the caller is
+ * (base/float_mode.h).
  *
  * For a trace, workers note their times in a table of their own while an entry runs, and one thread
  * puts the events when it has ended; so the time for that is between entries, not in them. */
 #include "runtime/core/run.h"
+#include "base/float_mode.h"
 #include "runtime/core/trace.h"
 #include "runtime/cpu/cpu.h"
 #include <stdatomic.h>
@@ -166,7 +168,9 @@ static void run_worker(void *user, int32_t worker, int32_t n) {
   walker w = {.r = r, .worker = worker, .n = n, .small = true};
   if (r->ctx->model->n_sizes)
     memcpy(w.sizes, r->ctx->sizes, (size_t)r->ctx->model->n_sizes * sizeof *w.sizes);
+  neo_float_mode before = neo_float_mode_enter();
   run_steps(&w, 0, r->entry->n_steps);
+  neo_float_mode_leave(before);
 }
 
 /* Is any step worth more than one thread? In a loop it may have others than it was counted with. */

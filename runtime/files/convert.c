@@ -3,6 +3,7 @@
  * truncates and saturates, NaN gives 0; integers wrap; to bool is "not zero".
  *
  * Everything goes through one of two carriers that hold any element exactly: double or int64. */
+#include "base/float_mode.h"
 #include "runtime/element.h"
 #include <math.h>
 #include <string.h>
@@ -172,9 +173,11 @@ void neo_rti_convert(uint8_t from, const void *src, uint8_t to, void *dst, int64
       memcpy(dst, src, (size_t)n * neo_rti_type_bytes(from));
     return;
   }
+  neo_float_mode before = neo_float_mode_enter();
   for (int64_t i = 0; i < n; i++)
     if (is_float(from))
       convert_float(to, dst, i, load_float(from, src, i));
     else
       convert_int(to, dst, i, neo_rti_int_at(from, src, i));
+  neo_float_mode_leave(before);
 }

@@ -121,10 +121,14 @@ static bool read_lead(const char *at, const neo_rti_slot *s, uint32_t *lead, int
     return true;
   do {
     int64_t x = 0;
-    for (at++; *at == ' ' || (*at >= '0' && *at <= '9'); at++)
-      if (*at != ' ' && (!neo_rti_mul(x, 10, &x) || __builtin_add_overflow(x, *at - '0', &x)))
+    at += 1 + strspn(at + 1, " ");
+    const char *digits = at;
+    for (; *at >= '0' && *at <= '9'; at++)
+      if (!neo_rti_mul(x, 10, &x) || __builtin_add_overflow(x, *at - '0', &x))
         return false;
-    if (*lead >= s->rank || x >= s->extent[*lead])
+    bool none = at == digits;
+    at += strspn(at, " ");
+    if (none || *lead >= s->rank || x >= s->extent[*lead])
       return false;
     *first = *first * s->extent[(*lead)++] + x;
   } while (*at == ',');

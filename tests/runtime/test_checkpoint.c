@@ -4,6 +4,7 @@
 #include "tests/runtime/toy.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,6 +105,38 @@ static void the_same_state_gives_the_same_file(void **state) {
   free(q);
   neo_rt_destroy(a);
   neo_rt_destroy(b);
+}
+
+typedef struct {
+  neo_rt_ctx *ctx;
+  const char *path;
+  neo_rt_status status;
+} saving;
+
+static void *save_in_thread(void *p) {
+  saving *s = p;
+  s->status = neo_rt_save(s->ctx, s->path, NULL, 0);
+  return NULL;
+}
+
+static void saving_needs_little_stack(void **state) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
+  (void)state;
+  skip();
+#else
+  fixture *f = *state;
+  saving s = {toy_create(1, 4), f->path, NEO_INTERNAL};
+  pthread_t thread;
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  assert_int_equal(pthread_attr_setstacksize(&small, 32 << 10), 0);
+  assert_int_equal(pthread_create(&thread, &small, save_in_thread, &s), 0);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&small);
+  assert_int_equal(s.status, NEO_OK);
+  assert_int_equal(neo_rt_load(s.ctx, f->path), NEO_OK);
+  neo_rt_destroy(s.ctx);
+#endif
 }
 
 /* Replaces text in the header by text of the same length, and tries to load. */
@@ -327,6 +360,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       T(interrupted_and_resumed_training_is_bitwise_equal),
       T(the_same_state_gives_the_same_file),
+      T(saving_needs_little_stack),
       T(a_file_that_does_not_fit_the_model_names_the_tensor),
       T(a_tensor_that_the_model_lacks_is_named),
       T(an_index_state_outside_its_bound_is_not_loaded),

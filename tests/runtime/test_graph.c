@@ -105,6 +105,25 @@ static void every_acyclic_graph_gets_an_order_in_which_children_come_first(void 
   }
 }
 
+static void pointers_and_numbers_that_cannot_be_are_refused(void **state) {
+  (void)state;
+  world w;
+  char error[256] = "";
+  int32_t order[3], work[3], child[] = {0, 1};
+  const int64_t first[] = {0, 0, 0, 2}, early[] = {-2, -2, -2, 0}, none[] = {0, 0, 0, 0};
+  neo_rt_graph_batch *b = begin(&w, 2, MOST);
+  neo_rt_graph null = {3, first, NULL}, before = {3, early, child}, bare = {3, none, NULL};
+  assert_int_equal(neo_rt_graph_batch_add(b, &null, error, sizeof error), NEO_NULL);
+  assert_string_equal(error, "graph 0, vertex 2: the pointer to the children is null");
+  assert_int_equal(neo_rt_graph_order(&null, order, work, error, sizeof error), NEO_NULL);
+  assert_int_equal(neo_rt_graph_batch_add(b, &before, error, sizeof error), NEO_ARGUMENT);
+  assert_string_equal(error, "graph 0, vertex 0: its children begin at -2");
+  assert_int_equal(b->vertices, 0);
+  assert_int_equal(neo_rt_graph_batch_add(b, &bare, error, sizeof error), NEO_OK);
+  b->vertices = -3;
+  assert_int_equal(neo_rt_graph_batch_add(b, &bare, error, sizeof error), NEO_ARGUMENT);
+}
+
 static void a_chain_of_a_million_vertices_needs_no_stack(void **state) {
   (void)state;
   enum { N = 1000000 };
@@ -195,6 +214,7 @@ int main(void) {
       cmocka_unit_test(a_graph_in_order_keeps_it_and_another_is_put_into_one),
       cmocka_unit_test(a_place_without_child_stays_empty),
       cmocka_unit_test(every_acyclic_graph_gets_an_order_in_which_children_come_first),
+      cmocka_unit_test(pointers_and_numbers_that_cannot_be_are_refused),
       cmocka_unit_test(a_chain_of_a_million_vertices_needs_no_stack),
       cmocka_unit_test(what_is_wrong_is_told_with_graph_and_vertex_and_changes_nothing),
       cmocka_unit_test(a_long_cycle_is_shown_shortened),

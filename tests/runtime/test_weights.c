@@ -141,6 +141,8 @@ static void parts_of_a_tensor_come_from_many(void **state) {
   refused("W", "l.0.b = W[0]", NEO_NAME,
           "W (in part): is missing from the file; what the model lacks: l.1.b, l.3.b, l.2.b");
   refused("W", "l.0.b = W[1]\nl.1.b = W[1]", NEO_NAME, "l.1.b and l.0.b of the file are both W");
+  refused("W", "l.0.b = W[1 1]", NEO_NAME, "line 1 of the table: W has no part [1 1]");
+  refused("W", "l.0.b = W[]", NEO_NAME, "line 1 of the table: W has no part []");
   refused("W", "l.0.b = W[4]", NEO_NAME, "line 1 of the table: W has no part [4]");
   neo_rt_destroy(c);
 }

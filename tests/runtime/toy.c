@@ -234,6 +234,7 @@ static const int32_t entry_args[] = {
     X, Y, LOSS, W     /* 13 step; W: a parameter as an output */
 };
 static const int32_t entry_sizes[] = {0, 1};
+static const int32_t entry_writes[] = {W, M, LAST}; /* of step */
 static const neo_rt_entry entries[] = {
     [INIT] = {"init", NEO_RT_ENTRY_INIT, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     [FORWARD] = {"forward", NEO_RT_ENTRY_FORWARD, 1, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0},
@@ -241,7 +242,7 @@ static const neo_rt_entry entries[] = {
     [HALF] = {"half", NEO_RT_ENTRY_FORWARD, 4, 1, 6, 4, 3, 0, 1, 0, 0, 0, 0},
     [KEY] = {"key", NEO_RT_ENTRY_FORWARD, 5, 1, 10, 1, 0, 0, 0, 0, 0, 0, 0},
     [COPY] = {"copy", NEO_RT_ENTRY_FORWARD, 6, 1, 11, 2, 1, 1, 1, 0, 0, 0, 0},
-    [STEP] = {"step", NEO_RT_ENTRY_TRAIN, 7, 5, 13, 4, 2, 0, 1, 20480, 20480, 0, 0},
+    [STEP] = {"step", NEO_RT_ENTRY_TRAIN, 7, 5, 13, 4, 2, 0, 1, 20480, 20480, 0, 3},
     [FAIL] = {"fail", NEO_RT_ENTRY_TRAIN, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
 
 const neo_rt_model toy_model = {.abi = NEO_RT_ABI,
@@ -266,6 +267,7 @@ const neo_rt_model toy_model = {.abi = NEO_RT_ABI,
                                 .args = args,
                                 .entry_args = entry_args,
                                 .entry_sizes = entry_sizes,
+                                .entry_writes = entry_writes,
                                 .programs = programs,
                                 .param_bytes = 160,
                                 .state_bytes = 452,

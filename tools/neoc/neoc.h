@@ -48,13 +48,28 @@ bool neoc_has(const neoc_cli *cli, neoc_option o);
 const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise); /* the last one */
 /* Numbers; a value that is none is reported and *e set to NEOC_USAGE. */
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e);
+/* The same of a number of threads or the like, which i32 has. */
+int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_t lo, neoc_exit *e);
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
 /* All words of comma lists, over all uses of the option. */
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
 /* "name=value" -> name (in the arena), *value; null if there is no '='. */
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
+/* A usage error if two of the words NAME=VALUE have the same name. */
+neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
+/* All of the text is a number that the type has. */
 bool neoc_parse_int(const char *text, int64_t *x);
-bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255 */
+bool neoc_parse_seed(const char *text, uint64_t *x);
+bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255; not NaN */
+/* A number as it is written: integers are exact, as f64 does not have all of them. */
+typedef struct {
+  bool whole; /* written without point and exponent: it is i */
+  int64_t i;
+  double f; /* the nearest */
+} neoc_number;
+/* The number that `text` begins with, also NaN; false: there is none, or one that f64 lacks (1e999).
+ * *end is what is behind. */
+bool neoc_read_number(const char *text, const char **end, neoc_number *x);
 
 /* ---- cli/fail.c: failures and texts */
 /* "neoc: ..." or "neoc run: ..." on stderr; returns `code`. */

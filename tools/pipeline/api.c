@@ -1,4 +1,5 @@
 /* The public compiler API (include/neo/neo.h), thin over the pipeline. */
+#include "base/float_mode.h"
 #include "include/neo/neo.h"
 #include "tools/pipeline/compile.h"
 #include <stddef.h>
@@ -145,7 +146,9 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
 
 static int32_t run_with(const neo_request *r, bool emit, char **messages) {
   char *text = NULL;
+  neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
   neo_status s = run(r, emit, &text);
+  neo_float_mode_leave(before);
   if (messages)
     *messages = text;
   else

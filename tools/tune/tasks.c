@@ -102,5 +102,10 @@ neo_status neo_tune_add_tasks(neo_tune *t) {
   }
   if (t->o.only)
     regfree(&only);
+  if (t->o.only && !t->tasks.n) {
+    t->why = neo_arena_printf(&c->arena, "no kernel with a schedule has a name that matches '%s'",
+                              t->o.only);
+    return NEO_ARGUMENT;
+  }
   return NEO_OK;
 }

@@ -2,12 +2,16 @@
 #include "base/machine_text.h"
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
   const neoc_texts *given = &cli->value[NEOC_O_DEFINE];
   neo_define_option *d = NEO_NEW_ARRAY(cli->arena, neo_define_option, given->n + 1);
+  neoc_exit e = neoc_pairs_differ(cli, "-D ", *given);
+  if (e)
+    return e;
   for (size_t k = 0; k < given->n; k++) {
     const char *value = NULL;
     d[k].name = neoc_pair(cli, given->at[k], &value);
@@ -51,13 +55,14 @@ static neoc_exit read_kinds(neoc_cli *cli, neo_compile_options *o) {
 /* "64K", "3G": bytes; -1: not such a text. */
 static int64_t parse_bytes(const char *text) {
   char *end;
+  errno = 0;
   int64_t n = strtoll(text, &end, 10), unit = 1;
-  if (end == text || n < 1 || n > INT64_MAX >> 31)
+  if (errno || end == text || n < 1)
     return -1;
   for (const char *c = "KMG"; *c; c++) {
     unit *= 1024;
     if (*end == *c && !end[1])
-      return n * unit;
+      return __builtin_mul_overflow(n, unit, &n) ? -1 : n;
   }
   return *end ? -1 : n;
 }

@@ -29,17 +29,37 @@ bool neoc_parse_int(const char *text, int64_t *x) {
   return true;
 }
 
-bool neoc_parse_real(const char *text, double *x) {
+bool neoc_parse_seed(const char *text, uint64_t *x) {
   char *end;
-  *x = strtod(text, &end);
-  if (end == text)
+  errno = 0;
+  unsigned long long v = strtoull(text, &end, 10);
+  if (errno || *end || strspn(text, "0123456789") == 0)
     return false;
-  if (*end == '/') {
-    const char *below = end + 1;
-    *x /= strtod(below, &end);
-    if (end == below)
-      return false;
-  }
+  *x = v;
+  return true;
+}
+
+bool neoc_read_number(const char *text, const char **end, neoc_number *x) {
+  char *behind;
+  errno = 0;
+  x->f = strtod(text, &behind);
+  if (behind == text || (errno == ERANGE && isinf(x->f)))
+    return false;
+  *end = behind;
+  errno = 0;
+  x->i = strtoll(text, &behind, 10);
+  x->whole = behind == *end && !errno;
+  return true;
+}
+
+bool neoc_parse_real(const char *text, double *x) {
+  neoc_number above, below = {.f = 1};
+  const char *end;
+  if (!neoc_read_number(text, &end, &above))
+    return false;
+  if (*end == '/' && (!neoc_read_number(end + 1, &end, &below) || below.f == 0))
+    return false;
+  *x = above.f / below.f;
   return *end == 0 && !isnan(*x);
 }
 
@@ -52,6 +72,17 @@ int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t 
     *e = neoc_usage(cli, "--%s is a whole number of at least %lld, not '%s'", names[o],
                     (long long)lo, text);
   return x;
+}
+
+int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_t lo,
+                   neoc_exit *e) {
+  int64_t x = neoc_int(cli, o, otherwise, lo, e);
+  if (x > INT32_MAX) {
+    *e = neoc_usage(cli, "--%s is at most %ld, not '%s'", names[o], (long)INT32_MAX,
+                    neoc_text(cli, o, ""));
+    return lo;
+  }
+  return (int32_t)x;
 }
 
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e) {
@@ -82,4 +113,18 @@ char *neoc_pair(const neoc_cli *cli, const char *text, const char **value) {
     return NULL;
   *value = equals + 1;
   return neo_arena_strndup(cli->arena, text, (size_t)(equals - text));
+}
+
+neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words) {
+  const char *unused;
+  for (size_t k = 0; k < words.n; k++) {
+    const char *name = neoc_pair(cli, words.at[k], &unused);
+    for (size_t i = 0; i < k && name; i++) {
+      const char *other = neoc_pair(cli, words.at[i], &unused);
+      if (other && neo_streq(name, other))
+        return neoc_usage(cli, "%s%s is given twice: '%s' and '%s'", option, name, words.at[i],
+                          words.at[k]);
+    }
+  }
+  return NEOC_OK;
 }

@@ -1,5 +1,6 @@
 /* Values of the command line as arrays: numbers, lists, files, random numbers. */
 #include "tools/neoc/run/runner.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,9 @@ static bool read_shape(const char *text, uint8_t *rank, int64_t extent[16]) {
     return text[1] == 0;
   for (;;) {
     char *end;
+    errno = 0;
     long long x = strtoll(text, &end, 10);
-    if (end == text || x < 0 || *rank == 16)
+    if (errno || end == text || x < 0 || *rank == 16)
       return false;
     if (__builtin_mul_overflow(n, x ? (int64_t)x : 1, &n) || n > (INT64_C(1) << 40))
       return false;
@@ -55,45 +57,89 @@ static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, ne
   return NEOC_OK;
 }
 
-static neoc_exit fill(neoc_cli *cli, const char *name, neo_rt_array *x, double v) {
+static neoc_exit fill(neoc_cli *cli, const char *name, neo_rt_array *x, neoc_number v) {
   neoc_exit e = NEOC_OK;
   for (int64_t k = 0, n = neoc_array_count(x); k < n && !e; k++)
     e = neoc_array_take(cli, name, x, k, v);
   return e;
 }
 
+/* All of the text is a number, a fraction, or a truth value. */
+static bool read_scalar(const char *text, neoc_number *v) {
+  const char *end;
+  bool truth = neo_streq(text, "true");
+  *v = (neoc_number){.whole = true, .i = truth, .f = truth};
+  if (truth || neo_streq(text, "false") || (neoc_read_number(text, &end, v) && *end == 0))
+    return true;
+  v->whole = false;
+  return neoc_parse_real(text, &v->f);
+}
+
+/* ---- WORD, WORD:NUMBER, and after them :[SHAPE] */
+
+typedef struct {
+  enum { ZEROS, ONES, FULL, RANDOM } what;
+  neoc_number value; /* of full */
+  uint64_t seed;     /* of random */
+  const char *shape; /* null: there is none */
+} filling;
+
+/* "word" or "word:rest"; *rest null: nothing is behind. */
+static bool is_word(const char *text, const char *word, const char **rest) {
+  size_t n = strlen(word);
+  if (strncmp(text, word, n) != 0 || (text[n] && text[n] != ':'))
+    return false;
+  *rest = text[n] ? text + n + 1 : NULL;
+  return true;
+}
+
+static bool read_filling(neoc_cli *cli, const char *text, filling *f) {
+  static const char *const words[] = {"zeros", "ones", "full", "random"};
+  const char *rest = NULL;
+  size_t k = 0;
+  while (k < 4 && !is_word(text, words[k], &rest))
+    k++;
+  if (k == 4)
+    return false;
+  *f = (filling){.what = k, .value = {.whole = true, .i = k == ONES, .f = k == ONES}};
+  if (k >= FULL && rest) {
+    size_t n = strcspn(rest, ":");
+    const char *number = neo_arena_strndup(cli->arena, rest, n);
+    if (k == FULL ? !read_scalar(number, &f->value) : !neoc_parse_seed(number, &f->seed))
+      return false;
+    rest = rest[n] ? rest + n + 1 : NULL;
+  } else if (k >= FULL) {
+    return false;
+  }
+  f->shape = rest;
+  return true;
+}
+
 neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
-                          const neo_rt_array *like, int64_t bound, neo_rt_array *out) {
+                          const neo_rt_array *like, int64_t bound, const neo_ends_at *ends,
+                          neo_rt_array *out) {
   static const neo_rt_array scalar = {0};
-  char word[16];
-  double v;
-  neoc_exit e;
+  neoc_number v;
+  filling f;
   if (text[0] == '@')
     return read_file(cli, name, text + 1, out);
   if (text[0] == '[')
     return neoc_list_read(cli, name, text, type, out);
-  if (neoc_parse_real(text, &v) || neo_streq(text, "true") || neo_streq(text, "false")) {
-    if (text[0] == 't' || text[0] == 'f')
-      v = text[0] == 't';
-    e = shape_of(cli, name, NULL, &scalar, type, out);
+  if (read_scalar(text, &v)) {
+    neoc_exit e = shape_of(cli, name, NULL, &scalar, type, out);
     return e ? e : fill(cli, name, out, v);
   }
-  size_t n = strcspn(text, ":");
-  const char *shape = strchr(text, '[');
-  snprintf(word, sizeof word, "%.*s", (int)(n < 15 ? n : 15), text);
-  const char *rest = text[n] ? text + n + 1 : "";
-  bool random = neo_streq(word, "random"), full = neo_streq(word, "full");
-  if (!random && !full && !neo_streq(word, "zeros") && !neo_streq(word, "ones"))
+  if (!read_filling(cli, text, &f))
     return neoc_usage(cli,
                       "%s: '%s' is none of a number, a list [[1,2],[3,4]], @FILE, "
                       "random:SEED:[..], zeros:[..], ones:[..], full:V:[..]",
                       name, text);
-  if ((e = shape_of(cli, name, shape, like, type, out)) != NEOC_OK)
-    return e;
-  if (random) {
-    uint64_t seed = strtoull(rest, NULL, 10);
-    neoc_array_random(out, bound, &seed);
-    return NEOC_OK;
-  }
-  return fill(cli, name, out, full ? strtod(rest, NULL) : neo_streq(word, "ones"));
+  neoc_exit e = shape_of(cli, name, f.shape, like, type, out);
+  if (e || f.what != RANDOM)
+    return e ? e : fill(cli, name, out, f.value);
+  if (ends && ends->given)
+    neoc_array_random_between(out, ends, &f.seed);
+  else
+    neoc_array_random(out, bound, &f.seed);
+  return NEOC_OK;
 }

@@ -39,6 +39,11 @@ static neoc_exit converted(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   neo_rt_array y;
   if (x->type == type)
     return NEOC_OK;
+  int64_t bad = neoc_array_misfit(x, (neo_type)type);
+  if (bad >= 0)
+    return neoc_fail(r->cli, NEOC_FAILED, "%s: element %lld, %s, is no %s", neoc_tensor_name(r, t),
+                     (long long)bad, neoc_element_text(r->cli->arena, x, bad),
+                     neo_type_text((neo_type)type));
   neo_rt_status s = neo_rt_array_convert(x, type, &y);
   if (s)
     return neoc_fail(r->cli, NEOC_FAILED, "%s: %s", neoc_tensor_name(r, t), neo_rt_status_text(s));

@@ -1,7 +1,6 @@
 /* Lists of numbers on the command line, as NumPy prints them: [1, 2.5], [[1,2],[3,4]]. The brackets
  * are the shape, so all lists at one depth have the same length. */
 #include "tools/neoc/run/runner.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_RANK = 16 };
@@ -12,7 +11,7 @@ typedef struct {
   int rank;              /* how deep numbers stand; -1: none was seen */
   int64_t extent[MAX_RANK];
   bool known[MAX_RANK]; /* a list at this depth has ended */
-  NEO_VEC(double) values;
+  NEO_VEC(neoc_number) values;
 } list_reader;
 
 static neoc_exit no_list(list_reader *r) {
@@ -29,15 +28,15 @@ static bool take_word(list_reader *r, const char *word) {
 }
 
 static neoc_exit read_number(list_reader *r, int depth) {
-  char *end;
-  double x = 0;
+  const char *begin = r->at;
+  neoc_number x = {.whole = true};
   if (take_word(r, "true"))
-    x = 1;
-  else if (!take_word(r, "false")) {
-    x = strtod(r->at, &end);
-    if (end == r->at)
-      return no_list(r);
-    r->at = end;
+    x.f = (double)(x.i = 1);
+  else if (!take_word(r, "false") && !neoc_read_number(r->at, &r->at, &x))
+    return no_list(r);
+  if (*r->at && !strchr(" \n\t,[]", *r->at)) { /* 1-2 and 1.2.3 are no two numbers */
+    r->at = begin;
+    return no_list(r);
   }
   if (r->rank >= 0 && r->rank != depth)
     return neoc_usage(r->cli, "%s: numbers stand in %d brackets and in %d", r->name, r->rank,

@@ -1,6 +1,5 @@
 /* `neoc run`: evaluates an entry's outputs for the given inputs, and gradients if asked. */
 #include "tools/neoc/run/runner.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -43,12 +42,10 @@ static neoc_exit give(run_state *s, neo_tensor t, const char *text) {
   neo_module *m = r->c.module;
   neo_rt_array like = {.rank = (uint8_t)neo_tensor_rank(m, t)}, x;
   neo_tensor_elements_at(m, t, neoc_runner_sizes(r), like.extent);
-  neoc_exit e = neoc_array_read(r->cli, neoc_tensor_name(r, t), text,
-                                (neo_type)neo_tensor_at(m, t)->type, &like, bound_of(r, t), &x);
   neo_ends_at ends = neo_tensor_ends_at(m, t, neoc_runner_sizes(r));
-  uint64_t seed = strtoull(text + strcspn(text, "0123456789"), NULL, 10);
-  if (!e && ends.given && strncmp(text, "random", 6) == 0)
-    neoc_array_random_between(&x, &ends, &seed);
+  neoc_exit e =
+      neoc_array_read(r->cli, neoc_tensor_name(r, t), text, (neo_type)neo_tensor_at(m, t)->type,
+                      &like, bound_of(r, t), &ends, &x);
   return e ? e : neoc_runner_give(r, t, &x);
 }
 
@@ -63,8 +60,8 @@ static neoc_exit give_inputs(run_state *s, neoc_tensors inputs) {
   return e;
 }
 
-/* Arguments that name a parameter, state or setting. */
-static neoc_exit set_values(run_state *s, const neoc_texts *pairs) {
+/* Arguments that name a parameter, state or setting; the first n_set are those of --set. */
+static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set) {
   neoc_runner *r = &s->r;
   neo_module *m = r->c.module;
   for (size_t k = 0; k < pairs->n; k++) {
@@ -73,14 +70,16 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs) {
       return neoc_usage(r->cli, "'%s' is not NAME=VALUE", pairs->at[k]);
     neo_tensor t = neo_tensor_find(m, name);
     neo_role role = t.i ? (neo_role)neo_tensor_at(m, t)->role : NEO_ROLE_TEMP;
+    if (role == NEO_ROLE_INPUT && k >= n_set)
+      continue; /* it has its value */
     if (role == NEO_ROLE_INPUT)
-      continue;
+      return neoc_usage(r->cli, "--set: %s is an input: %s, without --set", name, pairs->at[k]);
     if (role != NEO_ROLE_PARAM && role != NEO_ROLE_STATE && role != NEO_ROLE_SETTING)
       return neoc_usage(r->cli, "the model has no input, parameter, state or setting '%s'", name);
     neo_rt_array x, like = {.rank = (uint8_t)neo_tensor_rank(m, t)};
     neo_tensor_elements_at(m, t, r->sizes, like.extent);
     neoc_exit e = neoc_array_read(r->cli, name, value, (neo_type)neo_tensor_at(m, t)->type, &like,
-                                  bound_of(r, t), &x);
+                                  bound_of(r, t), NULL, &x);
     if (!e)
       e = neoc_runner_set(r, t, &x);
     if (e)
@@ -208,21 +207,26 @@ static neoc_exit evaluate(run_state *s) {
   neoc_output *out;
   size_t n = 0;
   neoc_exit e = NEOC_OK;
-  int64_t threads = neoc_int(cli, NEOC_O_THREADS, 0, 0, &e);
+  int32_t threads = neoc_count(cli, NEOC_O_THREADS, 0, 0, &e);
   int64_t seed = neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
-  neoc_texts pairs = cli->value[NEOC_O_SET];
+  neoc_texts pairs = {0};
+  for (size_t k = 0; k < cli->value[NEOC_O_SET].n; k++)
+    NEO_PUSH(cli->arena, &pairs, cli->value[NEOC_O_SET].at[k]);
+  size_t n_set = pairs.n;
   for (int k = 1; k < cli->n_args; k++)
     NEO_PUSH(cli->arena, &pairs, cli->args[k]);
+  if (!e)
+    e = neoc_pairs_differ(cli, "", pairs);
   if (!e)
     e = check_names(s, inputs);
   if (!e)
     e = give_inputs(s, inputs);
   if (!e)
-    e = neoc_runner_begin(&s->r, (int32_t)threads, (uint64_t)seed);
+    e = neoc_runner_begin(&s->r, threads, (uint64_t)seed);
   if (!e)
     e = neoc_runner_load(&s->r, true);
   if (!e)
-    e = set_values(s, &pairs);
+    e = set_values(s, &pairs, n_set);
   if (!e)
     e = neoc_runner_run(&s->r, s->entry, &out, &n);
   for (size_t k = 0; k < n && !e; k++)

@@ -6,6 +6,9 @@
 
 neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes) {
   const neoc_texts *given = &cli->value[NEOC_O_SIZE];
+  neoc_exit e = neoc_pairs_differ(cli, "--size ", *given);
+  if (e)
+    return e;
   for (size_t k = 0; k < given->n; k++) {
     const char *value = NULL, *name = neoc_pair(cli, given->at[k], &value);
     int64_t x = 0;

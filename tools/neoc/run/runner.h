@@ -92,6 +92,8 @@ neoc_exit neoc_sizes_check(const neoc_runner *r, const bool *used);
 neo_rt_array neoc_array_new(neo_arena *a, neo_type type, uint32_t rank, const int64_t *extent);
 int64_t neoc_array_count(const neo_rt_array *x);
 double neoc_array_at(const neo_rt_array *x, int64_t k); /* as a double */
+/* Are the elements of two arrays of one type the same, exactly if they are integers? NaN is NaN. */
+bool neoc_array_same(const neo_rt_array *a, const neo_rt_array *b, int64_t k);
 /* The number as it is printed: the sign of a NaN tells nothing, and differs between machines. */
 static inline double neoc_printed(double x) {
   return x != x ? (double)NAN : x;
@@ -99,7 +101,11 @@ static inline double neoc_printed(double x) {
 void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* The same of a number of the command line, which the type has to have. */
 neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k,
-                          double v) NEO_MUST_CHECK;
+                          neoc_number v) NEO_MUST_CHECK;
+/* The first element that the type `to` has not, if that is one of integers; -1: there is none. */
+int64_t neoc_array_misfit(const neo_rt_array *x, neo_type to);
+/* An element as text. */
+const char *neoc_element_text(neo_arena *a, const neo_rt_array *x, int64_t k);
 /* Random data for an input: uniform in [-1, 1), or in [0, bound) for integers. */
 void neoc_array_random(neo_rt_array *x, int64_t bound, uint64_t *seed);
 /* The same for integers that lie between ends. */
@@ -111,9 +117,10 @@ void neoc_array_to_values(const neo_rt_array *x, neo_values *v);
 neo_rt_array neoc_array_of_values(neo_arena *a, neo_type type, const neo_values *v);
 /* A value of the command line: @file.npy, @file.npz:name, random:SEED:[..], zeros:[..], ones:[..],
  * full:V:[..], a number, or a list [1, 2] or [[1, 2], [3, 4]]. Without a shape it takes that of `like` (null: none,
- * an error). */
+ * an error). Random integers are below `bound`, or, if there are ends (may be null), between these. */
 neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
-                          const neo_rt_array *like, int64_t bound, neo_rt_array *out);
+                          const neo_rt_array *like, int64_t bound, const neo_ends_at *ends,
+                          neo_rt_array *out);
 /* A list of numbers; its brackets are the shape. */
 neoc_exit neoc_list_read(neoc_cli *cli, const char *name, const char *text, neo_type type,
                          neo_rt_array *out);

@@ -191,6 +191,10 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
 static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t n) {
   const neo_rt_model *m = d->r->lib.model;
   neoc_texts words = neoc_words(d->r->cli, d->option);
+  const char *option = neo_arena_printf(d->r->cli->arena, "--%s ", option_word(d));
+  neoc_exit e = neoc_pairs_differ(d->r->cli, option, words);
+  if (e)
+    return e;
   for (size_t w = 0; w < words.n; w++) {
     const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
     bool found = d->bank && name && neo_streq(name, d->bank->graph);
@@ -226,6 +230,10 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
   if (!code && first >= 0 && d->rows == 0)
     code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows", d->source[first].path);
   return code;
+}
+
+bool neoc_data_has_rows(const neoc_data *d, int32_t tensor) {
+  return d->source[tensor].path && d->source[tensor].member == NEOC_ROWS;
 }
 
 void neoc_data_close(neoc_data *d) {

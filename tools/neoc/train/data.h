@@ -45,6 +45,8 @@ typedef struct {
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *out);
 void neoc_data_close(neoc_data *d);
+/* Has the tensor the rows of a file? */
+bool neoc_data_has_rows(const neoc_data *d, int32_t tensor);
 /* The order of an epoch's rows: a function of both. */
 void neoc_data_shuffle(const neoc_data *d, uint64_t seed, int64_t epoch, int64_t *order);
 /* The same without chance: the file's order; crops lie side by side. */

@@ -95,6 +95,20 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
                    neoc_feed_is_exact(f) ? "drop" : "small");
 }
 
+/* A step was finished where the training goes on, and as many are counted as there were up to it. */
+static neoc_exit check_position(const neoc_trainer *t) {
+  int64_t batch = t->entry[t->lead].feed.batch;
+  bool ends_step = t->position % batch == 0 || t->position == t->epoch_rows;
+  int64_t steps = ends_step ? neoc_train_steps(t, t->epoch, t->position) : -1;
+  if (steps >= 0 && (uint64_t)steps == t->saved_step)
+    return NEOC_OK;
+  return neoc_fail(
+      t->cli, NEOC_FAILED,
+      "%s: its data position is damaged: row %lld of epoch %lld is not where step %llu "
+      "ends",
+      t->save, (long long)t->position, (long long)t->epoch + 1, (unsigned long long)t->saved_step);
+}
+
 neoc_exit neoc_train_resume(neoc_trainer *t) {
   int64_t batch, rows, seed;
   neo_rt_status s = neo_rt_load(t->r.ctx, t->save);
@@ -103,6 +117,11 @@ neoc_exit neoc_train_resume(neoc_trainer *t) {
                      neo_rt_error(t->r.ctx));
   if (s)
     return neoc_train_failed(t, s);
+  const char *model = neo_rt_loaded(t->r.ctx, "model");
+  if (model && !neo_streq(model, t->r.lib.model->name))
+    return neoc_fail(t->cli, NEOC_FAILED,
+                     "%s: was made by the model %s, not %s; --load takes parameters alone", t->save,
+                     model, t->r.lib.model->name);
   if (!metadata(t, "epoch", &t->epoch) || !metadata(t, "position", &t->position) ||
       !metadata(t, "batch", &batch) || !metadata(t, "rows", &rows) || !metadata(t, "seed", &seed) ||
       !neo_rt_loaded(t->r.ctx, "epoch_loss"))
@@ -114,5 +133,5 @@ neoc_exit neoc_train_resume(neoc_trainer *t) {
   t->saved_step = neo_rt_step_count(t->r.ctx);
   if (!read_losses(t) || t->epoch < 0 || t->position < 0 || t->position > t->epoch_rows)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: its data position is damaged", t->save);
-  return NEOC_OK;
+  return check_position(t);
 }

@@ -10,7 +10,7 @@ neoc_exit neoc_train_options(neoc_trainer *t) {
   t->epochs = neoc_int(cli, NEOC_O_EPOCHS, 1, 0, &e);
   t->save_every = neoc_int(cli, NEOC_O_SAVE_EVERY, 0, 1, &e);
   t->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
-  t->threads = neoc_int(cli, NEOC_O_THREADS, 0, 0, &e);
+  t->threads = neoc_count(cli, NEOC_O_THREADS, 0, 0, &e);
   t->save = neoc_text(cli, NEOC_O_SAVE, NULL);
   t->progress = isatty(2) && !neoc_has(cli, NEOC_O_QUIET);
   t->allow_nan = neoc_has(cli, NEOC_O_ALLOW_NAN);
@@ -18,6 +18,12 @@ neoc_exit neoc_train_options(neoc_trainer *t) {
     e = neoc_usage(cli, "--data is missing");
   if (!e && neoc_has(cli, NEOC_O_RESUME) && !t->save)
     e = neoc_usage(cli, "--resume goes on from the file of --save: which?");
+  if (!e && t->save_every && !t->save)
+    e = neoc_usage(cli, "--save-every writes the file of --save: which?");
+  if (!e && neoc_has(cli, NEOC_O_TEST_ENTRY) && !neoc_has(cli, NEOC_O_TEST))
+    e = neoc_usage(cli, "--test-entry is for the data of --test: which?");
+  if (!e && neoc_has(cli, NEOC_O_MEAN_OVER) && !neoc_has(cli, NEOC_O_TEST))
+    e = neoc_usage(cli, "--mean-over is for the data of --test: which?");
   if (!e && neoc_has(cli, NEOC_O_RESUME) && neoc_has(cli, NEOC_O_LOAD))
     e = neoc_usage(cli, "--resume takes everything from the file of --save: not with --load");
   if (!e && neoc_has(cli, NEOC_O_ENTRY) && neoc_has(cli, NEOC_O_ENTRIES))
@@ -106,18 +112,54 @@ static neoc_exit choose_last(neoc_trainer *t) {
   return NEOC_OK;
 }
 
+/* An integer that f64 lacks is none the less exact. */
+static neoc_exit set_integer(neoc_trainer *t, neo_tensor setting, const char *value) {
+  const char *end, *name = neoc_tensor_name(&t->r, setting);
+  neoc_number v;
+  neo_type type = (neo_type)neo_tensor_at(t->r.c.module, setting)->type;
+  neo_rt_array x = neoc_array_new(t->cli->arena, type, 0, NULL);
+  if (!neoc_read_number(value, &end, &v) || *end)
+    return neoc_usage(t->cli, "--set %s=%s: is no %s", name, value, neo_type_text(type));
+  neoc_exit e = neoc_array_take(t->cli, name, &x, 0, v);
+  return e ? e : neoc_runner_set(&t->r, setting, &x);
+}
+
+static neoc_exit apply_setting(neoc_trainer *t, const char *text) {
+  double x;
+  const char *value = NULL, *name = neoc_pair(t->cli, text, &value);
+  const neo_module *m = t->r.c.module;
+  neo_tensor found = name ? neo_tensor_find(m, name) : (neo_tensor){0};
+  if (found.i && neo_tensor_at(m, found)->role == NEO_ROLE_SETTING &&
+      neo_tensor_rank(m, found) == 0 && neo_type_is_int((neo_type)neo_tensor_at(m, found)->type))
+    return set_integer(t, found, value);
+  if (!name || !neoc_parse_real(value, &x))
+    return neoc_usage(t->cli, "--set takes NAME=NUMBER, not '%s'", text);
+  neo_rt_status s = neo_rt_set_scalar(t->r.ctx, name, x);
+  return s ? neoc_train_failed(t, s) : NEOC_OK;
+}
+
 static neoc_exit apply_settings(neoc_trainer *t) {
   const neoc_texts *given = &t->cli->value[NEOC_O_SET];
-  for (size_t k = 0; k < given->n; k++) {
-    double x;
-    const char *value = NULL, *name = neoc_pair(t->cli, given->at[k], &value);
-    if (!name || !neoc_parse_real(value, &x))
-      return neoc_usage(t->cli, "--set takes NAME=NUMBER, not '%s'", given->at[k]);
-    neo_rt_status s = neo_rt_set_scalar(t->r.ctx, name, x);
-    if (s)
-      return neoc_train_failed(t, s);
+  neoc_exit e = neoc_pairs_differ(t->cli, "--set ", *given);
+  for (size_t k = 0; k < given->n && !e; k++)
+    e = apply_setting(t, given->at[k]);
+  return e;
+}
+
+/* Every factor of --scale is one of rows that were read. */
+static neoc_exit check_scales(const neoc_trainer *t) {
+  neoc_texts words = neoc_words(t->cli, NEOC_O_SCALE);
+  neoc_exit e = neoc_pairs_differ(t->cli, "--scale ", words);
+  for (size_t k = 0; k < words.n && !e; k++) {
+    const char *value, *name = neoc_pair(t->cli, words.at[k], &value);
+    int32_t tensor = name ? neo_rt_find(t->r.lib.model, name) : -1;
+    if (!name)
+      e = neoc_usage(t->cli, "--scale takes NAME=FACTOR, not '%s'", words.at[k]);
+    else if (tensor < 0 || !(neoc_data_has_rows(&t->data, tensor) ||
+                             (t->has_test && neoc_data_has_rows(&t->test.data, tensor))))
+      e = neoc_usage(t->cli, "--scale %s: there are no data of '%s'", words.at[k], name);
   }
-  return NEOC_OK;
+  return e;
 }
 
 neoc_exit neoc_train_open(neoc_trainer *t) {
@@ -132,6 +174,8 @@ neoc_exit neoc_train_open(neoc_trainer *t) {
     e = choose_last(t);
   if (!e && t->has_test)
     e = neoc_test_open(t);
+  if (!e)
+    e = check_scales(t);
   if (!e)
     e = neoc_has(t->cli, NEOC_O_RESUME) ? neoc_train_resume(t) : neoc_runner_load(&t->r, false);
   if (!e)

@@ -47,7 +47,7 @@ static int64_t rows_of(const neoc_trainer *t, size_t k) {
   int64_t rows = 0;
   for (int64_t at = 0, n; at < t->epoch_rows; at += n) {
     n = neoc_train_batch(t, at);
-    rows += neoc_train_is_due(t, k, at) ? n : 0;
+    rows += neoc_train_is_due(t, k, t->epoch, at) ? n : 0;
   }
   return rows;
 }

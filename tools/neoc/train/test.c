@@ -123,7 +123,7 @@ static neoc_exit open_rest(neoc_trainer *t) {
     return e;
   x->has_rest = true;
   x->rest.aside = true;
-  e = neoc_runner_begin(&x->rest, (int32_t)t->threads, t->seed);
+  e = neoc_runner_begin(&x->rest, t->threads, t->seed);
   int32_t entry = neo_rt_find_entry(x->rest.lib.model, name);
   if (!e)
     e = neoc_data_open(&x->rest, NEOC_O_TEST, &entry, 1, &t->data, &x->rest_data);
@@ -136,6 +136,9 @@ static neoc_exit read_means(neoc_trainer *t) {
   const neo_rt_model *m = t->r.lib.model;
   const neo_rt_entry *e = &m->entries[x->feed.entry];
   neoc_texts words = neoc_words(t->cli, NEOC_O_MEAN_OVER);
+  neoc_exit code = neoc_pairs_differ(t->cli, "--mean-over ", words);
+  if (code)
+    return code;
   x->mean_over = NEO_NEW_ARRAY(t->cli->arena, int32_t, e->n_args + 1);
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
     x->mean_over[k] = -1;
@@ -153,6 +156,9 @@ static neoc_exit read_means(neoc_trainer *t) {
     if (output < 0 || number < 0)
       return neoc_usage(t->cli, "--mean-over %s: entry %s has no %s '%s'", words.at[w], e->name,
                         output < 0 ? "output" : "run-time size", output < 0 ? name : size);
+    if (neoc_feed_tensor(&x->feed, e->n_inputs + output)->rank)
+      return neoc_usage(t->cli, "--mean-over %s: %s is no scalar, and has no mean over calls",
+                        words.at[w], name);
     x->mean_over[output] = number;
   }
   return NEOC_OK;

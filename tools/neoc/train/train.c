@@ -58,7 +58,7 @@ static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
   neoc_exit e = NEOC_OK;
   *steps = 0;
   for (size_t k = 0; k < t->n_entries && !e; k++)
-    if (neoc_train_is_due(t, k, t->position)) {
+    if (neoc_train_is_due(t, k, t->epoch, t->position)) {
       e = step(t, &t->entry[k], n);
       ++*steps;
     }
@@ -118,7 +118,7 @@ static neoc_exit run_epoch(neoc_trainer *t) {
 
 static neoc_exit train(neoc_trainer *t) {
   block_signals(); /* before the pool's threads are made: they inherit it */
-  neoc_exit e = neoc_runner_begin(&t->r, (int32_t)t->threads, t->seed);
+  neoc_exit e = neoc_runner_begin(&t->r, t->threads, t->seed);
   if (!e)
     e = neoc_train_open(t);
   t->begun = neoc_now();

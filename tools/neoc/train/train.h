@@ -54,7 +54,8 @@ typedef struct {
   neoc_test test;
   bool has_test, progress, allow_nan;
   neoc_last last;
-  int64_t epochs, save_every, threads;
+  int64_t epochs, save_every;
+  int32_t threads;
   const char *save;
   uint64_t seed;
   int64_t epoch, position; /* rows of this epoch that are done */
@@ -68,9 +69,12 @@ typedef struct {
 /* ---- trainer.c */
 /* Rows of the step that begins at this row of the epoch. */
 int64_t neoc_train_batch(const neoc_trainer *t, int64_t position);
-/* Does the k-th entry have a step there? */
-bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t position);
+/* Does the k-th entry have a step there in this epoch? */
+bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position);
 neoc_exit neoc_train_failed(const neoc_trainer *t, neo_rt_status s);
+/* How many steps all entries have before this row of this epoch, from the first epoch on; -1: more
+ * than can be counted. */
+int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position);
 /* "d:5,g", as a checkpoint remembers it; the entry's name if it is one. */
 const char *neoc_train_entries(const neoc_trainer *t);
 

@@ -11,10 +11,30 @@ int64_t neoc_train_batch(const neoc_trainer *t, int64_t position) {
   return left < batch ? left : batch;
 }
 
-bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t position) {
+bool neoc_train_is_due(const neoc_trainer *t, size_t k, int64_t epoch, int64_t position) {
   int64_t batch = t->entry[t->lead].feed.batch, in_epoch = (t->epoch_rows + batch - 1) / batch;
-  int64_t place = (t->epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
+  int64_t place = (epoch % t->round * (in_epoch % t->round) + position / batch) % t->round;
   return place >= t->round - t->entry[k].times;
+}
+
+static int64_t steps_in(const neoc_trainer *t, int64_t epoch, int64_t end) {
+  int64_t n = 0;
+  for (int64_t at = 0; at < end; at += neoc_train_batch(t, at))
+    for (size_t k = 0; k < t->n_entries; k++)
+      n += neoc_train_is_due(t, k, epoch, at);
+  return n;
+}
+
+/* After `round` epochs the rounds begin again as in the first. */
+int64_t neoc_train_steps(const neoc_trainer *t, int64_t epoch, int64_t position) {
+  int64_t all = 0, rest = steps_in(t, epoch, position);
+  for (int64_t k = 0; k < t->round && k < epoch; k++) {
+    int64_t times = (epoch - 1 - k) / t->round + 1, n;
+    if (__builtin_mul_overflow(steps_in(t, k, t->epoch_rows), times, &n) ||
+        __builtin_add_overflow(all, n, &all))
+      return -1;
+  }
+  return __builtin_add_overflow(all, rest, &all) ? -1 : all;
 }
 
 const char *neoc_train_entries(const neoc_trainer *t) {

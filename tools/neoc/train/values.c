@@ -20,11 +20,11 @@ static neoc_exit outside(const neoc_data *d, int32_t tensor, int64_t at, int64_t
   int64_t of = neoc_array_count(&s->array) / s->array.extent[0];
   const char *place = s->window ? neoc_data_place(d, tensor, -s->shift, at)
                                 : neoc_data_place(d, tensor, at / of, 0);
-  double value = neoc_array_at(&s->array, at);
+  const char *value = neoc_element_text(d->r->cli->arena, &s->array, at);
   if (bound < 0)
-    return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %.17g is no %s (%s)", t->name, place,
+    return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %s is no %s (%s)", t->name, place,
                      value, neo_rti_type_name(t->type), t->place);
-  return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %.17g is not in [0, %lld) (%s)", t->name,
+  return neoc_fail(d->r->cli, NEOC_FAILED, "%s: %s: value %s is not in [0, %lld) (%s)", t->name,
                    place, value, (long long)bound, t->place);
 }
 
@@ -48,14 +48,14 @@ static neoc_exit check_ints(const neoc_data *d, int32_t tensor) {
     bad = bound < 0 ? -1 : neo_rti_scan(x->type, x->data, n, bound);
     return bad < 0 ? NEOC_OK : outside(d, tensor, bad, bound);
   }
-  for (int64_t k = 0; k < n; k++) {
+  for (int64_t k = 0; k < n && bound >= 0; k++) {
     double v = neoc_array_at(x, k);
-    neo_rt_array one = {.type = t->type, .data = &(int64_t){0}};
-    neoc_array_put(&one, 0, v);
-    bool in = bound < 0 ? neoc_array_at(&one, 0) == v : v >= 0 && v < (double)bound;
-    if (!in || v != (double)(int64_t)v)
-      return outside(d, tensor, k, in ? -1 : bound);
+    if (!(v >= 0 && v < (double)bound))
+      return outside(d, tensor, k, bound);
   }
+  bad = neoc_array_misfit(x, (neo_type)t->type);
+  if (bad >= 0)
+    return outside(d, tensor, bad, -1);
   return NEOC_OK;
 }
 

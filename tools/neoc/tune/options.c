@@ -69,7 +69,7 @@ static neoc_exit read_folders(neoc_cli *cli, neo_tune_options *o) {
               neoc_has(cli, NEOC_O_SURVEY);
   o->emit = folder_of(cli, NEOC_O_TUNE_EMIT);
   o->import = folder_of(cli, NEOC_O_TUNE_IMPORT);
-  o->candidates = (int)neoc_int(cli, NEOC_O_CANDIDATES, 32, 1, &e);
+  o->candidates = neoc_count(cli, NEOC_O_CANDIDATES, 32, 1, &e);
   if (e)
     return e;
   if (modes > 1)
@@ -88,7 +88,7 @@ neoc_exit neoc_tune_options(neoc_cli *cli, neo_tune_options *o, neo_compile_opti
   const char *time_text = neoc_text(cli, NEOC_O_TIME, "60s");
   if (!neoc_tune_duration(time_text, &o->seconds))
     return neoc_usage(cli, "--time takes a duration as 90s, 5m or 1h, not '%s'", time_text);
-  o->threads = (int)neoc_int(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
+  o->threads = neoc_count(cli, NEOC_O_TUNE_THREADS, 1, 1, &e);
   o->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   o->only = neoc_text(cli, NEOC_O_KERNEL, NULL);
   if (!e)

@@ -239,9 +239,33 @@ static void put_own(const grad_checker *c) {
       printf("%s: own gradient, not compared\n", c->own.at[k]);
 }
 
+/* Does something that is checked, or is not compared, depend on the tensor of this name? */
+static bool is_wrt(const grad_checker *c, const char *name) {
+  const char *end = neo_arena_printf(c->cli->arena, "/d %s", name);
+  for (size_t k = 0; k < c->functions.n; k++)
+    for (size_t i = 0; i < c->functions.at[k].wrt.n; i++)
+      if (neo_streq(neoc_tensor_name(&c->r, c->functions.at[k].wrt.at[i]), name))
+        return true;
+  for (size_t k = 0; k < c->own.n; k++)
+    if (neoc_ends_with(c->own.at[k], end))
+      return true;
+  return false;
+}
+
+static neoc_exit check_wrt(const grad_checker *c) {
+  neoc_texts words = neoc_words(c->cli, NEOC_O_WRT);
+  for (size_t k = 0; k < words.n; k++)
+    if (!is_wrt(c, words.at[k]))
+      return neoc_usage(c->cli, "--wrt: '%s' is no parameter or float input that is depended on",
+                        words.at[k]);
+  return NEOC_OK;
+}
+
 static neoc_exit check_all(grad_checker *c, int64_t seed) {
   small_sizes(c);
-  neoc_exit e = neoc_runner_begin(&c->r, 1, (uint64_t)seed);
+  neoc_exit e = check_wrt(c);
+  if (!e)
+    e = neoc_runner_begin(&c->r, 1, (uint64_t)seed);
   if (!e)
     put_own(c);
   if (!e && !c->functions.n && !c->own.n)
