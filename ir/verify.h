@@ -8,4 +8,8 @@
 neo_status neo_module_verify(const neo_module *m,
                              neo_str *why) NEO_MUST_CHECK; /* NEO_OK or NEO_INTERNAL */
 
+/* Is every read of definitions and initialisers inside of its tensor, wherever it is made? Asks the prover, which makes
+ * expressions. */
+neo_status neo_reads_verify(neo_module *m, neo_str *why) NEO_MUST_CHECK;
+
 #endif

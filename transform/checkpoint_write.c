@@ -16,6 +16,7 @@
 #include "ir/define.h"
 #include "ir/element.h"
 #include "transform/checkpoint_parts.h"
+#include "transform/embed.h"
 
 static neo_expr zero_of(const checkpoints *c, neo_type t) {
   return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
@@ -194,12 +195,15 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
 static neo_list axes_in_chunks(checkpoint_scope *s, const neo_def_rec *d, uint32_t along) {
   neo_module *m = s->c->m;
   uint32_t id[64];
-  id[0] = neo_axis_add(m, checkpoint_chunk_axis(s->c)).i;
+  neo_axis_rec x[64] = {checkpoint_chunk_axis(s->c)};
+  id[0] = neo_axis_add(m, x[0]).i;
   for (uint32_t k = 0; k < d->axes.n; k++) {
-    neo_axis_rec x = *neo_def_axis(m, d, k);
-    x.lo = checkpoint_in_chunks(s, x.lo);
-    x.hi = k == along ? checkpoint_number(s->c, s->c->chunk) : checkpoint_in_chunks(s, x.hi);
-    id[k + 1] = neo_axis_add(m, x).i;
+    neo_axis_rec *to = &x[k + 1], from = *neo_def_axis(m, d, k);
+    *to = from;
+    to->lo = checkpoint_in_chunks(s, from.lo);
+    to->hi = k == along ? checkpoint_number(s->c, s->c->chunk) : checkpoint_in_chunks(s, from.hi);
+    neo_embed_axis(s->c->p, x, k + 1);
+    id[k + 1] = neo_axis_add(m, *to).i;
   }
   return neo_list_new(m, id, d->axes.n + 1);
 }

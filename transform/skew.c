@@ -19,6 +19,7 @@
 #include "ir/define.h"
 #include "ir/element.h"
 #include "ir/order.h"
+#include "transform/embed.h"
 #include "transform/transform.h"
 
 enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
@@ -250,17 +251,21 @@ static neo_expr placed(const skewing *s, const placement *p, const neo_def_rec *
 static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
   uint32_t id[64];
-  neo_axis_rec first = *neo_def_axis(m, d, p->x->dropped);
-  first.hi = rounds_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, first.hi);
-  id[0] = neo_axis_add(m, first).i;
+  neo_axis_rec axis[64];
+  axis[0] = *neo_def_axis(m, d, p->x->dropped);
+  axis[0].hi = rounds_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, axis[0].hi);
+  id[0] = neo_axis_add(m, axis[0]).i;
   for (uint32_t k = 0; k < d->n_out; k++)
-    if (k != p->x->dropped)
+    if (k != p->x->dropped) {
       id[p->x->place[k]] = neo_list_at(m, d->axes, k);
+      axis[p->x->place[k]] = *neo_def_axis(m, d, k);
+    }
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
-    neo_axis_rec axis = *neo_def_axis(m, d, k);
-    axis.lo = placed(s, p, d, axis.lo);
-    axis.hi = placed(s, p, d, axis.hi);
-    id[k] = neo_axis_add(m, axis).i;
+    axis[k] = *neo_def_axis(m, d, k);
+    axis[k].lo = placed(s, p, d, axis[k].lo);
+    axis[k].hi = placed(s, p, d, axis[k].hi);
+    neo_embed_axis(s->p, axis, k);
+    id[k] = neo_axis_add(m, axis[k]).i;
   }
   return neo_list_new(m, id, d->axes.n);
 }
