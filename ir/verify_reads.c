@@ -85,19 +85,42 @@ static neo_facts facts_of(const reads_check *c, neo_def d, const neo_guarded_rea
   return f;
 }
 
-static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r) {
+/* *given_up: but for the quota, it might be. */
+static bool is_inside(const reads_check *c, neo_def d, const neo_guarded_read *r, bool *given_up) {
   neo_module *m = c->m;
   neo_axis_rec axes[64];
   neo_tensor t = {neo_expr_node(m, r->read)->attr};
   neo_facts f = facts_of(c, d, r, axes);
+  uint64_t before = neo_prover_given_up(c->p);
+  *given_up = false;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
-    uint64_t given_up = neo_prover_given_up(c->p);
     neo_expr at = neo_expr_arg(m, r->read, k), extent = neo_tensor_extent(m, t, k);
-    if (neo_prove_index(c->p, &f, at, extent, NULL) != NEO_PROVED &&
-        neo_prover_given_up(c->p) == given_up)
-      return false;
+    if (neo_prove_index(c->p, &f, at, extent, NULL) == NEO_PROVED)
+      continue;
+    *given_up = neo_prover_given_up(c->p) != before;
+    return false;
   }
   return true;
+}
+
+static bool *all_tensors(const neo_module *m, neo_arena *a) {
+  bool *all = NEO_NEW_ARRAY(a, bool, m->tensors.n);
+  for (uint32_t t = 0; t < m->tensors.n; t++)
+    all[t] = true;
+  return all;
+}
+
+neo_expr neo_unproved_read(neo_prover *p, neo_def d, neo_arena *scratch) {
+  neo_module *m = neo_prover_module(p);
+  reads_check c = {.m = m, .a = scratch, .p = p, .all = all_tensors(m, scratch)};
+  neo_guarded_reads reads = {0};
+  bool given_up;
+  neo_guarded_reads_of(m, d, c.all, scratch, &reads);
+  for (size_t k = 0; k < reads.n; k++)
+    if (neo_expr_node(m, reads.at[k].read)->op == NEO_OP_LOAD && reads.at[k].knows_all &&
+        !is_inside(&c, d, &reads.at[k], &given_up))
+      return reads.at[k].read;
+  return (neo_expr){0};
 }
 
 static neo_status tell(const reads_check *c, neo_def d, const neo_guarded_read *r) {
@@ -113,12 +136,13 @@ static neo_status tell(const reads_check *c, neo_def d, const neo_guarded_read *
 static neo_status check_def(reads_check *c, neo_def d) {
   neo_guarded_reads reads = {0};
   uint64_t key = key_of(c, d);
+  bool given_up;
   if (neo_map_get(proved_of(c->m), key, NULL))
     return NEO_OK;
   neo_guarded_reads_of(c->m, d, c->all, c->a, &reads);
   for (size_t k = 0; k < reads.n; k++)
     if (neo_expr_node(c->m, reads.at[k].read)->op == NEO_OP_LOAD && reads.at[k].knows_all &&
-        !is_inside(c, d, &reads.at[k]))
+        !is_inside(c, d, &reads.at[k], &given_up) && !given_up)
       return tell(c, d, &reads.at[k]);
   neo_map_set(proved_of(c->m), key, 1);
   return NEO_OK;
@@ -135,12 +159,10 @@ static neo_status check_tensor(reads_check *c, neo_tensor t) {
 neo_status neo_reads_verify(neo_module *m, neo_str *why) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  bool *all = NEO_NEW_ARRAY(&scratch, bool, m->tensors.n);
-  reads_check c = {.m = m, .a = &scratch, .p = neo_prover_new(m), .why = why, .all = all};
+  reads_check c = {.m = m, .a = &scratch, .p = neo_prover_new(m), .why = why};
   neo_status status = NEO_OK;
   neo_prover_be_quiet(c.p);
-  for (uint32_t t = 0; t < m->tensors.n; t++)
-    all[t] = true;
+  c.all = all_tensors(m, &scratch);
   for (uint32_t t = 1; t < m->tensors.n && !status; t++)
     status = check_tensor(&c, (neo_tensor){t});
   neo_prover_free(c.p);

@@ -195,15 +195,12 @@ static neo_tensor new_tensor(const checkpoints *c, neo_tensor t, uint32_t along,
 static neo_list axes_in_chunks(checkpoint_scope *s, const neo_def_rec *d, uint32_t along) {
   neo_module *m = s->c->m;
   uint32_t id[64];
-  neo_axis_rec x[64] = {checkpoint_chunk_axis(s->c)};
-  id[0] = neo_axis_add(m, x[0]).i;
+  id[0] = neo_axis_add(m, checkpoint_chunk_axis(s->c)).i;
   for (uint32_t k = 0; k < d->axes.n; k++) {
-    neo_axis_rec *to = &x[k + 1], from = *neo_def_axis(m, d, k);
-    *to = from;
-    to->lo = checkpoint_in_chunks(s, from.lo);
-    to->hi = k == along ? checkpoint_number(s->c, s->c->chunk) : checkpoint_in_chunks(s, from.hi);
-    neo_embed_axis(s->c->p, x, k + 1);
-    id[k + 1] = neo_axis_add(m, *to).i;
+    neo_axis_rec x = *neo_def_axis(m, d, k);
+    x.lo = checkpoint_in_chunks(s, x.lo);
+    x.hi = k == along ? checkpoint_number(s->c, s->c->chunk) : checkpoint_in_chunks(s, x.hi);
+    id[k + 1] = neo_axis_add(m, x).i;
   }
   return neo_list_new(m, id, d->axes.n + 1);
 }
@@ -241,7 +238,7 @@ static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list ou
     r.where = r.where.i ? neo_op2(m, NEO_OP_AND, is, r.where) : is;
   r.body = list_in_chunks(&s, d.body, (neo_expr){0});
   r.finish = list_in_chunks(&s, d.finish, is);
-  neo_def_add(m, r, true);
+  neo_embed_def(c->p, neo_def_add(m, r, true));
 }
 
 /* The results of definition d in the loop. */

@@ -1,12 +1,11 @@
-/* Every read gets a guard, and the guards that always hold go again. */
+/* See embed.h. A read may be an index of another one, which is another expression once the read has its guard: each is
+ * looked for anew. */
 #include "transform/embed.h"
+#include "ir/verify.h"
 
-static neo_expr guarded(void *ctx, neo_module *m, neo_expr e) {
-  neo_node n = *neo_expr_node(m, e);
+static neo_expr guarded(neo_module *m, neo_expr read) {
+  neo_node n = *neo_expr_node(m, read);
   neo_expr at[64];
-  (void)ctx;
-  if (n.op != NEO_OP_LOAD || !n.arg.n)
-    return e;
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
   neo_type t = (neo_type)n.type;
@@ -14,15 +13,25 @@ static neo_expr guarded(void *ctx, neo_module *m, neo_expr e) {
   return neo_load_else(m, (neo_tensor){n.attr}, at, n.arg.n, none, n.span);
 }
 
-neo_expr neo_embed(neo_prover *p, const neo_facts *facts, neo_expr e) {
-  neo_module *m = neo_prover_module(p);
-  if (!e.i || !neo_expr_uses_op(m, e, NEO_OP_LOAD))
-    return e;
-  return neo_simplify_under(p, facts, neo_expr_rewrite(m, e, guarded, NULL));
+typedef struct {
+  neo_expr from, to;
+} exchange;
+
+static neo_expr exchanged(void *ctx, neo_module *m, neo_expr e) {
+  const exchange *x = ctx;
+  (void)m;
+  return e.i == x->from.i ? x->to : e;
 }
 
-void neo_embed_axis(neo_prover *p, neo_axis_rec *axes, uint32_t k) {
-  neo_facts before = {.axes = axes, .n_axes = k};
-  axes[k].lo = neo_embed(p, &before, axes[k].lo);
-  axes[k].hi = neo_embed(p, &before, axes[k].hi);
+void neo_embed_def(neo_prover *p, neo_def d) {
+  neo_module *m = neo_prover_module(p);
+  neo_arena scratch;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  neo_expr read = neo_unproved_read(p, d, &scratch);
+  while (read.i) {
+    exchange x = {read, guarded(m, read)};
+    neo_def_rewrite(m, d, exchanged, &x);
+    read = neo_unproved_read(p, d, &scratch);
+  }
+  neo_arena_free(&scratch);
 }

@@ -12,7 +12,6 @@
  * A block of rows of one kind runs what that kind needs (fusion/recurrence/kinds.c). */
 #include "ir/define.h"
 #include "ir/guarded_read.h"
-#include "transform/embed.h"
 #include "transform/levels_parts.h"
 
 enum { MOST_AXES = 64, MOST_VERTICES = INT32_MAX >> LEVELS_CONDITIONS };
@@ -97,16 +96,12 @@ void levels_find_keys(levels *s) {
 
 /* ---- tables */
 
-/* The number of the kind of vertex `at`, over AXIS 0 of all vertices. A condition may ask what is there under another
- * one alone; where it is not, any kind will do. */
+/* The number of the kind of vertex `at`. */
 static neo_expr kind_of(const levels *s, const levels_graph *g, neo_expr at) {
   neo_module *m = s->m;
   neo_expr all = {0};
-  neo_axis_rec p = {.lo = levels_int(s, 0), .hi = g->n};
-  neo_facts vertices = {.axes = &p, .n_axes = 1};
   for (uint32_t k = 0; k < g->n_is; k++) {
-    neo_expr is = neo_embed(s->p, &vertices, neo_expr_subst_axes(m, g->is[k], &at, 1));
-    is = neo_cast(m, NEO_I32_T, is);
+    neo_expr is = neo_cast(m, NEO_I32_T, neo_expr_subst_axes(m, g->is[k], &at, 1));
     is = neo_op2(m, NEO_OP_MUL, is, neo_const_int(m, NEO_I32_T, (int64_t)1 << k));
     all = all.i ? neo_op2(m, NEO_OP_ADD, all, is) : is;
   }

@@ -12,7 +12,6 @@
  *     x[p, j] = select(0 <= word[order[p]], t[p, j], b[j]) */
 #include "ir/define.h"
 #include "ir/guarded_read.h"
-#include "transform/embed.h"
 #include "transform/levels_parts.h"
 
 enum { MOST_KINDS = 16, MOST_AXES = 64, NONE = 0, ALL = 255 };
@@ -69,8 +68,6 @@ static uint8_t kind_of(kinds *x, levels_graph *g, neo_expr c, bool holds, uint32
   for (uint32_t k = 0; k <= axis; k++)
     by[k] = neo_axis_ref(m, k == axis ? 0 : k);
   c = neo_expr_subst_axes(m, holds ? c : neo_op1(m, NEO_OP_NOT, c), by, axis + 1);
-  neo_axis_rec p = {.lo = levels_int(x->s, 0), .hi = g->n};
-  c = neo_embed(x->s->p, &(neo_facts){.axes = &p, .n_axes = 1}, c); /* it may hold under others */
   for (uint32_t k = 0; k < x->n_kinds; k++)
     if (x->kind[k].where.i == c.i && x->kind[k].graph == g)
       return (uint8_t)(k + 1);

@@ -106,31 +106,11 @@ static neo_expr compare_in_order(const levels *s, const levels_graph *g, neo_exp
   return e;
 }
 
-/* A read at a child of what is not in the order. The condition around it may ask in the order if there is a child,
- * which says so of child[order[x], k], too, but is no proof. */
-static neo_expr read_at_child(const levels *s, neo_expr e) {
-  neo_module *m = s->m;
-  neo_node n = *neo_expr_node(m, e);
-  neo_expr at[LEVELS_RANK];
-  bool is = false;
-  for (uint32_t k = 0; n.op == NEO_OP_LOAD && k < n.arg.n && n.arg.n <= LEVELS_RANK; k++) {
-    at[k] = neo_list_expr(m, n.arg, k);
-    for (size_t g = 0; g < s->graphs.n && !is; g++)
-      is = placed_child(s, s->graphs.at[g], at[k]).i;
-  }
-  if (!is)
-    return e;
-  neo_type t = (neo_type)n.type;
-  neo_expr none = t == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, t, 0);
-  return neo_load_else(m, (neo_tensor){n.attr}, at, n.arg.n, none, n.span);
-}
-
 static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
   const levels *s = ctx;
   const neo_node *n = neo_expr_node(m, e);
   if (levels_is_load(n))
-    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(s, e)
-                                                          : read_at_child(s, e);
+    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(s, e) : e;
   bool compares =
       n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
   for (size_t k = 0; k < s->graphs.n && compares; k++) {

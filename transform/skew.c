@@ -251,21 +251,17 @@ static neo_expr placed(const skewing *s, const placement *p, const neo_def_rec *
 static neo_list placed_axes(const skewing *s, const placement *p, const neo_def_rec *d) {
   neo_module *m = s->m;
   uint32_t id[64];
-  neo_axis_rec axis[64];
-  axis[0] = *neo_def_axis(m, d, p->x->dropped);
-  axis[0].hi = rounds_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, axis[0].hi);
-  id[0] = neo_axis_add(m, axis[0]).i;
+  neo_axis_rec first = *neo_def_axis(m, d, p->x->dropped);
+  first.hi = rounds_of(s, p->x, neo_def_axis(m, d, p->x->lane)->hi, first.hi);
+  id[0] = neo_axis_add(m, first).i;
   for (uint32_t k = 0; k < d->n_out; k++)
-    if (k != p->x->dropped) {
+    if (k != p->x->dropped)
       id[p->x->place[k]] = neo_list_at(m, d->axes, k);
-      axis[p->x->place[k]] = *neo_def_axis(m, d, k);
-    }
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
-    axis[k] = *neo_def_axis(m, d, k);
-    axis[k].lo = placed(s, p, d, axis[k].lo);
-    axis[k].hi = placed(s, p, d, axis[k].hi);
-    neo_embed_axis(s->p, axis, k);
-    id[k] = neo_axis_add(m, axis[k]).i;
+    neo_axis_rec axis = *neo_def_axis(m, d, k);
+    axis.lo = placed(s, p, d, axis.lo);
+    axis.hi = placed(s, p, d, axis.hi);
+    id[k] = neo_axis_add(m, axis).i;
   }
   return neo_list_new(m, id, d->axes.n);
 }
@@ -424,6 +420,8 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
   for (uint32_t k = 1; k < s.n_defs && n_found; k++) {
     s.inside = s.moved[k];
     neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
+    if (s.moved[k])
+      neo_embed_def(s.p, (neo_def){k});
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);
