@@ -161,6 +161,9 @@ typedef struct {
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
+  bool
+      as_written; /* its products are the program's, and not a gradient's, whose factors have no order (docs/language.md,
+                      Types): set where autodiff begins. IR as text does not say it, and is taken as a gradient's */
   uint32_t
       chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
