@@ -16,8 +16,9 @@
  * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
  * (times an infinity, an empty sum is no longer 0), finite constants and signs always do; so does
  * what the product is divided by. Sums that differ in such factors alone are one afterwards, and
- * fusion puts the product back behind the sum. A condition on output axes goes with them, if what
- * is left can be read without it:
+ * fusion puts the product back behind the sum. In the program's own sums, which are no gradient's, such a factor
+ * stays, and so does a quotient, since the sum without it may leave the range of the type where the terms do not; only
+ * constants of moderate size leave. A condition on output axes goes with them, if what is left can be read without it:
  *
  *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
