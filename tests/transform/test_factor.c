@@ -320,7 +320,7 @@ static void terms_that_the_program_says_are_added_up(void **state) {
              "sum[k: 16] V[i, k] * G[i, k]\n    then acc0 * rsqrt(16.0) * 3.0");
   as_written(ONE("V[i, k] * G[i, k] * 1e-30"), "sum[k: 16] V[i, k] * G[i, k] * 1e-30\n");
   as_written(ONE("V[i, k] * G[i, k] * 0.0"), "sum[k: 16] V[i, k] * G[i, k] * 0.0\n");
-  as_written(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] G[i, e] * V[j, e] * S[i, j]\n"
+  as_written(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] G[i, e] * V[j, e] * exp(S[i, j])\n"
                   "entry forward forward: D = D\n",
              "partial.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]");
 #undef ONE
