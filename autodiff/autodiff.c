@@ -356,6 +356,8 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_prover *prover = neo_prover_new(m);
   bool good = true;
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    m->defs.at[k].as_written = true;
   for (uint32_t k = 0; k < m->grads.n; k++) {
     neo_grad_rec request = m->grads.at[k];
     if (request.done)

@@ -31,6 +31,7 @@ neo_tensor neo_temp_define(neo_module *m, const neo_temp *x, neo_def_rec r) {
 neo_tensor neo_partial_define(neo_module *m, const neo_partial *x) {
   neo_def_rec of = *neo_def_at(m, x->of);
   neo_def_rec r = {.reducer = (uint8_t)x->reducer, .n_out = x->n_out, .span = of.span};
+  r.as_written = of.as_written;
   neo_type type = neo_expr_type(m, x->body);
   neo_temp t = {.prefix = x->prefix, .like = {neo_list_at(m, of.out, 0)}, .type = type};
   r.origin = of.origin ? of.origin : x->of.i;

@@ -56,7 +56,8 @@ static void assume_in_range(walk *w, neo_node n) {
 static void add_read(walk *w, neo_expr e) {
   size_t before = w->assume.n;
   assume_in_range(w, *neo_expr_node(w->m, e));
-  neo_guarded_read r = {e, w->n_axes, NULL, (uint32_t)w->assume.n};
+  neo_guarded_read r = {
+      e, w->n_axes, NULL, (uint32_t)w->assume.n, (uint32_t)before, w->visits < MOST_VISITS};
   if (w->assume.n)
     r.assume = neo_arena_copy(w->arena, w->assume.at, w->assume.n * sizeof(neo_expr));
   w->assume.n = before;

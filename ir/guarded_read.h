@@ -9,6 +9,8 @@ typedef struct {
   uint32_t n_axes; /* of the definition, that the read may use: the output axes in finish */
   const neo_expr *assume;
   uint32_t n_assume;
+  uint32_t n_around; /* of them: without those that the read itself is in range, which come last */
+  bool knows_all;    /* no condition was left out because there are so many */
 } neo_guarded_read;
 
 typedef NEO_VEC(neo_guarded_read) neo_guarded_reads;

@@ -161,6 +161,9 @@ typedef struct {
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
+  bool
+      as_written; /* its products are the program's, and not a gradient's, whose factors have no order (docs/language.md,
+                      Types): set where autodiff begins. IR as text does not say it, and is taken as a gradient's */
   uint32_t
       chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
@@ -251,8 +254,9 @@ typedef struct neo_module {
   neo_map named;                   /* name -> the first tensor that has it; private to build.c */
   neo_map copies;                  /* "prefix.of" -> numbers up to here are taken; of clone.c */
   struct neo_proofs *proofs;       /* what provers share; private to prove_store.c */
-  struct neo_walks *walks;         /* marks of the walks under way; private to walk.c */
-  struct neo_linears *linears;     /* linear forms that are known; private to linear.c */
+  neo_map *proved_reads;       /* definitions whose reads were proved; private to verify_reads.c */
+  struct neo_walks *walks;     /* marks of the walks under way; private to walk.c */
+  struct neo_linears *linears; /* linear forms that are known; private to linear.c */
 } neo_module;
 
 /* ---- tables (ir/tables.c) */
@@ -368,6 +372,11 @@ uint32_t neo_size_number(const neo_module *m, neo_size s);
 uint32_t neo_size_numbers(const neo_module *m);
 static inline neo_axis_rec *neo_axis_at(const neo_module *m, neo_axis a) {
   return &m->axes.at[a.i];
+}
+/* Does its result depend on the order in which its reduction meets points? The first of equals wins where a second body
+ * says which point did; sums, and the largest value alone, are the same in any order. */
+static inline bool neo_def_is_ordered(const neo_def_rec *d) {
+  return (d->reducer == NEO_RED_MAX || d->reducer == NEO_RED_MIN) && d->body.n > 1;
 }
 /* The k-th axis record of a definition. */
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k);

@@ -417,7 +417,7 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
   return status;
 }
 
-neo_status neo_module_check(neo_module *m, neo_str *why) {
+neo_status neo_module_has_orders(neo_module *m, neo_str *why) {
   neo_arena scratch;
   neo_def *defs;
   bool recurrences;
@@ -432,6 +432,11 @@ neo_status neo_module_check(neo_module *m, neo_str *why) {
   s = recurrences ? check_orders(m, defs, n, &scratch, why) : NEO_OK;
   neo_arena_free(&scratch);
   return s;
+}
+
+neo_status neo_module_check(neo_module *m, neo_str *why) {
+  neo_status s = neo_module_has_orders(m, why);
+  return s ? s : neo_reads_verify(m, why);
 }
 
 /* ---- rounds */

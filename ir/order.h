@@ -42,8 +42,12 @@ bool neo_order_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *are
 uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena *arena,
                          neo_order_step *out, uint32_t most, neo_order_failure *why);
 
-/* neo_module_verify, and then: has each recurrence an order? NEO_INTERNAL with a text: no. It asks the
- * prover, which makes expressions; a module that is not to change is verified alone. */
+/* neo_module_verify, and then: has each recurrence an order? NEO_INTERNAL with a text: no. It asks the prover,
+ * which makes expressions; a module that is not to change is verified alone. */
+neo_status neo_module_has_orders(neo_module *m, neo_str *why) NEO_MUST_CHECK;
+
+/* neo_module_has_orders, and then: is every read inside of its tensor (ir/verify_reads.c)? So is what the frontend
+ * makes, and what passes leave; IR as text need not be. */
 neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;
 
 /* Rounds of a loop, from the least to the last plus one, as expressions over sizes: over all members.

@@ -16,6 +16,14 @@ neo_prover *neo_prover_new(neo_module *m) {
   return p;
 }
 
+void neo_prover_be_quiet(neo_prover *p) {
+  p->quiet = true;
+}
+
+uint64_t neo_prover_given_up(const neo_prover *p) {
+  return p->given_up;
+}
+
 neo_prover_stats neo_prover_statistics(const neo_prover *p) {
   return p->stats;
 }

@@ -36,6 +36,11 @@ neo_module *neo_prover_module(const neo_prover *p);
  * there, as a remark. Returns the place before. */
 neo_span neo_prover_at(neo_prover *p, neo_span at);
 
+/* What is given up from here on is no remark: nothing that is compiled depends on it. */
+void neo_prover_be_quiet(neo_prover *p);
+/* How many answers were given up for the quota. */
+uint64_t neo_prover_given_up(const neo_prover *p);
+
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {
   uint64_t questions, memo, interval, points, isl_proved, isl_refuted, enumerated, unknown;

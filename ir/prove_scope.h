@@ -66,6 +66,8 @@ struct neo_prover {
   neo_map scopes; /* hash -> neo_prover_scope * */
   neo_isl *isl;   /* made at the first use, as the next */
   struct neo_relation *relation;
+  bool quiet;        /* what is given up is counted, and not told */
+  uint64_t given_up; /* answers */
   neo_span at;       /* what is asked about */
   double at_seconds; /* in isl, for it */
   neo_prover_stats stats;

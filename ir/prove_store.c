@@ -126,6 +126,9 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
 
 void neo_prover_gave_up(neo_prover *p) {
   neo_diags *d = p->m->diags;
+  p->given_up++;
+  if (p->quiet)
+    return;
   int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)p->m->proofs->max_operations);
   neo_diag_help(d, h,
                 "what is computed is the same, perhaps in more steps; --proof-quota=N allows "

@@ -320,7 +320,7 @@ static void move_axes(images *s, neo_def d) {
   if (r.axes.n >= MOST_AXES)
     return;
   neo_def_visit(m, d, find_inner, &x);
-  x.inner &= free_axes(m, &r);
+  x.inner &= neo_def_is_ordered(&r) ? 0 : free_axes(m, &r);
   if (!moved && !x.inner)
     return;
   for (uint32_t k = 0; k < r.n_out; k++)

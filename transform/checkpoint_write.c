@@ -16,6 +16,7 @@
 #include "ir/define.h"
 #include "ir/element.h"
 #include "transform/checkpoint_parts.h"
+#include "transform/embed.h"
 
 static neo_expr zero_of(const checkpoints *c, neo_type t) {
   return t == NEO_BOOL_T ? neo_const_bool(c->m, false) : neo_const_int(c->m, t, 0);
@@ -237,7 +238,7 @@ static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list ou
     r.where = r.where.i ? neo_op2(m, NEO_OP_AND, is, r.where) : is;
   r.body = list_in_chunks(&s, d.body, (neo_expr){0});
   r.finish = list_in_chunks(&s, d.finish, is);
-  neo_def_add(m, r, true);
+  neo_embed_def(c->p, neo_def_add(m, r, true));
 }
 
 /* The results of definition d in the loop. */

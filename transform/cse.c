@@ -84,6 +84,7 @@ static void merge(cse *c, neo_def d) {
   }
   if (!typed || !replaceable(c, r))
     return;
+  neo_def_at(m, (neo_def){(uint32_t)old})->as_written = r->as_written || f->as_written;
   for (uint32_t k = 0; k < r->out.n; k++)
     neo_map_set(&c->to, neo_list_at(m, r->out, k), neo_list_at(m, f->out, k));
 }

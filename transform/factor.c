@@ -16,8 +16,9 @@
  * of output axes alone goes out of the sum, before anything else, whenever the sum is not empty
  * (times an infinity, an empty sum is no longer 0), finite constants and signs always do; so does
  * what the product is divided by. Sums that differ in such factors alone are one afterwards, and
- * fusion puts the product back behind the sum. A condition on output axes goes with them, if what
- * is left can be read without it:
+ * fusion puts the product back behind the sum. In the program's own sums, which are no gradient's, such a factor
+ * stays, and so does a quotient, since the sum without it may leave the range of the type where the terms do not; only
+ * constants of moderate size leave. A condition on output axes goes with them, if what is left can be read without it:
  *
  *     E[i, j] = sum[e where j <= i] G[i, e] * V[j, e] * exp(S[i, j])
  *     ->
@@ -26,20 +27,23 @@
  * and one on data goes by itself (the gradient of a product with relu(X), where X > 0).
  *
  * A part that is a definition already (available_sum.h) costs nothing: the first of these sums over j is
- * what attention returned, if G is its gradient.
+ * what attention returned, if G is its gradient. What a condition asks of other axes than the part's stays, and what it
+ * asks of these must hold somewhere: a sum that takes nothing is 0, and 0 times an infinity is not.
  *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
  * since they may be what reads rely on. The order of a recurrence relies on them, too: its definitions
  * stay whole. */
+#include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
+#include "transform/embed.h"
 #include "transform/transform.h"
 #include <math.h>
 
-enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16 };
+enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16, MOST_SCALE = 24 };
 
 typedef struct {
   neo_module *m;
@@ -49,6 +53,7 @@ typedef struct {
   neo_axis_rec axis[64];
   double extent[64];
   uint64_t outs, reds; /* axes */
+  neo_expr term;       /* the product of these: */
   neo_expr factor[MOST_FACTORS];
   uint64_t uses[MOST_FACTORS]; /* axes of a factor */
   double cost[MOST_FACTORS];
@@ -82,6 +87,12 @@ static bool add_factor(product *p, neo_expr e, double cost) {
   return true;
 }
 
+static bool is_constant(const product *p, neo_expr e) {
+  const neo_module *m = p->m;
+  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
+         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
+}
+
 static bool add_factors(product *p, neo_expr e) {
   const neo_node n = *neo_expr_node(p->m, e);
   if (n.op == NEO_OP_NEG) {
@@ -92,7 +103,7 @@ static bool add_factors(product *p, neo_expr e) {
     return add_factors(p, neo_list_expr(p->m, n.arg, 0)) &&
            add_factors(p, neo_list_expr(p->m, n.arg, 1));
   neo_expr by = n.op == NEO_OP_DIV ? neo_list_expr(p->m, n.arg, 1) : (neo_expr){0};
-  if (by.i && !(neo_expr_axes(p->m, by) & p->reds)) {
+  if (by.i && !(neo_expr_axes(p->m, by) & p->reds) && (!p->r.as_written || is_constant(p, by))) {
     if (!add_factors(p, neo_list_expr(p->m, n.arg, 0)) || p->n == MOST_FACTORS)
       return false;
     p->inverse |= 1u << p->n;
@@ -136,6 +147,7 @@ static bool match(product *p, neo_def d) {
   p->reds = ((1ull << p->r.axes.n) - 1) & ~p->outs;
   neo_expr body = without_choice(p, neo_list_expr(m, p->r.body, 0));
   neo_type t = neo_expr_type(m, body);
+  p->term = body;
   if ((t != NEO_F32_T && t != NEO_F64_T) || !add_factors(p, body) || p->n < 2)
     return false;
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
@@ -207,6 +219,41 @@ static bool never_empty(const product *p) {
   return true;
 }
 
+/* ---- conditions */
+
+enum { MOST_CONJUNCTS = 8 };
+
+/* Of the condition what asks of these axes, and what does not; 0: nothing. False: it has too many parts. */
+static bool split_condition(const product *p, uint64_t axes, neo_expr *about, neo_expr *rest) {
+  neo_expr all[MOST_CONJUNCTS], of[2][MOST_CONJUNCTS];
+  uint32_t n = 0, n_of[2] = {0};
+  if (!neo_conjuncts_of(p->m, p->r.where, all, &n, MOST_CONJUNCTS))
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    bool asks = neo_expr_axes(p->m, all[k]) & axes;
+    of[asks][n_of[asks]++] = all[k];
+  }
+  *about = neo_conjunction(p->m, of[1], n_of[1]);
+  *rest = neo_conjunction(p->m, of[0], n_of[0]);
+  return true;
+}
+
+/* Does the condition hold somewhere along these axes, whatever the others are, if what it asks of the others alone
+ * holds? Where it does not, the sum has no terms, and a part that is 0 would be multiplied with what is not a number. */
+static bool takes_some(const product *p, uint64_t in) {
+  neo_expr about, rest, lo, hi, left;
+  if (!split_condition(p, in, &about, &rest))
+    return false;
+  if (!about.i)
+    return true;
+  uint64_t asked = neo_expr_axes(p->m, about) & in;
+  uint32_t k = (uint32_t)__builtin_ctzll(asked);
+  neo_facts f = {p->axis, p->r.axes.n, &rest, rest.i != 0};
+  if (asked & (asked - 1) || !neo_tighten(p->prover, &f, k, about, &lo, &hi, &left) || left.i)
+    return false;
+  return neo_prove(p->prover, &f, neo_op2(p->m, NEO_OP_LT, lo, hi), NULL) == NEO_PROVED;
+}
+
 /* ---- a part that there is */
 
 typedef struct {
@@ -249,7 +296,7 @@ static neo_expr available_part(const product *p, const part *x, uint32_t candida
       factor[q.n++] = p->factor[k];
   q.where = p->r.where;
   q.prover = p->prover;
-  if (q.n < 2 || !left_stands(p, x, candidates & ~x->chosen))
+  if (q.n < 2 || !left_stands(p, x, candidates & ~x->chosen) || !takes_some(p, x->in))
     return (neo_expr){0};
   return neo_available_sum(p->m, &q);
 }
@@ -363,8 +410,9 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
   neo_expr t = x->known.i ? x->known : define_part(p, x), by[64] = {{0}};
   neo_def_rec r = p->r;
   uint64_t reds = p->reds & ~x->in;
-  if (x->known.i)
-    r.where = (neo_expr){0};
+  neo_expr asked;
+  if (x->known.i && !split_condition(p, x->in, &asked, &r.where))
+    return;
   neo_expr body = signed_product(p, (neo_expr){0}, left & ~x->chosen, t);
   r.axes = axes_list(p, p->outs, reds, by);
   if (r.where.i)
@@ -372,14 +420,31 @@ static void sum_of_part(product *p, uint32_t left, const part *x) {
   body = neo_expr_subst_axes(p->m, body, by, p->r.axes.n);
   r.body = neo_list_new(p->m, &body.i, 1);
   *neo_def_at(p->m, p->def) = r;
+  neo_embed_def(p->prover, p->def);
 }
 
 /* ---- what goes out of the whole sum */
 
-static bool is_constant(const product *p, neo_expr e) {
-  const neo_module *m = p->m;
-  return !neo_expr_axes(m, e) && !neo_expr_uses_op(m, e, NEO_OP_LOAD) &&
-         !neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE) && !neo_expr_uses_op(m, e, NEO_OP_RAND);
+/* Is the integer, over sizes, from 1 to 2^24? */
+static bool is_count(const product *p, neo_expr e) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  const neo_node *n = neo_expr_node(p->m, e);
+  if (n->op != NEO_OP_CAST || neo_expr_type(p->m, neo_expr_arg(p->m, e, 0)) != NEO_I64_T)
+    return false;
+  return neo_interval(p->prover, &none, neo_expr_arg(p->m, e, 0), &lo, &hi) && lo >= 1 &&
+         hi <= 1 << MOST_SCALE;
+}
+
+/* A constant that is multiplied with the sum even where the program says it is with each term: one of these. */
+static bool is_scale(const product *p, neo_expr e) {
+  double x;
+  neo_op op = (neo_op)neo_expr_node(p->m, e)->op;
+  if (op == NEO_OP_SQRT || op == NEO_OP_RSQRT)
+    return is_scale(p, neo_expr_arg(p->m, e, 0));
+  if (neo_expr_is_float(p->m, e, &x))
+    return fabs(x) >= ldexp(1, -MOST_SCALE) && fabs(x) <= ldexp(1, MOST_SCALE);
+  return is_count(p, e);
 }
 
 /* A number that leaves 0 what it is. */
@@ -401,13 +466,16 @@ static bool chooses_results(const product *p) {
   return where_leaves(p) && neo_expr_uses_op(p->m, p->r.where, NEO_OP_LOAD);
 }
 
-/* Factors that no reduction axis changes and that are constants (or not, by `constants`). */
+/* Factors that no reduction axis changes and that are constants (or not, by `constants`). In what the program says itself
+ * the sum without a factor may leave the range of the type where the sum with it does not: x/m in sum[i] (x[i]/m)^2. */
 static uint32_t outside(const product *p, bool constants) {
   uint32_t chosen = 0;
+  if (p->r.as_written && !constants)
+    return 0;
   bool any = (!p->r.where.i || (!constants && where_leaves(p))) && never_empty(p);
   for (uint32_t k = 0; k < p->n; k++)
     if (!(p->uses[k] & p->reds) && is_constant(p, p->factor[k]) == constants &&
-        (any || is_finite(p, k)))
+        (any || is_finite(p, k)) && (!p->r.as_written || is_scale(p, p->factor[k])))
       chosen |= 1u << k;
   return chosen;
 }
@@ -426,11 +494,37 @@ static void whole_as_part(product *p, uint32_t out, uint32_t left) {
   r.reducer = NEO_RED_NONE;
   r.body = (neo_list){0};
   *neo_def_at(p->m, p->def) = r;
+  neo_embed_def(p->prover, p->def);
+}
+
+static bool is_chosen(const product *p, neo_expr e, uint32_t chosen) {
+  for (uint32_t k = 0; k < p->n; k++)
+    if (chosen >> k & 1 && p->factor[k].i == e.i)
+      return true;
+  return false;
+}
+
+/* The term without signs and these factors, which are constants; what is left is multiplied as it was. 0: nothing is. */
+static neo_expr without(const product *p, neo_expr e, uint32_t out) {
+  const neo_node n = *neo_expr_node(p->m, e);
+  if (n.op == NEO_OP_NEG)
+    return without(p, neo_list_expr(p->m, n.arg, 0), out);
+  if (n.op == NEO_OP_MUL)
+    return times(p->m, without(p, neo_list_expr(p->m, n.arg, 0), out),
+                 without(p, neo_list_expr(p->m, n.arg, 1), out));
+  if (n.op == NEO_OP_DIV && is_constant(p, neo_list_expr(p->m, n.arg, 1))) {
+    neo_expr by = neo_list_expr(p->m, n.arg, 1), x = without(p, neo_list_expr(p->m, n.arg, 0), out);
+    if (is_chosen(p, by, out & p->inverse))
+      return x;
+    x = x.i ? x : neo_const_float(p->m, (neo_type)n.type, 1);
+    return neo_op2(p->m, NEO_OP_DIV, x, by);
+  }
+  return is_chosen(p, e, out & ~p->inverse) ? (neo_expr){0} : e;
 }
 
 /* Constants move behind the sum, in place. */
 static void constants_behind(product *p, uint32_t out, uint32_t left) {
-  neo_expr body = product_of(p, left);
+  neo_expr body = p->r.as_written ? without(p, p->term, out) : product_of(p, left);
   neo_expr acc = neo_acc_ref(p->m, neo_expr_type(p->m, body), 0);
   set_finish(p, &p->r, signed_product(p, acc, out, (neo_expr){0}));
   p->r.body = neo_list_new(p->m, &body.i, 1);

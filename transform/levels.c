@@ -19,6 +19,7 @@
 #include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/out_map.h"
+#include "transform/embed.h"
 #include "transform/levels_parts.h"
 #include "transform/transform.h"
 
@@ -250,6 +251,16 @@ static void define_tables(levels *s) {
   }
 }
 
+/* In the order of levels nothing may show any more what does in the order of vertices: that a child of that number has a
+ * place is that there is one. Conditions that tell kinds are asked of all vertices. */
+static void embed_all(levels *s) {
+  for (uint32_t t = 1; t < s->m->tensors.n; t++) {
+    neo_list pieces = neo_tensor_at(s->m, (neo_tensor){t})->pieces;
+    for (uint32_t k = 0; k < pieces.n; k++)
+      neo_embed_def(s->p, (neo_def){neo_list_at(s->m, pieces, k)});
+  }
+}
+
 neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
@@ -280,6 +291,7 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
     levels_write_kinds(&s);
     levels_leave_out_kinds(&s);
     levels_read_there(&s);
+    embed_all(&s);
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);

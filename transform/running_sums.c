@@ -35,6 +35,8 @@ typedef struct {
   neo_def id;
   neo_def_rec d;
   uint32_t axis; /* the reduction axis that goes along the rounds; UINT32_MAX: none is known */
+  int64_t
+      first; /* where it starts below 0, and else 0: element r of the running sum has what comes at first + r */
   bool good;
 } sum_look;
 
@@ -84,6 +86,16 @@ static void look_none(void *ctx, neo_expr e) {
     s->good = s->good && !is_made(s->r, (neo_tensor){n->attr});
 }
 
+/* Is the axis' start, or the number below 0 at which it starts, known? */
+static bool has_first(sum_look *s) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  neo_expr start = neo_def_axis(s->r->m, &s->d, s->axis)->lo;
+  (void)neo_interval(s->r->p, &none, start, &lo, &hi);
+  s->first = lo < 0 ? lo : 0;
+  return lo >= 0 || lo == hi;
+}
+
 /* Bounds of the axis that are the same everywhere, and of which no other bound says anything. */
 static bool is_plain_range(const sum_look *s) {
   neo_module *m = s->r->m;
@@ -117,7 +129,7 @@ static bool is_sum(runner *r, neo_def id, sum_look *s) {
     neo_expr_visit(m, neo_def_axis(m, &s->d, k)->lo, look_none, s);
     neo_expr_visit(m, neo_def_axis(m, &s->d, k)->hi, look_none, s);
   }
-  return s->good && s->axis != UINT32_MAX && is_plain_range(s);
+  return s->good && s->axis != UINT32_MAX && is_plain_range(s) && has_first(s);
 }
 
 /* ---- rewriting */
@@ -137,6 +149,11 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
+/* What the running sum has at the point of the axis. */
+static neo_expr element_of(const sum_look *s, neo_expr point) {
+  return neo_op2(s->r->m, NEO_OP_SUB, point, neo_const_int(s->r->m, NEO_I64_T, s->first));
+}
+
 /* running.G; its axes are the round, G's, and those that are left of the reduction. */
 static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
   neo_module *m = s->r->m;
@@ -145,13 +162,14 @@ static neo_tensor running_sum(const sum_look *s, neo_axis_rec round) {
   neo_type type = neo_expr_type(m, body);
   neo_def_rec r = {.n_out = d->n_out + 1, .span = d->span};
   uint32_t id[64], n = 0;
-  by[s->axis] = neo_axis_ref(m, 0);
+  by[s->axis] = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, 0), neo_const_int(m, NEO_I64_T, s->first));
   for (uint32_t k = 0, next = 1; k < d->axes.n; k++)
     if (k != s->axis)
       by[k] = neo_axis_ref(m, next++);
-  neo_expr first = round.lo;
+  neo_expr first = element_of(s, round.lo);
   int64_t lo;
   round.lo = neo_const_int(m, NEO_I64_T, 0);
+  round.hi = element_of(s, round.hi);
   if (!neo_expr_is_int(m, first, &lo) || lo != 0)
     where = neo_op2(m, NEO_OP_LE, first, neo_axis_ref(m, 0));
   id[n++] = neo_axis_add(m, round).i;
@@ -193,6 +211,7 @@ static void write(const sum_look *s) {
   neo_tensor sum = running_sum(s, round);
   at[0] =
       s->r->loop.down ? round.lo : neo_op2(m, NEO_OP_SUB, round.hi, neo_const_int(m, NEO_I64_T, 1));
+  at[0] = element_of(s, at[0]);
   for (uint32_t k = 0; k < d->n_out; k++) {
     at[k + 1] = neo_axis_ref(m, k);
     id[k] = neo_list_at(m, d->axes, k);

@@ -19,6 +19,7 @@
 #include "ir/define.h"
 #include "ir/element.h"
 #include "ir/order.h"
+#include "transform/embed.h"
 #include "transform/transform.h"
 
 enum { MOST_FACTOR = 4, LEAST_EXTENT = 4, FULL_VECTOR = 16, MOST_AXES = 63, MOST_RANK = 16 };
@@ -419,6 +420,8 @@ neo_status neo_pass_skew(neo_module *m, const neo_pass_target *target) {
   for (uint32_t k = 1; k < s.n_defs && n_found; k++) {
     s.inside = s.moved[k];
     neo_def_rewrite(m, (neo_def){k}, read_skewed, &s);
+    if (s.moved[k])
+      neo_embed_def(s.p, (neo_def){k});
   }
   neo_prover_free(s.p);
   neo_arena_free(&scratch);

@@ -40,12 +40,24 @@ typedef struct {
 
 /* ---- sums over an equation */
 
-/* Does the condition say that some data are the first axis? They depend on no output axis. */
+/* Do ranges of the sum change along output axes but the first? */
+static bool is_ragged(neo_module *m, const neo_def_rec *d) {
+  uint64_t others = ((uint64_t)1 << d->n_out) - 2;
+  for (uint32_t k = d->n_out; k < d->axes.n; k++) {
+    neo_axis_rec x = *neo_def_axis(m, d, k);
+    if ((neo_expr_axes(m, x.lo) | neo_expr_axes(m, x.hi)) & others)
+      return true;
+  }
+  return false;
+}
+
+/* Does the condition say that some data are the first axis? They, and the sum's ranges, depend on no other output
+ * axis. */
 static bool has_key(neo_module *m, const neo_def_rec *d) {
   neo_expr part[MOST_CONJUNCTS];
   uint32_t n = 0;
   uint64_t out = ((uint64_t)1 << d->n_out) - 1;
-  if (!d->where.i || !neo_conjuncts_of(m, d->where, part, &n, MOST_CONJUNCTS))
+  if (!d->where.i || is_ragged(m, d) || !neo_conjuncts_of(m, d->where, part, &n, MOST_CONJUNCTS))
     return false;
   bool key = false, free = true;
   for (uint32_t k = 0; k < n; k++) {

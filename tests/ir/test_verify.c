@@ -1,4 +1,5 @@
 /* One broken module a rule: each is refused, with words that say why. */
+#include "ir/order.h"
 #include "ir/verify.h"
 #include "tests/ir/ir_test.h"
 #include <string.h>
@@ -319,6 +320,62 @@ static void covering_is_decided_as_by_counting(void **state) {
   assert_true(accepted > 10);
 }
 
+/* Null if all reads of the module are proved, else what is said of the first that is not. */
+static const char *unproved(neo_module *m, const char *text) {
+  neo_str why;
+  neo_module *read = test_parse(m, text);
+  neo_str_init(&why, read->arena);
+  return neo_module_check(read, &why) ? neo_str_text(&why) : NULL;
+}
+
+static void refuses(neo_module *m, const char *part, const char *text) {
+  const char *why = unproved(m, text);
+  if (!why || !strstr(why, part))
+    fail_msg("'%s' is not in '%s'\n%s", part, why ? why : "", text);
+}
+
+#define READS                                                                           \
+  "size N 1..9\ninput x : f32 [8]\ninput l : i32 [8] < 9\ninput p : i32 [8] in -1..8\n" \
+  "temp y : f32 [9]\nassert N <= 8\n"
+
+static void every_read_is_shown_to_be_inside(void **state) {
+  static const char *const proved[] = {
+      "def y[i: 9] =\n  sum[k: select(i < 8, i64(l[i]), 0)] x[k]\n",
+      "def y[i: 9] =\n  sum[k: i64((l[i] else 0i32))] x[k]\n",
+      "def y[i: 9] =\n  sum[j: 8, k: i64(l[j])] x[k]\n",
+      "def y[i: 9] =\n  sum[k: 8] where 0 <= i64(p[k]) and l[i64(p[k])] == 1i32;\n  x[i64(p[k])]\n",
+      "def y[i: 9] =\n  sum[k: N] x[k]\n",
+  };
+  for (size_t k = 0; k < sizeof proved / sizeof *proved; k++) {
+    neo_arena *a = ((neo_module *)*state)->arena;
+    const char *why = unproved(*state, neo_arena_printf(a, "%s%s", READS, proved[k]));
+    if (why)
+      fail_msg("%s: %s", proved[k], why);
+  }
+  refuses(*state, "of 'y': nothing shows that it reads inside of its tensor: l[i]",
+          READS "def y[i: 9] =\n  sum[k: i64(l[i])] x[k]\n");
+  refuses(*state, "of 'y': nothing shows",
+          READS "def y[i: 9] =\n  sum[k: i64(l[i])] where i < 8;\n  x[k]\n");
+  refuses(*state, "l[i64(p[k])]",
+          READS
+          "def y[i: 9] =\n  sum[k: 8] where l[i64(p[k])] == 1i32 and 0 <= i64(p[k]);\n  1.0\n");
+  refuses(*state, "of 'y': nothing shows that it reads inside of its tensor: x[i]",
+          READS "def y[i: 9] = x[i]\n");
+}
+
+/* What was proved is not asked again; what a tensor is may change, though. */
+static void a_tensor_that_shrinks_is_looked_at_again(void **state) {
+  neo_str why;
+  neo_module *m = test_parse(*state, "input x : f32 [8]\ntemp y : f32 [8]\ndef y[i: 8] = x[i]\n");
+  neo_str_init(&why, m->arena);
+  assert_int_equal(neo_module_check(m, &why), NEO_OK);
+  assert_int_equal(neo_module_check(m, &why), NEO_OK);
+  neo_expr seven = neo_const_int(m, NEO_I64_T, 7);
+  neo_list extent = neo_list_new(m, &seven.i, 1);
+  neo_tensor_at(m, neo_tensor_find(m, "x"))->extent = extent;
+  assert_int_equal(neo_module_check(m, &why), NEO_INTERNAL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(broken_text_is_refused_with_the_reason),
@@ -326,6 +383,8 @@ int main(void) {
       TEST(what_is_dead_is_not_looked_at),
       TEST(a_tensor_of_more_elements_than_can_be_is_not_counted),
       TEST(covering_is_decided_as_by_counting),
+      TEST(every_read_is_shown_to_be_inside),
+      TEST(a_tensor_that_shrinks_is_looked_at_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,8 +235,26 @@ static void one_layer_between_what_is_given_and_returned_stays(void **state) {
         "else 0.0)\nentry forward forward: Y = Y\n");
 }
 
+/* Of equals the first one wins, in the order that the program says; a maximum that does not say which one won has none. */
+static void a_winner_is_looked_for_in_the_order_of_the_program(void **state) {
+  (void)state;
+  const char *text =
+      HEAD "input K : f32 [12, 12, 3, 3]\ntemp C : f32 [B, 12, 5, 4]\n" A_DEF
+           "def @3 C[n: B, k: 12, p: 5, q: 4] =\n  sum[c: 12, r: 3, s: 3] K[k, c, r, s] * "
+           "(A[n, c, 2*p + r - 1, 2*q + s - 1] else 0.0)\n"
+           "def @4 Y[n: B, c: 12] =\n  max[k: 12, p: 5, q: 4] min(C[n, k, p, q], 0.25), "
+           "(k * 5 + p) * 4 + q\n  then acc0 + f32(acc1)\n"
+           "def @5 M[n: B] =\n  max[k: 12, p: 5, q: 4] C[n, k, p, q]\n"
+           "temp M : f32 [B]\nentry forward forward: Y = Y, M = M\n";
+  becomes(text, "temp C : f32 [B, 5, 4, 12]");
+  becomes(text, "max[k: 12, p: 5, q: 4] min(C[n, p, q, k], 0.25), (k * 5 + p) * 4 + q");
+  becomes(text, "max[p: 5, q: 4, k: 12] C[n, p, q, k]");
+  keeps_values(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_winner_is_looked_for_in_the_order_of_the_program),
       cmocka_unit_test(channels_of_a_convolution_become_innermost),
       cmocka_unit_test(what_a_sum_lies_along_becomes_its_innermost_axis),
       cmocka_unit_test(neighbours_decide_alike),

@@ -272,8 +272,64 @@ static void values_stay_the_same(void **state) {
   assert_true(parts > 100);
 }
 
+/* A part that is a definition already is 0 where it takes nothing; times an infinity, that is not 0. */
+static void a_sum_that_may_take_nothing_is_no_known_part(void **state) {
+  (void)state;
+  static const char *const stays[] = {"j < i", "n[j] == 1i32", "j < i and n[i] == 1i32",
+                                      "i + 2 <= j"};
+  for (size_t k = 0; k < sizeof stays / sizeof *stays; k++) {
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    becomes(neo_arena_printf(
+                &a,
+                HEAD "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where %s;\n  S[i, j] * V[j, e]\n"
+                     "def @2 D[i: 16] =\n  sum[e: 16, j: 16] where %s;\n"
+                     "  G[i, e] * V[j, e] * S[i, j]\nentry forward forward: D = D, E = E\n",
+                stays[k], stays[k]),
+            NULL, "G[i, e] * V[j, e] * S[i, j]");
+    neo_arena_free(&a);
+  }
+  becomes(
+      HEAD
+      "def @1 E[i: 16, e: 16] =\n  sum[j: 16] where j <= i and n[i] == 1i32;\n  S[i, j] * V[j, e]\n"
+      "def @2 D[i: 16] =\n  sum[e: 16, j: 16] where j <= i and n[i] == 1i32;\n"
+      "  G[i, e] * V[j, e] * S[i, j]\nentry forward forward: D = D, E = E\n",
+      NULL, "sum[e: 16] where n[i] == 1i32;\n    G[i, e] * E[i, e]");
+}
+
+/* The text after factor, of definitions that the program wrote. */
+static void as_written(const char *text, const char *part) {
+  world w;
+  load(&w, text);
+  for (uint32_t k = 1; k < w.m->defs.n; k++)
+    neo_def_at(w.m, (neo_def){k})->as_written = true;
+  apply(&w, neo_pass_factor);
+  if (!strstr(text_of(&w), part))
+    fail_msg("%s is not in\n%s", part, text_of(&w));
+  neo_arena_free(&w.arena);
+}
+
+static void terms_that_the_program_says_are_added_up(void **state) {
+  (void)state;
+#define ONE(term) HEAD "def @1 D[i: 16] =\n  sum[k: 16] " term "\nentry forward forward: D = D\n"
+  as_written(ONE("V[i, k] * a[i]"), "sum[k: 16] V[i, k] * a[i]\n");
+  as_written(ONE("V[i, k] / a[i] * (V[i, k] / a[i])"), "let $0 = V[i, k] / a[i];\n    $0 * $0\n");
+  as_written(ONE("0.5 * (V[i, k] / a[i]) * -(V[i, k] / a[i]) / 4.0"),
+             "let $0 = V[i, k] / a[i];\n    $0 * $0\n    then -(acc0 * 0.5 / 4.0)");
+  as_written(ONE("V[i, k] * G[i, k] * rsqrt(f32(16)) * f32(3)"),
+             "sum[k: 16] V[i, k] * G[i, k]\n    then acc0 * rsqrt(16.0) * 3.0");
+  as_written(ONE("V[i, k] * G[i, k] * 1e-30"), "sum[k: 16] V[i, k] * G[i, k] * 1e-30\n");
+  as_written(ONE("V[i, k] * G[i, k] * 0.0"), "sum[k: 16] V[i, k] * G[i, k] * 0.0\n");
+  as_written(HEAD "def @1 D[i: 16] =\n  sum[e: 16, j: 16] G[i, e] * V[j, e] * exp(S[i, j])\n"
+                  "entry forward forward: D = D\n",
+             "partial.D[i: 16, j: 16] =\n    sum[e: 16] G[i, e] * V[j, e]");
+#undef ONE
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_sum_that_may_take_nothing_is_no_known_part),
+      cmocka_unit_test(terms_that_the_program_says_are_added_up),
       cmocka_unit_test(a_factor_without_an_inner_axis_is_multiplied_once),
       cmocka_unit_test(a_factor_of_output_axes_leaves_the_sum),
       cmocka_unit_test(a_factor_of_output_axes_leaves_first),

@@ -1,8 +1,9 @@
 /* See world.h. */
 #include "tests/transform/world.h"
 #include "base/random.h"
-#include "ir/print.h"
 #include "ir/order.h"
+#include "ir/print.h"
+#include "ir/verify.h"
 
 void load(world *w, const char *text) {
   w->target = (neo_pass_target){0};
@@ -27,8 +28,10 @@ void load_two(world *w, const char *head, const char *rest) {
 void apply(world *w, neo_pass_fn *pass) {
   neo_str why;
   neo_str_init(&why, &w->arena);
+  bool proved = neo_reads_verify(w->m, &why) == NEO_OK;
+  neo_str_init(&why, &w->arena);
   assert_int_equal(pass(w->m, &w->target), NEO_OK);
-  if (neo_module_check(w->m, &why))
+  if (proved ? neo_module_check(w->m, &why) : neo_module_has_orders(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
 }
 
