@@ -66,6 +66,34 @@ static void what_is_one_constant_everywhere_is_read_as_that(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void a_constant_is_read_as_it_is_while_its_gradient_is_asked_for(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp S : f32 [4]\ntemp Z : f32 [4]\n"
+           "temp L : f32 []\ntemp dS : f32 [4]\ndef @1 S[i: 4] = 0.5\ndef @2 Z[i: 4] = 0.25\n"
+           "def @3 L[] =\n  sum[i: 4] X[i] * S[i] * Z[i]\nentry forward forward: dS = dS\n"
+           "gradient of L for S into dS\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "X[i] * S[i] * 0.25"));
+  w.m->grads.at[0].done = true;
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "X[i] * 0.5 * 0.25"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_constant_result_is_read_as_it_is_while_its_own_gradient_may_be_asked_for(void **st) {
+  (void)st;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp U : f32 [4]\ncotangent dU : f32 [4]\n"
+           "temp dxU : f32 [4]\ntemp L : f32 []\ntemp dX : f32 [4]\ndef @1 U[i: 4] = 0.25\n"
+           "def @2 dxU[i: 4] = 3.0 * dU[i]\ndef @3 L[] =\n  sum[i: 4] U[i] * U[i]\n"
+           "entry forward forward: dX = dX\ngradient of L for X into dX\n"
+           "custom X -> U with dU -> dxU\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "U[i] * U[i]"));
+  neo_arena_free(&w.arena);
+}
+
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
@@ -245,6 +273,8 @@ int main(void) {
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(what_is_one_constant_everywhere_is_read_as_that),
+      cmocka_unit_test(a_constant_is_read_as_it_is_while_its_gradient_is_asked_for),
+      cmocka_unit_test(a_constant_result_is_read_as_it_is_while_its_own_gradient_may_be_asked_for),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(a_value_that_is_read_anyway_is_not_computed_again),
       cmocka_unit_test(outputs_keep_their_own_definition),
