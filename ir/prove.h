@@ -36,6 +36,10 @@ neo_module *neo_prover_module(const neo_prover *p);
  * there, as a remark. Returns the place before. */
 neo_span neo_prover_at(neo_prover *p, neo_span at);
 
+/* While it insists, what is asked has to be known for a program to be one at all, such as the order of a
+ * recurrence: proofs have NEO_PROOF_QUOTA operations at least. Returns whether it did before. */
+bool neo_prover_insist(neo_prover *p, bool insists);
+
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {
   uint64_t questions, memo, interval, points, isl_proved, isl_refuted, enumerated, unknown;
