@@ -1,12 +1,15 @@
 /* The search for an order. At each level the first definition's axes are tried, upwards and down; the
- * others inherit theirs along the reads between them. */
+ * others inherit theirs along the reads between them. Axes may fit all reads and still lead nowhere: none
+ * comes from an earlier round (of two rounds a bound and a condition leave one point), or what is left
+ * inside has no order. Then other axes of the others are tried. */
 #include "ir/order.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
 #include "ir/out_map.h"
 #include "ir/verify.h"
+#include <string.h>
 
-enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000 };
+enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
 
 typedef struct { /* definitions by their number in the component */
   uint32_t producer, reader;
@@ -21,7 +24,8 @@ typedef struct {
   neo_arena *arena;
   const neo_def *def;
   uint32_t n;
-  uint64_t *used; /* axes that loops around have */
+  uint64_t *used;   /* axes that loops around have */
+  uint32_t retries; /* that are left: of levels, with other axes */
   NEO_VEC(edge) edges;
   neo_order_failure *why;
 } search;
@@ -30,6 +34,8 @@ typedef struct { /* a level that is tried: by definition */
   bool down;
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
+  uint32_t tries; /* that are left: axes of a definition */
+  bool again;     /* axes of all of them were tried before */
 } level;
 
 /* ---- reads */
@@ -181,29 +187,6 @@ static const edge *frontier(const search *s, const members *c, const level *l) {
   return any;
 }
 
-/* Finds axes for all others, those at a constant distance first; gives up after so many tries. */
-static bool find_axes(const search *s, const members *c, level *l, uint32_t *tries) {
-  const edge *e = frontier(s, c, l);
-  if (!e) {
-    for (uint32_t k = 0; k < c->n; k++)
-      if (l->axis[c->at[k]] == NONE)
-        return false;
-    return true;
-  }
-  uint32_t other = l->axis[e->producer] == NONE ? e->producer : e->reader;
-  for (int exact = 1; exact >= 0; exact--)
-    for (uint32_t k = 0; k < def_of(s, other).n_out; k++) {
-      if (!is_free(s, other, k) || is_exact(s, l, e, k) != exact || !*tries)
-        continue;
-      --*tries;
-      l->axis[other] = k;
-      if (fits(s, c, l, other) && find_axes(s, c, l, tries))
-        return true;
-      l->axis[other] = NONE;
-    }
-  return false;
-}
-
 static bool bound_edges(search *s, const members *c, const level *l) {
   for (size_t k = 0; k < s->edges.n; k++) {
     edge *e = &s->edges.at[k];
@@ -244,17 +227,6 @@ static bool carry(search *s, const members *c, const level *l) {
   return some;
 }
 
-static bool find_level(search *s, const members *c, uint32_t axis, bool down, level *l) {
-  *l = (level){.down = down};
-  l->axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
-  l->delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
-  for (uint32_t k = 0; k < s->n; k++)
-    l->axis[k] = NONE;
-  l->axis[c->at[0]] = axis;
-  uint32_t tries = MOST_TRIES;
-  return find_axes(s, c, l, &tries) && bound_edges(s, c, l) && find_delays(s, c, l);
-}
-
 /* ---- the tree */
 
 static bool find_steps(search *s, const members *c, neo_order_step *out);
@@ -274,20 +246,58 @@ static void use_axes(search *s, const members *c, const level *l) {
     s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
 }
 
-static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo_order_step *out) {
-  level l;
-  if (!find_level(s, c, axis, down, &l))
+/* Is there an order with the level's axes? */
+static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (l->axis[c->at[k]] == NONE)
+      return false;
+  if (l->again && !s->retries)
+    return false;
+  s->retries -= l->again;
+  l->again = true;
+  memset(l->delay, 0, s->n * sizeof *l->delay);
+  if (!bound_edges(s, c, l) || !find_delays(s, c, l))
     return false;
   bool *before = NEO_NEW_ARRAY(s->arena, bool, s->edges.n);
   for (size_t k = 0; k < s->edges.n; k++)
     before[k] = s->edges.at[k].carried;
-  fill_members(s, c, &l, out);
-  use_axes(s, c, &l);
-  bool found = carry(s, c, &l) && find_steps(s, c, out);
-  use_axes(s, c, &l);
+  fill_members(s, c, l, out);
+  use_axes(s, c, l);
+  bool found = carry(s, c, l) && find_steps(s, c, out);
+  use_axes(s, c, l);
   for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
     s->edges.at[k].carried = before[k];
   return found;
+}
+
+/* Finds axes for all others, those at a constant distance first, with which the level has an order; gives up
+ * after so many tries. */
+static bool find_axes(search *s, const members *c, level *l, neo_order_step *out) {
+  const edge *e = frontier(s, c, l);
+  if (!e)
+    return finish_level(s, c, l, out);
+  uint32_t other = l->axis[e->producer] == NONE ? e->producer : e->reader;
+  for (int exact = 1; exact >= 0; exact--)
+    for (uint32_t k = 0; k < def_of(s, other).n_out; k++) {
+      if (!is_free(s, other, k) || is_exact(s, l, e, k) != exact || !l->tries)
+        continue;
+      l->tries--;
+      l->axis[other] = k;
+      if (fits(s, c, l, other) && find_axes(s, c, l, out))
+        return true;
+      l->axis[other] = NONE;
+    }
+  return false;
+}
+
+static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo_order_step *out) {
+  level l = {.down = down, .tries = MOST_TRIES};
+  l.axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
+  l.delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
+  for (uint32_t k = 0; k < s->n; k++)
+    l.axis[k] = NONE;
+  l.axis[c->at[0]] = axis;
+  return find_axes(s, c, &l, out);
 }
 
 /* The first `most` orders of the members whose outermost loops differ. Returns how many. */
@@ -348,6 +358,7 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   s.why = why ? why : &unused;
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
+  s.retries = MOST_RETRIES;
   find_edges(&s);
   members all = {.n = s.n};
   uint32_t *at = NEO_NEW_ARRAY(arena, uint32_t, n);
@@ -358,7 +369,9 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   }
   all.at = at;
   all.in = in;
+  bool insisted = neo_prover_insist(p, true);
   uint32_t found = find_loops(&s, &all, out, most);
+  (void)neo_prover_insist(p, insisted);
   if (!found && !s.why->reader.i && s.edges.n)
     *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],
                                  s.def[s.edges.at[0].producer],

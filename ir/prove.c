@@ -24,6 +24,12 @@ uint64_t neo_prover_given_up(const neo_prover *p) {
   return p->given_up;
 }
 
+bool neo_prover_insist(neo_prover *p, bool insists) {
+  bool before = p->insists;
+  p->insists = insists;
+  return before;
+}
+
 neo_prover_stats neo_prover_statistics(const neo_prover *p) {
   return p->stats;
 }
@@ -183,6 +189,7 @@ static void answer_leaf(neo_prover_scope *s, neo_expr goal, neo_result *r) {
   }
   r->proof = by_search(s, goal, &w, &gave_up);
   r->gave_up = gave_up && r->proof == NEO_UNKNOWN;
+  r->quota = neo_prover_quota(s->p);
   if (r->proof == NEO_REFUTED)
     r->witness = neo_arena_copy(s->m->arena, &w, sizeof w);
 }
@@ -204,10 +211,12 @@ const neo_result *neo_prover_prove(neo_prover_scope *s, neo_expr goal) {
   s->p->stats.questions++;
   if (neo_map_get(&s->results, goal.i, &found)) {
     const neo_result *known = (const neo_result *)(uintptr_t)found;
-    s->p->stats.memo++;
-    if (known->gave_up)
-      neo_prover_gave_up(s->p);
-    return known;
+    if (!known->gave_up || known->quota >= neo_prover_quota(s->p)) {
+      s->p->stats.memo++;
+      if (known->gave_up)
+        neo_prover_gave_up(s->p);
+      return known;
+    }
   }
   neo_result *r = NEO_NEW(s->m->arena, neo_result);
   if (neo_expr_node(s->m, goal)->op == NEO_OP_AND)

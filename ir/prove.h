@@ -40,6 +40,9 @@ neo_span neo_prover_at(neo_prover *p, neo_span at);
 void neo_prover_be_quiet(neo_prover *p);
 /* How many answers were given up for the quota. */
 uint64_t neo_prover_given_up(const neo_prover *p);
+/* While it insists, what is asked has to be known for a program to be one at all, such as the order of a
+ * recurrence: proofs have NEO_PROOF_QUOTA operations at least. Returns whether it did before. */
+bool neo_prover_insist(neo_prover *p, bool insists);
 
 /* What a prover did, for `explain`: every question is answered once by one of these. */
 typedef struct {

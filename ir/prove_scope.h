@@ -56,6 +56,7 @@ typedef struct {
   neo_proof proof;
   const neo_witness *witness; /* REFUTED */
   bool gave_up;               /* UNKNOWN for the quota */
+  uint64_t quota;             /* that it was */
 } neo_result;
 
 typedef struct neo_isl neo_isl;
@@ -70,6 +71,7 @@ struct neo_prover {
   uint64_t given_up; /* answers */
   neo_span at;       /* what is asked about */
   double at_seconds; /* in isl, for it */
+  bool insists;
   neo_prover_stats stats;
 };
 

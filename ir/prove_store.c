@@ -13,6 +13,7 @@ typedef struct answer {
   struct answer *next; /* of equal hash */
   size_t n;
   const int64_t *words, *point;
+  uint64_t quota;
   neo_isl_answer is;
 } answer;
 
@@ -105,6 +106,11 @@ static answer *find(neo_proofs *s, uint64_t h, const int64_t *words, size_t n) {
   return NULL;
 }
 
+uint64_t neo_prover_quota(const neo_prover *p) {
+  uint64_t quota = proofs_of(p->m)->max_operations;
+  return p->insists && quota < NEO_PROOF_QUOTA ? NEO_PROOF_QUOTA : quota;
+}
+
 static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t n) {
   neo_arena *arena = p->m->arena;
   neo_proofs *s = p->m->proofs;
@@ -112,14 +118,19 @@ static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t
   if (!p->isl)
     p->isl = neo_isl_new(arena);
   double start = now();
-  neo_isl_answer is = neo_isl_sample(p->isl, words, n, s->max_operations, point);
+  uint64_t quota = neo_prover_quota(p);
+  neo_isl_answer is = neo_isl_sample(p->isl, words, n, quota, point);
   spent(p, now() - start);
   p->stats.isl_calls++;
   answer *a = NEO_NEW(arena, answer);
   uint64_t next = 0;
   neo_map_get(&s->answers, h, &next);
-  *a = (answer){(answer *)(uintptr_t)next, n, neo_arena_copy(arena, words, n * sizeof *words),
-                point, is};
+  *a = (answer){(answer *)(uintptr_t)next,
+                n,
+                neo_arena_copy(arena, words, n * sizeof *words),
+                point,
+                quota,
+                is};
   neo_map_set(&s->answers, h, (uint64_t)(uintptr_t)a);
   return a;
 }
@@ -129,7 +140,7 @@ void neo_prover_gave_up(neo_prover *p) {
   p->given_up++;
   if (p->quiet)
     return;
-  int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)p->m->proofs->max_operations);
+  int h = neo_diag(d, p->at, NEO_D_PROOF_QUOTA, (unsigned long long)neo_prover_quota(p));
   neo_diag_help(d, h,
                 "what is computed is the same, perhaps in more steps; --proof-quota=N allows "
                 "proofs N operations");
@@ -140,6 +151,8 @@ neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, 
   uint64_t h[2];
   neo_hash128(words, n * sizeof *words, h);
   const answer *a = find(s, h[0], words, n);
+  if (a && a->is == NEO_ISL_QUOTA && a->quota < neo_prover_quota(p))
+    a = NULL;
   if (a)
     p->stats.isl_known++;
   else

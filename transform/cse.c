@@ -114,8 +114,7 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
   for (size_t k = 0; k < n; k++)
     merge(&c, defs[k]);
-  for (size_t k = 0; k < n; k++)
-    neo_reuse_values(m, defs[k]);
+  neo_reuse_values(m, defs, n, &scratch);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

@@ -1,7 +1,10 @@
 /* Simpler expressions, by what is known of axes and sizes; and elements of tensors that are one constant everywhere, such
  * as what a branch of a choice gives, are that constant:
  *
- *     z[i] = 0                       y[i] = select(c[i], x[i], z[i])   ->   select(c[i], x[i], 0) */
+ *     z[i] = 0                       y[i] = select(c[i], x[i], z[i])   ->   select(c[i], x[i], 0)
+ *
+ * Gradients flow through reads. So, while requests wait, tensors that they name, and results of functions with their
+ * own gradient, are read as they are, whatever they hold. */
 #include "ir/prove.h"
 #include "transform/transform.h"
 
@@ -37,6 +40,23 @@ static neo_expr constant_of(const neo_module *m, neo_tensor t) {
   return neo_expr_node(m, value)->op == NEO_OP_CONST ? value : none;
 }
 
+static void forget(neo_expr *constant, const neo_module *m, neo_list tensors) {
+  for (uint32_t k = 0; k < tensors.n; k++)
+    constant[neo_list_at(m, tensors, k)] = (neo_expr){0};
+}
+
+/* A gradient reaches these tensors, and what they are made from, through reads of them alone. */
+static void forget_differentiated(neo_expr *constant, const neo_module *m) {
+  bool waits = false;
+  for (size_t k = 0; k < m->grads.n; k++)
+    if (!m->grads.at[k].done) {
+      forget(constant, m, m->grads.at[k].wrt);
+      waits = true;
+    }
+  for (size_t k = 0; waits && k < m->customs.n; k++)
+    forget(constant, m, m->customs.at[k].outs);
+}
+
 static neo_expr read_constant(void *ctx, neo_module *m, neo_expr e) {
   const neo_expr *constant = ctx;
   const neo_node *n = neo_expr_node(m, e);
@@ -52,10 +72,11 @@ static void read_constants(neo_module *m) {
   bool any = false;
   neo_arena_init(&a, m->arena->alloc, m->arena->on_fail);
   neo_expr *constant = NEO_NEW_ARRAY(&a, neo_expr, m->tensors.n);
-  for (uint32_t t = 1; t < m->tensors.n; t++) {
+  for (uint32_t t = 1; t < m->tensors.n; t++)
     constant[t] = constant_of(m, (neo_tensor){t});
+  forget_differentiated(constant, m);
+  for (uint32_t t = 1; t < m->tensors.n; t++)
     any = any || constant[t].i;
-  }
   for (uint32_t k = 1; any && k < m->defs.n; k++)
     neo_def_rewrite(m, (neo_def){k}, rewrite_constants, constant);
   neo_arena_free(&a);

@@ -8,16 +8,51 @@
  * Where a definition reads an element of a tensor, and has the expression that the element is
  * defined by as well, the expression is that element. Gradients say such things: the slope of a
  * function by its own value beside one of its argument. Only values that cost more than a load are
- * replaced, and only of definitions without reductions; what is read stays the same or less. */
+ * replaced, and only of definitions without reductions.
+ *
+ * The expression may stand where the read does not: under other conditions, where there is no such
+ * element, or where it is not made yet. So it becomes the read in two cases:
+ *   - each point that computes the expression makes the read, too: the conditions under which the read
+ *     stands are some of those under which the expression does. Then no point reads more than before;
+ *   - the element is there under the conditions of the expression, by proof, and its definition needs
+ *     nothing of the reader's.
+ * Integers and what they are made of stay as they are, since proofs of other reads go by them. */
 #include "transform/value_reuse.h"
+#include "ir/component.h"
+#include "ir/prove.h"
 
-enum { MOST_READS = 32 };
+enum { MOST_READS = 32, MOST_AXES = 64, MOST_VISITS = 4096 };
+
+/* Conditions that hold at a place: one more than those of `outer`. The value of a guarded read where it is
+ * outside stands under the read itself, as a condition that does not hold. */
+typedef struct {
+  uint32_t outer; /* number of a row; row 0: nothing is known */
+  neo_expr condition;
+  bool holds;
+} place;
+
+typedef struct { /* a read, and where it is made */
+  uint32_t load, place;
+  bool in_reduction;
+} made;
 
 typedef struct {
   neo_module *m;
+  neo_prover **prover; /* made when it is asked first */
+  neo_arena scratch;
+  neo_def_rec def;
   neo_expr load[MOST_READS], value[MOST_READS]; /* elements that are read; what they are */
   bool met[MOST_READS];                         /* value[k] occurs by itself */
+  bool earlier[MOST_READS];                     /* load[k] needs nothing of the definition */
   uint32_t n;
+
+  bool in_reduction; /* part of the definition that is walked: its reduction, or the finish */
+  uint32_t visits;
+  NEO_VEC(place) places;
+  neo_map inner;  /* row and condition -> row */
+  neo_map done;   /* row and node -> what the node becomes */
+  neo_map matter; /* nodes that hold a value or a read */
+  NEO_VEC(made) reads;
 } known;
 
 typedef struct {
@@ -59,7 +94,7 @@ static neo_expr value_of(const neo_module *m, neo_tensor t) {
 static void find_load(void *ctx, neo_expr e) {
   known *c = ctx;
   const neo_node *n = neo_expr_node(c->m, e);
-  if (n->op != NEO_OP_LOAD || c->n == MOST_READS || n->arg.n > 64)
+  if (n->op != NEO_OP_LOAD || c->n == MOST_READS || n->arg.n > MOST_AXES)
     return;
   neo_expr value = value_of(c->m, (neo_tensor){n->attr});
   if (!value.i)
@@ -71,7 +106,7 @@ static void find_load(void *ctx, neo_expr e) {
 /* The element's indices for the axes of its definition. */
 static void place_value(known *c, uint32_t k) {
   neo_list args = neo_expr_node(c->m, c->load[k])->arg;
-  neo_expr index[64];
+  neo_expr index[MOST_AXES];
   for (uint32_t i = 0; i < args.n; i++)
     index[i] = neo_list_expr(c->m, args, i);
   c->value[k] = neo_expr_subst_axes(c->m, c->value[k], index, args.n);
@@ -83,26 +118,277 @@ static void find_value(void *ctx, neo_expr e) {
     c->met[k] = c->met[k] || c->value[k].i == e.i;
 }
 
-static neo_expr replaced(void *ctx, neo_module *m, neo_expr e) {
-  const known *c = ctx;
-  (void)m;
-  for (uint32_t k = 0; k < c->n; k++)
-    if (c->value[k].i == e.i)
-      return c->load[k];
-  return e;
+typedef struct {
+  known *c;
+  uint32_t k;
+} wanted;
+
+static void find_in_integer(void *ctx, neo_expr e) {
+  wanted *w = ctx;
+  if (w->c->value[w->k].i == e.i)
+    w->c->met[w->k] = false;
 }
 
-void neo_reuse_values(neo_module *m, neo_def d) {
-  known c = {.m = m};
-  bool any = false;
-  neo_def_visit(m, d, find_load, &c);
-  for (uint32_t k = 0; k < c.n; k++)
-    place_value(&c, k);
-  if (!c.n)
+/* An integer that is made of something else: a conversion, a choice. */
+static void look_integer(void *ctx, neo_expr e) {
+  wanted *w = ctx;
+  const neo_module *m = w->c->m;
+  const neo_node *n = neo_expr_node(m, e);
+  if (neo_type_is_int((neo_type)n->type))
+    for (uint32_t i = 0; i < n->arg.n; i++)
+      if (!neo_type_is_int(neo_expr_type(m, neo_list_expr(m, n->arg, i))))
+        neo_expr_visit(m, neo_list_expr(m, n->arg, i), find_in_integer, w);
+}
+
+/* ---- conditions */
+
+static uint32_t under_one(known *c, uint32_t at, neo_expr condition, bool holds) {
+  for (uint32_t p = at; p; p = c->places.at[p].outer)
+    if (c->places.at[p].condition.i == condition.i && c->places.at[p].holds == holds)
+      return at;
+  uint64_t row, key = (uint64_t)at << 33 | (uint64_t)condition.i << 1 | holds;
+  if (neo_map_get(&c->inner, key, &row))
+    return (uint32_t)row;
+  row = c->places.n;
+  neo_map_set(&c->inner, key, row);
+  NEO_PUSH(&c->scratch, &c->places, (place){at, condition, holds});
+  return (uint32_t)row;
+}
+
+/* The place inside of `at` where the condition holds, or does not. */
+static uint32_t under(known *c, uint32_t at, neo_expr condition, bool holds) {
+  neo_node n = *neo_expr_node(c->m, condition);
+  if (n.op == NEO_OP_NOT)
+    return under(c, at, neo_list_expr(c->m, n.arg, 0), !holds);
+  if (n.op == (holds ? NEO_OP_AND : NEO_OP_OR)) {
+    at = under(c, at, neo_list_expr(c->m, n.arg, 0), holds);
+    return under(c, at, neo_list_expr(c->m, n.arg, 1), holds);
+  }
+  return under_one(c, at, condition, holds);
+}
+
+/* Where argument k of a node is computed, which is at `at`. */
+static uint32_t place_of(known *c, uint32_t at, neo_expr e, uint32_t k) {
+  neo_node n = *neo_expr_node(c->m, e);
+  neo_expr first = n.arg.n ? neo_list_expr(c->m, n.arg, 0) : e;
+  if (n.op == NEO_OP_SELECT && k)
+    return under(c, at, first, k == 1);
+  if ((n.op == NEO_OP_AND || n.op == NEO_OP_OR) && k)
+    return under(c, at, first, n.op == NEO_OP_AND);
+  bool other = n.op == NEO_OP_LOAD_ELSE && k + 1 == n.arg.n;
+  return other ? under_one(c, at, e, false) : at;
+}
+
+static bool holds_at(const known *c, uint32_t at, const place *p) {
+  for (; at; at = c->places.at[at].outer)
+    if (c->places.at[at].condition.i == p->condition.i && c->places.at[at].holds == p->holds)
+      return true;
+  return false;
+}
+
+/* Does everything that holds at `outer` hold at `at`? */
+static bool is_inside(const known *c, uint32_t at, uint32_t outer) {
+  for (; outer; outer = c->places.at[outer].outer)
+    if (!holds_at(c, at, &c->places.at[outer]))
+      return false;
+  return true;
+}
+
+/* ---- where the reads are made */
+
+static void mark(void *ctx, neo_expr e) {
+  known *c = ctx;
+  const neo_node *n = neo_expr_node(c->m, e);
+  bool found = false;
+  for (uint32_t k = 0; k < c->n && !found; k++)
+    found = c->met[k] && (c->load[k].i == e.i || c->value[k].i == e.i);
+  for (uint32_t k = 0; k < n->arg.n && !found; k++)
+    found = neo_map_get(&c->matter, neo_list_at(c->m, n->arg, k), NULL);
+  if (found)
+    neo_map_set(&c->matter, e.i, 1);
+}
+
+/* Is it worth looking at the node, and the first time? */
+static bool enters(known *c, uint32_t at, neo_expr e) {
+  uint64_t key = (uint64_t)at << 32 | e.i;
+  if (c->visits == MOST_VISITS || !neo_map_get(&c->matter, e.i, NULL) ||
+      neo_map_get(&c->done, key, NULL))
+    return false;
+  neo_map_set(&c->done, key, e.i);
+  c->visits++;
+  return true;
+}
+
+static void note_reads(known *c, uint32_t at, neo_expr e) {
+  if (!enters(c, at, e))
     return;
-  neo_def_visit(m, d, find_value, &c);
+  for (uint32_t k = 0; k < c->n; k++)
+    if (c->met[k] && c->load[k].i == e.i)
+      NEO_PUSH(&c->scratch, &c->reads, (made){k, at, c->in_reduction});
+  for (uint32_t k = 0; k < neo_expr_node(c->m, e)->arg.n; k++)
+    note_reads(c, place_of(c, at, e, k), neo_expr_arg(c->m, e, k));
+}
+
+/* ---- where they may be */
+
+static bool is_made_at(const known *c, uint32_t k, uint32_t at) {
+  for (size_t i = 0; i < c->reads.n; i++) {
+    const made *r = &c->reads.at[i];
+    if (r->load == k && (c->in_reduction || !r->in_reduction) && is_inside(c, at, r->place))
+      return true;
+  }
+  return false;
+}
+
+static uint32_t conditions_at(known *c, uint32_t at, neo_expr *out, uint32_t most) {
+  uint32_t n = 0;
+  for (; at && n < most; at = c->places.at[at].outer) {
+    place p = c->places.at[at];
+    if (neo_expr_type(c->m, p.condition) == NEO_BOOL_T)
+      out[n++] = p.holds ? p.condition : neo_op1(c->m, NEO_OP_NOT, p.condition);
+  }
+  return n;
+}
+
+static bool is_there(known *c, uint32_t k, uint32_t at) {
+  neo_module *m = c->m;
+  neo_axis_rec axis[MOST_AXES];
+  neo_expr assume[MOST_AXES];
+  neo_facts f = {.axes = axis, .n_axes = c->in_reduction ? c->def.axes.n : c->def.n_out};
+  neo_node n = *neo_expr_node(m, c->load[k]);
+  for (uint32_t i = 0; i < f.n_axes; i++)
+    axis[i] = *neo_def_axis(m, &c->def, i);
+  f.n_assume = conditions_at(c, at, assume, MOST_AXES);
+  f.assume = assume;
+  if (!*c->prover)
+    *c->prover = neo_prover_new(m);
+  neo_prover_at(*c->prover, c->def.span);
+  for (uint32_t i = 0; i < n.arg.n; i++)
+    if (neo_prove_index(*c->prover, &f, neo_list_expr(m, n.arg, i),
+                        neo_tensor_extent(m, (neo_tensor){n.attr}, i), NULL) != NEO_PROVED)
+      return false;
+  return true;
+}
+
+/* The read that the expression may be at this place; 0: none. */
+static neo_expr read_for(known *c, uint32_t at, neo_expr e) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (c->met[k] && c->value[k].i == e.i &&
+        (is_made_at(c, k, at) || (c->earlier[k] && is_there(c, k, at))))
+      return c->load[k];
+  return (neo_expr){0};
+}
+
+/* ---- the definition */
+
+static neo_expr replaced(known *c, uint32_t at, neo_expr e) {
+  uint64_t key = (uint64_t)at << 32 | e.i, known_as;
+  neo_node n = *neo_expr_node(c->m, e);
+  neo_expr arg[MOST_AXES];
+  bool load = n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE;
+  if (neo_map_get(&c->done, key, &known_as))
+    return (neo_expr){(uint32_t)known_as};
+  if (!enters(c, at, e) || neo_type_is_int((neo_type)n.type) || n.arg.n > MOST_AXES)
+    return e;
+  neo_expr to = read_for(c, at, e);
+  for (uint32_t k = 0; !to.i && k < n.arg.n; k++) {
+    arg[k] = neo_list_expr(c->m, n.arg, k);
+    if (!load || !neo_type_is_int(neo_expr_type(c->m, arg[k])))
+      arg[k] = replaced(c, place_of(c, at, e, k), arg[k]);
+  }
+  if (!to.i)
+    to = neo_expr_make(c->m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
+  neo_map_set(&c->done, key, to.i);
+  return to;
+}
+
+typedef void part_fn(known *c, uint32_t at, neo_expr *e);
+
+static void part_reads(known *c, uint32_t at, neo_expr *e) {
+  note_reads(c, at, *e);
+}
+
+static void part_replaced(known *c, uint32_t at, neo_expr *e) {
+  *e = replaced(c, at, *e);
+}
+
+static void each_of(known *c, uint32_t at, neo_list *l, part_fn *f) {
+  uint32_t ids[8];
+  assert(l->n <= 8);
+  for (uint32_t k = 0; k < l->n; k++) {
+    neo_expr e = neo_list_expr(c->m, *l, k);
+    f(c, at, &e);
+    ids[k] = e.i;
+  }
+  *l = neo_list_new(c->m, ids, l->n);
+}
+
+/* Calls f for what the finish and the reduction of d compute, with the place where they do. */
+static void each_part(known *c, neo_def_rec *d, part_fn *f) {
+  c->visits = 0;
+  neo_map_init(&c->done, &c->scratch);
+  c->in_reduction = false;
+  each_of(c, 0, &d->finish, f);
+  neo_map_init(&c->done, &c->scratch);
+  c->in_reduction = true;
+  uint32_t at = d->where.i ? under(c, 0, d->where, true) : 0;
+  each_of(c, at, &d->body, f);
+  if (d->where.i)
+    f(c, 0, &d->where);
+}
+
+static void reuse(known *c, neo_def d) {
+  neo_def_rec *r = &c->def, to = *r;
+  neo_map_init(&c->inner, &c->scratch);
+  neo_map_init(&c->matter, &c->scratch);
+  NEO_PUSH(&c->scratch, &c->places, (place){0});
+  neo_def_visit(c->m, d, mark, c);
+  each_part(c, &to, part_reads);
+  each_part(c, &to, part_replaced);
+  neo_def_at(c->m, d)->finish = to.finish;
+  neo_def_at(c->m, d)->body = to.body;
+  neo_def_at(c->m, d)->where = to.where;
+}
+
+static void find_values(known *c, neo_def d, const uint32_t *recurrence) {
+  neo_module *m = c->m;
+  neo_def_visit(m, d, find_load, c);
+  for (uint32_t k = 0; k < c->n; k++) {
+    neo_tensor t = {neo_expr_node(m, c->load[k])->attr};
+    uint32_t maker = neo_list_at(m, neo_tensor_at(m, t)->pieces, 0);
+    c->earlier[k] = !recurrence[d.i] || recurrence[d.i] != recurrence[maker];
+    place_value(c, k);
+  }
+  if (c->n)
+    neo_def_visit(m, d, find_value, c);
+  for (uint32_t k = 0; k < c->n; k++)
+    if (c->met[k]) {
+      c->met[k] = costs(m, c->value[k]);
+      neo_def_visit(m, d, look_integer, &(wanted){c, k});
+    }
+}
+
+static void of_definition(neo_module *m, neo_prover **prover, neo_def d,
+                          const uint32_t *recurrence) {
+  known c = {.m = m, .prover = prover, .def = *neo_def_at(m, d)};
+  bool any = false;
+  if (c.def.axes.n > MOST_AXES)
+    return;
+  find_values(&c, d, recurrence);
   for (uint32_t k = 0; k < c.n; k++)
     any = any || c.met[k];
-  if (any)
-    neo_def_rewrite(m, d, replaced, &c);
+  if (!any)
+    return;
+  neo_arena_init(&c.scratch, m->arena->alloc, m->arena->on_fail);
+  reuse(&c, d);
+  neo_arena_free(&c.scratch);
+}
+
+void neo_reuse_values(neo_module *m, const neo_def *defs, size_t n, neo_arena *scratch) {
+  neo_prover *prover = NULL;
+  uint32_t *recurrence = NEO_NEW_ARRAY(scratch, uint32_t, m->defs.n);
+  neo_recurrences(m, defs, n, scratch, recurrence);
+  for (size_t k = 0; k < n; k++)
+    of_definition(m, &prover, defs[k], recurrence);
+  neo_prover_free(prover);
 }

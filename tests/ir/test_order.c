@@ -89,6 +89,34 @@ static void a_table_of_two_axes_has_a_loop_in_a_loop(void **state) {
     assert_true(v->at[k].f == d[k / 5][k % 5]);
 }
 
+/* Of a second derivative. A loop over the second axis of some and the first of others fits all reads, as two rounds,
+ * a bound and a condition leave one point; but nothing comes from an earlier round of it. */
+static void axes_that_fit_and_lead_nowhere_are_not_the_last_that_are_tried(void **state) {
+  neo_module *m = test_parse(*state, "input D : f32 [2, 2]\ninput g : f32 [2, 2]\n"
+                                     "temp S : f32 [2, 2]\ntemp T : f32 [2, 2]\n"
+                                     "temp B : f32 [2, 2]\ntemp A : f32 [2, 2]\n"
+                                     "def S[i: 2, j: 2] =\n"
+                                     "    sum[k: j] where j < i + 1; A[i, k] * D[j, k]\n"
+                                     "def T[i: 2, j: 2] =\n"
+                                     "    sum[k: j] where j <= i; B[j, k] * D[i, k]\n"
+                                     "    then acc0 + S[i, j]\n"
+                                     "def B[i: 2, j: 2] = A[i, j]\n"
+                                     "def A[i: 2, j: 2] = select(not (i < j), g[i, j], 0.0) + "
+                                     "select(not (i < j), -T[i, j], 0.0)\n");
+  assert_order(m, "A", "j { S T A B } ");
+}
+
+static void an_order_is_found_by_any_quota(void **state) {
+  neo_module *m = test_parse(*state, "size V 0..9\ninput child : i32 [V, 2] in -1..d0\n"
+                                     "input x : f32 [V]\ntemp g : f32 [V]\n"
+                                     "def g[v: V] =\n"
+                                     "    sum[p: V, k: 2] where child[p, k] == i32(v); g[p]\n"
+                                     "    then tanh(x[v] + acc0)\n");
+  m->proofs = NULL; /* what the check of the module has proved is forgotten */
+  neo_proofs_limit(m, 1);
+  assert_order(m, "g", "down v { g } ");
+}
+
 static const char cholesky[] =
     "input A : f64 [4, 4]\n"
     "temp L : f64 [4, 4]\n"
@@ -217,6 +245,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_filter_runs_upwards_or_downwards),
       TEST(a_table_of_two_axes_has_a_loop_in_a_loop),
+      TEST(axes_that_fit_and_lead_nowhere_are_not_the_last_that_are_tried),
+      TEST(an_order_is_found_by_any_quota),
       TEST(quantified_reads_are_earlier_by_their_conditions),
       TEST(constant_distances_tell_of_axes_before_bounds_do),
       TEST(definitions_that_need_each_other_run_with_a_shift),

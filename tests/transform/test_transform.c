@@ -66,6 +66,34 @@ static void what_is_one_constant_everywhere_is_read_as_that(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void a_constant_is_read_as_it_is_while_its_gradient_is_asked_for(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp S : f32 [4]\ntemp Z : f32 [4]\n"
+           "temp L : f32 []\ntemp dS : f32 [4]\ndef @1 S[i: 4] = 0.5\ndef @2 Z[i: 4] = 0.25\n"
+           "def @3 L[] =\n  sum[i: 4] X[i] * S[i] * Z[i]\nentry forward forward: dS = dS\n"
+           "gradient of L for S into dS\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "X[i] * S[i] * 0.25"));
+  w.m->grads.at[0].done = true;
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "X[i] * 0.5 * 0.25"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_constant_result_is_read_as_it_is_while_its_own_gradient_may_be_asked_for(void **st) {
+  (void)st;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp U : f32 [4]\ncotangent dU : f32 [4]\n"
+           "temp dxU : f32 [4]\ntemp L : f32 []\ntemp dX : f32 [4]\ndef @1 U[i: 4] = 0.25\n"
+           "def @2 dxU[i: 4] = 3.0 * dU[i]\ndef @3 L[] =\n  sum[i: 4] U[i] * U[i]\n"
+           "entry forward forward: dX = dX\ngradient of L for X into dX\n"
+           "custom X -> U with dU -> dxU\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "L"), "U[i] * U[i]"));
+  neo_arena_free(&w.arena);
+}
+
 static void equal_definitions_become_one_and_so_do_their_readers(void **state) {
   (void)state;
   world w;
@@ -94,6 +122,52 @@ static void a_value_that_is_read_anyway_is_not_computed_again(void **state) {
   assert_non_null(strstr(definition(&w, "A"), "Y[i, j] * 2.0 + Y[i, j]"));
   assert_non_null(strstr(definition(&w, "B"), "exp")); /* another element */
   assert_non_null(strstr(definition(&w, "C"), "exp")); /* not read */
+  neo_arena_free(&w.arena);
+}
+
+static void a_value_is_read_only_where_its_tensor_has_such_an_element(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [10]\ntemp Y : f32 [5]\ntemp D : f32 [10]\n"
+           "temp E : f32 [10]\ntemp F : f32 [10]\ntemp G : f32 [10]\n"
+           "def @1 Y[i: 5] = exp(X[i])\n"
+           "def @2 D[i: 10] = exp(X[i]) + select(i < 5, Y[i], 0.0)\n"
+           "def @3 E[i: 10] = select(i < 3, exp(X[i]), 1.0) + select(i < 5, Y[i], 0.0)\n"
+           "def @4 F[i: 10] =\n  sum[j: 10] where j < 5; Y[j]\n  then acc0 + exp(X[i])\n"
+           "def @5 G[i: 10] =\n  sum[j: 10] where j < 5 and 1.0 < exp(X[j]); Y[j] + exp(X[j])\n"
+           "entry forward forward: D = D, E = E, F = F, G = G\n");
+  apply(&w, neo_pass_cse);
+  assert_non_null(strstr(definition(&w, "D"), "= exp(X[i]) + select(i < 5, Y[i], 0.0)"));
+  assert_non_null(strstr(definition(&w, "E"), "select(i < 3, Y[i], 1.0)"));
+  assert_non_null(strstr(definition(&w, "F"), "acc0 + exp(X[i])"));
+  assert_non_null(strstr(definition(&w, "G"), "where j < 5 and 1.0 < Y[j];\n    Y[j] + Y[j]"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_value_of_a_recurrence_is_read_only_where_it_was_read_before(void **state) {
+  (void)state;
+  world w;
+  load(&w,
+       "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp H : f32 [4, 2]\ntemp D : f32 [3]\n"
+       "def @1 H[t: 4, c: 2] = select(c == 0, tanh(X[t] + (H[t - 1, 1] else 0.0)), sin(H[t, 0]))\n"
+       "def @2 D[q: 3] = select(q == 0, 0.5, tanh(D[0] + 0.5))\n"
+       "entry forward forward: H = H, D = D\n");
+  apply(&w, neo_pass_cse);
+  assert_non_null(strstr(definition(&w, "H"), "tanh(X[t] + (H[t - 1, 1] else 0.0)), sin(H[t, 0])"));
+  assert_non_null(strstr(definition(&w, "D"), "= select(q == 0, 0.5, tanh(D[0] + 0.5))"));
+  neo_arena_free(&w.arena);
+}
+
+static void a_value_that_an_integer_is_made_of_is_computed(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ninput T : f32 [9]\ntemp Y : f32 [4]\n"
+           "temp D : f32 [4]\ndef @1 Y[i: 4] = exp(X[i])\n"
+           "def @2 D[i: 4] = Y[i] + select(i64(exp(X[i])) < 9, (T[i64(exp(X[i]))] else 0.0), 0.0)\n"
+           "entry forward forward: D = D\n");
+  apply(&w, neo_pass_cse);
+  assert_non_null(strstr(definition(&w, "D"), "< 9, (T[i64(exp(X[i]))] else 0.0)"));
+  assert_null(strstr(definition(&w, "D"), "i64(Y[i])"));
   neo_arena_free(&w.arena);
 }
 
@@ -245,8 +319,13 @@ int main(void) {
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(what_is_one_constant_everywhere_is_read_as_that),
+      cmocka_unit_test(a_constant_is_read_as_it_is_while_its_gradient_is_asked_for),
+      cmocka_unit_test(a_constant_result_is_read_as_it_is_while_its_own_gradient_may_be_asked_for),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(a_value_that_is_read_anyway_is_not_computed_again),
+      cmocka_unit_test(a_value_is_read_only_where_its_tensor_has_such_an_element),
+      cmocka_unit_test(a_value_of_a_recurrence_is_read_only_where_it_was_read_before),
+      cmocka_unit_test(a_value_that_an_integer_is_made_of_is_computed),
       cmocka_unit_test(outputs_keep_their_own_definition),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),

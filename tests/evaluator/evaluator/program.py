@@ -311,6 +311,8 @@ class Program:
                 bound = self.bound(target, context)
                 result = elements.convert(result, target.type.name)
                 result.bound = bound if bound is not None else result.bound
+        if scalars.is_float(result.type) and result.type not in scalars.LITERALS:
+            result.tracked = True  # a tensor has gradients, whatever it was made of
         return result
 
     def _axes_of(self, target, value, frame, context, shaped):

@@ -67,6 +67,12 @@ CASES = [
      {"x": [1, 2]}, {"a": [4, 6], "b": [4, 6], "h": [[2, 3], [2, 3], [4, 6]]}),
     ("gradients, and theirs", """input x[3]; y = sum[i] x[i]^3; g = grad(y, x); s = sum[i] g[i]*x[i]; h = grad(s, x)""",
      {"x": [1, 2, -1]}, {"g": [3, 12, 3], "h": [9, 36, 9]}),
+    ("a constant has a gradient, and so has what it is read through", """
+     fn one(x[N]) -> y { y[i < N] = 1 } grad(dy) -> dx { dx[i] = 3*dy[i] }
+     input x[2]; s[i < 2] = 0.5; a : f32 = 2; o = one(x); l = sum[i] x[i]*s[i]*a*o[i]
+     gs, ga, go, gx = grad(l, s, a, o, x); m = ga*a; h = grad(m, a)
+     w = repeat k < 2 from w[i < 2] = 0 { e = sum[i] (w[i] - x[i])^2; g = grad(e, w); next w[i] = w[i] - 0.25*g[i] }""",
+     {"x": [1, 2]}, {"gs": [2, 4], "ga": 1.5, "go": [1, 2], "gx": [4, 7], "h": 1.5, "w": [0.75, 1.5]}),
     ("kinks", """input x[3]; y = sum[i] (relu(x[i]) + 10*abs(x[i]) + 100*clamp(x[i], 0, 1)); g = grad(y, x)
      m = max[i] x[i]; h = grad(m, x)""", {"x": [0, 1, 1]}, {"g": [100, 111, 111], "h": [0, 1, 0]}),
     ("what is not read reaches no gradient", """input x[3]; y = sum[i] select(x[i] > 0, log(x[i]), 0); g = grad(y, x)
