@@ -94,6 +94,22 @@ bool neo_reach_wraps(neo_reaches *r, neo_expr e) {
   return neo_expr_is_whole_sum(r->m, e) && !fits(exact_of(r, e), everything);
 }
 
+typedef struct {
+  neo_reaches *r;
+  bool found;
+} search;
+
+static void look(void *ctx, neo_expr e) {
+  search *s = ctx;
+  s->found = s->found || neo_reach_wraps(s->r, e);
+}
+
+bool neo_reach_wraps_inside(neo_reaches *r, neo_expr e) {
+  search s = {r, false};
+  neo_expr_visit(r->m, e, look, &s);
+  return s.found;
+}
+
 static neo_reach sum_reach(neo_reaches *r, neo_expr e) {
   neo_reach all = type_reach(neo_expr_type(r->m, e));
   wide_reach x = exact_of(r, e);
@@ -134,7 +150,7 @@ static neo_reach remainder_of(neo_reach x, neo_reach n) {
 /* ---- leaves */
 
 static neo_reach axis_reach(neo_reaches *r, uint32_t k) {
-  if (k >= r->n_axes)
+  if (k >= r->n_axes || !r->axes[k].lo.i || !r->axes[k].hi.i)
     return everything;
   neo_reach lo = neo_reach_of(r, r->axes[k].lo), hi = neo_reach_of(r, r->axes[k].hi);
   if (hi.most == INT64_MAX && lo.least > -FAR && lo.least < FAR)

@@ -25,5 +25,7 @@ neo_reach neo_reach_of(neo_reaches *r, neo_expr e);
 bool neo_expr_is_whole_sum(const neo_module *m, neo_expr e);
 /* May it be one whose exact value does not fit? */
 bool neo_reach_wraps(neo_reaches *r, neo_expr e);
+/* Or may any that e is made of? */
+bool neo_reach_wraps_inside(neo_reaches *r, neo_expr e);
 
 #endif
