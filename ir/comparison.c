@@ -14,8 +14,9 @@ neo_comparison neo_comparison_of(neo_module *m, neo_expr e, neo_linear *f) {
     return NEO_NO_COMPARISON;
   if (n.op == NEO_OP_EQ || n.op == NEO_OP_NE)
     return (n.op == NEO_OP_EQ) != no ? NEO_EQUALS_0 : NEO_DIFFERS_FROM_0;
-  f->constant -= (n.op == NEO_OP_LT) != no;
-  return NEO_AT_LEAST_0;
+  bool strict = (n.op == NEO_OP_LT) != no;
+  return __builtin_sub_overflow(f->constant, strict, &f->constant) ? NEO_NO_COMPARISON
+                                                                   : NEO_AT_LEAST_0;
 }
 
 bool neo_conjuncts_of(const neo_module *m, neo_expr e, neo_expr *at, uint32_t *n, uint32_t most) {

@@ -93,8 +93,8 @@ static neo_expr fold_neg(neo_module *m, neo_type type, neo_expr x) {
 neo_expr neo_fold(neo_module *m, neo_op op, neo_type type, const neo_expr *arg, size_t n) {
   if (!neo_op_is_elementwise(op) || n == 0)
     return none;
-  neo_expr e =
-      op == NEO_OP_STOP || op == NEO_OP_SELECT ? none : fold_constants(m, op, type, arg, n);
+  bool stays = (op == NEO_OP_STOP && type != NEO_I64_T) || op == NEO_OP_SELECT;
+  neo_expr e = stays ? none : fold_constants(m, op, type, arg, n);
   if (e.i)
     return e;
   switch (op) {

@@ -1,6 +1,7 @@
 /* Linear forms of i64 expressions: sums of atoms with coefficients. Sums, differences, negations
  * and products are multiplied out; a product of atoms is itself an atom, with its factors sorted,
- * so that b*T and T*b agree. Index arithmetic is assumed not to wrap, coefficients are checked.
+ * so that b*T and T*b agree. Index arithmetic that may wrap is an atom (transform/wrapping.c), coefficients
+ * are checked.
  *
  * Nodes never change, so the module keeps the form of each expression that was asked for. A form
  * has room for 32 terms and mostly one or two: the terms behind them are never touched. */

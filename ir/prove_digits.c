@@ -3,7 +3,8 @@
  *
  * x = q*n + r by polynomial division. Where 0 <= r < n is proved, x/n = q and x%n = r; that undoes
  * flattening, whatever the radixes. Otherwise x/n = q + r/n and x%n = r%n, which is exact for
- * floor division, and equal atoms come out for expressions that were written differently. */
+ * floor division, and equal atoms come out for expressions that were written differently; but r may be
+ * larger than x, and leave i64 where x does not. */
 #include "ir/prove_scope.h"
 
 /* ---- taking apart */
@@ -15,10 +16,10 @@ static bool settle(neo_prover_scope *s, const neo_poly *n, neo_poly *q, neo_poly
     neo_range x = neo_prover_bounds(s, r);
     if (x.lo == INT64_MIN || x.hi == INT64_MAX)
       return false;
-    int64_t k = neo_div_floor(x.lo, n->constant);
-    if (k != neo_div_floor(x.hi, n->constant))
+    int64_t k = neo_div_floor(x.lo, n->constant), whole;
+    if (k != neo_div_floor(x.hi, n->constant) || __builtin_mul_overflow(k, n->constant, &whole) ||
+        __builtin_sub_overflow(r->constant, whole, &r->constant))
       return false;
-    r->constant -= k * n->constant;
     return !__builtin_add_overflow(q->constant, k, &q->constant);
   }
   for (int64_t k = 0; k >= -1; k--) { /* r itself, r + n */
@@ -57,8 +58,11 @@ static bool unnest(neo_prover_scope *s, neo_op op, neo_poly *n, neo_poly *r) {
   return true;
 }
 
-static void quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, const neo_poly *n,
+/* r/n or r%n as an expression; false: one of them may leave i64, and would wrap there. */
+static bool quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, const neo_poly *n,
                           neo_poly *out) {
+  if (!neo_prover_is_exact(s, r) || !neo_prover_is_exact(s, n))
+    return false;
   neo_expr x = neo_poly_expr(s->m, r), y = neo_poly_expr(s->m, n);
   neo_expr e = neo_op2(s->m, op, x, y);
   int64_t c;
@@ -66,6 +70,7 @@ static void quotient_atom(neo_prover_scope *s, neo_op op, const neo_poly *r, con
     neo_poly_set(out, c);
   else
     neo_poly_atom(out, e);
+  return true;
 }
 
 static bool divide(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_poly *n, neo_poly *out) {
@@ -85,7 +90,8 @@ static bool divide(neo_prover_scope *s, neo_op op, const neo_poly *x, neo_poly *
     neo_poly_copy(out, &inner);
     return true;
   }
-  quotient_atom(s, op, &r, n, &atom);
+  if (!quotient_atom(s, op, &r, n, &atom))
+    return false;
   if (op == NEO_OP_DIV)
     return neo_poly_add(&q, 1, &atom, out);
   neo_poly_copy(out, &atom);
@@ -150,7 +156,7 @@ static bool merge_digit(neo_prover_scope *s, neo_expr v, neo_expr w, const neo_p
   if (!neo_poly_mul(a, &n, &y) || !neo_poly_equal(&y, &have))
     return false;
   neo_prover_form(s, neo_expr_arg(s->m, w, 1), &k);
-  if (!neo_prover_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk))
+  if (!neo_prover_at_least(s, &k, -1) || !neo_poly_mul(&n, &k, &nk) || !neo_prover_is_exact(s, &nk))
     return false;
   neo_expr whole = neo_op2(s->m, NEO_OP_MOD, xe, neo_poly_expr(s->m, &nk));
   neo_poly_atom(&nk, whole);

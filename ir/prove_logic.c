@@ -165,7 +165,9 @@ static bool indivisible(const neo_poly *g) {
   neo_poly_tighten(&h);
   if (g->n == 0)
     return g->constant != 0;
-  return h.constant * (g->term[0].coef / h.term[0].coef) != g->constant;
+  int64_t whole;
+  return __builtin_mul_overflow(h.constant, g->term[0].coef / h.term[0].coef, &whole) ||
+         whole != g->constant;
 }
 
 static bool decide_equal(neo_prover_scope *s, const neo_poly *g, bool equal) {

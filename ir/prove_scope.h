@@ -103,6 +103,8 @@ bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) NEO_MUST_C
 /* Any integer expression (of any integer type): its value as a polynomial; itself as an atom where
  * nothing better is known. */
 void neo_prover_form(neo_prover_scope *s, neo_expr e, neo_poly *out);
+/* Has g, written as an expression, its value? It has not where that leaves i64. */
+bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g);
 /* The atom without conversions that keep its value. */
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
 bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */

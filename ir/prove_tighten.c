@@ -140,6 +140,71 @@ static neo_expr quotient(job *j, const neo_poly *x, const neo_poly *d) {
   return neo_expr_uses_op(j->m, y, NEO_OP_DIV) ? e : y;
 }
 
+/* ---- bounds beyond i64
+ *
+ * An element of i64 without a bound may be so large that a sum with it wraps. Far beyond all that the
+ * axis can be the bound need not be exact: there the element is cut to the end of a range,
+ *
+ *     p + 5 < k[]   ->   p < min(max(k[], -FAR), FAR) - 5
+ */
+
+static const int64_t FAR = (int64_t)1 << 61, NEAR = (int64_t)1 << 59, SMALL = (int64_t)1 << 20;
+
+static bool is_between(neo_range r, int64_t end) {
+  return r.lo >= -end && r.hi <= end;
+}
+
+/* The atom without bounds, where one alone is; 0: there are none, or several. */
+static uint32_t unbounded(job *j, const neo_poly *x) {
+  uint32_t found = 0;
+  for (uint32_t k = 0; k < x->n; k++) {
+    if (neo_prover_box_term(j->outer, &x->term[k]).lo > INT64_MIN &&
+        neo_prover_box_term(j->outer, &x->term[k]).hi < INT64_MAX)
+      continue;
+    if (found || x->term[k].n != 1)
+      return 0;
+    found = x->term[k].atom[0];
+  }
+  return found;
+}
+
+/* floor(x/d) where it is near, else some number on the same side of the axis. */
+static bool cut_quotient(job *j, const neo_poly *x, const neo_poly *d, neo_expr *out) {
+  neo_poly c, rest;
+  neo_module *m = j->m;
+  neo_range axis = neo_prover_range(j->here, neo_axis_ref(m, j->axis).i);
+  uint32_t atom = unbounded(j, x);
+  if (!atom || d->n || d->constant > SMALL || !is_between(axis, NEAR / SMALL) ||
+      !neo_poly_split(x, atom, &c, &rest) || c.n || c.constant > SMALL || c.constant < -SMALL ||
+      !is_between(neo_prover_box(j->outer, &rest), NEAR))
+    return false;
+  int64_t end = FAR / (c.constant < 0 ? -c.constant : c.constant);
+  neo_expr v = neo_op2(m, NEO_OP_MAX, (neo_expr){atom}, neo_const_int(m, NEO_I64_T, -end));
+  v = neo_op2(m, NEO_OP_MIN, v, neo_const_int(m, NEO_I64_T, end));
+  v = neo_op2(m, NEO_OP_MUL, v, neo_const_int(m, NEO_I64_T, c.constant));
+  v = neo_op2(m, NEO_OP_ADD, v, neo_poly_expr(m, &rest));
+  *out = neo_op2(m, NEO_OP_DIV, v, neo_const_int(m, NEO_I64_T, d->constant));
+  return true;
+}
+
+/* x + c is an atom, which is exact however x wraps. */
+static bool is_atom_less(const neo_poly *x, int64_t c) {
+  return x->n == 1 && x->term[0].n == 1 && x->term[0].coef == 1 && x->constant == -c;
+}
+
+/* floor(x/d) as a bound of the axis. A high one is one below the end that it becomes. */
+static bool keep_quotient(job *j, bool low, const neo_poly *x, const neo_poly *d) {
+  neo_expr e;
+  neo_range r = neo_prover_box(j->outer, x);
+  bool whole = d->n == 0 && d->constant == 1 && is_atom_less(x, low ? 0 : 1);
+  if (whole || (r.lo > INT64_MIN && r.hi < INT64_MAX))
+    e = quotient(j, x, d);
+  else if (!cut_quotient(j, x, d, &e))
+    return false;
+  keep(j, low, neo_expr_rewrite(j->m, e, guard_read, j));
+  return true;
+}
+
 /* a*x + b >= 0, a >= 1: x >= ceil(-b/a) = floor((a - 1 - b)/a). */
 static bool keep_low(job *j, const neo_poly *a, const neo_poly *b) {
   neo_poly x;
@@ -147,14 +212,12 @@ static bool keep_low(job *j, const neo_poly *a, const neo_poly *b) {
     return false;
   if (__builtin_sub_overflow(x.constant, 1, &x.constant))
     return false;
-  keep(j, true, neo_expr_rewrite(j->m, quotient(j, &x, a), guard_read, j));
-  return true;
+  return keep_quotient(j, true, &x, a);
 }
 
 /* b - a*x >= 0, a >= 1 */
 static bool keep_high(job *j, const neo_poly *a, const neo_poly *b) {
-  keep(j, false, neo_expr_rewrite(j->m, quotient(j, b, a), guard_read, j));
-  return true;
+  return keep_quotient(j, false, b, a);
 }
 
 /* g >= 0 as a bound of the axis. */

@@ -49,7 +49,7 @@ expect 2 "a pass that is not there" "$NEOC" check good.expr --skip-pass=magic
 expect 2 "a pass that is needed" "$NEOC" check good.expr --skip-pass=autodiff
 expect 1 "a constant that is not there" "$NEOC" check good.expr -D NOPE=3
 expect 2 "the IR after a pass that is not there" "$NEOC" explain good.expr --after=rfactr
-says err "after: there is no pass 'rfactr' (did you mean 'rfactor'?): they are front, simplify" \
+says err "after: there is no pass 'rfactr' (did you mean 'rfactor'?): they are front, wrapping" \
   "the IR after a pass that is not there"
 expect 2 "the IR after what is no pass" "$NEOC" explain good.expr --after=fuse
 says err "there is no pass 'fuse': they are front, .*prepack" "the IR after what is no pass"

@@ -104,8 +104,10 @@ static int64_t longest_window(const reading *x, uint32_t axis, neo_expr index) {
   neo_module *m = x->s->m;
   neo_linear l;
   int64_t length = length_of(m, neo_def_axis(m, x->d, axis), INT32_MAX);
-  int64_t step = neo_linear_of(m, index, &l) ? neo_linear_coef(&l, neo_axis_ref(m, axis)) : 1;
-  return step > 1 ? length * step : length / 2 + 1;
+  int64_t step = neo_linear_of(m, index, &l) ? neo_linear_coef(&l, neo_axis_ref(m, axis)) : 1, all;
+  if (step <= 1)
+    return length / 2 + 1;
+  return __builtin_mul_overflow(length, step, &all) ? INT64_MAX : all;
 }
 
 /* A dimension read at an index of one output axis. Ranges of reductions that are not constant, as

@@ -8,6 +8,11 @@
  *     Y[i] = select(training, A[i], B[i])      Y[i] = A[i] (step),  eval.Y[i] = B[i] (forward) */
 neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* Sums and products of i64 that may wrap become opaque, so that the passes after it may take all others
+ * for exact integers (wrapping.c):
+ *     Y[b] = (x[(b*b*b*b*b) % 7] else 0)   ->   (x[stop(stop(b*b*b*b)*b) % 7] else 0) */
+neo_status neo_pass_wrapping(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 /* Replaces what the axes' ranges and conditions decide: guards that always hold, comparisons, x %
  * n for x in [0, n). */
 neo_status neo_pass_simplify(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;

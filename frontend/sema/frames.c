@@ -1,6 +1,7 @@
 /* Frames: the axes of one statement, the conditions around a place, bounds of expressions over
  * them. */
 #include "frontend/sema/parts.h"
+#include "ir/reach.h"
 
 void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {
   *f = (neo_frame){.in = in, .fe = in->fe, .m = in->fe->m, .target = target, .literal = NEO_F32_T};
@@ -109,11 +110,19 @@ static neo_expr upper_interval(neo_frame *f, neo_expr e) {
   return hi < INT32_MAX ? neo_const_int(f->m, NEO_I64_T, hi) : (neo_expr){0}; /* a type's range */
 }
 
+/* Its linear form says nothing of its size then. */
+static bool may_wrap(neo_frame *f, neo_expr e) {
+  neo_reaches r;
+  neo_facts facts = neo_frame_facts(f);
+  neo_reaches_init(&r, f->m, f->fe->arena, facts.axes, facts.n_axes);
+  return neo_reach_wraps_inside(&r, e);
+}
+
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   neo_linear l;
   if (neo_size_is_pure(f->m, e))
     return e;
-  if (neo_expr_type(f->m, e) != NEO_I64_T || !neo_linear_of(f->m, e, &l))
+  if (neo_expr_type(f->m, e) != NEO_I64_T || may_wrap(f, e) || !neo_linear_of(f->m, e, &l))
     return upper_interval(f, e);
   neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
   for (uint32_t k = 0; k < l.n; k++) {

@@ -52,7 +52,7 @@ static void read_name(question *q, char *name) {
 static neo_expr load(question *q, neo_tensor t) {
   neo_expr index = disjunction(q), y;
   if (take(q, "|")) {
-    neo_expr other = neo_cast(q->m, NEO_I32_T, disjunction(q));
+    neo_expr other = neo_cast(q->m, (neo_type)neo_tensor_at(q->m, t)->type, disjunction(q));
     y = neo_load_else(q->m, t, &index, 1, other, 0);
   } else {
     y = neo_load(q->m, t, &index, 1, 0);
@@ -240,7 +240,8 @@ static void declare_size(question *q) {
 static void declare_tensor(question *q) {
   declaration d = declare(q);
   uint32_t extent = num(q, 1 << 20).i;
-  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I32_T, .bound = d.hi};
+  neo_type type = strstr(d.name, "64") ? NEO_I64_T : NEO_I32_T;
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = (uint8_t)type, .bound = d.hi};
   rec.extent = neo_list_new(q->m, &extent, 1);
   rec.name = neo_name_of(q->m->names, d.name);
   memcpy(q->tensor_name[q->n_tensors], d.name, sizeof d.name);

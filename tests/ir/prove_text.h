@@ -2,7 +2,8 @@
  * tensor.
  *
  *   sizes    "N<=512; 0<=E<=8; P=(N-3)/2+1"           run-time sizes, then derived ones
- *   tensors  "Y<10; L; Z<N"                           i32 tensors of rank 1, perhaps with a bound
+ *   tensors  "Y<10; L; Z<N"                           i32 tensors of rank 1, perhaps with a bound;
+ *                                                     i64 where the name has a 64 in it
  *   axes     "i<N; 1<=k<i+1"                          in position order
  *   expressions: + - * / % < <= > >= == != and or not min() max() clamp() abs() select() Y[e]
  *                Y[e | other] is LOAD_ELSE */

@@ -24,6 +24,7 @@ static const row rows[] = {
     {"1<=B<=64; 1<=T<=64", 0, "x<B*T", 0, "x/T*T + x%T", "x"},
     {"1<=B<=9; 1<=T<=9; 1<=D<=9", 0, "b<B; t<T; d<D", 0, "((b*T + t)*D + d)/D%T", "t"},
     {0, 0, "x<1000", 0, "x/4%7*4 + x%4", "x%28"},
+    {0, "Z64", "i<10", 0, "Z64[i]%-3*2/2", "Z64[i]%-3"}, /* the least number has no opposite */
     /* comparisons, min and max, select */
     {0, 0, "i<10", 0, "select(i < 10, i, 0)", "i"},
     {0, 0, "i<10", 0, "select(i < 5, select(i < 7, 1, 2), 3)", "select(i < 5, 1, 3)"},
@@ -89,6 +90,15 @@ static const loop loops[] = {
     {0, "L", "i<10; k<10", 1, "k < L[i]", "0", "min(10, L[i])", 0},
     {0, "L", "i<10; k<10", 1, "i >= 1 and k < L[i - 1]", "0", "min(10, L[i - 1 | 0])", "1 <= i"},
     {0, 0, "i<10; k<10", 1, "k > 12", "13", "10", 0},
+    /* an element without a bound may be so large that a sum with it wraps */
+    {0, "Z64", "i<10; k<10", 1, "k + 5 < Z64[i]", "0",
+     "min(10, min(max(Z64[i], -2305843009213693952), 2305843009213693952) - 5)", 0},
+    {0, "Z64", "i<10; k<10", 1, "Z64[i] < k",
+     "max(0, min(max(Z64[i], -2305843009213693952), 2305843009213693952) + 1)", "10", 0},
+    {0, "Z64", "i<10; k<10", 1, "Z64[i] <= 2*k",
+     "max(0, (min(max(Z64[i], -2305843009213693952), 2305843009213693952) + 1)/2)", "10", 0},
+    {0, "Z64", "i<10; k<10", 1, "k < Z64[i]", "0", "min(10, Z64[i])", 0},
+    {0, "Z64", "i<10; k<10", 1, "Z64[i] <= k", "max(0, Z64[i])", "10", 0},
     /* an empty range further in proves nothing about the ones around it */
     {0, "Z<1", "i<10; k<10; n<Z[k]", 1, "k < i and k % 2 == 0", "0", "i", "k % 2 == 0"},
     /* what never holds leaves no iteration, in which bounds further in would be read */

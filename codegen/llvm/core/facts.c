@@ -1,4 +1,5 @@
-/* Facts about index expressions: what divides them, their sign, their largest value. */
+/* Facts about index expressions: what divides them, their sign, their largest value. Arithmetic that may wrap
+ * stands under a STOP (transform/wrapping.c), of which nothing is known. */
 #include "base/whole.h"
 #include "codegen/llvm/gen.h"
 

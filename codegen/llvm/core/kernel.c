@@ -10,8 +10,9 @@ static void note_facts(neo_ll_gen *g) {
   for (uint32_t id = 0; id < g->k->nodes.n; id++) {
     const neo_lx *e = g->k->nodes.at[id];
     bool loads = e->kind == NEO_LX_LOAD || e->kind == NEO_LX_LOADIF;
+    bool exact = e->kind == NEO_LX_OP && e->attr != NEO_OP_STOP;
     bool index = e->type == NEO_I64_T && (e->kind == NEO_LX_CONST || e->kind == NEO_LX_VAR ||
-                                          e->kind == NEO_LX_SIZE || e->kind == NEO_LX_OP);
+                                          e->kind == NEO_LX_SIZE || exact);
     for (uint32_t k = 0; k < e->n; k++) {
       loads = loads || (g->facts[e->arg[k]->id] & NEO_LL_LOADS);
       index = index && (g->facts[e->arg[k]->id] & NEO_LL_INDEX);

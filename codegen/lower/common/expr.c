@@ -200,7 +200,8 @@ static const neo_lx *lower_elementwise(lowering *l, neo_expr e) {
   assert(n.arg.n <= 16);
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = lower(l, neo_list_expr(l->m, n.arg, k));
-  if (n.op == NEO_OP_STOP)
+  bool wraps = n.type == NEO_I64_T && arg[0]->kind == NEO_LX_OP; /* transform/wrapping.c */
+  if (n.op == NEO_OP_STOP && !wraps)
     return arg[0];
   if (n.op == NEO_OP_CAST)
     return neo_lx_cast(l->k, (neo_type)n.type, arg[0]);

@@ -1,0 +1,171 @@
+/* Integer arithmetic in i64 wraps. Everything after this pass that takes indices apart (linear forms, digits, strides,
+ * the solving of equations, signs) reckons in exact integers. So a sum or a product that may leave i64, by the ranges of
+ * what it is made of (ir/reach.h), is put under a `stop`, into which nobody looks: it is opaque, as an element is.
+ *
+ *     z[b] = (x[(b*b*b*b*b) % 7] else 0)   ->   (x[stop(stop(b*b*b*b)*b) % 7] else 0),   with b < 10^6
+ *
+ * Values that are only added up, multiplied and stored are nobody's index, and stay as they are, so that sums of products
+ * of i64 are still found. A tensor that is asked in another way (in a subscript, a bound, a comparison, a quotient, a
+ * conversion), or copied into one that is, is not of this kind: passes put its value where it is read. */
+#include "ir/reach.h"
+#include "transform/transform.h"
+
+typedef struct {
+  neo_module *m;
+  neo_arena *scratch;
+  neo_reaches reaches;      /* of the definition at hand */
+  bool *asked;              /* by tensor */
+  NEO_VEC(neo_tensor) work; /* asked, and not looked into */
+  neo_map seen;             /* expressions that are asked */
+  bool marked;              /* something of the definition at hand was */
+} wrapping;
+
+static bool is_stop(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  return n->op == NEO_OP_STOP && n->type == NEO_I64_T;
+}
+
+/* ---- marks */
+
+static neo_expr mark(void *ctx, neo_module *m, neo_expr e) {
+  wrapping *w = ctx;
+  if (is_stop(m, e) && is_stop(m, neo_expr_arg(m, e, 0)))
+    return neo_expr_arg(m, e, 0);
+  if (!neo_reach_wraps(&w->reaches, e))
+    return e;
+  w->marked = true;
+  return neo_op1(m, NEO_OP_STOP, e);
+}
+
+static bool mark_definition(wrapping *w, neo_def d) {
+  neo_module *m = w->m;
+  neo_def_rec r = *neo_def_at(m, d);
+  neo_axis_rec *axes = NEO_NEW_ARRAY(w->scratch, neo_axis_rec, r.axes.n + 1);
+  for (uint32_t k = 0; k < r.axes.n; k++)
+    axes[k] = *neo_def_axis(m, &r, k);
+  neo_reaches_init(&w->reaches, m, w->scratch, axes, r.axes.n);
+  w->marked = false;
+  neo_def_rewrite(m, d, mark, w);
+  return w->marked;
+}
+
+/* ---- tensors that are asked */
+
+/* Does the value of one of its arguments reach that of e, by nothing but sums, products and choices? */
+static bool hands_on(const neo_module *m, neo_expr e) {
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  return neo_expr_is_whole_sum(m, e) || is_stop(m, e) ||
+         (op == NEO_OP_SELECT && neo_expr_type(m, e) == NEO_I64_T);
+}
+
+static void ask_tensor(wrapping *w, neo_tensor t) {
+  if (w->asked[t.i])
+    return;
+  w->asked[t.i] = true;
+  NEO_PUSH(w->scratch, &w->work, t);
+}
+
+/* The elements that e is made of are asked. */
+static void ask(wrapping *w, neo_expr e) {
+  neo_node n = e.i ? *neo_expr_node(w->m, e) : (neo_node){0};
+  if (n.type != NEO_I64_T || !e.i || neo_map_get(&w->seen, e.i, NULL))
+    return;
+  neo_map_set(&w->seen, e.i, 1);
+  if (n.op == NEO_OP_LOAD || n.op == NEO_OP_LOAD_ELSE)
+    ask_tensor(w, (neo_tensor){n.attr});
+  for (uint32_t k = 0; k < n.arg.n && hands_on(w->m, e); k++)
+    ask(w, neo_list_expr(w->m, n.arg, k));
+}
+
+static void ask_args(void *ctx, neo_expr e) {
+  wrapping *w = ctx;
+  neo_node n = *neo_expr_node(w->m, e);
+  for (uint32_t k = 0; k < n.arg.n && !hands_on(w->m, e); k++)
+    ask(w, neo_list_expr(w->m, n.arg, k));
+}
+
+static void ask_in_definition(wrapping *w, neo_def d) {
+  neo_def_rec r = *neo_def_at(w->m, d);
+  neo_def_visit(w->m, d, ask_args, w);
+  for (uint32_t k = 0; k < r.axes.n; k++) {
+    ask(w, neo_def_axis(w->m, &r, k)->lo);
+    ask(w, neo_def_axis(w->m, &r, k)->hi);
+  }
+}
+
+static void ask_list(wrapping *w, neo_list l) {
+  for (uint32_t k = 0; k < l.n; k++)
+    ask(w, neo_list_expr(w->m, l, k));
+}
+
+static void find_asked(wrapping *w) {
+  neo_module *m = w->m;
+  w->asked = NEO_NEW_ARRAY(w->scratch, bool, m->tensors.n);
+  neo_map_init(&w->seen, w->scratch);
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    ask_in_definition(w, (neo_def){k});
+  while (w->work.n) {
+    neo_list pieces = neo_tensor_at(m, w->work.at[--w->work.n])->pieces;
+    for (uint32_t k = 0; k < pieces.n; k++) {
+      const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, pieces, k)});
+      ask_list(w, d->body);
+      ask_list(w, d->finish);
+    }
+  }
+}
+
+/* ---- what nobody asks */
+
+static neo_expr plain(wrapping *w, neo_map *made, neo_expr e) {
+  neo_module *m = w->m;
+  uint64_t known;
+  neo_expr arg[3];
+  if (!hands_on(m, e))
+    return e;
+  if (neo_map_get(made, e.i, &known))
+    return (neo_expr){(uint32_t)known};
+  neo_node n = *neo_expr_node(m, e);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    arg[k] = plain(w, made, neo_list_expr(m, n.arg, k));
+  neo_expr y = n.op == NEO_OP_STOP
+                   ? arg[0]
+                   : neo_expr_make(m, (neo_op)n.op, (neo_type)n.type, n.attr, arg, n.arg.n, n.span);
+  neo_map_set(made, e.i, y.i);
+  return y;
+}
+
+static neo_list plain_list(wrapping *w, neo_list l) {
+  uint32_t *ids = NEO_NEW_ARRAY(w->scratch, uint32_t, l.n + 1);
+  neo_map made;
+  neo_map_init(&made, w->scratch);
+  for (uint32_t k = 0; k < l.n; k++)
+    ids[k] = plain(w, &made, neo_list_expr(w->m, l, k)).i;
+  return neo_list_new(w->m, ids, l.n);
+}
+
+static void unmark_values(wrapping *w, neo_def d) {
+  neo_def_rec r = *neo_def_at(w->m, d);
+  for (uint32_t k = 0; k < r.out.n; k++)
+    if (w->asked[neo_list_at(w->m, r.out, k)])
+      return;
+  r.body = plain_list(w, r.body);
+  r.finish = plain_list(w, r.finish);
+  *neo_def_at(w->m, d) = r;
+}
+
+neo_status neo_pass_wrapping(neo_module *m, const neo_pass_target *target) {
+  neo_arena scratch;
+  NEO_VEC(neo_def) marked = {0};
+  (void)target;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  wrapping w = {.m = m, .scratch = &scratch};
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    if (mark_definition(&w, (neo_def){k}))
+      NEO_PUSH(&scratch, &marked, (neo_def){k});
+  if (marked.n)
+    find_asked(&w);
+  for (size_t k = 0; k < marked.n; k++)
+    unmark_values(&w, marked.at[k]);
+  neo_arena_free(&scratch);
+  return NEO_OK;
+}
