@@ -250,8 +250,11 @@ bool neo_interval(neo_prover *p, const neo_facts *facts, neo_expr e, int64_t *lo
   neo_prover_scope *s = neo_prover_of(p, facts);
   s->fuel = NEO_PROVE_FUEL;
   neo_prover_form(s, e, &g);
-  neo_range r = neo_prover_bounds(s, &g), type = neo_type_range(neo_expr_type(p->m, e));
-  *lo = r.lo > type.lo ? r.lo : type.lo;
-  *hi = r.hi < type.hi ? r.hi : type.hi;
-  return *lo != INT64_MIN && *hi != INT64_MAX;
+  neo_range type = neo_type_range(neo_expr_type(p->m, e));
+  neo_range r = neo_range_meet(type, neo_prover_bounds(s, &g));
+  if (s->never)
+    r = neo_range_all();
+  *lo = r.lo;
+  *hi = r.hi;
+  return neo_range_is_known(r);
 }

@@ -82,16 +82,23 @@ static void try_const(step *t, int64_t c) {
   try_bound(t, &bound);
 }
 
-/* v is one of two values (min, max): the bound is the worse of both. */
-static void try_both(step *t, neo_expr x, neo_expr y) {
+/* v lies at x + c at worst, or at y: the bound is the worse of both. */
+static void try_worse(step *t, neo_expr x, int64_t c, neo_expr y) {
   neo_poly bound;
   neo_prover_form(t->s, x, &bound);
+  if (__builtin_add_overflow(bound.constant, c, &bound.constant))
+    return;
   int64_t one = with(t, &bound);
   if (one == none || (t->goal != INT64_MAX && one < t->goal))
     return;
   neo_prover_form(t->s, y, &bound);
   int64_t other = with(t, &bound);
   offer(t, one < other ? one : other);
+}
+
+/* v is one of two values (min, max). */
+static void try_both(step *t, neo_expr x, neo_expr y) {
+  try_worse(t, x, 0, y);
 }
 
 static int64_t with_when(step *t, neo_expr c, bool value, neo_expr e) {
@@ -217,6 +224,20 @@ static void try_load(step *t, neo_expr e, neo_tensor tensor) {
     try_expr(t, bound, -1);
 }
 
+/* An element, or another value where there is none. */
+static void try_load_else(step *t, neo_expr e, const neo_node *n) {
+  neo_expr bound = neo_tensor_at(t->s->m, (neo_tensor){n->attr})->bound;
+  neo_expr other = neo_list_expr(t->s->m, n->arg, n->arg.n - 1);
+  neo_element_ends ends = neo_element_ends_of(t->s->m, e);
+  bool low = t->sign > 0;
+  neo_expr end[3] = {low ? ends.least : ends.below, low ? (neo_expr){0} : ends.limit, bound};
+  if (low && bound.i)
+    end[2] = neo_const_int(t->s->m, NEO_I64_T, 0);
+  for (uint32_t k = 0; k < 3 && !done(t); k++)
+    if (end[k].i)
+      try_worse(t, end[k], low ? 0 : -1, other);
+}
+
 static void try_kind(step *t) {
   neo_expr e = neo_prover_peel(t->s, (neo_expr){t->v});
   neo_node n = *neo_expr_node(t->s->m, e);
@@ -230,6 +251,9 @@ static void try_kind(step *t) {
     break;
   case NEO_OP_LOAD:
     try_load(t, e, (neo_tensor){n.attr});
+    break;
+  case NEO_OP_LOAD_ELSE:
+    try_load_else(t, e, &n);
     break;
   case NEO_OP_DIV:
     try_quotient(t, e);
@@ -342,7 +366,7 @@ neo_range neo_prover_bounds(neo_prover_scope *s, const neo_poly *g) {
     if (x != none)
       r.hi = -x;
   }
-  return r;
+  return neo_range_of(r.lo, r.hi);
 }
 
 bool neo_prover_at_least(neo_prover_scope *s, const neo_poly *g, int64_t c) {

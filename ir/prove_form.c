@@ -11,18 +11,10 @@ bool neo_expr_is_integer(const neo_module *m, neo_expr e) {
   return neo_type_is_int(neo_expr_type(m, e));
 }
 
-static bool fits(neo_range r, neo_type t) {
-  neo_range all = neo_type_range(t);
-  /* The ends of i64 also stand for "no bound". */
-  if (t == NEO_I64_T)
-    return r.lo > all.lo && r.hi < all.hi;
-  return r.lo >= all.lo && r.hi <= all.hi;
-}
-
 /* An atom is what its expression gives, whatever that is. */
 bool neo_prover_is_exact(neo_prover_scope *s, const neo_poly *g) {
   bool atom = g->n == 1 && g->constant == 0 && g->term[0].n == 1 && g->term[0].coef == 1;
-  return atom || fits(neo_prover_box(s, g), NEO_I64_T);
+  return atom || neo_range_fits(neo_prover_box(s, g), NEO_I64_T);
 }
 
 neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e) {
@@ -32,7 +24,7 @@ neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e) {
     if (!neo_expr_is_integer(s->m, x))
       break;
     bool wider = neo_type_bytes(to) > neo_type_bytes(neo_expr_type(s->m, x)) && to != NEO_U8_T;
-    if (!wider && !fits(neo_prover_expr_range(s, x), to))
+    if (!wider && !neo_range_fits(neo_prover_expr_range(s, x), to))
       break;
     e = x;
   }
@@ -123,7 +115,7 @@ static void form_new(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   if (s->fuel <= 0)
     known = false; /* nothing is remembered then: shared nodes would cost 2^depth */
   s->depth++;
-  known = known && build(s, e, out) && fits(neo_prover_box(s, out), t);
+  known = known && build(s, e, out) && neo_range_fits(neo_prover_box(s, out), t);
   s->depth--;
   if (!known)
     neo_poly_atom(out, neo_cast(s->m, NEO_I64_T, e));

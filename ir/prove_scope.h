@@ -6,7 +6,7 @@
  *   prove_form.c      expression -> polynomial over atoms, where no operator wraps
  *   prove_digits.c    / and % of polynomials; n*(x/n) + x%n back to x
  *   prove_bound.c     lower bound of a polynomial, by substituting bounds of atoms, innermost first
- *   prove_range.c     numeric ranges of atoms
+ *   prove_range.c     numeric ranges of atoms, by the arithmetic of range.h
  *   prove_witness.c   points where a goal is false, by evaluation
  *   prove_relation.c  what is left, as integer constraints
  *   prove_isl.c       a point that satisfies them
@@ -18,10 +18,7 @@
 #define NEO_IR_PROVE_SCOPE_H
 #include "ir/prove.h"
 #include "ir/prove_poly.h"
-
-typedef struct { /* INT64_MIN and INT64_MAX: no bound */
-  int64_t lo, hi;
-} neo_range;
+#include "ir/range.h"
 
 typedef struct {
   const neo_poly *g; /* g >= 0, tightened */
@@ -131,8 +128,6 @@ neo_range neo_prover_range(neo_prover_scope *s, uint32_t atom);
 neo_range neo_prover_box(neo_prover_scope *s,
                          const neo_poly *g); /* from the ranges of its atoms: quick */
 neo_range neo_prover_box_term(neo_prover_scope *s, const neo_mono *t);
-neo_range neo_range_mul(neo_range a, neo_range b);
-neo_range neo_type_range(neo_type t);
 neo_range neo_prover_expr_range(neo_prover_scope *s, neo_expr e);
 
 /* ---- prove_store.c */

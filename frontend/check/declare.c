@@ -211,8 +211,23 @@ static void check_assert(neo_inst *in, const neo_ast_stmt *s) {
 
 /* ---- input, param, state */
 
-static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
-                       const neo_expr *extent, const char *const *name, uint32_t n) {
+/* A value outlives the sizes of the call that it is from, so its bounds must not depend on them. */
+static bool ends_are_kept(neo_inst *in, const neo_ast_var *var, const neo_ends *ends) {
+  const neo_expr all[] = {ends->bound, ends->least, ends->below};
+  neo_element_end end;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    if (all[k].i && neo_expr_uses_op(in->fe->m, all[k], NEO_OP_SIZE)) {
+      bool sum = neo_element_end_of(in->fe->m, all[k], NEO_ELEMENT_RANK, &end);
+      NEO_ERR(in, var->type.span, KEPT_BOUND, var->name.text,
+              neo_size_text(in->fe, sum ? end.rest : all[k]));
+      return false;
+    }
+  return true;
+}
+
+static void initialise(neo_inst *in, neo_tensor t, const neo_ast_stmt *s, const neo_expr *extent,
+                       const char *const *name, uint32_t n) {
+  const neo_ast_expr *value = s->u.decl.value;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_wants none = {0};
   neo_frame_init(f, in, neo_name_text(in->fe->names, neo_tensor_at(in->fe->m, t)->name));
@@ -225,7 +240,7 @@ static void initialise(neo_inst *in, neo_tensor t, const neo_ast_expr *value,
   neo_ranges_infer(f, &none, value);
   neo_val v = neo_check_typed(f, value, (neo_type)neo_tensor_at(f->m, t)->type);
   if (v.kind != NEO_VAL_POISON)
-    neo_init_define(f, t, v, value->span, first_hoisted);
+    neo_init_define(f, t, &s->u.decl.var, v, value->span, first_hoisted);
 }
 
 static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
@@ -245,6 +260,7 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
     NEO_ERR(in, s->u.decl.value->span, INPUT_DEFAULT, var->name.text);
     ok = false;
   }
+  ok = ok && (!s->u.decl.value || ends_are_kept(in, var, &ends));
   if (!ok) {
     neo_scope_poison(in, &var->name);
     return;
@@ -256,7 +272,7 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
   if (t.i)
     neo_ends_set(in->fe, t, &ends);
   if (t.i && s->u.decl.value)
-    initialise(in, t, s->u.decl.value, extent, name, n);
+    initialise(in, t, s, extent, name, n);
   if (t.i)
     neo_define_view(in, &var->name, neo_view_whole(in->fe->m, t));
   else
@@ -281,13 +297,15 @@ static void declare_owned(neo_inst *in, const neo_ast_stmt *s) {
   }
   neo_tensor t = {0};
   ok = ok &&
-       neo_type_ends(in, neo_declared_frame(in, extent, name, n + r, var->span), &var->type, &ends);
+       neo_type_ends(in, neo_declared_frame(in, extent, name, n + r, var->span), &var->type,
+                     &ends) &&
+       ends_are_kept(in, var, &ends);
   if (ok) {
     t = neo_owned_earlier(in, s, full, extent, n + r, &known);
     if (!known)
       t = neo_owned_declare(in, s, full, extent, n + r, &ends);
     if (!known && t.i)
-      initialise(in, t, s->u.decl.value, extent, name, n + r);
+      initialise(in, t, s, extent, name, n + r);
   }
   if (t.i)
     neo_define_view(in, &var->name, neo_owned_view(in, t));

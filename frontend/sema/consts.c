@@ -147,29 +147,35 @@ static neo_tensor const_tensor(reading *r, const neo_ast_var *var, const neo_exp
   return neo_tensor_make(r->in, rec, extent, r->rank, neo_fe_unique(r->in->fe, full));
 }
 
-/* Do the values keep the ends that are declared? */
-static bool data_ends_hold(const reading *r, neo_expr e, bool below) {
+/* Do the values keep an end that is declared, whatever the sizes are? The one that is furthest out decides. */
+static bool data_end_holds(const reading *r, neo_expr e, bool below) {
   neo_element_end end;
-  int64_t rest;
-  neo_module *m = r->in->fe->m;
-  if (!e.i)
+  neo_fe *fe = r->in->fe;
+  if (!e.i || !r->values.n)
     return true;
-  if (!neo_element_end_of(m, e, r->rank, &end) || !neo_expr_is_int(m, end.rest, &rest))
-    return false; /* data has no run-time sizes */
+  if (!neo_element_end_of(fe->m, e, r->rank, &end))
+    return false;
+  __int128 worst = 0;
   for (size_t k = 0; k < r->values.n; k++) {
-    int64_t at = (int64_t)k, x = rest;
+    int64_t at = (int64_t)k;
+    __int128 x = r->values.at[k].i;
     for (uint32_t d = r->rank; d-- > 0; at /= r->extent[d])
-      x += end.coef[d] * (at % r->extent[d]);
-    if (below ? r->values.at[k].i >= x : r->values.at[k].i < x)
-      return false;
+      x -= (__int128)end.coef[d] * (at % r->extent[d]);
+    worst = k == 0 || (below ? x > worst : x < worst) ? x : worst;
   }
-  return true;
+  if (worst != (int64_t)worst)
+    return false;
+  neo_expr x = neo_const_int(fe->m, NEO_I64_T, (int64_t)worst);
+  neo_facts facts = neo_size_facts(fe);
+  neo_expr holds =
+      below ? neo_op2(fe->m, NEO_OP_LT, x, end.rest) : neo_op2(fe->m, NEO_OP_LE, end.rest, x);
+  return neo_prove(fe->prover, &facts, holds, NULL) == NEO_PROVED;
 }
 
 /* Integer data has the bound of its largest element; a declared one must hold. */
 static bool data_bound(reading *r, const neo_ast_var *var, neo_ends *ends) {
   neo_expr *bound = &ends->bound;
-  int64_t most = -1, least = 0, limit;
+  int64_t most = -1, least = 0;
   if (!neo_type_is_int(r->type))
     return true;
   for (size_t k = 0; k < r->values.n; k++) {
@@ -178,12 +184,12 @@ static bool data_bound(reading *r, const neo_ast_var *var, neo_ends *ends) {
     if (r->values.at[k].i < least)
       least = r->values.at[k].i;
   }
-  if (!data_ends_hold(r, ends->least, false) || !data_ends_hold(r, ends->below, true)) {
+  if (!data_end_holds(r, ends->least, false) || !data_end_holds(r, ends->below, true)) {
     NEO_ERR(r->in, var->type.span, ENDS_NOT_PROVED, var->name.text);
     return false;
   }
   bool given = bound->i != 0;
-  if (given && neo_expr_is_int(r->in->fe->m, *bound, &limit) && (most >= limit || least < 0)) {
+  if (given && (least < 0 || !data_end_holds(r, *bound, true))) {
     NEO_ERR(r->in, var->type.span, BOUND_NOT_PROVED, neo_size_text(r->in->fe, *bound));
     return false;
   }

@@ -135,7 +135,8 @@ static neo_expr of_each_round(void *ctx, neo_module *m, neo_expr e) {
   return neo_load(m, (neo_tensor){n.attr}, index, n.arg.n, n.span);
 }
 
-void neo_init_define(neo_frame *f, neo_tensor t, neo_val v, neo_span at, uint32_t first_hoisted) {
+void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val v, neo_span at,
+                     uint32_t first_hoisted) {
   neo_inst *in = f->in;
   neo_type type = (neo_type)neo_tensor_at(f->m, t)->type;
   neo_expr e = v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type) : neo_val_scalar(f, at, v);
@@ -145,7 +146,10 @@ void neo_init_define(neo_frame *f, neo_tensor t, neo_val v, neo_span at, uint32_
     neo_val_as(f, at, v, type);
     return;
   }
+  neo_ends ends = neo_ends_of(f->fe, t);
   e = drop_ambient(f, neo_cast(f->m, type, e));
+  if (!neo_bounds_of_value(f, var, at, e, &ends))
+    return;
   neo_def d = neo_define_piece(f, t, e, at, false, NULL, 0);
   if (in->n_rounds)
     neo_def_rewrite(f->m, d, of_each_round, in);

@@ -1,6 +1,7 @@
 /* Frames: the axes of one statement, the conditions around a place, bounds of expressions over
  * them. */
 #include "frontend/sema/parts.h"
+#include "ir/range.h"
 #include "ir/reach.h"
 
 void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {
@@ -118,22 +119,30 @@ static bool may_wrap(neo_frame *f, neo_expr e) {
   return neo_reach_wraps_inside(&r, e);
 }
 
-neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
+/* What e does not exceed if no operator wraps; 0: nothing is proposed. */
+static neo_expr propose_upper(neo_frame *f, neo_expr e) {
   neo_linear l;
-  if (neo_size_is_pure(f->m, e))
-    return e;
   if (neo_expr_type(f->m, e) != NEO_I64_T || may_wrap(f, e) || !neo_linear_of(f->m, e, &l))
-    return upper_interval(f, e);
+    return (neo_expr){0};
   neo_expr sum = neo_const_int(f->m, NEO_I64_T, l.constant);
   for (uint32_t k = 0; k < l.n; k++) {
     neo_expr end =
         l.term[k].coef > 0 ? upper_atom(f, l.term[k].atom) : least_atom(f, l.term[k].atom);
     if (!end.i)
-      return upper_interval(f, e);
+      return end;
     end = neo_op2(f->m, NEO_OP_MUL, end, neo_const_int(f->m, NEO_I64_T, l.term[k].coef));
     sum = neo_op2(f->m, NEO_OP_ADD, sum, end);
   }
   return sum;
+}
+
+neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
+  if (neo_size_is_pure(f->m, e))
+    return e;
+  neo_expr upper = propose_upper(f, e);
+  if (upper.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, e, upper)))
+    return upper;
+  return upper_interval(f, e);
 }
 
 neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
@@ -162,26 +171,16 @@ neo_expr neo_rand_make(neo_frame *f) {
   return neo_expr_make(f->m, NEO_OP_RAND, NEO_F32_T, f->m->n_sites++, &at, 1, 0);
 }
 
-/* ---- bounds of integer elements */
+/* ---- bounds of integer elements
+ *
+ * An expression's form proposes a bound over sizes. It says nothing of what is negative, wraps, or is
+ * divided by what may be zero, so nothing is believed that the prover does not show. */
 
-static int64_t type_max(neo_type t) {
-  switch (t) {
-  case NEO_I8_T:
-    return INT8_MAX;
-  case NEO_U8_T:
-    return UINT8_MAX;
-  case NEO_I32_T:
-    return INT32_MAX;
-  default:
-    return (int64_t)1 << 60;
-  }
-}
+static neo_expr propose(neo_frame *f, neo_expr e);
 
-static neo_expr bound_inside(neo_frame *f, neo_expr e);
-
-static neo_expr bound_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, neo_op op) {
-  neo_expr x = bound_inside(f, neo_list_expr(f->m, n.arg, i));
-  neo_expr y = bound_inside(f, neo_list_expr(f->m, n.arg, j));
+static neo_expr propose_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, neo_op op) {
+  neo_expr x = propose(f, neo_list_expr(f->m, n.arg, i));
+  neo_expr y = propose(f, neo_list_expr(f->m, n.arg, j));
   if (!x.i || !y.i)
     return op == NEO_OP_MIN ? (x.i ? x : y) : (neo_expr){0};
   if (op != NEO_OP_ADD && op != NEO_OP_MUL)
@@ -191,7 +190,7 @@ static neo_expr bound_pair(neo_frame *f, neo_node n, uint32_t i, uint32_t j, neo
   return neo_size_add1(f->fe, neo_op2(f->m, op, x, y), 1);
 }
 
-static neo_expr bound_constant(neo_frame *f, neo_expr e) {
+static neo_expr propose_constant(neo_frame *f, neo_expr e) {
   int64_t x;
   if (neo_expr_is_int(f->m, e, &x) && x >= 0 && x < INT64_MAX)
     return neo_const_int(f->m, NEO_I64_T, x + 1);
@@ -199,8 +198,7 @@ static neo_expr bound_constant(neo_frame *f, neo_expr e) {
   return up.i ? neo_size_add1(f->fe, up, 1) : up;
 }
 
-/* Structural: what the elements lie below, given that they are not negative. */
-static neo_expr bound_inside(neo_frame *f, neo_expr e) {
+static neo_expr propose(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
   neo_expr x;
   switch ((neo_op)n.op) {
@@ -208,59 +206,66 @@ static neo_expr bound_inside(neo_frame *f, neo_expr e) {
     return neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
   case NEO_OP_LOAD_ELSE: {
     neo_expr a = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
-    x = bound_inside(f, neo_list_expr(f->m, n.arg, n.arg.n - 1));
+    x = propose(f, neo_list_expr(f->m, n.arg, n.arg.n - 1));
     return a.i && x.i ? neo_op2(f->m, NEO_OP_MAX, a, x) : (neo_expr){0};
   }
   case NEO_OP_CAST:
     x = neo_list_expr(f->m, n.arg, 0);
     if (neo_expr_type(f->m, x) == NEO_BOOL_T)
       return neo_const_int(f->m, NEO_I64_T, 2);
-    return neo_type_is_int(neo_expr_type(f->m, x)) ? bound_inside(f, x) : (neo_expr){0};
+    return neo_type_is_int(neo_expr_type(f->m, x)) ? propose(f, x) : (neo_expr){0};
   case NEO_OP_SELECT:
-    return bound_pair(f, n, 1, 2, NEO_OP_MAX);
+    return propose_pair(f, n, 1, 2, NEO_OP_MAX);
   case NEO_OP_MAX:
-    return bound_pair(f, n, 0, 1, NEO_OP_MAX);
+    return propose_pair(f, n, 0, 1, NEO_OP_MAX);
   case NEO_OP_MIN:
-    return bound_pair(f, n, 0, 1, NEO_OP_MIN);
+    return propose_pair(f, n, 0, 1, NEO_OP_MIN);
   case NEO_OP_ADD:
-    return bound_pair(f, n, 0, 1, NEO_OP_ADD);
+    return propose_pair(f, n, 0, 1, NEO_OP_ADD);
   case NEO_OP_MUL:
-    return bound_pair(f, n, 0, 1, NEO_OP_MUL);
+    return propose_pair(f, n, 0, 1, NEO_OP_MUL);
   case NEO_OP_CLAMP:
-    return bound_inside(f, neo_list_expr(f->m, n.arg, 2));
+    return propose(f, neo_list_expr(f->m, n.arg, 2));
   case NEO_OP_MOD:
-    return bound_pair(f, n, 1, 1, NEO_OP_MIN).i
-               ? neo_size_add1(f->fe, bound_inside(f, neo_list_expr(f->m, n.arg, 1)), -1)
-               : (neo_expr){0};
-  case NEO_OP_ACC:
-    return f->own.bound;
+    x = propose(f, neo_list_expr(f->m, n.arg, 1));
+    return x.i ? neo_size_add1(f->fe, x, -1) : x;
   default:
-    return bound_constant(f, e);
+    return propose_constant(f, e);
   }
 }
 
+/* A bound's largest value fits the type, so that no conversion to it wraps. */
+static bool fits_type(neo_frame *f, neo_expr bound, neo_type t) {
+  int64_t most;
+  return neo_size_is_pure(f->m, bound) && neo_size_max(f->fe, bound, &most) &&
+         neo_range_fits(neo_range_of(0, most), t);
+}
+
+/* The result of a reduction has the bound that was shown for it. */
+static neo_expr reduction_bound(neo_frame *f, neo_expr e) {
+  neo_node n = *neo_expr_node(f->m, e);
+  neo_expr none = {0}, x = n.op == NEO_OP_CAST ? neo_list_expr(f->m, n.arg, 0) : e;
+  bool plain = neo_expr_node(f->m, x)->op == NEO_OP_ACC && neo_type_is_int(neo_expr_type(f->m, x));
+  return plain && f->own.bound.i && fits_type(f, f->own.bound, (neo_type)n.type) ? f->own.bound
+                                                                                 : none;
+}
+
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
-  int64_t lo = 0, hi = INT64_MAX, most;
+  int64_t lo, hi;
   neo_type t = neo_expr_type(f->m, e);
   neo_facts facts = neo_frame_facts(f);
   neo_expr none = {0};
   if (!neo_type_is_int(t))
     return none;
-  neo_expr bound = bound_inside(f, e);
-  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
-    neo_node n = *neo_expr_node(f->m, e);
-    bool plain = n.op == NEO_OP_ACC ||
-                 (n.op == NEO_OP_CAST &&
-                  neo_expr_node(f->m, neo_list_expr(f->m, n.arg, 0))->op == NEO_OP_ACC);
-    return plain ? f->own.bound : none;
-  } else {
-    neo_interval(f->fe->prover, &facts, e, &lo, &hi);
-    if (lo < 0)
-      return none;
-    if (hi >= type_max(t) && !bound.i)
-      return none;
-  }
-  if (!bound.i || !neo_size_is_pure(f->m, bound))
-    return hi < type_max(t) ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;
-  return neo_size_max(f->fe, bound, &most) && most <= type_max(t) ? bound : none;
+  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC))
+    return reduction_bound(f, e);
+  neo_interval(f->fe->prover, &facts, e, &lo, &hi);
+  if (lo < 0)
+    return none;
+  neo_expr bound = propose(f, e);
+  if (bound.i && fits_type(f, bound, t) &&
+      neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, neo_cast(f->m, NEO_I64_T, e), bound)))
+    return bound;
+  bool known = hi < neo_type_range(t).hi;
+  return known ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;
 }

@@ -194,6 +194,9 @@ neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target,
 /* A TEMP over the frame's output axes with these elements; poison after a report, or for e = 0. */
 neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound, neo_span at);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
+/* Are the bounds of a value, those of a declared type, proved? False after a report. */
+bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
+                         const neo_ends *ends);
 /* The value as an element of its target. *ends: the declared ones, then with the
  * bound that holds. */
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
@@ -271,8 +274,9 @@ neo_type neo_declared_type(const neo_ast_type *t);
 void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                        neo_span span);
 void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n);
-/* Makes v the initial value of t; tensors from first_hoisted on were made for it. */
-void neo_init_define(neo_frame *f, neo_tensor t, neo_val v, neo_span at, uint32_t first_hoisted);
+/* Makes v the initial value of t, which var declares; tensors from first_hoisted on were made for it. */
+void neo_init_define(neo_frame *f, neo_tensor t, const neo_ast_var *var, neo_val v, neo_span at,
+                     uint32_t first_hoisted);
 neo_view neo_owned_view(const neo_inst *in, neo_tensor t);
 neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, bool *known);

@@ -170,11 +170,21 @@ static neo_tensor stacked(neo_inst *in, const neo_frame *f, const neo_view *v, i
                           const char *full, neo_span at) {
   neo_expr extent[NEO_MAX_AXES + 1];
   neo_tensor_rec like = *neo_tensor_at(f->m, v->tensor);
-  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = like.type, .bound = like.bound, .span = at};
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = like.type, .span = at};
   extent[0] = neo_const_int(f->m, NEO_I64_T, count);
   for (uint32_t k = 0; k < f->n_out; k++)
     extent[k + 1] = f->axis[k].hi;
   return neo_tensor_make(in, rec, extent, f->n_out + 1, neo_fe_unique(f->fe, full));
+}
+
+/* Its elements lie below the largest of the rounds' bounds, where each round has one. */
+static void raise_bound(neo_module *m, neo_tensor t, neo_tensor piece, int64_t round) {
+  neo_tensor_rec *r = neo_tensor_at(m, t);
+  neo_expr own = neo_tensor_at(m, piece)->bound, none = {0};
+  if (round == 0)
+    r->bound = own;
+  else
+    r->bound = r->bound.i && own.i ? neo_op2(m, NEO_OP_MAX, r->bound, own) : none;
 }
 
 /* The ambient axes are its dimensions behind the round's. */
@@ -206,6 +216,7 @@ static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const 
       t = stacked(in, f, &v.view, count, full, at);
     if (!t.i || !e.i || !neo_fe_spend(fe, in, at))
       return neo_val_poison();
+    raise_bound(fe->m, t, v.view.tensor, l);
     neo_define_piece(f, t, e, at, true, &l, 1);
   }
   return t.i ? neo_val_view(stacked_view(in, t)) : neo_val_poison();

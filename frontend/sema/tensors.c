@@ -188,8 +188,8 @@ static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
   return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
 }
 
-static bool bounds_hold(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
-                        const neo_ends *ends) {
+bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
+                         const neo_ends *ends) {
   neo_expr bound = ends->bound;
   if (ends->least.i || ends->below.i) {
     if (neo_ends_hold(f, e, ends))
@@ -217,7 +217,7 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
   f->n_axes = f->n_out;
   if (typed)
     *e = neo_cast(f->m, var->type.type, *e);
-  if (!bounds_hold(f, var, at, *e, ends))
+  if (!neo_bounds_of_value(f, var, at, *e, ends))
     return false;
   if (!ends->bound.i)
     ends->bound = neo_expr_bound(f, *e);

@@ -100,6 +100,22 @@ static void what_somebody_else_names_stays_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void integers_of_different_bounds_stay_apart(void **state) {
+  (void)state;
+  world w;
+  load(
+      &w,
+      "neo-ir 1\nmodule t\ninput X : i32 [4]\ninput W : i32 [3, 4, 5]\ntemp A : i32 [5] < 2\ntemp B : i32 [5] < 7\n"
+      "temp C : i32 [5] < 4\ntemp Y : i32 [5]\n"
+      "def @1 A[j: 5] =\n  sum[i: 4] X[i] * W[0, i, j]\n"
+      "def @2 B[j: 5] =\n  sum[i: 4] X[i] * W[1, i, j]\n"
+      "def @3 C[j: 5] =\n  sum[i: 4] X[i] * W[2, i, j]\n"
+      "def @4 Y[j: 5] = A[j] - B[j] * C[j]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_horizontal_fusion);
+  assert_false(exists(&w, "fused.A") || exists(&w, "fused.B") || exists(&w, "fused.C"));
+  neo_arena_free(&w.arena);
+}
+
 /* Gates with different activations; products inside of a recurrence. */
 static void sums_become_one_where_what_follows_differs(void **state) {
   (void)state;
@@ -299,6 +315,7 @@ static void values_stay_the_same(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_of_one_input_become_one),
+      cmocka_unit_test(integers_of_different_bounds_stay_apart),
       cmocka_unit_test(the_axis_stands_behind_those_that_the_slices_lie_in),
       cmocka_unit_test(constants_that_do_not_grow_evenly_stay_apart),
       cmocka_unit_test(what_depends_on_each_other_stays_apart),
