@@ -28,13 +28,18 @@ v[i, j] = V[i, j]
 k = f64(step)
 loss = sum[i, j] W[i, j]*rand()
 dW = grad(loss, W)
+n[i < 2] = sum[-1 <= j < 2, -2 <= k < 1] rand()*f32(1 + (j + 1)*3 + k + 2)
+o[i < 3] = sum[i - 2 <= j < 2] jitter(0.25*f32(j))
 output a, y, c, d, r, e, t, z, w, v, k
+output below: n, o
 train loss using optim.sgd(lr = 1)
 END
 seed=81985529216486895 # 0x0123456789abcdef
 "$NEOC" run m.expr x=zeros:[3,4] --seed $seed --format=json >compiled.json
 "$NEOC" run m.expr x=zeros:[3,4] --seed $seed --format=json --interp >interpreted.json
 "$NEOC" run m.expr x=zeros:[3,4] --seed $seed --format=json --grad=W >gradient.json
+"$NEOC" run m.expr --entry=below --seed $seed --format=json >compiled_below.json
+"$NEOC" run m.expr --entry=below --seed $seed --format=json --interp >interpreted_below.json
 
 cat >check.py <<'END'
 import json, math, sys
@@ -64,6 +69,16 @@ for file in "compiled.json", "interpreted.json":
     for name, values in wanted.items():
         found = outputs[name]["values"]
         if any(abs(a - b) > 2e-6 for a, b in zip(found, values, strict=True)):
+            sys.exit(f"{file}: {name} is {found}, not {values}")
+below = {
+    "n": [sum(u(13, 9 * i + m) * (1 + m) for m in range(9)) for i in range(2)],
+    "o": [sum(u(14, j + 2) + 0.25 * j for j in range(i - 2, 2)) for i in range(3)],
+}
+for file in "compiled_below.json", "interpreted_below.json":
+    outputs = json.load(open(file))["outputs"]
+    for name, values in below.items():
+        found = outputs[name]["values"]
+        if any(abs(a - b) > 1e-5 for a, b in zip(found, values, strict=True)):
             sys.exit(f"{file}: {name} is {found}, not {values}")
 gradient = json.load(open("gradient.json"))["outputs"]["grad:W"]["values"]
 if gradient != [u(12, i) for i in range(6)]: # of call 0, whatever ran before

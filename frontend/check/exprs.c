@@ -215,6 +215,7 @@ static neo_val reduce(neo_frame *f, const neo_ast_expr *e) {
     v = neo_reduction_is_scalar(&r) ? neo_reduction_scalar(f, &r) : neo_reduction_place(f, &r);
   }
   neo_reduction_close(f, &r);
+  neo_reduction_remember(f, v);
   if (v.kind == NEO_VAL_EXPR && f->subscript && neo_type_is_int(neo_expr_type(f->m, v.e)))
     v.e = neo_cast(f->m, NEO_I64_T, v.e);
   return v;

@@ -1,6 +1,6 @@
 /* Values that go into a call and come out of it.
  *
- * Ambient axes are rectangles, and the conditions around the call do not hold inside it. So a read
+ * Ambient axes are rectangles from 0: an axis of the caller that may be below 0 is moved by its lowest value, and the conditions around the call do not hold inside it. So a read
  * in an argument that is in range only under them becomes a guarded read: what it gives elsewhere
  * is never used. */
 #include "frontend/sema/ambient.h"
@@ -63,7 +63,8 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   uint64_t bits = 0;
   for (uint32_t k = 0; k < a->n; k++)
     bits |= axes_used(f, &a->at[k]);
-  if (f->in->loop_axes && draws(in)) /* each round has random numbers of its own */
+  bool random = draws(in);        /* its elements are counted over the ranges of the axes */
+  if (f->in->loop_axes && random) /* each round has random numbers of its own */
     bits |= f->in->loop_axes;
   for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
     if (f->in->round[k].axis)
@@ -71,16 +72,22 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   *am = (neo_ambience){.f = f, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
-    if (!(bits >> p & 1))
+    if (!(bits >> p & 1)) { /* that it has a value says nothing in the function */
+      am->axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
+      am->axis[p].hi = neo_const_int(f->m, NEO_I64_T, 1);
+      am->guard = true;
       continue;
-    neo_axis_rec rec = {f->axis[p].name, neo_const_int(f->m, NEO_I64_T, 0), neo_frame_hull(f, p),
-                        f->axis[p].span};
-    if (!rec.hi.i)
+    }
+    neo_box box;
+    if (!(random ? neo_frame_range(f, p, &box) : neo_frame_box(f, p, f->n_axes, f->assume.n, &box)))
       return false;
+    neo_axis_rec rec = {f->axis[p].name, neo_const_int(f->m, NEO_I64_T, 0), box.extent,
+                        f->axis[p].span};
     am->guard = am->guard || !neo_frame_is_rect(f, p);
-    am->axis[p] = rec;
-    am->by[p] = neo_axis_ref(f->m, in->n_ambient);
-    am->back[in->n_ambient] = neo_axis_ref(f->m, p);
+    am->axis[p].lo = box.low;
+    am->axis[p].hi = neo_box_from_zero(f, &box, box.extent);
+    am->by[p] = neo_box_from_zero(f, &box, neo_axis_ref(f->m, in->n_ambient));
+    am->back[in->n_ambient] = neo_box_from_low(f, &box, neo_axis_ref(f->m, p));
     if (p < f->in->n_ambient && f->in->loop_axes >> p & 1)
       in->loop_axes |= (uint64_t)1 << in->n_ambient;
     for (uint32_t k = 0; k < f->in->n_rounds; k++)

@@ -157,8 +157,7 @@ static void unknown(neo_frame *f, neo_span at, const neo_view *v, const neo_expr
                 name);
 }
 
-/* Records a read while reducers are open: it has to be proved again if one of them is hoisted. */
-static void remember(neo_frame *f, neo_expr index, neo_expr extent) {
+void neo_bounds_remember(neo_frame *f, neo_expr index, neo_expr extent) {
   if (f->depth == 0)
     return;
   uint32_t first = (uint32_t)f->proofs.n;
@@ -177,7 +176,7 @@ bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_ex
   neo_prover_at(f->fe->prover, before);
   switch (proof) {
   case NEO_PROVED:
-    remember(f, index[dim], extent);
+    neo_bounds_remember(f, index[dim], extent);
     return true;
   case NEO_REFUTED:
     refuted(f, at, v, index, dim, &w);

@@ -3,6 +3,9 @@
 #include "frontend/sema/parts.h"
 #include "ir/range.h"
 #include "ir/reach.h"
+#include <string.h>
+
+static const int64_t most_elements = (int64_t)1 << 40;
 
 void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {
   *f = (neo_frame){.in = in, .fe = in->fe, .m = in->fe->m, .target = target, .literal = NEO_F32_T};
@@ -58,12 +61,17 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
 
 /* ---- largest values over sizes alone */
 
+static neo_expr lower(neo_frame *f, neo_expr e);
+
 static neo_expr least_atom(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
+  neo_node n = *neo_expr_node(f->m, e);
   if (neo_size_is_pure(f->m, e))
     return e;
   neo_interval(f->fe->prover, &facts, e, &lo, &hi);
+  if (lo < 0 && n.op == NEO_OP_AXIS && n.attr < f->n_axes && f->axis[n.attr].lo.i)
+    return lower(f, f->axis[n.attr].lo);
   return lo > -((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, lo) : (neo_expr){0};
 }
 
@@ -143,6 +151,15 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   if (upper.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, e, upper)))
     return upper;
   return upper_interval(f, e);
+
+/* e's least value - 0, over sizes alone; 0 where none is known. The range of a type is none. */
+static neo_expr lower(neo_frame *f, neo_expr e) {
+  int64_t lo;
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  neo_expr up = neo_expr_upper(f, neo_op2(f->m, NEO_OP_SUB, zero, e));
+  neo_expr low = up.i ? neo_op2(f->m, NEO_OP_SUB, zero, up) : up;
+  bool whole = low.i && neo_expr_is_int(f->m, low, &lo) && lo <= INT32_MIN;
+  return whole ? (neo_expr){0} : low;
 }
 
 neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
@@ -153,13 +170,76 @@ neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
   return (neo_expr){0};
 }
 
+static bool is_natural(neo_frame *f, const neo_facts *facts, neo_expr e) {
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  return neo_prove(f->fe->prover, facts, neo_op2(f->m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED;
+}
+
+neo_expr neo_frame_low(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
+  int64_t lo;
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), from = f->axis[p].lo;
+  neo_facts facts = {f->axis, n_axes, f->assume.at, (uint32_t)n_assume};
+  if (neo_expr_is_int(f->m, from, &lo))
+    return lo < 0 ? from : zero;
+  if (is_natural(f, &facts, neo_axis_ref(f->m, p)))
+    return zero;
+  neo_facts sizes = neo_size_facts(f->fe);
+  neo_expr low = lower(f, from);
+  if (!low.i)
+    return low;
+  bool below = is_natural(f, &sizes, neo_op2(f->m, NEO_OP_SUB, zero, low));
+  return below ? low : neo_op2(f->m, NEO_OP_MIN, low, zero);
+}
+
+static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
+  int64_t low;
+  return neo_expr_is_int(f->m, box->low, &low) && low == 0;
+}
+
+bool neo_frame_box(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume, neo_box *box) {
+  neo_expr hull = neo_frame_hull(f, p);
+  if (!hull.i)
+    return false;
+  box->low = neo_frame_low(f, p, n_axes, n_assume);
+  if (!box->low.i) {
+    NEO_ERR(f->in, f->axis[p].span, INDEX_UNBOUNDED, neo_name_text(f->fe->names, f->axis[p].name));
+    return false;
+  }
+  box->extent = starts_at_zero(f, box) ? hull : neo_op2(f->m, NEO_OP_SUB, hull, box->low);
+  return true;
+}
+
+bool neo_frame_range(neo_frame *f, uint32_t p, neo_box *box) {
+  return neo_frame_box(f, p, p + 1, f->fe->asserts.n, box);
+}
+
+neo_expr neo_box_from_low(neo_frame *f, const neo_box *box, neo_expr index) {
+  return starts_at_zero(f, box) ? index : neo_op2(f->m, NEO_OP_SUB, index, box->low);
+}
+
+neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element) {
+  return starts_at_zero(f, box) ? element : neo_op2(f->m, NEO_OP_ADD, element, box->low);
+}
+
+void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_rec *axis) {
+  memcpy(axis, f->axis, sizeof f->axis);
+  for (uint32_t p = 0; p < n_axes; p++) {
+    if (neo_frame_is_rect(f, p))
+      continue;
+    neo_expr low = neo_frame_low(f, p, n_axes, n_assume);
+    axis[p].hi = neo_frame_hull(f, p);
+    axis[p].lo = low.i ? low : neo_const_int(f->m, NEO_I64_T, -most_elements);
+  }
+}
+
 neo_expr neo_frame_linear(neo_frame *f) {
   neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
   for (uint32_t k = f->init ? f->in->n_ambient : 0; k < f->n_axes; k++) {
-    neo_expr hull = neo_frame_hull(f, k);
-    if (!hull.i)
-      return hull;
-    at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));
+    neo_box box;
+    if (!neo_frame_range(f, k, &box))
+      return (neo_expr){0};
+    at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, box.extent),
+                 neo_box_from_low(f, &box, neo_axis_ref(f->m, k)));
   }
   return at;
 }

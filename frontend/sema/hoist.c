@@ -24,24 +24,41 @@ static bool all_rect(const neo_frame *f, uint32_t n) {
   return true;
 }
 
-/* Are the reads inside in range with the outer axes at their hull and without outer conditions? */
-static bool reads_hold(neo_frame *f, const neo_reduction *r) {
+/* The axes around as the definition has them: those that it uses at their hull. That another one has a value
+ * says nothing there: the definition is computed where its range is empty, too. */
+static void axes_of_definition(neo_frame *f, const neo_reduction *r, uint64_t used,
+                               neo_axis_rec *axis) {
+  neo_frame_widen(f, r->base, r->n_assume, axis);
+  for (uint32_t p = 0; p < r->base; p++)
+    if (!(used >> p & 1)) {
+      axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
+      axis[p].hi = neo_const_int(f->m, NEO_I64_T, 1);
+    }
+}
+
+/* What holds at a read inside: what is asserted, the conditions inside, and the guard. */
+static neo_facts facts_inside(neo_frame *f, const neo_reduction *r, const neo_read *x,
+                              neo_expr guard, const neo_axis_rec *axis) {
+  uint32_t n = 0, asserts = (uint32_t)f->fe->asserts.n;
+  neo_expr *assume = NEO_NEW_ARRAY(f->fe->arena, neo_expr, x->n_assume + 1);
+  for (uint32_t k = 0; k < x->n_assume; k++)
+    if (k < asserts || k >= r->n_assume)
+      assume[n++] = f->proofs.at[x->first_assume + k];
+  if (guard.i)
+    assume[n++] = guard;
+  return (neo_facts){axis, f->n_axes, assume, n};
+}
+
+/* Are the reads inside in range in the definition, under no conditions of the place but the guard? */
+static bool reads_hold(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   neo_axis_rec axis[NEO_MAX_AXES];
-  memcpy(axis, f->axis, sizeof axis);
-  for (uint32_t p = 0; p < r->base; p++) {
-    if (neo_frame_is_rect(f, p))
-      continue;
-    axis[p].hi = neo_frame_hull(f, p);
-    axis[p].lo = neo_const_int(f->m, NEO_I64_T, 0);
+  axes_of_definition(f, r, r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0), axis);
+  for (uint32_t p = 0; p < r->base; p++)
     if (!axis[p].hi.i)
       return true; /* reported */
-  }
   for (size_t k = r->n_reads; k < f->reads.n; k++) {
     const neo_read *x = &f->reads.at[k];
-    neo_facts facts = {axis, f->n_axes, f->proofs.at + x->first_assume, x->n_assume};
-    uint32_t outer = (uint32_t)r->n_assume < x->n_assume ? (uint32_t)r->n_assume : x->n_assume;
-    facts.assume += outer;
-    facts.n_assume -= outer;
+    neo_facts facts = facts_inside(f, r, x, guard, axis);
     if (neo_prove_index(f->fe->prover, &facts, x->index, x->extent, NULL) != NEO_PROVED)
       return false;
   }
@@ -71,8 +88,20 @@ static neo_expr in_range(neo_frame *f, uint32_t p) {
                  neo_op2(f->m, NEO_OP_LT, x, f->axis[p].hi));
 }
 
-static neo_expr outer_guard(neo_frame *f, const neo_reduction *r) {
-  neo_expr guard = {0};
+/* Have the axes values that the definition does not use? */
+static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
+  neo_expr all = {0};
+  int64_t known;
+  for (uint32_t p = 0; p < n; p++) {
+    neo_expr any = neo_op2(f->m, NEO_OP_LT, f->axis[p].lo, f->axis[p].hi);
+    if (!(used >> p & 1) && !neo_expr_is_int(f->m, any, &known))
+      all = conjoin(f, all, any);
+  }
+  return all;
+}
+
+/* The conditions of the place and the ranges of the axes that it or the reduction uses, after `guard`. */
+static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard) {
   uint64_t done = 0;
   for (size_t k = f->fe->asserts.n; k < r->n_assume; k++)
     guard = conjoin(f, guard, without_acc(f, f->assume.at[k]));
@@ -131,13 +160,22 @@ static bool recurs(const neo_frame *f, const neo_reduction *r) {
 }
 
 void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
-  bool outside = r->n_assume > f->fe->asserts.n || !all_rect(f, r->base);
   r->uses = outer_axes(f, r);
+  bool outside = r->n_assume > f->fe->asserts.n || !all_rect(f, r->base) ||
+                 r->uses != ((uint64_t)1 << r->base) - 1;
+  neo_expr none = {0};
   bool own = f->recurrence.n && recurs(f, r);
-  if (!outside || (!own && (f->reads.n == r->n_reads || reads_hold(f, r))))
+  if (!outside || (!own && (f->reads.n == r->n_reads || reads_hold(f, r, none))))
     return;
-  neo_expr guard = outer_guard(f, r);
+  neo_expr guard = outer_guard(f, r, none);
+  if (!reads_hold(f, r, guard)) {
+    uint64_t used = r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0);
+    guard = outer_guard(f, r, others_have_points(f, used, r->base));
+  }
+  if (!guard.i)
+    return;
   r->where = conjoin(f, guard, r->where);
+  r->guarded = true;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) { /* evaluated before the guard */
     f->axis[k].lo = neo_expr_rewrite(f->m, f->axis[k].lo, read_else_zero, NULL);
     f->axis[k].hi = neo_expr_rewrite(f->m, f->axis[k].hi, read_else_zero, NULL);
@@ -166,10 +204,11 @@ static neo_val make_own(neo_frame *f, const neo_reduction *r) {
   return neo_val_expr(r->finish);
 }
 
-typedef struct {
+typedef struct { /* element [k] of the definition is that at axis outer[k] = box[k].low + k */
   uint32_t n_outer, outer[NEO_MAX_AXES];
   neo_expr by[NEO_MAX_AXES];
   neo_expr extent[NEO_MAX_AXES];
+  neo_box box[NEO_MAX_AXES];
 } hoisting;
 
 static bool hoist_axes(neo_frame *f, const neo_reduction *r, hoisting *h) {
@@ -177,10 +216,11 @@ static bool hoist_axes(neo_frame *f, const neo_reduction *r, hoisting *h) {
   for (uint32_t p = 0; p < r->base; p++) {
     if (!(r->uses >> p & 1))
       continue;
-    h->by[p] = neo_axis_ref(f->m, h->n_outer);
-    h->extent[h->n_outer] = neo_frame_hull(f, p);
-    if (!h->extent[h->n_outer].i)
+    neo_box *box = &h->box[h->n_outer];
+    if (!neo_frame_box(f, p, r->base, r->n_assume, box))
       return false;
+    h->by[p] = neo_box_from_zero(f, box, neo_axis_ref(f->m, h->n_outer));
+    h->extent[h->n_outer] = box->extent;
     h->outer[h->n_outer++] = p;
   }
   for (uint32_t k = 0; k < r->n_own; k++)
@@ -219,6 +259,15 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
                        .span = neo_inst_span(f->in, r->e->span)};
 }
 
+/* The element that the reduction is at its place, where conditions may say more of it than holds of all. */
+static neo_expr at_place(neo_frame *f, const neo_reduction *r, neo_expr e, neo_expr bound) {
+  neo_type t = neo_expr_type(f->m, e);
+  if (!neo_type_is_int(t) || !r->bound.i || bound.i == r->bound.i)
+    return e;
+  neo_expr most = neo_cast(f->m, t, neo_size_add1(f->fe, r->bound, -1));
+  return neo_op3(f->m, NEO_OP_CLAMP, e, neo_const_int(f->m, t, 0), most);
+}
+
 static neo_val hoist(neo_frame *f, const neo_reduction *r) {
   hoisting h;
   neo_expr index[NEO_MAX_AXES];
@@ -229,8 +278,8 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
       neo_arena_printf(f->fe->arena, "%s.%s%d", f->target, word, (int)++f->n_hoisted);
   neo_tensor_rec rec = {
       .role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, r->finish), .span = r->e->span};
-  if (r->bound.i && neo_type_is_int((neo_type)rec.type))
-    rec.bound = r->bound;
+  if (neo_type_is_int((neo_type)rec.type))
+    rec.bound = neo_reduction_bound(f, r);
   neo_tensor t = neo_tensor_make(f->in, rec, h.extent, h.n_outer, neo_fe_unique(f->fe, full));
   if (!t.i)
     return neo_val_poison();
@@ -238,8 +287,8 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
   if (f->recurrence.n && recurs(f, r))
     NEO_PUSH(f->fe->arena, &f->recurrence, t);
   for (uint32_t k = 0; k < h.n_outer; k++)
-    index[k] = neo_axis_ref(f->m, h.outer[k]);
-  return neo_val_expr(neo_load(f->m, t, index, h.n_outer, r->e->span));
+    index[k] = neo_box_from_low(f, &h.box[k], neo_axis_ref(f->m, h.outer[k]));
+  return neo_val_expr(at_place(f, r, neo_load(f->m, t, index, h.n_outer, r->e->span), rec.bound));
 }
 
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r) {
@@ -253,5 +302,17 @@ void neo_reduction_close(neo_frame *f, const neo_reduction *r) {
                           r->e->u.reduce.word});
   f->n_axes = r->base;
   f->assume.n = r->n_assume;
-  f->reads.n = r->n_reads;
+  if (!neo_reduction_is_scalar(r)) /* else the body stays */
+    f->reads.n = r->n_reads;
+}
+
+void neo_reduction_remember(neo_frame *f, neo_val v) {
+  if (v.kind != NEO_VAL_EXPR)
+    return;
+  neo_node n = *neo_expr_node(f->m, v.e);
+  if (n.op == NEO_OP_CLAMP)
+    n = *neo_expr_node(f->m, neo_expr_arg(f->m, v.e, 0));
+  for (uint32_t d = 0; n.op == NEO_OP_LOAD && d < n.arg.n; d++)
+    neo_bounds_remember(f, neo_list_expr(f->m, n.arg, d),
+                        neo_tensor_extent(f->m, (neo_tensor){n.attr}, d));
 }

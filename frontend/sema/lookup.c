@@ -219,6 +219,8 @@ neo_val neo_scalar_use(neo_frame *f, neo_val v) {
 
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at) {
   neo_expr e = neo_load(f->m, v.tensor, v.index, v.n, at);
+  for (uint32_t d = 0; d < v.n; d++)
+    neo_bounds_remember(f, v.index[d], neo_tensor_extent(f->m, v.tensor, d));
   if (f->subscript && neo_type_is_int(neo_expr_type(f->m, e)))
     e = neo_cast(f->m, NEO_I64_T, e);
   return neo_val_expr(e);

@@ -132,8 +132,22 @@ static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guard
 }
 /* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements). */
 neo_expr neo_frame_hull(neo_frame *f, uint32_t position);
+typedef struct { /* a range over sizes alone that an axis lies in: [low, low + extent), low <= 0 */
+  neo_expr low, extent;
+} neo_box;
+/* Lower bound of a position over sizes alone, at most 0; 0 where it is 0 or above, which the first n_axes
+ * axes and n_assume conditions of the frame may show. No expression where nothing bounds it. */
+neo_expr neo_frame_low(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume);
+bool neo_frame_box(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume,
+                   neo_box *box) NEO_MUST_CHECK;
+/* The same from the range alone, whatever the conditions around the place. */
+bool neo_frame_range(neo_frame *f, uint32_t position, neo_box *box) NEO_MUST_CHECK;
+neo_expr neo_box_from_low(neo_frame *f, const neo_box *box, neo_expr index);    /* index - low */
+neo_expr neo_box_from_zero(neo_frame *f, const neo_box *box, neo_expr element); /* + low */
+/* The frame's axes, the first n_axes of which have the range of their box. */
+void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_rec *axis);
 bool neo_frame_is_rect(const neo_frame *f, uint32_t position); /* lo is 0, hi over sizes alone */
-/* Row-major element over all axes; in an initial value, which calls share, without ambient ones. */
+/* Row-major element over all axes, each counted from its low; in an initial value, which calls share, without ambient ones. */
 neo_expr neo_frame_linear(neo_frame *f);
 neo_expr neo_rand_make(neo_frame *f); /* its site is new; 0 after a report */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
@@ -141,6 +155,8 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, ove
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
 
 /* ---- proofs (bounds.c) */
+/* Records a read in range while reducers are open: one of them may be hoisted, which needs the proof again. */
+void neo_bounds_remember(neo_frame *f, neo_expr index, neo_expr extent);
 /* Proves that the index is in [0, extent), or reports that it is not; `dim` is the subscript. */
 bool neo_bounds_check(neo_frame *f, neo_span at, const neo_view *v, const neo_expr *index,
                       uint32_t dim) NEO_MUST_CHECK;
@@ -257,7 +273,7 @@ bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t
 neo_view neo_view_with(neo_view v, const neo_expr *sub);
 bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v,
                        const neo_span *at) NEO_MUST_CHECK;
-neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0 */
+neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0, in range */
 neo_val neo_scalar_subs(neo_frame *f, const neo_ast_expr *e, neo_val v);
 neo_val neo_scalar_use(neo_frame *f, neo_val v);
 neo_val neo_bare_index(neo_frame *f, const neo_ast_expr *e, bool *found); /* an axis by its name */

@@ -20,18 +20,26 @@ static bool needs_number(neo_frame *f, const neo_reduction *r, neo_type t) {
   return false;
 }
 
-/* Row-major position among the axes bound here; its bound in r->bound. */
+/* Row-major position among the axes bound here, and what it is below, in r->bound. The index of one axis
+ * is its position; those of more are multiplied by how many values the axes after them may have. */
 static neo_expr position(neo_frame *f, neo_reduction *r) {
   neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
   r->bound = neo_const_int(f->m, NEO_I64_T, 1);
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
-    neo_expr hull = neo_frame_hull(f, k);
-    if (!hull.i)
-      return hull;
-    at = neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, hull), neo_axis_ref(f->m, k));
-    r->bound = neo_op2(f->m, NEO_OP_MUL, r->bound, hull);
+    neo_box box = {.extent = neo_frame_hull(f, k)};
+    if (!box.extent.i || (k > r->base && !neo_frame_range(f, k, &box)))
+      return (neo_expr){0};
+    at =
+        neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, box.extent), neo_axis_ref(f->m, k));
+    r->bound = neo_op2(f->m, NEO_OP_MUL, r->bound, box.extent);
   }
   return at;
+}
+
+/* Is no position below 0? */
+static bool is_natural(neo_frame *f, const neo_reduction *r) {
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, zero, r->body[1]));
 }
 
 static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
@@ -81,6 +89,43 @@ static neo_expr above_zero(neo_frame *f, neo_expr bound) {
   return neo_op2(f->m, NEO_OP_MAX, bound, one);
 }
 
+static neo_expr bound_of_position(neo_frame *f, const neo_reduction *r, neo_expr end) {
+  return is_natural(f, r) ? above_zero(f, end) : (neo_expr){0};
+}
+
+/* The extremum of nothing is the end of its type. */
+static neo_expr bound_of_extremum(neo_frame *f, const neo_reduction *r) {
+  return never_empty(f, r) ? neo_expr_bound(f, r->body[0]) : (neo_expr){0};
+}
+
+static bool is_position(const neo_reduction *r) {
+  neo_ast_reducer word = r->e->u.reduce.reducer;
+  return word == NEO_AST_RED_ARGMAX || word == NEO_AST_RED_ARGMIN;
+}
+
+neo_expr neo_reduction_bound(neo_frame *f, const neo_reduction *r) {
+  neo_frame wide = *f;
+  neo_expr none = {0};
+  if (!r->bound.i)
+    return none;
+  neo_frame_widen(f, r->base, r->n_assume, wide.axis);
+  wide.assume.at += r->n_assume;
+  wide.assume.n -= r->n_assume;
+  wide.assume.cap = wide.assume.n;
+  if (is_position(r)) /* 0 where a guard leaves nothing */
+    return is_natural(&wide, r) && neo_bounds_holds(&wide, less(f, r->body[1], r->bound)) ? r->bound
+                                                                                          : none;
+  return r->guarded ? none : bound_of_extremum(&wide, r);
+}
+
+/* Are the positions within i32? */
+static bool fits(neo_frame *f, const neo_reduction *r) {
+  int64_t least, most;
+  neo_facts facts = neo_frame_facts(f);
+  neo_interval(f->fe->prover, &facts, r->body[1], &least, &most);
+  return least >= INT32_MIN && neo_size_max(f->fe, r->bound, &most) && most <= INT32_MAX;
+}
+
 static bool extremum(neo_frame *f, neo_reduction *r, neo_reducer reducer, bool arg) {
   neo_type t = neo_expr_type(f->m, r->body[0]);
   if (!needs_number(f, r, t))
@@ -92,15 +137,11 @@ static bool extremum(neo_frame *f, neo_reduction *r, neo_reducer reducer, bool a
     return false;
   r->finish =
       arg ? neo_cast(f->m, NEO_I32_T, neo_acc_ref(f->m, NEO_I64_T, 1)) : neo_acc_ref(f->m, t, 0);
-  int64_t largest = INT64_MAX;
-  if (arg && (!neo_size_max(f->fe, r->bound, &largest) || largest > INT32_MAX)) {
+  if (arg && !fits(f, r)) {
     NEO_ERR(f->in, r->e->span, ARGMAX_LARGE, neo_ast_reducer_text(r->e->u.reduce.reducer));
     return false;
   }
-  if (arg)
-    r->bound = above_zero(f, r->bound);
-  else /* the extremum of nothing is the end of its type */
-    r->bound = never_empty(f, r) ? neo_expr_bound(f, r->body[0]) : (neo_expr){0};
+  r->bound = arg ? bound_of_position(f, r, r->bound) : bound_of_extremum(f, r);
   return true;
 }
 
@@ -162,9 +203,7 @@ bool neo_reduction_is_scalar(const neo_reduction *r) {
 }
 
 neo_val neo_reduction_scalar(neo_frame *f, const neo_reduction *r) {
-  bool arg =
-      r->e->u.reduce.reducer == NEO_AST_RED_ARGMAX || r->e->u.reduce.reducer == NEO_AST_RED_ARGMIN;
-  if (arg)
+  if (is_position(r))
     return neo_val_expr(neo_const_int(f->m, NEO_I32_T, 0));
   return neo_val_expr(neo_cast(f->m, neo_expr_type(f->m, r->finish), r->body[0]));
 }

@@ -11,11 +11,15 @@ typedef struct {
   neo_expr body[2], where, finish, bound;
   uint32_t n_body;
   uint64_t uses; /* outer axes, a bit each */
+  bool guarded;  /* `where` has conditions of its place */
 } neo_reduction;
 
 /* ---- reduce.c */
 /* From the first body: reducer, bodies, finish and bound; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
+/* What the value lies below wherever the axes around may be, once conditions were added: `bound` is what it
+ * lies below at its place. 0 where nothing is known. */
+neo_expr neo_reduction_bound(neo_frame *f, const neo_reduction *r);
 /* A reduction over a pack of rank 0 has one point: its value is the body itself, its position is
  * 0. */
 bool neo_reduction_is_scalar(const neo_reduction *r);
@@ -27,6 +31,8 @@ void neo_reduction_guard(neo_frame *f, neo_reduction *r);
 /* The value of the reduction where it stands. It becomes the statement's own reduction, or a
  * definition of its own (hoisted). */
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r);
+/* Records what its value reads, once it is closed. */
+void neo_reduction_remember(neo_frame *f, neo_val v);
 /* Takes its axes, conditions and reads off the frame. */
 void neo_reduction_close(neo_frame *f, const neo_reduction *r);
 

@@ -180,6 +180,149 @@ static void test_a_hoisted_reducer_means_what_stands_there(void **state) {
   finish(&r);
 }
 
+static double element_or(const neo_values *x, int at, double other) {
+  return at >= 0 && at < x->n ? x->at[at].f : other;
+}
+
+static void test_a_reducer_within_a_range_from_below_0_is_that_of_each_index(void **state) {
+  running r;
+  (void)state;
+  start(
+      &r,
+      "dim N <= 8\ninput x[N]\n"
+      "y[i < N] = sum[-2 <= d < 2] (1 + max[k < 3] (x[i + d + k] else 9))\n"
+      "z[i < N] = sum[-N <= d < 1] (1 + sum[d - 1 <= e < 1] (1 + max[k < 2] (x[i + e + k] else 0.5)))\n"
+      "output y, z\n",
+      5);
+  fill_inputs(&r, 3);
+  const neo_values *y = evaluate(&r, "y"), *z = evaluate(&r, "z"), *x = values_of(&r, "x");
+  for (int i = 0; i < 5; i++) {
+    double want_y = 0, want_z = 0;
+    for (int d = -2; d < 2; d++)
+      want_y += 1 + fmax(element_or(x, i + d, 9),
+                         fmax(element_or(x, i + d + 1, 9), element_or(x, i + d + 2, 9)));
+    for (int d = -5; d < 1; d++, want_z += 1)
+      for (int e = d - 1; e < 1; e++)
+        want_z += 1 + fmax(element_or(x, i + e, 0.5), element_or(x, i + e + 1, 0.5));
+    close_to(y->at[i].f, want_y);
+    close_to(z->at[i].f, want_z);
+  }
+  finish(&r);
+}
+
+static void test_a_call_at_an_index_below_0_is_that_of_its_element(void **state) {
+  running r;
+  (void)state;
+  start(&r,
+        "input x[5]\nfn f(a) -> y {\n  t = a*a\n  y = t + a\n}\n"
+        "y[i < 5] = sum[-1 <= d < 2] f((x[i + d] else 3))*f32(d + 2)\n"
+        "z[i < 5] = sum[-1 <= d < 2 where i + d >= 0 and i + d < 5] f(x[i + d])\noutput y, z\n",
+        1);
+  fill_inputs(&r, 2);
+  const neo_values *y = evaluate(&r, "y"), *z = evaluate(&r, "z"), *x = values_of(&r, "x");
+  for (int i = 0; i < 5; i++) {
+    double want_y = 0, want_z = 0;
+    for (int d = -1; d < 2; d++) {
+      double a = element_or(x, i + d, 3), b = element_or(x, i + d, 0);
+      want_y += (a * a + a) * (d + 2);
+      want_z += b * b + b;
+    }
+    close_to(y->at[i].f, want_y);
+    close_to(z->at[i].f, want_z);
+  }
+  finish(&r);
+}
+
+/* The range of j is longest where k is least, which is not where k begins for the definition that sum[j] becomes. */
+static void test_a_reducer_reads_another_in_range_wherever_it_is_computed(void **state) {
+  running r;
+  (void)state;
+  start(
+      &r,
+      "dim N <= 8\ninput x[N]\n"
+      "y[i < N] = sum[2 <= k < N] (1 + sum[j < N + 2 - k] (1 + x[i]*max[c < 2] (x[j + c] else 1)))\n"
+      "output y\n",
+      5);
+  fill_inputs(&r, 3);
+  const neo_values *y = evaluate(&r, "y"), *x = values_of(&r, "x");
+  for (int i = 0; i < 5; i++) {
+    double want = 0;
+    for (int k = 2; k < 5; k++, want += 1)
+      for (int j = 0; j < 7 - k; j++)
+        want += 1 + fmax(element_or(x, j, 1), element_or(x, j + 1, 1)) * x->at[i].f;
+    close_to(y->at[i].f, want);
+  }
+  finish(&r);
+}
+
+/* sum[m] becomes a definition without p, and is computed where p has no value. */
+static void test_a_definition_reads_nothing_where_an_axis_around_it_has_no_values(void **state) {
+  running r;
+  (void)state;
+  start(&r,
+        "dim 0 <= M <= 4\ninput w[M, 2]\ninput x[3]\n"
+        "fn f(a) -> y {\n  t = a*a\n  y = t + 1\n}\n"
+        "a = sum[i < 8, i <= p < 3] f(x[i])\n"
+        "b = sum[i < 8, i <= p < 3] (1 + max[k < 2] x[i]*f32(k))\n"
+        "c = sum[p < M] (1 + sum[m] w[0, m])\nd = sum[p < M] f(w[M - 1, 0])\n"
+        "output a, b, c, d\n",
+        0);
+  fill_inputs(&r, 4);
+  const neo_values *a = evaluate(&r, "a"), *b = evaluate(&r, "b"), *x = values_of(&r, "x");
+  double want_a = 0, want_b = 0;
+  for (int i = 0; i < 3; i++) {
+    want_a += (3 - i) * (x->at[i].f * x->at[i].f + 1);
+    want_b += (3 - i) * (1 + fmax(0, x->at[i].f));
+  }
+  close_to(a->at[0].f, want_a);
+  close_to(b->at[0].f, want_b);
+  close_to(evaluate(&r, "c")->at[0].f, 0);
+  close_to(evaluate(&r, "d")->at[0].f, 0);
+  finish(&r);
+}
+
+static void test_a_position_that_may_be_below_0_has_no_bound(void **state) {
+  running r;
+  (void)state;
+  start(&r,
+        "input x[5]\nm = argmax[-1 <= k < 5] (x[k] else 99)\nz = (x[m] else 7)\n"
+        "n = argmax[-1 <= k < 5 where k >= 0] x[k]\nu = x[n]\n"
+        "e = argmin[-3 <= k < -1] 1.0\nv = (x[e + 4] else 7)\n"
+        "p = argmax[-1 <= i < 2, -2 <= j < 2] f32(i == 0 and j == -1)\noutput z, u, v, p\n",
+        1);
+  fill_inputs(&r, 4);
+  assert_false(neo_tensor_at(r.m, neo_tensor_find(r.m, "m"))->bound.i);
+  assert_int_equal(evaluate(&r, "m")->at[0].i, -1);
+  close_to(evaluate(&r, "z")->at[0].f, 7);
+  assert_true(neo_tensor_at(r.m, neo_tensor_find(r.m, "n"))->bound.i);
+  const neo_values *n = evaluate(&r, "n"), *x = values_of(&r, "x");
+  close_to(evaluate(&r, "u")->at[0].f, x->at[n->at[0].i].f);
+  assert_int_equal(evaluate(&r, "e")->at[0].i, -3);
+  close_to(evaluate(&r, "v")->at[0].f, x->at[1].f);
+  assert_int_equal(evaluate(&r, "p")->at[0].i, -1);
+  finish(&r);
+}
+
+static void test_the_bound_of_an_extremum_holds_wherever_it_is_computed(void **state) {
+  running r;
+  (void)state;
+  start(&r,
+        "input x[5]\n"
+        "y[i < 4] = select(i >= 2, x[min[k < 3] (i - 2 + k)], 9)\n"
+        "z[i < 4] = select(i < 2, x[max[k < 3] abs(i + k)], 9)\n"
+        "u[i < 4] = select(i >= 1, x[argmin[i - 1 <= k < i + 1] x[k]], 9)\noutput y, z, u\n",
+        1);
+  fill_inputs(&r, 4);
+  const neo_values *y = evaluate(&r, "y"), *z = evaluate(&r, "z"), *u = evaluate(&r, "u"),
+                   *x = values_of(&r, "x");
+  for (int i = 0; i < 4; i++) {
+    close_to(y->at[i].f, i >= 2 ? x->at[i - 2].f : 9);
+    close_to(z->at[i].f, i < 2 ? x->at[i + 2].f : 9);
+    close_to(u->at[i].f, i >= 1 ? fmin(x->at[i - 1].f, x->at[i].f) : 9);
+  }
+  finish(&r);
+}
+
 static void test_a_function_of_an_element_is_applied_to_each(void **state) {
   running r;
   (void)state;
@@ -269,6 +412,12 @@ int main(void) {
       cmocka_unit_test(test_causal_attention_looks_back_only),
       cmocka_unit_test(test_a_repeat_uses_its_own_parameters_in_each_round),
       cmocka_unit_test(test_a_hoisted_reducer_means_what_stands_there),
+      cmocka_unit_test(test_a_reducer_within_a_range_from_below_0_is_that_of_each_index),
+      cmocka_unit_test(test_a_call_at_an_index_below_0_is_that_of_its_element),
+      cmocka_unit_test(test_a_reducer_reads_another_in_range_wherever_it_is_computed),
+      cmocka_unit_test(test_a_definition_reads_nothing_where_an_axis_around_it_has_no_values),
+      cmocka_unit_test(test_a_position_that_may_be_below_0_has_no_bound),
+      cmocka_unit_test(test_the_bound_of_an_extremum_holds_wherever_it_is_computed),
       cmocka_unit_test(test_a_function_of_an_element_is_applied_to_each),
       cmocka_unit_test(test_softmax_and_losses_agree),
       cmocka_unit_test(test_no_read_that_was_proved_falls_outside),

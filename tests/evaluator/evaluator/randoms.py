@@ -38,10 +38,12 @@ def numbers(seed, step, call, site, element):
 
 
 def element(frame):
-    """The row-major number of the indices of a frame, each counted from 0 up to its extent."""
+    """The row-major number of the indices of a frame, each counted from 0, or from a lower bound below it, up to
+    its extent."""
     result = np.zeros((1,) * len(frame), np.int64)
     for k, axis in enumerate(frame.axes):
-        result = result * (axis.lower + axis.count) + frame.grid(k)
+        low = min(axis.lower, 0)
+        result = result * (axis.lower + axis.count - low) + frame.grid(k) - low
     return result
 
 

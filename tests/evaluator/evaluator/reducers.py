@@ -240,14 +240,16 @@ def _nothing(kind, largest):
 
 
 def _position(at, some, inner, count):
-    """The value of the index that won; of several, their place in the row of all from 0 up to their extents."""
+    """The value of the index that won; of several, each is multiplied by how many values those after it have, counted
+    from 0 or from a lower bound below it. Nothing bounds what may be negative."""
     axes = inner.axes[len(inner) - count:]
     position, bound = np.zeros_like(at), 1
     for axis, value in zip(axes, np.unravel_index(at, [max(1, a.count) for a in axes])):
-        position = position * (axis.lower + axis.count) + value + axis.lower
-        bound *= axis.lower + axis.count
+        width = axis.lower + axis.count - min(axis.lower, 0)
+        position = position * width + value + axis.lower
+        bound *= width
     result = integer_tensor(np.where(some, position, 0), "i32")
-    result.bound = bound
+    result.bound = bound if all(axis.lower >= 0 for axis in axes) else None
     return result
 
 
