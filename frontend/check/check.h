@@ -14,10 +14,6 @@
 neo_val neo_check_expr(neo_frame *f, const neo_ast_expr *e);
 neo_expr neo_check_condition(neo_frame *f, const neo_ast_expr *e); /* bool; 0 if poison */
 neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e);     /* i64; 0 if poison */
-
-/* ---- literals without a type (literals.c) */
-/* Is it made of literals alone? Its type is then that of what it meets. */
-bool neo_is_untyped(neo_frame *f, const neo_ast_expr *e);
 /* The value where type t is wanted: literals that no other operand types are of type t, or, where t is an integer
  * and they are not, f64, which the caller converts or reports. */
 neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t);

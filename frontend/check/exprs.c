@@ -266,3 +266,31 @@ neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e) {
   NEO_ERR(f->in, e->span, NOT_AN_INTEGER, neo_val_text(f->fe, &v));
   return (neo_expr){0};
 }
+
+/* ---- literals without a type */
+
+neo_val neo_check_typed(neo_frame *f, const neo_ast_expr *e, neo_type t) {
+  neo_literals kind = neo_literals_of(f, e);
+  if (t == NEO_BOOL_T || kind == NEO_LITERALS_NONE)
+    return neo_check_expr(f, e);
+  neo_type outer = f->literal;
+  f->literal = kind == NEO_LITERALS_NUMBERS && neo_type_is_int(t) ? NEO_F64_T : t;
+  neo_val v = neo_check_expr(f, e);
+  f->literal = outer;
+  return v;
+}
+
+void neo_check_operands(neo_frame *f, const neo_ast_expr *const *e, uint32_t n, neo_val *x) {
+  bool untyped[NEO_BUILTIN_ARGS];
+  neo_type t = f->literal;
+  for (uint32_t k = 0; k < n; k++) {
+    untyped[k] = n > 1 && neo_is_untyped(f, e[k]);
+    if (!untyped[k])
+      x[k] = neo_check_expr(f, e[k]);
+    if (!untyped[k] && x[k].kind == NEO_VAL_EXPR)
+      t = neo_expr_type(f->m, x[k].e);
+  }
+  for (uint32_t k = 0; k < n; k++)
+    if (untyped[k])
+      x[k] = neo_check_typed(f, e[k], t);
+}

@@ -151,6 +151,7 @@ neo_expr neo_expr_upper(neo_frame *f, neo_expr e) {
   if (upper.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, e, upper)))
     return upper;
   return upper_interval(f, e);
+}
 
 /* e's least value - 0, over sizes alone; 0 where none is known. The range of a type is none. */
 static neo_expr lower(neo_frame *f, neo_expr e) {

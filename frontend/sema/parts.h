@@ -109,6 +109,13 @@ neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v);
 /* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32;
  * i8, u8: i32): what a sum, product or mean over e computes. */
 neo_expr neo_expr_widen(neo_frame *f, neo_expr e);
+/* Is an expression made of literals alone (literals.c), of integers alone or of others too? Its type is then that of
+ * what it meets. */
+typedef enum { NEO_LITERALS_NONE, NEO_LITERALS_INTS, NEO_LITERALS_NUMBERS } neo_literals;
+neo_literals neo_literals_of(neo_frame *f, const neo_ast_expr *e);
+static inline bool neo_is_untyped(neo_frame *f, const neo_ast_expr *e) {
+  return neo_literals_of(f, e) != NEO_LITERALS_NONE;
+}
 neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
 
