@@ -67,10 +67,11 @@ class Draw:
         self.lines, self.tensors, self.values, self.sizes_given = [], [], {}, {}
         self.pool, self.count, self.touched = [], 0, set()
         self.floats = "f64" if self.r.random() < 0.25 else "f32"
-        self.special = self.one(float("inf"), 1e37) if self.r.random() < 0.08 else None
+        self.special = self.one(float("inf"), 1e38, 3e38) if self.r.random() < 0.08 else None
         self.special_now = False
         self.self_reads = None  # within a recurrence: draws a read of itself
-        self.plain = self.r.random() < 0.25  # few functions: sums of products
+        self.plain = self.special is not None or self.r.random() < 0.25  # few functions: sums of products
+        self.ties = self.r.random() < 0.15  # inputs have few values
 
     # ---- small things
 
@@ -118,7 +119,11 @@ class Draw:
                   and i.high <= size.value]
         if inside and p < 0.65:
             return self.r.choice(inside).name, True
-        if p < 0.72 and size.fixed and size.value:
+        below = [i for i in env if size.fixed and i.low is not None and i.high is not None and i.low < 0]
+        if below and p < 0.71:
+            i = self.r.choice(below)
+            return f"{i.name} + {-i.low}", i.high - i.low <= size.value
+        if p < 0.74 and size.fixed and size.value:
             return str(self.r.randrange(size.value)), True
         if not env:
             return str(self.r.randrange(max(1, size.value))), size.fixed and size.value > 0
@@ -189,6 +194,12 @@ class Draw:
             return f"{self.read(env, self.r.choice(given))} {self.one('<', '>')} {self.one('0', '0.25', '0.5', '-0.5')}"
         if p < 0.42 and bools:
             return self.read(env, self.r.choice(bools))
+        keys = [t for t in self.tensors if t.kind == "i" and t.role == "input" and len(t.shape) == 1]
+        exact = [(t, i) for t in keys for i in env if i.size and i.size.text == t.shape[0].text]
+        if p < 0.52 and exact and len(env) > 1:
+            t, i = self.r.choice(exact)
+            self.touched.add(t)
+            return f"{t.name}[{i.name}] == {self.r.choice([j for j in env if j is not i]).name}"
         if p < 0.7 and len(env) > 1:
             i, j = self.r.sample(env, 2)
             return f"{i.name} {op} {j.name}" + self.one("", "", " + 1", " - 1")
@@ -215,7 +226,7 @@ class Draw:
             return f"{d} <= {k} < {d + c}", Index(k, d, d + c)
         if p < 0.76:
             return f"(-{c + d}) <= {k} < (-{c})" if self.chance(0.6) else f"{k} < {d}", Index(k, -c - d, d)
-        if env and p < 0.96:
+        if env and p < 0.92:
             i = self.r.choice(env)
             lows = None if i.low is None else i.low - c
             highs = None if i.high is None else i.high + d
@@ -344,6 +355,10 @@ class Draw:
     def floating(self):
         if self.special_now and self.chance(0.25):
             return self.special
+        if self.special is not None:
+            return self.r.randrange(0, 9) / 8
+        if self.ties:
+            return self.one(0.0, 0.0, 1.0, 0.5)
         return self.r.randrange(-16, 17) / 8
 
     def draw_input(self):
@@ -491,6 +506,8 @@ class Draw:
         self.self_reads = self.earlier(name, env, axis, steps, self.one("0", "0", "0.5", "1"))
         depth = self.one(1, 2)
         text = f"{self.one('tanh', 'sin', 'sigmoid')}({self.number(env, depth)} + 0.5*{self.self_reads(env)})"
+        if self.chance(0.3):
+            text = f"{self.one('0.5*', '')}({self.number(env, 0)}) + {self.one('', '0.5*')}{self.self_reads(env)}"
         self.self_reads = None
         if len(env) > 1 and self.chance(0.5):
             other = [n for n in range(len(env)) if n != axis][0]
@@ -584,11 +601,50 @@ class Draw:
         body = f"({name}[{child}[{v}, {k}]{tail}] else {self.one('0', '0.5')})"
         if self.chance(0.4):
             body = f"select({child}[{v}, {k}] {self.one('>=', '>', '==')} {self.one('0', '1', k)}, {body}, 0)"
+        if self.chance(0.5):
+            name_t, c = self.fresh("w"), f"{child}[{v}, {k}]"
+            self.lines.append(f"input {name_t}[{s.text}] : i32 < 3")
+            self.values[name_t] = ([self.r.randrange(3) for _ in range(s.value)], [s.value])
+            look = self.one(f"{c} >= {k} and {name_t}[{c}] == 1", f"{c} >= 0 and {name_t}[{c}] == 1")
+            body = f"select({look}, {self.one(body, f'{name}[{c}{tail}]')}, {self.one('0', '0.5')})"
         if self.chance(0.4):
             body = f"{body}*({self.number(env + env2 + [Index(k, 0, n, None)], 1)})"
         text = f"tanh({self.number(env + env2, 1)} + sum[{k} < {n}] {body})"
         self.lines.append(f"{name}{left}{self.f64()} = {text}")
         self.add(name, "f", [s] + more, "value")
+
+    def define_rows(self):
+        """Two reductions of the same expression over rows of different length, and a shorter tensor of it."""
+        floats = [t for t in self.tensors if t.kind == "f" and t.shape]
+        if not floats:
+            return
+        t = self.r.choice(floats)
+        size = self.r.choice(t.shape)
+        if size.value < 2:
+            return
+        parts = ["{}" if d is size else str(self.r.randrange(max(1, d.value))) for d in t.shape]
+        read = f"{t.name}[{', '.join(parts)}]"
+        f = self.one("tanh", "exp", "sin", "sigmoid")
+        short = str(self.r.randrange(1, size.value))
+        self.touched.add(t)
+        name, i, a, b = self.fresh("D"), self.fresh("i"), self.fresh("k"), self.fresh("k")
+        self.lines.append(f"{name}[{i} < {short}]{self.f64()} = {f}({read.replace('{}', i)})")
+        self.add(name, "f", [Size(short, int(short), True)], "value")
+        self.touched = {t, self.tensors[-1]}
+        one = f"({self.one('sum', 'max', 'sum')}[{a} < {size.text}] {f}({read.replace('{}', a)}))"
+        again = self.one(f"{name}[{b}]", f"{name}[{b}]", f"{f}({read.replace('{}', b)})")
+        two = f"({self.one('max', 'sum', 'min')}[{b} < {short}] {again})"
+        if self.chance(0.5):
+            one, two = two, one
+        if self.chance(0.5):
+            self.lines.append(f"{self.fresh('s')}{self.f64()} = {one} {self.one('+', '*', '-')} {two}")
+            self.add(self.lines[-1].split()[0], "f", [], "value")
+            return
+        shape = self.shape(1) or [size]
+        env, left = self.left(shape)
+        result = self.fresh("D")
+        self.lines.append(f"{result}{left}{self.f64()} = {self.number(env, 0)}*({one} {self.one('+', '*', '-')} {two})")
+        self.add(result, "f", shape, "value")
 
     def define_product(self):
         """A contraction, with conditions and triangles."""
@@ -612,11 +668,13 @@ class Draw:
         """Two convolutions, and what reduces them."""
         c1, c2, c3, p = self.one(1, 2, 3, 4), self.one(2, 4, 8), self.one(2, 4, 8), self.one(3, 4, 5)
         x, w1, w2 = self.fresh("x"), self.fresh("x"), self.fresh("x")
+        few = self.chance(0.5)
         for name, dims in ((x, (c1, p, p)), (w1, (c2, c1, 3, 3)), (w2, (c3, c2, 3, 3))):
             shape = [Size(str(d), d, True) for d in dims]
             self.declare(name, shape, self.f64())
             self.add(name, "f", shape, "input")
-            self.values[name] = (self.data(shape, lambda: self.r.randrange(-2, 3) / 8), list(dims))
+            self.values[name] = (self.data(shape, lambda: self.r.randrange(-2, 3) / 8 if not few else self.one(0.0, 0.0, 1.0)),
+                                 list(dims))
         y, z, m = self.fresh("D"), self.fresh("D"), self.fresh("m")
         for out, k, inp, w, c in ((y, c2, x, w1, c1), (z, c3, y, w2, c2)):
             self.lines.append(f"{out}[a < {k}, b < {p}, c < {p}]{self.f64()} = sum[d < {c}, e < 3, f < 3] "
@@ -772,7 +830,10 @@ class Draw:
         steps = [(self.define_value, 10), (self.define_again, 5), (self.define_integer, 5), (self.define_constant, 2),
                  (self.define_position, 2), (self.define_recurrence, 5), (self.define_triangular, 2),
                  (self.define_channel, 2), (self.define_chain, 1), (self.define_levels, 2), (self.define_product, 4),
-                 (self.define_rounds, 4), (self.define_declared, 2), (self.define_images, 0.4)]
+                 (self.define_rounds, 4), (self.define_declared, 2), (self.define_images, 0.8),
+                 (self.define_rows, 2)]
+        if self.special is not None:
+            steps = [(self.define_product, 1)]
         for _ in range(self.one(2, 3, 4, 5, 6)):
             self.r.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             self.self_reads, self.touched = None, set()

@@ -49,9 +49,11 @@ MODES = {"interp": ["--interp"], "code": []}
 
 
 class Examiner:
-    def __init__(self, neoc, wanted=None, share=0.3, each=5):
+    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=1.0):
         self.run = Runner(neoc)
         self.wanted, self.share, self.each = wanted, share, each
+        self.compiled = compiled  # of programs that are also run as machine code
+        self.extra = []  # options of all runs
 
     def seed(self, seed):
         """(tally, findings) of one seed."""
@@ -64,8 +66,10 @@ class Examiner:
     def program(self, program, seed):
         tally, findings = Tally(), []
         r = random.Random(seed ^ 0x5EED)
-        bases = {mode: self.run(program.text, program.values, program.sizes, o) for mode, o in MODES.items()
-                 if mode == "interp" or self.share > 0}
+        bases = {"interp": self.run(program.text, program.values, program.sizes, MODES["interp"])}
+        stops = bases["interp"].kind == "refused" or bases["interp"].why.startswith("exit 70")
+        if r.random() < self.compiled and not stops:
+            bases["code"] = self.run(program.text, program.values, program.sizes, MODES["code"])
         tally.add("runs", "programs")
         for mode, base in bases.items():
             if base.kind == "refused":
@@ -93,8 +97,8 @@ class Examiner:
             self._relation(program, relation, seed * 100 + k, mode, bases[mode], tally, findings)
         others = [x for x in options.TABLE if self.has(x[0])]
         for k in range(2 if others else 0):
-            name, draw = r.choice(others)
-            mode = "code" if "code" in bases and r.random() < self.share * 1.5 else "interp"
+            name, draw = r.choice(others) if k else others[0]
+            mode = "code" if k and "code" in bases and r.random() < self.share * 1.5 else "interp"
             if bases[mode].kind == "computed":
                 self._options(program, name, draw(r), mode, bases[mode], tally, findings)
         return tally, findings
@@ -190,7 +194,7 @@ class Examiner:
 
     def once(self, program, name, seed, mode, opts=()):
         """('same' or 'differs', what, model) of one relation on one program, or None where it cannot be told."""
-        base = self.run(program.text, program.values, program.sizes, MODES[mode])
+        base = self.run(program.text, program.values, program.sizes, MODES[mode] + self.extra)
         if name == "runs":
             return ("differs", base.why, None) if base.kind == "failed" else None
         if base.kind != "computed":
@@ -201,10 +205,10 @@ class Examiner:
             m = self.rewritten(program, relation, seed)
             if m is None:
                 return None
-            other = self.run(m.text(), m.values, m.sizes, MODES[mode])
+            other = self.run(m.text(), m.values, m.sizes, MODES[mode] + self.extra)
         else:
             o = ["--interp"] if name == "interp" else MODES[mode] + list(opts)
-            other = self.run(program.text, program.values, program.sizes, o)
+            other = self.run(program.text, program.values, program.sizes, o + self.extra)
         if other.kind == "refused":
             return None
         what = self.verdict(program, base, other, m)
