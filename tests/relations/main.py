@@ -10,6 +10,8 @@ import traceback
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from relations.harness import Examiner, Tally  # noqa: E402
+from relations import models, selftest  # noqa: E402
+from relations.syntax import ExprError  # noqa: E402
 from relations.run import argument  # noqa: E402
 from relations.shrink import cures, shrink  # noqa: E402
 
@@ -23,6 +25,12 @@ def _start(arguments):
 
 def _one(seed):
     try:
+        if isinstance(seed, tuple):
+            try:
+                program = models.load(_examiner.run.neoc, *seed)
+            except ExprError:
+                return seed[0], Tally(), [], None
+            return seed[0], *_examiner.program(program, seed[1]), None
         return seed, *_examiner.seed(seed), None
     except Exception:
         return seed, Tally(), [], traceback.format_exc()
@@ -34,7 +42,7 @@ def write(folder, seed, f, limit, tell_cures):
     e = Examiner(_arguments.neoc)
     program, s, model, what = shrink(e, f, limit)
     cured = cures(e, program, f.relation, s, f.mode, f.options) if tell_cures else []
-    name = os.path.join(folder, f"{f.relation.replace('=', '-')}-{seed}.txt")
+    name = os.path.join(folder, f"{f.relation.replace('=', '-')}-{os.path.basename(str(seed))}.txt")
     modes = {"interp": "--interp", "code": ""}[f.mode]
     with open(name, "w", encoding="utf-8") as file:
         file.write(f"# seed {seed}: {f.relation}, {f.mode}, {s}: {what}\n# options {modes} {' '.join(f.options)}\n"
@@ -51,7 +59,9 @@ def write(folder, seed, f, limit, tell_cures):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--neoc", required=True)
+    p.add_argument("--neoc")
+    p.add_argument("--selftest", action="store_true", help="test the printer and the relations themselves")
+    p.add_argument("--models", nargs="*", help="files or folders of models to rewrite instead of drawn programs")
     p.add_argument("--seeds", default="0..100")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--relations", type=lambda s: s.split(","))
@@ -64,10 +74,15 @@ def main():
     a = p.parse_args()
     global _arguments
     _arguments = a
+    if a.selftest:
+        return selftest.run(a.models or [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")])
+    if not a.neoc:
+        p.error("--neoc is missing")
     low, high = map(int, a.seeds.split(".."))
+    work = [(f, s) for f in models.models(a.models) for s in range(low, high)] if a.models else range(low, high)
     tally, bad = Tally(), 0
     with multiprocessing.Pool(a.jobs, _start, (a,)) as pool:
-        for seed, t, findings, error in pool.imap_unordered(_one, range(low, high), 4):
+        for seed, t, findings, error in pool.imap_unordered(_one, work, 4):
             tally.merge(t)
             if error:
                 bad += 1
