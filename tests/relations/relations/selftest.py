@@ -1,0 +1,48 @@
+"""Tests of the tests: what is printed is what was parsed, and no relation has gone to sleep."""
+
+from . import draw, rewrites
+from .model import Model
+from .models import models
+from .printer import text_of
+from .syntax import ExprError, parse, same
+
+
+def round_trips(folders):
+    """Files that read otherwise when they are printed and parsed again, and how many there are."""
+    wrong, count = [], 0
+    for name in models(folders):
+        try:
+            with open(name, encoding="utf-8") as file:
+                tree = parse(file.read())
+        except (ExprError, UnicodeDecodeError):
+            continue  # tests of errors
+        count += 1
+        if not same(tree, parse(text_of(tree))):
+            wrong.append(name)
+    return wrong, count
+
+
+def asleep(seeds):
+    """Relations that rewrite none of these seeds' programs, and those whose result does not parse to itself."""
+    used, wrong = set(), []
+    for seed in seeds:
+        program = draw.program(seed)
+        if program is None:
+            continue
+        for relation in rewrites.TABLE:
+            m = Model(program, seed, dict)
+            m.renamed = {}
+            if relation.rewrite(m):
+                used.add(relation.name)
+                if not same(m.statements, parse(m.text())):
+                    wrong.append(f"{relation.name} of seed {seed}")
+    return [r.name for r in rewrites.TABLE if r.name not in used and r.name != "integers_given"], wrong
+
+
+def run(folders):
+    wrong, count = round_trips(folders)
+    idle, odd = asleep(range(150))
+    print(f"{count} files printed and parsed, {len(rewrites.TABLE)} relations")
+    for what in [f"{n}: reads otherwise when it is printed" for n in wrong] + [f"{n} rewrites nothing" for n in idle] + odd:
+        print(what)
+    return 1 if wrong or idle or odd or count < 300 else 0
