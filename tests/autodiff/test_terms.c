@@ -81,11 +81,11 @@ static void of_two_axes_the_longer_one_is_solved_for(void **state) {
   const char *text =
       only_differentiated(/* K without bounds: as long as can be */
                           &w, HEAD
-                          "input X : f64 [9]\ninput K : i64 [4]\ntemp U : f64 [4]\ntemp L : f64 []\n"
+                          "input X : f64 [9]\ninput K : i32 [4]\ntemp U : f64 [4]\ntemp L : f64 []\n"
                           "temp dX : f64 [9]\n"
-                          "def U[b: 4] =\n  sum[j: 0..K[b], i: 3] X[i + j]\n  then acc0\n" //
+                          "def U[b: 4] =\n  sum[j: 0..i64(K[b]), i: 3] X[i + j]\n  then acc0\n" //
                           SQUARES("U", "b: 4", "b") "gradient of L for X into dX\n");
-  has(text, "sum[b: 4, i: max(0, z0 - K[b] + 1)..min(3, z0 + 1)]");
+  has(text, "sum[b: 4, i: max(0, z0 - i64(K[b]) + 1)..min(3, z0 + 1)]");
   neo_arena_free(&w.arena);
 }
 
