@@ -8,6 +8,11 @@ ad_space ad_space_of(const neo_module *m, const neo_def_rec *d, uint32_t n) {
   return sp;
 }
 
+/* Has the domain of these axes no points? Then no interval is known, and none is needed. */
+static bool is_empty(ad_state *s, const neo_facts *f) {
+  return neo_prove(s->env.prover, f, neo_const_bool(s->m, false), NULL) == NEO_PROVED;
+}
+
 bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   neo_module *m = s->m;
   neo_axis_rec axis[64];
@@ -21,8 +26,11 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
     if (neo_expr_axes(m, end[i]) == 0 && ad_is_plain_index(m, end[i]))
       continue;
     out->exact = false;
-    if (!neo_interval(s->env.prover, &f, end[i], &ends[0], &ends[1]))
-      return false;
+    if (!neo_interval(s->env.prover, &f, end[i], &ends[0], &ends[1])) {
+      if (!is_empty(s, &f))
+        return false;
+      ends[0] = ends[1] = 0;
+    }
     end[i] = neo_const_int(m, NEO_I64_T, ends[i]);
   }
   out->lo = end[0];

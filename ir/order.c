@@ -430,7 +430,7 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
   return status;
 }
 
-neo_status neo_module_has_orders(neo_module *m, neo_str *why) {
+neo_status neo_module_check(neo_module *m, neo_str *why) {
   neo_arena scratch;
   neo_def *defs;
   bool recurrences;
@@ -447,8 +447,8 @@ neo_status neo_module_has_orders(neo_module *m, neo_str *why) {
   return s;
 }
 
-neo_status neo_module_check(neo_module *m, neo_str *why) {
-  neo_status s = neo_module_has_orders(m, why);
+neo_status neo_module_check_reads(neo_module *m, neo_str *why) {
+  neo_status s = neo_module_check(m, why);
   return s ? s : neo_reads_verify(m, why);
 }
 

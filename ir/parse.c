@@ -421,7 +421,7 @@ static neo_module *verified(neo_ir_parser *p, size_t errors_before) {
   neo_str_init(&why, p->arena);
   if (neo_diags_errors(p->m->diags) > errors_before)
     return NULL;
-  if (neo_module_has_orders(p->m, &why) == NEO_OK)
+  if (neo_module_check(p->m, &why) == NEO_OK)
     return p->m;
   neo_diag(p->m->diags, neo_span_of(neo_diags_sources(p->m->diags), p->file, 0, 0), NEO_D_IR_BROKEN,
            neo_str_text(&why));

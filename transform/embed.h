@@ -8,7 +8,7 @@
  *     h[t] = sum[k < l[t]] x[t, k]       ->   h[q, r] = sum[k < (l[q*K + r] else 0) where q*K + r < T] x[q*K + r, k]
  *     select(i[v] >= 0 and T[i[v]] == 1, .., 0)   ->   first = min[v where (T[i[v]] else 0) == 1] v
  *
- * neo_module_check proves that no read is left without its guard. Private to transform. */
+ * neo_module_check_reads proves that no read is left without its guard. Private to transform. */
 #ifndef NEO_TRANSFORM_EMBED_H
 #define NEO_TRANSFORM_EMBED_H
 #include "ir/prove.h"

@@ -32,7 +32,7 @@ static bool reads_are_proved(grad_world *w) {
 static void check_module(grad_world *w, const char *when, bool reads) {
   neo_str why;
   neo_str_init(&why, &w->arena);
-  if (reads ? neo_module_check(w->m, &why) : neo_module_has_orders(w->m, &why))
+  if (reads ? neo_module_check_reads(w->m, &why) : neo_module_check(w->m, &why))
     fail_msg("%s: %s", when, neo_str_text(&why));
 }
 

@@ -325,7 +325,7 @@ static const char *unproved(neo_module *m, const char *text) {
   neo_str why;
   neo_module *read = test_parse(m, text);
   neo_str_init(&why, read->arena);
-  return neo_module_check(read, &why) ? neo_str_text(&why) : NULL;
+  return neo_module_check_reads(read, &why) ? neo_str_text(&why) : NULL;
 }
 
 static void refuses(neo_module *m, const char *part, const char *text) {
@@ -368,12 +368,12 @@ static void a_tensor_that_shrinks_is_looked_at_again(void **state) {
   neo_str why;
   neo_module *m = test_parse(*state, "input x : f32 [8]\ntemp y : f32 [8]\ndef y[i: 8] = x[i]\n");
   neo_str_init(&why, m->arena);
-  assert_int_equal(neo_module_check(m, &why), NEO_OK);
-  assert_int_equal(neo_module_check(m, &why), NEO_OK);
+  assert_int_equal(neo_module_check_reads(m, &why), NEO_OK);
+  assert_int_equal(neo_module_check_reads(m, &why), NEO_OK);
   neo_expr seven = neo_const_int(m, NEO_I64_T, 7);
   neo_list extent = neo_list_new(m, &seven.i, 1);
   neo_tensor_at(m, neo_tensor_find(m, "x"))->extent = extent;
-  assert_int_equal(neo_module_check(m, &why), NEO_INTERNAL);
+  assert_int_equal(neo_module_check_reads(m, &why), NEO_INTERNAL);
 }
 
 int main(void) {

@@ -31,7 +31,7 @@ void apply(world *w, neo_pass_fn *pass) {
   bool proved = neo_reads_verify(w->m, &why) == NEO_OK;
   neo_str_init(&why, &w->arena);
   assert_int_equal(pass(w->m, &w->target), NEO_OK);
-  if (proved ? neo_module_check(w->m, &why) : neo_module_has_orders(w->m, &why))
+  if (proved ? neo_module_check_reads(w->m, &why) : neo_module_check(w->m, &why))
     fail_msg("%s", neo_str_text(&why));
 }
 
