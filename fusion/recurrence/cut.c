@@ -13,14 +13,6 @@ typedef struct {
   uint32_t n, most;
 } cutter;
 
-bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x) {
-  neo_linear l;
-  if (!neo_linear_of(o->m, neo_op2(o->m, NEO_OP_SUB, a, b), &l) || l.n)
-    return false;
-  *x = l.constant;
-  return true;
-}
-
 /* What is left of a condition without the axis: is it over sizes, and of a loop's index if it has to be? */
 static bool is_cut(const cutter *c, const neo_linear *l) {
   const neo_module *m = c->o->m;

@@ -12,10 +12,6 @@
 
 enum { MOST_CUTS = 8, MOST_RANGES = 6 };
 
-neo_expr outline_number(const outliner *o, int64_t x) {
-  return neo_const_int(o->m, NEO_I64_T, x);
-}
-
 static neo_expr sum(const outliner *o, neo_expr a, neo_expr b) {
   return neo_op2(o->m, NEO_OP_ADD, a, b);
 }

@@ -342,8 +342,8 @@ static void kernels_are_shared_by_groups_that_begin_elsewhere(void **state) {
   size_t parts = 0;
   for (size_t k = 0; k < p->bufs.n; k++)
     parts += p->bufs.at[k].shift != 0;
-  assert_true(parts >= 4); /* rows 1 and 2 of X and of P */
-  assert_int_equal(p->kernels.n + 3, w.c.grouping.groups.n);
+  assert_true(parts >= 4);                                   /* rows 1 and 2 of X and of P */
+  assert_int_equal(p->kernels.n + 4, w.c.grouping.groups.n); /* a, b and the pieces of P are one */
   world_close(&w);
   check_text(text);
 }

@@ -437,7 +437,7 @@ static void look_value(void *ctx, neo_expr e) {
 }
 
 /* Is the value a part of what results are where no sums are asked? */
-static bool is_beside_sums(const rows_kernel *p, neo_expr value) {
+static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   const lowering *l = p->l;
   value_look x = {value, false};
   for (size_t k = 0; k < l->f->stages.n; k++)
@@ -453,7 +453,7 @@ static void drop_unfilled(rows_kernel *p) {
   neo_stash *s = &p->l->stash;
   uint32_t n = 0;
   for (uint32_t k = 0; k < s->n; k++)
-    if (!is_beside_sums(p, s->at[k].value))
+    if (!is_outside_sums(p, s->at[k].value))
       s->at[n++] = s->at[k];
   s->n = n;
 }
