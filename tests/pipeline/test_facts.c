@@ -1,4 +1,5 @@
 /* Checked facts: a pass that changes a result, or breaks what holds, is found and named. */
+#include "autodiff/autodiff.h"
 #include "tests/pipeline/plan_world.h"
 #include "tools/pipeline/facts.h"
 #include <string.h>
@@ -35,6 +36,11 @@ static neo_status rotates(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
   return NEO_OK;
+}
+
+static neo_status rotates_before_autodiff(neo_module *m, const neo_pass_target *target) {
+  neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
+  return neo_pass_autodiff(m, target);
 }
 
 static neo_expr swapped_products(void *ctx, neo_module *m, neo_expr e) {
@@ -112,6 +118,17 @@ static void a_pass_that_derives_a_false_bound_is_named(void **state) {
   expect(text, derives_a_bound, NULL);
 }
 
+static void a_pass_that_changes_what_autodiff_makes_is_found(void **state) {
+  static const char text[] =
+      HEAD "input x : f32 [8]\ntemp y : f32 [8]\ntemp l : f32 []\ntemp g : f32 [8]\n"
+           "def @1 y[i: 8] = x[i]\n"
+           "def @2 l[] =\n  sum[i: 8] y[i] * y[i]\n  then acc0\n"
+           "entry forward forward: g = g\ngradient of l for y into g\n";
+  (void)state;
+  expect(text, rotates_before_autodiff, "pass 'guilty' changes g[0]: ");
+  expect(text, neo_pass_autodiff, NULL);
+}
+
 static void a_pass_that_rounds_otherwise_changes_nothing(void **state) {
   (void)state;
   expect(SQUARE, rewrites_well, NULL);
@@ -128,6 +145,7 @@ int main(void) {
       cmocka_unit_test(a_pass_that_changes_a_result_is_named),
       cmocka_unit_test(a_pass_that_reads_outside_of_a_tensor_is_named),
       cmocka_unit_test(a_pass_that_derives_a_false_bound_is_named),
+      cmocka_unit_test(a_pass_that_changes_what_autodiff_makes_is_found),
       cmocka_unit_test(a_pass_that_rounds_otherwise_changes_nothing),
       cmocka_unit_test(a_false_bound_of_the_program_is_the_frontends),
   };

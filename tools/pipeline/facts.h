@@ -15,7 +15,7 @@ typedef struct neo_fact_check neo_fact_check;
 /* Of one module, in its arena. */
 neo_fact_check *neo_fact_check_new(neo_arena *a);
 /* A neo_pass_options.check, `ctx` is the neo_fact_check. `pass` null: the module is as the frontend made it.
- * NEO_INPUT after a report. */
+ * NEO_INTERNAL after a report. */
 neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) NEO_MUST_CHECK;
 
 #endif

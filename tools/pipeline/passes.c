@@ -64,8 +64,10 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
   if (c->options.check_facts) {
     o.check = neo_fact_check_run;
     o.check_ctx = neo_fact_check_new(&c->arena);
-    if (neo_fact_check_run(o.check_ctx, c->module, NULL))
-      return NEO_INPUT;
+    if (neo_fact_check_run(o.check_ctx, c->module, NULL)) {
+      c->why = "what the frontend made breaks a fact";
+      return NEO_INTERNAL;
+    }
   }
   neo_pass_target target = neo_compile_pass_target(c);
   neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
