@@ -13,7 +13,8 @@ struct neo_interp {
   int64_t *size;
   neo_interp_store *store; /* by tensor */
   bool track, disturbed;
-  uint64_t noise;
+  bool limited;
+  uint64_t noise, work;
   neo_status init_status;
   neo_str init_why;
   NEO_VEC(neo_values *) outputs; /* of the last run */
@@ -143,6 +144,7 @@ static void run_begin(run *r, neo_interp *p, bool training, neo_str *why) {
                             .training = training,
                             .call = training ? 0 : p->calls,
                             .track = p->track,
+                            .work = p->limited ? &p->work : NULL,
                             .noise = p->disturbed ? &p->noise : NULL};
   neo_arena_init(&r->scratch, p->arena->alloc, p->arena->on_fail);
 }
@@ -422,6 +424,11 @@ neo_values *neo_interp_tensor(neo_interp *p, neo_tensor t) {
 void neo_interp_disturb(neo_interp *p, uint64_t seed) {
   p->disturbed = true;
   p->noise = seed;
+}
+
+void neo_interp_limit(neo_interp *p, uint64_t work) {
+  p->limited = true;
+  p->work = work;
 }
 
 void neo_interp_track_errors(neo_interp *p, bool on) {

@@ -50,6 +50,10 @@ const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
  * results, where an error bound shows how much it could at most. */
 void neo_interp_disturb(neo_interp *p, uint64_t seed);
 
+/* From now on evaluations end with NEO_INTERRUPTED once so many elements and terms of reductions have been
+ * taken in all. */
+void neo_interp_limit(neo_interp *p, uint64_t work);
+
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with
  * the loop interpreter). */
 neo_value neo_value_op(neo_op op, neo_type result, neo_type arg, const neo_value *x);

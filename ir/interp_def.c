@@ -95,6 +95,7 @@ static int64_t bound(neo_interp_frame *f, uint32_t node) {
 }
 
 static void take(neo_interp_frame *f, neo_accu *a) {
+  neo_interp_frame_count(f, 1);
   if (f->where) {
     bool taken = neo_interp_frame_eval(f, f->where).i;
     if (f->env->track && neo_interp_frame_error(f, f->where) > 0)
@@ -116,8 +117,10 @@ static void reduce(neo_interp_frame *f, neo_accu *a, uint32_t k) {
     return;
   }
   int64_t lo = bound(f, f->lo[k]), hi = bound(f, f->hi[k]);
-  if (f->n_factors && k + 1 == f->d.axes.n && neo_interp_frame_sum(f, a, k, lo, hi))
+  if (f->n_factors && k + 1 == f->d.axes.n && neo_interp_frame_sum(f, a, k, lo, hi)) {
+    neo_interp_frame_count(f, hi > lo ? (uint64_t)(hi - lo) : 0);
     return;
+  }
   for (int64_t x = lo; x < hi && !f->status; x++) {
     neo_interp_frame_set_axis(f, k, x);
     reduce(f, a, k + 1);
@@ -152,6 +155,7 @@ static void put(neo_interp_frame *f, uint32_t k) {
 static void point(neo_interp_frame *f) {
   neo_reducer r = (neo_reducer)f->d.reducer;
   f->unsure = false;
+  neo_interp_frame_count(f, 1);
   if (r != NEO_RED_NONE) {
     neo_accu a;
     neo_accu_begin(&a, r, (neo_type)f->node.at[f->body[0]].type, f->env->track);

@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
   uint64_t seed, step, call;
   bool training, track;
+  uint64_t *work; /* elements and terms that are left; null: any number */
   uint64_t *noise; /* state of the random disturbance of sums; null: none (neo_interp_disturb) */
 } neo_interp_env;
 
@@ -62,6 +63,9 @@ double neo_interp_frame_error(const neo_interp_frame *f,
 void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
 void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Counts n elements or terms; fails where no more may be taken. */
+void neo_interp_frame_count(neo_interp_frame *f, uint64_t n);
 
 /* Where a read is in its tensor; -1, after a report, where it is outside. An index that is not
  * certain adds to *error. */

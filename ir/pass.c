@@ -1,7 +1,7 @@
 /* Runs passes in order. What a pass changed is told by the text of the module, so the comparison is
  * made only when somebody looks at it. */
-#include "ir/order.h"
 #include "ir/pass.h"
+#include "ir/order.h"
 #include "ir/print.h"
 #include <setjmp.h>
 
@@ -62,9 +62,9 @@ static neo_status call(neo_module *m, const neo_pass_target *target, const neo_p
 static neo_status run_one(neo_module *m, const neo_pass_target *target, const neo_pass *pass,
                           const neo_pass_options *o) {
   neo_arena scratch;
-  bool look = looked_at(pass, o);
+  bool look = looked_at(pass, o), compare = look || o->check;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  const char *before = look ? text_of(m, &scratch) : "";
+  const char *before = compare ? text_of(m, &scratch) : "";
   size_t errors = neo_diags_errors(m->diags);
   neo_status status = call(m, target, pass);
   bool told = neo_diags_errors(m->diags) > errors;
@@ -72,10 +72,13 @@ static neo_status run_one(neo_module *m, const neo_pass_target *target, const ne
     tell_failure(m, pass, status);
   else if (told && !status)
     status = NEO_INPUT;
+  bool changed = compare && status != NEO_MEMORY && !neo_streq(before, text_of(m, &scratch));
   if (look && status != NEO_MEMORY)
-    o->dump(o->dump_ctx, pass->name, m, !neo_streq(before, text_of(m, &scratch)));
+    o->dump(o->dump_ctx, pass->name, m, changed);
   neo_arena_free(&scratch);
-  return !status && o->verify ? verify_after(m, pass) : status;
+  if (!status && o->verify)
+    status = verify_after(m, pass);
+  return !status && changed && o->check ? o->check(o->check_ctx, m, pass->name) : status;
 }
 
 neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const neo_pass *passes,

@@ -54,6 +54,10 @@ typedef struct {
   void *dump_ctx;
   void (*done)(void *ctx, const char *pass); /* after each that ran; may be null */
   void *done_ctx;
+  /* After each pass that changed something: holds what the module computes against what it computed before, and
+   * reports a difference; a failure ends the run. May be null. */
+  neo_status (*check)(void *ctx, neo_module *m, const char *pass);
+  void *check_ctx;
   const char **failed; /* gets the name of a pass that fails; may be null */
 } neo_pass_options;
 

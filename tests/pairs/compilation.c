@@ -103,6 +103,7 @@ bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
                            .tile_rounds = how->tile_rounds,
                            .chunk_rounds = how->chunk_rounds,
                            .passes = {.verify = true, .skip = reference ? x->optional : NULL},
+                           .check_facts = !reference,
                            .schedule = how->schedules ? any_schedule : NULL,
                            .segment_schedule = segment_schedule,
                            .schedule_ctx = &x->draw};

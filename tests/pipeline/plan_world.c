@@ -160,7 +160,7 @@ static void check(plan_world *w, neo_status s, const char *what) {
 }
 
 void world_open(plan_world *w) {
-  neo_compile_options o = {.path = "test", .passes = {.verify = true}};
+  neo_compile_options o = {.path = "test", .passes = {.verify = true}, .check_facts = true};
   *w = (plan_world){.seed = 1, .threads = 1};
   neo_compilation_init(&w->c, &o);
   w->c.names = neo_names_new(&w->c.arena);

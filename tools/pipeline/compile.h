@@ -53,6 +53,7 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
+  bool check_facts; /* what passes derive is held against what the interpreter computes (facts.h) */
   neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */

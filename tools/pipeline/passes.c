@@ -1,6 +1,7 @@
 /* The table of passes, and which of them run for the options and the target. */
 #include "autodiff/autodiff.h"
 #include "ir/order.h"
+#include "tools/pipeline/facts.h"
 #include "tools/pipeline/stages.h"
 #include "transform/transform.h"
 
@@ -60,6 +61,14 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
   o.failed = &c->failed_pass;
   if (verify_front(c))
     return NEO_INTERNAL;
+  if (c->options.check_facts) {
+    o.check = neo_fact_check_run;
+    o.check_ctx = neo_fact_check_new(&c->arena);
+    if (neo_fact_check_run(o.check_ctx, c->module, NULL)) {
+      c->why = "what the frontend made breaks a fact";
+      return NEO_INTERNAL;
+    }
+  }
   neo_pass_target target = neo_compile_pass_target(c);
   neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
   if (s && s != NEO_INPUT && s != NEO_MEMORY)

@@ -88,6 +88,7 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
 neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o) {
   const char *after = neoc_text(cli, NEOC_O_DUMP_AFTER, NULL);
   o->passes.verify = !neoc_has(cli, NEOC_O_NO_VERIFY);
+  o->check_facts = neoc_has(cli, NEOC_O_CHECK_FACTS);
   neoc_exit e = after ? neoc_pass_check(cli, "dump-after", after, "all") : NEOC_OK;
   if (e)
     return e;

@@ -253,6 +253,7 @@ neoc_exit neoc_verify(neoc_cli *cli) {
   int32_t threads = neoc_count(cli, NEOC_O_THREADS, 0, 0, &e);
   v.seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   v.state = v.seed;
+  o.check_facts = true;
   if (!e)
     e = neoc_runner_compile(&v.compiled, cli, &o, false);
   if (e)

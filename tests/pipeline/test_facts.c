@@ -1,0 +1,153 @@
+/* Checked facts: a pass that changes a result, or breaks what holds, is found and named. */
+#include "autodiff/autodiff.h"
+#include "tests/pipeline/plan_world.h"
+#include "tools/pipeline/facts.h"
+#include <string.h>
+
+#define HEAD "neo-ir 1\nmodule t\n"
+#define SUM                                                                                \
+  HEAD "input x : f32 [4]\ntemp s : f32 []\ndef @1 s[] =\n  sum[i: 4] x[i]\n  then acc0\n" \
+       "entry forward forward: s = s\n"
+#define SQUARE                                                               \
+  HEAD "input x : f32 [8]\ntemp y : f32 [8]\ndef @1 y[i: 8] = x[i] * x[i]\n" \
+       "entry forward forward: y = y\n"
+
+static neo_status drops_a_term(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_def_axis(m, &m->defs.at[1], 0)->hi = neo_const_int(m, NEO_I64_T, 3);
+  return NEO_OK;
+}
+
+static neo_status reads_too_far(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_def_axis(m, &m->defs.at[1], 0)->hi = neo_const_int(m, NEO_I64_T, 5);
+  return NEO_OK;
+}
+
+static neo_expr next_element(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  bool axis = neo_expr_node(m, e)->op == NEO_OP_AXIS;
+  return axis ? neo_op2(m, NEO_OP_MOD, neo_op2(m, NEO_OP_ADD, e, neo_const_int(m, NEO_I64_T, 1)),
+                        neo_const_int(m, NEO_I64_T, 8))
+              : e;
+}
+
+static neo_status rotates(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
+  return NEO_OK;
+}
+
+static neo_status rotates_before_autodiff(neo_module *m, const neo_pass_target *target) {
+  neo_def_rewrite(m, (neo_def){1}, next_element, NULL);
+  return neo_pass_autodiff(m, target);
+}
+
+static neo_expr swapped_products(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  if (neo_expr_node(m, e)->op != NEO_OP_MUL)
+    return e;
+  neo_expr x = neo_expr_arg(m, e, 0), one = neo_const_float(m, NEO_F32_T, 1);
+  return neo_op2(m, NEO_OP_MUL, neo_op2(m, NEO_OP_MUL, one, x), x);
+}
+
+static neo_status rewrites_well(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_def_rewrite(m, (neo_def){1}, swapped_products, NULL);
+  return NEO_OK;
+}
+
+static void bounds_too_low(neo_module *m, int64_t bound) {
+  neo_tensor_at(m, neo_tensor_find(m, "h"))->bound = neo_const_int(m, NEO_I64_T, bound);
+}
+
+static neo_status derives_a_false_bound(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  bounds_too_low(m, 5);
+  return NEO_OK;
+}
+
+static neo_status derives_a_bound(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  bounds_too_low(m, 11);
+  return NEO_OK;
+}
+
+/* The diagnostics of the checked run of one pass. */
+static const char *told(plan_world *w, const char *text, neo_pass_fn *run) {
+  neo_str out;
+  world_open(w);
+  world_parse(w, text);
+  neo_module *m = w->c.module;
+  neo_pass pass = {"guilty", run, "a pass of a test", false, NEO_WHEN_ALL};
+  neo_pass_target target = {0};
+  neo_pass_options o = {.check = neo_fact_check_run, .check_ctx = neo_fact_check_new(m->arena)};
+  neo_status s = neo_fact_check_run(o.check_ctx, m, NULL);
+  if (!s)
+    s = neo_passes_run(m, &target, &pass, 1, &o);
+  neo_str_init(&out, m->arena);
+  neo_diags_print(m->diags, &out, false);
+  assert_int_equal(s != NEO_OK, neo_diags_errors(m->diags) > 0);
+  return neo_str_text(&out);
+}
+
+static void expect(const char *text, neo_pass_fn *run, const char *part) {
+  plan_world w;
+  const char *out = told(&w, text, run);
+  if (part ? !strstr(out, part) : *out)
+    fail_msg("not \"%s\" but \"%s\"", part ? part : "", out);
+  world_close(&w);
+}
+
+static void a_pass_that_changes_a_result_is_named(void **state) {
+  (void)state;
+  expect(SUM, drops_a_term, "pass 'guilty' changes s: ");
+  expect(SQUARE, rotates, "pass 'guilty' changes y[");
+}
+
+static void a_pass_that_reads_outside_of_a_tensor_is_named(void **state) {
+  (void)state;
+  expect(SUM, reads_too_far, "pass 'guilty' breaks a fact: s reads x at index 4");
+}
+
+static void a_pass_that_derives_a_false_bound_is_named(void **state) {
+  static const char text[] = HEAD "temp h : i32 [6]\ndef @1 h[i: 6] = i32(i * 2)\n"
+                                  "entry forward forward: h = h\n";
+  (void)state;
+  expect(text, derives_a_false_bound, "pass 'guilty' breaks a fact: h: element 3 is 6");
+  expect(text, derives_a_bound, NULL);
+}
+
+static void a_pass_that_changes_what_autodiff_makes_is_found(void **state) {
+  static const char text[] =
+      HEAD "input x : f32 [8]\ntemp y : f32 [8]\ntemp l : f32 []\ntemp g : f32 [8]\n"
+           "def @1 y[i: 8] = x[i]\n"
+           "def @2 l[] =\n  sum[i: 8] y[i] * y[i]\n  then acc0\n"
+           "entry forward forward: g = g\ngradient of l for y into g\n";
+  (void)state;
+  expect(text, rotates_before_autodiff, "pass 'guilty' changes g[0]: ");
+  expect(text, neo_pass_autodiff, NULL);
+}
+
+static void a_pass_that_rounds_otherwise_changes_nothing(void **state) {
+  (void)state;
+  expect(SQUARE, rewrites_well, NULL);
+}
+
+static void a_false_bound_of_the_program_is_the_frontends(void **state) {
+  (void)state;
+  expect(HEAD "temp h : i32 [6] < 5\ndef @1 h[i: 6] = i32(i)\nentry forward forward: h = h\n",
+         rewrites_well, "the frontend breaks a fact: h: element 5 is 5");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_pass_that_changes_a_result_is_named),
+      cmocka_unit_test(a_pass_that_reads_outside_of_a_tensor_is_named),
+      cmocka_unit_test(a_pass_that_derives_a_false_bound_is_named),
+      cmocka_unit_test(a_pass_that_changes_what_autodiff_makes_is_found),
+      cmocka_unit_test(a_pass_that_rounds_otherwise_changes_nothing),
+      cmocka_unit_test(a_false_bound_of_the_program_is_the_frontends),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

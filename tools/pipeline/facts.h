@@ -1,0 +1,21 @@
+/* Checked facts: the module is evaluated by the reference interpreter before the passes and after each
+ * that changed it, on random small inputs, and what its entries return is compared. A pass that changes a
+ * result beyond what rounding may do, or after which a read leaves its tensor or an element leaves its
+ * bound, is a bug, and is reported by its name:
+ *
+ *   internal error: pass 'running-sums' changes s: 4.5 before, 5 after
+ *
+ * Integers agree exactly, floats within the sum of both error bounds (neo_interp_track_errors).
+ * Evaluations that would take long are left out: results of large fixed sizes are not compared. */
+#ifndef NEO_TOOLS_PIPELINE_FACTS_H
+#define NEO_TOOLS_PIPELINE_FACTS_H
+#include "ir/ir.h"
+
+typedef struct neo_fact_check neo_fact_check;
+/* Of one module, in its arena. */
+neo_fact_check *neo_fact_check_new(neo_arena *a);
+/* A neo_pass_options.check, `ctx` is the neo_fact_check. `pass` null: the module is as the frontend made it.
+ * NEO_INTERNAL after a report. */
+neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) NEO_MUST_CHECK;
+
+#endif
