@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "fusion/form.h"
 #include "ir/print.h"
+#include "tests/effort.h"
 #include "tests/gpu/emulator.h"
 #include "tests/random/gen.h"
 #include "tests/random/large.h"
@@ -160,7 +161,8 @@ static void check(plan_world *w, neo_status s, const char *what) {
 }
 
 void world_open(plan_world *w) {
-  neo_compile_options o = {.path = "test", .passes = {.verify = true}, .check_facts = true};
+  neo_compile_options o = {
+      .path = "test", .passes = {.verify = true}, .check_facts = neo_test_long()};
   *w = (plan_world){.seed = 1, .threads = 1};
   neo_compilation_init(&w->c, &o);
   w->c.names = neo_names_new(&w->c.arena);
