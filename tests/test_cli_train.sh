@@ -109,7 +109,7 @@ wait "$pid" || code=$?
 says err 'internal error: Aborted' "a crash"
 reproducer=$(sed -n 's/^The program .* is in \(.*\)/\1/p' err)
 [ -n "$reproducer" ] && "$NEOC" check -q "$reproducer" || fail "the reproducer cannot be read"
-grep -q '^# passes: simplify' "$reproducer" || fail "the reproducer does not tell the passes"
+grep -q '^# passes: wrapping' "$reproducer" || fail "the reproducer does not tell the passes"
 rm -f "$reproducer"
 
 # a checkpoint every few steps is one that can be gone on from
