@@ -33,7 +33,7 @@ static void add_entries(needs *n) {
   }
 }
 
-/* What gradients need that are needed themselves; and the gradients of functions' own. */
+/* Adds the tensors that needed gradients read, and the results of the gradients that functions define. */
 static void add_gradients(needs *n) {
   neo_module *m = n->fe->m;
   for (size_t k = 0; k < m->grads.n; k++) {

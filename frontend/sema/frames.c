@@ -127,7 +127,7 @@ static bool may_wrap(neo_frame *f, neo_expr e) {
   return neo_reach_wraps_inside(&r, e);
 }
 
-/* What e does not exceed if no operator wraps; 0: nothing is proposed. */
+/* Proposes an upper end of e, which holds if no operator wraps; 0: nothing is proposed. */
 static neo_expr propose_upper(neo_frame *f, neo_expr e) {
   neo_linear l;
   if (neo_expr_type(f->m, e) != NEO_I64_T || may_wrap(f, e) || !neo_linear_of(f->m, e, &l))

@@ -3,7 +3,7 @@
  *     x[i] + select(c[i], 0.1, 0)     x is f64: 0.1 is the f64 number, and no f32 number that was converted
  *     H[i] : f64 = sum[k < n] 0.1     the type that the definition declares
  *
- * What has a type is looked at first; the literals of the other operand are then made in that type. A literal
+ * The typed operand is checked first; the literals of the other operand are then made in its type. A literal
  * that folds with others (0.1 + 0.2) needs none of this: it stays a literal (sema/types.c). Conditions and bounds
  * within such an expression have types of their own. */
 #include "frontend/sema/parts.h"

@@ -448,7 +448,7 @@ static bool is_outside_sums(const rows_kernel *p, neo_expr value) {
   return x.found;
 }
 
-/* Where no sums are asked, no stage has stashed values. */
+/* Drops values that only a stage of sums would have stashed: a row without sums skips that stage. */
 static void drop_unfilled(rows_kernel *p) {
   neo_stash *s = &p->l->stash;
   uint32_t n = 0;
