@@ -120,15 +120,8 @@ static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard
 }
 
 static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
-  neo_node n = *neo_expr_node(m, e);
-  neo_expr index[NEO_MAX_RANK];
   (void)ctx;
-  if (n.op != NEO_OP_LOAD || n.type == NEO_BOOL_T || n.arg.n > NEO_MAX_RANK)
-    return e;
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
 }
 
 typedef struct {
