@@ -109,7 +109,7 @@ neo_expr neo_reduction_bound(neo_frame *f, const neo_reduction *r) {
   if (!r->bound.i)
     return none;
   neo_frame_widen(f, r->base, r->n_assume, wide.axis);
-  wide.assume.at += r->n_assume;
+  wide.assume.at = r->n_assume == 0 ? f->assume.at : f->assume.at + r->n_assume;
   wide.assume.n -= r->n_assume;
   wide.assume.cap = wide.assume.n;
   if (is_position(r)) /* 0 where a guard leaves nothing */
