@@ -6,7 +6,7 @@ set -eu
 needs "$NEOC"
 not_sanitized # the runs are many
 export PYTHONDONTWRITEBYTECODE=1
-seeds=0..300
+seeds=0..600
 if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   seeds=0..10000
 fi

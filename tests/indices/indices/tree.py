@@ -114,19 +114,19 @@ class Values:
         return wrap(self.of(e[2], inside), e[1])
 
     def _select(self, e, inside):
-        return self.of(e[3], inside) if self.of(e[2], False) else self.of(e[4], inside)
+        return self.of(e[3] if self.of(e[2], inside) else e[4], inside)
 
     def _relation(self, e, inside):
-        return RELATIONS[e[4]](self.of(e[2], False), self.of(e[3], False))
+        return RELATIONS[e[4]](self.of(e[2], inside), self.of(e[3], inside))
 
     def _both(self, e, inside):
-        return self.of(e[2]) and self.of(e[3])
+        return self.of(e[2], inside) and self.of(e[3], inside)
 
     def _either(self, e, inside):
-        return self.of(e[2]) or self.of(e[3])
+        return self.of(e[2], inside) or self.of(e[3], inside)
 
     def _not(self, e, inside):
-        return not self.of(e[2])
+        return not self.of(e[2], inside)
 
     def _read(self, e, inside):
         at = tuple(self.of(s, True) for s in e[4:])
