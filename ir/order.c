@@ -1,8 +1,8 @@
 /* The search for an order. At each level the first definition's axes are tried, upwards and down; the
  * others inherit theirs along the reads between them. Axes may fit all reads and still lead nowhere: none
  * comes from an earlier round (of two rounds a bound and a condition leave one point), or what is left
- * inside has no order. Where all axes of the first definition lead nowhere so, other axes of the others are
- * tried: their distances are rarely constants, and each takes a proof. */
+ * inside has no order. Where there is no order so, all is tried again with other axes of the others, too: their
+ * distances are rarely constants, and each takes a proof. */
 #include "ir/order.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
@@ -26,7 +26,7 @@ typedef struct {
   const neo_def *def;
   uint32_t n;
   uint64_t *used;   /* axes that loops around have */
-  uint32_t retries; /* that are left: of levels, with other axes */
+  uint32_t retries; /* that are left: of levels, with other axes than the first that fit */
   NEO_VEC(edge) edges;
   neo_order_failure *why;
 } search;
@@ -36,8 +36,6 @@ typedef struct { /* a level that is tried: by definition */
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
   uint32_t tries; /* that are left: axes of a definition */
-  bool others;    /* the first axes that fit lead nowhere: others are tried */
-  bool found;     /* axes of all of them that fit */
 } level;
 
 /* ---- reads */
@@ -248,27 +246,8 @@ static void use_axes(search *s, const members *c, const level *l) {
     s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
 }
 
-/* Are these axes of all definitions, and ones that are to be tried now? */
-static bool is_tried(search *s, const members *c, level *l) {
-  bool first = !l->found;
-  for (uint32_t k = 0; k < c->n; k++)
-    if (l->axis[c->at[k]] == NONE)
-      return false;
-  l->found = true;
-  if (!l->others || !s->retries)
-    l->tries = 0; /* the last ones */
-  if (!l->others)
-    return true;
-  if (first || !s->retries)
-    return false;
-  s->retries--;
-  return true;
-}
-
-/* Is there an order with the level's axes? */
-static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
-  if (!is_tried(s, c, l))
-    return false;
+/* Is there an order with the level's axes, which are those of all members? */
+static bool has_order(search *s, const members *c, level *l, neo_order_step *out) {
   memset(l->delay, 0, s->n * sizeof *l->delay);
   if (!bound_edges(s, c, l) || !find_delays(s, c, l))
     return false;
@@ -282,6 +261,20 @@ static bool finish_level(search *s, const members *c, level *l, neo_order_step *
   for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
     s->edges.at[k].carried = before[k];
   return found;
+}
+
+/* The same, and no axes are tried after the last retry. */
+static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (l->axis[c->at[k]] == NONE)
+      return false;
+  if (has_order(s, c, l, out))
+    return true;
+  if (s->retries)
+    s->retries--;
+  else
+    l->tries = 0;
+  return false;
 }
 
 /* Finds axes for all others, those at a constant distance first, with which the level has an order; gives up
@@ -304,30 +297,22 @@ static bool find_axes(search *s, const members *c, level *l, neo_order_step *out
   return false;
 }
 
-static bool try_level(search *s, const members *c, uint32_t axis, level *l, neo_order_step *out) {
-  l->tries = MOST_TRIES;
-  l->axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
-  l->delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
+static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo_order_step *out) {
+  level l = {.down = down, .tries = MOST_TRIES};
+  l.axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
+  l.delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
   for (uint32_t k = 0; k < s->n; k++)
-    l->axis[k] = NONE;
-  l->axis[c->at[0]] = axis;
-  return find_axes(s, c, l, out);
+    l.axis[k] = NONE;
+  l.axis[c->at[0]] = axis;
+  return find_axes(s, c, &l, out);
 }
 
 /* The first `most` orders of the members whose outermost loops differ. Returns how many. */
 static uint32_t find_loops(search *s, const members *c, neo_order_step *out, uint32_t most) {
-  uint64_t lead_nowhere[2] = {0}; /* axes of the first definition, upwards and down */
-  uint32_t n = 0, n_axes = def_of(s, c->at[0]).n_out;
-  for (int others = 0; others < 2 && !n; others++)
-    for (uint32_t k = 0; k < 2 * n_axes && n < most; k++) {
-      level l = {.down = k % 2, .others = others};
-      if (!is_free(s, c->at[0], k / 2) || (others && !(lead_nowhere[k % 2] >> k / 2 & 1)))
-        continue;
-      if (try_level(s, c, k / 2, &l, &out[n]))
-        n++;
-      else if (l.found)
-        lead_nowhere[k % 2] |= (uint64_t)1 << k / 2;
-    }
+  uint32_t n = 0;
+  for (uint32_t axis = 0; axis < def_of(s, c->at[0]).n_out; axis++)
+    for (int down = 0; down < 2 && is_free(s, c->at[0], axis) && n < most; down++)
+      n += try_level(s, c, axis, down, &out[n]);
   return n;
 }
 
@@ -380,7 +365,6 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   s.why = why ? why : &unused;
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
-  s.retries = MOST_RETRIES;
   find_edges(&s);
   members all = {.n = s.n};
   uint32_t *at = NEO_NEW_ARRAY(arena, uint32_t, n);
@@ -393,6 +377,10 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   all.in = in;
   bool insisted = neo_prover_insist(p, true);
   uint32_t found = find_loops(&s, &all, out, most);
+  if (!found) {
+    s.retries = MOST_RETRIES;
+    found = find_loops(&s, &all, out, most);
+  }
   (void)neo_prover_insist(p, insisted);
   if (!found && !s.why->reader.i && s.edges.n)
     *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],
