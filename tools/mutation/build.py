@@ -87,7 +87,8 @@ class Tree:
 
     def __init__(self, source, work, cmake, jobs):
         self.source, self.work, self.jobs = os.path.abspath(source), os.path.abspath(work), jobs
-        self.copy, self.build = os.path.join(self.work, "tree"), os.path.join(self.work, "build")
+        self.copy = os.path.join(self.work, "tree")
+        self.build = os.path.join(self.copy, "build", "release")
         self.headers = [os.path.join(self.work, f"neo_mutant_{n}.h") for n in ("first", "last")]
         self.cmake = cmake
         self.files = tree_files(self.source)
@@ -129,7 +130,9 @@ class Tree:
 
     def remove_others(self):
         kept = set(self.files)
-        for folder, _, files in os.walk(self.copy):
+        for folder, folders, files in os.walk(self.copy):
+            if folder == self.copy and "build" in folders:
+                folders.remove("build")
             for f in files:
                 path = os.path.join(folder, f)
                 if os.path.relpath(path, self.copy) not in kept:
