@@ -22,6 +22,19 @@ static inline int neo_mutant(int n) {
     neo_mutant_reach(n);
   return __builtin_expect(neo_mutant_now == n, 0);
 }
+static inline int neo_mutant_is(int n) {
+  if (__builtin_expect(neo_mutant_now < 0, 0))
+    neo_mutant_reach(0);
+  return __builtin_expect(neo_mutant_now == n, 0);
+}
+static inline void neo_mutant_sees(int n, int differs) {
+  if (__builtin_expect(neo_mutant_log != 0, 0) && differs)
+    neo_mutant_reach(n);
+}
+static inline _Bool neo_mutant_holds(int n, _Bool old, _Bool other) {
+  neo_mutant_sees(n, old != other);
+  return old;
+}
 #endif
 """
 
@@ -82,6 +95,10 @@ def tree_files(source):
     return sorted(found)
 
 
+def is_in(path, folder):
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 class Tree:
     """source: where the program is; work: the folder for the copy and its build."""
 
@@ -101,9 +118,8 @@ class Tree:
         return self.texts[path]
 
     def candidates(self, folders):
-        """{folder: mutants} of the C files below each folder."""
-        paths = {d: [p for p in self.files if p.endswith(".c") and p.startswith(d.rstrip("/") + "/")]
-                 for d in folders}
+        """{folder: mutants} of the C files below each folder, which may be a file."""
+        paths = {d: [p for p in self.files if p.endswith(".c") and is_in(p, d)] for d in folders}
         names = set()
         for p in self.files:
             if p.endswith((".c", ".h", ".def")):
@@ -146,8 +162,9 @@ class Tree:
             command += ["-DCMAKE_BUILD_TYPE=Release"]
         run(command + self.cmake, "configure.log", self.work)
 
-    def make(self):
-        run(["cmake", "--build", self.build, "-j", str(self.jobs)], "build.log", self.work)
+    def make(self, targets=()):
+        some = ["--target", *targets] if targets else []
+        run(["cmake", "--build", self.build, "-j", str(self.jobs), *some], "build.log", self.work)
 
     def broken_lines(self, paths):
         """{file: the lines that the compiler refuses}"""

@@ -5,6 +5,8 @@ A stretch is written with what stands around it, so that the place is the only o
 or nothing, where a statement is put in."""
 import re
 
+from sites import either
+
 
 class Place:
     """file, and the stretch of it; find() tells start and end, the number comes with the choice."""
@@ -28,7 +30,7 @@ class Place:
             return "{ " + f"if (!neo_mutant({self.id})) {self.old}" + " }"
         if self.old.endswith(";"):
             return "{ " + f"if (neo_mutant({self.id})) {{ {self.new} }} else {self.old}" + " }"
-        return f"(neo_mutant({self.id}) ? ({self.new}) : ({self.old}))"
+        return either(self.id, self.old, self.new)
 
 
 def place_all(tree, changes, who):

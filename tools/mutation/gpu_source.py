@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from build import Tree, run
+from build import Tree
 from given import Place, place_all
 from suite import output_of
 
@@ -180,7 +180,7 @@ class SourceJudge:
         tree = Tree(source, work, ["-DCMAKE_C_FLAGS=-w"], jobs)
         tree.sync(place_all(tree, mutants, "gpu_mutants"))
         tree.configure()
-        run(["cmake", "--build", tree.build, "-j", str(jobs), "--target", *TARGETS], "build.log", work)
+        tree.make(TARGETS)
         self.runs = runs_of(tree.build, tree.copy)
         self.environment = {"NEO_SOURCE_DIR": tree.copy, "NEO_BUILD_DIR": tree.build,
                             "NEO_CUDA_DRIVER": f"{tree.build}/tests/libneo_gpu_emulator.so"}

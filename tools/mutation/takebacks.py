@@ -2,9 +2,7 @@
 
 An entry names the class of programs that are wrong then, and has the places that change together (given.py). All are
 in one build, as those of tools/mutants."""
-import os
-
-from build import Tree, run
+from build import Tree
 from given import Place, place_all
 
 
@@ -34,7 +32,7 @@ TAKEBACKS = [
     T("an expression becomes a read of itself",
       (REUSE, "«!holds_at(c, at, &c->places.at[outer])»", "outer == UINT32_MAX && !holds_at(c, at, &c->places.at[outer])")),
     T("ranges below zero by a number",
-      (FRAMES, "return «lo < 0 ? from : zero»;", "zero")),
+      (FRAMES, "return «lo < 0» ? from : zero;", "false")),
     T("ranges below zero by a size or an index",
       (FRAMES, "if («is_natural(f, &facts, neo_axis_ref(f->m, p))»)", "true")),
     T("bounds of named integers are believed",
@@ -103,8 +101,4 @@ class Build:
     def make(self):
         self.tree.sync(self.places)
         self.tree.configure()
-        run(["cmake", "--build", self.tree.build, "-j", str(self.tree.jobs), "--target", *TARGETS], "build.log",
-            self.tree.work)
-
-    def program(self, name):
-        return os.path.join(self.tree.build, name)
+        self.tree.make(TARGETS)
