@@ -38,6 +38,8 @@ def place_all(tree, changes, who):
     places = []
     for n, m in enumerate(changes, 1):
         for p in m.places:
+            if p.file not in tree.files:
+                raise SystemExit(f"{who}: there is no {p.file}")
             p.id = n
             p.find(tree.text(p.file), who)
             places.append(p)
