@@ -22,8 +22,7 @@ class TakeBack:
 T = TakeBack
 STASH, REUSE, FRAMES, CONSTS = ("codegen/lower/common/row_stash.c", "transform/value_reuse.c", "frontend/sema/frames.c",
                                 "frontend/sema/consts.c")
-FACTOR, NEEDS, DIVIDE, ORDER = ("transform/factor.c", "fusion/search/needs.c", "fusion/recurrence/recurrence.c",
-                                "ir/order.c")
+FACTOR, NEEDS, DIVIDE = "transform/factor.c", "fusion/search/needs.c", "fusion/recurrence/recurrence.c"
 TAKEBACKS = [
     T("rows of different length share values",
       (STASH, "first < stage && «l->reads_stash[stage]»;", "true")),
@@ -42,7 +41,7 @@ TAKEBACKS = [
     T("positions below zero have a bound",
       ("frontend/sema/reduce.c", "return «is_natural(f, r)» ?", "is_natural(f, r) || end.i")),
     T("tensors of one constant have no gradient",
-      ("transform/simplify.c", "  «forget_differentiated(constant, m);»", None)),
+      ("transform/simplify.c", "if («!m->grads.at[k].done»)", "false")),
     T("index arithmetic that wraps is looked into",
       ("transform/wrapping.c", "return «neo_op1(m, NEO_OP_STOP, e)»;", "e"),
       ("ir/prove_tighten.c", "if («whole || (r.lo > INT64_MIN && r.hi < INT64_MAX)»)", "whole || r.lo <= r.hi")),
@@ -52,9 +51,10 @@ TAKEBACKS = [
     T("recurrences share loops that have no order",
       (NEEDS, "if («!neo_recurrence_shares(q->m, q->a, all, n)»)", "n == 0"),
       (DIVIDE, "x.ordered = «x.ordered && !number[defs[k].i]»;", "true")),
-    T("orders of recurrences are given up",
-      (ORDER, "s.retries = «MOST_RETRIES»;", "0"),
-      (ORDER, "neo_prover_insist(p, «true»)", "false")),
+    T("orders of recurrences are given up after the first axes",
+      ("ir/order.c", "if (l->again && «!s->retries»)", "true")),
+    T("orders of recurrences are given up where proofs may cost little",
+      ("ir/prove_store.c", "return «p->insists && quota < NEO_PROOF_QUOTA» ?", "false")),
     T("what is collected has the first iteration's bound",
       ("frontend/sema/rounds.c", "    «raise_bound(fe->m, t, v.view.tensor, l);»",
        "if (l == 0) raise_bound(fe->m, t, v.view.tensor, l);")),
@@ -62,7 +62,7 @@ TAKEBACKS = [
       (CONSTS, "if («given && (least < 0 || !data_end_holds(r, *bound, true))»)", "given && least < 0")),
     T("first values have the bound that is said",
       ("frontend/sema/declare.c", "if («!neo_bounds_of_value(f, var, at, e, &ends)»)",
-       "neo_bounds_of_value(f, var, at, e, &ends), false")),
+       "false")),
     T("running sums begin at 0",
       ("transform/running_sums.c", "s->first = «lo < 0 ? lo : 0»;", "0")),
     T("ordered reductions get another order",
@@ -81,7 +81,10 @@ TAKEBACKS = [
       (FACTOR, "if («x->known.i && !split_condition(p, x->in, &asked, &r.where)»)",
        "x->known.i && (r.where = (neo_expr){0}, false)")),
     T("factors go out of sums that overflow then",
-      ("autodiff/autodiff.c", "m->defs.at[k].as_written = «true»;", "false")),
+      (FACTOR, "(«!p->r.as_written» || is_constant(p, by))", "true"),
+      (FACTOR, "if («p->r.as_written && !constants»)", "false"),
+      (FACTOR, "(«!p->r.as_written» || is_scale(p, p->factor[k]))", "true"),
+      (FACTOR, "«p->r.as_written» ? without(p, p->term, out)", "false")),
     T("states in somebody's memory are not looked at",
       ("runtime/core/bind.c", "  c->viewed[tensor] = true;\n  «neo_rti_expose(c, tensor, true);»", None), drawn=False),
     T("inputs lie in memory that is written",
