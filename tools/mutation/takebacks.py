@@ -45,7 +45,7 @@ TAKEBACKS = [
     T("index arithmetic that wraps is looked into",
       ("transform/wrapping.c", "return «neo_op1(m, NEO_OP_STOP, e)»;", "e"),
       ("ir/prove_tighten.c", "if («whole || (r.lo > INT64_MIN && r.hi < INT64_MAX)»)", "whole || r.lo <= r.hi")),
-    T("circular buffers are read after they are overwritten",
+    T("circular buffers are read again where their producer has overwritten them",
       ("fusion/recurrence/segments.c",
        "else if («from >= 0 && outline_overwrites(l->s->o, l->s->open.at[from], l->s->open.at[from])»)", "false")),
     T("recurrences share loops that have no order",
@@ -89,6 +89,8 @@ TAKEBACKS = [
       ("runtime/core/bind.c", "  c->viewed[tensor] = true;\n  «neo_rti_expose(c, tensor, true);»", None), drawn=False),
     T("inputs lie in memory that is written",
       ("runtime/core/sharing.c", "i < e->n_inputs ? «check_input(c, e, i)»", "NEO_OK"), drawn=False),
+    T("circular buffers are read after they are overwritten",
+      ("fusion/recurrence/ring.c", "is = «overwrites(o, x, p, neo_list_at(o->m, x->rec.out, k))»;", "false")),
 ]
 
 TARGETS = ["neoc", "test_pairs_random"]
