@@ -114,6 +114,7 @@ class Expressions:
             return self.caller.random(self.view.block, node, frame)
         if name == "stop":
             result = self.value(args[0], frame, wide)
+            self.caller.opaque = True
             return tape.Tensor(duals.primal(result.data), result.type, result.lead, bound=result.bound)
         if name in elements.CONVERSIONS:  # a conversion rounds, within a sum too
             inner = scalars.EXACT if wide == scalars.EXACT else False
