@@ -5,6 +5,7 @@ import argparse
 import collections
 import multiprocessing
 import os
+import re
 import sys
 import traceback
 
@@ -13,9 +14,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from derivatives import sources  # noqa: E402
 from derivatives.check import check  # noqa: E402
-from relations.run import Runner  # noqa: E402
+from derivatives.shrink import shrink  # noqa: E402
+from relations.run import Runner, argument  # noqa: E402
 
-MODES = {"interp": ["--interp"], "code": []}
 _a = _run = None
 
 
@@ -32,9 +33,24 @@ def _one(job):
             tally["not drawn"] += 1
             return job, tally, [], None
         tally[f"programs in {floats}"] += 1
-        return job, tally, check(case, seed, _run, sources.modes(_a, seed), tally, _a.second, _a.differences), None
+        modes = sources.modes(_a, seed)
+        found = check(case, seed, _run, modes, tally, _a.second, _a.differences)
+        return job, tally, [(f.kind, f.what) for f in found], write(job, case, seed, found[0], modes) if found else None
     except Exception:
-        return job, tally, [], traceback.format_exc()
+        return job, tally, [("broken", traceback.format_exc())], None
+
+
+def write(job, case, seed, finding, modes):
+    """The program, shrunk, with what runs it; the file's name."""
+    if _a.shrink:
+        case, finding = shrink(case, seed, finding, _run, modes, _a.shrink, _a.second)
+    os.makedirs(_a.out, exist_ok=True)
+    name = os.path.join(_a.out, re.sub(r"\W+", "-", str(job)).strip("-") + ".expr")
+    values = " ".join(argument(n, v.tolist(), v.shape) for n, v in case.values.items())
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(f"# {finding.kind}: {finding.what}\n# options {modes}\n# run --entry=dz {values} "
+                   f"{' '.join(f'--size={n}={v}' for n, v in case.sizes.items())}\n\n{finding.task.text()}")
+    return name
 
 
 def main():
@@ -48,17 +64,18 @@ def main():
     p.add_argument("--options", type=float, default=0.3, help="of programs that are run with other options, too")
     p.add_argument("--no-second", dest="second", action="store_false")
     p.add_argument("--no-differences", dest="differences", action="store_false")
+    p.add_argument("--shrink", type=int, default=100, help="programs that shrinking one may try")
+    p.add_argument("--out", default="derivatives-out", help="folder of programs that differ")
     a = p.parse_args()
     tally, bad = collections.Counter(), 0
     with multiprocessing.Pool(a.jobs, _start, (a,)) as pool:
-        for job, t, findings, error in pool.imap_unordered(_one, sources.jobs(a)):
+        for job, t, findings, name in pool.imap_unordered(_one, sources.jobs(a)):
             tally.update(t)
-            if error:
+            for kind, what in findings:
                 bad += 1
-                print(f"{job}: {error}", flush=True)
-            for f in findings:
-                bad += 1
-                print(f"{job}: {f.kind}: {f.what}", flush=True)
+                print(f"{job}: {kind}: {what}", flush=True)
+            if name:
+                print(f"{job}: {name}", flush=True)
     for what, n in sorted(tally.items()):
         print(f"{n:8} {what}")
     return 1 if bad else 0
