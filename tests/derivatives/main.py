@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from derivatives import sources  # noqa: E402
 from derivatives.check import check  # noqa: E402
+from evaluator import ExprError  # noqa: E402
 from derivatives.shrink import shrink  # noqa: E402
 from relations.run import Runner, argument  # noqa: E402
 
@@ -28,14 +29,16 @@ def _start(arguments):
 def _one(job):
     tally = collections.Counter()
     try:
-        case, seed, floats = sources.case(job, _a.neoc, _a.floats)
+        case, seed = sources.case(job, _a.neoc, _a.floats), job[-1]
         if case is None:
             tally["not drawn"] += 1
             return job, tally, [], None
-        tally[f"programs in {floats}"] += 1
+        tally[f"programs in {case.floats}"] += 1
         modes = sources.modes(_a, seed)
         found = check(case, seed, _run, modes, tally, _a.second, _a.differences)
         return job, tally, [(f.kind, f.what) for f in found], write(job, case, seed, found[0], modes) if found else None
+    except ExprError as problem:
+        return job, tally, [("refused", str(problem))], None
     except Exception:
         return job, tally, [("broken", traceback.format_exc())], None
 
@@ -45,7 +48,7 @@ def write(job, case, seed, finding, modes):
     if _a.shrink:
         case, finding = shrink(case, seed, finding, _run, modes, _a.shrink, _a.second)
     os.makedirs(_a.out, exist_ok=True)
-    name = os.path.join(_a.out, re.sub(r"\W+", "-", str(job)).strip("-") + ".expr")
+    name = os.path.join(_a.out, re.sub(r"\W+", "-", sources.label(job)).strip("-") + ".expr")
     values = " ".join(argument(n, v.tolist(), v.shape) for n, v in case.values.items())
     with open(name, "w", encoding="utf-8") as file:
         file.write(f"# {finding.kind}: {finding.what}\n# options {modes}\n# run --entry=dz {values} "
@@ -58,8 +61,11 @@ def main():
     p.add_argument("--neoc", required=True)
     p.add_argument("--seeds", default="0..100")
     p.add_argument("--models", nargs="*", default=[], help="files in place of drawn programs")
+    p.add_argument("--zoo", help="cases of tests/zoo, or all")
+    p.add_argument("--examples", action="store_true", help="those of docs/language.md")
+    p.add_argument("--programs", help="a file of test_pairs_random --json")
     p.add_argument("--jobs", type=int, default=1)
-    p.add_argument("--floats", choices=("f64", "f32", "drawn"), default="f64")
+    p.add_argument("--floats", choices=("f64", "mixed", "drawn"), default="f64", help="of drawn programs")
     p.add_argument("--compiled", type=float, default=0.3, help="of programs that are run as machine code")
     p.add_argument("--options", type=float, default=0.3, help="of programs that are run with other options, too")
     p.add_argument("--no-second", dest="second", action="store_false")
@@ -73,9 +79,9 @@ def main():
             tally.update(t)
             for kind, what in findings:
                 bad += 1
-                print(f"{job}: {kind}: {what}", flush=True)
+                print(f"{sources.label(job)}: {kind}: {what}", flush=True)
             if name:
-                print(f"{job}: {name}", flush=True)
+                print(f"{sources.label(job)}: {name}", flush=True)
     for what, n in sorted(tally.items()):
         print(f"{n:8} {what}")
     return 1 if bad else 0

@@ -15,7 +15,7 @@ def _of(case, statements):
     declared = {s.variable.name for s in statements if isinstance(s, Declare)}
     dims = {s.name for s in statements if isinstance(s, Dim)}
     return Case(text_of(statements), {n: v for n, v in case.values.items() if n in declared},
-                {n: v for n, v in case.sizes.items() if n in dims}, case.floats, case.folder, case.name)
+                {n: v for n, v in case.sizes.items() if n in dims}, case.floats, case.folder, case.defines)
 
 
 def _kind(finding):

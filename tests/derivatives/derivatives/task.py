@@ -17,7 +17,7 @@ import zlib
 import numpy as np
 
 from relations.printer import text_of
-from relations.syntax import Call, Declare, Define, Function, Output, Train, nodes, parse
+from relations.syntax import Call, Declare, Define, Output, Repeat, Train, While, nodes, parse
 
 from evaluator import Program, STANDARD, scalars, tape
 
@@ -46,15 +46,20 @@ def lookup(program, name):
 
 
 class Case:
-    """A program to be differentiated: its text, values {name: array}, sizes, and folders of modules."""
+    """A program to be differentiated: its text, values {name: array}, run-time sizes, its narrowest type of floats, the
+    folder of its modules, and sizes that are known when it is compiled."""
 
-    def __init__(self, text, values, sizes, floats="f32", folder=None, name=""):
+    def __init__(self, text, values, sizes, floats, folder=None, defines=None):
         self.text, self.values, self.sizes, self.floats = text, values, sizes, floats
-        self.folder, self.name = folder, name
+        self.folder, self.defines = folder, defines or {}
 
     def program(self, text=None, move=None):
         """The evaluator's program."""
-        return Program(text or self.text, self.values, self.sizes, [STANDARD], self.folder, move=move)
+        return Program(text or self.text, self.values, {**self.sizes, **self.defines}, [STANDARD], self.folder, move=move)
+
+    def options(self):
+        """Those of neoc."""
+        return ([f"-I{self.folder}"] if self.folder else []) + [f"-D{n}={v}" for n, v in self.defines.items()]
 
 
 class Weights:
@@ -130,13 +135,14 @@ class Task:
 
     def _moves(self, t, values):
         if t.role == "value":
-            return values and not self.derived and t.name not in self.recursive() and self._random("m", t.name).random() < 0.5
+            plain = not self.derived and t.name not in self.unmoved()
+            return values and plain and self._random("m", t.name).random() < 0.5
         return t.role in ("input", "param", "state", "const")
 
-    def recursive(self):
-        """Definitions that read themselves: whether what moves an element moves those that read it is not said."""
-        return {s.target.name for s in self.statements if isinstance(s, Define) and s.target.indices is not None and
-                any(getattr(n, "names", None) == (s.target.name,) for n in nodes(s.value))}
+    def unmoved(self):
+        """What loops collect: whether what moves it moves the carry is not said."""
+        return {n for s in self.statements if isinstance(s, Define) and isinstance(s.value, (Repeat, While))
+                for n in [s.target.name, *s.more]}
 
     # ---- the text
 
