@@ -35,7 +35,7 @@ def _one(job):
             return job, tally, [], None
         tally[f"programs in {case.floats}"] += 1
         modes = sources.modes(_a, seed)
-        found = check(case, seed, _run, modes, tally, _a.second, _a.differences)
+        found = check(case, seed, _run, modes, tally, _a.second, sources.chosen(seed, _a.differences))
         return job, tally, [(f.kind, f.what) for f in found], write(job, case, seed, found[0], modes) if found else None
     except ExprError as problem:
         return job, tally, [("refused", str(problem))], None
@@ -69,7 +69,7 @@ def main():
     p.add_argument("--compiled", type=float, default=0.3, help="of programs that are run as machine code")
     p.add_argument("--options", type=float, default=0.3, help="of programs that are run with other options, too")
     p.add_argument("--no-second", dest="second", action="store_false")
-    p.add_argument("--no-differences", dest="differences", action="store_false")
+    p.add_argument("--differences", type=float, default=0.25, help="of programs that are held against differences")
     p.add_argument("--shrink", type=int, default=100, help="programs that shrinking one may try")
     p.add_argument("--out", default="derivatives-out", help="folder of programs that differ")
     a = p.parse_args()

@@ -47,6 +47,10 @@ def case(job, neoc, floats):
     return {"drawn": drawn, "file": file, "zoo": zoo, "example": example, "program": paired}[kind](neoc, floats, *arguments)
 
 
+def chosen(seed, share):
+    return random.Random(seed ^ 0xD1FF).random() < share
+
+
 def modes(arguments, seed):
     """Options of neoc's runs, by name; the first always is the interpreter."""
     r = random.Random(seed ^ 0xD0A1)

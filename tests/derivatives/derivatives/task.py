@@ -17,7 +17,7 @@ import zlib
 import numpy as np
 
 from relations.printer import text_of
-from relations.syntax import Call, Declare, Define, Output, Repeat, Train, While, nodes, parse
+from relations.syntax import Call, Declare, Case as Choice, Define, Output, Path, Repeat, Train, While, nodes, parse
 
 from evaluator import Program, STANDARD, scalars, tape
 
@@ -135,14 +135,14 @@ class Task:
 
     def _moves(self, t, values):
         if t.role == "value":
-            plain = not self.derived and t.name not in self.unmoved()
+            plain = not self.derived and t.name in self.own()
             return values and plain and self._random("m", t.name).random() < 0.5
         return t.role in ("input", "param", "state", "const")
 
-    def unmoved(self):
-        """What loops collect: whether what moves it moves the carry is not said."""
-        return {n for s in self.statements if isinstance(s, Define) and isinstance(s.value, (Repeat, While))
-                for n in [s.target.name, *s.more]}
+    def own(self):
+        """Definitions that are tensors of their own, not other names of some, nor what loops give."""
+        return {s.target.name for s in self.statements if isinstance(s, Define) and not s.more and
+                not isinstance(s.value, (Repeat, While, Choice, Path)) and s.target.indices is not None}
 
     # ---- the text
 

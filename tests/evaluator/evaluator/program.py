@@ -162,11 +162,7 @@ class Program:
             everything = Lazy(lambda: [self.define(s.target, s.value, block, position, itself=True)], s.line)
 
         def one(k):
-            def compute():
-                result = everything.get()[k]
-                itself = region or s.target.indices is None  # another name of a tensor is another tensor
-                return self.moved(block, names[k], own(result) if itself else result)
-            return compute
+            return lambda: self.moved(block, names[k], everything.get()[k])
         for k, name in enumerate(names):
             block.define(name, Lazy(one(k), s.line), position, s.line)
 
@@ -428,16 +424,6 @@ def _draws(value):
     if isinstance(value, Call) and value.path[-1] in randoms.COUNTS:
         return True
     return any(_draws(c) for c in children(value)) if not isinstance(value, (list, int, float)) else False
-
-
-def own(a):
-    """A float tensor as a node of its own, with respect to which gradients are those of its own readers."""
-    if not scalars.is_float(a.type) or a.type in scalars.LITERALS:
-        return a
-    with tape.masked(None):
-        result = tape.view(a, a.lead)
-    result.tracked = True
-    return result
 
 
 def _own_frame(names, shape):
