@@ -125,7 +125,7 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   if (!r->bound.i)
     return none;
   neo_frame_widen(f, r->base, r->n_assume, wide.axis);
-  wide.assume.at += r->n_assume;
+  wide.assume.at = r->n_assume == 0 ? f->assume.at : f->assume.at + r->n_assume;
   wide.assume.n -= r->n_assume;
   wide.assume.cap = wide.assume.n;
   if (is_position(r)) /* 0 where a guard leaves nothing */
@@ -133,9 +133,22 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   return r->guarded ? none : ends_of_extremum(&wide, r);
 }
 
+/* An axis of the definition has no values, as that of `dim N = 0`: its intervals tell nothing. */
+static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
+  neo_facts nothing = {0};
+  for (uint32_t k = 0; k < r->base; k++) {
+    neo_expr empty = neo_op2(f->m, NEO_OP_LE, f->axis[k].hi, f->axis[k].lo);
+    if (neo_prove(f->fe->prover, &nothing, empty, NULL) == NEO_PROVED)
+      return true;
+  }
+  return false;
+}
+
 /* Are the positions within i32? */
 static bool fits(neo_frame *f, const neo_reduction *r) {
   int64_t least, most;
+  if (has_no_elements(f, r))
+    return true;
   neo_facts facts = neo_frame_facts(f);
   neo_interval(f->fe->prover, &facts, r->body[1], &least, &most);
   return least >= INT32_MIN && neo_size_max(f->fe, r->bound, &most) && most <= INT32_MAX;
