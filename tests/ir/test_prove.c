@@ -449,6 +449,23 @@ static void the_limit_is_of_one_question(void **state) {
   neo_prover_free(p);
 }
 
+/* The last of so many elements may be below 0. */
+static void a_sum_of_more_elements_than_are_looked_at_is_left_open(void **state) {
+  question q;
+  neo_str sum;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, NULL, "Z; Y<10", NULL, NULL);
+  neo_facts facts = question_facts(&q);
+  neo_str_init(&sum, ((neo_module *)*state)->arena);
+  neo_str_add(&sum, "0 <= Z[0]");
+  for (int k = 0; k < 50; k++) {
+    neo_str_addf(&sum, " + Y[%d]", k);
+    assert_int_equal(neo_prove(p, &facts, question_expr(&q, neo_str_text(&sum)), NULL),
+                     NEO_UNKNOWN);
+  }
+  neo_prover_free(p);
+}
+
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -528,6 +545,7 @@ int main(void) {
       TEST(a_proof_that_is_given_up_is_told_at_every_place_that_asks),
       TEST(what_is_needed_is_asked_again_with_the_usual_limit),
       TEST(the_limit_is_of_one_question),
+      TEST(a_sum_of_more_elements_than_are_looked_at_is_left_open),
       TEST(nasty_questions_return_quickly),
       TEST(ranges_that_may_all_be_empty_return_quickly),
       TEST(deep_expressions_return_quickly),
