@@ -11,7 +11,8 @@
 enum { EACH = 700 }; /* programs of each drawer */
 
 static pairs_grammar *draw_all(neo_arena *a) {
-  static pairs_drawer *const drawers[] = {pairs_draw, pairs_draw_recurrent, pairs_draw_vertices};
+  static pairs_drawer *const drawers[] = {pairs_draw_wide, pairs_draw_wide_recurrent,
+                                         pairs_draw_wide_vertices};
   pairs_grammar *g = pairs_grammar_new(a);
   for (uint32_t k = 0; k < sizeof drawers / sizeof *drawers; k++)
     for (uint64_t seed = 1; seed <= EACH; seed++) {

@@ -45,6 +45,7 @@ static const char usage[] =
     "      --folder=FOLDER   failing programs, made smaller, become files here\n"
     "      --recurrences     programs with recurrences; before --print\n"
     "      --vertices        programs over graphs; before --print\n"
+    "      --wide            programs with every option of the grammar; before --print\n"
     "      --print=SEED      print the program of a seed, and no more\n";
 
 enum {
@@ -61,6 +62,7 @@ enum {
   PRINT,
   RECURRENCES,
   VERTICES,
+  WIDE,
   HELP
 };
 static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS},
@@ -74,6 +76,7 @@ static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS
                                         {"folder", required_argument, NULL, FOLDER},
                                         {"recurrences", no_argument, NULL, RECURRENCES},
                                         {"vertices", no_argument, NULL, VERTICES},
+                                        {"wide", no_argument, NULL, WIDE},
                                         {"print", required_argument, NULL, PRINT},
                                         {"help", no_argument, NULL, HELP},
                                         {"json-seeds", required_argument, NULL, JSON_SEEDS},
@@ -104,7 +107,7 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
   neo_arena_init(&a, neo_alloc_default, NULL);
   neo_str_init(&s, &a);
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
-  if (table && d->draw != pairs_draw) {
+  if (table && pairs_has_recurrences(d->draw)) {
     neo_str_addf(&s, "%u programs, %u not taken, %u runs, %u kernels, %u failures\n", t->programs,
                  t->rejected, t->runs, t->kernels, t->failed);
     if (gpu)
@@ -125,6 +128,12 @@ static void report(const pairs_drive *d, const pairs_table *t, bool table) {
   }
   fputs(neo_str_text(&s), stdout);
   neo_arena_free(&a);
+}
+
+static pairs_drawer *wide_of(pairs_drawer *d) {
+  return d == pairs_draw            ? pairs_draw_wide
+         : d == pairs_draw_recurrent ? pairs_draw_wide_recurrent
+                                     : pairs_draw_wide_vertices;
 }
 
 static int command(int argc, char **argv) {
@@ -171,6 +180,9 @@ static int command(int argc, char **argv) {
       break;
     case VERTICES:
       d.draw = pairs_draw_vertices;
+      break;
+    case WIDE:
+      d.draw = wide_of(d.draw);
       break;
     case PRINT:
       return print_program(&d, strtoull(optarg, NULL, 10));
