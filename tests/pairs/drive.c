@@ -36,6 +36,8 @@ static void vary(pairs_how *how, uint64_t h) {
   }
   if (way == 7)
     how->store = NEO_PRECISION_BF16;
+  if (way < 4 && h >> 56 & 1) /* half of the passes, or all but a few */
+    how->without = neo_hash_mix(h, 1) & (h >> 57 & 1 ? ~(uint64_t)0 : neo_hash_mix(h, 2) & neo_hash_mix(h, 3));
 }
 
 bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, neo_arena *a) {
@@ -93,6 +95,8 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_add(&s, " --reassociate");
   if (how->tile_rounds)
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
+  if (how->without)
+    neo_str_addf(&s, " without passes 0x%llx", (unsigned long long)how->without);
   if (how->no_lazy_batching)
     neo_str_add(&s, " --no-lazy-batching");
   if (how->batch_kinds)

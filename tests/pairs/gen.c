@@ -324,7 +324,15 @@ static void draw_definition(pgen *g, const weighted *of, size_t n) {
   }
 }
 
+static const weighted known[] = {{pg_twice, 20},  {pg_constant, 12}, {pg_integers, 25},
+                                {pg_channel, 8}, {pg_bounded, 10},  {pg_many, 3},
+                                {pg_vast, 5},    {pg_convolutions, 3}};
+
 static void draw_any(pgen *g) {
+  if (g->wide && pg_chance(g, 30)) {
+    draw_definition(g, known, sizeof known / sizeof *known);
+    return;
+  }
   draw_definition(g, forms, sizeof forms / sizeof *forms);
 }
 

@@ -1,5 +1,6 @@
 /* Indices, and reads that are in range by construction. */
 #include "tests/pairs/gen.h"
+#include <string.h>
 
 const char *pg_index(pgen *g, uint32_t extent, bool reduced) {
   static const char *const outer[] = {"i", "j", "k", "l"}, *const inner[] = {"t", "u", "v", "w"};
@@ -128,7 +129,8 @@ static const char *moved(pgen *g, const char *index, bool *guarded) {
 
 static const char *reversed(pgen *g, uint32_t extent, const char *index) {
   g->has |= PAIRS_BIT(PAIRS_REVERSE);
-  return neo_arena_printf(g->arena, "%s - 1 - %s", pg_extent_text(g, extent), index);
+  return neo_arena_printf(g->arena, strchr(index, ' ') ? "%s - 1 - (%s)" : "%s - 1 - %s",
+                          pg_extent_text(g, extent), index);
 }
 
 static const char *own_subscript(pgen *g, uint32_t extent, const char *index, bool *guarded) {
