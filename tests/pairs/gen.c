@@ -107,6 +107,8 @@ void pg_define_text(pgen *g, ptensor *t, const char *text) {
   t->exact = g->exact;
   t->from = is_float ? g->from : 0;
   t->smooth = t->from != 0;
+  if (g->wide && t->smooth) /* gradients are taken with respect to it as well */
+    t->from |= (uint64_t)1 << (g->tensors.n & 63);
   const char *input = t->rank ? pg_input_text(g, t) : NULL;
   t->line = pg_end(g, (pairs_statement){
                           .kind = PAIRS_DEFINITION, .text = text, .name = t->name, .input = input});
@@ -325,7 +327,7 @@ static void draw_definition(pgen *g, const weighted *of, size_t n) {
 }
 
 static const weighted known[] = {{pg_twice, 20},  {pg_constant, 12}, {pg_integers, 25},
-                                {pg_channel, 8}, {pg_bounded, 10},  {pg_many, 3},
+                                {pg_channel, 8}, {pg_declare, 10}, {pg_bounded, 10},  {pg_many, 3},
                                 {pg_vast, 5},    {pg_convolutions, 3}};
 
 static void draw_any(pgen *g) {

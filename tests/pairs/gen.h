@@ -138,7 +138,7 @@ pg_form pg_map, pg_reduce, pg_product, pg_window, pg_lookup, pg_segment, pg_piec
     pg_running, pg_running_product, pg_gradient, pg_own_grad, pg_call, pg_repeat, pg_state,
     pg_any_rank, pg_attention, pg_softmax, pg_rows, pg_count, pg_scalar, pg_self, pg_triangle,
     pg_past, pg_scan, pg_while, pg_case, pg_recurrent_call, pg_twice, pg_constant, pg_integers,
-    pg_channel, pg_bounded, pg_many, pg_vast, pg_convolutions;
+    pg_channel, pg_declare, pg_bounded, pg_many, pg_vast, pg_convolutions;
 /* "sum[t < N where ...] (body)" of this type, in parentheses; its indices are gone again. */
 const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
 /* "t < n" of a new index along the extent, which is in scope then; of some kind of range. */

@@ -436,6 +436,8 @@ static void define_results(pgen *g, loop *l, const char *text) {
                                             .input = input});
   for (uint32_t k = 0; k < l->n_results; k++) {
     l->result[k].line = at;
+    if (g->wide && l->result[k].smooth)
+      l->result[k].from |= (uint64_t)1 << (g->tensors.n & 63);
     NEO_PUSH(g->arena, &g->tensors, l->result[k]);
   }
 }

@@ -134,8 +134,15 @@ typedef struct {
   uint32_t missing, fits[N_UNDRAWN + 1];
 } search;
 
+/* A pattern is "*", or texts with | between them. */
 static bool is_like(const char *pattern, const char *text) {
-  return strcmp(pattern, "*") == 0 || strcmp(pattern, text) == 0;
+  size_t n = strlen(text);
+  for (const char *at = pattern; at; at = strchr(at, '|')) {
+    at += *at == '|';
+    if (strcspn(at, "|") == n && strncmp(at, text, n) == 0)
+      return true;
+  }
+  return strcmp(pattern, "*") == 0;
 }
 
 static void look(void *ctx, pairs_cross c, pairs_option row, pairs_option column) {

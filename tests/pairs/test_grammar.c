@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EACH = 700 }; /* programs of each drawer */
+enum { EACH = 1000 }; /* programs of each drawer */
 
 static pairs_grammar *draw_all(neo_arena *a) {
   static pairs_drawer *const drawers[] = {pairs_draw_wide, pairs_draw_wide_recurrent,
