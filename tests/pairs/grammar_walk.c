@@ -234,7 +234,8 @@ static void rounds(pw_walk *w, const neo_ast_region *r) {
     const neo_ast_bind *b = &r->from.at[k];
     bind(w, &b->var, b->value, PAIRS_ROLE_CARRY, true);
     pw_name *carry = &w->names.at[w->names.n - 1];
-    const pw_name *first = neo_ast_is_bare(b->value) ? pw_find(w, b->value->u.ref.path.at[0].text) : NULL;
+    bool reads = b->value && b->value->kind == NEO_AST_REF;
+    const pw_name *first = reads ? pw_find(w, b->value->u.ref.path.at[0].text) : NULL;
     carry->bounded = carry->bounded || (first && first->bounded);
     if (carry->bounded)
       pw_trait(w, PAIRS_TRAIT_BOUNDED);
