@@ -20,7 +20,8 @@ _examiner = None
 
 def _start(arguments):
     global _examiner
-    _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled)
+    _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled,
+                         arguments.server)
 
 
 def _one(seed):
@@ -39,7 +40,7 @@ def _one(seed):
 def write(folder, seed, f, limit, tell_cures):
     """The pair, shrunk, with what runs it."""
     os.makedirs(folder, exist_ok=True)
-    e = Examiner(_arguments.neoc)
+    e = Examiner(_arguments.neoc, server=_arguments.server)
     program, s, model, what = shrink(e, f, limit)
     cured = cures(e, program, f.relation, s, f.mode, f.options) if tell_cures else []
     name = os.path.join(folder, f"{f.relation.replace('=', '-')}-{os.path.basename(str(seed))}.txt")
@@ -60,6 +61,7 @@ def write(folder, seed, f, limit, tell_cures):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--neoc")
+    p.add_argument("--server", help="the library made of server.c: runs cost a third")
     p.add_argument("--selftest", action="store_true", help="test the printer and the relations themselves")
     p.add_argument("--models", nargs="*", help="files or folders of models to rewrite instead of drawn programs")
     p.add_argument("--seeds", default="0..100")

@@ -49,8 +49,8 @@ MODES = {"interp": ["--interp"], "code": []}
 
 
 class Examiner:
-    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=1.0):
-        self.run = Runner(neoc)
+    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=1.0, server=None):
+        self.run = Runner(neoc, server)
         self.wanted, self.share, self.each = wanted, share, each
         self.compiled = compiled  # of programs that are also run as machine code
         self.extra = []  # options of all runs
@@ -65,6 +65,7 @@ class Examiner:
 
     def program(self, program, seed):
         tally, findings = Tally(), []
+        self.run.absent = set()
         r = random.Random(seed ^ 0x5EED)
         bases = {"interp": self.run(program.text, program.values, program.sizes, MODES["interp"])}
         stops = bases["interp"].kind == "refused" or bases["interp"].why.startswith("exit 70")
