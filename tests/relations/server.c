@@ -92,6 +92,9 @@ static int serve(int n, char **arguments, char **environment) {
   return 0;
 }
 
+int __libc_start_main(main_function *main, int n, char **arguments, void (*init)(void),
+                      void (*fini)(void), void (*unload)(void), void *stack);
+
 /* The C library's start of every program, which is handed `main`. */
 int __libc_start_main(main_function *main, int n, char **arguments, void (*init)(void),
                       void (*fini)(void), void (*unload)(void), void *stack) {
