@@ -68,7 +68,7 @@ def main():
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--relations", type=lambda s: s.split(","))
     p.add_argument("--share", type=float, default=0.3, help="of rewritings that are run as machine code")
-    p.add_argument("--compiled", type=float, default=1.0, help="of programs that are run as machine code at all")
+    p.add_argument("--compiled", type=float, default=0.15, help="of programs that are run as machine code at all")
     p.add_argument("--each", type=int, default=5, help="rewritings of a program")
     p.add_argument("--shrink", type=int, default=150, help="runs that shrinking a pair may take")
     p.add_argument("--cures", action="store_true", help="say with which passes left out a pair agrees")
