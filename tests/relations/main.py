@@ -21,7 +21,7 @@ _examiner = None
 def _start(arguments):
     global _examiner
     _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled,
-                         arguments.server)
+                         arguments.server, arguments.only)
 
 
 def _one(seed):
@@ -61,6 +61,7 @@ def write(folder, seed, f, limit, tell_cures):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--neoc")
+    p.add_argument("--only", type=lambda s: s.split(","), help="kinds of definitions: running,carries ...")
     p.add_argument("--server", help="the library made of server.c: runs cost a third")
     p.add_argument("--selftest", action="store_true", help="test the printer and the relations themselves")
     p.add_argument("--models", nargs="*", help="files or folders of models to rewrite instead of drawn programs")

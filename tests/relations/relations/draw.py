@@ -61,8 +61,8 @@ def rename(text, table):
 
 
 class Draw:
-    def __init__(self, seed):
-        self.r = random.Random(seed)
+    def __init__(self, seed, only=None):
+        self.r, self.only = random.Random(seed), only
         self.seed = seed
         self.lines, self.tensors, self.values, self.sizes_given = [], [], {}, {}
         self.pool, self.count, self.touched = [], 0, set()
@@ -808,7 +808,6 @@ class Draw:
         keep = self.given("w", [n], lambda: self.r.randrange(2), " : bool")
         self.tensors[-1].kind = "b"
         name, out, i, j, c = (self.fresh(x) for x in "DDikk")
-        where = self.one(f"{j} < {i}", f"{j} < {i}", f"{keep}[{j}] and {keep}[{i}]", f"{i} > 0", f"{i} > {j} and {j} >= 0")
         if self.chance(0.6):
             self.lines.append(f"{out}[{i} < {n.text}, {c} < {e.text}]{self.f64()} = sum[{j} < {i}] {p}[{i}, {j}]*{v}[{j}, {c}]")
             self.touched = {t for t in self.tensors if t.name in (p, v)}
@@ -852,15 +851,15 @@ class Draw:
 
     def define_keyed(self):
         """Rows that a key names: sums and maxima of those whose key it is, perhaps of a part of them."""
-        e, d, n = self.some_size(), self.some_size(), self.one(2, 3, 4)
+        e, n = self.some_size(), self.one(2, 3, 4)
+        d = e if self.chance(0.6) else self.some_size()
         x = self.given("x", [e, d], self.floating)
         key = self.given("w", [e], lambda: self.r.randrange(n), f" : i32 < {n}")
         name, i, j, k = self.fresh("D"), self.fresh("i"), self.fresh("i"), self.fresh("k")
-        end = self.one(f" <= {j}", f" < {j}", f" < {e.text}", f" < {i}")
+        end = self.one(f" <= {j}", f" <= {j}", f" < {j}", f" < {e.text}", f" < {i}")
         read = f"{x}[{k}, {j}]" if end == f" < {e.text}" else f"({x}[{k}, {j}] else 0)"
         read = f"{x}[{k}, {j}]" if e.text == d.text and "<= " + j in end else read
-        guard = "" if read[0] != "(" else f"{k} < {e.text} and "
-        look = f"({key}[{k}] else -1) == {i}" if guard else f"{key}[{k}] == {i}"
+        look = f"({key}[{k}] else -1) == {i}" if read[0] == "(" else f"{key}[{k}] == {i}"
         self.lines.append(f"{name}[{i} < {n}, {j} < {d.text}]{self.f64()} = sum[{k}{end} where {look}] {read}")
         self.touched = {t for t in self.tensors if t.name == x}
         self.add(name, "f", [Size(str(n), n, True), d], "value")
@@ -1035,6 +1034,8 @@ class Draw:
                  (self.define_state, 1.5), (self.define_tree, 1)]
         if self.special is not None:
             steps = [(self.define_product, 1)]
+        if self.only:
+            steps = [(getattr(self, f"define_{name}"), 1) for name in self.only]
         for _ in range(self.one(2, 3, 4, 5, 6)):
             self.r.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             self.self_reads, self.touched = None, set()
@@ -1051,6 +1052,6 @@ def sign_of(steps):
     return steps[0][0]
 
 
-def program(seed):
-    """The program of a seed, or None."""
-    return Draw(seed).draw()
+def program(seed, only=None):
+    """The program of a seed, or None; with `only`, made of these kinds of definitions."""
+    return Draw(seed, only).draw()

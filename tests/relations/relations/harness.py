@@ -50,15 +50,16 @@ MODES = {"interp": ["--interp"], "code": []}
 
 
 class Examiner:
-    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=0.15, server=None):
+    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=0.15, server=None, only=None):
         self.run = Runner(neoc, server)
         self.wanted, self.share, self.each = wanted, share, each
         self.compiled = compiled  # of programs that are also run as machine code
+        self.only = only  # kinds of definitions
         self.extra = []  # options of all runs
 
     def seed(self, seed):
         """(tally, findings) of one seed."""
-        program = drawn(seed)
+        program = drawn(seed, self.only)
         return self.program(program, seed) if program else (Tally(), [])
 
     def has(self, name):
