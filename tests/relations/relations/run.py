@@ -102,7 +102,8 @@ class Runner:
             file.write(text)
         given = {n: argument(n, v, shape) for n, (v, shape) in values.items()}
         given.update({f"size {n}": f"--size={n}={v}" for n, v in sizes.items()})
-        self.absent = {n for n in self.absent if not n.startswith("size ")}  # it would have another value
+        # A size, a parameter or an input with a default would silently have another value.
+        self.absent = {n for n in self.absent if re.search(rf"^input {re.escape(n)}\b[^=\n]*$", text, re.M)}
         for _ in range(2*len(given) + 1):
             self.runs += 1
             kept = [text for n, text in given.items() if n not in self.absent]
