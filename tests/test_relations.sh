@@ -13,7 +13,7 @@ relations=$NEO_SOURCE_DIR/tests/relations/main.py
 "$python" "$relations" --selftest || fail "the relations' own tests"
 
 examine() { # SEEDS [OPTION]...
-  "$python" "$relations" --neoc "$NEOC" --jobs 2 --out "$work/pairs" --seeds "$@" >"$work/out" 2>&1 || {
+  "$python" "$relations" --neoc "$NEOC" --server "$NEO_BUILD_DIR/tests/neo_server.so" --jobs 2 --out "$work/pairs" --seeds "$@" >"$work/out" 2>&1 || {
     fail "rewritten programs differ" "$work/out"
     cat "$work"/pairs/*.txt >&2 || true
   }
