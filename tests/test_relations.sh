@@ -20,7 +20,7 @@ examine() { # SEEDS [OPTION]...
   tail -n 60 "$work/out"
 }
 
-examine 0..90 --compiled 0.3
+examine 0..240 # 1,000 rewritten programs
 if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   examine 1000..16000 --compiled 0.5
 fi

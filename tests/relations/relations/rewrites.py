@@ -521,6 +521,12 @@ def nested(m):
     return False
 
 
+def _written_extent(scope, name, k):
+    """None where it is not written: the rows of a vertex function's tensors are one of these."""
+    extents = scope.extents.get(name) or []
+    return extents[k] if k < len(extents) else None
+
+
 def bounds_left_out(m):
     """A range is not written where the one rule for it gives the same."""
     scope, changed = m.scope, False
@@ -532,7 +538,7 @@ def bounds_left_out(m):
         for r in holders:
             if r.lower is not None or r.upper is None or r.upper_closed:
                 continue
-            extents = [scope.extents.get(n.base.names[0], [None] * 16)[k] for n in nodes(s.value)
+            extents = [_written_extent(scope, n.base.names[0], k) for n in nodes(s.value)
                        if is_read(n) and id(n) not in guarded and n.base.names[0] != s.target.name
                        for k, x in enumerate(n.subscripts) if isinstance(x, Path) and x.names == (r.name,)]
             if extents and all(e is not None and same(e, r.upper) for e in extents):
