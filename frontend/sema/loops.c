@@ -281,7 +281,9 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
     v.index[l->in->n_ambient] = t;
     v.rank--;
     neo_val last = neo_val_view(v);
-    return neo_grad_may_name(fe, &last) ? neo_define_copy(l->in, last, full, at) : last;
+    return neo_grad_may_name(fe, &last)
+               ? neo_define_copy(l->in, last, neo_fe_join(fe, full, "last"), at)
+               : last;
   }
   neo_frame *f = neo_element_frame(l->in, &l->r.now[k], l->prefix, at, &e);
   return neo_define_element(f, element_else(l, f, l->next[k], t, e), full, neo_loop_bound(l, k),

@@ -236,7 +236,8 @@ bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *wo
 static neo_val last_of(neo_inst *in, const struct neo_rounds *r, uint32_t k, const char *full) {
   neo_val v = r->now[k];
   if (neo_grad_may_name(in->fe, &v))
-    v = neo_define_copy(in, v, full, r->s->u.define.region->from.at[k].var.name.span);
+    v = neo_define_copy(in, v, neo_fe_join(in->fe, full, "last"),
+                        r->s->u.define.region->from.at[k].var.name.span);
   return v;
 }
 
