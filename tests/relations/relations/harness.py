@@ -9,7 +9,7 @@ from .draw import program as drawn
 from .model import Model
 from .printer import text_of
 from .run import Runner
-from .syntax import Call, Declare, Define, Dim, Output, Repeat, nodes, parse
+from .syntax import Call, Declare, Define, Dim, Number, Output, Repeat, nodes, parse
 
 
 class Tally:
@@ -201,8 +201,13 @@ class Examiner:
         wide = program if program.floats == "f64" else self.in_f64(program)
         if wide is None:
             return False
-        moved = {n: (_nudged(v, random.Random(n)), shape) for n, (v, shape) in wide.values.items()}
-        base, other = (self.run(wide.text, v, wide.sizes, MODES[mode]) for v in (wide.values, moved))
+        m, r = Model(wide, 0), random.Random(0)
+        for n in nodes(m.statements):
+            if isinstance(n, Number):
+                n.value = _nudged(n.value, r)
+        moved = {n: (_nudged(v, r), shape) for n, (v, shape) in wide.values.items()}
+        base, other = (self.run(text, v, wide.sizes, MODES[mode])
+                       for text, v in ((wide.text, wide.values), (m.text(), moved)))
         return base.kind == other.kind == "computed" and bool(compare.differences(base.outputs, other.outputs, kind="f32"))
 
     def in_f64(self, program):
