@@ -33,17 +33,18 @@ class Oracle:
 
 
 class Relations(Oracle):
-    """Programs that are rewritten, tests/relations."""
-    name = "relations"
+    """Programs that are rewritten, tests/relations; of definitions of one kind, all are run as machine code too."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, kind=None):
         super().__init__(tree)
         sys.path.insert(0, os.path.join(tree.source, "tests", "relations"))
         sys.dont_write_bytecode = True
+        self.name = f"relations, {kind}" if kind else "relations"
+        self.options = {"only": [kind], "compiled": 1, "each": 2} if kind else {}
 
     def seed(self, s, mutant, log):
         from relations.harness import Examiner
-        e = Examiner(self.neoc)
+        e = Examiner(self.neoc, **self.options)
         e.run.environment = self.environment(e.run.folder, mutant, log)
         try:
             _, findings = e.seed(s)
@@ -72,17 +73,18 @@ class Facts(Oracle):
 
 
 class RelationsFacts(Facts):
-    """Those of the programs that tests/relations draws."""
-    name = "check-facts"
+    """Those of the programs that tests/relations draws, or of definitions of one kind."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, kind=None):
         super().__init__(tree)
         sys.path.insert(0, os.path.join(tree.source, "tests", "relations"))
         sys.dont_write_bytecode = True
+        self.name = f"check-facts, {kind}" if kind else "check-facts"
+        self.only = [kind] if kind else None
 
     def program(self, s):
         from relations.draw import program
-        p = program(s)
+        p = program(s, self.only)
         return p.text if p else None
 
 

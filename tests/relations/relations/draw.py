@@ -9,30 +9,8 @@ import random
 import re
 from dataclasses import dataclass, field
 
-
-@dataclass
-class Size:
-    text: str
-    value: int
-    fixed: bool  # known at compile time
-
-
-@dataclass
-class Index:
-    name: str
-    low: object  # numbers that enclose it, or None
-    high: object  # exclusive
-    size: object = None  # it runs from 0 to exactly this size
-
-
-@dataclass(eq=False)
-class Tensor:
-    name: str
-    kind: str  # f, i or b
-    shape: list
-    role: str
-    below: object = None  # elements of integers are in [0, below), which the declaration says
-    deps: frozenset = frozenset()
+from .draw_rare import Rare
+from .shapes import Index, Size, Tensor
 
 
 @dataclass
@@ -60,7 +38,7 @@ def rename(text, table):
     return re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m[0], m[0]), text)
 
 
-class Draw:
+class Draw(Rare):
     def __init__(self, seed, only=None):
         self.r, self.only = random.Random(seed), only
         self.seed = seed
