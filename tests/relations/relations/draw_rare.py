@@ -120,6 +120,31 @@ class Rare:
         self.touched = {t for t in self.tensors if t.name == x}
         self.add(name, "f", shape, "value")
 
+    # ---- last iterations
+
+    def define_last(self):
+        """Scans whose guards hold or fail in the first or last iterations alone, of which a reducer reads the last carries."""
+        count, wide = self.some_size(1), self.one(2, 3, 8, 20)
+        columns = Size(str(wide), wide, True)
+        x = self.given("x", [count, columns], self.floating)
+        k, i = self.fresh("i"), self.fresh("i")
+        carries = [self.fresh("a") for _ in range(self.one(1, 1, 2))]
+        nexts = []
+        for n, a in enumerate(carries):
+            at = self.one(i, i, f"{wide - 1} - {i}", f"({i} + 1) % {wide}")
+            read = f"({x}[{k} {self.one('-', '+', '-')} {self.one(1, 1, 2)}, {i}] else {self.one('0', '1', '3', '0.5')})"
+            more = self.one("", "", "", f" + {x}[{k}, {i}]", f" + 0.25*{self.one(*carries)}[{i}]", f" + ({x}[{k} - 2, {i}] else 2)")
+            nexts.append(f"{a}[{i} < {wide}] = {self.one('0.5', '0.25')}*{a}[{at}] + {self.one('', 'tanh')}({read}){more}")
+        results, down = [self.fresh("r") for _ in carries], self.one(" down", " down", "")
+        firsts = ", ".join(f"{a}[{i} < {wide}]{self.f64()} = {self.one('1.0', '0', '0.5')}" for a in carries)
+        self.lines += [f"{', '.join(results)} = scan {k} < {count.text}{down} from {firsts} {{", f"  next {', '.join(nexts)}", "}"]
+        for r in results:
+            name, j, low = self.fresh("D"), self.fresh("k"), self.one("", "", "1 <= ")
+            value = self.one(f"{r}[{j}]", f"{r}[{j}]*{r}[{j}]", f"{r}[{j}]*{x}[0, {j}]", f"{r}[{wide - 1} - {j}]")
+            self.lines.append(f"{name}{self.f64()} = {self.one('sum', 'max', 'sum')}[{low}{j} < {wide}] {value}")
+            self.touched = {t for t in self.tensors if t.name == x}
+            self.add(name, "f", [], "value")
+
     # ---- images of equal elements
 
     def define_winners(self):
