@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from .draw_rare import Rare
-from .shapes import Index, Size, Tensor
+from .shapes import Index, Size, Tensor, rename
 
 
 @dataclass
@@ -32,10 +32,6 @@ class Pool:
 
 FUNCTIONS = ("tanh", "sin", "sigmoid", "cos", "softplus", "gelu", "silu", "erf", "relu", "abs", "elu")
 HUGE = (4611686018427387904, 6364136223846793005, 1442695040888963407, 3037000500, 4294967296, 9223372036854775807)
-
-
-def rename(text, table):
-    return re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m[0], m[0]), text)
 
 
 class Draw(Rare):

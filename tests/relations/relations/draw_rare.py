@@ -1,6 +1,6 @@
 """Definitions of kinds that programs seldom have. `--only` draws them, alone or among others (draw.py)."""
 
-from .shapes import Size
+from .shapes import Size, rename
 
 # Beyond half, a quarter or the square root of what i64 holds, odd and even.
 FACTORS = (4611686018427387904, 6364136223846793005, 1442695040888963407, 2305843009213693952, 3037000500, 4294967296,
@@ -140,10 +140,96 @@ class Rare:
         self.lines += [f"{', '.join(results)} = scan {k} < {count.text}{down} from {firsts} {{", f"  next {', '.join(nexts)}", "}"]
         for r in results:
             name, j, low = self.fresh("D"), self.fresh("k"), self.one("", "", "1 <= ")
-            value = self.one(f"{r}[{j}]", f"{r}[{j}]*{r}[{j}]", f"{r}[{j}]*{x}[0, {j}]", f"{r}[{wide - 1} - {j}]")
+            value = self.one(f"{r}[{j}]", f"{r}[{j}]*{r}[{j}]", f"{r}[{j}]*({x}[0, {j}] else 1)", f"{r}[{wide - 1} - {j}]")
             self.lines.append(f"{name}{self.f64()} = {self.one('sum', 'max', 'sum')}[{low}{j} < {wide}] {value}")
             self.touched = {t for t in self.tensors if t.name == x}
             self.add(name, "f", [], "value")
+
+    # ---- recurrences over another
+
+    def beside(self, axes):
+        """A subscript near one of the axes, or a number."""
+        a = self.one(*axes)
+        return self.one(a, f"{a} + 1", f"{a} - 1", f"{a} + 2", self.one("0", "1"))
+
+    def define_shared(self):
+        """Recurrences that read another one, each along axes and in directions of its own."""
+        t, far, rank = self.some_size(1), self.one(2, 3, 5), self.one(2, 3, 3)
+        extents = [Size(str(n), n, True) for n in (self.one(2, 3), far, 3)[:rank]]
+        x = self.given("x", extents[:2], self.floating)
+        base, k = self.fresh("h"), self.fresh("k")
+        env, left = self.left(extents)
+        i, j = env[0].name, env[1].name
+        tail = "".join(f", {a.name}" for a in env[2:])
+        step = self.one("-", "-", "+")
+        back = self.one(f"(sum[{k} < {far}] ({base}[{i} {step} 1, {k}{tail}] else 0))", f"({base}[{i} {step} 1, {j}{tail}] else 0.5)")
+        self.lines.append(f"{base}{left}{self.f64()} = {self.one('sigmoid', 'sin')}({x}[{i}, {j}] - 0.5*{back})")
+        self.touched = {z for z in self.tensors if z.name == x}
+        self.add(base, "f", extents, "value")
+        below = self.tensors[-1]
+        for _ in range(self.one(2, 2, 3)):
+            self.touched = {below}
+            self.define_above(base, rank, [Size("5", 5, True), self.one(t, Size("2", 2, True))])
+
+    def define_above(self, base, rank, shape):
+        """A recurrence along both axes, or along one with a sum over the other."""
+        h, q = self.fresh("h"), self.fresh("k")
+        env, left = self.left(shape)
+        i, j = env[0].name, env[1].name
+        one, two = self.one("-", "+"), self.one("-", "+")
+        read = lambda axes: f"({base}[{', '.join(self.beside(axes) for _ in range(rank))}] else {self.one('0', '0.5')})"
+        if self.chance(0.5):
+            text = (f"{read([i, j])} + 0.5*({h}[{i} {one} 1, {j}] else 0) + 0.25*({h}[{i}, {j} {two} 1] else 0)"
+                    + self.one("", f" - 0.25*({h}[{i} {one} 1, {j} {two} 1] else 0)"))
+        else:
+            text = (f"tanh({self.one('0.5', read([i, j]))} - 0.5*(sum[{q} < {shape[1].text}] {self.one('', 'tanh')}({read([q, j])})*"
+                    f"({h}[{i} {one} 1, {q}] else 0))" + self.one(")", f" + 0.25*({h}[{i}, {j} {two} 1] else 1))"))
+        self.lines.append(f"{h}{left}{self.f64()} = {text}")
+        self.add(h, "f", shape, "value")
+
+    # ---- products
+
+    def define_known(self):
+        """A sum of products, and one over it, where a condition leaves out rows of which some are infinite."""
+        n, e = (Size(str(z), z, True) for z in (self.one(4, 5, 8), self.one(2, 4)))
+        p, v, g = (self.given("x", [n, z], self.floating) for z in (n, e, e))
+        keep = self.given("w", [n], lambda: self.r.randrange(2), " : bool")
+        self.tensors[-1].kind = "b"
+        rows, most = self.values[g]
+        for row in self.r.sample(range(n.value), self.one(1, 2)):
+            rows[row] = [float("inf")]*most[1]
+        self.holds_infinity = True
+        o, d, i, j, c = (self.fresh(z) for z in "DDikk")
+        inner = self.one("", f"{j} <= {i}", f"{j} <= {i}", f"{j} < {i} + 1", f"{j} < {i}", f"{keep}[{j}]")
+        outer = self.one(f"{i} > 0", f"{keep}[{i}]", f"{keep}[{i}]", f"{i} != 1", f"{i} > 0 and {keep}[{i}]", "")
+        condition = " and ".join(z for z in (inner, outer) if z)
+        where = f" where {condition}" if condition else ""
+        self.lines.append(f"{o}[{i} < {n.text}, {c} < {e.text}]{self.f64()} = sum[{j} < {n.text}{where}] {p}[{i}, {j}]*{v}[{j}, {c}]")
+        self.touched = {t for t in self.tensors if t.name in (p, v)}
+        self.add(o, "f", [n, e], "value")
+        order = [f"{g}[{i}, {c}]", f"{v}[{j}, {c}]", f"{p}[{i}, {j}]"]
+        self.r.shuffle(order)
+        ranges = self.one(f"{c} < {e.text}, {j} < {n.text}", f"{j} < {n.text}, {c} < {e.text}")
+        self.lines.append(f"{d}[{i} < {n.text}]{self.f64()} = sum[{ranges}{where}] {'*'.join(order)}")
+        self.touched = {t for t in self.tensors if t.name in (p, v, g)}
+        self.add(d, "f", [n], "value")
+
+    def define_scaled(self):
+        """Sums of large numbers times what does not change along them, which is small."""
+        n, m = self.one(2, 5, 9), self.one(2, 3)
+        rows, columns = Size(str(m), m, True), Size(str(n), n, True)
+        large = lambda: self.one(1e37, 1e38, 3e38, 2e38)
+        x = self.given("x", [columns], large)
+        b = self.given("x", [rows], lambda: self.one(0.0, 1e-3, 1e-6, 1e-4))
+        c = self.given("x", [rows], lambda: self.one(1e3, 1e6, 1e4, 512.0))
+        self.special = self.special or 1e38  # gradients may overflow
+        y, i, k = self.fresh("D"), self.fresh("i"), self.fresh("k")
+        body = self.one(f"{x}[{k}]*{b}[{i}]", f"{b}[{i}]*{x}[{k}]", f"{x}[{k}]/{c}[{i}]", f"{b}[{i}]*({x}[{k}]*{b}[{i}])",
+                        f"{b}[{i}]*{x}[{k}]/{c}[{i}]", f"-({x}[{k}]*{b}[{i}])", f"{x}[{k}]*0.001", f"0.5*({x}[{k}]*{b}[{i}])")
+        where = self.one("", "", f" where {k} >= {i}")
+        self.lines.append(f"{y}[{i} < {m}]{self.f64()} = sum[{k} < {n}{where}] {body}")
+        self.touched = {t for t in self.tensors if t.name in (x, b, c)}
+        self.add(y, "f", [rows], "value")
 
     # ---- images of equal elements
 

@@ -1,5 +1,6 @@
 """Sizes, indices and tensors of a program that is drawn."""
 
+import re
 from dataclasses import dataclass
 
 
@@ -26,3 +27,7 @@ class Tensor:
     role: str
     below: object = None  # elements of integers are in [0, below), which the declaration says
     deps: frozenset = frozenset()
+
+
+def rename(text, table):
+    return re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m[0], m[0]), text)
