@@ -33,18 +33,17 @@ class Oracle:
 
 
 class Relations(Oracle):
-    """Programs that are rewritten, tests/relations; of definitions of one kind, all are run as machine code too."""
+    """Programs that are rewritten, tests/relations; or those of kinds of definitions that programs seldom have."""
 
-    def __init__(self, tree, kind=None):
+    def __init__(self, tree, rare=False):
         super().__init__(tree)
         sys.path.insert(0, os.path.join(tree.source, "tests", "relations"))
         sys.dont_write_bytecode = True
-        self.name = f"relations, {kind}" if kind else "relations"
-        self.options = {"only": [kind], "compiled": 1, "each": 2} if kind else {}
+        self.name, self.rare = "relations, rare" if rare else "relations", rare
 
     def seed(self, s, mutant, log):
-        from relations.harness import Examiner
-        e = Examiner(self.neoc, **self.options)
+        from relations.harness import RARE, Examiner
+        e = Examiner(self.neoc, **(RARE if self.rare else {}))
         e.run.environment = self.environment(e.run.folder, mutant, log)
         try:
             _, findings = e.seed(s)
@@ -73,18 +72,17 @@ class Facts(Oracle):
 
 
 class RelationsFacts(Facts):
-    """Those of the programs that tests/relations draws, or of definitions of one kind."""
+    """Those of the programs that tests/relations draws."""
+    name = "check-facts"
 
-    def __init__(self, tree, kind=None):
+    def __init__(self, tree):
         super().__init__(tree)
         sys.path.insert(0, os.path.join(tree.source, "tests", "relations"))
         sys.dont_write_bytecode = True
-        self.name = f"check-facts, {kind}" if kind else "check-facts"
-        self.only = [kind] if kind else None
 
     def program(self, s):
         from relations.draw import program
-        p = program(s, self.only)
+        p = program(s)
         return p.text if p else None
 
 
@@ -125,4 +123,5 @@ class Pairs(Oracle):
 
 def oracles(tree):
     kinds = ("", "recurrences", "vertices")
-    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in kinds), *(Pairs(tree, k) for k in kinds), Relations(tree)]
+    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in kinds), *(Pairs(tree, k) for k in kinds), Relations(tree),
+            Relations(tree, rare=True)]

@@ -1010,7 +1010,8 @@ class Draw(Rare):
             steps = [(self.define_product, 1)]
         if self.only:
             steps = [(getattr(self, f"define_{name}"), 1) for name in self.only]
-        for _ in range(self.one(2, 3, 4, 5, 6)):
+        counts = (1, 1, 2) if len(self.only or ()) == 1 else (2, 3, 4, 5, 6)
+        for _ in range(self.one(*counts)):
             self.r.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             self.self_reads, self.touched = None, set()
         outputs = self.finish()
@@ -1029,3 +1030,14 @@ def sign_of(steps):
 def program(seed, only=None):
     """The program of a seed, or None; with `only`, made of these kinds of definitions."""
     return Draw(seed, only).draw()
+
+
+# Kinds of definitions that programs seldom have, all of which the seeds meet in turn: alone, then among others.
+RARE = ("hashed", "stacked", "last", "shared", "known", "scaled", "winners", "rows_asked", "words", "cells", "running",
+        "wavefront", "ragged", "factored", "carries", "tower")
+OTHERS = ["value", "integer", "again", "recurrence", "rounds", "product"]
+
+
+def rare(seed):
+    kind = RARE[seed % len(RARE)]
+    return [kind] if seed // len(RARE) % 2 == 0 else [kind]*len(OTHERS) + OTHERS

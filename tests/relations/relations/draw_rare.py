@@ -235,7 +235,7 @@ class Rare:
 
     def define_winners(self):
         """Two convolutions of channels enough to be innermost, and who asks for the place of the largest."""
-        c1, c2, c3, p = self.one(1, 2), self.one(8, 8, 9), self.one(8, 8, 9), self.one(3, 4, 5)
+        c1, c2, c3, p = self.one(1, 2), self.one(8, 8, 9), self.one(8, 8, 9), self.one(3, 3, 4)
         few = self.chance(0.8)
         draw = (lambda: self.one(0.0, 0.0, 0.0, 1.0)) if few else (lambda: self.r.randrange(-2, 3) / 8)
         sizes = {n: Size(str(n), n, True) for n in (c1, c2, c3, p, 3)}
