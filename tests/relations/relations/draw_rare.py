@@ -246,7 +246,8 @@ class Rare:
             self.lines.append(f"{out}[a < {k}, b < {p}, c < {p}]{self.f64()} = sum[d < {c}, e < 3, f < 3] "
                               f"{w}[a, d, e, f]*({read}[d, b + e - 1, c + f - 1] else 0)")
         deps = {t for t in self.tensors if t.name in (x, one, two)}
-        value = self.one(f"{z}[a, b, c]", f"{z}[a, b, c]", f"min({z}[a, b, c], 0.25)", f"abs({z}[a, b, c])", f"-{z}[a, b, c]")
+        at = f"{z}[a, b, c]"
+        value = self.one(at, f"min({at}, 0.25)", f"min({at}, 1)", f"clamp({at}, 0, 0.5)", f"relu({at})", f"max({at}, 1)", f"sign({at})")
         ranges = [f"a < {c3}", f"b < {p}", f"c < {p}"]
         for _ in range(self.one(1, 2)):
             self.r.shuffle(ranges)
