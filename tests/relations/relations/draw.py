@@ -303,7 +303,7 @@ class Draw(Rare):
 
     def re_bound(self, text, table):
         """With fresh names for what it binds."""
-        for k in set(re.findall(r"\bk\d+\b", text)):
+        for k in dict.fromkeys(re.findall(r"\bk\d+\b", text)):
             if k not in table:
                 table[k] = self.fresh("k")
         return rename(text, table)
