@@ -81,7 +81,7 @@ class Rare:
     def define_stacked(self):
         """A repeat that collects integers with a bound, and what asks them."""
         n, count, below = self.one(2, 3), self.one(2, 3, 4), self.one(2, 3, 4)
-        rows, rounds = Size(str(n), n, True), Size(str(count), count, True)
+        rows, times = Size(str(n), n, True), Size(str(count), count, True)
         first, i = self.bounded(rows, below), self.fresh("i")
         a, s, l, last = self.fresh("a"), self.fresh("r"), self.fresh("i"), self.fresh("r")
         step = self.one(f"{a}[{i}] + 1", f"{a}[{i}] + 1", f"2*{a}[{i}]", f"{a}[{i}] - 1", f"{below} - {a}[{i}]", f"{a}[{i}] + i32({l})",
@@ -89,8 +89,8 @@ class Rare:
         self.lines += [f"{last}, {s} = repeat {l} < {count} from {a}[{i} < {n}] = {first}[{i}] {{",
                        f"  next {a}[{i} < {n}] = {step}", f"  collect {a}", "}"]
         self.add(last, "i", [rows], "value")
-        self.add(s, "i", [rounds, rows], "value")
-        self.define_reader(s, [rounds, rows], below)
+        self.add(s, "i", [times, rows], "value")
+        self.define_reader(s, [times, rows], below)
 
     def bounded(self, rows, below):
         """A tensor of integers in [0, below): given, constant, computed."""
