@@ -79,14 +79,15 @@ class Rare:
     # ---- integers that are collected
 
     def define_stacked(self):
-        """A repeat that collects integers with a bound, and what asks them."""
+        """A repeat, or a scan, that collects integers with a bound, and what asks them."""
         n, count, below = self.one(2, 3), self.one(2, 3, 4), self.one(2, 3, 4)
         rows, times = Size(str(n), n, True), Size(str(count), count, True)
         first, i = self.bounded(rows, below), self.fresh("i")
         a, s, l, last = self.fresh("a"), self.fresh("r"), self.fresh("i"), self.fresh("r")
         step = self.one(f"{a}[{i}] + 1", f"{a}[{i}] + 1", f"2*{a}[{i}]", f"{a}[{i}] - 1", f"{below} - {a}[{i}]", f"{a}[{i}] + i32({l})",
                         f"({a}[{i}] + 1) % {below}", f"min({a}[{i}] + 1, {below})", f"{a}[{i}]*{a}[{i}] + 1")
-        self.lines += [f"{last}, {s} = repeat {l} < {count} from {a}[{i} < {n}] = {first}[{i}] {{",
+        word = self.one("repeat", "repeat", "scan")
+        self.lines += [f"{last}, {s} = {word} {l} < {count} from {a}[{i} < {n}] = {first}[{i}] {{",
                        f"  next {a}[{i} < {n}] = {step}", f"  collect {a}", "}"]
         self.add(last, "i", [rows], "value")
         self.add(s, "i", [times, rows], "value")
