@@ -6,6 +6,7 @@ import traceback
 
 from . import compare, options, rewrites
 from .draw import program as drawn
+from .draw import rare
 from .model import Model
 from .printer import text_of
 from .run import Runner
@@ -56,17 +57,21 @@ def _nudged(value, r):
     return value * (1 + r.choice((-1, 1)) * 2.0**-22) if isinstance(value, float) else value
 
 
+# Of definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
+RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small"], "share": 1, "each": 0, "compiled": 1, "only": rare}
+
+
 class Examiner:
     def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=0.15, server=None, only=None):
         self.run = Runner(neoc, server)
         self.wanted, self.share, self.each = wanted, share, each
         self.compiled = compiled  # of programs that are also run as machine code
-        self.only = only  # kinds of definitions
+        self.only = only  # kinds of definitions; by the seed, where it is a function
         self.extra = []  # options of all runs
 
     def seed(self, seed):
         """(tally, findings) of one seed."""
-        program = drawn(seed, self.only)
+        program = drawn(seed, self.only(seed) if callable(self.only) else self.only)
         return self.program(program, seed) if program else (Tally(), [])
 
     def has(self, name):
@@ -105,6 +110,9 @@ class Examiner:
             modes = [m for m in bases if bases[m].kind == "computed"]
             mode = "code" if "code" in modes and (r.random() < self.share or len(modes) == 1) else modes[0]
             self._relation(program, relation, seed * 100 + k, mode, bases[mode], tally, findings)
+        for name, opts in options.ASKED:
+            if name in (self.wanted or ()) and bases["interp"].kind == "computed":
+                self._options(program, name, opts, "interp", bases["interp"], tally, findings)
         others = [x for x in options.TABLE if self.has(x[0])]
         for k in range(2 if others else 0):
             name, draw = r.choice(others) if k else others[0]
