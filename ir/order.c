@@ -29,6 +29,7 @@ typedef struct {
   uint32_t retries; /* that are left: of levels, with other axes than the first that fit */
   NEO_VEC(edge) edges;
   neo_order_failure *why;
+  bool tells; /* the caller wants to know why: worth a few more proofs */
 } search;
 
 typedef struct { /* a level that is tried: by definition */
@@ -279,7 +280,7 @@ static bool has_order(search *s, const members *c, level *l, neo_order_step *out
   fill_members(s, c, l, out);
   use_axes(s, c, l);
   bool carried = carry(s, c, l), found = carried && find_steps(s, c, out);
-  if (!carried)
+  if (!carried && s->tells)
     fail_to_carry(s, c, l);
   use_axes(s, c, l);
   for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
@@ -387,6 +388,7 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   neo_order_failure unused = {0};
   search s = {.p = p, .m = neo_prover_module(p), .arena = arena, .def = defs, .n = (uint32_t)n};
   s.why = why ? why : &unused;
+  s.tells = why != NULL;
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
   find_edges(&s);
