@@ -8,8 +8,10 @@
 enum {
   UNDEFINED,
   DEFINED,
-  ON_ITS_WAY
-}; /* state of an element; ON_ITS_WAY: a product of a warpgroup still adds to it */
+  ON_ITS_WAY,
+  POISON
+}; /* state of an element; ON_ITS_WAY: a product of a warpgroup still adds to it; POISON: it was made of memory that
+      holds nothing, and may be computed with, but neither be stored nor decide anything */
 typedef struct {
   neo_value *at;
   uint8_t *defined;
@@ -65,12 +67,18 @@ typedef struct {
   struct {
     uint64_t stamp;
     neo_value value;
+    bool wraps, poison; /* it left i64 on the way, and no STOP hides that; see POISON */
   } * memo; /* by node id */
   uint64_t stamp;
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
-  access **met; /* [buffer][element]; null without THREAD loops */
+  int64_t unit;      /* the iteration of the UNIT loop; 0 without one */
+  uint8_t **written; /* [buffer][element] of scratch: in this unit; of other buffers null */
+  int64_t *origin;   /* [buffer]: elements before those that the kernel counts */
+  uint32_t poison_buf; /* the last element that was read and held nothing */
+  int64_t poison_at;
+  access **met;      /* [buffer][element]; null without THREAD loops */
   /* Groups of copies, counted from 1: the open one, the last complete one, the last one that has
    * copies. */
   int64_t group, there, started;
@@ -97,6 +105,16 @@ neo_value neo_li_eval(interp *p, const neo_lx *e);
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
+/* An index, or a bound: no poison, and its arithmetic may not leave i64. */
+int64_t neo_li_index(interp *p, const neo_lx *e);
+/* A condition, which is no poison. */
+bool neo_li_holds(interp *p, const neo_lx *e);
+/* Has e, which was just evaluated, a value that is made of nothing? */
+bool neo_li_is_poison(const interp *p, const neo_lx *e);
+void neo_li_refuse_poison(interp *p, const neo_lx *e);
+/* An element that is in its buffer; false: it holds nothing. `adds`: this is to add to it, as other units may. */
+bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
+void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
 /* Checks before an access to scratch that no copy to the element is under way. */
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
 /* Checks that no product under way reads the element. */

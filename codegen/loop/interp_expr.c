@@ -1,5 +1,6 @@
 /* Values in the reference interpreter: buffers, registers and expressions. An access outside a buffer,
- * and a read of an undefined register element, stop it.
+ * and a read of an undefined register element, stop it. Of memory that holds nothing, as the last lanes of a
+ * vector may, comes poison, which stops it where it is stored outside of scratch, is an index or decides.
  *
  * A statement's expression is a graph: each node is evaluated once a statement, and only where its
  * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
@@ -70,16 +71,57 @@ void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what) {
     neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
 }
 
-neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
-  if (!neo_li_in_buffer(p, buf, at, "load"))
-    return (neo_value){0};
-  neo_li_settled(p, buf, at, "load of a copy under way");
-  neo_li_meet(p, buf, at, false);
-  return p->run->bufs[buf][at];
+bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v) {
+  const neo_kernel_memory *m = p->run->memory;
+  neo_memory_state held = NEO_MEMORY_HELD;
+  if (p->written[buf])
+    held = p->written[buf][at] ? NEO_MEMORY_HELD : NEO_MEMORY_EMPTY;
+  else if (m)
+    held = m->read(m->ctx, buf, p->origin[buf] + at, p->unit, adds);
+  p->failed = p->failed || held == NEO_MEMORY_BROKEN;
+  if (held == NEO_MEMORY_EMPTY) {
+    p->poison_buf = buf;
+    p->poison_at = at;
+  }
+  *v = p->run->bufs[buf][at];
+  return held != NEO_MEMORY_EMPTY;
 }
 
-static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
-  return neo_li_load_at(p, buf, neo_li_eval(p, offset).i);
+void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds) {
+  const neo_kernel_memory *m = p->run->memory;
+  if (p->written[buf])
+    p->written[buf][at] = 1;
+  else if (m && !m->write(m->ctx, buf, p->origin[buf] + at, p->unit, adds))
+    p->failed = true;
+  p->run->bufs[buf][at] = v;
+}
+
+/* A load that may be of nothing. */
+static bool loaded(interp *p, uint32_t buf, int64_t at, neo_value *v) {
+  *v = (neo_value){.i = 0};
+  if (!neo_li_in_buffer(p, buf, at, "load"))
+    return true;
+  neo_li_settled(p, buf, at, "load of a copy under way");
+  neo_li_meet(p, buf, at, false);
+  return neo_li_get(p, buf, at, false, v);
+}
+
+static void fail_empty(interp *p) {
+  neo_li_fail(p, "use of undefined content", p->k->bufs.at[p->poison_buf].name, p->poison_at,
+              p->run->n_elems[p->poison_buf]);
+}
+
+neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
+  neo_value v;
+  if (!loaded(p, buf, at, &v))
+    fail_empty(p);
+  return v;
+}
+
+static neo_value load(interp *p, const neo_lx *e) {
+  neo_value v;
+  p->memo[e->id].poison = !loaded(p, e->attr, neo_li_index(p, e->arg[0]), &v);
+  return v;
 }
 
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
@@ -99,11 +141,86 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
   const reg_store *r = &p->reg[e->attr];
   if (p->failed)
     return (neo_value){0};
-  if (r->defined[at] == DEFINED)
+  p->memo[e->id].poison = r->defined[at] == POISON;
+  if (r->defined[at] == DEFINED || r->defined[at] == POISON)
     return r->at[at];
   neo_li_fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
               p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
+}
+
+/* ---- indices: machine code takes it that their arithmetic stays in i64 */
+
+static bool leaves_i64(neo_op op, const neo_value *x) {
+  int64_t y;
+  switch (op) {
+  case NEO_OP_ADD:
+    return __builtin_add_overflow(x[0].i, x[1].i, &y);
+  case NEO_OP_SUB:
+    return __builtin_sub_overflow(x[0].i, x[1].i, &y);
+  case NEO_OP_MUL:
+    return __builtin_mul_overflow(x[0].i, x[1].i, &y);
+  default:
+    return false;
+  }
+}
+
+static bool has_wrapped(const interp *p, const neo_lx *e) {
+  return e->n && e->type == NEO_I64_T && p->memo[e->id].stamp == p->stamp && p->memo[e->id].wraps;
+}
+
+static void refuse_wrapped(interp *p, const neo_lx *e) {
+  if (has_wrapped(p, e))
+    neo_li_fail(p, "an index", "arithmetic that leaves i64", 0, 0);
+}
+
+/* Nothing is known of a STOP's value, nor of an element's. */
+static bool wraps(interp *p, const neo_lx *e, const neo_value *x) {
+  bool y = false;
+  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
+    return false;
+  for (uint32_t k = 0; k < e->n; k++)
+    y = y || has_wrapped(p, e->arg[k]);
+  if (y && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
+    refuse_wrapped(p, has_wrapped(p, e->arg[0]) ? e->arg[0] : e->arg[1]);
+  return y || leaves_i64((neo_op)e->attr, x);
+}
+
+int64_t neo_li_index(interp *p, const neo_lx *e) {
+  int64_t x = neo_li_eval(p, e).i;
+  refuse_wrapped(p, e);
+  neo_li_refuse_poison(p, e);
+  return p->failed ? 0 : x;
+}
+
+/* ---- poison */
+
+bool neo_li_is_poison(const interp *p, const neo_lx *e) {
+  return e->n && p->memo[e->id].stamp == p->stamp && p->memo[e->id].poison;
+}
+
+void neo_li_refuse_poison(interp *p, const neo_lx *e) {
+  if (neo_li_is_poison(p, e))
+    fail_empty(p);
+}
+
+bool neo_li_holds(interp *p, const neo_lx *e) {
+  bool y = neo_li_eval(p, e).i;
+  neo_li_refuse_poison(p, e);
+  return y;
+}
+
+/* Of an operator of which all arguments were evaluated. One that is false, or true, may decide alone. */
+static bool is_made_of_poison(const interp *p, const neo_lx *e, const neo_value *x) {
+  bool y = false;
+  bool logic = e->kind == NEO_LX_OP && (e->attr == NEO_OP_AND || e->attr == NEO_OP_OR);
+  for (uint32_t k = 0; k < e->n; k++) {
+    bool poison = neo_li_is_poison(p, e->arg[k]);
+    if (logic && !poison && (x[k].i != 0) == (e->attr == NEO_OP_OR))
+      return false;
+    y = y || poison;
+  }
+  return y;
 }
 
 /* ---- expressions */
@@ -129,6 +246,7 @@ static neo_value fused(const neo_lx *e, const neo_value *x) {
 static neo_value random_(interp *p, const neo_lx *e) {
   const uint64_t *key = p->run->key;
   uint64_t element = (uint64_t)neo_li_eval(p, e->arg[0]).i;
+  p->memo[e->id].poison = neo_li_is_poison(p, e->arg[0]);
   return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
 }
 
@@ -147,12 +265,29 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u) {
   return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
 }
 
+/* Where the condition is poison nothing is loaded. */
+static neo_value guarded_load(interp *p, const neo_lx *e) {
+  bool taken = neo_li_eval(p, e->arg[1]).i;
+  if (taken && !neo_li_is_poison(p, e->arg[1]))
+    return load(p, e);
+  neo_value y = neo_li_eval(p, e->arg[2]);
+  p->memo[e->id].poison = neo_li_is_poison(p, e->arg[1]) || neo_li_is_poison(p, e->arg[2]);
+  return y;
+}
+
 static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
-  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
-    return neo_li_eval(p, neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT) {
+    const neo_lx *taken = neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2];
+    neo_value y = neo_li_eval(p, taken);
+    p->memo[e->id].wraps = has_wrapped(p, taken);
+    p->memo[e->id].poison = neo_li_is_poison(p, e->arg[0]) || neo_li_is_poison(p, taken);
+    return y;
+  }
   for (uint32_t k = 0; k < e->n; k++)
     x[k] = neo_li_eval(p, e->arg[k]);
+  p->memo[e->id].wraps = wraps(p, e, x);
+  p->memo[e->id].poison = is_made_of_poison(p, e, x);
   if (e->kind == NEO_LX_FMA)
     return fused(e, x);
   if (e->kind == NEO_LX_PAIR)
@@ -176,9 +311,9 @@ static neo_value compute(interp *p, const neo_lx *e) {
   case NEO_LX_KEY:
     return (neo_value){.i = (int64_t)p->run->key[e->attr]};
   case NEO_LX_LOAD:
-    return load(p, e->attr, e->arg[0]);
+    return load(p, e);
   case NEO_LX_LOADIF:
-    return neo_li_eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : neo_li_eval(p, e->arg[2]);
+    return guarded_load(p, e);
   case NEO_LX_REG:
     return reg_value(p, e);
   case NEO_LX_RAND:
@@ -193,6 +328,7 @@ neo_value neo_li_eval(interp *p, const neo_lx *e) {
     return compute(p, e);
   if (p->memo[e->id].stamp == p->stamp)
     return p->memo[e->id].value;
+  p->memo[e->id].wraps = p->memo[e->id].poison = false;
   neo_value v = compute(p, e);
   p->memo[e->id].stamp = p->stamp;
   p->memo[e->id].value = v;
