@@ -68,17 +68,17 @@ typedef struct {
     uint64_t stamp;
     neo_value value;
     bool wraps, poison; /* it left i64 on the way, and no STOP hides that; see POISON */
-  } * memo; /* by node id */
+  } * memo;             /* by node id */
   uint64_t stamp;
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
-  int64_t unit;      /* the iteration of the UNIT loop; 0 without one */
-  uint8_t **written; /* [buffer][element] of scratch: in this unit; of other buffers null */
-  int64_t *origin;   /* [buffer]: elements before those that the kernel counts */
+  int64_t unit;        /* the iteration of the UNIT loop; 0 without one */
+  uint8_t **written;   /* [buffer][element] of scratch: in this unit; of other buffers null */
+  int64_t *origin;     /* [buffer]: elements before those that the kernel counts */
   uint32_t poison_buf; /* the last element that was read and held nothing */
   int64_t poison_at;
-  access **met;      /* [buffer][element]; null without THREAD loops */
+  access **met; /* [buffer][element]; null without THREAD loops */
   /* Groups of copies, counted from 1: the open one, the last complete one, the last one that has
    * copies. */
   int64_t group, there, started;

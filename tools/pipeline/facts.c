@@ -46,11 +46,11 @@ static void keep(evaluation *e, uint32_t entry, uint32_t k, neo_tensor t) {
   const neo_values *v = neo_interp_tensor(e->interp, t);
   const double *error = neo_interp_errors(e->interp, t);
   neo_fact is = {.entry = entry,
-             .name = name_of(e->m, x, k),
-             .update = k >= x->outputs.n,
-             .type = (neo_type)neo_tensor_at(e->m, t)->type,
-             .v = *v,
-             .gradient = e->gradients};
+                 .name = name_of(e->m, x, k),
+                 .update = k >= x->outputs.n,
+                 .type = (neo_type)neo_tensor_at(e->m, t)->type,
+                 .v = *v,
+                 .gradient = e->gradients};
   is.v.at = neo_arena_copy(a, v->at, ((size_t)v->n + 1) * sizeof *v->at);
   if (error)
     is.error = neo_arena_copy(a, error, ((size_t)v->n + 1) * sizeof *error);
@@ -178,7 +178,8 @@ static neo_status check_round(neo_fact_check *f, neo_module *m, const char *pass
                               bool gradients) {
   neo_fact_round *r = &f->round[number];
   if (!r->sizes && !pass)
-    *r = (neo_fact_round){.sizes = neo_fact_sizes(f->arena, m, number), .n_sizes = (uint32_t)m->sizes.n};
+    *r = (neo_fact_round){.sizes = neo_fact_sizes(f->arena, m, number),
+                          .n_sizes = (uint32_t)m->sizes.n};
   if (!r->sizes || neo_fact_are_large(m, r->sizes))
     return NEO_OK;
   evaluation e = {

@@ -134,7 +134,8 @@ bool neo_plan_memory_write(neo_plan_memory *x, neo_plan_region *r, int64_t at, n
   bool read = c->read_in == run && c->read_by != unit;
   if (!adds && (written || read))
     return meets(x, r, at, unit, written ? c->written_by : c->read_by, why);
-  *c = (neo_plan_cell){++x->time, t, c->read_in, run, c->read_by, adds && written ? NEO_PLAN_SEVERAL : unit};
+  *c = (neo_plan_cell){++x->time, t,          c->read_in,
+                       run,       c->read_by, adds && written ? NEO_PLAN_SEVERAL : unit};
   overwrite(x, r, at, t);
   return true;
 }

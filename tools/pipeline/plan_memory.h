@@ -10,8 +10,8 @@ enum { NEO_PLAN_NOBODY = -1, NEO_PLAN_SEVERAL = -2 };
 typedef struct {
   uint64_t time;     /* when it was written; 0: it holds nothing */
   neo_tensor tensor; /* that it is an element of; without a time what was written over it, or 0 */
-  uint32_t read_in, written_in;  /* runs of kernels, from 1 */
-  int64_t read_by, written_by;   /* units of these; NEO_PLAN_SEVERAL: more than one */
+  uint32_t read_in, written_in; /* runs of kernels, from 1 */
+  int64_t read_by, written_by;  /* units of these; NEO_PLAN_SEVERAL: more than one */
 } neo_plan_cell;
 
 typedef struct {
@@ -28,8 +28,9 @@ typedef struct {
   neo_arena *arena;
   neo_module *m;
   const neo_plan *plan;
-  const int64_t *sizes;     /* by id */
-  neo_plan_region **region; /* by the number of a buffer that is no part of another; null: not used */
+  const int64_t *sizes; /* by id */
+  neo_plan_region *
+      *region; /* by the number of a buffer that is no part of another; null: not used */
   uint64_t time;
 } neo_plan_memory;
 

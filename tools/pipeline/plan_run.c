@@ -22,7 +22,7 @@ typedef struct {
   const neo_rt_step *s;
   neo_plan_region **region; /* by the kernel's buffers */
   int64_t *shift;
-  uint32_t empty; /* the last buffer of which an element was read that holds nothing */
+  uint32_t empty;   /* the last buffer of which an element was read that holds nothing */
   int64_t empty_at; /* that element; -1: there was none */
 } kernel_run;
 
@@ -30,8 +30,7 @@ static neo_tensor tensor_of(const kernel_run *r, uint32_t buf) {
   return r->x->c->plan->arg_tensors.at[r->s->first + (int32_t)buf];
 }
 
-static neo_memory_state read_element(void *ctx, uint32_t buf, int64_t at, int64_t unit,
-                                     bool adds) {
+static neo_memory_state read_element(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds) {
   kernel_run *r = ctx;
   neo_memory_state s = neo_plan_memory_read(&r->x->memory, r->region[buf], r->shift[buf] + at,
                                             r->x->runs, unit, adds, r->x->why);
@@ -181,7 +180,8 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
   if (rows && !blocks_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
   int64_t end = hi;
-  if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL) && !blocks_wide_end(x, rows, lo, &hi))
+  if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL) &&
+      !blocks_wide_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
   neo_status status = serial && lo <= hi ? run_round(x, step, rows, hi, end) : NEO_OK;
   for (int64_t k = lo; k < hi && !serial && !status; k++) {
