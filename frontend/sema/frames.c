@@ -210,7 +210,7 @@ static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
   return neo_expr_is_int(f->m, box->low, &low) && low == 0;
 }
 
-/* Where the range is empty, its upper end may lie below its lower one. */
+/* An empty range may have an upper end below its lower one. */
 static neo_expr natural(neo_frame *f, neo_expr extent) {
   int64_t n;
   neo_facts sizes = neo_size_facts(f->fe);

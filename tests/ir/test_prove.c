@@ -359,7 +359,7 @@ static void a_proof_that_is_given_up_is_told_at_every_place_that_asks(void **sta
   assert_int_equal(neo_diags_errors(m->diags), 0);
 }
 
-/* What sums, signs and cases alone tell: isl may take one operation. */
+/* Questions that sums, signs and cases answer: isl may take one operation. */
 static void simple_reads_are_proved_without_isl(void **state) {
   static const row simple[] = {
       {"a select in an index", 0, 0, "i<10", 0, "0 <= select(i < 5, i + 5, i - 5) < 10",
@@ -434,7 +434,7 @@ static void what_is_needed_is_asked_again_with_the_usual_limit(void **state) {
   neo_prover_free(p);
 }
 
-/* The last of so many elements may be below 0. */
+/* The last element of a long sum may be below 0. */
 static void a_sum_of_more_elements_than_are_looked_at_is_left_open(void **state) {
   question q;
   neo_str sum;

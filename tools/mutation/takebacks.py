@@ -26,7 +26,7 @@ FACTOR, NEEDS, DIVIDE = "transform/factor.c", "fusion/search/needs.c", "fusion/r
 TAKEBACKS = [
     T("rows of different length share values",
       (STASH, "first < stage && «l->reads_stash[stage]»;", "true")),
-    T("values are read behind the tensor that has them",
+    T("values are read after the end of their tensor",
       (REUSE, "static bool is_there(known *c, uint32_t k, uint32_t at) {«»", "return true;")),
     T("an expression becomes a read of itself",
       (REUSE, "«!holds_at(c, at, &c->places.at[outer])»", "outer == UINT32_MAX && !holds_at(c, at, &c->places.at[outer])")),
