@@ -15,6 +15,7 @@ static void store(interp *p, const neo_ls *s) {
     return;
   int64_t at = neo_li_index(p, s->store.to.offset);
   neo_value v = neo_li_eval(p, s->store.value);
+  uint8_t taint = p->taint;
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     neo_li_fail(p, "store to a read buffer", b->name, at, 0);
   if (!neo_li_in_buffer(p, buf, at, "store"))
@@ -30,16 +31,17 @@ static void store(interp *p, const neo_ls *s) {
   } else {
     neo_li_meet(p, buf, at, true);
   }
-  if (neo_li_is_poison(p, s->store.value) && p->written[buf]) {
+  if (taint & POISONED && p->written[buf]) {
     p->written[buf][at] = 0;
     return;
   }
-  neo_li_refuse_poison(p, s->store.value);
+  neo_li_refuse_poison(p, taint);
   neo_li_put(p, buf, at, v, s->store.adds);
 }
 
 static void set(interp *p, const neo_ls *s) {
   neo_value v = neo_li_eval(p, s->set.value);
+  uint8_t now = p->taint & POISONED ? POISON : DEFINED;
   int64_t at = neo_li_reg_element(p, s->set.reg, s->set.index, s->set.n_index);
   reg_store *r = &p->reg[s->set.reg];
   if (p->failed)
@@ -47,7 +49,7 @@ static void set(interp *p, const neo_ls *s) {
   if (r->defined[at] == ON_ITS_WAY)
     neo_li_fail(p, "element that is not awaited", p->k->regs.at[s->set.reg].name, at, r->n);
   r->at[at] = v;
-  r->defined[at] = neo_li_is_poison(p, s->set.value) ? POISON : DEFINED;
+  r->defined[at] = now;
 }
 
 static void move_tile(interp *p, const neo_ls *s, bool to_memory) {

@@ -56,6 +56,15 @@ typedef struct {
   int64_t first[2 * NEO_BOX_RANK]; /* TMA_COPY: where the box begins, the tensor's extents */
 } deed;
 
+/* What is wrong with a value, unless it is not used: it was made of memory that holds nothing; its arithmetic left i64,
+ * and no STOP hides that. */
+enum { POISONED = 1, WRAPPED = 2 };
+typedef struct { /* the value of an expression in the statement with this stamp */
+  uint64_t stamp;
+  neo_value value;
+  uint8_t taint;
+} node_value;
+
 typedef struct {
   const neo_kernel *k;
   const neo_kernel_run *run;
@@ -64,11 +73,8 @@ typedef struct {
   bool failed;
   int64_t *var;
   reg_store *reg;
-  struct {
-    uint64_t stamp;
-    neo_value value;
-    bool wraps, poison; /* it left i64 on the way, and no STOP hides that; see POISON */
-  } * memo;             /* by node id */
+  node_value *memo; /* by node id */
+  uint8_t taint;    /* of the value that was evaluated last */
   uint64_t stamp;
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
@@ -109,9 +115,7 @@ neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
 int64_t neo_li_index(interp *p, const neo_lx *e);
 /* A condition, which is no poison. */
 bool neo_li_holds(interp *p, const neo_lx *e);
-/* Has e, which was just evaluated, a value that is made of nothing? */
-bool neo_li_is_poison(const interp *p, const neo_lx *e);
-void neo_li_refuse_poison(interp *p, const neo_lx *e);
+void neo_li_refuse_poison(interp *p, uint8_t taint);
 /* An element that is in its buffer; false: it holds nothing. `adds`: this is to add to it, as other units may. */
 bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
 void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);

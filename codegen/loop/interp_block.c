@@ -105,9 +105,7 @@ static void get_row(interp *p, const neo_element *of, int64_t t,
     return;
   for (int64_t i = 0; i < n; i++) {
     neo_li_settled(p, buf, at + i, "load of a copy under way");
-    neo_value v = {.i = 0};
-    (void)neo_li_get(p, buf, at + i, false, &v);
-    neo_value_write(type, v, row + i * bytes);
+    neo_value_write(type, p->run->bufs[buf][at + i], row + i * bytes);
   }
 }
 
@@ -152,8 +150,7 @@ static double factor_at(void *ctx, int i, uint32_t address) {
   if (!neo_li_in_buffer(x->p, buf, at, "load"))
     return 0;
   neo_li_settled(x->p, buf, at, "load of a copy under way");
-  neo_value v = {.i = 0};
-  (void)neo_li_get(x->p, buf, at, false, &v);
+  neo_value v = x->p->run->bufs[buf][at];
   return t == NEO_F32_T ? neo_wgmma_number(x->s->wgmma.op, neo_li_bits(t, v)) : v.f;
 }
 

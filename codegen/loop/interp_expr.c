@@ -120,7 +120,8 @@ neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
 
 static neo_value load(interp *p, const neo_lx *e) {
   neo_value v;
-  p->memo[e->id].poison = !loaded(p, e->attr, neo_li_index(p, e->arg[0]), &v);
+  bool held = loaded(p, e->attr, neo_li_index(p, e->arg[0]), &v);
+  p->taint = held ? 0 : POISONED;
   return v;
 }
 
@@ -128,7 +129,7 @@ int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, 
   const neo_reg *r = &p->k->regs.at[reg];
   int64_t at = 0;
   for (size_t d = 0; d < n; d++) {
-    int64_t x = neo_li_eval(p, index[d]).i;
+    int64_t x = neo_li_index(p, index[d]);
     if (x < 0 || x >= r->extent[d])
       neo_li_fail(p, "index", r->name, x, r->extent[d]);
     at = at * r->extent[d] + (p->failed ? 0 : x);
@@ -141,7 +142,7 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
   const reg_store *r = &p->reg[e->attr];
   if (p->failed)
     return (neo_value){0};
-  p->memo[e->id].poison = r->defined[at] == POISON;
+  p->taint = r->defined[at] == POISON ? POISONED : 0;
   if (r->defined[at] == DEFINED || r->defined[at] == POISON)
     return r->at[at];
   neo_li_fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
@@ -165,62 +166,48 @@ static bool leaves_i64(neo_op op, const neo_value *x) {
   }
 }
 
-static bool has_wrapped(const interp *p, const neo_lx *e) {
-  return e->n && e->type == NEO_I64_T && p->memo[e->id].stamp == p->stamp && p->memo[e->id].wraps;
-}
-
-static void refuse_wrapped(interp *p, const neo_lx *e) {
-  if (has_wrapped(p, e))
+static void refuse(interp *p, uint8_t taint) {
+  if (taint & WRAPPED)
     neo_li_fail(p, "an index", "arithmetic that leaves i64", 0, 0);
-}
-
-/* Nothing is known of a STOP's value, nor of an element's. */
-static bool wraps(interp *p, const neo_lx *e, const neo_value *x) {
-  bool y = false;
-  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
-    return false;
-  for (uint32_t k = 0; k < e->n; k++)
-    y = y || has_wrapped(p, e->arg[k]);
-  if (y && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
-    refuse_wrapped(p, has_wrapped(p, e->arg[0]) ? e->arg[0] : e->arg[1]);
-  return y || leaves_i64((neo_op)e->attr, x);
+  if (taint & POISONED)
+    fail_empty(p);
 }
 
 int64_t neo_li_index(interp *p, const neo_lx *e) {
   int64_t x = neo_li_eval(p, e).i;
-  refuse_wrapped(p, e);
-  neo_li_refuse_poison(p, e);
+  if (p->taint)
+    refuse(p, p->taint);
   return p->failed ? 0 : x;
-}
-
-/* ---- poison */
-
-bool neo_li_is_poison(const interp *p, const neo_lx *e) {
-  return e->n && p->memo[e->id].stamp == p->stamp && p->memo[e->id].poison;
-}
-
-void neo_li_refuse_poison(interp *p, const neo_lx *e) {
-  if (neo_li_is_poison(p, e))
-    fail_empty(p);
 }
 
 bool neo_li_holds(interp *p, const neo_lx *e) {
   bool y = neo_li_eval(p, e).i;
-  neo_li_refuse_poison(p, e);
+  refuse(p, p->taint & POISONED);
   return y;
 }
 
-/* Of an operator of which all arguments were evaluated. One that is false, or true, may decide alone. */
-static bool is_made_of_poison(const interp *p, const neo_lx *e, const neo_value *x) {
-  bool y = false;
-  bool logic = e->kind == NEO_LX_OP && (e->attr == NEO_OP_AND || e->attr == NEO_OP_OR);
-  for (uint32_t k = 0; k < e->n; k++) {
-    bool poison = neo_li_is_poison(p, e->arg[k]);
-    if (logic && !poison && (x[k].i != 0) == (e->attr == NEO_OP_OR))
-      return false;
-    y = y || poison;
-  }
-  return y;
+void neo_li_refuse_poison(interp *p, uint8_t taint) {
+  refuse(p, taint & POISONED);
+}
+
+/* Nothing is known of a STOP's value, nor of an element's. */
+static uint8_t wraps(interp *p, const neo_lx *e, const neo_value *x, uint8_t taint) {
+  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
+    return 0;
+  if (taint & WRAPPED && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
+    refuse(p, WRAPPED);
+  return taint & WRAPPED || leaves_i64((neo_op)e->attr, x) ? WRAPPED : 0;
+}
+
+/* Does one operand, which is no poison, decide alone? */
+static bool is_decided(const neo_lx *e, const neo_value *x, const uint8_t *taint) {
+  bool any = e->attr == NEO_OP_OR;
+  if (e->kind != NEO_LX_OP || (e->attr != NEO_OP_AND && !any))
+    return false;
+  for (uint32_t k = 0; k < e->n; k++)
+    if (!(taint[k] & POISONED) && (x[k].i != 0) == any)
+      return true;
+  return false;
 }
 
 /* ---- expressions */
@@ -246,7 +233,7 @@ static neo_value fused(const neo_lx *e, const neo_value *x) {
 static neo_value random_(interp *p, const neo_lx *e) {
   const uint64_t *key = p->run->key;
   uint64_t element = (uint64_t)neo_li_eval(p, e->arg[0]).i;
-  p->memo[e->id].poison = neo_li_is_poison(p, e->arg[0]);
+  p->taint &= POISONED;
   return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
 }
 
@@ -268,26 +255,39 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u) {
 /* Where the condition is poison nothing is loaded. */
 static neo_value guarded_load(interp *p, const neo_lx *e) {
   bool taken = neo_li_eval(p, e->arg[1]).i;
-  if (taken && !neo_li_is_poison(p, e->arg[1]))
+  uint8_t poison = p->taint & POISONED;
+  if (taken && !poison)
     return load(p, e);
   neo_value y = neo_li_eval(p, e->arg[2]);
-  p->memo[e->id].poison = neo_li_is_poison(p, e->arg[1]) || neo_li_is_poison(p, e->arg[2]);
+  p->taint |= poison;
   return y;
+}
+
+static neo_value select_(interp *p, const neo_lx *e) {
+  bool first = neo_li_eval(p, e->arg[0]).i;
+  uint8_t poison = p->taint & POISONED;
+  neo_value y = neo_li_eval(p, e->arg[first ? 1 : 2]);
+  p->taint |= poison;
+  return y;
+}
+
+/* Evaluates the operands; p->taint is then that of the operator's value. */
+static void operands(interp *p, const neo_lx *e, neo_value *x) {
+  uint8_t taint[MAX_ARGS], all = 0;
+  for (uint32_t k = 0; k < e->n; k++) {
+    x[k] = neo_li_eval(p, e->arg[k]);
+    all |= taint[k] = p->taint;
+  }
+  p->taint = wraps(p, e, x, all);
+  if (all & POISONED && !is_decided(e, x, taint))
+    p->taint |= POISONED;
 }
 
 static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
-  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT) {
-    const neo_lx *taken = neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2];
-    neo_value y = neo_li_eval(p, taken);
-    p->memo[e->id].wraps = has_wrapped(p, taken);
-    p->memo[e->id].poison = neo_li_is_poison(p, e->arg[0]) || neo_li_is_poison(p, taken);
-    return y;
-  }
-  for (uint32_t k = 0; k < e->n; k++)
-    x[k] = neo_li_eval(p, e->arg[k]);
-  p->memo[e->id].wraps = wraps(p, e, x);
-  p->memo[e->id].poison = is_made_of_poison(p, e, x);
+  if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
+    return select_(p, e);
+  operands(p, e, x);
   if (e->kind == NEO_LX_FMA)
     return fused(e, x);
   if (e->kind == NEO_LX_PAIR)
@@ -324,14 +324,15 @@ static neo_value compute(interp *p, const neo_lx *e) {
 }
 
 neo_value neo_li_eval(interp *p, const neo_lx *e) {
-  if (e->n == 0)
-    return compute(p, e);
-  if (p->memo[e->id].stamp == p->stamp)
-    return p->memo[e->id].value;
-  p->memo[e->id].wraps = p->memo[e->id].poison = false;
+  node_value *m = &p->memo[e->id];
+  if (e->n && m->stamp == p->stamp) {
+    p->taint = m->taint;
+    return m->value;
+  }
+  p->taint = 0;
   neo_value v = compute(p, e);
-  p->memo[e->id].stamp = p->stamp;
-  p->memo[e->id].value = v;
+  if (e->n)
+    *m = (node_value){p->stamp, v, p->taint};
   return v;
 }
 
