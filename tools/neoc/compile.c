@@ -104,6 +104,8 @@ neoc_exit neoc_check(neoc_cli *cli) {
     neo_compile_has_entries(&c, NEO_D_NO_ENTRY_YET);
   if (!s)
     s = neo_compile_passes(&c);
+  if (!s && o.check_facts && c.module->entries.n)
+    s = neo_compile_kernels(&c);
   e = neoc_report(cli, &c, s, NULL);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
     printf("%s: ok\n", path);
