@@ -57,6 +57,10 @@ static void keep(evaluation *e, uint32_t entry, uint32_t k, neo_tensor t) {
   NEO_PUSH(a, &e->now.known, is);
 }
 
+static void count(evaluation *e, neo_fact_outcome k, int64_t n) {
+  neo_fact_count(e->f, NEO_FACT_OF_MODULES, k, n);
+}
+
 /* Gradients have no definition before they are made: their entries wait. */
 static neo_status evaluate_entry(evaluation *e, uint32_t entry) {
   neo_entry_rec x = e->m->entries.at[entry];
@@ -69,8 +73,12 @@ static neo_status evaluate_entry(evaluation *e, uint32_t entry) {
                                  : neo_list_at(e->m, x.updates, k - x.outputs.n);
   bool training = x.kind == NEO_ENTRY_TRAIN || x.kind == NEO_ENTRY_GRAD;
   neo_status s = neo_interp_eval(e->interp, roots, n, training, &why);
-  if (s == NEO_STATE || s == NEO_INTERRUPTED || (s && e->gradients))
+  if (s == NEO_STATE || s == NEO_INTERRUPTED || (s && e->gradients)) {
+    if (s != NEO_STATE)
+      count(e, s == NEO_INTERRUPTED ? NEO_FACT_LONG : NEO_FACT_REFUSED, 1);
     return NEO_OK;
+  }
+  count(e, NEO_FACT_DONE, 1);
   if (s)
     return report(e, neo_arena_printf(e->m->arena, "breaks a fact: %s", neo_str_text(&why)));
   for (uint32_t k = 0; k < n; k++)
@@ -83,6 +91,8 @@ static neo_status evaluate(evaluation *e) {
   e->interp = neo_interp_new(&e->scratch, e->m, e->round->sizes, 1);
   neo_interp_track_errors(e->interp, true);
   bool possible = neo_fact_draw(e->m, e->interp, e->round->sizes, e->number);
+  if (!possible)
+    count(e, NEO_FACT_NO_INPUTS, neo_fact_entries(e->m));
   for (uint32_t k = 0; k < e->m->entries.n && !s && possible; k++) {
     neo_interp_limit(e->interp, NEO_FACT_WORK);
     if (e->m->entries.at[k].kind != NEO_ENTRY_INIT)
@@ -152,6 +162,8 @@ static bool is_same_result(const neo_fact *a, const neo_fact *b) {
 
 static neo_status compare_all(evaluation *e) {
   neo_status s = NEO_OK;
+  if (rounds(e))
+    count(e, NEO_FACT_ROUNDED, (int64_t)neo_fact_entries(e->m));
   for (size_t k = 0; k < e->now.known.n && !s && !rounds(e); k++)
     for (size_t j = 0; j < e->round->known.n && !s; j++) {
       const neo_fact *is = &e->now.known.at[k], *was = &e->round->known.at[j];
@@ -180,8 +192,11 @@ static neo_status check_round(neo_fact_check *f, neo_module *m, const char *pass
   if (!r->sizes && !pass)
     *r = (neo_fact_round){.sizes = neo_fact_sizes(f->arena, m, number),
                           .n_sizes = (uint32_t)m->sizes.n};
-  if (!r->sizes || neo_fact_are_large(m, r->sizes))
+  if (!r->sizes || neo_fact_are_large(m, r->sizes)) {
+    neo_fact_count(f, NEO_FACT_OF_MODULES, r->sizes ? NEO_FACT_LARGE : NEO_FACT_NO_SIZES,
+                   neo_fact_entries(m));
     return NEO_OK;
+  }
   evaluation e = {
       .f = f, .round = r, .number = number, .m = m, .pass = pass, .gradients = gradients};
   neo_arena_init(&e.scratch, m->arena->alloc, m->arena->on_fail);

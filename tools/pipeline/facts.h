@@ -13,7 +13,7 @@
  *   internal error: entry forward, kernel y: it reads Y[2], which nothing has written
  *   internal error: entry forward, kernel y: y[3] is 2, and should be 1.5
  *
- * Evaluations that would take long are left out: results of large fixed sizes are not compared. */
+ * Evaluations that would take long are left out and counted: results of large fixed sizes are not compared. */
 #ifndef NEO_TOOLS_PIPELINE_FACTS_H
 #define NEO_TOOLS_PIPELINE_FACTS_H
 #include "ir/ir.h"
@@ -26,6 +26,9 @@ neo_fact_check *neo_fact_check_new(neo_arena *a);
 /* A neo_pass_options.check, `ctx` is the neo_fact_check. `pass` null: the module is as the frontend made it.
  * NEO_INTERNAL after a report. */
 neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) NEO_MUST_CHECK;
+bool neo_fact_check_has_left_out(const neo_fact_check *f);
+/* "facts: 96 evaluations before and after passes, 4 of plans; left out: 4 (tensors are large)" */
+void neo_fact_check_add_counts(const neo_fact_check *f, neo_str *out);
 /* The plan of a compilation, which has a fact_check of its own module. NEO_INTERNAL after a report. */
 neo_status neo_fact_check_plan(struct neo_compilation *c) NEO_MUST_CHECK;
 

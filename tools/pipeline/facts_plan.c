@@ -49,6 +49,10 @@ static tensor_list roots_of(plan_check *x) {
   return out;
 }
 
+static void count(plan_check *x, neo_fact_outcome k) {
+  neo_fact_count(x->c->facts, NEO_FACT_OF_PLANS, k, 1);
+}
+
 /* False: nothing can be expected, for it would take long, or no inputs are as they must be. */
 static bool expect(plan_check *x, uint32_t number) {
   neo_str why;
@@ -58,8 +62,14 @@ static bool expect(plan_check *x, uint32_t number) {
   x->interp = neo_interp_new(x->a, x->c->module, x->sizes, 1);
   neo_interp_track_errors(x->interp, true);
   neo_interp_limit(x->interp, NEO_FACT_WORK);
-  return neo_fact_draw(x->c->module, x->interp, x->sizes, number) &&
-         !neo_interp_eval(x->interp, roots.at, roots.n, training, &why);
+  bool possible = neo_fact_draw(x->c->module, x->interp, x->sizes, number);
+  neo_status s =
+      possible ? neo_interp_eval(x->interp, roots.at, roots.n, training, &why) : NEO_INPUT;
+  count(x, !s                     ? NEO_FACT_DONE
+           : !possible            ? NEO_FACT_NO_INPUTS
+           : s == NEO_INTERRUPTED ? NEO_FACT_LONG
+                                  : NEO_FACT_REFUSED);
+  return !s;
 }
 
 /* ---- what is given */
@@ -228,7 +238,9 @@ static neo_status check_entry(neo_compilation *c, uint32_t number, const neo_ent
   plan_check x = {.c = c, .a = &a, .of = of};
   x.sizes = all_sizes(&a, c->module, r);
   neo_str_init(&x.why, &a);
-  if (!neo_fact_are_large(c->module, x.sizes)) {
+  if (neo_fact_are_large(c->module, x.sizes)) {
+    count(&x, NEO_FACT_LARGE);
+  } else {
     x.run = neo_plan_run_new(&a, c, e, x.sizes, 1, &x.why);
     x.run.fast = number & 1;
     if (expect(&x, number)) {
@@ -245,7 +257,10 @@ neo_status neo_fact_check_plan(neo_compilation *c) {
   neo_status s = NEO_OK;
   for (uint32_t number = 0; number < NEO_FACT_ROUNDS && !s; number++) {
     size_t at = 0;
-    for (uint32_t k = 0; k < c->module->entries.n && c->facts->round[number].sizes && !s; k++) {
+    bool sizes = c->facts->round[number].sizes;
+    if (!sizes)
+      neo_fact_count(c->facts, NEO_FACT_OF_PLANS, NEO_FACT_NO_SIZES, neo_fact_entries(c->module));
+    for (uint32_t k = 0; k < c->module->entries.n && sizes && !s; k++) {
       neo_entry_rec of = c->module->entries.at[k];
       if (of.kind != NEO_ENTRY_INIT)
         s = check_entry(c, number, &of, &c->plan->entries.at[at++]);
