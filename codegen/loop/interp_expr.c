@@ -190,11 +190,12 @@ void neo_li_refuse_poison(interp *p, uint8_t taint) {
   refuse(p, taint & POISONED);
 }
 
-/* Nothing is known of a STOP's value, nor of an element's. */
+/* Nothing is known of a STOP's value, nor of an element's. What a plan's kernels divide may be known not to be
+ * negative. */
 static uint8_t wraps(interp *p, const neo_lx *e, const neo_value *x, uint8_t taint) {
   if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
     return 0;
-  if (taint & WRAPPED && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
+  if (taint & WRAPPED && p->run->memory && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
     refuse(p, WRAPPED);
   return taint & WRAPPED || leaves_i64((neo_op)e->attr, x) ? WRAPPED : 0;
 }
