@@ -166,9 +166,15 @@ static bool leaves_i64(neo_op op, const neo_value *x) {
   }
 }
 
+static void fail_wrapped(interp *p) {
+  if (!p->failed)
+    neo_str_addf(p->why, "kernel %s: the arithmetic of an index leaves i64", p->k->name);
+  p->failed = true;
+}
+
 static void refuse(interp *p, uint8_t taint) {
   if (taint & WRAPPED)
-    neo_li_fail(p, "an index", "arithmetic that leaves i64", 0, 0);
+    fail_wrapped(p);
   if (taint & POISONED)
     fail_empty(p);
 }

@@ -184,7 +184,7 @@ static void indices_do_not_leave_i64(void **state) {
       "z[0] = x[select(N == 3, (i[0]*4611686018427387904)*(i[1]*4), 0)]\n",
   };
   for (size_t n = 0; n < sizeof bodies / sizeof bodies[0]; n++)
-    expect_said(*state, bodies[n], "an index");
+    expect_said(*state, bodies[n], "the arithmetic of an index leaves i64");
   expect_said(*state, "z[0] = x[stop((i[0]*4611686018427387904)*(i[1]*4)) % 3]\n", NULL);
   expect_said(*state, "z[0] = x[select(N == 3, 0, (i[0]*4611686018427387904)*(i[1]*4))]\n", NULL);
 }

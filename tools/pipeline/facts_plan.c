@@ -103,9 +103,15 @@ static void give(plan_check *x) {
 
 /* ---- comparing */
 
+/* "entry forward, kernel y: ...": kernels that refuse something name themselves. */
 static neo_status report(plan_check *x) {
-  char *text = neo_arena_printf(x->c->module->arena, "entry %s, kernel %s: %s", x->run.entry->name,
-                                x->run.kernel ? x->run.kernel : "of none", neo_str_text(&x->why));
+  static const char names_itself[] = "kernel ";
+  const char *why = neo_str_text(&x->why), *kernel = x->run.kernel;
+  if (!kernel || !strncmp(why, names_itself, sizeof names_itself - 1))
+    kernel = NULL;
+  char *text =
+      neo_arena_printf(x->c->module->arena, "entry %s, %s%s%s%s", x->run.entry->name,
+                       kernel ? names_itself : "", kernel ? kernel : "", kernel ? ": " : "", why);
   neo_diag(x->c->diags, 0, NEO_D_INTERNAL, text);
   x->c->why = "what was lowered breaks a fact";
   return NEO_INTERNAL;

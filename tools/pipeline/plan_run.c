@@ -154,8 +154,8 @@ static bool blocks_wide_end(neo_plan_run *x, const neo_plan_region *rows, int64_
   return true;
 }
 
-static neo_status run_round(neo_plan_run *x, int32_t step, const neo_plan_region *rows, int64_t at,
-                            int64_t end) {
+static neo_status run_iteration(neo_plan_run *x, int32_t step, const neo_plan_region *rows,
+                                int64_t at, int64_t end) {
   const neo_rt_step *s = &x->model.steps[step];
   const neo_rt_loop *l = &x->model.loops[s->arg];
   if (l->index >= 0)
@@ -183,10 +183,10 @@ static neo_status run_loop(neo_plan_run *x, int32_t step) {
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL) &&
       !blocks_wide_end(x, rows, lo, &hi))
     return NEO_INTERNAL;
-  neo_status status = serial && lo <= hi ? run_round(x, step, rows, hi, end) : NEO_OK;
+  neo_status status = serial && lo <= hi ? run_iteration(x, step, rows, hi, end) : NEO_OK;
   for (int64_t k = lo; k < hi && !serial && !status; k++) {
     int64_t at = l->down ? lo + hi - 1 - k : k;
-    status = run_round(x, step, rows, at, at + 1);
+    status = run_iteration(x, step, rows, at, at + 1);
   }
   return status;
 }

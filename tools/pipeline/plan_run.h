@@ -16,7 +16,6 @@ typedef struct {
   uint32_t runs;
   bool fast;          /* kernels that have a fast variant are that */
   const char *kernel; /* the last one that was begun; null: none */
-  uint32_t group;     /* that it is of */
   neo_str *why;
 } neo_plan_run;
 
