@@ -160,6 +160,30 @@ static void plans_that_are_right_are_not_refused(void **state) {
     }
 }
 
+/* What the counts of a program that is right say. */
+static void expect_counts(const char *text, const char *counts) {
+  plan_world w;
+  neo_str out;
+  make(&w, text, true);
+  neo_str_init(&out, &w.c.arena);
+  neo_fact_check_add_counts(w.c.facts, &out);
+  assert_string_equal(neo_str_text(&out), counts);
+  assert_int_equal(neo_fact_check_has_left_out(w.c.facts), strstr(counts, "left out") != NULL);
+  world_close(&w);
+}
+
+static void evaluations_that_are_left_out_are_counted(void **state) {
+  (void)state;
+  expect_counts("input x[8]\ny[i < 8] = 2*x[i]\noutput y\n",
+                "facts: 4 evaluations before and after passes, 4 of plans");
+  expect_counts(
+      "input x[900000]\ny[i < 900000] = 2*x[i]\noutput y\n",
+      "facts: 0 evaluations before and after passes, 0 of plans; left out: 8 (tensors are large)");
+  expect_counts(
+      "input x[600]\ny[i < 600] = sum[j < 600] sin(x[i]*x[j])\noutput y\n",
+      "facts: 0 evaluations before and after passes, 0 of plans; left out: 8 (it takes long)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(two_live_tensors_in_one_place_are_found),
@@ -168,6 +192,7 @@ int main(void) {
       cmocka_unit_test(kernels_that_compute_another_value_are_found),
       cmocka_unit_test(outputs_that_nothing_writes_are_found),
       cmocka_unit_test(plans_that_are_right_are_not_refused),
+      cmocka_unit_test(evaluations_that_are_left_out_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
