@@ -251,7 +251,7 @@ static void make_scratch(interp *p) {
       p->written[b] = NEO_NEW_ARRAY(&p->arena, uint8_t, p->run->n_elems[b] + 1);
 }
 
-/* The buffers from their origins on. */
+/* The buffers from their origins on. An empty tensor's may lie after its end. */
 static neo_kernel_run placed(interp *p, const neo_kernel_run *run) {
   neo_kernel_run y = *run;
   size_t n = p->k->bufs.n;
@@ -262,7 +262,7 @@ static neo_kernel_run placed(interp *p, const neo_kernel_run *run) {
     const neo_lx *origin = p->k->bufs.at[b].origin;
     int64_t at = p->origin[b] = origin ? neo_kernel_number(p->k, origin, run->sizes) : 0;
     buf[b] = run->bufs[b] + at;
-    n_elems[b] = run->n_elems[b] - at;
+    n_elems[b] = run->n_elems[b] > at ? run->n_elems[b] - at : 0;
   }
   y.bufs = buf;
   y.n_elems = n_elems;

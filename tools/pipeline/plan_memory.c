@@ -9,23 +9,35 @@ static int64_t elements_of(const neo_plan_memory *x, neo_tensor t) {
   return n < 0 ? 0 : n;
 }
 
+static neo_plan_region *region_new(neo_plan_memory *x, const neo_rt_buf *b) {
+  neo_plan_region *r = NEO_NEW(x->arena, neo_plan_region);
+  *r = (neo_plan_region){
+      .mem = b->mem, .type = (neo_type)b->type, .offset = b->offset, .size_bytes = b->size_bytes};
+  return r;
+}
+
+static void grow(neo_plan_memory *x, neo_plan_region *r, neo_tensor like, int64_t n) {
+  neo_value *at = NEO_NEW_ARRAY(x->arena, neo_value, n + 1);
+  neo_plan_cell *cell = NEO_NEW_ARRAY(x->arena, neo_plan_cell, n + 1);
+  for (int64_t k = 0; k < r->n; k++) {
+    at[k] = r->at[k];
+    cell[k] = r->cell[k];
+  }
+  r->like = like;
+  r->at = at;
+  r->cell = cell;
+  r->n = n;
+}
+
 /* A tensor may be put in the place of another one: there is room for the longer one. */
-static void add_region(neo_plan_memory *x, int32_t buf, neo_tensor t) {
+void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t) {
   int32_t whole = x->plan->bufs.at[buf].whole - 1;
-  const neo_rt_buf *b = &x->plan->bufs.at[whole];
-  neo_plan_region *r = x->region[whole];
+  neo_plan_region **r = &x->region[whole];
   int64_t n = elements_of(x, t);
-  if (r && r->n >= n)
-    return;
-  r = x->region[whole] = NEO_NEW(x->arena, neo_plan_region);
-  *r = (neo_plan_region){.like = t,
-                         .mem = b->mem,
-                         .type = (neo_type)b->type,
-                         .offset = b->offset,
-                         .size_bytes = b->size_bytes,
-                         .n = n};
-  r->at = NEO_NEW_ARRAY(x->arena, neo_value, n + 1);
-  r->cell = NEO_NEW_ARRAY(x->arena, neo_plan_cell, n + 1);
+  if (!*r)
+    *r = region_new(x, &x->plan->bufs.at[whole]);
+  if (!(*r)->at || (*r)->n < n)
+    grow(x, *r, t, n);
 }
 
 static bool share(const neo_plan_region *a, const neo_plan_region *b) {
@@ -50,7 +62,7 @@ neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan 
     bool blocks = s->op == NEO_RT_STEP_LOOP && s->flags & NEO_RT_STEP_BLOCKS;
     int32_t n = s->op == NEO_RT_STEP_LOOP ? blocks : s->n;
     for (int32_t k = s->first; k < s->first + n; k++)
-      add_region(&x, plan->args.at[k], plan->arg_tensors.at[k]);
+      neo_plan_memory_reach(&x, plan->args.at[k], plan->arg_tensors.at[k]);
   }
   find_shares(&x);
   return x;

@@ -37,6 +37,8 @@ typedef struct {
 /* That of an entry, in which nothing is written. */
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
                                     const neo_rt_entry *e, const int64_t *sizes);
+/* Makes room for a tensor in a buffer, at the sizes of now: those of loops change. */
+void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t);
 /* The region of a buffer; its element `shift` is the buffer's first. */
 neo_plan_region *neo_plan_region_of(const neo_plan_memory *x, int32_t buf, int64_t *shift);
 /* Unit `unit` of a run accesses an element, to write it for tensor t. BROKEN, or false: another unit of the run accesses

@@ -6,13 +6,24 @@ enum { ORDER = 0x5eed }; /* of the threads of a GPU's block: any but the one the
 neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_entry *e,
                               const int64_t *sizes, uint64_t seed, neo_str *why) {
   neo_plan_run x = {.c = c, .entry = e, .key = {seed, 0, 0}, .why = why};
+  size_t n_sizes = c->module->sizes.n;
   x.model = neo_compile_model(c);
-  x.memory = neo_plan_memory_new(a, c->module, c->plan, e, sizes);
+  x.size_of = neo_arena_copy(a, sizes, n_sizes * sizeof *sizes);
+  x.memory = neo_plan_memory_new(a, c->module, c->plan, e, x.size_of);
   x.size = NEO_NEW_ARRAY(a, int64_t, x.model.n_sizes + 1);
   for (uint32_t k = 1; k < c->module->sizes.n; k++)
     if (!c->module->sizes.at[k].loop_index)
       x.size[neo_size_number(c->module, (neo_size){k})] = sizes[k];
   return x;
+}
+
+/* Sizes of loops at the same depth have one number. */
+static void set_size(neo_plan_run *x, int32_t number, int64_t value) {
+  const neo_module *m = x->c->module;
+  x->size[number] = value;
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    if (m->sizes.at[k].loop_index && neo_size_number(m, (neo_size){k}) == (uint32_t)number)
+      x->size_of[k] = value;
 }
 
 /* ---- one kernel */
@@ -54,6 +65,9 @@ static const neo_kernel *kernel_of(const neo_plan_run *x, const neo_rt_step *s) 
 
 /* Where the kernel's buffers are: regions of the memory, and scratch. */
 static void place(kernel_run *r, neo_arena *a, const neo_kernel *k, neo_value **at, int64_t *n) {
+  for (int32_t b = 0; b < r->s->n; b++)
+    neo_plan_memory_reach(&r->x->memory, r->x->c->plan->args.at[r->s->first + b],
+                          tensor_of(r, (uint32_t)b));
   for (size_t b = 0; b < k->bufs.n; b++) {
     if (k->bufs.at[b].use & NEO_BUF_SCRATCH) {
       n[b] = k->bufs.at[b].scratch_elems;
@@ -159,11 +173,14 @@ static neo_status run_iteration(neo_plan_run *x, int32_t step, const neo_plan_re
   const neo_rt_step *s = &x->model.steps[step];
   const neo_rt_loop *l = &x->model.loops[s->arg];
   if (l->index >= 0)
-    x->size[l->index] = at;
+    set_size(x, l->index, at);
   if (rows) {
-    if (!row_at(x, rows, at, &x->size[l->begin]) || !row_at(x, rows, end, &x->size[l->end]))
+    int64_t first, next;
+    if (!row_at(x, rows, at, &first) || !row_at(x, rows, end, &next))
       return NEO_INTERNAL;
-    if (x->size[l->begin] >= x->size[l->end])
+    set_size(x, l->begin, first);
+    set_size(x, l->end, next);
+    if (first >= next)
       return NEO_OK;
   }
   return run_steps(x, step + 1, step + 1 + s->n);

@@ -11,7 +11,7 @@ typedef struct {
   neo_rt_model model;
   const neo_rt_entry *entry;
   neo_plan_memory memory;
-  int64_t *size; /* by number */
+  int64_t *size, *size_of; /* by number; by id */
   uint64_t key[3];
   uint32_t runs;
   bool fast;          /* kernels that have a fast variant are that */
