@@ -111,7 +111,7 @@ static void run_threads(interp *p, const neo_ls *s) {
   p->thread = NOBODY;
 }
 
-/* What another unit left in scratch is nobody's, but for the blocks of a persistent kernel. */
+/* Scratch holds nothing when a unit begins, but for the blocks of a persistent kernel. */
 static void clear_scratch(interp *p) {
   for (size_t b = 0; b < p->k->bufs.n && !p->k->persistent; b++)
     if (p->written[b])

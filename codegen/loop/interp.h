@@ -56,7 +56,7 @@ typedef struct {
   int64_t first[2 * NEO_BOX_RANK]; /* TMA_COPY: where the box begins, the tensor's extents */
 } deed;
 
-/* What is wrong with a value, unless it is not used: it was made of memory that holds nothing; its arithmetic left i64,
+/* Flaws of a value, which count where it is used: it was made of memory that holds nothing; its arithmetic left i64,
  * and no STOP hides that. */
 enum { POISONED = 1, WRAPPED = 2 };
 typedef struct { /* the value of an expression in the statement with this stamp */

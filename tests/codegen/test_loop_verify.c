@@ -121,7 +121,7 @@ static void the_interpreter_refuses(void **state) {
   }
 }
 
-/* What the interpreter says of a kernel with scratch, of which two units run; empty: nothing. */
+/* The interpreter's message about a kernel with scratch, of which two units run; empty: it refuses nothing. */
 static const char *said(loop_fix *f, const char *body) {
   neo_value x[3] = {{0}}, z[3], i[3] = {{.i = 1}, {.i = 1}, {.i = 1}}, s[4], q[4];
   neo_str why;

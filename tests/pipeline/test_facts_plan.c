@@ -160,7 +160,6 @@ static void plans_that_are_right_are_not_refused(void **state) {
     }
 }
 
-/* What the counts of a program that is right say. */
 static void expect_counts(const char *text, const char *counts) {
   plan_world w;
   neo_str out;

@@ -1,4 +1,4 @@
-/* What the files of checked facts share: facts.c compares modules, facts_plan.c a plan with the module that it was made
+/* Shared by the files of checked facts: facts.c compares modules, facts_plan.c a plan with the module that it was made
  * of, facts_inputs.c says on what, facts_count.c how much was left out. */
 #ifndef NEO_TOOLS_PIPELINE_FACTS_PARTS_H
 #define NEO_TOOLS_PIPELINE_FACTS_PARTS_H
@@ -24,7 +24,7 @@ typedef struct {  /* one choice of sizes and inputs */
 } neo_fact_round;
 
 typedef enum { NEO_FACT_OF_MODULES, NEO_FACT_OF_PLANS, NEO_FACT_KINDS } neo_fact_kind;
-/* What became of the evaluation of an entry on one choice of sizes and inputs. */
+/* The fate of an entry's evaluation on one choice of sizes and inputs. */
 typedef enum {
   NEO_FACT_DONE,
   NEO_FACT_NO_SIZES,

@@ -1,4 +1,4 @@
-/* What the kernels of a plan compute, held against the module that they were made of. */
+/* Holds the kernels of a plan against the module that they were made of. */
 #include "tools/pipeline/facts_parts.h"
 #include "tools/pipeline/plan_run.h"
 #include <string.h>
@@ -175,7 +175,7 @@ static neo_status compare_group(plan_check *x, int32_t from, int32_t to, uint64_
   return worst ? differs(x, of, at, worst->at[at]) : NEO_OK;
 }
 
-/* What the entry leaves to the caller, or to the next call: all of it is there, and right. */
+/* Results for the caller, and for the next call: all of them are there, and right. */
 static neo_status compare_result(plan_check *x, int32_t number, neo_tensor t) {
   const neo_rt_tensor *to = &x->c->plan->tensors.at[number];
   const neo_plan_region *r = x->run.memory.region[to->buf];

@@ -34,7 +34,7 @@ typedef struct {
   uint64_t time;
 } neo_plan_memory;
 
-/* That of an entry, in which nothing is written. */
+/* Memory of an entry, in which nothing is written. */
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
                                     const neo_rt_entry *e, const int64_t *sizes);
 /* Makes room for a tensor in a buffer, at the sizes of now: those of loops change. */

@@ -141,7 +141,7 @@ static bool row_at(neo_plan_run *x, const neo_plan_region *rows, int64_t b, int6
   return false;
 }
 
-/* The block behind the last one with rows. */
+/* The number of the first block without rows. */
 static bool blocks_end(neo_plan_run *x, const neo_plan_region *rows, int64_t lo, int64_t *hi) {
   int64_t all, row = 0;
   bool good = lo >= *hi || row_at(x, rows, *hi, &all);
