@@ -31,7 +31,7 @@ static neo_expr position(neo_frame *f, neo_reduction *r) {
   r->least = at;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
     neo_box box = {.low = neo_frame_low(f, k, k + 1, f->fe->asserts.n),
-                   .extent = neo_frame_hull(f, k)};
+                   .extent = neo_frame_hull(f, k, k + 1, f->fe->asserts.n)};
     neo_expr end = box.extent;
     if (!end.i || (k > r->base && !neo_frame_range(f, k, &box)))
       return (neo_expr){0};
@@ -133,10 +133,10 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   return r->guarded ? none : ends_of_extremum(&wide, r);
 }
 
-/* An axis of the definition has no values, as that of `dim N = 0`: its intervals tell nothing. */
+/* An axis of the definition or of the reduction has no values, as that of `dim N = 0`: intervals tell nothing. */
 static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
   neo_facts nothing = {0};
-  for (uint32_t k = 0; k < r->base; k++) {
+  for (uint32_t k = 0; k < r->base + r->n_own; k++) {
     neo_expr empty = neo_op2(f->m, NEO_OP_LE, f->axis[k].hi, f->axis[k].lo);
     if (neo_prove(f->fe->prover, &nothing, empty, NULL) == NEO_PROVED)
       return true;
