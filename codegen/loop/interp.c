@@ -11,10 +11,11 @@ static void run_block(interp *p, const neo_block *b);
 static void store(interp *p, const neo_ls *s) {
   uint32_t buf = s->store.to.buf;
   const neo_kbuf *b = &p->k->bufs.at[buf];
-  if (s->store.cond && !neo_li_eval(p, s->store.cond).i)
+  if (s->store.cond && !neo_li_holds(p, s->store.cond))
     return;
-  int64_t at = neo_li_eval(p, s->store.to.offset).i;
+  int64_t at = neo_li_index(p, s->store.to.offset);
   neo_value v = neo_li_eval(p, s->store.value);
+  uint8_t taint = p->taint;
   if (!(b->use & (NEO_BUF_WRITE | NEO_BUF_SCRATCH)))
     neo_li_fail(p, "store to a read buffer", b->name, at, 0);
   if (!neo_li_in_buffer(p, buf, at, "store"))
@@ -23,16 +24,24 @@ static void store(interp *p, const neo_ls *s) {
   neo_li_free_of_products(p, buf, at);
   if (s->store.adds) {
     neo_li_meet_adding(p, buf, at);
-    neo_value x[] = {p->run->bufs[buf][at], v};
+    neo_value x[] = {{.i = 0}, v};
+    if (!neo_li_get(p, buf, at, true, &x[0]))
+      neo_li_fail(p, "addition to undefined content", b->name, at, p->run->n_elems[buf]);
     v = neo_value_op(NEO_OP_ADD, (neo_type)b->type, (neo_type)b->type, x);
   } else {
     neo_li_meet(p, buf, at, true);
   }
-  p->run->bufs[buf][at] = v;
+  if (taint & POISONED && p->written[buf]) {
+    p->written[buf][at] = 0;
+    return;
+  }
+  neo_li_refuse_poison(p, taint);
+  neo_li_put(p, buf, at, v, s->store.adds);
 }
 
 static void set(interp *p, const neo_ls *s) {
   neo_value v = neo_li_eval(p, s->set.value);
+  uint8_t now = p->taint & POISONED ? POISON : DEFINED;
   int64_t at = neo_li_reg_element(p, s->set.reg, s->set.index, s->set.n_index);
   reg_store *r = &p->reg[s->set.reg];
   if (p->failed)
@@ -40,24 +49,24 @@ static void set(interp *p, const neo_ls *s) {
   if (r->defined[at] == ON_ITS_WAY)
     neo_li_fail(p, "element that is not awaited", p->k->regs.at[s->set.reg].name, at, r->n);
   r->at[at] = v;
-  r->defined[at] = DEFINED;
+  r->defined[at] = now;
 }
 
 static void move_tile(interp *p, const neo_ls *s, bool to_memory) {
   uint32_t buf = s->tile.element.buf;
-  int64_t at = neo_li_eval(p, s->tile.element.offset).i;
+  int64_t at = neo_li_index(p, s->tile.element.offset);
   neo_type t = (neo_type)p->k->bufs.at[buf].type;
   neo_tile *x = &p->tile[s->tile.reg[0]];
   for (int m = 0; m < NEO_TILE_ROWS; m++)
     for (int n = 0; n < NEO_TILE_CELLS; n++) {
       int64_t i = at + m * s->tile.pitch + n;
+      neo_value v = {.i = 0};
       if (!neo_li_in_buffer(p, buf, i, to_memory ? "store" : "load"))
         return;
-      neo_value *v = &p->run->bufs[buf][i];
       if (to_memory)
-        *v = neo_li_of_bits(t, x->at[m][n]);
+        neo_li_put(p, buf, i, neo_li_of_bits(t, x->at[m][n]), false);
       else
-        x->at[m][n] = neo_li_bits(t, *v);
+        (void)neo_li_get(p, buf, i, false, &v), x->at[m][n] = neo_li_bits(t, v);
     }
 }
 
@@ -102,8 +111,16 @@ static void run_threads(interp *p, const neo_ls *s) {
   p->thread = NOBODY;
 }
 
+/* Scratch holds nothing when a unit begins, but for the blocks of a persistent kernel. */
+static void clear_scratch(interp *p) {
+  for (size_t b = 0; b < p->k->bufs.n && !p->k->persistent; b++)
+    if (p->written[b])
+      memset(p->written[b], 0, (size_t)p->run->n_elems[b]);
+}
+
 static void run_unit(interp *p, const neo_ls *s) {
   memset(p->tile_defined, 0, sizeof p->tile_defined);
+  clear_scratch(p);
   run_block(p, &s->loop.body);
   neo_li_end_products(p);
   if (!p->k->persistent) /* or its mbarriers go on with the next one */
@@ -116,11 +133,12 @@ static void run_loop(interp *p, const neo_ls *s) {
     return;
   }
   bool unit = s->loop.kind == NEO_LOOP_UNIT;
-  int64_t lo = unit ? p->run->lo : neo_li_eval(p, s->loop.lo).i,
-          hi = unit ? p->run->hi : neo_li_eval(p, s->loop.hi).i;
+  int64_t lo = unit ? p->run->lo : neo_li_index(p, s->loop.lo),
+          hi = unit ? p->run->hi : neo_li_index(p, s->loop.hi);
   int64_t step = unit && p->k->persistent && p->run->blocks ? p->run->blocks : s->loop.step;
   for (int64_t x = lo; x < hi && !p->failed; x += step) {
     p->var[s->loop.var] = x;
+    p->unit = unit ? x : p->unit;
     if (unit)
       run_unit(p, s);
     else
@@ -146,7 +164,7 @@ static void run(interp *p, const neo_ls *s) {
     run_loop(p, s);
     break;
   case NEO_LS_IF:
-    run_block(p, neo_li_eval(p, s->branch.cond).i ? &s->branch.then : &s->branch.otherwise);
+    run_block(p, neo_li_holds(p, s->branch.cond) ? &s->branch.then : &s->branch.otherwise);
     break;
   case NEO_LS_REG:
     memset(p->reg[s->declare.reg].defined, 0, (size_t)p->reg[s->declare.reg].n);
@@ -226,17 +244,25 @@ static void make_threads(interp *p) {
   }
 }
 
-/* The buffers from their origins on. */
+static void make_scratch(interp *p) {
+  p->written = NEO_NEW_ARRAY(&p->arena, uint8_t *, p->k->bufs.n + 1);
+  for (size_t b = 0; b < p->k->bufs.n; b++)
+    if (p->k->bufs.at[b].use & NEO_BUF_SCRATCH)
+      p->written[b] = NEO_NEW_ARRAY(&p->arena, uint8_t, p->run->n_elems[b] + 1);
+}
+
+/* The buffers from their origins on. An empty tensor's may lie after its end. */
 static neo_kernel_run placed(interp *p, const neo_kernel_run *run) {
   neo_kernel_run y = *run;
   size_t n = p->k->bufs.n;
   neo_value **buf = NEO_NEW_ARRAY(&p->arena, neo_value *, n + 1);
   int64_t *n_elems = NEO_NEW_ARRAY(&p->arena, int64_t, n + 1);
+  p->origin = NEO_NEW_ARRAY(&p->arena, int64_t, n + 1);
   for (size_t b = 0; b < n; b++) {
     const neo_lx *origin = p->k->bufs.at[b].origin;
-    int64_t at = origin ? neo_kernel_number(p->k, origin, run->sizes) : 0;
+    int64_t at = p->origin[b] = origin ? neo_kernel_number(p->k, origin, run->sizes) : 0;
     buf[b] = run->bufs[b] + at;
-    n_elems[b] = run->n_elems[b] - at;
+    n_elems[b] = run->n_elems[b] > at ? run->n_elems[b] - at : 0;
   }
   y.bufs = buf;
   y.n_elems = n_elems;
@@ -254,6 +280,7 @@ neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run_, ne
   p.memo = neo_arena_array(&p.arena, k->nodes.n + 1, sizeof *p.memo);
   make_registers(&p);
   make_threads(&p);
+  make_scratch(&p);
   if (neo_kernel_has(k, NEO_LS_TILE))
     p.tile = NEO_NEW_ARRAY(&p.arena, neo_tile, NEO_TILE_COUNT);
   run_block(&p, &k->body);

@@ -8,8 +8,10 @@
 enum {
   UNDEFINED,
   DEFINED,
-  ON_ITS_WAY
-}; /* state of an element; ON_ITS_WAY: a product of a warpgroup still adds to it */
+  ON_ITS_WAY,
+  POISON
+}; /* state of an element; ON_ITS_WAY: a product of a warpgroup still adds to it; POISON: it was made of memory that
+      holds nothing, and may be computed with, but neither be stored nor decide anything */
 typedef struct {
   neo_value *at;
   uint8_t *defined;
@@ -54,6 +56,15 @@ typedef struct {
   int64_t first[2 * NEO_BOX_RANK]; /* TMA_COPY: where the box begins, the tensor's extents */
 } deed;
 
+/* Flaws of a value, which count where it is used: it was made of memory that holds nothing; its arithmetic left i64,
+ * and no STOP hides that. */
+enum { POISONED = 1, WRAPPED = 2 };
+typedef struct { /* the value of an expression in the statement with this stamp */
+  uint64_t stamp;
+  neo_value value;
+  uint8_t taint;
+} node_value;
+
 typedef struct {
   const neo_kernel *k;
   const neo_kernel_run *run;
@@ -62,14 +73,17 @@ typedef struct {
   bool failed;
   int64_t *var;
   reg_store *reg;
-  struct {
-    uint64_t stamp;
-    neo_value value;
-  } * memo; /* by node id */
+  node_value *memo; /* by node id */
+  uint8_t taint;    /* of the value that was evaluated last */
   uint64_t stamp;
   int64_t threads; /* of THREAD loops; 0: there are none */
   int32_t thread;  /* the iteration of the one around; NOBODY: none is */
   uint64_t epoch, seed;
+  int64_t unit;        /* the iteration of the UNIT loop; 0 without one */
+  uint8_t **written;   /* [buffer][element] of scratch: in this unit; of other buffers null */
+  int64_t *origin;     /* [buffer]: elements before those that the kernel counts */
+  uint32_t poison_buf; /* the last element that was read and held nothing */
+  int64_t poison_at;
   access **met; /* [buffer][element]; null without THREAD loops */
   /* Groups of copies, counted from 1: the open one, the last complete one, the last one that has
    * copies. */
@@ -97,6 +111,14 @@ neo_value neo_li_eval(interp *p, const neo_lx *e);
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n);
 bool neo_li_in_buffer(interp *p, uint32_t buf, int64_t at, const char *what);
 neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at);
+/* An index, or a bound: no poison, and its arithmetic may not leave i64. */
+int64_t neo_li_index(interp *p, const neo_lx *e);
+/* A condition, which is no poison. */
+bool neo_li_holds(interp *p, const neo_lx *e);
+void neo_li_refuse_poison(interp *p, uint8_t taint);
+/* An element that is in its buffer; false: it holds nothing. `adds`: this is to add to it, as other units may. */
+bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v);
+void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds);
 /* Checks before an access to scratch that no copy to the element is under way. */
 void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what);
 /* Checks that no product under way reads the element. */

@@ -1,5 +1,5 @@
 /* What the threads of a block do together: asynchronous copies, products of warps and warpgroups,
- * shuffles.
+ * shuffles. Poison ends in products: what they make of it is taken for a value.
  *
  * A copy is made at once, and its elements are marked with the number of its group: a read or
  * write of one of them before a COPY_WAIT for that group is an error. */
@@ -11,9 +11,9 @@
 
 static void copy(interp *p, const neo_ls *s) {
   uint32_t buf = s->copy.to.buf;
-  bool takes = !s->copy.cond || neo_li_eval(p, s->copy.cond).i;
-  int64_t at = neo_li_eval(p, s->copy.to.offset).i;
-  int64_t from = takes ? neo_li_eval(p, s->copy.from.offset).i : 0;
+  bool takes = !s->copy.cond || neo_li_holds(p, s->copy.cond);
+  int64_t at = neo_li_index(p, s->copy.to.offset);
+  int64_t from = takes ? neo_li_index(p, s->copy.from.offset) : 0;
   for (int64_t k = 0; k < s->copy.elements && !p->failed; k++) {
     neo_value v = {.i = 0};
     if (neo_type_is_float((neo_type)p->k->bufs.at[buf].type))
@@ -25,7 +25,7 @@ static void copy(interp *p, const neo_ls *s) {
     neo_li_settled(p, buf, at + k, "copy to a copy under way");
     neo_li_free_of_products(p, buf, at + k);
     neo_li_meet(p, buf, at + k, true);
-    p->run->bufs[buf][at + k] = v;
+    neo_li_put(p, buf, at + k, v, false);
     p->copied[buf][at + k] = p->started = p->group;
   }
 }
@@ -49,7 +49,7 @@ static neo_value *fragment(interp *p, const neo_ls *s, int k, int64_t at, int64_
   const reg_store *r = &p->reg[reg];
   int64_t first = t * r->each + at * neo_mma_elements[k];
   for (int64_t e = first; e < first + neo_mma_elements[k]; e++)
-    if (r->defined[e] != DEFINED)
+    if (r->defined[e] != DEFINED && r->defined[e] != POISON)
       neo_li_fail(p, "undefined element", p->k->regs.at[reg].name, e, r->n);
   return &r->at[first];
 }

@@ -105,7 +105,7 @@ static void copy_element(interp *p, const deed *x, int64_t e) {
     return;
   neo_li_settled(p, buf, to, "copy to a copy under way");
   neo_li_free_of_products(p, buf, to);
-  p->run->bufs[buf][to] = v;
+  neo_li_put(p, buf, to, v, false);
   p->copied[buf][to] = -(int64_t)p->awaiting.n;
 }
 

@@ -1,5 +1,6 @@
 /* Values in the reference interpreter: buffers, registers and expressions. An access outside a buffer,
- * and a read of an undefined register element, stop it.
+ * and a read of an undefined register element, stop it. Of memory that holds nothing, as the last lanes of a
+ * vector may, comes poison, which stops it where it is stored outside of scratch, is an index or decides.
  *
  * A statement's expression is a graph: each node is evaluated once a statement, and only where its
  * value is needed (SELECT, LOADIF and conditional stores leave out what they do not take). */
@@ -70,23 +71,65 @@ void neo_li_settled(interp *p, uint32_t buf, int64_t at, const char *what) {
     neo_li_fail(p, what, p->k->bufs.at[buf].name, at, p->run->n_elems[buf]);
 }
 
-neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
-  if (!neo_li_in_buffer(p, buf, at, "load"))
-    return (neo_value){0};
-  neo_li_settled(p, buf, at, "load of a copy under way");
-  neo_li_meet(p, buf, at, false);
-  return p->run->bufs[buf][at];
+bool neo_li_get(interp *p, uint32_t buf, int64_t at, bool adds, neo_value *v) {
+  const neo_kernel_memory *m = p->run->memory;
+  neo_memory_state held = NEO_MEMORY_HELD;
+  if (p->written[buf])
+    held = p->written[buf][at] ? NEO_MEMORY_HELD : NEO_MEMORY_EMPTY;
+  else if (m)
+    held = m->read(m->ctx, buf, p->origin[buf] + at, p->unit, adds);
+  p->failed = p->failed || held == NEO_MEMORY_BROKEN;
+  if (held == NEO_MEMORY_EMPTY) {
+    p->poison_buf = buf;
+    p->poison_at = at;
+  }
+  *v = p->run->bufs[buf][at];
+  return held != NEO_MEMORY_EMPTY;
 }
 
-static neo_value load(interp *p, uint32_t buf, const neo_lx *offset) {
-  return neo_li_load_at(p, buf, neo_li_eval(p, offset).i);
+void neo_li_put(interp *p, uint32_t buf, int64_t at, neo_value v, bool adds) {
+  const neo_kernel_memory *m = p->run->memory;
+  if (p->written[buf])
+    p->written[buf][at] = 1;
+  else if (m && !m->write(m->ctx, buf, p->origin[buf] + at, p->unit, adds))
+    p->failed = true;
+  p->run->bufs[buf][at] = v;
+}
+
+/* A load that may be of nothing. */
+static bool loaded(interp *p, uint32_t buf, int64_t at, neo_value *v) {
+  *v = (neo_value){.i = 0};
+  if (!neo_li_in_buffer(p, buf, at, "load"))
+    return true;
+  neo_li_settled(p, buf, at, "load of a copy under way");
+  neo_li_meet(p, buf, at, false);
+  return neo_li_get(p, buf, at, false, v);
+}
+
+static void fail_empty(interp *p) {
+  neo_li_fail(p, "use of undefined content", p->k->bufs.at[p->poison_buf].name, p->poison_at,
+              p->run->n_elems[p->poison_buf]);
+}
+
+neo_value neo_li_load_at(interp *p, uint32_t buf, int64_t at) {
+  neo_value v;
+  if (!loaded(p, buf, at, &v))
+    fail_empty(p);
+  return v;
+}
+
+static neo_value load(interp *p, const neo_lx *e) {
+  neo_value v;
+  bool held = loaded(p, e->attr, neo_li_index(p, e->arg[0]), &v);
+  p->taint = held ? 0 : POISONED;
+  return v;
 }
 
 int64_t neo_li_reg_element(interp *p, uint32_t reg, const neo_lx *const *index, size_t n) {
   const neo_reg *r = &p->k->regs.at[reg];
   int64_t at = 0;
   for (size_t d = 0; d < n; d++) {
-    int64_t x = neo_li_eval(p, index[d]).i;
+    int64_t x = neo_li_index(p, index[d]);
     if (x < 0 || x >= r->extent[d])
       neo_li_fail(p, "index", r->name, x, r->extent[d]);
     at = at * r->extent[d] + (p->failed ? 0 : x);
@@ -99,11 +142,79 @@ static neo_value reg_value(interp *p, const neo_lx *e) {
   const reg_store *r = &p->reg[e->attr];
   if (p->failed)
     return (neo_value){0};
-  if (r->defined[at] == DEFINED)
+  p->taint = r->defined[at] == POISON ? POISONED : 0;
+  if (r->defined[at] == DEFINED || r->defined[at] == POISON)
     return r->at[at];
   neo_li_fail(p, r->defined[at] ? "element that is not awaited" : "undefined element",
               p->k->regs.at[e->attr].name, at, r->n);
   return (neo_value){0};
+}
+
+/* ---- indices: machine code takes it that their arithmetic stays in i64 */
+
+static bool leaves_i64(neo_op op, const neo_value *x) {
+  int64_t y;
+  switch (op) {
+  case NEO_OP_ADD:
+    return __builtin_add_overflow(x[0].i, x[1].i, &y);
+  case NEO_OP_SUB:
+    return __builtin_sub_overflow(x[0].i, x[1].i, &y);
+  case NEO_OP_MUL:
+    return __builtin_mul_overflow(x[0].i, x[1].i, &y);
+  default:
+    return false;
+  }
+}
+
+static void fail_wrapped(interp *p) {
+  if (!p->failed)
+    neo_str_addf(p->why, "kernel %s: the arithmetic of an index leaves i64", p->k->name);
+  p->failed = true;
+}
+
+static void refuse(interp *p, uint8_t taint) {
+  if (taint & WRAPPED)
+    fail_wrapped(p);
+  if (taint & POISONED)
+    fail_empty(p);
+}
+
+int64_t neo_li_index(interp *p, const neo_lx *e) {
+  int64_t x = neo_li_eval(p, e).i;
+  if (p->taint)
+    refuse(p, p->taint);
+  return p->failed ? 0 : x;
+}
+
+bool neo_li_holds(interp *p, const neo_lx *e) {
+  bool y = neo_li_eval(p, e).i;
+  refuse(p, p->taint & POISONED);
+  return y;
+}
+
+void neo_li_refuse_poison(interp *p, uint8_t taint) {
+  refuse(p, taint & POISONED);
+}
+
+/* Nothing is known of a STOP's value, nor of an element's. What a plan's kernels divide may be known not to be
+ * negative. */
+static uint8_t wraps(interp *p, const neo_lx *e, const neo_value *x, uint8_t taint) {
+  if (e->kind != NEO_LX_OP || e->type != NEO_I64_T || e->attr == NEO_OP_STOP)
+    return 0;
+  if (taint & WRAPPED && p->run->memory && (e->attr == NEO_OP_DIV || e->attr == NEO_OP_MOD))
+    refuse(p, WRAPPED);
+  return taint & WRAPPED || leaves_i64((neo_op)e->attr, x) ? WRAPPED : 0;
+}
+
+/* Does one operand, which is no poison, decide alone? */
+static bool is_decided(const neo_lx *e, const neo_value *x, const uint8_t *taint) {
+  bool any = e->attr == NEO_OP_OR;
+  if (e->kind != NEO_LX_OP || (e->attr != NEO_OP_AND && !any))
+    return false;
+  for (uint32_t k = 0; k < e->n; k++)
+    if (!(taint[k] & POISONED) && (x[k].i != 0) == any)
+      return true;
+  return false;
 }
 
 /* ---- expressions */
@@ -129,6 +240,7 @@ static neo_value fused(const neo_lx *e, const neo_value *x) {
 static neo_value random_(interp *p, const neo_lx *e) {
   const uint64_t *key = p->run->key;
   uint64_t element = (uint64_t)neo_li_eval(p, e->arg[0]).i;
+  p->taint &= POISONED;
   return (neo_value){.f = neo_rand_uniform(key[0], key[1], e->attr, (uint32_t)key[2], element)};
 }
 
@@ -147,12 +259,42 @@ neo_value neo_li_of_bits(neo_type t, uint32_t u) {
   return t == NEO_F32_T ? (neo_value){.f = (double)x} : (neo_value){.i = (int32_t)u};
 }
 
+/* Where the condition is poison nothing is loaded. */
+static neo_value guarded_load(interp *p, const neo_lx *e) {
+  bool taken = neo_li_eval(p, e->arg[1]).i;
+  uint8_t poison = p->taint & POISONED;
+  if (taken && !poison)
+    return load(p, e);
+  neo_value y = neo_li_eval(p, e->arg[2]);
+  p->taint |= poison;
+  return y;
+}
+
+static neo_value select_(interp *p, const neo_lx *e) {
+  bool first = neo_li_eval(p, e->arg[0]).i;
+  uint8_t poison = p->taint & POISONED;
+  neo_value y = neo_li_eval(p, e->arg[first ? 1 : 2]);
+  p->taint |= poison;
+  return y;
+}
+
+/* Evaluates the operands; p->taint is then that of the operator's value. */
+static void operands(interp *p, const neo_lx *e, neo_value *x) {
+  uint8_t taint[MAX_ARGS], all = 0;
+  for (uint32_t k = 0; k < e->n; k++) {
+    x[k] = neo_li_eval(p, e->arg[k]);
+    all |= taint[k] = p->taint;
+  }
+  p->taint = wraps(p, e, x, all);
+  if (all & POISONED && !is_decided(e, x, taint))
+    p->taint |= POISONED;
+}
+
 static neo_value operation(interp *p, const neo_lx *e) {
   neo_value x[MAX_ARGS];
   if (e->kind == NEO_LX_OP && e->attr == NEO_OP_SELECT)
-    return neo_li_eval(p, neo_li_eval(p, e->arg[0]).i ? e->arg[1] : e->arg[2]);
-  for (uint32_t k = 0; k < e->n; k++)
-    x[k] = neo_li_eval(p, e->arg[k]);
+    return select_(p, e);
+  operands(p, e, x);
   if (e->kind == NEO_LX_FMA)
     return fused(e, x);
   if (e->kind == NEO_LX_PAIR)
@@ -176,9 +318,9 @@ static neo_value compute(interp *p, const neo_lx *e) {
   case NEO_LX_KEY:
     return (neo_value){.i = (int64_t)p->run->key[e->attr]};
   case NEO_LX_LOAD:
-    return load(p, e->attr, e->arg[0]);
+    return load(p, e);
   case NEO_LX_LOADIF:
-    return neo_li_eval(p, e->arg[1]).i ? load(p, e->attr, e->arg[0]) : neo_li_eval(p, e->arg[2]);
+    return guarded_load(p, e);
   case NEO_LX_REG:
     return reg_value(p, e);
   case NEO_LX_RAND:
@@ -189,13 +331,15 @@ static neo_value compute(interp *p, const neo_lx *e) {
 }
 
 neo_value neo_li_eval(interp *p, const neo_lx *e) {
-  if (e->n == 0)
-    return compute(p, e);
-  if (p->memo[e->id].stamp == p->stamp)
-    return p->memo[e->id].value;
+  node_value *m = &p->memo[e->id];
+  if (e->n && m->stamp == p->stamp) {
+    p->taint = m->taint;
+    return m->value;
+  }
+  p->taint = 0;
   neo_value v = compute(p, e);
-  p->memo[e->id].stamp = p->stamp;
-  p->memo[e->id].value = v;
+  if (e->n)
+    *m = (node_value){p->stamp, v, p->taint};
   return v;
 }
 

@@ -167,11 +167,20 @@ neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const
 /* NEO_INTERNAL, and the first breach in *why. (loop/verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
+/* The memory of buffers that are no scratch. It is told of each access, of element `at` from what the run was given on,
+ * by which unit. BROKEN (false), after it has reported why: units meet. `adds`: they add to it. */
+typedef enum { NEO_MEMORY_HELD, NEO_MEMORY_EMPTY, NEO_MEMORY_BROKEN } neo_memory_state;
+typedef struct {
+  void *ctx;
+  neo_memory_state (*read)(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds);
+  bool (*write)(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds);
+} neo_kernel_memory;
+
 /* loop/interp.c: runs units [lo, hi), of a persistent kernel as one block. bufs[k]: elements of the
  * k-th buffer (scratch too), n_elems[k] how many: an access outside, a read of an undefined
- * register element, or a store to a READ buffer is NEO_INTERNAL with *why, as are two iterations of
- * one THREAD loop that meet at an element which one of them writes, and an access to what a copy
- * that is under way writes. */
+ * register element, a use of what nothing has written, a store to a READ buffer, or an index whose arithmetic
+ * leaves i64 is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that meet at an element which one of
+ * them writes, and an access to what a copy that is under way writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;
@@ -180,6 +189,7 @@ typedef struct {
   int64_t lo, hi;
   int64_t blocks; /* of a persistent kernel: it runs those lo + k*blocks; 0: all */
   uint64_t seed;  /* of the order in which iterations of THREAD loops run; 0: as they are counted */
+  const neo_kernel_memory *memory; /* null: all elements have values */
 } neo_kernel_run;
 neo_status neo_kernel_interp(const neo_kernel *k, const neo_kernel_run *run,
                              neo_str *why) NEO_MUST_CHECK;

@@ -295,6 +295,11 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
 
 /* ---- steps */
 
+static void push_arg(planner *q, int32_t buf, neo_tensor t) {
+  NEO_PUSH(q->p->arena, &q->p->args, buf);
+  NEO_PUSH(q->p->arena, &q->p->arg_tensors, t);
+}
+
 /* Kernels count elements from the base of their form in a tensor (fusion/form/rebase.c); f is null for
  * those of a recurrence, which count from the first. */
 static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
@@ -303,8 +308,7 @@ static void add_arg(planner *q, const neo_form *f, neo_tensor t) {
   assert(placed && "every tensor of a group has a place");
   (void)placed;
   int64_t element = neo_type_bytes((neo_type)neo_tensor_at(q->m, t)->type);
-  NEO_PUSH(q->p->arena, &q->p->args,
-           plan_store_part(q->env->store, buf, (f ? neo_form_base(f, t) : 0) * element));
+  push_arg(q, plan_store_part(q->env->store, buf, (f ? neo_form_base(f, t) : 0) * element), t);
 }
 
 static void push_step(planner *q, neo_rt_step s, int32_t group) {
@@ -391,7 +395,7 @@ static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, i
   }
 }
 
-static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like);
+static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like);
 
 /* A kernel that writes new versions only where they differ finds the old ones in their place. */
 static void copy_old(planner *q, const neo_group *g) {
@@ -400,7 +404,7 @@ static void copy_old(planner *q, const neo_group *g) {
   for (size_t k = 0; k < g->roots.n; k++) {
     int32_t to, from;
     if (has_buf(q, g->roots.at[k], &to) && has_buf(q, replaced(q, g->roots.at[k]), &from))
-      add_copy(q, to, from, g->roots.at[k]);
+      add_copy(q, to, from, replaced(q, g->roots.at[k]), g->roots.at[k]);
   }
 }
 
@@ -428,15 +432,15 @@ static void add_run(planner *q, size_t step) {
   push_step(q, s, (int32_t)q->order.at[step]);
 }
 
-static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor like) {
+static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like) {
   if (to == from)
     return;
   neo_rt_step s = {.op = NEO_RT_STEP_COPY,
                    .arg = neo_plan_bytes(q->p, like),
                    .first = (int32_t)q->p->args.n,
                    .n = 2};
-  NEO_PUSH(q->p->arena, &q->p->args, to);
-  NEO_PUSH(q->p->arena, &q->p->args, from);
+  push_arg(q, to, like);
+  push_arg(q, from, copied);
   push_step(q, s, -1);
 }
 
@@ -445,7 +449,7 @@ static void copy_outputs(planner *q, bool computed) {
     neo_tensor t = output_at(q, k);
     int32_t from;
     if (neo_map_get(&q->last_write, t.i, NULL) == computed && has_buf(q, t, &from))
-      add_copy(q, q->p->tensors.at[q->output[k]].buf, from, t);
+      add_copy(q, q->p->tensors.at[q->output[k]].buf, from, t, t);
   }
 }
 
@@ -454,7 +458,7 @@ static void copy_updates(planner *q) {
     neo_tensor u = q->item_tensor.at[k];
     int32_t to, from;
     if (is_update(q, u) && has_buf(q, replaced(q, u), &to) && has_buf(q, u, &from))
-      add_copy(q, to, from, u);
+      add_copy(q, to, from, u, u);
   }
 }
 

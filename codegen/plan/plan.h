@@ -74,6 +74,7 @@ typedef struct neo_plan {
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
+  NEO_VEC(neo_tensor) arg_tensors; /* what each of them is */
   NEO_VEC(int32_t) entry_args;
   NEO_VEC(int32_t) entry_sizes;
   NEO_VEC(neo_rt_cached) cached;

@@ -121,6 +121,74 @@ static void the_interpreter_refuses(void **state) {
   }
 }
 
+/* The interpreter's message about a kernel with scratch, of which two units run; empty: it refuses nothing. */
+static const char *said(loop_fix *f, const char *body) {
+  neo_value x[3] = {{0}}, z[3], i[3] = {{.i = 1}, {.i = 1}, {.i = 1}}, s[4], q[4];
+  neo_str why;
+  neo_kernel *k = loop_parse(
+      f, neo_arena_printf(&f->arena,
+                          "neo-loop 2\nkernel k(x: f32 read, z: f32 write, i: i64 read, s: f32 "
+                          "scratch 4, q: i64 scratch 4) sizes N units N\n%s",
+                          body));
+  neo_kernel_run run = {.bufs = (neo_value *[]){x, z, i, s, q},
+                        .n_elems = (const int64_t[]){3, 3, 3, 4, 4},
+                        .sizes = (const int64_t[]){3},
+                        .hi = 2};
+  neo_str_init(&why, &f->arena);
+  return neo_kernel_interp(k, &run, &why) ? neo_str_text(&why) : "";
+}
+
+static void expect_said(loop_fix *f, const char *body, const char *part) {
+  const char *text = said(f, body);
+  if (part ? !strstr(text, part) : *text)
+    fail_msg("not \"%s\" but \"%s\" of\n%s", part ? part : "", text, body);
+}
+
+static void scratch_is_not_used_before_it_is_written(void **state) {
+  static const char *const bodies[] = {
+      "s[0] = 1.0\nz[0] = s[0] + s[1]\n",
+      "for u in 0..N unit\n  if u == 0\n    s[1] = 1.0\n  z[u] = s[1]\n",
+      "reg r[]: f32\nr[] = s[1]\nz[0] = r[]\n",
+      "reg r[2]: f32\nr[1] = s[1]\nz[0] = 0.5 * r[1]\n",
+      "z[0] = 1.0 if s[1] < 2.0\n",
+      "if s[1] < 2.0\n  z[0] = 1.0\n",
+      "z[0] = select(s[1] < 2.0, 1.0, 2.0)\n",
+      "z[0] = x[0 if s[1] < 2.0 else 1.0]\n",
+      "z[0] = 1.0 if x[0] < 1.0 and s[1] < 2.0\n",
+  };
+  for (size_t n = 0; n < sizeof bodies / sizeof bodies[0]; n++)
+    expect_said(*state, bodies[n], "use of undefined content of s at 1, of 4");
+  expect_said(*state, "s[0] = s[1]\nz[0] = s[0]\n", "use of undefined content of s at 0, of 4");
+  expect_said(*state, "z[0] = x[q[1]]\n", "use of undefined content of q at 1, of 4");
+}
+
+/* Lanes after the end are computed and thrown away. */
+static void what_nothing_wrote_may_be_read_where_it_is_not_used(void **state) {
+  static const char *const bodies[] = {
+      "reg r[]: f32\nr[] = s[1]\nz[0] = select(N == 3, x[0], r[])\n",
+      "z[0] = s[1] if N == 4\n",
+      "s[0] = s[1]\ns[0] = 1.0\nz[0] = s[0]\n",
+      "z[0] = 1.0 if N == 4 and s[1] < 2.0\n",
+      "z[0] = 1.0 if N == 3 or s[1] < 2.0\n",
+  };
+  for (size_t n = 0; n < sizeof bodies / sizeof bodies[0]; n++)
+    expect_said(*state, bodies[n], NULL);
+}
+
+static void indices_do_not_leave_i64(void **state) {
+  static const char *const bodies[] = {
+      "z[0] = x[(i[0]*4611686018427387904)*(i[1]*4)]\n",
+      "z[(i[0]*4611686018427387904)*(i[1]*4)] = 1.0\n",
+      "for j in 0..(i[0] + 9223372036854775807)\n  z[0] = 1.0\n",
+      "z[0] = x[(i[0] + 9223372036854775807) % 3]\n",
+      "z[0] = x[select(N == 3, (i[0]*4611686018427387904)*(i[1]*4), 0)]\n",
+  };
+  for (size_t n = 0; n < sizeof bodies / sizeof bodies[0]; n++)
+    expect_said(*state, bodies[n], "the arithmetic of an index leaves i64");
+  expect_said(*state, "z[0] = x[stop((i[0]*4611686018427387904)*(i[1]*4)) % 3]\n", NULL);
+  expect_said(*state, "z[0] = x[select(N == 3, 0, (i[0]*4611686018427387904)*(i[1]*4))]\n", NULL);
+}
+
 static void integer_arithmetic_folds(void **state) {
   static const char *const pairs[][2] = {
       {"2 + 3*4", "14"},
@@ -176,9 +244,15 @@ static void units_are_computed_from_sizes(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
-      TEST(each_broken_rule_is_found),       TEST(broken_graphs_are_found),
-      TEST(the_interpreter_refuses),         TEST(integer_arithmetic_folds),
-      TEST(substitution_rebuilds_and_folds), TEST(units_are_computed_from_sizes),
+      TEST(each_broken_rule_is_found),
+      TEST(broken_graphs_are_found),
+      TEST(the_interpreter_refuses),
+      TEST(scratch_is_not_used_before_it_is_written),
+      TEST(what_nothing_wrote_may_be_read_where_it_is_not_used),
+      TEST(indices_do_not_leave_i64),
+      TEST(integer_arithmetic_folds),
+      TEST(substitution_rebuilds_and_folds),
+      TEST(units_are_computed_from_sizes),
   };
   return cmocka_run_group_tests_name("loop_verify", tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ class Relations(Oracle):
 
 
 class Facts(Oracle):
-    """--check-facts: the module is compared before and after each pass."""
+    """--check-facts: the module is compared before and after each pass, and with the kernels of its plan."""
 
     def program(self, s):
         raise NotImplementedError
@@ -123,5 +123,5 @@ class Pairs(Oracle):
 
 def oracles(tree):
     kinds = ("", "recurrences", "vertices")
-    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in kinds), *(Pairs(tree, k) for k in kinds), Relations(tree),
+    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in (*kinds, "wide")), *(Pairs(tree, k) for k in kinds), Relations(tree),
             Relations(tree, rare=True)]

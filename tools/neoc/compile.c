@@ -83,6 +83,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_all(&c);
   e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
+  neoc_report_facts(cli, &c);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
     put_memory(cli, c.plan);
   neo_compilation_free(&c);
@@ -104,7 +105,10 @@ neoc_exit neoc_check(neoc_cli *cli) {
     neo_compile_has_entries(&c, NEO_D_NO_ENTRY_YET);
   if (!s)
     s = neo_compile_passes(&c);
+  if (!s && o.check_facts && c.module->entries.n)
+    s = neo_compile_kernels(&c);
   e = neoc_report(cli, &c, s, NULL);
+  neoc_report_facts(cli, &c);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
     printf("%s: ok\n", path);
   neo_compilation_free(&c);

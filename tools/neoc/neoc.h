@@ -110,5 +110,7 @@ const char *neoc_reproducer(neoc_cli *cli, const char *why);
 /* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a
  * reproducer. `results` (may be null) are further members of the JSON object: "\"a\": 1". */
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results);
+/* How many facts were checked, on stderr: where that was asked for, or some were left out. */
+void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c);
 
 #endif

@@ -5,6 +5,7 @@
 #include "ir/component.h"
 #include "ir/print.h"
 #include "tools/pipeline/emit.h"
+#include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
 #include "tools/pipeline/stages.h"
 #include <errno.h>
@@ -209,7 +210,9 @@ static neo_status kernels(neo_compilation *c) {
   neo_cost_add(c, "fusion");
   if (!s)
     s = make_kernels(c);
-  return s ? s : make_plan(c);
+  if (!s)
+    s = make_plan(c);
+  return !s && c->facts ? neo_fact_check_plan(c) : s;
 }
 
 /* ---- stages with the way out when memory ends */

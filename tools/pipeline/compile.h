@@ -53,7 +53,7 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
-  bool check_facts; /* what passes derive is held against what the interpreter computes (facts.h) */
+  bool check_facts; /* what passes and lowering derive is held against what interpreters compute (facts.h) */
   neo_fuse_options fusion;   /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
@@ -125,6 +125,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
   neo_decisions decisions;               /* of fusion */
   neo_plan *plan;
+  struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
   neo_parts *parts;   /* machine code that threads make; null: none do */
   bool overlaps;      /* they begin while kernels are lowered */

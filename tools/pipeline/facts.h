@@ -6,10 +6,19 @@
  *   internal error: pass 'running-sums' changes s: 4.5 before, 5 after
  *
  * Integers agree exactly, floats within the sum of both error bounds (neo_interp_track_errors).
- * Evaluations that would take long are left out: results of large fixed sizes are not compared. */
+ *
+ * After lowering, the steps of each entry are run on the same inputs by the loop IR's interpreter (plan_run.h), and what
+ * each kernel writes is compared with what the reference interpreter gives:
+ *
+ *   internal error: entry forward, kernel y: it reads Y[2], which nothing has written
+ *   internal error: entry forward, kernel y: y[3] is 2, and should be 1.5
+ *
+ * Evaluations that would take long are left out and counted: results of large fixed sizes are not compared. */
 #ifndef NEO_TOOLS_PIPELINE_FACTS_H
 #define NEO_TOOLS_PIPELINE_FACTS_H
 #include "ir/ir.h"
+
+struct neo_compilation;
 
 typedef struct neo_fact_check neo_fact_check;
 /* Of one module, in its arena. */
@@ -17,5 +26,10 @@ neo_fact_check *neo_fact_check_new(neo_arena *a);
 /* A neo_pass_options.check, `ctx` is the neo_fact_check. `pass` null: the module is as the frontend made it.
  * NEO_INTERNAL after a report. */
 neo_status neo_fact_check_run(void *ctx, neo_module *m, const char *pass) NEO_MUST_CHECK;
+bool neo_fact_check_has_left_out(const neo_fact_check *f);
+/* "facts: 96 evaluations before and after passes, 4 of plans; left out: 4 (tensors are large)" */
+void neo_fact_check_add_counts(const neo_fact_check *f, neo_str *out);
+/* The plan of a compilation, which has a fact_check of its own module. NEO_INTERNAL after a report. */
+neo_status neo_fact_check_plan(struct neo_compilation *c) NEO_MUST_CHECK;
 
 #endif

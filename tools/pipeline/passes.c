@@ -63,7 +63,7 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
     return NEO_INTERNAL;
   if (c->options.check_facts) {
     o.check = neo_fact_check_run;
-    o.check_ctx = neo_fact_check_new(&c->arena);
+    o.check_ctx = c->facts = neo_fact_check_new(&c->arena);
     if (neo_fact_check_run(o.check_ctx, c->module, NULL)) {
       c->why = "what the frontend made breaks a fact";
       return NEO_INTERNAL;

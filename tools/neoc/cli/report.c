@@ -1,5 +1,6 @@
 /* What a command that compiled prints at its end: diagnostics, what went wrong, an exit code. */
 #include "tools/neoc/neoc.h"
+#include "tools/pipeline/facts.h"
 #include <string.h>
 
 static void put_diagnostics(const neoc_cli *cli, neo_compilation *c) {
@@ -55,4 +56,14 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
   if (s && !cli->json && !told)
     neoc_fail(cli, NEOC_FAILED, "%s", c->why ? c->why : neo_status_text(s));
   return neoc_exit_of(s);
+}
+
+void neoc_report_facts(const neoc_cli *cli, const neo_compilation *c) {
+  neo_str s;
+  bool asked = neoc_has(cli, NEOC_O_CHECK_FACTS);
+  if (!c->facts || neoc_has(cli, NEOC_O_QUIET) || !(asked || neo_fact_check_has_left_out(c->facts)))
+    return;
+  neo_str_init(&s, cli->arena);
+  neo_fact_check_add_counts(c->facts, &s);
+  fprintf(stderr, "%s\n", neo_str_text(&s));
 }

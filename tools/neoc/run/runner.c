@@ -40,6 +40,7 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
   if (!s && !interpreted)
     s = neo_library_make(&r->c, &r->lib);
   neoc_exit e = s ? neoc_report(cli, &r->c, s, NULL) : NEOC_OK;
+  neoc_report_facts(cli, &r->c);
   if (!e) {
     r->sizes = NEO_NEW_ARRAY(cli->arena, int64_t, r->c.module->sizes.n + 1);
     for (uint32_t k = 1; k < r->c.module->sizes.n; k++)
