@@ -21,17 +21,18 @@ def main():
     p.add_argument("--from", dest="folders", nargs="*", help="files or folders of the project", default=corpus.FOLDERS)
     p.add_argument("--only", default="", help="sources whose names have this part")
     p.add_argument("--seeds", default="0..1", help="mutants of each source")
-    p.add_argument("--count", type=int, help="so many sources, at random")
-    p.add_argument("--order", type=int, default=0, help="which ones")
+    p.add_argument("--count", type=int, help="mutants in all")
+    p.add_argument("--order", type=int, default=0, help="of sources: a seed")
     p.add_argument("--out", default="mutated-out")
     a = p.parse_args()
     sources = [s for s in corpus.sources(a.folders) if a.only in s.name]
-    if a.count:
-        sources = random.Random(a.order).sample(sources, min(a.count, len(sources)))
+    random.Random(a.order).shuffle(sources)
     low, high = map(int, a.seeds.split(".."))
     e, bad = Examiner(a.neoc), 0
-    for seed in range(low, high):
-        for s in sources:
+    for s in sources:
+        if a.count and e.tally["mutants"] >= a.count:
+            break
+        for seed in range(low, high):
             for f in e.mutant(s, seed):
                 bad += f.kind not in ("slow", "unstable")
                 print(f"{f.kind} {f.source} {f.seed}: {f.changes}: {f.peer} {f.options} {f.entry}: {f.what}", flush=True)

@@ -1,6 +1,7 @@
 """One mutant: made from a program, run by all peers, and whether they agree."""
 
 import collections
+import pickle
 import random
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from relations.syntax import ExprError
 
 from . import corpus, peers
 from .mutations import mutate
-from .prepare import copied, inline, narrow
+from .prepare import inline, narrow
 
 CODE, INTERPRETED = [], ["--interp"]
 
@@ -39,21 +40,24 @@ class Examiner:
         self.related = Related(neoc, each=2)
         self.related.run.seconds = 60
         self.tally = collections.Counter()
-        self.statements = {}
+        self.kept = None, None
+
+    def forms(self, source):
+        """The program as it is and with the library's functions in it, both to be copied; nothing where it is none."""
+        if self.kept[0] != source.name:
+            original = corpus.statements_of(source)
+            plain = pickle.dumps(original)
+            self.kept = source.name, original and (plain, pickle.dumps(inline(original)))
+        return self.kept[1]
 
     def mutant(self, source, seed, tries=8):
         """The findings of the first mutant of a seed that the front end takes."""
-        if source.name not in self.statements:
-            self.statements[source.name] = corpus.statements_of(source)
-        original = self.statements[source.name]
-        if original is None:
+        if not self.forms(source):
             return []
         given = values_given(source)
         for k in range(tries):
             r = random.Random(f"{source.name} {seed} {k}")
-            statements = copied(original)
-            if r.random() < 0.6:
-                statements = inline(statements)
+            statements = pickle.loads(self.forms(source)[r.random() < 0.7])
             if r.random() < 0.85:
                 statements = narrow(statements, r)
             changes = [c for _ in range(r.choices((1, 2, 3), (5, 3, 2))[0]) if (c := mutate(r, statements))]

@@ -1,6 +1,5 @@
 """A program made ready: library functions stand in it, so that they are mutated too, and it computes little at once."""
 
-import copy
 import os
 
 from relations.syntax import (Call, Declare, Define, Dim, Function, Graph, Import, Optimizer, Output, Path, Train, Vertex,
@@ -112,7 +111,3 @@ def _used(s):
         elif type(n).__name__ == "Bind" and n.kind == "update":
             used |= {t.name for t, _ in n.bindings}
     return used
-
-
-def copied(statements):
-    return copy.deepcopy(statements)
