@@ -7,14 +7,7 @@
 
 static neo_expr guard_load(void *ctx, neo_module *m, neo_expr e) {
   (void)ctx;
-  const neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD || n.arg.n == 0)
-    return e;
-  neo_expr index[16];
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
 }
 
 neo_expr ad_guard_reads(neo_module *m, neo_expr e) {

@@ -55,6 +55,7 @@ neo_status neo_file_write(const neo_io *io, const char *path, const void *p,
                           size_t size_bytes) NEO_MUST_CHECK;
 
 bool neo_path_exists(const char *path);
+bool neo_path_is_folder(const char *path);
 /* Creates a folder and its parents (mode 0777 & ~umask). NEO_OK if it is already there. */
 neo_status neo_path_make_folder(const char *path) NEO_MUST_CHECK;
 char *neo_path_join(neo_arena *a, const char *folder, const char *name);

@@ -10,12 +10,16 @@ bool neo_path_exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+bool neo_path_is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static neo_status make_one(const char *path) {
   if (mkdir(path, 0777) == 0)
     return NEO_OK;
   int why = errno;
-  struct stat st;
-  if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+  if (neo_path_is_folder(path))
     return NEO_OK;
   errno = why;
   return NEO_IO;

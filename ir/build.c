@@ -110,6 +110,19 @@ neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_
   return neo_expr_make(m, NEO_OP_LOAD_ELSE, type, t.i, arg, n + 1, span);
 }
 
+neo_expr neo_load_else_zero(neo_module *m, neo_expr load) {
+  neo_node n = *neo_expr_node(m, load);
+  neo_type type = (neo_type)n.type;
+  neo_expr at[64];
+  assert(n.arg.n < 64);
+  if (!n.arg.n)
+    return load;
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    at[k] = neo_list_expr(m, n.arg, k);
+  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+  return neo_load_else(m, (neo_tensor){n.attr}, at, n.arg.n, none, n.span);
+}
+
 /* ---- records */
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec) {

@@ -11,6 +11,8 @@ static neo_tensor temporary(neo_module *m, const neo_temp *x, const neo_def_rec 
   neo_tensor_rec t = {.role = NEO_ROLE_TEMP,
                       .type = (uint8_t)x->type,
                       .bound = x->bound,
+                      .least = x->least,
+                      .below = x->below,
                       .span = r->span,
                       .in = like->in};
   assert(r->n_out <= MOST_RANK);

@@ -9,6 +9,7 @@ typedef struct {
   neo_tensor like;    /* its name and its region */
   neo_type type;
   neo_expr bound; /* of integer elements; 0: none */
+  neo_expr least, below; /* their ends, over the tensor's own indices (ir/ir.h) */
 } neo_temp;
 
 /* Adds the tensor and its definition `r`, whose result it is: its extents are the upper bounds of

@@ -337,6 +337,7 @@ neo_expr neo_cast(neo_module *m, neo_type t, neo_expr a); /* a itself if it has 
 neo_expr neo_load(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_span span);
 neo_expr neo_load_else(neo_module *m, neo_tensor t, const neo_expr *index, size_t n, neo_expr other,
                        neo_span span);
+neo_expr neo_load_else_zero(neo_module *m, neo_expr load); /* a LOAD that is 0 outside of its tensor */
 
 static inline const neo_node *neo_expr_node(const neo_module *m, neo_expr e) {
   return &m->nodes.at[e.i];

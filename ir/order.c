@@ -1,7 +1,8 @@
 /* The search for an order. At each level the first definition's axes are tried, upwards and down; the
  * others inherit theirs along the reads between them. Axes may fit all reads and still lead nowhere: none
  * comes from an earlier round (of two rounds a bound and a condition leave one point), or what is left
- * inside has no order. Then other axes of the others are tried. */
+ * inside has no order. Where there is no order so, all is tried again with other axes of the others, too: their
+ * distances are rarely constants, and each takes a proof. */
 #include "ir/order.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
@@ -25,7 +26,7 @@ typedef struct {
   const neo_def *def;
   uint32_t n;
   uint64_t *used;   /* axes that loops around have */
-  uint32_t retries; /* that are left: of levels, with other axes */
+  uint32_t retries; /* that are left: of levels, with other axes than the first that fit */
   NEO_VEC(edge) edges;
   neo_order_failure *why;
 } search;
@@ -35,7 +36,6 @@ typedef struct { /* a level that is tried: by definition */
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
   uint32_t tries; /* that are left: axes of a definition */
-  bool again;     /* axes of all of them were tried before */
 } level;
 
 /* ---- reads */
@@ -246,15 +246,8 @@ static void use_axes(search *s, const members *c, const level *l) {
     s->used[c->at[k]] ^= (uint64_t)1 << l->axis[c->at[k]];
 }
 
-/* Is there an order with the level's axes? */
-static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
-  for (uint32_t k = 0; k < c->n; k++)
-    if (l->axis[c->at[k]] == NONE)
-      return false;
-  if (l->again && !s->retries)
-    return false;
-  s->retries -= l->again;
-  l->again = true;
+/* Is there an order with the level's axes, which are those of all members? */
+static bool has_order(search *s, const members *c, level *l, neo_order_step *out) {
   memset(l->delay, 0, s->n * sizeof *l->delay);
   if (!bound_edges(s, c, l) || !find_delays(s, c, l))
     return false;
@@ -268,6 +261,20 @@ static bool finish_level(search *s, const members *c, level *l, neo_order_step *
   for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
     s->edges.at[k].carried = before[k];
   return found;
+}
+
+/* The same, and no axes are tried after the last retry. */
+static bool finish_level(search *s, const members *c, level *l, neo_order_step *out) {
+  for (uint32_t k = 0; k < c->n; k++)
+    if (l->axis[c->at[k]] == NONE)
+      return false;
+  if (has_order(s, c, l, out))
+    return true;
+  if (s->retries)
+    s->retries--;
+  else
+    l->tries = 0;
+  return false;
 }
 
 /* Finds axes for all others, those at a constant distance first, with which the level has an order; gives up
@@ -358,7 +365,6 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   s.why = why ? why : &unused;
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
-  s.retries = MOST_RETRIES;
   find_edges(&s);
   members all = {.n = s.n};
   uint32_t *at = NEO_NEW_ARRAY(arena, uint32_t, n);
@@ -371,6 +377,10 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   all.in = in;
   bool insisted = neo_prover_insist(p, true);
   uint32_t found = find_loops(&s, &all, out, most);
+  if (!found) {
+    s.retries = MOST_RETRIES;
+    found = find_loops(&s, &all, out, most);
+  }
   (void)neo_prover_insist(p, insisted);
   if (!found && !s.why->reader.i && s.edges.n)
     *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],

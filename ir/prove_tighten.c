@@ -115,20 +115,16 @@ static bool undivide(job *j, neo_poly *g) {
 static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   job *j = ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr index[64];
   bool inside = true;
   if (n.op != NEO_OP_LOAD)
     return e;
   for (uint32_t k = 0; k < n.arg.n; k++) {
-    index[k] = neo_list_expr(m, n.arg, k);
-    neo_expr high = neo_op2(m, NEO_OP_LT, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
-    inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index[k]) &&
+    neo_expr index = neo_list_expr(m, n.arg, k);
+    neo_expr high = neo_op2(m, NEO_OP_LT, index, neo_tensor_extent(m, (neo_tensor){n.attr}, k));
+    inside = inside && at_most(j, neo_const_int(m, NEO_I64_T, 0), index) &&
              neo_prover_prove(j->outer, high)->proof == NEO_PROVED;
   }
-  neo_expr other = neo_type_is_float((neo_type)n.type) ? neo_const_float(m, (neo_type)n.type, 0)
-                   : n.type == NEO_BOOL_T              ? neo_const_bool(m, false)
-                                                       : neo_const_int(m, (neo_type)n.type, 0);
-  return inside ? e : neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, other, n.span);
+  return inside ? e : neo_load_else_zero(m, e);
 }
 
 /* floor(x/d), in the shorter of two ways. */

@@ -1,12 +1,37 @@
 /* Lengths of loops: extents of axes, points of the shared axes, steps of own axes; and the axes
  * that bound other loops. */
 #include "schedule/extent.h"
+#include "ir/element.h"
+
+/* The largest value of an element, by the end that all elements have, or of a choice between such; -1: it is another
+ * expression, or has no end. */
+static int64_t element_most(neo_module *m, neo_expr e) {
+  neo_node n = *neo_expr_node(m, e);
+  int64_t x;
+  if (neo_expr_is_int(m, e, &x))
+    return x;
+  if (n.op == NEO_OP_CAST)
+    return element_most(m, neo_list_expr(m, n.arg, 0));
+  if (n.op == NEO_OP_SELECT) {
+    int64_t a = element_most(m, neo_list_expr(m, n.arg, 1));
+    int64_t b = element_most(m, neo_list_expr(m, n.arg, 2));
+    return a < 0 || b < 0 ? -1 : a > b ? a : b;
+  }
+  if (n.op != NEO_OP_LOAD)
+    return -1;
+  neo_expr bound = neo_tensor_at(m, (neo_tensor){n.attr})->bound;
+  neo_expr below = bound.i ? bound : neo_element_ends_of(m, e).limit;
+  return below.i ? neo_extent_most(m, below) - 1 : -1;
+}
 
 int64_t neo_axis_most(neo_module *m, const neo_axis_rec *x) {
   int64_t n = neo_extent_most(m, x->hi), lo;
+  bool from = neo_expr_is_int(m, x->lo, &lo);
+  if (n < 0 && from) /* from a number on: it may be all that there is, unlike one of many lists */
+    n = element_most(m, x->hi);
   if (n < 0)
     return 64; /* bounded by data: a guess */
-  if (neo_expr_is_int(m, x->lo, &lo))
+  if (from)
     n -= lo;
   return n < 1 ? 1 : n;
 }

@@ -56,16 +56,16 @@ if [ -z "${NEO_SANITIZE:-}" ] && [ -e "$NEO_BUILD_DIR/tests/libneo_gpu_emulator.
   for level in sm_75 sm_80 sm_90 sm_90a; do
     for sm in 61 70 $devices; do
       export NEO_EMULATOR_SM=$sm
-      "$NEOC" run m.expr X=zeros:8 --target=nvptx:$level+host >ran 2>said && continue
+      "$NEOC" run m.expr X=zeros:[8] --target=nvptx:$level+host >ran 2>said && continue
       grep -q 'older than all GPUs' said && [ "$sm" -lt 75 ] && continue
       better=$(sed -n 's/.*compile it with --target=\(nvptx:[a-z0-9_]*\)$/\1/p' said)
       [ -n "$better" ] || fail "$level on $sm: nothing is recommended" said
       takes "$better" || fail "$level on $sm: $better is refused" said
-      "$NEOC" run m.expr X=zeros:8 --target="$better+host" >ran 2>said || fail "$better does not run on $sm" said
+      "$NEOC" run m.expr X=zeros:[8] --target="$better+host" >ran 2>said || fail "$better does not run on $sm" said
     done
   done
-  NEO_EMULATOR_SM=120 "$NEOC" run m.expr X=zeros:8 --target=nvptx:sm_90+host >ran || fail "sm_90 does not run on 12.0"
-  if NEO_EMULATOR_SM=100 "$NEOC" run m.expr X=zeros:8 --target=nvptx:sm_90a+host >ran 2>said; then fail "sm_90a runs on 10.0"; fi
+  NEO_EMULATOR_SM=120 "$NEOC" run m.expr X=zeros:[8] --target=nvptx:sm_90+host >ran || fail "sm_90 does not run on 12.0"
+  if NEO_EMULATOR_SM=100 "$NEOC" run m.expr X=zeros:[8] --target=nvptx:sm_90a+host >ran 2>said; then fail "sm_90a runs on 10.0"; fi
   says said '(compute capability 10.0) cannot run: compile it with --target=nvptx:sm_100' "sm_90a on 10.0"
   # So do candidates.
   "$NEOC" tune m.expr --target=nvptx:sm_90a+host --emit=candidates --candidates=1 --records=none,empty --log=none -q ||

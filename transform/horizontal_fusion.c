@@ -276,8 +276,11 @@ static neo_tensor define_all(merger *q, const candidate *c, const int64_t *step,
     all.type = neo_expr_type(m, neo_list_expr(m, r.body, 0));
     r.finish = neo_list_new(m, &(uint32_t){neo_acc_ref(m, all.type, 0).i}, 1);
   } else {
-    all.type = (neo_type)neo_tensor_at(m, first)->type;
-    all.bound = neo_tensor_at(m, first)->bound;
+    const neo_tensor_rec like = *neo_tensor_at(m, first);
+    all.type = (neo_type)like.type;
+    all.bound = like.bound;
+    all.least = like.least.i ? neo_expr_subst_axes(m, like.least, by, f.n) : like.least;
+    all.below = like.below.i ? neo_expr_subst_axes(m, like.below, by, f.n) : like.below;
     r.finish = member_list(&f, q->a, r.finish);
   }
   r.body = member_list(&f, q->a, r.body);

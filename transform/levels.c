@@ -101,6 +101,18 @@ static void move(levels *s, neo_def id, uint32_t axis, levels_graph *g) {
     s->of[neo_list_at(s->m, d->out, k)] = (levels_tensor){.graph = g, .dim = axis};
 }
 
+/* Are the numbers of all vertices and edges below 2^31? The tables are of i32. */
+static bool tables_fit(const levels *s, const levels_graph *g) {
+  neo_facts none = {0};
+  int64_t lo, hi;
+  bool fit = neo_interval(s->p, &none, g->n, &lo, &hi);
+  for (uint32_t k = 0; fit && k < g->n_indices; k++) {
+    int64_t slots = levels_slots_of(s, g->index[k].child);
+    fit = slots > 0 && hi <= INT32_MAX / slots;
+  }
+  return fit;
+}
+
 static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   neo_order_step loop;
   double work = 0;
@@ -113,7 +125,8 @@ static bool try_recurrence(levels *s, const neo_def *own, size_t n) {
   for (uint32_t k = 0; k < loop.n_members; k++)
     work = work_of(s, &loop.member[k]) > work ? work_of(s, &loop.member[k]) : work;
   levels_graph *g = graph_of(s, extent), before = *g;
-  if (work < s->least_work || !levels_reads_fit(s, &loop, g) || !g->n_indices) {
+  if (work < s->least_work || !levels_reads_fit(s, &loop, g) || !g->n_indices ||
+      !tables_fit(s, g)) {
     *g = before;
     return false;
   }

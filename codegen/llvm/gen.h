@@ -1,4 +1,4 @@
-/* Private to codegen/llvm: the module, the emitter's state, and short names for instructions.
+/* Private to codegen/llvm and its tests: the module, the emitter's state, and short names for instructions.
  *
  * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
  * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside

@@ -219,7 +219,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
   if (!neo_ambient_axes(f, a, in, am))
     return r;
   for (uint32_t k = 0; k < a->n; k++)
-    neo_ambient_enter(am, &a->at[k]);
+    neo_ambient_enter(am, &a->at[k], a->span[k]);
   if (fn->kind == NEO_SYM_VERTEX && !enter_vertex(in, fn, a, n_names, full))
     return r;
   if (fn->fn->u.fn.has_grad && !neo_custom_actuals(in, fn->fn, a))

@@ -69,7 +69,7 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
     if (f->in->round[k].axis)
       bits |= (uint64_t)1 << (f->in->round[k].axis - 1);
-  *am = (neo_ambience){.f = f, .guard = f->assume.n > f->fe->asserts.n};
+  *am = (neo_ambience){.f = f, .in = in, .guard = f->assume.n > f->fe->asserts.n};
   for (uint32_t p = 0; p < f->n_axes; p++) {
     am->axis[p] = f->axis[p];
     if (!(bits >> p & 1)) { /* that it has a value says nothing in the function */
@@ -106,42 +106,70 @@ static bool in_hull(neo_ambience *am, neo_expr index, neo_expr extent) {
 static neo_expr guard_read(void *ctx, neo_module *m, neo_expr e) {
   neo_ambience *am = ctx;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr index[NEO_MAX_RANK];
   bool safe = true;
-  if (n.op != NEO_OP_LOAD || n.arg.n > NEO_MAX_RANK)
+  if (n.op != NEO_OP_LOAD)
     return e;
-  for (uint32_t k = 0; k < n.arg.n; k++) {
-    index[k] = neo_list_expr(m, n.arg, k);
-    safe = safe && in_hull(am, index[k], neo_tensor_extent(m, (neo_tensor){n.attr}, k));
-  }
-  if (safe)
-    return e;
-  neo_expr zero =
-      n.type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, (neo_type)n.type, 0);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n, zero, n.span);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    safe = safe && in_hull(am, neo_list_expr(m, n.arg, k),
+                           neo_tensor_extent(m, (neo_tensor){n.attr}, k));
+  return safe ? e : neo_load_else_zero(m, e);
 }
 
-static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent) {
+/* Is there an element of the dimension, whatever the sizes? */
+static bool has_elements(neo_ambience *am, neo_expr extent) {
+  neo_module *m = am->f->m;
+  neo_facts sizes = neo_size_facts(am->f->fe);
+  neo_expr some = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 0), extent);
+  return neo_prove(am->f->fe->prover, &sizes, some, NULL) == NEO_PROVED;
+}
+
+/* An index in range that is this one where it is in range itself; *none where there may be no such index. */
+static neo_expr inside(neo_ambience *am, neo_expr index, neo_expr extent, bool *none) {
   neo_module *m = am->f->m;
   if (!am->guard || in_hull(am, index, extent))
     return index;
+  if (!has_elements(am, extent)) {
+    *none = true;
+    return index;
+  }
   neo_expr last = neo_size_add1(am->f->fe, extent, -1);
   neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
   return neo_op2(m, NEO_OP_MAX, neo_op2(m, NEO_OP_MIN, index, last), zero);
 }
 
-void neo_ambient_enter(neo_ambience *am, neo_val *v) {
+/* A definition of the callee that is the slice where that lies in its tensor, and 0 elsewhere. */
+static void copy_guarded(neo_ambience *am, neo_val *v, neo_span at) {
+  neo_inst *in = am->in;
+  neo_expr e;
+  const char *full = neo_fe_join(in->fe, in->prefix, "slice");
+  neo_frame *f = neo_element_frame(in, v, full, at, &e);
+  if (e.i)
+    e = neo_load_else_zero(f->m, e);
+  *v = neo_define_element(f, e, full, e.i ? neo_expr_bound(f, e) : e, at);
+}
+
+static void enter_view(neo_ambience *am, neo_val *v, neo_span at) {
+  neo_module *m = am->f->m;
+  bool none = false;
+  neo_view whole = v->view;
+  for (uint32_t d = 0; d < v->view.n; d++)
+    if (v->view.index[d].i)
+      v->view.index[d] =
+          inside(am, v->view.index[d], neo_tensor_extent(m, v->view.tensor, d), &none);
+  v->view = neo_view_subst(m, none ? whole : v->view, am->by, NEO_MAX_AXES);
+  if (none)
+    copy_guarded(am, v, at);
+}
+
+void neo_ambient_enter(neo_ambience *am, neo_val *v, neo_span at) {
   neo_module *m = am->f->m;
   if (v->kind == NEO_VAL_EXPR) {
     if (am->guard)
       v->e = neo_expr_rewrite(m, v->e, guard_read, am);
     v->e = neo_expr_subst_axes(m, v->e, am->by, NEO_MAX_AXES);
   }
-  for (uint32_t d = 0; v->kind == NEO_VAL_VIEW && d < v->view.n; d++)
-    if (v->view.index[d].i)
-      v->view.index[d] = inside(am, v->view.index[d], neo_tensor_extent(m, v->view.tensor, d));
   if (v->kind == NEO_VAL_VIEW)
-    v->view = neo_view_subst(m, v->view, am->by, NEO_MAX_AXES);
+    enter_view(am, v, at);
 }
 
 void neo_ambient_leave(neo_ambience *am, neo_val *v) {

@@ -5,6 +5,7 @@
 
 typedef struct {
   neo_frame *f;
+  neo_inst *in; /* the callee */
   neo_facts facts; /* the hull of the axes, and no conditions */
   neo_axis_rec axis[NEO_MAX_AXES];
   neo_expr by[NEO_MAX_AXES], back[NEO_MAX_AXES];
@@ -14,8 +15,8 @@ typedef struct {
 /* Gives the callee `in` the axes that the arguments use; false after a report. */
 bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in,
                       neo_ambience *am) NEO_MUST_CHECK;
-/* A value of the caller as the callee sees it, and back. */
-void neo_ambient_enter(neo_ambience *am, neo_val *v);
+/* A value of the caller as the callee sees it, poison after a report, and back. */
+void neo_ambient_enter(neo_ambience *am, neo_val *v, neo_span at);
 void neo_ambient_leave(neo_ambience *am, neo_val *v);
 
 #endif

@@ -24,16 +24,6 @@ neo_ends neo_ends_written(const neo_fe *fe, const neo_ast_type *type, const neo_
   return ends;
 }
 
-/* A result of a reduction lies in [0, its bound). */
-static bool reduction_holds(neo_frame *f, neo_expr e, const neo_ends *ends) {
-  int64_t least = INT64_MIN;
-  neo_expr bound = neo_expr_bound(f, e);
-  bool low =
-      !ends->least.i || (bound.i && neo_expr_is_int(f->m, ends->least, &least) && least <= 0);
-  return low && (!ends->below.i ||
-                 (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, ends->below))));
-}
-
 static bool hold(neo_frame *f, neo_expr e, const neo_ends *ends);
 
 static bool hold_under(neo_frame *f, neo_expr condition, neo_expr e, const neo_ends *ends) {
@@ -43,9 +33,16 @@ static bool hold_under(neo_frame *f, neo_expr condition, neo_expr e, const neo_e
   return ok;
 }
 
+/* What is known of the reduction's result is that of its axis. */
+static bool result_holds(neo_frame *f, neo_expr e, const neo_ends *ends) {
+  neo_frame *with = NEO_NEW(f->fe->arena, neo_frame);
+  neo_expr value = neo_frame_result(f, e, with);
+  return value.i && hold(with, value, ends);
+}
+
 static bool hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
   if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
-    if (reduction_holds(f, e, ends))
+    if (result_holds(f, e, ends))
       return true;
     if (neo_expr_node(f->m, e)->op == NEO_OP_SELECT) {
       neo_expr c = neo_expr_arg(f->m, e, 0);

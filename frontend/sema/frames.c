@@ -1,6 +1,7 @@
 /* Frames: the axes of one statement, the conditions around a place, bounds of expressions over
  * them. */
 #include "frontend/sema/parts.h"
+#include "ir/element.h"
 #include "ir/range.h"
 #include "ir/reach.h"
 #include <string.h>
@@ -63,6 +64,15 @@ bool neo_frame_is_rect(const neo_frame *f, uint32_t p) {
 
 static neo_expr lower(neo_frame *f, neo_expr e);
 
+/* The least end of the element that a load is, perhaps converted. */
+static neo_expr least_element(neo_frame *f, neo_expr e) {
+  neo_node n = *neo_expr_node(f->m, e);
+  if (n.op == NEO_OP_CAST && neo_type_is_int(neo_expr_type(f->m, neo_list_expr(f->m, n.arg, 0))))
+    e = neo_list_expr(f->m, n.arg, 0);
+  bool load = neo_expr_node(f->m, e)->op == NEO_OP_LOAD;
+  return load ? neo_element_ends_of(f->m, e).least : (neo_expr){0};
+}
+
 static neo_expr least_atom(neo_frame *f, neo_expr e) {
   int64_t lo, hi;
   neo_facts facts = neo_frame_facts(f);
@@ -72,6 +82,9 @@ static neo_expr least_atom(neo_frame *f, neo_expr e) {
   neo_interval(f->fe->prover, &facts, e, &lo, &hi);
   if (lo < 0 && n.op == NEO_OP_AXIS && n.attr < f->n_axes && f->axis[n.attr].lo.i)
     return lower(f, f->axis[n.attr].lo);
+  neo_expr least = least_element(f, e);
+  if (lo < 0 && least.i)
+    return lower(f, least);
   return lo > -((int64_t)1 << 60) ? neo_const_int(f->m, NEO_I64_T, lo) : (neo_expr){0};
 }
 
@@ -87,9 +100,9 @@ static neo_expr upper_atom(neo_frame *f, neo_expr e) {
     return x.i ? neo_op2(f->m, NEO_OP_SUB, x, one) : x;
   case NEO_OP_LOAD: {
     neo_expr bound = neo_tensor_at(f->m, (neo_tensor){n.attr})->bound;
-    if (bound.i)
-      return neo_op2(f->m, NEO_OP_SUB, bound, one);
-    break;
+    neo_expr below = neo_element_ends_of(f->m, e).below;
+    x = bound.i || !below.i ? bound : neo_expr_upper(f, below);
+    return x.i ? neo_op2(f->m, NEO_OP_SUB, x, one) : x;
   }
   case NEO_OP_CAST:
     x = neo_list_expr(f->m, n.arg, 0);
@@ -322,13 +335,35 @@ static bool fits_type(neo_frame *f, neo_expr bound, neo_type t) {
          neo_range_fits(neo_range_of(0, most), t);
 }
 
-/* The result of a reduction has the bound that was shown for it. */
+static neo_expr acc_as_axis(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *axis = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  return n.op == NEO_OP_ACC ? neo_cast(m, (neo_type)n.type, *axis) : e;
+}
+
+neo_expr neo_frame_result(neo_frame *f, neo_expr e, neo_frame *with) {
+  neo_expr none = {0};
+  if (!neo_type_is_int(neo_expr_type(f->m, e)) || !f->own.bound.i || f->n_axes == NEO_MAX_AXES)
+    return none;
+  *with = *f;
+  with->axis[f->n_axes] = (neo_axis_rec){.lo = f->own.least, .hi = f->own.bound};
+  with->n_axes++;
+  neo_expr result = neo_axis_ref(f->m, f->n_axes);
+  return neo_expr_rewrite(f->m, e, acc_as_axis, &result);
+}
+
+/* A reduction's result by itself has the bound that was shown for it. */
 static neo_expr reduction_bound(neo_frame *f, neo_expr e) {
   neo_node n = *neo_expr_node(f->m, e);
-  neo_expr none = {0}, x = n.op == NEO_OP_CAST ? neo_list_expr(f->m, n.arg, 0) : e;
+  int64_t least;
+  neo_expr x = n.op == NEO_OP_CAST ? neo_list_expr(f->m, n.arg, 0) : e;
   bool plain = neo_expr_node(f->m, x)->op == NEO_OP_ACC && neo_type_is_int(neo_expr_type(f->m, x));
-  return plain && f->own.bound.i && fits_type(f, f->own.bound, (neo_type)n.type) ? f->own.bound
-                                                                                 : none;
+  if (plain && f->own.bound.i && neo_expr_is_int(f->m, f->own.least, &least) && least == 0 &&
+      fits_type(f, f->own.bound, (neo_type)n.type))
+    return f->own.bound;
+  neo_frame *with = NEO_NEW(f->fe->arena, neo_frame);
+  neo_expr value = neo_frame_result(f, e, with);
+  return value.i ? neo_expr_bound(with, value) : value;
 }
 
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
@@ -349,4 +384,23 @@ neo_expr neo_expr_bound(neo_frame *f, neo_expr e) {
     return bound;
   bool known = hi < neo_type_range(t).hi;
   return known ? neo_const_int(f->m, NEO_I64_T, hi + 1) : none;
+}
+
+neo_ends neo_expr_ends(neo_frame *f, neo_expr e) {
+  int64_t low;
+  neo_type t = neo_expr_type(f->m, e);
+  neo_ends ends = {.bound = neo_expr_bound(f, e)};
+  if (ends.bound.i || !neo_type_is_int(t))
+    return ends;
+  neo_frame *with = f;
+  if (neo_expr_uses_op(f->m, e, NEO_OP_ACC)) {
+    with = NEO_NEW(f->fe->arena, neo_frame);
+    e = neo_frame_result(f, e, with);
+  }
+  neo_expr x = e.i ? neo_cast(f->m, NEO_I64_T, e) : e;
+  neo_expr least = x.i ? lower(with, x) : x, most = least.i ? neo_expr_upper(with, x) : least;
+  bool whole = least.i && neo_expr_is_int(f->m, least, &low) && low <= neo_type_range(t).lo;
+  if (most.i && !whole)
+    ends = (neo_ends){.least = least, .below = neo_size_add1(f->fe, most, 1)};
+  return ends;
 }

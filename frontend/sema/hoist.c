@@ -120,15 +120,8 @@ static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard
 }
 
 static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
-  neo_node n = *neo_expr_node(m, e);
-  neo_expr index[NEO_MAX_RANK];
   (void)ctx;
-  if (n.op != NEO_OP_LOAD || n.type == NEO_BOOL_T || n.arg.n > NEO_MAX_RANK)
-    return e;
-  for (uint32_t k = 0; k < n.arg.n; k++)
-    index[k] = neo_list_expr(m, n.arg, k);
-  return neo_load_else(m, (neo_tensor){n.attr}, index, n.arg.n,
-                       neo_const_int(m, (neo_type)n.type, 0), n.span);
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
 }
 
 typedef struct {
@@ -196,6 +189,7 @@ static neo_val make_own(neo_frame *f, const neo_reduction *r) {
   *k = (neo_own_reduction){.set = true,
                            .reducer = r->reducer,
                            .where = r->where,
+                           .least = r->least,
                            .bound = r->bound,
                            .n_body = r->n_body,
                            .n_axes = r->n_own};
@@ -260,12 +254,13 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
 }
 
 /* The element that the reduction is at its place, where conditions may say more of it than holds of all. */
-static neo_expr at_place(neo_frame *f, const neo_reduction *r, neo_expr e, neo_expr bound) {
+static neo_expr at_place(neo_frame *f, const neo_reduction *r, neo_expr e, const neo_ends *ends) {
   neo_type t = neo_expr_type(f->m, e);
-  if (!neo_type_is_int(t) || !r->bound.i || bound.i == r->bound.i)
+  if (!neo_type_is_int(t) || !r->bound.i || ends->bound.i == r->bound.i ||
+      (ends->below.i == r->bound.i && ends->least.i == r->least.i))
     return e;
   neo_expr most = neo_cast(f->m, t, neo_size_add1(f->fe, r->bound, -1));
-  return neo_op3(f->m, NEO_OP_CLAMP, e, neo_const_int(f->m, t, 0), most);
+  return neo_op3(f->m, NEO_OP_CLAMP, e, neo_cast(f->m, t, r->least), most);
 }
 
 static neo_val hoist(neo_frame *f, const neo_reduction *r) {
@@ -278,17 +273,19 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
       neo_arena_printf(f->fe->arena, "%s.%s%d", f->target, word, (int)++f->n_hoisted);
   neo_tensor_rec rec = {
       .role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, r->finish), .span = r->e->span};
+  neo_ends ends = {0};
   if (neo_type_is_int((neo_type)rec.type))
-    rec.bound = neo_reduction_bound(f, r);
+    ends = neo_reduction_ends(f, r);
   neo_tensor t = neo_tensor_make(f->in, rec, h.extent, h.n_outer, neo_fe_unique(f->fe, full));
   if (!t.i)
     return neo_val_poison();
+  neo_ends_set(f->fe, t, &ends);
   neo_def_add(f->m, hoisted_rec(f, r, &h, t), true);
   if (f->recurrence.n && recurs(f, r))
     NEO_PUSH(f->fe->arena, &f->recurrence, t);
   for (uint32_t k = 0; k < h.n_outer; k++)
     index[k] = neo_box_from_low(f, &h.box[k], neo_axis_ref(f->m, h.outer[k]));
-  return neo_val_expr(at_place(f, r, neo_load(f->m, t, index, h.n_outer, r->e->span), rec.bound));
+  return neo_val_expr(at_place(f, r, neo_load(f->m, t, index, h.n_outer, r->e->span), &ends));
 }
 
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r) {

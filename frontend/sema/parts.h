@@ -160,6 +160,11 @@ neo_expr neo_rand_make(neo_frame *f); /* its site is new; 0 after a report */
 const char *neo_frame_pack_name(neo_fe *fe, uint32_t k);
 neo_expr neo_expr_upper(neo_frame *f, neo_expr e); /* e's largest value + 0, over sizes alone; 0 */
 neo_expr neo_expr_bound(neo_frame *f, neo_expr e); /* elements lie in [0, this); 0 if not known */
+/* The same, or ends over sizes alone of what may be below 0, as far as both are known. */
+neo_ends neo_expr_ends(neo_frame *f, neo_expr e);
+/* An expression over the result of the statement's own reduction, as one over a last axis in *with that is it; 0: its
+ * range is not known. */
+neo_expr neo_frame_result(neo_frame *f, neo_expr e, neo_frame *with);
 
 /* ---- proofs (bounds.c) */
 /* Records a read in range while reducers are open: one of them may be hoisted, which needs the proof again. */

@@ -20,26 +20,28 @@ static bool needs_number(neo_frame *f, const neo_reduction *r, neo_type t) {
   return false;
 }
 
-/* Row-major position among the axes bound here, and what it is below, in r->bound. The index of one axis
- * is its position; those of more are multiplied by how many values the axes after them may have. */
-static neo_expr position(neo_frame *f, neo_reduction *r) {
-  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0);
-  r->bound = neo_const_int(f->m, NEO_I64_T, 1);
-  for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
-    neo_box box = {.extent = neo_frame_hull(f, k)};
-    if (!box.extent.i || (k > r->base && !neo_frame_range(f, k, &box)))
-      return (neo_expr){0};
-    at =
-        neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, box.extent), neo_axis_ref(f->m, k));
-    r->bound = neo_op2(f->m, NEO_OP_MUL, r->bound, box.extent);
-  }
-  return at;
+static neo_expr row_major(neo_frame *f, neo_expr at, neo_expr extent, neo_expr index) {
+  return neo_op2(f->m, NEO_OP_ADD, neo_op2(f->m, NEO_OP_MUL, at, extent), index);
 }
 
-/* Is no position below 0? */
-static bool is_natural(neo_frame *f, const neo_reduction *r) {
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
-  return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, zero, r->body[1]));
+/* Row-major position among the axes bound here, and the range that it lies in if no axis is empty. The index of
+ * one axis is its position; those of more are multiplied by how many values the axes after them may have. */
+static neo_expr position(neo_frame *f, neo_reduction *r) {
+  neo_expr at = neo_const_int(f->m, NEO_I64_T, 0), last = at;
+  r->least = at;
+  for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
+    neo_box box = {.low = neo_frame_low(f, k, k + 1, f->fe->asserts.n),
+                   .extent = neo_frame_hull(f, k)};
+    neo_expr end = box.extent;
+    if (!end.i || (k > r->base && !neo_frame_range(f, k, &box)))
+      return (neo_expr){0};
+    end = k > r->base ? neo_box_from_zero(f, &box, box.extent) : end;
+    at = row_major(f, at, box.extent, neo_axis_ref(f->m, k));
+    last = row_major(f, last, box.extent, neo_size_add1(f->fe, end, -1));
+    r->least = r->least.i && box.low.i ? row_major(f, r->least, box.extent, box.low) : box.low;
+  }
+  r->bound = neo_size_add1(f->fe, last, 1);
+  return at;
 }
 
 static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
@@ -80,7 +82,7 @@ static bool never_empty(neo_frame *f, const neo_reduction *r) {
   return taken;
 }
 
-/* The position in nothing is 0, which is below no extent of 0. */
+/* The position in nothing is 0: within no range of 0 values. */
 static neo_expr above_zero(neo_frame *f, neo_expr bound) {
   neo_facts nothing = {0};
   neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), one = neo_const_int(f->m, NEO_I64_T, 1);
@@ -89,13 +91,27 @@ static neo_expr above_zero(neo_frame *f, neo_expr bound) {
   return neo_op2(f->m, NEO_OP_MAX, bound, one);
 }
 
-static neo_expr bound_of_position(neo_frame *f, const neo_reduction *r, neo_expr end) {
-  return is_natural(f, r) ? above_zero(f, end) : (neo_expr){0};
+static bool at_least(neo_frame *f, neo_expr least, neo_expr e) {
+  return neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, least, e));
+}
+
+/* Positions that are never below 0 are said to be in [0, end); others in [least, end), which has 0. */
+static neo_ends ends_of_position(neo_frame *f, const neo_reduction *r) {
+  neo_ends none = {0};
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  if (!neo_bounds_holds(f, less(f, r->body[1], r->bound)))
+    return none;
+  neo_expr end = above_zero(f, r->bound);
+  if (at_least(f, zero, r->body[1]))
+    return (neo_ends){.bound = end};
+  if (!r->least.i || !at_least(f, r->least, r->body[1]) || !at_least(f, r->least, zero))
+    return none;
+  return (neo_ends){.least = r->least, .below = end};
 }
 
 /* The extremum of nothing is the end of its type. */
-static neo_expr bound_of_extremum(neo_frame *f, const neo_reduction *r) {
-  return never_empty(f, r) ? neo_expr_bound(f, r->body[0]) : (neo_expr){0};
+static neo_ends ends_of_extremum(neo_frame *f, const neo_reduction *r) {
+  return never_empty(f, r) ? neo_expr_ends(f, r->body[0]) : (neo_ends){0};
 }
 
 static bool is_position(const neo_reduction *r) {
@@ -103,24 +119,36 @@ static bool is_position(const neo_reduction *r) {
   return word == NEO_AST_RED_ARGMAX || word == NEO_AST_RED_ARGMIN;
 }
 
-neo_expr neo_reduction_bound(neo_frame *f, const neo_reduction *r) {
+neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   neo_frame wide = *f;
-  neo_expr none = {0};
+  neo_ends none = {0};
   if (!r->bound.i)
     return none;
   neo_frame_widen(f, r->base, r->n_assume, wide.axis);
-  wide.assume.at += r->n_assume;
+  wide.assume.at = r->n_assume == 0 ? f->assume.at : f->assume.at + r->n_assume;
   wide.assume.n -= r->n_assume;
   wide.assume.cap = wide.assume.n;
   if (is_position(r)) /* 0 where a guard leaves nothing */
-    return is_natural(&wide, r) && neo_bounds_holds(&wide, less(f, r->body[1], r->bound)) ? r->bound
-                                                                                          : none;
-  return r->guarded ? none : bound_of_extremum(&wide, r);
+    return ends_of_position(&wide, r);
+  return r->guarded ? none : ends_of_extremum(&wide, r);
+}
+
+/* An axis of the definition has no values, as that of `dim N = 0`: its intervals tell nothing. */
+static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
+  neo_facts nothing = {0};
+  for (uint32_t k = 0; k < r->base; k++) {
+    neo_expr empty = neo_op2(f->m, NEO_OP_LE, f->axis[k].hi, f->axis[k].lo);
+    if (neo_prove(f->fe->prover, &nothing, empty, NULL) == NEO_PROVED)
+      return true;
+  }
+  return false;
 }
 
 /* Are the positions within i32? */
 static bool fits(neo_frame *f, const neo_reduction *r) {
   int64_t least, most;
+  if (has_no_elements(f, r))
+    return true;
   neo_facts facts = neo_frame_facts(f);
   neo_interval(f->fe->prover, &facts, r->body[1], &least, &most);
   return least >= INT32_MIN && neo_size_max(f->fe, r->bound, &most) && most <= INT32_MAX;
@@ -141,7 +169,9 @@ static bool extremum(neo_frame *f, neo_reduction *r, neo_reducer reducer, bool a
     NEO_ERR(f->in, r->e->span, ARGMAX_LARGE, neo_ast_reducer_text(r->e->u.reduce.reducer));
     return false;
   }
-  r->bound = arg ? bound_of_position(f, r, r->bound) : bound_of_extremum(f, r);
+  neo_ends ends = arg ? ends_of_position(f, r) : ends_of_extremum(f, r);
+  r->bound = ends.bound.i ? ends.bound : ends.below;
+  r->least = ends.bound.i ? neo_const_int(f->m, NEO_I64_T, 0) : ends.least;
   return true;
 }
 

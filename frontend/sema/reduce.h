@@ -8,7 +8,8 @@ typedef struct {
   uint32_t base, n_own;     /* axes before, and bound here */
   size_t n_assume, n_reads; /* before */
   neo_reducer reducer;
-  neo_expr body[2], where, finish, bound;
+  neo_expr body[2], where, finish;
+  neo_expr least, bound; /* its result lies in [least, bound) at its place; 0: not known */
   uint32_t n_body;
   uint64_t uses; /* outer axes, a bit each */
   bool guarded;  /* `where` has conditions of its place */
@@ -17,9 +18,9 @@ typedef struct {
 /* ---- reduce.c */
 /* From the first body: reducer, bodies, finish and bound; false after a report. */
 bool neo_reduction_choose(neo_frame *f, neo_reduction *r) NEO_MUST_CHECK;
-/* What the value lies below wherever the axes around may be, once conditions were added: `bound` is what it
- * lies below at its place. 0 where nothing is known. */
-neo_expr neo_reduction_bound(neo_frame *f, const neo_reduction *r);
+/* What is known of the value wherever the axes around may be, once conditions were added: least and bound are
+ * what it has at its place. */
+neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r);
 /* A reduction over a pack of rank 0 has one point: its value is the body itself, its position is
  * 0. */
 bool neo_reduction_is_scalar(const neo_reduction *r);

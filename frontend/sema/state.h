@@ -183,7 +183,8 @@ typedef struct {
 typedef struct { /* the reduction that stays with the statement */
   bool set;
   neo_reducer reducer;
-  neo_expr where, body[2], bound;
+  neo_expr where, body[2];
+  neo_expr least, bound; /* its result lies in [least, bound), over sizes alone; 0: not known */
   uint32_t n_body, n_axes;
   neo_axis_rec axis[NEO_MAX_RANK];
 } neo_own_reduction;

@@ -219,7 +219,9 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
     *e = neo_cast(f->m, var->type.type, *e);
   if (!neo_bounds_of_value(f, var, at, *e, ends))
     return false;
-  if (!ends->bound.i)
+  if (!ends->bound.i && !ends->least.i && neo_expr_uses_op(f->m, *e, NEO_OP_ACC))
+    *ends = neo_expr_ends(f, *e);
+  else if (!ends->bound.i)
     ends->bound = neo_expr_bound(f, *e);
   return true;
 }

@@ -28,7 +28,8 @@ static int64_t divide(int64_t a, int64_t b) {
 }
 
 static int64_t remainder_of(int64_t a, int64_t b) {
-  return b == 0 ? 0 : a - b * divide(a, b);
+  int64_t r = b == 0 ? 0 : a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 static const struct {

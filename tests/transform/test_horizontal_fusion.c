@@ -116,6 +116,20 @@ static void integers_of_different_bounds_stay_apart(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Reads of the elements stay in range, as apply proves. */
+static void integers_keep_the_ends_of_their_bounds(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : i32 [3, 9] in -1..d1\ninput T : f32 [9]\n"
+           "temp A : i32 [9] in -1..d0\ntemp B : i32 [9] in -1..d0\ntemp Y : f32 [9]\n"
+           "def @1 A[i: 9] = X[0, i]\ndef @2 B[i: 9] = X[1, i]\n"
+           "def @3 Y[i: 9] = T[i64(A[i]) + 1] - T[i64(B[i]) + 1]\nentry forward forward: Y = Y\n");
+  apply(&w, neo_pass_horizontal_fusion);
+  if (!strstr(text_of(&w), "temp fused.A : i32 [2, 9] in -1..d1\n"))
+    fail_msg("%s", text_of(&w));
+  neo_arena_free(&w.arena);
+}
+
 /* Gates with different activations; products inside of a recurrence. */
 static void sums_become_one_where_what_follows_differs(void **state) {
   (void)state;
@@ -316,6 +330,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(products_of_one_input_become_one),
       cmocka_unit_test(integers_of_different_bounds_stay_apart),
+      cmocka_unit_test(integers_keep_the_ends_of_their_bounds),
       cmocka_unit_test(the_axis_stands_behind_those_that_the_slices_lie_in),
       cmocka_unit_test(constants_that_do_not_grow_evenly_stay_apart),
       cmocka_unit_test(what_depends_on_each_other_stays_apart),

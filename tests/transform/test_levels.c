@@ -42,6 +42,19 @@ static void a_leaf_is_at_its_rank(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Tables count vertices, places and edges in i32. */
+static void graphs_of_more_edges_than_an_i32_counts_stay(void **state) {
+  (void)state;
+  world w;
+  const char *head = "neo-ir 1\nmodule t\nsize V 0..1073741824\n"
+                     "input child : i32 [V, 2] in -1..d0\ninput x : f32 [V, 16]\n"
+                     "input U : f32 [2, 16, 16]\ntemp h : f32 [V, 16]\ntemp s : f32 [V, 16]\n";
+  load_two(&w, head, UP "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  assert_null(strstr(text_of(&w), "level"));
+  neo_arena_free(&w.arena);
+}
+
 static void sums_over_parents_run_through_a_list(void **state) {
   (void)state;
   world w;
@@ -388,6 +401,7 @@ int main(void) {
       cmocka_unit_test(children_are_read_at_their_places),
       cmocka_unit_test(children_of_chains_are_in_the_next_level),
       cmocka_unit_test(a_leaf_is_at_its_rank),
+      cmocka_unit_test(graphs_of_more_edges_than_an_i32_counts_stay),
       cmocka_unit_test(sums_over_parents_run_through_a_list),
       cmocka_unit_test(parents_in_a_slot_are_asked_for_it),
       cmocka_unit_test(sums_leave_out_leaves_where_a_factor_is_of_a_child),

@@ -144,6 +144,65 @@ static void a_value_is_read_only_where_its_tensor_has_such_an_element(void **sta
   neo_arena_free(&w.arena);
 }
 
+/* What becomes of D, which computes exp(X[i]) at 10 points and reads Y, which has 5 of them. */
+static void value_becomes(const char *before, const char *after) {
+  world w;
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  load(&w, neo_arena_printf(&a,
+                            "neo-ir 1\nmodule t\ninput X : f32 [10]\ninput Z : f32 [10]\n"
+                            "input W : f32 [3]\ntemp Y : f32 [5]\ntemp D : f32 [10]\n"
+                            "def @1 Y[i: 5] = exp(X[i])\ndef @2 D[i: 10] = %s\n"
+                            "entry forward forward: D = D\n",
+                            before));
+  apply(&w, neo_pass_cse);
+  if (!strstr(definition(&w, "D"), after))
+    fail_msg("%s", definition(&w, "D"));
+  neo_arena_free(&w.arena);
+  neo_arena_free(&a);
+}
+
+static void a_value_is_read_under_all_conditions_of_a_read(void **state) {
+  (void)state;
+#define A "0.0 < X[i]"
+#define B "0.0 < Z[i]"
+#define KEPT(text) value_becomes(text, text)
+  KEPT("select(" A ", select(" B ", Y[i], 0.0) + exp(X[i]), 0.0)");
+  KEPT("select(" A ", select(" B ", Y[i], 0.0), 0.0) + select(" B ", exp(X[i]), 0.0)");
+  value_becomes("select(" A ", select(" B ", exp(X[i]), 0.0) + Y[i], 0.0)",
+                "select(" A ", select(" B ", Y[i], 0.0) + Y[i], 0.0)");
+  value_becomes("select(" A " and " B ", Y[i], 0.0) + select(" B ", select(" A
+                ", exp(X[i]), 0.0), 0.0)",
+                "select(" B ", select(" A ", Y[i], 0.0), 0.0)");
+  KEPT("select(" A " or " B ", Y[i], 0.0) + select(" A ", exp(X[i]), 0.0)");
+  value_becomes("select(" A " or " B ", 0.0, Y[i]) + select(" A ", 0.0, select(" B
+                ", 0.0, exp(X[i])))",
+                "select(" B ", 0.0, Y[i])");
+  KEPT("select(" A " and " B ", 0.0, Y[i]) + select(" A ", 0.0, exp(X[i]))");
+}
+
+static void a_value_is_not_read_where_a_condition_of_the_read_does_not_hold(void **state) {
+  (void)state;
+  KEPT("select(" A ", Y[i], 0.0) + select(" A ", 0.0, exp(X[i]))");
+  KEPT("select(" A ", Y[i], exp(X[i]))");
+  value_becomes("select(not (" A "), Y[i], 0.0) + select(" A ", 0.0, exp(X[i]))",
+                "select(" A ", 0.0, Y[i])");
+  value_becomes("select(" A " and 0.0 < Y[i], 1.0, 0.0) + select(" A ", exp(X[i]), 0.0)",
+                "select(" A ", Y[i], 0.0)");
+  KEPT("select(" A " or 0.0 < Y[i], 1.0, 0.0) + select(" A ", exp(X[i]), 0.0)");
+  value_becomes("select(" A " or 0.0 < Y[i], 1.0, 0.0) + select(" A ", 0.0, exp(X[i]))",
+                "select(" A ", 0.0, Y[i])");
+}
+
+static void a_value_for_what_is_outside_is_read_there_alone(void **state) {
+  (void)state;
+  value_becomes("(W[i] else Y[i] + exp(X[i]))", "(W[i] else Y[i] + Y[i])");
+  KEPT("(W[i] else Y[i]) + exp(X[i])");
+  KEPT("(W[i] else Y[i]) + (W[i + 1] else exp(X[i]))");
+}
+#undef A
+#undef B
+
 static void a_value_of_a_recurrence_is_read_only_where_it_was_read_before(void **state) {
   (void)state;
   world w;
@@ -324,6 +383,9 @@ int main(void) {
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),
       cmocka_unit_test(a_value_that_is_read_anyway_is_not_computed_again),
       cmocka_unit_test(a_value_is_read_only_where_its_tensor_has_such_an_element),
+      cmocka_unit_test(a_value_is_read_under_all_conditions_of_a_read),
+      cmocka_unit_test(a_value_is_not_read_where_a_condition_of_the_read_does_not_hold),
+      cmocka_unit_test(a_value_for_what_is_outside_is_read_there_alone),
       cmocka_unit_test(a_value_of_a_recurrence_is_read_only_where_it_was_read_before),
       cmocka_unit_test(a_value_that_an_integer_is_made_of_is_computed),
       cmocka_unit_test(outputs_keep_their_own_definition),

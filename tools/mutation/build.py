@@ -22,6 +22,19 @@ static inline int neo_mutant(int n) {
     neo_mutant_reach(n);
   return __builtin_expect(neo_mutant_now == n, 0);
 }
+static inline int neo_mutant_is(int n) {
+  if (__builtin_expect(neo_mutant_now < 0, 0))
+    neo_mutant_reach(0);
+  return __builtin_expect(neo_mutant_now == n, 0);
+}
+static inline void neo_mutant_sees(int n, int differs) {
+  if (__builtin_expect(neo_mutant_log != 0, 0) && differs)
+    neo_mutant_reach(n);
+}
+static inline _Bool neo_mutant_holds(int n, _Bool old, _Bool other) {
+  neo_mutant_sees(n, old != other);
+  return old;
+}
 #endif
 """
 
@@ -82,12 +95,17 @@ def tree_files(source):
     return sorted(found)
 
 
+def is_in(path, folder):
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
 class Tree:
     """source: where the program is; work: the folder for the copy and its build."""
 
     def __init__(self, source, work, cmake, jobs):
         self.source, self.work, self.jobs = os.path.abspath(source), os.path.abspath(work), jobs
-        self.copy, self.build = os.path.join(self.work, "tree"), os.path.join(self.work, "build")
+        self.copy = os.path.join(self.work, "tree")
+        self.build = os.path.join(self.copy, "build", "release")
         self.headers = [os.path.join(self.work, f"neo_mutant_{n}.h") for n in ("first", "last")]
         self.cmake = cmake
         self.files = tree_files(self.source)
@@ -100,9 +118,8 @@ class Tree:
         return self.texts[path]
 
     def candidates(self, folders):
-        """{folder: mutants} of the C files below each folder."""
-        paths = {d: [p for p in self.files if p.endswith(".c") and p.startswith(d.rstrip("/") + "/")]
-                 for d in folders}
+        """{folder: mutants} of the C files below each folder, which may be a file."""
+        paths = {d: [p for p in self.files if p.endswith(".c") and is_in(p, d)] for d in folders}
         names = set()
         for p in self.files:
             if p.endswith((".c", ".h", ".def")):
@@ -129,7 +146,9 @@ class Tree:
 
     def remove_others(self):
         kept = set(self.files)
-        for folder, _, files in os.walk(self.copy):
+        for folder, folders, files in os.walk(self.copy):
+            if folder == self.copy and "build" in folders:
+                folders.remove("build")
             for f in files:
                 path = os.path.join(folder, f)
                 if os.path.relpath(path, self.copy) not in kept:
@@ -143,8 +162,9 @@ class Tree:
             command += ["-DCMAKE_BUILD_TYPE=Release"]
         run(command + self.cmake, "configure.log", self.work)
 
-    def make(self):
-        run(["cmake", "--build", self.build, "-j", str(self.jobs)], "build.log", self.work)
+    def make(self, targets=()):
+        some = ["--target", *targets] if targets else []
+        run(["cmake", "--build", self.build, "-j", str(self.jobs), *some], "build.log", self.work)
 
     def broken_lines(self, paths):
         """{file: the lines that the compiler refuses}"""

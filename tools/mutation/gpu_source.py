@@ -6,31 +6,24 @@ import os
 import re
 import subprocess
 
-from build import Tree, run
+from build import Tree
+from given import Place, place_all
 from suite import output_of
 
 
 class SourceMutant:
-    """A stretch of a file that becomes another one at run time: an expression, or a statement that
-    is left out (new: None). What stands around it, so that the place is the only one, is outside of
-    « and » in `old`: "f(«x», y)" is the x. kind: of kernels; runs: names of runs_of."""
+    """A change of one place (given.py). kind: of kernels; runs: names of runs_of."""
 
     def __init__(self, name, kind, runs, file, old, new):
         self.name, self.kind, self.runs = name, kind, runs.split()
-        self.file, self.new, self.id = file, new, 0
-        self.before, self.old, self.after = re.fullmatch(r"(?s)(.*?)«(.*)»(.*)", old).groups()
+        self.file, self.places = file, [Place(file, old, new)]
+
+    @property
+    def id(self):
+        return self.places[0].id
 
     def find(self, text):
-        around = self.before + self.old + self.after
-        if text.count(around) != 1:
-            raise SystemExit(f"gpu_mutants: {self.file} has {text.count(around)} times {around!r}")
-        self.start = text.index(around) + len(self.before)
-        self.end = self.start + len(self.old)
-
-    def text(self):
-        if self.new is None:
-            return "{ " + f"if (!neo_mutant({self.id})) {self.old}" + " }"
-        return f"(neo_mutant({self.id}) ? ({self.new}) : ({self.old}))"
+        self.places[0].find(text, "gpu_mutants")
 
 
 S = SourceMutant
@@ -185,12 +178,9 @@ class SourceJudge:
 
     def __init__(self, source, work, mutants, jobs):
         tree = Tree(source, work, ["-DCMAKE_C_FLAGS=-w"], jobs)
-        for n, m in enumerate(mutants, 1):
-            m.id = n
-            m.find(tree.text(m.file))
-        tree.sync(mutants)
+        tree.sync(place_all(tree, mutants, "gpu_mutants"))
         tree.configure()
-        run(["cmake", "--build", tree.build, "-j", str(jobs), "--target", *TARGETS], "build.log", work)
+        tree.make(TARGETS)
         self.runs = runs_of(tree.build, tree.copy)
         self.environment = {"NEO_SOURCE_DIR": tree.copy, "NEO_BUILD_DIR": tree.build,
                             "NEO_CUDA_DRIVER": f"{tree.build}/tests/libneo_gpu_emulator.so"}

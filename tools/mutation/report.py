@@ -1,10 +1,12 @@
 """The report: a table by folder, and those that no test found, to be read."""
 
+from build import is_in
+
 
 def report(folders, mutants, hunt, seed):
     rows, alive = [], []
     for d in folders:
-        here = [m for m in mutants if m.file.startswith(d.rstrip("/") + "/")]
+        here = [m for m in mutants if is_in(m.file, d)]
         found = [m for m in here if hunt.found(m)]
         unreached = [m for m in here if not hunt.found(m) and not hunt.reached(m)]
         rows.append((d, len(here), len(found), len(here) - len(found), len(unreached)))

@@ -12,6 +12,22 @@ WORDS = (("min", "max"), ("MIN", "MAX"), ("LT", "LE"), ("AND", "OR"), ("ADD", "S
 CHECKS = {"assert", "static_assert", "_Static_assert", "sizeof", "_Alignof"}
 
 
+def either(number, old, new):
+    """The expression that is `new` where the mutant is chosen. Where a test tells what it reaches, an expression that may be
+    computed twice, or that only becomes true or false, counts as reached where both differ."""
+    if new in ("true", "false") and old not in ("true", "false"):
+        return f"(neo_mutant_is({number}) ? {new} : neo_mutant_holds({number}, ({old}), {new}))"
+    if is_plain(old) and is_plain(new):
+        return (f"(neo_mutant_is({number}) ? ({new}) : "
+                f"(neo_mutant_sees({number}, ({old}) != ({new})), ({old})))")
+    return f"(neo_mutant({number}) ? ({new}) : ({old}))"
+
+
+def is_plain(text):
+    """Numbers, names and elements alone; nothing that decides whether what is behind it is computed."""
+    return not re.search(r"[A-Za-z_0-9]\s*\(|\+\+|--|[^<>=!]=[^=]|&&|\|\||[?\"{]", text)
+
+
 class Mutant:
     """file, function, operator; start, end: the stretch; new: the expression's other text, or None
     where it is a statement that is left out; id is set when it is chosen."""
@@ -33,7 +49,7 @@ class Mutant:
             return "{ " + f"if (neo_mutant({self.id})) return {self.new};"
         if self.new is None:
             return "{ " + f"if (!neo_mutant({self.id})) {self.old}" + " }"
-        return f"(neo_mutant({self.id}) ? ({self.new}) : ({self.old}))"
+        return either(self.id, self.old, self.new)
 
     def says(self):
         """The mutation in a line."""

@@ -137,7 +137,9 @@ neoc_exit neoc_command_read(neoc_cli *cli, int argc, char **argv) {
   if (!cli->command)
     return unknown_command(cli, name);
   neoc_exit e = read_options(cli, argc - 1, argv + 1);
-  return e ? e : common_options(cli);
+  if (!e)
+    e = common_options(cli);
+  return e ? e : neoc_values_check(cli);
 }
 
 /* ---- help */

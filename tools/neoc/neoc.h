@@ -53,6 +53,8 @@ int32_t neoc_count(const neoc_cli *cli, neoc_option o, int32_t otherwise, int32_
 double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit *e);
 /* All words of comma lists, over all uses of the option. */
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o);
+/* A usage error where an option that takes a value has none, or a list an empty name. */
+neoc_exit neoc_values_check(const neoc_cli *cli);
 /* "name=value" -> name (in the arena), *value; null if there is no '='. */
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 /* A usage error if two of the words NAME=VALUE have the same name. */

@@ -12,8 +12,11 @@ static neo_status check_place(neo_tune *t) {
   neo_arena *a = &t->c->arena;
   const char *path = t->o.records;
   neo_status s = neo_records_make_folder(a, path, t->o.records_flags);
-  if (!s && !access(neo_path_exists(path) ? path : neo_path_folder(a, path), W_OK))
+  bool is_folder = !s && neo_path_is_folder(path);
+  if (!s && !is_folder &&
+      !access(neo_path_exists(path) ? path : neo_path_folder(a, path), W_OK))
     return NEO_OK;
+  errno = is_folder ? EISDIR : errno;
   t->why = neo_arena_printf(a, "%s: %s", path, strerror(errno));
   t->place_why = t->why;
   return t->o.in_memory ? NEO_OK : NEO_IO;

@@ -4,7 +4,7 @@ A function that is called with elements of indexed tensors is computed for all p
 definitions have the axes of the frame in front of their own.
 """
 
-from . import elements, gradients, scalars, tape, vertices
+from . import duals, elements, gradients, scalars, tape, vertices
 from .errors import error
 from .expressions import Expressions
 from .reads import children
@@ -42,6 +42,8 @@ def call(program, context, node, frame, count):
     with tape.masked(block.frame.mask):
         results = [block.view().lookup((r,), node.line) for r in text.results]
     if text.grad_body is not None:
+        if any(isinstance(a.data, duals.Dual) for a in arguments):
+            results = gradients.own_forward(program, text, begun, arguments)
         return gradients.with_own(program, block, text, arguments, results)
     return results
 

@@ -10,7 +10,7 @@ UNARY = {"sqrt": tape.sqrt, "rsqrt": tape.rsqrt, "exp": tape.exp, "expm1": tape.
          "log1p": tape.log1p, "sin": tape.sin, "cos": tape.cos, "tan": tape.tan, "tanh": tape.tanh,
          "sigmoid": tape.sigmoid, "gelu": tape.gelu, "silu": tape.silu, "softplus": tape.softplus, "elu": tape.elu,
          "erf": tape.erf}
-STEPS = {"floor": np.floor, "ceil": np.ceil, "round": np.round}
+STEPS = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}
 NAMES = set(UNARY) | set(STEPS) | set(CONVERSIONS) | {"select", "min", "max", "clamp", "abs", "sign", "relu", "rand",
                                                       "stop"}
 

@@ -7,7 +7,7 @@ frame's mask has no meaning and is computed as it comes; reads there go to some 
 
 import numpy as np
 
-from . import elements, reducers, scalars, tape
+from . import duals, elements, reducers, scalars, tape
 from .elements import bool_tensor
 from .errors import error
 from .frames import Axis, Frame
@@ -114,7 +114,8 @@ class Expressions:
             return self.caller.random(self.view.block, node, frame)
         if name == "stop":
             result = self.value(args[0], frame, wide)
-            return tape.Tensor(result.data, result.type, result.lead, bound=result.bound)
+            self.caller.opaque = True
+            return tape.Tensor(duals.primal(result.data), result.type, result.lead, bound=result.bound)
         if name in elements.CONVERSIONS:  # a conversion rounds, within a sum too
             inner = scalars.EXACT if wide == scalars.EXACT else False
             return _widened(elements.function(name, [self.value(a, frame, inner) for a in args], node), wide)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from . import elements, scalars, tape
+from . import duals, elements, recurrences, scalars, tape
 from .errors import error
 from .scopes import Block
+
+MOST_SEEDS = 1000  # elements of results of a function with its own gradient, in forward mode
 
 
 def grad(program, context, node, frame):
@@ -44,14 +46,97 @@ def of(result, seed, wanted, line=None, held=()):
     for a in [result] + wanted:
         if not scalars.is_float(a.type):
             error(line, f"gradients are of floats, this is {a.type}")
-    found = tape.gradients(result, seed, wanted, held)
-    return [_like(w, g) for w, g in zip(wanted, found)]
+    leaves = [w.parts or [w] for w in wanted]
+    found = iter(tape.gradients(result, seed, [p for parts in leaves for p in parts], held))
+    found = [[next(found) for _ in parts] for parts in leaves]
+    return [_of_parts(w, g) if w.parts else _like(w, g[0]) for w, g in zip(wanted, found)]
+
+
+def _of_parts(wanted, found):
+    """The gradient of a tensor whose elements read each other: that of each contains what flows through its readers."""
+    if all(g is None for g in found):
+        return _like(wanted, None)
+    row = recurrences.in_a_row([_like(p, g) for p, g in zip(wanted.parts, found)], wanted.lead)
+    return tape.reshape(row, row.data.shape[:wanted.lead] + wanted.shape, wanted.lead)
 
 
 def _like(wanted, g):
     if g is None:
         return tape.Tensor(np.zeros(wanted.data.shape), wanted.type, wanted.lead)
     return elements.retype(tape.view(g, wanted.lead), wanted.type)
+
+
+def own_forward(program, text, begun, arguments):
+    """The results of a call whose gradient the function's own clause says, with the tangents that follow of it.
+
+    The clause gives J'g of a g; the tangent J v has the elements (J'e) . v, for each element e of the results."""
+    level = max((a.data.level for a in arguments if isinstance(a.data, duals.Dual)), default=None)
+    if level is None:
+        return _plain_results(program, begun(arguments), text)
+    with tape.recording(False):
+        low = [_at(a, a.data.value if _moves(a, level) else a.data) for a in arguments]
+        results = own_forward(program, text, begun, low)
+        block = begun(low)
+        program.declare(text.body, block)
+        floats = [a for a in arguments if scalars.is_float(a.type)]
+        return [_at(r, duals.Dual(level, r.data, _own_tangent(program, block, text, results, k, floats, level)))
+                if scalars.is_float(r.type) else r for k, r in enumerate(results)]
+
+
+def _plain_results(program, block, text):
+    program.declare(text.body, block)
+    with tape.masked(block.frame.mask):
+        return [block.view().lookup((r,), text.line) for r in text.results]
+
+
+def _moves(a, level):
+    return isinstance(a.data, duals.Dual) and a.data.level == level
+
+
+def _at(a, data):
+    """A tensor like a, with other values."""
+    return tape.Tensor(data, a.type, a.lead, bound=a.bound)
+
+
+def _own_tangent(program, block, text, results, k, floats, level):
+    lead, shape = len(block.frame), results[k].data.shape
+    outer, own = shape[:results[k].lead], shape[results[k].lead:]
+    if np.prod(own) > MOST_SEEDS:
+        error(text, f"'{text.name}' has too many results for the tangents of its own gradient")
+    tangent = [np.zeros(outer) for _ in range(int(np.prod(own)))]
+    for n in range(len(tangent)):
+        seed = np.zeros(len(tangent))
+        seed[n] = 1
+        seeds = {j: _at(r, np.zeros(r.data.shape)) for j, r in enumerate(results)}
+        seeds[k] = _at(results[k], np.broadcast_to(seed.reshape(own), shape))
+        for a, g in zip(floats, own_clause(program, block, text, results, seeds)):
+            if _moves(a, level):
+                tangent[n] = tangent[n] + _dot(g, a.data.tangent, a, lead, outer)
+    parts = [t.reshape(tuple(t.shape) + (1,)) for t in tangent]
+    return np.concatenate(parts, len(outer)).reshape(shape) if parts else np.zeros(shape)
+
+
+def _dot(g, t, a, lead, outer):
+    """The products of a gradient and a tangent, summed for each point of the frame."""
+    def full(x, own_lead):
+        own = x.shape[own_lead:]
+        return x.reshape(x.shape[:own_lead] + (1,)*(lead - own_lead) + own) if own_lead < lead else x
+    product = full(g.data, g.lead)*full(t, a.lead)
+    total = product.sum(axis=tuple(range(lead, product.ndim)))
+    return np.broadcast_to(total if outer else total.reshape(()), outer)
+
+
+def own_clause(program, block, text, outputs, gradients):
+    """What a function's clause gives for gradients of its results."""
+    clause = Block(program, block.view(), block.frame, block.prefix, block.rounds)
+    for r, o in zip(text.results, outputs):
+        clause.define(r, o)
+    for k, name in enumerate(text.grad_parameters):
+        g = gradients.get(k)
+        zero = tape.Tensor(np.zeros(outputs[k].data.shape), outputs[k].type, outputs[k].lead)
+        clause.define(name, zero if g is None else elements.retype(tape.view(g, outputs[k].lead), outputs[k].type))
+    program.declare(text.grad_body, clause)
+    return tuple(clause.view().lookup((r,), text.line) for r in text.grad_results)
 
 
 def with_own(program, block, text, arguments, results):
@@ -62,17 +147,10 @@ def with_own(program, block, text, arguments, results):
     """
     floats = [(k, a) for k, a in enumerate(arguments) if scalars.is_float(a.type)]
     outputs = []
+    program.opaque = True
 
     def vjp(gradients):
-        clause = Block(program, block.view(), block.frame, block.prefix, block.rounds)
-        for r, o in zip(text.results, outputs):
-            clause.define(r, o)
-        for k, name in enumerate(text.grad_parameters):
-            g = gradients.get(k)
-            zero = tape.Tensor(np.zeros(outputs[k].data.shape), outputs[k].type, outputs[k].lead)
-            clause.define(name, zero if g is None else elements.retype(tape.view(g, outputs[k].lead), outputs[k].type))
-        program.declare(text.grad_body, clause)
-        return tuple(clause.view().lookup((r,), text.line) for r in text.grad_results)
+        return own_clause(program, block, text, outputs, gradients)
 
     whole = tape.Tensor(np.zeros(()), "f64", 0, tuple(a for _, a in floats), vjp,
                         tracked=any(a.tracked for _, a in floats))

@@ -17,14 +17,18 @@ from .tree import DOTS, Call, Case, Declare, Dim, Graph, Path, Range, Repeat, Va
 
 class Program:
     """`inputs` gives arrays for inputs, parameters, states and settings by name, `defines` values for sizes (-D and
-    --size alike). `step`: finished training steps; `finished`: calls of output entries; both are keys of rand()."""
+    --size alike). `step`: finished training steps; `finished`: calls of output entries; both are keys of rand().
+    `move(name, array, point)` gives the array, or Dual, in place of that of a float tensor outside of functions; of an
+    element of it where its elements read each other, and `point` says which."""
 
     def __init__(self, text, inputs, defines=None, folders=(), folder=None, training=False, step=0, seed=0,
-                 finished=0):
+                 finished=0, move=None):
         self.inputs = dict(inputs)
         self.given_text = (text, inputs, defines, folders, folder)
         self.seed = seed  # of rand() and of initial values
         self.finished = finished  # calls of output entries
+        self.move = move
+        self.opaque = False  # differences do not show its gradients: it has `stop`, or gradients of its own
         self.held = []  # carries of the rounds at hand: nothing flows through them
         self.numbering = False  # every part of every expression is evaluated, to find all of its calls
         self.sites = None
@@ -111,7 +115,7 @@ class Program:
 
     def _on_declare(self, s, block, position):
         compute = {"input": self._input, "param": self._kept, "state": self._kept, "const": self._const}[s.kind]
-        lazy = Lazy(lambda: compute(s, block, position), s.line, s.kind == "input")
+        lazy = Lazy(lambda: self.moved(block, s.variable.name, compute(s, block, position)), s.line, s.kind == "input")
         block.define(s.variable.name, lazy, position, s.line)
 
     def _on_function(self, s, block, position):
@@ -158,9 +162,19 @@ class Program:
             everything = Lazy(lambda: [self.define(s.target, s.value, block, position, itself=True)], s.line)
 
         def one(k):
-            return lambda: everything.get()[k]
+            return lambda: self.moved(block, names[k], everything.get()[k])
         for k, name in enumerate(names):
             block.define(name, Lazy(one(k), s.line), position, s.line)
+
+    def moved(self, block, name, a, point=(), kept=False):
+        """A tensor of the program, moved where the caller says so: it depends on what it did before. Parameters and
+        states have full names, so they are moved wherever they stand; definitions that read themselves are moved a
+        point at a time."""
+        here = kept or block is self.main and name not in self.stored and not a.parts
+        if self.move is None or not here or not scalars.is_float(a.type):
+            return a
+        data = self.move(name, a.data, point)
+        return a if data is a.data else tape.node(data, a.type, a.lead, (a,), lambda g: (g,))
 
     def _several(self, s, names, block, position):
         context = self.context(block, position, names[0], s.value)
@@ -239,7 +253,7 @@ class Program:
             if leaf is None:
                 leaf = self._initial(s, full, shape, names, stacked, kind, context)
                 leaf.bound = bound
-            self.stored[full] = leaf
+            self.stored[full] = self.moved(block, full, leaf, kept=True)
             self.kinds[full] = s.kind
         leaf = self.stored[full]
         for round_, _ in block.rounds:

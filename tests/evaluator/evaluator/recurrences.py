@@ -56,7 +56,8 @@ class Itself:
                 error(self.target, f"{self.name}{list(point)} needs itself")
             self.running.add(point)
             with tape.masked(self.frame.mask):
-                self.known[point] = self.computed(point)
+                self.known[point] = self.context.caller.moved(self.context.view.block, self.name, self.computed(point),
+                                                              point)
             self.running.discard(point)
         return self.known[point]
 
@@ -67,15 +68,13 @@ class Itself:
             element = elements.convert(element, self.type)
         shape = element.data.shape[:self.lead] if element.data.ndim else (1,) * self.lead
         with tape.masked(None):
-            return tape.reshape(element, shape, self.lead)
+            result = tape.reshape(element, shape, self.lead)
+        result.tracked = scalars.is_float(result.type)  # as all of the tensor is
+        return result
 
     def stacked(self, points):
         """Elements in a row, behind the axes of the frame."""
-        found = [self.at(p) for p in points]
-        shape = np.broadcast_shapes(*[f.data.shape for f in found])
-        with tape.masked(None):
-            rows = [tape.reshape(tape.broadcast(f, shape), shape + (1,), self.lead) for f in found]
-            return tape.concatenate(rows, self.lead)
+        return in_a_row([self.at(p) for p in points], self.lead)
 
     def element(self, subscripts, frame, node):
         """What a read gives at every point of a frame; only what its mask takes is asked for."""
@@ -101,7 +100,17 @@ class Itself:
             return tape.Tensor(np.zeros((1,) * self.lead + self.extents, scalars.dtype(self.type)), self.type, self.lead)
         row = self.stacked(points)
         with tape.masked(None):
-            return tape.reshape(row, row.data.shape[:self.lead] + self.extents, self.lead)
+            result = tape.reshape(row, row.data.shape[:self.lead] + self.extents, self.lead)
+        result.parts = [self.known[p] for p in points]
+        return result
+
+
+def in_a_row(parts, lead):
+    """Elements behind each other, behind the axes of the frame."""
+    shape = np.broadcast_shapes(*[p.data.shape for p in parts])
+    with tape.masked(None):
+        rows = [tape.reshape(tape.broadcast(p, shape), shape + (1,), lead) for p in parts]
+        return tape.concatenate(rows, lead)
 
 
 def settled(a, kind=None):

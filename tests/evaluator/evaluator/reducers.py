@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import elements, scalars, tape
+from . import duals, elements, scalars, tape
 from .elements import bool_tensor, integer_tensor
 from .errors import error
 from .frames import Axis
@@ -218,7 +218,7 @@ def _winner(data, taken, largest):
 def _extreme(kind, body, mask, inner, count):
     largest = kind in ("max", "argmax")
     data, taken = _flattened(body, mask, count)
-    at = _winner(data, taken, largest)
+    at = _winner(duals.primal(data), taken, largest)
     some = taken.any(axis=-1)
     if kind in ("argmax", "argmin"):
         return _position(at, some, inner, count)
@@ -257,7 +257,7 @@ def _logsumexp(body, mask, count):
     shape = body.data.shape
     outer = shape[:len(shape) - count]
     data, taken = _flattened(body, mask, count)
-    top = np.where(taken, data, -INF).max(axis=-1) if data.shape[-1] else np.full(outer, -INF)
+    top = np.where(taken, duals.primal(data), -INF).max(axis=-1) if data.shape[-1] else np.full(outer, -INF)
     base = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(all="ignore"):
         result = np.log(np.where(taken, np.exp(data - base[..., None]), 0.0).sum(axis=-1)) + base

@@ -7,6 +7,8 @@ take the type of the other side), and `f16 sum`, `bf16 sum` (numbers within a su
 
 import numpy as np
 
+from . import duals
+
 FLOATS = ("f64", "f32", "f16", "bf16", "float", "f16 sum", "bf16 sum")
 INTEGERS = {"i64": (64, True), "i32": (32, True), "i8": (8, True), "u8": (8, False), "index": (64, True),
             "int": (64, True)}
@@ -39,7 +41,9 @@ def wrap(data, kind):
 
 
 def round_to(data, kind):
-    """Floats rounded to the numbers of a type; to nearest, ties to even."""
+    """Floats rounded to the numbers of a type; to nearest, ties to even. Derivatives are not rounded."""
+    if isinstance(data, duals.Dual):
+        return duals.with_values(data, lambda x: round_to(x, kind))
     if kind == "f32":
         return data.astype(np.float32).astype(np.float64)
     if kind == "f16":
@@ -64,6 +68,7 @@ def saturate(data, kind):
 
 def convert(data, source, target):
     """Elements of one type as another's."""
+    data = data if is_float(target) else duals.primal(data)
     if target == "bool":
         return data != 0
     if is_float(target):

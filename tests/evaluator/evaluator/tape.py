@@ -9,19 +9,18 @@ under which they stood: what a `select`, a `where` or a range leaves out has no 
 even if numpy computed a NaN in its place. Gradients are formed under the same mask, for the same reason.
 """
 
-import math
 from contextlib import contextmanager
 
 import numpy as np
 
-from . import scalars
+from . import duals, scalars
 from .errors import error
 
 LARGEST = 1 << 27  # elements of one grid: 1 GiB
 
 
 class Tensor:
-    __slots__ = ("data", "type", "lead", "parents", "vjp", "mask", "bound", "tracked")
+    __slots__ = ("data", "type", "lead", "parents", "vjp", "mask", "bound", "tracked", "parts")
 
     def __init__(self, data, kind, lead=0, parents=(), vjp=None, bound=None, tracked=False):
         self.data = data
@@ -30,6 +29,7 @@ class Tensor:
         self.parents = parents
         self.vjp = vjp
         self.mask = None
+        self.parts = None  # its elements in a row, where each has its own node, as others of them read it
         self.bound = bound  # elements lie in [0, bound) where it is a number
         self.tracked = tracked
 
@@ -256,7 +256,7 @@ def where_number(a):
 
 
 def constant_like(data, a):
-    return Tensor(np.asarray(data), a.type, a.lead if np.ndim(data) else 0)
+    return Tensor(duals.array(data), a.type, a.lead if np.ndim(data) else 0)
 
 
 def _unary(data, a, slope):
@@ -311,15 +311,12 @@ def tanh(a):
 
 
 def sigmoid(a):
-    small = np.exp(-np.abs(a.data))
-    data = np.where(a.data >= 0, 1 / (1 + small), small / (1 + small))
-    result = _unary(data, a, lambda: mul(result, sub(number(1.0), result)))
+    result = _unary(duals.sigmoid(a.data), a, lambda: mul(result, sub(number(1.0), result)))
     return result
 
 
 def softplus(a):
-    data = np.maximum(a.data, 0) + np.log1p(np.exp(-np.abs(a.data)))
-    return _unary(data, a, lambda: sigmoid(a))
+    return _unary(duals.softplus(a.data), a, lambda: sigmoid(a))
 
 
 def relu(a):
@@ -338,19 +335,13 @@ def silu(a):
     return mul(a, sigmoid(a))
 
 
-_ERF = np.frompyfunc(math.erf, 1, 1)
-_ERFC = np.frompyfunc(math.erfc, 1, 1)
-
-
 def erf(a):
-    data = np.asarray(_ERF(a.data), dtype=np.float64)
-    return _unary(data, a, lambda: mul(number(2 / np.sqrt(np.pi)), exp(neg(mul(a, a)))))
+    return _unary(duals.erf(a.data), a, lambda: mul(number(2 / np.sqrt(np.pi)), exp(neg(mul(a, a)))))
 
 
 def normal_cdf(a):
     """The chance that a normal variable is below a."""
-    data = np.asarray(_ERFC(-a.data * np.sqrt(0.5)), dtype=np.float64) / 2
-    return _unary(data, a, lambda: mul(number(1 / np.sqrt(2 * np.pi)), exp(mul(number(-0.5), mul(a, a)))))
+    return _unary(duals.erfc(-a.data * np.sqrt(0.5)) / 2, a, lambda: mul(number(1 / np.sqrt(2 * np.pi)), exp(mul(number(-0.5), mul(a, a)))))
 
 
 def gelu(a):
@@ -437,7 +428,7 @@ def contract(factors, kept, extents):
         operands += [f.data.reshape([f.data.shape[k] for k in word]), word]
     data = np.einsum(*operands, out, optimize="greedy") if factors else np.ones(())
     data = data * scale if scale else np.zeros_like(data)  # a sum of nothing is 0, whatever NaN the factors hold
-    data = np.asarray(data).reshape([extents[k] if k in out else 1 for k in axes])
+    data = duals.array(data).reshape([extents[k] if k in out else 1 for k in axes])
 
     def vjp(g):
         return tuple(_factor_gradient(factors, j, words[j], g, extents) if f.tracked else None

@@ -7,13 +7,14 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
-_UNKNOWN = re.compile(r"does not read (\w+)|has no input '(\w+)'|no size '(\w+)'|size '?(\w+)'? ")
+_UNKNOWN = re.compile(r"does not read ([\w.]+)|has no input '([\w.]+)'|no size '([\w.]+)'|size '?([\w.]+)'? ")
 
 
 class Result(NamedTuple):
     kind: str  # computed; refused: the front end says why; failed: nothing but a bug explains it
     outputs: dict  # name -> (type, shape, values)
     why: str
+    line: int = 0  # of the text, at which the front end refuses it
 
 
 def _text(value):
@@ -91,6 +92,6 @@ def _result(done):
                                    for n, o in found["outputs"].items()}, "")
     errors = [d for d in found.get("diagnostics", []) if d["severity"] == "error"]
     if done.returncode == 1 and errors and errors[0]["code"] != "E0000":
-        return Result("refused", {}, errors[0]["code"])
+        return Result("refused", {}, errors[0]["code"], errors[0].get("line", 0))
     why = errors[0]["message"] if errors else said.split("\n")[0]
     return Result("failed", {}, f"exit {done.returncode}: {why}")

@@ -1,5 +1,7 @@
 /* The command line's options as the pipeline takes them. */
+#include "base/file.h"
 #include "base/machine_text.h"
+#include "codegen/llvm/target.h"
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
 #include <errno.h>
@@ -23,15 +25,20 @@ static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
   return NEOC_OK;
 }
 
-static const char *const *import_paths(neoc_cli *cli) {
+static neoc_exit read_import_paths(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts paths = {0};
-  for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++)
-    NEO_PUSH(cli->arena, &paths, cli->value[NEOC_O_INCLUDE].at[k]);
+  for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++) {
+    const char *path = cli->value[NEOC_O_INCLUDE].at[k];
+    if (!neo_path_is_folder(path))
+      return neoc_fail(cli, NEOC_IO, "--include=%s is no folder", path);
+    NEO_PUSH(cli->arena, &paths, path);
+  }
   const char *std = neo_place_std(cli->arena);
   if (std)
     NEO_PUSH(cli->arena, &paths, std);
   NEO_PUSH(cli->arena, &paths, NULL);
-  return paths.at;
+  o->import_paths = paths.at;
+  return NEOC_OK;
 }
 
 /* ---- fusion, memory */
@@ -57,7 +64,7 @@ static int64_t parse_bytes(const char *text) {
   char *end;
   errno = 0;
   int64_t n = strtoll(text, &end, 10), unit = 1;
-  if (errno || end == text || n < 1)
+  if (errno || !strchr("0123456789", *text) || n < 1)
     return -1;
   for (const char *c = "KMG"; *c; c++) {
     unit *= 1024;
@@ -77,6 +84,28 @@ static neoc_exit read_memory(neoc_cli *cli, neo_compile_options *o) {
   return read_kinds(cli, o);
 }
 
+/* Not every command comes as far as reading records or choosing a target: what is wrong is told by all. */
+static neoc_exit check_records(neoc_cli *cli, const neo_records_source *source) {
+  neo_records all;
+  neo_records_init(&all, cli->arena);
+  for (; source->path; source++) {
+    const char *why = NULL;
+    neo_status s = neo_records_load(&all, &neo_io_default, source->path, source->flags, &why);
+    if (s && !source->optional)
+      return neoc_fail(cli, neoc_exit_of(s), "%s", why);
+  }
+  return NEOC_OK;
+}
+
+static neoc_exit check_target(neoc_cli *cli, const neo_compile_options *o) {
+  neo_target target;
+  const char *why = NULL;
+  neo_status s = NEO_OK;
+  if (o->target || o->mcpu)
+    s = neo_target_choose(cli->arena, o->target, o->mcpu, &target, &why);
+  return s ? neoc_fail(cli, neoc_exit_of(s), "%s", why) : NEOC_OK;
+}
+
 static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
   bool shipped;
   const char *why = NULL;
@@ -84,7 +113,8 @@ static neoc_exit read_records(neoc_cli *cli, neo_compile_options *o) {
   o->records = neo_records_sources(cli->arena, list, &shipped, &why);
   if (shipped)
     o->records_dir = neo_place_records(cli->arena);
-  return o->records ? NEOC_OK : neoc_usage(cli, "--records=%s: %s", list, why);
+  return o->records ? check_records(cli, o->records)
+                    : neoc_usage(cli, "--records=%s: %s", list, why);
 }
 
 static neoc_exit read_profile(neoc_cli *cli, neo_compile_options *o) {
@@ -122,7 +152,6 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
 
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
-  o.import_paths = import_paths(cli);
   o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
   o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);
   o.target = neoc_text(cli, NEOC_O_TARGET, NULL);
@@ -139,6 +168,10 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   neoc_exit e = neoc_native_gpu(cli, &o.target);
   o.proof_quota = (uint64_t)neoc_int(cli, NEOC_O_PROOF_QUOTA, 0, 1, &e);
   o.unroll = neoc_int(cli, NEOC_O_UNROLL, 0, 1, &e);
+  if (!e)
+    e = read_import_paths(cli, &o);
+  if (!e)
+    e = check_target(cli, &o);
   if (!e)
     e = read_memory(cli, &o);
   if (!e)

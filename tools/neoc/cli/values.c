@@ -11,6 +11,12 @@ static const char *const names[] = {
 #undef X
 };
 
+static const char *const forms[] = {
+#define X(id, name, letter, value, commands, meaning) value,
+#include "tools/neoc/options.def"
+#undef X
+};
+
 bool neoc_has(const neoc_cli *cli, neoc_option o) {
   return cli->value[o].n > 0;
 }
@@ -19,11 +25,16 @@ const char *neoc_text(const neoc_cli *cli, neoc_option o, const char *otherwise)
   return neoc_has(cli, o) ? cli->value[o].at[cli->value[o].n - 1] : otherwise;
 }
 
+/* strtoll also takes spaces and a plus. */
+static bool begins_number(const char *text) {
+  return strchr("0123456789", text[*text == '-']) && text[*text == '-'];
+}
+
 bool neoc_parse_int(const char *text, int64_t *x) {
   char *end;
   errno = 0;
   long long v = strtoll(text, &end, 10);
-  if (errno || end == text || *end)
+  if (errno || !begins_number(text) || *end)
     return false;
   *x = v;
   return true;
@@ -33,7 +44,7 @@ bool neoc_parse_seed(const char *text, uint64_t *x) {
   char *end;
   errno = 0;
   unsigned long long v = strtoull(text, &end, 10);
-  if (errno || *end || strspn(text, "0123456789") == 0)
+  if (errno || *end || !begins_number(text) || *text == '-')
     return false;
   *x = v;
   return true;
@@ -93,6 +104,28 @@ double neoc_real(const neoc_cli *cli, neoc_option o, double otherwise, neoc_exit
   if (!neoc_parse_real(text, &x) || !(x >= 0))
     *e = neoc_usage(cli, "--%s is a number of at least 0, not '%s'", names[o], text);
   return x;
+}
+
+/* A list is "A,B" in the table of options: a name, a comma, more. */
+static bool is_list(const char *form) {
+  return form && strchr(form, ',') && *form != '[';
+}
+
+static bool has_empty_word(const char *list) {
+  size_t n = strlen(list);
+  return n == 0 || list[0] == ',' || list[n - 1] == ',' || strstr(list, ",,");
+}
+
+neoc_exit neoc_values_check(const neoc_cli *cli) {
+  for (int o = 0; o < NEOC_O_COUNT; o++)
+    for (size_t k = 0; k < cli->value[o].n; k++) {
+      const char *text = cli->value[o].at[k];
+      if (forms[o] && !*text && o != NEOC_O_PASSES)
+        return neoc_usage(cli, "--%s needs a value: %s", names[o], forms[o]);
+      if (is_list(forms[o]) && *text && has_empty_word(text))
+        return neoc_usage(cli, "--%s takes %s: a name is missing in '%s'", names[o], forms[o], text);
+    }
+  return NEOC_OK;
 }
 
 neoc_texts neoc_words(const neoc_cli *cli, neoc_option o) {

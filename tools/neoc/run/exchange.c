@@ -63,6 +63,13 @@ neoc_exit neoc_runner_give(neoc_runner *r, neo_tensor t, neo_rt_array *array) {
   return e;
 }
 
+static bool has_extents(const neo_rt_array *x, uint32_t rank, const int64_t *want) {
+  for (uint32_t d = 0; d < rank && x->rank == rank; d++)
+    if (x->extent[d] != want[d])
+      return false;
+  return x->rank == rank;
+}
+
 neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   neo_module *m = r->c.module;
   int64_t want[16];
@@ -71,7 +78,7 @@ neoc_exit neoc_runner_set(neoc_runner *r, neo_tensor t, neo_rt_array *x) {
   neoc_exit e = converted(r, t, x);
   if (e)
     return e;
-  if (neoc_array_count(x) != n || (x->rank != rank && rank))
+  if (neoc_array_count(x) != n || (rank && !has_extents(x, rank, want)))
     return wrong_shape(r, t, x, want, rank);
   if (r->interp) {
     neoc_array_to_values(x, neo_interp_tensor(r->interp, t));
