@@ -49,14 +49,16 @@ static neo_expr read_out(neo_module *m, const neo_def_rec *d, uint32_t k) {
 }
 
 /* Replaces the outputs and accumulators in e by reads from memory, so that no part of the forward
- * pass is computed again for them. */
+ * pass is computed again for them. An output with respect to which another request asks stays as it is
+ * computed: with y = tanh(x), g = dl/dx is no function of y to its reader, who wrote no such read. */
 static neo_expr from_memory(ad_state *s, neo_def def, neo_expr e) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
   for (uint32_t k = 0; k < d.finish.n; k++) {
     neo_expr root = neo_list_expr(m, d.finish, k);
     neo_op op = (neo_op)neo_expr_node(m, root)->op;
-    if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST)
+    if (!neo_op_is_elementwise(op) || op == NEO_OP_CAST ||
+        ad_is_asked_elsewhere(s, (neo_tensor){neo_list_at(m, d.out, k)}))
       continue;
     swap w = {root, read_out(m, &d, k)};
     e = neo_expr_rewrite(m, e, swap_node, &w);
@@ -317,9 +319,12 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_space outs = ad_space_of(m, &d, d.n_out), all = ad_space_of(m, &d, d.axes.n);
   neo_expr settled = g.i ? settle(s, &d, g) : g;
   for (size_t i = 0; i < reads.n; i++) {
-    if (reads.at[i].adj.i == g.i)
-      reads.at[i].adj = settled; /* a bias beside the accumulator */
-    gather_leaf(s, &outs, (neo_expr){0}, reads.at[i]);
+    neo_expr where = {0};
+    if (reads.at[i].adj.i == g.i) { /* a bias beside the accumulator; in memory it has no conditions */
+      take_conditions(m, g, &where);
+      reads.at[i].adj = settled;
+    }
+    gather_leaf(s, &outs, where, reads.at[i]);
   }
   if (!g.i)
     return;

@@ -192,6 +192,8 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) NEO_M
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 
 /* ---- stored.c: accumulators in memory */
+/* Does a request for another y ask for the gradient with respect to t? */
+bool ad_is_asked_elsewhere(const ad_state *s, neo_tensor t);
 /* The tensor that holds ACC k of definition d. If d does not store it yet, it becomes an output
  * of d. */
 neo_tensor ad_stored_acc(ad_state *s, neo_def d, uint32_t k);

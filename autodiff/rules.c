@@ -1,7 +1,8 @@
 /* Derivatives of the element functions, one row of ir/ops.def a case.
  *
  * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...):
- * the definition's output then serves the backward pass and its input need not be kept. */
+ * the definition's output then serves the backward pass and its input need not be kept. Values of expm1
+ * and elu are -1 from some argument on, however small the slope there is: theirs are exponentials. */
 #include "autodiff/internal.h"
 #include <math.h>
 
@@ -206,7 +207,7 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   case NEO_OP_EXP:
     return y;
   case NEO_OP_EXPM1:
-    return add(m, y, one);
+    return op1(m, NEO_OP_EXP, x);
   case NEO_OP_SIN:
     return op1(m, NEO_OP_COS, x);
   case NEO_OP_COS:
@@ -225,7 +226,7 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
     return op1(m, NEO_OP_SIGMOID, x);
   case NEO_OP_ELU:
     return ad_select(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, x)), x), one,
-                     add(m, y, one));
+                     op1(m, NEO_OP_EXP, x));
   case NEO_OP_PHI:
     return slope_phi(m, x);
   case NEO_OP_BELL:

@@ -15,6 +15,17 @@ static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo
   return t;
 }
 
+bool ad_is_asked_elsewhere(const ad_state *s, neo_tensor t) {
+  const neo_module *m = s->m;
+  for (size_t k = 0; k < m->grads.n; k++) {
+    const neo_grad_rec *r = &m->grads.at[k];
+    for (uint32_t i = 0; i < r->wrt.n && r->y.i != s->request.y.i; i++)
+      if (neo_list_at(m, r->wrt, i) == t.i)
+        return true;
+  }
+  return false;
+}
+
 neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -22,7 +33,8 @@ neo_tensor ad_stored_acc(ad_state *s, neo_def def, uint32_t k) {
   neo_expr acc = neo_acc_ref(m, type, k);
   neo_tensor like = {neo_list_at(m, d.out, 0)};
   for (uint32_t i = 0; i < d.finish.n && !d.out_map.n; i++)
-    if (neo_list_at(m, d.finish, i) == acc.i)
+    if (neo_list_at(m, d.finish, i) == acc.i &&
+        !ad_is_asked_elsewhere(s, (neo_tensor){neo_list_at(m, d.out, i)}))
       return (neo_tensor){neo_list_at(m, d.out, i)};
   const char *prefix = k ? (d.reducer == NEO_RED_MEAN ? "count" : "at") : "acc";
   if (d.out.n == 4 || d.out_map.n || neo_tensor_at(m, like)->pieces.n > 1)

@@ -223,6 +223,12 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
   set_property(TEST gpu_steps APPEND PROPERTY ENVIRONMENT "NEO_TEST_SMALL=1" "NEO_TEST_STEPS=3")
 endif()
 
+# tests/relations: neoc as a server of itself.
+add_library(neo_test_server MODULE tests/relations/server.c)
+target_link_libraries(neo_test_server PRIVATE neo_flags ${CMAKE_DL_LIBS})
+set_target_properties(neo_test_server PROPERTIES PREFIX "" OUTPUT_NAME neo_server
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+
 file(GLOB scripts CONFIGURE_DEPENDS tests/test_*.sh)
 foreach(path IN LISTS scripts)
   cmake_path(GET path STEM name)

@@ -110,8 +110,11 @@ static bool at_most(const search *s, const edge *e, neo_expr x, int64_t most, ne
   if (w && proof == NEO_REFUTED)
     *w = found;
   if (s->why && !s->why->reader.i && most == 0 && proof != NEO_PROVED)
-    *s->why = (neo_order_failure){s->def[e->reader], s->def[e->producer], e->read.read,
-                                  proof == NEO_REFUTED, found};
+    *s->why = (neo_order_failure){.reader = s->def[e->reader],
+                                  .producer = s->def[e->producer],
+                                  .read = e->read.read,
+                                  .refuted = proof == NEO_REFUTED,
+                                  .at = found};
   return proof == NEO_PROVED;
 }
 
@@ -376,6 +379,7 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   all.at = at;
   all.in = in;
   bool insisted = neo_prover_insist(p, true);
+  uint64_t given_up = neo_prover_given_up(p);
   uint32_t found = find_loops(&s, &all, out, most);
   if (!found) {
     s.retries = MOST_RETRIES;
@@ -383,11 +387,10 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   }
   (void)neo_prover_insist(p, insisted);
   if (!found && !s.why->reader.i && s.edges.n)
-    *s.why = (neo_order_failure){s.def[s.edges.at[0].reader],
-                                 s.def[s.edges.at[0].producer],
-                                 s.edges.at[0].read.read,
-                                 false,
-                                 {0}};
+    *s.why = (neo_order_failure){.reader = s.def[s.edges.at[0].reader],
+                                 .producer = s.def[s.edges.at[0].producer],
+                                 .read = s.edges.at[0].read.read};
+  s.why->gave_up = neo_prover_given_up(p) != given_up || !s.retries;
   return found;
 }
 
@@ -421,8 +424,7 @@ static void tell(const neo_module *m, const neo_order_failure *f, neo_str *why) 
 }
 
 static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs, neo_arena *a,
-                               neo_str *why) {
-  neo_order_failure failure;
+                               neo_str *why, neo_order_failure *failure) {
   neo_order_step loop;
   neo_status status = NEO_OK;
   uint32_t *numbers = NEO_NEW_ARRAY(a, uint32_t, m->defs.n);
@@ -431,9 +433,9 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
   for (uint32_t number = 1; number <= n_found && !status; number++) {
     size_t n;
     const neo_def *own = definitions_of(defs, n_defs, numbers, number, a, &n);
-    if (neo_order_find(p, own, n, a, &loop, &failure))
+    if (neo_order_find(p, own, n, a, &loop, failure))
       continue;
-    tell(m, &failure, why);
+    tell(m, failure, why);
     status = NEO_INTERNAL;
   }
   neo_prover_free(p);
@@ -441,10 +443,16 @@ static neo_status check_orders(neo_module *m, const neo_def *defs, size_t n_defs
 }
 
 neo_status neo_module_check(neo_module *m, neo_str *why) {
+  neo_order_failure failure;
+  return neo_module_check_orders(m, why, &failure);
+}
+
+neo_status neo_module_check_orders(neo_module *m, neo_str *why, neo_order_failure *failure) {
   neo_arena scratch;
   neo_def *defs;
   bool recurrences;
   neo_status s = neo_module_verify(m, why);
+  *failure = (neo_order_failure){0};
   if (s)
     return s;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
@@ -452,7 +460,7 @@ neo_status neo_module_check(neo_module *m, neo_str *why) {
   for (uint32_t k = 1; k < m->tensors.n; k++)
     roots[k - 1].i = k;
   size_t n = neo_module_topo(m, roots, m->tensors.n - 1, &scratch, &defs, &recurrences);
-  s = recurrences ? check_orders(m, defs, n, &scratch, why) : NEO_OK;
+  s = recurrences ? check_orders(m, defs, n, &scratch, why, failure) : NEO_OK;
   neo_arena_free(&scratch);
   return s;
 }

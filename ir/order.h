@@ -29,6 +29,7 @@ typedef struct neo_order_step { /* a definition at the point at hand, or a loop 
 typedef struct {
   neo_def reader, producer;
   neo_expr read;
+  bool gave_up; /* a proof was given up for its quota, or the search for its steps */
   bool refuted; /* `at` is a point whose read is not earlier, in the first order that was tried */
   neo_witness at;
 } neo_order_failure;
@@ -45,6 +46,9 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
 /* neo_module_verify, and then: has each recurrence an order? NEO_INTERNAL with a text: no. It asks the prover,
  * which makes expressions; a module that is not to change is verified alone. */
 neo_status neo_module_check(neo_module *m, neo_str *why) NEO_MUST_CHECK;
+/* The same; *failure is the read that has no place in an order, without a reader where it is not that. */
+neo_status neo_module_check_orders(neo_module *m, neo_str *why,
+                                   neo_order_failure *failure) NEO_MUST_CHECK;
 
 /* neo_module_check, and then: is every read shown to be inside of its tensor (ir/verify_reads.c)? For tests: a pass may
  * drop a guard by what it knew and the prover does not find again. */

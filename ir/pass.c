@@ -26,11 +26,28 @@ static const char *text_of(const neo_module *m, neo_arena *scratch) {
   return neo_str_text(&s);
 }
 
+static const char *name_of(const neo_module *m, neo_def d) {
+  neo_tensor t = {neo_list_at(m, neo_def_at(m, d)->out, 0)};
+  return neo_name_text(m->names, neo_tensor_at(m, t)->name);
+}
+
+/* A recurrence that has no order that is found, of a gradient or for a limit, is nobody's bug. */
+static neo_status tell_unordered(neo_module *m, const neo_order_failure *f) {
+  int h = neo_diag(m->diags, neo_def_at(m, f->reader)->span, NEO_D_ORDER_NOT_FOUND,
+                   name_of(m, f->reader), name_of(m, f->producer));
+  if (f->gave_up)
+    neo_diag_help(m->diags, h, "the search was given up; --proof-quota=N allows proofs N operations");
+  return NEO_INPUT;
+}
+
 /* A pass that leaves a broken module is a bug: reported as such, with the pass's name. */
 static neo_status verify_after(neo_module *m, const neo_pass *pass) {
   neo_str why;
+  neo_order_failure unordered;
   neo_str_init(&why, m->arena);
-  neo_status status = neo_module_check(m, &why);
+  neo_status status = neo_module_check_orders(m, &why, &unordered);
+  if (status && unordered.reader.i && (pass->required || unordered.gave_up))
+    return tell_unordered(m, &unordered);
   if (status)
     neo_diag(m->diags, 0, NEO_D_INTERNAL,
              neo_arena_printf(m->arena, "after %s: %s", pass->name, neo_str_text(&why)));

@@ -177,6 +177,8 @@ expect 2 "a factor without a name" $run --data $data --scale 2
 expect 2 "two factors" $run --data $data --scale X=2,X=3
 expect 2 "data twice" $run --data $data,X=data.npz:X
 says err "X is given twice" "data twice"
+expect 1 "a setting beyond its type" $run --data $data --set lr=1e39
+says err 'lr: .* is no f32' "a setting beyond its type"
 expect 2 "a setting twice" $run --data $data --set lr=1 --set lr=2
 expect 2 "an entry for no test" $run --data $data --test-entry test
 expect 2 "a mean over no test" $run --data $data --mean-over loss=B

@@ -19,7 +19,8 @@ evaluated() {
   grep -Eq ' 0 refused by the evaluator, 0 differ$' "$work/evaluated" || fail "some were refused" "$work/evaluated"
 }
 
-evaluated --seeds=30001..30200
+evaluated --seeds=30001..30100
+evaluated --wide --seeds=30001..30096
 evaluated --recurrences --seeds=1..200
 evaluated --vertices --seeds=1..100
 exit $status

@@ -33,7 +33,7 @@ static bool hold_under(neo_frame *f, neo_expr condition, neo_expr e, const neo_e
   return ok;
 }
 
-/* What is known of the reduction's result is that of its axis. */
+/* The result of a reduction has the ends of its axis. */
 static bool result_holds(neo_frame *f, neo_expr e, const neo_ends *ends) {
   neo_frame *with = NEO_NEW(f->fe->arena, neo_frame);
   neo_expr value = neo_frame_result(f, e, with);

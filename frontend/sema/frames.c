@@ -210,6 +210,16 @@ static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
   return neo_expr_is_int(f->m, box->low, &low) && low == 0;
 }
 
+/* An empty range may have an upper end below its lower one. */
+static neo_expr natural(neo_frame *f, neo_expr extent) {
+  int64_t n;
+  neo_facts sizes = neo_size_facts(f->fe);
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  if (neo_expr_is_int(f->m, extent, &n))
+    return n < 0 ? zero : extent;
+  return is_natural(f, &sizes, extent) ? extent : neo_op2(f->m, NEO_OP_MAX, extent, zero);
+}
+
 bool neo_frame_box(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume, neo_box *box) {
   neo_expr hull = neo_frame_hull(f, p);
   if (!hull.i)
@@ -219,7 +229,8 @@ bool neo_frame_box(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume, n
     NEO_ERR(f->in, f->axis[p].span, INDEX_UNBOUNDED, neo_name_text(f->fe->names, f->axis[p].name));
     return false;
   }
-  box->extent = starts_at_zero(f, box) ? hull : neo_op2(f->m, NEO_OP_SUB, hull, box->low);
+  box->extent =
+      natural(f, starts_at_zero(f, box) ? hull : neo_op2(f->m, NEO_OP_SUB, hull, box->low));
   return true;
 }
 

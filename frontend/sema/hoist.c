@@ -82,10 +82,21 @@ static neo_expr without_acc(neo_frame *f, neo_expr c) {
                  without_acc(f, neo_list_expr(f->m, n.arg, 1)));
 }
 
+static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
+  (void)ctx;
+  return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
+}
+
+/* An end of a range where nothing is known to hold yet. */
+static neo_expr end_anywhere(neo_frame *f, neo_expr end) {
+  return neo_expr_rewrite(f->m, end, read_else_zero, NULL);
+}
+
 static neo_expr in_range(neo_frame *f, uint32_t p) {
   neo_expr x = neo_axis_ref(f->m, p);
-  return neo_op2(f->m, NEO_OP_AND, neo_op2(f->m, NEO_OP_LE, f->axis[p].lo, x),
-                 neo_op2(f->m, NEO_OP_LT, x, f->axis[p].hi));
+  return neo_op2(f->m, NEO_OP_AND,
+                 neo_op2(f->m, NEO_OP_LE, end_anywhere(f, f->axis[p].lo), x),
+                 neo_op2(f->m, NEO_OP_LT, x, end_anywhere(f, f->axis[p].hi)));
 }
 
 /* Have the axes values that the definition does not use? */
@@ -93,20 +104,26 @@ static neo_expr others_have_points(neo_frame *f, uint64_t used, uint32_t n) {
   neo_expr all = {0};
   int64_t known;
   for (uint32_t p = 0; p < n; p++) {
-    neo_expr any = neo_op2(f->m, NEO_OP_LT, f->axis[p].lo, f->axis[p].hi);
+    neo_expr any = neo_op2(f->m, NEO_OP_LT, end_anywhere(f, f->axis[p].lo),
+                           end_anywhere(f, f->axis[p].hi));
     if (!(used >> p & 1) && !neo_expr_is_int(f->m, any, &known))
       all = conjoin(f, all, any);
   }
   return all;
 }
 
-/* The conditions of the place and the ranges of the axes that it or the reduction uses, after `guard`. */
+/* After `guard`, the ranges of the axes that it, the reduction or the conditions of the place use, then these
+ * conditions, which read at places that only the ranges keep inside:
+ *     sum[2 <= t < C] (sum[u where x[t - 2] > 0] f(sum[v] w[v, t]))
+ *     sum1[t < C] = sum[v] where 2 <= t and t < C and x[t - 2] > 0 ... */
 static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard) {
+  neo_expr place = {0};
   uint64_t done = 0;
   for (size_t k = f->fe->asserts.n; k < r->n_assume; k++)
-    guard = conjoin(f, guard, without_acc(f, f->assume.at[k]));
+    place = conjoin(f, place, without_acc(f, f->assume.at[k]));
+  uint64_t first = r->uses | (place.i ? neo_expr_axes(f->m, place) : 0);
   for (bool more = true; more;) {
-    uint64_t bits = r->uses | (guard.i ? neo_expr_axes(f->m, guard) : 0);
+    uint64_t bits = first | (guard.i ? neo_expr_axes(f->m, guard) : 0);
     more = false;
     for (uint32_t p = 0; p < r->base; p++) {
       if (!(bits >> p & 1) || done >> p & 1 || neo_frame_is_rect(f, p))
@@ -116,12 +133,7 @@ static neo_expr outer_guard(neo_frame *f, const neo_reduction *r, neo_expr guard
       more = true;
     }
   }
-  return guard;
-}
-
-static neo_expr read_else_zero(void *ctx, neo_module *m, neo_expr e) {
-  (void)ctx;
-  return neo_expr_node(m, e)->op == NEO_OP_LOAD ? neo_load_else_zero(m, e) : e;
+  return conjoin(f, guard, place);
 }
 
 typedef struct {
@@ -170,8 +182,8 @@ void neo_reduction_guard(neo_frame *f, neo_reduction *r) {
   r->where = conjoin(f, guard, r->where);
   r->guarded = true;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) { /* evaluated before the guard */
-    f->axis[k].lo = neo_expr_rewrite(f->m, f->axis[k].lo, read_else_zero, NULL);
-    f->axis[k].hi = neo_expr_rewrite(f->m, f->axis[k].hi, read_else_zero, NULL);
+    f->axis[k].lo = end_anywhere(f, f->axis[k].lo);
+    f->axis[k].hi = end_anywhere(f, f->axis[k].hi);
   }
   r->uses = outer_axes(f, r);
 }

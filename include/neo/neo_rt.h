@@ -379,7 +379,8 @@ NEO_RT_API neo_rt_status neo_rt_get(neo_rt_ctx *ctx, int32_t tensor, void *p, si
 NEO_RT_API neo_rt_status neo_rt_set(neo_rt_ctx *ctx, int32_t tensor, const void *p,
                                     size_t size_bytes);
 /* A scalar setting by name, converted to its type: neo_rt_set_scalar(ctx, "lr", 1e-4). What is no
- * such integer is refused (NEO_RT_E_RANGE); floats become the nearest. */
+ * such integer, and what the type of floats has no finite number for, is refused (NEO_RT_E_RANGE); floats become
+ * the nearest. */
 NEO_RT_API neo_rt_status neo_rt_set_scalar(neo_rt_ctx *ctx, const char *name, double value);
 /* Number of the tensor or entry with this name, -1 if there is none. */
 NEO_RT_API int32_t neo_rt_find(const neo_rt_model *model, const char *name);

@@ -76,12 +76,14 @@ static neo_rt_status no_setting(neo_rt_ctx *c, const char *name) {
       c->model->name, name, near);
 }
 
-/* Is the converted number, where the type is one of integers, the same? */
+/* Is the converted number the same, but for the rounding of a float? A finite one that becomes infinite is not. */
 static bool is_same(uint8_t type, const void *converted, double value) {
   double back;
-  if (!neo_rti_type_is_int(type))
-    return type != NEO_RT_BOOL || !isnan(value);
+  if (type == NEO_RT_BOOL)
+    return !isnan(value);
   neo_rti_convert(type, converted, NEO_RT_F64, &back, 1);
+  if (!neo_rti_type_is_int(type))
+    return isfinite(back) || !isfinite(value);
   return back == value && value < 0x1p63; /* which would become the largest i64 */
 }
 

@@ -9,12 +9,17 @@
 
 enum { N_VARS = 5, WIDTH = 4, TREES = 3000, DRAWS = 40, SIZE = N_VARS, N_LEAVES };
 
-/* A fixed variable, one below 0, a loop from 0, one that may be below 0, and lanes. */
-static neo_ll_var vars[N_VARS] = {{.kind = NEO_LL_FIXED, .fixed = 6},
-                                  {.kind = NEO_LL_FIXED, .fixed = -4},
-                                  {.kind = NEO_LL_LOOP, .nonneg = true, .multiple = 6, .most = 24},
-                                  {.kind = NEO_LL_LOOP, .multiple = 4},
-                                  {.kind = NEO_LL_LANE, .fixed = 8}};
+enum { LOOP, BELOW, FIXED, ANY, LANE };
+
+/* A loop from 0, a fixed variable below 0, one above, a loop that may be below 0, and lanes. No variable has a number of
+ * those behind: what is asked of one takes another number for a variable's. */
+static neo_ll_var vars[256] = {
+    [LOOP] = {.kind = NEO_LL_LOOP, .nonneg = true, .multiple = 6, .most = 24},
+    [BELOW] = {.kind = NEO_LL_FIXED, .fixed = -4},
+    [FIXED] = {.kind = NEO_LL_FIXED, .fixed = 6},
+    [ANY] = {.kind = NEO_LL_LOOP, .multiple = 4},
+    [LANE] = {.kind = NEO_LL_LANE, .fixed = 8},
+    [N_VARS... 255] = {.kind = NEO_LL_LOOP, .nonneg = true, .multiple = 7, .most = 1}};
 
 typedef struct {
   neo_kernel *k;
@@ -78,7 +83,7 @@ static void check(world *w, const neo_lx *e, const int64_t *leaves) {
 
 /* Alignment is asked of the first lane. */
 static void check_multiple(world *w, const neo_lx *e, int64_t *leaves) {
-  leaves[4] = vars[4].fixed;
+  leaves[LANE] = vars[LANE].fixed;
   int64_t x = evaluate(e, leaves), m = neo_ll_multiple(&w->g, e);
   assert_true(m == 0 ? x == 0 : x % m == 0);
 }
@@ -103,8 +108,8 @@ static void facts_hold_at_all_values(void **state) {
 
 static void signs_are_known(void **state) {
   world w = world_of(*state);
-  const neo_lx *fixed = leaf(&w, 0), *below = leaf(&w, 1), *loop = leaf(&w, 2), *any = leaf(&w, 3),
-               *lane = leaf(&w, 4), *size = leaf(&w, SIZE);
+  const neo_lx *fixed = leaf(&w, FIXED), *below = leaf(&w, BELOW), *loop = leaf(&w, LOOP),
+               *any = leaf(&w, ANY), *lane = leaf(&w, LANE), *size = leaf(&w, SIZE);
   const neo_lx *good[] = {INT(0),
                           size,
                           fixed,
@@ -138,8 +143,8 @@ static void signs_are_known(void **state) {
 
 static void largest_values_are_known(void **state) {
   world w = world_of(*state);
-  const neo_lx *fixed = leaf(&w, 0), *below = leaf(&w, 1), *loop = leaf(&w, 2), *any = leaf(&w, 3),
-               *lane = leaf(&w, 4), *size = leaf(&w, SIZE);
+  const neo_lx *fixed = leaf(&w, FIXED), *below = leaf(&w, BELOW), *loop = leaf(&w, LOOP),
+               *any = leaf(&w, ANY), *lane = leaf(&w, LANE), *size = leaf(&w, SIZE);
   const struct {
     const neo_lx *e;
     int64_t most;
@@ -175,8 +180,8 @@ static void largest_values_are_known(void **state) {
 
 static void divisors_are_known(void **state) {
   world w = world_of(*state);
-  const neo_lx *fixed = leaf(&w, 0), *loop = leaf(&w, 2), *any = leaf(&w, 3), *lane = leaf(&w, 4),
-               *size = leaf(&w, SIZE);
+  const neo_lx *fixed = leaf(&w, FIXED), *loop = leaf(&w, LOOP), *any = leaf(&w, ANY),
+               *lane = leaf(&w, LANE), *size = leaf(&w, SIZE);
   const struct {
     const neo_lx *e;
     int64_t multiple;

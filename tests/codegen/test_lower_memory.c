@@ -232,6 +232,29 @@ static void rows_in_scratch_keep_their_distance_from_their_results(void **state)
   }
 }
 
+/* In scratch a value is computed at every point of the row: not one that reads outside where its condition fails. */
+static void values_that_read_outside_of_a_condition_are_computed_again(void **state) {
+  (void)state;
+  for (int low = 0; low <= 1; low++) {
+    lowered x;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    const char *value = neo_arena_printf(&a, "select(i < 3 or 0 < j, exp(X[i, j - %d]), 0.0)", low);
+    if (low)
+      value = "select(0 < j, exp(X[i, j - 1]), 0.0)";
+    lower_all(&x, neo_arena_printf(&a,
+                                   "input X : f32 [64, 40]\ninput D : f32 [64, 40]\n"
+                                   "temp s : f32 [64]\ntemp Y : f32 [64, 40]\ndef s[i: 64] =\n"
+                                   "  sum[j: 40] D[i, j] * %s\n  then acc0\n"
+                                   "def Y[i: 64, j: 40] = s[i] * (D[i, j] + %s)\n"
+                                   "entry forward forward: Y = Y\n",
+                                   value, value));
+    assert_int_equal(count(x.text, "row[") > 0, !low);
+    neo_arena_free(&x.arena);
+    neo_arena_free(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(results_past_the_caches_are_stored_line_by_line),
@@ -245,6 +268,7 @@ int main(void) {
       cmocka_unit_test(sums_of_columns_ask_for_pieces_of_later_rows),
       cmocka_unit_test(maps_of_much_arithmetic_are_written_through_the_caches),
       cmocka_unit_test(rows_in_scratch_keep_their_distance_from_their_results),
+      cmocka_unit_test(values_that_read_outside_of_a_condition_are_computed_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

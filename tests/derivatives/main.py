@@ -1,5 +1,17 @@
 #!/usr/bin/python3
-"""Derivatives of programs: dual numbers over their syntax against reverse mode and differences."""
+"""Derivatives of programs: dual numbers over their syntax against reverse mode and differences.
+
+A program without its entries gets a loss of some of its tensors, the loss's gradients, a derivative along a direction made
+of these, and its gradients (derivatives/task.py). Compared are, in derivatives/check.py,
+
+    duals against the evaluator's tape             first derivatives; second ones by duals of duals and by duals of the tape
+    the tape against neoc                          each element, interpreted, compiled and with other options
+    duals against central differences              at places nearby, where no values are equal by accident
+    duals of what neoc says nothing depends on     these are 0
+
+Programs are drawn (tests/relations), or files, cases of the zoo, examples of the manual, programs of tests/pairs. With
+respect to what a loop collects nothing is asked: whether what moves it moves the carry, the language does not say.
+"""
 
 import argparse
 import collections
@@ -12,7 +24,7 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from derivatives import sources  # noqa: E402
+from derivatives import selftest, sources  # noqa: E402
 from derivatives.check import check  # noqa: E402
 from evaluator import ExprError  # noqa: E402
 from derivatives.shrink import shrink  # noqa: E402
@@ -58,7 +70,8 @@ def write(job, case, seed, finding, modes):
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("--neoc", required=True)
+    p.add_argument("--neoc")
+    p.add_argument("--selftest", action="store_true", help="test the rules of dual numbers")
     p.add_argument("--seeds", default="0..100")
     p.add_argument("--models", nargs="*", default=[], help="files in place of drawn programs")
     p.add_argument("--zoo", help="cases of tests/zoo, or all")
@@ -73,6 +86,10 @@ def main():
     p.add_argument("--shrink", type=int, default=100, help="programs that shrinking one may try")
     p.add_argument("--out", default="derivatives-out", help="folder of programs that differ")
     a = p.parse_args()
+    if a.selftest:
+        return 1 if selftest.run() else 0
+    if not a.neoc:
+        p.error("--neoc is missing")
     tally, bad = collections.Counter(), 0
     with multiprocessing.Pool(a.jobs, _start, (a,)) as pool:
         for job, t, findings, name in pool.imap_unordered(_one, sources.jobs(a)):

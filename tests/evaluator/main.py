@@ -26,6 +26,7 @@ How it works (the folder evaluator/ beside this file):
     loops                   repeat, scan, while and case, round by round
     elements, scalars       operators and functions of elements; types, wrapping, rounding, conversions
     tape                    tensors that know how they were computed; gradients, whose own gradients can be formed
+    duals, derivatives      dual numbers in place of arrays: derivatives in forward mode (tests/derivatives)
     calls, gradients        functions, their own gradients, `grad`
     training, outputs       optimizers, updates, entries
     randoms                 rand() and random initial values

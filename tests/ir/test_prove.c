@@ -4,8 +4,10 @@
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
 #include <malloc.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct {
   const char *what, *sizes, *tensors, *axes, *assume, *goal;
@@ -357,6 +359,98 @@ static void a_proof_that_is_given_up_is_told_at_every_place_that_asks(void **sta
   assert_int_equal(neo_diags_errors(m->diags), 0);
 }
 
+/* Questions that sums, signs and cases answer: isl may take one operation. */
+static void simple_reads_are_proved_without_isl(void **state) {
+  static const row simple[] = {
+      {"a select in an index", 0, 0, "i<10", 0, "0 <= select(i < 5, i + 5, i - 5) < 10",
+       NEO_PROVED},
+      {"a select whose first branch is far inside", "1<=N<=64", 0, "i<N", 0,
+       "0 <= select(i < 5, N + 9, i) - i", NEO_PROVED},
+      {"a derived size", "8<=H<=64; P=(H-3)/2+1", 0, "p<P", 0, "2*p + 2 < H", NEO_PROVED},
+      {"two derived sizes", "8<=H<=64; P=(H-3)/2+1; Q=(P-3)/2+1", 0, "q<Q", 0, "2*q + 2 < P",
+       NEO_PROVED},
+      {"several sizes", "1<=B<=64; 1<=T<=64", 0, "b<B; t<T", 0, "0 <= b*T + t < B*T", NEO_PROVED},
+      {"a quotient by a number below zero", 0, 0, "i<10", 0, "4*i/-2 == 0 - 2*i", NEO_PROVED},
+      {"a remainder by a number below zero", 0, 0, "i<10", 0, "(6*i + 1) % -3 == -2", NEO_PROVED},
+      {"an assumption that never holds", 0, 0, "i<10", "1 < 0", "i == 7", NEO_PROVED},
+      {"what is said often leaves room for the rest", 0, 0, "i<99; j<99",
+       "i < 9 and 2*i < 18 and 3*i < 27 and 4*i < 36 and 5*i < 45 and 6*i < 54 and 7*i < 63 and "
+       "8*i < 72 and 10*i < 90 and 11*i < 99 and 12*i < 108 and 13*i < 117 and 14*i < 126 and "
+       "15*i < 135 and 16*i < 144 and 17*i < 153 and 18*i < 162 and 19*i < 171 and 20*i < 180 and "
+       "21*i < 189 and 22*i < 198 and 23*i < 207 and 24*i < 216 and 25*i < 225 and 26*i < 234 and "
+       "27*i < 243 and 28*i < 252 and 29*i < 261 and 30*i < 270 and 31*i < 279 and 32*i < 288 and "
+       "33*i < 297 and 34*i < 306 and 35*i < 315 and 36*i < 324 and 37*i < 333 and 38*i < 342 and "
+       "39*i < 351 and 40*i < 360 and 41*i < 369 and 42*i < 378 and 43*i < 387 and 44*i < 396 and "
+       "45*i < 405 and 46*i < 414 and 47*i < 423 and 48*i < 432 and 49*i < 441 and 50*i < 450 and "
+       "51*i < 459 and 52*i < 468 and 53*i < 477 and 54*i < 486 and 55*i < 495 and 56*i < 504 and "
+       "57*i < 513 and 58*i < 522 and 59*i < 531 and 60*i < 540 and 61*i < 549 and 62*i < 558 and "
+       "63*i < 567 and 64*i < 576 and 65*i < 585 and 66*i < 594 and 67*i < 603 and j < 7",
+       "j < 8", NEO_PROVED},
+  };
+  neo_proofs_limit(*state, 1);
+  for (size_t k = 0; k < sizeof simple / sizeof *simple; k++) {
+    question q;
+    neo_prover *p = neo_prover_new(*state);
+    question_init(&q, *state, simple[k].sizes, simple[k].tensors, simple[k].axes, simple[k].assume);
+    neo_facts facts = question_facts(&q);
+    neo_proof got = neo_prove(p, &facts, question_expr(&q, simple[k].goal), NULL);
+    if (got != simple[k].want)
+      fail_msg("%s: %s: %d", simple[k].what, simple[k].goal, (int)got);
+    if (neo_prover_statistics(p).isl_calls)
+      fail_msg("%s: isl was asked", simple[k].what);
+    neo_prover_free(p);
+  }
+}
+
+/* Nor is anything printed: isl's own warnings are off. */
+static void what_is_needed_is_asked_again_with_the_usual_limit(void **state) {
+  neo_module *m = *state;
+  question q;
+  question_init(&q, m, "1<=N<=99999", NULL, "i<10; j<N", NULL);
+  neo_facts facts = question_facts(&q);
+  neo_expr goal = question_expr(&q, "17*i - 23*j != 1");
+  FILE *said = tmpfile();
+  int old = dup(fileno(stderr));
+  fflush(stderr);
+  assert_true(said && dup2(fileno(said), fileno(stderr)) >= 0);
+  neo_proofs_limit(m, 1);
+  neo_prover *p = neo_prover_new(m);
+  neo_proof first = neo_prove(p, &facts, goal, NULL);
+  neo_prover_free(p);
+  fflush(stderr);
+  assert_true(dup2(old, fileno(stderr)) >= 0);
+  close(old);
+  assert_int_equal(first, NEO_UNKNOWN);
+  assert_int_equal(lseek(fileno(said), 0, SEEK_END), 0);
+  fclose(said);
+  p = neo_prover_new(m);
+  (void)neo_prover_insist(p, true);
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  assert_int_equal(neo_prover_statistics(p).isl_calls, 1);
+  neo_prover_free(p);
+  p = neo_prover_new(m); /* it is known now, whatever the limit is */
+  assert_int_equal(neo_prove(p, &facts, goal, NULL), NEO_PROVED);
+  assert_int_equal(neo_prover_statistics(p).isl_calls, 0);
+  neo_prover_free(p);
+}
+
+/* The last element of a long sum may be below 0. */
+static void a_sum_of_more_elements_than_are_looked_at_is_left_open(void **state) {
+  question q;
+  neo_str sum;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, NULL, "Z; Y<10", NULL, NULL);
+  neo_facts facts = question_facts(&q);
+  neo_str_init(&sum, ((neo_module *)*state)->arena);
+  neo_str_add(&sum, "0 <= Z[0]");
+  for (int k = 0; k < 50; k++) {
+    neo_str_addf(&sum, " + Y[%d]", k);
+    assert_int_equal(neo_prove(p, &facts, question_expr(&q, neo_str_text(&sum)), NULL),
+                     NEO_UNKNOWN);
+  }
+  neo_prover_free(p);
+}
+
 static double seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -432,7 +526,10 @@ int main(void) {
       TEST(equal_questions_are_answered_from_memory),
       TEST(equal_sets_are_known_whatever_they_are_called),
       TEST(memory_of_isl_ends_with_the_arena),
+      TEST(simple_reads_are_proved_without_isl),
       TEST(a_proof_that_is_given_up_is_told_at_every_place_that_asks),
+      TEST(what_is_needed_is_asked_again_with_the_usual_limit),
+      TEST(a_sum_of_more_elements_than_are_looked_at_is_left_open),
       TEST(nasty_questions_return_quickly),
       TEST(ranges_that_may_all_be_empty_return_quickly),
       TEST(deep_expressions_return_quickly),

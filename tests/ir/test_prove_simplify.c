@@ -97,6 +97,8 @@ static const loop loops[] = {
      "max(0, min(max(Z64[i], -2305843009213693952), 2305843009213693952) + 1)", "10", 0},
     {0, "Z64", "i<10; k<10", 1, "Z64[i] <= 2*k",
      "max(0, (min(max(Z64[i], -2305843009213693952), 2305843009213693952) + 1)/2)", "10", 0},
+    {0, "Z64", "i<10; k<10", 1, "k + 5 < max(Z64[i], 0)", "0",
+     "min(10, min(max(max(Z64[i], 0), -2305843009213693952), 2305843009213693952) - 5)", 0},
     {0, "Z64", "i<10; k<10", 1, "k < Z64[i]", "0", "min(10, Z64[i])", 0},
     {0, "Z64", "i<10; k<10", 1, "Z64[i] <= k", "max(0, Z64[i])", "10", 0},
     /* an empty range further in proves nothing about the ones around it */
@@ -133,6 +135,19 @@ static void conditions_become_loop_bounds(void **state) {
     check_loop(*state, &loops[k]);
 }
 
+/* What is known of an axis further in holds where it has values, and proves nothing where it has none. */
+static void what_is_known_further_in_proves_nothing_around_it(void **state) {
+  question q;
+  neo_expr lo, hi, rest;
+  neo_prover *p = neo_prover_new(*state);
+  question_init(&q, *state, NULL, NULL, "i<10; k<10", "0 <= k and k < i");
+  neo_facts facts = question_facts(&q);
+  neo_expr cond = question_expr(&q, "k < 5 and 0 < i");
+  assert_true(neo_tighten(p, &facts, 1, cond, &lo, &hi, &rest));
+  assert_int_equal(rest.i, question_expr(&q, "0 < i").i);
+  neo_prover_free(p);
+}
+
 static void a_condition_that_bounds_nothing_is_left_alone(void **state) {
   question q;
   neo_expr lo, hi, rest;
@@ -151,6 +166,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(expressions_become_simpler),
       TEST(conditions_become_loop_bounds),
+      TEST(what_is_known_further_in_proves_nothing_around_it),
       TEST(a_condition_that_bounds_nothing_is_left_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

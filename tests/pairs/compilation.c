@@ -59,14 +59,14 @@ static neo_schedule any_schedule(void *ctx, neo_compilation *c, const neo_group 
   return neo_schedule_default(c->module, g, &c->machine);
 }
 
-/* Lists the passes that a reference does without: those that may be left out. What mixed-precision
+/* Lists the passes that are left out: by a reference all that may be. What mixed-precision
  * rounds depends on the passes before it, so a reference of other precision runs these too. */
-static void list_optional(const pairs_how *how, const char **out) {
-  size_t n;
+static void list_optional(const pairs_how *how, bool reference, const char **out) {
+  size_t n, optional = 0;
   const neo_pass *pass = neo_compile_pass_table(&n);
   bool skips = !how->math && !how->store;
   for (size_t k = 0; k < n; k++) {
-    if (skips && !pass[k].required)
+    if (skips && !pass[k].required && (reference || how->without >> optional++ & 1))
       *out++ = pass[k].name;
     skips = skips || strcmp(pass[k].name, "mixed-precision") == 0;
   }
@@ -79,7 +79,7 @@ bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
   x->program = p;
   x->segments.at = NULL;
   x->segments.n = x->segments.cap = 0;
-  list_optional(how, x->optional);
+  list_optional(how, reference, x->optional);
   x->file = memfd_create("pairs", 0);
   if (x->file < 0 || write(x->file, text, n) != (ssize_t)n)
     return false;
@@ -103,7 +103,7 @@ bool pairs_open(pairs_compilation *x, const pairs_program *p, const char *text,
                            .batch_kinds = how->batch_kinds,
                            .tile_rounds = how->tile_rounds,
                            .chunk_rounds = how->chunk_rounds,
-                           .passes = {.verify = true, .skip = reference ? x->optional : NULL},
+                           .passes = {.verify = true, .skip = x->optional},
                            .check_facts = !reference && neo_test_long(),
                            .schedule = how->schedules ? any_schedule : NULL,
                            .segment_schedule = segment_schedule,

@@ -36,13 +36,15 @@ static void vary(pairs_how *how, uint64_t h) {
   }
   if (way == 7)
     how->store = NEO_PRECISION_BF16;
+  if (way < 4 && h >> 56 & 1) /* half of the passes, or all but a few */
+    how->without = neo_hash_mix(h, 1) & (h >> 57 & 1 ? ~(uint64_t)0 : neo_hash_mix(h, 2) & neo_hash_mix(h, 3));
 }
 
 bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, neo_arena *a) {
   uint64_t h = neo_hash_mix(seed, 0x7a7 + k);
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
   *out = (pairs_how){.target = d->target, .mcpu = d->mcpu, .every_grid = gpu && seed % 4 != 0};
-  out->compose = d->draw == pairs_draw_vertices && !gpu;
+  out->compose = pairs_has_vertices(d->draw) && !gpu;
   out->every_loop = out->compose && seed % 3 == 0;
   if (k == 0)
     return true;
@@ -50,15 +52,15 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
     return false;
   vary(out, h);
   out->compose = out->compose && !out->schedules; /* these cut sums by the numbers of vertices */
-  if (d->draw != pairs_draw && !gpu && !d->mcpu && h >> 40 & 1)
+  if (pairs_has_recurrences(d->draw) && !gpu && !d->mcpu && h >> 40 & 1)
     out->mcpu = h >> 41 & 1 ? "x86-64-v2" : "x86-64-v3";
-  out->every_loop = out->every_loop || (d->draw != pairs_draw && h >> 42 & 1);
-  out->tile_rounds = d->draw != pairs_draw && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
+  out->every_loop = out->every_loop || (pairs_has_recurrences(d->draw) && h >> 42 & 1);
+  out->tile_rounds = pairs_has_recurrences(d->draw) && h >> 43 & 1 ? 2 + (uint32_t)(h >> 44) % 3 : 0;
   out->reassociate = out->tile_rounds && h >> 46 & 1;
-  out->no_lazy_batching = d->draw == pairs_draw_vertices && h >> 52 & 1;
-  out->batch_kinds = d->draw == pairs_draw_vertices && h >> 54 & 1;
-  out->no_streaming = d->draw == pairs_draw_vertices && h >> 53 & 1;
-  out->chunk_rounds = d->draw != pairs_draw && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  out->no_lazy_batching = pairs_has_vertices(d->draw) && h >> 52 & 1;
+  out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
+  out->no_streaming = pairs_has_vertices(d->draw) && h >> 53 & 1;
+  out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_rounds = out->store ? 0 : out->chunk_rounds;
@@ -93,6 +95,8 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
     neo_str_add(&s, " --reassociate");
   if (how->tile_rounds)
     neo_str_addf(&s, " and blocks of %u rounds", how->tile_rounds);
+  if (how->without)
+    neo_str_addf(&s, " without passes 0x%llx", (unsigned long long)how->without);
   if (how->no_lazy_batching)
     neo_str_add(&s, " --no-lazy-batching");
   if (how->batch_kinds)

@@ -80,7 +80,8 @@ def check(evaluate_all, program):
     step = 0
     for n, call in enumerate(calls(program["results"])):
         entry = call[0]["entry"]
-        outputs, kept = evaluate_all(program["text"], values, program["sizes"], entry=entry, step=step)
+        outputs, kept = evaluate_all(program["text"], values, program["sizes"], entry=entry, step=step,
+                                     seed=program["seed"])
         step += entry != "forward"
         for x in call:
             found = kept if x["kept"] else outputs

@@ -107,6 +107,8 @@ void pg_define_text(pgen *g, ptensor *t, const char *text) {
   t->exact = g->exact;
   t->from = is_float ? g->from : 0;
   t->smooth = t->from != 0;
+  if (g->wide && t->smooth) /* gradients are taken with respect to it as well */
+    t->from |= (uint64_t)1 << (g->tensors.n & 63);
   const char *input = t->rank ? pg_input_text(g, t) : NULL;
   t->line = pg_end(g, (pairs_statement){
                           .kind = PAIRS_DEFINITION, .text = text, .name = t->name, .input = input});
@@ -238,7 +240,7 @@ uint32_t pg_extent(pgen *g) {
 int64_t pg_work(const pgen *g) {
   int64_t n = 1;
   for (uint32_t k = 0; k < g->n_index; k++)
-    n *= g->extents.at[g->index[k].extent].now;
+    n *= g->index[k].ranged ? g->index[k].times : g->extents.at[g->index[k].extent].now;
   return n;
 }
 
@@ -324,7 +326,15 @@ static void draw_definition(pgen *g, const weighted *of, size_t n) {
   }
 }
 
+static const weighted known[] = {{pg_twice, 20},  {pg_constant, 12}, {pg_integers, 25},
+                                {pg_channel, 8}, {pg_declare, 10}, {pg_bounded, 10},  {pg_many, 3},
+                                {pg_vast, 5},    {pg_convolutions, 3}};
+
 static void draw_any(pgen *g) {
+  if (g->wide && pg_chance(g, 30)) {
+    draw_definition(g, known, sizeof known / sizeof *known);
+    return;
+  }
   draw_definition(g, forms, sizeof forms / sizeof *forms);
 }
 
@@ -343,9 +353,9 @@ static void choose_outputs(pgen *g) {
       p->lines.at[k].output = !(read >> k & 1) || pg_chance(g, 25);
 }
 
-pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
+static pairs_program draw_program(neo_arena *a, uint64_t seed, bool wide) {
   pairs_program p = {.seed = seed};
-  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x9a125), .p = &p};
+  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x9a125), .p = &p, .wide = wide};
   draw_sizes(&g);
   draw_input(&g, true);
   for (uint64_t n = pg_below(&g, 3); n > 0; n--)
@@ -358,9 +368,9 @@ pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
   return p;
 }
 
-pairs_program pairs_draw_recurrent(neo_arena *a, uint64_t seed) {
+static pairs_program draw_recurrent(neo_arena *a, uint64_t seed, bool wide) {
   pairs_program p = {.seed = seed};
-  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x4ec), .p = &p};
+  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x4ec), .p = &p, .wide = wide};
   draw_rounds(&g);
   draw_input(&g, true);
   for (uint64_t n = pg_below(&g, 2); n > 0; n--)
@@ -380,4 +390,28 @@ pairs_program pairs_draw_recurrent(neo_arena *a, uint64_t seed) {
   }
   choose_outputs(&g);
   return p;
+}
+
+bool pairs_has_vertices(pairs_drawer *d) {
+  return d == pairs_draw_vertices || d == pairs_draw_wide_vertices;
+}
+
+bool pairs_has_recurrences(pairs_drawer *d) {
+  return d != pairs_draw && d != pairs_draw_wide;
+}
+
+pairs_program pairs_draw(neo_arena *a, uint64_t seed) {
+  return draw_program(a, seed, false);
+}
+
+pairs_program pairs_draw_wide(neo_arena *a, uint64_t seed) {
+  return draw_program(a, seed, true);
+}
+
+pairs_program pairs_draw_recurrent(neo_arena *a, uint64_t seed) {
+  return draw_recurrent(a, seed, false);
+}
+
+pairs_program pairs_draw_wide_recurrent(neo_arena *a, uint64_t seed) {
+  return draw_recurrent(a, seed, true);
 }

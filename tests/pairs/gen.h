@@ -35,8 +35,10 @@ typedef struct {
 
 typedef struct {
   const char *name;
-  uint32_t extent;
+  uint32_t extent; /* NO_EXTENT: none goes with its range */
   bool reduced;
+  bool ranged; /* it runs from `from` to the extent and `to`, or over `times` values of its own */
+  int64_t from, to, times;
 } pindex;
 
 typedef struct {
@@ -55,6 +57,7 @@ typedef struct {
   bool exact;
   int read_depth;
   bool inside; /* of what is written for one vertex: no index is of vertices */
+  bool wide;   /* every option of the grammar is drawn; else the seeds of before mean what they meant */
 } pgen;
 
 static inline uint64_t pg_below(pgen *g, uint64_t n) {
@@ -105,6 +108,21 @@ uint32_t pg_find(pgen *g, pg_wanted *wanted);
 const char *pg_read_plain(pgen *g, uint32_t tensor);
 const char *pg_convert(pgen *g, neo_type to, neo_type from, const char *e);
 
+/* "t + 1": an index at hand, moved into the extent where its range lies beside it; null: none fits. */
+const char *pg_at_extent(pgen *g, uint32_t extent);
+
+/* ---- gen_wide.c: what programs have that draw every option */
+/* "-2 <= t < N + 1", "i - 1 <= t < k[i]": a new index, in scope, whose range need not be that of the extent. */
+const char *pg_wide_range(pgen *g, uint32_t extent);
+/* An integer of indices, sizes, constants and integer tensors, of any size and sign. */
+const char *pg_integer(pgen *g, int depth);
+/* A subscript below the extent, or with *guarded set one that may be outside. *affine: a sum of indices and constants. */
+const char *pg_wide_subscript(pgen *g, uint32_t extent, bool *guarded, bool *affine);
+/* A value with a reducer in it, a call at an element, a random number or a function that is rare; null: not here. */
+const char *pg_wide_value(pgen *g, neo_type t, int depth);
+/* A condition on integers, a guarded read or a reducer; null: not here. */
+const char *pg_wide_where(pgen *g);
+
 /* ---- gen_value.c */
 neo_type pg_type(pgen *g);
 neo_type pg_float(pgen *g);
@@ -119,7 +137,8 @@ typedef bool pg_form(pgen *g); /* false: not here */
 pg_form pg_map, pg_reduce, pg_product, pg_window, pg_lookup, pg_segment, pg_pieces, pg_reshape,
     pg_running, pg_running_product, pg_gradient, pg_own_grad, pg_call, pg_repeat, pg_state,
     pg_any_rank, pg_attention, pg_softmax, pg_rows, pg_count, pg_scalar, pg_self, pg_triangle,
-    pg_past, pg_scan, pg_while, pg_case, pg_recurrent_call;
+    pg_past, pg_scan, pg_while, pg_case, pg_recurrent_call, pg_twice, pg_constant, pg_integers,
+    pg_channel, pg_declare, pg_bounded, pg_many, pg_vast, pg_convolutions;
 /* "sum[t < N where ...] (body)" of this type, in parentheses; its indices are gone again. */
 const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t);
 /* "t < n" of a new index along the extent, which is in scope then; of some kind of range. */

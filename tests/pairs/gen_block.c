@@ -205,7 +205,7 @@ static bool rounds(cell *c) {
   h.name = carry;
   uint32_t at = pc_add_local(c, h);
   const char *read = pg_read_plain(g, at), *end = pg_extent_text(g, e);
-  g->index[g->n_index++] = (pindex){"r", e, true};
+  g->index[g->n_index++] = (pindex){.name = "r", .extent = e, .reduced = true};
   const char *value = pg_value(g, x.type, 1);
   g->tensors.at[at] = x; /* nothing else may read the carry */
   g->from |= x.from;

@@ -32,7 +32,8 @@ static void define_found(pgen *g, const uint32_t *dim, uint32_t rank) {
   if (!value)
     return;
   t.found = t.reduced = true;
-  t.bound = g->index[before].extent; /* of the index that is gone */
+  const pindex *last = &g->index[before]; /* of the index that is gone */
+  t.bound = last->ranged ? NO_EXTENT : last->extent;
   g->exact = true;
   g->from = 0;
   pg_define(g, &t, left, value);
@@ -51,7 +52,7 @@ bool pg_reduce(pgen *g) {
   if (pg_chance(g, 22)) {
     define_found(g, dim, rank);
     bool made = g->p->lines.n > lines && g->tensors.at[g->tensors.n - 1].found;
-    if (made && pg_chance(g, 50))
+    if (made && g->tensors.at[g->tensors.n - 1].bound != NO_EXTENT && pg_chance(g, 50))
       return pg_follow(g, (uint32_t)g->tensors.n - 1);
     return made;
   }

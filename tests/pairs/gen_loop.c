@@ -398,7 +398,7 @@ static const char *loop_text(loop *l, const pindex *around, uint32_t n_around) {
     inside[k] = around[k];
   l->index = l->rounds == NO_EXTENT ? NULL : index[l->depth];
   if (l->index)
-    inside[n_inside++] = (pindex){l->index, l->rounds, true};
+    inside[n_inside++] = (pindex){.name = l->index, .extent = l->rounds, .reduced = true};
   const char *begins = head(l, &counter, &limit), *from = draw_carries(l, around, n_around);
   if (*counter)
     from = neo_arena_printf(g->arena, "%s, %s : i32 = %s", from, counter, wanted(l));
@@ -436,6 +436,8 @@ static void define_results(pgen *g, loop *l, const char *text) {
                                             .input = input});
   for (uint32_t k = 0; k < l->n_results; k++) {
     l->result[k].line = at;
+    if (g->wide && l->result[k].smooth)
+      l->result[k].from |= (uint64_t)1 << (g->tensors.n & 63);
     NEO_PUSH(g->arena, &g->tensors, l->result[k]);
   }
 }

@@ -252,6 +252,8 @@ bool pg_state(pgen *g) {
   ptensor s = pg_result(g, NEO_F32_T, &dim, 1);
   s.name = pg_name(g, "s");
   s.given = true;
+  s.smooth = g->wide;
+  s.from = g->wide ? (uint64_t)1 << (g->tensors.n & 63) : 0;
   s.line = pg_end(g, (pairs_statement){.kind = PAIRS_GIVEN,
                                        .name = s.name,
                                        .text = neo_arena_printf(g->arena, "state %s[%s] = 0.5",

@@ -1,5 +1,6 @@
 /* Indices, and reads that are in range by construction. */
 #include "tests/pairs/gen.h"
+#include <string.h>
 
 const char *pg_index(pgen *g, uint32_t extent, bool reduced) {
   static const char *const outer[] = {"i", "j", "k", "l"}, *const inner[] = {"t", "u", "v", "w"};
@@ -7,7 +8,7 @@ const char *pg_index(pgen *g, uint32_t extent, bool reduced) {
   for (uint32_t k = 0; k < g->n_index; k++)
     n += g->index[k].reduced == reduced;
   const char *name = (reduced ? inner : outer)[n % 4];
-  g->index[g->n_index++] = (pindex){name, extent, reduced};
+  g->index[g->n_index++] = (pindex){.name = name, .extent = extent, .reduced = reduced};
   return name;
 }
 
@@ -30,18 +31,31 @@ void pg_take(pgen *g, const ptensor *t) {
   g->has |= PAIRS_BIT(pg_type_feature(t->type));
 }
 
-static const char *any_index_of(pgen *g, uint32_t extent) {
+/* Somewhere beside its range is the extent's. */
+static bool is_movable(const pindex *x, uint32_t extent) {
+  return x->extent == extent && x->to <= x->from;
+}
+
+static const char *moved_index(pgen *g, const pindex *x) {
+  int64_t by = x->from || x->to ? (int64_t)pg_below(g, (uint64_t)(x->from - x->to + 1)) - x->from : 0;
+  if (!by)
+    return x->name;
+  return neo_arena_printf(g->arena, by < 0 ? "%s - %d" : "%s + %d", x->name,
+                          (int)(by < 0 ? -by : by));
+}
+
+const char *pg_at_extent(pgen *g, uint32_t extent) {
   uint32_t at[MOST_INDICES], n = 0;
   for (uint32_t k = 0; k < g->n_index; k++)
-    if (g->index[k].extent == extent)
+    if (is_movable(&g->index[k], extent))
       at[n++] = k;
-  return n ? g->index[at[pg_below(g, n)]].name : NULL;
+  return n ? moved_index(g, &g->index[at[pg_below(g, n)]]) : NULL;
 }
 
 static bool has_index_of(const pgen *g, uint32_t extent) {
   bool found = false;
   for (uint32_t k = 0; k < g->n_index; k++)
-    found = found || g->index[k].extent == extent;
+    found = found || is_movable(&g->index[k], extent);
   return found;
 }
 
@@ -75,7 +89,7 @@ const char *pg_read_plain(pgen *g, uint32_t tensor) {
   const char *s = t.name;
   note_read(g, &t);
   for (uint32_t k = 0; k < t.rank; k++)
-    s = neo_arena_printf(g->arena, "%s%s%s", s, k ? ", " : "[", any_index_of(g, t.dim[k]));
+    s = neo_arena_printf(g->arena, "%s%s%s", s, k ? ", " : "[", pg_at_extent(g, t.dim[k]));
   return t.rank ? neo_arena_printf(g->arena, "%s]", s) : s;
 }
 
@@ -115,7 +129,8 @@ static const char *moved(pgen *g, const char *index, bool *guarded) {
 
 static const char *reversed(pgen *g, uint32_t extent, const char *index) {
   g->has |= PAIRS_BIT(PAIRS_REVERSE);
-  return neo_arena_printf(g->arena, "%s - 1 - %s", pg_extent_text(g, extent), index);
+  return neo_arena_printf(g->arena, strchr(index, ' ') ? "%s - 1 - (%s)" : "%s - 1 - %s",
+                          pg_extent_text(g, extent), index);
 }
 
 static const char *own_subscript(pgen *g, uint32_t extent, const char *index, bool *guarded) {
@@ -152,13 +167,58 @@ static const char *else_value(neo_type t) {
   return t == NEO_BOOL_T ? "false" : neo_type_is_float(t) ? "0.25" : "1";
 }
 
+/* In a select of its own condition, in parentheses with an else, or neither. */
+static const char *kept_inside(pgen *g, const ptensor *t, const char *read, const char *condition,
+                               bool guarded) {
+  if (!guarded)
+    return read;
+  const char *other = else_value(t->type);
+  if (pg_chance(g, 20) && g->read_depth < 2) {
+    g->read_depth++;
+    other = pg_value(g, t->type, 0);
+    g->read_depth--;
+  }
+  if (condition && pg_chance(g, 40)) {
+    g->has |= PAIRS_BIT(PAIRS_SELECT);
+    return neo_arena_printf(g->arena, "select(%s, %s, %s)", condition, read, other);
+  }
+  g->has |= PAIRS_BIT(PAIRS_ELSE);
+  return neo_arena_printf(g->arena, "(%s else %s)", read, other);
+}
+
+/* Any subscripts. A condition is there where all of those that may be outside are sums of indices. */
+static const char *wide_read(pgen *g, const ptensor *t) {
+  const char *s = t->name, *condition = NULL;
+  bool guarded = false, affine = true;
+  for (uint32_t k = 0; k < t->rank; k++) {
+    const char *sub = pg_chance(g, 55) ? pg_at_extent(g, t->dim[k]) : NULL;
+    bool out = false, sums = true;
+    if (!sub)
+      sub = pg_wide_subscript(g, t->dim[k], &out, &sums);
+    if (out) {
+      const char *one = neo_arena_printf(g->arena, "%s >= 0 and %s < %s", sub, sub,
+                                         pg_extent_text(g, t->dim[k]));
+      condition = condition ? neo_arena_printf(g->arena, "%s and %s", condition, one) : one;
+    }
+    guarded = guarded || out;
+    affine = affine && (!out || sums);
+    s = neo_arena_printf(g->arena, "%s%s%s", s, k ? ", " : "[", sub);
+  }
+  s = neo_arena_printf(g->arena, "%s]", s);
+  return kept_inside(g, t, s, affine ? condition : NULL, guarded);
+}
+
 const char *pg_read(pgen *g, uint32_t tensor) {
   ptensor t = g->tensors.at[tensor];
+  if (g->wide && t.rank && pg_chance(g, 40)) {
+    note_read(g, &t);
+    return wide_read(g, &t);
+  }
   const char *s = t.name, *last = "";
   bool guarded = false;
   note_read(g, &t);
   for (uint32_t k = 0; k < t.rank; k++) {
-    const char *index = any_index_of(g, t.dim[k]);
+    const char *index = pg_at_extent(g, t.dim[k]);
     const char *sub = index ? own_subscript(g, t.dim[k], index, &guarded)
                             : foreign_subscript(g, t.dim[k], &guarded);
     if (*sub < *last)

@@ -44,7 +44,8 @@ static const char *where_index(pgen *g) {
 
 static const char *where_band(pgen *g) {
   const char *t = last_index(g), *i = g->index[0].name;
-  if (g->n_index < 2 || g->index[0].extent != g->index[g->n_index - 1].extent)
+  bool ranged = g->n_index && (g->index[0].ranged || g->index[g->n_index - 1].ranged);
+  if (g->n_index < 2 || ranged || g->index[0].extent != g->index[g->n_index - 1].extent)
     return NULL;
   g->has |= PAIRS_BIT(PAIRS_BAND);
   return neo_arena_printf(g->arena, "%s <= %s + 1 and %s <= %s + %d", t, i, i, t,
@@ -124,7 +125,7 @@ const char *pg_where(pgen *g) {
       where_arg,     where_size,    where_length};
   uint64_t from = g->from;
   bool exact = g->exact;
-  const char *s = NULL;
+  const char *s = g->wide && pg_chance(g, 40) ? pg_wide_where(g) : NULL;
   for (int attempt = 0; attempt < 6 && !s; attempt++)
     s = PG_PICK(g, kind)(g);
   g->from = from;
@@ -153,11 +154,11 @@ static const char *ragged(pgen *g, uint32_t extent, bool *done) {
   uint32_t at = UINT32_MAX;
   for (uint32_t k = 0; k < g->tensors.n; k++) {
     const ptensor *t = &g->tensors.at[k];
-    bool fits = t->bound == extent && t->rank <= 1;
-    if (fits && (t->rank == 0 || (g->n_index && t->dim[0] == g->index[0].extent)))
+    bool fits = t->bound == extent && t->rank <= 1, whole = g->n_index && !g->index[0].ranged;
+    if (fits && (t->rank == 0 || (whole && t->dim[0] == g->index[0].extent)))
       at = k;
   }
-  if (at == UINT32_MAX && g->n_index)
+  if (at == UINT32_MAX && g->n_index && !g->index[0].ranged)
     at = pg_given(g, NEO_I32_T, &g->index[0].extent, 1, extent, true);
   if (at == UINT32_MAX)
     return NULL;
@@ -235,7 +236,8 @@ const char *pg_reduction(pgen *g, pairs_feature reducer, neo_type t) {
     uint32_t e = small_extent(g);
     if (e == NO_EXTENT)
       continue;
-    ranges = neo_arena_printf(g->arena, "%s%s%s", ranges, taken++ ? ", " : "", pg_range(g, e));
+    const char *range = g->wide && pg_chance(g, 60) ? pg_wide_range(g, e) : pg_range(g, e);
+    ranges = neo_arena_printf(g->arena, "%s%s%s", ranges, taken++ ? ", " : "", range);
   }
   if (!taken)
     return NULL;

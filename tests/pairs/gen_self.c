@@ -481,6 +481,14 @@ bool pg_triangle(pgen *g) {
   g->exact = false;
   const char *n = y.name;
   y.reduced = true;
+  if (g->wide && pg_chance(g, 50)) {
+    pg_define_text(
+        g, &y,
+        neo_arena_printf(g->arena,
+                         "%s = select(j > i, 0, 0.5*%s[i, j] - 0.25*(sum[k < j] %s[i, k]*%s[j, k]))",
+                         left, x, n, n));
+    return pg_chance(g, 40) || pg_gradient(g);
+  }
   if (pg_chance(g, 50))
     pg_define_text(
         g, &y,

@@ -49,8 +49,10 @@ static neo_type number(pgen *g) {
 const char *pg_compare(pgen *g, int depth) {
   uint64_t from = g->from;
   bool exact = g->exact;
-  const char *s;
-  if (pg_chance(g, 15)) {
+  const char *s = g->wide && pg_chance(g, 20) ? pg_wide_where(g) : NULL;
+  if (s) {
+    s = neo_arena_printf(g->arena, "(%s)", s);
+  } else if (pg_chance(g, 15)) {
     s = pg_read_any(g, NEO_BOOL_T);
     s = s ? s : "true";
   } else if (depth > 0 && pg_chance(g, 20)) {
@@ -124,6 +126,9 @@ static const char *binary(pgen *g, neo_type t, int depth) {
 }
 
 const char *pg_value(pgen *g, neo_type t, int depth) {
+  const char *rare = g->wide && depth > 0 && pg_chance(g, 30) ? pg_wide_value(g, t, depth) : NULL;
+  if (rare)
+    return rare;
   if (t == NEO_BOOL_T)
     return neo_arena_printf(g->arena, "(%s)", pg_compare(g, depth > 0));
   if (depth <= 0 || pg_chance(g, 25))

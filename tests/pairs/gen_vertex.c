@@ -111,9 +111,10 @@ static void choose_outputs(pvertices *v) {
       p->lines.at[k].output = !(read >> k & 1) || pg_chance(g, 35);
 }
 
-pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
+static pairs_program draw(neo_arena *a, uint64_t seed, bool wide) {
   pairs_program p = {.seed = seed};
-  pvertices v = {.g = {.arena = a, .state = neo_hash_mix(seed, 0x7e27), .p = &p}};
+  pvertices v = {
+      .g = {.arena = a, .state = neo_hash_mix(seed, 0x7e27), .p = &p, .wide = wide}};
   pgen *g = &v.g;
   draw_sizes(&v);
   draw_shared(&v);
@@ -138,4 +139,12 @@ pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
   if (!doubles && pg_chance(g, 35))
     draw_training(&v);
   return p;
+}
+
+pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
+  return draw(a, seed, false);
+}
+
+pairs_program pairs_draw_wide_vertices(neo_arena *a, uint64_t seed) {
+  return draw(a, seed, true);
 }

@@ -80,6 +80,9 @@ typedef pairs_program pairs_drawer(neo_arena *a, uint64_t seed);
 pairs_drawer pairs_draw;
 pairs_drawer pairs_draw_recurrent; /* with recurrences among the definitions */
 pairs_drawer pairs_draw_vertices;  /* with graphs, vertex functions and recurrences over vertices */
+/* The same, with every option of the grammar (grammar.def); the others keep what a seed of theirs meant. */
+pairs_drawer pairs_draw_wide, pairs_draw_wide_recurrent, pairs_draw_wide_vertices;
+bool pairs_has_recurrences(pairs_drawer *d), pairs_has_vertices(pairs_drawer *d);
 /* Definitions of the program that are not gone. */
 uint32_t pairs_definitions(const pairs_program *p);
 /* The program: what is not gone and is needed, and its outputs. */

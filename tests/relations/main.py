@@ -20,7 +20,8 @@ _examiner = None
 
 def _start(arguments):
     global _examiner
-    _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled)
+    _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled,
+                         arguments.server, arguments.only)
 
 
 def _one(seed):
@@ -39,7 +40,7 @@ def _one(seed):
 def write(folder, seed, f, limit, tell_cures):
     """The pair, shrunk, with what runs it."""
     os.makedirs(folder, exist_ok=True)
-    e = Examiner(_arguments.neoc)
+    e = Examiner(_arguments.neoc, server=_arguments.server)
     program, s, model, what = shrink(e, f, limit)
     cured = cures(e, program, f.relation, s, f.mode, f.options) if tell_cures else []
     name = os.path.join(folder, f"{f.relation.replace('=', '-')}-{os.path.basename(str(seed))}.txt")
@@ -60,13 +61,15 @@ def write(folder, seed, f, limit, tell_cures):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--neoc")
+    p.add_argument("--only", type=lambda s: s.split(","), help="kinds of definitions: running,carries ...")
+    p.add_argument("--server", help="the library made of server.c: runs cost a third")
     p.add_argument("--selftest", action="store_true", help="test the printer and the relations themselves")
     p.add_argument("--models", nargs="*", help="files or folders of models to rewrite instead of drawn programs")
     p.add_argument("--seeds", default="0..100")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--relations", type=lambda s: s.split(","))
     p.add_argument("--share", type=float, default=0.3, help="of rewritings that are run as machine code")
-    p.add_argument("--compiled", type=float, default=1.0, help="of programs that are run as machine code at all")
+    p.add_argument("--compiled", type=float, default=0.15, help="of programs that are run as machine code at all")
     p.add_argument("--each", type=int, default=5, help="rewritings of a program")
     p.add_argument("--shrink", type=int, default=150, help="runs that shrinking a pair may take")
     p.add_argument("--cures", action="store_true", help="say with which passes left out a pair agrees")

@@ -2,6 +2,7 @@
 #include "include/neo/dlpack.h"
 #include "tests/runtime/toy.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -221,6 +222,16 @@ static void settings_are_set_by_name(void **state) {
   expect(f->ctx, neo_rt_set_scalar(f->ctx, NULL, 1), NEO_NULL, "the name of a setting is null");
 }
 
+static void a_setting_that_its_type_has_no_number_for_is_refused(void **state) {
+  fixture *f = *state;
+  float lr;
+  expect(f->ctx, neo_rt_set_scalar(f->ctx, "lr", 1e39), NEO_RANGE,
+         "lr: 9.9999999999999994e+38 is no f32 (toy.expr:7:7)");
+  assert_int_equal(neo_rt_get(f->ctx, LR, &lr, sizeof lr), NEO_OK);
+  assert_true(lr == 0.5f);
+  assert_int_equal(neo_rt_set_scalar(f->ctx, "lr", INFINITY), NEO_OK);
+}
+
 static void names_are_found(void **state) {
   (void)state;
   assert_int_equal(neo_rt_find(&toy_model, "W"), W);
@@ -242,6 +253,7 @@ int main(void) {
       T(a_view_shows_and_changes_the_parameter),
       T(get_and_set_copy_exactly),
       T(settings_are_set_by_name),
+      T(a_setting_that_its_type_has_no_number_for_is_refused),
       T(names_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

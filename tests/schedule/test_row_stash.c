@@ -69,7 +69,7 @@ static void a_value_is_kept_once_however_often_it_is_read(void **state) {
       &w,
       HEAD "temp t : f32 [6]\n" SUM(
           "40", "tanh(X[i, j])") "def t[i: 6] =\n"
-                                 "  sum[j: 40] D[i, j] * tanh(X[i, j])\n  then acc0\n" MAP(
+                                 "  sum[j: 40] D[i, j] * s[i] * tanh(X[i, j])\n  then acc0\n" MAP(
                                      "40",
                                      "s[i] + t[i] * tanh(X[i, j]) * sin(D[i, j] * tanh(X[i, j]))")
                                      ENTRY,

@@ -241,6 +241,18 @@ static void outputs_keep_their_own_definition(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void a_condition_that_may_not_hold_stays(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp S : f32 []\ntemp T : f32 []\n"
+           "def @1 S[] =\n  sum[i: 4] where 0.0 < X[i]; X[i]\ndef @2 T[] =\n"
+           "  sum[i: 4] where i < 4; X[i]\nentry forward forward: S = S, T = T\n");
+  apply(&w, neo_pass_simplify);
+  assert_non_null(strstr(definition(&w, "S"), "where 0.0 < X[i]"));
+  assert_null(strstr(definition(&w, "T"), "where"));
+  neo_arena_free(&w.arena);
+}
+
 static void a_guard_that_always_holds_is_dropped(void **state) {
   (void)state;
   world w;
@@ -389,6 +401,7 @@ int main(void) {
       cmocka_unit_test(a_value_of_a_recurrence_is_read_only_where_it_was_read_before),
       cmocka_unit_test(a_value_that_an_integer_is_made_of_is_computed),
       cmocka_unit_test(outputs_keep_their_own_definition),
+      cmocka_unit_test(a_condition_that_may_not_hold_stays),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
       cmocka_unit_test(a_piece_becomes_pieces_of_its_places),

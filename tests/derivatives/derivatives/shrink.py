@@ -38,7 +38,7 @@ def shrink(case, seed, finding, run, modes, limit=150, second=True):
         progress = False
         for statements in tries():
             candidate = _of(case, alive(statements))
-            if len(candidate.text) >= len(best[0].text):
+            if not candidate.text or len(candidate.text) >= len(best[0].text):
                 continue
             spent += 1
             f = fails(candidate)

@@ -9,7 +9,6 @@ import re
 import numpy as np
 
 from evaluator import compare as described
-from evaluator.errors import ExprError
 from relations import draw, options, rewrites
 from relations.model import Model
 from relations.printer import text_of

@@ -193,6 +193,11 @@ class Task:
         rng = np.random.default_rng([self.seed, 77])
         return {t.name: rng.uniform(-1, 1, t.shape) for t in self.moving}
 
+    def nearby(self):
+        """Steps from the values to some of no particular kind."""
+        rng = np.random.default_rng([self.seed, 78])
+        return {t.name: rng.uniform(0.01, 0.02, t.shape)*rng.choice((-1, 1), t.shape) for t in self.moving}
+
     def written(self):
         """The direction that the text says, for second derivatives."""
         return {t.name: self.weights[t.name].array() for k, t in self.twice()}

@@ -164,6 +164,7 @@ _SLOPES = {
     np.sinh: (np.cosh,),
     np.cosh: (np.sinh,),
 }
+FUNCTIONS = tuple(_SLOPES)
 _STEPS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isinf, np.isfinite,
           np.signbit, np.floor, np.ceil, np.rint, np.trunc, np.sign}
 

@@ -169,9 +169,9 @@ def function(name, args, line):
         return extreme(name, a, args[1], line)
     if name == "clamp":
         return clamp(a, args[1], args[2], line)
-    if scalars.is_integer(a.type) and a.type not in scalars.LITERALS:
+    if scalars.is_integer(a.type) and (a.type not in scalars.LITERALS or a.type == "int"):
         if name == "abs":
-            return integer_tensor(scalars.wrap(np.abs(a.data), a.type), a.type)
+            return integer_tensor(np.abs(a.data) if a.type == "int" else scalars.wrap(np.abs(a.data), a.type), a.type)
         if name == "sign":
             return integer_tensor(np.sign(a.data), a.type)
         if name == "relu":

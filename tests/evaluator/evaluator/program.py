@@ -28,6 +28,8 @@ class Program:
         self.seed = seed  # of rand() and of initial values
         self.finished = finished  # calls of output entries
         self.move = move
+        self.jitter = None  # a random generator: results of definitions get noise of jitter_unit, relatively
+        self.jitter_unit = 1e-13
         self.opaque = False  # differences do not show its gradients: it has `stop`, or gradients of its own
         self.held = []  # carries of the rounds at hand: nothing flows through them
         self.numbering = False  # every part of every expression is evaluated, to find all of its calls
@@ -325,9 +327,16 @@ class Program:
                 bound = self.bound(target, context)
                 result = elements.convert(result, target.type.name)
                 result.bound = bound if bound is not None else result.bound
+        result = self.noisy(result)
         if scalars.is_float(result.type) and result.type not in scalars.LITERALS:
             result.tracked = True  # a tensor has gradients, whatever it was made of
         return result
+
+    def noisy(self, a):
+        if self.jitter is None or not scalars.is_float(a.type) or a.parts:
+            return a
+        noise = 1 + self.jitter_unit*self.jitter.uniform(-1, 1, np.shape(a.data))
+        return tape.node(a.data*noise, a.type, a.lead, (a,), lambda g: (g,))
 
     def _axes_of(self, target, value, frame, context, shaped):
         """The frame with the indices on the left."""

@@ -68,7 +68,7 @@ class Itself:
             element = elements.convert(element, self.type)
         shape = element.data.shape[:self.lead] if element.data.ndim else (1,) * self.lead
         with tape.masked(None):
-            result = tape.reshape(element, shape, self.lead)
+            result = self.context.caller.noisy(tape.reshape(element, shape, self.lead))
         result.tracked = scalars.is_float(result.type)  # as all of the tensor is
         return result
 

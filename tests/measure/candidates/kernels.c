@@ -42,6 +42,13 @@ int slow(const args *a) {
   return good(a);
 }
 
+/* Slower than good by more than the scheduler of a busy machine can add to a sample of good. */
+int slower(const args *a) {
+  for (long k = 0; k < (a->hi - a->lo) * 400000; k++)
+    sink += k;
+  return good(a);
+}
+
 /* ---- nine kinds of bad ones */
 
 int crash(const args *a) {

@@ -61,14 +61,15 @@ def rename(text, table):
 
 
 class Draw:
-    def __init__(self, seed):
-        self.r = random.Random(seed)
+    def __init__(self, seed, only=None):
+        self.r, self.only = random.Random(seed), only
         self.seed = seed
         self.lines, self.tensors, self.values, self.sizes_given = [], [], {}, {}
         self.pool, self.count, self.touched = [], 0, set()
         self.floats = "f64" if self.r.random() < 0.25 else "f32"
         self.special = self.one(float("inf"), 1e38, 3e38) if self.r.random() < 0.08 else None
-        self.special_now = False
+        self.special_now, self.holds_infinity = False, False
+        self.updated, self.graphs = [], []
         self.self_reads = None  # within a recurrence: draws a read of itself
         self.plain = self.special is not None or self.r.random() < 0.25  # few functions: sums of products
         self.ties = self.r.random() < 0.15  # inputs have few values
@@ -755,6 +756,203 @@ class Draw:
             self.touched = set(real)
             self.add(name, kind_, shape, "value", 8 if kind_ == "i" else None)
 
+    def given(self, letter, shape, values, kind=""):
+        """An input of certain values."""
+        name = self.fresh(letter)
+        self.declare(name, shape, kind or self.f64())
+        self.add(name, "i" if letter == "w" else "f", shape, "input")
+        self.values[name] = (self.data(shape, values), [s.value for s in shape])
+        return name
+
+    def some_size(self, least=2):
+        """A size of at least so many, known when the model is compiled or not."""
+        sizes = [s for s in self.sizes if s.value >= least]
+        if sizes and self.chance(0.7):
+            return self.r.choice(sizes)
+        n = self.r.randrange(least, least + 5)
+        return Size(str(n), n, True)
+
+    def define_running(self):
+        """A linear recurrence, and a sum over it whose range is moved."""
+        s = self.some_size()
+        x = self.given("x", [s], self.floating)
+        h, r, i, k = self.fresh("h"), self.fresh("D"), self.fresh("i"), self.fresh("k")
+        step, start, c = self.one("-", "-", "+"), self.one("0", "0", "0.5", "10"), self.one(1, 1, 2)
+        factor = self.one("", "0.5*", "0.25*")
+        self.lines.append(f"{h}[{i} < {s.text}]{self.f64()} = {self.one('', '0.5*')}{x}[{i}] + {factor}({h}[{i} {step} 1] else {start})")
+        self.touched = {t for t in self.tensors if t.name == x}
+        self.add(h, "f", [s], "value")
+        self.touched = {self.tensors[-1]}
+        high = self.one(s.text, f"{s.text} - {c}", f"{s.text} + {c}")
+        read = self.one(f"({h}[{k} + {c}] else {self.one('0', '10')})", f"({h}[{k}] else {self.one('0', '10')})")
+        low = self.one(f"(-{c}) <= ", f"(-{c + 1}) <= ", "", f"{c} <= ")
+        if self.chance(0.4):
+            self.lines.append(f"{r}{self.f64()} = sum[{low}{k} < ({high})] {read}")
+            self.add(r, "f", [], "value")
+            return
+        j = self.fresh("i")
+        high = self.one(j, f"({j} + 1)", f"({j} - 1)", f"({high})")
+        self.lines.append(f"{r}[{j} < {s.text}]{self.f64()} = {self.one('0.5*', '')}(sum[{low}{k} < {high}] {read})")
+        self.add(r, "f", [s], "value")
+
+    def define_factored(self):
+        """Products of three factors under conditions on output axes, some of which are infinite where they are left out."""
+        n, e = self.some_size(), self.some_size(1)
+        huge = self.chance(0.5)
+        p, v = self.given("x", [n, n], self.floating), self.given("x", [n, e], self.floating)
+        g = self.given("x", [n, e], self.floating)
+        if huge:
+            values, shape = self.values[g]
+            values[0] = [float("inf")] * shape[1]
+            self.holds_infinity = True
+        keep = self.given("w", [n], lambda: self.r.randrange(2), " : bool")
+        self.tensors[-1].kind = "b"
+        name, out, i, j, c = (self.fresh(x) for x in "DDikk")
+        if self.chance(0.6):
+            self.lines.append(f"{out}[{i} < {n.text}, {c} < {e.text}]{self.f64()} = sum[{j} < {i}] {p}[{i}, {j}]*{v}[{j}, {c}]")
+            self.touched = {t for t in self.tensors if t.name in (p, v)}
+            self.add(out, "f", [n, e], "value")
+        i, j, c = (rename(x, {x: self.fresh(x[0])}) for x in (i, j, c))
+        where = self.one(f"{j} < {i}", f"{j} < {i}", f"{keep}[{j}] and {keep}[{i}]", f"{i} > 0", f"{i} > {j} and {j} >= 0")
+        order = [f"{g}[{i}, {c}]", f"{v}[{j}, {c}]", f"{p}[{i}, {j}]"]
+        if self.chance(0.5):
+            self.r.shuffle(order)
+        ranges = self.one(f"{c} < {e.text}, {j} < {n.text}", f"{j} < {n.text}, {c} < {e.text}")
+        self.lines.append(f"{name}[{i} < {n.text}]{self.f64()} = sum[{ranges} where {where}] {'*'.join(order)}")
+        self.touched = {t for t in self.tensors if t.name in (p, v, g)}
+        self.add(name, "f", [n], "value")
+
+    def define_wavefront(self):
+        """A recurrence along both of two axes, with a sum whose end is read from data."""
+        m, n = self.some_size(), self.some_size()
+        most = self.one(2, 3)
+        width = Size(str(most), most, True)
+        x = self.given("x", [m, width], self.floating)
+        ends = self.given("w", [n], lambda: self.r.randrange(most + 1), f" : i32 < {most + 1}")
+        h, i, j, k = self.fresh("h"), self.fresh("i"), self.fresh("i"), self.fresh("k")
+        inner = f"(sum[{k} < {ends}[{j}]] {x}[{i}, {k}])"
+        back = self.one(f"({h}[{i} - 1, {j}] else 0) + 0.5*({h}[{i}, {j} - 1] else 1)",
+                        f"({h}[{i} - 1, {j}] else 0) - 0.25*({h}[{i} - 1, {j} - 1] else 0) + ({h}[{i}, {j} - 1] else 0)",
+                        f"({h}[{i} - 1, {j}] else 0)")
+        self.lines.append(f"{h}[{i} < {m.text}, {j} < {n.text}]{self.f64()} = {self.one('tanh', 'sin')}(0.5*({back}) + {inner})")
+        self.touched = {t for t in self.tensors if t.name == x}
+        self.add(h, "f", [m, n], "value")
+
+    def define_ragged(self):
+        """A recurrence of which each element sums what data say."""
+        t, most = self.some_size(), self.one(2, 3, 4)
+        width = Size(str(most), most, True)
+        x = self.given("x", [t, width], self.floating)
+        ends = self.given("w", [t], lambda: self.r.randrange(most + 1), f" : i32 < {most + 1}")
+        h, i, k = self.fresh("h"), self.fresh("i"), self.fresh("k")
+        self.lines.append(f"{h}[{i} < {t.text}]{self.f64()} = tanh(0.5*({h}[{i} - 1] else 0) + (sum[{k} < {ends}[{i}]] {x}[{i}, {k}]))")
+        self.touched = {u for u in self.tensors if u.name == x}
+        self.add(h, "f", [t], "value")
+
+    def define_keyed(self):
+        """Rows that a key names: sums and maxima of those whose key it is, perhaps of a part of them."""
+        e, n = self.some_size(), self.one(2, 3, 4)
+        d = e if self.chance(0.6) else self.some_size()
+        x = self.given("x", [e, d], self.floating)
+        key = self.given("w", [e], lambda: self.r.randrange(n), f" : i32 < {n}")
+        name, i, j, k = self.fresh("D"), self.fresh("i"), self.fresh("i"), self.fresh("k")
+        end = self.one(f" <= {j}", f" <= {j}", f" < {j}", f" < {e.text}", f" < {i}")
+        read = f"{x}[{k}, {j}]" if end == f" < {e.text}" else f"({x}[{k}, {j}] else 0)"
+        read = f"{x}[{k}, {j}]" if e.text == d.text and "<= " + j in end else read
+        look = f"({key}[{k}] else -1) == {i}" if read[0] == "(" else f"{key}[{k}] == {i}"
+        self.lines.append(f"{name}[{i} < {n}, {j} < {d.text}]{self.f64()} = sum[{k}{end} where {look}] {read}")
+        self.touched = {t for t in self.tensors if t.name == x}
+        self.add(name, "f", [Size(str(n), n, True), d], "value")
+
+    def define_carries(self):
+        """A scan of two carries with guarded reads of a tensor of run-time sizes."""
+        t, u = self.some_size(1), self.some_size(1)
+        w, x = self.given("x", [t, Size("2", 2, True)], self.floating), self.given("x", [u], self.floating)
+        y, i, j = self.fresh("D"), self.fresh("i"), self.fresh("i")
+        self.lines.append(f"{y}[{i} < {t.text}, {j} < {u.text}]{self.f64()} = {self.one('0.25*', 'tanh')}({w}[{i}, {self.one(0, 1)}])")
+        self.touched = {z for z in self.tensors if z.name == w}
+        self.add(y, "f", [t, u], "value")
+        a, s, k, q, r1, r2 = (self.fresh(c) for c in "aaiirr")
+        first = self.one(1, 1, 2)
+        rows = f"{y}[{k} + {self.one(1, 2)}, {q}/2]"
+        cells = f"{y}[{k} {self.one('+ 1', '- 1', '+ 2')}, {k} - 1]"
+        down = self.one(" down", " down", "")
+        self.lines += [f"{r1}, {r2} = scan {k} < {u.text}{down} from {a}[{q} < {first}]{self.f64()} = 0, {s}{self.f64()} = 1.0 {{",
+                       f"  next {a}[{q} < {first}] = 0.5*{a}[{q}] + sin(({rows} else {self.one('1', '0')})), "
+                       f"{s} = 0.5*{s} + sin({self.one('max', 'min')}(({cells} else 0.5), {x}[{k}]))", "}"]
+        self.touched = {self.tensors[-1]} | {z for z in self.tensors if z.name == x}
+        seen = set(self.touched)
+        self.add(r1, "f", [Size(str(first), first, True)], "value")
+        self.touched = seen
+        self.add(r2, "f", [], "value")
+
+    def define_tower(self):
+        """Two recurrences over a third, which they read at other places."""
+        x = self.given("x", [Size("4", 4, True), Size("3", 3, True)], self.floating)
+        t = self.some_size(1)
+        names = [self.fresh("h") for _ in range(3)]
+        k, i, j = self.fresh("k"), self.fresh("i"), self.fresh("i")
+        base, first, second = names
+        f = self.one("tanh", "sigmoid", "sin")
+        self.lines.append(f"{base}[{i} < 3, {j} < 4]{self.f64()} = {f}(({x}[{j}, {i}]) - 0.5*(sum[{k} < 4] ({base}[{i} - 1, {k}] else 0)))")
+        self.touched = {z for z in self.tensors if z.name == x}
+        self.add(base, "f", [Size("3", 3, True), Size("4", 4, True)], "value")
+        below = self.tensors[-1]
+        i, j, k = self.fresh("i"), self.fresh("i"), self.fresh("k")
+        self.lines.append(f"{first}[{i} < 5, {j} < {t.text}]{self.f64()} = tanh({x}[0, 0]*({base}[{j} - 1, {i}] else 1) - 0.5*(sum[{k} < {t.text}] "
+                          f"({base}[{k} - 1, {j}] else 0)*({first}[{i} - 1, {k}] else 0)) + 0.25*({first}[{i}, {j} + 1] else 1))")
+        self.touched = {below}
+        self.add(first, "f", [Size("5", 5, True), t], "value")
+        i, j = self.fresh("i"), self.fresh("i")
+        self.lines.append(f"{second}[{i} < 5, {j} < 2]{self.f64()} = {f}(({base}[1, {i}] else 0.5)) + 0.5*({second}[{i} + 1, {j}] else 0) "
+                          f"+ 0.25*({second}[{i}, {j} + 1] else 0)" + self.one("", f" + 0.25*({second}[{i} + 1, {j} + 1] else 0)"))
+        self.touched = {below}
+        self.add(second, "f", [Size("5", 5, True), Size("2", 2, True)], "value")
+
+    def define_state(self):
+        """A state, its readers, and an update that reads both: what is read is from before the update."""
+        n = self.one(2, 3, 4)
+        s = Size(str(n), n, True)
+        r, y, w, i, j, k = (self.fresh(c) for c in "sDDiii")
+        x = self.given("x", [s], self.floating)
+        self.lines.append(f"state {r}[{n}]{self.f64()} = {self.literal()}")
+        self.values[r] = (self.data([s], self.floating), [n])
+        self.add(r, "f", [s], "state")
+        self.lines.append(f"{w}[{i} < {n}]{self.f64()} = {r}[{i}]*{self.literal()}")
+        self.touched = {self.tensors[-1]}
+        self.add(w, "f", [s], "value")
+        self.lines.append(f"{y}[{j} < {n}]{self.f64()} = (sum[{k} < {n}] {w}[{k}])*{x}[{j}] + ({r}[{j} - 1] else 0)")
+        self.touched = {t for t in self.tensors if t.name in (w, x, r)}
+        self.add(y, "f", [s], "value")
+        self.lines.append(f"update {r}[{i} < {n}] = {self.one(f'{r}[{i}] + {w}[{i}]', f'{w}[{n - 1} - {i}] - {r}[{i}]', f'{y}[{i}] + 0.5*({r}[{i} + 1] else 0)')}")
+        self.updated.append(r)
+
+    def define_tree(self):
+        """A vertex function over trees."""
+        if self.graphs:
+            return
+        g, f, v, h, k = self.fresh("G"), self.fresh("f"), self.fresh("i"), self.fresh("D"), self.fresh("k")
+        width = Size(str(self.one(1, 2, 3)), 0, True)
+        width.value = int(width.text)
+        n, most = self.one(0, 1, 3, 5, 7), self.one(1, 2, 2)
+        self.lines.append(f"graph {g}(children <= {most}, vertices <= {self.one(8, 40)})")
+        vertices = Size(f"{g}.vertices", n, False)
+        x = self.given("x", [vertices, width], self.floating)
+        kinds = self.given("w", [vertices], lambda: self.r.randrange(3), " : i32 < 3")
+        d, l = self.fresh("i"), self.fresh("k")
+        cell = self.one(f"x[{d}] + sum[{k} < {most}] {self.one('', '0.5*')}h[{k}, {d}]",
+                        f"x[{d}] + sum[{k} < {most}, {l} < {width.text}] h[{k}, {l}]*(0.5 - 0.25*{self.floats}({l}))",
+                        f"select(kind == 1, x[{d}], sum[{k} < {most}] h[{k}, {d}])",
+                        f"select(children > 0, sum[{k} < {most}] h[{k}, {d}], x[{d}])")
+        self.lines += [f"vertex {f}(x[{width.text}], kind : i32) over {g}{self.one('', '', ' down')} {{",
+                       f"  gather h[{most}, {width.text}]{self.f64()} = {self.one('0', '0.5')}",
+                       f"  y[{d} < {width.text}]{self.f64()} = tanh({cell})", "  scatter h = y", "  push y", "}",
+                       f"{h} = {f}({x}, {kinds})"]
+        self.values[f"{g}.child"] = ([[self.r.randrange(-1, z) for _ in range(most)] for z in range(n)], [n, most])
+        self.touched = {t for t in self.tensors if t.name == x}
+        self.add(h, "f", [vertices, width], "value")
+        self.graphs.append(g)
+
     def define_declared(self):
         """Bounds that are declared of what is given once: they hold or they do not."""
         n = self.one(2, 3, 4)
@@ -831,23 +1029,29 @@ class Draw:
                  (self.define_position, 2), (self.define_recurrence, 5), (self.define_triangular, 2),
                  (self.define_channel, 2), (self.define_chain, 1), (self.define_levels, 2), (self.define_product, 4),
                  (self.define_rounds, 4), (self.define_declared, 2), (self.define_images, 0.8),
-                 (self.define_rows, 2)]
+                 (self.define_rows, 2), (self.define_running, 2), (self.define_factored, 1.5), (self.define_wavefront, 1),
+                 (self.define_ragged, 1), (self.define_keyed, 1), (self.define_carries, 1.5), (self.define_tower, 1),
+                 (self.define_state, 1.5), (self.define_tree, 1)]
         if self.special is not None:
             steps = [(self.define_product, 1)]
+        if self.only:
+            steps = [(getattr(self, f"define_{name}"), 1) for name in self.only]
         for _ in range(self.one(2, 3, 4, 5, 6)):
             self.r.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             self.self_reads, self.touched = None, set()
         outputs = self.finish()
         if not outputs:
             return None
-        self.lines.append(f"output {', '.join(outputs)}")
-        return Program("\n".join(self.lines) + "\n", self.values, dict(self.sizes_given), self.floats, self.special is not None, self.seed)
+        update = f" update {', '.join(self.updated)}" if self.updated and self.chance(0.8) else ""
+        self.lines.append(f"output {', '.join(outputs)}{update}")
+        return Program("\n".join(self.lines) + "\n", self.values, dict(self.sizes_given), self.floats,
+                       self.special is not None or self.holds_infinity, self.seed)
 
 
 def sign_of(steps):
     return steps[0][0]
 
 
-def program(seed):
-    """The program of a seed, or None."""
-    return Draw(seed).draw()
+def program(seed, only=None):
+    """The program of a seed, or None; with `only`, made of these kinds of definitions."""
+    return Draw(seed, only).draw()

@@ -36,7 +36,8 @@ class Tally:
             why = ", ".join(f"{n} {k[8:]}" for k, n in c.most_common() if k.startswith("refused "))
             result.append(f"{name:18} {c['programs']:8} {c['compared']:8} {c['refused']:8} {c['rounding']:8} {c['differ']:6}"
                           + (f"   {why}" if why else ""))
-        return result
+        pairs = sum(c["compared"] for name, c in self.counts.items() if name != "runs")
+        return result + [f"{pairs} metamorphic programs compared, {self.total('differ')} differ"]
 
 
 class Finding:
@@ -49,15 +50,16 @@ MODES = {"interp": ["--interp"], "code": []}
 
 
 class Examiner:
-    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=1.0):
-        self.run = Runner(neoc)
+    def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=0.15, server=None, only=None):
+        self.run = Runner(neoc, server)
         self.wanted, self.share, self.each = wanted, share, each
         self.compiled = compiled  # of programs that are also run as machine code
+        self.only = only  # kinds of definitions
         self.extra = []  # options of all runs
 
     def seed(self, seed):
         """(tally, findings) of one seed."""
-        program = drawn(seed)
+        program = drawn(seed, self.only)
         return self.program(program, seed) if program else (Tally(), [])
 
     def has(self, name):
@@ -65,6 +67,7 @@ class Examiner:
 
     def program(self, program, seed):
         tally, findings = Tally(), []
+        self.run.absent = set()
         r = random.Random(seed ^ 0x5EED)
         bases = {"interp": self.run(program.text, program.values, program.sizes, MODES["interp"])}
         stops = bases["interp"].kind == "refused" or bases["interp"].why.startswith("exit 70")

@@ -1,11 +1,10 @@
 """A program that is being rewritten."""
 
-import copy
 import random
 
 from .printer import text_of
 from .sites import Scope, sites
-from .syntax import (Call, Define, Dim, Else, Output, Path, Range, Read, Reduce, Repeat, names_in, nodes, parse, path,
+from .syntax import (Call, clone, Define, Dim, Else, Output, Path, Range, Read, Reduce, Repeat, names_in, nodes, parse, path,
                      rewrite, substitute)
 
 
@@ -64,7 +63,7 @@ class Model:
 
     def with_fresh_indices(self, node):
         """A copy whose reducers bind new names."""
-        node = copy.deepcopy(node)
+        node = clone(node)
         table = {}
         for n in nodes(node):
             if isinstance(n, Reduce):

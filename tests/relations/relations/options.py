@@ -1,9 +1,9 @@
 """Options under which the same program must give the same: (name, options drawn for one run)."""
 
-PASSES = ("simplify horizontal-fusion winograd specialize simplify-gradients factor cse branches forward-copies levels "
+PASSES = ("simplify horizontal-fusion winograd simplify-gradients factor cse branches forward-copies levels "
           "sparse-rows split-sums infer-bounds distribute tile-recurrences skew checkpoint running-sums peel-sums col2im "
           "polyphase normalize-loops channels-last rfactor rfactor-columns prepack").split()
-FUSIONS = "all inline prologue epilogue siblings sums rows columns loops nested cache".split()
+FUSIONS = "all inline prologue epilogue siblings sums rows columns loops nested grid cache".split()
 
 
 def _subset(r):

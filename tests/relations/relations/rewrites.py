@@ -2,7 +2,6 @@
 
 One function each; the table is at the end."""
 
-import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .model import change_reads, is_gradient, is_read, recursive, whole
 from .sites import FLOATS, INTEGERS, constant, end, first, fold, offset
 from .syntax import (Binary, Bind, Call, Collect, Declare, Define, Dim, Else, Number, Output, Path, Range, Read, Reduce,
-                     Repeat, Target, Type, Unary, below, between, binary, bound_in, call, define, else_, names_in, nodes,
+                     Repeat, Target, Type, Unary, below, between, binary, bound_in, call, clone, define, else_, names_in, nodes,
                      num, parse, path, plus, read, rewrite, same, select, substitute)
 
 BIG = (Binary, Call, Reduce, Unary, Else)
@@ -63,7 +62,7 @@ def _make(m, site, binders, spans, node, extents=None):
     for k, (r, (low, extent)) in enumerate(zip(binders, spans)):
         i = m.fresh("i")
         table[r.name] = _sum(path(i), low)
-        ranges.append(below(i, copy.deepcopy(extents[k] if extents else extent)))
+        ranges.append(below(i, clone(extents[k] if extents else extent)))
         subs.append(_minus(path(r.name), low))
     value = substitute(m.with_fresh_indices(node), table)
     m.insert_before(site.block, site.statement, define(name, ranges, value))
@@ -72,12 +71,12 @@ def _make(m, site, binders, spans, node, extents=None):
 
 def _sum(a, low):
     k = constant(low)
-    return plus(a, k) if k is not None else binary("+", a, copy.deepcopy(low))
+    return plus(a, k) if k is not None else binary("+", a, clone(low))
 
 
 def _minus(a, low):
     k = constant(low)
-    return plus(a, -k) if k is not None else binary("-", a, copy.deepcopy(low))
+    return plus(a, -k) if k is not None else binary("-", a, clone(low))
 
 
 def named(m):
@@ -113,12 +112,12 @@ def named_smaller(m):
         extents[k] = num(size)
     node = _guarded(site.node, {binders[k].name}) if known is None else site.node
     name, subs = _make(m, site, binders, spans, node, extents)
-    inside = binary("<", copy.deepcopy(subs[k]), copy.deepcopy(extents[k]))
+    inside = binary("<", clone(subs[k]), clone(extents[k]))
     how = m.r.randrange(3)
     other = m.with_fresh_indices(site.node)
     if kind == "bool":
         site.put(binary("or", binary("and", inside, read(name, *subs)),
-                        binary("and", Unary(0, "not", copy.deepcopy(inside)), other)))
+                        binary("and", Unary(0, "not", clone(inside)), other)))
     elif how == 0:
         site.put(select(inside, read(name, *subs), other))
     elif how == 1:
@@ -203,7 +202,7 @@ def _inside(subscripts, extents):
     """Each subscript is at least 0 and below its extent."""
     result = None
     for s, e in zip(subscripts, extents):
-        one = binary("and", binary("<=", num(0), copy.deepcopy(s)), binary("<", copy.deepcopy(s), copy.deepcopy(e)))
+        one = binary("and", binary("<=", num(0), clone(s)), binary("<", clone(s), clone(e)))
         result = one if result is None else binary("and", result, one)
     return result
 
@@ -212,7 +211,7 @@ def duplicated(m):
     """A definition twice, and some reads of the second one."""
     for d in m.definitions(lambda d: d.target.indices):
         name, copy_name = d.target.name, m.fresh("t")
-        twin = copy.deepcopy(d)
+        twin = clone(d)
         twin.target.name = copy_name
         twin.value = substitute(m.with_fresh_indices(twin.value), {name: path(copy_name)})
         at = next(k for k, s in enumerate(m.statements) if s is d) + 1
@@ -306,7 +305,7 @@ def _reductions(m, wanted=lambda n: True):
 
 def _move(node, k, values, ends):
     """A copy of a reduction with an index of range k written otherwise, and other ends."""
-    new = copy.deepcopy(node)
+    new = clone(node)
     for later in new.ranges[k + 1:]:
         for side in ("lower", "upper"):
             if getattr(later, side) is not None:
@@ -358,7 +357,7 @@ def reversed_range(m):
         if r.upper is None:
             continue
         low, high = first(r), end(r)
-        turned = binary("-", fold("-", fold("+", copy.deepcopy(low), copy.deepcopy(high)), num(1)), path(r.name))
+        turned = binary("-", fold("-", fold("+", clone(low), clone(high)), num(1)), path(r.name))
         site.put(_move(site.node, k, {r.name: turned}, (low if r.lower is not None else None, high)))
         return True
     return False
@@ -374,7 +373,7 @@ def reversed_tensor(m):
             continue
 
         def turn(x):
-            return binary("-", offset(copy.deepcopy(extent), -1), x)
+            return binary("-", offset(clone(extent), -1), x)
 
         def change(node, guard, also):
             subs = list(node.subscripts)
@@ -424,17 +423,17 @@ def widened(m):
     """A range takes in more values, which a condition leaves out again."""
     for site in _reductions(m, lambda n: n.kind not in ("argmax", "argmin")):
         k = m.r.randrange(len(site.node.ranges))
-        new = copy.deepcopy(site.node)
+        new = clone(site.node)
         r = new.ranges[k]
         if r.upper is None:
             continue
         low, high = first(r), end(r)
         conditions = []
         if m.r.random() < 0.6:
-            conditions.append(binary("<", path(r.name), copy.deepcopy(high)))
+            conditions.append(binary("<", path(r.name), clone(high)))
             high = offset(high, m.r.choice((1, 2, 3)))
         if not conditions or m.r.random() < 0.5:
-            conditions.append(binary(">=", path(r.name), copy.deepcopy(low)))
+            conditions.append(binary(">=", path(r.name), clone(low)))
             low = offset(low, -m.r.choice((1, 2, 3)))
         new.ranges[k] = between(low, r.name, high)
         for c in conditions:
@@ -449,7 +448,7 @@ def narrowed(m):
     for site in _reductions(m, lambda n: n.kind not in ("argmax", "argmin")):
         scope = m.scope
         k = m.r.randrange(len(site.node.ranges))
-        new = copy.deepcopy(site.node)
+        new = clone(site.node)
         r = new.ranges[k]
         span = scope.span(site.node.ranges[k], site.binders + site.node.ranges)
         if not span or not (names_in([r.lower, r.upper]) - set(scope.dims)):
@@ -480,11 +479,11 @@ def split(m):
         if m.r.random() < 0.5 and _not_empty(r) and constant(high) - constant(low) > 1:
             middle = num(m.r.randrange(constant(low) + 1, constant(high)))
             a.ranges[k] = Range(0, a.ranges[k].name, low if r.lower is not None else None, False, middle)
-            b.ranges[k] = Range(0, b.ranges[k].name, copy.deepcopy(middle), False, copy.deepcopy(high))
+            b.ranges[k] = Range(0, b.ranges[k].name, clone(middle), False, clone(high))
         else:
             at = offset(low, m.r.choice((1, 2)))
             for new, op in ((a, "<"), (b, ">=")):
-                c = binary(op, path(new.ranges[k].name), _follow(node, new, copy.deepcopy(at)))
+                c = binary(op, path(new.ranges[k].name), _follow(node, new, clone(at)))
                 new.where = c if new.where is None else binary("and", c, new.where)
         site.put(_COMBINE[node.kind](a, b))
         return True
@@ -522,6 +521,12 @@ def nested(m):
     return False
 
 
+def _written_extent(scope, name, k):
+    """None where it is not written: the rows of a vertex function's tensors are one of these."""
+    extents = scope.extents.get(name) or []
+    return extents[k] if k < len(extents) else None
+
+
 def bounds_left_out(m):
     """A range is not written where the one rule for it gives the same."""
     scope, changed = m.scope, False
@@ -533,7 +538,7 @@ def bounds_left_out(m):
         for r in holders:
             if r.lower is not None or r.upper is None or r.upper_closed:
                 continue
-            extents = [scope.extents.get(n.base.names[0], [None] * 16)[k] for n in nodes(s.value)
+            extents = [_written_extent(scope, n.base.names[0], k) for n in nodes(s.value)
                        if is_read(n) and id(n) not in guarded and n.base.names[0] != s.target.name
                        for k, x in enumerate(n.subscripts) if isinstance(x, Path) and x.names == (r.name,)]
             if extents and all(e is not None and same(e, r.upper) for e in extents):
@@ -577,7 +582,7 @@ def where_in_body(m):
         if kind not in FLOATS or (node.kind not in ("sum", "prod") and m.has_gradients()):
             continue
         site.put(Reduce(0, node.kind, node.ranges, None,
-                        select(node.where, node.body, copy.deepcopy(_IDENTITY[node.kind]))))
+                        select(node.where, node.body, clone(_IDENTITY[node.kind]))))
         return True
     return False
 
@@ -904,30 +909,30 @@ def _recurrence_of(m, s, loop):
             t = carries[k]
             for result, stacked in [(results[k], False)] + [
                     (results[len(carries) + j], True) for j, n in enumerate(collected) if n == t.name]:
-                ranges = [below(m.fresh("i"), copy.deepcopy(r.upper)) for r in t.indices or []]
+                ranges = [below(m.fresh("i"), clone(r.upper)) for r in t.indices or []]
                 where = [path(r.name) for r in ranges]
                 channel = [num(group.index(k))] if len(group) > 1 else []
                 if stacked:
                     i = m.fresh("i")
                     place = _minus_node(count, path(i)) if loop.down else plus(path(i), 1)
-                    ranges = [below(i, copy.deepcopy(count))] + ranges
+                    ranges = [below(i, clone(count))] + ranges
                 else:
-                    place = copy.deepcopy(count)
+                    place = clone(count)
                 new.append(define(result, ranges, read(name, place, *channel, *where)))
     return new
 
 
 def _minus_node(a, b):
-    return binary("-", copy.deepcopy(a), b)
+    return binary("-", clone(a), b)
 
 
 def _one_recurrence(m, loop, carries, nexts, group, name, count):
     round_, c = m.fresh("i"), m.fresh("i")
     indices = [m.fresh("i") for _ in carries[group[0]].indices or []]
-    ranges = [below(round_, offset(copy.deepcopy(count), 1))]
+    ranges = [below(round_, offset(clone(count), 1))]
     if len(group) > 1:
         ranges.append(below(c, num(len(group))))
-    ranges += [below(i, copy.deepcopy(r.upper)) for i, r in zip(indices, carries[group[0]].indices or [])]
+    ranges += [below(i, clone(r.upper)) for i, r in zip(indices, carries[group[0]].indices or [])]
     number = _minus_node(count, path(round_)) if loop.down else plus(path(round_), -1)
 
     def previous(k, subs):

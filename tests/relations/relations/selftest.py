@@ -41,7 +41,7 @@ def asleep(seeds):
 
 def run(folders):
     wrong, count = round_trips(folders)
-    idle, odd = asleep(range(30))
+    idle, odd = asleep(range(70))
     print(f"{count} files printed and parsed, {len(rewrites.TABLE)} relations")
     for what in [f"{n}: reads otherwise when it is printed" for n in wrong] + [f"{n} rewrites nothing" for n in idle] + odd:
         print(what)

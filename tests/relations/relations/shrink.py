@@ -1,13 +1,11 @@
 """A smaller program of which a relation still does not hold."""
 
-import copy
-
 from .draw import Program
 from .model import Model, is_read
 from .options import FUSIONS, PASSES
 from .sites import constant, sites
 from .syntax import (Bind, Binary, Call, Collect, Declare, Define, Dim, Else, Number, Output, Path, Range, Read, Reduce,
-                     Repeat, Unary, nodes, num, parse)
+                     Repeat, Unary, clone, nodes, num, parse)
 from .printer import text_of
 
 
@@ -51,12 +49,12 @@ def smaller(statements):
     outs = next(s for s in statements if isinstance(s, Output))
     for k in range(len(outs.paths)):
         if len(outs.paths) > 1:
-            new = copy.deepcopy(statements)
-            next(s for s in new if isinstance(s, Output)).paths = [copy.deepcopy(outs.paths[k])]
+            new = clone(statements)
+            next(s for s in new if isinstance(s, Output)).paths = [clone(outs.paths[k])]
             yield new
     for k in range(len(outs.paths)):
         if len(outs.paths) > 2:
-            new = copy.deepcopy(statements)
+            new = clone(statements)
             del next(s for s in new if isinstance(s, Output)).paths[k]
             yield new
     count = sum(1 for _ in sites(statements))
@@ -65,7 +63,7 @@ def smaller(statements):
         if site.role in ("guarded",) or isinstance(site.node, Number):
             continue
         for j in range(len(_children(site.node)) + 2):
-            new = copy.deepcopy(statements)
+            new = clone(statements)
             site = _nth(new, k)
             if j == 0:
                 if site.role == "condition" or isinstance(site.node, Path) or site.role == "bound":
@@ -80,7 +78,7 @@ def smaller(statements):
             yield new
         if isinstance(site.node, Reduce) and len(site.node.ranges) > 1:
             for j in range(len(site.node.ranges)):
-                new = copy.deepcopy(statements)
+                new = clone(statements)
                 del _nth(new, k).node.ranges[j]
                 yield new
     for k, s in enumerate(statements):
@@ -88,7 +86,7 @@ def smaller(statements):
             for j in range(len(s.value.carries)):
                 if len(s.value.carries) == 1:
                     continue
-                new = copy.deepcopy(statements)
+                new = clone(statements)
                 d = new[k]
                 name = d.value.carries[j][0].name
                 d.value.carries.pop(j)
@@ -102,7 +100,7 @@ def smaller(statements):
                 yield new
             for j, b in enumerate(s.value.body):
                 if isinstance(b, Define):
-                    new = copy.deepcopy(statements)
+                    new = clone(statements)
                     new[k].value.body.pop(j)
                     yield new
 

@@ -1,6 +1,5 @@
 """The tree of tests/evaluator, which shares nothing with the compiler, and ways to walk, copy and make it."""
 
-import copy
 import dataclasses
 import os
 import sys
@@ -13,12 +12,27 @@ from evaluator.tree import *  # noqa: E402,F401,F403
 from evaluator.tree import (DOTS, Binary, Call, Define, Else, Number, Path, Range, Read, Reduce, Target,  # noqa: E402
                             Unary)
 
-type(DOTS).__deepcopy__ = lambda self, memo: self
+
+def _is_node(tree):
+    return hasattr(tree, "__dataclass_fields__")
+
+
+def clone(tree):
+    """A copy that shares nothing which can change."""
+    if isinstance(tree, list):
+        return [clone(item) for item in tree]
+    if isinstance(tree, tuple):
+        return tuple(clone(item) for item in tree)
+    if not _is_node(tree):
+        return tree
+    new = object.__new__(type(tree))
+    new.__dict__.update((name, clone(value)) for name, value in tree.__dict__.items())
+    return new
 
 
 def parse(text):
     """The statements of a text, which the caller may change."""
-    return copy.deepcopy(_parse(text))
+    return clone(_parse(text))
 
 
 def same(a, b):
@@ -33,13 +47,14 @@ def same(a, b):
 
 def nodes(tree):
     """All nodes below and at a tree or list of trees, outer ones first."""
-    if isinstance(tree, (list, tuple)):
-        for item in tree:
-            yield from nodes(item)
-    elif dataclasses.is_dataclass(tree):
-        yield tree
-        for f in dataclasses.fields(tree):
-            yield from nodes(getattr(tree, f.name))
+    waiting = [tree]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, (list, tuple)):
+            waiting.extend(reversed(item))
+        elif _is_node(item):
+            yield item
+            waiting.extend(reversed(item.__dict__.values()))
 
 
 def rewrite(tree, change):
@@ -48,12 +63,14 @@ def rewrite(tree, change):
         return [rewrite(item, change) for item in tree]
     if isinstance(tree, tuple):
         return tuple(rewrite(item, change) for item in tree)
-    if not dataclasses.is_dataclass(tree):
+    if not _is_node(tree):
         return tree
     new = change(tree)
     if new is not None:
         return new
-    return type(tree)(**{f.name: rewrite(getattr(tree, f.name), change) for f in dataclasses.fields(tree)})
+    new = object.__new__(type(tree))
+    new.__dict__.update((name, rewrite(value, change)) for name, value in tree.__dict__.items())
+    return new
 
 
 def names_in(tree):
@@ -70,7 +87,7 @@ def substitute(tree, values):
     """A tree with expressions in place of names; the caller sees to it that nothing is captured."""
     def change(node):
         if isinstance(node, Path) and len(node.names) == 1 and node.names[0] in values:
-            return copy.deepcopy(values[node.names[0]])
+            return clone(values[node.names[0]])
         return None
     return rewrite(tree, change)
 
