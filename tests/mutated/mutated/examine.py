@@ -10,182 +10,182 @@ import numpy as np
 from relations import compare
 from relations.draw import Program
 from relations.harness import Examiner as Related
+from relations.models import written_out
 from relations.printer import text_of
 from relations.run import Result
-from relations.syntax import ExprError
+from relations.syntax import ExprError, parse
 
 from . import corpus, peers
 from .mutations import mutate
 from .prepare import inline, narrow
+from .verdict import Verdict, moved, verdict
 
 CODE, INTERPRETED = [], ["--interp"]
+TRIES = 8  # mutants of a seed, until the front end takes one
+BAD = ("differ", "failed", "facts")
 
 
 class Finding(NamedTuple):
+    peer: str
+    options: Any  # None: no options of neoc
+    entry: str
+    what: str
+    kind: str  # differ, failed, facts; unstable: the program's values are; slow
+    far: float = float("inf")  # times the tolerance
+    related: Any = None  # what tests/relations found
+
+
+class Mutant(NamedTuple):
     source: str
     seed: int
     changes: list  # (mutation, words)
-    peer: str
-    options: list
-    entry: str
-    what: str
     case: Any
-    kind: str  # differ, failed, facts, unstable, slow
+    findings: list
 
 
 class Examiner:
-    def __init__(self, neoc, share=None):
-        self.peers = peers.Peers(neoc)
+    def __init__(self, neoc, library=None, share=None):
+        self.peers = peers.Peers(neoc, library)
         self.share = share or {"facts": 0.5, "evaluator": 0.8, "relations": 0.15}
-        self.related = Related(neoc, each=2)
-        self.related.run.seconds = 60
+        self.related = Related(neoc, each=2, server=library)
         self.tally = collections.Counter()
-        self.kept = None, None
 
-    def forms(self, source):
-        """The program as it is and with the library's functions in it, both to be copied; nothing where it is none."""
-        if self.kept[0] != source.name:
-            original = corpus.statements_of(source)
-            plain = pickle.dumps(original)
-            self.kept = source.name, original and (plain, pickle.dumps(inline(original)))
-        return self.kept[1]
-
-    def mutant(self, source, seed, tries=8):
-        """The findings of the first mutant of a seed that the front end takes."""
-        if not self.forms(source):
-            return []
-        given = values_given(source)
-        for k in range(tries):
+    def mutant(self, source, seed):
+        """The first mutant of a seed that the front end takes, or None."""
+        statements = corpus.statements_of(source)
+        if not statements:
+            return None
+        forms, given = [pickle.dumps(statements), pickle.dumps(inline(statements))], values_given(source)
+        for k in range(TRIES):
             r = random.Random(f"{source.name} {seed} {k}")
-            statements = pickle.loads(self.forms(source)[r.random() < 0.7])
-            if r.random() < 0.85:
-                statements = narrow(statements, r)
-            changes = [c for _ in range(r.choices((1, 2, 3), (5, 3, 2))[0]) if (c := mutate(r, statements))]
-            try:
-                text = text_of(statements)
-            except (KeyError, AttributeError, TypeError, RecursionError):
-                self.tally["not printed"] += 1
+            made = self._changed(pickle.loads(forms[r.random() < 0.7]), r)
+            if made is None:
                 continue
+            text, changes = made
             case = self.peers.case(text, seed, source.sizes, given)
-            if isinstance(case, Result):
-                self.tally[f"{case.kind}"] += 1
-                self.tally[f"refused {case.why}"] += case.kind == "refused"
-                if case.kind in ("failed", "slow"):
-                    return [Finding(source.name, seed, changes, "describe", [], "", case.why,
-                                    peers.Case(text, None, {}, {}, None), case.kind)]
-                continue
-            self.tally["mutants"] += 1
-            for name, _ in changes:
-                self.tally[f"by {name}"] += 1
-            return self.examine(source, seed, changes, case, r)
-        return []
+            if not isinstance(case, Result):
+                return self._examined(source, seed, changes, case, r)
+            self._tell(case)
+            if case.kind in ("failed", "slow"):
+                bare = peers.Case(text, None, None, {}, {}, None)
+                return Mutant(source.name, seed, changes, bare, [Finding("describe", None, "", case.why, case.kind)])
+        return None
 
-    def examine(self, source, seed, changes, case, r):
-        found = []
+    def _changed(self, statements, r):
+        """(text, changes) of a program that is changed one to three times, or None."""
+        if r.random() < 0.85:
+            statements = narrow(statements, r)
+        changes = [c for _ in range(r.choices((1, 2, 3), (5, 3, 2))[0]) if (c := mutate(r, statements))]
+        try:
+            return text_of(statements), changes
+        except (KeyError, AttributeError, TypeError, RecursionError):
+            self.tally["not printed"] += 1
+            return None
+
+    def _tell(self, why):
+        self.tally["skipped: too large" if why.kind == "large" else "skipped: takes too long" if why.kind == "slow"
+                   else why.kind] += 1
+        if why.kind in ("refused", "large"):
+            self.tally[f"{why.kind}: {why.why}"] += 1
+
+    def _examined(self, source, seed, changes, case, r):
+        self.tally["mutants"] += 1
+        for name, _ in changes:
+            self.tally[f"by {name}"] += 1
         entries = [e for e in case.info["entries"] if e["kind"] in ("forward", "grad")]
-        if r.random() < self.share["facts"] and self.peers.checks_facts:
-            facts = self.peers.facts(case)
-            self.tally["facts"] += 1
-            if facts.kind != "computed":
-                found.append(("check", ["--check-facts"], "", facts.why, "slow" if facts.kind == "slow" else "facts"))
+        found = self._facts(case) if r.random() < self.share["facts"] and self.peers.checks_facts else []
         for e in r.sample(entries, min(2, len(entries))):
-            found += self.entry(case, e, r)
+            found += self._entry(case, e, r)
         if r.random() < self.share["relations"]:
-            found += self.relations(case, seed)
-        return [Finding(source.name, seed, changes, peer, opts, entry, what, case, kind)
-                for peer, opts, entry, what, kind in found]
+            found += self._relations(case, seed)
+        for f in found:
+            self.tally["skipped: takes too long" if f.kind == "slow" else f.kind] += 1
+        return Mutant(source.name, seed, changes, case, found)
 
-    def entry(self, case, e, r):
-        """[(peer, options, entry, what, kind)] of one entry."""
+    def _facts(self, case):
+        facts = self.peers.facts(case)
+        self.tally["facts"] += 1
+        kind = "slow" if facts.kind == "slow" else "facts"
+        return [] if facts.kind == "computed" else [Finding("facts", ["--check-facts"], "", facts.why, kind)]
+
+    def _entry(self, case, e, r):
+        """What is found of one entry."""
         base = self.peers.run(case, e, INTERPRETED)
         self.tally["interpreted " + base.kind] += 1
-        if base.kind == "failed":
-            return [("interpreter", INTERPRETED, e["name"], base.why, "failed")]
-        if base.kind == "slow":
-            return [("interpreter", INTERPRETED, e["name"], base.why, "slow")]
-        found = []
-        for name, opts in [("machine code", CODE)] + peers.drawn(r, 2):
-            found += self.judge(case, e, base, name, opts)
+        if base.kind in ("failed", "slow"):
+            return [Finding("interpreter", INTERPRETED, e["name"], base.why, base.kind)]
+        found = [self.judge(case, e, base, name, opts) for name, opts in [("machine code", CODE)] + peers.drawn(r, 2)]
         if r.random() < self.share["evaluator"]:
-            found += self.judge(case, e, base, "evaluator", None)
-        return found
+            found.append(self.judge(case, e, base, "evaluator", None))
+        return [f for f in found if f]
 
-    def other(self, case, e, opts):
-        return self.peers.evaluate(case, e) if opts is None else self.peers.run(case, e, opts)
+    def again(self, case, finding):
+        """What the peer of a finding finds of another case, or None."""
+        if finding.peer == "facts":
+            return next(iter(self._facts(case)), None)
+        entries = [e for e in case.info["entries"] if e["kind"] in ("forward", "grad")]
+        if not entries:
+            return None
+        e = next((e for e in entries if e["name"] == finding.entry), entries[0])
+        base = self.peers.run(case, e, INTERPRETED)
+        if base.kind in ("failed", "slow"):
+            return Finding("interpreter", INTERPRETED, e["name"], base.why, base.kind)
+        return None if finding.peer == "interpreter" else self.judge(case, e, base, finding.peer, finding.options)
 
     def judge(self, case, e, base, name, opts):
-        other = self.other(case, e, opts)
+        """The Finding of one peer beside the interpreter, or None."""
+        other = self.peers.evaluate(case, e) if opts is None else self.peers.run(case, e, opts)
         self.tally[f"{name} {other.kind}"] += 1
         if other.kind == "slow":
-            return [] if opts is None else [(name, opts, e["name"], other.why, "slow")]
-        if other.kind == "refused" and opts is None:
-            self.tally[f"evaluator: {other.why[:70]}"] += 1
-            return []
+            return Finding(name, opts, e["name"], other.why, "slow")
+        if opts is None and other.kind in ("refused", "large"):
+            return None
         what = verdict(base, other)
         if not what:
-            return []
-        kind = what[2]
-        if kind == "differ" and self.sensitive(case, e, what, name, opts):
-            kind = "unstable"
-        return [(name, opts, e["name"], what[0], kind)]
+            return None
+        unstable = what.kind == "differ" and self.sensitive(case, e, base, what)
+        return Finding(name, opts, e["name"], what.words, "unstable" if unstable else what.kind, what.far)
 
-    def sensitive(self, case, e, what, name, opts):
+    def sensitive(self, case, e, base, what):
         """Whether the interpreter's own results move as far when the inputs move by a rounding."""
-        moved = {}
-        for k, (n, a) in enumerate(sorted(case.values.items())):
-            if a.dtype.kind == "f":
-                rng = np.random.default_rng(k)
-                eps = 1e-12 if a.dtype == np.float64 else 3e-7 if a.dtype == np.float32 else 1e-3
-                a = (a*(1 + eps*rng.uniform(-1, 1, a.shape)) + eps*1e-3*rng.uniform(-1, 1, a.shape)).astype(a.dtype)
-            moved[n] = a
-        file = case.file[:-4] + "-moved.npz"
-        np.savez(file, **moved)
-        near = case._replace(values=moved, file=file)
-        base = self.peers.run(case, e, INTERPRETED)
-        again = self.peers.run(near, e, INTERPRETED)
+        again = self.peers.run(self.peers.at(case, {n: moved(a, k) for k, (n, a) in enumerate(sorted(case.values.items()))}),
+                               e, INTERPRETED)
         if again.kind != "computed" or base.kind != "computed":
             return False
         floor = max(compare.level(base.outputs), 1e-12)
         for n, a in base.outputs.items():
             d = compare.difference(a, again.outputs[n], floor)
-            if d and (what[3] == n or d[1] == np.inf) and d[1] >= 0.03*min(what[1], 1e12):
+            if d and (what.output == n or d[1] == np.inf) and d[1] >= 0.03*min(what.far, 1e12):
                 return True
         return False
 
-    def relations(self, case, seed):
+    def _relations(self, case, seed):
         """What tests/relations finds of the program."""
         if any(a.size > 2000 for a in case.values.values()):
             return []
-        values = {n: (a.tolist(), list(a.shape)) for n, a in case.values.items()}
-        floats = "f64" if any(t["type"] == "f64" for t in case.info["tensors"]) else "f32"
         self.tally["related"] += 1
         try:
-            tally, found = self.related.program(Program(case.text, values, case.sizes, floats, seed=seed), seed)
+            _, found = self.related.program(related_program(case, seed), seed)
         except (ExprError, KeyError, AttributeError, StopIteration, TypeError, ValueError, IndexError):
             self.tally["not related"] += 1
             return []
-        for f in found:
-            if f.relation in ("runs", "interp"):
-                continue
-            yield (f"relation {f.relation} of seed {f.seed}", f.options + ["--interp"]*(f.mode == "interp"), "forward",
-                   f.what + "\n" + f.other, "differ")
+        return [self._of_relation(case, f) for f in found if f.relation not in ("runs", "interp")]
+
+    def _of_relation(self, case, f):
+        options = f.options + ["--interp"]*(f.mode == "interp")
+        e = next(e for e in case.info["entries"] if e["kind"] == "forward")
+        what = Verdict(f.what, f.far, "differ", f.what.split(":")[0])
+        unstable = f.far < np.inf and self.sensitive(case, e, self.peers.run(case, e, INTERPRETED), what)
+        return Finding(f"relation {f.relation} of seed {f.seed}", options, e["name"], f.what,
+                       "unstable" if unstable else "differ", f.far, f)
 
 
-def verdict(a, b):
-    """None, or (how two runs differ, how far, kind, output)."""
-    if b.why.startswith("exit 2"):  # there is no such option
-        return None
-    if b.kind == "failed":
-        return b.why, np.inf, "failed", ""
-    if a.kind != b.kind:
-        return f"{a.kind} {a.why} and {b.kind} {b.why}", np.inf, "failed", ""
-    if a.kind != "computed":
-        return None
-    found = compare.differences(a.outputs, b.outputs)
-    if not found:
-        return None
-    name, what, far = max(found, key=lambda f: f[2])
-    return f"{name}: {what}", far, "differ", name
+def related_program(case, seed):
+    statements = parse(case.text)
+    written_out(statements)
+    values = {n: (a.tolist(), list(a.shape)) for n, a in case.values.items()}
+    floats = "f64" if any(t["type"] == "f64" for t in case.info["tensors"]) else "f32"
+    return Program(text_of(statements), values, case.sizes, floats, seed=seed)
 
 
 def values_given(source):
@@ -194,6 +194,6 @@ def values_given(source):
     for name, text in source.given.items():
         try:
             found[name] = np.array(eval(text, {"__builtins__": {}}, {"nan": np.nan, "inf": np.inf, "true": 1, "false": 0}))
-        except Exception:
+        except (SyntaxError, NameError, TypeError, ValueError):
             continue
     return found

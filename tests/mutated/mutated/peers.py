@@ -12,60 +12,79 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from relations import options
-from relations.run import Result, _number
+from relations.run import TOO_LONG, Result, Server, number
 from relations.syntax import ExprError
 
 from evaluator import compare as values_of
 from evaluator import evaluate_all
 
-SECONDS = 8  # of a processor
-EVALUATED = 5  # seconds that the evaluator may take
-OUTSIDE = re.compile("lies outside|no branch of this case")  # what the evaluator finds and the front end shows to be impossible
+from . import work
 
+LIMIT = work.Work(definitions=250, elements=500_000, iterations=30_000_000)  # a program beyond is skipped
+EVALUATED = 300_000  # iterations of a program that the evaluator computes too
+SECONDS = 60  # of a clock, for one run: with LIMIT this is for what never ends
+OUTSIDE = re.compile("lies outside|no branch of this case")  # what the front end has shown to be impossible
 _BROKEN = re.compile(r"at index|internal|needs itself|is not defined")  # what no program that passed may say when it runs
+_ALL = ["--after=autodiff", "--passes=autodiff"]
 
 
 class Case(NamedTuple):
     """A program at values."""
     text: str
     info: dict  # what `neoc describe` says
+    work: Any
     sizes: dict
     values: dict  # name -> array
     file: Any  # the values, as .npz
 
 
 class Peers:
-    """Runs programs in a folder of its own."""
+    """Runs programs in a folder of its own; with `library`, that of tests/relations/server.c, by a server."""
 
-    def __init__(self, neoc, seconds=SECONDS):
+    def __init__(self, neoc, library=None, seconds=SECONDS):
         self.neoc, self.seconds = neoc, seconds
         self.folder = tempfile.mkdtemp(prefix="mutated-")
         self.environment = dict(os.environ, TMPDIR=self.folder, XDG_CACHE_HOME=self.folder)
-        self.runs = 0
-        self.checks_facts = b"--check-facts" in subprocess.run([neoc, "help", "check"], capture_output=True).stdout
+        self.server = Server(neoc, library, self.folder, self.environment, seconds) if library else None
+        self.checks_facts = b"--check-facts" in self._execute(["help", "check"]).stdout
 
     def case(self, text, seed, sizes, given):
         """The case of a program with values of a seed, or a Result: why there is none."""
         name = self._write(text)
+        made = self._call(["explain", "--format=json", *_ALL, name])
+        if isinstance(made, Result):
+            return made
+        ir = json.loads(made.stdout)["ir"]
+        wanted = {n: _size(seed, n, low, high, sizes) for n, low, high in work.sizes(ir)}
+        amount = work.estimate(ir, wanted)
+        if any(a > b for a, b in zip(amount, LIMIT)):
+            return Result("large", {}, next(f for f, a, b in zip(amount._fields, amount, LIMIT) if a > b))
         found = self._call(["describe", "--format=json", name])
         if isinstance(found, Result):
             return found
-        if found.returncode:
-            return _refused(found)
-        info = json.loads(found.stdout)
-        wanted = {s["name"]: _size(seed, s, sizes) for s in info["sizes"]}
+        return self._valued(text, json.loads(found.stdout), amount, wanted, seed, given)
+
+    def _valued(self, text, info, amount, sizes, seed, given):
         try:
-            values = values_of.values(info, wanted, seed)
+            values = values_of.values(info, sizes, seed)
         except (ValueError, ZeroDivisionError, MemoryError) as e:
             return Result("refused", {}, f"no values: {type(e).__name__}")
-        if sum(a.size for a in values.values()) > 4_000_000:
-            return Result("refused", {}, "large")
         for n, a in given.items():
             if n in values and np.shape(a) == values[n].shape and fits(info, n, a):
                 values[n] = np.asarray(a).astype(values[n].dtype)
-        file = os.path.join(self.folder, "values.npz")
+        return self.at(Case(text, info, amount, sizes, values, None), values)
+
+    def at(self, case, values):
+        """The case with other values."""
+        file = os.path.join(self.folder, f"values-{len(os.listdir(self.folder))}.npz")
         np.savez(file, **values)
-        return Case(text, info, wanted, values, file)
+        return case._replace(values=values, file=file)
+
+    def clean(self):
+        """Remove the values of cases that are done."""
+        for n in os.listdir(self.folder):
+            if n.startswith("values-"):
+                os.remove(os.path.join(self.folder, n))
 
     def _write(self, text):
         name = os.path.join(self.folder, "p.expr")
@@ -73,13 +92,20 @@ class Peers:
             file.write(text)
         return name
 
+    def _execute(self, arguments):
+        if self.server:
+            return self.server([self.neoc, *arguments])
+        try:
+            return subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment, timeout=self.seconds)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(arguments, TOO_LONG, b"", b"")
+
     def _call(self, arguments):
-        self.runs += 1
-        limit = (self.seconds, self.seconds)
-        done = subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit))
-        over = done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
-        return Result("slow", {}, "takes too long") if over else done
+        """What neoc says, or a Result: why it says nothing."""
+        done = self._execute(arguments)
+        if done.returncode == TOO_LONG:
+            return Result("slow", {}, f"{arguments[0]} takes too long")
+        return _refused(done) if done.returncode else done
 
     def run(self, case, entry, opts):
         """What neoc computes for an entry under options."""
@@ -92,26 +118,19 @@ class Peers:
     def facts(self, case):
         """Whether what was derived of the program holds: a Result without outputs."""
         done = self._call(["check", "-q", "--format=json", "--check-facts", self._write(case.text)])
-        if isinstance(done, Result):
-            return done
-        return Result("computed", {}, "") if done.returncode == 0 else _refused(done, "failed")
+        return done if isinstance(done, Result) else Result("computed", {}, "")
 
     def evaluate(self, case, entry):
         """What the evaluator computes."""
         kinds = {t["name"]: t["type"] for t in case.info["tensors"]}
-        old = signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(EVALUATED)
+        if case.work.iterations > EVALUATED:
+            return Result("large", {}, "evaluator")
         try:
             found, _ = evaluate_all(case.text, dict(case.values), dict(case.sizes), entry["name"])
         except ExprError as e:
             return Result("failed" if OUTSIDE.search(str(e)) else "refused", {}, f"evaluator: {e}")
-        except TimeoutError:
-            return Result("slow", {}, "evaluator")
-        except Exception as e:
+        except Exception as e:  # what it does not know
             return Result("refused", {}, f"evaluator: {type(e).__name__}")
-        finally:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, old)
         return Result("computed", {n: (kinds.get(n, "f32"), list(np.shape(a)), np.asarray(a).reshape(-1).tolist())
                                    for n, a in found.items() if n in entry["outputs"]}, "")
 
@@ -123,37 +142,30 @@ def fits(info, name, data):
                                                       ((np.asarray(data) >= 0) & (np.asarray(data) < t["bound"])).all())
 
 
-def _size(seed, s, given):
+def _size(seed, name, low, high, given):
     """A run-time size: the original program's, an end of its range, or a small one."""
-    low, high, name = s["lo"], s["hi"], s["name"]
     rng = np.random.default_rng([seed, sum(map(ord, name))])
     usual = given.get(name, rng.choice([low, low + 1, 3, 4, 5, 7]))
     return int(min(max(low, usual), high))
 
 
-def _too_long(*_):
-    raise TimeoutError
-
-
 def _computed(done):
     """What `neoc run` gave: outputs, or why there are none."""
-    if done.returncode:
-        return _refused(done)
     try:
         found = json.loads(done.stdout)["outputs"]
     except (ValueError, KeyError):
         return Result("failed", {}, "no JSON")
-    return Result("computed", {n: (o["type"], o["shape"], [_number(v) for v in o["values"]]) for n, o in found.items()}, "")
+    return Result("computed", {n: (o["type"], o["shape"], [number(v) for v in o["values"]]) for n, o in found.items()}, "")
 
 
-def _refused(done, otherwise="refused"):
+def _refused(done):
     """Why neoc does not take a program."""
     try:
         errors = [d for d in json.loads(done.stdout).get("diagnostics", []) if d["severity"] == "error"]
     except ValueError:
         errors = []
     if done.returncode == 1 and errors and errors[0]["code"] != "E0000":
-        return Result(otherwise, {}, errors[0]["code"] + ("" if otherwise == "refused" else ": " + errors[0]["message"]))
+        return Result("refused", {}, errors[0]["code"])
     why = errors[0]["message"] if errors else done.stderr.decode(errors="replace").strip().split("\n")[0]
     plain = done.returncode in (2, 3, 4) or done.returncode == 1 and not errors and not _BROKEN.search(why)
     return Result("refused" if plain else "failed", {}, f"exit {done.returncode}: {why}")

@@ -1,0 +1,2 @@
+def run(neoc):
+    return 0

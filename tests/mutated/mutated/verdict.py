@@ -1,0 +1,39 @@
+"""Whether two runs agree."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from relations import compare
+
+_EPSILON = {np.float64: 1e-12, np.float32: 3e-7}
+
+
+class Verdict(NamedTuple):
+    words: str
+    far: float
+    kind: str
+    output: str
+
+
+def verdict(a, b):
+    """How two runs differ, or None."""
+    if b.why.startswith("exit 2"):  # there is no such option
+        return None
+    if b.kind == "failed":
+        return Verdict(b.why, np.inf, "failed", "")
+    if a.kind != b.kind:
+        return Verdict(f"{a.kind} {a.why} and {b.kind} {b.why}", np.inf, "failed", "")
+    found = compare.differences(a.outputs, b.outputs) if a.kind == "computed" else None
+    if not found:
+        return None
+    name, what, far = max(found, key=lambda f: f[2])
+    return Verdict(f"{name}: {what}", far, "differ", name)
+
+
+def moved(a, seed):
+    """An array, each element moved by about a rounding; integers as they are."""
+    if a.dtype.kind != "f":
+        return a
+    rng, eps = np.random.default_rng(seed), _EPSILON.get(a.dtype.type, 1e-3)
+    return (a*(1 + eps*rng.uniform(-1, 1, a.shape)) + eps*1e-3*rng.uniform(-1, 1, a.shape)).astype(a.dtype)
