@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [_HERE, os.path.join(_HERE, "..", "relations")]
 
 from mutated import corpus, selftest  # noqa: E402
-from mutated.examine import BAD, Examiner  # noqa: E402
+from mutated.examine import BAD, SHARE, Examiner  # noqa: E402
 from mutated.shrink import shrink  # noqa: E402
 
 TRIES = 10  # sources of a seed, until one has a mutant
@@ -23,7 +23,7 @@ TRIES = 10  # sources of a seed, until one has a mutant
 def _start(arguments):
     global _arguments, _examiner, _sources
     _arguments = arguments
-    _examiner = Examiner(arguments.neoc, arguments.server)
+    _examiner = Examiner(arguments.neoc, arguments.server, dict(SHARE, compiled=arguments.compiled))
     _sources = [s for s in corpus.sources(arguments.folders) if arguments.only in s.name]
 
 
@@ -71,6 +71,7 @@ def main():
     p.add_argument("--only", default="", help="sources whose names have this part")
     p.add_argument("--seeds", default="0..100")
     p.add_argument("--jobs", type=int, default=1)
+    p.add_argument("--compiled", type=float, default=SHARE["compiled"], help="of mutants that are run as machine code too")
     p.add_argument("--shrink", type=int, default=800, help="runs that shrinking a mutant may take")
     p.add_argument("--out", default="mutated-out")
     a = p.parse_args()

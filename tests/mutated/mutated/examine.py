@@ -22,6 +22,7 @@ from .verdict import Verdict, moved, verdict
 
 CODE, INTERPRETED = [], ["--interp"]
 TRIES = 8  # mutants of a seed, until the front end takes one
+SHARE = {"compiled": 1, "facts": 0.5, "evaluator": 0.8, "relations": 0.15}  # of mutants
 BAD = ("differ", "failed", "facts")
 
 
@@ -46,7 +47,7 @@ class Mutant(NamedTuple):
 class Examiner:
     def __init__(self, neoc, library=None, share=None):
         self.peers = peers.Peers(neoc, library)
-        self.share = share or {"facts": 0.5, "evaluator": 0.8, "relations": 0.15}
+        self.share = share or dict(SHARE)
         self.related = Related(neoc, each=2, server=library)
         self.tally = collections.Counter()
 
@@ -67,7 +68,7 @@ class Examiner:
                 return self._examined(source, seed, changes, case, r)
             self._tell(case)
             if case.kind in ("failed", "slow"):
-                bare = peers.Case(text, None, None, {}, {}, None)
+                bare = peers.Case(text, None, None, False, {}, {}, None)
                 return Mutant(source.name, seed, changes, bare, [Finding("describe", None, "", case.why, case.kind)])
         return None
 
@@ -114,7 +115,9 @@ class Examiner:
         self.tally["interpreted " + base.kind] += 1
         if base.kind in ("failed", "slow"):
             return [Finding("interpreter", INTERPRETED, e["name"], base.why, base.kind)]
-        found = [self.judge(case, e, base, name, opts) for name, opts in [("machine code", CODE)] + peers.drawn(r, 2)]
+        compiled = r.random() < self.share["compiled"] and case.work.definitions <= peers.COMPILED
+        others = [("machine code", CODE)]*compiled + peers.drawn(r, 2, compiled)
+        found = [self.judge(case, e, base, name, opts) for name, opts in others]
         if r.random() < self.share["evaluator"]:
             found.append(self.judge(case, e, base, "evaluator", None))
         return [f for f in found if f]
@@ -140,7 +143,7 @@ class Examiner:
             return Finding(name, opts, e["name"], other.why, "slow")
         if opts is None and other.kind in ("refused", "large"):
             return None
-        what = verdict(base, other)
+        what = verdict(base, other, gradient=e["kind"] == "grad" or "grad(" in case.text)
         if not what:
             return None
         unstable = what.kind == "differ" and self.sensitive(case, e, base, what)
@@ -160,8 +163,8 @@ class Examiner:
         return False
 
     def _relations(self, case, seed):
-        """What tests/relations finds of the program."""
-        if any(a.size > 2000 for a in case.values.values()):
+        """What tests/relations finds of the program; an element of `rand` depends on where it stands."""
+        if case.draws or any(a.size > 2000 for a in case.values.values()):
             return []
         self.tally["related"] += 1
         try:

@@ -21,6 +21,7 @@ from evaluator import evaluate_all
 from . import work
 
 LIMIT = work.Work(definitions=250, elements=500_000, iterations=30_000_000)  # a program beyond is skipped
+COMPILED = 60  # definitions of a program that is run as machine code too
 EVALUATED = 300_000  # iterations of a program that the evaluator computes too
 SECONDS = 60  # of a clock, for one run: with LIMIT this is for what never ends
 OUTSIDE = re.compile("lies outside|no branch of this case")  # what the front end has shown to be impossible
@@ -33,6 +34,7 @@ class Case(NamedTuple):
     text: str
     info: dict  # what `neoc describe` says
     work: Any
+    draws: bool  # random numbers, but for first values
     sizes: dict
     values: dict  # name -> array
     file: Any  # the values, as .npz
@@ -62,17 +64,20 @@ class Peers:
         found = self._call(["describe", "--format=json", name])
         if isinstance(found, Result):
             return found
-        return self._valued(text, json.loads(found.stdout), amount, wanted, seed, given)
+        info = json.loads(found.stdout)
+        return self._valued(Case(text, info, amount, work.draws(ir), wanted, {}, None), seed, given)
 
-    def _valued(self, text, info, amount, sizes, seed, given):
+    def _valued(self, case, seed, given):
+        """A case with values of a seed, but for those that are given and fit."""
+        info = case.info
         try:
-            values = values_of.values(info, sizes, seed)
+            values = values_of.values(info, case.sizes, seed)
         except (ValueError, ZeroDivisionError, MemoryError) as e:
             return Result("refused", {}, f"no values: {type(e).__name__}")
         for n, a in given.items():
             if n in values and np.shape(a) == values[n].shape and fits(info, n, a):
                 values[n] = np.asarray(a).astype(values[n].dtype)
-        return self.at(Case(text, info, amount, sizes, values, None), values)
+        return self.at(case, values)
 
     def at(self, case, values):
         """The case with other values."""
@@ -171,7 +176,7 @@ def _refused(done):
     return Result("refused" if plain else "failed", {}, f"exit {done.returncode}: {why}")
 
 
-def drawn(r, count):
-    """Peers besides the interpreter and machine code: (name, options), `count` of them at random."""
-    some = [(n, ["--interp"] * (r.random() < 0.5) + f(r)) for n, f in r.sample(options.TABLE, count)]
+def drawn(r, count, compiled):
+    """Peers besides the interpreter: (name, options), `count` of them at random, some as machine code if that may be."""
+    some = [(n, ["--interp"] * (not compiled or r.random() < 0.5) + f(r)) for n, f in r.sample(options.TABLE, count)]
     return [("unoptimized", ["--interp", "--passes=autodiff"])] + some

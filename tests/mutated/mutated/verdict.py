@@ -16,15 +16,15 @@ class Verdict(NamedTuple):
     output: str
 
 
-def verdict(a, b):
-    """How two runs differ, or None."""
+def verdict(a, b, gradient):
+    """How two runs differ, or None. A gradient whose factors leave the range of their type may be infinite or NaN."""
     if b.why.startswith("exit 2"):  # there is no such option
         return None
     if b.kind == "failed":
         return Verdict(b.why, np.inf, "failed", "")
     if a.kind != b.kind:
         return Verdict(f"{a.kind} {a.why} and {b.kind} {b.why}", np.inf, "failed", "")
-    found = compare.differences(a.outputs, b.outputs) if a.kind == "computed" else None
+    found = compare.differences(a.outputs, b.outputs, special=gradient) if a.kind == "computed" else None
     if not found:
         return None
     name, what, far = max(found, key=lambda f: f[2])

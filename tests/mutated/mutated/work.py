@@ -102,6 +102,11 @@ def sizes(ir):
     return [(name, int(low), int(high)) for name, low, high in _SIZE.findall(ir)]
 
 
+def draws(ir):
+    """Whether definitions, and not just first values, are random."""
+    return any("rand(" in b for b in re.split(r"^(?=def |init )", ir, flags=re.M) if b.startswith("def "))
+
+
 def estimate(ir, given):
     """The Work of a module, at run-time sizes."""
     names = _Names(_FUNCTIONS, **{n.replace(".", "__"): _interval(v) for n, v in given.items()})
