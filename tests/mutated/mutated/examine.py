@@ -141,7 +141,7 @@ class Examiner:
         self.tally[f"{name} {other.kind}"] += 1
         if other.kind == "slow":
             return Finding(name, opts, e["name"], other.why, "slow")
-        if opts is None and other.kind in ("refused", "large"):
+        if other.kind in ("refused", "large") and (opts is None or any(o.startswith("--proof-quota") for o in opts)):
             return None
         what = verdict(base, other, gradient=e["kind"] == "grad" or "grad(" in case.text)
         if not what:

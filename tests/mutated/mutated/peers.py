@@ -23,7 +23,7 @@ from . import work
 LIMIT = work.Work(definitions=250, elements=500_000, iterations=30_000_000)  # a program beyond is skipped
 COMPILED = 60  # definitions of a program that is run as machine code too
 EVALUATED = 300_000  # iterations of a program that the evaluator computes too
-SECONDS = 60  # of a clock, for one run: with LIMIT this is for what never ends
+SECONDS = 30  # of a processor, for one run: with LIMIT this is for what never ends
 OUTSIDE = re.compile("lies outside|no branch of this case")  # what the front end has shown to be impossible
 _BROKEN = re.compile(r"at index|internal|needs itself|is not defined")  # what no program that passed may say when it runs
 _ALL = ["--after=autodiff", "--passes=autodiff"]
@@ -101,7 +101,7 @@ class Peers:
         if self.server:
             return self.server([self.neoc, *arguments])
         try:
-            return subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment, timeout=self.seconds)
+            return subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment, timeout=10*self.seconds)
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(arguments, TOO_LONG, b"", b"")
 

@@ -60,7 +60,7 @@ class Server:
         out, said = map(_content, self.files)
         code = int(number)
         if how == b"signal":
-            code = TOO_LONG if code == signal.SIGALRM else _INTERNAL
+            code = TOO_LONG if code in (signal.SIGALRM, signal.SIGPROF) else _INTERNAL
         return subprocess.CompletedProcess(command, code, out, said)
 
     def stop(self):
