@@ -143,7 +143,7 @@ class Examiner:
             return Finding(name, opts, e["name"], other.why, "slow")
         if other.kind in ("refused", "large") and (opts is None or any(o.startswith("--proof-quota") for o in opts)):
             return None
-        what = verdict(base, other, gradient=e["kind"] == "grad" or "grad(" in case.text)
+        what = verdict(base, other, case, e)
         if not what:
             return None
         unstable = what.kind == "differ" and self.sensitive(case, e, base, what)

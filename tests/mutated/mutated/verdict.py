@@ -16,15 +16,20 @@ class Verdict(NamedTuple):
     output: str
 
 
-def verdict(a, b, gradient):
-    """How two runs differ, or None. A gradient whose factors leave the range of their type may be infinite or NaN."""
+def verdict(a, b, case, e):
+    """How two runs of an entry differ, or None. A gradient whose factors leave the range of their type may be infinite
+    or NaN, and a program's coarsest type says how exact its results are."""
     if b.why.startswith("exit 2"):  # there is no such option
         return None
     if b.kind == "failed":
         return Verdict(b.why, np.inf, "failed", "")
+    if a.kind != "computed" and a.kind == b.kind:
+        return None
     if a.kind != b.kind:
         return Verdict(f"{a.kind} {a.why} and {b.kind} {b.why}", np.inf, "failed", "")
-    found = compare.differences(a.outputs, b.outputs, special=gradient) if a.kind == "computed" else None
+    gradient = e["kind"] == "grad" or "grad(" in case.text
+    coarsest = next((t for t in ("bf16", "f16") if t in case.text), None)
+    found = compare.differences(a.outputs, b.outputs, kind=coarsest, special=gradient)
     if not found:
         return None
     name, what, far = max(found, key=lambda f: f[2])
