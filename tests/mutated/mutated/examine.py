@@ -17,6 +17,7 @@ from relations.syntax import ExprError, parse
 
 from . import corpus, peers
 from .mutations import mutate
+from .mutations.kinds import retype
 from .prepare import inline, narrow
 from .verdict import Verdict, moved, verdict
 
@@ -146,10 +147,11 @@ class Examiner:
         what = verdict(base, other, case, e)
         if not what:
             return None
-        unstable = what.kind == "differ" and self.sensitive(case, e, base, what)
+        unstable = what.kind == "differ" and (self._sensitive(case, e, base, what) or
+                                              opts is None and self._agree_in_f64(case, e))
         return Finding(name, opts, e["name"], what.words, "unstable" if unstable else what.kind, what.far)
 
-    def sensitive(self, case, e, base, what):
+    def _sensitive(self, case, e, base, what):
         """Whether the interpreter's own results move as far when the inputs move by a rounding."""
         again = self.peers.run(self.peers.at(case, {n: moved(a, k) for k, (n, a) in enumerate(sorted(case.values.items()))}),
                                e, INTERPRETED)
@@ -161,6 +163,15 @@ class Examiner:
             if d and (what.output == n or d[1] == np.inf) and d[1] >= 0.03*min(what.far, 1e12):
                 return True
         return False
+
+    def _agree_in_f64(self, case, e):
+        """Whether the evaluator, which computes in f64 always, and the interpreter agree on the program in f64."""
+        statements = parse(case.text)
+        retype(statements, "f64")
+        wide = self.peers.case(text_of(statements), 0, case.sizes, case.values)
+        if isinstance(wide, Result) or e["name"] not in [x["name"] for x in wide.info["entries"]]:
+            return False
+        return not verdict(self.peers.run(wide, e, INTERPRETED), self.peers.evaluate(wide, e), wide, e)
 
     def _relations(self, case, seed):
         """What tests/relations finds of the program; an element of `rand` depends on where it stands."""
@@ -178,7 +189,7 @@ class Examiner:
         options = f.options + ["--interp"]*(f.mode == "interp")
         e = next(e for e in case.info["entries"] if e["kind"] == "forward")
         what = Verdict(f.what, f.far, "differ", f.what.split(":")[0])
-        unstable = f.far < np.inf and self.sensitive(case, e, self.peers.run(case, e, INTERPRETED), what)
+        unstable = f.far < np.inf and self._sensitive(case, e, self.peers.run(case, e, INTERPRETED), what)
         return Finding(f"relation {f.relation} of seed {f.seed}", options, e["name"], f.what,
                        "unstable" if unstable else "differ", f.far, f)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from relations import options
 from relations.run import TOO_LONG, Result, Server, number
-from relations.syntax import ExprError
+from relations.syntax import Dim, ExprError, Reduce, names_in, nodes, parse
 
 from evaluator import compare as values_of
 from evaluator import DEEPEST, STANDARD, Program
@@ -103,7 +103,8 @@ class Peers:
         if self.server:
             return self.server([self.neoc, *arguments])
         try:
-            return subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment, timeout=10*self.seconds)
+            return subprocess.run([self.neoc, *arguments], capture_output=True, env=self.environment,
+                                  timeout=10*self.seconds)
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(arguments, TOO_LONG, b"", b"")
 
@@ -132,6 +133,8 @@ class Peers:
         kinds = {t["name"]: t["type"] for t in case.info["tensors"]}
         if case.work.iterations > EVALUATED:
             return Result("large", {}, "evaluator")
+        if positions_by_data(parse(case.text)):
+            return Result("refused", {}, "evaluator: a position depends on what is derived of data")
         try:
             program = Program(case.text, dict(case.values), dict(case.sizes), [STANDARD], None)
             with np.errstate(all="ignore"):
@@ -144,6 +147,14 @@ class Peers:
             return Result("refused", {}, "evaluator: a parameter has another name")
         return Result("computed", {n: (kinds.get(n, "f32"), list(np.shape(a)), np.asarray(a).reshape(-1).tolist())
                                    for n, a in found.items() if n in entry["outputs"]}, "")
+
+
+def positions_by_data(statements):
+    """Whether a position among several indices depends on how many values one of them may have by what is derived of
+    data, which is the compiler's."""
+    known = {s.name for s in statements if isinstance(s, Dim)}
+    later = [x for n in nodes(statements) if isinstance(n, Reduce) and n.kind in ("argmax", "argmin") for x in n.ranges[1:]]
+    return any(names_in(e) - known for x in later for e in (x.lower, x.upper) if e is not None)
 
 
 def fits(info, name, data):

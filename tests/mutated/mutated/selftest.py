@@ -74,7 +74,8 @@ def bounded(neoc):
     found = work.estimate(ir, {"N": 4})
     wrong = [] if found[:2] == (1, 20) and 4*3*4 <= found.iterations <= 1000 else [f"a small program is {found}"]
     e = Examiner(neoc)
-    for text in ("s = sum[i < 3000, j < 3000, k < 3000] i*j % (k + 1)\noutput s\n", "x[i < 1000, j < 1000] = 0.5*f32(i)\noutput x\n"):
+    for text in ("s = sum[i < 3000, j < 3000, k < 3000] i*j % (k + 1)\noutput s\n",
+                 "x[i < 1000, j < 1000] = 0.5*f32(i)\noutput x\n"):
         case = e.peers.case(text, 0, {}, {})
         if not isinstance(case, Result) or case.kind != "large":
             wrong.append(f"not too large for {LIMIT}: {text}")

@@ -28,6 +28,12 @@ def type_changed(r, statements):
 def types_changed(r, statements):
     """All that is f32 has another type of floats."""
     new = r.choice(("f64", "f64", "f64", "bf16", "f16"))
+    retype(statements, new)
+    return f"f32 -> {new} everywhere"
+
+
+def retype(statements, new):
+    """Give all that is f32 another type of floats."""
     for n in nodes(statements):
         if isinstance(n, Declare) and n.variable.type is None:
             n.variable.type = Type(new)
@@ -35,7 +41,6 @@ def types_changed(r, statements):
             n.name = new
         elif isinstance(n, Call) and n.path == ("f32",):
             n.path = (new,)
-    return f"f32 -> {new} everywhere"
 
 
 def bound_of_type(r, statements):
