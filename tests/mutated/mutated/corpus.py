@@ -13,6 +13,7 @@ _STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _HERE = re.compile(r"((?:^[^\n]*\\\n)*^[^\n]*)<<-?\s*'?(\w+)'?[^\n]*\n(.*?)^\s*\2$", re.M | re.S)
 _FENCE = re.compile(r"^( *)```expr[^\n]*\n(.*?)^ *```", re.M | re.S)
+_NONE = ("mutated", "parse")  # folders of what is no program but for its syntax
 _GIVEN = re.compile(r"^[A-Za-z_][\w.]*=[-\[\d@].*$")
 
 
@@ -43,7 +44,7 @@ def _files(folders):
         if os.path.isfile(top):
             yield top
         for root, below, names in sorted(os.walk(top)):
-            below[:] = [b for b in below if b != "mutated"]
+            below[:] = [b for b in below if b not in _NONE]
             yield from (os.path.join(root, n) for n in sorted(names) if os.path.splitext(n)[1] in _READERS)
 
 

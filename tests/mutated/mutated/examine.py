@@ -19,7 +19,7 @@ from . import corpus, peers
 from .mutations import mutate
 from .mutations.kinds import retype
 from .prepare import inline, narrow
-from .verdict import Verdict, moved, verdict
+from .verdict import Verdict, has_gradients, moved, told, verdict
 
 CODE, INTERPRETED = [], ["--interp"]
 TRIES = 8  # mutants of a seed, until the front end takes one
@@ -138,7 +138,7 @@ class Examiner:
 
     def judge(self, case, e, base, name, opts):
         """The Finding of one peer beside the interpreter, or None."""
-        other = self.peers.evaluate(case, e) if opts is None else self.peers.run(case, e, opts)
+        other = self._evaluated(case, e, base) if opts is None else self.peers.run(case, e, opts)
         self.tally[f"{name} {other.kind}"] += 1
         if other.kind == "slow":
             return Finding(name, opts, e["name"], other.why, "slow")
@@ -164,6 +164,10 @@ class Examiner:
                 return True
         return False
 
+    def _evaluated(self, case, e, base):
+        other = self.peers.evaluate(case, e)
+        return told(base, other) if has_gradients(case, e) else other
+
     def _agree_in_f64(self, case, e):
         """Whether the evaluator, which computes in f64 always, and the interpreter agree on the program in f64."""
         statements = parse(case.text)
@@ -171,7 +175,8 @@ class Examiner:
         wide = self.peers.case(text_of(statements), 0, case.sizes, case.values)
         if isinstance(wide, Result) or e["name"] not in [x["name"] for x in wide.info["entries"]]:
             return False
-        return not verdict(self.peers.run(wide, e, INTERPRETED), self.peers.evaluate(wide, e), wide, e)
+        base = self.peers.run(wide, e, INTERPRETED)
+        return not verdict(base, self._evaluated(wide, e, base), wide, e)
 
     def _relations(self, case, seed):
         """What tests/relations finds of the program; an element of `rand` depends on where it stands."""
