@@ -2,7 +2,9 @@
  *
  * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...):
  * the definition's output then serves the backward pass and its input need not be kept. Values of expm1
- * and elu are -1 from some argument on, however small the slope there is: theirs are exponentials. */
+ * and elu are -1 from some argument on, those of sigmoid and tanh 1, however small the slope there is:
+ * theirs are exponentials of the argument. A sum in an argument is not kept: slopes of sigmoid and
+ * tanh of a sum are those of the value, exact to the rounding of 1. */
 #include "autodiff/internal.h"
 #include <math.h>
 
@@ -195,6 +197,22 @@ static neo_expr slope_silu(neo_module *m, neo_expr x) {
   return mul(m, s, add(m, one, mul(m, x, sub(m, one, s))));
 }
 
+/* sigmoid(x)*sigmoid(-x), with y = sigmoid(x). */
+static neo_expr slope_sigmoid(neo_module *m, neo_expr x, neo_expr y) {
+  if (neo_expr_uses_op(m, x, NEO_OP_ACC))
+    return mul(m, y, sub(m, real(m, x, 1), y));
+  return mul(m, y, op1(m, NEO_OP_SIGMOID, ad_neg(m, x)));
+}
+
+/* 1/cosh(x)^2 = 4*sigmoid(2*x)*sigmoid(-2*x), with y = tanh(x). */
+static neo_expr slope_tanh(neo_module *m, neo_expr x, neo_expr y) {
+  if (neo_expr_uses_op(m, x, NEO_OP_ACC))
+    return sub(m, real(m, x, 1), mul(m, y, y));
+  neo_expr z = add(m, x, x);
+  neo_expr s = mul(m, op1(m, NEO_OP_SIGMOID, z), op1(m, NEO_OP_SIGMOID, ad_neg(m, z)));
+  return mul(m, real(m, x, 4), s);
+}
+
 /* Slope of a function of one argument x with value y, where it is a plain factor; 0: not such a
  * function. */
 static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
@@ -215,9 +233,9 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   case NEO_OP_TAN:
     return add(m, one, mul(m, y, y));
   case NEO_OP_TANH:
-    return sub(m, one, mul(m, y, y));
+    return slope_tanh(m, x, y);
   case NEO_OP_SIGMOID:
-    return mul(m, y, sub(m, one, y));
+    return slope_sigmoid(m, x, y);
   case NEO_OP_GELU:
     return slope_gelu(m, x);
   case NEO_OP_SILU:

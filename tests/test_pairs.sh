@@ -21,6 +21,7 @@ evaluated() {
 
 evaluated --seeds=30001..30100
 evaluated --wide --seeds=30001..30096
-evaluated --recurrences --seeds=1..200
+evaluated --recurrences --seeds=1..160
+evaluated --recurrences --wide --seeds=23..80
 evaluated --vertices --seeds=1..100
 exit $status

@@ -118,6 +118,18 @@ static void top_statement(neo_inst *in, const neo_ast_stmt *s) {
   import(in, s);
 }
 
+/* Can grad(…) ask for a tensor that statements of the file define, here or in a module that is
+ * imported after them? */
+static bool asks_gradients(const neo_ast_file *file) {
+  bool others = false, asks = file->asks_gradients;
+  for (uint32_t k = 0; k < file->stmts.n; k++) {
+    bool import = file->stmts.at[k]->kind == NEO_AST_IMPORT;
+    asks |= import && others;
+    others |= !import;
+  }
+  return asks;
+}
+
 neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main) {
   size_t at = fe->files.n;
   NEO_PUSH(fe->arena, &fe->files, (neo_file_rec){path, NULL});
@@ -126,6 +138,7 @@ neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_
   char *stem = neo_path_stem(fe->arena, path);
   neo_inst *in = neo_inst_new(fe, scope, is_main ? "" : neo_fe_intern(fe, stem));
   in->is_main = is_main;
+  fe->asks_gradients |= asks_gradients(file);
   declare_functions(in, &file->stmts);
   for (uint32_t k = 0; k < file->stmts.n && !fe->exhausted; k++)
     top_statement(in, file->stmts.at[k]);

@@ -49,6 +49,11 @@ bool *neo_tensor_reach(neo_fe *fe, neo_tensor root) {
 
 /* ---- requests: grad(y, X, …) */
 
+bool neo_grad_may_name(const neo_fe *fe, const neo_val *v) {
+  return fe->asks_gradients && v->kind == NEO_VAL_VIEW &&
+         neo_type_is_float((neo_type)neo_tensor_at(fe->m, v->view.tensor)->type);
+}
+
 bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) {
   neo_type t = (neo_type)neo_tensor_at(f->m, v->tensor)->type;
   if (neo_type_is_float(t))

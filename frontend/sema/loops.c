@@ -280,7 +280,10 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
     neo_view v = stacked_view(l, l->next[k]);
     v.index[l->in->n_ambient] = t;
     v.rank--;
-    return neo_val_view(v);
+    neo_val last = neo_val_view(v);
+    return neo_grad_may_name(fe, &last)
+               ? neo_define_copy(l->in, last, neo_fe_join(fe, full, "last"), at)
+               : last;
   }
   neo_frame *f = neo_element_frame(l->in, &l->r.now[k], l->prefix, at, &e);
   return neo_define_element(f, element_else(l, f, l->next[k], t, e), full, neo_loop_bound(l, k),
@@ -290,7 +293,8 @@ static neo_val last_of(neo_loop *l, uint32_t k, const char *full) {
 static neo_val collected_of(neo_loop *l, const neo_collected *c, const char *full) {
   neo_span at = c->name->span;
   neo_val v = c->carry < 0 ? c->at.at[0] : neo_loop_in_round(l, l->next[c->carry]);
-  if (v.kind != NEO_VAL_POISON && (v.kind != NEO_VAL_VIEW || !neo_view_is_own(l->body, &v.view)))
+  bool own = v.kind == NEO_VAL_VIEW && neo_view_is_own(l->body, &v.view);
+  if (v.kind != NEO_VAL_POISON && (!own || neo_grad_may_name(l->in->fe, &v)))
     v = neo_define_copy(l->body, v, full, at);
   if (v.kind == NEO_VAL_VIEW && neo_loop_is_while(l))
     v = neo_loop_zero(l, v, full, at);

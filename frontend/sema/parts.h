@@ -236,6 +236,10 @@ const neo_ast_name *neo_define_target(const neo_ast_stmt *s, uint32_t k);
 /* ---- gradients (gradients.c) */
 /* Marks everything that the root depends on, itself too; by tensor id. */
 bool *neo_tensor_reach(neo_fe *fe, neo_tensor root);
+/* May a grad(…) of the program name this result of a region? Then the result is a tensor of its own: a
+ * gradient with respect to it counts what reads it, not what else reads the carry or the tensor whose
+ * value it is. */
+bool neo_grad_may_name(const neo_fe *fe, const neo_val *v);
 /* Adds a request and its result tensors, without pieces. */
 void neo_grad_request(neo_fe *fe, neo_tensor y, neo_tensor seed, const neo_tensor *wrt, uint32_t n,
                       const char *const *full, neo_span span, neo_tensor *out);

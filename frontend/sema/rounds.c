@@ -233,15 +233,22 @@ bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *wo
   return false;
 }
 
+static neo_val last_of(neo_inst *in, const struct neo_rounds *r, uint32_t k, const char *full) {
+  neo_val v = r->now[k];
+  if (neo_grad_may_name(in->fe, &v))
+    v = neo_define_copy(in, v, neo_fe_join(in->fe, full, "last"),
+                        r->s->u.define.region->from.at[k].var.name.span);
+  return v;
+}
+
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
   uint32_t n = r->s->u.define.more.n + 1;
   if (!neo_rounds_counted(in, r, "repeat"))
     return;
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);
-    bool carry = k < r->n;
-    neo_val v =
-        carry ? r->now[k] : stack(in, &r->collect[k - r->n], count, neo_inst_full(in, name->text));
+    const char *full = neo_inst_full(in, name->text);
+    neo_val v = k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect[k - r->n], count, full);
     neo_define_bind(in, name, v, neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
   }
 }

@@ -122,11 +122,12 @@ struct neo_fe {
   neo_prover *prover;
   const neo_frontend_options *options;
   uint32_t spent, limit;
-  uint32_t depth;   /* of expressions, calls and regions that are open: bounds the stack */
-  bool exhausted;   /* the limit was reached and reported */
-  neo_map taken;    /* full names in use */
-  neo_map owned;    /* full name -> index + 1 into owned_at */
-  neo_map declared; /* the same, by the name that it should have had, and the statement */
+  uint32_t depth;      /* of expressions, calls and regions that are open: bounds the stack */
+  bool exhausted;      /* the limit was reached and reported */
+  bool asks_gradients; /* of any tensor that has a name, perhaps */
+  neo_map taken;       /* full names in use */
+  neo_map owned;       /* full name -> index + 1 into owned_at */
+  neo_map declared;    /* the same, by the name that it should have had, and the statement */
   NEO_VEC(neo_owned) owned_at;
   NEO_VEC(neo_expr) asserts;
   NEO_VEC(neo_update_rec) updates;

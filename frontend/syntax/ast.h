@@ -376,6 +376,7 @@ typedef struct {
   neo_ast_stmts stmts;
   NEO_AST_LIST(neo_ast_comment) comments; /* in order */
   bool had_errors;                        /* something was reported; some statements are BROKEN */
+  bool asks_gradients;                    /* a `grad(…)` stands in it */
 } neo_ast_file;
 
 /* ---- text for tests (ast_dump.c) ------------------------------------------------------------- */

@@ -229,8 +229,10 @@ static neo_ast_expr *reference(neo_parser *p) {
   neo_ast_expr *e = neo_p_new_expr(p, NEO_AST_REF);
   e->u.ref.path = neo_p_path(p, "a name");
   e->u.ref.has_args = !p->panic && neo_p_kind(p) == NEO_TOK_LPAREN;
-  if (e->u.ref.has_args)
+  if (e->u.ref.has_args) {
+    p->asks_gradients |= neo_streq(e->u.ref.path.at[e->u.ref.path.n - 1].text, "grad");
     e->u.ref.args = neo_p_args(p);
+  }
   size_t bracket = p->at;
   e->u.ref.has_subs = !p->panic && neo_p_kind(p) == NEO_TOK_LBRACKET;
   if (e->u.ref.has_subs) {

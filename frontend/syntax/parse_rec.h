@@ -29,7 +29,7 @@ typedef struct {
   bool panic;        /* of the statement being parsed */
   bool broken;       /* an error that did not stop it */
   bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
-  bool had_errors;
+  bool had_errors, asks_gradients;
   NEO_VEC(neo_ast_name) defined; /* by the statement so far */
 } neo_parser;
 

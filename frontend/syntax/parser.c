@@ -17,6 +17,7 @@ static void parse_tokens(neo_parser *p, neo_ast_file *file) {
   freelocale(p->c_locale);
   cleanup->object = NULL;
   file->had_errors |= p->had_errors;
+  file->asks_gradients = p->asks_gradients;
 }
 
 neo_ast_file *neo_parse(neo_arena *a, neo_names *names, neo_diags *d, const char *path,

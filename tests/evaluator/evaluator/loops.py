@@ -210,7 +210,7 @@ def case(program, s, names, block, position):
     for label, body in s.value.branches:
         here = left & (value.data == label) if label is not None else left
         left = left & ~here
-        if here.any():
+        if here.any() or not here.size and results is None:  # of no point, the first says types and shapes
             found = _branch(program, s, names, block, position, body, block.frame.under(here))
             results = found if results is None else [elements.choose(here, f, r, s) for f, r in zip(found, results)]
     return results

@@ -43,7 +43,8 @@ def element(frame):
     result = np.zeros((1,) * len(frame), np.int64)
     for k, axis in enumerate(frame.axes):
         low = min(axis.lower, 0)
-        result = result * (axis.lower + axis.count - low) + frame.grid(k) - low
+        end = axis.lower + axis.count if axis.end is None else axis.end
+        result = result * (end - low) + frame.grid(k) - low
     return result
 
 

@@ -62,7 +62,7 @@ class Itself:
         return self.known[point]
 
     def computed(self, point):
-        frame = self.frame.push([Axis(n, k, 1) for n, k in zip(self.names, point)], self.dots)
+        frame = self.frame.push([Axis(n, k, 1, e) for n, k, e in zip(self.names, point, self.extents)], self.dots)
         with tape.masked(frame.mask):
             element = settled(tape.expand(self.context.value(self.value, frame), len(frame)), self.type)
             element = elements.convert(element, self.type)

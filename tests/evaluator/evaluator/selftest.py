@@ -109,6 +109,13 @@ CASES = [
      d[i, j] = g(x[i, ..], k[i])[j]; y[i, j] = h(x[i, ..], k[i])[j]
      fn g(x[E], k) -> d { d, y = f(x, k) }; fn h(x[E], k) -> y { d, y = f(x, k) }""",
      {"x": [[1, 2], [3, 4]], "k": [0, 1]}, {"d": [[2, 4], [6, 8]], "y": [[1, 2], [-3, -4]]}),
+    ("random numbers of a definition that reads itself", """input k[7] : i32 < 7
+     y[i < 7, j < 3] = floor(1000*rand()) + 0*select(k[i] > i, y[k[i], j], 1); z[j] = y[6, j]""",
+     {"k": [1, 2, 3, 4, 5, 6, 0]}, {"z": [103, 628, 324]}),
+    ("a branch at no point", """dim N = 0; input x[2]
+     fn f(a, b) -> y { y = case a > b { true { y = a } false { y = b - a } } }
+     p[i] = prod[k < N] f(x[i], x[k]); s = sum[i] p[i]""",
+     {"x": [1, 2]}, {"p": [1, 1], "s": 2}),
     ("no vertices", """graph G(children <= 2, vertices <= 9); input x[G.vertices, 3]
      vertex f(x[E]) over G { gather h[2, E] = 0; y[j] = x[j] + sum[k] h[k, j]; scatter h = y; push y }
      y = f(x); s = sum[v, j] y[v, j]""",

@@ -937,6 +937,7 @@ class Draw:
         n, most = self.one(0, 1, 3, 5, 7), self.one(1, 2, 2)
         self.lines.append(f"graph {g}(children <= {most}, vertices <= {self.one(8, 40)})")
         vertices = Size(f"{g}.vertices", n, False)
+        self.sizes_given[vertices.text] = n
         x = self.given("x", [vertices, width], self.floating)
         kinds = self.given("w", [vertices], lambda: self.r.randrange(3), " : i32 < 3")
         d, l = self.fresh("i"), self.fresh("k")
