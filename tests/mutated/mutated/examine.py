@@ -119,7 +119,7 @@ class Examiner:
         compiled = r.random() < self.share["compiled"] and case.work.definitions <= peers.COMPILED
         others = [("machine code", CODE)]*compiled + peers.drawn(r, 2, compiled)
         found = [self.judge(case, e, base, name, opts) for name, opts in others]
-        if r.random() < self.share["evaluator"]:
+        if base.kind == "computed" and r.random() < self.share["evaluator"]:
             found.append(self.judge(case, e, base, "evaluator", None))
         return [f for f in found if f]
 
