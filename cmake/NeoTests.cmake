@@ -2,7 +2,7 @@
 #                               all below it; other *.c of the folder are shared by its tests.
 #                               A name with "pool" or "thread" in it: also under the thread sanitizer.
 # tests/test_<x>.sh          -> test <x>; exit code 77 means skipped.
-# tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 20 s (NEO_FUZZ and clang).
+# tests/fuzz/fuzz_<x>.c      -> program fuzz_<x>, test of 10 s (NEO_FUZZ and clang).
 #
 # Whatever asks how much it should do (tests/effort.h, also by neo_seeds_of and lower_check, or
 # NEO_TEST_LONG or long_only in a script) is also the test <name>_long, with the label long, which
@@ -112,7 +112,7 @@ function(neo_add_fuzz_target path)
     set(dictionary "")
   endif()
   # A crash must not end with 77, libFuzzer's number for it, which says here that a test is skipped.
-  add_test(NAME fuzz_${short} COMMAND ${target} -max_total_time=20 -timeout=10 -rss_limit_mb=2048
+  add_test(NAME fuzz_${short} COMMAND ${target} -max_total_time=10 -timeout=10 -rss_limit_mb=2048
            -error_exitcode=1 -print_final_stats=0 -verbosity=0 ${dictionary}
            -artifact_prefix=${CMAKE_BINARY_DIR}/corpus/crash_${short}_ ${found} ${corpus})
   neo_register(fuzz_${short} 300)
@@ -190,8 +190,17 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
     if(name MATCHES "net")
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # as well
     endif()
+    if(name MATCHES "^(resnet50|shufflenet)$") # a minute each, beside their smaller kin
+      set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS long)
+    endif()
   endforeach()
 endif()
+
+# Many kernels, interpreted: minutes under sanitizers, where others run the same code with fewer.
+foreach(name codegen_lower codegen_lower_nest codegen_lower_threads codegen_matrix codegen_producer
+             pipeline_gpu_large pipeline_gpu_producer recurrences_recurrences second_second)
+  set_property(TEST ${name} APPEND PROPERTY LABELS slow)
+endforeach()
 
 # The same on this machine's GPU, where there is one; and training there beside the processor's.
 add_executable(neo_gpu_device tests/gpu/device.c base/gpu.c)

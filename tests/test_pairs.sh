@@ -19,9 +19,16 @@ evaluated() {
   grep -Eq ' 0 refused by the evaluator, 0 differ$' "$work/evaluated" || fail "some were refused" "$work/evaluated"
 }
 
-evaluated --seeds=30001..30100
-evaluated --wide --seeds=30001..30096
-evaluated --recurrences --seeds=1..160
-evaluated --recurrences --wide --seeds=23..80
-evaluated --vertices --seeds=1..100
+evaluated --seeds=30001..30060
+evaluated --wide --seeds=30001..30060
+evaluated --recurrences --seeds=1..100
+evaluated --recurrences --wide --seeds=23..60
+evaluated --vertices --seeds=1..60
+if [ -n "${NEO_TEST_LONG:-}" ]; then
+  evaluated --seeds=30061..31000
+  evaluated --wide --seeds=30061..31000
+  evaluated --recurrences --seeds=101..1000
+  evaluated --recurrences --wide --seeds=61..300
+  evaluated --vertices --seeds=61..600
+fi
 exit $status

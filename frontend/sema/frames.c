@@ -176,8 +176,23 @@ static neo_expr lower(neo_frame *f, neo_expr e) {
   return whole ? (neo_expr){0} : low;
 }
 
-neo_expr neo_frame_hull(neo_frame *f, uint32_t p) {
+/* A box is computed where the axes after it have no values and the conditions of these need not hold. */
+typedef struct {
+  uint32_t n_axes;
+  size_t n_assume;
+} scope;
+
+static scope look_from(neo_frame *f, scope s) {
+  scope before = {f->n_axes, f->assume.n};
+  f->n_axes = s.n_axes;
+  f->assume.n = s.n_assume;
+  return before;
+}
+
+neo_expr neo_frame_hull(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
+  scope before = look_from(f, (scope){n_axes, n_assume});
   neo_expr hi = neo_expr_upper(f, f->axis[p].hi);
+  look_from(f, before);
   if (hi.i)
     return hi;
   NEO_ERR(f->in, f->axis[p].span, INDEX_UNBOUNDED, neo_name_text(f->fe->names, f->axis[p].name));
@@ -189,10 +204,10 @@ static bool is_natural(neo_frame *f, const neo_facts *facts, neo_expr e) {
   return neo_prove(f->fe->prover, facts, neo_op2(f->m, NEO_OP_LE, zero, e), NULL) == NEO_PROVED;
 }
 
-neo_expr neo_frame_low(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
+static neo_expr low_of(neo_frame *f, uint32_t p) {
   int64_t lo;
   neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0), from = f->axis[p].lo;
-  neo_facts facts = {f->axis, n_axes, f->assume.at, (uint32_t)n_assume};
+  neo_facts facts = neo_frame_facts(f);
   if (neo_expr_is_int(f->m, from, &lo))
     return lo < 0 ? from : zero;
   if (is_natural(f, &facts, neo_axis_ref(f->m, p)))
@@ -203,6 +218,13 @@ neo_expr neo_frame_low(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assum
     return low;
   bool below = is_natural(f, &sizes, neo_op2(f->m, NEO_OP_SUB, zero, low));
   return below ? low : neo_op2(f->m, NEO_OP_MIN, low, zero);
+}
+
+neo_expr neo_frame_low(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
+  scope before = look_from(f, (scope){n_axes, n_assume});
+  neo_expr low = low_of(f, p);
+  look_from(f, before);
+  return low;
 }
 
 static bool starts_at_zero(const neo_frame *f, const neo_box *box) {
@@ -221,7 +243,7 @@ static neo_expr natural(neo_frame *f, neo_expr extent) {
 }
 
 bool neo_frame_box(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume, neo_box *box) {
-  neo_expr hull = neo_frame_hull(f, p);
+  neo_expr hull = neo_frame_hull(f, p, n_axes, n_assume);
   if (!hull.i)
     return false;
   box->low = neo_frame_low(f, p, n_axes, n_assume);
@@ -252,7 +274,7 @@ void neo_frame_widen(neo_frame *f, uint32_t n_axes, size_t n_assume, neo_axis_re
     if (neo_frame_is_rect(f, p))
       continue;
     neo_expr low = neo_frame_low(f, p, n_axes, n_assume);
-    axis[p].hi = neo_frame_hull(f, p);
+    axis[p].hi = neo_frame_hull(f, p, n_axes, n_assume);
     axis[p].lo = low.i ? low : neo_const_int(f->m, NEO_I64_T, -most_elements);
   }
 }

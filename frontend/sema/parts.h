@@ -137,8 +137,9 @@ static inline void neo_frame_set_guarded(neo_frame *f, uint32_t axis, bool guard
   uint64_t bit = axis < 63 ? 1ULL << axis : 0;
   f->guarded = guarded ? f->guarded | bit : f->guarded & ~bit;
 }
-/* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements). */
-neo_expr neo_frame_hull(neo_frame *f, uint32_t position);
+/* Upper bound of a position over sizes alone (an axis' bounds may use other axes and elements), where the first n_axes
+ * axes have values and the first n_assume conditions hold; no expression, after a report, where nothing bounds it. */
+neo_expr neo_frame_hull(neo_frame *f, uint32_t position, uint32_t n_axes, size_t n_assume);
 typedef struct { /* a range over sizes alone that an axis lies in: [low, low + extent), low <= 0 */
   neo_expr low, extent;
 } neo_box;

@@ -31,7 +31,7 @@ static neo_expr position(neo_frame *f, neo_reduction *r) {
   r->least = at;
   for (uint32_t k = r->base; k < r->base + r->n_own; k++) {
     neo_box box = {.low = neo_frame_low(f, k, k + 1, f->fe->asserts.n),
-                   .extent = neo_frame_hull(f, k)};
+                   .extent = neo_frame_hull(f, k, k + 1, f->fe->asserts.n)};
     neo_expr end = box.extent;
     if (!end.i || (k > r->base && !neo_frame_range(f, k, &box)))
       return (neo_expr){0};
