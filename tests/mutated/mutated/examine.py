@@ -119,7 +119,7 @@ class Examiner:
         compiled = r.random() < self.share["compiled"] and case.work.definitions <= peers.COMPILED
         others = [("machine code", CODE)]*compiled + peers.drawn(r, 2, compiled)
         found = [self.judge(case, e, base, name, opts) for name, opts in others]
-        if base.kind == "computed" and r.random() < self.share["evaluator"]:
+        if r.random() < self.share["evaluator"]:
             found.append(self.judge(case, e, base, "evaluator", None))
         return [f for f in found if f]
 
@@ -138,6 +138,8 @@ class Examiner:
 
     def judge(self, case, e, base, name, opts):
         """The Finding of one peer beside the interpreter, or None."""
+        if opts is None and base.kind != "computed":
+            return None
         other = self._evaluated(case, e, base) if opts is None else self.peers.run(case, e, opts)
         self.tally[f"{name} {other.kind}"] += 1
         if other.kind == "slow":
