@@ -21,7 +21,7 @@ examine() { # SEEDS [OPTION]...
   tail -n 1 "$work/out"
 }
 
-examine 0..60 --compiled 0.2
+examine 0..50 --compiled 0.2
 if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   examine 1000..5000
 fi
