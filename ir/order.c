@@ -101,21 +101,23 @@ static bool is_constant(const search *s, neo_expr e, int64_t *x) {
   return true;
 }
 
-static bool at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
-  neo_axis_rec axes[64];
-  neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
-  neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_int(s->m, NEO_I64_T, most));
-  neo_witness found = {0};
-  neo_proof proof = neo_prove(s->p, &facts, goal, &found);
-  if (w && proof == NEO_REFUTED)
-    *w = found;
-  if (s->why && !s->why->reader.i && most == 0 && proof != NEO_PROVED)
+/* The first read without a place is what is reported. */
+static void fail(const search *s, const edge *e, uint32_t axis, bool down, const neo_witness *at) {
+  if (s->why && !s->why->reader.i)
     *s->why = (neo_order_failure){.reader = s->def[e->reader],
                                   .producer = s->def[e->producer],
                                   .read = e->read.read,
-                                  .refuted = proof == NEO_REFUTED,
-                                  .at = found};
-  return proof == NEO_PROVED;
+                                  .refuted = at != NULL,
+                                  .down = down,
+                                  .axis = axis,
+                                  .at = at ? *at : (neo_witness){0}};
+}
+
+static neo_proof at_most(const search *s, const edge *e, neo_expr x, int64_t most, neo_witness *w) {
+  neo_axis_rec axes[64];
+  neo_facts facts = neo_guarded_read_facts(s->m, s->def[e->reader], &e->read, axes);
+  neo_expr goal = neo_op2(s->m, NEO_OP_LE, x, neo_const_int(s->m, NEO_I64_T, most));
+  return neo_prove(s->p, &facts, goal, w);
 }
 
 /* The largest distance that can be shown: exact if it is constant, else -1 or 0. */
@@ -126,8 +128,12 @@ static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32
     return false;
   if (is_constant(s, x, out))
     return *out < MOST_DELAY;
-  *out = at_most(s, e, x, -1, NULL) ? -1 : 0;
-  return *out < 0 || at_most(s, e, x, 0, NULL);
+  neo_witness w = {0};
+  *out = at_most(s, e, x, -1, &w) == NEO_PROVED ? -1 : 0;
+  neo_proof proof = *out < 0 ? NEO_PROVED : at_most(s, e, x, 0, &w);
+  if (proof != NEO_PROVED)
+    fail(s, e, to, down, proof == NEO_REFUTED ? &w : NULL);
+  return proof == NEO_PROVED;
 }
 
 /* ---- a level */
@@ -230,6 +236,19 @@ static bool carry(search *s, const members *c, const level *l) {
   return some;
 }
 
+/* No read comes from an earlier round: a read shows a point whose element is of the same one. */
+static void fail_to_carry(const search *s, const members *c, const level *l) {
+  for (size_t k = 0; k < s->edges.n && !s->why->reader.i; k++) {
+    const edge *e = &s->edges.at[k];
+    uint32_t to = l->axis[e->reader];
+    if (!is_inside(c, e))
+      continue;
+    neo_witness w = {0};
+    neo_proof proof = at_most(s, e, distance(s, e, l->axis[e->producer], to, l->down), -1, &w);
+    fail(s, e, to, l->down, proof == NEO_REFUTED ? &w : NULL);
+  }
+}
+
 /* ---- the tree */
 
 static bool find_steps(search *s, const members *c, neo_order_step *out);
@@ -259,7 +278,9 @@ static bool has_order(search *s, const members *c, level *l, neo_order_step *out
     before[k] = s->edges.at[k].carried;
   fill_members(s, c, l, out);
   use_axes(s, c, l);
-  bool found = carry(s, c, l) && find_steps(s, c, out);
+  bool carried = carry(s, c, l), found = carried && find_steps(s, c, out);
+  if (!carried)
+    fail_to_carry(s, c, l);
   use_axes(s, c, l);
   for (size_t k = 0; k < s->edges.n; k++) /* of these members, no others: whatever is tried next */
     s->edges.at[k].carried = before[k];

@@ -21,7 +21,9 @@ examine() { # SEEDS [OPTION]...
 }
 
 examine 0..240 # 1,000 rewritten programs
+examine 0..32 --rare
 if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   examine 1000..16000 --compiled 0.5
+  examine 1000..3000 --rare
 fi
 exit "$status"

@@ -3,12 +3,6 @@
 #include "ir/clone.h"
 #include "transform/transform.h"
 
-static bool is_float_zero(const neo_module *m, neo_expr e) {
-  double x;
-  return neo_expr_is_float(m, e, &x) && x == 0;
-}
-
-/* Terms of a gradient that belong to the branch not taken have become 0. */
 static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   const bool *value = ctx;
   const neo_node n = *neo_expr_node(m, e);
@@ -17,10 +11,25 @@ static neo_expr set_training(void *ctx, neo_module *m, neo_expr e) {
   int64_t c;
   if (n.op == NEO_OP_SELECT && neo_expr_is_int(m, neo_list_expr(m, n.arg, 0), &c))
     return neo_list_expr(m, n.arg, c ? 1 : 2);
-  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 0)))
-    return neo_list_expr(m, n.arg, 1);
-  if (n.op == NEO_OP_ADD && is_float_zero(m, neo_list_expr(m, n.arg, 1)))
-    return neo_list_expr(m, n.arg, 0);
+  return e;
+}
+
+/* Is it a branch that becomes 0 with the value of `training`? */
+static bool vanishes(neo_module *m, neo_expr e, bool value) {
+  double x;
+  return neo_expr_node(m, e)->op == NEO_OP_SELECT && neo_expr_uses_op(m, e, NEO_OP_TRAINING) &&
+         neo_expr_is_float(m, neo_expr_rewrite(m, e, set_training, &value), &x) && x == 0;
+}
+
+/* Terms of a gradient that belong to the branch not taken are left out. A constant 0 that the program adds stays: -0 + 0
+ * is 0, and 1 divided by it is inf. */
+static neo_expr drop_terms(void *ctx, neo_module *m, neo_expr e) {
+  const bool *value = ctx;
+  if (neo_expr_node(m, e)->op != NEO_OP_ADD)
+    return e;
+  for (uint32_t k = 0; k < 2; k++)
+    if (vanishes(m, neo_expr_arg(m, e, k), *value))
+      return neo_expr_arg(m, e, 1 - k);
   return e;
 }
 
@@ -40,6 +49,12 @@ static bool uses_training(neo_module *m, neo_def d) {
 
 static bool trains(const neo_entry_rec *e) {
   return e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
+}
+
+static void specialize(neo_module *m, neo_def d, bool value) {
+  if (uses_training(m, d))
+    neo_def_rewrite(m, d, drop_terms, &value);
+  neo_def_rewrite(m, d, set_training, &value);
 }
 
 typedef NEO_VEC(neo_tensor) tensor_vec;
@@ -62,11 +77,10 @@ static void split(neo_module *m, neo_arena *scratch) {
   neo_map to;
   neo_map_init(&to, scratch);
   const bool *marked = neo_defs_affected(m, defs, n, &to, uses_training, scratch);
-  bool no = false;
   neo_defs_clone(m, defs, n, marked, "eval", &to);
   for (size_t k = 0; k < n; k++)
     if (marked[k])
-      neo_def_rewrite(m, defs[k], set_training, &no);
+      specialize(m, defs[k], false);
   for (size_t i = 0; i < m->entries.n; i++) {
     if (trains(&m->entries.at[i]))
       continue;
@@ -88,9 +102,7 @@ neo_status neo_pass_specialize(neo_module *m, const neo_pass_target *target) {
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   split(m, &scratch);
   neo_arena_free(&scratch);
-  for (uint32_t k = 1; k < m->defs.n; k++) {
-    bool training = !is_init(m, (neo_def){k});
-    neo_def_rewrite(m, (neo_def){k}, set_training, &training);
-  }
+  for (uint32_t k = 1; k < m->defs.n; k++)
+    specialize(m, (neo_def){k}, !is_init(m, (neo_def){k}));
   return NEO_OK;
 }

@@ -14,6 +14,7 @@ typedef struct {
   neo_frame *f;
   neo_want *names; /* every index of the statement */
   bool found, binds, failed;
+  bool reported; /* a value that might say it is broken, which was said */
   neo_span place;
   const char *tensor;
 } pack_look;
@@ -69,6 +70,8 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
     pack_of(p, e, &v.view);
   if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
     pack_of(p, e, &(neo_view){.rank = 0});
+  neo_sym *fn;
+  p->reported = p->reported || (v.kind == NEO_VAL_POISON && (!e->u.ref.has_args || neo_call_is(p->f->in, e, &fn)));
 }
 
 static bool gather_names(pack_look *p, const neo_ast_axes *axes) {
@@ -104,7 +107,8 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
     p.found = true;
   }
   if (!p.found) {
-    NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
+    if (!p.reported)
+      NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;
   }
   f->has_pack = true;

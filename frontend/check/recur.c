@@ -140,6 +140,19 @@ static const char *point_text(const neo_inst *in, neo_def d, const neo_witness *
   return neo_str_text(&s);
 }
 
+/* Of which order a witness says that it is none, where there are several: " along 'j'". */
+static const char *along_text(const neo_inst *in, const neo_order_failure *why) {
+  const neo_module *m = in->fe->m;
+  const neo_def_rec *r = neo_def_at(m, why->reader);
+  neo_str s;
+  neo_str_init(&s, in->fe->arena);
+  if (r->n_out > 1 || why->down)
+    neo_str_addf(&s, " along '%s'%s",
+                 neo_name_text(in->fe->names, neo_def_axis(m, r, why->axis)->name),
+                 why->down ? " downwards" : "");
+  return neo_str_text(&s);
+}
+
 static void report(neo_inst *in, const neo_order_failure *why) {
   const neo_module *m = in->fe->m;
   neo_span at = neo_expr_node(m, why->read)->span;
@@ -148,8 +161,8 @@ static void report(neo_inst *in, const neo_order_failure *why) {
   int h = NEO_ERR(in, at ? at : neo_def_at(m, why->reader)->span, NO_ORDER, read,
                   name_of(in, why->reader));
   if (why->refuted && why->at.n_axes)
-    neo_diag_note(in->fe->diags, h, "the element at %s needs one that does not come earlier",
-                  point_text(in, why->reader, &why->at));
+    neo_diag_note(in->fe->diags, h, "the element at %s needs one that does not come earlier%s",
+                  point_text(in, why->reader, &why->at), along_text(in, why));
   neo_diag_help(
       in->fe->diags, h,
       "an index that stands on the left is less by at least one here (or greater, in every "

@@ -2,6 +2,7 @@
 #include "autodiff/autodiff.h"
 #include "tests/pipeline/plan_world.h"
 #include "tools/pipeline/facts.h"
+#include "transform/transform.h"
 #include <string.h>
 
 #define HEAD "neo-ir 1\nmodule t\n"
@@ -129,6 +130,21 @@ static void a_pass_that_changes_what_autodiff_makes_is_found(void **state) {
   expect(text, neo_pass_autodiff, NULL);
 }
 
+static neo_status makes_gradients(neo_module *m, const neo_pass_target *target) {
+  neo_status s = neo_pass_wrapping(m, target);
+  return s ? s : neo_pass_autodiff(m, target);
+}
+
+static void gradients_at_subscripts_that_wrap_are_known(void **state) {
+  static const char text[] =
+      HEAD "input x : f32 [8]\ntemp y : f32 [8]\ntemp l : f32 []\ntemp g : f32 [8]\n"
+           "def @1 y[i: 8] = (x[i * 4611686018427387904] else 0.5)\n"
+           "def @2 l[] =\n  sum[i: 8] y[i]\n  then acc0\n"
+           "entry forward forward: g = g\ngradient of l for x into g\n";
+  (void)state;
+  expect(text, makes_gradients, NULL);
+}
+
 static void a_pass_that_rounds_otherwise_changes_nothing(void **state) {
   (void)state;
   expect(SQUARE, rewrites_well, NULL);
@@ -146,6 +162,7 @@ int main(void) {
       cmocka_unit_test(a_pass_that_reads_outside_of_a_tensor_is_named),
       cmocka_unit_test(a_pass_that_derives_a_false_bound_is_named),
       cmocka_unit_test(a_pass_that_changes_what_autodiff_makes_is_found),
+      cmocka_unit_test(gradients_at_subscripts_that_wrap_are_known),
       cmocka_unit_test(a_pass_that_rounds_otherwise_changes_nothing),
       cmocka_unit_test(a_false_bound_of_the_program_is_the_frontends),
   };

@@ -9,7 +9,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from relations.harness import Examiner, Tally  # noqa: E402
+from relations.harness import RARE, Examiner, Tally  # noqa: E402
 from relations import models, selftest  # noqa: E402
 from relations.syntax import ExprError  # noqa: E402
 from relations.run import argument  # noqa: E402
@@ -20,8 +20,9 @@ _examiner = None
 
 def _start(arguments):
     global _examiner
-    _examiner = Examiner(arguments.neoc, arguments.relations, arguments.share, arguments.each, arguments.compiled,
-                         arguments.server, arguments.only)
+    o = RARE if arguments.rare else {"wanted": arguments.relations, "share": arguments.share, "each": arguments.each,
+                                     "compiled": arguments.compiled, "only": arguments.only}
+    _examiner = Examiner(arguments.neoc, server=arguments.server, **o)
 
 
 def _one(seed):
@@ -62,6 +63,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--neoc")
     p.add_argument("--only", type=lambda s: s.split(","), help="kinds of definitions: running,carries ...")
+    p.add_argument("--rare", action="store_true", help="kinds of definitions that programs seldom have, in turn")
     p.add_argument("--server", help="the library made of server.c: runs cost a third")
     p.add_argument("--selftest", action="store_true", help="test the printer and the relations themselves")
     p.add_argument("--models", nargs="*", help="files or folders of models to rewrite instead of drawn programs")

@@ -33,17 +33,17 @@ class Oracle:
 
 
 class Relations(Oracle):
-    """Programs that are rewritten, tests/relations."""
-    name = "relations"
+    """Programs that are rewritten, tests/relations; or those of kinds of definitions that programs seldom have."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, rare=False):
         super().__init__(tree)
         sys.path.insert(0, os.path.join(tree.source, "tests", "relations"))
         sys.dont_write_bytecode = True
+        self.name, self.rare = "relations, rare" if rare else "relations", rare
 
     def seed(self, s, mutant, log):
-        from relations.harness import Examiner
-        e = Examiner(self.neoc)
+        from relations.harness import RARE, Examiner
+        e = Examiner(self.neoc, **(RARE if self.rare else {}))
         e.run.environment = self.environment(e.run.folder, mutant, log)
         try:
             _, findings = e.seed(s)
@@ -123,4 +123,5 @@ class Pairs(Oracle):
 
 def oracles(tree):
     kinds = ("", "recurrences", "vertices")
-    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in kinds), *(Pairs(tree, k) for k in kinds), Relations(tree)]
+    return [RelationsFacts(tree), *(PairsFacts(tree, k) for k in kinds), *(Pairs(tree, k) for k in kinds), Relations(tree),
+            Relations(tree, rare=True)]

@@ -6,6 +6,7 @@
 #include "ir/interp.h"
 #include "ir/print.h"
 #include "tools/pipeline/compile.h"
+#include "transform/transform.h"
 #include <math.h>
 #include <string.h>
 
@@ -332,7 +333,8 @@ static neo_status check_rounds(neo_fact_check *f, neo_module *m, const char *pas
   return s;
 }
 
-/* Gradients of the program as it was written: passes before autodiff may change what it makes of it. */
+/* Gradients of the program as it was written: passes before autodiff may change what it makes of it. Arithmetic that
+ * wraps is marked for them alone, since autodiff reckons in exact integers. */
 static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
   neo_arena scratch;
   neo_str text;
@@ -344,7 +346,8 @@ static neo_status learn_gradients(neo_fact_check *f, neo_module *m) {
   neo_diags *d = neo_diags_new(&scratch, neo_sources_new(&scratch));
   neo_module *copy =
       neo_module_parse(&scratch, m->names, d, "facts.ir", neo_str_text(&text), text.n);
-  if (copy && !neo_diags_errors(d) && !neo_pass_autodiff(copy, &target) && !neo_diags_errors(d))
+  if (copy && !neo_diags_errors(d) && !neo_pass_wrapping(copy, &target) &&
+      !neo_pass_autodiff(copy, &target) && !neo_diags_errors(d))
     s = check_rounds(f, copy, NULL, true);
   neo_arena_free(&scratch);
   return s;

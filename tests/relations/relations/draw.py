@@ -9,30 +9,8 @@ import random
 import re
 from dataclasses import dataclass, field
 
-
-@dataclass
-class Size:
-    text: str
-    value: int
-    fixed: bool  # known at compile time
-
-
-@dataclass
-class Index:
-    name: str
-    low: object  # numbers that enclose it, or None
-    high: object  # exclusive
-    size: object = None  # it runs from 0 to exactly this size
-
-
-@dataclass(eq=False)
-class Tensor:
-    name: str
-    kind: str  # f, i or b
-    shape: list
-    role: str
-    below: object = None  # elements of integers are in [0, below), which the declaration says
-    deps: frozenset = frozenset()
+from .draw_rare import Rare
+from .shapes import Index, Size, Tensor, rename
 
 
 @dataclass
@@ -56,11 +34,7 @@ FUNCTIONS = ("tanh", "sin", "sigmoid", "cos", "softplus", "gelu", "silu", "erf",
 HUGE = (4611686018427387904, 6364136223846793005, 1442695040888963407, 3037000500, 4294967296, 9223372036854775807)
 
 
-def rename(text, table):
-    return re.sub(r"[A-Za-z_]\w*", lambda m: table.get(m[0], m[0]), text)
-
-
-class Draw:
+class Draw(Rare):
     def __init__(self, seed, only=None):
         self.r, self.only = random.Random(seed), only
         self.seed = seed
@@ -329,7 +303,7 @@ class Draw:
 
     def re_bound(self, text, table):
         """With fresh names for what it binds."""
-        for k in set(re.findall(r"\bk\d+\b", text)):
+        for k in dict.fromkeys(re.findall(r"\bk\d+\b", text)):
             if k not in table:
                 table[k] = self.fresh("k")
         return rename(text, table)
@@ -1037,7 +1011,8 @@ class Draw:
             steps = [(self.define_product, 1)]
         if self.only:
             steps = [(getattr(self, f"define_{name}"), 1) for name in self.only]
-        for _ in range(self.one(2, 3, 4, 5, 6)):
+        counts = (1, 1, 2) if len(self.only or ()) == 1 else (2, 3, 4, 5, 6)
+        for _ in range(self.one(*counts)):
             self.r.choices([s for s, _ in steps], [w for _, w in steps])[0]()
             self.self_reads, self.touched = None, set()
         outputs = self.finish()
@@ -1056,3 +1031,14 @@ def sign_of(steps):
 def program(seed, only=None):
     """The program of a seed, or None; with `only`, made of these kinds of definitions."""
     return Draw(seed, only).draw()
+
+
+# Kinds of definitions that programs seldom have, all of which the seeds meet in turn: alone, then among others.
+RARE = ("hashed", "stacked", "last", "shared", "known", "scaled", "winners", "rows_asked", "words", "cells", "running",
+        "wavefront", "ragged", "factored", "carries", "tower")
+OTHERS = ["value", "integer", "again", "recurrence", "rounds", "product"]
+
+
+def rare(seed):
+    kind = RARE[seed % len(RARE)]
+    return [kind] if seed // len(RARE) % 2 == 0 else [kind]*len(OTHERS) + OTHERS

@@ -6,10 +6,11 @@ import traceback
 
 from . import compare, options, rewrites
 from .draw import program as drawn
+from .draw import rare
 from .model import Model
 from .printer import text_of
 from .run import Runner
-from .syntax import Call, Declare, Define, Dim, Output, Repeat, nodes, parse
+from .syntax import Call, Declare, Define, Dim, Number, Output, Repeat, nodes, parse
 
 
 class Tally:
@@ -56,17 +57,21 @@ def _nudged(value, r):
     return value * (1 + r.choice((-1, 1)) * 2.0**-22) if isinstance(value, float) else value
 
 
+# Of definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
+RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small"], "share": 1, "each": 0, "compiled": 1, "only": rare}
+
+
 class Examiner:
     def __init__(self, neoc, wanted=None, share=0.3, each=5, compiled=0.15, server=None, only=None):
         self.run = Runner(neoc, server)
         self.wanted, self.share, self.each = wanted, share, each
         self.compiled = compiled  # of programs that are also run as machine code
-        self.only = only  # kinds of definitions
+        self.only = only  # kinds of definitions; by the seed, where it is a function
         self.extra = []  # options of all runs
 
     def seed(self, seed):
         """(tally, findings) of one seed."""
-        program = drawn(seed, self.only)
+        program = drawn(seed, self.only(seed) if callable(self.only) else self.only)
         return self.program(program, seed) if program else (Tally(), [])
 
     def has(self, name):
@@ -105,6 +110,9 @@ class Examiner:
             modes = [m for m in bases if bases[m].kind == "computed"]
             mode = "code" if "code" in modes and (r.random() < self.share or len(modes) == 1) else modes[0]
             self._relation(program, relation, seed * 100 + k, mode, bases[mode], tally, findings)
+        for name, opts in options.ASKED:
+            if name in (self.wanted or ()) and bases["interp"].kind == "computed":
+                self._options(program, name, opts, "interp", bases["interp"], tally, findings)
         others = [x for x in options.TABLE if self.has(x[0])]
         for k in range(2 if others else 0):
             name, draw = r.choice(others) if k else others[0]
@@ -202,8 +210,13 @@ class Examiner:
         wide = program if program.floats == "f64" else self.in_f64(program)
         if wide is None:
             return False
-        moved = {n: (_nudged(v, random.Random(n)), shape) for n, (v, shape) in wide.values.items()}
-        base, other = (self.run(wide.text, v, wide.sizes, MODES[mode]) for v in (wide.values, moved))
+        m, r = Model(wide, 0), random.Random(0)
+        for n in nodes(m.statements):
+            if isinstance(n, Number):
+                n.value = _nudged(n.value, r)
+        moved = {n: (_nudged(v, r), shape) for n, (v, shape) in wide.values.items()}
+        base, other = (self.run(text, v, wide.sizes, MODES[mode])
+                       for text, v in ((wide.text, wide.values), (m.text(), moved)))
         return base.kind == other.kind == "computed" and bool(compare.differences(base.outputs, other.outputs, kind="f32"))
 
     def in_f64(self, program):

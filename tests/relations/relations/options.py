@@ -25,3 +25,6 @@ TABLE = [
     ("batches=kind", lambda r: ["--batches=kind"]),
     ("no-streaming", lambda r: ["--no-streaming", "--no-lazy-batching"]),
 ]
+
+# Those that are tried only where they are asked for by name.
+ASKED = [("check-facts", ["--check-facts"])]

@@ -1,4 +1,8 @@
-"""Tests of the tests: what is printed is what was parsed, and no relation has gone to sleep."""
+"""Tests of the tests: what is printed is what was parsed, no relation has gone to sleep, a seed tells the program."""
+
+import os
+import subprocess
+import sys
 
 from . import draw, rewrites
 from .model import Model
@@ -39,10 +43,21 @@ def asleep(seeds):
     return [r.name for r in rewrites.TABLE if r.name not in used and r.name != "integers_given"], wrong
 
 
+def drawn(seeds, order):
+    """The programs of the seeds, by a process whose sets have that order."""
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); from relations.draw import program, rare\n"
+            f"for s in {seeds}: print([getattr(program(s, k), 'text', '') for k in (None, rare(s))])")
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return subprocess.run([sys.executable, "-c", code, folder], env=dict(os.environ, PYTHONHASHSEED=order), check=True,
+                          capture_output=True).stdout
+
+
 def run(folders):
     wrong, count = round_trips(folders)
     idle, odd = asleep(range(70))
     print(f"{count} files printed and parsed, {len(rewrites.TABLE)} relations")
+    if drawn(range(50), "1") != drawn(range(50), "2"):
+        odd.append("programs of the same seed differ")
     for what in [f"{n}: reads otherwise when it is printed" for n in wrong] + [f"{n} rewrites nothing" for n in idle] + odd:
         print(what)
     return 1 if wrong or idle or odd or count < 300 else 0
