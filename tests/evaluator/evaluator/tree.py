@@ -8,6 +8,9 @@ class _Dots:
     def __repr__(self):
         return ".."
 
+    def __reduce__(self):
+        return "DOTS"
+
 
 DOTS = _Dots()
 

@@ -42,8 +42,8 @@ class Tally:
 
 
 class Finding:
-    def __init__(self, program, relation, seed, mode, what, base, other, values, sizes, opts):
-        self.program, self.relation, self.seed, self.mode, self.what = program, relation, seed, mode, what
+    def __init__(self, program, relation, seed, mode, what, base, other, values, sizes, opts, far=float("inf")):
+        self.program, self.relation, self.seed, self.mode, self.what, self.far = program, relation, seed, mode, what, far
         self.base, self.other, self.values, self.sizes, self.options = base, other, values, sizes, opts
 
 
@@ -178,7 +178,8 @@ class Examiner:
         if what:
             tally.add(name, "differ")
             text, values, sizes = (m.text(), m.values, m.sizes) if m else (program.text, program.values, program.sizes)
-            findings.append(Finding(program, name, seed, mode, what[0], program.text, text, values, sizes, list(opts)))
+            findings.append(Finding(program, name, seed, mode, what[0], program.text, text, values, sizes,
+                                    list(opts), what[1]))
 
     def verdict(self, program, base, other, m):
         """None, or (how they differ, how far)."""

@@ -60,7 +60,7 @@ class Server:
         out, said = map(_content, self.files)
         code = int(number)
         if how == b"signal":
-            code = _TOO_LONG if code == signal.SIGALRM else _INTERNAL
+            code = TOO_LONG if code in (signal.SIGALRM, signal.SIGPROF) else _INTERNAL
         return subprocess.CompletedProcess(command, code, out, said)
 
     def stop(self):
@@ -68,7 +68,7 @@ class Server:
         self.process.wait()
 
 
-_INTERNAL, _TOO_LONG = 70, -1
+_INTERNAL, TOO_LONG = 70, -1
 
 
 def _content(path):
@@ -93,7 +93,7 @@ class Runner:
         try:
             return subprocess.run(command, capture_output=True, timeout=self.seconds, env=self.environment)
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(command, _TOO_LONG, b"", b"")
+            return subprocess.CompletedProcess(command, TOO_LONG, b"", b"")
 
     def __call__(self, text, values, sizes, options=()):
         """`values`: name -> (nested list, shape)."""
@@ -108,7 +108,7 @@ class Runner:
             self.runs += 1
             kept = [text for n, text in given.items() if n not in self.absent]
             done = self._execute([self.neoc, "run", "--format=json", name, *options, *kept])
-            if done.returncode == _TOO_LONG:
+            if done.returncode == TOO_LONG:
                 return Result("failed", {}, "takes too long")
             if done.returncode != 2:
                 return _result(done)
@@ -128,7 +128,7 @@ class Runner:
         return False
 
 
-def _number(value):
+def number(value):
     return {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}.get(value, value)
 
 
@@ -139,7 +139,7 @@ def _result(done):
     except ValueError:
         return Result("failed", {}, "no JSON")
     if done.returncode == 0:
-        return Result("computed", {n: (o["type"], o["shape"], [_number(v) for v in o["values"]])
+        return Result("computed", {n: (o["type"], o["shape"], [number(v) for v in o["values"]])
                                    for n, o in found["outputs"].items()}, "")
     errors = [d for d in found.get("diagnostics", []) if d["severity"] == "error"]
     if done.returncode == 1 and errors and errors[0]["code"] != "E0000":

@@ -30,7 +30,7 @@ def alive(statements):
     return kept[::-1]
 
 
-def _children(node):
+def children(node):
     if isinstance(node, Binary):
         return [node.a, node.b]
     if isinstance(node, Unary):
@@ -62,7 +62,7 @@ def smaller(statements):
         site = _nth(statements, k)
         if site.role in ("guarded",) or isinstance(site.node, Number):
             continue
-        for j in range(len(_children(site.node)) + 2):
+        for j in range(len(children(site.node)) + 2):
             new = clone(statements)
             site = _nth(new, k)
             if j == 0:
@@ -74,7 +74,7 @@ def smaller(statements):
                     continue
                 site.node.where = None
             else:
-                site.put(_children(site.node)[j - 2])
+                site.put(children(site.node)[j - 2])
             yield new
         if isinstance(site.node, Reduce) and len(site.node.ranges) > 1:
             for j in range(len(site.node.ranges)):
@@ -112,6 +112,34 @@ def _nth(statements, k):
     return None
 
 
+UNPRINTED = (KeyError, AttributeError, TypeError, IndexError, RecursionError)  # what a tree that is no program raises
+
+
+def descend(text, candidates, fails, limit):
+    """The shortest text that `limit` runs find: of all that `candidates(statements)` makes of one, the first that is
+    shorter and of which `fails(statements, text)` holds is the next, and the search goes on from there."""
+    spent, at, progress = 0, 0, True
+    while spent < limit and (progress or at):
+        at, progress = at if progress else 0, False
+        for k, statements in enumerate(candidates(parse(text))):
+            shorter = _printed(statements) if k >= at else None
+            if shorter is None or len(shorter) >= len(text):
+                continue
+            spent += 1
+            if fails(statements, shorter):
+                text, at, progress = shorter, k, True
+            if progress or spent >= limit:
+                break
+    return text
+
+
+def _printed(statements):
+    try:
+        return text_of(statements)
+    except UNPRINTED:
+        return None
+
+
 def shrink(examiner, finding, limit=200):
     """(program, seed of the relation, model or None, what) that is as small as `limit` runs find."""
     best, seed, what = finding.program, finding.seed, finding.what
@@ -127,7 +155,6 @@ def shrink(examiner, finding, limit=200):
             if got and got[0] == "differs" and (name == "runs" or got[3] > 1e3) and _alike(what, got[1]):
                 return s, got
         return None
-    spent, progress = 0, True
     wide = examiner.in_f64(best) if best.floats == "f32" else None
     if wide:
         got = fails(wide)
@@ -138,25 +165,18 @@ def shrink(examiner, finding, limit=200):
     got = fails(bare)
     if got:
         best, (seed, (_, what, model, *_)) = bare, got
-    while progress and spent < limit:
-        progress = False
-        for candidate in smaller(parse(best.text)):
-            if spent >= limit:
-                break
-            statements = alive(candidate)
-            text = text_of(statements)
-            if len(text) >= len(best.text):
-                continue
-            declared = {s.variable.name for s in statements if isinstance(s, Declare)}
-            dims = {s.name for s in statements if isinstance(s, Dim)}
-            program = Program(text, {n: v for n, v in best.values.items() if n in declared},
-                              {n: v for n, v in best.sizes.items() if n in dims}, best.floats, best.special, best.seed)
-            spent += 1
-            got = fails(program)
-            if got:
-                seed, (_, what, model, *_) = got
-                best, progress = program, True
-                break
+
+    def still(statements, text):
+        nonlocal best, seed, what, model
+        declared = {s.variable.name for s in statements if isinstance(s, Declare)}
+        dims = {s.name for s in statements if isinstance(s, Dim)}
+        program = Program(text, {n: v for n, v in best.values.items() if n in declared},
+                          {n: v for n, v in best.sizes.items() if n in dims}, best.floats, best.special, best.seed)
+        got = fails(program)
+        if got:
+            best, (seed, (_, what, model, *_)) = program, got
+        return got is not None
+    descend(best.text, lambda statements: map(alive, smaller(statements)), still, limit)
     finding.relation = name
     return best, seed, model, what
 
