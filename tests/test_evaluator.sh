@@ -30,10 +30,14 @@ zoo() {
 
 "$python" "$evaluator" selftest || fail "the evaluator's own tests"
 # The evaluator has no gradients in calls with indices; next to a jump f32 is not exact enough.
-loops=$(ls tests/recurrences/*.expr | grep -v -e jacobian -e branches -e alignment -e factorizations -e gru)
-second=$(ls tests/second/*.expr | grep -v -e attention -e index -e norms) # these, and three loops, take a while
+long='tests/recurrences/alignment.expr tests/recurrences/factorizations.expr tests/recurrences/gru.expr
+  tests/recurrences/lstm.expr tests/recurrences/mamba.expr tests/library/attention.expr tests/library/block.expr'
+without_long() { for path in "$@"; do case $long in *"$path"*) ;; *) echo "$path" ;; esac; done; }
+loops=$(without_long $(ls tests/recurrences/*.expr | grep -v -e jacobian -e branches))
+library=$(without_long tests/library/*.expr)
+second=$(ls tests/second/*.expr | grep -v -e attention -e index -e norms) # these take a while, too
 # shellcheck disable=SC2086
-"$python" "$evaluator" compare --neoc "$NEOC" tests/library/*.expr $loops $second tests/evaluator/models/*.expr \
+"$python" "$evaluator" compare --neoc "$NEOC" $library $loops $second tests/evaluator/models/*.expr \
   >"$work/out" 2>&1 || fail "a model differs from the evaluator" "$work/out"
 cat "$work/out"
 # rounds of `repeat` as loops
@@ -57,7 +61,7 @@ if [ "${1:-}" = --long ] || [ -n "${NEO_TEST_LONG:-}" ]; then
   for name in mobilenet resnet18 resnet50 shufflenet; do zoo "$name" --slack 100; done
   compare models/mnist/cnn.expr --size B=2
   compare models/charlm/charlm.expr --size B=2
-  for name in alignment factorizations gru; do compare "tests/recurrences/$name.expr"; done
+  for path in $long; do compare "$path"; done
   for seed in 2 3 4; do
     "$python" "$evaluator" compare --neoc "$NEOC" --seed "$seed" tests/library/*.expr tests/second/*.expr \
       tests/evaluator/models/*.expr >"$work/out" 2>&1 || fail "seed $seed: a model differs" "$work/out"
