@@ -30,8 +30,8 @@ typedef struct {
   neo_def reader, producer;
   neo_expr read;
   bool gave_up; /* a proof was given up for its quota, or the search for its steps */
-  bool refuted; /* `at` is a point whose read is not earlier in the first order that was tried, in which the */
-  bool down;    /* reader runs along its output axis `axis` */
+  bool refuted; /* `at` is a point whose read is not earlier in the first order that was tried */
+  bool down;    /* in which the reader runs along its output axis `axis` */
   uint32_t axis;
   neo_witness at;
 } neo_order_failure;

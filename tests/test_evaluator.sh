@@ -29,10 +29,10 @@ zoo() {
 }
 
 "$python" "$evaluator" selftest || fail "the evaluator's own tests"
-# The evaluator has no gradients in calls with indices; next to a jump f32 is not exact enough.
 long='tests/recurrences/alignment.expr tests/recurrences/factorizations.expr tests/recurrences/gru.expr
   tests/recurrences/lstm.expr tests/recurrences/mamba.expr tests/library/attention.expr tests/library/block.expr'
 without_long() { for path in "$@"; do case $long in *"$path"*) ;; *) echo "$path" ;; esac; done; }
+# The evaluator has no gradients in calls with indices; next to a jump f32 is not exact enough.
 loops=$(without_long $(ls tests/recurrences/*.expr | grep -v -e jacobian -e branches))
 library=$(without_long tests/library/*.expr)
 second=$(ls tests/second/*.expr | grep -v -e attention -e index -e norms) # these take a while, too

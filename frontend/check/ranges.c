@@ -71,7 +71,8 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
   if (v.kind == NEO_VAL_EXPR || v.kind == NEO_VAL_LIT)
     pack_of(p, e, &(neo_view){.rank = 0});
   neo_sym *fn;
-  p->reported = p->reported || (v.kind == NEO_VAL_POISON && (!e->u.ref.has_args || neo_call_is(p->f->in, e, &fn)));
+  p->reported = p->reported ||
+                (v.kind == NEO_VAL_POISON && (!e->u.ref.has_args || neo_call_is(p->f->in, e, &fn)));
 }
 
 static bool gather_names(pack_look *p, const neo_ast_axes *axes) {

@@ -53,8 +53,8 @@ typedef struct {
   const char *lib_dir; /* where libneort is, for linking */
   const char *depfile; /* null: none */
   neo_pass_options passes;
-  bool check_facts; /* what passes and lowering derive is held against what interpreters compute (facts.h) */
-  neo_fuse_options fusion;   /* profile null: that of the target */
+  bool check_facts;        /* what is derived is held against what interpreters compute (facts.h) */
+  neo_fuse_options fusion; /* profile null: that of the target */
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
