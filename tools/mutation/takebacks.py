@@ -34,6 +34,10 @@ TAKEBACKS = [
       (FRAMES, "return «lo < 0» ? from : zero;", "false")),
     T("ranges below zero by a size or an index",
       (FRAMES, "if («is_natural(f, &facts, neo_axis_ref(f->m, p))»)", "true")),
+    T("conditions inside of a reducer bound the ranges around it",
+      (FRAMES, "f->assume.n = «s.n_assume»;", "f->assume.n")),
+    T("results of loops are the tensors of their carries",
+      ("frontend/sema/gradients.c", "return «fe->asks_gradients» && v->kind == NEO_VAL_VIEW", "false")),
     T("bounds of named integers are believed",
       (FRAMES, "if («bound.i && fits_type(f, bound, t) &&\n"
                "      neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LT, neo_cast(f->m, NEO_I64_T, e), bound))»)",
