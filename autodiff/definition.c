@@ -210,7 +210,7 @@ static bool body_active(ad_state *s, const neo_def_rec *d) {
   neo_type t = neo_expr_type(m, body);
   if (!neo_type_is_float(t))
     return false;
-  ad_local(m, body, neo_const_int(m, t, 1), is_active, &ctx, s->scratch, &leaves);
+  ad_local(m, body, false, neo_const_int(m, t, 1), is_active, &ctx, s->scratch, &leaves);
   return leaves.n > 0;
 }
 
@@ -240,7 +240,7 @@ static neo_expr finish_adjoints(ad_state *s, neo_def def, const neo_def_rec *d, 
     if (where.i)
       g = ad_select(m, where, g, ad_zero(m, neo_expr_type(m, g)));
     g = neo_expr_subst_axes(m, g, index, d->n_out);
-    ad_local(m, neo_list_expr(m, d->finish, k), g, is_active, &ctx, s->scratch, &leaves);
+    ad_local(m, neo_list_expr(m, d->finish, k), true, g, is_active, &ctx, s->scratch, &leaves);
     for (size_t i = 0; i < leaves.n; i++) {
       neo_expr adj = from_memory(s, def, leaves.at[i].adj);
       if (neo_expr_node(m, leaves.at[i].leaf)->op == NEO_OP_ACC)
@@ -320,7 +320,8 @@ void ad_definition(ad_state *s, neo_def def) {
   neo_expr settled = g.i ? settle(s, &d, g) : g;
   for (size_t i = 0; i < reads.n; i++) {
     neo_expr where = {0};
-    if (reads.at[i].adj.i == g.i) { /* a bias beside the accumulator; in memory it has no conditions */
+    if (reads.at[i].adj.i ==
+        g.i) { /* a bias beside the accumulator; in memory it has no conditions */
       take_conditions(m, g, &where);
       reads.at[i].adj = settled;
     }
@@ -333,7 +334,7 @@ void ad_definition(ad_state *s, neo_def def) {
     return;
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
-  ad_local(m, neo_list_expr(m, d.body, 0), seed, is_active, &ctx, s->scratch, &leaves);
+  ad_local(m, neo_list_expr(m, d.body, 0), false, seed, is_active, &ctx, s->scratch, &leaves);
   for (size_t i = 0; i < leaves.n; i++)
     gather_leaf(s, &all, body_where(s, &d, leaves.at[i].adj), leaves.at[i]);
 }

@@ -14,8 +14,9 @@ neo_expr ad_neg(neo_module *m, neo_expr a);
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
 bool ad_is_zero(const neo_module *m, neo_expr e);
-/* Adjoint of the k-th argument of node e, whose own adjoint is g; 0 where no gradient flows. */
-neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, neo_expr g);
+/* Adjoint of the k-th argument of node e, whose own adjoint is g; 0 where no gradient flows. `kept`: e's value is in
+ * memory. */
+neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, bool kept, neo_expr g);
 
 /* ---- local.c: reverse mode inside one expression */
 typedef struct {
@@ -24,9 +25,10 @@ typedef struct {
 } ad_leaf;
 typedef NEO_VEC(ad_leaf) ad_leaves;
 typedef bool ad_active_fn(void *ctx, const neo_module *m, neo_expr leaf);
-/* Adds to *out the adjoint of every active leaf of `root`, whose adjoint is `seed`. */
-void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx,
-              neo_arena *scratch, ad_leaves *out);
+/* Adds to *out the adjoint of every active leaf of `root`, whose adjoint is `seed`. `kept`: the root's value is in
+ * memory. */
+void ad_local(neo_module *m, neo_expr root, bool kept, neo_expr seed, ad_active_fn *active,
+              void *ctx, neo_arena *scratch, ad_leaves *out);
 
 typedef struct ad_state ad_state;
 

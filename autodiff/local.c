@@ -63,8 +63,8 @@ static void mark_live(local_ctx *l, const visit_ctx *v, ad_active_fn *active, vo
   }
 }
 
-void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active, void *ctx,
-              neo_arena *scratch, ad_leaves *out) {
+void ad_local(neo_module *m, neo_expr root, bool kept, neo_expr seed, ad_active_fn *active,
+              void *ctx, neo_arena *scratch, ad_leaves *out) {
   visit_ctx v = {.m = m, .scratch = scratch};
   neo_expr_visit(m, root, collect, &v);
   local_ctx l = {.m = m};
@@ -92,7 +92,7 @@ void ad_local(neo_module *m, neo_expr root, neo_expr seed, ad_active_fn *active,
     for (uint32_t k = 0; k < neo_expr_node(m, e)->arg.n; k++) {
       neo_expr a = neo_expr_arg(m, e, k);
       if (live(&l, a))
-        give(&l, a, ad_rule(m, e, k, g));
+        give(&l, a, ad_rule(m, e, k, kept && e.i == root.i, g));
     }
   }
 }

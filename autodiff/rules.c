@@ -3,8 +3,8 @@
  * Where the derivative can be said through the function's own value it is (tanh, exp, relu ...):
  * the definition's output then serves the backward pass and its input need not be kept. Values of expm1
  * and elu are -1 from some argument on, those of sigmoid and tanh 1, however small the slope there is:
- * theirs are exponentials of the argument. A sum in an argument is not kept: slopes of sigmoid and
- * tanh of a sum are those of the value, exact to the rounding of 1. */
+ * theirs are exponentials of the argument. Where the value is the definition's output and the argument would
+ * be kept for the slope alone, slopes of sigmoid and tanh are those of the value, exact to the rounding of 1. */
 #include "autodiff/internal.h"
 #include <math.h>
 
@@ -197,16 +197,37 @@ static neo_expr slope_silu(neo_module *m, neo_expr x) {
   return mul(m, s, add(m, one, mul(m, x, sub(m, one, s))));
 }
 
+typedef struct {
+  const neo_module *m;
+  bool found;
+} computed_look;
+
+static void look_computed(void *ctx, neo_expr e) {
+  computed_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->m, e);
+  neo_role role = NEO_ROLE_INPUT;
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    role = (neo_role)neo_tensor_at(l->m, (neo_tensor){n->attr})->role;
+  l->found = l->found || n->op == NEO_OP_ACC || role == NEO_ROLE_TEMP || role == NEO_ROLE_UPDATE;
+}
+
+/* Is x made of sums or of computed tensors, not of inputs, parameters and states alone? */
+static bool is_computed(const neo_module *m, neo_expr x) {
+  computed_look l = {m, false};
+  neo_expr_visit(m, x, look_computed, &l);
+  return l.found;
+}
+
 /* sigmoid(x)*sigmoid(-x), with y = sigmoid(x). */
-static neo_expr slope_sigmoid(neo_module *m, neo_expr x, neo_expr y) {
-  if (neo_expr_uses_op(m, x, NEO_OP_ACC))
+static neo_expr slope_sigmoid(neo_module *m, neo_expr x, neo_expr y, bool kept) {
+  if (kept && is_computed(m, x))
     return mul(m, y, sub(m, real(m, x, 1), y));
   return mul(m, y, op1(m, NEO_OP_SIGMOID, ad_neg(m, x)));
 }
 
 /* 1/cosh(x)^2 = 4*sigmoid(2*x)*sigmoid(-2*x), with y = tanh(x). */
-static neo_expr slope_tanh(neo_module *m, neo_expr x, neo_expr y) {
-  if (neo_expr_uses_op(m, x, NEO_OP_ACC))
+static neo_expr slope_tanh(neo_module *m, neo_expr x, neo_expr y, bool kept) {
+  if (kept && is_computed(m, x))
     return sub(m, real(m, x, 1), mul(m, y, y));
   neo_expr z = add(m, x, x);
   neo_expr s = mul(m, op1(m, NEO_OP_SIGMOID, z), op1(m, NEO_OP_SIGMOID, ad_neg(m, z)));
@@ -214,8 +235,8 @@ static neo_expr slope_tanh(neo_module *m, neo_expr x, neo_expr y) {
 }
 
 /* Slope of a function of one argument x with value y, where it is a plain factor; 0: not such a
- * function. */
-static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
+ * function. `kept`: y is the definition's output. */
+static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y, bool kept) {
   neo_expr one = real(m, x, 1);
   switch (op) {
   case NEO_OP_ABS:
@@ -233,9 +254,9 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   case NEO_OP_TAN:
     return add(m, one, mul(m, y, y));
   case NEO_OP_TANH:
-    return slope_tanh(m, x, y);
+    return slope_tanh(m, x, y, kept);
   case NEO_OP_SIGMOID:
-    return slope_sigmoid(m, x, y);
+    return slope_sigmoid(m, x, y, kept);
   case NEO_OP_GELU:
     return slope_gelu(m, x);
   case NEO_OP_SILU:
@@ -258,7 +279,9 @@ static neo_expr slope(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   }
 }
 
-static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_expr g) {
+static neo_expr rule_one(neo_module *m, neo_expr y, bool kept, neo_expr g) {
+  neo_op op = (neo_op)neo_expr_node(m, y)->op;
+  neo_expr x = neo_expr_arg(m, y, 0);
   switch (op) {
   case NEO_OP_NEG:
     return ad_neg(m, g);
@@ -277,7 +300,7 @@ static neo_expr rule_one(neo_module *m, neo_op op, neo_expr x, neo_expr y, neo_e
   default:
     break; /* floor, ceil, round, sign, stop: no gradient */
   }
-  neo_expr d = slope(m, op, x, y);
+  neo_expr d = slope(m, op, x, y, kept);
   return d.i ? ad_scale(m, g, d) : d;
 }
 
@@ -324,11 +347,11 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
   }
 }
 
-neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, neo_expr g) {
+neo_expr ad_rule(neo_module *m, neo_expr e, uint32_t k, bool kept, neo_expr g) {
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
   switch (neo_op_arity(op)) {
   case 1:
-    return rule_one(m, op, neo_expr_arg(m, e, 0), e, g);
+    return rule_one(m, e, kept, g);
   case 2:
     return rule_two(m, op, e, k, g);
   case 3:
