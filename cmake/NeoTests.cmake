@@ -190,7 +190,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
     if(name MATCHES "net")
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # as well
     endif()
-    if(name MATCHES "^(resnet50|shufflenet)$") # a minute each, beside their smaller kin
+    if(name MATCHES "^(resnet50|shufflenet|mobilenet)$") # a minute each, beside their smaller kin
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS long)
     endif()
   endforeach()

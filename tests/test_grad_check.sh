@@ -1,7 +1,7 @@
 #!/bin/sh
 # Gradients agree with differences in f64:
 #
-#   of the models of tests/library, which use nn and optim: every element
+#   of the models of tests/library, which use nn and optim: every element in a long run, else some of each tensor
 #   of those of tests/recurrences, which use the rest of the library
 #   of index forms, reducers and second derivatives (tests/golden/gradcheck)
 #   of the models; test_zoo_models.sh has those of the zoo
@@ -18,12 +18,14 @@ check() {
   grep -q '^[1-9][0-9]* elements checked, 0 failed' "$out" || fail "$*: nothing was checked"
 }
 
+samples=6
+[ -z "${NEO_TEST_LONG:-}" ] || samples=0
 for model in "$library"/*.expr; do
   case $model in
     */ste.expr) continue ;;  # all of it flows through gradients of its own making
     */int8.expr) continue ;; # no floats
   esac
-  check "$model" --samples 0 --seed 3
+  check "$model" --samples $samples --seed 3
 done
 for model in "$recurrences"/*.expr; do
   check "$model" --samples 2 --seed 3

@@ -19,16 +19,16 @@ evaluated() {
   grep -Eq ' 0 refused by the evaluator, 0 differ$' "$work/evaluated" || fail "some were refused" "$work/evaluated"
 }
 
-evaluated --seeds=30001..30060
-evaluated --wide --seeds=30001..30060
-evaluated --recurrences --seeds=1..100
-evaluated --recurrences --wide --seeds=23..60
-evaluated --vertices --seeds=1..60
+evaluated --seeds=30001..30040
+evaluated --wide --seeds=30001..30040
+evaluated --recurrences --seeds=1..60
+evaluated --recurrences --wide --seeds=23..50
+evaluated --vertices --seeds=1..40
 if [ -n "${NEO_TEST_LONG:-}" ]; then
-  evaluated --seeds=30061..31000
-  evaluated --wide --seeds=30061..31000
-  evaluated --recurrences --seeds=101..1000
-  evaluated --recurrences --wide --seeds=61..300
-  evaluated --vertices --seeds=61..600
+  evaluated --seeds=30041..31000
+  evaluated --wide --seeds=30041..31000
+  evaluated --recurrences --seeds=61..1000
+  evaluated --recurrences --wide --seeds=51..300
+  evaluated --vertices --seeds=41..600
 fi
 exit $status

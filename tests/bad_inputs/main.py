@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Bad values of every option of every command, of inputs, and damaged files: each is refused with a message.
 
-    main.py NEOC
+    main.py NEOC [PART]
+
+PART: each PART-th of them alone, every option among them.
 
 The options are those that `neoc COMMAND --help` lists; an option whose form has no bad values here fails the test. A refusal has
 an exit code from 1 to 4, a message that names what is wrong, and no internal error. The commands run without the bad value first,
@@ -172,6 +174,8 @@ def main():
             tester.failures.append(f"{command} {' '.join(arguments)}: status {done.returncode}: {done.stderr[-300:]}")
     ask_for_refusals(tester)
     ask_about_damaged_files(tester, tester.neoc)
+    part = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    tester.jobs = tester.jobs[::part]
     tester.run(2)
     for failure in tester.failures:
         print(failure)

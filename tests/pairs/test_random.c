@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { COUNT = 300, REACHED = 80 }; /* percent of the pairs that can be */
+enum { COUNT = 200, REACHED = 80 }; /* percent of the pairs that can be */
 
 static void equal_the_interpreter(pairs_drawer *draw) {
   static pairs_table t;

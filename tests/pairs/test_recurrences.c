@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-enum { COUNT = 150, DEVICE_COUNT = 120 };
+enum { COUNT = 100, DEVICE_COUNT = 80 };
 
 static void equal_the_interpreter(pairs_drawer *draw) {
   static pairs_table t;

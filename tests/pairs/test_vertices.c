@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { COUNT = 120, DEVICE_COUNT = 40, GRAPHS = 300 };
+enum { COUNT = 80, DEVICE_COUNT = 30, GRAPHS = 200 };
 
 static void vertices_equal_the_interpreter_and_keep_their_bits(void **state) {
   static pairs_table t;
