@@ -3,7 +3,7 @@
 
     main.py NEOC [PART]
 
-PART: each PART-th of them alone, every option among them.
+PART: each PART-th of them alone.
 
 The options are those that `neoc COMMAND --help` lists; an option whose form has no bad values here fails the test. A refusal has
 an exit code from 1 to 4, a message that names what is wrong, and no internal error. The commands run without the bad value first,
