@@ -198,7 +198,7 @@ endif()
 
 # Many kernels, interpreted: minutes under sanitizers, where others run the same code with fewer.
 foreach(name codegen_lower codegen_lower_nest codegen_lower_threads codegen_matrix codegen_producer
-             pipeline_gpu_large pipeline_gpu_producer recurrences_recurrences second_second)
+             pipeline_gpu_large pipeline_gpu_producer recurrences_recurrences second_second tune_search)
   set_property(TEST ${name} APPEND PROPERTY LABELS slow)
 endforeach()
 
