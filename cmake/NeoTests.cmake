@@ -187,7 +187,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
     # As graphs from the first call on, with all that can be in persistent grids.
     set_property(TEST gpu_zoo_${name} APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2
                  NEO_TEST_GRIDS=1 NEO_EMULATOR_SEED=3)
-    if(name MATCHES "net")
+    if(NOT name MATCHES "^(mlp|lltm|sublstm_scan|tree_lstm|mamba_step)$") # one of each kind
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # as well
     endif()
     if(name MATCHES "^(resnet50|shufflenet|mobilenet)$") # a minute each, beside their smaller kin

@@ -95,7 +95,7 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
   (void)l;
   assert(w > 1 && w <= 1024);
   for (uint32_t i = 0; i < w; i++)
-    all[i] = LLVMConstInt(scalar, (unsigned long long)((int64_t)i * step), true);
+    all[i] = LLVMConstInt(scalar, i * (unsigned long long)step, true); /* wraps, as integers do */
   return LLVMConstVector(all, w);
 }
 
