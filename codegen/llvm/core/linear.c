@@ -39,7 +39,8 @@ static bool add_term(neo_ll_lin *x, LLVMValueRef v, int64_t coef, uint32_t depth
 }
 
 int64_t neo_ll_lane_offset(const neo_ll_lin *x, uint32_t lane) {
-  return x->step * (int64_t)lane + (x->pattern ? x->pattern[lane] : 0);
+  uint64_t more = x->pattern ? (uint64_t)x->pattern[lane] : 0;
+  return (int64_t)((uint64_t)x->step * lane + more); /* wraps, as integers do */
 }
 
 bool neo_ll_lin_is_constant(const neo_ll_lin *x) {
