@@ -22,7 +22,7 @@ static void vertices_equal_the_interpreter_and_keep_their_bits(void **state) {
   (void)state;
   if (pairs_drive_run(&d, &t))
     fail_msg("%u programs of %u fail", t.failed, t.programs);
-  assert_true(t.rejected * 50 <= t.programs); /* the generator's fault */
+  assert_true(t.rejected <= 2 + t.programs / 50); /* the generator's fault */
   assert_true(t.promised * 10 >= t.compared * 9);
 }
 
