@@ -237,7 +237,7 @@ static bool carry(search *s, const members *c, const level *l) {
   return some;
 }
 
-/* No read comes from an earlier round: a read shows a point whose element is of the same one. */
+/* The level carries no read: reports a point whose read is of the same iteration. */
 static void fail_to_carry(const search *s, const members *c, const level *l) {
   for (size_t k = 0; k < s->edges.n && !s->why->reader.i; k++) {
     const edge *e = &s->edges.at[k];

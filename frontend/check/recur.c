@@ -140,7 +140,7 @@ static const char *point_text(const neo_inst *in, neo_def d, const neo_witness *
   return neo_str_text(&s);
 }
 
-/* Of which order a witness says that it is none, where there are several: " along 'j'". */
+/* The order that a witness refutes, where there are several: " along 'j'". */
 static const char *along_text(const neo_inst *in, const neo_order_failure *why) {
   const neo_module *m = in->fe->m;
   const neo_def_rec *r = neo_def_at(m, why->reader);
