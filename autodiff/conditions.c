@@ -14,7 +14,8 @@
  *
  * A select between values that differ by element stays what it is in other systems (and costs nothing):
  * conditions count where they are the same for all elements of a round, or for whole rows. Those of a
- * select between tensors as they are, which is what a `case` becomes, count always. */
+ * select between tensors as they are, which is what a `case` becomes, count always, and so do all that stand around
+ * a reduction within an expression, which is a part of what they are written in. */
 #include "autodiff/internal.h"
 #include "autodiff/solve.h"
 #include "ir/out_map.h"
@@ -82,18 +83,15 @@ static bool chooses(const ad_conditions *c, neo_expr condition) {
   return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
 }
 
-static bool is_known(const ad_conditions *c, neo_expr condition) {
-  reads_of r = reads_in(c, condition);
-  return r.known && (r.plain || chooses(c, condition));
-}
-
-/* Is it the same for whole rows of a tensor of `rank` axes, or for a round, or does it choose? Only some
+/* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it stands in? Only some
  * become conditions of the sums that its tensor's adjoint goes into. */
-static bool counts(const ad_conditions *c, neo_expr condition, uint32_t rank,
-                   ad_condition_use use) {
+static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_condition_use use) {
   reads_of r = reads_in(c, condition);
   uint64_t axes = neo_expr_axes(c->m, condition);
+  uint32_t rank = neo_tensor_rank(c->m, t);
   bool choice = chooses(c, condition);
+  if (r.known && neo_tensor_at(c->m, t)->inner && use != AD_PRODUCT)
+    return true;
   if (!r.known || !(r.plain || choice))
     return false;
   if (!axes || r.rounds || (choice && use != AD_PRODUCT))
@@ -172,7 +170,7 @@ static void add_conjuncts(const walk *w, neo_expr condition, const neo_node *rea
   }
   neo_expr there = at_position(w, condition, read, rank);
   if (there.i && !reads_tensor(m, there, read->attr) && !contains(out, there) &&
-      counts(w->c, there, rank, AD_ELEMENT))
+      counts(w->c, there, (neo_tensor){read->attr}, AD_ELEMENT))
     NEO_PUSH(w->s->scratch, out, there);
 }
 
@@ -263,7 +261,7 @@ void ad_conditions_note(ad_state *s, ad_conditions *c, neo_def def) {
 static void go_into_select(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   neo_module *m = w->s->m;
   neo_expr c = neo_expr_arg(m, e, 0);
-  bool reads = is_known(w->c, c);
+  bool reads = reads_in(w->c, c).known;
   go_down(w, out, neo_expr_arg(m, e, 1), reads ? ad_and(m, above, c) : above);
   neo_expr other = reads ? neo_op1(m, NEO_OP_NOT, c) : (neo_expr){0};
   go_down(w, out, neo_expr_arg(m, e, 2), ad_and(m, above, other));
@@ -319,7 +317,7 @@ neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_cond
   const ad_conjuncts *v = of_tensor(c, t);
   neo_expr all = {0};
   for (size_t k = 0; v && k < v->n; k++)
-    if (counts(c, v->at[k], neo_tensor_rank(s->m, t), use))
+    if (counts(c, v->at[k], t, use))
       all = ad_and(s->m, all, v->at[k]);
   return all;
 }

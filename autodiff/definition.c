@@ -310,6 +310,22 @@ static neo_expr body_where(ad_state *s, const neo_def_rec *d, neo_expr slope) {
   return where;
 }
 
+/* The settled adjoint under the conditions that g has, so that slopes of the body, which may be infinite,
+ * are multiplied where they hold alone: y = select(x > 0, sum[j] sqrt(x[j]), 0). */
+static neo_expr under_conditions(neo_module *m, neo_expr g, neo_expr settled) {
+  neo_node n = *neo_expr_node(m, g);
+  if (n.op == NEO_OP_NEG)
+    return under_conditions(m, neo_list_expr(m, n.arg, 0), settled);
+  if (n.op != NEO_OP_SELECT)
+    return settled;
+  neo_expr zero = ad_zero(m, neo_expr_type(m, settled)), branch[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    neo_expr e = neo_list_expr(m, n.arg, k + 1);
+    branch[k] = ad_is_zero(m, e) ? zero : under_conditions(m, e, settled);
+  }
+  return ad_select(m, neo_list_expr(m, n.arg, 0), branch[0], branch[1]);
+}
+
 void ad_definition(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
@@ -329,7 +345,8 @@ void ad_definition(ad_state *s, neo_def def) {
   }
   if (!g.i)
     return;
-  neo_expr seed = ad_reducer(s, def, settled);
+  bool guards = settled.i != g.i && has_poles(s, neo_list_expr(m, d.body, 0));
+  neo_expr seed = ad_reducer(s, def, guards ? under_conditions(m, g, settled) : settled);
   if (!seed.i)
     return;
   ad_leaves leaves = {0};

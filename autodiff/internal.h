@@ -12,6 +12,8 @@ neo_expr ad_neg(neo_module *m, neo_expr a);
 /* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not
  * taken cannot leak. */
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d);
+neo_expr ad_quotient(neo_module *m, neo_expr adj, neo_expr d);
+neo_expr ad_convert(neo_module *m, neo_type to, neo_expr adj);
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b);
 bool ad_is_zero(const neo_module *m, neo_expr e);
 /* Adjoint of the k-th argument of node e, whose own adjoint is g; 0 where no gradient flows. `kept`: e's value is in

@@ -23,16 +23,12 @@ static bool uses_reduction_axes(const neo_module *m, const neo_def_rec *d, neo_e
 static neo_expr count_of(ad_state *s, neo_def def) {
   neo_module *m = s->m;
   neo_def_rec d = *neo_def_at(m, def);
-  neo_expr n = neo_const_int(m, NEO_I64_T, 1), zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
   bool box = !d.where.i;
   for (uint32_t k = d.n_out; k < d.axes.n && box; k++) {
     neo_axis_rec a = *neo_def_axis(m, &d, k);
-    int64_t lo, hi;
     box = !uses_reduction_axes(m, &d, a.lo) && !uses_reduction_axes(m, &d, a.hi);
-    neo_expr len = neo_op2(m, NEO_OP_SUB, a.hi, a.lo);
-    if (!neo_expr_is_int(m, a.lo, &lo) || !neo_expr_is_int(m, a.hi, &hi))
-      len = neo_op2(m, NEO_OP_MAX, len, zero);
-    n = neo_op2(m, NEO_OP_MUL, n, len);
+    n = neo_op2(m, NEO_OP_MUL, n, neo_axis_points(m, &a));
   }
   return box ? n : ad_read(m, ad_stored_acc(s, def, 1));
 }
@@ -42,10 +38,11 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
   bool narrow = t == NEO_F16_T || t == NEO_BF16_T; /* the count may not fit */
   neo_type wide = narrow ? NEO_F32_T : t;
   neo_expr count = count_of(s, def);
-  if (neo_expr_axes(s->m, count) || !ad_is_plain_index(s->m, count)) /* 0 gives nothing, not NaN */
+  int64_t known;
+  if (!neo_expr_is_int(s->m, count, &known) || known < 1) /* 0 gives nothing, not NaN */
     count = neo_op2(s->m, NEO_OP_MAX, count, neo_const_int(s->m, NEO_I64_T, 1));
   neo_expr n = neo_cast(s->m, wide, count);
-  return neo_cast(s->m, t, neo_op2(s->m, NEO_OP_DIV, neo_cast(s->m, wide, g), n));
+  return ad_convert(s->m, t, ad_quotient(s->m, ad_convert(s->m, wide, g), n));
 }
 
 /* Position among the reduction axes, different at each point; written by whoever did not give the

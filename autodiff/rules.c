@@ -131,7 +131,7 @@ static neo_expr apply(neo_module *m, const map *f, neo_expr g) {
 neo_expr ad_scale(neo_module *m, neo_expr adj, neo_expr d) {
   return apply(m, &(map){.kind = TIMES, .by = d}, adj);
 }
-static neo_expr quotient(neo_module *m, neo_expr adj, neo_expr d) {
+neo_expr ad_quotient(neo_module *m, neo_expr adj, neo_expr d) {
   return apply(m, &(map){.kind = OVER, .by = d}, adj);
 }
 static neo_expr mask(neo_module *m, neo_expr cond, neo_expr g) {
@@ -140,7 +140,7 @@ static neo_expr mask(neo_module *m, neo_expr cond, neo_expr g) {
 static neo_expr mask_out(neo_module *m, neo_expr cond, neo_expr g) {
   return apply(m, &(map){.kind = UNLESS, .by = cond}, g);
 }
-static neo_expr convert(neo_module *m, neo_type to, neo_expr g) {
+neo_expr ad_convert(neo_module *m, neo_type to, neo_expr g) {
   return apply(m, &(map){.kind = CONVERT, .to = to}, g);
 }
 
@@ -154,7 +154,12 @@ static neo_expr sub(neo_module *m, neo_expr a, neo_expr b) {
   return neo_op2(m, NEO_OP_SUB, a, b);
 }
 
-/* d pow(a, b): b*a^(b-1) and a^b*log a, the latter 0 at a = 0. */
+static neo_expr is_zero(neo_module *m, neo_expr e) {
+  return neo_op2(m, NEO_OP_EQ, e, ad_zero(m, neo_expr_type(m, e)));
+}
+
+/* d pow(a, b): b*a^(b-1) and a^b*log a, the latter 0 at a = 0. A condition in a slope hides what its own
+ * derivative is, so there is one only where the slope has no value otherwise. */
 static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
   neo_expr a = neo_expr_arg(m, y, 0), b = neo_expr_arg(m, y, 1);
   if (k == 0) {
@@ -162,11 +167,10 @@ static neo_expr rule_pow(neo_module *m, neo_expr y, uint32_t k, neo_expr g) {
     neo_expr less = neo_expr_is_float(m, b, &p) ? real(m, b, p - 1) : sub(m, b, real(m, b, 1));
     neo_expr power = is_const(m, less, 1) ? a : neo_op2(m, NEO_OP_POW, a, less);
     if (!neo_expr_is_float(m, b, &p)) /* a^0 is 1, at a = 0 too */
-      g = mask_out(m, neo_op2(m, NEO_OP_EQ, b, ad_zero(m, neo_expr_type(m, b))), g);
+      g = mask_out(m, neo_op2(m, NEO_OP_AND, is_zero(m, a), is_zero(m, b)), g);
     return ad_scale(m, g, mul(m, b, power));
   }
-  neo_expr at_zero = neo_op2(m, NEO_OP_EQ, a, ad_zero(m, neo_expr_type(m, a)));
-  return ad_scale(m, mask_out(m, at_zero, g), mul(m, y, op1(m, NEO_OP_LOG, a)));
+  return ad_scale(m, mask_out(m, is_zero(m, a), g), mul(m, y, op1(m, NEO_OP_LOG, a)));
 }
 
 /* min(max(x, lo), hi), the first of equals. */
@@ -288,13 +292,13 @@ static neo_expr rule_one(neo_module *m, neo_expr y, bool kept, neo_expr g) {
   case NEO_OP_TF32: /* as a conversion */
     return g;
   case NEO_OP_CAST:
-    return convert(m, neo_expr_type(m, x), g);
+    return ad_convert(m, neo_expr_type(m, x), g);
   case NEO_OP_SQRT:
-    return quotient(m, ad_scale(m, g, real(m, x, 0.5)), y);
+    return ad_quotient(m, ad_scale(m, g, real(m, x, 0.5)), y);
   case NEO_OP_LOG:
-    return quotient(m, g, x);
+    return ad_quotient(m, g, x);
   case NEO_OP_LOG1P:
-    return quotient(m, g, add(m, real(m, x, 1), x));
+    return ad_quotient(m, g, add(m, real(m, x, 1), x));
   case NEO_OP_RELU:
     return mask(m, neo_op2(m, NEO_OP_LT, ad_zero(m, neo_expr_type(m, y)), y), g);
   default:
@@ -327,7 +331,7 @@ static neo_expr rule_two(neo_module *m, neo_op op, neo_expr y, uint32_t k, neo_e
   case NEO_OP_MUL:
     return ad_scale(m, g, k ? a : b);
   case NEO_OP_DIV:
-    return k ? ad_neg(m, quotient(m, ad_scale(m, g, y), b)) : quotient(m, g, b);
+    return k ? ad_neg(m, ad_quotient(m, ad_scale(m, g, y), b)) : ad_quotient(m, g, b);
   case NEO_OP_MOD:
     if (!k)
       return g;

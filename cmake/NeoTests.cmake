@@ -150,6 +150,9 @@ foreach(path IN LISTS zoo_cases)
   add_test(NAME zoo_${name} COMMAND test_zoo_zoo ${name})
   neo_register(zoo_${name} 900)
   set_tests_properties(zoo_${name} PROPERTIES LABELS zoo)
+  if(name MATCHES "^(resnet18|resnet50|shufflenet|mobilenet)$") # many layers of few kinds: a minute each under sanitizers
+    set_property(TEST zoo_${name} APPEND PROPERTY LABELS slow)
+  endif()
 endforeach()
 
 # tests/gpu: a CUDA driver that emulates a device.
@@ -187,7 +190,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
     # As graphs from the first call on, with all that can be in persistent grids.
     set_property(TEST gpu_zoo_${name} APPEND PROPERTY ENVIRONMENT NEO_CUDA_GRAPHS=2
                  NEO_TEST_GRIDS=1 NEO_EMULATOR_SEED=3)
-    if(NOT name MATCHES "^(mlp|lltm|sublstm_scan|tree_lstm|mamba_step)$") # one of each kind
+    if(NOT name MATCHES "^(mlp|lltm|sublstm_scan|tree_lstm)$") # one of each kind
       set_property(TEST gpu_zoo_${name} APPEND PROPERTY LABELS slow) # as well
     endif()
     if(name MATCHES "^(resnet50|shufflenet|mobilenet)$") # a minute each, beside their smaller kin
@@ -230,6 +233,7 @@ if(NOT "thread" IN_LIST NEO_SANITIZE)
   neo_add_emulated_test(gpu_products sh ${PROJECT_SOURCE_DIR}/tests/gpu/products)
   neo_add_emulated_test(gpu_steps test_device_steps)
   set_property(TEST gpu_steps APPEND PROPERTY ENVIRONMENT "NEO_TEST_SMALL=1" "NEO_TEST_STEPS=3")
+  set_property(TEST gpu_steps APPEND PROPERTY LABELS slow)
 endif()
 
 # tests/relations: neoc as a server of itself.

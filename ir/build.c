@@ -155,6 +155,17 @@ neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec) {
   return (neo_axis){(uint32_t)m->axes.n - 1};
 }
 
+neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x) {
+  neo_expr n = neo_op2(m, NEO_OP_SUB, x->hi, x->lo);
+  const neo_node *e = neo_expr_node(m, n);
+  int64_t known;
+  if (neo_expr_is_int(m, n, &known))
+    return known < 0 ? neo_const_int(m, NEO_I64_T, 0) : n;
+  if (e->op == NEO_OP_SIZE && neo_size_at(m, (neo_size){e->attr})->lo >= 0)
+    return n;
+  return neo_op2(m, NEO_OP_MAX, n, neo_const_int(m, NEO_I64_T, 0));
+}
+
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec) {
   if (!neo_map_get(&m->named, rec.name, NULL))
     neo_map_set(&m->named, rec.name, m->tensors.n);

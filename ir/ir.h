@@ -131,6 +131,7 @@ typedef struct {
   bool
       saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
                     the first that has it, only those below NEO_SATURATED and the last are read, and written */
+  bool inner;    /* a reduction within the expression that reads it, of which it is a part */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_tensor
@@ -353,6 +354,8 @@ bool neo_expr_is_float(const neo_module *m, neo_expr e, double *x); /* a float c
 
 neo_size neo_size_add(neo_module *m, neo_size_rec rec);
 neo_axis neo_axis_add(neo_module *m, neo_axis_rec rec);
+/* The number of the axis' points, which its bounds alone do not say where it is empty: max(hi - lo, 0). */
+neo_expr neo_axis_points(neo_module *m, const neo_axis_rec *x);
 neo_tensor neo_tensor_add(neo_module *m, neo_tensor_rec rec); /* it keeps its name */
 /* Adds a definition. If `piece`, it is appended to the pieces of its outs (else it is an init: the
  * caller stores it). */

@@ -152,12 +152,21 @@ done
 wide 2 "an integer that i64 lacks" k=[9223372036854775808,0]
 says err 'k: .* is no i64' "an integer that i64 lacks"
 wide 2 "an integer that f64 rounds" k=[9007199254740993.0,0]
+says err 'may be rounded: write the digits' "an integer that f64 rounds"
+wide 2 "an integer with an exponent" k=[1e18,0]
+says err '1e+18 may be rounded: write the digits' "an integer with an exponent"
 for value in full:abc:[2] full:: full:1: full:1x:[2] full random random:abc:[2] random:-1:[2] random:1.5 \
   random:18446744073709551616 zeros:abc zeros: ones:[2]x zeros:[18446744073709551618] [1-2,3] [1.5.5,3] [1e999,0] 1/0 ''; do
   wide 2 "k=$value" "k=$value"
   says err 'k: ' "k=$value"
 done
 expect 2 "an infinite f32" "$NEOC" run wide.expr k=[1,2] f=[1e39,0]
+{ # two numbers of f64, the first of which f32 lacks: 2^1000 and 1
+  printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }"
+  printf '\000\000\000\000\000\000\160\176\000\000\000\000\000\000\360\077'
+} >far.npy
+expect 1 "an infinite f32 of a file" "$NEOC" run wide.expr k=[1,2] f=@far.npy
+says err 'f: element 0, 1.0715086071862673e+301, is no f32' "an infinite f32 of a file"
 says err 'f: .* is no f32' "an infinite f32"
 expect 0 "what is not finite" "$NEOC" run wide.expr k=[1,2] f=[inf,nan]
 says out 'inf, nan' "what is not finite"

@@ -87,7 +87,7 @@ static neo_expr count_of(const chunk_sum *x, neo_type type) {
   neo_module *m = x->c->m;
   neo_expr n = checkpoint_number(x->c, 1);
   for (uint32_t k = x->d.n_out; k < x->d.axes.n; k++)
-    n = neo_op2(m, NEO_OP_MUL, n, neo_def_axis(m, &x->d, k)->hi);
+    n = neo_op2(m, NEO_OP_MUL, n, neo_axis_points(m, neo_def_axis(m, &x->d, k)));
   return neo_cast(m, type, n);
 }
 

@@ -352,7 +352,7 @@ static void finish_mean(const split *x, neo_def_rec *r) {
   neo_module *m = x->m;
   neo_expr count = neo_const_int(m, NEO_I64_T, 1);
   for (uint32_t k = x->r.n_out; k < x->r.axes.n; k++)
-    count = neo_op2(m, NEO_OP_MUL, count, x->axis[k].hi);
+    count = neo_op2(m, NEO_OP_MUL, count, neo_axis_points(m, &x->axis[k]));
   neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, r->finish, 0), put_mean, &count);
   r->finish = neo_list_new(m, &e.i, 1);
 }

@@ -10,10 +10,10 @@
  *
  *     touched[n] = any[e where key[e] == n] true
  *     S[n, d]    = sum[e where key[e] == n] x[e, d]         rows without terms are not read: G is select(touched[n], S[n, d], 0)
- *     read[n]    = select(touched[n], any[d] S[n, d] != 0, false)          partial
- *     m.next[n, d] = select(touched[n] and read[n], f(S[n, d]), m[n, d])
+ *     R[n]       = select(touched[n], any[d] S[n, d] != 0, false)          partial, read[n] is touched[n] and R[n]
+ *     m.next[n, d] = select(touched[n] and R[n], f(S[n, d]), m[n, d])
  *
- * A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). On a GPU no pass
+ * G and read stay as they are for entries that return them. A step then costs as much as the rows that it reads (schedule/segment, codegen/lower/loops/needed.c). On a GPU no pass
  * over the terms adds to rows: each row looks for its terms, which it does only if it has some:
  *
  *     S[n, d]    = select(touched[n], sum[e where key[e] == n] x[e, d], 0)        partial
@@ -127,8 +127,8 @@ static bool is_asked(const rows *x, const neo_guarded_read *r) {
   return false;
 }
 
-/* Do all readers ask first? `asked`: by tensor, who asks if there is anything in a row. */
-static bool all_ask(const rows *x, neo_tensor t, bool *asked) {
+/* Do all readers ask first? `asks`: by tensor, the definition that asks if there is anything in a row. */
+static bool all_ask(const rows *x, neo_tensor t, neo_def *asks) {
   neo_module *m = x->m;
   bool any = false, all = true;
   bool *wanted = NEO_NEW_ARRAY(x->a, bool, m->tensors.n);
@@ -137,7 +137,7 @@ static bool all_ask(const rows *x, neo_tensor t, bool *asked) {
     neo_guarded_reads reads = {0};
     neo_tensor out = {neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)};
     if (asks_rows(m, x->defs[k], t) && neo_tensor_at(m, out)->role == NEO_ROLE_TEMP) {
-      asked[out.i] = true;
+      asks[out.i] = x->defs[k];
       continue;
     }
     neo_guarded_reads_of(m, x->defs[k], wanted, x->a, &reads);
@@ -194,55 +194,62 @@ static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, n
   return made;
 }
 
-static void narrow_asking(const rows *x, neo_def id, neo_tensor touched) {
+/* What is asked of rows with terms, which are all of which anybody reads the answer. */
+static neo_tensor define_asking(const rows *x, neo_def id, neo_tensor touched) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id);
-  neo_expr value = neo_list_expr(m, d.finish, 0);
-  value =
-      neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span), value, neo_const_bool(m, false));
+  neo_temp temp = {.prefix = "asked", .like = {neo_list_at(m, d.out, 0)}, .type = NEO_BOOL_T};
+  neo_expr value = neo_op3(m, NEO_OP_SELECT, is_touched(x, touched, d.span),
+                           neo_list_expr(m, d.finish, 0), neo_const_bool(m, false));
   d.finish = neo_list_new(m, &value.i, 1);
-  *neo_def_at(m, id) = d;
-  neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, 0)})->partial = true;
+  d.origin = d.origin ? d.origin : id.i;
+  neo_tensor made = neo_temp_define(m, &temp, d);
+  neo_tensor_at(m, made)->partial = true;
+  return made;
 }
 
 typedef struct {
   neo_tensor from, to, touched;
-  const bool *asked; /* by tensor: it says which rows have something in them */
+  const neo_tensor *
+      answer; /* by tensor that says which rows have something in them: what it is for those with terms */
 } renaming;
 
 static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
   const renaming *r = ctx;
   neo_node n = *neo_expr_node(m, e);
-  if (n.op == NEO_OP_LOAD && r->asked[n.attr]) {
-    neo_expr row = neo_list_expr(m, n.arg, 0);
-    return neo_op2(m, NEO_OP_AND, neo_load(m, r->touched, &row, 1, n.span), e);
-  }
-  if ((n.op != NEO_OP_LOAD && n.op != NEO_OP_LOAD_ELSE) || n.attr != r->from.i)
+  neo_tensor answer = n.op == NEO_OP_LOAD ? r->answer[n.attr] : (neo_tensor){0};
+  if (n.op != NEO_OP_LOAD || (n.attr != r->from.i && !answer.i))
     return e;
   neo_expr at[MOST_AXES];
   for (uint32_t k = 0; k < n.arg.n; k++)
     at[k] = neo_list_expr(m, n.arg, k);
-  uint32_t rank = neo_tensor_rank(m, r->from);
-  neo_expr row = at[0], zero = neo_const_int(m, (neo_type)n.type, 0);
-  if (n.op == NEO_OP_LOAD_ELSE)
-    return e;
-  return neo_op3(m, NEO_OP_SELECT, neo_load(m, r->touched, &row, 1, n.span),
-                 neo_load(m, r->to, at, rank, n.span), zero);
+  neo_expr is = neo_load(m, r->touched, at, 1, n.span);
+  if (answer.i)
+    return neo_op2(m, NEO_OP_AND, is, neo_load(m, answer, at, 1, n.span));
+  return neo_op3(m, NEO_OP_SELECT, is, neo_load(m, r->to, at, n.arg.n, n.span),
+                 neo_const_int(m, (neo_type)n.type, 0));
 }
 
-/* The readers read a tensor of their own: an entry may return the whole gradient. */
-static void rewrite(const rows *x, neo_def id, neo_tensor t, const bool *asked) {
+/* The readers read tensors of their own: an entry may return the whole gradient, or which of its rows have something
+ * in them, and a read of the latter may lie outside. */
+static void rewrite(const rows *x, neo_def id, neo_tensor t, const neo_def *asks) {
   neo_module *m = x->m;
   neo_tensor touched = define_touched(x, id, t);
   neo_def_rec d = *neo_def_at(m, id);
   d.origin = d.origin ? d.origin : id.i;
   neo_type type = (neo_type)neo_tensor_at(m, t)->type;
-  renaming to = {t, define_sparse(x, d, t, type, touched), touched, asked};
+  uint32_t n = (uint32_t)m->tensors.n;
+  neo_tensor *answer = NEO_NEW_ARRAY(x->a, neo_tensor, 2 * n + 1),
+             sparse = define_sparse(x, d, t, type, touched);
+  renaming to = {t, sparse, touched, answer};
+  for (uint32_t k = 1; k < n; k++)
+    if (asks[k].i) {
+      answer[k] = define_asking(x, asks[k], touched);
+      neo_def_rewrite(m, (neo_def){neo_list_at(m, neo_tensor_at(m, answer[k])->pieces, 0)}, renamed,
+                      &to);
+    }
   for (size_t k = 0; k < x->n; k++)
     neo_def_rewrite(m, x->defs[k], renamed, &to);
-  for (size_t k = 0; k < x->n; k++)
-    if (asked[neo_list_at(m, neo_def_at(m, x->defs[k])->out, 0)])
-      narrow_asking(x, x->defs[k], touched);
 }
 
 /* ---- sums in recurrences */
@@ -349,9 +356,9 @@ neo_status neo_pass_sparse_rows(neo_module *m, const neo_pass_target *target) {
     if (!is_candidate(m, defs[k]))
       continue;
     neo_tensor t = {neo_list_at(m, neo_def_at(m, defs[k])->out, 0)};
-    bool *asked = NEO_NEW_ARRAY(&scratch, bool, m->tensors.n + 2); /* with those that are made */
-    if (all_ask(&x, t, asked))
-      rewrite(&x, defs[k], t, asked);
+    neo_def *asks = NEO_NEW_ARRAY(&scratch, neo_def, m->tensors.n + 1); /* with touched */
+    if (all_ask(&x, t, asks))
+      rewrite(&x, defs[k], t, asks);
   }
   neo_arena_free(&scratch);
   return NEO_OK;

@@ -102,15 +102,18 @@ static void put_program(writer *w, int32_t at) {
 
 /* An end of elements over their indices d0, d1 …; nothing where there is none. */
 static void put_end(writer *w, const neo_rt_tensor *t, int which) {
-  const int32_t *row = w->p->extents.at + t->ends - 1, *by = row + 2 + which * t->rank;
+  const int32_t *row = w->p->extents.at + t->ends - 1, *adds = row + 2 + which * t->rank;
   if (row[which] < 0)
     return;
   const int64_t *code = w->p->programs.at + row[which];
   bool zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END, any = false;
   for (int d = 0; d < t->rank; d++) {
-    if (!by[d])
+    int64_t by = w->p->programs.at[adds[d] + 1]; /* behind CONST */
+    if (!by)
       continue;
-    neo_str_addf(w->out, by[d] == 1 ? "%s" : "%s%d*", any ? " + " : "", by[d]);
+    neo_str_add(w->out, any ? " + " : "");
+    if (by != 1)
+      neo_str_addf(w->out, "%lld*", (long long)by);
     neo_str_addf(w->out, "d%d", d);
     any = true;
   }

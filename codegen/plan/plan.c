@@ -52,6 +52,15 @@ static bool all_fit(plan_store *s) {
   return good;
 }
 
+/* A call keeps its sizes on the stack. */
+static bool few_sizes(neo_module *m) {
+  if (neo_size_numbers(m) <= NEO_RT_MOST_SIZES)
+    return true;
+  neo_diag(m->diags, m->sizes.at[m->sizes.n - 1].span, NEO_D_TOO_MANY, NEO_RT_MOST_SIZES,
+           "run-time sizes, sizes made of them and indices of loops");
+  return false;
+}
+
 static void add_entries(plan_store *store, const neo_plan_input *in) {
   neo_module *m = store->p->m;
   plan_entry_env env = {store, in, false};
@@ -85,7 +94,7 @@ neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const
   neo_map_init(&store.parts, &scratch);
   neo_map_init(&store.cached, &scratch);
   neo_map_init(&store.cached_bufs, &scratch);
-  bool good = all_fit(&store);
+  bool good = few_sizes(m) && all_fit(&store);
   if (good)
     add_entries(&store, in);
   neo_prover_free(store.prover);

@@ -79,9 +79,11 @@ static int32_t add_ends(plan_store *s, const neo_tensor_rec *r) {
   int32_t at = (int32_t)s->p->extents.n;
   for (int k = 0; k < 2; k++)
     NEO_PUSH(s->p->arena, &s->p->extents, programs[k]);
-  for (uint32_t k = 0; k < 2 * rank; k++)
-    NEO_PUSH(s->p->arena, &s->p->extents,
-             (int32_t)(k < rank ? least.coef[k] : below.coef[k - rank]));
+  for (uint32_t k = 0; k < 2 * rank; k++) {
+    int64_t by = k < rank ? least.coef[k] : below.coef[k - rank];
+    int32_t program = neo_plan_program(s->p, neo_const_int(s->p->m, NEO_I64_T, by));
+    NEO_PUSH(s->p->arena, &s->p->extents, program);
+  }
   return at + 1;
 }
 

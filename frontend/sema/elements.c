@@ -158,7 +158,10 @@ static neo_val converted(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_va
     return neo_val_expr(neo_type_is_float(t) ? neo_const_float(f->m, t, v.lit.f)
                                              : neo_const_int(f->m, t, x.i));
   }
-  return neo_val_expr(neo_cast(f->m, t, neo_val_scalar(f, e->span, v)));
+  neo_expr x = neo_val_scalar(f, e->span, v);
+  if (neo_expr_type(f->m, x) == t) /* rounds within a sum of wider numbers, too */
+    x = neo_cast(f->m, neo_type_wide(t), x);
+  return neo_val_expr(neo_cast(f->m, t, x));
 }
 
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v) {

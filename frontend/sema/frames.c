@@ -12,6 +12,7 @@ void neo_frame_init(neo_frame *f, neo_inst *in, const char *target) {
   *f = (neo_frame){.in = in, .fe = in->fe, .m = in->fe->m, .target = target, .literal = NEO_F32_T};
   neo_map_init(&f->calls, in->fe->arena);
   neo_map_init(&f->inferred, in->fe->arena);
+  neo_map_init(&f->unrounded, in->fe->arena);
   for (size_t k = 0; k < in->fe->asserts.n; k++)
     NEO_PUSH(in->fe->arena, &f->assume, in->fe->asserts.at[k]);
   for (uint32_t k = 0; k < in->n_ambient; k++) {

@@ -236,9 +236,24 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
   return v->kind == NEO_VAL_VIEW && neo_view_is_own(in, &v->view);
 }
 
+/* A number of the type that the signature says is a value as any other: it has a gradient. */
+static void take_literal(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual, uint32_t k) {
+  const neo_ast_type *type = &fn->u.fn.sig.params.at[k].type;
+  neo_val *v = &actual->at[k];
+  if (v->kind != NEO_VAL_LIT || !type->given || !neo_type_is_float(type->type))
+    return;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, "");
+  neo_expr e = neo_val_as(f, actual->span[k], *v, type->type);
+  *v = e.i ? neo_val_expr(e) : neo_val_poison();
+}
+
 bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) {
   for (uint32_t k = 0; k < actual->n; k++) {
     neo_val *v = &actual->at[k];
+    take_literal(in, fn, actual, k);
+    if (v->kind == NEO_VAL_POISON)
+      return false;
     if (v->kind == NEO_VAL_LIT || !neo_type_is_float(value_type(in->fe->m, v)))
       continue;
     if (v->kind == NEO_VAL_VIEW && neo_view_is_whole(&v->view) && !in->n_ambient)

@@ -238,6 +238,21 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
 }
 
+/* A sum of a narrow type within a reducer, whose body may be computed in a wider one (neo_expr_widen), is kept as it is
+ * before it is rounded; the expression rounds it where it is read. */
+static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
+  const neo_node *n = neo_expr_node(f->m, r->finish);
+  bool narrow = n->type == NEO_F16_T || n->type == NEO_BF16_T;
+  return f->depth && narrow && n->op == NEO_OP_CAST ? neo_list_expr(f->m, n->arg, 0) : r->finish;
+}
+
+static neo_expr rounded(neo_frame *f, const neo_reduction *r, neo_expr kept) {
+  neo_expr e = neo_cast(f->m, neo_expr_type(f->m, r->finish), kept);
+  if (e.i != kept.i)
+    neo_map_set(&f->unrounded, e.i, kept.i);
+  return e;
+}
+
 static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoisting *h,
                                neo_tensor t) {
   uint32_t axes[NEO_MAX_AXES], n = 0, body[2];
@@ -260,7 +275,7 @@ static neo_def_rec hoisted_rec(neo_frame *f, const neo_reduction *r, const hoist
                        .where = moved(f, h, r->where),
                        .reducer = (uint8_t)r->reducer,
                        .body = neo_list_new(f->m, body, r->n_body),
-                       .finish = neo_list_new(f->m, &r->finish.i, 1),
+                       .finish = neo_list_new(f->m, &(uint32_t){kept_finish(f, r).i}, 1),
                        .out = neo_list_new(f->m, &t.i, 1),
                        .span = neo_inst_span(f->in, r->e->span)};
 }
@@ -283,8 +298,10 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
   const char *word = neo_ast_reducer_text(r->e->u.reduce.reducer);
   const char *full =
       neo_arena_printf(f->fe->arena, "%s.%s%d", f->target, word, (int)++f->n_hoisted);
-  neo_tensor_rec rec = {
-      .role = NEO_ROLE_TEMP, .type = (uint8_t)neo_expr_type(f->m, r->finish), .span = r->e->span};
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP,
+                        .type = (uint8_t)neo_expr_type(f->m, kept_finish(f, r)),
+                        .span = r->e->span,
+                        .inner = neo_type_is_float(neo_expr_type(f->m, r->finish))};
   neo_ends ends = {0};
   if (neo_type_is_int((neo_type)rec.type))
     ends = neo_reduction_ends(f, r);
@@ -297,7 +314,8 @@ static neo_val hoist(neo_frame *f, const neo_reduction *r) {
     NEO_PUSH(f->fe->arena, &f->recurrence, t);
   for (uint32_t k = 0; k < h.n_outer; k++)
     index[k] = neo_box_from_low(f, &h.box[k], neo_axis_ref(f->m, h.outer[k]));
-  return neo_val_expr(at_place(f, r, neo_load(f->m, t, index, h.n_outer, r->e->span), &ends));
+  neo_expr e = rounded(f, r, neo_load(f->m, t, index, h.n_outer, r->e->span));
+  return neo_val_expr(at_place(f, r, e, &ends));
 }
 
 neo_val neo_reduction_place(neo_frame *f, const neo_reduction *r) {
@@ -319,7 +337,7 @@ void neo_reduction_remember(neo_frame *f, neo_val v) {
   if (v.kind != NEO_VAL_EXPR)
     return;
   neo_node n = *neo_expr_node(f->m, v.e);
-  if (n.op == NEO_OP_CLAMP)
+  if (n.op == NEO_OP_CLAMP || n.op == NEO_OP_CAST)
     n = *neo_expr_node(f->m, neo_expr_arg(f->m, v.e, 0));
   for (uint32_t d = 0; n.op == NEO_OP_LOAD && d < n.arg.n; d++)
     neo_bounds_remember(f, neo_list_expr(f->m, n.arg, d),

@@ -106,6 +106,8 @@ bool neo_val_unify(neo_frame *f, neo_span at, neo_val a, neo_val b, bool ints, n
                    neo_expr *y) NEO_MUST_CHECK;
 /* A scalar: a literal becomes what the frame says of such, which is f32 (bool: bool); 0 if poison. */
 neo_expr neo_val_scalar(neo_frame *f, neo_span at, neo_val v);
+/* The type that a sum of t accumulates in. */
+neo_type neo_type_wide(neo_type t);
 /* e with arithmetic on narrow types done in the type that a sum accumulates in (f16, bf16: f32;
  * i8, u8: i32): what a sum, product or mean over e computes. */
 neo_expr neo_expr_widen(neo_frame *f, neo_expr e);

@@ -210,6 +210,7 @@ struct neo_frame {
   NEO_VEC(neo_closed) closed; /* indices of reducers that are over */
   neo_map calls;              /* REF node -> neo_results */
   neo_map inferred;           /* REDUCE node -> its wants */
+  neo_map unrounded;          /* a hoisted sum of a narrow type -> the same before it is rounded */
   bool has_pack;
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];

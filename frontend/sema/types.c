@@ -272,7 +272,7 @@ neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y
 
 /* ---- wider arithmetic */
 
-static neo_type wide_type(neo_type t) {
+neo_type neo_type_wide(neo_type t) {
   if (t == NEO_F16_T || t == NEO_BF16_T)
     return NEO_F32_T;
   return t == NEO_I8_T || t == NEO_U8_T ? NEO_I32_T : t;
@@ -285,28 +285,29 @@ static neo_expr widen_parts(neo_frame *f, neo_map *done, neo_expr e, neo_node n)
   neo_op op = (neo_op)n.op;
   neo_type t = (neo_type)n.type;
   if (op == NEO_OP_CAST || !neo_op_is_elementwise(op))
-    return neo_cast(f->m, wide_type(t), e);
+    return neo_cast(f->m, neo_type_wide(t), e);
   for (uint32_t k = 0; k < n.arg.n; k++)
     arg[k] = widen(f, done, neo_list_expr(f->m, n.arg, k));
-  return neo_expr_make(f->m, op, wide_type(t), n.attr, arg, n.arg.n, n.span);
+  return neo_expr_make(f->m, op, neo_type_wide(t), n.attr, arg, n.arg.n, n.span);
 }
 
+/* What has another type is the same within a sum and elsewhere: conditions and what they compare, subscripts. */
 static neo_expr widen(neo_frame *f, neo_map *done, neo_expr e) {
   uint64_t known;
   neo_node n = *neo_expr_node(f->m, e);
   neo_type t = (neo_type)n.type;
   double x;
   int64_t i;
-  if (neo_map_get(done, e.i, &known))
+  if (neo_type_wide(t) == t)
+    return e;
+  if (neo_map_get(done, e.i, &known) || neo_map_get(&f->unrounded, e.i, &known))
     return (neo_expr){(uint32_t)known};
-  neo_expr y = e;
+  neo_expr y;
   if (neo_expr_is_float(f->m, e, &x))
-    y = neo_const_float(f->m, wide_type(t), x);
+    y = neo_const_float(f->m, neo_type_wide(t), x);
   else if (neo_expr_is_int(f->m, e, &i))
-    y = t == NEO_BOOL_T ? e : neo_const_int(f->m, wide_type(t), i);
-  else if (wide_type(t) != t || (t == NEO_BOOL_T && neo_op_is_elementwise((neo_op)n.op)))
-    y = widen_parts(f, done, e, n);
-  else if (n.op != NEO_OP_CAST && neo_op_is_elementwise((neo_op)n.op))
+    y = neo_const_int(f->m, neo_type_wide(t), i);
+  else
     y = widen_parts(f, done, e, n);
   neo_map_set(done, e.i, y.i);
   return y;

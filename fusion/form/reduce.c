@@ -106,15 +106,17 @@ static void add_logsumexp(neo_form_builder *b, const neo_def_rec *d, neo_expr bo
  * otherwise. */
 static neo_expr plain_count(neo_form_builder *b, const neo_def_rec *d) {
   neo_module *m = b->m;
-  neo_expr n = neo_const_int(m, NEO_I64_T, 1), zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_expr n = neo_const_int(m, NEO_I64_T, 1);
   if (d->where.i)
     return (neo_expr){0};
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     neo_axis_rec x = *neo_def_axis(m, d, k);
-    neo_expr extent = neo_op2(m, NEO_OP_SUB, neo_form_put_in(b, x.hi), neo_form_put_in(b, x.lo));
-    if (neo_expr_axes(m, extent) >> d->n_out)
+    x.lo = neo_form_put_in(b, x.lo);
+    x.hi = neo_form_put_in(b, x.hi);
+    neo_expr points = neo_axis_points(m, &x);
+    if (neo_expr_axes(m, points) >> d->n_out)
       return (neo_expr){0};
-    n = neo_op2(m, NEO_OP_MUL, n, neo_op2(m, NEO_OP_MAX, extent, zero));
+    n = neo_op2(m, NEO_OP_MUL, n, points);
   }
   return n;
 }

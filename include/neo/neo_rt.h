@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 12 /* add-only within a version */
+#define NEO_RT_ABI 13 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -120,9 +120,10 @@ typedef struct {            /* a tensor that the caller can name */
   uint8_t in_safetensors; /* saved and loaded: parameters and states */
   int32_t extent;         /* first of `rank` entries in neo_rt_model.extents, each a program */
   int32_t bound;          /* program: elements must lie in [0, bound); -1: no bound */
-  int32_t ends; /* 0: none; else 1 + the first of 2 + 2*rank entries in neo_rt_model.extents: the
-                   programs of the ends of the first element, which is at least the one and below the
-                   other (-1: no such end), and what each index adds to them */
+  int32_t
+      ends; /* 0: none; else 1 + the first of 2 + 2*rank entries in neo_rt_model.extents, each a program: the
+                   ends of the first element, which is at least the one and below the other (-1: no such end),
+                   and the constants that each index adds to them */
   int32_t buf;  /* where its elements live */
 } neo_rt_tensor;
 
@@ -161,7 +162,7 @@ typedef struct {
 
 /* A tensor as a GPU's copy engine (TMA) sees it: CUtensorMap, of tiles, with a swizzle of 128 bytes,
  * zero outside. The first axis' elements lie side by side. */
-enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4 };
+enum { NEO_RT_MAP_RANK = 5, NEO_RT_MOST_MAPS = 4, NEO_RT_MOST_SIZES = 64 };
 typedef struct {
   int32_t arg; /* which of the kernel's buffers */
   uint8_t type, rank;

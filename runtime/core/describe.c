@@ -111,18 +111,19 @@ static void add_bytes(out *o, int64_t n) {
 
 /* An end of elements: which of the two, over the indices d0, d1 … */
 static bool add_end(out *o, const neo_rt_tensor *t, int which) {
-  const int32_t *row = o->m->extents + t->ends - 1, *by = row + 2 + which * t->rank;
+  const int32_t *row = o->m->extents + t->ends - 1, *adds = row + 2 + which * t->rank;
   if (!t->ends || row[which] < 0)
     return false;
   const int64_t *code = o->m->programs + row[which];
   bool any = false, zero = code[0] == NEO_RT_OP_CONST && !code[1] && code[2] == NEO_RT_OP_END;
   for (int d = 0; d < t->rank; d++) {
-    if (!by[d])
+    int64_t by = o->m->programs[adds[d] + 1]; /* behind CONST */
+    if (!by)
       continue;
-    if (by[d] == 1)
+    if (by == 1)
       add(o, any ? " + d%d" : "d%d", d);
     else
-      add(o, any ? " + %d*d%d" : "%d*d%d", by[d], d);
+      add(o, any ? " + %" PRId64 "*d%d" : "%" PRId64 "*d%d", by, d);
     any = true;
   }
   if (any && !zero)

@@ -36,11 +36,16 @@ static bool program_ok(const neo_rt_model *m, int32_t program) {
 
 /* What is read inside of a loop is not, where all sizes are at their largest, what it is in a round. */
 static bool program_formed(const neo_rt_model *m, int32_t program) {
-  int64_t most[64], x;
+  int64_t most[NEO_RT_MOST_SIZES], x;
   for (int32_t i = 0; i < m->n_sizes; i++)
     most[i] = m->sizes[i].hi;
   return program >= 0 &&
          neo_rti_program_eval(m->programs + program, most, m->n_sizes, &x) == NEO_OK;
+}
+
+static bool is_constant(const neo_rt_model *m, int32_t program) {
+  return program >= 0 && m->programs[program] == NEO_RT_OP_CONST &&
+         m->programs[program + 2] == NEO_RT_OP_END;
 }
 
 static int64_t class_bytes(const neo_rt_model *m, uint8_t mem) {
@@ -98,6 +103,9 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
     int32_t end = m->extents[t->ends - 1 + k];
     if (end >= 0 && !program_formed(m, end))
       return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
+    for (int d = 0; d < t->rank; d++)
+      if (!is_constant(m, m->extents[t->ends + 1 + k * t->rank + d]))
+        return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
   }
   int64_t bytes = neo_rti_most_bytes(m, t);
   if (bytes == INT64_MAX)
@@ -200,8 +208,8 @@ static neo_rt_status check_entry(const checker *c, int32_t i) {
 neo_rt_status neo_rti_model_check(const neo_rt_model *m, char *error, size_t error_bytes) {
   checker c = {m, neo_rti_device_of(m), error, error_bytes};
   neo_rt_status status = check_version(&c);
-  if (!status && m->n_sizes > 64)
-    status = BROKEN(&c, "%s: more than 64 run-time sizes", m->name);
+  if (!status && m->n_sizes > NEO_RT_MOST_SIZES)
+    status = BROKEN(&c, "%s: more than %d run-time sizes", m->name, NEO_RT_MOST_SIZES);
   if (!status)
     status = check_bufs(&c);
   for (int32_t i = 0; !status && i < m->n_tensors; i++)

@@ -18,11 +18,15 @@ static void position(char *out, size_t size, const neo_rt_tensor *t, const int64
     snprintf(out + n, size - n, "]");
 }
 
-/* What its values must be below; -1: they may be anything. */
-static int64_t bound_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *sizes) {
-  if (t->bound >= 0 && neo_rti_type_is_int(t->type))
-    return neo_rti_eval(c->model, t->bound, sizes);
-  return t->type == NEO_RT_BOOL ? 2 : -1;
+/* What its values must be below, which may be nothing: sizes say so. False: they may be anything. */
+static bool bound_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *sizes,
+                     int64_t *bound) {
+  *bound = 2;
+  if (t->bound < 0 || !neo_rti_type_is_int(t->type))
+    return t->type == NEO_RT_BOOL;
+  int64_t end = neo_rti_eval(c->model, t->bound, sizes);
+  *bound = end < 0 ? 0 : end;
+  return true;
 }
 
 static neo_rt_status outside(neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *extent,
@@ -35,40 +39,65 @@ static neo_rt_status outside(neo_rt_ctx *c, const neo_rt_tensor *t, const int64_
 
 /* ---- ends that depend on an element's indices */
 
+__extension__ typedef __int128 wide;
+
 typedef struct {
   const neo_rt_tensor *t;
   const int64_t *extent;
   bool low, high;
+  bool narrow;          /* all ends of elements, and of those after them, are within i64 */
   int64_t least, below; /* of the first element */
-  const int32_t *by;    /* [2][rank]: what each index adds */
+  int64_t by[2][NEO_RTI_MAX_RANK]; /* what each index adds */
 } ends;
+
+static int64_t within(wide x) {
+  return x < INT64_MIN ? INT64_MIN : x > INT64_MAX ? INT64_MAX : (int64_t)x;
+}
+
+static void ends_at(const ends *e, int64_t at, int64_t *least, int64_t *below) {
+  wide low = e->least, high = e->below;
+  for (int d = e->t->rank; d-- > 0; at /= e->extent[d]) {
+    int64_t index = at % e->extent[d];
+    low += (wide)e->by[0][d] * index;
+    high += (wide)e->by[1][d] * index;
+  }
+  *least = within(low);
+  *below = within(high);
+}
+
+static bool is_narrow(const ends *e) {
+  wide most = 0;
+  for (int which = 0; which < 2; which++) {
+    wide size = which ? e->below : e->least;
+    size = size < 0 ? -size : size;
+    for (int d = 0; d < e->t->rank; d++) {
+      wide by = e->by[which][d];
+      size += (by < 0 ? -by : by) * e->extent[d];
+    }
+    most = (which ? e->high : e->low) && size > most ? size : most;
+  }
+  return most < INT64_MAX;
+}
 
 static bool ends_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *sizes,
                     const int64_t *extent, ends *e) {
   if (!t->ends)
     return false;
   const int32_t *row = c->model->extents + t->ends - 1;
-  *e = (ends){.t = t, .extent = extent, .low = row[0] >= 0, .high = row[1] >= 0, .by = row + 2};
+  *e = (ends){.t = t, .extent = extent, .low = row[0] >= 0, .high = row[1] >= 0};
   e->least = e->low ? neo_rti_eval(c->model, row[0], sizes) : INT64_MIN;
   e->below = e->high ? neo_rti_eval(c->model, row[1], sizes) : INT64_MAX;
+  for (int which = 0; which < 2; which++)
+    for (int d = 0; d < t->rank && row[which] >= 0; d++)
+      e->by[which][d] = neo_rti_eval(c->model, row[2 + which * t->rank + d], sizes);
+  e->narrow = is_narrow(e);
   return true;
-}
-
-static void ends_at(const ends *e, int64_t at, int64_t *least, int64_t *below) {
-  *least = e->least;
-  *below = e->below;
-  for (int d = e->t->rank; d-- > 0; at /= e->extent[d]) {
-    int64_t index = at % e->extent[d];
-    *least += e->low ? e->by[d] * index : 0;
-    *below += e->high ? e->by[e->t->rank + d] * index : 0;
-  }
 }
 
 /* The first of n elements at p, in one row, that is outside of the ends, which begin with these and grow; n: none. */
 static int64_t scan_row(const ends *e, const void *p, int64_t n, int64_t least, int64_t below) {
   int last = e->t->rank - 1;
-  int64_t low = e->low && last >= 0 ? e->by[last] : 0,
-          high = e->high && last >= 0 ? e->by[e->t->rank + last] : 0;
+  int64_t low = last >= 0 ? e->by[0][last] : 0, high = last >= 0 ? e->by[1][last] : 0;
   for (int64_t k = 0; k < n; k++, least += low, below += high) {
     int64_t x = neo_rti_int_at(e->t->type, p, k);
     if (x < least || x >= below)
@@ -77,17 +106,30 @@ static int64_t scan_row(const ends *e, const void *p, int64_t n, int64_t least, 
   return n;
 }
 
+/* The same, from element `first` on, where ends leave i64. */
+static int64_t scan_wide(const ends *e, const void *p, int64_t first, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    int64_t x = neo_rti_int_at(e->t->type, p, k), least, below;
+    ends_at(e, first + k, &least, &below);
+    if (x < least || (e->high && x >= below))
+      return k;
+  }
+  return -1;
+}
+
 /* The first of the elements from number `first` on, n of them at p, that is outside; -1: none. Rows of a matrix need no
  * division each. */
 static int64_t scan_ends(const ends *e, const void *p, int64_t first, int64_t n) {
   int rank = e->t->rank;
   int64_t row = rank ? e->extent[rank - 1] : 1, least = 0, below = 0, size = 0;
+  if (!e->narrow)
+    return scan_wide(e, p, first, n);
   for (int64_t k = 0; k < n; k += size) {
     bool next = rank == 2 && size == row;
     int64_t left = next ? row : row - (first + k) % row;
     if (next) {
-      least += e->low ? e->by[0] : 0;
-      below += e->high ? e->by[rank] : 0;
+      least += e->by[0][0];
+      below += e->by[1][0];
     } else {
       ends_at(e, first + k, &least, &below);
     }
@@ -114,9 +156,9 @@ static neo_rt_status beyond(neo_rt_ctx *c, const ends *e, int64_t at, int64_t va
 
 neo_rt_status neo_rti_check_values(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
                                    const int64_t *sizes) {
-  int64_t bound = bound_of(c, t, sizes);
+  int64_t bound;
   ends e;
-  if (bound < 0 && !t->ends)
+  if (!bound_of(c, t, sizes, &bound) && !t->ends)
     return NEO_OK;
   int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, sizes, extent);
   if (ends_of(c, t, sizes, extent, &e)) {
@@ -129,9 +171,9 @@ neo_rt_status neo_rti_check_values(neo_rt_ctx *c, const neo_rt_tensor *t, const 
 
 neo_rt_status neo_rti_check_device_values(neo_rt_ctx *c, const neo_rt_tensor *t, const void *p,
                                           const int64_t *sizes) {
-  int64_t bound = bound_of(c, t, sizes), size = (int64_t)neo_rti_type_bytes(t->type);
+  int64_t bound, size = (int64_t)neo_rti_type_bytes(t->type);
   ends e;
-  if (bound < 0 && !t->ends)
+  if (!bound_of(c, t, sizes, &bound) && !t->ends)
     return NEO_OK;
   int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, sizes, extent);
   bool ended = ends_of(c, t, sizes, extent, &e);

@@ -1,6 +1,7 @@
 /* The prover: the reads of the language's reference, each proved, refuted or left open as a reader
  * would; and witnesses. */
 #include "ir/prove.h"
+#include "ir/prove_relation.h"
 #include "tests/ir/ir_test.h"
 #include "tests/ir/prove_text.h"
 #include <malloc.h>
@@ -513,8 +514,48 @@ static void deep_expressions_return_quickly(void **state) {
   neo_prover_free(p);
 }
 
+/* Operations of the questions before count for none. */
+static void each_question_has_the_whole_limit(void **state) {
+  enum { LIMIT = 2000, QUESTIONS = 2000 };
+  static const int64_t words[] = {2, NEO_REL_GE, -3, 1, 0, 1, NEO_REL_EQ,
+                                  0, 2,          0,  2, 1, -1}; /* x >= 3, 2*x = y */
+  neo_module *m = *state;
+  neo_isl *isl = neo_isl_new(m->arena);
+  for (int k = 0; k < QUESTIONS; k++) {
+    int64_t point[2] = {0, 0};
+    neo_isl_answer is = neo_isl_sample(isl, words, sizeof words / sizeof *words, LIMIT, point);
+    assert_int_equal(is, NEO_ISL_POINT);
+    assert_true(point[0] >= 3 && point[1] == 2 * point[0]);
+  }
+  neo_isl_free(isl);
+}
+
+/* Derived sizes go before what they are made of, axes before both, whichever was made first. */
+static void atoms_are_eliminated_before_what_they_depend_on(void **state) {
+  neo_module *m = *state;
+  question q;
+  neo_prover *p = neo_prover_new(m);
+  question_init(&q, m, "1<=N<=64; H=N/3; P=H+1", NULL, "i<N; j<i", NULL);
+  static const char *const order[] = {"j", "i", "N%5%3", "N%5", "N"};
+  neo_facts facts = question_facts(&q);
+  neo_prover_scope *s = neo_prover_of(p, &facts);
+  for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+    for (size_t l = k + 1; l < sizeof order / sizeof *order; l++) {
+      neo_expr later = question_expr(&q, order[l]), first = question_expr(&q, order[k]);
+      neo_poly f, g, both;
+      neo_prover_form(s, first, &f);
+      neo_prover_form(s, later, &g);
+      assert_true(neo_prover_level(s, first.i) >= neo_prover_level(s, later.i));
+      assert_true(neo_poly_add(&f, -1, &g, &both));
+      assert_int_equal(neo_prover_top(s, &both), first.i);
+    }
+  neo_prover_free(p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(each_question_has_the_whole_limit),
+      TEST(atoms_are_eliminated_before_what_they_depend_on),
       TEST(reads_are_judged_as_in_the_reference),
       TEST(witnesses_are_the_first_points_that_fail),
       TEST(points_that_only_isl_finds_are_refuted),

@@ -185,6 +185,18 @@ static void entry_names(neo_module *m) {
 static void entry_tensor(neo_module *m) {
   m->pool.at[m->entries.at[0].outputs.at] = 77;
 }
+static neo_tensor_rec *returned(neo_module *m) {
+  return &m->tensors.at[m->pool.at[m->entries.at[0].outputs.at]];
+}
+static void entry_partial(neo_module *m) {
+  returned(m)->partial = true;
+}
+static void entry_terms(neo_module *m) {
+  returned(m)->terms = true;
+}
+static void entry_saturates(neo_module *m) {
+  returned(m)->saturates = true;
+}
 static void node_op(neo_module *m) {
   m->nodes.at[1].op = 200;
 }
@@ -250,6 +262,9 @@ static const struct {
     {entry_kind, "the kind is unknown"},
     {entry_names, "not one name an output"},
     {entry_tensor, "a tensor that does not exist"},
+    {entry_partial, "some elements need not be written"},
+    {entry_terms, "some elements need not be written"},
+    {entry_saturates, "some elements need not be written"},
     {node_op, "the operator or type of node 1"},
     {node_arg, "the arguments of node"},
     {node_order, "an argument of node"},

@@ -156,6 +156,37 @@ static void a_false_bound_of_the_program_is_the_frontends(void **state) {
          rewrites_well, "the frontend breaks a fact: h: element 5 is 5");
 }
 
+static neo_status starts_later(neo_module *m, const neo_pass_target *target) {
+  (void)target;
+  neo_def_axis(m, &m->defs.at[1], 0)->lo = neo_const_int(m, NEO_I64_T, 1);
+  return NEO_OK;
+}
+
+static void parameters_of_floats_have_values_of_all_kinds(void **state) {
+  static const char text[] =
+      HEAD "param w : f32 [4]\ntemp s : f32 []\n"
+           "def @1 s[] =\n  sum[i: 4] w[i]\n  then acc0\nentry forward forward: s = s\n";
+  (void)state;
+  expect(text, drops_a_term, "pass 'guilty' changes s: ");
+}
+
+static void large_programs_are_not_evaluated(void **state) {
+  (void)state;
+  for (int large = 0; large < 2; large++) {
+    plan_world w;
+    neo_arena a;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    const char *text = neo_arena_printf(
+        &a,
+        HEAD "input x : f32 [%s]\ntemp s : f32 []\ndef @1 s[] =\n  sum[i: 9] x[i]\n  then acc0\n"
+             "entry forward forward: s = s\n",
+        large ? "900000" : "9");
+    assert_int_equal(!*told(&w, text, starts_later), large);
+    world_close(&w);
+    neo_arena_free(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_pass_that_changes_a_result_is_named),
@@ -164,6 +195,8 @@ int main(void) {
       cmocka_unit_test(a_pass_that_changes_what_autodiff_makes_is_found),
       cmocka_unit_test(gradients_at_subscripts_that_wrap_are_known),
       cmocka_unit_test(a_pass_that_rounds_otherwise_changes_nothing),
+      cmocka_unit_test(parameters_of_floats_have_values_of_all_kinds),
+      cmocka_unit_test(large_programs_are_not_evaluated),
       cmocka_unit_test(a_false_bound_of_the_program_is_the_frontends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

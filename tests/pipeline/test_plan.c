@@ -419,6 +419,34 @@ static void a_tensor_beyond_all_memory_is_an_error(void **state) {
   world_close(&w);
 }
 
+/* The status of a plan with so many run-time sizes. */
+static neo_status status_of_sizes(int sizes) {
+  plan_world w;
+  neo_str text;
+  world_open(&w);
+  neo_str_init(&text, &w.c.arena);
+  neo_str_add(&text, HEAD);
+  for (int k = 0; k < sizes; k++)
+    neo_str_addf(&text, "size N%d 1..8\n", k);
+  for (int k = 0; k < sizes; k++)
+    neo_str_addf(&text, "input x%d : f32 [N%d]\n", k, k);
+  neo_str_add(&text, "temp Y : f32 []\ndef @1 Y[] = x0[0]");
+  for (int k = 1; k < sizes; k++)
+    neo_str_addf(&text, " + x%d[0]", k);
+  neo_str_add(&text, "\nentry forward forward: Y = Y\n");
+  world_parse(&w, neo_str_text(&text));
+  assert_int_equal(neo_compile_passes(&w.c), NEO_OK);
+  neo_status s = neo_compile_kernels(&w.c);
+  world_close(&w);
+  return s;
+}
+
+static void a_model_has_as_many_sizes_as_a_call_keeps(void **state) {
+  (void)state;
+  assert_int_equal(status_of_sizes(60), NEO_OK);
+  assert_int_equal(status_of_sizes(70), NEO_INPUT);
+}
+
 static void a_row_kernel_does_not_overwrite_what_its_rows_read(void **state) {
   (void)state;
   check_text(HEAD "input X : f32 [24, 40]\nparam w : f32 [24]\nupdate u : f32 [24] of w\n"
@@ -516,6 +544,7 @@ int main(void) {
       cmocka_unit_test(identifiers_of_the_header_are_distinct),
       cmocka_unit_test(many_entries_are_named_in_no_time),
       cmocka_unit_test(indices_that_are_kept_are_checked_when_set),
+      cmocka_unit_test(a_model_has_as_many_sizes_as_a_call_keeps),
       cmocka_unit_test(a_tensor_beyond_all_memory_is_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

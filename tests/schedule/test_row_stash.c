@@ -79,6 +79,24 @@ static void a_value_is_kept_once_however_often_it_is_read(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* As a softmax of tanh: the value is in its maximum, its sum and its result. */
+static void a_value_of_three_stages_is_kept_once(void **state) {
+  (void)state;
+  static const char text[] =
+      HEAD "temp t : f32 [6]\n"
+           "def s[i: 6] =\n  max[j: 40] tanh(X[i, j])\n  then acc0\n"
+           "def t[i: 6] =\n  sum[j: 40] exp(tanh(X[i, j]) - s[i])\n  then acc0\n" MAP(
+               "40", "sin(tanh(X[i, j])) / t[i]") ENTRY;
+  for (int threads = 0; threads < 2; threads++) {
+    world w;
+    neo_stash all = found(&w, text, threads);
+    assert_int_equal(w.f->stages.n, 3);
+    assert_int_equal(all.n, 1);
+    assert_int_equal(neo_expr_node(w.m, all.at[0].value)->op, NEO_OP_TANH);
+    neo_arena_free(&w.arena);
+  }
+}
+
 static void cheap_values_are_computed_again(void **state) {
   (void)state;
   assert_int_equal(number(HEAD SUM("40", "X[i, j] * D[i, j]") MAP("40", "s[i] + X[i, j] * D[i, j]")
@@ -188,6 +206,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_largest_value_that_two_stages_have_is_found),
       cmocka_unit_test(a_value_is_kept_once_however_often_it_is_read),
+      cmocka_unit_test(a_value_of_three_stages_is_kept_once),
       cmocka_unit_test(cheap_values_are_computed_again),
       cmocka_unit_test(numbers_are_kept_and_integers_are_not),
       cmocka_unit_test(threads_keep_what_they_load),

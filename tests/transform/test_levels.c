@@ -392,7 +392,7 @@ static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
   apply(&w, neo_pass_sparse_rows);
   has(&w, "temp sparse.G : f32 [50, 8] terms\n");
   has(&w, "touched.G[n: 50] =\n    any[e: 30] where i64(key[e]) == n;\n    true\n");
-  has(&w, "select(touched.G[n] and r[n], ");
+  has(&w, "select(touched.G[n] and asked.r[n], ");
   neo_arena_free(&w.arena);
 }
 

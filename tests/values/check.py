@@ -13,7 +13,7 @@ NAMES = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
 
 
 def cases(path):
-    """The runs of a file: (arguments, expected values by name)."""
+    """The runs of a file: (arguments, expected values by name, or the message that refuses them)."""
     arguments, found = None, []
     for line in open(path, encoding="utf-8"):
         if line.startswith("# run"):
@@ -21,6 +21,8 @@ def cases(path):
         elif line.startswith("# expect "):
             values = dict(item.split("=", 1) for item in shlex.split(line[9:]))
             found.append((arguments or [], {n: eval(v, {"__builtins__": {}}, NAMES) for n, v in values.items()}))
+        elif line.startswith("# refuse "):
+            found.append((arguments or [], line[9:].strip()))
     if not found:
         sys.exit(f"{path}: no '# expect'")
     return found
@@ -56,12 +58,35 @@ def run(neoc, path, way, arguments):
     return None, json.loads(done.stdout)["outputs"]
 
 
+def check_facts(neoc, path):
+    """Whether anything that was derived does not hold, such as that each element which a caller reads was written."""
+    done = subprocess.run([neoc, "check", "--check-facts", path], capture_output=True, text=True)
+    if done.returncode:
+        print(f"FAIL: neoc check --check-facts {path}: {done.stderr or done.stdout}", file=sys.stderr)
+    return 1 if done.returncode else 0
+
+
+def refusal(neoc, path, way, arguments, message):
+    """What is wrong with how the inputs are refused, or nothing."""
+    done = subprocess.run([neoc, "run", *way, path, *arguments], capture_output=True, text=True)
+    if done.returncode == 0 or message not in done.stderr:
+        return f"exit code {done.returncode}: {done.stderr or done.stdout}, expected '{message}'"
+    return None
+
+
 def main():
     neoc, *paths = sys.argv[1:]
     wrong = 0
     for path in paths:
+        wrong += check_facts(neoc, path)
         for arguments, expected in cases(path):
             for way in WAYS:
+                if isinstance(expected, str):
+                    said = refusal(neoc, path, way, arguments, expected)
+                    if said:
+                        print(f"FAIL: neoc run {' '.join(way + [path] + arguments)}: {said}", file=sys.stderr)
+                    wrong += bool(said)
+                    continue
                 problem, results = run(neoc, path, way, arguments)
                 problems = [problem] if problem else []
                 if not problem:

@@ -19,7 +19,7 @@ def reduce(expressions, node, frame, wide):
     count = len(inner) - len(frame)
     if node.kind in ("any", "all"):
         return _logical(expressions, node, frame, inner, count)
-    gathers = wide or node.kind in ("sum", "prod", "mean")
+    gathers = node.kind in ("sum", "prod", "mean", "logsumexp")
     masked = inner.mask is not None and (frame.mask is None or inner.mask.size != frame.mask.size or
                                          not np.array_equal(inner.mask.reshape(-1), frame.mask.reshape(-1)))
     if node.kind in ("sum", "mean") and not masked:

@@ -1036,9 +1036,12 @@ def program(seed, only=None):
 # Kinds of definitions that programs seldom have, all of which the seeds meet in turn: alone, then among others.
 RARE = ("hashed", "stacked", "last", "shared", "known", "scaled", "winners", "rows_asked", "words", "cells", "running",
         "wavefront", "ragged", "factored", "carries", "tower")
+LATER = ("narrow", "counted", "protected")
 OTHERS = ["value", "integer", "again", "recurrence", "rounds", "product"]
 
 
 def rare(seed):
     kind = RARE[seed % len(RARE)]
+    if seed // len(RARE) % 8 == 6:  # so that the seeds of the others stay what they were
+        kind = LATER[seed % len(LATER)]
     return [kind] if seed // len(RARE) % 2 == 0 else [kind]*len(OTHERS) + OTHERS

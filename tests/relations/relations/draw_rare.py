@@ -61,13 +61,13 @@ class Rare:
         self.touched = {t for t in self.tensors if t.name == x}
         self.add(name, "f", [rows], "value")
 
-    def large_size(self):
+    def large_size(self, ends=(1000, 1000000, 1000000, 1000000000)):
         """A size that is known to be below a large number."""
         value = self.one(1, 2, 3, 5, 8, 13)
         if self.chance(0.3):
             return Size(str(value), value, True)
         name = self.fresh("N")
-        self.lines.append(f"dim {name} <= {self.one(1000, 1000000, 1000000, 1000000000)}")
+        self.lines.append(f"dim {name} <= {self.one(*ends)}")
         self.sizes_given[name] = value
         x = self.fresh("x")  # its extent
         size = Size(name, value, False)
@@ -269,8 +269,8 @@ class Rare:
     # ---- rows that are asked for
 
     def define_rows_asked(self):
-        """Sums by a key, of which rows are read where they hold something."""
-        e, n, d = self.one(2, 3, 4, 5), self.one(2, 3, 4), self.one(1, 2, 3, 4)
+        """Sums by a key, of which rows are read where they hold something. Rows of a large table are left out."""
+        e, n, d = (4, 40, 64) if self.chance(0.3) else (self.one(2, 3, 4, 5), self.one(2, 3, 4), self.one(1, 2, 3, 4))
         rows, columns = Size(str(n), n, True), Size(str(d), d, True)
         wide = max(e, d)
         x = self.given("x", [Size(str(wide), wide, True), columns], self.floating)
@@ -285,6 +285,79 @@ class Rare:
                        f"{self.one(f'{old}[{i}, {j}] - 0.5*{g}[{i}, {j}]', f'{g}[{i}, {j}]*{old}[{i}, {j}]')}, {old}[{i}, {j}])"]
         self.touched = {z for z in self.tensors if z.name in (x, old)}
         self.add(y, "f", [rows, columns], "value")
+        if self.chance(0.4):
+            self.add(g, "f", [rows, columns], "value")
+        if self.chance(0.6):
+            self.read_answers(t, rows)
+
+    def read_answers(self, t, rows):
+        """Which rows hold something, beside and outside of them."""
+        z, i = self.fresh("D"), self.fresh("i")
+        other = self.one(f"{t}[{rows.value - 1} - {i}]", f"({t}[{i} - 1] else {self.one('true', 'false')})", f"({t}[{i}*2] else false)")
+        self.lines.append(f"{z}[{i} < {rows.text}] = f32({t}[{i}]) + 2*f32({other})")
+        self.add(z, "f", [rows], "value")
+
+    # ---- narrow numbers in sums
+
+    def define_narrow(self):
+        """Conditions and sums of narrow numbers within a sum: they wrap and round as they do where they have a name."""
+        n = self.one(2, 3, 4, 8)
+        s = Size(str(n), n, True)
+        x = self.given("x", [s], self.floating)
+        name, k, i = self.fresh("D"), self.fresh("k"), self.fresh("i")
+        sub = self.one(k, k, f"({k} + {i}) % {n}")
+        reducer = self.one("sum", "sum", "sum", "mean", "prod", "logsumexp", "max")
+        if self.chance(0.7):
+            low, high, kind = self.one((-128, 128, "i8"), (0, 256, "u8"))
+            a = self.given("w", [s], lambda: self.r.randrange(low, high), f" : {kind}")
+            v = self.one(f"{a}[{sub}] + {a}[{k}]", f"{a}[{sub}]*{a}[{k}]", f"{a}[{k}] - {a}[{sub}]", f"{a}[{sub}]*3", f"-{a}[{sub}]")
+            compared = f"{v} {self.one('>', '<=', '==')} {self.one('0', '1', f'{a}[{sub}]', '100')}"
+            read = f"select({v} >= 0 and {v} < {n}, {x}[{v}], {self.one('0', '0.5')})"
+            body = self.one(f"select({compared}, {x}[{k}], 0.5)", f"select({compared} and {x}[{k}] > 0, 2.0, {x}[{sub}])", read, read)
+        else:
+            h = self.given("x", [s], lambda: float(self.one(1, 3, 100, 256, 257, 512, 1000, 2049)))
+            b, j = self.fresh("D"), self.fresh("j")
+            self.lines.append(f"{b}[{j} < {n}] = {self.one('bf16', 'f16')}({h}[{j}])")
+            body = self.one(f"select({b}[{sub}] + 1 == {b}[{sub}], {x}[{k}], 0.5)",
+                            f"select({b}[{k}]*3 - {b}[{sub}] <= {b}[{k}]*2, {x}[{k}], 0.25)")
+        self.touched = {t for t in self.tensors if t.name == x}
+        self.lines.append(f"{name}[{i} < 2]{self.f64()} = {reducer}[{k} < {n}] {body}")
+        self.add(name, "f", [Size("2", 2, True)], "value")
+
+    # ---- ranges that end before they begin
+
+    def define_counted(self):
+        """Means of a number of points that sizes say, perhaps of none."""
+        s, other = self.large_size((1000,)), self.large_size((1000,))
+        x = self.given("x", [s, other], self.floating)
+        name, j, k = self.fresh("D"), self.fresh("j"), self.fresh("k")
+        ends = [self.one(z.text, f"{z.text} - {self.one(1, 2, 3, 4)}", f"{z.text} - {self.one(1, 2, 3, 4)}") for z in (s, other)]
+        reducer = self.one("mean", "mean", "mean", "sum", "max", "logsumexp")
+        self.touched = {t for t in self.tensors if t.name == x}
+        if self.chance(0.4):
+            i = self.fresh("i")
+            self.lines.append(f"{name}[{i} < {s.text}]{self.f64()} = {reducer}[{j} < {ends[0]}, {k} < {ends[1]}] {x}[{j}, {k}]*{x}[{i}, {k}]")
+            self.add(name, "f", [s], "value")
+        else:
+            self.lines.append(f"{name}{self.f64()} = {reducer}[{j} < {ends[0]}, {k} < {ends[1]}] {x}[{j}, {k}]")
+            self.add(name, "f", [], "value")
+
+    # ---- conditions around reductions
+
+    def define_protected(self):
+        """Reductions whose slopes are infinite where a condition leaves them out, and their gradients."""
+        n = self.one(2, 3, 4)
+        s = Size(str(n), n, True)
+        x = self.given("x", [s, s], lambda: float(self.one(0, 0, 1, 4, 0.25)))
+        c = self.given("x", [s], lambda: float(self.one(0, 1)))
+        name, i, k = self.fresh("D"), self.fresh("i"), self.fresh("k")
+        f = self.one(f"sqrt({x}[{i}, {k}])", f"log({x}[{i}, {k}])*{x}[{i}, {k}]", f"1/{x}[{i}, {k}]")
+        one = f"({self.one('sum', 'mean', 'max', 'prod')}[{k} < {n} where {x}[{i}, {k}] > 0 or {c}[{i}] > 0] {f})"
+        more = self.one("", "", f"*(sum[{k} < {n}] {x}[{i}, {k}])", f" + (max[{k} < {n}] sqrt({x}[{i}, {k}]))")
+        condition = self.one(f"{c}[{i}] > 0", f"{x}[{i}, 0] > 0", f"not ({c}[{i}] <= 0)")
+        self.touched = {t for t in self.tensors if t.name in (x, c)}
+        self.lines.append(f"{name}[{i} < {n}]{self.f64()} = select({condition}, {one}{more}, {self.one('0', '1')})")
+        self.add(name, "f", [s], "value")
 
     # ---- kinds of vertices
 

@@ -58,7 +58,8 @@ def _nudged(value, r):
 
 
 # Of definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
-RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small"], "share": 1, "each": 0, "compiled": 1, "only": rare}
+RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small", "named"], "share": 1, "each": 1, "compiled": 1,
+        "only": rare}
 
 
 class Examiner:

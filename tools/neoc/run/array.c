@@ -67,11 +67,28 @@ neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int6
     return NEOC_OK;
   if (v.whole)
     return neoc_usage(cli, "%s: %lld is no %s", name, (long long)v.i, neo_type_text(t));
+  if (trunc(v.f) == v.f && fabs(v.f) < 0x1p63)
+    return neoc_usage(cli, "%s: %.17g may be rounded: write the digits of an integer that is so large",
+                      name, v.f);
   return neoc_usage(cli, "%s: %.17g is no %s", name, v.f, neo_type_text(t));
+}
+
+/* The first finite number that the narrower type would make infinite. */
+static int64_t float_misfit(const neo_rt_array *x, neo_type to) {
+  neo_type from = (neo_type)x->type;
+  int64_t n = neo_type_is_float(from) && from != to ? neoc_array_count(x) : 0;
+  for (int64_t k = 0; k < n; k++) {
+    neo_value v = neo_value_read(from, element(x, k));
+    if (isfinite(v.f) && !isfinite(neo_value_cast(to, NEO_F64_T, v).f))
+      return k;
+  }
+  return -1;
 }
 
 int64_t neoc_array_misfit(const neo_rt_array *x, neo_type to) {
   neo_type from = (neo_type)x->type;
+  if (neo_type_is_float(to))
+    return float_misfit(x, to);
   int64_t room = 0, n = neo_type_is_int(to) && from != to ? neoc_array_count(x) : 0;
   neo_rt_array one = {.type = (uint8_t)to, .data = &room};
   for (int64_t k = 0; k < n; k++) {

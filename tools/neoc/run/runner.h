@@ -102,7 +102,8 @@ void neoc_array_put(neo_rt_array *x, int64_t k, double v);
 /* The same of a number of the command line, which the type has to have. */
 neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int64_t k,
                           neoc_number v) NEO_MUST_CHECK;
-/* The first element that the type `to` has not, if that is one of integers; -1: there is none. */
+/* The first element that the type `to` has not: an integer outside of it, a number that is infinite there; -1: there is
+ * none. */
 int64_t neoc_array_misfit(const neo_rt_array *x, neo_type to);
 /* An element as text. */
 const char *neoc_element_text(neo_arena *a, const neo_rt_array *x, int64_t k);
