@@ -45,6 +45,8 @@ says err 'each epoch leaves out 36 of 100 rows.* a step takes exactly 64' "an ex
 fixed=$(test_of)
 expect 0 "a batch of up to 64" "$NEOC" train upto.expr $data --load w.st --set lr=0
 [ "$fixed" = "$(test_of)" ] || fail "a constant batch tests on other rows: $fixed, $(test_of)"
+expect 0 "a batch that an option fixes" "$NEOC" train upto.expr $data --load w.st --set lr=0 -D B=64
+[ "$fixed" = "$(test_of)" ] || fail "a batch that an option fixes tests on other rows: $fixed, $(test_of)"
 expect 0 "a trace beside it" "$NEOC" train fixed.expr $data --trace t.json
 python3 -c 'import json; assert any(e.get("name") == "step" for e in json.load(open("t.json"))["traceEvents"])' ||
   fail "the model for the last test rows writes the trace"

@@ -91,8 +91,10 @@ static void unknown(neo_frame *f, const neo_ast_name *name) {
   }
   int h = NEO_ERR(f->in, name->span, INDEX_UNBOUND, name->text);
   neo_diag_range(f->fe->diags, h, was->span);
+  bool asks = neo_streq(was->word, "any") || neo_streq(was->word, "all");
   neo_diag_help(f->fe->diags, h,
-                "a reducer reaches over a product, not over a sum: write '%s[%s] (... + ...)'",
+                asks ? "a reducer reaches over a product, not over a condition: write '%s[%s] (... and ...)'"
+                     : "a reducer reaches over a product, not over a sum: write '%s[%s] (... + ...)'",
                 was->word, name->text);
 }
 

@@ -76,8 +76,15 @@ static bool fits(const neoc_trainer *t, const neo_compile_options *o) {
   return same;
 }
 
-/* The constants that the model's file declares, in order. */
-static neoc_texts constants_of(neoc_cli *cli, const char *path) {
+static bool is_given(const neo_compile_options *o, const char *name) {
+  for (int k = 0; k < o->n_defines; k++)
+    if (neo_streq(o->defines[k].name, name))
+      return true;
+  return false;
+}
+
+/* The constants that the model's file declares, and sizes that the options fix, in order. */
+static neoc_texts constants_of(neoc_cli *cli, const char *path, const neo_compile_options *given) {
   neoc_texts out = {0};
   neo_names *names = neo_names_new(cli->arena);
   neo_diags *diags = neo_diags_new(cli->arena, neo_sources_new(cli->arena));
@@ -88,7 +95,8 @@ static neoc_texts constants_of(neoc_cli *cli, const char *path) {
   const neo_ast_file *file = neo_parse(cli->arena, names, diags, path, text, n);
   for (uint32_t k = 0; k < file->stmts.n; k++) {
     const neo_ast_stmt *s = file->stmts.at[k];
-    if (s->kind == NEO_AST_DIM && s->u.dim.rel == NEO_AST_REL_NONE)
+    if (s->kind == NEO_AST_DIM &&
+        (s->u.dim.rel == NEO_AST_REL_NONE || is_given(given, s->u.dim.name.text)))
       NEO_PUSH(cli->arena, &out, s->u.dim.name.text);
   }
   return out;
@@ -100,7 +108,7 @@ static bool choose_constant(const neoc_trainer *t, neo_compile_options *o) {
   neo_compile_options given;
   if (neoc_compile_options(t->cli, path, &given))
     return false;
-  neoc_texts dims = constants_of(t->cli, path);
+  neoc_texts dims = constants_of(t->cli, path, &given);
   for (size_t k = 0; k < dims.n; k++) {
     *o = with_define(t->cli->arena, &given, dims.at[k], t->test.left);
     if (fits(t, o))
