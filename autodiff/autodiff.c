@@ -328,8 +328,13 @@ static void backward(ad_state *s, const order_ctx *o) {
   }
 }
 
-bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request) {
-  ad_state s = {.env = {prover, m, scratch}, .m = m, .scratch = scratch, .request = request};
+bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request,
+                  const neo_map *back) {
+  ad_state s = {.env = {prover, m, scratch},
+                .m = m,
+                .scratch = scratch,
+                .request = request,
+                .back = back};
   order_ctx o = {.m = m, .scratch = scratch, .custom_of = &s.custom_of};
   neo_map_init(&o.seen, scratch);
   neo_map_init(&s.custom_of, scratch);
@@ -364,7 +369,7 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
       continue;
     neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
     good = (request.n_batch ? ad_batch(m, prover, &scratch, request)
-                            : ad_carry_out(m, prover, &scratch, request)) &&
+                            : ad_carry_out(m, prover, &scratch, request, NULL)) &&
            good;
     neo_arena_free(&scratch);
     m->grads.at[k].done = true;

@@ -39,6 +39,11 @@ static bool get_origin(const neo_map *back, uint32_t copy, origin *o) {
   return true;
 }
 
+neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t) {
+  origin o;
+  return back && get_origin(back, t.i, &o) ? (neo_tensor){o.of} : t;
+}
+
 /* ---- tensors of the copies */
 
 /* A tensor like t, perhaps lifted. */
@@ -332,7 +337,7 @@ static neo_expr back_node(void *ctx, neo_module *m, neo_expr e) {
 
 /* Accumulators that the gradient made the copy keep are kept by the definition itself. */
 static void move_accs(ad_batch_state *b, neo_def copy, neo_def of, bool lifted) {
-  ad_state s = {.m = b->m, .scratch = b->scratch};
+  ad_state s = {.m = b->m, .scratch = b->scratch, .request = b->request};
   neo_def_rec c = *neo_def_at(b->m, copy);
   uint32_t n = neo_def_at(b->m, of)->out.n;
   for (uint32_t k = n; k < c.out.n; k++) {
@@ -393,7 +398,7 @@ bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_re
   neo_def *copies = NEO_NEW_ARRAY(scratch, neo_def, b.defs.n + 1);
   make_leaves(&b);
   copy_path(&b, copies);
-  bool good = !b.failed && ad_carry_out(m, prover, scratch, request_of_copies(&b));
+  bool good = !b.failed && ad_carry_out(m, prover, scratch, request_of_copies(&b), b.back);
   m->customs.n = n_customs;
   if (good)
     go_back(&b, copies, first);

@@ -42,6 +42,19 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   return true;
 }
 
+bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) {
+  neo_facts sizes = {0};
+  int64_t all = 1, least, most;
+  for (uint32_t k = first; k < d->axes.n; k++) {
+    ad_box b;
+    if (!ad_box_of(s, d, k, &b) ||
+        !neo_interval(s->env.prover, &sizes, b.length, &least, &most) ||
+        __builtin_mul_overflow(all, most > 1 ? most : 1, &all))
+      return false;
+  }
+  return true;
+}
+
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {
   neo_diag(s->m->diags, d->span, NEO_D_GRAD_RANGE, reducer);
   s->failed = true;

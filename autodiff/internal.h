@@ -151,6 +151,7 @@ struct ad_state {
   neo_module *m;
   neo_arena *scratch;
   neo_grad_rec request;
+  const neo_map *back; /* of a request for copies: what they are copies of (batch.c); null: of none */
   NEO_VEC(ad_adjoint) adjoint;
   neo_map adjoint_of; /* tensor -> number in `adjoint` */
   neo_map needs;      /* tensors that depend on a `wrt` */
@@ -192,7 +193,9 @@ typedef struct {
   bool exact;
 } ad_box;
 bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) NEO_MUST_CHECK;
-/* Reports that a range has no bound; returns 0. */
+/* Do positions among all points of the boxes of axes `first` on fit i64? False, too: a box is not known. */
+bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) NEO_MUST_CHECK;
+/* Reports that a range has no bound, or their points have no number; returns 0. */
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer);
 
 /* ---- stored.c: accumulators in memory */
@@ -213,8 +216,10 @@ neo_expr ad_reducer(ad_state *s, neo_def d, neo_expr g);
 neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 
 /* ---- autodiff.c, batch.c: one request; false, after a report: it cannot be carried out */
-bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch,
-                  neo_grad_rec request) NEO_MUST_CHECK;
+bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request,
+                  const neo_map *back) NEO_MUST_CHECK;
+/* What t is a copy of: the program asks for gradients with respect to that, and reads it in the end. */
+neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t);
 /* One with n_batch > 0. */
 bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,
               neo_grad_rec request) NEO_MUST_CHECK;

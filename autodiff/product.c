@@ -191,6 +191,8 @@ neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
       return ad_no_range(s, &p->d, "prod");
   neo_type type = neo_expr_type(m, g);
   neo_expr others = {0};
+  if (p->d.axes.n > MOST_DIMENSIONS && !ad_points_fit(s, &p->d, 0))
+    return ad_no_range(s, &p->d, "prod");
   if (p->d.axes.n > MOST_DIMENSIONS)
     return ad_scale(m, g, neo_cast(m, type, all_others(p)));
   for (uint32_t j = 0; j < p->n_red; j++)

@@ -46,10 +46,12 @@ static neo_expr mean(ad_state *s, neo_def def, neo_expr g) {
 }
 
 /* Position among the reduction axes, different at each point; written by whoever did not give the
- * definition a payload. 0: a range has no bound. */
+ * definition a payload. 0: a range has no bound, or there are too many points to be numbered. */
 static neo_expr position(ad_state *s, const neo_def_rec *d) {
   neo_module *m = s->m;
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
+  if (!ad_points_fit(s, d, d->n_out))
+    return (neo_expr){0};
   for (uint32_t k = d->n_out; k < d->axes.n; k++) {
     ad_box b;
     if (!ad_box_of(s, d, k, &b))

@@ -17,9 +17,11 @@ static neo_tensor recompute_acc(ad_state *s, neo_def_rec d, neo_tensor like, neo
 
 bool ad_is_asked_elsewhere(const ad_state *s, neo_tensor t) {
   const neo_module *m = s->m;
+  neo_tensor y = ad_batch_origin(s->back, s->request.y);
+  t = ad_batch_origin(s->back, t);
   for (size_t k = 0; k < m->grads.n; k++) {
     const neo_grad_rec *r = &m->grads.at[k];
-    for (uint32_t i = 0; i < r->wrt.n && r->y.i != s->request.y.i; i++)
+    for (uint32_t i = 0; i < r->wrt.n && r->y.i != y.i; i++)
       if (neo_list_at(m, r->wrt, i) == t.i)
         return true;
   }
