@@ -18,7 +18,7 @@
  *             whatever else there is (lookups, min, ...) stays free
  *   remainder e % K, K > 0: a new axis q stands for e / K, so that e % K = e - K*q; what q may be,
  *             0 <= e - K*q < K, is a condition
- *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound
+ *   interval  e / K = v: the condition v*K <= e < v*K + K, a loop bound; v*K is within i64, or nothing has it
  *   leave     anything else (lookups, e % K, min, ...): the condition f(x, r) == z
  * A substituted axis brings its range as a condition; a range that it stood in is loosened to one
  * over earlier axes, and is a condition too. Every rule is an equivalence, so the result is
@@ -397,12 +397,25 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   return true;
 }
 
+/* v*k, k > 0, where a quotient by k is v: of a v so large that the product leaves i64 there is none, which is a condition
+ * unless it is known. A v of data may be anything. */
+static neo_expr times(ad_system *s, neo_expr v, neo_expr k) {
+  neo_facts f = ad_system_facts(s);
+  neo_expr one = int_of(s, 1), most = op2(s, NEO_OP_SUB, op2(s, NEO_OP_DIV, int_of(s, INT64_MAX), k), one);
+  neo_expr in[] = {op2(s, NEO_OP_LE, op2(s, NEO_OP_SUB, int_of(s, 0), most), v),
+                   op2(s, NEO_OP_LE, v, most)};
+  for (int end = 0; end < 2; end++)
+    if (neo_prove(s->env->prover, &f, in[end], NULL) != NEO_PROVED)
+      s->where = ad_and(s->m, s->where, in[end]);
+  return op2(s, NEO_OP_MUL, v, k);
+}
+
 static bool rule_interval(ad_system *s, ad_equation *q) {
   const neo_node *n = neo_expr_node(s->m, q->lhs);
   int64_t k;
   if (n->op != NEO_OP_DIV || !neo_expr_is_int(s->m, neo_expr_arg(s->m, q->lhs, 1), &k) || k <= 0)
     return false;
-  neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = op2(s, NEO_OP_MUL, q->rhs, int_of(s, k));
+  neo_expr e = neo_expr_arg(s->m, q->lhs, 0), lo = times(s, q->rhs, int_of(s, k));
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, lo, e),
                        op2(s, NEO_OP_LT, e, op2(s, NEO_OP_ADD, lo, int_of(s, k))));
   s->where = ad_and(s->m, s->where, in);
@@ -448,7 +461,7 @@ static bool pair(ad_system *s, ad_equation *a, ad_equation *b) {
   neo_expr in = ad_and(s->m, op2(s, NEO_OP_LE, int_of(s, 0), digit), op2(s, NEO_OP_LT, digit, k));
   ad_system_require(s, in);
   a->done = b->done = true;
-  ad_system_equate(s, low, op2(s, NEO_OP_ADD, op2(s, NEO_OP_MUL, a->rhs, k), digit));
+  ad_system_equate(s, low, op2(s, NEO_OP_ADD, times(s, a->rhs, k), digit));
   return true;
 }
 
