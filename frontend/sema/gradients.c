@@ -266,6 +266,20 @@ bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actua
   return true;
 }
 
+static bool is_among(const uint32_t *tensors, uint32_t n, neo_tensor t) {
+  for (uint32_t k = 0; k < n; k++)
+    if (tensors[k] == t.i)
+      return true;
+  return false;
+}
+
+/* Is the result a tensor by itself, whose adjoint goes to the clause alone? `y = x` is the argument, and `z = y` the result
+ * before. */
+static bool is_by_itself(const neo_inst *in, const neo_custom *c, const neo_val *v) {
+  return is_own(in, v) && !is_among(c->in, c->n_in, v->view.tensor) &&
+         !is_among(c->out, c->n_out, v->view.tensor);
+}
+
 static bool custom_ends(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *actual,
                         neo_results *r, neo_custom *c) {
   for (uint32_t k = 0; k < actual->n; k++) {
@@ -277,7 +291,7 @@ static bool custom_ends(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals 
   }
   for (uint32_t k = 0; k < r->n; k++) {
     const char *name = fn->u.fn.results.at[k].text;
-    if (!is_own(in, &r->at[k]))
+    if (!is_by_itself(in, c, &r->at[k]))
       r->at[k] = neo_define_copy(in, r->at[k], neo_inst_full(in, name), fn->span);
     if (r->at[k].kind != NEO_VAL_VIEW)
       return false;
