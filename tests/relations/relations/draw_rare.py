@@ -342,23 +342,6 @@ class Rare:
             self.lines.append(f"{name}{self.f64()} = {reducer}[{j} < {ends[0]}, {k} < {ends[1]}] {x}[{j}, {k}]")
             self.add(name, "f", [], "value")
 
-    # ---- conditions around reductions
-
-    def define_protected(self):
-        """Reductions whose slopes are infinite where a condition leaves them out, and their gradients."""
-        n = self.one(2, 3, 4)
-        s = Size(str(n), n, True)
-        x = self.given("x", [s, s], lambda: float(self.one(0, 0, 1, 4, 0.25)))
-        c = self.given("x", [s], lambda: float(self.one(0, 1)))
-        name, i, k = self.fresh("D"), self.fresh("i"), self.fresh("k")
-        f = self.one(f"sqrt({x}[{i}, {k}])", f"log({x}[{i}, {k}])*{x}[{i}, {k}]", f"1/{x}[{i}, {k}]")
-        one = f"({self.one('sum', 'mean', 'max', 'prod')}[{k} < {n} where {x}[{i}, {k}] > 0 or {c}[{i}] > 0] {f})"
-        more = self.one("", "", f"*(sum[{k} < {n}] {x}[{i}, {k}])", f" + (max[{k} < {n}] sqrt({x}[{i}, {k}]))")
-        condition = self.one(f"{c}[{i}] > 0", f"{x}[{i}, 0] > 0", f"not ({c}[{i}] <= 0)")
-        self.touched = {t for t in self.tensors if t.name in (x, c)}
-        self.lines.append(f"{name}[{i} < {n}]{self.f64()} = select({condition}, {one}{more}, {self.one('0', '1')})")
-        self.add(name, "f", [s], "value")
-
     # ---- kinds of vertices
 
     def kinds(self, word, table, at, other):
