@@ -42,17 +42,22 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   return true;
 }
 
+/* Boxes that are exact have as many points as are visited, which no run lasts for beyond 2^40; others may have far more. */
 bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) {
+  const int64_t visited = (int64_t)1 << 40;
   neo_facts sizes = {0};
-  int64_t all = 1, least, most;
+  int64_t all = 1, exact = 1, least, most;
   for (uint32_t k = first; k < d->axes.n; k++) {
     ad_box b;
-    if (!ad_box_of(s, d, k, &b) ||
-        !neo_interval(s->env.prover, &sizes, b.length, &least, &most) ||
-        __builtin_mul_overflow(all, most > 1 ? most : 1, &all))
+    if (!ad_box_of(s, d, k, &b) || !neo_interval(s->env.prover, &sizes, b.length, &least, &most))
+      return false;
+    most = most > 1 ? most : 1;
+    if (b.exact)
+      exact = __builtin_mul_overflow(exact, most, &exact) || exact > visited ? visited : exact;
+    else if (__builtin_mul_overflow(all, most, &all))
       return false;
   }
-  return true;
+  return !__builtin_mul_overflow(all, exact, &all);
 }
 
 neo_expr ad_no_range(ad_state *s, const neo_def_rec *d, const char *reducer) {

@@ -437,6 +437,10 @@ bool neo_linear_of(neo_module *m, neo_expr e,
                    neo_linear *out) NEO_MUST_CHECK; /* false: overflow or more than 32 terms */
 neo_expr neo_linear_expr(neo_module *m, const neo_linear *l);
 int64_t neo_linear_coef(const neo_linear *l, neo_expr atom);
+/* Is the form so far within i64 that comparisons may be moved around it, at indices a little outside of their ranges, too:
+ * a + c < x as a < x - c? Its atoms are indices, sizes, numbers of narrower types and data of declared bounds. Of other data
+ * of i64 nothing is known: x - c may wrap where a + c does not. */
+bool neo_linear_is_modest(const neo_module *m, const neo_linear *l);
 /* a + k*b */
 bool neo_linear_add(const neo_linear *a, int64_t k, const neo_linear *b,
                     neo_linear *out) NEO_MUST_CHECK;

@@ -243,3 +243,53 @@ neo_expr neo_linear_expr(neo_module *m, const neo_linear *l) {
   neo_expr c = neo_const_int(m, NEO_I64_T, subtract ? -l->constant : l->constant);
   return neo_op2(m, subtract ? NEO_OP_SUB : NEO_OP_ADD, y, c);
 }
+
+/* ---- forms that may be moved around in */
+
+enum { MODEST_TERMS = 16 };
+
+static bool is_modest(const neo_module *m, neo_expr e);
+
+static bool are_modest(const neo_module *m, const neo_node *n, uint32_t first) {
+  for (uint32_t k = first; k < n->arg.n; k++)
+    if (!is_modest(m, neo_list_expr(m, n->arg, k)))
+      return false;
+  return true;
+}
+
+static bool is_modest(const neo_module *m, neo_expr e) {
+  const neo_node *n = neo_expr_node(m, e);
+  const neo_tensor_rec *t;
+  int64_t x;
+  switch ((neo_op)n->op) {
+  case NEO_OP_AXIS:
+  case NEO_OP_SIZE:
+    return true;
+  case NEO_OP_CONST:
+    return neo_expr_is_int(m, e, &x) && x >= -((int64_t)1 << 40) && x <= (int64_t)1 << 40;
+  case NEO_OP_CAST:
+    return neo_type_is_int(neo_expr_type(m, neo_list_expr(m, n->arg, 0))) &&
+           (neo_expr_type(m, neo_list_expr(m, n->arg, 0)) != NEO_I64_T || are_modest(m, n, 0));
+  case NEO_OP_DIV:
+  case NEO_OP_MOD:
+  case NEO_OP_MIN:
+  case NEO_OP_MAX:
+  case NEO_OP_CLAMP:
+    return are_modest(m, n, 0);
+  case NEO_OP_SELECT:
+    return are_modest(m, n, 1);
+  case NEO_OP_LOAD:
+    t = neo_tensor_at(m, (neo_tensor){n->attr});
+    return t->type != NEO_I64_T || t->bound.i || (t->least.i && t->below.i);
+  default:
+    return false;
+  }
+}
+
+bool neo_linear_is_modest(const neo_module *m, const neo_linear *l) {
+  const int64_t coef = (int64_t)1 << 18, constant = (int64_t)1 << 60;
+  bool is = l->n <= MODEST_TERMS && l->constant >= -constant && l->constant <= constant;
+  for (uint32_t k = 0; k < l->n && is; k++)
+    is = l->term[k].coef >= -coef && l->term[k].coef <= coef && is_modest(m, l->term[k].atom);
+  return is;
+}

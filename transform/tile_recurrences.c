@@ -171,7 +171,7 @@ static bool widen(const candidate *c, neo_expr *e) {
       uses_axis(m, neo_linear_expr(m, &rest), c->own->axis) ||
       !neo_linear_of(m, sum(c->t, c->first, (s > 0 ? c->t->rounds - 1 : 0) - c->own->delay),
                      &first) ||
-      !neo_linear_add(&rest, s, &first, &out))
+      !neo_linear_add(&rest, s, &first, &out) || !neo_linear_is_modest(m, &f))
     return false;
   *e = neo_op2(m, NEO_OP_LE, number_of(c->t, 0), neo_linear_expr(m, &out));
   return true;

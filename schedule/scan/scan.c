@@ -48,6 +48,8 @@ static bool relation(finder *x, const neo_linear *g) {
   if (!neo_linear_add(&edge, -k, &self, &rest) || !neo_linear_add(&zero, -k, &rest, &edge))
     return false;
   edge.constant += k < 0;
+  if (!neo_linear_is_modest(x->m, &edge))
+    return false;
   neo_scan *r = x->out;
   r->own = (uint32_t)own;
   r->axis = (uint32_t)axis;

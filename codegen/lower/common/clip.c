@@ -17,7 +17,8 @@ uint32_t neo_lower_clips_of(lowering *l, neo_expr where, bool *all, lower_clip *
     return 0;
   for (uint32_t k = 0; k < n; k++) {
     lower_clip c = {.own = UINT32_MAX};
-    bool is = neo_comparison_of(l->m, at[k], &c.rest) == NEO_AT_LEAST_0;
+    bool is = neo_comparison_of(l->m, at[k], &c.rest) == NEO_AT_LEAST_0 &&
+              neo_linear_is_modest(l->m, &c.rest);
     uint32_t n_own = 0;
     for (uint32_t i = 0; i < c.rest.n && is; i++) {
       const neo_node *x = neo_expr_node(l->m, c.rest.term[i].atom);

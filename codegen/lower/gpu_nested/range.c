@@ -109,7 +109,8 @@ static bool compare(ranges *r, neo_expr small, neo_expr large, bool less) {
   neo_linear a, b, d;
   const neo_lx *most, *least;
   if (neo_expr_type(l->m, small) != NEO_I64_T || !neo_flat_linear(l->m, small, &a) ||
-      !neo_flat_linear(l->m, large, &b) || !neo_linear_add(&b, -1, &a, &d))
+      !neo_flat_linear(l->m, large, &b) || !neo_linear_add(&b, -1, &a, &d) ||
+      !neo_linear_is_modest(l->m, &d))
     return false;
   d.constant -= less;
   int64_t coef = neo_linear_coef(&d, neo_axis_ref(l->m, (uint32_t)l->f->axes.n));

@@ -42,6 +42,10 @@ static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
       !shifted_axis(l, place, &axis, &shift))
     return false;
   *out = (needed_range){.on = true, .axis = axis};
+  neo_linear beside;
+  if (!neo_linear_of(m, neo_op2(m, NEO_OP_SUB, end, shift), &beside) ||
+      !neo_linear_is_modest(m, &beside))
+    return false;
   *(first != negated ? &out->hi : &out->lo) = neo_op2(m, NEO_OP_SUB, end, shift);
   return true;
 }
