@@ -195,10 +195,10 @@ static neo_expr slope_gelu(neo_module *m, neo_expr x) {
   return add(m, op1(m, NEO_OP_PHI, x), mul(m, x, slope_phi(m, x)));
 }
 
-/* silu(x) = x*s: s*(1 + x*(1 - s)). */
+/* silu(x) = x*s: s*(1 + x*(1 - s)), where 1 - s is the sigmoid of -x, without cancellation. */
 static neo_expr slope_silu(neo_module *m, neo_expr x) {
-  neo_expr s = op1(m, NEO_OP_SIGMOID, x), one = real(m, x, 1);
-  return mul(m, s, add(m, one, mul(m, x, sub(m, one, s))));
+  neo_expr s = op1(m, NEO_OP_SIGMOID, x), rest = op1(m, NEO_OP_SIGMOID, ad_neg(m, x));
+  return mul(m, s, add(m, real(m, x, 1), mul(m, x, rest)));
 }
 
 typedef struct {

@@ -156,11 +156,33 @@ static neo_status check_tensor(reads_check *c, neo_tensor t) {
   return status;
 }
 
+/* The caller of an entry reads all elements of what it returns. */
+static bool are_whole(const neo_module *m, neo_list l, neo_str *why) {
+  for (uint32_t k = 0; k < l.n; k++) {
+    const neo_tensor_rec *r = neo_tensor_at(m, (neo_tensor){neo_list_at(m, l, k)});
+    if (r->partial || r->terms || r->saturates) {
+      neo_str_addf(why, "an entry returns '%s', of which some elements need not be written",
+                   neo_name_text(m->names, r->name));
+      return false;
+    }
+  }
+  return true;
+}
+
+static neo_status check_entries(const neo_module *m, neo_str *why) {
+  for (size_t k = 0; k < m->entries.n; k++) {
+    const neo_entry_rec *e = &m->entries.at[k];
+    if (!are_whole(m, e->outputs, why) || !are_whole(m, e->updates, why))
+      return NEO_INTERNAL;
+  }
+  return NEO_OK;
+}
+
 neo_status neo_reads_verify(neo_module *m, neo_str *why) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   reads_check c = {.m = m, .a = &scratch, .p = neo_prover_new(m), .why = why};
-  neo_status status = NEO_OK;
+  neo_status status = check_entries(m, why);
   neo_prover_be_quiet(c.p);
   c.all = all_tensors(m, &scratch);
   for (uint32_t t = 1; t < m->tensors.n && !status; t++)

@@ -293,4 +293,18 @@ END
 "$NEOC" explain slope.expr --after=autodiff | sed 's/= 2.0 \* (w/= 3.0 * (w/; /^#/d' >wrong.ir
 expect 1 "grad-check of a wrong gradient" "$NEOC" grad-check wrong.ir
 says err 'd l/d w\[.*\]: the gradient is .*, the difference' "grad-check of a wrong gradient"
+
+# ---- gradients are those at the weights that the entry begins with
+cat >gr.expr <<'END'
+import optim
+input x
+param w = 1
+l = (w*x)^2
+output l
+train l using optim.sgd(lr = 0.1)
+END
+for how in "" --interp; do
+  expect 0 "a gradient beside a step" "$NEOC" run gr.expr x=1 --entry=step --grad=w --format=json $how
+  says out '"l": {[^}]*"values": \[1\]}.*"values": \[2\]}' "a gradient beside a step"
+done
 exit "$status"

@@ -72,7 +72,7 @@ for file in "compiled.json", "interpreted.json":
             sys.exit(f"{file}: {name} is {found}, not {values}")
 below = {
     "n": [sum(u(13, 9 * i + m) * (1 + m) for m in range(9)) for i in range(2)],
-    "o": [sum(u(14, j + 2) + 0.25 * j for j in range(i - 2, 2)) for i in range(3)],
+    "o": [sum(u(14, 4 * i + j + 2) + 0.25 * j for j in range(i - 2, 2)) for i in range(3)],
 }
 for file in "compiled_below.json", "interpreted_below.json":
     outputs = json.load(open(file))["outputs"]

@@ -64,8 +64,8 @@ bool neo_ambient_axes(neo_frame *f, const neo_actuals *a, neo_inst *in, neo_ambi
   for (uint32_t k = 0; k < a->n; k++)
     bits |= axes_used(f, &a->at[k]);
   bool random = draws(in);        /* its elements are counted over the ranges of the axes */
-  if (f->in->loop_axes && random) /* each round has random numbers of its own */
-    bits |= f->in->loop_axes;
+  if (random) /* each element has random numbers of its own, whatever the arguments are */
+    bits |= f->n_axes < 64 ? ((uint64_t)1 << f->n_axes) - 1 : ~(uint64_t)0;
   for (uint32_t k = 0; k < f->in->n_rounds; k++) /* and parameters */
     if (f->in->round[k].axis)
       bits |= (uint64_t)1 << (f->in->round[k].axis - 1);

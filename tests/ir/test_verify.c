@@ -185,18 +185,6 @@ static void entry_names(neo_module *m) {
 static void entry_tensor(neo_module *m) {
   m->pool.at[m->entries.at[0].outputs.at] = 77;
 }
-static neo_tensor_rec *returned(neo_module *m) {
-  return &m->tensors.at[m->pool.at[m->entries.at[0].outputs.at]];
-}
-static void entry_partial(neo_module *m) {
-  returned(m)->partial = true;
-}
-static void entry_terms(neo_module *m) {
-  returned(m)->terms = true;
-}
-static void entry_saturates(neo_module *m) {
-  returned(m)->saturates = true;
-}
 static void node_op(neo_module *m) {
   m->nodes.at[1].op = 200;
 }
@@ -262,9 +250,6 @@ static const struct {
     {entry_kind, "the kind is unknown"},
     {entry_names, "not one name an output"},
     {entry_tensor, "a tensor that does not exist"},
-    {entry_partial, "some elements need not be written"},
-    {entry_terms, "some elements need not be written"},
-    {entry_saturates, "some elements need not be written"},
     {node_op, "the operator or type of node 1"},
     {node_arg, "the arguments of node"},
     {node_order, "an argument of node"},
@@ -285,6 +270,20 @@ static void a_module_that_a_pass_broke_is_refused_with_the_reason(void **state) 
       fail_msg("accepted: %s", faults[k].why);
     if (!strstr(neo_str_text(&why), faults[k].why))
       fail_msg("'%s' instead of '%s'", neo_str_text(&why), faults[k].why);
+  }
+}
+
+static void what_an_entry_returns_is_written_whole(void **state) {
+  for (int flag = 0; flag < 4; flag++) {
+    neo_module *m = good(*state);
+    neo_str why;
+    neo_str_init(&why, m->arena);
+    neo_tensor_rec *r = &m->tensors.at[m->pool.at[m->entries.at[0].outputs.at]];
+    r->partial = flag == 1;
+    r->terms = flag == 2;
+    r->saturates = flag == 3;
+    assert_int_equal(neo_reads_verify(m, &why), flag ? NEO_INTERNAL : NEO_OK);
+    assert_true(!flag || strstr(neo_str_text(&why), "some elements need not be written"));
   }
 }
 
@@ -395,6 +394,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(broken_text_is_refused_with_the_reason),
       TEST(a_module_that_a_pass_broke_is_refused_with_the_reason),
+      TEST(what_an_entry_returns_is_written_whole),
       TEST(what_is_dead_is_not_looked_at),
       TEST(a_tensor_of_more_elements_than_can_be_is_not_counted),
       TEST(covering_is_decided_as_by_counting),

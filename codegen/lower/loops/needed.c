@@ -7,7 +7,7 @@
  * outer loops ask. */
 #include "codegen/lower/loops/loops.h"
 
-/* Is e the axis and a number beside it, such as the first row of a slice? */
+/* Is e the axis and a number difference it, such as the first row of a slice? */
 static bool shifted_axis(lowering *l, neo_expr e, uint32_t *axis, neo_expr *shift) {
   neo_module *m = l->m;
   uint64_t axes = neo_form_axes(m, l->original, e);
@@ -42,9 +42,9 @@ static bool take_comparison(lowering *l, neo_expr c, needed_range *out) {
       !shifted_axis(l, place, &axis, &shift))
     return false;
   *out = (needed_range){.on = true, .axis = axis};
-  neo_linear beside;
-  if (!neo_linear_of(m, neo_op2(m, NEO_OP_SUB, end, shift), &beside) ||
-      !neo_linear_is_modest(m, &beside))
+  neo_linear difference;
+  if (!neo_linear_of(m, neo_op2(m, NEO_OP_SUB, end, shift), &difference) ||
+      !neo_linear_is_modest(m, &difference))
     return false;
   *(first != negated ? &out->hi : &out->lo) = neo_op2(m, NEO_OP_SUB, end, shift);
   return true;

@@ -6,7 +6,7 @@ typedef struct {
   neoc_runner r;
   int entry;
   NEO_VEC(int) grads; /* entries that give gradients asked for */
-  NEO_VEC(neoc_output) results;
+  NEO_VEC(neoc_output) results, gradients;
 } run_state;
 
 /* ---- inputs */
@@ -134,7 +134,8 @@ static neoc_exit find_gradients(run_state *s) {
   return NEOC_OK;
 }
 
-static neoc_exit add_gradients(run_state *s) {
+/* Before the entry, which may update what they are taken at. */
+static neoc_exit make_gradients(run_state *s) {
   neoc_texts names = neoc_words(s->r.cli, NEOC_O_GRAD);
   neoc_exit e = NEOC_OK;
   for (size_t g = 0; g < s->grads.n && !e; g++) {
@@ -143,7 +144,7 @@ static neoc_exit add_gradients(run_state *s) {
     e = neoc_runner_run(&s->r, s->grads.at[g], &out, &n);
     for (size_t k = 0; k < n && !e; k++)
       if (wanted(names, out[k].name))
-        NEO_PUSH(s->r.cli->arena, &s->results, out[k]);
+        NEO_PUSH(s->r.cli->arena, &s->gradients, out[k]);
   }
   return e;
 }
@@ -228,10 +229,14 @@ static neoc_exit evaluate(run_state *s) {
   if (!e)
     e = set_values(s, &pairs, n_set);
   if (!e)
+    e = make_gradients(s);
+  if (!e)
     e = neoc_runner_run(&s->r, s->entry, &out, &n);
   for (size_t k = 0; k < n && !e; k++)
     NEO_PUSH(cli->arena, &s->results, out[k]);
-  return e ? e : add_gradients(s);
+  for (size_t k = 0; k < s->gradients.n && !e; k++)
+    NEO_PUSH(cli->arena, &s->results, s->gradients.at[k]);
+  return e;
 }
 
 static neoc_exit find_entries(run_state *s) {
