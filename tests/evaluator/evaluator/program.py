@@ -39,6 +39,7 @@ class Program:
         self.training = training
         self.step = step
         self.stored = {}  # parameters and states by their full names
+        self.declared = {}  # the statements that declare one of a name: the second has a 2 behind it, and so on
         self.kinds = {}  # of them: param or state
         self.initial = {}  # the initial values of those that were not given, where they are not random
         self.updates = {}  # full name of a state: Lazy new value
@@ -116,6 +117,8 @@ class Program:
         pass
 
     def _on_declare(self, s, block, position):
+        if s.kind in ("param", "state"):
+            self.kept_name(s, block)
         compute = {"input": self._input, "param": self._kept, "state": self._kept, "const": self._const}[s.kind]
         lazy = Lazy(lambda: self.moved(block, s.variable.name, compute(s, block, position)), s.line, s.kind == "input")
         block.define(s.variable.name, lazy, position, s.line)
@@ -146,7 +149,7 @@ class Program:
         owner, what = block.view(position).find(target.name) or (None, None)
         if owner is None or not isinstance(what, Lazy) and target.name not in owner.trained:
             error(s, f"'{target.name}' is no state, so it cannot be updated")
-        full = owner.trained.get(target.name) or owner.qualified(target.name)
+        full = owner.trained.get(target.name) or owner.kept.get(target.name) or owner.qualified(target.name)
 
         def compute():
             before = what.get() if isinstance(what, Lazy) else what
@@ -242,12 +245,21 @@ class Program:
             error(s, f"input '{s.variable.name}' has no value: give it {kind} {list(shape)}")
         return result
 
+    def kept_name(self, s, block):
+        full = block.qualified(s.variable.name)
+        statements = self.declared.setdefault(full, [])
+        if s not in statements:
+            statements.append(s)
+        number = statements.index(s) + 1
+        block.kept[s.variable.name] = full if number == 1 else f"{full}{number}"
+        return block.kept[s.variable.name]
+
     def _kept(self, s, block, position):
         """A parameter or state: a slice of what all rounds of its call have."""
         context = self.context(block, position)
         shape, names = self._axes(s.variable, context)
         kind = s.variable.type.name if s.variable.type else "f32"
-        full = block.qualified(s.variable.name)
+        full = self.kept_name(s, block)
         bound = self.bound(s.variable, context)
         stacked = tuple(n for _, n in block.rounds) + shape
         if full not in self.stored:

@@ -49,6 +49,7 @@ class Block:
         self.carries = False  # it has those of a loop, for a round
         self.loop_rounds = {}  # by the names of results of its loops: how many rounds these took
         self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here
+        self.kept = {}  # the full names of its parameters and states
         program.blocks.append(self)
 
     def define(self, name, what, position=-1, line=None):
