@@ -79,6 +79,17 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
   return true;
 }
 
+/* May ends of such a form leave i64 though the program's values do not? Substitutions loosen ranges. */
+static bool may_wrap(ad_system *s, neo_expr e, const neo_linear *l) {
+  const int64_t large = (int64_t)1 << 31;
+  bool modest = l->constant > -large * large / 4 && l->constant < large * large / 4;
+  for (uint32_t k = 0; k < l->n; k++)
+    modest = modest && l->term[k].coef > -large && l->term[k].coef < large;
+  neo_facts f = ad_system_facts(s);
+  int64_t lo, hi;
+  return !modest && !neo_interval(s->env->prover, &f, e, &lo, &hi);
+}
+
 /* Upper (sign 1) or lower (-1) hull of a bound over the axes that may not be used there. False: not
  * of that form. */
 bool ad_system_hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_expr *out) {
@@ -87,7 +98,7 @@ bool ad_system_hull(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_ex
     *out = e;
     return true;
   }
-  if (!neo_linear_of(s->m, e, &l))
+  if (!neo_linear_of(s->m, e, &l) || may_wrap(s, e, &l))
     return false;
   neo_expr sum = int_of(s, l.constant);
   for (uint32_t i = 0; i < l.n; i++) {
