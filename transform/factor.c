@@ -303,6 +303,15 @@ static neo_expr available_part(const product *p, const part *x, uint32_t candida
 
 enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */
 
+/* Of the program's own sum, factors that no reduction axis has: a part without them may leave the range of the type. */
+static uint32_t along(const product *p, uint32_t candidates) {
+  uint32_t free = 0;
+  for (uint32_t k = 0; k < p->n && p->r.as_written; k++)
+    if (candidates >> k & 1 && !(p->uses[k] & p->reds))
+      free |= 1u << k;
+  return free;
+}
+
 /* The best part, if it halves the arithmetic. */
 static bool find_part(const product *p, uint32_t candidates, part *best) {
   double all = points(p, p->outs | p->reds) * (cost_of(p, candidates) + 1), least = all / 2;
@@ -312,6 +321,7 @@ static bool find_part(const product *p, uint32_t candidates, part *best) {
     for (uint32_t k = 0; k < p->n; k++)
       if (candidates >> k & 1 && p->uses[k] & in)
         x.chosen |= 1u << k;
+    x.chosen |= x.chosen ? along(p, candidates) : 0;
     x.axes = axes_of(p, x.chosen) & ~in;
     if (in == p->reds || x.chosen == candidates || !x.chosen)
       continue;
