@@ -14,8 +14,8 @@
  *
  * A select between values that differ by element stays what it is in other systems (and costs nothing):
  * conditions count where they are the same for all elements of a round, or for whole rows. Those of a
- * select between tensors as they are, which is what a `case` becomes, count always, and so do all that stand around
- * a reduction within an expression, which is a part of what they are written in. */
+ * select between tensors as they are, which is what a `case` becomes, count always. So do the conditions around
+ * a reduction within an expression: the reduction is a part of the definition that has the condition. */
 #include "autodiff/internal.h"
 #include "autodiff/solve.h"
 #include "ir/out_map.h"
@@ -83,8 +83,8 @@ static bool chooses(const ad_conditions *c, neo_expr condition) {
   return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
 }
 
-/* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it stands in? Only some
- * become conditions of the sums that its tensor's adjoint goes into. */
+/* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it
+ * stands in? Only some become conditions of the sums that its tensor's adjoint goes into. */
 static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_condition_use use) {
   reads_of r = reads_in(c, condition);
   uint64_t axes = neo_expr_axes(c->m, condition);

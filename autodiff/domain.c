@@ -42,7 +42,8 @@ bool ad_box_of(ad_state *s, const neo_def_rec *d, uint32_t k, ad_box *out) {
   return true;
 }
 
-/* Boxes that are exact have as many points as are visited, which no run lasts for beyond 2^40; others may have far more. */
+/* A run visits each point of an exact box, so it has at most 2^40 points in practice. Other boxes
+ * may have far more. */
 bool ad_points_fit(ad_state *s, const neo_def_rec *d, uint32_t first) {
   const int64_t visited = (int64_t)1 << 40;
   neo_facts sizes = {0};

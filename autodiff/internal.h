@@ -218,7 +218,7 @@ neo_expr ad_product(ad_state *s, neo_def d, neo_expr g);
 /* ---- autodiff.c, batch.c: one request; false, after a report: it cannot be carried out */
 bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request,
                   const neo_map *back) NEO_MUST_CHECK;
-/* What t is a copy of: the program asks for gradients with respect to that, and reads it in the end. */
+/* The tensor of the program that t is a copy of; t itself if it is none. */
 neo_tensor ad_batch_origin(const neo_map *back, neo_tensor t);
 /* One with n_batch > 0. */
 bool ad_batch(neo_module *m, neo_prover *prover, neo_arena *scratch,

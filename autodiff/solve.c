@@ -397,8 +397,8 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
   return true;
 }
 
-/* v*k, k > 0, where a quotient by k is v: of a v so large that the product leaves i64 there is none, which is a condition
- * unless it is known. A v of data may be anything. */
+/* v*k, k > 0, where a quotient by k is v: of a v so large that the product leaves i64 there is
+ * none, which is a condition unless it is known. A v of data may be anything. */
 static neo_expr times(ad_system *s, neo_expr v, neo_expr k) {
   neo_facts f = ad_system_facts(s);
   neo_expr one = int_of(s, 1), most = op2(s, NEO_OP_SUB, op2(s, NEO_OP_DIV, int_of(s, INT64_MAX), k), one);

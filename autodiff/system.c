@@ -79,7 +79,8 @@ static bool hull_atom(ad_system *s, neo_expr e, uint64_t allowed, int sign, neo_
   return true;
 }
 
-/* May ends of such a form leave i64 though the program's values do not? Substitutions loosen ranges. */
+/* Can the ends of the form leave i64 while the program's values stay inside? Substitutions loosen
+ * the ranges. */
 static bool may_wrap(ad_system *s, neo_expr e, const neo_linear *l) {
   const int64_t large = (int64_t)1 << 31;
   bool modest = l->constant > -large * large / 4 && l->constant < large * large / 4;

@@ -303,7 +303,8 @@ static neo_expr available_part(const product *p, const part *x, uint32_t candida
 
 enum { TENSOR_COST = 4 }; /* of an element written and read, in operations */
 
-/* Of the program's own sum, factors that no reduction axis has: a part without them may leave the range of the type. */
+/* The factors without a reduction axis, if the sum is the program's own. They stay with the part,
+ * since the part without them may leave the range of its type. */
 static uint32_t along(const product *p, uint32_t candidates) {
   uint32_t free = 0;
   for (uint32_t k = 0; k < p->n && p->r.as_written; k++)

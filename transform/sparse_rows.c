@@ -194,7 +194,7 @@ static neo_tensor define_sparse(const rows *x, neo_def_rec d, neo_tensor like, n
   return made;
 }
 
-/* What is asked of rows with terms, which are all of which anybody reads the answer. */
+/* Defines the answers for rows with terms. Readers use no other answers. */
 static neo_tensor define_asking(const rows *x, neo_def id, neo_tensor touched) {
   neo_module *m = x->m;
   neo_def_rec d = *neo_def_at(m, id);

@@ -273,8 +273,8 @@ static bool is_among(const uint32_t *tensors, uint32_t n, neo_tensor t) {
   return false;
 }
 
-/* Is the result a tensor by itself, whose adjoint goes to the clause alone? `y = x` is the argument, and `z = y` the result
- * before. */
+/* Does the result have a tensor of its own, so that its adjoint goes to the clause alone? `y = x` is the
+ * argument, `z = y` an earlier result. */
 static bool is_by_itself(const neo_inst *in, const neo_custom *c, const neo_val *v) {
   return is_own(in, v) && !is_among(c->in, c->n_in, v->view.tensor) &&
          !is_among(c->out, c->n_out, v->view.tensor);

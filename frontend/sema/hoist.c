@@ -238,8 +238,9 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
 }
 
-/* A sum of a narrow type within a reducer, whose body may be computed in a wider one (neo_expr_widen), is kept as it is
- * before it is rounded; the expression rounds it where it is read. */
+/* A sum of a narrow type within a reducer, whose body may be computed in a wider one
+ * (neo_expr_widen), is kept as it is before it is rounded; the expression rounds it where it is
+ * read. */
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);
   bool narrow = n->type == NEO_F16_T || n->type == NEO_BF16_T;

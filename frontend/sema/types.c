@@ -291,7 +291,7 @@ static neo_expr widen_parts(neo_frame *f, neo_map *done, neo_expr e, neo_node n)
   return neo_expr_make(f->m, op, neo_type_wide(t), n.attr, arg, n.arg.n, n.span);
 }
 
-/* What has another type is the same within a sum and elsewhere: conditions and what they compare, subscripts. */
+/* Expressions of other types, such as conditions and subscripts, keep their types within a sum. */
 static neo_expr widen(neo_frame *f, neo_map *done, neo_expr e) {
   uint64_t known;
   neo_node n = *neo_expr_node(f->m, e);

@@ -18,7 +18,8 @@ static void position(char *out, size_t size, const neo_rt_tensor *t, const int64
     snprintf(out + n, size - n, "]");
 }
 
-/* What its values must be below, which may be nothing: sizes say so. False: they may be anything. */
+/* The bound of the tensor's values for these sizes; 0: no value is allowed. False: the tensor has
+ * no bound. */
 static bool bound_of(const neo_rt_ctx *c, const neo_rt_tensor *t, const int64_t *sizes,
                      int64_t *bound) {
   *bound = 2;

@@ -419,7 +419,7 @@ static void a_tensor_beyond_all_memory_is_an_error(void **state) {
   world_close(&w);
 }
 
-/* The status of a plan with so many run-time sizes. */
+/* The status of planning a model that has this number of run-time sizes. */
 static neo_status status_of_sizes(int sizes) {
   plan_world w;
   neo_str text;
