@@ -294,6 +294,10 @@ END
 expect 1 "grad-check of a wrong gradient" "$NEOC" grad-check wrong.ir
 says err 'd l/d w\[.*\]: the gradient is .*, the difference' "grad-check of a wrong gradient"
 
+: >empty.expr
+expect 1 "grad-check of a model without outputs" "$NEOC" grad-check empty.expr
+says err 'the model has no outputs' "grad-check of a model without outputs"
+
 # ---- gradients are those at the weights that the entry begins with
 cat >gr.expr <<'END'
 import optim

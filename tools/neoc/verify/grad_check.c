@@ -309,7 +309,7 @@ neoc_exit neoc_grad_check(neoc_cli *cli) {
     e = neoc_runner_compile(&c.r, cli, &o, neoc_has(cli, NEOC_O_INTERP));
   if (e)
     return e;
-  e = check_all(&c, seed);
+  e = c.empty ? neoc_fail(cli, NEOC_FAILED, "the model has no outputs") : check_all(&c, seed);
   neoc_runner_close(&c.r);
   return e ? e : finish(&c);
 }

@@ -24,6 +24,7 @@ typedef struct {
   int64_t samples, order;
   int64_t checked, failures, kinks;
   NEO_VEC(const char *) own; /* what is not compared */
+  bool empty; /* the model has no entries */
 } grad_checker;
 
 /* Between frontend and passes, with a checker: adds the functions that are compared, and what they

@@ -195,9 +195,12 @@ neo_status neoc_grad_prepare(void *ctx, neo_module *m) {
   grad_checker *c = ctx;
   size_t n = m->entries.n;
   bool any_grad = false;
+  c->empty = n == 0;
   for (size_t k = 0; k < n; k++)
     any_grad = any_grad || m->entries.at[k].kind == NEO_ENTRY_GRAD;
-  neo_entry_rec *old = neo_arena_copy(m->arena, m->entries.at, (n + 1) * sizeof *old);
+  neo_entry_rec *old = NEO_NEW_ARRAY(m->arena, neo_entry_rec, n + 1);
+  for (size_t k = 0; k < n; k++)
+    old[k] = m->entries.at[k];
   m->entries.n = 0;
   for (size_t k = 0; k < n; k++) {
     if (!wanted(c, m, &old[k], any_grad))
