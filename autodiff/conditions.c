@@ -159,19 +159,73 @@ static bool reads_tensor(const neo_module *m, neo_expr condition, uint32_t tenso
   return l.found;
 }
 
-static void add_conjuncts(const walk *w, neo_expr condition, const neo_node *read, uint32_t rank,
+static bool names_axes(const neo_module *m, const neo_node *read) {
+  for (uint32_t k = 0; k < read->arg.n; k++)
+    if (neo_expr_node(m, neo_list_expr(m, read->arg, k))->op != NEO_OP_AXIS)
+      return false;
+  return true;
+}
+
+/* A tensor that tells whether any point of the definition at which the condition holds reads an element
+ * of t. Null: it cannot be formed. */
+static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *read) {
+  neo_module *m = w->s->m;
+  neo_expr index[16], yes = neo_const_bool(m, true);
+  neo_tensor t = {read->attr};
+  for (uint32_t k = 0; k < read->arg.n; k++)
+    index[k] = neo_list_expr(m, read->arg, k);
+  bool body = neo_expr_axes(m, condition) >> w->d.n_out;
+  ad_space *space = NEO_NEW(w->s->scratch, ad_space);
+  ad_term *term = NEO_NEW(w->s->scratch, ad_term);
+  *space = ad_space_of(m, &w->d, body ? w->d.axes.n : w->d.n_out);
+  if (!ad_gather(&w->s->env, space, ad_guard_reads(m, condition), index, t, yes, read->span, term))
+    return (neo_expr){0};
+  neo_expr holds = ad_and(m, term->where, term->value), acc = neo_acc_ref(m, NEO_BOOL_T, 0);
+  neo_tensor asked = ad_temp(m, "asked", t, NEO_BOOL_T, term->space.axis, term->n_out, read->span);
+  neo_def_rec r = {.n_out = term->n_out, .reducer = NEO_RED_ANY, .span = read->span};
+  r.body = neo_list_new(m, &holds.i, 1);
+  r.finish = neo_list_new(m, &acc.i, 1);
+  ad_define(m, asked, r, term->space.axis, term->space.n);
+  return ad_read(m, asked);
+}
+
+/* The condition at a read of a part of the definition, a reduction with fewer axes:
+ *
+ *     u[t] = select(k[t] == 1, r, w[t])      asked = any[t] k[t] == 1                             */
+static neo_expr anywhere(const walk *w, neo_expr condition, const neo_node *read) {
+  neo_module *m = w->s->m;
+  ad_asked key = {neo_list_at(m, w->d.out, 0), read->attr, condition.i, {0}};
+  if (!neo_tensor_at(m, (neo_tensor){read->attr})->inner || !names_axes(m, read))
+    return (neo_expr){0};
+  for (size_t k = 0; k < w->c->asked.n; k++) {
+    const ad_asked *a = &w->c->asked.at[k];
+    if (a->result == key.result && a->tensor == key.tensor && a->condition == key.condition)
+      return a->value;
+  }
+  key.value = define_asked(w, condition, read);
+  NEO_PUSH(w->s->scratch, &w->c->asked, key);
+  return key.value;
+}
+
+static void add_condition(const walk *w, neo_expr there, const neo_node *read, ad_conjuncts *out) {
+  if (!reads_tensor(w->s->m, there, read->attr) && !contains(out, there) &&
+      counts(w->c, there, (neo_tensor){read->attr}, AD_ELEMENT))
+    NEO_PUSH(w->s->scratch, out, there);
+}
+
+/* False: some cannot be told at the position read. */
+static bool add_conjuncts(const walk *w, neo_expr condition, const neo_node *read, uint32_t rank,
                           ad_conjuncts *out) {
   neo_module *m = w->s->m;
   neo_node n = *neo_expr_node(m, condition);
   if (n.op == NEO_OP_AND) {
-    for (uint32_t k = 0; k < 2; k++)
-      add_conjuncts(w, neo_list_expr(m, n.arg, k), read, rank, out);
-    return;
+    bool first = add_conjuncts(w, neo_list_expr(m, n.arg, 0), read, rank, out);
+    return add_conjuncts(w, neo_list_expr(m, n.arg, 1), read, rank, out) && first;
   }
   neo_expr there = at_position(w, condition, read, rank);
-  if (there.i && !reads_tensor(m, there, read->attr) && !contains(out, there) &&
-      counts(w->c, there, (neo_tensor){read->attr}, AD_ELEMENT))
-    NEO_PUSH(w->s->scratch, out, there);
+  if (there.i)
+    add_condition(w, there, read, out);
+  return there.i != 0;
 }
 
 static ad_conjuncts *of_tensor(const ad_conditions *c, neo_tensor t) {
@@ -180,15 +234,15 @@ static ad_conjuncts *of_tensor(const ad_conditions *c, neo_tensor t) {
 }
 
 /* The conditions of a result of d, over the axes of d. */
-static void add_of_result(const walk *w, uint32_t out, const neo_node *read, uint32_t rank,
-                          ad_conjuncts *to) {
+static neo_expr of_result(const walk *w, uint32_t out) {
   neo_module *m = w->s->m;
   const ad_conjuncts *v = of_tensor(w->c, (neo_tensor){neo_list_at(m, w->d.out, out)});
-  neo_expr index[64] = {{0}};
+  neo_expr index[64] = {{0}}, all = {0};
   for (uint32_t k = 0; k < w->d.n_out; k++)
     index[k] = neo_def_out_index(m, &w->d, k);
   for (size_t k = 0; v && k < v->n; k++)
-    add_conjuncts(w, neo_expr_subst_axes(m, v->at[k], index, w->d.n_out), read, rank, to);
+    all = ad_and(m, all, neo_expr_subst_axes(m, v->at[k], index, w->d.n_out));
+  return all;
 }
 
 static void keep_common(walk *w, neo_tensor t, ad_conjuncts now) {
@@ -218,9 +272,12 @@ static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
   bool passes = of_tensor(w->c, (neo_tensor){neo_list_at(m, w->d.out, out)});
   if (!passes || !ad_needs(w->s, t))
     return;
-  if (above.i)
-    add_conjuncts(w, above, &n, rank, &now);
-  add_of_result(w, out, &n, rank, &now);
+  neo_expr all = ad_and(m, above, of_result(w, out));
+  if (all.i && !add_conjuncts(w, all, &n, rank, &now)) {
+    neo_expr there = anywhere(w, all, &n);
+    if (there.i)
+      add_condition(w, there, &n, &now);
+  }
   keep_common(w, t, now);
 }
 

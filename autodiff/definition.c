@@ -296,22 +296,43 @@ static bool has_poles(ad_state *s, neo_expr e) {
   return p.found;
 }
 
-/* The points of the body that count for a read: a condition of the definition, and those of all its
- * results. A product stays a product for all points; a slope that may be infinite is left out where
- * nobody asked for the value. */
-static neo_expr body_where(ad_state *s, const neo_def_rec *d, neo_expr slope) {
-  neo_expr where = d->where, index[64] = {{0}};
-  out_index(s->m, d, index);
-  if (d->out.n == 1) {
-    neo_tensor out = {neo_list_at(s->m, d->out, 0)};
-    neo_expr c = ad_condition(s, &s->conditions, out, has_poles(s, slope) ? AD_SUM : AD_PRODUCT);
-    where = ad_and(s->m, where, c.i ? neo_expr_subst_axes(s->m, c, index, d->n_out) : c);
+/* Is the read's adjoint an elementwise value, of one point of the definition for each element? */
+static bool is_elementwise(const neo_module *m, const neo_def_rec *d, neo_expr read) {
+  neo_node n = *neo_expr_node(m, read);
+  uint64_t named = 0;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    const neo_node *index = neo_expr_node(m, neo_list_expr(m, n.arg, k));
+    named |= index->op == NEO_OP_AXIS ? 1ull << index->attr : 0;
   }
-  return where;
+  return named == (1ull << d->axes.n) - 1;
 }
 
-/* The settled adjoint under the conditions that g has, so that slopes of the body, which may be infinite,
- * are multiplied where they hold alone: y = select(x > 0, sum[j] sqrt(x[j]), 0). */
+/* Where an adjoint of any result can be other than zero, over the axes of d; 0: everywhere. */
+static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_use use) {
+  neo_expr any = {0}, index[64] = {{0}};
+  out_index(s->m, d, index);
+  for (uint32_t k = 0; k < d->out.n; k++) {
+    neo_tensor out = {neo_list_at(s->m, d->out, k)};
+    if (!neo_type_is_float((neo_type)neo_tensor_at(s->m, out)->type))
+      continue;
+    neo_expr c = ad_condition(s, &s->conditions, out, use);
+    if (!c.i)
+      return c;
+    any = !any.i || any.i == c.i ? c : neo_op2(s->m, NEO_OP_OR, any, c);
+  }
+  return any.i ? neo_expr_subst_axes(s->m, any, index, d->n_out) : any;
+}
+
+/* The points of the body that count for a read: a condition of the definition, and those of its
+ * results. A sum of products stays one of all points; a slope that may be infinite, and an elementwise
+ * value, are left out where nobody asked for the value. */
+static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
+  bool all = !has_poles(s, leaf->adj) && !is_elementwise(s->m, d, leaf->leaf);
+  return ad_and(s->m, d->where, results_where(s, d, all ? AD_PRODUCT : AD_SUM));
+}
+
+/* The settled adjoint, or what is made of it, under the conditions that g has, so that slopes of the body,
+ * which may be infinite, are multiplied where they hold alone: y = select(x > 0, sum[j] sqrt(x[j]), 0). */
 static neo_expr under_conditions(neo_module *m, neo_expr g, neo_expr settled) {
   neo_node n = *neo_expr_node(m, g);
   if (n.op == NEO_OP_NEG)
@@ -352,6 +373,10 @@ void ad_definition(ad_state *s, neo_def def) {
   ad_leaves leaves = {0};
   active_ctx ctx = {s, false};
   ad_local(m, neo_list_expr(m, d.body, 0), false, seed, is_active, &ctx, s->scratch, &leaves);
-  for (size_t i = 0; i < leaves.n; i++)
-    gather_leaf(s, &all, body_where(s, &d, leaves.at[i].adj), leaves.at[i]);
+  for (size_t i = 0; i < leaves.n; i++) {
+    neo_expr where = body_where(s, &d, &leaves.at[i]);
+    if (settled.i != g.i && !guards && is_elementwise(m, &d, leaves.at[i].leaf))
+      leaves.at[i].adj = under_conditions(m, g, leaves.at[i].adj);
+    gather_leaf(s, &all, where, leaves.at[i]);
+  }
 }

@@ -128,10 +128,15 @@ typedef struct {
 
 /* ---- conditions.c: where the adjoint of a tensor can be other than zero, as its readers tell */
 typedef struct {
+  uint32_t result, tensor, condition; /* a read of a tensor by the definition with this result */
+  neo_expr value;                     /* the condition over AXIS 0 .. rank of the tensor; 0: none */
+} ad_asked;
+typedef struct {
   neo_module *m;
-  neo_map of;        /* tensor -> its conditions */
-  neo_map recurring; /* tensors of recurrences */
-  neo_map choices;   /* conditions that choose between tensors as they are, wherever */
+  NEO_VEC(ad_asked) asked; /* conditions of parts of a definition that have fewer axes than it */
+  neo_map of;              /* tensor -> its conditions */
+  neo_map recurring;       /* tensors of recurrences */
+  neo_map choices;         /* conditions that choose between tensors as they are, wherever */
 } ad_conditions;
 void ad_conditions_init(ad_state *s, ad_conditions *c);
 /* Notes which conditions choose between tensors; of all definitions, before any is taken in. */
@@ -151,7 +156,8 @@ struct ad_state {
   neo_module *m;
   neo_arena *scratch;
   neo_grad_rec request;
-  const neo_map *back; /* of a request for copies: what they are copies of (batch.c); null: of none */
+  const neo_map
+      *back; /* of a request for copies: what they are copies of (batch.c); null: of none */
   NEO_VEC(ad_adjoint) adjoint;
   neo_map adjoint_of; /* tensor -> number in `adjoint` */
   neo_map needs;      /* tensors that depend on a `wrt` */

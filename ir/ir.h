@@ -131,6 +131,7 @@ typedef struct {
   bool
       saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
                     the first that has it, only those below NEO_SATURATED and the last are read, and written */
+  bool optimizer; /* STATE: of an optimizer, or an entry's own count of steps */
   bool inner;    /* a reduction within the expression that reads it, of which it is a part */
   bool
       moves; /* in each round of a loop that code generation makes it is at another place in memory */

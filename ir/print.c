@@ -329,6 +329,8 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " injective");
   if (r->saturates)
     neo_str_add(t->out, " saturates");
+  if (r->optimizer)
+    neo_str_add(t->out, " optimizer");
   if (r->inner)
     neo_str_add(t->out, " inner");
   if (r->apart.i) {

@@ -40,13 +40,14 @@ typedef struct {
   neo_str error; /* after a failure, without the file's name */
 } neo_rti_weights;
 
-/* Kinds of slots, by their names: an optimizer's state follows its parameter's ("W.adam.m"), an
- * entry's count of steps the entry's ("d.step"). */
-void neo_rti_slots_classify(neo_rti_slot *slots, size_t n, const char *const *entries,
-                            size_t n_entries);
+/* optimizer: it is a state of an optimizer, or an entry's own count of steps. */
+neo_rti_slot_kind neo_rti_slot_kind_of(uint8_t role, bool optimizer);
 /* Finds the moves: `arena`, `file` and slots are given. Everything but values is checked. */
 neo_rt_status neo_rti_weights_match(neo_rti_weights *w,
                                     const neo_rt_weights *options) NEO_MUST_CHECK;
+/* Is the slot, a state whose first value follows from parameters, made anew of those that were loaded? One
+ * that the file lacks and that is asked for is; an optimizer's is where the file has its parameter. */
+bool neo_rti_weights_remakes(const neo_rti_weights *w, const neo_rti_slot *s);
 /* The result. */
 typedef struct {
   bool partly; /* weights of the model were not asked for, or tensors of the file are not its own */

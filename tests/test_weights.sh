@@ -157,4 +157,116 @@ for how in "" --interp; do
   expect 0 "a loaded state $how" "$NEOC" run target.expr $how --load both.st
   says out '\[7, 8, 9\]' "a loaded state $how"
 done
+
+# in a context that has trained, what is not asked for stays as it is; whose a state is does not depend on its name (layer_norm's
+# parameter is y.g, the function g owns y.g.mu; d.step is a function's, d.step2 the entry's own count)
+cat >owned.expr <<'EOF'
+import nn
+input x[3, 4]
+optimizer s(w[..], g[..]; input lr = 0.01) {
+  state slow[..] = w[..]
+  update w[..] = w[..] - lr*g[..]/f32(step + 1), slow[..] = 0.5*slow[..] + 0.5*w[..]
+}
+fn g(x[B, D]) -> y {
+  state mu[D] = 0
+  m[d] = mean[b] x[b, d]
+  update mu[d] = 0.5*mu[d] + 0.5*m[d]
+  y[b, d] = x[b, d] - mu[d]
+}
+fn f(x[B, D]) -> y {
+  state step : i64 = 7
+  update step = step + 2
+  y = (sum[b, d] x[b, d])*f32(step)
+}
+param V[4] = normal(0, 1)
+state A[i < 4] = V[i]
+y = nn.layer_norm(g(x))
+l = sum[b, d] y[b, d]*V[d]*A[d]
+d = f(y)
+
+update A[i] = 0.5*A[i] + 1
+output y, d
+train e: l using s()
+train d: l using s()
+EOF
+cat >keep.c <<'EOF'
+/* Each line: the state's values before something was loaded, those in the file, and those afterwards. */
+#include "neo/neo_rt.h"
+#include "owned.h"
+#include <stdio.h>
+#include <string.h>
+
+static const float x[12] = {1, 2, 3, 4, 2, 3, 4, 6, 3, 5, 5, 5};
+static float y[12], d;
+
+static void steps(owned_ctx *c, int n) {
+  float loss;
+  for (int k = 0; k < n; k++)
+    if (owned_d(c, x, &loss) || owned_e(c, x, &loss))
+      puts(owned_error(c));
+}
+
+static float first(owned_ctx *c, int t) {
+  float f[4] = {0};
+  int64_t i = 0;
+  int whole = t == OWNED_T_d_step || t == OWNED_T_d_step2 || t == OWNED_T_e_step;
+  if (owned_get(c, t, whole ? (void *)&i : f, whole ? sizeof i : sizeof f))
+    puts(owned_error(c));
+  return whole ? (float)i : f[0];
+}
+
+static const int shown[] = {OWNED_T_V,          OWNED_T_A,      OWNED_T_y_g,     OWNED_T_y_g_mu,
+                            OWNED_T_V_s_slow,   OWNED_T_y_g_s_slow, OWNED_T_d_step,
+                            OWNED_T_d_step2,    OWNED_T_e_step};
+static const char *const name[] = {"V",          "A",      "y.g",     "y.g.mu",
+                                   "V.s.slow",   "y.g.s.slow", "d.step",
+                                   "d.step2",    "e.step"};
+
+static const char *like(float after, float had, float file, float v) {
+  if (after == had)
+    return "kept";
+  return after == file ? "loaded" : after == v ? "made" : "other";
+}
+
+static void load(const char *only) {
+  owned_ctx *c;
+  float had[9], file[9];
+  owned_create(NULL, &c);
+  steps(c, 2);
+  for (int k = 0; k < 9; k++)
+    file[k] = first(c, shown[k]);
+  owned_save(c, "a.st", NULL, 0);
+  steps(c, 3);
+  for (int k = 0; k < 9; k++)
+    had[k] = first(c, shown[k]);
+  neo_rt_weights o = {.struct_size = sizeof o, .only = only};
+  printf("%s:", only ? only : "all");
+  if (owned_load_weights(c, "a.st", &o))
+    puts(owned_error(c));
+  for (int k = 0; k < 9; k++)
+    printf(" %s %s", name[k], like(first(c, shown[k]), had[k], file[k], first(c, k == 5 ? OWNED_T_y_g : OWNED_T_V)));
+  puts("");
+  owned_destroy(c);
+}
+
+int main(void) {
+  load(NULL);
+  load("V");
+  load("A");
+  load("y.g.mu,d.step");
+  return 0;
+}
+EOF
+if [ -e "$NEO_BUILD_DIR/lib/libneort.so.0" ]; then
+  "$NEOC" compile -q owned.expr -o lib
+  cc -I lib -I "$NEO_BUILD_DIR/include" keep.c -o keep -L lib -lowned -L "$NEO_BUILD_DIR/lib" -lneort
+  LD_LIBRARY_PATH=lib:$NEO_BUILD_DIR/lib ./keep >kept.txt
+  cat >want.txt <<'EOF'
+all: V loaded A loaded y.g loaded y.g.mu loaded V.s.slow made y.g.s.slow made d.step loaded d.step2 kept e.step kept
+V: V loaded A kept y.g kept y.g.mu kept V.s.slow made y.g.s.slow kept d.step kept d.step2 kept e.step kept
+A: V kept A loaded y.g kept y.g.mu kept V.s.slow kept y.g.s.slow kept d.step kept d.step2 kept e.step kept
+y.g.mu,d.step: V kept A kept y.g kept y.g.mu loaded V.s.slow kept y.g.s.slow kept d.step loaded d.step2 kept e.step kept
+EOF
+  diff want.txt kept.txt || fail "loading weights into a context that has trained"
+fi
 exit "$status"

@@ -101,6 +101,7 @@ static int32_t add_named(plan_store *s, neo_tensor t, uint8_t role, const char *
   rt.place = place_of(neo_span_text(neo_diags_sources(m->diags), r.span));
   rt.in_safetensors =
       role == NEO_RT_ROLE_PARAM || role == NEO_RT_ROLE_STATE || role == NEO_RT_ROLE_SETTING;
+  rt.optimizer = r.optimizer;
   rt.extent = add_extents(s, t);
   if (r.bound.i && role != NEO_RT_ROLE_OUTPUT) /* what the caller writes is checked */
     rt.bound = neo_plan_program(s->p, r.bound);

@@ -204,6 +204,12 @@ neo_tensor neo_owned_earlier(neo_inst *in, const neo_ast_stmt *s, const char *fu
   return none;
 }
 
+static bool in_optimizer(const neo_inst *in) {
+  while (in && !in->trainee)
+    in = in->caller;
+  return in;
+}
+
 neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *full,
                              const neo_expr *extent, uint32_t n, const neo_ends *ends) {
   const neo_ast_var *var = &s->u.decl.var;
@@ -221,7 +227,8 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
     }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),
                         .type = (uint8_t)type,
-                        .span = var->name.span};
+                        .span = var->name.span,
+                        .optimizer = !param && in_optimizer(in)};
   uint64_t key = declared_key(s, full);
   full = neo_fe_unique(in->fe, full);
   neo_tensor t = neo_tensor_make(in, rec, extent, n, full);

@@ -82,13 +82,15 @@ static neo_def_rec scalar_def(neo_module *m, neo_tensor out, neo_expr value, neo
 static neo_tensor make_count(trainer *t) {
   neo_fe *fe = t->fe;
   neo_module *m = fe->m;
-  neo_tensor_rec rec = {.role = NEO_ROLE_STATE, .type = NEO_I64_T, .span = t->span};
+  neo_tensor_rec rec = {
+      .role = NEO_ROLE_STATE, .type = NEO_I64_T, .span = t->span, .optimizer = true};
   const char *full = neo_fe_unique(fe, neo_fe_join(fe, t->entry, "step"));
   neo_tensor count = neo_tensor_make(t->in, rec, NULL, 0, full);
   neo_def init =
       neo_def_add(m, scalar_def(m, count, neo_const_int(m, NEO_I64_T, 0), t->span), false);
   neo_tensor_at(m, count)->init = init;
   rec.role = NEO_ROLE_UPDATE;
+  rec.optimizer = false;
   rec.updates = count;
   neo_tensor next = neo_tensor_make(
       t->in, rec, NULL, 0, neo_fe_unique(fe, neo_arena_printf(fe->arena, "%s.next", full)));

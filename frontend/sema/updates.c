@@ -69,6 +69,7 @@ neo_tensor neo_update_tensor(neo_inst *in, neo_tensor t, const neo_ast_var *var,
   neo_tensor_rec rec = *neo_tensor_at(fe->m, t);
   const char *name = neo_arena_printf(fe->arena, "%s.next", neo_name_text(fe->names, rec.name));
   rec.role = NEO_ROLE_UPDATE;
+  rec.optimizer = false;
   rec.name = neo_name_of(fe->names, neo_fe_unique(fe, name));
   rec.span = var->span;
   rec.pieces = (neo_list){0};

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 13 /* add-only within a version */
+#define NEO_RT_ABI 14 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -118,13 +118,14 @@ typedef struct {            /* a tensor that the caller can name */
   const char *name, *place; /* place: "mlp.expr:7:9" */
   uint8_t role, type, rank;
   uint8_t in_safetensors; /* saved and loaded: parameters and states */
+  uint8_t optimizer;      /* a state of an optimizer, or an entry's own count of steps */
   int32_t extent;         /* first of `rank` entries in neo_rt_model.extents, each a program */
   int32_t bound;          /* program: elements must lie in [0, bound); -1: no bound */
   int32_t
       ends; /* 0: none; else 1 + the first of 2 + 2*rank entries in neo_rt_model.extents, each a program: the
                    ends of the first element, which is at least the one and below the other (-1: no such end),
                    and the constants that each index adds to them */
-  int32_t buf;  /* where its elements live */
+  int32_t buf; /* where its elements live */
 } neo_rt_tensor;
 
 typedef struct { /* a tensor, or what a kernel uses of it: from some element to its end */

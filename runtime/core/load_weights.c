@@ -8,8 +8,6 @@
 
 static void make_slots(const neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor) {
   const neo_rt_model *m = c->model;
-  const char **entry = NEO_NEW_ARRAY(w->arena, const char *, m->n_entries + 1);
-  size_t n_entries = 0;
   w->slots = NEO_NEW_ARRAY(w->arena, neo_rti_slot, m->n_tensors + 1);
   for (int32_t i = 0; i < m->n_tensors; i++) {
     const neo_rt_tensor *t = &m->tensors[i];
@@ -19,12 +17,9 @@ static void make_slots(const neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_ten
     neo_rti_slot *s = &w->slots[w->n_slots++];
     *s = (neo_rti_slot){
         .name = t->name, .place = t->place, .role = t->role, .type = t->type, .rank = t->rank};
+    s->kind = (uint8_t)neo_rti_slot_kind_of(t->role, t->optimizer);
     s->count = neo_rti_extents(m, t, NULL, s->extent);
   }
-  for (int32_t i = 0; i < m->n_entries; i++)
-    if (m->entries[i].kind == NEO_RT_ENTRY_TRAIN)
-      entry[n_entries++] = m->entries[i].name;
-  neo_rti_slots_classify(w->slots, w->n_slots, entry, n_entries);
 }
 
 /* The entry that makes states that follow from parameters; null if there are none. */
@@ -72,6 +67,48 @@ static size_t largest_slot(const neo_rti_weights *w) {
   return most;
 }
 
+static bool remakes_any(const neo_rti_weights *w) {
+  for (size_t k = 0; k < w->n_slots; k++)
+    if (neo_rti_weights_remakes(w, &w->slots[k]))
+      return true;
+  return false;
+}
+
+/* States that follow from parameters but are not made anew, though the entry makes all: `saved` takes their
+ * elements, or gives them back. */
+static neo_rt_status save_following(neo_rt_ctx *c, const neo_rti_weights *w,
+                                    const neo_rt_tensor **tensor, void **saved, bool back) {
+  neo_rt_status status = NEO_OK;
+  for (size_t k = 0; !status && k < w->n_slots; k++) {
+    const neo_rti_slot *s = &w->slots[k];
+    size_t n = (size_t)s->count * neo_rti_type_bytes(s->type);
+    if (!s->follows || neo_rti_weights_remakes(w, s))
+      continue;
+    void *data = neo_rti_tensor_data(c, tensor[k]);
+    if (!back)
+      saved[k] = neo_arena_alloc(w->arena, n + 1);
+    status = back ? neo_rti_put(c, data, saved[k], n) : neo_rti_take(c, saved[k], data, n);
+  }
+  return status;
+}
+
+/* Everything has been checked. What may run out of memory comes before anything is changed. */
+static neo_rt_status put_slots(neo_rt_ctx *c, neo_rti_weights *w, const neo_rt_tensor **tensor,
+                               void *buffer) {
+  void **saved = NEO_NEW_ARRAY(w->arena, void *, w->n_slots + 1);
+  bool remakes = remakes_any(w);
+  neo_rt_status status = NEO_OK;
+  if (remakes)
+    status = save_following(c, w, tensor, saved, false);
+  if (!status)
+    status = fill_slots(c, w, tensor, buffer, PUT_PARAMS);
+  if (!status && remakes)
+    status = neo_rti_init_run(c, following(c->model));
+  if (!status && remakes)
+    status = save_following(c, w, tensor, saved, true);
+  return status ? status : fill_slots(c, w, tensor, buffer, PUT_OTHERS);
+}
+
 typedef struct {
   neo_rt_weights options;
   neo_arena arena;
@@ -92,11 +129,7 @@ static neo_rt_status fill_from(neo_rt_ctx *c, const char *path, const neo_rti_fi
   if (!status && following(c->model)) /* its code reads what is there */
     status = neo_rti_check_exposed(c);
   if (!status)
-    status = fill_slots(c, &w, tensor, buffer, PUT_PARAMS);
-  if (!status && following(c->model))
-    status = neo_rti_init_run(c, following(c->model));
-  if (!status)
-    status = fill_slots(c, &w, tensor, buffer, PUT_OTHERS);
+    status = put_slots(c, &w, tensor, buffer);
   if (status && w.error.n)
     return neo_rti_fail(c, status, "%s: %s", path, neo_str_text(&w.error));
   if (!status) {

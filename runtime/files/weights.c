@@ -14,30 +14,27 @@ static const char *below(const char *name, const char *head) {
   return strncmp(name, head, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
 }
 
-static bool of_optimizer(const neo_rti_slot *s, const neo_rti_slot *slots, size_t n,
-                         const char *const *entries, size_t n_entries) {
-  for (size_t k = 0; k < n; k++)
-    if (slots[k].role == NEO_RT_ROLE_PARAM && below(s->name, slots[k].name))
-      return true;
-  bool counts = s->type == NEO_RT_I64 && s->rank == 0;
-  for (size_t k = 0; counts && k < n_entries; k++) {
-    const char *rest = below(s->name, entries[k]);
-    if (rest && strcmp(rest, "step") == 0)
-      return true;
-  }
-  return false;
+neo_rti_slot_kind neo_rti_slot_kind_of(uint8_t role, bool optimizer) {
+  if (role == NEO_RT_ROLE_SETTING)
+    return NEO_RTI_SETTING;
+  return optimizer ? NEO_RTI_OPTIMIZER : NEO_RTI_WEIGHT;
 }
 
-void neo_rti_slots_classify(neo_rti_slot *slots, size_t n, const char *const *entries,
-                            size_t n_entries) {
-  for (size_t k = 0; k < n; k++)
-    if (slots[k].role == NEO_RT_ROLE_SETTING)
-      slots[k].kind = NEO_RTI_SETTING;
-    else if (slots[k].role == NEO_RT_ROLE_STATE &&
-             of_optimizer(&slots[k], slots, n, entries, n_entries))
-      slots[k].kind = NEO_RTI_OPTIMIZER;
-    else
-      slots[k].kind = NEO_RTI_WEIGHT;
+/* ------------------------------------------------------------ which are made anew */
+
+bool neo_rti_weights_remakes(const neo_rti_weights *w, const neo_rti_slot *s) {
+  if (!s->follows || s->found)
+    return false;
+  if (s->kind != NEO_RTI_OPTIMIZER)
+    return s->wanted;
+  const neo_rti_slot *param =
+      NULL; /* the longest name: "y.g" of "y.g.slow", though there is a "y" */
+  for (size_t k = 0; k < w->n_slots; k++) {
+    const neo_rti_slot *p = &w->slots[k];
+    bool longer = !param || strlen(p->name) > strlen(param->name);
+    param = p->role == NEO_RT_ROLE_PARAM && below(s->name, p->name) && longer ? p : param;
+  }
+  return param && param->found;
 }
 
 /* ------------------------------------------------------------ which are wanted */

@@ -5,6 +5,7 @@ import argparse
 import multiprocessing
 import os
 import sys
+import tempfile
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -75,7 +76,7 @@ def main():
     p.add_argument("--each", type=int, default=5, help="rewritings of a program")
     p.add_argument("--shrink", type=int, default=150, help="runs that shrinking a pair may take")
     p.add_argument("--cures", action="store_true", help="say with which passes left out a pair agrees")
-    p.add_argument("--out", default="relations-out")
+    p.add_argument("--out", default=os.path.join(tempfile.gettempdir(), "relations"))
     a = p.parse_args()
     global _arguments
     _arguments = a

@@ -47,9 +47,9 @@ static const int64_t programs[] = {NEO_RT_OP_CONST, 1,     NEO_RT_OP_END,
 enum { P1 = 0, PN = 3, P4N = 6 };
 static const int32_t extents[] = {PN};
 static const neo_rt_tensor tensors[] = {
-    [W] = {"W", "k.expr:1:1", NEO_RT_ROLE_PARAM, NEO_RT_F32, 1, 1, 0, -1, 0, W},
-    [S] = {"s", "k.expr:2:1", NEO_RT_ROLE_SETTING, NEO_RT_F32, 0, 1, 0, -1, 0, S},
-    [Y] = {"Y", "k.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, -1, 0, Y}};
+    [W] = {"W", "k.expr:1:1", NEO_RT_ROLE_PARAM, NEO_RT_F32, 1, 1, 0, 0, -1, 0, W},
+    [S] = {"s", "k.expr:2:1", NEO_RT_ROLE_SETTING, NEO_RT_F32, 0, 1, 0, 0, -1, 0, S},
+    [Y] = {"Y", "k.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, 0, -1, 0, Y}};
 static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N, 0, 0},
                                   [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0, 0},
                                   [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0, 0},

@@ -5,9 +5,9 @@
  * n*head is exact without a fused multiply-add); what is left is a polynomial whose leading terms
  * are exact, but for exp, whose first one alone is. The polynomials are minimax in relative error
  * (Remez exchange, 40 digits, then rounded to f32); their errors are given beside them. Measured,
- * denormal results included: gelu 3.1 ulp, phi 2.7, bell 2.8, the others 2.4 at most (the tests
- * bound all by 4). gelu is that near to x*Phi(x) in its negative tail too, where 1 + erf would have
- * cancelled.
+ * denormal results included: gelu 3.1 ulp, bell 2.8, phi and sigmoid 2.7, the others 2.4 at most (the
+ * tests bound all by 4). gelu is that near to x*Phi(x) in its negative tail too, where 1 + erf would
+ * have cancelled.
  *
  * NaN arguments pass through the arithmetic; comparisons that clamp are false for them. */
 #include "codegen/llvm/num.h"
@@ -179,11 +179,13 @@ static val tanh32(neo_llvm *l, val x) {
   return with_sign(l, quot(l, e, addc(l, e, 2)), x);
 }
 
-/* 1/(1 + e^-x), or e^x/(1 + e^x) for negative x: the exponential never overflows. */
+/* q = 1/(1 + e^-|x|), or e^-|x|*q for negative x: the exponential never overflows. Both it and the
+ * quotient are the same for x and -x, so that LLVM's CSE shares them in the slope of a sigmoid or a
+ * tanh, which is a product of sigmoid(x) and sigmoid(-x). */
 static val sigmoid32(neo_llvm *l, val x) {
   scaled parts = falling_parts(l, twice_size(l, x), NULL);
-  val e = exp_of(l, &parts);
-  return quot(l, pick(l, lessc(l, x, 0), e, num(x, 1)), addc(l, e, 1));
+  val e = exp_of(l, &parts), q = quot(l, num(x, 1), addc(l, e, 1));
+  return pick(l, lessc(l, x, 0), mul(l, e, q), q);
 }
 
 /* The power of two comes last: x*e^x/(1 + e^x) is rounded once where it is denormal. */

@@ -324,6 +324,40 @@ class Rare:
         self.lines.append(f"{name}[{i} < 2]{self.f64()} = {reducer}[{k} < {n}] {body}")
         self.add(name, "f", [Size("2", 2, True)], "value")
 
+    # ---- elements that nobody asks for
+
+    def define_hidden(self):
+        """Reductions below a condition of their definition. What is behind it is NaN in what is given; no other definition reads that."""
+        rows, n, i, d = self.some_size(1), self.one(1, 2, 3), self.fresh("i"), self.fresh("k")
+        shown = [self.one(0, 1) for _ in range(rows.value)]
+        mask, x, name = self.fresh("w"), self.fresh("hid"), self.fresh("D")
+        fewer = self.chance(0.5)
+        if fewer and self.chance(0.7):
+            shown = [0]*rows.value
+        self.declare(mask, [rows], " : i32 < 2")
+        self.values[mask] = (shown, [rows.value])
+        filled = [[self.floating() if k else float("nan") for _ in range(n)] for k in ([any(shown)] if fewer else shown)]
+        self.declare(x, [Size(str(n), n, True)] if fewer else [rows, Size(str(n), n, True)], self.f64())
+        self.values[x] = (filled[0], [n]) if fewer else (filled, [rows.value, n])
+        at = f"{x}[{d}]" if fewer else f"{x}[{i}, {d}]"
+        body = self.one(at, f"{at}^2", f"{at}*{at}*{at}", f"sqrt({at}*{at} + 0.5)", f"exp(sin({at}))", f"tanh({at})*{at}", f"1/(2 + sin({at}))")
+        reduction = f"({self.one('sum', 'sum', 'mean', 'prod', 'max', 'min', 'logsumexp')}[{d} < {n}] {body})"
+        value = self.one(reduction, reduction, f"sqrt({reduction}^2 + 0.5)", f"{reduction}*{reduction}", f"(0.5*{reduction} + tanh({reduction}))")
+        condition = f"{mask}[{i}] {self.one('== 1', '> 0', '!= 0')}"
+        if self.chance(0.3):
+            self.lines.append(f"{name}{self.f64()} = {self.one('sum', 'sum', 'mean')}[{i} < {rows.text} where {condition}] {value}")
+            total, shape = name, []
+        else:
+            other = self.one("0", "0.5", f"{self.floats}({mask}[{i}])*0.25")
+            self.lines.append(f"{name}[{i} < {rows.text}]{self.f64()} = select({condition}, {value}, {other})")
+            total, shape = self.fresh("D"), [rows]
+            self.lines.append(f"{total}{self.f64()} = sum[{i} < {rows.text}] {self.one('', '0.5*')}{name}[{i}]")
+        self.touched = set()
+        self.add(name, "f", shape, "value")
+        slope = self.fresh("D")
+        self.lines.append(f"{slope} = grad({total}, {x})")
+        self.add(slope, "f", [Size(str(n), n, True)] if fewer else [rows, Size(str(n), n, True)], "value")
+
     # ---- ranges that end before they begin
 
     def define_counted(self):

@@ -58,7 +58,7 @@ def _nudged(value, r):
 
 
 # Of definitions that programs seldom have (draw_rare.py): rewritings find little there, other passes and machine code much.
-RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small", "named"], "share": 1, "each": 1, "compiled": 1,
+RARE = {"wanted": ["interp", "check-facts", "passes=", "memory=small", "named", "hidden_filled"], "share": 1, "each": 1, "compiled": 1,
         "only": rare}
 
 
@@ -105,7 +105,8 @@ class Examiner:
             self._judge(program, "interp", 0, "code", bases["code"], bases["interp"], None, tally, findings)
         self._known = None
         self._program = program
-        names = [x for x in rewrites.TABLE if self.has(x.name)]
+        hides = any(n.startswith(rewrites.HIDDEN) for n in program.values)
+        names = [x for x in rewrites.TABLE if self.has(x.name) and (x.rewrite is rewrites.hidden_filled) == hides]
         for k in range(self.each if names else 0):
             relation = r.choices(names, [x.weight for x in names])[0]
             modes = [m for m in bases if bases[m].kind == "computed"]

@@ -12,6 +12,8 @@ from .syntax import (Binary, Bind, Call, Collect, Declare, Define, Dim, Else, Nu
                      Repeat, Target, Type, Unary, below, between, binary, bound_in, call, clone, define, else_, names_in, nodes,
                      num, parse, path, plus, read, rewrite, same, select, substitute)
 
+HIDDEN = "hid"  # inputs that are NaN where nobody asks for them
+
 BIG = (Binary, Call, Reduce, Unary, Else)
 
 
@@ -1039,6 +1041,17 @@ def renamed(m):
     return True
 
 
+def hidden_filled(m):
+    """What nobody asks for (draw_rare.py) is a number."""
+    filled = False
+    for name in [n for n in m.values if n.startswith(HIDDEN)]:
+        values, shape = m.values[name]
+        a = np.asarray(values, float)
+        filled = filled or bool(np.isnan(a).any())
+        m.values[name] = (np.where(np.isnan(a), m.r.choice((0.5, 1.0, -2.0)), a).tolist(), shape)
+    return filled
+
+
 def printed(m):
     """Nothing but parentheses and bounds that were there."""
     return True
@@ -1057,4 +1070,4 @@ TABLE = [Relation(f.__name__, f, w) for f, w in (
     (bounds_left_out, 0.5), (guards_written, 1), (where_in_body, 1), (body_in_where, 1), (select_turned, 0.5),
     (comparison_turned, 0.5), (zero_unknown, 3), (constant_given, 1), (tensor_given, 2), (integers_given, 3),
     (bounds_dropped, 2), (subscripts_named, 1), (sizes_fixed, 1), (sizes_unknown, 1), (other_floats, 0.7),
-    (loop_exchanged, 1), (loop_recurrence, 2), (called, 1), (cased, 1), (renamed, 0.2), (printed, 0.2))]
+    (loop_exchanged, 1), (loop_recurrence, 2), (called, 1), (cased, 1), (renamed, 0.2), (printed, 0.2), (hidden_filled, 1))]

@@ -67,7 +67,7 @@ neoc_exit neoc_array_take(neoc_cli *cli, const char *name, neo_rt_array *x, int6
     return NEOC_OK;
   if (v.whole)
     return neoc_usage(cli, "%s: %lld is no %s", name, (long long)v.i, neo_type_text(t));
-  if (trunc(v.f) == v.f && fabs(v.f) < 0x1p63)
+  if (neo_type_is_int(t) && trunc(v.f) == v.f && fabs(v.f) < 0x1p63 && !is_exact(v.f))
     return neoc_usage(cli, "%s: %.17g may be rounded: write the digits of an integer that is so large",
                       name, v.f);
   return neoc_usage(cli, "%s: %.17g is no %s", name, v.f, neo_type_text(t));

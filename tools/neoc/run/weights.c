@@ -16,14 +16,13 @@ static void slot_of(const neoc_runner *r, neo_tensor t, neo_rti_slot *s) {
                       .role = roles[rec->role],
                       .type = rec->type,
                       .rank = (uint8_t)neo_tensor_rank(m, t)};
+  s->kind = (uint8_t)neo_rti_slot_kind_of(s->role, rec->optimizer);
   s->place = neo_span_text(neo_diags_sources(m->diags), rec->span);
   s->count = neo_tensor_elements_at(m, t, neoc_runner_sizes(r), s->extent);
 }
 
 static void make_slots(const neoc_runner *r, neo_rti_weights *w, neo_tensor *tensor) {
   const neo_module *m = r->c.module;
-  const char **entry = NEO_NEW_ARRAY(w->arena, const char *, m->entries.n + 1);
-  size_t n_entries = 0;
   w->slots = NEO_NEW_ARRAY(w->arena, neo_rti_slot, m->tensors.n + 1);
   for (uint32_t k = 1; k < m->tensors.n; k++) {
     if (!m->tensors.at[k].init.i)
@@ -33,10 +32,6 @@ static void make_slots(const neoc_runner *r, neo_rti_weights *w, neo_tensor *ten
     w->slots[w->n_slots].follows = neo_tensor_follows(m, tensor[w->n_slots], r->cli->arena);
     w->n_slots++;
   }
-  for (size_t k = 0; k < m->entries.n; k++)
-    if (m->entries.at[k].kind == NEO_ENTRY_TRAIN)
-      entry[n_entries++] = neoc_entry_name(r, (int)k);
-  neo_rti_slots_classify(w->slots, w->n_slots, entry, n_entries);
 }
 
 static neoc_exit fill_slots(neoc_runner *r, const char *path, neo_rti_weights *w,
