@@ -172,12 +172,14 @@ static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *
   neo_module *m = w->s->m;
   neo_expr index[16], yes = neo_const_bool(m, true);
   neo_tensor t = {read->attr};
-  for (uint32_t k = 0; k < read->arg.n; k++)
+  uint64_t axes = neo_expr_axes(m, condition);
+  for (uint32_t k = 0; k < read->arg.n; k++) {
     index[k] = neo_list_expr(m, read->arg, k);
-  bool body = neo_expr_axes(m, condition) >> w->d.n_out;
+    axes |= neo_expr_axes(m, index[k]);
+  }
   ad_space *space = NEO_NEW(w->s->scratch, ad_space);
   ad_term *term = NEO_NEW(w->s->scratch, ad_term);
-  *space = ad_space_of(m, &w->d, body ? w->d.axes.n : w->d.n_out);
+  *space = ad_space_of(m, &w->d, axes >> w->d.n_out ? w->d.axes.n : w->d.n_out);
   if (!ad_gather(&w->s->env, space, ad_guard_reads(m, condition), index, t, yes, read->span, term))
     return (neo_expr){0};
   neo_expr holds = ad_and(m, term->where, term->value), acc = neo_acc_ref(m, NEO_BOOL_T, 0);

@@ -98,6 +98,8 @@ const neo_rti_format *neo_rti_checkpoint_format(void);
 /* As neo_rt_array_load: the format is told by the first bytes, not by the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
+/* Does the file begin as an array of a known format does, whole or damaged? */
+bool neo_rti_is_array(const char *path);
 /* The tensors of a file in memory; `alloc`, `p`, `n` and the message's place are given. */
 neo_rt_status neo_rti_tensors_read(const neo_rti_source *s,
                                    neo_rti_file_tensors *out) NEO_MUST_CHECK;

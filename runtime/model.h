@@ -1,7 +1,7 @@
 /* model.h: questions about a model record, which need no context.
  *
- * Where `sizes` is null, the answer is for the largest run-time sizes: size programs grow with
- * their sizes, so extents there are the largest. */
+ * Where `sizes` is null, the answer is for the largest run-time sizes. Extents there need not be the
+ * largest (10 - B): neo_rti_spill_bytes knows the most bytes. */
 #ifndef NEO_RUNTIME_MODEL_H
 #define NEO_RUNTIME_MODEL_H
 #include "base/status.h"
@@ -16,9 +16,14 @@ neo_rt_status neo_rti_model_check(const neo_rt_model *model, char *error,
 int64_t neo_rti_eval(const neo_rt_model *model, int32_t program, const int64_t *sizes);
 /* The size's number if the program is just a size, else -1. */
 int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program);
+/* Is the program's value the same for all run-time sizes? */
+bool neo_rti_program_fixed(const neo_rt_model *model, int32_t program);
 /* Extents of a tensor go to extent[rank]; returns the number of elements, saturated. */
 int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const int64_t *sizes,
                         int64_t *extent);
+
+/* Room for the tensor at any sizes, in bytes. */
+int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
 
 /* How many of the model's `args` are a step's: a copy has two, a loop over blocks one, a kernel as many as it
  * says. */

@@ -201,4 +201,66 @@ expect 1 "a window that is too long" "$NEOC" train next.expr --data X=ids.npy:cr
 says err 'too few for a window of 403' "a window that is too long"
 expect 1 "windows and rows" "$NEOC" train letters.expr --data X=text.txt:crop,Y=y.npy
 says err 'either all inputs are crops or none is' "windows and rows"
+
+# ---- what depends on the batch: rows of a file are all as long; memory is enough at any size; bounds are those of the call
+cat >shapes.py <<'EOF'
+import struct, sys
+def npy(path, code, shape, values):
+  header = "{'descr': '<%s', 'fortran_order': False, 'shape': %s, }" % (code, shape)
+  header += ' ' * (63 - (10 + len(header)) % 64) + '\n'
+  kind = {'f4': 'f', 'i4': 'i', 'i8': 'q'}[code]
+  open(path, 'wb').write(b'\x93NUMPY\1\0' + struct.pack('<H', len(header)) + header.encode() + struct.pack('<%d%s' % (len(values), kind), *values))
+npy('square.npy', 'f4', (4, 4), range(16))
+npy('three.npy', 'f4', (3,), [1, 2, 3])
+npy('below.npy', 'i4', (3,), [6, 6, 5])
+npy('large.npy', 'i8', (2,), [5000000000, 6000000000])
+npy('whole.npy', 'f4', (60,), range(60))
+open('torn.npy', 'wb').write(open('whole.npy', 'rb').read()[:-7])
+EOF
+python3 shapes.py
+model() { # NAME MOST LINE...
+  name=$1 most=$2
+  shift 2
+  printf '%s\n' 'import optim' "dim 1 <= B <= $most" 'param w = 0' "$@" 'train loss using optim.sgd(lr = 0)' >"$name.expr"
+}
+model square 8 'input X[B, B]' 'loss = w + (sum[i, j] X[i, j])'
+expect 1 "rows as long as the batch" "$NEOC" train square.expr --data X=square.npy --batch 2
+says err 'X: dim 1 is not the same in all calls, but rows of a file are as long' "rows as long as the batch"
+model double 8 'input Z[B]' 'input X[2*B]' 'loss = w + (sum[i] X[i]) + (sum[i] Z[i])'
+expect 1 "two rows for each of the batch" "$NEOC" train double.expr --data X=three.npy,Z=three.npy
+says err 'X: dim 0 counts rows, so it is a number or a size' "two rows for each of the batch"
+model shrinks 8000000 'input X[B]' 'y[i < 8000001 - B] = w + f32(i) + X[0]' 'ym = y[0]' 'loss = w + (mean[b] X[b])' 'output test: ym, y'
+expect 0 "outputs that shrink as the batch grows" "$NEOC" train shrinks.expr --data X=three.npy --test X=three.npy --format=json
+says out '"ym": 1}' "outputs that shrink as the batch grows"
+model bounded 8 'input X[B]' 'input Y[B] : i32 < 10 - B' 'loss = w + (mean[b] X[b]) + (sum[b] f32(Y[b]))'
+expect 0 "a bound that falls as the batch grows" "$NEOC" train bounded.expr --data X=three.npy,Y=below.npy
+says out 'loss 19' "a bound that falls as the batch grows"
+sed 's/10 - B/9 - B/' bounded.expr >tighter.expr
+expect 1 "values beyond a bound that falls" "$NEOC" train tighter.expr --data X=three.npy,Y=below.npy
+says err 'not in [[]0, 6)' "values beyond a bound that falls"
+model scaled 8 'input X[B] : i32' 'loss = w + (sum[b] f32(X[b]))'
+expect 2 "integers that are scaled" "$NEOC" train scaled.expr --data X=large.npy --scale X=0.1
+says err 'only floats are scaled' "integers that are scaled"
+model torn 8 'input X[B, 3]' 'loss = w + (sum[b, i] X[b, i])'
+expect 1 "windows of a damaged array" "$NEOC" train torn.expr --data X=torn.npy:crop
+says err 'its shape asks for' "windows of a damaged array"
+
+# ---- random numbers of --test go on where they were
+cat >noise.expr <<'EOF'
+import optim
+dim B <= 8
+input X[B]
+param w = 0
+state noise[3] = 0
+loss = (mean[b] X[b])*w + (sum[c] noise[c])*w
+q = (sum[c] noise[c]) + (mean[b] X[b])
+update noise[c] = noise[c] + rand()
+output test: q update noise
+train loss using optim.sgd(lr = 0.1)
+EOF
+noise="$NEOC train noise.expr --data X=three.npy --seed 3 --test X=three.npy"
+expect 0 "random tests" $noise --epochs 4 --save whole2.st
+expect 0 "random tests, first part" $noise --epochs 1 --save part2.st
+expect 0 "random tests, resumed" $noise --epochs 4 --save part2.st --resume
+cmp -s whole2.st part2.st || fail "random tests: resumed, the states differ"
 exit "$status"

@@ -62,14 +62,6 @@ neo_rt_status neo_rti_wrong_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, in
                       (long long)given, (long long)want, t->place);
 }
 
-static bool program_fixed(const neo_rt_model *m, int32_t program) {
-  const int64_t *p = m->programs + program;
-  for (; *p != NEO_RT_OP_END; p += *p == NEO_RT_OP_CONST ? 2 : 1)
-    if (*p == NEO_RT_OP_SIZE)
-      return false;
-  return true;
-}
-
 /* What can be known of a dimension before a call: its value, or the bounds of its size. */
 static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int64_t given) {
   int32_t program = c->model->extents[t->extent + d];
@@ -82,7 +74,7 @@ static neo_rt_status check_dim(neo_rt_ctx *c, const neo_rt_tensor *t, int d, int
                         t->name, d, (long long)given, s->name, (long long)s->lo, (long long)s->hi,
                         t->place);
   }
-  if (!neo_rti_tensor_persists(t) && !program_fixed(c->model, program)) {
+  if (!neo_rti_tensor_persists(t) && !neo_rti_program_fixed(c->model, program)) {
     if (given >= 0)
       return NEO_OK;
     return neo_rti_fail(c, NEO_SHAPE, "%s: dim %d is %lld (%s)", t->name, d, (long long)given,

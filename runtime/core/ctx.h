@@ -94,8 +94,6 @@ neo_rt_status neo_rti_alive(neo_rt_ctx *ctx) NEO_MUST_CHECK;
 
 /* Bytes of a tensor at the largest sizes; INT64_MAX if they overflow. */
 int64_t neo_rti_most_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
-/* Room for an output that the caller does not want. */
-int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
 /* Largest number of positions used in model->args. */
 int32_t neo_rti_model_positions(const neo_rt_model *model);
 /* Evaluates with overflow saturated; NEO_INTERNAL if the program is malformed. */

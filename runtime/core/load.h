@@ -8,11 +8,11 @@
 typedef struct {
   unsigned char *bytes; /* of the whole file */
   neo_rti_file_tensors file;
-  neo_rt_pair *meta;   /* a copy of the file's, in one block */
-  uint64_t seed, step; /* the file's, if they are wanted and there; else the context's */
+  neo_rt_pair *meta;          /* a copy of the file's, in one block */
+  uint64_t seed, step, calls; /* the file's, if they are wanted and there; else the context's */
 } neo_rti_loading;
 
-/* Reads the whole file; with_step: seed and step of its metadata too. */
+/* Reads the whole file; with_step: seed, step and calls of its metadata too. */
 neo_rt_status neo_rti_loading_open(neo_rt_ctx *c, const char *path, bool with_step,
                                    neo_rti_loading *l) NEO_MUST_CHECK;
 /* Ends it: metadata, seed and step become the context's if `status`, of what was done since, is

@@ -69,6 +69,8 @@ static neo_rt_status take_meta(neo_rt_ctx *c, const char *path, bool with_step,
   neo_rt_status status = with_step ? read_u64(c, path, &l->file, "seed", &l->seed) : NEO_OK;
   if (!status && with_step)
     status = read_u64(c, path, &l->file, "step", &l->step);
+  if (!status && with_step)
+    status = read_u64(c, path, &l->file, "calls", &l->calls);
   if (status)
     return status;
   l->meta = copy_meta(c, &l->file);
@@ -88,7 +90,7 @@ neo_rt_status neo_rti_loading_open(neo_rt_ctx *c, const char *path, bool with_st
     return status;
   if (!path)
     return neo_rti_fail(c, NEO_NULL, "the path is null");
-  *l = (neo_rti_loading){.seed = c->seed, .step = c->step};
+  *l = (neo_rti_loading){.seed = c->seed, .step = c->step, .calls = c->calls};
   status = read_file(c, path, &l->bytes, &n);
   if (status)
     return status;
@@ -108,6 +110,7 @@ neo_rt_status neo_rti_loading_close(neo_rt_ctx *c, neo_rti_loading *l, neo_rt_st
     c->n_loaded = l->file.n_meta;
     c->seed = l->seed;
     c->step = l->step;
+    c->calls = l->calls;
   }
   if (unused)
     NEO_RTI_FREE(&c->env.alloc, unused);

@@ -30,7 +30,6 @@ int32_t neo_rt_find_entry(const neo_rt_model *model, const char *name) {
   return -1;
 }
 
-/* Programs grow with sizes, so extents where all sizes are at `hi` are the largest. */
 static int64_t eval_at_max(const neo_rt_model *m, int32_t program) {
   int64_t hi[NEO_RT_MOST_SIZES], x;
   if (m->n_sizes > 64)

@@ -97,7 +97,7 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
   for (int d = 0; d < t->rank; d++)
     if (!program_ok(m, m->extents[t->extent + d]))
       return BROKEN(c, "%s: %s has a bad extent", m->name, t->name);
-  if (t->bound >= 0 && !program_ok(m, t->bound))
+  if (t->bound >= 0 && !program_formed(m, t->bound))
     return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
   for (int k = 0; t->ends && k < 2; k++) {
     int32_t end = m->extents[t->ends - 1 + k];

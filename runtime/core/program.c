@@ -100,6 +100,14 @@ int64_t neo_rt_eval(const neo_rt_model *model, int32_t program, const int64_t *s
   return neo_rti_program_eval(model->programs + program, sizes, model->n_sizes, &x) ? -1 : x;
 }
 
+bool neo_rti_program_fixed(const neo_rt_model *m, int32_t program) {
+  const int64_t *p = m->programs + program;
+  for (; *p != NEO_RT_OP_END; p += *p == NEO_RT_OP_CONST ? 2 : 1)
+    if (*p == NEO_RT_OP_SIZE)
+      return false;
+  return true;
+}
+
 int32_t neo_rti_program_size(const neo_rt_model *model, int32_t program) {
   const int64_t *code = model->programs + program;
   bool is_size = code[0] == NEO_RT_OP_SIZE && code[2] == NEO_RT_OP_END;

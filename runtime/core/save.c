@@ -1,5 +1,6 @@
-/* save.c: saves what the context owns as a checkpoint, which load.c reads. step and seed go into
- * the metadata as decimal text, so a resumed training continues bit by bit. Saving goes through the
+/* save.c: saves what the context owns as a checkpoint, which load.c reads. step, seed and
+ * the number of forward calls, which random numbers go by, go into the metadata as decimal text, so a
+ * resumed training continues bit by bit. Saving goes through the
  * atomic writer: the old file stays until the new one is complete. */
 #include "base/utf8.h"
 #include "runtime/core/device.h"
@@ -12,7 +13,7 @@
 
 typedef struct { /* one block, with the tables behind it */
   neo_file_writer w;
-  char seed[24], step[24];
+  char seed[24], step[24], calls[24];
   neo_rti_file_tensors file;
   const neo_rt_tensor **source; /* [file.n_tensors] */
 } saving;
@@ -43,16 +44,18 @@ static void note_pair(saving *s, const char *key, const char *value) {
 static void note_meta(saving *s, const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_extra) {
   snprintf(s->seed, sizeof s->seed, "%" PRIu64, c->seed);
   snprintf(s->step, sizeof s->step, "%" PRIu64, c->step);
+  snprintf(s->calls, sizeof s->calls, "%" PRIu64, c->calls);
   note_pair(s, "model", c->model->name);
   note_pair(s, "seed", s->seed);
   note_pair(s, "step", s->step);
+  note_pair(s, "calls", s->calls);
   for (int32_t i = 0; i < n_extra; i++)
     note_pair(s, extra[i].key, extra[i].value);
 }
 
 /* Everything of the file but its bytes; null: out of memory. */
 static saving *prepare(const neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n_extra) {
-  size_t n = (size_t)c->model->n_tensors, n_meta = (size_t)n_extra + 3;
+  size_t n = (size_t)c->model->n_tensors, n_meta = (size_t)n_extra + 4;
   size_t head = (sizeof(saving) + 15) & ~(size_t)15;
   char *p = c->env.alloc.resize(c->env.alloc.ctx, NULL,
                                 head + n * sizeof(neo_rti_file_tensor) +
@@ -118,7 +121,7 @@ static bool is_utf8(const char *text) {
 }
 
 static neo_rt_status check_extra(neo_rt_ctx *c, const neo_rt_pair *extra, int32_t n) {
-  static const char *const own[] = {"model", "seed", "step"};
+  static const char *const own[] = {"model", "seed", "step", "calls"};
   if (n < 0 || (n > 0 && !extra))
     return neo_rti_fail(c, NEO_NULL, "the metadata is null");
   for (int32_t i = 0; i < n; i++) {
@@ -126,7 +129,7 @@ static neo_rt_status check_extra(neo_rt_ctx *c, const neo_rt_pair *extra, int32_
       return neo_rti_fail(c, NEO_NULL, "metadata %d has a null key or value", i);
     if (!is_utf8(extra[i].key) || !is_utf8(extra[i].value))
       return neo_rti_fail(c, NEO_ARGUMENT, "metadata %d is not valid UTF-8", i);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
       if (strcmp(extra[i].key, own[k]) == 0)
         return neo_rti_fail(c, NEO_ARGUMENT, "metadata key '%s' is written by neo", own[k]);
     for (int32_t k = 0; k < i; k++)

@@ -131,6 +131,19 @@ neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error
   return neo_rti_array_load(&env, path, out, error, error_bytes);
 }
 
+bool neo_rti_is_array(const char *path) {
+  neo_rti_env env = {neo_alloc_default, neo_io_default};
+  unsigned char *p;
+  size_t n;
+  if (place_of(path).of)
+    return true;
+  if (neo_rti_file_read(&env, path, &p, &n))
+    return false;
+  bool known = detect(&(neo_rti_source){.p = p, .n = n}, false) != NULL;
+  NEO_RTI_FREE(&env.alloc, p);
+  return known;
+}
+
 /* ------------------------------------------------------------ all tensors */
 
 /* A file that no format of tensors knows goes to that of checkpoints, which says what is wrong. */

@@ -1,5 +1,6 @@
 /* See data.h. */
 #include "tools/neoc/train/data.h"
+#include "runtime/files.h"
 #include "runtime/model.h"
 #include "tools/neoc/train/trees.h"
 #include <string.h>
@@ -42,6 +43,18 @@ static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
 
 /* ---- rows */
 
+/* Rows are gathered one behind the other, and so are all as long. */
+static neoc_exit check_fixed(const neoc_data *d, const neo_rt_tensor *t) {
+  const neo_rt_model *m = d->r->lib.model;
+  for (int k = 1; k < t->rank; k++)
+    if (!neo_rti_program_fixed(m, m->extents[t->extent + k]))
+      return neoc_fail(
+          d->r->cli, NEOC_FAILED,
+          "%s: dim %d is not the same in all calls, but rows of a file are as long (%s)", t->name,
+          k, t->place);
+  return NEOC_OK;
+}
+
 static neoc_exit fit_rows(const neoc_data *d, int32_t tensor) {
   neoc_runner *r = d->r;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -74,8 +87,9 @@ static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
   neoc_source *s = &d->source[tensor];
   const neo_rt_tensor *t = tensor_at(d, tensor);
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
-  if (status == NEO_FORMAT) {
-    int64_t bound = t->bound >= 0 ? neo_rti_eval(d->r->lib.model, t->bound, NULL) : 256;
+  if (status == NEO_FORMAT && !neo_rti_is_array(s->path)) {
+    int64_t bound = neoc_data_bound(d, t);
+    bound = bound < 0 ? 256 : bound;
     int16_t bytes[256];
     for (int16_t k = 0; k < 256; k++)
       bytes[k] = k;
@@ -180,7 +194,9 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   if (!s->path)
     return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
-  neoc_exit code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
+  neoc_exit code = check_fixed(d, t);
+  if (!code)
+    code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
   if (!code)
     code = crop ? fit_windows(d, tensor) : fit_rows(d, tensor);
   if (!code)

@@ -8,6 +8,9 @@ static neoc_exit add_rows(neoc_feed *f, const neo_rt_tensor *t, const neo_rt_ten
   if (t->rank == 0)
     return neoc_fail(f->data->r->cli, NEOC_FAILED, "%s is a scalar: train feeds rows", t->name);
   int32_t size = neo_rti_program_size(m, m->extents[t->extent]);
+  if (size < 0 && !neo_rti_program_fixed(m, m->extents[t->extent]))
+    return neoc_fail(f->data->r->cli, NEOC_FAILED,
+                     "%s: dim 0 counts rows, so it is a number or a size (%s)", t->name, t->place);
   int64_t rows = size < 0 ? neo_rti_eval(m, m->extents[t->extent], NULL) : m->sizes[size].hi;
   if (*first && (size != f->batch_size || rows != f->most))
     return neoc_fail(f->data->r->cli, NEOC_FAILED, "%s and %s do not have the same number of rows",
@@ -97,9 +100,7 @@ static neoc_exit choose_batch(int64_t batch, neoc_feed *f) {
 
 static void *room(const neoc_feed *f, const neo_rt_tensor *t) {
   const neoc_runner *r = f->data->r;
-  int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(r->lib.model, t, NULL, extent);
-  size_t bytes = (size_t)n * neo_rti_type_bytes(t->type) + 64;
-  void *p = neo_arena_alloc(r->cli->arena, bytes + 64);
+  void *p = neo_arena_alloc(r->cli->arena, (size_t)neo_rti_spill_bytes(r->lib.model, t) + 128);
   return (void *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
 }
 

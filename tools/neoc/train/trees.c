@@ -174,9 +174,8 @@ static int64_t bound_of(const neoc_data *d, const neo_rt_tensor *t, bool *minus_
   const neo_rt_model *m = d->r->lib.model;
   int32_t lo = t->ends ? m->extents[t->ends - 1] : -1, hi = t->ends ? m->extents[t->ends] : -1;
   *minus_one = lo >= 0 ? neo_rti_eval(m, lo, NULL) < 0 : t->bound < 0;
-  if (t->ends)
-    return hi >= 0 ? neo_rti_eval(m, hi, NULL) : INT32_MAX;
-  return t->bound >= 0 ? neo_rti_eval(m, t->bound, NULL) : INT32_MAX;
+  hi = t->ends ? hi : t->bound;
+  return hi >= 0 && neo_rti_program_fixed(m, hi) ? neo_rti_eval(m, hi, NULL) : INT32_MAX;
 }
 
 static neoc_exit check_labels(const neoc_data *d, const neo_rt_tensor *t) {

@@ -28,20 +28,19 @@ static neoc_exit outside(const neoc_data *d, int32_t tensor, int64_t at, int64_t
                    place, value, (long long)bound, t->place);
 }
 
-/* What values must be below; -1: nothing says. A bound that grows with the batch is checked in each
- * call, at the largest here. */
-static int64_t bound_of(const neoc_data *d, const neo_rt_tensor *t) {
+int64_t neoc_data_bound(const neoc_data *d, const neo_rt_tensor *t) {
+  const neo_rt_model *m = d->r->lib.model;
+  bool fixed = t->bound >= 0 && neo_rti_program_fixed(m, t->bound);
   if (t->type == NEO_RT_BOOL)
     return 2;
-  bool is_int = neo_rti_type_is_int(t->type);
-  return is_int && t->bound >= 0 ? neo_rti_eval(d->r->lib.model, t->bound, NULL) : -1;
+  return fixed && neo_rti_type_is_int(t->type) ? neo_rti_eval(m, t->bound, NULL) : -1;
 }
 
 /* Integers in their bound, and such as the input's type has. */
 static neoc_exit check_ints(const neoc_data *d, int32_t tensor) {
   const neo_rt_tensor *t = &d->r->lib.model->tensors[tensor];
   const neo_rt_array *x = &d->source[tensor].array;
-  int64_t bound = bound_of(d, t), n = neoc_array_count(x), bad = -1;
+  int64_t bound = neoc_data_bound(d, t), n = neoc_array_count(x), bad = -1;
   if (!neo_rti_type_is_int(t->type) && (t->type != NEO_RT_BOOL || x->type != t->type))
     return NEOC_OK; /* a bool of another type is "not zero" */
   if (x->type == t->type) {
@@ -66,7 +65,10 @@ neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
   bool floats = neo_type_is_float((neo_type)t->type);
   double scale;
   neoc_exit e = scale_of(r, t->name, floats && x->type == NEO_RT_U8, &scale);
-  if (!e && scale == 1)
+  if (!e && scale != 1 && !floats)
+    e = neoc_usage(r->cli, "--scale %s: its elements are %s: only floats are scaled", t->name,
+                   neo_rti_type_name(t->type));
+  if (!e)
     e = check_ints(d, tensor);
   if (e)
     return e;
@@ -82,5 +84,5 @@ neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
     return NEOC_OK;
   for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
     neoc_array_put(x, k, neoc_array_at(x, k) * scale);
-  return check_ints(d, tensor);
+  return NEOC_OK;
 }
