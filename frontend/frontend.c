@@ -20,6 +20,7 @@ neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const cha
   neo_proofs_limit(fe->m, options ? options->proof_quota : 0);
   fe->prover = neo_prover_new(fe->m);
   neo_map_init(&fe->taken, a);
+  neo_map_init(&fe->written, a);
   neo_map_init(&fe->owned, a);
   neo_map_init(&fe->declared, a);
   neo_map_init(&fe->regions, a);

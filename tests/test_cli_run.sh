@@ -311,4 +311,57 @@ for how in "" --interp; do
   expect 0 "a gradient beside a step" "$NEOC" run gr.expr x=1 --entry=step --grad=w --format=json $how
   says out '"l": {[^}]*"values": \[1\]}.*"values": \[2\]}' "a gradient beside a step"
 done
+expect 0 "gradients of an entry that gives them" "$NEOC" run gr.expr x=1 --entry=grad --grad=w --format=json
+[ "$(grep -o '"grad:w"' out | wc -l)" = 1 ] || fail "a gradient is given twice" out
+
+# ---- whose W it is: a module's file has the name of a call's result; two calls of f beside one of f2; an option has the made name
+# of another
+cat >helper.expr <<'END'
+param W = 5
+fn z(x) -> y { y = x*W }
+END
+cat >owners.expr <<'END'
+import helper as hh
+input x
+input lr = 5
+fn f(x; v = 1) -> y {
+  param W = v
+  y = x*W
+}
+fn f2(x) -> y {
+  param W = 100
+  y = x*W
+}
+optimizer o(w, g; input lr = 0.1, input lr2 = 0.2) { update w = w - lr*g - lr2 }
+helper = f(x)
+a = helper.W
+b = hh.W
+y = f(x, v = 2) + f(x, v = 3) + f2(x)
+c = y.f.W
+l = (helper - lr)*hh.W
+output a, b, c, y
+train l over hh.* using o(lr = 0.1, lr2 = 0.2)
+END
+sed -i 's/over hh[.][*]/over helper.W/' owners.expr
+expect 0 "owners of one name" "$NEOC" run owners.expr x=1 y.f2.W=7 --format=json
+says out '"a": .*"values": \[1\].*"b": .*"values": \[5\].*"c": .*"values": \[2\].*"y": .*"values": \[12\]' "owners of one name"
+expect 0 "an option that has another's made name" "$NEOC" run owners.expr x=1 --entry=step --set lr2=0 --grad=helper.W --format=json
+
+# ---- states between two ends
+cat >ends.expr <<'END'
+state z[2] : -1 <= i32 < 2 = 0
+y[i] = z[i] + 0
+output o: y
+END
+expect 0 "random values of a state" "$NEOC" run ends.expr z=random:1:[2]
+
+# ---- names that a checkpoint or an entry has for itself
+echo 'param __metadata__ = 1
+y = 2*__metadata__
+output y' >reserved.expr
+expect 1 "a parameter that no checkpoint can hold" "$NEOC" check reserved.expr
+says err "'__metadata__' is a reserved word" "a parameter that no checkpoint can hold"
+sed 's/^output l/output grad: l/' gr.expr >entries.expr
+expect 1 "an entry with the name of the gradients'" "$NEOC" check entries.expr
+says err "'grad' is the name of another entry" "an entry with the name of the gradients'"
 exit "$status"

@@ -263,4 +263,55 @@ expect 0 "random tests" $noise --epochs 4 --save whole2.st
 expect 0 "random tests, first part" $noise --epochs 1 --save part2.st
 expect 0 "random tests, resumed" $noise --epochs 4 --save part2.st --resume
 cmp -s whole2.st part2.st || fail "random tests: resumed, the states differ"
+
+# ---- two entries that train one parameter with one optimizer have states of their own
+cat >entries.expr <<'EOF'
+dim B <= 8
+input X[B]
+param W = 1
+fn avg(g[..]) -> y {
+  state m[..] = 0
+  update m[..] = 0.5*m[..] + g[..]
+  y[..] = g[..]
+}
+optimizer o(w[..], g[..]; lr = 0.1) {
+  s = avg(g)
+  update w[..] = w[..] - lr*s.m[..]
+}
+l = W*(mean[b] X[b])
+l2 = 10*l
+train a: l over W using o(lr = 1)
+train b: l2 over W using o(lr = 1)
+EOF
+python3 -c "exec(open('shapes.py').read()); npy('ones.npy', 'f4', (6,), [1]*6)"
+expect 0 "two entries of one parameter" "$NEOC" train entries.expr --data X=ones.npy --batch 1 --entries a,b --save o.st
+expect 0 "two entries of one parameter, after" "$NEOC" run entries.expr X=[1] --entry=a --load o.st
+says out '^-87.6875' "two entries of one parameter"
+
+# ---- the constant that counts rows is replaced for the last ones of --test, none that has its value
+cat >constant.expr <<'EOF'
+dim D = 8
+dim B = D
+input X[B]
+param w = 0
+c = f32(D)
+loss = w + mean[b] X[b]
+t = mean[b] X[b]*c
+output test: t
+train loss using sgd(lr = 0)
+optimizer sgd(w[..], g[..]; input lr = 0.1) { update w[..] = w[..] - lr*g[..] }
+EOF
+python3 -c "exec(open('shapes.py').read()); npy('twelve.npy', 'f4', (12,), range(12)); npy('one.npy', 'f4', (12,), [1]*12)
+import struct
+header = \"{'descr': '<f8', 'fortran_order': False, 'shape': (8,), }\"
+header += ' ' * (63 - (10 + len(header)) % 64) + chr(10)
+open('beyond.npy', 'wb').write(bytes([0x93]) + b'NUMPY' + bytes([1, 0]) + struct.pack('<H', len(header)) + header.encode() + struct.pack('<8d', 1e39, *[0]*7))"
+expect 0 "a constant of rows" "$NEOC" train constant.expr --data X=twelve.npy --test X=twelve.npy
+says out 'test t 44' "a constant of rows"
+
+# ---- numbers that the input's type lacks
+expect 1 "a number beyond f32" "$NEOC" train constant.expr --data X=beyond.npy
+says err 'row 0 of beyond.npy: value .* is no f32' "a number beyond f32"
+expect 0 "a number beyond f32, scaled" "$NEOC" train constant.expr --data X=beyond.npy --scale X=1e-39
+says out 'loss 0.125' "a number beyond f32, scaled"
 exit "$status"

@@ -269,4 +269,24 @@ y.g.mu,d.step: V kept A kept y.g kept y.g.mu loaded V.s.slow kept y.g.s.slow kep
 EOF
   diff want.txt kept.txt || fail "loading weights into a context that has trained"
 fi
+
+# a number that the model's type lacks; a line that has nothing left; first values are those of step 0
+python3 - <<'EOF'
+import json, struct
+def write(path, tensors):
+  header, data = {}, b''
+  for name, values in tensors.items():
+    header[name] = {'dtype': 'F64', 'shape': [3], 'data_offsets': [len(data), len(data) + 24]}
+    data += struct.pack('<3d', *values)
+  text = json.dumps(header).encode()
+  open(path, 'wb').write(struct.pack('<Q', len(text)) + text + data)
+write('beyond.st', {'W': [1e39, 2, 3], 'n': [0, 0, 0]})
+EOF
+for how in "" --interp; do
+  expect 1 "a weight beyond f32 $how" "$NEOC" run target.expr $how --load beyond.st
+  says err 'W: a value is not in the range of f32' "a weight beyond f32 $how"
+done
+printf 'W = W\nW = W\n' >late.txt
+expect 1 "a line that has nothing left" "$NEOC" run target.expr --load params.st --rename late.txt
+says err "line 2 of the table: an earlier line takes every 'W'" "a line that has nothing left"
 exit "$status"

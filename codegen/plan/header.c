@@ -35,9 +35,13 @@ static const char *const reserved =
     "restrict return short signed size_t sizeof static static_assert static_cast struct switch "
     "template this thread_local throw true try typedef typeid typename typeof typeof_unqual "
     "uint16_t uint32_t uint64_t uint8_t union unix unsigned using virtual void volatile wchar_t "
-    "while xor xor_eq ";
+    "while xor xor_eq "
+    /* macros of C's headers, which the program may include first */
+    "I NAN INFINITY EOF M_PI M_E HUGE_VAL BUFSIZ RAND_MAX stdin stdout stderr assert ";
 
 static bool is_reserved(writer *w, const char *id) {
+  if (id[0] == '_' && (id[1] == '_' || isupper((unsigned char)id[1]))) /* _Bool, __func__ */
+    return true;
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 

@@ -136,10 +136,12 @@ neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_
   neo_ast_file *file = neo_parse(fe->arena, fe->names, fe->diags, path, text, n);
   neo_scope *scope = neo_scope_new(fe, NULL);
   char *stem = neo_path_stem(fe->arena, path);
-  neo_inst *in = neo_inst_new(fe, scope, is_main ? "" : neo_fe_intern(fe, stem));
+  neo_inst *in = neo_inst_new(fe, scope, is_main ? "" : neo_inst_prefix(fe->main, stem));
   in->is_main = is_main;
+  fe->main = is_main ? in : fe->main;
   fe->asks_gradients |= asks_gradients(file);
   declare_functions(in, &file->stmts);
+  neo_fe_note_written(fe, &file->stmts, is_main);
   for (uint32_t k = 0; k < file->stmts.n && !fe->exhausted; k++)
     top_statement(in, file->stmts.at[k]);
   if (is_main && !fe->exhausted) {

@@ -36,8 +36,7 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
   const neo_ast_binds *from = &r->s->u.define.region->from;
   for (uint32_t k = 0; k < from->n; k++) {
     const neo_ast_bind *b = &from->at[k];
-    const char *target = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
-    const char *full = neo_fe_join(in->fe, target, b->var.name.text);
+    const char *full = neo_fe_join(in->fe, r->base, b->var.name.text);
     if (r->loops)
       full = neo_fe_join(in->fe, full, "first");
     r->name[k] = b->var.name.text;
@@ -49,7 +48,6 @@ static void start_carries(neo_inst *in, struct neo_rounds *r) {
 
 static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
   const neo_ast_region *g = r->s->u.define.region;
-  const char *prefix = neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text);
   uint32_t region = neo_rounds_number(in, r->s);
   for (int64_t l = 0; l < count && !r->failed; l++) {
     if (!neo_fe_spend(in->fe, in, g->word)) {
@@ -57,7 +55,7 @@ static void run_rounds(neo_inst *in, struct neo_rounds *r, int64_t count) {
       return;
     }
     r->last = l + 1 == count;
-    neo_inst *x = neo_round_enter(in, r, prefix, region, l, count);
+    neo_inst *x = neo_round_enter(in, r, r->base, region, l, count);
     neo_check_stmts(x, &g->block.stmts);
     neo_round_leave(in, r, (size_t)l + 1);
   }
@@ -129,6 +127,7 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
     check_loop(in, s);
     return;
   }
+  r->base = neo_rounds_base(in, s);
   if (!known) {
     r->failed = true;
   } else if (g->from.n > NEO_MAX_RESULTS) {

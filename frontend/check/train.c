@@ -210,7 +210,7 @@ static void find_optimizer(trainer *t, trained_part *p) {
 static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_tensor grad) {
   neo_fe *fe = t->fe;
   const neo_ast_stmt *fn = p->opt->fn;
-  const char *prefix = neo_fe_join(fe, tensor_name(fe, param), p->opt->name);
+  const char *prefix = neo_inst_prefix(t->in, neo_fe_join(fe, tensor_name(fe, param), p->opt->name));
   neo_inst *in = neo_inst_new(fe, neo_scope_new(fe, p->opt->scope), prefix);
   neo_trainee *trainee = NEO_NEW(fe->arena, neo_trainee);
   neo_actuals *a = NEO_NEW(fe->arena, neo_actuals);
@@ -254,9 +254,13 @@ static neo_list step_updates(trainer *t, size_t n_model) {
   return neo_list_new(t->fe->m, v.at, v.n);
 }
 
+/* The entry that gives the gradients of a training entry. */
+static const char *gradients_entry(neo_fe *fe, const char *entry) {
+  return neo_streq(entry, "step") ? "grad" : neo_arena_printf(fe->arena, "grad_%s", entry);
+}
+
 static void add_entries(trainer *t, size_t n_model) {
   neo_fe *fe = t->fe;
-  bool plain = neo_streq(t->entry, "step");
   size_t n = t->params.n + 1;
   uint32_t *list = NEO_NEW_ARRAY(fe->arena, uint32_t, 2 * n);
   list[0] = t->loss.i;
@@ -271,7 +275,7 @@ static void add_entries(trainer *t, size_t n_model) {
   step.names = neo_list_new(fe->m, list + n, 1);
   step.updates = step_updates(t, n_model);
   NEO_PUSH(fe->arena, &fe->m->entries, step);
-  const char *name = plain ? "grad" : neo_arena_printf(fe->arena, "grad_%s", t->entry);
+  const char *name = gradients_entry(fe, t->entry);
   neo_entry_rec grad = {.kind = NEO_ENTRY_GRAD, .name = name_id(fe, name), .span = t->span};
   grad.outputs = neo_list_new(fe->m, list, n);
   grad.names = neo_list_new(fe->m, list + n, n);
@@ -364,9 +368,10 @@ void neo_check_trains(neo_fe *fe, neo_inst *in) {
     }
     if (!first)
       continue;
-    for (size_t j = 0; j < fe->m->entries.n; j++)
-      if (neo_streq(neo_name_text(fe->names, fe->m->entries.at[j].name), entry)) {
-        NEO_ERR(in, name->text ? name->span : fe->trains.at[k]->span, ENTRY_TWICE, entry);
+    const char *own[] = {entry, gradients_entry(fe, entry)};
+    for (size_t j = 0; first && j < 2 * fe->m->entries.n; j++)
+      if (neo_streq(neo_name_text(fe->names, fe->m->entries.at[j / 2].name), own[j % 2])) {
+        NEO_ERR(in, name->text ? name->span : fe->trains.at[k]->span, ENTRY_TWICE, own[j % 2]);
         first = false;
       }
     if (first)

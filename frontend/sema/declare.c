@@ -229,6 +229,10 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
                         .type = (uint8_t)type,
                         .span = var->name.span,
                         .optimizer = !param && in_optimizer(in)};
+  if (neo_streq(full, "__metadata__")) { /* what is no tensor in a checkpoint */
+    NEO_ERR(in, var->name.span, RESERVED, full);
+    return (neo_tensor){0};
+  }
   uint64_t key = declared_key(s, full);
   full = neo_fe_unique(in->fe, full);
   neo_tensor t = neo_tensor_make(in, rec, extent, n, full);

@@ -73,7 +73,7 @@ neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
   neo_loop *l = NEO_NEW(in->fe->arena, neo_loop);
   l->in = in;
   l->count = count;
-  l->prefix = neo_fe_join(in->fe, in->prefix, s->u.define.target.name.text);
+  l->r.base = l->prefix = neo_rounds_base(in, s);
   l->r.s = s;
   l->r.n = s->u.define.region->from.n;
   l->r.loops = true;

@@ -7,7 +7,7 @@ typedef struct {
   struct neo_rounds r; /* r.now holds the first values of the carries */
   neo_inst *in, *body;
   neo_expr count;                    /* of the rounds, at most: a size */
-  const char *prefix;                /* full name of the first result */
+  const char *prefix;                /* r.base */
   neo_tensor stack[NEO_MAX_RESULTS]; /* of each carry its values at the start of each round */
   neo_tensor next[NEO_MAX_RESULTS];  /* and at its end */
   neo_tensor alive;                  /* WHILE: does the round run? */

@@ -44,6 +44,10 @@ neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym);
 void neo_scope_poison(const neo_inst *in, const neo_ast_name *name);
 const char *neo_fe_intern(neo_fe *fe, const char *text);
 const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name); /* "h.W"; "W" if "" */
+/* Notes what the statements name: of a module functions and options, of the model's file everything
+ * (written.c). */
+void neo_fe_note_written(neo_fe *fe, const neo_ast_stmts *stmts, bool is_main);
+bool neo_fe_is_written(neo_fe *fe, const char *full); /* is the last part of the full name? */
 const char *neo_fe_unique(neo_fe *fe, const char *name); /* with 2, 3 where it is taken; takes it */
 const char *neo_inst_prefix(neo_inst *in, const char *name);     /* unique among the calls in it */
 const char *neo_inst_full(const neo_inst *in, const char *name); /* full name of a local one */

@@ -241,6 +241,10 @@ static neo_val last_of(neo_inst *in, const struct neo_rounds *r, uint32_t k, con
   return v;
 }
 
+const char *neo_rounds_base(neo_inst *in, const neo_ast_stmt *s) {
+  return neo_inst_prefix(in, neo_fe_join(in->fe, in->prefix, s->u.define.target.name.text));
+}
+
 void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
   uint32_t n = r->s->u.define.more.n + 1;
   if (!neo_rounds_counted(in, r, "repeat"))
@@ -249,7 +253,7 @@ void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
     const neo_ast_name *name = neo_define_target(r->s, k);
     const char *full = neo_inst_full(in, name->text);
     neo_val v = k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect[k - r->n], count, full);
-    neo_define_bind(in, name, v, neo_fe_join(in->fe, in->prefix, r->s->u.define.target.name.text));
+    neo_define_bind(in, name, v, r->base);
   }
 }
 

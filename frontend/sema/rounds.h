@@ -13,6 +13,7 @@ typedef struct {
 struct neo_rounds {
   const neo_ast_stmt *s;
   uint32_t n; /* carries */
+  const char *base; /* full name of the first result, but no other region's or call's in the instance */
   const char *name[NEO_MAX_RESULTS], *target[NEO_MAX_RESULTS];
   neo_val now[NEO_MAX_RESULTS], next[NEO_MAX_RESULTS];
   const char *prefix[NEO_MAX_RESULTS];
@@ -23,6 +24,8 @@ struct neo_rounds {
   neo_collected collect[NEO_MAX_RESULTS];
 };
 
+/* The base of a region's names. */
+const char *neo_rounds_base(neo_inst *in, const neo_ast_stmt *s);
 /* Poisons the results of a region, so that their uses give no further messages. */
 void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s);
 /* May `next` or `collect` stand here? Reports it if not. */

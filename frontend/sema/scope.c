@@ -86,7 +86,8 @@ const char *neo_fe_join(neo_fe *fe, const char *prefix, const char *name) {
   return neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s.%s", prefix, name));
 }
 
-/* The name, or name2, name3 … where it is in the map; the map keeps the last number given. */
+/* The name, or name2, name3 … where it is in the map, but none that the program writes itself; the map
+ * keeps the last number given. */
 static const char *unique_in(neo_fe *fe, neo_map *taken, const char *name) {
   const char *full = neo_fe_intern(fe, name);
   uint64_t count = 1;
@@ -96,7 +97,7 @@ static const char *unique_in(neo_fe *fe, neo_map *taken, const char *name) {
   }
   for (uint64_t k = count + 1;; k++) {
     const char *next = neo_fe_intern(fe, neo_arena_printf(fe->arena, "%s%d", name, (int)k));
-    if (neo_map_get(taken, key_of(next), NULL))
+    if (neo_map_get(taken, key_of(next), NULL) || neo_fe_is_written(fe, next))
       continue;
     neo_map_set(taken, key_of(full), k);
     neo_map_set(taken, key_of(next), 1);
@@ -320,6 +321,9 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
     return rounds_symbol(in, s);
   if (s->prefix)
     return owned_find(in, s, path, quiet);
+  neo_sym *within = owned_symbol(in, neo_fe_join(in->fe, in->prefix, neo_path_text(in->fe, path)));
+  if (within) /* of a call in the expression for it */
+    return within;
   if (!quiet)
     guess_owned(in, path->span, neo_path_text(in->fe, path));
   return NULL;

@@ -125,7 +125,9 @@ struct neo_fe {
   uint32_t depth;      /* of expressions, calls and regions that are open: bounds the stack */
   bool exhausted;      /* the limit was reached and reported */
   bool asks_gradients; /* of any tensor that has a name, perhaps */
+  neo_inst *main;      /* of the model's file */
   neo_map taken;       /* full names in use */
+  neo_map written;     /* names that the program writes (written.c) */
   neo_map owned;       /* full name -> index + 1 into owned_at */
   neo_map declared;    /* the same, by the name that it should have had, and the statement */
   NEO_VEC(neo_owned) owned_at;

@@ -154,8 +154,9 @@ static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *
 }
 
 neo_rt_status neo_rti_entry_run(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  bool forward = e->kind == NEO_RT_ENTRY_FORWARD;
-  const uint64_t key[3] = {c->seed, c->step, forward ? c->calls : 0};
+  bool forward = e->kind == NEO_RT_ENTRY_FORWARD, init = e->kind == NEO_RT_ENTRY_INIT;
+  /* initial values are those of step 0, whenever they are made */
+  const uint64_t key[3] = {c->seed, init ? 0 : c->step, forward ? c->calls : 0};
   neo_rt_status status = c->trace ? neo_rti_trace_begin(c) : NEO_OK;
   if (!status)
     status = run_all(c, e, args, key);

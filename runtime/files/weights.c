@@ -211,8 +211,10 @@ static neo_rt_status match_one(neo_rti_weights *w, neo_rti_rule *rules, size_t n
 static neo_rt_status check_used(neo_rti_weights *w, const neo_rti_rule *rules, size_t n) {
   for (size_t k = 0; k < n; k++)
     if (!rules[k].used) {
-      neo_str_addf(&w->error, "line %d of the table: the file has no tensor '%s'", rules[k].line,
-                   rules[k].theirs);
+      neo_str_addf(&w->error,
+                   rules[k].late ? "line %d of the table: an earlier line takes every '%s'"
+                                 : "line %d of the table: the file has no tensor '%s'",
+                   rules[k].line, rules[k].theirs);
       return NEO_NAME;
     }
   return NEO_OK;

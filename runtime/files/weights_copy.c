@@ -2,6 +2,7 @@
  * converted. Floats become the nearest of the other type; integers must fit. The file's data need
  * not be aligned for its type. */
 #include "runtime/files/weights_rules.h"
+#include <math.h>
 #include <string.h>
 
 static bool is_float(uint8_t type) {
@@ -51,7 +52,11 @@ static bool put_element(uint8_t from, const unsigned char *p, uint8_t to, unsign
   memcpy(&aligned, p, neo_rti_type_bytes(from));
   neo_rti_convert(from, &aligned, to, &result, 1);
   memcpy(out, &result, neo_rti_type_bytes(to));
-  return true;
+  double wide, narrow = 0;
+  neo_rti_convert(from, &aligned, NEO_RT_F64, &wide, 1);
+  if (is_float(to))
+    neo_rti_convert(to, &result, NEO_RT_F64, &narrow, 1);
+  return !isfinite(wide) || isfinite(narrow);
 }
 
 static bool in_order(const neo_rti_move *m) {

@@ -154,15 +154,20 @@ static const char *with_stars(neo_arena *a, const char *ours, const piece *star)
 neo_rti_rule *neo_rti_rule_for(neo_arena *a, neo_rti_rule *rules, size_t n, const char *theirs,
                                const char **ours) {
   piece *star = NEO_NEW_ARRAY(a, piece, strlen(theirs) + 2); /* each stands for a byte at least */
+  neo_rti_rule *first = NULL;
   for (size_t k = 0; k < n; k++) {
     if (!fits(rules[k].theirs, theirs, star))
       continue;
-    rules[k].used = true;
-    *ours = with_stars(a, rules[k].ours, star);
-    return &rules[k];
+    rules[k].late = first != NULL;
+    if (first)
+      continue;
+    first = &rules[k];
+    first->used = true;
+    *ours = with_stars(a, first->ours, star);
   }
-  *ours = theirs;
-  return NULL;
+  if (!first)
+    *ours = theirs;
+  return first;
 }
 
 bool neo_rti_pattern_fits(const char *pattern, size_t n, const char *name) {

@@ -8,7 +8,8 @@ typedef struct {                   /* a line "theirs = ours permute 1,0" */
   const char *theirs;              /* a `*` stands for any text without a point */
   const char *ours;                /* its `*` are what theirs' were; "-": the tensor is left out */
   int line;                        /* from 1 */
-  bool transpose, used;            /* transpose: its two dimensions are exchanged */
+  bool transpose;                  /* its two dimensions are exchanged */
+  bool used, late;                 /* late: it fits what an earlier line takes */
   uint8_t n_order;                 /* 0: none */
   uint8_t order[NEO_RTI_MAX_RANK]; /* dimension d of ours is dimension order[d] of theirs */
 } neo_rti_rule;

@@ -78,8 +78,9 @@ static neoc_exit set_values(run_state *s, const neoc_texts *pairs, size_t n_set)
       return neoc_usage(r->cli, "the model has no input, parameter, state or setting '%s'", name);
     neo_rt_array x, like = {.rank = (uint8_t)neo_tensor_rank(m, t)};
     neo_tensor_elements_at(m, t, r->sizes, like.extent);
+    neo_ends_at ends = neo_tensor_ends_at(m, t, neoc_runner_sizes(r));
     neoc_exit e = neoc_array_read(r->cli, name, value, (neo_type)neo_tensor_at(m, t)->type, &like,
-                                  bound_of(r, t), NULL, &x);
+                                  bound_of(r, t), &ends, &x);
     if (!e)
       e = neoc_runner_set(r, t, &x);
     if (e)
@@ -202,6 +203,13 @@ static neoc_tensors all_inputs(run_state *s) {
   return all;
 }
 
+static bool is_result(const run_state *s, const char *name) {
+  for (size_t k = 0; k < s->results.n; k++)
+    if (neo_streq(s->results.at[k].name, name))
+      return true;
+  return false;
+}
+
 static neoc_exit evaluate(run_state *s) {
   neoc_cli *cli = s->r.cli;
   neoc_tensors inputs = all_inputs(s);
@@ -235,7 +243,8 @@ static neoc_exit evaluate(run_state *s) {
   for (size_t k = 0; k < n && !e; k++)
     NEO_PUSH(cli->arena, &s->results, out[k]);
   for (size_t k = 0; k < s->gradients.n && !e; k++)
-    NEO_PUSH(cli->arena, &s->results, s->gradients.at[k]);
+    if (!is_result(s, s->gradients.at[k].name)) /* of an entry that gives gradients itself */
+      NEO_PUSH(cli->arena, &s->results, s->gradients.at[k]);
   return e;
 }
 

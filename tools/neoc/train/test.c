@@ -83,7 +83,21 @@ static bool is_given(const neo_compile_options *o, const char *name) {
   return false;
 }
 
-/* The constants that the model's file declares, and sizes that the options fix, in order. */
+/* Is the name, as it is, the number of rows of an input? Another constant may have its value, too, but what
+ * else is made of that would change. */
+static bool counts_rows(const neo_ast_file *file, const char *name) {
+  for (uint32_t k = 0; k < file->stmts.n; k++) {
+    const neo_ast_stmt *s = file->stmts.at[k];
+    const neo_ast_axes *axes = &s->u.decl.var.axes;
+    if (s->kind == NEO_AST_INPUT && axes->n && axes->at[0].hi && neo_ast_is_bare(axes->at[0].hi) &&
+        neo_streq(axes->at[0].hi->u.ref.path.at[0].text, name))
+      return true;
+  }
+  return false;
+}
+
+/* The constants that the model's file declares, and sizes that the options fix, in order: those that count
+ * rows. */
 static neoc_texts constants_of(neoc_cli *cli, const char *path, const neo_compile_options *given) {
   neoc_texts out = {0};
   neo_names *names = neo_names_new(cli->arena);
@@ -95,7 +109,7 @@ static neoc_texts constants_of(neoc_cli *cli, const char *path, const neo_compil
   const neo_ast_file *file = neo_parse(cli->arena, names, diags, path, text, n);
   for (uint32_t k = 0; k < file->stmts.n; k++) {
     const neo_ast_stmt *s = file->stmts.at[k];
-    if (s->kind == NEO_AST_DIM &&
+    if (s->kind == NEO_AST_DIM && counts_rows(file, s->u.dim.name.text) &&
         (s->u.dim.rel == NEO_AST_REL_NONE || is_given(given, s->u.dim.name.text)))
       NEO_PUSH(cli->arena, &out, s->u.dim.name.text);
   }

@@ -58,6 +58,11 @@ static neoc_exit check_ints(const neoc_data *d, int32_t tensor) {
   return NEOC_OK;
 }
 
+static void scale_all(neo_rt_array *x, double scale) {
+  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
+    neoc_array_put(x, k, neoc_array_at(x, k) * scale);
+}
+
 neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
   neoc_runner *r = d->r;
   const neo_rt_tensor *t = &r->lib.model->tensors[tensor];
@@ -72,6 +77,13 @@ neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
     e = check_ints(d, tensor);
   if (e)
     return e;
+  bool own = scale != 1 &&
+             neo_type_is_float((neo_type)x->type); /* in the file's type: 1e39 by 1e-39 is 1 */
+  if (own)
+    scale_all(x, scale);
+  int64_t bad = floats ? neoc_array_misfit(x, (neo_type)t->type) : -1;
+  if (bad >= 0)
+    return outside(d, tensor, bad, -1);
   if (x->type != t->type) {
     neo_rt_status s = neo_rt_array_convert(x, t->type, &y);
     if (s)
@@ -80,9 +92,7 @@ neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor) {
     neo_rt_array_free(x);
     *x = y;
   }
-  if (scale == 1)
-    return NEOC_OK;
-  for (int64_t k = 0, n = neoc_array_count(x); k < n; k++)
-    neoc_array_put(x, k, neoc_array_at(x, k) * scale);
+  if (scale != 1 && !own)
+    scale_all(x, scale);
   return NEOC_OK;
 }
