@@ -194,17 +194,18 @@ static neo_expr define_asked(const walk *w, neo_expr condition, const neo_node *
 /* The condition at a read of a part of the definition, a reduction with fewer axes:
  *
  *     u[t] = select(k[t] == 1, r, w[t])      asked = any[t] k[t] == 1                             */
-static neo_expr anywhere(const walk *w, neo_expr condition, const neo_node *read) {
+static neo_expr anywhere(const walk *w, neo_expr condition, neo_expr e) {
   neo_module *m = w->s->m;
-  ad_asked key = {neo_list_at(m, w->d.out, 0), read->attr, condition.i, {0}};
-  if (!neo_tensor_at(m, (neo_tensor){read->attr})->inner || !names_axes(m, read))
+  neo_node read = *neo_expr_node(m, e);
+  ad_asked key = {neo_list_at(m, w->d.out, 0), e.i, condition.i, {0}};
+  if (!neo_tensor_at(m, (neo_tensor){read.attr})->inner || !names_axes(m, &read))
     return (neo_expr){0};
   for (size_t k = 0; k < w->c->asked.n; k++) {
     const ad_asked *a = &w->c->asked.at[k];
-    if (a->result == key.result && a->tensor == key.tensor && a->condition == key.condition)
+    if (a->result == key.result && a->read == key.read && a->condition == key.condition)
       return a->value;
   }
-  key.value = define_asked(w, condition, read);
+  key.value = define_asked(w, condition, &read);
   NEO_PUSH(w->s->scratch, &w->c->asked, key);
   return key.value;
 }
@@ -276,7 +277,7 @@ static void at_read(walk *w, uint32_t out, neo_expr e, neo_expr above) {
     return;
   neo_expr all = ad_and(m, above, of_result(w, out));
   if (all.i && !add_conjuncts(w, all, &n, rank, &now)) {
-    neo_expr there = anywhere(w, all, &n);
+    neo_expr there = anywhere(w, all, e);
     if (there.i)
       add_condition(w, there, &n, &now);
   }

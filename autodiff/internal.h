@@ -128,8 +128,8 @@ typedef struct {
 
 /* ---- conditions.c: where the adjoint of a tensor can be other than zero, as its readers tell */
 typedef struct {
-  uint32_t result, tensor, condition; /* a read of a tensor by the definition with this result */
-  neo_expr value;                     /* the condition over AXIS 0 .. rank of the tensor; 0: none */
+  uint32_t result, read, condition; /* a read of a tensor by the definition with this result */
+  neo_expr value;                   /* the condition over AXIS 0 .. rank of the tensor; 0: none */
 } ad_asked;
 typedef struct {
   neo_module *m;

@@ -1036,7 +1036,7 @@ def program(seed, only=None):
 # Kinds of definitions that programs seldom have, all of which the seeds meet in turn: alone, then among others.
 RARE = ("hashed", "stacked", "last", "shared", "known", "scaled", "winners", "rows_asked", "words", "cells", "running",
         "wavefront", "ragged", "factored", "carries", "tower")
-LATER = ("narrow", "counted", "hidden")
+LATER = ("narrow", "counted", "hidden", "guarded")
 OTHERS = ["value", "integer", "again", "recurrence", "rounds", "product"]
 
 

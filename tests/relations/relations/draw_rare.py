@@ -358,6 +358,30 @@ class Rare:
         self.lines.append(f"{slope} = grad({total}, {x})")
         self.add(slope, "f", [Size(str(n), n, True)] if fewer else [rows, Size(str(n), n, True)], "value")
 
+    def define_guarded(self):
+        """A reduction over some axes of a definition, below a condition that names some of them."""
+        name, i, j, k = self.fresh("D"), self.fresh("i"), self.fresh("k"), self.fresh("k")
+        rows, inner = self.some_size(1), self.some_size(1)
+        n = self.one(1, 2, 3)
+        x = self.given("x", [inner, Size(str(n), n, True)], self.floating)
+        y = self.given("x", [rows], self.floating)
+        of_i = self.given("w", [rows], lambda: self.one(0, 1), " : i32 < 2")
+        of_j = self.given("w", [inner], lambda: self.one(0, 1), " : i32 < 2")
+        condition = self.one(f"{of_i}[{i}] == 1", f"{of_i}[{i}] == 1", f"{of_j}[{j}] > 0", f"{of_i}[{i}] + {of_j}[{j}] > 0",
+                             f"{y}[{i}] > 0 and {of_j}[{j}] == 0")
+        at = self.one(f"{x}[{j}, {k}]", f"{x}[{j}, {k}]", f"{x}[0, {k}]", f"{x}[{j}, {k}]*{y}[{i}]")
+        body = self.one(at, f"sin({at})", f"sqrt(({at})^2 + 0.5)", f"exp(sin({at}))", f"({at})^2")
+        part = f"({self.one('sum', 'sum', 'prod', 'max', 'mean', 'logsumexp')}[{k} < {n}] {body})"
+        value = self.one(part, f"sqrt({part}^2 + 0.5)", f"exp(sin({part}))*{y}[{i}]", f"{part}*{y}[{i}]")
+        self.touched = {t for t in self.tensors if t.name in (x, y)}
+        reducer = self.one("sum", "sum", "max", "logsumexp", "prod")
+        if self.chance(0.5):
+            self.lines.append(f"{name}[{i} < {rows.text}]{self.f64()} = sum[{j} < {inner.text} where {condition}] {value}")
+        else:
+            other = self.one("0", "0.5", f"{y}[{i}]")
+            self.lines.append(f"{name}[{i} < {rows.text}]{self.f64()} = {reducer}[{j} < {inner.text}] select({condition}, {value}, {other})")
+        self.add(name, "f", [rows], "value")
+
     # ---- ranges that end before they begin
 
     def define_counted(self):
