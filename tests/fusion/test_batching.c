@@ -158,6 +158,25 @@ static void a_sum_of_another_ones_end_stays_behind(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* z is computed before the rows, g from all of them. */
+#define FACTORS                                                       \
+  "temp g : f32 [16]\ntemp E : f32 [16, 16]\ntemp G : f32 [16, 16]\n" \
+  "def g[i: 16] =\n  max[v: V] h[v, i]\n"                             \
+  "def E[i: 16, j: 16] =\n  sum[v: V] c[v, j] * z[v, i]\n"            \
+  "def G[i: 16, j: 16] =\n  sum[v: V] c[v, j] * g[i]\n"
+
+static void sums_whose_terms_need_all_rows_come_after_them(void **state) {
+  (void)state;
+  world w;
+  neo_loop_options o = {.no_lazy_batching = true};
+  fuse_text(&w, ROWS FACTORS, "h = h, E = E", o);
+  assert_true(in_loop(&w, "E") == 3 && !has_group(&w, "E"));
+  neo_arena_free(&w.arena);
+  fuse_text(&w, ROWS FACTORS, "h = h, G = G", o);
+  assert_true(!in_loop(&w, "G") && has_group(&w, "G"));
+  neo_arena_free(&w.arena);
+}
+
 static void without_streaming_rows_make_what_they_need(void **state) {
   (void)state;
   world w;
@@ -252,6 +271,7 @@ int main(void) {
       cmocka_unit_test(without_lazy_batching_sums_grow_block_by_block),
       cmocka_unit_test(the_end_of_a_sum_comes_behind_the_blocks),
       cmocka_unit_test(a_sum_of_another_ones_end_stays_behind),
+      cmocka_unit_test(sums_whose_terms_need_all_rows_come_after_them),
       cmocka_unit_test(without_streaming_rows_make_what_they_need),
       cmocka_unit_test(the_last_blocks_of_one_row_each_are_a_loop_over_rows),
       cmocka_unit_test(where_rows_do_not_pay_all_blocks_run_at_once),

@@ -161,6 +161,12 @@ static void which_way_an_axis_is_read_is_no_matter_of_shape(void **state) {
 static void the_order_of_a_sum_does_not_matter(void **state) {
   (void)state;
   assert_int_equal(compare(EACH("A[i, j] * exp(A[j, i])"), EACH("exp(A[j, i]) * A[i, j]")), SAME);
+  assert_int_equal(compare(EACH("select(A[i, j] < 1.0 and A[j, i] < 2.0, A[i, j], 0.0)"),
+                           EACH("select(A[j, i] < 2.0 and A[i, j] < 1.0, A[i, j], 0.0)")),
+                   SAME);
+  assert_int_equal(compare(EACH("select(A[i, j] < 1.0 or A[j, i] < 2.0, A[i, j], 0.0)"),
+                           EACH("select(A[j, i] < 2.0 or A[i, j] < 1.0, A[i, j], 0.0)")),
+                   SAME);
   assert_int_equal(compare(EACH("A[i, j] - A[j, i]"), EACH("A[j, i] - A[i, j]")), OTHER);
   assert_int_equal(compare(EACH("A[i, j] * A[i, j]"), EACH("A[i, j] * A[j, i]")), OTHER);
 }

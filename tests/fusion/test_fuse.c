@@ -1,6 +1,7 @@
 /* Which definitions become one kernel. */
 #include "fusion/decision.h"
 #include "fusion/form.h"
+#include "fusion/recurrence.h"
 #include "ir/print.h"
 #include <cmocka.h>
 #include <setjmp.h>
@@ -16,7 +17,7 @@ typedef struct {
   neo_decisions decisions;
 } world;
 
-static void fuse(world *w, const char *text) {
+static void fuse_with(world *w, const neo_fuse_options *o, const char *text) {
   neo_arena_init(&w->arena, neo_alloc_default, NULL);
   neo_arena *a = &w->arena;
   char *whole = neo_arena_printf(a, "neo-ir 1\nmodule t\n%s", text);
@@ -24,7 +25,11 @@ static void fuse(world *w, const char *text) {
   w->m = neo_module_parse(a, neo_names_new(a), d, "test", whole, strlen(whole));
   assert_non_null(w->m);
   w->decisions = (neo_decisions){0};
-  assert_int_equal(neo_fuse(w->m, a, &w->groups, &w->decisions), NEO_OK);
+  assert_int_equal(neo_fuse_with(w->m, a, o, &w->groups, &w->decisions), NEO_OK);
+}
+
+static void fuse(world *w, const char *text) {
+  fuse_with(w, NULL, text);
 }
 
 /* Is a line of the decisions, as `neoc explain` prints them, this text or longer? */
@@ -326,6 +331,71 @@ static void siblings_are_found_among_readers_of_other_entries(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* y could share the loop of h, but needs the largest of all elements, which is known after the loop. */
+static void what_needs_a_later_kernel_does_not_share_a_loop(void **state) {
+  (void)state;
+  world w;
+  neo_fuse_options o = {.consumers_join = true};
+  fuse_with(&w, &o,
+            "input x : f32 [9, 8]\ntemp h : f32 [9, 8]\ntemp m : f32 []\n"
+            "temp y : f32 [9, 8]\ntemp z : f32 [9, 8]\n"
+            "def h[t: 9, j: 8] = 0.5 * (h[t - 1, j] else 0.0) + x[t, j]\n"
+            "def m[] =\n  max[t: 9, j: 8] h[t, j]\ndef y[t: 9, j: 8] = h[t, j] * m[]\n"
+            "def z[t: 9, j: 8] = exp(h[t, j])\nentry forward f: y = y, z = z\n");
+  assert_ptr_equal(writer_of(&w, "z"), writer_of(&w, "h"));
+  assert_ptr_not_equal(writer_of(&w, "y"), writer_of(&w, "h"));
+  neo_arena_free(&w.arena);
+}
+
+/* Neither reads the other. */
+static void siblings_join_where_epilogues_may_not(void **state) {
+  (void)state;
+  world w;
+  neo_fuse_options o = {.off = 1u << NEO_FUSE_EPILOGUE};
+  fuse_with(&w, &o,
+            "input x : f32 [9, 8]\ntemp a : f32 [9, 8]\ntemp b : f32 [9, 8]\n"
+            "def a[i: 9, j: 8] = exp(x[i, j])\ndef b[i: 9, j: 8] = tanh(x[i, j])\n"
+            "entry forward f: a = a, b = b\n");
+  assert_int_equal(w.groups.groups.n, 1);
+  neo_arena_free(&w.arena);
+}
+
+/* Blocks of 4 of 10 iterations; p is computed for a block at once, before these. */
+static void what_each_iteration_reads_is_computed_in_blocks_of_all_iterations(void **state) {
+  (void)state;
+  world w;
+  int64_t lo, hi;
+  neo_fuse_options o = {.recurrences.tile_rounds = 4};
+  fuse_with(&w, &o,
+            "input X : f32 [10, 3, 8]\ninput W : f32 [8, 8]\ninput U : f32 [8, 8]\n"
+            "temp p : f32 [10, 3, 8]\ntemp h : f32 [10, 3, 8]\n"
+            "def p[t: 10, b: 3, j: 8] =\n  sum[i: 8] X[t, b, i] * W[i, j]\n"
+            "def h[t: 10, b: 3, j: 8] =\n  sum[k: 8] (h[t - 1, b, k] else 0.0) * U[k, j]\n"
+            "  then tanh(p[t, b, j] + acc0)\nentry forward f: h = h\n");
+  assert_int_equal(w.groups.groups.n, 1);
+  const neo_recurrence_steps *steps = &w.groups.groups.at[0].recurrence->steps;
+  assert_int_equal(steps->n, 1);
+  assert_true(steps->at[0].is_loop);
+  assert_true(neo_expr_is_int(w.m, steps->at[0].lo, &lo) && lo == 0);
+  assert_true(neo_expr_is_int(w.m, steps->at[0].hi, &hi) && hi == 3);
+  neo_arena_free(&w.arena);
+}
+
+/* D reads the last of u, which would do after the loop; but m needs all of a, which the same definition makes. */
+static void what_reads_a_last_element_and_a_later_kernel_has_its_own(void **state) {
+  (void)state;
+  world w;
+  fuse(
+      &w,
+      "input x : f32 [9, 8]\ntemp u : f32 [9, 8]\ntemp a : f32 [9, 8]\ntemp m : f32 [8]\n"
+      "temp D : f32 [8]\n"
+      "def (u, a)[t: 9, j: 8] = 0.5 * (u[t - 1, j] else 0.0) + x[t, j], exp((u[t - 1, j] else 0.0))\n"
+      "def m[j: 8] =\n  max[t: 9] a[t, j]\ndef D[j: 8] = u[8, j] * m[j]\n"
+      "entry forward f: D = D\n");
+  assert_ptr_not_equal(writer_of(&w, "D"), writer_of(&w, "a"));
+  neo_arena_free(&w.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_activation_joins_the_product_and_its_input_stays_in_registers),
@@ -344,6 +414,10 @@ int main(void) {
       cmocka_unit_test(what_a_sum_reads_is_its_prologue),
       cmocka_unit_test(what_the_end_of_a_sum_reads_joins_it_and_is_stored_there),
       cmocka_unit_test(siblings_are_found_among_readers_of_other_entries),
+      cmocka_unit_test(what_needs_a_later_kernel_does_not_share_a_loop),
+      cmocka_unit_test(siblings_join_where_epilogues_may_not),
+      cmocka_unit_test(what_reads_a_last_element_and_a_later_kernel_has_its_own),
+      cmocka_unit_test(what_each_iteration_reads_is_computed_in_blocks_of_all_iterations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -380,8 +380,8 @@ static void linear_recurrences_become_recurrences_of_blocks(void **state) {
 /* Another order of the rounds would be another value. */
 static void recurrences_that_are_not_linear_have_no_blocks(void **state) {
   (void)state;
-#define OF(value)                                                                                  \
-  "neo-ir 1\nmodule t\ninput x : f32 [90]\ntemp h : f32 [90]\ndef @1 h[t: 90] = " value           \
+#define OF(value)                                                                       \
+  "neo-ir 1\nmodule t\ninput x : f32 [90]\ntemp h : f32 [90]\ndef @1 h[t: 90] = " value \
   "\nentry forward forward: h = h\n"
   become_blocks(OF("x[t] + 0.5 * (h[t - 1] else 0.0) - (h[t - 3] else x[t])"), true);
   become_blocks(OF("select(x[t] < 0.0, x[t], (h[t - 1] else 0.0) / x[t])"), true);
@@ -438,6 +438,52 @@ static void copies_of_definitions_that_need_each_other_read_copies(void **state)
   neo_arena_free(&w.arena);
 }
 
+/* With blocks of 4 iterations, whatever the sizes of tensors are. */
+static void stays_in_blocks(neo_pass_fn *pass, const char *text) {
+  world w;
+  load(&w, text);
+  w.target.tile_rounds = 4;
+  const char *before = text_of(&w);
+  apply(&w, pass);
+  assert_string_equal(text_of(&w), before);
+  neo_arena_free(&w.arena);
+}
+
+/* y reads the last iteration of d first. */
+static void a_sum_over_iterations_stays_where_another_reader_needs_all_of_them(void **state) {
+  (void)state;
+  stays_in_blocks(
+      neo_pass_running_sums,
+      "neo-ir 1\nmodule t\ninput x : f32 [9, 8]\ntemp d : f32 [9, 8]\ntemp g : f32 [8]\n"
+      "temp y : f32 [9, 8]\n"
+      "def @1 d[t: 9, i: 8] = x[t, i] + 0.5 * (d[t + 1, i] else 0.0)\n"
+      "def @2 g[i: 8] =\n  sum[t: 9]\n  x[t, i] * d[t, i]\n"
+      "def @3 y[t: 9, i: 8] = d[8 - t, i]\nentry forward forward: g = g, y = y\n");
+}
+
+/* x is read at k / 2, so no range of k has exactly the terms of iterations before a block. */
+static void sums_whose_iteration_is_no_axis_are_not_divided(void **state) {
+  (void)state;
+  stays_in_blocks(
+      neo_pass_tile_recurrences,
+      "neo-ir 1\nmodule t\ninput A : f32 [3, 9]\ntemp x : f32 [3, 9]\n"
+      "def @1 x[r: 3, i: 9] =\n  sum[k: i]\n  A[r, k] * x[r, k / 2]\n  then 1.0 - acc0\n"
+      "entry forward forward: x = x\n");
+}
+
+/* A wavefront needs lanes; along two empty axes it would have -1 steps. */
+static void axes_that_may_be_empty_or_are_short_are_not_skewed(void **state) {
+  (void)state;
+#define PLANE(sizes, m, n)                                                                         \
+  "neo-ir 1\nmodule t\n" sizes "input c : f32 [" m ", " n "]\ntemp D : f32 [" m ", " n "]\n"       \
+  "def @1 D[i: " m ", j: " n "] = c[i, j] + min((D[i - 1, j] else 9.0), (D[i, j - 1] else 9.0))\n" \
+  "entry forward forward: D = D\n"
+  stays(neo_pass_skew, PLANE("size N 0..9\n", "N", "12"));
+  stays(neo_pass_skew, PLANE("size N 0..9\n", "12", "N"));
+  stays(neo_pass_skew, PLANE("", "12", "3"));
+#undef PLANE
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remainders_make_no_pieces),
@@ -459,6 +505,9 @@ int main(void) {
       cmocka_unit_test(wavefronts_are_as_steep_as_reads_need),
       cmocka_unit_test(wavefronts_of_axes_that_run_against_each_other_have_a_shift),
       cmocka_unit_test(recurrences_that_read_rows_are_not_skewed),
+      cmocka_unit_test(axes_that_may_be_empty_or_are_short_are_not_skewed),
+      cmocka_unit_test(a_sum_over_iterations_stays_where_another_reader_needs_all_of_them),
+      cmocka_unit_test(sums_whose_iteration_is_no_axis_are_not_divided),
       cmocka_unit_test(sums_over_rounds_run_with_them_beside_what_follows_the_rounds),
       cmocka_unit_test(linear_recurrences_become_recurrences_of_blocks),
       cmocka_unit_test(recurrences_that_are_not_linear_have_no_blocks),

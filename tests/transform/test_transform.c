@@ -241,6 +241,28 @@ static void outputs_keep_their_own_definition(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* A[i] for i < 4 is B[i], but A has more elements: what is beside B is 0 in Y, and in Z it is not. */
+static void a_piece_of_a_tensor_does_not_stand_for_a_whole_one(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; k++) {
+    world w;
+    load_two(
+        &w,
+        "neo-ir 1\nmodule t\ninput X : f32 [4]\ntemp A : f32 [8]\ntemp B : f32 [4]\n"
+        "temp Y : f32 [8]\ntemp Z : f32 [8]\n",
+        k ? "def @1 B[i: 4] = exp(X[i])\ndef @2 A[i: 4] = exp(X[i])\ndef @3 A[i: 4] at [i + 4] = X[i]\n"
+            "def @4 Y[i: 8] = (B[i] else 0.0)\ndef @5 Z[i: 8] = 2.0 * A[i]\n"
+            "entry forward forward: Y = Y, Z = Z\n"
+          : "def @1 A[i: 4] = exp(X[i])\ndef @2 A[i: 4] at [i + 4] = X[i]\ndef @3 B[i: 4] = exp(X[i])\n"
+            "def @4 Z[i: 8] = 2.0 * A[i]\ndef @5 Y[i: 8] = (B[i] else 0.0)\n"
+            "entry forward forward: Z = Z, Y = Y\n");
+    apply(&w, neo_pass_cse);
+    assert_non_null(strstr(definition(&w, "Y"), "= (B[i] else 0.0)"));
+    assert_non_null(strstr(definition(&w, "Z"), "= 2.0 * A[i]"));
+    neo_arena_free(&w.arena);
+  }
+}
+
 static void a_condition_that_may_not_hold_stays(void **state) {
   (void)state;
   world w;
@@ -401,6 +423,7 @@ int main(void) {
       cmocka_unit_test(a_value_of_a_recurrence_is_read_only_where_it_was_read_before),
       cmocka_unit_test(a_value_that_an_integer_is_made_of_is_computed),
       cmocka_unit_test(outputs_keep_their_own_definition),
+      cmocka_unit_test(a_piece_of_a_tensor_does_not_stand_for_a_whole_one),
       cmocka_unit_test(a_condition_that_may_not_hold_stays),
       cmocka_unit_test(a_guard_that_always_holds_is_dropped),
       cmocka_unit_test(a_range_that_steps_every_other_place_becomes_two_pieces_of_constant_windows),
