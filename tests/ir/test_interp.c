@@ -487,6 +487,25 @@ static void a_sum_of_products_with_an_infinity_promises_nothing(void **state) {
   assert_true(!certain || certain[0] == 0);
 }
 
+/* The factor may be a divisor or a sign: inf/1 + inf/-2 is NaN, inf*(1/1 + 1/-2) is infinite. */
+static void a_sum_of_quotients_or_negations_with_an_infinity_promises_nothing(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [2]\n"
+                                     "input d : f32 []\n"
+                                     "temp q : f32 []\n"
+                                     "temp n : f32 []\n"
+                                     "def q[] =\n"
+                                     "    sum[i: 2] x[i] / d[]\n"
+                                     "def n[] =\n"
+                                     "    sum[i: 2] -x[i]\n");
+  neo_interp *p = test_interp(m, NULL);
+  test_put_f(p, m, "x", (double[]){INFINITY, -2}, 2);
+  test_put_f(p, m, "d", (double[]){4}, 1);
+  neo_interp_track_errors(p, true);
+  test_eval(p, m, "q"), test_eval(p, m, "n");
+  assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "q"))[0]));
+  assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "n"))[0]));
+}
+
 /* A value a little further away rounds to an infinity. */
 static void a_bound_at_the_largest_number_of_its_type_promises_nothing(void **state) {
   neo_module *m = test_parse(*state, "input x : f32 [2]\n"
@@ -563,6 +582,7 @@ int main(void) {
       TEST(training_of_a_small_regression_converges),
       TEST(sums_that_step_through_memory_are_those_of_single_reads),
       TEST(a_sum_of_products_with_an_infinity_promises_nothing),
+      TEST(a_sum_of_quotients_or_negations_with_an_infinity_promises_nothing),
       TEST(a_bound_at_the_largest_number_of_its_type_promises_nothing),
       TEST(a_position_among_uncertain_values_promises_nothing),
       TEST(disturbed_sums_differ_by_what_rounding_may_do),

@@ -1,6 +1,6 @@
 /* Every elementwise operator on every type against the C library, by a loop over the table. */
 #include "base/random.h"
-#include "ir/interp.h"
+#include "ir/interp_parts.h"
 #include "tests/ir/ir_test.h"
 #include <math.h>
 #include <string.h>
@@ -353,6 +353,28 @@ static void what_may_be_nan_is_unknown_after_a_bounded_function(void **state) {
   assert_true(isinf(neo_interp_errors(p, neo_tensor_find(m, "y"))[0]));
 }
 
+/* Both arguments of x % y may be off, and the quotient is monotone in each: at each of the four corners in turn it is
+ * the one at which another step is taken. */
+static void a_remainder_whose_quotient_may_take_another_step_promises_nothing(void **state) {
+  static const struct {
+    double x, y, of_x, of_y;
+    bool steady;
+  } rows[] = {
+      {2.5, 1, 0.003, 0.001, true},       {-2.5, 1, 0.003, 0.001, true},
+      {3.001, 1, 0.0025, 0.001, false},   {2.999, 1, 0.0025, 0.001, false},
+      {-2.999, 1, 0.0025, 0.001, false},  {-3.0012, 1, 0.0025, 0.001, false},
+  };
+  (void)state;
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    neo_value x[2] = {{.f = rows[k].x}, {.f = rows[k].y}};
+    double e[2] = {rows[k].of_x, rows[k].of_y};
+    neo_value y = neo_value_op(NEO_OP_MOD, NEO_F64_T, NEO_F64_T, x);
+    double error = neo_error_op(NEO_OP_MOD, NEO_F64_T, NEO_F64_T, x, e, y);
+    if (isfinite(error) != rows[k].steady)
+      fail_msg("%g %% %g: %g", x[0].f, x[1].f, error);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(every_arithmetic_operator_matches_c),
@@ -364,6 +386,7 @@ int main(void) {
       TEST(the_normal_distribution_is_exact_far_below_zero),
       TEST(error_bounds_hold),
       TEST(what_may_be_nan_is_unknown_after_a_bounded_function),
+      TEST(a_remainder_whose_quotient_may_take_another_step_promises_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,9 @@ static const broken_text texts[] = {
     {"input l : f32 [2]\ninput x : f32 [2]\ngradient of l batch 2 for x into x\n",
      "fewer dimensions than the request"},
     {"input l : f32 [2, 2]\ngradient of l batch 1 for l into l\n", "only a scalar needs no seed"},
+    /* the same for the smallest N only */
+    {"size N 1..9\ninput x : f32 [N]\ninput l : f32 [2*N - 1]\ncustom x -> x with l -> x\n",
+     "extents differ"},
     {"input x : f32 [2]\ncustom x -> x with x, x -> x\n", "not one adjoint"},
     {"input x : f32 [2]\ninput l : f32 []\ncustom x -> x with l -> x\n", "extents differ"},
 };
