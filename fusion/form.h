@@ -33,7 +33,7 @@
 #include "fusion/group.h"
 #include "ir/prove.h"
 
-enum { NEO_FORM_MAX_AXES = 48 };
+enum { NEO_FORM_MAX_AXES = 64 };
 
 typedef struct {
   /* SUM PROD MAX MIN ANY ALL; NONE: payload of the acc before, taken over when that one changes */

@@ -16,7 +16,8 @@ static bool binary_at(const spot *s, neo_node n, int64_t *x) {
     return false;
   if (!value_at(s, neo_list_expr(s->m, n.arg, 1), &b))
     return false;
-  int64_t q = b ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
+  bool divides = b != 0 && b != -1; /* the least of i64 by -1 leaves i64 */
+  int64_t q = divides ? a / b - (a % b != 0 && (a < 0) != (b < 0)) : 0;
   switch ((neo_op)n.op) {
   case NEO_OP_ADD:
     return !__builtin_add_overflow(a, b, x);

@@ -23,7 +23,7 @@
 #include "ir/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
-enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 60, NEO_MAX_RESULTS = 16, NEO_MAX_ROUNDS = 6 };
+enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 40, NEO_MAX_RESULTS = 16, NEO_MAX_ROUNDS = 6 };
 
 typedef struct neo_fe neo_fe;
 typedef struct neo_inst neo_inst;
