@@ -245,6 +245,49 @@ static void warpgroups_leave_one_product_under_way(void **state) {
   }
 }
 
+/* Copies have zeros where a window sticks out of its operand, at any number of edges. */
+static void warps_multiply_windows_that_stick_out_of_their_operand(void **state) {
+  loop_fix *f = *state;
+  for (int k = 0; k < 2; k++) {
+    const char *edges = k ? "0 <= p + r - 1 and p + r - 1 < 32" : "0 <= p + r - 1";
+    const char *text = neo_arena_printf(
+        &f->arena,
+        "input X : f32 [32, 32]\ninput W : f32 [3, 32, 32]\ntemp z : f32 [%d, 32]\n"
+        "def z[p: %d, j: 32] =\n  sum[r: 3, c: 32]\n  where %s;\n"
+        "  tf32(X[p + r - 1, c]) * tf32(W[r, c, j])\n  then acc0\nentry forward forward: z = z\n",
+        k ? 32 : 30, k ? 32 : 30, edges);
+    assert_string_equal(
+        tile_refused(f, text,
+                     "gpu_tile row_axes=1 column_axes=2 block_m=16 block_n=16 block_k=8 tile_m=16 "
+                     "tile_n=8 products=1 threads=64"),
+        "");
+  }
+}
+
+/* Whatever guards the operand's own reads, the condition guards none of them: it is no edge. */
+static void warps_multiply_no_sums_with_a_mask(void **state) {
+  static const char *const operands[] = {
+      "X[p, c]",
+      "select(c == 0 or 0.0 < X[p, c - 1], X[p, c], 1.0)",
+      "select(0 < c and 0.0 < X[p, c - 1], X[p, c], 1.0)",
+  };
+  loop_fix *f = *state;
+  for (size_t k = 0; k < sizeof operands / sizeof *operands; k++) {
+    const char *text =
+        neo_arena_printf(&f->arena,
+                         "input X : f32 [32, 32]\ninput W : f32 [32, 32]\ntemp z : f32 [32, 32]\n"
+                         "def z[p: 32, j: 32] =\n  sum[c: 32]\n  where c <= p;\n"
+                         "  tf32(%s) * tf32(W[c, j])\n  then acc0\nentry forward forward: z = z\n",
+                         operands[k]);
+    const char *said =
+        tile_refused(f, text,
+                     "gpu_tile row_axes=1 column_axes=2 block_m=16 block_n=16 block_k=8 tile_m=16 "
+                     "tile_n=8 products=1 threads=64");
+    if (!strstr(said, "with a mask"))
+      fail_msg("%zu: '%s'", k, said);
+  }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
@@ -256,6 +299,8 @@ int main(void) {
       TEST(threads_that_meet_at_a_copy_race),
       TEST(tiles_wait_for_what_they_read),
       TEST(warpgroups_leave_one_product_under_way),
+      TEST(warps_multiply_windows_that_stick_out_of_their_operand),
+      TEST(warps_multiply_no_sums_with_a_mask),
   };
   return cmocka_run_group_tests_name("async", tests, NULL, NULL);
 }

@@ -161,6 +161,24 @@ static void places_in_a_sort_are_found_in_one_table(void **state) {
   neo_arena_free(&w.arena);
 }
 
+/* Sums of other numbers than those of a key's places are no ends of theirs. */
+static void a_sort_that_leaves_gaps_has_a_table_of_its_own(void **state) {
+  (void)state;
+  world w;
+  load(&w, HEAD "temp gaps : i32 [V] < V * 2 + 1\ntemp seats : i32 [V, 2] < V * 4\n"
+                "temp past : i32 [V] < V * 2 + 1\n"
+                "def gaps[u: V] =\n  sum[k: V] where k < u;\n  count[k]\n"
+                "def seats[v: V, k: 2] =\n  sum[w: V, j: 2] where w * 2 + j < v * 2 + k and "
+                "i64(child[w, j]) == i64(child[v, k]) and 0 <= i64(child[v, k]);\n  1i32\n"
+                "  then (gaps[i64(child[v, k])] else 0i32) + acc0\n"
+                "def past[u: V] = gaps[u] + count[u]\n"
+                "entry forward forward: seats = seats, past = past\n");
+  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  has(&w, "table[i64(child[v_2*2])]");
+  assert_null(strstr(text_of(&w, 0), "past[i64("));
+  neo_arena_free(&w.arena);
+}
+
 /* Who else reads where keys begin gets it. */
 static void a_sort_whose_starts_are_read_has_two_tables(void **state) {
   (void)state;
@@ -245,6 +263,22 @@ static void what_others_read_keeps_its_memory(void **state) {
   }
 }
 
+/* As above, with what the caller gives in place of ranks. */
+static void what_the_caller_gives_keeps_its_memory(void **state) {
+  (void)state;
+  world w;
+  load(&w,
+       HEAD "input given : i32 [V] < V\ntemp moved : i32 [V] < V * 2\n"
+            "temp sorted : i32 [V] < V\n"
+            "def moved[v: V] = (count[i64(level[v])] + given[v]) % (given[v] + 3i32) % 1001i32\n"
+            "def sorted[p: V] =\n  sum[v: V] where i64(moved[v]) == p;\n  i32(v)\n"
+            "entry forward forward: sorted = sorted\n");
+  any_has(&w, " + given[v_2]) % (given[v_2] + 3:i32)");
+  for (size_t s = 0; s < w.steps.n; s++)
+    assert_null(strstr(text_of(&w, s), " over "));
+  neo_arena_free(&w.arena);
+}
+
 /* Children come before their parents, so no round counts at a later position; levels may be any. */
 static void counts_become_0_a_run_at_a_time(void **state) {
   (void)state;
@@ -266,12 +300,14 @@ int main(void) {
       cmocka_unit_test(what_may_come_later_is_read_in_another_loop),
       cmocka_unit_test(conditions_are_branches_around_a_round),
       cmocka_unit_test(places_in_a_sort_are_found_in_one_table),
+      cmocka_unit_test(a_sort_that_leaves_gaps_has_a_table_of_its_own),
       cmocka_unit_test(a_sort_whose_starts_are_read_has_two_tables),
       cmocka_unit_test(a_sort_has_the_starts_of_a_run_before_its_rounds),
       cmocka_unit_test(tables_are_prefetched_along_the_loop),
       cmocka_unit_test(tables_that_are_written_at_places_are_prefetched_too),
       cmocka_unit_test(what_is_read_for_the_last_time_gives_up_its_memory),
       cmocka_unit_test(what_others_read_keeps_its_memory),
+      cmocka_unit_test(what_the_caller_gives_keeps_its_memory),
       cmocka_unit_test(counts_become_0_a_run_at_a_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,6 +212,18 @@ static void rows_that_are_needed_leave_a_smaller_tile(void **state) {
   free(kernel);
 }
 
+/* The first row that is needed may lie before the first one that there is. */
+static void rows_that_are_needed_begin_at_the_first_one(void **state) {
+  (void)state;
+#define FROM(condition)                                                                    \
+  "input n : i32 [] < 8\ninput x : f32 [12, 40]\ninput W : f32 [40, 16]\n"                 \
+  "temp y : f32 [12, 16] partial\ndef y[p: 12, j: 16] =\n  sum[i: 40] x[p, i] * W[i, j]\n" \
+  "  then select(" condition ", acc0, 0.0)\n"
+  check_often(FROM("i64(n[]) <= p + 5"));
+  check_often(FROM("i64(n[]) <= p and p < i64(n[]) + 5"));
+#undef FROM
+}
+
 /* Rows that have another value, here a bias, are not added up for it. */
 static void sums_that_no_row_of_a_tile_asks_for_are_left_out(void **state) {
   (void)state;
@@ -575,6 +587,7 @@ int main(void) {
       cmocka_unit_test(blocks_of_images_are_around_the_taps),
       cmocka_unit_test(gathered_rows_are_fetched_before_their_copy),
       cmocka_unit_test(rows_that_are_needed_leave_a_smaller_tile),
+      cmocka_unit_test(rows_that_are_needed_begin_at_the_first_one),
       cmocka_unit_test(sums_that_no_row_of_a_tile_asks_for_are_left_out),
       cmocka_unit_test(columns_may_be_outside_though_nothing_is_packed),
       cmocka_unit_test(the_first_tile_of_rows_fetches_for_all),

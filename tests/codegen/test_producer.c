@@ -1,6 +1,7 @@
 /* Roles in the loop IR: what they mean, which rules they keep, and that the interpreter finds a
  * producer and consumers that wait for each other, or do not. */
 #include "base/random.h"
+#include "codegen/guard.h"
 #include "codegen/lower/lower.h"
 #include "fusion/search/search.h"
 #include "ir/print.h"
@@ -75,6 +76,36 @@ static void persistent_roles_print_as_they_were_written(void **state) {
       "    mbarrier_arrive empty[0]\n";
   loop_fix *f = *state;
   assert_string_equal(loop_text(f, loop_kernel(f, text)), text);
+}
+
+/* Roles count stages from tile to tile: what says at which one they are is there under any condition. */
+static void a_condition_is_asked_for_each_tile_of_a_role(void **state) {
+  static const char text[] =
+      "neo-loop 2\n"
+      "kernel k(x: bf16 read, z: bf16 write, b: bf16 scratch 512 align 1024, full: i64 scratch 2, "
+      "empty: i64 scratch 2) sizes n units n persistent 2\n"
+      "producer registers 0, 0\n"
+      "  reg parity[]: i64\n"
+      "  parity[] = 0\n"
+      "  for u in 0..n unit\n"
+      "%s    mbarrier_wait empty[0] parity parity[]\n"
+      "%s    expect_tx 1024 on full[0]\n"
+      "%s    tma_copy b[0] = x[0 of 70 by 1 box 64, u of n by 72 box 8] on full[0]\n"
+      "%s    parity[] = 1 - parity[]\n"
+      "consumers\n"
+      "  mbarrier_arrive empty[0]\n"
+      "  for u_1 in 0..n unit\n"
+      "%s    mbarrier_wait full[0] parity u_1%%2\n"
+      "%s    for t in 0..128 thread\n"
+      "%s      z[t] = b[t]\n"
+      "%s    mbarrier_arrive empty[0]\n";
+  loop_fix *f = *state;
+  neo_arena *a = &f->arena;
+  const char *asks = "    if 8 < n\n  ", *in = "  ";
+  neo_kernel *k = loop_kernel(f, neo_arena_printf(a, text, "", "", "", "", "", "", "", ""));
+  neo_kernel_put_under(k, neo_lx_op2(k, NEO_OP_LT, neo_lx_int(k, 8), neo_lx_size(k, 0)));
+  assert_string_equal(loop_text(f, k),
+                      neo_arena_printf(a, text, asks, in, in, in, asks, in, in, in));
 }
 
 static void each_broken_rule_is_found(void **state) {
@@ -439,6 +470,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, loop_setup, loop_teardown)
   const struct CMUnitTest tests[] = {
       TEST(roles_print_as_they_were_written),
+      TEST(a_condition_is_asked_for_each_tile_of_a_role),
       TEST(each_broken_rule_is_found),
       TEST(tiles_are_right_however_far_the_producer_is_ahead),
       TEST(a_broken_protocol_is_found),

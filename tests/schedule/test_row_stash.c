@@ -1,7 +1,9 @@
 /* Values of a row that stages share (schedule/row_stash.h): which are found, and who may read them. */
+#include "base/machine.h"
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/row_stash.h"
+#include "schedule/schedule.h"
 #include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -202,6 +204,42 @@ static void stages_read_a_row_that_has_all_of_their_elements(void **state) {
   assert_false(may_read("i..i + 36", 40));
 }
 
+/* A thread keeps its elements of a row in registers: 32 of them beside all else are too many for 1024 threads. */
+static void threads_keep_no_more_than_their_registers_hold(void **state) {
+  (void)state;
+  static const struct {
+    int row, threads;
+    bool legal;
+  } cases[] = {{1024, 512, true}, {1024, 1024, false}, {512, 1024, true}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    char text[600], schedule[100];
+    neo_arena a;
+    neo_grouping g;
+    neo_schedule s;
+    neo_str why;
+    neo_arena_init(&a, neo_alloc_default, NULL);
+    neo_str_init(&why, &a);
+    int n = cases[k].row, unroll = n / 32;
+    (void)snprintf(text, sizeof text,
+                   "neo-ir 1\nmodule t\ninput X : f32 [60, %d]\ntemp s : f32 [60]\n"
+                   "temp Y : f32 [60, %d]\ndef s[i: 60] =\n  sum[j: %d] exp(X[i, j])\n  then acc0\n"
+                   "def Y[i: 60, j: %d] = exp(X[i, j]) / s[i]\nentry forward forward: Y = Y\n",
+                   n, n, n, n);
+    (void)snprintf(schedule, sizeof schedule, "gpu_rows threads=%d lanes=32 unroll_k=%d stash=1",
+                   cases[k].threads, unroll);
+    neo_diags *d = neo_diags_new(&a, neo_sources_new(&a));
+    neo_module *m = neo_module_parse(&a, neo_names_new(&a), d, "test", text, strlen(text));
+    assert_non_null(m);
+    assert_int_equal(neo_fuse(m, &a, &g, NULL), NEO_OK);
+    assert_true(neo_schedule_parse(schedule, &s));
+    bool legal =
+        neo_schedule_legal(m, &g.groups.at[g.groups.n - 1], neo_machine_named("sm_90a"), &s, &why);
+    if (legal != cases[k].legal || (!legal && !strstr(neo_str_text(&why), "exceeds the registers")))
+      fail_msg("%zu: '%s'", k, neo_str_text(&why));
+    neo_arena_free(&a);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_largest_value_that_two_stages_have_is_found),
@@ -210,6 +248,7 @@ int main(void) {
       cmocka_unit_test(cheap_values_are_computed_again),
       cmocka_unit_test(numbers_are_kept_and_integers_are_not),
       cmocka_unit_test(threads_keep_what_they_load),
+      cmocka_unit_test(threads_keep_no_more_than_their_registers_hold),
       cmocka_unit_test(only_whole_rows_from_0_on_without_conditions_are_kept),
       cmocka_unit_test(stages_read_a_row_that_has_all_of_their_elements),
   };

@@ -752,6 +752,23 @@ static void images_that_all_taps_walk_are_walked_a_few_at_a_time(void **state) {
   assert_true(block > 0 && block * 3 < 128);         /* four workers have a unit each, or more */
 }
 
+/* The edge may be any of the ends of the range, also where that stays a range, around reads of its elements alone. */
+static void sums_up_to_the_nearer_of_two_ends_are_scans(void **state) {
+  (void)state;
+  static const char *const ranges[] = {"min(i + 1, M)", "min(M, i + 1)", "max(i, M - 50)..M",
+                                       "max(M - 50, i)..M", "min(min(M, 30 * N), i + 1)"};
+  for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+    for (int inner = 0; inner < 2; inner++) {
+      char text[512];
+      (void)snprintf(text, sizeof text,
+                     "size M 50..2000\nsize N 1..9\ninput x : f32 [M]\ninput n : i32 [M] < 5\n"
+                     "temp y : f32 [1000]\ndef y[i: 1000] =\n  sum[k: %s%s] x[k]\n  then acc0\n"
+                     "entry forward forward: y = y\n",
+                     ranges[k], inner ? ", e: i64(n[k])" : "");
+      assert_int_equal(choose(text).strategy, NEO_STRATEGY_SCAN);
+    }
+}
+
 static bool is_legal(const char *text, const char *schedule, const char *why) {
   neo_arena a;
   neo_grouping g;
@@ -810,6 +827,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(images_that_all_taps_walk_are_walked_a_few_at_a_time),
       cmocka_unit_test(blocks_around_taps_are_the_same_for_all_of_them),
+      cmocka_unit_test(sums_up_to_the_nearer_of_two_ends_are_scans),
       cmocka_unit_test(what_is_printed_parses_to_the_same),
       cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(long_formulas_have_two_vectors_side_by_side),

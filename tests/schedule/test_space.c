@@ -347,6 +347,64 @@ static void nested_sums_of_warps_have_a_list_and_steps(void **state) {
   assert_true(warps > 0 && without_columns > 0);
 }
 
+/* Draws reach further than steps from the model's choice, which change no side. */
+static void chance_draws_nested_sums_with_sides_of_all_kinds(void **state) {
+  neo_machine machine = a_gpu();
+  machine.warps = 80;
+  machine.async = true;
+  machine.shared_bytes = 163 << 10;
+  neo_space x = nested_space(*state, &machine);
+  neo_schedule first = neo_schedule_default(x.m, x.g, x.machine);
+  uint64_t seed = 1;
+  int others = 0;
+  for (int k = 0; k < 50; k++) {
+    neo_schedule s = neo_schedule_random(x.m, x.g, x.machine, &seed);
+    assert_true(legal(&x, &s));
+    others += s.strategy == NEO_STRATEGY_GPU_NESTED && (s.nested.block_m != first.nested.block_m ||
+                                                        s.nested.block_k != first.nested.block_k);
+  }
+  assert_true(others > 10);
+}
+
+static void chance_draws_products_of_pairs_in_one_unit_and_in_several(void **state) {
+  neo_machine amx = *neo_machine_named("sapphirerapids");
+  amx.matrix = NEO_PAIRS_TILES;
+  neo_space x = space_on(*state,
+                         "neo-ir 1\nmodule t\n"
+                         "input A : f32 [3, 200, 64]\ninput B : f32 [64, 90]\n"
+                         "temp C : f32 [3, 200, 90]\ndef C[n: 3, i: 200, j: 90] =\n"
+                         "  sum[k: 64] f32(bf16(A[n, i, k])) * f32(bf16(B[k, j]))\n"
+                         "  then acc0\nentry forward forward: C = C\n",
+                         &amx);
+  uint64_t seed = 1;
+  int one = 0, several = 0;
+  for (int k = 0; k < 50; k++) {
+    neo_schedule s = neo_schedule_random(x.m, x.g, x.machine, &seed);
+    assert_true(legal(&x, &s));
+    one += s.loops.pairs && !s.loops.unit_axes;
+    several += s.loops.pairs && s.loops.unit_axes;
+  }
+  assert_true(one > 5 && several > 5);
+}
+
+static void a_gpus_map_may_take_vectors_and_give_them_up(void **state) {
+  neo_machine gpu = a_gpu();
+  neo_space x = space_on(*state,
+                         "neo-ir 1\nmodule t\ninput A : f32 [64, 64]\ntemp C : f32 [64, 64]\n"
+                         "def C[i: 64, j: 64] = exp(A[i, j])\nentry forward forward: C = C\n",
+                         &gpu);
+  neo_schedule from = neo_schedule_default(x.m, x.g, x.machine);
+  neo_schedule *s = NEO_NEW_ARRAY(*state, neo_schedule, MOST);
+  for (int step = 0; step < 2; step++) {
+    size_t n = neo_space_neighbours(&x, &from, s, MOST), k = 0;
+    while (k < n && (s[k].strategy != NEO_STRATEGY_LOOPS ||
+                     (s[k].loops.vector_axis < 0) == (from.loops.vector_axis < 0)))
+      k++;
+    assert_true(k < n);
+    from = s[k];
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_models_list_begins_with_its_choice_and_rises_in_cost,
@@ -360,6 +418,12 @@ int main(void) {
                                       make_product, drop),
       cmocka_unit_test_setup_teardown(a_gpus_warps_have_a_list_and_steps, make_product, drop),
       cmocka_unit_test_setup_teardown(nested_sums_of_warps_have_a_list_and_steps, make_product,
+                                      drop),
+      cmocka_unit_test_setup_teardown(chance_draws_nested_sums_with_sides_of_all_kinds,
+                                      make_product, drop),
+      cmocka_unit_test_setup_teardown(chance_draws_products_of_pairs_in_one_unit_and_in_several,
+                                      make_product, drop),
+      cmocka_unit_test_setup_teardown(a_gpus_map_may_take_vectors_and_give_them_up, make_product,
                                       drop),
       cmocka_unit_test_setup_teardown(a_gpus_tile_has_stages_where_operands_are_copied_as_they_lie,
                                       make_product, drop),
