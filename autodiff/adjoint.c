@@ -122,8 +122,10 @@ void ad_adjoint_close(ad_state *s, neo_tensor t) {
   if (a.final)
     return;
   slot(s, t)->final = true;
+  neo_expr *value = NEO_NEW_ARRAY(s->scratch, neo_expr, a.parts.n + 1);
   for (size_t k = 0; k < a.parts.n; k++)
-    sum = ad_add(m, sum, a.parts.at[k].value);
+    value[k] = a.parts.at[k].value;
+  sum = ad_sum(m, value, a.parts.n);
   for (size_t k = 0; k < a.terms.n; k++) {
     bool last = k + 1 == a.terms.n;
     neo_tensor term = last ? a.open : ad_new_adjoint(s, t);

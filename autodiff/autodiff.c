@@ -330,11 +330,8 @@ static void backward(ad_state *s, const order_ctx *o) {
 
 bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_grad_rec request,
                   const neo_map *back) {
-  ad_state s = {.env = {prover, m, scratch},
-                .m = m,
-                .scratch = scratch,
-                .request = request,
-                .back = back};
+  ad_state s = {
+      .env = {prover, m, scratch}, .m = m, .scratch = scratch, .request = request, .back = back};
   order_ctx o = {.m = m, .scratch = scratch, .custom_of = &s.custom_of};
   neo_map_init(&o.seen, scratch);
   neo_map_init(&s.custom_of, scratch);

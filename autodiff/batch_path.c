@@ -8,7 +8,8 @@
 #include "ir/out_map.h"
 
 bool ad_batch_is_own(const ad_batch_state *b, uint32_t k) {
-  neo_tensor x = {neo_list_at(b->m, b->request.wrt, k)}, dx = {neo_list_at(b->m, b->request.out, k)};
+  neo_tensor x = {neo_list_at(b->m, b->request.wrt, k)},
+             dx = {neo_list_at(b->m, b->request.out, k)};
   return neo_tensor_rank(b->m, x) == neo_tensor_rank(b->m, dx);
 }
 

@@ -8,6 +8,8 @@
  * operator */
 neo_expr ad_zero(neo_module *m, neo_type t);
 neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b); /* either may be 0: no term */
+/* x[0] + ... + x[n - 1]; of many as a tree, because whoever walks an expression does it recursively. */
+neo_expr ad_sum(neo_module *m, const neo_expr *x, size_t n);
 neo_expr ad_neg(neo_module *m, neo_expr a);
 /* adj*d, multiplied inside the branches of selects against 0, so that a NaN of d in a branch not
  * taken cannot leak. */

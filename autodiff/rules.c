@@ -67,6 +67,16 @@ neo_expr ad_add(neo_module *m, neo_expr a, neo_expr b) {
   return neo_op2(m, NEO_OP_ADD, a, b);
 }
 
+neo_expr ad_sum(neo_module *m, const neo_expr *x, size_t n) {
+  enum { CHAIN = 16 };
+  neo_expr sum = {0};
+  if (n > CHAIN)
+    return ad_add(m, ad_sum(m, x, n / 2), ad_sum(m, x + n / 2, n - n / 2));
+  for (size_t k = 0; k < n; k++)
+    sum = ad_add(m, sum, x[k]);
+  return sum;
+}
+
 neo_expr ad_select(neo_module *m, neo_expr cond, neo_expr a, neo_expr b) {
   int64_t c;
   if (neo_expr_is_int(m, cond, &c))

@@ -94,25 +94,29 @@ static void define_piece(ad_state *s, neo_tensor out, uint32_t axis, int64_t at,
   ad_define(m, out, r, x, rank);
 }
 
-static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, int64_t at) {
-  neo_expr by[16] = {{0}}, value = {0};
+/* value: room for as many as there are parts. */
+static neo_expr slice_value(ad_state *s, const ad_parts *parts, uint32_t axis, int64_t at,
+                            neo_expr *value) {
+  neo_expr by[16] = {{0}};
+  size_t n = 0;
   by[axis] = neo_const_int(s->m, NEO_I64_T, at);
   for (size_t k = 0; k < parts->n; k++) {
     const ad_part *p = &parts->at[k];
     if (p->axis == (int32_t)axis && p->at == at)
-      value = ad_add(s->m, value, neo_expr_subst_axes(s->m, p->slice, by, axis + 1));
+      value[n++] = neo_expr_subst_axes(s->m, p->slice, by, axis + 1);
   }
-  return value;
+  return ad_sum(s->m, value, n);
 }
 
 static neo_expr define_slices(ad_state *s, neo_tensor t, const ad_parts *parts, uint32_t axis) {
   neo_module *m = s->m;
   neo_tensor out = ad_new_adjoint(s, t);
   neo_expr zero = ad_zero(m, (neo_type)neo_tensor_at(m, out)->type);
+  neo_expr *room = NEO_NEW_ARRAY(s->scratch, neo_expr, parts->n + 1);
   int64_t extent = 0, empty = 0; /* positions without a slice, just before this one */
   neo_expr_is_int(m, neo_tensor_extent(m, t, axis), &extent);
   for (int64_t at = 0; at < extent; at++) {
-    neo_expr value = slice_value(s, parts, axis, at);
+    neo_expr value = slice_value(s, parts, axis, at, room);
     empty += !value.i;
     if (empty && (value.i || at + 1 == extent))
       define_piece(s, out, axis, at + !value.i - empty, empty, zero);
@@ -126,10 +130,12 @@ static neo_expr define_slices(ad_state *s, neo_tensor t, const ad_parts *parts, 
 
 neo_expr ad_parts_sum(ad_state *s, neo_tensor t, const ad_parts *parts) {
   int32_t axis = sliced_axis(s, t, parts);
-  neo_expr sum = {0};
+  neo_expr *value = NEO_NEW_ARRAY(s->scratch, neo_expr, parts->n + 1);
+  size_t n = 0;
   for (size_t k = 0; k < parts->n; k++)
     if (axis < 0 || parts->at[k].axis != axis)
-      sum = ad_add(s->m, sum, parts->at[k].value);
+      value[n++] = parts->at[k].value;
+  neo_expr sum = ad_sum(s->m, value, n);
   return axis < 0 ? sum : ad_add(s->m, sum, define_slices(s, t, parts, (uint32_t)axis));
 }
 

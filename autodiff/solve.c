@@ -401,7 +401,8 @@ static bool rule_remainder(ad_system *s, ad_equation *q) {
  * none, which is a condition unless it is known. A v of data may be anything. */
 static neo_expr times(ad_system *s, neo_expr v, neo_expr k) {
   neo_facts f = ad_system_facts(s);
-  neo_expr one = int_of(s, 1), most = op2(s, NEO_OP_SUB, op2(s, NEO_OP_DIV, int_of(s, INT64_MAX), k), one);
+  neo_expr one = int_of(s, 1),
+           most = op2(s, NEO_OP_SUB, op2(s, NEO_OP_DIV, int_of(s, INT64_MAX), k), one);
   neo_expr in[] = {op2(s, NEO_OP_LE, op2(s, NEO_OP_SUB, int_of(s, 0), most), v),
                    op2(s, NEO_OP_LE, v, most)};
   for (int end = 0; end < 2; end++)

@@ -364,4 +364,42 @@ says err "'__metadata__' is a reserved word" "a parameter that no checkpoint can
 sed 's/^output l/output grad: l/' gr.expr >entries.expr
 expect 1 "an entry with the name of the gradients'" "$NEOC" check entries.expr
 says err "'grad' is the name of another entry" "an entry with the name of the gradients'"
+
+# ---- a file whose name is no C identifier, where nobody sees names in C; a scalar's pack
+cat >01_x.expr <<'END'
+optimizer mom(w[..], g[..]; lr = 0.25) {
+  state v[..] = w[..]
+  update v[..] = 0.5*v[..] + g[..], w[..] = w[..] - lr*v[..]
+}
+param w = 1
+input x
+l = (w*x)^2
+output l
+train l using mom(lr = 0.25)
+END
+expect 0 "a name with a digit first" "$NEOC" check 01_x.expr
+expect 0 "a name with a digit first, run" "$NEOC" run 01_x.expr x=2 --entry=step --format=json
+says out '"l": {[^}]*"values": \[4\]' "a name with a digit first, run"
+expect 2 "a name with a digit first, compiled" "$NEOC" compile 01_x.expr -o named
+says err 'is no C identifier' "a name with a digit first, compiled"
+
+# ---- programs as deep as they are long: a gradient that many definitions pass on, a repeat that shares its weights
+python3 - <<'END'
+n = 2000
+lines = ["param w[4] = 0.5", "input x[4]"] + [f"d{k} = sum[i] w[i]*x[i]*{k + 1}.0" for k in range(n)]
+sums = [" + ".join(f"d{j}" for j in range(k, k + 500)) for k in range(0, n, 500)]
+lines += [f"e{k} = {s}" for k, s in enumerate(sums)] + ["l = " + " + ".join(f"e{k}" for k in range(len(sums)))]
+open("readers.expr", "w").write("\n".join(lines + ["g = grad(l, w)", "output g"]) + "\n")
+open("rounds.expr", "w").write("""param w[4, 4] = 0.25
+input x[4]
+r = repeat l < 1600 from h[i < 4] = x[i] { next h[i] = sum[j] w[i, j]*h[j] }
+l = sum[i] r[i]
+g = grad(l, w)
+output g
+""")
+END
+expect 0 "a parameter of 2,000 readers" "$NEOC" run readers.expr x=[1,2,3,4]
+says out '2001000, 4002000, 6003000, 8004000' "a parameter of 2,000 readers"
+expect 0 "1,600 rounds of one weight" "$NEOC" run rounds.expr x=[1,1,1,1]
+says out '1600, 1600, 1600, 1600' "1,600 rounds of one weight"
 exit "$status"

@@ -18,7 +18,5 @@ for model in "$golden"/*.expr; do
   diff "$model" "$work/is" >&2 || fail "$name: another message"
   grep -q '^# .*expr:[0-9]*:[0-9]*: error\[E050' "$work/is" || fail "$name: no place"
 done
-for code in E0501 E0502; do
-  grep -q "error\[$code\]" "$golden"/*.expr || fail "$code has no example"
-done
+grep -q "error\[E0502\]" "$golden"/*.expr || fail "E0502 has no example"
 exit $status

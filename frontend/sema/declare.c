@@ -76,8 +76,9 @@ static bool is_pack_name(neo_fe *fe, const char *name, uint32_t k) {
   return k < NEO_MAX_RANK && name == neo_frame_pack_name(fe, k);
 }
 
-/* The pack of a declaration is that of its initial value. */
+/* The pack of a declaration is that of its initial value; that of a scalar has no names. */
 void neo_declared_pack(neo_frame *f, const char *const *name, uint32_t n) {
+  f->has_pack = f->in->has_pack && f->in->n_pack == 0;
   for (uint32_t k = 0; k < n; k++) {
     if (!name[k] || !is_pack_name(f->fe, name[k], f->n_pack))
       continue;

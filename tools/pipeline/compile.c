@@ -1,5 +1,6 @@
 /* The pipeline: front, passes, kernels, emit. Each stage is one function, called in order. */
 #include "tools/pipeline/compile.h"
+#include "base/deep.h"
 #include "base/hash.h"
 #include "base/machine.h"
 #include "ir/component.h"
@@ -72,6 +73,8 @@ static neo_status choose_prefix(neo_compilation *c) {
   c->prefix = c->options.prefix
                   ? c->options.prefix
                   : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, c->options.path));
+  if (!c->options.prefix && c->options.unseen && !is_identifier(c->prefix))
+    c->prefix = neo_arena_printf(&c->arena, "model_%s", c->prefix);
   if (is_identifier(c->prefix))
     return NEO_OK;
   c->why =
@@ -228,15 +231,24 @@ static neo_status no_memory(neo_compilation *c) {
   return NEO_MEMORY;
 }
 
-static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)) {
+typedef struct {
+  neo_compilation *c;
+  neo_status (*run)(neo_compilation *);
+  neo_status status;
+} stage_call;
+
+static void run_stage(void *ctx) {
+  stage_call *x = ctx;
+  neo_compilation *c = x->c;
   c->arena.on_fail = &c->on_fail;
-  if (setjmp(c->on_fail)) {
-    c->arena.on_fail = c->options.on_fail;
-    return no_memory(c);
-  }
-  neo_status s = run(c);
+  x->status = setjmp(c->on_fail) ? NEO_MEMORY : x->run(c);
   c->arena.on_fail = c->options.on_fail;
-  return s == NEO_MEMORY && !c->why ? no_memory(c) : s;
+}
+
+static neo_status stage(neo_compilation *c, neo_status (*run)(neo_compilation *)) {
+  stage_call x = {c, run, NEO_OK};
+  neo_deep_run(run_stage, &x);
+  return x.status == NEO_MEMORY && !c->why ? no_memory(c) : x.status;
 }
 
 neo_status neo_compile_front(neo_compilation *c) {

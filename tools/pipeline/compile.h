@@ -45,6 +45,7 @@ typedef struct {
   const neo_define_option *defines;
   int n_defines;
   const char *prefix;         /* null: the file's stem */
+  bool unseen;                /* nobody sees the library: a stem that is no identifier will do */
   const char *out_dir;        /* null: the current folder */
   unsigned emit;              /* neo_emit bits */
   const char *target, *mcpu;  /* see neo_target_choose */

@@ -110,6 +110,8 @@ class Runner:
             done = self._execute([self.neoc, "run", "--format=json", name, *options, *kept])
             if done.returncode == TOO_LONG:
                 return Result("failed", {}, "takes too long")
+            if done.returncode == 4 and b"out of memory" in done.stderr:
+                return Result("refused", {}, "memory")  # is planned at the bounds of sizes
             if done.returncode != 2:
                 return _result(done)
             if not self._corrected(done.stderr.decode(errors="replace"), given):

@@ -137,10 +137,25 @@ void page_put_groups(page *p) {
 
 /* ---- a kernel */
 
+static bool part_runs(const neo_plan_parts *parts, uint32_t kernel) {
+  for (size_t k = 0; k < parts->n; k++) {
+    const neo_plan_part *x = &parts->at[k];
+    if (x->is_loop ? part_runs(&x->parts, kernel) : x->kernel == kernel)
+      return true;
+  }
+  return false;
+}
+
+/* A recurrence runs kernels in loops, in place of one. */
+static bool group_runs(const page *p, size_t g, uint32_t kernel) {
+  const neo_plan_parts *parts = &p->c->parts_of_group.at[g];
+  return parts->n ? part_runs(parts, kernel) : p->c->kernel_of_group.at[g] == kernel;
+}
+
 static void put_users(page *p, uint32_t kernel) {
   neo_str_add(p->out, "<p class=\"users\">runs ");
   for (uint32_t g = 0, n = 0; g < p->c->grouping.groups.n; g++)
-    if (p->c->kernel_of_group.at[g] == kernel) {
+    if (group_runs(p, g, kernel)) {
       neo_str_add(p->out, n++ ? ", " : "");
       neoc_html_leaf(p->out, "a", group_at(p, g)->name, "href", page_href(p, "g", g), "data-g",
                      neo_arena_printf(p->a, "%u", g), NULL);
@@ -172,9 +187,10 @@ static void put_loops(page *p, const neo_kernel *k, const char *symbol) {
   neoc_html_leaf(p->out, "pre", neo_str_text(&s), "class", "loops", NULL);
 }
 
+/* The first group that runs the kernel; as many as there are: none does. */
 static size_t first_group_of(const page *p, uint32_t kernel) {
   size_t g = 0;
-  while (p->c->kernel_of_group.at[g] != kernel)
+  while (g < p->c->grouping.groups.n && !group_runs(p, g, kernel))
     g++;
   return g;
 }
@@ -188,7 +204,9 @@ static void put_kernel(page *p, uint32_t k) {
   neoc_html_leaf(p->out, "span", neo_arena_printf(p->a, "kernel %u", k), "class", "tag", NULL);
   neoc_html_close(p->out, "summary");
   put_users(p, k);
-  put_schedule(p, first_group_of(p, k));
+  size_t g = first_group_of(p, k);
+  if (g < p->c->grouping.groups.n)
+    put_schedule(p, g);
   put_loops(p, x->kernel, x->symbol);
   if (x->fast)
     put_loops(p, x->fast, x->fast_symbol);

@@ -1,0 +1,40 @@
+/* Walks over expressions are recursive, and passes build expressions as deep as a program is long: what a
+ * chain of definitions becomes where each is computed within the next one. A frame of such a walk takes up
+ * to 4 KiB, so the 8 MiB of a usual stack end at some two thousand levels. The memory of this one is only
+ * reserved: pages are there when they are touched. */
+#include "base/deep.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define STACK_BYTES ((size_t)1 << (sizeof(void *) > 4 ? 30 : 26))
+
+typedef struct {
+  void (*f)(void *ctx);
+  void *ctx;
+} call;
+
+static _Thread_local bool is_deep;
+
+static void *run(void *p) {
+  const call *c = p;
+  is_deep = true;
+  c->f(c->ctx);
+  return NULL;
+}
+
+void neo_deep_run(void (*f)(void *ctx), void *ctx) {
+  call c = {f, ctx};
+  pthread_t thread;
+  pthread_attr_t attr;
+  bool made = false;
+  if (!is_deep && pthread_attr_init(&attr) == 0) {
+    made = pthread_attr_setstacksize(&attr, STACK_BYTES) == 0 &&
+           pthread_create(&thread, &attr, run, &c) == 0;
+    pthread_attr_destroy(&attr);
+  }
+  if (made)
+    pthread_join(thread, NULL);
+  else
+    f(ctx);
+}
