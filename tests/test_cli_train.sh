@@ -102,7 +102,7 @@ while [ ! -s out ] && [ "$waited" -lt 300 ]; do
   waited=$((waited + 1))
   sleep 0.1
 done
-kill -ABRT $(cat /proc/$pid/task/*/children)
+kill -ABRT "$(cat /proc/$pid/task/$pid/children)"
 code=0
 wait "$pid" || code=$?
 [ "$code" = 70 ] || fail "a crash exits with $code"

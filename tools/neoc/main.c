@@ -1,6 +1,5 @@
 /* Picks the command and runs it. What ends in a signal (a bug: an assert that fails) is caught in
  * guard.c, which writes a reproducer. */
-#include "base/deep.h"
 #include "tools/neoc/cache.h"
 #include "tools/neoc/cli/guard.h"
 #include "tools/neoc/commands.h"
@@ -27,7 +26,7 @@ static neoc_exit run(neoc_cli *cli, int argc, char **argv) {
   return neoc_guard(cli);
 }
 
-static int command(int argc, char **argv) {
+int main(int argc, char **argv) {
   if (argc > 1 && neo_streq(argv[1], "cache"))
     return neoc_run_cache(argc - 1, argv + 1);
   neo_arena arena;
@@ -41,19 +40,4 @@ static int command(int argc, char **argv) {
   neoc_exit e = finish(run(&cli, argc, argv));
   neo_arena_free(&arena);
   return (int)e;
-}
-
-typedef struct {
-  int argc;
-  char **argv;
-} arguments;
-
-/* Ends the process: a child that guard.c forks has no other thread to return to. */
-static void work(void *ctx) {
-  const arguments *a = ctx;
-  exit(command(a->argc, a->argv));
-}
-
-int main(int argc, char **argv) {
-  neo_deep_run(work, &(arguments){argc, argv});
 }

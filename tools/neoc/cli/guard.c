@@ -1,5 +1,6 @@
 /* See guard.h. No thread exists yet when the child is made, so forking is safe. */
 #include "tools/neoc/cli/guard.h"
+#include "base/deep.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,11 +50,40 @@ static neoc_exit died(neoc_cli *cli, int sig) {
   return NEOC_INTERNAL;
 }
 
+typedef struct {
+  neoc_cli *cli;
+  neoc_exit exit;
+} command_call;
+
+/* What jumps where memory ends stays on this thread. */
+static void run_command(void *ctx) {
+  command_call *c = ctx;
+  neo_arena *a = c->cli->arena;
+  jmp_buf out_of_memory, *before = a->on_fail;
+  a->on_fail = &out_of_memory;
+  if (setjmp(out_of_memory)) {
+    fprintf(stderr, "neoc: out of memory\n");
+    c->exit = NEOC_DEVICE;
+  } else {
+    c->exit = c->cli->command->run(c->cli);
+  }
+  a->on_fail = before;
+}
+
+/* Passes, the interpreter and the printers recurse as deep as a program is long. */
+static neoc_exit run_deep(neoc_cli *cli) {
+  command_call c = {cli, NEOC_OK};
+  neo_deep_run(run_command, &c);
+  return c.exit;
+}
+
 neoc_exit neoc_guard(neoc_cli *cli) {
   sigset_t set, before;
   const char *off = getenv("NEOC_NO_GUARD");
-  if (!compiles(cli) || (off && *off))
+  if (!compiles(cli))
     return cli->command->run(cli);
+  if (off && *off)
+    return run_deep(cli);
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
@@ -67,7 +97,7 @@ neoc_exit neoc_guard(neoc_cli *cli) {
   if (child == 0)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (child <= 0)
-    return cli->command->run(cli); /* no process left: without the guard then */
+    return run_deep(cli); /* no process left: without the guard then */
   int status = wait_for(child, &set);
   sigprocmask(SIG_SETMASK, &before, NULL);
   return WIFEXITED(status) ? (neoc_exit)WEXITSTATUS(status) : died(cli, WTERMSIG(status));
