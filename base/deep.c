@@ -1,13 +1,13 @@
 /* Walks over expressions are recursive, and passes build expressions as deep as a program is long: what a
  * chain of definitions becomes where each is computed within the next one. A frame of such a walk takes up
- * to 4 KiB, so the 8 MiB of a usual stack end at some two thousand levels. The memory of this one is only
- * reserved: pages are there when they are touched. */
+ * to 4 KiB, so the 8 MiB of a usual stack end at some two thousand levels, and this one at eight times as
+ * many. Its memory is only reserved: pages are there when they are touched. */
 #include "base/deep.h"
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STACK_BYTES ((size_t)1 << (sizeof(void *) > 4 ? 30 : 26))
+#define STACK_BYTES ((size_t)64 << 20)
 
 typedef struct {
   void (*f)(void *ctx);

@@ -241,7 +241,7 @@ static void run_stage(void *ctx) {
   stage_call *x = ctx;
   neo_compilation *c = x->c;
   c->arena.on_fail = &c->on_fail;
-  x->status = setjmp(c->on_fail) ? NEO_MEMORY : x->run(c);
+  x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
   c->arena.on_fail = c->options.on_fail;
 }
 
