@@ -43,7 +43,7 @@ static void look_at_index(void *ctx, neo_expr e) {
   x->safe = x->safe && !l->leaves_out && neo_lx_always_loads(x->value, (uint32_t)buf, at);
 }
 
-/* The axis of the innermost loop around a row, if the row depends on it; else false. */
+/* The axis of the innermost loop around a row, if there is one and the row depends on it; else false. */
 static bool find_step(gathered *x, neo_expr offset) {
   lowering *l = x->l;
   uint64_t axes = neo_form_axes(l->m, l->f, offset) & ~(1ULL << x->t->n_axis);
@@ -59,7 +59,8 @@ static bool find_step(gathered *x, neo_expr offset) {
   }
   bool pieces =
       x->t->n_at->kind == NEO_LX_VAR && x->t->n_depth == l->depth; /* a loop over a row's */
-  return depth + pieces == l->depth && l->axis[x->step].at[0].e->kind == NEO_LX_VAR;
+  /* depth 0: no loop around the row is the row's */
+  return depth && depth + pieces == l->depth && l->axis[x->step].at[0].e->kind == NEO_LX_VAR;
 }
 
 static void look(void *ctx, neo_expr e) {
