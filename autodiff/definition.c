@@ -307,7 +307,7 @@ static bool is_elementwise(const neo_module *m, const neo_def_rec *d, neo_expr r
   return named == (1ull << d->axes.n) - 1;
 }
 
-/* Where an adjoint of any result can be other than zero, over the axes of d; 0: everywhere. */
+/* The condition under which the adjoint of some result can be other than zero, over the axes of d; 0: always. */
 static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_use use) {
   neo_expr any = {0}, index[64] = {{0}};
   out_index(s->m, d, index);

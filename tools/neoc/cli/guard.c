@@ -55,7 +55,7 @@ typedef struct {
   neoc_exit exit;
 } command_call;
 
-/* What jumps where memory ends stays on this thread. */
+/* The jump out of an allocation that fails must end on the thread that it began on. */
 static void run_command(void *ctx) {
   command_call *c = ctx;
   neo_arena *a = c->cli->arena;

@@ -43,7 +43,7 @@ static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
 
 /* ---- rows */
 
-/* Rows are gathered one behind the other, and so are all as long. */
+/* Rows are gathered one after the other, so all must have the same length. */
 static neoc_exit check_fixed(const neoc_data *d, const neo_rt_tensor *t) {
   const neo_rt_model *m = d->r->lib.model;
   for (int k = 1; k < t->rank; k++)

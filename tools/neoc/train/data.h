@@ -60,8 +60,8 @@ const char *neoc_data_place(const neoc_data *d, int32_t tensor, int64_t row, int
 /* A file's values as the input's type, in `x`; `bound` is what they must be below, -1 nothing.
  * Errors name the row (values.c). */
 neoc_exit neoc_data_convert(neoc_data *d, int32_t tensor);
-/* What elements of the input must be below in all calls; -1: nothing says. A bound that depends on the
- * batch is checked in each call. */
+/* The bound that elements of the input must be below in all calls; -1: there is none. A bound that depends
+ * on the batch is checked in each call. */
 int64_t neoc_data_bound(const neoc_data *d, const neo_rt_tensor *t);
 
 /* ---- batches (feed.c) */
