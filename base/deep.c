@@ -4,6 +4,7 @@
  * many. Its memory is only reserved: pages are there when they are touched. */
 #include "base/deep.h"
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,6 +13,7 @@
 typedef struct {
   void (*f)(void *ctx);
   void *ctx;
+  sigset_t mask; /* of the caller's signals */
 } call;
 
 static _Thread_local bool is_deep;
@@ -19,15 +21,21 @@ static _Thread_local bool is_deep;
 static void *run(void *p) {
   const call *c = p;
   is_deep = true;
+  pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
   c->f(c->ctx);
   return NULL;
 }
 
+/* The new thread stands in for the caller, with its signals too: what `f` blocks in order to wait for it
+ * would otherwise be delivered to the caller, which waits here with all of them blocked. */
 void neo_deep_run(void (*f)(void *ctx), void *ctx) {
-  call c = {f, ctx};
+  call c = {.f = f, .ctx = ctx};
   pthread_t thread;
   pthread_attr_t attr;
+  sigset_t all;
   bool made = false;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &c.mask);
   if (!is_deep && pthread_attr_init(&attr) == 0) {
     made = pthread_attr_setstacksize(&attr, STACK_BYTES) == 0 &&
            pthread_create(&thread, &attr, run, &c) == 0;
@@ -35,6 +43,7 @@ void neo_deep_run(void (*f)(void *ctx), void *ctx) {
   }
   if (made)
     pthread_join(thread, NULL);
-  else
+  pthread_sigmask(SIG_SETMASK, &c.mask, NULL);
+  if (!made)
     f(ctx);
 }

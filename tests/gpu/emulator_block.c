@@ -11,6 +11,7 @@
 #include "tests/gpu/emulator_block.h"
 #include "tests/gpu/emulator_asan.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,24 +109,38 @@ static void free_fibre(emu_fibre *f) {
   free(f);
 }
 
-/* The stacks of the thread that unloads the driver. */
-__attribute__((destructor)) static void end_teams(void) {
-  for (unsigned k = 0; k < EMU_TEAMS && teams[k]; k++) {
-    emu_phases_free(teams[k]->phases);
-    emu_proxy_free(teams[k]->proxy);
-    for (unsigned i = 0; i < teams[k]->n_idle; i++)
-      free_fibre(teams[k]->idle[i]);
-    free(teams[k]->shared);
-    free(teams[k]);
-    teams[k] = NULL;
+static void free_teams(void *p) {
+  emu_team **of = p;
+  for (unsigned k = 0; k < EMU_TEAMS && of[k]; k++) {
+    emu_phases_free(of[k]->phases);
+    emu_proxy_free(of[k]->proxy);
+    for (unsigned i = 0; i < of[k]->n_idle; i++)
+      free_fibre(of[k]->idle[i]);
+    free(of[k]->shared);
+    free(of[k]);
+    of[k] = NULL;
   }
+}
+
+/* A thread's teams end with it, and with the driver those of the thread that unloads it. */
+static pthread_key_t teams_key;
+
+__attribute__((constructor)) static void begin_teams(void) {
+  if (pthread_key_create(&teams_key, free_teams))
+    abort();
+}
+
+__attribute__((destructor)) static void end_teams(void) {
+  pthread_key_delete(teams_key);
+  free_teams(teams);
 }
 
 emu_team *emu_team_of(unsigned k) {
   if (teams[k])
     return teams[k];
   teams[k] = calloc(1, sizeof(emu_team));
-  if (!teams[k] || posix_memalign((void **)&teams[k]->shared, 1024, EMU_SHARED))
+  if (!teams[k] || posix_memalign((void **)&teams[k]->shared, 1024, EMU_SHARED) ||
+      pthread_setspecific(teams_key, teams))
     abort();
   return teams[k];
 }
