@@ -50,7 +50,7 @@ static neo_expr less(neo_frame *f, neo_expr a, neo_expr b) {
 
 /* The axes around that the reduction has something of, and those that say where these are. */
 static uint64_t axes_around(const neo_frame *f, const neo_reduction *r) {
-  uint64_t used = 0;
+  uint64_t used = r->where.i ? neo_expr_axes(f->m, r->where) : 0;
   for (uint32_t k = 0; k < r->n_body; k++)
     used |= neo_expr_axes(f->m, r->body[k]);
   for (uint32_t k = r->base + r->n_own; k-- > 0;)
@@ -59,20 +59,25 @@ static uint64_t axes_around(const neo_frame *f, const neo_reduction *r) {
   return used;
 }
 
-/* Is something taken at all points? Each range is asked about under the axes before it alone: an
- * axis that has a value says that its own range is not empty. One around that the reduction does not use says
- * nothing: it may become a definition without that axis, which has a value where there are no points. */
-static bool never_empty(neo_frame *f, const neo_reduction *r) {
-  neo_facts facts = neo_frame_facts(f);
-  neo_axis_rec axis[NEO_MAX_AXES];
+/* An axis around the reduction that it does not use says nothing of its elements: it may become a definition
+ * without that axis, which has a value where the axis has no points. */
+static void forget_unused(neo_frame *f, const neo_reduction *r, neo_axis_rec *axis) {
   uint64_t used = axes_around(f, r);
-  bool taken = !r->where.i;
-  memcpy(axis, facts.axes, facts.n_axes * sizeof *axis);
   for (uint32_t k = 0; k < r->base; k++)
     if (!(used >> k & 1)) {
       axis[k].lo = neo_const_int(f->m, NEO_I64_T, 0);
       axis[k].hi = neo_const_int(f->m, NEO_I64_T, 1);
     }
+}
+
+/* Is something taken at all points? Each range is asked about under the axes before it alone: an
+ * axis that has a value says that its own range is not empty. */
+static bool never_empty(neo_frame *f, const neo_reduction *r) {
+  neo_facts facts = neo_frame_facts(f);
+  neo_axis_rec axis[NEO_MAX_AXES];
+  bool taken = !r->where.i;
+  memcpy(axis, facts.axes, facts.n_axes * sizeof *axis);
+  forget_unused(f, r, axis);
   facts.axes = axis;
   for (uint32_t k = r->base; taken && k < r->base + r->n_own; k++) {
     facts.n_axes = k;
@@ -125,6 +130,7 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   if (!r->bound.i)
     return none;
   neo_frame_widen(f, r->base, r->n_assume, wide.axis);
+  forget_unused(&wide, r, wide.axis);
   wide.assume.at = r->n_assume == 0 ? f->assume.at : f->assume.at + r->n_assume;
   wide.assume.n -= r->n_assume;
   wide.assume.cap = wide.assume.n;
