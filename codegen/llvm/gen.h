@@ -22,6 +22,7 @@ struct neo_llvm {
   LLVMOrcLLJITRef jit;
   uint32_t n_private; /* private constants made */
   bool finished;
+  bool checked; /* no kernel loses masks, or none can */
 };
 
 /* ---- types and constants (llvm/core/type.c). w = 1 is a scalar. */
@@ -54,6 +55,10 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
+/* Can LLVM drop masks of the target's code? Has it, in this object: then the functions in question are
+ * marked in the module, and the next object is right. llvm/core/masks.c */
+bool neo_ll_has_short_masks(const neo_target *t);
+bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
 /* A constant in memory; align 0: as its type asks. llvm/core/const.c */
 LLVMValueRef neo_ll_private_data(neo_llvm *l, LLVMValueRef value, uint32_t align);
 /* Memory to value and back; rounding of a float (as f32) to f16 or bf16; conversions. */

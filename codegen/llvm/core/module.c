@@ -10,6 +10,7 @@ static void init_targets(void) {
   LLVMInitializeX86Target();
   LLVMInitializeX86TargetMC();
   LLVMInitializeX86AsmPrinter();
+  LLVMInitializeX86Disassembler();
   LLVMInitializeAArch64TargetInfo();
   LLVMInitializeAArch64Target();
   LLVMInitializeAArch64TargetMC();
@@ -59,6 +60,7 @@ neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo
   LLVMDisposeTargetData(layout);
   l->b = LLVMCreateBuilderInContext(l->ctx);
   l->entry = LLVMCreateBuilderInContext(l->ctx);
+  l->checked = !neo_ll_has_short_masks(&l->target);
   *out = l;
   return NEO_OK;
 }

@@ -1,41 +1,90 @@
 /* What leaves the module: objects, assembly, text, and code callable in this process.
  * The JIT links the very object that a file would get. */
 #include "codegen/llvm/gen.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
-static neo_status emit(neo_llvm *l, const char *path, LLVMCodeGenFileType kind, const char **why) {
+/* Code generation changes the module; `keep` gives it a copy. */
+static neo_status object_of(neo_llvm *l, bool keep, LLVMMemoryBufferRef *out, const char **why) {
   char *text = NULL;
-  *why = "";
-  /* Code generation changes the module, so it gets a copy. */
-  LLVMModuleRef copy = LLVMCloneModule(l->mod);
-  LLVMBool failed = LLVMTargetMachineEmitToFile(l->machine, copy, path, kind, &text);
-  LLVMDisposeModule(copy);
+  LLVMModuleRef mod = keep ? LLVMCloneModule(l->mod) : l->mod;
+  LLVMBool failed =
+      LLVMTargetMachineEmitToMemoryBuffer(l->machine, mod, LLVMObjectFile, &text, out);
+  if (keep)
+    LLVMDisposeModule(mod);
   if (!failed)
     return NEO_OK;
   *why = neo_ll_message(l, text);
   return NEO_IO;
 }
 
+static neo_status checked_object(neo_llvm *l, bool keep, LLVMMemoryBufferRef *out,
+                                 const char **why) {
+  neo_status s = object_of(l, keep, out, why);
+  bool again = !s && !l->checked && neo_ll_drops_masks(l, *out);
+  l->checked = !s;
+  if (!again)
+    return s;
+  LLVMDisposeMemoryBuffer(*out);
+  return object_of(l, keep, out, why);
+}
+
+static neo_status write_object(neo_llvm *l, LLVMMemoryBufferRef object, const char *path,
+                               const char **why) {
+  FILE *f = fopen(path, "wb");
+  size_t n = LLVMGetBufferSize(object);
+  bool good = f && fwrite(LLVMGetBufferStart(object), 1, n, f) == n;
+  if (f && fclose(f))
+    good = false;
+  if (good)
+    return NEO_OK;
+  *why = neo_arena_printf(l->arena, "%s: %s", path, strerror(errno));
+  return NEO_IO;
+}
+
 neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why) {
-  return emit(l, path, LLVMObjectFile, why);
+  LLVMMemoryBufferRef object;
+  *why = "";
+  neo_status s = checked_object(l, true, &object, why);
+  if (s)
+    return s;
+  s = write_object(l, object, path, why);
+  LLVMDisposeMemoryBuffer(object);
+  return s;
 }
 
 neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
                                 const char **why) {
   LLVMMemoryBufferRef object;
-  char *text = NULL;
   *why = "";
-  if (LLVMTargetMachineEmitToMemoryBuffer(l->machine, l->mod, LLVMObjectFile, &text, &object)) {
-    *why = neo_ll_message(l, text);
-    return NEO_IO;
-  }
+  neo_status s = checked_object(l, false, &object, why);
+  if (s)
+    return s;
   *n = LLVMGetBufferSize(object);
   *data = neo_arena_copy(a, LLVMGetBufferStart(object), *n);
   LLVMDisposeMemoryBuffer(object);
   return NEO_OK;
 }
 
+/* The text of what the object has. */
 neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
-  return emit(l, path, LLVMAssemblyFile, why);
+  LLVMMemoryBufferRef object;
+  char *text = NULL;
+  *why = "";
+  if (!l->checked) {
+    neo_status s = checked_object(l, true, &object, why);
+    if (s)
+      return s;
+    LLVMDisposeMemoryBuffer(object);
+  }
+  LLVMModuleRef copy = LLVMCloneModule(l->mod);
+  LLVMBool failed = LLVMTargetMachineEmitToFile(l->machine, copy, path, LLVMAssemblyFile, &text);
+  LLVMDisposeModule(copy);
+  if (!failed)
+    return NEO_OK;
+  *why = neo_ll_message(l, text);
+  return NEO_IO;
 }
 
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) {
@@ -59,15 +108,8 @@ static bool failed(neo_llvm *l, LLVMErrorRef error, const char **why) {
 static bool make_jit(neo_llvm *l, const char **why) {
   LLVMMemoryBufferRef object;
   LLVMOrcDefinitionGeneratorRef process;
-  char *text = NULL;
-  LLVMModuleRef copy = LLVMCloneModule(l->mod);
-  LLVMBool bad =
-      LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMObjectFile, &text, &object);
-  LLVMDisposeModule(copy);
-  if (bad) {
-    *why = neo_ll_message(l, text);
+  if (checked_object(l, true, &object, why))
     return false;
-  }
   if (failed(l, LLVMOrcCreateLLJIT(&l->jit, NULL), why)) {
     LLVMDisposeMemoryBuffer(object);
     return false;
