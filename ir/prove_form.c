@@ -62,7 +62,8 @@ static bool form_cast(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   return true;
 }
 
-/* clamp, abs and relu in terms of min and max, which the bounds know. */
+/* clamp, abs and relu in terms of min and max, which the bounds know. A number without sign is its own
+ * magnitude: -x wraps. */
 static bool form_as_min_max(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   neo_module *m = s->m;
   neo_op op = (neo_op)neo_expr_node(m, e)->op;
@@ -70,6 +71,8 @@ static bool form_as_min_max(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   if (op == NEO_OP_CLAMP)
     y = neo_op2(m, NEO_OP_MIN, neo_op2(m, NEO_OP_MAX, x, neo_expr_arg(m, e, 1)),
                 neo_expr_arg(m, e, 2));
+  else if (op == NEO_OP_ABS && neo_expr_type(m, x) == NEO_U8_T)
+    y = x;
   else if (op == NEO_OP_ABS)
     y = neo_op2(m, NEO_OP_MAX, x, neo_op1(m, NEO_OP_NEG, x));
   else

@@ -80,9 +80,9 @@ class Loop:
         return before
 
     def values(self, body):
-        """What is collected, at the end of a round."""
-        return {n: self.carries[n] if n in self.carries else body.view().lookup((n,), self.s.line)
-                for n in self.collected}
+        """What is collected, at the end of a round: of a carry the new value, if no definition hides it."""
+        return {n: self.carries[n] if n in self.carries and n not in body.names else
+                body.view().lookup((n,), self.s.line) for n in self.collected}
 
     def trial(self, around):
         """Zeros for what is collected, where no round says its shape: a round on no point at all."""

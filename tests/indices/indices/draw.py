@@ -247,6 +247,8 @@ class _Draw:
         read = self.element(name, before, self.random.randint(max(low, -2), min(high, 3)))
         del self.tensors[name]
         other = self.expression(type_, 1)
+        if is_untyped(other):  # nothing says the tensor's type
+            other = ("cast", type_, self.typed(other))
         return ("operator", type_, read, other, self.random.choice(["+", "*", "-", "min", "max"]))
 
     def use(self):

@@ -3,16 +3,25 @@
 import random
 
 from .printer import text_of
-from .sites import Scope, sites
+from .sites import Scope, end, sites
 from .syntax import (Call, clone, Define, Dim, Else, Output, Path, Range, Read, Reduce, Repeat, names_in, nodes, parse, path,
-                     rewrite, substitute)
+                     rewrite, substitute, Target)
+
+
+def opened(statements):
+    """y[i <= 4] as y[i < 5]: rewrites take the upper end of a target's index for its extent."""
+    for t in nodes(statements):
+        for r in (t.indices or [] if isinstance(t, Target) else []):
+            if isinstance(r, Range) and r.upper_closed:
+                r.upper, r.upper_closed = end(r), False
+    return statements
 
 
 class Model:
     """`outputs` of a rewritten one are put in the original's form by `maps` before they are compared."""
 
     def __init__(self, program, seed, known=None):
-        self.statements = parse(program.text)
+        self.statements = opened(parse(program.text))
         self.values, self.sizes, self.floats = dict(program.values), dict(program.sizes), program.floats
         self.special = program.special
         self.r = random.Random(seed)
