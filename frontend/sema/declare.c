@@ -53,11 +53,23 @@ static void look_read(void *ctx, neo_expr e) {
     r->bad = (neo_tensor){n->attr};
 }
 
+/* Of the value's own reduction: what it takes, where, and over which ranges. */
+static void look_own(neo_frame *f, init_reads *r) {
+  const neo_own_reduction *own = &f->own;
+  for (uint32_t k = 0; k < own->n_body; k++)
+    neo_expr_visit(f->m, own->body[k], look_read, r);
+  if (own->where.i)
+    neo_expr_visit(f->m, own->where, look_read, r);
+  for (uint32_t k = 0; k < own->n_axes; k++) {
+    neo_expr_visit(f->m, own->axis[k].lo, look_read, r);
+    neo_expr_visit(f->m, own->axis[k].hi, look_read, r);
+  }
+}
+
 static bool init_is_closed(neo_frame *f, neo_expr e, neo_span at, uint32_t first_hoisted) {
   init_reads r = {f->fe, f->m, f->in->n_rounds ? 0 : first_hoisted, {0}};
   neo_expr_visit(f->m, e, look_read, &r);
-  for (uint32_t k = 0; k < f->own.n_body; k++)
-    neo_expr_visit(f->m, f->own.body[k], look_read, &r);
+  look_own(f, &r);
   uint64_t others = ((uint64_t)1 << f->in->n_ambient) - 1;
   for (uint32_t k = 0; k < f->in->n_rounds; k++) /* those are dimensions of the tensor */
     if (f->in->round[k].axis)

@@ -139,9 +139,12 @@ neo_ends neo_reduction_ends(neo_frame *f, const neo_reduction *r) {
   return r->guarded ? none : ends_of_extremum(&wide, r);
 }
 
-/* An axis of the definition or of the reduction has no values, as that of `dim N = 0`: intervals tell nothing. */
+/* An axis of the definition or of the reduction has no values, as that of `dim N = 0`, or the conditions around
+ * never hold, as `i != 0` where there is one i: intervals tell nothing. */
 static bool has_no_elements(neo_frame *f, const neo_reduction *r) {
-  neo_facts nothing = {0};
+  neo_facts nothing = {0}, facts = neo_frame_facts(f);
+  if (neo_prove(f->fe->prover, &facts, neo_const_int(f->m, NEO_BOOL_T, 0), NULL) == NEO_PROVED)
+    return true;
   for (uint32_t k = 0; k < r->base + r->n_own; k++) {
     neo_expr empty = neo_op2(f->m, NEO_OP_LE, f->axis[k].hi, f->axis[k].lo);
     if (neo_prove(f->fe->prover, &nothing, empty, NULL) == NEO_PROVED)

@@ -97,7 +97,8 @@ class Loop:
         self.program.held = self.held
         lead = len(self.block.frame)
         with tape.masked(self.block.frame.mask):
-            return list(self.carries.values()) + [stacked(self.stacks[n], lead) for n in self.collected]
+            carries = [begun(c) for c in self.carries.values()]  # results of their own: what reads a stack reads no result
+            return carries + [stacked(self.stacks[n], lead) for n in self.collected]
 
 
 class Repeat(Loop):
