@@ -314,4 +314,22 @@ expect 1 "a number beyond f32" "$NEOC" train constant.expr --data X=beyond.npy
 says err 'row 0 of beyond.npy: value .* is no f32' "a number beyond f32"
 expect 0 "a number beyond f32, scaled" "$NEOC" train constant.expr --data X=beyond.npy --scale X=1e-39
 says out 'loss 0.125' "a number beyond f32, scaled"
+
+# ---- a batch of no rows, in training and in a test
+cat >empty.expr <<'EOF'
+dim B = 1
+dim T = 1
+input X[B]
+input V[T]
+param w = 0
+loss = w*(sum[b] X[b])
+t = w*(sum[b] V[b])
+output test: t
+train loss using sgd(lr = 0)
+optimizer sgd(w[..], g[..]; input lr = 0.1) { update w[..] = w[..] - lr*g[..] }
+EOF
+expect 1 "no rows to train on" "$NEOC" train empty.expr -D B=0 --data X=twelve.npy
+says err 'entry step takes no rows' "no rows to train on"
+expect 1 "no rows to test" "$NEOC" train empty.expr -D T=0 --data X=twelve.npy --test V=twelve.npy
+says err 'entry test takes no rows' "no rows to test"
 exit "$status"

@@ -84,14 +84,18 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
 }
 
 static neoc_exit choose_batch(int64_t batch, neoc_feed *f) {
-  neoc_cli *cli = f->data->r->cli;
+  const neoc_runner *r = f->data->r;
+  neoc_cli *cli = r->cli;
   f->batch = batch ? batch : f->most;
+  if (f->most == 0)
+    return neoc_fail(cli, NEOC_FAILED, "entry %s takes no rows: the first size of its inputs is 0",
+                     r->lib.model->entries[f->entry].name);
   if (neoc_feed_is_exact(f) && f->batch != f->most)
     return neoc_fail(cli, NEOC_FAILED, "the model takes exactly %lld rows, not --batch %lld",
                      (long long)f->most, (long long)batch);
   if (f->batch < f->least || f->batch > f->most)
     return neoc_fail(cli, NEOC_FAILED, "--batch %lld: %s must be in [%lld, %lld]", (long long)batch,
-                     f->batch_size < 0 ? "it" : f->data->r->lib.model->sizes[f->batch_size].name,
+                     f->batch_size < 0 ? "it" : r->lib.model->sizes[f->batch_size].name,
                      (long long)f->least, (long long)f->most);
   if (!neoc_feed_is_exact(f) && f->data->rows < f->batch && f->data->rows >= f->least)
     f->batch = f->data->rows;
