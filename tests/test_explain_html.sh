@@ -104,6 +104,80 @@ says elsewhere/text '^group 0 ' "the text that was asked for besides"
 says odd.html 'A &lt;b&gt;bold&lt;/b&gt; model &amp; its &quot;quotes&quot;' "the comment, escaped"
 if grep -q 'alert(1)</script>' odd.html; then fail "a comment became an element"; fi
 
+# Recurrences: each step of a loop by its own kernel's name, one price for the group.
+cat >"$work/recurrence.expr" <<'END'
+import nn, optim
+dim B <= 8
+dim T <= 50
+input X[B, T, 12]
+input Y[B] : i32 < 5
+y, h, c = nn.lstm(X, hidden = 16)
+L = nn.linear(h[0, ..], out = 5)
+loss = nn.cross_entropy(L, Y)
+output L
+train loss using optim.sgd(lr = 0.1)
+END
+cat >"$work/steps.py" <<'END'
+import json, re, sys
+import xml.etree.ElementTree as tree
+
+page, trace = tree.parse(sys.argv[1]).getroot(), sys.argv[2:3]
+ns = "{http://www.w3.org/1999/xhtml}"
+scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+
+
+def seconds(text):
+    number, unit = text.split()
+    return float(number) * scale[unit]
+
+
+entry = next(x for x in page.iter(ns + "section") if x.get("id") == "entry-step")
+rows = [["".join(c.itertext()).strip() for c in r.iter(ns + "td")] for r in entry.iter(ns + "tr")]
+rows = {int(r[0]): r for r in rows if r}
+names = [r[1].replace(" cached", "") for r in rows.values()]
+loops = [n for n in names if n.startswith("for ")]
+kernels = [n for n in names if not n.startswith(("for ", "if", "copy"))]
+assert len(set(kernels)) > 0.6 * len(kernels), names
+priced = [seconds(r[7]) for r in rows.values() if len(r) > 7 and r[7]]
+assert all(s > 0 for s in priced)
+if not trace:  # every group once, none for nothing
+    assert all(r[4] or not r[7] for r in rows.values() if len(r) > 7)
+    assert any(r[1] in loops and r[7] for r in rows.values()) or len(priced) > len(loops)
+    sys.exit()
+busy = {}
+for e in json.load(open(trace[0]))["traceEvents"]:
+    if e["ph"] == "X" and e["cat"] == "kernel":
+        step, us = e["args"]["step"], e["args"].get("busy", e["dur"])
+        busy[step] = max(busy.get(step, 0), 1e-6 * us)
+largest = sorted(busy, key=busy.get)[-5:]
+for step in largest:
+    told = seconds(rows[step][7])
+    assert abs(told - busy[step]) <= 0.006 * busy[step], (step, told, busy[step])
+total = sum(busy.values())
+tile = next(t for t in entry.iter(ns + "div") if t.get("class") == "tile"
+            and "measured in kernels" in "".join(t.itertext()))
+assert abs(seconds(tile.find(ns + "b").text) - total) <= 0.006 * total
+END
+expect 0 "a recurrence" "$NEOC" explain recurrence.expr --html=recurrence.html
+"$NEOC" explain recurrence.expr --groups >groups
+python3 page.py recurrence.html groups recurrence.expr || fail "the page of a recurrence"
+python3 steps.py recurrence.html || fail "the steps of a recurrence"
+for name in tree_lstm gotoh seq2seq; do
+  expect 0 "explain $name" "$NEOC" explain "$NEO_SOURCE_DIR/models/zoo/$name.expr" --html="$name.html"
+  python3 steps.py "$name.html" || fail "$name: its steps"
+done
+
+# The times of a trace in place of the model's.
+expect 0 "a trace" "$NEOC" run recurrence.expr --entry=step 'X=random:1:[4,30,12]' 'Y=random:2:[4]' --trace=trace.json
+expect 0 "its page" "$NEOC" explain recurrence.expr --html=traced.html --trace=trace.json
+python3 steps.py traced.html trace.json || fail "the page has other times than the trace"
+expect 1 "a trace of another model" "$NEOC" explain odd.expr --html=traced.html --trace=trace.json
+says err "trace.json: is of another compile" "a trace of another model"
+echo '{' >broken.json
+expect 1 "no trace" "$NEOC" explain odd.expr --html=traced.html --trace=broken.json
+expect 3 "no file" "$NEOC" explain odd.expr --html=traced.html --trace=none.json
+expect 2 "no page" "$NEOC" explain odd.expr --trace=trace.json
+
 # For a GPU; and a file that cannot be written.
 expect 0 "for a GPU" "$NEOC" explain odd.expr --target=nvptx:sm_90a --html=gpu.html
 "$NEOC" explain odd.expr --target=nvptx:sm_90a --groups >groups

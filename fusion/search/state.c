@@ -78,6 +78,32 @@ static bool leaves(const fuser *q, neo_tensor t, uint32_t home) {
   return found;
 }
 
+/* The price of its definitions, each by itself and over all of its points, without what their order costs:
+ * for who reads it. Nothing is chosen by it. */
+static neo_group_cost members_cost(fuser *q, const fuse_group *x) {
+  neo_group_cost sum = {.launch_s = q->profile->launch_s};
+  fuse_parts p;
+  const char *why;
+  for (size_t k = 0; k < x->members.n; k++) {
+    fuse_def *d = &q->def[x->members.at[k]];
+    uint32_t number = d->recurrence;
+    d->recurrence = 0; /* as if it had a kernel of its own */
+    bool has_parts = fuse_parts_of(q, &x->members.at[k], 1, &p, &why);
+    neo_group_cost c = has_parts ? fuse_cost_of(q, &p) : (neo_group_cost){0};
+    d->recurrence = number;
+    sum.read_bytes += c.read_bytes;
+    sum.written_bytes += c.written_bytes;
+    sum.work += c.work;
+    sum.products += c.products;
+    sum.read_s += c.read_s;
+    sum.written_s += c.written_s;
+    sum.work_s += c.work_s;
+    sum.total_s += c.total_s - c.launch_s;
+  }
+  sum.total_s += sum.launch_s;
+  return sum;
+}
+
 static neo_group recurrence_of(fuser *q, const fuse_group *x) {
   neo_group g = {.entry = q->entry, .cached = q->caches};
   bool *outside = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
@@ -90,6 +116,7 @@ static neo_group recurrence_of(fuser *q, const fuse_group *x) {
       outside[fuse_out(q, d, i).i] = leaves(q, fuse_out(q, d, i), q->def[d].home);
   }
   fuse_set_branch(q, x->members.at, x->members.n, &g);
+  g.cost = members_cost(q, x);
   neo_group_finish_recurrence(q->m, q->a, &g, outside, &q->recurrences);
   return g;
 }

@@ -60,7 +60,6 @@ neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo
   LLVMDisposeTargetData(layout);
   l->b = LLVMCreateBuilderInContext(l->ctx);
   l->entry = LLVMCreateBuilderInContext(l->ctx);
-  l->checked = !neo_ll_has_short_masks(&l->target);
   *out = l;
   return NEO_OK;
 }

@@ -19,10 +19,14 @@ static neo_status object_of(neo_llvm *l, bool keep, LLVMMemoryBufferRef *out, co
   return NEO_IO;
 }
 
+static bool unchecked(const neo_llvm *l) {
+  return !l->checked && neo_ll_has_short_masks(&l->target);
+}
+
 static neo_status checked_object(neo_llvm *l, bool keep, LLVMMemoryBufferRef *out,
                                  const char **why) {
   neo_status s = object_of(l, keep, out, why);
-  bool again = !s && !l->checked && neo_ll_drops_masks(l, *out);
+  bool again = !s && unchecked(l) && neo_ll_drops_masks(l, *out);
   l->checked = !s;
   if (!again)
     return s;
@@ -72,7 +76,7 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
   LLVMMemoryBufferRef object;
   char *text = NULL;
   *why = "";
-  if (!l->checked) {
+  if (unchecked(l)) {
     neo_status s = checked_object(l, true, &object, why);
     if (s)
       return s;

@@ -81,6 +81,8 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_compile_options(cli, path, &o);
   if (!e && after)
     e = neoc_pass_check(cli, "after", after, "front");
+  if (!e && neoc_has(cli, NEOC_O_TRACE) && !neoc_has(cli, NEOC_O_HTML))
+    e = neoc_usage(cli, "--trace gives the times of --html");
   if (e)
     return e;
   if (after && !neo_streq(after, "front")) {

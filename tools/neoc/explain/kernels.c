@@ -86,9 +86,10 @@ static void put_parts(const neo_compilation *c, const neo_plan_parts *parts, int
       neo_str_add(out, "if ");
     }
     put_size_expr(m, x->hi, out);
-    neo_str_add(out, x->blocks.range == NEO_BLOCKS_WIDE     ? ", while several rows are at once"
-                     : x->blocks.range == NEO_BLOCKS_SERIAL ? ", the rest, whose rows run one after another"
-                                                            : "");
+    neo_str_add(out, x->blocks.range == NEO_BLOCKS_WIDE ? ", while several rows are at once"
+                     : x->blocks.range == NEO_BLOCKS_SERIAL
+                         ? ", the rest, whose rows run one after another"
+                         : "");
     neo_str_add(out, x->down ? " down\n" : "\n");
     put_parts(c, &x->parts, depth + 1, out);
   }

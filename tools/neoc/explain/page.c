@@ -45,29 +45,58 @@ static void put_share(page *p, double share) {
   neo_str_add(p->out, "</td>");
 }
 
-static void put_price(page *p, const neo_group *g, double seconds, double total) {
-  put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.read_bytes));
-  put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.written_bytes));
-  put_cell(p, page_count(p, g->cost.work + g->cost.products));
-  put_cell(p, page_seconds(p, g->cost.total_s));
+/* What the group moves and computes stands at its first step. */
+static void put_price(page *p, const neo_group *g, bool first, double seconds, double total) {
+  if (first) {
+    put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.read_bytes));
+    put_cell(p, neoc_bytes_text(p->a, (int64_t)g->cost.written_bytes));
+    put_cell(p, page_count(p, g->cost.work + g->cost.products));
+  } else {
+    neo_str_add(p->out, "<td></td><td></td><td></td>");
+  }
+  put_cell(p, seconds > 0 ? page_seconds(p, seconds) : "");
   put_share(p, total > 0 ? seconds / total : 0);
+}
+
+/* "for round:1", "if", or the kernel's own name where the group has several. */
+static const char *step_text(const page *p, const neo_rt_entry *e, int32_t k, const neo_group *g) {
+  const neo_plan *plan = p->c->plan;
+  const neo_rt_step *s = &plan->steps.at[e->first_step + k];
+  bool alone =
+      page_step_is_first(p, e, k) && (k + 1 == e->n_steps || page_step_is_first(p, e, k + 1));
+  if (s->op == NEO_RT_STEP_RUN)
+    return alone ? g->name : plan->rt_kernels.at[s->arg].name;
+  const neo_rt_loop *l = &plan->loops.at[s->arg];
+  return l->index < 0 ? "if"
+                      : neo_arena_printf(p->a, "for %s%s", plan->sizes.at[l->index].name,
+                                         l->down ? " down" : "");
+}
+
+static void put_step_name(page *p, const neo_rt_entry *e, int32_t k, uint32_t g) {
+  const neo_group *x = &p->c->grouping.groups.at[g];
+  unsigned depth = p->c->plan->step_depth.at[e->first_step + k];
+  const char *style =
+      depth ? neo_arena_printf(p->a, "padding-left:%uem", depth + depth / 2 + 1) : NULL;
+  neoc_html_open(p->out, "td", "style", style, NULL);
+  neoc_html_link(p->out, page_href(p, "g", g), step_text(p, e, k, x));
+  neo_str_add(p->out, x->cached ? " <span class=\"tag\">cached</span></td><td>" : "</td><td>");
 }
 
 static void put_run(page *p, const neo_rt_entry *e, int32_t k, double total) {
   uint32_t g = (uint32_t)page_step_group(p, e, k);
   const neo_group *x = &p->c->grouping.groups.at[g];
+  bool first = page_step_is_first(p, e, k);
   neoc_html_open(p->out, "tr", "data-g", neo_arena_printf(p->a, "%u", g), NULL);
   put_cell(p, neo_arena_printf(p->a, "%d", k));
-  neo_str_add(p->out, "<td>");
-  neoc_html_link(p->out, page_href(p, "g", g), x->name);
-  neo_str_add(p->out, x->cached ? " <span class=\"tag\">cached</span></td><td>" : "</td><td>");
-  page_put_lines(p, g, 3);
+  put_step_name(p, e, k, g);
+  if (first)
+    page_put_lines(p, g, 3);
   neo_str_add(p->out, "</td>");
-  put_names(p, x->roots.at, x->roots.n);
+  put_names(p, x->roots.at, first ? x->roots.n : 0);
   if (p->group[g].init)
     neo_str_add(p->out, "<td colspan=\"5\"></td>");
   else
-    put_price(p, x, page_step_seconds(p, e, k), total);
+    put_price(p, x, first, page_step_seconds(p, e, k), total);
   neo_str_add(p->out, "</tr>\n");
 }
 
@@ -88,7 +117,9 @@ static void put_steps(page *p, const neo_rt_entry *e) {
   neo_str_add(p->out,
               "<table class=\"steps\"><thead><tr><th>step</th><th>kernel</th><th>from line</th>"
               "<th>writes</th><th>bytes read</th><th>written</th><th>operations</th>"
-              "<th>time</th><th>share</th></tr></thead><tbody>\n");
+              "<th>");
+  neo_str_add(p->out, page_is_measured(p, e) ? "measured" : "time");
+  neo_str_add(p->out, "</th><th>share</th></tr></thead><tbody>\n");
   for (int32_t k = 0; k < e->n_steps; k++)
     if (page_step_group(p, e, k) < 0)
       put_copy(p, e, k);
@@ -105,17 +136,23 @@ static void put_entry_tiles(page *p, const neo_rt_entry *e) {
   for (int32_t k = 0; k < e->n_steps; k++) {
     int32_t g = page_step_group(p, e, k);
     const neo_group *x = g < 0 ? NULL : &p->c->grouping.groups.at[g];
+    bool runs_kernel = p->c->plan->steps.at[e->first_step + k].op == NEO_RT_STEP_RUN;
     if (!x || x->cached)
       continue;
-    runs++;
+    runs += runs_kernel;
+    if (!page_step_is_first(p, e, k))
+      continue;
     traffic += x->cost.read_bytes + x->cost.written_bytes;
     work += x->cost.work + x->cost.products;
   }
   neo_str_add(p->out, "<div class=\"tiles\">");
-  put_count_tile(p, runs, "launches");
+  put_count_tile(p, runs, "kernels run");
   put_bytes_tile(p, (int64_t)traffic, "traffic");
   put_tile(p, page_count(p, work), "operations");
-  put_tile(p, page_seconds(p, page_entry_seconds(p, e)), "model's time");
+  put_tile(p, page_seconds(p, page_entry_seconds(p, e)),
+           page_is_measured(p, e) ? "measured in kernels" : "model's time");
+  if (page_is_measured(p, e))
+    put_tile(p, page_seconds(p, p->measured_entry[e - p->c->plan->entries.at]), "measured in all");
   put_bytes_tile(p, e->frame_bytes, "planned memory");
   put_bytes_tile(p, e->lower_bound_bytes, "lower bound");
   neo_str_add(p->out, "</div>\n");
@@ -204,11 +241,16 @@ static void put_model_tiles(page *p) {
   put_bytes_tile(p, plan->frame_bytes, "largest frame");
   put_bytes_tile(p, plan->scratch_bytes, "scratch per thread");
   neo_str_add(p->out, "</div>\n");
-  neoc_html_leaf(p->out, "p",
-                 "All figures are at the largest sizes. Times are those of the model by which "
-                 "fusion compares ways: they tell which kernels weigh most, not how long one "
-                 "takes on a machine.",
-                 "class", "note", NULL);
+  neoc_html_leaf(
+      p->out, "p",
+      p->measured_step
+          ? "Bytes and operations are at the largest sizes; times are those of the trace, "
+            "at the sizes that it ran with: of each step the median over the calls. An "
+            "entry that the trace does not have shows the times of fusion's model."
+          : "All figures are at the largest sizes. Times are those of the model by which "
+            "fusion compares ways: they tell which kernels weigh most, not how long one "
+            "takes on a machine, which --trace says.",
+      "class", "note", NULL);
 }
 
 static void put_grids(page *p) {
@@ -244,6 +286,10 @@ static void put_page(page *p) {
 neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) {
   neo_str out;
   page p = {.c = c, .a = cli->arena, .out = &out};
+  const char *trace = neoc_text(cli, NEOC_O_TRACE, NULL);
+  neo_status read = trace ? page_read_trace(&p, trace, &c->why) : NEO_OK;
+  if (read)
+    return read;
   neo_str_init(&out, cli->arena);
   page_find_facts(&p);
   put_page(&p);

@@ -4,6 +4,7 @@
  *   page_facts.c     which source lines and which decisions a group has
  *   page_source.c    the model's text, and files of the library that it uses
  *   page_groups.c    groups, and the kernels that they share
+ *   page_measured.c  times of a trace
  *   page_memory.c    memory over time, as a picture
  *   page_style.c     how it looks
  *   page_text.c      short texts that the others share
@@ -25,8 +26,9 @@ typedef struct {
   lines; /* where its definitions were written and called from, each once;
                                those of the model first */
   NEO_VEC(const neo_decision *) decisions;
-  bool init;    /* makes an initial value: it is not priced */
-  double share; /* of the time of the main entry */
+  bool init;       /* makes an initial value: it is not priced */
+  double share;    /* of the time of the main entry */
+  double measured; /* seconds in the main entry; 0: no trace has it */
 } page_group;
 
 typedef struct {
@@ -35,18 +37,28 @@ typedef struct {
   neo_str *out;
   page_group *group;         /* by number */
   const neo_rt_entry *entry; /* the main one: the first that trains, else the first */
+  double *measured_step;     /* seconds of each step of the plan; null: there is no trace */
+  double *measured_entry;    /* of each entry; 0: the trace has none of it */
 } page;
 
 /* ---- page_facts.c */
 void page_find_facts(page *p);
 /* The group of the k-th step of an entry; -1: it is a copy. */
 int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k);
-/* Seconds of a step by the target's profile; 0: a copy, or what is cached between calls. */
+/* Was the entry run in the trace? */
+bool page_is_measured(const page *p, const neo_rt_entry *e);
+/* Is the step the first of its group? The group's price stands there: a recurrence has several steps. */
+bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k);
+/* Seconds of a step, measured where the entry is; else by the target's profile, where 0 is a copy, what is
+ * cached between calls, or a later step of its group. */
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k);
 double page_entry_seconds(const page *p, const neo_rt_entry *e);
 /* The module's entry of the plan's; null: that of initial values. */
 const neo_entry_rec *page_entry_of(const page *p, const neo_rt_entry *e);
 const char *page_tensor_name(const page *p, neo_tensor t);
+
+/* ---- page_measured.c: reads the trace; before the facts */
+neo_status page_read_trace(page *p, const char *path, const char **why) NEO_MUST_CHECK;
 
 /* ---- texts, in the arena (page_text.c) */
 const char *page_anchor(const page *p, const char *prefix, uint32_t n); /* "g12" */

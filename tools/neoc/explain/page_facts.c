@@ -100,9 +100,20 @@ int32_t page_step_group(const page *p, const neo_rt_entry *e, int32_t k) {
   return p->c->plan->step_group.at[e->first_step + k];
 }
 
+bool page_is_measured(const page *p, const neo_rt_entry *e) {
+  return p->measured_entry && p->measured_entry[e - p->c->plan->entries.at] > 0;
+}
+
+bool page_step_is_first(const page *p, const neo_rt_entry *e, int32_t k) {
+  int32_t g = page_step_group(p, e, k);
+  return k == 0 || page_step_group(p, e, k - 1) != g;
+}
+
 double page_step_seconds(const page *p, const neo_rt_entry *e, int32_t k) {
   int32_t g = page_step_group(p, e, k);
-  if (g < 0 || p->c->grouping.groups.at[g].cached)
+  if (page_is_measured(p, e))
+    return p->measured_step[e->first_step + k];
+  if (g < 0 || p->c->grouping.groups.at[g].cached || !page_step_is_first(p, e, k))
     return 0;
   return p->c->grouping.groups.at[g].cost.total_s;
 }
@@ -131,8 +142,11 @@ static void find_shares(page *p) {
   double total = page_entry_seconds(p, p->entry);
   for (int32_t k = 0; total > 0 && k < p->entry->n_steps; k++) {
     int32_t g = page_step_group(p, p->entry, k);
-    if (g >= 0)
-      p->group[g].share += page_step_seconds(p, p->entry, k) / total;
+    if (g < 0)
+      continue;
+    p->group[g].share += page_step_seconds(p, p->entry, k) / total;
+    if (page_is_measured(p, p->entry))
+      p->group[g].measured += page_step_seconds(p, p->entry, k);
   }
 }
 

@@ -26,8 +26,9 @@ static void put_summary(page *p, uint32_t g) {
                  "tag", NULL);
   if (x->cached)
     neoc_html_leaf(p->out, "span", "cached between calls", "class", "tag", NULL);
-  if (x->cost.total_s > 0)
-    neoc_html_leaf(p->out, "span", page_seconds(p, x->cost.total_s), "class", "right", NULL);
+  double s = p->group[g].measured > 0 ? p->group[g].measured : x->cost.total_s;
+  if (s > 0)
+    neoc_html_leaf(p->out, "span", page_seconds(p, s), "class", "right", NULL);
   neoc_html_close(p->out, "summary");
 }
 

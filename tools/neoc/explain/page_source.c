@@ -119,7 +119,8 @@ static const char *base_name(const char *path) {
 void page_put_source(page *p) {
   neoc_html_open(p->out, "aside", "id", "source", NULL);
   neoc_html_leaf(p->out, "p",
-                 neo_arena_printf(p->a, "Shares are of the model's time of %s, calls included.",
+                 neo_arena_printf(p->a, "Shares are of the %s time of %s, calls included.",
+                                  page_is_measured(p, p->entry) ? "measured" : "model's",
                                   p->entry->name),
                  "class", "note", NULL);
   for (uint32_t f = 0; f < neo_sources_count(p->c->sources); f++) {
