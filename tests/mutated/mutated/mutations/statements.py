@@ -94,7 +94,7 @@ def carry_changed(r, statements):
 def collected(r, statements):
     """A loop gives out a carry of all iterations."""
     loops = [(s, s.value) for s in nodes(statements) if isinstance(s, Define) and isinstance(s.value, Repeat)
-             and not any(isinstance(b, Collect) for b in s.value.body)]
+             and s.value.carries and not any(isinstance(b, Collect) for b in s.value.body)]
     if not loops:
         return None
     definition, loop = r.choice(loops)
