@@ -431,6 +431,10 @@ void neo_interp_limit(neo_interp *p, uint64_t work) {
   p->work = work;
 }
 
+uint64_t neo_interp_left(const neo_interp *p) {
+  return p->work;
+}
+
 void neo_interp_track_errors(neo_interp *p, bool on) {
   p->track = on;
 }

@@ -53,6 +53,8 @@ void neo_interp_disturb(neo_interp *p, uint64_t seed);
 /* From now on evaluations end with NEO_INTERRUPTED once so many elements and terms of reductions have been
  * taken in all. */
 void neo_interp_limit(neo_interp *p, uint64_t work);
+/* What is left of the limit: how much was taken since says how long a run takes, the same on any machine. */
+uint64_t neo_interp_left(const neo_interp *p);
 
 /* One elementwise operator on values of the given types, as the interpreter does it (shared with
  * the loop interpreter). */

@@ -197,15 +197,16 @@ static void leave_out_sum(const levels_needs *x, neo_def id) {
 
 /* ---- partial tensors */
 
+/* All results of a definition have the rows that some of them is needed in. */
 static void leave_out(const levels_needs *x, neo_def id) {
   neo_module *m = x->s->m;
   neo_def_rec d = *neo_def_at(m, id);
   uint32_t t = neo_list_at(m, d.out, 0);
-  if (d.out.n != 1 || !x->in.wanted[t])
+  if (!x->in.wanted[t])
     return;
   neo_expr at = neo_axis_ref(m, x->in.dim[t]), c, implied = {0};
   levels_bounds b = levels_bounds_of(x, x->in.graph[t], d.span);
-  switch (x->need[t]) {
+  switch (levels_own_need(x, &d)) {
   case LEVELS_LEAF:
     c = neo_op2(m, NEO_OP_LT, at, b.leaves);
     break;
@@ -219,14 +220,17 @@ static void leave_out(const levels_needs *x, neo_def id) {
   default:
     return;
   }
-  neo_expr value = neo_list_expr(m, d.finish, 0);
-  neo_type type = neo_expr_type(m, value);
-  neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
-  value = neo_expr_rewrite(m, value, take_branch, &(assumed){c, implied});
-  value = neo_op3(m, NEO_OP_SELECT, c, value, none);
-  neo_list finish = neo_list_new(m, &value.i, 1);
-  neo_def_at(m, id)->finish = finish;
-  neo_tensor_at(m, (neo_tensor){t})->partial = true;
+  uint32_t *finish = NEO_NEW_ARRAY(x->s->a, uint32_t, d.finish.n + 1);
+  for (uint32_t k = 0; k < d.finish.n; k++) {
+    neo_expr value = neo_list_expr(m, d.finish, k);
+    neo_type type = neo_expr_type(m, value);
+    neo_expr none = type == NEO_BOOL_T ? neo_const_bool(m, false) : neo_const_int(m, type, 0);
+    value = neo_expr_rewrite(m, value, take_branch, &(assumed){c, implied});
+    finish[k] = neo_op3(m, NEO_OP_SELECT, c, value, none).i;
+    neo_tensor_at(m, (neo_tensor){neo_list_at(m, d.out, k)})->partial = true;
+  }
+  neo_list list = neo_list_new(m, finish, d.finish.n);
+  neo_def_at(m, id)->finish = list;
 }
 
 size_t levels_needed_defs(levels *s, neo_def **out) {

@@ -74,14 +74,16 @@ static bool expect(plan_check *x, uint32_t number) {
 
 /* ---- what is given */
 
-/* The tensor whose elements the caller, the context or the library has in this buffer; 0: none. */
+/* The tensor whose elements the caller, the context or the library has in this buffer; 0: none. One of no
+ * bytes lies where the next one begins. */
 static neo_tensor given_in(const plan_check *x, const neo_plan_region *r) {
   const neo_module *m = x->c->module;
   bool kept = r->mem == NEO_RT_MEM_PARAM || r->mem == NEO_RT_MEM_STATE;
   const neo_plan *p = x->c->plan;
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
-    if (p->bufs.at[t->buf].mem == r->mem && p->bufs.at[t->buf].offset == r->offset &&
+    const neo_rt_buf *b = &p->bufs.at[t->buf];
+    if (b->mem == r->mem && b->offset == r->offset && (b->size_bytes > 0) == (r->size_bytes > 0) &&
         (kept || t->role == NEO_RT_ROLE_INPUT))
       return neo_tensor_find(m, t->name);
   }

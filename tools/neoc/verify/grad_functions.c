@@ -154,9 +154,25 @@ static void note_own(grad_checker *c, neo_module *m, neo_tensor y, const grad_fu
                                 neo_name_text(m->names, m->tensors.at[t].name)));
 }
 
+static bool has_entry(const neo_module *m, const char *name) {
+  for (size_t k = 0; k < m->entries.n; k++)
+    if (neo_streq(neo_name_text(m->names, m->entries.at[k].name), name))
+      return true;
+  return false;
+}
+
+/* Two entries may train one loss, each its own parameters. */
+static const char *function_name(neo_module *m, const char *name, const neo_entry_rec *known) {
+  const char *value = neo_arena_printf(m->arena, "value of %s", name);
+  return known && has_entry(m, value)
+             ? neo_arena_printf(m->arena, "%s in %s", name, neo_name_text(m->names, known->name))
+             : name;
+}
+
 static void add_first(grad_checker *c, neo_module *m, neo_tensor y, const char *name,
                       const neo_entry_rec *known) {
   neo_arena *a = c->cli->arena;
+  name = function_name(m, name, known);
   grad_function f = {.name = neo_arena_strdup(a, name), .holds = NEO_NEW(a, neoc_holds)};
   neoc_holds_init(f.holds, a, neoc_has(c->cli, NEOC_O_OWN));
   f.y = neoc_hold(m, a, y, false, f.holds);

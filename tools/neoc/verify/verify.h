@@ -17,9 +17,10 @@ typedef struct {
   int failures, checks;
   double worst_error, worst_share; /* of one check */
   const char *worst;
-  int64_t unbounded;
+  int64_t unbounded; /* elements that rounding alone may move anywhere, and their largest error */
+  double loose_error;
   NEO_VEC(suspicion) suspicions; /* of one check */
-  double begun;
+  double work; /* of the interpreter so far: elements and terms */
   int left; /* checks that are still to come */
 } verifier;
 
