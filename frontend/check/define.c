@@ -167,7 +167,7 @@ static bool reads_other(neo_inst *in, const char *name) {
 /* The type that literals have where no operand says another one: the declared one, or the carry's. */
 static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   if (var->type.given)
-    return var->type.type;
+    return neo_type_written(f->in, &var->type);
   return f->carry ? (neo_type)neo_tensor_at(f->m, f->carry->tensor)->type : f->literal;
 }
 

@@ -20,6 +20,7 @@ static const neo_builtin rows[] = {
     {"f16", 1, NEO_OP_CAST, NEO_F16_T}, {"bf16", 1, NEO_OP_CAST, NEO_BF16_T},
     {"i64", 1, NEO_OP_CAST, NEO_I64_T}, {"i32", 1, NEO_OP_CAST, NEO_I32_T},
     {"i8", 1, NEO_OP_CAST, NEO_I8_T},   {"u8", 1, NEO_OP_CAST, NEO_U8_T},
+    {"wide", 1, NEO_OP_CAST, NEO_BOOL_T},
 };
 
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
@@ -31,6 +32,10 @@ const neo_builtin *neo_builtin_find(const char *name) {
     if (neo_streq(rows[k].name, name))
       return &rows[k];
   return NULL;
+}
+
+const neo_builtin *neo_builtin_conversion(neo_type to) {
+  return neo_builtin_find(neo_type_text(to));
 }
 
 bool neo_builtin_is(const char *name) {

@@ -240,11 +240,12 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
 static void take_literal(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual, uint32_t k) {
   const neo_ast_type *type = &fn->u.fn.sig.params.at[k].type;
   neo_val *v = &actual->at[k];
-  if (v->kind != NEO_VAL_LIT || !type->given || !neo_type_is_float(type->type))
+  neo_type t = neo_declared_type(in, type);
+  if (v->kind != NEO_VAL_LIT || !type->given || !neo_type_is_float(t))
     return;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, "");
-  neo_expr e = neo_val_as(f, actual->span[k], *v, type->type);
+  neo_expr e = neo_val_as(f, actual->span[k], *v, t);
   *v = e.i ? neo_val_expr(e) : neo_val_poison();
 }
 

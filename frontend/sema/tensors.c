@@ -210,13 +210,14 @@ bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
                       neo_ends *ends) {
   bool typed = var->type.given;
-  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, var->type.type)
+  neo_type type = typed ? neo_type_written(f->in, &var->type) : NEO_F32_T;
+  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type)
                                       : neo_val_scalar(f, at, v);
   if (!e->i)
     return false;
   f->n_axes = f->n_out;
   if (typed)
-    *e = neo_cast(f->m, var->type.type, *e);
+    *e = neo_cast(f->m, type, *e);
   if (!neo_bounds_of_value(f, var, at, *e, ends))
     return false;
   if (!ends->bound.i && !ends->least.i && neo_expr_uses_op(f->m, *e, NEO_OP_ACC))
