@@ -8,18 +8,18 @@
 
 /* ---- options */
 
-/* The value in the type that the option has; the value itself where none is written. */
+/* The value in the type that the option has; the value itself where none is written. A number that is written has to
+ * fit the type, and stays one that is known. */
 static bool in_type(neo_binding *b, const neo_ast_option *o, neo_span at, neo_val *v) {
   neo_type type = neo_declared_type(b->in, &o->type);
   if (!o->type.given || v->kind == NEO_VAL_POISON)
     return v->kind != NEO_VAL_POISON;
   neo_frame *f = NEO_NEW(b->in->fe->arena, neo_frame);
   neo_frame_init(f, b->in, "");
-  bool known = v->kind == NEO_VAL_LIT && !neo_type_is_float(type);
-  neo_expr e = v->kind == NEO_VAL_LIT ? neo_val_as(f, at, *v, type) : neo_cast(f->m, type, v->e);
-  if (e.i && !known)
-    *v = neo_val_expr(e);
-  return e.i != 0;
+  if (v->kind == NEO_VAL_LIT)
+    return neo_val_as(f, at, *v, type).i != 0;
+  *v = neo_val_expr(neo_cast(f->m, type, v->e));
+  return true;
 }
 
 static bool bind_default(neo_binding *b, const neo_ast_option *o) {
