@@ -244,6 +244,8 @@ neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target,
 /* A TEMP over the frame's output axes with these elements; poison after a report, or for e = 0. */
 neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound, neo_span at);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
+/* The view in a type: itself where it has it, else a TEMP. */
+neo_val neo_define_cast(neo_inst *in, neo_val v, neo_type to, const char *full, neo_span at);
 /* Are the bounds of a value, those of a declared type, proved? False after a report. */
 bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
                          const neo_ends *ends);

@@ -178,6 +178,15 @@ neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) 
   return neo_define_element(f, e, full, bound, at);
 }
 
+neo_val neo_define_cast(neo_inst *in, neo_val v, neo_type to, const char *full, neo_span at) {
+  neo_expr e;
+  if (v.kind != NEO_VAL_VIEW || neo_tensor_at(in->fe->m, v.view.tensor)->type == to)
+    return v;
+  neo_frame *f = neo_element_frame(in, &v, full, at, &e);
+  e = e.i ? neo_cast(f->m, to, e) : e;
+  return neo_define_element(f, e, full, e.i ? neo_expr_bound(f, e) : e, at);
+}
+
 /* ---- the value of a definition */
 
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
