@@ -137,7 +137,7 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
                   b->sig->name.text, var->name.text, neo_type_text(want));
   const char *binder = neo_type_binder(b->in, &var->type);
   if (binder)
-    neo_diag_note(fe->diags, h, "both are %s, the type of '%s'", var->type.variable.text, binder);
+    neo_diag_note(fe->diags, h, "'%s' is the type of '%s'", var->type.variable.text, binder);
   return false;
 }
 
