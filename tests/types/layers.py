@@ -10,9 +10,11 @@ import formulas as f
 
 
 class Case:
-    def __init__(self, name, text, expected, exact=(), sizes=None, draw=None, types=None):
+    def __init__(self, name, text, expected, exact=(), sizes=None, draw=None, types=None,
+                 has_gradient=True):
         self.name, self.text, self.expected = name, text, expected
         self.exact, self.sizes = exact, sizes or {}
+        self.has_gradient = has_gradient  # wherever what is given may be
         self.types = types or {}  # of parameters that have not the type of what is given
         self.draw = draw or {}  # of an input: a function of (generator, shape)
 
@@ -306,6 +308,6 @@ output L, chol_solve, chol_det, lu_solve, solve, inverse, sign, det, Q, R, cg, l
     "lower_t": np.linalg.solve(np.tril(v["S"]).transpose(0, 2, 1), v["B"]),
     "upper_t": np.linalg.solve(np.triu(v["S"]).transpose(0, 2, 1), v["B"]),
 }, exact=("L", "solve", "inverse", "sign", "det", "Q", "R", "lower", "upper", "lower_t", "upper_t"),
-    draw={"S": positive, "A": lambda rng, shape: rng.standard_normal(shape) + 3*np.eye(4)[::-1]})
+    has_gradient=False, draw={"S": positive, "A": lambda rng, shape: rng.standard_normal(shape) + 3*np.eye(4)[::-1]})
 
 CASES = [DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]

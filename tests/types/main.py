@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,25 @@ def check(case, neoc, kind, sizes):
     return wrong, len(expected)
 
 
+def differentiable(case, kind):
+    """The model with parameters for its float inputs, trained on the squares of its float outputs."""
+    text = case.text.replace("dim 0 <= B <= 8", "dim B = 3")
+    text = re.sub(r"^input (\w+(?:\[[^]]*\])?) : TYPE", r"param \1 : TYPE = normal(0, 1)", text, flags=re.M)
+    names = case.exact or re.search(r"^output (.*)", text, re.M)[1].split(", ")
+    parts, squares = [f"f64({n}_2)" for n in names], [f"{n}_2 = square({n})" for n in names]
+    text = re.sub(r"^output .*", "", text, flags=re.M) + "\n".join(squares) + f"\ntotal = {' + '.join(parts)}\n"
+    text += "fn square(x[..]) -> s { s = sum[..] x[..]^2 }\noutput total\ntrain total using optim.sgd(lr = 0.1)\n"
+    return text.replace("import ", "import optim, ", 1).replace("TYPE", kind)
+
+
+def check_gradients(case, neoc, kind):
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(neoc, differentiable(case, kind), folder)
+        said = model.neoc_says("grad-check", "--seed=5")
+    good = re.search(r"^([0-9]+) elements checked, 0 failed", said, re.M)
+    return [] if good and int(good[1]) else [f"{case.name}, {kind}: grad-check: {said}"]
+
+
 def main():
     wrong, compared = [], 0
     for case in layers.CASES:
@@ -90,6 +110,9 @@ def main():
                 more, n = check(case, sys.argv[1], kind, s)
                 wrong += more
                 compared += n
+        for kind in ("f64", "bf16") if case.has_gradient else ():
+            wrong += check_gradients(case, sys.argv[1], kind)
+            compared += 1
     for kind in TYPES if len(sys.argv) < 3 or "optimizers" in sys.argv else ():
         more, n = optimizers.check(sys.argv[1], kind, Model)
         wrong += more
