@@ -328,7 +328,8 @@ neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_e
   neo_frame_init(f, in, full);
   neo_declared_axes(f, extent, name, n, var->span);
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_check_typed(f, value, var->type.given ? neo_type_written(in, &var->type) : f->literal);
+  neo_val v =
+      neo_check_typed(f, value, var->type.given ? neo_type_written(in, &var->type) : f->literal);
   if (v.kind == NEO_VAL_POISON)
     return v;
   if (!neo_type_ends(in, f, &var->type, &ends) ||

@@ -169,8 +169,9 @@ static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span sp
   uint32_t n = 0, lead = is_of_point(in, v) ? 0 : in->n_ambient;
   for (uint32_t k = 0; k < lead; k++)
     extent[n++] = in->ambient[k].hi;
-  for (uint32_t k = 0; k < w.n; k++)
-    extent[n++] = neo_tensor_extent(f->m, v->tensor, k);
+  for (uint32_t k = 0; k < w.n; k++) /* those of the point are spelt as the ambient axes are */
+    extent[n++] =
+        !lead && k < in->n_ambient ? in->ambient[k].hi : neo_tensor_extent(f->m, v->tensor, k);
   const char *name = neo_fe_unique(f->fe, full);
   neo_tensor out = neo_tensor_make(in, gradient_rec(f->fe, v->tensor, name, span), extent, n, name);
   if (!out.i)

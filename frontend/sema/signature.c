@@ -133,8 +133,8 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
                                        : neo_expr_type(fe->m, v->e);
   if (t == want)
     return true;
-  int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t),
-                  b->sig->name.text, var->name.text, neo_type_text(want));
+  int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
+                  var->name.text, neo_type_text(want));
   const char *binder = neo_type_binder(b->in, &var->type);
   if (binder)
     neo_diag_note(fe->diags, h, "'%s' is the type of '%s'", var->type.variable.text, binder);

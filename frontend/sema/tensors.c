@@ -220,8 +220,7 @@ bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val
                       neo_ends *ends) {
   bool typed = var->type.given;
   neo_type type = typed ? neo_type_written(f->in, &var->type) : NEO_F32_T;
-  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type)
-                                      : neo_val_scalar(f, at, v);
+  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type) : neo_val_scalar(f, at, v);
   if (!e->i)
     return false;
   f->n_axes = f->n_out;

@@ -30,7 +30,7 @@ typedef struct {
   bool broken;       /* an error that did not stop it */
   bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
   bool had_errors, asks_gradients;
-  NEO_VEC(neo_ast_name) defined; /* by the statement so far */
+  NEO_VEC(neo_ast_name) defined;        /* by the statement so far */
   NEO_VEC(neo_ast_name) type_variables; /* of the function being parsed */
   bool in_signature;                    /* names them */
   size_t first_token;                   /* of the signature */
@@ -81,9 +81,9 @@ void neo_p_leave(neo_parser *p);
 /* ---- parse_type.c ---------------------------------------------------------------------------- */
 
 bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
-neo_ast_type neo_p_type(neo_parser *p);             /* with the colon; not given where there is none */
-void neo_p_open_types(neo_parser *p);               /* a signature begins */
-void neo_p_close_types(neo_parser *p);              /* the function ends: reports misspelt types */
+neo_ast_type neo_p_type(neo_parser *p); /* with the colon; not given where there is none */
+void neo_p_open_types(neo_parser *p);   /* a signature begins */
+void neo_p_close_types(neo_parser *p);  /* the function ends: reports misspelt types */
 
 /* ---- parse_part.c ---------------------------------------------------------------------------- */
 

@@ -98,7 +98,7 @@ static void unknown_type(neo_parser *p) {
     neo_diag_help(p->diags, h, "did you mean '%s'?", meant);
   else if (t->kind == NEO_TOK_NAME)
     neo_diag_help(p->diags, h,
-                  "a variable of types is named in the signature of its function: fn f(x[N] : %s)",
+                  "a type variable is named in the signature of its function: fn f(x[N] : %s)",
                   t->text);
 }
 
@@ -192,7 +192,7 @@ static void type_name(neo_parser *p, neo_ast_type *t) {
   }
   t->given = accept_variable(p, &t->variable);
   if (!t->given && t->wide && neo_p_is_type(p, p->at))
-    neo_p_expected(p, "a variable of types");
+    neo_p_expected(p, "a type variable");
   else if (!t->given)
     unknown_type(p);
   else if (t->wide)

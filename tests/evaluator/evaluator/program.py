@@ -289,7 +289,7 @@ class Program:
                                                                                            context)
         if stacked != shape and any(True for _ in reads(s.value)):
             error(s, "an initial value that reads tensors, in rounds, is not evaluated")
-        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
+        value = elements.convert(context.value(s.value, _own_frame(names, shape, s.variable)), kind)
         leaf = tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
         self.initial[full] = leaf.data
         return leaf
@@ -319,7 +319,7 @@ class Program:
             data = data.astype(scalars.dtype(kind))
             data = scalars.round_to(data, kind) if scalars.is_float(kind) else data
             return tape.leaf(data, kind, self.bound(s.variable, context))
-        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
+        value = elements.convert(context.value(s.value, _own_frame(names, shape, s.variable)), kind)
         return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable, context))
 
     # ---- definitions
@@ -449,7 +449,7 @@ def _draws(value):
     return any(_draws(c) for c in children(value)) if not isinstance(value, (list, int, float)) else False
 
 
-def _own_frame(names, shape):
+def _own_frame(names, shape, variable):
     """The frame of an initial value: the indices that a declaration names."""
-    dots = sum(isinstance(n, tuple) for n in names)
-    return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots or None)
+    dots = sum(isinstance(n, tuple) for n in names) if DOTS in (variable.axes or []) else None
+    return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots)
