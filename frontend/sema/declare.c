@@ -16,10 +16,6 @@ bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr
   return true;
 }
 
-neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t) {
-  return t->given ? neo_type_written(in, t) : NEO_F32_T;
-}
-
 /* ---- initial values */
 
 typedef struct {

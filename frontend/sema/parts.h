@@ -137,6 +137,7 @@ neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y
 void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual);
 /* The type that is written: a variable's is that of the call. */
 neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
+neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 where none is written */
 const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t);
 
 /* ---- arithmetic (arith.c) */
@@ -325,7 +326,6 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want with
  * loops.c, alive.c, branches.c) */
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
-neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t);
 /* Axes and pack of a declaration in a frame of its own. */
 void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                        neo_span span);

@@ -63,6 +63,31 @@ neo_ast_path neo_p_path(neo_parser *p, const char *what) {
   return path;
 }
 
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* [":" [sum rel] type [rel sum]] */
+static neo_ast_type type(neo_parser *p) {
+  size_t from = p->at;
+  neo_ast_type t = {0};
+  if (p->panic || !neo_p_accept(p, NEO_TOK_COLON))
+    return t;
+  if (neo_p_at_lower_bound(p)) {
+    t.lo = neo_p_sum(p);
+    t.lo_rel = neo_p_accept_rel(p);
+  }
+  neo_p_type_name(p, &t);
+  if (!t.given)
+    return t;
+  t.rel = neo_p_accept_rel(p);
+  if (t.rel)
+    t.bound = neo_p_sum(p);
+  t.span = neo_p_span_from(p, from);
+  if (t.variable.text && t.rel)
+    NEO_P_COMPLAIN(p, t.span, NEO_D_BOUND_NEEDS_INT,
+                   neo_arena_printf(p->arena, "what '%s' stands for", t.variable.text));
+  return t;
+}
+
 /* ---- axes ------------------------------------------------------------------------------------ */
 
 void neo_p_check_pack(neo_parser *p, bool *seen, neo_span span) {
@@ -146,7 +171,7 @@ static neo_ast_var tensor(neo_parser *p, neo_ast_axis axis(neo_parser *)) {
   v.indexed = !p->panic && neo_p_kind(p) == NEO_TOK_LBRACKET;
   if (v.indexed)
     v.axes = axes(p, axis);
-  v.type = neo_p_type(p);
+  v.type = type(p);
   v.span = neo_p_span_from(p, from);
   return v;
 }
@@ -222,7 +247,7 @@ static neo_ast_option option(neo_parser *p) {
   neo_ast_option o = {0};
   o.input = neo_p_peek_kind(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
   o.name = neo_p_name(p, "an option's name");
-  o.type = neo_p_type(p);
+  o.type = type(p);
   if (neo_p_accept(p, NEO_TOK_ASSIGN))
     o.value = neo_p_expr(p);
   o.span = neo_p_span_from(p, from);

@@ -2,8 +2,8 @@
  *
  *   parser.c       a file                            parse_expr.c    expressions
  *   parse_block.c  statements with blocks            parse_reduce.c  reducers and their ranges
- *   parse_line.c   statements of one line            parse_part.c    names, axes, signatures
- *   parse_token.c  the current token, errors         parse_type.c    types and their variables
+ *   parse_line.c   statements of one line            parse_part.c    names, types, axes, signatures
+ *   parse_token.c  the current token, errors         parse_type.c    names of types and variables
  *
  * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
  * each other.
@@ -81,9 +81,11 @@ void neo_p_leave(neo_parser *p);
 /* ---- parse_type.c ---------------------------------------------------------------------------- */
 
 bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
-neo_ast_type neo_p_type(neo_parser *p); /* with the colon; not given where there is none */
-void neo_p_open_types(neo_parser *p);   /* a signature begins */
-void neo_p_close_types(neo_parser *p);  /* the function ends: reports misspelt types */
+/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
+bool neo_p_at_lower_bound(const neo_parser *p);
+void neo_p_type_name(neo_parser *p, neo_ast_type *t); /* without bounds; reports what is none */
+void neo_p_open_types(neo_parser *p);                 /* a signature begins */
+void neo_p_close_types(neo_parser *p); /* the function ends: reports misspelt types */
 
 /* ---- parse_part.c ---------------------------------------------------------------------------- */
 

@@ -146,7 +146,8 @@ static bool accept_variable(neo_parser *p, neo_ast_name *name) {
   bool known = is_variable(p, t->text);
   if (!known && (!p->in_signature || of_other_language(t->text) || is_spelt_as_type(t->text)))
     return false;
-  *name = neo_p_name(p, "a type");
+  *name = (neo_ast_name){t->text, neo_p_token_span(p, t)};
+  neo_p_take(p);
   if (!known)
     NEO_PUSH(p->arena, &p->type_variables, *name);
   return true;
@@ -154,8 +155,7 @@ static bool accept_variable(neo_parser *p, neo_ast_name *name) {
 
 /* ---- a type ---------------------------------------------------------------------------------- */
 
-/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
-static bool has_lower_bound(const neo_parser *p) {
+bool neo_p_at_lower_bound(const neo_parser *p) {
   for (size_t at = p->at;; at++)
     switch (p->tokens.at[at].kind) {
     case NEO_TOK_LT:
@@ -177,7 +177,7 @@ static bool has_lower_bound(const neo_parser *p) {
 }
 
 /* TYPE | NAME | "wide" "(" NAME ")" */
-static void type_name(neo_parser *p, neo_ast_type *t) {
+void neo_p_type_name(neo_parser *p, neo_ast_type *t) {
   for (size_t i = 0; i < N_TYPES && !t->given; i++)
     if (neo_p_accept_word(p, type_names[i].text)) {
       t->given = true;
@@ -197,27 +197,4 @@ static void type_name(neo_parser *p, neo_ast_type *t) {
     unknown_type(p);
   else if (t->wide)
     neo_p_expect(p, NEO_TOK_RPAREN);
-}
-
-/* [":" [sum rel] type [rel sum]] */
-neo_ast_type neo_p_type(neo_parser *p) {
-  size_t from = p->at;
-  neo_ast_type t = {0};
-  if (p->panic || !neo_p_accept(p, NEO_TOK_COLON))
-    return t;
-  if (has_lower_bound(p)) {
-    t.lo = neo_p_sum(p);
-    t.lo_rel = neo_p_accept_rel(p);
-  }
-  type_name(p, &t);
-  if (!t.given)
-    return t;
-  t.rel = neo_p_accept_rel(p);
-  if (t.rel)
-    t.bound = neo_p_sum(p);
-  t.span = neo_p_span_from(p, from);
-  if (t.variable.text && t.rel)
-    NEO_P_COMPLAIN(p, t.span, NEO_D_BOUND_NEEDS_INT,
-                   neo_arena_printf(p->arena, "what '%s' stands for", t.variable.text));
-  return t;
 }
