@@ -49,6 +49,7 @@ definitions() { "$NEOC" explain "--unroll=$1" tests/evaluator/models/rolled.expr
 [ $((2 * $(definitions 1))) -lt "$(definitions 100000)" ] || fail "rounds are no loop"
 "$python" "$evaluator" compare --neoc "$work/loops/bin/neoc" tests/evaluator/models/rolled.expr tests/library/rounds.expr \
   >"$work/out" 2>&1 || fail "rounds as loops: a model differs from the evaluator" "$work/out"
+for size in 0 1; do compare tests/evaluator/models/maybe_empty.expr "--size=T=$size"; done
 compare models/mnist/mlp.expr
 zoo lltm_unrolled
 zoo capsule_conv_padded

@@ -115,8 +115,8 @@ bool neo_type_ends(neo_inst *in, const neo_frame *own, const neo_ast_type *t, ne
   *out = (neo_ends){0};
   if (!t->given || (t->rel == NEO_AST_REL_NONE && !t->lo))
     return true;
-  if (!neo_type_is_int(t->type)) {
-    NEO_ERR(in, t->span, BOUND_NEEDS_INT, neo_type_text(t->type));
+  if (!neo_type_is_int(neo_type_written(in, t))) {
+    NEO_ERR(in, t->span, BOUND_NEEDS_INT, neo_type_text(neo_type_written(in, t)));
     return false;
   }
   neo_frame *f = end_frame(in, own);
@@ -266,7 +266,7 @@ static void declare_input(neo_inst *in, const neo_ast_stmt *s) {
     return;
   }
   neo_tensor_rec rec = {.role = (uint8_t)(s->u.decl.value ? NEO_ROLE_SETTING : NEO_ROLE_INPUT),
-                        .type = (uint8_t)neo_declared_type(&var->type),
+                        .type = (uint8_t)neo_declared_type(in, &var->type),
                         .span = var->name.span};
   neo_tensor t = neo_tensor_make(in, rec, extent, n, neo_fe_unique(in->fe, var->name.text));
   if (t.i)
@@ -328,7 +328,8 @@ neo_val neo_declared_value(neo_inst *in, const neo_ast_var *var, const neo_ast_e
   neo_frame_init(f, in, full);
   neo_declared_axes(f, extent, name, n, var->span);
   neo_ranges_infer(f, &none, value);
-  neo_val v = neo_check_typed(f, value, var->type.given ? var->type.type : f->literal);
+  neo_val v =
+      neo_check_typed(f, value, var->type.given ? neo_type_written(in, &var->type) : f->literal);
   if (v.kind == NEO_VAL_POISON)
     return v;
   if (!neo_type_ends(in, f, &var->type, &ends) ||

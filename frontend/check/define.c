@@ -167,7 +167,7 @@ static bool reads_other(neo_inst *in, const char *name) {
 /* The type that literals have where no operand says another one: the declared one, or the carry's. */
 static neo_type type_wanted(const neo_frame *f, const neo_ast_var *var) {
   if (var->type.given)
-    return var->type.type;
+    return neo_type_written(f->in, &var->type);
   return f->carry ? (neo_type)neo_tensor_at(f->m, f->carry->tensor)->type : f->literal;
 }
 
@@ -257,9 +257,41 @@ static neo_val slice(neo_inst *in, const neo_ast_expr *e, const char *full) {
   return neo_check_view(f, e);
 }
 
+/* The conversion in Y = real(X), Y = wide(X[0, ..]) of a tensor with dimensions; NULL: it is none. */
+static const neo_builtin *cast_of_whole(neo_inst *in, const neo_ast_expr *e) {
+  neo_sym *fn;
+  if (e->kind != NEO_AST_REF || !e->u.ref.has_args || e->u.ref.has_subs || neo_call_is(in, e, &fn))
+    return NULL;
+  const neo_ast_args *args = &e->u.ref.args;
+  if (args->n != 1 || args->at[0].name.text)
+    return NULL;
+  const neo_ast_expr *x = args->at[0].value;
+  bool whole = is_alias(in, x) && neo_path_find(in, &x->u.ref.path, true)->value.view.rank > 0;
+  neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
+  neo_frame_init(f, in, "");
+  const neo_builtin *row = whole || is_slice(in, x) ? neo_builtin_called(f, e) : NULL;
+  return row && row->op == NEO_OP_CAST ? row : NULL;
+}
+
+/* The tensor or slice itself where it has the type. */
+static neo_val whole_in_type(neo_inst *in, const neo_ast_expr *e, const neo_builtin *row,
+                             const char *full) {
+  neo_val v = slice(in, e->u.ref.args.at[0].value, full);
+  if (v.kind != NEO_VAL_VIEW)
+    return v;
+  neo_type t = (neo_type)neo_tensor_at(in->fe->m, v.view.tensor)->type;
+  if (t == NEO_BOOL_T && neo_builtin_is_wide(row)) {
+    NEO_ERR(in, e->span, BOOL_ARITHMETIC, "wide");
+    return neo_val_poison();
+  }
+  neo_type to = neo_builtin_is_wide(row) ? neo_type_wide(t) : row->to;
+  return neo_define_cast(in, v, to, full, e->span);
+}
+
 neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr *value,
                        const char *full, neo_define_kind kind, const char **prefix) {
   neo_sym *fn;
+  const neo_builtin *row;
   *prefix = NULL;
   bool plain = !var->indexed && !var->type.given;
   if (plain && is_alias(in, value)) {
@@ -269,6 +301,8 @@ neo_val neo_define_any(neo_inst *in, const neo_ast_var *var, const neo_ast_expr 
   }
   if (plain && is_slice(in, value))
     return slice(in, value, full);
+  if (plain && (row = cast_of_whole(in, value)))
+    return whole_in_type(in, value, row, full);
   if (!plain || !is_call(in, value, &fn))
     return define_value(in, var, value, full, kind);
   const char *word = value->u.ref.path.at[value->u.ref.path.n - 1].text;

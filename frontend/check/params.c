@@ -8,13 +8,27 @@
 
 /* ---- options */
 
+/* The value in the type that the option has; the value itself where none is written. A number that is written has to
+ * fit the type, and stays one that is known. */
+static bool in_type(neo_binding *b, const neo_ast_option *o, neo_span at, neo_val *v) {
+  neo_type type = neo_declared_type(b->in, &o->type);
+  if (!o->type.given || v->kind == NEO_VAL_POISON)
+    return v->kind != NEO_VAL_POISON;
+  neo_frame *f = NEO_NEW(b->in->fe->arena, neo_frame);
+  neo_frame_init(f, b->in, "");
+  if (v->kind == NEO_VAL_LIT)
+    return neo_val_as(f, at, *v, type).i != 0;
+  *v = neo_val_expr(neo_cast(f->m, type, v->e));
+  return true;
+}
+
 static bool bind_default(neo_binding *b, const neo_ast_option *o) {
   neo_frame *f = NEO_NEW(b->in->fe->arena, neo_frame);
   neo_frame_init(f, b->in, b->in->prefix);
   f->n_axes = f->n_out = 0;
   f->sizes_only = b->in->trainee == NULL;
   neo_val v = neo_val_known(f, neo_check_expr(f, o->value));
-  if (v.kind == NEO_VAL_POISON)
+  if (!in_type(b, o, o->value->span, &v))
     return false;
   neo_param_bind(b->in, &o->name, v);
   return true;
@@ -28,8 +42,10 @@ static bool bind_options(neo_binding *b, bool literals) {
     bool early = given || (o->value && neo_ast_is_literal(o->value));
     if (early != literals)
       continue;
+    neo_val v = given ? b->option[k] : neo_val_poison();
     if (given) {
-      neo_param_bind(b->in, &o->name, b->option[k]);
+      ok = in_type(b, o, b->option_span[k], &v) && ok;
+      neo_param_bind(b->in, &o->name, v);
     } else if (o->value) {
       ok = bind_default(b, o) && ok;
     } else {

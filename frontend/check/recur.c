@@ -48,13 +48,18 @@ static bool type_of_call(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
 }
 
 static bool type_of_builtin(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
-  const neo_builtin *row = neo_builtin_find(e->u.ref.path.at[0].text);
+  const neo_builtin *row = neo_builtin_called(f, e);
   const neo_ast_args *args = &e->u.ref.args;
   if (!row)
     return false;
-  if (row->op == NEO_OP_CAST) {
+  if (neo_builtin_is_cast(row)) {
     *t = row->to;
     return true;
+  }
+  if (neo_builtin_is_wide(row)) {
+    bool known = args->n && type_of(f, args->at[0].value, t);
+    *t = known ? neo_type_wide(*t) : *t;
+    return known;
   }
   for (uint32_t k = row->op == NEO_OP_SELECT; k < args->n; k++)
     if (type_of(f, args->at[k].value, t))
@@ -116,7 +121,7 @@ static bool type_of(neo_frame *f, const neo_ast_expr *e, neo_type *t) {
 neo_type neo_recur_type(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value) {
   neo_type t;
   if (var->type.given)
-    return var->type.type;
+    return neo_type_written(f->in, &var->type);
   return type_of(f, value, &t) ? t : NEO_F32_T;
 }
 

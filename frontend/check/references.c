@@ -150,6 +150,14 @@ static neo_val convert(neo_frame *f, const neo_ast_expr *e, neo_type t) {
   return neo_builtin_cast(f, e, t, v);
 }
 
+/* The value as a sum over it would take it. */
+static neo_val widened(neo_frame *f, const neo_ast_expr *e) {
+  f->wide++;
+  neo_val v = neo_check_expr(f, e->u.ref.args.at[0].value);
+  f->wide--;
+  return neo_builtin_widen(f, e, v);
+}
+
 /* uniform(), normal(), … of an initial value. */
 static neo_val distribution(neo_frame *f, const neo_ast_expr *e, const char *name) {
   neo_expr a[NEO_INIT_ARGS] = {{0}};
@@ -176,7 +184,7 @@ static neo_val builtin(neo_frame *f, const neo_ast_expr *e, const char *name) {
   case NEO_OP_SELECT:
     return check_select(f, e);
   case NEO_OP_CAST:
-    return convert(f, e, row->to);
+    return neo_builtin_is_wide(row) ? widened(f, e) : convert(f, e, row->to);
   case NEO_OP_RAND:
     if (f->sizes_only)
       break;

@@ -129,15 +129,28 @@ static uint32_t rivals(neo_fe *fe, neo_inst *in, const neo_ast_stmt *self, const
   return n;
 }
 
+/* Of a setting: the type that is written, else one in which all parameters of the statement have their value exactly. */
+static neo_type setting_type(const trainer *t, const trained_part *p, const neo_ast_option *o) {
+  neo_type type = NEO_F32_T;
+  if (o->type.given && !o->type.variable.text)
+    return o->type.type;
+  for (size_t k = 0; k < p->params.n; k++)
+    if (neo_tensor_at(t->fe->m, p->params.at[k])->type == NEO_F64_T)
+      type = NEO_F64_T;
+  return type;
+}
+
 /* A scalar that the caller may set; its default is the option's value. */
-static neo_val setting(trainer *t, const neo_ast_stmt *s, const char *name, neo_lit x,
+static neo_val setting(trainer *t, const trained_part *p, const neo_ast_option *o, neo_lit x,
                        neo_span span) {
   neo_module *m = t->fe->m;
-  bool plain = rivals(t->fe, t->in, s, name) == 0;
+  const char *name = o->name.text;
+  bool plain = rivals(t->fe, t->in, p->s, name) == 0;
+  neo_type type = setting_type(t, p, o);
   const char *full = plain ? name : neo_fe_join(t->fe, t->entry, name);
-  neo_tensor_rec rec = {.role = NEO_ROLE_SETTING, .type = NEO_F32_T, .span = span};
+  neo_tensor_rec rec = {.role = NEO_ROLE_SETTING, .type = type, .span = span};
   neo_tensor k = neo_tensor_make(t->in, rec, NULL, 0, neo_fe_unique(t->fe, full));
-  neo_expr e = neo_const_float(m, NEO_F32_T, x.f);
+  neo_expr e = neo_const_float(m, type, x.f);
   neo_def_rec init = {.reducer = NEO_RED_NONE, .span = span};
   init.finish = neo_list_new(m, &e.i, 1);
   init.out = neo_list_new(m, &k.i, 1);
@@ -187,7 +200,7 @@ static void read_options(trainer *t, trained_part *p) {
     const neo_ast_option *o = &sig->options.at[k];
     neo_val *v = &p->option[k];
     if (o->input && p->span[k] && v->kind == NEO_VAL_LIT && v->lit.kind != NEO_LIT_BOOL)
-      *v = setting(t, p->s, o->name.text, v->lit, p->span[k]);
+      *v = setting(t, p, o, v->lit, p->span[k]);
   }
 }
 
@@ -201,8 +214,6 @@ static void find_optimizer(trainer *t, trained_part *p) {
     NEO_ERR(t->in, p->opt->span, OPTIMIZER_PARAMS, p->opt->name);
     p->ok = false;
   }
-  if (p->ok)
-    read_options(t, p);
 }
 
 /* ---- instances */
@@ -227,11 +238,13 @@ static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_t
   a->span[0] = a->span[1] = p->s->span;
   for (uint32_t k = 0; k < fn->u.fn.sig.options.n; k++) { /* numbers, in the parameter's type */
     option[k] = p->option[k];
-    if (option[k].kind == NEO_VAL_EXPR && neo_type_is_float(neo_expr_type(fe->m, option[k].e)))
+    bool plain = option[k].kind == NEO_VAL_EXPR && !fn->u.fn.sig.options.at[k].type.given;
+    if (plain && neo_type_is_float(neo_expr_type(fe->m, option[k].e)))
       option[k].e = neo_cast(fe->m, type, option[k].e);
   }
   if (!neo_fe_spend(fe, in, p->s->span))
     return;
+  neo_types_bind(in, &fn->u.fn.sig, a);
   if (!neo_params_bind(in, &fn->u.fn.sig, a, option, p->span))
     return;
   in->scope = neo_scope_new(fe, in->scope);
@@ -342,6 +355,9 @@ static void train_entry(neo_fe *fe, neo_inst *in, const char *entry, size_t n_mo
   bool *reached = neo_tensor_reach(fe, t->loss);
   for (size_t k = 0; k < t->parts.n; k++)
     choose_params(t, &t->parts.at[k], reached);
+  for (size_t k = 0; k < t->parts.n; k++)
+    if (t->parts.at[k].ok)
+      read_options(t, &t->parts.at[k]);
   bool ok = neo_diags_errors(fe->diags) == errors;
   for (size_t k = 0; k < t->parts.n; k++)
     ok = ok && t->parts.at[k].ok;

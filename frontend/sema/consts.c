@@ -202,7 +202,7 @@ neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *exte
                        const neo_ends *declared) {
   neo_ends ends = *declared;
   const neo_ast_var *var = &s->u.decl.var;
-  reading r = {.in = in, .type = var->type.given ? var->type.type : NEO_F32_T, .ok = true};
+  reading r = {.in = in, .type = neo_declared_type(in, &var->type), .ok = true};
   r.rank = n;
   for (uint32_t k = 0; k < r.rank; k++)
     if (k >= NEO_MAX_RANK || !neo_expr_is_int(in->fe->m, extent[k], &r.extent[k])) {

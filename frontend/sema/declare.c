@@ -16,10 +16,6 @@ bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr
   return true;
 }
 
-neo_type neo_declared_type(const neo_ast_type *t) {
-  return t->given ? t->type : NEO_F32_T;
-}
-
 /* ---- initial values */
 
 typedef struct {
@@ -227,7 +223,7 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
                              const neo_expr *extent, uint32_t n, const neo_ends *ends) {
   const neo_ast_var *var = &s->u.decl.var;
   bool param = s->kind == NEO_AST_PARAM;
-  neo_type type = neo_declared_type(&var->type);
+  neo_type type = neo_declared_type(in, &var->type);
   if (param && !neo_type_is_float(type)) {
     NEO_ERR(in, var->type.span, PARAM_TYPE, var->name.text, neo_type_text(type));
     return (neo_tensor){0};

@@ -164,6 +164,19 @@ static neo_val converted(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_va
   return neo_val_expr(neo_cast(f->m, t, x));
 }
 
+neo_val neo_builtin_widen(neo_frame *f, const neo_ast_expr *e, neo_val v) {
+  bool is_bool = v.kind == NEO_VAL_LIT    ? v.lit.kind == NEO_LIT_BOOL
+                 : v.kind == NEO_VAL_EXPR ? neo_expr_type(f->m, v.e) == NEO_BOOL_T
+                                          : false;
+  if (is_bool) {
+    NEO_ERR(f->in, e->span, BOOL_ARITHMETIC, "wide");
+    return neo_val_poison();
+  }
+  if (v.kind == NEO_VAL_EXPR)
+    v.e = neo_expr_widen(f, v.e);
+  return neo_scalar_use(f, v);
+}
+
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v) {
   if (v.kind == NEO_VAL_POISON)
     return v;
@@ -190,8 +203,11 @@ void neo_builtin_unknown(neo_frame *f, const neo_ast_expr *e, const char *name) 
 }
 
 const neo_builtin *neo_builtin_called(neo_frame *f, const neo_ast_expr *e) {
-  bool hidden = neo_scope_find(f->in->scope, e->u.ref.path.at[0].text) != NULL;
-  return hidden || e->u.ref.path.n > 1 ? NULL : neo_builtin_find(e->u.ref.path.at[0].text);
+  const char *name = e->u.ref.path.at[0].text;
+  const neo_sym *s = neo_scope_find(f->in->scope, name);
+  if (e->u.ref.path.n > 1 || (s && s->kind != NEO_SYM_TYPE))
+    return NULL;
+  return s ? neo_builtin_conversion(s->type) : neo_builtin_find(name);
 }
 
 bool neo_builtin_missing(neo_frame *f, const neo_ast_expr *e) {

@@ -169,8 +169,9 @@ static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span sp
   uint32_t n = 0, lead = is_of_point(in, v) ? 0 : in->n_ambient;
   for (uint32_t k = 0; k < lead; k++)
     extent[n++] = in->ambient[k].hi;
-  for (uint32_t k = 0; k < w.n; k++)
-    extent[n++] = neo_tensor_extent(f->m, v->tensor, k);
+  for (uint32_t k = 0; k < w.n; k++) /* those of the point are spelt as the ambient axes are */
+    extent[n++] =
+        !lead && k < in->n_ambient ? in->ambient[k].hi : neo_tensor_extent(f->m, v->tensor, k);
   const char *name = neo_fe_unique(f->fe, full);
   neo_tensor out = neo_tensor_make(in, gradient_rec(f->fe, v->tensor, name, span), extent, n, name);
   if (!out.i)
@@ -240,11 +241,12 @@ static bool is_own(const neo_inst *in, const neo_val *v) {
 static void take_literal(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual, uint32_t k) {
   const neo_ast_type *type = &fn->u.fn.sig.params.at[k].type;
   neo_val *v = &actual->at[k];
-  if (v->kind != NEO_VAL_LIT || !type->given || !neo_type_is_float(type->type))
+  neo_type t = neo_declared_type(in, type);
+  if (v->kind != NEO_VAL_LIT || !type->given || !neo_type_is_float(t))
     return;
   neo_frame *f = NEO_NEW(in->fe->arena, neo_frame);
   neo_frame_init(f, in, "");
-  neo_expr e = neo_val_as(f, actual->span[k], *v, type->type);
+  neo_expr e = neo_val_as(f, actual->span[k], *v, t);
   *v = e.i ? neo_val_expr(e) : neo_val_poison();
 }
 

@@ -207,6 +207,9 @@ static neo_val make_own(neo_frame *f, const neo_reduction *r) {
                            .n_axes = r->n_own};
   memcpy(k->body, r->body, sizeof k->body);
   memcpy(k->axis, f->axis + r->base, r->n_own * sizeof *k->axis);
+  const neo_node *n = neo_expr_node(f->m, r->finish);
+  if (n->op == NEO_OP_CAST && neo_type_wide((neo_type)n->type) != (neo_type)n->type)
+    neo_map_set(&f->unrounded, r->finish.i, neo_list_at(f->m, n->arg, 0));
   return neo_val_expr(r->finish);
 }
 
@@ -238,13 +241,13 @@ static neo_expr moved(neo_frame *f, const hoisting *h, neo_expr e) {
   return e.i ? neo_expr_subst_axes(f->m, e, h->by, NEO_MAX_AXES) : e;
 }
 
-/* A sum of a narrow type within a reducer, whose body may be computed in a wider one
+/* A sum of a narrow type within a reducer or wide(), whose body may be computed in a wider one
  * (neo_expr_widen), is kept as it is before it is rounded; the expression rounds it where it is
  * read. */
 static neo_expr kept_finish(const neo_frame *f, const neo_reduction *r) {
   const neo_node *n = neo_expr_node(f->m, r->finish);
   bool narrow = n->type == NEO_F16_T || n->type == NEO_BF16_T;
-  return f->depth && narrow && n->op == NEO_OP_CAST ? neo_list_expr(f->m, n->arg, 0) : r->finish;
+  return (f->depth || f->wide) && narrow && n->op == NEO_OP_CAST ? neo_list_expr(f->m, n->arg, 0) : r->finish;
 }
 
 static neo_expr rounded(neo_frame *f, const neo_reduction *r, neo_expr kept) {

@@ -21,14 +21,14 @@ static neo_literals of_name(neo_frame *f, const neo_ast_expr *e) {
                                             : NEO_LITERALS_NUMBERS;
 }
 
-/* An element function, but for conversions. */
+/* An element function, but for conversions to a type. */
 static neo_literals of_builtin(neo_frame *f, const neo_ast_expr *e) {
   neo_sym *fn;
   if (neo_call_is(f->in, e, &fn))
     return NEO_LITERALS_NONE;
   const neo_builtin *row = neo_builtin_called(f, e);
   uint32_t first = row && row->op == NEO_OP_SELECT;
-  if (!row || row->op == NEO_OP_CAST || e->u.ref.args.n <= first)
+  if (!row || neo_builtin_is_cast(row) || e->u.ref.args.n <= first)
     return NEO_LITERALS_NONE;
   neo_literals all =
       neo_op_rule(row->op) == NEO_RULE_FLOAT ? NEO_LITERALS_NUMBERS : NEO_LITERALS_INTS;

@@ -23,7 +23,7 @@ bool neo_builtin_value(neo_frame *f, const char *name, neo_val *v) {
   else if (neo_streq(name, "step"))
     *v = neo_train_step(f->in);
   else if (neo_streq(name, "global_norm") && f->in->trainee)
-    *v = neo_train_norm(f->in);
+    *v = neo_train_norm(f);
   else
     return false;
   return true;
@@ -55,6 +55,9 @@ static neo_val symbol_value(neo_frame *f, const neo_sym *s, neo_span at) {
     break;
   case NEO_SYM_GRAPH:
     NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a graph");
+    break;
+  case NEO_SYM_TYPE:
+    NEO_ERR(f->in, at, NOT_A_VALUE, s->name, "a type");
     break;
   default:
     break;

@@ -3,7 +3,7 @@
  * alone.
  *
  *   names, sizes  builtins.c sizes.c values.c scope.c
- *   types, axes   types.c arith.c frames.c bounds.c ends.c inits.c elements.c
+ *   types, axes   types.c type_variables.c arith.c frames.c bounds.c ends.c inits.c elements.c
  *   the module    tensors.c gradients.c train_values.c
  *   constructs    what one means once its parts are known: lookup.c (references), reduce.c, hoist.c
  *                 (reducers), sweep.c (extents of indices), ambient.c, signature.c (calls),
@@ -21,9 +21,16 @@ typedef struct {
   const char *name;
   uint32_t arity;
   neo_op op;
-  neo_type to; /* CAST */
+  neo_type to; /* CAST; bool, to which nothing converts: to the type in which the argument is summed */
 } neo_builtin;
 const neo_builtin *neo_builtin_find(const char *name); /* NULL: none */
+const neo_builtin *neo_builtin_conversion(neo_type to); /* NULL: bool has none */
+static inline bool neo_builtin_is_wide(const neo_builtin *row) { /* wide(x) */
+  return row->op == NEO_OP_CAST && row->to == NEO_BOOL_T;
+}
+static inline bool neo_builtin_is_cast(const neo_builtin *row) { /* f32(x), … */
+  return row->op == NEO_OP_CAST && row->to != NEO_BOOL_T;
+}
 bool neo_builtin_is(const char *name);                 /* grad, too */
 const char *neo_builtin_name(uint32_t k); /* with training, step; NULL after the last */
 
@@ -125,6 +132,14 @@ static inline bool neo_is_untyped(neo_frame *f, const neo_ast_expr *e) {
 neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
 
+/* ---- type variables (type_variables.c) */
+/* Binds those of a signature in the scope of the instance, before its parameters. */
+void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual);
+/* The type that is written: a variable's is that of the call. */
+neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
+neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 where none is written */
+const char *neo_type_binder(const neo_inst *in, const neo_ast_type *t);
+
 /* ---- arithmetic (arith.c) */
 neo_val neo_val_arith(neo_frame *f, const neo_ast_expr *at, neo_ast_op op, neo_val a, neo_val b);
 /* The value as a condition; `who` needs it. */
@@ -201,6 +216,7 @@ bool neo_builtin_count(neo_frame *f, const neo_ast_expr *e, const neo_builtin *r
 /* An element function of as many values as its row says. */
 neo_val neo_builtin_apply(neo_frame *f, const neo_ast_expr *e, const neo_builtin *row,
                           const neo_val *x);
+neo_val neo_builtin_widen(neo_frame *f, const neo_ast_expr *e, neo_val v); /* wide(v) */
 neo_val neo_builtin_cast(neo_frame *f, const neo_ast_expr *e, neo_type t, neo_val v);
 neo_val neo_select_make(neo_frame *f, const neo_ast_expr *e, neo_expr c, neo_val a, neo_val b);
 /* Warns of a condition that is always true: a guarded read gave the index its extent. */
@@ -229,6 +245,8 @@ neo_frame *neo_element_frame(neo_inst *in, const neo_val *v, const char *target,
 /* A TEMP over the frame's output axes with these elements; poison after a report, or for e = 0. */
 neo_val neo_define_element(neo_frame *f, neo_expr e, const char *full, neo_expr bound, neo_span at);
 neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at); /* a TEMP of it */
+/* The view in a type: itself where it has it, else a TEMP. */
+neo_val neo_define_cast(neo_inst *in, neo_val v, neo_type to, const char *full, neo_span at);
 /* Are the bounds of a value, those of a declared type, proved? False after a report. */
 bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
                          const neo_ends *ends);
@@ -277,7 +295,7 @@ bool neo_custom_begin(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *a
 bool neo_custom_end(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) NEO_MUST_CHECK;
 
 /* ---- scalars of a training entry (train_values.c) */
-neo_val neo_train_norm(neo_inst *in); /* global_norm */
+neo_val neo_train_norm(neo_frame *f); /* global_norm */
 /* `step`: in a `train` statement, its optimizer and what these call, the entry's own. */
 neo_val neo_train_step(neo_inst *in);
 
@@ -308,7 +326,6 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w); /* reports a want with
  * loops.c, alive.c, branches.c) */
 bool neo_pack_extents(neo_inst *in, const neo_ast_axis *a, uint32_t *n, neo_expr *extent,
                       const char **name) NEO_MUST_CHECK;
-neo_type neo_declared_type(const neo_ast_type *t);
 /* Axes and pack of a declaration in a frame of its own. */
 void neo_declared_axes(neo_frame *f, const neo_expr *extent, const char *const *name, uint32_t n,
                        neo_span span);

@@ -48,8 +48,15 @@ neo_sym *neo_scope_find(const neo_scope *s, const char *name) {
   return NULL;
 }
 
+/* The type variable of the function around that a definition would hide; NULL. */
+static neo_sym *type_hidden(const neo_scope *s, const neo_sym *sym) {
+  neo_sym *outer = sym->kind == NEO_SYM_POISON ? NULL : neo_scope_find(s->parent, sym->name);
+  return outer && outer->kind == NEO_SYM_TYPE ? outer : NULL;
+}
+
 neo_sym *neo_scope_add(const neo_inst *in, neo_scope *s, neo_sym sym) {
   neo_sym *old = neo_scope_own(s, sym.name);
+  old = old ? old : type_hidden(s, &sym);
   bool replaced = old && (old->kind == NEO_SYM_POISON || neo_streq(sym.name, "_"));
   if (replaced) {
     *old = sym;

@@ -124,16 +124,20 @@ bool neo_param_type(neo_binding *b, uint32_t param, neo_val *v) {
   if (!var->type.given)
     return true;
   neo_frame_init(f, (neo_inst *)b->at, "");
+  neo_type want = neo_type_written(b->in, &var->type);
   if (v->kind == NEO_VAL_LIT) {
-    *v = neo_val_expr(neo_val_as(f, b->actual->span[param], *v, var->type.type));
+    *v = neo_val_expr(neo_val_as(f, b->actual->span[param], *v, want));
     return v->kind != NEO_VAL_POISON;
   }
   neo_type t = v->kind == NEO_VAL_VIEW ? (neo_type)neo_tensor_at(fe->m, v->view.tensor)->type
                                        : neo_expr_type(fe->m, v->e);
-  if (t == var->type.type)
+  if (t == want)
     return true;
-  NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
-          var->name.text, neo_type_text(var->type.type));
+  int h = NEO_ERR(b->at, b->actual->span[param], ARGUMENT_TYPE, neo_type_text(t), b->sig->name.text,
+                  var->name.text, neo_type_text(want));
+  const char *binder = neo_type_binder(b->in, &var->type);
+  if (binder)
+    neo_diag_note(fe->diags, h, "'%s' is the type of '%s'", var->type.variable.text, binder);
   return false;
 }
 

@@ -67,7 +67,8 @@ typedef enum {
   NEO_SYM_MODULE,
   NEO_SYM_ROUND,
   NEO_SYM_VERTEX,
-  NEO_SYM_GRAPH
+  NEO_SYM_GRAPH,
+  NEO_SYM_TYPE
 } neo_sym_kind;
 typedef struct {
   neo_sym_kind kind;
@@ -79,6 +80,8 @@ typedef struct {
   neo_scope *scope;       /* FN, OPTIMIZER, VERTEX: of its file; MODULE, GRAPH: its names */
   const neo_graph *graph; /* GRAPH */
   uint32_t round;         /* ROUND: which of the instance's */
+  neo_type type;          /* TYPE: what the variable stands for */
+  const char *binder;     /* TYPE: the parameter that says so; NULL */
   const neo_val *rounds;  /* VALUE: of a `while`, how many it took; NULL */
 } neo_sym;
 
@@ -220,6 +223,7 @@ struct neo_frame {
   uint32_t subscript;  /* > 0: in a subscript, bound or size: integers are i64, `/` floors */
   uint32_t must_hoist; /* > 0: a reducer here must be hoisted */
   uint32_t depth;      /* reducers open */
+  uint32_t wide;       /* > 0: in wide(…), where sums of narrow types are not rounded */
   uint32_t n_hoisted;
   bool init;       /* an initial value: uniform() … are known */
   bool sizes_only; /* no tensors here (extents) */

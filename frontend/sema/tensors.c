@@ -178,6 +178,15 @@ neo_val neo_define_copy(neo_inst *in, neo_val v, const char *full, neo_span at) 
   return neo_define_element(f, e, full, bound, at);
 }
 
+neo_val neo_define_cast(neo_inst *in, neo_val v, neo_type to, const char *full, neo_span at) {
+  neo_expr e;
+  if (v.kind != NEO_VAL_VIEW || neo_tensor_at(in->fe->m, v.view.tensor)->type == to)
+    return v;
+  neo_frame *f = neo_element_frame(in, &v, full, at, &e);
+  e = e.i ? neo_cast(f->m, to, e) : e;
+  return neo_define_element(f, e, full, e.i ? neo_expr_bound(f, e) : e, at);
+}
+
 /* ---- the value of a definition */
 
 static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
@@ -210,13 +219,13 @@ bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_
 bool neo_define_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_val v, neo_expr *e,
                       neo_ends *ends) {
   bool typed = var->type.given;
-  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, var->type.type)
-                                      : neo_val_scalar(f, at, v);
+  neo_type type = typed ? neo_type_written(f->in, &var->type) : NEO_F32_T;
+  *e = typed && v.kind == NEO_VAL_LIT ? neo_val_as(f, at, v, type) : neo_val_scalar(f, at, v);
   if (!e->i)
     return false;
   f->n_axes = f->n_out;
   if (typed)
-    *e = neo_cast(f->m, var->type.type, *e);
+    *e = neo_cast(f->m, type, *e);
   if (!neo_bounds_of_value(f, var, at, *e, ends))
     return false;
   if (!ends->bound.i && !ends->least.i && neo_expr_uses_op(f->m, *e, NEO_OP_ACC))

@@ -11,11 +11,19 @@ static const char *entry_of(const neo_ast_stmt *s) {
   return s->u.train.entry.text ? s->u.train.entry.text : "step";
 }
 
-/* ---- the norm of all gradients */
+/* ---- the norm of all gradients, in f64 if some gradient is */
+
+static neo_type norm_type(const trainer *t) {
+  neo_type type = NEO_F32_T;
+  for (size_t k = 0; k < t->params.n; k++)
+    if (neo_tensor_at(t->fe->m, t->grad[k])->type == NEO_F64_T)
+      type = NEO_F64_T;
+  return type;
+}
 
 static neo_tensor scalar_temp(trainer *t, const char *name, neo_def_rec rec, neo_expr finish) {
   neo_module *m = t->fe->m;
-  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = NEO_F32_T, .span = t->span};
+  neo_tensor_rec r = {.role = NEO_ROLE_TEMP, .type = norm_type(t), .span = t->span};
   const char *full = neo_fe_unique(t->fe, neo_fe_join(t->fe, t->entry, name));
   neo_tensor y = neo_tensor_make(t->in, r, NULL, 0, full);
   rec.finish = neo_list_new(m, &finish.i, 1);
@@ -36,17 +44,18 @@ static neo_tensor square_sum(trainer *t, neo_tensor g) {
     axes[k] = neo_axis_add(m, rec).i;
     index[k] = neo_axis_ref(m, k);
   }
-  neo_expr x = neo_cast(m, NEO_F32_T, neo_load(m, g, index, rank, t->span));
+  neo_expr x = neo_cast(m, norm_type(t), neo_load(m, g, index, rank, t->span));
   neo_expr body = neo_op2(m, NEO_OP_MUL, x, x);
   if (rank == 0)
     return scalar_temp(t, "square", (neo_def_rec){.reducer = NEO_RED_NONE}, body);
   neo_def_rec rec = {.reducer = NEO_RED_SUM};
   rec.axes = neo_list_new(m, axes, rank);
   rec.body = neo_list_new(m, &body.i, 1);
-  return scalar_temp(t, "square", rec, neo_acc_ref(m, NEO_F32_T, 0));
+  return scalar_temp(t, "square", rec, neo_acc_ref(m, norm_type(t), 0));
 }
 
-neo_val neo_train_norm(neo_inst *in) {
+neo_val neo_train_norm(neo_frame *f) {
+  neo_inst *in = f->in;
   trainer *t = in->trainee->trainer;
   neo_module *m = in->fe->m;
   if (!t->norm.i) {
@@ -59,7 +68,10 @@ neo_val neo_train_norm(neo_inst *in) {
                           neo_op1(m, NEO_OP_SQRT, sum));
   }
   neo_type type = (neo_type)neo_tensor_at(m, in->trainee->param)->type;
-  return neo_val_expr(neo_cast(m, type, neo_load(m, t->norm, NULL, 0, t->span)));
+  neo_expr norm = neo_load(m, t->norm, NULL, 0, t->span), e = neo_cast(m, type, norm);
+  if (neo_type_wide(type) != type) /* wide(global_norm) does not round */
+    neo_map_set(&f->unrounded, e.i, neo_cast(m, neo_type_wide(type), norm).i);
+  return neo_val_expr(e);
 }
 
 /* ---- the number of the entry's updates */

@@ -121,9 +121,11 @@ typedef struct {
 } neo_ast_axis;
 typedef NEO_AST_LIST(neo_ast_axis) neo_ast_axes;
 
-typedef struct { /* `: i32 < V`, `: -1 <= i32 < v` */
-  bool given;    /* false: nothing below is set */
-  neo_type type;
+typedef struct {           /* `: i32 < V`, `: -1 <= i32 < v`, `: real`, `: wide(real)` */
+  bool given;              /* false: nothing below is set */
+  neo_type type;           /* where `variable` is absent */
+  neo_ast_name variable;   /* of types, which the signature around names */
+  bool wide;               /* wide(variable) */
   neo_ast_rel rel, lo_rel; /* NONE: no such bound */
   neo_ast_expr *bound, *lo;
   neo_span span;
@@ -216,6 +218,7 @@ typedef NEO_AST_LIST(neo_ast_bind) neo_ast_binds;
 typedef struct {
   bool input; /* stays settable at run time (optimizers) */
   neo_ast_name name;
+  neo_ast_type type;
   neo_ast_expr *value; /* NULL = required */
   neo_span span;
 } neo_ast_option;

@@ -154,6 +154,22 @@ static const char *type_text(neo_type t) {
   return texts[t];
 }
 
+static void type(dump *d, const neo_ast_type *t) {
+  if (!t->given)
+    return;
+  add(d, ":");
+  if (t->lo) {
+    expr(d, t->lo);
+    add(d, rel_text(t->lo_rel));
+  }
+  add(d, t->wide ? "wide " : "");
+  add(d, t->variable.text ? t->variable.text : type_text(t->type));
+  if (t->rel) {
+    add(d, rel_text(t->rel));
+    expr(d, t->bound);
+  }
+}
+
 static void var(dump *d, const neo_ast_var *v) {
   name(d, v->name);
   if (v->indexed) {
@@ -161,18 +177,7 @@ static void var(dump *d, const neo_ast_var *v) {
     axes(d, v->axes);
     add(d, "]");
   }
-  if (!v->type.given)
-    return;
-  add(d, ":");
-  if (v->type.lo) {
-    expr(d, v->type.lo);
-    add(d, rel_text(v->type.lo_rel));
-  }
-  add(d, type_text(v->type.type));
-  if (v->type.rel) {
-    add(d, rel_text(v->type.rel));
-    expr(d, v->type.bound);
-  }
+  type(d, &v->type);
 }
 
 static void binds(dump *d, neo_ast_binds list) {
@@ -209,6 +214,7 @@ static void signature(dump *d, const neo_ast_sig *s) {
   for (uint32_t i = 0; i < s->options.n; i++) {
     const neo_ast_option *o = &s->options.at[i];
     neo_str_addf(d->out, " (%s %s", o->input ? "input" : "option", o->name.text);
+    type(d, &o->type);
     if (o->value) {
       add(d, " ");
       expr(d, o->value);

@@ -17,6 +17,22 @@ static const char *type_text(neo_type t) {
   return texts[t];
 }
 
+static void type(neo_f *f, const neo_ast_type *t) {
+  if (!t->given)
+    return;
+  neo_f_text(f, " : ");
+  if (t->lo) {
+    neo_f_expr(f, t->lo);
+    neo_f_rel(f, t->lo_rel);
+  }
+  neo_f_text(f, t->wide ? "wide(" : "");
+  neo_f_text(f, t->variable.text ? t->variable.text : type_text(t->type));
+  neo_f_text(f, t->wide ? ")" : "");
+  neo_f_rel(f, t->rel);
+  if (t->bound)
+    neo_f_expr(f, t->bound);
+}
+
 void neo_f_var(neo_f *f, const neo_ast_var *v) {
   neo_f_name(f, v->name);
   if (v->indexed) {
@@ -26,17 +42,7 @@ void neo_f_var(neo_f *f, const neo_ast_var *v) {
     neo_f_close(f);
     neo_f_text(f, "]");
   }
-  if (!v->type.given)
-    return;
-  neo_f_text(f, " : ");
-  if (v->type.lo) {
-    neo_f_expr(f, v->type.lo);
-    neo_f_rel(f, v->type.lo_rel);
-  }
-  neo_f_text(f, type_text(v->type.type));
-  neo_f_rel(f, v->type.rel);
-  if (v->type.bound)
-    neo_f_expr(f, v->type.bound);
+  type(f, &v->type);
 }
 
 void neo_f_assigned(neo_f *f, const neo_ast_expr *value) {
@@ -76,6 +82,7 @@ static void option(neo_f *f, const neo_ast_option *o) {
   neo_f_comments_before(f, neo_f_from(f, o->name.span));
   neo_f_text(f, o->input ? "input " : "");
   neo_f_name(f, o->name);
+  type(f, &o->type);
   if (o->value) {
     neo_f_text(f, " = ");
     neo_f_expr(f, o->value);

@@ -225,7 +225,9 @@ static void behind_word(neo_parser *p, neo_ast_stmt *s) {
     break;
   default:
     neo_p_line(p, s);
+    return;
   }
+  neo_p_close_types(p);
 }
 
 /* A word such as `input` begins a statement where something other than `=`, `[`, `,`, `:` or `.`

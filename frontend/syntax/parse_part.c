@@ -65,84 +65,26 @@ neo_ast_path neo_p_path(neo_parser *p, const char *what) {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-static const struct {
-  const char *text;
-  neo_type type;
-} type_names[] = {
-#define X(name, text, size, kind) {text, NEO_##name##_T},
-#include "ir/types.def"
-#undef X
-};
-
-bool neo_p_is_type(const neo_parser *p, size_t at) {
-  const neo_token *t = &p->tokens.at[at];
-  for (size_t i = 0; t->kind == NEO_TOK_NAME && i < sizeof type_names / sizeof *type_names; i++)
-    if (strcmp(type_names[i].text, t->text) == 0)
-      return true;
-  return false;
-}
-
-/* What other languages call our types. */
-static const char *const foreign_types[][2] = {
-    {"float", "f32"},     {"double", "f64"},   {"half", "f16"}, {"float64", "f64"},
-    {"float32", "f32"},   {"float16", "f16"},  {"int", "i32"},  {"long", "i64"},
-    {"int64", "i64"},     {"int32", "i32"},    {"int8", "i8"},  {"uint8", "u8"},
-    {"bfloat16", "bf16"}, {"boolean", "bool"}, {"char", "i8"},  {"byte", "u8"},
-};
-
-static void unknown_type(neo_parser *p) {
-  const neo_token *t = neo_p_peek(p, 0);
-  int h = neo_p_expected(p, "a type: f64 f32 f16 bf16 i64 i32 i8 u8 bool");
-  for (size_t i = 0; i < sizeof foreign_types / sizeof *foreign_types; i++)
-    if (t->kind == NEO_TOK_NAME && strcmp(foreign_types[i][0], t->text) == 0)
-      neo_diag_help(p->diags, h, "did you mean '%s'?", foreign_types[i][1]);
-}
-
-/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
-static bool has_lower_bound(const neo_parser *p) {
-  for (size_t at = p->at;; at++)
-    switch (p->tokens.at[at].kind) {
-    case NEO_TOK_LT:
-    case NEO_TOK_LE:
-      if (neo_p_is_type(p, at + 1))
-        return true;
-      break;
-    case NEO_TOK_ASSIGN:
-    case NEO_TOK_COLON:
-    case NEO_TOK_LBRACE:
-    case NEO_TOK_END:
-    case NEO_TOK_EOF:
-    case NEO_TOK_ERROR:
-      return false;
-    default:
-      if (neo_p_is_type(p, at))
-        return false;
-    }
-}
-
-/* [":" [sum rel] TYPE [rel sum]] */
+/* [":" [sum rel] type [rel sum]] */
 static neo_ast_type type(neo_parser *p) {
   size_t from = p->at;
   neo_ast_type t = {0};
-  if (!neo_p_accept(p, NEO_TOK_COLON))
+  if (p->panic || !neo_p_accept(p, NEO_TOK_COLON))
     return t;
-  if (has_lower_bound(p)) {
+  if (neo_p_at_lower_bound(p)) {
     t.lo = neo_p_sum(p);
     t.lo_rel = neo_p_accept_rel(p);
   }
-  for (size_t i = 0; i < sizeof type_names / sizeof *type_names && !t.given; i++)
-    if (neo_p_accept_word(p, type_names[i].text)) {
-      t.given = true;
-      t.type = type_names[i].type;
-    }
-  if (!t.given) {
-    unknown_type(p);
+  neo_p_type_name(p, &t);
+  if (!t.given)
     return t;
-  }
   t.rel = neo_p_accept_rel(p);
   if (t.rel)
     t.bound = neo_p_sum(p);
   t.span = neo_p_span_from(p, from);
+  if (t.variable.text && t.rel)
+    NEO_P_COMPLAIN(p, t.span, NEO_D_BOUND_NEEDS_INT,
+                   neo_arena_printf(p->arena, "what '%s' stands for", t.variable.text));
   return t;
 }
 
@@ -299,12 +241,13 @@ neo_ast_literal *neo_p_literal(neo_parser *p) {
 
 /* ---- signatures ------------------------------------------------------------------------------ */
 
-/* ["input"] NAME ["=" expr] */
+/* ["input"] NAME [type] ["=" expr] */
 static neo_ast_option option(neo_parser *p) {
   size_t from = p->at;
   neo_ast_option o = {0};
   o.input = neo_p_peek_kind(p, 1) == NEO_TOK_NAME && neo_p_accept_word(p, "input");
   o.name = neo_p_name(p, "an option's name");
+  o.type = type(p);
   if (neo_p_accept(p, NEO_TOK_ASSIGN))
     o.value = neo_p_expr(p);
   o.span = neo_p_span_from(p, from);
@@ -340,10 +283,12 @@ neo_ast_sig neo_p_sig(neo_parser *p) {
   size_t from = p->at;
   neo_ast_sig s = {0};
   s.name = neo_p_new_name(p, "a name");
+  neo_p_open_types(p);
   if (!p->panic && neo_p_expect(p, NEO_TOK_LPAREN)) {
     s.params = params(p);
     s.options = options(p);
   }
+  p->in_signature = false;
   if (!p->panic && !neo_p_accept(p, NEO_TOK_RPAREN)) {
     bool assign = neo_p_kind(p) == NEO_TOK_ASSIGN;
     int h = neo_p_expected(p, "',', ';' or ')'");

@@ -1,9 +1,9 @@
 /* Inside of the parser: recursive descent by the grammar of docs/language.md, a function a rule.
  *
- *   parser.c       a file                         parse_expr.c    expressions
- *   parse_block.c  statements with blocks         parse_reduce.c  reducers and their ranges
- *   parse_line.c   statements of one line         parse_part.c    names, axes, types, signatures
- *   parse_token.c  the current token, errors
+ *   parser.c       a file                            parse_expr.c    expressions
+ *   parse_block.c  statements with blocks            parse_reduce.c  reducers and their ranges
+ *   parse_line.c   statements of one line            parse_part.c    names, types, axes, signatures
+ *   parse_token.c  the current token, errors         parse_type.c    names of types and variables
  *
  * Each calls those below and to the right of it; parse_expr.c, parse_reduce.c and parse_part.c call
  * each other.
@@ -30,7 +30,10 @@ typedef struct {
   bool broken;       /* an error that did not stop it */
   bool quiet;        /* it contains an unclosed bracket or a foreign sign, reported before */
   bool had_errors, asks_gradients;
-  NEO_VEC(neo_ast_name) defined; /* by the statement so far */
+  NEO_VEC(neo_ast_name) defined;        /* by the statement so far */
+  NEO_VEC(neo_ast_name) type_variables; /* of the function being parsed */
+  bool in_signature;                    /* names them */
+  size_t first_token;                   /* of the signature */
 } neo_parser;
 
 /* ---- parse_token.c --------------------------------------------------------------------------- */
@@ -75,6 +78,15 @@ void neo_p_leave(neo_parser *p);
 /* The vector's elements as a list of the tree. */
 #define NEO_P_LIST(list, v) ((list)->at = (v)->at, (list)->n = (uint32_t)(v)->n)
 
+/* ---- parse_type.c ---------------------------------------------------------------------------- */
+
+bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
+/* Does `<` or `<=` with a type behind it follow in the statement? Then a lower bound begins here. */
+bool neo_p_at_lower_bound(const neo_parser *p);
+void neo_p_type_name(neo_parser *p, neo_ast_type *t); /* without bounds; reports what is none */
+void neo_p_open_types(neo_parser *p);                 /* a signature begins */
+void neo_p_close_types(neo_parser *p); /* the function ends: reports misspelt types */
+
 /* ---- parse_part.c ---------------------------------------------------------------------------- */
 
 neo_ast_name neo_p_name(neo_parser *p, const char *what); /* what: for "expected WHAT" */
@@ -87,7 +99,6 @@ neo_ast_var neo_p_var(neo_parser *p);                    /* in a declaration */
 neo_ast_var neo_p_target(neo_parser *p);                 /* on the left of a definition */
 neo_ast_binds neo_p_binds(neo_parser *p, bool declared); /* declared: axes as in `var` */
 neo_ast_sig neo_p_sig(neo_parser *p);
-bool neo_p_is_type(const neo_parser *p, size_t at); /* the token there is a type's name */
 neo_ast_literal *neo_p_literal(neo_parser *p);
 /* [-] NUMBER */
 neo_ast_expr *neo_p_signed_number(neo_parser *p, const char *what);

@@ -236,11 +236,19 @@ const char *pg_read(pgen *g, uint32_t tensor) {
 
 /* ---- of a type */
 
+/* Is `to` the type in which a sum of `from` is made? */
+static bool is_wider(neo_type to, neo_type from) {
+  return to == NEO_F32_T ? from == NEO_F16_T || from == NEO_BF16_T
+                         : to == NEO_I32_T && (from == NEO_I8_T || from == NEO_U8_T);
+}
+
 const char *pg_convert(pgen *g, neo_type to, neo_type from, const char *e) {
   if (to == from)
     return e;
   if (to == NEO_BOOL_T)
     return neo_arena_printf(g->arena, "%s > %s", e, neo_type_is_float(from) ? "0.25" : "1");
+  if (is_wider(to, from) && strlen(e) % 2) /* nothing is drawn for it: a seed's programs stay as they are */
+    return neo_arena_printf(g->arena, "wide(%s)", e);
   return neo_arena_printf(g->arena, "%s(%s)", pg_type_text(to), e);
 }
 

@@ -12,7 +12,8 @@ syn keyword neoBoolean true false
 syn keyword neoConstant inf pi training step global_norm
 syn keyword neoType f64 f32 f16 bf16 i64 i32 i8 u8 bool
 syn keyword neoFunction abs sign floor ceil round sqrt rsqrt exp expm1 log log1p sin cos tan tanh
-syn keyword neoFunction sigmoid relu gelu silu softplus elu erf stop min max clamp select rand grad
+syn keyword neoFunction sigmoid relu gelu silu softplus elu erf stop min max clamp select rand wide
+syn keyword neoFunction grad
 syn keyword neoInitial uniform normal glorot he
 syn match neoReducer "\<\(sum\|prod\|max\|min\|mean\|argmax\|argmin\|logsumexp\|any\|all\)\ze\["
 syn match neoNumber "\<\d\+\(\.\d\+\)\=\([eE][+-]\=\d\+\)\=\>"

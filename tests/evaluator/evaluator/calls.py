@@ -7,6 +7,7 @@ definitions have the axes of the frame in front of their own.
 from . import duals, elements, gradients, scalars, tape, vertices
 from .errors import error
 from .expressions import Expressions
+from .parser import TYPES
 from .reads import children
 from .scopes import Block, FunctionIn, as_size
 from .tree import DOTS, Path, Range, Vertex
@@ -76,9 +77,13 @@ def _prefix(context, node):
 def bind_parameters(block, variables, arguments, node):
     """The names of the parameters, and of the sizes in their brackets."""
     later = []
+    bind_types(block, variables, arguments)
     for variable, argument in zip(variables, arguments):
-        if variable.type and argument.type in scalars.LITERALS:
-            argument = elements.convert(argument, variable.type.name)
+        kind = variable.type and block.view().kind(variable.type)
+        if kind and argument.type in scalars.LITERALS:
+            argument = elements.convert(argument, kind)
+        if kind and argument.type != kind:
+            error(node, f"this argument is {argument.type}, '{variable.name}' is {kind}")
         block.define(variable.name, argument, line=node.line)
         axes = _against(block, variable, argument, node)
         later += [(axis, n, variable) for axis, n in axes if not _fixed(block, axis, n, node)]
@@ -88,6 +93,18 @@ def bind_parameters(block, variables, arguments, node):
                 block.define(variable.type.bound.names[0], bound)
     for axis, n, variable in later:
         _solve(block, axis, n, node)
+
+
+def bind_types(block, variables, arguments):
+    """Type variables: the first argument with a type that has one binds it; f32 where none does."""
+    for variable, argument in zip(variables, arguments):
+        if variable.type and not variable.type.wide and argument.type not in scalars.LITERALS:
+            block.types.setdefault(variable.type.name, argument.type)
+    for variable in variables:
+        if variable.type:
+            block.types.setdefault(variable.type.name, "f32")
+    for name in TYPES:
+        block.types.pop(name, None)
 
 
 def _against(block, variable, argument, node):
@@ -149,12 +166,20 @@ def _sizes(node):
 
 def bind_options(program, context, block, text, node):
     """Options by name, evaluated where the call stands; defaults where the function does."""
-    known = [name for name, _, _ in text.options]
+    known = [name for name, _, _, _ in text.options]
     for name, _ in node.args:
         if name is not None and name not in known:
             error(node, f"'{text.name}' has no option '{name}'")
-    for name, default, _ in text.options:
-        block.define(name, option(program, context.view, block, node, name, default), line=node.line)
+    for name, default, _, kind in text.options:
+        value = option(program, context.view, block, node, name, default)
+        block.define(name, in_type(block, kind, value), line=node.line)
+
+
+def in_type(block, kind, value):
+    """An option in the type that is written for it; a literal stays one."""
+    if kind is None or value.type in scalars.LITERALS + ("bool",):
+        return value
+    return elements.convert(value, block.view().kind(kind))
 
 
 def option(program, view, block, node, name, default):

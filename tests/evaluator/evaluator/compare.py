@@ -204,7 +204,8 @@ class Comparison:
                 for t in kept:
                     if t["name"] in program.initial:
                         ours, theirs = program.initial[t["name"]], library.get(t["name"], self.shape_of(t))
-                        self._one({"name": "init"}, "compiled code", t["name"], ours, theirs)
+                        kind = "f32" if t["name"] in program.drawn and t["type"] == "f64" else None
+                        self._one({"name": "init"}, "compiled code", t["name"], ours, theirs, kind)
 
     def entry(self, e, folder, library):
         ours, _ = self.ours(e)
@@ -242,8 +243,8 @@ class Comparison:
         with np.load(out) as file:
             return dict(file)
 
-    def _one(self, e, who, name, ours, theirs):
-        kind = self.kinds.get(name, "f32")
+    def _one(self, e, who, name, ours, theirs, kind=None):
+        kind = kind or self.kinds.get(name, "f32")
         if kind == "f32" and self.coarsest:
             kind = self.coarsest
         worst, at = difference(ours, theirs, kind, self.floor)

@@ -12,7 +12,7 @@ UNARY = {"sqrt": tape.sqrt, "rsqrt": tape.rsqrt, "exp": tape.exp, "expm1": tape.
          "erf": tape.erf}
 STEPS = {"floor": np.floor, "ceil": np.ceil, "round": np.rint}
 NAMES = set(UNARY) | set(STEPS) | set(CONVERSIONS) | {"select", "min", "max", "clamp", "abs", "sign", "relu", "rand",
-                                                      "stop"}
+                                                      "stop", "wide"}
 
 
 def bool_tensor(data):

@@ -59,6 +59,8 @@ class Expressions:
         found = self.tensor(node)
         if found.rank:
             error(node, f"'{'.'.join(node.names)}' is a tensor of rank {found.rank}, not a number")
+        if wide and found.unrounded is not None:  # global_norm
+            return tape.constant(found.unrounded, "f64" if found.type == "f64" else "f32")
         return _widened(self._element(found, [], frame, node), wide)
 
     def tensor(self, node):
@@ -104,7 +106,7 @@ class Expressions:
             if result.rank:
                 error(node, f"'{'.'.join(node.path)}' gives a tensor of rank {result.rank}, not a number")
             return _widened(self._element(result, [], frame, node), wide)
-        name = node.path[0]
+        name = self.view.variable(node.path[0]) or node.path[0]
         if len(node.path) != 1 or name not in elements.NAMES:
             error(node, f"'{'.'.join(node.path)}' is not a function")
         args = [a for _, a in node.args]
@@ -116,6 +118,8 @@ class Expressions:
             result = self.value(args[0], frame, wide)
             self.caller.opaque = True
             return tape.Tensor(duals.primal(result.data), result.type, result.lead, bound=result.bound)
+        if name == "wide":
+            return _widened(_wide(self.value(args[0], frame, wide or True)), wide)
         if name in elements.CONVERSIONS:  # a conversion rounds, within a sum too
             inner = scalars.EXACT if wide == scalars.EXACT else False
             return _widened(elements.function(name, [self.value(a, frame, inner) for a in args], node), wide)
@@ -228,11 +232,28 @@ class Expressions:
         """A tensor: a name, a slice, what a call gives; else an element as a scalar."""
         if isinstance(node, Path) and frame.find(node.names[0]) is None:
             return self.tensor(node)
+        if self.is_conversion(node, frame):
+            return self.converted(node, frame)
         if isinstance(node, Call) and self.view.is_function(node.path):
             return self.called(node, frame)[0]
         if self.is_slice(node, frame):
             return self.slice_of(self.base(node, frame), node, frame)
         return self.value(node, frame)
+
+    def is_conversion(self, node, frame):
+        """real(X) or wide(X) of a whole tensor or a slice."""
+        if not isinstance(node, Call) or self.view.is_function(node.path) or len(node.path) > 1 or len(node.args) != 1:
+            return False
+        name, argument = self.view.variable(node.path[0]) or node.path[0], node.args[0][1]
+        if name != "wide" and name not in elements.CONVERSIONS:
+            return False
+        named = isinstance(argument, Path) and frame.find(argument.names[0]) is None
+        return self.is_slice(argument, frame) or named and self.tensor(argument).rank > 0
+
+    def converted(self, node, frame):
+        a = self.whole(node.args[0][1], frame)
+        name = self.view.variable(node.path[0]) or node.path[0]
+        return elements.convert(a, scalars.WIDENED.get(a.type, a.type) if name == "wide" else name)
 
     def is_slice(self, node, frame):
         return isinstance(node, Read) and frame.dots is None and any(s is DOTS for s in node.subscripts)
@@ -298,6 +319,12 @@ class Expressions:
             error(line, f"'..' stands for different indices: extents {found[0]} and "
                         f"{next(f for f in found if f != found[0])}")
         return found[0]
+
+
+def _wide(a):
+    """What wide() gives: an element as a sum takes it, which is a number of the type that sums gather in."""
+    kind = scalars.SUMMED.get(a.type)
+    return elements.retype(a, scalars.WIDENED[kind]) if kind else a
 
 
 def _widened(a, wide):

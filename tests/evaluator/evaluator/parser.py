@@ -25,6 +25,7 @@ class _Parser:
     def __init__(self, toks):
         self.toks = toks
         self.at = 0
+        self.variables, self.in_signature = set(), False  # of types, in the function at hand
 
     # ---- tokens
 
@@ -202,19 +203,21 @@ class _Parser:
         """( variables ; options ): the two lists."""
         self.need("(")
         variables, options = [], []
+        self.variables, self.in_signature = set(), True
         if self.peek().text not in (";", ")"):
             variables = self.several(self.variable)
         if self.take(";"):
             options = self.several(self.option)
         self.need(")")
+        self.in_signature = False
         return variables, options
 
     def option(self):
         is_input = self.peek().text == "input" and self.peek(1).kind == "name"
         if is_input:
             self.at += 1
-        name = self.name()
-        return name, self.expr() if self.take("=") else None, is_input
+        name, kind = self.name(), self.type()
+        return name, self.expr() if self.take("=") else None, is_input, kind
 
     def stmt_fn(self, line):
         name = self.name()
@@ -356,6 +359,9 @@ class _Parser:
         if not self.take(":"):
             return None
         lower = None
+        variable = self.type_variable()
+        if variable:
+            return variable
         if self.peek().text not in TYPES:  # -1 <= i32 < v
             lower = self.sum()
             if not self.take("<", "<="):
@@ -367,6 +373,19 @@ class _Parser:
         rel = self.take("<", "<=")
         upper = self.sum() if rel else None
         return Type(token.text, upper, bool(rel) and rel.text == "<=", lower)
+
+    def type_variable(self):
+        """real or wide(real), where a signature names real; None where something else stands here."""
+        wide = self.peek().text == "wide" and self.peek(1).text == "("
+        token = self.peek(2) if wide else self.peek()
+        known = token.text in self.variables or self.in_signature and self.peek(1).text not in ("<", "<=")
+        if token.kind != "name" or token.text in TYPES or not known:
+            return None
+        self.variables.add(token.text)
+        self.at += 3 if wide else 1
+        if wide:
+            self.need(")")
+        return Type(token.text, wide=wide)
 
     def path(self):
         names = [self.name()]

@@ -42,6 +42,7 @@ class Program:
         self.declared = {}  # the statements that declare one of a name: the second has a 2 behind it, and so on
         self.kinds = {}  # of them: param or state
         self.initial = {}  # the initial values of those that were not given, where they are not random
+        self.drawn = set()  # the names of those that are
         self.updates = {}  # full name of a state: Lazy new value
         self.modules = {}
         self.settings = {}  # global_norm and the like while an optimizer runs
@@ -236,7 +237,7 @@ class Program:
     def _input(self, s, block, position):
         context = self.context(block, position)
         shape, _ = self._axes(s.variable, context)
-        kind = s.variable.type.name if s.variable.type else "f32"
+        kind = context.view.kind(s.variable.type) if s.variable.type else "f32"
         result = self.given(s.variable.name, shape, kind, s.line, self.bound(s.variable, context))
         if result is None and s.value is not None:
             default = elements.convert(context.value(s.value, block.frame), kind)
@@ -258,7 +259,7 @@ class Program:
         """A parameter or state: a slice of what all rounds of its call have."""
         context = self.context(block, position)
         shape, names = self._axes(s.variable, context)
-        kind = s.variable.type.name if s.variable.type else "f32"
+        kind = context.view.kind(s.variable.type) if s.variable.type else "f32"
         full = self.kept_name(s, block)
         bound = self.bound(s.variable, context)
         stacked = tuple(n for _, n in block.rounds) + shape
@@ -288,7 +289,7 @@ class Program:
                                                                                            context)
         if stacked != shape and any(True for _ in reads(s.value)):
             error(s, "an initial value that reads tensors, in rounds, is not evaluated")
-        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
+        value = elements.convert(context.value(s.value, _own_frame(names, shape, s.variable)), kind)
         leaf = tape.leaf(np.array(np.broadcast_to(value.data, stacked)), kind)
         self.initial[full] = leaf.data
         return leaf
@@ -302,14 +303,15 @@ class Program:
         args = [float(context.value(a, Frame()).data) for _, a in call.args]
         flat = np.arange(int(np.prod(stacked, dtype=np.int64))).reshape(stacked)
         site = self.sites[context.view.block.key, id(call)]
-        leaf = tape.leaf(randoms.drawn(call.path[-1], args, self, site, flat), kind)
+        leaf = tape.leaf(scalars.round_to(randoms.drawn(call.path[-1], args, self, site, flat), kind), kind)
         self.initial[full] = leaf.data
+        self.drawn.add(full)
         return leaf
 
     def _const(self, s, block, position):
         context = self.context(block, position)
         shape, names = self._axes(s.variable, context)
-        kind = s.variable.type.name if s.variable.type else "f32"
+        kind = context.view.kind(s.variable.type) if s.variable.type else "f32"
         if isinstance(s.value, list):
             data = np.asarray(s.value)
             if data.shape != shape:
@@ -317,7 +319,7 @@ class Program:
             data = data.astype(scalars.dtype(kind))
             data = scalars.round_to(data, kind) if scalars.is_float(kind) else data
             return tape.leaf(data, kind, self.bound(s.variable, context))
-        value = elements.convert(context.value(s.value, _own_frame(names, shape)), kind)
+        value = elements.convert(context.value(s.value, _own_frame(names, shape, s.variable)), kind)
         return tape.leaf(np.array(np.broadcast_to(value.data, shape)), kind, self.bound(s.variable, context))
 
     # ---- definitions
@@ -337,7 +339,7 @@ class Program:
                 result = self._indexed(target, value, block.frame, context, shaped)
             if target.type:
                 bound = self.bound(target, context)
-                result = elements.convert(result, target.type.name)
+                result = elements.convert(result, context.view.kind(target.type))
                 result.bound = bound if bound is not None else result.bound
         result = self.noisy(result)
         if scalars.is_float(result.type) and result.type not in scalars.LITERALS:
@@ -372,7 +374,7 @@ class Program:
     def _indexed(self, target, value, frame, context, shaped):
         inner = self._axes_of(target, value, frame, context, shaped)
         known = shaped.type if shaped is not None and shaped.type not in scalars.LITERALS else None
-        element = settled(context.value(value, inner), target.type.name if target.type else known)
+        element = settled(context.value(value, inner), context.view.kind(target.type) if target.type else known)
         with tape.masked(inner.mask):
             element = tape.expand(element, len(inner))
             lead = element.data.shape[:len(frame)] if element.data.ndim else (1,) * len(frame)
@@ -447,7 +449,7 @@ def _draws(value):
     return any(_draws(c) for c in children(value)) if not isinstance(value, (list, int, float)) else False
 
 
-def _own_frame(names, shape):
+def _own_frame(names, shape, variable):
     """The frame of an initial value: the indices that a declaration names."""
-    dots = sum(isinstance(n, tuple) for n in names)
-    return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots or None)
+    dots = sum(isinstance(n, tuple) for n in names) if DOTS in (variable.axes or []) else None
+    return Frame([Axis(n, 0, e) for n, e in zip(names, shape)], None, dots)

@@ -127,7 +127,7 @@ def define(context, target, value, frame, axes):
     own = inner.axes[len(frame):]
     itself.dots = inner.dots
     itself.names, itself.extents = [a.name for a in own], tuple(a.count for a in own)
-    itself.type = target.type.name if target.type else _type(context, itself, value, inner)
+    itself.type = context.view.kind(target.type) if target.type else _type(context, itself, value, inner)
     return itself.whole()
 
 

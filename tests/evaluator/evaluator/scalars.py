@@ -14,6 +14,7 @@ INTEGERS = {"i64": (64, True), "i32": (32, True), "i8": (8, True), "u8": (8, Fal
             "int": (64, True)}
 EXACT = "exact"  # how integers count within subscripts and bounds: as i64
 WIDE = {"i8": "i32", "u8": "i32", "f16": "f16 sum", "bf16": "bf16 sum"}  # in what a sum of them gathers
+WIDENED = {"i8": "i32", "u8": "i32", "f16": "f32", "bf16": "f32"}  # what wide() gives
 SUMMED = {"f16 sum": "f16", "bf16 sum": "bf16"}  # to what such a sum is rounded in the end
 LITERALS = ("int", "float")
 

@@ -1,6 +1,6 @@
 """Names: blocks of statements, what they define, and who sees it. Nothing is computed before it is asked for."""
 
-from . import tape
+from . import scalars, tape
 from .errors import error
 from .frames import Frame
 
@@ -49,6 +49,7 @@ class Block:
         self.carries = False  # it has those of a loop, for a round
         self.loop_rounds = {}  # by the names of results of its loops: how many rounds these took
         self.trained = {}  # in an optimizer: the full name of the parameter, by the one that it has here
+        self.types = {}  # what the type variables of the signature stand for
         self.kept = {}  # the full names of its parameters and states
         program.blocks.append(self)
 
@@ -83,6 +84,18 @@ class View:
     @property
     def frame(self):
         return self.block.frame
+
+    def variable(self, name):
+        """The type that a type variable stands for; None where there is none of this name."""
+        view = self
+        while view and name not in view.block.types:
+            view = view.block.parent
+        return view.block.types[name] if view else None
+
+    def kind(self, written):
+        """The type that is written; that of a variable is the call's."""
+        name = self.variable(written.name) or written.name
+        return scalars.WIDENED.get(name, name) if written.wide else name
 
     def dots(self):
         """The extents for which `..` stands in the signature of the function around."""

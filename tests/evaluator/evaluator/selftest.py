@@ -51,6 +51,15 @@ CASES = [
     ("round goes to even", "input x[4]; r[i] = round(x[i])", {"x": [0.5, 1.5, 2.5, -0.5]}, {"r": [0, 2, 2, 0]}),
     ("narrow floats are rounded", "input x; a = f16(x); b = bf16(x); c = f32(b)",
      {"x": 1.2001}, {"a": 1.2001953125, "b": 1.203125, "c": 1.203125}),
+    ("wide() does not round, named tensors and conversions do", """input x[2] : bf16; p[i] = x[i]*x[i]
+     w[i] = wide(x[i]*x[i]); n[i] = wide(p[i]); c[i] = wide(bf16(x[i]*x[i])); s = wide(sum[i] x[i]*x[i])""",
+     {"x": [1.0078125, 1.0]}, {"w": [1.01568603515625, 1], "n": [1.015625, 1], "c": [1.015625, 1],
+                               "s": 2.01568603515625}),
+    ("a type variable is what the first argument with a type says", """
+     fn f(s : real, x[N] : real; by : wide(real) = 3) -> y, m { param w[N] : real = 0.5
+       y[i] : real = s*x[i]; m[i] : wide(real) = wide(x[i])*wide(x[i]) + wide(w[i])*by }
+     input x[1] : bf16; input z[1] : f64; y, m = f(3, x); u, n = f(1, z, by = 1)""",
+     {"x": [1.0078125], "z": [1 / 3]}, {"y": [3.03125], "m": [2.51568603515625], "u": [1 / 3], "n": [1 / 9 + 0.5]}),
     ("functions solve their sizes", """
      fn f(x[G*C, L], w[C]; k = 2) -> y { y[g < G, c] = sum[l] x[g*C + c, l] * w[c] * k }
      input x[4, 3]; input w[2]; y = f(x, w); z = f(x, w, k = 3)[1, 1]""",

@@ -103,14 +103,20 @@ def _optimize(program, s, name, gradient):
     calls.bind_parameters(block, text.parameters, arguments, s)
     block.trained[text.parameters[0].name] = name
     norm = program.settings["global_norm"]
-    block.define("global_norm", tape.constant(scalars.round_to(norm.data, leaf.type), leaf.type))
-    for option, default, is_input in text.options:
+    rounded = tape.constant(scalars.round_to(norm.data, leaf.type), leaf.type)
+    rounded.unrounded = norm.data
+    block.define("global_norm", rounded)
+    for option, default, is_input, kind in text.options:
         value = None
         if is_input:
             value = _setting(program, s, option)
         if value is None:
             value = calls.option(program, program.main.view(), block, s, option, default)
-        block.define(option, _as_type(value, leaf.type) if is_input else value)
+        if kind is not None:
+            value = calls.in_type(block, kind, value)
+        elif is_input:
+            value = _as_type(value, leaf.type)
+        block.define(option, value)
     program.declare(text.body, block)
 
 
@@ -122,7 +128,7 @@ def settings(program):
         if isinstance(s, Train):
             function = program.main.view().lookup(s.using, s.line)
             given = dict(s.args)
-            places += [(s, name) for name, _, is_input in function.node.options
+            places += [(s, name) for name, _, is_input, _ in function.node.options
                        if is_input and not (name in given and "step" in names(given[name]))]
     result, taken = {}, set(program.main.names)
     for s, name in places:
@@ -140,9 +146,9 @@ def settings(program):
 def _setting(program, s, option):
     name = settings(program).get((id(s), option))
     if name is not None and name in program.inputs:
-        return tape.constant(float(np.asarray(program.inputs[name])), "f32")
+        return tape.constant(float(np.asarray(program.inputs[name])), "f64")
     return None
 
 
 def _as_type(value, kind):
-    return elements.retype(value, "f32") if value.type == "float" else value
+    return elements.convert(value, kind) if scalars.is_float(value.type) else value

@@ -85,10 +85,11 @@ class Else:
 
 @dataclass(eq=False)
 class Type:
-    name: str
+    name: str  # a type, or a variable of a signature
     bound: Any = None  # an expression: elements are below it
     closed: bool = False  # or equal to it
     lower: Any = None  # they are not below this; 0 where nothing is written
+    wide: bool = False  # wide(name): what a sum of it gathers in
 
 
 @dataclass(eq=False)
@@ -210,7 +211,7 @@ class Function:
     line: int
     name: str
     parameters: list  # of Variables
-    options: list  # of (name, default or None, is an input)
+    options: list  # of (name, default or None, is an input, type or None)
     results: list
     body: list
     grad_parameters: list = field(default_factory=list)

@@ -146,9 +146,10 @@ def gathered(program, s, variable, value, block, position):
 def _none(context, variable, value, frame, shape, names):
     """The values where there is no child, of the shape that is gathered."""
     inner = frame.push([Axis(n, 0, e) for n, e in zip(names, shape)])
-    element = settled(context.value(value, inner), variable.type.name if variable.type else None)
-    if variable.type:
-        element = elements.convert(element, variable.type.name)
+    kind = context.view.kind(variable.type) if variable.type else None
+    element = settled(context.value(value, inner), kind)
+    if kind:
+        element = elements.convert(element, kind)
     with tape.masked(inner.mask):
         element = tape.expand(element, len(inner))
         lead = element.data.shape[:len(frame)] if element.data.ndim else (1,) * len(frame)

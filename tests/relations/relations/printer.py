@@ -80,7 +80,7 @@ def _type(t):
         return ""
     lower = "" if t.lower is None else f"{_tight(t.lower)} <= "
     upper = "" if t.bound is None else f" {'<=' if t.closed else '<'} {_tight(t.bound)}"
-    return f" : {lower}{t.name}{upper}"
+    return f" : {lower}{f'wide({t.name})' if t.wide else t.name}{upper}"
 
 
 def _axis(axis):
@@ -108,7 +108,8 @@ def _block(head, body):
 def _signature(parameters, options):
     parts = ", ".join(map(_variable, parameters))
     if options:
-        one = [("input " if is_input else "") + n + ("" if e is None else f" = {expression(e)}") for n, e, is_input in options]
+        one = [("input " if is_input else "") + n + _type(kind) + ("" if e is None else f" = {expression(e)}")
+               for n, e, is_input, kind in options]
         parts += "; " + ", ".join(one)
     return f"({parts})"
 

@@ -239,6 +239,9 @@ class Scope:
                 return self._join(args[1:], indices)
             if name in ("grad", "stop", "rand"):
                 return None
+            if name == "wide":
+                kind = self.type(args[0], indices)
+                return {"f16": "f32", "bf16": "f32", "i8": "i32", "u8": "i32"}.get(kind, kind)
             return self._join(args, indices)
         return None
 

@@ -1,0 +1,262 @@
+"""What the functions of models/std compute, in numpy and float64, from the papers' formulas and not from the library.
+
+Weights lie as models/std says. Arrays are float64 whatever the type of the model: what a model of bf16 is given are
+numbers of bf16, and its results are held against the exact ones.
+"""
+
+import numpy as np
+
+INF = np.inf
+
+
+def sigmoid(x):
+    return 1/(1 + np.exp(-x))
+
+
+def silu(x):
+    return x*sigmoid(x)
+
+
+def softplus(x):
+    return np.logaddexp(0, x)
+
+
+def erf(x):
+    return np.vectorize(__import__("math").erf)(x)
+
+
+def gelu(x):
+    return 0.5*x*(1 + erf(x/np.sqrt(2)))
+
+
+def elu(x):
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+
+
+def logsumexp(x, axis=-1):
+    top = x.max(axis=axis, keepdims=True)
+    return (np.log(np.exp(x - top).sum(axis=axis, keepdims=True)) + top).squeeze(axis)
+
+
+def linear(x, w, b):
+    return x@w + b
+
+
+# ---- images
+
+
+def padded(x, pad, value=0.0):
+    return np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)], constant_values=value)
+
+
+def conv2d(x, f, stride=1, pad=0, dilation=1, groups=1, bias=None):
+    x = padded(x, pad)
+    n, _, h, w = x.shape
+    k, c, r, s = f.shape
+    p, q = (h - dilation*(r - 1) - 1)//stride + 1, (w - dilation*(s - 1) - 1)//stride + 1
+    y = np.zeros((n, k, p, q))
+    for o in range(k):
+        first = (o//(k//groups))*c
+        for i in range(r):
+            for j in range(s):
+                part = x[:, first:first + c, dilation*i:dilation*i + stride*(p - 1) + 1:stride,
+                         dilation*j:dilation*j + stride*(q - 1) + 1:stride]
+                y[:, o] += np.einsum("nchw,c->nhw", part, f[o, :, i, j])
+    return y if bias is None else y + bias[None, :, None, None]
+
+
+def pool(x, kind, size, stride, pad):
+    x = padded(x, pad, -INF if kind == "max" else 0.0)
+    p, q = (x.shape[2] - size)//stride + 1, (x.shape[3] - size)//stride + 1
+    y = np.zeros(x.shape[:2] + (p, q))
+    for i in range(p):
+        for j in range(q):
+            window = x[:, :, i*stride:i*stride + size, j*stride:j*stride + size]
+            y[:, :, i, j] = window.max(axis=(2, 3)) if kind == "max" else window.mean(axis=(2, 3))
+    return y
+
+
+# ---- norms, softmax, losses
+
+
+def layer_norm(x, g, b, eps=1e-5):
+    m = x.mean(-1, keepdims=True)
+    return g*(x - m)/np.sqrt(((x - m)**2).mean(-1, keepdims=True) + eps) + b
+
+
+def rms_norm(x, g, eps=1e-5):
+    return g*x/np.sqrt((x**2).mean(-1, keepdims=True) + eps)
+
+
+def batch_norm(x, g, b, mean, variance, eps=1e-5):
+    def at(a):
+        return a[None, :, None, None]
+    return at(g)*(x - at(mean))/np.sqrt(at(variance) + eps) + at(b)
+
+
+def softmax(x):
+    return np.exp(x - logsumexp(x)[..., None])
+
+
+def cross_entropy(l, y, smoothing=0.0):
+    log_p = l - logsumexp(l)[..., None]
+    taken = np.take_along_axis(log_p, y[..., None], -1)[..., 0]
+    return -((1 - smoothing)*taken + smoothing*log_p.mean(-1)).mean()
+
+
+def huber(x, y, delta):
+    e = np.abs(x - y)
+    return np.where(e < delta, 0.5*e**2, delta*(e - 0.5*delta)).mean()
+
+
+# ---- attention
+
+
+def dot_attention(q, k, v, causal=False):
+    t, s = q.shape[1], k.shape[1]
+    score = np.einsum("bihd,bjhd->bhij", q, k)/np.sqrt(q.shape[3])
+    if causal:
+        score = np.where(np.arange(s)[None, :] <= np.arange(t)[:, None] + s - t, score, -INF)
+    return np.einsum("bhij,bjhe->bihe", softmax(score), v)
+
+
+def attention(x, w, causal=False):
+    q, k, v = (np.einsum("btd,dhk->bthk", x, w["W" + n]) for n in "qkv")
+    return np.einsum("bthk,hkd->btd", dot_attention(q, k, v, causal), w["Wo"]) + w["bo"]
+
+
+def linear_attention(q, k, v, decay=1.0):
+    b, t, h, _ = q.shape
+    y = np.zeros(v.shape)
+    f, g = elu(q) + 1, elu(k) + 1
+    for i in range(t):
+        weight = np.einsum("bhd,bshd->bsh", f[:, i], g[:, :i + 1])*decay**(i - np.arange(i + 1))[None, :, None]
+        y[:, i] = np.einsum("bsh,bshe->bhe", weight, v[:, :i + 1])/weight.sum(1)[..., None]
+    return y
+
+
+# ---- recurrent networks
+
+
+def lstm_cell(x, h, c, w):
+    z = np.einsum("ni,gij->ngj", x, w["W"]) + np.einsum("nk,gkj->ngj", h, w["U"]) + w["b"]
+    c = sigmoid(z[:, 1])*c + sigmoid(z[:, 0])*np.tanh(z[:, 3])
+    return sigmoid(z[:, 2])*np.tanh(c), c
+
+
+def gru_cell(x, h, w):
+    p = np.einsum("ni,gij->ngj", x, w["W"]) + w["bw"]
+    q = np.einsum("nk,gkj->ngj", h, w["U"]) + w["bu"]
+    u, r = sigmoid(p[:, 0] + q[:, 0]), sigmoid(p[:, 1] + q[:, 1])
+    return u*h + (1 - u)*np.tanh(p[:, 2] + r*q[:, 2])
+
+
+def step(kind, x, h, c, w):
+    """One step of PyTorch's cells: weights are [gates*hidden, in]."""
+    p, q = x@w["W"].T + w["bw"], h@w["U"].T + w["bu"]
+    if kind == "lstm":
+        i, f, g, o = np.split(p + q, 4, -1)
+        c = sigmoid(f)*c + sigmoid(i)*np.tanh(g)
+        h = sigmoid(o)*np.tanh(c)
+        return (h@w["R"].T if "R" in w else h), c
+    if kind == "gru":
+        (pr, pz, pn), (qr, qz, qn) = np.split(p, 3, -1), np.split(q, 3, -1)
+        z = sigmoid(pz + qz)
+        return (1 - z)*np.tanh(pn + sigmoid(pr + qr)*qn) + z*h, c
+    return np.tanh(p + q), c
+
+
+def layer(kind, x, h, c, w, lengths=None, reverse=False):
+    """x [batch, time, in]; (y, h, c) after the first `lengths` steps."""
+    b, t, _ = x.shape
+    lengths = np.full(b, t) if lengths is None else lengths
+    y = np.zeros((b, t, h.shape[1]))
+    for i in (reversed(range(t)) if reverse else range(t)):
+        h2, c2 = step(kind, x[:, i], h, c, w)
+        live = (i < lengths)[:, None]
+        h, c = np.where(live, h2, h), np.where(live, c2, c)
+        y[:, i] = np.where(live, h2, 0)
+    return y, h, c
+
+
+def layers(kind, x, h0, c0, weights, lengths=None):
+    """`weights`: a list of layers, each a list of the weights of its directions."""
+    hs, cs = [], []
+    for directions in weights:
+        ys = []
+        for d, w in enumerate(directions):
+            k = len(hs)
+            y, h, c = layer(kind, x, h0[k], c0[k], w, lengths, d == 1)
+            ys.append(y)
+            hs.append(h)
+            cs.append(c)
+        x = np.concatenate(ys, -1)
+    return x, np.array(hs), np.array(cs)
+
+
+def selective_scan(u, d, a, bs, cs, direct):
+    b, t, e = u.shape
+    h, y = np.zeros((b, e, a.shape[1])), np.zeros(u.shape)
+    for i in range(t):
+        h = np.exp(d[:, i, :, None]*a)*h + (d[:, i]*u[:, i])[..., None]*bs[:, i, None, :]
+        y[:, i] = (h*cs[:, i, None, :]).sum(-1) + direct*u[:, i]
+    return y
+
+
+def mamba(x, w, state):
+    e, width = w["F"].shape
+    rank = w["Wt"].shape[1]
+    uz = x@w["Wi"].T
+    u, z = uz[..., :e], uz[..., e:]
+    before = np.pad(u, [(0, 0), (width - 1, 0), (0, 0)])
+    c = silu(sum(before[:, k:k + u.shape[1]]*w["F"][:, k] for k in range(width)) + w["b"])
+    p = c@w["Wx"].T
+    d = softplus(p[..., :rank]@w["Wt"].T + w["bt"])
+    s = selective_scan(c, d, -np.exp(w["Al"]), p[..., rank:rank + state], p[..., rank + state:], w["D"])
+    return (s*silu(z))@w["Wo"].T
+
+
+# ---- sequences of labels
+
+
+def ctc(l, y, blank=0):
+    """-log of the probability of the labels y, by all paths of one example."""
+    t, c = l.shape
+    total = -INF
+
+    def collapsed(path):
+        return [k for i, k in enumerate(path) if k != blank and (i == 0 or path[i - 1] != k)]
+    for path in np.ndindex(*[c]*t):
+        if collapsed(path) == list(y):
+            total = np.logaddexp(total, sum(l[i, k] for i, k in enumerate(path)))
+    return -total
+
+
+def crf_score(x, y, a, first, last):
+    n = len(y)
+    return first[y[0]] + x[range(n), y].sum() + a[y[:-1], y[1:]].sum() + last[y[-1]]
+
+
+def crf(x, y, a, first, last):
+    t, k = x.shape
+    scores = np.array([crf_score(x, list(p), a, first, last) for p in np.ndindex(*[k]*t)])
+    return logsumexp(scores) - crf_score(x, list(y), a, first, last)
+
+
+def viterbi(x, a, first, last):
+    t, k = x.shape
+    paths = list(np.ndindex(*[k]*t))
+    scores = [crf_score(x, list(p), a, first, last) for p in paths]
+    best = int(np.argmax(scores))
+    return scores[best], paths[best]
+
+
+def soft_dtw(x, y, gamma):
+    c = ((x[:, None] - y[None])**2).sum(-1)
+    n, m = c.shape
+    r = np.full((n + 1, m + 1), INF)
+    r[0, 0] = 0
+    for i in range(n):
+        for j in range(m):
+            r[i + 1, j + 1] = c[i, j] - gamma*logsumexp(-np.array([r[i, j], r[i, j + 1], r[i + 1, j]])/gamma)
+    return r[n, m]
