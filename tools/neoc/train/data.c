@@ -2,6 +2,7 @@
 #include "tools/neoc/train/data.h"
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "tools/neoc/csv/csv.h"
 #include "tools/neoc/train/trees.h"
 #include <string.h>
 
@@ -78,6 +79,36 @@ static neoc_exit fit_rows(const neoc_data *d, int32_t tensor) {
   return NEOC_OK;
 }
 
+/* ---- files */
+
+/* The classes that the training's data give the names of this input; null: these are the training's. */
+static const neoc_texts *known_classes(const neoc_data *d, int32_t tensor) {
+  const neoc_data *b = d->before;
+  int32_t k = b ? neo_rt_find(b->r->lib.model, tensor_at(d, tensor)->name) : -1;
+  return k >= 0 && b->source[k].path && b->source[k].classes.n ? &b->source[k].classes : NULL;
+}
+
+static neoc_exit load_table(neoc_data *d, int32_t tensor) {
+  neoc_source *s = &d->source[tensor];
+  const neo_rt_tensor *t = tensor_at(d, tensor);
+  neoc_csv_wish wish = {.tensor = t->name,
+                        .integer = !neo_type_is_float((neo_type)t->type),
+                        .tells = !d->r->aside && !neoc_has(d->r->cli, NEOC_O_QUIET),
+                        .known = known_classes(d, tensor)};
+  return neoc_csv_read(d->r->cli, s->path, &wish, &s->array, &s->classes);
+}
+
+static neoc_exit load_rows(neoc_data *d, int32_t tensor) {
+  char error[1024] = "";
+  neoc_source *s = &d->source[tensor];
+  if (neoc_csv_is(s->path))
+    return load_table(d, tensor);
+  neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
+  return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s",
+                            tensor_at(d, tensor)->name, error)
+                : NEOC_OK;
+}
+
 /* ---- windows of a sequence */
 
 /* A text, where the file is no array: bytes as they are if there is a class for each, else those
@@ -86,6 +117,8 @@ static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
   const neo_rt_tensor *t = tensor_at(d, tensor);
+  if (neoc_csv_is(s->path))
+    return load_table(d, tensor);
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
   if (status == NEO_FORMAT && !neo_rti_is_array(s->path)) {
     int64_t bound = neoc_data_bound(d, t);
@@ -137,15 +170,6 @@ static void count_windows(neoc_data *d) {
 }
 
 /* ---- opening */
-
-static neoc_exit load_rows(neoc_data *d, int32_t tensor) {
-  char error[1024] = "";
-  neoc_source *s = &d->source[tensor];
-  neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
-  return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s",
-                            tensor_at(d, tensor)->name, error)
-                : NEOC_OK;
-}
 
 static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *first) {
   neoc_cli *cli = d->r->cli;
@@ -230,7 +254,7 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
                          const neoc_data *before, neoc_data *d) {
   const neo_rt_model *m = r->lib.model;
   int32_t first = -1;
-  *d = (neoc_data){.r = r, .option = option};
+  *d = (neoc_data){.r = r, .option = option, .before = before};
   d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
   for (int k = 0; k < 256; k++)
     d->vocab[k] = before ? before->vocab[k] : -1;

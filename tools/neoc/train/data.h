@@ -1,6 +1,7 @@
 /* Data files of `neoc train`: rows for the inputs of entries.
  *
  *   X=images.npy          a row of the file is a row of a batch
+ *   X=iris.csv:1..4       columns of a table (tools/neoc/csv)
  *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have
  *                         theirs at one place, each as far behind it as is said
  *   G=trees.txt           a row of a batch is a tree of the file (trees.h)
@@ -23,13 +24,14 @@ typedef struct {
   neo_rt_array array;
   int64_t shift, window; /* of crops: elements of the sequence */
   neoc_member member;
-  bool minus_one; /* of words: -1 is within the bound */
+  bool minus_one;     /* of words: -1 is within the bound */
+  neoc_texts classes; /* of a table's column of names: which are the integers */
 } neoc_source;
 
 typedef struct neoc_treebank neoc_treebank;
 typedef struct neoc_tree_batch neoc_tree_batch;
 
-typedef struct {
+typedef struct neoc_data {
   neoc_runner *r;
   neoc_option option;  /* DATA or TEST */
   neoc_source *source; /* by tensor of the runtime's model */
@@ -38,10 +40,11 @@ typedef struct {
   int64_t crop_step;   /* places between the first elements of two rows: crops do not overlap */
   int16_t vocab[256];  /* class of each byte of texts */
   neoc_treebank *bank; /* null: there are no trees */
+  const struct neoc_data *before; /* the training's; null: these are */
 } neoc_data;
 
 /* Opens the files of `option` for the inputs of n entries; `before`: the training's data, which has
- * the classes of texts and the ids of words, or null. Values are converted and checked against their bounds. Errors have been reported. */
+ * the classes of texts and tables and the ids of words, or null. Values are converted and checked against their bounds. Errors have been reported. */
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *out);
 void neoc_data_close(neoc_data *d);

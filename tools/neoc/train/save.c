@@ -28,21 +28,54 @@ static const char *vocabulary(const neoc_trainer *t) {
                        : "";
 }
 
+/* The classes of an input as a list of JSON; null: its data are numbers. */
+static const char *classes(const neoc_trainer *t, int32_t tensor) {
+  const neoc_source *x = &t->data.source[tensor];
+  neo_str s;
+  neo_str_init(&s, t->cli->arena);
+  for (size_t k = 0; k < x->classes.n; k++) {
+    neo_str_add(&s, k ? ", " : "[");
+    neo_str_add_json(&s, x->classes.at[k]);
+  }
+  return x->classes.n ? (neo_str_addc(&s, ']'), neo_str_text(&s)) : NULL;
+}
+
+static const char *classes_key(const neoc_trainer *t, int32_t tensor) {
+  return neo_arena_printf(t->cli->arena, "classes.%s", t->r.lib.model->tensors[tensor].name);
+}
+
+/* What a training needs beside the context, and what tells a reader of the file about its data. */
+static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
+  const neo_rt_pair own[] = {{"epoch", number(t, t->epoch)},
+                             {"position", number(t, t->position)},
+                             {"batch", number(t, t->entry[t->lead].feed.batch)},
+                             {"rows", number(t, t->data.rows)},
+                             {"epoch_loss", losses(t)},
+                             {"entries", neoc_train_entries(t)},
+                             {"last", last_words[t->last]},
+                             {"vocabulary", vocabulary(t)}};
+  enum { OWN = sizeof own / sizeof *own };
+  int32_t tensors = t->r.lib.model->n_tensors;
+  neo_rt_pair *out = NEO_NEW_ARRAY(t->cli->arena, neo_rt_pair, OWN + tensors);
+  memcpy(out, own, sizeof own);
+  *n = OWN;
+  for (int32_t k = 0; k < tensors; k++) {
+    const char *list = classes(t, k);
+    if (list)
+      out[(*n)++] = (neo_rt_pair){classes_key(t, k), list};
+  }
+  return out;
+}
+
 neoc_exit neoc_train_save(neoc_trainer *t) {
   if (!t->save)
     return NEOC_OK;
   neoc_exit e = t->allow_nan ? NEOC_OK : neoc_check_kept(t);
   if (e)
     return e;
-  const neo_rt_pair extra[] = {{"epoch", number(t, t->epoch)},
-                               {"position", number(t, t->position)},
-                               {"batch", number(t, t->entry[t->lead].feed.batch)},
-                               {"rows", number(t, t->data.rows)},
-                               {"epoch_loss", losses(t)},
-                               {"entries", neoc_train_entries(t)},
-                               {"last", last_words[t->last]},
-                               {"vocabulary", vocabulary(t)}};
-  neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, sizeof extra / sizeof *extra);
+  int32_t n;
+  const neo_rt_pair *extra = metadata_of(t, &n);
+  neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, n);
   if (s)
     return neoc_train_failed(t, s);
   t->saved_step = neo_rt_step_count(t->r.ctx);
@@ -76,6 +109,18 @@ static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *o
                                           t->save, option, then, now);
 }
 
+/* Names of classes are the integers that they were. */
+static neoc_exit same_classes(const neoc_trainer *t) {
+  for (int32_t k = 0; k < t->r.lib.model->n_tensors; k++) {
+    const char *now = classes(t, k), *then = neo_rt_loaded(t->r.ctx, classes_key(t, k));
+    if (!neo_streq(now ? now : "", then ? then : ""))
+      return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with the classes %s of %s, not %s",
+                       t->save, then ? then : "[]", t->r.lib.model->tensors[k].name,
+                       now ? now : "[]");
+  }
+  return NEOC_OK;
+}
+
 static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
   const neoc_feed *f = &t->entry[t->lead].feed;
   if (batch != f->batch || rows != t->data.rows)
@@ -88,7 +133,9 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
   const char *words = neo_rt_loaded(t->r.ctx, "vocabulary");
   if (words && !neo_streq(words, vocabulary(t)))
     return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with the words of another file", t->save);
-  neoc_exit e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
+  neoc_exit e = same_classes(t);
+  if (!e)
+    e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
   if (e)
     return e;
   return same_word(t, "last", "last", last_words[t->last],
