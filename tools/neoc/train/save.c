@@ -21,6 +21,26 @@ static const char *losses(const neoc_trainer *t) {
   return neo_str_text(&s);
 }
 
+/* Sums and rows since the last row of the log. */
+static const char *row_losses(const neoc_trainer *t) {
+  neo_str s;
+  neo_str_init(&s, t->cli->arena);
+  for (size_t k = 0; k < t->n_entries; k++)
+    neo_str_addf(&s, "%s%a:%" PRId64, k ? "," : "", t->entry[k].row_sum, t->entry[k].row_rows);
+  return neo_str_text(&s);
+}
+
+/* The best epoch and its value, and what they are the best of. */
+static const char *best(const neoc_trainer *t) {
+  const neoc_best *b = &t->best;
+  if (b->output < 0)
+    return "";
+  const neo_rt_entry *e = &t->r.lib.model->entries[t->test.feed.entry];
+  const char *name = neoc_feed_tensor(&t->test.feed, e->n_inputs + b->output)->name;
+  return neo_arena_printf(t->cli->arena, "%s:%s:%" PRId64 ":%a", b->highest ? "max" : "min", name,
+                          b->epoch, b->value);
+}
+
 /* Which words have which ids; "" without trees. */
 static const char *vocabulary(const neoc_trainer *t) {
   const neoc_treebank *b = t->data.bank;
@@ -51,6 +71,8 @@ static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
                              {"batch", number(t, t->entry[t->lead].feed.batch)},
                              {"rows", number(t, t->data.rows)},
                              {"epoch_loss", losses(t)},
+                             {"row_loss", row_losses(t)},
+                             {"best", best(t)},
                              {"entries", neoc_train_entries(t)},
                              {"last", last_words[t->last]},
                              {"vocabulary", vocabulary(t)}};
@@ -67,19 +89,27 @@ static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
   return out;
 }
 
-neoc_exit neoc_train_save(neoc_trainer *t) {
-  if (!t->save)
-    return NEOC_OK;
+static neoc_exit save(neoc_trainer *t, const char *path) {
   neoc_exit e = t->allow_nan ? NEOC_OK : neoc_check_kept(t);
+  if (!e)
+    e = neoc_log_sync(&t->log); /* the rows up to here are there when the checkpoint is */
   if (e)
     return e;
   int32_t n;
   const neo_rt_pair *extra = metadata_of(t, &n);
-  neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, n);
-  if (s)
-    return neoc_train_failed(t, s);
-  t->saved_step = neo_rt_step_count(t->r.ctx);
-  return NEOC_OK;
+  neo_rt_status s = neo_rt_save(t->r.ctx, path, extra, n);
+  return s ? neoc_train_failed(t, s) : NEOC_OK;
+}
+
+neoc_exit neoc_train_save(neoc_trainer *t) {
+  neoc_exit e = t->save ? save(t, t->save) : NEOC_OK;
+  if (!e && t->save)
+    t->saved_step = neo_rt_step_count(t->r.ctx);
+  return e;
+}
+
+neoc_exit neoc_train_save_best(neoc_trainer *t) {
+  return t->best.path ? save(t, t->best.path) : NEOC_OK;
 }
 
 /* ---- going on */
@@ -97,6 +127,33 @@ static bool read_losses(neoc_trainer *t) {
     at = *end == ',' ? end + 1 : *end || end == at || k + 1 < t->n_entries ? NULL : end;
   }
   return at != NULL;
+}
+
+/* Older checkpoints have none: the first row is then of the steps from here on. */
+static void read_row_losses(neoc_trainer *t) {
+  const char *at = neo_rt_loaded(t->r.ctx, "row_loss");
+  for (size_t k = 0; k < t->n_entries && at; k++) {
+    char *end;
+    double sum = strtod(at, &end);
+    if (*end++ != ':')
+      return;
+    t->entry[k].row_sum = sum;
+    t->entry[k].row_rows = strtoll(end, &end, 10);
+    at = *end == ',' ? end + 1 : NULL;
+  }
+}
+
+/* A best epoch by another value is none by this one. */
+static void read_best(neoc_trainer *t) {
+  const char *then = neo_rt_loaded(t->r.ctx, "best"), *now = best(t);
+  size_t n = strcspn(now, ":");
+  n += now[n] ? strcspn(now + n + 1, ":") + 1 : 0;
+  if (!*now || !then || strncmp(then, now, n) != 0 || then[n] != ':')
+    return;
+  char *end;
+  t->best.epoch = strtoll(then + n + 1, &end, 10);
+  if (*end == ':')
+    t->best.value = strtod(end + 1, &end);
 }
 
 /* A choice that an older checkpoint does not tell was the usual one. */
@@ -178,6 +235,8 @@ neoc_exit neoc_train_resume(neoc_trainer *t) {
     return e;
   t->seed = (uint64_t)seed;
   t->saved_step = neo_rt_step_count(t->r.ctx);
+  read_row_losses(t);
+  read_best(t);
   if (!read_losses(t) || t->epoch < 0 || t->position < 0 || t->position > t->epoch_rows)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: its data position is damaged", t->save);
   return check_position(t);
