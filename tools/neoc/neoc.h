@@ -32,6 +32,7 @@ typedef struct neoc_cli {
   char **args;
   int n_args;
   bool json, colour;
+  struct neoc_progress *progress; /* of a compilation, on a terminal; null: none is shown */
 } neoc_cli;
 
 typedef struct neoc_command {
@@ -100,6 +101,12 @@ neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o);
 /* ---- cli/compile_options.c */
 /* Options of the command line as those of the pipeline. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+
+/* ---- cli/progress.c */
+/* From a few seconds on, one line of a terminal says what a compilation is at. */
+void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
+/* Takes the line away, where anything else is printed. */
+void neoc_progress_clear(const neoc_cli *cli);
 
 /* ---- cli/reproducer.c */
 /* Writes the IR of the command's model, as the frontend makes it, and the passes into a file of the

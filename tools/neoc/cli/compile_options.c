@@ -152,6 +152,7 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
 
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
+  neoc_progress_begin(cli, &o);
   o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
   o.unseen = !neo_streq(cli->command->name, "compile");
   o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 static void put_head(const neoc_cli *cli) {
+  neoc_progress_clear(cli);
   fprintf(stderr, cli->command ? "neoc %s: " : "neoc: ", cli->command ? cli->command->name : "");
 }
 

@@ -1,5 +1,7 @@
 /* Reads the command line of `neoc train`: options, the entries and how often each is due, the data,
  * settings. */
+#include "base/file.h"
+#include "base/temp.h"
 #include "tools/neoc/train/train.h"
 #include <string.h>
 #include <unistd.h>
@@ -206,5 +208,7 @@ neoc_exit neoc_train_open(neoc_trainer *t) {
     e = apply_settings(t);
   if (!e)
     neoc_show_last(t);
+  if (!e && t->save)
+    neo_temp_sweep(neo_path_folder(t->cli->arena, t->save));
   return e ? e : neoc_record_open(t);
 }
