@@ -36,6 +36,21 @@ bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_byt
   return bytes >= 0 && (size_t)bytes < room;
 }
 
+/* A process that ended is there until its parent asks for its status, which some never do. */
+static bool is_gone(long pid) {
+  char path[64], text[512];
+  if (kill((pid_t)pid, 0) != 0)
+    return errno == ESRCH;
+  snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+  if (fd >= 0)
+    close(fd);
+  text[n > 0 ? n : 0] = '\0';
+  const char *name_end = strrchr(text, ')');
+  return name_end && (name_end[1] == ' ') && (name_end[2] == 'Z' || name_end[2] == 'X');
+}
+
 /* Is it such a name, of this place, of a process that is gone? */
 static bool is_left(const char *name) {
   char *end;
@@ -50,7 +65,7 @@ static bool is_left(const char *name) {
   (void)strtoul(number, &end, 10);
   if (end == number || strcmp(end, ".tmp") != 0)
     return false;
-  return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+  return is_gone(pid);
 }
 
 /* ---- removing */
