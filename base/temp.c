@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- names */
@@ -30,9 +31,9 @@ static uint32_t place(void) {
   return n > 0 ? add_hash(h, space, (size_t)n) : h;
 }
 
-bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_bytes, unsigned n) {
-  int bytes = snprintf(out, room, "%.*s.neo-%08" PRIx32 "-%ld-%u.tmp", (int)folder_bytes, folder,
-                       place(), (long)getpid(), n);
+bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_bytes, uint64_t n) {
+  int bytes = snprintf(out, room, "%.*s.neo-%08" PRIx32 "-%ld-%" PRIu64 ".tmp", (int)folder_bytes,
+                       folder, place(), (long)getpid(), n);
   return bytes >= 0 && (size_t)bytes < room;
 }
 
@@ -62,7 +63,7 @@ static bool is_left(const char *name) {
   if (pid <= 0 || end == name + 14 || *end != '-')
     return false;
   const char *number = end + 1;
-  (void)strtoul(number, &end, 10);
+  (void)strtoull(number, &end, 10);
   if (end == number || strcmp(end, ".tmp") != 0)
     return false;
   return is_gone(pid);
@@ -116,15 +117,23 @@ void neo_temp_sweep(const char *folder) {
 
 /* ---- folders */
 
+/* A process never has the same folder twice: dlopen takes a library of the same path for the one that it
+ * has opened before. */
+static uint64_t fresh_number(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 neo_status neo_temp_folder(neo_arena *a, const char *parent, const char **out) {
   enum { ATTEMPTS = 1000 };
   const char *base = getenv("TMPDIR");
-  char name[64];
+  char name[80];
   if (!parent)
     parent = base && *base ? base : "/tmp";
   neo_temp_sweep(parent);
-  for (unsigned n = 0; n < ATTEMPTS; n++) {
-    if (!neo_temp_name(name, sizeof name, "", 0, n))
+  for (int k = 0; k < ATTEMPTS; k++) {
+    if (!neo_temp_name(name, sizeof name, "", 0, fresh_number()))
       break;
     *out = neo_path_join(a, parent, name);
     if (mkdir(*out, 0700) == 0)

@@ -7,10 +7,11 @@
 #include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The n-th name for this process, behind `folder_bytes` of `folder` (which end with a slash, or are
  * none). False if there is no room. */
-bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_bytes, unsigned n);
+bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_bytes, uint64_t n);
 /* Makes a folder that only this user can enter, in `parent`, or, if null, in $TMPDIR or /tmp; removes
  * what ended processes left there first. NEO_IO with errno; *out is then what could not be made. The
  * caller removes it. */

@@ -401,7 +401,11 @@ static void what_ended_processes_left_is_removed_and_nothing_else(void **state) 
   leave_temporaries(f);
   const char *folder;
   assert_int_equal(neo_temp_folder(&f->arena, f->folder, &folder), NEO_OK); /* the next one */
+  const char *again;
   assert_int_equal(rmdir(folder), 0);
+  assert_int_equal(neo_temp_folder(&f->arena, f->folder, &again), NEO_OK);
+  assert_string_not_equal(folder, again); /* of one path, two libraries would be one */
+  assert_int_equal(rmdir(again), 0);
   assert_int_equal(count_files(f), 4 + 1);
   neo_temp_sweep("/nonexistent");
 }

@@ -3,6 +3,7 @@
 #include "runtime/files.h"
 #include "runtime/model.h"
 #include "tools/neoc/csv/csv.h"
+#include "tools/neoc/train/graphs.h"
 #include "tools/neoc/train/trees.h"
 #include <string.h>
 
@@ -56,7 +57,7 @@ static neoc_exit check_fixed(const neoc_data *d, const neo_rt_tensor *t) {
   return NEOC_OK;
 }
 
-static neoc_exit fit_rows(const neoc_data *d, int32_t tensor) {
+neoc_exit neoc_data_fit(const neoc_data *d, int32_t tensor) {
   neoc_runner *r = d->r;
   const neo_rt_tensor *t = tensor_at(d, tensor);
   neo_rt_array *x = &d->source[tensor].array;
@@ -96,6 +97,16 @@ static neoc_exit load_table(neoc_data *d, int32_t tensor) {
                         .tells = !d->r->aside && !neoc_has(d->r->cli, NEOC_O_QUIET),
                         .known = known_classes(d, tensor)};
   return neoc_csv_read(d->r->cli, s->path, &wish, &s->array, &s->classes);
+}
+
+neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
+                         neo_rt_array *out) {
+  char error[1024] = "";
+  neoc_csv_wish wish = {.tensor = name, .integer = !floats, .no_names = true};
+  if (neoc_csv_is(path))
+    return neoc_csv_read(d->r->cli, path, &wish, out, NULL);
+  neo_rt_status s = neo_rt_array_load(path, out, error, sizeof error);
+  return s ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)s), "%s: %s", name, error) : NEOC_OK;
 }
 
 static neoc_exit load_rows(neoc_data *d, int32_t tensor) {
@@ -182,6 +193,10 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
     if (rows != d->rows)
       return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld trees", t->name,
                        (long long)rows, d->bank->path, (long long)d->rows);
+  } else if (d->graphs) {
+    if (crop || rows != d->rows)
+      return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s tells %lld", t->name,
+                       (long long)rows, d->graphs->at[0].path, (long long)d->rows);
   } else if (*first < 0) {
     *first = tensor;
     d->rows = rows;
@@ -215,6 +230,8 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   s->path = text_for(d, t->name);
   if (neoc_treebank_gives(d, tensor, s->path))
     return neoc_treebank_take(d, tensor, s->path);
+  if (neoc_graphs_give(d, tensor, s->path) && (s->path || s->member != NEOC_RAGGED))
+    return neoc_graphs_take(d, tensor, s->path);
   if (!s->path)
     return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
@@ -222,7 +239,7 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   if (!code)
     code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
   if (!code)
-    code = crop ? fit_windows(d, tensor) : fit_rows(d, tensor);
+    code = crop ? fit_windows(d, tensor) : neoc_data_fit(d, tensor);
   if (!code)
     code = neoc_data_convert(d, tensor);
   return code ? code : check_same(d, tensor, crop, first);
@@ -237,7 +254,7 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
     return e;
   for (size_t w = 0; w < words.n; w++) {
     const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
-    bool found = d->bank && name && neo_streq(name, d->bank->graph);
+    bool found = name && ((d->bank && neo_streq(name, d->bank->graph)) || neoc_graphs_has(d, name));
     if (!name)
       return neoc_usage(d->r->cli, "'%s' is not NAME=FILE", words.at[w]);
     for (size_t k = 0; k < n; k++)
@@ -260,6 +277,8 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
     d->vocab[k] = before ? before->vocab[k] : -1;
   neoc_exit code = neoc_treebank_open(d, entries, n, before);
   if (!code)
+    code = neoc_graphs_open(d, entries, n);
+  if (!code)
     code = check_words(d, entries, n);
   for (size_t k = 0; k < n; k++)
     for (int32_t i = 0; i < m->entries[entries[k]].n_inputs && !code; i++)
@@ -267,8 +286,9 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
                         &first);
   if (!code && d->places)
     count_windows(d);
-  if (!code && first >= 0 && d->rows == 0)
-    code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows", d->source[first].path);
+  if (!code && (first >= 0 || d->graphs) && d->rows == 0)
+    code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows",
+                     d->graphs ? d->graphs->at[0].path : d->source[first].path);
   return code;
 }
 

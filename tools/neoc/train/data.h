@@ -4,6 +4,7 @@
  *   X=iris.csv:1..4       columns of a table (tools/neoc/csv)
  *   X=text.txt:crop+1     a row of a batch is a window of the file's sequence; all such inputs have
  *                         theirs at one place, each as far behind it as is said
+ *   V=mol.npz:start       a row is a graph: as many elements of inputs X[V, ..] as are told (graphs.h)
  *   G=trees.txt           a row of a batch is a tree of the file (trees.h)
  *
  * What fills a batch is a list of rows, or of places. */
@@ -16,13 +17,18 @@ typedef enum {             /* what an input gets */
                NEOC_CHILD, /* of a batch of trees: see trees.h */
                NEOC_WORD,
                NEOC_LABEL,
-               NEOC_ROOT
+               NEOC_ROOT,
+               NEOC_RAGGED, /* of a batch of graphs: see graphs.h; NEOC_VERTEX: the vertex that an edge is of */
+               NEOC_GRAPH,
+               NEOC_VERTEX
 } neoc_member;
 
 typedef struct {
   const char *path; /* null: no entry at hand reads this input */
   neo_rt_array array;
-  int64_t shift, window; /* of crops: elements of the sequence */
+  int64_t shift,
+      window; /* of crops: elements of the sequence. Of graphs, `shift` is the number of the
+                            size that the values count, or -1 */
   neoc_member member;
   bool minus_one;     /* of words: -1 is within the bound */
   neoc_texts classes; /* of a table's column of names: which are the integers */
@@ -40,6 +46,7 @@ typedef struct neoc_data {
   int64_t crop_step;   /* places between the first elements of two rows: crops do not overlap */
   int16_t vocab[256];  /* class of each byte of texts */
   neoc_treebank *bank; /* null: there are no trees */
+  struct neoc_graphs *graphs;     /* null: rows are as long as each other */
   const struct neoc_data *before; /* the training's; null: these are */
 } neoc_data;
 
@@ -48,6 +55,11 @@ typedef struct neoc_data {
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *out);
 void neoc_data_close(neoc_data *d);
+/* One array of a file, a table's columns as floats or integers. */
+neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
+                         neo_rt_array *out);
+/* The rest of a row gets the shape of the input's, if it has as many elements. */
+neoc_exit neoc_data_fit(const neoc_data *d, int32_t tensor);
 /* Has the tensor the rows of a file? */
 bool neoc_data_has_rows(const neoc_data *d, int32_t tensor);
 /* The order of an epoch's rows: a function of both. */

@@ -3,6 +3,7 @@
  * states. */
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "tools/neoc/train/graphs.h"
 #include "tools/neoc/train/train.h"
 #include <math.h>
 
@@ -36,7 +37,13 @@ static const char *bad_input(const neoc_trainer *t, const neoc_trained *e, int64
     neo_rti_extents(m, x, NULL, extent);
     for (int d = 1; d < x->rank; d++)
       row *= extent[d];
-    int64_t bad = first_bad(&a, n * row);
+    int32_t tensor = m->entry_args[entry->args + k];
+    bool ragged = t->data.source[tensor].member == NEOC_RAGGED;
+    int64_t bad = first_bad(&a, (ragged ? neoc_graphs_count(&t->data, tensor) : n) * row);
+    if (bad >= 0 && ragged)
+      return neo_arena_printf(
+          t->cli->arena, "%s is %g in %s", x->name, neoc_printed(neoc_array_at(&a, bad)),
+          neoc_graphs_place(&t->data, tensor, t->order + t->position, n, bad / row));
     if (bad >= 0)
       return neo_arena_printf(t->cli->arena, "%s is %g in %s", x->name,
                               neoc_printed(neoc_array_at(&a, bad)),
