@@ -25,6 +25,10 @@ typedef enum {
 
 typedef NEO_VEC(const char *) neoc_texts;
 
+typedef struct {       /* of a compilation, on a terminal */
+  double begun, shown; /* seconds; shown 0: there is no line */
+} neoc_progress;
+
 typedef struct neoc_cli {
   neo_arena *arena;
   const struct neoc_command *command;
@@ -32,7 +36,7 @@ typedef struct neoc_cli {
   char **args;
   int n_args;
   bool json, colour;
-  struct neoc_progress *progress; /* of a compilation, on a terminal; null: none is shown */
+  neoc_progress *progress; /* null: none is shown */
 } neoc_cli;
 
 typedef struct neoc_command {
@@ -105,7 +109,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
 /* ---- cli/progress.c */
 /* From a few seconds on, one line of a terminal says what a compilation is at. */
 void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
-/* Takes the line away, where anything else is printed. */
+/* Takes the line away, where anything else is printed. (fail.c) */
 void neoc_progress_clear(const neoc_cli *cli);
 
 /* ---- cli/reproducer.c */

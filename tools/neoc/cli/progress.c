@@ -7,9 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-struct neoc_progress {
-  double begun, shown; /* seconds; shown 0: there is no line */
-};
 static const double patience = 3, interval = 0.2; /* seconds */
 
 static double now(void) {
@@ -19,7 +16,7 @@ static double now(void) {
 }
 
 static void show(void *ctx, const char *what, size_t done, size_t of) {
-  struct neoc_progress *p = ctx;
+  neoc_progress *p = ctx;
   double at = now();
   if (at - p->begun < patience || at - p->shown < interval)
     return;
@@ -35,15 +32,8 @@ static void show(void *ctx, const char *what, size_t done, size_t of) {
 void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o) {
   if (!isatty(2) || neoc_has(cli, NEOC_O_QUIET))
     return;
-  cli->progress = NEO_NEW(cli->arena, struct neoc_progress);
+  cli->progress = NEO_NEW(cli->arena, neoc_progress);
   cli->progress->begun = now();
   o->progress = show;
   o->progress_ctx = cli->progress;
-}
-
-void neoc_progress_clear(const neoc_cli *cli) {
-  if (!cli->progress || cli->progress->shown == 0)
-    return;
-  fputs("\r\033[K", stderr);
-  cli->progress->shown = 0;
 }

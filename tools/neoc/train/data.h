@@ -55,6 +55,9 @@ typedef struct neoc_data {
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *out);
 void neoc_data_close(neoc_data *d);
+/* ---- files (load.c) */
+/* The rows of an input's file. */
+neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor);
 /* One array of a file, a table's columns as floats or integers. */
 neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
                          neo_rt_array *out);

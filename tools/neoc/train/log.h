@@ -2,6 +2,7 @@
  * TensorBoard (--tensorboard).
  *
  *   log.c      which values a row has; opens, continues and ends all three
+ *   log_rows.c what the files share
  *   table.c    rows as CSV, and back
  *   curve.c    rows as SVG
  *   events.c   rows as records of TensorFlow
@@ -71,9 +72,10 @@ neoc_exit neoc_curve_write(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_events_open(neoc_log *l) NEO_MUST_CHECK;
 neoc_exit neoc_events_add(neoc_log *l, const neoc_log_row *row) NEO_MUST_CHECK;
 
-/* Remembers a row for the picture; of too many, two become one. (log.c) */
+/* ---- log_rows.c */
+/* Remembers a row for the picture; of too many, two become one. */
 void neoc_log_remember(neoc_log *l, const neoc_log_row *row);
-/* Writes all of it behind what a file has; NEOC_IO, with a message. (log.c) */
+/* Writes all of it behind what a file has; NEOC_IO, with a message. */
 neoc_exit neoc_log_append(const neoc_log *l, int fd, const char *path, const void *p,
                           size_t n) NEO_MUST_CHECK;
 neoc_exit neoc_log_failed(const neoc_log *l, const char *path) NEO_MUST_CHECK;
