@@ -136,4 +136,22 @@ says err 'a batch of 4 rows may have V = 26, but the model has V <= 20; 2 rows a
 sed 's/dim 0 <= M/dim M/' graph.expr >some.expr
 expect 1 "a batch without edges" "$NEOC" train some.expr --batch 1 --data $common,$lists
 says err 'a batch of 1 rows may have M = 0, but the model has it at least 1: write .dim 0 <= M' "a batch without edges"
+
+# ---- the mean of nothing is told once, by the entry and the size that is 0
+sed 's/^loss = .*/loss = mean[e] W[e]*h[from[e]]/; /^input Y/d; /^s\[b/d; /^a\[v/d; /^input to/d; /^input graph_of/d; /^dim B/d' graph.expr >mean.expr
+mean="V=g.npz:vs,X=g.npz:x,W=g.npz:w,M=g.npz:es,from=g.npz:src"
+expect 1 "a mean over no edges" "$NEOC" train mean.expr --batch 1 --data $mean
+says err 'loss of entry step is nan, and [VM] is 0 in this batch' "a mean over no edges"
+expect 0 "a mean over no edges, allowed" "$NEOC" train mean.expr --batch 1 --allow-nan --epochs 2 --data $mean
+[ "$(grep -c 'is nan, and' err)" = 1 ] || fail "a mean over no edges is told more than once" err
+cat >none.expr <<'EOF'
+dim 0 <= M <= 64
+input W[M]
+output test: loss
+loss = mean[e] W[e]
+EOF
+expect 0 "a call without edges" "$NEOC" run none.expr --entry=test W=zeros:[0]
+says err 'loss of entry test is nan, and M is 0 in this call' "a call without edges"
+expect 0 "a call with edges" "$NEOC" run none.expr --entry=test W=zeros:[3]
+[ ! -s err ] || fail "a call with edges is told" err
 exit $status

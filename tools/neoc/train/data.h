@@ -103,6 +103,8 @@ void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n);
 static inline bool neoc_feed_is_exact(const neoc_feed *f) {
   return f->least == f->most;
 }
+/* The first run-time size that was 0 in the last call; null: none was. */
+const char *neoc_feed_empty(const neoc_feed *f);
 /* An output of the last call, a scalar. */
 double neoc_feed_scalar(const neoc_feed *f, int32_t output);
 

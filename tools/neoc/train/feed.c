@@ -191,3 +191,12 @@ double neoc_feed_scalar(const neoc_feed *f, int32_t output) {
   neo_rt_array x = {.type = neoc_feed_tensor(f, arg)->type, .data = f->args[arg]};
   return neoc_array_at(&x, 0);
 }
+
+const char *neoc_feed_empty(const neoc_feed *f) {
+  const neo_rt_model *m = f->data->r->lib.model;
+  const neo_rt_entry *e = &m->entries[f->entry];
+  for (int32_t k = 0; k < e->n_sizes; k++)
+    if (f->sizes[k] == 0)
+      return m->sizes[m->entry_sizes[e->sizes + k]].name;
+  return NULL;
+}

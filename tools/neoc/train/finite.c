@@ -102,6 +102,17 @@ static neoc_exit tell(const neoc_trainer *t, const char *what, const char *where
                    where ? ", " : "", where ? where : "", kept);
 }
 
+void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output) {
+  const neo_rt_entry *e = &f->data->r->lib.model->entries[f->entry];
+  const char *size = isnan(neoc_feed_scalar(f, output)) ? neoc_feed_empty(f) : NULL;
+  if (!size || t->told_empty)
+    return;
+  t->told_empty = true;
+  neoc_clear_progress(t);
+  fprintf(stderr, "%s of entry %s is nan, and %s is 0 in this batch\n",
+          neoc_feed_tensor(f, e->n_inputs + output)->name, e->name, size);
+}
+
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n) {
   if (t->allow_nan || isfinite(e->loss))
     return NEOC_OK;

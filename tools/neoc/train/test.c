@@ -238,8 +238,7 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
 }
 
 /* One call; sums of the entry's scalars, weighted by rows, or by the size that --mean-over says. */
-static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n,
-                          neoc_mean *sum) {
+static neoc_exit add_call(neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, neoc_mean *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
   neoc_feed_fill(f, t->test.order + at, n);
@@ -249,6 +248,7 @@ static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
     if (neoc_feed_tensor(f, e->n_inputs + k)->rank == 0) {
       int64_t weight = sum[k].size < 0 ? n : f->sizes[sum[k].size];
+      neoc_check_empty(t, f, k);
       sum[k].weight += (double)weight;
       sum[k].sum += (double)weight * neoc_feed_scalar(f, k);
     }

@@ -53,6 +53,7 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   e->loss_sum += (double)n * e->loss;
   e->row_sum += (double)n * e->loss;
   e->row_rows += n;
+  neoc_check_empty(t, &e->feed, 0);
   return neoc_check_loss(t, e, n);
 }
 

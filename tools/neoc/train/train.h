@@ -68,6 +68,7 @@ typedef struct {
   int64_t round;          /* batches after which the round begins again */
   neoc_test test;
   bool has_test, progress, allow_nan;
+  bool told_empty; /* that a batch had a size of 0, and what is NaN of it */
   neoc_last last;
   int64_t epochs, save_every;
   int32_t threads;
@@ -138,6 +139,8 @@ void neoc_test_close(neoc_trainer *t);
 /* ---- finite.c */
 /* After a step of `e` on n rows: NEOC_FAILED, with a message, if its loss is not finite. */
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
+/* After a call: says once that an output is NaN where a size of the batch is 0. */
+void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 /* The same if a parameter or state is not. */
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
