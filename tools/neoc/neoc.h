@@ -66,6 +66,7 @@ char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
 /* All of the text is a number that the type has. */
 bool neoc_parse_int(const char *text, int64_t *x);
+bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */
 bool neoc_parse_seed(const char *text, uint64_t *x);
 bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255; not NaN */
 /* A number as it is written: integers are exact, as f64 does not have all of them. */

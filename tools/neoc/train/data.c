@@ -4,8 +4,10 @@
 #include "runtime/model.h"
 #include "tools/neoc/csv/csv.h"
 #include "tools/neoc/train/graphs.h"
+#include "tools/neoc/train/stream.h"
 #include "tools/neoc/train/trees.h"
 #include <string.h>
+#include <unistd.h>
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
@@ -65,10 +67,10 @@ static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
   const neo_rt_tensor *t = tensor_at(d, tensor);
-  if (neoc_csv_is(s->path))
+  if (neoc_csv_is(s->path) || neo_rti_is_array(s->path))
     return neoc_data_load_rows(d, tensor);
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
-  if (status == NEO_FORMAT && !neo_rti_is_array(s->path)) {
+  if (status == NEO_FORMAT) {
     int64_t bound = neoc_data_bound(d, t);
     bound = bound < 0 ? 256 : bound;
     int16_t bytes[256];
@@ -103,6 +105,10 @@ static neoc_exit fit_windows(neoc_data *d, int32_t tensor) {
     return neoc_fail(cli, NEOC_FAILED, "%s: %s has %lld elements, too few for a window of %lld",
                      t->name, s->path, (long long)s->array.extent[0],
                      (long long)(s->window + s->shift));
+  if (s->stream) {
+    s->stream->shift = s->shift;
+    s->stream->span = s->window;
+  }
   d->places = d->places && d->places < places ? d->places : places;
   return NEOC_OK;
 }
@@ -204,15 +210,26 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
   return NEOC_OK;
 }
 
+/* --data-memory, or a quarter of what the machine has. */
+static neoc_exit read_memory(neoc_cli *cli, int64_t *out) {
+  const char *text = neoc_text(cli, NEOC_O_DATA_MEMORY, NULL);
+  *out = (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * (int64_t)sysconf(_SC_PAGESIZE);
+  if (text && !neoc_parse_bytes(text, out))
+    return neoc_usage(cli, "--data-memory is a number of bytes, as 512M or 4G, not '%s'", text);
+  return NEOC_OK;
+}
+
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *d) {
   const neo_rt_model *m = r->lib.model;
   int32_t first = -1;
   *d = (neoc_data){.r = r, .option = option, .before = before};
+  neoc_exit code = read_memory(r->cli, &d->memory);
   d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
   for (int k = 0; k < 256; k++)
     d->vocab[k] = before ? before->vocab[k] : -1;
-  neoc_exit code = neoc_treebank_open(d, entries, n, before);
+  if (!code)
+    code = neoc_treebank_open(d, entries, n, before);
   if (!code)
     code = neoc_graphs_open(d, entries, n);
   if (!code)
@@ -236,6 +253,10 @@ bool neoc_data_has_rows(const neoc_data *d, int32_t tensor) {
 void neoc_data_close(neoc_data *d) {
   for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
     neo_rt_array_free(&d->source[t].array);
+  neoc_ahead_end(d);
+  for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
+    if (d->source[t].stream)
+      neoc_stream_close(d->source[t].stream);
   neoc_treebank_close(d->bank);
 }
 

@@ -1,6 +1,7 @@
 /* Batches for an entry: rows of data gathered into buffers that are made once. */
 #include "runtime/model.h"
 #include "tools/neoc/train/graphs.h"
+#include "tools/neoc/train/stream.h"
 #include "tools/neoc/train/trees.h"
 
 /* Rows of one more input: all must have the same number. */
@@ -137,7 +138,7 @@ static void *room(const neoc_feed *f, const neo_rt_tensor *t) {
   return (void *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
 }
 
-neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_feed *f) {
+neoc_exit neoc_feed_open(neoc_data *d, int32_t entry, int64_t batch, neoc_feed *f) {
   const neo_rt_entry *e = &d->r->lib.model->entries[entry];
   neo_arena *a = d->r->cli->arena;
   *f = (neoc_feed){.data = d, .entry = entry};
@@ -166,17 +167,18 @@ static int64_t size_of(const neoc_feed *f, int32_t size, int64_t n) {
   return f->trees && size == d->bank->vertices ? f->trees->graph.vertices : n;
 }
 
-void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
+neoc_exit neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
   const neo_rt_model *m = f->data->r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
   if (f->trees)
     neoc_tree_batch_fill(f->data, f->trees, order, n);
   if (f->data->graphs)
     neoc_graphs_begin(f->data, order, n);
-  for (int32_t k = 0; k < e->n_inputs; k++) {
+  neoc_exit code = NEOC_OK;
+  for (int32_t k = 0; k < e->n_inputs && !code; k++) {
     int32_t tensor = m->entry_args[e->args + k];
     if (f->data->source[tensor].member == NEOC_ROWS)
-      neoc_data_gather(f->data, tensor, order, n, f->args[k]);
+      code = neoc_data_gather(f->data, tensor, order, n, f->args[k]);
     else if (f->data->graphs)
       neoc_graphs_put(f->data, tensor, order, n, f->args[k]);
     else
@@ -184,6 +186,12 @@ void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
   }
   for (int32_t k = 0; k < e->n_sizes; k++)
     f->sizes[k] = size_of(f, m->entry_sizes[e->sizes + k], n);
+  return code;
+}
+
+void neoc_feed_ahead(neoc_feed *f, const int64_t *order, int64_t n) {
+  if (n > 0)
+    neoc_ahead_begin(f->data, order, n);
 }
 
 double neoc_feed_scalar(const neoc_feed *f, int32_t output) {

@@ -1,9 +1,8 @@
 /* Arrays of data files: whole ones, or, if they are larger than --data-memory, what tells where rows lie
  * (stream.c). */
-#include "runtime/files.h"
 #include "runtime/model.h"
 #include "tools/neoc/csv/csv.h"
-#include "tools/neoc/train/data.h"
+#include "tools/neoc/train/stream.h"
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
@@ -39,8 +38,12 @@ neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool 
 neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
+  bool is_stream = false;
   if (neoc_csv_is(s->path))
     return load_table(d, tensor);
+  neoc_exit e = neoc_stream_open(d, tensor, &is_stream);
+  if (e || is_stream)
+    return e;
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
   return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s",
                             tensor_at(d, tensor)->name, error)
@@ -68,4 +71,13 @@ neoc_exit neoc_data_fit(const neoc_data *d, int32_t tensor) {
     x->extent[k] = want[k];
   x->rank = t->rank;
   return NEOC_OK;
+}
+
+const char *neoc_data_place(const neoc_data *d, int32_t tensor, int64_t row, int64_t element) {
+  const neoc_source *s = &d->source[tensor];
+  if (!s->window)
+    return neo_arena_printf(d->r->cli->arena, "row %lld of %s", (long long)row, s->path);
+  int64_t of = neoc_array_count(&s->array) / s->array.extent[0];
+  return neo_arena_printf(d->r->cli->arena, "element %lld of %s",
+                          (long long)(row + s->shift + element / of), s->path);
 }

@@ -241,7 +241,9 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
 static neoc_exit add_call(neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, neoc_mean *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
-  neoc_feed_fill(f, t->test.order + at, n);
+  neoc_exit code = neoc_feed_fill(f, t->test.order + at, n);
+  if (code)
+    return code;
   neo_rt_status s = neo_rt_call(r->ctx, f->entry, f->sizes, f->args);
   if (s)
     return neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(r->ctx));

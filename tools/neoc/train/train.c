@@ -45,7 +45,10 @@ static neoc_exit stop(neoc_trainer *t) {
 /* ---- steps */
 
 static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
-  neoc_feed_fill(&e->feed, t->order + t->position, n);
+  neoc_exit code = neoc_feed_fill(&e->feed, t->order + t->position, n);
+  if (code)
+    return code;
+  neoc_feed_ahead(&e->feed, t->order + t->position + n, neoc_train_batch(t, t->position + n));
   neo_rt_status s = neo_rt_call(t->r.ctx, e->feed.entry, e->feed.sizes, e->feed.args);
   if (s)
     return neoc_train_failed(t, s);
