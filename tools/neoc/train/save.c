@@ -75,6 +75,7 @@ static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
                              {"best", best(t)},
                              {"entries", neoc_train_entries(t)},
                              {"last", last_words[t->last]},
+                             {"map", neoc_map_name(t)},
                              {"vocabulary", vocabulary(t)}};
   enum { OWN = sizeof own / sizeof *own };
   int32_t tensors = t->r.lib.model->n_tensors;
@@ -193,6 +194,8 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
   neoc_exit e = same_classes(t);
   if (!e)
     e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
+  if (!e)
+    e = same_word(t, "map", "map", neoc_map_name(t), "");
   if (e)
     return e;
   return same_word(t, "last", "last", last_words[t->last],

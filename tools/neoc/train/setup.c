@@ -203,6 +203,8 @@ neoc_exit neoc_train_open(neoc_trainer *t) {
   if (!e)
     e = neoc_best_open(t);
   if (!e)
+    e = neoc_map_open(t);
+  if (!e)
     e = neoc_has(t->cli, NEOC_O_RESUME) ? neoc_train_resume(t) : neoc_runner_load(&t->r, false);
   if (!e)
     e = apply_settings(t);

@@ -48,6 +48,9 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   neoc_exit code = neoc_feed_fill(&e->feed, t->order + t->position, n);
   if (code)
     return code;
+  code = neoc_map_apply(t, &e->feed, n);
+  if (code)
+    return code;
   neoc_feed_ahead(&e->feed, t->order + t->position + n, neoc_train_batch(t, t->position + n));
   neo_rt_status s = neo_rt_call(t->r.ctx, e->feed.entry, e->feed.sizes, e->feed.args);
   if (s)
@@ -161,6 +164,7 @@ neoc_exit neoc_train(neoc_cli *cli) {
     return e;
   e = train(&t);
   neoc_log_close(&t.log);
+  neoc_map_close(&t);
   neoc_test_close(&t);
   neoc_data_close(&t.data);
   neoc_runner_close(&t.r);

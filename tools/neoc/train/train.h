@@ -5,6 +5,7 @@
  *   record.c   rows of --history, --curve and --tensorboard (log.h)
  *   best.c     finds the best epoch, and ends early
  *   save.c     keeps and resumes
+ *   map.c      changes batches by another model
  *   test.c     tests on held-out data
  *   finite.c   looks for NaN
  *   show.c     prints progress and epochs
@@ -59,6 +60,8 @@ typedef struct {    /* which epoch is the best by a value of --test */
   const char *path; /* of its checkpoint; null: none is kept */
 } neoc_best;
 
+typedef struct neoc_map neoc_map;
+
 typedef struct {
   neoc_runner r;
   neoc_cli *cli;
@@ -74,6 +77,7 @@ typedef struct {
   int32_t threads;
   const char *save;
   neoc_best best;
+  neoc_map *map; /* of --map; null: there is none */
   neoc_log log;
   neoc_log_value *row_value; /* [log.columns] */
   int64_t log_every;         /* steps; 0: a row at the end of an epoch only */
@@ -129,6 +133,15 @@ neoc_exit neoc_train_save(neoc_trainer *t);
 /* The same, after an epoch that is the best, to a file of its own. */
 neoc_exit neoc_train_save_best(neoc_trainer *t);
 neoc_exit neoc_train_resume(neoc_trainer *t);
+
+/* ---- map.c */
+/* Compiles the model of --map, after the data are open. */
+neoc_exit neoc_map_open(neoc_trainer *t);
+void neoc_map_close(neoc_trainer *t);
+/* Its name; "" without one. */
+const char *neoc_map_name(const neoc_trainer *t);
+/* Puts what it makes of a batch of n rows in the batch's place. */
+neoc_exit neoc_map_apply(neoc_trainer *t, neoc_feed *f, int64_t n);
 
 /* ---- test.c */
 neoc_exit neoc_test_open(neoc_trainer *t);
