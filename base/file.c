@@ -5,9 +5,11 @@
  * file or the new one, never a part. The first failure is kept and later calls do nothing, so
  * that a caller checks once, at the end.
  *
- * What exists and is no regular file (/dev/stdout, a pipe) is written in place: renaming over it
- * would replace the device. */
+ * The new file has the mode of the old one. A symbolic link stays: the file that it leads to is
+ * replaced. What exists and is no regular file (/dev/stdout, a pipe) is written in place: renaming
+ * over it would replace the device. */
 #include "base/file.h"
+#include "base/temp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,9 +105,7 @@ static size_t folder_length(const char *path) {
 static int open_temporary(neo_file_writer *w, mode_t mode) {
   size_t folder = folder_length(w->path);
   for (unsigned attempt = 0; attempt < 1000; attempt++) {
-    int n = snprintf(w->temp, sizeof w->temp, "%.*s.neo-%ld-%u.tmp", (int)folder, w->path,
-                     (long)getpid(), attempt);
-    if (n < 0 || (size_t)n >= sizeof w->temp) {
+    if (!neo_temp_name(w->temp, sizeof w->temp, w->path, folder, attempt)) {
       errno = ENAMETOOLONG;
       break;
     }
@@ -119,9 +119,47 @@ static int open_temporary(neo_file_writer *w, mode_t mode) {
   return -1;
 }
 
+/* Puts what a link leads to, from the link's folder on, in place of w->path. */
+static neo_status follow_link(neo_file_writer *w) {
+  char to[sizeof w->path];
+  ssize_t n = readlink(w->path, to, sizeof to);
+  size_t folder = n > 0 && to[0] == '/' ? 0 : folder_length(w->path);
+  if (n < 0)
+    return NEO_IO;
+  if (folder + (size_t)n >= sizeof w->path) {
+    errno = ENAMETOOLONG;
+    return NEO_IO;
+  }
+  memcpy(w->path + folder, to, (size_t)n);
+  w->path[folder + (size_t)n] = '\0';
+  return NEO_OK;
+}
+
+static neo_status follow_links(neo_file_writer *w) {
+  enum { MOST_LINKS = 40 }; /* as many as Linux follows */
+  struct stat st;
+  for (int k = 0; k < MOST_LINKS; k++) {
+    if (lstat(w->path, &st) != 0 || !S_ISLNK(st.st_mode))
+      return NEO_OK;
+    if (follow_link(w))
+      return NEO_IO;
+  }
+  errno = ELOOP;
+  return NEO_IO;
+}
+
 static bool is_special(const char *path) {
   struct stat st;
   return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int open_replacement(neo_file_writer *w, mode_t mode) {
+  struct stat st;
+  bool exists = stat(w->path, &st) == 0;
+  int fd = open_temporary(w, mode);
+  if (fd >= 0 && exists)
+    (void)fchmod(fd, st.st_mode & 07777); /* some file systems have no modes */
+  return fd;
 }
 
 neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path, mode_t mode) {
@@ -138,8 +176,8 @@ neo_status neo_file_begin(neo_file_writer *w, const neo_io *io, const char *path
   memcpy(w->path, path, n + 1);
   if (is_special(path))
     w->fd = io->open(io->ctx, path, O_WRONLY, 0);
-  else
-    w->fd = open_temporary(w, mode);
+  else if (follow_links(w) == NEO_OK)
+    w->fd = open_replacement(w, mode);
   w->status = w->fd < 0 ? NEO_IO : NEO_OK;
   return w->status;
 }

@@ -36,7 +36,8 @@ neo_status neo_file_read(const neo_io *io, neo_arena *a, const char *path, size_
 /* A writer makes a file that appears completely or not at all. It writes a temporary file in the
  * same folder (O_EXCL), calls fsync, renames the temporary over the target, and calls fsync on
  * the folder. A failure removes the temporary and leaves the old file as it was; only a failing
- * fsync of the folder comes after the rename. A target that exists and is no regular file, as
+ * fsync of the folder comes after the rename. An old file's mode is kept, and where the path is a
+ * symbolic link, what it leads to is replaced. A target that exists and is no regular file, as
  * /dev/stdout, is written in place. The writer allocates nothing. */
 typedef struct neo_file_writer {
   const neo_io *io;

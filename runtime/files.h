@@ -70,6 +70,16 @@ typedef struct { /* a file in memory, and where a failure's message goes (may be
   size_t error_bytes;
 } neo_rti_source;
 
+typedef struct {      /* where an array's elements lie in a file, one behind the other */
+  neo_rt_array array; /* its data are null */
+  uint64_t begin;     /* bytes before the first element */
+  uint8_t bytes;      /* of an element there */
+  char kind;          /* NumPy's letter; 0: elements are as in memory */
+  bool swap;
+  uint64_t whole, whole_bytes; /* what `crc` is of; 0 bytes: there is none */
+  uint32_t crc;
+} neo_rti_located;
+
 typedef struct {      /* null: what the format does not do */
   const char *name;   /* the row's: "npz" */
   const char *title;  /* as messages call it: ".npz" */
@@ -78,6 +88,8 @@ typedef struct {      /* null: what the format does not do */
   bool (*detect)(const unsigned char *p, size_t n);
   /* One array, whose data the caller frees. */
   neo_rt_status (*read_array)(const neo_rti_source *s, neo_rt_array *out) NEO_MUST_CHECK;
+  /* Where it lies, if it can be read in parts: else NEO_UNSUPPORTED. */
+  neo_rt_status (*locate)(const neo_rti_source *s, neo_rti_located *out) NEO_MUST_CHECK;
   /* All n arrays, as a file that appears whole or not at all. */
   neo_rt_status (*write_arrays)(const neo_rti_env *env, const char *path,
                                 const neo_rt_named_array *arrays, int32_t n) NEO_MUST_CHECK;
@@ -98,6 +110,15 @@ const neo_rti_format *neo_rti_checkpoint_format(void);
 /* As neo_rt_array_load: the format is told by the first bytes, not by the name. */
 neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_rt_array *out,
                                  char *error, size_t error_bytes) NEO_MUST_CHECK;
+/* Where the array that neo_rti_array_load would read lies in the file `file` (which has room for as many
+ * bytes): NEO_UNSUPPORTED if it has to be read as a whole, as what is compressed or column-major. What is
+ * damaged may be told by either. */
+neo_rt_status neo_rti_array_locate(const char *path, char *file, size_t file_bytes,
+                                   neo_rti_located *out) NEO_MUST_CHECK;
+/* n elements as they lie there to elements as they are in memory. */
+void neo_rti_decode(const neo_rti_located *l, const void *from, void *out, size_t n);
+/* The CRC-32 of zip, going on from one of the bytes before (0: there are none). */
+uint32_t neo_rti_crc(uint32_t crc, const void *p, size_t n);
 /* Does the file begin as an array of a known format does, whole or damaged? */
 bool neo_rti_is_array(const char *path);
 /* The tensors of a file in memory; `alloc`, `p`, `n` and the message's place are given. */

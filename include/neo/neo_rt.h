@@ -451,7 +451,7 @@ NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
 
 /* ------------------------------------------------------------------ data files */
 
-/* An array read from a file: .npy, .npz member ("file.npz:name"), IDX (plain or .gz; u8, i8, i16 as
+/* An array read from a file: .npy, .npz member ("file.npz:name"), tensor ("file.safetensors:name"), IDX (plain or .gz; u8, i8, i16 as
  * i32, i32, f32, f64). Owned by the caller: neo_rt_array_free. On failure `error` (may be null)
  * gets a message. */
 typedef struct {

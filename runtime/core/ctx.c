@@ -122,6 +122,12 @@ void neo_rti_copy_position(const neo_rt_ctx *from, neo_rt_ctx *to) {
   to->calls = from->calls;
 }
 
+void neo_rti_set_position(neo_rt_ctx *c, uint64_t seed, uint64_t step) {
+  c->seed = seed;
+  c->step = step;
+  c->calls = 0;
+}
+
 neo_rt_status neo_rt_warm(neo_rt_ctx *c) {
   neo_rt_status status = neo_rti_alive(c);
   return status ? status : c->device->warm(c);

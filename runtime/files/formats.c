@@ -2,7 +2,11 @@
  * format, not the name. */
 #include "runtime/files/format.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const neo_rti_format *const formats[] = {
 #define X(name) &neo_rti_format_##name,
@@ -123,6 +127,35 @@ neo_rt_status neo_rti_array_load(const neo_rti_env *env, const char *path, neo_r
       read_array(&(neo_rti_source){&env->alloc, p, n, at.member, what, sizeof what}, at.of, out);
   NEO_RTI_FREE(&env->alloc, p);
   return status ? neo_rti_say(error, error_bytes, status, "%s: %s", path, what) : NEO_OK;
+}
+
+/* Only what tells where elements lie is touched, so that a map is as good as a file that is read. */
+static neo_rt_status locate_in(const char *file, const place *at, neo_rti_located *out) {
+  struct stat st;
+  int fd = open(file, O_RDONLY | O_CLOEXEC);
+  void *p = MAP_FAILED;
+  if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+    p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (fd >= 0)
+    close(fd);
+  if (p == MAP_FAILED)
+    return NEO_UNSUPPORTED;
+  neo_rti_source s = {&neo_alloc_default, p, (size_t)st.st_size, at->member, NULL, 0};
+  const neo_rti_format *f = detect(&s, false);
+  neo_rt_status status =
+      !f || !f->locate || (at->of && f != at->of) ? NEO_UNSUPPORTED : f->locate(&s, out);
+  munmap(p, (size_t)st.st_size);
+  return status;
+}
+
+neo_rt_status neo_rti_array_locate(const char *path, char *file, size_t file_bytes,
+                                   neo_rti_located *out) {
+  place at = place_of(path);
+  if (at.path_bytes >= file_bytes)
+    return NEO_ARGUMENT;
+  memcpy(file, path, at.path_bytes);
+  file[at.path_bytes] = 0;
+  return locate_in(file, &at, out);
 }
 
 neo_rt_status neo_rt_array_load(const char *path, neo_rt_array *out, char *error,

@@ -76,23 +76,53 @@ static bool detect(const unsigned char *p, size_t n) {
   return n >= 6 && memcmp(p, "\x93NUMPY", 6) == 0;
 }
 
-static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
-  neo_rti_npy_header h;
-  memset(out, 0, sizeof *out);
-  neo_rt_status status = neo_rti_npy_read_header(s, &h);
+/* The header, and the array as it will be; the file has as many elements as the header says. */
+static neo_rt_status read_shape(const neo_rti_source *s, neo_rti_npy_header *h, neo_rt_array *a,
+                                int64_t *count) {
+  neo_rt_status status = neo_rti_npy_read_header(s, h);
   if (status)
     return status;
-  neo_rt_array a = {.type = h.type, .rank = h.rank};
-  memcpy(a.extent, h.extent, sizeof a.extent);
-  int64_t count = 1;
+  *a = (neo_rt_array){.type = h->type, .rank = h->rank};
+  memcpy(a->extent, h->extent, sizeof a->extent);
+  *count = 1;
   bool fits = true;
-  for (int d = 0; d < h.rank; d++)
-    fits = fits && neo_rti_mul(count, h.extent[d], &count);
-  size_t rest = s->n - h.data;
-  if (!fits || rest / h.bytes != (uint64_t)count || rest % h.bytes)
+  for (int d = 0; d < h->rank; d++)
+    fits = fits && neo_rti_mul(*count, h->extent[d], count);
+  size_t rest = s->n - h->data;
+  if (!fits || rest / h->bytes != (uint64_t)*count || rest % h->bytes)
     return NEO_RTI_REJECT(s, NEO_FORMAT,
                           ".npy has %zu bytes of elements, its shape asks for %" PRId64 " of %d",
-                          rest, fits ? count : -1, h.bytes);
+                          rest, fits ? *count : -1, h->bytes);
+  return NEO_OK;
+}
+
+static neo_rt_status locate(const neo_rti_source *s, neo_rti_located *out) {
+  neo_rti_npy_header h;
+  int64_t count;
+  neo_rt_array a;
+  neo_rt_status status = read_shape(s, &h, &a, &count);
+  if (status || (h.fortran && h.rank > 1))
+    return status ? status : NEO_UNSUPPORTED;
+  *out = (neo_rti_located){
+      .array = a, .begin = h.data, .bytes = h.bytes, .kind = h.kind, .swap = h.swap};
+  out->array.size_bytes = (size_t)count * neo_rti_type_bytes(a.type);
+  return NEO_OK;
+}
+
+void neo_rti_decode(const neo_rti_located *l, const void *from, void *out, size_t n) {
+  neo_rti_npy_header h = {
+      .type = l->array.type, .bytes = l->bytes, .kind = l->kind, .swap = l->swap};
+  copy_elements(&h, from, out, n);
+}
+
+static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
+  neo_rti_npy_header h;
+  neo_rt_array a;
+  int64_t count;
+  memset(out, 0, sizeof *out);
+  neo_rt_status status = read_shape(s, &h, &a, &count);
+  if (status)
+    return status;
   status = neo_rti_array_alloc(s->alloc, &a);
   if (status)
     return NEO_RTI_REJECT(s, status, "out of memory");
@@ -184,6 +214,7 @@ const neo_rti_format neo_rti_format_npy = {.name = "npy",
                                            .title = ".npy",
                                            .detect = detect,
                                            .read_array = read_array,
+                                           .locate = locate,
                                            .write_arrays = write_arrays};
 
 neo_rt_status neo_rt_array_save_npy(const char *path, const neo_rt_array *array) {

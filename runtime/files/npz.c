@@ -172,14 +172,19 @@ static bool find_bytes(bytes z, const member *m, bytes *out) {
   return true;
 }
 
-static bool crc_matches(bytes b, uint32_t want) {
-  uLong crc = crc32(0, NULL, 0);
-  for (size_t at = 0; at < b.n;) {
-    uInt n = b.n - at > 1u << 30 ? 1u << 30 : (uInt)(b.n - at);
-    crc = crc32(crc, b.p + at, n);
+uint32_t neo_rti_crc(uint32_t crc, const void *p, size_t size_bytes) {
+  const unsigned char *at = p;
+  for (size_t left = size_bytes; left > 0;) {
+    uInt n = left > 1u << 30 ? 1u << 30 : (uInt)left;
+    crc = (uint32_t)crc32(crc, at, n);
     at += n;
+    left -= n;
   }
-  return crc == want;
+  return crc;
+}
+
+static bool crc_matches(bytes b, uint32_t want) {
+  return neo_rti_crc(0, b.p, b.n) == want;
 }
 
 static neo_rt_status read_checked(const neo_rti_source *s, bytes b, uint32_t crc,
@@ -209,25 +214,49 @@ static neo_rt_status read_deflated(const neo_rti_source *s, bytes b, const membe
   return status;
 }
 
-static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
-  enum { ENCRYPTED = 1, STORED = 0, DEFLATED = 8 };
-  bytes z = {s->p, s->n}, b;
-  member m = {0};
-  memset(out, 0, sizeof *out);
-  neo_rt_status status = find_member(z, s, &m);
+enum { ENCRYPTED = 1, STORED = 0, DEFLATED = 8 };
+
+static neo_rt_status find_stored(const neo_rti_source *s, member *m, bytes *b) {
+  bytes z = {s->p, s->n};
+  neo_rt_status status = find_member(z, s, m);
   if (status)
     return status;
-  if (m.flags & ENCRYPTED)
+  if (m->flags & ENCRYPTED)
     return bad(s, "the member is encrypted");
-  if (!find_bytes(z, &m, &b))
+  if (!find_bytes(z, m, b))
     return bad(s, "a member lies outside of the file");
-  if (m.method == DEFLATED)
-    return read_deflated(s, b, &m, out);
-  if (m.method != STORED)
+  if (m->method != STORED && m->method != DEFLATED)
     return bad(s, "a member is neither stored nor deflated");
-  if (m.size != m.stored)
+  if (m->method == STORED && m->size != m->stored)
     return bad(s, "the sizes of a stored member differ");
-  return read_checked(s, b, m.crc, out);
+  return NEO_OK;
+}
+
+static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
+  bytes b;
+  member m = {0};
+  memset(out, 0, sizeof *out);
+  neo_rt_status status = find_stored(s, &m, &b);
+  if (status)
+    return status;
+  return m.method == DEFLATED ? read_deflated(s, b, &m, out) : read_checked(s, b, m.crc, out);
+}
+
+static neo_rt_status locate(const neo_rti_source *s, neo_rti_located *out) {
+  bytes b;
+  member m = {0};
+  neo_rt_status status = find_stored(s, &m, &b);
+  if (status || m.method == DEFLATED)
+    return status ? status : NEO_UNSUPPORTED;
+  neo_rti_source inner = *s;
+  inner.p = b.p;
+  inner.n = b.n;
+  status = neo_rti_format_npy.locate(&inner, out);
+  out->whole = (uint64_t)(b.p - s->p);
+  out->whole_bytes = b.n;
+  out->crc = m.crc;
+  out->begin += out->whole;
+  return status;
 }
 
 static bool detect(const unsigned char *p, size_t n) {
@@ -239,4 +268,5 @@ const neo_rti_format neo_rti_format_npz = {.name = "npz",
                                            .member = ".npz:",
                                            .detect = detect,
                                            .read_array = read_array,
+                                           .locate = locate,
                                            .write_arrays = neo_rti_npz_write};

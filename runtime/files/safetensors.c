@@ -289,12 +289,68 @@ static neo_rt_status read_tensors(const neo_rti_source *s, neo_rti_file_tensors 
   return r.json.status;
 }
 
+/* The tensor of s->member, or the only one. */
+static neo_rt_status find_tensor(const neo_rti_source *s, neo_rti_file_tensors *all,
+                                 const neo_rti_file_tensor **out) {
+  neo_rt_status status = read_tensors(s, all);
+  if (status)
+    return status;
+  *out = NULL;
+  for (size_t k = 0; k < all->n_tensors; k++)
+    if (s->member ? strcmp(all->tensors[k].name, s->member) == 0 : all->n_tensors == 1)
+      *out = &all->tensors[k];
+  if (*out && (*out)->type <= NEO_RT_BOOL)
+    return NEO_OK;
+  if (*out)
+    status = NEO_RTI_REJECT(s, NEO_TYPE, "%s: type '%s' is not supported", (*out)->name,
+                            neo_rti_file_type_name((*out)->type));
+  else if (s->member)
+    status = NEO_RTI_REJECT(s, NEO_NAME, "safetensors file has no tensor '%s'", s->member);
+  else
+    status = NEO_RTI_REJECT(s, NEO_NAME,
+                            "safetensors file has %zu tensors, choose one as FILE.safetensors:NAME",
+                            all->n_tensors);
+  neo_rti_file_tensors_free(all);
+  return status;
+}
+
+static neo_rt_status locate(const neo_rti_source *s, neo_rti_located *out) {
+  neo_rti_file_tensors all;
+  const neo_rti_file_tensor *t;
+  neo_rt_status status = find_tensor(s, &all, &t);
+  if (status)
+    return status;
+  *out = (neo_rti_located){
+      .array = {.type = t->type, .rank = t->rank, .size_bytes = t->end - t->begin},
+      .begin = (uint64_t)(all.data + t->begin - s->p),
+      .bytes = (uint8_t)neo_rti_type_bytes(t->type)};
+  memcpy(out->array.extent, t->extent, sizeof t->extent);
+  neo_rti_file_tensors_free(&all);
+  return NEO_OK;
+}
+
+static neo_rt_status read_array(const neo_rti_source *s, neo_rt_array *out) {
+  neo_rti_located at;
+  memset(out, 0, sizeof *out);
+  neo_rt_status status = locate(s, &at);
+  if (status)
+    return status;
+  if (neo_rti_array_alloc(s->alloc, &at.array))
+    return NEO_RTI_REJECT(s, NEO_MEMORY, "out of memory");
+  neo_rti_decode(&at, s->p + at.begin, at.array.data, at.array.size_bytes / at.bytes);
+  *out = at.array;
+  return NEO_OK;
+}
+
 static bool detect(const unsigned char *p, size_t n) {
   return n > 8 && p[8] == '{';
 }
 
 const neo_rti_format neo_rti_format_safetensors = {.name = "safetensors",
                                                    .title = ".safetensors",
+                                                   .member = ".safetensors:",
                                                    .detect = detect,
+                                                   .read_array = read_array,
+                                                   .locate = locate,
                                                    .read_tensors = read_tensors,
                                                    .write_head = neo_rti_safetensors_write_head};

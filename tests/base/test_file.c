@@ -1,6 +1,7 @@
 /* Files: whole or not at all, whatever call fails. */
 #include "base/file.h"
 #include "base/str.h"
+#include "base/temp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -319,6 +321,95 @@ static void paths_are_taken_apart_and_joined(void **state) {
   assert_string_equal(neo_path_stem(a, ".hidden"), ".hidden");
 }
 
+static void a_new_file_has_the_mode_of_the_old_one(void **state) {
+  fixture *f = *state;
+  struct stat st;
+  mode_t before = umask(077);
+  assert_int_equal(neo_file_write(&neo_io_default, f->path, "a", 1), NEO_OK);
+  assert_int_equal(chmod(f->path, 0664), 0);
+  assert_int_equal(neo_file_write(&neo_io_default, f->path, "b", 1), NEO_OK);
+  umask(before);
+  assert_int_equal(stat(f->path, &st), 0);
+  assert_int_equal(st.st_mode & 07777, 0664);
+  assert_content(f, f->path, "b");
+}
+
+/* latest -> sub/link, link -> ../target.bin */
+static void a_link_stays_and_its_target_is_replaced(void **state) {
+  fixture *f = *state;
+  neo_arena *a = &f->arena;
+  char *sub = neo_path_join(a, f->folder, "sub"), *link = neo_path_join(a, sub, "link");
+  char *latest = neo_path_join(a, f->folder, "latest"), to[64];
+  assert_int_equal(mkdir(sub, 0777), 0);
+  assert_int_equal(symlink("../target.bin", link), 0);
+  assert_int_equal(symlink("sub/link", latest), 0);
+  for (int exists = 0; exists < 2; exists++) { /* at first it leads nowhere */
+    assert_int_equal(neo_file_write(&neo_io_default, latest, exists ? "new" : "old", 3), NEO_OK);
+    assert_content(f, f->path, exists ? "new" : "old");
+    assert_int_equal(readlink(latest, to, sizeof to), 8);
+    assert_int_equal(readlink(link, to, sizeof to), 13);
+  }
+  assert_int_equal(unlink(link), 0);
+  assert_int_equal(symlink("../latest", link), 0);
+  assert_int_equal(neo_file_write(&neo_io_default, latest, "x", 1), NEO_IO);
+  assert_int_equal(errno, ELOOP);
+  assert_int_equal(unlink(link), 0);
+  assert_int_equal(rmdir(sub), 0);
+}
+
+/* A child makes a temporary file, and a folder with a file in it, and ends as if it were killed. */
+static void leave_temporaries(fixture *f) {
+  pid_t child = fork();
+  if (child == 0) {
+    neo_file_writer w;
+    const char *folder;
+    bool good =
+        neo_file_begin(&w, &neo_io_default, f->path, 0666) == NEO_OK &&
+        neo_temp_folder(&f->arena, f->folder, &folder) == NEO_OK &&
+        neo_file_write(&neo_io_default, neo_path_join(&f->arena, folder, "a.o"), "x", 1) == NEO_OK;
+    _exit(good ? 0 : 1);
+  }
+  int status = 1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+static int count_files(fixture *f) {
+  DIR *d = opendir(f->folder);
+  int n = -2;
+  while (readdir(d))
+    n++;
+  closedir(d);
+  return n;
+}
+
+static void what_ended_processes_left_is_removed_and_nothing_else(void **state) {
+  fixture *f = *state;
+  static const char *const others[] = {".neo-00000000-1-0.tmp", ".neo-x.tmp", "a.tmp", ".neo-",
+                                       NULL};
+  for (int k = 0; others[k]; k++)
+    assert_int_equal(
+        neo_file_write(&neo_io_default, neo_path_join(&f->arena, f->folder, others[k]), "", 0),
+        NEO_OK);
+  neo_file_writer mine;
+  assert_int_equal(neo_file_begin(&mine, &neo_io_default, f->path, 0666), NEO_OK);
+  leave_temporaries(f);
+  assert_int_equal(count_files(f), 4 + 1 + 2);
+  neo_temp_sweep(f->folder);
+  assert_int_equal(count_files(f), 4 + 1);
+  assert_int_equal(neo_file_commit(&mine), NEO_OK);
+  leave_temporaries(f);
+  const char *folder;
+  assert_int_equal(neo_temp_folder(&f->arena, f->folder, &folder), NEO_OK); /* the next one */
+  const char *again;
+  assert_int_equal(rmdir(folder), 0);
+  assert_int_equal(neo_temp_folder(&f->arena, f->folder, &again), NEO_OK);
+  assert_string_not_equal(folder, again); /* of one path, two libraries would be one */
+  assert_int_equal(rmdir(again), 0);
+  assert_int_equal(count_files(f), 4 + 1);
+  neo_temp_sweep("/nonexistent");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void) {
@@ -336,6 +427,9 @@ int main(void) {
       TEST(devices_are_written_not_replaced),
       TEST(folders_are_made_with_their_parents),
       TEST(paths_are_taken_apart_and_joined),
+      TEST(a_new_file_has_the_mode_of_the_old_one),
+      TEST(a_link_stays_and_its_target_is_replaced),
+      TEST(what_ended_processes_left_is_removed_and_nothing_else),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

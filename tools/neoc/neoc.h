@@ -25,6 +25,10 @@ typedef enum {
 
 typedef NEO_VEC(const char *) neoc_texts;
 
+typedef struct {       /* of a compilation, on a terminal */
+  double begun, shown; /* seconds; shown 0: there is no line */
+} neoc_progress;
+
 typedef struct neoc_cli {
   neo_arena *arena;
   const struct neoc_command *command;
@@ -32,6 +36,7 @@ typedef struct neoc_cli {
   char **args;
   int n_args;
   bool json, colour;
+  neoc_progress *progress; /* null: none is shown */
 } neoc_cli;
 
 typedef struct neoc_command {
@@ -61,6 +66,7 @@ char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
 /* All of the text is a number that the type has. */
 bool neoc_parse_int(const char *text, int64_t *x);
+bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */
 bool neoc_parse_seed(const char *text, uint64_t *x);
 bool neoc_parse_real(const char *text, double *x); /* also a fraction: 1/255; not NaN */
 /* A number as it is written: integers are exact, as f64 does not have all of them. */
@@ -100,6 +106,12 @@ neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o);
 /* ---- cli/compile_options.c */
 /* Options of the command line as those of the pipeline. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+
+/* ---- cli/progress.c */
+/* From a few seconds on, one line of a terminal says what a compilation is at. */
+void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
+/* Takes the line away, where anything else is printed. (fail.c) */
+void neoc_progress_clear(const neoc_cli *cli);
 
 /* ---- cli/reproducer.c */
 /* Writes the IR of the command's model, as the frontend makes it, and the passes into a file of the

@@ -185,6 +185,7 @@ static neo_status make_kernels(neo_compilation *c) {
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
     neo_parts_follow(c);
+    neo_progress(c, "schedules and kernels", g + 1, c->grouping.groups.n);
   }
   neo_compile_report_records(c);
   neo_cost_add(c, "schedules and kernels");

@@ -80,6 +80,9 @@ typedef struct {
   uint32_t
       chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory`
                             asks */
+  /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
+  void (*progress)(void *ctx, const char *what, size_t done, size_t of);
+  void *progress_ctx;
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
@@ -155,6 +158,8 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
 double neo_cost_now(void);
+/* Tells who asked for it how far the compilation is. (cost.c) */
+void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of);
 /* Threads make machine code of kernels while others are still lowered, for a library that is linked
  * in the end. After them: hands over the kernels that there are by now. At last: what they made is
  * given up, and they end; nothing, where neo_emit_objects has been. (parts.c) */

@@ -8,9 +8,15 @@ double neo_cost_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of) {
+  if (c->options.progress)
+    c->options.progress(c->options.progress_ctx, what, done, of);
+}
+
 /* Takes no memory: it is called after stages that had none left. */
 void neo_cost_add(neo_compilation *c, const char *stage) {
   double now = neo_cost_now();
+  neo_progress(c, stage, 0, 0);
   if (c->n_costs == sizeof c->costs / sizeof *c->costs)
     return;
   neo_cost *cost = &c->costs[c->n_costs++];

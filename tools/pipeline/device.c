@@ -8,6 +8,7 @@
  * For a GPU that is emulated (tests), the same module is made for the processor, and its image is a
  * shared library. */
 #include "base/file.h"
+#include "base/temp.h"
 #include "tools/pipeline/emit.h"
 #include <errno.h>
 #include <signal.h>
@@ -162,10 +163,10 @@ static neo_status make(neo_compilation *c, const char *code, const char *linked)
 }
 
 neo_status neo_emit_device(neo_compilation *c) {
-  char *folder = neo_path_join(&c->arena, neo_emit_folder(c), ".neoc-XXXXXX");
+  const char *folder;
   if (!c->target.sm)
     return NEO_OK;
-  if (!mkdtemp(folder)) {
+  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &folder)) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", neo_emit_folder(c), strerror(errno));
     return NEO_IO;
   }

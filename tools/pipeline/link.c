@@ -8,6 +8,7 @@
  * after which objcopy hides all names but the model's own. So such archives link alone, and any
  * number of them into one program, of whatever versions their libneorts are. */
 #include "base/file.h"
+#include "base/temp.h"
 #include "tools/pipeline/emit.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -170,9 +171,7 @@ neo_status neo_emit_binaries(neo_compilation *c) {
   linker l = {.c = c};
   if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
     return NEO_OK;
-  char *folder = neo_path_join(&c->arena, neo_emit_folder(c), ".neoc-XXXXXX");
-  l.folder = mkdtemp(folder);
-  if (!l.folder) {
+  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &l.folder)) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", neo_emit_folder(c), strerror(errno));
     return NEO_IO;
   }

@@ -1,6 +1,7 @@
 /* Compiled models in this process. The library is linked without libneort: its kernels need only
  * libm, and the thin entries, which do call libneort, are never called; lazy binding leaves them
  * unresolved. */
+#include "base/temp.h"
 #include "tools/pipeline/compile.h"
 #include "tools/pipeline/emit.h"
 #include <dlfcn.h>
@@ -69,10 +70,9 @@ static neo_status make_in(neo_compilation *c, const char *folder, neo_library *o
 }
 
 neo_status neo_library_make(neo_compilation *c, neo_library *out) {
-  const char *base = getenv("TMPDIR");
-  char *folder = neo_arena_printf(&c->arena, "%s/neoc-XXXXXX", base && *base ? base : "/tmp");
+  const char *folder;
   *out = (neo_library){0};
-  if (!mkdtemp(folder)) {
+  if (neo_temp_folder(&c->arena, NULL, &folder)) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
     return NEO_IO;
   }

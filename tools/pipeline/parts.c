@@ -172,6 +172,23 @@ static void *run(void *ctx) {
   return NULL;
 }
 
+static size_t n_taken(neo_parts *w) {
+  size_t n = 0;
+  pthread_mutex_lock(&w->mutex);
+  for (const part *p = w->first; p; p = p->next)
+    n += p->taken;
+  pthread_mutex_unlock(&w->mutex);
+  return n;
+}
+
+/* The same on the thread that compiles, which tells how far all are. */
+static void run_here(neo_compilation *c, neo_parts *w) {
+  for (part *p; (p = take(w)) != NULL;) {
+    neo_progress(c, "machine code", n_taken(w) - 1, w->n);
+    make_part(c, p);
+  }
+}
+
 static int cores(void) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -279,7 +296,7 @@ neo_status neo_emit_objects(neo_compilation *c, const char *folder, neo_objects 
   record->weight = RECORD_WEIGHT;
   hand_out(w, record);
   close_queue(w);
-  run(w);
+  run_here(c, w);
   join(w);
   neo_status s = write_objects(c, w, folder, out);
   neo_parts_end(c);

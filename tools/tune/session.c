@@ -1,4 +1,5 @@
 /* Starts and ends a tuning: the measurer, and the files that it writes. */
+#include "base/temp.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
 #include <dirent.h>
@@ -13,8 +14,7 @@ static neo_status check_place(neo_tune *t) {
   const char *path = t->o.records;
   neo_status s = neo_records_make_folder(a, path, t->o.records_flags);
   bool is_folder = !s && neo_path_is_folder(path);
-  if (!s && !is_folder &&
-      !access(neo_path_exists(path) ? path : neo_path_folder(a, path), W_OK))
+  if (!s && !is_folder && !access(neo_path_exists(path) ? path : neo_path_folder(a, path), W_OK))
     return NEO_OK;
   errno = is_folder ? EISDIR : errno;
   t->why = neo_arena_printf(a, "%s: %s", path, strerror(errno));
@@ -43,7 +43,7 @@ static neo_status check_device(neo_tune *t) {
 }
 
 static neo_status begin_measuring(neo_tune *t) {
-  const char *base = getenv("TMPDIR");
+  const char *folder = NULL;
   neo_arena *a = &t->c->arena;
   neo_status s = neo_measurer_start(a, &t->measurer, &t->why);
   if (!s)
@@ -52,9 +52,8 @@ static neo_status begin_measuring(neo_tune *t) {
       (neo_builder){.c = t->c, .sizes = t->o.sizes, .workers = t->o.workers, .limit_ms = 30000};
   if (s || t->o.emit)
     return s;
-  char *folder = neo_arena_printf(a, "%s/neo-tune-XXXXXX", base && *base ? base : "/tmp");
   s = check_device(t);
-  if (!s && !mkdtemp(folder)) {
+  if (!s && neo_temp_folder(a, NULL, &folder)) {
     t->why = neo_arena_printf(a, "%s: %s", folder, strerror(errno));
     s = NEO_IO;
   }

@@ -59,27 +59,13 @@ static neoc_exit read_kinds(neoc_cli *cli, neo_compile_options *o) {
   return NEOC_OK;
 }
 
-/* "64K", "3G": bytes; -1: not such a text. */
-static int64_t parse_bytes(const char *text) {
-  char *end;
-  errno = 0;
-  int64_t n = strtoll(text, &end, 10), unit = 1;
-  if (errno || !strchr("0123456789", *text) || n < 1)
-    return -1;
-  for (const char *c = "KMG"; *c; c++) {
-    unit *= 1024;
-    if (*end == *c && !end[1])
-      return __builtin_mul_overflow(n, unit, &n) ? -1 : n;
-  }
-  return *end ? -1 : n;
-}
-
 static neoc_exit read_memory(neoc_cli *cli, neo_compile_options *o) {
   const char *text = neoc_text(cli, NEOC_O_MEMORY, "fast");
-  o->fusion.memory = neo_streq(text, "fast")    ? NEO_FUSE_FAST
-                     : neo_streq(text, "small") ? NEO_FUSE_SMALL
-                                                : parse_bytes(text);
-  if (o->fusion.memory == -1 && !neo_streq(text, "small"))
+  int64_t bytes = 0;
+  bool fast = neo_streq(text, "fast"), small = neo_streq(text, "small");
+  bool is_size = neoc_parse_bytes(text, &bytes) && bytes > 0;
+  o->fusion.memory = fast ? NEO_FUSE_FAST : small ? NEO_FUSE_SMALL : bytes;
+  if (!fast && !small && !is_size)
     return neoc_usage(cli, "--memory takes fast, small or a number of bytes, not '%s'", text);
   return read_kinds(cli, o);
 }
@@ -152,6 +138,7 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
 
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
+  neoc_progress_begin(cli, &o);
   o.prefix = neoc_text(cli, NEOC_O_PREFIX, NULL);
   o.unseen = !neo_streq(cli->command->name, "compile");
   o.out_dir = neoc_text(cli, NEOC_O_OUTPUT, NULL);

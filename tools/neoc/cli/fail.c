@@ -3,7 +3,15 @@
 #include <stdarg.h>
 #include <string.h>
 
+void neoc_progress_clear(const neoc_cli *cli) {
+  if (!cli->progress || cli->progress->shown == 0)
+    return;
+  fputs("\r\033[K", stderr);
+  cli->progress->shown = 0;
+}
+
 static void put_head(const neoc_cli *cli) {
+  neoc_progress_clear(cli);
   fprintf(stderr, cli->command ? "neoc %s: " : "neoc: ", cli->command ? cli->command->name : "");
 }
 

@@ -40,6 +40,7 @@ static void put_json(const neoc_cli *cli, neo_compilation *c, neo_status s, cons
 }
 
 neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, const char *results) {
+  neoc_progress_clear(cli);
   if (cli->json)
     put_json(cli, c, s, results);
   else

@@ -74,6 +74,21 @@ bool neoc_parse_real(const char *text, double *x) {
   return *end == 0 && !isnan(*x);
 }
 
+bool neoc_parse_bytes(const char *text, int64_t *x) {
+  char *end;
+  errno = 0;
+  int64_t n = strtoll(text, &end, 10), unit = 1;
+  if (errno || !*text || !strchr("0123456789", *text))
+    return false;
+  *x = n;
+  for (const char *c = "KMG"; *c; c++) {
+    unit *= 1024;
+    if (*end == *c && !end[1])
+      return !__builtin_mul_overflow(n, unit, x);
+  }
+  return *end == 0;
+}
+
 int64_t neoc_int(const neoc_cli *cli, neoc_option o, int64_t otherwise, int64_t lo, neoc_exit *e) {
   int64_t x = otherwise;
   if (!neoc_has(cli, o))
@@ -123,7 +138,8 @@ neoc_exit neoc_values_check(const neoc_cli *cli) {
       if (forms[o] && !*text && o != NEOC_O_PASSES)
         return neoc_usage(cli, "--%s needs a value: %s", names[o], forms[o]);
       if (is_list(forms[o]) && *text && has_empty_word(text))
-        return neoc_usage(cli, "--%s takes %s: a name is missing in '%s'", names[o], forms[o], text);
+        return neoc_usage(cli, "--%s takes %s: a name is missing in '%s'", names[o], forms[o],
+                          text);
     }
   return NEOC_OK;
 }

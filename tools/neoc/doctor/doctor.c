@@ -1,6 +1,7 @@
 /* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
  * mend it. Exit code 1 if something that is needed is missing. */
 #include "base/machine_text.h"
+#include "base/temp.h"
 #include "runtime/processor.h"
 #include "tools/neoc/doctor/measure.h"
 #include <stdlib.h>
@@ -121,10 +122,10 @@ static const char *tool(doctor *d, const char *name) {
 
 /* Compiling proves nothing about linking: the C compiler links an empty library. */
 static const char *linker(doctor *d, const char *cc) {
-  char folder[] = "/tmp/neoc-doctor-XXXXXX";
-  if (!cc || !mkdtemp(folder))
-    return NULL;
+  const char *folder;
   neo_arena *a = d->cli->arena;
+  if (!cc || neo_temp_folder(a, NULL, &folder))
+    return NULL;
   const char *source = neo_path_join(a, folder, "a.c"), *out = neo_path_join(a, folder, "a.so");
   static const char text[] = "int neoc_doctor;\n";
   char *output = NULL;
@@ -161,9 +162,10 @@ static void software(doctor *d) {
   title(d, "installation");
   need(d, "neo-measure", neo_place_measurer(a),
        "only tuning needs it; expected next to neoc: install neo again", false);
-  need(d, "libneort", neo_place_lib(a), "expected in ../lib next to the folder of neoc: install neo again", true);
-  need(d, "headers", neo_place_include(a), "expected in ../include next to the folder of neoc: install neo again",
-       true);
+  need(d, "libneort", neo_place_lib(a),
+       "expected in ../lib next to the folder of neoc: install neo again", true);
+  need(d, "headers", neo_place_include(a),
+       "expected in ../include next to the folder of neoc: install neo again", true);
   need(d, "library of models", neo_place_std(a),
        "expected in ../share/neo/std next to the folder of neoc: install neo again", true);
 }

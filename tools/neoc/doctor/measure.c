@@ -7,6 +7,7 @@
  * reach a part: loads and addresses take places too. What is not measured stays the row's: how lines
  * come from the caches, and what a tile's loops take. */
 #include "tools/neoc/doctor/measure.h"
+#include "base/temp.h"
 #include "ir/ir.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
@@ -177,9 +178,9 @@ static void ask_caches(neo_machine *m) {
 }
 
 neoc_exit neoc_measure_machine(neoc_cli *cli, neo_machine *m) {
-  char folder[] = "/tmp/neoc-doctor-XXXXXX";
-  if (!mkdtemp(folder))
-    return neoc_fail(cli, NEOC_IO, "no folder can be made in /tmp");
+  const char *folder;
+  if (neo_temp_folder(cli->arena, NULL, &folder))
+    return neoc_fail(cli, NEOC_IO, "%s: cannot be made", folder);
   neoc_measure_core(m);
   ask_caches(m);
   measure_pool(m);

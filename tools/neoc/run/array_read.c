@@ -1,4 +1,5 @@
 /* Values of the command line as arrays: numbers, lists, files, random numbers. */
+#include "tools/neoc/csv/csv.h"
 #include "tools/neoc/run/runner.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -45,10 +46,39 @@ static neoc_exit shape_of(neoc_cli *cli, const char *name, const char *shape,
   return NEOC_OK;
 }
 
-static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, neo_rt_array *out) {
+/* A row of a table is a row of the input, whatever shape that has. */
+static void shape_rows(const neo_rt_array *like, neo_rt_array *x) {
+  int64_t own = x->rank > 1 ? x->extent[1] : 1, want = 1;
+  for (int d = 1; like && d < like->rank; d++)
+    want *= like->extent[d];
+  if (!like || like->rank == 0 || own != want)
+    return;
+  for (int d = 1; d < like->rank; d++)
+    x->extent[d] = like->extent[d];
+  x->rank = like->rank;
+}
+
+static neoc_exit read_table(neoc_cli *cli, const char *name, const char *path, neo_type type,
+                            const neo_rt_array *like, neo_rt_array *out) {
+  neoc_csv_wish wish = {.tensor = name, .integer = !neo_type_is_float(type), .no_names = true};
+  neoc_exit e = neoc_csv_read(cli, path, &wish, out, NULL);
+  if (!e)
+    shape_rows(like, out);
+  return e;
+}
+
+static neoc_exit read_file(neoc_cli *cli, const char *name, const char *path, neo_type type,
+                           const neo_rt_array *like, neo_rt_array *out) {
   char error[1024] = "";
   neo_rt_array x;
-  neo_rt_status s = neo_rt_array_load(path, &x, error, sizeof error);
+  neo_rt_status s = NEO_OK;
+  if (neoc_csv_is(path)) {
+    neoc_exit e = read_table(cli, name, path, type, like, &x);
+    if (e)
+      return e;
+  } else {
+    s = neo_rt_array_load(path, &x, error, sizeof error);
+  }
   if (s)
     return neoc_fail(cli, neoc_exit_of((neo_status)s), "%s: %s", name, error);
   *out = x;
@@ -122,7 +152,7 @@ neoc_exit neoc_array_read(neoc_cli *cli, const char *name, const char *text, neo
   neoc_number v;
   filling f;
   if (text[0] == '@')
-    return read_file(cli, name, text + 1, out);
+    return read_file(cli, name, text + 1, type, like, out);
   if (text[0] == '[')
     return neoc_list_read(cli, name, text, type, out);
   if (read_scalar(text, &v)) {

@@ -190,6 +190,23 @@ static neoc_exit save(run_state *s, const char *path) {
 
 /* ---- the command */
 
+/* The mean of nothing is NaN, which nobody expects of a size that is 0. */
+static void tell_empty(run_state *s) {
+  const neo_module *m = s->r.c.module;
+  bool *used = neoc_entry_sizes(&s->r, s->entry);
+  for (size_t k = 0; k < s->results.n; k++) {
+    const neoc_output *o = &s->results.at[k];
+    bool nan = o->array.rank == 0 && neo_type_is_float((neo_type)o->array.type) &&
+               isnan(neoc_array_at(&o->array, 0));
+    for (uint32_t i = 1; nan && i < m->sizes.n; i++)
+      if (used[i] && s->r.sizes[i] == 0) {
+        fprintf(stderr, "%s of entry %s is nan, and %s is 0 in this call\n", o->name,
+                neoc_entry_name(&s->r, s->entry), neo_name_text(m->names, m->sizes.at[i].name));
+        return;
+      }
+  }
+}
+
 /* Inputs of the entry, and of those that give gradients. */
 static neoc_tensors all_inputs(run_state *s) {
   neoc_tensors all = {NEO_NEW_ARRAY(s->r.cli->arena, neo_tensor, s->r.c.module->tensors.n), 0};
@@ -273,6 +290,8 @@ neoc_exit neoc_run(neoc_cli *cli) {
     e = evaluate(&s);
   if (!e)
     e = neoc_runner_end_trace(&s.r);
+  if (!e)
+    tell_empty(&s);
   if (!e && cli->json)
     put_json(&s);
   if (!e && !cli->json)

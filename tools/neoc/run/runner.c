@@ -39,6 +39,7 @@ neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_o
     s = neo_compile_kernels(&r->c);
   if (!s && !interpreted)
     s = neo_library_make(&r->c, &r->lib);
+  neoc_progress_clear(cli);
   neoc_exit e = s ? neoc_report(cli, &r->c, s, NULL) : NEOC_OK;
   neoc_report_facts(cli, &r->c);
   if (!e) {

@@ -2,8 +2,12 @@
 #include "tools/neoc/train/data.h"
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "tools/neoc/csv/csv.h"
+#include "tools/neoc/train/graphs.h"
+#include "tools/neoc/train/stream.h"
 #include "tools/neoc/train/trees.h"
 #include <string.h>
+#include <unistd.h>
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
@@ -55,29 +59,6 @@ static neoc_exit check_fixed(const neoc_data *d, const neo_rt_tensor *t) {
   return NEOC_OK;
 }
 
-static neoc_exit fit_rows(const neoc_data *d, int32_t tensor) {
-  neoc_runner *r = d->r;
-  const neo_rt_tensor *t = tensor_at(d, tensor);
-  neo_rt_array *x = &d->source[tensor].array;
-  const char *path = d->source[tensor].path;
-  int64_t want[NEO_RTI_MAX_RANK], in = 1, own = 1;
-  neo_rti_extents(r->lib.model, t, NULL, want);
-  if (x->rank == 0)
-    return neoc_fail(r->cli, NEOC_FAILED, "%s: %s has no rows", t->name, path);
-  for (int k = 1; k < x->rank; k++)
-    in *= x->extent[k];
-  for (int k = 1; k < t->rank; k++)
-    own *= want[k];
-  if (in != own)
-    return neoc_fail(r->cli, NEOC_FAILED, "%s: a row of %s has shape %s, expected %s (%s)", t->name,
-                     path, neoc_shape_text(r->cli->arena, x->rank - 1u, x->extent + 1),
-                     neoc_shape_text(r->cli->arena, t->rank - 1u, want + 1), t->place);
-  for (int k = 1; k < t->rank; k++)
-    x->extent[k] = want[k];
-  x->rank = t->rank;
-  return NEOC_OK;
-}
-
 /* ---- windows of a sequence */
 
 /* A text, where the file is no array: bytes as they are if there is a class for each, else those
@@ -86,8 +67,10 @@ static neoc_exit load_sequence(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
   const neo_rt_tensor *t = tensor_at(d, tensor);
+  if (neoc_csv_is(s->path) || neo_rti_is_array(s->path))
+    return neoc_data_load_rows(d, tensor);
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
-  if (status == NEO_FORMAT && !neo_rti_is_array(s->path)) {
+  if (status == NEO_FORMAT) {
     int64_t bound = neoc_data_bound(d, t);
     bound = bound < 0 ? 256 : bound;
     int16_t bytes[256];
@@ -122,6 +105,10 @@ static neoc_exit fit_windows(neoc_data *d, int32_t tensor) {
     return neoc_fail(cli, NEOC_FAILED, "%s: %s has %lld elements, too few for a window of %lld",
                      t->name, s->path, (long long)s->array.extent[0],
                      (long long)(s->window + s->shift));
+  if (s->stream) {
+    s->stream->shift = s->shift;
+    s->stream->span = s->window;
+  }
   d->places = d->places && d->places < places ? d->places : places;
   return NEOC_OK;
 }
@@ -138,15 +125,6 @@ static void count_windows(neoc_data *d) {
 
 /* ---- opening */
 
-static neoc_exit load_rows(neoc_data *d, int32_t tensor) {
-  char error[1024] = "";
-  neoc_source *s = &d->source[tensor];
-  neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
-  return status ? neoc_fail(d->r->cli, neoc_exit_of((neo_status)status), "%s: %s",
-                            tensor_at(d, tensor)->name, error)
-                : NEOC_OK;
-}
-
 static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *first) {
   neoc_cli *cli = d->r->cli;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -158,6 +136,10 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
     if (rows != d->rows)
       return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld trees", t->name,
                        (long long)rows, d->bank->path, (long long)d->rows);
+  } else if (d->graphs) {
+    if (crop || rows != d->rows)
+      return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s tells %lld", t->name,
+                       (long long)rows, d->graphs->at[0].path, (long long)d->rows);
   } else if (*first < 0) {
     *first = tensor;
     d->rows = rows;
@@ -191,14 +173,16 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   s->path = text_for(d, t->name);
   if (neoc_treebank_gives(d, tensor, s->path))
     return neoc_treebank_take(d, tensor, s->path);
+  if (neoc_graphs_give(d, tensor, s->path) && (s->path || s->member != NEOC_RAGGED))
+    return neoc_graphs_take(d, tensor, s->path);
   if (!s->path)
     return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
   neoc_exit code = check_fixed(d, t);
   if (!code)
-    code = crop ? load_sequence(d, tensor) : load_rows(d, tensor);
+    code = crop ? load_sequence(d, tensor) : neoc_data_load_rows(d, tensor);
   if (!code)
-    code = crop ? fit_windows(d, tensor) : fit_rows(d, tensor);
+    code = crop ? fit_windows(d, tensor) : neoc_data_fit(d, tensor);
   if (!code)
     code = neoc_data_convert(d, tensor);
   return code ? code : check_same(d, tensor, crop, first);
@@ -213,7 +197,7 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
     return e;
   for (size_t w = 0; w < words.n; w++) {
     const char *value = NULL, *name = neoc_pair(d->r->cli, words.at[w], &value);
-    bool found = d->bank && name && neo_streq(name, d->bank->graph);
+    bool found = name && ((d->bank && neo_streq(name, d->bank->graph)) || neoc_graphs_has(d, name));
     if (!name)
       return neoc_usage(d->r->cli, "'%s' is not NAME=FILE", words.at[w]);
     for (size_t k = 0; k < n; k++)
@@ -226,15 +210,28 @@ static neoc_exit check_words(const neoc_data *d, const int32_t *entries, size_t 
   return NEOC_OK;
 }
 
+/* --data-memory, or a quarter of what the machine has. */
+static neoc_exit read_memory(neoc_cli *cli, int64_t *out) {
+  const char *text = neoc_text(cli, NEOC_O_DATA_MEMORY, NULL);
+  *out = (int64_t)sysconf(_SC_PHYS_PAGES) / 4 * (int64_t)sysconf(_SC_PAGESIZE);
+  if (text && !neoc_parse_bytes(text, out))
+    return neoc_usage(cli, "--data-memory is a number of bytes, as 512M or 4G, not '%s'", text);
+  return NEOC_OK;
+}
+
 neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entries, size_t n,
                          const neoc_data *before, neoc_data *d) {
   const neo_rt_model *m = r->lib.model;
   int32_t first = -1;
-  *d = (neoc_data){.r = r, .option = option};
+  *d = (neoc_data){.r = r, .option = option, .before = before};
+  neoc_exit code = read_memory(r->cli, &d->memory);
   d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
   for (int k = 0; k < 256; k++)
     d->vocab[k] = before ? before->vocab[k] : -1;
-  neoc_exit code = neoc_treebank_open(d, entries, n, before);
+  if (!code)
+    code = neoc_treebank_open(d, entries, n, before);
+  if (!code)
+    code = neoc_graphs_open(d, entries, n);
   if (!code)
     code = check_words(d, entries, n);
   for (size_t k = 0; k < n; k++)
@@ -243,8 +240,9 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
                         &first);
   if (!code && d->places)
     count_windows(d);
-  if (!code && first >= 0 && d->rows == 0)
-    code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows", d->source[first].path);
+  if (!code && (first >= 0 || d->graphs) && d->rows == 0)
+    code = neoc_fail(r->cli, NEOC_FAILED, "%s has no rows",
+                     d->graphs ? d->graphs->at[0].path : d->source[first].path);
   return code;
 }
 
@@ -255,6 +253,10 @@ bool neoc_data_has_rows(const neoc_data *d, int32_t tensor) {
 void neoc_data_close(neoc_data *d) {
   for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
     neo_rt_array_free(&d->source[t].array);
+  neoc_ahead_end(d);
+  for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
+    if (d->source[t].stream)
+      neoc_stream_close(d->source[t].stream);
   neoc_treebank_close(d->bank);
 }
 

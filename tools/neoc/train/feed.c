@@ -1,5 +1,7 @@
 /* Batches for an entry: rows of data gathered into buffers that are made once. */
 #include "runtime/model.h"
+#include "tools/neoc/train/graphs.h"
+#include "tools/neoc/train/stream.h"
 #include "tools/neoc/train/trees.h"
 
 /* Rows of one more input: all must have the same number. */
@@ -29,6 +31,13 @@ static bool has_rows(const neoc_feed *f, int32_t input) {
   return member == NEOC_ROWS || member == NEOC_ROOT;
 }
 
+static void count_rows(neoc_feed *f, int32_t size) {
+  const neo_rt_size *s = &f->data->r->lib.model->sizes[size];
+  f->batch_size = size;
+  f->least = s->lo;
+  f->most = s->hi;
+}
+
 /* The size that is the first dimension of all inputs; a constant number of rows otherwise. */
 static neoc_exit find_batch(neoc_feed *f) {
   const neoc_runner *r = f->data->r;
@@ -36,21 +45,24 @@ static neoc_exit find_batch(neoc_feed *f) {
   const neo_rt_entry *e = &m->entries[f->entry];
   const neo_rt_tensor *first = NULL;
   bool trees = false;
+  int ragged = 0;
   f->batch_size = -1;
   f->least = 1; /* without inputs and sizes any number will do */
   f->most = INT64_MAX;
   for (int32_t k = 0; k < e->n_inputs; k++) {
     neoc_exit code = has_rows(f, k) ? add_rows(f, neoc_feed_tensor(f, k), &first) : NEOC_OK;
-    trees = trees || !has_rows(f, k);
+    trees = trees || (f->data->bank && !has_rows(f, k));
     if (code)
       return code;
   }
-  if (e->n_inputs == 0 && e->n_sizes == 1) { /* what it computes has as many rows as others have */
-    f->batch_size = m->entry_sizes[e->sizes];
-    f->least = m->sizes[f->batch_size].lo;
-    f->most = m->sizes[f->batch_size].hi;
-  }
-  if (e->n_sizes > (f->batch_size >= 0) + trees)
+  if (e->n_inputs == 0 && e->n_sizes == 1) /* what it computes has as many rows as others have */
+    count_rows(f, m->entry_sizes[e->sizes]);
+  for (int32_t k = 0; k < e->n_sizes && f->data->graphs; k++)
+    if (neoc_ragged_find(f->data, m->entry_sizes[e->sizes + k]) >= 0)
+      ragged++;
+    else if (f->batch_size < 0)
+      count_rows(f, m->entry_sizes[e->sizes + k]);
+  if (e->n_sizes > (f->batch_size >= 0) + trees + ragged)
     return neoc_fail(r->cli, NEOC_FAILED, "entry %s has more run-time sizes than the rows' number",
                      e->name);
   return NEOC_OK;
@@ -83,6 +95,24 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
   return NEOC_OK;
 }
 
+/* The same for graphs. */
+static neoc_exit limit_graphs(int64_t batch, neoc_feed *f) {
+  const neoc_data *d = f->data;
+  int64_t n = batch ? batch : f->most, fit;
+  if (!d->graphs)
+    return NEOC_OK;
+  if (batch == 0 && f->most == INT64_MAX && d->option == NEOC_O_DATA)
+    return neoc_usage(d->r->cli, "--batch is missing: how many rows are a step of entry %s?",
+                      d->r->lib.model->entries[f->entry].name);
+  neoc_exit e = neoc_graphs_limit(d, 0, &fit);
+  bool whole = batch == 0 && d->option != NEOC_O_DATA && !neoc_feed_is_exact(f);
+  n = whole && n > fit && fit > 0 ? fit : n; /* a test takes what it can */
+  n = neoc_feed_is_exact(f) ? f->most : n < d->rows ? n : d->rows;
+  if (whole && f->most > n)
+    f->most = n;
+  return e ? e : neoc_graphs_limit(d, n < d->rows ? n : d->rows, &fit);
+}
+
 static neoc_exit choose_batch(int64_t batch, neoc_feed *f) {
   const neoc_runner *r = f->data->r;
   neoc_cli *cli = r->cli;
@@ -108,7 +138,7 @@ static void *room(const neoc_feed *f, const neo_rt_tensor *t) {
   return (void *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
 }
 
-neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_feed *f) {
+neoc_exit neoc_feed_open(neoc_data *d, int32_t entry, int64_t batch, neoc_feed *f) {
   const neo_rt_entry *e = &d->r->lib.model->entries[entry];
   neo_arena *a = d->r->cli->arena;
   *f = (neoc_feed){.data = d, .entry = entry};
@@ -118,6 +148,8 @@ neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_
   if (!code)
     code = limit_trees(batch, f);
   if (!code)
+    code = limit_graphs(batch, f);
+  if (!code)
     code = choose_batch(batch, f);
   for (int32_t k = 0; k < e->n_args && !code; k++)
     f->args[k] = room(f, neoc_feed_tensor(f, k));
@@ -126,26 +158,53 @@ neoc_exit neoc_feed_open(const neoc_data *d, int32_t entry, int64_t batch, neoc_
   return code;
 }
 
-void neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
+/* A run-time size of a batch of n rows. */
+static int64_t size_of(const neoc_feed *f, int32_t size, int64_t n) {
+  const neoc_data *d = f->data;
+  int ragged = neoc_ragged_find(d, size);
+  if (ragged >= 0)
+    return d->graphs->at[ragged].now;
+  return f->trees && size == d->bank->vertices ? f->trees->graph.vertices : n;
+}
+
+neoc_exit neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
   const neo_rt_model *m = f->data->r->lib.model;
   const neo_rt_entry *e = &m->entries[f->entry];
   if (f->trees)
     neoc_tree_batch_fill(f->data, f->trees, order, n);
-  for (int32_t k = 0; k < e->n_inputs; k++) {
+  if (f->data->graphs)
+    neoc_graphs_begin(f->data, order, n);
+  neoc_exit code = NEOC_OK;
+  for (int32_t k = 0; k < e->n_inputs && !code; k++) {
     int32_t tensor = m->entry_args[e->args + k];
     if (f->data->source[tensor].member == NEOC_ROWS)
-      neoc_data_gather(f->data, tensor, order, n, f->args[k]);
+      code = neoc_data_gather(f->data, tensor, order, n, f->args[k]);
+    else if (f->data->graphs)
+      neoc_graphs_put(f->data, tensor, order, n, f->args[k]);
     else
       neoc_tree_batch_put(f->data, f->trees, tensor, order, f->args[k]);
   }
   for (int32_t k = 0; k < e->n_sizes; k++)
-    f->sizes[k] = f->trees && m->entry_sizes[e->sizes + k] == f->data->bank->vertices
-                      ? f->trees->graph.vertices
-                      : n;
+    f->sizes[k] = size_of(f, m->entry_sizes[e->sizes + k], n);
+  return code;
+}
+
+void neoc_feed_ahead(neoc_feed *f, const int64_t *order, int64_t n) {
+  if (n > 0)
+    neoc_ahead_begin(f->data, order, n);
 }
 
 double neoc_feed_scalar(const neoc_feed *f, int32_t output) {
   int32_t arg = f->data->r->lib.model->entries[f->entry].n_inputs + output;
   neo_rt_array x = {.type = neoc_feed_tensor(f, arg)->type, .data = f->args[arg]};
   return neoc_array_at(&x, 0);
+}
+
+const char *neoc_feed_empty(const neoc_feed *f) {
+  const neo_rt_model *m = f->data->r->lib.model;
+  const neo_rt_entry *e = &m->entries[f->entry];
+  for (int32_t k = 0; k < e->n_sizes; k++)
+    if (f->sizes[k] == 0)
+      return m->sizes[m->entry_sizes[e->sizes + k]].name;
+  return NULL;
 }

@@ -3,6 +3,7 @@
  * states. */
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "tools/neoc/train/graphs.h"
 #include "tools/neoc/train/train.h"
 #include <math.h>
 
@@ -36,7 +37,13 @@ static const char *bad_input(const neoc_trainer *t, const neoc_trained *e, int64
     neo_rti_extents(m, x, NULL, extent);
     for (int d = 1; d < x->rank; d++)
       row *= extent[d];
-    int64_t bad = first_bad(&a, n * row);
+    int32_t tensor = m->entry_args[entry->args + k];
+    bool ragged = t->data.source[tensor].member == NEOC_RAGGED;
+    int64_t bad = first_bad(&a, (ragged ? neoc_graphs_count(&t->data, tensor) : n) * row);
+    if (bad >= 0 && ragged)
+      return neo_arena_printf(
+          t->cli->arena, "%s is %g in %s", x->name, neoc_printed(neoc_array_at(&a, bad)),
+          neoc_graphs_place(&t->data, tensor, t->order + t->position, n, bad / row));
     if (bad >= 0)
       return neo_arena_printf(t->cli->arena, "%s is %g in %s", x->name,
                               neoc_printed(neoc_array_at(&a, bad)),
@@ -93,6 +100,17 @@ static neoc_exit tell(const neoc_trainer *t, const char *what, const char *where
   return neoc_fail(t->cli, NEOC_FAILED, "step %llu, epoch %lld: %s%s%s; %s (--allow-nan goes on)",
                    (unsigned long long)neo_rt_step_count(t->r.ctx), (long long)t->epoch + 1, what,
                    where ? ", " : "", where ? where : "", kept);
+}
+
+void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output) {
+  const neo_rt_entry *e = &f->data->r->lib.model->entries[f->entry];
+  const char *size = isnan(neoc_feed_scalar(f, output)) ? neoc_feed_empty(f) : NULL;
+  if (!size || t->told_empty)
+    return;
+  t->told_empty = true;
+  neoc_clear_progress(t);
+  fprintf(stderr, "%s of entry %s is nan, and %s is 0 in this batch\n",
+          neoc_feed_tensor(f, e->n_inputs + output)->name, e->name, size);
 }
 
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n) {

@@ -1,6 +1,6 @@
 /* Rows of opened data: their order in an epoch, and their values. */
 #include "runtime/shuffle.h"
-#include "tools/neoc/train/data.h"
+#include "tools/neoc/train/stream.h"
 #include <string.h>
 
 void neoc_data_shuffle(const neoc_data *d, uint64_t seed, int64_t epoch, int64_t *order) {
@@ -15,25 +15,35 @@ void neoc_data_in_order(const neoc_data *d, int64_t *order) {
     order[k] = d->places ? k * d->crop_step : k;
 }
 
-void neoc_data_gather(const neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
-                      void *out) {
+/* Rows that a file gave are looked at as all were when it was opened: it may have changed. */
+static neoc_exit gather_stream(neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
+                               void *out) {
+  neo_rt_array x;
+  neoc_exit e = neoc_ahead_take(d, order, n);
+  if (!e)
+    e = neoc_ahead_rows(d, tensor, n, &x);
+  if (e)
+    return e;
+  e = neoc_data_convert_part(d, tensor, 0, &x);
+  if (!e)
+    memcpy(out, x.data, x.size_bytes);
+  neo_rt_array_free(&x);
+  return e;
+}
+
+neoc_exit neoc_data_gather(neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
+                           void *out) {
   const neoc_source *s = &d->source[tensor];
+  if (s->stream)
+    return gather_stream(d, tensor, order, n, out);
   if (!s->window) {
     neo_rt_gather(&s->array, order, n, out);
-    return;
+    return NEOC_OK;
   }
   size_t element = s->array.size_bytes / (size_t)s->array.extent[0];
   size_t bytes = element * (size_t)s->window;
   for (int64_t k = 0; k < n; k++)
     memcpy((char *)out + (size_t)k * bytes,
            (const char *)s->array.data + (size_t)(order[k] + s->shift) * element, bytes);
-}
-
-const char *neoc_data_place(const neoc_data *d, int32_t tensor, int64_t row, int64_t element) {
-  const neoc_source *s = &d->source[tensor];
-  if (!s->window)
-    return neo_arena_printf(d->r->cli->arena, "row %lld of %s", (long long)row, s->path);
-  int64_t of = neoc_array_count(&s->array) / s->array.extent[0];
-  return neo_arena_printf(d->r->cli->arena, "element %lld of %s",
-                          (long long)(row + s->shift + element / of), s->path);
+  return NEOC_OK;
 }

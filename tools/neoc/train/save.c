@@ -21,6 +21,26 @@ static const char *losses(const neoc_trainer *t) {
   return neo_str_text(&s);
 }
 
+/* Sums and rows since the last row of the log. */
+static const char *row_losses(const neoc_trainer *t) {
+  neo_str s;
+  neo_str_init(&s, t->cli->arena);
+  for (size_t k = 0; k < t->n_entries; k++)
+    neo_str_addf(&s, "%s%a:%" PRId64, k ? "," : "", t->entry[k].row_sum, t->entry[k].row_rows);
+  return neo_str_text(&s);
+}
+
+/* The best epoch and its value, and what they are the best of. */
+static const char *best(const neoc_trainer *t) {
+  const neoc_best *b = &t->best;
+  if (b->output < 0)
+    return "";
+  const neo_rt_entry *e = &t->r.lib.model->entries[t->test.feed.entry];
+  const char *name = neoc_feed_tensor(&t->test.feed, e->n_inputs + b->output)->name;
+  return neo_arena_printf(t->cli->arena, "%s:%s:%" PRId64 ":%a", b->highest ? "max" : "min", name,
+                          b->epoch, b->value);
+}
+
 /* Which words have which ids; "" without trees. */
 static const char *vocabulary(const neoc_trainer *t) {
   const neoc_treebank *b = t->data.bank;
@@ -28,25 +48,69 @@ static const char *vocabulary(const neoc_trainer *t) {
                        : "";
 }
 
-neoc_exit neoc_train_save(neoc_trainer *t) {
-  if (!t->save)
-    return NEOC_OK;
+/* The classes of an input as a list of JSON; null: its data are numbers. */
+static const char *classes(const neoc_trainer *t, int32_t tensor) {
+  const neoc_source *x = &t->data.source[tensor];
+  neo_str s;
+  neo_str_init(&s, t->cli->arena);
+  for (size_t k = 0; k < x->classes.n; k++) {
+    neo_str_add(&s, k ? ", " : "[");
+    neo_str_add_json(&s, x->classes.at[k]);
+  }
+  return x->classes.n ? (neo_str_addc(&s, ']'), neo_str_text(&s)) : NULL;
+}
+
+static const char *classes_key(const neoc_trainer *t, int32_t tensor) {
+  return neo_arena_printf(t->cli->arena, "classes.%s", t->r.lib.model->tensors[tensor].name);
+}
+
+/* What a training needs beside the context, and what tells a reader of the file about its data. */
+static neo_rt_pair *metadata_of(const neoc_trainer *t, int32_t *n) {
+  const neo_rt_pair own[] = {{"epoch", number(t, t->epoch)},
+                             {"position", number(t, t->position)},
+                             {"batch", number(t, t->entry[t->lead].feed.batch)},
+                             {"rows", number(t, t->data.rows)},
+                             {"epoch_loss", losses(t)},
+                             {"row_loss", row_losses(t)},
+                             {"best", best(t)},
+                             {"entries", neoc_train_entries(t)},
+                             {"last", last_words[t->last]},
+                             {"map", neoc_map_name(t)},
+                             {"vocabulary", vocabulary(t)}};
+  enum { OWN = sizeof own / sizeof *own };
+  int32_t tensors = t->r.lib.model->n_tensors;
+  neo_rt_pair *out = NEO_NEW_ARRAY(t->cli->arena, neo_rt_pair, OWN + tensors);
+  memcpy(out, own, sizeof own);
+  *n = OWN;
+  for (int32_t k = 0; k < tensors; k++) {
+    const char *list = classes(t, k);
+    if (list)
+      out[(*n)++] = (neo_rt_pair){classes_key(t, k), list};
+  }
+  return out;
+}
+
+static neoc_exit save(neoc_trainer *t, const char *path) {
   neoc_exit e = t->allow_nan ? NEOC_OK : neoc_check_kept(t);
+  if (!e)
+    e = neoc_log_sync(&t->log); /* the rows up to here are there when the checkpoint is */
   if (e)
     return e;
-  const neo_rt_pair extra[] = {{"epoch", number(t, t->epoch)},
-                               {"position", number(t, t->position)},
-                               {"batch", number(t, t->entry[t->lead].feed.batch)},
-                               {"rows", number(t, t->data.rows)},
-                               {"epoch_loss", losses(t)},
-                               {"entries", neoc_train_entries(t)},
-                               {"last", last_words[t->last]},
-                               {"vocabulary", vocabulary(t)}};
-  neo_rt_status s = neo_rt_save(t->r.ctx, t->save, extra, sizeof extra / sizeof *extra);
-  if (s)
-    return neoc_train_failed(t, s);
-  t->saved_step = neo_rt_step_count(t->r.ctx);
-  return NEOC_OK;
+  int32_t n;
+  const neo_rt_pair *extra = metadata_of(t, &n);
+  neo_rt_status s = neo_rt_save(t->r.ctx, path, extra, n);
+  return s ? neoc_train_failed(t, s) : NEOC_OK;
+}
+
+neoc_exit neoc_train_save(neoc_trainer *t) {
+  neoc_exit e = t->save ? save(t, t->save) : NEOC_OK;
+  if (!e && t->save)
+    t->saved_step = neo_rt_step_count(t->r.ctx);
+  return e;
+}
+
+neoc_exit neoc_train_save_best(neoc_trainer *t) {
+  return t->best.path ? save(t, t->best.path) : NEOC_OK;
 }
 
 /* ---- going on */
@@ -66,6 +130,33 @@ static bool read_losses(neoc_trainer *t) {
   return at != NULL;
 }
 
+/* Older checkpoints have none: the first row is then of the steps from here on. */
+static void read_row_losses(neoc_trainer *t) {
+  const char *at = neo_rt_loaded(t->r.ctx, "row_loss");
+  for (size_t k = 0; k < t->n_entries && at; k++) {
+    char *end;
+    double sum = strtod(at, &end);
+    if (*end++ != ':')
+      return;
+    t->entry[k].row_sum = sum;
+    t->entry[k].row_rows = strtoll(end, &end, 10);
+    at = *end == ',' ? end + 1 : NULL;
+  }
+}
+
+/* A best epoch by another value is none by this one. */
+static void read_best(neoc_trainer *t) {
+  const char *then = neo_rt_loaded(t->r.ctx, "best"), *now = best(t);
+  size_t n = strcspn(now, ":");
+  n += now[n] ? strcspn(now + n + 1, ":") + 1 : 0;
+  if (!*now || !then || strncmp(then, now, n) != 0 || then[n] != ':')
+    return;
+  char *end;
+  t->best.epoch = strtoll(then + n + 1, &end, 10);
+  if (*end == ':')
+    t->best.value = strtod(end + 1, &end);
+}
+
 /* A choice that an older checkpoint does not tell was the usual one. */
 static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *option,
                            const char *now, const char *usual) {
@@ -74,6 +165,18 @@ static neoc_exit same_word(const neoc_trainer *t, const char *key, const char *o
   return neo_streq(then, now) ? NEOC_OK
                               : neoc_fail(t->cli, NEOC_FAILED, "%s: was made with --%s=%s, not %s",
                                           t->save, option, then, now);
+}
+
+/* Names of classes are the integers that they were. */
+static neoc_exit same_classes(const neoc_trainer *t) {
+  for (int32_t k = 0; k < t->r.lib.model->n_tensors; k++) {
+    const char *now = classes(t, k), *then = neo_rt_loaded(t->r.ctx, classes_key(t, k));
+    if (!neo_streq(now ? now : "", then ? then : ""))
+      return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with the classes %s of %s, not %s",
+                       t->save, then ? then : "[]", t->r.lib.model->tensors[k].name,
+                       now ? now : "[]");
+  }
+  return NEOC_OK;
 }
 
 static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows, int64_t seed) {
@@ -88,7 +191,11 @@ static neoc_exit same_choices(const neoc_trainer *t, int64_t batch, int64_t rows
   const char *words = neo_rt_loaded(t->r.ctx, "vocabulary");
   if (words && !neo_streq(words, vocabulary(t)))
     return neoc_fail(t->cli, NEOC_FAILED, "%s: was made with the words of another file", t->save);
-  neoc_exit e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
+  neoc_exit e = same_classes(t);
+  if (!e)
+    e = same_word(t, "entries", "entries", neoc_train_entries(t), neoc_train_entries(t));
+  if (!e)
+    e = same_word(t, "map", "map", neoc_map_name(t), "");
   if (e)
     return e;
   return same_word(t, "last", "last", last_words[t->last],
@@ -131,6 +238,8 @@ neoc_exit neoc_train_resume(neoc_trainer *t) {
     return e;
   t->seed = (uint64_t)seed;
   t->saved_step = neo_rt_step_count(t->r.ctx);
+  read_row_losses(t);
+  read_best(t);
   if (!read_losses(t) || t->epoch < 0 || t->position < 0 || t->position > t->epoch_rows)
     return neoc_fail(t->cli, NEOC_FAILED, "%s: its data position is damaged", t->save);
   return check_position(t);

@@ -1,8 +1,33 @@
 /* Reads the command line of `neoc train`: options, the entries and how often each is due, the data,
  * settings. */
+#include "base/file.h"
+#include "base/temp.h"
 #include "tools/neoc/train/train.h"
 #include <string.h>
 #include <unistd.h>
+
+enum { PROGRESS_SECONDS = 30 };
+
+static neoc_exit check_files(const neoc_cli *cli) {
+  static const struct {
+    neoc_option needs, one;
+    const char *what;
+  } pairs[] = {
+      {NEOC_O_TEST_ENTRY, NEOC_O_TEST, "--test-entry is for the data of --test: which?"},
+      {NEOC_O_MEAN_OVER, NEOC_O_TEST, "--mean-over is for the data of --test: which?"},
+      {NEOC_O_BEST, NEOC_O_TEST, "--best goes by a value of --test: which data?"},
+      {NEOC_O_EARLY_STOP, NEOC_O_TEST, "--early-stop goes by a value of --test: which data?"},
+      {NEOC_O_RESUME, NEOC_O_SAVE, "--resume goes on from the file of --save: which?"},
+      {NEOC_O_SAVE_EVERY, NEOC_O_SAVE, "--save-every writes the file of --save: which?"}};
+  for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+    if (neoc_has(cli, pairs[k].needs) && !neoc_has(cli, pairs[k].one))
+      return neoc_usage(cli, "%s", pairs[k].what);
+  bool rows = neoc_has(cli, NEOC_O_HISTORY) || neoc_has(cli, NEOC_O_CURVE) ||
+              neoc_has(cli, NEOC_O_TENSORBOARD);
+  if (neoc_has(cli, NEOC_O_HISTORY_EVERY) && !rows)
+    return neoc_usage(cli, "--history-every is for --history, --curve or --tensorboard: which?");
+  return NEOC_OK;
+}
 
 neoc_exit neoc_train_options(neoc_trainer *t) {
   neoc_cli *cli = t->cli;
@@ -12,18 +37,17 @@ neoc_exit neoc_train_options(neoc_trainer *t) {
   t->seed = (uint64_t)neoc_int(cli, NEOC_O_SEED, 0, 0, &e);
   t->threads = neoc_count(cli, NEOC_O_THREADS, 0, 0, &e);
   t->save = neoc_text(cli, NEOC_O_SAVE, NULL);
+  t->log_every = neoc_int(cli, NEOC_O_HISTORY_EVERY, 0, 1, &e);
+  t->best = (neoc_best){.output = -1, .patience = neoc_int(cli, NEOC_O_EARLY_STOP, 0, 1, &e)};
+  t->line_every = isatty(2) || neoc_has(cli, NEOC_O_QUIET)
+                      ? 0
+                      : neoc_real(cli, NEOC_O_PROGRESS, PROGRESS_SECONDS, &e);
   t->progress = isatty(2) && !neoc_has(cli, NEOC_O_QUIET);
   t->allow_nan = neoc_has(cli, NEOC_O_ALLOW_NAN);
   if (!e && !neoc_has(cli, NEOC_O_DATA))
     e = neoc_usage(cli, "--data is missing");
-  if (!e && neoc_has(cli, NEOC_O_RESUME) && !t->save)
-    e = neoc_usage(cli, "--resume goes on from the file of --save: which?");
-  if (!e && t->save_every && !t->save)
-    e = neoc_usage(cli, "--save-every writes the file of --save: which?");
-  if (!e && neoc_has(cli, NEOC_O_TEST_ENTRY) && !neoc_has(cli, NEOC_O_TEST))
-    e = neoc_usage(cli, "--test-entry is for the data of --test: which?");
-  if (!e && neoc_has(cli, NEOC_O_MEAN_OVER) && !neoc_has(cli, NEOC_O_TEST))
-    e = neoc_usage(cli, "--mean-over is for the data of --test: which?");
+  if (!e)
+    e = check_files(cli);
   if (!e && neoc_has(cli, NEOC_O_RESUME) && neoc_has(cli, NEOC_O_LOAD))
     e = neoc_usage(cli, "--resume takes everything from the file of --save: not with --load");
   if (!e && neoc_has(cli, NEOC_O_ENTRY) && neoc_has(cli, NEOC_O_ENTRIES))
@@ -177,10 +201,16 @@ neoc_exit neoc_train_open(neoc_trainer *t) {
   if (!e)
     e = check_scales(t);
   if (!e)
+    e = neoc_best_open(t);
+  if (!e)
+    e = neoc_map_open(t);
+  if (!e)
     e = neoc_has(t->cli, NEOC_O_RESUME) ? neoc_train_resume(t) : neoc_runner_load(&t->r, false);
   if (!e)
     e = apply_settings(t);
   if (!e)
     neoc_show_last(t);
-  return e;
+  if (!e && t->save)
+    neo_temp_sweep(neo_path_folder(t->cli->arena, t->save));
+  return e ? e : neoc_record_open(t);
 }

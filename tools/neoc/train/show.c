@@ -21,8 +21,43 @@ static const char *entry_name(const neoc_trainer *t, size_t k) {
   return t->r.lib.model->entries[t->entry[k].feed.entry].name;
 }
 
+/* "epoch 3/10, step 1234, loss 0.123, 45.1 steps/s, 12:33 left", with the time of day in front: in a
+ * file of a night it tells when something went slowly. */
+static void put_line(neoc_trainer *t, double at) {
+  char clock[16];
+  struct tm now;
+  time_t seconds = time(NULL);
+  double ran = at - t->begun, rate = (double)t->rows_done / ran;
+  int64_t left = (t->epochs - t->epoch) * t->epoch_rows - t->position;
+  t->shown = at;
+  strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&seconds, &now));
+  fprintf(stderr, "%s epoch %lld/%lld, step %llu, loss", clock, (long long)t->epoch + 1,
+          (long long)t->epochs, (unsigned long long)neo_rt_step_count(t->r.ctx));
+  for (size_t k = 0; k < t->n_entries; k++)
+    fprintf(stderr, " %.6g", neoc_printed(t->entry[k].loss));
+  fprintf(stderr, ", %.3g steps/s, ", (double)t->steps_done / ran);
+  put_time(stderr, (double)left / (rate > 0 ? rate : 1));
+  fputs(" left\n", stderr);
+}
+
+void neoc_show_test(neoc_trainer *t, int64_t rows) {
+  double at = neoc_now();
+  int64_t all = t->test.data.rows;
+  if (t->progress && at - t->shown >= 0.2) {
+    t->shown = at;
+    fprintf(stderr, "\repoch %lld/%lld  testing %3.0f %%\033[K", (long long)t->epoch + 1,
+            (long long)t->epochs, 100.0 * (double)rows / (double)all);
+  } else if (t->line_every > 0 && at - t->shown >= t->line_every) {
+    t->shown = at;
+    fprintf(stderr, "epoch %lld/%lld, tested %lld of %lld rows\n", (long long)t->epoch + 1,
+            (long long)t->epochs, (long long)rows, (long long)all);
+  }
+}
+
 void neoc_show_progress(neoc_trainer *t) {
   double at = neoc_now();
+  if (t->line_every > 0 && at - t->shown >= t->line_every)
+    put_line(t, at);
   if (!t->progress || at - t->shown < 0.2)
     return;
   t->shown = at;

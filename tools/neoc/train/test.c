@@ -199,6 +199,7 @@ neoc_exit neoc_test_open(neoc_trainer *t) {
   if (e)
     return e;
   x->order = NEO_NEW_ARRAY(t->cli->arena, int64_t, x->data.rows + 1);
+  x->value = NEO_NEW_ARRAY(t->cli->arena, double, t->r.lib.model->entries[entry].n_args + 1);
   neoc_data_in_order(&x->data, x->order);
   x->left = neoc_feed_is_exact(&x->feed) ? x->data.rows % x->feed.batch : 0;
   return x->left ? open_rest(t) : NEOC_OK;
@@ -237,17 +238,19 @@ static neo_rt_status copy_kept(neo_arena *a, neo_rt_ctx *from, neo_rt_ctx *to) {
 }
 
 /* One call; sums of the entry's scalars, weighted by rows, or by the size that --mean-over says. */
-static neoc_exit add_call(const neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n,
-                          neoc_mean *sum) {
+static neoc_exit add_call(neoc_trainer *t, neoc_feed *f, int64_t at, int64_t n, neoc_mean *sum) {
   const neoc_runner *r = f->data->r;
   const neo_rt_entry *e = &r->lib.model->entries[f->entry];
-  neoc_feed_fill(f, t->test.order + at, n);
+  neoc_exit code = neoc_feed_fill(f, t->test.order + at, n);
+  if (code)
+    return code;
   neo_rt_status s = neo_rt_call(r->ctx, f->entry, f->sizes, f->args);
   if (s)
     return neoc_fail(t->cli, neoc_exit_of((neo_status)s), "%s", neo_rt_error(r->ctx));
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
     if (neoc_feed_tensor(f, e->n_inputs + k)->rank == 0) {
       int64_t weight = sum[k].size < 0 ? n : f->sizes[sum[k].size];
+      neoc_check_empty(t, f, k);
       sum[k].weight += (double)weight;
       sum[k].sum += (double)weight * neoc_feed_scalar(f, k);
     }
@@ -277,14 +280,14 @@ static neoc_exit run_rest(neoc_trainer *t, neoc_mean *sum) {
   return code;
 }
 
-static void put_means(const neoc_trainer *t, const neoc_mean *sum, neo_str *out) {
+static void put_means(const neoc_trainer *t, neo_str *out) {
   const neo_rt_model *m = t->r.lib.model;
   const neo_rt_entry *e = &m->entries[t->test.feed.entry];
   for (int32_t k = 0; k < e->n_args - e->n_inputs; k++) {
     const neo_rt_tensor *o = neoc_feed_tensor(&t->test.feed, e->n_inputs + k);
-    double mean = sum[k].sum / sum[k].weight;
     if (o->rank)
       continue;
+    double mean = t->test.value[k];
     if (!t->cli->json)
       neo_str_addf(out, " %s %.6g", o->name, mean);
     else if (isfinite(mean))
@@ -304,10 +307,13 @@ neoc_exit neoc_test_run(neoc_trainer *t, neo_str *out) {
   for (int64_t at = 0, n, end = x->data.rows - x->left; at < end && !code; at += n) {
     n = next_rows(&x->feed, end - at);
     code = add_call(t, &x->feed, at, n, sum);
+    neoc_show_test(t, at + n);
   }
   if (!code && x->left)
     code = run_rest(t, sum);
+  for (int32_t k = 0; k < e->n_args - e->n_inputs; k++)
+    x->value[k] = sum[k].sum / sum[k].weight;
   if (!code)
-    put_means(t, sum, out);
+    put_means(t, out);
   return code;
 }

@@ -30,6 +30,8 @@ static bool interrupted(void) {
 static neoc_exit stop(neoc_trainer *t) {
   neoc_clear_progress(t);
   neoc_exit e = neoc_train_save(t);
+  if (!e && !t->save)
+    e = neoc_log_sync(&t->log);
   if (e)
     return e;
   if (t->save)
@@ -43,12 +45,21 @@ static neoc_exit stop(neoc_trainer *t) {
 /* ---- steps */
 
 static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
-  neoc_feed_fill(&e->feed, t->order + t->position, n);
+  neoc_exit code = neoc_feed_fill(&e->feed, t->order + t->position, n);
+  if (code)
+    return code;
+  code = neoc_map_apply(t, &e->feed, n);
+  if (code)
+    return code;
+  neoc_feed_ahead(&e->feed, t->order + t->position + n, neoc_train_batch(t, t->position + n));
   neo_rt_status s = neo_rt_call(t->r.ctx, e->feed.entry, e->feed.sizes, e->feed.args);
   if (s)
     return neoc_train_failed(t, s);
   e->loss = neoc_feed_scalar(&e->feed, 0);
   e->loss_sum += (double)n * e->loss;
+  e->row_sum += (double)n * e->loss;
+  e->row_rows += n;
+  neoc_check_empty(t, &e->feed, 0);
   return neoc_check_loss(t, e, n);
 }
 
@@ -65,6 +76,7 @@ static neoc_exit train_batch(neoc_trainer *t, int64_t *steps) {
   t->position += n;
   t->rows_done += n;
   t->rows_done_this_epoch += n;
+  t->steps_done += *steps;
   return e;
 }
 
@@ -80,7 +92,7 @@ static void begin_epoch(neoc_trainer *t) {
   neoc_data_shuffle(&t->data, t->seed, t->epoch, t->order);
   for (int64_t k = t->data.rows; k < t->epoch_rows; k++)
     t->order[k] = t->order[k % t->data.rows];
-  t->epoch_begun = neoc_now();
+  t->epoch_begun = t->shown = neoc_now();
   t->rows_done_this_epoch = 0;
 }
 
@@ -91,11 +103,17 @@ static neoc_exit end_epoch(neoc_trainer *t) {
   if (e)
     return e;
   neoc_show_epoch(t, neo_str_text(&test));
+  bool best = neoc_best_update(t);
+  e = neoc_record_epoch(t);
   t->epoch++;
   t->position = 0;
   for (size_t k = 0; k < t->n_entries; k++)
     t->entry[k].loss_sum = 0;
-  return neoc_train_save(t);
+  if (!e && best)
+    e = neoc_train_save_best(t);
+  if (!e)
+    e = neoc_train_save(t);
+  return e || t->save ? e : neoc_log_sync(&t->log);
 }
 
 static neoc_exit run_epoch(neoc_trainer *t) {
@@ -103,6 +121,8 @@ static neoc_exit run_epoch(neoc_trainer *t) {
   while (t->position < t->epoch_rows) {
     int64_t steps;
     neoc_exit e = train_batch(t, &steps);
+    if (!e)
+      e = neoc_record_steps(t, steps);
     if (e)
       return e;
     if (interrupted())
@@ -122,8 +142,10 @@ static neoc_exit train(neoc_trainer *t) {
   if (!e)
     e = neoc_train_open(t);
   t->begun = neoc_now();
-  while (!e && t->epoch < t->epochs)
+  while (!e && t->epoch < t->epochs && !neoc_best_is_over(t))
     e = run_epoch(t);
+  if (!e)
+    neoc_best_tell(t);
   return e ? e : neoc_runner_end_trace(&t->r);
 }
 
@@ -141,6 +163,8 @@ neoc_exit neoc_train(neoc_cli *cli) {
   if (e)
     return e;
   e = train(&t);
+  neoc_log_close(&t.log);
+  neoc_map_close(&t);
   neoc_test_close(&t);
   neoc_data_close(&t.data);
   neoc_runner_close(&t.r);

@@ -2,7 +2,10 @@
  *
  *   train.c    runs the epochs
  *   setup.c    reads the command line
+ *   record.c   rows of --history, --curve and --tensorboard (log.h)
+ *   best.c     finds the best epoch, and ends early
  *   save.c     keeps and resumes
+ *   map.c      changes batches by another model
  *   test.c     tests on held-out data
  *   finite.c   looks for NaN
  *   show.c     prints progress and epochs
@@ -12,6 +15,7 @@
 #ifndef NEO_TOOLS_TRAIN_H
 #define NEO_TOOLS_TRAIN_H
 #include "tools/neoc/train/data.h"
+#include "tools/neoc/train/log.h"
 
 /* How the last rows of an epoch are used, if they are fewer than a step's. */
 typedef enum {
@@ -25,6 +29,8 @@ typedef struct { /* an entry that is trained */
   int64_t times;   /* steps in a round of all entries */
   double loss_sum; /* of this epoch, weighted by rows */
   double loss;     /* of the last step */
+  double row_sum;  /* the same since the last row of the log */
+  int64_t row_rows;
 } neoc_trained;
 
 typedef struct { /* of a scalar output, over calls */
@@ -37,12 +43,24 @@ typedef struct { /* held-out data */
   neoc_feed feed;
   int64_t *order;
   int32_t *mean_over; /* of each output: as neoc_mean.size */
+  double *value;      /* of each output, a scalar: what the last test found */
   int64_t left;       /* rows that `feed` cannot take */
   neoc_runner rest;   /* the model for that many rows, if `has_rest` */
   neoc_data rest_data;
   neoc_feed rest_feed;
   bool has_rest;
 } neoc_test;
+
+typedef struct {    /* which epoch is the best by a value of --test */
+  int32_t output;   /* of the test's entry; -1: nobody asks */
+  bool highest;     /* else the lowest is the best */
+  int64_t patience; /* epochs without a better one, after which training ends; 0: any number */
+  double value;     /* the best */
+  int64_t epoch;    /* of it, from 1; 0: none yet */
+  const char *path; /* of its checkpoint; null: none is kept */
+} neoc_best;
+
+typedef struct neoc_map neoc_map;
 
 typedef struct {
   neoc_runner r;
@@ -53,15 +71,24 @@ typedef struct {
   int64_t round;          /* batches after which the round begins again */
   neoc_test test;
   bool has_test, progress, allow_nan;
+  bool told_empty; /* that a batch had a size of 0, and what is NaN of it */
   neoc_last last;
   int64_t epochs, save_every;
   int32_t threads;
   const char *save;
+  neoc_best best;
+  neoc_map *map; /* of --map; null: there is none */
+  neoc_log log;
+  neoc_log_value *row_value; /* [log.columns] */
+  int64_t log_every;         /* steps; 0: a row at the end of an epoch only */
+  double seconds_before;     /* of the trainings that this one goes on from */
   uint64_t seed;
   int64_t epoch, position; /* rows of this epoch that are done */
   int64_t epoch_rows;      /* those of an epoch's steps */
   int64_t *order;
   double begun, epoch_begun, shown;        /* seconds */
+  double line_every;                       /* where stderr is no terminal; 0: there are no lines */
+  int64_t steps_done;                      /* of this run */
   int64_t rows_done, rows_done_this_epoch; /* of this run */
   uint64_t saved_step;                     /* of the file that is there; 0: none */
 } neoc_trainer;
@@ -82,10 +109,39 @@ const char *neoc_train_entries(const neoc_trainer *t);
 neoc_exit neoc_train_options(neoc_trainer *t);
 neoc_exit neoc_train_open(neoc_trainer *t);
 
+/* ---- record.c */
+/* Begins the files, or goes on with them, after a checkpoint was read. */
+neoc_exit neoc_record_open(neoc_trainer *t);
+/* After a batch of so many steps: a row, if one is due. */
+neoc_exit neoc_record_steps(neoc_trainer *t, int64_t steps);
+/* The row at the end of an epoch, after its test. */
+neoc_exit neoc_record_epoch(neoc_trainer *t);
+
+/* ---- best.c */
+/* Reads --best and --early-stop, after --test. */
+neoc_exit neoc_best_open(neoc_trainer *t);
+/* After a test: is it the best so far? */
+bool neoc_best_update(neoc_trainer *t);
+/* Has there been no better epoch for too long? */
+bool neoc_best_is_over(const neoc_trainer *t);
+/* Says that, and which was the best. */
+void neoc_best_tell(const neoc_trainer *t);
+
 /* ---- save.c */
 /* Writes the file of --save, if there is one, unless something in it is not finite. */
 neoc_exit neoc_train_save(neoc_trainer *t);
+/* The same, after an epoch that is the best, to a file of its own. */
+neoc_exit neoc_train_save_best(neoc_trainer *t);
 neoc_exit neoc_train_resume(neoc_trainer *t);
+
+/* ---- map.c */
+/* Compiles the model of --map, after the data are open. */
+neoc_exit neoc_map_open(neoc_trainer *t);
+void neoc_map_close(neoc_trainer *t);
+/* Its name; "" without one. */
+const char *neoc_map_name(const neoc_trainer *t);
+/* Puts what it makes of a batch of n rows in the batch's place. */
+neoc_exit neoc_map_apply(neoc_trainer *t, neoc_feed *f, int64_t n);
 
 /* ---- test.c */
 neoc_exit neoc_test_open(neoc_trainer *t);
@@ -96,12 +152,16 @@ void neoc_test_close(neoc_trainer *t);
 /* ---- finite.c */
 /* After a step of `e` on n rows: NEOC_FAILED, with a message, if its loss is not finite. */
 neoc_exit neoc_check_loss(const neoc_trainer *t, const neoc_trained *e, int64_t n);
+/* After a call: says once that an output is NaN where a size of the batch is 0. */
+void neoc_check_empty(neoc_trainer *t, const neoc_feed *f, int32_t output);
 /* The same if a parameter or state is not. */
 neoc_exit neoc_check_kept(const neoc_trainer *t);
 
 /* ---- show.c */
 double neoc_now(void); /* seconds */
 void neoc_show_progress(neoc_trainer *t);
+/* The same in a test, of which so many rows are done. */
+void neoc_show_test(neoc_trainer *t, int64_t rows);
 void neoc_clear_progress(const neoc_trainer *t);
 /* The line of a finished epoch; `test` is what neoc_test_run gave. */
 void neoc_show_epoch(const neoc_trainer *t, const char *test);

@@ -1,0 +1,81 @@
+/* What the files of this folder share. Private to tools/neoc/csv. */
+#ifndef NEO_TOOLS_CSV_PARTS_H
+#define NEO_TOOLS_CSV_PARTS_H
+#include "tools/neoc/csv/csv.h"
+
+/* ---- options.c: data.csv:COLUMNS:OPTION:OPTION */
+
+typedef enum { NEOC_CSV_GUESS, NEOC_CSV_HEADER, NEOC_CSV_NO_HEADER } neoc_csv_head;
+
+typedef struct {
+  const char *file;
+  const char *columns; /* null: all */
+  const char *fill;    /* stands for missing values; null: they are errors */
+  char separator;      /* 0: the first line tells */
+  neoc_csv_head head;
+  bool classes; /* fields are names, also those that look like numbers */
+} neoc_csv_options;
+neoc_exit neoc_csv_options_read(neoc_cli *cli, const char *tensor, const char *path,
+                                neoc_csv_options *out) NEO_MUST_CHECK;
+
+/* ---- split.c */
+
+typedef struct {
+  const char *at; /* without quotes, and without spaces around if it had none */
+  size_t n;
+  bool quoted;
+} neoc_csv_field;
+
+typedef struct {
+  NEO_VEC(neoc_csv_field) fields;
+  int64_t line; /* where it begins, from 1 */
+} neoc_csv_record;
+
+typedef struct {
+  neo_arena *arena;
+  const char *p, *end;
+  char separator;
+  int64_t line;
+  const char *error; /* why the last record is none; null: nothing is wrong */
+} neoc_csv_text;
+
+/* A text from its beginning; a separator of 0 is found in its first line. */
+void neoc_csv_begin(neo_arena *a, const char *text, size_t n, char separator, neoc_csv_text *out);
+/* The next record, in place of the one before; false at the end, or with t->error. */
+bool neoc_csv_next(neoc_csv_text *t, neoc_csv_record *r);
+/* Is it empty, or a word for what is missing: NA, N/A, NaN, null, ? */
+bool neoc_csv_is_missing(neoc_csv_field f);
+/* The field as a number; false: it is none. */
+bool neoc_csv_number(neoc_csv_field f, neoc_number *out);
+/* "'12 m'", shortened. */
+const char *neoc_csv_quote(neo_arena *a, neoc_csv_field f);
+
+/* ---- columns.c */
+
+typedef NEO_VEC(uint32_t) neoc_csv_columns; /* numbers from 0 */
+typedef struct {
+  const neoc_csv_options *o;
+  const char *tensor;
+  const neoc_csv_record *names; /* null: the file has none */
+  size_t width;                 /* columns of the file */
+} neoc_csv_table;
+neoc_exit neoc_csv_choose(neoc_cli *cli, const neoc_csv_table *t,
+                          neoc_csv_columns *out) NEO_MUST_CHECK;
+/* "column 3 (age)" */
+const char *neoc_csv_column_text(neo_arena *a, const neoc_csv_table *t, uint32_t column);
+
+/* ---- classes.c */
+
+typedef struct { /* a field whose text is a class */
+  neoc_csv_field field;
+  int64_t line;
+  uint32_t column;
+} neoc_csv_cell;
+typedef NEO_VEC(neoc_csv_cell) neoc_csv_cells;
+
+/* The different texts, in the order of their bytes. */
+neoc_texts neoc_csv_classes(neo_arena *a, const neoc_csv_cells *cells);
+/* The number of a class; -1: there is no such one. */
+int64_t neoc_csv_class_of(const neoc_texts *classes, neoc_csv_field f);
+
+#endif
