@@ -1,4 +1,4 @@
-/* neoc: the driver. What commands are made of is in cli/; each command is a function in a file or a
+/* neoc: the driver. What commands are made of is in cli/, tables of data in csv/; each command is a function in a file or a
  * folder of its name, and knows no other command but those whose header it includes; commands.c has
  * the table of them all, from which main.c picks. Commands print; nothing below tools does. */
 #ifndef NEO_TOOLS_NEOC_H

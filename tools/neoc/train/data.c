@@ -253,7 +253,7 @@ bool neoc_data_has_rows(const neoc_data *d, int32_t tensor) {
 void neoc_data_close(neoc_data *d) {
   for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
     neo_rt_array_free(&d->source[t].array);
-  neoc_ahead_end(d);
+  neoc_prefetch_end(d);
   for (int32_t t = 0; d->source && t < d->r->lib.model->n_tensors; t++)
     if (d->source[t].stream)
       neoc_stream_close(d->source[t].stream);

@@ -51,7 +51,7 @@ typedef struct neoc_data {
   int16_t vocab[256];  /* class of each byte of texts */
   neoc_treebank *bank; /* null: there are no trees */
   int64_t memory;      /* bytes of a file, beyond which rows are read where they are needed */
-  struct neoc_ahead *ahead;       /* of streams; null: no batch was read yet */
+  struct neoc_prefetch *prefetch; /* of streams; null: no batch was read yet */
   struct neoc_graphs *graphs;     /* null: rows are as long as each other */
   const struct neoc_data *before; /* the training's; null: these are */
 } neoc_data;
@@ -107,7 +107,7 @@ neoc_exit neoc_feed_open(neoc_data *d, int32_t entry, int64_t batch, neoc_feed *
 /* Fills the batch buffers with rows order[0 .. n). */
 neoc_exit neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n);
 /* Begins to read the rows of the next batch, where data are in their files. */
-void neoc_feed_ahead(neoc_feed *f, const int64_t *order, int64_t n);
+void neoc_feed_prefetch(neoc_feed *f, const int64_t *order, int64_t n);
 /* Does the model take just so many rows, and no other number? */
 static inline bool neoc_feed_is_exact(const neoc_feed *f) {
   return f->least == f->most;

@@ -189,9 +189,9 @@ neoc_exit neoc_feed_fill(neoc_feed *f, const int64_t *order, int64_t n) {
   return code;
 }
 
-void neoc_feed_ahead(neoc_feed *f, const int64_t *order, int64_t n) {
+void neoc_feed_prefetch(neoc_feed *f, const int64_t *order, int64_t n) {
   if (n > 0)
-    neoc_ahead_begin(f->data, order, n);
+    neoc_prefetch_begin(f->data, order, n);
 }
 
 double neoc_feed_scalar(const neoc_feed *f, int32_t output) {

@@ -19,9 +19,9 @@ void neoc_data_in_order(const neoc_data *d, int64_t *order) {
 static neoc_exit gather_stream(neoc_data *d, int32_t tensor, const int64_t *order, int64_t n,
                                void *out) {
   neo_rt_array x;
-  neoc_exit e = neoc_ahead_take(d, order, n);
+  neoc_exit e = neoc_prefetch_take(d, order, n);
   if (!e)
-    e = neoc_ahead_rows(d, tensor, n, &x);
+    e = neoc_prefetch_rows(d, tensor, n, &x);
   if (e)
     return e;
   e = neoc_data_convert_part(d, tensor, 0, &x);

@@ -131,7 +131,7 @@ static int read_rows(neoc_stream *s, int side, const int64_t *order, int64_t n) 
 
 /* ---- the thread */
 
-struct neoc_ahead {
+struct neoc_prefetch {
   pthread_t thread;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -143,7 +143,7 @@ struct neoc_ahead {
 };
 
 static void *run(void *ctx) {
-  struct neoc_ahead *a = ctx;
+  struct neoc_prefetch *a = ctx;
   pthread_mutex_lock(&a->mutex);
   for (;;) {
     while (!a->busy && !a->ends)
@@ -161,17 +161,17 @@ static void *run(void *ctx) {
   return NULL;
 }
 
-static void wait(struct neoc_ahead *a) {
+static void wait(struct neoc_prefetch *a) {
   pthread_mutex_lock(&a->mutex);
   while (a->busy)
     pthread_cond_wait(&a->changed, &a->mutex);
   pthread_mutex_unlock(&a->mutex);
 }
 
-static struct neoc_ahead *new_ahead(neoc_data *d) {
+static struct neoc_prefetch *new_prefetch(neoc_data *d) {
   neo_arena *arena = d->r->cli->arena;
   int32_t n = d->r->lib.model->n_tensors;
-  struct neoc_ahead *a = NEO_NEW(arena, struct neoc_ahead);
+  struct neoc_prefetch *a = NEO_NEW(arena, struct neoc_prefetch);
   a->stream = NEO_NEW_ARRAY(arena, neoc_stream *, n + 1);
   for (int32_t k = 0; k < n; k++)
     if (d->source[k].stream)
@@ -183,7 +183,7 @@ static struct neoc_ahead *new_ahead(neoc_data *d) {
 }
 
 static void make_order(neoc_data *d, int64_t n) {
-  struct neoc_ahead *a = d->ahead;
+  struct neoc_prefetch *a = d->prefetch;
   if (n <= a->room)
     return;
   int64_t *order = NEO_NEW_ARRAY(d->r->cli->arena, int64_t, n);
@@ -201,10 +201,10 @@ static bool same(const int64_t *a, int64_t n_a, const int64_t *b, int64_t n) {
   return n_a == n && n > 0 && memcmp(a, b, (size_t)n * sizeof *a) == 0;
 }
 
-void neoc_ahead_begin(neoc_data *d, const int64_t *order, int64_t n) {
-  if (!d->ahead)
-    d->ahead = new_ahead(d);
-  struct neoc_ahead *a = d->ahead;
+void neoc_prefetch_begin(neoc_data *d, const int64_t *order, int64_t n) {
+  if (!d->prefetch)
+    d->prefetch = new_prefetch(d);
+  struct neoc_prefetch *a = d->prefetch;
   if (!a->runs)
     return;
   wait(a);
@@ -218,10 +218,10 @@ void neoc_ahead_begin(neoc_data *d, const int64_t *order, int64_t n) {
 }
 
 /* What the thread reads is waited for, even if it is not what is wanted. */
-neoc_exit neoc_ahead_take(neoc_data *d, const int64_t *order, int64_t n) {
-  if (!d->ahead)
-    d->ahead = new_ahead(d);
-  struct neoc_ahead *a = d->ahead;
+neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n) {
+  if (!d->prefetch)
+    d->prefetch = new_prefetch(d);
+  struct neoc_prefetch *a = d->prefetch;
   if (a->n_streams == 0 || same(a->have, a->n_have, order, n))
     return NEOC_OK;
   if (a->runs)
@@ -244,13 +244,13 @@ neoc_exit neoc_ahead_take(neoc_data *d, const int64_t *order, int64_t n) {
   return NEOC_OK;
 }
 
-neoc_exit neoc_ahead_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out) {
+neoc_exit neoc_prefetch_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out) {
   const neoc_stream *s = d->source[tensor].stream;
   return decode(d, tensor, s->raw[s->front], n * s->span, out);
 }
 
-void neoc_ahead_end(neoc_data *d) {
-  struct neoc_ahead *a = d->ahead;
+void neoc_prefetch_end(neoc_data *d) {
+  struct neoc_prefetch *a = d->prefetch;
   if (!a)
     return;
   if (a->runs) {
@@ -262,5 +262,5 @@ void neoc_ahead_end(neoc_data *d) {
   }
   pthread_mutex_destroy(&a->mutex);
   pthread_cond_destroy(&a->changed);
-  d->ahead = NULL;
+  d->prefetch = NULL;
 }

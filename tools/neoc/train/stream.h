@@ -33,11 +33,11 @@ neoc_exit neoc_stream_check(const neoc_data *d, int32_t tensor);
 
 /* ---- batches */
 /* Begins to read rows order[0 .. n) of all streams. The rows are copied. */
-void neoc_ahead_begin(neoc_data *d, const int64_t *order, int64_t n);
+void neoc_prefetch_begin(neoc_data *d, const int64_t *order, int64_t n);
 /* Has them, whether anybody began to read them or not. */
-neoc_exit neoc_ahead_take(neoc_data *d, const int64_t *order, int64_t n);
+neoc_exit neoc_prefetch_take(neoc_data *d, const int64_t *order, int64_t n);
 /* The present rows of an input as an array of the file's type, which the caller frees. */
-neoc_exit neoc_ahead_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out);
-void neoc_ahead_end(neoc_data *d);
+neoc_exit neoc_prefetch_rows(const neoc_data *d, int32_t tensor, int64_t n, neo_rt_array *out);
+void neoc_prefetch_end(neoc_data *d);
 
 #endif

@@ -51,7 +51,7 @@ static neoc_exit step(neoc_trainer *t, neoc_trained *e, int64_t n) {
   code = neoc_map_apply(t, &e->feed, n);
   if (code)
     return code;
-  neoc_feed_ahead(&e->feed, t->order + t->position + n, neoc_train_batch(t, t->position + n));
+  neoc_feed_prefetch(&e->feed, t->order + t->position + n, neoc_train_batch(t, t->position + n));
   neo_rt_status s = neo_rt_call(t->r.ctx, e->feed.entry, e->feed.sizes, e->feed.args);
   if (s)
     return neoc_train_failed(t, s);
