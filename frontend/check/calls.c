@@ -60,6 +60,9 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
                   (int)(a->n - given));
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
                     sig->name.span);
+  if (a->n > sig->params.n && sig->options.n)
+    neo_diag_help(f->fe->diags, h, "what stands behind ';' is given by name: %s = ...",
+                  sig->options.at[0].name.text);
   return false;
 }
 
@@ -181,6 +184,18 @@ static bool enter_vertex(neo_inst *in, const neo_sym *fn, neo_actuals *a, uint32
   return neo_vertex_enter(in, x, a);
 }
 
+void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *fn, int handle) {
+  neo_str text;
+  if (!fn || !fn->fn->u.fn.results.n)
+    return;
+  const neo_ast_names *names = &fn->fn->u.fn.results;
+  neo_str_init(&text, in->fe->arena);
+  for (uint32_t k = 0; k < names->n; k++)
+    neo_str_addf(&text, "%s%s", k ? ", " : "", names->at[k].text);
+  neo_diag_help(in->fe->diags, handle, "each result gets a name: %s = %s(...)", neo_str_text(&text),
+                neo_path_text(in->fe, &e->u.ref.path));
+}
+
 static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
   neo_tensor stack[NEO_MAX_RESULTS];
   uint32_t n = 0;
@@ -191,7 +206,9 @@ static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
   if (!neo_vertex_leave(in, stack, &n) || !neo_recur_check(in, stack, n))
     return;
   if (!in->vertex->n_pushed) {
-    NEO_ERR(in, fn->u.fn.sig.name.span, RESULT_UNDEFINED, "push");
+    int h = NEO_ERR(in, fn->u.fn.sig.name.span, RESULT_UNDEFINED, "push");
+    neo_diag_help(in->fe->diags, h,
+                  "a vertex function says what the call gives for each vertex: push h2");
     return;
   }
   r->poison = false;

@@ -96,6 +96,8 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
                       uint32_t n_names, const char *const *full);
 neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names,
                            const char *const *full);
+/* Behind an error of how many results a call has: which they are, of a function with results of its own. */
+void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *fn, int handle);
 /* Arguments of a call by position, behind the a->n that are there already; `vertex`: of a vertex function. */
 bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
                         const neo_ast_sig *sig, bool vertex, neo_actuals *a) NEO_MUST_CHECK;

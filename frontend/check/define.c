@@ -230,8 +230,9 @@ static neo_results *whole_call(neo_inst *in, const neo_ast_expr *e, neo_sym *fn,
     return r;
   r = fn ? neo_call(f, e, fn, neo_inst_prefix(in, prefix), n, full) : neo_grad_call(f, e, n, full);
   if (!r->poison && r->n != n) {
-    NEO_ERR(in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(in->fe, &e->u.ref.path), (int)r->n,
-            (int)n);
+    int h = NEO_ERR(in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(in->fe, &e->u.ref.path),
+                    (int)r->n, (int)n);
+    neo_call_results_help(in, e, fn, h);
     r->poison = true;
   }
   return r;

@@ -263,7 +263,10 @@ neo_expr neo_check_index(neo_frame *f, const neo_ast_expr *e) {
     return neo_const_int(f->m, NEO_I64_T, v.lit.i);
   if (v.kind == NEO_VAL_EXPR && neo_type_is_int(neo_expr_type(f->m, v.e)))
     return neo_cast(f->m, NEO_I64_T, v.e);
-  NEO_ERR(f->in, e->span, NOT_AN_INTEGER, neo_val_text(f->fe, &v));
+  int h = NEO_ERR(f->in, e->span, NOT_AN_INTEGER, neo_val_text(f->fe, &v));
+  neo_diag_help(f->fe->diags, h,
+                "a tensor of indices is declared with a bound: k[N] : i32 < M; other numbers are "
+                "converted and clamped: clamp(i32(x), 0, M - 1)");
   return (neo_expr){0};
 }
 

@@ -19,8 +19,9 @@ static neo_val call_value(neo_frame *f, const neo_ast_expr *e, neo_sym *fn) {
     return neo_val_poison();
   if (r->n == 1)
     return r->at[0];
-  NEO_ERR(f->in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(f->fe, &e->u.ref.path), (int)r->n,
-          1);
+  int h = NEO_ERR(f->in, e->u.ref.path.span, RESULT_COUNT, neo_path_text(f->fe, &e->u.ref.path),
+                  (int)r->n, 1);
+  neo_call_results_help(f->in, e, fn, h);
   return neo_val_poison();
 }
 

@@ -25,6 +25,9 @@ static bool loss_of(neo_inst *in, const neo_ast_path *path, neo_tensor *t) {
     return true;
   int h = NEO_ERR(in, path->span, LOSS_NOT_SCALAR, neo_path_text(in->fe, path));
   neo_fe_note_place(in->fe, h, "it is defined", s->span);
+  if (s->kind == NEO_SYM_VALUE && s->value.kind == NEO_VAL_VIEW && s->value.view.rank > 0)
+    neo_diag_help(in->fe->diags, h, "a mean makes one number of it: loss = mean[..] %s[..]",
+                  neo_path_text(in->fe, path));
   return false;
 }
 
@@ -221,7 +224,8 @@ static void find_optimizer(trainer *t, trained_part *p) {
 static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_tensor grad) {
   neo_fe *fe = t->fe;
   const neo_ast_stmt *fn = p->opt->fn;
-  const char *prefix = neo_inst_prefix(t->in, neo_fe_join(fe, tensor_name(fe, param), p->opt->name));
+  const char *prefix =
+      neo_inst_prefix(t->in, neo_fe_join(fe, tensor_name(fe, param), p->opt->name));
   neo_inst *in = neo_inst_new(fe, neo_scope_new(fe, p->opt->scope), prefix);
   neo_trainee *trainee = NEO_NEW(fe->arena, neo_trainee);
   neo_actuals *a = NEO_NEW(fe->arena, neo_actuals);

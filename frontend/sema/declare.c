@@ -231,7 +231,10 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
   for (uint32_t k = 0; k < n; k++)
     if (neo_expr_uses_op(in->fe->m, extent[k], NEO_OP_SIZE)) {
       const char *size = neo_size_text(in->fe, extent[k]);
-      NEO_ERR(in, var->name.span, KEPT_EXTENT, var->name.text, size);
+      int h = NEO_ERR(in, var->name.span, KEPT_EXTENT, var->name.text, size);
+      neo_diag_help(
+          in->fe->diags, h,
+          "give the size one value, as dim N = 10, or declare as many elements as there may be");
       return (neo_tensor){0};
     }
   neo_tensor_rec rec = {.role = (uint8_t)(param ? NEO_ROLE_PARAM : NEO_ROLE_STATE),

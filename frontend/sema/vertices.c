@@ -341,8 +341,14 @@ void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v) {
   if (v.kind == NEO_VAL_POISON || x->failed) {
     x->failed = true;
   } else if (!g || g->next.i) {
-    NEO_ERR(in, b->var.name.span, NEXT_TARGET, b->var.name.text,
-            g ? "scattered twice" : "not gathered");
+    const char *name = b->var.name.text;
+    int h =
+        NEO_ERR(in, b->var.name.span, NEXT_TARGET, name, g ? "scattered twice" : "not gathered");
+    if (!g)
+      neo_diag_help(in->fe->diags, h,
+                    "what the parents take is declared with its shape and value without a child, "
+                    "before it is scattered: gather %s[K, D] = 0",
+                    name);
     x->failed = true;
   } else if (!fits(in, g, b, &v)) {
     x->failed = true;

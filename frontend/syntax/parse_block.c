@@ -116,7 +116,10 @@ static void rounds(neo_parser *p, neo_ast_region *r) {
 /* expr "limit" sum "from" bind,+ block */
 static void while_rounds(neo_parser *p, neo_ast_region *r) {
   r->cond = neo_p_expr(p);
-  if (!p->panic && neo_p_expect_word(p, "limit"))
+  if (!p->panic && !neo_p_accept_word(p, "limit"))
+    neo_diag_help(p->diags, neo_p_expected(p, "'limit'"),
+                  "a while has a largest number of iterations: while c limit 100 from ...");
+  else if (!p->panic)
     r->extent = neo_p_sum(p);
   if (!p->panic && neo_p_expect_word(p, "from"))
     r->from = carries(p);

@@ -233,7 +233,9 @@ static const char *const foreign_words[][2] = {
     {"return", "the results are named behind '->': fn f(x[N]) -> y { ... }"},
     {"for", "the indices on the left are the loops: Y[i, j] = ..."},
     {"if", "a choice is written select(c, a, b), or y = case c { ... }"},
-    {"from", "a module is imported whole: import nn"},
+    {"from",
+     "a module is imported whole: import nn; the carries of a loop stand in its first line: "
+     "h = scan t < T from h = 0 {"},
     {"include", "a module is imported: import nn"},
     {"class", "parameters belong to functions: fn f(x[N]) -> y { param w[N] = 0 ... }"},
     {"print", "what is looked at is an output: output y"},

@@ -270,7 +270,7 @@ def _logsumexp(body, mask, count):
         return (part if mask is None else tape.only(mask, part),)
     with tape.masked(None):
         total = tape.node(result, body.type, len(outer), (body,), vjp)
-    return total
+    return tape.view(total, total.lead)  # what the gradient reads is not the tensor that gets the result's name
 
 
 def _logical(expressions, node, frame, inner, count):

@@ -1,5 +1,6 @@
 /* `neoc run`: evaluates an entry's outputs for the given inputs, and gradients if asked. */
 #include "tools/neoc/run/runner.h"
+#include <errno.h>
 #include <string.h>
 
 typedef struct {
@@ -181,11 +182,12 @@ static neoc_exit save(run_state *s, const char *path) {
   neo_rt_named_array *named = NEO_NEW_ARRAY(s->r.cli->arena, neo_rt_named_array, s->results.n + 1);
   for (size_t k = 0; k < s->results.n; k++)
     named[k] = (neo_rt_named_array){s->results.at[k].name, &s->results.at[k].array};
+  errno = 0;
   neo_rt_status status = neo_rt_array_save_npz(path, named, (int32_t)s->results.n);
   if (!status)
     return NEOC_OK;
   return neoc_fail(s->r.cli, neoc_exit_of((neo_status)status), "%s: %s", path,
-                   neo_rt_status_text(status));
+                   errno ? strerror(errno) : neo_rt_status_text(status));
 }
 
 /* ---- the command */
