@@ -58,6 +58,14 @@ _BY_OPTION = {
     "--trace": ["", "missing/file", "folder"],
     "--save": ["", "missing/file", "folder"],
     "--output": ["m.expr/out"],
+    "--data-memory": ["", "quick", "-1", "1.5.5", "1Q", "K", "abc"],
+    "--history": ["", "missing/file", "folder"],
+    "--curve": ["", "missing/file", "folder"],
+    "--tensorboard": ["", "m.expr/out"],
+    "--history-every": _COUNTS,
+    "--early-stop": _COUNTS,
+    "--best": ["", "min", "min:", ":loss", "mean:loss", "min:nothing"],
+    "--progress": ["", "abc", "-1", "nan"],
     }
 
 
@@ -73,7 +81,7 @@ def bad_values(command, option, form):
         return _BY_OPTION[option]
     if "|" in form and re.fullmatch(r"[\w|]+", form) and form == form.lower():
         return ["", "nothing", form, form.split("|")[0].upper(), form.split("|")[0] + " "]
-    return {"N": _COUNTS, "FILE": _FILES, "NAME": _NAMES, "DIR": ["m.expr/out"]}[form]
+    return {"N": _COUNTS, "FILE": _FILES, "AUG.expr": _FILES, "NAME": _NAMES, "DIR": ["m.expr/out"]}[form]
 
 
 BAD_ARRAYS = [(name, value) for name in ("x", "k", "D", "Y") for value in (
