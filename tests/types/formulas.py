@@ -109,6 +109,85 @@ def huber(x, y, delta):
     return np.where(e < delta, 0.5*e**2, delta*(e - 0.5*delta)).mean()
 
 
+def group_norm(x, g, b, groups, eps=1e-5):
+    parts = x.reshape(x.shape[0], groups, -1)
+    m = parts.mean(-1, keepdims=True)
+    y = ((parts - m)/np.sqrt(((parts - m)**2).mean(-1, keepdims=True) + eps)).reshape(x.shape)
+    return g[None, :, None, None]*y + b[None, :, None, None]
+
+
+def kl_divergence(p, q):
+    with np.errstate(all="ignore"):
+        return np.where(p > 0, p*(np.log(p) - np.log(q)), 0).sum(-1).mean()
+
+
+def focal_loss(l, y, gamma=2.0, alpha=0.25):
+    p = sigmoid(l)
+    of_one, of_zero = alpha*(1 - p)**gamma*-np.log(p), (1 - alpha)*p**gamma*-np.log(1 - p)
+    return np.where(y > 0.5, of_one, of_zero).mean()
+
+
+def triplet_loss(a, p, n, margin):
+    return np.maximum(0, ((a - p)**2).sum(-1) - ((a - n)**2).sum(-1) + margin).mean()
+
+
+def dice_loss(p, y, eps=1e-6):
+    p, y = p.reshape(len(p), -1), y.reshape(len(y), -1)
+    return (1 - (2*(p*y).sum(-1) + eps)/((p**2).sum(-1) + (y**2).sum(-1) + eps)).mean()
+
+
+# ---- windows in any number of dimensions
+
+
+def windows(x, size, stride, pad, dilation, value):
+    """[batch, channel, places.., offsets..]"""
+    n = x.ndim - 2
+    x = np.pad(x, [(0, 0), (0, 0)] + [(pad, pad)]*n, constant_values=value)
+    reach = tuple(dilation*(s - 1) + 1 for s in size)
+    w = np.lib.stride_tricks.sliding_window_view(x, reach, axis=tuple(range(2, x.ndim)))
+    places = (slice(None), slice(None)) + (slice(None, None, stride),)*n
+    return w[places + (slice(None, None, dilation),)*n]
+
+
+def convolution(x, f, stride=1, pad=0, dilation=1):
+    w = windows(x, f.shape[2:], stride, pad, dilation, 0.0)
+    n = x.ndim - 2
+    inner = tuple(range(2 + n, 2 + 2*n))
+    return np.moveaxis(np.tensordot(w, f, axes=((1,) + inner, (1,) + tuple(range(2, 2 + n)))), -1, 1)
+
+
+def pooling(x, kind, size, stride, pad):
+    n = x.ndim - 2
+    w = windows(x, (size,)*n, stride, pad, 1, -INF if kind == "max" else 0.0)
+    inner = tuple(range(-n, 0))
+    return w.max(inner) if kind == "max" else w.mean(inner)
+
+
+def conv_transpose2d(x, f, stride, pad):
+    n, _, h, w = x.shape
+    _, k, r, s = f.shape
+    y = np.zeros((n, k, stride*(h - 1) + r, stride*(w - 1) + s))
+    for i in range(h):
+        for j in range(w):
+            y[:, :, stride*i:stride*i + r, stride*j:stride*j + s] += np.einsum("nc,ckrs->nkrs", x[:, :, i, j], f)
+    return y[:, :, pad:y.shape[2] - pad, pad:y.shape[3] - pad]
+
+
+def upsample_linear(x, scale):
+    def weights(n):
+        at = np.clip((np.arange(n*scale) + 0.5)/scale - 0.5, 0, n - 1)
+        low = np.floor(at).astype(int)
+        w = np.zeros((n*scale, n))
+        w[np.arange(n*scale), low] += 1 - (at - low)
+        w[np.arange(n*scale), np.minimum(low + 1, n - 1)] += at - low
+        return w
+    return np.einsum("nchw,ph,qw->ncpq", x, weights(x.shape[2]), weights(x.shape[3]))
+
+
+def bordered(x, pad, mode):
+    return np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)], mode=mode)
+
+
 # ---- attention
 
 

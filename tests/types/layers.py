@@ -310,4 +310,128 @@ output L, chol_solve, chol_det, lu_solve, solve, inverse, sign, det, Q, R, cg, l
 }, exact=("L", "solve", "inverse", "sign", "det", "Q", "R", "lower", "upper", "lower_t", "upper_t"),
     has_gradient=False, draw={"S": positive, "A": lambda rng, shape: rng.standard_normal(shape) + 3*np.eye(4)[::-1]})
 
-CASES = [DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]
+# ---- norms of one example, windows of one and three dimensions, borders, further losses
+
+
+def probabilities(rng, shape):
+    """Rows that sum to one; their first element is 0."""
+    e = np.exp(rng.standard_normal(shape))
+    e[..., 0] = 0
+    return e/e.sum(-1, keepdims=True)
+
+
+def positive_rows(rng, shape):
+    e = np.exp(rng.standard_normal(shape))
+    return e/e.sum(-1, keepdims=True)
+
+
+def bits(rng, shape):
+    return rng.integers(0, 2, shape).astype(float)
+
+
+NORMS = Case("norms of one example", """import nn
+input x[2, 4, 3, 5] : TYPE
+input z[1, 2, 1, 1] : TYPE
+group = nn.group_norm(x, groups = 2)
+one = nn.group_norm(x, groups = 1)
+instance = nn.instance_norm(x)
+single = nn.instance_norm(z)
+output group, one, instance, single
+""", lambda v: {
+    "group": f.group_norm(v["x"], v["group.g"], v["group.b"], 2),
+    "one": f.group_norm(v["x"], v["one.g"], v["one.b"], 1),
+    "instance": f.group_norm(v["x"], v["instance.g"], v["instance.b"], 4),
+    "single": f.group_norm(v["z"], v["single.g"], v["single.b"], 2),
+}, exact=("group", "one", "instance", "single"))
+
+WINDOWS = Case("windows of one and three dimensions", """import nn
+input x[2, 3, 9] : TYPE
+input f[4, 3, 3] : TYPE
+input v[1, 2, 4, 3, 5] : TYPE
+input g[2, 2, 2, 1, 3] : TYPE
+input u[2, 3, 4, 3] : TYPE
+input t[3, 2, 3, 2] : TYPE
+conv1 = nn.conv1d(x, f, stride = 2, pad = 2, dilation = 2)
+conv3 = nn.conv3d(v, g, pad = 1)
+up = nn.conv_transpose2d(u, t, stride = 2, pad = 1)
+same = nn.conv_transpose2d(u, t)
+apart = nn.conv_transpose2d(u, t, stride = 4)
+max1 = nn.max_pool1d(x, size = 3, stride = 2, pad = 1)
+mean1 = nn.avg_pool1d(x, size = 4, stride = 3, pad = 1)
+max3 = nn.max_pool3d(v, size = 3, stride = 2, pad = 1)
+mean3 = nn.avg_pool3d(v, size = 2, stride = 1)
+output conv1, conv3, up, same, apart, max1, mean1, max3, mean3
+""", lambda v: {
+    "conv1": f.convolution(v["x"], v["f"], 2, 2, 2),
+    "conv3": f.convolution(v["v"], v["g"], 1, 1),
+    "up": f.conv_transpose2d(v["u"], v["t"], 2, 1),
+    "same": f.conv_transpose2d(v["u"], v["t"], 1, 0),
+    "apart": f.conv_transpose2d(v["u"], v["t"], 4, 0),
+    "max1": f.pooling(v["x"], "max", 3, 2, 1),
+    "mean1": f.pooling(v["x"], "mean", 4, 3, 1),
+    "max3": f.pooling(v["v"], "max", 3, 2, 1),
+    "mean3": f.pooling(v["v"], "mean", 2, 1, 0),
+}, exact=("conv1", "conv3", "up", "same", "apart", "max1", "mean1", "max3", "mean3"))
+
+BORDERS = Case("resampling, borders, elements", """import nn
+input x[2, 2, 4, 3] : TYPE
+input i[2, 5] : i32 < 4
+input a[2, 6] : TYPE
+nearest = nn.upsample_nearest(x, scale = 3)
+linear = nn.upsample_linear(x, scale = 2)
+third = nn.upsample_linear(x, scale = 3)
+replicate = nn.pad_replicate(x, pad = 2)
+reflect = nn.pad_reflect(x, pad = 2)
+circular = nn.pad_circular(x, pad = 4)
+leaky[n, j] = nn.leaky_relu(a[n, j], slope = 0.25)
+hot = nn.one_hot(i)
+mask[n < 2, j < 6] = j % 2 == 0
+filled = nn.masked_fill(a, mask, value = -3)
+output nearest, linear, third, replicate, reflect, circular, leaky, hot, filled
+""", lambda v: {
+    "nearest": v["x"].repeat(3, 2).repeat(3, 3),
+    "linear": f.upsample_linear(v["x"], 2),
+    "third": f.upsample_linear(v["x"], 3),
+    "replicate": f.bordered(v["x"], 2, "edge"),
+    "reflect": f.bordered(v["x"], 2, "reflect"),
+    "circular": f.bordered(v["x"], 4, "wrap"),
+    "leaky": np.where(v["a"] > 0, v["a"], 0.25*v["a"]),
+    "hot": np.eye(4)[v["i"]],
+    "filled": np.where(np.arange(6) % 2 == 0, -3.0, v["a"]),
+}, exact=("nearest", "replicate", "reflect", "circular", "leaky", "filled"))
+
+FURTHER = Case("further losses", """import nn
+input q[3, 5] : TYPE
+input d[3, 5] : TYPE
+input l[3, 4] : TYPE
+input y[3, 4] : TYPE
+input a[3, 2] : TYPE
+input b[3, 2] : TYPE
+input c[3, 2] : TYPE
+r = nn.softmax(l)
+s = nn.softmax(y)
+kl = nn.kl_divergence(r, s)
+focal = nn.focal_loss(l, y)
+sharp = nn.focal_loss(l, y, gamma = 0.5, alpha = 0.6)
+triplet = nn.triplet_loss(a, b, c, margin = 0.5)
+dice = nn.dice_loss(q, d)
+nothing = nn.dice_loss(y, y)
+output kl, focal, sharp, triplet, dice, nothing
+""", lambda v: {
+    "kl": f.kl_divergence(f.softmax(v["l"]), f.softmax(v["y"])),
+    "focal": f.focal_loss(v["l"], v["y"]),
+    "sharp": f.focal_loss(v["l"], v["y"], 0.5, 0.6),
+    "triplet": f.triplet_loss(v["a"], v["b"], v["c"], 0.5),
+    "dice": f.dice_loss(v["q"], v["d"]),
+    "nothing": f.dice_loss(v["y"], v["y"]),
+}, draw={"q": positive_rows, "d": positive_rows, "y": bits})
+
+DIVERGENCE = Case("divergence of what may be 0", """import nn
+input p[3, 5] : TYPE
+input q[3, 5] : TYPE
+kl = nn.kl_divergence(p, q)
+output kl
+""", lambda v: {"kl": f.kl_divergence(v["p"], v["q"])}, exact=("kl",), has_gradient=False,
+    draw={"p": probabilities, "q": positive_rows})
+
+CASES = [NORMS, WINDOWS, BORDERS, FURTHER, DIVERGENCE, DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]

@@ -75,6 +75,11 @@ def lamb(s, w, g, t, lr, eps=1e-6, decay=0.01):
     return w - lr*np.linalg.norm(w)/np.linalg.norm(r)*r, after
 
 
+def lion(s, w, g, t, lr, beta1=0.9, beta2=0.99, decay=0.0):
+    c = beta1*s["m"] + (1 - beta1)*g
+    return w - lr*(np.sign(c) + decay*w), {"m": beta2*s["m"] + (1 - beta2)*g}
+
+
 TOUCHED = np.array([[True], [False], [True]])
 
 # what stands behind `using`, its formula, and whether the norm of the gradients is limited to 1
@@ -89,6 +94,7 @@ ROWS = [
     ("adamw(lr = 0.01, decay = 0.1)", lambda *a: adam(*a, 0.01, decay=0.1), False),
     ("rmsprop(lr = 0.01, decay = 0.01)", lambda *a: rmsprop(*a, 0.01, decay=0.01), False),
     ("adagrad(lr = 0.1, clip = 1)", lambda *a: adagrad(*a, 0.1), True),
+    ("lion(lr = 0.01, decay = 0.1, clip = 1)", lambda *a: lion(*a, 0.01, decay=0.1), True),
     ("lamb(lr = 0.01)", lambda *a: lamb(*a, 0.01), False),
     ("sparse_adam(lr = 0.01)", lambda s, w, g, t: rows(s, w, g, t, 0.01, g.any(1, keepdims=True)), False),
 ]
