@@ -383,6 +383,17 @@ neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p) {
   return out;
 }
 
+neo_group_cost fuse_cost_sum(neo_group_cost x, neo_group_cost y) {
+  x.read_bytes += y.read_bytes;
+  x.written_bytes += y.written_bytes;
+  x.work += y.work;
+  x.products += y.products;
+  x.read_s += y.read_s;
+  x.written_s += y.written_s;
+  x.work_s += y.work_s;
+  return x;
+}
+
 double fuse_cost(fuser *q, const fuse_parts *p) {
   double t = fuse_cost_of(q, p).total_s;
   return fuse_is_cached(q, p) ? t / CALLS_CACHED : t;

@@ -180,14 +180,7 @@ static bool price(fuser *q, fuse_move *x, const char **why) {
 }
 
 static neo_group_cost cost_of(const neo_group *a, const neo_group *b, double launch_s) {
-  neo_group_cost x = a->cost, y = b->cost;
-  x.read_bytes += y.read_bytes;
-  x.written_bytes += y.written_bytes;
-  x.work += y.work;
-  x.products += y.products;
-  x.read_s += y.read_s;
-  x.written_s += y.written_s;
-  x.work_s += y.work_s;
+  neo_group_cost x = fuse_cost_sum(a->cost, b->cost);
   x.launch_s = launch_s;
   x.total_s = x.written_s + x.read_s + x.work_s + x.launch_s;
   return x;

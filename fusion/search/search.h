@@ -218,6 +218,8 @@ bool fuse_is_cached(const fuser *q, const fuse_parts *p);
 double fuse_cost(fuser *q, const fuse_parts *p);
 /* A run, and what it is made of. */
 neo_group_cost fuse_cost_of(fuser *q, const fuse_parts *p);
+/* What both move and compute, in x's launch and total. */
+neo_group_cost fuse_cost_sum(neo_group_cost x, neo_group_cost y);
 /* Is a result of the part read outside of the parts, or wanted? */
 bool fuse_leaves(fuser *q, const fuse_parts *p, uint32_t part);
 /* Bytes of d that the forward pass saves for the backward pass. */

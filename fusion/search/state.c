@@ -91,13 +91,7 @@ static neo_group_cost members_cost(fuser *q, const fuse_group *x) {
     bool has_parts = fuse_parts_of(q, &x->members.at[k], 1, &p, &why);
     neo_group_cost c = has_parts ? fuse_cost_of(q, &p) : (neo_group_cost){0};
     d->recurrence = number;
-    sum.read_bytes += c.read_bytes;
-    sum.written_bytes += c.written_bytes;
-    sum.work += c.work;
-    sum.products += c.products;
-    sum.read_s += c.read_s;
-    sum.written_s += c.written_s;
-    sum.work_s += c.work_s;
+    sum = fuse_cost_sum(sum, c);
     sum.total_s += c.total_s - c.launch_s;
   }
   sum.total_s += sum.launch_s;

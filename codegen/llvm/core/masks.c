@@ -7,7 +7,7 @@
  * LLVM 22 replaces the first two instructions (X86CompressEVEX) and drops the mask, although an instruction
  * that overwrites it, or one of another block, reads it afterwards, and although vmovmskps cannot name
  * xmm16 to xmm31 (llvm/llvm-project 198197, 191304): the kernel computes with whatever the register held.
- * Where masks have registers of their own nothing else makes a vmovmsk* or a vpmovmskb. So a function in
+ * On a target with mask registers no other part of LLVM makes a vmovmsk* or a vpmovmskb. So a function in
  * which one is found is compiled again without AVX-512's instructions on short vectors, of which alone the
  * replacement is made. */
 #include "codegen/llvm/gen.h"
