@@ -47,8 +47,27 @@ done
 for module in nn optim linalg; do
   for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
     grep -q "$module\.$name(" "$library"/*.expr "$recurrences"/*.expr ||
+      grep -q -e "$module\.$name(" -e "(\"$name(" "$NEO_SOURCE_DIR"/tests/types/*.py || # checks gradients, too
       grep -q "^ .*[ =]$name(" "$models/std/$module.expr" || # another function uses it
       fail "no model uses $module.$name"
   done
 done
+# ---- two entries that train one loss, each its own parameters; verify takes the sizes of its seed
+cat >"$work/shared.expr" <<'END'
+import nn, optim
+dim B <= 40
+input X[B, 4]
+input Y[B] : i32 < 3
+L = nn.linear(X, out = 3)
+loss = nn.cross_entropy(L, Y)
+output L
+train a: loss over L.W using optim.sgd(lr = 0.1)
+train b: loss over L.b using optim.sgd(lr = 0.1)
+END
+"$NEOC" grad-check "$work/shared.expr" >"$work/out" 2>&1 || fail "two entries of one loss" "$work/out"
+grep -q 'd loss in grad_b/d L.b: ok' "$work/out" || fail "the second entry's gradients" "$work/out"
+for run in 1 2; do
+  "$NEOC" verify "$work/shared.expr" --seed=3 2>&1 | grep -o '^[a-z_]* *B=[0-9]*' >"$work/sizes$run" || fail "verify"
+done
+cmp -s "$work/sizes1" "$work/sizes2" || fail "verify takes other sizes with the same seed" "$work/sizes2"
 exit $status
