@@ -67,7 +67,7 @@ int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...) {
   char *text = neo_arena_vprintf(d->arena, table[id].format, ap);
   va_end(ap);
   at = neo_span_called(d->sources, at, 0);
-  if (is_repetition(d, at, id, text))
+  if (d->closed || is_repetition(d, at, id, text))
     return -1;
   d->errors += table[id].severity == NEO_SEV_ERROR;
   if (d->recs.n == NEO_DIAGS_KEPT) {
@@ -79,6 +79,10 @@ int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...) {
   NEO_PUSH(d->arena, &d->recs, rec);
   neo_map_set(&d->seen, (uint64_t)at << 32 | (uint32_t)id, handle);
   return (int)handle;
+}
+
+void neo_diags_close(neo_diags *d) {
+  d->closed = true;
 }
 
 static neo_diag_rec *rec_of(neo_diags *d, int handle) {

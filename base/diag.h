@@ -56,8 +56,8 @@ neo_diags *neo_diags_new(neo_arena *a, neo_sources *sources);
 neo_sources *neo_diags_sources(neo_diags *d);
 
 /* Reports a diagnostic and returns a handle for the calls below. The handle is -1, which these
- * accept, for a repetition, and after the first thousand: further errors are counted and not
- * printed. */
+ * accept, for a repetition, after the first thousand (further errors are counted and not
+ * printed), and when the list is closed. */
 int neo_diag(neo_diags *d, neo_span at, neo_diag_id id, ...);
 void neo_diag_range(neo_diags *d, int handle, neo_span range); /* a `~~~` range, same line or not */
 void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
@@ -65,6 +65,10 @@ void neo_diag_note(neo_diags *d, int handle, const char *fmt, ...)
 /* Adds advice on how to mend it, printed as "help: ...". */
 void neo_diag_help(neo_diags *d, int handle, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* From now on nothing is reported: work was given up, the reason has been said, and what else
+ * would be found follows from it. */
+void neo_diags_close(neo_diags *d);
 
 size_t neo_diags_errors(const neo_diags *d);
 size_t neo_diags_count(const neo_diags *d);

@@ -25,6 +25,7 @@ struct neo_diags {
   NEO_VEC(neo_diag_rec) recs; /* in the order of reporting: handles are indices */
   neo_map seen;               /* span and id -> handle */
   size_t errors, dropped;
+  bool closed; /* nothing more is reported: neo_diags_close */
 };
 
 /* A bound on what one run keeps: a broken file of megabytes must not cost minutes. */

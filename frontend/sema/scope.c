@@ -338,6 +338,13 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
 
 /* ---- the limits */
 
+/* Statements are left out from here on: names that they would define are missing, which is no fault
+ * of the program's. */
+static void give_up(neo_fe *fe) {
+  fe->exhausted = true;
+  neo_diags_close(fe->diags);
+}
+
 bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) {
   if (fe->depth + cost <= NEO_MAX_DEPTH) {
     fe->depth += cost;
@@ -345,7 +352,7 @@ bool neo_fe_enter(neo_fe *fe, const neo_inst *in, neo_span at, uint32_t cost) {
   }
   if (!fe->exhausted)
     NEO_ERR(in, at, CALLS_TOO_DEEP, NEO_MAX_DEPTH / NEO_CALL_DEPTH);
-  fe->exhausted = true;
+  give_up(fe);
   return false;
 }
 
@@ -359,8 +366,8 @@ bool neo_fe_spend(neo_fe *fe, const neo_inst *in, neo_span at) {
   bool nodes = fe->m->nodes.n > (size_t)fe->limit * 100;
   if (++fe->spent <= fe->limit && !nodes)
     return true;
-  fe->exhausted = true;
   int h = NEO_ERR(in, at, PROGRAM_TOO_LARGE, fe->limit);
   neo_diag_help(fe->diags, h, "a call or a round of repeat is checked anew each time");
+  give_up(fe);
   return false;
 }

@@ -188,6 +188,17 @@ static void limit_holds(neo_arena *a) {
   assert_null(c.module);
   assert_int_equal(neo_diags_errors(c.diags), 1);
   assert_non_null(strstr(messages(&c), "E0913"));
+  /* what is not defined any more, since statements were left out, is no second fault */
+  const char *blocks = "fn f(x) -> y {\n a = x + 1\n y = a + 1\n}\n"
+                       "fn g(x) -> y, z {\n y = f(x) + f(x) + f(x)\n z = f(y)\n}\n"
+                       "fn h(x) -> y, z {\n a, z = g(x)\n b, y = g(a)\n}\n"
+                       "input x\np, q = h(x)\nr, s = h(p)\n"
+                       "t = repeat k < 3 from u = q {\n next u = f(f(u))\n}\n"
+                       "output r, s, t\n";
+  for (uint32_t limit = 1; limit < 60; limit++) {
+    c = check_with(a, "m.expr", blocks, strlen(blocks), (neo_frontend_options){.limit = limit});
+    assert_int_equal(neo_diags_errors(c.diags), c.module ? 0 : 1);
+  }
 }
 
 static void test_a_small_program_cannot_grow_without_end(void **state) {
