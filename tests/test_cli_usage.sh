@@ -91,6 +91,10 @@ for command in compile check run train grad-check verify explain describe cache 
 done
 expect 0 "the help of run" "$NEOC" run --help
 says out '\[\[1,2\],\[3,4\]\]' "the help of run: forms of values"
+expect 0 "the help of compile" "$NEOC" compile --help
+sed -n 's/^  .*--\([a-z-]*\).*/\1/p' out | sed 1q | grep -qx output || fail "help of compile begins with its results"
+sed '1,/^looking for a fault/d' out | grep -q -- --skip-pass || fail "developers' options are the last section"
+sed '/^looking for a fault/,$d' out | grep -q -- --skip-pass && fail "developers' options are the last section"
 expect 0 "the man page" "$NEOC" help man
 says out 'random:42' "the man page: forms of values"
 says out 'dump.*after' "the man page"

@@ -55,6 +55,27 @@ static void put_program(const neo_usage *u, FILE *out) {
           u->program, u->exits);
 }
 
+/* The heading of option k's section, or null: it has none. */
+static const char *heading_of(const neo_usage *u, size_t k) {
+  const char *heading = NULL;
+  for (size_t s = 0; s < u->n_sections && u->sections[s].first <= k; s++)
+    heading = u->sections[s].heading;
+  return heading;
+}
+
+static void put_options(const neo_usage *u, const neo_usage_command *c, FILE *out) {
+  const char *last = NULL;
+  for (size_t k = 0; k < u->n_options; k++) {
+    if (!neo_usage_applies(&u->options[k], c->name))
+      continue;
+    const char *heading = heading_of(u, k);
+    if (heading && heading != last)
+      fprintf(out, "%s%s\n", last ? "\n" : "", heading);
+    last = heading;
+    put_option(out, &u->options[k]);
+  }
+}
+
 void neo_usage_print(const neo_usage *u, const neo_usage_command *c, FILE *out) {
   if (!c) {
     put_program(u, out);
@@ -62,9 +83,7 @@ void neo_usage_print(const neo_usage *u, const neo_usage_command *c, FILE *out) 
   }
   fprintf(out, "%s %s: %s\n\nusage: %s %s [OPTIONS] %s\n\n", u->program, c->name, c->meaning,
           u->program, c->name, c->args);
-  for (size_t k = 0; k < u->n_options; k++)
-    if (neo_usage_applies(&u->options[k], c->name))
-      put_option(out, &u->options[k]);
+  put_options(u, c, out);
   for (size_t k = 0; k < u->n_notes; k++)
     if (neo_streq(u->notes[k].command, c->name))
       fprintf(out, "\n%s", u->notes[k].text);

@@ -18,6 +18,11 @@ typedef struct {
   const char *name, *args, *meaning;
 } neo_usage_command;
 
+typedef struct { /* a line above the options of a command from this one on */
+  size_t first;
+  const char *heading;
+} neo_usage_section;
+
 typedef struct { /* lines behind the options of a command: what its arguments may be */
   const char *command, *text;
 } neo_usage_note;
@@ -29,8 +34,9 @@ typedef struct {
   const char *about, *exits;       /* a sentence; lines */
   const neo_usage_option *options; /* numbered as in the program's own table */
   const neo_usage_command *commands;
-  const neo_usage_note *notes; /* may be null */
-  size_t n_options, n_commands, n_notes;
+  const neo_usage_note *notes;       /* may be null */
+  const neo_usage_section *sections; /* by `first`; may be null */
+  size_t n_options, n_commands, n_notes, n_sections;
 } neo_usage;
 
 enum { NEO_USAGE_LONG = 256 }; /* getopt_long's answer for option k is this + k */

@@ -17,6 +17,14 @@ static const neo_usage_option options[] = {
 #undef X
 };
 
+static const neo_usage_section sections[] = {
+    {NEOC_O_ENTRY, "running:"},       {NEOC_O_DATA, "training:"},
+    {NEOC_O_FULL, "checking:"},       {NEOC_O_TIME, "the search:"},
+    {NEOC_O_AFTER, "what is shown:"}, {NEOC_O_WRITE, "files:"},
+    {NEOC_O_OUTPUT, "code:"},         {NEOC_O_DEFINE, "the model:"},
+    {NEOC_O_HELP, "messages:"},       {NEOC_O_SKIP_PASS, "looking for a fault in the compiler:"},
+};
+
 /* The text behind the options in a command's help. */
 static const neo_usage_note notes[] = {
     {"run",
@@ -53,9 +61,11 @@ static const neo_usage usage = {
     .options = options,
     .commands = usages,
     .notes = notes,
+    .sections = sections,
     .n_options = NEOC_O_COUNT,
     .n_commands = N_COMMANDS,
-    .n_notes = sizeof notes / sizeof *notes};
+    .n_notes = sizeof notes / sizeof *notes,
+    .n_sections = sizeof sections / sizeof *sections};
 
 static const neoc_command *find(const char *name) {
   for (int k = 0; k < N_COMMANDS; k++)
