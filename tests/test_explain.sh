@@ -21,6 +21,33 @@ for model in "$golden"/*.expr; do
   "$NEOC" check -q "$work/again.ir" || fail "$name: the output is no textual IR"
 done
 
+# ---- a remark where each element is compared with every key, and none where terms are read once
+cat >"$work/keys.expr" <<'END'
+dim V <= 1000
+dim M <= 2000
+dim F <= 4
+input k[M] : 0 <= i32 < V
+input l[M] : 0 <= i32 < V
+input few[F] : 0 <= i32 < V
+input bias[V]
+input x[M, 2]
+once[v < V, d] = sum[e < M where k[e] == v] x[e, d]
+both[v < V, d] = sum[e < M where k[e] == v and l[e] == v] x[e, d]
+some[v < V] = any[e < M where v == k[e]] true
+shifted[v < V] = (sum[e < M where k[e] == v] x[e, 0]) + bias[v]
+rows[e < M, d] = x[k[e] % M, d]
+short[v < V] = max[e < F where few[e] == v] 1.0
+most[v < V, d] = max[e < M where k[e] == v] x[e, d]
+cond[v < V, d] = sum[e < M] select(k[e] == v, x[e, d], 0)
+either[v < V, d] = sum[e < M where v == k[e] or v == l[e]] x[e, d]
+pairs[e < M] = sum[m < M where k[m] == l[e]] x[m, 0]
+output once, both, some, shifted, rows, short, most, cond, either, pairs
+END
+"$NEOC" explain --groups "$work/keys.expr" >/dev/null 2>"$work/keys" || fail "explain of keys"
+told=$(sed -n "s/.*remark\[R0924\]: '\([a-z]*\)' .*/\1/p" "$work/keys" | tr '\n' ' ')
+[ "$told" = "most cond either pairs " ] || fail "comparisons with every key: told of $told" "$work/keys"
+grep -q 'up to 1000) with every key (up to 2000)' "$work/keys" || fail "how many keys" "$work/keys"
+
 python=$(command -v python3) || exit $status
 cat >"$work/tables.py" <<'END'
 import json, re, sys

@@ -193,6 +193,10 @@ static scope look_from(neo_frame *f, scope s) {
 neo_expr neo_frame_hull(neo_frame *f, uint32_t p, uint32_t n_axes, size_t n_assume) {
   scope before = look_from(f, (scope){n_axes, n_assume});
   neo_expr hi = neo_expr_upper(f, f->axis[p].hi);
+  if (!hi.i && n_axes > p) { /* an index that has no value bounds nothing: without it */
+    look_from(f, (scope){p, n_assume});
+    hi = neo_expr_upper(f, f->axis[p].hi);
+  }
   look_from(f, before);
   if (hi.i)
     return hi;

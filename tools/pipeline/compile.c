@@ -184,6 +184,8 @@ static neo_status make_kernels(neo_compilation *c) {
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
+    if (!s)
+      neo_compile_report_keyed(c, g);
     neo_parts_follow(c);
     neo_progress(c, "schedules and kernels", g + 1, c->grouping.groups.n);
   }

@@ -7,5 +7,7 @@
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) NEO_MUST_CHECK;
 /* Gives the g-th group the kernel of an earlier one that computes the same; false: there is none. */
 bool neo_compile_share(neo_compilation *c, size_t g);
+/* Remarks on the g-th group where it compares each element with every key (keyed.c). */
+void neo_compile_report_keyed(neo_compilation *c, size_t g);
 
 #endif

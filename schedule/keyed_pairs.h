@@ -1,0 +1,28 @@
+/* Reductions by keys that compare each element with every key:
+ *
+ *   Z[v] = max[e where key[e] == v] X[e]              V*E comparisons
+ *   Z[v] = sum[e] select(key[e] == v, X[e], 0)        V*E
+ *   Z[v] = sum[e where key[e] == v] X[e]              E: a segmented sum (segment/segment.h)
+ *
+ * The result is right, the time often a surprise: whoever wrote it is told. */
+#ifndef NEO_SCHEDULE_KEYED_PAIRS_H
+#define NEO_SCHEDULE_KEYED_PAIRS_H
+#include "schedule/schedule.h"
+
+typedef enum {
+  NEO_KEYED_BY_SELECT, /* the condition stands in the terms of a sum */
+  NEO_KEYED_BY_KEY,    /* both sides are data: key[e] == key[f] */
+  NEO_KEYED_OTHER,     /* a reduction that is no sum, or a condition of several keys */
+} neo_keyed_form;
+
+typedef struct {
+  neo_keyed_form form;
+  double elements, keys; /* the most of each */
+} neo_keyed_pairs;
+
+/* Does the group compare so under this schedule, and are the elements and the keys many? On CPUs: on a GPU
+ * each element looks for its terms by design. */
+bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
+                        neo_keyed_pairs *out);
+
+#endif
