@@ -72,9 +72,17 @@ bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends) {
   return ok;
 }
 
+bool neo_ends_within(neo_frame *f, neo_expr e, neo_expr bound) {
+  neo_expr own = neo_expr_bound(f, e);
+  if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
+    return true;
+  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
+  return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
+}
+
 bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast_var *var,
                     neo_span at) {
-  neo_expr e, own = neo_tensor_at(in->fe->m, v.view.tensor)->bound;
+  neo_expr e;
   neo_frame *f = neo_element_frame(in, &v, in->prefix, at, &e);
   if (!e.i)
     return false;
@@ -84,7 +92,7 @@ bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast
     neo_diag_range(f->fe->diags, NEO_ERR(in, at, ENDS_NOT_PROVED, var->name.text), var->type.span);
     return false;
   }
-  if (!ends->bound.i || (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, ends->bound))))
+  if (!ends->bound.i || neo_ends_within(f, e, ends->bound))
     return true;
   int h = NEO_ERR(in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, ends->bound));
   neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",

@@ -203,6 +203,8 @@ neo_ends neo_ends_of(const neo_fe *fe, neo_tensor t);
 neo_ends neo_ends_written(const neo_fe *fe, const neo_ast_type *type, const neo_val *first);
 /* Does every element keep the ends, which are over the first axes of the frame? */
 bool neo_ends_hold(neo_frame *f, neo_expr e, const neo_ends *ends);
+/* Does it lie in [0, bound)? */
+bool neo_ends_within(neo_frame *f, neo_expr e, neo_expr bound);
 /* Do they hold for the elements of a view, which becomes what `var` declares? Reports it if not. */
 bool neo_ends_check(neo_inst *in, neo_val v, const neo_ends *ends, const neo_ast_var *var,
                     neo_span at) NEO_MUST_CHECK;

@@ -189,14 +189,6 @@ neo_val neo_define_cast(neo_inst *in, neo_val v, neo_type to, const char *full, 
 
 /* ---- the value of a definition */
 
-static bool within(neo_frame *f, neo_expr e, neo_expr bound) {
-  neo_expr own = neo_expr_bound(f, e);
-  if (own.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, own, bound)))
-    return true;
-  neo_expr zero = neo_const_int(f->m, NEO_I64_T, 0);
-  return neo_ends_hold(f, e, &(neo_ends){.least = zero, .below = bound});
-}
-
 bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_expr e,
                          const neo_ends *ends) {
   neo_expr bound = ends->bound;
@@ -207,7 +199,7 @@ bool neo_bounds_of_value(neo_frame *f, const neo_ast_var *var, neo_span at, neo_
     neo_diag_range(f->fe->diags, h, var->type.span);
     return false;
   }
-  if (!bound.i || within(f, e, bound))
+  if (!bound.i || neo_ends_within(f, e, bound))
     return true;
   int h = NEO_ERR(f->in, at, BOUND_NOT_PROVED, neo_size_text(f->fe, bound));
   neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",

@@ -141,9 +141,7 @@ neo_expr neo_update_value(neo_frame *f, const neo_ast_bind *b, neo_tensor t, neo
     NEO_ERR(f->in, b->value->span, ENDS_NOT_PROVED, b->var.name.text);
     return none;
   }
-  neo_expr bound = known.bound;
-  if (ends.least.i || !want.i ||
-      (bound.i && neo_bounds_holds(f, neo_op2(f->m, NEO_OP_LE, bound, want))))
+  if (ends.least.i || !want.i || neo_ends_within(f, e, want))
     return e;
   int h = NEO_ERR(f->in, b->value->span, BOUND_NOT_PROVED, neo_size_text(f->fe, want));
   neo_diag_help(f->fe->diags, h, "use clamp(..., 0, %s)",
