@@ -196,6 +196,14 @@ void neo_call_results_help(neo_inst *in, const neo_ast_expr *e, const neo_sym *f
                 neo_path_text(in->fe, &e->u.ref.path));
 }
 
+/* What a broken statement would have pushed is not known. */
+static bool has_broken(const neo_ast_stmts *stmts) {
+  for (uint32_t k = 0; k < stmts->n; k++)
+    if (stmts->at[k]->kind == NEO_AST_BROKEN)
+      return true;
+  return false;
+}
+
 static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
   neo_tensor stack[NEO_MAX_RESULTS];
   uint32_t n = 0;
@@ -204,6 +212,8 @@ static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
   in->scope = neo_scope_new(in->fe, in->scope);
   neo_check_stmts(in, &fn->u.fn.block.stmts);
   if (!neo_vertex_leave(in, stack, &n) || !neo_recur_check(in, stack, n))
+    return;
+  if (!in->vertex->n_pushed && has_broken(&fn->u.fn.block.stmts))
     return;
   if (!in->vertex->n_pushed) {
     int h = NEO_ERR(in, fn->u.fn.sig.name.span, RESULT_UNDEFINED, "push");

@@ -90,7 +90,7 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   return true;
 }
 
-/* children: how many the vertex has. */
+/* children: how many the vertex has, at most as many as there are places. */
 void neo_vertex_count(neo_inst *body) {
   neo_fe *fe = body->fe;
   neo_module *m = fe->m;
@@ -110,7 +110,7 @@ void neo_vertex_count(neo_inst *body) {
                                   neo_const_int(m, NEO_I64_T, x->graph->children), name.span};
   neo_val v =
       neo_define_element(f, neo_acc_ref(m, NEO_I32_T, 0), neo_fe_join(fe, body->prefix, name.text),
-                         (neo_expr){0}, name.span);
+                         neo_const_int(m, NEO_I64_T, x->graph->children + 1), name.span);
   neo_define_bind(body, &name, v, NULL);
 }
 

@@ -201,6 +201,20 @@ static void limit_holds(neo_arena *a) {
   }
 }
 
+static void broken_push(neo_arena *a) {
+  checked c =
+      check_text(a, "graph G(children <= 2, vertices <= 9)\ninput x[G.vertices]\n"
+                    "vertex f(x) over G {\n  gather h = 0\n  scatter h = x\n  push x, h\n}\n"
+                    "y = f(x)\noutput y\n");
+  assert_null(strstr(messages(&c), "E0416"));
+  assert_non_null(strstr(messages(&c), "E0006"));
+}
+
+static void test_a_broken_push_is_not_a_missing_one(void **state) {
+  (void)state;
+  in_arena(broken_push);
+}
+
 static void test_a_small_program_cannot_grow_without_end(void **state) {
   (void)state;
   in_arena(limit_holds);
@@ -252,6 +266,7 @@ int main(void) {
       cmocka_unit_test(test_define_replaces_a_constant_dim),
       cmocka_unit_test(test_define_fixes_a_run_time_size_within_its_bounds),
       cmocka_unit_test(test_a_small_program_cannot_grow_without_end),
+      cmocka_unit_test(test_a_broken_push_is_not_a_missing_one),
       cmocka_unit_test(test_all_errors_are_reported_and_none_follows_from_another),
       cmocka_unit_test(test_a_module_may_have_several_names),
       cmocka_unit_test(test_the_same_text_gives_the_same_ir),
