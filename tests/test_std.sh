@@ -62,4 +62,69 @@ while read -r name; do
   if some_flow; then said='yes\|its own'; else said=none; fi
   grep -q "Gradient: \($said\)\$" "$name.facts" || fail "of the gradient of $name: it is $said" "$name.facts"
 done <listed
+
+# ---- modules of others
+expect 2 "no module" "$NEOC" doc
+expect 3 "a module that is not there" "$NEOC" doc missing.expr
+printf 'fn f(x -> y { y = x }\n' >broken.expr
+expect 1 "a module with errors" "$NEOC" doc broken.expr
+says err 'broken.expr:1' "where the error is"
+cat >own.expr <<'MODULE'
+# About the module, a*b.
+
+# ---- first
+#
+# About the section.
+
+fn helper(x) -> y { y = 2*x }
+
+# Twice x. No gradient.
+#
+#   y = own.twice(3)
+#
+#   z = nn.relu(y) + own.twice(4)
+fn twice(x : real; by : t = 1) -> y, z {
+  param W[3] : real = 0
+  y, z = case by { 1 { y : i32 = 1; z = helper(x) } else { y : i32 = 2; z[i < 2] = helper(x) } }
+} # of twice
+
+# ---- second: nothing is listed
+
+fn other(x) -> y { y = x }
+MODULE
+"$NEOC" doc own.expr >own.md || fail "the page of a module"
+cat >wanted <<'PAGE'
+
+## own
+
+About the module, a\*b.
+
+- first: [twice](#owntwice)
+
+**own: first**
+
+About the section.
+
+### own.twice
+
+```text
+own.twice(x : real; by : t = 1) -> y, z
+```
+
+Twice x. No gradient.
+
+```expr
+import own, nn
+y = own.twice(3)
+
+z = nn.relu(y) + own.twice(4)
+```
+
+- Gives `y : i32`, `z[i < 2]`
+- Gradient: none
+- Parameters `W[3] : real`
+- `real` is the type of `x`
+- `t` is the type of `by`
+PAGE
+cmp -s wanted own.md || { diff wanted own.md >difference || true; fail "the page of a module" difference; }
 exit "$status"
