@@ -70,7 +70,7 @@ printf 'fn f(x -> y { y = x }\n' >broken.expr
 expect 1 "a module with errors" "$NEOC" doc broken.expr
 says err 'broken.expr:1' "where the error is"
 cat >own.expr <<'MODULE'
-# About the module, a*b.
+# About the module, a*b and `a*b`.
 
 # ---- first
 #
@@ -86,20 +86,27 @@ fn helper(x) -> y { y = 2*x }
 fn twice(x : real; by : t = 1) -> y, z {
   param W[3] : real = 0
   y, z = case by { 1 { y : i32 = 1; z = helper(x) } else { y : i32 = 2; z[i < 2] = helper(x) } }
-} # of twice
+}# Twice, and not a block.
+#
+#   y = 3
 
-# ---- second: nothing is listed
+# ---- second
 
-fn other(x) -> y { y = x }
+fn other(x) -> y { y = x }; fn third(x) -> y { y = x }
+# It calls nothing.
+#
+#   y = 3
+fn fourth(x) -> y { y = x }
 MODULE
 "$NEOC" doc own.expr >own.md || fail "the page of a module"
 cat >wanted <<'PAGE'
 
 ## own
 
-About the module, a\*b.
+About the module, a\*b and `a*b`.
 
 - first: [twice](#owntwice)
+- second: [fourth](#ownfourth)
 
 **own: first**
 
@@ -125,6 +132,23 @@ z = nn.relu(y) + own.twice(4)
 - Parameters `W[3] : real`
 - `real` is the type of `x`
 - `t` is the type of `by`
+
+**own: second**
+
+### own.fourth
+
+```text
+own.fourth(x) -> y
+```
+
+It calls nothing.
+
+```expr
+y = 3
+```
+
+- Gives `y`
+- Gradient: yes
 PAGE
 cmp -s wanted own.md || { diff wanted own.md >difference || true; fail "the page of a module" difference; }
 exit "$status"

@@ -86,8 +86,9 @@ void doc_entries_find(doc_page *p) {
     const neo_ast_stmt *stmt = s->file->stmts.at[k];
     size_t n;
     const char *from = neo_span_bytes(s->sources, stmt->span, &n);
-    add_gap(p, at, from, stmt);
-    at = from + n;
+    if (at < from)
+      add_gap(p, at, from, stmt);
+    at = line_end(from + n, s->text + s->n); /* a comment behind it is no block */
   }
   add_gap(p, at, s->text + s->n, NULL);
 }

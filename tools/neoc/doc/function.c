@@ -20,62 +20,81 @@ static void add_signature(doc_page *p, const neo_ast_stmt *fn) {
 
 /* ---- statements of a block, those of branches and rounds too */
 
-typedef struct {
-  doc_page *page;
-  neo_ast_stmt_kind kind; /* what is looked for */
-  const char *name;       /* of a definition */
-  const char *title;      /* before the first that is found */
-  bool found;
-} search;
+typedef void each_stmt(void *ctx, const neo_ast_stmt *stmt);
 
-static void look(search *s, const neo_ast_stmts *list);
-
-static void look_region(search *s, const neo_ast_region *r) {
-  look(s, &r->block.stmts);
-  for (uint32_t k = 0; k < r->arms.n; k++)
-    look(s, &r->arms.at[k].block.stmts);
-}
-
-static void add_found(search *s, const neo_ast_var *var) {
-  neo_str_add(&s->page->out, s->found ? "," : s->title);
-  s->found = true;
-  add_span(s->page, var->span);
-}
-
-static void look(search *s, const neo_ast_stmts *list) {
+static void for_each(const neo_ast_stmts *list, each_stmt *each, void *ctx) {
   for (uint32_t k = 0; k < list->n; k++) {
     const neo_ast_stmt *stmt = list->at[k];
-    bool wanted = stmt->kind == s->kind;
-    if (wanted && stmt->kind == NEO_AST_DEFINE) {
-      const neo_ast_var *var = &stmt->u.define.target;
-      if (!s->found && var->name.text == s->name && (var->indexed || var->type.given))
-        add_found(s, var);
-    } else if (wanted) {
-      add_found(s, &stmt->u.decl.var);
-    }
-    if (stmt->kind == NEO_AST_DEFINE && stmt->u.define.region)
-      look_region(s, stmt->u.define.region);
+    const neo_ast_region *r = stmt->kind == NEO_AST_DEFINE ? stmt->u.define.region : NULL;
+    each(ctx, stmt);
+    if (!r)
+      continue;
+    for_each(&r->block.stmts, each, ctx);
+    for (uint32_t a = 0; a < r->arms.n; a++)
+      for_each(&r->arms.at[a].block.stmts, each, ctx);
   }
 }
 
-/* The result with the indices and the type that its definition has, else by its name. */
+/* ---- results */
+
+typedef struct {
+  const char *name;
+  const neo_ast_stmt *found; /* the first with indices or a type, else the first */
+} definition;
+
+static bool is_full(const neo_ast_stmt *s) {
+  return s->u.define.target.indexed || s->u.define.target.type.given;
+}
+
+static void look_definition(void *ctx, const neo_ast_stmt *s) {
+  definition *d = ctx;
+  bool named = s->kind == NEO_AST_DEFINE && s->u.define.target.name.text == d->name;
+  if (named && (!d->found || (is_full(s) && !is_full(d->found))))
+    d->found = s;
+}
+
+/* `X = x` and `X = real(x)` stand for a tensor of the block; *conversion is `real`. */
+static const char *other_name(const neo_ast_stmt *s, const char **conversion) {
+  const neo_ast_expr *e = s->u.define.value;
+  if (is_full(s) || !e || e->kind != NEO_AST_REF || e->u.ref.path.n != 1 || e->u.ref.has_subs)
+    return NULL;
+  if (!e->u.ref.has_args)
+    return e->u.ref.path.at[0].text;
+  const neo_ast_args *args = &e->u.ref.args;
+  if (args->n != 1 || args->at[0].name.text || !neo_ast_is_bare(args->at[0].value))
+    return NULL;
+  *conversion = e->u.ref.path.at[0].text;
+  return args->at[0].value->u.ref.path.at[0].text;
+}
+
+static bool is_variable(const neo_ast_sig *sig, const char *name) {
+  bool found = false;
+  for (uint32_t k = 0; k < sig->params.n && name; k++)
+    found = found || sig->params.at[k].type.variable.text == name;
+  return found;
+}
+
+/* The result with the indices and the type of its definition, or of the tensor that it is; else its name. */
 static void add_result(doc_page *p, const neo_ast_stmt *fn, uint32_t k) {
-  const neo_ast_name *name = &fn->u.fn.results.at[k];
-  const char *title = k ? "," : "- Gives";
-  search s = {p, NEO_AST_DEFINE, name->text, title, false};
-  look(&s, &fn->u.fn.block.stmts);
-  if (!s.found) {
-    neo_str_add(&p->out, title);
-    add_span(p, name->span);
+  const char *name = fn->u.fn.results.at[k].text, *conversion = NULL, *other, *text = name;
+  definition d = {name, NULL};
+  for_each(&fn->u.fn.block.stmts, look_definition, &d);
+  const neo_ast_stmt *first = d.found;
+  if (first && (other = other_name(first, &conversion)) != NULL &&
+      (!conversion || is_variable(&fn->u.fn.sig, conversion))) {
+    d = (definition){other, NULL};
+    for_each(&fn->u.fn.block.stmts, look_definition, &d);
   }
-}
-
-static void add_kept(doc_page *p, const neo_ast_stmt *fn, neo_ast_stmt_kind kind,
-                     const char *title) {
-  search s = {p, kind, NULL, title, false};
-  look(&s, &fn->u.fn.block.stmts);
-  if (s.found)
-    neo_str_addc(&p->out, '\n');
+  if (d.found) {
+    size_t n;
+    const char *at = neo_span_bytes(p->source->sources, d.found->u.define.target.span, &n);
+    const size_t skip = strlen(d.name);
+    const bool converted = conversion && d.found != first && !d.found->u.define.target.type.given;
+    text = neo_arena_printf(p->cli->arena, "%s%.*s%s%s", name, (int)(n - skip), at + skip,
+                            converted ? " : " : "", converted ? conversion : "");
+  }
+  neo_str_add(&p->out, k ? "," : "- Gives");
+  doc_add_word(p, neo_arena_printf(p->cli->arena, "`%s`", text));
 }
 
 static void add_results(doc_page *p, const doc_entry *e) {
@@ -89,6 +108,31 @@ static void add_results(doc_page *p, const doc_entry *e) {
                fn->u.fn.has_grad ? "its own"
                : none            ? "none"
                                  : "yes");
+}
+
+/* ---- what it keeps */
+
+typedef struct {
+  doc_page *page;
+  neo_ast_stmt_kind kind;
+  const char *title; /* before the first; null after it */
+} kept;
+
+static void look_kept(void *ctx, const neo_ast_stmt *s) {
+  kept *k = ctx;
+  if (s->kind != k->kind)
+    return;
+  neo_str_add(&k->page->out, k->title ? k->title : ",");
+  k->title = NULL;
+  add_span(k->page, s->u.decl.var.span);
+}
+
+static void add_kept(doc_page *p, const neo_ast_stmt *fn, neo_ast_stmt_kind kind,
+                     const char *title) {
+  kept k = {p, kind, title};
+  for_each(&fn->u.fn.block.stmts, look_kept, &k);
+  if (!k.title)
+    neo_str_addc(&p->out, '\n');
 }
 
 /* For each type variable the parameter, or option, whose argument decides it. */

@@ -13,9 +13,12 @@ void doc_add_word(doc_page *p, const char *word) {
   neo_str_addf(&p->out, "%s%s", column + 1 + strlen(word) <= COLUMNS ? " " : "\n  ", word);
 }
 
+/* What Markdown would take for a sign of its own is escaped, but in code. */
 static void add_prose(neo_str *out, doc_block line) {
+  bool code = false;
   for (size_t k = 0; k < line.n; k++) {
-    if (strchr("*<|", line.at[k]))
+    code = code != (line.at[k] == '`');
+    if (!code && strchr("*<|", line.at[k]))
       neo_str_addc(out, '\\');
     neo_str_addc(out, line.at[k]);
   }
@@ -60,7 +63,8 @@ static void add_imports(doc_page *p, doc_block b) {
     if (doc_is_code(line))
       add_modules(p, line, &list);
   }
-  neo_str_addf(&p->out, "import%.*s\n", (int)(list.n ? list.n - 1 : 0), neo_str_text(&list));
+  if (list.n)
+    neo_str_addf(&p->out, "import%.*s\n", (int)list.n - 1, neo_str_text(&list));
 }
 
 static void add_code(doc_page *p, doc_block line) {
