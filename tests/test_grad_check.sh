@@ -44,7 +44,7 @@ for model in "$models"/*/*.expr; do
   esac
 done
 
-for module in nn optim linalg; do
+for module in nn optim linalg vision schedule; do
   for name in $(sed -n 's/^\(fn\|optimizer\) \([a-z0-9_]*\)(.*/\2/p' "$models/std/$module.expr"); do
     grep -q "$module\.$name(" "$library"/*.expr "$recurrences"/*.expr ||
       grep -q -e "$module\.$name(" -e "(\"$name(" "$NEO_SOURCE_DIR"/tests/types/*.py || # checks gradients, too

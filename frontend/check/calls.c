@@ -249,7 +249,7 @@ neo_results *neo_call(neo_frame *f, const neo_ast_expr *e, neo_sym *fn, const ch
     neo_ambient_enter(am, &a->at[k], a->span[k]);
   if (fn->kind == NEO_SYM_VERTEX && !enter_vertex(in, fn, a, n_names, full))
     return r;
-  neo_types_bind(in, sig, a);
+  neo_types_bind(in, sig, a, option);
   if (fn->fn->u.fn.has_grad && !neo_custom_actuals(in, fn->fn, a))
     return r;
   if (!neo_params_bind(in, sig, a, option, span))

@@ -248,7 +248,7 @@ static void train_one(trainer *t, const trained_part *p, neo_tensor param, neo_t
   }
   if (!neo_fe_spend(fe, in, p->s->span))
     return;
-  neo_types_bind(in, &fn->u.fn.sig, a);
+  neo_types_bind(in, &fn->u.fn.sig, a, option);
   if (!neo_params_bind(in, &fn->u.fn.sig, a, option, p->span))
     return;
   in->scope = neo_scope_new(fe, in->scope);

@@ -133,8 +133,10 @@ neo_val neo_lit_unary(neo_frame *f, const neo_ast_expr *e, neo_lit x);
 neo_val neo_lit_binary(neo_frame *f, const neo_ast_expr *e, neo_lit x, neo_lit y);
 
 /* ---- type variables (type_variables.c) */
-/* Binds those of a signature in the scope of the instance, before its parameters. */
-void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual);
+/* Binds those of a signature in the scope of the instance, before its parameters. `option`: the values that the call
+ * gives to the signature's options, in their order. */
+void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual,
+                    const neo_val *option);
 /* The type that is written: a variable's is that of the call. */
 neo_type neo_type_written(const neo_inst *in, const neo_ast_type *t);
 neo_type neo_declared_type(const neo_inst *in, const neo_ast_type *t); /* f32 where none is written */

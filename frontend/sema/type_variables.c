@@ -3,7 +3,7 @@
  *     fn linear(x[.., I] : real; out) -> y { param W[I, out] : real = glorot(I, out) ... }
  *
  * The first argument with an element type binds the variable of its parameter; a number that is written has none. A
- * variable that no argument binds is f32. The symbol stands in the scope of the parameters, so that a block sees it as
+ * variable that no argument binds is the type of the first option of it that is given with one, else f32. The symbol stands in the scope of the parameters, so that a block sees it as
  * it sees a size; nothing in the function hides it (scope.c). */
 #include "frontend/sema/parts.h"
 
@@ -26,12 +26,18 @@ static void bind(neo_inst *in, const neo_ast_type *type, neo_type t, const neo_a
                           .binder = by ? by->text : NULL});
 }
 
-void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual) {
+void neo_types_bind(neo_inst *in, const neo_ast_sig *sig, const neo_actuals *actual,
+                    const neo_val *option) {
   neo_type t;
   for (uint32_t k = 0; k < sig->params.n && k < actual->n; k++) {
     const neo_ast_var *var = &sig->params.at[k];
     if (!var->type.wide && type_of(in->fe, &actual->at[k], &t))
       bind(in, &var->type, t, &var->name);
+  }
+  for (uint32_t k = 0; k < sig->options.n; k++) {
+    const neo_ast_option *o = &sig->options.at[k];
+    if (!o->type.wide && type_of(in->fe, &option[k], &t))
+      bind(in, &o->type, t, &o->name);
   }
   for (uint32_t k = 0; k < sig->params.n; k++)
     bind(in, &sig->params.at[k].type, NEO_F32_T, NULL);

@@ -121,6 +121,7 @@ COMMANDS = {
     "explain": ["m.expr"],
     "describe": ["m.expr"],
     "fmt": ["--check", "ordered.expr"],
+    "doc": ["ordered.expr"],
     "doctor": [],
 }
 

@@ -184,8 +184,84 @@ def upsample_linear(x, scale):
     return np.einsum("nchw,ph,qw->ncpq", x, weights(x.shape[2]), weights(x.shape[3]))
 
 
+def upsample_cubic(x, scale):
+    def kernel(d, a=-0.75):
+        d = np.abs(d)
+        inner, outer = (a + 2)*d**3 - (a + 3)*d**2 + 1, a*(d**3 - 5*d**2 + 8*d - 4)
+        return np.where(d <= 1, inner, np.where(d < 2, outer, 0))
+
+    def weights(n):
+        at = (np.arange(n*scale) + 0.5)/scale - 0.5
+        low = np.floor(at).astype(int)
+        w = np.zeros((n*scale, n))
+        for k in range(-1, 3):
+            np.add.at(w, (np.arange(n*scale), np.clip(low + k, 0, n - 1)), kernel(at - low - k))
+        return w
+    return np.einsum("nchw,ph,qw->ncpq", x, weights(x.shape[2]), weights(x.shape[3]))
+
+
 def bordered(x, pad, mode):
     return np.pad(x, [(0, 0), (0, 0), (pad, pad), (pad, pad)], mode=mode)
+
+
+# ---- boxes
+
+
+def box_overlap(a, b):
+    def area(x):
+        return (x[..., 2] - x[..., 0])*(x[..., 3] - x[..., 1])
+    low, high = np.maximum(a[:, None, :2], b[None, :, :2]), np.minimum(a[:, None, 2:], b[None, :, 2:])
+    both = np.maximum(high - low, 0).prod(-1)
+    return both/(area(a)[:, None] + area(b)[None] - both)
+
+
+def nms(boxes, scores, threshold):
+    order, overlap, kept = np.argsort(-scores, kind="stable"), box_overlap(boxes, boxes), []
+    for k in order:
+        if all(overlap[j, k] <= threshold for j in kept):
+            kept.append(k)
+    return np.isin(np.arange(len(scores)), kept), order
+
+
+def bilinear(image, y, x):
+    """image [channel, height, width], at a place; outermost pixels reach one pixel further."""
+    h, w = image.shape[1:]
+    if y < -1 or y > h or x < -1 or x > w:
+        return np.zeros(len(image))
+    y, x = min(max(y, 0), h - 1), min(max(x, 0), w - 1)
+    i, j = int(y), int(x)
+    down, right = min(i + 1, h - 1), min(j + 1, w - 1)
+    upper = image[:, i, j]*(j + 1 - x) + image[:, i, right]*(x - j)
+    lower = image[:, down, j]*(j + 1 - x) + image[:, down, right]*(x - j)
+    return upper*(i + 1 - y) + lower*(y - i)
+
+
+def roi_align(x, boxes, image, height, width, scale, sampling, aligned=True):
+    result = np.zeros((len(boxes), x.shape[1], height, width))
+    for r, box in enumerate(boxes):
+        left, top, right, bottom = box*scale - (0.5 if aligned else 0)
+        h, w = (bottom - top, right - left) if aligned else (max(bottom - top, 1), max(right - left, 1))
+        for p, q, i, j in np.ndindex(height, width, sampling, sampling):
+            at = top + h/height*(p + (i + 0.5)/sampling), left + w/width*(q + (j + 0.5)/sampling)
+            result[r, :, p, q] += bilinear(x[image[r]], *at)/sampling**2
+    return result
+
+
+# ---- parts of a distribution
+
+
+def top_p(l, p):
+    share, keep = softmax(l), np.zeros(l.shape, bool)
+    for row, mask in zip(share, keep):
+        order = np.argsort(-row, kind="stable")
+        mask[order[np.concatenate([[0], np.cumsum(row[order])[:-1]]) < p]] = True
+    return keep
+
+
+def histogram(x, bins, lo, hi, weights=None):
+    edges = lo + (hi - lo)*np.arange(bins + 1)/bins
+    inside = (edges[:-1] <= x[..., None]) & (x[..., None] < edges[1:])
+    return inside.sum(-2) if weights is None else (inside*weights[..., None]).sum(-2)
 
 
 # ---- attention
@@ -293,6 +369,33 @@ def mamba(x, w, state):
     d = softplus(p[..., :rank]@w["Wt"].T + w["bt"])
     s = selective_scan(c, d, -np.exp(w["Al"]), p[..., rank:rank + state], p[..., rank + state:], w["D"])
     return (s*silu(z))@w["Wo"].T
+
+
+# ---- symmetric matrices, rates
+
+
+def symmetric(a):
+    return (a + np.swapaxes(a, -1, -2))/2
+
+
+def eigenvectors(a):
+    """As columns, of each the element of the largest size positive."""
+    v = np.linalg.eigh(a)[1]
+    largest = np.take_along_axis(v, np.abs(v).argmax(-2)[..., None, :], -2)
+    return v*np.sign(largest)
+
+
+def inverse_root(a, p):
+    e, v = np.linalg.eigh(a)
+    return np.einsum("...ik,...k,...jk->...ij", v, e**(-1/p), v)
+
+
+STEPS = np.arange(24)
+
+
+def half_wave(x, a, b):
+    """From a at 0 to b at 1, flat at both."""
+    return b + (a - b)*(1 + np.cos(np.pi*np.clip(x, 0, 1)))/2
 
 
 # ---- sequences of labels

@@ -11,9 +11,9 @@ import formulas as f
 
 class Case:
     def __init__(self, name, text, expected, exact=(), sizes=None, draw=None, types=None,
-                 has_gradient=True):
+                 has_gradient=True, kinds=("f64", "f32", "f16", "bf16")):
         self.name, self.text, self.expected = name, text, expected
-        self.exact, self.sizes = exact, sizes or {}
+        self.exact, self.sizes, self.kinds = exact, sizes or {}, kinds
         self.has_gradient = has_gradient  # wherever what is given may be
         self.types = types or {}  # of parameters that have not the type of what is given
         self.draw = draw or {}  # of an input: a function of (generator, shape)
@@ -48,24 +48,26 @@ input x[B, 5] : TYPE
 input i[B, 2] : i32 < 7
 linear = nn.linear(x, out = 3)
 wide_linear = nn.linear(x, out = 33)
-embedding = nn.embedding(i, size = 4)
+embedding = nn.embedding(i, size = 4, std = TYPE(0.5))
+plain = nn.embedding(i, size = 2)
 dropout = nn.dropout(x, p = 0.3)
 softmax = nn.softmax(x)
 log_softmax = nn.log_softmax(x)
 layer_norm = nn.layer_norm(x)
 rms_norm = nn.rms_norm(x)
-output linear, wide_linear, embedding, dropout, softmax, log_softmax, layer_norm, rms_norm
+output linear, wide_linear, embedding, plain, dropout, softmax, log_softmax, layer_norm, rms_norm
 """, lambda v: {
     "linear": f.linear(v["x"], v["linear.W"], v["linear.b"]),
     "wide_linear": f.linear(v["x"], v["wide_linear.W"], v["wide_linear.b"]),
     "embedding": v["embedding.T"][v["i"]],
+    "plain": v["plain.T"][v["i"]],
     "dropout": v["x"],
     "softmax": f.softmax(v["x"]),
     "log_softmax": v["x"] - f.logsumexp(v["x"])[:, None],
     "layer_norm": f.layer_norm(v["x"], v["layer_norm.g"], v["layer_norm.b"]),
     "rms_norm": f.rms_norm(v["x"], v["rms_norm.g"]),
 }, exact=("linear", "wide_linear", "embedding", "dropout", "softmax", "log_softmax", "layer_norm", "rms_norm"),
-    sizes={"B": (0, 1, 8)}, types={"embedding.T": "f32"})
+    sizes={"B": (0, 1, 8)}, types={"plain.T": "f32"})
 
 LARGE = Case("softmax of large numbers, norms of a large mean", """import nn
 input x[3, 40] : TYPE
@@ -310,6 +312,41 @@ output L, chol_solve, chol_det, lu_solve, solve, inverse, sign, det, Q, R, cg, l
 }, exact=("L", "solve", "inverse", "sign", "det", "Q", "R", "lower", "upper", "lower_t", "upper_t"),
     has_gradient=False, draw={"S": positive, "A": lambda rng, shape: rng.standard_normal(shape) + 3*np.eye(4)[::-1]})
 
+EIGEN = Case("eigenvalues", """import linalg
+input A[2, 5, 5] : TYPE
+input S[2, 4, 4] : TYPE
+input o[1, 1] : TYPE
+e, V = linalg.symmetric_eigen(A)
+value, vector = linalg.symmetric_eigen(o)
+root = linalg.inverse_root(S, p = 4)
+same = linalg.inverse_root(o, eps = 9)
+output e, V, value, vector, root, same
+""", lambda v: {
+    "e": np.linalg.eigvalsh(f.symmetric(v["A"])),
+    "V": f.eigenvectors(f.symmetric(v["A"])),
+    "value": v["o"][0], "vector": np.ones((1, 1)),
+    "root": f.inverse_root(v["S"], 4),
+    "same": (np.maximum(v["o"], 0) + 9)**-0.5,
+}, exact=("e", "V", "value", "vector", "root", "same"), has_gradient=False, draw={"S": positive})
+
+EIGEN_GRADIENTS = Case("gradients of eigenvalues", """import linalg
+input A[2, 4, 4] : TYPE
+input d[3, 3] : TYPE
+e, V = linalg.symmetric_eigen(A)
+mixed[b, i] = sum[j] e[b, j]*V[b, i, j]^3
+S[b, i, j] = sum[k] A[b, i, k]*A[b, j, k]
+root = linalg.inverse_root(S, p = 4, eps = 0.5)
+equal[i, j] = select(i == j, 2, 0) + d[i, j] - stop(d[i, j])
+of_equal = linalg.inverse_root(equal, p = 3)
+shifted[i, j] = of_equal[i, j] + f64(i + 2*j)
+output mixed, root, shifted
+""", lambda v: {
+    "mixed": np.einsum("bj,bij->bi", np.linalg.eigvalsh(f.symmetric(v["A"])),
+                       f.eigenvectors(f.symmetric(v["A"]))**3),
+    "root": f.inverse_root(v["A"]@v["A"].transpose(0, 2, 1) + 0.5*np.eye(4), 4),
+    "shifted": 2**(-1/3)*np.eye(3) + np.arange(3)[:, None] + 2*np.arange(3),
+}, kinds=("f64",))
+
 # ---- norms of one example, windows of one and three dimensions, borders, further losses
 
 
@@ -380,6 +417,8 @@ input a[2, 6] : TYPE
 nearest = nn.upsample_nearest(x, scale = 3)
 linear = nn.upsample_linear(x, scale = 2)
 third = nn.upsample_linear(x, scale = 3)
+cubic = nn.upsample_cubic(x, scale = 2)
+fifth = nn.upsample_cubic(x, scale = 5)
 replicate = nn.pad_replicate(x, pad = 2)
 reflect = nn.pad_reflect(x, pad = 2)
 circular = nn.pad_circular(x, pad = 4)
@@ -387,11 +426,13 @@ leaky[n, j] = nn.leaky_relu(a[n, j], slope = 0.25)
 hot = nn.one_hot(i)
 mask[n < 2, j < 6] = j % 2 == 0
 filled = nn.masked_fill(a, mask, value = -3)
-output nearest, linear, third, replicate, reflect, circular, leaky, hot, filled
+output nearest, linear, third, cubic, fifth, replicate, reflect, circular, leaky, hot, filled
 """, lambda v: {
     "nearest": v["x"].repeat(3, 2).repeat(3, 3),
     "linear": f.upsample_linear(v["x"], 2),
     "third": f.upsample_linear(v["x"], 3),
+    "cubic": f.upsample_cubic(v["x"], 2),
+    "fifth": f.upsample_cubic(v["x"], 5),
     "replicate": f.bordered(v["x"], 2, "edge"),
     "reflect": f.bordered(v["x"], 2, "reflect"),
     "circular": f.bordered(v["x"], 4, "wrap"),
@@ -434,4 +475,85 @@ output kl
 """, lambda v: {"kl": f.kl_divergence(v["p"], v["q"])}, exact=("kl",), has_gradient=False,
     draw={"p": probabilities, "q": positive_rows})
 
-CASES = [NORMS, WINDOWS, BORDERS, FURTHER, DIVERGENCE, DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]
+# ---- boxes in images, parts of a distribution
+
+
+def boxes(rng, shape):
+    """Of 6 by 8 pixels, some of it beyond the borders; the last lies outside."""
+    corner, size = rng.random((shape[0], 2))*5, rng.random((shape[0], 2))*7
+    corner[-1] += 20
+    return np.concatenate([corner - 1, corner + size], 1)
+
+
+BOXES = Case("boxes", """import vision
+input x[2, 3, 4, 5] : TYPE
+input b[7, 4] : TYPE
+input scores[7] : TYPE
+input image[7] : i32 < 2
+overlap = vision.box_overlap(b, b)
+align = vision.roi_align(x, b, image, height = 2, width = 3)
+coarse = vision.roi_align(x, b, image, height = 3, width = 1, scale = 0.5, sampling = 3, aligned = false)
+keep, order = vision.nms(b, scores, threshold = 0.3)
+kept, _ = vision.nms(b, scores, threshold = 0)
+all, _ = vision.nms(b, scores, threshold = 1)
+output overlap, align, coarse, keep, order, kept, all
+""", lambda v: {
+    "overlap": f.box_overlap(v["b"], v["b"]),
+    "align": f.roi_align(v["x"], v["b"], v["image"], 2, 3, 1.0, 2),
+    "coarse": f.roi_align(v["x"], v["b"], v["image"], 3, 1, 0.5, 3, False),
+    "keep": f.nms(v["b"], v["scores"], 0.3)[0], "order": f.nms(v["b"], v["scores"], 0.3)[1],
+    "kept": f.nms(v["b"], v["scores"], 0)[0], "all": np.ones(7, bool),
+}, exact=("overlap", "align", "coarse"), draw={"b": boxes, "scores": distinct})
+
+PARTS = Case("parts of a distribution", """import nn
+input l[2, 3, 9] : TYPE
+input x[3, 40] : TYPE
+input w[3, 40] : TYPE
+most, keep = nn.top_p(l, p = 0.7)
+one, first = nn.top_p(l, p = 0)
+every, all = nn.top_p(l, p = 2)
+kept[..] = select(keep[..], most[..], 0)
+n = nn.histogram(x, bins = 7, lo = -1, hi = 1.5)
+eighths = nn.histogram(x, bins = 20, lo = -1.25, hi = 1.25)
+sums = nn.weighted_histogram(x, w, bins = 20, lo = -1.25, hi = 1.25)
+output keep, first, all, kept, every, n, eighths, sums
+""", lambda v: {
+    "keep": f.top_p(v["l"].reshape(6, 9), 0.7).reshape(2, 3, 9),
+    "first": v["l"] == v["l"].max(-1, keepdims=True),
+    "all": np.ones((2, 3, 9), bool),
+    "kept": np.where(f.top_p(v["l"].reshape(6, 9), 0.7).reshape(2, 3, 9), v["l"], 0),
+    "every": v["l"],
+    "n": f.histogram(v["x"], 7, -1, 1.5),
+    "eighths": f.histogram(v["x"], 20, -1.25, 1.25),
+    "sums": f.histogram(v["x"], 20, -1.25, 1.25, v["w"]),
+}, exact=("kept", "sums"), draw={"x": distinct, "l": distinct})
+
+SCHEDULES = Case("schedules", """import schedule
+t[i < 24] : i64 = i
+warm[i] = schedule.warmup(t[i], lr = 0.5, steps = 4)
+stairs[i] = schedule.step_decay(t[i], lr = 0.5, every = 3)
+falling[i] = schedule.exponential(t[i], lr = 0.5, factor = 0.9)
+square[i] = schedule.polynomial(t[i], lr = 0.5, last = 0.1, steps = 20, power = 2)
+line[i] = schedule.polynomial(t[i], lr = 1, steps = 20)
+cosine[i] = schedule.cosine(t[i], lr = 0.5, last = 0.01, steps = 20)
+warm_cosine[i] = schedule.cosine_warmup(t[i], lr = 0.5, last = 0.01, steps = 20, warmup = 3)
+cold_cosine[i] = schedule.cosine_warmup(t[i], lr = 0.5, steps = 20, warmup = 0)
+cycle[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20)
+at_once[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20, up = 0.05, first = 0.1, last = 0.02)
+up_only[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20, up = 1)
+output warm, stairs, falling, square, line, cosine, warm_cosine, cold_cosine, cycle, at_once, up_only
+""", lambda v: {
+    "warm": 0.5*np.minimum(1, (f.STEPS + 1)/4),
+    "stairs": 0.5*0.1**(f.STEPS//3),
+    "falling": 0.5*0.9**f.STEPS,
+    "square": 0.1 + 0.4*np.maximum(0, 1 - f.STEPS/20)**2,
+    "line": np.maximum(0, 1 - f.STEPS/20),
+    "cosine": f.half_wave(f.STEPS/20, 0.5, 0.01),
+    "warm_cosine": np.where(f.STEPS < 3, 0.5*(f.STEPS + 1)/3, f.half_wave((f.STEPS - 3)/17, 0.5, 0.01)),
+    "cold_cosine": f.half_wave(f.STEPS/20, 0.5, 0),
+    "cycle": np.where(f.STEPS < 5, f.half_wave(f.STEPS/5, 0.02, 0.5), f.half_wave((f.STEPS - 5)/14, 0.5, 2e-6)),
+    "at_once": f.half_wave(f.STEPS/19, 0.5, 0.02),
+    "up_only": f.half_wave(f.STEPS/19, 0.02, 0.5),
+}, has_gradient=False, kinds=("f64",))
+
+CASES = [BOXES, PARTS, EIGEN, EIGEN_GRADIENTS, SCHEDULES, NORMS, WINDOWS, BORDERS, FURTHER, DIVERGENCE, DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]

@@ -28,7 +28,7 @@ def call(program, context, node, frame, count):
         block = Block(program, function.block.view(function.position), frame.hidden(), prefix,
                       context.view.block.rounds, function.block.path)
         block.key, block.text = context.view.block.key + (id(node),), text.body
-        bind_parameters(block, text.parameters, arguments, node)
+        bind_parameters(block, text.parameters, arguments, node, typed_options(program, context, text, node))
         bind_options(program, context, block, text, node)
         return block
 
@@ -74,10 +74,11 @@ def _prefix(context, node):
 # ---- parameters
 
 
-def bind_parameters(block, variables, arguments, node):
-    """The names of the parameters, and of the sizes in their brackets."""
+def bind_parameters(block, variables, arguments, node, options=()):
+    """The names of the parameters, and of the sizes in their brackets. `options`: pairs of the type that is written for
+    an option, and of that of what is given, None where nothing is."""
     later = []
-    bind_types(block, variables, arguments)
+    bind_types(block, [(v.type, a.type) for v, a in zip(variables, arguments)] + list(options))
     for variable, argument in zip(variables, arguments):
         kind = variable.type and block.view().kind(variable.type)
         if kind and argument.type in scalars.LITERALS:
@@ -95,14 +96,15 @@ def bind_parameters(block, variables, arguments, node):
         _solve(block, axis, n, node)
 
 
-def bind_types(block, variables, arguments):
-    """Type variables: the first argument with a type that has one binds it; f32 where none does."""
-    for variable, argument in zip(variables, arguments):
-        if variable.type and not variable.type.wide and argument.type not in scalars.LITERALS:
-            block.types.setdefault(variable.type.name, argument.type)
-    for variable in variables:
-        if variable.type:
-            block.types.setdefault(variable.type.name, "f32")
+def bind_types(block, pairs):
+    """Type variables: the first argument with a type that has one binds it, then the first option; f32 where none
+    does. `pairs` are of what is written and what is given."""
+    pairs = [(written, given) for written, given in pairs if written]
+    for written, given in pairs:
+        if not written.wide and given is not None and given not in scalars.LITERALS:
+            block.types.setdefault(written.name, given)
+    for written, _ in pairs:
+        block.types.setdefault(written.name, "f32")
     for name in TYPES:
         block.types.pop(name, None)
 
@@ -173,6 +175,13 @@ def bind_options(program, context, block, text, node):
     for name, default, _, kind in text.options:
         value = option(program, context.view, block, node, name, default)
         block.define(name, in_type(block, kind, value), line=node.line)
+
+
+def typed_options(program, context, text, node):
+    """Of each option the type that is written for it, and that of the value in the call."""
+    given = dict(a for a in node.args if a[0] is not None)
+    return [(kind, Expressions(context.view, program).value(given[name], context.view.frame).type if name in given
+             else None) for name, _, _, kind in text.options if kind is not None]
 
 
 def in_type(block, kind, value):

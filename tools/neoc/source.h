@@ -1,0 +1,17 @@
+/* One `.expr` file as the parser sees it, for commands that look at text alone. */
+#ifndef NEO_TOOLS_NEOC_SOURCE_H
+#define NEO_TOOLS_NEOC_SOURCE_H
+#include "frontend/syntax/parser.h"
+#include "tools/neoc/neoc.h"
+
+typedef struct {
+  char *text;
+  size_t n; /* bytes of the text */
+  neo_sources *sources;
+  neo_ast_file *file;
+} neoc_source;
+
+/* Reads the file and parses it; errors are printed. All of it lies in the command's arena. */
+neoc_exit neoc_source_read(neoc_cli *cli, const char *path, neoc_source *s);
+
+#endif
