@@ -36,7 +36,8 @@ GROUPS = {  # those that are against peers, and what a row of each is
     "Tree-FC leaves": "training over complete trees of other sizes",
     "Var-LSTM": "training over sentences of any length",
     "Fixed-LSTM": "training over pieces of text of one length",
-    "compile time": "seconds until a model has compiled; peers: until their first step is done",
+    "compile time": "the wall's time until a model has compiled; of peers, until their first step is "
+                    "done",
     "peak memory": "the most memory of a process that trains",
 }
 UNITS = ((1e6, "s"), (1e3, "ms"), (1, "µs"))
@@ -73,7 +74,8 @@ def amount(result, value):
     if result["group"] == "peak memory":
         return f"{value / 1024:.0f} MiB"
     factor, unit = next((u for u in UNITS if value >= u[0]), UNITS[-1])
-    return f"{value / factor:.3g} {unit}" if value < 1e3 * factor else f"{value / factor:.0f} {unit}"
+    text = f"{value / factor:.3g}" if value < 999 * factor else f"{value / factor:.0f}"
+    return f"{text} {unit}"
 
 
 def with_range(r):
