@@ -4,6 +4,7 @@ import dataclasses
 import statistics
 
 OURS = "ours default"
+NOT_PEERS = ("ours", "memory")  # first words of sides: our variants, and plain copies of memory
 KEYS = {"us": 1.0, "wall_s": 1e6, "memory_kb": 1.0}  # what a side stores, and its factor
 
 
@@ -51,7 +52,7 @@ def ratio(result, peer):
 def all_of(result):
     """Of every peer that counts, the fastest peer's, which is the least ratio, first."""
     by_hand = result.get("by_hand", {})
-    peers = [p for p in result["times"] if not p.startswith("ours") and p not in by_hand]
+    peers = [p for p in result["times"] if p.split()[0] not in NOT_PEERS and p not in by_hand]
     found = [ratio(result, peer) for peer in peers]
     return sorted((r for r in found if r), key=lambda r: r.value)
 
