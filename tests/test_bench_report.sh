@@ -8,8 +8,8 @@ report() { NEO_BUILD_DIR=$NEO_BUILD_DIR "$NEO_SOURCE_DIR/tools/bench" report "$@
 
 # ---- the page of the tree
 report --out "$work/docs" || die "no page"
-diff -u "$NEO_SOURCE_DIR/docs/benchmarks.md" "$work/docs/benchmarks.md" >diff || fail "docs/benchmarks.md: tools/bench report" diff
-diff -r "$NEO_SOURCE_DIR/docs/benchmarks" "$work/docs/benchmarks" >diff || fail "docs/benchmarks: tools/bench report" diff
+diff -u "$NEO_SOURCE_DIR/docs/benchmarks.md" "$work/docs/benchmarks.md" >changes || fail "docs/benchmarks.md: tools/bench report" changes
+diff -r "$NEO_SOURCE_DIR/docs/benchmarks" "$work/docs/benchmarks" >changes || fail "docs/benchmarks: tools/bench report" changes
 
 # ---- results that were made up
 mkdir forged
@@ -44,7 +44,28 @@ grep -q 99 $page && fail "a ratio is taken from the file"
 for figure in page/benchmarks/*.svg; do python3 -c "import sys, xml.dom.minidom as x; x.parse(sys.argv[1])" "$figure" || fail "$figure"; done
 says page/benchmarks/gemm-f32.svg 'prefers-color-scheme: dark' "colours for dark pages"
 
+# ---- measuring: a peer that tells that each call takes a second; a row that is there is not measured again
+if [ -x "$NEOC" ] && command -v cc >/dev/null; then
+  cat >scipy <<'END'
+#!/bin/sh
+[ "$1" != -c ] || exit 0
+echo 'ready {"version": "a stub"}'
+while read -r command calls; do echo "us $((calls * 1000000)) $((calls * 1000000))"; done
+END
+  chmod +x scipy
+  measure() {
+    NEO_BENCH_SCIPY=$work/scipy report --measure --rows '^Cholesky 512$' --rounds 1 --peers "$work" --results "$work/stored" \
+      --out "$work/measured"
+  }
+  measure >out 2>&1 || fail "no measurement" out
+  says measured/benchmarks.md '^| Cholesky 512 | .* | scipy lapack |  |$' "a row that was measured"
+  says measured/benchmarks.md '^| scipy | a stub |$' "the version of a peer"
+  cp stored/cpu.json first
+  measure >out 2>&1 || fail "a second measurement" out
+  cmp -s first stored/cpu.json || fail "a row that is there is measured again"
+fi
+
 mkdir none
 expect 1 "no results" report --results "$work/none" --out "$work/nothing"
 says err 'no stored result has a ratio' "no results"
-exit $status
+exit "$status"

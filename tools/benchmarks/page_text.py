@@ -36,8 +36,8 @@ GROUPS = {  # those that are against peers, and what a row of each is
     "Tree-FC leaves": "training over complete trees of other sizes",
     "Var-LSTM": "training over sentences of any length",
     "Fixed-LSTM": "training over pieces of text of one length",
-    "compile time": "the wall's time until a model has compiled; of peers, until their first step is "
-                    "done",
+    "compile time": "the wall's time until a model has compiled; of peers, until their first step "
+                    "is done",
     "peak memory": "the most memory of a process that trains",
 }
 UNITS = ((1e6, "s"), (1e3, "ms"), (1, "µs"))
@@ -99,29 +99,44 @@ def plural(count, what):
 # ---- parts of the page
 
 
+CLOCKS = {"wall": "the wall's time", "cpu": "the time of the processor that a process used"}
+
+
+def from_to(values, between=" to "):
+    """The least and the largest of some, or the one that all are."""
+    least, most = min(values), max(values)
+    return f"{least}" if least == most else f"{least}{between}{most}"
+
+
+def method(measured):
+    rounds = [len(t["us"]) for r in measured for t in r["times"].values() if "us" in t]
+    clocks = sorted({CLOCKS[r["clock"]] for r in measured})
+    return (
+        "A ratio on this page is a peer's time over ours: above 1 we are faster. All sides of a "
+        "row run on one thread of one machine, each in a process of its own, and take turns in "
+        f"{from_to(rounds or [0])} rounds of at least 5 ms; the ratio is that of the medians, and "
+        "in brackets stands how far it may be trusted: the peer's lower quartile over our upper "
+        f"one, and the reverse. What is counted is {' or '.join(clocks)}. Peers that compute "
+        "another result than ours are not counted. [Measuring](measuring.md) says what a row is, "
+        "and how to repeat it.")
+
+
+def noise(measured):
+    """On what days, and beside how much other work."""
+    days = from_to([r["when"][:10] for r in measured])
+    loads = [r["load"] for r in measured if "load" in r]
+    if not loads:
+        return f"Measured on {days}."
+    return (f"Measured on {days}, while the system's load was {from_to(loads)}: where it is above "
+            "the number of processors, other work ran beside the sides, and small differences say "
+            "nothing. A row whose bracket has 1 in it is called even.")
+
+
 def head(results):
     measured = [r for r in results if r["times"]]
-    days = sorted({r["when"][:10] for r in measured})
-    clocks = sorted({r["clock"] for r in measured})
-    rounds = sorted({len(t["us"]) for r in measured for t in r["times"].values() if "us" in t})
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    what = {"wall": "the wall's time", "cpu": "the time of the processor that a process used"}
-    loads = [r["load"] for r in measured if "load" in r]
-    least, most = (rounds[0], rounds[-1]) if rounds else (0, 0)
-    turns = f"{least}" if least == most else f"{least} to {most}"
-    text = (
-        f"A ratio on this page is a peer's time over ours: above 1 we are faster. All sides of a row "
-        f"run on one thread of one machine, each in a process of its own, and take turns in {turns} "
-        f"rounds of at least 5 ms; the ratio is that of the medians, and in brackets stands how far "
-        f"it may be trusted: the peer's lower quartile over our upper one, and the reverse. What is counted is "
-        f"{' or '.join(what[c] for c in clocks)}. Peers that compute another result than ours are "
-        f"not counted. [Measuring](measuring.md) says what a row is, and how to repeat it.")
-    noise = (
-        f"The machine had other work while this was measured on {when}: the system's load was "
-        f"{min(loads):g} to {max(loads):g}. So small differences say nothing, and a row whose "
-        f"brackets have 1 in them is called even." if loads else f"Measured on {when}.")
-    return ["# Benchmarks", "", "<!-- `tools/bench report` writes this page from stored results. -->",
-            "", *wrapped(text), "", *wrapped(noise), ""]
+    note = "<!-- `tools/bench report` writes this page from stored results. -->"
+    texts = [*wrapped(method(measured)), "", *wrapped(noise(measured))]
+    return ["# Benchmarks", "", note, "", *texts, ""]
 
 
 def machines(results):
@@ -153,7 +168,9 @@ def summary(found):
                      number(most), *(str(verdicts.count(v)) for v in ("faster", "even", "slower"))])
     return ["## All groups", "", f"![Geometric means of groups]({FIGURES}/groups.svg)", "",
             *wrapped("A bar is the geometric mean over a group's rows, each against its fastest "
-                     "peer; the line goes from the least to the largest ratio."),
+                     "peer; the line goes from the least to the largest ratio. In the figures of "
+                     "single groups a bar is a row's ratio to its fastest peer, the line its "
+                     "bracket, and a ring the ratio to another peer."),
             *table(["Group", "Rows", "Mean", "Least", "Largest", "Faster", "Even", "Slower"], rows)]
 
 

@@ -6,9 +6,8 @@ import sys
 from build import ROOT
 
 TORCH_CPU = "https://download.pytorch.org/whl/cpu"  # without gigabytes for graphics cards
-# First words of peers that are programs in Python, and the module that each needs. JAX's runtime for
-# processors has been another one since the version after 0.4.31, slower where a loop's rounds are
-# small, so that both count.
+# First words of peers that are programs in Python, and the module that each needs. JAX after 0.4.31
+# has another runtime for processors, slower where a loop's rounds are small: both count.
 OLD_JAX = "jax-0.4.31"
 PYTHON = {"torch": "torch", "jax": "jax", OLD_JAX: "jax", "scipy": "scipy", "numpy": "numpy"}
 
@@ -58,8 +57,8 @@ def variable(peer):
 
 
 def find(folder, rows):
-    """Interpreters of the peers that the rows name, and a folder for what torch compiles. Old JAX has
-    a folder of its own beside that of the others."""
+    """Interpreters of the peers that the rows name, and a folder for what torch compiles. Old JAX
+    has a folder of its own beside that of the others."""
     made = folder or os.path.join(ROOT, "build", "peers")
     folders = {peer: f"{made}-{OLD_JAX}" if peer == OLD_JAX else made for peer in PYTHON}
     wanted = {p.split()[0] for row in rows for p in row.peers + row.by_hand} & set(PYTHON)

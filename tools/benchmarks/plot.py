@@ -1,7 +1,7 @@
-"""Ratios as an SVG that stands alone: for each row a bar from 1 to the ratio to its fastest peer, on
-a logarithmic axis, with a line over the range of its brackets on the page, and a ring for each other peer.
-Its panel and its colours follow what the viewer prefers, light or dark; blue and orange differ for
-all eyes, and a bar's side of 1 says the same as its colour."""
+"""Ratios as an SVG that stands alone: for each row a bar from 1 to the ratio to its fastest peer,
+on a logarithmic axis, with a line over the range of its bracket on the page, and a ring for each
+other peer. Its panel and its colours follow what the viewer prefers, light or dark; blue and orange
+differ for all eyes, and a bar's side of 1 says the same as its colour."""
 import html
 import math
 
@@ -13,7 +13,8 @@ STYLE = """
     svg { --panel: #15181c; --text: #dfe3e8; --quiet: #98a1ab; --grid: #343a41; --one: #8b949e;
           --more: #5aa2e0; --less: #e58b4f }
   }
-  text { font: 13px system-ui, sans-serif; fill: var(--text) }
+  text { font: 13px system-ui, sans-serif; fill: var(--text); paint-order: stroke;
+         stroke: var(--panel); stroke-width: 4px }
   .quiet { font-size: 12px; fill: var(--quiet) }
   .more { fill: var(--more) } .less { fill: var(--less) }
   .grid { stroke: var(--grid) } .one { stroke: var(--one) } .range { stroke: var(--text) }

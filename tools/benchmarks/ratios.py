@@ -1,5 +1,5 @@
-"""What the stored times of a row say: ratios of medians, peer time over ours, and how far they may be
-trusted. Nothing else that a result has is read for it, such as the ratio that a bench wrote."""
+"""What the stored times of a row say: ratios of medians, peer time over ours, and how far they may
+be trusted. Nothing else that a result has is read for it, such as the ratio that a bench wrote."""
 import dataclasses
 import statistics
 
