@@ -5,7 +5,7 @@
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC" python3 cc
-unset NEO_BENCH_TORCH NEO_BENCH_JAX NEO_BENCH_SCIPY # peers of whoever runs the test
+unset NEO_BENCH_TORCH NEO_BENCH_JAX NEO_BENCH_JAX_0_4_31 NEO_BENCH_NUMPY NEO_BENCH_SCIPY # peers of whoever runs the test
 bench() { NEO_BUILD_DIR=$NEO_BUILD_DIR "$NEO_SOURCE_DIR/tools/bench" cpu --peers "$work" "$@"; }
 
 # ---- the rows

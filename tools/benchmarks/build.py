@@ -56,6 +56,11 @@ class Builder:
                 sha.update(f.read())
         return sha.hexdigest()[:12]
 
+    def version(self):
+        """What neoc says of itself, in one line."""
+        told = subprocess.run([self.neoc, "--version"], capture_output=True, text=True).stdout
+        return told.splitlines()[0].strip() if told else "unknown"
+
     def program(self, name):
         """One of the programs in C."""
         if name not in self.made:

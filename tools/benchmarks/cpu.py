@@ -36,9 +36,10 @@ def options():
     o.add_argument("--threads", type=int, help="1; matrix products and LSTMs: 1 and 2")
     o.add_argument("--rounds", type=int, default=15, help="fewer, at least 3, where a row is long")
     o.add_argument("--tuned", type=int, metavar="SECONDS", default=0, help="tune each model")
-    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch, jax or "
-                   "scipy; without this option build/peers, which is made where it is missing. "
-                   "NEO_BENCH_TORCH, NEO_BENCH_JAX and NEO_BENCH_SCIPY name other interpreters")
+    o.add_argument("--peers", metavar="FOLDER", help="a Python environment with torch, jax, numpy "
+                   "and scipy, beside FOLDER-jax-0.4.31; without this option build/peers, which "
+                   "is made where it is missing. NEO_BENCH_TORCH, NEO_BENCH_JAX, "
+                   "NEO_BENCH_JAX_0_4_31, NEO_BENCH_NUMPY and NEO_BENCH_SCIPY name interpreters")
     o.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the "
                    "processor, for one thread on a machine that others use")
     o.add_argument("--resume", action="store_true", help="leave out rows that FILE has of this "

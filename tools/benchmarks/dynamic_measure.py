@@ -59,7 +59,7 @@ class DynamicBench(Bench):
             return super().python(*arguments)
 
     def spec(self, row, first):
-        return {**row.arguments[first], "batches": self.batches(row), "device": self.device}
+        return {**super().spec(row, first), "batches": self.batches(row), "device": self.device}
 
     def peer(self, row, name, folder, cold=False):
         if name == "one thread":

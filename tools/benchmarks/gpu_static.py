@@ -271,7 +271,7 @@ HEAD = """# GPU kernels, read without a GPU
 Made by `tools/bench gpu --static docs/gpu-static.md` on {date}: {compiler}, CUDA {cuda} (ptxas),
 {target}. Nothing here was measured: what a call launches is in its library's record, what it executes in
 its machine code, how often in the loop IR, and what bounds it follows from the rates of an H200 ({processors}
-multiprocessors, {clock:.2f} GHz, 4.8 TB/s). [benchmarks.md](benchmarks.md#without-a-gpu) says how it is
+multiprocessors, {clock:.2f} GHz, 4.8 TB/s). [measuring.md](measuring.md#without-a-gpu) says how it is
 counted; read it to see what a change does to the instructions, not how long a call takes.
 
 - *launches*: nodes of a call's graph; *kernel*: the one that takes most of the kernels' time, *share* of that;

@@ -50,7 +50,8 @@ class Traced(Net):
         key = f"{name}.{self.round[0]}" if self.round else name
         if key not in made:
             t = self.given[name]
-            made[key] = jnp.array(t[self.round[0]] if self.round else t)
+            with jax.ensure_compile_time_eval():  # within eval_shape() below, too
+                made[key] = jnp.array(t[self.round[0]] if self.round else t)
         return made[key]
 
     def param(self, name, shape, *_):
@@ -75,8 +76,7 @@ def network(spec):
     def shapes(_):
         return f(Traced(sizes, given, inputs, params, states))["loss"]
 
-    with jax.disable_jit(False), jax.ensure_compile_time_eval():
-        jax.eval_shape(shapes, 0)
+    jax.eval_shape(shapes, 0)
     velocity = {k: jnp.zeros_like(v) for k, v in params.items()} if mu else {}
 
     def loss(params, states, inputs):

@@ -8,14 +8,15 @@ import statistics
 import tempfile
 import time
 
+import machine
 from build import ROOT
+from peers import PYTHON
 from rows import AGREE, CHANGE_AGREES, GROUPS
 from sides import Missing, Side, alternate
 
 HERE = os.path.join(ROOT, "tools", "benchmarks")
 ROW_S = 90  # a row takes no more than this, but for its first and its least number of rounds
 COLUMNS = {"default": "ratio", "tuned": "tuned", "analytic": "analytic"}  # variants of ours
-PYTHON = ("torch", "jax", "scipy")  # peers that are programs in Python
 
 
 def has_one(features):
@@ -94,12 +95,12 @@ class Bench:
             env = {"TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "cold")}
         else:
             env["JAX_COMPILATION_CACHE_DIR"] = os.path.join(self.pythons["cache"], "jax")
-        command = [python, os.path.join(HERE, row.side.format(first)), json.dumps(spec)]
+        command = [python, os.path.join(HERE, row.side.format(PYTHON[first])), json.dumps(spec)]
         return Side(name, command, row.threads, env, all_cores=cold)
 
     def spec(self, row, first):
         """What a program in Python is told of the row."""
-        return row.arguments[first]
+        return row.arguments[PYTHON[first]]
 
     # ---- rows
 
@@ -109,7 +110,9 @@ class Bench:
         result = dict(name=row.name, group=row.group, unit=row.unit, threads=row.threads,
                       clock=self.clock, peer=None, ratio=None, tuned=None, analytic=None,
                       must=row.must or must, must_tuned=must_tuned, stretch=stretch, times={},
-                      missing={}, starts_s={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()))
+                      missing={}, starts_s={}, when=time.strftime("%Y-%m-%d %H:%M", time.gmtime()),
+                      machine=machine.about(), load=round(os.getloadavg()[0], 1),
+                      versions={"ours": self.builder.version()})
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             getattr(self, "measure_" + row.what)(row, result, folder, stack)
         return result
@@ -123,6 +126,8 @@ class Bench:
             result["missing"][name] = str(why)
             return None
         result["starts_s"][name] = round(time.perf_counter() - start, 1)
+        if "version" in getattr(side, "about", {}):
+            result.setdefault("versions", {})[name] = side.about["version"]
         if stack:
             stack.callback(side.close)
         return side

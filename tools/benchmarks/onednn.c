@@ -149,6 +149,9 @@ int main(int argc, char **argv) {
   dnnl_primitive_desc_t pd = (is_conv ? make_conv : make_gemm)(&p, argv[3], argv + 4);
   check(dnnl_primitive_create(&p.primitive, pd), "a primitive");
   run(&p);
-  serve(run, &p, "{}");
+  const dnnl_version_t *v = dnnl_version();
+  char about[64];
+  snprintf(about, sizeof about, "{\"version\": \"oneDNN %d.%d.%d\"}", v->major, v->minor, v->patch);
+  serve(run, &p, about);
   return 0;
 }

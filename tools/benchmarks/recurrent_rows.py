@@ -1,4 +1,5 @@
 """Rows of recurrences: definitions that read themselves, and rounds of `scan`."""
+from peers import OLD_JAX, PYTHON
 from row import BENCHMARKS, ZOO, Row
 
 GROUPS = {  # must, must_tuned, stretch
@@ -19,7 +20,7 @@ GROUPS = {  # must, must_tuned, stretch
     "checkpoints": (0.714, 0.714, 0.74),  # 1.4 and 1.35 times the time of all kept
 }
 BATCHES = (1, 16, 64)
-SCANS = ("jax scan", "jax unrolled")
+SCANS = tuple(f"{jax} {way}" for jax in ("jax", OLD_JAX) for way in ("scan", "unrolled"))
 LOOPS = SCANS + ("torch eager", "torch compile")
 
 
@@ -28,7 +29,7 @@ def row(name, group, unit, entries, peers, threads, *, what, model=None, **more)
     model = model or f"{BENCHMARKS}recurrences/{what}.expr"
     lr = more.get("settings", {}).get("lr")
     arguments = dict(what=what, lr=lr, **more.pop("given", {}))
-    sides = {peer.split()[0]: arguments for peer in peers}
+    sides = {PYTHON[peer.split()[0]]: arguments for peer in peers if peer != "baseline"}
     return Row(name, group, unit, model, entries, peers, threads, side="recurrent_{}.py",
                arguments=sides, **more)
 

@@ -1,9 +1,11 @@
 """What a row of `tools/bench cpu` is: one unit of work, and the peers that do the same."""
 import dataclasses
 
+from peers import OLD_JAX
+
 TORCH = ("torch eager", "torch compile")
 IMAGES = TORCH + ("torch channels_last",)
-ALL = TORCH + ("jax",)
+ALL = TORCH + ("jax", OLD_JAX)
 
 BENCHMARKS, ZOO = "tools/benchmarks/", "models/zoo/"
 

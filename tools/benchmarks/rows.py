@@ -47,13 +47,15 @@ LAYERS = [  # channels, size, filters, filter size, stride, padding
 def gemm(threads, kind="f32"):
     for m, n, k in SHAPES:
         args = [str(v) for v in (m, n, k)]
-        peers = ("openblas", "onednn") if kind == "f32" else ("onednn",)
+        peers = (("openblas", "numpy") if kind == "f32" else ()) + ("onednn", "torch eager")
         yield Row(f"gemm {kind} {m}x{n}x{k} threads {threads}", f"gemm {kind}",
                   f"{2e-9 * m * n * k:.4g} GFLOP", BENCHMARKS + "gemm.expr", "forward", peers,
                   threads, defines=dict(M=m, N=n, K=k), worst=0.75 if kind == "f32" else None,
                   options=() if kind == "f32" else ("--math=" + kind,),
                   features=() if kind == "f32" else ("amx_" + kind, "avx512_" + kind),
-                  arguments=dict(openblas=[*args, "0", "0"], onednn=["gemm", kind, *args]))
+                  side="products_{}.py", arguments=dict(openblas=[*args, "0", "0"], numpy={},
+                                                        onednn=["gemm", kind, *args],
+                                                        torch=dict(kind=kind)))
 
 
 def gemm_forms(threads):
