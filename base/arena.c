@@ -50,7 +50,7 @@ void neo_arena_free(neo_arena *a) {
   neo_arena_init(a, a->alloc, a->on_fail);
 }
 
-static _Noreturn void fail(neo_arena *a) {
+_Noreturn void neo_arena_fail(neo_arena *a) {
   if (a->on_fail)
     longjmp(*a->on_fail, 1);
   fputs("neo: out of memory\n", stderr);
@@ -60,11 +60,11 @@ static _Noreturn void fail(neo_arena *a) {
 /* A block with room for n bytes after its head. */
 static neo_arena_block *new_block(neo_arena *a, size_t n) {
   if (n > SIZE_MAX / 2)
-    fail(a);
+    neo_arena_fail(a);
   size_t size_bytes = sizeof(neo_arena_block) + n;
   neo_arena_block *b = a->alloc.resize(a->alloc.ctx, NULL, size_bytes);
   if (!b)
-    fail(a);
+    neo_arena_fail(a);
   b->size_bytes = size_bytes;
   a->total_bytes += size_bytes;
   return b;
@@ -94,7 +94,7 @@ _Static_assert(sizeof(neo_arena_block) % ALIGN == 0, "blocks keep the alignment"
 
 void *neo_arena_alloc(neo_arena *a, size_t size_bytes) {
   if (size_bytes > SIZE_MAX / 2)
-    fail(a);
+    neo_arena_fail(a);
   size_t n = (size_bytes + GAP + ALIGN - 1) & ~(size_t)(ALIGN - 1);
   if (n > (size_t)(a->end - a->at)) {
     if (n > FIRST_BLOCK / 2)
@@ -110,7 +110,7 @@ void *neo_arena_alloc(neo_arena *a, size_t size_bytes) {
 void *neo_arena_array(neo_arena *a, size_t n, size_t size_bytes) {
   size_t total_bytes;
   if (__builtin_mul_overflow(n, size_bytes, &total_bytes))
-    fail(a);
+    neo_arena_fail(a);
   return neo_arena_alloc(a, total_bytes);
 }
 
@@ -123,7 +123,7 @@ void *neo_arena_copy(neo_arena *a, const void *p, size_t size_bytes) {
 
 char *neo_arena_strndup(neo_arena *a, const char *s, size_t n) {
   if (n == SIZE_MAX)
-    fail(a);
+    neo_arena_fail(a);
   char *copy = neo_arena_alloc(a, n + 1);
   if (n > 0)
     memcpy(copy, s, n);
@@ -140,7 +140,7 @@ char *neo_arena_vprintf(neo_arena *a, const char *fmt, va_list ap) {
   int n = vsnprintf(NULL, 0, fmt, again);
   va_end(again);
   if (n < 0)
-    fail(a);
+    neo_arena_fail(a);
   char *text = neo_arena_alloc(a, (size_t)n + 1);
   vsnprintf(text, (size_t)n + 1, fmt, ap);
   return text;

@@ -35,6 +35,9 @@ struct neo_arena_cleanup {
 };
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
+/* What an allocation that fails does: for who finds out elsewhere that there is no memory. */
+_Noreturn void neo_arena_fail(neo_arena *a);
+
 /* Zeroed memory, aligned to 16. Never null. */
 void *neo_arena_alloc(neo_arena *a, size_t size_bytes);
 /* n*size zeroed, checked multiplication. */

@@ -44,6 +44,10 @@ neo_status neo_path_make_folder(const char *path) {
   return make_one(part);
 }
 
+const char *neo_path_plain(neo_arena *a, const char *path) {
+  return *path == '-' || *path == '@' ? neo_arena_printf(a, "./%s", path) : path;
+}
+
 char *neo_path_join(neo_arena *a, const char *folder, const char *name) {
   size_t n = strlen(folder);
   if (n == 0 || name[0] == '/')

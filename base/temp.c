@@ -1,4 +1,5 @@
 /* See temp.h. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/temp.h"
 #include "base/file.h"
 #include <dirent.h>
@@ -103,10 +104,22 @@ static void remove_in(int folder, const char *name, int depth) {
     unlinkat(folder, name, 0);
 }
 
-void neo_temp_sweep(const char *folder) {
-  enum { DEPTH = 4 };
+enum { DEPTH = 4 };
+
+void neo_temp_remove(const char *folder) {
   int why = errno;
-  DIR *d = opendir(folder);
+  remove_in(AT_FDCWD, folder, DEPTH);
+  errno = why;
+}
+
+static const char *usual_folder(void) {
+  const char *folder = secure_getenv("TMPDIR");
+  return folder && *folder ? folder : "/tmp";
+}
+
+void neo_temp_sweep(const char *folder) {
+  int why = errno;
+  DIR *d = opendir(folder ? folder : usual_folder());
   for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
     if (is_left(e->d_name))
       remove_in(dirfd(d), e->d_name, DEPTH);
@@ -127,10 +140,8 @@ static uint64_t fresh_number(void) {
 
 neo_status neo_temp_folder(neo_arena *a, const char *parent, const char **out) {
   enum { ATTEMPTS = 1000 };
-  const char *base = getenv("TMPDIR");
   char name[80];
-  if (!parent)
-    parent = base && *base ? base : "/tmp";
+  parent = neo_path_plain(a, parent ? parent : usual_folder());
   neo_temp_sweep(parent);
   for (int k = 0; k < ATTEMPTS; k++) {
     if (!neo_temp_name(name, sizeof name, "", 0, fresh_number()))

@@ -14,10 +14,12 @@
 bool neo_temp_name(char *out, size_t room, const char *folder, size_t folder_bytes, uint64_t n);
 /* Makes a folder that only this user can enter, in `parent`, or, if null, in $TMPDIR or /tmp; removes
  * what ended processes left there first. NEO_IO with errno; *out is then what could not be made. The
- * caller removes it. */
+ * caller removes it. Programs take a path in it for one (neo_path_plain). */
 neo_status neo_temp_folder(neo_arena *a, const char *parent, const char **out) NEO_MUST_CHECK;
+/* Removes such a folder with what is in it, four levels deep; errno stays. */
+void neo_temp_remove(const char *folder);
 /* Removes this user's temporaries of this host whose processes are gone from the folder. Failures are
- * passed over. */
+ * passed over. Null: $TMPDIR or /tmp. */
 void neo_temp_sweep(const char *folder);
 
 #endif

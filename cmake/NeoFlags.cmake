@@ -6,6 +6,15 @@ set(CMAKE_C_EXTENSIONS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# Programs lie anywhere in memory, and what the loader has filled in is read-only before main.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+
+# The folders where libraries are found are those of the installation, none but LLVM's: the build tree's own
+# would be padded, to be edited when it is installed, and the padding is an empty entry: the current folder.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
 if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
 endif()
@@ -23,6 +32,8 @@ target_compile_options(neo_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
   -ffp-contract=off
   # Paths inside __FILE__ and debug information do not depend on where the tree lies.
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+
+target_link_options(neo_flags INTERFACE -Wl,-z,relro -Wl,-z,now)
 
 if(NEO_SANITIZE)
   list(JOIN NEO_SANITIZE "," joined)

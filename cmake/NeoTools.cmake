@@ -76,6 +76,7 @@ target_link_libraries(neo-alloc PRIVATE neo_codegen)
 file(GLOB measure_sources CONFIGURE_DEPENDS tools/measure/*.c)
 add_executable(neo-measure ${measure_sources})
 target_link_libraries(neo-measure PRIVATE neort_static)
+target_link_options(neo-measure PRIVATE -Wl,--no-as-needed) # candidates call libm
 if(TARGET neoc)
   add_dependencies(neoc neo-measure)
 endif()

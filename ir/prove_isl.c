@@ -2,8 +2,10 @@
  *
  * Sets are built from constraints, never from text. isl runs under a quota of operations; every
  * result may be null, null travels through the calls, and the error that made it decides in the
- * end. */
+ * end. Where that is a lack of memory it is the arena's: an answer may not depend on how much there is. */
+#define _GNU_SOURCE 1 /* RTLD_DEFAULT */
 #include "ir/prove_relation.h"
+#include <dlfcn.h>
 #include <isl/constraint.h>
 #include <isl/ctx.h>
 #include <isl/local_space.h>
@@ -12,9 +14,12 @@
 #include <isl/set.h>
 #include <isl/space.h>
 #include <isl/val.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct neo_isl {
   isl_ctx *ctx;
+  neo_arena *arena;
   neo_arena_cleanup *cleanup; /* of the context, for when its prover is not freed */
 };
 
@@ -87,9 +92,11 @@ static bool coordinate(isl_point *at, uint32_t k, int64_t *x) {
 }
 
 /* What an error says outweighs any result. */
-static neo_isl_answer judged(isl_ctx *ctx, neo_isl_answer answer) {
-  enum isl_error error = isl_ctx_last_error(ctx);
-  isl_ctx_reset_error(ctx);
+static neo_isl_answer judged(neo_isl *isl, neo_isl_answer answer) {
+  enum isl_error error = isl_ctx_last_error(isl->ctx);
+  isl_ctx_reset_error(isl->ctx);
+  if (error == isl_error_alloc)
+    neo_arena_fail(isl->arena);
   if (error == isl_error_none)
     return answer;
   return error == isl_error_quota ? NEO_ISL_QUOTA : NEO_ISL_FAILED;
@@ -114,7 +121,7 @@ neo_isl_answer neo_isl_sample(neo_isl *isl, const int64_t *words, size_t n, uint
   }
   isl_point_free(at);
   isl_ctx_set_max_operations(isl->ctx, 0);
-  return judged(isl->ctx, answer);
+  return judged(isl, answer);
 }
 
 static void free_context(void *ctx) {
@@ -125,8 +132,10 @@ neo_isl *neo_isl_new(neo_arena *arena) {
   neo_isl *isl = NEO_NEW(arena, neo_isl);
   isl->cleanup = neo_arena_defer(arena, free_context);
   isl->cleanup->object = isl->ctx = isl_ctx_alloc();
-  if (isl->ctx)
-    isl_options_set_on_error(isl->ctx, ISL_ON_ERROR_CONTINUE);
+  isl->arena = arena;
+  if (!isl->ctx)
+    neo_arena_fail(arena);
+  isl_options_set_on_error(isl->ctx, ISL_ON_ERROR_CONTINUE);
   return isl;
 }
 

@@ -211,16 +211,16 @@ output S
 END
 expect 0 "explain" "$NEOC" explain m.expr --schedule --records=none
 says out '^  by the analytic model$' "explain"
-expect 0 "a foreign record" "$NEOC" compile m.expr -o o --records=none,v3.records
+expect 0 "a foreign record" "$NEOC" compile m.expr --prefix=model -o o --records=none,v3.records
 [ ! -s err ] || fail "records of other groups are remarked upon"
-expect 3 "records that are not there" "$NEOC" compile m.expr --records=nothere -o o
-expect 2 "no list" "$NEOC" compile m.expr --records=a,,b -o o
-expect 0 "the user's records" "$NEOC" compile m.expr --records=user -o o
-expect 0 "damaged records" "$NEOC" compile m.expr --records=before -o o --depfile=o/d
+expect 3 "records that are not there" "$NEOC" compile m.expr --prefix=model --records=nothere -o o
+expect 2 "no list" "$NEOC" compile m.expr --prefix=model --records=a,,b -o o
+expect 0 "the user's records" "$NEOC" compile m.expr --prefix=model --records=user -o o
+expect 0 "damaged records" "$NEOC" compile m.expr --prefix=model --records=before -o o --depfile=o/d
 says o/d ' before' "the depfile names the records"
-expect 1 "no records" "$NEOC" compile m.expr -o o --records=m.expr
+expect 1 "no records" "$NEOC" compile m.expr --prefix=model -o o --records=m.expr
 says err 'm.expr: no file of records' "no records"
-expect 0 "tuning where nothing can be written" env XDG_CACHE_HOME=/proc "$NEOC" compile m.expr -o o \
+expect 0 "tuning where nothing can be written" env XDG_CACHE_HOME=/proc "$NEOC" compile m.expr --prefix=model -o o \
   --tune=1s
 says err 'what was found is used, but not recorded' "tuning where nothing can be written"
 expect 0 "help" "$NEOC" help cache

@@ -110,13 +110,13 @@ done
 # A library for a device by its name holds machine code of that device; a ptxas that does not know it says what to do.
 for device in sm_86 sm_120; do
   grep -q "'$device'" help || continue
-  "$NEOC" compile -q m.expr --target=nvptx:$device -o named || fail "a library for $device"
-  "$NEOC" compile -q m.expr --target=nvptx:sm_80 -o level
-  ! cmp -s named/libm.so level/libm.so || fail "a library for $device is that of its level"
+  "$NEOC" compile -q m.expr --prefix=net --target=nvptx:$device -o named || fail "a library for $device"
+  "$NEOC" compile -q m.expr --prefix=net --target=nvptx:sm_80 -o level
+  ! cmp -s named/libnet.so level/libnet.so || fail "a library for $device is that of its level"
 done
 mkdir bin
 printf '#!/bin/sh\necho "ptxas fatal: Value is not defined for option gpu-name" >&2\nexit 1\n' >bin/ptxas
 chmod +x bin/ptxas
-if PATH=$work/bin:$PATH "$NEOC" compile m.expr --target=nvptx:sm_120 -o old 2>said; then fail "a ptxas that fails"; fi
+if PATH=$work/bin:$PATH "$NEOC" compile m.expr --prefix=net --target=nvptx:sm_120 -o old 2>said; then fail "a ptxas that fails"; fi
 says said '--target=nvptx:sm_90 leaves sm_120 to the driver' "a ptxas of before the device"
 exit $status

@@ -88,30 +88,30 @@ python3 check.py || fail "rand() is not as docs/language.md says"
 
 # Later steps and calls of one context.
 cat >calls.c <<'END'
-#include "m.h"
+#include "drawn.h"
 #include <stdio.h>
 int main(void) {
-  m_ctx *ctx;
+  drawn_ctx *ctx;
   float x[12] = {0}, a[12], loss;
-  m_config config = {.seed = 7};
-  if (m_create(&config, &ctx))
+  drawn_config config = {.seed = 7};
+  if (drawn_create(&config, &ctx))
     return 1;
   for (int i = 0; i < 3; i++)
-    if (m_forward(ctx, x, a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    if (drawn_forward(ctx, x, a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
       return 2;
   printf("%.17g ", a[5]); /* call 2, step 0 */
   for (int i = 0; i < 2; i++)
-    if (m_step(ctx, &loss))
+    if (drawn_step(ctx, &loss))
       return 3;
-  if (m_forward(ctx, x, a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+  if (drawn_forward(ctx, x, a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
     return 4;
   printf("%.17g\n", a[5]); /* call 3, step 2 */
-  m_destroy(ctx);
+  drawn_destroy(ctx);
   return 0;
 }
 END
-"$NEOC" compile -q m.expr -o out --emit=a,h --runtime=static
-cc -O1 -o calls calls.c -Iout -I"$NEO_SOURCE_DIR/include" out/libm.a -lm -lpthread -ldl 2>log || die "calls.c" log
+"$NEOC" compile -q m.expr -o out --prefix=drawn --emit=a,h --runtime=static
+cc -O1 -o calls calls.c -Iout -I"$NEO_SOURCE_DIR/include" out/libdrawn.a -lm -lpthread -ldl 2>log || die "calls.c" log
 ./calls >numbers || fail "calls.c: exit code $?"
 python3 -c '
 from rand import rand

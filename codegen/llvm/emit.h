@@ -7,6 +7,11 @@
 
 typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
 
+/* Calls `handler` where LLVM, or C++, is out of memory, in whatever thread; it must not return: locks may be
+ * held, and data half written, so that ending the process is all that it can do. Once, before all else; without it
+ * LLVM aborts. (core/memory.c) */
+void neo_llvm_on_no_memory(void (*handler)(void));
+
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) NEO_MUST_CHECK;
 void neo_llvm_free(neo_llvm *l);

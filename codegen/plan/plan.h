@@ -132,6 +132,9 @@ typedef struct { /* code of the kernels for a GPU, embedded in the record */
  * what the kernels are for; where that is a GPU the module is for a processor all the same. */
 void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
                    size_t n_images, neo_llvm *l);
+/* A number of what the header says: names, numbers, types and shapes, in their order. Libraries that differ
+ * in it are not for the same programs. (header.c) */
+uint64_t neo_plan_interface(const neo_plan *p);
 /* The C header of the generated library (header.c). */
 void neo_plan_header(const neo_plan *p, neo_str *out);
 /* C identifier of a tensor's or entry's name: "h.W" -> "h_W". */

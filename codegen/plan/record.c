@@ -173,7 +173,8 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, n_images, image_row), table(r, p->maps.n, map_row), i32(r, (int64_t)p->grids.n),
       table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),
       i32(r, (int64_t)p->asserts.n), table(r, p->asserts.n, assert_row),
-      i32(r, (int64_t)p->loops.n), table(r, p->loops.n, loop_row));
+      i32(r, (int64_t)p->loops.n), table(r, p->loops.n, loop_row),
+      i64(r, (int64_t)neo_plan_interface(p)));
 }
 
 /* ---- thin entries */
@@ -187,6 +188,7 @@ typedef struct {
 /* Every function of the header but the model's own entries. */
 static const wrapper wrappers[] = {
     {"create", "neo_rt_create", "pp", 'i', 1},
+    {"create_for", "neo_rt_create_for", "lpp", 'i', 1},
     {"destroy", "neo_rt_destroy", "p", 'v', 0},
     {"error", "neo_rt_error", "p", 'p', 0},
     {"status_text", "neo_rt_status_text", "i", 'p', 0},

@@ -48,9 +48,9 @@ typedef struct {
 } neo_request;
 
 /* Compiles. Returns 0, or a status as in neo_rt.h: 12 errors in the model, 7 files, 1 bad request,
- * 15 the target is not supported, 6 out of memory, 13 a bug in the compiler. *messages (may be
- * null) gets diagnostics with line and caret, then the failure, as text: never null, to be given to
- * neo_messages_free. */
+ * 15 the target is not supported, 6 out of memory (LLVM, which knows no way out, aborts), 13 a bug in
+ * the compiler. *messages (may be null) gets diagnostics with line and caret, then the failure, as
+ * text: never null, to be given to neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
 NEO_API void neo_messages_free(char *messages);
 /* Reports the errors of a model; writes nothing. */

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 14 /* add-only within a version */
+#define NEO_RT_ABI 15 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -37,7 +37,8 @@ enum neo_rt_code {
   NEO_RT_E_NAME,
   NEO_RT_E_STATE, /* not allowed now */
   NEO_RT_E_INTERNAL = 13,
-  NEO_RT_E_UNSUPPORTED = 15
+  NEO_RT_E_UNSUPPORTED = 15,
+  NEO_RT_E_HEADER = 16 /* the header is not the library's */
 };
 typedef int32_t neo_rt_status;
 
@@ -305,6 +306,7 @@ typedef struct neo_rt_model {
   const neo_rt_assert *asserts;
   int32_t n_loops;
   const neo_rt_loop *loops;
+  uint64_t interface; /* of what the header says; the header has the same number */
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -344,6 +346,11 @@ NEO_RT_API int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads)
  * neo_rt_destroy work. */
 NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_config *config,
                                        neo_rt_ctx **out);
+/* The same for a caller that was compiled with the header of the model, or has its JSON: `interface` is
+ * the number there. A model that has another one is refused with a message (NEO_RT_E_HEADER): the numbers
+ * of its tensors, their shapes or their order may be others. */
+NEO_RT_API neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t interface,
+                                           const neo_rt_config *config, neo_rt_ctx **out);
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
 /* Last failure's message, naming tensor and place: "X: dim 1 is 783, expected 784 (mlp.expr:7:9)";
  * "" if none. */

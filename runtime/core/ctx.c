@@ -66,8 +66,19 @@ static neo_rti_env filled(const neo_rti_env *env) {
   return e;
 }
 
-neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *given,
-                             const neo_rti_env *env, neo_rt_ctx **out) {
+/* `interface`: what the caller's header says; null: it has none. */
+static neo_rt_status check(const neo_rt_model *m, const uint64_t *interface, char *why, size_t n) {
+  neo_rt_status status = neo_rti_model_check(m, why, n);
+  if (status || !interface || *interface == m->interface)
+    return status;
+  return neo_rti_say(why, n, NEO_HEADER,
+                     "the header of %s that this program was compiled with is not the library's: "
+                     "compile the model, and then the program, again",
+                     m->name);
+}
+
+static neo_rt_status create(const neo_rt_model *model, const uint64_t *interface,
+                            const neo_rt_config *given, const neo_rti_env *env, neo_rt_ctx **out) {
   if (!out)
     return NEO_NULL;
   *out = NULL;
@@ -76,7 +87,7 @@ neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *giv
   neo_rt_config config = full_config(given);
   neo_rti_env e = filled(env);
   char broken[sizeof((neo_rt_ctx *)0)->error] = "";
-  neo_rt_status status = neo_rti_model_check(model, broken, sizeof broken);
+  neo_rt_status status = check(model, interface, broken, sizeof broken);
   neo_rt_ctx *c = new_ctx(model, &e, status == NEO_OK);
   if (!c)
     return NEO_MEMORY;
@@ -86,10 +97,21 @@ neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *giv
   return !status ? set_up(c, &config) : neo_rti_fail(c, status, "%s", broken);
 }
 
+neo_rt_status neo_rti_create(const neo_rt_model *model, const neo_rt_config *config,
+                             const neo_rti_env *env, neo_rt_ctx **out) {
+  return create(model, NULL, config, env, out);
+}
+
 neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_config *config,
                             neo_rt_ctx **out) {
   neo_rti_env env = {neo_alloc_default, neo_io_default};
   return neo_rti_create(model, config, &env, out);
+}
+
+neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t interface,
+                                const neo_rt_config *config, neo_rt_ctx **out) {
+  neo_rti_env env = {neo_alloc_default, neo_io_default};
+  return create(model, &interface, config, &env, out);
 }
 
 void neo_rt_destroy(neo_rt_ctx *c) {

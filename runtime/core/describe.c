@@ -313,6 +313,7 @@ static void json_head(out *o) {
     add(o, ", \"%s\": ", keys[i]);
     add_json(o, values[i] ? values[i] : "");
   }
+  add(o, ", \"interface\": \"%016" PRIx64 "\"", o->m->interface); /* JSON has no such integers */
 }
 
 static void describe_json(out *o) {

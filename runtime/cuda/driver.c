@@ -1,11 +1,12 @@
 /* driver.c: the CUDA driver as a library that is opened, for contexts and for neo-measure. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "runtime/cuda_api.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 const char *neo_rti_cuda_driver(cuda_api *api, void **library, char text[CUDA_TEXT]) {
-  const char *own = getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
+  const char *own = secure_getenv("NEO_CUDA_DRIVER"), *path = own && *own ? own : "libcuda.so.1";
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
     snprintf(text, CUDA_TEXT, "the CUDA driver cannot be opened: %s", dlerror());

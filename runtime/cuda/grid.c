@@ -5,13 +5,14 @@
  * It takes the place of its steps where the driver and the device can do that, where at least two of
  * the steps do anything in this call, and where steps need one another as the compiler took it:
  * tensors of the caller's may be the same memory. NEO_CUDA_GRIDS=0: never. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "runtime/core/run.h"
 #include "runtime/cuda/cuda.h"
 #include <stdlib.h>
 #include <string.h>
 
 bool neo_rti_cuda_wants_grids(const neo_rti_cuda *u) {
-  const char *asked = getenv("NEO_CUDA_GRIDS");
+  const char *asked = secure_getenv("NEO_CUDA_GRIDS");
   int can = 0;
   return !(asked && strcmp(asked, "0") == 0) && u->api.graph_attribute &&
          u->api.launch_cooperative && u->api.occupancy &&

@@ -1,6 +1,7 @@
 /* open.c: the device of a context, its stream, and what it may use of the driver.
  *
  * A context has the primary context of its device, and a stream of its own or the caller's. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/gpu.h"
 #include "runtime/cuda/cuda.h"
 #include <dlfcn.h>
@@ -118,7 +119,7 @@ static size_t most_params(const neo_rt_model *m) {
 }
 
 static bool is_text(const char *variable, const char *text) {
-  const char *asked = getenv(variable);
+  const char *asked = secure_getenv(variable);
   return asked && strcmp(asked, text) == 0;
 }
 

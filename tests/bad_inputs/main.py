@@ -88,7 +88,7 @@ class Tester:
 
 
 def write_files():
-    for name, text in (("m.expr", MODEL), ("t.expr", TRAINED)):
+    for name, text in (("net.expr", MODEL), ("t.expr", TRAINED)):
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
     os.makedirs("folder", exist_ok=True)
@@ -111,15 +111,15 @@ def inputs(*names):
 
 
 COMMANDS = {
-    "check": ["m.expr"],
-    "compile": ["m.expr", "-o", "out"],
-    "run": ["m.expr", "--entry=forward", *inputs("x", "k")],
+    "check": ["net.expr"],
+    "compile": ["net.expr", "-o", "out"],
+    "run": ["net.expr", "--entry=forward", *inputs("x", "k")],
     "train": ["t.expr", "--data=D=D.npy,Y=Y.npy", "--batch=2", "--epochs=1"],
     "grad-check": ["t.expr", "--samples=1", "--interp"],
     "verify": ["t.expr"],
     "tune": ["t.expr", "--time=1s"],
-    "explain": ["m.expr"],
-    "describe": ["m.expr"],
+    "explain": ["net.expr"],
+    "describe": ["net.expr"],
     "fmt": ["--check", "ordered.expr"],
     "doc": ["ordered.expr"],
     "doctor": [],
@@ -144,14 +144,14 @@ def ask_for_refusals(tester):
         entry = "--entry=scores" if name in ("D", "Y") else "--entry=forward"
         if entry == "--entry=scores":
             others = [f"{n}={ARRAYS[n]}" for n in ("D", "Y") if n != name]
-        tester.refused(f"run {name}={value}", ["run", "m.expr", entry, *others, *extra])
+        tester.refused(f"run {name}={value}", ["run", "net.expr", entry, *others, *extra])
 
 
 def ask_about_damaged_files(tester, neoc):
     """Each prefix of some length, and each with a byte changed in its header, of what commands write and read."""
     subprocess.run([neoc, "train", *COMMANDS["train"], "--save=saved.safetensors", "-q"], check=True, capture_output=True)
     readers = {
-        "D.npy": lambda f: ["run", "m.expr", "--entry=scores", f"D=@{f}", "Y=[0,0,0,0]"],
+        "D.npy": lambda f: ["run", "net.expr", "--entry=scores", f"D=@{f}", "Y=[0,0,0,0]"],
         "saved.safetensors": lambda f: ["run", "t.expr", f"--load={f}", "D=[[1,2,3]]"],
     }
     for name, reader in readers.items():

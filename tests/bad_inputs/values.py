@@ -57,11 +57,11 @@ _BY_OPTION = {
     "--depfile": ["", "missing/file", "folder"],
     "--trace": ["", "missing/file", "folder"],
     "--save": ["", "missing/file", "folder"],
-    "--output": ["m.expr/out"],
+    "--output": ["net.expr/out"],
     "--data-memory": ["", "quick", "-1", "1.5.5", "1Q", "K", "abc"],
     "--history": ["", "missing/file", "folder"],
     "--curve": ["", "missing/file", "folder"],
-    "--tensorboard": ["", "m.expr/out"],
+    "--tensorboard": ["", "net.expr/out"],
     "--history-every": _COUNTS,
     "--early-stop": _COUNTS,
     "--best": ["", "min", "min:", ":loss", "mean:loss", "min:nothing"],
@@ -70,7 +70,7 @@ _BY_OPTION = {
 
 
 # By command too: `tune` makes the files that it writes.
-_BY_COMMAND = {("tune", "--records"): ["", "folder"], ("tune", "--log"): ["", "folder"], ("tune", "--emit"): ["", "m.expr/out"]}
+_BY_COMMAND = {("tune", "--records"): ["", "folder"], ("tune", "--log"): ["", "folder"], ("tune", "--emit"): ["", "net.expr/out"]}
 
 
 def bad_values(command, option, form):
@@ -81,7 +81,7 @@ def bad_values(command, option, form):
         return _BY_OPTION[option]
     if "|" in form and re.fullmatch(r"[\w|]+", form) and form == form.lower():
         return ["", "nothing", form, form.split("|")[0].upper(), form.split("|")[0] + " "]
-    return {"N": _COUNTS, "FILE": _FILES, "AUG.expr": _FILES, "NAME": _NAMES, "DIR": ["m.expr/out"]}[form]
+    return {"N": _COUNTS, "FILE": _FILES, "AUG.expr": _FILES, "NAME": _NAMES, "DIR": ["net.expr/out"]}[form]
 
 
 BAD_ARRAYS = [(name, value) for name in ("x", "k", "D", "Y") for value in (

@@ -199,6 +199,13 @@ static void try_bad(fix *f, const char *symbol, const char *why, int times) {
   }
 }
 
+/* Where the library of the good one is another file. */
+static void try_other(fix *f, const char *symbol, const char *why) {
+  const char *answer = ask(f, "try", symbol);
+  if (!has(answer, "\"ok\":false") || !has(answer, why))
+    fail_msg("%s: %s", symbol, answer);
+}
+
 static void nine_kinds_of_bad_candidates_are_refused_each_time(void **state) {
   fix *f = *state;
   start(f, NULL);
@@ -295,6 +302,79 @@ static void nonsense_is_answered_with_an_error(void **state) {
   stop(f);
 }
 
+/* ---- what would run when a library is opened */
+
+static void compile(fix *f, int kind, const char *out, const char *more) {
+  const char *cc = getenv("CC");
+  char command[4096];
+  snprintf(command, sizeof command,
+           "%s -O1 -w -shared -fPIC -DKIND=%d '-DRAN=\"%s/ran\"' -o %s %s %s",
+           cc && *cc ? cc : "cc", kind, f->folder, out,
+           NEO_TEST_SOURCE_DIR "/tests/measure/candidates/forged.c", more);
+  assert_int_equal(system(command), 0);
+}
+
+static void nothing_of_a_candidate_runs_before_the_filter(void **state) {
+  fix *f = *state;
+  char ran[96], needed[160];
+  snprintf(ran, sizeof ran, "%s/ran", f->folder);
+  snprintf(needed, sizeof needed, "-Wl,--no-as-needed %s/needed.so", f->folder);
+  start(f, NULL);
+  describe(f);
+  ask(f, "plain", "good");
+  ask(f, "base", "good");
+  compile(f, 0, f->library, "");
+  assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  compile(f, 1, f->library, "");
+  try_other(f, "good", "of a kind that kernels have not");
+  try_other(f, "calls", "of a kind that kernels have not");
+  compile(f, 0, needed + strlen("-Wl,--no-as-needed "), "");
+  compile(f, 2, f->library, needed);
+  assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  assert_int_not_equal(access(ran, F_OK), 0);
+  unlink(needed + strlen("-Wl,--no-as-needed "));
+  stop(f);
+}
+
+static void change_byte(const char *path, long at, int by) {
+  FILE *file = fopen(path, "r+b");
+  assert_non_null(file);
+  fseek(file, at, SEEK_SET);
+  int old = fgetc(file);
+  fseek(file, at, SEEK_SET);
+  fputc(old ^ by, file);
+  assert_int_equal(fclose(file), 0);
+}
+
+static long bytes_of(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 ? (long)st.st_size : 0;
+}
+
+/* Wherever a byte differs, the measurer goes on; a file that is cut off is refused. */
+static void a_damaged_library_harms_its_own_child_alone(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe(f);
+  ask(f, "plain", "good");
+  ask(f, "base", "good");
+  limit(f, 1000);
+  long n = bytes_of(f->library);
+  for (uint32_t k = 0, x = 1; k < 150; k++) {
+    x = x * 1664525u + 1013904223u;
+    long at = k < 64 ? (long)k : k % 2 ? n - 1 - (long)(x % 2000) : (long)(x % 1000);
+    change_byte(f->library, at, 1 << (x >> 29));
+    assert_true(has(ask(f, "try", "good"), "\"id\":1"));
+    change_byte(f->library, at, 1 << (x >> 29));
+  }
+  assert_true(has(ask(f, "try", "good"), "\"ok\":true"));
+  for (long cut = n - 1; cut > 0; cut /= 2) {
+    assert_int_equal(truncate(f->library, cut), 0);
+    try_other(f, "good", "\"code\":\"failed\"");
+  }
+  stop(f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_good_kernel_is_measured_and_a_slow_one_takes_longer, make,
@@ -308,6 +388,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(nothing_outlives_its_limit_without_the_filter_either, make,
                                       drop),
       cmocka_unit_test_setup_teardown(nonsense_is_answered_with_an_error, make, drop),
+      cmocka_unit_test_setup_teardown(nothing_of_a_candidate_runs_before_the_filter, make, drop),
+      cmocka_unit_test_setup_teardown(a_damaged_library_harms_its_own_child_alone, make, drop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

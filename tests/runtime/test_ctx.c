@@ -40,6 +40,22 @@ static void a_library_of_another_abi_is_refused(void **state) {
   assert_int_equal(neo_rt_arena_size(&model, 1), -1);
 }
 
+static void a_library_of_another_header_is_refused(void **state) {
+  (void)state;
+  neo_rt_ctx *ctx;
+  neo_rt_model model = toy_model;
+  model.interface = UINT64_C(1) << 63 | 5;
+  assert_int_equal(neo_rt_create_for(&model, model.interface, NULL, &ctx), NEO_OK);
+  neo_rt_destroy(ctx);
+  assert_int_equal(neo_rt_create_for(&model, 5, NULL, &ctx), NEO_HEADER);
+  assert_non_null(strstr(neo_rt_error(ctx), "the header of toy "));
+  assert_int_equal(neo_rt_reset(ctx, 1), NEO_STATE);
+  neo_rt_destroy(ctx);
+  assert_int_equal(neo_rt_create(&model, NULL, &ctx), NEO_OK); /* who has no header */
+  neo_rt_destroy(ctx);
+  assert_int_equal(neo_rt_create_for(NULL, 5, NULL, &ctx), NEO_NULL);
+}
+
 static void missing_cpu_features_are_listed(void **state) {
   (void)state;
   neo_rt_model model = toy_model;
@@ -202,12 +218,12 @@ static void failures_are_logged(void **state) {
 static void the_public_codes_are_those_of_the_compiler(void **state) {
   (void)state;
   static const int32_t public[] = {
-      NEO_RT_OK,      NEO_RT_E_ARGUMENT, NEO_RT_E_SHAPE,    NEO_RT_E_TYPE,       NEO_RT_E_NULL,
-      NEO_RT_E_RANGE, NEO_RT_E_MEMORY,   NEO_RT_E_IO,       NEO_RT_E_FORMAT,     NEO_RT_E_ABI,
-      NEO_RT_E_NAME,  NEO_RT_E_STATE,    NEO_RT_E_INTERNAL, NEO_RT_E_UNSUPPORTED};
-  static const int32_t own[] = {NEO_OK,    NEO_ARGUMENT, NEO_SHAPE,    NEO_TYPE,       NEO_NULL,
-                                NEO_RANGE, NEO_MEMORY,   NEO_IO,       NEO_FORMAT,     NEO_ABI,
-                                NEO_NAME,  NEO_STATE,    NEO_INTERNAL, NEO_UNSUPPORTED};
+      NEO_RT_OK,      NEO_RT_E_ARGUMENT, NEO_RT_E_SHAPE,    NEO_RT_E_TYPE,        NEO_RT_E_NULL,
+      NEO_RT_E_RANGE, NEO_RT_E_MEMORY,   NEO_RT_E_IO,       NEO_RT_E_FORMAT,      NEO_RT_E_ABI,
+      NEO_RT_E_NAME,  NEO_RT_E_STATE,    NEO_RT_E_INTERNAL, NEO_RT_E_UNSUPPORTED, NEO_RT_E_HEADER};
+  static const int32_t own[] = {NEO_OK,    NEO_ARGUMENT, NEO_SHAPE,    NEO_TYPE,        NEO_NULL,
+                                NEO_RANGE, NEO_MEMORY,   NEO_IO,       NEO_FORMAT,      NEO_ABI,
+                                NEO_NAME,  NEO_STATE,    NEO_INTERNAL, NEO_UNSUPPORTED, NEO_HEADER};
   assert_memory_equal(public, own, sizeof own);
   assert_string_equal(neo_rt_status_text(NEO_RT_E_SHAPE), "shape mismatch");
 }
@@ -313,6 +329,7 @@ static void two_models_and_two_contexts_of_one_run_from_four_threads(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_library_of_another_abi_is_refused),
+      cmocka_unit_test(a_library_of_another_header_is_refused),
       cmocka_unit_test(a_kernel_gets_a_part_of_the_callers_tensor),
       cmocka_unit_test(a_malformed_grid_of_steps_is_refused),
       cmocka_unit_test(missing_cpu_features_are_listed),

@@ -1,6 +1,7 @@
 /* Where the user's records are, and whether that place can be trusted: it is the user's, and nobody
  * else may write there. Records are data (a schedule from them is checked before it is used), but
  * whoever writes them decides how fast the user's models are. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/cache/file.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 #include <unistd.h>
 
 static const char *absolute(const char *variable) {
-  const char *text = getenv(variable);
+  const char *text = secure_getenv(variable);
   return text && text[0] == '/' ? text : NULL;
 }
 

@@ -7,7 +7,6 @@
 #include "runtime/pool.h"
 #include "runtime/processor.h"
 #include "tools/measure/measure.h"
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,12 +37,10 @@ typedef struct {
 
 static void open_kernel(child *c, int which) {
   const measure_kernel *k = c->kernel[which];
-  void *library = dlopen(k->path, RTLD_NOW | RTLD_LOCAL);
-  if (!library)
-    measure_child_fail(&c->m, dlerror());
-  void *symbol = dlsym(library, k->symbol);
-  if (!symbol)
-    measure_child_fail(&c->m, "no such symbol");
+  void *symbol;
+  const char *wrong = measure_library_open(k->path, k->symbol, &symbol);
+  if (wrong)
+    measure_child_fail(&c->m, wrong);
   memcpy(&c->fn[which], &symbol, sizeof symbol);
   c->stride[which] = (k->scratch_bytes + 64 + 4095) / 4096 * 4096;
   size_t bytes = c->stride[which] * (size_t)c->j->threads;

@@ -202,6 +202,10 @@ typedef struct {
 void measure_child(const measure_job *j, measure_mode mode, const measure_kernel *k,
                    const measure_kernel *base, int in, int out) __attribute__((noreturn));
 
+/* ---- library.c: maps a candidate's library; nothing of it runs. *out: the address of the symbol. Null, or
+ * what is wrong. */
+const char *measure_library_open(const char *path, const char *symbol, void **out);
+
 /* ---- inside.c: for children of both kinds */
 /* Isolates the child: it keeps only the two pipes, and gets a process group of its own. */
 void measure_child_begin(int in, int out);

@@ -1,5 +1,6 @@
 /* The command line: one table of options (options.def) and one of commands (commands.def), from
  * which getopt_long, --help, the man page and the completion of shells are made. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,7 @@ static neoc_exit common_options(neoc_cli *cli) {
   cli->json = neo_streq(format, "json");
   if (!cli->json && !neo_streq(format, "text"))
     return neoc_usage(cli, "--format is text or json, not '%s'", format);
-  const char *no_colour = getenv("NO_COLOR");
+  const char *no_colour = secure_getenv("NO_COLOR");
   cli->colour = neo_streq(colour, "always") ||
                 (neo_streq(colour, "auto") && isatty(2) && !(no_colour && *no_colour));
   if (!cli->colour && !neo_streq(colour, "auto") && !neo_streq(colour, "never"))

@@ -25,6 +25,7 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 
 void neo_compilation_free(neo_compilation *c) {
   neo_parts_end(c);
+  neo_emit_discard(c);
   if (c->llvm)
     neo_llvm_free(c->llvm);
   neo_arena_free(&c->arena);
@@ -68,6 +69,30 @@ static neo_status read_source(neo_compilation *c, char **text, size_t *n) {
   return s;
 }
 
+/* Libraries that compilers and their users name: `-lm` beside ours would find ours in place of the system's. */
+static bool is_system_library(const char *name) {
+  static const char *const names[] = {
+      "BrokenLocale", "anl",    "asan",      "atomic", "c",       "crypt",    "cuda",   "dl",
+      "gcc",          "gcc_eh", "gcc_s",     "gomp",   "itm",     "lsan",     "m",      "mvec",
+      "neo",          "neort",  "nsl",       "omp",    "pthread", "quadmath", "resolv", "rt",
+      "ssp",          "stdc",   "thread_db", "tsan",   "ubsan",   "util",     "z"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+    if (neo_streq(names[k], name))
+      return true;
+  return false;
+}
+
+static neo_status check_library_name(neo_compilation *c) {
+  if (c->options.unseen || !(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) ||
+      !is_system_library(c->prefix))
+    return NEO_OK;
+  c->why = neo_arena_printf(&c->arena,
+                            "lib%s would take the place of the system's library of that name: "
+                            "choose another one with --prefix",
+                            c->prefix);
+  return NEO_ARGUMENT;
+}
+
 /* The prefix of all names of the library: an option, or the file's stem. */
 static neo_status choose_prefix(neo_compilation *c) {
   c->prefix = c->options.prefix
@@ -76,7 +101,7 @@ static neo_status choose_prefix(neo_compilation *c) {
   if (!c->options.prefix && c->options.unseen && !is_identifier(c->prefix))
     c->prefix = neo_arena_printf(&c->arena, "model_%s", c->prefix);
   if (is_identifier(c->prefix))
-    return NEO_OK;
+    return check_library_name(c);
   c->why =
       neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
   return NEO_ARGUMENT;
@@ -267,6 +292,7 @@ neo_status neo_compile_kernels(neo_compilation *c) {
 }
 neo_status neo_compile_emit(neo_compilation *c) {
   neo_status s = stage(c, neo_emit_files);
+  neo_emit_discard(c);
   neo_cost_add(c, "machine code and files");
   return s;
 }

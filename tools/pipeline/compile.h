@@ -131,9 +131,10 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
-  neo_parts *parts;   /* machine code that threads make; null: none do */
-  bool overlaps;      /* they begin while kernels are lowered */
-  neo_cost costs[64]; /* in order: of passes and stages */
+  const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
+  neo_parts *parts;    /* machine code that threads make; null: none do */
+  bool overlaps;       /* they begin while kernels are lowered */
+  neo_cost costs[64];  /* in order: of passes and stages */
   uint32_t n_costs;
   double clock; /* when the last one was added */
 } neo_compilation;

@@ -8,7 +8,6 @@
  * For a GPU that is emulated (tests), the same module is made for the processor, and its image is a
  * shared library. */
 #include "base/file.h"
-#include "base/temp.h"
 #include "tools/pipeline/emit.h"
 #include <errno.h>
 #include <signal.h>
@@ -42,7 +41,12 @@ static neo_status write_code(neo_compilation *c, const char *path, const char *l
                             : neo_llvm_emit_asm(c->llvm, path, &c->why);
 }
 
+static void no_memory(void) {
+  _exit(NEO_MEMORY);
+}
+
 static void run_child(neo_compilation *c, const char *path, const char *ll, int fd) {
+  neo_llvm_on_no_memory(no_memory);
   neo_status s = write_code(c, path, ll);
   const char *text = s ? c->why : "";
   for (size_t n = strlen(text); n > 0;) {
@@ -59,8 +63,9 @@ static void run_child(neo_compilation *c, const char *path, const char *ll, int 
 
 static neo_status ended(neo_compilation *c, int status, const char *text) {
   if (WIFEXITED(status)) {
-    c->why = neo_arena_strdup(&c->arena, text);
-    return (neo_status)WEXITSTATUS(status);
+    neo_status s = (neo_status)WEXITSTATUS(status);
+    c->why = s == NEO_MEMORY && !*text ? NULL : neo_arena_strdup(&c->arena, text);
+    return s;
   }
   c->why = neo_arena_printf(&c->arena, "the code generator for %s ended by signal %d%s%s",
                             c->target.level, WTERMSIG(status), *text ? ": " : "", text);
@@ -139,15 +144,8 @@ static neo_status link_emulated(neo_compilation *c, const char *object, const ch
   return s ? s : add_image(c, NEO_RT_IMAGE_CUBIN, library);
 }
 
-static neo_status copy_out(neo_compilation *c, const char *from, const char *to) {
-  if (rename(from, to) == 0)
-    return NEO_OK;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", to, strerror(errno));
-  return NEO_IO;
-}
-
 static neo_status make(neo_compilation *c, const char *code, const char *linked) {
-  const char *ll = c->options.emit & NEO_EMIT_LL ? neo_emit_path(c, "", ".ll") : NULL;
+  const char *ll = c->options.emit & NEO_EMIT_LL ? neo_emit_staged(c, "", ".ll") : NULL;
   neo_status s = emit_in_child(c, code, ll);
   if (s)
     return s;
@@ -155,26 +153,17 @@ static neo_status make(neo_compilation *c, const char *code, const char *linked)
     return link_emulated(c, code, linked);
   if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT))
     s = assemble(c, code, linked);
-  if (!s)
-    s = add_image(c, NEO_RT_IMAGE_PTX, code);
-  if (!s && (c->options.emit & NEO_EMIT_PTX))
-    s = copy_out(c, code, neo_emit_path(c, "", ".ptx"));
-  return s;
+  return s ? s : add_image(c, NEO_RT_IMAGE_PTX, code);
 }
 
 neo_status neo_emit_device(neo_compilation *c) {
-  const char *folder;
   if (!c->target.sm)
     return NEO_OK;
-  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &folder)) {
-    c->why = neo_arena_printf(&c->arena, "%s: %s", neo_emit_folder(c), strerror(errno));
-    return NEO_IO;
-  }
-  const char *code = neo_path_join(&c->arena, folder, "kernels.ptx");
-  const char *linked = neo_path_join(&c->arena, folder, "kernels.image");
-  neo_status s = make(c, code, linked);
-  unlink(code);
-  unlink(linked);
-  rmdir(folder);
-  return s;
+  neo_status s = neo_emit_stage(c);
+  if (s)
+    return s;
+  const char *name = c->target.emulated ? "kernels.o" : NULL;
+  const char *code =
+      name ? neo_path_join(&c->arena, c->staging, name) : neo_emit_staged(c, "", ".ptx");
+  return make(c, code, neo_path_join(&c->arena, c->staging, "kernels.image"));
 }

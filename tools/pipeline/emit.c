@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
@@ -24,16 +23,18 @@ static neo_status build_llvm(neo_compilation *c) {
 
 static neo_status write_text(neo_compilation *c, const char *path, const char *text, size_t n) {
   neo_status s = neo_file_write(&neo_io_default, path, text, n);
-  if (s)
-    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-  return s;
+  if (!s)
+    return NEO_OK;
+  int why = errno;
+  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
+  return neo_status_of_errno(why);
 }
 
 static neo_status write_header(neo_compilation *c) {
   neo_str s;
   neo_str_init(&s, &c->arena);
   neo_plan_header(c->plan, &s);
-  return write_text(c, neo_emit_path(c, "", ".h"), neo_str_text(&s), s.n);
+  return write_text(c, neo_emit_staged(c, "", ".h"), neo_str_text(&s), s.n);
 }
 
 static int32_t no_kernel(const neo_rt_args *args) {
@@ -93,6 +94,7 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.grid_parts = p->grid_parts.at;
   m.n_asserts = (int32_t)p->asserts.n, m.asserts = p->asserts.at;
   m.n_loops = (int32_t)p->loops.n, m.loops = p->loops.at;
+  m.interface = neo_plan_interface(p);
   return m;
 }
 
@@ -101,39 +103,21 @@ static neo_status write_json(neo_compilation *c) {
   size_t n = neo_rt_describe(&m, 1, NULL, 0);
   char *text = neo_arena_alloc(&c->arena, n + 1);
   neo_rt_describe(&m, 1, text, n + 1);
-  return write_text(c, neo_emit_path(c, "", ".json"), text, n);
+  return write_text(c, neo_emit_staged(c, "", ".json"), text, n);
 }
 
-/* Paths as make reads them: a space or '#' has a backslash before it, '$' is doubled. */
-static void add_escaped(neo_str *s, const char *path) {
-  for (; *path; path++) {
-    if (*path == ' ' || *path == '#' || *path == '$')
-      neo_str_addc(s, *path == '$' ? '$' : '\\');
-    neo_str_addc(s, *path);
-  }
-}
-
-static neo_status write_depfile(neo_compilation *c) {
-  neo_str s;
-  neo_str_init(&s, &c->arena);
-  for (size_t k = 0; k < neo_emit_n_kinds; k++) {
-    const neo_emit_kind *kind = &neo_emit_kinds[k];
-    if (!(c->options.emit & kind->bit))
-      continue;
-    neo_str_add(&s, s.n ? " " : "");
-    add_escaped(&s, neo_emit_path(c, kind->before, kind->after));
-  }
-  neo_str_addc(&s, ':');
-  for (uint32_t k = 0; k < neo_sources_count(c->sources); k++) {
-    neo_str_addc(&s, ' ');
-    add_escaped(&s, neo_sources_name(c->sources, k));
-  }
-  for (size_t k = 0; k < c->records.files.n; k++) {
-    neo_str_addc(&s, ' ');
-    add_escaped(&s, c->records.files.at[k].path);
-  }
-  neo_str_addc(&s, '\n');
-  return write_text(c, c->options.depfile, neo_str_text(&s), s.n);
+static neo_status make_texts(neo_compilation *c) {
+  unsigned emit = c->options.emit;
+  neo_status s = NEO_OK;
+  if (emit & NEO_EMIT_HEADER)
+    s = write_header(c);
+  if (!s && (emit & NEO_EMIT_JSON))
+    s = write_json(c);
+  if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
+    s = neo_llvm_emit_text(c->llvm, neo_emit_staged(c, "", ".ll"), &c->why);
+  if (!s && (emit & NEO_EMIT_ASM))
+    s = neo_llvm_emit_asm(c->llvm, neo_emit_staged(c, "", ".s"), &c->why);
+  return s;
 }
 
 neo_status neo_emit_files(neo_compilation *c) {
@@ -143,21 +127,14 @@ neo_status neo_emit_files(neo_compilation *c) {
     c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
     return s;
   }
-  unsigned emit = c->options.emit;
-  s = neo_emit_device(c);
+  s = neo_emit_stage(c);
+  if (!s)
+    s = neo_emit_device(c);
   if (!s)
     s = build_llvm(c);
-  if (!s && (emit & NEO_EMIT_HEADER))
-    s = write_header(c);
-  if (!s && (emit & NEO_EMIT_JSON))
-    s = write_json(c);
-  if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
-    s = neo_llvm_emit_text(c->llvm, neo_emit_path(c, "", ".ll"), &c->why);
-  if (!s && (emit & NEO_EMIT_ASM))
-    s = neo_llvm_emit_asm(c->llvm, neo_emit_path(c, "", ".s"), &c->why);
+  if (!s)
+    s = make_texts(c);
   if (!s)
     s = neo_emit_binaries(c);
-  if (!s && c->options.depfile)
-    s = write_depfile(c);
-  return s;
+  return s ? s : neo_emit_publish(c);
 }

@@ -20,11 +20,20 @@ typedef struct {
   const char **path;
   size_t n;
 } neo_objects;
-/* Makes them in `folder`, on all cores; some may be there after a failure. Ends c->parts.
+/* Makes them in the temporary folder, on all cores; some may be there after a failure. Ends c->parts.
  * (parts.c) */
-neo_status neo_emit_objects(neo_compilation *c, const char *folder,
-                            neo_objects *out) NEO_MUST_CHECK;
-/* For a GPU: fills in c->images, and writes the text files that were asked for. (device.c) */
+neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) NEO_MUST_CHECK;
+/* Makes the temporary folder of all files, c->staging, unless it is there. (publish.c) */
+neo_status neo_emit_stage(neo_compilation *c) NEO_MUST_CHECK;
+/* "<staging>/<before><prefix><after>": where a file is made. (publish.c) */
+const char *neo_emit_staged(neo_compilation *c, const char *before, const char *after);
+/* Moves all that was asked for to its place, or leaves everything as it was. (publish.c) */
+neo_status neo_emit_publish(neo_compilation *c) NEO_MUST_CHECK;
+/* Removes the temporary folder, if there is one. (publish.c) */
+void neo_emit_discard(neo_compilation *c);
+/* The text of the depfile; in the compilation's arena. (depfile.c) */
+void neo_emit_depfile(neo_compilation *c, neo_str *out);
+/* For a GPU: fills in c->images, and makes the text files that were asked for. (device.c) */
 neo_status neo_emit_device(neo_compilation *c) NEO_MUST_CHECK;
 /* Shared library, archive and the one object, as asked for. (link.c) */
 neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;

@@ -1,5 +1,4 @@
-/* Object, shared library and archive. They are made in a temporary folder beside their place and
- * renamed into it: a run that fails leaves old files as they were, and two runs do not meet.
+/* Object, shared library and archive, in the temporary folder.
  *
  * The linker is the system's C compiler ($CC, else cc; for another architecture the cross compiler
  * of its name), the archiver ar; both are told to leave no trace of time or place.
@@ -7,27 +6,15 @@
  * An archive with libneort inside is one object: the model's parts and libneort linked together,
  * after which objcopy hides all names but the model's own. So such archives link alone, and any
  * number of them into one program, of whatever versions their libneorts are. */
-#include "base/file.h"
-#include "base/temp.h"
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/pipeline/emit.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct {
   neo_compilation *c;
-  const char *folder; /* temporary */
   neo_objects objects;
 } linker;
-
-static const char *name_of(const linker *l, const char *before, const char *after) {
-  return neo_arena_printf(&l->c->arena, "%s%s%s", before, l->c->prefix, after);
-}
-
-static const char *temp_path(const linker *l, const char *before, const char *after) {
-  return neo_path_join(&l->c->arena, l->folder, name_of(l, before, after));
-}
 
 static neo_status run_tool(neo_compilation *c, const char *const *argv) {
   char *output;
@@ -38,7 +25,7 @@ static neo_status run_tool(neo_compilation *c, const char *const *argv) {
 }
 
 static const char *compiler(neo_compilation *c) {
-  const char *cc = getenv("CC");
+  const char *cc = secure_getenv("CC");
   if (cc && *cc && !strchr(cc, ' '))
     return cc;
   size_t arch = strcspn(c->host.triple, "-");
@@ -86,7 +73,7 @@ static neo_status link_shared(const linker *l) {
   argv[n++] = compiler(c);
   argv[n++] = "-shared";
   argv[n++] = "-o";
-  argv[n++] = temp_path(l, "lib", ".so");
+  argv[n++] = neo_emit_staged(c, "lib", ".so");
   n = add_objects(l, argv, n);
   argv[n++] = "-Wl,--build-id=none";
   argv[n++] = neo_arena_printf(&c->arena, "-Wl,-soname,lib%s.so", c->prefix);
@@ -126,62 +113,35 @@ static neo_status archive(const linker *l) {
   const char **argv = NEO_NEW_ARRAY(&c->arena, const char *, l->objects.n + 5);
   argv[0] = "ar";
   argv[1] = "rcsD";
-  argv[2] = temp_path(l, "lib", ".a");
+  argv[2] = neo_emit_staged(c, "lib", ".a");
   if (!whole) {
     add_objects(l, argv, 3);
     return run_tool(c, argv);
   }
-  argv[3] = temp_path(l, "", "_whole.o");
+  argv[3] = neo_emit_staged(c, "", "_whole.o");
   neo_status s = merge_runtime(l, argv[3]);
   if (!s)
     s = hide_runtime(l, argv[3]);
   return s ? s : run_tool(c, argv);
 }
 
-static neo_status move(const linker *l, unsigned kind, const char *before, const char *after) {
-  neo_compilation *c = l->c;
-  if (!(c->options.emit & kind))
-    return NEO_OK;
-  const char *to = neo_emit_path(c, before, after);
-  if (rename(temp_path(l, before, after), to) == 0)
-    return NEO_OK;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", to, strerror(errno));
-  return NEO_IO;
-}
-
 static neo_status make(linker *l) {
   neo_compilation *c = l->c;
   neo_status s = NEO_OK;
   if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
-    s = neo_emit_objects(c, l->folder, &l->objects);
+    s = neo_emit_objects(c, &l->objects);
   if (!s && (c->options.emit & NEO_EMIT_OBJECT))
-    s = neo_llvm_emit_object(c->llvm, temp_path(l, "", ".o"), &c->why);
+    s = neo_llvm_emit_object(c->llvm, neo_emit_staged(c, "", ".o"), &c->why);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
   if (!s && (c->options.emit & NEO_EMIT_A))
     s = archive(l);
-  if (!s)
-    s = move(l, NEO_EMIT_SO, "lib", ".so");
-  if (!s)
-    s = move(l, NEO_EMIT_A, "lib", ".a");
-  return s ? s : move(l, NEO_EMIT_OBJECT, "", ".o");
+  return s;
 }
 
 neo_status neo_emit_binaries(neo_compilation *c) {
   linker l = {.c = c};
   if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
     return NEO_OK;
-  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &l.folder)) {
-    c->why = neo_arena_printf(&c->arena, "%s: %s", neo_emit_folder(c), strerror(errno));
-    return NEO_IO;
-  }
-  neo_status s = make(&l);
-  for (size_t k = 0; k < l.objects.n; k++)
-    unlink(l.objects.path[k]);
-  unlink(temp_path(&l, "", ".o"));
-  unlink(temp_path(&l, "", "_whole.o"));
-  unlink(temp_path(&l, "lib", ".so"));
-  unlink(temp_path(&l, "lib", ".a"));
-  rmdir(l.folder);
-  return s;
+  return make(&l);
 }

@@ -264,18 +264,18 @@ static neo_status write_object(neo_compilation *c, const part *p, const char *pa
   bool good = f && fwrite(p->object, 1, p->object_bytes, f) == p->object_bytes;
   if (f && fclose(f) == 0 && good)
     return NEO_OK;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-  return NEO_IO;
+  int why = errno;
+  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
+  return neo_status_of_errno(why);
 }
 
 /* The first failure in the order of parts is the one that is told. */
-static neo_status write_objects(neo_compilation *c, const neo_parts *w, const char *folder,
-                                neo_objects *out) {
+static neo_status write_objects(neo_compilation *c, const neo_parts *w, neo_objects *out) {
   neo_status s = NEO_OK;
   *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w->n), 0};
   for (const part *p = w->first; p && !s; p = p->next) {
     const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, out->n);
-    const char *path = out->path[out->n++] = neo_path_join(&c->arena, folder, name);
+    const char *path = out->path[out->n++] = neo_path_join(&c->arena, c->staging, name);
     s = p->status;
     if (s)
       c->why = neo_arena_strdup(&c->arena, p->why);
@@ -285,7 +285,7 @@ static neo_status write_objects(neo_compilation *c, const neo_parts *w, const ch
   return s;
 }
 
-neo_status neo_emit_objects(neo_compilation *c, const char *folder, neo_objects *out) {
+neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) {
   if (!c->parts)
     neo_parts_begin(c);
   if (!c->target.sm) /* a GPU's kernels are an image in the record */
@@ -298,7 +298,7 @@ neo_status neo_emit_objects(neo_compilation *c, const char *folder, neo_objects 
   close_queue(w);
   run_here(c, w);
   join(w);
-  neo_status s = write_objects(c, w, folder, out);
+  neo_status s = write_objects(c, w, out);
   neo_parts_end(c);
   return s;
 }

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/pipeline/compile.h"
 #include <errno.h>
 #include <spawn.h>
@@ -23,8 +24,10 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
   int fd[2];
   pid_t pid;
   *output = neo_arena_strdup(a, "");
-  if (pipe(fd))
+  if (pipe(fd)) {
+    *output = neo_arena_strdup(a, strerror(errno));
     return NEO_IO;
+  }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addclose(&actions, fd[0]);
@@ -36,7 +39,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
   if (error) {
     close(fd[0]);
     *output = neo_arena_printf(a, "%s: %s", argv[0], strerror(error));
-    return NEO_IO;
+    return neo_status_of_errno(error);
   }
   *output = read_all(a, fd[0]);
   close(fd[0]);
@@ -48,7 +51,7 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
 }
 
 bool neo_on_path(const char *name) {
-  const char *path = getenv("PATH");
+  const char *path = secure_getenv("PATH");
   char file[4096];
   for (size_t n; path && *path; path += n + (path[n] == ':')) {
     n = strcspn(path, ":");

@@ -104,9 +104,12 @@ static file final_file(const neo_builder *b) {
   return t->sm_own && neo_on_path("ptxas") ? CUBIN : PTX;
 }
 
+/* Without a compiler's start-up code, as what would run when the library is opened does not (neo-measure,
+ * library.c). */
 static bool link_library(neo_arena *a, const char *object, const char *library) {
   const char *const quick[] = {"ld", "-shared", "--build-id=none", "-o", library, object, NULL};
-  const char *const usual[] = {"cc", "-shared", "-o", library, object, "-lm", NULL};
+  const char *const usual[] = {"cc",    "-shared", "-nostartfiles", "-o",
+                               library, object,    "-lm",           NULL};
   char *output;
   return neo_spawn(a, quick, &output) == NEO_OK || neo_spawn(a, usual, &output) == NEO_OK;
 }
@@ -134,10 +137,15 @@ static bool write_files(const neo_builder *b, neo_llvm *l, uint32_t serial) {
   return made;
 }
 
+static void no_memory(void) {
+  _exit(1);
+}
+
 static void work(neo_builder *b, const worker *w, neo_candidate *x, int to) {
   neo_llvm *l;
   char path[600];
   const char *why = "";
+  neo_llvm_on_no_memory(no_memory);
   if (neo_llvm_new(&b->c->arena, target_of(b), "tune", &l, &why))
     _exit(1);
   name_file(b, w->serial, final_file(b), path);

@@ -288,6 +288,7 @@ static neo_status write_lines(emitter *e) {
 neo_status neo_tune_emit(neo_tune *t, neo_emission *out) {
   emitter e = {.t = t, .a = &t->c->arena, .out = out};
   *out = (neo_emission){0};
+  t->o.emit = neo_path_plain(e.a, t->o.emit);
   neo_status s = make_folder(t);
   t->builder.folder = t->o.emit;
   queued *order = in_order(t);

@@ -1,6 +1,9 @@
 /* See guard.h. No thread exists yet when the child is made, so forking is safe. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/neoc/cli/guard.h"
 #include "base/deep.h"
+#include "base/temp.h"
+#include "tools/neoc/cli/memory.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +38,12 @@ static int wait_for(pid_t child, const sigset_t *set) {
   }
 }
 
+/* What ends at once leaves its temporary files: where it writes, and in the folder for these. */
+static void sweep(const neoc_cli *cli) {
+  neo_temp_sweep(neoc_text(cli, NEOC_O_OUTPUT, "."));
+  neo_temp_sweep(NULL);
+}
+
 static neoc_exit died(neoc_cli *cli, int sig) {
   if (sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGPIPE)
     return NEOC_INTERRUPTED;
@@ -60,6 +69,7 @@ static void run_command(void *ctx) {
   command_call *c = ctx;
   neo_arena *a = c->cli->arena;
   jmp_buf out_of_memory, *before = a->on_fail;
+  neoc_memory_guard();
   a->on_fail = &out_of_memory;
   if (setjmp(out_of_memory)) {
     fprintf(stderr, "neoc: out of memory\n");
@@ -79,7 +89,7 @@ static neoc_exit run_deep(neoc_cli *cli) {
 
 neoc_exit neoc_guard(neoc_cli *cli) {
   sigset_t set, before;
-  const char *off = getenv("NEOC_NO_GUARD");
+  const char *off = secure_getenv("NEOC_NO_GUARD");
   if (!compiles(cli))
     return cli->command->run(cli);
   if (off && *off)
@@ -100,5 +110,8 @@ neoc_exit neoc_guard(neoc_cli *cli) {
     return run_deep(cli); /* no process left: without the guard then */
   int status = wait_for(child, &set);
   sigprocmask(SIG_SETMASK, &before, NULL);
-  return WIFEXITED(status) ? (neoc_exit)WEXITSTATUS(status) : died(cli, WTERMSIG(status));
+  bool ended = WIFEXITED(status);
+  if (!ended || WEXITSTATUS(status) == NEOC_DEVICE)
+    sweep(cli);
+  return ended ? (neoc_exit)WEXITSTATUS(status) : died(cli, WTERMSIG(status));
 }

@@ -1,5 +1,6 @@
 /* The reproducer of a bug: the IR of the command's model, as the frontend makes it, and the passes. It
  * is made in a child, since what failed once may fail again. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "ir/print.h"
 #include "tools/neoc/neoc.h"
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static int write_reproducer(neoc_cli *cli, const char *path, const char *why) {
 }
 
 const char *neoc_reproducer(neoc_cli *cli, const char *why) {
-  const char *folder = getenv("TMPDIR");
+  const char *folder = secure_getenv("TMPDIR");
   const char *path = neo_arena_printf(cli->arena, "%s/neoc-%d.ir",
                                       folder && *folder ? folder : "/tmp", (int)getpid());
   fflush(NULL);

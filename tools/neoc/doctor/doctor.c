@@ -1,5 +1,6 @@
 /* `neoc doctor`: what this machine has, and what is missing to compile and link models, with how to
  * mend it. Exit code 1 if something that is needed is missing. */
+#define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/machine_text.h"
 #include "base/temp.h"
 #include "runtime/processor.h"
@@ -99,7 +100,7 @@ static void machine(doctor *d) {
 /* ---- software */
 
 static bool in_path(neo_arena *a, const char *name, const char **found) {
-  const char *path = getenv("PATH");
+  const char *path = secure_getenv("PATH");
   if (strchr(name, '/')) {
     *found = name;
     return access(name, X_OK) == 0;
@@ -141,7 +142,7 @@ static const char *linker(doctor *d, const char *cc) {
 
 static void software(doctor *d) {
   neo_arena *a = d->cli->arena;
-  const char *cc = getenv("CC");
+  const char *cc = secure_getenv("CC");
   if (!cc || !*cc || strchr(cc, ' '))
     cc = "cc";
   title(d, "software");

@@ -1,0 +1,158 @@
+/* The files of a compilation appear together or not at all.
+ *
+ * All are made in one temporary folder inside of the output folder, under their final names. When the last one
+ * is there, they are moved, which is all that happens between the first and the last change that a user can
+ * see. A move that fails puts back what was there before; a kill between two moves is the only way to a mixture,
+ * and `create` refuses a header beside another library (neo_rt_create_for).
+ *
+ * The order is for such a kill, and for make: what names a rule's target, the library, comes last, and the
+ * depfile first. So a target that is up to date has its header, and its list of sources, beside it. */
+#include "base/file.h"
+#include "base/temp.h"
+#include "tools/pipeline/emit.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEPFILE_LIMIT_BYTES = 64 << 20 };
+
+typedef struct {
+  const char *from, *to, *old; /* old: where the earlier file is meanwhile */
+  bool kept, moved;            /* the earlier file is there; `to` is ours */
+} output;
+
+typedef struct {
+  neo_compilation *c;
+  NEO_VEC(output) outputs;
+  bool has_depfile; /* it was written; `before`: with what was in it, null: it was not there */
+  char *before;
+  size_t before_bytes;
+} publisher;
+
+static neo_status fail(neo_compilation *c, const char *path) {
+  int why = errno;
+  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
+  return neo_status_of_errno(why);
+}
+
+/* ---- one file */
+
+/* A second name for the earlier file costs nothing; where the file system has none, it is moved. */
+static neo_status keep(neo_compilation *c, output *o) {
+  struct stat st;
+  if (lstat(o->to, &st) != 0)
+    return errno == ENOENT ? NEO_OK : fail(c, o->to);
+  if (S_ISDIR(st.st_mode)) {
+    errno = EISDIR;
+    return fail(c, o->to);
+  }
+  o->kept = link(o->to, o->old) == 0 || rename(o->to, o->old) == 0;
+  return o->kept ? NEO_OK : fail(c, o->to);
+}
+
+static neo_status move(neo_compilation *c, output *o) {
+  o->moved = rename(o->from, o->to) == 0;
+  return o->moved ? NEO_OK : fail(c, o->to);
+}
+
+static void restore(const output *o) {
+  if (o->kept)
+    (void)rename(o->old, o->to); /* nothing, where both names are of one file */
+  else if (o->moved)
+    unlink(o->to);
+}
+
+/* ---- the depfile, which may lie anywhere */
+
+static bool is_regular(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static neo_status write_depfile(publisher *p) {
+  neo_compilation *c = p->c;
+  const char *path = c->options.depfile;
+  neo_str text;
+  if (!path)
+    return NEO_OK;
+  neo_emit_depfile(c, &text);
+  if (is_regular(path) && neo_file_read(&neo_io_default, &c->arena, path, DEPFILE_LIMIT_BYTES,
+                                        &p->before, &p->before_bytes))
+    return fail(c, path);
+  if (neo_file_write(&neo_io_default, path, neo_str_text(&text), text.n))
+    return fail(c, path);
+  p->has_depfile = true;
+  return NEO_OK;
+}
+
+static void restore_depfile(const publisher *p) {
+  const char *path = p->c->options.depfile;
+  if (!p->has_depfile || !is_regular(path))
+    return;
+  if (!p->before)
+    unlink(path);
+  else if (neo_file_write(&neo_io_default, path, p->before, p->before_bytes))
+    unlink(path); /* none at all makes its user build again */
+}
+
+/* ---- all */
+
+static void find_outputs(publisher *p) {
+  neo_compilation *c = p->c;
+  for (size_t k = neo_emit_n_kinds; k-- > 0;) {
+    const neo_emit_kind *kind = &neo_emit_kinds[k];
+    const char *from = neo_emit_staged(c, kind->before, kind->after);
+    if (!(c->options.emit & kind->bit) || !neo_path_exists(from))
+      continue; /* emulated GPUs have no PTX */
+    output o = {.from = from, .to = neo_emit_path(c, kind->before, kind->after)};
+    o.old = neo_arena_printf(&c->arena, "%s/old.%zu", c->staging, k);
+    NEO_PUSH(&c->arena, &p->outputs, o);
+  }
+}
+
+static neo_status move_all(publisher *p) {
+  neo_status s = NEO_OK;
+  for (size_t k = 0; !s && k < p->outputs.n; k++)
+    s = keep(p->c, &p->outputs.at[k]);
+  for (size_t k = 0; !s && k < p->outputs.n; k++)
+    s = move(p->c, &p->outputs.at[k]);
+  return s;
+}
+
+neo_status neo_emit_publish(neo_compilation *c) {
+  publisher p = {.c = c};
+  find_outputs(&p);
+  neo_status s = write_depfile(&p);
+  if (!s)
+    s = move_all(&p);
+  if (!s)
+    return NEO_OK;
+  for (size_t k = 0; k < p.outputs.n; k++)
+    restore(&p.outputs.at[k]);
+  restore_depfile(&p);
+  return s;
+}
+
+/* ---- the folder */
+
+neo_status neo_emit_stage(neo_compilation *c) {
+  const char *folder;
+  if (c->staging)
+    return NEO_OK;
+  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &folder))
+    return fail(c, neo_emit_folder(c));
+  c->staging = folder;
+  return NEO_OK;
+}
+
+const char *neo_emit_staged(neo_compilation *c, const char *before, const char *after) {
+  const char *name = neo_arena_printf(&c->arena, "%s%s%s", before, c->prefix, after);
+  return neo_path_join(&c->arena, c->staging, name);
+}
+
+void neo_emit_discard(neo_compilation *c) {
+  if (c->staging)
+    neo_temp_remove(c->staging);
+  c->staging = NULL;
+}
