@@ -7,6 +7,7 @@
 #define NEO_RUNTIME_CORE_CTX_H
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "runtime/watch.h"
 
 enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128, NEO_RTI_CHUNK = 1 << 16 };
 
@@ -70,6 +71,7 @@ struct neo_rt_ctx {
 
   uint32_t flags;       /* of the configuration */
   neo_rti_trace *trace; /* null: none */
+  const neo_rti_watch *watch; /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
   size_t n_loaded;

@@ -119,7 +119,7 @@ static void choose_units(child *c, int which) {
 static void forget(const child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write)
-      memset(c->j->buf[k].data, MEASURE_UNWRITTEN, c->j->buf[k].bytes);
+      measure_forget(&c->j->buf[k], c->j->buf[k].data);
 }
 
 static void hand_over(child *c, int which) {

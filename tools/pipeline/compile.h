@@ -198,6 +198,9 @@ void neo_library_close(neo_library *l);
 void neo_module_widen(neo_module *m);
 /* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
+/* Sizes as kernels read them (neo_size_number), in the arena; indices of loops are in the middle of what
+ * they may be. (sizes.c) */
+int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes);
 /* The ends between which an element of an integer tensor lies (ir/element.h) at these sizes. */
 typedef struct {
   bool given;

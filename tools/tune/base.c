@@ -22,14 +22,10 @@ static void build_both(neo_tune *t, neo_candidate both[2]) {
   neo_build(&t->builder, &both[1], 1);
 }
 
-static void send_job(neo_tune *t, neo_task *x) {
-  neo_measurer_job(&t->measurer, neo_task_job(t, x));
-}
-
 /* Tries to measure the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
-  send_job(t, x);
+  neo_measurer_job(&t->measurer, neo_task_job(t, x));
   if (plain)
     s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? neo_task_lost(t) : NEO_OK;
   if (!s && plain && !m->ok)
@@ -43,7 +39,12 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
  * sums cancel, tolerances grow. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
   neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
-  t->builder.sizes = x->sizes;
+  const char *why = neo_task_inputs(t, x);
+  if (why) {
+    snprintf(m->why, sizeof m->why, "%s", why);
+    return NEO_OK;
+  }
+  t->builder.numbers = x->numbers;
   build_both(t, both);
   x->base = both[1];
   if (!both[0].ok || !both[1].ok) {
@@ -116,14 +117,13 @@ bool neo_task_prepare(neo_tune *t, neo_task *x) {
     take_base(t, x);
   }
   t->builder.g = x->g;
-  t->builder.sizes = x->sizes;
   return true;
 }
 
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
   t->builder.g = x->g;
-  t->builder.sizes = x->sizes;
+  t->builder.numbers = x->numbers;
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;

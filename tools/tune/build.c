@@ -59,7 +59,7 @@ static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x
     neo_str_addf(&text, "%s%u:%s", i ? ";" : "", map[i].buf, neo_type_text(t));
     for (uint32_t d = 0; d < box->rank; d++)
       neo_str_addf(&text, ":%lld,%lld,%lld",
-                   (long long)neo_kernel_number(k, box->extent[d], b->sizes + 1),
+                   (long long)neo_kernel_number(k, box->extent[d], b->numbers),
                    (long long)(box->stride[d] * neo_type_bytes(t)), (long long)box->count[d]);
   }
   snprintf(x->maps, sizeof x->maps, "%s", neo_str_text(&text));
@@ -82,7 +82,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
     neo_kernel_launch(k, &x->block, &x->block_units);
   x->persistent = (int32_t)k->persistent;
   say_maps(b, k, x);
-  x->units = neo_kernel_units(k, b->sizes + 1);
+  x->units = neo_kernel_units(k, b->numbers);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);
   return x->ok = true;
 }

@@ -13,7 +13,7 @@
 typedef struct {
   neo_compilation *c;
   const neo_group *g;
-  const int64_t *sizes;     /* [size id]: values of run-time sizes */
+  const int64_t *numbers;   /* values of run-time sizes, as kernels read them */
   const neo_target *target; /* null: the compilation's */
   const char *folder;       /* folder for the libraries */
   int workers;

@@ -12,6 +12,8 @@ neo_status neo_task_lost(neo_tune *t) {
 
 const char *neo_task_job(neo_tune *t, neo_task *x) {
   neo_job_options o = {.sizes = x->sizes,
+                       .numbers = x->numbers,
+                       .input = x->input,
                        .threads = t->o.threads,
                        .seed = t->o.seed,
                        .positive = x->positive,

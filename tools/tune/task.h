@@ -6,6 +6,7 @@
  *   race.c       races, and records of winners
  *   base.c       the base of a task
  *   task.c       what the measurer is told of a task; batches
+ *   inputs.c     what kernels read in a run of their entry
  *   tasks.c      the tasks of a compilation
  *   journal.c    the log of trials
  *   shrink.c     smaller sizes for long kernels
@@ -56,6 +57,14 @@ void neo_journal_recall(neo_tune *t, neo_task *x);
 
 /* ---- tasks.c: fills t->tasks. NEO_ARGUMENT: t->o.only is not a regular expression. */
 neo_status neo_tune_add_tasks(neo_tune *t) NEO_MUST_CHECK;
+
+/* ---- inputs.c */
+/* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes; runs its entry
+ * where that is needed and was not done. Null: done; or why it failed. */
+const char *neo_task_inputs(neo_tune *t, neo_task *x);
+/* The file of a kernel's buffer in a run. */
+const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);
+void neo_inputs_free(neo_tune *t);
 
 /* ---- task.c */
 /* The measurer died: its reason becomes the tuning's. Never NEO_OK. */

@@ -35,6 +35,28 @@ static void count_entry(neo_tune *t, const neo_rt_entry *e, runs *n) {
   }
 }
 
+static const neo_rt_entry *entry_of_kind(const neo_plan *p, uint32_t kind, size_t *at) {
+  for (; *at < p->entries.n; ++*at)
+    if (p->entries.at[*at].kind == kind)
+      return &p->entries.at[(*at)++];
+  return NULL;
+}
+
+/* Finds the first step that runs the task's kernel: in an entry of this kind. */
+static bool find_step(const neo_tune *t, neo_task *x, uint32_t kind) {
+  const neo_plan *p = t->c->plan;
+  const neo_rt_entry *e;
+  for (size_t at = 0; (e = entry_of_kind(p, kind, &at)) != NULL;)
+    for (int32_t k = e->first_step; k < e->first_step + e->n_steps; k++)
+      if (p->steps.at[k].op == NEO_RT_STEP_RUN && p->steps.at[k].arg == (int32_t)x->kernel) {
+        x->entry = e->name;
+        x->step = k;
+        x->in_loop = p->step_depth.at[k] > 0;
+        return true;
+      }
+  return false;
+}
+
 /* How often each kernel runs in a step: of the first training entry or, if there is none, of all
  * outputs. */
 static runs *count_runs(neo_tune *t) {
@@ -67,7 +89,11 @@ static void add_task(neo_tune *t, size_t g, const runs *n) {
                 .count = n->count,
                 .between_bytes = n->count ? (int64_t)(n->entry_bytes - own) : 0,
                 .sizes = t->o.sizes,
+                .numbers = neo_sizes_by_number(c->module, &c->arena, t->o.sizes),
+                .rounds = 1,
                 .part = 1};
+  if (!find_step(t, &x, NEO_RT_ENTRY_TRAIN))
+    (void)find_step(t, &x, NEO_RT_ENTRY_FORWARD);
   neo_record_describe(c, x.g, &x.record);
   neo_task *same = task_of_key(t, x.record.key);
   if (same) {

@@ -10,10 +10,12 @@
  * runs read the log and the records, so an interruption costs one batch. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
+#include "tools/tune/inputs.h"
 #include "tools/tune/job.h"
 #include "tools/tune/measurer.h"
 #include "tools/tune/search.h"
 
+struct neo_rti_watch;
 typedef struct neo_tune neo_tune;
 typedef struct {
   double seconds;
@@ -33,6 +35,11 @@ typedef struct {
   bool (*stop)(void *ctx); /* called between candidates; may be null */
   void (*progress)(void *ctx,
                    const neo_tune *t); /* called after every batch and race; may be null */
+  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets the
+   * watch see its kernels. It is called in a child, once or more. False: it has said on stderr why
+   * not. Null: integers that kernels read are drawn. */
+  bool (*run)(void *ctx, const char *entry, const int64_t *sizes,
+              const struct neo_rti_watch *watch);
   void *ctx;
 } neo_tune_options;
 
@@ -40,6 +47,9 @@ typedef struct {
   const neo_group *g;
   uint32_t kernel;       /* number of the kernel in the compilation */
   int64_t count;         /* how often it runs in the step */
+  const char *entry;     /* an entry that runs it; null: none that can be run */
+  int32_t step;          /* the model's step that does */
+  bool in_loop;          /* of the plan */
   int64_t between_bytes; /* bytes that other kernels of a step touch between two runs */
   neo_record record;
   bool contraction;
@@ -48,6 +58,9 @@ typedef struct {
   const char *failed;   /* why it cannot be tuned; null: it can */
   bool positive, loose; /* see job.h */
   const int64_t *sizes; /* sizes for measuring */
+  const int64_t *numbers; /* the same as kernels read them */
+  const char **input;     /* [buffer] as in neo_job_options */
+  double rounds;          /* as in neo_input */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */
@@ -74,6 +87,8 @@ struct neo_tune {
   const neo_task *current; /* the task whose job the measurer has */
   NEO_VEC(neo_task) tasks;
   NEO_VEC(neo_logged_trial) logged;
+  NEO_VEC(neo_inputs) inputs; /* runs of entries */
+  const char *inputs_folder;  /* the files of their integers; null: not made yet */
   double begun_s;
   double scale[2]; /* nanoseconds per unit of cost: of contractions [1], of other kernels [0] */
   double *ratios;  /* room for one per task */
