@@ -19,6 +19,8 @@ typedef struct neo_kernel_step neo_kernel_step;
 typedef NEO_VEC(neo_kernel_step) neo_kernel_steps;
 struct neo_kernel_step {
   neo_kernel *kernel; /* null: a loop */
+  NEO_VEC(uint32_t) choices; /* of a kernel: numbers of the schedules that it has, in the order in which they were
+                                chosen for this group */
   /* Its steps run for lo <= index < hi, from the last one on if `down`; without an index (0) once, where
    * the condition `hi` holds. */
   neo_size index;
@@ -39,7 +41,10 @@ typedef struct {
   const neo_machine *machine;
   const neo_fuse_options *fusion; /* as in neo_fuse_with */
   neo_segment_schedule *choose;   /* null: by the model of costs */
-  void *choose_ctx;
+  /* Seconds that are saved when workers share the kernel of this choice, of which `saved_s` is the model's opinion; may be
+   * null. Whoever gives the same for other schedules gets the same kernels. */
+  double (*price)(void *ctx, uint32_t choice, double saved_s);
+  void *choose_ctx; /* of both */
   neo_loops loops;
   const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;

@@ -3,6 +3,7 @@
 #ifndef NEO_RUNTIME_WATCH_H
 #define NEO_RUNTIME_WATCH_H
 #include "include/neo/neo_rt.h"
+#include <stdbool.h>
 
 typedef struct {     /* a kernel, before it runs */
   int32_t step;      /* its number among the model's steps */

@@ -22,14 +22,25 @@ static void build_both(neo_tune *t, neo_candidate both[2]) {
   neo_build(&t->builder, &both[1], 1);
 }
 
+/* A plain kernel computes as many of its units as a quarter of its time allows: some of them do. */
+static void limit_plain(neo_tune *t) {
+  enum { LEAST_MS = 4000, RUNS = 10 };
+  double ms = 1000 * t->o.seconds / RUNS;
+  neo_task_limit(t, NEO_TASK_CPU_MS, ms > LEAST_MS ? ms : LEAST_MS);
+}
+
 /* Tries to measure the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
   neo_measurer_job(&t->measurer, neo_task_job(t, x));
   if (plain)
+    limit_plain(t);
+  if (plain)
     s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? neo_task_lost(t) : NEO_OK;
   if (!s && plain && !m->ok)
     return NEO_OK;
+  if (plain)
+    neo_task_limit(t, NEO_TASK_CPU_MS, NEO_TASK_LIMIT_MS);
   if (!s)
     s = neo_measurer_run(&t->measurer, "base", &x->base, 0, m) ? neo_task_lost(t) : NEO_OK;
   return s;
@@ -79,7 +90,7 @@ static void seed_search(neo_tune *t, neo_task *x) {
 
 /* Schedules are priced for the number of threads that measure them. */
 static neo_space space_of(const neo_tune *t, const neo_task *x) {
-  neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
+  neo_space s = neo_space_of(t->c->module, x->g, x->machine);
   s.threads = (uint32_t)t->o.threads;
   return s;
 }
@@ -87,7 +98,9 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
 /* Sets the base: the schedule that a compilation takes today, a record's or the model's choice.
  * Only what beats it is recorded. */
 static void take_base(neo_tune *t, neo_task *x) {
-  x->base.schedule = neo_compile_schedule(t->c, x->g, &x->base_record);
+  x->base_record = x->segment ? x->segment->from : NULL;
+  x->base.schedule = x->segment ? x->segment->schedule
+                                : neo_compile_schedule(t->c, x->g, &x->base_record);
   neo_search_first(&x->search, &x->base.schedule);
 }
 
@@ -102,11 +115,18 @@ void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
   neo_journal_recall(t, x);
 }
 
+static void set_builder(neo_tune *t, const neo_task *x) {
+  t->builder.g = x->g;
+  t->builder.machine = x->machine;
+  t->builder.segment = x->segment;
+  t->builder.numbers = x->numbers;
+}
+
 bool neo_task_prepare(neo_tune *t, neo_task *x) {
   double guess = neo_tune_guess_ns(t, x);
-  if (!x->begun && guess > long_ns)
+  if (!x->begun && !x->segment && guess > long_ns)
     neo_task_shrink(t, x, long_ns / guess);
-  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->in_round);
   if (refused) {
     neo_task_fail(t, x, "not measured", refused);
     return false;
@@ -116,14 +136,13 @@ bool neo_task_prepare(neo_tune *t, neo_task *x) {
     seed_search(t, x);
     take_base(t, x);
   }
-  t->builder.g = x->g;
+  set_builder(t, x);
   return true;
 }
 
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
-  t->builder.g = x->g;
-  t->builder.numbers = x->numbers;
+  set_builder(t, x);
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
@@ -131,7 +150,7 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
     return NEO_OK;
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
   for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && m.reason == MEASURE_REASON_LATE &&
-                      neo_task_shrink(t, x, 0.1);
+                      !x->segment && neo_task_shrink(t, x, 0.1);
        tries++)
     s = first_base(t, x, &m);
   if (s)

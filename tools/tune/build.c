@@ -70,9 +70,10 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   neo_str text;
   const char *why = "";
   neo_str_init(&text, &b->c->arena);
-  if (!neo_schedule_legal(b->c->module, b->g, &b->c->machine, &x->schedule, &text))
+  if (!neo_schedule_legal(b->c->module, b->g, b->machine, &x->schedule, &text))
     return fail(x, neo_str_text(&text));
-  if (neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
+  if (b->segment ? neo_compile_segment(b->c, b->segment, &x->schedule, &k, &why)
+                 : neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
     return fail(x, why);
   snprintf(x->symbol, sizeof x->symbol, "k%zu", number);
   if (neo_llvm_kernel(l, k, x->symbol, &why))

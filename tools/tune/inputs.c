@@ -47,10 +47,20 @@ static bool is_made(neo_compilation *c, const neo_kbuf *b, const int64_t *sizes)
 
 static bool needs_run(const neo_tune *t, const neo_task *x) {
   const neo_kernel *k = t->c->kernels.at[x->kernel].kernel;
-  bool needs = x->in_loop;
+  bool needs = x->segment;
   for (size_t b = 0; b < k->bufs.n && !needs; b++)
     needs = is_made(t->c, &k->bufs.at[b], x->sizes);
   return needs && x->entry && t->o.run && !t->c->target.sm && t->c->target.is_host_arch;
+}
+
+/* Sizes by id, with indices of loops from those that a kernel reads. */
+static const int64_t *in_round(neo_tune *t, const int64_t *sizes, const int64_t *numbers) {
+  const neo_module *m = t->c->module;
+  int64_t *out = neo_arena_copy(&t->c->arena, sizes, m->sizes.n * sizeof *out);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    if (m->sizes.at[k].loop_index)
+      out[k] = numbers[neo_size_number(m, (neo_size){k})];
+  return out;
 }
 
 /* ---- in the child */
@@ -61,13 +71,16 @@ typedef struct {
   neo_task **task; /* [step of the model] the first task that is taken there; null: none */
   int pass;        /* 0: the first run */
   int64_t *seen;   /* [step] rounds with the most units so far in this pass */
+  neo_input *at;   /* the kernel that runs; null: none does */
+  double begun_ns; /* when it began */
   bool failed;
 } watcher;
 
-static void copy_buffer(watcher *w, const neo_task *x, size_t b, const void *from) {
+static void copy_buffer(watcher *w, const neo_task *x, size_t b, const void *from,
+                        const int64_t *sizes) {
   const neo_kbuf *buf = &w->t->c->kernels.at[x->kernel].kernel->bufs.at[b];
   FILE *f = fopen(neo_inputs_path(w->t, w->run, x->kernel, b), "wb");
-  size_t n = (size_t)neo_job_elements(w->t->c, buf, w->run->sizes);
+  size_t n = (size_t)neo_job_elements(w->t->c, buf, sizes);
   size_t size = (size_t)neo_type_bytes((neo_type)buf->type);
   w->failed = w->failed || !f || fwrite(from, size, n, f) != n;
   if (f && fclose(f))
@@ -77,15 +90,24 @@ static void copy_buffer(watcher *w, const neo_task *x, size_t b, const void *fro
 static void copy_kernel(watcher *w, const neo_task *x, const neo_rti_watched *at) {
   const neo_kernel *k = w->t->c->kernels.at[x->kernel].kernel;
   neo_input *in = &w->run->of[x->kernel];
+  const int64_t *sizes = in_round(w->t, w->run->sizes, at->size);
   for (size_t b = 0; b < k->bufs.n; b++)
     if (is_made(w->t->c, &k->bufs.at[b], w->run->sizes))
-      copy_buffer(w, x, b, at->buf[b]);
+      copy_buffer(w, x, b, at->buf[b], sizes);
   memcpy(in->number, at->size, neo_size_numbers(w->t->c->module) * sizeof *in->number);
   in->seen = true;
 }
 
-static void before(void *ctx, const neo_rti_watched *at) {
-  watcher *w = ctx;
+/* Adds up the time of the kernel before, and starts that of the next one; null: there is none. */
+static void count_time(watcher *w, neo_input *next) {
+  double now = 1e9 * neo_tune_now_s();
+  if (w->at && w->pass == 1)
+    w->at->ns += now - w->begun_ns;
+  w->at = next;
+  w->begun_ns = now;
+}
+
+static void look(watcher *w, const neo_rti_watched *at) {
   const neo_task *x = w->task[at->step];
   neo_input *in = x ? &w->run->of[x->kernel] : NULL;
   if (!in || (!at->in_loop && in->seen))
@@ -104,6 +126,13 @@ static void before(void *ctx, const neo_rti_watched *at) {
   }
 }
 
+static void before(void *ctx, const neo_rti_watched *at) {
+  watcher *w = ctx;
+  count_time(w, NULL);
+  look(w, at);
+  count_time(w, &w->run->of[w->t->c->plan->steps.at[at->step].arg]);
+}
+
 static bool is_entry_of_tasks(const neo_tune *t, const char *entry) {
   for (size_t k = 0; k < t->tasks.n; k++)
     if (needs_run(t, &t->tasks.at[k]) && neo_streq(t->tasks.at[k].entry, entry))
@@ -116,8 +145,10 @@ static void run_entries(watcher *w) {
   neo_rti_watch watch = {before, w};
   for (w->pass = 0; w->pass < 2; w->pass++)
     for (size_t k = 0; k < p->entries.n && !w->failed; k++)
-      if (is_entry_of_tasks(w->t, p->entries.at[k].name))
-        w->failed = !w->t->o.run(w->t->o.ctx, p->entries.at[k].name, w->run->sizes, &watch);
+      if (is_entry_of_tasks(w->t, p->entries.at[k].name)) {
+        w->failed |= !w->t->o.run(w->t->o.ctx, p->entries.at[k].name, w->run->sizes, &watch);
+        count_time(w, NULL);
+      }
 }
 
 /* What it says goes to a file, of which the parent tells the first line. */
@@ -227,8 +258,23 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x) {
     if (is_made(c, &k->bufs.at[b], x->sizes))
       x->input[b] = neo_inputs_path(t, all, x->kernel, b);
   x->numbers = in->number;
+  x->in_round = in_round(t, x->sizes, in->number);
   x->rounds = in->rounds;
   return NULL;
+}
+
+void neo_tune_look_at_loops(neo_tune *t) {
+  bool loops = false;
+  for (size_t k = 0; k < t->tasks.n; k++)
+    loops = loops || t->tasks.at[k].segment;
+  for (size_t k = 0; k < t->tasks.n && loops; k++) {
+    neo_task *x = &t->tasks.at[k];
+    const neo_inputs *all = needs_run(t, x) ? inputs_at(t, x->sizes) : NULL;
+    if (all && !all->why) {
+      x->rounds = all->of[x->kernel].seen ? all->of[x->kernel].rounds : x->rounds;
+      x->seen_ns = all->of[x->kernel].ns;
+    }
+  }
 }
 
 void neo_inputs_free(neo_tune *t) {

@@ -45,7 +45,10 @@ typedef struct {
 
 typedef struct {
   const neo_group *g;
+  const neo_segment *segment; /* g is in a recurrence's loops; null: it has a kernel of its own */
+  const neo_machine *machine; /* as g may use it */
   uint32_t kernel;       /* number of the kernel in the compilation */
+  int sharing;           /* tasks that have this kernel: segments of one loop */
   int64_t count;         /* how often it runs in the step */
   const char *entry;     /* an entry that runs it; null: none that can be run */
   int32_t step;          /* the model's step that does */
@@ -58,9 +61,10 @@ typedef struct {
   const char *failed;   /* why it cannot be tuned; null: it can */
   bool positive, loose; /* see job.h */
   const int64_t *sizes; /* sizes for measuring */
+  const int64_t *in_round; /* the same, with indices of loops */
   const int64_t *numbers; /* the same as kernels read them */
   const char **input;     /* [buffer] as in neo_job_options */
-  double rounds;          /* as in neo_input */
+  double rounds, seen_ns; /* as in neo_input */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */
@@ -129,6 +133,9 @@ typedef struct {
 } neo_quality;
 neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_CHECK;
 
+/* The time of all runs of a task in a step, measured or else estimated. best: with the best
+ * schedule found. Segments of one kernel have equal shares of its time. */
+double neo_task_ns(const neo_tune *t, const neo_task *x, bool best);
 /* The time of a step: of measured kernels, and estimates of others. best: with the best schedules
  * found. */
 double neo_tune_step_ns(const neo_tune *t, bool best);

@@ -1,5 +1,4 @@
 /* Runs the model that is tuned, so that the tuner sees what its kernels read. */
-#include "runtime/processor.h"
 #include "runtime/watch.h"
 #include "tools/neoc/tune/tuner.h"
 
@@ -15,7 +14,7 @@ static neoc_exit open_model(tuner *x, const int64_t *sizes) {
   r->sizes = neo_arena_copy(a, sizes, r->c.module->sizes.n * sizeof *sizes);
   r->input = NEO_NEW_ARRAY(a, neo_rt_array, r->c.module->tensors.n + 1);
   r->needs = NEO_NEW_ARRAY(a, neoc_tensors, r->c.module->entries.n + 1);
-  return neoc_runner_begin(r, neo_rti_cores(), x->tune.o.seed);
+  return neoc_runner_begin(r, x->tune.o.threads, x->tune.o.seed);
 }
 
 bool neoc_tune_run_entry(void *ctx, const char *entry, const int64_t *sizes,
