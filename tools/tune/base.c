@@ -29,6 +29,13 @@ static void limit_plain(neo_tune *t) {
   neo_task_limit(t, NEO_TASK_CPU_MS, ms > LEAST_MS ? ms : LEAST_MS);
 }
 
+/* Wall time of a base: that is left, and some more, since it is checked at its end only. */
+static double base_ms(const neo_tune *t) {
+  enum { MORE_MS = 3000 };
+  double left_ms = 1000 * neo_tune_left_s(t) + MORE_MS;
+  return left_ms < MORE_MS ? MORE_MS : left_ms < NEO_TASK_LIMIT_MS ? left_ms : NEO_TASK_LIMIT_MS;
+}
+
 /* Tries to measure the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
@@ -39,8 +46,7 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
     s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? neo_task_lost(t) : NEO_OK;
   if (!s && plain && !m->ok)
     return NEO_OK;
-  if (plain)
-    neo_task_limit(t, NEO_TASK_CPU_MS, NEO_TASK_LIMIT_MS);
+  neo_task_limit(t, NEO_TASK_CPU_MS, x->begun ? NEO_TASK_LIMIT_MS : base_ms(t));
   if (!s)
     s = neo_measurer_run(&t->measurer, "base", &x->base, 0, m) ? neo_task_lost(t) : NEO_OK;
   return s;
@@ -140,6 +146,15 @@ bool neo_task_prepare(neo_tune *t, neo_task *x) {
   return true;
 }
 
+static bool is_late(const neo_task *x, const neo_measured *m) {
+  return !x->begun && !m->ok && m->reason == MEASURE_REASON_LATE;
+}
+
+/* The kernels of a loop have the sizes of their rounds. */
+static bool shrink_more(const neo_tune *t, neo_task *x) {
+  return !x->segment && neo_task_shrink(t, x, 0.1);
+}
+
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
   set_builder(t, x);
@@ -149,12 +164,11 @@ neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   if (!neo_task_prepare(t, x))
     return NEO_OK;
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
-  for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && m.reason == MEASURE_REASON_LATE &&
-                      !x->segment && neo_task_shrink(t, x, 0.1);
-       tries++)
+  bool late = neo_tune_late(t);
+  for (int tries = 0; tries < 3 && !s && !late && is_late(x, &m) && shrink_more(t, x); tries++)
     s = first_base(t, x, &m);
-  if (s)
-    return s;
+  if (s || (is_late(x, &m) && late))
+    return s; /* perhaps it only ran out of time */
   if (!m.ok || m.ns <= 0) {
     neo_task_fail(t, x, "the default's kernel", m.why);
     return NEO_OK;
