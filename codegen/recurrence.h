@@ -19,7 +19,8 @@ typedef struct neo_kernel_step neo_kernel_step;
 typedef NEO_VEC(neo_kernel_step) neo_kernel_steps;
 struct neo_kernel_step {
   neo_kernel *kernel; /* null: a loop */
-  NEO_VEC(uint32_t) choices; /* of a kernel: numbers of the schedules that it has, in the order in which they were
+  NEO_VEC(uint32_t)
+  choices; /* of a kernel: numbers of the schedules that it has, in the order in which they were
                                 chosen for this group */
   /* Its steps run for lo <= index < hi, from the last one on if `down`; without an index (0) once, where
    * the condition `hi` holds. */

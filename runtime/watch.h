@@ -5,10 +5,10 @@
 #include "include/neo/neo_rt.h"
 #include <stdbool.h>
 
-typedef struct {     /* a kernel, before it runs */
-  int32_t step;      /* its number among the model's steps */
-  bool in_loop;      /* of the plan: it runs once a round */
-  void *const *buf;  /* its buffers, as neo_rt_args has them */
+typedef struct {       /* a kernel, before it runs */
+  int32_t step;        /* its number among the model's steps */
+  bool in_loop;        /* of the plan: it runs once a round */
+  void *const *buf;    /* its buffers, as neo_rt_args has them */
   const int64_t *size; /* run-time sizes, with the indices of the loops around */
   int64_t units;
 } neo_rti_watched;

@@ -69,8 +69,8 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
-  uint32_t flags;       /* of the configuration */
-  neo_rti_trace *trace; /* null: none */
+  uint32_t flags;             /* of the configuration */
+  neo_rti_trace *trace;       /* null: none */
   const neo_rti_watch *watch; /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */

@@ -347,8 +347,8 @@ int main(void) {
                                       drop),
       cmocka_unit_test_setup_teardown(other_memory_read_in_between_is_not_in_the_time, make, drop),
       cmocka_unit_test_setup_teardown(integers_of_a_buffer_are_those_of_its_file, make, drop),
-      cmocka_unit_test_setup_teardown(
-          what_is_read_and_written_is_as_at_first_before_each_answer, make, drop),
+      cmocka_unit_test_setup_teardown(what_is_read_and_written_is_as_at_first_before_each_answer,
+                                      make, drop),
       cmocka_unit_test_setup_teardown(several_threads_share_the_units, make, drop),
       cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
                                       drop),

@@ -27,8 +27,7 @@ static int64_t count_written(const measure_buf *b) {
 /* Saves all elements, or MOST at equal distances. */
 static void save_buffer(const measure_buf *b, FILE *f) {
   size_t size = neo_rti_type_bytes(b->type);
-  int64_t written = count_written(b), n = written < MOST ? written : MOST, seen = 0,
-          saved = 0;
+  int64_t written = count_written(b), n = written < MOST ? written : MOST, seen = 0, saved = 0;
   int64_t *at = calloc((size_t)n + 1, sizeof *at);
   for (int64_t k = 0; at && k < b->n && saved < n; k++) {
     if (measure_unwritten(b, b->plain, k, 1))

@@ -193,6 +193,21 @@ static neo_kernel *kernel_with(const neo_kernel_steps *steps, uint32_t choice) {
   return found;
 }
 
+static size_t count_choices(const neo_kernel_steps *steps) {
+  size_t n = 0;
+  for (size_t k = 0; k < steps->n; k++)
+    n += steps->at[k].choices.n + count_choices(&steps->at[k].steps);
+  return n;
+}
+
+/* How many segments of a recurrence have a kernel. */
+static size_t count_segments(const neo_compilation *c, const neo_group *of) {
+  size_t n = 0;
+  for (size_t k = 0; k < c->segments.n; k++)
+    n += c->segments.at[k].of == of && c->segments.at[k].kernel != UINT32_MAX;
+  return n;
+}
+
 /* Have two kernels buffers of the same types, but for scratch? */
 static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
   size_t k = 0;
@@ -212,6 +227,9 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
   if (status)
     return status;
   *out = kernel_with(&steps, x->number);
+  *why = "it adds up in another order than the loop over single rows";
+  if (count_choices(&steps) != count_segments(c, x->of))
+    return NEO_UNSUPPORTED;
   *why = "its kernel has other buffers with it";
   return *out && have_equal_buffers(*out, c->kernels.at[x->kernel].kernel) ? NEO_OK
                                                                            : NEO_UNSUPPORTED;

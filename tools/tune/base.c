@@ -105,8 +105,8 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
  * Only what beats it is recorded. */
 static void take_base(neo_tune *t, neo_task *x) {
   x->base_record = x->segment ? x->segment->from : NULL;
-  x->base.schedule = x->segment ? x->segment->schedule
-                                : neo_compile_schedule(t->c, x->g, &x->base_record);
+  x->base.schedule =
+      x->segment ? x->segment->schedule : neo_compile_schedule(t->c, x->g, &x->base_record);
   neo_search_first(&x->search, &x->base.schedule);
 }
 

@@ -14,7 +14,8 @@ typedef struct {
   neo_compilation *c;
   const neo_group *g;
   const neo_machine *machine; /* as the group may use it */
-  const neo_segment *segment; /* the kernel is the recurrence's that has it; null: the group's own */
+  const neo_segment
+      *segment;             /* the kernel is the recurrence's that has it; null: the group's own */
   const int64_t *numbers;   /* values of run-time sizes, as kernels read them */
   const neo_target *target; /* null: the compilation's */
   const char *folder;       /* folder for the libraries */

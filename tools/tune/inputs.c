@@ -45,12 +45,16 @@ static bool is_made(neo_compilation *c, const neo_kbuf *b, const int64_t *sizes)
   return false;
 }
 
+bool neo_tune_can_run(const neo_tune *t) {
+  return t->o.run && !t->c->target.sm && t->c->target.is_host_arch;
+}
+
 static bool needs_run(const neo_tune *t, const neo_task *x) {
   const neo_kernel *k = t->c->kernels.at[x->kernel].kernel;
   bool needs = x->segment;
   for (size_t b = 0; b < k->bufs.n && !needs; b++)
     needs = is_made(t->c, &k->bufs.at[b], x->sizes);
-  return needs && x->entry && t->o.run && !t->c->target.sm && t->c->target.is_host_arch;
+  return needs && x->entry && neo_tune_can_run(t);
 }
 
 /* Sizes by id, with indices of loops from those that a kernel reads. */

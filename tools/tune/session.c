@@ -49,8 +49,7 @@ static neo_status begin_measuring(neo_tune *t) {
   neo_status s = neo_measurer_start(a, &t->measurer, &t->why);
   if (!s)
     s = neo_target_choose(a, NULL, NULL, &t->processor, &t->why);
-  t->builder =
-      (neo_builder){.c = t->c, .workers = t->o.workers, .limit_ms = 30000};
+  t->builder = (neo_builder){.c = t->c, .workers = t->o.workers, .limit_ms = 30000};
   if (s || t->o.emit)
     return s;
   s = check_device(t);

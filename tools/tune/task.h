@@ -56,6 +56,8 @@ void neo_journal_recall(neo_tune *t, neo_task *x);
 neo_status neo_tune_add_tasks(neo_tune *t) NEO_MUST_CHECK;
 
 /* ---- inputs.c */
+/* Can entries be run here? */
+bool neo_tune_can_run(const neo_tune *t);
 /* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes; runs its entry
  * where that is needed and was not done. Null: done; or why it failed. */
 const char *neo_task_inputs(neo_tune *t, neo_task *x);

@@ -92,6 +92,8 @@ static void add_task(neo_tune *t, neo_task x, const runs *all) {
   x.rounds = x.part = 1;
   if (!find_step(t, &x, NEO_RT_ENTRY_TRAIN))
     (void)find_step(t, &x, NEO_RT_ENTRY_FORWARD);
+  if (x.segment && !x.entry)
+    return;
   x.between_bytes = n->count && !x.in_loop ? (int64_t)(n->entry_bytes - own) : 0;
   neo_record_describe(c, x.g, &x.record);
   neo_task *same = task_of_key(t, x.record.key);
@@ -121,9 +123,8 @@ static void add_groups(neo_tune *t, const wanted *w, const runs *n) {
   neo_compilation *c = t->c;
   bool *seen = NEO_NEW_ARRAY(&c->arena, bool, c->kernels.n + 1);
   for (size_t g = 0; g < c->grouping.groups.n; g++) {
-    neo_task x = {.g = &c->grouping.groups.at[g],
-                  .machine = &c->machine,
-                  .kernel = c->kernel_of_group.at[g]};
+    neo_task x = {
+        .g = &c->grouping.groups.at[g], .machine = &c->machine, .kernel = c->kernel_of_group.at[g]};
     if (!neo_group_has_form(x.g) || seen[x.kernel] || !is_wanted(w, x.g))
       continue;
     seen[x.kernel] = true;
@@ -131,9 +132,9 @@ static void add_groups(neo_tune *t, const wanted *w, const runs *n) {
   }
 }
 
-/* Groups in the loops of recurrences. A GPU's are measured with their grid only, which nothing does. */
+/* Groups in the loops of recurrences. What they read follows from rounds before. */
 static void add_segments(neo_tune *t, const wanted *w, const runs *n) {
-  for (size_t k = 0; k < t->c->segments.n && !t->c->target.sm; k++) {
+  for (size_t k = 0; k < t->c->segments.n && neo_tune_can_run(t); k++) {
     const neo_segment *s = &t->c->segments.at[k];
     if (s->kernel != UINT32_MAX && is_wanted(w, s->g))
       add_task(t, (neo_task){.g = s->g, .machine = s->machine, .segment = s, .kernel = s->kernel},

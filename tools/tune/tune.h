@@ -47,24 +47,24 @@ typedef struct {
   const neo_group *g;
   const neo_segment *segment; /* g is in a recurrence's loops; null: it has a kernel of its own */
   const neo_machine *machine; /* as g may use it */
-  uint32_t kernel;       /* number of the kernel in the compilation */
-  int sharing;           /* tasks that have this kernel: segments of one loop */
-  int64_t count;         /* how often it runs in the step */
-  const char *entry;     /* an entry that runs it; null: none that can be run */
-  int32_t step;          /* the model's step that does */
-  bool in_loop;          /* of the plan */
-  int64_t between_bytes; /* bytes that other kernels of a step touch between two runs */
+  uint32_t kernel;            /* number of the kernel in the compilation */
+  int sharing;                /* tasks that have this kernel: segments of one loop */
+  int64_t count;              /* how often it runs in the step */
+  const char *entry;          /* an entry that runs it; null: none that can be run */
+  int32_t step;               /* the model's step that does */
+  bool in_loop;               /* of the plan */
+  int64_t between_bytes;      /* bytes that other kernels of a step touch between two runs */
   neo_record record;
   bool contraction;
   double cost; /* the model's cost of its choice; for non-contractions in other units */
   bool begun, over;
-  const char *failed;   /* why it cannot be tuned; null: it can */
-  bool positive, loose; /* see job.h */
-  const int64_t *sizes; /* sizes for measuring */
+  const char *failed;      /* why it cannot be tuned; null: it can */
+  bool positive, loose;    /* see job.h */
+  const int64_t *sizes;    /* sizes for measuring */
   const int64_t *in_round; /* the same, with indices of loops */
-  const int64_t *numbers; /* the same as kernels read them */
-  const char **input;     /* [buffer] as in neo_job_options */
-  double rounds, seen_ns; /* as in neo_input */
+  const int64_t *numbers;  /* the same as kernels read them */
+  const char **input;      /* [buffer] as in neo_job_options */
+  double rounds, seen_ns;  /* as in neo_input */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */

@@ -141,11 +141,11 @@ static neoc_exit emit(tuner *x) {
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
   if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
     put_emission(x, &out);
-  return report(
-      x, s,
-      neo_arena_printf(
-          x->cli->arena, "\"kernels\": %zu, \"candidates\": %zu, \"bytes\": %lld, \"full\": %s",
-          out.tasks, out.candidates, (long long)out.bytes, out.full ? "true" : "false"));
+  return report(x, s,
+                neo_arena_printf(
+                    x->cli->arena,
+                    "\"kernels\": %zu, \"candidates\": %zu, \"bytes\": %lld, \"full\": %s",
+                    out.tasks, out.candidates, (long long)out.bytes, out.full ? "true" : "false"));
 }
 
 static neoc_exit import(tuner *x) {
