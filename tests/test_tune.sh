@@ -75,6 +75,7 @@ grep -q '"name": "y".*"default_ns"' "$work/out" || die "y was not measured" "$wo
 cat > "$work/tree.expr" <<'EOF'
 import nn, optim
 graph G(children <= 2, vertices <= 512)
+assert G.vertices % 5 == 0
 input word[G.vertices] : -1 <= i32 < 50
 input label[G.vertices] : i32 < 5
 param T[50, 24] = normal(0, 0.1)

@@ -77,13 +77,19 @@ static neoc_exit report(tuner *x, neo_status s, const char *results) {
   return e ? e : neoc_exit_of(s);
 }
 
+/* Sizes that are not given are the largest, or near these where the model asserts something of them. */
 static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {
   const neo_module *m = x->runner.c.module;
   int64_t *sizes = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
+  int64_t *given = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
-    sizes[k] = m->sizes.at[k].hi;
+    given[k] = m->sizes.at[k].loop_index ? m->sizes.at[k].hi : -1;
+  neoc_exit e = neoc_read_sizes(x->cli, m, given);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    sizes[k] = given[k] < 0 ? m->sizes.at[k].hi : given[k];
+  neoc_sizes_settle(m, given, sizes);
   o->sizes = sizes;
-  return neoc_read_sizes(x->cli, m, sizes);
+  return e;
 }
 
 static neoc_exit survey(tuner *x) {
