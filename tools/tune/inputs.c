@@ -267,18 +267,18 @@ const char *neo_task_inputs(neo_tune *t, neo_task *x) {
   return NULL;
 }
 
-void neo_tune_look_at_loops(neo_tune *t) {
-  bool loops = false;
-  for (size_t k = 0; k < t->tasks.n; k++)
-    loops = loops || t->tasks.at[k].segment;
-  for (size_t k = 0; k < t->tasks.n && loops; k++) {
-    neo_task *x = &t->tasks.at[k];
-    const neo_inputs *all = needs_run(t, x) ? inputs_at(t, x->sizes) : NULL;
-    if (all && !all->why) {
-      x->rounds = all->of[x->kernel].seen ? all->of[x->kernel].rounds : x->rounds;
-      x->seen_ns = all->of[x->kernel].ns;
-    }
-  }
+/* What a run tells of a task: how often its kernel runs, and how long that takes. */
+static void take_time(neo_task *x, const neo_input *in) {
+  x->rounds = in->seen ? in->rounds : x->rounds;
+  x->seen_ns = in->ns / x->rounds / (double)(x->own_count ? x->own_count : 1);
+}
+
+void neo_tune_look_at_run(neo_tune *t) {
+  const neo_inputs *all = NULL;
+  for (size_t k = 0; k < t->tasks.n && !all; k++)
+    all = needs_run(t, &t->tasks.at[k]) ? inputs_at(t, t->tasks.at[k].sizes) : NULL;
+  for (size_t k = 0; k < t->tasks.n && all && !all->why; k++)
+    take_time(&t->tasks.at[k], &all->of[t->tasks.at[k].kernel]);
 }
 
 void neo_inputs_free(neo_tune *t) {

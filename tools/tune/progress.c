@@ -51,8 +51,7 @@ void neo_tune_rescale(neo_tune *t) {
 }
 
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x) {
-  return x->seen_ns > 0 ? x->seen_ns / x->rounds / (double)(x->count ? x->count : 1)
-                        : x->cost * t->scale[x->contraction];
+  return x->seen_ns > 0 ? x->seen_ns : x->cost * t->scale[x->contraction];
 }
 
 double neo_task_ns(const neo_tune *t, const neo_task *x, bool best) {

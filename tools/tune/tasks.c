@@ -86,7 +86,7 @@ static void add_task(neo_tune *t, neo_task x, const runs *all) {
   neo_compilation *c = t->c;
   const runs *n = &all[x.kernel];
   double own = kernel_bytes(t, x.kernel);
-  x.count = n->count;
+  x.count = x.own_count = n->count;
   x.sizes = x.in_round = t->o.sizes;
   x.numbers = neo_sizes_by_number(c->module, &c->arena, t->o.sizes);
   x.rounds = x.part = 1;

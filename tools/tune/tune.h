@@ -50,6 +50,7 @@ typedef struct {
   uint32_t kernel;            /* number of the kernel in the compilation */
   int sharing;                /* tasks that have this kernel: segments of one loop */
   int64_t count;              /* how often it runs in the step */
+  int64_t own_count;          /* this kernel, of several that have the record */
   const char *entry;          /* an entry that runs it; null: none that can be run */
   int32_t step;               /* the model's step that does */
   bool in_loop;               /* of the plan */
@@ -64,7 +65,8 @@ typedef struct {
   const int64_t *in_round; /* the same, with indices of loops */
   const int64_t *numbers;  /* the same as kernels read them */
   const char **input;      /* [buffer] as in neo_job_options */
-  double rounds, seen_ns;  /* as in neo_input */
+  double rounds;           /* as in neo_input */
+  double seen_ns;          /* of a run of the kernel in a run of its entry; 0: not known */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */
