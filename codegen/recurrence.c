@@ -635,7 +635,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)
     return x.status;
-  if (!neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]))
+  if (!options->any_order &&
+      !neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]))
     run_blocks_alike(&segments);
   count_uses(&x, &segments);
   x.prover = neo_prover_new(m);

@@ -47,6 +47,8 @@ typedef struct {
   double (*price)(void *ctx, uint32_t choice, double saved_s);
   void *choose_ctx; /* of both */
   neo_loops loops;
+  bool
+      any_order; /* rows that run alone stay so, though they add up in another order than others: for a reference */
   const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 

@@ -207,7 +207,7 @@ static void other_schedules_in_loops_give_the_kernel_with_the_same_buffers(void 
   compile_well(w, &c, NULL);
   const neo_segment *s = product(&c, legal, &n);
   for (size_t i = 0; i < n; i++) {
-    if (neo_compile_segment(&c, s, &legal[i], &k, &why))
+    if (neo_compile_segment(&c, s, &legal[i], false, &k, &why))
       fail_msg("%s", why);
     neo_kernel_key(k, key);
     neo_kernel_key(c.kernels.at[s->kernel].kernel, own);

@@ -168,9 +168,9 @@ neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files *
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* The kernel that has the segment, which gets another schedule; all else is as in the compilation. Loops
- * are divided into kernels as there; fails if a loop over single rows would go (lower.c). */
+ * are divided into kernels as there; fails if a loop over single rows would go, but for a `reference`, whose sums may have any order. (lower.c) */
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
-                               neo_kernel **out, const char **why) NEO_MUST_CHECK;
+                               bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);

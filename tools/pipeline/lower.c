@@ -113,6 +113,7 @@ typedef struct {
   /* Another schedule for one of them; null: they are chosen, and noted. */
   const neo_segment *other;
   const neo_schedule *schedule;
+  bool reference;
 } chooser;
 
 static neo_schedule choose_segment(void *ctx, neo_module *m, const neo_group *g,
@@ -159,6 +160,7 @@ static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *
   if (g->recurrence) {
     options.choose = choose_segment;
     options.price = price_segment;
+    options.any_order = choose->reference;
     options.choose_ctx = choose;
   }
   neo_status s = g->recurrence
@@ -219,9 +221,10 @@ static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
 }
 
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
-                               neo_kernel **out, const char **why) {
+                               bool reference, neo_kernel **out, const char **why) {
   neo_kernel_steps steps = {0};
-  chooser choose = {.c = c, .of = x->of, .first = 0, .other = x, .schedule = s};
+  chooser choose = {
+      .c = c, .of = x->of, .first = 0, .other = x, .schedule = s, .reference = reference};
   choose.first = (size_t)(x - c->segments.at) - x->number;
   neo_status status = loop_kernels(c, x->of, &choose, &steps, why);
   if (status)

@@ -55,7 +55,8 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
 /* Measures the base. If the inputs make most answers NaN, they are replaced by positive ones; if
  * sums cancel, tolerances grow. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
-  neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
+  neo_candidate both[2] = {{.schedule = neo_task_plain(x), .reference = true},
+                           {.schedule = x->base.schedule}};
   const char *why = neo_task_inputs(t, x);
   if (why) {
     snprintf(m->why, sizeof m->why, "%s", why);

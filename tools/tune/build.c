@@ -72,7 +72,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   neo_str_init(&text, &b->c->arena);
   if (!neo_schedule_legal(b->c->module, b->g, b->machine, &x->schedule, &text))
     return fail(x, neo_str_text(&text));
-  if (b->segment ? neo_compile_segment(b->c, b->segment, &x->schedule, &k, &why)
+  if (b->segment ? neo_compile_segment(b->c, b->segment, &x->schedule, x->reference, &k, &why)
                  : neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
     return fail(x, why);
   snprintf(x->symbol, sizeof x->symbol, "k%zu", number);

@@ -26,6 +26,7 @@ typedef struct {
 
 typedef struct {
   neo_schedule schedule;
+  bool reference; /* what others are compared with: it adds up in any order */
   bool ok;
   char why[96];
   char path[512], symbol[32];
@@ -34,7 +35,7 @@ typedef struct {
   char maps[640];                         /* as measure.h writes them; "": none */
 } neo_candidate;
 
-/* Builds x[0..n) by their schedules and sets all other members. */
+/* Builds x[0..n) by schedule and `reference`, and sets all other members. */
 void neo_build(neo_builder *b, neo_candidate *x, size_t n);
 /* Removes the libraries of x[0..n); several may share one. */
 void neo_unbuild(const neo_candidate *x, size_t n);

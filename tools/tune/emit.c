@@ -136,7 +136,7 @@ static neo_status expect(emitter *e, neo_task *x, size_t number, const char **pa
     return NEO_OK;
   }
   neo_measured m = {0};
-  neo_candidate plain = {.schedule = neo_task_plain(x)};
+  neo_candidate plain = {.schedule = neo_task_plain(x), .reference = true};
   const char *text, *file = neo_arena_printf(e->a, "%s/%zu.expected", t->o.emit, number);
   t->builder.target = &t->processor;
   neo_build(&t->builder, &plain, 1);
