@@ -59,6 +59,7 @@ static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
                            {.schedule = x->base.schedule}};
   const char *why = neo_task_inputs(t, x);
   if (why) {
+    m->reason = neo_tune_late(t) ? MEASURE_REASON_LATE : MEASURE_REASON_FAILED;
     snprintf(m->why, sizeof m->why, "%s", why);
     return NEO_OK;
   }
