@@ -635,8 +635,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)
     return x.status;
-  if (!options->any_order &&
-      !neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]))
+  bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);
+  if (options->single_rows ? options->single_rows == NEO_ROWS_IN_BLOCKS : !alike)
     run_blocks_alike(&segments);
   count_uses(&x, &segments);
   x.prover = neo_prover_new(m);

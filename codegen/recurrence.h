@@ -38,6 +38,10 @@ typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_gr
 /* Which loops are in the plan: those that pay; every one, which is for tests; or none, so that there is one kernel. */
 typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
 
+/* Do rows that are alone in their blocks run in a loop of their own: where that gives the same bits; or, whatever the
+ * order in which they add up, always or never? */
+typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_single_rows;
+
 typedef struct {
   const neo_machine *machine;
   const neo_fuse_options *fusion; /* as in neo_fuse_with */
@@ -47,8 +51,7 @@ typedef struct {
   double (*price)(void *ctx, uint32_t choice, double saved_s);
   void *choose_ctx; /* of both */
   neo_loops loops;
-  bool
-      any_order; /* rows that run alone stay so, though they add up in another order than others: for a reference */
+  neo_single_rows single_rows; /* not 0: of a reference, which may add up in any order */
   const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 

@@ -134,6 +134,14 @@ static neo_schedule choose_segment(void *ctx, neo_module *m, const neo_group *g,
   return s.schedule;
 }
 
+/* Have all segments kernels, those of rows that run alone too? */
+static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
+  bool all = true;
+  for (size_t k = 0; k < c->segments.n; k++)
+    all = all && (c->segments.at[k].of != of || c->segments.at[k].kernel != UINT32_MAX);
+  return all;
+}
+
 /* Loops are divided by the first schedules. */
 static double price_segment(void *ctx, uint32_t choice, double saved_s) {
   chooser *x = ctx;
@@ -160,7 +168,8 @@ static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *
   if (g->recurrence) {
     options.choose = choose_segment;
     options.price = price_segment;
-    options.any_order = choose->reference;
+    if (choose->reference)
+      options.single_rows = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
     options.choose_ctx = choose;
   }
   neo_status s = g->recurrence
