@@ -23,6 +23,7 @@ typedef struct {
   neo_status status;
   neo_prover *prover;
   neo_machine in_blocks; /* the machine, as kernels in loops over blocks of rows may use it */
+  uint32_t n_chosen;     /* schedules so far */
   uint32_t n_blocks;     /* such loops around the segment at hand */
   neo_block_range range; /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
@@ -105,6 +106,7 @@ static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_exp
   neo_schedule schedule = x->options->choose
                               ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
                               : neo_schedule_default(x->m, g, machine);
+  NEO_PUSH(x->a, &s.choices, x->n_chosen++);
   if (x->n_blocks)
     neo_sum_order_add(x->m, x->a, g, &schedule, &x->order[x->range]);
   x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
@@ -217,12 +219,14 @@ static void take_sizes(maker *x) {
 }
 
 /* Seconds that a kernel saves when its units are divided, less what that costs. */
-static double saved_by(const maker *x, const neo_kernel *k) {
+static double saved_by(const maker *x, const neo_kernel_step *s) {
   const neo_profile *p = &machine_of(x)->profile;
-  double units = (double)neo_kernel_units(k, x->sizes), workers = p->workers;
+  double units = (double)neo_kernel_units(s->kernel, x->sizes), workers = p->workers;
   double share = units < workers ? units : workers;
-  double alone_s = neo_kernel_work(k, x->sizes) / p->work_per_s;
-  return share > 1 ? alone_s * (1 - 1 / share) - p->launch_s : -p->launch_s;
+  double alone_s = neo_kernel_work(s->kernel, x->sizes) / p->work_per_s;
+  double saved_s = share > 1 ? alone_s * (1 - 1 / share) - p->launch_s : -p->launch_s;
+  const neo_recurrence_options *o = x->options;
+  return o->price ? o->price(o->choose_ctx, s->choices.at[0], saved_s) : saved_s;
 }
 
 static bool is_apart(const maker *x, const neo_kernel_step *s);
@@ -239,7 +243,7 @@ static double saved_in(const maker *x, const neo_kernel_steps *steps) {
   double all = 0;
   for (size_t k = 0; k < steps->n; k++) {
     const neo_kernel_step *s = &steps->at[k];
-    all += s->kernel    ? saved_by(x, s->kernel)
+    all += s->kernel    ? saved_by(x, s)
            : s->index.i ? -machine_of(x)->profile.launch_s
                         : saved_in(x, &s->steps);
   }
@@ -268,7 +272,7 @@ static bool is_apart(const maker *x, const neo_kernel_step *s) {
   if (machine_of(x)->gpu)
     return s->kernel || !is_sequential(&s->steps);
   if (s->kernel)
-    return saved_by(x, s->kernel) > 0;
+    return saved_by(x, s) > 0;
   return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
 }
 
@@ -544,6 +548,15 @@ static neo_kernel *by_threads(const maker *x, neo_kernel *k) {
   return many ? windows : k;
 }
 
+static void gather_choices(const maker *x, const neo_kernel_step *s, size_t n,
+                           neo_kernel_step *out) {
+  for (size_t k = 0; k < n; k++) {
+    for (size_t i = 0; i < s[k].choices.n; i++)
+      NEO_PUSH(x->a, &out->choices, s[k].choices.at[i]);
+    gather_choices(x, s[k].steps.at, s[k].steps.n, out);
+  }
+}
+
 static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
   neo_kernel_step out = {.kernel = neo_kernel_new(x->a, x->g->name)};
   used_tensors used = {0};
@@ -552,6 +565,7 @@ static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
   neo_map_init(&x->buf_of, x->a);
   neo_map_init(&x->index, x->a);
   neo_kernel_name_sizes(x->k, x->m);
+  gather_choices(x, s, n, &out);
   use_steps(x, &used, s, n);
   add_buffers(x, &used);
   clone_steps(x, &x->k->body, s, n);
@@ -564,7 +578,8 @@ static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
 
 /* ---- a kernel of its own */
 
-static neo_kernel_step alone(const maker *x, neo_kernel *k) {
+static neo_kernel_step alone(const maker *x, const neo_kernel_step *s) {
+  neo_kernel *k = s->kernel;
   for (size_t b = 0; b < k->bufs.n; b++) {
     neo_kbuf *buf = &k->bufs.at[b];
     const neo_slice *slice;
@@ -577,7 +592,7 @@ static neo_kernel_step alone(const maker *x, neo_kernel *k) {
       buf->origin = neo_lx_op2(k, NEO_OP_ADD, buf->origin, number_of(x, k, slice->offset));
     buf->shift = 0;
   }
-  return (neo_kernel_step){.kernel = k};
+  return *s;
 }
 
 static bool is_kernel_of_its_own(const maker *x, const neo_kernel_steps *steps, size_t at) {
@@ -593,7 +608,7 @@ static neo_kernel_steps divided(maker *x, const neo_kernel_steps *steps) {
     neo_kernel_step s = steps->at[k];
     size_t end = k + 1;
     if (is_kernel_of_its_own(x, steps, k)) {
-      NEO_PUSH(x->a, &out, alone(x, s.kernel));
+      NEO_PUSH(x->a, &out, alone(x, &s));
     } else if (is_apart(x, &s)) {
       s.steps = divided(x, &s.steps);
       NEO_PUSH(x->a, &out, s);
@@ -620,7 +635,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)
     return x.status;
-  if (!neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]))
+  bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);
+  if (options->single_rows ? options->single_rows == NEO_ROWS_IN_BLOCKS : !alike)
     run_blocks_alike(&segments);
   count_uses(&x, &segments);
   x.prover = neo_prover_new(m);

@@ -19,6 +19,9 @@ typedef struct neo_kernel_step neo_kernel_step;
 typedef NEO_VEC(neo_kernel_step) neo_kernel_steps;
 struct neo_kernel_step {
   neo_kernel *kernel; /* null: a loop */
+  NEO_VEC(uint32_t)
+  choices; /* of a kernel: numbers of the schedules that it has, in the order in which they were
+                                chosen for this group */
   /* Its steps run for lo <= index < hi, from the last one on if `down`; without an index (0) once, where
    * the condition `hi` holds. */
   neo_size index;
@@ -35,12 +38,20 @@ typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_gr
 /* Which loops are in the plan: those that pay; every one, which is for tests; or none, so that there is one kernel. */
 typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
 
+/* Do rows that are alone in their blocks run in a loop of their own: where that gives the same bits; or, whatever the
+ * order in which they add up, always or never? */
+typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_single_rows;
+
 typedef struct {
   const neo_machine *machine;
   const neo_fuse_options *fusion; /* as in neo_fuse_with */
   neo_segment_schedule *choose;   /* null: by the model of costs */
-  void *choose_ctx;
+  /* Seconds that are saved when workers share the kernel of this choice, of which `saved_s` is the model's opinion; may be
+   * null. Whoever gives the same for other schedules gets the same kernels. */
+  double (*price)(void *ctx, uint32_t choice, double saved_s);
+  void *choose_ctx; /* of both */
   neo_loops loops;
+  neo_single_rows single_rows; /* not 0: of a reference, which may add up in any order */
   const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 

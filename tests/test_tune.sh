@@ -44,7 +44,7 @@ mkdir "$work/tmp"
 for signal in INT TERM HUP; do
   TMPDIR=$work/tmp "$NEOC" tune "$work/m.expr" --time=60s --records="$work/$signal" > "$work/out" 2> "$work/err" &
   pid=$!
-  sleep 2
+  for k in $(seq 30); do [ -s "$work/$signal.trials" ] && break; sleep 1; done
   kill -$signal $pid
   code=0
   wait $pid || code=$?
@@ -69,6 +69,56 @@ done
 [ "$(grep -o '"failed"' "$work/out" | wc -l)" = 1 ] || die "not one kernel was refused" "$work/out"
 grep -q '"failed": "not measured: its buffers have' "$work/out" || die "why not" "$work/out"
 grep -q '"name": "y".*"default_ns"' "$work/out" || die "y was not measured" "$work/out"
+
+# ---- a model of graphs: the tables of its levels are those of a run, kernels of its loops take part,
+# and what is recorded is used; a first and a last candidate of each kernel are right elsewhere, too
+cat > "$work/tree.expr" <<'EOF'
+import nn, optim
+graph G(children <= 2, vertices <= 512)
+assert G.vertices % 5 == 0
+input word[G.vertices] : -1 <= i32 < 50
+input label[G.vertices] : i32 < 5
+param T[50, 24] = normal(0, 0.1)
+vertex cell(x[24]; D) over G {
+  gather h[2, D] = 0
+  param W[24, D] = glorot(24, D)
+  param U[2, D, D] = glorot(2*D, D)
+  h2[j] = tanh((sum[e] x[e] * W[e, j]) + (sum[k, l] h[k, l] * U[k, l, j]))
+  scatter h = h2
+  push h2
+}
+x[v, e] = (T[word[v], e] else 0)
+loss = nn.cross_entropy(nn.linear(cell(x, D = 24), out = 5), label)
+train loss using optim.adam()
+EOF
+for k in 1 2 3 4 5 6; do # of a busy machine a run may get little
+  "$NEOC" tune "$work/tree.expr" --time=$((k * 5))s --records="$work/tree" --format=json > "$work/out" 2> "$work/err" ||
+    grep -q 'the time was over before' "$work/out" || die "run $k of a model of graphs" "$work/err"
+  grep -q '"failed"' "$work/out" && die "a default kernel is wrong, or could not be measured" "$work/out"
+  cat "$work/out" >> "$work/runs"
+  grep -q '"name": "round[^"]*by_level' "$work/runs" && grep -q '"recorded": true' "$work/runs" && break
+done
+[ "$k" -lt 6 ] || die "nothing was recorded, or no kernel of a loop was measured" "$work/runs"
+"$NEOC" explain "$work/tree.expr" --schedule --records="none,$work/tree" > "$work/out" 2> "$work/err" ||
+  die "explain" "$work/err"
+grep -q "by a record of $work/tree" "$work/out" || die "no record is used" "$work/out"
+"$NEOC" verify "$work/tree.expr" --size G.vertices=40 --records="$work/tree" > "$work/verify" 2>&1 ||
+  die "the tuned model of graphs is wrong" "$work/verify"
+"$NEOC" tune "$work/tree.expr" --emit="$work/elsewhere" --candidates=1 --log=none -q > "$work/out" 2> "$work/err" ||
+  die "emit" "$work/err"
+"$NEO_BUILD_DIR/bin/neo-measure" "$work/elsewhere" > "$work/out" 2> "$work/err" || die "neo-measure" "$work/err"
+grep -q 'mode=base ok=0\|mode=base .*ok=0' "$work/elsewhere/results" &&
+  die "a default kernel is wrong on the inputs of a run" "$work/elsewhere/results"
+
+# ---- where nothing could be tuned, that is a failure
+code=0
+"$NEOC" tune "$work/many.expr" --kernel='^z$' --time=3s --records="$work/none" > "$work/out" 2> "$work/err" || code=$?
+[ "$code" = 1 ] || die "exit code $code where the only kernel cannot be measured" "$work/err"
+grep -q 'no kernel could be tuned; z: not measured: its buffers have' "$work/err" || die "why" "$work/err"
+code=0
+"$NEOC" tune "$work/m.expr" --time=0s --records="$work/none" --format=json > "$work/out" 2> "$work/err" || code=$?
+[ "$code" = 1 ] || die "exit code $code without time" "$work/err"
+grep -q '"ok": false, "error": "the time was over before a kernel was measured' "$work/out" || die "why" "$work/out"
 
 # ---- a place that cannot be written is told before the search
 code=0

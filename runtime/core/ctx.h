@@ -7,6 +7,7 @@
 #define NEO_RUNTIME_CORE_CTX_H
 #include "runtime/files.h"
 #include "runtime/model.h"
+#include "runtime/watch.h"
 
 enum { NEO_RTI_ALIGN = 64, NEO_RTI_N_MEM = 8, NEO_RTI_PLACE_BYTES = 128, NEO_RTI_CHUNK = 1 << 16 };
 
@@ -68,8 +69,9 @@ struct neo_rt_ctx {
   void **run_args;      /* [largest n_args] arguments of neo_rt_run */
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
-  uint32_t flags;       /* of the configuration */
-  neo_rti_trace *trace; /* null: none */
+  uint32_t flags;             /* of the configuration */
+  neo_rti_trace *trace;       /* null: none */
+  const neo_rti_watch *watch; /* null: none */
 
   neo_rt_pair *loaded; /* metadata of the file loaded last, one block */
   size_t n_loaded;

@@ -7,7 +7,8 @@
  * (base/float_mode.h).
  *
  * For a trace, workers note their times in a table of their own while an entry runs, and one thread
- * puts the events when it has ended; so the time for that is between entries, not in them. */
+ * puts the events when it has ended; so the time for that is between entries, not in them. A watch
+ * (runtime/watch.h) is told of a kernel when all workers have left the steps before. */
 #include "runtime/core/run.h"
 #include "base/float_mode.h"
 #include "runtime/core/trace.h"
@@ -86,6 +87,18 @@ static void share_units(walker *w, const neo_rt_step *s, int64_t units) {
     run_units(w, s, lo, lo + part < units ? lo + part : units);
 }
 
+static void tell_watch(const walker *w, int32_t step, int64_t units) {
+  const neo_rt_ctx *c = w->r->ctx;
+  const neo_rt_step *s = &c->model->steps[step];
+  neo_rti_watched x = {step, w->depth > 0, c->ptr + s->first, w->sizes, units};
+  if (s->op != NEO_RT_STEP_COPY && units > 0)
+    c->watch->before(c->watch->ctx, &x);
+}
+
+void neo_rti_watch_set(neo_rt_ctx *c, const neo_rti_watch *watch) {
+  c->watch = watch;
+}
+
 static void run_step(walker *w, int32_t i) {
   const neo_rt_ctx *c = w->r->ctx;
   int32_t worker = w->worker, n = w->n, number = w->r->entry->first_step + i;
@@ -98,6 +111,8 @@ static void run_step(walker *w, int32_t i) {
   w->small = small;
   int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
   int64_t hi = small ? units : units / n * (worker + 1) + units % n * (worker + 1) / n;
+  if (c->watch && worker == 0)
+    tell_watch(w, number, units);
   int64_t from = traced ? neo_rti_now_ns() : 0;
   if (!small && n > 1 && s->flags & NEO_RT_STEP_UNEVEN)
     share_units(w, s, units);

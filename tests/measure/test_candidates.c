@@ -172,6 +172,52 @@ static void other_memory_read_in_between_is_not_in_the_time(void **state) {
   stop(f);
 }
 
+static void describe_buffers(fix *f, const char *first, const char *second) {
+  say(f, "job");
+  limit(f, LONG_MS);
+  say(f, "time run_ms=1 total_ms=2 least_runs=3");
+  say(f, first);
+  say(f, second);
+  say(f, "ready");
+}
+
+static void integers_of_a_buffer_are_those_of_its_file(void **state) {
+  fix *f = *state;
+  char path[160], line[256];
+  int32_t x[4097];
+  snprintf(path, sizeof path, "%s/x.input", f->folder);
+  snprintf(line, sizeof line, "buffer read i32 4096 path=%s", path);
+  for (int k = 0; k < 4097; k++)
+    x[k] = k;
+  start(f, NULL);
+  for (size_t n = 4095; n <= 4097; n++) {
+    FILE *out = fopen(path, "wb");
+    assert_int_equal(fwrite(x, sizeof *x, n, out), n);
+    assert_int_equal(fclose(out), 0);
+    describe_buffers(f, line, "buffer write f32 4096 rtol=1e-5");
+    if (n == 4096)
+      assert_true(has(ask(f, "base", "in_order"), "\"ok\":true"));
+    else
+      assert_true(has(ask(f, "base", "in_order"), "a file of one cannot be read"));
+  }
+  describe_buffers(f, "buffer read i32 4096 bound=4096", "buffer write f32 4096 rtol=1e-5");
+  assert_true(has(ask(f, "base", "in_order"), "the kernel says that it failed"));
+  unlink(path);
+  stop(f);
+}
+
+static void what_is_read_and_written_is_as_at_first_before_each_answer(void **state) {
+  fix *f = *state;
+  start(f, NULL);
+  describe_buffers(f, "buffer read f32 4096", "buffer update f32 4096 rtol=1e-5");
+  assert_true(has(ask(f, "plain", "adds"), "\"ok\":true"));
+  assert_true(has(ask(f, "base", "adds"), "\"ok\":true"));
+  assert_true(has(ask(f, "try", "adds"), "\"ok\":true"));
+  assert_true(has(ask(f, "race", "adds"), "\"ok\":true"));
+  assert_true(has(ask(f, "try", "good"), "wrong answer: buffer 1["));
+  stop(f);
+}
+
 static void several_threads_share_the_units(void **state) {
   fix *f = *state;
   start(f, NULL);
@@ -380,6 +426,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_good_kernel_is_measured_and_a_slow_one_takes_longer, make,
                                       drop),
       cmocka_unit_test_setup_teardown(other_memory_read_in_between_is_not_in_the_time, make, drop),
+      cmocka_unit_test_setup_teardown(integers_of_a_buffer_are_those_of_its_file, make, drop),
+      cmocka_unit_test_setup_teardown(what_is_read_and_written_is_as_at_first_before_each_answer,
+                                      make, drop),
       cmocka_unit_test_setup_teardown(several_threads_share_the_units, make, drop),
       cmocka_unit_test_setup_teardown(nine_kinds_of_bad_candidates_are_refused_each_time, make,
                                       drop),

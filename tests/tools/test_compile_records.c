@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include "codegen/loop/loop.h"
+#include "schedule/space.h"
 #include "tools/pipeline/compile.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +142,78 @@ static void a_record_that_fits_gives_the_schedule(void **state) {
   assert_string_equal(o.said, "");
   assert_string_not_equal(o.hash, without.hash);
   assert_string_equal(with(w, w->records).hash, o.hash);
+}
+
+/* ---- in the loops of a recurrence */
+
+static const char recurrence[] =
+    "dim T <= 12\ninput X[T, 8, 40]\nparam U[40, 40] = 0.01\n"
+    "h[t, b, j] = tanh(X[t, b, j] + sum[k] (h[t-1, b, k] else 0) * U[k, j])\noutput h\n";
+
+enum { RANKED = 6 };
+
+/* The group of the rounds with the product, and schedules that are legal for it, the choice first. */
+static const neo_segment *product(neo_compilation *c, neo_schedule *legal, size_t *n) {
+  for (size_t k = 0; k < c->segments.n; k++) {
+    const neo_segment *s = &c->segments.at[k];
+    neo_space space = neo_space_of(c->module, s->g, s->machine);
+    *n = neo_space_ranked(&space, legal, RANKED);
+    if (s->kernel != UINT32_MAX && *n > 1)
+      return s;
+  }
+  fail_msg("no group in the loops has a choice");
+  return NULL;
+}
+
+static void a_record_gives_the_schedule_of_a_group_in_loops(void **state) {
+  world *w = *state;
+  neo_compilation c;
+  neo_schedule legal[RANKED];
+  neo_record r = {.threads = 1, .time_ns = 50, .default_ns = 100, .trials = 64};
+  neo_str text;
+  size_t n;
+  assert_int_equal(neo_file_write(&neo_io_default, w->model, recurrence, strlen(recurrence)),
+                   NEO_OK);
+  compile_well(w, &c, NULL);
+  const neo_segment *s = product(&c, legal, &n);
+  assert_null(s->from);
+  assert_true(neo_schedule_equal(&s->schedule, &legal[0]));
+  neo_record_describe(&c, s->g, &r);
+  neo_str_init(&text, &c.arena);
+  neo_schedule_print(&legal[1], &text);
+  r.schedule = neo_str_text(&text);
+  put(w, w->records, &r);
+  const char *hash = neo_arena_strdup(&w->arena, c.plan->source_hash);
+  neo_compilation_free(&c);
+  compile_well(w, &c, w->records);
+  neo_schedule again[RANKED];
+  s = product(&c, again, &n);
+  assert_non_null(s->from);
+  assert_true(neo_schedule_equal(&s->schedule, &legal[1]));
+  assert_string_not_equal(c.plan->source_hash, hash);
+  neo_compilation_free(&c);
+}
+
+static void other_schedules_in_loops_give_the_kernel_with_the_same_buffers(void **state) {
+  world *w = *state;
+  neo_compilation c;
+  neo_schedule legal[RANKED];
+  neo_kernel *k;
+  const char *why = "";
+  uint64_t key[2], own[2];
+  size_t n;
+  assert_int_equal(neo_file_write(&neo_io_default, w->model, recurrence, strlen(recurrence)),
+                   NEO_OK);
+  compile_well(w, &c, NULL);
+  const neo_segment *s = product(&c, legal, &n);
+  for (size_t i = 0; i < n; i++) {
+    if (neo_compile_segment(&c, s, &legal[i], false, &k, &why))
+      fail_msg("%s", why);
+    neo_kernel_key(k, key);
+    neo_kernel_key(c.kernels.at[s->kernel].kernel, own);
+    assert_int_equal(key[0] == own[0] && key[1] == own[1], i == 0);
+  }
+  neo_compilation_free(&c);
 }
 
 static void what_does_not_fit_is_ignored_and_changes_nothing(void **state) {
@@ -355,6 +429,8 @@ static void a_list_of_records_is_read_as_it_is_written(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_record_that_fits_gives_the_schedule),
+      TEST(a_record_gives_the_schedule_of_a_group_in_loops),
+      TEST(other_schedules_in_loops_give_the_kernel_with_the_same_buffers),
       TEST(what_does_not_fit_is_ignored_and_changes_nothing),
       TEST(a_gain_over_what_the_model_no_longer_chooses_is_corrected),
       TEST(the_best_of_several_files_counts_whatever_their_order),

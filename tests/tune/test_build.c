@@ -19,7 +19,7 @@ static const char model[] = "dim B <= 8\ninput X[B, 40]\ninput W[40, 24]\n"
 typedef struct {
   char folder[64], path[80];
   neo_compilation c;
-  int64_t sizes[2];
+  int64_t sizes[1];
   neo_builder builder;
 } world;
 
@@ -32,10 +32,11 @@ static int make(void **state) {
   neo_compile_options o = {.path = w->path};
   neo_compilation_init(&w->c, &o);
   assert_int_equal(neo_compile_plan(&w->c), NEO_OK);
-  w->sizes[1] = 8;
+  w->sizes[0] = 8;
   w->builder = (neo_builder){.c = &w->c,
                              .g = &w->c.grouping.groups.at[0],
-                             .sizes = w->sizes,
+                             .machine = &w->c.machine,
+                             .numbers = w->sizes,
                              .folder = w->folder,
                              .workers = 2,
                              .limit_ms = 60000};

@@ -39,7 +39,7 @@ static int set_up(void **state) {
   strcpy(w->folder, "/tmp/neo-folder-XXXXXX");
   assert_non_null(mkdtemp(w->folder));
   w->device = "device cpu ";
-  w->format = "neo-candidates 2";
+  w->format = "neo-candidates 3";
   const char *command = neo_arena_printf(
       &w->arena, "%s -O1 -w -shared -fPIC -o %s %s/tests/measure/candidates/kernels.c -lm",
       cc && *cc ? cc : "cc", path_of(w, "k.so"), NEO_TEST_SOURCE_DIR);
@@ -303,13 +303,13 @@ static void what_is_for_others_is_refused(void **state) {
   refused(w, "", 4, "the CUDA driver cannot be opened: /no/such/driver.so");
   unsetenv("NEO_CUDA_DRIVER");
   w->device = "device cpu ";
-  w->format = "neo-candidates 3";
+  w->format = "neo-candidates 4";
   make_folder(w, "good", symbols);
-  refused(w, "", 1, "it is of version 3, and this program reads versions 1 to 2");
+  refused(w, "", 1, "it is of version 4, and this program reads versions 1 to 3");
   w->format = "neo-else 1";
   make_folder(w, "good", symbols);
   refused(w, "", 1, "it is no file of neo-candidates");
-  w->format = "neo-candidates 2";
+  w->format = "neo-candidates 3";
   make_folder(w, "good", symbols);
   assert_int_equal(measure(w, ""), 0);
   make_folder(w, "slow", symbols);
@@ -331,6 +331,14 @@ static void code_from_elsewhere_is_not_run(void **state) {
   refused(w, "", 1, "uses a file that is not in its list");
 }
 
+static void numbers_from_elsewhere_are_not_read(void **state) {
+  world *w = *state;
+  begin(w);
+  add(w, "buffer read i32 4096 path=/etc/passwd");
+  end(w);
+  refused(w, "", 1, "uses a file that is not in its list");
+}
+
 int main(void) {
 #define WITH_FOLDER(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -343,6 +351,7 @@ int main(void) {
       WITH_FOLDER(what_was_damaged_on_the_way_is_found_before_anything_runs),
       WITH_FOLDER(what_is_for_others_is_refused),
       WITH_FOLDER(code_from_elsewhere_is_not_run),
+      WITH_FOLDER(numbers_from_elsewhere_are_not_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

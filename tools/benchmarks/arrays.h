@@ -110,6 +110,46 @@ static inline void *bench_memory(size_t bytes) {
   return p;
 }
 
+/* Ends of an integer tensor's elements, which each index moves (neo_rt_tensor.ends). */
+typedef struct {
+  int64_t least, below, by_least[16], by_below[16], extent[16];
+} bench_ends;
+
+static inline int64_t bench_end(const neo_rt_model *m, int32_t program, const int64_t *sizes,
+                                int64_t otherwise) {
+  return program >= 0 ? neo_rt_eval(m, program, sizes) : otherwise;
+}
+
+static inline bench_ends bench_ends_of(const neo_rt_model *m, const neo_rt_tensor *t,
+                                       const int64_t *sizes) {
+  const int32_t *row = m->extents + t->ends - 1;
+  bench_ends e = {.least = bench_end(m, row[0], sizes, INT32_MIN),
+                  .below = bench_end(m, row[1], sizes, INT32_MAX)};
+  for (int d = 0; d < t->rank; d++) {
+    e.extent[d] = neo_rt_eval(m, m->extents[t->extent + d], sizes);
+    e.by_least[d] = bench_end(m, row[2 + d], sizes, 0);
+    e.by_below[d] = bench_end(m, row[2 + t->rank + d], sizes, 0);
+  }
+  return e;
+}
+
+/* Integers between ends; i64 or i32. */
+static inline void bench_fill_between(void *p, const neo_rt_tensor *t, int64_t n,
+                                      const bench_ends *e, uint32_t seed) {
+  for (int64_t i = 0; i < n; i++) {
+    int64_t least = e->least, below = e->below, rest = i;
+    for (int d = t->rank; d-- > 0; rest /= e->extent[d]) {
+      least += e->by_least[d] * (rest % e->extent[d]);
+      below += e->by_below[d] * (rest % e->extent[d]);
+    }
+    int64_t k = below > least ? least + bench_random(seed, (uint32_t)i) % (below - least) : least;
+    if (t->type == NEO_RT_I64)
+      ((int64_t *)p)[i] = k;
+    else
+      ((int32_t *)p)[i] = (int32_t)k;
+  }
+}
+
 static inline void *bench_array(const neo_rt_model *m, const neo_rt_tensor *t, const int64_t *sizes,
                                 unsigned seed) {
   int64_t n = 1, bound = 0;
@@ -118,7 +158,12 @@ static inline void *bench_array(const neo_rt_model *m, const neo_rt_tensor *t, c
   if (t->bound >= 0)
     bound = neo_rt_eval(m, t->bound, sizes);
   void *p = bench_memory((size_t)n * bench_type_bytes(t->type));
-  bench_fill(p, t->type, n, bound, seed);
+  if (t->ends && (t->type == NEO_RT_I64 || t->type == NEO_RT_I32)) {
+    bench_ends e = bench_ends_of(m, t, sizes);
+    bench_fill_between(p, t, n, &e, seed);
+  } else {
+    bench_fill(p, t->type, n, bound, seed);
+  }
   return p;
 }
 

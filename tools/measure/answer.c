@@ -20,13 +20,6 @@ typedef struct {
   char *why;
 } comparison;
 
-static bool unwritten(const char *p, size_t size) {
-  for (size_t k = 0; k < size; k++)
-    if ((unsigned char)p[k] != MEASURE_UNWRITTEN)
-      return false;
-  return true;
-}
-
 static bool close_to(double x, double y, const measure_buf *b, double scale) {
   if (x == y || (isnan(x) && isnan(y)))
     return true;
@@ -40,19 +33,13 @@ static void complain(comparison *c, int64_t at, double got, double want, const c
 }
 
 static void compare_each(comparison *c, int64_t at, int64_t n, const double *x, const double *y) {
-  size_t size = neo_rti_type_bytes(c->b->type);
-  const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
   for (int64_t k = 0; k < n; k++) {
-    bool none = unwritten(got + (size_t)k * size, size);
-    bool nothing = unwritten(want + (size_t)k * size, size);
+    bool none = measure_unwritten(c->b, c->b->answer, at + k, 1);
+    bool nothing = measure_unwritten(c->b, c->want, at + k, 1);
     if (close_to(x[k], y[k], c->b, c->scale) || (none && !c->whole))
       continue;
     complain(c, at + k, x[k], y[k], none ? " (not written)" : nothing ? " (not its to write)" : "");
   }
-}
-
-static bool all_unwritten(const char *p, size_t bytes) {
-  return (unsigned char)p[0] == MEASURE_UNWRITTEN && memcmp(p, p + 1, bytes - 1) == 0;
 }
 
 /* Most chunks are right as a whole, so that single elements need no look. */
@@ -60,7 +47,8 @@ static void compare_chunk(comparison *c, int64_t at, int64_t n) {
   size_t size = neo_rti_type_bytes(c->b->type), bytes = (size_t)n * size;
   const char *got = c->b->answer + (size_t)at * size, *want = c->want + (size_t)at * size;
   double x[CHUNK], y[CHUNK], rtol = c->b->rtol, atol = c->b->atol;
-  bool nothing = all_unwritten(want, bytes), none = all_unwritten(got, bytes);
+  bool nothing = measure_unwritten(c->b, c->want, at, n);
+  bool none = measure_unwritten(c->b, c->b->answer, at, n);
   c->some_written = c->some_written || !none;
   c->some_expected = c->some_expected || !nothing;
   if ((none && (nothing || !c->whole)) || (!none && memcmp(got, want, bytes) == 0))
@@ -94,7 +82,7 @@ static measure_reason check_against_plain(const measure_buf *b, int number, char
   }
   memcpy(want, b->plain, b->bytes);
   for (int64_t k = 0; k < b->n; k++)
-    if (unwritten(want + (size_t)k * size, size))
+    if (measure_unwritten(b, want, k, 1))
       memcpy(want + (size_t)k * size, b->answer + (size_t)k * size, size);
   comparison c = {.b = b, .number = number, .want = want, .scale = b->scale, .why = why};
   bool good = compare(&c);
@@ -104,10 +92,9 @@ static measure_reason check_against_plain(const measure_buf *b, int number, char
 
 /* How many elements were written. */
 static double count_written(const measure_buf *b, const char *p) {
-  size_t size = neo_rti_type_bytes(b->type);
   int64_t n = 0;
   for (int64_t k = 0; k < b->n; k++)
-    n += !unwritten(p + (size_t)k * size, size);
+    n += !measure_unwritten(b, p, k, 1);
   return (double)n;
 }
 
@@ -148,7 +135,7 @@ static double scale_of(const measure_buf *b, const char *p, int64_t *finite, int
   int64_t n_finite = 0;
   for (int64_t at = 0; at < b->n; at++) {
     double x;
-    if (unwritten(p + (size_t)at * size, size))
+    if (measure_unwritten(b, p, at, 1))
       continue;
     neo_rti_convert(b->type, p + (size_t)at * size, NEO_RT_F64, &x, 1);
     *written += 1;

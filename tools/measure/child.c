@@ -116,7 +116,7 @@ static void choose_units(child *c, int which) {
 static void forget(const child *c) {
   for (int k = 0; k < c->j->n_bufs; k++)
     if (c->j->buf[k].write)
-      memset(c->j->buf[k].data, MEASURE_UNWRITTEN, c->j->buf[k].bytes);
+      measure_forget(&c->j->buf[k], c->j->buf[k].data);
 }
 
 static void hand_over(child *c, int which) {
@@ -162,22 +162,25 @@ static void nothing_beyond(child *c) {
     measure_child_fail(&c->m, "leaves descriptors open");
 }
 
-/* ---- the reference: single units, spread evenly, as many as time allows */
+/* ---- the reference: single units, spread evenly, as many as time allows, and the last one. Each runs once, as it may
+ * add to what it finds. */
 
 static void run_plain(child *c) {
   enum { MOST = 4096 };
   int64_t units = c->kernel[0]->units, n = units < MOST ? units : MOST;
   int64_t step = n % 997 ? 997 : 991;
   double begun = measure_wall_ns(), most = (double)c->j->wall_ms * 1e6 / 4;
+  bool last = units == 0;
   for (int64_t k = 0; k < n; k++) {
     int64_t at = k * step % n; /* all units, in scattered order, as time may end */
     int64_t u = n == units ? at : (int64_t)((double)at / (double)n * (double)units);
     run(c, 0, u, u + 1);
+    last = last || u == units - 1;
     if (k % 2 == 1 && measure_wall_ns() - begun > most)
       break;
   }
-  run(c, 0, 0, units > 0);
-  run(c, 0, units > 0 ? units - 1 : 0, units);
+  if (!last)
+    run(c, 0, units - 1, units);
   c->lo[0] = 0, c->hi[0] = -1; /* not all units */
 }
 

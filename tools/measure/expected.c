@@ -15,30 +15,22 @@ enum { MOST = 4096 }; /* elements per buffer */
 
 static const char head[] = "neo-expected 1\n";
 
-static bool unwritten(const char *p, size_t size) {
-  for (size_t k = 0; k < size; k++)
-    if ((unsigned char)p[k] != MEASURE_UNWRITTEN)
-      return false;
-  return true;
-}
-
 /* ---- saving */
 
-static int64_t count_written(const measure_buf *b, size_t size) {
+static int64_t count_written(const measure_buf *b) {
   int64_t n = 0;
   for (int64_t k = 0; k < b->n; k++)
-    n += !unwritten(b->plain + (size_t)k * size, size);
+    n += !measure_unwritten(b, b->plain, k, 1);
   return n;
 }
 
 /* Saves all elements, or MOST at equal distances. */
 static void save_buffer(const measure_buf *b, FILE *f) {
   size_t size = neo_rti_type_bytes(b->type);
-  int64_t written = count_written(b, size), n = written < MOST ? written : MOST, seen = 0,
-          saved = 0;
+  int64_t written = count_written(b), n = written < MOST ? written : MOST, seen = 0, saved = 0;
   int64_t *at = calloc((size_t)n + 1, sizeof *at);
   for (int64_t k = 0; at && k < b->n && saved < n; k++) {
-    if (unwritten(b->plain + (size_t)k * size, size))
+    if (measure_unwritten(b, b->plain, k, 1))
       continue;
     if (seen++ == (int64_t)((double)saved * (double)written / (double)n))
       at[saved++] = k;
@@ -81,7 +73,7 @@ static const char *load_buffer(measure_buf *b, FILE *f) {
     return other;
   if (!b->plain && !(b->plain = malloc(b->bytes + 1)))
     return "no memory for the expected answers";
-  memset(b->plain, MEASURE_UNWRITTEN, b->bytes);
+  measure_forget(b, b->plain);
   for (int64_t k = 0; k < n; k++) {
     double x;
     if (at[k] < 0 || at[k] >= b->n || fread(b->plain + (size_t)at[k] * size, size, 1, f) != 1)

@@ -77,8 +77,9 @@ static void renew_buffers(child *c) {
     must(c,
          api->memory_zero(c->buf[k] - STRIP, MEASURE_UNWRITTEN, b->bytes + 2 * STRIP, c->d.stream),
          "filling memory");
-    if (!b->write && b->bytes)
-      must(c, api->upload(c->buf[k], b->data, b->bytes, c->d.stream), "copying to the device");
+    if (b->reads && b->bytes)
+      must(c, api->upload(c->buf[k], b->start ? b->start : b->data, b->bytes, c->d.stream),
+           "copying to the device");
   }
 }
 

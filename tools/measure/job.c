@@ -4,7 +4,6 @@
  * does (runtime/core/ctx.c): with small pages kernels would have TLB misses that they do not have
  * in a library, some many more than others. */
 #define _DEFAULT_SOURCE 1 /* madvise */
-#include "base/random.h"
 #include "runtime/element.h"
 #include "tools/measure/measure.h"
 #include <stdlib.h>
@@ -68,36 +67,16 @@ void measure_job_own(const measure_job *j) {
       continue; /* the old pages serve as well */
     ask_large_pages(p, bytes);
     memset(p, MEASURE_UNWRITTEN, bytes);
+    measure_forget(b, b->data);
   }
 }
 
-/* ---- contents */
-
-static double uniform(uint64_t *state) {
-  return (double)(neo_splitmix(state) >> 40) * 0x1p-24;
-}
-
-static void fill_floats(const measure_job *j, measure_buf *b, uint64_t state) {
-  double chunk[512];
-  size_t size = neo_rti_type_bytes(b->type);
-  for (int64_t at = 0; at < b->n; at += 512) {
-    int64_t n = b->n - at < 512 ? b->n - at : 512;
-    for (int64_t k = 0; k < n; k++)
-      chunk[k] = j->positive ? uniform(&state) * 0.875 + 0.125 : uniform(&state) * 2 - 1;
-    neo_rti_convert(NEO_RT_F64, chunk, b->type, b->data + (size_t)at * size, n);
-  }
-}
-
-static void fill_integers(measure_buf *b, uint64_t state) {
-  bool given = b->bound > b->least && (b->bound || b->least);
-  int64_t chunk[512], n_values = b->type == NEO_RT_BOOL ? 2 : given ? b->bound - b->least : 7;
-  size_t size = neo_rti_type_bytes(b->type);
-  for (int64_t at = 0; at < b->n; at += 512) {
-    int64_t n = b->n - at < 512 ? b->n - at : 512;
-    for (int64_t k = 0; k < n; k++)
-      chunk[k] = b->least + (int64_t)(neo_splitmix(&state) % (uint64_t)n_values);
-    neo_rti_convert(NEO_RT_I64, chunk, b->type, b->data + (size_t)at * size, n);
-  }
+/* What is in the buffer before each run that is checked. */
+static char *copy_of(const measure_buf *b) {
+  char *p = malloc(b->bytes + 1);
+  if (p)
+    memcpy(p, b->data, b->bytes);
+  return p;
 }
 
 static bool make(measure_job *j, int k) {
@@ -110,15 +89,15 @@ static bool make(measure_job *j, int k) {
   if (!p)
     return false;
   b->data = p + (bytes - round_up(b->bytes, ALIGN));
-  if (b->write) {
+  if (b->write)
     memset(p, MEASURE_UNWRITTEN, bytes);
-    return (b->answer = map_shared(bytes)) != NULL;
-  }
-  if (b->type <= NEO_RT_BF16)
-    fill_floats(j, b, j->seed + (uint64_t)k * 0x9e37);
-  else
-    fill_integers(b, j->seed + (uint64_t)k * 0x9e37);
-  return mprotect(p, bytes, PROT_READ) == 0;
+  if (b->write && !(b->answer = map_shared(bytes)))
+    return false;
+  if (b->write && !b->reads)
+    return true;
+  if (!measure_fill(j, k))
+    return false;
+  return b->write ? (b->start = copy_of(b)) != NULL : mprotect(p, bytes, PROT_READ) == 0;
 }
 
 /* ---- memory that other kernels of the step touch */
@@ -163,6 +142,8 @@ static void drop(measure_buf *b) {
     munmap(b->answer, bytes);
   free(b->plain);
   free(b->expected);
+  free(b->start);
+  free(b->path);
 }
 
 void measure_job_clear(measure_job *j) {
@@ -187,5 +168,5 @@ void measure_job_clear(measure_job *j) {
 void measure_answers_reset(measure_job *j) {
   for (int k = 0; k < j->n_bufs; k++)
     if (j->buf[k].write)
-      memset(j->buf[k].answer, MEASURE_UNWRITTEN, j->buf[k].bytes);
+      measure_forget(&j->buf[k], j->buf[k].answer);
 }

@@ -17,7 +17,9 @@
 #define MEASURE_CANDIDATES "candidates"
 #define MEASURE_RESULTS "results"
 enum {
-  MEASURE_FORMAT = 2, /* the version that is written; 1 had no `code` in results */
+  MEASURE_FORMAT =
+      3, /* the version that is written; 2 had no files of inputs, and no buffers that are
+                         read and written; 1 had no `code` in results */
   MEASURE_OLDEST = 1, /* the oldest version that is read */
   MEASURE_SEED = 1    /* seed of the hashes in all versions so far */
 };

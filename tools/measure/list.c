@@ -74,7 +74,8 @@ static folder_exit check_files(const folder *f) {
     const char *line = f->lines.line[k];
     measure_mode mode;
     folder_exit bad = strncmp(line, "file ", 5) == 0 ? check_file(f, line) : FOLDER_OK;
-    bool has_path = measure_server_mode(line, &mode) || measure_is(line, "expect");
+    bool has_path = measure_server_mode(line, &mode) || measure_is(line, "expect") ||
+                    (measure_is(line, "buffer") && measure_after(line, "path"));
     if (!bad && has_path && !names_file(f, line))
       bad = folder_say(FOLDER_DAMAGED,
                        "%s/" MEASURE_CANDIDATES ": '%s' uses a file that is not in its list",

@@ -18,13 +18,17 @@
  *   between bytes=0   what other kernels touch between two runs of this one, in the step that it is
  *                     of: so much other memory is read before each sample, but no more than the
  *                     caches hold. Of a processor's kernels only
- *   sizes 64 128      run-time sizes, in the model's order
- *   buffer read f32 262144 [least=-1] [bound=1000]
+ *   sizes 64 128      run-time sizes, as neo_rt_args has them
+ *   buffer read f32 262144 [least=-1] [bound=1000] [path=/tmp/x/3.input]
  *                     in the order of the kernel's buffers; elements of an index are at least 0, or
- *                     what is given, and below its bound
+ *                     what is given, and below its bound; or they are those of a file, as they are
+ *                     in memory (the path to the end of the line)
  *   buffer write f32 4096 rtol=1e-5 [atol=0] [loose=0.001] [rare=0.0001]
  *                     answers may differ by rtol*(|expected| + their root mean square) + atol, and
  *                     a share `rare` of them by anything
+ *   buffer update f32 4096 rtol=1e-5 ...
+ *                     it is read and written: words of both. Before each run that is checked it is
+ *                     as at first
  *   loose             from now on by `loose` more: for answers that are nothing but rounding, of
  *                     sums that cancel
  *   ready             allocates and fills
@@ -65,7 +69,7 @@ enum {
   MEASURE_TO_PARENT = 3, /* descriptors in a child */
   MEASURE_FROM_PARENT = 4,
   MEASURE_MAX_BUFS = 1024,
-  MEASURE_MAX_SIZES = 64,
+  MEASURE_MAX_SIZES = NEO_RT_MOST_SIZES,
   MEASURE_MAX_SAMPLES = 64,
   MEASURE_UNWRITTEN = 0xa5, /* the value of every unwritten byte */
   MEASURE_LINE = 8192
@@ -73,11 +77,13 @@ enum {
 
 typedef struct {
   uint8_t type;
-  bool write;
+  bool write, reads; /* reads: it is written and read, or only read */
   int64_t n, least, bound;
   size_t bytes;
   double rtol, atol, loose, rare;
+  char *path;     /* a file with its elements; null: they are drawn */
   char *data;     /* the kernels' buffer, between guard pages */
+  char *start;    /* of one that is read and written: what is in it before; else null */
   char *answer;   /* shared memory to which the child copies its answer */
   char *plain;    /* the elements that `plain` computed; null: none */
   char *expected; /* null before `base` */
@@ -150,8 +156,16 @@ bool measure_job_ready(measure_job *j);
  * parent would become small when they are written to. */
 void measure_job_own(const measure_job *j);
 void measure_job_clear(measure_job *j); /* resets all except `sandbox` and the device */
-/* Fills all answers with MEASURE_UNWRITTEN. */
+/* Makes all answers those of a kernel that writes nothing. */
 void measure_answers_reset(measure_job *j);
+
+/* ---- contents.c */
+/* Fills the k-th buffer. False: its file cannot be read, or has another length. */
+bool measure_fill(measure_job *j, int k);
+/* Makes a copy of the buffer's elements what they are before a run. */
+void measure_forget(const measure_buf *b, char *to);
+/* Are n elements of a copy, from `at` on, what they were before a run? */
+bool measure_unwritten(const measure_buf *b, const char *p, int64_t at, int64_t n);
 
 /* ---- answer.c: the parent compares the shared answers, by mode. WRONG: *why says which element is
  * wrong. `whole`: all units ran; else *share gets the share of all elements that these units have

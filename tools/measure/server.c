@@ -74,16 +74,22 @@ static void complain(server *s, const char *why) {
   s->wrong = s->wrong ? s->wrong : why;
 }
 
-/* read|write TYPE N ... */
+static bool is_use(const char *line, measure_buf *b) {
+  b->write = measure_is(line, "write") || measure_is(line, "update");
+  b->reads = measure_is(line, "read") || measure_is(line, "update");
+  return b->write || b->reads;
+}
+
+/* read|write|update TYPE N ... */
 static void add_buffer(server *s, const char *line) {
-  const char *p = line;
-  bool write = strncmp(p, "write ", 6) == 0;
-  measure_buf b = {.write = write};
-  if (s->job.n_bufs == MEASURE_MAX_BUFS || (!write && strncmp(p, "read ", 5) != 0)) {
-    complain(s, "a buffer is read or write; there are too many");
+  measure_buf b = {0};
+  const char *path = measure_after(line, "path");
+  if (s->job.n_bufs == MEASURE_MAX_BUFS || !is_use(line, &b)) {
+    complain(s, "a buffer is read, write or update; there are too many");
     return;
   }
-  p += write ? 6 : 5;
+  const char *p = line + strcspn(line, " ");
+  p += *p == ' ';
   size_t n = strcspn(p, " ");
   b.type = type_of(p, n);
   b.n = strtoll(p + n, NULL, 10);
@@ -93,10 +99,13 @@ static void add_buffer(server *s, const char *line) {
   b.atol = measure_number(line, "atol", 0);
   b.loose = measure_number(line, "loose", 0);
   b.rare = measure_number(line, "rare", 0);
-  if (b.type == UINT8_MAX)
-    complain(s, "no such type");
-  else
-    s->job.buf[s->job.n_bufs++] = b;
+  b.path = path ? strdup(path) : NULL;
+  if (b.type == UINT8_MAX || (path && !b.path)) {
+    free(b.path);
+    complain(s, b.type == UINT8_MAX ? "no such type" : "out of memory");
+    return;
+  }
+  s->job.buf[s->job.n_bufs++] = b;
 }
 
 static void read_sizes(server *s, const char *p) {
@@ -205,7 +214,7 @@ static void describe_expect(server *s, const char *p) {
 static void describe_ready(server *s, const char *p) {
   (void)p;
   if (s->job.ready || !measure_job_ready(&s->job))
-    complain(s, "no memory for the buffers");
+    complain(s, "no memory for the buffers, or a file of one cannot be read");
   calibrate(&s->job);
 }
 

@@ -152,6 +152,9 @@ static const char *source_hash(neo_compilation *c) {
   for (size_t g = 0; g < c->schedule_from.n; g++)
     if (c->schedule_from.at[g])
       neo_str_addf(&s, " %zu: %s", g, c->schedule_from.at[g]->schedule);
+  for (size_t k = 0; k < c->segments.n; k++)
+    if (c->segments.at[k].from)
+      neo_str_addf(&s, " segment %zu: %s", k, c->segments.at[k].from->schedule);
   neo_hash128(neo_str_text(&s), s.n, h);
   return neo_arena_printf(&c->arena, "%016llx%016llx", (unsigned long long)h[0],
                           (unsigned long long)h[1]);

@@ -98,6 +98,18 @@ typedef struct { /* a kernel of a recurrence, by what it does */
   uint32_t number;
 } neo_loop_kernel;
 
+/* A group inside of a recurrence's loops, which has a schedule. Its kernel may be a part of a larger one. */
+typedef struct {
+  const neo_group *of; /* the recurrence */
+  uint32_t number;     /* of the schedule, among those of the recurrence */
+  const neo_group *g;
+  const neo_machine *machine; /* as the group may use it */
+  neo_schedule schedule;
+  const neo_record *from; /* the record that it is of; null: the model's */
+  double saved_s;         /* neo_recurrence_options.price */
+  uint32_t kernel;        /* the compilation's; UINT32_MAX: none */
+} neo_segment;
+
 typedef struct neo_parts neo_parts;
 
 typedef struct neo_compilation {
@@ -127,6 +139,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_plan_parts) parts_of_group;    /* of a recurrence; else empty */
   NEO_VEC(neo_plan_kernel) kernels;
   NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
+  NEO_VEC(neo_segment) segments;         /* in them */
   neo_decisions decisions;               /* of fusion */
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
@@ -155,6 +168,10 @@ neo_status neo_compile_emit(neo_compilation *c) NEO_MUST_CHECK; /* LLVM, files *
  * has a text. (lower.c) */
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) NEO_MUST_CHECK;
+/* The kernel that has the segment, which gets another schedule; all else is as in the compilation. Loops
+ * are divided into kernels as there; fails if a loop over single rows would go, but for a `reference`, whose sums may have any order. (lower.c) */
+neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
+                               bool reference, neo_kernel **out, const char **why) NEO_MUST_CHECK;
 /* Adds what passed since the last call, or since the compilation began, as the cost of `stage`.
  * (cost.c) */
 void neo_cost_add(neo_compilation *c, const char *stage);
@@ -199,6 +216,9 @@ void neo_library_close(neo_library *l);
 void neo_module_widen(neo_module *m);
 /* Value of an expression over constants and sizes; sizes[id]. (sizes.c) */
 int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes);
+/* Sizes as kernels read them (neo_size_number), in the arena; indices of loops are in the middle of what
+ * they may be. (sizes.c) */
+int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes);
 /* The ends between which an element of an integer tensor lies (ir/element.h) at these sizes. */
 typedef struct {
   bool given;

@@ -95,10 +95,66 @@ static uint32_t first_kernel(const neo_plan_parts *parts) {
   return x->is_loop ? first_kernel(&x->parts) : x->kernel;
 }
 
-/* A recurrence, or loops that share one. The schedules of its segments are chosen inside. */
-static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
+/* Notes which kernel of the compilation has which segments; `first`: that of schedule 0. */
+static void place_segments(neo_compilation *c, const neo_kernel_steps *steps,
+                           const neo_plan_parts *parts, size_t first) {
+  for (size_t k = 0; k < steps->n; k++) {
+    for (size_t i = 0; i < steps->at[k].choices.n; i++)
+      c->segments.at[first + steps->at[k].choices.at[i]].kernel = parts->at[k].kernel;
+    place_segments(c, &steps->at[k].steps, &parts->at[k].parts, first);
+  }
+}
+
+typedef struct {
+  neo_compilation *c;
+  const neo_group *of;
+  size_t first; /* segment of the recurrence's schedule 0 */
+  uint32_t n;   /* chosen so far */
+  /* Another schedule for one of them; null: they are chosen, and noted. */
+  const neo_segment *other;
+  const neo_schedule *schedule;
+  bool reference;
+} chooser;
+
+static neo_schedule choose_segment(void *ctx, neo_module *m, const neo_group *g,
+                                   const neo_machine *machine) {
+  chooser *x = ctx;
+  neo_compilation *c = x->c;
+  uint32_t number = x->n++;
+  neo_segment s = {.of = x->of, .number = number, .kernel = UINT32_MAX};
+  if (x->other)
+    return x->other->number == number ? *x->schedule : c->segments.at[x->first + number].schedule;
+  neo_group *own = neo_arena_copy(&c->arena, g, sizeof *g);
+  s.machine = neo_arena_copy(&c->arena, machine, sizeof *machine);
+  s.g = own;
+  s.schedule = c->options.segment_schedule
+                   ? c->options.segment_schedule(c->options.schedule_ctx, m, g, machine)
+                   : neo_compile_schedule_on(c, g, machine, &s.from);
+  NEO_PUSH(&c->arena, &c->segments, s);
+  return s.schedule;
+}
+
+/* Have all segments kernels, those of rows that run alone too? */
+static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
+  bool all = true;
+  for (size_t k = 0; k < c->segments.n; k++)
+    all = all && (c->segments.at[k].of != of || c->segments.at[k].kernel != UINT32_MAX);
+  return all;
+}
+
+/* Loops are divided by the first schedules. */
+static double price_segment(void *ctx, uint32_t choice, double saved_s) {
+  chooser *x = ctx;
+  neo_segment *s = &x->c->segments.at[x->first + choice];
+  s->saved_s = x->other ? s->saved_s : saved_s;
+  return s->saved_s;
+}
+
+/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen inside; of loops
+ * that share one there is no choice. */
+static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *choose,
+                               neo_kernel_steps *out, const char **why) {
   neo_str text;
-  neo_kernel_steps steps;
   neo_str_init(&text, &c->arena);
   neo_machine machine = c->machine;
   neo_fuse_options fusion = neo_compile_fusion(c);
@@ -109,16 +165,86 @@ static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
                                     .choose_ctx = c->options.schedule_ctx,
                                     .loops = c->options.loops,
                                     .all = &c->grouping};
-  neo_status s = g->recurrence
-                     ? neo_recurrence_kernels(c->module, g, &options, &c->arena, &steps, &text)
-                     : neo_fused_loops_kernels(c->module, g, &options, &c->arena, &steps, &text);
-  if (s) {
-    c->why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
-    return s;
+  if (g->recurrence) {
+    options.choose = choose_segment;
+    options.price = price_segment;
+    if (choose->reference)
+      options.single_rows = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
+    options.choose_ctx = choose;
   }
+  neo_status s = g->recurrence
+                     ? neo_recurrence_kernels(c->module, g, &options, &c->arena, out, &text)
+                     : neo_fused_loops_kernels(c->module, g, &options, &c->arena, out, &text);
+  if (s)
+    *why = neo_arena_printf(&c->arena, "kernel %s: %s", g->name, neo_str_text(&text));
+  return s;
+}
+
+static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
+  neo_kernel_steps steps = {0};
+  chooser choose = {.c = c, .of = g, .first = c->segments.n};
+  neo_status s = loop_kernels(c, g, &choose, &steps, &c->why);
+  if (s)
+    return s;
   neo_plan_parts parts = add_parts(c, &steps);
+  if (g->recurrence)
+    place_segments(c, &steps, &parts, choose.first);
   note_group(c, neo_schedule_plain(), NULL, first_kernel(&parts), parts);
   return NEO_OK;
+}
+
+static neo_kernel *kernel_with(const neo_kernel_steps *steps, uint32_t choice) {
+  neo_kernel *found = NULL;
+  for (size_t k = 0; k < steps->n && !found; k++) {
+    for (size_t i = 0; i < steps->at[k].choices.n; i++)
+      if (steps->at[k].choices.at[i] == choice)
+        return steps->at[k].kernel;
+    found = kernel_with(&steps->at[k].steps, choice);
+  }
+  return found;
+}
+
+static size_t count_choices(const neo_kernel_steps *steps) {
+  size_t n = 0;
+  for (size_t k = 0; k < steps->n; k++)
+    n += steps->at[k].choices.n + count_choices(&steps->at[k].steps);
+  return n;
+}
+
+/* How many segments of a recurrence have a kernel. */
+static size_t count_segments(const neo_compilation *c, const neo_group *of) {
+  size_t n = 0;
+  for (size_t k = 0; k < c->segments.n; k++)
+    n += c->segments.at[k].of == of && c->segments.at[k].kernel != UINT32_MAX;
+  return n;
+}
+
+/* Have two kernels buffers of the same types, but for scratch? */
+static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
+  size_t k = 0;
+  for (; k < a->bufs.n && !(a->bufs.at[k].use & NEO_BUF_SCRATCH); k++)
+    if (k == b->bufs.n || a->bufs.at[k].type != b->bufs.at[k].type ||
+        b->bufs.at[k].use & NEO_BUF_SCRATCH)
+      return false;
+  return k == b->bufs.n || b->bufs.at[k].use & NEO_BUF_SCRATCH;
+}
+
+neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
+                               bool reference, neo_kernel **out, const char **why) {
+  neo_kernel_steps steps = {0};
+  chooser choose = {
+      .c = c, .of = x->of, .first = 0, .other = x, .schedule = s, .reference = reference};
+  choose.first = (size_t)(x - c->segments.at) - x->number;
+  neo_status status = loop_kernels(c, x->of, &choose, &steps, why);
+  if (status)
+    return status;
+  *out = kernel_with(&steps, x->number);
+  *why = "it adds up in another order than the loop over single rows";
+  if (count_choices(&steps) != count_segments(c, x->of))
+    return NEO_UNSUPPORTED;
+  *why = "its kernel has other buffers with it";
+  return *out && have_equal_buffers(*out, c->kernels.at[x->kernel].kernel) ? NEO_OK
+                                                                           : NEO_UNSUPPORTED;
 }
 
 /* ---- groups */

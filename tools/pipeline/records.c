@@ -159,14 +159,15 @@ static void count_foreign(neo_compilation *c, const neo_record *group) {
   }
 }
 
-static bool usable(neo_compilation *c, const neo_group *g, const neo_record *r, neo_schedule *out) {
+static bool usable(neo_compilation *c, const neo_group *g, const neo_machine *machine,
+                   const neo_record *r, neo_schedule *out) {
   neo_str why;
   neo_str_init(&why, &c->arena);
   bool legal = neo_schedule_parse(r->schedule, out);
   if (!legal)
     neo_str_add(&why, "its schedule has parameters that this compiler does not know");
   else
-    legal = neo_schedule_legal(c->module, g, &c->machine, out, &why);
+    legal = neo_schedule_legal(c->module, g, machine, out, &why);
   if (!legal)
     not_used(c, g, neo_str_text(&why));
   return legal;
@@ -174,36 +175,42 @@ static bool usable(neo_compilation *c, const neo_group *g, const neo_record *r, 
 
 /* Does the record beat the model's choice of today? That of the day when it was measured may have
  * been another, slower one; by how much is for the model to say, who has learned since. */
-static bool beats_default(neo_compilation *c, const neo_group *g, const neo_record *r) {
+static bool beats_default(neo_compilation *c, const neo_group *g, const neo_machine *machine,
+                          const neo_record *r) {
   neo_schedule then, now;
   double ratio = neo_record_ratio(r);
   if (ratio >= 1 || !r->against || !*r->against)
     return ratio < 1;
-  now = neo_schedule_default(c->module, g, &c->machine);
+  now = neo_schedule_default(c->module, g, machine);
   if (!neo_schedule_parse(r->against, &then) ||
-      !neo_schedule_legal(c->module, g, &c->machine, &then, NULL))
+      !neo_schedule_legal(c->module, g, machine, &then, NULL))
     return false;
   if (neo_schedule_equal(&then, &now))
     return true;
-  neo_space x = neo_space_of(c->module, g, &c->machine);
+  neo_space x = neo_space_of(c->module, g, machine);
   return ratio * neo_space_cost(&x, &then) < neo_space_cost(&x, &now);
 }
 
-neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const neo_record **from) {
+neo_schedule neo_compile_schedule_on(neo_compilation *c, const neo_group *g,
+                                     const neo_machine *machine, const neo_record **from) {
   neo_record group = {0};
   neo_schedule s;
   *from = NULL;
-  if (c->options.schedule)
-    return c->options.schedule(c->options.schedule_ctx, c, g);
   if (c->records.all.n == 0)
-    return neo_schedule_default(c->module, g, &c->machine);
+    return neo_schedule_default(c->module, g, machine);
   neo_record_describe(c, g, &group);
   const neo_record *r = neo_records_find(&c->records, group.key, group.target, group.build, 0);
   if (!r)
     count_foreign(c, &group);
-  else if (beats_default(c, g, r) && usable(c, g, r, &s))
+  else if (beats_default(c, g, machine, r) && usable(c, g, machine, r, &s))
     *from = r;
-  return *from ? s : neo_schedule_default(c->module, g, &c->machine);
+  return *from ? s : neo_schedule_default(c->module, g, machine);
+}
+
+neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const neo_record **from) {
+  *from = NULL;
+  return c->options.schedule ? c->options.schedule(c->options.schedule_ctx, c, g)
+                             : neo_compile_schedule_on(c, g, &c->machine, from);
 }
 
 void neo_compile_report_records(neo_compilation *c) {

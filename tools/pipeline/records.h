@@ -41,6 +41,9 @@ neo_status neo_compile_read_records(struct neo_compilation *c) NEO_MUST_CHECK;
 /* The group's schedule; *from: the record that it is of, or null. */
 neo_schedule neo_compile_schedule(struct neo_compilation *c, const neo_group *g,
                                   const neo_record **from);
+/* The same of a group that may use the machine in this way: one inside of a recurrence. */
+neo_schedule neo_compile_schedule_on(struct neo_compilation *c, const neo_group *g,
+                                     const struct neo_machine *machine, const neo_record **from);
 /* Remarks about records that could not be used; after the last group. */
 void neo_compile_report_records(struct neo_compilation *c);
 

@@ -25,6 +25,16 @@ int64_t neo_size_value(const neo_module *m, neo_expr e, const int64_t *sizes) {
   return neo_value_op((neo_op)n->op, (neo_type)n->type, from, x).i;
 }
 
+int64_t *neo_sizes_by_number(const neo_module *m, neo_arena *a, const int64_t *sizes) {
+  int64_t *out = NEO_NEW_ARRAY(a, int64_t, neo_size_numbers(m) + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++) {
+    const neo_size_rec *r = &m->sizes.at[k];
+    out[neo_size_number(m, (neo_size){k})] =
+        r->loop_index ? r->lo + (r->hi - r->lo) / 2 : size_of(m, k, sizes);
+  }
+  return out;
+}
+
 int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t *sizes,
                                int64_t extent[16]) {
   uint32_t rank = neo_tensor_rank(m, t);

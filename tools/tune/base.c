@@ -22,18 +22,31 @@ static void build_both(neo_tune *t, neo_candidate both[2]) {
   neo_build(&t->builder, &both[1], 1);
 }
 
-static void send_job(neo_tune *t, neo_task *x) {
-  neo_measurer_job(&t->measurer, neo_task_job(t, x));
+/* A plain kernel computes as many of its units as a quarter of its time allows: some of them do. */
+static void limit_plain(neo_tune *t) {
+  enum { LEAST_MS = 4000, RUNS = 10 };
+  double ms = 1000 * t->o.seconds / RUNS;
+  neo_task_limit(t, NEO_TASK_CPU_MS, ms > LEAST_MS ? ms : LEAST_MS);
+}
+
+/* Wall time of a base: that is left, and some more, since it is checked at its end only. */
+static double base_ms(const neo_tune *t) {
+  enum { MORE_MS = 3000 };
+  double left_ms = 1000 * neo_tune_left_s(t) + MORE_MS;
+  return left_ms < MORE_MS ? MORE_MS : left_ms < NEO_TASK_LIMIT_MS ? left_ms : NEO_TASK_LIMIT_MS;
 }
 
 /* Tries to measure the base; *m: its measurement. */
 static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain, neo_measured *m) {
   neo_status s = NEO_OK;
-  send_job(t, x);
+  neo_measurer_job(&t->measurer, neo_task_job(t, x));
+  if (plain)
+    limit_plain(t);
   if (plain)
     s = neo_measurer_run(&t->measurer, "plain", plain, 0, m) ? neo_task_lost(t) : NEO_OK;
   if (!s && plain && !m->ok)
     return NEO_OK;
+  neo_task_limit(t, NEO_TASK_CPU_MS, x->begun ? NEO_TASK_LIMIT_MS : base_ms(t));
   if (!s)
     s = neo_measurer_run(&t->measurer, "base", &x->base, 0, m) ? neo_task_lost(t) : NEO_OK;
   return s;
@@ -42,8 +55,15 @@ static neo_status try_base(neo_tune *t, neo_task *x, const neo_candidate *plain,
 /* Measures the base. If the inputs make most answers NaN, they are replaced by positive ones; if
  * sums cancel, tolerances grow. */
 static neo_status first_base(neo_tune *t, neo_task *x, neo_measured *m) {
-  neo_candidate both[2] = {{.schedule = neo_task_plain(x)}, {.schedule = x->base.schedule}};
-  t->builder.sizes = x->sizes;
+  neo_candidate both[2] = {{.schedule = neo_task_plain(x), .reference = true},
+                           {.schedule = x->base.schedule}};
+  const char *why = neo_task_inputs(t, x);
+  if (why) {
+    m->reason = neo_tune_late(t) ? MEASURE_REASON_LATE : MEASURE_REASON_FAILED;
+    snprintf(m->why, sizeof m->why, "%s", why);
+    return NEO_OK;
+  }
+  t->builder.numbers = x->numbers;
   build_both(t, both);
   x->base = both[1];
   if (!both[0].ok || !both[1].ok) {
@@ -78,7 +98,7 @@ static void seed_search(neo_tune *t, neo_task *x) {
 
 /* Schedules are priced for the number of threads that measure them. */
 static neo_space space_of(const neo_tune *t, const neo_task *x) {
-  neo_space s = neo_space_of(t->c->module, x->g, &t->c->machine);
+  neo_space s = neo_space_of(t->c->module, x->g, x->machine);
   s.threads = (uint32_t)t->o.threads;
   return s;
 }
@@ -86,7 +106,9 @@ static neo_space space_of(const neo_tune *t, const neo_task *x) {
 /* Sets the base: the schedule that a compilation takes today, a record's or the model's choice.
  * Only what beats it is recorded. */
 static void take_base(neo_tune *t, neo_task *x) {
-  x->base.schedule = neo_compile_schedule(t->c, x->g, &x->base_record);
+  x->base_record = x->segment ? x->segment->from : NULL;
+  x->base.schedule =
+      x->segment ? x->segment->schedule : neo_compile_schedule(t->c, x->g, &x->base_record);
   neo_search_first(&x->search, &x->base.schedule);
 }
 
@@ -101,11 +123,18 @@ void neo_task_open(neo_tune *t, neo_task *x, double default_ns) {
   neo_journal_recall(t, x);
 }
 
+static void set_builder(neo_tune *t, const neo_task *x) {
+  t->builder.g = x->g;
+  t->builder.machine = x->machine;
+  t->builder.segment = x->segment;
+  t->builder.numbers = x->numbers;
+}
+
 bool neo_task_prepare(neo_tune *t, neo_task *x) {
   double guess = neo_tune_guess_ns(t, x);
-  if (!x->begun && guess > long_ns)
+  if (!x->begun && !x->segment && guess > long_ns)
     neo_task_shrink(t, x, long_ns / guess);
-  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->sizes);
+  const char *refused = neo_job_refused(t->c, t->c->kernels.at[x->kernel].kernel, x->in_round);
   if (refused) {
     neo_task_fail(t, x, "not measured", refused);
     return false;
@@ -115,27 +144,33 @@ bool neo_task_prepare(neo_tune *t, neo_task *x) {
     seed_search(t, x);
     take_base(t, x);
   }
-  t->builder.g = x->g;
-  t->builder.sizes = x->sizes;
+  set_builder(t, x);
   return true;
+}
+
+static bool is_late(const neo_task *x, const neo_measured *m) {
+  return !x->begun && !m->ok && m->reason == MEASURE_REASON_LATE;
+}
+
+/* The kernels of a loop have the sizes of their rounds. */
+static bool shrink_more(const neo_tune *t, neo_task *x) {
+  return !x->segment && neo_task_shrink(t, x, 0.1);
 }
 
 neo_status neo_task_begin(neo_tune *t, neo_task *x) {
   neo_measured m = {0};
-  t->builder.g = x->g;
-  t->builder.sizes = x->sizes;
+  set_builder(t, x);
   if (t->current == x)
     return NEO_OK;
   t->current = NULL;
   if (!neo_task_prepare(t, x))
     return NEO_OK;
   neo_status s = x->begun ? try_base(t, x, NULL, &m) : first_base(t, x, &m);
-  for (int tries = 0; tries < 3 && !s && !m.ok && !x->begun && m.reason == MEASURE_REASON_LATE &&
-                      neo_task_shrink(t, x, 0.1);
-       tries++)
+  bool late = neo_tune_late(t);
+  for (int tries = 0; tries < 3 && !s && !late && is_late(x, &m) && shrink_more(t, x); tries++)
     s = first_base(t, x, &m);
-  if (s)
-    return s;
+  if (s || (is_late(x, &m) && late))
+    return s; /* perhaps it only ran out of time */
   if (!m.ok || m.ns <= 0) {
     neo_task_fail(t, x, "the default's kernel", m.why);
     return NEO_OK;

@@ -59,7 +59,7 @@ static void say_maps(const neo_builder *b, const neo_kernel *k, neo_candidate *x
     neo_str_addf(&text, "%s%u:%s", i ? ";" : "", map[i].buf, neo_type_text(t));
     for (uint32_t d = 0; d < box->rank; d++)
       neo_str_addf(&text, ":%lld,%lld,%lld",
-                   (long long)neo_kernel_number(k, box->extent[d], b->sizes + 1),
+                   (long long)neo_kernel_number(k, box->extent[d], b->numbers),
                    (long long)(box->stride[d] * neo_type_bytes(t)), (long long)box->count[d]);
   }
   snprintf(x->maps, sizeof x->maps, "%s", neo_str_text(&text));
@@ -70,9 +70,10 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
   neo_str text;
   const char *why = "";
   neo_str_init(&text, &b->c->arena);
-  if (!neo_schedule_legal(b->c->module, b->g, &b->c->machine, &x->schedule, &text))
+  if (!neo_schedule_legal(b->c->module, b->g, b->machine, &x->schedule, &text))
     return fail(x, neo_str_text(&text));
-  if (neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
+  if (b->segment ? neo_compile_segment(b->c, b->segment, &x->schedule, x->reference, &k, &why)
+                 : neo_compile_lower(b->c, b->g, &x->schedule, &k, &why))
     return fail(x, why);
   snprintf(x->symbol, sizeof x->symbol, "k%zu", number);
   if (neo_llvm_kernel(l, k, x->symbol, &why))
@@ -82,7 +83,7 @@ static bool lower(neo_builder *b, neo_llvm *l, neo_candidate *x, size_t number) 
     neo_kernel_launch(k, &x->block, &x->block_units);
   x->persistent = (int32_t)k->persistent;
   say_maps(b, k, x);
-  x->units = neo_kernel_units(k, b->sizes + 1);
+  x->units = neo_kernel_units(k, b->numbers);
   x->scratch_bytes = neo_kernel_scratch_bytes(k);
   return x->ok = true;
 }

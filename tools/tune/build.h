@@ -13,7 +13,10 @@
 typedef struct {
   neo_compilation *c;
   const neo_group *g;
-  const int64_t *sizes;     /* [size id]: values of run-time sizes */
+  const neo_machine *machine; /* as the group may use it */
+  const neo_segment
+      *segment;             /* the kernel is the recurrence's that has it; null: the group's own */
+  const int64_t *numbers;   /* values of run-time sizes, as kernels read them */
   const neo_target *target; /* null: the compilation's */
   const char *folder;       /* folder for the libraries */
   int workers;
@@ -23,6 +26,7 @@ typedef struct {
 
 typedef struct {
   neo_schedule schedule;
+  bool reference; /* what others are compared with: it adds up in any order */
   bool ok;
   char why[96];
   char path[512], symbol[32];
@@ -31,7 +35,7 @@ typedef struct {
   char maps[640];                         /* as measure.h writes them; "": none */
 } neo_candidate;
 
-/* Builds x[0..n) by their schedules and sets all other members. */
+/* Builds x[0..n) by schedule and `reference`, and sets all other members. */
 void neo_build(neo_builder *b, neo_candidate *x, size_t n);
 /* Removes the libraries of x[0..n); several may share one. */
 void neo_unbuild(const neo_candidate *x, size_t n);

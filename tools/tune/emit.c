@@ -104,11 +104,39 @@ static neo_status run_plain(emitter *e, neo_task *x, const neo_candidate *plain,
   return NEO_IO;
 }
 
+/* Copies the file *path, which becomes the copy. Null, or what failed. */
+static const char *take_file(const emitter *e, const char **path, const char *to) {
+  char *text;
+  size_t n;
+  neo_status s = neo_file_read(&neo_io_default, e->a, *path, LIMIT_BYTES, &text, &n);
+  if (!s)
+    s = neo_file_write(&neo_io_default, to, text, n);
+  *path = to;
+  return s == NEO_FORMAT ? "they are too long for the folder" : s ? strerror(errno) : NULL;
+}
+
+/* What the kernel reads travels with its candidates. Null, or why there is none. */
+static const char *take_inputs(emitter *e, neo_task *x, size_t number) {
+  const char *why = neo_task_inputs(e->t, x);
+  size_t n = e->t->c->kernels.at[x->kernel].kernel->bufs.n;
+  e->t->builder.numbers = x->numbers;
+  for (size_t b = 0; !why && x->input && b < n; b++)
+    if (x->input[b])
+      why = take_file(e, &x->input[b],
+                      neo_arena_printf(e->a, "%s/%zu-%zu.input", e->t->o.emit, number, b));
+  return why;
+}
+
 /* Writes the expected answer. *path stays null where there is none, because the task failed. */
 static neo_status expect(emitter *e, neo_task *x, size_t number, const char **path) {
   neo_tune *t = e->t;
+  const char *why = take_inputs(e, x, number);
+  if (why) {
+    neo_task_fail(t, x, "its inputs", why);
+    return NEO_OK;
+  }
   neo_measured m = {0};
-  neo_candidate plain = {.schedule = neo_task_plain(x)};
+  neo_candidate plain = {.schedule = neo_task_plain(x), .reference = true};
   const char *text, *file = neo_arena_printf(e->a, "%s/%zu.expected", t->o.emit, number);
   t->builder.target = &t->processor;
   neo_build(&t->builder, &plain, 1);
@@ -130,17 +158,29 @@ static neo_status expect(emitter *e, neo_task *x, size_t number, const char **pa
   return NEO_IO;
 }
 
-static void describe(emitter *e, neo_task *x, size_t number, const char *expected) {
+/* A line of the job, in which files are those of the folder. */
+static neo_status add_job_line(emitter *e, const char *line) {
+  const char *path = measure_is(line, "buffer") ? measure_after(line, "path") : NULL;
+  neo_status s = path ? add_file(e, path) : NEO_OK;
+  if (path)
+    line = neo_arena_printf(e->a, "%.*s%s", (int)(path - line), line, in_folder(e, path));
+  add_line(e, line);
+  return s;
+}
+
+static neo_status describe(emitter *e, neo_task *x, size_t number, const char *expected) {
+  neo_status s = NEO_OK;
   char key[33];
   neo_record_key_text(x->record.key, key);
   add_line(e, neo_arena_printf(e->a, "task %zu key=%s part=%.17g base_ratio=%.17g name=%s", number,
                                key, x->part, neo_task_base_ratio(x), x->g->name));
-  for (const char *p = neo_task_job(e->t, x); *p; p += *p == '\n') {
+  for (const char *p = neo_task_job(e->t, x); *p && !s; p += *p == '\n') {
     size_t n = strcspn(p, "\n");
-    add_line(e, neo_arena_strndup(e->a, p, n));
+    s = add_job_line(e, neo_arena_strndup(e->a, p, n));
     p += n;
   }
   add_line(e, neo_arena_printf(e->a, "expect path=%s", in_folder(e, expected)));
+  return s ? s : add_file(e, expected);
 }
 
 static neo_status add_candidate(emitter *e, neo_candidate *k, size_t id) {
@@ -211,8 +251,7 @@ static neo_status emit_task(emitter *e, neo_task *x) {
   neo_status bad = expect(e, x, e->out->tasks, &expected);
   if (bad || x->failed)
     return bad;
-  describe(e, x, e->out->tasks, expected);
-  bad = add_file(e, expected);
+  bad = describe(e, x, e->out->tasks, expected);
   if (!bad)
     bad = add_candidates(e, x, s, n);
   if (x->failed)

@@ -98,7 +98,7 @@ static neo_status add_schedule(importer *i, const char *line) {
   const char *text = line + strlen("schedule ");
   text += strcspn(text, " ");
   if (!s || !*text || !neo_schedule_parse(text + 1, &x.schedule) ||
-      !neo_schedule_legal(c->module, s->task->g, &c->machine, &x.schedule, NULL))
+      !neo_schedule_legal(c->module, s->task->g, s->task->machine, &x.schedule, NULL))
     return refuse(i, NEO_ARGUMENT,
                   neo_arena_printf(i->a, "'%s' is not legal for this program", line));
   if (x.id == 0)

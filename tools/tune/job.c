@@ -90,7 +90,7 @@ static void add_tolerance(const shape *x, neo_type t, const neo_job_options *o, 
 }
 
 /* Elements that the kernel sees: from its offset to the tensor's end. */
-static int64_t elements(const neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
+int64_t neo_job_elements(const neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
   int64_t n = neo_tensor_elements_at(c->module, b->tensor, sizes, NULL) - b->shift;
   return n < 0 ? 0 : n;
 }
@@ -105,26 +105,37 @@ static void add_ends(const neo_ends_at *ends, neo_str *out) {
                (long long)(below > least ? below : least + 1));
 }
 
-static void add_buffer(neo_compilation *c, const neo_kbuf *b, const shape *x,
-                       const neo_job_options *o, neo_str *out) {
+/* What is in a buffer that is read. */
+static void add_contents(neo_compilation *c, const neo_kbuf *b, const char *input,
+                         const int64_t *sizes, neo_str *out) {
   const neo_tensor_rec *r = neo_tensor_at(c->module, b->tensor);
-  bool written = b->use & NEO_BUF_WRITE;
-  neo_ends_at ends = neo_tensor_ends_at(c->module, b->tensor, o->sizes);
-  neo_str_addf(out, "buffer %s %s %lld", written ? "write" : "read",
-               neo_type_text((neo_type)b->type), (long long)elements(c, b, o->sizes));
-  if (written)
-    add_tolerance(x, (neo_type)b->type, o, out);
+  neo_ends_at ends = neo_tensor_ends_at(c->module, b->tensor, sizes);
+  if (input)
+    neo_str_addf(out, " path=%s", input);
   else if (ends.given)
     add_ends(&ends, out);
   else if (r->bound.i)
-    neo_str_addf(out, " bound=%lld", (long long)neo_size_value(c->module, r->bound, o->sizes));
+    neo_str_addf(out, " bound=%lld", (long long)neo_size_value(c->module, r->bound, sizes));
+}
+
+static void add_buffer(neo_compilation *c, const neo_kbuf *b, const char *input, const shape *x,
+                       const neo_job_options *o, neo_str *out) {
+  static const char *const use[] = {"", "read", "write", "update"};
+  neo_str_addf(out, "buffer %s %s %lld", use[b->use & (NEO_BUF_READ | NEO_BUF_WRITE)],
+               neo_type_text((neo_type)b->type), (long long)neo_job_elements(c, b, o->sizes));
+  if (b->use & NEO_BUF_WRITE)
+    add_tolerance(x, (neo_type)b->type, o, out);
+  if (b->use & NEO_BUF_READ)
+    add_contents(c, b, input, o->sizes, out);
   neo_str_add(out, "\n");
 }
 
 void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                   const neo_job_options *o, neo_str *out) {
   neo_module *m = c->module;
+  enum { ROUNDS = 16 }; /* what rounds before have gathered, as later ones forget it */
   shape x = shape_of(m, neo_group_form(m, g));
+  x.stages *= o->in_rounds ? ROUNDS : 1;
   neo_str_addf(out, "job\nthreads %d\nseed %llu\nfill %s\n", o->threads,
                (unsigned long long)o->seed, o->positive ? "positive" : "signed");
   neo_str_addf(out,
@@ -132,18 +143,17 @@ void neo_job_text(neo_compilation *c, const neo_group *g, const neo_kernel *k,
                "time run_ms=%g total_ms=%g least_runs=7\nbetween bytes=%lld\nsizes",
                (long long)o->limit_ms, (long long)o->cpu_ms, o->run_ms, o->total_ms,
                (long long)o->between_bytes);
-  for (uint32_t i = 1; i < m->sizes.n; i++)
-    neo_str_addf(out, " %lld",
-                 (long long)neo_size_value(m, neo_size_ref(m, (neo_size){i}), o->sizes));
+  for (uint32_t i = 0; i < neo_size_numbers(m); i++)
+    neo_str_addf(out, " %lld", (long long)o->numbers[i]);
   neo_str_add(out, "\n");
   for (size_t i = 0; i < k->bufs.n; i++)
     if (!(k->bufs.at[i].use & NEO_BUF_SCRATCH))
-      add_buffer(c, &k->bufs.at[i], &x, o, out);
+      add_buffer(c, &k->bufs.at[i], o->input ? o->input[i] : NULL, &x, o, out);
   neo_str_add(out, "ready\n");
 }
 
 static double bytes_of(neo_compilation *c, const neo_kbuf *b, const int64_t *sizes) {
-  return (double)elements(c, b, sizes) * neo_type_bytes((neo_type)b->type);
+  return (double)neo_job_elements(c, b, sizes) * neo_type_bytes((neo_type)b->type);
 }
 
 double neo_job_bytes(neo_compilation *c, const neo_kernel *k, const int64_t *sizes) {
@@ -165,8 +175,6 @@ const char *neo_job_refused(neo_compilation *c, const neo_kernel *k, const int64
     }
   if (n > MEASURE_MAX_BUFS)
     return neo_arena_printf(&c->arena, "it has %zu buffers, more than %d", n, MEASURE_MAX_BUFS);
-  if (c->module->sizes.n - 1 > MEASURE_MAX_SIZES)
-    return neo_arena_printf(&c->arena, "more than %d run-time sizes", MEASURE_MAX_SIZES);
   if (bytes > most)
     return neo_arena_printf(&c->arena, "its buffers have %.1f GiB, too many for this machine",
                             bytes / (1 << 30));

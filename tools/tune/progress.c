@@ -51,12 +51,13 @@ void neo_tune_rescale(neo_tune *t) {
 }
 
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x) {
-  return x->cost * t->scale[x->contraction];
+  return x->seen_ns > 0 ? x->seen_ns : x->cost * t->scale[x->contraction];
 }
 
 double neo_task_ns(const neo_tune *t, const neo_task *x, bool best) {
-  double each = x->begun ? (best ? x->best_ns : x->default_ns) : neo_tune_guess_ns(t, x);
-  return each * (double)x->count;
+  double each = x->begun ? x->default_ns : neo_tune_guess_ns(t, x);
+  double saved = x->begun && best ? x->default_ns - x->best_ns : 0;
+  return (each / x->sharing - saved) * x->rounds * (double)x->count;
 }
 
 double neo_tune_step_ns(const neo_tune *t, bool best) {

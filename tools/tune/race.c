@@ -20,7 +20,7 @@ static const char *compared_with(neo_tune *t, const neo_task *x) {
   neo_schedule s;
   if (x->base_record)
     return x->base_record->against;
-  s = neo_schedule_default(t->c->module, x->g, &t->c->machine);
+  s = neo_schedule_default(t->c->module, x->g, x->machine);
   return text_of(t, &s);
 }
 

@@ -1,10 +1,11 @@
 /* Starts and ends a tuning: the measurer, and the files that it writes. */
+#define _XOPEN_SOURCE 700 /* nftw */
 #include "base/temp.h"
 #include "tools/pipeline/records.h"
 #include "tools/tune/task.h"
-#include <dirent.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,8 +49,7 @@ static neo_status begin_measuring(neo_tune *t) {
   neo_status s = neo_measurer_start(a, &t->measurer, &t->why);
   if (!s)
     s = neo_target_choose(a, NULL, NULL, &t->processor, &t->why);
-  t->builder =
-      (neo_builder){.c = t->c, .sizes = t->o.sizes, .workers = t->o.workers, .limit_ms = 30000};
+  t->builder = (neo_builder){.c = t->c, .workers = t->o.workers, .limit_ms = 30000};
   if (s || t->o.emit)
     return s;
   s = check_device(t);
@@ -73,22 +73,25 @@ neo_status neo_tune_init(neo_tune *t, neo_compilation *c, const neo_tune_options
   return s || o->import ? s : begin_measuring(t);
 }
 
-/* Removes the folder with all its files, since a killed child may have left any. */
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at) {
+  (void)s, (void)kind, (void)at;
+  return remove(path);
+}
+
+/* Removes the folder with all that is in it, since a killed child may have left anything. */
 static void remove_folder(const char *path) {
-  DIR *d = opendir(path);
-  for (struct dirent *e; d && (e = readdir(d)) != NULL;)
-    unlinkat(dirfd(d), e->d_name, 0);
-  if (d)
-    closedir(d);
-  rmdir(path);
+  nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 void neo_tune_free(neo_tune *t) {
   neo_measurer_stop(&t->measurer);
   if (t->builder.folder)
     remove_folder(t->builder.folder);
+  if (t->inputs_folder)
+    remove_folder(t->inputs_folder);
+  neo_inputs_free(t);
   if (t->log >= 0)
     close(t->log);
   t->log = -1;
-  t->builder.folder = NULL;
+  t->builder.folder = t->inputs_folder = NULL;
 }

@@ -76,7 +76,7 @@ bool neo_task_shrink(const neo_tune *t, neo_task *x, double factor) {
   }
   if (now >= before)
     return false;
-  x->sizes = sizes;
+  x->sizes = x->in_round = sizes;
   x->part = now / whole;
   return true;
 }

@@ -6,6 +6,7 @@
  *   race.c       races, and records of winners
  *   base.c       the base of a task
  *   task.c       what the measurer is told of a task; batches
+ *   inputs.c     what kernels read in a run of their entry
  *   tasks.c      the tasks of a compilation
  *   journal.c    the log of trials
  *   shrink.c     smaller sizes for long kernels
@@ -31,9 +32,6 @@ void neo_tune_show(const neo_tune *t);
 void neo_tune_rescale(neo_tune *t);
 /* The time of a kernel by the model's cost, scaled by measured kernels. */
 double neo_tune_guess_ns(const neo_tune *t, const neo_task *x);
-/* The time of all runs of a task in a step, measured or else estimated. best: with the best
- * schedule found. */
-double neo_task_ns(const neo_tune *t, const neo_task *x, bool best);
 /* The ratio of the base's time to that of the model's choice, as its record says. */
 double neo_task_base_ratio(const neo_task *x);
 /* The line that tells the measurer on which device a target's kernels run. */
@@ -56,6 +54,18 @@ void neo_journal_recall(neo_tune *t, neo_task *x);
 
 /* ---- tasks.c: fills t->tasks. NEO_ARGUMENT: t->o.only is not a regular expression. */
 neo_status neo_tune_add_tasks(neo_tune *t) NEO_MUST_CHECK;
+
+/* ---- inputs.c */
+/* Can entries be run here? */
+bool neo_tune_can_run(const neo_tune *t);
+/* Sets the sizes, as kernels read them, and the files of inputs of a task at x->sizes; runs its entry
+ * where that is needed and was not done. Null: done; or why it failed. */
+const char *neo_task_inputs(neo_tune *t, neo_task *x);
+/* Where a run is needed: how often kernels run in a step, and how long they take, is seen there. */
+void neo_tune_look_at_run(neo_tune *t);
+/* The file of a kernel's buffer in a run. */
+const char *neo_inputs_path(neo_tune *t, const neo_inputs *x, uint32_t kernel, size_t buffer);
+void neo_inputs_free(neo_tune *t);
 
 /* ---- task.c */
 /* The measurer died: its reason becomes the tuning's. Never NEO_OK. */

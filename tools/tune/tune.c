@@ -45,6 +45,7 @@ static neo_status run_batches(neo_tune *t) {
 }
 
 neo_status neo_tune_run(neo_tune *t) {
+  neo_tune_look_at_run(t);
   neo_status s = run_batches(t);
   for (size_t k = 0; k < t->tasks.n && !s; k++)
     s = neo_task_confirm(t, &t->tasks.at[k]);

@@ -10,10 +10,12 @@
  * runs read the log and the records, so an interruption costs one batch. */
 #ifndef NEO_TOOLS_TUNE_H
 #define NEO_TOOLS_TUNE_H
+#include "tools/tune/inputs.h"
 #include "tools/tune/job.h"
 #include "tools/tune/measurer.h"
 #include "tools/tune/search.h"
 
+struct neo_rti_watch;
 typedef struct neo_tune neo_tune;
 typedef struct {
   double seconds;
@@ -33,21 +35,38 @@ typedef struct {
   bool (*stop)(void *ctx); /* called between candidates; may be null */
   void (*progress)(void *ctx,
                    const neo_tune *t); /* called after every batch and race; may be null */
+  /* Runs an entry on this machine with inputs that are drawn, at these sizes [size id], and lets the
+   * watch see its kernels. It is called in a child, once or more. False: it has said on stderr why
+   * not. Null: integers that kernels read are drawn. */
+  bool (*run)(void *ctx, const char *entry, const int64_t *sizes,
+              const struct neo_rti_watch *watch);
   void *ctx;
 } neo_tune_options;
 
 typedef struct {
   const neo_group *g;
-  uint32_t kernel;       /* number of the kernel in the compilation */
-  int64_t count;         /* how often it runs in the step */
-  int64_t between_bytes; /* bytes that other kernels of a step touch between two runs */
+  const neo_segment *segment; /* g is in a recurrence's loops; null: it has a kernel of its own */
+  const neo_machine *machine; /* as g may use it */
+  uint32_t kernel;            /* number of the kernel in the compilation */
+  int sharing;                /* tasks that have this kernel: segments of one loop */
+  int64_t count;              /* how often it runs in the step */
+  int64_t own_count;          /* this kernel, of several that have the record */
+  const char *entry;          /* an entry that runs it; null: none that can be run */
+  int32_t step;               /* the model's step that does */
+  bool in_loop;               /* of the plan */
+  int64_t between_bytes;      /* bytes that other kernels of a step touch between two runs */
   neo_record record;
   bool contraction;
   double cost; /* the model's cost of its choice; for non-contractions in other units */
   bool begun, over;
-  const char *failed;   /* why it cannot be tuned; null: it can */
-  bool positive, loose; /* see job.h */
-  const int64_t *sizes; /* sizes for measuring */
+  const char *failed;      /* why it cannot be tuned; null: it can */
+  bool positive, loose;    /* see job.h */
+  const int64_t *sizes;    /* sizes for measuring */
+  const int64_t *in_round; /* the same, with indices of loops */
+  const int64_t *numbers;  /* the same as kernels read them */
+  const char **input;      /* [buffer] as in neo_job_options */
+  double rounds;           /* as in neo_input */
+  double seen_ns;          /* of a run of the kernel in a run of its entry; 0: not known */
   double part; /* share of the iterations at the requested sizes; times are scaled to the whole */
   neo_search search;
   neo_candidate base;            /* the kernel that a compilation takes today */
@@ -74,6 +93,8 @@ struct neo_tune {
   const neo_task *current; /* the task whose job the measurer has */
   NEO_VEC(neo_task) tasks;
   NEO_VEC(neo_logged_trial) logged;
+  NEO_VEC(neo_inputs) inputs; /* runs of entries */
+  const char *inputs_folder;  /* the files of their integers; null: not made yet */
   double begun_s;
   double scale[2]; /* nanoseconds per unit of cost: of contractions [1], of other kernels [0] */
   double *ratios;  /* room for one per task */
@@ -114,6 +135,9 @@ typedef struct {
 } neo_quality;
 neo_status neo_tune_survey(neo_tune *t, neo_quality **out, size_t *n) NEO_MUST_CHECK;
 
+/* The time of all runs of a task in a step, measured or else estimated. best: with the best
+ * schedule found. Segments of one kernel have equal shares of its time. */
+double neo_task_ns(const neo_tune *t, const neo_task *x, bool best);
 /* The time of a step: of measured kernels, and estimates of others. best: with the best schedules
  * found. */
 double neo_tune_step_ns(const neo_tune *t, bool best);

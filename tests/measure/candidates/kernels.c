@@ -49,6 +49,25 @@ int slower(const args *a) {
   return good(a);
 }
 
+/* Fails unless the integers that it reads are 0, 1, 2, ... */
+int in_order(const args *a) {
+  const int32_t *x = a->buf[0];
+  for (int k = 0; k < 4096; k++)
+    if (x[k] != k)
+      return 1;
+  for (int64_t i = a->lo * 256; i < a->hi * 256; i++)
+    result(a)[i] = 1;
+  return 0;
+}
+
+/* Adds to what is there, if that is X. */
+int adds(const args *a) {
+  const float *x = a->buf[0];
+  for (int64_t i = a->lo * 256; i < a->hi * 256; i++)
+    result(a)[i] += x[i];
+  return 0;
+}
+
 /* ---- nine kinds of bad ones */
 
 int crash(const args *a) {

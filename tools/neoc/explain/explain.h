@@ -8,7 +8,8 @@
 void neoc_explain_member(neo_str *out, const char *name);
 /* Bytes of a tensor at the largest sizes. (text.c) */
 int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t);
-/* Where the schedule of a group is from. (text.c) */
+/* Where the schedule of a group, or of one in the loops of a recurrence, is from. (text.c) */
+const char *neoc_segment_origin(const neo_compilation *c, neo_arena *a, const neo_segment *s);
 const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group);
 
 /* What the gradients read of the forward pass, with bytes; as comments of the IR's text. After

@@ -178,6 +178,21 @@ void neoc_explain_groups(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   neoc_explain_grids(c->plan, out);
 }
 
+/* Those of groups in the loops of a recurrence. */
+static void put_segments(neoc_cli *cli, const neo_compilation *c, const neo_group *of,
+                         neo_str *out) {
+  for (size_t k = 0; k < c->segments.n; k++) {
+    const neo_segment *x = &c->segments.at[k];
+    neo_str s;
+    if (x->of != of)
+      continue;
+    neo_str_init(&s, cli->arena);
+    neo_schedule_print(&x->schedule, &s);
+    neo_str_addf(out, "  %s: %s\n    %s\n", x->g->name, neo_str_text(&s),
+                 neoc_segment_origin(c, cli->arena, x));
+  }
+}
+
 void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   for (size_t g = 0; g < c->schedules.n; g++) {
     neo_str s;
@@ -185,6 +200,7 @@ void neoc_explain_schedules(neoc_cli *cli, neo_compilation *c, neo_str *out) {
     neo_schedule_print(&c->schedules.at[g], &s);
     neo_str_addf(out, "%s: %s\n  %s\n", c->grouping.groups.at[g].name, neo_str_text(&s),
                  neoc_schedule_origin(c, cli->arena, g));
+    put_segments(cli, c, &c->grouping.groups.at[g], out);
   }
 }
 

@@ -14,15 +14,22 @@ int64_t neoc_tensor_bytes(const neo_module *m, neo_arena *a, neo_tensor t) {
          neo_type_bytes((neo_type)neo_tensor_at(m, t)->type);
 }
 
-const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group) {
-  const neo_record *r = c->schedule_from.at[group];
+static const char *origin(const neo_compilation *c, neo_arena *a, const neo_record *r) {
   const neo_records_file *f = r ? neo_records_file_of(&c->records, r) : NULL;
-  if (c->grouping.groups.at[group].recurrence)
-    return "of the recurrence's loops; of each kernel inside of them by the analytic model";
-  if (c->grouping.groups.at[group].loops.n)
-    return "of loops that share one";
   if (!r)
     return "by the analytic model";
   return neo_arena_printf(a, "by a record of %s: %.3f of the default's time, %lld trials",
                           f ? f->path : "this run", neo_record_ratio(r), (long long)r->trials);
+}
+
+const char *neoc_segment_origin(const neo_compilation *c, neo_arena *a, const neo_segment *s) {
+  return origin(c, a, s->from);
+}
+
+const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t group) {
+  if (c->grouping.groups.at[group].recurrence)
+    return "of the recurrence's loops";
+  if (c->grouping.groups.at[group].loops.n)
+    return "of loops that share one";
+  return origin(c, a, c->schedule_from.at[group]);
 }

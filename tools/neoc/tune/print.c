@@ -65,9 +65,14 @@ static row *rows_of(const neo_tune *t, size_t *n) {
   *n = 0;
   for (size_t k = 0; k < t->tasks.n; k++)
     if (t->tasks.at[k].begun || t->tasks.at[k].failed)
-      r[(*n)++] = (row){&t->tasks.at[k], t->tasks.at[k].default_ns * (double)t->tasks.at[k].count};
+      r[(*n)++] = (row){&t->tasks.at[k], neo_task_ns(t, &t->tasks.at[k], false)};
   qsort(r, *n, sizeof *r, by_time);
   return r;
+}
+
+/* How often its kernel runs in a step, as large as it was measured. */
+static int64_t runs_of(const neo_task *x) {
+  return (int64_t)((double)x->count * x->rounds + 0.5);
 }
 
 void neoc_tune_print(const tuner *x) {
@@ -84,7 +89,7 @@ void neoc_tune_print(const tuner *x) {
     if (y->failed)
       printf("%-28.28s not tuned: %s\n", y->g->name, y->failed);
     else
-      printf("%-28.28s %6lld %6.1f%% %11s %11s %6.3f %7lld\n", y->g->name, (long long)y->count,
+      printf("%-28.28s %6lld %6.1f%% %11s %11s %6.3f %7lld\n", y->g->name, (long long)runs_of(y),
              step > 0 ? 100 * r[k].ns / step : 0, duration(a, y->default_ns),
              duration(a, y->best_ns), y->best_ns / y->default_ns,
              (long long)(y->trials + y->logged));
@@ -103,7 +108,7 @@ static void add_task_json(const neo_task *y, neo_str *s) {
   neo_record_key_text(y->record.key, key);
   neo_str_add(s, "{\"name\": ");
   neo_str_add_json(s, y->g->name);
-  neo_str_addf(s, ", \"key\": \"%s\", \"runs\": %lld, ", key, (long long)y->count);
+  neo_str_addf(s, ", \"key\": \"%s\", \"runs\": %lld, ", key, (long long)runs_of(y));
   if (y->failed) {
     neo_str_add(s, "\"failed\": ");
     neo_str_add_json(s, y->failed);

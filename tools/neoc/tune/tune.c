@@ -43,21 +43,53 @@ static neo_tune_options options_of(tuner *x) {
                             .threads = 1,
                             .workers = neo_rti_cores(),
                             .stop = interrupted,
+                            .run = neoc_tune_run_entry,
                             .progress = neoc_tune_progress};
 }
 
 static neo_status compile(tuner *x, const neo_compile_options *co) {
-  neo_compilation_init(&x->c, co);
-  return neo_compile_plan(&x->c);
+  neo_compilation_init(&x->runner.c, co);
+  return neo_compile_plan(&x->runner.c);
 }
 
+/* Why nothing was tuned; null: something was. */
+static const char *nothing_tuned(const tuner *x) {
+  const neo_task *failed = NULL;
+  for (size_t k = x->tune.tasks.n; k-- > 0;) {
+    const neo_task *y = &x->tune.tasks.at[k];
+    if (y->begun && !y->failed)
+      return NULL;
+    failed = y->failed ? y : failed;
+  }
+  if (!x->tune.tasks.n)
+    return "the model has no kernel with a schedule";
+  if (failed)
+    return neo_arena_printf(x->cli->arena, "no kernel could be tuned; %s: %s", failed->g->name,
+                            failed->failed);
+  return "the time was over before a kernel was measured: --time=60s gives more";
+}
+
+/* The end of a command that did something with kernels: its results, and a failure if it was none. */
+static neoc_exit report(tuner *x, neo_status s, const char *results) {
+  neo_compilation *c = &x->runner.c;
+  c->why = s ? c->why : nothing_tuned(x);
+  neoc_exit e = neoc_report(x->cli, c, c->why && !s ? NEO_INPUT : NEO_OK, results);
+  return e ? e : neoc_exit_of(s);
+}
+
+/* Sizes that are not given are the largest, or near these where the model asserts something of them. */
 static neoc_exit read_sizes(tuner *x, neo_tune_options *o) {
-  const neo_module *m = x->c.module;
+  const neo_module *m = x->runner.c.module;
   int64_t *sizes = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
+  int64_t *given = NEO_NEW_ARRAY(x->cli->arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
-    sizes[k] = m->sizes.at[k].hi;
+    given[k] = m->sizes.at[k].loop_index ? m->sizes.at[k].hi : -1;
+  neoc_exit e = neoc_read_sizes(x->cli, m, given);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    sizes[k] = given[k] < 0 ? m->sizes.at[k].hi : given[k];
+  neoc_sizes_settle(m, given, sizes);
   o->sizes = sizes;
-  return neoc_read_sizes(x->cli, m, sizes);
+  return e;
 }
 
 static neoc_exit survey(tuner *x) {
@@ -66,10 +98,9 @@ static neoc_exit survey(tuner *x) {
   neo_status s = neo_tune_survey(&x->tune, &q, &n);
   if (s && s != NEO_INTERRUPTED)
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
-  neoc_exit e = neoc_report(x->cli, &x->c, NEO_OK, neoc_tune_survey_json(x, q, n));
   if (!x->cli->json)
     neoc_tune_print_survey(x, q, n);
-  return e ? e : neoc_exit_of(s);
+  return report(x, s, neoc_tune_survey_json(x, q, n));
 }
 
 static neoc_exit finish(tuner *x, neo_status s) {
@@ -80,14 +111,16 @@ static neoc_exit finish(tuner *x, neo_status s) {
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
   if (x->tune.place_why && !neoc_has(x->cli, NEOC_O_QUIET))
     neoc_fail(x->cli, NEOC_OK, "%s: what was found is used, but not recorded", x->tune.place_why);
+  const char *why = s ? NULL : nothing_tuned(x);
+  if (x->before && why && !neoc_has(x->cli, NEOC_O_QUIET))
+    neoc_fail(x->cli, NEOC_OK, "%s", why);
   if (x->before) /* what follows will report */
     return s ? neoc_fail(x->cli, neoc_exit_of(s),
                          "interrupted while tuning; what was found is recorded")
              : NEOC_OK;
-  neoc_exit e = neoc_report(x->cli, &x->c, NEO_OK, neoc_tune_json(x));
   if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
     neoc_tune_print(x);
-  return e ? e : neoc_exit_of(s);
+  return report(x, s, neoc_tune_json(x));
 }
 
 /* ---- folders */
@@ -112,14 +145,13 @@ static neoc_exit emit(tuner *x) {
   neo_status s = neo_tune_emit(&x->tune, &out);
   if (s && s != NEO_INTERRUPTED)
     return neoc_fail(x->cli, neoc_exit_of(s), "%s", x->tune.why ? x->tune.why : neo_status_text(s));
-  neoc_exit e = neoc_report(
-      x->cli, &x->c, NEO_OK,
-      neo_arena_printf(
-          x->cli->arena, "\"kernels\": %zu, \"candidates\": %zu, \"bytes\": %lld, \"full\": %s",
-          out.tasks, out.candidates, (long long)out.bytes, out.full ? "true" : "false"));
   if (!x->cli->json && !neoc_has(x->cli, NEOC_O_QUIET))
     put_emission(x, &out);
-  return e ? e : neoc_exit_of(s);
+  return report(x, s,
+                neo_arena_printf(
+                    x->cli->arena,
+                    "\"kernels\": %zu, \"candidates\": %zu, \"bytes\": %lld, \"full\": %s",
+                    out.tasks, out.candidates, (long long)out.bytes, out.full ? "true" : "false"));
 }
 
 static neoc_exit import(tuner *x) {
@@ -136,11 +168,11 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
   block_signals(SIG_BLOCK);
   neo_status s = compile(x, co);
   if (s)
-    e = neoc_report(x->cli, &x->c, s, NULL);
+    e = neoc_report(x->cli, &x->runner.c, s, NULL);
   else
     e = read_sizes(x, o);
   if (!e) {
-    s = neo_tune_init(&x->tune, &x->c, o);
+    s = neo_tune_init(&x->tune, &x->runner.c, o);
     if (!s && only_survey) {
       e = survey(x);
     } else if (!s && o->emit) {
@@ -153,7 +185,7 @@ static neoc_exit run(tuner *x, neo_tune_options *o, const neo_compile_options *c
     }
     neo_tune_free(&x->tune);
   }
-  neo_compilation_free(&x->c);
+  neo_compilation_free(&x->runner.c);
   fflush(stdout); /* a signal that waits may end us here */
   block_signals(SIG_UNBLOCK);
   return e;

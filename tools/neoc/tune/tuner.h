@@ -1,13 +1,13 @@
 /* The parts of `neoc tune`: tune.c runs, print.c prints progress and results, options.c reads the
- * command line. */
+ * command line, entry.c runs the model. */
 #ifndef NEO_TOOLS_NEOC_TUNER_H
 #define NEO_TOOLS_NEOC_TUNER_H
-#include "tools/neoc/neoc.h"
+#include "tools/neoc/run/runner.h"
 #include "tools/tune/tune.h"
 
 typedef struct {
   neoc_cli *cli;
-  neo_compilation c;
+  neoc_runner runner; /* with the compilation; its library is opened in children only */
   neo_tune tune;
   bool terminal;
   bool before;    /* of a compilation, which reports */
@@ -21,6 +21,11 @@ neoc_exit neoc_tune_options(neoc_cli *cli, neo_tune_options *o, neo_compile_opti
 neoc_exit neoc_tune_files(neoc_cli *cli, neo_tune_options *o, neo_compile_options *co);
 /* "90s", "5m", "1h"; false: the text is none. */
 bool neoc_tune_duration(const char *text, double *seconds);
+
+/* ---- entry.c */
+/* A neo_tune_options.run, `tuner` is one: with inputs as `neoc run` draws them. */
+bool neoc_tune_run_entry(void *tuner, const char *entry, const int64_t *sizes,
+                         const struct neo_rti_watch *watch);
 
 /* ---- print.c */
 /* Called after every batch, with a tuner; on a terminal one line that changes. */
