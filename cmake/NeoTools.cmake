@@ -22,6 +22,8 @@ file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/neo ${CMAKE_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/std ${CMAKE_BINARY_DIR}/share/neo/std SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/records ${CMAKE_BINARY_DIR}/share/neo/records
      SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/zoo ${CMAKE_BINARY_DIR}/share/neo/zoo SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs/gallery ${CMAKE_BINARY_DIR}/share/neo/gallery SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/neo SYMBOLIC)
 
 if(pipeline)

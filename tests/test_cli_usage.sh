@@ -187,6 +187,29 @@ done
 expect 3 "new over a folder" "$NEOC" new p_mlp
 expect 2 "new with a bad name" "$NEOC" new a-b
 expect 2 "new from nothing" "$NEOC" new x --template=gan
+# A model that comes with neoc, with the modules that it imports.
+expect 0 "new from a model" "$NEOC" new p_caps --from=capsulenet
+cmp -s p_caps/p_caps.expr "$NEO_SOURCE_DIR/models/zoo/capsulenet.expr" || fail "the new model is not that of --from"
+[ -f p_caps/capsules.expr ] && [ ! -e p_caps/nn.expr ] || fail "modules beside the model are copied, those of the library are not"
+expect 0 "check of the new model" "$NEOC" check p_caps/p_caps.expr
+says p_caps/README.md '^input X\[B, 1, H, H\]$' "the inputs are told"
+says p_caps/README.md 'Dynamic routing between capsules' "the source is told"
+expect 3 "new from a model over a folder" "$NEOC" new p_caps --from=mlp
+expect 2 "new from a model that is not there" "$NEOC" new x --from=resnet
+says err "no model 'resnet' (did you mean resnet18 or resnet50?)" "names that contain it are suggested"
+expect 2 "new from a misspelt model" "$NEOC" new x --from=mamab
+says err "did you mean mamba" "near names are suggested"
+expect 2 "new from a module" "$NEOC" new x --from=cells
+expect 2 "new with a module's name" "$NEOC" new cells --from=lltm
+expect 2 "a model and a template" "$NEOC" new x --from=mlp --template=cnn
+expect 2 "a list and a name" "$NEOC" new x --list
+[ ! -e x ] && [ ! -e cells ] || fail "a refused project has a folder"
+expect 0 "the models" "$NEOC" new --list
+for model in "$NEO_SOURCE_DIR"/models/zoo/*.expr "$NEO_SOURCE_DIR"/docs/gallery/*.expr; do
+  grep -qE '^(train|output)' "$model" || continue # a module
+  grep -q "^$(basename "$model" .expr) .*[.]\$" out || fail "--list has no sentence on $model"
+done
+awk 'length > 142 { print; bad = 1 } END { exit bad || NR < 30 }' out >long || fail "lines of --list are short" long
 
 # ---- doctor: nothing may be missing where the tests run
 expect 0 doctor "$NEOC" doctor

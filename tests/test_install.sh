@@ -10,7 +10,7 @@ prefix=$work/prefix
 cmake --install "$NEO_BUILD_DIR" --prefix "$prefix" >"$work/log" 2>&1 ||
   die "cmake --install" "$work/log"
 libdir=$(dirname "$(find "$prefix" -name libneort.so.0)")
-for file in include/neo/neo_rt.h include/neo/neo_graph.h include/neo/dlpack.h share/neo/std/nn.expr \
+for file in include/neo/neo_rt.h include/neo/neo_graph.h include/neo/dlpack.h share/neo/std/nn.expr share/neo/zoo/mlp.expr share/neo/zoo/cells.expr \
   share/neo/std/optim.expr share/neo/std/linalg.expr bin/neoc bin/neo-cache; do
   source=$NEO_SOURCE_DIR/$(echo "$file" | sed 's@^share/neo@models@')
   [ -e "$prefix/$file" ] || [ ! -e "$source" ] || die "$file is not installed"
@@ -111,3 +111,11 @@ sleep 1
 echo "# changed" >>mlp.expr
 rebuild
 grep -q 'Compiling mlp.expr' "$work/log" || die "a changed model is not compiled again"
+
+# A project that begins with a shipped model.
+cd "$work"
+"$moved/bin/neoc" new cell --from=lltm >"$work/log" 2>&1 || die "neoc new --from" "$work/log"
+cd cell
+build >"$work/log" 2>&1 || die "the project of neoc new --from" "$work/log"
+build/cell >"$work/log" || die "its program" "$work/log"
+grep -q '^  step(B, X, h, c, Y)' "$work/log" || die "its program tells the entries" "$work/log"

@@ -64,6 +64,7 @@ _BY_OPTION = {
     "--tensorboard": ["", "net.expr/out"],
     "--history-every": _COUNTS,
     "--early-stop": _COUNTS,
+    "--from": ["", "nothing", "cells", "bert.expr", "../std/nn", "BERT"],
     "--best": ["", "min", "min:", ":loss", "mean:loss", "min:nothing"],
     "--progress": ["", "abc", "-1", "nan"],
     }

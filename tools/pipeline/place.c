@@ -41,6 +41,16 @@ const char *neo_place_records(neo_arena *a) {
   return relative_to_program(a, at);
 }
 
+const char *neo_place_zoo(neo_arena *a) {
+  static const char *const at[] = {"../share/neo/zoo", "../../share/neo/zoo", NULL};
+  return relative_to_program(a, at);
+}
+
+const char *neo_place_gallery(neo_arena *a) {
+  static const char *const at[] = {"../share/neo/gallery", "../../share/neo/gallery", NULL};
+  return relative_to_program(a, at);
+}
+
 const char *neo_place_lib(neo_arena *a) {
   static const char *const at[] = {"../" NEO_INSTALL_LIBDIR "/libneort.so", "../lib/libneort.so",
                                    NULL};

@@ -102,7 +102,7 @@ class Expressions:
 
     def _call(self, node, frame, wide):
         if self.view.is_function(node.path):
-            result = self.called(node, frame)[0]
+            result = self.called(node, frame, at_element=True)[0]
             if result.rank:
                 error(node, f"'{'.'.join(node.path)}' gives a tensor of rank {result.rank}, not a number")
             return _widened(self._element(result, [], frame, node), wide)
@@ -266,11 +266,12 @@ class Expressions:
             element = self._element(tensor, self._subscripts(node, tensor, inner), inner, node)
         return tape.view(element, len(frame))
 
-    def called(self, node, frame, count=1):
-        """The results of a call. Where it depends on no index of the statement, it is called once for all."""
+    def called(self, node, frame, count=1, at_element=False):
+        """The results of a call. One that is called at an element is called for each of them, others that depend on no index of the
+        statement once for all."""
         own = {a.name for a in frame.axes if isinstance(a.name, str)}
         mentioned = set().union(*[names(a) for _, a in node.args]) if node.args else set()
-        if mentioned & own or (DOTS in mentioned and frame.dots is not None):
+        if mentioned & own or at_element and frame.axes or (DOTS in mentioned and frame.dots is not None):
             return self.caller.call(self, node, frame, count)
         if id(node) not in self.results:
             self.results[id(node)] = self.caller.call(self, node, self.view.frame, count)

@@ -13,7 +13,7 @@ _STRINGS = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+')
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 _HERE = re.compile(r"((?:^[^\n]*\\\n)*^[^\n]*)<<-?\s*'?(\w+)'?[^\n]*\n(.*?)^\s*\2$", re.M | re.S)
 _FENCE = re.compile(r"^( *)```expr[^\n]*\n(.*?)^ *```", re.M | re.S)
-_NONE = ("mutated", "parse")  # folders of what is no program but for its syntax
+_NONE = ("mutated", "parse", "gallery")  # folders of what is no program but for its syntax, and of pages that show models again
 _GIVEN = re.compile(r"^[A-Za-z_][\w.]*=[-\[\d@].*$")
 
 

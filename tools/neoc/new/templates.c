@@ -1,6 +1,6 @@
 /* The starter projects: a model, and a C program that trains it on data of its own making (or, for
  * the language model, on a text), so that a new project runs before its owner has data. */
-#include "tools/neoc/templates.h"
+#include "tools/neoc/new/templates.h"
 #include <stddef.h>
 
 const char neoc_template_cmake[] =
@@ -20,6 +20,40 @@ const char neoc_template_readme[] =
     "- `main.c`: trains it. `cmake -B build && cmake --build build && build/@`\n"
     "- by hand: `neoc compile @.expr -o out`, then link `main.c` with `out/lib@.so` and libneort.\n"
     "- `neoc grad-check @.expr` and `neoc verify @.expr` check what was generated.\n";
+
+const char neoc_template_model_readme[] =
+    "# @\n\n"
+    "%s\n\n"
+    "This project began as a copy of the model `%s`, which comes with neoc.\n\n"
+    "## What it takes\n\n"
+    "Its sizes (`-D NAME=N` puts another number in place of one; those with `<=` are known when it\n"
+    "runs) and its inputs:\n\n"
+    "```\n%s%s%s```\n\n"
+    "`neoc describe @.expr` lists them with their shapes, the parameters, and the memory of each\n"
+    "entry.\n\n"
+    "- `neoc train @.expr --data INPUT=FILE,...` trains it, where it has a `train` line: a file for\n"
+    "  each input, whose first dimension counts the samples (`neoc help train`).\n"
+    "- `neoc grad-check @.expr` and `neoc verify @.expr` check what was generated.\n"
+    "- `main.c` prints what the library is, and how much memory it needs: put your program in its\n"
+    "  place. `cmake -B build && cmake --build build && build/@`\n";
+
+const char neoc_template_model_main[] =
+    "/* Says what @.expr became: its sizes, tensors, entries and memory. The functions that run it are\n"
+    " * in @.h. */\n"
+    "#include \"@.h\"\n"
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "\n"
+    "int main(void)\n"
+    "{\n"
+    "  size_t n = @_describe(0, NULL, 0) + 1;\n"
+    "  char *text = malloc(n);\n"
+    "  if (!text) return 1;\n"
+    "  @_describe(0, text, n);\n"
+    "  fputs(text, stdout);\n"
+    "  free(text);\n"
+    "  return 0;\n"
+    "}\n";
 
 #define MAIN_HEAD                                                                  \
   "#include \"@.h\"\n"                                                             \
