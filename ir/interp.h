@@ -46,7 +46,7 @@ void neo_interp_track_errors(neo_interp *p, bool on);
 const double *neo_interp_errors(neo_interp *p, neo_tensor t); /* null: all 0 */
 
 /* From now on each sum of floats is off, up or down at random, by one rounding (in its type) of
- * the sum of its terms' sizes. Runs with different seeds show how much rounding moves the
+ * the sum of its terms' sizes, and each element that is computed by a unit of its last place. Runs with different seeds show how much rounding moves the
  * results, where an error bound shows how much it could at most. */
 void neo_interp_disturb(neo_interp *p, uint64_t seed);
 

@@ -1,4 +1,5 @@
 /* One definition: its table of nodes, and the loops over outputs and reduction. */
+#include "base/random.h"
 #include "ir/interp_parts.h"
 #include "ir/out_map.h"
 #include <math.h>
@@ -139,6 +140,39 @@ static int64_t out_offset(const neo_interp_frame *f, const neo_values *v) {
   return at;
 }
 
+/* Is the value one of those that are read, or its opposite? No order of operations rounds it otherwise. */
+static bool is_copied(const neo_interp_frame *f, uint32_t node) {
+  const neo_inode *n = &f->node.at[node];
+  bool copied = true;
+  switch ((neo_op)n->op) {
+  case NEO_OP_CONST:
+  case NEO_OP_LOAD:
+  case NEO_OP_LOAD_ELSE:
+    return true;
+  case NEO_OP_ACC: /* sums are disturbed as such */
+    return f->d.reducer != NEO_RED_LOGSUMEXP && f->d.reducer != NEO_RED_PROD;
+  case NEO_OP_NEG:
+  case NEO_OP_ABS:
+  case NEO_OP_MAX:
+  case NEO_OP_MIN:
+  case NEO_OP_SELECT:
+    for (uint32_t k = n->op == NEO_OP_SELECT; k < n->n_arg; k++)
+      copied = copied && is_copied(f, n->arg[k]);
+    return copied;
+  default:
+    return false;
+  }
+}
+
+/* A value that is computed, by a unit of the last place up or down. */
+static neo_value disturbed(const neo_interp_frame *f, uint32_t node, neo_value y) {
+  neo_type t = (neo_type)f->node.at[node].type;
+  if (!neo_type_is_float(t) || is_copied(f, node))
+    return y;
+  double unit = neo_splitmix(f->env->noise) >> 63 ? 1 : -1;
+  return (neo_value){.f = neo_value_round(t, y.f + unit * 2 * neo_error_unit(t) * y.f)};
+}
+
 static void put(neo_interp_frame *f, uint32_t k) {
   neo_interp_store *s = &f->store[neo_list_at(f->m, f->d.out, k)];
   int64_t at = out_offset(f, &s->v);
@@ -147,7 +181,7 @@ static void put(neo_interp_frame *f, uint32_t k) {
     neo_interp_frame_fail(f, NEO_RANGE, "a definition writes outside of its tensor");
     return;
   }
-  s->v.at[at] = y;
+  s->v.at[at] = f->env->noise ? disturbed(f, f->finish[k], y) : y;
   if (f->env->track)
     s->error[at] = f->unsure ? (double)INFINITY : neo_interp_frame_error(f, f->finish[k]);
 }

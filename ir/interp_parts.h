@@ -21,7 +21,7 @@ typedef struct {
   uint64_t seed, step, call;
   bool training, track;
   uint64_t *work; /* elements and terms that are left; null: any number */
-  uint64_t *noise; /* state of the random disturbance of sums; null: none (neo_interp_disturb) */
+  uint64_t *noise; /* state of the random disturbance; null: none (neo_interp_disturb) */
 } neo_interp_env;
 
 typedef struct {

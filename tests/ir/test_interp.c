@@ -559,9 +559,34 @@ static void disturbed_sums_differ_by_what_rounding_may_do(void **state) {
   assert_true(off > 0 && off <= 0x1p-24 * 64 * 1000);
 }
 
+/* Where a probability is 1 to the last place, its difference from 1 is rounding alone, and so is its sign. */
+static void disturbed_elements_differ_in_the_last_place(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [2]\n"
+                                     "temp s : f32 []\ntemp p : f32 [2]\ntemp c : f32 [2]\n"
+                                     "def s[] =\n    logsumexp[i: 2] x[i]\n"
+                                     "def p[i: 2] =\n    exp(x[i] - s[])\n"
+                                     "def c[i: 2] =\n    select(x[i] < 0.0, -x[i], x[i])\n");
+  double x[2] = {300, -300};
+  bool up = false, down = false;
+  neo_interp *p = test_interp(m, NULL);
+  test_put_f(p, m, "x", x, 2);
+  test_eval(p, m, "s");
+  assert_true(test_eval(p, m, "p")->at[0].f == 1);
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    neo_interp_disturb(p, seed);
+    assert_true(fabs(test_eval(p, m, "s")->at[0].f - 300) <= 0x1p-14);
+    double one = test_eval(p, m, "p")->at[0].f;
+    up = up || one > 1, down = down || one < 1;
+    assert_true(fabs(one - 1) < 0x1p-13);
+    assert_true(test_eval(p, m, "c")->at[1].f == 300);
+  }
+  assert_true(up && down);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(a_product_of_matrices_with_bias_is_right),
+      TEST(disturbed_elements_differ_in_the_last_place),
       TEST(products_of_converted_reads_are_those_taken_one_by_one),
       TEST(a_padded_strided_convolution_is_right),
       TEST(softmax_sums_to_one_and_matches_exp),
