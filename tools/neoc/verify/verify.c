@@ -10,7 +10,8 @@
  * largest element says nothing of the terms. So what fails this is judged by what rounding does in
  * fact: the interpreter runs twice more, with inputs and parameters moved by a few units of the
  * last place, and sums by as much of the sum of their terms' sizes; errors that are not far beyond
- * what that moves are none. */
+ * what that moves are none. Each step of training starts from what the compiled code made of the one before: an
+ * optimizer may go either way by a gradient that is 0 but for rounding, and after that all is different. */
 #include "tools/neoc/verify/verify.h"
 #include <math.h>
 #include <string.h>
@@ -157,7 +158,10 @@ static neoc_exit check(verifier *v, int entry, const bool *used, double *work) {
   for (; steps < (trains ? STEPS : 1) && !e; steps++) {
     if (steps && done > most)
       break;
-    e = run_both(v, entry);
+    if (steps)
+      e = neoc_verify_align(v, &v->reference);
+    if (!e)
+      e = run_both(v, entry);
     done = work_done(v);
   }
   v->work += done;
