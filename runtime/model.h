@@ -32,7 +32,7 @@ static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
     return s->flags & NEO_RT_STEP_BLOCKS ? 1 : 0;
   return s->op == NEO_RT_STEP_COPY ? 2 : s->n;
 }
-/* How many of its sizes are no indices of loops: the first ones. */
+/* How many of its sizes calls give: the first ones. Others are indices of loops. */
 int32_t neo_rti_call_sizes(const neo_rt_model *model);
 /* Is the step inside of a loop? */
 bool neo_rti_in_loop(const neo_rt_model *model, int32_t step);

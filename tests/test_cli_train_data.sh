@@ -225,7 +225,70 @@ model() { # NAME MOST LINE...
 }
 model square 8 'input X[B, B]' 'loss = w + (sum[i, j] X[i, j])'
 expect 1 "rows as long as the batch" "$NEOC" train square.expr --data X=square.npy --batch 2
-says err 'X: dim 1 is not the same in all calls, but rows of a file are as long' "rows as long as the batch"
+says err 'B counts rows, and is a dimension of rows' "rows as long as the batch"
+
+# ---- a run-time size that is a dimension of rows is what the file has
+cat >told.py <<'EOF'
+import struct
+def npy(name, shape, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)
+    head = head + ' ' * (63 - (len(head) + 10) % 64) + '\n'
+    with open(name, 'wb') as f:
+        f.write(b'\x93NUMPY\x01\0' + struct.pack('<H', len(head)) + head.encode() + struct.pack('<%df' % len(values), *values))
+npy('long.npy', (6, 5, 2), [k % 7 for k in range(60)])
+npy('other.npy', (6, 5), [k % 3 for k in range(30)])
+npy('test.npy', (4, 3, 2), [k % 5 for k in range(24)])
+npy('short.npy', (4, 3), [k % 2 for k in range(12)])
+npy('flat.npy', (6, 10), range(60))
+npy('many.npy', (6, 9, 2), range(108))
+npy('six.npy', (6, 6), range(36))
+EOF
+python3 told.py
+cat >told.expr <<'END'
+import optim
+dim 1 <= B <= 4
+dim 0 <= T <= 8
+input X[B, T, 2]
+input Z[B, T]
+param w[2] = 0.5
+loss = mean[b, t, k] (X[b, t, k]*w[k] - Z[b, t])^2
+output test: loss
+train loss using optim.sgd(lr = 0.01)
+END
+losses() { sed 's/, [0-9]* samples.*//; s/, test loss.*//' out; }
+expect 0 "a size that files tell" "$NEOC" train told.expr --data X=long.npy,Z=other.npy --test X=test.npy,Z=short.npy --epochs 2
+losses >told
+says out 'test loss [0-9]' "a test of another size"
+expect 0 "the same, fixed" "$NEOC" train told.expr -D T=5 --data X=long.npy,Z=other.npy --epochs 2
+losses | diff - told >&2 || fail "a size that files tell: other losses"
+expect 0 "a size that files tell, streamed" "$NEOC" train told.expr --data X=long.npy,Z=other.npy --epochs 2 --data-memory 16
+losses | diff - told >&2 || fail "a size that files tell, streamed: other losses"
+expect 1 "rows without the size's dimension" "$NEOC" train told.expr --data X=flat.npy,Z=other.npy
+says err 'flat.npy has 2 dimensions, expected 3, of which dim 1 tells T' "rows without the size's dimension"
+expect 1 "a size beyond its bound" "$NEOC" train told.expr --data X=many.npy,Z=other.npy
+says err 'rows of many.npy have T = 9, expected 0 to 8' "a size beyond its bound"
+expect 1 "files that tell other sizes" "$NEOC" train told.expr --data X=long.npy,Z=six.npy
+says err 'rows of six.npy have T = 6, those of long.npy have 5' "files that tell other sizes"
+expect 2 "an option of other commands" "$NEOC" train told.expr --data X=long.npy,Z=other.npy --size T=5
+says err 'train has no option --size; it is one of run' "an option of other commands"
+cat >ends.expr <<'END'
+import optim
+dim N <= 9
+dim M <= 99
+input x[N]
+input e[M] : i32 < N
+param w = 0.5
+loss = mean[m] (x[e[m]]*w)^2
+train loss using optim.sgd(lr = 0.01)
+END
+printf '1\n2\n3\n' >x.csv
+printf '0\n1\n2\n0\n' >e.csv
+printf '0\n3\n' >n.csv
+printf '0\n4\n' >m.csv
+expect 1 "a graph without offsets" "$NEOC" train ends.expr --data x=x.csv:1,e=e.csv:1
+says err 'give offsets too, --data N=FILE,M=FILE (of one graph they are \[0, 3\] and \[0, 4\])' "a graph without offsets"
+expect 0 "one graph is a step" "$NEOC" train ends.expr --data x=x.csv:1,e=e.csv:1,N=n.csv:1,M=m.csv:1
+
 model double 8 'input Z[B]' 'input X[2*B]' 'loss = w + (sum[i] X[i]) + (sum[i] Z[i])'
 expect 1 "two rows for each of the batch" "$NEOC" train double.expr --data X=three.npy,Z=three.npy
 says err 'X: dim 0 counts rows, so it is a number or a size' "two rows for each of the batch"

@@ -40,10 +40,12 @@ static int64_t eval_at_max(const neo_rt_model *m, int32_t program) {
 }
 
 int32_t neo_rti_call_sizes(const neo_rt_model *m) {
-  int32_t n = m->n_sizes;
-  for (int32_t i = 0; i < m->n_loops; i++)
-    if (m->loops[i].index >= 0 && m->loops[i].index < n)
-      n = m->loops[i].index;
+  int32_t n = 0;
+  for (int32_t e = 0; e < m->n_entries; e++)
+    for (int32_t k = 0; k < m->entries[e].n_sizes; k++) {
+      int32_t size = m->entry_sizes[m->entries[e].sizes + k];
+      n = size >= n ? size + 1 : n;
+    }
   return n;
 }
 

@@ -1,4 +1,7 @@
 """The pages of the gallery, from the models and their figures."""
+import re
+import textwrap
+
 from galleries import pictures
 
 
@@ -12,6 +15,15 @@ HEAD = """# Gallery
 and this table are written by `tools/gallery`; times and losses were measured by `tools/gallery --measure` and are kept in
 `figures.json`. Operators are `.expr` files of this folder, networks those of `models/zoo`.
 """
+
+
+def paragraph(text):
+    """Lines of a paragraph, none of which begins as an item of a list or a heading does."""
+    for width in range(140, 100, -1):
+        lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        if not any(re.match(r"[-+*#>|]|\d+[.)]", line) for line in lines[1:]):
+            break
+    return "\n".join(lines)
 
 
 def bytes_text(n):
@@ -66,9 +78,9 @@ def table(model, f):
 
 def page(model, f):
     source = model.path.split("/")[-1] if model.kind == "operator" else f"../../{model.path}"
-    shown = "".join(f"![{what}]({file})\n\n{what[0].upper() + what[1:] if what[0] != '`' else what}.\n\n"
+    shown = "".join(f"![{what.split(',')[0]}]({file})\n\n" + paragraph(f"{what[:1].upper()}{what[1:]}.") + "\n\n"
                     for file, _, what in images(model, f))
-    comment = "\n\n".join(model.paragraphs)
+    comment = "\n\n".join(paragraph(p) for p in model.paragraphs)
     return (f"# {model.name}\n\n{comment}\n\n{shown}{table(model, f)}\n"
             f"The text, [{model.path}]({source}); `neoc new mine --from={model.name}` copies it into a project:\n\n"
             f"```expr\n{model.body}\n```\n\n[All models](README.md)\n")

@@ -77,9 +77,24 @@ static const neoc_command *find(const char *name) {
 
 /* ---- reading */
 
+/* The commands that have this option, "run, verify"; "": none has. */
+static const char *commands_with(const neoc_cli *cli, const char *option) {
+  neo_str text;
+  neo_str_init(&text, cli->arena);
+  for (size_t c = 0; c < N_COMMANDS; c++)
+    for (size_t k = 0; k < NEOC_O_COUNT; k++)
+      if (neo_streq(options[k].name, option) && neo_usage_applies(&options[k], commands[c].name))
+        neo_str_addf(&text, "%s%s", text.n ? ", " : "", commands[c].name);
+  return neo_str_text(&text);
+}
+
 static neoc_exit bad_option(const neoc_cli *cli, const char *word) {
   const char *name = word + strspn(word, "-");
   char *bare = neo_arena_strndup(cli->arena, name, strcspn(name, "="));
+  const char *others = commands_with(cli, bare);
+  if (*others && strncmp(word, "--", 2) == 0)
+    return neoc_usage(cli, "%s has no option --%s; it is one of %s", cli->command->name, bare,
+                      others);
   const char *near = neo_usage_nearest_option(&usage, cli->command->name, bare);
   if (near && strncmp(word, "--", 2) == 0)
     return neoc_usage(cli, "unknown option '%s' (did you mean --%s?)", word, near);

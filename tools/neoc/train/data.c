@@ -45,20 +45,6 @@ static bool cut_crop(neo_arena *a, const char **path, int64_t *shift) {
   return true;
 }
 
-/* ---- rows */
-
-/* Rows are gathered one after the other, so all must have the same length. */
-static neoc_exit check_fixed(const neoc_data *d, const neo_rt_tensor *t) {
-  const neo_rt_model *m = d->r->lib.model;
-  for (int k = 1; k < t->rank; k++)
-    if (!neo_rti_program_fixed(m, m->extents[t->extent + k]))
-      return neoc_fail(
-          d->r->cli, NEOC_FAILED,
-          "%s: dim %d is not the same in all calls, but rows of a file are as long (%s)", t->name,
-          k, t->place);
-  return NEOC_OK;
-}
-
 /* ---- windows of a sequence */
 
 /* A text, where the file is no array: bytes as they are if there is a class for each, else those
@@ -125,6 +111,25 @@ static void count_windows(neoc_data *d) {
 
 /* ---- opening */
 
+/* Arrays of other lengths are a mistake, or those of a graph: vertices and edges. */
+static neoc_exit other_rows(const neoc_data *d, int32_t tensor, int32_t first) {
+  const neo_rt_model *m = d->r->lib.model;
+  const neo_rt_tensor *t = tensor_at(d, tensor), *x = tensor_at(d, first);
+  long long rows = d->source[tensor].array.extent[0], of_first = d->rows;
+  int32_t a = x->rank ? neo_rti_program_size(m, m->extents[x->extent]) : -1;
+  int32_t b = t->rank ? neo_rti_program_size(m, m->extents[t->extent]) : -1;
+  if (a < 0 || b < 0 || a == b)
+    return neoc_fail(d->r->cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld", t->name, rows,
+                     x->name, of_first);
+  const char *p = m->sizes[a].name, *q = m->sizes[b].name;
+  return neoc_fail(
+      d->r->cli, NEOC_FAILED,
+      "%s has %lld rows, of %s, but %s has %lld, of %s: where a row of the data is a graph, "
+      "give offsets too, --%s %s=FILE,%s=FILE (of one graph they are [0, %lld] and [0, "
+      "%lld])",
+      x->name, of_first, p, t->name, rows, q, option_word(d), p, q, of_first, rows);
+}
+
 static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *first) {
   neoc_cli *cli = d->r->cli;
   const neo_rt_tensor *t = tensor_at(d, tensor);
@@ -147,8 +152,7 @@ static neoc_exit check_same(neoc_data *d, int32_t tensor, bool crop, int32_t *fi
     return neoc_fail(cli, NEOC_FAILED, "%s and %s: either all inputs are crops or none is",
                      tensor_at(d, *first)->name, t->name);
   } else if (!crop && rows != d->rows) {
-    return neoc_fail(cli, NEOC_FAILED, "%s has %lld rows, but %s has %lld", t->name,
-                     (long long)rows, tensor_at(d, *first)->name, (long long)d->rows);
+    return other_rows(d, tensor, *first);
   }
   return NEOC_OK;
 }
@@ -178,9 +182,11 @@ static neoc_exit open_input(neoc_data *d, const neo_rt_entry *e, int32_t tensor,
   if (!s->path)
     return lacking(d, e, tensor);
   bool crop = cut_crop(d->r->cli->arena, &s->path, &s->shift);
-  neoc_exit code = check_fixed(d, t);
+  neoc_exit code = neoc_told_can(d, t, crop);
   if (!code)
     code = crop ? load_sequence(d, tensor) : neoc_data_load_rows(d, tensor);
+  if (!code)
+    code = neoc_told_take(d, tensor);
   if (!code)
     code = crop ? fit_windows(d, tensor) : neoc_data_fit(d, tensor);
   if (!code)
@@ -226,6 +232,7 @@ neoc_exit neoc_data_open(neoc_runner *r, neoc_option option, const int32_t *entr
   *d = (neoc_data){.r = r, .option = option, .before = before};
   neoc_exit code = read_memory(r->cli, &d->memory);
   d->source = NEO_NEW_ARRAY(r->cli->arena, neoc_source, m->n_tensors + 1);
+  neoc_told_init(d);
   for (int k = 0; k < 256; k++)
     d->vocab[k] = before ? before->vocab[k] : -1;
   if (!code)

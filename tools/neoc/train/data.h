@@ -38,6 +38,11 @@ typedef struct {
   neoc_texts classes; /* of a table's column of names: which are the integers */
 } neoc_source;
 
+typedef struct {
+  int64_t n;  /* -1: no file tells it */
+  int32_t by; /* whose file does */
+} neoc_told;
+
 typedef struct neoc_treebank neoc_treebank;
 typedef struct neoc_tree_batch neoc_tree_batch;
 
@@ -45,6 +50,7 @@ typedef struct neoc_data {
   neoc_runner *r;
   neoc_option option;  /* DATA or TEST */
   neoc_source *source; /* by tensor of the runtime's model */
+  neoc_told *told;     /* by run-time size: what all rows have (told.c) */
   int64_t rows;        /* in an epoch */
   int64_t places;      /* where crops may begin; 0: the rows are the file's */
   int64_t crop_step;   /* places between the first elements of two rows: crops do not overlap */
@@ -67,6 +73,15 @@ neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor);
 /* One array of a file, a table's columns as floats or integers. */
 neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
                          neo_rt_array *out);
+/* ---- sizes (told.c) */
+void neoc_told_init(neoc_data *d);
+/* Are all dimensions of the input's rows known, or run-time sizes that a file can tell? Reports it if not. */
+neoc_exit neoc_told_can(const neoc_data *d, const neo_rt_tensor *t, bool crop);
+/* Takes the sizes that the input's array has. */
+neoc_exit neoc_told_take(neoc_data *d, int32_t tensor);
+/* The input's extents by what files told; dimension 0 means nothing. */
+void neoc_told_extents(const neoc_data *d, const neo_rt_tensor *t, int64_t *extent);
+
 /* The rest of a row gets the shape of the input's, if it has as many elements. */
 neoc_exit neoc_data_fit(const neoc_data *d, int32_t tensor);
 /* Has the tensor the rows of a file? */

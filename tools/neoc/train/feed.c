@@ -38,6 +38,27 @@ static void count_rows(neoc_feed *f, int32_t size) {
   f->most = s->hi;
 }
 
+/* Do data tell what the size is in a step, or in all of them? */
+static bool is_told(const neoc_data *d, int32_t size) {
+  return d->told[size].n >= 0 || neoc_ragged_find(d, size) >= 0;
+}
+
+static neoc_exit too_many(const neoc_feed *f) {
+  const neoc_data *d = f->data;
+  const neo_rt_model *m = d->r->lib.model;
+  const neo_rt_entry *e = &m->entries[f->entry];
+  const char *name = "";
+  for (int32_t k = e->n_sizes; k-- > 0;) {
+    int32_t size = m->entry_sizes[e->sizes + k];
+    if (size != f->batch_size && !is_told(d, size) && !(d->bank && size == d->bank->vertices))
+      name = m->sizes[size].name;
+  }
+  return neoc_fail(d->r->cli, NEOC_FAILED,
+                   "entry %s has a run-time size that no data tell, %s: fix it by -D %s=N, or give "
+                   "--%s %s=FILE with offsets, where rows differ in it",
+                   e->name, name, name, d->option == NEOC_O_TEST ? "test" : "data", name);
+}
+
 /* The size that is the first dimension of all inputs; a constant number of rows otherwise. */
 static neoc_exit find_batch(neoc_feed *f) {
   const neoc_runner *r = f->data->r;
@@ -45,7 +66,7 @@ static neoc_exit find_batch(neoc_feed *f) {
   const neo_rt_entry *e = &m->entries[f->entry];
   const neo_rt_tensor *first = NULL;
   bool trees = false;
-  int ragged = 0;
+  int known = 0; /* sizes that data tell */
   f->batch_size = -1;
   f->least = 1; /* without inputs and sizes any number will do */
   f->most = INT64_MAX;
@@ -57,14 +78,18 @@ static neoc_exit find_batch(neoc_feed *f) {
   }
   if (e->n_inputs == 0 && e->n_sizes == 1) /* what it computes has as many rows as others have */
     count_rows(f, m->entry_sizes[e->sizes]);
-  for (int32_t k = 0; k < e->n_sizes && f->data->graphs; k++)
-    if (neoc_ragged_find(f->data, m->entry_sizes[e->sizes + k]) >= 0)
-      ragged++;
-    else if (f->batch_size < 0)
-      count_rows(f, m->entry_sizes[e->sizes + k]);
-  if (e->n_sizes > (f->batch_size >= 0) + trees + ragged)
-    return neoc_fail(r->cli, NEOC_FAILED, "entry %s has more run-time sizes than the rows' number",
-                     e->name);
+  for (int32_t k = 0; k < e->n_sizes; k++) {
+    int32_t size = m->entry_sizes[e->sizes + k];
+    if (is_told(f->data, size))
+      known++;
+    else if (f->data->graphs && f->batch_size < 0)
+      count_rows(f, size);
+  }
+  if (f->batch_size >= 0 && is_told(f->data, f->batch_size))
+    return neoc_fail(r->cli, NEOC_FAILED, "entry %s: %s counts rows, and is a dimension of rows",
+                     e->name, m->sizes[f->batch_size].name);
+  if (e->n_sizes > (f->batch_size >= 0) + trees + known)
+    return too_many(f);
   return NEOC_OK;
 }
 
@@ -76,7 +101,7 @@ static neoc_exit limit_trees(int64_t batch, neoc_feed *f) {
     return NEOC_OK;
   const neo_rt_size *size = &d->r->lib.model->sizes[d->bank->vertices];
   int64_t fit = neoc_treebank_fits(d), n = batch;
-  if (batch == 0 && f->most == INT64_MAX && d->option == NEOC_O_DATA)
+  if (batch == 0 && f->most == INT64_MAX && d->rows > 1 && d->option == NEOC_O_DATA)
     return neoc_usage(cli, "--batch is missing: how many trees are a step of entry %s?",
                       d->r->lib.model->entries[f->entry].name);
   if (neoc_feed_is_exact(f))
@@ -101,7 +126,7 @@ static neoc_exit limit_graphs(int64_t batch, neoc_feed *f) {
   int64_t n = batch ? batch : f->most, fit;
   if (!d->graphs)
     return NEOC_OK;
-  if (batch == 0 && f->most == INT64_MAX && d->option == NEOC_O_DATA)
+  if (batch == 0 && f->most == INT64_MAX && d->rows > 1 && d->option == NEOC_O_DATA)
     return neoc_usage(d->r->cli, "--batch is missing: how many rows are a step of entry %s?",
                       d->r->lib.model->entries[f->entry].name);
   neoc_exit e = neoc_graphs_limit(d, 0, &fit);
@@ -164,6 +189,8 @@ static int64_t size_of(const neoc_feed *f, int32_t size, int64_t n) {
   int ragged = neoc_ragged_find(d, size);
   if (ragged >= 0)
     return d->graphs->at[ragged].now;
+  if (d->told[size].n >= 0)
+    return d->told[size].n;
   return f->trees && size == d->bank->vertices ? f->trees->graph.vertices : n;
 }
 

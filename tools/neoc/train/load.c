@@ -56,7 +56,7 @@ neoc_exit neoc_data_fit(const neoc_data *d, int32_t tensor) {
   neo_rt_array *x = &d->source[tensor].array;
   const char *path = d->source[tensor].path;
   int64_t want[NEO_RTI_MAX_RANK], in = 1, own = 1;
-  neo_rti_extents(r->lib.model, t, NULL, want);
+  neoc_told_extents(d, t, want);
   if (x->rank == 0)
     return neoc_fail(r->cli, NEOC_FAILED, "%s: %s has no rows", t->name, path);
   for (int k = 1; k < x->rank; k++)
