@@ -165,4 +165,25 @@ for name in m c pthread neort; do
   expect 0 "check of $name" "$NEOC" check $name.expr
 done
 [ ! -e system/libm.so ] || fail "there is a libm.so"
+for name in pthread_mutex timer; do
+  expect 2 "functions called $name" "$NEOC" compile -q new/pair.expr -o system --prefix=$name
+  says err "${name}_[a-z]* would take the place of a function of the system.*--prefix" "functions called $name"
+done
+expect 2 "functions of the runtime" "$NEOC" compile -q new/pair.expr -o system --prefix=neo_rt_pool
+says err 'names that begin with neo_rt_ are the runtime' "functions of the runtime"
+expect 2 "a project that is called m" "$NEOC" new m
+says err 'libm would take the place of' "a project that is called m"
+[ ! -e m ] || fail "there is a project m"
+
+# ---- a limit of the size of files
+for kind in $(echo "$all" | sed 's/--emit=//; s/,/ /g'); do
+  again
+  limit=1
+  case $kind in so|a) limit=8 ;; h) limit=4 ;; esac # in KiB at most: temporaries are below it, or not
+  (ulimit -f $limit; exec "$NEOC" compile -q new/pair.expr -o here --emit="$kind") >said 2>&1 && code=0 || code=$?
+  [ $code != 0 ] || continue
+  [ $code = 3 ] || fail "a file of --emit=$kind beyond the limit: exit code $code" said
+  grep -q 'neoc compile: .*' said || fail "a file of --emit=$kind beyond the limit: nothing is said"
+  is_of old here || fail "a file of --emit=$kind beyond the limit: another folder"
+done
 exit "$status"

@@ -269,6 +269,8 @@ expect 1 "a size beyond its bound" "$NEOC" train told.expr --data X=many.npy,Z=o
 says err 'rows of many.npy have T = 9, expected 0 to 8' "a size beyond its bound"
 expect 1 "files that tell other sizes" "$NEOC" train told.expr --data X=long.npy,Z=six.npy
 says err 'rows of six.npy have T = 6, those of long.npy have 5' "files that tell other sizes"
+expect 3 "a device in place of a file" "$NEOC" train told.expr --data X=/dev/zero,Z=other.npy
+says err '/dev/zero is a device' "a device in place of a file"
 expect 2 "an option of other commands" "$NEOC" train told.expr --data X=long.npy,Z=other.npy --size T=5
 says err 'train has no option --size; it is one of run' "an option of other commands"
 cat >ends.expr <<'END'

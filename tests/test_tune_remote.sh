@@ -109,6 +109,13 @@ refuses 3 'No such file' "$NEOC" tune m.expr --import=nothing --records=none,x
 sed 's/48/47/g' m.expr >other.expr
 refuses 2 'the program has no kernel that is its' "$NEOC" tune other.expr --import=cpu --records=none,x
 refuses 2 'its candidates are for threads' "$NEOC" tune m.expr --import=cpu --threads=2 --records=none,x
+cp -r cpu.2 pipes
+for file in pipes/*.so; do rm "$file"; mkfifo "$file"; done
+timeout 60 "$measure" pipes --time=3 >said 2>&1 && code=0 || code=$?
+case $code in 0|124) fail "pipes in place of candidates: exit code $code" said ;; esac
+rm pipes/candidates && mkfifo pipes/candidates
+timeout 60 "$measure" pipes --time=3 >said 2>&1 && code=0 || code=$?
+case $code in 0|124) fail "a pipe in place of the list: exit code $code" said ;; esac
 sed -i 's/neo 0/neo 9/' cpu.2/candidates
 refuses 1 'line 2 is damaged' "$measure" cpu.2
 refuses 2 'only one can be done' "$NEOC" tune m.expr --import=cpu --emit=y

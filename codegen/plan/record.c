@@ -212,6 +212,10 @@ static const wrapper wrappers[] = {
     {"arena_size", "neo_rt_arena_size", "i", 'l', 1},
 };
 
+const char *neo_plan_function(size_t k) {
+  return k < sizeof wrappers / sizeof *wrappers ? wrappers[k].name : NULL;
+}
+
 static void add_wrapper(recorder *r, const wrapper *w, const char *model) {
   neo_entry_arg arg[8];
   size_t n = 0;

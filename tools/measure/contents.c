@@ -2,6 +2,7 @@
  * it was written since. */
 #include "base/random.h"
 #include "runtime/element.h"
+#include "tools/measure/lines.h"
 #include "tools/measure/measure.h"
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void fill_integers(measure_buf *b, uint64_t state) {
 
 /* The file has the elements as they are in memory, and nothing else. */
 static bool read_file(measure_buf *b) {
-  FILE *f = fopen(b->path, "rb");
+  FILE *f = measure_file_open(b->path);
   bool good = f && fread(b->data, 1, b->bytes, f) == b->bytes && fgetc(f) == EOF;
   if (f)
     fclose(f);

@@ -5,6 +5,7 @@
  * elements, their indices (i64, ascending), and their bytes. The list of candidates has the file's
  * digest (folder.h), so that the reader only checks that it fits the buffers. */
 #include "runtime/element.h"
+#include "tools/measure/lines.h"
 #include "tools/measure/measure.h"
 #include <errno.h>
 #include <math.h>
@@ -88,7 +89,7 @@ static const char *load_buffer(measure_buf *b, FILE *f) {
 
 const char *measure_answer_load(measure_job *j, const char *path) {
   char text[sizeof head] = "";
-  FILE *f = fopen(path, "rb");
+  FILE *f = measure_file_open(path);
   const char *wrong = f ? NULL : "the expected answers cannot be read";
   if (f && (fread(text, sizeof head - 1, 1, f) != 1 || strcmp(text, head) != 0))
     wrong = "no file of expected answers";

@@ -12,6 +12,7 @@
  * calls of its own and maps more addresses than there is memory, and no code of a candidate runs on
  * the processor. */
 #include "tools/measure/device.h"
+#include "tools/measure/lines.h"
 #include "tools/measure/series.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -130,7 +131,7 @@ static void nothing_beyond(child *c) {
 
 /* Reads the file and appends a zero, since PTX is a text. */
 static char *read_image(child *c, const char *path) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = measure_file_open(path);
   if (!f || fseek(f, 0, SEEK_END) != 0)
     measure_child_fail(&c->m, "its code cannot be read");
   long n = ftell(f);

@@ -2,14 +2,28 @@
 #include "tools/measure/lines.h"
 #include "base/hash.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { LIMIT_BYTES = 256 << 20 };
 
+FILE *measure_file_open(const char *path) {
+  struct stat st;
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+    close(fd);
+    errno = EINVAL;
+    return NULL;
+  }
+  return fd < 0 ? NULL : fdopen(fd, "rb");
+}
+
 static bool read_file(const char *path, char **text, size_t *bytes) {
-  FILE *f = fopen(path, "rb");
+  FILE *f = measure_file_open(path);
   long n = -1;
   *text = NULL;
   if (f && fseek(f, 0, SEEK_END) == 0)

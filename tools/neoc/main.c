@@ -3,6 +3,7 @@
 #include "tools/neoc/cache.h"
 #include "tools/neoc/cli/guard.h"
 #include "tools/neoc/commands.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,8 @@ static neoc_exit run(neoc_cli *cli, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ,
+         SIG_IGN); /* a limit of a file's size is an error of writing, not an end by a signal */
   if (argc > 1 && neo_streq(argv[1], "cache"))
     return neoc_run_cache(argc - 1, argv + 1);
   neo_arena arena;

@@ -69,27 +69,13 @@ static neo_status read_source(neo_compilation *c, char **text, size_t *n) {
   return s;
 }
 
-/* Libraries that compilers and their users name: `-lm` beside ours would find ours in place of the system's. */
-static bool is_system_library(const char *name) {
-  static const char *const names[] = {
-      "BrokenLocale", "anl",    "asan",      "atomic", "c",       "crypt",    "cuda",   "dl",
-      "gcc",          "gcc_eh", "gcc_s",     "gomp",   "itm",     "lsan",     "m",      "mvec",
-      "neo",          "neort",  "nsl",       "omp",    "pthread", "quadmath", "resolv", "rt",
-      "ssp",          "stdc",   "thread_db", "tsan",   "ubsan",   "util",     "z"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-    if (neo_streq(names[k], name))
-      return true;
-  return false;
-}
-
 static neo_status check_library_name(neo_compilation *c) {
-  if (c->options.unseen || !(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) ||
-      !is_system_library(c->prefix))
+  bool links = c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A);
+  const char *taken =
+      c->options.unseen || !links ? NULL : neo_library_name_taken(&c->arena, c->prefix);
+  if (!taken)
     return NEO_OK;
-  c->why = neo_arena_printf(&c->arena,
-                            "lib%s would take the place of the system's library of that name: "
-                            "choose another one with --prefix",
-                            c->prefix);
+  c->why = neo_arena_printf(&c->arena, "%s: choose another name with --prefix", taken);
   return NEO_ARGUMENT;
 }
 

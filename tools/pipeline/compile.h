@@ -255,4 +255,7 @@ const char *neo_place_lib(neo_arena *a);
 const char *neo_place_measurer(neo_arena *a); /* the program itself */
 const char *neo_place_include(neo_arena *a);
 
+/* Why a library must not have this name; null: it may (names.c). */
+const char *neo_library_name_taken(neo_arena *a, const char *name);
+
 #endif

@@ -1,5 +1,6 @@
 /* What leaves the module: objects, assembly, text, and code callable in this process.
  * The JIT links the very object that a file would get. */
+#include "base/file.h"
 #include "codegen/llvm/gen.h"
 #include <errno.h>
 #include <stdio.h>
@@ -71,6 +72,15 @@ neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, si
   return NEO_OK;
 }
 
+/* LLVM ends the process where a file of its own cannot be written. */
+static neo_status write_text(neo_llvm *l, const char *path, const char *text, size_t n,
+                             const char **why) {
+  if (neo_file_write(&neo_io_default, path, text, n) == NEO_OK)
+    return NEO_OK;
+  *why = neo_arena_printf(l->arena, "%s: %s", path, strerror(errno));
+  return NEO_IO;
+}
+
 /* The text of what the object has. */
 neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
   LLVMMemoryBufferRef object;
@@ -83,21 +93,24 @@ neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
     LLVMDisposeMemoryBuffer(object);
   }
   LLVMModuleRef copy = LLVMCloneModule(l->mod);
-  LLVMBool failed = LLVMTargetMachineEmitToFile(l->machine, copy, path, LLVMAssemblyFile, &text);
+  LLVMBool failed =
+      LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMAssemblyFile, &text, &object);
   LLVMDisposeModule(copy);
-  if (!failed)
-    return NEO_OK;
-  *why = neo_ll_message(l, text);
-  return NEO_IO;
+  if (failed) {
+    *why = neo_ll_message(l, text);
+    return NEO_INTERNAL;
+  }
+  neo_status s = write_text(l, path, LLVMGetBufferStart(object), LLVMGetBufferSize(object), why);
+  LLVMDisposeMemoryBuffer(object);
+  return s;
 }
 
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) {
-  char *text = NULL;
   *why = "";
-  if (!LLVMPrintModuleToFile(l->mod, path, &text))
-    return NEO_OK;
-  *why = neo_ll_message(l, text);
-  return NEO_IO;
+  char *text = LLVMPrintModuleToString(l->mod);
+  neo_status s = write_text(l, path, text, strlen(text), why);
+  LLVMDisposeMessage(text);
+  return s;
 }
 
 static bool failed(neo_llvm *l, LLVMErrorRef error, const char **why) {

@@ -158,6 +158,9 @@ neoc_exit neoc_new(neoc_cli *cli) {
   const char *slash = strrchr(folder, '/'), *name = slash ? slash + 1 : folder;
   if (!is_name(name))
     return neoc_usage(cli, "'%s' cannot be a name in C: letters, digits and _ only", name);
+  const char *taken = neo_library_name_taken(cli->arena, name);
+  if (taken)
+    return neoc_usage(cli, "%s: choose another name", taken);
   return neoc_has(cli, NEOC_O_FROM) ? from_model(cli, folder, name)
                                     : from_template(cli, folder, name);
 }

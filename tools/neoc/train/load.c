@@ -3,6 +3,7 @@
 #include "runtime/model.h"
 #include "tools/neoc/csv/csv.h"
 #include "tools/neoc/train/stream.h"
+#include <sys/stat.h>
 
 static const neo_rt_tensor *tensor_at(const neoc_data *d, int32_t t) {
   return &d->r->lib.model->tensors[t];
@@ -25,10 +26,21 @@ static neoc_exit load_table(neoc_data *d, int32_t tensor) {
   return neoc_csv_read(d->r->cli, s->path, &wish, &s->array, &s->classes);
 }
 
+/* A device has no end. */
+static neoc_exit check_file(const neoc_data *d, const char *name, const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0 || (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode)))
+    return NEOC_OK; /* whoever reads it says what is wrong */
+  return neoc_fail(d->r->cli, NEOC_IO, "%s: %s is a device, not a file", name, path);
+}
+
 neoc_exit neoc_data_load(neoc_data *d, const char *name, const char *path, bool floats,
                          neo_rt_array *out) {
   char error[1024] = "";
   neoc_csv_wish wish = {.tensor = name, .integer = !floats, .no_names = true};
+  neoc_exit e = check_file(d, name, path);
+  if (e)
+    return e;
   if (neoc_csv_is(path))
     return neoc_csv_read(d->r->cli, path, &wish, out, NULL);
   neo_rt_status s = neo_rt_array_load(path, out, error, sizeof error);
@@ -39,9 +51,11 @@ neoc_exit neoc_data_load_rows(neoc_data *d, int32_t tensor) {
   char error[1024] = "";
   neoc_source *s = &d->source[tensor];
   bool is_stream = false;
-  if (neoc_csv_is(s->path))
+  neoc_exit e = check_file(d, tensor_at(d, tensor)->name, s->path);
+  if (!e && neoc_csv_is(s->path))
     return load_table(d, tensor);
-  neoc_exit e = neoc_stream_open(d, tensor, &is_stream);
+  if (!e)
+    e = neoc_stream_open(d, tensor, &is_stream);
   if (e || is_stream)
     return e;
   neo_rt_status status = neo_rt_array_load(s->path, &s->array, error, sizeof error);
