@@ -636,7 +636,7 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
   if (x.status)
     return x.status;
   bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);
-  if (options->single_rows ? options->single_rows == NEO_ROWS_IN_BLOCKS : !alike)
+  if (options->one_row_blocks ? options->one_row_blocks == NEO_ROWS_IN_BLOCKS : !alike)
     run_blocks_alike(&segments);
   count_uses(&x, &segments);
   x.prover = neo_prover_new(m);

@@ -40,7 +40,7 @@ typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
 
 /* Do rows that are alone in their blocks run in a loop of their own: where that gives the same bits; or, whatever the
  * order in which they add up, always or never? */
-typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_single_rows;
+typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_one_row_blocks;
 
 typedef struct {
   const neo_machine *machine;
@@ -51,7 +51,7 @@ typedef struct {
   double (*price)(void *ctx, uint32_t choice, double saved_s);
   void *choose_ctx; /* of both */
   neo_loops loops;
-  neo_single_rows single_rows; /* not 0: of a reference, which may add up in any order */
+  neo_one_row_blocks one_row_blocks; /* not 0: of a reference, which may add up in any order */
   const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 

@@ -169,7 +169,7 @@ static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *
     options.choose = choose_segment;
     options.price = price_segment;
     if (choose->reference)
-      options.single_rows = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
+      options.one_row_blocks = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
     options.choose_ctx = choose;
   }
   neo_status s = g->recurrence
