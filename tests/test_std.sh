@@ -1,6 +1,6 @@
 #!/bin/sh
 # docs/std.md is what tools/reference makes of models/std; every function of the library is in it, or is a part of one that is;
-# every example is a model without errors, and what is said of gradients is true.
+# every example is a model without errors, what is said of gradients is true, and options without a meaning are refused.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
@@ -62,6 +62,20 @@ while read -r name; do
   if some_flow; then said='yes\|its own'; else said=none; fi
   grep -q "Gradient: \($said\)\$" "$name.facts" || fail "of the gradient of $name: it is $said" "$name.facts"
 done <listed
+
+# ---- options without a meaning are refused
+while read -r call; do
+  printf 'import nn\nimport schedule\ninput t : i64\ninput x[5] : f32\nresult = %s\noutput result\n' "$call" >refused.expr
+  expect 1 "$call" "$NEOC" check refused.expr
+  says err 'E0215.*assertion fails: ' "$call names the option"
+done <<'CALLS'
+schedule.step_decay(t, lr = 1, every = 0)
+schedule.polynomial(t, lr = 1, steps = 0)
+schedule.cosine(t, lr = 1, steps = 0)
+schedule.cosine_warmup(t, lr = 1, warmup = 10, steps = 10)
+schedule.one_cycle(t, lr = 1, steps = 0)
+nn.histogram(x, bins = 0)
+CALLS
 
 # ---- modules of others
 expect 2 "no module" "$NEOC" doc

@@ -528,6 +528,29 @@ output keep, first, all, kept, every, n, eighths, sums
     "sums": f.histogram(v["x"], 20, -1.25, 1.25, v["w"]),
 }, exact=("kept", "sums"), draw={"x": distinct, "l": distinct})
 
+WIDE_PARTS = Case("parts of a range that is wider than the largest number", """import nn
+input x[3, 40] : f32
+input w[3, 40] : f32
+n = nn.histogram(x, bins = 3, lo = -3e38, hi = 3e38)
+upper = nn.histogram(x, bins = 3, lo = 0, hi = 3e38)
+sums = nn.weighted_histogram(x, w, bins = 5, lo = -3e38, hi = 3e38)
+output n, upper, sums
+""", lambda v: {
+    "n": f.histogram(v["x"], 3, -3e38, 3e38),
+    "upper": f.histogram(v["x"], 3, 0, 3e38),
+    "sums": f.histogram(v["x"], 5, -3e38, 3e38, v["w"]),
+}, has_gradient=False, kinds=("f32",), draw={"x": lambda rng, shape: 1.3e38*distinct(rng, shape)})
+
+NARROW_PARTS = Case("parts that are narrower than a rounding", """import nn
+input x[3, 40] : f64
+n = nn.histogram(x, bins = 49, lo = 1e15, hi = 1e15 + 2)
+one = nn.histogram(x, bins = 1, lo = 1e15, hi = 1e15 + 2)
+output n, one
+""", lambda v: {
+    "n": f.histogram(v["x"], 49, 1e15, 1e15 + 2),
+    "one": f.histogram(v["x"], 1, 1e15, 1e15 + 2),
+}, has_gradient=False, kinds=("f64",), draw={"x": lambda rng, shape: 1e15 + distinct(rng, shape)})
+
 SCHEDULES = Case("schedules", """import schedule
 t[i < 24] : i64 = i
 warm[i] = schedule.warmup(t[i], lr = 0.5, steps = 4)
@@ -538,10 +561,11 @@ line[i] = schedule.polynomial(t[i], lr = 1, steps = 20)
 cosine[i] = schedule.cosine(t[i], lr = 0.5, last = 0.01, steps = 20)
 warm_cosine[i] = schedule.cosine_warmup(t[i], lr = 0.5, last = 0.01, steps = 20, warmup = 3)
 cold_cosine[i] = schedule.cosine_warmup(t[i], lr = 0.5, steps = 20, warmup = 0)
+late_cosine[i] = schedule.cosine_warmup(t[i], lr = 0.5, last = 0.01, steps = 20, warmup = 19)
 cycle[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20)
 at_once[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20, up = 0.05, first = 0.1, last = 0.02)
 up_only[i] = schedule.one_cycle(t[i], lr = 0.5, steps = 20, up = 1)
-output warm, stairs, falling, square, line, cosine, warm_cosine, cold_cosine, cycle, at_once, up_only
+output warm, stairs, falling, square, line, cosine, warm_cosine, cold_cosine, late_cosine, cycle, at_once, up_only
 """, lambda v: {
     "warm": 0.5*np.minimum(1, (f.STEPS + 1)/4),
     "stairs": 0.5*0.1**(f.STEPS//3),
@@ -550,10 +574,11 @@ output warm, stairs, falling, square, line, cosine, warm_cosine, cold_cosine, cy
     "line": np.maximum(0, 1 - f.STEPS/20),
     "cosine": f.half_wave(f.STEPS/20, 0.5, 0.01),
     "warm_cosine": np.where(f.STEPS < 3, 0.5*(f.STEPS + 1)/3, f.half_wave((f.STEPS - 3)/17, 0.5, 0.01)),
+    "late_cosine": np.where(f.STEPS < 20, 0.5*np.minimum(1, (f.STEPS + 1)/19), 0.01),
     "cold_cosine": f.half_wave(f.STEPS/20, 0.5, 0),
     "cycle": np.where(f.STEPS < 5, f.half_wave(f.STEPS/5, 0.02, 0.5), f.half_wave((f.STEPS - 5)/14, 0.5, 2e-6)),
     "at_once": f.half_wave(f.STEPS/19, 0.5, 0.02),
     "up_only": f.half_wave(f.STEPS/19, 0.02, 0.5),
 }, has_gradient=False, kinds=("f64",))
 
-CASES = [BOXES, PARTS, EIGEN, EIGEN_GRADIENTS, SCHEDULES, NORMS, WINDOWS, BORDERS, FURTHER, DIVERGENCE, DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]
+CASES = [BOXES, PARTS, WIDE_PARTS, NARROW_PARTS, EIGEN, EIGEN_GRADIENTS, SCHEDULES, NORMS, WINDOWS, BORDERS, FURTHER, DIVERGENCE, DENSE, LARGE, LOSSES, IMAGES, ORDER, ATTENTION, CELLS, RECURRENT, STATES, LABELS, MATRICES]
