@@ -21,7 +21,7 @@ class Model:
     """A text, compiled and called by `neoc run`."""
 
     def __init__(self, neoc, text, folder):
-        self.neoc, self.path, self.folder = neoc, os.path.join(folder, "m.expr"), folder
+        self.neoc, self.path, self.folder = neoc, os.path.join(folder, "model.expr"), folder
         with open(self.path, "w", encoding="utf-8") as file:
             file.write(text)
         self.info = json.loads(self.neoc_says("describe", "--format=json"))
