@@ -175,6 +175,18 @@ expect 2 "a project that is called m" "$NEOC" new m
 says err 'libm would take the place of' "a project that is called m"
 [ ! -e m ] || fail "there is a project m"
 
+# ---- a depfile in place of a file that it names
+cp new/pair.expr keep.expr
+ln -sf keep.expr link.expr
+for path in keep.expr ./keep.expr link.expr rule/keep.h ./rule/../rule/libkeep.so; do
+  mkdir -p rule
+  expect 2 "a depfile that is called $path" "$NEOC" compile -q keep.expr -o rule --depfile=$path
+  says err "depfile=$path would replace .*keep" "a depfile that is called $path"
+  cmp -s keep.expr new/pair.expr || fail "a depfile that is called $path: the model is lost"
+  [ -z "$(ls -A rule)" ] || fail "a depfile that is called $path: files are left"
+done
+expect 0 "a depfile beside them" "$NEOC" compile -q keep.expr -o rule --depfile=rule/keep.d
+
 # ---- a limit of the size of files
 for kind in $(echo "$all" | sed 's/--emit=//; s/,/ /g'); do
   again

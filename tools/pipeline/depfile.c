@@ -1,5 +1,8 @@
 /* The depfile: what was written, and what it was made of, as a rule of make. */
+#include "base/file.h"
 #include "tools/pipeline/emit.h"
+#include <string.h>
+#include <sys/stat.h>
 
 /* Paths as make reads them: a space or '#' has a backslash before it, '$' is doubled. */
 static void add_escaped(neo_str *s, const char *path) {
@@ -29,4 +32,44 @@ void neo_emit_depfile(neo_compilation *c, neo_str *out) {
     add_escaped(out, c->records.files.at[k].path);
   }
   neo_str_addc(out, '\n');
+}
+
+/* ---- a depfile that would replace one of the files that it names */
+
+static bool is_same(const struct stat *a, const struct stat *b) {
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static const char *base_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Are they one file, by whatever paths, or will they be? */
+static bool is_one_file(neo_arena *a, const char *x, const char *y) {
+  struct stat of_x, of_y;
+  bool has_x = stat(x, &of_x) == 0, has_y = stat(y, &of_y) == 0;
+  if (has_x && has_y)
+    return is_same(&of_x, &of_y) && S_ISREG(of_x.st_mode);
+  return !has_x && !has_y && neo_streq(base_of(x), base_of(y)) &&
+         stat(neo_path_folder(a, x), &of_x) == 0 && stat(neo_path_folder(a, y), &of_y) == 0 &&
+         is_same(&of_x, &of_y);
+}
+
+const char *neo_emit_depfile_replaces(neo_compilation *c) {
+  neo_arena *a = &c->arena;
+  const char *path = c->options.depfile;
+  for (uint32_t k = 0; path && k < neo_sources_count(c->sources); k++)
+    if (is_one_file(a, path, neo_sources_name(c->sources, k)))
+      return neo_sources_name(c->sources, k);
+  for (size_t k = 0; path && k < c->records.files.n; k++)
+    if (is_one_file(a, path, c->records.files.at[k].path))
+      return c->records.files.at[k].path;
+  for (size_t k = 0; path && k < neo_emit_n_kinds; k++) {
+    const neo_emit_kind *kind = &neo_emit_kinds[k];
+    const char *to = neo_emit_path(c, kind->before, kind->after);
+    if (c->options.emit & kind->bit && is_one_file(a, path, to))
+      return to;
+  }
+  return NULL;
 }

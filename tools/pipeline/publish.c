@@ -76,6 +76,11 @@ static neo_status write_depfile(publisher *p) {
   neo_str text;
   if (!path)
     return NEO_OK;
+  const char *lost = neo_emit_depfile_replaces(c);
+  if (lost) {
+    c->why = neo_arena_printf(&c->arena, "--depfile=%s would replace %s", path, lost);
+    return NEO_ARGUMENT;
+  }
   neo_emit_depfile(c, &text);
   if (is_regular(path) && neo_file_read(&neo_io_default, &c->arena, path, DEPFILE_LIMIT_BYTES,
                                         &p->before, &p->before_bytes))
