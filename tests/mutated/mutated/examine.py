@@ -25,6 +25,7 @@ CODE, INTERPRETED = [], ["--interp"]
 TRIES = 8  # mutants of a seed, until the front end takes one
 SHARE = {"compiled": 1, "facts": 0.5, "evaluator": 0.8, "relations": 0.15}  # of mutants
 BAD = ("differ", "failed", "facts")
+NARROW_FAR = 8  # times the tolerance, which differences of narrow floats stay below
 
 
 class Finding(NamedTuple):
@@ -150,7 +151,7 @@ class Examiner:
         if not what:
             return None
         unstable = what.kind == "differ" and (self._sensitive(case, e, base, what) or
-                                              opts is None and self._agree_in_f64(case, e))
+                                              opts is None and self._agree_in_f64(case, e, what))
         return Finding(name, opts, e["name"], what.words, "unstable" if unstable else what.kind, what.far)
 
     def _sensitive(self, case, e, base, what):
@@ -170,10 +171,11 @@ class Examiner:
         other = self.peers.evaluate(case, e)
         return told(base, other) if has_gradients(case, e) else other
 
-    def _agree_in_f64(self, case, e):
-        """Whether the evaluator, which computes in f64 always, and the interpreter agree on the program in f64."""
+    def _agree_in_f64(self, case, e, what):
+        """Whether the evaluator, which computes in f64 always, and the interpreter agree on the program in f64: what differs is
+        rounding then. Of f16 and bf16 where it is not far: what conversions do is looked at, too."""
         statements = parse(case.text)
-        retype(statements, "f64")
+        retype(statements, "f64", ("f32", "f16", "bf16") if what.far <= NARROW_FAR else ("f32",))
         wide = self.peers.case(text_of(statements), 0, case.sizes, case.values)
         if isinstance(wide, Result) or e["name"] not in [x["name"] for x in wide.info["entries"]]:
             return False

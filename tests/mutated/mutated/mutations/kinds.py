@@ -32,14 +32,14 @@ def types_changed(r, statements):
     return f"f32 -> {new} everywhere"
 
 
-def retype(statements, new):
-    """Give all that is f32 another type of floats."""
+def retype(statements, new, old=("f32",)):
+    """Give all that is of these types of floats another one."""
     for n in nodes(statements):
         if isinstance(n, Declare) and n.variable.type is None:
             n.variable.type = Type(new)
-        elif isinstance(n, Type) and n.name == "f32":
+        elif isinstance(n, Type) and n.name in old:
             n.name = new
-        elif isinstance(n, Call) and n.path == ("f32",):
+        elif isinstance(n, Call) and len(n.path) == 1 and n.path[0] in old:
             n.path = (new,)
 
 
