@@ -35,7 +35,8 @@ struct neo_arena_cleanup {
 };
 neo_arena_cleanup *neo_arena_defer(neo_arena *a, void (*run)(void *object));
 
-/* What an allocation that fails does: for who finds out elsewhere that there is no memory. */
+/* Does what a failed allocation of the arena does. Callers are those that run out of memory
+ * elsewhere. */
 _Noreturn void neo_arena_fail(neo_arena *a);
 
 /* Zeroed memory, aligned to 16. Never null. */

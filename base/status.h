@@ -10,7 +10,7 @@ typedef enum {
 
 #define NEO_MUST_CHECK __attribute__((warn_unused_result))
 
-/* Of a call that failed: NEO_MEMORY if for want of memory, else NEO_IO. */
+/* The status of a failed call by its errno: NEO_MEMORY where memory is short, else NEO_IO. */
 neo_status neo_status_of_errno(int code);
 /* English text of a status; never null. */
 const char *neo_status_text(neo_status status);
