@@ -455,6 +455,10 @@ NEO_RT_API size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf
 NEO_RT_API neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out);
 NEO_RT_API void neo_rt_pool_destroy(neo_rt_pool *pool);
 NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
+/* In a child process after fork, where the pool's workers do not exist: starts them anew. Contexts
+ * that share the pool may then be used there, but for those that were at work when the process
+ * forked. Where there are no threads to be had, the calling one does all of the work. */
+NEO_RT_API void neo_rt_pool_restart(neo_rt_pool *pool);
 
 /* ------------------------------------------------------------------ data files */
 

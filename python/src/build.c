@@ -119,6 +119,43 @@ static const neo_build *built(PyObject *self) {
   return ((build_object *)self)->build;
 }
 
+/* ------------------------------------------------------------ files, errors */
+
+typedef struct {
+  work w;
+  char *messages;
+  bool check;
+} text_work;
+
+static void write_text(void *user) {
+  text_work *t = user;
+  t->w.status =
+      t->check ? neo_check(&t->w.r, &t->messages) : neo_compile(&t->w.r, &t->messages);
+}
+
+static PyObject *text_build(PyObject *args, PyObject *named, bool check) {
+  text_work t = {.check = check};
+  int failed = take_request(&t.w, args, named);
+  t.w.r.json = check;
+  if (!failed)
+    failed = neo_py_wait(write_text, &t, &t.w.cancel);
+  release_request(&t.w);
+  PyObject *made = failed ? NULL
+                          : Py_BuildValue("(is)", (int)t.w.status, t.messages ? t.messages : "");
+  neo_messages_free(t.messages);
+  return made;
+}
+
+PyObject *neo_py_write_files(PyObject *self, PyObject *args, PyObject *named) {
+  (void)self;
+  return text_build(args, named, false);
+}
+
+PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named) {
+  (void)self;
+  return text_build(args, named, true);
+}
+
 /* ------------------------------------------------------------ what was made */
 
 static PyObject *text_or_none(const char *text) {

@@ -28,6 +28,26 @@
 #include <neo/neo_rt.h>
 #include <stdbool.h>
 
+#if PY_VERSION_HEX < 0x030a0000 /* these came with 3.10 */
+static inline PyObject *neo_py_new_ref(PyObject *o) {
+  Py_INCREF(o);
+  return o;
+}
+#define Py_NewRef(o) neo_py_new_ref((PyObject *)(o))
+static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o) {
+  Py_INCREF(o);
+  int failed = PyModule_AddObject(module, name, o);
+  if (failed)
+    Py_DECREF(o);
+  return failed;
+}
+#define PyModule_AddObjectRef neo_py_add_ref
+#endif
+
+int32_t neo_build_names(const neo_request *, neo_build **) __attribute__((weak));
+char *neo_build_explain(const neo_build *, const char *) __attribute__((weak));
+int32_t neo_command(int, const char *const *) __attribute__((weak));
+
 enum {
   NEO_PY_RANK = 16, /* of a tensor, at most */
   NEO_PY_FEW = 16   /* arguments for which a call needs no memory of its own */
@@ -64,6 +84,10 @@ int neo_py_add_program(neo_py_state *s);
 int neo_py_add_op(neo_py_state *s);
 int neo_py_add_context(neo_py_state *s);
 int neo_py_add_entry(neo_py_state *s);
+
+/* The functions write_files and check of the module; they take what Build does. */
+PyObject *neo_py_write_files(PyObject *self, PyObject *args, PyObject *named);
+PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
 
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);

@@ -369,7 +369,7 @@ static void entry_free(PyObject *self) {
   Py_XDECREF(o->names);
   Py_XDECREF(o->sizes);
   Py_XDECREF(o->set);
-  Py_XDECREF(o->c);
+  Py_XDECREF((PyObject *)o->c);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(self);
   Py_DECREF(type);

@@ -170,6 +170,10 @@ static PyMethodDef functions[] = {
     {"set_threads", set_threads, METH_O, "set_threads(n): of pools that are asked for later."},
     {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
     {"after_fork", after_fork, METH_NOARGS, "after_fork(): starts the pools anew in a child."},
+    {"write_files", (PyCFunction)(void (*)(void))neo_py_write_files, METH_VARARGS | METH_KEYWORDS,
+     "write_files(...) -> (status, messages): neo_compile; takes what Build does."},
+    {"check", (PyCFunction)(void (*)(void))neo_py_check, METH_VARARGS | METH_KEYWORDS,
+     "check(...) -> (status, JSON): neo_check; takes what Build does."},
     {"command", command, METH_O, "command(words) -> int: runs the program neoc; its exit code."},
     {0}};
 

@@ -200,7 +200,7 @@ neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64
   neo_rti_cpu *u = c->state;
   region r = {.ctx = c, .cpu = u, .entry = e, .key = key};
   if (is_parallel(c, e) && c->threads > 1)
-    neo_rti_pool_run(u->pool, run_worker, &r);
+    neo_rti_pool_run_or_alone(u->pool, run_worker, &r);
   else
     run_worker(&r, 0, 1);
   if (!atomic_load(&r.failed))
