@@ -82,8 +82,8 @@ class Diagnostic:
         return f"<Diagnostic {self.severity} {self.code} {self.file}:{self.line}:{self.column}>"
 
 
-class CompileError(NeoError):
-    """A text with errors. ``diagnostics`` has all of them, and the warnings, by place."""
+class _Told(NeoError):
+    """With what the compiler says: ``diagnostics``, all of them and the warnings, by place."""
 
     def __init__(self, message: str = "", diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
@@ -93,11 +93,16 @@ class CompileError(NeoError):
         return type(self), (str(self), self.diagnostics)
 
 
-class ShapeError(CompileError, ValueError):
-    """Shapes that do not fit the text, or each other."""
+class CompileError(_Told):
+    """A text with errors. ``diagnostics`` has all of them, and the warnings, by place."""
 
 
-class DTypeError(CompileError, TypeError):
+class ShapeError(_Told, ValueError):
+    """Shapes that do not fit the text, or each other. ``diagnostics``: of the compiler, if it was
+    the one to see it."""
+
+
+class DTypeError(_Told, TypeError):
     """Element types that do not fit the text, or each other, or that neoc does not have."""
 
 
@@ -105,7 +110,7 @@ class RangeError(NeoError, IndexError):
     """An element of an index array that lies outside of its bound, or a number out of its type."""
 
 
-class GradientError(CompileError):
+class GradientError(_Told):
     """A gradient that cannot be formed, or that nothing asks for."""
 
 

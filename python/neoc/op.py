@@ -34,7 +34,7 @@ from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Union
 from . import _core, arrays
 from .compiler import (device_words, diagnostics_of, failure_of, option_words)
 from .errors import (CompileError, Diagnostic, DTypeError, GradientError, NeoError, Note,
-                     ShapeError, error_of)
+                     ShapeError, _Told, error_of)
 
 __all__ = ["Argument", "Op", "op"]
 
@@ -126,6 +126,12 @@ def _keep_program(key: tuple[Any, ...], program: _core.Program) -> None:
         _programs[key] = program
         while len(_programs) > _MOST_PROGRAMS:
             _programs.popitem(last=False)
+
+
+def forget_programs() -> None:
+    """Texts are compiled anew from now on; programs that are in use stay."""
+    with _programs_lock:
+        _programs.clear()
 
 
 def program_of(text: str, options: tuple[str, ...] = (),
@@ -236,7 +242,7 @@ _SHAPES = frozenset(("E0203", "E0204", "E0206", "E0216", "E0217", "E0218", "E021
 _TYPES = frozenset(("E0301", "E0302", "E0303", "E0304", "E0305", "E0306", "E0412"))
 
 
-def _kind_of(found: Sequence[Diagnostic]) -> type[CompileError]:
+def _kind_of(found: Sequence[Diagnostic]) -> type[_Told]:
     errors = [d for d in found if d.is_error]
     first = errors[0].code if errors else ""
     if first in _SHAPES:
@@ -350,7 +356,6 @@ class Op(_core.Op):
         self._threads = threads
         self._fallbacks = dict(fallbacks)
         self._last: Module | None = None
-        self._lock = threading.Lock()
         self.__name__ = results[0].name
         super().__init__(tuple(a.name for a in arguments),
                          tuple(a.name for a in arguments if a.static))
@@ -532,9 +537,13 @@ class Op(_core.Op):
         """
         if not shapes:
             return self._text
+        return self._module(self._key(self._examples(shapes))).text
+
+    def _key(self, values: Sequence[Any]) -> Key:
+        """The key of a call with these values, as `_core` makes it."""
         import numpy as np
-        made = []
-        for a, value in zip(self._arguments, self._examples(shapes)):
+        made: list[tuple[Any, ...]] = []
+        for a, value in zip(self._arguments, values):
             if a.static:
                 made.append(("static", value))
             elif isinstance(value, (bool, int, float)):
@@ -542,7 +551,11 @@ class Op(_core.Op):
             else:
                 array = np.asarray(value)
                 made.append(("array", arrays.word_of(a.name, array.dtype), array.shape))
-        return self._module(tuple(made)).text
+        return tuple(made)
+
+    def _renew(self) -> None:
+        """Forgets what it was compiled for."""
+        super().__init__(self.arguments, tuple(a.name for a in self._arguments if a.static))
 
     def _examples(self, shapes: Sequence[Any]) -> list[Any]:
         """An array for each of the shapes; its elements are anything."""
@@ -689,7 +702,7 @@ def _types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) ->
     return made
 
 
-def _hint(kind: type[CompileError], key: Key, arguments: Sequence[Argument]) -> str:
+def _hint(kind: type[_Told], key: Key, arguments: Sequence[Argument]) -> str:
     if kind is not DTypeError:
         return ""
     floats = [(a.name, p[1]) for a, p in zip(arguments, key)

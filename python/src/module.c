@@ -125,6 +125,24 @@ static PyObject *threads(PyObject *self, PyObject *none) {
   return PyLong_FromLong(neo_py_pool_threads());
 }
 
+/* shuffle(seed, epoch, n) -> array of int64: an epoch's order, as `neoc train` has it. */
+static PyObject *shuffle(PyObject *self, PyObject *args) {
+  (void)self;
+  neo_py_state *s = neo_py_state_get();
+  unsigned long long seed, epoch;
+  long long n;
+  if (!s || !PyArg_ParseTuple(args, "KKL:shuffle", &seed, &epoch, &n) || neo_py_numpy(s))
+    return NULL;
+  PyObject *length = PyLong_FromLongLong(n < 0 ? 0 : n);
+  PyObject *order =
+      length ? PyObject_CallFunctionObjArgs(s->empty, length, s->dtypes[NEO_RT_I64], NULL) : NULL;
+  int64_t *data = order ? neo_py_array_data(s, order) : NULL;
+  Py_XDECREF(length);
+  if (data)
+    neo_rt_shuffle(seed, epoch, n < 0 ? 0 : n, data);
+  return order;
+}
+
 static PyObject *after_fork(PyObject *self, PyObject *none) {
   (void)self;
   (void)none;
@@ -169,6 +187,8 @@ static PyMethodDef functions[] = {
     {"status_text", status_text, METH_O, "status_text(status) -> str: what a status code means."},
     {"set_threads", set_threads, METH_O, "set_threads(n): of pools that are asked for later."},
     {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
+    {"shuffle", shuffle, METH_VARARGS,
+     "shuffle(seed, epoch, n) -> array: an epoch's order, as `neoc train` has it."},
     {"after_fork", after_fork, METH_NOARGS, "after_fork(): starts the pools anew in a child."},
     {"write_files", (PyCFunction)(void (*)(void))neo_py_write_files, METH_VARARGS | METH_KEYWORDS,
      "write_files(...) -> (status, messages): neo_compile; takes what Build does."},

@@ -145,11 +145,30 @@ neo_py_program *neo_py_program_of(neo_py_state *s, PyObject *object) {
   return NULL;
 }
 
-/* [(name, role, type, rank, place)] of all tensors, [(name, kind, inputs, outputs)] of entries. */
+/* An extent: a number, the name of a size, or None for other expressions of sizes. */
+static PyObject *extent_object(const neo_rt_model *m, int32_t program) {
+  const int64_t *p = m->programs + program;
+  if (p[0] == NEO_RT_OP_CONST && p[2] == NEO_RT_OP_END)
+    return PyLong_FromLongLong(p[1]);
+  if (p[0] == NEO_RT_OP_SIZE && p[2] == NEO_RT_OP_END)
+    return PyUnicode_FromString(m->sizes[p[1]].name);
+  for (; *p != NEO_RT_OP_END; p += *p == NEO_RT_OP_CONST || *p == NEO_RT_OP_SIZE ? 2 : 1)
+    if (*p == NEO_RT_OP_SIZE)
+      return Py_NewRef(Py_None);
+  return PyLong_FromLongLong(neo_rt_eval(m, program, NULL));
+}
+
+static PyObject *extents(const neo_rt_model *m, const neo_rt_tensor *t) {
+  PyObject *list = PyTuple_New(t->rank);
+  for (int32_t k = 0; list && k < t->rank; k++)
+    PyTuple_SetItem(list, k, extent_object(m, m->extents[t->extent + k]));
+  return list;
+}
+
 static PyObject *tensor_row(const neo_rt_model *m, int32_t k) {
   const neo_rt_tensor *t = &m->tensors[k];
-  return Py_BuildValue("(siiiszii)", t->name, t->role, t->type, t->rank, t->place ? t->place : "",
-                       neo_py_type_word(t->type), t->in_safetensors, t->optimizer);
+  return Py_BuildValue("(sissiiN)", t->name, t->role, t->place ? t->place : "",
+                       neo_py_type_word(t->type), t->in_safetensors, t->optimizer, extents(m, t));
 }
 
 static PyObject *numbers(const int32_t *at, int32_t n) {
@@ -231,7 +250,7 @@ static PyObject *get_model(PyObject *self, void *none) {
 int neo_py_add_program(neo_py_state *s) {
   static PyGetSetDef members[] = {
       {"tensors", get_tensors, NULL,
-       "[(name, role, type, rank, place, word, in_safetensors, of an optimizer)]", NULL},
+       "[(name, role, place, type, in_safetensors, of an optimizer, extents)]", NULL},
       {"entries", get_entries, NULL, "[(name, kind, inputs, outputs)], numbers of tensors", NULL},
       {"sizes", get_sizes, NULL, "[(name, lowest, highest)]", NULL},
       {"model", get_model, NULL, "the address of its neo_rt_model", NULL},
