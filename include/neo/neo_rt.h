@@ -37,6 +37,7 @@ enum neo_rt_code {
   NEO_RT_E_NAME,
   NEO_RT_E_STATE, /* not allowed now */
   NEO_RT_E_INTERNAL = 13,
+  NEO_RT_E_INTERRUPTED = 14, /* by neo_rt_config.cancel */
   NEO_RT_E_UNSUPPORTED = 15,
   NEO_RT_E_HEADER = 16 /* the header is not the library's */
 };
@@ -327,6 +328,10 @@ typedef struct {
   void *log_user;
   void *stream; /* of a model for GPUs: CUstream of the primary context; null: the context's own */
   uint32_t flags; /* enum neo_rt_flags */
+  /* Another thread, or a signal handler, writes 1: on a processor the call at work ends soon, between two of
+   * its steps, with NEO_RT_E_INTERRUPTED, if its entry updates nothing; one that does runs to its end. null:
+   * none. It outlives the context. */
+  const volatile int32_t *cancel;
 } neo_rt_config;
 
 enum neo_rt_flags { /* of models for GPUs */

@@ -35,7 +35,7 @@ static PyObject *done(neo_py_context *c, int32_t status) {
 /* ------------------------------------------------------------ life */
 
 static int create(neo_py_context *c, uint64_t seed) {
-  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = seed};
+  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .seed = seed, .cancel = &c->cancel};
   uint32_t generation;
   int32_t status;
   Py_BEGIN_ALLOW_THREADS;

@@ -14,9 +14,9 @@
  * How doors (torch, JAX) call a program without Python:
  *
  *   neo_py_program *p = neo_py_program_of(object);      a Program; neo_py_program_keep for longer
- *   neo_rt_ctx *c = neo_py_program_take(p, why, n);     a context for this call, from any thread
- *   status = neo_rt_call(c, entry, sizes, args);
- *   neo_py_program_give(p, c);
+ *   neo_py_worker *w = neo_py_program_take(p, &status, why, n);       from any thread
+ *   status = neo_rt_call(w->ctx, entry, sizes, args);
+ *   neo_py_program_give(p, w);
  *
  * Python's limited API from 3.11 on (one binary for all later versions); before, it lacks
  * Py_buffer, and the module is built for one version. */
@@ -43,10 +43,6 @@ static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o
 }
 #define PyModule_AddObjectRef neo_py_add_ref
 #endif
-
-int32_t neo_build_names(const neo_request *, neo_build **) __attribute__((weak));
-char *neo_build_explain(const neo_build *, const char *) __attribute__((weak));
-int32_t neo_command(int, const char *const *) __attribute__((weak));
 
 enum {
   NEO_PY_RANK = 16, /* of a tensor, at most */
@@ -106,10 +102,15 @@ neo_py_program *neo_py_program_keep(neo_py_program *p);
 void neo_py_program_drop(neo_py_program *p);
 const neo_rt_model *neo_py_program_model(const neo_py_program *p);
 int32_t neo_py_program_threads(const neo_py_program *p);
-/* A context for one call: one that is free, else a new one. Null: *status and `why` (n bytes) say
- * why. From any thread, with or without the interpreter's lock. */
-neo_rt_ctx *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
-void neo_py_program_give(neo_py_program *p, neo_rt_ctx *c);
+/* A context for the calls of one thread at a time. */
+typedef struct {
+  neo_rt_ctx *ctx;
+  volatile int32_t cancel; /* 1 ends the call at work (neo_rt_config.cancel) */
+} neo_py_worker;
+/* One that is free, else a new one. Null: *status and `why` (n bytes) say why. From any thread, with
+ * or without the interpreter's lock. */
+neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n);
+void neo_py_program_give(neo_py_program *p, neo_py_worker *w);
 /* Of an object of the type Program, borrowed; null with an exception for another object. */
 neo_py_program *neo_py_program_of(neo_py_state *s, PyObject *object);
 
@@ -181,8 +182,9 @@ PyObject *neo_py_results_take(neo_py_state *s, neo_py_result *r, int32_t n);
 
 /* ------------------------------------------------------------ calls */
 
-/* neo_rt_call without the interpreter's lock; Ctrl-C ends one that takes long. */
-int32_t neo_py_call(neo_rt_ctx *c, int32_t entry, const int64_t *sizes, void *const *args,
-                    int64_t *last_ns);
+/* neo_rt_call without the interpreter's lock; Ctrl-C ends one that takes long, by `cancel` of the
+ * context's configuration: then an exception is set. *last_ns: how long the last call took. */
+int32_t neo_py_call(neo_rt_ctx *c, volatile int32_t *cancel, int32_t entry, const int64_t *sizes,
+                    void *const *args, int64_t *last_ns);
 
 #endif

@@ -265,8 +265,9 @@ static int fill_outputs(call *c) {
 static int run(call *c) {
   neo_py_context *x = c->o->c;
   neo_py_context_enter(x);
-  int32_t status = neo_py_call(x->ctx, c->o->number, c->call_size, c->args, &c->o->last_ns);
-  if (status)
+  int32_t status =
+      neo_py_call(x->ctx, &x->cancel, c->o->number, c->call_size, c->args, &c->o->last_ns);
+  if (status && !PyErr_Occurred())
     neo_py_context_fail(x, status);
   neo_py_context_leave(x);
   return PyErr_Occurred() ? -1 : 0;

@@ -432,12 +432,12 @@ static int fail(const call *c, int32_t status, const char *why) {
 static int run(frame *f, variant *v, const call *c) {
   char why[512] = "";
   int32_t status;
-  neo_rt_ctx *ctx = neo_py_program_take(v->program, &status, why, sizeof why);
-  if (!ctx)
+  neo_py_worker *w = neo_py_program_take(v->program, &status, why, sizeof why);
+  if (!w)
     return fail(c, status, why);
-  status = neo_py_call(ctx, 0, NULL, f->args, &v->last_ns);
-  int failed = status ? fail(c, status, neo_rt_error(ctx)) : PyErr_Occurred() ? -1 : 0;
-  neo_py_program_give(v->program, ctx);
+  status = neo_py_call(w->ctx, &w->cancel, 0, NULL, f->args, &v->last_ns);
+  int failed = PyErr_Occurred() ? -1 : status ? fail(c, status, neo_rt_error(w->ctx)) : 0;
+  neo_py_program_give(v->program, w);
   return failed;
 }
 

@@ -15,7 +15,7 @@ struct neo_py_program {
   const neo_rt_model *model;
   int32_t threads; /* of its contexts; 0: as neoc.set_threads says */
   pthread_mutex_t lock;
-  neo_rt_ctx **free; /* contexts that nobody uses */
+  neo_py_worker **free; /* those that nobody uses */
   int32_t n, room;
   uint32_t generation; /* that of the pools when these were made */
 };
@@ -45,9 +45,14 @@ neo_py_program *neo_py_program_keep(neo_py_program *p) {
   return p;
 }
 
+static void worker_free(neo_py_worker *w) {
+  neo_rt_destroy(w->ctx);
+  free(w);
+}
+
 static void destroy_free(neo_py_program *p) {
   while (p->n > 0)
-    neo_rt_destroy(p->free[--p->n]);
+    worker_free(p->free[--p->n]);
 }
 
 void neo_py_program_drop(neo_py_program *p) {
@@ -69,33 +74,39 @@ int32_t neo_py_program_threads(const neo_py_program *p) {
 
 /* ------------------------------------------------------------ contexts */
 
-static neo_rt_ctx *take_free(neo_py_program *p) {
-  neo_rt_ctx *c = NULL;
+static neo_py_worker *take_free(neo_py_program *p) {
+  neo_py_worker *w = NULL;
   pthread_mutex_lock(&p->lock);
   if (p->generation != neo_py_pool_generation())
     destroy_free(p);
   if (p->n > 0)
-    c = p->free[--p->n];
+    w = p->free[--p->n];
   pthread_mutex_unlock(&p->lock);
-  return c;
+  return w;
 }
 
-neo_rt_ctx *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n) {
-  neo_rt_ctx *c = take_free(p);
-  *status = NEO_RT_OK;
-  if (c)
-    return c;
-  neo_rt_config config = {.struct_size = sizeof config, .threads = 1};
+static int32_t create(neo_py_program *p, neo_py_worker *w) {
+  neo_rt_config config = {.struct_size = sizeof config, .threads = 1, .cancel = &w->cancel};
   uint32_t generation;
   config.pool = neo_py_pool(p->threads, &generation);
   pthread_mutex_lock(&p->lock);
   p->generation = generation;
   pthread_mutex_unlock(&p->lock);
-  *status = neo_rt_create(p->model, &config, &c);
+  return neo_rt_create(p->model, &config, &w->ctx);
+}
+
+neo_py_worker *neo_py_program_take(neo_py_program *p, int32_t *status, char *why, size_t n) {
+  neo_py_worker *w = take_free(p);
+  *status = NEO_RT_OK;
+  if (w)
+    return w;
+  w = calloc(1, sizeof *w);
+  *status = w ? create(p, w) : NEO_RT_E_MEMORY;
   if (*status == NEO_RT_OK)
-    return c;
-  snprintf(why, n, "%s", c ? neo_rt_error(c) : neo_rt_status_text(*status));
-  neo_rt_destroy(c);
+    return w;
+  snprintf(why, n, "%s", w && w->ctx ? neo_rt_error(w->ctx) : neo_rt_status_text(*status));
+  if (w)
+    worker_free(w);
   return NULL;
 }
 
@@ -103,7 +114,7 @@ static bool has_room(neo_py_program *p) {
   if (p->n < p->room)
     return true;
   int32_t room = p->room ? 2 * p->room : 4;
-  neo_rt_ctx **more = realloc(p->free, (size_t)room * sizeof *more);
+  neo_py_worker **more = realloc(p->free, (size_t)room * sizeof *more);
   if (!more)
     return false;
   p->free = more;
@@ -111,14 +122,14 @@ static bool has_room(neo_py_program *p) {
   return true;
 }
 
-void neo_py_program_give(neo_py_program *p, neo_rt_ctx *c) {
+void neo_py_program_give(neo_py_program *p, neo_py_worker *w) {
   pthread_mutex_lock(&p->lock);
   bool kept = p->generation == neo_py_pool_generation() && has_room(p);
   if (kept)
-    p->free[p->n++] = c;
+    p->free[p->n++] = w;
   pthread_mutex_unlock(&p->lock);
   if (!kept)
-    neo_rt_destroy(c);
+    worker_free(w);
 }
 
 /* ------------------------------------------------------------ Program */
