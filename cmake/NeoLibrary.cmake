@@ -24,7 +24,7 @@ file(CONFIGURE OUTPUT ${library_generated}/neo_rt_symbols.def CONTENT "${runtime
 file(GLOB library_sources CONFIGURE_DEPENDS tools/library/*.c)
 add_library(neo_shared SHARED ${library_sources})
 target_compile_definitions(neo_shared PRIVATE ${neo_definitions})
-target_include_directories(neo_shared PRIVATE ${library_generated})
+target_include_directories(neo_shared PRIVATE ${CMAKE_BINARY_DIR}) # generated/
 target_link_libraries(neo_shared PRIVATE neo_pipeline)
 # LLVM keeps what it registers with the C++ library until the process ends.
 target_link_options(neo_shared PRIVATE -Wl,--version-script=${library_generated}/libneo.map

@@ -96,8 +96,8 @@ static neo_scope *load_file(neo_inst *in, const neo_ast_name *module, const char
 static neo_scope *load_module(neo_inst *in, const neo_ast_name *module) {
   neo_fe *fe = in->fe;
   const neo_module_source *source = find_source(fe, module->text);
-  const char *path = source ? neo_arena_printf(fe->arena, "%s.expr", source->name)
-                            : find_module(in, module);
+  const char *path =
+      source ? neo_arena_printf(fe->arena, "%s.expr", source->name) : find_module(in, module);
   if (!path) {
     not_found(in, module);
     return NULL;

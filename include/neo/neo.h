@@ -134,6 +134,19 @@ NEO_API const char *neo_build_failure(const neo_build *build);
  * *bytes (may be null) does not count, follows. Null: it was not asked for, or not made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
+/* The names of a text, from its syntax alone, as an output "names" of JSON:
+ *
+ *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false, "size": false}],
+ *    "defines": [{"name": "C", "rank": 2, "read": false}],
+ *    "declares": ["dim N", "input X", "fn f", "import nn", "output forward", "train step"]}
+ *
+ * reads: names that are read and neither defined nor declared, in the order in which they are first read; not
+ * indices, nor what the language defines. A function of a module that is not imported is "nn.softmax".
+ * "size": it stands in an extent or a bound. "rank" is null where the syntax does not tell it: of a tensor
+ * without brackets. "read" of a definition: another statement reads it. Errors of the syntax are status 12
+ * and diagnostics; nothing else of the text is looked at. For who makes a model of a few definitions. */
+NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);
+
 /* A build in this process. It is independent of the build, and contexts (neo_rt_create) end before it. */
 typedef struct neo_code neo_code;
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 /* As an assert that any thread may fail; cmocka's jump. */
-#define CHECK(x)                                                                                   \
-  do {                                                                                             \
-    if (!(x)) {                                                                                    \
-      fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #x);                        \
-      abort();                                                                                     \
-    }                                                                                              \
+#define CHECK(x)                                                            \
+  do {                                                                      \
+    if (!(x)) {                                                             \
+      fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #x); \
+      abort();                                                              \
+    }                                                                       \
   } while (0)
 
 typedef struct {

@@ -41,7 +41,8 @@ static void an_operator_and_its_gradients_run_in_the_process(void **state) {
 
 static void modules_in_memory_come_before_files(void **state) {
   (void)state;
-  static const char first[] = "import nn\nfn twice(x[n]) -> y {\n  z = nn.softmax(x)\n  y[i] = 2*z[i]\n}\n";
+  static const char first[] =
+      "import nn\nfn twice(x[n]) -> y {\n  z = nn.softmax(x)\n  y[i] = 2*z[i]\n}\n";
   static const char second[] = "fn softmax(x[n]) -> y {\n  y[i] = x[i] + 1\n}\n";
   static const neo_module_text modules[] = {{"first", first, sizeof first - 1},
                                             {"nn", second, sizeof second - 1}};
@@ -103,17 +104,18 @@ static void sizes_are_told_by_the_call(void **state) {
 
 static void functions_of_libm_are_those_of_the_library(void **state) {
   (void)state;
-  neo_request r = embed_request("input X[64] : f64\nY[i] = exp(X[i])^0.3 + log1p(X[i])*sin(X[i]) + erf(X[i])\n"
-                             "output Y\n");
+  neo_request r =
+      embed_request("input X[64] : f64\nY[i] = exp(X[i])^0.3 + log1p(X[i])*sin(X[i]) + erf(X[i])\n"
+                    "output Y\n");
   embed_model m = embed_load(&r);
   double x[64], y[64];
   for (int k = 0; k < 64; k++)
-    x[k] = 0.1*k;
+    x[k] = 0.1 * k;
   void *args[] = {x, y};
   embed_call(&m, "forward", NULL, args);
   for (int k = 0; k < 64; k++) {
-    double wanted = pow(exp(x[k]), 0.3) + log1p(x[k])*sin(x[k]) + erf(x[k]);
-    CHECK(fabs(y[k] - wanted) <= 1e-12*(1 + fabs(wanted)));
+    double wanted = pow(exp(x[k]), 0.3) + log1p(x[k]) * sin(x[k]) + erf(x[k]);
+    CHECK(fabs(y[k] - wanted) <= 1e-12 * (1 + fabs(wanted)));
   }
   embed_free(&m);
 }

@@ -28,7 +28,7 @@ static void *compile_and_run(void *p) {
     for (int i = 0; i < 50; i++)
       embed_call(&m, "forward", NULL, args);
     for (int i = 0; i < 16 + k; i++)
-      CHECK(y[i] == j->factor*(float)i + 1 && d[i] == j->factor*(float)i);
+      CHECK(y[i] == j->factor * (float)i + 1 && d[i] == j->factor * (float)i);
     embed_free(&m);
   }
   return NULL;

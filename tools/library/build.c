@@ -42,13 +42,12 @@ static void take(neo_build *b, const neo_compilation *c, bool json) {
     take_outputs(b, c);
 }
 
-static void refuse(neo_build *b, const char *wrong) {
-  b->status = NEO_ARGUMENT;
-  b->failure = wrong;
-  b->messages = neo_arena_printf(&b->arena, "neo: %s\n", wrong);
+void neo_build_fail(neo_build *b, neo_status s, const char *why) {
+  b->status = s;
+  b->failure = why;
+  b->messages = neo_arena_printf(&b->arena, "neo: %s\n", why);
 }
 
-/* False: memory ended, and nothing is left but the build's own. */
 static bool make(neo_build *b, const neo_request *given) {
   neo_request r;
   neo_compile_options o;
@@ -60,7 +59,7 @@ static bool make(neo_build *b, const neo_request *given) {
   }
   const char *wrong = read_request(b, given, &r, &o);
   if (wrong) {
-    refuse(b, wrong);
+    neo_build_fail(b, NEO_ARGUMENT, wrong);
     return true;
   }
   neo_compilation_init(&c, &o);
@@ -72,19 +71,24 @@ static bool make(neo_build *b, const neo_request *given) {
   return true;
 }
 
-int32_t neo_build_make(const neo_request *request, neo_build **out) {
+int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_request *request,
+                     neo_build **out) {
   neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
   neo_build *b = calloc(1, sizeof *b);
   *out = NULL;
   if (b) {
     neo_arena_init(&b->arena, neo_alloc_default, &b->on_fail);
-    if (make(b, request))
+    if (made(b, request))
       *out = b;
     else
       neo_build_free(b);
   }
   neo_float_mode_leave(before);
   return *out ? (int32_t)(*out)->status : NEO_MEMORY;
+}
+
+int32_t neo_build_make(const neo_request *request, neo_build **out) {
+  return neo_build_by(make, request, out);
 }
 
 void neo_build_free(neo_build *b) {

@@ -44,4 +44,10 @@ struct neo_build {
   NEO_VEC(neo_build_part) parts;
 };
 
+/* A build that `made` fills in; false: memory ended, and nothing is left but what is the build's. */
+int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_request *request,
+                     neo_build **out);
+/* It failed for a reason that is no diagnostic; the text is in its arena, or constant. */
+void neo_build_fail(neo_build *b, neo_status s, const char *why);
+
 #endif

@@ -9,7 +9,7 @@
 
 static const neo_jit_symbol runtime_symbols[] = {
 #define X(symbol) {#symbol, (neo_jit_fn *)symbol},
-#include "neo_rt_symbols.def" /* made of the headers by cmake/NeoTools.cmake */
+#include "generated/neo_rt_symbols.def" /* made of the headers by cmake/NeoTools.cmake */
 #undef X
 };
 
@@ -27,9 +27,9 @@ static neo_status link(neo_code *c, const neo_build *b, const char **why) {
   if (!object)
     return NEO_STATE;
   const char *symbol = neo_arena_printf(&c->arena, "%s_model", b->prefix);
-  neo_status s = neo_jit_load(&c->arena, object, n, runtime_symbols,
-                              sizeof runtime_symbols / sizeof *runtime_symbols, symbol, &c->jit,
-                              &model, why);
+  neo_status s =
+      neo_jit_load(&c->arena, object, n, runtime_symbols,
+                   sizeof runtime_symbols / sizeof *runtime_symbols, symbol, &c->jit, &model, why);
   c->model = s ? NULL : model;
   return s;
 }

@@ -208,6 +208,8 @@ static neo_status make_kernels(neo_compilation *c) {
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
     if (!s)
+      neo_compile_price(c, g);
+    if (!s)
       neo_compile_report_keyed(c, g);
     neo_parts_follow(c);
     neo_progress(c, "schedules and kernels", g + 1, c->grouping.groups.n);

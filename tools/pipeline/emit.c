@@ -22,20 +22,6 @@ static neo_status build_llvm(neo_compilation *c) {
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
-neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data, size_t n) {
-  if (c->options.in_memory) {
-    NEO_PUSH(&c->arena, &c->outputs, (neo_output){bit, data, n});
-    return NEO_OK;
-  }
-  const neo_emit_kind *kind = neo_emit_kind_of(bit);
-  const char *path = neo_emit_staged(c, kind->before, kind->after);
-  if (!neo_file_write(&neo_io_default, path, data, n))
-    return NEO_OK;
-  int why = errno;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
-  return neo_status_of_errno(why);
-}
-
 static neo_status make_header(neo_compilation *c) {
   neo_str s;
   neo_str_init(&s, &c->arena);

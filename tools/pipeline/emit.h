@@ -12,7 +12,7 @@ extern const neo_emit_kind neo_emit_kinds[];
 extern const size_t neo_emit_n_kinds;
 const neo_emit_kind *neo_emit_kind_of(neo_emit bit);
 /* Keeps what was made, in the compilation's arena, as an output, or writes the file of that kind into the
- * temporary folder. (emit.c) */
+ * temporary folder. (put.c) */
 neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data,
                         size_t n) NEO_MUST_CHECK;
 /* The folder that is written to, and "<folder>/<before><prefix><after>". (files.c) */

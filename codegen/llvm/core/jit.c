@@ -45,7 +45,8 @@ static LLVMErrorRef define_one(LLVMOrcJITDylibRef dylib, LLVMOrcSymbolStringPool
   LLVMOrcCSymbolMapPair pair = {.Name = name};
   LLVMOrcRetainSymbolStringPoolEntry(name); /* the definition takes it over */
   pair.Sym.Address = (LLVMOrcExecutorAddress)(uintptr_t)fn;
-  pair.Sym.Flags.GenericFlags = LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
+  pair.Sym.Flags.GenericFlags =
+      LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable;
   return LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1));
 }
 
@@ -125,7 +126,8 @@ static LLVMErrorRef look_up(neo_jit *j, LLVMOrcJITDylibRef dylib, const char *na
                             const void **address) {
   found f = {0};
   LLVMOrcExecutionSessionRef session = LLVMOrcLLJITGetExecutionSession(j->jit);
-  LLVMOrcCJITDylibSearchOrderElement in = {dylib, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
+  LLVMOrcCJITDylibSearchOrderElement in = {dylib,
+                                           LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
   LLVMOrcCLookupSetElement wanted = {LLVMOrcLLJITMangleAndIntern(j->jit, name),
                                      LLVMOrcSymbolLookupFlagsRequiredSymbol};
   LLVMOrcExecutionSessionLookup(session, LLVMOrcLookupKindStatic, &in, 1, &wanted, 1, take_result,
