@@ -10,10 +10,10 @@ enum { NEO_RANK_UNKNOWN = -1 };
 
 typedef struct {
   const char *name; /* "A"; of a module that is not imported "nn.softmax" */
-  int rank; /* as it is subscripted; a bare name where elements stand has 0, elsewhere it is unknown */
-  neo_span at;   /* where it is read first */
-  bool callable; /* it is called */
-  bool size;     /* it stands in an extent or a bound */
+  int rank;         /* its subscripts; 0 of a bare name where elements stand, else unknown */
+  neo_span at;      /* where it is read first */
+  bool callable;    /* it is called */
+  bool size;        /* it stands in an extent or a bound */
 } neo_name_read;
 
 typedef struct {

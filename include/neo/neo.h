@@ -56,7 +56,7 @@ typedef struct {
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
   const char *prefix;     /* of symbols and files: the model's name */
-  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory without so and a: "o" */
+  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory no so and a: "o" */
   const char *target;     /* cpu, x86_64, aarch64: cpu */
   const char *mcpu;       /* native, x86-64-v3, ...: native */
   int32_t static_runtime; /* not 0: libneort inside the library */
@@ -80,7 +80,7 @@ typedef struct {
    * one call at a time. It may not call back into the compilation. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
-  const char *cache; /* folder of the cache of builds; null: the user's own; "none": there is none */
+  const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
 } neo_request;
 
 /* ---- files */
@@ -140,7 +140,8 @@ NEO_API const void *neo_build_output(const neo_build *build, const char *kind, s
 
 /* The names of a text, from its syntax alone, as an output "names" of JSON:
  *
- *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false, "size": false}],
+ *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false,
+ *               "size": false}],
  *    "defines": [{"name": "C", "rank": 2, "read": false}],
  *    "declares": ["dim N", "input X", "fn f", "import nn", "output forward", "train step"]}
  *
