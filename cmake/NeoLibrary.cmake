@@ -1,6 +1,6 @@
-# libneo.so.0: the compiler as a library, with LLVM and the runtime inside. It exports the functions that the
-# headers declare, and no others: names of ours that are internal begin with neo_, too, so the linker is given
-# the list. The same list is the table in which code that is loaded into the process finds the runtime's.
+# libneo.so.0: the compiler as a library, with LLVM and the runtime inside. It exports the
+# functions# that the headers declare, and no others: names of ours that are internal begin with neo_, too, so the
+# linker is given the list. The same list is the table in which loaded code finds the runtime.
 
 set(library_headers include/neo/neo.h include/neo/neo_rt.h include/neo/neo_graph.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${library_headers})

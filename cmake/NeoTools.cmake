@@ -45,7 +45,7 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  # cache, measure, alloc: below; tune, library: above; benchmarks: built by tools/bench where a peer is
+  # cache, measure, alloc: below; tune, library: above; benchmarks: built by tools/bench
   if(NOT tool MATCHES "^(pipeline|cache|measure|alloc|tune|library|benchmarks)$")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})

@@ -1,6 +1,6 @@
-/* See text_names.h. The file's own names are collected first, since a text may read what it defines later. Then each
- * statement is walked once, with the names that are bound around an expression (indices, carries, what a
- * block defines) on a stack. */
+/* See text_names.h. The file's own names are collected first, since a text may read what it
+ * defines later. Then each statement is walked once, with the names that are bound around an
+ * expression (indices, carries, what a block defines) on a stack. */
 #include "frontend/text_names.h"
 #include "base/map.h"
 #include "frontend/sema/parts.h"
@@ -133,7 +133,8 @@ static int read_rank(const walker *w, const neo_ast_expr *e) {
   return e->u.ref.has_args ? NEO_RANK_UNKNOWN : (int)e->u.ref.subs.n;
 }
 
-/* A read of what the text neither defines nor declares; what is known of it comes from all of its reads. */
+/* A read of what the text neither defines nor declares; what is known of it comes from all of
+ * its reads. */
 static void add_read(walker *w, const char *name, neo_name_read r) {
   uint64_t at = 0;
   if (!neo_map_get(&w->read_at, key_of(name), &at)) {
@@ -147,7 +148,8 @@ static void add_read(walker *w, const char *name, neo_name_read r) {
   known->size |= r.size;
 }
 
-/* The reads of modules that are not imported are told apart by their whole names, which are made here. */
+/* The reads of modules that are not imported are told apart by their whole names, which are made
+ * here. */
 static const char *same_text(walker *w, const char *text) {
   for (size_t k = 0; k < w->out->reads.n; k++)
     if (neo_streq(w->out->reads.at[k].name, text))

@@ -1,5 +1,5 @@
-/* Files: the main one, and modules that it imports, from files or from memory. A module is read once, whoever
- * imports it. Functions may be used before they are defined. */
+/* Files: the main one, and modules that it imports, from files or from memory. A module is read
+ * once, whoever imports it. Functions may be used before they are defined. */
 #include "frontend/check/check.h"
 #include "frontend/syntax/foreign.h"
 #include "frontend/syntax/parser.h"

@@ -1,4 +1,5 @@
-/* Private to tests/embed: models compiled, loaded and run in one process, by the public headers alone. */
+/* Private to tests/embed: models compiled, loaded and run in one process, by the public headers
+ * alone. */
 #ifndef NEO_TESTS_EMBED_H
 #define NEO_TESTS_EMBED_H
 #include "include/neo/neo.h"

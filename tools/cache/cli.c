@@ -1,5 +1,5 @@
-/* The command line of neo-cache: one table of options, one of commands, from which the reading of options,
- * --help, the man page and the completion of shells are made. */
+/* The command line of neo-cache: one table of options, one of commands, from which the reading
+ * of options, --help, the man page and the completion of shells are made. */
 #include "tools/cache/cli.h"
 #include "tools/cache/commands.h"
 #include <math.h>

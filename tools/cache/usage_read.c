@@ -1,5 +1,5 @@
-/* Reading a command's options, as getopt_long does, but with all of its state in the reader: several threads may
- * read command lines at the same time. */
+/* Reading a command's options, as getopt_long does, but with all of its state in the reader:
+ * several threads may read command lines at the same time. */
 #include "tools/cache/usage.h"
 #include <string.h>
 

@@ -8,8 +8,8 @@
 
 /* The request with all fields that this library has; null, or what is wrong with it. */
 const char *neo_request_copy(const neo_request *given, neo_request *out);
-/* Its fields as options of the pipeline, in the arena; what the request points to is not copied. `emit`: what is
- * made if it says nothing. Null, or what is wrong with it. */
+/* Its fields as options of the pipeline, in the arena; what the request points to is not copied.
+ * `emit`: what is made if it says nothing. Null, or what is wrong with it. */
 const char *neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
                              neo_compile_options *out);
 
@@ -44,7 +44,8 @@ struct neo_build {
   NEO_VEC(neo_build_part) parts;
 };
 
-/* A build that `made` fills in; false: memory ended, and nothing is left but what is the build's. */
+/* A build that `made` fills in; false: memory ended, and nothing is left but what is the
+ * build's. */
 int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_request *request,
                      neo_build **out);
 /* It failed for a reason that is no diagnostic; the text is in its arena, or constant. */

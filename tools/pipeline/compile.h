@@ -89,7 +89,7 @@ typedef struct {
   /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
-  const volatile int32_t *cancel; /* not 0: the compilation ends soon, with NEO_INTERRUPTED; may be null */
+  const volatile int32_t *cancel; /* not 0: it ends soon, with NEO_INTERRUPTED; may be null */
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;

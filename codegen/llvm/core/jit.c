@@ -1,5 +1,5 @@
-/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a library
- * ("dylib") that is bare: linked to nothing but what `define` below gives it. */
+/* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a
+ * library ("dylib") that is bare: linked to nothing but what `define` below gives it. */
 #include "codegen/llvm/jit.h"
 #include <elf.h>
 #include <llvm-c/Core.h>
@@ -50,7 +50,8 @@ static LLVMErrorRef define_one(LLVMOrcJITDylibRef dylib, LLVMOrcSymbolStringPool
   return LLVMOrcJITDylibDefine(dylib, LLVMOrcAbsoluteSymbols(&pair, 1));
 }
 
-/* Called with the names that are looked up and not there; what stays undefined is an error of the lookup. */
+/* Called with the names that are looked up and not there; what stays undefined is an error of
+ * the lookup. */
 static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
                            LLVMOrcLookupStateRef *state, LLVMOrcLookupKind kind,
                            LLVMOrcJITDylibRef dylib, LLVMOrcJITDylibLookupFlags flags,
