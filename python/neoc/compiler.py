@@ -143,7 +143,7 @@ def format(text: str) -> str:
         path = os.path.join(folder, "model.expr")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        if _core.command(("neoc", "fmt", "-q", "-w", path)):
+        if _core.command(("neoc", "fmt", "-w", path)):
             raise CompileError("this is no text of the language; neoc.check says why",
                                check(text))
         with open(path, encoding="utf-8") as file:

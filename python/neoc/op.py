@@ -297,7 +297,9 @@ class Op(_core.Op):
             name = str(row["name"])
             if row.get("callable") or "." in name:
                 continue  # the compiler says what is wrong with it
-            arguments.append(Argument(name, _rank(row), name in given or bool(row.get("size"))))
+            rank = _rank(row)
+            is_size = rank == 0 and bool(row.get("size"))
+            arguments.append(Argument(name, rank, name in given or is_size))
         self._check_known("static", given, [a.name for a in arguments])
         results = self._results_of(names, out)
         body = self._imports_of(names) + text
