@@ -192,9 +192,13 @@ def _moved(w: _Writer, a: Argument, axis: int) -> str:
     return front
 
 
-def _parameter(a: Argument, w: _Writer) -> str:
+def _parameter(a: Argument, w: _Writer, first: list[str]) -> str:
+    """How the function of one element of the batch declares an argument. `first` are the lines with
+    which its body begins: what a scalar is given is an expression, and gradients take names."""
     if a.rank == 0:
-        return a.name
+        given = w.fresh(f"{a.name}_s")
+        first.append(f"{a.name} = {given}")
+        return given
     inside = ".." if a.rank is None else ", ".join(_index(w.fresh(f"{a.name}_n"), a.rank))
     return f"{a.name}[{inside}]"
 
@@ -237,7 +241,9 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
     parts = _statements(text)
     body = "\n".join(s for s in parts if not _TOP.match(s))
     w.lines += "\n".join(s for s in parts if _TOP.match(s)).split("\n")
-    parameters = ", ".join(_parameter(a, w) for a in op._arguments if not a.static)
+    first: list[str] = []
+    parameters = ", ".join(_parameter(a, w, first) for a in op._arguments if not a.static)
+    body = "\n".join(first + [body])
     batch = w.fresh("b")
     functions = [w.fresh(f"each_{r.name}") for r in op._results]
     for f, r in zip(functions, op._results):

@@ -1,0 +1,203 @@
+"""The three autograd.Functions of an operator, and `apply`, which chooses.
+
+PyTorch has three ways to differentiate, and no one Function serves all of them well:
+
+    eager         the engine records a node: the old style is the quickest by far
+    transforms    torch.func and forward-mode AD ask for setup_context, vmap and jvp
+    compiled      Dynamo traces the backward pass, and refuses a Function that has jvp
+
+What they compute is the same: the backward pass, tangents and batches are operators of neoc
+themselves (Door.vjp, jvp and vmap), so each can be differentiated, batched and traced again. A
+gradient that nobody asks for is in no text that is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+from .library import Door, Example, door_at, retold
+
+_is_grad_enabled = torch.is_grad_enabled
+_peek = torch._C._functorch.peek_interpreter_stack
+
+
+def in_transform() -> bool:
+    """Whether a transform of torch.func or forward-mode AD is at work."""
+    return _peek() is not None or forward_ad._current_level >= 0
+
+
+def apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
+    """The operator on tensors, for whichever way of differentiation is at work."""
+    if torch.compiler.is_compiling():
+        return _Compiled.apply(door.number, *tensors)
+    try:
+        if in_transform():
+            return _Transformed.apply(door, *tensors)
+        if _is_grad_enabled() and any(t.requires_grad for t in tensors):
+            return Eager.apply(door, *tensors)
+        return door.call(door.number, *tensors)
+    except RuntimeError as problem:
+        told = retold(problem, tensors)
+        if told is problem:
+            raise
+        raise told from None
+
+
+def _wanted(ctx: Any, grads: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The arguments whose gradients are asked for, and the results that have a cotangent."""
+    wrt = tuple([k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed])
+    of = tuple([k for k, g in enumerate(grads) if g is not None])
+    return wrt, of
+
+
+def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
+    """n values, of which those at `places` are found; None elsewhere."""
+    made: list[Any] = [None] * n
+    values = (found,) if len(places) == 1 else found
+    for k, value in zip(places, values):
+        made[k] = value
+    return tuple(made)
+
+
+def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> tuple[Any, ...]:
+    """What the arguments of one element of the batch are like."""
+    return tuple([Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
+                  for t, b in zip(tensors, batched)])
+
+
+def _mark_integers(ctx: Any, output: Any) -> None:
+    many = output if isinstance(output, tuple) else (output,)
+    integers = [t for t in many if not t.dtype.is_floating_point]
+    if integers:
+        ctx.mark_non_differentiable(*integers)
+
+
+class Eager(torch.autograd.Function):
+    """For the engine of torch.autograd."""
+
+    @staticmethod
+    def forward(ctx: Any, door: Door, *tensors: torch.Tensor) -> Any:
+        ctx.door = door
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        output = door.call(door.number, *tensors)
+        if door.may_be_integer:
+            _mark_integers(ctx, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        wrt, of = _wanted(ctx, grads)
+        n = len(ctx.needs_input_grad) - 1
+        if not of:
+            return (None,) * (n + 1)
+        made = ctx.door.vjp(wrt, of)
+        given = [*ctx.saved_tensors, *(grads[k] for k in of)]
+        return (None, *_spread(n, wrt, apply(made, given)))
+
+
+class _Transformed(torch.autograd.Function):
+    """For torch.func and for forward-mode AD."""
+
+    @staticmethod
+    def forward(door: Door, *tensors: torch.Tensor) -> Any:
+        return door.call(door.number, *tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.door = inputs[0]
+        ctx.save_for_backward(*inputs[1:])
+        ctx.save_for_forward(*inputs[1:])
+        ctx.set_materialize_grads(False)
+        many = output if isinstance(output, tuple) else (output,)
+        ctx.floats = tuple(k for k, t in enumerate(many) if t.dtype.is_floating_point)
+        ctx.n_out = len(many)
+        _mark_integers(ctx, output)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        wrt, of = _wanted(ctx, grads)
+        n = len(ctx.needs_input_grad) - 1
+        if not of or not wrt:
+            return (None,) * (n + 1)
+        made = ctx.door.vjp(wrt, of)
+        given = [*ctx.saved_tensors, *(grads[k] for k in of)]
+        return (None, *_spread(n, wrt, apply(made, given)))
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
+        wrt = tuple(k for k, t in enumerate(tangents) if t is not None)
+        if not wrt or not ctx.floats:
+            return None if ctx.n_out == 1 else (None,) * ctx.n_out
+        made = ctx.door.jvp(wrt, ctx.floats)
+        given = [*ctx.saved_tensors, *(tangents[k] for k in wrt)]
+        found = apply(made, given)
+        return found if ctx.n_out == 1 else _spread(ctx.n_out, ctx.floats, found)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], door: Door, *tensors: torch.Tensor) -> Any:
+        dims = in_dims[1:]
+        front = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims)]
+        batched = tuple(d is not None for d in dims)
+        made = door.vmap(batched, _without_batch(front, batched))
+        return apply(made, front), 0 if door.n_out == 1 else (0,) * door.n_out
+
+
+# ---------------------------------------------------------------- torch.compile
+
+@torch.compiler.assume_constant_result
+def _vjp_number(number: int, wrt: tuple[int, ...], of: tuple[int, ...]) -> int:
+    return door_at(number).vjp(wrt, of).number
+
+
+@torch.compiler.assume_constant_result
+def _vmap_number(number: int, batched: tuple[bool, ...], examples: tuple[Any, ...]) -> int:
+    return door_at(number).vmap(batched, [Example(*e) for e in examples]).number
+
+
+@torch.compiler.assume_constant_result
+def _n_out(number: int) -> int:
+    return door_at(number).n_out
+
+
+def _raw(number: int, tensors: Sequence[torch.Tensor]) -> Any:
+    """The dispatcher's operator, as Dynamo can trace it."""
+    name = f"call{len(tensors)}_{_n_out(number)}"
+    return getattr(torch.ops.neoc, name).default(number, *tensors)
+
+
+class _Compiled(torch.autograd.Function):
+    """For torch.compile and torch.export. Doors are told by their numbers."""
+
+    @staticmethod
+    def forward(number: int, *tensors: torch.Tensor) -> Any:
+        return _raw(number, tensors)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.number = inputs[0]
+        ctx.save_for_backward(*inputs[1:])
+        ctx.set_materialize_grads(False)
+        _mark_integers(ctx, output)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        wrt, of = _wanted(ctx, grads)
+        n = len(ctx.needs_input_grad) - 1
+        if not of or not wrt:
+            return (None,) * (n + 1)
+        made = _vjp_number(ctx.number, wrt, of)
+        given = [*ctx.saved_tensors, *[grads[k] for k in of]]
+        return (None, *_spread(n, wrt, _Compiled.apply(made, *given)))
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], number: int, *tensors: torch.Tensor) -> Any:
+        dims = in_dims[1:]
+        front = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims)]
+        batched = tuple([d is not None for d in dims])
+        made = _vmap_number(number, batched, _without_batch(front, batched))
+        n_out = _n_out(number)
+        return _Compiled.apply(made, *front), 0 if n_out == 1 else (0,) * n_out
