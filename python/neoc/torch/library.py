@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Sequence, Union
 
 import torch
 
-from .. import _core
+from .. import _core, derive
 from ..errors import DTypeError, NeoError, Unsupported
 from ..op import Op
 
@@ -96,6 +96,10 @@ class Door:
         self._derived[what] = made
         return made
 
+    def _at(self, places: tuple[int, ...]) -> list[int]:
+        """Places among all arguments."""
+        return [self.tensors[k] for k in places]
+
     def _of(self, results: tuple[int, ...]) -> Op:
         """The operator with some of its results."""
         core = self.core
@@ -112,7 +116,7 @@ class Door:
         found = self._derived.get(what)
         if found is not None:
             return found
-        return self._derive(what, self._of(of).vjp([self.tensors[k] for k in wrt]))
+        return self._derive(what, derive.vjp(self._of(of), self._at(wrt), floats=True))
 
     def jvp(self, wrt: tuple[int, ...], of: tuple[int, ...]) -> Door:
         """Tangents of the results `of` from those of the arguments `wrt`: takes the arguments and
@@ -121,7 +125,7 @@ class Door:
         found = self._derived.get(what)
         if found is not None:
             return found
-        return self._derive(what, self._of(of).jvp([self.tensors[k] for k in wrt]))
+        return self._derive(what, derive.jvp(self._of(of), self._at(wrt), floats=True))
 
     def vmap(self, batched: tuple[bool, ...], examples: Sequence[Example]) -> Door:
         """The operator on batches: the arguments that are batched have the batch in front, and so
