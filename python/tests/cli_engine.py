@@ -62,7 +62,9 @@ def compiled(text, options):
             found = np.load(out)
             return [found[n] for n in outputs]
         return run
-    return call
+    made = type("Compiled", (), {})()
+    made.call = call
+    return made
 
 
 def front(text):

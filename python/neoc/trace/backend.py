@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
     CompileError: its message and its diagnostics name files and lines of Python.
     """
     try:
-        call = _engine().compiled(program.text, options)
+        made = _engine().compiled(program.text, options)
     except CompileError as e:
         raise told(e, program) from None
     names = [name for name, _ in program.inputs]
@@ -42,9 +42,9 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
     constants = [None if isinstance(v, int) else v for v in sources]
     distinct = list(dict.fromkeys(program.outputs))
     order = [distinct.index(n) for n in program.outputs]
-    run = call(names, distinct)
+    run = made.call(names, distinct)
     if all(n >= 0 for n in numbers) and order == list(range(len(order))):
-        return lambda leaves: run([leaves[n] for n in numbers])  # type: ignore[no-any-return]
+        return Plain(run, numbers, made, names)
 
     def general(leaves: Sequence[Any]) -> List[Any]:
         values = run([constants[k] if n < 0 else leaves[n] for k, n in enumerate(numbers)])
@@ -52,6 +52,30 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
                 for n, k in enumerate(order)]
 
     return general
+
+
+class Plain:
+    """A runner whose inputs are arguments and whose results are those of the program."""
+
+    def __init__(self, run: Callable[[List[Any]], List[Any]], numbers: List[int], made: Any,
+                 names: List[str]) -> None:
+        self.run, self.numbers, self.made, self.names = run, numbers, made, names
+
+    def __call__(self, leaves: Sequence[Any]) -> List[Any]:
+        return self.run([leaves[n] for n in self.numbers])
+
+    def direct(self) -> Optional[Tuple[Any, Tuple[int, ...]]]:
+        """The program and the arguments that it reads, where it has no sizes of the run."""
+        if not getattr(self.made, "is_fixed", False):
+            return None
+        places = dict(zip(self.names, self.numbers))
+        return self.made.program, tuple(places[n] for n in self.made.inputs())
+
+
+def direct(name: str, names: Sequence[str], find: Callable[[Any], Any]) -> Any:
+    """Calls by a table in C, where the engine has one."""
+    made = getattr(_engine(), "Direct", None)
+    return made and made(name, names, find)
 
 
 def told(e: CompileError, program: Program) -> CompileError:

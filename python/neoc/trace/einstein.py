@@ -6,8 +6,9 @@ from typing import Dict, List, Sequence, Tuple
 from ..errors import ShapeError
 from . import sizes
 from .expr import Expr
-from .functions import _sum_of_products, operands_of
+from .broadcast import operands_of
 from .poly import Index, Poly, poly
+from .products import _sum_of_products
 from .tensor import Tensor, define, read
 
 

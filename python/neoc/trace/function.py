@@ -27,6 +27,7 @@ from .tensor import Tensor
 from .vertices import VaryingSize
 
 SIZES = ("auto", "fixed", "dynamic")
+NUMBERS = {"float": "f32", "int": "i32", "bool": "bool"}
 LARGEST_BOUND = 1 << 40
 
 
@@ -108,6 +109,61 @@ def _differences(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> List
             if x != y]
 
 
+class NotDirect(Exception):
+    """A call that the table in C does not know."""
+
+
+def _is_tuple(structure: tree.Structure) -> bool:
+    """Whether the results are a plain tuple, as the program gives them."""
+    return (structure[0] == "tuple" and len(structure[3]) > 1 and
+            all(s == tree.LEAF for s in structure[3]))
+
+
+class Direct:
+    """Calls with arrays at the leaves of one structure of arguments, by a table in C.
+
+    structure: that of the results, None where the program gives them as they are.
+    """
+
+    def __init__(self, function: "Function", given: "Given") -> None:
+        self.function, self.arguments = function, given.structure
+        self.count = len(given.leaves)
+        self.structure: Optional[tree.Structure] = None
+        self.is_known = self.is_over = False
+        self.op = backend.direct(function._name(), [f"x{k}" for k in range(self.count)], self.find)
+
+    def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
+        """The program for a key of shapes and types: what the table in C asks for.
+
+        Programs with sizes of the run, and those whose results are another tree, are called
+        otherwise.
+        """
+        if self.is_over:
+            raise NotDirect
+        leaves = [_Standing(p[2], p[1]) if p[0] == "array" else _Standing((), NUMBERS[p[0]])
+                  for p in key]
+        given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
+        run, structure, single = self.function.program_of(given)
+        made = run.direct() if isinstance(run, backend.Plain) else None
+        shown = None if single or _is_tuple(structure) else structure
+        if made is None or (self.is_known and shown != self.structure):
+            self._end()
+            raise NotDirect
+        self.structure, self.is_known = shown, True
+        return made
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.function.direct[self.arguments] = None
+        if self.function.flat is self:
+            self.function.flat = None
+
+    def made(self, values: Any) -> Any:
+        """The tree of the results."""
+        assert self.structure is not None
+        return tree.unflatten(self.structure, values if type(values) is tuple else (values,))
+
+
 class Function:
     """A traced function; see neoc.function."""
 
@@ -127,6 +183,9 @@ class Function:
         self.groups: Dict[Hashable, Group] = {}
         self.lock = threading.RLock()
         self.hits = self.misses = self.compiled = 0
+        self.direct: Dict[tree.Structure, Optional[Direct]] = {}
+        self.flat: Optional[Direct] = None
+        self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
 
     def _name(self) -> str:
@@ -140,19 +199,36 @@ class Function:
 
     # ---- calls
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not self.static:
-            key: List[Any] = []
-            for a in args:
-                if type(a) is not np.ndarray:
-                    break
-                key.append(a.shape)
-                key.append(a.dtype)
-            else:
-                found = self.memo.get(tuple(key))
-                if found is not None:
-                    self.hits += 1
-                    return _result(found, args)
-        return self._call(args, kwargs)
+        if kwargs or self.static or scope.is_tracing():
+            return self._call(args, kwargs)
+        known, leaves = self.flat, args
+        if known is None or len(args) != known.count:
+            flat, structure = tree.flatten(args)
+            known, leaves = self.direct.get(structure), tuple(flat)
+            if known is None:
+                return self._looked_up(structure, flat, args)
+        try:
+            values = known.op(*leaves)
+        except NotDirect:
+            return self._call(args, kwargs)
+        self.hits += 1
+        return values if known.structure is None else known.made(values)
+
+    def _looked_up(self, structure: tree.Structure, leaves: List[Any],
+                   args: Tuple[Any, ...]) -> Any:
+        """A call of arrays that a table of Python's knows: of programs with sizes of the run."""
+        try:
+            key = structure, tuple([(x.shape, x.dtype) for x in leaves])
+            found = self.quick.get(key)
+        except (AttributeError, TypeError):
+            return self._call(args, {})
+        if found is None:
+            result = self._call(args, {})
+            if not any(isinstance(x, Tensor) for x in leaves):
+                self.quick[key] = self.program_of(self._bound(args, {}))
+            return result
+        self.hits += 1
+        return _result(found, leaves)
 
     def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
         if scope.current() is not None and _any_symbolic((args, kwargs)):
@@ -163,11 +239,29 @@ class Function:
         if found is None:
             with self.lock:
                 found = self.memo.get(key) or self._found(given, key)
-                if not kwargs and not self.static and all(type(a) is np.ndarray for a in args):
-                    self.memo[tuple(x for a in args for x in (a.shape, a.dtype))] = found
+            if not kwargs and not self.static and self.sizes != "dynamic":
+                self._become_direct(given)
         else:
             self.hits += 1
         return _result(found, given.leaves)
+
+    def _become_direct(self, given: "Given") -> None:
+        """After the first call: where all arguments are arrays, later ones are looked up in C."""
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        if given.structure in self.direct or not given.leaves or not kinds <= {
+                inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}:
+            return
+        made = self.direct[given.structure] = Direct(self, given)
+        if made.op is None:
+            self.direct[given.structure] = None
+        elif all(s == tree.LEAF for s in given.structure[3]):
+            self.flat = made
+
+    def program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
+        """What is compiled for these arguments."""
+        key = given.key()
+        with self.lock:
+            return self.memo.get(key) or self._found(given, key)
 
     def _bound(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> "Given":
         bound = self.signature.bind(*args, **kwargs)
@@ -268,6 +362,9 @@ class Function:
         with self.lock:
             self.memo.clear()
             self.groups.clear()
+            self.direct.clear()
+            self.quick.clear()
+            self.flat = None
 
 
 class Given:

@@ -14,7 +14,6 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..errors import RangeError, ShapeError, Unsupported
-from . import sizes
 from .expr import Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce
 from .functions import broadcast, broadcast_to, chosen, operands_of
 from .kinds import INTEGERS

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..errors import Unsupported
 from . import scope
-from .expr import Apply, Condition, Expr, Literal, Number, Operator
+from .expr import Apply, Condition, Expr, Literal, Number
 from .kinds import as_kind, kind_of, weak
 from .poly import Poly, at_least, poly
 from .sizes import Size, extents

@@ -12,7 +12,7 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDERS = (os.path.join(os.path.dirname(HERE), "std"),
+FOLDERS = (os.path.join(os.path.dirname(HERE), "_neo", "share", "neo", "std"),
            os.path.join(HERE, "..", "..", "..", "models", "std"))
 HEAD = re.compile(r"^(fn|optimizer) (\w+)\(")
 

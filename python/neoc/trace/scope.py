@@ -172,6 +172,11 @@ def current() -> Optional[Trace]:
     return _local.stack[-1] if _local.stack else None
 
 
+def is_tracing() -> bool:
+    """Whether a trace is active in this thread."""
+    return bool(_local.stack)
+
+
 class active:
     """`with active(trace):` operations belong to this trace."""
 
