@@ -13,12 +13,14 @@ from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS, joined, kind_of
 from .make import lift
 from .poly import Index, Poly, poly
+from .sizes import Size
 from .tensor import Bound, Tensor, define, read
 
 
 def can_be_operand(value: Any) -> bool:
     """Whether an operator of Tensor takes it; else Python asks the other operand."""
-    return not isinstance(value, (str, bytes, dict, type)) or isinstance(value, str)
+    return is_scalar(value) or isinstance(value, (Tensor, Size, list, tuple)) or hasattr(
+        value, "__array__")
 
 
 def is_scalar(value: Any) -> bool:

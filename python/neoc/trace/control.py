@@ -68,11 +68,15 @@ class Loop(Statement):
                          for t in self.collected]
 
     def write(self, writer: Writer) -> None:
-        names = [writer.fresh(c.name or c.weak_name or "carry") for c in self.carries]
-        for c, name in zip(self.carries, names):
+        names = []
+        for c, r in zip(self.carries, self.results):
+            name = writer.fresh(c.name or r.name or c.weak_name or "carry")
+            names.append(name)
             writer.names[id(c)] = name
-        for r, c in zip(self.results, [*self.carries, *self.collected]):
-            r.name = r.name or (c.name and c.name + ("s" if c in self.collected else "")) or "r"
+            if not r.name or r.name == c.name:  # a block hides the name of its result
+                writer.names.setdefault(id(r), name)
+        for r, c in zip(self.results[len(names):], self.collected):
+            r.name = r.name or (c.name and c.name + "s") or "ys"
         results = [writer.name(r) for r in self.results]
         first = ", ".join(_first(writer, c, n, f)
                           for c, n, f in zip(self.carries, names, self.first))

@@ -214,8 +214,7 @@ def _loss(value: Any) -> Tensor:
     if loss.extents:
         raise GradientError(f"grad is of a scalar, the function gives a tensor of shape "
                             f"{loss.shape}: sum it, or use neoc.vjp with a seed")
-    if not loss.name and loss.body is not None:
-        loss.name = "loss"
+    loss.weak_name = loss.weak_name or "loss"
     loss.pinned = True
     return loss if loss.body is None or not isinstance(loss.body, Read) else _own(loss)
 

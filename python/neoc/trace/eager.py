@@ -55,7 +55,11 @@ class eager:
 
 def array(value: Any, dtype: Any = None) -> Tensor:
     """A tensor of an array or of numbers, in a traced function or in eager mode."""
-    return lift(as_array(value, None if dtype is None else kind_of(dtype)))
+    if isinstance(value, Tensor):
+        return value if dtype is None else value.astype(dtype)
+    if dtype is None:
+        return lift(value)
+    return lift(as_array(value, kind_of(dtype)))
 
 
 def leaf(trace: Trace, value: Any) -> Tensor:

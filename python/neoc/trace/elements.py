@@ -89,7 +89,12 @@ def _floor(x: Expr, y: Expr, kind: str) -> Expr:
     plain = Operator("/", [x, y], kind)
     zero = Operator("==", [y, Literal(0, kind)], "bool")
     far = Operator("==", [Apply("abs", [y], kind), Literal(float("inf"), kind)], "bool")
-    ends = Apply("select", [far, Apply("floor", [plain], kind), whole], kind)
+    none = Literal(0, kind)
+    apart = Operator("!=", [Operator("<", [x, none], "bool"), Operator("<", [y, none], "bool")],
+                     "bool")
+    below = Operator("and", [Operator("!=", [x, none], "bool"), apart], "bool")
+    nearest = Apply("select", [below, Operator("-", [plain, Literal(1, kind)], kind), plain], kind)
+    ends = Apply("select", [far, nearest, whole], kind)
     return Apply("select", [zero, plain, ends], kind)
 
 

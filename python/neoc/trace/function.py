@@ -9,6 +9,7 @@ the function does with them, never from their values.
 """
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import os
@@ -472,6 +473,11 @@ def _shapes_apart(value: Any) -> Any:
         return {k: _shapes_apart(v) for k, v in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_shapes_apart(v) for v in value)
+    if isinstance(value, tuple):
+        return type(value)(*[_shapes_apart(v) for v in value])
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{f.name: _shapes_apart(getattr(value, f.name))
+                                             for f in dataclasses.fields(value)})
     return value
 
 

@@ -91,7 +91,8 @@ def _place(x: Tensor, axis: int, entry: Any) -> Place:
                       else entry)
         if tensor.kind not in INTEGERS:
             raise IndexError("arrays used as indices must be of integer type")
-        return Place("many", tensor=position(tensor, extent, x, axis))
+        found = position(tensor, extent, x, axis)
+        return Place("many", tensor=found) if found.ndim else Place("at", element_of(found, []))
     raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and integer tensors are "
                      f"valid indices, not {type(entry).__name__}")
 

@@ -68,6 +68,7 @@ def constant(value: Any, kind: Optional[str] = None) -> Tensor:
     if array.size == 1 and array.ndim == 0:
         return full((), array.item(), kind_of(array.dtype))
     tensor = _captured(trace, array)
+    tensor.name = _variable_of(value)
     trace.captured[id(value)] = value, tensor
     return tensor
 
@@ -95,6 +96,18 @@ def as_array(value: Any, kind: Optional[str] = None) -> Any:
     array = array.astype(NUMPY[kind]) if kind else array
     kind_of(array.dtype)
     return array
+
+
+def _variable_of(value: Any) -> str:
+    """The variable of the traced function that holds a constant."""
+    frame = scope.user_frame()
+    if frame is None:
+        return ""
+    for names in (frame.f_locals, frame.f_globals):
+        for name, held in names.items():
+            if held is value and not name.startswith("_"):
+                return name
+    return ""
 
 
 def _captured(trace: scope.Trace, array: Any) -> Tensor:

@@ -14,7 +14,8 @@ from . import functions
 
 RENAMED = {"conjugate": "positive", "deg2rad": "radians", "max": "max", "min": "min",
            "amax": "max", "amin": "min", "repeat": "repeat_elements", "concat": "concatenate",
-           "permute_dims": "transpose", "pow": "power", "degrees": "degrees"}
+           "permute_dims": "transpose", "pow": "power", "round_": "round", "row_stack": "vstack",
+           "product": "prod", "cumproduct": "cumprod"}
 REDUCERS: Dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max",
                             np.minimum: "min", np.logical_and: "all", np.logical_or: "any"}
 IGNORED = ("out", "casting", "order", "subok", "like", "kind", "optimize", "copy", "device")

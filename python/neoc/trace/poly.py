@@ -12,6 +12,7 @@ known then.
 """
 from __future__ import annotations
 
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 IntLike = Union[int, "Poly"]
@@ -199,7 +200,7 @@ class Poly:
                 terms[monomial] = total
             else:
                 terms.pop(monomial, None)
-        return Poly(terms)
+        return _whole(terms)
 
     __radd__ = __add__
 
@@ -230,7 +231,7 @@ class Poly:
         value, by = rest.constant(), divisor.constant()
         if value is not None and by:
             return whole + value // by
-        return whole + Poly({(Quotient(rest, divisor),): 1})
+        return whole + Poly({(_interned(Quotient, rest, divisor),): 1})
 
     def __mod__(self, other: IntLike) -> "Poly":
         divisor = poly(other).now()
@@ -240,7 +241,7 @@ class Poly:
         value, by = rest.constant(), divisor.constant()
         if value is not None and by:
             return poly(value % by)
-        return Poly({(Remainder(rest, divisor),): 1})
+        return Poly({(_interned(Remainder, rest, divisor),): 1})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, (int, Poly)) and not (self - poly(other)).now().terms
@@ -250,6 +251,32 @@ class Poly:
 
     def __repr__(self) -> str:
         return text(self, lambda a: getattr(a, "name", "") or f"_{a.number}")
+
+
+_atoms: "weakref.WeakValueDictionary[Any, Any]" = weakref.WeakValueDictionary()
+
+
+def _interned(kind: Any, a: Poly, b: Poly) -> Atom:
+    """The quotient or remainder of a and b: the same atom each time, so that terms cancel."""
+    key = kind, frozenset(a.terms.items()), frozenset(b.terms.items())
+    found = _atoms.get(key)
+    if found is None:
+        found = _atoms[key] = kind(a, b)
+    return found  # type: ignore[no-any-return]
+
+
+def _whole(terms: Dict[Monomial, int]) -> Poly:
+    """A sum, in which b*(a/b) + a % b is a."""
+    for monomial, coefficient in terms.items():
+        if len(monomial) == 1 and isinstance(monomial[0], Remainder):
+            a, b = monomial[0].a, monomial[0].b
+            quotient = _atoms.get((Quotient, frozenset(a.terms.items()),
+                                   frozenset(b.terms.items())))
+            part = {} if quotient is None else (poly(quotient) * b * coefficient).terms
+            if part and all(terms.get(m) == c for m, c in part.items()):
+                rest = {m: c for m, c in terms.items() if m not in part and m != monomial}
+                return Poly(rest) + a * coefficient
+    return Poly(terms)
 
 
 ZERO = Poly({})

@@ -87,10 +87,10 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     """x repeated along new dimensions and along those of extent 1."""
     t = lift(x)
     target = extents(shape)
-    joined_shape = broadcast([t.extents, target])
-    if len(joined_shape) != len(target) or not builtins.all(
-            sizes.equal(a, b) for a, b in zip(joined_shape, target)):
-        raise ShapeError(f"operands could not be broadcast together with remapped shapes "
+    if len(target) < t.ndim or not builtins.all(
+            a.constant() == 1 or sizes.equal(a, b)
+            for a, b in zip(t.extents[::-1], target[::-1])):
+        raise ShapeError("operands could not be broadcast together with remapped shapes "
                          f"[original->remapped]: {_told(t.extents)} and requested shape "
                          f"{_told(target)}")
     return define(target, t.kind, lambda i: aligned(t, i), t.bound)

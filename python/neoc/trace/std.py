@@ -110,12 +110,17 @@ class StdFunction:
         """Arguments in the types of the signature, with the bounds that it asks for."""
         variables = self._variables()
         sizes: Dict[str, Poly] = {}
+        rest: Optional[Sequence[Poly]] = None
         for v, t in zip(variables, tensors):
             _check_rank(self.__qualname__, v, t)
             for k, axis in _axes(v, t):
                 if axis.isidentifier() and k < t.ndim:
                     _agree(self.__qualname__, v, axis, sizes.setdefault(axis, t.extents[k]),
                            t.extents[k])
+            dots = _dots(v, t)
+            if dots is not None and v in self.definition.arguments:
+                rest = dots if rest is None else rest
+                _same_dots(self.__qualname__, v, rest, dots)
         reals = [t.kind for v, t in zip(variables, tensors) if v.kind == "real"]
         real = joined(self.__qualname__, [k for k in reals if k in FLOATS]) if any(
             k in FLOATS for k in reals) else "f32"
@@ -170,6 +175,22 @@ def _agree(name: str, v: Variable, axis: str, a: Poly, b: Poly) -> None:
     if not equal(a, b):
         raise ShapeError(f"{name}: {axis} of {v.name}[{', '.join(v.axes or [])}] is {b.value()}, "
                          f"in an argument before it {a.value()}")
+
+
+def _dots(v: Variable, t: Tensor) -> Optional[Sequence[Poly]]:
+    """The extents that `..` stands for."""
+    axes = v.axes or []
+    if ".." not in axes:
+        return None
+    at = axes.index("..")
+    return t.extents[at:t.ndim - (len(axes) - at - 1)]
+
+
+def _same_dots(name: str, v: Variable, rest: Sequence[Poly], dots: Sequence[Poly]) -> None:
+    if len(rest) != len(dots) or not all(equal(a, b) for a, b in zip(rest, dots)):
+        told = [tuple(e.value() for e in d) for d in (rest, dots)]
+        raise ShapeError(f"{name}: '..' is {told[0]} in an argument before {v.name} and {told[1]} "
+                         "in it")
 
 
 def _check_rank(name: str, v: Variable, t: Tensor) -> None:

@@ -94,7 +94,8 @@ class Tensor:
         if not self.owner.eager:
             raise TraceError(f"{self._called()} is symbolic: its elements are known when the "
                              "compiled function runs, so it is no array. Return it, or leave what "
-                             "needs an array to the caller")
+                             "needs an array to the caller; an array of numpy that it indexes is "
+                             "made a tensor by neoc.array(a)[i]")
         from .eager import look
         return look(self)
 
@@ -166,91 +167,91 @@ class Tensor:
 
     # ---- operators
     def __add__(self, other: Any) -> Any:
-        return _op("add", self, other)
+        return _both("add", self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _op("add", other, self)
+        return _both("add", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _op("subtract", self, other)
+        return _both("subtract", self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _op("subtract", other, self)
+        return _both("subtract", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return _op("multiply", self, other)
+        return _both("multiply", self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _op("multiply", other, self)
+        return _both("multiply", other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        return _op("divide", self, other)
+        return _both("divide", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _op("divide", other, self)
+        return _both("divide", other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return _op("floor_divide", self, other)
+        return _both("floor_divide", self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _op("floor_divide", other, self)
+        return _both("floor_divide", other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return _op("remainder", self, other)
+        return _both("remainder", self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return _op("remainder", other, self)
+        return _both("remainder", other, self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
     def __pow__(self, other: Any) -> Any:
-        return _op("power", self, other)
+        return _both("power", self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return _op("power", other, self)
+        return _both("power", other, self)
 
     def __matmul__(self, other: Any) -> Any:
-        return _op("matmul", self, other)
+        return _both("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return _op("matmul", other, self)
+        return _both("matmul", other, self)
 
     def __lt__(self, other: Any) -> Any:
-        return _op("less", self, other)
+        return _both("less", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return _op("less_equal", self, other)
+        return _both("less_equal", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return _op("greater", self, other)
+        return _both("greater", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return _op("greater_equal", self, other)
+        return _both("greater_equal", self, other)
 
     def __eq__(self, other: Any) -> Any:
-        return _op("equal", self, other)
+        return _both("equal", self, other)
 
     def __ne__(self, other: Any) -> Any:
-        return _op("not_equal", self, other)
+        return _both("not_equal", self, other)
 
     def __and__(self, other: Any) -> Any:
-        return _op("bitwise_and", self, other)
+        return _both("bitwise_and", self, other)
 
     def __rand__(self, other: Any) -> Any:
-        return _op("bitwise_and", other, self)
+        return _both("bitwise_and", other, self)
 
     def __or__(self, other: Any) -> Any:
-        return _op("bitwise_or", self, other)
+        return _both("bitwise_or", self, other)
 
     def __ror__(self, other: Any) -> Any:
-        return _op("bitwise_or", other, self)
+        return _both("bitwise_or", other, self)
 
     def __xor__(self, other: Any) -> Any:
-        return _op("bitwise_xor", self, other)
+        return _both("bitwise_xor", self, other)
 
     def __rxor__(self, other: Any) -> Any:
-        return _op("bitwise_xor", other, self)
+        return _both("bitwise_xor", other, self)
 
     def __invert__(self) -> Any:
         return _op("invert", self)
@@ -380,10 +381,15 @@ class Tensor:
 
 def _op(name: str, *args: Any, **kwargs: Any) -> Any:
     from . import functions
-    for arg in args[:2]:
-        if arg is not None and not functions.can_be_operand(arg):
-            return NotImplemented
     return getattr(functions, name)(*args, **kwargs)
+
+
+def _both(name: str, a: Any, b: Any) -> Any:
+    """A binary operator; Python asks the other operand where this one is no tensor to us."""
+    from . import functions
+    if not functions.can_be_operand(a) or not functions.can_be_operand(b):
+        return NotImplemented
+    return getattr(functions, name)(a, b)
 
 
 def read(tensor: Tensor, subscripts: Sequence[Any]) -> Expr:

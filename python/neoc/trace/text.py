@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import poly as polys
@@ -162,9 +163,9 @@ class Writer:
 
     def fresh(self, wanted: str) -> str:
         """A name that nothing has yet, as near to the wanted one as the language allows."""
-        base = re.sub(r"[^A-Za-z0-9_]", "_", wanted)
-        if not base or base[0].isdigit() or not base.isascii():
-            base = "t" + (base if base.isascii() else "")
+        base = re.sub(r"[^A-Za-z0-9_]", "_", "".join(map(_ascii, wanted)))
+        if not base.strip("_") or base[0].isdigit():
+            base = "t" + base.strip("_")
         name, number = base, 1
         while name in self.taken:
             number += 1
@@ -208,6 +209,8 @@ class Writer:
         if whole and not kind:
             return f"{name} = {whole}"
         scribe = Scribe(self)
+        for i in t.indices:
+            scribe.letter(i)
         body = scribe.top(t.body)
         left = ", ".join(scribe.bounded(i) for i in t.indices)
         return f"{name}{f'[{left}]' if left else ''}{kind} = {body}"
@@ -217,6 +220,7 @@ class Writer:
         body = t.body
         if isinstance(body, Read) and body.other is None and not t.is_apart and \
                 [s.atom() for s in body.subscripts] == list(t.indices) and \
+                all(a == b for a, b in zip(t.extents, real(body.tensor).extents)) and \
                 id(real(body.tensor)) not in self.inlined:
             return self.name(body.tensor)
         return ""
@@ -255,6 +259,16 @@ class Writer:
     def scalar(self, e: Expr) -> str:
         """An expression without loops around it."""
         return Scribe(self).top(e)
+
+
+def _ascii(c: str) -> str:
+    """A letter in ASCII: pi for \u03c0, e for \u00e9."""
+    if c.isascii():
+        return c
+    name = unicodedata.name(c, "").lower().split()
+    if "greek" in name and "letter" in name:
+        return name[name.index("letter") + 1]
+    return unicodedata.normalize("NFKD", c)[0]
 
 
 def sites(expr: Expr, loops: Sequence[Index]) -> Iterator[Tuple[Read, Sequence[Index]]]:
