@@ -227,7 +227,7 @@ def chosen(tests: Sequence[Expr], value: Expr, otherwise: Expr) -> Expr:
 
 
 def _pairs(width: Any, rank: int) -> List[Tuple[int, int]]:
-    array = np.broadcast_to(np.asarray(width, dtype=np.int64), (rank, 2)) if rank else []
+    array: Any = np.broadcast_to(np.asarray(width, dtype=np.int64), (rank, 2)) if rank else []
     pairs = [(int(a), int(b)) for a, b in array]
     if builtins.any(a < 0 or b < 0 for a, b in pairs):
         raise ValueError("index can't contain negative values")
@@ -348,8 +348,9 @@ def argsort(x: Any, axis: Optional[int] = -1) -> Tensor:
 
 def _sorted(x: Any, axis: Optional[int]) -> Tuple[Tensor, Tensor]:
     from .. import nn
+    sort_last: Any = getattr(nn, "sort")  # the modules' functions are not known to checkers
     t = lift(x)
     if axis is None:
         t, axis = ravel(t), 0
-    y, i = nn.sort(swapaxes(t, axis, -1))
+    y, i = sort_last(swapaxes(t, axis, -1))
     return swapaxes(y, axis, -1), swapaxes(i, axis, -1)

@@ -136,7 +136,7 @@ def parameters_of(text: str, names: Sequence[str], seed: int) -> List[Any]:
 # ---- what the compiler says of shapes
 _TEMP = re.compile(r"^(?:temp|input|param|state|const) (\S+) : (\w+) \[([^\]]*)\](.*)$", re.M)
 _ENTRY = re.compile(r"^entry \S+ \S+: (.*)$", re.M)
-_fronts: Dict[str, Any] = {}
+_fronts: Dict[str, Dict[str, "Found"]] = {}
 
 
 class Found:
@@ -151,7 +151,7 @@ def shapes_of(text: str) -> Dict[str, Found]:
     known = _fronts.get(text)
     if known is None:
         known = _fronts[text] = _parsed(_engine().front(text))
-    return known  # type: ignore[no-any-return]
+    return known
 
 
 def _parsed(dump: str) -> Dict[str, Found]:

@@ -402,7 +402,8 @@ def on_view(t: Tensor) -> Tensor:
 
 
 def _labels(on: Tensor, branches: Branches) -> List[Tuple[str, Callable[..., Any]]]:
-    given = dict(branches) if isinstance(branches, dict) else dict(enumerate(branches))
+    given: Dict[Any, Callable[..., Any]] = dict(
+        branches.items() if isinstance(branches, dict) else enumerate(branches))
     if not given:
         raise ValueError("case needs branches")
     otherwise = given.pop(None, None)

@@ -39,7 +39,7 @@ def _moved(name: str, values: Sequence[Any]) -> Bound:
     ends = [_ends(v) for v in values]
     if ends[0] is None or ends[1] is None:
         return None
-    (a, b), (c, d) = ends
+    (a, b), (c, d) = ends[0], ends[1]
     if name == "add":
         return a + c, b + d + 1
     if name == "subtract":

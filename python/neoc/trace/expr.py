@@ -157,7 +157,8 @@ class Reduce(Expr):
         fresh = {i: Index(i.extent.map(change), i.hint) for i in self.indices}
 
         def both(atom: Atom) -> Optional[Poly]:
-            return poly(fresh[atom]) if atom in fresh else change(atom)  # type: ignore[index]
+            return poly(fresh[atom]) if isinstance(atom, Index) and atom in fresh else change(
+                atom)
 
         upper = {fresh[i]: p.map(both) for i, p in self.upper.items()}
         where = None if self.where is None else self.where.substitute(both)
@@ -167,8 +168,8 @@ class Reduce(Expr):
 
 def replaced(body: Expr, indices: Sequence[Index], subscripts: Sequence[Poly]) -> Expr:
     """The body of a definition at these subscripts."""
-    table = dict(zip(indices, subscripts))
-    return body.substitute(lambda atom: table.get(atom))  # type: ignore[call-overload, no-any-return]
+    table: Dict[Atom, Poly] = dict(zip(indices, subscripts))
+    return body.substitute(table.get)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:

@@ -382,7 +382,8 @@ class Update:
                 met = Reduce(reducer, loops, read(v, at), kind, condition)
                 any_met = Reduce("any", loops, condition, "bool")
                 return Apply("select", [any_met, combine(old, met), old], kind)
-            return combine(old, Reduce(reducer, loops, read(v, at), kind, _both(tests)))
+            made: Expr = combine(old, Reduce(reducer, loops, read(v, at), kind, _both(tests)))
+            return made
 
         return define(self.x.extents, self.x.kind, body)
 
@@ -410,8 +411,8 @@ class Update:
         def last(i: List[Index]) -> Expr:
             loops = [Index(e) for e in self.many]
             at: List[Any] = [poly(0)] * x.ndim
-            for k, axis in enumerate(axes):
-                at[axis] = i[k]
+            for place, axis in enumerate(axes):
+                at[axis] = i[place]
             tests = self._matches(at, loops)
             flat = poly(0)
             for k, e in zip(loops, self.many):

@@ -28,11 +28,11 @@ def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
         lines.append(f"input a{k}{extents} : {kind}{bound}")
     given = ", ".join(f"{n} = {option(v)}" for n, v in options.items() if n not in ("V",))
     inner = ", ".join([f"a{k}" for k in range(len(args))] + ([given] if given else []))
-    results = ", ".join(f"r{k}" for k in range(len(d.results)))
-    lines += [f"{results} = {d.module}.{d.name}({inner})", f"output {results}"]
-    names = [v.name for v in d.parameters + d.states]
-    values = backend.parameters_of("\n".join(lines) + "\n", [f"r0.{n}" for n in names], seed)
-    return dict(zip(names, values))
+    made = ", ".join(f"r{k}" for k in range(len(d.results)))
+    lines += [f"{made} = {d.module}.{d.name}({inner})", f"output {made}"]
+    owned = [v.name for v in d.parameters + d.states]
+    values = backend.parameters_of("\n".join(lines) + "\n", [f"r0.{n}" for n in owned], seed)
+    return dict(zip(owned, values))
 
 
 def options_bound(kind: str, options: Dict[str, Any]) -> int:

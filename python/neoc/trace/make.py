@@ -267,7 +267,7 @@ def normal(shape: Any = (), dtype: Any = "f32") -> Tensor:
     u, v = random(shape), random(shape)
     from . import functions as f
     made = f.sqrt(-2.0 * f.log(1.0 - u)) * f.cos(2.0 * np.pi * v)
-    return made.astype(dtype)  # type: ignore[no-any-return]
+    return made.astype(dtype)
 
 
 def bounded_by(tensor: Tensor, extent: Poly) -> bool:

@@ -123,7 +123,8 @@ class Element(Atom):
         self.read = read
 
     def parts(self) -> Iterable["Poly"]:
-        return self.read.subscripts
+        subscripts: Iterable[Poly] = self.read.subscripts
+        return subscripts
 
     def rebuild(self, parts: List["Poly"]) -> "Poly":
         return Poly({(Element(self.read.with_subscripts(parts)),): 1})
@@ -154,7 +155,8 @@ class Poly:
         if len(self.terms) == 1:
             (monomial, coefficient), = self.terms.items()
             if coefficient == 1 and len(monomial) == 1:
-                return monomial[0]  # type: ignore[no-any-return]
+                found: Atom = monomial[0]
+                return found
         return None
 
     def symbol(self) -> Optional[Symbol]:
@@ -217,7 +219,7 @@ class Poly:
         result: Dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in poly(other).terms.items():
-                key = tuple(sorted(m + n, key=lambda a: a.number))  # type: ignore[no-any-return]
+                key = tuple(sorted(m + n, key=lambda a: a.number))
                 result[key] = result.get(key, 0) + c * d
         return Poly({m: c for m, c in result.items() if c})
 

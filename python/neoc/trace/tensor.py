@@ -166,106 +166,106 @@ class Tensor:
         return function_called(func, args, kwargs)
 
     # ---- operators
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> "Tensor":
         return _both("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> "Tensor":
         return _both("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> "Tensor":
         return _both("subtract", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> "Tensor":
         return _both("subtract", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> "Tensor":
         return _both("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> "Tensor":
         return _both("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> "Tensor":
         return _both("divide", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> "Tensor":
         return _both("divide", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> "Tensor":
         return _both("floor_divide", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> "Tensor":
         return _both("floor_divide", other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> "Tensor":
         return _both("remainder", self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> "Tensor":
         return _both("remainder", other, self)
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Any) -> Tuple["Tensor", "Tensor"]:
         return self // other, self % other
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> "Tensor":
         return _both("power", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> "Tensor":
         return _both("power", other, self)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> "Tensor":
         return _both("matmul", self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> "Tensor":
         return _both("matmul", other, self)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> "Tensor":
         return _both("less", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> "Tensor":
         return _both("less_equal", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> "Tensor":
         return _both("greater", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> "Tensor":
         return _both("greater_equal", self, other)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: Any) -> "Tensor":  # type: ignore[override]
         return _both("equal", self, other)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: Any) -> "Tensor":  # type: ignore[override]
         return _both("not_equal", self, other)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> "Tensor":
         return _both("bitwise_and", self, other)
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Any) -> "Tensor":
         return _both("bitwise_and", other, self)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> "Tensor":
         return _both("bitwise_or", self, other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> "Tensor":
         return _both("bitwise_or", other, self)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> "Tensor":
         return _both("bitwise_xor", self, other)
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Any) -> "Tensor":
         return _both("bitwise_xor", other, self)
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> "Tensor":
         return _op("invert", self)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> "Tensor":
         return _op("negative", self)
 
     def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> "Tensor":
         return _op("absolute", self)
 
-    def __round__(self, digits: int = 0) -> Any:
+    def __round__(self, digits: int = 0) -> "Tensor":
         return _op("round", self, digits)
 
     # ---- elements
@@ -282,114 +282,117 @@ class Tensor:
         from .index import At
         return At(self)
 
-    def take(self, indices: Any, axis: Optional[int] = None) -> Any:
+    def take(self, indices: Any, axis: Optional[int] = None) -> "Tensor":
         return _op("take", self, indices, axis)
 
     # ---- shapes
     @property
     def T(self) -> "Tensor":
         """The dimensions in the opposite order."""
-        return _op("transpose", self)  # type: ignore[no-any-return]
+        return _op("transpose", self)
 
     @property
     def mT(self) -> "Tensor":
         """The last two dimensions exchanged."""
-        return _op("swapaxes", self, -1, -2)  # type: ignore[no-any-return]
+        return _op("swapaxes", self, -1, -2)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any) -> "Tensor":
         """The elements in row-major order with another shape; one extent may be -1."""
         return _op("reshape", self, shape[0] if len(shape) == 1 else shape)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> "Tensor":
         flat = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return _op("transpose", self, flat or None)
 
-    def swapaxes(self, a: int, b: int) -> Any:
+    def swapaxes(self, a: int, b: int) -> "Tensor":
         return _op("swapaxes", self, a, b)
 
-    def squeeze(self, axis: Any = None) -> Any:
+    def squeeze(self, axis: Any = None) -> "Tensor":
         return _op("squeeze", self, axis)
 
-    def ravel(self) -> Any:
+    def ravel(self) -> "Tensor":
         return _op("reshape", self, -1)
 
     flatten = ravel
 
-    def astype(self, dtype: Any) -> Any:
+    def astype(self, dtype: Any) -> "Tensor":
         """The elements converted; floats to integers towards zero, to bool as x != 0."""
         return _op("astype", self, dtype)
 
     def copy(self) -> "Tensor":
         return self
 
-    def repeat(self, count: int, axis: Optional[int] = None) -> Any:
+    def repeat(self, count: int, axis: Optional[int] = None) -> "Tensor":
         return _op("repeat_elements", self, count, axis)
 
     # ---- reductions
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("sum", self, axis, dtype=dtype, keepdims=keepdims)
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("prod", self, axis, dtype=dtype, keepdims=keepdims)
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("mean", self, axis, dtype=dtype, keepdims=keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("max", self, axis, keepdims=keepdims)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("min", self, axis, keepdims=keepdims)
 
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
         return _op("var", self, axis, ddof=ddof, keepdims=keepdims)
 
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
         return _op("std", self, axis, ddof=ddof, keepdims=keepdims)
 
-    def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Any:
+    def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> "Tensor":
         return _op("argmax", self, axis, keepdims=keepdims)
 
-    def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Any:
+    def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> "Tensor":
         return _op("argmin", self, axis, keepdims=keepdims)
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("any", self, axis, keepdims=keepdims)
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("all", self, axis, keepdims=keepdims)
 
-    def cumsum(self, axis: Optional[int] = None) -> Any:
+    def cumsum(self, axis: Optional[int] = None) -> "Tensor":
         return _op("cumsum", self, axis)
 
-    def cumprod(self, axis: Optional[int] = None) -> Any:
+    def cumprod(self, axis: Optional[int] = None) -> "Tensor":
         return _op("cumprod", self, axis)
 
-    def clip(self, low: Any = None, high: Any = None) -> Any:
+    def clip(self, low: Any = None, high: Any = None) -> "Tensor":
         return _op("clip", self, low, high)
 
-    def round(self, decimals: int = 0) -> Any:
+    def round(self, decimals: int = 0) -> "Tensor":
         return _op("round", self, decimals)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other: Any) -> "Tensor":
         return _op("dot", self, other)
 
-    def trace(self) -> Any:
+    def trace(self) -> "Tensor":
         """The sum of the diagonal (numpy's trace)."""
         return _op("trace", self)
 
 
-def _op(name: str, *args: Any, **kwargs: Any) -> Any:
+def _op(name: str, *args: Any, **kwargs: Any) -> Tensor:
     from . import functions
-    return getattr(functions, name)(*args, **kwargs)
+    made: Tensor = getattr(functions, name)(*args, **kwargs)
+    return made
 
 
-def _both(name: str, a: Any, b: Any) -> Any:
+def _both(name: str, a: Any, b: Any) -> Tensor:
     """A binary operator; Python asks the other operand where this one is no tensor to us."""
     from . import functions
     if not functions.can_be_operand(a) or not functions.can_be_operand(b):
-        return NotImplemented
-    return getattr(functions, name)(a, b)
+        refused: Any = NotImplemented
+        made: Tensor = refused
+        return made
+    return _op(name, a, b)
 
 
 def read(tensor: Tensor, subscripts: Sequence[Any]) -> Expr:

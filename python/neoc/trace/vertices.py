@@ -217,10 +217,10 @@ class VertexCall(Statement):
             value = scribe.top(read(first, loops[1:]))
             writer.line(f"gather {writer.name(t)}[{left}]{kind} = {value}", self.place)
         writer.block(self.body)
-        for (t, _), value in zip(self.gathered, self.scattered):
-            writer.line(f"scatter {writer.name(t)} = {writer.name(value)}", self.place)
-        for t in self.pushed:
-            writer.line(f"push {writer.name(t)}", self.place)
+        for (t, _), scattered in zip(self.gathered, self.scattered):
+            writer.line(f"scatter {writer.name(t)} = {writer.name(scattered)}", self.place)
+        for pushed in self.pushed:
+            writer.line(f"push {writer.name(pushed)}", self.place)
 
 
 def _parameter(writer: Writer, name: str, extents: Sequence[Poly]) -> str:
