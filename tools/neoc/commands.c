@@ -102,10 +102,10 @@ static neoc_exit bad_option(const neoc_cli *cli, const char *word) {
   return neoc_usage(cli, "unknown option '%s'", word);
 }
 
-static neoc_exit read_options(neoc_cli *cli, int argc, char **argv) {
+static neoc_exit read_options(neoc_cli *cli, int n, char **words) {
   neo_usage_reader r;
   neo_usage_found found;
-  neo_usage_begin(&r, &usage, cli->command->name, argc - 1, argv + 1);
+  neo_usage_begin(&r, &usage, cli->command->name, n, words);
   while ((found = neo_usage_next(&r)) == NEO_USAGE_OPTION)
     NEO_PUSH(cli->arena, &cli->value[r.option], r.value);
   if (found == NEO_USAGE_LACKS_VALUE)
@@ -153,9 +153,15 @@ neoc_exit neoc_command_read(neoc_cli *cli, int argc, char **argv) {
   cli->command = find(name);
   if (!cli->command)
     return unknown_command(cli, name);
-  neoc_exit e = read_options(cli, argc - 1, argv + 1);
+  neoc_exit e = read_options(cli, argc - 2, argv + 2);
   if (!e)
     e = common_options(cli);
+  return e ? e : neoc_values_check(cli);
+}
+
+neoc_exit neoc_options_read(neoc_cli *cli, const char *command, int n, char **words) {
+  cli->command = find(command);
+  neoc_exit e = read_options(cli, n, words);
   return e ? e : neoc_values_check(cli);
 }
 
