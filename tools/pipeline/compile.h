@@ -267,6 +267,7 @@ bool neo_on_path(const char *name);
 const char *neo_place_std(neo_arena *a);
 const char *neo_place_records(neo_arena *a);
 const char *neo_place_zoo(neo_arena *a);     /* known networks, to start from */
+const char *neo_place_agents(neo_arena *a);  /* AGENTS.md */
 const char *neo_place_gallery(neo_arena *a); /* operators of the gallery, to start from */
 const char *neo_place_lib(neo_arena *a);
 const char *neo_place_measurer(neo_arena *a); /* the program itself */
