@@ -68,7 +68,8 @@ CASES = [
      [(3,), (3,)], ValueError, r"begins with the shape \(3,\)"),
     ("branches", "return neoc.case(x[0], [  # here\n        lambda: W, lambda: W[1:]])",
      ["i32[3]", (3,)], ValueError, "the first branch gives the shape"),
-    ("xs of other lengths", "return neoc.scan(  # here\n        lambda c, v: (c, None), x[0], (x, W))",
+    ("xs of other lengths",
+     "return neoc.scan(  # here\n        lambda c, v: (c, None), x[0], (x, W))",
      [(3,), (4,)], ValueError, "3 steps, but xs of 4"),
     ("a signature of models/std", "return neoc.nn.mse(x, x @ W)  # here", [(3, 2), (2, 5)],
      ValueError, "nn.mse: .*(3, 2).*(3, 5)"),
@@ -76,7 +77,8 @@ CASES = [
      ValueError, r"x\[N, C, H, W\]"),
     ("an option", "return neoc.nn.top(x, k=True, j=2)  # here", [(3, 2), (2, 5)], TypeError, "j"),
     ("parameters", "return neoc.nn.linear(x)  # here", [(3, 2), (2, 5)], TypeError, "needs W, b"),
-    ("a result", "return {'a': 'text'}  # here", [(3,), (3,)], TypeError, "traced function returns"),
+    ("a result", "return {'a': 'text'}  # here", [(3,), (3,)],
+     TypeError, "traced function returns"),
 ]
 
 # Those that the compiler tells.
@@ -85,7 +87,8 @@ COMPILED = [
      [(5,), (4,)], "E0203 index 'i' has two extents"),
     ("an unknown name", 'return neoc.expr("C[i] = A[i]*Q[i]", A=x)  # here', [(5,), (4,)],
      "E0101 unknown name 'Q'"),
-    ("out of bounds", 'return neoc.expr("C[i] = A[i + 1]", A=x)  # here', [(5,), (4,)], "E0204|E0206"),
+    ("out of bounds", 'return neoc.expr("C[i] = A[i + 1]", A=x)  # here', [(5,), (4,)],
+     "E0204|E0206"),
     ("syntax", 'return neoc.expr("C[i] = A[i", A=x)  # here', [(5,), (4,)], "E0004"),
     ("a sum that overflows", 'return neoc.expr("C = A", A=x, out="D")  # here', [(5,), (4,)],
      "E0416|E0101"),

@@ -55,7 +55,8 @@ class Gradients(unittest.TestCase):
         f = neoc.function(neoc.grad(lambda x: (neoc.grad(lambda x: (x**4).sum())(x)**2).sum()))
         self.close(f(x), 96*x**5)
         hessian = neoc.function(lambda x: np.stack([
-            neoc.grad(lambda x: neoc.grad(lambda x: (x**3).sum()*x[0])(x)[k])(x) for k in range(3)]))
+            neoc.grad(lambda x: neoc.grad(lambda x: (x**3).sum()*x[0])(x)[k])(x)
+            for k in range(3)]))
         self.close(hessian(x), hessian(x).T)
 
     def test_by_an_argument_alone_and_not_by_what_it_is_equal_to(self):

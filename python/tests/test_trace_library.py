@@ -60,7 +60,8 @@ class Library(unittest.TestCase):
             x, g, b, m, v, training=training), static_argnames="training")
         one, zero = np.ones(3, np.float32), np.zeros(3, np.float32)
         y, m, v = f(x, one, zero, zero, one, True)
-        np.testing.assert_allclose(y, (x - x.mean(0))/np.sqrt(x.var(0) + 1e-5), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(y, (x - x.mean(0))/np.sqrt(x.var(0) + 1e-5), rtol=1e-4,
+            atol=1e-5)
         np.testing.assert_allclose(m, 0.1*x.mean(0), rtol=1e-4, atol=1e-6)
         y, m, v = f(x, one, zero, zero, one, False)
         np.testing.assert_allclose(y, x/np.sqrt(1 + 1e-5), rtol=1e-4, atol=1e-5)

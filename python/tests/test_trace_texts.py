@@ -86,10 +86,10 @@ class Texts(unittest.TestCase):
         dim L <= 4
         input x[N, M]
         input y[L, M]
-        y0 = sum[i < N + L, j] select(i < N, x[i, j], y[i - N, j])
-        y2 = f32(N)*1
-        y1[i < (N + 1)/2, j] = x[2*i, j]
-        output y0, y1, y2
+        all2 = sum[i < N + L, j] select(i < N, x[i, j], y[i - N, j])
+        n = f32(N)*1
+        half[i < (N + 1)/2, j] = x[2*i, j]
+        output all2, half, n
         """)
 
     def test_scans(self):
@@ -122,10 +122,10 @@ class Texts(unittest.TestCase):
         input rest_0[4]
         input left[3]
         input right[2]
-        y0[i, j] = W[i, j] * left[j]
-        y2 = sum[i] rest_0[i]
+        W2[i, j] = W[i, j] * left[j]
+        s = sum[i] rest_0[i]
         y1 = right
-        output y0, y1, y2
+        output W2, y1, s
         """)
 
     def test_save_writes_what_neoc_compiles(self):

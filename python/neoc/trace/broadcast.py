@@ -1,4 +1,4 @@
-"""What functions of elements share: operands in one type, and shapes that broadcast by numpy's rules."""
+"""What functions of elements share: operands in one type, shapes that broadcast as numpy's do."""
 from __future__ import annotations
 
 import builtins

@@ -49,8 +49,8 @@ def _only_bools(name: str, *values: Any) -> None:
     for v in values:
         kind = v.kind if isinstance(v, Tensor) else lift(v).kind
         if kind != "bool":
-            raise Unsupported(f"ufunc '{name}' of {word(kind)}: bits of integers have no operators; "
-                              "of booleans there are & | ^ ~")
+            raise Unsupported(f"ufunc '{name}' of {word(kind)}: bits of integers have no "
+                              "operators; of booleans there are & | ^ ~")
 
 
 logical_and, logical_or = _logical("logical_and", "and"), _logical("logical_or", "or")
@@ -154,7 +154,8 @@ def where(condition: Any, a: Any = None, b: Any = None) -> Tensor:
     if ends[0] is not None and ends[1] is not None:
         low = ends[0][0] if at_least(ends[1][0], ends[0][0]) else ends[1][0]
         high = ends[0][1] if at_least(ends[0][1], ends[1][1]) else ends[1][1]
-        if builtins.all(at_least(e[0], low) and at_least(high, e[1]) for e in ends if e is not None):
+        known = [e for e in ends if e is not None]
+        if builtins.all(at_least(e[0], low) and at_least(high, e[1]) for e in known):
             made.bound = low, high + 1
     return made
 

@@ -184,10 +184,10 @@ def scan(f: Callable[[Any, Any], Any], init: Trees, xs: Trees = None,
     >>> run = neoc.function(lambda xs: neoc.scan(step, neoc.zeros(4), xs))
     >>> print(run.text((10, 4)), end="")
     input xs[10, 4]
-    h, hs = scan t < 10 from h2[i < 4] = 0 {
-      h3[i] = tanh(0.5*h2[i] + xs[t, i])
-      next h2 = h3
-      collect h3
+    h, hs = scan t < 10 from h[i < 4] = 0 {
+      h2[i] = tanh(0.5*h[i] + xs[t, i])
+      next h = h2
+      collect h2
     }
     output h, hs
     """
@@ -278,7 +278,8 @@ def while_(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Trees, 
 
     >>> import neoc
     >>> def root(y):
-    ...     return neoc.while_(lambda s: abs(s*s - y) > 1e-4, lambda s: 0.5*(s + y/s), 1.0, limit=50)
+    ...     return neoc.while_(lambda s: abs(s*s - y) > 1e-4, lambda s: 0.5*(s + y/s), 1.0,
+    ...                        limit=50)
     """
     first, structure = _firsts(init)
     if not first:

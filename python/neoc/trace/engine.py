@@ -112,21 +112,7 @@ def front(text: str) -> str:
     build = _core.Build(PATH, text, (), (), (), "none", None, None, "")
     if build.status:
         raise failure_of(build)
-    return build.explain("after=front") or _by_command(text)
-
-
-def _by_command(text: str) -> str:
-    import os
-    import subprocess
-    import tempfile
-    neoc = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_neo", "bin",
-                        "neoc")
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, PATH)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return subprocess.run([neoc, "explain", path, "--after=front"], capture_output=True,
-                              text=True).stdout
+    return build.explain("after=front")
 
 
 def parameters(text: str, names: Sequence[str], seed: int) -> List[Any]:

@@ -437,8 +437,8 @@ def _array(value: Any, given: Given, number: int) -> Any:
     if isinstance(value, float):
         return np.asarray(value, np.float32)
     name = given.arguments[tree.paths(given.structure)[number][0]]
-    raise TypeError(f"argument '{name}' of {given.function._name()} has a {type(value).__name__} in "
-                    f"it, which is no array and no number: {value!r:.60}. What is no tensor is "
+    raise TypeError(f"argument '{name}' of {given.function._name()} has a {type(value).__name__} "
+                    f"in it, which is no array and no number: {value!r:.60}. What is no tensor is "
                     f"named in static_argnames, and is then a part of the key")
 
 

@@ -183,9 +183,7 @@ def _kept(t: Tensor) -> Tensor:
 
 def _demand(t: Tensor, extent: Poly) -> None:
     """An argument that is used as an index gets a bound: values are checked at each call."""
-    leaf = t
-    while leaf.alias is not None or (leaf.is_view and isinstance(leaf.body, Read)):
-        leaf = leaf.alias if leaf.alias is not None else leaf.body.tensor  # type: ignore[union-attr]
+    leaf = _chain(t)[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
         return
     if leaf.bound is None or at_least(leaf.bound[1], extent):
@@ -193,24 +191,33 @@ def _demand(t: Tensor, extent: Poly) -> None:
         if leaf.bound is not None and at_least(leaf.bound[0], low):
             low = leaf.bound[0]
         leaf.bound = low, extent
-    while t is not leaf:
-        t.bound = leaf.bound
-        t = t.alias if t.alias is not None else t.body.tensor  # type: ignore[union-attr]
+    for view in _chain(t):
+        view.bound = leaf.bound
+
+
+def _chain(t: Tensor) -> List[Tensor]:
+    """A tensor, what it is a view of, and so on."""
+    result = [t]
+    while True:
+        if t.alias is not None:
+            t = t.alias
+        elif t.is_view and isinstance(t.body, Read):
+            t = t.body.tensor
+        else:
+            return result
+        result.append(t)
 
 
 def demand_from_zero(t: Tensor, extent: Poly) -> None:
     """The same for functions that take integers from 0 on alone."""
-    leaf = t
-    while leaf.alias is not None or (leaf.is_view and isinstance(leaf.body, Read)):
-        leaf = leaf.alias if leaf.alias is not None else leaf.body.tensor  # type: ignore[union-attr]
+    leaf = _chain(t)[-1]
     if getattr(leaf.source, "may_be_bounded", False):
         if leaf.bound is None or at_least(leaf.bound[1], extent):
             leaf.bound = poly(0), extent
         elif at_least(extent, leaf.bound[1]):
             leaf.bound = poly(0), leaf.bound[1]
-    while t is not leaf:
-        t.bound = leaf.bound
-        t = t.alias if t.alias is not None else t.body.tensor  # type: ignore[union-attr]
+    for view in _chain(t):
+        view.bound = leaf.bound
 
 
 # ---- shapes of what is taken

@@ -1,4 +1,4 @@
-"""Tensors made of nothing or of values: constants, zeros, ones, full, arange, eye, random numbers."""
+"""Tensors made of nothing or of values: constants, zeros, arange, eye, random numbers."""
 from __future__ import annotations
 
 from typing import Any, Optional, Sequence
@@ -13,7 +13,6 @@ from .poly import Poly, at_least, poly
 from .sizes import Size, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
 
-SMALL = 64  # elements of a constant that is written into the text; larger ones are given at the call
 
 
 class Captured:
@@ -75,7 +74,8 @@ def constant(value: Any, kind: Optional[str] = None) -> Tensor:
 
 def _of_tensors(value: Any) -> Optional[Tensor]:
     """A list of tensors is their stack."""
-    if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):
+    if isinstance(value, (list, tuple)) and any(
+            isinstance(v, (Tensor, list, tuple)) for v in value):
         from .functions import stack
         flat = [lift(v) for v in value]
         if any(isinstance(v, Tensor) for v in value):

@@ -45,7 +45,8 @@ def ufunc_called(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping
     return found(*inputs, **options)
 
 
-def function_called(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def function_called(func: Callable[..., Any], args: Sequence[Any],
+                    kwargs: Mapping[str, Any]) -> Any:
     """Another function of numpy's."""
     name = func.__name__
     module = getattr(func, "__module__", "")

@@ -406,7 +406,7 @@ def at_least(a: IntLike, b: IntLike) -> bool:
 
 
 def text(p: Poly, name: Callable[[Atom], str], precedence: int = 0) -> str:
-    """How p is written in the language. precedence: 0 a sum, 1 a factor, 2 an operand of / and %."""
+    """How p is written. precedence: 0: as a sum, 1: as a factor, 2: as an operand of / and %."""
     p = p.now()
     if not p.terms:
         return "0"

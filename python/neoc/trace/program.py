@@ -7,6 +7,7 @@ from . import scope, tree
 from .expr import Read
 from .kinds import kind_of
 from .poly import Poly, Symbol, poly
+from .control import Loop
 from .scope import Place, Statement, Trace
 from .tensor import Tensor, TraceError
 from .text import Writer, number, real
@@ -99,9 +100,13 @@ def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor]
             graph_names[id(argument)].argument = k
         elif id(argument) in writer.live:
             inputs.append((writer.name(argument), k))
-    for k, t in enumerate(writer.results):
-        if not t.name and not t.weak_name and not isinstance(t.source, Statement):
-            t.name = "y" if len(results) == 1 else f"y{k}"
+    for k, (t, path) in enumerate(zip(writer.results, tree.paths(structure))):
+        if isinstance(t.source, Statement):
+            t.source.call_results(writer)
+        if not t.name and not t.weak_name and not isinstance(t.source, Loop):
+            last = path[-1] if path else ""
+            t.name = last if isinstance(last, str) and last.isidentifier() else (
+                "y" if len(results) == 1 else f"y{k}")
     constants = [t for _, t in trace.captured.values() if id(t) in writer.live]
     for g in trace.graphs.values():
         inputs += g.head(writer, heads)

@@ -103,8 +103,8 @@ def _names(left: str) -> List[str]:
 def _is_read(name: str, text: str) -> bool:
     """Whether the name stands anywhere but as the target of a definition."""
     count = len(re.findall(rf"(?<![\w.]){name}(?!\w)", text))
-    definitions = len(re.findall(rf"(?m)(?:^|;|,)\s*{name}(?:\[[^\]]*\])?(?:\s*:[^=\n]*)?\s*(?:=(?!=)|,)",
-                                 text))
+    target = rf"(?m)(?:^|;|,)\s*{name}(?:\[[^\]]*\])?(?:\s*:[^=\n]*)?\s*(?:=(?!=)|,)"
+    definitions = len(re.findall(target, text))
     return count > max(definitions, 1)
 
 

@@ -33,7 +33,7 @@ def axes_of(axis: Any, rank: int) -> Tuple[int, ...]:
 
 def reduced(name: str, x: Tensor, axis: Any, keepdims: bool, kind: str,
             element: Callable[[Expr], Expr] = lambda e: e, mask: Any = None) -> Tensor:
-    """A reducer of the language over axes of x; `element` is what is reduced, `mask` what counts."""
+    """A reducer of the language over axes of x; element: what is reduced; mask: what counts."""
     axes = axes_of(axis, x.ndim)
     kept = [k for k in range(x.ndim) if k not in axes]
     chosen = None if mask is None else _mask(mask, x)

@@ -119,8 +119,8 @@ class Trace:
         self._name(frame)
 
     def _name(self, frame: FrameType) -> None:
-        for name, value in frame.f_locals.items():
-            if getattr(value, "is_neoc_tensor", False):
+        for name, value in list(frame.f_locals.items()):
+            if _is_tensor(value):
                 if not value.name and value.owner is self:
                     value.name = name
             else:
@@ -134,15 +134,19 @@ class Trace:
         self.frames = []
 
 
+def _is_tensor(value: Any) -> bool:
+    return getattr(type(value), "is_neoc_tensor", False)
+
+
 def _named_leaves(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
     """Tensors in a variable's list or dict: W of params["W"] is params_W, unless it has a name."""
     if type(value) in (tuple, list) and len(value) <= 8:
         for k, item in enumerate(value):
-            if getattr(item, "is_neoc_tensor", False):
+            if _is_tensor(item):
                 yield f"{name}{k}", item
     elif type(value) is dict and len(value) <= 64:
         for key, item in value.items():
-            if getattr(item, "is_neoc_tensor", False) and isinstance(key, str):
+            if isinstance(key, str) and _is_tensor(item):
                 yield f"{name}_{key}", item
 
 

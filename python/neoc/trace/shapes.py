@@ -43,7 +43,9 @@ def swapaxes(x: Any, a: int, b: int) -> Tensor:
     return transpose(t, order)
 
 
-matrix_transpose = lambda x: swapaxes(x, -1, -2)  # noqa: E731
+def matrix_transpose(x: Any) -> Tensor:
+    """The last two dimensions exchanged."""
+    return swapaxes(x, -1, -2)
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:

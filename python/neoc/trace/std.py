@@ -73,8 +73,8 @@ class StdFunction:
         if nested:
             raise Unsupported(
                 f"{self.__qualname__} calls {nested}, which has parameters of its own: in a traced "
-                "function all parameters are arguments. Write it with the functions that it is made "
-                "of, or use it in a model (neoc.compile)")
+                "function all parameters are arguments. Write it with the functions that it is "
+                "made of, or use it in a model (neoc.compile)")
         bound = self.__signature__.bind(*args, **kwargs)
         values = dict(bound.arguments)
         names = self._tensors()

@@ -272,8 +272,8 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
       scatter t1 = s
       push s
     }
-    s2 = body(x)
-    output s2
+    ss = body(x)
+    output ss
     """
     def call(*args: Any) -> Any:
         trace = scope.current()
