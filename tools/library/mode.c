@@ -1,8 +1,12 @@
 #define _GNU_SOURCE 1 /* newlocale */
 #include "tools/library/mode.h"
 
+/* All of the environment, not only what arithmetic goes by (base/float_mode.h): on x86 the C library
+ * reads how it rounds decimals from the unit that nothing else here uses. */
 neo_mode neo_mode_enter(void) {
-  neo_mode before = {.floats = neo_float_mode_enter()};
+  neo_mode before;
+  fegetenv(&before.floats);
+  fesetenv(FE_DFL_ENV);
   before.own = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   before.locale = uselocale(before.own);
   return before;
@@ -12,5 +16,5 @@ void neo_mode_leave(const neo_mode *before) {
   uselocale(before->locale);
   if (before->own)
     freelocale(before->own);
-  neo_float_mode_leave(before->floats);
+  fesetenv(&before->floats);
 }

@@ -3,11 +3,11 @@
  * point. */
 #ifndef NEO_TOOLS_LIBRARY_MODE_H
 #define NEO_TOOLS_LIBRARY_MODE_H
-#include "base/float_mode.h"
+#include <fenv.h>
 #include <locale.h>
 
 typedef struct {
-  neo_float_mode floats;
+  fenv_t floats;
   locale_t locale, own;
 } neo_mode;
 
