@@ -142,20 +142,14 @@ def _end(extent: Poly, given: Any, low: Poly, high: Poly) -> Poly:
 
 def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     """The tensor as positions in [0, extent), of which the compiler can show that they are."""
-    if t.value is not None and not t.owner.eager and extent.constant() is not None:
-        return _known_positions(t.value, extent.value(), axis)
+    if t.value is not None and not t.owner.eager:
+        return _known_positions(t, extent, axis)
     _demand(t, extent)
     if bounded_by(t, extent):
         return _kept(t)
     bound = t.bound
     if bound is not None and at_least(bound[0] + extent, 0) and at_least(extent, bound[1]):
-        known = extent.constant()
-        size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
-        made = define(t.extents, t.kind, lambda i: Apply(
-            "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
-                       Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))
-        made.bound = poly(0), extent
-        return _kept(made)
+        return _from_the_end(t, extent)
     if bound is not None and t.body is not None and isinstance(t.source, object):
         told = f"it has values from {bound[0].value()} to {bound[1].value() - 1}"
     else:
@@ -166,11 +160,28 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
         "traced function, which is checked at each call")
 
 
-def _known_positions(values: Any, size: int, axis: int) -> Tensor:
-    wrong = values[(values < -size) | (values >= size)]
-    if wrong.size:
-        raise RangeError(f"index {wrong.flat[0]} is out of bounds for axis {axis} with size {size}")
-    return constant(np.where(values < 0, values + size, values).astype(values.dtype))
+def _known_positions(t: Tensor, extent: Poly, axis: int) -> Tensor:
+    """A constant array as an index; an axis whose size is of the run must be large enough."""
+    values = t.value
+    for value in (int(values.min()), int(values.max())) if values.size else ():
+        _one(extent, value, axis)
+    size = extent.constant()
+    if size is not None:
+        return constant(np.where(values < 0, values + size, values).astype(values.dtype))
+    if not (values < 0).any():
+        return t
+    return _from_the_end(t, extent)
+
+
+def _from_the_end(t: Tensor, extent: Poly) -> Tensor:
+    """Negative positions count from the end of the axis."""
+    known = extent.constant()
+    size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
+    made = define(t.extents, t.kind, lambda i: Apply(
+        "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
+                   Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))
+    made.bound = poly(0), extent
+    return _kept(made)
 
 
 def _kept(t: Tensor) -> Tensor:

@@ -131,18 +131,51 @@ def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]], bod
     nowhere = ("", 0)
     if trace.imports:
         lines.append((f"import {', '.join(sorted(trace.imports))}", nowhere))
-    for text in trace.functions.values():
-        lines += [(line, nowhere) for line in text.split("\n")]
+    for text, place in trace.functions.values():
+        lines += [(line, place) for line in text.split("\n")]
+    asserts = _conditions(trace, writer)
     roots = {id(s): s for s in (_root(s) for s in trace.symbols) if s is not None}
     for symbol in roots.values():
         if symbol.name and "." not in symbol.name:
             low = "" if symbol.low == 1 else f"{symbol.low} <= "
             lines.append((f"dim {low}{symbol.name} <= {symbol.high}", nowhere))
+    lines += [(text, nowhere) for text in asserts]
     lines += heads
     lines += list(zip(body, places))
     if outputs:
         lines.append((f"output {', '.join(outputs)}", nowhere))
     return "\n".join(text for text, _ in lines) + "\n", [place for _, place in lines]
+
+
+def _conditions(trace: Trace, writer: Writer) -> List[str]:
+    """What the trace assumed of sizes: as their bounds, else as assertions."""
+    result: List[str] = []
+    for a, sign, b in trace.guards:
+        difference = (poly(a) - poly(b)).now()
+        if difference.constant() is None and not _as_bound(difference, sign):
+            if all(getattr(s, "name", "") for s in difference.atoms()):
+                result.append(f"assert {writer.poly(poly(a))} {sign} {writer.poly(poly(b))}")
+    return list(dict.fromkeys(result))
+
+
+def _as_bound(difference: Poly, sign: str) -> bool:
+    """Whether the condition that difference has this sign is one of a single size's bounds."""
+    rest = dict(difference.terms)
+    constant = rest.pop((), 0)
+    if len(rest) != 1 or sign == "!=":
+        return False
+    (monomial, coefficient), = rest.items()
+    if len(monomial) != 1 or abs(coefficient) != 1 or not isinstance(
+            monomial[0], Symbol) or "." in monomial[0].name:
+        return False
+    if coefficient < 0:
+        constant, sign = -constant, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[sign]
+    symbol, end = monomial[0], -constant
+    if sign in (">", ">="):
+        symbol.low = max(symbol.low, end + (sign == ">"))
+    else:
+        symbol.high = min(symbol.high, end - (sign == "<"))
+    return True
 
 
 def _root(symbol: Symbol) -> Optional[Symbol]:

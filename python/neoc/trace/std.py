@@ -249,7 +249,7 @@ def call(name: str, tensors: Sequence[Tensor], options: str, labels: Sequence[st
     found = result_types(name, tensors, options, len(labels), imports, functions)
     trace.imports |= imports
     for key, text in functions.items():
-        trace.functions.setdefault(key, text)
+        trace.functions.setdefault(key, (text, statement.place))
     statement.results = [Tensor(trace, extents, kind, source=statement, bound=bound)
                          for kind, extents, bound in found]
     return statement.results
