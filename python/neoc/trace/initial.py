@@ -34,8 +34,8 @@ def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
     owned: List[Tuple[str, ...]] = [(v.name,) for v in d.parameters + d.states]
     if calls_stateful(d):
         owned = list(parameters_of(lines, "r0"))
-    names = ["r0." + ".".join(path) for path in owned]
-    values = backend.parameters_of("\n".join(lines) + "\n", names, seed)
+    keys = ["r0." + ".".join(path) for path in owned]
+    values = backend.parameters_of("\n".join(lines) + "\n", keys, seed)
     return tree_of(dict(zip(owned, values)))
 
 

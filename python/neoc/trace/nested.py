@@ -1,4 +1,4 @@
-"""Functions of models/std that are made of layers: nn.block, nn.lstm, with all parameters as arguments.
+"""Functions of models/std that are made of layers, with all parameters as arguments: nn.block.
 
 The compiler is asked which parameters a call has, for its shapes and options: first.f.W belongs to
 the call that defines f in the call that defines first. A copy of the function takes them as

@@ -278,7 +278,7 @@ class Tensor:
     @property
     def at(self) -> Any:
         """x.at[key].set(v), .add(v), .multiply(v), .min(v), .max(v): x with others at key."""
-        from .index import At
+        from .at import At
         return At(self)
 
     def take(self, indices: Any, axis: Optional[int] = None) -> "Tensor":
