@@ -28,6 +28,11 @@ done
 runpath=$(objdump -p site/neoc/_core.*.so | awk '$1 == "RUNPATH" { print $2 }')
 [ "$runpath" = '$ORIGIN/_neo/lib' ] || fail "RUNPATH of the module is '$runpath'"
 
+objdump -p "$neo/lib/libneo.so.0" >libneo.txt
+if ! grep -q 'NEEDED.*LLVM' libneo.txt && grep -q 'RUNPATH.*/' libneo.txt; then
+  fail "libneo looks for libraries in folders of this machine"
+fi
+
 # ---- compressed as a wheel is: at most 40 MB
 "$python" -c 'import shutil; shutil.make_archive("wheel", "zip", "site")'
 bytes=$(wc -c <wheel.zip)
