@@ -16,7 +16,8 @@ MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
 
 def run(text):
     """A process that runs the text: its exit code, what it printed, what it complained of."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c",
+                           textwrap.dedent(text)], capture_output=True,
                           text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
@@ -135,6 +136,24 @@ class Processes(unittest.TestCase):
             a = np.ones((200, 200))
             t = threading.Thread(target=lambda: [mm(a, a) for _ in range(10**6)], daemon=True)
             t.start()
+        """)
+        self.assertEqual((code, errors), (0, ""))
+
+    def test_a_process_ends_and_forks_while_others_compile(self):
+        code, _, errors = run("""
+            import os, sys, threading, time, neoc, numpy as np
+            def work(k):
+                for n in range(1, 10**6):
+                    neoc.op(f"y[i] = {k}.{n}*exp(x[i]) + sum[j] x[j]*sin(x[i])")(np.ones(3))
+            for k in range(3):
+                threading.Thread(target=work, args=(k,), daemon=True).start()
+            for _ in range(3):
+                time.sleep(0.05)
+                pid = os.fork()
+                if pid == 0:
+                    got = neoc.op("y[i] = 2*x[i]")(np.ones(3))
+                    os._exit(0 if (got == 2).all() else 3)
+                assert os.waitpid(pid, 0)[1] == 0
         """)
         self.assertEqual((code, errors), (0, ""))
 
