@@ -10,7 +10,7 @@
  *   op.c        Op: an operator; finds the program for the shapes and types of a call
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
- *   raise.c     a status of libneo as an exception of neoc.errors
+ *   call.c      neo_rt_call without the interpreter's lock
  *
  * How doors (torch, JAX) call a program without Python:
  *
