@@ -22,6 +22,7 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/std ${CMAKE_BINARY_DIR}/share/neo/
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/records ${CMAKE_BINARY_DIR}/share/neo/records
      SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/zoo ${CMAKE_BINARY_DIR}/share/neo/zoo SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/AGENTS.md ${CMAKE_BINARY_DIR}/share/neo/AGENTS.md SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs/gallery ${CMAKE_BINARY_DIR}/share/neo/gallery SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/neo SYMBOLIC)
 

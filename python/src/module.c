@@ -1,6 +1,6 @@
 /* module.c: the module neoc._core, and what it takes of numpy. numpy is imported when an array is
  * needed first, so that `import neoc` is quick. */
-#include "python/src/core.h"
+#include "python/src/compiling.h"
 #include "python/src/door.h"
 #include "python/src/torch_shim.h"
 #include <stdlib.h>
@@ -145,10 +145,30 @@ static PyObject *shuffle(PyObject *self, PyObject *args) {
   return order;
 }
 
-static PyObject *after_fork(PyObject *self, PyObject *none) {
+static PyObject *before_fork(PyObject *self, PyObject *none) {
   (void)self;
   (void)none;
-  neo_py_pool_after_fork();
+  Py_BEGIN_ALLOW_THREADS;
+  neo_py_compiler_before_fork();
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+static PyObject *after_fork(PyObject *self, PyObject *in_child) {
+  (void)self;
+  int child = PyObject_IsTrue(in_child);
+  neo_py_compiler_after_fork(child);
+  if (child)
+    neo_py_pool_after_fork();
+  Py_RETURN_NONE;
+}
+
+static PyObject *end(PyObject *self, PyObject *none) {
+  (void)self;
+  (void)none;
+  Py_BEGIN_ALLOW_THREADS;
+  neo_py_compiler_end();
+  Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
 
@@ -174,7 +194,7 @@ static PyObject *command(PyObject *self, PyObject *list) {
   PyObject *tuple = PySequence_Tuple(list);
   const char **words = tuple ? words_of(tuple, &n) : NULL;
   int code = 0;
-  if (words && neo_command) {
+  if (words) {
     Py_BEGIN_ALLOW_THREADS;
     code = neo_command((int)n, words);
     Py_END_ALLOW_THREADS;
@@ -191,7 +211,10 @@ static PyMethodDef functions[] = {
     {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
     {"shuffle", shuffle, METH_VARARGS,
      "shuffle(seed, epoch, n) -> array: an epoch's order, as `neoc train` has it."},
-    {"after_fork", after_fork, METH_NOARGS, "after_fork(): starts the pools anew in a child."},
+    {"before_fork", before_fork, METH_NOARGS, "before_fork(): waits for compilations."},
+    {"after_fork", after_fork, METH_O,
+     "after_fork(child): lets compilations go on; in a child starts the pools anew."},
+    {"end", end, METH_NOARGS, "end(): ends compilations, as the process does; none may begin."},
     {"write_files", (PyCFunction)(void (*)(void))neo_py_write_files, METH_VARARGS | METH_KEYWORDS,
      "write_files(...) -> (status, messages): neo_compile; takes what Build does."},
     {"check", (PyCFunction)(void (*)(void))neo_py_check, METH_VARARGS | METH_KEYWORDS,

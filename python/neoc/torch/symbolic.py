@@ -94,7 +94,7 @@ def _value(extent: Any, symbols: dict[str, Any]) -> Any:
 # ---------------------------------------------------------------- asking the compiler
 
 _LOW = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-_BITS = 36  # of all upper bounds together: a tensor has 2^40 elements at most
+_BITS = (36, 18, 12, 9)  # of all upper bounds together: a tensor has 2^40 elements at most
 
 
 def _solved(door: Door, words: tuple[str, ...], names: tuple[Any, ...],
@@ -123,11 +123,12 @@ def _merges(values: dict[str, int]) -> Iterator[dict[str, str]]:
 
 
 def _bounds(names: tuple[Any, ...], values: dict[str, int]) -> Iterator[_Sizes]:
-    usual = 2**min(30, _BITS//len(values))
-    high = {name: max(usual, 2*v) for name, v in values.items()}
-    for low in _LOW:
-        if low <= min(values.values()):
-            yield _Sizes(names, low, high)
+    for bits in _BITS:
+        usual = 2**min(30, bits//len(values))
+        high = {name: max(usual, 2*v) for name, v in values.items()}
+        for low in _LOW:
+            if low <= min(values.values()):
+                yield _Sizes(names, low, high)
 
 
 def _asked(door: Door, words: tuple[str, ...], sizes: _Sizes) -> Any:
