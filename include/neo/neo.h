@@ -138,6 +138,12 @@ NEO_API const char *neo_build_failure(const neo_build *build);
  * made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
+/* What the compiler made of it, as `neoc explain` (docs/cli.md): "groups" (what became one
+ * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
+ * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
+ * messages, whose last line begins with "neo: ". */
+NEO_API char *neo_build_explain(const neo_build *build, const char *what);
+
 /* The names of a text, from its syntax alone, as an output "names" of JSON:
  *
  *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false,
@@ -164,6 +170,14 @@ NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **mes
 struct neo_rt_model; /* <neo/neo_rt.h> */
 NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);
 NEO_API void neo_code_free(neo_code *code); /* null is fine */
+
+/* ---- the program */
+
+/* The program neoc as a function (docs/cli.md): prints to stdout and stderr, and returns its
+ * exit code. argv[0] is its name, argv[1] the command. Unlike the program it does not survive a
+ * bug of the compiler, nor the end of memory within LLVM and isl. Signals are blocked in the
+ * thread that calls. */
+NEO_API int32_t neo_command(int argc, const char *const *argv);
 
 #ifdef __cplusplus
 }

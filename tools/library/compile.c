@@ -23,15 +23,14 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
     return NEO_MEMORY;
   }
   const char *wrong = neo_request_copy(given, &request);
-  if (!wrong)
-    wrong = neo_request_read(&a, &request, "so,h", &o);
-  if (wrong) {
+  neo_status s = wrong ? NEO_ARGUMENT : neo_request_read(&a, &request, "so,h", &o, &wrong);
+  if (s) {
     *messages = neo_text_take(wrong, strlen(wrong));
     neo_arena_free(&a);
-    return NEO_ARGUMENT;
+    return s;
   }
   neo_compilation_init(&c, &o);
-  neo_status s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
+  s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
   if (!s)
     s = emit ? neo_compile_emit(&c) : neo_compile_passes(&c);
   neo_str_init(&text, &a);

@@ -205,6 +205,8 @@ static neo_status make_kernels(neo_compilation *c) {
   if (c->overlaps)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
+    if (neo_cancelled(c))
+      return NEO_INTERRUPTED;
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
     if (!s)
@@ -269,7 +271,12 @@ static void run_stage(void *ctx) {
   stage_call *x = ctx;
   neo_compilation *c = x->c;
   c->arena.on_fail = &c->on_fail;
-  x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
+  if (neo_cancelled(c))
+    x->status = NEO_INTERRUPTED;
+  else
+    x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
+  if (x->status == NEO_INTERRUPTED)
+    c->why = "cancelled";
   c->arena.on_fail = c->options.on_fail;
 }
 

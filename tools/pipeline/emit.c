@@ -15,7 +15,8 @@ static neo_status build_llvm(neo_compilation *c) {
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
-    s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
+    s = neo_cancelled(c) ? NEO_INTERRUPTED
+                         : neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);

@@ -121,6 +121,8 @@ static neo_status make_record(const neo_compilation *c, part *p) {
 }
 
 static neo_status fill(const neo_compilation *c, part *p) {
+  if (neo_cancelled(c))
+    return NEO_INTERRUPTED;
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   for (size_t k = 0; !s && k < p->kernels.n; k++)
     s = neo_emit_kernel(p->llvm, &p->kernels.at[k], &p->why);
