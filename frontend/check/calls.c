@@ -282,7 +282,9 @@ static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
     return true;
   }
   int h = NEO_ERR(f->in, arg->span, GRAD_NEEDS_TENSOR, "grad");
-  neo_diag_help(f->fe->diags, h, "give the expression a name first");
+  neo_diag_help(f->fe->diags, h,
+                x.kind == NEO_VAL_LIT ? "it is a number, which depends on nothing"
+                                      : "give the expression a name first");
   return false;
 }
 
@@ -301,6 +303,7 @@ static bool read_arg(neo_grad_asked *q, const neo_ast_arg *a, uint32_t *position
   } else if ((*position)++ == 0) {
     q->y = v;
   } else {
+    q->at[q->n] = a->span;
     q->wrt[q->n++] = v;
   }
   return true;
@@ -311,6 +314,7 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
   neo_results *r = NEO_NEW(f->fe->arena, neo_results);
   neo_grad_asked q = {.f = f, .e = e};
   q.wrt = NEO_NEW_ARRAY(f->fe->arena, neo_view, e->u.ref.args.n + 1);
+  q.at = NEO_NEW_ARRAY(f->fe->arena, neo_span, e->u.ref.args.n + 1);
   uint32_t position = 0;
   bool ok = true;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++)

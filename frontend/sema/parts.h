@@ -279,6 +279,7 @@ typedef struct { /* grad(y, wrt …; seed) */
   bool seeded;
   uint32_t n;
   neo_view *wrt;
+  neo_span *at; /* of each wrt */
 } neo_grad_asked;
 bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) NEO_MUST_CHECK;
 bool neo_grad_check(neo_grad_asked *q) NEO_MUST_CHECK;
