@@ -65,7 +65,7 @@ typedef struct {
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
   const char *prefix;     /* of symbols and files: the model's name */
-  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory no so and a: "o" */
+  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory see below */
   const char *target;     /* cpu, x86_64, aarch64: cpu */
   const char *mcpu;       /* native, x86-64-v3, ...: native */
   int32_t static_runtime; /* not 0: libneort inside the library */
@@ -115,8 +115,10 @@ NEO_API const char *neo_version(void);
 typedef struct neo_build neo_build;
 
 /* Compiles in memory: writes no file, and needs no other program but, for a GPU, ptxas where it
- * is installed. The status is neo_compile's. *out is null only when memory ended; after any
- * other failure it has the diagnostics. The caller frees it. */
+ * is installed. `emit` is a list of code o h ll s json ptx, and "code" if it is null: "code" is
+ * for neo_code_load, "o" an object with the functions of the header "h", which takes longer to
+ * make and can be loaded, too. The status is neo_compile's. *out is null only when memory ended;
+ * after any other failure it has the diagnostics. The caller frees it. */
 NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
 NEO_API void neo_build_free(neo_build *build); /* null is fine */
 

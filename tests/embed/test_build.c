@@ -40,6 +40,25 @@ static void an_operator_and_its_gradients_run_in_the_process(void **state) {
 
 /* ---- modules in memory */
 
+static void an_object_with_the_functions_of_the_header_loads_too(void **state) {
+  (void)state;
+  neo_request r = embed_request(product);
+  neo_build *code;
+  CHECK(neo_build_make(&r, &code) == 0);
+  CHECK(!neo_build_output(code, "o", NULL) && !neo_build_output(code, "h", NULL));
+  r.emit = "o";
+  embed_model m = embed_load(&r);
+  float a[] = {1, 2, 3, 4, 5, 6}, g[] = {1, 0, 0, 2}, c[4], da[6], db[6];
+  void *args[] = {a, a, g, c, da, db};
+  embed_call(&m, "forward", NULL, args);
+  CHECK(c[3] == 64);
+  size_t whole, alone;
+  CHECK(neo_build_output(m.build, "o", &whole) && neo_build_output(code, "code", &alone));
+  CHECK(alone < whole);
+  embed_free(&m);
+  neo_build_free(code);
+}
+
 static void modules_in_memory_come_before_files(void **state) {
   (void)state;
   static const char first[] =
@@ -149,8 +168,8 @@ static void builds_and_codes_are_freed_in_any_order(void **state) {
   for (int k = 0; k < 3; k++)
     CHECK(neo_build_make(&r, &b[k]) == 0);
   size_t n0, n1;
-  const void *o0 = neo_build_output(b[0], "o", &n0), *o1 = neo_build_output(b[1], "o", &n1);
-  CHECK(n0 == n1 && memcmp(o0, o1, n0) == 0);
+  const void *o0 = neo_build_output(b[0], "code", &n0), *o1 = neo_build_output(b[1], "code", &n1);
+  CHECK(n0 > 0 && n0 == n1 && memcmp(o0, o1, n0) == 0);
   neo_build_free(b[1]);
   CHECK(neo_code_load(b[2], &c[2], NULL) == 0 && neo_code_load(b[0], &c[0], NULL) == 0);
   CHECK(neo_code_load(b[0], &c[1], NULL) == 0 && neo_code_model(c[1]) != neo_code_model(c[0]));
@@ -196,7 +215,7 @@ static void code_of_another_machine_is_refused(void **state) {
   neo_code *code;
   char *message;
   r.target = "aarch64";
-  CHECK(neo_build_make(&r, &b) == 0 && neo_build_output(b, "o", NULL));
+  CHECK(neo_build_make(&r, &b) == 0 && neo_build_output(b, "code", NULL));
   CHECK(neo_code_load(b, &code, &message) == 15 && !code);
   CHECK(strstr(message, "another machine"));
   neo_messages_free(message);
@@ -394,6 +413,7 @@ static void what_is_explained_is_what_was_built(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_operator_and_its_gradients_run_in_the_process),
+      cmocka_unit_test(an_object_with_the_functions_of_the_header_loads_too),
       cmocka_unit_test(modules_in_memory_come_before_files),
       cmocka_unit_test(an_error_in_a_module_has_its_place),
       cmocka_unit_test(sizes_are_told_by_the_call),

@@ -2,8 +2,8 @@
  * again, as far as that needs, and holds what it made then against the build. */
 #include "tools/neoc/explain/explain.h"
 #include "base/deep.h"
-#include "base/float_mode.h"
 #include "tools/library/build.h"
+#include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <string.h>
 
@@ -51,7 +51,7 @@ static neo_status explain(explainer *x, const char *what) {
   neoc_cli cli = {.arena = &x->arena, .told = &x->told};
   if (read_what(x, &cli, what))
     return NEO_ARGUMENT;
-  neo_status s = neo_request_read(&x->arena, &x->build->request, "o", &o, &wrong);
+  neo_status s = neo_request_read(&x->arena, &x->build->request, "code", &o, &wrong);
   if (s) {
     neo_str_add(&x->told, wrong);
     return s;
@@ -100,8 +100,8 @@ char *neo_build_explain(const neo_build *build, const char *what) {
   memset(&x, 0, sizeof x);
   x.build = build;
   x.what = what ? what : "ir";
-  neo_float_mode before = neo_float_mode_enter();
+  neo_mode before = neo_mode_enter();
   neo_deep_run(run, &x);
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   return x.out;
 }

@@ -30,7 +30,8 @@ typedef enum {
   NEO_EMIT_LL = 16,
   NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64,
-  NEO_EMIT_PTX = 128
+  NEO_EMIT_PTX = 128,
+  NEO_EMIT_CODE = 256 /* an object without the header's functions; in memory */
 } neo_emit;
 
 typedef enum {
@@ -159,6 +160,7 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
+  bool in_llvm; /* this thread has entered it (emit.h) */
   NEO_VEC(neo_output) outputs; /* of a compilation in memory */
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */

@@ -117,6 +117,7 @@ static neo_status make_record(const neo_compilation *c, part *p) {
   neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
   plan.arena = &p->arena;
   neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  neo_plan_emit_functions(&plan, &c->target, p->llvm);
   return NEO_OK;
 }
 
@@ -134,6 +135,7 @@ static neo_status fill(const neo_compilation *c, part *p) {
 }
 
 static void make_part(const neo_compilation *c, part *p) {
+  neo_llvm_enter();
   if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
@@ -142,6 +144,7 @@ static void make_part(const neo_compilation *c, part *p) {
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
+  neo_llvm_leave();
   if (!p->status)
     neo_arena_free(&p->arena);
 }
