@@ -52,7 +52,9 @@ static const char *fault_of(const char *name) {
     return "is not valid UTF-8";
   if (has_control(name))
     return "has control characters";
-  return neo_streq(name, "__metadata__") ? "is '__metadata__', which files of safetensors keep for themselves" : NULL;
+  return neo_streq(name, "__metadata__")
+             ? "is '__metadata__', which files of safetensors keep for themselves"
+             : NULL;
 }
 
 static uint64_t hash_of(const char *s, size_t n) {
@@ -110,10 +112,10 @@ static const char *tensor_name(renaming *r, const char *text) {
   const char *colon = strchr(text, ':'), *from = colon ? colon + 1 : text;
   size_t n = strcspn(from, ":");
   const char *name = name_of(r, from, n);
-  return !name   ? text
-         : colon ? neo_arena_printf(r->p->arena, "%.*s%s%s", (int)(from - text), text, name,
-                                    from + n)
-                 : name;
+  return !name ? text
+         : colon
+             ? neo_arena_printf(r->p->arena, "%.*s%s%s", (int)(from - text), text, name, from + n)
+             : name;
 }
 
 static const char *entry_name(renaming *r, const char *text) {
@@ -131,7 +133,8 @@ static bool stays(renaming *r, neo_map *taken, const char *kind, const char *ide
   uint64_t other;
   uint64_t key = hash_of(name, strlen(name));
   if (neo_map_get(taken, key, &other)) {
-    r->why = neo_arena_printf(r->p->arena, "names: the %s '%.100s' and '%.100s' are both called '%.200s'", kind,
+    r->why = neo_arena_printf(r->p->arena,
+                              "names: the %s '%.100s' and '%.100s' are both called '%.200s'", kind,
                               (const char *)(uintptr_t)other, ident, name);
     return false;
   }

@@ -182,8 +182,7 @@ static void name_branches(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) 
   const char **full = NEO_NEW_ARRAY(in->fe->arena, const char *, n);
   for (uint32_t k = 0; k < n; k++) {
     name[k] = neo_define_target(s, k)->text;
-    full[k] =
-        neo_arena_printf(in->fe->arena, "%s.case%d", neo_inst_full(in, name[k]), (int)branch);
+    full[k] = neo_arena_printf(in->fe->arena, "%s.case%d", neo_inst_full(in, name[k]), (int)branch);
   }
   in->n_results = n;
   in->result = name;

@@ -82,8 +82,7 @@ bool neo_grad_check(neo_grad_asked *q) {
   for (uint32_t k = 0; k < q->n; k++) {
     if (seen[q->wrt[k].tensor.i])
       continue;
-    const char *wrt =
-        neo_name_text(f->fe->names, neo_tensor_at(f->m, q->wrt[k].tensor)->name);
+    const char *wrt = neo_name_text(f->fe->names, neo_tensor_at(f->m, q->wrt[k].tensor)->name);
     int h = NEO_ERR(f->in, q->at[k], GRAD_INDEPENDENT, name, wrt);
     neo_diag_help(f->fe->diags, h, "its gradient would be 0 everywhere: leave it out");
     return false;

@@ -313,7 +313,8 @@ void neo_loop_bind(neo_loop *l) {
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);
-    neo_val v = k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect.at[k - l->r.n], full);
+    neo_val v =
+        k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect.at[k - l->r.n], full);
     neo_define_bind(in, name, v, l->prefix);
     neo_sym *sym = neo_scope_own(in->scope, name->text);
     if (neo_loop_is_while(l) && sym)

@@ -260,7 +260,8 @@ void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);
     const char *full = neo_inst_full(in, name->text);
-    neo_val v = k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect.at[k - r->n], count, full);
+    neo_val v =
+        k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect.at[k - r->n], count, full);
     neo_define_bind(in, name, v, r->base);
   }
 }

@@ -13,7 +13,8 @@ typedef struct {
 struct neo_rounds {
   const neo_ast_stmt *s;
   uint32_t n; /* carries */
-  const char *base; /* full name of the first result, but no other region's or call's in the instance */
+  const char
+      *base; /* full name of the first result, but no other region's or call's in the instance */
   const char **name, **target, **prefix; /* a carry each, as the next four */
   neo_val *now, *next;
   neo_span *where;

@@ -116,8 +116,8 @@ typedef struct {
   const char *path;
   const neo_module_source *source; /* of a module in memory; NULL: a file, or the main text */
   bool read;
-  uint32_t file; /* once it is read: its number among the sources */
-  neo_scope *scope;                /* NULL while it is being read */
+  uint32_t file;    /* once it is read: its number among the sources */
+  neo_scope *scope; /* NULL while it is being read */
 } neo_file_rec;
 
 struct neo_fe {

@@ -20,16 +20,15 @@ static const char model[] = "import nn, optim\n"
                             "train loss using optim.adam(lr = 1e-2)\n";
 static char name_of_300[301];
 
-static const neo_name_pair names[] = {
-    {"x", "gr\xc3\xb6\xc3\x9f"
-          "e"},
-    {"t", "max"},
-    {"h", "layers.0"},
-    {"w", "\xce\xbb */ \"q\"\\"},
-    {"y", name_of_300},
-    {"B", "batch size"},
-    {"forward", "class"},
-    {"unread", "nobody asks"}};
+static const neo_name_pair names[] = {{"x", "gr\xc3\xb6\xc3\x9f"
+                                            "e"},
+                                      {"t", "max"},
+                                      {"h", "layers.0"},
+                                      {"w", "\xce\xbb */ \"q\"\\"},
+                                      {"y", name_of_300},
+                                      {"B", "batch size"},
+                                      {"forward", "class"},
+                                      {"unread", "nobody asks"}};
 
 static neo_request request(void) {
   neo_request r = embed_request(model);
@@ -91,7 +90,8 @@ static void train(const embed_model *m) {
     embed_call(m, "step", &b, args);
 }
 
-static void same_values(const embed_model *a, const embed_model *b, const char *at_a, const char *at_b, size_t n) {
+static void same_values(const embed_model *a, const embed_model *b, const char *at_a,
+                        const char *at_b, size_t n) {
   float x[64], y[64];
   CHECK(neo_rt_get(a->ctx, find(a, at_a), x, n * sizeof *x) == 0);
   CHECK(neo_rt_get(b->ctx, find(b, at_b), y, n * sizeof *y) == 0);

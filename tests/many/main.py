@@ -1,7 +1,8 @@
 """Programs with as many results, arguments, carries or gradients as asked for, and what they give.
 
     main.py KIND N            prints the text
-    main.py KIND N check      reads what `neoc run --format=json` gave, and compares: all values are small integers
+    main.py KIND N check      reads what `neoc run --format=json` gave, and compares: all values are
+                              small integers
 
 Inputs have defaults, so that a run needs no values."""
 import json
@@ -17,7 +18,8 @@ def inputs(n):
 
 
 def gradients(n):
-    lines = inputs(n) + ["L0 = x0^2"] + [f"L{k} = L{k - 1} + {k % 5 + 1}*x{k}^2" for k in range(1, n)]
+    lines = inputs(n) + ["L0 = x0^2"]
+    lines += [f"L{k} = L{k - 1} + {k % 5 + 1}*x{k}^2" for k in range(1, n)]
     lines.append(f"{names('d', n)} = grad(L{n - 1}, {names('x', n)})")
     want = {f"d{k}": 2*(k % 5 + 1 if k else 1)*(k % 7) for k in range(n)}
     return lines, want
@@ -37,7 +39,8 @@ def second(n):
 def seeded(n):
     """Products of a Jacobian that is diagonal with a seed, of a tensor that all inputs make."""
     lines = inputs(n) + ["y0[i < 2] = x0*(f32(i) + 1)"]
-    lines += [f"y{k}[i] = y{k - 1}[i] + {k % 5 + 1}*x{k}" for k in range(1, n)] + ["g[i < 2] = f32(i) + 2"]
+    lines += [f"y{k}[i] = y{k - 1}[i] + {k % 5 + 1}*x{k}" for k in range(1, n)]
+    lines.append("g[i < 2] = f32(i) + 2")
     lines.append(f"{names('d', n)} = grad(y{n - 1}, {names('x', n)}, seed = g)")
     return lines, {f"d{k}": 5*(k % 5 + 1) if k else 8 for k in range(n)}
 
@@ -64,12 +67,14 @@ def _rounds(head, n):
     lines = ["input u = 1.0"] + [f"{names('h', n)}, {names('s', n)} = {head} from " +
                                  ", ".join(f"h{k} = {k % 7}.0" for k in range(n)) + " {"]
     lines += [f"  g{k} = h{k} + h{(k + 1) % n}*u" for k in range(n)]
-    lines += ["  next " + ", ".join(f"h{k} = g{k}" for k in range(n)), f"  collect {names('g', n)}", "}"]
+    lines.append("  next " + ", ".join(f"h{k} = g{k}" for k in range(n)))
+    lines += [f"  collect {names('g', n)}", "}"]
     h, rows = [k % 7 for k in range(n)], []
     for _ in range(3):
         h = [h[k] + h[(k + 1) % n] for k in range(n)]
         rows.append(h)
-    return lines, {f"h{k}": h[k] for k in range(n)} | {f"s{k}": [r[k] for r in rows] for k in range(n)}
+    collected = {f"s{k}": [r[k] for r in rows] for k in range(n)}
+    return lines, {f"h{k}": h[k] for k in range(n)} | collected
 
 
 def scan(n):
@@ -96,12 +101,14 @@ def vertices(n):
     lines = ["graph G(children <= 1, vertices <= 3)", "input x[G.vertices]", "vertex f(x) over G {",
              "  gather " + ", ".join(f"h{k}[1] = 0" for k in range(n))]
     lines += [f"  s{k} = x + {k % 7} + h{k}[0]" for k in range(n)]
-    lines += ["  scatter " + ", ".join(f"h{k} = s{k}" for k in range(n)), f"  push {names('s', n)}".replace(", ", "\n  push ")]
+    lines.append("  scatter " + ", ".join(f"h{k} = s{k}" for k in range(n)))
+    lines += [f"  push s{k}" for k in range(n)]
     lines += ["}", f"{names('y', n)} = f(x)"]
     return lines, {f"y{k}": [(v + 1)*(1 + k % 7) for v in range(3)] for k in range(n)}
 
 
-KINDS = {f.__name__: f for f in (first, second, seeded, calls, own_gradients, scan, repeat, until, case, vertices)}
+KINDS = {f.__name__: f for f in (first, second, seeded, calls, own_gradients, scan, repeat, until,
+                                 case, vertices)}
 
 
 def main():
@@ -111,7 +118,8 @@ def main():
         return 0
     found = {name: t["values"] for name, t in json.load(sys.stdin)["outputs"].items()}
     want = {name: x if isinstance(x, list) else [x] for name, x in want.items()}
-    wrong = [f"{name}: {found.get(name)}, expected {x}" for name, x in want.items() if found.get(name) != x]
+    wrong = [f"{name}: {found.get(name)}, expected {x}"
+             for name, x in want.items() if found.get(name) != x]
     print("\n".join(wrong[:5]), file=sys.stderr)
     return 1 if wrong or len(want) < int(sys.argv[2]) else 0
 
