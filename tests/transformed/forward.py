@@ -104,8 +104,8 @@ OPERATORS = [
     _operator("repeat", dict(a=(4,), W=(3, 4, 4)), (4,),
               "y = repeat l < 3 from y = a { next y[i] = tanh(sum[j] W[l, i, j]*y[j]) }"),
     _operator("case", dict(a=(4,)), (4,),
-              "y = case kk { 0 { y[i] = a[i]^2 } else { y[i] = sin(a[i]) } }", "
-              "fixed=dict(kk=("i32 < 3", 0))),
+              "y = case kk { 0 { y[i] = a[i]^2 } else { y[i] = sin(a[i]) } }",
+              fixed=dict(kk=("i32 < 3", 0))),
     _operator("fn", dict(a=(4,), b=(4,)), (4,),
               "y[i] = sw(a[i], b[i])", head="fn sw(x, b) -> y { y = x*sigmoid(b*x) }"),
     _operator("bilinear", dict(x=(3, 4), W=(2, 4, 5), z=(3, 5)), (3, 2),
@@ -138,17 +138,9 @@ OPERATORS = [
               "-(D[i - 1, j] else 1e3), -(D[i, j - 1] else 1e3))))\n"
               "y = D[3, 4]"),
     _operator("custom", dict(a=(4,)), (4,),
-              "y = cube(a)", "
-              "h"
-              "e"
-              "a"
-              "d"
-              "="
-              """
-              "f"
-              "n"
-              " "
-              "cube(x[..]) -> y { y[..] = x[..]^3 } grad(dy) -> dx { dx[..] = 3*x[..]^2*dy[..] }"),
+              "y = cube(a)",
+              head="fn cube(x[..]) -> y { y[..] = x[..]^3 } "
+                   "grad(dy) -> dx { dx[..] = 3*x[..]^2*dy[..] }"),
 ]
 
 
