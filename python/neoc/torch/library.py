@@ -107,7 +107,7 @@ class Door:
             return core
         return type(core)._derived(core._text, core._arguments,
                                    [core._results[k] for k in results], core._types,
-                                   core._options, core._threads, core._fallbacks)
+                                   core._options, core._threads, core._fallbacks, core._index_reads)
 
     def vjp(self, wrt: tuple[int, ...], of: tuple[int, ...]) -> Door:
         """Gradients of the arguments `wrt` from the cotangents of the results `of`: takes the
@@ -147,7 +147,7 @@ class Door:
         results = [r._replace(rank=len(shape))
                    for r, (_, shape) in zip(core._results, results_of(self, examples))]
         return type(core)._derived(core._text, arguments, results, core._types, core._options,
-                                   core._threads, core._fallbacks)
+                                   core._threads, core._fallbacks, core._index_reads)
 
 
 _doors: dict[int, Door] = {}
@@ -158,7 +158,7 @@ def _description(core: Op, statics: Statics) -> str:
     """All that decides what an operator computes."""
     return repr((core._text, [(a.name, a.static) for a in core._arguments], core.results,
                  sorted(core._types.items()), core._options, core._threads,
-                 sorted(core._fallbacks.items()), sorted(statics)))
+                 sorted(core._fallbacks.items()), sorted(core._index_reads), sorted(statics)))
 
 
 def door_of(core: Op, statics: Statics = ()) -> Door:
