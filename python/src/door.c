@@ -10,11 +10,17 @@
  * Where a variant is missing, the object that was registered is asked, with the interpreter's lock:
  *
  *   _specialize(key) -> (program, inputs)      key: (("array", "f32", (3, 4)), ...)
+ *                    or (program, inputs, entry, bound)
  *   _fail(status, message)                     raises what a call's status means
+ *
+ * inputs[k] is the argument that is the entry's k-th input. A model's entry has a number, run-time
+ * sizes, which are found from shapes, and parameters that are bound to arguments' memory in each call:
+ * bound is (tensor, argument, tensor, argument, ...).
  *
  * An exception waits in the thread's dictionary of the interpreter until neoc asks for it
  * (door_failure), since kernels can tell a text alone. */
 #include "python/src/door.h"
+#include <neo/dlpack.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -193,15 +199,19 @@ static PyObject *key_object(const neo_py_shape *in, int32_t n) {
   return made;
 }
 
-static const neo_rt_tensor *argument_of(const neo_rt_model *m, int32_t k) {
-  return &m->tensors[m->entry_args[m->entries[0].args + k]];
+static const neo_rt_entry *entry_of(const neo_py_door_variant *v) {
+  return &v->model->entries[v->entry];
 }
 
-/* What the program says of argument k of its entry. */
-static neo_py_shape shape_of(const neo_rt_model *m, int32_t k, int64_t *extents) {
-  const neo_rt_tensor *t = argument_of(m, k);
+static const neo_rt_tensor *argument_of(const neo_py_door_variant *v, int32_t k) {
+  return &v->model->tensors[v->model->entry_args[entry_of(v)->args + k]];
+}
+
+/* What the program says of a tensor. */
+static neo_py_shape shape_of(const neo_rt_model *m, const neo_rt_tensor *t, const int64_t *sizes,
+                             int64_t *extents) {
   for (int32_t d = 0; d < t->rank; d++)
-    extents[d] = neo_rt_eval(m, m->extents[t->extent + d], NULL);
+    extents[d] = neo_rt_eval(m, m->extents[t->extent + d], sizes);
   return (neo_py_shape){t->type, t->rank, extents};
 }
 
@@ -210,55 +220,139 @@ static bool is_same(neo_py_shape a, neo_py_shape b) {
          (!a.rank || memcmp(a.shape, b.shape, (size_t)a.rank * sizeof *a.shape) == 0);
 }
 
-/* The program reads memory of this size: a specialization that is wrong must not get to run. */
-static bool fill_inputs(int32_t *to, const neo_rt_model *m, PyObject *inputs,
-                        const neo_py_shape *in, int32_t n) {
-  for (int32_t k = 0; k < m->entries[0].n_inputs; k++) {
-    int64_t extents[NEO_PY_RANK];
-    long arg = PyLong_AsLong(PyTuple_GetItem(inputs, k));
-    if (arg < 0 || arg >= n || !is_same(in[arg], shape_of(m, k, extents))) {
-      PyErr_SetString(PyExc_RuntimeError, "the operator's variant has other inputs");
-      return false;
-    }
-    to[k] = (int32_t)arg;
-  }
-  return true;
+/* A variant while it is made. */
+typedef struct {
+  neo_py_door_variant *v;
+  const neo_py_shape *given;
+  int32_t n_given;
+  int64_t *sizes; /* of the model */
+  int32_t *in, *bound, *rank, *type;
+  int64_t *call_sizes, *extents;
+} maker;
+
+static void free_maker(maker *m) {
+  free(m->sizes);
+  free(m->in);
+  free(m->bound);
+  free(m->rank);
+  free(m->type);
+  free(m->call_sizes);
+  free(m->extents);
 }
 
-static void fill_results(neo_py_door_variant *v, int64_t *extents, int32_t *rank, int32_t *type) {
-  for (int32_t k = 0; k < v->n_out; k++) {
-    neo_py_shape s = shape_of(v->model, v->n_in + k, extents + k * NEO_PY_RANK);
-    rank[k] = s.rank;
-    type[k] = s.type;
-  }
-  v->extents = extents;
-  v->rank = rank;
-  v->type = type;
+static int32_t *numbers(int64_t n) {
+  return calloc((size_t)n + 1, sizeof(int32_t));
 }
 
-static bool fill_variant(neo_py_door_variant *v, PyObject *inputs, const neo_py_shape *in,
-                         int32_t n) {
-  int32_t *places = calloc((size_t)v->n_in + 1, sizeof *places);
-  int64_t *extents = calloc((size_t)v->n_out + 1, NEO_PY_RANK * sizeof *extents);
-  int32_t *numbers = calloc((size_t)v->n_out + 1, 2 * sizeof *numbers);
-  bool filled = places && extents && numbers;
-  if (!filled)
-    PyErr_NoMemory();
-  else if (PyTuple_Size(inputs) != v->n_in || v->model->entries[0].n_sizes)
-    PyErr_SetString(PyExc_RuntimeError, "the operator's variant has other inputs");
-  if (filled && !PyErr_Occurred() && fill_inputs(places, v->model, inputs, in, n)) {
-    v->in = places;
-    fill_results(v, extents, numbers, numbers + v->n_out);
+static bool make_memory(maker *m) {
+  neo_py_door_variant *v = m->v;
+  m->sizes = calloc((size_t)v->model->n_sizes + 1, sizeof *m->sizes);
+  m->call_sizes = calloc((size_t)entry_of(v)->n_sizes + 1, sizeof *m->call_sizes);
+  m->extents = calloc((size_t)v->n_out + 1, NEO_PY_RANK * sizeof *m->extents);
+  m->in = numbers(v->n_in);
+  m->bound = numbers(2 * (int64_t)v->n_bound);
+  m->rank = numbers(v->n_out);
+  m->type = numbers(v->n_out);
+  if (m->sizes && m->call_sizes && m->extents && m->in && m->bound && m->rank && m->type)
     return true;
-  }
-  free(places);
-  free(extents);
-  free(numbers);
+  PyErr_NoMemory();
   return false;
 }
 
-static variant *new_variant(neo_py_program *p, PyObject *inputs, const neo_py_shape *in, int32_t n,
-                            const key *k) {
+static bool read_numbers(PyObject *list, int32_t *to, Py_ssize_t n) {
+  for (Py_ssize_t k = 0; k < n; k++)
+    to[k] = (int32_t)PyLong_AsLong(PyTuple_GetItem(list, k));
+  return !PyErr_Occurred();
+}
+
+/* A run-time size is the whole extent of a dimension of some input. */
+static void find_sizes(maker *m) {
+  const neo_rt_model *model = m->v->model;
+  for (int32_t k = 0; k < m->v->n_in; k++) {
+    const neo_rt_tensor *t = argument_of(m->v, k);
+    for (int32_t d = 0; d < t->rank && d < m->given[m->in[k]].rank; d++) {
+      const int64_t *p = model->programs + model->extents[t->extent + d];
+      if (p[0] == NEO_RT_OP_SIZE && p[2] == NEO_RT_OP_END)
+        m->sizes[p[1]] = m->given[m->in[k]].shape[d];
+    }
+  }
+  const int32_t *order = model->entry_sizes + entry_of(m->v)->sizes;
+  for (int32_t k = 0; k < entry_of(m->v)->n_sizes; k++)
+    m->call_sizes[k] = m->sizes[order[k]];
+}
+
+static bool fits(const maker *m, const neo_rt_tensor *t, int32_t arg) {
+  int64_t extents[NEO_PY_RANK];
+  return is_same(m->given[arg], shape_of(m->v->model, t, m->sizes, extents));
+}
+
+/* The program reads memory of these sizes: a specialization that is wrong must not get to run. */
+static bool all_fit(const maker *m) {
+  bool fit = true;
+  for (int32_t k = 0; fit && k < m->v->n_in; k++)
+    fit = fits(m, argument_of(m->v, k), m->in[k]);
+  for (int32_t k = 0; fit && k < m->v->n_bound; k++)
+    fit = fits(m, &m->v->model->tensors[m->bound[2 * k]], m->bound[2 * k + 1]);
+  if (!fit)
+    PyErr_SetString(PyExc_RuntimeError, "the operator's variant has other arguments");
+  return fit;
+}
+
+static bool are_arguments(const maker *m) {
+  for (int32_t k = 0; k < m->v->n_in; k++)
+    if (m->in[k] < 0 || m->in[k] >= m->n_given)
+      return false;
+  for (int32_t k = 0; k < m->v->n_bound; k++)
+    if (m->bound[2 * k] < 0 || m->bound[2 * k] >= m->v->model->n_tensors ||
+        m->bound[2 * k + 1] < 0 || m->bound[2 * k + 1] >= m->n_given)
+      return false;
+  return true;
+}
+
+static void finish(maker *m) {
+  neo_py_door_variant *v = m->v;
+  for (int32_t k = 0; k < v->n_out; k++) {
+    neo_py_shape s = shape_of(v->model, argument_of(v, v->n_in + k), m->sizes,
+                              m->extents + k * NEO_PY_RANK);
+    m->rank[k] = s.rank;
+    m->type[k] = s.type;
+  }
+  v->in = m->in;
+  v->bound = m->bound;
+  v->sizes = m->call_sizes;
+  v->rank = m->rank;
+  v->type = m->type;
+  v->extents = m->extents;
+  free(m->sizes);
+}
+
+static bool fill_variant(neo_py_door_variant *v, PyObject *inputs, PyObject *bound,
+                         const neo_py_shape *given, int32_t n) {
+  maker m = {.v = v, .given = given, .n_given = n};
+  v->n_bound = bound ? (int32_t)(PyTuple_Size(bound) / 2) : 0;
+  bool filled = make_memory(&m) && read_numbers(inputs, m.in, v->n_in) &&
+                read_numbers(bound, m.bound, 2 * (Py_ssize_t)v->n_bound);
+  if (filled && are_arguments(&m)) {
+    find_sizes(&m);
+    if (all_fit(&m)) {
+      finish(&m);
+      return true;
+    }
+  }
+  if (!PyErr_Occurred())
+    PyErr_SetString(PyExc_RuntimeError, "the operator's variant has other arguments");
+  free_maker(&m);
+  return false;
+}
+
+/* What `_specialize` returned. */
+typedef struct {
+  PyObject *program, *inputs, *bound;
+  int entry;
+} special;
+
+static variant *new_variant(neo_py_program *p, const special *made, const neo_py_shape *in,
+                            int32_t n, const key *k) {
   variant *v = calloc(1, sizeof *v + (size_t)k->n * sizeof *v->key);
   if (!v) {
     PyErr_NoMemory();
@@ -266,17 +360,20 @@ static variant *new_variant(neo_py_program *p, PyObject *inputs, const neo_py_sh
   }
   v->v.program = p;
   v->v.model = neo_py_program_model(p);
-  v->v.n_in = v->v.model->entries[0].n_inputs;
-  v->v.n_out = v->v.model->entries[0].n_args - v->v.n_in;
+  v->v.entry = made->entry;
+  v->v.n_in = entry_of(&v->v)->n_inputs;
+  v->v.n_out = entry_of(&v->v)->n_args - v->v.n_in;
   v->hash = k->hash;
   v->n_key = k->n;
   memcpy(v->key, k->at, (size_t)k->n * sizeof *k->at);
-  if (!fill_variant(&v->v, inputs, in, n)) {
-    free(v);
-    return NULL;
+  if (PyTuple_Size(made->inputs) != v->v.n_in)
+    PyErr_SetString(PyExc_RuntimeError, "the operator's variant has other inputs");
+  else if (fill_variant(&v->v, made->inputs, made->bound, in, n)) {
+    neo_py_program_keep(p);
+    return v;
   }
-  neo_py_program_keep(p);
-  return v;
+  free(v);
+  return NULL;
 }
 
 /* Another thread may have been quicker: then its variant is taken, and v is left over. */
@@ -295,12 +392,14 @@ static variant *add_variant(neo_py_door *d, variant *v, const key *k) {
 
 static variant *specialize(neo_py_door *d, const neo_py_shape *in, int32_t n, const key *k) {
   neo_py_state *s = neo_py_state_get();
-  PyObject *object = s ? key_object(in, n) : NULL, *program, *inputs;
+  PyObject *object = s ? key_object(in, n) : NULL;
   PyObject *made = object ? PyObject_CallMethod(d->object, "_specialize", "(O)", object) : NULL;
+  special f = {0};
   variant *v = NULL;
-  if (made && PyArg_ParseTuple(made, "OO!", &program, &PyTuple_Type, &inputs)) {
-    neo_py_program *p = neo_py_program_of(s, program);
-    v = p ? new_variant(p, inputs, in, n, k) : NULL;
+  if (made && PyArg_ParseTuple(made, "OO!|iO!", &f.program, &PyTuple_Type, &f.inputs, &f.entry,
+                               &PyTuple_Type, &f.bound)) {
+    neo_py_program *p = neo_py_program_of(s, f.program);
+    v = p ? new_variant(p, &f, in, n, k) : NULL;
     if (v && !(v = add_variant(d, v, k)))
       PyErr_NoMemory();
   }
@@ -329,6 +428,32 @@ const neo_py_door_variant *neo_py_door_variant_of(neo_py_door *door, const neo_p
   return v ? &v->v : NULL;
 }
 
+static int32_t bind_one(neo_rt_ctx *ctx, const neo_py_door_variant *v, int32_t tensor,
+                        void *data) {
+  static const neo_dl_type types[] = {
+      [NEO_RT_F64] = {NEO_DL_FLOAT, 64, 1}, [NEO_RT_F32] = {NEO_DL_FLOAT, 32, 1},
+      [NEO_RT_F16] = {NEO_DL_FLOAT, 16, 1}, [NEO_RT_BF16] = {NEO_DL_BFLOAT, 16, 1},
+      [NEO_RT_I64] = {NEO_DL_INT, 64, 1},   [NEO_RT_I32] = {NEO_DL_INT, 32, 1},
+      [NEO_RT_I8] = {NEO_DL_INT, 8, 1},     [NEO_RT_U8] = {NEO_DL_UINT, 8, 1},
+      [NEO_RT_BOOL] = {NEO_DL_BOOL, 8, 1}};
+  int64_t extents[NEO_PY_RANK];
+  neo_py_shape s = shape_of(v->model, &v->model->tensors[tensor], NULL, extents);
+  neo_dl_tensor dl = {.data = data,
+                      .device = {NEO_DL_CPU, 0},
+                      .ndim = s.rank,
+                      .dtype = types[s.type],
+                      .shape = extents};
+  return neo_rt_bind(ctx, tensor, &dl);
+}
+
+/* Parameters are the caller's memory during this call. */
+static int32_t bind_all(neo_rt_ctx *ctx, const neo_py_door_variant *v, void *const *data) {
+  int32_t status = NEO_RT_OK;
+  for (int32_t k = 0; status == NEO_RT_OK && k < v->n_bound; k++)
+    status = bind_one(ctx, v, v->bound[2 * k], data[k]);
+  return status;
+}
+
 int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args,
                     char *why) {
   char text[512] = "";
@@ -336,7 +461,9 @@ int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const
   neo_py_worker *w = neo_py_program_take(v->program, &status, text, sizeof text);
   if (w) {
     w->cancel = 0;
-    status = neo_rt_call(w->ctx, 0, NULL, args);
+    status = bind_all(w->ctx, v, args + v->n_in + v->n_out);
+    if (status == NEO_RT_OK)
+      status = neo_rt_call(w->ctx, v->entry, v->sizes, args);
     if (status)
       snprintf(text, sizeof text, "%s", neo_rt_error(w->ctx));
     neo_py_program_give(v->program, w);
@@ -496,11 +623,13 @@ static PyObject *door_run(PyObject *self, PyObject *args) {
                         &from, &PyTuple_Type, &to) ||
       !find_for(number, parts, &f))
     return NULL;
-  void **at = PyMem_Calloc((size_t)(f.v->n_in + f.v->n_out) + 1, sizeof *at);
+  void **at = PyMem_Calloc((size_t)(f.v->n_in + f.v->n_out + f.v->n_bound) + 1, sizeof *at);
   for (int32_t k = 0; at && k < f.v->n_in; k++)
     at[k] = address_at(from, f.v->in[k]);
   for (int32_t k = 0; at && k < f.v->n_out; k++)
     at[f.v->n_in + k] = address_at(to, k);
+  for (int32_t k = 0; at && k < f.v->n_bound; k++)
+    at[f.v->n_in + f.v->n_out + k] = address_at(from, f.v->bound[2 * k + 1]);
   char why[NEO_PY_WHY] = "";
   int failed = -1;
   if (at && !PyErr_Occurred()) {

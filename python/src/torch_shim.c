@@ -119,7 +119,7 @@ typedef struct {
   void **args; /* those of the entry */
   tensor few_in[FEW], few_out[FEW];
   neo_py_shape few_shapes[FEW];
-  void *few_args[2 * FEW];
+  void *few_args[3 * FEW];
   void *memory;
   char why[NEO_PY_WHY];
 } call;
@@ -141,7 +141,7 @@ static int make_room(call *c, int32_t n_in, int32_t n_out) {
   if (n_in <= FEW && n_out <= FEW)
     return 0;
   size_t n = (size_t)(n_in + n_out) + 1;
-  char *at = c->memory = calloc(n, 3 * sizeof(tensor) + sizeof *c->shapes);
+  char *at = c->memory = calloc(n, 4 * sizeof(tensor) + sizeof *c->shapes);
   if (!at)
     return told(c, "memory ended");
   c->shapes = (neo_py_shape *)(void *)at;
@@ -216,6 +216,12 @@ static int take_arguments(call *c, const neo_py_door_variant *v) {
       return told(c, "memory for a result is missing");
     c->n_out = k + 1;
     if (take_data(c, c->out[k], &c->args[v->n_in + k]))
+      return -1;
+  }
+  void **bound = c->args + v->n_in + v->n_out;
+  for (int32_t k = 0; k < v->n_bound; k++) {
+    int32_t arg = v->bound[2 * k + 1];
+    if (make_contiguous(c, arg) || take_data(c, c->in[arg], &bound[k]))
       return -1;
   }
   return 0;

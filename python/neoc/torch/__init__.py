@@ -12,6 +12,7 @@ docs/python.md has a chapter on it. Needs PyTorch 2.6 or later; 2.8 is quicker.
 
 from __future__ import annotations
 
+from .module import Module
 from .operator import Op, op
 
-__all__ = ["Op", "op"]
+__all__ = ["Module", "Op", "op"]

@@ -84,8 +84,7 @@ class Eager(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         output = door.call(door.number, *tensors)
-        if door.may_be_integer:
-            _mark_integers(ctx, output)
+        _mark_integers(ctx, output)
         return output
 
     @staticmethod
@@ -97,6 +96,15 @@ class Eager(torch.autograd.Function):
         made = ctx.door.vjp(wrt, of)
         given = [*ctx.saved_tensors, *(grads[k] for k in of)]
         return (None, *_spread(n, wrt, apply(made, given)))
+
+
+def _one_by_one(door: Door, tensors: Sequence[torch.Tensor], batched: Sequence[bool],
+                n: int) -> tuple[Any, Any]:
+    """The entry of a model has its batches already: each element is a call of its own."""
+    rows = [apply(door, [t[k] if b else t for t, b in zip(tensors, batched)]) for k in range(n)]
+    if door.n_out == 1:
+        return torch.stack(rows), 0
+    return tuple(torch.stack(r) for r in zip(*rows)), (0,) * door.n_out
 
 
 class _Transformed(torch.autograd.Function):
@@ -142,6 +150,8 @@ class _Transformed(torch.autograd.Function):
         dims = in_dims[1:]
         front = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims)]
         batched = tuple(d is not None for d in dims)
+        if not door.has_batches:
+            return _one_by_one(door, front, batched, info.batch_size)
         made = door.vmap(batched, _without_batch(front, batched))
         return apply(made, front), 0 if door.n_out == 1 else (0,) * door.n_out
 

@@ -53,7 +53,7 @@ class Door:
     graph that was compiled may call them.
     """
 
-    def __init__(self, number: int, core: Op, statics: Statics) -> None:
+    def __init__(self, number: int, core: Any, statics: Statics) -> None:
         self.number = number
         self.core = core
         self.statics = dict(statics)
@@ -67,7 +67,7 @@ class Door:
         self._place = {k: n for n, k in enumerate(self.tensors)}
         self._derived: dict[Any, Door] = {}
         self.shapes: dict[Any, Any] = {}  # of symbolic.py
-        self.may_be_integer = True
+        self.has_batches = isinstance(core, Op)  # a model's entry has no text for vmap
 
     def __repr__(self) -> str:
         return f"<{self.core.signature}, number {self.number}>"
@@ -82,9 +82,9 @@ class Door:
         return tuple(("static", self.statics[a.name]) if a.static else key[self._place[k]]
                      for k, a in enumerate(self.core._arguments))
 
-    def _specialize(self, key: tuple[Any, ...]) -> tuple[Any, tuple[int, ...]]:
-        program, inputs = self.core._specialize(self.full_key(key))
-        return program, tuple(self._place[k] for k in inputs)
+    def _specialize(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        program, inputs, *entry = self.core._specialize(self.full_key(key))
+        return (program, tuple(self._place[k] for k in inputs), *entry)
 
     def _fail(self, status: int, why: str) -> None:
         self.core._fail(status, why)
@@ -116,6 +116,8 @@ class Door:
         found = self._derived.get(what)
         if found is not None:
             return found
+        if not isinstance(self.core, Op):
+            return self._derive(what, self.core.vjp(wrt, of))
         return self._derive(what, derive.vjp(self._of(of), self._at(wrt), floats=True))
 
     def jvp(self, wrt: tuple[int, ...], of: tuple[int, ...]) -> Door:
@@ -125,6 +127,8 @@ class Door:
         found = self._derived.get(what)
         if found is not None:
             return found
+        if not isinstance(self.core, Op):
+            return self._derive(what, self.core.jvp(wrt, of))
         return self._derive(what, derive.jvp(self._of(of), self._at(wrt), floats=True))
 
     def vmap(self, batched: tuple[bool, ...], examples: Sequence[Example]) -> Door:
@@ -154,14 +158,16 @@ _doors: dict[int, Door] = {}
 _lock = threading.Lock()
 
 
-def _description(core: Op, statics: Statics) -> str:
+def _description(core: Any, statics: Statics) -> str:
     """All that decides what an operator computes."""
+    if not isinstance(core, Op):
+        return core.description()
     return repr((core._text, [(a.name, a.static) for a in core._arguments], core.results,
                  sorted(core._types.items()), core._options, core._threads,
                  sorted(core._fallbacks.items()), sorted(core._index_reads), sorted(statics)))
 
 
-def door_of(core: Op, statics: Statics = ()) -> Door:
+def door_of(core: Any, statics: Statics = ()) -> Door:
     """The door of an operator; a new one where there is none yet."""
     digest = hashlib.blake2b(_description(core, statics).encode(), digest_size=8).digest()
     number = int.from_bytes(digest, "little") >> 1
