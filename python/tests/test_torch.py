@@ -228,5 +228,424 @@ class EveryOperator(Same):
     test_meta_tensors_have_shapes = over_table(check_meta, differentiable=False)
 
 
+class Calls(Same):
+    def setUp(self) -> None:
+        torch.manual_seed(0)
+        self.mm = neoc.torch.op(MM)
+        self.a, self.b = torch.randn(3, 4), torch.randn(4, 5)
+
+    def test_arguments_go_by_name_and_numbers_are_tensors(self) -> None:
+        self.same(self.mm(B=self.b, A=self.a), self.a @ self.b, 1e-5, 1e-6)
+        f = neoc.torch.op("y[i] = a*x[i] + b")
+        self.same(f(2, torch.ones(3), 0.5), torch.full((3,), 2.5))
+        g = neoc.torch.op("y[i] = x[i]/n")
+        self.same(g(torch.ones(3, dtype=torch.float64), 4),
+                  torch.full((3,), 0.25, dtype=torch.float64))
+
+    def test_static_arguments_are_numbers(self) -> None:
+        f = neoc.torch.op("y[i < N] = sum[k < K] x[i + k]")
+        x = torch.arange(6.0, requires_grad=True)
+        self.same(f(x, N=4, K=3), x.unfold(0, 3, 1).sum(-1))
+        f(x, N=2, K=2).sum().backward()
+        self.same(x.grad, torch.tensor([1.0, 2, 1, 0, 0, 0]))
+        self.assertRaises(TypeError, f, x, N=torch.tensor(3), K=2)
+
+    def test_wrong_calls_are_told(self) -> None:
+        with self.assertRaises(TypeError):
+            self.mm(self.a)
+        with self.assertRaises(TypeError):
+            self.mm(self.a, self.b, C=self.a)
+        with self.assertRaises(neoc.ShapeError) as told:
+            self.mm(self.a, self.a)
+        self.assertIn("index 'k' has two extents", str(told.exception))
+        self.assertTrue(told.exception.diagnostics)
+        for bad in (self.a.to(torch.complex64), self.a.to(torch.int16)):
+            with self.assertRaises(neoc.DTypeError):
+                self.mm(bad, bad.T)
+        with self.assertRaises(neoc.DTypeError):
+            self.mm(self.a.double(), self.b)
+        with self.assertRaises(neoc.DTypeError):
+            self.mm(self.a.numpy(), self.b)
+
+    def test_indices_out_of_range_are_told(self) -> None:
+        f = neoc.torch.op("E[n, d] = T[i[n], d]")
+        with self.assertRaises(neoc.RangeError):
+            f(torch.zeros(5, 2), torch.tensor([1, 7]))
+
+    def test_tensors_that_are_not_dense_or_elsewhere_are_refused(self) -> None:
+        with self.assertRaisesRegex(neoc.Unsupported, "dense"):
+            self.mm(self.a.to_sparse(), self.b)
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            a = torch.empty(3, 4, device="cuda")
+            with self.assertRaisesRegex(neoc.Unsupported, "processor"):
+                self.mm(a, torch.empty(4, 5, device="cuda"))
+
+    def test_empty_scalar_conjugate_and_negative_tensors(self) -> None:
+        self.assertEqual(self.mm(torch.zeros(0, 4), self.b).shape, (0, 5))
+        self.same(self.mm(torch.zeros(3, 0), torch.zeros(0, 5)), torch.zeros(3, 5))
+        empty = torch.zeros(0, 4, requires_grad=True)
+        self.mm(empty, self.b).sum().backward()
+        self.assertEqual(empty.grad.shape, (0, 4))
+        f = neoc.torch.op("y[..] = 2*x[..]")
+        self.same(f(torch.tensor(3.0)), torch.tensor(6.0))
+        negative = torch.randn(3, dtype=torch.complex64).conj().imag
+        self.assertTrue(negative.is_neg())
+        self.same(f(negative), 2*negative.resolve_neg())
+
+    def test_memory_formats_and_offsets(self) -> None:
+        f = neoc.torch.op("y[n, c, i, j] = 2*x[n, c, i, j]")
+        x = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+        self.same(f(x), 2*x)
+        self.same(neoc.torch.op("y[i] = 2*x[i]")(torch.arange(9.0)[1::2]),
+                  2*torch.arange(9.0)[1::2])
+
+    def test_operators_without_arguments(self) -> None:
+        self.same(neoc.torch.op("y[i < 3] = 2.0*f32(i)")(), torch.tensor([0.0, 2, 4]))
+
+    def test_operators_are_copied_and_pickled(self) -> None:
+        again = pickle.loads(pickle.dumps(self.mm))
+        self.same(again(self.a, self.b), self.mm(self.a, self.b))
+        self.same(copy.deepcopy(self.mm)(self.a, self.b), self.mm(self.a, self.b))
+        self.assertEqual(again._number, self.mm._number)
+
+    def test_autocast_takes_the_widest_float(self) -> None:
+        a = self.a.requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            h = a @ torch.eye(4)
+            self.assertEqual(h.dtype, torch.bfloat16)
+            y = self.mm(h, self.b)
+            self.assertEqual(y.dtype, torch.float32)
+        y.sum().backward()
+        self.assertEqual(a.grad.dtype, torch.float32)
+        self.same(a.grad, self.b.sum(1).expand(3, 4), 0.02, 0.02)
+
+    def test_inference_mode_and_no_grad(self) -> None:
+        a = self.a.requires_grad_()
+        with torch.inference_mode():
+            self.assertTrue(self.mm(a, self.b).is_inference())
+        with torch.no_grad():
+            self.assertFalse(self.mm(a, self.b).requires_grad)
+
+
+class Gradients(Same):
+    def test_only_gradients_that_are_asked_for_are_computed(self) -> None:
+        mm = neoc.torch.op(MM)
+        a, b = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5)
+        mm(a, b).sum().backward()
+        self.assertEqual([k for k in mm._door._derived], [("vjp", (0,), (0,))])
+        two = neoc.torch.op("s[i] = sin(x[i])\nc[i] = cos(x[i])", out=("s", "c"))
+        x = torch.randn(4, requires_grad=True)
+        two(x)[1].sum().backward()
+        self.same(x.grad, -x.sin().detach(), 1e-5, 1e-6)
+        self.assertEqual([k for k in two._door._derived], [("vjp", (0,), (1,))])
+
+    def test_changes_in_place_after_the_call_are_noticed(self) -> None:
+        f = neoc.torch.op("y[i] = x[i]^2")
+        x = torch.randn(3, requires_grad=True)
+        z = x*1
+        y = f(z)
+        z.add_(1)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            y.sum().backward()
+
+    def test_batched_gradients_of_the_engine(self) -> None:
+        f = neoc.torch.op("y[i] = x[i]^3")
+        x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+        found, = torch.autograd.grad(f(x), x, torch.eye(3, dtype=torch.float64),
+                                     is_grads_batched=True)
+        self.same(found, torch.diag(3*x.detach()**2))
+
+    def test_forward_mode_under_no_functorch(self) -> None:
+        import torch.autograd.forward_ad as fwd
+        f = neoc.torch.op("y[i] = x[i]^3")
+        x, t = torch.randn(3), torch.randn(3)
+        with fwd.dual_level():
+            tangent = fwd.unpack_dual(f(fwd.make_dual(x, t))).tangent
+        self.same(tangent, 3*x**2*t, 1e-5, 1e-6)
+
+    def test_integers_have_no_gradient(self) -> None:
+        f = neoc.torch.op("y[i] = max[j] x[i, j]\nn[i] = argmax[j] x[i, j]")
+        x = torch.randn(3, 4, requires_grad=True)
+        y, n = f(x)
+        self.assertFalse(n.requires_grad)
+        y.sum().backward()
+        self.same(x.grad, torch.zeros(3, 4).scatter(1, n.long()[:, None], 1))
+
+    def test_arguments_that_nothing_flows_to_have_zeros(self) -> None:
+        f = neoc.torch.op("y[i] = stop(x[i])*b[i]")
+        x, b = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+        f(x, b).sum().backward()
+        self.same(x.grad, torch.zeros(3))
+        self.same(b.grad, x.detach())
+
+    def test_errors_in_backward_are_ours(self) -> None:
+        f = neoc.torch.op("y[n, d] = T[i[n], d]^2")
+        table, i = torch.randn(5, 2, requires_grad=True), torch.tensor([1, 2])
+        y = f(table, i)
+        i.data.fill_(9)
+        with self.assertRaises(neoc.RangeError):
+            y.sum().backward()
+
+
+class Graphs(Same):
+    def test_sizes_that_vary_compile_twice(self) -> None:
+        import torch._dynamo.testing
+        torch._dynamo.reset()
+        f = neoc.torch.op("y[i, j] = x[i]*x[j] + (x[i - 1] else 0)")
+        counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+        compiled = torch.compile(lambda x: f(x).sin().sum(), backend=counter, fullgraph=True)
+        for n in (4, 5, 6, 9):
+            x = torch.randn(n, requires_grad=True)
+            self.same(torch.autograd.grad(compiled(x), x),
+                      torch.autograd.grad(f(x).sin().sum(), x), 1e-5, 1e-6)
+        self.assertEqual(counter.frame_count, 2)
+
+    def test_export_with_a_dynamic_size_is_read_in_another_process(self) -> None:
+        mm = neoc.torch.op(MM)
+
+        class Net(torch.nn.Module):
+            def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+                return mm(a, b).relu()
+        a, b = torch.randn(3, 4), torch.randn(4, 5)
+        shapes = {"a": {0: torch.export.Dim("n")}, "b": {1: torch.export.Dim("m")}}
+        program = torch.export.export(Net(), (a, b), dynamic_shapes=shapes)
+        self.same(program.module()(a[:2], b[:, :4]), (a[:2] @ b[:, :4]).relu(), 1e-5, 1e-6)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.pt2")
+            neoc.torch.save_exported(program, path)
+            torch.save((a, b, program.module()(a, b)), os.path.join(folder, "data.pt"))
+            import subprocess
+            code = ("import torch, neoc.torch, sys\n"
+                    "p = neoc.torch.load_exported(sys.argv[1])\n"
+                    "a, b, y = torch.load(sys.argv[2])\n"
+                    "torch.testing.assert_close(p.module()(a, b), y)\n"
+                    "print(p.module()(a[:1], b).shape[0])\n")
+            ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code, path,
+                                  os.path.join(folder, "data.pt")], capture_output=True, text=True)
+            self.assertEqual(ran.stdout.strip(), "1", ran.stderr)
+
+    def test_inductor_runs_the_graph(self) -> None:
+        torch._dynamo.reset()
+        mm = neoc.torch.op(MM)
+        a, b = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5)
+        try:
+            y = torch.compile(lambda a, b: mm(a.sin(), b).cos(), fullgraph=True)(a, b)
+            y.sum().backward()
+        except Exception as problem:  # it needs a compiler of C++
+            if "compiler" in str(problem):
+                self.skipTest("torch.compile has no compiler of C++")
+            raise
+        z = a.detach().requires_grad_()
+        (z.sin() @ b).cos().sum().backward()
+        self.same(a.grad, z.grad, 1e-4, 1e-5)
+
+    def test_transforms_within_compile_are_right_in_any_nesting(self) -> None:
+        f = neoc.torch.op("y = sum[i] sin(x[i])*x[i]")
+        func, vmap = torch.func, torch.vmap
+
+        def sums(g: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda x: g(x).sum()
+        one, many = torch.randn(3), torch.randn(5, 3)
+        for name, g, x in (
+                ("vmap", vmap(f), many), ("grad", func.grad(f), one),
+                ("grad of vmap", func.grad(sums(vmap(f))), many),
+                ("vmap of grad", vmap(func.grad(f)), many),
+                ("grad twice", func.grad(sums(func.grad(f))), one),
+                ("grad thrice", func.grad(sums(func.grad(sums(func.grad(f))))), one),
+                ("hessian", func.hessian(f), one), ("vmap of hessian", vmap(func.hessian(f)), many),
+                ("jvp", lambda x: func.jvp(f, (x,), (x,))[1], one)):
+            with self.subTest(name):
+                torch._dynamo.reset()
+                compiled = torch.compile(g, fullgraph=True, backend="aot_eager")
+                self.same(compiled(x), g(x), 1e-5, 1e-6)
+
+
+class Processes(Same):
+    def test_threads_share_an_operator(self) -> None:
+        mm = neoc.torch.op(MM)
+        wrong: list[Any] = []
+
+        def work(k: int) -> None:
+            for n in range(2, 5):
+                a = torch.full((n, 4), float(k), requires_grad=True)
+                y = mm(a, torch.eye(4))
+                y.sum().backward()
+                if not (torch.equal(y, a) and torch.equal(a.grad, torch.ones(n, 4))):
+                    wrong.append(k)
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(wrong, [])
+
+    def test_workers_of_a_loader_call_operators(self) -> None:
+        f = neoc.torch.op("y[i] = x[i]^2 + 1")
+        f(torch.zeros(4))
+
+        class Data(torch.utils.data.Dataset):  # type: ignore[type-arg]
+            def __len__(self) -> int:
+                return 6
+
+            def __getitem__(self, k: int) -> torch.Tensor:
+                return f(torch.full((4,), float(k)))
+        loader = torch.utils.data.DataLoader(Data(), batch_size=3, num_workers=2,
+                                             multiprocessing_context="fork")
+        self.same(torch.cat(list(loader)), (torch.arange(6.0)[:, None]**2 + 1).expand(6, 4))
+
+    def test_calls_leave_nothing(self) -> None:
+        mm = neoc.torch.op(MM)
+        a, b = torch.randn(30, 40, requires_grad=True), torch.randn(40, 50)
+
+        def resident() -> int:
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1])*os.sysconf("SC_PAGESIZE")
+
+        def calls(n: int) -> None:
+            for _ in range(n):
+                mm(a, b).sum().backward()
+                with torch.no_grad():
+                    mm(a.T.contiguous().T, b)
+        calls(200)
+        before = resident()
+        calls(5000)
+        self.assertLess(resident() - before, 8 << 20)
+
+
+MLP = """
+import nn
+dim B <= 8
+input X[B, 3] : f64
+h = nn.linear(X, out = 4)
+param g[4] : f64 = 0.5
+y[b, j] = g[j]*tanh(h[b, j])
+s = sum[b, j] y[b, j]^2
+output y
+output both: y, s
+"""
+
+
+class Modules(Same):
+    def net(self, **options: Any) -> Any:
+        return neoc.torch.Module("net.expr", text=MLP, **options)
+
+    def by_hand(self, net: Any, x: torch.Tensor) -> torch.Tensor:
+        return net.g*torch.tanh(x @ net.h.W + net.h.b)
+
+    def test_results_and_gradients_are_right(self) -> None:
+        net = self.net()
+        x = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+        self.same(net(x), self.by_hand(net, x))
+        wanted = [x, *net.parameters()]
+        self.same(torch.autograd.grad(net(x).exp().sum(), wanted),
+                  torch.autograd.grad(self.by_hand(net, x).exp().sum(), wanted))
+
+        def of(x: torch.Tensor, *given: torch.Tensor) -> Any:
+            named = dict(zip(dict(net.named_parameters()), given))
+            return torch.func.functional_call(net, named, (x,))
+        given = [p.detach().clone().requires_grad_() for p in net.parameters()]
+        self.assertTrue(gradcheck(of, (x[:2], *given), check_forward_ad=True))
+        self.assertTrue(gradgradcheck(of, (x[:2], *given)))
+
+    def test_entries_have_several_outputs(self) -> None:
+        net = self.net(entry="both")
+        x = torch.randn(2, 3, dtype=torch.float64)
+        y, s = net(x)
+        self.same(s, (y**2).sum())
+        (y.sum() + s).backward()
+        self.assertEqual({n for n, p in net.named_parameters() if p.grad is not None},
+                         {"g", "h.W", "h.b"})
+        self.assertRaises(neoc.NeoError, self.net, entry="nowhere")
+
+    def test_names_and_memory_are_the_models(self) -> None:
+        net = self.net(seed=3)
+        self.assertEqual(set(net.state_dict()), {"g", "h.W", "h.b"})
+        before = net(torch.ones(2, 3, dtype=torch.float64))
+        with torch.no_grad():
+            net.h.W.mul_(2)
+        self.same(torch.from_numpy(net.model.params["h.W"]), net.h.W.detach())
+        after = net(torch.ones(2, 3, dtype=torch.float64))
+        self.assertFalse(torch.equal(before, after))
+        self.same(after, self.by_hand(net, torch.ones(2, 3, dtype=torch.float64)))
+
+    def test_training_by_torch_learns(self) -> None:
+        torch.manual_seed(0)
+        net = self.net()
+        x = torch.randn(8, 3, dtype=torch.float64)
+        y = torch.tanh(x @ torch.randn(3, 4, dtype=torch.float64))*0.3
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.02)
+        losses = []
+        for _ in range(300):
+            optimizer.zero_grad()
+            loss = ((net(x) - y)**2).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss))
+        self.assertLess(losses[-1], losses[0]/50)
+
+    def test_copies_are_independent(self) -> None:
+        net = self.net()
+        net.h.b.requires_grad_(False)
+        x = torch.randn(2, 3, dtype=torch.float64)
+        for other in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+            self.same(other(x), net(x))
+            self.assertFalse(other.h.b.requires_grad)
+            with torch.no_grad():
+                other.g.zero_()
+            self.assertGreater(float(net(x).abs().sum()), 0)
+            self.same(torch.from_numpy(other.model.params["g"]), other.g.detach())
+        other = self.net(seed=9)
+        other.load_state_dict(net.state_dict())
+        self.same(other(x), net(x))
+
+    def test_modules_compile_and_export(self) -> None:
+        torch._dynamo.reset()
+        net = self.net()
+        x = torch.randn(2, 3, dtype=torch.float64)
+        compiled = torch.compile(net, fullgraph=True, backend="aot_eager")
+        self.same(compiled(x), net(x))
+        grads = torch.autograd.grad(compiled(x).exp().sum(), list(net.parameters()))
+        self.same(grads, torch.autograd.grad(net(x).exp().sum(), list(net.parameters())))
+        self.same(torch.export.export(net, (x,)).module()(x), net(x))
+
+    def test_wrong_inputs_are_told(self) -> None:
+        net = self.net()
+        with self.assertRaisesRegex(neoc.ShapeError, "X"):
+            net(torch.randn(2, 5, dtype=torch.float64))
+        with self.assertRaisesRegex(neoc.ShapeError, "B is 9"):
+            net(torch.randn(9, 3, dtype=torch.float64))
+        with self.assertRaises(neoc.DTypeError):
+            net(torch.randn(2, 3))
+        self.assertRaises(TypeError, net)
+
+    def test_training_mode_refuses_what_needs_it(self) -> None:
+        net = neoc.torch.Module("drop.expr", text="import nn\ninput X[4, 3]\n"
+                                "Y = nn.dropout(X, p = 0.5)\noutput Y\n")
+        x = torch.randn(4, 3)
+        self.assertRaises(neoc.Unsupported, net, x)
+        self.same(net.eval()(x), x)
+
+    def test_entries_that_update_are_refused(self) -> None:
+        text = ("input x[4]\nstate r[4] = 0\nupdate r[i] = r[i] + x[i]\ny[i] = x[i] - r[i]\n"
+                "output y\noutput observe: y update r\n")
+        net = neoc.torch.Module("m.expr", text=text)
+        self.same(net(torch.ones(4)), torch.ones(4))
+        self.assertEqual([n for n, _ in net.named_buffers()], ["r"])
+        self.assertRaises(neoc.Unsupported, neoc.torch.Module, "m.expr", text=text,
+                          entry="observe")
+
+
+class SlowWay(Same):
+    def test_kernels_in_python_do_the_same(self) -> None:
+        from neoc.torch.library import _slow_kernel
+        for o in OPERATORS:
+            m = Made(o, wants=False)
+            door = m.op._door or m.op._door_for(tuple(m.static.items()))
+            with self.subTest(o.name):
+                self.same(_slow_kernel(door.number, *m.args), m(*m.args))
+
+
 if __name__ == "__main__":
     unittest.main()

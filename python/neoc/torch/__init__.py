@@ -12,7 +12,8 @@ docs/python.md has a chapter on it. Needs PyTorch 2.6 or later; 2.8 is quicker.
 
 from __future__ import annotations
 
+from .library import load_exported, save_exported
 from .module import Module
 from .operator import Op, op
 
-__all__ = ["Module", "Op", "op"]
+__all__ = ["Module", "Op", "load_exported", "op", "save_exported"]

@@ -1,14 +1,18 @@
-"""The three autograd.Functions of an operator, and `apply`, which chooses.
+"""The autograd.Functions of an operator, and `apply`, which chooses.
 
-PyTorch has three ways to differentiate, and no one Function serves all of them well:
+PyTorch has two ways to differentiate, and no one Function serves both well:
 
     eager         the engine records a node: the old style is the quickest by far
     transforms    torch.func and forward-mode AD ask for setup_context, vmap and jvp
-    compiled      Dynamo traces the backward pass, and refuses a Function that has jvp
 
 What they compute is the same: the backward pass, tangents and batches are operators of neoc
-themselves (Door.vjp, jvp and vmap), so each can be differentiated, batched and traced again. A
-gradient that nobody asks for is in no text that is compiled.
+themselves (Door.vjp, jvp and vmap), so each can be differentiated and batched again. A gradient that
+nobody asks for is in no text that is compiled.
+
+torch.compile sees neither: Dynamo would trace a Function's backward into a graph that has no second
+derivative, without a word. It takes the call as one node (allow_in_graph), and AOTAutograd runs
+`_apply` on fake tensors, within the same transforms as in eager mode, so that its graphs consist of
+the dispatcher's operators.
 """
 
 from __future__ import annotations
@@ -32,7 +36,16 @@ def in_transform() -> bool:
 def apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
     """The operator on tensors, for whichever way of differentiation is at work."""
     if torch.compiler.is_compiling():
-        return _Compiled.apply(door.number, *tensors)
+        return _in_graph(door.number, *tensors)
+    return _apply(door, tensors)
+
+
+@torch.compiler.allow_in_graph
+def _in_graph(number: int, *tensors: torch.Tensor) -> Any:
+    return _apply(door_at(number), tensors)
+
+
+def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
     try:
         if in_transform():
             return _Transformed.apply(door, *tensors)
@@ -48,8 +61,8 @@ def apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
 
 def _wanted(ctx: Any, grads: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The arguments whose gradients are asked for, and the results that have a cotangent."""
-    wrt = tuple([k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed])
-    of = tuple([k for k, g in enumerate(grads) if g is not None])
+    wrt = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
+    of = tuple(k for k, g in enumerate(grads) if g is not None)
     return wrt, of
 
 
@@ -64,8 +77,8 @@ def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
 
 def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> tuple[Any, ...]:
     """What the arguments of one element of the batch are like."""
-    return tuple([Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
-                  for t, b in zip(tensors, batched)])
+    return tuple(Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
+                 for t, b in zip(tensors, batched))
 
 
 def _mark_integers(ctx: Any, output: Any) -> None:
@@ -156,58 +169,15 @@ class _Transformed(torch.autograd.Function):
         return apply(made, front), 0 if door.n_out == 1 else (0,) * door.n_out
 
 
-# ---------------------------------------------------------------- torch.compile
+# ---------------------------------------------------------------- batches of the dispatcher
 
-@torch.compiler.assume_constant_result
-def _vjp_number(number: int, wrt: tuple[int, ...], of: tuple[int, ...]) -> int:
-    return door_at(number).vjp(wrt, of).number
-
-
-@torch.compiler.assume_constant_result
-def _vmap_number(number: int, batched: tuple[bool, ...], examples: tuple[Any, ...]) -> int:
-    return door_at(number).vmap(batched, [Example(*e) for e in examples]).number
-
-
-@torch.compiler.assume_constant_result
-def _n_out(number: int) -> int:
-    return door_at(number).n_out
-
-
-def _raw(number: int, tensors: Sequence[torch.Tensor]) -> Any:
-    """The dispatcher's operator, as Dynamo can trace it."""
-    name = f"call{len(tensors)}_{_n_out(number)}"
-    return getattr(torch.ops.neoc, name).default(number, *tensors)
-
-
-class _Compiled(torch.autograd.Function):
-    """For torch.compile and torch.export. Doors are told by their numbers."""
-
-    @staticmethod
-    def forward(number: int, *tensors: torch.Tensor) -> Any:
-        return _raw(number, tensors)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.number = inputs[0]
-        ctx.save_for_backward(*inputs[1:])
-        ctx.set_materialize_grads(False)
-        _mark_integers(ctx, output)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        wrt, of = _wanted(ctx, grads)
-        n = len(ctx.needs_input_grad) - 1
-        if not of or not wrt:
-            return (None,) * (n + 1)
-        made = _vjp_number(ctx.number, wrt, of)
-        given = [*ctx.saved_tensors, *[grads[k] for k in of]]
-        return (None, *_spread(n, wrt, _Compiled.apply(made, *given)))
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], number: int, *tensors: torch.Tensor) -> Any:
-        dims = in_dims[1:]
-        front = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims)]
-        batched = tuple([d is not None for d in dims])
-        made = _vmap_number(number, batched, _without_batch(front, batched))
-        n_out = _n_out(number)
-        return _Compiled.apply(made, *front), 0 if n_out == 1 else (0,) * n_out
+def batches(info: Any, in_dims: tuple[Any, ...], number: int, *tensors: torch.Tensor) -> Any:
+    """The rule of the dispatcher's operators for torch.vmap."""
+    dims = in_dims[1:]
+    front = [t if d is None else t.movedim(d, 0) for t, d in zip(tensors, dims)]
+    batched = tuple(d is not None for d in dims)
+    door = door_at(number)
+    if not door.has_batches:
+        return _one_by_one(door, front, batched, info.batch_size)
+    made = door.vmap(batched, _without_batch(front, batched))
+    return made.call(made.number, *front), 0 if door.n_out == 1 else (0,) * door.n_out

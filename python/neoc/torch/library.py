@@ -224,9 +224,15 @@ def _declare(n_in: int, n_out: int) -> Any:
     else:
         _library.impl(name, _slow_kernel, "CPU")
     torch.library.register_fake(f"neoc::{name}", _fake, lib=_library)
+    torch.library.register_vmap(f"neoc::{name}", _batches, lib=_library)
     made = getattr(torch.ops.neoc, name).default
     _declared[n_in, n_out] = made
     return made
+
+
+def _batches(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+    from .functions import batches
+    return batches(info, in_dims, *args)
 
 
 def _parts(tensors: Sequence[Any]) -> tuple[Any, ...]:
@@ -309,3 +315,38 @@ def retold(problem: BaseException, tensors: Sequence[torch.Tensor]) -> BaseExcep
     except NeoError as ours:
         return ours
     return problem
+
+
+# ---------------------------------------------------------------- files
+
+_FILE = "neoc.pickle"
+
+
+def save_exported(program: Any, path: Any) -> None:
+    """torch.export.save, with the texts of the operators of neoc that the program calls."""
+    import pickle
+    import io
+    doors = []
+    for node in program.graph.nodes:
+        if node.op == "call_function" and str(node.target).startswith("neoc.call"):
+            doors.append(door_at(int(node.args[0])))
+    rows = [(d.number, d.core, tuple(d.statics.items())) for d in doors]
+    made = io.BytesIO()
+    pickle.dump(rows, made)
+    torch.export.save(program, path, extra_files={_FILE: made.getvalue().hex()})
+
+
+def load_exported(path: Any) -> Any:
+    """torch.export.load of what save_exported wrote, in any process.
+
+    The file is trusted, as any file with a pickle: it may run what it likes.
+    """
+    import pickle
+    import zipfile
+    with zipfile.ZipFile(path) as archive:
+        names = [n for n in archive.namelist() if n.endswith(_FILE)]
+        rows = bytes.fromhex(archive.read(names[0]).decode()) if names else pickle.dumps([])
+    for number, core, statics in pickle.loads(rows):
+        if door_of(core, statics).number != number:
+            raise NeoError("the file was written by another version of neoc")
+    return torch.export.load(path)
