@@ -59,11 +59,51 @@ def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
         raise told from None
 
 
-def _wanted(ctx: Any, grads: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The arguments whose gradients are asked for, and the results that have a cotangent."""
-    wrt = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
-    of = tuple(k for k, g in enumerate(grads) if g is not None)
-    return wrt, of
+class _Plan:
+    """What a backward pass computes where these arguments want gradients and these results have
+    cotangents."""
+
+    __slots__ = ("door", "call", "number", "wrt", "of", "blank")
+
+    def __init__(self, door: Door, needs: Sequence[bool], of: tuple[int, ...]) -> None:
+        self.wrt = tuple(k for k, needed in enumerate(needs) if needed and k > 0)
+        self.of = of
+        self.door = door.vjp(tuple(k - 1 for k in self.wrt), of)
+        self.call = self.door.call
+        self.number = self.door.number
+        self.blank: list[Any] = [None]*len(needs)
+
+
+def _gradients(ctx: Any, grads: tuple[Any, ...]) -> Any:
+    """The backward pass of both Functions: those gradients alone that are asked for."""
+    needs = ctx.needs_input_grad
+    what = (needs, _ALL if len(grads) == 1 and grads[0] is not None else
+            tuple([k for k, g in enumerate(grads) if g is not None]))
+    plan = ctx.door.plans.get(what)
+    if plan is None:
+        if not what[1] or not any(needs):
+            return (None,)*len(needs)
+        plan = ctx.door.plans[what] = _Plan(ctx.door, needs, what[1])
+    saved = ctx.saved_tensors
+    if len(grads) > 1:
+        grads = tuple([grads[k] for k in plan.of])
+    if _is_grad_enabled() or in_transform():
+        found = _apply(plan.door, (*saved, *grads))
+    else:
+        try:
+            found = plan.call(plan.number, *saved, *grads)
+        except RuntimeError as problem:
+            raise retold(problem, saved) from None
+    made = plan.blank.copy()
+    if len(plan.wrt) == 1:
+        made[plan.wrt[0]] = found
+    else:
+        for k, value in zip(plan.wrt, found):
+            made[k] = value
+    return tuple(made)
+
+
+_ALL = (0,)
 
 
 def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
@@ -73,6 +113,13 @@ def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
     for k, value in zip(places, values):
         made[k] = value
     return tuple(made)
+
+
+def _mark_integers(ctx: Any, output: Any) -> None:
+    many = output if isinstance(output, tuple) else (output,)
+    integers = [t for t in many if not t.is_floating_point()]
+    if integers:
+        ctx.mark_non_differentiable(*integers)
 
 
 def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> tuple[Any, ...]:
@@ -97,24 +144,19 @@ class Eager(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         output = door.call(door.number, *tensors)
-        _mark_integers(ctx, output)
+        if door.n_out > 1 or not output.is_floating_point():
+            _mark_integers(ctx, output)
         return output
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        wrt, of = _wanted(ctx, grads)
-        n = len(ctx.needs_input_grad) - 1
-        if not of:
-            return (None,) * (n + 1)
-        made = ctx.door.vjp(wrt, of)
-        given = [*ctx.saved_tensors, *(grads[k] for k in of)]
-        return (None, *_spread(n, wrt, apply(made, given)))
+        return _gradients(ctx, grads)
 
 
 def _one_by_one(door: Door, tensors: Sequence[torch.Tensor], batched: Sequence[bool],
                 n: int) -> tuple[Any, Any]:
     """The entry of a model has its batches already: each element is a call of its own."""
-    rows = [apply(door, [t[k] if b else t for t, b in zip(tensors, batched)]) for k in range(n)]
+    rows = [_apply(door, [t[k] if b else t for t, b in zip(tensors, batched)]) for k in range(n)]
     if door.n_out == 1:
         return torch.stack(rows), 0
     return tuple(torch.stack(r) for r in zip(*rows)), (0,) * door.n_out
@@ -140,13 +182,7 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        wrt, of = _wanted(ctx, grads)
-        n = len(ctx.needs_input_grad) - 1
-        if not of or not wrt:
-            return (None,) * (n + 1)
-        made = ctx.door.vjp(wrt, of)
-        given = [*ctx.saved_tensors, *(grads[k] for k in of)]
-        return (None, *_spread(n, wrt, apply(made, given)))
+        return _gradients(ctx, grads)
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
@@ -155,7 +191,7 @@ class _Transformed(torch.autograd.Function):
             return None if ctx.n_out == 1 else (None,) * ctx.n_out
         made = ctx.door.jvp(wrt, ctx.floats)
         given = [*ctx.saved_tensors, *(tangents[k] for k in wrt)]
-        found = apply(made, given)
+        found = _apply(made, given)
         return found if ctx.n_out == 1 else _spread(ctx.n_out, ctx.floats, found)
 
     @staticmethod
@@ -166,7 +202,7 @@ class _Transformed(torch.autograd.Function):
         if not door.has_batches:
             return _one_by_one(door, front, batched, info.batch_size)
         made = door.vmap(batched, _without_batch(front, batched))
-        return apply(made, front), 0 if door.n_out == 1 else (0,) * door.n_out
+        return _apply(made, front), 0 if door.n_out == 1 else (0,) * door.n_out
 
 
 # ---------------------------------------------------------------- batches of the dispatcher

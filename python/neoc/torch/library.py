@@ -67,6 +67,7 @@ class Door:
         self._place = {k: n for n, k in enumerate(self.tensors)}
         self._derived: dict[Any, Door] = {}
         self.shapes: dict[Any, Any] = {}  # of symbolic.py
+        self.plans: dict[Any, Any] = {}  # of functions.py
         self.has_batches = isinstance(core, Op)  # a model's entry has no text for vmap
 
     def __repr__(self) -> str:
