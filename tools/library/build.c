@@ -1,6 +1,6 @@
 /* Builds: what a compilation made, in memory. All of one is in its arena. */
 #include "tools/library/build.h"
-#include "base/float_mode.h"
+#include "tools/library/mode.h"
 #include "tools/pipeline/emit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static bool make(neo_build *b, const neo_request *given) {
 
 int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_request *request,
                      neo_build **out) {
-  neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
+  neo_mode before = neo_mode_enter(); /* constants are folded in it */
   neo_build *b = calloc(1, sizeof *b);
   *out = NULL;
   if (b) {
@@ -99,7 +99,7 @@ int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_r
     else
       neo_build_free(b);
   }
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   return *out ? (int32_t)(*out)->status : NEO_MEMORY;
 }
 

@@ -1,6 +1,6 @@
 /* The program neoc as a function. */
-#include "base/float_mode.h"
 #include "tools/library/build.h"
+#include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static int run(int argc, const char *const *argv) {
 }
 
 int32_t neo_command(int argc, const char *const *argv) {
-  neo_float_mode before = neo_float_mode_enter();
+  neo_mode before = neo_mode_enter();
   int code = run(argc, argv);
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   return code;
 }

@@ -1,6 +1,6 @@
 /* The public compiler API (include/neo/neo.h): what writes files. */
-#include "base/float_mode.h"
 #include "tools/library/build.h"
+#include "tools/library/mode.h"
 #include <string.h>
 
 const char *neo_version(void) {
@@ -43,9 +43,9 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
 
 static int32_t run_with(const neo_request *r, bool emit, char **messages) {
   char *text = NULL;
-  neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
+  neo_mode before = neo_mode_enter(); /* constants are folded in it */
   neo_status s = run(r, emit, &text);
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   if (messages)
     *messages = text;
   else

@@ -2,8 +2,8 @@
  * again, as far as that needs, and holds what it made then against the build. */
 #include "tools/neoc/explain/explain.h"
 #include "base/deep.h"
-#include "base/float_mode.h"
 #include "tools/library/build.h"
+#include "tools/library/mode.h"
 #include "tools/neoc/commands.h"
 #include <string.h>
 
@@ -100,8 +100,8 @@ char *neo_build_explain(const neo_build *build, const char *what) {
   memset(&x, 0, sizeof x);
   x.build = build;
   x.what = what ? what : "ir";
-  neo_float_mode before = neo_float_mode_enter();
+  neo_mode before = neo_mode_enter();
   neo_deep_run(run, &x);
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   return x.out;
 }

@@ -26,8 +26,11 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 void neo_compilation_free(neo_compilation *c) {
   neo_parts_end(c);
   neo_emit_discard(c);
-  if (c->llvm)
+  if (c->llvm) {
+    neo_emit_enter(c);
     neo_llvm_free(c->llvm);
+    neo_emit_leave(c);
+  }
   neo_arena_free(&c->arena);
   neo_track_end(&c->track);
   memset(c, 0, sizeof *c);
@@ -275,6 +278,7 @@ static void run_stage(void *ctx) {
     x->status = NEO_INTERRUPTED;
   else
     x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
+  neo_emit_leave(c);
   if (x->status == NEO_INTERRUPTED)
     c->why = "cancelled";
   c->arena.on_fail = c->options.on_fail;

@@ -157,6 +157,7 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
+  bool in_llvm; /* this thread has entered it (emit.h) */
   NEO_VEC(neo_output) outputs; /* of a compilation in memory */
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */

@@ -157,10 +157,12 @@ neo_status neo_emit_files(neo_compilation *c) {
   neo_status s = in_memory ? NEO_OK : begin_files(c);
   if (!s)
     s = neo_emit_device(c);
+  neo_emit_enter(c);
   if (!s)
     s = build_llvm(c);
   if (!s)
     s = make_texts(c);
+  neo_emit_leave(c);
   if (!s)
     s = neo_emit_binaries(c);
   if (s)

@@ -129,7 +129,9 @@ static neo_status archive(const linker *l) {
 static neo_status make_object(neo_compilation *c) {
   const char *data;
   size_t n;
+  neo_emit_enter(c);
   neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
+  neo_emit_leave(c);
   return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
 }
 

@@ -134,6 +134,7 @@ static neo_status fill(const neo_compilation *c, part *p) {
 }
 
 static void make_part(const neo_compilation *c, part *p) {
+  neo_llvm_enter();
   if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
@@ -142,6 +143,7 @@ static void make_part(const neo_compilation *c, part *p) {
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
+  neo_llvm_leave();
   if (!p->status)
     neo_arena_free(&p->arena);
 }
