@@ -11,7 +11,7 @@ static neo_status read_request(neo_build *b, const neo_request *given, neo_compi
                                const char **wrong) {
   neo_request r;
   *wrong = neo_request_copy(given, &r);
-  neo_status s = *wrong ? NEO_ARGUMENT : neo_request_read(&b->arena, &r, "o", o, wrong);
+  neo_status s = *wrong ? NEO_ARGUMENT : neo_request_read(&b->arena, &r, "code", o, wrong);
   if (!s && o->emit & (NEO_EMIT_SO | NEO_EMIT_A)) {
     *wrong = "so and a are files: neo_compile writes them";
     return NEO_ARGUMENT;

@@ -24,6 +24,10 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
   }
   const char *wrong = neo_request_copy(given, &request);
   neo_status s = wrong ? NEO_ARGUMENT : neo_request_read(&a, &request, "so,h", &o, &wrong);
+  if (!s && o.emit & NEO_EMIT_CODE) {
+    wrong = "code is made in memory: neo_build_make";
+    s = NEO_ARGUMENT;
+  }
   if (s) {
     *messages = neo_text_take(wrong, strlen(wrong));
     neo_arena_free(&a);

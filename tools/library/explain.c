@@ -51,7 +51,7 @@ static neo_status explain(explainer *x, const char *what) {
   neoc_cli cli = {.arena = &x->arena, .told = &x->told};
   if (read_what(x, &cli, what))
     return NEO_ARGUMENT;
-  neo_status s = neo_request_read(&x->arena, &x->build->request, "o", &o, &wrong);
+  neo_status s = neo_request_read(&x->arena, &x->build->request, "code", &o, &wrong);
   if (s) {
     neo_str_add(&x->told, wrong);
     return s;

@@ -30,7 +30,8 @@ typedef enum {
   NEO_EMIT_LL = 16,
   NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64,
-  NEO_EMIT_PTX = 128
+  NEO_EMIT_PTX = 128,
+  NEO_EMIT_CODE = 256 /* an object without the header's functions; in memory */
 } neo_emit;
 
 typedef enum {

@@ -10,7 +10,7 @@
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_ASM;
+  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_CODE | NEO_EMIT_ASM;
   if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
@@ -20,6 +20,8 @@ static neo_status build_llvm(neo_compilation *c) {
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
+  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & (here | NEO_EMIT_LL))
+    neo_plan_emit_functions(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 

@@ -132,7 +132,8 @@ static neo_status make_object(neo_compilation *c) {
   neo_emit_enter(c);
   neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
   neo_emit_leave(c);
-  return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
+  unsigned whole = c->options.emit & NEO_EMIT_OBJECT;
+  return s ? s : neo_emit_put(c, whole ? NEO_EMIT_OBJECT : NEO_EMIT_CODE, data, n);
 }
 
 static neo_status make(linker *l) {
@@ -140,7 +141,7 @@ static neo_status make(linker *l) {
   neo_status s = NEO_OK;
   if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
     s = neo_emit_objects(c, &l->objects);
-  if (!s && (c->options.emit & NEO_EMIT_OBJECT))
+  if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
@@ -151,7 +152,7 @@ static neo_status make(linker *l) {
 
 neo_status neo_emit_binaries(neo_compilation *c) {
   linker l = {.c = c};
-  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     return NEO_OK;
   return make(&l);
 }

@@ -117,6 +117,7 @@ static neo_status make_record(const neo_compilation *c, part *p) {
   neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
   plan.arena = &p->arena;
   neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  neo_plan_emit_functions(&plan, &c->target, p->llvm);
   return NEO_OK;
 }
 

@@ -185,7 +185,7 @@ neoc_exit neoc_emit_options(neoc_cli *cli, neo_compile_options *o) {
     o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER | (ptx ? NEO_EMIT_PTX : 0U);
   for (size_t k = 0; k < words.n; k++) {
     unsigned bit = neo_emit_of(words.at[k], strlen(words.at[k]));
-    if (!bit)
+    if (!bit || (bit == NEO_EMIT_CODE && !cli->told)) /* for libneo */
       return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json ptx", words.at[k]);
     if (bit == NEO_EMIT_PTX && !ptx)
       return neoc_usage(cli, "--emit=ptx is for a GPU: add --target=nvptx:sm_90a, or another");
