@@ -161,8 +161,8 @@ def format(text: str) -> str:
             return file.read()
 
 
-def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
-    """A command of neoc in a process of its own: its exit code, and what it complains of.
+def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str, str]:
+    """A command of neoc in a process of its own: its exit code, stdout, and what it complains of.
 
     In this process it would print to its stdout and stderr.
     """
@@ -173,7 +173,8 @@ def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
     pipe = subprocess.PIPE if quiet else None
     done = subprocess.run([sys.executable, "-m", "neoc", *words], stdin=subprocess.DEVNULL,
                           stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path})
-    return done.returncode, (done.stderr or b"").decode("utf-8", "replace").strip()
+    out, why = ((part or b"").decode("utf-8", "replace") for part in (done.stdout, done.stderr))
+    return done.returncode, out, why.strip()
 
 
 def set_threads(n: int) -> None:

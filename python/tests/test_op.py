@@ -136,6 +136,14 @@ class Calls(unittest.TestCase):
         self.assertIs(f(self.a, out=outs)[1], outs[1])
         self.same(outs[0], v)
 
+    def test_there_may_be_many_arguments_and_results(self):
+        f = neoc.op("y[i] = " + " + ".join(f"a{k}[i]" for k in range(40)))
+        rows = {f"a{k}": np.full(3, float(k)) for k in range(40)}
+        self.same(f(**rows), [780]*3)
+        self.assertEqual(len(f.vjp()(*rows.values(), np.ones(3))), 40)
+        g = neoc.op("\n".join(f"y{k}[i] = {k}*x[i]" for k in range(30)))
+        self.same(np.array(g(np.ones(2))), np.arange(30)[:, None] + np.zeros(2))
+
     def test_sizes_are_numbers_of_the_call(self):
         window = neoc.op("y[i < N] = sum[k < K] x[i + k]")
         self.assertEqual(window.arguments, ("x", "N", "K"))
@@ -192,6 +200,11 @@ class Errors(unittest.TestCase):
     def test_a_wrong_rank_is_told_with_the_text_s_subscripts(self):
         with self.assertRaisesRegex(neoc.ShapeError, r"A: expected 2 dimensions \(A\[i, k\]\)"):
             self.mm(np.ones(3), np.ones((3, 3)))
+
+    def test_there_are_at_most_16_dimensions(self):
+        f = neoc.op("y[..] = 2*x[..]")
+        self.assertEqual(f(np.ones((1, 2)*8)).shape, (1, 2)*8)
+        self.assertRaisesRegex(neoc.ShapeError, "at most 16", f, np.ones((1,)*17))
 
     def test_types_that_differ_are_told_in_the_words_of_numpy(self):
         with self.assertRaises(neoc.DTypeError) as caught:

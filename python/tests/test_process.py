@@ -200,9 +200,9 @@ class Processes(unittest.TestCase):
             a, b = np.zeros((1500, 1500), "f"), np.ones((1500, 1500), "f")
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
-                chain(b, a)
-                print("done")
-            except neoc.Cancelled:
+                for _ in range(100): # on a quick machine it comes between two calls
+                    chain(b, a)
+            except KeyboardInterrupt:
                 print("cancelled")
             short = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
             print((short(a, b) == 0).all())
