@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, errors
 from .compiler import check, compile, format, load, set_threads
-from .errors import (CacheError, Cancelled, CompileError, Diagnostic, DTypeError, GradientError,
-                     NeoError, RangeError, ShapeError, Unsupported)
+from .errors import (CacheError, Cancelled, CompileError, CompileWarning, Diagnostic, DTypeError,
+                     GradientError, NeoError, RangeError, ShapeError, Unsupported)
 from .op import Op, op
 from .trace.names import MODULES as _MODULES
 from .trace.names import NAMES as _TRACED
@@ -47,8 +47,8 @@ _LAZY: dict[str, str | None] = {
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
-__all__ = ["CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
-           "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "cache", "check",
+__all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
+           "GradientError", "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "cache", "check",
            "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
 
 

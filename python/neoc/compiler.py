@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from . import _core
-from .errors import Cancelled, CompileError, Diagnostic, NeoError, Note, error_of
+from .errors import (Cancelled, CompileError, CompileWarning, Diagnostic, NeoError, Note,
+                     error_of)
 
 if TYPE_CHECKING:
     from .model import Model
@@ -36,6 +37,18 @@ def failure_of(build: _core.Build) -> BaseException:
     if isinstance(error, CompileError):
         error.diagnostics = found
     return error
+
+
+def warn_of(found: Iterable[Diagnostic]) -> None:
+    """Shows warnings as Python's, at the line of the first caller outside of the package."""
+    import sys
+    import warnings
+    package, level, frame = os.path.dirname(os.path.abspath(__file__)), 1, sys._getframe()
+    while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(package):
+        frame, level = frame.f_back, level + 1
+    for d in found:
+        if d.severity == "warning":
+            warnings.warn(str(d), CompileWarning, stacklevel=level)
 
 
 # ---------------------------------------------------------------- options

@@ -6,6 +6,7 @@ import os
 import pickle
 import tempfile
 import unittest
+import warnings
 
 import neoc
 import numpy as np
@@ -257,6 +258,20 @@ class Errors(unittest.TestCase):
         for text in ("input A[3]\nC[i] = A[i]", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
             with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
                 neoc.op(text)
+
+    def test_warnings_of_the_compiler_are_warnings_of_python(self):
+        # Floor of the quotient of two sizes, which a float may not be meant to have.
+        text = "y[i] = x[i]*f32(N/M)"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            neoc.op(text, static=("N", "M"))(np.ones(3, "f"), 5, 2)
+            neoc.compile("dim N <= 9\ninput x[N]\ny = f32(N/2)*sum[i] x[i]\noutput y")
+            self.assertEqual([w.category for w in caught][-1:], [neoc.CompileWarning])
+            self.assertIn("W0314", str(caught[-1].message))
+            self.assertEqual({w.filename for w in caught}, {__file__})
+            del caught[:]
+            neoc.op("a[i] = x[i]\nb[i] = 2*x[i]", out="b")(np.ones(3))  # unused is no matter
+            self.assertEqual(caught, [])
 
     def test_names_of_options_must_be_in_the_text(self):
         for options in ({"out": "q"}, {"static": "q"}, {"types": {"q": "f32"}}):
