@@ -22,6 +22,9 @@ typedef struct {
   int n_defines;
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */
+  /* Called for each path at which an imported module is looked for, in order; may be NULL. */
+  void (*looked)(void *ctx, const char *path, bool found);
+  void *looked_ctx;
   uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
   uint64_t proof_quota;             /* see neo_proofs_limit */
   int64_t

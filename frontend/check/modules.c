@@ -11,7 +11,10 @@
 static const char *try_folder(neo_fe *fe, const char *folder, const char *module) {
   char *name = neo_arena_printf(fe->arena, "%s.expr", module);
   char *path = neo_streq(folder, ".") ? name : neo_path_join(fe->arena, folder, name);
-  return neo_path_exists(path) ? path : NULL;
+  bool found = neo_path_exists(path);
+  if (fe->options && fe->options->looked)
+    fe->options->looked(fe->options->looked_ctx, path, found);
+  return found ? path : NULL;
 }
 
 /* Looks for the module in the importing file's folder, then in the given folders. */

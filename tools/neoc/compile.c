@@ -23,33 +23,28 @@ static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {
   return NEOC_OK;
 }
 
-static void put_memory(const neoc_cli *cli, const neo_plan *p) {
-  for (size_t k = 0; k < p->entries.n; k++) {
-    const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT)
-      continue;
+static void put_memory(const neoc_cli *cli, const neo_summary *s) {
+  for (size_t k = 0; k < s->entries.n; k++) {
+    const neo_entry_memory *e = &s->entries.at[k];
     printf("%s: memory %s, lower bound %s", e->name, neoc_bytes_text(cli->arena, e->frame_bytes),
            neoc_bytes_text(cli->arena, e->lower_bound_bytes));
     if (e->lower_bound_bytes > 0)
       printf(" (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
     putchar('\n');
   }
-  if (p->cached_bytes)
-    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, p->cached_bytes));
+  if (s->cached_bytes)
+    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, s->cached_bytes));
 }
 
-static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
-  const neo_plan *p = c->plan;
+static const char *json_results(neoc_cli *cli, const neo_compilation *c, const neo_summary *p) {
   neo_str s;
   neo_str_init(&s, cli->arena);
   neo_str_add(&s, "\"prefix\": ");
   neo_str_add_json(&s, c->prefix);
-  neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels.n);
-  for (size_t k = 0, n = 0; k < p->entries.n; k++) {
-    const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT)
-      continue;
-    neo_str_add(&s, n++ ? ", {\"name\": " : "{\"name\": ");
+  neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels);
+  for (size_t k = 0; k < p->entries.n; k++) {
+    const neo_entry_memory *e = &p->entries.at[k];
+    neo_str_add(&s, k ? ", {\"name\": " : "{\"name\": ");
     neo_str_add_json(&s, e->name);
     neo_str_addf(&s, ", \"frame_bytes\": %lld, \"lower_bound_bytes\": %lld}",
                  (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
@@ -63,6 +58,7 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
 neoc_exit neoc_compile(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
+  neo_summary made = {0};
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
   if (!e)
@@ -82,10 +78,12 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_all(&c);
-  e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
+  if (!s)
+    made = neo_compile_summary(&c);
+  e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c, &made));
   neoc_report_facts(cli, &c);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
-    put_memory(cli, c.plan);
+    put_memory(cli, &made);
   neo_compilation_free(&c);
   return e;
 }

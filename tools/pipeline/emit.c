@@ -1,10 +1,10 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
  *   <prefix>.json */
-#include "tools/pipeline/emit.h"
+#include "tools/pipeline/code.h"
 #include "base/file.h"
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
@@ -21,20 +21,35 @@ static neo_status build_llvm(neo_compilation *c) {
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
-static neo_status write_text(neo_compilation *c, const char *path, const char *text, size_t n) {
-  neo_status s = neo_file_write(&neo_io_default, path, text, n);
-  if (!s)
-    return NEO_OK;
+static neo_status fail(neo_compilation *c, const char *path) {
   int why = errno;
   c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
   return neo_status_of_errno(why);
 }
 
-static neo_status write_header(neo_compilation *c) {
+neo_status neo_emit_write(neo_compilation *c, const char *path, const char *data, size_t n) {
+  FILE *f = fopen(path, "wb");
+  bool good = f && fwrite(data, 1, n, f) == n;
+  return f && fclose(f) == 0 && good ? NEO_OK : fail(c, path);
+}
+
+static neo_status write_output(neo_compilation *c, const neo_output *o) {
+  const neo_emit_kind *kind = neo_emit_kind_of(o->kind);
+  const char *path = neo_emit_staged(c, kind->before, kind->after);
+  return neo_file_write(&neo_io_default, path, o->data, o->size_bytes) ? fail(c, path) : NEO_OK;
+}
+
+neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data, size_t n) {
+  neo_output o = {bit, data, n};
+  NEO_PUSH(&c->arena, &c->outputs, o);
+  return write_output(c, &o);
+}
+
+static neo_status make_header(neo_compilation *c) {
   neo_str s;
   neo_str_init(&s, &c->arena);
   neo_plan_header(c->plan, &s);
-  return write_text(c, neo_emit_staged(c, "", ".h"), neo_str_text(&s), s.n);
+  return neo_emit_put(c, NEO_EMIT_HEADER, neo_str_text(&s), s.n);
 }
 
 static int32_t no_kernel(const neo_rt_args *args) {
@@ -98,25 +113,87 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   return m;
 }
 
-static neo_status write_json(neo_compilation *c) {
+static neo_status make_json(neo_compilation *c) {
   neo_rt_model m = neo_compile_model(c);
   size_t n = neo_rt_describe(&m, 1, NULL, 0);
   char *text = neo_arena_alloc(&c->arena, n + 1);
   neo_rt_describe(&m, 1, text, n + 1);
-  return write_text(c, neo_emit_staged(c, "", ".json"), text, n);
+  return neo_emit_put(c, NEO_EMIT_JSON, text, n);
+}
+
+/* What was written into the temporary folder, as an output too. */
+static neo_status take_file(neo_compilation *c, neo_emit bit) {
+  const neo_emit_kind *kind = neo_emit_kind_of(bit);
+  const char *path = neo_emit_staged(c, kind->before, kind->after);
+  char *data;
+  size_t n;
+  if (!neo_path_exists(path))
+    return NEO_OK; /* emulated GPUs have no PTX */
+  if (neo_file_read(&neo_io_default, &c->arena, path, 0, &data, &n))
+    return fail(c, path);
+  NEO_PUSH(&c->arena, &c->outputs, (neo_output){bit, data, n});
+  return NEO_OK;
 }
 
 static neo_status make_texts(neo_compilation *c) {
   unsigned emit = c->options.emit;
   neo_status s = NEO_OK;
   if (emit & NEO_EMIT_HEADER)
-    s = write_header(c);
+    s = make_header(c);
   if (!s && (emit & NEO_EMIT_JSON))
-    s = write_json(c);
+    s = make_json(c);
   if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
     s = neo_llvm_emit_text(c->llvm, neo_emit_staged(c, "", ".ll"), &c->why);
   if (!s && (emit & NEO_EMIT_ASM))
     s = neo_llvm_emit_asm(c->llvm, neo_emit_staged(c, "", ".s"), &c->why);
+  if (!s && (emit & NEO_EMIT_OBJECT))
+    s = neo_llvm_emit_object(c->llvm, neo_emit_staged(c, "", ".o"), &c->why);
+  return s;
+}
+
+static neo_status take_files(neo_compilation *c) {
+  static const neo_emit bits[] = {NEO_EMIT_LL, NEO_EMIT_ASM, NEO_EMIT_OBJECT, NEO_EMIT_PTX};
+  neo_status s = NEO_OK;
+  for (size_t k = 0; !s && k < sizeof bits / sizeof *bits; k++)
+    if (c->options.emit & bits[k])
+      s = take_file(c, bits[k]);
+  return s;
+}
+
+/* All but libraries. */
+static neo_status make_outputs(neo_compilation *c) {
+  neo_status s = neo_emit_device(c);
+  if (!s)
+    s = build_llvm(c);
+  if (!s)
+    s = make_texts(c);
+  if (!s)
+    s = take_files(c);
+  if (!s && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
+    s = neo_emit_objects(c);
+  return s;
+}
+
+/* The files of a build that was found. */
+static neo_status write_outputs(neo_compilation *c) {
+  neo_status s = NEO_OK;
+  for (size_t k = 0; !s && k < c->outputs.n; k++)
+    s = write_output(c, &c->outputs.at[k]);
+  return s;
+}
+
+neo_summary neo_compile_summary(neo_compilation *c) {
+  const neo_plan *p = c->plan;
+  if (c->found)
+    return c->summary;
+  neo_summary s = {.kernels = p->kernels.n};
+  s.param_bytes = p->param_bytes, s.state_bytes = p->state_bytes;
+  s.cached_bytes = p->cached_bytes, s.scratch_bytes = p->scratch_bytes;
+  for (size_t k = 0; k < p->entries.n; k++) {
+    const neo_rt_entry *e = &p->entries.at[k];
+    if (e->kind != NEO_RT_ENTRY_INIT)
+      NEO_PUSH(&c->arena, &s.entries, (neo_entry_memory){e->name, e->frame_bytes, e->lower_bound_bytes});
+  }
   return s;
 }
 
@@ -129,12 +206,11 @@ neo_status neo_emit_files(neo_compilation *c) {
   }
   s = neo_emit_stage(c);
   if (!s)
-    s = neo_emit_device(c);
-  if (!s)
-    s = build_llvm(c);
-  if (!s)
-    s = make_texts(c);
+    s = c->found ? write_outputs(c) : make_outputs(c);
   if (!s)
     s = neo_emit_binaries(c);
-  return s ? s : neo_emit_publish(c);
+  if (s)
+    return s;
+  neo_code_keep(c);
+  return neo_emit_publish(c);
 }

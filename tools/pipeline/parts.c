@@ -1,37 +1,32 @@
 /* Objects of a compilation, made on all cores.
  *
- * Kernels come one after the other, the first ones while others are still being made. They are cut
- * into parts by their size: runs of neighbours, each an LLVM module of its own; the more there has
- * been, the larger the next part, so that a long model has few more parts than a short one. The
- * model record, with the thin entries, is the last part. Threads take the largest part that waits,
- * so that none is left alone with one at the end; a part's bytes depend on its kernels alone and
- * the objects keep their order, so neither the number of threads nor their timing shows in what is
- * linked.
+ * Kernels come one after the other, the first ones while others are still being made. Each is a part, an
+ * LLVM module of its own, which may be in the cache already. The model record, with the thin entries, is the
+ * last part. Threads take the largest part that waits, so that none is left alone with one at the end; a
+ * part's bytes depend on its kernel alone and the objects keep their order, so neither the number of threads
+ * nor their timing, nor the cache, shows in what is linked.
  *
  * What a thread makes lives in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
-#include "base/file.h"
-#include "tools/pipeline/emit.h"
-#include <errno.h>
+#include "tools/pipeline/code.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64, LEAST_WEIGHT = 1000, SHARE = 32, RECORD_WEIGHT = 100 };
+enum { MOST_THREADS = 64, RECORD_WEIGHT = 100 };
 
 typedef struct part part;
 struct part {
-  part *next;                       /* in order */
-  NEO_VEC(neo_plan_kernel) kernels; /* none: the record */
+  part *next; /* in order */
+  bool is_record;
+  neo_plan_kernel kernel; /* else */
   size_t weight;
   bool taken;
   neo_arena arena, kept; /* while it is made; of the object */
   jmp_buf on_fail;
   neo_llvm *llvm;
-  const char *object;
-  size_t object_bytes;
+  neo_object object;
   neo_status status;
   const char *why;
 };
@@ -39,9 +34,7 @@ struct part {
 struct neo_parts {
   const neo_compilation *c;
   part *first, **last; /* of those that may be taken */
-  part *open;          /* gets the next kernel; not among them; null: none */
   size_t n, seen;      /* parts; kernels that are in them */
-  size_t weight;       /* of these kernels */
   pthread_mutex_t mutex;
   pthread_cond_t more;
   bool closed; /* no part follows */
@@ -49,7 +42,7 @@ struct neo_parts {
   int n_threads;
 };
 
-/* ---- cutting */
+/* ---- making parts */
 
 static size_t block_weight(const neo_block *b, size_t copies) {
   size_t w = 0;
@@ -89,21 +82,11 @@ static void hand_out(neo_parts *w, part *p) {
   pthread_mutex_unlock(&w->mutex);
 }
 
-static void hand_out_open(neo_parts *w) {
-  if (w->open)
-    hand_out(w, w->open);
-  w->open = NULL;
-}
-
 static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
-  size_t most = w->weight / SHARE, weight = kernel_weight(x);
-  if (!w->open)
-    w->open = new_part(c);
-  NEO_PUSH(&c->arena, &w->open->kernels, *x);
-  w->open->weight += weight;
-  w->weight += weight;
-  if (w->open->weight >= (most > LEAST_WEIGHT ? most : LEAST_WEIGHT))
-    hand_out_open(w);
+  part *p = new_part(c);
+  p->kernel = *x;
+  p->weight = kernel_weight(x);
+  hand_out(w, p);
 }
 
 /* ---- one part, in any thread */
@@ -122,13 +105,24 @@ static neo_status make_record(const neo_compilation *c, part *p) {
 
 static neo_status fill(const neo_compilation *c, part *p) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
-  for (size_t k = 0; !s && k < p->kernels.n; k++)
-    s = neo_emit_kernel(p->llvm, &p->kernels.at[k], &p->why);
-  if (!s && !p->kernels.n)
-    s = make_record(c, p);
+  if (!s)
+    s = p->is_record ? make_record(c, p) : neo_emit_kernel(p->llvm, &p->kernel, &p->why);
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
-  return s ? s : neo_llvm_take_object(p->llvm, &p->kept, &p->object, &p->object_bytes, &p->why);
+  return s ? s
+           : neo_llvm_take_object(p->llvm, &p->kept, &p->object.data, &p->object.size_bytes, &p->why);
+}
+
+/* The same, unless the cache has it. */
+static neo_status find_or_fill(const neo_compilation *c, part *p) {
+  if (p->is_record)
+    return fill(c, p);
+  if (neo_code_kernel_find(c, &p->kernel, &p->arena, &p->kept, &p->object))
+    return NEO_OK;
+  neo_status s = fill(c, p);
+  if (!s)
+    neo_code_kernel_keep(c, &p->kernel, &p->arena, &p->object);
+  return s;
 }
 
 static void make_part(const neo_compilation *c, part *p) {
@@ -136,7 +130,7 @@ static void make_part(const neo_compilation *c, part *p) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
-    p->status = fill(c, p);
+    p->status = find_or_fill(c, p);
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
@@ -228,6 +222,7 @@ void neo_parts_begin(neo_compilation *c) {
   pthread_mutex_init(&w->mutex, NULL);
   pthread_cond_init(&w->more, NULL);
   c->parts = w;
+  neo_code_kernels_begin(c);
   start_threads(w);
 }
 
@@ -257,48 +252,38 @@ void neo_parts_end(neo_compilation *c) {
   c->parts = NULL;
 }
 
-/* ---- files */
-
-static neo_status write_object(neo_compilation *c, const part *p, const char *path) {
-  FILE *f = fopen(path, "wb");
-  bool good = f && fwrite(p->object, 1, p->object_bytes, f) == p->object_bytes;
-  if (f && fclose(f) == 0 && good)
-    return NEO_OK;
-  int why = errno;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
-  return neo_status_of_errno(why);
-}
+/* ---- objects */
 
 /* The first failure in the order of parts is the one that is told. */
-static neo_status write_objects(neo_compilation *c, const neo_parts *w, neo_objects *out) {
+static neo_status take_objects(neo_compilation *c, const neo_parts *w) {
   neo_status s = NEO_OK;
-  *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w->n), 0};
   for (const part *p = w->first; p && !s; p = p->next) {
-    const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, out->n);
-    const char *path = out->path[out->n++] = neo_path_join(&c->arena, c->staging, name);
     s = p->status;
     if (s)
       c->why = neo_arena_strdup(&c->arena, p->why);
-    else
-      s = write_object(c, p, path);
+    neo_object made = p->object;
+    if (!s) {
+      made.data = neo_arena_copy(&c->arena, p->object.data, p->object.size_bytes);
+      NEO_PUSH(&c->arena, &c->objects, made);
+    }
   }
   return s;
 }
 
-neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) {
+neo_status neo_emit_objects(neo_compilation *c) {
   if (!c->parts)
     neo_parts_begin(c);
   if (!c->target.sm) /* a GPU's kernels are an image in the record */
     neo_parts_follow(c);
   neo_parts *w = c->parts;
-  hand_out_open(w);
   part *record = new_part(c);
+  record->is_record = true;
   record->weight = RECORD_WEIGHT;
   hand_out(w, record);
   close_queue(w);
   run_here(c, w);
   join(w);
-  neo_status s = write_objects(c, w, out);
+  neo_status s = take_objects(c, w);
   neo_parts_end(c);
   return s;
 }
