@@ -63,13 +63,21 @@ typedef const char *neo_code_text_of(void *ctx, const char *name, size_t *n);
 bool neo_code_unpack(neo_compilation *c, const char *data, size_t n, neo_code_text_of *text_of,
                      void *ctx) NEO_MUST_CHECK;
 
-/* ---- code_kernel.c */
+/* ---- code_kernel.c: threads call these, with arenas of their own */
+
+/* Code that is a part of a library: a kernel, or a function that kernels share. */
+typedef struct {
+  neo_object object;
+  NEO_VEC(const char *) calls; /* names of the shared functions that it calls, and those that they call */
+} neo_code_part;
+
 /* Before the others, once prefix and target are known. */
 void neo_code_kernels_begin(neo_compilation *c);
-/* The object of a kernel, in the arena; false: it is not there. Threads call these, with arenas of their own. */
-bool neo_code_kernel_find(const neo_compilation *c, const neo_plan_kernel *k, neo_arena *scratch,
-                          neo_arena *a, neo_object *out);
-void neo_code_kernel_keep(const neo_compilation *c, const neo_plan_kernel *k, neo_arena *scratch,
-                          const neo_object *made);
+neo_code_key neo_code_kernel_key(const neo_compilation *c, const neo_plan_kernel *k, neo_arena *scratch);
+neo_code_key neo_code_shared_key(const neo_compilation *c, const char *name, neo_arena *scratch);
+/* Its part, in the arena; false: it is not there. */
+bool neo_code_part_find(const neo_compilation *c, neo_code_key key, neo_arena *a, neo_code_part *out);
+void neo_code_part_keep(const neo_compilation *c, neo_code_key key, neo_arena *scratch,
+                        const neo_code_part *made);
 
 #endif

@@ -113,8 +113,7 @@ static const char *text_of(void *ctx, const char *name, size_t *n) {
 static bool begin(neo_compilation *c) {
   bool good = !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) &&
               !neo_compile_choose_target(c);
-  if (!good)
-    c->why = NULL;
+  c->why = NULL;
   return good;
 }
 

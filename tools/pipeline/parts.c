@@ -2,9 +2,12 @@
  *
  * Kernels come one after the other, the first ones while others are still being made. Each is a part, an
  * LLVM module of its own, which may be in the cache already. The model record, with the thin entries, is the
- * last part. Threads take the largest part that waits, so that none is left alone with one at the end; a
- * part's bytes depend on its kernel alone and the objects keep their order, so neither the number of threads
- * nor their timing, nor the cache, shows in what is linked.
+ * last part. Threads take the largest part that waits, so that none is left alone with one at the end.
+ *
+ * Functions that kernels share (random numbers, logarithms) are objects of their own: the first part that calls
+ * one claims it, and makes it or takes it from the cache. Linked are the kernels in their order, the shared functions
+ * by name, and the record. A kernel's bytes depend on it alone, a shared function's on its name, so neither the
+ * number of threads nor their timing, nor the cache, shows in what is linked.
  *
  * What a thread makes lives in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
@@ -12,9 +15,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64, RECORD_WEIGHT = 100 };
+
+typedef struct shared shared;
+struct shared {
+  shared *next;
+  const char *name;
+  neo_object object; /* data null: whoever claimed it is to make it */
+};
 
 typedef struct part part;
 struct part {
@@ -26,7 +37,7 @@ struct part {
   neo_arena arena, kept; /* while it is made; of the object */
   jmp_buf on_fail;
   neo_llvm *llvm;
-  neo_object object;
+  neo_code_part made;
   neo_status status;
   const char *why;
 };
@@ -37,7 +48,8 @@ struct neo_parts {
   size_t n, seen;      /* parts; kernels that are in them */
   pthread_mutex_t mutex;
   pthread_cond_t more;
-  bool closed; /* no part follows */
+  shared *shared; /* that were claimed, the last one first */
+  bool closed;    /* no part follows */
   pthread_t thread[MOST_THREADS];
   int n_threads;
 };
@@ -96,33 +108,116 @@ neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **w
   return s || !k->fast ? s : neo_llvm_kernel(l, k->fast, k->fast_symbol, why);
 }
 
-static neo_status make_record(const neo_compilation *c, part *p) {
-  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
-  plan.arena = &p->arena;
-  neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
-  return NEO_OK;
+/* ---- shared functions */
+
+/* The first to ask gets it; null: somebody has it. `x` is the caller's. */
+static shared *claim(neo_parts *w, shared *x, const char *name) {
+  const shared *old;
+  pthread_mutex_lock(&w->mutex);
+  for (old = w->shared; old && !neo_streq(old->name, name); old = old->next) {
+  }
+  if (!old) {
+    *x = (shared){.next = w->shared, .name = name};
+    w->shared = x;
+  }
+  pthread_mutex_unlock(&w->mutex);
+  return old ? NULL : x;
 }
 
-static neo_status fill(const neo_compilation *c, part *p) {
+typedef NEO_VEC(shared *) shareds;
+
+static void claim_all(neo_parts *w, part *p, shareds *own) {
+  for (size_t k = 0; k < p->made.calls.n; k++) {
+    shared *x = claim(w, NEO_NEW(&p->kept, shared), p->made.calls.at[k]);
+    if (x)
+      NEO_PUSH(&p->arena, own, x);
+  }
+}
+
+/* Those that were claimed, and have not been found: of each the module is there. */
+static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
+  neo_code_part made = {0};
+  size_t k = 0, n = neo_llvm_n_apart(p->llvm);
+  while (k < n && !neo_streq(neo_llvm_apart_name(p->llvm, k), x->name))
+    k++;
+  p->why = "a kernel calls no function of its own entry in the cache";
+  if (k == n)
+    return NEO_INTERNAL;
+  neo_status s = neo_llvm_take_apart(p->llvm, k, &p->kept, &made.object.data,
+                                     &made.object.size_bytes, &p->why);
+  x->object = made.object;
+  if (!s && c->code)
+    neo_code_part_keep(c, neo_code_shared_key(c, x->name, &p->arena), &p->arena, &made);
+  return s;
+}
+
+/* ---- a kernel */
+
+/* `own`: shared functions that this part has to make besides those that it is the first to call. */
+static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
-  if (!s)
-    s = p->is_record ? make_record(c, p) : neo_emit_kernel(p->llvm, &p->kernel, &p->why);
+  if (s)
+    return s;
+  neo_llvm_set_apart(p->llvm);
+  s = neo_emit_kernel(p->llvm, &p->kernel, &p->why);
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
-  return s ? s
-           : neo_llvm_take_object(p->llvm, &p->kept, &p->object.data, &p->object.size_bytes, &p->why);
+  if (!s)
+    s = neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data, &p->made.object.size_bytes,
+                             &p->why);
+  p->made.calls.n = 0;
+  for (size_t k = 0; !s && k < neo_llvm_n_apart(p->llvm); k++)
+    NEO_PUSH(&p->kept, &p->made.calls,
+             neo_arena_strdup(&p->kept, neo_llvm_apart_name(p->llvm, k)));
+  claim_all(c->parts, p, own);
+  for (size_t k = 0; !s && k < own->n; k++)
+    if (!own->at[k]->object.data)
+      s = make_shared(c, p, own->at[k]);
+  return s;
 }
 
-/* The same, unless the cache has it. */
-static neo_status find_or_fill(const neo_compilation *c, part *p) {
-  if (p->is_record)
-    return fill(c, p);
-  if (neo_code_kernel_find(c, &p->kernel, &p->arena, &p->kept, &p->object))
+/* Where the cache has all that it is the first to ask for; else the claims are `own`. */
+static bool find(const neo_compilation *c, part *p, neo_code_key key, shareds *own) {
+  if (!neo_code_part_find(c, key, &p->kept, &p->made))
+    return false;
+  bool all = true;
+  claim_all(c->parts, p, own);
+  for (size_t k = 0; k < own->n; k++) {
+    neo_code_part x;
+    if (neo_code_part_find(c, neo_code_shared_key(c, own->at[k]->name, &p->arena), &p->kept, &x))
+      own->at[k]->object = x.object;
+    else
+      all = false;
+  }
+  return all;
+}
+
+static neo_status make_kernel(const neo_compilation *c, part *p) {
+  shareds own = {0};
+  neo_code_key key = {0};
+  if (c->code)
+    key = neo_code_kernel_key(c, &p->kernel, &p->arena);
+  if (c->code && find(c, p, key, &own))
     return NEO_OK;
-  neo_status s = fill(c, p);
-  if (!s)
-    neo_code_kernel_keep(c, &p->kernel, &p->arena, &p->object);
+  neo_status s = compile(c, p, &own);
+  if (!s && c->code)
+    neo_code_part_keep(c, key, &p->arena, &p->made);
   return s;
+}
+
+/* ---- the record */
+
+static neo_status make_record(const neo_compilation *c, part *p) {
+  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
+  neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
+  if (s)
+    return s;
+  plan.arena = &p->arena;
+  neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  s = neo_llvm_finish(p->llvm, &p->why);
+  return s ? s
+           : neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data,
+                                  &p->made.object.size_bytes, &p->why);
 }
 
 static void make_part(const neo_compilation *c, part *p) {
@@ -130,7 +225,7 @@ static void make_part(const neo_compilation *c, part *p) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
-    p->status = find_or_fill(c, p);
+    p->status = p->is_record ? make_record(c, p) : make_kernel(c, p);
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
@@ -254,20 +349,38 @@ void neo_parts_end(neo_compilation *c) {
 
 /* ---- objects */
 
+static void take_object(neo_compilation *c, const neo_object *x) {
+  neo_object o = {neo_arena_copy(&c->arena, x->data, x->size_bytes), x->size_bytes};
+  NEO_PUSH(&c->arena, &c->objects, o);
+}
+
+static int by_name(const void *x, const void *y) {
+  const shared *const *a = x, *const *b = y;
+  return strcmp((*a)->name, (*b)->name);
+}
+
+static void take_shared(neo_compilation *c, const neo_parts *w) {
+  NEO_VEC(const shared *) all = {0};
+  for (const shared *x = w->shared; x; x = x->next)
+    NEO_PUSH(&c->arena, &all, x);
+  if (all.n)
+    qsort(all.at, all.n, sizeof *all.at, by_name);
+  for (size_t k = 0; k < all.n; k++)
+    take_object(c, &all.at[k]->object);
+}
+
 /* The first failure in the order of parts is the one that is told. */
 static neo_status take_objects(neo_compilation *c, const neo_parts *w) {
-  neo_status s = NEO_OK;
-  for (const part *p = w->first; p && !s; p = p->next) {
-    s = p->status;
-    if (s)
+  for (const part *p = w->first; p; p = p->next) {
+    if (p->status) {
       c->why = neo_arena_strdup(&c->arena, p->why);
-    neo_object made = p->object;
-    if (!s) {
-      made.data = neo_arena_copy(&c->arena, p->object.data, p->object.size_bytes);
-      NEO_PUSH(&c->arena, &c->objects, made);
+      return p->status;
     }
+    if (p->is_record)
+      take_shared(c, w);
+    take_object(c, &p->made.object);
   }
-  return s;
+  return NEO_OK;
 }
 
 neo_status neo_emit_objects(neo_compilation *c) {
