@@ -17,9 +17,10 @@
 #include "tools/pipeline/emit.h"
 
 typedef struct { /* where a module was looked for */
-  const char *path;
-  bool found;
+  const char *path, *text; /* text null: nothing is there */
+  size_t text_bytes;
 } neo_probe;
+typedef NEO_VEC(neo_probe) neo_probes;
 
 struct neo_code_use {
   neo_code_cache *cache;
@@ -29,7 +30,7 @@ struct neo_code_use {
   uint64_t records[2];  /* hash of what records say: they may change meanwhile */
   const char *text;     /* the model's, as it was read for the key; null: it was not */
   size_t text_bytes;
-  NEO_VEC(neo_probe) probes;
+  neo_probes probes; /* as the frontend looked for modules, or as the cache says that it would */
   uint64_t kernels[2]; /* what all kernels' keys have in common */
 };
 
@@ -54,14 +55,13 @@ void neo_code_find(neo_compilation *c);
 void neo_code_keep(neo_compilation *c);
 void neo_code_end(neo_compilation *c);
 /* Notes where the frontend looks for a module. (neo_frontend_options.looked) */
-void neo_code_looked(void *compilation, const char *path, bool found);
+void neo_code_looked(void *compilation, const char *path, const char *text, size_t n);
 
 /* ---- code_pack.c: a build as bytes */
-void neo_code_pack(neo_compilation *c, neo_str *out);
-/* False: the bytes are no build of these sources. `text_of` gives a source's text by name. */
-typedef const char *neo_code_text_of(void *ctx, const char *name, size_t *n);
-bool neo_code_unpack(neo_compilation *c, const char *data, size_t n, neo_code_text_of *text_of,
-                     void *ctx) NEO_MUST_CHECK;
+/* False: there is a source that is neither the model, nor a module in memory, nor one of the probes. */
+bool neo_code_pack(neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
+/* False: the bytes are no build of this model, these modules and probes. */
+bool neo_code_unpack(neo_compilation *c, const char *data, size_t n) NEO_MUST_CHECK;
 
 /* ---- code_kernel.c: threads call these, with arenas of their own */
 

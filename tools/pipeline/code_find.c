@@ -36,75 +36,51 @@ static void report(neo_compilation *c) {
 
 /* ---- what is at the paths of modules */
 
-void neo_code_looked(void *compilation, const char *path, bool found) {
+void neo_code_looked(void *compilation, const char *path, const char *text, size_t n) {
   neo_compilation *c = compilation;
   if (!c->code)
     return;
   for (size_t k = 0; k < c->code->probes.n; k++)
     if (neo_streq(c->code->probes.at[k].path, path))
       return;
-  NEO_PUSH(&c->arena, &c->code->probes, (neo_probe){path, found});
+  NEO_PUSH(&c->arena, &c->code->probes, (neo_probe){path, text, n});
 }
 
-typedef struct {
-  const char *path, *text; /* text null: nothing is there */
-  size_t n;
-} module;
-
-typedef struct {
-  neo_compilation *c;
-  NEO_VEC(module) modules;
-} finder;
-
-static neo_code_key second_key(finder *f) {
+static neo_code_key second_key(neo_compilation *c) {
   neo_str s;
-  neo_str_init(&s, &f->c->arena);
-  neo_str_addn(&s, (const char *)f->c->code->build.hash, sizeof f->c->code->build.hash);
-  for (size_t k = 0; k < f->modules.n; k++) {
-    const module *m = &f->modules.at[k];
+  neo_str_init(&s, &c->arena);
+  neo_str_addn(&s, (const char *)c->code->build.hash, sizeof c->code->build.hash);
+  for (size_t k = 0; k < c->code->probes.n; k++) {
+    const neo_probe *p = &c->code->probes.at[k];
     uint64_t h[2] = {0};
-    if (m->text)
-      neo_hash128(m->text, m->n, h);
-    neo_pack_text(&s, m->path);
-    neo_pack_number(&s, m->text ? m->n : UINT64_MAX);
+    if (p->text)
+      neo_hash128(p->text, p->text_bytes, h);
+    neo_pack_text(&s, p->path);
+    neo_pack_number(&s, p->text ? p->text_bytes : UINT64_MAX);
     neo_str_addn(&s, (const char *)h, sizeof h);
   }
   return neo_code_key_of(NEO_CODE_BUILD, neo_str_text(&s), s.n);
 }
 
 /* False: there is something that cannot be read, which the frontend will report. */
-static bool read_module(finder *f, const char *path) {
-  module m = {.path = path};
+static bool probe(neo_compilation *c, const char *path) {
+  neo_probe p = {.path = path};
   char *text = NULL;
   bool found = neo_path_exists(path);
-  if (found && neo_file_read(&neo_io_default, &f->c->arena, path, 0, &text, &m.n))
+  if (found && neo_file_read(&neo_io_default, &c->arena, path, 0, &text, &p.text_bytes))
     return false;
-  m.text = text;
-  NEO_PUSH(&f->c->arena, &f->modules, m);
+  p.text = text;
+  NEO_PUSH(&c->arena, &c->code->probes, p);
   return true;
 }
 
-static bool read_modules(finder *f, const char *data, size_t n) {
+/* Looks where a compilation looked. */
+static bool probe_all(neo_compilation *c, const char *data, size_t n) {
   neo_unpack r = {.at = data, .n = n};
   for (uint64_t k = 0, count = neo_unpack_number(&r); k < count && !r.bad; k++)
-    if (!read_module(f, neo_unpack_text(&r)))
+    if (!probe(c, neo_unpack_text(&r)))
       return false;
   return !r.bad && r.n == 0;
-}
-
-static const char *text_of(void *ctx, const char *name, size_t *n) {
-  finder *f = ctx;
-  const struct neo_code_use *x = f->c->code;
-  if (neo_streq(name, f->c->options.path)) {
-    *n = x->text_bytes;
-    return x->text;
-  }
-  for (size_t k = 0; k < f->modules.n; k++)
-    if (neo_streq(f->modules.at[k].path, name) && f->modules.at[k].text) {
-      *n = f->modules.at[k].n;
-      return f->modules.at[k].text;
-    }
-  return NULL;
 }
 
 /* ---- looking */
@@ -128,61 +104,36 @@ static bool first_key(neo_compilation *c) {
   return true;
 }
 
-/* Nothing of a build that is not whole may stay. */
-static bool unpack(finder *f, const char *data, size_t n) {
-  neo_compilation *c = f->c;
-  if (neo_code_unpack(c, data, n, text_of, f))
-    return true;
-  c->outputs.n = c->objects.n = 0;
+/* Nothing of what was looked at in vain may stay. */
+static void forget(neo_compilation *c) {
+  c->outputs.n = c->objects.n = c->code->probes.n = 0;
   c->summary = (neo_summary){0};
+  c->records = (neo_records){0};
   c->sources = NULL;
   c->diags = NULL;
-  return false;
 }
 
 void neo_code_find(neo_compilation *c) {
-  finder f = {.c = c};
   const char *data;
   size_t n;
   if (!c->code || !begin(c) || !first_key(c))
     return;
   c->code->whole = true;
   neo_code_cache *cache = c->code->cache;
-  c->found = neo_code_get(cache, c->code->build, &c->arena, &data, &n) &&
-             read_modules(&f, data, n) &&
-             neo_code_get(cache, second_key(&f), &c->arena, &data, &n) && unpack(&f, data, n);
+  c->found = neo_code_get(cache, c->code->build, &c->arena, &data, &n) && probe_all(c, data, n) &&
+             neo_code_get(cache, second_key(c), &c->arena, &data, &n) && neo_code_unpack(c, data, n);
+  if (!c->found)
+    forget(c);
 }
 
 /* ---- keeping */
 
-static const char *source_text(neo_compilation *c, const char *name, size_t *n) {
-  for (uint32_t k = 0; k < neo_sources_count(c->sources); k++)
-    if (neo_streq(neo_sources_name(c->sources, k), name))
-      return neo_sources_text(c->sources, k, n);
-  return NULL;
-}
-
-/* What was compiled, not what may be there by now. */
-static bool compiled_modules(finder *f) {
-  neo_compilation *c = f->c;
-  for (size_t k = 0; k < c->code->probes.n; k++) {
-    const neo_probe *p = &c->code->probes.at[k];
-    module m = {.path = p->path};
-    if (p->found && !(m.text = source_text(c, p->path, &m.n)))
-      return false;
-    NEO_PUSH(&c->arena, &f->modules, m);
-  }
-  return true;
-}
-
-static void keep_inputs(const finder *f) {
-  neo_str s;
-  neo_compilation *c = f->c;
-  neo_str_init(&s, &c->arena);
-  neo_pack_number(&s, f->modules.n);
-  for (size_t k = 0; k < f->modules.n; k++)
-    neo_pack_text(&s, f->modules.at[k].path);
-  neo_code_put(c->code->cache, c->code->build, neo_str_text(&s), s.n, true);
+static void keep_inputs(const neo_compilation *c, neo_str *s) {
+  const neo_probes *probes = &c->code->probes;
+  neo_pack_number(s, probes->n);
+  for (size_t k = 0; k < probes->n; k++)
+    neo_pack_text(s, probes->at[k].path);
+  neo_code_put(c->code->cache, c->code->build, neo_str_text(s), s->n, true);
 }
 
 static bool records_stayed(neo_compilation *c) {
@@ -192,14 +143,13 @@ static bool records_stayed(neo_compilation *c) {
 }
 
 static void keep(neo_compilation *c) {
-  finder f = {.c = c};
-  neo_str s;
-  if (!compiled_modules(&f) || !records_stayed(c))
+  neo_str build, inputs;
+  neo_str_init(&build, &c->arena);
+  neo_str_init(&inputs, &c->arena);
+  if (!records_stayed(c) || !neo_code_pack(c, &build))
     return;
-  neo_str_init(&s, &c->arena);
-  neo_code_pack(c, &s);
-  neo_code_put(c->code->cache, second_key(&f), neo_str_text(&s), s.n, true);
-  keep_inputs(&f);
+  neo_code_put(c->code->cache, second_key(c), neo_str_text(&build), build.n, true);
+  keep_inputs(c, &inputs);
 }
 
 void neo_code_keep(neo_compilation *c) {

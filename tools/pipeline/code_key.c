@@ -36,6 +36,14 @@ static void add_import_paths(neo_str *s, const neo_compile_options *o) {
   add_text(s, NULL);
 }
 
+static void add_modules(neo_str *s, const neo_compile_options *o) {
+  for (int k = 0; k < o->n_modules; k++) {
+    add_text(s, o->modules[k].name);
+    neo_str_addf(s, "%zu\n", o->modules[k].text_bytes);
+    neo_str_addn(s, o->modules[k].text, o->modules[k].text_bytes);
+  }
+}
+
 static void add_defines(neo_str *s, const neo_compile_options *o) {
   for (int k = 0; k < o->n_defines; k++) {
     add_text(s, o->defines[k].name);

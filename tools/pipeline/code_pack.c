@@ -19,13 +19,47 @@ static void put_summary(neo_compilation *c, neo_str *out) {
   }
 }
 
-static void put_files(neo_compilation *c, neo_str *out) {
+/* Texts of sources have numbers: the model's, those of modules in memory, those of probes. */
+static const char *text_at(const neo_compilation *c, uint64_t number, size_t *n) {
+  uint64_t k = number - 1, modules = (uint64_t)c->options.n_modules;
+  const neo_probes *probes = &c->code->probes;
+  if (!number) {
+    *n = c->code->text_bytes;
+    return c->code->text;
+  }
+  if (k < modules) {
+    *n = c->options.modules[k].text_bytes;
+    return c->options.modules[k].text;
+  }
+  if (k - modules >= probes->n)
+    return NULL;
+  *n = probes->at[k - modules].text_bytes;
+  return probes->at[k - modules].text;
+}
+
+/* By identity: names may be equal. */
+static bool put_source(neo_compilation *c, uint32_t file, neo_str *out) {
+  size_t n, bytes = 0;
+  const char *text = neo_sources_text(c->sources, file, &n);
+  uint64_t end = 1 + (uint64_t)c->options.n_modules + c->code->probes.n;
+  for (uint64_t k = 0; k < end; k++)
+    if (text_at(c, k, &bytes) == text && bytes == n) {
+      neo_pack_text(out, neo_sources_name(c->sources, file));
+      neo_pack_number(out, k);
+      return true;
+    }
+  return false;
+}
+
+static bool put_files(neo_compilation *c, neo_str *out) {
   neo_pack_number(out, neo_sources_count(c->sources));
   for (uint32_t k = 0; k < neo_sources_count(c->sources); k++)
-    neo_pack_text(out, neo_sources_name(c->sources, k));
+    if (!put_source(c, k, out))
+      return false;
   neo_pack_number(out, c->records.files.n);
   for (size_t k = 0; k < c->records.files.n; k++)
     neo_pack_text(out, c->records.files.at[k].path);
+  return true;
 }
 
 static void put_diagnostics(neo_compilation *c, neo_str *out) {
@@ -35,10 +69,11 @@ static void put_diagnostics(neo_compilation *c, neo_str *out) {
   neo_pack_bytes(out, neo_str_text(&s), s.n);
 }
 
-void neo_code_pack(neo_compilation *c, neo_str *out) {
+bool neo_code_pack(neo_compilation *c, neo_str *out) {
   neo_pack_text(out, c->prefix);
   put_summary(c, out);
-  put_files(c, out);
+  if (!put_files(c, out))
+    return false;
   put_diagnostics(c, out);
   neo_pack_number(out, c->outputs.n);
   for (size_t k = 0; k < c->outputs.n; k++) {
@@ -48,6 +83,7 @@ void neo_code_pack(neo_compilation *c, neo_str *out) {
   neo_pack_number(out, c->objects.n);
   for (size_t k = 0; k < c->objects.n; k++)
     neo_pack_bytes(out, c->objects.at[k].data, c->objects.at[k].size_bytes);
+  return true;
 }
 
 /* ---- reading */
@@ -68,10 +104,11 @@ static void read_summary(neo_compilation *c, neo_unpack *r) {
 }
 
 /* The sources with the numbers that they had. */
-static void read_files(neo_compilation *c, neo_unpack *r, neo_code_text_of *text_of, void *ctx) {
+static void read_files(neo_compilation *c, neo_unpack *r) {
   for (uint64_t k = 0, n = neo_unpack_number(r); k < n && !r->bad; k++) {
     size_t bytes = 0;
-    const char *name = neo_unpack_text(r), *text = text_of(ctx, name, &bytes);
+    const char *name = neo_unpack_text(r);
+    const char *text = text_at(c, neo_unpack_number(r), &bytes);
     r->bad = r->bad || !text;
     if (text)
       neo_sources_add(c->sources, name, text, bytes);
@@ -96,13 +133,12 @@ static void read_results(neo_compilation *c, neo_unpack *r) {
   }
 }
 
-bool neo_code_unpack(neo_compilation *c, const char *data, size_t n, neo_code_text_of *text_of,
-                     void *ctx) {
+bool neo_code_unpack(neo_compilation *c, const char *data, size_t n) {
   neo_unpack r = {.at = data, .n = n};
   size_t bytes;
   bool named = neo_streq(neo_unpack_text(&r), c->prefix);
   read_summary(c, &r);
-  read_files(c, &r, text_of, ctx);
+  read_files(c, &r);
   const char *said = neo_unpack_bytes(&r, &bytes);
   r.bad = r.bad || !neo_diags_unpack(c->diags, said, bytes);
   read_results(c, &r);

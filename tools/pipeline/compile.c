@@ -48,6 +48,9 @@ static bool is_identifier(const char *s) {
 
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
   neo_frontend_options o = {.import_paths = c->options.import_paths,
+                            .modules = c->options.modules,
+                            .n_modules = c->options.n_modules,
+                            .no_folder = c->options.no_folder,
                             .n_defines = c->options.n_defines,
                             .proof_quota = c->options.proof_quota,
                             .unroll = c->options.unroll,
@@ -61,17 +64,22 @@ static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
 }
 
-/* The source's text, read once: the cache was asked for this one. */
+/* The source's text, which is read once: the cache was asked for this one. *text is null after a
+ * failure. */
 static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
   const char *path = c->options.path;
-  char *read = NULL;
   if (c->code && c->code->text) {
     *text = c->code->text;
     *n = c->code->text_bytes;
     return NEO_OK;
   }
-  neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &read, n);
-  *text = read;
+  char *read = NULL;
+  bool large = c->options.text && c->options.text_bytes > SOURCE_LIMIT_BYTES + 1;
+  neo_status s = large ? NEO_FORMAT : NEO_OK;
+  *n = c->options.text_bytes;
+  if (!c->options.text)
+    s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &read, n);
+  *text = read ? read : c->options.text;
   if (s == NEO_FORMAT) {
     c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
     return NEO_INPUT;
@@ -216,6 +224,8 @@ static neo_status make_kernels(neo_compilation *c) {
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
+    if (!s)
+      neo_compile_price(c, g);
     if (!s)
       neo_compile_report_keyed(c, g);
     neo_parts_follow(c);

@@ -40,7 +40,13 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* of the model */
+  const char *path;                /* of the model; with a text: its name in messages */
+  const char *text;                /* of the model; null: it is read from the file */
+  size_t text_bytes;
+  const neo_module_source *modules; /* that are found before files */
+  int n_modules;
+  bool no_folder; /* imports are not looked for beside `path` */
+  bool in_memory; /* what is made goes to neo_compilation.outputs, and not into files */
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
@@ -85,6 +91,7 @@ typedef struct {
   /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
+  const volatile int32_t *cancel; /* not 0: it ends soon, with NEO_INTERRUPTED; may be null */
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
@@ -217,7 +224,8 @@ void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
 /* The first three: all that is known without files. */
 neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
-/* All four, or what the cache has of them: then c->found is set, and there is no module, grouping or plan. */
+/* All four, or what the cache has of them: then c->found is set, and there is no module, grouping or
+ * plan. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
 /* After a build, in the compilation's arena. (emit.c) */
 neo_summary neo_compile_summary(neo_compilation *c);

@@ -1,10 +1,12 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
- *   <prefix>.json */
-#include "tools/pipeline/code.h"
+ *   <prefix>.json
+ * A compilation in memory keeps the same, but for the libraries, as its outputs. */
+#include "tools/pipeline/emit.h"
 #include "base/file.h"
+#include "tools/pipeline/code.h"
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
@@ -19,30 +21,6 @@ static neo_status build_llvm(neo_compilation *c) {
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
-}
-
-static neo_status fail(neo_compilation *c, const char *path) {
-  int why = errno;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
-  return neo_status_of_errno(why);
-}
-
-neo_status neo_emit_write(neo_compilation *c, const char *path, const char *data, size_t n) {
-  FILE *f = fopen(path, "wb");
-  bool good = f && fwrite(data, 1, n, f) == n;
-  return f && fclose(f) == 0 && good ? NEO_OK : fail(c, path);
-}
-
-static neo_status write_output(neo_compilation *c, const neo_output *o) {
-  const neo_emit_kind *kind = neo_emit_kind_of(o->kind);
-  const char *path = neo_emit_staged(c, kind->before, kind->after);
-  return neo_file_write(&neo_io_default, path, o->data, o->size_bytes) ? fail(c, path) : NEO_OK;
-}
-
-neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data, size_t n) {
-  neo_output o = {bit, data, n};
-  NEO_PUSH(&c->arena, &c->outputs, o);
-  return write_output(c, &o);
 }
 
 static neo_status make_header(neo_compilation *c) {
@@ -121,18 +99,16 @@ static neo_status make_json(neo_compilation *c) {
   return neo_emit_put(c, NEO_EMIT_JSON, text, n);
 }
 
-/* What was written into the temporary folder, as an output too. */
-static neo_status take_file(neo_compilation *c, neo_emit bit) {
-  const neo_emit_kind *kind = neo_emit_kind_of(bit);
-  const char *path = neo_emit_staged(c, kind->before, kind->after);
-  char *data;
+static neo_status make_ll(neo_compilation *c) {
+  const char *text = neo_llvm_take_text(c->llvm, &c->arena);
+  return neo_emit_put(c, NEO_EMIT_LL, text, strlen(text));
+}
+
+static neo_status make_asm(neo_compilation *c) {
+  const char *text;
   size_t n;
-  if (!neo_path_exists(path))
-    return NEO_OK; /* emulated GPUs have no PTX */
-  if (neo_file_read(&neo_io_default, &c->arena, path, 0, &data, &n))
-    return fail(c, path);
-  NEO_PUSH(&c->arena, &c->outputs, (neo_output){bit, data, n});
-  return NEO_OK;
+  neo_status s = neo_llvm_take_asm(c->llvm, &c->arena, &text, &n, &c->why);
+  return s ? s : neo_emit_put(c, NEO_EMIT_ASM, text, n);
 }
 
 static neo_status make_texts(neo_compilation *c) {
@@ -143,42 +119,39 @@ static neo_status make_texts(neo_compilation *c) {
   if (!s && (emit & NEO_EMIT_JSON))
     s = make_json(c);
   if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
-    s = neo_llvm_emit_text(c->llvm, neo_emit_staged(c, "", ".ll"), &c->why);
+    s = make_ll(c);
   if (!s && (emit & NEO_EMIT_ASM))
-    s = neo_llvm_emit_asm(c->llvm, neo_emit_staged(c, "", ".s"), &c->why);
-  if (!s && (emit & NEO_EMIT_OBJECT))
-    s = neo_llvm_emit_object(c->llvm, neo_emit_staged(c, "", ".o"), &c->why);
+    s = make_asm(c);
   return s;
 }
 
-static neo_status take_files(neo_compilation *c) {
-  static const neo_emit bits[] = {NEO_EMIT_LL, NEO_EMIT_ASM, NEO_EMIT_OBJECT, NEO_EMIT_PTX};
-  neo_status s = NEO_OK;
-  for (size_t k = 0; !s && k < sizeof bits / sizeof *bits; k++)
-    if (c->options.emit & bits[k])
-      s = take_file(c, bits[k]);
-  return s;
+/* Nothing reads the module after this. */
+static neo_status make_object(neo_compilation *c) {
+  const char *data;
+  size_t n;
+  neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
+  return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
 }
 
-/* All but libraries. */
-static neo_status make_outputs(neo_compilation *c) {
+/* What a GPU's child wrote into the temporary folder. */
+static neo_status take_staged(neo_compilation *c) {
+  neo_status s = c->staging && c->target.sm ? neo_emit_take(c, NEO_EMIT_LL) : NEO_OK;
+  return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);
+}
+
+/* All but the libraries that objects are linked to. */
+static neo_status make(neo_compilation *c) {
   neo_status s = neo_emit_device(c);
+  if (!s)
+    s = take_staged(c);
   if (!s)
     s = build_llvm(c);
   if (!s)
     s = make_texts(c);
-  if (!s)
-    s = take_files(c);
+  if (!s && (c->options.emit & NEO_EMIT_OBJECT))
+    s = make_object(c);
   if (!s && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
     s = neo_emit_objects(c);
-  return s;
-}
-
-/* The files of a build that was found. */
-static neo_status write_outputs(neo_compilation *c) {
-  neo_status s = NEO_OK;
-  for (size_t k = 0; !s && k < c->outputs.n; k++)
-    s = write_output(c, &c->outputs.at[k]);
   return s;
 }
 
@@ -191,26 +164,30 @@ neo_summary neo_compile_summary(neo_compilation *c) {
   s.cached_bytes = p->cached_bytes, s.scratch_bytes = p->scratch_bytes;
   for (size_t k = 0; k < p->entries.n; k++) {
     const neo_rt_entry *e = &p->entries.at[k];
+    neo_entry_memory m = {e->name, e->frame_bytes, e->lower_bound_bytes};
     if (e->kind != NEO_RT_ENTRY_INIT)
-      NEO_PUSH(&c->arena, &s.entries, (neo_entry_memory){e->name, e->frame_bytes, e->lower_bound_bytes});
+      NEO_PUSH(&c->arena, &s.entries, m);
   }
   return s;
 }
 
-neo_status neo_emit_files(neo_compilation *c) {
+static neo_status begin_files(neo_compilation *c) {
   const char *folder = neo_emit_folder(c);
   neo_status s = neo_path_make_folder(folder);
-  if (s) {
+  if (s)
     c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
-    return s;
-  }
-  s = neo_emit_stage(c);
+  return s ? s : neo_emit_stage(c);
+}
+
+neo_status neo_emit_files(neo_compilation *c) {
+  bool in_memory = c->options.in_memory;
+  neo_status s = in_memory ? NEO_OK : begin_files(c);
   if (!s)
-    s = c->found ? write_outputs(c) : make_outputs(c);
+    s = c->found ? neo_emit_put_all(c) : make(c);
   if (!s)
     s = neo_emit_binaries(c);
   if (s)
     return s;
   neo_code_keep(c);
-  return neo_emit_publish(c);
+  return in_memory ? NEO_OK : neo_emit_publish(c);
 }

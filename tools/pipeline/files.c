@@ -20,7 +20,7 @@ unsigned neo_emit_of(const char *name, size_t n) {
 
 const neo_emit_kind *neo_emit_kind_of(neo_emit bit) {
   size_t k = 0;
-  while (neo_emit_kinds[k].bit != bit)
+  while (k + 1 < neo_emit_n_kinds && neo_emit_kinds[k].bit != bit)
     k++;
   return &neo_emit_kinds[k];
 }
