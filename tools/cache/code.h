@@ -77,6 +77,7 @@ typedef struct {
   int64_t most_bytes; /* what may stay; -1: all */
   int64_t oldest;     /* what was used later may stay, in seconds since 1970; 0: all */
   bool dry;           /* remove nothing */
+  bool counts;        /* hits and misses are counted anew */
 } neo_code_bounds;
 /* Removes the entries that were used before `oldest`, then those not used for longest until the rest is no
  * larger than `most_bytes`; and what killed writers left. *removed, *kept: entries. */

@@ -200,6 +200,8 @@ neo_status neo_code_prune(neo_arena *a, const char *folder, const neo_code_bound
   neo_status s = remove_from(a, folder, &w, &r);
   if (counted) {
     c.bytes = s ? c.bytes : (uint64_t)w.bytes;
+    c.hits = bounds->counts ? 0 : c.hits;
+    c.misses = bounds->counts ? 0 : c.misses;
     close_counts(&c);
   }
   *removed = r.removed;
