@@ -5,10 +5,16 @@
  * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
 #ifndef NEO_CODEGEN_LLVM_GEN_H
 #define NEO_CODEGEN_LLVM_GEN_H
+#include "base/vec.h"
 #include "codegen/llvm/emit.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/TargetMachine.h>
+
+typedef struct { /* with one function that kernels share */
+  const char *name;
+  LLVMModuleRef mod;
+} neo_ll_module;
 
 struct neo_llvm {
   neo_arena *arena;
@@ -23,6 +29,8 @@ struct neo_llvm {
   uint32_t n_private; /* private constants made */
   bool finished;
   bool checked; /* no kernel loses masks, or none can */
+  bool apart;   /* shared functions are in modules of their own */
+  NEO_VEC(neo_ll_module) shared;
 };
 
 /* ---- types and constants (llvm/core/type.c). w = 1 is a scalar. */
@@ -84,11 +92,16 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder
- * stands in its body and *back is the block to return to, once the body is written; else *back is
- * null. */
-LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
-                           LLVMBasicBlockRef *back);
+/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, `body` is what is to be
+ * written, and the builder stands in it until neo_ll_shared_end. */
+typedef struct {
+  LLVMValueRef fn;   /* to be called */
+  LLVMValueRef body; /* null: it has one */
+  LLVMBasicBlockRef back;
+  LLVMModuleRef mod; /* of the caller */
+} neo_ll_shared;
+neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type);
+void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
 /* Calls a function of the emulator, of at most eight arguments. */
 void neo_ll_tell(neo_llvm *l, const char *symbol, LLVMValueRef *arg, unsigned n);

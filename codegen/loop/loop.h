@@ -161,6 +161,9 @@ uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS
 void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop/print.c: the text's form */
 /* A hash of that text without names and tensors: kernels with equal keys do the same. */
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
+/* A hash of all that code is made of, besides symbol and target: kernels with equal ones become the same code.
+ * Threads may ask at once, each with a scratch of its own. */
+void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]);
 /* Null after an error, which d has. The kernel may still break a rule: verify it. (loop/parse.c) */
 neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
                              size_t n);

@@ -1,4 +1,5 @@
 /* What a caller asks for, as the options of the pipeline. */
+#include "tools/cache/code.h"
 #include "tools/library/build.h"
 #include <stddef.h>
 #include <string.h>
@@ -77,6 +78,15 @@ static const char *read_defines(neo_arena *a, const neo_request *r, neo_compile_
   return NULL;
 }
 
+/* The field, else the option, else the user's own. */
+static void read_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  bool none = r->cache && neo_streq(r->cache, "none");
+  if (!r->cache && r->options)
+    return;
+  o->cache_named = r->cache != NULL;
+  o->cache = none ? NULL : r->cache ? r->cache : neo_code_place(a);
+}
+
 /* What options would say, where there are none. */
 static neo_status read_nothing(neo_arena *a, neo_compile_options *o, const char **wrong) {
   const char **std = NEO_NEW_ARRAY(a, const char *, 2);
@@ -118,6 +128,7 @@ neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit
     return s;
   take_model(r, o);
   take_fields(a, r, o);
+  read_cache(a, r, o);
   if (r->target)
     s = neo_options_native(a, &o->target, wrong);
   if (s)

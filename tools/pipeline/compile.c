@@ -5,6 +5,7 @@
 #include "base/machine.h"
 #include "ir/component.h"
 #include "ir/print.h"
+#include "tools/pipeline/code.h"
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
@@ -20,11 +21,13 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
   c->options = *options;
   neo_alloc from = options->alloc.resize ? options->alloc : neo_alloc_default;
   neo_arena_init(&c->arena, neo_track_begin(&c->track, from), options->on_fail);
+  neo_map_init(&c->kernel_names, &c->arena);
   c->clock = neo_cost_now();
 }
 
 void neo_compilation_free(neo_compilation *c) {
   neo_parts_end(c);
+  neo_code_end(c);
   neo_emit_discard(c);
   if (c->llvm) {
     neo_emit_enter(c);
@@ -54,6 +57,8 @@ static neo_module *from_expressions(neo_compilation *c, const char *text, size_t
                             .n_defines = c->options.n_defines,
                             .proof_quota = c->options.proof_quota,
                             .unroll = c->options.unroll,
+                            .looked = neo_code_looked,
+                            .looked_ctx = c,
                             .defines = c->options.defines};
   return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
 }
@@ -62,9 +67,15 @@ static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
 }
 
-/* The source's text; *text is null after a failure. */
+/* The source's text, which is read once: the cache was asked for this one. *text is null after a
+ * failure. */
 static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
   const char *path = c->options.path;
+  if (c->code && c->code->text) {
+    *text = c->code->text;
+    *n = c->code->text_bytes;
+    return NEO_OK;
+  }
   char *read = NULL;
   bool large = c->options.text && c->options.text_bytes > SOURCE_LIMIT_BYTES + 1;
   neo_status s = large ? NEO_FORMAT : NEO_OK;
@@ -120,15 +131,21 @@ static neo_status prepare(neo_compilation *c) {
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 
+neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) {
+  if (!c->names)
+    c->names = neo_names_new(&c->arena);
+  if (!c->diags) {
+    c->sources = neo_sources_new(&c->arena);
+    c->diags = neo_diags_new(&c->arena, c->sources);
+  }
+  neo_status s = read_source(c, text, n);
+  return s ? s : choose_prefix(c);
+}
+
 static neo_status front(neo_compilation *c) {
   const char *text;
   size_t n;
-  c->names = neo_names_new(&c->arena);
-  c->sources = neo_sources_new(&c->arena);
-  c->diags = neo_diags_new(&c->arena, c->sources);
-  neo_status s = read_source(c, &text, &n);
-  if (!s)
-    s = choose_prefix(c);
+  neo_status s = neo_compile_begin(c, &text, &n);
   if (!s)
     s = parse_source(c, text, n);
   return s ? s : prepare(c);
@@ -310,7 +327,7 @@ neo_status neo_compile_emit(neo_compilation *c) {
 
 /* A GPU's kernels are made in a child, which is forked while there is one thread. */
 static bool can_overlap(const neo_compilation *c) {
-  return !neo_compile_for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
+  return !neo_compile_for_gpu(c) && (c->options.emit & NEO_EMIT_OBJECTS) != 0;
 }
 
 neo_status neo_compile_plan(neo_compilation *c) {
@@ -322,9 +339,19 @@ neo_status neo_compile_plan(neo_compilation *c) {
   return s;
 }
 
+static neo_status look_up(neo_compilation *c) {
+  neo_code_begin(c);
+  neo_code_find(c);
+  return NEO_OK;
+}
+
 neo_status neo_compile_all(neo_compilation *c) {
   c->overlaps = can_overlap(c);
-  neo_status s = neo_compile_plan(c);
+  neo_status s = c->options.cache ? stage(c, look_up) : NEO_OK;
+  if (c->code)
+    neo_cost_add(c, "cache");
+  if (!s && !c->found)
+    s = neo_compile_plan(c);
   if (!s)
     s = neo_compile_emit(c);
   if (s)
