@@ -11,15 +11,18 @@
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_ASM;
+  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_CODE | NEO_EMIT_ASM;
   if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
-    s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
+    s = neo_cancelled(c) ? NEO_INTERRUPTED
+                         : neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
+  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & (here | NEO_EMIT_LL))
+    neo_plan_emit_functions(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -130,7 +133,8 @@ static neo_status make_object(neo_compilation *c) {
   const char *data;
   size_t n;
   neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
-  return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
+  unsigned whole = c->options.emit & NEO_EMIT_OBJECT;
+  return s ? s : neo_emit_put(c, whole ? NEO_EMIT_OBJECT : NEO_EMIT_CODE, data, n);
 }
 
 /* What a GPU's child wrote into the temporary folder. */
@@ -144,12 +148,14 @@ static neo_status make(neo_compilation *c) {
   neo_status s = neo_emit_device(c);
   if (!s)
     s = take_staged(c);
+  neo_emit_enter(c);
   if (!s)
     s = build_llvm(c);
   if (!s)
     s = make_texts(c);
-  if (!s && (c->options.emit & NEO_EMIT_OBJECT))
+  if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
+  neo_emit_leave(c);
   if (!s && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
     s = neo_emit_objects(c);
   return s;

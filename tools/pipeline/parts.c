@@ -214,6 +214,7 @@ static neo_status make_record(const neo_compilation *c, part *p) {
     return s;
   plan.arena = &p->arena;
   neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  neo_plan_emit_functions(&plan, &c->target, p->llvm);
   s = neo_llvm_finish(p->llvm, &p->why);
   return s ? s
            : neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data,
@@ -221,14 +222,18 @@ static neo_status make_record(const neo_compilation *c, part *p) {
 }
 
 static void make_part(const neo_compilation *c, part *p) {
+  neo_llvm_enter();
   if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
-    p->status = p->is_record ? make_record(c, p) : make_kernel(c, p);
+    p->status = neo_cancelled(c) ? NEO_INTERRUPTED
+                : p->is_record   ? make_record(c, p)
+                                 : make_kernel(c, p);
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
+  neo_llvm_leave();
   if (!p->status)
     neo_arena_free(&p->arena);
 }
