@@ -78,15 +78,6 @@ static const char *read_defines(neo_arena *a, const neo_request *r, neo_compile_
   return NULL;
 }
 
-/* The field, else the option, else the user's own. */
-static void read_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
-  bool none = r->cache && neo_streq(r->cache, "none");
-  if (!r->cache && r->options)
-    return;
-  o->cache_named = r->cache != NULL;
-  o->cache = none ? NULL : r->cache ? r->cache : neo_code_place(a);
-}
-
 /* What options would say, where there are none. */
 static neo_status read_nothing(neo_arena *a, neo_compile_options *o, const char **wrong) {
   const char **std = NEO_NEW_ARRAY(a, const char *, 2);
@@ -108,6 +99,15 @@ static void take_model(const neo_request *r, neo_compile_options *o) {
   o->passes.verify = false; /* that is for who works on the compiler */
 }
 
+static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  if (!r->options && !r->cache)
+    o->cache = neo_code_place(a);
+  if (!r->cache)
+    return;
+  o->cache = neo_streq(r->cache, "none") ? NULL : r->cache;
+  o->cache_named = true;
+}
+
 /* Where a field and an option say the same, the field counts. */
 static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   o->prefix = r->prefix ? r->prefix : o->prefix;
@@ -117,6 +117,7 @@ static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options 
   o->lib_dir = r->lib_dir ? r->lib_dir : o->lib_dir;
   o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : o->runtime;
   o->import_paths = import_paths(a, r, o->import_paths);
+  take_cache(a, r, o);
 }
 
 neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
@@ -128,7 +129,6 @@ neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit
     return s;
   take_model(r, o);
   take_fields(a, r, o);
-  read_cache(a, r, o);
   if (r->target)
     s = neo_options_native(a, &o->target, wrong);
   if (s)

@@ -184,7 +184,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_object) objects; /* of which libraries are linked, in this order */
   struct neo_code_use *code;   /* the cache; null: none (code.h) */
   const char *code_refused;    /* why there is none; null: nobody asked for one */
-  bool found;                  /* what follows the front is in outputs, objects and summary alone */
+  bool found; /* what follows the front is in outputs, objects and summary alone */
   neo_summary summary;
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */

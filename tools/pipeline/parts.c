@@ -222,7 +222,9 @@ static void make_part(const neo_compilation *c, part *p) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
-    p->status = p->is_record ? make_record(c, p) : make_kernel(c, p);
+    p->status = neo_cancelled(c) ? NEO_INTERRUPTED
+                : p->is_record   ? make_record(c, p)
+                                 : make_kernel(c, p);
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
