@@ -172,7 +172,8 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
     return;
   neo_llvm_fork_begin();
   w->pid = fork();
-  neo_llvm_fork_end();
+  if (w->pid)
+    neo_llvm_fork_end();
   if (w->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDWR);
