@@ -12,9 +12,9 @@ typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
  * Once, before all else; without it LLVM aborts. (core/memory.c) */
 void neo_llvm_on_no_memory(void (*handler)(void));
 
-/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around a
- * fork whose child uses LLVM, in parent and child: nobody is inside of it then. Who forks must not
- * have entered. (core/users.c) */
+/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around
+ * a fork whose child uses LLVM, where the end is the parent's alone: nobody is inside of it
+ * then. Who forks must not have entered. (core/users.c) */
 void neo_llvm_enter(void);
 void neo_llvm_leave(void);
 void neo_llvm_fork_begin(void);

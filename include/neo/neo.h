@@ -71,8 +71,8 @@ typedef struct {
   size_t text_bytes;
   const neo_module_text *modules;
   int32_t n_modules;
-  /* Further options, as those of `neoc compile` (docs/cli.md), null-terminated: {"--math=bf16",
-   * "-D", "B=4", NULL}. */
+  /* Further options, as those of `neoc compile` (`neoc help compile`), null-terminated:
+   * {"--math=bf16", "-D", "B=4", NULL}. */
   const char *const *options;
   /* Another thread, or a signal handler, writes 1: the compilation ends soon, with 14. */
   const volatile int32_t *cancel;
@@ -140,7 +140,7 @@ NEO_API const char *neo_build_failure(const neo_build *build);
  * made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
-/* What the compiler made of it, as `neoc explain` (docs/cli.md): "groups" (what became one
+/* What the compiler made of it, as `neoc explain`: "groups" (what became one
  * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
  * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
  * messages, whose last line begins with "neo: ". */
@@ -175,7 +175,7 @@ NEO_API void neo_code_free(neo_code *code); /* null is fine */
 
 /* ---- the program */
 
-/* The program neoc as a function (docs/cli.md): prints to stdout and stderr, and returns its
+/* The program neoc as a function: prints to stdout and stderr, and returns its
  * exit code. argv[0] is its name, argv[1] the command. Unlike the program it does not survive a
  * bug of the compiler, nor the end of memory within LLVM and isl. Signals are blocked in the
  * thread that calls. */

@@ -7,12 +7,17 @@
     m = neoc.load("mlp.expr", B=64)
     loss = m.step(X=x, Y=y)
 
+    @neoc.function
+    def attention(q, k, v):
+        return neoc.nn.softmax(q @ k.T/np.sqrt(q.shape[1])) @ v
+
 The manual is docs/python.md, the language docs/language.md. Neither torch nor jax is imported
 unless neoc.torch or neoc.jax is.
 """
 
 from __future__ import annotations
 
+import atexit as _atexit
 import os as _os
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +26,8 @@ from .compiler import check, compile, format, load, set_threads
 from .errors import (CacheError, Cancelled, CompileError, Diagnostic, DTypeError, GradientError,
                      NeoError, RangeError, ShapeError, Unsupported)
 from .op import Op, op
+from .trace.names import MODULES as _MODULES
+from .trace.names import NAMES as _TRACED
 
 if TYPE_CHECKING:
     from .model import Model
@@ -34,10 +41,12 @@ _LAZY: dict[str, str | None] = {
     "Model": "neoc.model",
     "tune": "neoc.tuning",
 }
+_LAZY.update({name: "neoc.trace.api" for name in _TRACED})
+_LAZY.update({name: None for name in _MODULES})
 
 __all__ = ["CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
            "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "check",
-           "compile", "errors", "format", "load", "op", "set_threads", "tune"]
+           "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -55,4 +64,14 @@ def __dir__() -> list[str]:
     return sorted(set(globals()) | set(_LAZY))
 
 
-_os.register_at_fork(after_in_child=_core.after_fork)
+def _after_fork_in_parent() -> None:
+    _core.after_fork(False)
+
+
+def _after_fork_in_child() -> None:
+    _core.after_fork(True)
+
+
+_os.register_at_fork(before=_core.before_fork, after_in_parent=_after_fork_in_parent,
+                     after_in_child=_after_fork_in_child)
+_atexit.register(_core.end)

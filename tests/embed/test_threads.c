@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -78,6 +80,24 @@ static void a_thread_compiles_for_a_gpu_beside_others(void **state) {
     pthread_join(gpu[k], NULL);
 }
 
+static void a_forked_child_compiles_for_a_gpu(void **state) {
+  pthread_t thread;
+  job j = {3, 3};
+  int status;
+  (void)state;
+  CHECK(pthread_create(&thread, NULL, compile_and_run, &j) == 0);
+  pthread_join(thread, NULL);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(120);
+    compile_for_gpu(NULL);
+    compile_and_run(&j);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* What the caller's threads compute with, and how they print, is nobody else's business. */
 static void modes_of_the_caller_stay_and_change_nothing(void **state) {
   (void)state;
@@ -106,6 +126,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(threads_compile_and_run_at_the_same_time),
       cmocka_unit_test(a_thread_compiles_for_a_gpu_beside_others),
+      cmocka_unit_test(a_forked_child_compiles_for_a_gpu),
       cmocka_unit_test(modes_of_the_caller_stay_and_change_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

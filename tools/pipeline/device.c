@@ -80,7 +80,8 @@ static neo_status emit_in_child(neo_compilation *c, const char *path, const char
   }
   neo_llvm_fork_begin();
   pid_t pid = fork();
-  neo_llvm_fork_end();
+  if (pid)
+    neo_llvm_fork_end();
   if (pid == 0) {
     close(fd[0]);
     dup2(fd[1], 2);
