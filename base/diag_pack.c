@@ -1,7 +1,7 @@
 /* Diagnostics as bytes, and back: whoever keeps what a compilation made keeps what it said.
  *
- * A place is its file's number among the sources, from 1, with offset and length, and then the place of the call
- * around it; 0 ends it. */
+ * A place is its file's number among the sources, from 1, with offset and length, and then the
+ * place of the call around it; 0 ends it. */
 #include "base/diag_rec.h"
 #include "base/pack.h"
 

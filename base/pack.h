@@ -1,5 +1,6 @@
-/* Numbers and texts as bytes, one after the other, and back, on the machine that wrote them. A text has its length
- * before it and a NUL after it. A reader never leaves its bytes: what is not there is 0, or an empty text, and `bad`. */
+/* Numbers and texts as bytes, one after the other, and back, on the machine that wrote them. A text
+ * has its length before it and a NUL after it. A reader never leaves its bytes: what is not there
+ * is 0, or an empty text, and `bad`. */
 #ifndef NEO_BASE_PACK_H
 #define NEO_BASE_PACK_H
 #include "base/str.h"

@@ -2,9 +2,9 @@
 
     python3 tests/cache_key.py SOURCES
 
-reads the struct neo_compile_options in tools/pipeline/compile.h and the table tools/pipeline/code_key.def, in
-which each field has to stand once, in the same order. Tests of the table's meaning are in
-tests/tools/test_compile_cache.c.
+reads the struct neo_compile_options in tools/pipeline/compile.h and the table
+tools/pipeline/code_key.def, in which each field has to stand once, in the same order. Tests of the
+table's meaning are in tests/tools/test_compile_cache.c.
 """
 import os
 import re
@@ -22,7 +22,8 @@ def struct_fields(text):
         if function:
             fields.append(function.group(1))
         elif declaration:
-            fields += [re.search(r"(\w+)$", part.strip()).group(1) for part in declaration.split(",")]
+            parts = [part.strip() for part in declaration.split(",")]
+            fields += [re.search(r"(\w+)$", part).group(1) for part in parts]
     return fields
 
 

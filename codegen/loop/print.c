@@ -376,14 +376,15 @@ static void put_register(neo_str *out, const neo_reg *r) {
 }
 
 static void put_node(neo_str *out, const neo_lx *e) {
-  put_number(out, (uint64_t)e->attr << 32 | (uint64_t)e->n << 16 | (uint64_t)e->type << 8 | e->kind);
+  put_number(out, (uint64_t)e->kind | (uint64_t)e->type << 8 | (uint64_t)e->n << 16 |
+                      (uint64_t)e->attr << 32);
   put_number(out, e->bits);
   for (uint32_t a = 0; a < e->n; a++)
     put_number(out, e->arg[a]->id);
 }
 
-/* The text says what a kernel means. Code may also differ by the order of what is named there: registers lie on
- * the stack as they were declared, and a node that is shared is evaluated once. */
+/* The text says what a kernel means. Code may also differ by the order of what is named there:
+ * registers lie on the stack as they were declared, and a node that is shared is evaluated once. */
 void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]) {
   neo_str s;
   neo_str_init(&s, scratch);

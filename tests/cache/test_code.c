@@ -1,5 +1,6 @@
-/* The cache of compiled code as a folder: what was put in is found, whole, or nothing is; whoever cuts it,
- * writes to it, kills its writers or fills the disk makes entries be missed, and nothing else. */
+/* The cache of compiled code as a folder: what was put in is found, whole, or nothing is; whoever
+ * cuts it, writes to it, kills its writers or fills the disk makes entries be missed, and nothing
+ * else. */
 #include "tests/cache/world.h"
 #include "tools/cache/code.h"
 #include <fcntl.h>
@@ -280,7 +281,8 @@ static void where_nothing_can_be_written_entries_are_missed(void **state) {
   neo_code_close(x);
 }
 
-/* The n-th call fails: the entry is there, whole, or missed. Returns how many calls there were if none failed. */
+/* The n-th call fails: the entry is there, whole, or missed. Returns how many calls there were if
+ * none failed. */
 static size_t fail_at(world *w, size_t n, int forever) {
   neo_io_fault fault = {.fail_at = n, .forever = forever};
   neo_io io = neo_io_with_fault(&fault);
@@ -350,8 +352,8 @@ static void what_a_killed_writer_left_is_missed_and_swept(void **state) {
   neo_code_cache *x = open_cache(w);
   assert_true(has(w, x, 1));
   assert_false(has(w, x, 2));
-  const char *list = neo_arena_printf(&w->arena, "ls -A %s | grep -c tmp >%s/n; true", folder_of(w),
-                                      w->folder);
+  const char *list =
+      neo_arena_printf(&w->arena, "ls -A %s | grep -c tmp >%s/n; true", folder_of(w), w->folder);
   assert_int_equal(system(list), 0);
   size_t n;
   assert_string_equal(bytes_of(w, neo_path_join(&w->arena, w->folder, "n"), &n), "1\n");

@@ -1,5 +1,5 @@
-/* Builds in the cache: every option that may change what is made is in the key, the rest is not, and what
- * is found is what was made. */
+/* Builds in the cache: every option that may change what is made is in the key, the rest is not,
+ * and what is found is what was made. */
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +84,8 @@ static int tear_down(void **state) {
 static const char *const skip[] = {"cse", NULL};
 static const char *const other_imports[] = {"/nowhere", NEO_TEST_SOURCE_DIR "/models/std", NULL};
 static const neo_define_option define[] = {{"N", 7}};
-static const neo_module_source module[] = {{"other", "fn f(x[..]) -> y {\n  y[..] = x[..]\n}\n", 38}};
+static const neo_module_source module[] = {
+    {"other", "fn f(x[..]) -> y {\n  y[..] = x[..]\n}\n", 38}};
 static neo_machine machine;
 
 static const char *second_path; /* of a file with the same text */
@@ -315,7 +316,8 @@ static const char *said(world *w, const neo_compile_options *o, bool found) {
 
 static void diagnostics_and_summary_are_those_of_the_first_build(void **state) {
   world *w = *state;
-  write_text(file_in(w, "own.expr"), "fn part(x[I]) -> y {\n  dim B = 2\n  y[i] = x[i]*f32(I/B)\n}\n");
+  write_text(file_in(w, "own.expr"),
+             "fn part(x[I]) -> y {\n  dim B = 2\n  y[i] = x[i]*f32(I/B)\n}\n");
   write_text(w->plain.path, "import own\ndim A = 7\ndim B = 2\ninput X[A]\nparam unused[3] = 0\n"
                             "Y = own.part(X)\nZ[i] = Y[i]*f32(A/B)\noutput Z\n");
   const char *first = said(w, &w->plain, false);
@@ -331,7 +333,8 @@ static void after_one_kernel_changed_the_others_are_found(void **state) {
                             "Z[i] = max[j] Y[i, j]*%s\noutput Z\noutput Y\n";
   write_text(o.path, neo_arena_printf(&w->arena, two, "2"));
   assert_false(build(&o));
-  char *n, *counted = neo_arena_printf(&w->arena, "ls %s | grep -c kernel >%s/n", o.cache, w->folder);
+  char *n, *counted =
+               neo_arena_printf(&w->arena, "ls %s | grep -c kernel >%s/n", o.cache, w->folder);
   size_t bytes;
   assert_int_equal(system(counted), 0);
   assert_int_equal(neo_file_read(&neo_io_default, &w->arena, file_in(w, "n"), 0, &n, &bytes), 0);

@@ -33,8 +33,8 @@ static bool is_trusted(neo_arena *a, const char *folder, const char **why) {
   return false;
 }
 
-neo_code_cache *neo_code_open(const neo_io *io, neo_arena *a, const char *folder, int64_t limit_bytes,
-                              const char **why) {
+neo_code_cache *neo_code_open(const neo_io *io, neo_arena *a, const char *folder,
+                              int64_t limit_bytes, const char **why) {
   if (!is_trusted(a, folder, why))
     return NULL;
   neo_code_cache *x = NEO_NEW(a, neo_code_cache);
@@ -72,12 +72,14 @@ static bool path_of(const neo_code_cache *x, neo_code_key key, char path[PATH_MA
 
 /* ---- the first line */
 
-static size_t head_of(neo_code_key key, const void *data, size_t n, char head[NEO_CODE_HEAD_BYTES]) {
+static size_t head_of(neo_code_key key, const void *data, size_t n,
+                      char head[NEO_CODE_HEAD_BYTES]) {
   uint64_t sum[2];
   neo_hash128(data, n, sum);
-  int bytes = snprintf(head, NEO_CODE_HEAD_BYTES,
-                       "neo-code 1 %016" PRIx64 "%016" PRIx64 " %010zu %016" PRIx64 "%016" PRIx64 "\n",
-                       key.hash[0], key.hash[1], n, sum[0], sum[1]);
+  int bytes =
+      snprintf(head, NEO_CODE_HEAD_BYTES,
+               "neo-code 1 %016" PRIx64 "%016" PRIx64 " %010zu %016" PRIx64 "%016" PRIx64 "\n",
+               key.hash[0], key.hash[1], n, sum[0], sum[1]);
   return (size_t)bytes;
 }
 
@@ -188,8 +190,8 @@ static bool write_all(const neo_code_cache *x, int fd, const char *p, size_t n) 
   return true;
 }
 
-static bool write_entry(const neo_code_cache *x, int fd, neo_code_key key, const void *data, size_t n,
-                        bool lasts) {
+static bool write_entry(const neo_code_cache *x, int fd, neo_code_key key, const void *data,
+                        size_t n, bool lasts) {
   char head[NEO_CODE_HEAD_BYTES];
   size_t begin = head_of(key, data, n, head);
   return write_all(x, fd, head, begin) && write_all(x, fd, data, n) &&

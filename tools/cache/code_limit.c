@@ -1,8 +1,9 @@
 /* How large the code cache is, and keeping it within its limit.
  *
- * Nobody walks through the folder for each entry: the file `counts` has the bytes that writers said they
- * would add, under its lock. Their sum may be too large, where a writer was killed or an entry replaced, and is
- * set right by the next walk, when it has passed the limit. A file that is damaged says 0 bytes, and there is a walk.
+ * Nobody walks through the folder for each entry: the file `counts` has the bytes that writers said
+ * they would add, under its lock. Their sum may be too large, where a writer was killed or an entry
+ * replaced, and is set right by the next walk, when it has passed the limit. A file that is damaged
+ * says 0 bytes, and there is a walk.
  *
  *   neo-code-counts 1 BYTES HITS MISSES */
 #include "base/temp.h"
@@ -51,8 +52,8 @@ static void read_counts(counts *c) {
   int end = 0;
   ssize_t n = pread(c->fd, text, sizeof text - 1, 0);
   text[n > 0 ? n : 0] = '\0';
-  int found = sscanf(text, "neo-code-counts 1 %20" SCNu64 " %20" SCNu64 " %20" SCNu64 "%n", &c->bytes,
-                     &c->hits, &c->misses, &end);
+  int found = sscanf(text, "neo-code-counts 1 %20" SCNu64 " %20" SCNu64 " %20" SCNu64 "%n",
+                     &c->bytes, &c->hits, &c->misses, &end);
   c->damaged = found != 3 || text[end] != '\n' || c->bytes > INT64_MAX / 2;
   if (c->damaged)
     c->bytes = c->hits = c->misses = 0;
@@ -77,12 +78,13 @@ static bool open_counts(const char *folder, int flags, counts *c) {
   return false;
 }
 
-/* One write of a fixed length: whoever reads without the lock sees an old or a new line, or a damaged one. */
+/* One write of a fixed length: whoever reads without the lock sees an old or a new line, or a
+ * damaged one. */
 static void close_counts(counts *c) {
   char text[COUNTS_BYTES];
   int n = snprintf(text, sizeof text,
-                   "neo-code-counts 1 %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n", c->bytes, c->hits,
-                   c->misses);
+                   "neo-code-counts 1 %020" PRIu64 " %020" PRIu64 " %020" PRIu64 "\n", c->bytes,
+                   c->hits, c->misses);
   ssize_t put = pwrite(c->fd, text, (size_t)n, 0);
   (void)put; /* what is cut is damaged, and counted anew */
   close(c->fd);

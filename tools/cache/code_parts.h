@@ -10,7 +10,7 @@ struct neo_code_cache {
   char *folder;
   int64_t limit_bytes;
   atomic_uint_least64_t hits, misses, number; /* number: of the next temporary */
-  atomic_int failed; /* errno of the first failure of writing; 0: none */
+  atomic_int failed;                          /* errno of the first failure of writing; 0: none */
 };
 
 enum { NEO_CODE_HEAD_BYTES = 96, NEO_CODE_NAME_BYTES = 48 };
@@ -19,8 +19,8 @@ enum { NEO_CODE_HEAD_BYTES = 96, NEO_CODE_NAME_BYTES = 48 };
 extern const char *const neo_code_suffixes[NEO_CODE_KINDS];
 /* May what this is of be used: is it the user's, and nobody else may write it? (code.c) */
 bool neo_code_is_own(const struct stat *st);
-/* Counts bytes that are about to be written, and makes room for them. False: the limit has no room for such
- * an entry. (code_limit.c) */
+/* Counts bytes that are about to be written, and makes room for them. False: the limit has no room
+ * for such an entry. (code_limit.c) */
 bool neo_code_reserve(neo_code_cache *x, int64_t bytes);
 /* Adds the hits and misses to those in the folder. (code_limit.c) */
 void neo_code_count(neo_code_cache *x);

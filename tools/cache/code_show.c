@@ -1,6 +1,6 @@
 /* The command `code`: what the cache of compiled code has, and making it smaller. */
-#include "tools/cache/code.h"
 #include "base/str.h"
+#include "tools/cache/code.h"
 #include "tools/cache/commands.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -122,8 +122,8 @@ cache_exit neo_cache_code(cache_cli *cli) {
   if (!*what && (cli->value[CACHE_O_MAX_BYTES] || cli->value[CACHE_O_OLDER_THAN]))
     return cache_usage(cli, "nothing is removed without prune: code prune --max-bytes=N");
   if (!folder && !(folder = neo_code_place(cli->arena)))
-    return cache_fail(cli, CACHE_IO, "there is no code cache: NEO_CODE_CACHE is none, or there is no "
-                                     "home folder");
+    return cache_fail(cli, CACHE_IO,
+                      "there is no code cache: NEO_CODE_CACHE is none, or there is no home folder");
   if (!neo_code_open(&neo_io_default, cli->arena, folder, 0, &why))
     return cache_fail(cli, CACHE_IO, "%s", why);
   return *what ? prune(cli, folder, clear) : show(cli, folder);

@@ -25,7 +25,8 @@ void neo_code_end(neo_compilation *c) {
   c->code = NULL;
 }
 
-/* A folder that is not to be trusted is worth a word; one that cannot be written, where the user has named it. */
+/* A folder that is not to be trusted is worth a word; one that cannot be written, where the user
+ * has named it. */
 static void report(neo_compilation *c) {
   const char *why = c->code_refused;
   if (!why && c->code && c->options.cache_named)
@@ -87,8 +88,8 @@ static bool probe_all(neo_compilation *c, const char *data, size_t n) {
 
 /* What the front does first; a failure is left to it. */
 static bool begin(neo_compilation *c) {
-  bool good = !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) &&
-              !neo_compile_choose_target(c);
+  bool good =
+      !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) && !neo_compile_choose_target(c);
   c->why = NULL;
   return good;
 }
@@ -121,7 +122,8 @@ void neo_code_find(neo_compilation *c) {
   c->code->whole = true;
   neo_code_cache *cache = c->code->cache;
   c->found = neo_code_get(cache, c->code->build, &c->arena, &data, &n) && probe_all(c, data, n) &&
-             neo_code_get(cache, second_key(c), &c->arena, &data, &n) && neo_code_unpack(c, data, n);
+             neo_code_get(cache, second_key(c), &c->arena, &data, &n) &&
+             neo_code_unpack(c, data, n);
   if (!c->found)
     forget(c);
 }
@@ -133,7 +135,7 @@ static void keep_inputs(const neo_compilation *c, neo_str *s) {
   neo_pack_number(s, probes->n);
   for (size_t k = 0; k < probes->n; k++)
     neo_pack_text(s, probes->at[k].path);
-  neo_code_put(c->code->cache, c->code->build, neo_str_text(s), s->n, true);
+  neo_code_put(c->code->cache, c->code->build, neo_str_text(s), s->n, false);
 }
 
 static bool records_stayed(neo_compilation *c) {

@@ -1,4 +1,5 @@
-/* A build as bytes: prefix, summary, names of sources and records' files, diagnostics, outputs, objects. */
+/* A build as bytes: prefix, summary, names of sources and records' files, diagnostics, outputs,
+ * objects. */
 #include "base/pack.h"
 #include "tools/pipeline/code.h"
 

@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SOURCE_LIMIT_BYTES = 4 << 20 };
-
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
   c->options = *options;
@@ -41,14 +39,6 @@ void neo_compilation_free(neo_compilation *c) {
 
 /* ---- front */
 
-static bool is_identifier(const char *s) {
-  bool good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
-  for (; good && *s; s++)
-    good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
-           *s == '_';
-  return good;
-}
-
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
   neo_frontend_options o = {.import_paths = c->options.import_paths,
                             .modules = c->options.modules,
@@ -67,55 +57,6 @@ static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
 }
 
-/* The source's text, which is read once: the cache was asked for this one. *text is null after a
- * failure. */
-static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
-  const char *path = c->options.path;
-  if (c->code && c->code->text) {
-    *text = c->code->text;
-    *n = c->code->text_bytes;
-    return NEO_OK;
-  }
-  char *read = NULL;
-  bool large = c->options.text && c->options.text_bytes > SOURCE_LIMIT_BYTES + 1;
-  neo_status s = large ? NEO_FORMAT : NEO_OK;
-  *n = c->options.text_bytes;
-  if (!c->options.text)
-    s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &read, n);
-  *text = read ? read : c->options.text;
-  if (s == NEO_FORMAT) {
-    c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
-    return NEO_INPUT;
-  }
-  if (s)
-    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-  return s;
-}
-
-static neo_status check_library_name(neo_compilation *c) {
-  bool links = c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A);
-  const char *taken =
-      c->options.unseen || !links ? NULL : neo_library_name_taken(&c->arena, c->prefix);
-  if (!taken)
-    return NEO_OK;
-  c->why = neo_arena_printf(&c->arena, "%s: choose another name with --prefix", taken);
-  return NEO_ARGUMENT;
-}
-
-/* The prefix of all names of the library: an option, or the file's stem. */
-static neo_status choose_prefix(neo_compilation *c) {
-  c->prefix = c->options.prefix
-                  ? c->options.prefix
-                  : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, c->options.path));
-  if (!c->options.prefix && c->options.unseen && !is_identifier(c->prefix))
-    c->prefix = neo_arena_printf(&c->arena, "model_%s", c->prefix);
-  if (is_identifier(c->prefix))
-    return check_library_name(c);
-  c->why =
-      neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
-  return NEO_ARGUMENT;
-}
-
 static neo_status parse_source(neo_compilation *c, const char *text, size_t n) {
   c->module = is_ir_text(text, n)
                   ? neo_module_parse(&c->arena, c->names, c->diags, c->options.path, text, n)
@@ -129,17 +70,6 @@ static neo_status prepare(neo_compilation *c) {
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
-}
-
-neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) {
-  if (!c->names)
-    c->names = neo_names_new(&c->arena);
-  if (!c->diags) {
-    c->sources = neo_sources_new(&c->arena);
-    c->diags = neo_diags_new(&c->arena, c->sources);
-  }
-  neo_status s = read_source(c, text, n);
-  return s ? s : choose_prefix(c);
 }
 
 static neo_status front(neo_compilation *c) {

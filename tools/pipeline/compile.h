@@ -234,7 +234,7 @@ neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
 /* All four, or what the cache has of them: then c->found is set, and there is no module, grouping or
  * plan. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
-/* After a build, in the compilation's arena. (emit.c) */
+/* After a build, in the compilation's arena. (summary.c) */
 neo_summary neo_compile_summary(neo_compilation *c);
 /* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);

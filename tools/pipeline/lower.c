@@ -28,8 +28,8 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
-/* "net_k0_Y": its name, and how many kernels had that before. So a kernel keeps its symbol, and its code in the
- * cache, where others are added before it. */
+/* "net_k0_Y": its name, and how many kernels had that before. So a kernel keeps its symbol, and its
+ * code in the cache, where others are added before it. */
 static const char *symbol_of(neo_compilation *c, const char *name) {
   uint64_t hash = neo_hash(name, strlen(name), 0), same = 0;
   neo_map_get(&c->kernel_names, hash, &same);
@@ -65,7 +65,8 @@ static void note_group(neo_compilation *c, neo_schedule s, const neo_record *fro
 
 /* ---- recurrences */
 
-/* The number of a kernel that does the same, or that of this one: entries have recurrences in common. */
+/* The number of a kernel that does the same, or that of this one: entries have recurrences in
+ * common. */
 static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
   uint64_t key[2];
   neo_kernel_key(k, key);
@@ -166,8 +167,8 @@ static double price_segment(void *ctx, uint32_t choice, double saved_s) {
   return s->saved_s;
 }
 
-/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen inside; of loops
- * that share one there is no choice. */
+/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen
+ * inside; of loops that share one there is no choice. */
 static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *choose,
                                neo_kernel_steps *out, const char **why) {
   neo_str text;

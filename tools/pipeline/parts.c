@@ -1,13 +1,15 @@
 /* Objects of a compilation, made on all cores.
  *
- * Kernels come one after the other, the first ones while others are still being made. Each is a part, an
- * LLVM module of its own, which may be in the cache already. The model record, with the thin entries, is the
- * last part. Threads take the largest part that waits, so that none is left alone with one at the end.
+ * Kernels come one after the other, the first ones while others are still being made. Each is a
+ * part, an LLVM module of its own, which may be in the cache already. The model record, with the
+ * thin entries, is the last part. Threads take the largest part that waits, so that none is left
+ * alone with one at the end.
  *
- * Functions that kernels share (random numbers, logarithms) are objects of their own: the first part that calls
- * one claims it, and makes it or takes it from the cache. Linked are the kernels in their order, the shared functions
- * by name, and the record. A kernel's bytes depend on it alone, a shared function's on its name, so neither the
- * number of threads nor their timing, nor the cache, shows in what is linked.
+ * Functions that kernels share (random numbers, logarithms) are objects of their own: the first
+ * part that calls one claims it, and makes it or takes it from the cache. Linked are the kernels in
+ * their order, the shared functions by name, and the record. A kernel's bytes depend on it alone, a
+ * shared function's on its name, so neither the number of threads nor their timing, nor the cache,
+ * shows in what is linked.
  *
  * What a thread makes lives in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */

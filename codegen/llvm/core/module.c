@@ -124,7 +124,8 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
 }
 
 /* A loop of a kernel keeps its place in the lines of the instruction cache, whatever kernels stand
- * before its own: of a convolution that moved by half a line, 10 % more or less time was measured. */
+ * before its own: of a convolution that moved by half a line, 10 % more or less time was measured.
+ * */
 enum { LINE_BYTES = 64 };
 
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
