@@ -191,11 +191,11 @@ static bool write_all(const neo_code_cache *x, int fd, const char *p, size_t n) 
 }
 
 static bool write_entry(const neo_code_cache *x, int fd, neo_code_key key, const void *data,
-                        size_t n, bool lasts) {
+                        size_t n, bool synced) {
   char head[NEO_CODE_HEAD_BYTES];
   size_t begin = head_of(key, data, n, head);
   return write_all(x, fd, head, begin) && write_all(x, fd, data, n) &&
-         (!lasts || x->io->fsync(x->io->ctx, fd) == 0);
+         (!synced || x->io->fsync(x->io->ctx, fd) == 0);
 }
 
 /* The new name is on the disk when its folder is; some file systems cannot tell. */
@@ -210,7 +210,7 @@ static bool sync_folder(const neo_code_cache *x) {
   return synced;
 }
 
-static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool lasts) {
+static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool synced) {
   char path[PATH_MAX], temp[PATH_MAX];
   if (!path_of(x, key, path)) {
     errno = ENAMETOOLONG;
@@ -219,14 +219,14 @@ static bool put(neo_code_cache *x, neo_code_key key, const void *data, size_t n,
   int fd = open_temporary(x, temp);
   if (fd < 0)
     return false;
-  bool good = write_entry(x, fd, key, data, n, lasts);
+  bool good = write_entry(x, fd, key, data, n, synced);
   int why = errno;
   if (x->io->close(x->io->ctx, fd) != 0 && good) {
     good = false;
     why = errno;
   }
   if (good && x->io->rename(x->io->ctx, temp, path) == 0)
-    return !lasts || sync_folder(x);
+    return !synced || sync_folder(x);
   if (!good)
     errno = why;
   why = errno;
@@ -244,14 +244,14 @@ static bool is_own_folder(const char *folder) {
   return S_ISDIR(st.st_mode) && neo_code_is_own(&st);
 }
 
-void neo_code_put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool lasts) {
+void neo_code_put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool synced) {
   int none = 0;
   if (atomic_load(&x->failed))
     return;
   bool ready = make_folder(x->folder) && is_own_folder(x->folder);
   if (ready && !neo_code_reserve(x, (int64_t)(n + head_bytes())))
     return;
-  if (!ready || !put(x, key, data, n, lasts))
+  if (!ready || !put(x, key, data, n, synced))
     atomic_compare_exchange_strong(&x->failed, &none, errno ? errno : EIO);
 }
 

@@ -57,8 +57,8 @@ void neo_code_close(neo_code_cache *x);
 
 /* The entry in the arena, a NUL after it; false: there is none. */
 bool neo_code_get(neo_code_cache *x, neo_code_key key, neo_arena *a, const char **data, size_t *n);
-/* Adds or replaces an entry. `lasts`: it is on the disk when this returns. */
-void neo_code_put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool lasts);
+/* Adds or replaces an entry. `synced`: it is on the disk when this returns. */
+void neo_code_put(neo_code_cache *x, neo_code_key key, const void *data, size_t n, bool synced);
 /* Why nothing could be written, with the path; null: nothing failed. */
 const char *neo_code_failure(neo_code_cache *x, neo_arena *a);
 
