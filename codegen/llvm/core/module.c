@@ -160,7 +160,7 @@ static void begin_body(neo_llvm *l, LLVMValueRef fn) {
 }
 
 /* The module that calls it has a declaration; it, one of its own, once. */
-static void begin_apart(neo_llvm *l, const char *name, LLVMTypeRef type, neo_ll_shared *f) {
+static void begin_separate(neo_llvm *l, const char *name, LLVMTypeRef type, neo_ll_shared *f) {
   for (size_t k = 0; k < l->shared.n; k++)
     if (neo_streq(l->shared.at[k].name, name))
       return;
@@ -181,8 +181,8 @@ neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef typ
   f.back = LLVMGetInsertBlock(l->b);
   f.fn = LLVMAddFunction(l->mod, name, type);
   shared_attributes(l, f.fn);
-  if (l->apart) {
-    begin_apart(l, name, type, &f);
+  if (l->separate) {
+    begin_separate(l, name, type, &f);
     return f;
   }
   if (!l->target.sm) {
@@ -199,30 +199,16 @@ void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f) {
   LLVMPositionBuilderAtEnd(l->b, f->back);
 }
 
-void neo_llvm_set_apart(neo_llvm *l) {
-  l->apart = true;
+void neo_llvm_separate_shared(neo_llvm *l) {
+  l->separate = true;
 }
 
-size_t neo_llvm_n_apart(const neo_llvm *l) {
+size_t neo_llvm_n_shared(const neo_llvm *l) {
   return l->shared.n;
 }
 
-const char *neo_llvm_apart_name(const neo_llvm *l, size_t k) {
+const char *neo_llvm_shared_name(const neo_llvm *l, size_t k) {
   return l->shared.at[k].name;
-}
-
-neo_status neo_llvm_take_apart(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
-                               const char **why) {
-  LLVMModuleRef mod = l->mod;
-  bool checked = l->checked;
-  l->mod = l->shared.at[k].mod;
-  l->checked = false;
-  neo_status s = neo_llvm_finish(l, why);
-  if (!s)
-    s = neo_llvm_take_object(l, a, data, n, why);
-  l->mod = mod;
-  l->checked = checked;
-  return s;
 }
 
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {
