@@ -9,16 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const neo_code_suffixes[NEO_CODE_KINDS] = {"kernel", "inputs", "build"};
-
 neo_code_key neo_code_key_of(neo_code_kind kind, const char *text, size_t n) {
   neo_code_key key = {.kind = kind};
   neo_hash128(text, n, key.hash);
   return key;
-}
-
-bool neo_code_is_own(const struct stat *st) {
-  return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 /* ---- the folder */

@@ -15,9 +15,9 @@ struct neo_code_cache {
 
 enum { NEO_CODE_HEAD_BYTES = 96, NEO_CODE_NAME_BYTES = 48 };
 
-/* The suffixes of files, by kind. (code.c) */
+/* The suffixes of files, by kind. (code_place.c) */
 extern const char *const neo_code_suffixes[NEO_CODE_KINDS];
-/* May what this is of be used: is it the user's, and nobody else may write it? (code.c) */
+/* May what this is of be used: is it the user's, and nobody else may write it? (code_place.c) */
 bool neo_code_is_own(const struct stat *st);
 /* Counts bytes that are about to be written, and makes room for them. False: the limit has no room
  * for such an entry. (code_limit.c) */

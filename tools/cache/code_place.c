@@ -1,12 +1,20 @@
-/* Where the user's code cache is, and how large it may be: two variables of the environment. */
+/* Where the user's code cache is, how large it may be, which is told by two variables of the
+ * environment, and what in it may be used. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "base/str.h"
-#include "tools/cache/code.h"
+#include "tools/cache/code_parts.h"
 #include "tools/cache/set.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { DEFAULT_BYTES = 1 << 30 };
+
+const char *const neo_code_suffixes[NEO_CODE_KINDS] = {"kernel", "inputs", "build"};
+
+bool neo_code_is_own(const struct stat *st) {
+  return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
 
 const char *neo_code_place(neo_arena *a) {
   const char *named = secure_getenv("NEO_CODE_CACHE");

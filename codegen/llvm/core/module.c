@@ -211,20 +211,6 @@ const char *neo_llvm_apart_name(const neo_llvm *l, size_t k) {
   return l->shared.at[k].name;
 }
 
-neo_status neo_llvm_take_apart(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
-                               const char **why) {
-  LLVMModuleRef mod = l->mod;
-  bool checked = l->checked;
-  l->mod = l->shared.at[k].mod;
-  l->checked = false;
-  neo_status s = neo_llvm_finish(l, why);
-  if (!s)
-    s = neo_llvm_take_object(l, a, data, n, why);
-  l->mod = mod;
-  l->checked = checked;
-  return s;
-}
-
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {
   LLVMValueRef fn = LLVMGetNamedFunction(l->mod, symbol);
   if (fn)
