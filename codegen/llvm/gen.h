@@ -30,7 +30,7 @@ struct neo_llvm {
   uint32_t n_private; /* private constants made */
   bool finished;
   bool checked; /* no kernel loses masks, or none can */
-  bool apart;   /* shared functions are in modules of their own */
+  bool outlines;   /* shared functions are in modules of their own */
   NEO_VEC(neo_ll_module) shared;
 };
 

@@ -1,7 +1,7 @@
-/* Objects of shared functions that are in modules of their own (neo_llvm_set_apart). */
+/* Objects of shared functions that are in modules of their own (neo_llvm_outline_shared). */
 #include "codegen/llvm/gen.h"
 
-neo_status neo_llvm_take_apart(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
+neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
                                const char **why) {
   LLVMModuleRef mod = l->mod;
   bool checked = l->checked;
