@@ -80,13 +80,13 @@ void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *param
 /* From now on each function that kernels share is in a module of its own, whose object whoever
  * links takes once for all kernels of the same name (neo_llvm_new) that call it. Before the first
  * kernel; not for GPUs. */
-void neo_llvm_separate_shared(neo_llvm *l);
+void neo_llvm_outline_shared(neo_llvm *l);
 /* How many there are, and their names: those that are called by others, too. */
-size_t neo_llvm_n_shared(const neo_llvm *l);
-const char *neo_llvm_shared_name(const neo_llvm *l, size_t k);
+size_t neo_llvm_n_outlined(const neo_llvm *l);
+const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
 /* The object of one, which depends on name and target alone, in the arena. Once for each, after the
  * kernels. */
-neo_status neo_llvm_take_shared(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
+neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
                                const char **why) NEO_MUST_CHECK;
 
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */

@@ -29,8 +29,8 @@ struct neo_llvm {
   LLVMOrcLLJITRef jit;
   uint32_t n_private; /* private constants made */
   bool finished;
-  bool checked;  /* no kernel loses masks, or none can */
-  bool separate; /* shared functions are in modules of their own */
+  bool checked; /* no kernel loses masks, or none can */
+  bool outlines;   /* shared functions are in modules of their own */
   NEO_VEC(neo_ll_module) shared;
 };
 

@@ -132,13 +132,13 @@ static void claim_all(neo_parts *w, part *p, shareds *own) {
 /* Those that were claimed, and have not been found: of each the module is there. */
 static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
   neo_code_part made = {0};
-  size_t k = 0, n = neo_llvm_n_shared(p->llvm);
-  while (k < n && !neo_streq(neo_llvm_shared_name(p->llvm, k), x->name))
+  size_t k = 0, n = neo_llvm_n_outlined(p->llvm);
+  while (k < n && !neo_streq(neo_llvm_outlined_name(p->llvm, k), x->name))
     k++;
   p->why = "a kernel calls no function of its own entry in the cache";
   if (k == n)
     return NEO_INTERNAL;
-  neo_status s = neo_llvm_take_shared(p->llvm, k, &p->kept, &made.object.data,
+  neo_status s = neo_llvm_take_outlined(p->llvm, k, &p->kept, &made.object.data,
                                      &made.object.size_bytes, &p->why);
   x->object = made.object;
   if (!s && c->code)
@@ -153,7 +153,7 @@ static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   if (s)
     return s;
-  neo_llvm_separate_shared(p->llvm);
+  neo_llvm_outline_shared(p->llvm);
   s = neo_emit_kernel(p->llvm, &p->kernel, &p->why);
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
@@ -161,8 +161,9 @@ static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
     s = neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data, &p->made.object.size_bytes,
                              &p->why);
   p->made.calls.n = 0;
-  for (size_t k = 0; !s && k < neo_llvm_n_shared(p->llvm); k++)
-    NEO_PUSH(&p->kept, &p->made.calls, neo_arena_strdup(&p->kept, neo_llvm_shared_name(p->llvm, k)));
+  for (size_t k = 0; !s && k < neo_llvm_n_outlined(p->llvm); k++)
+    NEO_PUSH(&p->kept, &p->made.calls,
+             neo_arena_strdup(&p->kept, neo_llvm_outlined_name(p->llvm, k)));
   claim_all(c->parts, p, own);
   for (size_t k = 0; !s && k < own->n; k++)
     if (!own->at[k]->object.data)

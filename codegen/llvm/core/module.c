@@ -160,7 +160,7 @@ static void begin_body(neo_llvm *l, LLVMValueRef fn) {
 }
 
 /* The module that calls it has a declaration; it, one of its own, once. */
-static void begin_separate(neo_llvm *l, const char *name, LLVMTypeRef type, neo_ll_shared *f) {
+static void begin_outlined(neo_llvm *l, const char *name, LLVMTypeRef type, neo_ll_shared *f) {
   for (size_t k = 0; k < l->shared.n; k++)
     if (neo_streq(l->shared.at[k].name, name))
       return;
@@ -181,8 +181,8 @@ neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef typ
   f.back = LLVMGetInsertBlock(l->b);
   f.fn = LLVMAddFunction(l->mod, name, type);
   shared_attributes(l, f.fn);
-  if (l->separate) {
-    begin_separate(l, name, type, &f);
+  if (l->outlines) {
+    begin_outlined(l, name, type, &f);
     return f;
   }
   if (!l->target.sm) {
@@ -199,15 +199,15 @@ void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f) {
   LLVMPositionBuilderAtEnd(l->b, f->back);
 }
 
-void neo_llvm_separate_shared(neo_llvm *l) {
-  l->separate = true;
+void neo_llvm_outline_shared(neo_llvm *l) {
+  l->outlines = true;
 }
 
-size_t neo_llvm_n_shared(const neo_llvm *l) {
+size_t neo_llvm_n_outlined(const neo_llvm *l) {
   return l->shared.n;
 }
 
-const char *neo_llvm_shared_name(const neo_llvm *l, size_t k) {
+const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k) {
   return l->shared.at[k].name;
 }
 
