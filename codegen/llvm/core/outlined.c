@@ -1,16 +1,8 @@
-<<<<<<<< HEAD:codegen/llvm/core/shared.c
-/* Objects of functions that kernels share, where each has a module of its own. */
-#include "codegen/llvm/gen.h"
-
-neo_status neo_llvm_take_shared(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
-                                const char **why) {
-========
 /* Objects of shared functions that are in modules of their own (neo_llvm_outline_shared). */
 #include "codegen/llvm/gen.h"
 
 neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
                                const char **why) {
->>>>>>>> h/cache:codegen/llvm/core/outlined.c
   LLVMModuleRef mod = l->mod;
   bool checked = l->checked;
   l->mod = l->shared.at[k].mod;
