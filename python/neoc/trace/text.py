@@ -464,7 +464,7 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if math.isnan(value):
-        return "(inf - inf)"
+        return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if value == int(value) and abs(value) < 2**53:
