@@ -169,10 +169,13 @@ static neo_status begin_files(neo_compilation *c) {
   return s ? s : neo_emit_stage(c);
 }
 
+static neo_status rename_for_programs(neo_compilation *c) {
+  return neo_plan_rename(c->plan, c->options.names, (size_t)c->options.n_names, &c->why);
+}
+
 neo_status neo_emit_files(neo_compilation *c) {
   bool in_memory = c->options.in_memory;
-  neo_status s =
-      neo_plan_rename(c->plan, c->options.names, (size_t)c->options.n_names, &c->why);
+  neo_status s = c->found ? NEO_OK : rename_for_programs(c);
   if (!s && !in_memory)
     s = begin_files(c);
   if (!s)
