@@ -54,11 +54,11 @@ static void add_defines(neo_str *s, const neo_compile_options *o) {
 }
 
 static void add_names(neo_str *s, const neo_compile_options *o) {
+  add_number(s, "names", o->n_names);
   for (int k = 0; k < o->n_names; k++) {
     add_text(s, o->names[k].ident);
     add_text(s, o->names[k].name);
   }
-  add_text(s, NULL);
 }
 
 /* Both libraries are made of the same objects. */

@@ -257,7 +257,7 @@ neo_status neo_compile_emit(neo_compilation *c) {
 
 /* A GPU's kernels are made in a child, which is forked while there is one thread. */
 static bool can_overlap(const neo_compilation *c) {
-  return !neo_compile_for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
+  return !neo_compile_for_gpu(c) && (c->options.emit & NEO_EMIT_OBJECTS) != 0;
 }
 
 neo_status neo_compile_plan(neo_compilation *c) {

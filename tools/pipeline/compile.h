@@ -31,7 +31,9 @@ typedef enum {
   NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64,
   NEO_EMIT_PTX = 128,
-  NEO_EMIT_CODE = 256 /* an object without the header's functions; in memory */
+  NEO_EMIT_CODE = 256, /* an object without the header's functions; in memory */
+  /* All that is made of objects (parts.c). */
+  NEO_EMIT_OBJECTS = NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE
 } neo_emit;
 
 typedef enum {

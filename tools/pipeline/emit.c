@@ -5,14 +5,15 @@
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include "tools/pipeline/code.h"
+#include "tools/pipeline/merge.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is one text, or one object, is one module; libraries are made of parts. */
+/* What is one text is one module; objects are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_CODE | NEO_EMIT_ASM;
-  if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
+  unsigned here = c->target.sm ? NEO_EMIT_ASM : NEO_EMIT_ASM | NEO_EMIT_LL;
+  if (!(c->options.emit & here))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
@@ -21,8 +22,7 @@ static neo_status build_llvm(neo_compilation *c) {
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
-  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & (here | NEO_EMIT_LL))
-    neo_plan_emit_functions(c->plan, &c->target, c->llvm);
+  neo_plan_emit_functions(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -128,13 +128,15 @@ static neo_status make_texts(neo_compilation *c) {
   return s;
 }
 
-/* Nothing reads the module after this. */
+/* The objects as one, which is all that is wanted of them where nothing is linked. */
 static neo_status make_object(neo_compilation *c) {
-  const char *data;
-  size_t n;
-  neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
-  unsigned whole = c->options.emit & NEO_EMIT_OBJECT;
-  return s ? s : neo_emit_put(c, whole ? NEO_EMIT_OBJECT : NEO_EMIT_CODE, data, n);
+  neo_object whole;
+  bool code = !(c->options.emit & NEO_EMIT_OBJECT);
+  neo_status s = neo_objects_merge(&c->arena, c->objects.at, c->objects.n, &whole, &c->why);
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
+    c->objects.n = 0;
+  return s ? s
+           : neo_emit_put(c, code ? NEO_EMIT_CODE : NEO_EMIT_OBJECT, whole.data, whole.size_bytes);
 }
 
 /* What a GPU's child wrote into the temporary folder. */
@@ -153,11 +155,11 @@ static neo_status make(neo_compilation *c) {
     s = build_llvm(c);
   if (!s)
     s = make_texts(c);
+  neo_emit_leave(c);
+  if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
+    s = neo_emit_objects(c);
   if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
-  neo_emit_leave(c);
-  if (!s && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
-    s = neo_emit_objects(c);
   return s;
 }
 
@@ -169,13 +171,13 @@ static neo_status begin_files(neo_compilation *c) {
   return s ? s : neo_emit_stage(c);
 }
 
-static neo_status rename_for_programs(neo_compilation *c) {
+static neo_status rename_all(neo_compilation *c) {
   return neo_plan_rename(c->plan, c->options.names, (size_t)c->options.n_names, &c->why);
 }
 
 neo_status neo_emit_files(neo_compilation *c) {
   bool in_memory = c->options.in_memory;
-  neo_status s = c->found ? NEO_OK : rename_for_programs(c);
+  neo_status s = c->found ? NEO_OK : rename_all(c);
   if (!s && !in_memory)
     s = begin_files(c);
   if (!s)

@@ -53,7 +53,7 @@ struct neo_parts {
   shared *shared; /* that were claimed, the last one first */
   bool closed;    /* no part follows */
   pthread_t thread[MOST_THREADS];
-  int n_threads;
+  int n_threads, most_threads;
 };
 
 /* ---- making parts */
@@ -94,13 +94,6 @@ static void hand_out(neo_parts *w, part *p) {
   w->n++;
   pthread_cond_signal(&w->more);
   pthread_mutex_unlock(&w->mutex);
-}
-
-static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
-  part *p = new_part(c);
-  p->kernel = *x;
-  p->weight = kernel_weight(x);
-  hand_out(w, p);
 }
 
 /* ---- one part, in any thread */
@@ -216,7 +209,8 @@ static neo_status make_record(const neo_compilation *c, part *p) {
     return s;
   plan.arena = &p->arena;
   neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
-  neo_plan_emit_functions(&plan, &c->target, p->llvm);
+  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & NEO_EMIT_OBJECTS)
+    neo_plan_emit_functions(&plan, &c->target, p->llvm);
   s = neo_llvm_finish(p->llvm, &p->why);
   return s ? s
            : neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data,
@@ -225,7 +219,9 @@ static neo_status make_record(const neo_compilation *c, part *p) {
 
 static void make_part(const neo_compilation *c, part *p) {
   neo_llvm_enter();
-  if (setjmp(p->on_fail)) {
+  if (neo_cancelled(c)) {
+    p->status = NEO_INTERRUPTED;
+  } else if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
@@ -291,14 +287,15 @@ static int cores(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* This thread is one of them in the end. Signals are for the thread that called. */
-static void start_threads(neo_parts *w) {
+/* One more for each kernel, as long as there are cores: this thread is one of them in the end, and a
+ * small model starts few. Signals are for the thread that called. */
+static void start_thread(neo_parts *w) {
   sigset_t all, old;
-  int wanted = cores() - 1;
-  wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
+  if (w->n_threads == w->most_threads)
+    return;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  while (w->n_threads < wanted && pthread_create(&w->thread[w->n_threads], NULL, run, w) == 0)
+  if (pthread_create(&w->thread[w->n_threads], NULL, run, w) == 0)
     w->n_threads++;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -317,6 +314,14 @@ static void join(neo_parts *w) {
 
 /* ---- from outside */
 
+static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
+  part *p = new_part(c);
+  p->kernel = *x;
+  p->weight = kernel_weight(x);
+  hand_out(w, p);
+  start_thread(w);
+}
+
 void neo_parts_begin(neo_compilation *c) {
   neo_parts *w = NEO_NEW(&c->arena, neo_parts);
   w->c = c;
@@ -325,7 +330,7 @@ void neo_parts_begin(neo_compilation *c) {
   pthread_cond_init(&w->more, NULL);
   c->parts = w;
   neo_code_kernels_begin(c);
-  start_threads(w);
+  w->most_threads = cores() - 1 < MOST_THREADS ? cores() - 1 : MOST_THREADS;
 }
 
 void neo_parts_follow(neo_compilation *c) {

@@ -8,12 +8,12 @@ static void add_entry(neo_str *s, neo_arena *a, const neo_entry_memory *e) {
   neo_str_addc(s, '\n');
 }
 
-const char *neoc_memory_text(neo_arena *a, const neo_summary *p) {
+const char *neoc_memory_text(neo_arena *a, const neo_summary *made) {
   neo_str s;
   neo_str_init(&s, a);
-  for (size_t k = 0; k < p->entries.n; k++)
-    add_entry(&s, a, &p->entries.at[k]);
-  if (p->cached_bytes)
-    neo_str_addf(&s, "cached between calls: %s\n", neoc_bytes_text(a, p->cached_bytes));
+  for (size_t k = 0; k < made->entries.n; k++)
+    add_entry(&s, a, &made->entries.at[k]);
+  if (made->cached_bytes)
+    neo_str_addf(&s, "cached between calls: %s\n", neoc_bytes_text(a, made->cached_bytes));
   return neo_str_text(&s);
 }
