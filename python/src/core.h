@@ -140,7 +140,7 @@ typedef struct {
   PyObject *object; /* what is read: the argument, or an array that was made of it */
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
-  bool has_buffer;
+  bool has_buffer, writable;
   uint8_t kind, type; /* of an array enum neo_rt_type */
   int32_t rank;
   const Py_ssize_t *shape;
