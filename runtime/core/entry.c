@@ -1,8 +1,8 @@
 /* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
  * not where the caller wants it. A step whose cached value is up to date has no units of work.
- * Nothing here allocates. */
+ * Nothing allocates from the first step on. */
 #include "runtime/core/call_cache.h"
-#include "runtime/core/device.h"
+#include "runtime/core/frame.h"
 #include "runtime/core/run.h"
 #include "runtime/core/trace.h"
 
@@ -56,13 +56,6 @@ static void count_units(neo_rt_ctx *c, const neo_rt_entry *e) {
   }
 }
 
-/* Whether kernels write this output straight to the caller's memory. */
-static bool is_direct(const neo_rt_model *m, int32_t tensor) {
-  const neo_rt_buf *b = &m->bufs[m->tensors[tensor].buf];
-  return m->tensors[tensor].role == NEO_RT_ROLE_OUTPUT && b->mem == NEO_RT_MEM_CALLER &&
-         b->offset == tensor;
-}
-
 /* Whether kernels use what the caller has on the device where it is: they read and write 16 bytes
  * at once, from multiples of that on. */
 static bool in_place(const neo_rt_ctx *c, void *const *args, int32_t i, int32_t tensor) {
@@ -86,11 +79,12 @@ static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     const neo_rt_tensor *t = &c->model->tensors[k];
     int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
     bool used = args[i] && in_place(c, args, i, k);
-    if (i < e->n_inputs || is_direct(c->model, k))
+    if (i < e->n_inputs || neo_rti_is_direct(c->model, k))
       c->caller[k] = used ? args[i] : place;
+    c->caller_bytes[k] = n * (int64_t)neo_rti_type_bytes(t->type);
     if (i < e->n_inputs && args[i] && n > 0 && !used)
       s = copy_input(c, args, i, k, place, (size_t)n * neo_rti_type_bytes(t->type));
-    place += neo_rti_spill_bytes(c->model, t);
+    place += neo_rti_spill_room(c, k);
   }
   return s;
 }
@@ -101,9 +95,9 @@ static void place_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *a
     int32_t t = c->model->entry_args[e->args + i];
     if (i < e->n_inputs) {
       c->caller[t] = args[i];
-    } else if (is_direct(c->model, t)) {
+    } else if (neo_rti_is_direct(c->model, t)) {
       c->caller[t] = args[i] ? args[i] : spill;
-      spill += neo_rti_spill_bytes(c->model, &c->model->tensors[t]);
+      spill += args[i] ? 0 : neo_rti_spill_room(c, t);
     }
   }
 }
@@ -119,6 +113,9 @@ static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     int32_t k = c->patches[i];
     const neo_rt_buf *b = &c->model->bufs[c->model->args[k]];
     c->ptr[k] = b->shift ? (char *)c->caller[b->offset] + b->shift : c->caller[b->offset];
+    if (c->device->separate)
+      c->room[c->model->args[k]] =
+          c->caller_bytes[b->offset] > b->shift ? c->caller_bytes[b->offset] - b->shift : 0;
   }
   return s;
 }
@@ -131,7 +128,7 @@ static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *co
     int32_t k = c->model->entry_args[e->args + i];
     const neo_rt_tensor *t = &c->model->tensors[k];
     bool there = args[i] && neo_rti_on_device(c, args, k);
-    if (!args[i] || (is_direct(c->model, k) && (!c->device->separate || in_place(c, args, i, k))))
+    if (!args[i] || (neo_rti_is_direct(c->model, k) && (!c->device->separate || in_place(c, args, i, k))))
       continue;
     const neo_rt_buf *b = &c->model->bufs[t->buf];
     const void *from = b->mem == NEO_RT_MEM_CALLER ? c->caller[b->offset] : c->addr[t->buf];
@@ -145,7 +142,9 @@ static neo_rt_status copy_outputs(neo_rt_ctx *c, const neo_rt_entry *e, void *co
 
 static neo_rt_status run_all(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args,
                              const uint64_t *key) {
-  neo_rt_status status = place_args(c, e, args);
+  neo_rt_status status = neo_rti_frame_take(c, e, args);
+  if (!status)
+    status = place_args(c, e, args);
   if (status)
     return status;
   count_units(c, e);

@@ -278,13 +278,13 @@ static const neo_rt_size twice_sizes[] = {{"B", 1, 1}, {"N", 0, 100000}};
 static const neo_rt_tensor twice_tensors[] = {
     {"V", "twice.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 0},
     {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 1}};
-static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0},
-                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0}};
+static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0, 0},
+                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0, 0}};
 static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
 static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0}};
 static const neo_rt_entry twice_entries[] = {
-    {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0}};
+    {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0}};
 const neo_rt_model twice_model = {.abi = NEO_RT_ABI,
                                   .name = "twice",
                                   .prefix = "twice",
