@@ -484,8 +484,11 @@ static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
     bool to_the_end = it->last >= (int64_t)q->order.n;
+    int32_t buf = -1;
+    (void)has_buf(q, q->item_tensor.at[k], &buf);
     neo_plan_place x = {.entry = (int32_t)q->p->entries.n,
                         .tensor = q->item_tensor.at[k],
+                        .buf = buf,
                         .offset = it->offset,
                         .size_bytes = it->size_bytes,
                         .first = q->first_step[it->first],

@@ -1,8 +1,8 @@
-/* An entry's frame at the sizes of a call: how many bytes each buffer has then, and which it lies on in the
- * plan for the largest sizes (codegen/dsa/stack.c).
+/* An entry's frame at the sizes of a call: how many bytes each buffer has then, and which it
+ * lies on in the plan for the largest sizes (codegen/dsa/stack.c).
  *
- * Sizes are bounded by those of the plan, for intervals say how large an extent can be. So whatever an
- * extent does as the sizes grow, no call needs more than the plan. */
+ * Sizes are bounded by those of the plan, for intervals say how large an extent can be. So
+ * whatever an extent does as the sizes grow, no call needs more than the plan. */
 #include "codegen/plan/internal.h"
 
 typedef struct {
@@ -26,9 +26,8 @@ static neo_expr length(plan_store *s, neo_expr extent) {
   neo_expr_visit(m, extent, look_index, &x);
   if (bounded && (x.is || lo == hi))
     return neo_const_int(m, NEO_I64_T, hi > 0 ? hi : 0);
-  return bounded && lo >= 0
-             ? extent
-             : neo_op2(m, NEO_OP_MAX, extent, neo_const_int(m, NEO_I64_T, 0));
+  return bounded && lo >= 0 ? extent
+                            : neo_op2(m, NEO_OP_MAX, extent, neo_const_int(m, NEO_I64_T, 0));
 }
 
 neo_expr plan_places_bytes(plan_store *s, neo_tensor t) {

@@ -48,7 +48,8 @@ typedef struct { /* of an entry for a GPU: how many steps, and of them one behin
 typedef struct { /* a tensor in the frame of an entry */
   int32_t entry;
   neo_tensor tensor;
-  int64_t offset, size_bytes;
+  int32_t buf;
+  int64_t offset, size_bytes; /* at the largest sizes */
   int32_t first, last; /* steps of the entry, from 0, during which it is there */
 } neo_plan_place;
 

@@ -221,6 +221,8 @@ static const wrapper wrappers[] = {
     {"trace", "neo_rt_trace", "pp", 'i', 0},
     {"describe", "neo_rt_describe", "ipz", 'z', 1},
     {"arena_size", "neo_rt_arena_size", "i", 'l', 1},
+    {"frame_bytes", "neo_rt_frame_bytes", "ip", 'l', 1},
+    {"bytes", "neo_rt_bytes", "p", 'l', 0},
 };
 
 const char *neo_plan_function(size_t k) {

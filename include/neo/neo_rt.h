@@ -1,15 +1,15 @@
 /* neo_rt.h: the runtime ABI of generated libraries, and the generic API over it (libneort).
  *
- * A generated library holds kernels, one constant neo_rt_model, and thin entries under the model's
- * prefix which call the functions below. It has no mutable data: everything that changes lives in a
- * neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
+ * A generated library holds kernels, one constant neo_rt_model, and thin entries under the
+ * model's prefix which call the functions below. It has no mutable data: everything that changes
+ * lives in a neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
  *
  * Threads: a context is used by one thread at a time; different contexts (of one model or of
- * several) may run in different threads. No function allocates while an entry runs: a call whose sizes
- * need more memory than any before gets it first, and has changed nothing if there is none
- * (NEO_RT_E_MEMORY). A context with an arena of the caller's never allocates for a call. Entries compute
- * with rounding to nearest and without traps, whatever the caller's floating-point environment is,
- * and leave it as it is. */
+ * several) may run in different threads. No function allocates while an entry runs: a call whose
+ * sizes need more memory than any before gets it first, and has changed nothing if there is none
+ * (NEO_RT_E_MEMORY). A context with an arena of the caller's never allocates for a call. Entries
+ * compute with rounding to nearest and without traps, whatever the caller's floating-point
+ * environment is, and leave it as it is. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -279,10 +279,10 @@ typedef struct {
                                offsets of its buffers hold at all sizes */
 } neo_rt_entry;
 
-/* A buffer of an entry's frame, or a height there. At the sizes of a call it begins at the highest end of
- * the places below it, which are earlier ones: end = offset + bytes, rounded up to 64. So what lives at
- * one time is apart at all sizes, and nothing is above where it is at the largest. Parts of a buffer
- * (neo_rt_buf.whole) move with it. */
+/* A buffer of an entry's frame, or a height there. At the sizes of a call it begins at the
+ * highest end of the places below it, which are earlier ones: end = offset + bytes, rounded up
+ * to 64. So what lives at one time is apart at all sizes, and nothing is above where it is at
+ * the largest. Parts of a buffer (neo_rt_buf.whole) move with it. */
 typedef struct {
   int64_t offset;         /* at the largest sizes */
   int32_t buf;            /* a whole one; -1: a height, of no bytes */
@@ -362,8 +362,8 @@ enum neo_rt_flags { /* of models for GPUs */
 /* Bytes that a context needs at the largest sizes (all classes, `threads` as in the config), known
  * before anything is allocated. -1: the model is malformed. */
 NEO_RT_API int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads);
-/* Bytes of an entry's frame, its intermediate values, in a call with these sizes (in header order; null:
- * the largest). -1: there is no such entry, or no memory to find out. */
+/* Bytes of an entry's frame, its intermediate values, in a call with these sizes (in header
+ * order; null: the largest). -1: there is no such entry, or no memory to find out. */
 NEO_RT_API int64_t neo_rt_frame_bytes(const neo_rt_model *model, int32_t entry,
                                       const int64_t *sizes);
 /* Creates a context and runs the model's init entry. config may be null. *out is null on failure,
@@ -378,7 +378,7 @@ NEO_RT_API neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t i
                                            const neo_rt_config *config, neo_rt_ctx **out);
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
 /* Bytes that the context has now for the model's data. Without an arena of the caller's it has room for
- * the largest call so far, or half of that more, and at most neo_rt_arena_size(). */
+ * the largest call so far, or a quarter of that more, and at most neo_rt_arena_size(). */
 NEO_RT_API int64_t neo_rt_bytes(const neo_rt_ctx *ctx);
 /* Last failure's message, naming tensor and place: "X: dim 1 is 783, expected 784 (mlp.expr:7:9)";
  * "" if none. */

@@ -1,11 +1,11 @@
-/* arena.c: where everything that kernels touch lies. The arena is one allocation of the device (or the
- * caller's memory), each part rounded up to 64 bytes:
+/* arena.c: where everything that kernels touch lies. The arena is one allocation of the device
+ * (or the caller's memory), each part rounded up to 64 bytes:
  *
  *   parameters | states, settings | call-invariant values | tape | scratch x threads, or, where the
  *   device's memory is separate, constants
  *
- * The work, frame | unwanted outputs, is another one, which frame.c makes as large as calls need; in
- * the caller's memory it lies behind the arena, and has room for the largest sizes. */
+ * The work, frame | unwanted outputs, is another one, which frame.c makes as large as calls
+ * need; in the caller's memory it lies behind the arena, and has room for the largest sizes. */
 #include "runtime/core/setup.h"
 #include "runtime/pool.h"
 #include "runtime/processor.h"
@@ -69,6 +69,15 @@ int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads) {
   return arena_layout(model, threads ? threads : neo_rti_cores()).total + most_work_bytes(model);
 }
 
+int64_t neo_rti_ctx_bytes(const neo_rt_model *m, const int64_t *sizes) {
+  int64_t most = 0;
+  for (int32_t i = 0; i < m->n_entries; i++) {
+    int64_t n = neo_rti_frame_bytes(m, &m->entries[i], sizes);
+    most = n > most ? n : most;
+  }
+  return arena_layout(m, 1).total + neo_rti_round_up(most);
+}
+
 /* Constants go where kernels read. */
 static neo_rt_status put_constants(neo_rt_ctx *c) {
   if (!c->device->separate)
@@ -82,8 +91,7 @@ neo_rt_status neo_rti_arena_take(neo_rt_ctx *c, const neo_rt_config *config) {
   c->most_work_bytes = (size_t)most_work_bytes(c->model);
   c->work_grows = !config->arena;
   c->arena_bytes = (size_t)l.total + (c->work_grows ? 0 : c->most_work_bytes);
-  neo_rt_status s =
-      c->device->allocate(c, config, c->arena_bytes, (size_t)l.at[NEO_RT_MEM_CACHED]);
+  neo_rt_status s = c->device->allocate(c, config, c->arena_bytes, (size_t)l.at[NEO_RT_MEM_CACHED]);
   if (s)
     return s;
   c->base[NEO_RT_MEM_CONST] = c->arena + l.at[NEO_RT_MEM_CONST];

@@ -1,10 +1,10 @@
-/* frame.c: the memory of a call at its sizes: where the buffers of the entry's frame are, and what the
- * context's work has to hold.
+/* frame.c: the memory of a call at its sizes: where the buffers of the entry's frame are, and
+ * what the context's work has to hold.
  *
- * The model says which buffers lie on which (neo_rt_place), so that offsets follow from sizes without a
- * search. They are found again where the entry's sizes differ from those of its last call. The work grows
- * by half at least, so that calls of any sizes in any order allocate few times; nothing in it lives
- * from call to call, so nothing is copied. */
+ * The model says which buffers lie on which (neo_rt_place), so that offsets follow from sizes
+ * without a search. They are found again where the entry's sizes differ from those of its last
+ * call. The work grows by a quarter at least, so that calls of any sizes in any order allocate
+ * few times; nothing in it lives from call to call, so nothing is copied. */
 #include "runtime/core/frame.h"
 #include "base/alloc.h"
 #include <string.h>
@@ -48,20 +48,28 @@ static void stack(neo_rt_ctx *c, const neo_rt_entry *e) {
   f->resolved = false;
 }
 
+int64_t neo_rti_frame_bytes(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *sizes) {
+  size_t n = ((size_t)e->n_places + 1) * sizeof(neo_rti_place);
+  neo_rti_place *place = neo_alloc_default.resize(neo_alloc_default.ctx, NULL, n);
+  if (!place)
+    return -1;
+  int64_t bytes = neo_rti_frame_stack(m, e, sizes, place);
+  NEO_RTI_FREE(&neo_alloc_default, place);
+  return bytes;
+}
+
 int64_t neo_rt_frame_bytes(const neo_rt_model *model, int32_t entry, const int64_t *sizes) {
   int64_t all[NEO_RT_MOST_SIZES];
   if (!model || entry < 0 || entry >= model->n_entries)
     return -1;
   const neo_rt_entry *e = &model->entries[entry];
+  if (!sizes)
+    return e->frame_bytes;
   for (int32_t i = 0; i < model->n_sizes; i++)
     all[i] = model->sizes[i].hi;
-  for (int32_t i = 0; sizes && i < e->n_sizes; i++)
+  for (int32_t i = 0; i < e->n_sizes; i++)
     all[model->entry_sizes[e->sizes + i]] = sizes[i];
-  size_t n = ((size_t)e->n_places + 1) * sizeof(neo_rti_place);
-  neo_rti_place *place = neo_alloc_default.resize(neo_alloc_default.ctx, NULL, n);
-  int64_t bytes = place ? neo_rti_frame_stack(model, e, all, place) : -1;
-  (void)neo_alloc_default.resize(neo_alloc_default.ctx, place, 0);
-  return bytes;
+  return neo_rti_frame_bytes(model, e, all);
 }
 
 /* ------------------------------------------------------------ addresses */
@@ -124,8 +132,8 @@ int64_t neo_rti_spill_room(const neo_rt_ctx *c, int32_t tensor) {
   return neo_rti_round_up(n * (int64_t)neo_rti_type_bytes(t->type));
 }
 
-/* Where memory is separate each argument has its place, wherever it comes from: a graph of the driver
- * that was made for some sizes finds it again. */
+/* Where memory is separate each argument has its place, wherever it comes from: a graph of the
+ * driver that was made for some sizes finds it again. */
 static int64_t spill_bytes(const neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   bool separate = c->device->separate;
   int64_t n = 0;
@@ -138,7 +146,7 @@ static int64_t spill_bytes(const neo_rt_ctx *c, const neo_rt_entry *e, void *con
 }
 
 static neo_rt_status grow(neo_rt_ctx *c, size_t need) {
-  size_t n = c->work_bytes + c->work_bytes / 2;
+  size_t n = c->work_bytes + c->work_bytes / 4;
   n = n < c->most_work_bytes ? n : c->most_work_bytes;
   n = n > need ? n : need;
   if (!c->work_grows)

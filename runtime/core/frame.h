@@ -3,9 +3,10 @@
 #define NEO_RUNTIME_CORE_FRAME_H
 #include "runtime/core/device.h"
 
-/* Makes room for a call of the entry at ctx->sizes, and resolves the addresses of its frame. It may
- * allocate; where there is no memory (NEO_MEMORY), nothing has run, and later calls find what they need.
- * The caller's arguments are placed afterwards: c->spill is where those lie that have no memory. */
+/* Makes room for a call of the entry at ctx->sizes, and resolves the addresses of its frame. It
+ * may allocate; where there is no memory (NEO_MEMORY), nothing has run, and later calls find
+ * what they need. The caller's arguments are placed afterwards: c->spill is where those lie that
+ * have no memory. */
 neo_rt_status neo_rti_frame_take(neo_rt_ctx *ctx, const neo_rt_entry *e,
                                  void *const *args) NEO_MUST_CHECK;
 /* Room in the work for the caller's tensor, at ctx->sizes. */

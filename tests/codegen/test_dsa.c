@@ -401,13 +401,13 @@ static void expect_apart(const moved *at, size_t n, bool always) {
 }
 
 /* Smaller sizes, empty ones and those of the plan; larger ones, of which dsa.h promises that they are apart. */
-static void draw_sizes(uint64_t *seed, const neo_dsa_item *items, size_t n, bool larger, moved *at) {
+static void draw_sizes(uint64_t *seed, const neo_dsa_item *items, size_t n, bool larger,
+                       moved *at) {
   for (size_t k = 0; k < n; k++) {
     const neo_dsa_item *it = &items[k];
     int64_t most = larger ? 3 * it->size_bytes : it->size_bytes, kind = neo_pick(seed, 0, 3);
     int64_t size = kind == 0 ? 0 : kind == 1 ? it->size_bytes : neo_pick(seed, 0, most);
-    at[k] = (moved){0,          size,       it->first,
-                    it->last,   it->offset, it->offset + it->size_bytes};
+    at[k] = (moved){0, size, it->first, it->last, it->offset, it->offset + it->size_bytes};
   }
 }
 

@@ -1,8 +1,8 @@
-/* Memory at the sizes of a call. One context takes calls of sizes that grow and shrink; beside it are one
- * whose frames have the offsets of the largest sizes, as an arena of the caller's once had, and for each
- * call a new one. All give the same bits. What a context allocates ends at a page that nobody may touch,
- * and holds NaN before each call: a buffer that is too short, or is read where nothing was written, is
- * seen. */
+/* Memory at the sizes of a call. One context takes calls of sizes that grow and shrink; beside
+ * it are one whose frames have the offsets of the largest sizes, as an arena of the caller's
+ * once had, and for each call a new one. All give the same bits. What a context allocates ends
+ * at a page that nobody may touch, and holds NaN before each call: a buffer that is too short,
+ * or is read where nothing was written, is seen. */
 #define _GNU_SOURCE /* mmap */
 #include "base/random.h"
 #include "runtime/context.h"
@@ -10,6 +10,7 @@
 #include "tests/effort.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
+#include "tests/random/seeds.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -137,15 +138,20 @@ typedef struct {
   int32_t n, n_inputs;
 } call;
 
+static int64_t *ids_of(frames *f, const int64_t *by_number) {
+  neo_module *m = f->w.c.module;
+  int64_t *by_id = NEO_NEW_ARRAY(&f->w.c.arena, int64_t, m->sizes.n + 1);
+  for (uint32_t k = 1; k < m->sizes.n; k++)
+    by_id[k] = m->sizes.at[k].loop_index ? m->sizes.at[k].hi
+                                         : by_number[neo_size_number(m, (neo_size){k})];
+  return by_id;
+}
+
 /* Inputs that are right at these sizes; outputs in which nothing is written. */
 static call call_new(frames *f, const neo_rt_entry *e, const int64_t *by_number) {
   const neo_rt_model *m = &f->w.model;
   neo_module *module = f->w.c.module;
-  int64_t *by_id = NEO_NEW_ARRAY(&f->w.c.arena, int64_t, module->sizes.n + 1);
-  for (uint32_t k = 1; k < module->sizes.n; k++)
-    by_id[k] = module->sizes.at[k].loop_index
-                   ? module->sizes.at[k].hi
-                   : by_number[neo_size_number(module, (neo_size){k})];
+  int64_t *by_id = ids_of(f, by_number);
   neo_gen_program g = {.m = module, .seed = 5, .sizes = by_id};
   call x = {calloc((size_t)e->n_args + 1, sizeof(void *)),
             calloc((size_t)e->n_args + 1, sizeof(size_t)), e->n_args, e->n_inputs};
@@ -213,6 +219,46 @@ static void same_outputs(const frames *f, const neo_rt_entry *e, const call *a, 
       fail_msg("%s of %s differs", m->tensors[m->entry_args[e->args + i]].name, e->name);
 }
 
+/* ---- lives, by the plan and the shapes alone */
+
+/* Where a tensor of the frame is in a call: [from, to). */
+static void find_span(frames *f, const neo_plan_place *x, const neo_rti_place *place,
+                      const int64_t *by_id, int64_t *from, int64_t *to) {
+  const neo_rt_model *m = &f->w.model;
+  const neo_rt_entry *e = &m->entries[x->entry];
+  const neo_rt_buf *b = &m->bufs[x->buf];
+  int64_t n = neo_tensor_elements_at(f->w.c.module, x->tensor, by_id, NULL);
+  n = n < 0 ? 0 : n;
+  *from = e->n_places && b->place ? place[b->place - 1 - e->places].at : b->offset;
+  *to = *from + n * neo_type_bytes((neo_type)neo_tensor_at(f->w.c.module, x->tensor)->type);
+}
+
+static void expect_apart(frames *f, int32_t entry, const int64_t *by_number) {
+  const neo_plan *p = f->w.c.plan;
+  const neo_rt_entry *e = &f->w.model.entries[entry];
+  neo_rti_place *place = calloc((size_t)e->n_places + 1, sizeof *place);
+  int64_t *by_id = ids_of(f, by_number), a, a_end, b, b_end;
+  int64_t top = neo_rti_frame_stack(&f->w.model, e, by_number, place);
+  for (size_t i = 0; i < p->places.n; i++) {
+    const neo_plan_place *x = &p->places.at[i];
+    if (x->entry != entry)
+      continue;
+    find_span(f, x, place, by_id, &a, &a_end);
+    assert_true(a == a_end || (a >= 0 && a_end <= top && top <= e->frame_bytes));
+    for (size_t k = 0; k < i; k++) {
+      const neo_plan_place *y = &p->places.at[k];
+      if (y->entry != entry || y->first > x->last || x->first > y->last)
+        continue;
+      find_span(f, y, place, by_id, &b, &b_end);
+      if (a < b_end && b < a_end && a < a_end && b < b_end)
+        fail_msg("%s and %s overlap",
+                 neo_name_text(f->w.c.names, neo_tensor_at(f->w.c.module, x->tensor)->name),
+                 neo_name_text(f->w.c.names, neo_tensor_at(f->w.c.module, y->tensor)->name));
+    }
+  }
+  free(place);
+}
+
 /* One call of all contexts; sizes: by number. False: the sizes are not allowed. */
 static bool check_call(frames *f, int32_t entry, const int64_t *by_number, uint64_t nulls) {
   const neo_rt_model *m = &f->w.model;
@@ -248,8 +294,12 @@ static bool check_call(frames *f, int32_t entry, const int64_t *by_number, uint6
 static void draw_sizes(const neo_rt_model *m, uint64_t *seed, int64_t most, int64_t *by_number) {
   for (int32_t k = 0; k < m->n_sizes; k++) {
     int64_t lo = m->sizes[k].lo, hi = m->sizes[k].hi < most ? m->sizes[k].hi : most;
-    const int64_t all[] = {lo, hi, lo < 1 && hi >= 1 ? 1 : lo, lo + (hi - lo) / 2,
-                           neo_pick(seed, lo, hi), neo_pick(seed, lo, hi)};
+    const int64_t all[] = {lo,
+                           hi,
+                           lo < 1 && hi >= 1 ? 1 : lo,
+                           lo + (hi - lo) / 2,
+                           neo_pick(seed, lo, hi),
+                           neo_pick(seed, lo, hi)};
     by_number[k] = all[neo_pick(seed, 0, 5)];
   }
   for (int32_t k = neo_rti_call_sizes(m); k < m->n_sizes; k++)
@@ -263,6 +313,8 @@ static void check_draws(frames *f, int n, int64_t most, uint64_t seed) {
   for (int k = 0; k < n; k++) {
     draw_sizes(m, &seed, most, by_number);
     for (int32_t e = 0; e < m->n_entries; e++)
+      expect_apart(f, e, by_number);
+    for (int32_t e = 0; e < m->n_entries; e++)
       if (m->entries[e].kind != NEO_RT_ENTRY_INIT)
         good += check_call(f, e, by_number, neo_pick(&seed, 0, 3) ? 0 : neo_splitmix(&seed));
   }
@@ -271,30 +323,30 @@ static void check_draws(frames *f, int n, int64_t most, uint64_t seed) {
 
 /* ---- programs */
 
-#define ONE                                                                    \
+#define ONE                                                                     \
   "import nn, optim\ndim 0 <= B <= 300\ninput X[B, 24]\ninput Y[B] : i32 < 5\n" \
   "h = nn.linear(X, out = 40)\ng[b, j] = tanh(h[b, j])\n"                       \
   "L = nn.linear(g, out = 5)\nP = nn.softmax(L)\n"                              \
-  "loss = (sum[b] (0.0 - log(P[b, Y[b]] + 0.001))) / f32(B + 1)\n"                \
+  "loss = (sum[b] (0.0 - log(P[b, Y[b]] + 0.001))) / f32(B + 1)\n"              \
   "output P\noutput test: loss\ntrain loss using optim.adam(lr = 0.01)\n"
-#define TWO                                                                        \
+#define TWO                                                                         \
   "import nn\ndim 0 <= N <= 90\ndim M <= 70\ninput Q[N, 16]\ninput K[M, 16]\n"      \
   "input V[M, 8]\nS[n, m] = 0.25 * sum[d] Q[n, d]*K[m, d]\nA = nn.softmax(S)\n"     \
   "O[n, e] = sum[m] A[n, m]*V[m, e]\nr = repeat t < 5 from r[n < N, e < 8] = 0 {\n" \
-  "  next r[n, e] = 0.5*r[n, e] + O[n, e]*(sum[m] K[m, e + 8])\n}\n"                      \
+  "  next r[n, e] = 0.5*r[n, e] + O[n, e]*(sum[m] K[m, e + 8])\n}\n"                \
   "T[m] = sum[n] A[n, m]\noutput O, r, T\n"
-#define THREE                                                                          \
-  "dim 0 <= A <= 40\ndim B <= 50\ndim 0 <= C <= 60\ninput X[A, B]\ninput Y[B, C]\n"    \
+#define THREE                                                                           \
+  "dim 0 <= A <= 40\ndim B <= 50\ndim 0 <= C <= 60\ninput X[A, B]\ninput Y[B, C]\n"     \
   "input Z[C, A]\nP[i, k] = sum[j] X[i, j]*Y[j, k]\nE[i, k] = exp(0.1*tanh(P[i, k]))\n" \
-  "R[i, l] = sum[k] E[i, k]*Z[k, l]\nU[k] = sum[i] E[i, k]*R[i, i]\n"                  \
+  "R[i, l] = sum[k] E[i, k]*Z[k, l]\nU[k] = sum[i] E[i, k]*R[i, i]\n"                   \
   "W[i] = sum[k] E[i, k]*U[k]\noutput R, U, W\n"
 /* Extents that fall as sizes rise, remainders, the least and the largest of two. */
-#define OTHER                                                                         \
-  "dim 0 <= N <= 60\ndim 0 <= M <= 30\ninput X[60]\ninput Y[N]\ninput Z[M]\n"          \
-  "a[i < 60 - N] = X[i + N]*X[i]\nb[i < N % 7, j < 9] = Y[i]*X[j]\n"                   \
-  "c[i < min(N, M)] = Y[i]*Z[i]\nd[i < max(N - M, 0)] = Y[i + M]\n"                    \
-  "s = sum[i] a[i]*tanh(a[i])\nt[j] = sum[i] b[i, j]*tanh(b[i, j])\n"                  \
-  "u = sum[i] exp(0.1*c[i])\nv = sum[i] d[i]*tanh(d[i])\nw[i] = tanh(a[i])*u + s\n"    \
+#define OTHER                                                                       \
+  "dim 0 <= N <= 60\ndim 0 <= M <= 30\ninput X[60]\ninput Y[N]\ninput Z[M]\n"       \
+  "a[i < 60 - N] = X[i + N]*X[i]\nb[i < N % 7, j < 9] = Y[i]*X[j]\n"                \
+  "c[i < min(N, M)] = Y[i]*Z[i]\nd[i < max(N - M, 0)] = Y[i + M]\n"                 \
+  "s = sum[i] a[i]*tanh(a[i])\nt[j] = sum[i] b[i, j]*tanh(b[i, j])\n"               \
+  "u = sum[i] exp(0.1*c[i])\nv = sum[i] d[i]*tanh(d[i])\nw[i] = tanh(a[i])*u + s\n" \
   "x[i] = w[i] - (sum[k] w[k])\noutput s, t, u, v, x\n"
 
 static void check_program(const char *text, kernel_kind kind, uint64_t n) {
@@ -338,6 +390,28 @@ static void a_gpu_gives_the_bits_of_a_new_context(void **state) {
   unsetenv("NEO_CUDA_GRAPHS");
 }
 
+static void random_programs_give_the_bits_of_a_new_context(void **state) {
+  (void)state;
+  neo_seeds s = neo_seeds_of(1, 40);
+  for (uint64_t seed = s.first; seed < s.first + s.n; seed++) {
+    frames f;
+    neo_seeds_tell(&s, seed);
+    open_world(&f);
+    neo_gen_program g = neo_gen_make(&f.w.c.arena, seed, &neo_gen_plans);
+    f.w.c.module = g.m;
+    f.w.c.names = g.m->names;
+    f.w.c.diags = g.m->diags;
+    f.w.seed = seed;
+    if (g.m->entries.n) {
+      begin(&f, KERNELS_COMPILED);
+      check_draws(&f, 4, INT64_MAX, seed);
+      close_frames(&f);
+    } else {
+      world_close(&f.w);
+    }
+  }
+}
+
 static void models_of_the_zoo_give_the_bits_of_a_new_context(void **state) {
   (void)state;
   static const char *const names[] = {"zoo/mlp",  "zoo/gotoh",  "zoo/milstm_scan", "zoo/lltm_scan",
@@ -351,6 +425,141 @@ static void models_of_the_zoo_give_the_bits_of_a_new_context(void **state) {
   }
 }
 
+/* ---- how much, how often */
+
+#define WIDE                                                                           \
+  "import nn, optim\ndim B <= 65536\ninput X[B, 64]\ninput Y[B] : i32 < 10\n"          \
+  "h = nn.linear(X, out = 128)\ng[b, j] = relu(h[b, j])\nL = nn.linear(g, out = 10)\n" \
+  "loss = nn.cross_entropy(L, Y)\noutput L\ntrain loss using optim.adam(lr = 0.01)\n"
+#define DEEP                                                                           \
+  "import nn\ndim B <= 65536\ninput X[B, 12, 16]\nh, c, d = nn.lstm(X, hidden = 24)\n" \
+  "a = nn.softmax(h)\nL[b, t, j] = tanh(a[b, t, j])\ny[b, j] = sum[t] L[b, t, j]\n"    \
+  "output y\n"
+
+/* Bytes after a call of each entry at B = 48; fixed: the program is compiled for it. */
+static int64_t bytes_at_48(const char *text, bool fixed) {
+  static const neo_define_option define = {.name = "B", .value = 48};
+  frames f;
+  open_world(&f);
+  f.w.c.options.defines = &define;
+  f.w.c.options.n_defines = fixed;
+  world_source(&f.w, text);
+  begin(&f, KERNELS_COMPILED);
+  int64_t by_number[NEO_RT_MOST_SIZES] = {48};
+  for (int32_t k = fixed ? 0 : 1; k < f.w.model.n_sizes; k++)
+    by_number[k] = f.w.model.sizes[k].hi;
+  for (int32_t e = 0; e < f.w.model.n_entries; e++) {
+    if (f.w.model.entries[e].kind == NEO_RT_ENTRY_INIT)
+      continue;
+    call x = call_new(&f, &f.w.model.entries[e], by_number);
+    assert_int_equal(neo_rt_call(f.ctx, e, by_number, x.args), NEO_OK);
+    call_free(&x);
+  }
+  int64_t bytes = neo_rt_bytes(f.ctx);
+  assert_true((size_t)bytes <= f.memory.now);
+  close_frames(&f);
+  return bytes;
+}
+
+static void
+a_small_batch_of_a_large_bound_takes_little_more_than_one_of_a_fixed_size(void **state) {
+  (void)state;
+  static const char *const texts[] = {WIDE, DEEP};
+  for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+    int64_t free_size = bytes_at_48(texts[k], false), fixed = bytes_at_48(texts[k], true);
+    print_message("%lld bytes, of a fixed size %lld\n", (long long)free_size, (long long)fixed);
+    assert_true((double)free_size <= 1.3 * (double)fixed);
+  }
+}
+
+static neo_rt_status call_at(frames *f, neo_rt_ctx *c, int32_t entry, int64_t size) {
+  int64_t by_number[NEO_RT_MOST_SIZES] = {size};
+  for (int32_t k = 1; k < f->w.model.n_sizes; k++)
+    by_number[k] = f->w.model.sizes[k].hi;
+  call x = call_new(f, &f->w.model.entries[entry], by_number);
+  neo_rt_status s = neo_rt_call(c, entry, by_number, x.args);
+  call_free(&x);
+  return s;
+}
+
+static void calls_of_any_sizes_allocate_few_times(void **state) {
+  (void)state;
+  frames f;
+  open_text(&f,
+            "dim B <= 5000\ninput X[B]\nh[i] = tanh(X[i])\n"
+            "y[i] = h[i]*(sum[j] h[j])\noutput y\n",
+            KERNELS_COMPILED);
+  uint64_t seed = 9;
+  int32_t entry = neo_rt_find_entry(&f.w.model, "forward");
+  float *x = calloc(5000, sizeof *x), *y = calloc(5000, sizeof *y);
+  void *args[] = {x, y};
+  for (int k = 0; k < 100000; k++) { /* more and more, so that it grows as often as it can */
+    int64_t size = neo_pick(&seed, 1, 1 + 5000 * (int64_t)k / 100000);
+    assert_int_equal(neo_rt_call(f.ctx, entry, &size, args), NEO_OK);
+  }
+  print_message("%d blocks\n", f.memory.taken);
+  assert_true(f.memory.taken <= 40);
+  free(x);
+  free(y);
+  close_frames(&f);
+}
+
+static void a_call_without_memory_fails_and_changes_nothing(void **state) {
+  (void)state;
+  frames f;
+  open_text(&f, ONE, KERNELS_COMPILED);
+  int32_t step = neo_rt_find_entry(&f.w.model, "step");
+  assert_int_equal(call_at(&f, f.ctx, step, 20), NEO_OK);
+  assert_int_equal(call_at(&f, f.fixed_ctx, step, 20), NEO_OK);
+  f.memory.limit = 30000;
+  assert_int_equal(call_at(&f, f.ctx, step, 300), NEO_MEMORY);
+  assert_non_null(strstr(neo_rt_error(f.ctx), "out of memory: "));
+  assert_int_equal(neo_rt_step_count(f.ctx), 1);
+  same_stores(&f, f.ctx, f.fixed_ctx, false);
+  for (int64_t size = 0; size <= 300; size += 20) {
+    neo_rt_status s = call_at(&f, f.ctx, step, size);
+    assert_true(s == NEO_OK || (s == NEO_MEMORY && size > 20));
+    if (!s)
+      assert_int_equal(call_at(&f, f.fixed_ctx, step, size), NEO_OK);
+    same_stores(&f, f.ctx, f.fixed_ctx, false);
+  }
+  f.memory.limit = 0;
+  assert_int_equal(call_at(&f, f.ctx, step, 300), NEO_OK);
+  assert_int_equal(call_at(&f, f.fixed_ctx, step, 300), NEO_OK);
+  same_stores(&f, f.ctx, f.fixed_ctx, false);
+  close_frames(&f);
+}
+
+static void an_arena_of_the_callers_has_room_for_all_sizes(void **state) {
+  (void)state;
+  frames f;
+  open_text(&f, ONE, KERNELS_COMPILED);
+  guarded g = {0};
+  size_t n = (size_t)neo_rt_arena_size(&f.w.model, 1);
+  char *arena = guarded_resize(&g, NULL, n); /* n is a multiple of 64, as a page is */
+  neo_rt_config config = {
+      .struct_size = sizeof config, .threads = 1, .seed = 7, .arena = arena, .arena_bytes = n};
+  guarded tables = {0};
+  neo_rti_env env = {{.resize = guarded_resize, .ctx = &tables}, neo_io_default};
+  neo_rt_ctx *c = NULL;
+  assert_int_equal(neo_rti_create(&f.w.model, &config, &env, &c), NEO_OK);
+  int taken = tables.taken;
+  static const int64_t sizes[] = {0, 1, 300, 7, 150, 300, 0};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+    for (int32_t e = 0; e < f.w.model.n_entries; e++) {
+      if (f.w.model.entries[e].kind == NEO_RT_ENTRY_INIT)
+        continue;
+      assert_int_equal(call_at(&f, c, e, sizes[k]), NEO_OK);
+      assert_int_equal(call_at(&f, f.fixed_ctx, e, sizes[k]), NEO_OK);
+      same_stores(&f, c, f.fixed_ctx, false);
+    }
+  assert_int_equal(tables.taken, taken);
+  assert_int_equal(neo_rt_bytes(c), (int64_t)n);
+  neo_rt_destroy(c);
+  (void)guarded_resize(&g, arena, 0);
+  close_frames(&f);
+}
+
 int main(void) {
 #define T(name) cmocka_unit_test(name)
   const struct CMUnitTest tests[] = {
@@ -359,6 +568,11 @@ int main(void) {
       T(three_sizes_that_grow_and_shrink_give_the_bits_of_a_new_context),
       T(extents_that_do_not_grow_with_their_sizes_keep_within_the_plan),
       T(a_gpu_gives_the_bits_of_a_new_context),
+      T(a_small_batch_of_a_large_bound_takes_little_more_than_one_of_a_fixed_size),
+      T(calls_of_any_sizes_allocate_few_times),
+      T(a_call_without_memory_fails_and_changes_nothing),
+      T(an_arena_of_the_callers_has_room_for_all_sizes),
+      T(random_programs_give_the_bits_of_a_new_context),
       T(models_of_the_zoo_give_the_bits_of_a_new_context),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,8 +37,8 @@ typedef struct {
   uint64_t time;
 } neo_plan_memory;
 
-/* Memory of an entry, in which nothing is written. place: of its frame, as a context has it in a call with
- * these sizes. */
+/* Memory of an entry, in which nothing is written. place: of its frame, as a context has it in a
+ * call with these sizes. */
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
                                     const neo_rt_entry *e, const int64_t *sizes,
                                     const neo_rti_place *place);

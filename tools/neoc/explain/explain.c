@@ -8,6 +8,7 @@ typedef struct {
   neoc_cli *cli;
   neo_compilation *c;
   neo_str text;
+  neoc_exit bad; /* what was said of --size */
 } explainer;
 
 typedef void part_fn(neoc_cli *cli, neo_compilation *c, neo_str *out);
@@ -43,6 +44,13 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
     neoc_explain_gradients(x->cli, x->c, &x->text);
 }
 
+static neo_status put_page(explainer *x, const char *path) {
+  int64_t *sizes;
+  neo_rt_model m = neo_compile_model(x->c);
+  x->bad = neoc_read_model_sizes(x->cli, &m, &sizes);
+  return x->bad ? NEO_OK : neoc_explain_html(x->cli, x->c, sizes, path);
+}
+
 static neo_status explain(explainer *x) {
   neo_compilation *c = x->c;
   const char *after = neoc_text(x->cli, NEOC_O_AFTER, NULL);
@@ -67,14 +75,14 @@ static neo_status explain(explainer *x) {
   if (!s && timings)
     neoc_explain_costs(x->cli, c, &x->text);
   if (!s && page)
-    s = neoc_explain_html(x->cli, c, page);
+    s = put_page(x, page);
   return s;
 }
 
 neoc_exit neoc_explain(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
-  explainer x = {cli, &c, {0}};
+  explainer x = {.cli = cli, .c = &c};
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
   if (!e)
@@ -83,6 +91,8 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_pass_check(cli, "after", after, "front");
   if (!e && neoc_has(cli, NEOC_O_TRACE) && !neoc_has(cli, NEOC_O_HTML))
     e = neoc_usage(cli, "--trace gives the times of --html");
+  if (!e && neoc_has(cli, NEOC_O_SIZE) && !neoc_has(cli, NEOC_O_HTML))
+    e = neoc_usage(cli, "--size tells the memory of --html");
   if (e)
     return e;
   if (after && !neo_streq(after, "front")) {
@@ -97,5 +107,5 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     fwrite(neo_str_text(&x.text), 1, x.text.n, stdout);
   e = neoc_report(cli, &c, s, neo_str_text(&x.text));
   neo_compilation_free(&c);
-  return e;
+  return x.bad ? x.bad : e;
 }
