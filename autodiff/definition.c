@@ -146,11 +146,24 @@ static neo_expr lookup_where(neo_module *m, neo_expr where, neo_expr value, uint
   return all;
 }
 
+/* Appends the axes of the space in `used` that are not there yet: at[k] says which one the k-th is. */
+static void keep_axes(ad_state *s, const ad_space *space, uint64_t used, ad_space *kept,
+                      neo_expr *at, neo_expr *renumber) {
+  for (uint32_t k = 0; k < space->n; k++) {
+    if (!(used >> k & 1) || renumber[k].i)
+      continue;
+    at[kept->n] = neo_axis_ref(s->m, k);
+    renumber[k] = neo_axis_ref(s->m, kept->n);
+    kept->axis[kept->n++] = space->axis[k];
+  }
+}
+
 /* A lookup inside a larger sum: the adjoint of the value looked up comes first, as a tensor over
  * the axes of its indices; only this is spread over the table. Before and after, for the sum
  * over t, e of T[X[b, t], e]*W[t, e, j]:
  *     sum[b, t, j where X[b, t] == v] G[b, j]*W[t, e, j]
- *     R[b, t, e] = sum[j] G[b, j]*W[t, e, j],   sum[b, t where X[b, t] == v] R[b, t, e]       */
+ *     R[b, t, e] = sum[j] G[b, j]*W[t, e, j],   sum[b, t where X[b, t] == v] R[b, t, e]
+ * The axes of R are in the order of the indices, so that its rows are rows of the table. */
 static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, neo_expr *index,
                           neo_tensor t, neo_expr value, neo_span span, uint64_t used,
                           ad_term *out) {
@@ -158,12 +171,8 @@ static bool gather_lookup(ad_state *s, const ad_space *space, neo_expr where, ne
   ad_space kept = {0};
   ad_term *first = NEO_NEW(s->scratch, ad_term);
   neo_expr at[64], renumber[64] = {{0}};
-  for (uint32_t k = 0; k < space->n; k++)
-    if (used >> k & 1) {
-      at[kept.n] = neo_axis_ref(m, k);
-      renumber[k] = neo_axis_ref(m, kept.n);
-      kept.axis[kept.n++] = space->axis[k];
-    }
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    keep_axes(s, space, neo_expr_axes(m, index[k]), &kept, at, renumber);
   neo_tensor r = ad_temp(m, "d.looked", t, neo_expr_type(m, value), kept.axis, kept.n, span);
   if (!ad_gather(&s->env, space, where, at, r, value, span, first))
     return false;

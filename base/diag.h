@@ -74,6 +74,18 @@ size_t neo_diags_errors(const neo_diags *d);
 size_t neo_diags_count(const neo_diags *d);
 /* Appends all of them, sorted by file, offset, code. */
 void neo_diags_print(neo_diags *d, neo_str *out, bool colour);
+/* The same as data, in the arena of the diagnostics. */
+typedef struct {
+  const char *severity, *code, *text;
+  neo_span at;
+  const char *line; /* on which it begins, not NUL-terminated; null: nowhere */
+  size_t line_bytes;
+  const neo_span *ranges;
+  size_t n_ranges;
+  const char *const *notes, *const *helps;
+  size_t n_notes, n_helps;
+} neo_diag_item;
+const neo_diag_item *neo_diags_items(neo_diags *d, size_t *n);
 /* {"diagnostics": [{code, severity, message, file, line, column, ranges, notes, help, ...}]} */
 void neo_diags_print_json(neo_diags *d, neo_str *out);
 

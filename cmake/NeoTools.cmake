@@ -28,13 +28,7 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/n
 
 if(pipeline)
   target_compile_definitions(neo_pipeline PRIVATE ${neo_definitions})
-  # libneo.so.0: the compiler behind include/neo/neo.h; exports that header's functions only.
-  add_library(neo_shared SHARED tools/pipeline/api.c)
-  target_compile_definitions(neo_shared PRIVATE ${neo_definitions})
-  target_link_libraries(neo_shared PRIVATE neo_pipeline)
-  target_link_options(neo_shared PRIVATE -Wl,--exclude-libs,ALL -Wl,--gc-sections)
-  set_target_properties(neo_shared PROPERTIES OUTPUT_NAME neo SOVERSION 0
-                                              VERSION ${PROJECT_VERSION})
+  include(NeoLibrary)
 endif()
 
 # neo_tune: the tuner, for neoc and its tests.
@@ -51,8 +45,8 @@ endforeach()
 list(REMOVE_DUPLICATES tool_folders)
 foreach(folder IN LISTS tool_folders)
   cmake_path(GET folder FILENAME tool)
-  # cache, measure, alloc: below; tune: above; benchmarks: built by tools/bench where a peer is
-  if(NOT tool MATCHES "^(pipeline|cache|measure|alloc|tune|benchmarks)$")
+  # cache, measure, alloc: below; tune, library: above; benchmarks: built by tools/bench
+  if(NOT tool MATCHES "^(pipeline|cache|measure|alloc|tune|library|benchmarks)$")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
     add_executable(${tool} ${sources})
     target_compile_definitions(${tool} PRIVATE ${neo_definitions})

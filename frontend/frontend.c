@@ -26,7 +26,7 @@ neo_module *neo_frontend(neo_arena *a, neo_names *names, neo_diags *d, const cha
   neo_map_init(&fe->regions, a);
   if (options && options->n_defines)
     fe->define_used = NEO_NEW_ARRAY(a, bool, options->n_defines);
-  const neo_scope *scope = neo_module_read(fe, path, text, n, true);
+  const neo_scope *scope = neo_module_read(fe, path, text, n, NULL, true);
   if (neo_diags_errors(d) == before) {
     neo_check_sizes_used(fe);
     check_defines(fe);

@@ -15,10 +15,18 @@ typedef struct { /* -D B=128 */
   int64_t value;
 } neo_define_option;
 
+typedef struct { /* a module whose text is in memory */
+  const char *name, *text;
+  size_t text_bytes;
+} neo_module_source;
+
 typedef struct {
   /* Folders, NULL-terminated: -I in order, then the shipped library. The folder of the importing
    * file comes before them. May be NULL. */
   const char *const *import_paths;
+  const neo_module_source *modules; /* `import name` finds these before any file */
+  int n_modules;
+  bool no_folder; /* the main text is no file: what it imports is not looked for beside it */
   int n_defines;
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */

@@ -14,6 +14,12 @@ double neo_space_cost(const neo_space *x, const neo_schedule *s) {
   return neo_strategy_row_of(s->strategy)->cost(x, s);
 }
 
+double neo_space_visited(const neo_space *x, const neo_schedule *s) {
+  const neo_strategy_row *row = neo_strategy_row_of(s->strategy);
+  double share = row->visited ? row->visited(x, s) : 1;
+  return share < 1 ? share : 1;
+}
+
 bool neo_space_sensible(const neo_space *x, const neo_schedule *s) {
   const neo_strategy_row *row = neo_strategy_row_of(s->strategy);
   return !row->sensible || row->sensible(x, s);

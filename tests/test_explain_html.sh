@@ -167,6 +167,25 @@ for name in tree_lstm gotoh seq2seq; do
   python3 steps.py "$name.html" || fail "$name: its steps"
 done
 
+# A sum by keys is priced by its terms, which are read once, not by the pairs of keys and rows.
+cat >"$work/keyed.expr" <<'END'
+dim V <= 4096
+dim E <= 16384
+input H[V, 32]
+input to[E] : i32 < V
+A[v < V, j] = sum[e where to[e] == v] H[v, j]
+output A
+END
+expect 0 "a sum by keys" "$NEOC" explain keyed.expr --html=keyed.html
+python3 - keyed.html <<'END' || fail "the price of a sum by keys"
+import re, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+table = text[text.index("<table"):text.index("</table>")]
+row = re.sub("<[^>]*>", " ", table.split("<tr")[2])
+n, letter = re.search(r"iB\s+([\d.]+) ([KMG])", row).groups()
+assert 5e5 < float(n) * {"K": 1e3, "M": 1e6, "G": 1e9}[letter] < 1e7, row  # pairs would be 2e9
+END
+
 # The times of a trace in place of the model's.
 expect 0 "a trace" "$NEOC" run recurrence.expr --entry=step 'X=random:1:[4,30,12]' 'Y=random:2:[4]' --trace=trace.json
 expect 0 "its page" "$NEOC" explain recurrence.expr --html=traced.html --trace=trace.json

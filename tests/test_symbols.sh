@@ -1,5 +1,6 @@
 #!/bin/sh
-# libneort exports neo_rt_* and nothing else, and needs libc and libm only.
+# libneort exports neo_rt_* and nothing else, and needs libc and libm only. libneo exports what the headers
+# declare and nothing else, and needs no libLLVM.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 lib=$NEO_BUILD_DIR/lib/libneort.so.0
@@ -27,6 +28,13 @@ for name in $declared; do
   echo "$shared" | grep -qx "$name" || fail "libneort.so.0 lacks $name"
   echo "$global" | grep -qx "$name" || fail "libneort.a lacks $name"
 done
+
+whole=$NEO_BUILD_DIR/lib/libneo.so.0
+sed -n 's/^NEO_\(RT_\)\{0,1\}API .*[ *]\(neo_[a-z0-9_]*\)(.*/\2/p' "$NEO_SOURCE_DIR"/include/neo/*.h |
+  sort >declared
+nm -D --defined-only "$whole" | awk '{ print $3 }' | sort >exported
+diff declared exported >differ || fail "libneo exports other functions than the headers declare:" differ
+if ldd "$whole" | grep -i 'libLLVM\|libneort'; then fail "libneo needs LLVM or the runtime"; fi
 
 abi=$(sed -n 's/^#define NEO_RT_ABI \([0-9]*\).*/\1/p' "$NEO_SOURCE_DIR/include/neo/neo_rt.h")
 grep -q "^.NEO_RT_ABI. is $abi\." "$NEO_SOURCE_DIR/docs/c-api.md" ||

@@ -76,6 +76,10 @@ neo_status neo_llvm_emit_object(neo_llvm *l, const char *path, const char **why)
  * nothing but neo_llvm_free may follow. */
 neo_status neo_llvm_take_object(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
                                 const char **why) NEO_MUST_CHECK;
+/* The texts of .ll and .s in the arena, NUL-terminated. */
+const char *neo_llvm_take_text(neo_llvm *l, neo_arena *a);
+neo_status neo_llvm_take_asm(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
+                             const char **why) NEO_MUST_CHECK;
 /* .ll and .s */
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;
 neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) NEO_MUST_CHECK;

@@ -114,7 +114,8 @@ void neo_check_stmt(neo_inst *in, const neo_ast_stmt *s);
 void neo_check_stmts(neo_inst *in, const neo_ast_stmts *stmts);
 
 /* ---- files and entries (modules.c, outputs.c, train.c) */
-neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main);
+neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n,
+                           const neo_module_source *source, bool is_main);
 void neo_check_outputs(neo_fe *fe, neo_inst *in);
 void neo_check_trains(neo_fe *fe, neo_inst *in);
 

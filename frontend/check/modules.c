@@ -1,5 +1,5 @@
-/* Files: the main one, and modules that it imports. A module is read once, whoever imports it. Functions
- * may be used before they are defined. */
+/* Files: the main one, and modules that it imports, from files or from memory. A module is read
+ * once, whoever imports it. Functions may be used before they are defined. */
 #include "frontend/check/check.h"
 #include "frontend/syntax/foreign.h"
 #include "frontend/syntax/parser.h"
@@ -14,62 +14,101 @@ static const char *try_folder(neo_fe *fe, const char *folder, const char *module
   return neo_path_exists(path) ? path : NULL;
 }
 
+/* The module of this name in memory; NULL: there is none. */
+static const neo_module_source *find_source(const neo_fe *fe, const char *module) {
+  for (int k = 0; fe->options && k < fe->options->n_modules; k++)
+    if (neo_streq(fe->options->modules[k].name, module))
+      return &fe->options->modules[k];
+  return NULL;
+}
+
+/* The folder of the importing file; NULL: its text was in memory. */
+static const char *own_folder(const neo_inst *in, const neo_ast_name *module) {
+  neo_fe *fe = in->fe;
+  neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
+  for (size_t k = 0; k < fe->files.n; k++) {
+    const neo_file_rec *f = &fe->files.at[k];
+    bool in_memory = f->source || (k == 0 && fe->options && fe->options->no_folder);
+    if (f->file == place.file_id && f->read && in_memory)
+      return NULL;
+  }
+  return neo_path_folder(fe->arena, place.file);
+}
+
 /* Looks for the module in the importing file's folder, then in the given folders. */
 static const char *find_module(neo_inst *in, const neo_ast_name *module) {
   neo_fe *fe = in->fe;
-  neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
-  const char *path = try_folder(fe, neo_path_folder(fe->arena, place.file), module->text);
+  const char *own = own_folder(in, module);
+  const char *path = own ? try_folder(fe, own, module->text) : NULL;
   const char *const *p = fe->options ? fe->options->import_paths : NULL;
   for (; !path && p && *p; p++)
     path = try_folder(fe, *p, module->text);
   return path;
 }
 
-static void not_found(neo_inst *in, const neo_ast_name *module) {
+/* "looked for nn.expr in ., /usr/share/neo/std" */
+static const char *places_text(neo_inst *in, const neo_ast_name *module) {
   neo_str s;
   neo_fe *fe = in->fe;
-  neo_place place = neo_span_place(neo_diags_sources(fe->diags), module->span);
-  neo_str_init(&s, fe->arena);
-  neo_str_add(&s, neo_path_folder(fe->arena, place.file));
+  const char *own = own_folder(in, module);
   const char *const *p = fe->options ? fe->options->import_paths : NULL;
+  neo_str_init(&s, fe->arena);
+  if (fe->options && fe->options->n_modules)
+    neo_str_add(&s, "the modules that were given");
+  if (own)
+    neo_str_addf(&s, "%s%s", s.n ? ", " : "", own);
   for (; p && *p; p++)
-    neo_str_addf(&s, ", %s", *p);
+    neo_str_addf(&s, "%s%s", s.n ? ", " : "", *p);
+  return s.n ? neo_str_text(&s) : "no folder";
+}
+
+static void not_found(neo_inst *in, const neo_ast_name *module) {
+  neo_fe *fe = in->fe;
   int h = NEO_ERR(in, module->span, MODULE_MISSING, module->text);
-  neo_diag_note(fe->diags, h, "looked for %s.expr in %s", module->text, neo_str_text(&s));
+  neo_diag_note(fe->diags, h, "looked for %s.expr in %s", module->text, places_text(in, module));
   const char *help = neo_foreign_help_of(module->text, NEO_FOREIGN_MODULE);
   if (help)
     neo_diag_help(fe->diags, h, "%s", help);
 }
 
-static neo_file_rec *known_file(neo_fe *fe, const char *path) {
+/* A module in memory is none of the files, whatever its name in messages is. */
+static neo_file_rec *known_file(neo_fe *fe, const char *path, const neo_module_source *source) {
   for (size_t k = 0; k < fe->files.n; k++)
-    if (neo_streq(fe->files.at[k].path, path))
+    if (fe->files.at[k].source == source && neo_streq(fe->files.at[k].path, path))
       return &fe->files.at[k];
   return NULL;
 }
 
 /* ---- import */
 
-static neo_scope *load_module(neo_inst *in, const neo_ast_name *module) {
+static neo_scope *load_file(neo_inst *in, const neo_ast_name *module, const char *path) {
   neo_fe *fe = in->fe;
   char *text;
   size_t n;
-  const char *path = find_module(in, module);
-  if (!path) {
-    not_found(in, module);
-    return NULL;
-  }
-  neo_file_rec *known = known_file(fe, path);
-  if (known && !known->scope)
-    NEO_ERR(in, module->span, IMPORT_CYCLE, module->text);
-  if (known)
-    return known->scope;
   const neo_io *io = fe->options && fe->options->io ? fe->options->io : &neo_io_default;
   if (neo_file_read(io, fe->arena, path, 0, &text, &n) != NEO_OK) {
     NEO_ERR(in, module->span, MODULE_UNREADABLE, path, strerror(errno));
     return NULL;
   }
-  return neo_module_read(fe, path, text, n, false);
+  return neo_module_read(fe, path, text, n, NULL, false);
+}
+
+static neo_scope *load_module(neo_inst *in, const neo_ast_name *module) {
+  neo_fe *fe = in->fe;
+  const neo_module_source *source = find_source(fe, module->text);
+  const char *path =
+      source ? neo_arena_printf(fe->arena, "%s.expr", source->name) : find_module(in, module);
+  if (!path) {
+    not_found(in, module);
+    return NULL;
+  }
+  neo_file_rec *known = known_file(fe, path, source);
+  if (known && !known->scope)
+    NEO_ERR(in, module->span, IMPORT_CYCLE, module->text);
+  if (known)
+    return known->scope;
+  return source ? neo_module_read(fe, path, source->text, source->text_bytes, source, false)
+                : load_file(in, module, path);
 }
 
 static void import(neo_inst *in, const neo_ast_stmt *s) {
@@ -130,10 +169,13 @@ static bool asks_gradients(const neo_ast_file *file) {
   return asks;
 }
 
-neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n, bool is_main) {
+neo_scope *neo_module_read(neo_fe *fe, const char *path, const char *text, size_t n,
+                           const neo_module_source *source, bool is_main) {
   size_t at = fe->files.n;
-  NEO_PUSH(fe->arena, &fe->files, (neo_file_rec){path, NULL});
+  NEO_PUSH(fe->arena, &fe->files, (neo_file_rec){.path = path, .source = source});
   neo_ast_file *file = neo_parse(fe->arena, fe->names, fe->diags, path, text, n);
+  fe->files.at[at].file = file->file_id;
+  fe->files.at[at].read = true;
   neo_scope *scope = neo_scope_new(fe, NULL);
   char *stem = neo_path_stem(fe->arena, path);
   neo_inst *in = neo_inst_new(fe, scope, is_main ? "" : neo_inst_prefix(fe->main, stem));

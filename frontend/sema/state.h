@@ -114,7 +114,10 @@ typedef struct { /* `update` of the model (not of an optimizer) */
 
 typedef struct {
   const char *path;
-  neo_scope *scope; /* NULL while it is being read */
+  const neo_module_source *source; /* of a module in memory; NULL: a file, or the main text */
+  bool read;
+  uint32_t file; /* once it is read: its number among the sources */
+  neo_scope *scope;                /* NULL while it is being read */
 } neo_file_rec;
 
 struct neo_fe {

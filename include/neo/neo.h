@@ -1,4 +1,4 @@
-/* neo.h: the compiler as a library (libneo): a model's text in, a training library out.
+/* neo.h: the compiler as a library (libneo): a model's text in, a training library out, as files
  *
  *   neo_request r = {.struct_size = sizeof r, .path = "mlp.expr", .out_dir = "out"};
  *   char *messages;
@@ -6,8 +6,21 @@
  *   fputs(messages, stderr);
  *   neo_messages_free(messages);
  *
- * Thread-safe: every call has its own state. Generated libraries need libneort only (neo_rt.h), not
- * this one. */
+ * or in memory, to be called at once, without a linker:
+ *
+ *   neo_request r = {.struct_size = sizeof r, .text = text, .text_bytes = strlen(text)};
+ *   neo_build *build;
+ *   neo_code *code;
+ *   if (neo_build_make(&r, &build) == 0 && neo_code_load(build, &code, NULL) == 0)
+ *     neo_rt_create(neo_code_model(code), NULL, &context);
+ *
+ * libneo has the compiler, LLVM and the runtime inside, and exports the functions here and those
+ * of neo_rt.h and neo_graph.h. Threads: every call has its own state, and calls in several
+ * threads do not wait for one another. Libraries in files need libneort only (neo_rt.h), not
+ * this one.
+ *
+ * Memory: where it ends, calls return 6 and what they had is freed. LLVM and isl know no way
+ * out: they abort the process. */
 #ifndef NEO_H
 #define NEO_H
 #include <stddef.h>
@@ -26,7 +39,13 @@ typedef struct {
   int64_t value;
 } neo_define; /* replaces the value of `dim NAME = ...` */
 
-/* What to compile. All zero but `path` is fine: null means the default. */
+typedef struct {
+  const char *name, *text;
+  size_t text_bytes;
+} neo_module_text; /* what `import NAME` finds before any file */
+
+/* What to compile. All zero but `path`, or `text`, is fine: null means the default. It is read,
+ * and what it points to, during the call only. */
 typedef struct {
   size_t struct_size;              /* sizeof(neo_request); 0 is taken as that. Fields are only
                                        added at the end: those beyond it are taken as 0 */
@@ -37,7 +56,7 @@ typedef struct {
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
   const char *prefix;     /* of symbols and files: the model's name */
-  const char *emit;       /* a list of so a o h ll s json: "so,h" */
+  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory no so and a: "o" */
   const char *target;     /* cpu, x86_64, aarch64: cpu */
   const char *mcpu;       /* native, x86-64-v3, ...: native */
   int32_t static_runtime; /* not 0: libneort inside the library */
@@ -45,11 +64,30 @@ typedef struct {
   int32_t json;           /* not 0: messages as one JSON object */
   const char *records;    /* records of schedules besides the shipped ones: a list of files, `user`,
                              `none` (docs/records.md); null: the shipped ones */
+  /* The model, UTF-8, of any content; null: it is read from `path`. With a text `path` is its
+   * name in messages ("model.expr" if null), and the folder in it, if it has one, is where
+   * imports are looked for. */
+  const char *text;
+  size_t text_bytes;
+  const neo_module_text *modules;
+  int32_t n_modules;
+  /* Further options, as those of `neoc compile` (docs/cli.md), null-terminated: {"--math=bf16",
+   * "-D", "B=4", NULL}. */
+  const char *const *options;
+  /* Another thread, or a signal handler, writes 1: the compilation ends soon, with 14. */
+  const volatile int32_t *cancel;
+  /* Called when something is done, "12 of 340" if `of` is not 0, by a thread of the compiler,
+   * one call at a time. It may not call back into the compilation. */
+  void (*progress)(void *ctx, const char *what, size_t done, size_t of);
+  void *progress_ctx;
+  const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
 } neo_request;
 
+/* ---- files */
+
 /* Compiles. Returns 0, or a status as in neo_rt.h: 12 errors in the model, 7 files, 1 bad request,
- * 15 the target is not supported, 6 out of memory (LLVM, which knows no way out, aborts), 13 a bug in
- * the compiler. *messages (may be null) gets diagnostics with line and caret, then the failure, as
+ * 15 the target is not supported, 6 out of memory, 14 cancelled, 13 a bug in the compiler.
+ * *messages (may be null) gets diagnostics with line and caret, then the failure, as
  * text: never null, to be given to neo_messages_free. */
 NEO_API int32_t neo_compile(const neo_request *request, char **messages);
 NEO_API void neo_messages_free(char *messages);
@@ -57,6 +95,75 @@ NEO_API void neo_messages_free(char *messages);
 NEO_API int32_t neo_check(const neo_request *request, char **messages);
 /* "0.1.0" */
 NEO_API const char *neo_version(void);
+
+/* ---- in memory */
+
+/* What a compilation made. It does not change, so that several threads may use it, and refers to
+ * nothing of its request. */
+typedef struct neo_build neo_build;
+
+/* Compiles in memory: writes no file, and needs no other program but, for a GPU, ptxas where it
+ * is installed. The status is neo_compile's. *out is null only when memory ended; after any
+ * other failure it has the diagnostics. The caller frees it. */
+NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
+NEO_API void neo_build_free(neo_build *build); /* null is fine */
+
+/* A place, and what is said of it. */
+typedef struct {
+  const char *file; /* null: no place */
+  int32_t line, column, length;
+  const char *text; /* "": the place is one that the message speaks of */
+} neo_note;
+
+typedef struct {
+  const char *severity; /* "error", "warning", "remark" */
+  const char *code;     /* "E0203" */
+  const char *message;
+  const char *file, *source_line; /* null: no place */
+  int32_t line, column, length;   /* from 1, columns in code points, length in bytes; 0: no place */
+  const char *help;               /* null: none */
+  const neo_note *notes;
+  int32_t n_notes;
+} neo_diagnostic;
+
+/* The number of diagnostics, by place; *at gets them. Theirs and all texts below are the
+ * build's. */
+NEO_API int32_t neo_build_diagnostics(const neo_build *build, const neo_diagnostic **at);
+/* All of them as text, then the failure: what neo_compile gives as messages. Never null. */
+NEO_API const char *neo_build_messages(const neo_build *build);
+/* What failed and is no diagnostic: of the request, a file, the target; null: nothing. */
+NEO_API const char *neo_build_failure(const neo_build *build);
+/* What the request's `emit` asked for, by its name there: "o", "h", "json", "ll", "s", "ptx". A
+ * NUL, which *bytes (may be null) does not count, follows. Null: it was not asked for, or not
+ * made. */
+NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
+
+/* The names of a text, from its syntax alone, as an output "names" of JSON:
+ *
+ *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false,
+ *               "size": false}],
+ *    "defines": [{"name": "C", "rank": 2, "read": false}],
+ *    "declares": ["dim N", "input X", "fn f", "import nn", "output forward", "train step"]}
+ *
+ * reads: names that are read and neither defined nor declared, in the order in which they are
+ * first read; not indices, nor what the language defines. A function of a module that is not
+ * imported is "nn.softmax". "size": it stands in an extent or a bound. "rank" is null where the
+ * syntax does not tell it: of a tensor without brackets. "read" of a definition: another
+ * statement reads it. Errors of the syntax are status 12 and diagnostics; nothing else of the
+ * text is looked at. For who makes a model of a few definitions. */
+NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);
+
+/* A build in this process. It is independent of the build, and contexts (neo_rt_create) end
+ * before it. */
+typedef struct neo_code neo_code;
+
+/* Loads the object of a build that has one. Returns 0, or 15 if it is another machine's, 11 if
+ * there is no object, 6, 13; then *message (may be null) gets a text for neo_messages_free, else
+ * null. The features of the processor that the code needs are looked at by neo_rt_create. */
+NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **message);
+struct neo_rt_model; /* <neo/neo_rt.h> */
+NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);
+NEO_API void neo_code_free(neo_code *code); /* null is fine */
 
 #ifdef __cplusplus
 }

@@ -113,10 +113,17 @@ static size_t values(const neo_space *x, const neo_schedule *s, neo_param k,
   return v.n;
 }
 
+static double visited(const neo_space *x, const neo_schedule *s) {
+  neo_segment e;
+  (void)s;
+  return neo_scatter_of(x->m, x->g, &e) ? neo_segment_visited(x->m, x->f, &e) : 1;
+}
+
 const neo_strategy_row neo_strategy_gpu_scatter = {.fewer_steps = true,
                                                    .choose = choose,
                                                    .pays = pays,
                                                    .legal = legal,
                                                    .cost = cost,
+                                                   .visited = visited,
                                                    .draw = draw,
                                                    .values = values};

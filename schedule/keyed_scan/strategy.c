@@ -1,4 +1,5 @@
 /* The strategy of running sums by keys. */
+#include "schedule/extent.h"
 #include "schedule/keyed_scan/keyed_scan.h"
 #include "schedule/loops/draw.h"
 #include "schedule/model.h"
@@ -40,12 +41,23 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   return !x->machine->gpu && neo_model_keyed_scan(x->m, x->g, out);
 }
 
+/* One pass along u, and a table of sums. */
+static double visited(const neo_space *x, const neo_schedule *s) {
+  neo_keyed_scan run;
+  double length = neo_form_points(x->m, x->f, ~0ULL);
+  (void)s;
+  if (!neo_keyed_scan_of(x->m, x->g, &run))
+    return 1;
+  return (length + (double)run.most) / (length * neo_stage_points(x->m, &x->f->stages.at[0]));
+}
+
 const neo_strategy_row neo_strategy_keyed_scan = {.fewer_steps = true,
                                                   .unique = true,
                                                   .choose = choose,
                                                   .pays = pays,
                                                   .legal = legal,
                                                   .cost = neo_loops_cost,
+                                                  .visited = visited,
                                                   .draw = draw,
                                                   .update_units = update_units,
                                                   NEO_LOOPS_STEPS};

@@ -1,6 +1,7 @@
 /* Matches segmented sums (segment.h). */
 #include "schedule/segment/segment.h"
 #include "ir/prove.h"
+#include "schedule/extent.h"
 #include "schedule/match.h"
 #include "schedule/model.h"
 
@@ -120,6 +121,11 @@ bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
 uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x) {
   return neo_form_axes(m, f, x->key) | neo_form_axes(m, f, x->before) |
          neo_form_axes(m, f, x->rest);
+}
+
+double neo_segment_visited(neo_module *m, const neo_form *f, const neo_segment *x) {
+  double rows = neo_form_points(m, f, 1ULL << x->axis);
+  return 1 / rows + 1 / neo_stage_points(m, &f->stages.at[x->stage]);
 }
 
 /* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */

@@ -23,5 +23,7 @@ typedef struct {
 bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out);
 /* Bit k: the key or the condition depends on axis k, so that lanes along it would diverge. */
 uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x);
+/* The share of the E*V points that one pass over e visits, with its V rows: 1/V + 1/E. */
+double neo_segment_visited(neo_module *m, const neo_form *f, const neo_segment *x);
 
 #endif

@@ -48,11 +48,18 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   return true;
 }
 
+static double visited(const neo_space *x, const neo_schedule *s) {
+  neo_segment e;
+  (void)s;
+  return neo_segment_of(x->m, x->g, &e) ? neo_segment_visited(x->m, x->f, &e) : 1;
+}
+
 const neo_strategy_row neo_strategy_segment = {.fewer_steps = true,
                                                .choose = choose,
                                                .pays = pays,
                                                .legal = legal,
                                                .cost = neo_loops_cost,
+                                               .visited = visited,
                                                .draw = draw,
                                                .update_units = update_units,
                                                NEO_LOOPS_STEPS};

@@ -49,6 +49,19 @@ static void slopes_read_the_functions_own_value(void **state) {
   neo_arena_free(&w.arena);
 }
 
+static void an_adjoint_of_a_lookup_has_its_axes_in_the_order_of_the_indices(void **state) {
+  (void)state;
+  grad_world w;
+  const char *text = differentiated(
+      &w, HEAD "input H : f64 [5, 3]\ninput F : i32 [7] < 5\ninput K : i32 [7] < 4\n"
+               "temp T : f64 [4, 3]\ntemp L : f64 []\ntemp dH : f64 [5, 3]\n"
+               "def T[v: 4, j: 3] =\n  sum[e: 7] where K[e] == i32(v);\n"
+               "  H[i64(F[e]), j]\n  then acc0\n" //
+      SQUARES("T", "v: 4, j: 3", "v, j") "gradient of L for H into dH\n");
+  has(text, "d.looked.H : f64 [7, 3]");
+  neo_arena_free(&w.arena);
+}
+
 static void a_winners_gradient_is_a_sum_over_a_data_equation(void **state) {
   (void)state;
   grad_world w;
@@ -131,6 +144,7 @@ static void lookups_over_ranges_that_lean_on_each_other_are_differentiated(void 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slopes_read_the_functions_own_value),
+      cmocka_unit_test(an_adjoint_of_a_lookup_has_its_axes_in_the_order_of_the_indices),
       cmocka_unit_test(a_winners_gradient_is_a_sum_over_a_data_equation),
       cmocka_unit_test(a_sum_that_does_not_depend_on_x_has_no_adjoint),
       cmocka_unit_test(of_two_axes_the_longer_one_is_solved_for),

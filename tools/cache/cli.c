@@ -1,5 +1,5 @@
-/* The command line of neo-cache: one table of options, one of commands, from which getopt_long,
- * --help, the man page and the completion of shells are made. */
+/* The command line of neo-cache: one table of options, one of commands, from which the reading
+ * of options, --help, the man page and the completion of shells are made. */
 #include "tools/cache/cli.h"
 #include "tools/cache/commands.h"
 #include <math.h>
@@ -102,24 +102,19 @@ static cache_exit read_values(cache_cli *cli) {
 
 static cache_exit read_options(cache_cli *cli, int argc, char **argv) {
   neo_usage u = usage_of(cli);
-  struct option longs[CACHE_O_COUNT + 1];
-  char letters[2 * CACHE_O_COUNT + 2];
-  neo_usage_getopt(&u, cli->command->name, longs, letters);
-  opterr = 0;
-  optind = 1;
-  for (;;) {
-    int at = optind, found = getopt_long(argc, argv, letters, longs, NULL);
-    if (found < 0)
-      break;
-    if (found == ':')
-      return cache_usage(cli, "option '%s' needs a value", argv[at]);
-    if (found == '?')
-      return optopt >= NEO_USAGE_LONG ? cache_usage(cli, "option '%s' takes no value", argv[at])
-                                      : bad_option(cli, argv[at]);
-    cli->value[neo_usage_found(&u, cli->command->name, found)] = optarg ? optarg : "";
-  }
-  cli->args = argv + optind;
-  cli->n_args = argc - optind;
+  neo_usage_reader r;
+  neo_usage_found found;
+  neo_usage_begin(&r, &u, cli->command->name, argc - 1, argv + 1);
+  while ((found = neo_usage_next(&r)) == NEO_USAGE_OPTION)
+    cli->value[r.option] = r.value;
+  if (found == NEO_USAGE_LACKS_VALUE)
+    return cache_usage(cli, "option '%s' needs a value", r.word);
+  if (found == NEO_USAGE_TAKES_NONE)
+    return cache_usage(cli, "option '%s' takes no value", r.word);
+  if (found == NEO_USAGE_UNKNOWN)
+    return bad_option(cli, r.word);
+  cli->args = r.argv;
+  cli->n_args = r.n_args;
   return read_values(cli);
 }
 

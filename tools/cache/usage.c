@@ -172,29 +172,3 @@ const char *neo_usage_nearest_option(const neo_usage *u, const char *command, co
   }
   return best;
 }
-
-void neo_usage_getopt(const neo_usage *u, const char *command, struct option *longs,
-                      char *letters) {
-  *letters++ = ':'; /* a missing value is told from an unknown option */
-  for (size_t k = 0; k < u->n_options; k++) {
-    const neo_usage_option *o = &u->options[k];
-    if (!neo_usage_applies(o, command))
-      continue;
-    *longs++ = (struct option){o->name, o->value ? required_argument : no_argument, NULL,
-                               NEO_USAGE_LONG + (int)k};
-    if (o->letter)
-      *letters++ = o->letter;
-    if (o->letter && o->value)
-      *letters++ = ':';
-  }
-  *longs = (struct option){0};
-  *letters = 0;
-}
-
-size_t neo_usage_found(const neo_usage *u, const char *command, int found) {
-  size_t k = found >= NEO_USAGE_LONG ? (size_t)(found - NEO_USAGE_LONG) : 0;
-  if (found < NEO_USAGE_LONG)
-    while (u->options[k].letter != found || !neo_usage_applies(&u->options[k], command))
-      k++;
-  return k;
-}

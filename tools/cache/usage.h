@@ -1,8 +1,7 @@
 /* A program of commands with options, as tables: its help, its man page, the completion of shells,
- * and what getopt_long needs. neo-cache and neoc are such programs. */
+ * and the reading of its options. neo-cache and neoc are such programs. */
 #ifndef NEO_TOOLS_CACHE_USAGE_H
 #define NEO_TOOLS_CACHE_USAGE_H
-#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,8 +38,6 @@ typedef struct {
   size_t n_options, n_commands, n_notes, n_sections;
 } neo_usage;
 
-enum { NEO_USAGE_LONG = 256 }; /* getopt_long's answer for option k is this + k */
-
 bool neo_usage_applies(const neo_usage_option *o, const char *command);
 
 /* Help on a command; null: on the program. */
@@ -55,10 +52,29 @@ bool neo_usage_completion(const neo_usage *u, const char *shell, FILE *out);
 const char *neo_usage_nearest_command(const neo_usage *u, const char *name);
 const char *neo_usage_nearest_option(const neo_usage *u, const char *command, const char *name);
 
-/* For getopt_long: the options of a command. `longs` has room for n_options + 1, `letters` for 2 *
- * n_options + 2. A missing value is ':' then. */
-void neo_usage_getopt(const neo_usage *u, const char *command, struct option *longs, char *letters);
-/* The option that getopt_long found. */
-size_t neo_usage_found(const neo_usage *u, const char *command, int found);
+/* The options of one command, word by word (usage_read.c). */
+typedef enum {
+  NEO_USAGE_END,     /* there are no more: the first n_args of argv are what is no option */
+  NEO_USAGE_OPTION,  /* `option`, with `value`, "" where it takes none */
+  NEO_USAGE_UNKNOWN, /* `word` is no option, or the beginning of several */
+  NEO_USAGE_LACKS_VALUE,
+  NEO_USAGE_TAKES_NONE
+} neo_usage_found;
+
+typedef struct {
+  const neo_usage *usage;
+  const char *command;
+  char **argv; /* its words change their order */
+  int argc, at, n_args;
+  bool plain;       /* after "--": all words are arguments */
+  const char *rest; /* letters that follow in the word; null: none */
+  char letter[3];
+  size_t option;
+  const char *value, *word; /* word: the one at hand */
+} neo_usage_reader;
+
+void neo_usage_begin(neo_usage_reader *r, const neo_usage *u, const char *command, int argc,
+                     char **argv);
+neo_usage_found neo_usage_next(neo_usage_reader *r);
 
 #endif

@@ -1,5 +1,5 @@
 /* The command line: one table of options (options.def) and one of commands (commands.def), from
- * which getopt_long, --help, the man page and the completion of shells are made. */
+ * which the reading of options, --help, the man page and the completion of shells are made. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
@@ -102,29 +102,19 @@ static neoc_exit bad_option(const neoc_cli *cli, const char *word) {
 }
 
 static neoc_exit read_options(neoc_cli *cli, int argc, char **argv) {
-  struct option longs[NEOC_O_COUNT + 1];
-  char letters[2 * NEOC_O_COUNT + 2];
-  neo_usage_getopt(&usage, cli->command->name, longs, letters);
-  opterr = 0;
-  optind = 1;
-  for (;;) {
-    int at = optind, found = getopt_long(argc, argv, letters, longs, NULL);
-    if (found < 0)
-      break;
-    if (found == ':')
-      return neoc_usage(cli, "option '%s' needs a value", argv[at]);
-    if (found == '?') {
-      char letter[3] = {'-', (char)optopt, 0};
-      bool known = optopt >= NEO_USAGE_LONG;
-      if (known)
-        return neoc_usage(cli, "option '%s' takes no value", argv[at]);
-      return bad_option(cli, optopt ? letter : argv[optind - 1]);
-    }
-    size_t k = neo_usage_found(&usage, cli->command->name, found);
-    NEO_PUSH(cli->arena, &cli->value[k], optarg ? optarg : "");
-  }
-  cli->args = argv + optind;
-  cli->n_args = argc - optind;
+  neo_usage_reader r;
+  neo_usage_found found;
+  neo_usage_begin(&r, &usage, cli->command->name, argc - 1, argv + 1);
+  while ((found = neo_usage_next(&r)) == NEO_USAGE_OPTION)
+    NEO_PUSH(cli->arena, &cli->value[r.option], r.value);
+  if (found == NEO_USAGE_LACKS_VALUE)
+    return neoc_usage(cli, "option '%s' needs a value", r.word);
+  if (found == NEO_USAGE_TAKES_NONE)
+    return neoc_usage(cli, "option '%s' takes no value", r.word);
+  if (found == NEO_USAGE_UNKNOWN)
+    return bad_option(cli, r.word);
+  cli->args = r.argv;
+  cli->n_args = r.n_args;
   return NEOC_OK;
 }
 

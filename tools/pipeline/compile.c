@@ -45,6 +45,9 @@ static bool is_identifier(const char *s) {
 
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
   neo_frontend_options o = {.import_paths = c->options.import_paths,
+                            .modules = c->options.modules,
+                            .n_modules = c->options.n_modules,
+                            .no_folder = c->options.no_folder,
                             .n_defines = c->options.n_defines,
                             .proof_quota = c->options.proof_quota,
                             .unroll = c->options.unroll,
@@ -57,9 +60,15 @@ static bool is_ir_text(const char *text, size_t n) {
 }
 
 /* The source's text; *text is null after a failure. */
-static neo_status read_source(neo_compilation *c, char **text, size_t *n) {
+static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
   const char *path = c->options.path;
-  neo_status s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, text, n);
+  char *read = NULL;
+  bool large = c->options.text && c->options.text_bytes > SOURCE_LIMIT_BYTES + 1;
+  neo_status s = large ? NEO_FORMAT : NEO_OK;
+  *n = c->options.text_bytes;
+  if (!c->options.text)
+    s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &read, n);
+  *text = read ? read : c->options.text;
   if (s == NEO_FORMAT) {
     c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
     return NEO_INPUT;
@@ -109,7 +118,7 @@ static neo_status prepare(neo_compilation *c) {
 }
 
 static neo_status front(neo_compilation *c) {
-  char *text;
+  const char *text;
   size_t n;
   c->names = neo_names_new(&c->arena);
   c->sources = neo_sources_new(&c->arena);
@@ -198,6 +207,8 @@ static neo_status make_kernels(neo_compilation *c) {
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
+    if (!s)
+      neo_compile_price(c, g);
     if (!s)
       neo_compile_report_keyed(c, g);
     neo_parts_follow(c);

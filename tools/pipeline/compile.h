@@ -40,7 +40,13 @@ typedef enum {
 } neo_runtime_kind;
 
 typedef struct {
-  const char *path;                /* of the model */
+  const char *path;                /* of the model; with a text: its name in messages */
+  const char *text;                /* of the model; null: it is read from the file */
+  size_t text_bytes;
+  const neo_module_source *modules; /* that are found before files */
+  int n_modules;
+  bool no_folder; /* imports are not looked for beside `path` */
+  bool in_memory; /* what is made goes to neo_compilation.outputs, and not into files */
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
@@ -83,6 +89,7 @@ typedef struct {
   /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
+  const volatile int32_t *cancel; /* not 0: it ends soon, with NEO_INTERRUPTED; may be null */
   neo_alloc alloc;  /* all zero: the default */
   jmp_buf *on_fail; /* where to go when memory ends between stages; null: abort */
 } neo_compile_options;
@@ -92,6 +99,12 @@ typedef struct { /* what a stage or pass took */
   double seconds; /* of this process, all its threads */
   neo_prover_stats proofs;
 } neo_cost;
+
+typedef struct { /* what was made in memory, one of a kind */
+  neo_emit kind;
+  const char *data;
+  size_t size_bytes;
+} neo_output;
 
 typedef struct { /* a kernel of a recurrence, by what it does */
   uint64_t key[2];
@@ -144,6 +157,7 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
+  NEO_VEC(neo_output) outputs; /* of a compilation in memory */
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */
   bool overlaps;       /* they begin while kernels are lowered */

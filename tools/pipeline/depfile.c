@@ -13,6 +13,18 @@ static void add_escaped(neo_str *s, const char *path) {
   }
 }
 
+/* A text that the compiler was given is no file. The model is the first source. */
+static bool is_file(const neo_compilation *c, uint32_t source) {
+  size_t n;
+  const char *text = neo_sources_text(c->sources, source, &n);
+  if (source == 0)
+    return !c->options.text;
+  for (int k = 0; k < c->options.n_modules; k++)
+    if (c->options.modules[k].text == text)
+      return false;
+  return true;
+}
+
 void neo_emit_depfile(neo_compilation *c, neo_str *out) {
   neo_str_init(out, &c->arena);
   for (size_t k = 0; k < neo_emit_n_kinds; k++) {
@@ -24,8 +36,8 @@ void neo_emit_depfile(neo_compilation *c, neo_str *out) {
   }
   neo_str_addc(out, ':');
   for (uint32_t k = 0; k < neo_sources_count(c->sources); k++) {
-    neo_str_addc(out, ' ');
-    add_escaped(out, neo_sources_name(c->sources, k));
+    neo_str_add(out, is_file(c, k) ? " " : "");
+    add_escaped(out, is_file(c, k) ? neo_sources_name(c->sources, k) : "");
   }
   for (size_t k = 0; k < c->records.files.n; k++) {
     neo_str_addc(out, ' ');
@@ -60,7 +72,7 @@ const char *neo_emit_depfile_replaces(neo_compilation *c) {
   neo_arena *a = &c->arena;
   const char *path = c->options.depfile;
   for (uint32_t k = 0; path && k < neo_sources_count(c->sources); k++)
-    if (is_one_file(a, path, neo_sources_name(c->sources, k)))
+    if (is_file(c, k) && is_one_file(a, path, neo_sources_name(c->sources, k)))
       return neo_sources_name(c->sources, k);
   for (size_t k = 0; path && k < c->records.files.n; k++)
     if (is_one_file(a, path, c->records.files.at[k].path))

@@ -1,6 +1,7 @@
 /* Writes what was asked for into the output folder, under names made from the prefix:
  *   lib<prefix>.so  lib<prefix>.a  <prefix>.o  <prefix>.h  <prefix>.ll  <prefix>.s
- *   <prefix>.json */
+ *   <prefix>.json
+ * A compilation in memory keeps the same, but for the libraries, as its outputs. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
 #include <errno.h>
@@ -21,20 +22,11 @@ static neo_status build_llvm(neo_compilation *c) {
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
-static neo_status write_text(neo_compilation *c, const char *path, const char *text, size_t n) {
-  neo_status s = neo_file_write(&neo_io_default, path, text, n);
-  if (!s)
-    return NEO_OK;
-  int why = errno;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
-  return neo_status_of_errno(why);
-}
-
-static neo_status write_header(neo_compilation *c) {
+static neo_status make_header(neo_compilation *c) {
   neo_str s;
   neo_str_init(&s, &c->arena);
   neo_plan_header(c->plan, &s);
-  return write_text(c, neo_emit_staged(c, "", ".h"), neo_str_text(&s), s.n);
+  return neo_emit_put(c, NEO_EMIT_HEADER, neo_str_text(&s), s.n);
 }
 
 static int32_t no_kernel(const neo_rt_args *args) {
@@ -100,36 +92,70 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   return m;
 }
 
-static neo_status write_json(neo_compilation *c) {
+static neo_status make_json(neo_compilation *c) {
   neo_rt_model m = neo_compile_model(c);
   size_t n = neo_rt_describe(&m, 1, NULL, 0);
   char *text = neo_arena_alloc(&c->arena, n + 1);
   neo_rt_describe(&m, 1, text, n + 1);
-  return write_text(c, neo_emit_staged(c, "", ".json"), text, n);
+  return neo_emit_put(c, NEO_EMIT_JSON, text, n);
+}
+
+static neo_status make_ll(neo_compilation *c) {
+  const char *text = neo_llvm_take_text(c->llvm, &c->arena);
+  return neo_emit_put(c, NEO_EMIT_LL, text, strlen(text));
+}
+
+static neo_status make_asm(neo_compilation *c) {
+  const char *text;
+  size_t n;
+  neo_status s = neo_llvm_take_asm(c->llvm, &c->arena, &text, &n, &c->why);
+  return s ? s : neo_emit_put(c, NEO_EMIT_ASM, text, n);
 }
 
 static neo_status make_texts(neo_compilation *c) {
   unsigned emit = c->options.emit;
   neo_status s = NEO_OK;
   if (emit & NEO_EMIT_HEADER)
-    s = write_header(c);
+    s = make_header(c);
   if (!s && (emit & NEO_EMIT_JSON))
-    s = write_json(c);
+    s = make_json(c);
   if (!s && (emit & NEO_EMIT_LL) && !c->target.sm)
-    s = neo_llvm_emit_text(c->llvm, neo_emit_staged(c, "", ".ll"), &c->why);
+    s = make_ll(c);
   if (!s && (emit & NEO_EMIT_ASM))
-    s = neo_llvm_emit_asm(c->llvm, neo_emit_staged(c, "", ".s"), &c->why);
+    s = make_asm(c);
   return s;
 }
 
-neo_status neo_emit_files(neo_compilation *c) {
+/* What a GPU's child wrote into the temporary folder. */
+static neo_status read_staged(neo_compilation *c) {
+  static const neo_emit bits[] = {NEO_EMIT_LL, NEO_EMIT_PTX};
+  for (size_t k = 0; c->staging && k < sizeof bits / sizeof *bits; k++) {
+    const neo_emit_kind *kind = neo_emit_kind_of(bits[k]);
+    const char *path = neo_emit_staged(c, kind->before, kind->after);
+    char *data;
+    size_t n;
+    if (!(c->options.emit & bits[k]) || !neo_path_exists(path))
+      continue; /* emulated GPUs have no PTX */
+    if (neo_file_read(&neo_io_default, &c->arena, path, 0, &data, &n)) {
+      c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
+      return NEO_IO;
+    }
+    NEO_PUSH(&c->arena, &c->outputs, (neo_output){bits[k], data, n});
+  }
+  return NEO_OK;
+}
+
+static neo_status begin_files(neo_compilation *c) {
   const char *folder = neo_emit_folder(c);
   neo_status s = neo_path_make_folder(folder);
-  if (s) {
+  if (s)
     c->why = neo_arena_printf(&c->arena, "%s: %s", folder, strerror(errno));
-    return s;
-  }
-  s = neo_emit_stage(c);
+  return s ? s : neo_emit_stage(c);
+}
+
+neo_status neo_emit_files(neo_compilation *c) {
+  bool in_memory = c->options.in_memory;
+  neo_status s = in_memory ? NEO_OK : begin_files(c);
   if (!s)
     s = neo_emit_device(c);
   if (!s)
@@ -138,5 +164,7 @@ neo_status neo_emit_files(neo_compilation *c) {
     s = make_texts(c);
   if (!s)
     s = neo_emit_binaries(c);
-  return s ? s : neo_emit_publish(c);
+  if (s)
+    return s;
+  return in_memory ? read_staged(c) : neo_emit_publish(c);
 }

@@ -10,6 +10,11 @@ typedef struct {
 } neo_emit_kind;
 extern const neo_emit_kind neo_emit_kinds[];
 extern const size_t neo_emit_n_kinds;
+const neo_emit_kind *neo_emit_kind_of(neo_emit bit);
+/* Keeps what was made, in the compilation's arena, as an output, or writes the file of that kind
+ * into the temporary folder. (put.c) */
+neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data,
+                        size_t n) NEO_MUST_CHECK;
 /* The folder that is written to, and "<folder>/<before><prefix><after>". (files.c) */
 const char *neo_emit_folder(const neo_compilation *c);
 const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
@@ -20,8 +25,8 @@ typedef struct {
   const char **path;
   size_t n;
 } neo_objects;
-/* Makes them in the temporary folder, on all cores; some may be there after a failure. Ends c->parts.
- * (parts.c) */
+/* Makes them in the temporary folder, on all cores; some may be there after a failure. Ends
+ * c->parts. (parts.c) */
 neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) NEO_MUST_CHECK;
 /* Makes the temporary folder of all files, c->staging, unless it is there. (publish.c) */
 neo_status neo_emit_stage(neo_compilation *c) NEO_MUST_CHECK;

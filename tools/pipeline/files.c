@@ -18,6 +18,13 @@ unsigned neo_emit_of(const char *name, size_t n) {
   return 0;
 }
 
+const neo_emit_kind *neo_emit_kind_of(neo_emit bit) {
+  size_t k = 0;
+  while (k + 1 < neo_emit_n_kinds && neo_emit_kinds[k].bit != bit)
+    k++;
+  return &neo_emit_kinds[k];
+}
+
 const char *neo_emit_folder(const neo_compilation *c) {
   return c->options.out_dir ? c->options.out_dir : ".";
 }

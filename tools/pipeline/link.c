@@ -125,13 +125,21 @@ static neo_status archive(const linker *l) {
   return s ? s : run_tool(c, argv);
 }
 
+/* Nothing reads the module after this. */
+static neo_status make_object(neo_compilation *c) {
+  const char *data;
+  size_t n;
+  neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
+  return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
+}
+
 static neo_status make(linker *l) {
   neo_compilation *c = l->c;
   neo_status s = NEO_OK;
   if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
     s = neo_emit_objects(c, &l->objects);
   if (!s && (c->options.emit & NEO_EMIT_OBJECT))
-    s = neo_llvm_emit_object(c->llvm, neo_emit_staged(c, "", ".o"), &c->why);
+    s = make_object(c);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
   if (!s && (c->options.emit & NEO_EMIT_A))

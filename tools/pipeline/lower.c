@@ -4,6 +4,7 @@
 #include "codegen/fused_loops.h"
 #include "codegen/make.h"
 #include "codegen/recurrence.h"
+#include "schedule/space.h"
 #include "tools/pipeline/stages.h"
 
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
@@ -269,6 +270,18 @@ neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
     s = lower_without_pairs(c, g, &made->kernel);
   }
   return s;
+}
+
+void neo_compile_price(neo_compilation *c, size_t g) {
+  neo_group *x = &c->grouping.groups.at[g];
+  if (!neo_group_has_form(x))
+    return;
+  neo_space space = neo_space_of(c->module, x, &c->machine);
+  double share = neo_space_visited(&space, &c->schedules.at[g]);
+  x->cost.total_s -= x->cost.work_s * (1 - share);
+  x->cost.work_s *= share;
+  x->cost.work *= share;
+  x->cost.products *= share;
 }
 
 /* A group whose kernel exists already: equal keys say the same up to names, also which buffers may

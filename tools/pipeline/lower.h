@@ -10,4 +10,8 @@ bool neo_compile_share(neo_compilation *c, size_t g);
 /* Remarks on the g-th group where it compares each element with every key (keyed.c). */
 void neo_compile_report_keyed(neo_compilation *c, size_t g);
 
+/* Corrects the price of group g, which fusion made for all points of its loops, by what the kernel of its
+ * schedule visits: a sum by keys goes over its terms once. */
+void neo_compile_price(neo_compilation *c, size_t g);
+
 #endif

@@ -145,8 +145,8 @@ neo_status neo_emit_stage(neo_compilation *c) {
   const char *folder;
   if (c->staging)
     return NEO_OK;
-  if (neo_temp_folder(&c->arena, neo_emit_folder(c), &folder))
-    return fail(c, neo_emit_folder(c));
+  if (neo_temp_folder(&c->arena, c->options.in_memory ? NULL : neo_emit_folder(c), &folder))
+    return fail(c, c->options.in_memory ? folder : neo_emit_folder(c));
   c->staging = folder;
   return NEO_OK;
 }

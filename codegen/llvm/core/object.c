@@ -82,27 +82,52 @@ static neo_status write_text(neo_llvm *l, const char *path, const char *text, si
 }
 
 /* The text of what the object has. */
-neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
-  LLVMMemoryBufferRef object;
+static neo_status make_asm(neo_llvm *l, LLVMMemoryBufferRef *out, const char **why) {
   char *text = NULL;
   *why = "";
   if (unchecked(l)) {
-    neo_status s = checked_object(l, true, &object, why);
+    neo_status s = checked_object(l, true, out, why);
     if (s)
       return s;
-    LLVMDisposeMemoryBuffer(object);
+    LLVMDisposeMemoryBuffer(*out);
   }
   LLVMModuleRef copy = LLVMCloneModule(l->mod);
   LLVMBool failed =
-      LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMAssemblyFile, &text, &object);
+      LLVMTargetMachineEmitToMemoryBuffer(l->machine, copy, LLVMAssemblyFile, &text, out);
   LLVMDisposeModule(copy);
-  if (failed) {
-    *why = neo_ll_message(l, text);
-    return NEO_INTERNAL;
-  }
-  neo_status s = write_text(l, path, LLVMGetBufferStart(object), LLVMGetBufferSize(object), why);
-  LLVMDisposeMemoryBuffer(object);
+  if (!failed)
+    return NEO_OK;
+  *why = neo_ll_message(l, text);
+  return NEO_INTERNAL;
+}
+
+neo_status neo_llvm_emit_asm(neo_llvm *l, const char *path, const char **why) {
+  LLVMMemoryBufferRef made;
+  neo_status s = make_asm(l, &made, why);
+  if (s)
+    return s;
+  s = write_text(l, path, LLVMGetBufferStart(made), LLVMGetBufferSize(made), why);
+  LLVMDisposeMemoryBuffer(made);
   return s;
+}
+
+neo_status neo_llvm_take_asm(neo_llvm *l, neo_arena *a, const char **data, size_t *n,
+                             const char **why) {
+  LLVMMemoryBufferRef made;
+  neo_status s = make_asm(l, &made, why);
+  if (s)
+    return s;
+  *n = LLVMGetBufferSize(made);
+  *data = neo_arena_strndup(a, LLVMGetBufferStart(made), *n);
+  LLVMDisposeMemoryBuffer(made);
+  return NEO_OK;
+}
+
+const char *neo_llvm_take_text(neo_llvm *l, neo_arena *a) {
+  char *text = LLVMPrintModuleToString(l->mod);
+  const char *copy = neo_arena_strdup(a, text);
+  LLVMDisposeMessage(text);
+  return copy;
 }
 
 neo_status neo_llvm_emit_text(neo_llvm *l, const char *path, const char **why) {
