@@ -35,17 +35,18 @@ int64_t neo_rti_frame_stack(const neo_rt_model *m, const neo_rt_entry *e, const 
   return top;
 }
 
-static void stack(neo_rt_ctx *c, const neo_rt_entry *e) {
-  int32_t n = c->model->n_sizes, number = (int32_t)(e - c->model->entries);
-  neo_rti_frame *f = &c->frame[number];
-  int64_t *sizes = c->frame_sizes + (int64_t)number * n;
-  if (f->known && (!e->n_places || memcmp(sizes, c->sizes, (size_t)n * sizeof *sizes) == 0))
-    return;
-  if (n)
-    memcpy(sizes, c->sizes, (size_t)n * sizeof *sizes);
+static void stack(neo_rt_ctx *c, const neo_rt_entry *e, neo_rti_frame *f, int64_t *sizes) {
+  memcpy(sizes, c->sizes, (size_t)c->model->n_sizes * sizeof *sizes);
   f->bytes = neo_rti_frame_stack(c->model, e, c->sizes, c->place + e->places);
   f->known = true;
   f->resolved = false;
+}
+
+static bool same(const int64_t *a, const int64_t *b, int32_t n) {
+  bool are = true;
+  for (int32_t i = 0; i < n && are; i++)
+    are = a[i] == b[i];
+  return are;
 }
 
 int64_t neo_rti_frame_bytes(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *sizes) {
@@ -120,31 +121,6 @@ static void resolve(neo_rt_ctx *c, const neo_rt_entry *e) {
 
 /* ------------------------------------------------------------ room */
 
-bool neo_rti_is_direct(const neo_rt_model *m, int32_t tensor) {
-  const neo_rt_buf *b = &m->bufs[m->tensors[tensor].buf];
-  return m->tensors[tensor].role == NEO_RT_ROLE_OUTPUT && b->mem == NEO_RT_MEM_CALLER &&
-         b->offset == tensor;
-}
-
-int64_t neo_rti_spill_room(const neo_rt_ctx *c, int32_t tensor) {
-  const neo_rt_tensor *t = &c->model->tensors[tensor];
-  int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
-  return neo_rti_round_up(n * (int64_t)neo_rti_type_bytes(t->type));
-}
-
-/* Where memory is separate each argument has its place, wherever it comes from: a graph of the
- * driver that was made for some sizes finds it again. */
-static int64_t spill_bytes(const neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  bool separate = c->device->separate;
-  int64_t n = 0;
-  for (int32_t i = separate ? 0 : e->n_inputs; i < e->n_args; i++) {
-    int32_t tensor = c->model->entry_args[e->args + i];
-    if (separate || (!args[i] && neo_rti_is_direct(c->model, tensor)))
-      n += neo_rti_spill_room(c, tensor);
-  }
-  return n;
-}
-
 static neo_rt_status grow(neo_rt_ctx *c, size_t need) {
   size_t n = c->work_bytes + c->work_bytes / 4;
   n = n < c->most_work_bytes ? n : c->most_work_bytes;
@@ -158,14 +134,17 @@ static neo_rt_status grow(neo_rt_ctx *c, size_t need) {
   return s;
 }
 
-neo_rt_status neo_rti_frame_take(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  neo_rti_frame *f = &c->frame[e - c->model->entries];
-  stack(c, e);
-  size_t need = (size_t)(neo_rti_round_up(f->bytes) + spill_bytes(c, e, args));
+neo_rt_status neo_rti_frame_take(neo_rt_ctx *c, const neo_rt_entry *e, int64_t spill) {
+  int64_t number = e - c->model->entries;
+  neo_rti_frame *f = &c->frame[number];
+  int64_t *sizes = c->frame_sizes + number * c->model->n_sizes;
+  if (!f->known || (e->n_places && !same(sizes, c->sizes, c->model->n_sizes)))
+    stack(c, e, f, sizes);
+  size_t frame = (size_t)neo_rti_round_up(f->bytes), need = frame + (size_t)spill;
   neo_rt_status s = need > c->work_bytes ? grow(c, need) : NEO_OK;
   if (s)
     return s;
-  c->spill = base_of(c) + neo_rti_round_up(f->bytes);
+  c->spill = base_of(c) + frame;
   if (!f->resolved)
     resolve(c, e);
   f->resolved = true;
@@ -181,6 +160,7 @@ static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
             x->n_below <= m->n_places_below - x->below && (b || x->buf == -1);
   if (ok && b)
     ok = b->mem == NEO_RT_MEM_FRAME && b->offset == x->offset && b->whole == x->buf + 1 &&
+         b->offset + b->size_bytes <= e->frame_bytes &&
          x->bytes >= 0 && neo_rti_eval(m, x->bytes, NULL) >= 0;
   for (int32_t i = 0; ok && i < x->n_below; i++) { /* it ends where x begins, or below */
     int32_t under = m->places_below[x->below + i];
@@ -194,6 +174,8 @@ static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
 static bool buf_ok(const neo_rt_model *m, const neo_rt_entry *e, const neo_rt_buf *b) {
   if (b->mem != NEO_RT_MEM_FRAME || !b->size_bytes)
     return true;
+  if (!e->n_places)
+    return b->offset + b->size_bytes <= e->frame_bytes;
   const neo_rt_buf *w = b->whole > 0 && b->whole <= m->n_bufs ? &m->bufs[b->whole - 1] : NULL;
   return w && w->mem == NEO_RT_MEM_FRAME && w->offset <= b->offset &&
          b->offset + b->size_bytes <= w->offset + w->size_bytes && w->place > e->places &&
@@ -201,10 +183,11 @@ static bool buf_ok(const neo_rt_model *m, const neo_rt_entry *e, const neo_rt_bu
 }
 
 bool neo_rti_frame_check(const neo_rt_model *m, const neo_rt_entry *e) {
-  bool ok = e->places >= 0 && e->n_places >= 0 && e->n_places <= m->n_places - e->places;
+  bool ok = e->places >= 0 && e->n_places >= 0 && e->n_places <= m->n_places - e->places &&
+            e->frame_bytes >= 0 && e->frame_bytes <= m->frame_bytes;
   for (int32_t k = 0; ok && k < e->n_places; k++)
     ok = place_ok(m, e, k);
-  for (int32_t i = e->first_step; ok && e->n_places && i < e->first_step + e->n_steps; i++) {
+  for (int32_t i = e->first_step; ok && i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &m->steps[i];
     for (int32_t k = s->first; ok && k < s->first + neo_rti_step_args(s); k++)
       ok = buf_ok(m, e, &m->bufs[m->args[k]]);

@@ -18,7 +18,7 @@ static bool overlap(const neo_rti_span *a, const neo_rti_span *b) {
 }
 
 /* Does it overlap what the context has from `from` on? */
-static bool in_own(const neo_rt_ctx *c, const neo_rti_span *s, const unsigned char *from) {
+static inline bool in_own(const neo_rt_ctx *c, const neo_rti_span *s, const unsigned char *from) {
   neo_rti_span arena = {(uintptr_t)from, (uintptr_t)c->arena + c->arena_bytes, -1};
   neo_rti_span work = {(uintptr_t)c->work, (uintptr_t)c->work + c->work_bytes, -1};
   return overlap(s, &arena) || overlap(s, &work);

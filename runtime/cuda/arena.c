@@ -62,13 +62,14 @@ neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, 
   return s;
 }
 
-/* What earlier calls have in the stream may still use the old one. */
+/* What earlier calls have in the stream may still use the old one: the pool frees it behind them. */
 neo_rt_status neo_rti_cuda_regrow(neo_rt_ctx *c, size_t n, size_t least) {
   neo_rti_cuda *u = cuda_of(c);
   neo_rt_status s = neo_rti_cuda_enter(c);
   if (s)
     return s;
-  s = neo_rti_cuda_status(c, u->api.stream_wait(u->stream), "waiting");
+  if (u->work.at && !u->work.pooled)
+    s = neo_rti_cuda_status(c, u->api.stream_wait(u->stream), "waiting");
   if (!s) {
     neo_rti_cuda_graphs_close(c);
     give_back(u, &u->work);
