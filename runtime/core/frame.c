@@ -7,6 +7,7 @@
  * few times; nothing in it lives from call to call, so nothing is copied. */
 #include "runtime/core/frame.h"
 #include "base/alloc.h"
+#include "runtime/context.h"
 #include <string.h>
 
 /* ------------------------------------------------------------ offsets */
@@ -149,6 +150,11 @@ neo_rt_status neo_rti_frame_take(neo_rt_ctx *c, const neo_rt_entry *e, int64_t s
     resolve(c, e);
   f->resolved = true;
   return NEO_OK;
+}
+
+void *neo_rti_work(const neo_rt_ctx *c, size_t *bytes) {
+  *bytes = c->work_bytes;
+  return c->work;
 }
 
 /* ------------------------------------------------------------ is the model sound? */

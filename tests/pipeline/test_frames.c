@@ -6,7 +6,7 @@
 #define _GNU_SOURCE /* mmap */
 #include "base/random.h"
 #include "runtime/context.h"
-#include "runtime/core/ctx.h"
+#include "runtime/model.h"
 #include "tests/effort.h"
 #include "tests/pipeline/plan_world.h"
 #include "tests/random/gen.h"
@@ -177,8 +177,10 @@ static void call_free(call *x) {
 }
 
 static void spoil(frames *f, neo_rt_ctx *c) {
-  if (f->host && c->work)
-    memset(c->work, 0xff, c->work_bytes);
+  size_t n;
+  void *p = neo_rti_work(c, &n);
+  if (f->host && p)
+    memset(p, 0xff, n);
 }
 
 static neo_rt_status run(frames *f, neo_rt_ctx *c, int32_t entry, const int64_t *sizes, call *x,
