@@ -17,6 +17,9 @@ neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc,
 /* Runs job on all workers, the calling thread being worker 0; returns when all have ended. Calls
  * from several threads run one after the other. */
 void neo_rti_pool_run(neo_rt_pool *pool, neo_rti_job *job, void *user);
+/* The same, but where the pool is busy with another region the calling thread is the only worker: a
+ * region that is small need not wait for one that is large. */
+void neo_rti_pool_run_or_alone(neo_rt_pool *pool, neo_rti_job *job, void *user);
 /* Within a job: waits until all workers are here. */
 void neo_rti_pool_barrier(neo_rt_pool *pool);
 

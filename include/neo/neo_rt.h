@@ -39,6 +39,7 @@ enum neo_rt_code {
   NEO_RT_E_NAME,
   NEO_RT_E_STATE, /* not allowed now */
   NEO_RT_E_INTERNAL = 13,
+  NEO_RT_E_INTERRUPTED = 14, /* by neo_rt_config.cancel */
   NEO_RT_E_UNSUPPORTED = 15,
   NEO_RT_E_HEADER = 16 /* the header is not the library's */
 };
@@ -348,6 +349,10 @@ typedef struct {
   void *log_user;
   void *stream; /* of a model for GPUs: CUstream of the primary context; null: the context's own */
   uint32_t flags; /* enum neo_rt_flags */
+  /* Another thread, or a signal handler, writes 1: on a processor the call at work ends soon, between two of
+   * its steps, with NEO_RT_E_INTERRUPTED, if its entry updates nothing; one that does runs to its end. null:
+   * none. It outlives the context. */
+  const volatile int32_t *cancel;
 } neo_rt_config;
 
 enum neo_rt_flags { /* of models for GPUs */
@@ -483,6 +488,10 @@ NEO_RT_API size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf
 NEO_RT_API neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out);
 NEO_RT_API void neo_rt_pool_destroy(neo_rt_pool *pool);
 NEO_RT_API int32_t neo_rt_pool_threads(const neo_rt_pool *pool);
+/* In a child process after fork, where the pool's workers do not exist: starts them anew. Contexts
+ * that share the pool may then be used there, but for those that were at work when the process
+ * forked. Where there are no threads to be had, the calling one does all of the work. */
+NEO_RT_API void neo_rt_pool_restart(neo_rt_pool *pool);
 
 /* ------------------------------------------------------------------ data files */
 

@@ -29,6 +29,7 @@ static neo_rt_ctx *new_ctx(const neo_rt_model *m, const neo_rti_env *env, bool s
 static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   c->device = neo_rti_device_of(c->model);
   c->flags = config->flags;
+  c->cancel = config->cancel;
   neo_rt_status status = c->device->open(c, config);
   if (!status)
     status = neo_rti_arena_take(c, config);

@@ -86,6 +86,7 @@ struct neo_rt_ctx {
   int32_t *size_from;   /* [n_sizes] tensor that gave the size, -1 */
 
   uint32_t flags;             /* of the configuration */
+  const volatile int32_t *cancel; /* the same; null: none */
   neo_rti_trace *trace;       /* null: none */
   const neo_rti_watch *watch; /* null: none */
 

@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -129,12 +130,23 @@ static void start(neo_rt_pool *p, neo_rti_job *job, void *user) {
   wake(&p->start);
 }
 
-void neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
-  pthread_mutex_lock(&p->regions);
+static void run_region(neo_rt_pool *p, neo_rti_job *job, void *user) {
   start(p, job, user);
   job(user, 0, p->threads);
   wait_finished(p);
   pthread_mutex_unlock(&p->regions);
+}
+
+void neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
+  pthread_mutex_lock(&p->regions);
+  run_region(p, job, user);
+}
+
+void neo_rti_pool_run_or_alone(neo_rt_pool *p, neo_rti_job *job, void *user) {
+  if (pthread_mutex_trylock(&p->regions) == 0)
+    run_region(p, job, user);
+  else
+    job(user, 0, 1);
 }
 
 /* ------------------------------------------------------------ life */
@@ -208,6 +220,22 @@ neo_rt_status neo_rti_pool_create(int32_t threads, neo_alloc alloc, neo_rt_pool 
 
 neo_rt_status neo_rt_pool_create(int32_t threads, neo_rt_pool **out) {
   return out ? neo_rti_pool_create(threads, neo_alloc_default, out) : NEO_NULL;
+}
+
+/* The lock may be held by a thread that is not here, and waits may count sleepers that are not. */
+void neo_rt_pool_restart(neo_rt_pool *p) {
+  if (!p)
+    return;
+  pthread_mutex_init(&p->regions, NULL);
+  memset(&p->start, 0, sizeof p->start);
+  memset(&p->left, 0, sizeof p->left);
+  memset(&p->barrier, 0, sizeof p->barrier);
+  atomic_store(&p->arrived, 0);
+  int32_t started = start_workers(p);
+  if (started == p->threads)
+    return;
+  stop(p, started);
+  p->threads = 1; /* the calling thread does all of the work */
 }
 
 void neo_rt_pool_destroy(neo_rt_pool *p) {

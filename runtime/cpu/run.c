@@ -22,7 +22,8 @@ typedef struct {
   const neo_rti_cpu *cpu;
   const neo_rt_entry *entry;
   const uint64_t *key; /* seed, step, call */
-  _Atomic bool failed;
+  const volatile int32_t *cancel; /* null: the entry runs to its end */
+  _Atomic bool failed, cancelled; /* no step does anything any more */
   _Atomic int64_t next[2]; /* the next unit of an uneven step, and of the uneven step after it */
 } region;
 
@@ -47,9 +48,17 @@ typedef struct {
   int64_t sizes[64]; /* with the indices of loops; as many as models have at most */
 } walker;
 
+/* Workers that skip units go on to all barriers, as the others do. */
+static bool is_over(region *r) {
+  if (r->cancel && *r->cancel)
+    atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
+  return atomic_load_explicit(&r->failed, memory_order_relaxed) ||
+         atomic_load_explicit(&r->cancelled, memory_order_relaxed);
+}
+
 static void run_units(walker *w, const neo_rt_step *s, int64_t lo, int64_t hi) {
   const neo_rt_ctx *c = w->r->ctx;
-  if (lo >= hi || atomic_load_explicit(&w->r->failed, memory_order_relaxed))
+  if (lo >= hi || is_over(w->r))
     return;
   if (s->op == NEO_RT_STEP_COPY) {
     run_copy(c, s, lo, hi);
@@ -199,10 +208,14 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
 neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
   neo_rti_cpu *u = c->state;
   region r = {.ctx = c, .cpu = u, .entry = e, .key = key};
+  if (e->kind != NEO_RT_ENTRY_TRAIN && e->kind != NEO_RT_ENTRY_INIT && e->n_writes == 0)
+    r.cancel = c->cancel;
   if (is_parallel(c, e) && c->threads > 1)
-    neo_rti_pool_run(u->pool, run_worker, &r);
+    neo_rti_pool_run_or_alone(u->pool, run_worker, &r);
   else
     run_worker(&r, 0, 1);
+  if (atomic_load(&r.cancelled))
+    return neo_rti_fail(c, NEO_INTERRUPTED, "%s: entry %s was cancelled", c->model->name, e->name);
   if (!atomic_load(&r.failed))
     return NEO_OK;
   return neo_rti_fail(c, NEO_INTERNAL, "%s: a kernel of entry %s failed", c->model->name, e->name);

@@ -1,0 +1,66 @@
+"""neoc: operators and neural networks written as tensor expressions, compiled to machine code.
+
+    import neoc, numpy as np
+    mm = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
+    C = mm(A, B)
+
+    m = neoc.load("mlp.expr", B=64)
+    loss = m.step(X=x, Y=y)
+
+    @neoc.function
+    def attention(q, k, v):
+        return neoc.nn.softmax(q @ k.T/np.sqrt(q.shape[1])) @ v
+
+The manual is docs/python.md, the language docs/language.md. Neither torch nor jax is imported
+unless neoc.torch or neoc.jax is.
+"""
+
+from __future__ import annotations
+
+import os as _os
+from typing import TYPE_CHECKING, Any
+
+from . import _core, errors
+from .compiler import check, compile, format, load, set_threads
+from .errors import (CacheError, Cancelled, CompileError, Diagnostic, DTypeError, GradientError,
+                     NeoError, RangeError, ShapeError, Unsupported)
+from .op import Op, op
+from .trace.names import MODULES as _MODULES
+from .trace.names import NAMES as _TRACED
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .tuning import tune
+
+__version__ = _core.version()
+
+# What is imported when it is asked for first: name -> module of the package. A module by itself has
+# None. Whoever adds a module to the package adds its names here.
+_LAZY: dict[str, str | None] = {
+    "Model": "neoc.model",
+    "tune": "neoc.tuning",
+}
+_LAZY.update({name: "neoc.trace.api" for name in _TRACED})
+_LAZY.update({name: None for name in _MODULES})
+
+__all__ = ["CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
+           "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "check",
+           "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+    if name not in _LAZY:
+        raise AttributeError(f"module 'neoc' has no attribute '{name}'")
+    place = _LAZY[name]
+    value = (importlib.import_module(f"neoc.{name}") if place is None
+             else getattr(importlib.import_module(place), name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_LAZY))
+
+
+_os.register_at_fork(after_in_child=_core.after_fork)

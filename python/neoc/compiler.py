@@ -1,0 +1,231 @@
+"""Texts into programs: neoc.check, neoc.format, and what Op and Model share.
+
+    build = build_text(text, options=("--math=bf16",))      # CompileError with .diagnostics
+    program = build.load(0)                                  # _core.Program
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
+
+from . import _core
+from .errors import Cancelled, CompileError, Diagnostic, NeoError, Note, error_of
+
+if TYPE_CHECKING:
+    from .model import Model
+
+# ---------------------------------------------------------------- diagnostics
+
+
+def diagnostics_of(build: _core.Build) -> list[Diagnostic]:
+    """What the compiler said of a build, by place."""
+    return [Diagnostic(severity, code, message, file, source_line, line, column, length, help,
+                       [Note(f, ln, c, n, t or "") for f, ln, c, n, t in notes])
+            for (severity, code, message, file, source_line, line, column, length, help,
+                 notes) in build.diagnostics]
+
+
+def failure_of(build: _core.Build) -> BaseException:
+    """The exception of a build that failed."""
+    found = diagnostics_of(build)
+    if build.status == 12 and any(d.is_error for d in found):
+        return CompileError("\n".join(str(d) for d in found if d.is_error), found)
+    text = build.failure or build.messages.strip()
+    error = error_of(build.status, text)
+    if isinstance(error, CompileError):
+        error.diagnostics = found
+    return error
+
+
+# ---------------------------------------------------------------- options
+
+_NAMED = {"math": "--math", "store": "--store", "target": "--target", "mcpu": "--mcpu",
+          "unroll": "--unroll", "memory": "--memory", "records": "--records",
+          "profile": "--profile", "batches": "--batches", "proof_quota": "--proof-quota"}
+
+
+def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Keywords as options of `neoc compile`: {"math": "bf16"} -> ("--math=bf16",).
+
+    An underscore stands for a hyphen, True for an option without a value; None and False leave it
+    out.
+    """
+    words = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        word = _NAMED.get(name, "--" + name.replace("_", "-"))
+        words.append(word if value is True else f"{word}={value}")
+    return tuple(words)
+
+
+def size_words(sizes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sizes as options: {"B": 64} -> ("-D", "B=64")."""
+    words: list[str] = []
+    for name, value in sizes.items():
+        words += ["-D", f"{name}={int(value)}"]
+    return tuple(words)
+
+
+def device_words(device: str | None) -> tuple[str, ...]:
+    """"cpu" and None are this machine's processor, "cuda" its GPU; else a target of neoc."""
+    if device in (None, "cpu"):
+        return ()
+    return (f"--target={'nvptx:native' if device == 'cuda' else device}",)
+
+
+def module_texts(imports: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    """{"blocks": text} as libneo takes it: what `import blocks` finds."""
+    return tuple((str(k), str(v)) for k, v in (imports or {}).items())
+
+
+# ---------------------------------------------------------------- building
+
+def build_text(text: str, *, path: str = "model.expr", options: tuple[str, ...] = (),
+               imports: Mapping[str, str] | None = None, folders: Iterable[str] = (),
+               emit: str | None = None) -> _core.Build:
+    """Compiles a text in memory; raises what is wrong with it.
+
+    ``path`` is its name in messages. Ctrl-C ends it with neoc.Cancelled.
+    """
+    build = _core.Build(path, text, options, module_texts(imports), tuple(folders), None, None,
+                        None, emit)
+    if build.status:
+        raise failure_of(build)
+    return build
+
+
+def explanation_of(build: _core.Build, what: str) -> str:
+    """What neo_build_explain says; NeoError where that is that it cannot."""
+    text = build.explain(what)
+    last = text.rstrip("\n").rsplit("\n", 1)[-1]
+    if last.startswith("neo: "):
+        raise NeoError(f"explain({what!r}): {last[5:]}")
+    return text
+
+
+def check(text: str, *, imports: Mapping[str, str] | None = None) -> list[Diagnostic]:
+    """The errors and warnings of a model's text, by place; an empty list where there are none.
+
+    >>> import neoc
+    >>> [d.code for d in neoc.check("input X[3]\\noutput Y")]
+    ['E0101']
+    >>> neoc.check("input X[3]\\nY[i] = 2*X[i]\\noutput Y")
+    []
+    """
+    import json
+    status, messages = _core.check("model.expr", text, (), module_texts(imports))
+    if status == 14:
+        raise Cancelled("interrupted")
+    try:
+        rows = json.loads(messages)["diagnostics"]
+    except ValueError:
+        raise error_of(status, messages.strip()) from None
+    lines = text.split("\n")
+    found = [_from_json(row, lines) for row in rows]
+    if status and not any(d.is_error for d in found):
+        raise error_of(status, messages.strip())
+    return found
+
+
+def _from_json(row: Mapping[str, Any], lines: list[str]) -> Diagnostic:
+    line = int(row.get("line") or 0)
+    own = row.get("file") == "model.expr" and 0 < line <= len(lines)
+    return Diagnostic(row["severity"], row["code"], row["message"], row.get("file"),
+                      lines[line - 1] if own else None, line, int(row.get("column") or 0),
+                      int(row.get("length") or 0), "\n".join(row.get("help") or ()) or None,
+                      [Note(None, 0, 0, 0, text) for text in row.get("notes") or ()])
+
+
+def format(text: str) -> str:
+    """The text in canonical form (docs/language.md), as `neoc fmt` writes it.
+
+    CompileError where it is no text of the language.
+
+    >>> import neoc
+    >>> print(neoc.format("C[i,j]=sum[k]A[i,k]*B[k,j]"), end="")
+    C[i, j] = sum[k] A[i, k] * B[k, j]
+    """
+    import tempfile
+    syntax = _core.Build("model.expr", text, cache="none", names=True)
+    if syntax.status:
+        raise failure_of(syntax)
+    with tempfile.TemporaryDirectory(prefix="neoc-") as folder:
+        path = os.path.join(folder, "model.expr")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        if _core.command(("neoc", "fmt", "-w", path)):
+            raise CompileError("neoc fmt refuses this text")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+
+def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
+    """A command of neoc in a process of its own: its exit code, and what it complains of.
+
+    In this process it would print to its stdout and stderr.
+    """
+    import subprocess
+    import sys
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    pipe = subprocess.PIPE if quiet else None
+    done = subprocess.run([sys.executable, "-m", "neoc", *words], stdin=subprocess.DEVNULL,
+                          stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path})
+    return done.returncode, (done.stderr or b"").decode("utf-8", "replace").strip()
+
+
+def set_threads(n: int) -> None:
+    """How many threads compute, from the next call of an operator on; 0: as many as cores.
+
+    Models keep the number that was set when they were made. Results do not depend on it.
+    """
+    if n < 0 or n > 1024:
+        raise ValueError(f"threads: expected 0 to 1024, given {n}")
+    _core.set_threads(int(n))
+
+
+# ---------------------------------------------------------------- models
+
+def compile(text: str, *, imports: Mapping[str, str] | None = None, seed: int = 0,
+            threads: int | None = None, device: str | None = None,
+            sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
+    """A model from its text (docs/language.md): its entries are methods.
+
+    ``imports``: texts of modules, {"blocks": text}, which `import blocks` finds before any file.
+    ``sizes``: values for `dim`s, as -D of the command line. ``seed``: of initial values and
+    rand(). ``threads``: None: those of neoc.set_threads. ``device``: "cpu". Other keywords are
+    options of `neoc compile`: math="bf16", memory="1G".
+
+    Raises CompileError, whose ``diagnostics`` have all errors.
+
+    >>> import neoc, numpy as np
+    >>> m = neoc.compile("input X[3]\\nY[i] = 2*X[i]\\noutput Y")
+    >>> m.forward(X=np.array([1, 2, 3], dtype="float32"))
+    array([2., 4., 6.], dtype=float32)
+    """
+    from .model import Model
+    return Model(text, path="model.expr", imports=imports, seed=seed, threads=threads,
+                 device=device, sizes=sizes, options=options)
+
+
+def load(path: str | os.PathLike[str], *, seed: int = 0, threads: int | None = None,
+         device: str | None = None, options: Mapping[str, Any] | None = None,
+         **sizes: int) -> Model:
+    """A model from a file: neoc.load("mlp.expr", B=64).
+
+    Keywords are values of the file's `dim`s. ``options``: of `neoc compile`, as neoc.compile
+    takes them. Modules are looked for beside the file. FileError, CompileError.
+    """
+    from .model import Model
+    name = os.fspath(path)
+    try:
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+    except OSError as problem:
+        raise error_of(7, f"{name}: {problem.strerror or problem}") from None
+    except UnicodeDecodeError:
+        raise NeoError(f"{name}: this is no text in UTF-8") from None
+    return Model(text, path=name, imports=None, seed=seed, threads=threads, device=device,
+                 sizes=sizes, options=dict(options or {}))

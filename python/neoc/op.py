@@ -1,0 +1,492 @@
+"""neoc.op: an operator from a line of text.
+
+    mm = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
+    C = mm(A, B)
+
+How it works. libneo lists the names of the text (neo_build_names): those that are read and not
+defined are the arguments, those that nothing reads the results. A call for shapes and types that
+are new writes a module: a line `input A[3, 4] : f32` for each argument, the text, and `output C`;
+it is compiled in memory and loaded (neoc._core.Build, Program). neoc._core.Op finds the program
+of later calls by a table, so that those take a microsecond.
+
+What others build on (text.py, programs.py and retell.py beside this file have the parts):
+
+    Argument(name, rank, static, form)   one argument; rank None: any; form: "A[i, k]", for people
+    Op._derived(text, arguments, results, ...)   an operator from a text that a program wrote
+    Op._module(key) -> Module            the module's text for a key (see python/src/op.c)
+    Op._specialize(key) -> (program, inputs)
+    program_of(text, options, threads)   a program, from the process's own table if it is there
+
+Gradients, derivatives and batches are text as well: Op.grad and so on write a new text and make
+an operator of it. A line that asks for a gradient which does not exist because nothing flows is
+replaced by zeros once the compiler says so (E0515, or E0511 for integers): `fallbacks` maps the
+number of such a line in the text to the name and the tensor whose shape the zeros have.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Iterable, Mapping, Sequence, Union
+
+from . import _core, arrays
+from .compiler import (device_words, diagnostics_of, explanation_of, failure_of,
+                       option_words)
+from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
+from .programs import program_of
+from .retell import TYPES, retold
+from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
+                   float_of, form_of, index_reads, input_line, rank_of, read_names, static_line,
+                   types_of, zeros_line)
+
+__all__ = ["Argument", "Op", "op"]
+
+Axes = Union[int, str, Sequence[Union[int, str]]]
+
+
+# ---------------------------------------------------------------- the operator
+
+class Op(_core.Op):
+    """An operator, made by neoc.op; call it with arrays of numpy.
+
+    Arguments by position in the order in which the text reads them first, or by name; ``out`` is
+    an array for the result, or a tuple of one for each. Returns an array, a number of numpy where
+    the result is a scalar, or a tuple of these. Arrays that are strided are copied; they need not
+    be writable. Threads may share an operator.
+
+    Raises ShapeError, DTypeError, CompileError and GradientError for what the text makes of the
+    shapes and types, RangeError for elements of index arrays out of their bounds, and TypeError
+    for a wrong number of arguments.
+
+    >>> import neoc, numpy as np
+    >>> mm = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
+    >>> mm(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    >>> mm
+    <neoc.Op (A[i, k], B[k, j]) -> C[i, j]>
+    """
+
+    __name__: str
+
+    def __init__(self, text: str, *, out: str | Sequence[str] | None = None,
+                 static: str | Sequence[str] = (), types: Mapping[str, Any] | None = None,
+                 math: str = "f32", threads: int | None = None,
+                 device: str | None = None) -> None:
+        names = read_names(text)
+        check_declares(names.declares)
+        given = (static,) if isinstance(static, str) else tuple(static)
+        arguments = []
+        for row in names.reads:
+            name = str(row["name"])
+            if row.get("callable") or "." in name:
+                continue  # the compiler says what is wrong with it
+            rank = rank_of(row)
+            is_size = rank == 0 and bool(row.get("size"))
+            arguments.append(Argument(name, rank, name in given or is_size,
+                                      form_of(text, name, rank)))
+        arguments.sort(key=lambda a: a.static)
+        check_known("static", given, [a.name for a in arguments])
+        results = self._results_of(text, names, out)
+        body = self._imports_of(names) + text
+        self._setup(body, tuple(arguments), results, types_of(types, arguments),
+                    self._options_of(math, device), threads or 0, {}, text)
+
+    # ---- making
+
+    @staticmethod
+    def _options_of(math: str, device: str | None) -> tuple[str, ...]:
+        words = option_words({"math": None if math == "f32" else math})
+        return words + device_words(device)
+
+    @staticmethod
+    def _imports_of(names: Names) -> str:
+        """Modules whose functions the text calls and which it does not import; on its first line,
+        so that lines keep their numbers."""
+        modules: dict[str, None] = {}
+        for row in names.reads:
+            if "." in str(row["name"]):
+                modules[str(row["name"]).split(".", 1)[0]] = None
+        return f"import {', '.join(modules)}; " if modules else ""
+
+    @staticmethod
+    def _results_of(text: str, names: Names,
+                    out: str | Sequence[str] | None) -> tuple[Argument, ...]:
+        ranks = {str(row["name"]): rank_of(row) for row in names.defines}
+        if out is None:
+            chosen = [str(r["name"]) for r in names.defines if not r["read"] and r["name"] != "_"]
+        else:
+            chosen = [out] if isinstance(out, str) else list(out)
+        for name in chosen:
+            if name not in ranks:
+                raise NeoError(f"out: the text does not define '{name}'; it defines "
+                               f"{', '.join(ranks) or 'nothing'}")
+        if not chosen:
+            raise CompileError("the text of an operator defines at least one tensor, as in "
+                               "C[i, j] = sum[k] A[i, k]*B[k, j]")
+        return tuple(Argument(name, ranks[name], False, form_of(text, name, ranks[name]))
+                     for name in chosen)
+
+    def _setup(self, text: str, arguments: tuple[Argument, ...], results: tuple[Argument, ...],
+               types: Mapping[str, str], options: tuple[str, ...], threads: int,
+               fallbacks: Mapping[int, tuple[str, str, bool]], source: str) -> None:
+        self._text = text
+        self._source = source
+        self._arguments = arguments
+        self._results = results
+        self._types = dict(types)
+        self._options = options
+        self._threads = threads
+        self._fallbacks = dict(fallbacks)
+        self._last: Module | None = None
+        self.__name__ = results[0].name
+        super().__init__(tuple(a.name for a in arguments),
+                         tuple(a.name for a in arguments if a.static))
+
+    @classmethod
+    def _derived(cls, text: str, arguments: Sequence[Argument], results: Sequence[Argument],
+                 types: Mapping[str, str] | None = None, options: tuple[str, ...] = (),
+                 threads: int = 0,
+                 fallbacks: Mapping[int, tuple[str, str, bool]] | None = None) -> Op:
+        """An operator from a text whose names are known."""
+        made = cls.__new__(cls)
+        made._setup(text, tuple(arguments), tuple(results), types or {}, options, threads,
+                    fallbacks or {}, text)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._text, self._arguments, self._results, self._types, self._options,
+                          self._threads, self._fallbacks, self._source)
+
+    # ---- compiling
+
+    def _part_line(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
+        if part[0] == "static":
+            return static_line(a.name, part[1])
+        word = self._types.get(a.name)
+        if part[0] == "array":
+            self._check_part(a, part, word)
+            bound = "" if word else self._bound_of(a, part, key, plan)
+            return input_line(a.name, part[2], (word or part[1]) + bound)
+        if word is None:
+            word = {"bool": "bool", "float": float_of(key), "int": plan.whole}[part[0]]
+        return input_line(a.name, (), word)
+
+    def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
+        if a.rank is not None and a.rank != len(part[2]):
+            raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given the shape "
+                             f"{tuple(part[2])}")
+        if word is not None and part[1] not in re.findall(r"[a-z]+\d+|bool", word):
+            raise DTypeError(f"{a.name}: expected {arrays.NAME_OF.get(word, word)} (types=), "
+                             f"given {arrays.NAME_OF[part[1]]}")
+
+    def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
+        if not plan.bounded or part[1] in arrays.FLOATS or part[1] == "bool":
+            return ""
+        shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
+        ends = [shapes[of][d] for index, of, d in index_reads(self._text, shapes)
+                if index == a.name and d < len(shapes[of])]
+        return f" < {min(ends)}" if ends else ""
+
+    def _module(self, key: Key, plan: Plan | None = None) -> Module:
+        """The module for a key: what `_core` finds no program for."""
+        plan = plan or Plan()
+        head = [self._part_line(a, part, key, plan) for a, part in zip(self._arguments, key)]
+        lines = self._text.split("\n")
+        for number in plan.zeros:
+            name, like, _ = self._fallbacks[number]
+            lines[number] = zeros_line(name, like)
+        foot = "output " + ", ".join(r.name for r in self._results)
+        return Module("\n".join(head + lines + [foot]) + "\n", len(head))
+
+    def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
+        """What a call for new shapes and types asks for (python/src/op.c)."""
+        plan = Plan()
+        while True:
+            module = self._module(key, plan)
+            made = program_of(module.text, self._options, self._threads)
+            if isinstance(made, _core.Program):
+                break
+            found = diagnostics_of(made)
+            if not self._retry(found, module, key, plan):
+                raise retold(made, found, self._text, module, key, self._arguments)
+        self._last = module
+        places = {a.name: k for k, a in enumerate(self._arguments)}
+        tensors, entry = made.tensors, made.entries[0]
+        return made, tuple(places[tensors[t][0]] for t in entry[2])
+
+    def _retry(self, found: Sequence[Diagnostic], module: Module, key: Key, plan: Plan) -> bool:
+        """Whether another plan may be right where this one has errors."""
+        errors = [d for d in found if d.is_error]
+        codes = {d.code for d in errors}
+        zeros = {d.line - module.head - 1 for d in errors if d.code in ("E0515", "E0511")}
+        zeros = {k for k in zeros if k in self._fallbacks and k not in plan.zeros
+                 and (self._fallbacks[k][2] or not self._is_whole(k, key))}
+        if zeros:
+            plan.zeros |= zeros
+            return True
+        if codes & {"E0207", "E0208"} and not plan.bounded:
+            plan.bounded = True
+            return True
+        if codes & TYPES and plan.whole == "i64" and any(part[0] == "int" for part in key):
+            plan.whole = float_of(key)
+            return True
+        return False
+
+    def _is_whole(self, number: int, key: Key) -> bool:
+        """Whether what a gradient is asked for is an integer, which has none."""
+        like = self._fallbacks[number][1]
+        return any(a.name == like and part[0] == "array" and part[1] not in arrays.FLOATS
+                   for a, part in zip(self._arguments, key))
+
+    # ---- errors
+
+    def _fail(self, status: int, why: str) -> None:
+        """Raises what a call's status means."""
+        raise error_of(status, re.sub(rf" \({PATH}:\d+:\d+\)$", "", why))
+
+    # ---- looking at it
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the arguments, in order."""
+        return tuple(a.name for a in self._arguments)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Names of the results, in order."""
+        return tuple(r.name for r in self._results)
+
+    @property
+    def signature(self) -> str:
+        """How arguments and results are subscripted: "(A[i, k], B[k, j]) -> C[i, j]"."""
+        given = ", ".join(a.form or a.name for a in self._arguments)
+        made = ", ".join(r.form or r.name for r in self._results)
+        return f"({given}) -> {made}"
+
+    @property
+    def __signature__(self) -> Any:
+        import inspect
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        rows = [inspect.Parameter(a.name, kind) for a in self._arguments]
+        rows.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None))
+        return inspect.Signature(rows)
+
+    def __repr__(self) -> str:
+        return f"<neoc.Op {self.signature}>"
+
+    def text(self, *shapes: Any) -> str:
+        """The text; for shapes, arrays, or types such as "f32[3, 4]" the module that they make.
+
+        >>> import neoc
+        >>> print(neoc.op("y[i] = 2*x[i]").text("f32[3]"), end="")
+        input x[3] : f32
+        y[i] = 2*x[i]
+        output y
+        """
+        if not shapes:
+            return self._text
+        return self._module(self._key(self._examples(shapes))).text
+
+    def _key(self, values: Sequence[Any]) -> Key:
+        """The key of a call with these values, as `_core` makes it."""
+        import numpy as np
+        made: list[tuple[Any, ...]] = []
+        for a, value in zip(self._arguments, values):
+            if a.static:
+                made.append(("static", value))
+            elif isinstance(value, (bool, int, float)):
+                made.append((type(value).__name__,))
+            else:
+                array = np.asarray(value)
+                made.append(("array", arrays.word_of(a.name, array.dtype), array.shape))
+        return tuple(made)
+
+    def _renew(self) -> None:
+        """Forgets what it was compiled for."""
+        super().__init__(self.arguments, tuple(a.name for a in self._arguments if a.static))
+
+    def _examples(self, shapes: Sequence[Any]) -> list[Any]:
+        """An array for each of the shapes; its elements are anything."""
+        if len(shapes) != len(self._arguments):
+            raise TypeError(f"{self.__name__}() takes {len(self._arguments)} arguments, "
+                            f"{len(shapes)} were given")
+        return [_example(a, self._types.get(a.name), s) for a, s in zip(self._arguments, shapes)]
+
+    def compile(self, *shapes: Any) -> Op:
+        """Compiles for these shapes, arrays or types such as "f32[3, 4]" now, and returns itself.
+
+        A shape alone is of f32, or of what ``types`` says. Sizes and other static arguments are
+        their values.
+
+        >>> import neoc
+        >>> mm = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]").compile((8, 16), (16, 4))
+        """
+        self._prepare(*self._examples(shapes))
+        return self
+
+    def explain(self, what: str = "groups") -> str:
+        """What the compiler made of the text for the shapes that it was compiled for last.
+
+        ``what``: "groups", "schedule", "kernels", "memory", "after=PASS", as `neoc explain`.
+        """
+        module = self._last_module()
+        build = _core.Build(PATH, module.text, self._options, (), (), "none")
+        if build.status:
+            raise failure_of(build)
+        return explanation_of(build, what)
+
+    def _last_module(self) -> Module:
+        if self._last is None:
+            raise NeoError(f"{self.__name__} is compiled for no shapes yet: call it, or "
+                           f"{self.__name__}.compile(...)")
+        return self._last
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the text to a file; neoc.op(open(path).read()) has it back."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._text.rstrip("\n") + "\n")
+
+    def emit(self, folder: str | os.PathLike[str], *shapes: Any, name: str | None = None,
+             emit: str = "so,h") -> None:
+        """Writes a C library and its header to a folder, for the shapes that are given, or those
+        that it was compiled for last.
+
+        ``name``: of the files and the prefix of their functions; the first result's if None.
+        ``emit``: what to write, as of `neoc compile`. Needs a C compiler for "so".
+        """
+        if shapes:
+            self.compile(*shapes)
+        text = self._last_module().text
+        os.makedirs(folder, exist_ok=True)
+        prefix = name or re.sub(r"\W", "_", self.__name__).lower()
+        status, messages = _core.write_files(f"{prefix}.expr", text, self._options, (), (), None,
+                                             os.fspath(folder), prefix, emit)
+        if status:
+            raise error_of(status, messages.strip())
+
+    def verify(self, *args: Any, rtol: float | None = None) -> float:
+        """Compares the compiled code with the reference interpreter on these arguments.
+
+        Returns the largest difference, relative to the largest element of a result. NeoError,
+        which names the element, where it is above ``rtol``: 1e-9 for f64, 1e-3 for f32, else
+        0.05. The interpreter is slow: take small arrays.
+        """
+        from .verify import verify
+        return verify(self, args, rtol)
+
+    # ---- derivatives and batches
+
+    def grad(self, argnums: Axes = 0) -> Op:
+        """The gradient of a scalar result, with respect to one argument or several.
+
+        ``argnums``: a number or name of an argument, or a sequence of these; then there is a
+        result for each. The arguments stay the same. GradientError where the result is no scalar
+        or an argument no float.
+
+        >>> import neoc, numpy as np
+        >>> f = neoc.op("y = sum[i] x[i]^2")
+        >>> f.grad()(np.array([1.0, 2.0, 3.0]))
+        array([2., 4., 6.])
+        """
+        from .derive import grad
+        return grad(self, argnums)
+
+    def vjp(self, argnums: Axes | None = None) -> Op:
+        """The product of cotangents with the Jacobian: an operator that takes the arguments, then
+        a cotangent d_C of each result C, and gives the gradients of the arguments.
+
+        ``argnums``: as of grad; None: all that are not static. What is no float has zeros.
+
+        >>> import neoc, numpy as np
+        >>> f = neoc.op("y[i] = x[i]^2")
+        >>> f.vjp()(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+        array([ 2., 40.])
+        """
+        from .derive import vjp
+        return vjp(self, argnums)
+
+    def jvp(self, argnums: Axes | None = None) -> Op:
+        """The product of the Jacobian with tangents: an operator that takes the arguments, then a
+        tangent t_A of each A of ``argnums`` (None: all that are not static), and gives the
+        tangents of the results.
+
+        >>> import neoc, numpy as np
+        >>> f = neoc.op("y[i] = x[i]^2")
+        >>> f.jvp()(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+        array([ 2., 40.])
+        """
+        from .derive import jvp
+        return jvp(self, argnums)
+
+    def vmap(self, in_axes: int | None | Sequence[int | None] = 0, out_axes: int = 0) -> Op:
+        """The operator on batches: an argument has one more axis, at the place that ``in_axes``
+        says (for each argument if it is a sequence; None: it has none), and so have the results.
+
+        >>> import neoc, numpy as np
+        >>> dot = neoc.op("y = sum[i] a[i]*b[i]")
+        >>> dot.vmap((0, None))(np.eye(2), np.array([3.0, 4.0]))
+        array([3., 4.])
+        """
+        from .derive import vmap
+        return vmap(self, in_axes, out_axes)
+
+
+def _restore(*state: Any) -> Op:
+    made = Op.__new__(Op)
+    made._setup(*state)
+    return made
+
+
+_SHAPE_TEXT = re.compile(r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$")
+
+
+def _example(a: Argument, word: str | None, shape: Any) -> Any:
+    import numpy as np
+    if a.static or hasattr(shape, "dtype") or isinstance(shape, (bool, float)):
+        return shape
+    if isinstance(shape, str):
+        found = _SHAPE_TEXT.match(shape)
+        if not found:
+            raise NeoError(f"{a.name}: '{shape}' is no type; write one as f32[3, 4]")
+        extents = tuple(int(n) for n in (found.group(2) or "").split(",") if n.strip())
+        return np.empty(extents, arrays.dtype_of(arrays.word_of(a.name, found.group(1))))
+    words = re.findall(r"[a-z]+\d+|bool", word or "f32")
+    extents = (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    return np.empty(extents, arrays.dtype_of(words[0]))
+
+
+def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Sequence[str] = (),
+       types: Mapping[str, Any] | None = None, math: str = "f32", threads: int | None = None,
+       device: str | None = None) -> Op:
+    """An operator from definitions in the language of docs/language.md.
+
+    The names that the text reads and does not define are its arguments, in the order in which it
+    reads them first, static ones last; what nothing reads are its results. Extents follow from the shapes at each
+    call, and the text is compiled once for all calls with the same shapes and types.
+
+    text: definitions, such as ``C[i, j] = sum[k] A[i, k]*B[k, j]``; several on lines of their
+        own. Functions of the library are called without an import: ``y = nn.softmax(x)``.
+    out: the result's name, or a sequence of names, where these are not what nothing reads.
+    static: arguments that are numbers known to the text: each value is compiled by itself. Names
+        that stand in bounds and extents (``y[i < N] = ...``) are static by themselves.
+    types: types of arguments, such as ``{"n": "i32 < 10"}``: an argument of another type is a
+        DTypeError. Numbers of Python have the type of the first array of floats otherwise.
+    math: "f32"; "bf16" and "tf32" round the operands of contractions (docs/language.md, Types).
+    threads: how many compute; None: those of neoc.set_threads.
+    device: "cpu", the default; another target of `neoc compile`.
+
+    CompileError, whose ``diagnostics`` have all errors, where the text is none of the language.
+
+    >>> import neoc, numpy as np
+    >>> relu = neoc.op("y[..] = max(x[..], 0)")
+    >>> relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    >>> window = neoc.op("y[i < N] = sum[k < 2] x[i + k]")
+    >>> window(np.array([1.0, 2.0, 3.0]), N=2)
+    array([3., 5.])
+    """
+    return Op(text, out=out, static=static, types=types, math=math, threads=threads,
+              device=device)

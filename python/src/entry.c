@@ -1,0 +1,409 @@
+/* entry.c: Entry, an entry of a model: model.step(X=x, Y=y).
+ *
+ * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension of
+ * some input. Where an entry does not take that input, the size is a keyword of the call. All
+ * extents are then checked against the shapes. Keywords may also be settings: they are set first,
+ * and stay so. */
+#include "python/src/context.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+  PyObject_HEAD
+  neo_py_context *c;
+  const neo_rt_entry *e;
+  int32_t number;
+  PyObject *names, *sizes; /* of inputs and of sizes: tuples of interned strings */
+  PyObject *set;           /* what takes a setting: set(name, value) -> False where there is none */
+  int64_t last_ns;
+} entry_object;
+
+typedef struct {
+  entry_object *o;
+  PyObject **objects;
+  neo_py_value *values;
+  int64_t *numbers;
+  void **args;
+  neo_py_result *results;
+  PyObject *out;
+  int64_t size[NEO_RT_MOST_SIZES], call_size[NEO_RT_MOST_SIZES];
+  bool known[NEO_RT_MOST_SIZES];
+} call;
+
+static int32_t n_in(const call *c) {
+  return c->o->e->n_inputs;
+}
+static int32_t n_out(const call *c) {
+  return c->o->e->n_args - c->o->e->n_inputs;
+}
+static const neo_rt_model *model_of(const call *c) {
+  return c->o->c->model;
+}
+static const neo_rt_tensor *tensor_of(const call *c, int32_t arg) {
+  return &model_of(c)->tensors[model_of(c)->entry_args[c->o->e->args + arg]];
+}
+static PyObject *name_of(const call *c, int32_t input) {
+  return PyTuple_GetItem(c->o->names, input);
+}
+
+/* ------------------------------------------------------------ arguments */
+
+static int complain(const call *c, const char *format, PyObject *what) {
+  PyObject *text = PyUnicode_FromFormat(format, what);
+  if (text)
+    PyErr_Format(PyExc_TypeError, "%s() %U", c->o->e->name, text);
+  Py_XDECREF(text);
+  return -1;
+}
+
+static int32_t find_in(PyObject *names, PyObject *word) {
+  for (Py_ssize_t k = 0; k < PyTuple_Size(names); k++)
+    if (PyUnicode_Compare(PyTuple_GetItem(names, k), word) == 0)
+      return (int32_t)k;
+  return -1;
+}
+
+static int take_size(call *c, int32_t k, PyObject *value) {
+  int64_t n = PyLong_AsLongLong(value);
+  if (n == -1 && PyErr_Occurred())
+    return -1;
+  int32_t number = model_of(c)->entry_sizes[c->o->e->sizes + k];
+  c->size[number] = n;
+  c->known[number] = true;
+  return 0;
+}
+
+static int take_setting(call *c, PyObject *word, PyObject *value) {
+  PyObject *done = PyObject_CallFunctionObjArgs(c->o->set, word, value, NULL);
+  int known = done ? PyObject_IsTrue(done) : -1;
+  Py_XDECREF(done);
+  return known == 0 ? complain(c, "got an unexpected argument '%U'", word) : known < 0 ? -1 : 0;
+}
+
+static int take_word(call *c, PyObject *word, PyObject *value) {
+  int32_t input = find_in(c->o->names, word), size = find_in(c->o->sizes, word);
+  if (input >= 0 && c->objects[input])
+    return complain(c, "got two values for the argument '%U'", word);
+  if (input >= 0)
+    c->objects[input] = value;
+  else if (PyUnicode_CompareWithASCIIString(word, "out") == 0)
+    c->out = value;
+  else
+    return size >= 0 ? take_size(c, size, value) : take_setting(c, word, value);
+  return 0;
+}
+
+static int take_objects(call *c, PyObject *args, PyObject *named) {
+  PyObject *word, *value;
+  Py_ssize_t at = 0, n = PyTuple_Size(args);
+  if (n > n_in(c)) {
+    PyErr_Format(PyExc_TypeError, "%s() takes %d inputs, %zd were given", c->o->e->name, n_in(c),
+                 n);
+    return -1;
+  }
+  for (Py_ssize_t k = 0; k < n; k++)
+    c->objects[k] = PyTuple_GetItem(args, k);
+  while (named && PyDict_Next(named, &at, &word, &value))
+    if (take_word(c, word, value))
+      return -1;
+  for (int32_t k = 0; k < n_in(c); k++)
+    if (!c->objects[k])
+      return complain(c, "needs the input '%U'", name_of(c, k));
+  return 0;
+}
+
+/* ------------------------------------------------------------ shapes */
+
+static int refuse_type(const call *c, int32_t k) {
+  const neo_rt_tensor *t = tensor_of(c, k);
+  const char *wanted = neo_py_type_name(t->type), *given = neo_py_type_name(c->values[k].type);
+  PyObject *text = PyUnicode_FromFormat(
+      "%s: expected %s, given %s; pass %s.astype(\"%s\") if that is meant (%s)", t->name, wanted,
+      given, t->name, wanted, t->place);
+  if (text)
+    neo_py_raise(c->o->c->s, NEO_RT_E_TYPE, PyUnicode_AsUTF8AndSize(text, NULL));
+  Py_XDECREF(text);
+  return -1;
+}
+
+static int refuse_rank(const call *c, int32_t k) {
+  const neo_rt_tensor *t = tensor_of(c, k);
+  PyObject *text = PyUnicode_FromFormat("%s: expected %d dimensions, given %d (%s)", t->name,
+                                        t->rank, c->values[k].rank, t->place);
+  if (text)
+    neo_py_raise(c->o->c->s, NEO_RT_E_SHAPE, PyUnicode_AsUTF8AndSize(text, NULL));
+  Py_XDECREF(text);
+  return -1;
+}
+
+static int refuse_extent(const call *c, int32_t k, int32_t d, int64_t expected) {
+  const neo_rt_tensor *t = tensor_of(c, k);
+  PyObject *text =
+      PyUnicode_FromFormat("%s: dim %d is %zd, expected %lld (%s)", t->name, d,
+                           c->values[k].shape[d], (long long)expected, t->place);
+  if (text)
+    neo_py_raise(c->o->c->s, NEO_RT_E_SHAPE, PyUnicode_AsUTF8AndSize(text, NULL));
+  Py_XDECREF(text);
+  return -1;
+}
+
+static int read_values(call *c) {
+  for (int32_t k = 0; k < n_in(c); k++) {
+    const neo_rt_tensor *t = tensor_of(c, k);
+    neo_py_value *v = &c->values[k];
+    if (neo_py_value_read(c->o->c->s, c->objects[k], name_of(c, k), t->type, v))
+      return -1;
+    if (v->rank != t->rank)
+      return refuse_rank(c, k);
+    if (v->kind == NEO_PY_ARRAY && v->type != t->type)
+      return refuse_type(c, k);
+  }
+  return 0;
+}
+
+/* The number of the size that an extent is; -1: it is something else. */
+static int32_t size_of(const call *c, int32_t program) {
+  const int64_t *p = model_of(c)->programs + program;
+  return p[0] == NEO_RT_OP_SIZE && p[2] == NEO_RT_OP_END ? (int32_t)p[1] : -1;
+}
+
+static void find_sizes(call *c) {
+  const neo_rt_model *m = model_of(c);
+  for (int32_t k = 0; k < n_in(c); k++) {
+    const neo_rt_tensor *t = tensor_of(c, k);
+    for (int32_t d = 0; d < t->rank; d++) {
+      int32_t size = size_of(c, m->extents[t->extent + d]);
+      if (size >= 0 && !c->known[size]) {
+        c->size[size] = c->values[k].shape[d];
+        c->known[size] = true;
+      }
+    }
+  }
+}
+
+static int check_extents(const call *c) {
+  const neo_rt_model *m = model_of(c);
+  for (int32_t k = 0; k < n_in(c); k++) {
+    const neo_rt_tensor *t = tensor_of(c, k);
+    for (int32_t d = 0; d < t->rank; d++) {
+      int64_t n = neo_rt_eval(m, m->extents[t->extent + d], c->size);
+      if (n != c->values[k].shape[d])
+        return refuse_extent(c, k, d, n);
+    }
+  }
+  return 0;
+}
+
+static int take_sizes(call *c) {
+  const neo_rt_model *m = model_of(c);
+  find_sizes(c);
+  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
+    int32_t size = m->entry_sizes[c->o->e->sizes + k];
+    if (!c->known[size])
+      return complain(c, "needs the size '%U'", PyTuple_GetItem(c->o->sizes, k));
+    c->call_size[k] = c->size[size];
+  }
+  return check_extents(c);
+}
+
+/* A size out of its bounds is the runtime's to tell, but no memory is made for it before. */
+static int check_bounds(const call *c) {
+  const neo_rt_model *m = model_of(c);
+  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
+    const neo_rt_size *z = &m->sizes[m->entry_sizes[c->o->e->sizes + k]];
+    if (c->call_size[k] >= z->lo && c->call_size[k] <= z->hi)
+      continue;
+    PyObject *text = PyUnicode_FromFormat("%s: %lld is not in [%lld, %lld]", z->name,
+                                          (long long)c->call_size[k], (long long)z->lo,
+                                          (long long)z->hi);
+    if (text)
+      neo_py_raise(c->o->c->s, NEO_RT_E_SHAPE, PyUnicode_AsUTF8AndSize(text, NULL));
+    Py_XDECREF(text);
+    return -1;
+  }
+  return 0;
+}
+
+/* ------------------------------------------------------------ running */
+
+static int fill_inputs(call *c) {
+  for (int32_t k = 0; k < n_in(c); k++) {
+    const neo_py_value *v = &c->values[k];
+    c->args[k] = v->kind == NEO_PY_ARRAY ? v->data : &c->numbers[k];
+    if (v->kind != NEO_PY_ARRAY &&
+        neo_py_value_store(c->o->c->s, v, name_of(c, k), tensor_of(c, k)->type, &c->numbers[k]))
+      return -1;
+  }
+  return 0;
+}
+
+static PyObject *given_of(const call *c, int32_t k) {
+  if (!c->out || c->out == Py_None || (n_out(c) == 1 && !PyTuple_Check(c->out)))
+    return c->out;
+  if (PyTuple_Check(c->out) && PyTuple_Size(c->out) == n_out(c))
+    return PyTuple_GetItem(c->out, k);
+  PyErr_Format(PyExc_TypeError, "out: expected a tuple of %d arrays", (int)n_out(c));
+  return NULL;
+}
+
+static int fill_outputs(call *c) {
+  const neo_rt_model *m = model_of(c);
+  for (int32_t k = 0; k < n_out(c); k++) {
+    const neo_rt_tensor *t = tensor_of(c, n_in(c) + k);
+    PyObject *given = given_of(c, k);
+    int64_t extent[NEO_PY_RANK];
+    for (int32_t d = 0; d < t->rank; d++)
+      extent[d] = neo_rt_eval(m, m->extents[t->extent + d], c->size);
+    if ((!given && c->out) || neo_py_result_make(c->o->c->s, t, t->rank, extent, given, c->values,
+                                                 n_in(c), &c->results[k]))
+      return -1;
+    c->args[n_in(c) + k] = c->results[k].data;
+  }
+  return 0;
+}
+
+static int run(call *c) {
+  neo_py_context *x = c->o->c;
+  neo_py_context_enter(x);
+  int32_t status =
+      neo_py_call(x->ctx, &x->cancel, c->o->number, c->call_size, c->args, &c->o->last_ns);
+  if (status && !PyErr_Occurred())
+    neo_py_context_fail(x, status);
+  neo_py_context_leave(x);
+  return PyErr_Occurred() ? -1 : 0;
+}
+
+static int open_call(call *c, entry_object *o) {
+  memset(c, 0, sizeof *c);
+  c->o = o;
+  const neo_rt_model *m = o->c->model;
+  for (int32_t k = 0; k < m->n_sizes && k < NEO_RT_MOST_SIZES; k++)
+    c->size[k] = m->sizes[k].hi;
+  size_t n = (size_t)o->e->n_args + 1;
+  c->objects = calloc(n, sizeof *c->objects);
+  c->values = calloc(n, sizeof *c->values);
+  c->numbers = calloc(n, sizeof *c->numbers);
+  c->args = calloc(n, sizeof *c->args);
+  c->results = calloc(n, sizeof *c->results);
+  if (c->objects && c->values && c->numbers && c->args && c->results)
+    return neo_py_numpy(o->c->s);
+  PyErr_NoMemory();
+  return -1;
+}
+
+static void close_call(call *c) {
+  for (int32_t k = 0; c->values && k < n_in(c); k++)
+    neo_py_value_release(&c->values[k]);
+  for (int32_t k = 0; c->results && k < n_out(c); k++)
+    neo_py_result_release(&c->results[k]);
+  free(c->objects);
+  free(c->values);
+  free(c->numbers);
+  free(c->args);
+  free(c->results);
+}
+
+static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *named) {
+  call c;
+  PyObject *made = NULL;
+  if (open_call(&c, (entry_object *)self) == 0 && take_objects(&c, args, named) == 0 &&
+      read_values(&c) == 0 && take_sizes(&c) == 0 && check_bounds(&c) == 0 &&
+      fill_inputs(&c) == 0 && fill_outputs(&c) == 0 && run(&c) == 0)
+    made = n_out(&c) ? neo_py_results_take(c.o->c->s, c.results, n_out(&c)) : Py_NewRef(Py_None);
+  close_call(&c);
+  return made;
+}
+
+/* ------------------------------------------------------------ life */
+
+static PyObject *interned(const char *word) {
+  return PyUnicode_InternFromString(word);
+}
+
+static PyObject *input_names(const entry_object *o) {
+  const neo_rt_model *m = o->c->model;
+  PyObject *names = PyTuple_New(o->e->n_inputs);
+  for (int32_t k = 0; names && k < o->e->n_inputs; k++)
+    PyTuple_SetItem(names, k, interned(m->tensors[m->entry_args[o->e->args + k]].name));
+  return names;
+}
+
+static PyObject *size_names(const entry_object *o) {
+  const neo_rt_model *m = o->c->model;
+  PyObject *names = PyTuple_New(o->e->n_sizes);
+  for (int32_t k = 0; names && k < o->e->n_sizes; k++)
+    PyTuple_SetItem(names, k, interned(m->sizes[m->entry_sizes[o->e->sizes + k]].name));
+  return names;
+}
+
+static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+  static char *words[] = {"context", "number", "set", NULL};
+  neo_py_state *s = neo_py_state_get();
+  PyObject *context, *set;
+  int number;
+  if (!s || !PyArg_ParseTupleAndKeywords(args, named, "O!iO:Entry", words, s->context, &context,
+                                         &number, &set))
+    return NULL;
+  neo_py_context *c = (neo_py_context *)context;
+  if (number < 0 || number >= c->model->n_entries) {
+    PyErr_SetString(PyExc_IndexError, "the model has no such entry");
+    return NULL;
+  }
+  entry_object *o = (entry_object *)PyType_GenericAlloc(type, 0);
+  if (!o)
+    return NULL;
+  o->c = (neo_py_context *)Py_NewRef(context);
+  o->set = Py_NewRef(set);
+  o->e = &c->model->entries[number];
+  o->number = number;
+  o->names = input_names(o);
+  o->sizes = size_names(o);
+  if (o->names && o->sizes)
+    return (PyObject *)o;
+  Py_DECREF(o);
+  return NULL;
+}
+
+static void entry_free(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  entry_object *o = (entry_object *)self;
+  Py_XDECREF(o->names);
+  Py_XDECREF(o->sizes);
+  Py_XDECREF(o->set);
+  Py_XDECREF((PyObject *)o->c);
+  freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+  release(self);
+  Py_DECREF(type);
+}
+
+static PyObject *get_name(PyObject *self, void *none) {
+  (void)none;
+  return PyUnicode_FromString(((entry_object *)self)->e->name);
+}
+
+static PyObject *get_inputs(PyObject *self, void *none) {
+  (void)none;
+  return Py_NewRef(((entry_object *)self)->names);
+}
+
+static PyObject *get_sizes(PyObject *self, void *none) {
+  (void)none;
+  return Py_NewRef(((entry_object *)self)->sizes);
+}
+
+int neo_py_add_entry(neo_py_state *s) {
+  static PyGetSetDef members[] = {{"__name__", get_name, NULL, "the entry's name", NULL},
+                                  {"inputs", get_inputs, NULL, "names of inputs", NULL},
+                                  {"sizes", get_sizes, NULL, "names of run-time sizes", NULL},
+                                  {0}};
+  static PyType_Slot slots[] = {{Py_tp_new, entry_new},
+                                {Py_tp_dealloc, entry_free},
+                                {Py_tp_call, entry_call},
+                                {Py_tp_getset, members},
+                                {Py_tp_doc, "Entry(context, number, set): called with keywords."},
+                                {0}};
+  static PyType_Spec spec = {"neoc._core.Entry", sizeof(entry_object), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  s->entry = (PyTypeObject *)PyType_FromSpec(&spec);
+  return s->entry ? PyModule_AddObjectRef(s->module, "Entry", (PyObject *)s->entry) : -1;
+}

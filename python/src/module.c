@@ -1,0 +1,237 @@
+/* module.c: the module neoc._core, and what it takes of numpy. numpy is imported when an array is
+ * needed first, so that `import neoc` is quick. */
+#include "python/src/core.h"
+#include <stdlib.h>
+
+static struct PyModuleDef definition;
+
+neo_py_state *neo_py_state_get(void) {
+  PyObject *module = PyState_FindModule(&definition);
+  if (module)
+    return PyModule_GetState(module);
+  PyErr_SetString(PyExc_RuntimeError, "the module neoc._core has been unloaded");
+  return NULL;
+}
+
+/* ------------------------------------------------------------ types */
+
+static const struct {
+  const char *numpy, *word;
+  size_t bytes;
+} types[] = {[NEO_RT_F64] = {"float64", "f64", 8},    [NEO_RT_F32] = {"float32", "f32", 4},
+             [NEO_RT_F16] = {"float16", "f16", 2},    [NEO_RT_BF16] = {"bfloat16", "bf16", 2},
+             [NEO_RT_I64] = {"int64", "i64", 8},      [NEO_RT_I32] = {"int32", "i32", 4},
+             [NEO_RT_I8] = {"int8", "i8", 1},         [NEO_RT_U8] = {"uint8", "u8", 1},
+             [NEO_RT_BOOL] = {"bool", "bool", 1}};
+
+const char *neo_py_type_name(int type) {
+  return types[type].numpy;
+}
+const char *neo_py_type_word(int type) {
+  return types[type].word;
+}
+size_t neo_py_type_bytes(int type) {
+  return types[type].bytes;
+}
+
+/* ------------------------------------------------------------ numpy */
+
+PyObject *neo_py_import(const char *module, const char *name) {
+  PyObject *m = PyImport_ImportModule(module);
+  PyObject *found = m ? PyObject_GetAttrString(m, name) : NULL;
+  Py_XDECREF(m);
+  return found;
+}
+
+static int take_types(neo_py_state *s) {
+  PyObject *dtype = PyObject_GetAttrString(s->numpy, "dtype");
+  for (int k = 0; dtype && k <= NEO_RT_BOOL; k++) {
+    if (k == NEO_RT_BF16)
+      continue;
+    s->dtypes[k] = PyObject_CallFunction(dtype, "s", types[k].numpy);
+    if (!s->dtypes[k])
+      break;
+  }
+  Py_XDECREF(dtype);
+  return dtype && s->dtypes[NEO_RT_BOOL] ? 0 : -1;
+}
+
+/* bf16 is a type of another package, which may be missing. */
+static int take_bf16(neo_py_state *s) {
+  PyObject *find = neo_py_import("neoc.arrays", "find_bfloat16");
+  PyObject *found = find ? PyObject_CallObject(find, NULL) : NULL;
+  Py_XDECREF(find);
+  if (found && found != Py_None)
+    s->dtypes[NEO_RT_BF16] = Py_NewRef(found);
+  Py_XDECREF(found);
+  return found ? 0 : -1;
+}
+
+int neo_py_array_layout(neo_py_state *s);
+
+int neo_py_numpy(neo_py_state *s) {
+  if (s->ndarray)
+    return 0;
+  s->numpy = PyImport_ImportModule("numpy");
+  if (!s->numpy)
+    return -1;
+  s->empty = PyObject_GetAttrString(s->numpy, "empty");
+  s->copyto = PyObject_GetAttrString(s->numpy, "copyto");
+  s->nothing = PyTuple_New(0);
+  s->as_input = neo_py_import("neoc.arrays", "as_input");
+  if (!s->empty || !s->copyto || !s->nothing || !s->as_input || take_types(s) || take_bf16(s))
+    return -1;
+  s->ndarray = PyObject_GetAttrString(s->numpy, "ndarray");
+  return s->ndarray ? neo_py_array_layout(s) : -1;
+}
+
+/* ------------------------------------------------------------ errors */
+
+PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message) {
+  if (!s->raise)
+    s->raise = neo_py_import("neoc.errors", "raise_status");
+  PyObject *r =
+      s->raise ? PyObject_CallFunction(s->raise, "is", (int)status, message ? message : "") : NULL;
+  Py_XDECREF(r);
+  return NULL;
+}
+
+/* ------------------------------------------------------------ functions */
+
+static PyObject *version(PyObject *self, PyObject *none) {
+  (void)self;
+  (void)none;
+  return PyUnicode_FromString(neo_version());
+}
+
+static PyObject *status_text(PyObject *self, PyObject *status) {
+  (void)self;
+  long n = PyLong_AsLong(status);
+  return PyErr_Occurred() ? NULL : PyUnicode_FromString(neo_rt_status_text((int32_t)n));
+}
+
+static PyObject *set_threads(PyObject *self, PyObject *n) {
+  (void)self;
+  long threads = PyLong_AsLong(n);
+  if (PyErr_Occurred())
+    return NULL;
+  neo_py_pool_set_threads((int32_t)threads);
+  Py_RETURN_NONE;
+}
+
+static PyObject *threads(PyObject *self, PyObject *none) {
+  (void)self;
+  (void)none;
+  return PyLong_FromLong(neo_py_pool_threads());
+}
+
+/* shuffle(seed, epoch, n) -> array of int64: an epoch's order, as `neoc train` has it. */
+static PyObject *shuffle(PyObject *self, PyObject *args) {
+  (void)self;
+  neo_py_state *s = neo_py_state_get();
+  unsigned long long seed, epoch;
+  long long n;
+  if (!s || !PyArg_ParseTuple(args, "KKL:shuffle", &seed, &epoch, &n) || neo_py_numpy(s))
+    return NULL;
+  PyObject *length = PyLong_FromLongLong(n < 0 ? 0 : n);
+  PyObject *order =
+      length ? PyObject_CallFunctionObjArgs(s->empty, length, s->dtypes[NEO_RT_I64], NULL) : NULL;
+  int64_t *data = order ? neo_py_array_data(s, order) : NULL;
+  Py_XDECREF(length);
+  if (data)
+    neo_rt_shuffle(seed, epoch, n < 0 ? 0 : n, data);
+  return order;
+}
+
+static PyObject *after_fork(PyObject *self, PyObject *none) {
+  (void)self;
+  (void)none;
+  neo_py_pool_after_fork();
+  Py_RETURN_NONE;
+}
+
+/* The words as C has them, in one piece of memory; null with an exception. */
+static const char **words_of(PyObject *list, Py_ssize_t *n) {
+  *n = PySequence_Size(list);
+  const char **at = *n < 0 ? NULL : PyMem_Calloc((size_t)*n + 1, sizeof *at);
+  for (Py_ssize_t k = 0; at && k < *n; k++) {
+    PyObject *word = PySequence_GetItem(list, k);
+    at[k] = word ? PyUnicode_AsUTF8AndSize(word, NULL) : NULL;
+    Py_XDECREF(word); /* the list holds it */
+    if (!at[k]) {
+      PyMem_Free(at);
+      return NULL;
+    }
+  }
+  return at;
+}
+
+static PyObject *command(PyObject *self, PyObject *list) {
+  (void)self;
+  Py_ssize_t n;
+  PyObject *tuple = PySequence_Tuple(list);
+  const char **words = tuple ? words_of(tuple, &n) : NULL;
+  int code = 0;
+  if (words) {
+    Py_BEGIN_ALLOW_THREADS;
+    code = neo_command((int)n, words);
+    Py_END_ALLOW_THREADS;
+  }
+  PyMem_Free(words);
+  Py_XDECREF(tuple);
+  return words ? PyLong_FromLong(code) : NULL;
+}
+
+static PyMethodDef functions[] = {
+    {"version", version, METH_NOARGS, "version() -> str: of libneo."},
+    {"status_text", status_text, METH_O, "status_text(status) -> str: what a status code means."},
+    {"set_threads", set_threads, METH_O, "set_threads(n): of pools that are asked for later."},
+    {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
+    {"shuffle", shuffle, METH_VARARGS,
+     "shuffle(seed, epoch, n) -> array: an epoch's order, as `neoc train` has it."},
+    {"after_fork", after_fork, METH_NOARGS, "after_fork(): starts the pools anew in a child."},
+    {"write_files", (PyCFunction)(void (*)(void))neo_py_write_files, METH_VARARGS | METH_KEYWORDS,
+     "write_files(...) -> (status, messages): neo_compile; takes what Build does."},
+    {"check", (PyCFunction)(void (*)(void))neo_py_check, METH_VARARGS | METH_KEYWORDS,
+     "check(...) -> (status, JSON): neo_check; takes what Build does."},
+    {"command", command, METH_O, "command(words) -> int: runs the program neoc; its exit code."},
+    {0}};
+
+/* ------------------------------------------------------------ the module */
+
+static void release(void *module) {
+  neo_py_state *s = PyModule_GetState(module);
+  PyObject **held[] = {&s->numpy,   &s->ndarray,  &s->empty, &s->copyto,
+                       &s->nothing, &s->as_input, &s->raise, &s->out};
+  for (size_t k = 0; k < sizeof held / sizeof *held; k++)
+    Py_CLEAR(*held[k]);
+  for (int k = 0; k <= NEO_RT_BOOL; k++)
+    Py_CLEAR(s->dtypes[k]);
+}
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        .m_name = "neoc._core",
+                                        .m_doc = "The part of neoc that is written in C.",
+                                        .m_size = sizeof(neo_py_state),
+                                        .m_methods = functions,
+                                        .m_free = release};
+
+static int fill(neo_py_state *s) {
+  s->out = PyUnicode_InternFromString("out");
+  if (!s->out || neo_py_add_build(s) || neo_py_add_program(s) || neo_py_add_op(s))
+    return -1;
+  return neo_py_add_context(s) || neo_py_add_entry(s) ? -1 : 0;
+}
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) {
+  PyObject *module = PyModule_Create(&definition);
+  neo_py_state *s = module ? PyModule_GetState(module) : NULL;
+  if (!s)
+    return NULL;
+  s->module = module; /* which holds the state: not counted */
+  if (fill(s) == 0)
+    return module;
+  Py_DECREF(module);
+  return NULL;
+}
