@@ -144,6 +144,9 @@ static int64_t *ids_of(frames *f, const int64_t *by_number) {
   for (uint32_t k = 1; k < m->sizes.n; k++)
     by_id[k] = m->sizes.at[k].loop_index ? m->sizes.at[k].hi
                                          : by_number[neo_size_number(m, (neo_size){k})];
+  for (uint32_t k = 1; k < m->sizes.n; k++) /* over sizes before it */
+    if (m->sizes.at[k].kind == NEO_SIZE_DERIVED)
+      by_id[k] = neo_size_value(m, m->sizes.at[k].value, by_id);
   return by_id;
 }
 
@@ -308,17 +311,27 @@ static void draw_sizes(const neo_rt_model *m, uint64_t *seed, int64_t most, int6
     by_number[k] = m->sizes[k].hi;
 }
 
+/* What an entry does not take is at its largest. */
+static void keep_taken(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *drawn,
+                       int64_t *by_number) {
+  for (int32_t k = 0; k < m->n_sizes; k++)
+    by_number[k] = m->sizes[k].hi;
+  for (int32_t k = 0; k < e->n_sizes; k++)
+    by_number[m->entry_sizes[e->sizes + k]] = drawn[m->entry_sizes[e->sizes + k]];
+}
+
 static void check_draws(frames *f, int n, int64_t most, uint64_t seed) {
   const neo_rt_model *m = &f->w.model;
-  int64_t by_number[NEO_RT_MOST_SIZES];
+  int64_t drawn[NEO_RT_MOST_SIZES], by_number[NEO_RT_MOST_SIZES];
   int good = 0;
   for (int k = 0; k < n; k++) {
-    draw_sizes(m, &seed, most, by_number);
-    for (int32_t e = 0; e < m->n_entries; e++)
+    draw_sizes(m, &seed, most, drawn);
+    for (int32_t e = 0; e < m->n_entries; e++) {
+      keep_taken(m, &m->entries[e], drawn, by_number);
       expect_apart(f, e, by_number);
-    for (int32_t e = 0; e < m->n_entries; e++)
       if (m->entries[e].kind != NEO_RT_ENTRY_INIT)
         good += check_call(f, e, by_number, neo_pick(&seed, 0, 3) ? 0 : neo_splitmix(&seed));
+    }
   }
   assert_true(good > 0);
 }
@@ -416,13 +429,12 @@ static void random_programs_give_the_bits_of_a_new_context(void **state) {
 
 static void models_of_the_zoo_give_the_bits_of_a_new_context(void **state) {
   (void)state;
-  static const char *const names[] = {"zoo/mlp",  "zoo/gotoh",  "zoo/milstm_scan", "zoo/lltm_scan",
-                                      "zoo/ggnn", "zoo/tagger", "zoo/seq2seq"};
+  static const char *const names[] = {"zoo/mlp", "zoo/gotoh", "zoo/milstm_scan", "zoo/tagger"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     frames f;
     print_message("%s\n", names[k]);
     open_model(&f, names[k]);
-    check_draws(&f, (int)neo_test_count(4), 12, k);
+    check_draws(&f, (int)neo_test_count(3), 12, k);
     close_frames(&f);
   }
 }
