@@ -46,7 +46,8 @@ static void print_where(printer *p, const neo_lx *cond) {
 static void print_for(printer *p, const neo_ls *s, int depth) {
   static const char *const kinds[] = {"", " unit", " unroll", " vector", " thread"};
   const char *before = p->var[s->loop.var];
-  p->var[s->loop.var] = NULL;
+  if (before)
+    neo_lo_release(p, before);
   const char *name = neo_lo_distinct(p, p->k->vars.at[s->loop.var]);
   neo_str_addf(p->out, "for %s in ", name);
   neo_lo_expr(p, s->loop.lo, PREC_ADD);
@@ -57,7 +58,10 @@ static void print_for(printer *p, const neo_ls *s, int depth) {
   neo_str_addf(p->out, "%s\n", kinds[s->loop.kind]);
   p->var[s->loop.var] = name;
   print_block(p, &s->loop.body, depth + 1);
+  neo_lo_release(p, name);
   p->var[s->loop.var] = before;
+  if (before)
+    neo_lo_take(p, before);
 }
 
 static void print_if(printer *p, const neo_ls *s, int depth) {

@@ -44,6 +44,15 @@ typedef struct {
   size_t text_bytes;
 } neo_module_text; /* what `import NAME` finds before any file */
 
+/* What a tensor, an entry or a size that is called `ident` in the model's text is called in the
+ * record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
+ * bytes without control characters, "layers.0.weight". With {"h", "encoder"} the parameter h.W
+ * of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
+ * the header stay those of the text. */
+typedef struct {
+  const char *ident, *name;
+} neo_name_pair;
+
 /* What to compile. All zero but `path`, or `text`, is fine: null means the default. It is read,
  * and what it points to, during the call only. */
 typedef struct {
@@ -81,6 +90,9 @@ typedef struct {
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
   const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
+  const neo_name_pair *names; /* for programs; two of a kind that are the same are a bad request,
+                                 as is an identifier that the model does not have */
+  int32_t n_names;
 } neo_request;
 
 /* ---- files */

@@ -1,7 +1,8 @@
 /* core.h: what the files of the module neoc._core share. Private to python/src.
  *
  *   module.c    the module: its state, functions, what numpy gives
- *   build.c     Build: a compilation (neo_build), which Ctrl-C ends
+ *   build.c     Build: a compilation (neo_build), which Ctrl-C ends (wait.c)
+ *   compiling.c who is within the compiler: a fork and the end of the process wait for them
  *   program.c   Program: a build that is loaded, with contexts for its calls
  *   pools.c     pools of threads, shared by all contexts; fork
  *   value.c     an argument of a call: an array's memory, or a number of Python
@@ -9,7 +10,7 @@
  *   op.c        Op: an operator; finds the program for the shapes and types of a call
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
- *   raise.c     a status of libneo as an exception of neoc.errors
+ *   call.c      neo_rt_call without the interpreter's lock
  *
  * How doors (torch, JAX) call a program without Python:
  *
@@ -139,7 +140,7 @@ typedef struct {
   PyObject *object; /* what is read: the argument, or an array that was made of it */
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
-  bool has_buffer;
+  bool has_buffer, writable;
   uint8_t kind, type; /* of an array enum neo_rt_type */
   int32_t rank;
   const Py_ssize_t *shape;

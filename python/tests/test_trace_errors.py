@@ -76,7 +76,7 @@ CASES = [
     ("the rank of a signature", "return neoc.nn.conv2d(x, W)  # here", [(3, 2), (2, 5)],
      ValueError, r"x\[N, C, H, W\]"),
     ("an option", "return neoc.nn.top(x, k=True, j=2)  # here", [(3, 2), (2, 5)], TypeError, "j"),
-    ("parameters", "return neoc.nn.linear(x)  # here", [(3, 2), (2, 5)], TypeError, "needs W, b"),
+    ("parameters", "return neoc.nn.linear(x)  # here", [(3, 2), (2, 5)], TypeError, "needs.*out"),
     ("a result", "return {'a': 'text'}  # here", [(3,), (3,)],
      TypeError, "traced function returns"),
 ]

@@ -51,6 +51,8 @@ typedef struct {
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
+  const neo_plan_name *names; /* for programs, see neo_plan_rename */
+  int n_names;
   const char *prefix;         /* null: the file's stem */
   bool unseen;                /* nobody sees the library: a stem that is no identifier will do */
   const char *out_dir;        /* null: the current folder */

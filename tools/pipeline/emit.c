@@ -158,7 +158,10 @@ static neo_status begin_files(neo_compilation *c) {
 
 neo_status neo_emit_files(neo_compilation *c) {
   bool in_memory = c->options.in_memory;
-  neo_status s = in_memory ? NEO_OK : begin_files(c);
+  neo_status s =
+      neo_plan_rename(c->plan, c->options.names, (size_t)c->options.n_names, &c->why);
+  if (!s && !in_memory)
+    s = begin_files(c);
   if (!s)
     s = neo_emit_device(c);
   neo_emit_enter(c);

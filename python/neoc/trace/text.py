@@ -19,13 +19,13 @@ from .poly import Atom, Element, Index, Poly, Symbol
 from .scope import Block, Place, Statement, Trace
 from .tensor import Tensor
 
-RESERVED = set("""and or not true false inf pi else where scan repeat while case sum prod max min
-mean argmax argmin logsumexp any all select clamp abs sign floor ceil round sqrt rsqrt exp expm1
-log log1p sin cos tan tanh sigmoid relu gelu silu softplus elu erf f64 f32 f16 bf16 i64 i32 i8 u8
-bool wide rand stop training step grad global_norm dim assert input param state const import fn
-optimizer vertex graph output train update next scatter gather collect push over except using from
-limit down update children as nn optim linalg schedule vision recurrent uniform normal glorot he
-std var norm clip matmul double float int""".split())
+RESERVED = set("""and or not true false inf nan pi else where scan repeat while case sum prod max
+min mean argmax argmin logsumexp any all select clamp abs sign floor ceil round sqrt rsqrt exp
+expm1 log log1p sin cos tan tanh sigmoid relu gelu silu softplus elu erf f64 f32 f16 bf16 i64 i32
+i8 u8 bool wide rand stop training step grad global_norm dim assert input param state const import
+fn optimizer vertex graph output train update next scatter gather collect push over except using
+from limit down update children as nn optim linalg schedule vision recurrent uniform normal glorot
+he std var norm clip matmul double float int""".split())
 LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 SIZES = ["N", "M", "L", "P", "Q", "R", "S", "K", "T", "B"]
 LARGEST = 28  # operations and reads in a definition that others become parts of
@@ -63,6 +63,7 @@ class Writer:
         for g in trace.graphs.values():
             self.names[id(g.child)] = g.child.name
             self.taken.add(g.name)
+        self.taken.update(trace.functions)
         for t in self.results:
             t.pinned = True
             self._use(t)

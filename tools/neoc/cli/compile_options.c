@@ -25,6 +25,19 @@ static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
   return NEOC_OK;
 }
 
+static neoc_exit read_names(neoc_cli *cli, neo_compile_options *o) {
+  const neoc_texts *given = &cli->value[NEOC_O_NAME];
+  neo_plan_name *x = NEO_NEW_ARRAY(cli->arena, neo_plan_name, given->n + 1);
+  for (size_t k = 0; k < given->n; k++) {
+    x[k].ident = neoc_pair(cli, given->at[k], &x[k].name);
+    if (!x[k].ident)
+      return neoc_usage(cli, "--name takes IDENTIFIER=NAME, not '%s'", given->at[k]);
+  }
+  o->names = x;
+  o->n_names = (int)given->n;
+  return NEOC_OK;
+}
+
 static neoc_exit read_import_paths(neoc_cli *cli, neo_compile_options *o) {
   neoc_texts paths = {0};
   for (size_t k = 0; k < cli->value[NEOC_O_INCLUDE].n; k++) {
@@ -168,6 +181,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
     e = read_precision(cli, NEOC_O_STORE, "store", &o.store);
   if (!e)
     e = read_defines(cli, &o);
+  if (!e)
+    e = read_names(cli, &o);
   if (!e)
     e = neoc_pass_options(cli, &o);
   if (!e)
