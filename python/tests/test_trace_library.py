@@ -69,7 +69,7 @@ class Library(unittest.TestCase):
     def test_what_is_made_of_layers_is_what_a_model_computes(self):
         x = floats(2, 5, 8)
         for name, options in (("block", {"heads": 2}), ("lstm", {"hidden": 4, "layers": 2}),
-                              ("lstm", {"hidden": 4, "bidirectional": True}),
+                              ("lstm", {"hidden": 4, "layers": 3, "bidirectional": True}),
                               ("gru", {"hidden": 4}), ("mamba", {"state": 3}),
                               ("attention", {"heads": 2, "causal": True})):
             with self.subTest(name=name, **options):
