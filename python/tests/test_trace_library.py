@@ -249,6 +249,18 @@ class Eager(unittest.TestCase):
                 before = before or len(eager._programs)
             self.assertEqual(len(eager._programs), before)
 
+    def test_what_was_looked_at_lets_go_of_what_it_was_made_of(self):
+        import gc
+        import weakref
+        with neoc.eager():
+            w = neoc.array(floats(3))
+            first = weakref.ref(w)
+            for _ in range(3):
+                w = w*0.5 + 1
+                w.numpy()
+            gc.collect()
+            self.assertIsNone(first())
+
     def test_traced_functions_take_its_tensors(self):
         f = neoc.function(lambda x: x*2)
         with neoc.eager():

@@ -86,6 +86,7 @@ static const char *const other_imports[] = {"/nowhere", NEO_TEST_SOURCE_DIR "/mo
 static const neo_define_option define[] = {{"N", 7}};
 static const neo_module_source module[] = {
     {"other", "fn f(x[..]) -> y {\n  y[..] = x[..]\n}\n", 38}};
+static const neo_plan_name renamed[] = {{"X", "data"}};
 static neo_machine machine;
 
 static const char *second_path; /* of a file with the same text */
@@ -96,6 +97,7 @@ static const char *second_path; /* of a file with the same text */
   X(import_paths, o->import_paths = other_imports)                            \
   X(defines, (o->defines = define, o->n_defines = 1))                         \
   X(modules, (o->modules = module, o->n_modules = 1))                         \
+  X(names, (o->names = renamed, o->n_names = 1))                              \
   X(no_folder, o->no_folder = true)                                           \
   X(unseen, o->unseen = true)                                                 \
   X(emit_header, o->emit = NEO_EMIT_A | NEO_EMIT_JSON)                        \

@@ -42,6 +42,7 @@ static void add_modules(neo_str *s, const neo_compile_options *o) {
     neo_str_addf(s, "%zu\n", o->modules[k].text_bytes);
     neo_str_addn(s, o->modules[k].text, o->modules[k].text_bytes);
   }
+  add_text(s, NULL);
 }
 
 static void add_defines(neo_str *s, const neo_compile_options *o) {
@@ -49,6 +50,7 @@ static void add_defines(neo_str *s, const neo_compile_options *o) {
     add_text(s, o->defines[k].name);
     add_number(s, "=", o->defines[k].value);
   }
+  add_text(s, NULL);
 }
 
 static void add_names(neo_str *s, const neo_compile_options *o) {
@@ -95,6 +97,7 @@ static void add_records(neo_str *s, const neo_compile_options *o) {
     add_number(s, "flags", r->flags);
     add_number(s, "optional", r->optional);
   }
+  add_text(s, NULL);
 }
 
 /* ---- all options */
