@@ -13,7 +13,7 @@ typedef struct {
 typedef struct {     /* c->state */
   neo_rt_pool *pool; /* null: one thread */
   bool own_pool;
-  void *arena; /* what to free; null if the caller's */
+  void *arena, *work;    /* what to free; null: none, or the caller's */
   neo_rti_crowd *crowds; /* one for each entry */
   int32_t most_steps;
   neo_rti_cpu_span *spans; /* [workers][most_steps] of the entry that runs; null: no trace */
