@@ -75,6 +75,12 @@ static neo_rt_status open_state(neo_rt_ctx *c, const neo_rt_config *config) {
   if (!c->state)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory");
   memset(c->state, 0, sizeof(neo_rti_cpu));
+  neo_rti_cpu *u = c->state;
+  size_t bytes = (size_t)c->model->n_entries * sizeof *u->crowds;
+  u->crowds = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes + 1);
+  if (!u->crowds)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(u->crowds, 0, bytes);
   return take_threads(c, config);
 }
 
@@ -84,6 +90,8 @@ static void close_state(neo_rt_ctx *c) {
     neo_rt_pool_destroy(u->pool);
   if (u->arena)
     NEO_RTI_FREE(&c->env.alloc, u->arena);
+  if (u->crowds)
+    NEO_RTI_FREE(&c->env.alloc, u->crowds);
   if (u->work)
     NEO_RTI_FREE(&c->env.alloc, u->work);
   NEO_RTI_FREE(&c->env.alloc, u);
