@@ -114,11 +114,11 @@ NEO_API const char *neo_version(void);
  * nothing of its request. */
 typedef struct neo_build neo_build;
 
-/* Compiles in memory: writes no file, and needs no other program but, for a GPU, ptxas where it
- * is installed. `emit` is a list of code o h ll s json ptx, and "code" if it is null: "code" is
- * for neo_code_load, "o" an object with the functions of the header "h", which takes longer to
- * make and can be loaded, too. The status is neo_compile's. *out is null only when memory ended;
- * after any other failure it has the diagnostics. The caller frees it. */
+/* Compiles in memory: writes no file but those of the cache, and needs no other program but, for
+ * a GPU, ptxas where it is installed. `emit` is a list of code o h ll s json ptx, and "code" if
+ * it is null: "code" is for neo_code_load, "o" an object with the functions of the header "h",
+ * which takes longer to make and can be loaded, too. The status is neo_compile's. *out is null
+ * only when memory ended; after any other failure it has the diagnostics. The caller frees it. */
 NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
 NEO_API void neo_build_free(neo_build *build); /* null is fine */
 

@@ -17,8 +17,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Mutab
                     NamedTuple, Sequence)
 
 from . import _core, arrays
-from .compiler import (device_words, explanation_of, failure_of, module_texts, option_words,
-                       size_words)
+from .compiler import (device_words, diagnostics_of, explanation_of, failure_of, module_texts,
+                       option_words, size_words, warn_of)
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError, Unsupported
 
 if TYPE_CHECKING:
@@ -457,6 +457,7 @@ def _program_of(source: _Source) -> _core.Program:
     build = _core.Build(source.path, source.text, source.options, source.imports)
     if build.status:
         raise failure_of(build)
+    warn_of(diagnostics_of(build))
     return build.load(source.threads)
 
 

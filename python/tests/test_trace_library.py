@@ -69,7 +69,7 @@ class Library(unittest.TestCase):
     def test_what_is_made_of_layers_is_what_a_model_computes(self):
         x = floats(2, 5, 8)
         for name, options in (("block", {"heads": 2}), ("lstm", {"hidden": 4, "layers": 2}),
-                              ("lstm", {"hidden": 4, "bidirectional": True}),
+                              ("lstm", {"hidden": 4, "layers": 3, "bidirectional": True}),
                               ("gru", {"hidden": 4}), ("mamba", {"state": 3}),
                               ("attention", {"heads": 2, "causal": True})):
             with self.subTest(name=name, **options):
@@ -248,6 +248,18 @@ class Eager(unittest.TestCase):
                 w.numpy()
                 before = before or len(eager._programs)
             self.assertEqual(len(eager._programs), before)
+
+    def test_what_was_looked_at_lets_go_of_what_it_was_made_of(self):
+        import gc
+        import weakref
+        with neoc.eager():
+            w = neoc.array(floats(3))
+            first = weakref.ref(w)
+            for _ in range(3):
+                w = w*0.5 + 1
+                w.numpy()
+            gc.collect()
+            self.assertIsNone(first())
 
     def test_traced_functions_take_its_tensors(self):
         f = neoc.function(lambda x: x*2)

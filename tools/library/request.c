@@ -1,4 +1,5 @@
 /* What a caller asks for, as the options of the pipeline. */
+#include "tools/cache/code.h"
 #include "tools/library/build.h"
 #include <stddef.h>
 #include <string.h>
@@ -114,6 +115,15 @@ static void take_model(const neo_request *r, neo_compile_options *o) {
   o->passes.verify = false; /* that is for who works on the compiler */
 }
 
+static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  if (!r->options && !r->cache)
+    o->cache = neo_code_place(a);
+  if (!r->cache)
+    return;
+  o->cache = neo_streq(r->cache, "none") ? NULL : r->cache;
+  o->cache_named = true;
+}
+
 /* Where a field and an option say the same, the field counts. */
 static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   o->prefix = r->prefix ? r->prefix : o->prefix;
@@ -123,6 +133,7 @@ static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options 
   o->lib_dir = r->lib_dir ? r->lib_dir : o->lib_dir;
   o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : o->runtime;
   o->import_paths = import_paths(a, r, o->import_paths);
+  take_cache(a, r, o);
 }
 
 neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit,

@@ -154,7 +154,7 @@ static neo_status make(neo_compilation *c, const char *code, const char *linked)
     return s;
   if (c->target.emulated)
     return link_emulated(c, code, linked);
-  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE))
+  if (c->options.emit & NEO_EMIT_OBJECTS)
     s = assemble(c, code, linked);
   return s ? s : add_image(c, NEO_RT_IMAGE_PTX, code);
 }

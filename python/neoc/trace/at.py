@@ -1,8 +1,8 @@
 """x.at[key].set(v), .add(v) and others: tensors with other elements at some places.
 
-For positions and slices, each element of x is met by one value at most, and its place among the values
-follows from its own. For integer tensors several values may meet an element: they are added up, or the
-last one counts.
+For positions and slices, each element of x is met by one value at most, and its place among the
+values follows from its own. For integer tensors several values may meet an element: they are added
+up, or the last one counts.
 """
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Update:
         return define(x.extents, x.kind, body)
 
     def _last_places(self, axes: Sequence[int]) -> Tensor:
-        """For each element along the axes of integer tensors where its last value stands, plus 1."""
+        """For each element along the axes where its last value stands, plus 1; 0: nowhere."""
         x = self.x
         total = poly(1)
         for e in self.many:

@@ -133,6 +133,11 @@ def parameters_of(text: str, names: Sequence[str], seed: int) -> List[Any]:
     return _engine().parameters(text, names, seed)  # type: ignore[no-any-return]
 
 
+def explained(text: str, what: str, options: Dict[str, Any]) -> str:
+    """What the compiler made of a text."""
+    return _engine().explained(text, what, options)  # type: ignore[no-any-return]
+
+
 # ---- what the compiler says of shapes
 _TEMP = re.compile(r"^(temp|input|param|state|const) (\S+) : (\w+) \[([^\]]*)\](.*)$", re.M)
 _ENTRY = re.compile(r"^entry \S+ \S+: (.*)$", re.M)

@@ -22,7 +22,6 @@ from .tensor import Tensor, define
 from .text import Writer
 
 Argnums = Union[int, Sequence[int]]
-MOST = 16  # gradients of one request
 
 
 class Grad(Statement):
@@ -123,10 +122,7 @@ def gradients(of: Tensor, by: Sequence[Tensor], seed: Any = None) -> List[Tensor
     made_of = reached([of], set())
     read = [id(b) in made_of for b in by]
     wanted = [b for b, r in zip(by, read) if r]
-    found: List[Tensor] = []
-    for k in range(0, len(wanted), MOST):
-        found += Grad(of, wanted[k:k + MOST], seed).results
-    iterator = iter(found)
+    iterator = iter(Grad(of, wanted, seed).results if wanted else ())
     return [next(iterator) if r else zeros_like(b) for b, r in zip(by, read)]
 
 

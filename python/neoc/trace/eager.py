@@ -99,7 +99,7 @@ def _compute(t: Tensor) -> None:
         for x, name, pinned in names:
             x.name, x.pinned = name, pinned
     t.value = np.asarray(value)
-    t.body, t.source, t.indices, t.alias = None, Leaf(t.place), (), None
+    t.body, t.source, t.indices, t.alias, t.read = None, Leaf(t.place), (), None, None
 
 
 def _tensors(items: Sequence[Any]) -> List[Tensor]:

@@ -333,12 +333,38 @@ class Function:
                 raise NeoError(f"{self.called()} was not called yet: give shapes, as in "
                                "f.text((32, 64), (64, 10))")
             return self.last.text
-        leaves = [tree.map(standing, shapes_apart(a)) for a in args]
-        given = self._bound(tuple(leaves), {k: v if k in self.static else
-                                            tree.map(standing, shapes_apart(v))
-                                            for k, v in kwargs.items()})
+        given = self._of_shapes(args, kwargs)
         group = Group()
         return self._traced(given, group, group.varying(given.shapes, self.sizes)).text
+
+    def _of_shapes(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
+        """Arguments that stand for arrays; static ones are as they are."""
+        names = list(self.signature.parameters)
+        leaves = [a if k < len(names) and names[k] in self.static else
+                  tree.map(standing, shapes_apart(a)) for k, a in enumerate(args)]
+        named = {k: v if k in self.static else tree.map(standing, shapes_apart(v))
+                 for k, v in kwargs.items()}
+        return self._bound(tuple(leaves), named)
+
+    def compile(self, *args: Any, **kwargs: Any) -> "Function":
+        """Compile now for arguments of these shapes (as of text), and return itself.
+
+        >>> import neoc
+        >>> f = neoc.function(lambda x: 2*x).compile((3,))
+        >>> f.cache_info().compiled
+        1
+        """
+        self.program_of(self._of_shapes(args, kwargs))
+        return self
+
+    def explain(self, what: str = "groups") -> str:
+        """What the compiler made of the text of the last trace, as `neoc explain`.
+
+        what: "groups", "schedule", "kernels", "memory", "after=PASS".
+        """
+        if self.last is None:
+            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain")
+        return backend.explained(self.last.text, what, self.options)
 
     def save(self, path: str) -> None:
         """Write the text of the last trace to a file, which `neoc compile` makes a library of.

@@ -14,7 +14,8 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import poly as polys
 from .expr import (NARROW, Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce,
-                   replaced, weight)
+                   replaced, walk, weight)
+from .kinds import INTEGERS
 from .poly import Atom, Element, Index, Poly, Symbol
 from .scope import Block, Place, Statement, Trace
 from .tensor import Tensor
@@ -230,8 +231,10 @@ class Writer:
         assert t.body is not None
         if t.is_index and t.bound is not None:
             return f" : {self.bounded_kind(t)}"
-        if t.body.is_literal() and t.kind != "bool":
-            return f" : {t.kind}"
+        if t.kind != "bool" and (t.body.is_literal() or (
+                t.kind in INTEGERS and isinstance(t.body, (Apply, Operator)) and
+                any(isinstance(e, Literal) for e in walk(t.body)))):
+            return f" : {t.kind}"  # x - x of integers is a literal to the compiler
         return ""
 
     def bounded_kind(self, t: Tensor) -> str:
@@ -461,7 +464,7 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if math.isnan(value):
-        return "(inf - inf)"
+        return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if value == int(value) and abs(value) < 2**53:

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/machine_text.h"
 #include "codegen/llvm/target.h"
+#include "tools/cache/code.h"
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
 #include <errno.h>
@@ -149,6 +150,19 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
                     math ? ", 3xtf32, tf32 and" : " and");
 }
 
+/* Commands that check compiled code have no such option, and compile anew. */
+static void read_cache(neoc_cli *cli, neo_compile_options *o) {
+  static const char *const words[] = {"compile", "run", "train", "tune", "explain"};
+  const char *folder = neoc_text(cli, NEOC_O_CACHE, NULL);
+  bool has = false;
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    has = has || neo_streq(cli->command->name, words[k]);
+  o->cache_named = folder != NULL;
+  o->cache = folder ? folder : has ? neo_code_place(cli->arena) : NULL;
+  if (folder && neo_streq(folder, "none"))
+    o->cache = NULL;
+}
+
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
   neoc_progress_begin(cli, &o);
@@ -160,6 +174,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
   o.lib_dir = neo_place_lib(cli->arena);
   o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
+  read_cache(cli, &o);
   const char *batches = neoc_text(cli, NEOC_O_BATCHES, "level");
   o.batch_kinds = neo_streq(batches, "kind");
   if (!o.batch_kinds && !neo_streq(batches, "level"))
