@@ -15,5 +15,7 @@ python=${NEO_PYTHON_TORCH:-/usr/bin/python3}
   exit 77
 }
 export PYTHONPATH="$package" PYTHONDONTWRITEBYTECODE=1
-"$python" "$NEO_SOURCE_DIR/python/tests/test_torch.py" >log 2>&1 || fail test_torch.py log
+for test in test_docs.py test_torch.py; do
+  "$python" "$NEO_SOURCE_DIR/python/tests/$test" >log 2>&1 || fail "$test" log
+done
 exit $status

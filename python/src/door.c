@@ -1,7 +1,7 @@
 /* door.c: operators that another framework calls by number.
  *
- * A framework's kernel gets no pointer of ours, so an operator has a number, which Python makes from
- * its text (neoc.torch): a graph that the framework stored means the same operator in another
+ * A framework's kernel gets no pointer of ours, so an operator has a number, which Python makes
+ * from its text (neoc.torch): a graph that the framework stored means the same operator in another
  * process. A table finds the operator of a number, and in the operator a table finds the variant of
  * shapes and types, as op.c does. What has been added stays, since a compiled graph may call it, so
  * both are read without a lock: a table that has become too small is replaced by a larger one and
@@ -14,8 +14,8 @@
  *   _fail(status, message)                     raises what a call's status means
  *
  * inputs[k] is the argument that is the entry's k-th input. A model's entry has a number, run-time
- * sizes, which are found from shapes, and parameters that are bound to arguments' memory in each call:
- * bound is (tensor, argument, tensor, argument, ...).
+ * sizes, which are found from shapes, and parameters that are bound to arguments' memory in each
+ * call: bound is (tensor, argument, tensor, argument, ...).
  *
  * An exception waits in the thread's dictionary of the interpreter until neoc asks for it
  * (door_failure), since kernels can tell a text alone. */
@@ -312,8 +312,8 @@ static bool are_arguments(const maker *m) {
 static void finish(maker *m) {
   neo_py_door_variant *v = m->v;
   for (int32_t k = 0; k < v->n_out; k++) {
-    neo_py_shape s = shape_of(v->model, argument_of(v, v->n_in + k), m->sizes,
-                              m->extents + k * NEO_PY_RANK);
+    neo_py_shape s =
+        shape_of(v->model, argument_of(v, v->n_in + k), m->sizes, m->extents + k * NEO_PY_RANK);
     m->rank[k] = s.rank;
     m->type[k] = s.type;
   }
@@ -428,8 +428,7 @@ const neo_py_door_variant *neo_py_door_variant_of(neo_py_door *door, const neo_p
   return v ? &v->v : NULL;
 }
 
-static int32_t bind_one(neo_rt_ctx *ctx, const neo_py_door_variant *v, int32_t tensor,
-                        void *data) {
+static int32_t bind_one(neo_rt_ctx *ctx, const neo_py_door_variant *v, int32_t tensor, void *data) {
   static const neo_dl_type types[] = {
       [NEO_RT_F64] = {NEO_DL_FLOAT, 64, 1}, [NEO_RT_F32] = {NEO_DL_FLOAT, 32, 1},
       [NEO_RT_F16] = {NEO_DL_FLOAT, 16, 1}, [NEO_RT_BF16] = {NEO_DL_BFLOAT, 16, 1},
@@ -454,8 +453,7 @@ static int32_t bind_all(neo_rt_ctx *ctx, const neo_py_door_variant *v, void *con
   return status;
 }
 
-int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args,
-                    char *why) {
+int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args, char *why) {
   char text[512] = "";
   int32_t status;
   neo_py_worker *w = neo_py_program_take(v->program, &status, text, sizeof text);
@@ -595,20 +593,6 @@ static PyObject *door_results(PyObject *self, PyObject *args) {
   return made;
 }
 
-static PyObject *door_reads(PyObject *self, PyObject *args) {
-  (void)self;
-  long long number;
-  PyObject *parts;
-  found f;
-  if (!PyArg_ParseTuple(args, "LO!:door_reads", &number, &PyTuple_Type, &parts) ||
-      !find_for(number, parts, &f))
-    return NULL;
-  PyObject *made = PyTuple_New(f.v->n_in);
-  for (int32_t k = 0; made && k < f.v->n_in; k++)
-    PyTuple_SetItem(made, k, PyLong_FromLong(f.v->in[k]));
-  return made;
-}
-
 static void *address_at(PyObject *list, Py_ssize_t k) {
   PyObject *number = PyTuple_GetItem(list, k);
   return number ? PyLong_AsVoidPtr(number) : NULL;
@@ -651,8 +635,6 @@ int neo_py_add_doors(neo_py_state *s) {
        "door_failure() -> exception or None: why a call of this thread failed."},
       {"door_results", door_results, METH_VARARGS,
        "door_results(number, ((type, shape), ...)) -> the same of the results."},
-      {"door_reads", door_reads, METH_VARARGS,
-       "door_reads(number, ((type, shape), ...)) -> the arguments whose elements it reads."},
       {"door_run", door_run, METH_VARARGS,
        "door_run(number, ((type, shape), ...), addresses, addresses of results): computes."},
       {0}};

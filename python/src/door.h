@@ -19,10 +19,10 @@ typedef struct {
   neo_py_program *program;
   const neo_rt_model *model;
   int32_t entry, n_in, n_out, n_bound;
-  const int32_t *in;      /* of each input of the entry the number of the argument */
-  const int32_t *bound;   /* pairs: a parameter or state, and the argument that is its memory */
-  const int64_t *sizes;   /* of the entry, in its order */
-  const int64_t *extents; /* NEO_PY_RANK for each result */
+  const int32_t *in;          /* of each input of the entry the number of the argument */
+  const int32_t *bound;       /* pairs: a parameter or state, and the argument that is its memory */
+  const int64_t *sizes;       /* of the entry, in its order */
+  const int64_t *extents;     /* NEO_PY_RANK for each result */
   const int32_t *rank, *type; /* of each result */
 } neo_py_door_variant;
 
@@ -37,6 +37,5 @@ const neo_py_door_variant *neo_py_door_variant_of(neo_py_door *door, const neo_p
                                                   int32_t n, char *why);
 /* Computes: args are those of the entry, inputs and then results, and then the memory of what is
  * bound, all row-major. -1: as above. */
-int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args,
-                    char *why);
+int neo_py_door_run(neo_py_door *door, const neo_py_door_variant *v, void *const *args, char *why);
 #endif

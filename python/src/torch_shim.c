@@ -1,8 +1,8 @@
 /* torch_shim.c: kernels of PyTorch's dispatcher that call operators of door.c.
  *
  * PyTorch's C shim (aoti_torch_*, stable from 2.8 on) is found by dlsym in the libtorch that the
- * process has: nothing of PyTorch is needed to build this. neoc.torch declares one operator for each
- * number of arguments and results,
+ * process has: nothing of PyTorch is needed to build this. neoc.torch declares one operator for
+ * each number of arguments and results,
  *
  *   neoc::call2_1(int number, Tensor a0, Tensor a1) -> Tensor
  *
@@ -281,9 +281,7 @@ static void kernel(uint64_t *stack, uint64_t n_stack, uint64_t n_out) {
 static PyObject *torch_open(PyObject *self, PyObject *none) {
   (void)self;
   (void)none;
-  static const char *missing = "";
-  if (missing && !*missing)
-    missing = open_torch();
+  const char *missing = torch.library ? NULL : open_torch();
   if (missing)
     return PyUnicode_FromString(missing);
   Py_RETURN_NONE;

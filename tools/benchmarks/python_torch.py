@@ -129,7 +129,8 @@ ROWS = [
         "y[b, p < 6, q < 6, j, d, e] = sum[r < 3, s < 3, i, f] u[b, p + r, q + s, i, f, e]*"
         "W[r, s, i, j, d, f]", capsule_convolution,
         lambda: [_randn(4, 8, 8, 4, 4, 4), _randn(3, 3, 4, 4, 4, 4, scale=0.1)]),
-    Row("involution", "y[n, i, j, g, c] = sum[r < 3, s < 3] (x[n, i + r - 1, j + s - 1, g, c] else 0)*"
+    Row("involution",
+        "y[n, i, j, g, c] = sum[r < 3, s < 3] (x[n, i + r - 1, j + s - 1, g, c] else 0)*"
         "w[n, i, j, 3*r + s, g]", involution,
         lambda: [_randn(2, 28, 28, 4, 16), _randn(2, 28, 28, 9, 4)]),
     Row("bilinear", "y[n, k] = sum[i] a[n, i]*(sum[j] W[k, i, j]*b[n, j])", bilinear,
@@ -142,14 +143,16 @@ ROWS = [
         "y[k, p] = sum[c, r] t[c, p, r]*f[k, c, r]", deformable,
         lambda: [_randn(16, 512), _randn(500, 5), _randn(16, 16, 5, scale=0.1)], "y"),
     Row("shifted windows",
-        "s[h, w < 32, i < 8, j < 8] = sum[c] q[h, (8*w + i + 4) % 256, c]*k[h, (8*w + j + 4) % 256, c]\n"
+        "s[h, w < 32, i < 8, j < 8] = sum[c] q[h, (8*w + i + 4) % 256, c]*"
+        "k[h, (8*w + j + 4) % 256, c]\n"
         "m[h, w, i] = max[j] s[h, w, i, j]\ne[h, w, i, j] = exp(s[h, w, i, j] - m[h, w, i])\n"
         "d[h, w, i] = sum[j] e[h, w, i, j]\n"
         "o[h, w, i, c] = (sum[j] e[h, w, i, j]*v[h, (8*w + j + 4) % 256, c])/d[h, w, i]\n"
         "y[h, n < 256, c] = o[h, (n + 252) % 256/8, (n + 252) % 8, c]", shifted_windows,
         lambda: [_randn(4, 256, 32, scale=0.3) for _ in range(3)], "y"),
     Row("p4 convolution",
-        "w[k, t < 4, c, r < 3, s < 3] = select(t == 0, f[k, c, r, s], select(t == 1, f[k, c, s, 2 - r], "
+        "w[k, t < 4, c, r < 3, s < 3] = select(t == 0, f[k, c, r, s], "
+        "select(t == 1, f[k, c, s, 2 - r], "
         "select(t == 2, f[k, c, 2 - r, 2 - s], f[k, c, 2 - s, r])))\n"
         "y[n, k, t, p < 18, q < 18] = sum[c, r, s] x[n, c, p + r, q + s]*w[k, t, c, r, s]",
         p4_convolution, lambda: [_randn(2, 8, 20, 20), _randn(8, 8, 3, 3, scale=0.1)], "y"),
@@ -252,7 +255,8 @@ def measure_calls(rounds: int) -> list[dict[str, Any]]:
         return lambda: f(x, y).backward(seed)
     rows = []
     for name, bound, sides in (
-            ("call without gradient", 1.5, {"add": lambda: torch.add(a, b), "ours": lambda: ours(a, b)}),
+            ("call without gradient", 1.5,
+             {"add": lambda: torch.add(a, b), "ours": lambda: ours(a, b)}),
             ("call with backward", 8.0, {"add": backward(torch.add), "ours": backward(ours)})):
         found = alternating(sides, 3*rounds)
         over = statistics.median(o - p for o, p in zip(found["ours"], found["add"]))*1e6
@@ -290,10 +294,12 @@ def main() -> int:
         found = {k: v for k, v in row.items() if isinstance(v, float) and "us" not in k}
         ratios += found.values()
         missed += [f"{operator.name}: {k}" for k, v in found.items() if v < 1]
-        print(f"{operator.name:24} {row['forward us']:8.0f} us forward, {row['both us']:8.0f} both; "
+        print(f"{operator.name:24} {row['forward us']:8.0f} us forward, "
+              f"{row['both us']:8.0f} both; "
               + ", ".join(f"{k} {v:.2f}" for k, v in found.items()), flush=True)
     if ratios:
-        print(f"geometric mean {_mean(ratios):.2f} (at least 3), least {min(ratios):.2f} (at least 1)")
+        print(f"geometric mean {_mean(ratios):.2f} (at least 3), least {min(ratios):.2f} "
+              "(at least 1)")
         missed += ["geometric mean"] if _mean(ratios) < 3 else []
     if options.json:
         with open(options.json, "w") as file:

@@ -12,6 +12,11 @@ docs/python.md has a chapter on it. Needs PyTorch 2.6 or later; 2.8 is quicker.
 
 from __future__ import annotations
 
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as _problem:
+    raise ImportError("neoc.torch needs PyTorch 2.6 or later: pip install torch") from _problem
+
 from .library import load_exported, save_exported
 from .module import Module
 from .operator import Op, op

@@ -6,8 +6,8 @@ PyTorch has two ways to differentiate, and no one Function serves both well:
     transforms    torch.func and forward-mode AD ask for setup_context, vmap and jvp
 
 What they compute is the same: the backward pass, tangents and batches are operators of neoc
-themselves (Door.vjp, jvp and vmap), so each can be differentiated and batched again. A gradient that
-nobody asks for is in no text that is compiled.
+themselves (Door.vjp, jvp and vmap), so each can be differentiated and batched again. A gradient
+that nobody asks for is in no text that is compiled.
 
 torch.compile sees neither: Dynamo would trace a Function's backward into a graph that has no second
 derivative, without a word. It takes the call as one node (allow_in_graph), and AOTAutograd runs

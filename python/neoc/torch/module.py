@@ -1,7 +1,7 @@
 """neoc.torch.Module: a model's entry as a torch.nn.Module.
 
-A model is compiled as it is; its parameters and states are bound to the memory of torch's tensors in
-each call (door.c), so an entry is a function of its inputs, parameters and states, and all that
+A model is compiled as it is; its parameters and states are bound to the memory of torch's tensors
+in each call (door.c), so an entry is a function of its inputs, parameters and states, and all that
 neoc.torch.op does with operators is done with it. A gradient is the model's text with lines added:
 an input for the cotangent of each output, `g = grad(L, h.W, seed = d)` for each gradient that is
 asked for, and an entry that has them as outputs. Such a text is a model again, which has gradients.
