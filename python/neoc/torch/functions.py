@@ -40,7 +40,7 @@ def apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
     return _apply(door, tensors)
 
 
-@torch.compiler.allow_in_graph
+@torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]
 def _in_graph(number: int, *tensors: torch.Tensor) -> Any:
     return _apply(door_at(number), tensors)
 
@@ -126,13 +126,6 @@ def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> 
     """What the arguments of one element of the batch are like."""
     return tuple(Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
                  for t, b in zip(tensors, batched))
-
-
-def _mark_integers(ctx: Any, output: Any) -> None:
-    many = output if isinstance(output, tuple) else (output,)
-    integers = [t for t in many if not t.dtype.is_floating_point]
-    if integers:
-        ctx.mark_non_differentiable(*integers)
 
 
 class Eager(torch.autograd.Function):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import Any, NamedTuple, Sequence, Union
+from typing import Any, NamedTuple, Sequence, Tuple, Union
 
 import torch
 
@@ -34,7 +34,7 @@ WORDS = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch
          torch.bool: "bool"}
 DTYPE_OF = {word: dtype for dtype, word in WORDS.items()}
 
-Statics = tuple  # of (name, value)
+Statics = Tuple[Tuple[str, Any], ...]  # names and values of static arguments
 
 
 class Example(NamedTuple):
@@ -92,7 +92,7 @@ class Door:
 
     # ---- what is derived from it
 
-    def _derive(self, what: tuple[Any, ...], core: Op) -> Door:
+    def _derive(self, what: tuple[Any, ...], core: Any) -> Door:
         made = door_of(core, tuple(self.statics.items()))
         self._derived[what] = made
         return made
@@ -101,7 +101,7 @@ class Door:
         """Places among all arguments."""
         return [self.tensors[k] for k in places]
 
-    def _of(self, results: tuple[int, ...]) -> Op:
+    def _of(self, results: tuple[int, ...]) -> Any:
         """The operator with some of its results."""
         core = self.core
         if len(results) == self.n_out:
@@ -142,7 +142,7 @@ class Door:
         core = self._with_ranks(examples)
         return self._derive(what, core.vmap([0 if b else None for b in batched]))
 
-    def _with_ranks(self, examples: Sequence[Example]) -> Op:
+    def _with_ranks(self, examples: Sequence[Example]) -> Any:
         """The operator for arguments of these ranks, where the text leaves some open."""
         core = self.core
         if all(a.rank is not None for a in (*core._arguments, *core._results)):
@@ -162,7 +162,7 @@ _lock = threading.Lock()
 def _description(core: Any, statics: Statics) -> str:
     """All that decides what an operator computes."""
     if not isinstance(core, Op):
-        return core.description()
+        return str(core.description())
     return repr((core._text, [(a.name, a.static) for a in core._arguments], core.results,
                  sorted(core._types.items()), core._options, core._threads,
                  sorted(core._fallbacks.items()), sorted(core._index_reads), sorted(statics)))
@@ -193,7 +193,8 @@ def door_at(number: int) -> Door:
 
 # ---------------------------------------------------------------- the dispatcher
 
-_library = torch.library.Library("neoc", "FRAGMENT")
+_torch_library: Any = torch.library
+_library = _torch_library.Library("neoc", "FRAGMENT")
 _declared: dict[tuple[int, int], Any] = {}
 MISSING: str | None = _core.torch_open()  # what the C shim lacks
 

@@ -48,7 +48,7 @@ class Op:
         # Without static arguments there is one door; with, or without any tensor, the general way.
         plain = self._n > 0 and not any(self._is_static)
         self._door = self._door_for(()) if plain else None
-        self._call = self._door.call if self._door else None
+        self._call: Any = self._door.call if self._door else None
         self._number = self._door.number if self._door else 0
 
     # ---- calls

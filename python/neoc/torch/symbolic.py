@@ -34,8 +34,9 @@ def results_of(door: Door, tensors: Sequence[Like]) -> list[tuple[torch.dtype, A
     """Types and shapes of the results."""
     words = tuple(WORDS[t.dtype] for t in tensors)
     symbols, names = _named(tensors)
-    values = {name: _hint(s) for name, s in symbols.items()}
-    if any(v is None for v in values.values()):
+    hints = {name: _hint(s) for name, s in symbols.items()}
+    values = {name: v for name, v in hints.items() if v is not None}
+    if len(values) < len(hints):
         return _results_of_numbers(door, tensors)
     what = (words, names, tuple(values.items()))
     found = door.shapes.get(what)
@@ -149,7 +150,7 @@ def _module(door: Door, words: tuple[str, ...], sizes: _Sizes) -> str:
     numbers = {name: _FIRST + k for k, name in enumerate(used)}
     key = tuple(("array", word, tuple(numbers.get(n, n) for n in shape))
                 for word, shape in zip(words, sizes.names))
-    text = door.core._module(door.full_key(key)).text
+    text = str(door.core._module(door.full_key(key)).text)
     for name, number in numbers.items():
         text = text.replace(str(number), name)
     dims = [f"dim {sizes.low} <= {name} <= {sizes.high[name]}\n" for name in used]
