@@ -12,7 +12,7 @@ typedef struct {
 typedef struct {     /* c->state */
   neo_rt_pool *pool; /* null: one thread */
   bool own_pool;
-  void *arena; /* what to free; null if the caller's */
+  void *arena, *work; /* what to free; null: none, or the caller's */
   int32_t most_steps;
   neo_rti_cpu_span *spans; /* [workers][most_steps] of the entry that runs; null: no trace */
 } neo_rti_cpu;
