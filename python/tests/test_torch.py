@@ -626,6 +626,10 @@ class Modules(Same):
         x = torch.randn(4, 3)
         self.assertRaises(neoc.Unsupported, net, x)
         self.same(net.eval()(x), x)
+        net = neoc.torch.Module("rand.expr", text="input X[4]\nY[i] = X[i]*rand()\noutput Y\n")
+        self.assertRaises(neoc.Unsupported, net.eval(), torch.ones(4))
+        with torch.no_grad():
+            self.assertEqual(net(torch.ones(4)).shape, (4,))
 
     def test_entries_that_update_are_refused(self) -> None:
         text = ("input x[4]\nstate r[4] = 0\nupdate r[i] = r[i] + x[i]\ny[i] = x[i] - r[i]\n"

@@ -432,11 +432,15 @@ class Module(torch.nn.Module):
         return apply(self._door, given + [self._tensor(n) for n in self._rows])
 
     def _check_mode(self) -> None:
-        if self.training and (self._asks_training or self._random):
+        asks = self._asks_training or self._random
+        if self.training and asks:
             raise Unsupported(
-                f"{self._asks_training or self._random} of this model asks for `training` or "
-                "rand(), which an entry of outputs does not have: call .eval() first, or train it "
-                "by module.model")
+                f"{asks} of this model asks for `training` or rand(), which an entry of outputs "
+                "does not have: call .eval() first, or train it by module.model")
+        # Functions of the library draw numbers in training alone.
+        if self._random and not self._random.startswith("nn.") and torch.is_grad_enabled():
+            raise Unsupported(f"{self._random} of this model draws numbers by rand(), and its "
+                              "gradient would draw others: call it under torch.no_grad()")
 
     def extra_repr(self) -> str:
         return f"{self.model._source.path}: {self.entry}({', '.join(self._inputs)})"
