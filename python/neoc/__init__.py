@@ -44,6 +44,7 @@ _LAZY: dict[str, str | None] = {
     "fit": None,
     "tune": "neoc.tuning",
 }
+_LAZY["torch"] = None
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
