@@ -75,9 +75,9 @@ class Graph:
         self._place = _constant(_inverse(self._order))
         self._in_order = bool((self._order == np.arange(n)).all())
         self._child = self._table if self._in_order else _constant(self._arranged_table())
-        self._start = _constant(np.asarray([0, n] if start is None else start, np.int64))
+        self._start = _constant(_starts(start, n))
         self._labels = None if labels is None else tuple(labels)
-        self._features = {name: _rows(name, value, n) for name, value in (features or {}).items()}
+        self._features = _features_of(features or {}, n)
 
     def _arranged_table(self) -> Any:
         rows = self._table[self._order]
@@ -171,8 +171,7 @@ class Graph:
         """
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
-        given = {name: _rows(name, value, len(self._table)) for name, value in features.items()}
-        made._features = {**self._features, **given}
+        made._features = {**self._features, **_features_of(features, len(self._table))}
         return made
 
     def table(self, children: int) -> Any:
@@ -314,7 +313,8 @@ class Graph:
         coo = matrix.tocoo()
         if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
             raise ShapeError(f"a matrix of edges is square; given the shape {tuple(coo.shape)}")
-        return cls._made(_table_of(coo.row, coo.col, int(coo.shape[0]), children, reverse), features)
+        table = _table_of(coo.row, coo.col, int(coo.shape[0]), children, reverse)
+        return cls._made(table, features)
 
     @classmethod
     def from_dgl(cls, graph: Any, features: Sequence[str] = (), *, children: int | None = None,
@@ -429,6 +429,22 @@ def _rows(name: str, value: Any, n: int) -> Any:
         raise ShapeError(f"{name}: expected a row for each of {n} vertices, given the shape "
                          f"{array.shape}")
     return array
+
+
+def _features_of(given: Features, n: int) -> dict[str, Any]:
+    for name in given:
+        if name in ("child", "order", "place"):
+            raise ArgumentError(f"a feature cannot be called '{name}', as the graph has that")
+    return {name: _rows(name, value, n) for name, value in given.items()}
+
+
+def _starts(given: Any, n: int) -> Any:
+    """Where graphs of a batch begin, and the last one ends."""
+    start = np.asarray([0, n] if given is None else given, np.int64)
+    if start.ndim != 1 or len(start) == 0 or start[0] != 0 or start[-1] != n or \
+            (np.diff(start) < 0).any():
+        raise ShapeError(f"the graphs of this batch do not have its {n} vertices together")
+    return start
 
 
 def _check_range(name: str, array: Any, low: int, end: int) -> None:

@@ -9,7 +9,7 @@ first.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .model import Entry
 
 __all__ = ["Declared", "GraphEntry"]
 
-Shape = Sequence["int | str | None"]
+Shape = Tuple["int | str | None", ...]
 
 
 class Declared(NamedTuple):
