@@ -32,6 +32,7 @@ __version__ = _core.version()
 # None. Whoever adds a module to the package adds its names here.
 _LAZY: dict[str, str | None] = {
     "Model": "neoc.model",
+    "jax": None,
     "tune": "neoc.tuning",
 }
 

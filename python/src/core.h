@@ -9,6 +9,7 @@
  *   op.c        Op: an operator; finds the program for the shapes and types of a call
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
+ *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
  *   raise.c     a status of libneo as an exception of neoc.errors
  *
  * How doors (torch, JAX) call a program without Python:
@@ -87,6 +88,10 @@ int neo_py_add_entry(neo_py_state *s);
 /* The functions write_files and check of the module; they take what Build does. */
 PyObject *neo_py_write_files(PyObject *self, PyObject *args, PyObject *named);
 PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
+
+/* The functions jax_handler and jax_version of the module (jax_ffi.c). */
+PyObject *neo_py_jax_handler(PyObject *self, PyObject *none);
+PyObject *neo_py_jax_version(PyObject *self, PyObject *minor);
 
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);
