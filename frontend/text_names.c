@@ -45,6 +45,30 @@ static int rank_of(const neo_ast_var *v) {
   return v->indexed ? (int)v->axes.n : NEO_RANK_UNKNOWN;
 }
 
+/* Conversions take whole tensors as well: y = bf16(X). */
+static bool takes_elements(const neo_ast_expr *call) {
+  const char *name = call->u.ref.path.n == 1 ? call->u.ref.path.at[0].text : NULL;
+  const neo_builtin *row = name ? neo_builtin_find(name) : NULL;
+  return row && row->op != NEO_OP_CAST;
+}
+
+/* What is no name, call or slice by itself is an element: arithmetic is of elements. */
+static bool is_element(const neo_ast_expr *e) {
+  if (!e || e->kind != NEO_AST_REF)
+    return e != NULL;
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (!e->u.ref.subs.at[k].expr)
+      return false;
+  return e->u.ref.has_subs || (e->u.ref.has_args && takes_elements(e));
+}
+
+/* A name without brackets is a scalar where its value is an element. */
+static int defined_rank(const neo_ast_stmt *s) {
+  const neo_ast_var *target = &s->u.define.target;
+  bool scalar = !target->indexed && !s->u.define.region && is_element(s->u.define.value);
+  return scalar && !s->u.define.more.n ? 0 : rank_of(target);
+}
+
 /* A definition of pieces is one. */
 static void define(walker *w, const neo_ast_name *name, int rank) {
   if (!name->text || neo_map_get(&w->top, key_of(name->text), NULL))
@@ -84,7 +108,7 @@ static void note(walker *w, const neo_ast_stmt *s) {
     declare_name(w, word, &s->u.graph.name);
     break;
   case NEO_AST_DEFINE:
-    define(w, &s->u.define.target.name, rank_of(&s->u.define.target));
+    define(w, &s->u.define.target.name, defined_rank(s));
     for (uint32_t k = 0; k < s->u.define.more.n; k++)
       define(w, &s->u.define.more.at[k], NEO_RANK_UNKNOWN);
     break;
@@ -248,7 +272,7 @@ static void walk_bind(walker *w, const neo_ast_var *v, const neo_ast_expr *value
   bool elements = w->elements;
   walk_type(w, &v->type);
   bind_axes(w, &v->axes);
-  w->elements = v->indexed && rank_of(v) != NEO_RANK_UNKNOWN;
+  w->elements = v->indexed || is_element(value);
   if (value)
     walk(w, value);
   w->elements = elements;

@@ -9,12 +9,13 @@ function of the text that is called with an index.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import TYPE_CHECKING, Sequence
 
 from .errors import GradientError, NeoError
+from .text import Argument
 
 if TYPE_CHECKING:
-    from .op import Argument, Axes, Op
+    from .op import Axes, Op
 
 
 class _Writer:
@@ -70,9 +71,13 @@ def _at(rank: int | None) -> str:
     return "" if rank == 0 else "[..]"
 
 
+def _like(a: Argument, name: str) -> Argument:
+    """An argument or result of the same shape under another name."""
+    return Argument(name, a.rank, False, name + a.form[len(a.name):])
+
+
 def grad(op: Op, argnums: Axes) -> Op:
     """See Op.grad."""
-    from .op import Argument
     if len(op._results) != 1 or op._results[0].rank not in (0, None):
         raise GradientError(f"grad needs one result that is a scalar, {op!r} has others; "
                             "use vjp, or sum the result")
@@ -81,7 +86,7 @@ def grad(op: Op, argnums: Axes) -> Op:
     for a in _chosen(op, argnums):
         name = w.fresh(f"grad_{a.name}")
         w.gradient(name, op.results[0], a.name, None, False)
-        results.append(Argument(name, a.rank))
+        results.append(_like(a, name))
     return w.done(op, op._arguments, results)
 
 
@@ -92,9 +97,8 @@ def _sum_of(w: _Writer, name: str, parts: Sequence[str], rank: int | None) -> No
 
 def vjp(op: Op, argnums: Axes | None) -> Op:
     """See Op.vjp."""
-    from .op import Argument
     w = _Writer(op)
-    seeds = [Argument(w.fresh(f"d_{r.name}"), r.rank) for r in op._results]
+    seeds = [_like(r, w.fresh(f"d_{r.name}")) for r in op._results]
     results = []
     for a in _chosen(op, argnums):
         name = w.fresh(f"grad_{a.name}")
@@ -103,23 +107,22 @@ def vjp(op: Op, argnums: Axes | None) -> Op:
             w.gradient(part, r.name, a.name, seed.name, argnums is None)
         if len(parts) > 1:
             _sum_of(w, name, parts, a.rank)
-        results.append(Argument(name, a.rank))
+        results.append(_like(a, name))
     return w.done(op, (*op._arguments, *seeds), results)
 
 
 def jvp(op: Op, argnums: Axes | None) -> Op:
     """See Op.jvp."""
-    from .op import Argument
     w = _Writer(op)
     chosen = _chosen(op, argnums)
-    tangents = [Argument(w.fresh(f"t_{a.name}"), a.rank) for a in chosen]
+    tangents = [_like(a, w.fresh(f"t_{a.name}")) for a in chosen]
     results = []
     for r in op._results:
         name, zero = w.fresh(f"t_{r.name}"), w.fresh(f"z_{r.name}")
         w.add(f"{zero}{_at(r.rank)} = 0*{r.name}{_at(r.rank)}")
         parts = [_direction(w, r, zero, a, t, argnums is None) for a, t in zip(chosen, tangents)]
         _sum_of(w, name, parts, r.rank)
-        results.append(Argument(name, r.rank))
+        results.append(_like(r, name))
     return w.done(op, (*op._arguments, *tangents), results)
 
 
@@ -194,7 +197,7 @@ def _moved(w: _Writer, a: Argument, axis: int) -> str:
 
 def _parameter(a: Argument, w: _Writer) -> str:
     if a.rank == 0:
-        return a.name
+        return f"{a.name}_element"
     inside = ".." if a.rank is None else ", ".join(_index(w.fresh(f"{a.name}_n"), a.rank))
     return f"{a.name}[{inside}]"
 
@@ -229,14 +232,16 @@ def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
 def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> Op:
     """See Op.vmap."""
     from .compiler import format
-    from .op import Argument
     axes = _axes_of(op, in_axes)
-    text = format(_with_fallbacks(op))
+    text = format(op._text)
     w = _Writer(op)
     w.lines, w.fallbacks = [], {}
     parts = _statements(text)
     body = "\n".join(s for s in parts if not _TOP.match(s))
     w.lines += "\n".join(s for s in parts if _TOP.match(s)).split("\n")
+    # An element is no tensor, of which there are gradients, until it has a name.
+    named = [f"{a.name} = {a.name}_element" for a in op._arguments if a.rank == 0 and not a.static]
+    body = "\n".join(named + [body])
     parameters = ", ".join(_parameter(a, w) for a in op._arguments if not a.static)
     batch = w.fresh("b")
     functions = [w.fresh(f"each_{r.name}") for r in op._results]
@@ -245,16 +250,25 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
     call = _calls(w, op, axes, batch)
     for f, r in zip(functions, op._results):
         w.add(_lifted(w, r, f"{f}({call})", batch, out_axes))
-    grown = [Argument(a.name, a.rank if axis is None or a.rank is None else a.rank + 1, a.static)
-             for a, axis in zip(op._arguments, axes)]
-    made = [Argument(r.name, None if r.rank is None else r.rank + 1) for r in op._results]
-    return w.done(op, grown, made)
+    _find_fallbacks(w, op)
+    grown = [_grown(a, axis, batch) for a, axis in zip(op._arguments, axes)]
+    return w.done(op, grown, [_grown(r, out_axes, batch) for r in op._results])
 
 
-def _with_fallbacks(op: Op) -> str:
-    return op._text
+def _find_fallbacks(w: _Writer, op: Op) -> None:
+    """The lines that ask for gradients, which are in the functions now."""
+    for name, like, lenient in op._fallbacks.values():
+        for k, line in enumerate(w.lines):
+            if line.startswith(f"{name} = grad("):
+                w.fallbacks[k] = (name, like, lenient)
 
 
-def names_of(arguments: Iterable[Argument]) -> tuple[str, ...]:
-    """Their names."""
-    return tuple(a.name for a in arguments)
+def _grown(a: Argument, axis: int | None, batch: str) -> Argument:
+    """With the batch's axis."""
+    if axis is None:
+        return a
+    inside = a.form[len(a.name) + 1:-1]
+    parts = [p for p in inside.split(", ") if p]
+    at = len(parts) + 1 + axis if axis < 0 else axis
+    form = f"{a.name}[{', '.join(parts[:at] + [batch] + parts[at:])}]"
+    return Argument(a.name, None if a.rank is None else a.rank + 1, a.static, form)

@@ -11,7 +11,8 @@ import math
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence,
+                    Sized)
 
 from . import _core, arrays
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
@@ -236,7 +237,7 @@ class _Given:
     def __init__(self, model: Model, entry: Entry, data: Iterable[Mapping[str, Any]],
                  what: str) -> None:
         self.model, self.entry, self.data, self.what = model, entry, data, what
-        self.steps = len(data) if hasattr(data, "__len__") else None
+        self.steps: int | None = len(data) if isinstance(data, Sized) else None
 
     def epoch(self, number: int) -> Iterator[tuple[int, dict[str, Any]]]:
         found = 0

@@ -9,9 +9,9 @@ are new writes a module: a line `input A[3, 4] : f32` for each argument, the tex
 it is compiled in memory and loaded (neoc._core.Build, Program). neoc._core.Op finds the program
 of later calls by a table, so that those take a microsecond.
 
-What others build on:
+What others build on (text.py, programs.py and retell.py beside this file have the parts):
 
-    Argument(name, rank, static)         one argument; rank None: any
+    Argument(name, rank, static, form)   one argument; rank None: any; form: "A[i, k]", for people
     Op._derived(text, arguments, results, ...)   an operator from a text that a program wrote
     Op._module(key) -> Module            the module's text for a key (see python/src/op.c)
     Op._specialize(key) -> (program, inputs)
@@ -27,237 +27,20 @@ from __future__ import annotations
 
 import os
 import re
-import threading
-from collections import OrderedDict
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Iterable, Mapping, Sequence, Union
 
 from . import _core, arrays
-from .compiler import (device_words, diagnostics_of, failure_of, option_words)
-from .errors import (CompileError, Diagnostic, DTypeError, GradientError, NeoError, Note,
-                     ShapeError, _Told, error_of)
+from .compiler import device_words, diagnostics_of, failure_of, option_words
+from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
+from .programs import program_of
+from .retell import TYPES, retold
+from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
+                   float_of, form_of, index_reads, input_line, rank_of, read_names, static_line,
+                   types_of, zeros_line)
 
 __all__ = ["Argument", "Op", "op"]
 
 Axes = Union[int, str, Sequence[Union[int, str]]]
-Key = tuple  # of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", value)
-
-_PATH = "op"  # the text's name in messages
-
-
-class Argument(NamedTuple):
-    """An argument of an operator. rank: of its subscripts; None: any. static: known to the text,
-    as a size is, and not an array."""
-
-    name: str
-    rank: int | None
-    static: bool = False
-
-
-class Module(NamedTuple):
-    """A module that was written for a key: its text, and how many lines come before the user's."""
-
-    text: str
-    head: int
-
-
-# ---------------------------------------------------------------- names of a text
-
-class _Names(NamedTuple):
-    reads: list[dict[str, Any]]
-    defines: list[dict[str, Any]]
-    declares: list[str]
-
-
-def _names_of(text: str) -> _Names:
-    import json
-    build = _core.Build(_PATH, text, (), (), (), "none", None, None, None, None, True)
-    if build.status:
-        raise failure_of(build)
-    found = json.loads(build.output("names") or b"{}")
-    return _Names(found["reads"], found["defines"], found["declares"])
-
-
-def _rank(row: Mapping[str, Any]) -> int | None:
-    rank = row.get("rank")
-    return None if rank is None or rank < 0 else int(rank)
-
-
-def _form(text: str, name: str, rank: int | None) -> str:
-    """How the text writes a tensor, for people: "A[i, k]"."""
-    if rank == 0:
-        return name
-    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[([^\[\]]*)\]", text)
-    if found:
-        return f"{name}[{' '.join(found.group(1).split())}]"
-    return f"{name}[..]" if rank is None else f"{name}[{', '.join('_' * rank)}]"
-
-
-_NOT_HERE = {"input": "its arguments are the names that it reads",
-             "output": "its results are what nothing reads, or those of out=",
-             "param": "it keeps nothing from call to call", "state": "it keeps nothing from call "
-             "to call", "train": "it trains nothing", "graph": "it has no inputs of its own"}
-
-
-def _check_declares(declares: Iterable[str]) -> None:
-    for row in declares:
-        word = row.split(" ", 1)[0]
-        if word in _NOT_HERE:
-            raise CompileError(f"'{row}' stands in the text of an operator: {_NOT_HERE[word]}; "
-                               "a text with entries is a model, for neoc.compile")
-
-
-# ---------------------------------------------------------------- programs
-
-_programs: "OrderedDict[tuple[Any, ...], _core.Program]" = OrderedDict()
-_programs_lock = threading.Lock()
-_MOST_PROGRAMS = 512
-
-
-def _known_program(key: tuple[Any, ...]) -> _core.Program | None:
-    with _programs_lock:
-        found = _programs.get(key)
-        if found is not None:
-            _programs.move_to_end(key)
-        return found
-
-
-def _keep_program(key: tuple[Any, ...], program: _core.Program) -> None:
-    with _programs_lock:
-        _programs[key] = program
-        while len(_programs) > _MOST_PROGRAMS:
-            _programs.popitem(last=False)
-
-
-def forget_programs() -> None:
-    """Texts are compiled anew from now on; programs that are in use stay."""
-    with _programs_lock:
-        _programs.clear()
-
-
-def program_of(text: str, options: tuple[str, ...] = (),
-               threads: int = 0) -> _core.Program | _core.Build:
-    """The program of a module's text; where it has errors the build, which has them.
-
-    The same text compiled before in this process is not compiled again.
-    """
-    key = (text, options, threads)
-    program = _known_program(key)
-    if program is not None:
-        return program
-    build = _core.Build(_PATH, text, options)
-    if build.status:
-        return build
-    program = build.load(threads)
-    _keep_program(key, program)
-    return program
-
-
-# ---------------------------------------------------------------- writing modules
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            raise DTypeError(f"{value} is no number that a text can have")
-        text = repr(value)
-        return text if "." in text or "e" not in text else text.replace("e", ".0e")
-    return str(int(value))
-
-
-def _static_line(name: str, value: Any) -> str:
-    is_size = isinstance(value, int) and not isinstance(value, bool)
-    return f"{'dim ' if is_size else ''}{name} = {_literal(value)}"
-
-
-def _input_line(name: str, shape: Sequence[int], word: str) -> str:
-    extents = f"[{', '.join(map(str, shape))}]" if shape else ""
-    return f"input {name}{extents} : {word}"
-
-
-def _float_of(key: Key) -> str:
-    """The type of numbers of Python that are floats: that of the first array of floats."""
-    for part in key:
-        if part[0] == "array" and part[1] in arrays.FLOATS:
-            return str(part[1])
-    return "f64"
-
-
-class _Plan:
-    """What is tried for one key: which types numbers have, which bounds index arrays, which lines
-    are zeros."""
-
-    def __init__(self) -> None:
-        self.whole = "i64"  # the type of whole numbers of Python
-        self.bounded = False  # whether arrays that are subscripts have bounds
-        self.zeros: set[int] = set()  # lines of `fallbacks`
-
-
-_SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\[")
-
-
-def _closing(text: str, at: int) -> int:
-    """Where the bracket that opens at `at` closes."""
-    depth = 0
-    for k in range(at, len(text)):
-        depth += (text[k] in "[(") - (text[k] in "])")
-        if depth == 0:
-            return k
-    return len(text)
-
-
-def _parts(text: str) -> list[str]:
-    """Subscripts: at commas that are in no bracket."""
-    parts, depth, last = [], 0, 0
-    for k, sign in enumerate(text):
-        depth += (sign in "[(") - (sign in "])")
-        if sign == "," and depth == 0:
-            parts.append(text[last:k])
-            last = k + 1
-    return parts + [text[last:]]
-
-
-def _index_reads(text: str, names: Iterable[str]) -> list[tuple[str, str, int]]:
-    """(index array, array that it subscripts, dimension) of subscripts that are one element:
-    X[n[i], j] has ("n", "X", 0)."""
-    known, found = set(names), []
-    text = re.sub(r"#[^\n]*", "", text)
-    for match in _SUBSCRIPT.finditer(text):
-        if match.group(1) not in known:
-            continue
-        end = _closing(text, match.end() - 1)
-        for d, part in enumerate(_parts(text[match.end():end])):
-            inner = re.match(r"\s*([A-Za-z_]\w*)\s*(\[|$)", part)
-            whole = inner and (not inner.group(2) or
-                               not part[_closing(part, inner.end() - 1) + 1:].strip())
-            if inner and whole and inner.group(1) in known:
-                found.append((inner.group(1), match.group(1), d))
-    return found
-
-
-# ---------------------------------------------------------------- errors
-
-_SHAPES = frozenset(("E0203", "E0204", "E0206", "E0216", "E0217", "E0218", "E0219", "E0221",
-                     "E0223", "E0226", "E0227", "E0409", "E0410", "E0411", "E0448"))
-_TYPES = frozenset(("E0301", "E0302", "E0303", "E0304", "E0305", "E0306", "E0412"))
-
-
-def _kind_of(found: Sequence[Diagnostic]) -> type[_Told]:
-    errors = [d for d in found if d.is_error]
-    first = errors[0].code if errors else ""
-    if first in _SHAPES:
-        return ShapeError
-    if first in _TYPES:
-        return DTypeError
-    return GradientError if first.startswith("E05") else CompileError
-
-
-def _key_form(name: str, part: tuple[Any, ...]) -> str:
-    if part[0] == "array":
-        return f"{name} is {arrays.NAME_OF[part[1]]} of shape {tuple(part[2])}"
-    if part[0] == "static":
-        return f"{name} is {part[1]}"
-    return f"{name} is a number of Python ({part[0]})"
 
 
 # ---------------------------------------------------------------- the operator
@@ -289,21 +72,23 @@ class Op(_core.Op):
                  static: str | Sequence[str] = (), types: Mapping[str, Any] | None = None,
                  math: str = "f32", threads: int | None = None,
                  device: str | None = None) -> None:
-        names = _names_of(text)
-        _check_declares(names.declares)
+        names = read_names(text)
+        check_declares(names.declares)
         given = (static,) if isinstance(static, str) else tuple(static)
         arguments = []
         for row in names.reads:
             name = str(row["name"])
             if row.get("callable") or "." in name:
                 continue  # the compiler says what is wrong with it
-            rank = _rank(row)
+            rank = rank_of(row)
             is_size = rank == 0 and bool(row.get("size"))
-            arguments.append(Argument(name, rank, name in given or is_size))
-        self._check_known("static", given, [a.name for a in arguments])
-        results = self._results_of(names, out)
+            arguments.append(Argument(name, rank, name in given or is_size,
+                                      form_of(text, name, rank)))
+        arguments.sort(key=lambda a: a.static)
+        check_known("static", given, [a.name for a in arguments])
+        results = self._results_of(text, names, out)
         body = self._imports_of(names) + text
-        self._setup(body, tuple(arguments), results, _types_of(types, arguments),
+        self._setup(body, tuple(arguments), results, types_of(types, arguments),
                     self._options_of(math, device), threads or 0, {}, text)
 
     # ---- making
@@ -314,7 +99,7 @@ class Op(_core.Op):
         return words + device_words(device)
 
     @staticmethod
-    def _imports_of(names: _Names) -> str:
+    def _imports_of(names: Names) -> str:
         """Modules whose functions the text calls and which it does not import; on its first line,
         so that lines keep their numbers."""
         modules: dict[str, None] = {}
@@ -324,15 +109,9 @@ class Op(_core.Op):
         return f"import {', '.join(modules)}; " if modules else ""
 
     @staticmethod
-    def _check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
-        for name in given:
-            if name not in known:
-                raise NeoError(f"{what}: the text does not read '{name}'; it reads "
-                               f"{', '.join(known) or 'nothing'}")
-
-    @staticmethod
-    def _results_of(names: _Names, out: str | Sequence[str] | None) -> tuple[Argument, ...]:
-        ranks = {str(row["name"]): _rank(row) for row in names.defines}
+    def _results_of(text: str, names: Names,
+                    out: str | Sequence[str] | None) -> tuple[Argument, ...]:
+        ranks = {str(row["name"]): rank_of(row) for row in names.defines}
         if out is None:
             chosen = [str(r["name"]) for r in names.defines if not r["read"] and r["name"] != "_"]
         else:
@@ -344,7 +123,8 @@ class Op(_core.Op):
         if not chosen:
             raise CompileError("the text of an operator defines at least one tensor, as in "
                                "C[i, j] = sum[k] A[i, k]*B[k, j]")
-        return tuple(Argument(name, ranks[name]) for name in chosen)
+        return tuple(Argument(name, ranks[name], False, form_of(text, name, ranks[name]))
+                     for name in chosen)
 
     def _setup(self, text: str, arguments: tuple[Argument, ...], results: tuple[Argument, ...],
                types: Mapping[str, str], options: tuple[str, ...], threads: int,
@@ -379,55 +159,48 @@ class Op(_core.Op):
 
     # ---- compiling
 
-    def _part_line(self, a: Argument, part: tuple[Any, ...], key: Key, plan: _Plan) -> str:
+    def _part_line(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if part[0] == "static":
-            return _static_line(a.name, part[1])
+            return static_line(a.name, part[1])
         word = self._types.get(a.name)
         if part[0] == "array":
             self._check_part(a, part, word)
             bound = "" if word else self._bound_of(a, part, key, plan)
-            return _input_line(a.name, part[2], (word or part[1]) + bound)
+            return input_line(a.name, part[2], (word or part[1]) + bound)
         if word is None:
-            word = {"bool": "bool", "float": _float_of(key), "int": plan.whole}[part[0]]
-        return _input_line(a.name, (), word)
+            word = {"bool": "bool", "float": float_of(key), "int": plan.whole}[part[0]]
+        return input_line(a.name, (), word)
 
     def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
         if a.rank is not None and a.rank != len(part[2]):
-            form = _form(self._text, a.name, a.rank)
-            raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({form}), given the shape "
+            raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given the shape "
                              f"{tuple(part[2])}")
         if word is not None and part[1] not in re.findall(r"[a-z]+\d+|bool", word):
             raise DTypeError(f"{a.name}: expected {arrays.NAME_OF.get(word, word)} (types=), "
                              f"given {arrays.NAME_OF[part[1]]}")
 
-    def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: _Plan) -> str:
+    def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if not plan.bounded or part[1] in arrays.FLOATS or part[1] == "bool":
             return ""
         shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
-        ends = [shapes[of][d] for index, of, d in _index_reads(self._text, shapes)
+        ends = [shapes[of][d] for index, of, d in index_reads(self._text, shapes)
                 if index == a.name and d < len(shapes[of])]
         return f" < {min(ends)}" if ends else ""
 
-    def _module(self, key: Key, plan: _Plan | None = None) -> Module:
+    def _module(self, key: Key, plan: Plan | None = None) -> Module:
         """The module for a key: what `_core` finds no program for."""
-        plan = plan or _Plan()
+        plan = plan or Plan()
         head = [self._part_line(a, part, key, plan) for a, part in zip(self._arguments, key)]
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
-            lines[number] = _zeros_line(name, like, self._rank_in(like, key))
+            lines[number] = zeros_line(name, like)
         foot = "output " + ", ".join(r.name for r in self._results)
         return Module("\n".join(head + lines + [foot]) + "\n", len(head))
 
-    def _rank_in(self, name: str, key: Key) -> int | None:
-        for a, part in zip(self._arguments, key):
-            if a.name == name:
-                return len(part[2]) if part[0] == "array" else 0
-        return None
-
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
         """What a call for new shapes and types asks for (python/src/op.c)."""
-        plan = _Plan()
+        plan = Plan()
         while True:
             module = self._module(key, plan)
             made = program_of(module.text, self._options, self._threads)
@@ -435,13 +208,13 @@ class Op(_core.Op):
                 break
             found = diagnostics_of(made)
             if not self._retry(found, module, key, plan):
-                raise self._retold(made, found, module, key)
+                raise retold(made, found, self._text, module, key, self._arguments)
         self._last = module
         places = {a.name: k for k, a in enumerate(self._arguments)}
         tensors, entry = made.tensors, made.entries[0]
         return made, tuple(places[tensors[t][0]] for t in entry[2])
 
-    def _retry(self, found: Sequence[Diagnostic], module: Module, key: Key, plan: _Plan) -> bool:
+    def _retry(self, found: Sequence[Diagnostic], module: Module, key: Key, plan: Plan) -> bool:
         """Whether another plan may be right where this one has errors."""
         errors = [d for d in found if d.is_error]
         codes = {d.code for d in errors}
@@ -454,8 +227,8 @@ class Op(_core.Op):
         if codes & {"E0207", "E0208"} and not plan.bounded:
             plan.bounded = True
             return True
-        if codes & _TYPES and plan.whole == "i64" and any(part[0] == "int" for part in key):
-            plan.whole = _float_of(key)
+        if codes & TYPES and plan.whole == "i64" and any(part[0] == "int" for part in key):
+            plan.whole = float_of(key)
             return True
         return False
 
@@ -467,36 +240,9 @@ class Op(_core.Op):
 
     # ---- errors
 
-    def _retold(self, build: _core.Build, found: Sequence[Diagnostic], module: Module,
-                key: Key) -> BaseException:
-        """The compiler's messages, of the user's text."""
-        error = failure_of(build)
-        if not isinstance(error, CompileError) or not any(d.is_error for d in found):
-            return error
-        moved = [self._moved(d, module) for d in found]
-        kind = _kind_of(found)
-        text = "\n".join(str(d) for d in moved if d.is_error)
-        given = "; ".join(_key_form(a.name, part) for a, part in zip(self._arguments, key))
-        hint = _hint(kind, key, self._arguments)
-        return kind(f"{text}\ngiven: {given}" + (f"\n{hint}" if hint else ""), moved)
-
-    def _moved(self, d: Diagnostic, module: Module) -> Diagnostic:
-        """In lines of the user's text; places in what was written around it are left out."""
-        line = d.line - module.head
-        inside = 0 < line <= self._text.count("\n") + 1 and d.file == _PATH
-        notes = [n if n.file != _PATH else
-                 Note(n.file, n.line - module.head, n.column, n.length, n.text)
-                 for n in d.notes if n.file != _PATH or n.line > module.head]
-        notes = [n for n in notes if not re.search(rf" at {_PATH}:\d+:\d+$", n.text)]
-        if inside or d.file != _PATH:
-            at = line if inside else d.line
-            return Diagnostic(d.severity, d.code, d.message, d.file, d.source_line, at, d.column,
-                              d.length, d.help, notes)
-        return Diagnostic(d.severity, d.code, d.message, help=d.help, notes=notes)
-
     def _fail(self, status: int, why: str) -> None:
         """Raises what a call's status means."""
-        raise error_of(status, re.sub(rf" \({_PATH}:\d+:\d+\)$", "", why))
+        raise error_of(status, re.sub(rf" \({PATH}:\d+:\d+\)$", "", why))
 
     # ---- looking at it
 
@@ -513,8 +259,8 @@ class Op(_core.Op):
     @property
     def signature(self) -> str:
         """How arguments and results are subscripted: "(A[i, k], B[k, j]) -> C[i, j]"."""
-        given = ", ".join(_form(self._text, a.name, a.rank) for a in self._arguments)
-        made = ", ".join(_form(self._text, r.name, r.rank) for r in self._results)
+        given = ", ".join(a.form or a.name for a in self._arguments)
+        made = ", ".join(r.form or r.name for r in self._results)
         return f"({given}) -> {made}"
 
     @property
@@ -584,7 +330,7 @@ class Op(_core.Op):
         ``what``: "groups", "schedule", "kernels", "memory", "after=PASS", as `neoc explain`.
         """
         module = self._last_module()
-        build = _core.Build(_PATH, module.text, self._options, (), (), "none")
+        build = _core.Build(PATH, module.text, self._options, (), (), "none")
         if build.status:
             raise failure_of(build)
         return build.explain(what)
@@ -693,40 +439,6 @@ def _restore(*state: Any) -> Op:
     return made
 
 
-def _types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; a text such as "i32 < 10" is taken as it is."""
-    known = [a.name for a in arguments]
-    Op._check_known("types", types or (), known)
-    made = {}
-    for name, kind in (types or {}).items():
-        bounded = isinstance(kind, str) and ("<" in kind)
-        made[name] = " ".join(kind.split()) if bounded else arrays.word_of(name, kind)
-    return made
-
-
-def _hint(kind: type[_Told], key: Key, arguments: Sequence[Argument]) -> str:
-    if kind is not DTypeError:
-        return ""
-    floats = [(a.name, p[1]) for a, p in zip(arguments, key)
-              if p[0] == "array" and p[1] in arrays.FLOATS]
-    odd = [(name, word) for name, word in floats if word != floats[0][1]]
-    if not odd:
-        return ""
-    name, _ = odd[0]
-    return (f"neoc converts nothing by itself: pass {name}.astype("
-            f"\"{arrays.NAME_OF[floats[0][1]]}\"), or write {floats[0][1]}({name}[..]) in the "
-            "text")
-
-
-def _zeros_line(name: str, like: str, rank: int | None) -> str:
-    """Zeros of the shape and type of another tensor."""
-    if rank is None:
-        return f"{name}[..] = select(true, 0, {like}[..])"
-    indices = ", ".join(f"{name}_{d}" for d in range(rank))
-    at = f"[{indices}]" if rank else ""
-    return f"{name}{at} = select(true, 0, {like}{at})"
-
-
 _SHAPE_TEXT = re.compile(r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$")
 
 
@@ -751,7 +463,7 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     """An operator from definitions in the language of docs/language.md.
 
     The names that the text reads and does not define are its arguments, in the order in which it
-    reads them first; what nothing reads are its results. Extents follow from the shapes at each
+    reads them first, static ones last; what nothing reads are its results. Extents follow from the shapes at each
     call, and the text is compiled once for all calls with the same shapes and types.
 
     text: definitions, such as ``C[i, j] = sum[k] A[i, k]*B[k, j]``; several on lines of their

@@ -8,7 +8,8 @@ from typing import Any, Sequence
 
 from . import _core
 from .errors import NeoError
-from .op import Op, forget_programs
+from .op import Op
+from .programs import forget_programs
 
 
 def tune(op: Op, args: Sequence[Any], *, seconds: float = 20, quiet: bool = True) -> Op:

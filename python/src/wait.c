@@ -58,12 +58,13 @@ static bool start(job *j, pthread_t *thread) {
 static void cancelled(void) {
   if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
     return;
+  PyErr_Clear();
   PyObject *type = neo_py_import("neoc.errors", "Cancelled");
-  if (type) {
-    PyErr_Clear();
+  if (type)
     PyErr_SetString(type, "interrupted");
-    Py_DECREF(type);
-  }
+  else
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  Py_XDECREF(type);
 }
 
 static void watch(job *j, volatile int32_t *cancel) {

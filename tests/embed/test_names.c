@@ -47,7 +47,7 @@ static void a_definition_is_read_by_others_not_by_itself(void **state) {
       "h[t] = (h[t - 1] else 0) + X[t]\ns = sum[t] h[t]\nd = grad(s, X)\n",
       "{'reads': [{'name': 'X', 'rank': 1, 'line': 1, 'column': 28, 'callable': false, 'size': "
       "false}], 'defines': [{'name': 'h', 'rank': 1, 'read': true}, {'name': 's', 'rank': "
-      "null, 'read': true}, {'name': 'd', 'rank': null, 'read': false}], 'declares': []}");
+      "0, 'read': true}, {'name': 'd', 'rank': null, 'read': false}], 'declares': []}");
 }
 
 static void bare_names_are_scalars_where_elements_stand(void **state) {
@@ -59,9 +59,24 @@ static void bare_names_are_scalars_where_elements_stand(void **state) {
       "false}, {'name': 'b', 'rank': 0, 'line': 1, 'column': 21, 'callable': false, 'size': "
       "false}, {'name': 'f', 'rank': null, 'line': 2, 'column': 5, 'callable': true, 'size': "
       "false}, {'name': 'c', 'rank': null, 'line': 2, 'column': 7, 'callable': false, 'size': "
-      "false}, {'name': 'd', 'rank': null, 'line': 2, 'column': 12, 'callable': false, 'size': "
+      "false}, {'name': 'd', 'rank': 0, 'line': 2, 'column': 12, 'callable': false, 'size': "
       "false}], 'defines': [{'name': 'Y', 'rank': 1, 'read': false}, {'name': 'Z', 'rank': "
-      "null, 'read': false}], 'declares': []}");
+      "0, 'read': false}], 'declares': []}");
+}
+
+/* `y = X` and `y = bf16(X)` may be whole tensors. */
+static void what_is_computed_without_brackets_is_a_scalar(void **state) {
+  (void)state;
+  check_names(
+      "y = exp(a)\nz = X\nw = bf16(V)\nu[..] = T[..]*b\n",
+      "{'reads': [{'name': 'a', 'rank': 0, 'line': 1, 'column': 9, 'callable': false, 'size': "
+      "false}, {'name': 'X', 'rank': null, 'line': 2, 'column': 5, 'callable': false, 'size': "
+      "false}, {'name': 'V', 'rank': null, 'line': 3, 'column': 10, 'callable': false, 'size': "
+      "false}, {'name': 'T', 'rank': null, 'line': 4, 'column': 9, 'callable': false, 'size': "
+      "false}, {'name': 'b', 'rank': 0, 'line': 4, 'column': 15, 'callable': false, 'size': "
+      "false}], 'defines': [{'name': 'y', 'rank': 0, 'read': false}, {'name': 'z', 'rank': null, "
+      "'read': false}, {'name': 'w', 'rank': null, 'read': false}, {'name': 'u', 'rank': null, "
+      "'read': false}], 'declares': []}");
 }
 
 static void extents_are_sizes(void **state) {
@@ -114,6 +129,7 @@ int main(void) {
       cmocka_unit_test(declarations_are_no_reads),
       cmocka_unit_test(a_definition_is_read_by_others_not_by_itself),
       cmocka_unit_test(bare_names_are_scalars_where_elements_stand),
+      cmocka_unit_test(what_is_computed_without_brackets_is_a_scalar),
       cmocka_unit_test(extents_are_sizes),
       cmocka_unit_test(carries_and_what_blocks_define_are_no_reads),
       cmocka_unit_test(functions_of_modules_that_are_not_imported_are_reads),

@@ -229,6 +229,42 @@ static void a_failing_kernel_fails_the_entry_on_any_number_of_threads(void **sta
   (void)state;
 }
 
+static neo_rt_ctx *cancellable(int32_t threads, const volatile int32_t *cancel) {
+  neo_rt_ctx *ctx;
+  neo_rt_config config = {
+      .struct_size = sizeof config, .threads = threads, .seed = 1, .cancel = cancel};
+  assert_int_equal(neo_rt_create(&toy_model, &config, &ctx), NEO_OK);
+  return ctx;
+}
+
+static void a_cancelled_call_ends_and_the_next_one_runs(void **state) {
+  fixture *f = *state;
+  for (int32_t threads = 1; threads <= 3; threads++) {
+    volatile int32_t cancel = 0;
+    neo_rt_ctx *ctx = cancellable(threads, &cancel);
+    void *args[] = {f->x, f->l};
+    int64_t n = 256;
+    cancel = 1;
+    expect_failure(ctx, neo_rt_call(ctx, FORWARD, &n, args), NEO_INTERRUPTED,
+                   "toy: entry forward was cancelled");
+    cancel = 0;
+    assert_int_equal(neo_rt_call(ctx, FORWARD, &n, args), NEO_OK);
+    neo_rt_destroy(ctx);
+  }
+}
+
+static void a_training_step_is_never_cancelled(void **state) {
+  fixture *f = *state;
+  volatile int32_t cancel = 0;
+  neo_rt_ctx *ctx = cancellable(2, &cancel);
+  void *args[] = {f->x, f->y, &f->loss, NULL};
+  int64_t n = 256;
+  cancel = 1;
+  assert_int_equal(neo_rt_call(ctx, STEP, &n, args), NEO_OK);
+  assert_int_equal(neo_rt_step_count(ctx), 1);
+  neo_rt_destroy(ctx);
+}
+
 static void kernels_get_seed_step_and_call(void **state) {
   int64_t key[3];
   void *args[] = {key};
@@ -319,6 +355,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(only_entries_for_callers_can_be_called, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_refused_training_step_changes_nothing, set_up, tear_down),
       cmocka_unit_test(a_failing_kernel_fails_the_entry_on_any_number_of_threads),
+      cmocka_unit_test_setup_teardown(a_cancelled_call_ends_and_the_next_one_runs, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(a_training_step_is_never_cancelled, set_up, tear_down),
       cmocka_unit_test(kernels_get_seed_step_and_call),
       cmocka_unit_test(training_is_bitwise_equal_for_any_number_of_threads),
       cmocka_unit_test_setup_teardown(copies_move_all_bytes_of_every_length, set_up, tear_down),

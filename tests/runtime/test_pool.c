@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -97,6 +98,64 @@ static void regions_of_several_threads_take_turns(void **state) {
   assert_int_equal(total, 400);
 }
 
+typedef struct {
+  neo_rt_pool *pool;
+  int32_t inner; /* workers of the region that found the pool busy */
+} nested;
+
+static void note_workers(void *user, int32_t worker, int32_t n) {
+  if (worker == 0)
+    *(int32_t *)user = n;
+}
+
+static void *call_in_between(void *arg) {
+  nested *x = arg;
+  neo_rti_pool_run_or_alone(x->pool, note_workers, &x->inner);
+  return NULL;
+}
+
+static void run_inside(void *user, int32_t worker, int32_t n) {
+  (void)n;
+  pthread_t other;
+  if (worker == 0 && pthread_create(&other, NULL, call_in_between, user) == 0)
+    pthread_join(other, NULL);
+}
+
+static void who_finds_the_pool_busy_computes_alone_if_it_may(void **state) {
+  (void)state;
+  nested x = {.inner = -1};
+  assert_int_equal(neo_rt_pool_create(2, &x.pool), NEO_OK);
+  neo_rti_pool_run_or_alone(x.pool, run_inside, &x);
+  assert_int_equal(x.inner, 1);
+  neo_rti_pool_run_or_alone(x.pool, note_workers, &x.inner);
+  assert_int_equal(x.inner, 2);
+  neo_rt_pool_destroy(x.pool);
+}
+
+/* The sanitizer of threads does not follow a process that forks with some. */
+static void a_pool_works_in_a_child_once_it_is_restarted(void **state) {
+  (void)state;
+#ifdef __SANITIZE_THREAD__
+  skip();
+#endif
+  neo_rt_pool *pool;
+  int32_t n = 0, result = -1;
+  assert_int_equal(neo_rt_pool_create(3, &pool), NEO_OK);
+  neo_rti_pool_run(pool, note_workers, &n);
+  usleep(5000); /* workers sleep: the child has a count of sleepers that are not there */
+  pid_t child = fork();
+  if (child == 0) {
+    neo_rt_pool_restart(pool);
+    n = 0;
+    neo_rti_pool_run(pool, note_workers, &n);
+    neo_rt_pool_destroy(pool);
+    _exit(n == 3 ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &result, 0), child);
+  assert_int_equal(result, 0);
+  neo_rt_pool_destroy(pool);
+}
+
 static void bad_numbers_of_threads_are_refused(void **state) {
   (void)state;
   neo_rt_pool *pool;
@@ -117,6 +176,8 @@ int main(void) {
       cmocka_unit_test(all_workers_meet_at_every_barrier),
       cmocka_unit_test(a_region_runs_once_on_every_worker_also_after_sleep),
       cmocka_unit_test(regions_of_several_threads_take_turns),
+      cmocka_unit_test(who_finds_the_pool_busy_computes_alone_if_it_may),
+      cmocka_unit_test(a_pool_works_in_a_child_once_it_is_restarted),
       cmocka_unit_test(bad_numbers_of_threads_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,184 @@
+"""Texts of operators: what they read and define, and the modules that are written around them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+from . import _core, arrays
+from .compiler import failure_of
+from .errors import CompileError, DTypeError, NeoError
+
+Key = tuple[Any, ...]  # of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v)
+
+PATH = "op"  # the text's name in messages
+
+
+class Argument(NamedTuple):
+    """An argument or result of an operator. rank: of its subscripts; None: any. static: known to
+    the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
+
+    name: str
+    rank: int | None
+    static: bool = False
+    form: str = ""
+
+
+class Module(NamedTuple):
+    """A module that was written for a key: its text, and how many lines come before the user's."""
+
+    text: str
+    head: int
+
+
+# ---------------------------------------------------------------- names of a text
+
+class Names(NamedTuple):
+    reads: list[dict[str, Any]]
+    defines: list[dict[str, Any]]
+    declares: list[str]
+
+
+def read_names(text: str) -> Names:
+    import json
+    build = _core.Build(PATH, text, (), (), (), "none", None, None, None, None, True)
+    if build.status:
+        raise failure_of(build)
+    found = json.loads(build.output("names") or b"{}")
+    return Names(found["reads"], found["defines"], found["declares"])
+
+
+def rank_of(row: Mapping[str, Any]) -> int | None:
+    rank = row.get("rank")
+    return None if rank is None or rank < 0 else int(rank)
+
+
+def form_of(text: str, name: str, rank: int | None) -> str:
+    """How the text writes a tensor, for people: "A[i, k]"."""
+    if rank == 0:
+        return name
+    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[([^\[\]]*)\]", text)
+    if found:
+        return f"{name}[{' '.join(found.group(1).split())}]"
+    return f"{name}[..]" if rank is None else f"{name}[{', '.join('_' * rank)}]"
+
+
+_NOT_HERE = {"input": "its arguments are the names that it reads",
+             "output": "its results are what nothing reads, or those of out=",
+             "param": "it keeps nothing from call to call", "state": "it keeps nothing from call "
+             "to call", "train": "it trains nothing", "graph": "it has no inputs of its own"}
+
+
+def check_declares(declares: Iterable[str]) -> None:
+    for row in declares:
+        word = row.split(" ", 1)[0]
+        if word in _NOT_HERE:
+            raise CompileError(f"'{row}' stands in the text of an operator: {_NOT_HERE[word]}; "
+                               "a text with entries is a model, for neoc.compile")
+
+
+# ---------------------------------------------------------------- writing modules
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise DTypeError(f"{value} is no number that a text can have")
+        text = repr(value)
+        return text if "." in text or "e" not in text else text.replace("e", ".0e")
+    return str(int(value))
+
+
+def static_line(name: str, value: Any) -> str:
+    is_size = isinstance(value, int) and not isinstance(value, bool)
+    return f"{'dim ' if is_size else ''}{name} = {_literal(value)}"
+
+
+def input_line(name: str, shape: Sequence[int], word: str) -> str:
+    extents = f"[{', '.join(map(str, shape))}]" if shape else ""
+    return f"input {name}{extents} : {word}"
+
+
+def float_of(key: Key) -> str:
+    """The type of numbers of Python that are floats: that of the first array of floats."""
+    for part in key:
+        if part[0] == "array" and part[1] in arrays.FLOATS:
+            return str(part[1])
+    return "f64"
+
+
+class Plan:
+    """What is tried for one key: which types numbers have, which bounds index arrays, which lines
+    are zeros."""
+
+    def __init__(self) -> None:
+        self.whole = "i64"  # the type of whole numbers of Python
+        self.bounded = False  # whether arrays that are subscripts have bounds
+        self.zeros: set[int] = set()  # lines of `fallbacks`
+
+
+_SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\[")
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket that opens at `at` closes."""
+    depth = 0
+    for k in range(at, len(text)):
+        depth += (text[k] in "[(") - (text[k] in "])")
+        if depth == 0:
+            return k
+    return len(text)
+
+
+def _parts(text: str) -> list[str]:
+    """Subscripts: at commas that are in no bracket."""
+    parts, depth, last = [], 0, 0
+    for k, sign in enumerate(text):
+        depth += (sign in "[(") - (sign in "])")
+        if sign == "," and depth == 0:
+            parts.append(text[last:k])
+            last = k + 1
+    return parts + [text[last:]]
+
+
+def index_reads(text: str, names: Iterable[str]) -> list[tuple[str, str, int]]:
+    """(index array, array that it subscripts, dimension) of subscripts that are one element:
+    X[n[i], j] has ("n", "X", 0)."""
+    known, found = set(names), []
+    text = re.sub(r"#[^\n]*", "", text)
+    for match in _SUBSCRIPT.finditer(text):
+        if match.group(1) not in known:
+            continue
+        end = _closing(text, match.end() - 1)
+        for d, part in enumerate(_parts(text[match.end():end])):
+            inner = re.match(r"\s*([A-Za-z_]\w*)\s*(\[|$)", part)
+            whole = inner and (not inner.group(2) or
+                               not part[_closing(part, inner.end() - 1) + 1:].strip())
+            if inner and whole and inner.group(1) in known:
+                found.append((inner.group(1), match.group(1), d))
+    return found
+
+
+def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Raises where an option names what the text does not read."""
+    for name in given:
+        if name not in known:
+            raise NeoError(f"{what}: the text does not read '{name}'; it reads "
+                           f"{', '.join(known) or 'nothing'}")
+
+
+def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
+    """Types as words of the language; a text such as "i32 < 10" is taken as it is."""
+    known = [a.name for a in arguments]
+    check_known("types", types or (), known)
+    made = {}
+    for name, kind in (types or {}).items():
+        bounded = isinstance(kind, str) and ("<" in kind)
+        made[name] = " ".join(kind.split()) if bounded else arrays.word_of(name, kind)
+    return made
+
+
+def zeros_line(name: str, like: str) -> str:
+    """Zeros of the shape and type of another tensor."""
+    return f"{name}[..] = sum[{name}_none < 0] {like}[..]"

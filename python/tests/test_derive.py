@@ -1,0 +1,117 @@
+"""Gradients, forward derivatives and batches of operators."""
+
+import unittest
+
+import neoc
+import numpy as np
+
+MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
+LOSS = "l = sum[i, j] tanh(sum[k] A[i, k]*B[k, j])"
+
+
+class Derivatives(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(2)
+        self.a, self.b = rng.standard_normal((3, 4)), rng.standard_normal((4, 5))
+        self.ta, self.tb = rng.standard_normal((3, 4)), rng.standard_normal((4, 5))
+        self.d, self.v = rng.standard_normal((3, 5)), rng.standard_normal((7, 3, 4))
+
+    def same(self, got, wanted):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
+
+    def test_grad_is_the_gradient_of_a_scalar(self):
+        slope = 1 - np.tanh(self.a @ self.b)**2
+        f = neoc.op(LOSS)
+        self.same(f.grad()(self.a, self.b), slope @ self.b.T)
+        self.same(f.grad(1)(self.a, self.b), self.a.T @ slope)
+        ga, gb = f.grad(("A", "B"))(self.a, self.b)
+        self.same(ga, slope @ self.b.T)
+        self.same(gb, self.a.T @ slope)
+
+    def test_a_gradient_of_a_gradient_is_a_second_derivative(self):
+        second = neoc.op("y = x^3").grad().grad()
+        self.same(second(2.0), 12.0)
+
+    def test_grad_refuses_what_has_no_gradient(self):
+        for ask in (lambda: neoc.op(MM).grad(), lambda: neoc.op(LOSS).grad(5),
+                    lambda: neoc.op(LOSS).grad("Q"),
+                    lambda: neoc.op("y = sum[i < N] x[i]").grad("N"),
+                    lambda: neoc.op("y = sum[i] x[i]").grad()(np.arange(3))):
+            self.assertRaises(neoc.GradientError, ask)
+
+    def test_vjp_multiplies_cotangents_with_the_jacobian(self):
+        f = neoc.op(MM).vjp()
+        self.assertEqual(f.arguments, ("A", "B", "d_C"))
+        ga, gb = f(self.a, self.b, self.d)
+        self.same(ga, self.d @ self.b.T)
+        self.same(gb, self.a.T @ self.d)
+
+    def test_jvp_multiplies_the_jacobian_with_tangents(self):
+        f = neoc.op(MM).jvp()
+        self.same(f(self.a, self.b, self.ta, self.tb), self.ta @ self.b + self.a @ self.tb)
+        self.same(neoc.op(MM).jvp("A")(self.a, self.b, self.ta), self.ta @ self.b)
+
+    def test_several_results_have_cotangents_and_tangents_each(self):
+        f = neoc.op("m[i] = mean[j] x[i, j]\nv[i] = mean[j] (x[i, j] - m[i])^2", out=("m", "v"))
+        e = 1e-6
+        plus, minus = f(self.a + e*self.ta), f(self.a - e*self.ta)
+        tangents = f.jvp()(self.a, self.ta)
+        for k in range(2):
+            np.testing.assert_allclose(tangents[k], (plus[k] - minus[k])/(2*e), atol=1e-6)
+        d = np.arange(3.0), np.ones(3)
+        gradient = f.vjp()(self.a, *d)
+        self.same((gradient*self.ta).sum(), sum((t*s).sum() for t, s in zip(tangents, d)))
+
+    def test_zeros_are_the_gradient_of_what_nothing_flows_to(self):
+        f = neoc.op("y[i] = 2*a[i] + stop(b[i])")
+        one = np.ones(3)
+        ga, gb = f.vjp()(one, one, one)
+        self.same(ga, 2*one)
+        self.same(gb, 0*one)
+        self.assertEqual(gb.dtype, np.float64)
+        self.same(f.jvp()(one, one, one, one), 2*one)
+        nan = np.full(3, np.nan)
+        self.same(f.vjp()(one, nan, one)[1], 0*one)
+
+    def test_integers_have_zeros_where_all_gradients_are_asked_for(self):
+        take = neoc.op("y[i] = X[k[i]]").vjp()
+        gx, gk = take(X=np.arange(5.0), k=np.array([0, 0, 2]), d_y=np.ones(3))
+        self.same(gx, [2, 0, 1, 0, 0])
+        self.same(gk, [0, 0, 0])
+
+    def test_vmap_adds_an_axis(self):
+        f = neoc.op(MM)
+        self.same(f.vmap((0, None))(self.v, self.b), self.v @ self.b)
+        both = f.vmap((1, 0))(np.moveaxis(self.v, 0, 1), np.stack([self.b]*7))
+        self.same(both, self.v @ self.b)
+        moved = f.vmap((-1, None), out_axes=1)(np.moveaxis(self.v, 0, -1), self.b)
+        self.same(moved, np.moveaxis(self.v @ self.b, 0, 1))
+
+    def test_vmap_of_vmap_of_gradients_is_right(self):
+        f = neoc.op(LOSS)
+        ga, gb = f.grad((0, 1)).vmap((0, None))(self.v, self.b)
+        one_a, one_b = f.grad((0, 1))(self.v[2], self.b)
+        self.same(ga[2], one_a)
+        self.same(gb[2], one_b)
+        w = np.stack([self.v, 2*self.v])
+        self.same(neoc.op(MM).vmap((0, None)).vmap((0, None))(w, self.b), w @ self.b)
+        hessian = neoc.op("y = sum[i] x[i]^3").grad().jvp().vmap((None, 0))
+        self.same(hessian(np.arange(3.0), np.eye(3)), np.diag([0.0, 6.0, 12.0]))
+
+    def test_vmap_of_scalars_sizes_and_zero_gradients(self):
+        one = np.ones(3)
+        f = neoc.op("y = a + stop(b)").vjp().vmap()
+        ga, gb = f(one, one, one)
+        self.same(ga, one)
+        self.same(gb, 0*one)
+        window = neoc.op("y[i < N] = sum[k < K] x[i + k]").vmap()
+        self.same(window(np.arange(12.0).reshape(2, 6), N=4, K=3),
+                  [[3, 6, 9, 12], [21, 24, 27, 30]])
+
+    def test_axes_that_do_not_fit_are_refused(self):
+        for axes in ((0,), None, (5, 0)):
+            self.assertRaises(neoc.NeoError, neoc.op(MM).vmap, axes)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,288 @@
+"""Operators: calls, arguments, results, errors."""
+
+import copy
+import inspect
+import os
+import pickle
+import tempfile
+import unittest
+
+import neoc
+import numpy as np
+
+MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
+
+
+class Calls(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(1)
+        self.a, self.b = rng.standard_normal((3, 4)), rng.standard_normal((4, 5))
+        self.mm = neoc.op(MM)
+
+    def same(self, got, wanted, **options):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, **options)
+
+    def test_arguments_are_given_by_position_and_by_name(self):
+        wanted = self.a @ self.b
+        self.same(self.mm(self.a, self.b), wanted)
+        self.same(self.mm(B=self.b, A=self.a), wanted)
+        self.same(self.mm(self.a, B=self.b), wanted)
+
+    def test_other_shapes_and_types_are_compiled_when_they_come(self):
+        for shape in ((2, 3, 4), (1, 1, 1), (7, 5, 2)):
+            m, k, n = shape
+            for kind in ("float64", "float32"):
+                a, b = np.ones((m, k), kind), np.ones((k, n), kind)
+                got = self.mm(a, b)
+                self.assertEqual(got.dtype, kind)
+                self.same(got, a @ b)
+        self.assertEqual(self.mm._variants, 6)
+        self.mm(np.ones((2, 3)), np.ones((3, 4)))
+        self.assertEqual(self.mm._variants, 6)
+
+    def test_every_type_of_elements_is_computed_in(self):
+        double = neoc.op("y[i] = 2*x[i]")
+        for kind in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8"):
+            x = np.arange(5).astype(kind)
+            got = double(x)
+            self.assertEqual(got.dtype, x.dtype)
+            self.same(got, 2*x)
+        self.same(neoc.op("y[i] = not x[i]")(np.array([True, False])), [False, True])
+
+    def test_bfloat16_is_a_type_where_ml_dtypes_is_installed(self):
+        try:
+            import ml_dtypes
+        except ImportError:
+            self.skipTest("ml_dtypes is not installed")
+        x = np.arange(5).astype(ml_dtypes.bfloat16)
+        got = neoc.op("y[i] = 2*x[i]")(x)
+        self.assertEqual(got.dtype, x.dtype)
+        self.same(got.astype("f"), 2*np.arange(5))
+
+    def test_nan_and_infinity_come_through(self):
+        x = np.array([np.nan, np.inf, -np.inf, 1.0])
+        self.same(neoc.op("y[i] = 2*x[i]")(x), 2*x)
+        self.assertTrue(np.isnan(neoc.op("y = max[i] x[i]")(x)))
+
+    def test_strided_foreign_and_read_only_arrays_are_taken(self):
+        a, b, wanted = self.a, self.b, self.a @ self.b
+        self.same(self.mm(np.asfortranarray(a), b), wanted)
+        self.same(self.mm(a.astype(">f8"), b), wanted)
+        self.same(self.mm(np.repeat(a, 2, axis=1)[:, ::2], b), wanted)
+        self.same(self.mm(a[::-1], b), wanted[::-1])
+        self.same(self.mm(a.tolist(), b), wanted)
+        self.same(self.mm(np.broadcast_to(1.0, (3, 4)), b), np.ones((3, 4)) @ b)
+        read_only = a.copy()
+        read_only.flags.writeable = False
+        self.same(self.mm(read_only, b), wanted)
+        unaligned = np.frombuffer(b"x" + a.tobytes(), "u1")[1:].view("f8").reshape(3, 4)
+        self.same(self.mm(unaligned, b), wanted)
+
+    def test_subclasses_of_arrays_are_read_as_arrays(self):
+        with tempfile.NamedTemporaryFile() as file:
+            mapped = np.memmap(file.name, dtype="f8", mode="w+", shape=(3, 4))
+            mapped[:] = self.a
+            self.same(self.mm(mapped, self.b), self.a @ self.b)
+
+    def test_empty_arrays_have_empty_or_zero_results(self):
+        self.assertEqual(self.mm(np.zeros((0, 4)), np.zeros((4, 3))).shape, (0, 3))
+        self.same(self.mm(np.zeros((2, 0)), np.zeros((0, 3))), np.zeros((2, 3)))
+
+    def test_scalars_are_numbers_of_python_and_arrays_without_dimensions(self):
+        f = neoc.op("y = a*b + c")
+        self.assertEqual(f(2.0, 3.0, 1.0), 7)
+        self.assertEqual(f(np.float32(2), 3.0, 1).dtype, np.float32)
+        self.assertEqual(f(np.array(2.0, "f"), 3, 1), 7)
+        self.assertEqual(f(2, 3, 4), 10)
+        self.assertEqual(f(2, 3, 4).dtype, np.int64)
+        self.same(neoc.op("y[i] = a*x[i]")(x=np.ones(3, "f"), a=2), [2, 2, 2])
+
+    def test_a_result_is_written_to_out(self):
+        out = np.empty((3, 5))
+        self.assertIs(self.mm(self.a, self.b, out=out), out)
+        self.same(out, self.a @ self.b)
+        wide = np.zeros((3, 10))
+        self.mm(self.a, self.b, out=wide[:, ::2])
+        self.same(wide[:, ::2], self.a @ self.b)
+        self.same(wide[:, 1::2], np.zeros((3, 5)))
+
+    def test_out_may_overlap_an_argument(self):
+        a, b = np.random.default_rng(0).random((2, 8, 8))
+        wanted = a @ b
+        self.assertIs(self.mm(a, b, out=a), a)
+        self.same(a, wanted)
+        x = np.arange(6.0)
+        neoc.op("y[i] = x[i]")(x[:-1], out=x[1:])
+        self.same(x, [0, 0, 1, 2, 3, 4])
+
+    def test_several_results_are_a_tuple_in_the_order_of_out(self):
+        f = neoc.op("m[i] = mean[j] x[i, j]\nv[i] = mean[j] (x[i, j] - m[i])^2", out=("v", "m"))
+        v, m = f(self.a)
+        self.same(v, self.a.var(1))
+        self.same(m, self.a.mean(1))
+        outs = np.empty(3), np.empty(3)
+        self.assertIs(f(self.a, out=outs)[1], outs[1])
+        self.same(outs[0], v)
+
+    def test_sizes_are_numbers_of_the_call(self):
+        window = neoc.op("y[i < N] = sum[k < K] x[i + k]")
+        self.assertEqual(window.arguments, ("x", "N", "K"))
+        self.same(window(np.arange(6.0), N=4, K=3), [3, 6, 9, 12])
+        self.same(window(np.arange(6.0), np.int32(5), 2), [1, 3, 5, 7, 9])
+
+    def test_static_arguments_are_known_to_the_text(self):
+        f = neoc.op("y[..] = x[..]*a", static="a")
+        self.same(f(np.arange(3.0), 0.5), [0, 0.5, 1])
+        self.same(f(np.arange(3.0), 1e-8), [0, 1e-8, 2e-8])
+        with self.assertRaises(TypeError):
+            f(np.arange(3.0), np.ones(3))
+
+    def test_functions_of_the_library_are_called_without_an_import(self):
+        got = neoc.op("y = nn.softmax(x)")(np.zeros((2, 4), "f"))
+        self.same(got, np.full((2, 4), 0.25))
+
+    def test_index_arrays_are_checked_against_what_they_subscript(self):
+        take = neoc.op("y[i] = X[k[i]]")
+        self.same(take(X=np.arange(5.0), k=np.array([4, 0])), [4, 0])
+        with self.assertRaisesRegex(neoc.RangeError, r"k\[1\]: value 5 is not in \[0, 5\)"):
+            take(X=np.arange(5.0), k=np.array([0, 5]))
+        guarded = neoc.op("y[i] = (X[k[i]] else 7)")
+        self.same(guarded(X=np.arange(5.0), k=np.array([0, -1, 9])), [0, 7, 7])
+
+    def test_types_are_asked_for_and_may_have_bounds(self):
+        f = neoc.op("y[i] = x[i]", types={"x": "float32"})
+        with self.assertRaisesRegex(neoc.DTypeError, "x: expected float32"):
+            f(np.ones(3))
+        g = neoc.op("y[i] = x[i]", types={"x": "i32 < 4"})
+        self.assertRaises(neoc.RangeError, g, np.array([4], "int32"))
+
+
+class Errors(unittest.TestCase):
+    def setUp(self):
+        self.mm = neoc.op(MM)
+
+    def test_shapes_that_do_not_fit_name_the_arguments(self):
+        with self.assertRaises(neoc.ShapeError) as caught:
+            self.mm(np.ones((3, 4)), np.ones((5, 2)))
+        text = str(caught.exception)
+        self.assertIn("index 'k' has two extents: 4 (A, dimension 1) and 5 (B, dimension 0)", text)
+        self.assertIn("op:1:23", text)
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertEqual(caught.exception.diagnostics[0].code, "E0203")
+
+    def test_a_wrong_rank_is_told_with_the_text_s_subscripts(self):
+        with self.assertRaisesRegex(neoc.ShapeError, r"A: expected 2 dimensions \(A\[i, k\]\)"):
+            self.mm(np.ones(3), np.ones((3, 3)))
+
+    def test_types_that_differ_are_told_in_the_words_of_numpy(self):
+        with self.assertRaises(neoc.DTypeError) as caught:
+            self.mm(np.ones((3, 4)), np.ones((4, 5), "f"))
+        self.assertIn("A is float64 of shape (3, 4); B is float32", str(caught.exception))
+        self.assertIn('B.astype("float64")', str(caught.exception))
+        self.assertIsInstance(caught.exception, TypeError)
+
+    def test_types_that_the_language_lacks_are_refused(self):
+        for bad in (np.ones((4, 5), complex), np.ones((4, 5), "uint16"), None, "text", object()):
+            with self.assertRaisesRegex(neoc.DTypeError, "^B: "):
+                self.mm(np.ones((3, 4)), bad)
+
+    def test_a_masked_array_is_refused(self):
+        masked = np.ma.masked_array(np.ones((3, 4)), np.eye(3, 4))
+        with self.assertRaisesRegex(neoc.DTypeError, "masked"):
+            self.mm(masked, np.ones((4, 5)))
+
+    def test_wrong_arguments_are_a_type_error(self):
+        a, b = np.ones((3, 4)), np.ones((4, 5))
+        for args, named, text in (((a,), {}, "needs the argument 'B'"),
+                                  ((a, b, b), {}, "takes 2 arguments, 3 were given"),
+                                  ((a, b), {"D": 1}, "unexpected argument 'D'"),
+                                  ((a, b), {"A": a}, "two values for the argument 'A'")):
+            with self.assertRaisesRegex(TypeError, text):
+                self.mm(*args, **named)
+
+    def test_an_out_that_does_not_fit_is_refused(self):
+        a, b = np.ones((3, 4)), np.ones((4, 5))
+        self.assertRaises(neoc.DTypeError, self.mm, a, b, out=np.empty((3, 5), "f"))
+        self.assertRaises(neoc.ShapeError, self.mm, a, b, out=np.empty((3, 4)))
+        self.assertRaises(neoc.DTypeError, self.mm, a, b, out=[1])
+        frozen = np.empty((3, 5))
+        frozen.flags.writeable = False
+        self.assertRaises(ValueError, self.mm, a, b, out=frozen)
+
+    def test_a_text_that_is_wrong_has_diagnostics(self):
+        with self.assertRaises(neoc.CompileError) as caught:
+            neoc.op("C[i] = A[i")
+        d = caught.exception.diagnostics[0]
+        self.assertEqual((d.code, d.line, d.column), ("E0004", 1, 9))
+
+    def test_lines_of_messages_are_those_of_the_text(self):
+        f = neoc.op("y[i] = x[i]\nz[i] = y[i] + foo(x[i])")
+        with self.assertRaises(neoc.CompileError) as caught:
+            f(np.ones(3))
+        self.assertEqual(caught.exception.diagnostics[0].line, 2)
+
+    def test_what_belongs_to_a_model_is_told(self):
+        for text in ("input A[3]\nC[i] = A[i]", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
+            with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
+                neoc.op(text)
+
+    def test_names_of_options_must_be_in_the_text(self):
+        for options in ({"out": "q"}, {"static": "q"}, {"types": {"q": "f32"}}):
+            with self.assertRaisesRegex(neoc.NeoError, "'q'"):
+                neoc.op("y[i] = x[i]", **options)
+
+    def test_numbers_out_of_a_type_are_a_range_error(self):
+        f = neoc.op("y[i] = x[i] + a", types={"a": "i8"})
+        self.assertRaises(neoc.RangeError, f, np.ones(3, "int8"), 300)
+
+
+class Looks(unittest.TestCase):
+    def test_an_operator_shows_its_signature(self):
+        mm = neoc.op(MM)
+        self.assertEqual(repr(mm), "<neoc.Op (A[i, k], B[k, j]) -> C[i, j]>")
+        self.assertEqual(list(inspect.signature(mm).parameters), ["A", "B", "out"])
+        self.assertEqual((mm.arguments, mm.results), (("A", "B"), ("C",)))
+
+    def test_the_text_is_shown_for_shapes(self):
+        self.assertEqual(neoc.op(MM).text((2, 3), "f64[3, 4]"),
+                         f"input A[2, 3] : f32\ninput B[3, 4] : f64\n{MM}\noutput C\n")
+
+    def test_an_operator_is_compiled_for_shapes_before_it_is_called(self):
+        mm = neoc.op(MM).compile("f64[3, 4]", np.empty((4, 5)))
+        self.assertEqual(mm._variants, 1)
+        mm(np.ones((3, 4)), np.ones((4, 5)))
+        self.assertEqual(mm._variants, 1)
+
+    def test_copies_and_pickles_compute_the_same(self):
+        for f in (neoc.op(MM), neoc.op(MM).vjp()):
+            for other in (copy.copy(f), copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+                self.assertEqual(repr(other), repr(f))
+        again = pickle.loads(pickle.dumps(neoc.op(MM)))
+        np.testing.assert_allclose(again(np.ones((2, 3)), np.ones((3, 2))), np.full((2, 2), 3))
+
+    def test_a_saved_text_makes_the_operator_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mm.expr")
+            neoc.op(MM).save(path)
+            with open(path) as file:
+                self.assertEqual(repr(neoc.op(file.read())), repr(neoc.op(MM)))
+
+    def test_emit_writes_a_header_and_an_object(self):
+        with tempfile.TemporaryDirectory() as folder:
+            neoc.op(MM).emit(folder, (2, 3), (3, 4), name="product", emit="o,h")
+            self.assertEqual(sorted(os.listdir(folder)), ["product.h", "product.o"])
+        with self.assertRaisesRegex(neoc.NeoError, "no shapes yet"):
+            neoc.op(MM).emit(folder)
+
+    def test_explain_tells_of_the_last_shapes(self):
+        mm = neoc.op(MM).compile((8, 8), (8, 8))
+        self.assertIn("C", mm.explain("groups"))
+
+    def test_verify_compares_with_the_interpreter(self):
+        mm = neoc.op(MM)
+        self.assertLess(mm.verify(np.random.rand(3, 4), np.random.rand(4, 5)), 1e-12)
+        self.assertEqual(neoc.op("y[i] = x[i]/0")(np.zeros(1))[0:0].size, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
