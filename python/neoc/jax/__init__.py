@@ -11,6 +11,7 @@ text that neoc compiles. It computes on the processor.
 
 from __future__ import annotations
 
+from ._export import export
 from ._front import Op, errors, op
 
-__all__ = ["Op", "errors", "op"]
+__all__ = ["Op", "errors", "export", "op"]

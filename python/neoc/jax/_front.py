@@ -16,7 +16,7 @@ from ..errors import CompileError, DTypeError, Unsupported
 from . import _primitives
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
-from ._versions import Error, weak
+from ._versions import weak
 
 Statics = Tuple[Tuple[str, Any], ...]
 
@@ -27,7 +27,10 @@ _TOLD = re.compile(r"neoc\.(\w+): (.*)", re.DOTALL)
 
 
 def _ours(problem: BaseException) -> BaseException | None:
-    """The exception of neoc that an error of XLA is about."""
+    """The exception of neoc that an error of XLA is about; which class of Python XLA's error has
+    differs between versions and between ways to wait."""
+    if isinstance(problem, kinds.NeoError):
+        return None
     found = _TOLD.search(str(problem))
     kind = getattr(kinds, found.group(1), None) if found else None
     return kind(found.group(2)) if found and isinstance(kind, type) else None
@@ -47,7 +50,7 @@ def errors() -> Iterator[None]:
     """
     try:
         yield
-    except Error as problem:
+    except Exception as problem:
         ours = _ours(problem)
         if ours is None:
             raise
@@ -109,6 +112,7 @@ class Op:
         self._statics = tuple(a.name for a in self._op._arguments if a.static)
         self._count = len(self._op._arguments)
         self._calls: dict[Statics, Callable[..., Any]] = {}
+        self._waits = False
         self._plain = None if self._statics else self._call_for(())
         self.__name__ = self.__qualname__ = self._op.__name__
         self.__doc__ = f"{op.signature}\n\n{op._source}"
@@ -121,8 +125,9 @@ class Op:
             args, statics = self._bound(args, named)
             call = self._call_for(statics)
         try:
-            return call(*args)
-        except Error as problem:
+            made = call(*args)
+            return _waited(made) if self._waits else made
+        except Exception as problem:
             ours = _ours(problem)
             if ours is None:
                 raise
@@ -150,6 +155,8 @@ class Op:
 
         def apply(*values: Any) -> Any:
             values, types = _prepared(f, [jnp.asarray(v) for v in values])
+            if any(jnp.issubdtype(v.dtype, jnp.integer) for v in values):
+                self._waits = True  # elements may be out of a bound
             made = _primitives.call(_fitting(f, types), *values)
             return made[0] if len(made) == 1 else tuple(made)
 
@@ -174,6 +181,12 @@ class Op:
     def op(self) -> Any:
         """The neoc.Op that it was made of: for arrays of numpy, with text(), explain(), verify()."""
         return self._op
+
+
+def _waited(made: Any) -> Any:
+    """The results when they are there, so that an error is that of this call."""
+    first = made[0] if isinstance(made, tuple) else made
+    return made if isinstance(first, jax.core.Tracer) else jax.block_until_ready(made)
 
 
 def _restored(of: Any) -> Op:

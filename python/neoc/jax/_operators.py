@@ -17,28 +17,32 @@ from functools import lru_cache
 from typing import Any, Callable, Sequence, Tuple
 
 from .. import _core, arrays
-from ..op import Argument, Op
+from ..op import Op
+from ..text import Argument
 
 Part = Tuple[str, str, Tuple[Any, ...]]  # ("array", "f32", (3, 4))
 Parts = Tuple[Part, ...]
 Type = Tuple[str, Tuple[Any, ...]]  # of a result: "f32", (3, 4)
 Axes = Tuple["int | None", ...]
+Results = Callable[["Operator", Parts], Tuple[Type, ...]]
+Infer = Callable[[Parts, Results], Tuple[Type, ...]]
 
 
 class Operator:
     """An operator: hashable, independent of the process.
 
-    ``infer``: the types and shapes of its results; None: it is compiled for them.
+    ``infer``: the types and shapes of its results by those of the operator that it is derived
+    from, which the function that it is given tells; None: it is compiled for them.
     """
 
     def __init__(self, op: Op, statics: dict[str, Any],
-                 infer: Callable[[Parts], Tuple[Type, ...]] | None = None) -> None:
+                 infer: Infer | None = None) -> None:
         self.op = op
         self.statics = statics
         self.arguments = tuple(a for a in op._arguments if not a.static)
         self.spec = _spec_of(op, statics)
         self.hash = hashlib.sha256(self.spec.encode()).hexdigest()[:32]
-        self._infer = infer
+        self.infer = infer
         self._number = int(self.hash[:15], 16)
 
     def __eq__(self, other: object) -> bool:
@@ -61,19 +65,22 @@ class Operator:
 
     # ---- compiling
 
+    def key(self, parts: Parts) -> Any:
+        """The key of the neoc.Op, which also has the values of static arguments."""
+        given = iter(parts)
+        return tuple(("static", self.statics[a.name]) if a.static else next(given)
+                     for a in self.op._arguments)
+
     def compiled(self, parts: Parts) -> tuple[_core.Program, tuple[int, ...]]:
         """The program for these types and shapes, and which of the arguments it takes."""
-        given = iter(parts)
-        key = tuple(("static", self.statics[a.name]) if a.static else next(given)
-                    for a in self.op._arguments)
-        program, inputs = self.op._specialize(key)
+        program, inputs = self.op._specialize(self.key(parts))
         places = [k for k, a in enumerate(self.op._arguments) if not a.static]
         return program, tuple(places.index(k) for k in inputs)
 
     def results(self, parts: Parts) -> Tuple[Type, ...]:
         """Types and shapes of the results. Raises what is wrong with the text for these parts."""
-        if self._infer is not None:
-            return self._infer(parts)
+        if self.infer is not None:
+            return self.infer(parts, Operator.results)
         return _results(self, parts)
 
     # ---- what is derived
@@ -119,7 +126,7 @@ def _results(f: Operator, parts: Parts) -> Tuple[Type, ...]:
 def _only(f: Operator, results: Tuple[int, ...]) -> Operator:
     op = Op._derived(f.op._text, f.op._arguments, [f.op._results[k] for k in results], f.op._types,
                      f.op._options, f.op._threads, f.op._fallbacks)
-    return Operator(op, f.statics, lambda parts: _picked(f.results(parts), results))
+    return Operator(op, f.statics, lambda parts, of: _picked(of(f, parts), results))
 
 
 def _picked(of: Sequence[Any], which: Sequence[int]) -> Tuple[Any, ...]:
@@ -133,22 +140,22 @@ def _names(f: Operator, which: Sequence[int]) -> list[str]:
 @lru_cache(maxsize=4096)
 def _jvp(f: Operator, wrt: Tuple[int, ...]) -> Operator:
     n = len(f.arguments)
-    return Operator(f.op.jvp(_names(f, wrt)), f.statics, lambda parts: f.results(parts[:n]))
+    return Operator(f.op.jvp(_names(f, wrt)), f.statics, lambda parts, of: of(f, parts[:n]))
 
 
 @lru_cache(maxsize=4096)
 def _vjp(f: Operator, wrt: Tuple[int, ...]) -> Operator:
-    def infer(parts: Parts) -> Tuple[Type, ...]:
+    def infer(parts: Parts, of: Results) -> Tuple[Type, ...]:
         return tuple((parts[k][1], parts[k][2]) for k in wrt)
     return Operator(f.op.vjp(_names(f, wrt)), f.statics, infer)
 
 
 @lru_cache(maxsize=4096)
 def _vmap(f: Operator, axes: Axes) -> Operator:
-    def infer(parts: Parts) -> Tuple[Type, ...]:
+    def infer(parts: Parts, of: Results) -> Tuple[Type, ...]:
         count = next(p[2][axis] for p, axis in zip(parts, axes) if axis is not None)
         each = tuple(_without(p, axis) for p, axis in zip(parts, axes))
-        return tuple((word, (count, *shape)) for word, shape in f.results(each))
+        return tuple((word, (count, *shape)) for word, shape in of(f, each))
     return Operator(f.op.vmap(axes), f.statics, infer)
 
 
@@ -169,8 +176,8 @@ def _narrow(f: Operator, words: Tuple[str, ...]) -> Operator:
         made = Argument(w.fresh(f"{r.name}_{word}"), r.rank)
         w.add(f"{made.name}{_at(r.rank)} = {word}({r.name}{_at(r.rank)})")
         results.append(made)
-    return Operator(w.done(f.op, f.op._arguments, results), f.statics, lambda parts: tuple(
-        (word, shape) for word, (_, shape) in zip(words, f.results(parts))))
+    return Operator(w.done(f.op, f.op._arguments, results), f.statics, lambda parts, of: tuple(
+        (word, shape) for word, (_, shape) in zip(words, of(f, parts))))
 
 
 class Linear:

@@ -32,10 +32,6 @@ try:
 except (ImportError, AttributeError):
     PRIMITIVES = False
 
-Error: Any = getattr(jax.errors, "JaxRuntimeError", None)
-if Error is None:
-    from jaxlib.xla_extension import XlaRuntimeError as Error  # type: ignore[no-redef]
-
 _NEWEST_MINOR = 3
 
 
