@@ -16,7 +16,7 @@ from ..errors import CompileError, DTypeError, Unsupported
 from . import _primitives
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
-from ._versions import weak
+from ._versions import is_known, weak
 
 Statics = Tuple[Tuple[str, Any], ...]
 
@@ -157,7 +157,7 @@ class Op:
             values, types = _prepared(f, [jnp.asarray(v) for v in values])
             if any(jnp.issubdtype(v.dtype, jnp.integer) for v in values):
                 self._waits = True  # elements may be out of a bound
-            made = _primitives.call(_fitting(f, types), *values)
+            made = _primitives.call(_fitting(f, parts_of(values), types), *values)
             return made[0] if len(made) == 1 else tuple(made)
 
         apply.__name__ = apply.__qualname__ = self._op.__name__
@@ -221,8 +221,12 @@ def _prepared(f: Operator, values: Sequence[Any]) -> Any:
     return second, results_of(f, parts_of(second))
 
 
-def _fitting(f: Operator, types: Sequence[Any]) -> Operator:
-    """Without jax_enable_x64, results of 64 bits are of 32, as everywhere in jax."""
+def _fitting(f: Operator, parts: Any, types: Sequence[Any]) -> Operator:
+    """The operator for these arguments and results. Without jax_enable_x64, results of 64 bits
+    are of 32, as everywhere in jax."""
+    if all(is_known(shape) for _, _, shape in parts):
+        f = f.bounded(parts)
+    f = f.ranked(tuple(len(p[2]) for p in parts), tuple(len(shape) for _, shape in types))
     words = tuple(word for word, _ in types)
     if jax.config.jax_enable_x64 or not any(word in _WIDE for word in words):
         return f

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import threading
 from functools import lru_cache
 from typing import Any, Callable, Sequence, Tuple
 
@@ -44,6 +46,7 @@ class Operator:
         self.hash = hashlib.sha256(self.spec.encode()).hexdigest()[:32]
         self.infer = infer
         self._number = int(self.hash[:15], 16)
+        self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Operator) and self.hash == other.hash)
@@ -73,9 +76,24 @@ class Operator:
 
     def compiled(self, parts: Parts) -> tuple[_core.Program, tuple[int, ...]]:
         """The program for these types and shapes, and which of the arguments it takes."""
-        program, inputs = self.op._specialize(self.key(parts))
+        program, inputs, _ = self._compiled(parts)
+        return program, inputs
+
+    def _compiled(self, parts: Parts) -> Tuple[_core.Program, Tuple[int, ...], str]:
+        with self._lock:
+            program, inputs = self.op._specialize(self.key(parts))
+            text = self.op._last.text if self.op._last else ""
         places = [k for k, a in enumerate(self.op._arguments) if not a.static]
-        return program, tuple(places.index(k) for k in inputs)
+        return program, tuple(places.index(k) for k in inputs), text
+
+    def bounded(self, parts: Parts) -> Operator:
+        """With the bounds of index arrays for these shapes: in a batch, they cannot be found by
+        the shapes any more."""
+        if all(part[1] in arrays.FLOATS for part in parts):
+            return self
+        types = {name: kind for name, kind in _BOUND.findall(self._compiled(parts)[2])
+                 if name in {a.name for a in self.arguments}}
+        return _typed(self, tuple(sorted(types.items()))) if types else self
 
     def results(self, parts: Parts) -> Tuple[Type, ...]:
         """Types and shapes of the results. Raises what is wrong with the text for these parts."""
@@ -100,6 +118,12 @@ class Operator:
     def vmap(self, axes: Axes) -> Operator:
         """The operator on batches, which lie along these axes; in front, in the results."""
         return _vmap(self, axes)
+
+    def ranked(self, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
+        """Where the text takes any rank, for these ranks of arguments and results: then a batch has
+        a place among the axes."""
+        known = all(a.rank is not None for a in (*self.arguments, *self.op._results))
+        return self if known else _ranked(self, ranks, results)
 
     def narrow(self, words: Tuple[str, ...]) -> Operator:
         """With results of these types, to which they are converted."""
@@ -165,6 +189,30 @@ def _without(part: Part, axis: int | None) -> Part:
     kind, word, shape = part
     axis %= len(shape)
     return kind, word, shape[:axis] + shape[axis + 1:]
+
+
+_BOUND = re.compile(r"^input (\w+)(?:\[[^\]]*\])? : (\w+ < .+)$", re.MULTILINE)
+
+
+@lru_cache(maxsize=4096)
+def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
+    op = Op._derived(f.op._text, f.op._arguments, f.op._results, {**f.op._types, **dict(types)},
+                     f.op._options, f.op._threads, f.op._fallbacks)
+    return Operator(op, f.statics)
+
+
+@lru_cache(maxsize=4096)
+def _ranked(f: Operator, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
+    given = iter(ranks)
+    arguments = [a if a.static else _of_rank(a, next(given)) for a in f.op._arguments]
+    op = Op._derived(f.op._text, arguments, list(map(_of_rank, f.op._results, results)),
+                     f.op._types, f.op._options, f.op._threads, f.op._fallbacks)
+    return Operator(op, f.statics, lambda parts, of: of(f, parts))
+
+
+def _of_rank(a: Argument, rank: int) -> Argument:
+    form = f"{a.name}[{', '.join('_'*rank)}]" if rank else a.name
+    return a if a.rank is not None else Argument(a.name, rank, a.static, form)
 
 
 @lru_cache(maxsize=4096)

@@ -176,30 +176,16 @@ def _in_front(x: Any, axis: Any) -> Any:
     return jnp.moveaxis(x, axis, 0) if axis else x
 
 
-def _axes_of(f: Operator, args: Sequence[Any], dims: Sequence[Any]) -> Tuple[list[Any], Axes]:
-    """Arguments and axes as the text can have them: an argument of any rank has its in front."""
-    args, axes = list(args), list(dims)
-    for k, a in enumerate(f.arguments):
-        if axes[k] is not None and a.rank is None:
-            args[k], axes[k] = _in_front(args[k], axes[k]), 0
-    return args, tuple(axes)
-
-
 def _operator_batch(args: Sequence[Any], dims: Sequence[Any], *, f: Operator) -> Any:
-    args, axes = _axes_of(f, args, dims)
-    results = operator_p.bind(*args, f=f.vmap(axes))
+    results = operator_p.bind(*args, f=f.vmap(tuple(dims)))
     return results, [0]*len(results)
 
 
 def _linear_batch(args: Sequence[Any], dims: Sequence[Any], *, f: Linear) -> Any:
     n = f.count
-    forward = Linear(f.f, f.wrt).f
-    given, axes = _axes_of(forward, args[:n], dims[:n]) if not f.batches else (
-        [_in_front(x, d) for x, d in zip(args[:n], dims[:n])],
-        tuple(None if d is None else 0 for d in dims[:n]))
     tangents = [_in_front(x, d) for x, d in zip(args[n:], dims[n:])]
     moved = tuple(d is not None for d in dims[n:])
-    results = linear_p.bind(*given, *tangents, f=f.vmap(axes, moved))
+    results = linear_p.bind(*args[:n], *tangents, f=f.vmap(tuple(dims[:n]), moved))
     return results, [0]*len(results)
 
 
