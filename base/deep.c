@@ -2,7 +2,9 @@
  * chain of definitions becomes where each is computed within the next one. A frame of such a walk takes up
  * to 4 KiB, so the 8 MiB of a usual stack end at some two thousand levels, and this one at eight times as
  * many. Its memory is only reserved: pages are there when they are touched. */
+#define _GNU_SOURCE 1 /* uselocale */
 #include "base/deep.h"
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -13,7 +15,8 @@
 typedef struct {
   void (*f)(void *ctx);
   void *ctx;
-  sigset_t mask; /* of the caller's signals */
+  sigset_t mask;   /* of the caller's signals */
+  locale_t locale; /* how the caller reads and prints numbers */
 } call;
 
 static _Thread_local bool is_deep;
@@ -21,6 +24,7 @@ static _Thread_local bool is_deep;
 static void *run(void *p) {
   const call *c = p;
   is_deep = true;
+  uselocale(c->locale);
   pthread_sigmask(SIG_SETMASK, &c->mask, NULL);
   c->f(c->ctx);
   return NULL;
@@ -29,7 +33,7 @@ static void *run(void *p) {
 /* The new thread stands in for the caller, with its signals too: what `f` blocks in order to wait for it
  * would otherwise be delivered to the caller, which waits here with all of them blocked. */
 void neo_deep_run(void (*f)(void *ctx), void *ctx) {
-  call c = {.f = f, .ctx = ctx};
+  call c = {.f = f, .ctx = ctx, .locale = uselocale((locale_t)0)};
   pthread_t thread;
   pthread_attr_t attr;
   sigset_t all;

@@ -1,6 +1,7 @@
 # libneo.so.0: the compiler as a library, with LLVM and the runtime inside. It exports the
-# functions# that the headers declare, and no others: names of ours that are internal begin with neo_, too, so the
-# linker is given the list. The same list is the table in which loaded code finds the runtime.
+# functions that the headers declare, and no others: names of ours that are internal begin with
+# neo_, too, so the linker is given the list. The same list is the table in which loaded code finds
+# the runtime.
 
 set(library_headers include/neo/neo.h include/neo/neo_rt.h include/neo/neo_graph.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${library_headers})
@@ -25,7 +26,7 @@ file(GLOB library_sources CONFIGURE_DEPENDS tools/library/*.c)
 add_library(neo_shared SHARED ${library_sources})
 target_compile_definitions(neo_shared PRIVATE ${neo_definitions})
 target_include_directories(neo_shared PRIVATE ${CMAKE_BINARY_DIR}) # generated/
-target_link_libraries(neo_shared PRIVATE neo_pipeline)
+target_link_libraries(neo_shared PRIVATE neo_neoc)
 # LLVM keeps what it registers with the C++ library until the process ends.
 target_link_options(neo_shared PRIVATE -Wl,--version-script=${library_generated}/libneo.map
                                        -Wl,--gc-sections -Wl,-z,nodelete)

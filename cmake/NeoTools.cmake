@@ -1,5 +1,4 @@
-# neo_pipeline: what the driver and its tests share (tools/pipeline). Every other folder of tools
-# with C files is a program of that name.
+# neo_pipeline: what the driver and its tests share (tools/pipeline).
 
 file(GLOB pipeline CONFIGURE_DEPENDS tools/pipeline/*.c)
 neo_add_static(neo_pipeline "${pipeline}" "neo_codegen;neo_cache;neort_static")
@@ -23,12 +22,12 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/std ${CMAKE_BINARY_DIR}/share/neo/
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/records ${CMAKE_BINARY_DIR}/share/neo/records
      SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/models/zoo ${CMAKE_BINARY_DIR}/share/neo/zoo SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/AGENTS.md ${CMAKE_BINARY_DIR}/share/neo/AGENTS.md SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/docs/gallery ${CMAKE_BINARY_DIR}/share/neo/gallery SYMBOLIC)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/neo ${CMAKE_BINARY_DIR}/include/neo SYMBOLIC)
 
 if(pipeline)
   target_compile_definitions(neo_pipeline PRIVATE ${neo_definitions})
-  include(NeoLibrary)
 endif()
 
 # neo_tune: the tuner, for neoc and its tests.
@@ -36,27 +35,20 @@ file(GLOB tune_sources CONFIGURE_DEPENDS tools/tune/*.c)
 list(APPEND tune_sources tools/measure/lines.c tools/measure/words.c) # what both it and neo-measure read
 neo_add_static(neo_tune "${tune_sources}" "neo_pipeline")
 
-file(GLOB tool_files CONFIGURE_DEPENDS tools/*/*.c)
-set(tool_folders "")
-foreach(path IN LISTS tool_files)
-  cmake_path(GET path PARENT_PATH folder)
-  list(APPEND tool_folders ${folder})
-endforeach()
-list(REMOVE_DUPLICATES tool_folders)
-foreach(folder IN LISTS tool_folders)
-  cmake_path(GET folder FILENAME tool)
-  # cache, measure, alloc: below; tune, library: above; benchmarks: built by tools/bench
-  if(NOT tool MATCHES "^(pipeline|cache|measure|alloc|tune|library|benchmarks)$")
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.c)
-    add_executable(${tool} ${sources})
-    target_compile_definitions(${tool} PRIVATE ${neo_definitions})
-    target_link_libraries(${tool} PRIVATE neo_tune neo_pipeline)
-    set_target_properties(${tool} PROPERTIES NEO_LLVM_INSIDE ON)
-    if(TARGET neort_shared)
-      add_dependencies(${tool} neort_shared neort_bundle)
-    endif()
-  endif()
-endforeach()
+# neo_neoc: all of neoc but what the program alone does (program/), for it and for libneo.
+file(GLOB_RECURSE neoc_sources CONFIGURE_DEPENDS tools/neoc/*.c)
+list(FILTER neoc_sources EXCLUDE REGEX "/neoc/program/")
+neo_add_static(neo_neoc "${neoc_sources}" "neo_tune;neo_pipeline")
+file(GLOB neoc_program CONFIGURE_DEPENDS tools/neoc/program/*.c)
+if(neoc_program)
+  target_compile_definitions(neo_neoc PRIVATE ${neo_definitions})
+  add_executable(neoc ${neoc_program})
+  target_compile_definitions(neoc PRIVATE ${neo_definitions})
+  target_link_libraries(neoc PRIVATE neo_neoc)
+  set_target_properties(neoc PROPERTIES NEO_LLVM_INSIDE ON)
+  add_dependencies(neoc neort_shared neort_bundle)
+  include(NeoLibrary)
+endif()
 
 # neo-cache: by itself, without LLVM.
 add_executable(neo-cache tools/cache/main.c)

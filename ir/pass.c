@@ -104,6 +104,8 @@ neo_status neo_passes_run(neo_module *m, const neo_pass_target *target, const ne
   for (size_t k = 0; k < n && !status; k++) {
     if (skipped(&passes[k], o))
       continue;
+    if (o->cancelled && o->cancelled(o->cancelled_ctx))
+      return NEO_INTERRUPTED;
     status = run_one(m, target, &passes[k], o);
     if (status && o->failed)
       *o->failed = passes[k].name;

@@ -58,6 +58,9 @@ typedef struct {
    * reports a difference; a failure ends the run. May be null. */
   neo_status (*check)(void *ctx, neo_module *m, const char *pass);
   void *check_ctx;
+  /* Before each pass; true: the run ends with NEO_INTERRUPTED. May be null. */
+  bool (*cancelled)(const void *ctx);
+  const void *cancelled_ctx;
   const char **failed; /* gets the name of a pass that fails; may be null */
 } neo_pass_options;
 

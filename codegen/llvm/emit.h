@@ -7,10 +7,18 @@
 
 typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
 
-/* Calls `handler` where LLVM, or C++, is out of memory, in whatever thread; it must not return: locks may be
- * held, and data half written, so that ending the process is all that it can do. Once, before all else; without it
- * LLVM aborts. (core/memory.c) */
+/* Calls `handler` where LLVM, or C++, is out of memory, in whatever thread; it must not return:
+ * locks may be held, and data half written, so that ending the process is all that it can do.
+ * Once, before all else; without it LLVM aborts. (core/memory.c) */
 void neo_llvm_on_no_memory(void (*handler)(void));
+
+/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around a
+ * fork whose child uses LLVM, in parent and child: nobody is inside of it then. Who forks must not
+ * have entered. (core/users.c) */
+void neo_llvm_enter(void);
+void neo_llvm_leave(void);
+void neo_llvm_fork_begin(void);
+void neo_llvm_fork_end(void);
 
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) NEO_MUST_CHECK;

@@ -128,14 +128,18 @@ typedef struct { /* code of the kernels for a GPU, embedded in the record */
   const void *data;
   size_t n;
 } neo_plan_image;
-/* Adds the model record, `<prefix>_model`, and the thin entries to the LLVM module (record.c). t is
- * what the kernels are for; where that is a GPU the module is for a processor all the same. */
+/* Adds the model record, `<prefix>_model`, to the LLVM module (record.c). t is what the kernels are
+ * for; where that is a GPU the module is for a processor all the same. */
 void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
                    size_t n_images, neo_llvm *l);
-/* Names of the functions that every library has behind its prefix, "create"; null: there are no more. (record.c) */
+/* The functions of the header: thin entries, which call the runtime. The record alone is enough
+ * for who calls that himself. (record.c) */
+void neo_plan_emit_functions(const neo_plan *p, const neo_target *t, neo_llvm *l);
+/* Names of the functions that every library has behind its prefix, "create"; null: there are no
+ * more. (record.c) */
 const char *neo_plan_function(size_t k);
-/* A number of what the header says: names, numbers, types and shapes, in their order. Libraries that differ
- * in it are not for the same programs. (header.c) */
+/* A number of what the header says: names, numbers, types and shapes, in their order. Libraries
+ * that differ in it are not for the same programs. (header.c) */
 uint64_t neo_plan_interface(const neo_plan *p);
 /* The C header of the generated library (header.c). */
 void neo_plan_header(const neo_plan *p, neo_str *out);

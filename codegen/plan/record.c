@@ -273,11 +273,19 @@ static void add_entry(recorder *r, size_t k) {
   neo_llvm_entry(r->l, p->entry_symbols.at[k], 'i', neo_str_text(&params), "neo_rt_call", arg, 4);
 }
 
+static const char *model_symbol(const neo_plan *p) {
+  return neo_arena_printf(p->arena, "%s_model", p->prefix);
+}
+
 void neo_plan_emit(const neo_plan *p, const neo_target *t, const neo_plan_image *image,
                    size_t n_images, neo_llvm *l) {
   recorder r = {p, l, t, image};
-  const char *model = neo_arena_printf(p->arena, "%s_model", p->prefix);
-  neo_llvm_global(l, model, model_record(&r, n_images), true);
+  neo_llvm_global(l, model_symbol(p), model_record(&r, n_images), true);
+}
+
+void neo_plan_emit_functions(const neo_plan *p, const neo_target *t, neo_llvm *l) {
+  recorder r = {p, l, t, NULL};
+  const char *model = model_symbol(p);
   for (size_t k = 0; k < sizeof wrappers / sizeof *wrappers; k++)
     add_wrapper(&r, &wrappers[k], model);
   for (size_t k = 0; k < p->entries.n; k++)

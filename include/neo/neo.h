@@ -56,7 +56,7 @@ typedef struct {
   int32_t n_defines;
   const char *out_dir;    /* folder to write to: the current one */
   const char *prefix;     /* of symbols and files: the model's name */
-  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory no so and a: "o" */
+  const char *emit;       /* a list of so a o h ll s json: "so,h"; in memory see below */
   const char *target;     /* cpu, x86_64, aarch64: cpu */
   const char *mcpu;       /* native, x86-64-v3, ...: native */
   int32_t static_runtime; /* not 0: libneort inside the library */
@@ -103,8 +103,10 @@ NEO_API const char *neo_version(void);
 typedef struct neo_build neo_build;
 
 /* Compiles in memory: writes no file, and needs no other program but, for a GPU, ptxas where it
- * is installed. The status is neo_compile's. *out is null only when memory ended; after any
- * other failure it has the diagnostics. The caller frees it. */
+ * is installed. `emit` is a list of code o h ll s json ptx, and "code" if it is null: "code" is
+ * for neo_code_load, "o" an object with the functions of the header "h", which takes longer to
+ * make and can be loaded, too. The status is neo_compile's. *out is null only when memory ended;
+ * after any other failure it has the diagnostics. The caller frees it. */
 NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
 NEO_API void neo_build_free(neo_build *build); /* null is fine */
 
@@ -138,6 +140,12 @@ NEO_API const char *neo_build_failure(const neo_build *build);
  * made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
+/* What the compiler made of it, as `neoc explain` (docs/cli.md): "groups" (what became one
+ * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
+ * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
+ * messages, whose last line begins with "neo: ". */
+NEO_API char *neo_build_explain(const neo_build *build, const char *what);
+
 /* The names of a text, from its syntax alone, as an output "names" of JSON:
  *
  *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false,
@@ -164,6 +172,14 @@ NEO_API int32_t neo_code_load(const neo_build *build, neo_code **out, char **mes
 struct neo_rt_model; /* <neo/neo_rt.h> */
 NEO_API const struct neo_rt_model *neo_code_model(const neo_code *code);
 NEO_API void neo_code_free(neo_code *code); /* null is fine */
+
+/* ---- the program */
+
+/* The program neoc as a function (docs/cli.md): prints to stdout and stderr, and returns its
+ * exit code. argv[0] is its name, argv[1] the command. Unlike the program it does not survive a
+ * bug of the compiler, nor the end of memory within LLVM and isl. Signals are blocked in the
+ * thread that calls. */
+NEO_API int32_t neo_command(int argc, const char *const *argv);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,10 @@
     m = neoc.load("mlp.expr", B=64)
     loss = m.step(X=x, Y=y)
 
+    @neoc.function
+    def attention(q, k, v):
+        return neoc.nn.softmax(q @ k.T/np.sqrt(q.shape[1])) @ v
+
 The manual is docs/python.md, the language docs/language.md. Neither torch nor jax is imported
 unless neoc.torch or neoc.jax is.
 """
@@ -21,6 +25,8 @@ from .compiler import check, compile, format, load, set_threads
 from .errors import (CacheError, Cancelled, CompileError, Diagnostic, DTypeError, GradientError,
                      NeoError, RangeError, ShapeError, Unsupported)
 from .op import Op, op
+from .trace.names import MODULES as _MODULES
+from .trace.names import NAMES as _TRACED
 
 if TYPE_CHECKING:
     from .model import Model
@@ -35,10 +41,12 @@ _LAZY: dict[str, str | None] = {
     "jax": None,
     "tune": "neoc.tuning",
 }
+_LAZY.update({name: "neoc.trace.api" for name in _TRACED})
+_LAZY.update({name: None for name in _MODULES})
 
 __all__ = ["CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
            "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "check",
-           "compile", "errors", "format", "load", "op", "set_threads", "tune"]
+           "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from . import _core
 from .errors import Cancelled, CompileError, Diagnostic, NeoError, Note, error_of
@@ -96,6 +96,15 @@ def build_text(text: str, *, path: str = "model.expr", options: tuple[str, ...] 
     return build
 
 
+def explanation_of(build: _core.Build, what: str) -> str:
+    """What neo_build_explain says; NeoError where that is that it cannot."""
+    text = build.explain(what)
+    last = text.rstrip("\n").rsplit("\n", 1)[-1]
+    if last.startswith("neo: "):
+        raise NeoError(f"explain({what!r}): {last[5:]}")
+    return text
+
+
 def check(text: str, *, imports: Mapping[str, str] | None = None) -> list[Diagnostic]:
     """The errors and warnings of a model's text, by place; an empty list where there are none.
 
@@ -139,15 +148,32 @@ def format(text: str) -> str:
     C[i, j] = sum[k] A[i, k] * B[k, j]
     """
     import tempfile
+    syntax = _core.Build("model.expr", text, cache="none", names=True)
+    if syntax.status:
+        raise failure_of(syntax)
     with tempfile.TemporaryDirectory(prefix="neoc-") as folder:
         path = os.path.join(folder, "model.expr")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         if _core.command(("neoc", "fmt", "-w", path)):
-            raise CompileError("this is no text of the language; neoc.check says why",
-                               check(text))
+            raise CompileError("neoc fmt refuses this text")
         with open(path, encoding="utf-8") as file:
             return file.read()
+
+
+def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
+    """A command of neoc in a process of its own: its exit code, and what it complains of.
+
+    In this process it would print to its stdout and stderr.
+    """
+    import subprocess
+    import sys
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+    pipe = subprocess.PIPE if quiet else None
+    done = subprocess.run([sys.executable, "-m", "neoc", *words], stdin=subprocess.DEVNULL,
+                          stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path})
+    return done.returncode, (done.stderr or b"").decode("utf-8", "replace").strip()
 
 
 def set_threads(n: int) -> None:

@@ -17,7 +17,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Mutab
                     NamedTuple, Sequence)
 
 from . import _core, arrays
-from .compiler import device_words, failure_of, module_texts, option_words, size_words
+from .compiler import (device_words, explanation_of, failure_of, module_texts, option_words,
+                       size_words)
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
 
 if TYPE_CHECKING:
@@ -320,7 +321,7 @@ class Model:
         build = _core.Build(s.path, s.text, s.options, s.imports, (), "none")
         if build.status:
             raise failure_of(build)
-        return build.explain(what)
+        return explanation_of(build, what)
 
     def __repr__(self) -> str:
         import math

@@ -30,7 +30,8 @@ import re
 from typing import Any, Iterable, Mapping, Sequence, Union
 
 from . import _core, arrays
-from .compiler import device_words, diagnostics_of, failure_of, option_words
+from .compiler import (device_words, diagnostics_of, explanation_of, failure_of,
+                       option_words)
 from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
 from .programs import program_of
 from .retell import TYPES, retold
@@ -333,7 +334,7 @@ class Op(_core.Op):
         build = _core.Build(PATH, module.text, self._options, (), (), "none")
         if build.status:
             raise failure_of(build)
-        return build.explain(what)
+        return explanation_of(build, what)
 
     def _last_module(self) -> Module:
         if self._last is None:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from typing import Any, Sequence
 
-from . import _core
+from .compiler import run_command
 from .errors import NeoError
 from .op import Op
 from .programs import forget_programs
@@ -26,9 +26,10 @@ def tune(op: Op, args: Sequence[Any], *, seconds: float = 20, quiet: bool = True
         model = os.path.join(folder, "op.expr")
         with open(model, "w", encoding="utf-8") as file:
             file.write(op._last_module().text)
-        words = ["neoc", "tune", *op._options, f"--time={max(1, round(seconds))}s", model]
-        if _core.command(words[:2] + ["-q"] + words[2:] if quiet else words):
-            raise NeoError("tune: the search has failed; quiet=False says more")
+        words = ["tune", *op._options, f"--time={max(1, round(seconds))}s", model]
+        code, why = run_command(words, quiet)
+        if code:
+            raise NeoError(f"tune: the search has failed: {why}")
     op._options = tuple(w for w in op._options if not w.startswith("--records")) + (
         "--records=user",)
     forget_programs()

@@ -6,7 +6,8 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
 
-from . import _core, arrays
+from . import arrays
+from .compiler import run_command
 from .errors import NeoError, Unsupported
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ def _interpret(op: Op, given: dict[str, Any], folder: str) -> dict[str, Any]:
     model, out = os.path.join(folder, "op.expr"), os.path.join(folder, "out.npz")
     with open(model, "w", encoding="utf-8") as file:
         file.write(op._last_module().text)
-    words = ["neoc", "run", "-q", "--interp", "-o", out, *op._options, model]
+    words = ["run", "--interp", "-o", out, *op._options, model]
     for name, array in given.items():
         path = os.path.join(folder, f"{name}.npy")
         np.save(path, array)
         words.append(f"{name}=@{path}")
-    if _core.command(words):
-        raise NeoError("verify: the interpreter does not run this")
+    code, why = run_command(words)
+    if code:
+        raise NeoError(f"verify: the interpreter does not run this: {why}")
     with np.load(out) as found:
         return {name: found[name] for name in found.files}
 

@@ -234,7 +234,7 @@ typedef struct {
 
 static void explain_now(void *user) {
   explanation *e = user;
-  e->text = neo_build_explain ? neo_build_explain(e->build, e->what) : NULL;
+  e->text = neo_build_explain(e->build, e->what);
 }
 
 static PyObject *explain(PyObject *self, PyObject *what) {

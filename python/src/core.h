@@ -45,9 +45,6 @@ static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o
 #define PyModule_AddObjectRef neo_py_add_ref
 #endif
 
-char *neo_build_explain(const neo_build *, const char *) __attribute__((weak));
-int32_t neo_command(int, const char *const *) __attribute__((weak));
-
 enum {
   NEO_PY_RANK = 16, /* of a tensor, at most */
   NEO_PY_FEW = 16   /* arguments for which a call needs no memory of its own */

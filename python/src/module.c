@@ -172,7 +172,7 @@ static PyObject *command(PyObject *self, PyObject *list) {
   PyObject *tuple = PySequence_Tuple(list);
   const char **words = tuple ? words_of(tuple, &n) : NULL;
   int code = 0;
-  if (words && neo_command) {
+  if (words) {
     Py_BEGIN_ALLOW_THREADS;
     code = neo_command((int)n, words);
     Py_END_ALLOW_THREADS;

@@ -1,21 +1,34 @@
 /* Builds: what a compilation made, in memory. All of one is in its arena. */
 #include "tools/library/build.h"
-#include "base/float_mode.h"
+#include "tools/library/mode.h"
 #include "tools/pipeline/emit.h"
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- making */
 
-static const char *read_request(neo_build *b, const neo_request *given, neo_request *r,
-                                neo_compile_options *o) {
-  const char *wrong = neo_request_copy(given, r);
-  if (!wrong)
-    wrong = neo_request_read(&b->arena, r, "o", o);
-  if (!wrong && o->emit & (NEO_EMIT_SO | NEO_EMIT_A))
-    wrong = "so and a are files: neo_compile writes them";
+static neo_status read_request(neo_build *b, const neo_request *given, neo_compile_options *o,
+                               const char **wrong) {
+  neo_request r;
+  *wrong = neo_request_copy(given, &r);
+  neo_status s = *wrong ? NEO_ARGUMENT : neo_request_read(&b->arena, &r, "code", o, wrong);
+  if (!s && o->emit & (NEO_EMIT_SO | NEO_EMIT_A)) {
+    *wrong = "so and a are files: neo_compile writes them";
+    return NEO_ARGUMENT;
+  }
   o->in_memory = true;
-  return wrong;
+  if (!s)
+    neo_request_keep(&b->arena, &r, &b->request);
+  return s;
+}
+
+/* What was read of the model's file. */
+static void take_text(neo_build *b, const neo_compilation *c) {
+  b->beside_file = !c->options.no_folder;
+  if (b->request.text || !c->sources || !neo_sources_count(c->sources))
+    return;
+  const char *text = neo_sources_text(c->sources, 0, &b->request.text_bytes);
+  b->request.text = neo_arena_strndup(&b->arena, text, b->request.text_bytes);
 }
 
 static void take_outputs(neo_build *b, const neo_compilation *c) {
@@ -36,6 +49,9 @@ static void take(neo_build *b, const neo_compilation *c, bool json) {
     b->failure = neo_arena_strdup(&b->arena, c->why);
   if (c->diags)
     b->diagnostics = neo_diagnostics_copy(&b->arena, c->diags, &b->n_diagnostics);
+  take_text(b, c);
+  if (c->plan)
+    b->source_hash = neo_arena_strdup(&b->arena, c->plan->source_hash);
   if (c->prefix)
     b->prefix = neo_arena_strdup(&b->arena, c->prefix);
   if (!b->status)
@@ -49,31 +65,31 @@ void neo_build_fail(neo_build *b, neo_status s, const char *why) {
 }
 
 static bool make(neo_build *b, const neo_request *given) {
-  neo_request r;
   neo_compile_options o;
   neo_compilation c;
+  const char *wrong;
   memset(&c, 0, sizeof c);
   if (setjmp(b->on_fail)) {
     neo_compilation_free(&c);
     return false;
   }
-  const char *wrong = read_request(b, given, &r, &o);
-  if (wrong) {
-    neo_build_fail(b, NEO_ARGUMENT, wrong);
+  neo_status s = read_request(b, given, &o, &wrong);
+  if (s) {
+    neo_build_fail(b, s, wrong);
     return true;
   }
   neo_compilation_init(&c, &o);
   b->status = neo_compile_plan(&c);
   if (!b->status)
     b->status = neo_compile_emit(&c);
-  take(b, &c, r.json != 0);
+  take(b, &c, b->request.json != 0);
   neo_compilation_free(&c);
   return true;
 }
 
 int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_request *request,
                      neo_build **out) {
-  neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
+  neo_mode before = neo_mode_enter(); /* constants are folded in it */
   neo_build *b = calloc(1, sizeof *b);
   *out = NULL;
   if (b) {
@@ -83,7 +99,7 @@ int32_t neo_build_by(bool (*made)(neo_build *, const neo_request *), const neo_r
     else
       neo_build_free(b);
   }
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   return *out ? (int32_t)(*out)->status : NEO_MEMORY;
 }
 

@@ -8,10 +8,21 @@
 
 /* The request with all fields that this library has; null, or what is wrong with it. */
 const char *neo_request_copy(const neo_request *given, neo_request *out);
-/* Its fields as options of the pipeline, in the arena; what the request points to is not copied.
- * `emit`: what is made if it says nothing. Null, or what is wrong with it. */
-const char *neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
-                             neo_compile_options *out);
+/* Its fields and options as options of the pipeline, in the arena; what the request points to is
+ * not copied. `emit`: what is made if it says nothing. After a failure *wrong has a text. */
+neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
+                            neo_compile_options *out, const char **wrong) NEO_MUST_CHECK;
+/* A copy that lives as long as the arena; nobody is told of its progress. It was read without
+ * failure. */
+void neo_request_keep(neo_arena *a, const neo_request *r, neo_request *out);
+
+/* ---- options.c */
+
+/* The request's options; it has some. */
+neo_status neo_options_read(neo_arena *a, const neo_request *r, const char *path,
+                            neo_compile_options *out, const char **wrong) NEO_MUST_CHECK;
+/* Puts the name of this machine's first GPU in place of "nvptx:native". */
+neo_status neo_options_native(neo_arena *a, const char **target, const char **wrong) NEO_MUST_CHECK;
 
 /* ---- messages.c: texts that the caller frees */
 
@@ -37,6 +48,9 @@ struct neo_build {
   neo_arena arena; /* of all that follows */
   jmp_buf on_fail;
   neo_status status;
+  neo_request request;     /* with the text that was read, if it was read; for explaining */
+  bool beside_file;        /* imports are looked for in the folder of the request's path */
+  const char *source_hash; /* null: nothing was compiled */
   const char *prefix;
   const char *messages, *failure;
   const neo_diagnostic *diagnostics;

@@ -22,8 +22,10 @@ struct neo_code {
 
 static neo_status link(neo_code *c, const neo_build *b, const char **why) {
   size_t n;
-  const void *object = neo_build_output(b, "o", &n), *model;
-  *why = "the build has no object: its request did not ask for \"o\"";
+  const void *object = neo_build_output(b, "code", &n), *model;
+  if (!object)
+    object = neo_build_output(b, "o", &n);
+  *why = "the build has no object: its request asked neither for \"code\" nor for \"o\"";
   if (!object)
     return NEO_STATE;
   const char *symbol = neo_arena_printf(&c->arena, "%s_model", b->prefix);

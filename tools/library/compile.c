@@ -1,6 +1,6 @@
 /* The public compiler API (include/neo/neo.h): what writes files. */
-#include "base/float_mode.h"
 #include "tools/library/build.h"
+#include "tools/library/mode.h"
 #include <string.h>
 
 const char *neo_version(void) {
@@ -23,15 +23,18 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
     return NEO_MEMORY;
   }
   const char *wrong = neo_request_copy(given, &request);
-  if (!wrong)
-    wrong = neo_request_read(&a, &request, "so,h", &o);
-  if (wrong) {
+  neo_status s = wrong ? NEO_ARGUMENT : neo_request_read(&a, &request, "so,h", &o, &wrong);
+  if (!s && o.emit & NEO_EMIT_CODE) {
+    wrong = "code is made in memory: neo_build_make";
+    s = NEO_ARGUMENT;
+  }
+  if (s) {
     *messages = neo_text_take(wrong, strlen(wrong));
     neo_arena_free(&a);
-    return NEO_ARGUMENT;
+    return s;
   }
   neo_compilation_init(&c, &o);
-  neo_status s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
+  s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
   if (!s)
     s = emit ? neo_compile_emit(&c) : neo_compile_passes(&c);
   neo_str_init(&text, &a);
@@ -44,9 +47,9 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
 
 static int32_t run_with(const neo_request *r, bool emit, char **messages) {
   char *text = NULL;
-  neo_float_mode before = neo_float_mode_enter(); /* constants are folded in it */
+  neo_mode before = neo_mode_enter(); /* constants are folded in it */
   neo_status s = run(r, emit, &text);
-  neo_float_mode_leave(before);
+  neo_mode_leave(&before);
   if (messages)
     *messages = text;
   else

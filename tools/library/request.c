@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+static const char nameless[] = "model.expr";
+
 /* A caller that was compiled with an earlier header has a shorter request. */
 const char *neo_request_copy(const neo_request *given, neo_request *r) {
   size_t n = given && given->struct_size ? given->struct_size : sizeof *r;
@@ -27,23 +29,23 @@ static bool read_emit(const char *text, unsigned *emit) {
   return true;
 }
 
-static const char *const *import_paths(neo_arena *a, const neo_request *r) {
+/* Those of the request, then those of its options, of which the shipped library is the last. */
+static const char *const *import_paths(neo_arena *a, const neo_request *r,
+                                       const char *const *others) {
   NEO_VEC(const char *) paths = {0};
   for (const char *const *p = r->import_paths; p && *p; p++)
     NEO_PUSH(a, &paths, *p);
-  const char *std = neo_place_std(a);
-  if (std)
-    NEO_PUSH(a, &paths, std);
+  for (const char *const *p = others; p && *p; p++)
+    NEO_PUSH(a, &paths, *p);
   NEO_PUSH(a, &paths, NULL);
   return paths.at;
 }
 
-static const char *read_records(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+static const char *read_records(neo_arena *a, const char *list, neo_compile_options *o) {
   bool shipped;
   const char *why = NULL;
-  o->records = neo_records_sources(a, r->records, &shipped, &why);
-  if (o->records && shipped)
-    o->records_dir = neo_place_records(a);
+  o->records = neo_records_sources(a, list, &shipped, &why);
+  o->records_dir = o->records && shipped ? neo_place_records(a) : NULL;
   return o->records ? NULL : neo_arena_printf(a, "records: %s", why);
 }
 
@@ -60,34 +62,127 @@ static const char *read_modules(neo_arena *a, const neo_request *r, neo_compile_
   return NULL;
 }
 
-static void read_defines(neo_arena *a, const neo_request *r, neo_compile_options *o) {
-  neo_define_option *d = NEO_NEW_ARRAY(a, neo_define_option, r->n_defines + 1);
-  for (int32_t k = 0; k < r->n_defines; k++)
-    d[k] = (neo_define_option){r->defines[k].name, r->defines[k].value};
-  o->defines = d;
-  o->n_defines = r->n_defines;
+static const char *read_defines(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  NEO_VEC(neo_define_option) all = {0};
+  for (int k = 0; k < o->n_defines; k++)
+    NEO_PUSH(a, &all, o->defines[k]);
+  for (int32_t k = 0; k < r->n_defines; k++) {
+    for (size_t i = 0; i < all.n; i++)
+      if (neo_streq(all.at[i].name, r->defines[k].name))
+        return neo_arena_printf(a, "%s has two values", all.at[i].name);
+    NEO_PUSH(a, &all, (neo_define_option){r->defines[k].name, r->defines[k].value});
+  }
+  o->defines = all.at;
+  o->n_defines = (int)all.n;
+  return NULL;
 }
 
-const char *neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
-                             neo_compile_options *o) {
-  *o = (neo_compile_options){.path = r->path ? r->path : "model.expr",
-                             .text = r->text,
-                             .text_bytes = r->text_bytes,
-                             .no_folder = r->text && !(r->path && strchr(r->path, '/')),
-                             .prefix = r->prefix,
-                             .out_dir = r->out_dir,
-                             .target = r->target,
-                             .mcpu = r->mcpu,
-                             .progress = r->progress,
-                             .progress_ctx = r->progress_ctx,
-                             .cancel = r->cancel,
-                             .on_fail = a->on_fail};
-  if (!read_emit(r->emit ? r->emit : emit, &o->emit))
-    return "emit is a list of: so a o h ll s json";
-  read_defines(a, r, o);
-  o->import_paths = import_paths(a, r);
-  o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : NEO_RUNTIME_SHARED;
-  o->lib_dir = r->lib_dir ? r->lib_dir : neo_place_lib(a);
-  const char *wrong = read_modules(a, r, o);
-  return wrong ? wrong : read_records(a, r, o);
+/* What options would say, where there are none. */
+static neo_status read_nothing(neo_arena *a, neo_compile_options *o, const char **wrong) {
+  const char **std = NEO_NEW_ARRAY(a, const char *, 2);
+  std[0] = neo_place_std(a);
+  o->import_paths = std;
+  o->lib_dir = neo_place_lib(a);
+  *wrong = read_records(a, NULL, o);
+  return *wrong ? NEO_ARGUMENT : NEO_OK;
+}
+
+static void take_model(const neo_request *r, neo_compile_options *o) {
+  o->path = r->path ? r->path : nameless;
+  o->text = r->text;
+  o->text_bytes = r->text_bytes;
+  o->no_folder = r->text && !(r->path && strchr(r->path, '/'));
+  o->progress = r->progress;
+  o->progress_ctx = r->progress_ctx;
+  o->cancel = r->cancel;
+  o->passes.verify = false; /* that is for who works on the compiler */
+}
+
+/* Where a field and an option say the same, the field counts. */
+static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  o->prefix = r->prefix ? r->prefix : o->prefix;
+  o->out_dir = r->out_dir ? r->out_dir : o->out_dir;
+  o->target = r->target ? r->target : o->target;
+  o->mcpu = r->mcpu ? r->mcpu : o->mcpu;
+  o->lib_dir = r->lib_dir ? r->lib_dir : o->lib_dir;
+  o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : o->runtime;
+  o->import_paths = import_paths(a, r, o->import_paths);
+}
+
+neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
+                            neo_compile_options *o, const char **wrong) {
+  *o = (neo_compile_options){.on_fail = a->on_fail};
+  take_model(r, o);
+  neo_status s = r->options ? neo_options_read(a, r, o->path, o, wrong) : read_nothing(a, o, wrong);
+  if (s)
+    return s;
+  take_model(r, o);
+  take_fields(a, r, o);
+  if (r->target)
+    s = neo_options_native(a, &o->target, wrong);
+  if (s)
+    return s;
+  if ((r->emit || !o->emit) && !read_emit(r->emit ? r->emit : emit, &o->emit))
+    *wrong = "emit is a list of: so a o h ll s json ptx";
+  if (!*wrong)
+    *wrong = read_defines(a, r, o);
+  if (!*wrong)
+    *wrong = read_modules(a, r, o);
+  if (!*wrong && r->records)
+    *wrong = read_records(a, r->records, o);
+  return *wrong ? NEO_ARGUMENT : NEO_OK;
+}
+
+/* ---- keeping */
+
+static const char *keep_text(neo_arena *a, const char *text) {
+  return text ? neo_arena_strdup(a, text) : NULL;
+}
+
+static const char *const *keep_texts(neo_arena *a, const char *const *texts) {
+  NEO_VEC(const char *) kept = {0};
+  if (!texts)
+    return NULL;
+  for (; *texts; texts++)
+    NEO_PUSH(a, &kept, neo_arena_strdup(a, *texts));
+  NEO_PUSH(a, &kept, NULL);
+  return kept.at;
+}
+
+static const neo_define *keep_defines(neo_arena *a, const neo_request *r) {
+  neo_define *d = NEO_NEW_ARRAY(a, neo_define, r->n_defines + 1);
+  for (int32_t k = 0; k < r->n_defines; k++)
+    d[k] = (neo_define){neo_arena_strdup(a, r->defines[k].name), r->defines[k].value};
+  return d;
+}
+
+static const neo_module_text *keep_modules(neo_arena *a, const neo_request *r) {
+  neo_module_text *m = NEO_NEW_ARRAY(a, neo_module_text, r->n_modules + 1);
+  for (int32_t k = 0; k < r->n_modules; k++) {
+    const neo_module_text *t = &r->modules[k];
+    m[k] = (neo_module_text){neo_arena_strdup(a, t->name),
+                             neo_arena_strndup(a, t->text, t->text_bytes), t->text_bytes};
+  }
+  return m;
+}
+
+void neo_request_keep(neo_arena *a, const neo_request *r, neo_request *out) {
+  *out = *r;
+  out->struct_size = sizeof *out;
+  out->path = keep_text(a, r->path);
+  out->import_paths = keep_texts(a, r->import_paths);
+  out->defines = keep_defines(a, r);
+  out->out_dir = keep_text(a, r->out_dir);
+  out->prefix = keep_text(a, r->prefix);
+  out->emit = keep_text(a, r->emit);
+  out->target = keep_text(a, r->target);
+  out->mcpu = keep_text(a, r->mcpu);
+  out->lib_dir = keep_text(a, r->lib_dir);
+  out->records = keep_text(a, r->records);
+  out->text = r->text ? neo_arena_strndup(a, r->text, r->text_bytes) : NULL;
+  out->modules = keep_modules(a, r);
+  out->options = keep_texts(a, r->options);
+  out->cache = keep_text(a, r->cache);
+  out->cancel = NULL;
+  out->progress = NULL;
 }

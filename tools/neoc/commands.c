@@ -1,6 +1,7 @@
 /* The command line: one table of options (options.def) and one of commands (commands.def), from
  * which the reading of options, --help, the man page and the completion of shells are made. */
 #define _GNU_SOURCE 1 /* secure_getenv */
+#include "base/file.h"
 #include "tools/neoc/commands.h"
 #include <stdlib.h>
 #include <string.h>
@@ -101,10 +102,10 @@ static neoc_exit bad_option(const neoc_cli *cli, const char *word) {
   return neoc_usage(cli, "unknown option '%s'", word);
 }
 
-static neoc_exit read_options(neoc_cli *cli, int argc, char **argv) {
+static neoc_exit read_options(neoc_cli *cli, int n, char **words) {
   neo_usage_reader r;
   neo_usage_found found;
-  neo_usage_begin(&r, &usage, cli->command->name, argc - 1, argv + 1);
+  neo_usage_begin(&r, &usage, cli->command->name, n, words);
   while ((found = neo_usage_next(&r)) == NEO_USAGE_OPTION)
     NEO_PUSH(cli->arena, &cli->value[r.option], r.value);
   if (found == NEO_USAGE_LACKS_VALUE)
@@ -152,9 +153,15 @@ neoc_exit neoc_command_read(neoc_cli *cli, int argc, char **argv) {
   cli->command = find(name);
   if (!cli->command)
     return unknown_command(cli, name);
-  neoc_exit e = read_options(cli, argc - 1, argv + 1);
+  neoc_exit e = read_options(cli, argc - 2, argv + 2);
   if (!e)
     e = common_options(cli);
+  return e ? e : neoc_values_check(cli);
+}
+
+neoc_exit neoc_options_read(neoc_cli *cli, const char *command, int n, char **words) {
+  cli->command = find(command);
+  neoc_exit e = read_options(cli, n, words);
   return e ? e : neoc_values_check(cli);
 }
 
@@ -164,7 +171,23 @@ void neoc_print_help(const neoc_command *command, FILE *out) {
   neo_usage_print(&usage, command ? &usages[command - commands] : NULL, out);
 }
 
+/* The page lies beside the library of expressions. */
+static neoc_exit print_agents_page(neoc_cli *cli) {
+  enum { LARGEST = 1 << 20 };
+  const char *path = neo_place_agents(cli->arena);
+  char *text;
+  size_t n;
+  if (cli->n_args)
+    return neoc_usage(cli, "--agent is a page of its own: no command beside it");
+  if (!path || neo_file_read(&neo_io_default, cli->arena, path, LARGEST, &text, &n))
+    return neoc_fail(cli, NEOC_IO, "share/neo/AGENTS.md beside neoc cannot be read");
+  fwrite(text, 1, n, stdout);
+  return NEOC_OK;
+}
+
 neoc_exit neoc_help(neoc_cli *cli) {
+  if (neoc_has(cli, NEOC_O_AGENT))
+    return print_agents_page(cli);
   if (cli->n_args > 1)
     return neoc_usage(cli, "one command at a time");
   if (cli->n_args == 0) {

@@ -1,42 +1,6 @@
 /* `neoc compile`: model -> library, header, and what else was asked for. `neoc check`: only the
  * errors. */
 #include "tools/neoc/tune/tune.h"
-#include <string.h>
-
-static neoc_exit read_emit(neoc_cli *cli, neo_compile_options *o) {
-  neoc_texts words = neoc_words(cli, NEOC_O_EMIT);
-  bool ptx = neo_target_has_ptx(o->target);
-  if (!words.n)
-    o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER | (ptx ? NEO_EMIT_PTX : 0U);
-  for (size_t k = 0; k < words.n; k++) {
-    unsigned bit = neo_emit_of(words.at[k], strlen(words.at[k]));
-    if (!bit)
-      return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json ptx", words.at[k]);
-    if (bit == NEO_EMIT_PTX && !ptx)
-      return neoc_usage(cli, "--emit=ptx is for a GPU: add --target=nvptx:sm_90a, or another");
-    o->emit |= bit;
-  }
-  const char *runtime = neoc_text(cli, NEOC_O_RUNTIME, "shared");
-  o->runtime = neo_streq(runtime, "static") ? NEO_RUNTIME_STATIC : NEO_RUNTIME_SHARED;
-  if (o->runtime == NEO_RUNTIME_SHARED && !neo_streq(runtime, "shared"))
-    return neoc_usage(cli, "--runtime is shared or static, not '%s'", runtime);
-  return NEOC_OK;
-}
-
-static void put_memory(const neoc_cli *cli, const neo_plan *p) {
-  for (size_t k = 0; k < p->entries.n; k++) {
-    const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT)
-      continue;
-    printf("%s: memory %s, lower bound %s", e->name, neoc_bytes_text(cli->arena, e->frame_bytes),
-           neoc_bytes_text(cli->arena, e->lower_bound_bytes));
-    if (e->lower_bound_bytes > 0)
-      printf(" (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
-    putchar('\n');
-  }
-  if (p->cached_bytes)
-    printf("cached between calls: %s\n", neoc_bytes_text(cli->arena, p->cached_bytes));
-}
 
 static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
   const neo_plan *p = c->plan;
@@ -68,7 +32,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
   if (!e)
     e = neoc_compile_options(cli, path, &o);
   if (!e)
-    e = read_emit(cli, &o);
+    e = neoc_emit_options(cli, &o);
   if (e)
     return e;
   bool links = (o.emit & NEO_EMIT_SO) || ((o.emit & NEO_EMIT_A) && o.runtime == NEO_RUNTIME_STATIC);
@@ -85,7 +49,7 @@ neoc_exit neoc_compile(neoc_cli *cli) {
   e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
   neoc_report_facts(cli, &c);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
-    put_memory(cli, c.plan);
+    fputs(neoc_memory_text(cli->arena, c.plan), stdout);
   neo_compilation_free(&c);
   return e;
 }

@@ -1,6 +1,9 @@
-/* neoc: the driver. What commands are made of is in cli/, tables of data in csv/; each command is a function in a file or a
- * folder of its name, and knows no other command but those whose header it includes; commands.c has
- * the table of them all, from which main.c picks. Commands print; nothing below tools does. */
+/* neoc: the driver. What commands are made of is in cli/, tables of data in csv/; each command is a
+ * function in a file or a folder of its name, and knows no other command but those whose header it
+ * includes; commands.c has the table of them all, from which execute.c picks. Commands print; nothing
+ * below tools does. What the program alone does (it watches itself in a child) is in program/; all
+ * else is a part of libneo, too, which reads options and explains by it, and has all commands as one
+ * function. */
 #ifndef NEO_TOOLS_NEOC_H
 #define NEO_TOOLS_NEOC_H
 #include "tools/cache/usage.h"
@@ -29,8 +32,17 @@ typedef struct {       /* of a compilation, on a terminal */
   double begun, shown; /* seconds; shown 0: there is no line */
 } neoc_progress;
 
+struct neoc_cli;
+typedef struct { /* what the program neoc alone does */
+  neoc_exit (*run)(struct neoc_cli *cli); /* the command, which compiles, in a child */
+  /* After a bug: a file with what it was working on; null: none. */
+  const char *(*reproduce)(struct neoc_cli *cli, const char *why);
+} neoc_program;
+
 typedef struct neoc_cli {
   neo_arena *arena;
+  const neoc_program *program; /* null: neoc is a function of another program */
+  neo_str *told;               /* failures go here; null: to stderr */
   const struct neoc_command *command;
   neoc_texts value[NEOC_O_COUNT]; /* in the order given; "" for options without a value */
   char **args;
@@ -92,6 +104,10 @@ const char *neoc_bytes_text(neo_arena *a, int64_t n);
 const char *neoc_model_path(neoc_cli *cli, neoc_exit *e);
 bool neoc_ends_with(const char *text, const char *end);
 
+/* ---- cli/memory_text.c */
+/* The memory of each entry, a line each. In the arena. */
+const char *neoc_memory_text(neo_arena *a, const neo_plan *p);
+
 /* ---- cli/native.c */
 /* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */
 neoc_exit neoc_native_gpu(neoc_cli *cli, const char **target);
@@ -104,19 +120,17 @@ neoc_exit neoc_pass_check(const neoc_cli *cli, const char *option, const char *n
 neoc_exit neoc_pass_options(neoc_cli *cli, neo_compile_options *o);
 
 /* ---- cli/compile_options.c */
-/* Options of the command line as those of the pipeline. */
+/* Options of the command line as those of the pipeline. What these point to is in the arena, and the
+ * cli itself, which must live as long. */
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out);
+/* --emit and --runtime, for `compile`. */
+neoc_exit neoc_emit_options(neoc_cli *cli, neo_compile_options *out);
 
 /* ---- cli/progress.c */
 /* From a few seconds on, one line of a terminal says what a compilation is at. */
 void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o);
 /* Takes the line away, where anything else is printed. (fail.c) */
 void neoc_progress_clear(const neoc_cli *cli);
-
-/* ---- cli/reproducer.c */
-/* Writes the IR of the command's model, as the frontend makes it, and the passes into a file of the
- * temporary folder; its name, or null. */
-const char *neoc_reproducer(neoc_cli *cli, const char *why);
 
 /* ---- cli/report.c */
 /* Prints the diagnostics and, after a failure, what went wrong; an internal error leaves a

@@ -26,8 +26,11 @@ void neo_compilation_init(neo_compilation *c, const neo_compile_options *options
 void neo_compilation_free(neo_compilation *c) {
   neo_parts_end(c);
   neo_emit_discard(c);
-  if (c->llvm)
+  if (c->llvm) {
+    neo_emit_enter(c);
     neo_llvm_free(c->llvm);
+    neo_emit_leave(c);
+  }
   neo_arena_free(&c->arena);
   neo_track_end(&c->track);
   memset(c, 0, sizeof *c);
@@ -205,6 +208,8 @@ static neo_status make_kernels(neo_compilation *c) {
   if (c->overlaps)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {
+    if (neo_cancelled(c))
+      return NEO_INTERRUPTED;
     if (!neo_compile_share(c, g))
       s = neo_compile_group(c, &c->grouping.groups.at[g]);
     if (!s)
@@ -269,7 +274,13 @@ static void run_stage(void *ctx) {
   stage_call *x = ctx;
   neo_compilation *c = x->c;
   c->arena.on_fail = &c->on_fail;
-  x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
+  if (neo_cancelled(c))
+    x->status = NEO_INTERRUPTED;
+  else
+    x->status = setjmp(c->on_fail) ? no_memory(c) : x->run(c);
+  neo_emit_leave(c);
+  if (x->status == NEO_INTERRUPTED)
+    c->why = "cancelled";
   c->arena.on_fail = c->options.on_fail;
 }
 

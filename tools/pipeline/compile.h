@@ -30,7 +30,8 @@ typedef enum {
   NEO_EMIT_LL = 16,
   NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64,
-  NEO_EMIT_PTX = 128
+  NEO_EMIT_PTX = 128,
+  NEO_EMIT_CODE = 256 /* an object without the header's functions; in memory */
 } neo_emit;
 
 typedef enum {
@@ -157,6 +158,7 @@ typedef struct neo_compilation {
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
+  bool in_llvm; /* this thread has entered it (emit.h) */
   NEO_VEC(neo_output) outputs; /* of a compilation in memory */
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */
@@ -192,6 +194,9 @@ void neo_cost_add(neo_compilation *c, const char *stage);
 double neo_cost_now(void);
 /* Tells who asked for it how far the compilation is. (cost.c) */
 void neo_progress(const neo_compilation *c, const char *what, size_t done, size_t of);
+/* Does who asked for it want no more of it? Stages look between passes, groups and parts, and end with
+ * NEO_INTERRUPTED then. Any thread may ask. (cost.c) */
+bool neo_cancelled(const neo_compilation *c);
 /* Threads make machine code of kernels while others are still lowered, for a library that is linked
  * in the end. After them: hands over the kernels that there are by now. At last: what they made is
  * given up, and they end; nothing, where neo_emit_objects has been. (parts.c) */
@@ -264,6 +269,7 @@ bool neo_on_path(const char *name);
 const char *neo_place_std(neo_arena *a);
 const char *neo_place_records(neo_arena *a);
 const char *neo_place_zoo(neo_arena *a);     /* known networks, to start from */
+const char *neo_place_agents(neo_arena *a);  /* AGENTS.md */
 const char *neo_place_gallery(neo_arena *a); /* operators of the gallery, to start from */
 const char *neo_place_lib(neo_arena *a);
 const char *neo_place_measurer(neo_arena *a); /* the program itself */

@@ -13,6 +13,10 @@ void neo_progress(const neo_compilation *c, const char *what, size_t done, size_
     c->options.progress(c->options.progress_ctx, what, done, of);
 }
 
+bool neo_cancelled(const neo_compilation *c) {
+  return c->options.cancel && __atomic_load_n(c->options.cancel, __ATOMIC_RELAXED);
+}
+
 /* Takes no memory: it is called after stages that had none left. */
 void neo_cost_add(neo_compilation *c, const char *stage) {
   double now = neo_cost_now();

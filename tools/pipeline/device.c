@@ -2,8 +2,8 @@
  * cubin) where ptxas is installed, which also checks every kernel.
  *
  * The code generator ends the process where it meets an instruction that the GPU lacks; so it runs
- * in a child, and its end is an error with a text. Nothing else runs in this process meanwhile: no
- * thread has been started yet.
+ * in a child, and its end is an error with a text. This compilation has started no thread yet; those
+ * of others are not within LLVM when it forks (neo_llvm_fork_begin).
  *
  * For a GPU that is emulated (tests), the same module is made for the processor, and its image is a
  * shared library. */
@@ -78,7 +78,9 @@ static neo_status emit_in_child(neo_compilation *c, const char *path, const char
     c->why = strerror(errno);
     return NEO_IO;
   }
+  neo_llvm_fork_begin();
   pid_t pid = fork();
+  neo_llvm_fork_end();
   if (pid == 0) {
     close(fd[0]);
     dup2(fd[1], 2);
@@ -151,7 +153,7 @@ static neo_status make(neo_compilation *c, const char *code, const char *linked)
     return s;
   if (c->target.emulated)
     return link_emulated(c, code, linked);
-  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT))
+  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE))
     s = assemble(c, code, linked);
   return s ? s : add_image(c, NEO_RT_IMAGE_PTX, code);
 }

@@ -10,15 +10,18 @@
 
 /* What is one text, or one object, is one module; libraries are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_ASM;
+  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_CODE | NEO_EMIT_ASM;
   if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
-    s = neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
+    s = neo_cancelled(c) ? NEO_INTERRUPTED
+                         : neo_emit_kernel(c->llvm, &c->kernels.at[k], &c->why);
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
+  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & (here | NEO_EMIT_LL))
+    neo_plan_emit_functions(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -156,10 +159,12 @@ neo_status neo_emit_files(neo_compilation *c) {
   neo_status s = in_memory ? NEO_OK : begin_files(c);
   if (!s)
     s = neo_emit_device(c);
+  neo_emit_enter(c);
   if (!s)
     s = build_llvm(c);
   if (!s)
     s = make_texts(c);
+  neo_emit_leave(c);
   if (!s)
     s = neo_emit_binaries(c);
   if (s)

@@ -44,6 +44,10 @@ const char *neo_emit_depfile_replaces(neo_compilation *c);
 neo_status neo_emit_device(neo_compilation *c) NEO_MUST_CHECK;
 /* Shared library, archive and the one object, as asked for. (link.c) */
 neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;
+/* Around what this thread does with c->llvm (neo_llvm_enter); the second one also after a jump out of
+ * that, and where it was not entered. (enter.c) */
+void neo_emit_enter(neo_compilation *c);
+void neo_emit_leave(neo_compilation *c);
 /* All that was asked for; creates the folder. */
 neo_status neo_emit_files(neo_compilation *c) NEO_MUST_CHECK;
 

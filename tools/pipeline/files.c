@@ -8,6 +8,7 @@ const neo_emit_kind neo_emit_kinds[] = {
     {"o", "", ".o", NEO_EMIT_OBJECT},     {"h", "", ".h", NEO_EMIT_HEADER},
     {"ll", "", ".ll", NEO_EMIT_LL},       {"s", "", ".s", NEO_EMIT_ASM},
     {"json", "", ".json", NEO_EMIT_JSON}, {"ptx", "", ".ptx", NEO_EMIT_PTX},
+    {"code", "", ".code", NEO_EMIT_CODE},
 };
 const size_t neo_emit_n_kinds = sizeof neo_emit_kinds / sizeof *neo_emit_kinds;
 

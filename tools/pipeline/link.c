@@ -129,8 +129,11 @@ static neo_status archive(const linker *l) {
 static neo_status make_object(neo_compilation *c) {
   const char *data;
   size_t n;
+  neo_emit_enter(c);
   neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
-  return s ? s : neo_emit_put(c, NEO_EMIT_OBJECT, data, n);
+  neo_emit_leave(c);
+  unsigned whole = c->options.emit & NEO_EMIT_OBJECT;
+  return s ? s : neo_emit_put(c, whole ? NEO_EMIT_OBJECT : NEO_EMIT_CODE, data, n);
 }
 
 static neo_status make(linker *l) {
@@ -138,7 +141,7 @@ static neo_status make(linker *l) {
   neo_status s = NEO_OK;
   if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
     s = neo_emit_objects(c, &l->objects);
-  if (!s && (c->options.emit & NEO_EMIT_OBJECT))
+  if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     s = make_object(c);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
@@ -149,7 +152,7 @@ static neo_status make(linker *l) {
 
 neo_status neo_emit_binaries(neo_compilation *c) {
   linker l = {.c = c};
-  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT)))
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
     return NEO_OK;
   return make(&l);
 }

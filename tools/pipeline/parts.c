@@ -117,10 +117,13 @@ static neo_status make_record(const neo_compilation *c, part *p) {
   neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
   plan.arena = &p->arena;
   neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  neo_plan_emit_functions(&plan, &c->target, p->llvm);
   return NEO_OK;
 }
 
 static neo_status fill(const neo_compilation *c, part *p) {
+  if (neo_cancelled(c))
+    return NEO_INTERRUPTED;
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
   for (size_t k = 0; !s && k < p->kernels.n; k++)
     s = neo_emit_kernel(p->llvm, &p->kernels.at[k], &p->why);
@@ -132,6 +135,7 @@ static neo_status fill(const neo_compilation *c, part *p) {
 }
 
 static void make_part(const neo_compilation *c, part *p) {
+  neo_llvm_enter();
   if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
@@ -140,6 +144,7 @@ static void make_part(const neo_compilation *c, part *p) {
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
+  neo_llvm_leave();
   if (!p->status)
     neo_arena_free(&p->arena);
 }

@@ -43,6 +43,10 @@ static size_t passes_to_run(const neo_compilation *c, neo_pass *out) {
   return n;
 }
 
+static bool is_cancelled(const void *ctx) {
+  return neo_cancelled(ctx);
+}
+
 /* The frontend's module is verified too. */
 static neo_status verify_front(neo_compilation *c) {
   neo_str why;
@@ -59,6 +63,8 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
   o.done = pass_done;
   o.done_ctx = c;
   o.failed = &c->failed_pass;
+  o.cancelled = is_cancelled;
+  o.cancelled_ctx = c;
   if (verify_front(c))
     return NEO_INTERNAL;
   if (c->options.check_facts) {
@@ -71,7 +77,7 @@ neo_status neo_compile_run_passes(neo_compilation *c) {
   }
   neo_pass_target target = neo_compile_pass_target(c);
   neo_status s = neo_passes_run(c->module, &target, table, passes_to_run(c, table), &o);
-  if (s && s != NEO_INPUT && s != NEO_MEMORY)
+  if (s && s != NEO_INPUT && s != NEO_MEMORY && s != NEO_INTERRUPTED)
     c->why = neo_arena_printf(
         &c->arena, "the pass %s failed, or broke the IR (use --dump-after=all to see how)",
         c->failed_pass);

@@ -46,6 +46,11 @@ const char *neo_place_zoo(neo_arena *a) {
   return relative_to_program(a, at);
 }
 
+const char *neo_place_agents(neo_arena *a) {
+  static const char *const at[] = {"../share/neo/AGENTS.md", "../../share/neo/AGENTS.md", NULL};
+  return relative_to_program(a, at);
+}
+
 const char *neo_place_gallery(neo_arena *a) {
   static const char *const at[] = {"../share/neo/gallery", "../../share/neo/gallery", NULL};
   return relative_to_program(a, at);

@@ -1,6 +1,7 @@
 /* See codegen/llvm/jit.h. Each object has an LLJIT of its own, which ends with it, and in that a
  * library ("dylib") that is bare: linked to nothing but what `define` below gives it. */
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/emit.h"
 #include <elf.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/LLJIT.h>
@@ -161,8 +162,11 @@ neo_status neo_jit_load(neo_arena *a, const void *object, size_t size_bytes,
   *why = "the code is for another machine";
   if (!is_for_host(object, size_bytes))
     return NEO_UNSUPPORTED;
+  neo_llvm_enter();
   pthread_once(&once, init_host);
-  if (failed(a, link(j, object, size_bytes, wanted, address), why)) {
+  LLVMErrorRef error = link(j, object, size_bytes, wanted, address);
+  neo_llvm_leave();
+  if (failed(a, error, why)) {
     neo_jit_free(j);
     return NEO_INTERNAL;
   }
@@ -171,6 +175,9 @@ neo_status neo_jit_load(neo_arena *a, const void *object, size_t size_bytes,
 }
 
 void neo_jit_free(neo_jit *j) {
-  if (j && j->jit)
-    LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jit));
+  if (!j || !j->jit)
+    return;
+  neo_llvm_enter();
+  LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jit));
+  neo_llvm_leave();
 }

@@ -177,3 +177,23 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   *out = o;
   return e;
 }
+
+neoc_exit neoc_emit_options(neoc_cli *cli, neo_compile_options *o) {
+  neoc_texts words = neoc_words(cli, NEOC_O_EMIT);
+  bool ptx = neo_target_has_ptx(o->target);
+  if (!words.n)
+    o->emit = NEO_EMIT_SO | NEO_EMIT_HEADER | (ptx ? NEO_EMIT_PTX : 0U);
+  for (size_t k = 0; k < words.n; k++) {
+    unsigned bit = neo_emit_of(words.at[k], strlen(words.at[k]));
+    if (!bit || (bit == NEO_EMIT_CODE && !cli->told)) /* for libneo */
+      return neoc_usage(cli, "--emit: '%s' is none of so a o h ll s json ptx", words.at[k]);
+    if (bit == NEO_EMIT_PTX && !ptx)
+      return neoc_usage(cli, "--emit=ptx is for a GPU: add --target=nvptx:sm_90a, or another");
+    o->emit |= bit;
+  }
+  const char *runtime = neoc_text(cli, NEOC_O_RUNTIME, "shared");
+  o->runtime = neo_streq(runtime, "static") ? NEO_RUNTIME_STATIC : NEO_RUNTIME_SHARED;
+  if (o->runtime == NEO_RUNTIME_SHARED && !neo_streq(runtime, "shared"))
+    return neoc_usage(cli, "--runtime is shared or static, not '%s'", runtime);
+  return NEOC_OK;
+}

@@ -15,25 +15,35 @@ static void put_head(const neoc_cli *cli) {
   fprintf(stderr, cli->command ? "neoc %s: " : "neoc: ", cli->command ? cli->command->name : "");
 }
 
+/* Without the head: whoever is told knows what he has asked for. */
+static void tell(const neoc_cli *cli, const char *fmt, va_list ap) {
+  neo_str_add(cli->told, neo_arena_vprintf(cli->arena, fmt, ap));
+}
+
+static void print(const neoc_cli *cli, const char *fmt, va_list ap) {
+  put_head(cli);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+}
+
 neoc_exit neoc_fail(const neoc_cli *cli, neoc_exit code, const char *fmt, ...) {
   va_list ap;
-  fflush(stdout);
-  put_head(cli);
   va_start(ap, fmt);
-  vfprintf(stderr, fmt, ap);
+  if (!cli->told)
+    fflush(stdout);
+  (cli->told ? tell : print)(cli, fmt, ap);
   va_end(ap);
-  fputc('\n', stderr);
   return code;
 }
 
 neoc_exit neoc_usage(const neoc_cli *cli, const char *fmt, ...) {
   va_list ap;
-  put_head(cli);
   va_start(ap, fmt);
-  vfprintf(stderr, fmt, ap);
+  (cli->told ? tell : print)(cli, fmt, ap);
   va_end(ap);
-  fprintf(stderr, cli->command ? "\ntry `neoc %s --help`\n" : "\ntry `neoc help%s`\n",
-          cli->command ? cli->command->name : "");
+  if (!cli->told)
+    fprintf(stderr, cli->command ? "try `neoc %s --help`\n" : "try `neoc help%s`\n",
+            cli->command ? cli->command->name : "");
   return NEOC_USAGE;
 }
 

@@ -30,7 +30,7 @@ static void show(void *ctx, const char *what, size_t done, size_t of) {
 }
 
 void neoc_progress_begin(neoc_cli *cli, neo_compile_options *o) {
-  if (!isatty(2) || neoc_has(cli, NEOC_O_QUIET))
+  if (cli->told || !isatty(2) || neoc_has(cli, NEOC_O_QUIET))
     return;
   cli->progress = NEO_NEW(cli->arena, neoc_progress);
   cli->progress->begun = now();

@@ -47,7 +47,8 @@ neoc_exit neoc_report(const neoc_cli *cli, neo_compilation *c, neo_status s, con
     put_diagnostics(cli, c);
   if (s == NEO_INTERNAL) {
     const char *why = c->why ? c->why : "no reason given";
-    const char *file = neoc_reproducer((neoc_cli *)(uintptr_t)cli, why);
+    const char *file =
+        cli->program ? cli->program->reproduce((neoc_cli *)(uintptr_t)cli, why) : NULL;
     neoc_fail(cli, NEOC_INTERNAL, "internal error: %s", why);
     if (file)
       fprintf(stderr, "The program that it was working on is in %s\n", file);

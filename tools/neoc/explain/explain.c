@@ -7,18 +7,18 @@
 typedef struct {
   neoc_cli *cli;
   neo_compilation *c;
-  neo_str text;
+  neo_str *text;
 } explainer;
 
 typedef void part_fn(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
 static void put_text(explainer *x, const char *name, const neo_str *part) {
   if (!x->cli->json) {
-    neo_str_addn(&x->text, neo_str_text(part), part->n);
+    neo_str_addn(x->text, neo_str_text(part), part->n);
     return;
   }
-  neoc_explain_member(&x->text, name);
-  neo_str_add_json(&x->text, neo_str_text(part));
+  neoc_explain_member(x->text, name);
+  neo_str_add_json(x->text, neo_str_text(part));
 }
 
 static void put_ir(explainer *x, const neo_module *m) {
@@ -40,7 +40,7 @@ static void dump(void *ctx, const char *pass, const neo_module *m, bool changed)
   (void)changed;
   put_ir(x, m);
   if (neo_streq(pass, "autodiff"))
-    neoc_explain_gradients(x->cli, x->c, &x->text);
+    neoc_explain_gradients(x->cli, x->c, x->text);
 }
 
 static neo_status explain(explainer *x) {
@@ -65,37 +65,46 @@ static neo_status explain(explainer *x) {
   if (!s && kernels)
     put_part(x, "kernels", neoc_explain_kernels);
   if (!s && timings)
-    neoc_explain_costs(x->cli, c, &x->text);
-  if (!s && page)
-    s = neoc_explain_html(x->cli, c, page);
+    neoc_explain_costs(x->cli, c, x->text);
   return s;
+}
+
+neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
+                           neo_str *out) {
+  explainer *x = NEO_NEW(cli->arena, explainer); /* the passes tell it, later too */
+  const char *after = neoc_text(cli, NEOC_O_AFTER, NULL);
+  *x = (explainer){cli, c, out};
+  if (after && !neo_streq(after, "front")) {
+    o->passes.dump_after = after;
+    o->passes.dump = dump;
+    o->passes.dump_ctx = x;
+  }
+  neo_compilation_init(c, o);
+  return explain(x);
 }
 
 neoc_exit neoc_explain(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
-  explainer x = {cli, &c, {0}};
+  neo_str text;
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
+  const char *page = neoc_text(cli, NEOC_O_HTML, NULL);
   if (!e)
     e = neoc_compile_options(cli, path, &o);
   if (!e && after)
     e = neoc_pass_check(cli, "after", after, "front");
-  if (!e && neoc_has(cli, NEOC_O_TRACE) && !neoc_has(cli, NEOC_O_HTML))
+  if (!e && neoc_has(cli, NEOC_O_TRACE) && !page)
     e = neoc_usage(cli, "--trace gives the times of --html");
   if (e)
     return e;
-  if (after && !neo_streq(after, "front")) {
-    o.passes.dump_after = after;
-    o.passes.dump = dump;
-    o.passes.dump_ctx = &x;
-  }
-  neo_str_init(&x.text, cli->arena);
-  neo_compilation_init(&c, &o);
-  neo_status s = explain(&x);
+  neo_str_init(&text, cli->arena);
+  neo_status s = neoc_explain_by(cli, &o, &c, &text);
+  if (!s && page)
+    s = neoc_explain_html(cli, &c, page);
   if (!cli->json)
-    fwrite(neo_str_text(&x.text), 1, x.text.n, stdout);
-  e = neoc_report(cli, &c, s, neo_str_text(&x.text));
+    fwrite(neo_str_text(&text), 1, text.n, stdout);
+  e = neoc_report(cli, &c, s, neo_str_text(&text));
   neo_compilation_free(&c);
   return e;
 }

@@ -34,7 +34,13 @@ typedef struct {
 } neoc_passes;
 neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
 
-/* All of it as one page of HTML, into a file. After the plan. (page.c) */
+/* All of it as one page of HTML, and the same into a file. After the plan. (page.c) */
+neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
 neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) NEO_MUST_CHECK;
+
+/* What the options of `explain` ask for, but for the page. Begins the compilation, whose end is the
+ * caller's, by `o`, which it changes. (explain.c) */
+neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilation *c,
+                           neo_str *out) NEO_MUST_CHECK;
 
 #endif

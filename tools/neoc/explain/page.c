@@ -283,17 +283,24 @@ static void put_page(page *p) {
   neo_str_addf(p->out, "</main></div>\n<script>%s</script>\n</body></html>\n", page_script);
 }
 
-neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) {
-  neo_str out;
-  page p = {.c = c, .a = cli->arena, .out = &out};
+neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, neo_str *out) {
+  page p = {.c = c, .a = cli->arena, .out = out};
   const char *trace = neoc_text(cli, NEOC_O_TRACE, NULL);
   neo_status read = trace ? page_read_trace(&p, trace, &c->why) : NEO_OK;
   if (read)
     return read;
-  neo_str_init(&out, cli->arena);
   page_find_facts(&p);
   put_page(&p);
-  neo_status s = neo_file_write(&neo_io_default, path, neo_str_text(&out), out.n);
+  return NEO_OK;
+}
+
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) {
+  neo_str out;
+  neo_str_init(&out, cli->arena);
+  neo_status s = neoc_explain_page(cli, c, &out);
+  if (s)
+    return s;
+  s = neo_file_write(&neo_io_default, path, neo_str_text(&out), out.n);
   if (s)
     c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
   return s;

@@ -1,9 +1,9 @@
 /* See guard.h. No thread exists yet when the child is made, so forking is safe. */
 #define _GNU_SOURCE 1 /* secure_getenv */
-#include "tools/neoc/cli/guard.h"
-#include "base/deep.h"
+#include "tools/neoc/program/guard.h"
 #include "base/temp.h"
-#include "tools/neoc/cli/memory.h"
+#include "tools/neoc/commands.h"
+#include "tools/neoc/program/memory.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,15 +11,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static bool compiles(const neoc_cli *cli) {
-  static const char *const names[] = {"compile", "check",   "run",      "train", "grad-check",
-                                      "verify",  "explain", "describe", "tune",  NULL};
-  for (int k = 0; names[k]; k++)
-    if (neo_streq(cli->command->name, names[k]))
-      return true;
-  return false;
-}
 
 /* ---- waiting */
 
@@ -59,41 +50,16 @@ static neoc_exit died(neoc_cli *cli, int sig) {
   return NEOC_INTERNAL;
 }
 
-typedef struct {
-  neoc_cli *cli;
-  neoc_exit exit;
-} command_call;
-
-/* The jump out of an allocation that fails must end on the thread that it began on. */
-static void run_command(void *ctx) {
-  command_call *c = ctx;
-  neo_arena *a = c->cli->arena;
-  jmp_buf out_of_memory, *before = a->on_fail;
+static neoc_exit run(neoc_cli *cli) {
   neoc_memory_guard();
-  a->on_fail = &out_of_memory;
-  if (setjmp(out_of_memory)) {
-    fprintf(stderr, "neoc: out of memory\n");
-    c->exit = NEOC_DEVICE;
-  } else {
-    c->exit = c->cli->command->run(c->cli);
-  }
-  a->on_fail = before;
-}
-
-/* Passes, the interpreter and the printers recurse as deep as a program is long. */
-static neoc_exit run_deep(neoc_cli *cli) {
-  command_call c = {cli, NEOC_OK};
-  neo_deep_run(run_command, &c);
-  return c.exit;
+  return neoc_command_run(cli);
 }
 
 neoc_exit neoc_guard(neoc_cli *cli) {
   sigset_t set, before;
   const char *off = secure_getenv("NEOC_NO_GUARD");
-  if (!compiles(cli))
-    return cli->command->run(cli);
   if (off && *off)
-    return run_deep(cli);
+    return run(cli);
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
@@ -107,7 +73,7 @@ neoc_exit neoc_guard(neoc_cli *cli) {
   if (child == 0)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (child <= 0)
-    return run_deep(cli); /* no process left: without the guard then */
+    return run(cli); /* no process left: without the guard then */
   int status = wait_for(child, &set);
   sigprocmask(SIG_SETMASK, &before, NULL);
   bool ended = WIFEXITED(status);

@@ -1,8 +1,8 @@
-/* The reproducer of a bug: the IR of the command's model, as the frontend makes it, and the passes. It
- * is made in a child, since what failed once may fail again. */
+/* The reproducer of a bug: the IR of the command's model, as the frontend makes it, and the
+ * passes. It is made in a child, since what failed once may fail again. */
 #define _GNU_SOURCE 1 /* secure_getenv */
 #include "ir/print.h"
-#include "tools/neoc/neoc.h"
+#include "tools/neoc/program/guard.h"
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* See memory.h. */
 #define _GNU_SOURCE 1 /* RTLD_DEFAULT */
-#include "tools/neoc/cli/memory.h"
+#include "tools/neoc/program/memory.h"
 #include "codegen/llvm/emit.h"
 #include "tools/neoc/neoc.h"
 #include <dlfcn.h>

@@ -1,0 +1,15 @@
+"""Factorizations of matrices and what is solved with them: models/std/linalg.expr.
+
+In traced functions; numpy.linalg's functions of a traced tensor arrive here too. Batches of
+matrices are taken one by one.
+"""
+from typing import Any
+
+from .trace.std import functions_of
+
+globals().update(functions_of("linalg"))
+__all__ = list(functions_of("linalg"))
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"neoc.linalg has no function '{name}'")

@@ -1,0 +1,356 @@
+"""Elements at other places: joined, repeated, padded, taken, sorted."""
+from __future__ import annotations
+
+import builtins
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..errors import ShapeError, Unsupported
+from . import sizes
+from .broadcast import _told, literal, operands_of
+from .choices import clip
+from .elements import remainder
+from .expr import Apply, Condition, Expr, Literal, Operator
+from .make import lift
+from .poly import Index, Poly, at_least, poly
+from .reductions import axes_of, sum
+from .shapes import atleast_1d, atleast_2d, expand_dims, moveaxis, ravel, reshape, swapaxes
+from .sizes import Size
+from .tensor import Bound, Tensor, define, read
+
+
+def flip(x: Any, axis: Any = None) -> Tensor:
+    """The elements in the opposite order along axes."""
+    t = lift(x)
+    places = axes_of(axis, t.ndim)
+    return t[tuple(slice(None, None, -1) if k in places else slice(None) for k in range(t.ndim))]
+
+
+def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
+    """The elements moved along an axis; what leaves at the end comes in at the front."""
+    t = lift(x)
+    if axis is None:
+        return reshape(roll(ravel(t), shift, 0), t.shape)
+    place = axes_of(axis, t.ndim)[0]
+    extent = t.extents[place]
+
+    def body(i: List[Index]) -> Expr:
+        known = extent.constant()
+        by = shift % known if known else shift
+        at = [(poly(j) - by) % extent if k == place else poly(j) for k, j in enumerate(i)]
+        return read(t, at)
+
+    return define(t.extents, t.kind, body, t.bound)
+
+
+def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
+    """Tensors behind each other along an axis."""
+    values = list(xs)
+    if not values:
+        raise ValueError("need at least one array to concatenate")
+    tensors = [lift(x) for x in values]
+    if axis is None:
+        tensors, axis = [ravel(t) for t in tensors], 0
+    tensors, kind = operands_of("concatenate", tensors)
+    place = axes_of(axis, tensors[0].ndim)[0]
+    shape = _joined_along(tensors, place)
+    ends: List[Poly] = []
+    total = poly(0)
+    for t in tensors:
+        total = total + t.extents[place]
+        ends.append(total)
+    shape[place] = total
+    return define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind),
+                  _common_bound(tensors))
+
+
+def _joined_along(tensors: Sequence[Tensor], place: int) -> List[Poly]:
+    shape = list(tensors[0].extents)
+    for t in tensors[1:]:
+        if t.ndim != len(shape):
+            raise ShapeError("all the input array dimensions must have the same number of "
+                             f"dimensions, here are {len(shape)} and {t.ndim}")
+        for k, (a, b) in enumerate(zip(shape, t.extents)):
+            if k != place and not sizes.equal(a, b):
+                raise ShapeError("all the input array dimensions except for the concatenation axis "
+                                 f"must match exactly, but along dimension {k} there are sizes "
+                                 f"{a.value()} and {b.value()}")
+    return shape
+
+
+def _piece(tensors: Sequence[Tensor], ends: Sequence[Poly], place: int, indices: Sequence[Index],
+           kind: str) -> Expr:
+    result: Optional[Expr] = None
+    for k in range(len(tensors) - 1, -1, -1):
+        start = ends[k] - tensors[k].extents[place]
+        at = [poly(j) - start if n == place else poly(j) for n, j in enumerate(indices)]
+        value = read(tensors[k], at)
+        if result is None:
+            result = value
+        elif tensors[k].extents[place].constant() != 0:
+            inside = Condition("<", poly(indices[place]), ends[k])
+            result = Apply("select", [inside, value, result], kind)
+    assert result is not None
+    return result
+
+
+def _common_bound(tensors: Sequence[Tensor]) -> Bound:
+    bounds = [t.bound for t in tensors]
+    if builtins.any(b is None for b in bounds):
+        return None
+    low, high = bounds[0]  # type: ignore[misc]
+    for b in bounds[1:]:
+        low = b[0] if at_least(low, b[0]) else low  # type: ignore[index]
+        high = b[1] if at_least(b[1], high) else high  # type: ignore[index]
+    known = [b for b in bounds if b is not None]
+    good = builtins.all(at_least(b[0], low) and at_least(high, b[1]) for b in known)
+    return (low, high) if good else None
+
+
+concat = concatenate
+
+
+def stack(xs: Any, axis: int = 0) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    tensors = [lift(x) for x in xs]
+    if not tensors:
+        raise ValueError("need at least one array to stack")
+    for t in tensors[1:]:
+        if t.ndim != tensors[0].ndim or not builtins.all(
+                sizes.equal(a, b) for a, b in zip(t.extents, tensors[0].extents)):
+            raise ShapeError("all input arrays must have the same shape, here are "
+                             f"{_told(tensors[0].extents)} and {_told(t.extents)}")
+    return concatenate([expand_dims(t, axis) for t in tensors], axis)
+
+
+def vstack(xs: Any) -> Tensor:
+    """Tensors below each other."""
+    return concatenate([atleast_2d(x) for x in xs], 0)
+
+
+def hstack(xs: Any) -> Tensor:
+    """Tensors beside each other."""
+    tensors = [atleast_1d(x) for x in xs]
+    return concatenate(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+def split(x: Any, parts: Any, axis: int = 0) -> List[Tensor]:
+    """x cut along an axis: into so many equal parts, or before these positions."""
+    t = lift(x)
+    place = axes_of(axis, t.ndim)[0]
+    extent = t.extents[place]
+    if isinstance(parts, (int, Size)):
+        count = parts if isinstance(parts, int) else sizes.fix(parts.poly)
+        if extent.value() % count:
+            raise ValueError("array split does not result in an equal division")
+        if (extent // count * count - extent).now().terms:
+            sizes.fix(extent)
+        step = extent // count
+        cuts = [step * k for k in range(count + 1)]
+    else:
+        cuts = [poly(0)] + [poly(p) for p in parts] + [extent]
+    key = (slice(None),) * place
+    return [t[key + (slice(sizes.shown(a), sizes.shown(b)),)] for a, b in zip(cuts, cuts[1:])]
+
+
+def unstack(x: Any, axis: int = 0) -> List[Tensor]:
+    """The slices along an axis of known size."""
+    return list(moveaxis(x, axis, 0))
+
+
+def tile(x: Any, reps: Any) -> Tensor:
+    """x repeated as a whole, so many times along each dimension."""
+    t = lift(x)
+    counts = (reps,) if isinstance(reps, (int, Size)) else tuple(reps)
+    rank = builtins.max(t.ndim, len(counts))
+    counts = (1,) * (rank - len(counts)) + counts
+    t = reshape(t, (1,) * (rank - t.ndim) + t.shape)
+
+    def body(i: List[Index]) -> Expr:
+        return read(t, [poly(j) % e for j, e in zip(i, t.extents)])
+
+    return define([e * poly(c) for e, c in zip(t.extents, counts)], t.kind, body, t.bound)
+
+
+def repeat_elements(x: Any, count: Any, axis: Optional[int] = None) -> Tensor:
+    """Each element so many times (numpy's repeat)."""
+    t = lift(x)
+    if axis is None:
+        t, axis = ravel(t), 0
+    if not isinstance(count, (int, Size, np.integer)):
+        raise Unsupported("repeat with a count for each element: the shape would depend on data")
+    place = axes_of(axis, t.ndim)[0]
+    shape = [e * poly(count) if k == place else e for k, e in enumerate(t.extents)]
+
+    def body(i: List[Index]) -> Expr:
+        return read(t, [poly(j) // poly(count) if k == place else j for k, j in enumerate(i)])
+
+    return define(shape, t.kind, body, t.bound)
+
+
+def pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
+    """x with more elements around it: constants, or with mode "edge", "reflect", "wrap" its own.
+
+    width: a number, a pair (before, after), or a pair for each dimension.
+    """
+    t = lift(x)
+    pairs = _pairs(width, t.ndim)
+    if mode not in ("constant", "edge", "reflect", "wrap"):
+        raise Unsupported(f"pad with mode {mode!r}; there are constant, edge, reflect and wrap")
+    shape = [e + poly(a) + poly(b) for e, (a, b) in zip(t.extents, pairs)]
+    value = literal(constant_values, t.kind)
+
+    def body(i: List[Index]) -> Expr:
+        at = [poly(j) - poly(a) for j, (a, _) in zip(i, pairs)]
+        tests: List[Expr] = [Condition(">=", poly(j), poly(a)) for j, (a, _) in zip(i, pairs) if a]
+        tests += [Condition("<", poly(j), e + a)
+                  for j, e, (a, b) in zip(i, t.extents, pairs) if b]
+        return chosen(tests, read(t, at), value)
+
+    if mode == "constant":
+        return define(shape, t.kind, body)
+    return _pad_by_position(t, pairs, mode)
+
+
+def chosen(tests: Sequence[Expr], value: Expr, otherwise: Expr) -> Expr:
+    """The value where all tests hold."""
+    if not tests:
+        return value
+    condition = tests[0]
+    for test in tests[1:]:
+        condition = Operator("and", [condition, test], "bool")
+    if isinstance(value, Literal) and isinstance(otherwise, Literal) \
+            and value.value == otherwise.value:
+        return value
+    return Apply("select", [condition, value, otherwise], value.dtype)
+
+
+def _pairs(width: Any, rank: int) -> List[Tuple[int, int]]:
+    array: Any = np.broadcast_to(np.asarray(width, dtype=np.int64), (rank, 2)) if rank else []
+    pairs = [(int(a), int(b)) for a, b in array]
+    if builtins.any(a < 0 or b < 0 for a, b in pairs):
+        raise ValueError("index can't contain negative values")
+    return pairs
+
+
+def _pad_by_position(t: Tensor, pairs: Sequence[Tuple[int, int]], mode: str) -> Tensor:
+    for place, (a, b) in enumerate(pairs):
+        if a or b:
+            n = sizes.fix(t.extents[place])
+            positions = np.pad(np.arange(n), (a, b), mode=mode)  # type: ignore[call-overload]
+            t = t[(slice(None),) * place + (positions.astype(np.int32),)]
+    return t
+
+
+def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") -> Tensor:
+    """The elements at these positions of an axis (None: of x.ravel())."""
+    t = lift(x)
+    if axis is None:
+        t, axis = ravel(t), 0
+    place = axes_of(axis, t.ndim)[0]
+    positions = lift(indices)
+    if mode == "clip":
+        positions = clip(positions, 0, sizes.shown(t.extents[place] - 1))
+    elif mode == "wrap":
+        positions = remainder(positions, sizes.shown(t.extents[place]))
+    return t[(slice(None),) * place + (positions,)]
+
+
+def take_along_axis(x: Any, indices: Any, axis: int) -> Tensor:
+    """x[.., indices[.., k, ..], ..]: positions along one axis, a row of them for each row of x."""
+    t, positions = lift(x), lift(indices)
+    place = axes_of(axis, t.ndim)[0]
+    from .make import arange
+    key: List[Any] = []
+    for k in range(t.ndim):
+        if k == place:
+            key.append(positions)
+        else:
+            shape = [1] * t.ndim
+            shape[k] = t.shape[k]
+            key.append(reshape(arange(t.shape[k]), shape))
+    return t[tuple(key)]
+
+
+def tril(x: Any, k: int = 0) -> Tensor:
+    """x with zeros above the k-th diagonal."""
+    return _triangle(x, lambda i, j: Condition("<=", j, i + k))
+
+
+def triu(x: Any, k: int = 0) -> Tensor:
+    """x with zeros below the k-th diagonal."""
+    return _triangle(x, lambda i, j: Condition(">=", j, i + k))
+
+
+def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
+    t = lift(x)
+    zero = literal(0, t.kind)
+
+    def body(i: List[Index]) -> Expr:
+        return Apply("select", [inside(poly(i[-2]), poly(i[-1])), read(t, i), zero], t.kind)
+
+    return define(t.extents, t.kind, body)
+
+
+def diagonal(x: Any, offset: int = 0) -> Tensor:
+    """The diagonal of the first two dimensions, last in the result as numpy's."""
+    t = lift(x)
+    rows, columns = t.extents[0], t.extents[1]
+    count = rows if at_least(columns, rows) else columns
+    if not at_least(rows, count) or offset:
+        n, m = sizes.fix(rows), sizes.fix(columns)
+        count = poly(builtins.max(0, builtins.min(n + builtins.min(offset, 0),
+                                                  m - builtins.max(offset, 0))))
+    shape = list(t.extents[2:]) + [count]
+
+    def body(i: List[Index]) -> Expr:
+        d = poly(i[-1])
+        return read(t, [d - builtins.min(offset, 0), d + builtins.max(offset, 0), *i[:-1]])
+
+    return define(shape, t.kind, body, t.bound)
+
+
+def trace(x: Any) -> Tensor:
+    """The sum of the diagonal."""
+    return sum(diagonal(x), -1)
+
+
+def diag(x: Any, k: int = 0) -> Tensor:
+    """A matrix with this diagonal, or the diagonal of a matrix."""
+    t = lift(x)
+    if t.ndim == 2:
+        return diagonal(t, k)
+    if t.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    n = t.extents[0] + builtins.abs(k)
+    zero = literal(0, t.kind)
+
+    def body(i: List[Index]) -> Expr:
+        at = poly(i[0]) if k >= 0 else poly(i[1])
+        on = Condition("==", poly(i[0]) + k, poly(i[1]))
+        return Apply("select", [on, read(t, [at]), zero], t.kind)
+
+    if k:
+        return pad(diag(t), ((0, k), (k, 0)) if k > 0 else ((-k, 0), (0, -k)))
+    return define((n, n), t.kind, body)
+
+
+def sort(x: Any, axis: Optional[int] = -1) -> Tensor:
+    """The elements of an axis in ascending order, NaN last."""
+    return _sorted(x, axis)[0]
+
+
+def argsort(x: Any, axis: Optional[int] = -1) -> Tensor:
+    """The positions (int32) that put an axis in ascending order; equals stay as they stood."""
+    return _sorted(x, axis)[1]
+
+
+def _sorted(x: Any, axis: Optional[int]) -> Tuple[Tensor, Tensor]:
+    from .. import nn
+    sort_last: Any = getattr(nn, "sort")  # the modules' functions are not known to checkers
+    t = lift(x)
+    if axis is None:
+        t, axis = ravel(t), 0
+    y, i = sort_last(swapaxes(t, axis, -1))
+    return swapaxes(y, axis, -1), swapaxes(i, axis, -1)

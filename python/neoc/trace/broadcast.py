@@ -1,0 +1,125 @@
+"""What functions of elements share: operands in one type, shapes that broadcast as numpy's do."""
+from __future__ import annotations
+
+import builtins
+import numbers
+from typing import Any, Callable, List, Sequence, Tuple
+
+import numpy as np
+
+from ..errors import ShapeError
+from . import sizes
+from .expr import Apply, Expr, Literal, Operator
+from .kinds import FLOATS, INTEGERS, joined, kind_of
+from .make import lift
+from .poly import Index, Poly, poly
+from .sizes import Size
+from .tensor import Bound, Tensor, define, read
+
+
+def can_be_operand(value: Any) -> bool:
+    """Whether an operator of Tensor takes it; else Python asks the other operand."""
+    return is_scalar(value) or isinstance(value, (Tensor, Size, list, tuple)) or hasattr(
+        value, "__array__")
+
+
+def is_scalar(value: Any) -> bool:
+    """A number of Python's or numpy's, which takes the type of what stands beside it."""
+    return isinstance(value, (numbers.Number, np.generic)) and not isinstance(value, Tensor)
+
+
+def broadcast(shapes: Sequence[Sequence[Poly]]) -> Tuple[Poly, ...]:
+    """The shape of what is computed from operands of these shapes."""
+    rank = builtins.max((len(s) for s in shapes), default=0)
+    result: List[Poly] = [poly(1)] * rank
+    for shape in shapes:
+        for k, extent in enumerate(shape):
+            place = rank - len(shape) + k
+            result[place] = _joined_extent(result[place], extent, shapes)
+    return tuple(result)
+
+
+def _joined_extent(a: Poly, b: Poly, shapes: Sequence[Sequence[Poly]]) -> Poly:
+    if b.constant() == 1:
+        return a
+    if a.constant() == 1:
+        return b
+    if not sizes.equal(a, b):
+        for one, other in ((a, b), (b, a)):
+            if one.value() == 1:
+                sizes.fix(one)
+                return other
+        told = " ".join(_told(s) for s in shapes)
+        raise ShapeError(f"operands could not be broadcast together with shapes {told}")
+    return a.now()
+
+
+def _told(shape: Sequence[Poly]) -> str:
+    inner = ",".join(str(e.value()) for e in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def aligned(tensor: Tensor, indices: Sequence[Any]) -> Expr:
+    """The element of an operand that belongs to these indices of the result."""
+    offset = len(indices) - len(tensor.extents)
+    subscripts = [poly(0) if e.constant() == 1 else poly(indices[offset + k])
+                  for k, e in enumerate(tensor.extents)]
+    return read(tensor, subscripts)
+
+
+def pointwise(operands: Sequence[Any], kind: str, build: Callable[..., Expr],
+              bound: Bound = None) -> Tensor:
+    """A tensor of elements of the operands; build takes their elements as expressions."""
+    tensors = [None if is_scalar(o) else o for o in operands]
+    shape = broadcast([t.extents for t in tensors if t is not None])
+
+    def body(indices: List[Index]) -> Expr:
+        return build(*[literal(o, kind) if t is None else aligned(t, indices)
+                       for o, t in zip(operands, tensors)])
+
+    return define(shape, kind, body, bound=bound)
+
+
+def literal(value: Any, kind: str) -> Literal:
+    """A number in the type of what stands beside it."""
+    if kind == "bool":
+        return Literal(bool(value), "bool")
+    return Literal(float(value) if kind in FLOATS else int(value), kind)
+
+
+def operands_of(name: str, values: Sequence[Any]) -> Tuple[List[Any], str]:
+    """Operands as tensors and numbers, all of one type, and that type."""
+    lifted = [v if is_scalar(v) else lift(v) for v in values]
+    kinds = [v.kind for v in lifted if isinstance(v, Tensor)]
+    if not kinds:
+        lifted = [lift(v) for v in lifted]
+        kinds = [v.kind for v in lifted]
+    scalars = [v for v in lifted if not isinstance(v, Tensor)]
+    kind = joined(name, kinds, scalars)
+    return [converted(v, kind) if isinstance(v, Tensor) else v for v in lifted], kind
+
+
+def converted(x: Tensor, kind: str) -> Tensor:
+    """x in another type."""
+    if x.kind == kind:
+        return x
+    bound = x.bound if kind in ("i64", "i32") and x.kind in INTEGERS else None
+    if kind in ("i64", "i32") and x.kind == "bool":
+        bound = poly(0), poly(2)
+    return define(x.extents, kind, lambda i: convert(read(x, i), kind), bound=bound)
+
+
+def convert(e: Expr, kind: str) -> Expr:
+    """An element in another type."""
+    if e.dtype == kind:
+        return e
+    if isinstance(e, Literal):
+        return literal(e.value, kind)
+    if kind == "bool":
+        return Operator("!=", [e, Literal(0, e.dtype)], "bool")
+    return Apply(kind, [e], kind)
+
+
+def astype(x: Any, dtype: Any) -> Tensor:
+    """The elements converted; floats to integers towards zero (NaN to 0), to bool as x != 0."""
+    return converted(lift(x), kind_of(dtype))

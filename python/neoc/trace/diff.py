@@ -1,0 +1,349 @@
+"""grad, value_and_grad, vjp, jvp: requests for gradients in the text, grad(loss, W, b).
+
+The compiler derives the gradient. With respect to what: an argument of the differentiated function
+is an alias of the tensor that was given, and the gradient counts what reads the alias, not what
+reads that tensor elsewhere. Where nothing else does, alias and tensor are one in the text. What the
+result does not read has a gradient of zeros.
+"""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, Union
+
+from ..errors import GradientError, ShapeError
+from . import scope, tree
+from .expr import Expr, Literal, Operator, Read, reads
+from .functions import lift, sum as total
+from .kinds import FLOATS, word
+from .make import zeros_like
+from .poly import poly
+from .scope import Statement
+from .tensor import Tensor, define
+from .text import Writer
+
+Argnums = Union[int, Sequence[int]]
+MOST = 16  # gradients of one request
+
+
+class Grad(Statement):
+    """dW, db = grad(loss, W, b, seed = s)."""
+
+    def __init__(self, of: Tensor, by: Sequence[Tensor], seed: Any = None) -> None:
+        trace = scope.current()
+        assert trace is not None
+        super().__init__(trace)
+        self.of, self.by, self.seed = of, list(by), seed
+        of.pinned = True
+        self.results = [Tensor(trace, b.extents, b.kind, source=self) for b in by]
+
+    def uses(self) -> Sequence[Tensor]:
+        return [self.of, *self.by] + ([] if self.seed is None else [self.seed])
+
+    def call_results(self, writer: Writer) -> None:
+        """Names for those of its results that no variable holds: dW."""
+        for r, b in zip(self.results, self.by):
+            r.name = r.name or "d" + writer.name(b)
+
+    def write(self, writer: Writer) -> None:
+        self.call_results(writer)
+        wanted = [(r, b) for r, b in zip(self.results, self.by) if id(r) in writer.live]
+        names = ", ".join(writer.name(r) for r, _ in wanted)
+        by = ", ".join(writer.name(b) for _, b in wanted)
+        seed = "" if self.seed is None else f", seed = {writer.name(self.seed)}"
+        writer.line(f"{names} = grad({writer.name(self.of)}, {by}{seed})", self.place)
+
+
+class Alias:
+    """An argument of a function that is differentiated."""
+
+    def __init__(self, x: Tensor) -> None:
+        x.pinned = x.pinned or x.body is not None
+        self.given = x
+        self.tensor = define(x.extents, x.kind, lambda i: _copied(x, i), x.bound, name=x.name)
+        self.tensor.pinned = self.tensor.is_apart = True
+
+    def settle(self, results: Sequence[Tensor]) -> None:
+        """Make alias and tensor one, unless the results read the tensor elsewhere."""
+        if self.tensor.alias is None and not depends(results, self.given, {id(self.tensor)}):
+            self.given.pinned = True
+            self.tensor.alias = self.given
+
+
+def _copied(x: Tensor, i: Sequence[Any]) -> Expr:
+    """An element of a definition of its own: a name for a scalar would be the scalar itself."""
+    element = Read(x, [poly(k) for k in i])
+    return element if i else Operator("*", [Literal(1, x.kind), element], x.kind)
+
+
+def depends(results: Sequence[Tensor], on: Tensor, without: Set[int]) -> bool:
+    """Whether some result is made of a tensor, by ways that avoid certain others."""
+    seen: Set[int] = set()
+    stack: List[Any] = list(results)
+    while stack:
+        top = stack.pop()
+        if id(top) in seen or id(top) in without:
+            continue
+        seen.add(id(top))
+        if top is on:
+            return True
+        stack += sources(top)
+    return False
+
+
+def sources(item: Any) -> List[Any]:
+    """What a tensor or a statement is made of."""
+    if isinstance(item, Statement):
+        found = list(item.uses())
+        for e in item.expressions():
+            found += [r.tensor for r in reads(e)]
+        for _, results in item.blocks():
+            found += results
+        return found
+    if item.alias is not None:
+        return [item.alias]
+    if item.body is not None:
+        return [r.tensor for r in reads(item.body)]
+    return [item.source] if isinstance(item.source, Statement) else []
+
+
+def gradients(of: Tensor, by: Sequence[Tensor], seed: Any = None) -> List[Tensor]:
+    """The gradients of a scalar, or of a tensor that is multiplied with the seed."""
+    if of.is_view:
+        of.pinned = True
+    read = [depends([of], b, set()) for b in by]
+    wanted = [b for b, r in zip(by, read) if r]
+    found: List[Tensor] = []
+    for k in range(0, len(wanted), MOST):
+        found += Grad(of, wanted[k:k + MOST], seed).results
+    iterator = iter(found)
+    return [next(iterator) if r else zeros_like(b) for b, r in zip(by, read)]
+
+
+def _argnums(argnums: Argnums, count: int) -> Tuple[int, ...]:
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for n in numbers:
+        if not -count <= n < count:
+            raise ValueError(f"argnums: there are {count} arguments, no number {n}")
+    return tuple(n % count for n in numbers)
+
+
+def _aliased(value: Any, what: str) -> Tuple[Any, List[Alias]]:
+    leaves, structure = tree.flatten(value)
+    aliases = []
+    for leaf in leaves:
+        t = lift(leaf)
+        if t.kind not in FLOATS:
+            raise GradientError(f"{what} takes floats, this is {word(t.kind)}; argnums names the "
+                                "arguments to differentiate by")
+        if t.is_view or isinstance(leaf, (int, float)):
+            t = _own(t)
+        aliases.append(Alias(t))
+    return tree.unflatten(structure, [a.tensor for a in aliases]), aliases
+
+
+def _own(t: Tensor) -> Tensor:
+    made = define(t.extents, t.kind, lambda i: _element(t, i), t.bound, name=t.name)
+    made.pinned = True
+    return made
+
+
+def _element(t: Tensor, i: Sequence[Any]) -> Any:
+    from .tensor import read
+    return read(t, i)
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
+                   has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives f's result, a scalar, and its gradients.
+
+    argnums: by which arguments, a number or several; these are trees of float tensors, and so are
+    the gradients. has_aux: f gives (loss, more), and the function ((loss, more), gradients).
+
+    >>> import neoc
+    >>> def loss(w, x): return ((x @ w)**2).mean()
+    >>> step = neoc.function(lambda w, x: neoc.value_and_grad(loss)(w, x))
+    >>> print(step.text((3,), (8, 3)), end="")
+    input w[3]
+    input x[8, 3]
+    loss = mean[i] (sum[j] x[i, j] * w[j])^2
+    dw = grad(loss, w)
+    output loss, dw
+    """
+    def of(*args: Any, **kwargs: Any) -> Any:
+        numbers = _argnums(argnums, len(args))
+        given, aliases = list(args), []
+        structures = []
+        for n in numbers:
+            given[n], found = _aliased(args[n], "grad")
+            aliases.append(found)
+            structures.append(tree.flatten(args[n])[1])
+        result = f(*given, **kwargs)
+        value, aux = result if has_aux else (result, None)
+        loss = _loss(value)
+        flat = [a for found in aliases for a in found]
+        for a in flat:
+            a.settle([loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
+        found_gradients = iter(gradients(loss, [a.tensor for a in flat]))
+        trees = [tree.unflatten(s, [next(found_gradients) for _ in a])
+                 for s, a in zip(structures, aliases)]
+        slopes = trees[0] if isinstance(argnums, int) else tuple(trees)
+        return ((loss, aux) if has_aux else loss), slopes
+
+    return _like(of, f, "value_and_grad")
+
+
+def _like(of: Callable[..., Any], f: Callable[..., Any], word: str) -> Callable[..., Any]:
+    of.__name__ = f"{word}({getattr(f, '__name__', 'f')})"
+    of.__doc__ = f"{word} of {getattr(f, '__name__', 'a function')}."
+    try:
+        of.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        pass
+    return of
+
+
+def _loss(value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        leaves = tree.flatten(value)[0]
+        if len(leaves) != 1 or leaves[0] is not value:
+            raise GradientError("grad is of a function that gives one scalar; with has_aux=True it "
+                                "gives (scalar, more)")
+    loss = lift(value)
+    if loss.kind not in FLOATS:
+        raise GradientError(f"grad is of a float, the function gives {word(loss.kind)}")
+    if loss.extents:
+        raise GradientError(f"grad is of a scalar, the function gives a tensor of shape "
+                            f"{loss.shape}: sum it, or use neoc.vjp with a seed")
+    loss.weak_name = loss.weak_name or "loss"
+    loss.pinned = True
+    return loss if loss.body is None or not isinstance(loss.body, Read) else _own(loss)
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradients of f's result, a scalar; see value_and_grad.
+
+    >>> import neoc
+    >>> print(neoc.function(neoc.grad(lambda x: (x**3).sum())).text((3,)), end="")
+    input x[3]
+    loss = sum[i] x[i]^3
+    dx = grad(loss, x)
+    output dx
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    def of(*args: Any, **kwargs: Any) -> Any:
+        value, slopes = both(*args, **kwargs)
+        return (slopes, value[1]) if has_aux else slopes
+
+    return _like(of, f, "grad")
+
+
+def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
+    """f's results, and a function from seeds of their structure to gradients of the arguments.
+
+    y, pull = neoc.vjp(f, x, w);  dx, dw = pull(dy). With has_aux f gives (y, more), and so
+    (y, pull, more) is the result.
+    """
+    given, aliases, structures = [], [], []
+    for a in args:
+        value, found = _aliased(a, "vjp")
+        given.append(value)
+        aliases.append(found)
+        structures.append(tree.flatten(a)[1])
+    result = f(*given)
+    value, aux = result if has_aux else (result, None)
+    leaves, structure = tree.flatten(value)
+    outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
+    flat = [a for found in aliases for a in found]
+    for a in flat:
+        a.settle(outputs)
+
+    def pull(seeds: Any) -> Any:
+        sums = _pulled(outputs, _seeds(seeds, structure, outputs), flat)
+        iterator = iter(sums)
+        return tuple(tree.unflatten(s, [next(iterator) for _ in a])
+                     for s, a in zip(structures, aliases))
+
+    made = tree.unflatten(structure, outputs)
+    return (made, pull, aux) if has_aux else (made, pull)
+
+
+def _seeds(seeds: Any, structure: tree.Structure, outputs: Sequence[Tensor]) -> List[Tensor]:
+    leaves, its = tree.flatten(seeds)
+    if its != structure:
+        raise ValueError(f"the seed has the structure {tree.show(its)}, the result "
+                         f"{tree.show(structure)}")
+    result = []
+    for leaf, y in zip(leaves, outputs):
+        seed = lift(leaf, y.kind if isinstance(leaf, (int, float)) else None)
+        if seed.shape != y.shape or seed.kind != y.kind:
+            raise ShapeError(f"the seed is {word(seed.kind)}{list(seed.shape)}, the result "
+                             f"{word(y.kind)}{list(y.shape)}")
+        result.append(_own(seed) if seed.is_view or seed.body is not None else seed)
+    return result
+
+
+def _pulled(outputs: Sequence[Tensor], seeds: Sequence[Tensor],
+            flat: Sequence[Alias]) -> List[Tensor]:
+    sums: Dict[int, Tensor] = {}
+    for y, seed in zip(outputs, seeds):
+        if y.kind not in FLOATS:
+            continue
+        y.pinned = True
+        for k, g in enumerate(gradients(y, [a.tensor for a in flat], seed)):
+            if isinstance(g.source, Grad):
+                sums[k] = sums[k] + g if k in sums else g
+    return [sums[k] if k in sums else zeros_like(a.tensor) for k, a in enumerate(flat)]
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """f's results, and how they change along the tangents: (y, dy), of the same structure.
+
+    In the text it is the gradient of a gradient: da = grad(y, a, seed = g) is linear in g, and
+    grad(sum(da*ta), g) is the derivative along ta. The compiler finds that g is not read.
+    """
+    flat_t, structure_t = tree.flatten(tuple(tangents))
+    if tree.flatten(tuple(primals))[1] != structure_t:
+        raise ValueError("tangents have the structure of primals: "
+                         f"{tree.show(tree.flatten(tuple(primals))[1])}, here is "
+                         f"{tree.show(structure_t)}")
+    given, aliases = _aliased(tuple(primals), "jvp")
+    result = f(*given)
+    leaves, structure = tree.flatten(result)
+    outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
+    for a in aliases:
+        a.settle(outputs)
+    made = [lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
+            for t, a in zip(flat_t, aliases)]
+    for t, a in zip(made, aliases):
+        if t.shape != a.tensor.shape:
+            raise ShapeError(f"a tangent has the shape {t.shape}, its primal {a.tensor.shape}")
+    slopes = [_pushed(y, aliases, made) for y in outputs]
+    return tree.unflatten(structure, outputs), tree.unflatten(structure, slopes)
+
+
+def _pushed(y: Tensor, aliases: Sequence[Alias], tangents: Sequence[Tensor]) -> Tensor:
+    if y.kind not in FLOATS:
+        return zeros_like(y)
+    y.pinned = True
+    seed = _own(zeros_like(y))
+    seed.name = "seed"
+    pulled = gradients(y, [a.tensor for a in aliases], seed)
+    terms = [total(g * t) for g, t in zip(pulled, tangents) if isinstance(g.source, Grad)]
+    if not terms:
+        return zeros_like(y)
+    along = terms[0]
+    for term in terms[1:]:
+        along = along + term
+    along = _own(along) if along.is_view else along
+    along.name = along.name or "along"
+    return gradients(along, [seed])[0]
+
+
+def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f itself: what the backward pass keeps and what it computes again is not a function's to say.
+
+    The compiler prices both for every tensor. `neoc.function(g, memory="small")`, or a number of
+    bytes, bounds what is kept, so that code with checkpoints of other systems needs no other form.
+    """
+    return f

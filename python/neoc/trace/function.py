@@ -1,0 +1,527 @@
+"""@neoc.function: Python functions that are traced to text, compiled, and remembered.
+
+What was compiled is found by one look into a dict: shapes and types of the arguments, the structure
+of their trees, static arguments. A call that is not there is compared with what was traced before,
+axis by axis. With sizes="auto" the first shapes are compiled as they are; when an axis has another
+size the next time, it becomes a size that is known when the program runs, up to the next power of
+two, and further sizes below that are not compiled again. Which axes are one size follows from what
+the function does with them, never from their values.
+"""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import os
+import threading
+from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..errors import CompileError, NeoError, Unsupported
+from . import backend, scope, tree
+from .kinds import kind_of
+from .poly import Poly, Symbol
+from .program import Program, Signature, trace_call
+from .sizes import COMPARISONS
+from .tensor import Tensor
+from .vertices import VaryingSize
+
+SIZES = ("auto", "fixed", "dynamic")
+NUMBERS = {"float": "f32", "int": "i32", "bool": "bool"}
+LARGEST_BOUND = 1 << 40
+
+
+class CacheInfo(NamedTuple):
+    """What a traced function has: calls that were found, traces that were compiled, entries."""
+
+    hits: int
+    misses: int
+    compiled: int
+    entries: int
+
+
+class Variant:
+    """One program of a function, and for which shapes it is right."""
+
+    def __init__(self, program: Program, run: backend.Runner) -> None:
+        self.program, self.run = program, run
+
+    def fits(self, shapes: Sequence[Sequence[int]]) -> bool:
+        """Whether the program is right for arguments of these shapes."""
+        found: Dict[Symbol, int] = {}
+        later: List[Tuple[Poly, int]] = []
+        for extents, shape in zip(self.program.extents, shapes):
+            for extent, value in zip(extents, shape):
+                symbol = extent.symbol()
+                if symbol is None:
+                    later.append((extent, value))
+                elif found.setdefault(symbol, value) != value:
+                    return False
+        if any(not s.low <= v <= s.high for s, v in found.items()):
+            return False
+        if any(_value(p, found) != v for p, v in later):
+            return False
+        return all(COMPARISONS[sign](_value(a, found), _value(b, found))
+                   for a, sign, b in self.program.guards)
+
+
+def _value(p: Any, found: Dict[Symbol, int]) -> int:
+    def known(atom: Any) -> Optional[Poly]:
+        return Poly({(): found.get(atom, atom.value)}) if isinstance(atom, Symbol) else None
+    return p.now().map(known).terms.get((), 0)  # type: ignore[no-any-return]
+
+
+class Group:
+    """What was traced for arguments of the same structure, types, ranks and static values."""
+
+    def __init__(self) -> None:
+        self.variants: List[Variant] = []
+        self.shapes: List[Tuple[Tuple[int, ...], ...]] = []
+        self.only_fixed = False
+
+    def varying(self, shapes: Sequence[Sequence[int]], sizes: str) -> List[Tuple[int, int]]:
+        """The axes that are to be sizes of the run."""
+        if sizes == "fixed" or self.only_fixed:
+            return []
+        if sizes == "dynamic":
+            return [(k, a) for k, s in enumerate(shapes) for a, n in enumerate(s) if n != 1]
+        if not self.shapes:
+            return []
+        nearest = min(self.shapes, key=lambda s: len(_differences(s, shapes)))
+        result = set(_differences(nearest, shapes))
+        for v in self.variants:
+            result |= {(k, a) for k, extents in enumerate(v.program.extents)
+                       for a, e in enumerate(extents) if e.symbol() is not None}
+        return sorted(result)
+
+    def symbol(self, shapes: Sequence[Sequence[int]], at: Tuple[int, int]) -> Symbol:
+        """The size of an axis, bounded by the next power of two of all that was seen."""
+        k, a = at
+        seen = [s[k][a] for s in self.shapes] + [shapes[k][a]]
+        high = 1
+        while high < max(seen):
+            high *= 2
+        return Symbol(shapes[k][a], 0 if min(seen) == 0 else 1, min(high, LARGEST_BOUND), at)
+
+
+def _differences(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> List[Tuple[int, int]]:
+    return [(k, n) for k, (s, t) in enumerate(zip(a, b)) for n, (x, y) in enumerate(zip(s, t))
+            if x != y]
+
+
+class NotDirect(Exception):
+    """A call that the table in C does not know."""
+
+
+def _is_tuple(structure: tree.Structure) -> bool:
+    """Whether the results are a plain tuple, as the program gives them."""
+    return (structure[0] == "tuple" and len(structure[3]) > 1 and
+            all(s == tree.LEAF for s in structure[3]))
+
+
+class Direct:
+    """Calls with arrays at the leaves of one structure of arguments, by a table in C.
+
+    structure: that of the results, None where the program gives them as they are.
+    """
+
+    def __init__(self, function: "Function", given: "Given") -> None:
+        self.function, self.arguments = function, given.structure
+        self.count = len(given.leaves)
+        self.structure: Optional[tree.Structure] = None
+        self.is_known = self.is_over = False
+        self.op = backend.direct(function._name(), [f"x{k}" for k in range(self.count)], self.find)
+
+    def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
+        """The program for a key of shapes and types: what the table in C asks for.
+
+        Programs with sizes of the run, and those whose results are another tree, are called
+        otherwise.
+        """
+        if self.is_over:
+            raise NotDirect
+        leaves = [_Standing(p[2], p[1]) if p[0] == "array" else _Standing((), NUMBERS[p[0]])
+                  for p in key]
+        given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
+        run, structure, single = self.function.program_of(given)
+        made = run.direct() if isinstance(run, backend.Plain) else None
+        shown = None if single or _is_tuple(structure) else structure
+        if made is None or (self.is_known and shown != self.structure):
+            self._end()
+            raise NotDirect
+        self.structure, self.is_known = shown, True
+        return made
+
+    def _end(self) -> None:
+        self.is_over = True
+        self.function.direct[self.arguments] = None
+        if self.function.flat is self:
+            self.function.flat = None
+
+    def made(self, values: Any) -> Any:
+        """The tree of the results."""
+        assert self.structure is not None
+        return tree.unflatten(self.structure, values if type(values) is tuple else (values,))
+
+
+class Function:
+    """A traced function; see neoc.function."""
+
+    def __init__(self, f: Callable[..., Any], static_argnames: Sequence[str], sizes: str,
+                 options: Dict[str, Any]) -> None:
+        if sizes not in SIZES:
+            raise ValueError(f"sizes is one of {', '.join(map(repr, SIZES))}, not {sizes!r}")
+        functools.update_wrapper(self, f)
+        self.f, self.sizes, self.options = f, sizes, options
+        self.static = ((static_argnames,) if isinstance(static_argnames, str)
+                       else tuple(static_argnames))
+        self.signature = inspect.signature(f)
+        for name in self.static:
+            if name not in self.signature.parameters:
+                raise ValueError(f"static_argnames: {self._name()} has no argument '{name}'")
+        self.memo: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
+        self.groups: Dict[Hashable, Group] = {}
+        self.lock = threading.RLock()
+        self.hits = self.misses = self.compiled = 0
+        self.direct: Dict[tree.Structure, Optional[Direct]] = {}
+        self.flat: Optional[Direct] = None
+        self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
+        self.last: Optional[Program] = None
+
+    def _name(self) -> str:
+        return str(getattr(self.f, "__name__", "the function"))
+
+    def __repr__(self) -> str:
+        return f"<neoc.function {self._name()}{self.signature}>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    # ---- calls
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or self.static or scope.is_tracing():
+            return self._call(args, kwargs)
+        known, leaves = self.flat, args
+        if known is None or len(args) != known.count:
+            flat, structure = tree.flatten(args)
+            known, leaves = self.direct.get(structure), tuple(flat)
+            if known is None:
+                return self._looked_up(structure, flat, args)
+        try:
+            values = known.op(*leaves)
+        except NotDirect:
+            return self._call(args, kwargs)
+        self.hits += 1
+        return values if known.structure is None else known.made(values)
+
+    def _looked_up(self, structure: tree.Structure, leaves: List[Any],
+                   args: Tuple[Any, ...]) -> Any:
+        """A call of arrays that a table of Python's knows: of programs with sizes of the run."""
+        try:
+            key = structure, tuple([(x.shape, x.dtype) for x in leaves])
+            found = self.quick.get(key)
+        except (AttributeError, TypeError):
+            return self._call(args, {})
+        if found is None:
+            result = self._call(args, {})
+            if not any(isinstance(x, Tensor) for x in leaves):
+                self.quick[key] = self.program_of(self._bound(args, {}))
+            return result
+        self.hits += 1
+        return _result(found, leaves)
+
+    def _call(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        if scope.current() is not None and _any_symbolic((args, kwargs)):
+            return self.f(*args, **kwargs)
+        given = self._bound(args, kwargs)
+        key = given.key()
+        found = self.memo.get(key)
+        if found is None:
+            with self.lock:
+                found = self.memo.get(key) or self._found(given, key)
+            if not kwargs and not self.static and self.sizes != "dynamic":
+                self._become_direct(given)
+        else:
+            self.hits += 1
+        return _result(found, given.leaves)
+
+    def _become_direct(self, given: "Given") -> None:
+        """After the first call: where all arguments are arrays, later ones are looked up in C."""
+        kinds = {p.kind for p in self.signature.parameters.values()}
+        if given.structure in self.direct or not given.leaves or not kinds <= {
+                inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}:
+            return
+        made = self.direct[given.structure] = Direct(self, given)
+        if made.op is None:
+            self.direct[given.structure] = None
+        elif all(s == tree.LEAF for s in given.structure[3]):
+            self.flat = made
+
+    def program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
+        """What is compiled for these arguments."""
+        key = given.key()
+        with self.lock:
+            return self.memo.get(key) or self._found(given, key)
+
+    def _bound(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> "Given":
+        bound = self.signature.bind(*args, **kwargs)
+        if self.static or kwargs:
+            bound.apply_defaults()
+        return Given(self, bound)
+
+    def _found(self, given: "Given", key: Hashable) -> Tuple[backend.Runner, tree.Structure, bool]:
+        self.misses += 1
+        group = self.groups.setdefault(given.group(), Group())
+        variant = next((v for v in group.variants if v.fits(given.shapes)), None)
+        if variant is None:
+            variant = self._compiled(given, group)
+            group.variants.append(variant)
+        group.shapes.append(tuple(map(tuple, given.shapes)))
+        structure = variant.program.structure
+        found = variant.run, structure, structure == tree.LEAF
+        self.memo[key] = found
+        return found
+
+    def _compiled(self, given: "Given", group: Group) -> Variant:
+        varying = group.varying(given.shapes, self.sizes)
+        try:
+            program = self._traced(given, group, varying)
+            run = backend.build(program, self.options)
+        except CompileError:
+            if not varying or self.sizes == "dynamic":
+                raise
+            group.only_fixed = True
+            program = self._traced(given, group, [])
+            run = backend.build(program, self.options)
+        self.compiled += 1
+        self.last = program
+        return Variant(program, run)
+
+    def _traced(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
+        try:
+            return self._trace(given, group, varying)
+        except VaryingSize as e:
+            more = {(k, a) for k, shape in enumerate(given.shapes) for a, n in enumerate(shape)
+                    if n == e.value}
+            return self._trace(given, group, sorted(more | set(varying)))
+
+    def _trace(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
+        symbols = {at: group.symbol(given.shapes, at) for at in varying}
+        extents = [[symbols.get((k, a), n) for a, n in enumerate(shape)]
+                   for k, shape in enumerate(given.shapes)]
+        signature = Signature(extents, given.kinds, given.names())
+        code = getattr(self.f, "__code__", None)
+        place = (code.co_filename, code.co_firstlineno) if code else ("", 0)
+        return trace_call(given.call, signature, list(symbols.values()), place)
+
+    # ---- what was made
+    def text(self, *args: Any, **kwargs: Any) -> str:
+        """The text of the language for these arguments; without any, that of the last trace.
+
+        An argument is an array, or stands for one: a tuple of extents (float32), a string such as
+        "i32[8, 16]", or what has `shape` and `dtype`.
+
+        >>> import neoc
+        >>> print(neoc.function(lambda x: 2*x).text((3,)), end="")
+        input x[3]
+        y[i] = 2*x[i]
+        output y
+        """
+        if not args and not kwargs and self.signature.parameters:
+            if self.last is None:
+                raise NeoError(f"{self._name()} was not called yet: give shapes, as in "
+                               "f.text((32, 64), (64, 10))")
+            return self.last.text
+        leaves = [tree.map(_standing, _shapes_apart(a)) for a in args]
+        given = self._bound(tuple(leaves), {k: v if k in self.static else
+                                            tree.map(_standing, _shapes_apart(v))
+                                            for k, v in kwargs.items()})
+        group = Group()
+        return self._traced(given, group, group.varying(given.shapes, self.sizes)).text
+
+    def save(self, path: str) -> None:
+        """Write the text of the last trace to a file, which `neoc compile` makes a library of.
+
+        Constant arrays that are too large to be written in it are inputs there, and are written
+        beside it as PATH.NAME.npy.
+        """
+        if self.last is None:
+            raise NeoError(f"{self._name()} was not called yet, so there is nothing to save")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.last.text)
+        for name, value in self.last.inputs:
+            if not isinstance(value, int):
+                np.save(f"{os.fspath(path)}.{name}.npy", value)
+
+    def cache_info(self) -> CacheInfo:
+        """How many calls were found, how many were looked for, programs compiled, entries."""
+        return CacheInfo(self.hits, self.misses, self.compiled, len(self.memo))
+
+    def cache_clear(self) -> None:
+        """Forget all that was compiled."""
+        with self.lock:
+            self.memo.clear()
+            self.groups.clear()
+            self.direct.clear()
+            self.quick.clear()
+            self.flat = None
+
+
+class Given:
+    """The arguments of one call: leaves, and what else tells the trace."""
+
+    def __init__(self, function: Function, bound: inspect.BoundArguments) -> None:
+        self.static: Dict[str, Any] = {}
+        self.paths: List[str] = []
+        dynamic: Dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            if name in function.static:
+                self.static[name] = value
+            else:
+                dynamic[name] = value
+        self.bound, self.function = bound, function
+        self.arguments = tuple(dynamic)
+        flat, self.structure = tree.flatten(tuple(dynamic.values()))
+        self.leaves: List[Any] = [_array(v, self, k) for k, v in enumerate(flat)]
+        self.shapes = [tuple(int(n) for n in v.shape) for v in self.leaves]
+        self.kinds = [kind_of(v.dtype) for v in self.leaves]
+
+    def statics(self) -> Tuple[Any, ...]:
+        """Static arguments as a key."""
+        items = tuple(sorted(self.static.items()))
+        try:
+            hash(items)
+        except TypeError:
+            raise TypeError(f"static arguments are part of a key, so they can be hashed: {items}"
+                            ) from None
+        return items
+
+    def key(self) -> Hashable:
+        """What one program is looked up by."""
+        return (self.arguments, self.structure, tuple(self.shapes), tuple(self.kinds),
+                self.statics())
+
+    def group(self) -> Hashable:
+        """The same without sizes."""
+        return (self.arguments, self.structure, tuple(map(len, self.shapes)), tuple(self.kinds),
+                self.statics())
+
+    def names(self) -> List[str]:
+        """Names for the leaves: those of the arguments, and of what leads to a leaf in them."""
+        paths = [(self.arguments[p[0]], *p[1:]) for p in tree.paths(self.structure)]
+        shorter = ["_".join(map(str, p[1:])) for p in paths]
+        result = []
+        for path, short in zip(paths, shorter):
+            alone = short.isidentifier() and shorter.count(short) == 1
+            result.append(short if alone else "_".join(map(str, path)))
+        return result
+
+    def call(self, tensors: List[Tensor]) -> Any:
+        """The Python function of these tensors in place of the leaves."""
+        arguments = dict(zip(self.arguments, tree.unflatten(self.structure, tensors)))
+        self.bound.arguments.update({**arguments, **self.static})
+        return self.function.f(*self.bound.args, **self.bound.kwargs)
+
+
+def _array(value: Any, given: Given, number: int) -> Any:
+    """A leaf as what has a shape and a dtype."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return value
+    if isinstance(value, bool):
+        return np.asarray(value)
+    if isinstance(value, int):
+        return np.asarray(value, np.int32 if -2**31 <= value < 2**31 else np.int64)
+    if isinstance(value, float):
+        return np.asarray(value, np.float32)
+    name = given.arguments[tree.paths(given.structure)[number][0]]
+    raise TypeError(f"argument '{name}' of {given.function._name()} has a {type(value).__name__} "
+                    f"in it, which is no array and no number: {value!r:.60}. What is no tensor is "
+                    f"named in static_argnames, and is then a part of the key")
+
+
+def _any_symbolic(args: Any) -> bool:
+    return any(isinstance(v, Tensor) and not v.owner.eager for v in tree.flatten(args)[0])
+
+
+def _result(found: Tuple[backend.Runner, tree.Structure, bool], leaves: Sequence[Any]) -> Any:
+    run, structure, single = found
+    values = run(leaves)
+    return values[0] if single else tree.unflatten(structure, values)
+
+
+class _Standing:
+    """What stands for an array of this shape and type in f.text."""
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape, self.dtype = tuple(shape), dtype
+
+
+class _Shape:
+    """A tuple of extents, which is no tree."""
+
+    def __init__(self, extents: Sequence[int]) -> None:
+        self.extents = tuple(extents)
+
+
+def _shapes_apart(value: Any) -> Any:
+    if isinstance(value, tuple) and all(type(v) is int for v in value):
+        return _Shape(value)
+    if type(value) is dict:
+        return {k: _shapes_apart(v) for k, v in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_shapes_apart(v) for v in value)
+    if isinstance(value, tuple):
+        return type(value)(*[_shapes_apart(v) for v in value])
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{f.name: _shapes_apart(getattr(value, f.name))
+                                             for f in dataclasses.fields(value)})
+    return value
+
+
+def _standing(value: Any) -> Any:
+    if isinstance(value, _Shape):
+        return _Standing(value.extents, "f32")
+    if isinstance(value, str):
+        kind, bracket, rest = value.partition("[")
+        if not bracket and value:
+            return _Standing((), kind)
+        extents = [int(n) for n in rest.rstrip("]").split(",") if n.strip()]
+        return _Standing(extents, kind.strip() or "f32")
+    return value
+
+
+def function(f: Optional[Callable[..., Any]] = None, *, static_argnames: Sequence[str] = (),
+             sizes: str = "auto", **options: Any) -> Any:
+    """Make a Python function over tensors one that is compiled.
+
+    The function is called with symbolic tensors once for each kind of arguments, and what it does
+    with them becomes a text of the language, which is compiled and remembered. Arguments and
+    results are arrays, numbers, and dicts, lists, tuples, namedtuples and dataclasses of them.
+
+    static_argnames: arguments that are no tensors; other values are other programs.
+    sizes: "auto": an axis that changes its size becomes a size of the run; "fixed": each shape is
+    compiled by itself; "dynamic": all axes are sizes of the run from the start.
+    options: of neoc.compile (math="bf16", threads=...).
+
+    >>> import numpy as np, neoc
+    >>> @neoc.function
+    ... def scaled(x, y):
+    ...     return {"product": x * y, "total": (x * y).sum()}
+    >>> print(scaled.text((4,), (4,)), end="")
+    input x[4]
+    input y[4]
+    product[i] = x[i]*y[i]
+    total = sum[i] x[i]*y[i]
+    output product, total
+    """
+    if f is None:
+        return lambda g: Function(g, static_argnames, sizes, options)
+    if not callable(f):
+        raise TypeError("neoc.function takes a Python function")
+    return Function(f, static_argnames, sizes, options)
+
+
+__all__ = ["CacheInfo", "Function", "Unsupported", "function"]

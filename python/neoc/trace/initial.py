@@ -1,0 +1,51 @@
+"""Initial values of the parameters and states of a function of models/std, as arrays."""
+from __future__ import annotations
+
+from typing import Any, Dict, Sequence, Tuple
+
+import numpy as np
+
+from . import backend
+from .kinds import kind_of
+from .module_text import Definition
+from .std import option
+
+
+def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
+                   seed: int) -> Dict[str, Any]:
+    """What a call with arguments of these shapes has for parameters; see StdFunction.init."""
+    if len(args) != len(d.arguments):
+        names = ", ".join(a.name for a in d.arguments)
+        raise TypeError(f"{d.module}.{d.name}.init takes arrays or shapes of {names}, here are "
+                        f"{len(args)}")
+    lines = [f"import {d.module}"]
+    for k, (a, value) in enumerate(zip(d.arguments, args)):
+        shape, kind = _shape_and_kind(value)
+        bound = ""
+        if "<" in a.kind:
+            kind, bound = "i32", f" < {options_bound(a.kind, options)}"
+        extents = f"[{', '.join(map(str, shape))}]" if shape else ""
+        lines.append(f"input a{k}{extents} : {kind}{bound}")
+    given = ", ".join(f"{n} = {option(v)}" for n, v in options.items() if n not in ("V",))
+    inner = ", ".join([f"a{k}" for k in range(len(args))] + ([given] if given else []))
+    made = ", ".join(f"r{k}" for k in range(len(d.results)))
+    lines += [f"{made} = {d.module}.{d.name}({inner})", f"output {made}"]
+    owned = [v.name for v in d.parameters + d.states]
+    values = backend.parameters_of("\n".join(lines) + "\n", [f"r0.{n}" for n in owned], seed)
+    return dict(zip(owned, values))
+
+
+def options_bound(kind: str, options: Dict[str, Any]) -> int:
+    """How many rows a table has: the bound of the integers that choose one."""
+    name = kind.partition("<")[2].strip()
+    if name not in options:
+        raise TypeError(f"init needs {name}=, one more than the largest of the integers")
+    return int(options[name])
+
+
+def _shape_and_kind(value: Any) -> Tuple[Tuple[int, ...], str]:
+    if isinstance(value, tuple) and all(isinstance(n, (int, np.integer)) for n in value):
+        return tuple(int(n) for n in value), "f32"
+    if hasattr(value, "shape"):
+        return tuple(int(n) for n in value.shape), kind_of(value.dtype)
+    return (), "f32"

@@ -1,0 +1,279 @@
+"""Tensors made of nothing or of values: constants, zeros, arange, eye, random numbers."""
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from ..errors import Unsupported
+from . import scope
+from .expr import Apply, Condition, Expr, Literal, Number
+from .kinds import as_kind, kind_of, weak
+from .poly import Poly, at_least, poly
+from .sizes import Size, extents
+from .tensor import Bound, Tensor, TraceError, check_alive, define
+
+
+
+class Captured:
+    """A constant array: written as a list, or an input that each call is given by itself."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.place = ("", 0)
+
+
+def lift(value: Any, kind: Optional[str] = None) -> Tensor:
+    """A tensor of what is one, of a size, of Python's numbers or of an array."""
+    if isinstance(value, Tensor):
+        return _own(value)
+    if isinstance(value, Size):
+        return from_size(value.poly, kind or "f32")
+    if isinstance(value, (bool, int, float, np.generic)) and np.ndim(value) == 0:
+        return full((), value, kind or _scalar_kind(value))
+    return constant(value, kind)
+
+
+def _own(value: Tensor) -> Tensor:
+    trace = scope.current()
+    if value.owner.eager and trace is not None and trace is not value.owner:
+        return constant(value.numpy())
+    check_alive(value)
+    return value
+
+
+def _scalar_kind(value: Any) -> str:
+    return kind_of(value.dtype) if isinstance(value, np.generic) else weak(value)
+
+
+def constant(value: Any, kind: Optional[str] = None) -> Tensor:
+    """An array, or what numpy makes one of; Python's floats become float32, integers int32.
+
+    In a traced function it is a constant of what is compiled: later changes of it are not seen.
+    """
+    trace = scope.current()
+    if trace is None:
+        raise TraceError("there is no traced function here; use @neoc.function or neoc.eager()")
+    tree = _of_tensors(value)
+    if tree is not None:
+        return tree
+    if trace.eager:
+        from .eager import leaf
+        return leaf(trace, as_array(value, kind))
+    known = trace.captured.get(id(value))
+    if known is not None and kind is None:
+        return known[1]  # type: ignore[no-any-return]
+    array = as_array(value, kind)
+    if array.size == 1 and array.ndim == 0:
+        return full((), array.item(), kind_of(array.dtype))
+    tensor = _captured(trace, array)
+    tensor.name = _variable_of(value)
+    trace.captured[id(value)] = value, tensor
+    return tensor
+
+
+def _of_tensors(value: Any) -> Optional[Tensor]:
+    """A list of tensors is their stack."""
+    if isinstance(value, (list, tuple)) and any(
+            isinstance(v, (Tensor, list, tuple)) for v in value):
+        from .functions import stack
+        flat = [lift(v) for v in value]
+        if any(isinstance(v, Tensor) for v in value):
+            return stack(flat)
+    return None
+
+
+def as_array(value: Any, kind: Optional[str] = None) -> Any:
+    """A numpy array of the value, in the type that it is to have."""
+    array = np.asarray(value)
+    if kind is None and not hasattr(value, "dtype") and not hasattr(value, "__array__"):
+        kind = {"f": "f32", "i": "i32"}.get(array.dtype.kind)
+    if array.dtype.kind in "OUSV" and array.dtype.name != "bfloat16":
+        raise TypeError(f"{type(value).__name__} is no tensor: {value!r:.60}")
+    if kind == "bf16" or array.dtype.name == "bfloat16":
+        return array
+    from .kinds import NUMPY
+    array = array.astype(NUMPY[kind]) if kind else array
+    kind_of(array.dtype)
+    return array
+
+
+def _variable_of(value: Any) -> str:
+    """The variable of the traced function that holds a constant."""
+    frame = scope.user_frame()
+    if frame is None:
+        return ""
+    for names in (frame.f_locals, frame.f_globals):
+        for name, held in names.items():
+            if held is value and not name.startswith("_"):
+                return name
+    return ""
+
+
+def _captured(trace: scope.Trace, array: Any) -> Tensor:
+    array = np.array(array, order="C")
+    array.setflags(write=False)
+    block, trace.block = trace.block, trace.top
+    tensor = Tensor(trace, [poly(n) for n in array.shape], kind_of(array.dtype),
+                    source=Captured(array), bound=_values_bound(array))
+    trace.block = block
+    tensor.value = array
+    return tensor
+
+
+def _values_bound(array: Any) -> Bound:
+    if array.dtype.kind not in "iu" or not array.size:
+        return None
+    return poly(int(array.min())), poly(int(array.max()) + 1)
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
+    """A tensor that has one value everywhere.
+
+    shape: a number or several; dtype: float32 for Python's floats, int32 for its integers.
+    """
+    if isinstance(value, Tensor) and not value.is_view or isinstance(value, Size):
+        from .functions import broadcast_to
+        return broadcast_to(lift(value, None if dtype is None else kind_of(dtype)), shape)
+    if isinstance(value, Tensor) or np.ndim(value):
+        from .functions import broadcast_to
+        return broadcast_to(lift(value), shape)
+    kind = as_kind(dtype, weak(value))
+    literal = Literal(_scalar(value, kind), kind)
+    bound = None
+    if kind in ("i64", "i32", "i8", "u8"):
+        bound = poly(int(value)), poly(int(value) + 1)
+    return define(extents(shape), kind, lambda _: literal, bound=bound)
+
+
+def _scalar(value: Any, kind: str) -> Any:
+    if kind == "bool":
+        return bool(value)
+    return float(value) if kind in ("f64", "f32", "f16", "bf16") else int(value)
+
+
+def zeros(shape: Any, dtype: Any = "f32") -> Tensor:
+    """Zeros; float32 if no dtype is given."""
+    return full(shape, 0, kind_of(dtype))
+
+
+def ones(shape: Any, dtype: Any = "f32") -> Tensor:
+    """Ones; float32 if no dtype is given."""
+    return full(shape, 1, kind_of(dtype))
+
+
+def full_like(x: Any, value: Any, dtype: Any = None) -> Tensor:
+    """A tensor of x's shape, and of its type if no dtype is given, that has one value."""
+    like = lift(x)
+    return full(like.shape, value, as_kind(dtype, like.kind))
+
+
+def zeros_like(x: Any, dtype: Any = None) -> Tensor:
+    """Zeros of x's shape and type."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, dtype: Any = None) -> Tensor:
+    """Ones of x's shape and type."""
+    return full_like(x, 1, dtype)
+
+
+def from_size(value: Poly, kind: str = "f32") -> Tensor:
+    """A size as a number of a tensor."""
+    known = value.constant()
+    if known is not None:
+        return full((), known, kind)
+    bound = (value, value + 1) if kind in ("i64", "i32") else None
+    return define((), kind, lambda _: Number(value, kind), bound=bound)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    """start, start + step, ... before stop. Numbers and sizes; int32, or float32 if one is a float.
+
+    >>> import neoc
+    >>> neoc.function(lambda x: x + neoc.arange(3))  # doctest: +ELLIPSIS
+    <neoc.function ...>
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    if any(isinstance(v, float) for v in (start, stop, step)):
+        return lift(np.arange(start, stop, step).astype(np.float32))
+    first, by = poly(start), int(step)
+    if not by:
+        raise ZeroDivisionError("arange needs a step that is not 0")
+    count = (poly(stop) - first + (by - 1 if by > 0 else by + 1)) // by
+    known = count.constant()
+    count = poly(0) if known is not None and known < 0 else count
+    kind = as_kind(dtype, "i32")
+    bound = None
+    if by > 0 and kind in ("i64", "i32"):
+        bound = first, first + (count - 1) * by + 1
+    return define((count,), kind, lambda i: Number(first + poly(i[0]) * by, kind), bound=bound)
+
+
+def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
+             dtype: Any = None) -> Tensor:
+    """num numbers from start to stop; float32 if no dtype is given."""
+    values = np.linspace(start, stop, num, endpoint=endpoint)
+    return lift(values.astype(np.float32)) if dtype is None else lift(values).astype(dtype)
+
+
+def eye(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
+    """Ones on the k-th diagonal of an [n, m] matrix, zeros elsewhere."""
+    kind = kind_of(dtype)
+
+    def body(i: Sequence[Any]) -> Expr:
+        one = Literal(True if kind == "bool" else 1, kind)
+        zero = Literal(False if kind == "bool" else 0, kind)
+        if kind == "bool":
+            return Condition("==", poly(i[0]) + k, poly(i[1]))
+        return Apply("select", [Condition("==", poly(i[0]) + k, poly(i[1])), one, zero], kind)
+
+    return define(extents((n, n if m is None else m)), kind, body)
+
+
+def identity(n: Any, dtype: Any = "f32") -> Tensor:
+    """The identity matrix of n rows."""
+    return eye(n, dtype=dtype)
+
+
+def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
+    """Ones at and below the k-th diagonal."""
+    kind = kind_of(dtype)
+
+    def body(i: Sequence[Any]) -> Expr:
+        inside = Condition("<=", poly(i[1]), poly(i[0]) + k)
+        return inside if kind == "bool" else Apply(kind, [inside], kind)
+
+    return define(extents((n, n if m is None else m)), kind, body)
+
+
+def random(shape: Any = (), dtype: Any = "f32") -> Tensor:
+    """Numbers that are uniform in [0, 1), other ones in each call (the language's rand())."""
+    kind = kind_of(dtype)
+    if kind not in ("f64", "f32", "f16", "bf16"):
+        raise Unsupported("random numbers are floats")
+
+    def body(_: Sequence[Any]) -> Expr:
+        number: Expr = Apply("rand", [], "f32")
+        return number if kind == "f32" else Apply(kind, [number], kind)
+
+    tensor = define(extents(shape), kind, body)
+    tensor.pinned = True
+    return tensor
+
+
+def normal(shape: Any = (), dtype: Any = "f32") -> Tensor:
+    """Numbers of the standard normal distribution, by Box and Muller, other ones in each call."""
+    u, v = random(shape), random(shape)
+    from . import functions as f
+    made = f.sqrt(-2.0 * f.log(1.0 - u)) * f.cos(2.0 * np.pi * v)
+    return made.astype(dtype)
+
+
+def bounded_by(tensor: Tensor, extent: Poly) -> bool:
+    """Whether all its elements are known to lie in [0, extent)."""
+    bound = tensor.bound
+    return bound is not None and at_least(bound[0], 0) and at_least(extent, bound[1])
+
+
+

@@ -1,0 +1,408 @@
+"""neoc.nn, neoc.optim, neoc.linalg, neoc.schedule, neoc.vision: functions of models/std.
+
+Each function of a module is one of Python's with the module's comment. In a traced function it adds
+a call to the text; shapes and types of its results are asked of the compiler.
+"""
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ..errors import CompileError, DTypeError, ShapeError, Unsupported
+from . import backend, module_text, scope
+from .expr import Apply
+from .functions import converted, pointwise
+from .index import demand_from_zero
+from .kinds import FLOATS, joined
+from .make import lift
+from .module_text import Definition, Lifted, Variable
+from .poly import Poly, Symbol, at_least, greatest, poly
+from .scope import Statement
+from .sizes import Size, equal, fix
+from .tensor import Tensor
+from .text import Writer, number
+
+NAMES = re.compile(r"[A-Za-z_]\w*")
+
+
+class Call(Statement):
+    """y, i = nn.sort(x, descending = true)."""
+
+    def __init__(self, name: str, arguments: Sequence[Tensor], options: str) -> None:
+        trace = scope.current()
+        assert trace is not None
+        super().__init__(trace)
+        self.name, self.arguments, self.options = name, list(arguments), options
+        self.labels: Sequence[str] = ()
+        for t in arguments:
+            t.pinned = t.pinned or t.body is not None
+
+    def uses(self) -> Sequence[Tensor]:
+        return self.arguments
+
+    def call_results(self, writer: Writer) -> None:
+        """Results that no variable holds are called as in the function."""
+        for r, label in zip(self.results, self.labels):
+            r.name = r.name or label
+
+    def write(self, writer: Writer) -> None:
+        names = [writer.name(r) if id(r) in writer.live else "_" for r in self.results]
+        inner = ", ".join([writer.name(t) for t in self.arguments] +
+                          ([self.options] if self.options else []))
+        writer.line(f"{', '.join(names)} = {self.name}({inner})", self.place)
+
+
+class StdFunction:
+    """A function of a module of the language."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.lifted = Lifted(definition, definition.name) if definition.is_stateful else None
+        self.__name__ = definition.name
+        self.__qualname__ = f"{definition.module}.{definition.name}"
+        self.__module__ = f"neoc.{definition.module}"
+        self.__doc__ = documented(definition, self.lifted)
+        self.__signature__ = signature_of(definition, self.lifted)
+
+    def __repr__(self) -> str:
+        return f"<function neoc.{self.__qualname__}{self.__signature__}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        nested = module_text.calls_stateful(self.definition)
+        if nested:
+            raise Unsupported(
+                f"{self.__qualname__} calls {nested}, which has parameters of its own: in a traced "
+                "function all parameters are arguments. Write it with the functions that it is "
+                "made of, or use it in a model (neoc.compile)")
+        bound = self.__signature__.bind(*args, **kwargs)
+        values = dict(bound.arguments)
+        names = self._tensors()
+        missing = [n for n in names if n not in values]
+        if missing:
+            raise TypeError(f"{self.__qualname__}() needs {', '.join(missing)}; "
+                            f"{self.__qualname__}.init gives initial values of parameters")
+        tensors = self._typed([lift(values.pop(n)) for n in names])
+        if self._is_elementwise(tensors):
+            return self._elementwise(tensors, values)
+        return self._called(tensors, values)
+
+    def init(self, *args: Any, seed: int = 0, **options: Any) -> Dict[str, Any]:
+        """Initial values of its parameters and states as arrays, by name.
+
+        args: arrays or shapes of the arguments; options: as of a call.
+        """
+        from .initial import initial_values
+        return initial_values(self.definition, args, options, seed)
+
+    # ---- arguments
+    def _variables(self) -> List[Variable]:
+        d = self.definition
+        return d.arguments + (d.parameters + d.states if self.lifted else [])
+
+    def _tensors(self) -> List[str]:
+        return [v.name for v in self._variables()]
+
+    def _is_elementwise(self, tensors: Sequence[Tensor]) -> bool:
+        return any(v.axes is None and t.extents for v, t in zip(self._variables(), tensors))
+
+    def _typed(self, tensors: List[Tensor]) -> List[Tensor]:
+        """Arguments in the types of the signature, with the bounds that it asks for."""
+        variables = self._variables()
+        sizes: Dict[str, Poly] = {}
+        rest: Optional[Sequence[Poly]] = None
+        for v, t in zip(variables, tensors):
+            _check_rank(self.__qualname__, v, t)
+            for k, axis in _axes(v, t):
+                if axis.isidentifier() and k < t.ndim:
+                    _agree(self.__qualname__, v, axis, sizes.setdefault(axis, t.extents[k]),
+                           t.extents[k])
+            dots = _dots(v, t)
+            if dots is not None and v in self.definition.arguments:
+                rest = dots if rest is None else rest
+                _same_dots(self.__qualname__, v, rest, dots)
+        reals = [t.kind for v, t in zip(variables, tensors) if v.kind == "real"]
+        real = joined(self.__qualname__, [k for k in reals if k in FLOATS]) if any(
+            k in FLOATS for k in reals) else "f32"
+        return [self._one_typed(v, t, real, sizes) for v, t in zip(variables, tensors)]
+
+    def _one_typed(self, v: Variable, t: Tensor, real: str, sizes: Dict[str, Poly]) -> Tensor:
+        kind, _, bound = (p.strip() for p in v.kind.partition("<"))
+        wanted = {"real": real, "wide(real)": "f32" if real in ("f16", "bf16") else real}.get(
+            kind, kind)
+        if wanted and wanted != t.kind:
+            if wanted in FLOATS and t.kind in FLOATS:
+                raise DTypeError(f"{self.__qualname__}: {v.name} is {t.kind}, it takes {wanted}")
+            t = converted(t, wanted)
+        if bound:
+            extent = sizes.get(bound)
+            if extent is not None:
+                demand_from_zero(t, extent)
+                _check_bound(self.__qualname__, v, t, extent)
+        return t
+
+    # ---- calls
+    def _elementwise(self, tensors: Sequence[Tensor], options: Dict[str, Any]) -> Tensor:
+        trace = scope.current()
+        assert trace is not None
+        trace.imports.add(self.definition.module)
+        kind = tensors[0].kind
+        name = f"{self.definition.module}.{self.definition.name}"
+        text = _options(options)
+        return pointwise(tensors, kind, lambda *e: Apply(name, e, kind, text))
+
+    def _called(self, tensors: List[Tensor], options: Dict[str, Any]) -> Any:
+        name = f"{self.definition.module}.{self.definition.name}"
+        imports, functions = {self.definition.module}, {}
+        if self.lifted is not None:
+            imports |= imports_of(self.lifted.text)
+            name = self.lifted.name
+            functions[name] = self.lifted.text
+            if self.definition.trains and "training" in options:
+                options["is_training"] = options.pop("training")
+        labels = self.lifted.results() if self.lifted else self.definition.results
+        results = call(name, tensors, _options(options), labels, imports, functions)
+        return results[0] if len(labels) == 1 else tuple(results)
+
+
+def imports_of(text: str) -> Any:
+    """The modules that a text reads."""
+    return {m for m in ("nn", "linalg", "optim", "schedule", "vision", "recurrent")
+            if re.search(rf"(?<![\w.]){m}\.\w", text)}
+
+
+def _agree(name: str, v: Variable, axis: str, a: Poly, b: Poly) -> None:
+    if not equal(a, b):
+        raise ShapeError(f"{name}: {axis} of {v.name}[{', '.join(v.axes or [])}] is {b.value()}, "
+                         f"in an argument before it {a.value()}")
+
+
+def _dots(v: Variable, t: Tensor) -> Optional[Sequence[Poly]]:
+    """The extents that `..` stands for."""
+    axes = v.axes or []
+    if ".." not in axes:
+        return None
+    at = axes.index("..")
+    return t.extents[at:t.ndim - (len(axes) - at - 1)]
+
+
+def _same_dots(name: str, v: Variable, rest: Sequence[Poly], dots: Sequence[Poly]) -> None:
+    if len(rest) != len(dots) or not all(equal(a, b) for a, b in zip(rest, dots)):
+        told = [tuple(e.value() for e in d) for d in (rest, dots)]
+        raise ShapeError(f"{name}: '..' is {told[0]} in an argument before {v.name} and {told[1]} "
+                         "in it")
+
+
+def _check_rank(name: str, v: Variable, t: Tensor) -> None:
+    axes = v.axes
+    if axes is None:
+        return
+    fixed = len([a for a in axes if a != ".."])
+    if t.ndim < fixed or (t.ndim > fixed and ".." not in axes):
+        raise ShapeError(f"{name}: {v.name} is {v.name}[{', '.join(axes)}], here is a tensor of "
+                         f"shape {t.shape}")
+
+
+def _check_bound(name: str, v: Variable, t: Tensor, extent: Poly) -> None:
+    bound = t.bound
+    if bound is None or not (at_least(bound[0], 0) and at_least(extent, bound[1])):
+        raise DTypeError(f"{name}: the elements of {v.name} must be known to lie in "
+                         f"[0, {extent.value()}): an argument of the traced function is checked at "
+                         "each call, and neoc.clip(i, 0, n - 1) and i % n are known to")
+    t.is_index = t.is_index or not t.is_view
+
+
+def _axes(v: Variable, t: Tensor) -> List[Tuple[int, str]]:
+    axes = v.axes or []
+    if ".." not in axes:
+        return list(enumerate(axes))
+    at = axes.index("..")
+    return [(k, a) for k, a in enumerate(axes[:at])] + \
+           [(t.ndim - len(axes) + 1 + k + at, a) for k, a in enumerate(axes[at + 1:])]
+
+
+def _options(options: Dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {option(value)}" for name, value in options.items())
+
+
+def option(value: Any) -> str:
+    """A value that is known when the function is traced, as the language writes it."""
+    if isinstance(value, Size):
+        return str(fix(value.poly))
+    if isinstance(value, Tensor):
+        raise TypeError("options of functions are known when the function is traced, a tensor is "
+                        "not")
+    if isinstance(value, (bool, int, float)):
+        return number(value)
+    if hasattr(value, "item"):
+        return number(value.item())
+    raise TypeError(f"an option is a number or a bool, not {type(value).__name__}")
+
+
+def call(name: str, tensors: Sequence[Tensor], options: str, labels: Sequence[str],
+         imports: Any, functions: Dict[str, str]) -> List[Tensor]:
+    """Add a call of a function of the language; its results, which have these names there."""
+    trace = scope.current()
+    assert trace is not None
+    statement = Call(name, tensors, options)
+    statement.labels = labels
+    found = result_types(name, tensors, options, len(labels), imports, functions)
+    trace.imports |= imports
+    for key, text in functions.items():
+        trace.functions.setdefault(key, text)
+    statement.results = [Tensor(trace, extents, kind, source=statement, bound=bound)
+                         for kind, extents, bound in found]
+    return statement.results
+
+
+# ---- shapes of results
+def result_types(name: str, tensors: Sequence[Tensor], options: str, count: int, imports: Any,
+                 functions: Dict[str, str]) -> List[Tuple[str, List[Poly], Any]]:
+    """Types, extents and bounds of a call's results, by the compiler's front."""
+    sizes = _Sizes()
+    lines = [f"import {', '.join(sorted(imports))}"] if imports else []
+    lines += list(functions.values())
+    heads = [sizes.input(f"a{k}", t) for k, t in enumerate(tensors)]
+    results = [f"r{k}" for k in range(count)]
+    inner = ", ".join([f"a{k}" for k in range(len(tensors))] + ([options] if options else []))
+    body = [f"{', '.join(results)} = {name}({inner})", f"output {', '.join(results)}"]
+    text = "\n".join(lines + sizes.lines() + heads + body) + "\n"
+    try:
+        found = backend.shapes_of(text)
+    except CompileError as e:
+        trace = scope.current()
+        raise backend.told_at(e, trace.place() if trace else ("", 0)) from None
+    return [(found[r].kind, [sizes.parsed(e) for e in found[r].extents],
+             sizes.bound(found[r].bound)) for r in results]
+
+
+class _Sizes:
+    """Sizes of arguments under names of their own, and back."""
+
+    def __init__(self) -> None:
+        self.names: Dict[Poly, str] = {}
+        self.known: Dict[str, Poly] = {}
+
+    def input(self, name: str, t: Tensor) -> str:
+        extents = [self._text(e) for e in t.extents]
+        kind = t.kind
+        if t.bound is not None:
+            low, high = (b.now() for b in t.bound)
+            if at_least(low, 0) and low == poly(0):
+                kind = f"{t.kind} < {self._bound_text(high)}"
+        return f"input {name}{'[' + ', '.join(extents) + ']' if extents else ''} : {kind}"
+
+    def _text(self, extent: Poly) -> str:
+        constant = extent.constant()
+        if constant is not None:
+            return str(constant)
+        key = extent.now()
+        if key not in self.names:
+            self.names[key] = f"S{len(self.names)}"
+            self.known[self.names[key]] = key
+        return self.names[key]
+
+    def _bound_text(self, high: Poly) -> str:
+        constant = high.constant()
+        if constant is not None:
+            return str(constant)
+        if high in self.names:
+            return self.names[high]
+        return str(high.value())
+
+    def lines(self) -> List[str]:
+        """Declarations of the sizes, after all inputs were asked for."""
+        return [f"dim {_smallest(p)} <= {name} <= {_largest(p)}" for name, p in self.known.items()]
+
+    def parsed(self, text: str) -> Poly:
+        """An extent as the compiler writes it: (S0 + 2)/2 + 1."""
+        code = text.replace("/", "//")
+        known: Dict[str, Any] = {n: self.known[n] for n in NAMES.findall(code)}
+        if not known:
+            return poly(eval(code, {"__builtins__": {}}))
+        return poly(eval(code, {"__builtins__": {}}, known))
+
+    def bound(self, text: str) -> Optional[Tuple[Poly, Poly]]:
+        match = re.match(r"< (.+)$", text)
+        if match is None:
+            return None
+        try:
+            return poly(0), self.parsed(match.group(1))
+        except (KeyError, SyntaxError):
+            return None
+
+
+def _smallest(p: Poly) -> int:
+    return 1 if at_least(p, 1) else 0
+
+
+def _largest(p: Poly) -> int:
+    high = greatest(p)
+    value = 1 << 30 if high is None else high.map(_upper).constant()
+    return max(1, min(value or 1, 1 << 40))
+
+
+def _upper(atom: Any) -> Optional[Poly]:
+    return poly(atom.high) if isinstance(atom, Symbol) else None
+
+
+# ---- comments and signatures
+def signature_of(d: Definition, lifted: Optional[Lifted]) -> inspect.Signature:
+    """The signature in Python: tensors by position, then options by name."""
+    kinds = inspect.Parameter
+    names = [a.name for a in d.arguments]
+    if lifted is not None:
+        names += [v.name for v in d.parameters + d.states]
+    parameters = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in names]
+    parameters = [p if k < len(d.arguments) else p.replace(default=None)
+                  for k, p in enumerate(parameters)]
+    for o in lifted.options if lifted is not None else d.options:
+        default = _value(o.value) if o.value else kinds.empty
+        parameters.append(kinds(o.name, kinds.KEYWORD_ONLY, default=default))
+    if d.trains:
+        parameters.append(kinds("training", kinds.KEYWORD_ONLY, default=False))
+    return inspect.Signature(parameters)
+
+
+class Written:
+    """A default that is an expression of the language."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _value(text: str) -> Any:
+    try:
+        return {"true": True, "false": False, "inf": float("inf"), "-inf": float("-inf")}.get(
+            text) if text in ("true", "false", "inf", "-inf") else (
+                int(text) if re.fullmatch(r"-?\d+", text) else float(text))
+    except ValueError:
+        return Written(text)
+
+
+def documented(d: Definition, lifted: Optional[Lifted]) -> str:
+    """The docstring: the module's comment, and what is lifted."""
+    lines = [line for line in d.comment.split("\n")]
+    told = "\n".join(lines).strip() or f"A part of {d.module}."
+    told = re.sub(r"(?m)^  (\S)", r"    \1", told)
+    axes = "; ".join(f"{a.name}[{', '.join(a.axes)}]" if a.axes is not None else a.name
+                     for a in d.arguments)
+    told += f"\n\nArguments: {axes}."
+    if lifted is not None and d.parameters:
+        shapes = ", ".join(f"{p.name}[{', '.join(p.axes or [])}]" for p in d.parameters)
+        told += f"\nParameters, which follow them: {shapes}; {d.name}.init gives initial values."
+    if lifted is not None and d.states and not d.is_optimizer:
+        shapes = ", ".join(f"{p.name}[{', '.join(p.axes or [])}]" for p in d.states)
+        told += f"\nStates, behind those: {shapes}; their next values are further results."
+    return told
+
+
+def functions_of(name: str) -> Dict[str, Any]:
+    """All documented functions of a module."""
+    found = module_text.module(name)
+    return {d.name: StdFunction(d) for d in found.definitions.values()
+            if d.comment and not d.is_optimizer}
+

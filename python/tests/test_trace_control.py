@@ -1,0 +1,204 @@
+"""scan, repeat, while_, case and vertex against loops of Python."""
+import unittest
+
+import numpy as np
+
+import neoc
+
+r = np.random.default_rng(11)
+
+
+def floats(*shape):
+    return r.standard_normal(shape).astype(np.float32)
+
+
+class Scans(unittest.TestCase):
+    def close(self, a, b):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
+
+    def test_trees_of_carries_and_results(self):
+        def step(c, x):
+            c = {"n": c["n"] + 1, "h": 0.5*c["h"] + x["a"]}
+            return c, (c["h"].sum(), x["b"])
+        f = neoc.function(lambda xs: neoc.scan(step, {"n": 0, "h": neoc.zeros(3)}, xs))
+        a, b = floats(5, 3), floats(5)
+        c, (s, q) = f({"a": a, "b": b})
+        h, sums = np.zeros(3, np.float32), []
+        for x in a:
+            h = 0.5*h + x
+            sums.append(h.sum())
+        self.close(c["h"], h)
+        self.assertEqual(c["n"], 5)
+        self.close(s, sums)
+        self.close(q, b)
+
+    def test_reverse(self):
+        f = neoc.function(lambda xs: neoc.scan(lambda c, x: (c + x, c), neoc.zeros(()), xs,
+                                               reverse=True))
+        xs = floats(6)
+        c, ys = f(xs)
+        self.close(c, xs.sum())
+        self.close(ys, xs[::-1].cumsum()[::-1] - xs)
+
+    def test_length_and_no_carry(self):
+        f = neoc.function(lambda x: (neoc.scan(lambda c, _: (c*2, c), x, length=4),
+                                     neoc.scan(lambda _, v: (None, v*v), None, x)))
+        x = floats(3)
+        (c, ys), (none, squares) = f(x)
+        self.close(c, x*16)
+        self.close(ys, np.stack([x*2**k for k in range(4)]))
+        self.assertIsNone(none)
+        self.close(squares, x*x)
+
+    def test_sizes_of_the_run(self):
+        f = neoc.function(lambda xs, W: neoc.scan(lambda h, x: (np.tanh(x + h @ W), h),
+                                                  neoc.zeros_like(xs[0]), xs))
+        W = floats(3, 3)
+        for t, b in ((4, 2), (6, 5), (5, 7), (3, 3)):
+            xs = floats(t, b, 3)
+            h = np.zeros((b, 3), np.float32)
+            for x in xs:
+                h = np.tanh(x + h @ W)
+            self.close(f(xs, W)[0], h)
+        self.assertEqual(f.cache_info().compiled, 2)
+
+    def test_scans_within_scans(self):
+        def outer(c, row):
+            c, ys = neoc.scan(lambda c, x: (c*0.5 + x, c), c, row)
+            return c, ys.sum()
+        f = neoc.function(lambda xs: neoc.scan(outer, neoc.zeros(()), xs))
+        xs = floats(3, 4)
+        c, sums = np.float32(0), []
+        for row in xs:
+            s = 0
+            for x in row:
+                s += c
+                c = c*np.float32(0.5) + x
+            sums.append(s)
+        found = f(xs)
+        self.close(found[0], c)
+        self.close(found[1], sums)
+
+    def test_layers(self):
+        f = neoc.function(lambda x, Ws: neoc.repeat(lambda h, W: (np.tanh(h @ W), h), x, Ws))
+        x, Ws = floats(2, 3), floats(4, 3, 3)
+        h = x
+        for W in Ws:
+            h = np.tanh(h @ W)
+        self.close(f(x, Ws)[0], h)
+        self.assertIn("repeat layer < 4", f.text())
+
+    def test_tokens_are_read_in_a_scan(self):
+        f = neoc.function(lambda E, xs: neoc.scan(lambda h, w: (np.tanh(h + E[w]), None),
+                                                  neoc.zeros(3), xs)[0])
+        E, xs = floats(10, 3), np.array([1, 5, -1, 0], np.int32)
+        h = np.zeros(3, np.float32)
+        for w in xs:
+            h = np.tanh(h + E[w])
+        self.close(f(E, xs), h)
+
+    def test_carries_of_booleans_and_of_constants(self):
+        f = neoc.function(lambda xs: neoc.scan(
+            lambda c, x: ((c[0] | (x > 1), 0.0), c[0]), (False, 1.0), xs))
+        xs = np.array([0, 2, 0], np.float32)
+        (a, b), ys = f(xs)
+        self.assertTrue(a)
+        self.assertEqual(b, 0)
+        self.assertEqual(ys.tolist(), [False, False, True])
+
+
+class Whiles(unittest.TestCase):
+    def test_runs_until_the_condition_fails_or_the_limit_is_reached(self):
+        f = neoc.function(lambda n: neoc.while_(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1]*2),
+                                                (0, 1.0), limit=6))
+        self.assertEqual([float(f(np.int32(n))[1]) for n in (0, 3, 6, 9)], [1, 8, 64, 64])
+
+    def test_of_matrices(self):
+        def power(A):
+            def body(c):
+                v, old = c
+                w = A @ v
+                return w/np.linalg.norm(w), v
+            v0 = neoc.ones(3)
+            return neoc.while_(lambda c: abs(c[0] - c[1]).max() > 1e-6, body, (v0, v0*2),
+                               limit=200)[0]
+        A = floats(3, 3)
+        A = A @ A.T + np.eye(3, dtype=np.float32)
+        v = neoc.function(power)(A)
+        np.testing.assert_allclose(A @ v, (v @ A @ v)*v, rtol=1e-3, atol=1e-3)
+
+
+class Cases(unittest.TestCase):
+    def test_of_integers(self):
+        f = neoc.function(lambda i, x: neoc.case(i, [lambda x: x.sum(0), lambda x: x[0]*2,
+                                                     lambda x: neoc.zeros(x.shape[1:])], x))
+        x = floats(4, 3)
+        for i, wanted in ((0, x.sum(0)), (1, x[0]*2), (2, x[0]*0), (7, x[0]*0), (-1, x[0]*0)):
+            np.testing.assert_allclose(f(np.int32(i), x), wanted, rtol=1e-5, atol=1e-6)
+
+    def test_of_a_dict_and_trees(self):
+        f = neoc.function(lambda i, x: neoc.case(i, {3: lambda: {"a": x, "b": 1.0},
+                                                     None: lambda: {"a": -x, "b": x.sum()}}))
+        x = floats(3)
+        self.assertEqual(f(np.int32(3), x)["b"], 1)
+        np.testing.assert_array_equal(f(np.int32(0), x)["a"], -x)
+
+    def test_in_a_scan(self):
+        f = neoc.function(lambda xs: neoc.scan(
+            lambda c, x: (neoc.case(x > 0, [lambda: c, lambda: c + x]), None), 0.0, xs)[0])
+        xs = floats(9)
+        np.testing.assert_allclose(f(xs), xs[xs > 0].sum(), rtol=1e-5)
+
+
+class Vertices(unittest.TestCase):
+    child = np.array([[-1, -1], [-1, -1], [0, 1], [-1, -1], [2, 3]], np.int32)
+
+    def test_sums_of_trees(self):
+        def sums(child, x):
+            def body(v, x):
+                s = x + v.gather(neoc.zeros(3)).sum(0)
+                v.scatter(s)
+                return s, v.children
+            return neoc.vertex(body, child)(x)
+        f = neoc.function(sums)
+        x = floats(5, 3)
+        s, n = f(self.child, x)
+        np.testing.assert_allclose(s[4], x.sum(0), rtol=1e-5, atol=1e-6)
+        self.assertEqual(n.tolist(), [0, 0, 2, 0, 2])
+        s, _ = f(self.child[:3], x[:3])
+        np.testing.assert_allclose(s[2], x[:3].sum(0), rtol=1e-5, atol=1e-6)
+        self.assertEqual(f.cache_info().compiled, 1)
+
+    def test_down(self):
+        def depth(child):
+            def body(v):
+                d = v.gather(0.0).max() + 1.0
+                v.scatter(d)
+                return d
+            up = neoc.vertex(body, child)()
+            return up
+        self.assertEqual(neoc.function(depth)(self.child).tolist(), [1, 1, 2, 1, 3])
+
+        def paths(child, x):
+            def body(v, x):
+                s = v.gather(0.0).sum() + x
+                v.scatter(s)
+                return s
+            return neoc.vertex(body, child, down=True)(x)
+        x = floats(5)
+        found = neoc.function(paths)(self.child, x)
+        np.testing.assert_allclose(found[0], x[0] + x[2] + x[4], rtol=1e-5)
+
+    def test_rows_from_outside_are_refused(self):
+        def f(child, x):
+            def body(v, row):
+                s = v.gather(0.0).sum() + row + x.sum()
+                v.scatter(s)
+                return s
+            return neoc.vertex(body, child)(x)
+        with self.assertRaisesRegex(neoc.NeoError, "give it as an argument"):
+            neoc.function(f)(self.child, floats(5))
+
+
+if __name__ == "__main__":
+    unittest.main()
