@@ -33,3 +33,6 @@ target_link_options(neo_shared PRIVATE -Wl,--version-script=${library_generated}
 set_target_properties(neo_shared PROPERTIES OUTPUT_NAME neo SOVERSION 0 VERSION ${PROJECT_VERSION}
                                             NEO_LLVM_INSIDE ON
                                             LINK_DEPENDS ${library_generated}/libneo.map)
+if(NEO_LLVM_INSIDE_LINKS AND NOT NEO_SANITIZE) # no folder of LLVM's libraries is looked into
+  set_target_properties(neo_shared PROPERTIES INSTALL_RPATH_USE_LINK_PATH OFF)
+endif()

@@ -47,30 +47,34 @@ foreach(file IN LISTS python_files)
 endforeach()
 file(CREATE_LINK ${CMAKE_BINARY_DIR} ${package}/_neo SYMBOLIC)
 
-if(SKBUILD)
-  # A wheel has no symbolic links: the libraries are files of the names by which they are asked for.
-  set(inside neoc/_neo)
-  set(strip install)
-  install(TARGETS neo_python LIBRARY DESTINATION neoc COMPONENT python)
-  install(CODE "
-    set(to \"\${CMAKE_INSTALL_PREFIX}/${inside}\")
-    file(MAKE_DIRECTORY \"\${to}/lib\" \"\${to}/bin\")
-    foreach(pair IN ITEMS
-        \"$<TARGET_FILE:neo_shared>|lib/libneo.so.0\" \"$<TARGET_FILE:neort_shared>|lib/libneort.so.0\"
-        \"$<TARGET_FILE:neort_shared>|lib/libneort.so\" \"$<TARGET_FILE:neo-measure>|bin/neo-measure\")
-      string(REPLACE \"|\" \";\" pair \"\${pair}\")
-      list(GET pair 0 from)
-      list(GET pair 1 name)
-      file(COPY_FILE \"\${from}\" \"\${to}/\${name}\")
-      execute_process(COMMAND ${CMAKE_STRIP} \"\${to}/\${name}\" COMMAND_ERROR_IS_FATAL ANY)
-    endforeach()
-    execute_process(COMMAND ${CMAKE_STRIP} \"\${CMAKE_INSTALL_PREFIX}/neoc/$<TARGET_FILE_NAME:neo_python>\")
-    " COMPONENT python)
-  install(FILES ${NEORT_BUNDLE} DESTINATION ${inside}/lib COMPONENT python)
-  install(DIRECTORY include/neo DESTINATION ${inside}/include COMPONENT python
-          FILES_MATCHING PATTERN *.h)
-  install(DIRECTORY models/std models/zoo DESTINATION ${inside}/share/neo COMPONENT python
-          FILES_MATCHING PATTERN *.expr)
-  install(DIRECTORY models/records DESTINATION ${inside}/share/neo COMPONENT python
-          FILES_MATCHING PATTERN *.records)
+# What a wheel has, as the component `python`, which no other installation takes: cmake --install BUILD
+# --component python --prefix FOLDER makes the package there. A wheel has no symbolic links, so libraries are files
+# of the names by which they are asked for.
+set(inside neoc/_neo)
+set(core_file $<TARGET_FILE_NAME:neo_python>)
+install(TARGETS neo_python LIBRARY DESTINATION neoc COMPONENT python EXCLUDE_FROM_ALL)
+install(CODE "
+  set(to \"\${CMAKE_INSTALL_PREFIX}/${inside}\")
+  file(MAKE_DIRECTORY \"\${to}/lib\" \"\${to}/bin\")
+  foreach(pair IN ITEMS
+      \"$<TARGET_FILE:neo_shared>|lib/libneo.so.0\" \"$<TARGET_FILE:neort_shared>|lib/libneort.so.0\"
+      \"$<TARGET_FILE:neort_shared>|lib/libneort.so\" \"$<TARGET_FILE:neo-measure>|bin/neo-measure\")
+    string(REPLACE \"|\" \";\" pair \"\${pair}\")
+    list(GET pair 0 from)
+    list(GET pair 1 name)
+    file(COPY_FILE \"\${from}\" \"\${to}/\${name}\")
+    execute_process(COMMAND ${CMAKE_STRIP} \"\${to}/\${name}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  execute_process(COMMAND ${CMAKE_STRIP} \"\${CMAKE_INSTALL_PREFIX}/neoc/${core_file}\")
+  " COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${NEORT_BUNDLE} DESTINATION ${inside}/lib COMPONENT python EXCLUDE_FROM_ALL)
+install(DIRECTORY include/neo DESTINATION ${inside}/include COMPONENT python EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN *.h)
+install(DIRECTORY models/std models/zoo docs/gallery DESTINATION ${inside}/share/neo
+        COMPONENT python EXCLUDE_FROM_ALL FILES_MATCHING PATTERN *.expr)
+install(DIRECTORY models/records DESTINATION ${inside}/share/neo COMPONENT python EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN *.records)
+if(NOT SKBUILD) # which takes them by itself
+  install(DIRECTORY python/neoc/ DESTINATION neoc COMPONENT python EXCLUDE_FROM_ALL
+          PATTERN __pycache__ EXCLUDE)
 endif()

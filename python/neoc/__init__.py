@@ -17,6 +17,7 @@ unless neoc.torch or neoc.jax is.
 
 from __future__ import annotations
 
+import atexit as _atexit
 import os as _os
 from typing import TYPE_CHECKING, Any
 
@@ -64,4 +65,14 @@ def __dir__() -> list[str]:
     return sorted(set(globals()) | set(_LAZY))
 
 
-_os.register_at_fork(after_in_child=_core.after_fork)
+def _after_fork_in_parent() -> None:
+    _core.after_fork(False)
+
+
+def _after_fork_in_child() -> None:
+    _core.after_fork(True)
+
+
+_os.register_at_fork(before=_core.before_fork, after_in_parent=_after_fork_in_parent,
+                     after_in_child=_after_fork_in_child)
+_atexit.register(_core.end)

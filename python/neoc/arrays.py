@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .errors import DTypeError, ShapeError
+from .errors import ArgumentError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,13 +69,18 @@ def _is_masked(value: Any) -> bool:
     return ma is not None and isinstance(value, ma.MaskedArray) and bool(ma.is_masked(value))
 
 
-def _from_device(name: str, value: Any) -> Any:
-    """Arrays of torch know __array__ unless they are on a GPU or part of a graph of gradients."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        raise DTypeError(f"{name}: a torch.Tensor; use neoc.torch.op, or pass {name}.detach()"
-                         ".cpu().numpy()")
-    return value
+def _as_array(name: str, value: Any) -> Any:
+    """numpy's view of an argument. Tensors of torch are read where they are on the host and no
+    gradient is asked of them."""
+    import numpy as np
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            raise DTypeError(f"{name}: this tensor of torch is no array of the host without "
+                             f"gradient ({problem}); neoc.torch.op takes tensors") from None
+        raise DTypeError(f"{name}: this is no array: {problem}") from None
 
 
 def as_input(name: str, value: Any, like: Any = None) -> "np.ndarray[Any, Any]":
@@ -90,12 +95,7 @@ def as_input(name: str, value: Any, like: Any = None) -> "np.ndarray[Any, Any]":
     if _is_masked(value):
         raise DTypeError(f"{name}: a masked array; fill it first: {name}.filled(0)")
     has_type = hasattr(value, "dtype")
-    try:
-        array = np.asarray(_from_device(name, value))
-    except (TypeError, ValueError) as problem:
-        if isinstance(problem, DTypeError):
-            raise
-        raise DTypeError(f"{name}: this is no array: {problem}") from None
+    array = _as_array(name, value)
     if array.dtype.kind == "O":
         raise DTypeError(f"{name}: expected an array or a number, given {type(value).__name__}")
     if like is not None and not has_type:
@@ -128,4 +128,4 @@ def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any) -> None:
     if out.dtype != dtype:
         raise DTypeError(f"out: {name} is {dtype}, given {out.dtype}")
     if not out.flags.writeable:
-        raise ValueError("out: this array is read-only")
+        raise ArgumentError("out: this array is read-only")

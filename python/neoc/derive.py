@@ -25,6 +25,7 @@ class _Writer:
         self.lines = op._text.rstrip("\n").split("\n")
         self.names = set(re.findall(r"[A-Za-z_]\w*", op._text)) | set(op.arguments)
         self.fallbacks = dict(op._fallbacks)
+        self.reads = op._index_reads
 
     def fresh(self, name: str) -> str:
         name = re.sub(r"\W", "_", name)
@@ -44,7 +45,7 @@ class _Writer:
 
     def done(self, op: Op, arguments: Sequence[Argument], results: Sequence[Argument]) -> Op:
         return type(op)._derived("\n".join(self.lines), arguments, results, op._types,
-                                 op._options, op._threads, self.fallbacks)
+                                 op._options, op._threads, self.fallbacks, self.reads)
 
 
 def _chosen(op: Op, argnums: Axes | None) -> list[Argument]:
@@ -251,6 +252,8 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
     for f, r in zip(functions, op._results):
         w.add(_lifted(w, r, f"{f}({call})", batch, out_axes))
     _find_fallbacks(w, op)
+    w.reads = tuple((index, of, _moved_dimension(op, axes, of, d))
+                    for index, of, d in op._index_reads)
     grown = [_grown(a, axis, batch) for a, axis in zip(op._arguments, axes)]
     return w.done(op, grown, [_grown(r, out_axes, batch) for r in op._results])
 
@@ -261,6 +264,16 @@ def _find_fallbacks(w: _Writer, op: Op) -> None:
         for k, line in enumerate(w.lines):
             if line.startswith(f"{name} = grad("):
                 w.fallbacks[k] = (name, like, lenient)
+
+
+def _moved_dimension(op: Op, axes: Sequence[int | None], name: str, d: int) -> int:
+    """Where dimension d of an argument is once the batch has its axis."""
+    k = op.arguments.index(name)
+    axis = axes[k]
+    if axis is None:
+        return d
+    place = _place(name, op._arguments[k].rank, axis)
+    return d + 1 if 0 <= place <= d else d
 
 
 def _grown(a: Argument, axis: int | None, batch: str) -> Argument:

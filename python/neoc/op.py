@@ -36,7 +36,7 @@ from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, 
 from .programs import program_of
 from .retell import TYPES, retold
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   float_of, form_of, index_reads, input_line, rank_of, read_names, static_line,
+                   form_of, index_reads, input_line, rank_of, read_names, static_line,
                    types_of, zeros_line)
 
 __all__ = ["Argument", "Op", "op"]
@@ -89,8 +89,9 @@ class Op(_core.Op):
         check_known("static", given, [a.name for a in arguments])
         results = self._results_of(text, names, out)
         body = self._imports_of(names) + text
+        reads = tuple(index_reads(text, [a.name for a in arguments]))
         self._setup(body, tuple(arguments), results, types_of(types, arguments),
-                    self._options_of(math, device), threads or 0, {}, text)
+                    self._options_of(math, device), threads or 0, {}, reads)
 
     # ---- making
 
@@ -129,9 +130,10 @@ class Op(_core.Op):
 
     def _setup(self, text: str, arguments: tuple[Argument, ...], results: tuple[Argument, ...],
                types: Mapping[str, str], options: tuple[str, ...], threads: int,
-               fallbacks: Mapping[int, tuple[str, str, bool]], source: str) -> None:
+               fallbacks: Mapping[int, tuple[str, str, bool]],
+               reads: Sequence[tuple[str, str, int]]) -> None:
         self._text = text
-        self._source = source
+        self._index_reads = tuple(reads)
         self._arguments = arguments
         self._results = results
         self._types = dict(types)
@@ -147,16 +149,18 @@ class Op(_core.Op):
     def _derived(cls, text: str, arguments: Sequence[Argument], results: Sequence[Argument],
                  types: Mapping[str, str] | None = None, options: tuple[str, ...] = (),
                  threads: int = 0,
-                 fallbacks: Mapping[int, tuple[str, str, bool]] | None = None) -> Op:
-        """An operator from a text whose names are known."""
+                 fallbacks: Mapping[int, tuple[str, str, bool]] | None = None,
+                 reads: Sequence[tuple[str, str, int]] = ()) -> Op:
+        """An operator from a text whose names are known. ``reads``: (index array, what it
+        subscripts, dimension), for the bounds of index arrays (text.index_reads)."""
         made = cls.__new__(cls)
         made._setup(text, tuple(arguments), tuple(results), types or {}, options, threads,
-                    fallbacks or {}, text)
+                    fallbacks or {}, reads)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self._text, self._arguments, self._results, self._types, self._options,
-                          self._threads, self._fallbacks, self._source)
+                          self._threads, self._fallbacks, self._index_reads)
 
     # ---- compiling
 
@@ -169,7 +173,7 @@ class Op(_core.Op):
             bound = "" if word else self._bound_of(a, part, key, plan)
             return input_line(a.name, part[2], (word or part[1]) + bound)
         if word is None:
-            word = {"bool": "bool", "float": float_of(key), "int": plan.whole}[part[0]]
+            word = plan.word_of(part[0], key)
         return input_line(a.name, (), word)
 
     def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
@@ -184,8 +188,8 @@ class Op(_core.Op):
         if not plan.bounded or part[1] in arrays.FLOATS or part[1] == "bool":
             return ""
         shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
-        ends = [shapes[of][d] for index, of, d in index_reads(self._text, shapes)
-                if index == a.name and d < len(shapes[of])]
+        ends = [shapes[of][d] for index, of, d in self._index_reads
+                if index == a.name and of in shapes and d < len(shapes[of])]
         return f" < {min(ends)}" if ends else ""
 
     def _module(self, key: Key, plan: Plan | None = None) -> Module:
@@ -201,15 +205,18 @@ class Op(_core.Op):
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
         """What a call for new shapes and types asks for (python/src/op.c)."""
-        plan = Plan()
+        plan, first = Plan(), None
         while True:
             module = self._module(key, plan)
             made = program_of(module.text, self._options, self._threads)
             if isinstance(made, _core.Program):
                 break
             found = diagnostics_of(made)
+            first = first or retold(made, found, self._text, module, key, self._arguments)
             if not self._retry(found, module, key, plan):
-                raise retold(made, found, self._text, module, key, self._arguments)
+                # Where no type of the numbers fits, the first one is what is told.
+                raise first if plan.numbers else retold(made, found, self._text, module, key,
+                                                        self._arguments)
         self._last = module
         places = {a.name: k for k, a in enumerate(self._arguments)}
         tensors, entry = made.tensors, made.entries[0]
@@ -228,10 +235,7 @@ class Op(_core.Op):
         if codes & {"E0207", "E0208"} and not plan.bounded:
             plan.bounded = True
             return True
-        if codes & TYPES and plan.whole == "i64" and any(part[0] == "int" for part in key):
-            plan.whole = float_of(key)
-            return True
-        return False
+        return bool(codes & TYPES) and plan.next_numbers(key)
 
     def _is_whole(self, number: int, key: Key) -> bool:
         """Whether what a gradient is asked for is an integer, which has none."""
@@ -322,7 +326,9 @@ class Op(_core.Op):
         >>> import neoc
         >>> mm = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]").compile((8, 16), (16, 4))
         """
-        self._prepare(*self._examples(shapes))
+        values = self._examples(shapes)
+        self._specialize(self._key(values))  # of which explain and emit tell, in any case
+        self._prepare(*values)
         return self
 
     def explain(self, what: str = "groups") -> str:

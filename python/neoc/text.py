@@ -100,22 +100,38 @@ def input_line(name: str, shape: Sequence[int], word: str) -> str:
     return f"input {name}{extents} : {word}"
 
 
-def float_of(key: Key) -> str:
-    """The type of numbers of Python that are floats: that of the first array of floats."""
-    for part in key:
-        if part[0] == "array" and part[1] in arrays.FLOATS:
-            return str(part[1])
-    return "f64"
-
-
 class Plan:
-    """What is tried for one key: which types numbers have, which bounds index arrays, which lines
-    are zeros."""
+    """What is tried for one key: which types numbers of Python have, whether index arrays have
+    bounds, and which lines are zeros."""
 
     def __init__(self) -> None:
-        self.whole = "i64"  # the type of whole numbers of Python
-        self.bounded = False  # whether arrays that are subscripts have bounds
+        self.numbers = 0  # how many types of the numbers were tried before
+        self.bounded = False
         self.zeros: set[int] = set()  # lines of `fallbacks`
+
+    def _choices(self, key: Key) -> list[tuple[str, str]]:
+        """Types of whole numbers and of floats: i64, and those of the arrays."""
+        words = list(dict.fromkeys(part[1] for part in key if part[0] == "array"))
+        floats = [w for w in words if w in arrays.FLOATS] or ["f64"]
+        kinds = {part[0] for part in key}
+        whole = ["i64"]
+        if "int" in kinds:
+            whole += [w for w in words if w not in ("i64", "bool")] or ["f64"]
+        return [(w, f) for f in (floats if "float" in kinds else floats[:1]) for w in whole]
+
+    def word_of(self, kind: str, key: Key) -> str:
+        """The type of a number of Python: of an "int", a "float" or a "bool"."""
+        if kind == "bool":
+            return "bool"
+        whole, real = self._choices(key)[self.numbers]
+        return whole if kind == "int" else real
+
+    def next_numbers(self, key: Key) -> bool:
+        """Goes on to the next types of numbers; False where there are none."""
+        if self.numbers + 1 >= len(self._choices(key)):
+            return False
+        self.numbers += 1
+        return True
 
 
 _SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\[")
@@ -148,9 +164,10 @@ def index_reads(text: str, names: Iterable[str]) -> list[tuple[str, str, int]]:
     known, found = set(names), []
     text = re.sub(r"#[^\n]*", "", text)
     for match in _SUBSCRIPT.finditer(text):
-        if match.group(1) not in known:
-            continue
         end = _closing(text, match.end() - 1)
+        guarded = re.match(r"\s*else\b", text[end + 1:])  # reads beyond the end have a value
+        if match.group(1) not in known or guarded:
+            continue
         for d, part in enumerate(_parts(text[match.end():end])):
             inner = re.match(r"\s*([A-Za-z_]\w*)\s*(\[|$)", part)
             whole = inner and (not inner.group(2) or

@@ -4,7 +4,7 @@
  * main thread a compilation runs in a thread of its own while the main one waits, and asks every
  * few milliseconds. When a signal's handler raises (Ctrl-C's does), the compilation is told to end,
  * and the exception is neoc.Cancelled. Elsewhere a compilation runs where it is called. */
-#include "python/src/core.h"
+#include "python/src/compiling.h"
 #include "python/src/wait.h"
 #include <stdlib.h>
 #include <string.h>
@@ -85,16 +85,24 @@ static void release_request(work *w) {
   PyMem_Free(w->modules);
 }
 
+enum { INTERRUPTED = 14 }; /* where the process is ending */
+
 static void compile(void *user) {
   work *w = user;
+  neo_py_stay stay;
+  w->status = INTERRUPTED;
+  if (!neo_py_compiler_enter(&stay, &w->cancel))
+    return;
   w->status = w->names ? neo_build_names(&w->r, &w->made) : neo_build_make(&w->r, &w->made);
+  neo_py_compiler_leave(&stay);
 }
 
 /* ------------------------------------------------------------ life */
 
 static PyObject *build_new(PyTypeObject *type, PyObject *args, PyObject *named) {
   work w = {0};
-  int failed = take_request(&w, args, named);
+  neo_py_state *s = neo_py_state_get();
+  int failed = s ? take_request(&w, args, named) : -1;
   if (!failed)
     failed = neo_py_wait(compile, &w, &w.cancel);
   release_request(&w);
@@ -105,7 +113,10 @@ static PyObject *build_new(PyTypeObject *type, PyObject *args, PyObject *named) 
   }
   b->build = w.made;
   b->status = w.status;
-  return w.made ? (PyObject *)b : (Py_DECREF(b), PyErr_NoMemory());
+  if (w.made)
+    return (PyObject *)b;
+  Py_DECREF(b);
+  return neo_py_raise(s, w.status, NULL);
 }
 
 static void build_free(PyObject *self) {
@@ -129,8 +140,13 @@ typedef struct {
 
 static void write_text(void *user) {
   text_work *t = user;
+  neo_py_stay stay;
+  t->w.status = INTERRUPTED;
+  if (!neo_py_compiler_enter(&stay, &t->w.cancel))
+    return;
   t->w.status =
       t->check ? neo_check(&t->w.r, &t->messages) : neo_compile(&t->w.r, &t->messages);
+  neo_py_compiler_leave(&stay);
 }
 
 static PyObject *text_build(PyObject *args, PyObject *named, bool check) {
@@ -234,7 +250,11 @@ typedef struct {
 
 static void explain_now(void *user) {
   explanation *e = user;
+  neo_py_stay stay;
+  if (!neo_py_compiler_enter(&stay, NULL))
+    return;
   e->text = neo_build_explain(e->build, e->what);
+  neo_py_compiler_leave(&stay);
 }
 
 static PyObject *explain(PyObject *self, PyObject *what) {
@@ -258,8 +278,11 @@ static PyObject *load(PyObject *self, PyObject *threads) {
   char *message = NULL;
   int32_t status;
   neo_py_program *p;
+  bool main = neo_py_in_main_thread();
   Py_BEGIN_ALLOW_THREADS;
   p = neo_py_program_make(b->build, (int32_t)n, &status, &message);
+  if (!p && !main)
+    neo_py_compiler_rest();
   Py_END_ALLOW_THREADS;
   if (!p) {
     neo_py_raise(s, status, message ? message : "the code cannot be loaded");

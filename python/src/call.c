@@ -32,8 +32,8 @@ int32_t neo_py_call(neo_rt_ctx *c, volatile int32_t *cancel, int32_t entry, cons
   job j = {c, entry, 0, sizes, args};
   int64_t from = now_ns();
   if (*last_ns == 0 || *last_ns > LONG_NS) {
-    *cancel = 0;
     neo_py_wait(call_now, &j, cancel);
+    *cancel = 0;
   } else {
     Py_BEGIN_ALLOW_THREADS;
     call_now(&j);

@@ -1,7 +1,8 @@
 /* core.h: what the files of the module neoc._core share. Private to python/src.
  *
  *   module.c    the module: its state, functions, what numpy gives
- *   build.c     Build: a compilation (neo_build), which Ctrl-C ends
+ *   build.c     Build: a compilation (neo_build), which Ctrl-C ends (wait.c)
+ *   compiling.c who is within the compiler: a fork and the end of the process wait for them
  *   program.c   Program: a build that is loaded, with contexts for its calls
  *   pools.c     pools of threads, shared by all contexts; fork
  *   value.c     an argument of a call: an array's memory, or a number of Python

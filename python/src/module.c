@@ -1,6 +1,6 @@
 /* module.c: the module neoc._core, and what it takes of numpy. numpy is imported when an array is
  * needed first, so that `import neoc` is quick. */
-#include "python/src/core.h"
+#include "python/src/compiling.h"
 #include <stdlib.h>
 
 static struct PyModuleDef definition;
@@ -143,10 +143,30 @@ static PyObject *shuffle(PyObject *self, PyObject *args) {
   return order;
 }
 
-static PyObject *after_fork(PyObject *self, PyObject *none) {
+static PyObject *before_fork(PyObject *self, PyObject *none) {
   (void)self;
   (void)none;
-  neo_py_pool_after_fork();
+  Py_BEGIN_ALLOW_THREADS;
+  neo_py_compiler_before_fork();
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+static PyObject *after_fork(PyObject *self, PyObject *in_child) {
+  (void)self;
+  int child = PyObject_IsTrue(in_child);
+  neo_py_compiler_after_fork(child);
+  if (child)
+    neo_py_pool_after_fork();
+  Py_RETURN_NONE;
+}
+
+static PyObject *end(PyObject *self, PyObject *none) {
+  (void)self;
+  (void)none;
+  Py_BEGIN_ALLOW_THREADS;
+  neo_py_compiler_end();
+  Py_END_ALLOW_THREADS;
   Py_RETURN_NONE;
 }
 
@@ -189,7 +209,10 @@ static PyMethodDef functions[] = {
     {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
     {"shuffle", shuffle, METH_VARARGS,
      "shuffle(seed, epoch, n) -> array: an epoch's order, as `neoc train` has it."},
-    {"after_fork", after_fork, METH_NOARGS, "after_fork(): starts the pools anew in a child."},
+    {"before_fork", before_fork, METH_NOARGS, "before_fork(): waits for compilations."},
+    {"after_fork", after_fork, METH_O,
+     "after_fork(child): lets compilations go on; in a child starts the pools anew."},
+    {"end", end, METH_NOARGS, "end(): ends compilations, as the process does; none may begin."},
     {"write_files", (PyCFunction)(void (*)(void))neo_py_write_files, METH_VARARGS | METH_KEYWORDS,
      "write_files(...) -> (status, messages): neo_compile; takes what Build does."},
     {"check", (PyCFunction)(void (*)(void))neo_py_check, METH_VARARGS | METH_KEYWORDS,

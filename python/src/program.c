@@ -2,7 +2,7 @@
  *
  * A context serves one thread at a time, so a program has a stack of those that are free: a call
  * takes one and gives it back. There are as many as there were calls at the same time. */
-#include "python/src/core.h"
+#include "python/src/compiling.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +23,12 @@ struct neo_py_program {
 neo_py_program *neo_py_program_make(const neo_build *build, int32_t threads, int32_t *status,
                                     char **message) {
   neo_code *code = NULL;
-  *status = neo_code_load(build, &code, message);
+  neo_py_stay stay;
+  *status = NEO_RT_E_INTERRUPTED;
+  if (neo_py_compiler_enter(&stay, NULL)) {
+    *status = neo_code_load(build, &code, message);
+    neo_py_compiler_leave(&stay);
+  }
   if (*status)
     return NULL;
   neo_py_program *p = calloc(1, sizeof *p);

@@ -1,6 +1,7 @@
 /* wait.c: work that Ctrl-C can end; see build.c for why it is in a thread of its own. */
 #define _GNU_SOURCE 1 /* syscall */
 #include "python/src/wait.h"
+#include "python/src/compiling.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -81,7 +82,7 @@ static void watch(job *j, volatile int32_t *cancel) {
   } while (!done);
 }
 
-static bool in_main_thread(void) {
+bool neo_py_in_main_thread(void) {
   return syscall(SYS_gettid) == getpid();
 }
 
@@ -90,13 +91,16 @@ int neo_py_wait(void (*work)(void *user), void *user, volatile int32_t *cancel) 
   pthread_t thread;
   pthread_mutex_init(&j.lock, NULL);
   pthread_cond_init(&j.ended, NULL);
-  bool apart = in_main_thread() && start(&j, &thread);
+  bool apart = neo_py_in_main_thread() && start(&j, &thread);
   if (apart) {
     watch(&j, cancel);
     pthread_join(thread, NULL);
   } else {
+    bool main = neo_py_in_main_thread();
     Py_BEGIN_ALLOW_THREADS;
     work(user);
+    if (!main)
+      neo_py_compiler_rest();
     Py_END_ALLOW_THREADS;
   }
   pthread_cond_destroy(&j.ended);

@@ -8,4 +8,7 @@
  * with that exception, KeyboardInterrupt as neoc.Cancelled. */
 int neo_py_wait(void (*work)(void *user), void *user, volatile int32_t *cancel);
 
+/* Is this the thread that runs handlers of signals? */
+bool neo_py_in_main_thread(void);
+
 #endif

@@ -42,7 +42,7 @@ class Calls(unittest.TestCase):
 
     def test_every_type_of_elements_is_computed_in(self):
         double = neoc.op("y[i] = 2*x[i]")
-        for kind in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8"):
+        for kind in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "q"):
             x = np.arange(5).astype(kind)
             got = double(x)
             self.assertEqual(got.dtype, x.dtype)
@@ -97,6 +97,18 @@ class Calls(unittest.TestCase):
         self.assertEqual(f(2, 3, 4).dtype, np.int64)
         self.same(neoc.op("y[i] = a*x[i]")(x=np.ones(3, "f"), a=2), [2, 2, 2])
 
+    def test_numbers_have_the_type_of_what_they_meet(self):
+        scale = neoc.op("y[i] = a*x[i]")
+        for kind in ("int8", "int32", "int64", "uint8", "float32", "float16"):
+            got = scale(a=2, x=np.arange(3).astype(kind))
+            self.assertEqual(got.dtype, kind)
+            self.same(got, [0, 2, 4])
+        both = neoc.op("y[i] = a*x[i]\nz[i] = b*w[i]")
+        y, z = both(a=2, x=np.ones(2), b=0.5, w=np.ones(2, "f"))
+        self.assertEqual((y.dtype, z.dtype), (np.float64, np.float32))
+        with self.assertRaises(neoc.DTypeError):
+            scale(a=0.5, x=np.arange(3))
+
     def test_a_result_is_written_to_out(self):
         out = np.empty((3, 5))
         self.assertIs(self.mm(self.a, self.b, out=out), out)
@@ -146,6 +158,13 @@ class Calls(unittest.TestCase):
         self.same(take(X=np.arange(5.0), k=np.array([4, 0])), [4, 0])
         with self.assertRaisesRegex(neoc.RangeError, r"k\[1\]: value 5 is not in \[0, 5\)"):
             take(X=np.arange(5.0), k=np.array([0, 5]))
+        both = neoc.op("y[i] = X[k[i]] + (Z[k[i]] else 7)")
+        self.same(both(X=np.zeros(5), k=np.array([4, 0]), Z=np.ones(2)), [7, 1])
+        batch = take.vmap((0, None))
+        self.same(batch(X=np.arange(10.0).reshape(2, 5), k=np.array([4, 3])), [[4, 3], [9, 8]])
+        self.assertRaises(neoc.RangeError, batch, X=np.ones((9, 5)), k=np.array([5]))
+        self.same(take.vmap((0, 0))(X=np.arange(10.0).reshape(2, 5), k=np.array([[4], [3]])),
+                  [[4], [8]])
         guarded = neoc.op("y[i] = (X[k[i]] else 7)")
         self.same(guarded(X=np.arange(5.0), k=np.array([0, -1, 9])), [0, 7, 7])
 
@@ -252,6 +271,10 @@ class Looks(unittest.TestCase):
         self.assertEqual(mm._variants, 1)
         mm(np.ones((3, 4)), np.ones((4, 5)))
         self.assertEqual(mm._variants, 1)
+        mm.compile((2, 2), (2, 2))
+        self.assertIn("input A[2, 2]", mm._last_module().text)
+        mm.compile("f64[3, 4]", "f64[4, 5]")
+        self.assertIn("input A[3, 4]", mm._last_module().text)
 
     def test_copies_and_pickles_compute_the_same(self):
         for f in (neoc.op(MM), neoc.op(MM).vjp()):

@@ -16,7 +16,8 @@ MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
 
 def run(text):
     """A process that runs the text: its exit code, what it printed, what it complained of."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True,
+    done = subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c",
+                           textwrap.dedent(text)], capture_output=True,
                           text=True, timeout=120)
     return done.returncode, done.stdout, done.stderr
 
@@ -138,6 +139,24 @@ class Processes(unittest.TestCase):
         """)
         self.assertEqual((code, errors), (0, ""))
 
+    def test_a_process_ends_and_forks_while_others_compile(self):
+        code, _, errors = run("""
+            import os, sys, threading, time, neoc, numpy as np
+            def work(k):
+                for n in range(1, 10**6):
+                    neoc.op(f"y[i] = {k}.{n}*exp(x[i]) + sum[j] x[j]*sin(x[i])")(np.ones(3))
+            for k in range(3):
+                threading.Thread(target=work, args=(k,), daemon=True).start()
+            for _ in range(3):
+                time.sleep(0.05)
+                pid = os.fork()
+                if pid == 0:
+                    got = neoc.op("y[i] = 2*x[i]")(np.ones(3))
+                    os._exit(0 if (got == 2).all() else 3)
+                assert os.waitpid(pid, 0)[1] == 0
+        """)
+        self.assertEqual((code, errors), (0, ""))
+
     def test_the_import_takes_neither_torch_nor_jax_nor_numpy(self):
         code, out, _ = run("""
             import sys, neoc
@@ -174,20 +193,57 @@ class Processes(unittest.TestCase):
 
     def test_ctrl_c_ends_a_call_between_its_kernels(self):
         code, out, errors = run("""
-            import os, signal, threading, time, neoc, numpy as np
-            f = neoc.op("s = scan t < 2000000 from s[i < 64] = x[i] { next s[i] = "
-                        "cos(sum[j] A[i, j]*s[j]) }")
-            a, x = np.ones((64, 64), "f"), np.ones(64, "f")
-            f.compile(x, a)
-            threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-            began = time.monotonic()
+            import os, signal, threading, neoc, numpy as np
+            n = 150
+            text = "".join(f"B{k+1}[i, j] = sum[k] B{k}[i, k]*A[k, j]\\n" for k in range(n))
+            chain = neoc.op(text, out=f"B{n}").compile((1500, 1500), (1500, 1500))
+            a, b = np.zeros((1500, 1500), "f"), np.ones((1500, 1500), "f")
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
-                f(x, a)
+                chain(b, a)
+                print("done")
+            except neoc.Cancelled:
+                print("cancelled")
+            short = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
+            print((short(a, b) == 0).all())
+        """)
+        self.assertEqual((code, out), (0, "cancelled\nTrue\n"), errors)
+
+    def test_ctrl_c_never_leaves_a_training_step_half_done(self):
+        code, out, errors = run("""
+            import os, signal, threading, neoc, numpy as np
+            m = neoc.compile("import optim\\ninput A[1500, 1500]\\nparam W[1500, 1500] = 0.01\\n"
+                             "B[i, j] = sum[k] A[i, k]*W[k, j]\\nC[i, j] = sum[k] B[i, k]*A[k, j]"
+                             "\\nl = sum[i, j] C[i, j]^2\\ntrain l using optim.sgd(lr = 1e-12)")
+            a = np.ones((1500, 1500), "f")
+            other = m.clone()
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            try:
+                for _ in range(1000):
+                    m.step(A=a)
             except KeyboardInterrupt:
                 pass
-            print(time.monotonic() - began)
+            while other.steps < m.steps:
+                other.step(A=a)
+            print(m.steps > 0, np.array_equal(m.params["W"], other.params["W"]))
         """)
-        self.assertEqual(code, 0, errors)
+        self.assertEqual((code, out), (0, "True True\n"), errors)
+
+    def test_the_program_is_ended_by_ctrl_c(self):
+        import signal
+        import tempfile
+        import time
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.expr")
+            with open(path, "w") as file:
+                file.write("input A[64, 64]\nC[i, j] = sum[k] A[i, k]*A[k, j]\noutput C\n")
+            p = subprocess.Popen([sys.executable, "-m", "neoc", "tune", "--time=100s", path],
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env={**os.environ, "XDG_CACHE_HOME": folder})
+            time.sleep(3)
+            p.send_signal(signal.SIGINT)
+            out, _ = p.communicate(timeout=60)
+            self.assertIn(p.returncode, (130, -signal.SIGINT), out)
 
 
 if __name__ == "__main__":
