@@ -5,11 +5,13 @@
  * interface of version 0.0 to 0.3. XLA asks a function for the version that it speaks when it is
  * registered; neoc.jax tells which one to answer (jax_version).
  *
- * A call has two attributes, which a compiled program of XLA stores with it:
+ * A call has attributes, which a compiled program of XLA stores with it:
  *
- *   spec    the operator, as text (python/neoc/jax/_operators.py), so that a program that was
- *           exported runs in another process
- *   hash    32 hexadecimal digits, of the text
+ *   spec     the operator, as text (python/neoc/jax/_operators.py), so that a program that was
+ *            exported runs in another process
+ *   hash     32 hexadecimal digits, of the text
+ *   counter  if it is there, the first argument is no array of the operator, but i32[2]: the seed
+ *            and the number of steps by which rand() draws; without it both are 0
  *
  * A table of the process finds the variant for the hash and the types and shapes of the arguments:
  * its program and which arguments that takes. Where there is none yet, neoc.jax._ffi.find compiles
@@ -162,6 +164,7 @@ static struct {
 typedef struct {
   const call_frame *frame;
   const span *spec;
+  int32_t first; /* argument of the operator */
   int32_t n_key;
   uint64_t hash;
   int64_t key[KEY];
@@ -251,6 +254,10 @@ static uint64_t mix(const int64_t *at, int32_t n) {
   return h;
 }
 
+static bool is_counter(const buffer *b) {
+  return type_of(b->type) == NEO_RT_I32 && b->rank == 1 && b->extents[0] == 2;
+}
+
 /* What is wrong with the call, or null. */
 static const char *make_key(call *c) {
   const call_frame *f = c->frame;
@@ -260,9 +267,12 @@ static const char *make_key(call *c) {
     return "NeoError: a call of neoc without the attributes 'spec' and 'hash'";
   if (f->inputs.n + f->outputs.n > MOST_ARGS)
     return "Unsupported: an operator of more than 256 arguments and results";
+  c->first = find_string(&f->attributes, "counter") ? 1 : 0;
+  if (c->first && (f->inputs.n < 1 || !is_counter(f->inputs.at[0])))
+    return "NeoError: the counter of a call is no i32[2]";
   memcpy(c->key, hash->at, HASH);
   c->n_key = HASH_WORDS;
-  for (int64_t k = 0; k < f->inputs.n; k++)
+  for (int64_t k = c->first; k < f->inputs.n; k++)
     if (f->inputs.kinds[k] != IS_BUFFER || !put_buffer(c, f->inputs.at[k]))
       return "DTypeError: an argument of a type that neoc does not have";
   c->hash = mix(c->key, c->n_key);
@@ -279,12 +289,12 @@ static PyObject *shape_of(const buffer *b) {
 }
 
 /* (("array", "f32", (3, 4)), ...): as keys of neoc.Op are. */
-static PyObject *parts_of(const buffers *b) {
-  PyObject *parts = PyTuple_New((Py_ssize_t)b->n);
-  for (int64_t k = 0; parts && k < b->n; k++) {
+static PyObject *parts_of(const buffers *b, int32_t first) {
+  PyObject *parts = PyTuple_New((Py_ssize_t)(b->n - first));
+  for (int64_t k = first; parts && k < b->n; k++) {
     const char *word = neo_py_type_word(type_of(b->at[k]->type));
     PyObject *part = Py_BuildValue("(ssN)", "array", word, shape_of(b->at[k]));
-    if (!part || PyTuple_SetItem(parts, (Py_ssize_t)k, part))
+    if (!part || PyTuple_SetItem(parts, (Py_ssize_t)(k - first), part))
       Py_CLEAR(parts);
   }
   return parts;
@@ -293,11 +303,11 @@ static PyObject *parts_of(const buffers *b) {
 static int take_inputs(variant *v, const call *c, PyObject *inputs) {
   for (int32_t k = 0; k < v->n_in; k++) {
     long n = PyLong_AsLong(PyTuple_GetItem(inputs, k));
-    if (n < 0 || n >= c->frame->inputs.n) {
+    if (n < 0 || n >= c->frame->inputs.n - c->first) {
       PyErr_SetString(PyExc_RuntimeError, "the operator's program has other inputs");
       return -1;
     }
-    v->in[k] = (int32_t)n;
+    v->in[k] = (int32_t)n + c->first;
   }
   return 0;
 }
@@ -349,7 +359,7 @@ static bool fits(const variant *v, const call_frame *f) {
 static variant *compile(const call *c) {
   neo_py_state *s = neo_py_state_get();
   PyObject *find = s ? neo_py_import("neoc.jax._ffi", "find") : NULL;
-  PyObject *parts = find ? parts_of(&c->frame->inputs) : NULL, *program, *inputs;
+  PyObject *parts = find ? parts_of(&c->frame->inputs, c->first) : NULL, *program, *inputs;
   PyObject *made = parts ? PyObject_CallFunction(find, "s#O", c->spec->at,
                                                  (Py_ssize_t)c->spec->bytes, parts)
                          : NULL;
@@ -444,7 +454,15 @@ static void *data_of(const buffer *b, int64_t *nothing) {
   return b->data ? b->data : nothing;
 }
 
-static xla_error *run(const variant *v, const call_frame *f) {
+/* Equal calls draw equal numbers, whichever context serves them. */
+static int32_t seek(const call *c, neo_rt_ctx *ctx) {
+  const int32_t *counter = c->first ? c->frame->inputs.at[0]->data : NULL;
+  return counter ? neo_rt_seek(ctx, (uint32_t)counter[0], (uint32_t)counter[1])
+                 : neo_rt_seek(ctx, 0, 0);
+}
+
+static xla_error *run(const variant *v, const call *c) {
+  const call_frame *f = c->frame;
   void *args[MOST_ARGS];
   int64_t nothing[MOST_ARGS];
   for (int32_t k = 0; k < v->n_in; k++)
@@ -456,7 +474,9 @@ static xla_error *run(const variant *v, const call_frame *f) {
   neo_py_worker *w = neo_py_program_take(v->program, &status, why, sizeof why);
   if (!w)
     return fail_status(f, status, why);
-  status = neo_rt_call(w->ctx, 0, NULL, args);
+  status = seek(c, w->ctx);
+  if (!status)
+    status = neo_rt_call(w->ctx, 0, NULL, args);
   xla_error *error = status ? fail_status(f, status, neo_rt_error(w->ctx)) : NULL;
   neo_py_program_give(v->program, w);
   return error;
@@ -494,7 +514,7 @@ static xla_error *handle(call_frame *f) {
     return error;
   if (!fits(v, f))
     return fail(f, CODE_INTERNAL, "NeoError: the results have other shapes than XLA has memory for");
-  return run(v, f);
+  return run(v, &c);
 }
 
 /* jax_handler() -> capsule with the function. */

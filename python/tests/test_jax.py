@@ -453,6 +453,132 @@ class Calls(unittest.TestCase):
         self.assertEqual(in_process("import neoc, sys; print('jax' in sys.modules)"), "False")
 
 
+MODEL = """
+import nn, optim
+dim B <= 64
+input X[B, 5]
+input Y[B] : i32 < 3
+h = nn.linear(X, out = 7)
+a[b, i] = tanh(h[b, i])
+L = nn.linear(a, out = 3)
+loss = nn.cross_entropy(L, Y)
+output L
+output test: loss
+train loss using optim.adam(lr = 0.01)
+"""
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        self.m = neoc.jax.module(neoc.compile(MODEL))
+        self.v, self.model = self.m.init(3), neoc.compile(MODEL, seed=3)
+        self.x, self.y = drawn(1, 6, 5), jnp.array([0, 1, 2, 0, 1, 2], "int32")
+
+    @staticmethod
+    def like(p, x, y):
+        logits = jnp.tanh(x @ p["h.W"] + p["h.b"]) @ p["L.W"] + p["L.b"]
+        return (jax.nn.logsumexp(logits, -1) - logits[jnp.arange(len(y)), y]).mean()
+
+    def loss(self, p, x, y):
+        return self.m.apply({"params": p}, x, y, entry="test")
+
+    def test_entries_give_what_the_model_gives(self):
+        x, y = np.asarray(self.x), np.asarray(self.y)
+        near(jax.jit(self.m.apply)(self.v, self.x), self.model.forward(X=x))
+        near(self.loss(self.v["params"], self.x, self.y), self.model.test(X=x, Y=y))
+        near(self.m.apply(self.v, self.x[:2]), self.model.forward(X=x[:2]))
+
+    def test_gradients_of_parameters_and_inputs_are_those_of_jax(self):
+        p, x, y = self.v["params"], self.x, self.y
+        for make in (lambda f: jax.grad(f, (0, 1)), lambda f: jax.jit(jax.jacfwd(f)),
+                     lambda f: jax.grad(lambda p, x, y: sum(
+                         (g**2).sum() for g in jax.tree_util.tree_leaves(jax.grad(f)(p, x, y))))):
+            near(make(self.loss)(p, x, y), make(self.like)(p, x, y), 1e-4)
+        many = jnp.stack([x, 2*x])
+        near(jax.vmap(jax.grad(self.loss), (None, 0, None))(p, many, y),
+             jax.vmap(jax.grad(self.like), (None, 0, None))(p, many, y), 1e-4)
+
+    def test_steps_are_those_of_the_model_and_change_nothing(self):
+        x, y, v = np.asarray(self.x), np.asarray(self.y), self.v
+        first = jax.tree_util.tree_map(np.asarray, v)
+        step = jax.jit(self.m.step)
+        for k in range(5):
+            rate = 0.02/(k + 1)
+            v, loss = step(v, X=self.x, Y=self.y, lr=rate)
+            near(loss, self.model.step(X=x, Y=y, lr=rate))
+        near(v["params"], {n: np.asarray(w) for n, w in self.model.params.items()})
+        self.assertEqual(v["counter"].tolist(), [3, 5])
+        near(self.v, first, 0)
+
+    def test_steps_run_within_a_scan(self):
+        def body(v, _):
+            return self.m.step(v, X=self.x, Y=self.y)
+        v, losses = jax.jit(lambda v: jax.lax.scan(body, v, None, length=4))(self.v)
+        near(losses, np.array([self.model.step(X=np.asarray(self.x), Y=np.asarray(self.y))
+                               for _ in range(4)]))
+
+    def test_a_step_draws_by_the_counter_and_has_no_derivatives(self):
+        text = """
+            import optim
+            input X[64]
+            param w = 1
+            state s = 0
+            r[i < 64] = rand()
+            update s = s + 1
+            loss = sum[i] w*X[i]*r[i]
+            output loss
+            train loss using optim.sgd(lr = 0)"""
+        m, model = neoc.jax.module(neoc.compile(text)), neoc.compile(text)
+        v, x = m.init(), jnp.ones(64)
+        losses = []
+        for _ in range(3):
+            v, loss = m.step(v, X=x)
+            losses.append(float(loss))
+            near(loss, model.step(X=np.ones(64, "float32")), 1e-6)
+        self.assertEqual(len(set(losses)), 3)
+        self.assertEqual(float(v["states"]["s"]), 3)
+        self.assertEqual(float(m.step(v, X=x)[1]), float(m.step(v, X=x)[1]))
+        with self.assertRaisesRegex(neoc.GradientError, "apply"):
+            jax.grad(lambda x: m.step(v, X=x)[1])(x)
+
+    def test_mistakes_are_named(self):
+        with self.assertRaisesRegex(TypeError, "'X'"):
+            self.m.apply(self.v)
+        with self.assertRaisesRegex(TypeError, "'Q'"):
+            self.m.apply(self.v, self.x, Q=1)
+        with self.assertRaisesRegex(neoc.ShapeError, "X"):
+            self.m.apply(self.v, self.x[:, :3])
+        with self.assertRaisesRegex(neoc.DTypeError, "X"):
+            self.m.apply(self.v, self.x.astype("float16"))
+        with self.assertRaisesRegex(KeyError, "missing"):
+            self.m.apply({"params": {}}, self.x)
+        with self.assertRaisesRegex(KeyError, "no entry"):
+            self.m.apply(self.v, self.x, entry="nothing")
+
+    def test_without_primitives_reverse_derivatives_and_batches_are_right(self):
+        in_process(f"""
+            import sys, jax, numpy as np
+            from jax import numpy as jnp
+            import jax.custom_batching, jax.interpreters
+            del jax.interpreters.batching
+            sys.modules["jax.interpreters.batching"] = None
+            import neoc.jax
+            from neoc.jax import _versions
+            assert not _versions.PRIMITIVES
+            mm, pick = neoc.jax.op({MM!r}), neoc.jax.op({PICK!r})
+            a, b = jnp.arange(6.0).reshape(2, 3), jnp.arange(12.0).reshape(3, 4)
+            loss = lambda f: lambda a, b: (f(a, b)**2).sum()
+            twice = lambda f: jax.jit(jax.grad(lambda a, b: (jax.grad(loss(f))(a, b)**2).sum(), 1))
+            assert np.allclose(mm(a, b), a @ b)
+            assert np.allclose(twice(mm)(a, b), twice(jnp.matmul)(a, b))
+            assert np.allclose(jax.vmap(mm, (0, None))(jnp.stack([a, a]), b)[1], a @ b)
+            each = lambda f: jax.vmap(jax.grad(loss(f)), (0, None))(jnp.stack([a, 2*a]), b)
+            assert np.allclose(each(mm), each(jnp.matmul))
+            n = jnp.array([1, 1])
+            g = jax.grad(lambda x: pick(x, n).sum())(jnp.arange(3.0))
+            assert np.allclose(g, jnp.array([0.0, 2.0, 0.0]))""")
+
+
 class Exports(unittest.TestCase):
     def exported(self, f, *args):
         folder = self.enterContext(tempfile.TemporaryDirectory()) if hasattr(
@@ -483,6 +609,12 @@ class Exports(unittest.TestCase):
         slope = jax.grad(lambda x: (soft(x)**2).sum())
         path = self.exported(slope, jax.ShapeDtypeStruct((2, 3), "float32"))
         near(self.called(path, x.tolist()), slope(x))
+
+    def test_an_exported_model_runs_in_another_process(self):
+        m, x = neoc.jax.module(neoc.compile(MODEL)), drawn(1, 6, 5)
+        v = m.init(1)
+        path = self.exported(lambda x: m.apply(v, x), jax.ShapeDtypeStruct((6, 5), "float32"))
+        near(self.called(path, x.tolist()), m.apply(v, x))
 
     def test_sizes_of_exported_functions_may_be_symbols(self):
         from jax import export
@@ -517,8 +649,8 @@ class Exports(unittest.TestCase):
 
 
 def load_tests(loader, tests, ignore):
-    from neoc.jax import _export, _front
-    for module in (_export, _front):
+    from neoc.jax import _export, _front, _model
+    for module in (_export, _front, _model):
         tests.addTests(doctest.DocTestSuite(module))
     return tests
 

@@ -15,6 +15,9 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c);
 /* The options of fusion, with the machine's prices. */
 neo_fuse_options neo_compile_fusion(const neo_compilation *c);
 
+/* ---- pure.c */
+void neo_module_make_pure(neo_module *m);
+
 /* ---- passes.c */
 /* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
  * memory ended, c->failed_pass alone is set. */

@@ -13,5 +13,6 @@ from __future__ import annotations
 
 from ._export import export
 from ._front import Op, errors, op
+from ._model import Module, module
 
-__all__ = ["Op", "errors", "export", "op"]
+__all__ = ["Module", "Op", "errors", "export", "module", "op"]

@@ -13,10 +13,14 @@ from .. import arrays
 from .. import errors as kinds
 from .. import op as make_op
 from ..errors import CompileError, DTypeError, Unsupported
-from . import _primitives
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
-from ._versions import is_known, weak
+from ._versions import PRIMITIVES, is_known, weak
+
+if PRIMITIVES:
+    from ._primitives import call as call_operator
+else:
+    from ._custom import call as call_operator
 
 Statics = Tuple[Tuple[str, Any], ...]
 
@@ -115,7 +119,7 @@ class Op:
         self._waits = False
         self._plain = None if self._statics else self._call_for(())
         self.__name__ = self.__qualname__ = self._op.__name__
-        self.__doc__ = f"{op.signature}\n\n{op._source}"
+        self.__doc__ = f"{op.signature}\n\n{op.text()}"
 
     # ---- calls
 
@@ -157,7 +161,7 @@ class Op:
             values, types = _prepared(f, [jnp.asarray(v) for v in values])
             if any(jnp.issubdtype(v.dtype, jnp.integer) for v in values):
                 self._waits = True  # elements may be out of a bound
-            made = _primitives.call(_fitting(f, parts_of(values), types), *values)
+            made = call_operator(_fitting(f, parts_of(values), types), *values)
             return made[0] if len(made) == 1 else tuple(made)
 
         apply.__name__ = apply.__qualname__ = self._op.__name__

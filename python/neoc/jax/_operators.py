@@ -21,6 +21,7 @@ from typing import Any, Callable, Sequence, Tuple
 from .. import _core, arrays
 from ..op import Op
 from ..text import Argument
+from ._model_text import ModelOp, class_of_lists
 
 Part = Tuple[str, str, Tuple[Any, ...]]  # ("array", "f32", (3, 4))
 Parts = Tuple[Part, ...]
@@ -61,7 +62,8 @@ class Operator:
     def of_spec(spec: str) -> Operator:
         """The operator that has this spec."""
         d = json.loads(spec)
-        op = Op._derived(d["text"], [Argument(*a) for a in d["arguments"]],
+        kind = class_of_lists(*d["model"]) if "model" in d else Op
+        op = kind._derived(d["text"], [Argument(*a) for a in d["arguments"]],
                          [Argument(*r) for r in d["results"]], d["types"], tuple(d["options"]),
                          d["threads"], {int(k): tuple(v) for k, v in d["fallbacks"].items()})
         return Operator(op, d["statics"])
@@ -119,6 +121,11 @@ class Operator:
         """The operator on batches, which lie along these axes; in front, in the results."""
         return _vmap(self, axes)
 
+    @property
+    def takes_batches(self) -> bool:
+        """Whether `vmap` can write its text: that of a model declares what it reads."""
+        return not isinstance(self.op, ModelOp)
+
     def ranked(self, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
         """Where the text takes any rank, for these ranks of arguments and results: then a batch has
         a place among the axes."""
@@ -132,7 +139,8 @@ class Operator:
 
 def _spec_of(op: Op, statics: dict[str, Any]) -> str:
     fallbacks = {str(k): list(v) for k, v in sorted(op._fallbacks.items())}
-    return json.dumps({"text": op._text, "arguments": [list(a) for a in op._arguments],
+    more = {"model": list(op.info)} if isinstance(op, ModelOp) else {}
+    return json.dumps({**more, "text": op._text, "arguments": [list(a) for a in op._arguments],
                        "results": [list(r) for r in op._results], "types": op._types,
                        "options": list(op._options), "threads": op._threads,
                        "fallbacks": fallbacks, "statics": statics},
@@ -148,8 +156,8 @@ def _results(f: Operator, parts: Parts) -> Tuple[Type, ...]:
 
 @lru_cache(maxsize=4096)
 def _only(f: Operator, results: Tuple[int, ...]) -> Operator:
-    op = Op._derived(f.op._text, f.op._arguments, [f.op._results[k] for k in results], f.op._types,
-                     f.op._options, f.op._threads, f.op._fallbacks)
+    op = type(f.op)._derived(f.op._text, f.op._arguments, [f.op._results[k] for k in results], f.op._types,
+                             f.op._options, f.op._threads, f.op._fallbacks)
     return Operator(op, f.statics, lambda parts, of: _picked(of(f, parts), results))
 
 
@@ -196,8 +204,8 @@ _BOUND = re.compile(r"^input (\w+)(?:\[[^\]]*\])? : (\w+ < .+)$", re.MULTILINE)
 
 @lru_cache(maxsize=4096)
 def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
-    op = Op._derived(f.op._text, f.op._arguments, f.op._results, {**f.op._types, **dict(types)},
-                     f.op._options, f.op._threads, f.op._fallbacks)
+    op = type(f.op)._derived(f.op._text, f.op._arguments, f.op._results, {**f.op._types, **dict(types)},
+                             f.op._options, f.op._threads, f.op._fallbacks)
     return Operator(op, f.statics)
 
 
@@ -205,7 +213,7 @@ def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
 def _ranked(f: Operator, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
     given = iter(ranks)
     arguments = [a if a.static else _of_rank(a, next(given)) for a in f.op._arguments]
-    op = Op._derived(f.op._text, arguments, list(map(_of_rank, f.op._results, results)),
+    op = type(f.op)._derived(f.op._text, arguments, list(map(_of_rank, f.op._results, results)),
                      f.op._types, f.op._options, f.op._threads, f.op._fallbacks)
     return Operator(op, f.statics, lambda parts, of: of(f, parts))
 

@@ -1,7 +1,8 @@
-"""The two primitives of neoc.jax.
+"""The primitives of neoc.jax.
 
     neoc           the operator `f` of its arguments
     neoc_linear    tangents of the results of an operator, linear in tangents of its arguments
+    neoc_step      a step of training of a model, which has no derivatives
 
 jvp: tangents of `neoc` are `neoc_linear`; those of `neoc_linear` are again one in the new tangents,
 plus the derivative of its text in the other arguments. Transposition of `neoc_linear` is `neoc` of
@@ -15,17 +16,16 @@ what is wrong with a text is our exception; with symbolic shapes the function co
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import Any, Callable, Sequence, Tuple
+from typing import Any, Callable, Sequence
 
 import jax
-import numpy as np
 from jax import numpy as jnp
 
 from .. import arrays
-from ..errors import Unsupported
+from ..errors import GradientError, Unsupported
 from . import _versions
 from ._ffi import TARGET
-from ._operators import Axes, Linear, Operator, Parts, parts_of
+from ._operators import Linear, Operator, parts_of
 from ._symbolic import results_of
 from ._versions import Primitive, ad, array_like, batching, mlir
 
@@ -176,12 +176,29 @@ def _in_front(x: Any, axis: Any) -> Any:
     return jnp.moveaxis(x, axis, 0) if axis else x
 
 
+def _looped(primitive: Any, args: Sequence[Any], dims: Sequence[Any], f: Any) -> Any:
+    """One call after the other, for texts that have no batches."""
+    moved = [_in_front(x, d) for x, d in zip(args, dims)]
+    many = [x for x, d in zip(moved, dims) if d is not None]
+
+    def each(rows: Sequence[Any]) -> Any:
+        row = iter(rows)
+        return primitive.bind(*(x if d is None else next(row) for x, d in zip(moved, dims)), f=f)
+
+    results = jax.lax.map(each, many)
+    return results, [0]*len(results)
+
+
 def _operator_batch(args: Sequence[Any], dims: Sequence[Any], *, f: Operator) -> Any:
+    if not f.takes_batches:
+        return _looped(operator_p, args, dims, f)
     results = operator_p.bind(*args, f=f.vmap(tuple(dims)))
     return results, [0]*len(results)
 
 
 def _linear_batch(args: Sequence[Any], dims: Sequence[Any], *, f: Linear) -> Any:
+    if not f.f.takes_batches:
+        return _looped(linear_p, args, dims, f)
     n = f.count
     tangents = [_in_front(x, d) for x, d in zip(args[n:], dims[n:])]
     moved = tuple(d is not None for d in dims[n:])
@@ -196,3 +213,48 @@ batching.primitive_batchers[linear_p] = _linear_batch
 def call(f: Operator, *args: Any) -> Any:
     """The operator on arrays of jax."""
     return operator_p.bind(*_versions.vary_together(args), f=f)
+
+
+# ---------------------------------------------------------------- steps of training
+
+step_p = Primitive("neoc_step")
+step_p.multiple_results = True
+
+
+@step_p.def_abstract_eval
+def _step_abstract(counter: Any, *avals: Any, f: Operator) -> list[Any]:
+    return _abstract(avals, f.results(parts_of(avals)))
+
+
+@step_p.def_impl
+def _step_impl(*args: Any, f: Operator) -> Any:
+    return _jitted(step_p, f)(*args)
+
+
+def _lower_step(ctx: Any, *operands: Any, f: Operator) -> Any:
+    f.compiled(parts_of(ctx.avals_in[1:]))
+    return _versions.lower(TARGET, ctx, operands,
+                           {"spec": f.spec, "hash": f.hash, "counter": "1"})
+
+
+def _step_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, f: Operator) -> Any:
+    if any(map(_moves, tangents)):
+        raise GradientError("a step of training has no derivatives: differentiate a loss that "
+                            "is made of apply")
+    results = step_p.bind(*primals, f=f)
+    return results, [_zero(r) for r in results]
+
+
+def _step_batch(args: Sequence[Any], dims: Sequence[Any], *, f: Operator) -> Any:
+    return _looped(step_p, args, dims, f)
+
+
+mlir.register_lowering(step_p, _refuse)
+mlir.register_lowering(step_p, _lower_step, platform="cpu")
+ad.primitive_jvps[step_p] = _step_jvp
+batching.primitive_batchers[step_p] = _step_batch
+
+
+def step(f: Operator, counter: Any, *args: Any) -> Any:
+    """A step of training: the loss and new values of what it updates."""
+    return step_p.bind(*_versions.vary_together((counter, *args)), f=f)
