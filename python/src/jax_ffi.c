@@ -123,10 +123,10 @@ enum {
 
 /* enum neo_rt_type of a type of XLA; -1: the language has none. */
 static int type_of(int32_t type) {
-  static const int8_t types[] = {[1] = NEO_RT_BOOL + 1, [2] = NEO_RT_I8 + 1, [4] = NEO_RT_I32 + 1,
-                                 [5] = NEO_RT_I64 + 1,  [6] = NEO_RT_U8 + 1, [10] = NEO_RT_F16 + 1,
-                                 [11] = NEO_RT_F32 + 1, [12] = NEO_RT_F64 + 1,
-                                 [16] = NEO_RT_BF16 + 1};
+  static const int8_t types[] = {
+      [1] = NEO_RT_BOOL + 1, [2] = NEO_RT_I8 + 1,   [4] = NEO_RT_I32 + 1,
+      [5] = NEO_RT_I64 + 1,  [6] = NEO_RT_U8 + 1,   [10] = NEO_RT_F16 + 1,
+      [11] = NEO_RT_F32 + 1, [12] = NEO_RT_F64 + 1, [16] = NEO_RT_BF16 + 1};
   return type < 0 || type >= (int32_t)sizeof types ? -1 : types[type] - 1;
 }
 
@@ -264,17 +264,17 @@ static const char *make_key(call *c) {
   const span *hash = find_string(&f->attributes, "hash");
   c->spec = find_string(&f->attributes, "spec");
   if (!hash || !c->spec || hash->bytes != HASH)
-    return "NeoError: a call of neoc without the attributes 'spec' and 'hash'";
+    return "neoc.NeoError: a call of neoc without the attributes 'spec' and 'hash'";
   if (f->inputs.n + f->outputs.n > MOST_ARGS)
-    return "Unsupported: an operator of more than 256 arguments and results";
+    return "neoc.Unsupported: an operator of more than 256 arguments and results";
   c->first = find_string(&f->attributes, "counter") ? 1 : 0;
   if (c->first && (f->inputs.n < 1 || !is_counter(f->inputs.at[0])))
-    return "NeoError: the counter of a call is no i32[2]";
+    return "neoc.NeoError: the counter of a call is no i32[2]";
   memcpy(c->key, hash->at, HASH);
   c->n_key = HASH_WORDS;
   for (int64_t k = c->first; k < f->inputs.n; k++)
     if (f->inputs.kinds[k] != IS_BUFFER || !put_buffer(c, f->inputs.at[k]))
-      return "DTypeError: an argument of a type that neoc does not have";
+      return "neoc.DTypeError: an argument of a type that neoc does not have";
   c->hash = mix(c->key, c->n_key);
   return NULL;
 }
@@ -360,9 +360,9 @@ static variant *compile(const call *c) {
   neo_py_state *s = neo_py_state_get();
   PyObject *find = s ? neo_py_import("neoc.jax._ffi", "find") : NULL;
   PyObject *parts = find ? parts_of(&c->frame->inputs, c->first) : NULL, *program, *inputs;
-  PyObject *made = parts ? PyObject_CallFunction(find, "s#O", c->spec->at,
-                                                 (Py_ssize_t)c->spec->bytes, parts)
-                         : NULL;
+  PyObject *made =
+      parts ? PyObject_CallFunction(find, "s#O", c->spec->at, (Py_ssize_t)c->spec->bytes, parts)
+            : NULL;
   variant *v = NULL;
   if (made && PyArg_ParseTuple(made, "OO!", &program, &PyTuple_Type, &inputs)) {
     neo_py_program *p = neo_py_program_of(s, program);
@@ -406,7 +406,7 @@ static variant *compile_for(const call *c, xla_error **error) {
     tell(&code, &text);
   PyGILState_Release(lock);
   if (!v)
-    *error = fail(c->frame, code, text ? text : "NeoError: memory ended");
+    *error = fail(c->frame, code, text ? text : "neoc.NeoError: memory ended");
   free(text);
   return v;
 }
@@ -513,7 +513,7 @@ static xla_error *handle(call_frame *f) {
   if (!v)
     return error;
   if (!fits(v, f))
-    return fail(f, CODE_INTERNAL, "NeoError: the results have other shapes than XLA has memory for");
+    return fail(f, CODE_INTERNAL, "neoc.NeoError: the results have other shapes than for XLA");
   return run(v, &c);
 }
 

@@ -121,9 +121,9 @@ class Rows(unittest.TestCase):
             n = len(args)
             axes = (None, *(0,)*(n - 1))
             many = [a if d is None else np.stack([a, 0.5*a], d) for a, d in zip(args, axes)]
-            for make in (lambda g: jax.vmap(jax.grad(lambda *a: g(*a).sum(), tuple(range(n))), axes),
-                         lambda g: jax.grad(lambda *a: jax.vmap(g, axes)(*a).sum(),
-                                            tuple(range(n)))):
+            which = tuple(range(n))
+            for make in (lambda g: jax.vmap(jax.grad(lambda *a: g(*a).sum(), which), axes),
+                         lambda g: jax.grad(lambda *a: jax.vmap(g, axes)(*a).sum(), which)):
                 near(make(f)(*many), make(row.reference)(*many), 1e-4)
 
 
@@ -198,7 +198,7 @@ class Transformations(unittest.TestCase):
         y, push = jax.linearize(self.mm, self.a, self.b)
         z, other = jax.linearize(jnp.matmul, self.a, self.b)
         near((y, push(self.a, 2*self.b)), (z, other(self.a, 2*self.b)))
-        pull, like = jax.linear_transpose(push, self.a, self.b), None
+        pull = jax.linear_transpose(push, self.a, self.b)
         like = jax.linear_transpose(other, self.a, self.b)
         near(pull(y), like(y))
 
@@ -267,7 +267,8 @@ class Devices(unittest.TestCase):
         def made(mm):
             def each(x, w):
                 g = jax.grad(lambda w: (mm(x, w)**2).sum())(w)
-                return jax.lax.psum(g.sum(), "d") if hasattr(jax, "typeof") is False else g.sum()
+                # From jax 0.6 on, the gradient of a shared weight is the sum over devices.
+                return g.sum() if hasattr(jax, "typeof") else jax.lax.psum(g.sum(), "d")
             return jax.jit(shard_map(each, mesh=self.mesh, in_specs=(P("d"), P()), out_specs=P()))
 
         near(made(self.mm)(x, w), made(jnp.matmul)(x, w), 1e-4)
@@ -282,18 +283,15 @@ class Devices(unittest.TestCase):
         near(jax.pmap(self.mm, in_axes=(0, None))(x, w), jnp.einsum("bij,jk->bik", x, w))
 
     def test_donated_arguments_do_not_change_results(self):
-        add = neoc.jax.op("y[i] = x[i] + x[n - 1 - i]\nn = 8" if False else
-                          "y[i, j] = x[i, j] + x[j, i]")
+        add = neoc.jax.op("y[i, j] = x[i, j] + x[j, i]")
         x = drawn(1, 64, 64)
         wanted = np.asarray(x + x.T)
         near(jax.jit(add, donate_argnums=0)(x + 0), wanted)
 
     def test_other_platforms_are_refused_with_a_sentence(self):
-        from jax import export
         with self.assertRaisesRegex(neoc.Unsupported, "processor"):
             neoc.jax.export(neoc.jax.op(CUBE), platforms=("cuda",))(
                 jax.ShapeDtypeStruct((3,), "float32"))
-        del export
 
 
 class Types(unittest.TestCase):
@@ -344,7 +342,7 @@ class Types(unittest.TestCase):
                 self.assertEqual(f(s, x).dtype, kind)
                 near(f(s, x), 2*x)
                 near(jax.jit(f)(s, x), 2*x)
-        near(jax.grad(f and (lambda s: f(s, jnp.ones(3)).sum()))(2.0), 3.0)
+        near(jax.grad(lambda s: f(s, jnp.ones(3)).sum())(2.0), 3.0)
 
     def test_an_integer_where_the_text_wants_one_stays_one(self):
         f = neoc.jax.op("y[i] = select(i < n, x[i], 0)")
@@ -379,8 +377,7 @@ class Calls(unittest.TestCase):
     def test_arguments_are_by_name_and_static_ones_are_numbers(self):
         window = neoc.jax.op("y[i < N] = sum[k < 2] x[i + k]")
         x = jnp.arange(4.0)
-        near(window(x, N=3) if window.op.arguments[0] == "x" else window(3, x),
-             jnp.array([1.0, 3.0, 5.0]))
+        near(window(x, 3), jnp.array([1.0, 3.0, 5.0]))
         near(window(x=x, N=2), jnp.array([1.0, 3.0]))
         with self.assertRaisesRegex(TypeError, "static"):
             jax.jit(lambda n: window(x=x, N=n))(2)
@@ -590,9 +587,9 @@ class Exports(unittest.TestCase):
 
     def called(self, path, values):
         return np.array(eval(in_process(f"""
-            import neoc.jax, jax, numpy as np
-            f = jax.export.deserialize(open({path!r}, "rb").read()) if hasattr(jax, "export") else \\
-                __import__("jax.export").export.deserialize(open({path!r}, "rb").read())
+            import neoc.jax, numpy as np
+            from jax import export
+            f = export.deserialize(open({path!r}, "rb").read())
             print(np.asarray(f.call(np.array({values!r}, "float32"))).tolist())""")))
 
     def setUp(self):

@@ -1,12 +1,12 @@
-"""Operators of neoc.jax against jax.jit: the cost of a call, and ten operators that frameworks lack.
+"""Operators of neoc.jax against jax.jit: the cost of a call, and ten operators that frameworks
+lack.
 
-    tools/bench python [--json FILE] [--rows REGEX] [--rounds N]      with other parts of the package
-    PYTHONPATH=build/release/python python3 tools/benchmarks/python_jax.py ...
+    tools/bench python jax [--json FILE] [--rows REGEX] [--rounds N] [--threads=1]
 
 Needs jax. Both sides alternate in one run; a figure is the least of the rounds' means, in
-microseconds, and a ratio is jax's time over ours. Calls: of four elements, outside of jit, within it, and what
-one call more costs within one compiled program. Rows: python/tests/jax_rows.py with sizes of use,
-forward, and gradients of all arguments.
+microseconds, and a ratio is jax's time over ours. Calls: of four elements, outside of jit, within
+it, and what one call more costs within one compiled program. Rows: python/tests/jax_rows.py with
+sizes of use, forward, and gradients of all arguments.
 """
 
 import argparse
@@ -18,6 +18,10 @@ import time
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "..", "python", "tests"))
+
+if "--threads=1" in sys.argv: # XLA has no other way, and reads it when it is loaded
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 import jax
 import numpy as np
@@ -43,7 +47,7 @@ def mean_us(f, args, seconds):
     return spent/n*1e6
 
 
-def alternate(ours, theirs, args, rounds, seconds=0.1):
+def alternate(ours, theirs, args, rounds, seconds=0.02):
     """The least mean of each, in turns."""
     best = [float("inf")]*2
     for _ in range(rounds):
@@ -63,11 +67,12 @@ def chain(f, n):
 
 def calls(rounds):
     add, a = neoc.jax.op("c[i] = a[i] + b[i]"), jnp.ones(4)
-    yield ("call", *alternate(add, jnp.add, (a, a), rounds))
-    ours, theirs = alternate(jax.jit(add), jax.jit(jnp.add), (a, a), rounds)
+    short = lambda f, g: alternate(f, g, (a, a), 10*rounds, 0.002)
+    yield ("call", *short(add, jnp.add))
+    ours, theirs = short(jax.jit(add), jax.jit(jnp.add))
     yield "call within jit", ours, theirs
     # XLA makes one loop of a chain of sums, so the rest of such a program is all that it costs.
-    many, few = (alternate(chain(add, n), chain(jnp.add, n), (a, a), rounds) for n in (101, 1))
+    many, few = (short(chain(add, n), chain(jnp.add, n)) for n in (101, 1))
     yield "one more call within a program", (many[0] - few[0])/100, (many[1] - few[1])/100
 
 
@@ -106,8 +111,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json")
     parser.add_argument("--rows", default="")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--threads", type=int, default=0)
     options = parser.parse_args()
+    neoc.set_threads(options.threads)
     rows = []
     print(f"jax {jax.__version__}; microseconds\n{'':36} {'neoc':>10} {'jax.jit':>10} {'ratio':>7}")
     sources = (calls(options.rounds), operators(options.rounds, options.rows))

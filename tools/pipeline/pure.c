@@ -1,14 +1,14 @@
 /* --pure: entries become functions of their arguments alone, for frameworks that keep parameters
  * themselves.
  *
- *   before   param W; state s; update s[..] = ..      train loss: entry step, which returns the loss
- *   after    input W; input s                         step also returns the new values of all that it updates
+ *   before   param W; state s; update s[..] = ..; train loss: the entry step, which gives the loss
+ *   after    input W; input s; step gives the loss, then the new values of all that it updates
  *
- * Parameters, states and settings are inputs of the entries that read them. What an entry updates is
- * among its outputs, behind those that it has, under the name of what is updated. Nothing has initial
- * values, and entries that only give gradients are left out. The number of finished steps and the seed
- * of rand() stay those of the context (neo_rt_seek). The kind of an entry stays, so that `training`
- * keeps its value. */
+ * Parameters, states and settings are inputs of the entries that read them. What an entry updates
+ * is among its outputs, behind those that it has, under the name of what is updated. Nothing has
+ * initial values, and entries that only give gradients are left out. The number of finished steps
+ * and the seed of rand() stay those of the context (neo_rt_seek). The kind of an entry stays, so
+ * that `training` keeps its value. */
 #include "tools/pipeline/stages.h"
 
 static bool is_kept(uint8_t role) {

@@ -4,9 +4,9 @@
     C = jax.jit(mm)(A, B)
     jax.grad(lambda A: mm(A, B).sum())(A)
 
-An operator is a function of arrays of jax. jit, grad, vjp, jvp, vmap, hessian, linearize, checkpoint,
-scan, shard_map and jax.export take it as any function of jax; derivatives to any order and batches are
-text that neoc compiles. It computes on the processor.
+An operator is a function of arrays of jax. jit, grad, vjp, jvp, vmap, hessian, linearize,
+checkpoint, scan, shard_map and jax.export take it as any function of jax; derivatives to any order
+and batches are text that neoc compiles. It computes on the processor.
 """
 
 from __future__ import annotations

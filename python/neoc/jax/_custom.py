@@ -1,8 +1,8 @@
-"""Operators without primitives of our own, by jax.custom_vjp and custom_vmap: for versions of jax in
-which what _primitives needs has moved.
+"""Operators without primitives of our own, by jax.custom_vjp and custom_vmap: for versions of jax
+in which what _primitives needs has moved.
 
-jit, vmap and reverse derivatives to any order are right; forward derivatives (jvp, jacfwd, hessian) are
-refused by jax.
+jit, vmap and reverse derivatives to any order are right; forward derivatives (jvp, jacfwd, hessian)
+are refused by jax.
 """
 
 from __future__ import annotations

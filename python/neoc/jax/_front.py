@@ -183,7 +183,7 @@ class Op:
 
     @property
     def op(self) -> Any:
-        """The neoc.Op that it was made of: for arrays of numpy, with text(), explain(), verify()."""
+        """The neoc.Op that it was made of: for arrays of numpy; text(), explain(), verify()."""
         return self._op
 
 

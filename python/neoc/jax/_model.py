@@ -1,7 +1,7 @@
 """neoc.jax.module: models as pure functions of their parameters.
 
-`apply` is an operator, whose derivatives are lines that are added to the model's text. A step is one
-that has the train statement, and no derivatives. Both have parameters and states as arguments
+`apply` is an operator, whose derivatives are lines that are added to the model's text. A step is
+one that has the train statement, and no derivatives. Both have parameters and states as arguments
 (neoc compile --pure).
 """
 
@@ -70,9 +70,9 @@ class Module:
         respect to parameters, states and inputs, to any order, and updates nothing.
 
         ``inputs``: arrays by name, or by position in the order in which the entry has them, and
-        settings. States may be left out of the variables where the entry reads none. It is the entry as
-        in evaluation: what the text does while `training` it does not, and rand() draws the same in
-        each call.
+        settings. States may be left out of the variables where the entry reads none. It is the
+        entry as in evaluation: what the text does while `training` it does not, and rand() draws
+        the same in each call.
         """
         f = self._operator(entry, False)
         values = self._values(f, variables, entry, args, inputs)
@@ -219,4 +219,5 @@ def module(path: str | os.PathLike[str] | Model, **sizes: int) -> Module:
     """
     if isinstance(path, Model):
         return Module(path, os.path.dirname(path._source.path))
-    return Module(load(path, **sizes), os.path.dirname(os.fspath(path)))
+    named: Dict[str, Any] = {**sizes}
+    return Module(load(path, **named), os.path.dirname(os.fspath(path)))

@@ -147,6 +147,13 @@ def _spec_of(op: Op, statics: dict[str, Any]) -> str:
                       sort_keys=True, separators=(",", ":"))
 
 
+def _like(op: Op, arguments: Sequence[Argument], results: Sequence[Argument],
+          types: dict[str, str]) -> Op:
+    """The same text with other arguments, results and types."""
+    return type(op)._derived(op._text, arguments, results, types, op._options, op._threads,
+                             op._fallbacks)
+
+
 @lru_cache(maxsize=4096)
 def _results(f: Operator, parts: Parts) -> Tuple[Type, ...]:
     program, _ = f.compiled(parts)
@@ -156,8 +163,7 @@ def _results(f: Operator, parts: Parts) -> Tuple[Type, ...]:
 
 @lru_cache(maxsize=4096)
 def _only(f: Operator, results: Tuple[int, ...]) -> Operator:
-    op = type(f.op)._derived(f.op._text, f.op._arguments, [f.op._results[k] for k in results], f.op._types,
-                             f.op._options, f.op._threads, f.op._fallbacks)
+    op = _like(f.op, f.op._arguments, [f.op._results[k] for k in results], f.op._types)
     return Operator(op, f.statics, lambda parts, of: _picked(of(f, parts), results))
 
 
@@ -204,8 +210,7 @@ _BOUND = re.compile(r"^input (\w+)(?:\[[^\]]*\])? : (\w+ < .+)$", re.MULTILINE)
 
 @lru_cache(maxsize=4096)
 def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
-    op = type(f.op)._derived(f.op._text, f.op._arguments, f.op._results, {**f.op._types, **dict(types)},
-                             f.op._options, f.op._threads, f.op._fallbacks)
+    op = _like(f.op, f.op._arguments, f.op._results, {**f.op._types, **dict(types)})
     return Operator(op, f.statics)
 
 
@@ -213,8 +218,7 @@ def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
 def _ranked(f: Operator, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
     given = iter(ranks)
     arguments = [a if a.static else _of_rank(a, next(given)) for a in f.op._arguments]
-    op = type(f.op)._derived(f.op._text, arguments, list(map(_of_rank, f.op._results, results)),
-                     f.op._types, f.op._options, f.op._threads, f.op._fallbacks)
+    op = _like(f.op, arguments, list(map(_of_rank, f.op._results, results)), f.op._types)
     return Operator(op, f.statics, lambda parts, of: of(f, parts))
 
 

@@ -1,8 +1,8 @@
 """Types and shapes of results where sizes are symbols of jax.export.
 
-Each extent that is an expression of symbols becomes a size of the text, `dim`; the compiler writes the
-extents of results as formulas of these, which are computed with jax's symbols. The text is read and
-checked, and not compiled: that happens where the sizes are numbers.
+Each extent that is an expression of symbols becomes a size of the text, `dim`; the compiler writes
+the extents of results as formulas of these, which are computed with jax's symbols. No code is made
+of the text: that happens where the sizes are numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def results_of(f: Operator, parts: Parts) -> Tuple[Type, ...]:
     if f.infer is not None:
         return f.infer(parts, results_of)
     sizes = {n: f"NEOC_{k}" for k, n in enumerate(_unknown(parts))}
-    named = tuple((kind, word, tuple(sizes.get(n, n) for n in shape)) for kind, word, shape in parts)
+    named = tuple((kind, word, tuple(sizes.get(n, n) for n in shape))
+                  for kind, word, shape in parts)
     lowest = tuple((name, _lowest(n)) for n, name in sizes.items())
     values = {name: n for n, name in sizes.items()}
     return tuple((word, tuple(_value(e, values) for e in shape))

@@ -13,17 +13,19 @@ import jax
 from ..errors import Unsupported
 
 try:
-    from jax import ffi
+    from jax import ffi as ffi
 except ImportError:
     try:
-        from jax.extend import ffi  # type: ignore[no-redef]
+        from jax.extend import ffi as ffi
     except ImportError:
         raise Unsupported(f"jax {jax.__version__} has no FFI: neoc.jax needs 0.4.31 or later"
                           ) from None
 
 try:
-    from jax.extend.core import Primitive
-    from jax.interpreters import ad, batching, mlir
+    from jax.extend.core import Primitive as Primitive
+    from jax.interpreters import ad as ad
+    from jax.interpreters import batching as batching
+    from jax.interpreters import mlir as mlir
 
     _NEEDED = (ad.primitive_jvps, ad.primitive_transposes, ad.Zero, ad.UndefinedPrimal,
                ad.is_undefined_primal, batching.primitive_batchers, mlir.register_lowering,
