@@ -400,6 +400,10 @@ static void tell(int32_t *code, char **text) {
 static variant *compile_for(const call *c, xla_error **error) {
   int32_t code = CODE_RESOURCE_EXHAUSTED;
   char *text = NULL;
+  if (!Py_IsInitialized()) { /* the process ends */
+    *error = fail(c->frame, CODE_UNKNOWN, "neoc.NeoError: Python has ended");
+    return NULL;
+  }
   PyGILState_STATE lock = PyGILState_Ensure();
   variant *v = compile(c);
   if (!v && PyErr_Occurred())

@@ -15,7 +15,7 @@ from .. import op as make_op
 from ..errors import CompileError, DTypeError, Unsupported
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
-from ._versions import PRIMITIVES, is_known, weak
+from ._versions import PRIMITIVES, weak
 
 if PRIMITIVES:
     from ._primitives import call as call_operator
@@ -228,8 +228,6 @@ def _prepared(f: Operator, values: Sequence[Any]) -> Any:
 def _fitting(f: Operator, parts: Any, types: Sequence[Any]) -> Operator:
     """The operator for these arguments and results. Without jax_enable_x64, results of 64 bits
     are of 32, as everywhere in jax."""
-    if all(is_known(shape) for _, _, shape in parts):
-        f = f.bounded(parts)
     f = f.ranked(tuple(len(p[2]) for p in parts), tuple(len(shape) for _, shape in types))
     words = tuple(word for word, _ in types)
     if jax.config.jax_enable_x64 or not any(word in _WIDE for word in words):

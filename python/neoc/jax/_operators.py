@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import threading
 from functools import lru_cache
 from typing import Any, Callable, Sequence, Tuple
 
@@ -47,7 +45,6 @@ class Operator:
         self.hash = hashlib.sha256(self.spec.encode()).hexdigest()[:32]
         self.infer = infer
         self._number = int(self.hash[:15], 16)
-        self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Operator) and self.hash == other.hash)
@@ -65,7 +62,8 @@ class Operator:
         kind = class_of_lists(*d["model"]) if "model" in d else Op
         op = kind._derived(d["text"], [Argument(*a) for a in d["arguments"]],
                          [Argument(*r) for r in d["results"]], d["types"], tuple(d["options"]),
-                         d["threads"], {int(k): tuple(v) for k, v in d["fallbacks"].items()})
+                         d["threads"], {int(k): tuple(v) for k, v in d["fallbacks"].items()},
+                           [tuple(r) for r in d["reads"]])
         return Operator(op, d["statics"])
 
     # ---- compiling
@@ -78,24 +76,9 @@ class Operator:
 
     def compiled(self, parts: Parts) -> tuple[_core.Program, tuple[int, ...]]:
         """The program for these types and shapes, and which of the arguments it takes."""
-        program, inputs, _ = self._compiled(parts)
-        return program, inputs
-
-    def _compiled(self, parts: Parts) -> Tuple[_core.Program, Tuple[int, ...], str]:
-        with self._lock:
-            program, inputs = self.op._specialize(self.key(parts))
-            text = self.op._last.text if self.op._last else ""
+        program, inputs = self.op._specialize(self.key(parts))
         places = [k for k, a in enumerate(self.op._arguments) if not a.static]
-        return program, tuple(places.index(k) for k in inputs), text
-
-    def bounded(self, parts: Parts) -> Operator:
-        """With the bounds of index arrays for these shapes: in a batch, they cannot be found by
-        the shapes any more."""
-        if all(part[1] in arrays.FLOATS for part in parts):
-            return self
-        types = {name: kind for name, kind in _BOUND.findall(self._compiled(parts)[2])
-                 if name in {a.name for a in self.arguments}}
-        return _typed(self, tuple(sorted(types.items()))) if types else self
+        return program, tuple(places.index(k) for k in inputs)
 
     def results(self, parts: Parts) -> Tuple[Type, ...]:
         """Types and shapes of the results. Raises what is wrong with the text for these parts."""
@@ -143,15 +126,15 @@ def _spec_of(op: Op, statics: dict[str, Any]) -> str:
     return json.dumps({**more, "text": op._text, "arguments": [list(a) for a in op._arguments],
                        "results": [list(r) for r in op._results], "types": op._types,
                        "options": list(op._options), "threads": op._threads,
-                       "fallbacks": fallbacks, "statics": statics},
+                       "fallbacks": fallbacks, "statics": statics,
+                       "reads": list(op._index_reads)},
                       sort_keys=True, separators=(",", ":"))
 
 
-def _like(op: Op, arguments: Sequence[Argument], results: Sequence[Argument],
-          types: dict[str, str]) -> Op:
-    """The same text with other arguments, results and types."""
-    return type(op)._derived(op._text, arguments, results, types, op._options, op._threads,
-                             op._fallbacks)
+def _like(op: Op, arguments: Sequence[Argument], results: Sequence[Argument]) -> Op:
+    """The same text with other arguments and results."""
+    return type(op)._derived(op._text, arguments, results, op._types, op._options, op._threads,
+                             op._fallbacks, op._index_reads)
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +146,7 @@ def _results(f: Operator, parts: Parts) -> Tuple[Type, ...]:
 
 @lru_cache(maxsize=4096)
 def _only(f: Operator, results: Tuple[int, ...]) -> Operator:
-    op = _like(f.op, f.op._arguments, [f.op._results[k] for k in results], f.op._types)
+    op = _like(f.op, f.op._arguments, [f.op._results[k] for k in results])
     return Operator(op, f.statics, lambda parts, of: _picked(of(f, parts), results))
 
 
@@ -205,20 +188,11 @@ def _without(part: Part, axis: int | None) -> Part:
     return kind, word, shape[:axis] + shape[axis + 1:]
 
 
-_BOUND = re.compile(r"^input (\w+)(?:\[[^\]]*\])? : (\w+ < .+)$", re.MULTILINE)
-
-
-@lru_cache(maxsize=4096)
-def _typed(f: Operator, types: Tuple[Tuple[str, str], ...]) -> Operator:
-    op = _like(f.op, f.op._arguments, f.op._results, {**f.op._types, **dict(types)})
-    return Operator(op, f.statics)
-
-
 @lru_cache(maxsize=4096)
 def _ranked(f: Operator, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Operator:
     given = iter(ranks)
     arguments = [a if a.static else _of_rank(a, next(given)) for a in f.op._arguments]
-    op = _like(f.op, arguments, list(map(_of_rank, f.op._results, results)), f.op._types)
+    op = _like(f.op, arguments, list(map(_of_rank, f.op._results, results)))
     return Operator(op, f.statics, lambda parts, of: of(f, parts))
 
 
