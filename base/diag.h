@@ -89,4 +89,10 @@ const neo_diag_item *neo_diags_items(neo_diags *d, size_t *n);
 /* {"diagnostics": [{code, severity, message, file, line, column, ranges, notes, help, ...}]} */
 void neo_diags_print_json(neo_diags *d, neo_str *out);
 
+/* All of them as bytes, for an equal list of sources. (diag_pack.c) */
+void neo_diags_pack(const neo_diags *d, neo_str *out);
+/* Reports what was packed again, in a list that is empty and whose sources are those of then.
+ * False: the bytes are no such list, and `d` may have a part of it. */
+bool neo_diags_unpack(neo_diags *d, const char *data, size_t n);
+
 #endif

@@ -30,6 +30,10 @@ typedef struct {
   int n_defines;
   const neo_define_option *defines; /* replace `dim NAME = constant` of the main file */
   const neo_io *io;                 /* for imports; NULL: the default */
+  /* Called for each file that was read, and, with NULL, for each path at which an imported module
+   * was looked for and is not; may be NULL. */
+  void (*looked)(void *ctx, const char *path, const char *text, size_t n);
+  void *looked_ctx;
   uint32_t limit;                   /* definitions, calls and rounds together; 0: the default */
   uint64_t proof_quota;             /* see neo_proofs_limit */
   int64_t

@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { NONE = UINT32_MAX, MOST_DELAY = 1 << 20, MOST_TRIES = 1000, MOST_RETRIES = 64 };
+enum { TRIES_EACH = 16 }; /* more for each definition */
 
 typedef struct { /* definitions by their number in the component */
   uint32_t producer, reader;
@@ -28,6 +29,7 @@ typedef struct {
   uint64_t *used;   /* axes that loops around have */
   uint32_t retries; /* that are left: of levels, with other axes than the first that fit */
   NEO_VEC(edge) edges;
+  uint32_t *first, *incident; /* edges of definition d: incident[first[d]] to before first[d + 1] */
   neo_order_failure *why;
   bool tells; /* the caller wants to know why: worth a few more proofs */
 } search;
@@ -36,6 +38,7 @@ typedef struct { /* a level that is tried: by definition */
   bool down;
   uint32_t *axis; /* NONE: not known */
   int64_t *delay;
+  bool *inexact;  /* by edge: no axis of its other end lies at a constant distance */
   uint32_t tries; /* that are left: axes of a definition */
 } level;
 
@@ -67,6 +70,37 @@ static void find_edges(search *s) {
     neo_guarded_reads_of(s->m, s->def[k], wanted, s->arena, &reads);
     for (size_t j = 0; j < reads.n; j++)
       add_edges(s, k, &reads.at[j], number);
+  }
+}
+
+static void count_incident(search *s, uint32_t d) {
+  s->first[d + 1]++;
+}
+
+static void put_incident(search *s, uint32_t *end, uint32_t d, size_t e) {
+  s->incident[end[d]++] = (uint32_t)e;
+}
+
+/* Lists the edges of each definition, in their order; an edge from a definition to itself once. */
+static void index_edges(search *s) {
+  uint32_t *end = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
+  s->first = NEO_NEW_ARRAY(s->arena, uint32_t, s->n + 1);
+  s->incident = NEO_NEW_ARRAY(s->arena, uint32_t, 2 * s->edges.n + 1);
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    count_incident(s, e->producer);
+    if (e->reader != e->producer)
+      count_incident(s, e->reader);
+  }
+  for (uint32_t d = 0; d < s->n; d++) {
+    s->first[d + 1] += s->first[d];
+    end[d] = s->first[d];
+  }
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    put_incident(s, end, e->producer, k);
+    if (e->reader != e->producer)
+      put_incident(s, end, e->reader, k);
   }
 }
 
@@ -139,14 +173,15 @@ static bool distance_bound(const search *s, const edge *e, uint32_t from, uint32
 
 /* ---- a level */
 
-typedef struct {
-  const uint32_t *at; /* definitions */
+typedef struct { /* the definitions whose component is `own` */
+  const uint32_t *at;
   uint32_t n;
-  const bool *in;
+  const uint32_t *component;
+  uint32_t own;
 } members;
 
 static bool is_inside(const members *c, const edge *e) {
-  return !e->carried && c->in[e->producer] && c->in[e->reader];
+  return !e->carried && c->component[e->producer] == c->own && c->component[e->reader] == c->own;
 }
 
 static bool is_free(const search *s, uint32_t d, uint32_t axis) {
@@ -155,11 +190,11 @@ static bool is_free(const search *s, uint32_t d, uint32_t axis) {
 
 /* Do the reads of definition d and of its value have a place, as far as axes are known? */
 static bool fits(const search *s, const members *c, const level *l, uint32_t d) {
-  for (size_t k = 0; k < s->edges.n; k++) {
-    const edge *e = &s->edges.at[k];
+  for (uint32_t k = s->first[d]; k < s->first[d + 1]; k++) {
+    const edge *e = &s->edges.at[s->incident[k]];
     uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
     int64_t x;
-    if (is_inside(c, e) && (e->producer == d || e->reader == d) && from != NONE && to != NONE &&
+    if (is_inside(c, e) && from != NONE && to != NONE &&
         !distance_bound(s, e, from, to, l->down, &x))
       return false;
   }
@@ -181,6 +216,13 @@ static bool has_exact(const search *s, const level *l, const edge *e, uint32_t o
   return false;
 }
 
+/* Gives definition d an axis, or NONE. */
+static void set_axis(const search *s, level *l, uint32_t d, uint32_t axis) {
+  l->axis[d] = axis;
+  for (uint32_t k = s->first[d]; k < s->first[d + 1]; k++)
+    l->inexact[s->incident[k]] = false;
+}
+
 /* A read between a definition whose axis is known and one whose axis is not, at a constant distance for
  * some axis if there is such a read; null: there is none. */
 static const edge *frontier(const search *s, const members *c, const level *l) {
@@ -188,10 +230,11 @@ static const edge *frontier(const search *s, const members *c, const level *l) {
   for (size_t k = 0; k < s->edges.n; k++) {
     const edge *e = &s->edges.at[k];
     uint32_t from = l->axis[e->producer], to = l->axis[e->reader];
-    if (!is_inside(c, e) || (from == NONE) == (to == NONE))
+    if ((from == NONE) == (to == NONE) || !is_inside(c, e))
       continue;
-    if (has_exact(s, l, e, from == NONE ? e->producer : e->reader))
+    if (!l->inexact[k] && has_exact(s, l, e, from == NONE ? e->producer : e->reader))
       return e;
+    l->inexact[k] = true;
     any = any ? any : e;
   }
   return any;
@@ -314,18 +357,19 @@ static bool find_axes(search *s, const members *c, level *l, neo_order_step *out
       if (!is_free(s, other, k) || is_exact(s, l, e, k) != exact || !l->tries)
         continue;
       l->tries--;
-      l->axis[other] = k;
+      set_axis(s, l, other, k);
       if (fits(s, c, l, other) && find_axes(s, c, l, out))
         return true;
-      l->axis[other] = NONE;
+      set_axis(s, l, other, NONE);
     }
   return false;
 }
 
 static bool try_level(search *s, const members *c, uint32_t axis, bool down, neo_order_step *out) {
-  level l = {.down = down, .tries = MOST_TRIES};
+  level l = {.down = down, .tries = MOST_TRIES + TRIES_EACH * c->n};
   l.axis = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
   l.delay = NEO_NEW_ARRAY(s->arena, int64_t, s->n);
+  l.inexact = NEO_NEW_ARRAY(s->arena, bool, s->edges.n);
   for (uint32_t k = 0; k < s->n; k++)
     l.axis[k] = NONE;
   l.axis[c->at[0]] = axis;
@@ -341,23 +385,33 @@ static uint32_t find_loops(search *s, const members *c, neo_order_step *out, uin
   return n;
 }
 
-/* The members of component `number`, in order. */
-static members part_of(search *s, const members *c, const uint32_t *component, uint32_t number) {
-  uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, c->n), n = 0;
-  bool *in = NEO_NEW_ARRAY(s->arena, bool, s->n);
+/* The members by their components, 1 to n, in order; part[k].n may be 0. */
+static members *parts_of(search *s, const members *c, const uint32_t *component, uint32_t n) {
+  uint32_t *at = NEO_NEW_ARRAY(s->arena, uint32_t, c->n), begin = 0;
+  uint32_t *end = NEO_NEW_ARRAY(s->arena, uint32_t, n + 2);
+  members *part = NEO_NEW_ARRAY(s->arena, members, n + 2);
   for (uint32_t k = 0; k < c->n; k++)
-    if (component[c->at[k]] == number) {
-      at[n++] = c->at[k];
-      in[c->at[k]] = true;
-    }
-  return (members){at, n, in};
+    part[component[c->at[k]]].n++;
+  for (uint32_t k = 0; k <= n; k++) {
+    uint32_t size = part[k].n;
+    part[k] = (members){at + begin, size, component, k};
+    end[k] = begin;
+    begin += size;
+  }
+  for (uint32_t k = 0; k < c->n; k++)
+    at[end[component[c->at[k]]]++] = c->at[k];
+  return part;
 }
 
-static bool reads_itself(const search *s, const members *c) {
-  for (size_t k = 0; k < s->edges.n; k++)
-    if (is_inside(c, &s->edges.at[k]))
-      return true;
-  return false;
+/* By component: does a member read one of the same? */
+static bool *loops_of(const search *s, const members *c, const uint32_t *component, uint32_t n) {
+  bool *loops = NEO_NEW_ARRAY(s->arena, bool, n + 2);
+  for (size_t k = 0; k < s->edges.n; k++) {
+    const edge *e = &s->edges.at[k];
+    if (is_inside(c, e) && component[e->producer] == component[e->reader])
+      loops[component[e->reader]] = true;
+  }
+  return loops;
 }
 
 /* Finds the steps of a round: definitions, and loops over those that are still a component. */
@@ -368,15 +422,16 @@ static bool find_steps(search *s, const members *c, neo_order_step *out) {
     if (is_inside(c, &s->edges.at[k]))
       NEO_PUSH(s->arena, &left, (neo_dependence){s->edges.at[k].producer, s->edges.at[k].reader});
   uint32_t n = neo_components_of(left.at, left.n, s->n, s->arena, component);
+  const members *part = parts_of(s, c, component, n);
+  const bool *loops = loops_of(s, c, component, n);
   out->step = NEO_NEW_ARRAY(s->arena, neo_order_step, c->n);
   for (uint32_t k = 1; k <= n; k++) {
-    members part = part_of(s, c, component, k);
     neo_order_step *step = &out->step[out->n_steps];
-    if (!part.n)
+    if (!part[k].n)
       continue;
-    if (!reads_itself(s, &part))
-      step->def = s->def[part.at[0]];
-    else if (!find_loops(s, &part, step, 1))
+    if (!loops[k])
+      step->def = s->def[part[k].at[0]];
+    else if (!find_loops(s, &part[k], step, 1))
       return false;
     out->n_steps++;
   }
@@ -392,15 +447,11 @@ uint32_t neo_orders_find(neo_prover *p, const neo_def *defs, size_t n, neo_arena
   *s.why = (neo_order_failure){0};
   s.used = NEO_NEW_ARRAY(arena, uint64_t, n);
   find_edges(&s);
-  members all = {.n = s.n};
+  index_edges(&s);
   uint32_t *at = NEO_NEW_ARRAY(arena, uint32_t, n);
-  bool *in = NEO_NEW_ARRAY(arena, bool, n);
-  for (uint32_t k = 0; k < s.n; k++) {
+  members all = {at, s.n, NEO_NEW_ARRAY(arena, uint32_t, n), 0};
+  for (uint32_t k = 0; k < s.n; k++)
     at[k] = k;
-    in[k] = true;
-  }
-  all.at = at;
-  all.in = in;
   bool insisted = neo_prover_insist(p, true);
   uint64_t given_up = neo_prover_given_up(p);
   uint32_t found = find_loops(&s, &all, out, most);

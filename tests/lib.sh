@@ -11,7 +11,8 @@ status=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-export XDG_CACHE_HOME="$work/xdg" # what the user has tuned changes no test
+export XDG_CACHE_HOME="$work/xdg" # what the user has tuned or compiled changes no test
+unset NEO_CODE_CACHE NEO_CODE_CACHE_BYTES
 
 # needs PROGRAM...: the test is skipped where one is missing.
 needs() {

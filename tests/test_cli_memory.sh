@@ -25,9 +25,9 @@ export TMPDIR="$work/temporary"
 
 # limited KIB: compiles into `here`.
 limited() {
-  rm -rf here
+  rm -rf here cache
   code=0
-  (ulimit -c 0 && ulimit -v "$1" && exec "$NEOC" compile -q net.expr -o here) 2>err || code=$?
+  (ulimit -c 0 && ulimit -v "$1" && exec "$NEOC" compile -q net.expr -o here --cache=cache) 2>err || code=$?
 }
 
 # Below this much neoc itself is not loaded.

@@ -61,6 +61,16 @@ if command -v pkg-config >/dev/null; then
   cc -Wall -Werror -o "$work/rt" "$work/rt.c" $(pkg-config --cflags --libs neort)
   LD_LIBRARY_PATH=$libdir "$work/rt" || die "the program that pkg-config links"
 fi
+# The program of the page about libneo, as it is told to be linked.
+if command -v pkg-config >/dev/null && [ -e "$libdir/libneo.so" ]; then
+  sed -n '/^```c$/,/^```$/p' "$NEO_SOURCE_DIR/docs/library.md" | sed '/^```/d' >"$work/page.c"
+  # shellcheck disable=SC2046
+  cc -Wall -Wextra -Werror -o "$work/page" "$work/page.c" $(pkg-config --cflags --libs neo)
+  LD_LIBRARY_PATH=$libdir "$work/page" >"$work/page.out" || die "the program of docs/library.md"
+  said=$(cat "$work/page.out")
+  grep -q "It prints .$said." "$NEO_SOURCE_DIR/docs/library.md" ||
+    die "docs/library.md: its program prints" "$work/page.out"
+fi
 cc -Wall -Werror -I"$moved/include" -o "$work/rt_static" "$work/rt.c" "$libdir/libneort.a" \
   -lm -lpthread
 "$work/rt_static" || die "the program with libneort.a"

@@ -12,7 +12,6 @@ model() { cat >"$1.expr"; }
 # of a select, the branch that is not taken; functions outside of their domain
 model branches <<'END'
 param x[8] : T = 0.5
-nan = inf - inf
 s[i] : T = select(i % 3 == 1, nan, x[i])
 y[i] = select(i % 3 != 1, s[i]^2*exp(s[i]), x[i])
 z[i] = select(x[i] > 1, log(x[i] - 1), x[i]) + select(i < 5, x[i], sqrt(-x[i]) / (x[i] - x[i]))
@@ -28,7 +27,6 @@ END
 # the same value twice in a branch: its adjoint is twice what comes in, under the branch's condition
 model twice <<'END'
 param x[8] : T = 0.5
-nan = inf - inf
 s[i] : T = select(i % 3 == 1, nan, x[i])
 y[i] = select(i % 3 != 1, log(s[i]) + log(s[i]), 0)
 z[i] = select(s[i] > 0, 1/s[i] + 1/s[i], x[i])
@@ -44,7 +42,6 @@ END
 for reducer in sum mean max min prod logsumexp; do
   model where_$reducer <<END
 param x[4, 6] : T = 0.25
-nan = inf - inf
 m[i < 4, j < 6] = (i + 2*j) % 3 == 0
 s[i, j] : T = select(m[i, j], x[i, j]*T(1 + j), nan)
 y[i] = $reducer[j where m[i, j]] s[i, j]*x[i, j]
@@ -66,7 +63,6 @@ param x[2, 2, 11, 13] : T = 0.1
 param F[3, 2, $4, $4] : T = 0.2
 dim P = (11 + 2*$2 - $3*($4 - 1) - 1)/$1 + 1
 dim Q = (13 + 2*$2 - $3*($4 - 1) - 1)/$1 + 1
-nan = inf - inf
 a[h < 11] = any[p < P, r < $4] $1*p + $3*r - $2 == h and h < 9
 b[w < 13] = any[q < Q, r < $4] $1*q + $3*r - $2 == w
 s[n, c, h, w] : T = select(a[h] and b[w], x[n, c, h, w], nan)
@@ -89,7 +85,6 @@ dim A = 5
 param q[A, 3] : T = 0.3
 param v[A, 2] : T = 0.4
 param s0[A, A] : T = 0.1
-nan = inf - inf
 ok[i < A, j < A] = j <= i and j < 4
 s[i, j] : T = select(ok[i, j], s0[i, j]*T(i + 1), nan)
 u[j, e] : T = select(j < 4, v[j, e], nan)
@@ -107,7 +102,6 @@ END
 model causal <<'END'
 param v[32, 16] : T = 0.4
 param s0[32, 32] : T = 0.1
-nan = inf - inf
 u[j, e] : T = select(j < 12, v[j, e], nan)
 y[i < 32, e] = sum[j < 32 where j <= i] s0[i, j]*u[j, e]
 loss = sum[i < 12, e] y[i, e]^2
@@ -122,7 +116,6 @@ model lookups <<'END'
 param x[6, 3] : T = 0.3
 param R[9, 3] : T = 0.7
 const Y[6] : i32 < 9 = [3, 1, 3, 8, 0, 1]
-nan = inf - inf
 drop[i < 6, j < 3] = rand() < 0.5 and i < 6
 d[i, j] : T = select(drop[i, j], nan, x[i, j])
 k[i, j] = select(drop[i, j], 0, d[i, j]/0.5)

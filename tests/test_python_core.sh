@@ -24,6 +24,19 @@ for test in "$NEO_SOURCE_DIR"/python/tests/test_*.py; do
   "$python" -W error::ResourceWarning "$test" >log 2>&1 || fail "$(basename "$test")" log
 done
 
+# ---- types, where mypy is installed
+if command -v mypy >/dev/null; then
+  (cd "$NEO_SOURCE_DIR/python" && mypy --strict --cache-dir="$work/mypy" neoc) >log 2>&1 ||
+    fail "mypy --strict" log
+fi
+
+# ---- on a device, which is emulated
+emulator=$NEO_BUILD_DIR/tests/libneo_gpu_emulator.so
+if [ -e "$emulator" ]; then
+  NEO_CUDA_DRIVER=$emulator "$python" "$NEO_SOURCE_DIR/python/tests/test_device.py" >log 2>&1 ||
+    fail test_device.py log
+fi
+
 # ---- the command line, as a module of the package
 "$python" -m neoc --version >out || fail "python -m neoc --version"
 says out "neoc" "the version"

@@ -57,6 +57,7 @@ here=$work/away/here
 printf 'import nn\ninput x[4]\ny = nn.softmax(x)\noutput y\n' >soft.expr
 export PYTHONPATH="$here"
 "$python" -m neoc run soft.expr x=random:1 >log 2>&1 || fail "python -m neoc run" log
+"$python" -m neoc tune --time=1s soft.expr >log 2>&1 || fail "python -m neoc tune" log # runs neo-measure
 if command -v cc >/dev/null; then
   "$python" -m neoc compile -q soft.expr -o out >log 2>&1 || fail "python -m neoc compile" log
   [ -f out/libsoft.so ] || fail "no library" log

@@ -12,9 +12,9 @@ typedef struct neo_llvm neo_llvm; /* one LLVM module for one target */
  * Once, before all else; without it LLVM aborts. (core/memory.c) */
 void neo_llvm_on_no_memory(void (*handler)(void));
 
-/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around a
- * fork whose child uses LLVM, in parent and child: nobody is inside of it then. Who forks must not
- * have entered. (core/users.c) */
+/* Around what a thread does with LLVM while others may fork, as neo_jit_load does it. And around
+ * a fork whose child uses LLVM, where the end is the parent's alone: nobody is inside of it
+ * then. Who forks must not have entered. (core/users.c) */
 void neo_llvm_enter(void);
 void neo_llvm_leave(void);
 void neo_llvm_fork_begin(void);
@@ -76,6 +76,18 @@ typedef struct {
 } neo_entry_arg;
 void neo_llvm_entry(neo_llvm *l, const char *symbol, char ret, const char *params,
                     const char *callee, const neo_entry_arg *arg, size_t n_args);
+
+/* From now on each function that kernels share is in a module of its own, whose object whoever
+ * links takes once for all kernels of the same name (neo_llvm_new) that call it. Before the first
+ * kernel; not for GPUs. */
+void neo_llvm_outline_shared(neo_llvm *l);
+/* How many there are, and their names: those that are called by others, too. */
+size_t neo_llvm_n_outlined(const neo_llvm *l);
+const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k);
+/* The object of one, which depends on name and target alone, in the arena. Once for each, after the
+ * kernels. */
+neo_status neo_llvm_take_outlined(neo_llvm *l, size_t k, neo_arena *a, const char **data, size_t *n,
+                               const char **why) NEO_MUST_CHECK;
 
 /* Optimises (a short pipeline) and verifies. Once, before emitting. */
 neo_status neo_llvm_finish(neo_llvm *l, const char **why) NEO_MUST_CHECK;

@@ -1,14 +1,21 @@
-/* Private to codegen/llvm and its tests: the module, the emitter's state, and short names for instructions.
+/* Private to codegen/llvm and its tests: the module, the emitter's state, and short names for
+ * instructions.
  *
  * Values of the loop IR as LLVM values: f64 double; f32, f16, bf16 float (the last two already
  * rounded to their type); integers iN; bool i1. In memory f16 and bf16 are i16, bool is i8. Inside
  * a VECTOR loop a value is either uniform (scalar) or has lanes (a vector of the loop's width). */
 #ifndef NEO_CODEGEN_LLVM_GEN_H
 #define NEO_CODEGEN_LLVM_GEN_H
+#include "base/vec.h"
 #include "codegen/llvm/emit.h"
 #include <llvm-c/Core.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/TargetMachine.h>
+
+typedef struct { /* with one function that kernels share */
+  const char *name;
+  LLVMModuleRef mod;
+} neo_ll_module;
 
 struct neo_llvm {
   neo_arena *arena;
@@ -23,6 +30,8 @@ struct neo_llvm {
   uint32_t n_private; /* private constants made */
   bool finished;
   bool checked; /* no kernel loses masks, or none can */
+  bool outlines;   /* shared functions are in modules of their own */
+  NEO_VEC(neo_ll_module) shared;
 };
 
 /* ---- types and constants (llvm/core/type.c). w = 1 is a scalar. */
@@ -55,8 +64,8 @@ LLVMValueRef neo_ll_lanes(neo_llvm *l, LLVMTypeRef scalar, uint32_t w, int64_t s
 LLVMValueRef neo_ll_numbers(neo_llvm *l, LLVMTypeRef scalar, const int64_t *x, uint32_t w);
 LLVMValueRef neo_ll_call(neo_llvm *l, const char *intrinsic, LLVMTypeRef overload,
                          LLVMValueRef *arg, unsigned n);
-/* Can LLVM drop masks of the target's code? Has it, in this object: then the functions in question are
- * marked in the module, and the next object is right. llvm/core/masks.c */
+/* Can LLVM drop masks of the target's code? Has it, in this object: then the functions in question
+ * are marked in the module, and the next object is right. llvm/core/masks.c */
 bool neo_ll_has_short_masks(const neo_target *t);
 bool neo_ll_drops_masks(neo_llvm *l, LLVMMemoryBufferRef object);
 /* A constant in memory; align 0: as its type asks. llvm/core/const.c */
@@ -84,11 +93,16 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported);
 void neo_ll_text_attribute(neo_llvm *l, LLVMValueRef fn, const char *name, const char *value);
 void neo_ll_enum_attribute(neo_llvm *l, LLVMValueRef fn, const char *name);
-/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, the builder
- * stands in its body and *back is the block to return to, once the body is written; else *back is
- * null. */
-LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
-                           LLVMBasicBlockRef *back);
+/* A pure function that several places of a model call, "<prefix>.<what>". If it is new, `body` is
+ * what is to be written, and the builder stands in it until neo_ll_shared_end. */
+typedef struct {
+  LLVMValueRef fn;   /* to be called */
+  LLVMValueRef body; /* null: it has one */
+  LLVMBasicBlockRef back;
+  LLVMModuleRef mod; /* of the caller */
+} neo_ll_shared;
+neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type);
+void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f);
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type);
 /* Calls a function of the emulator, of at most eight arguments. */
 void neo_ll_tell(neo_llvm *l, const char *symbol, LLVMValueRef *arg, unsigned n);
@@ -264,14 +278,14 @@ bool neo_ll_roll(neo_ll_gen *g, const neo_ls *s, neo_ll_emit_block *block);
 /* llvm/core/transpose.c. Emits an UNROLL loop of stores with strided lanes and contiguous rows by
  * transposing it in registers. False: the loop is none such, and nothing was emitted. */
 bool neo_ll_transpose(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit of
- * work. */
+/* llvm/x86/amx.c: tile registers. Declared once for a kernel; begin and end stand around each unit
+ * of work. */
 void neo_ll_tiles_declare(neo_ll_gen *g);
 void neo_ll_tiles_begin(neo_ll_gen *g);
 void neo_ll_tiles_end(neo_ll_gen *g);
 void neo_ll_tile(neo_ll_gen *g, const neo_ls *s);
-/* llvm/x86/dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for a
- * kernel that multiplies them. */
+/* llvm/x86/dot.c: what pairs of bf16 are made of and multiplied by, lane by lane. Declared once for
+ * a kernel that multiplies them. */
 void neo_ll_dots_declare(neo_ll_gen *g);
 LLVMValueRef neo_ll_dot(neo_llvm *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
 /* Two vectors of f32, rounded, as pairs; null: the target has no instruction for it. */
@@ -282,11 +296,12 @@ LLVMValueRef neo_ll_half(neo_llvm *l, LLVMValueRef pairs, bool second);
 uint32_t neo_ll_enter(neo_ll_gen *g); /* values made until leave are forgotten then */
 void neo_ll_leave(neo_ll_gen *g, uint32_t at);
 
-/* The state of a kernel whose function is there; its body, where the builder stands. llvm/core/kernel.c */
+/* The state of a kernel whose function is there; its body, where the builder stands.
+ * llvm/core/kernel.c */
 void neo_ll_state(neo_ll_gen *g, const char *symbol);
 void neo_ll_body(neo_ll_gen *g);
-/* Statements (llvm/core/emit.c); those of a unit that is a thread x of the grid, loop s's if it is not
- * null. */
+/* Statements (llvm/core/emit.c); those of a unit that is a thread x of the grid, loop s's if it is
+ * not null. */
 void neo_ll_block(neo_ll_gen *g, const neo_block *b);
 void neo_ll_thread_unit(neo_ll_gen *g, LLVMValueRef x, const neo_ls *s, const neo_block *in);
 

@@ -43,10 +43,10 @@
  *           Y[b*128 + j0 + v*8 + l] = relu(acc[v, l] + b1[j0 + v*8 + l])
  *
  * A kernel that is `persistent n` has blocks that take one unit after another, at most n of them on
- * a multiprocessor: block b of so many takes the units b, b + blocks, b + 2*blocks ... Its body is a
- * SPECIALIZE; each arm ends with a UNIT loop, all units, of which both walk those of the block, and
- * begins with registers that live as long as the block, and arrivals: phases of mbarriers go on from
- * unit to unit, and the producer may be a unit ahead.
+ * a multiprocessor: block b of so many takes the units b, b + blocks, b + 2*blocks ... Its body is
+ * a SPECIALIZE; each arm ends with a UNIT loop, all units, of which both walk those of the block,
+ * and begins with registers that live as long as the block, and arrivals: phases of mbarriers go on
+ * from unit to unit, and the producer may be a unit ahead.
  *
  * Everything lives in the kernel's arena. */
 #ifndef NEO_CODEGEN_LOOP_H
@@ -161,14 +161,18 @@ uint32_t neo_kernel_maps(const neo_kernel *k, neo_kernel_map out[NEO_KERNEL_MAPS
 void neo_kernel_print(const neo_kernel *k, neo_str *out); /* loop/print.c: the text's form */
 /* A hash of that text without names and tensors: kernels with equal keys do the same. */
 void neo_kernel_key(const neo_kernel *k, uint64_t key[2]);
+/* A hash of all that code is made of, besides symbol and target: kernels with equal ones become the
+ * same code. Threads may ask at once, each with a scratch of its own. */
+void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]);
 /* Null after an error, which d has. The kernel may still break a rule: verify it. (loop/parse.c) */
 neo_kernel *neo_kernel_parse(neo_arena *a, neo_diags *d, const char *path, const char *text,
                              size_t n);
 /* NEO_INTERNAL, and the first breach in *why. (loop/verify.c) */
 neo_status neo_kernel_verify(const neo_kernel *k, neo_str *why) NEO_MUST_CHECK;
 
-/* The memory of buffers that are no scratch. It is told of each access, of element `at` from what the run was given on,
- * by which unit. BROKEN (false), after it has reported why: units meet. `adds`: they add to it. */
+/* The memory of buffers that are no scratch. It is told of each access, of element `at` from what
+ * the run was given on, by which unit. BROKEN (false), after it has reported why: units meet.
+ * `adds`: they add to it. */
 typedef enum { NEO_MEMORY_HELD, NEO_MEMORY_EMPTY, NEO_MEMORY_BROKEN } neo_memory_state;
 typedef struct {
   void *ctx;
@@ -178,9 +182,10 @@ typedef struct {
 
 /* loop/interp.c: runs units [lo, hi), of a persistent kernel as one block. bufs[k]: elements of the
  * k-th buffer (scratch too), n_elems[k] how many: an access outside, a read of an undefined
- * register element, a use of what nothing has written, a store to a READ buffer, or an index whose arithmetic
- * leaves i64 is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that meet at an element which one of
- * them writes, and an access to what a copy that is under way writes. */
+ * register element, a use of what nothing has written, a store to a READ buffer, or an index whose
+ * arithmetic leaves i64 is NEO_INTERNAL with *why, as are two iterations of one THREAD loop that
+ * meet at an element which one of them writes, and an access to what a copy that is under way
+ * writes. */
 typedef struct {
   neo_value *const *bufs;
   const int64_t *n_elems;

@@ -46,7 +46,8 @@ static void print_where(printer *p, const neo_lx *cond) {
 static void print_for(printer *p, const neo_ls *s, int depth) {
   static const char *const kinds[] = {"", " unit", " unroll", " vector", " thread"};
   const char *before = p->var[s->loop.var];
-  p->var[s->loop.var] = NULL;
+  if (before)
+    neo_lo_release(p, before);
   const char *name = neo_lo_distinct(p, p->k->vars.at[s->loop.var]);
   neo_str_addf(p->out, "for %s in ", name);
   neo_lo_expr(p, s->loop.lo, PREC_ADD);
@@ -57,7 +58,10 @@ static void print_for(printer *p, const neo_ls *s, int depth) {
   neo_str_addf(p->out, "%s\n", kinds[s->loop.kind]);
   p->var[s->loop.var] = name;
   print_block(p, &s->loop.body, depth + 1);
+  neo_lo_release(p, name);
   p->var[s->loop.var] = before;
+  if (before)
+    neo_lo_take(p, before);
 }
 
 static void print_if(printer *p, const neo_ls *s, int depth) {
@@ -334,16 +338,14 @@ void neo_kernel_print(const neo_kernel *k, neo_str *out) {
   print_block(&p, &k->body, 0);
 }
 
-void neo_kernel_key(const neo_kernel *k, uint64_t key[2]) {
-  neo_arena scratch;
-  neo_str text;
+/* The text without names and tensors. */
+static void print_nameless(const neo_kernel *k, neo_str *text) {
+  neo_arena *scratch = text->arena;
   neo_kernel y = *k;
-  neo_arena_init(&scratch, k->arena->alloc, k->arena->on_fail);
-  neo_str_init(&text, &scratch);
   y.name = "k";
-  y.bufs.at = neo_arena_copy(&scratch, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
-  y.regs.at = neo_arena_copy(&scratch, k->regs.at, k->regs.n * sizeof *k->regs.at);
-  y.vars.at = NEO_NEW_ARRAY(&scratch, const char *, k->vars.n + 1);
+  y.bufs.at = neo_arena_copy(scratch, k->bufs.at, k->bufs.n * sizeof *k->bufs.at);
+  y.regs.at = neo_arena_copy(scratch, k->regs.at, k->regs.n * sizeof *k->regs.at);
+  y.vars.at = NEO_NEW_ARRAY(scratch, const char *, k->vars.n + 1);
   for (size_t i = 0; i < y.bufs.n; i++) {
     y.bufs.at[i].name = "b";
     y.bufs.at[i].tensor = y.bufs.at[i].over = (neo_tensor){0};
@@ -352,7 +354,51 @@ void neo_kernel_key(const neo_kernel *k, uint64_t key[2]) {
     y.regs.at[i].name = "r";
   for (size_t i = 0; i < y.vars.n; i++)
     y.vars.at[i] = "v";
-  neo_kernel_print(&y, &text);
+  neo_kernel_print(&y, text);
+}
+
+void neo_kernel_key(const neo_kernel *k, uint64_t key[2]) {
+  neo_arena scratch;
+  neo_str text;
+  neo_arena_init(&scratch, k->arena->alloc, k->arena->on_fail);
+  neo_str_init(&text, &scratch);
+  print_nameless(k, &text);
   neo_hash128(neo_str_text(&text), text.n, key);
   neo_arena_free(&scratch);
+}
+
+static void put_number(neo_str *out, uint64_t x) {
+  neo_str_addn(out, (const char *)&x, sizeof x);
+}
+
+static void put_register(neo_str *out, const neo_reg *r) {
+  put_number(out, r->type);
+  put_number(out, (uint64_t)r->threads);
+  put_number(out, r->rank);
+  for (uint32_t d = 0; d < r->rank; d++)
+    put_number(out, (uint64_t)r->extent[d]);
+}
+
+static void put_node(neo_str *out, const neo_lx *e) {
+  put_number(out, (uint64_t)e->kind | (uint64_t)e->type << 8 | (uint64_t)e->n << 16 |
+                      (uint64_t)e->attr << 32);
+  put_number(out, e->bits);
+  for (uint32_t a = 0; a < e->n; a++)
+    put_number(out, e->arg[a]->id);
+}
+
+/* The text says what a kernel means. Code may also differ by the order of what is named there:
+ * registers lie on the stack as they were declared, and a node that is shared is evaluated once. */
+void neo_kernel_code_key(const neo_kernel *k, neo_arena *scratch, uint64_t key[2]) {
+  neo_str s;
+  neo_str_init(&s, scratch);
+  print_nameless(k, &s);
+  put_number(&s, k->sizes.n);
+  put_number(&s, k->vars.n);
+  put_number(&s, k->regs.n);
+  for (size_t r = 0; r < k->regs.n; r++)
+    put_register(&s, &k->regs.at[r]);
+  for (size_t i = 0; i < k->nodes.n; i++)
+    put_node(&s, k->nodes.at[i]);
+  neo_hash128(neo_str_text(&s), s.n, key);
 }

@@ -2,6 +2,7 @@
  * expressions, loop/print.c statements and the head. */
 #ifndef NEO_CODEGEN_LOOP_PRINT_H
 #define NEO_CODEGEN_LOOP_PRINT_H
+#include "base/map.h"
 #include "codegen/loop/loop.h"
 
 enum { PREC_OR = 1, PREC_AND, PREC_NOT, PREC_CMP, PREC_ADD, PREC_MUL, PREC_UNARY, PREC_ATOM };
@@ -11,6 +12,7 @@ typedef struct {
   neo_arena *arena;
   neo_str *out;
   const char **buf, **reg, **size, **var; /* names as printed; var: null outside its loop */
+  neo_map taken;                          /* hash of a name -> how many have it now */
   struct {
     uint64_t tree;      /* nodes of the expression written out, saturating; 0: not counted */
     uint32_t uses, let; /* in this statement; number of its let + 1 */
@@ -23,8 +25,10 @@ typedef struct {
 
 /* Names all buffers, registers and sizes. */
 void neo_lo_name_all(printer *p);
-/* A word that is no other name at this place. */
+/* A word that is no other name at this place; it is a name until it is released. */
 const char *neo_lo_distinct(printer *p, const char *name);
+void neo_lo_release(printer *p, const char *word);
+void neo_lo_take(printer *p, const char *word); /* one that was released */
 /* Letters, digits, _, and dots between them; not starting with a digit. */
 const char *neo_lo_word_of(neo_arena *a, const char *name);
 /* In parentheses if it binds less tightly than `prec`. */

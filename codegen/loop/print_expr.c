@@ -1,4 +1,5 @@
 /* Prints names and expressions of the loop IR (loop/print.c says how they look). */
+#include "base/hash.h"
 #include "codegen/loop/print.h"
 #include "codegen/loop/text.h"
 #include <ctype.h>
@@ -77,17 +78,29 @@ static bool is_word(const char *s) {
   return neo_op_of_text(s, &op) || neo_type_of_text(s, &t);
 }
 
-static bool taken_in(const char **names, size_t n, const char *s) {
-  for (size_t i = 0; i < n; i++)
-    if (names[i] && neo_streq(names[i], s))
-      return true;
-  return false;
+/* A kernel may have thousands of names, so they are found by their hash: two names of one hash are taken for the
+ * same, and one of them gets a number that it would not need. */
+static uint64_t hash_of(const char *s) {
+  return neo_hash(s, strlen(s), 0);
 }
 
 static bool is_taken(const printer *p, const char *s) {
-  const neo_kernel *k = p->k;
-  return is_word(s) || taken_in(p->buf, k->bufs.n, s) || taken_in(p->reg, k->regs.n, s) ||
-         taken_in(p->size, k->sizes.n, s) || taken_in(p->var, k->vars.n, s);
+  uint64_t n = 0;
+  return is_word(s) || (neo_map_get(&p->taken, hash_of(s), &n) && n);
+}
+
+static void change(printer *p, const char *s, uint64_t by) {
+  uint64_t n = 0;
+  (void)neo_map_get(&p->taken, hash_of(s), &n);
+  neo_map_set(&p->taken, hash_of(s), n + by);
+}
+
+void neo_lo_release(printer *p, const char *word) {
+  change(p, word, (uint64_t)-1);
+}
+
+void neo_lo_take(printer *p, const char *word) {
+  change(p, word, 1);
 }
 
 const char *neo_lo_word_of(neo_arena *a, const char *name) {
@@ -104,11 +117,13 @@ const char *neo_lo_distinct(printer *p, const char *name) {
   const char *word = neo_lo_word_of(p->arena, name), *s = word;
   for (int i = 2; is_taken(p, s); i++)
     s = neo_arena_printf(p->arena, "%s_%d", word, i);
+  neo_lo_take(p, s);
   return s;
 }
 
 void neo_lo_name_all(printer *p) {
   const neo_kernel *k = p->k;
+  neo_map_init(&p->taken, p->arena);
   p->buf = NEO_NEW_ARRAY(p->arena, const char *, k->bufs.n + 1);
   p->reg = NEO_NEW_ARRAY(p->arena, const char *, k->regs.n + 1);
   p->size = NEO_NEW_ARRAY(p->arena, const char *, k->sizes.n + 1);

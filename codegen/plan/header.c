@@ -51,6 +51,31 @@ static bool is_reserved(writer *w, const char *id) {
   return strstr(reserved, neo_arena_printf(w->p->arena, " %s ", id)) != NULL;
 }
 
+/* What is called so in the text. */
+static const char *tensor_ident(const neo_plan *p, size_t k) {
+  return p->tensor_idents.n ? p->tensor_idents.at[k] : p->tensors.at[k].name;
+}
+static const char *size_ident(const neo_plan *p, size_t k) {
+  return p->size_idents.n ? p->size_idents.at[k] : p->sizes.at[k].name;
+}
+static const char *entry_ident(const neo_plan *p, size_t k) {
+  return p->entry_idents.n ? p->entry_idents.at[k] : p->entries.at[k].name;
+}
+
+/* A name for programs, where it is another: "layers.0.weight", in a comment, which it neither ends nor nests. */
+static void put_name(writer *w, const char *ident, const char *name) {
+  if (neo_streq(ident, name))
+    return;
+  neo_str_add(w->out, " \"");
+  for (const char *c = name; *c; c++) {
+    bool edge = (c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*');
+    neo_str_addc(w->out, *c);
+    if (edge)
+      neo_str_addc(w->out, ' ');
+  }
+  neo_str_addc(w->out, '"');
+}
+
 static bool among(const char *const *used, size_t n, const char *id) {
   for (size_t k = 0; k < n; k++)
     if (neo_streq(used[k], id))
@@ -73,8 +98,8 @@ static const char **parameters(writer *w, const neo_rt_entry *e) {
   const char **id = NEO_NEW_ARRAY(p->arena, const char *, n + 1);
   for (int32_t i = 0; i < n; i++) {
     const char *name = i < e->n_sizes
-                           ? p->sizes.at[p->entry_sizes.at[e->sizes + i]].name
-                           : p->tensors.at[p->entry_args.at[e->args + i - e->n_sizes]].name;
+                           ? size_ident(p, (size_t)p->entry_sizes.at[e->sizes + i])
+                           : tensor_ident(p, (size_t)p->entry_args.at[e->args + i - e->n_sizes]);
     const char *clean = neo_plan_ident(p->arena, name);
     if (is_reserved(w, clean) || isdigit((unsigned char)*clean))
       clean = neo_arena_printf(p->arena, isdigit((unsigned char)*clean) ? "t%s" : "%s_", clean);
@@ -96,7 +121,7 @@ static void put_program(writer *w, int32_t at) {
     if (*c == NEO_RT_OP_CONST) {
       stack[n++] = neo_arena_printf(p->arena, "%lld", (long long)*++c);
     } else if (*c == NEO_RT_OP_SIZE) {
-      stack[n++] = neo_plan_ident(p->arena, p->sizes.at[*++c].name);
+      stack[n++] = neo_plan_ident(p->arena, size_ident(p, (size_t)*++c));
     } else {
       const char *b = stack[--n], *a = stack[--n];
       stack[n++] = neo_arena_printf(p->arena, "(%s%s%s)", a, sign[*c], b);
@@ -167,8 +192,10 @@ static void put_tensors(writer *w) {
                p->prefix, p->prefix, p->prefix, p->prefix);
   for (size_t k = 0; k < p->tensors.n; k++) {
     const neo_rt_tensor *t = &p->tensors.at[k];
-    id[k] = distinct(w, t->name, id, k);
-    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s, ", w->upper, id[k], k, roles[t->role]);
+    id[k] = distinct(w, tensor_ident(p, k), id, k);
+    neo_str_addf(w->out, "  %s_T_%s = %zu, /* %s", w->upper, id[k], k, roles[t->role]);
+    put_name(w, tensor_ident(p, k), t->name);
+    neo_str_add(w->out, ", ");
     put_shape(w, t);
     neo_str_add(w->out, " */\n");
   }
@@ -180,13 +207,19 @@ static void put_entry_numbers(writer *w) {
   const char **id = NEO_NEW_ARRAY(p->arena, const char *, p->entries.n + 1);
   bool any = false;
   for (size_t k = 0; k < p->entries.n; k++) {
-    id[k] = distinct(w, p->entries.at[k].name, id, k);
+    id[k] = distinct(w, entry_ident(p, k), id, k);
     if (p->entries.at[k].kind == NEO_RT_ENTRY_INIT)
       continue;
     if (!any)
       neo_str_addf(w->out, "/* Entries, for %s_run on bound tensors. */\nenum {\n", p->prefix);
     any = true;
-    neo_str_addf(w->out, "  %s_E_%s = %zu,\n", w->upper, id[k], k);
+    neo_str_addf(w->out, "  %s_E_%s = %zu,", w->upper, id[k], k);
+    if (!neo_streq(entry_ident(p, k), p->entries.at[k].name)) {
+      neo_str_add(w->out, " /*");
+      put_name(w, entry_ident(p, k), p->entries.at[k].name);
+      neo_str_add(w->out, " */");
+    }
+    neo_str_add(w->out, "\n");
   }
   if (any)
     neo_str_add(w->out, "};\n\n");

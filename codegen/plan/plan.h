@@ -72,6 +72,8 @@ typedef struct neo_plan {
   NEO_VEC(uint8_t) step_depth;         /* how many loops are around it */
   NEO_VEC(neo_plan_place) places;      /* entry after entry */
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
+  /* What tensors, sizes and entries are called in the text, if neo_plan_rename has run; else empty. */
+  NEO_VEC(const char *) tensor_idents, size_idents, entry_idents;
   NEO_VEC(int32_t) extents;
   NEO_VEC(int32_t) args;
   NEO_VEC(neo_tensor) arg_tensors; /* what each of them is */
@@ -119,6 +121,14 @@ typedef struct {
 
 neo_status neo_plan_build(neo_module *m, neo_arena *a, const char *prefix, const char *source_hash,
                           const neo_plan_input *in, neo_plan **out) NEO_MUST_CHECK;
+
+typedef struct {
+  const char *ident, *name; /* in the model's text; for programs */
+} neo_plan_name;
+/* Gives tensors, sizes and entries other names in the record (outside.c); the header's identifiers stay. On
+ * NEO_ARGUMENT *why says what is wrong with the table. */
+neo_status neo_plan_rename(neo_plan *p, const neo_plan_name *name, size_t n,
+                           const char **why) NEO_MUST_CHECK;
 
 /* Kernels of a persistent grid, in the order of its steps; in a. (plan/cooperative.c) */
 neo_grid_part *neo_plan_grid_parts(const neo_plan *p, const neo_plan_grid *g, neo_arena *a);

@@ -39,23 +39,21 @@ bool neo_call_arguments(neo_frame *f, const neo_ast_args *args, neo_span call,
                         const neo_ast_sig *sig, bool vertex, neo_actuals *a) {
   const size_t given = a->n;
   bool ok = true;
+  a->at = NEO_NEW_ARRAY(f->fe->arena, neo_val, sig->params.n + 1);
+  a->span = NEO_NEW_ARRAY(f->fe->arena, neo_span, sig->params.n + 1);
   for (uint32_t k = 0; k < args->n; k++) {
     const neo_ast_arg *arg = &args->at[k];
     if (arg->name.text)
       continue;
-    if (a->n < sig->params.n && a->n < NEO_MAX_RESULTS) {
+    if (a->n < sig->params.n) {
       a->span[a->n] = arg->span;
       a->at[a->n] = check_actual(f, sig->params.at[a->n].indexed, vertex, arg->value);
       ok = ok && a->at[a->n].kind != NEO_VAL_POISON;
     }
     a->n++;
   }
-  if (a->n == sig->params.n && a->n <= NEO_MAX_RESULTS)
+  if (a->n == sig->params.n)
     return ok;
-  if (a->n == sig->params.n) {
-    NEO_ERR(f->in, call, TOO_MANY, NEO_MAX_RESULTS, "arguments of a call");
-    return false;
-  }
   int h = NEO_ERR(f->in, call, ARGUMENT_COUNT, sig->name.text, (int)(sig->params.n - given),
                   (int)(a->n - given));
   neo_fe_note_place(f->fe, h, neo_arena_printf(f->fe->arena, "'%s' is defined", sig->name.text),
@@ -107,11 +105,10 @@ bool neo_call_options(neo_frame *f, const neo_ast_args *args, const neo_ast_sig 
 
 static void collect_results(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
   const uint32_t n = fn->u.fn.results.n;
-  r->poison = n > NEO_MAX_RESULTS;
+  r->poison = false;
   r->n = 0;
-  if (r->poison)
-    NEO_ERR(in, fn->u.fn.sig.name.span, TOO_MANY, NEO_MAX_RESULTS, "results of a function");
-  for (uint32_t k = 0; k < n && n <= NEO_MAX_RESULTS; k++) {
+  r->at = NEO_NEW_ARRAY(in->fe->arena, neo_val, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = &fn->u.fn.results.at[k];
     neo_sym *s = neo_scope_find(in->scope, name->text);
     bool value = s && s->kind == NEO_SYM_VALUE;
@@ -136,6 +133,8 @@ static neo_inst *callee(neo_frame *f, const neo_ast_expr *e, const neo_sym *fn, 
   in->n_rounds = f->in->n_rounds;
   for (uint32_t k = 0; k < in->n_rounds; k++)
     in->round[k] = f->in->round[k];
+  in->result = NEO_NEW_ARRAY(f->fe->arena, const char *, results->n + 1);
+  in->result_full = NEO_NEW_ARRAY(f->fe->arena, const char *, results->n + 1);
   for (uint32_t k = 0; k < n_names && k < results->n; k++) {
     in->result[k] = results->at[k].text;
     in->result_full[k] = full[k];
@@ -205,24 +204,25 @@ static bool has_broken(const neo_ast_stmts *stmts) {
 }
 
 static void run_vertex(neo_inst *in, const neo_ast_stmt *fn, neo_results *r) {
-  neo_tensor stack[NEO_MAX_RESULTS];
-  uint32_t n = 0;
+  struct neo_vertex *x = in->vertex;
   if (!neo_scope_own(in->scope, neo_fe_intern(in->fe, "children")))
     neo_vertex_count(in);
   in->scope = neo_scope_new(in->fe, in->scope);
   neo_check_stmts(in, &fn->u.fn.block.stmts);
-  if (!neo_vertex_leave(in, stack, &n) || !neo_recur_check(in, stack, n))
+  neo_tensor *stack = NEO_NEW_ARRAY(in->fe->arena, neo_tensor, x->gathered.n + 1);
+  if (!neo_vertex_leave(in, stack) || !neo_recur_check(in, stack, (uint32_t)x->gathered.n))
     return;
-  if (!in->vertex->n_pushed && has_broken(&fn->u.fn.block.stmts))
+  if (!x->pushed.n && has_broken(&fn->u.fn.block.stmts))
     return;
-  if (!in->vertex->n_pushed) {
+  if (!x->pushed.n) {
     int h = NEO_ERR(in, fn->u.fn.sig.name.span, RESULT_UNDEFINED, "push");
     neo_diag_help(in->fe->diags, h,
                   "a vertex function says what the call gives for each vertex: push h2");
     return;
   }
   r->poison = false;
-  for (uint32_t k = 0; k < in->vertex->n_pushed; k++)
+  r->at = NEO_NEW_ARRAY(in->fe->arena, neo_val, x->pushed.n);
+  for (uint32_t k = 0; k < x->pushed.n; k++)
     r->at[r->n++] = neo_vertex_result(in, k);
 }
 
@@ -282,7 +282,9 @@ static bool view_arg(neo_frame *f, const neo_ast_expr *arg, neo_view *v) {
     return true;
   }
   int h = NEO_ERR(f->in, arg->span, GRAD_NEEDS_TENSOR, "grad");
-  neo_diag_help(f->fe->diags, h, "give the expression a name first");
+  neo_diag_help(f->fe->diags, h,
+                x.kind == NEO_VAL_LIT ? "it is a number, which depends on nothing"
+                                      : "give the expression a name first");
   return false;
 }
 
@@ -300,11 +302,9 @@ static bool read_arg(neo_grad_asked *q, const neo_ast_arg *a, uint32_t *position
     q->seeded = true;
   } else if ((*position)++ == 0) {
     q->y = v;
-  } else if (q->n < NEO_MAX_RESULTS) {
-    q->wrt[q->n++] = v;
   } else {
-    NEO_ERR(f->in, a->span, TOO_MANY, NEO_MAX_RESULTS, "gradients of a call");
-    return false;
+    q->at[q->n] = a->span;
+    q->wrt[q->n++] = v;
   }
   return true;
 }
@@ -313,6 +313,8 @@ neo_results *neo_grad_call(neo_frame *f, const neo_ast_expr *e, uint32_t n_names
                            const char *const *full) {
   neo_results *r = NEO_NEW(f->fe->arena, neo_results);
   neo_grad_asked q = {.f = f, .e = e};
+  q.wrt = NEO_NEW_ARRAY(f->fe->arena, neo_view, e->u.ref.args.n + 1);
+  q.at = NEO_NEW_ARRAY(f->fe->arena, neo_span, e->u.ref.args.n + 1);
   uint32_t position = 0;
   bool ok = true;
   for (uint32_t k = 0; k < e->u.ref.args.n; k++)

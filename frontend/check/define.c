@@ -326,18 +326,16 @@ static bool is_missing(neo_inst *in, const neo_ast_expr *e) {
 /* a, b = f(X) */
 static void define_several(neo_inst *in, const neo_ast_stmt *s) {
   uint32_t n = s->u.define.more.n + 1;
-  const char *full[NEO_MAX_RESULTS] = {0};
+  const char **full = NEO_NEW_ARRAY(in->fe->arena, const char *, n);
   neo_results *r = NULL;
   neo_sym *fn;
   const neo_ast_var *var = &s->u.define.target;
   bool call = is_call(in, s->u.define.value, &fn) && !var->indexed && !var->type.given;
-  for (uint32_t k = 0; k < n && k < NEO_MAX_RESULTS; k++)
+  for (uint32_t k = 0; k < n; k++)
     full[k] = neo_inst_full(in, neo_define_target(s, k)->text);
-  if (call && n <= NEO_MAX_RESULTS)
+  if (call)
     r = whole_call(in, s->u.define.value, fn, n, full,
                    neo_fe_join(in->fe, in->prefix, var->name.text));
-  else if (call)
-    NEO_ERR(in, s->span, TOO_MANY, NEO_MAX_RESULTS, "results of a call");
   else if (!is_missing(in, s->u.define.value))
     NEO_ERR(in, s->span, RESULT_COUNT, "this expression", 1, (int)n);
   for (uint32_t k = 0; k < n; k++)

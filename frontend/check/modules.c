@@ -8,10 +8,18 @@
 
 /* ---- finding */
 
+static void looked(neo_fe *fe, const char *path, const char *text, size_t n) {
+  if (fe->options && fe->options->looked)
+    fe->options->looked(fe->options->looked_ctx, path, text, n);
+}
+
 static const char *try_folder(neo_fe *fe, const char *folder, const char *module) {
   char *name = neo_arena_printf(fe->arena, "%s.expr", module);
   char *path = neo_streq(folder, ".") ? name : neo_path_join(fe->arena, folder, name);
-  return neo_path_exists(path) ? path : NULL;
+  if (neo_path_exists(path))
+    return path;
+  looked(fe, path, NULL, 0);
+  return NULL;
 }
 
 /* The module of this name in memory; NULL: there is none. */
@@ -90,6 +98,7 @@ static neo_scope *load_file(neo_inst *in, const neo_ast_name *module, const char
     NEO_ERR(in, module->span, MODULE_UNREADABLE, path, strerror(errno));
     return NULL;
   }
+  looked(fe, path, text, n);
   return neo_module_read(fe, path, text, n, NULL, false);
 }
 

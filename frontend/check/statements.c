@@ -94,11 +94,11 @@ static bool run_loop(neo_loop *l) {
 }
 
 static bool has_carries(neo_inst *in, const neo_ast_region *g) {
-  if (g->from.n && g->from.n <= NEO_MAX_RESULTS)
+  if (g->from.n)
     return true;
   const char *word = g->kind == NEO_AST_SCAN ? "scan" : "while";
-  int h = NEO_ERR(in, g->word, CARRY_COUNT, word, NEO_MAX_RESULTS, (int)g->from.n);
-  if (!g->from.n && g->index.text)
+  int h = NEO_ERR(in, g->word, CARRY_COUNT, word);
+  if (g->index.text)
     neo_diag_help(
         in->fe->diags, h,
         "begin one with 'from h = ...', or write a definition over the index: y[%s < ...] = ...",
@@ -120,8 +120,7 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   const neo_ast_region *g = s->u.define.region;
   struct neo_rounds *r = NEO_NEW(in->fe->arena, struct neo_rounds);
   int64_t count;
-  r->s = s;
-  r->n = g->from.n;
+  neo_rounds_init(in->fe, r, s);
   bool known = neo_size_int(in, g->extent, &count);
   if (known && in->n_rounds < NEO_MAX_ROUNDS && neo_repeat_is_loop(in, s, count)) {
     check_loop(in, s);
@@ -129,9 +128,6 @@ static void check_repeat(neo_inst *in, const neo_ast_stmt *s) {
   }
   r->base = neo_rounds_base(in, s);
   if (!known) {
-    r->failed = true;
-  } else if (g->from.n > NEO_MAX_RESULTS) {
-    NEO_ERR(in, g->word, TOO_MANY, NEO_MAX_RESULTS, "carries of a repeat");
     r->failed = true;
   } else if (count < 1 || in->n_rounds == NEO_MAX_ROUNDS) {
     NEO_ERR(in, g->extent->span, REPEAT_COUNT, (long long)count, NEO_MAX_ROUNDS);
@@ -182,14 +178,15 @@ static bool run_known(neo_inst *in, const neo_ast_stmt *s, neo_lit x) {
 /* The tensor that the case gives has the name of the result, those of its branches are called after it. */
 static void name_branches(neo_inst *in, const neo_ast_stmt *s, uint32_t branch) {
   uint32_t n = s->u.define.more.n + 1;
-  const char *full[NEO_MAX_RESULTS];
-  for (uint32_t k = 0; k < n && k < NEO_MAX_RESULTS; k++)
-    full[k] = neo_arena_printf(in->fe->arena, "%s.case%d",
-                               neo_inst_full(in, neo_define_target(s, k)->text), (int)branch);
-  for (in->n_results = 0; in->n_results < n && in->n_results < NEO_MAX_RESULTS; in->n_results++) {
-    in->result[in->n_results] = neo_define_target(s, in->n_results)->text;
-    in->result_full[in->n_results] = full[in->n_results];
+  const char **name = NEO_NEW_ARRAY(in->fe->arena, const char *, n);
+  const char **full = NEO_NEW_ARRAY(in->fe->arena, const char *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    name[k] = neo_define_target(s, k)->text;
+    full[k] = neo_arena_printf(in->fe->arena, "%s.case%d", neo_inst_full(in, name[k]), (int)branch);
   }
+  in->n_results = n;
+  in->result = name;
+  in->result_full = full;
 }
 
 /* Checks a branch that may or may not be taken, in an instance of its own; the scope of its names. */

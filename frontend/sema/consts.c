@@ -26,6 +26,7 @@ static bool number_of(const neo_ast_expr *e, neo_lit *x) {
     x->i = -x->i;
     x->f = -x->f;
   }
+  x->f = isnan(x->f) ? (double)NAN : x->f; /* one NaN, as in expressions */
   return true;
 }
 
@@ -46,7 +47,8 @@ static void read_number(reading *r, const neo_ast_literal *l) {
       r->ok = false;
     }
   } else {
-    NEO_ERR(r->in, l->span, TYPE_MISMATCH, "a number", neo_type_text(r->type));
+    const neo_val given = {.kind = NEO_VAL_LIT, .lit = x};
+    NEO_ERR(r->in, l->span, TYPE_MISMATCH, neo_val_text(fe, &given), neo_type_text(r->type));
     r->ok = false;
   }
   NEO_PUSH(fe->arena, &r->values, v);

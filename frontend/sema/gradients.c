@@ -82,8 +82,9 @@ bool neo_grad_check(neo_grad_asked *q) {
   for (uint32_t k = 0; k < q->n; k++) {
     if (seen[q->wrt[k].tensor.i])
       continue;
-    NEO_ERR(f->in, q->e->span, GRAD_INDEPENDENT, name,
-            neo_name_text(f->fe->names, neo_tensor_at(f->m, q->wrt[k].tensor)->name));
+    const char *wrt = neo_name_text(f->fe->names, neo_tensor_at(f->m, q->wrt[k].tensor)->name);
+    int h = NEO_ERR(f->in, q->at[k], GRAD_INDEPENDENT, name, wrt);
+    neo_diag_help(f->fe->diags, h, "its gradient would be 0 everywhere: leave it out");
     return false;
   }
   return true;
@@ -185,7 +186,8 @@ static bool batched_out(neo_frame *f, neo_view *v, const char *full, neo_span sp
 
 static bool batched(neo_grad_asked *q, const char *const *name, neo_results *r) {
   neo_fe *fe = q->f->fe;
-  neo_tensor wrt[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS];
+  neo_tensor *wrt = NEO_NEW_ARRAY(fe->arena, neo_tensor, q->n);
+  neo_tensor *out = NEO_NEW_ARRAY(fe->arena, neo_tensor, q->n);
   for (uint32_t k = 0; k < q->n; k++) {
     neo_view v = q->wrt[k];
     wrt[k] = v.tensor;
@@ -205,9 +207,11 @@ static bool batched(neo_grad_asked *q, const char *const *name, neo_results *r) 
 
 bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full, neo_results *r) {
   neo_frame *f = q->f;
-  const char *name[NEO_MAX_RESULTS];
-  neo_tensor wrt[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS];
+  const char **name = NEO_NEW_ARRAY(f->fe->arena, const char *, q->n);
+  neo_tensor *wrt = NEO_NEW_ARRAY(f->fe->arena, neo_tensor, q->n);
+  neo_tensor *out = NEO_NEW_ARRAY(f->fe->arena, neo_tensor, q->n);
   neo_span at = q->e->span;
+  r->at = NEO_NEW_ARRAY(f->fe->arena, neo_val, q->n);
   if (!settled(f, &q->y, "y", at) || (q->seeded && !settled(f, &q->seed, "seed", at)))
     return false;
   for (uint32_t k = 0; k < q->n; k++) {
@@ -342,9 +346,18 @@ static bool take_gradients(neo_inst *in, const neo_ast_stmt *fn, neo_custom *c) 
   return true;
 }
 
+static void custom_init(neo_fe *fe, neo_custom *c, uint32_t n_in, uint32_t n_out) {
+  *c = (neo_custom){0};
+  c->in = NEO_NEW_ARRAY(fe->arena, uint32_t, n_in + 1);
+  c->dx = NEO_NEW_ARRAY(fe->arena, uint32_t, n_in + 1);
+  c->in_view = NEO_NEW_ARRAY(fe->arena, neo_view, n_in + 1);
+  c->out = NEO_NEW_ARRAY(fe->arena, uint32_t, n_out + 1);
+  c->dy = NEO_NEW_ARRAY(fe->arena, uint32_t, n_out + 1);
+}
+
 bool neo_custom_begin(neo_inst *in, const neo_ast_stmt *fn, const neo_actuals *actual,
                       neo_results *r, neo_custom *c) {
-  *c = (neo_custom){0};
+  custom_init(in->fe, c, actual->n, r->n);
   if (in->fe->owned_at.n > in->n_owned) {
     NEO_ERR(in, fn->u.fn.grad_block.span, CUSTOM_PARAM, fn->u.fn.sig.name.text);
     return false;

@@ -74,8 +74,9 @@ neo_loop *neo_loop_new(neo_inst *in, const neo_ast_stmt *s, neo_expr count) {
   l->in = in;
   l->count = count;
   l->r.base = l->prefix = neo_rounds_base(in, s);
-  l->r.s = s;
-  l->r.n = s->u.define.region->from.n;
+  neo_rounds_init(in->fe, &l->r, s);
+  l->stack = NEO_NEW_ARRAY(in->fe->arena, neo_tensor, l->r.n + 1);
+  l->next = NEO_NEW_ARRAY(in->fe->arena, neo_tensor, l->r.n + 1);
   l->r.loops = true;
   return l;
 }
@@ -312,7 +313,8 @@ void neo_loop_bind(neo_loop *l) {
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(l->r.s, k);
     const char *full = neo_inst_full(in, name->text);
-    neo_val v = k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect[k - l->r.n], full);
+    neo_val v =
+        k < l->r.n ? last_of(l, k, full) : collected_of(l, &l->r.collect.at[k - l->r.n], full);
     neo_define_bind(in, name, v, l->prefix);
     neo_sym *sym = neo_scope_own(in->scope, name->text);
     if (neo_loop_is_while(l) && sym)

@@ -6,11 +6,11 @@
 typedef struct {
   struct neo_rounds r; /* r.now holds the first values of the carries */
   neo_inst *in, *body;
-  neo_expr count;                    /* of the rounds, at most: a size */
-  const char *prefix;                /* r.base */
-  neo_tensor stack[NEO_MAX_RESULTS]; /* of each carry its values at the start of each round */
-  neo_tensor next[NEO_MAX_RESULTS];  /* and at its end */
-  neo_tensor alive;                  /* WHILE: does the round run? */
+  neo_expr count;     /* of the rounds, at most: a size */
+  const char *prefix; /* r.base */
+  neo_tensor *stack;  /* of each carry its values at the start of each round */
+  neo_tensor *next;   /* and at its end */
+  neo_tensor alive;   /* WHILE: does the round run? */
 } neo_loop;
 
 /* The loop of a statement; its first values are still to be found. */

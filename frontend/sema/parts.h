@@ -278,7 +278,8 @@ typedef struct { /* grad(y, wrt …; seed) */
   neo_view y, seed;
   bool seeded;
   uint32_t n;
-  neo_view wrt[NEO_MAX_RESULTS];
+  neo_view *wrt;
+  neo_span *at; /* of each wrt */
 } neo_grad_asked;
 bool neo_grad_of_float(neo_frame *f, const neo_view *v, neo_span at) NEO_MUST_CHECK;
 bool neo_grad_check(neo_grad_asked *q) NEO_MUST_CHECK;
@@ -288,9 +289,8 @@ bool neo_grad_make(neo_grad_asked *q, uint32_t n_names, const char *const *full,
  * requests can name them. */
 bool neo_custom_actuals(neo_inst *in, const neo_ast_stmt *fn, neo_actuals *actual) NEO_MUST_CHECK;
 typedef struct {
-  uint32_t n_in, n_out, in[NEO_MAX_RESULTS], out[NEO_MAX_RESULTS], dy[NEO_MAX_RESULTS],
-      dx[NEO_MAX_RESULTS];
-  neo_view in_view[NEO_MAX_RESULTS];
+  uint32_t n_in, n_out, *in, *out, *dy, *dx; /* in, dx: of each float argument */
+  neo_view *in_view;
 } neo_custom;
 /* `begin` follows the body and opens the scope of the gradient's block; `end` follows that block
  * and adds the record. */

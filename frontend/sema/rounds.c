@@ -10,6 +10,19 @@ void neo_rounds_poison(neo_inst *in, const neo_ast_stmt *s) {
     neo_scope_poison(in, neo_define_target(s, k));
 }
 
+void neo_rounds_init(neo_fe *fe, struct neo_rounds *r, const neo_ast_stmt *s) {
+  const size_t n = s->u.define.region->from.n + 1;
+  r->s = s;
+  r->n = s->u.define.region->from.n;
+  r->name = NEO_NEW_ARRAY(fe->arena, const char *, n);
+  r->target = NEO_NEW_ARRAY(fe->arena, const char *, n);
+  r->prefix = NEO_NEW_ARRAY(fe->arena, const char *, n);
+  r->now = NEO_NEW_ARRAY(fe->arena, neo_val, n);
+  r->next = NEO_NEW_ARRAY(fe->arena, neo_val, n);
+  r->where = NEO_NEW_ARRAY(fe->arena, neo_span, n);
+  r->is_next = NEO_NEW_ARRAY(fe->arena, bool, n);
+}
+
 /* ---- carries, collect */
 
 int neo_rounds_carry(const struct neo_rounds *r, const char *name) {
@@ -30,25 +43,21 @@ static int carry_at(const struct neo_rounds *r, const neo_sym *s) {
   return k >= 0 && s->span == r->s->u.define.region->from.at[k].var.name.span ? k : -1;
 }
 
-static neo_collected *collected_of(struct neo_rounds *r, const neo_ast_name *name) {
-  uint32_t k = 0;
-  while (k < r->n_collected && r->collect[k].name->text != name->text)
+static neo_collected *collected_of(neo_inst *in, const neo_ast_name *name) {
+  struct neo_rounds *r = in->rounds;
+  size_t k = 0;
+  while (k < r->collect.n && r->collect.at[k].name->text != name->text)
     k++;
-  if (k == NEO_MAX_RESULTS)
-    return NULL;
-  if (k == r->n_collected)
-    r->collect[r->n_collected++] = (neo_collected){.name = name, .carry = -1};
-  return &r->collect[k];
+  if (k == r->collect.n)
+    NEO_PUSH(in->fe->arena, &r->collect, (neo_collected){.name = name, .carry = -1});
+  return &r->collect.at[k];
 }
 
 static void collect_one(neo_inst *in, const neo_ast_name *name) {
   struct neo_rounds *r = in->rounds;
-  neo_collected *c = collected_of(r, name);
-  if (!c || c->now) {
-    if (c)
-      NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
-    else
-      NEO_ERR(in, name->span, TOO_MANY, NEO_MAX_RESULTS, "tensors that rounds collect");
+  neo_collected *c = collected_of(in, name);
+  if (c->now) {
+    NEO_ERR(in, name->span, NEXT_TARGET, name->text, "collected twice");
     r->failed = true;
     return;
   }
@@ -122,8 +131,8 @@ neo_inst *neo_round_enter(neo_inst *in, struct neo_rounds *r, const char *prefix
 
 /* A collected carry is collected with its value for the next round, wherever `collect` stands. */
 static void finish_collected(neo_inst *in, struct neo_rounds *r, size_t rounds) {
-  for (uint32_t k = 0; k < r->n_collected; k++) {
-    neo_collected *c = &r->collect[k];
+  for (size_t k = 0; k < r->collect.n; k++) {
+    neo_collected *c = &r->collect.at[k];
     if (c->at.n != rounds && !r->failed) {
       NEO_ERR(in, c->name->span, NEXT_TARGET, c->name->text, "collected in some rounds only");
       r->failed = true;
@@ -223,11 +232,10 @@ static neo_val stack(neo_inst *in, const neo_collected *c, int64_t count, const 
 }
 
 bool neo_rounds_counted(neo_inst *in, const struct neo_rounds *r, const char *word) {
-  uint32_t n = r->s->u.define.more.n + 1;
-  if (n == r->n + r->n_collected)
+  uint32_t n = r->s->u.define.more.n + 1, has = r->n + (uint32_t)r->collect.n;
+  if (n == has)
     return true;
-  int h = NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, word, (int)(r->n + r->n_collected),
-                  (int)n);
+  int h = NEO_ERR(in, r->s->u.define.region->word, RESULT_COUNT, word, (int)has, (int)n);
   neo_diag_help(in->fe->diags, h, "the results are the carries, then what is collected");
   neo_rounds_poison(in, r->s);
   return false;
@@ -252,7 +260,8 @@ void neo_rounds_bind(neo_inst *in, struct neo_rounds *r, int64_t count) {
   for (uint32_t k = 0; k < n; k++) {
     const neo_ast_name *name = neo_define_target(r->s, k);
     const char *full = neo_inst_full(in, name->text);
-    neo_val v = k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect[k - r->n], count, full);
+    neo_val v =
+        k < r->n ? last_of(in, r, k, full) : stack(in, &r->collect.at[k - r->n], count, full);
     neo_define_bind(in, name, v, r->base);
   }
 }

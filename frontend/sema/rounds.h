@@ -13,16 +13,19 @@ typedef struct {
 struct neo_rounds {
   const neo_ast_stmt *s;
   uint32_t n; /* carries */
-  const char *base; /* full name of the first result, but no other region's or call's in the instance */
-  const char *name[NEO_MAX_RESULTS], *target[NEO_MAX_RESULTS];
-  neo_val now[NEO_MAX_RESULTS], next[NEO_MAX_RESULTS];
-  const char *prefix[NEO_MAX_RESULTS];
-  bool is_next[NEO_MAX_RESULTS], last, failed;
+  const char
+      *base; /* full name of the first result, but no other region's or call's in the instance */
+  const char **name, **target, **prefix; /* a carry each, as the next four */
+  neo_val *now, *next;
+  neo_span *where;
+  bool *is_next;
+  bool last, failed;
   bool loops; /* the block is checked once for all rounds, which loops.h defines */
-  neo_span where[NEO_MAX_RESULTS];
-  uint32_t n_collected;
-  neo_collected collect[NEO_MAX_RESULTS];
+  NEO_VEC(neo_collected) collect;
 };
+
+/* Makes room for the carries of the statement's region. */
+void neo_rounds_init(neo_fe *fe, struct neo_rounds *r, const neo_ast_stmt *s);
 
 /* The base of a region's names. */
 const char *neo_rounds_base(neo_inst *in, const neo_ast_stmt *s);

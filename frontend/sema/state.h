@@ -23,7 +23,7 @@
 #include "ir/prove.h"
 
 enum { NEO_MAX_DEPTH = 2048, NEO_CALL_DEPTH = 32 };
-enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 40, NEO_MAX_RESULTS = 16, NEO_MAX_ROUNDS = 6 };
+enum { NEO_MAX_RANK = 16, NEO_MAX_AXES = 40, NEO_MAX_ROUNDS = 6 };
 
 typedef struct neo_fe neo_fe;
 typedef struct neo_inst neo_inst;
@@ -116,8 +116,8 @@ typedef struct {
   const char *path;
   const neo_module_source *source; /* of a module in memory; NULL: a file, or the main text */
   bool read;
-  uint32_t file; /* once it is read: its number among the sources */
-  neo_scope *scope;                /* NULL while it is being read */
+  uint32_t file;    /* once it is read: its number among the sources */
+  neo_scope *scope; /* NULL while it is being read */
 } neo_file_rec;
 
 struct neo_fe {
@@ -170,7 +170,7 @@ struct neo_inst {
   neo_span call;
   const neo_inst *caller;
   uint32_t n_results; /* names that the caller gives to results */
-  const char *result[NEO_MAX_RESULTS], *result_full[NEO_MAX_RESULTS];
+  const char **result, **result_full;
   neo_trainee *trainee;        /* in an optimizer: whom it trains */
   struct neo_trainer *trainer; /* the entry whose `train` statements are checked from here */
   bool is_main;                /* the main file, not a module */
@@ -242,14 +242,14 @@ struct neo_frame {
 typedef struct {
   bool poison;
   uint32_t n;
-  neo_val at[NEO_MAX_RESULTS];
+  neo_val *at; /* `n` grows to what neo_results_room made room for */
   const char *prefix;
 } neo_results;
 
 typedef struct { /* arguments of a call */
   uint32_t n;
-  neo_val at[NEO_MAX_RESULTS];
-  neo_span span[NEO_MAX_RESULTS];
+  neo_val *at; /* as many as the signature has parameters */
+  neo_span *span;
 } neo_actuals;
 
 struct neo_trainee {

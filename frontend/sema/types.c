@@ -41,7 +41,9 @@ static neo_expr lit_as(neo_frame *f, neo_span at, neo_lit x, neo_type t) {
   }
   int h = NEO_ERR(f->in, at, TYPE_MISMATCH,
                   neo_val_text(f->fe, &(neo_val){.kind = NEO_VAL_LIT, .lit = x}), neo_type_text(t));
-  if (is_int)
+  if (is_int && !isfinite(x.f))
+    neo_diag_help(f->fe->diags, h, "integers have no nan and no inf: a float type has them");
+  else if (is_int)
     neo_diag_help(f->fe->diags, h, "convert the %s side with f32(...)", neo_type_text(t));
   return none;
 }

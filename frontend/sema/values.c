@@ -1,5 +1,6 @@
 /* Values of expressions, and views: tensors of which some dimensions are fixed. */
 #include "frontend/sema/parts.h"
+#include <math.h>
 
 neo_val neo_val_int(int64_t i) {
   return (neo_val){.kind = NEO_VAL_LIT, .lit = {NEO_LIT_INT, i, (double)i}};
@@ -33,6 +34,8 @@ const char *neo_val_text(neo_fe *fe, const neo_val *v) {
   static const char *const lits[] = {"an integer", "a number", "a bool"};
   switch (v->kind) {
   case NEO_VAL_LIT:
+    if (v->lit.kind == NEO_LIT_FLOAT && !isfinite(v->lit.f))
+      return isnan(v->lit.f) ? "nan" : "inf";
     return lits[v->lit.kind];
   case NEO_VAL_EXPR:
     return neo_type_text(neo_expr_type(fe->m, v->e));

@@ -117,6 +117,8 @@ void neo_vertex_count(neo_inst *body) {
 void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_names,
                              const char *const *full) {
   const neo_ast_stmts *stmts = &fn->u.fn.block.stmts;
+  body->result = NEO_NEW_ARRAY(body->fe->arena, const char *, n_names + 1);
+  body->result_full = NEO_NEW_ARRAY(body->fe->arena, const char *, n_names + 1);
   for (uint32_t k = 0; k < stmts->n && body->n_results < n_names; k++) {
     if (stmts->at[k]->kind != NEO_AST_PUSH)
       continue;
@@ -287,13 +289,9 @@ static void gather(neo_inst *in, neo_gathered *g, const neo_val *none) {
 void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
   struct neo_vertex *x = in->vertex;
   bool ok = none->kind != NEO_VAL_POISON && has_children(in, b, none);
-  if (ok && x->n == NEO_MAX_RESULTS) {
-    NEO_ERR(in, b->var.span, TOO_MANY, NEO_MAX_RESULTS, "gathers of a vertex function");
-    ok = false;
-  }
   if (ok) {
-    neo_gathered *g = &x->at[x->n++];
-    *g = (neo_gathered){.bind = b};
+    NEO_PUSH(in->fe->arena, &x->gathered, (neo_gathered){.bind = b});
+    neo_gathered *g = &x->gathered.at[x->gathered.n - 1];
     gather(in, g, none);
     ok = g->stack.i != 0;
   }
@@ -306,9 +304,9 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
 /* ---- scatter, push */
 
 static neo_gathered *gathered(struct neo_vertex *x, const char *name) {
-  for (uint32_t k = 0; k < x->n; k++)
-    if (x->at[k].bind->var.name.text == name)
-      return &x->at[k];
+  for (size_t k = 0; k < x->gathered.n; k++)
+    if (x->gathered.at[k].bind->var.name.text == name)
+      return &x->gathered.at[k];
   return NULL;
 }
 
@@ -367,9 +365,7 @@ void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
   neo_ast_path path = {(neo_ast_name *)name, 1, name->span};
   neo_sym *s = neo_path_find(in, &path, false);
   bool value = s && s->kind == NEO_SYM_VALUE && s->value.kind != NEO_VAL_POISON;
-  if (value && x->n_pushed == NEO_MAX_RESULTS)
-    NEO_ERR(in, name->span, TOO_MANY, NEO_MAX_RESULTS, "results of a vertex function");
-  if (!value || x->n_pushed == NEO_MAX_RESULTS) {
+  if (!value) {
     x->failed = true;
     return;
   }
@@ -377,7 +373,7 @@ void neo_vertex_push(neo_inst *in, const neo_ast_name *name) {
   if (v.kind != NEO_VAL_VIEW || !neo_view_is_own(in, &v.view))
     v = neo_define_copy(in, v, neo_inst_full(in, name->text), name->span);
   x->failed = x->failed || v.kind != NEO_VAL_VIEW;
-  x->pushed[x->n_pushed++] = v;
+  NEO_PUSH(in->fe->arena, &x->pushed, v);
 }
 
 /* ---- behind the body */
@@ -397,20 +393,19 @@ static bool define_scattered(neo_inst *in, const neo_gathered *g) {
   return e.i != 0;
 }
 
-bool neo_vertex_leave(neo_inst *body, neo_tensor *stack, uint32_t *n) {
+bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) {
   struct neo_vertex *x = body->vertex;
   bool ok = !x->failed;
-  for (uint32_t k = 0; k < x->n && ok; k++) {
-    ok = define_scattered(body, &x->at[k]);
-    stack[k] = x->at[k].stack;
+  for (size_t k = 0; k < x->gathered.n && ok; k++) {
+    ok = define_scattered(body, &x->gathered.at[k]);
+    stack[k] = x->gathered.at[k].stack;
   }
-  *n = x->n;
   return ok;
 }
 
 neo_val neo_vertex_result(neo_inst *body, uint32_t k) {
   const struct neo_vertex *x = body->vertex;
-  neo_view v = neo_view_whole(body->fe->m, x->pushed[k].view.tensor);
+  neo_view v = neo_view_whole(body->fe->m, x->pushed.at[k].view.tensor);
   for (uint32_t d = 0; d < x->axis; d++)
     v.index[d] = neo_axis_ref(body->fe->m, d);
   v.rank -= x->axis;

@@ -22,9 +22,8 @@ struct neo_vertex {
   uint32_t axis; /* the ambient axis that is the vertex */
   bool down;     /* gathers from parents */
   bool failed;
-  uint32_t n, n_pushed;
-  neo_gathered at[NEO_MAX_RESULTS];
-  neo_val pushed[NEO_MAX_RESULTS];
+  NEO_VEC(neo_gathered) gathered;
+  NEO_VEC(neo_val) pushed;
 };
 
 /* Declares the graph's size, input and names; false after a report. */
@@ -44,8 +43,8 @@ bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
 void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none);
 void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v);
 void neo_vertex_push(neo_inst *in, const neo_ast_name *name);
-/* Defines what was scattered; the tensors go to stack[], their number to *n. False after a report. */
-bool neo_vertex_leave(neo_inst *body, neo_tensor *stack, uint32_t *n) NEO_MUST_CHECK;
+/* Defines what was scattered; the tensors go to stack[], one for each gather. False after a report. */
+bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) NEO_MUST_CHECK;
 /* A pushed value as a tensor of all vertices, seen from outside of the function. */
 neo_val neo_vertex_result(neo_inst *body, uint32_t k);
 

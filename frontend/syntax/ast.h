@@ -45,7 +45,7 @@ typedef NEO_AST_LIST(neo_ast_path) neo_ast_paths;
 /* ---- expressions ----------------------------------------------------------------------------- */
 
 typedef enum {
-  NEO_AST_NUMBER, /* 12, 0.5, 1e-3, inf, pi */
+  NEO_AST_NUMBER, /* 12, 0.5, 1e-3, inf, nan, pi */
   NEO_AST_BOOL,   /* true, false */
   NEO_AST_REF,    /* path [args] [subs]: a name, a call, an element (of a call's result) */
   NEO_AST_UNARY,  /* -x, not x */
@@ -154,7 +154,7 @@ struct neo_ast_expr {
       const char *text; /* as written, interned */
       bool is_int;      /* then `i` is exact, and `value` its nearest double */
       int64_t i;        /* never negative */
-      double value;     /* nearest double; inf and pi too */
+      double value;     /* nearest double; inf, nan and pi too */
     } number;
     bool boolean;
     struct {

@@ -106,8 +106,8 @@ static neo_tok word_kind(const neo_lexer *l, uint32_t at, uint32_t length) {
     if (strlen(text) == length && memcmp(text, p, length) == 0)
       return reserved[i];
   }
-  bool number =
-      (length == 3 && memcmp(p, "inf", 3) == 0) || (length == 2 && memcmp(p, "pi", 2) == 0);
+  bool number = (length == 3 && (memcmp(p, "inf", 3) == 0 || memcmp(p, "nan", 3) == 0)) ||
+                (length == 2 && memcmp(p, "pi", 2) == 0);
   return number ? NEO_TOK_NUMBER : NEO_TOK_NAME;
 }
 

@@ -58,7 +58,7 @@ typedef enum {
   NEO_TOKENS(X)
 #undef X
       NEO_TOK_NAME,
-  NEO_TOK_NUMBER, /* with inf and pi */
+  NEO_TOK_NUMBER, /* with inf, nan and pi */
   NEO_TOK_END,    /* a line end that ends a statement, or `;` outside of brackets */
   NEO_TOK_EOF,
   NEO_TOK_ERROR, /* something that was reported; one or more characters */

@@ -111,6 +111,10 @@ static void set_number(neo_parser *p, neo_ast_expr *e, const char *text) {
     e->u.number.value = INFINITY;
     return;
   }
+  if (strcmp(text, "nan") == 0) {
+    e->u.number.value = NAN;
+    return;
+  }
   if (strcmp(text, "pi") == 0) {
     e->u.number.value = 3.14159265358979323846;
     return;

@@ -8,7 +8,7 @@
 neo_ast_name neo_p_name(neo_parser *p, const char *what) {
   const neo_token *t = neo_p_peek(p, 0);
   neo_ast_name name = {0};
-  bool word = t->kind == NEO_TOK_NUMBER ? strpbrk(t->text, "ip") != NULL
+  bool word = t->kind == NEO_TOK_NUMBER ? strpbrk(t->text, "inp") == t->text
                                         : t->kind >= NEO_TOK_TRUE && t->kind < NEO_TOK_NAME;
   word |= t->kind == NEO_TOK_AND || t->kind == NEO_TOK_OR || t->kind == NEO_TOK_NOT;
   if (p->panic)

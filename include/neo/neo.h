@@ -44,6 +44,15 @@ typedef struct {
   size_t text_bytes;
 } neo_module_text; /* what `import NAME` finds before any file */
 
+/* What a tensor, an entry or a size that is called `ident` in the model's text is called in the
+ * record, and so in files, messages of the runtime, JSON and neo_rt_find: any UTF-8 of 1 to 500
+ * bytes without control characters, "layers.0.weight". With {"h", "encoder"} the parameter h.W
+ * of a call is "encoder.W", and a state of its optimizer "encoder.W.adam.m". C identifiers in
+ * the header stay those of the text. */
+typedef struct {
+  const char *ident, *name;
+} neo_name_pair;
+
 /* What to compile. All zero but `path`, or `text`, is fine: null means the default. It is read,
  * and what it points to, during the call only. */
 typedef struct {
@@ -71,8 +80,8 @@ typedef struct {
   size_t text_bytes;
   const neo_module_text *modules;
   int32_t n_modules;
-  /* Further options, as those of `neoc compile` (docs/cli.md), null-terminated: {"--math=bf16",
-   * "-D", "B=4", NULL}. */
+  /* Further options, as those of `neoc compile` (`neoc help compile`), null-terminated:
+   * {"--math=bf16", "-D", "B=4", NULL}. */
   const char *const *options;
   /* Another thread, or a signal handler, writes 1: the compilation ends soon, with 14. */
   const volatile int32_t *cancel;
@@ -81,6 +90,9 @@ typedef struct {
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
   const char *cache; /* folder of the cache of builds; null: the user's own; "none": none */
+  const neo_name_pair *names; /* for programs; two of a kind that are the same are a bad request,
+                                 as is an identifier that the model does not have */
+  int32_t n_names;
 } neo_request;
 
 /* ---- files */
@@ -102,11 +114,11 @@ NEO_API const char *neo_version(void);
  * nothing of its request. */
 typedef struct neo_build neo_build;
 
-/* Compiles in memory: writes no file, and needs no other program but, for a GPU, ptxas where it
- * is installed. `emit` is a list of code o h ll s json ptx, and "code" if it is null: "code" is
- * for neo_code_load, "o" an object with the functions of the header "h", which takes longer to
- * make and can be loaded, too. The status is neo_compile's. *out is null only when memory ended;
- * after any other failure it has the diagnostics. The caller frees it. */
+/* Compiles in memory: writes no file but those of the cache, and needs no other program but, for
+ * a GPU, ptxas where it is installed. `emit` is a list of code o h ll s json ptx, and "code" if
+ * it is null: "code" is for neo_code_load, "o" an object with the functions of the header "h",
+ * which takes longer to make and can be loaded, too. The status is neo_compile's. *out is null
+ * only when memory ended; after any other failure it has the diagnostics. The caller frees it. */
 NEO_API int32_t neo_build_make(const neo_request *request, neo_build **out);
 NEO_API void neo_build_free(neo_build *build); /* null is fine */
 
@@ -140,7 +152,7 @@ NEO_API const char *neo_build_failure(const neo_build *build);
  * made. */
 NEO_API const void *neo_build_output(const neo_build *build, const char *kind, size_t *bytes);
 
-/* What the compiler made of it, as `neoc explain` (docs/cli.md): "groups" (what became one
+/* What the compiler made of it, as `neoc explain`: "groups" (what became one
  * kernel, and why), "schedule", "kernels", "memory", "timings", "ir", "after=PASS", or "html",
  * all of it as a page. Compiles again. The text is for neo_messages_free; after a failure it is
  * messages, whose last line begins with "neo: ". */
@@ -175,7 +187,7 @@ NEO_API void neo_code_free(neo_code *code); /* null is fine */
 
 /* ---- the program */
 
-/* The program neoc as a function (docs/cli.md): prints to stdout and stderr, and returns its
+/* The program neoc as a function: prints to stdout and stderr, and returns its
  * exit code. argv[0] is its name, argv[1] the command. Unlike the program it does not survive a
  * bug of the compiler, nor the end of memory within LLVM and isl. Signals are blocked in the
  * thread that calls. */

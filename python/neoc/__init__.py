@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, errors
 from .compiler import check, compile, format, load, set_threads
-from .errors import (CacheError, Cancelled, CompileError, Diagnostic, DTypeError, GradientError,
-                     NeoError, RangeError, ShapeError, Unsupported)
+from .errors import (CacheError, Cancelled, CompileError, CompileWarning, Diagnostic, DTypeError,
+                     GradientError, NeoError, RangeError, ShapeError, Unsupported)
 from .op import Op, op
 from .trace.names import MODULES as _MODULES
 from .trace.names import NAMES as _TRACED
 
 if TYPE_CHECKING:
+    from . import cache, fit
     from .model import Model
     from .tuning import tune
 
@@ -39,14 +40,16 @@ __version__ = _core.version()
 # None. Whoever adds a module to the package adds its names here.
 _LAZY: dict[str, str | None] = {
     "Model": "neoc.model",
+    "cache": None,
+    "fit": None,
     "jax": None,
     "tune": "neoc.tuning",
 }
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
-__all__ = ["CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
-           "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "check",
+__all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
+           "GradientError", "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "cache", "check",
            "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
 
 

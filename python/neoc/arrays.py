@@ -96,6 +96,8 @@ def as_input(name: str, value: Any, like: Any = None) -> "np.ndarray[Any, Any]":
         raise DTypeError(f"{name}: a masked array; fill it first: {name}.filled(0)")
     has_type = hasattr(value, "dtype")
     array = _as_array(name, value)
+    if array.ndim > 16:
+        raise ShapeError(f"{name}: at most 16 dimensions, given {array.ndim}")
     if array.dtype.kind == "O":
         raise DTypeError(f"{name}: expected an array or a number, given {type(value).__name__}")
     if like is not None and not has_type:

@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from . import _core
-from .errors import Cancelled, CompileError, Diagnostic, NeoError, Note, error_of
+from .errors import (Cancelled, CompileError, CompileWarning, Diagnostic, NeoError, Note,
+                     error_of)
 
 if TYPE_CHECKING:
     from .model import Model
@@ -36,6 +37,18 @@ def failure_of(build: _core.Build) -> BaseException:
     if isinstance(error, CompileError):
         error.diagnostics = found
     return error
+
+
+def warn_of(found: Iterable[Diagnostic]) -> None:
+    """Shows warnings as Python's, at the line of the first caller outside of the package."""
+    import sys
+    import warnings
+    package, level, frame = os.path.dirname(os.path.abspath(__file__)), 1, sys._getframe()
+    while frame.f_back and os.path.abspath(frame.f_code.co_filename).startswith(package):
+        frame, level = frame.f_back, level + 1
+    for d in found:
+        if d.severity == "warning":
+            warnings.warn(str(d), CompileWarning, stacklevel=level)
 
 
 # ---------------------------------------------------------------- options
@@ -161,8 +174,8 @@ def format(text: str) -> str:
             return file.read()
 
 
-def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
-    """A command of neoc in a process of its own: its exit code, and what it complains of.
+def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str, str]:
+    """A command of neoc in a process of its own: its exit code, stdout, and what it complains of.
 
     In this process it would print to its stdout and stderr.
     """
@@ -173,7 +186,8 @@ def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str]:
     pipe = subprocess.PIPE if quiet else None
     done = subprocess.run([sys.executable, "-m", "neoc", *words], stdin=subprocess.DEVNULL,
                           stdout=pipe, stderr=pipe, env={**os.environ, "PYTHONPATH": path})
-    return done.returncode, (done.stderr or b"").decode("utf-8", "replace").strip()
+    out, why = ((part or b"").decode("utf-8", "replace") for part in (done.stdout, done.stderr))
+    return done.returncode, out, why.strip()
 
 
 def set_threads(n: int) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NoReturn, Sequence
 
 __all__ = [
-    "CacheError", "Cancelled", "CompileError", "DTypeError", "Diagnostic", "GradientError",
-    "NeoError", "Note", "RangeError", "ShapeError", "Unsupported",
+    "CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
+    "GradientError", "NeoError", "Note", "RangeError", "ShapeError", "Unsupported",
 ]
 
 
@@ -120,6 +120,10 @@ class CacheError(NeoError):
 
 class Unsupported(NeoError):
     """Something that this machine, or this version of another package, does not have."""
+
+
+class CompileWarning(UserWarning):
+    """What the compiler warns of, as it warns on the command line; codes begin with W."""
 
 
 class Cancelled(KeyboardInterrupt):

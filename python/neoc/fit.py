@@ -147,9 +147,18 @@ def early_stopping(value: str = "val_loss", patience: int = 3) -> Callback:
 
 # ---------------------------------------------------------------- data
 
+def _batch_extent(entry: Entry, inputs: Mapping[str, Tensor]) -> int | str | None:
+    """The extent that counts rows: a run-time size that is the first one of an input, or the first
+    extent of the first input that has some."""
+    first = [inputs[n].shape[0] for n in entry.inputs if inputs[n].shape]
+    sizes = [extent for extent in first if isinstance(extent, str)]
+    return (sizes or first or [None])[0]
+
+
 def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any],
-             what: str) -> dict[str, Any]:
-    """Arrays of the types that the entry takes, as many rows each."""
+             what: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays of the types that the entry takes: those with as many rows each, and those that are
+    the same in all steps, as their first extent is another one."""
     import numpy as np
     missing = [n for n in entry.inputs if n not in data]
     unknown = [n for n in data if n not in entry.inputs]
@@ -157,19 +166,24 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
         raise NameError_(f"{what}: " + "; ".join(filter(None, (
             f"{entry!r} needs {', '.join(missing)} too" if missing else "",
             f"{entry!r} takes no {', '.join(unknown)}" if unknown else ""))))
-    made = {}
+    rows: dict[str, Any] = {}
+    same: dict[str, Any] = {}
+    counted = _batch_extent(entry, inputs)
     for name in entry.inputs:
-        row = inputs[name]
-        array = np.asarray(data[name])
-        made[name] = _typed(name, array, row.word)
-        if array.ndim != len(row.shape):
-            raise ShapeError(f"{what}: {name} has {len(row.shape)} dimensions, the first of which "
-                             f"counts rows; given the shape {array.shape}")
-    counts = {name: len(array) for name, array in made.items() if array.ndim}
-    if len(set(counts.values())) != 1:
+        shape = inputs[name].shape
+        array = _typed(name, np.asarray(data[name]), inputs[name].word)
+        is_row = bool(shape) and shape[0] == counted
+        if array.ndim != len(shape):
+            counts = ", the first of which counts rows" if is_row else ""
+            raise ShapeError(f"{what}: {name} has {len(shape)} dimensions{counts}; given the "
+                             f"shape {array.shape}")
+        (rows if is_row else same)[name] = array
+    found = {name: len(array) for name, array in rows.items()}
+    if len(set(found.values())) != 1:
         raise ShapeError(f"{what}: numbers of rows differ: " +
-                         ", ".join(f"{k} {v}" for k, v in counts.items()))
-    return made
+                         ", ".join(f"{k} {v}" for k, v in found.items())
+                         if found else f"{what}: {entry!r} takes no rows")
+    return rows, same
 
 
 def _typed(name: str, array: Any, word: str) -> Any:
@@ -194,7 +208,7 @@ class _Batches:
 
     def __init__(self, model: Model, entry: Entry, data: Mapping[str, Any],
                  batch_size: int | None, shuffle: bool, seed: int, what: str) -> None:
-        self.rows = _rows_of(entry, model.inputs, data, what)
+        self.rows, self.same = _rows_of(entry, model.inputs, data, what)
         self.count = len(next(iter(self.rows.values())))
         self.shuffle, self.seed = shuffle, seed
         fixed, most = _batch_of(model, entry)
@@ -216,19 +230,17 @@ class _Batches:
         for k in range(self.steps):
             at = slice(k * self.size, min((k + 1) * self.size, self.count))
             chosen = at if order is None else order[at]
-            yield at.stop - at.start, {n: a[chosen] for n, a in self.rows.items()}
+            batch = {n: a[chosen] for n, a in self.rows.items()}
+            yield at.stop - at.start, {**batch, **self.same}
 
 
 def _batch_of(model: Model, entry: Entry) -> tuple[int | None, int | None]:
     """(the number of rows if it is fixed, else None; the most rows if there is a bound)."""
-    first = {model.inputs[n].shape[0] for n in entry.inputs if model.inputs[n].shape}
+    extent = _batch_extent(entry, model.inputs)
+    if isinstance(extent, int):
+        return extent, extent
     sizes = {name: hi for name, _, hi in model._program.sizes}
-    for extent in first:
-        if isinstance(extent, int):
-            return extent, extent
-        if isinstance(extent, str):
-            return None, sizes[extent]
-    return None, None
+    return None, sizes.get(extent) if isinstance(extent, str) else None
 
 
 class _Given:
@@ -245,9 +257,9 @@ class _Given:
             if not isinstance(batch, Mapping):
                 raise DTypeError(f"{self.what}: expected a dict of arrays by name for each batch, "
                                  f"given {type(batch).__name__}")
-            rows = _rows_of(self.entry, self.model.inputs, batch, self.what)
+            rows, same = _rows_of(self.entry, self.model.inputs, batch, self.what)
             found += 1
-            yield len(next(iter(rows.values()))), rows
+            yield len(next(iter(rows.values()))), {**rows, **same}
         if not found:
             raise NeoError(f"{self.what}: there are no batches (an iterator is used up after an "
                            "epoch; give something that can be gone through again)")
@@ -357,8 +369,8 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
         progress: bool | None = None, allow_nan: bool = False) -> History:
     """Trains a model on data.
 
-    data: a dict of arrays by the names of the entry's inputs, whose first dimension counts rows;
-        or an iterable of such dicts, one for each batch. Numbers of another type are converted:
+    data: a dict of arrays by the names of the entry's inputs, whose first dimension counts rows
+        (those with another first extent are the same in all steps); or an iterable of such dicts, one for each batch. Numbers of another type are converted:
         floats rounded, integers if they fit.
     epochs: how often to go through the data. batch_size: rows in a step; None: what the model
         says. The last rows of an epoch are a smaller step, or none where the model takes an exact

@@ -17,9 +17,9 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Mutab
                     NamedTuple, Sequence)
 
 from . import _core, arrays
-from .compiler import (device_words, explanation_of, failure_of, module_texts, option_words,
-                       size_words)
-from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
+from .compiler import (device_words, diagnostics_of, explanation_of, failure_of, module_texts,
+                       option_words, size_words, warn_of)
+from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError, Unsupported
 
 if TYPE_CHECKING:
     from .fit import History
@@ -70,7 +70,8 @@ class Entry(_core.Entry):
 
 class Tensors(MutableMapping[str, Any]):
     """Parameters or states by name. Reading gives an array that is their memory: what is written
-    to it is in the model. Assignment copies an array of the same shape, or a number.
+    to it is in the model. Assignment copies an array of the same shape, or a number. Of a model on
+    a GPU reading gives a copy that cannot be written to.
 
     From the first reading of a tensor on, what the model keeps of it in other forms is made anew
     in each call; Model.state_dict() reads without that.
@@ -91,7 +92,12 @@ class Tensors(MutableMapping[str, Any]):
         if name not in self._views:
             import numpy as np
             row = self._row(name)
-            view = np.asarray(self._context.view(row.number))
+            try:
+                view = np.asarray(self._context.view(row.number))
+            except Unsupported:  # on a GPU: what is written to a copy would be lost
+                copied = self._context.get(row.number)
+                copied.flags.writeable = False
+                return copied
             self._views[name] = view.view(arrays.dtype_of("bf16")) if row.word == "bf16" else view
         return self._views[name]
 
@@ -451,6 +457,7 @@ def _program_of(source: _Source) -> _core.Program:
     build = _core.Build(source.path, source.text, source.options, source.imports)
     if build.status:
         raise failure_of(build)
+    warn_of(diagnostics_of(build))
     return build.load(source.threads)
 
 

@@ -31,10 +31,10 @@ from typing import Any, Iterable, Mapping, Sequence, Union
 
 from . import _core, arrays
 from .compiler import (device_words, diagnostics_of, explanation_of, failure_of,
-                       option_words)
+                       option_words, warn_of)
 from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
 from .programs import program_of
-from .retell import TYPES, retold
+from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
                    form_of, index_reads, input_line, rank_of, read_names, static_line,
                    types_of, zeros_line)
@@ -208,7 +208,7 @@ class Op(_core.Op):
         plan, first = Plan(), None
         while True:
             module = self._module(key, plan)
-            made = program_of(module.text, self._options, self._threads)
+            made = self._made(module)
             if isinstance(made, _core.Program):
                 break
             found = diagnostics_of(made)
@@ -221,6 +221,12 @@ class Op(_core.Op):
         places = {a.name: k for k, a in enumerate(self._arguments)}
         tensors, entry = made.tensors, made.entries[0]
         return made, tuple(places[tensors[t][0]] for t in entry[2])
+
+    def _made(self, module: Module) -> _core.Program | _core.Build:
+        def look(build: _core.Build) -> None:
+            warn_of(warnings_of(diagnostics_of(build), self._text, module))
+
+        return program_of(module.text, self._options, self._threads, look)
 
     def _retry(self, found: Sequence[Diagnostic], module: Module, key: Key, plan: Plan) -> bool:
         """Whether another plan may be right where this one has errors."""

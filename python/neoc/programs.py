@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any
+from typing import Any, Callable
 
 from . import _core
 from .text import PATH
@@ -35,11 +35,12 @@ def forget_programs() -> None:
         _programs.clear()
 
 
-def program_of(text: str, options: tuple[str, ...] = (),
-               threads: int = 0) -> _core.Program | _core.Build:
+def program_of(text: str, options: tuple[str, ...] = (), threads: int = 0,
+               look: Callable[[_core.Build], None] | None = None) -> _core.Program | _core.Build:
     """The program of a module's text; where it has errors the build, which has them.
 
-    The same text compiled before in this process is not compiled again.
+    The same text compiled before in this process is not compiled again. ``look`` is given a build
+    that is good before it is loaded, as it may have warnings.
     """
     key = (text, options, threads)
     program = _known_program(key)
@@ -48,6 +49,8 @@ def program_of(text: str, options: tuple[str, ...] = (),
     build = _core.Build(PATH, text, options)
     if build.status:
         return build
+    if look is not None:
+        look(build)
     program = build.load(threads)
     _keep_program(key, program)
     return program

@@ -46,6 +46,17 @@ def _moved(d: Diagnostic, text: str, head: int) -> Diagnostic:
     return Diagnostic(d.severity, d.code, d.message, help=d.help, notes=notes)
 
 
+# What a text of which only a part is asked for has nothing to do with: unused definitions.
+_UNUSED = frozenset(("W0440", "W0456", "W0457", "W0458"))
+
+
+def warnings_of(found: Sequence[Diagnostic], text: str, module: Module) -> list[Diagnostic]:
+    """The warnings about lines of the text."""
+    moved = [_moved(d, text, module.head) for d in found
+             if d.severity == "warning" and d.code not in _UNUSED]
+    return [d for d in moved if d.line]
+
+
 def _hint(kind: type[_Told], key: Key, arguments: Sequence[Argument]) -> str:
     if kind is not DTypeError:
         return ""

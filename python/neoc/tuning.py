@@ -27,7 +27,7 @@ def tune(op: Op, args: Sequence[Any], *, seconds: float = 20, quiet: bool = True
         with open(model, "w", encoding="utf-8") as file:
             file.write(op._last_module().text)
         words = ["tune", *op._options, f"--time={max(1, round(seconds))}s", model]
-        code, why = run_command(words, quiet)
+        code, _, why = run_command(words, quiet)
         if code:
             raise NeoError(f"tune: the search has failed: {why}")
     op._options = tuple(w for w in op._options if not w.startswith("--records")) + (

@@ -32,7 +32,7 @@ def _interpret(op: Op, given: dict[str, Any], folder: str) -> dict[str, Any]:
         path = os.path.join(folder, f"{name}.npy")
         np.save(path, array)
         words.append(f"{name}=@{path}")
-    code, why = run_command(words)
+    code, _, why = run_command(words)
     if code:
         raise NeoError(f"verify: the interpreter does not run this: {why}")
     with np.load(out) as found:

@@ -217,8 +217,12 @@ static PyObject *view(PyObject *self, PyObject *number) {
   neo_py_context_enter(c);
   PyObject *ok = done(c, neo_rt_view(c->ctx, k, &v->dl, v->shape));
   Py_XDECREF(ok);
-  if (!ok)
+  if (!ok) {
     Py_CLEAR(v);
+  } else if (v->dl.device.type != NEO_DL_CPU) {
+    Py_CLEAR(v);
+    neo_py_raise(c->s, NEO_RT_E_UNSUPPORTED, "the tensor lies in the memory of a GPU");
+  }
   return (PyObject *)v;
 }
 

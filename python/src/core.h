@@ -10,8 +10,8 @@
  *   op.c        Op: an operator; finds the program for the shapes and types of a call
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
+ *   call.c      neo_rt_call without the interpreter's lock
  *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
- *   raise.c     a status of libneo as an exception of neoc.errors
  *
  * How doors (torch, JAX) call a program without Python:
  *
@@ -145,7 +145,7 @@ typedef struct {
   PyObject *object; /* what is read: the argument, or an array that was made of it */
   PyObject *made;   /* to be released; null where it is the argument itself */
   Py_buffer buffer; /* held if has_buffer */
-  bool has_buffer;
+  bool has_buffer, writable;
   uint8_t kind, type; /* of an array enum neo_rt_type */
   int32_t rank;
   const Py_ssize_t *shape;

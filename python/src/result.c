@@ -67,15 +67,14 @@ static int check_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
   return done ? 0 : -1;
 }
 
-static bool is_usable(neo_py_state *s, const neo_rt_tensor *t, PyObject *given,
-                      const neo_py_value *inputs, int32_t n, neo_py_value *v) {
-  PyObject *name = PyUnicode_InternFromString(t->name);
-  bool good = name && neo_py_value_read(s, given, name, -1, v) == 0;
-  Py_XDECREF(name);
-  PyErr_Clear();
-  if (!good)
+/* Can the kernels write to it? */
+static bool is_usable(neo_py_state *s, const neo_rt_tensor *t, int32_t rank, const int64_t *extent,
+                      const neo_py_value *inputs, int32_t n, PyObject *given, neo_py_value *v) {
+  if ((PyObject *)Py_TYPE(given) != s->ndarray || neo_py_value_read(s, given, s->out, -1, v)) {
+    PyErr_Clear();
     return false;
-  good = !v->made && v->kind == NEO_PY_ARRAY && v->type == t->type;
+  }
+  bool good = !v->made && v->writable && v->type == t->type && has_shape(v, rank, extent);
   for (int32_t k = 0; good && k < n; k++)
     good = !overlaps(v, &inputs[k]);
   neo_py_value_release(v);
@@ -86,13 +85,13 @@ static int take_given(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
                       const int64_t *extent, PyObject *given, const neo_py_value *inputs,
                       int32_t n, neo_py_result *r) {
   neo_py_value v = {0};
-  if (check_given(s, t, rank, extent, given))
-    return -1;
-  if (is_usable(s, t, given, inputs, n, &v) && has_shape(&v, rank, extent)) {
+  if (is_usable(s, t, rank, extent, inputs, n, given, &v)) {
     r->array = Py_NewRef(given);
     r->data = v.data;
     return 0;
   }
+  if (check_given(s, t, rank, extent, given))
+    return -1;
   r->given = Py_NewRef(given);
   return make_new(s, t, rank, extent, r);
 }

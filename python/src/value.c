@@ -38,6 +38,7 @@ static bool read_fields(const neo_py_state *s, PyObject *object, neo_py_value *v
   v->rank = a->nd;
   v->shape = a->dimensions;
   v->data = a->data;
+  v->writable = a->flags & WRITEABLE;
   return true;
 }
 
@@ -58,6 +59,7 @@ static bool read_buffer(const neo_py_state *s, PyObject *object, neo_py_value *v
   v->rank = v->buffer.ndim;
   v->shape = v->buffer.shape;
   v->data = v->buffer.buf;
+  v->writable = !v->buffer.readonly;
   return v->rank <= NEO_PY_RANK && (uintptr_t)v->data % neo_py_type_bytes(type) == 0;
 }
 

@@ -1,6 +1,7 @@
 """Models: entries, values, files, training."""
 
 import copy
+import gc
 import json
 import os
 import pickle
@@ -85,6 +86,20 @@ class Models(unittest.TestCase):
         copied = w.copy()
         del m
         np.testing.assert_array_equal(w, copied)
+
+    def test_parts_of_a_model_outlive_it_in_any_order(self):
+        m = self.first.clone()
+        step, params, settings, w = m.step, m.params, m.settings, m.params["h.W"]
+        del m
+        gc.collect()
+        step(X=self.x[:4], Y=self.y[:4], lr=0.5)
+        self.assertEqual(settings["lr"], 0.5)
+        del step, settings
+        gc.collect()
+        self.assertIs(params["h.W"], w)
+        del params
+        gc.collect()
+        self.assertTrue(np.isfinite(w).all())
 
     def test_assignment_sets_a_parameter(self):
         self.m.params["h.b"] = 1.5
@@ -220,6 +235,15 @@ class Training(unittest.TestCase):
                                  callbacks=[checkpoint(path), early_stopping("step", 2)])
             self.assertEqual(history["epoch"], [1, 2, 3])
             self.assertEqual(self.first.clone().load(path).steps, 12)
+
+    def test_inputs_without_rows_are_the_same_in_all_steps(self):
+        m = neoc.compile("import optim\ndim B <= 8\ninput T[3]\ninput X[B, 3]\ninput s\n"
+                         "param w[3] = 0\nl = mean[b] (s*sum[i] X[b, i]*T[i]*w[i] - 1)^2\n"
+                         "train l using optim.sgd(lr = 0.1)")
+        data = {"T": np.ones(3), "X": np.random.rand(40, 3), "s": 2.0}
+        history = m.fit(data, epochs=5, batch_size=8, progress=False)
+        self.assertEqual(history["step"], [5, 10, 15, 20, 25])
+        self.assertLess(history["l"][-1], history["l"][0])
 
     def test_data_of_other_types_are_converted_if_they_fit(self):
         rows = {k: v.astype("f8") for k, v in data().items()}

@@ -6,6 +6,7 @@ import os
 import pickle
 import tempfile
 import unittest
+import warnings
 
 import neoc
 import numpy as np
@@ -136,6 +137,14 @@ class Calls(unittest.TestCase):
         self.assertIs(f(self.a, out=outs)[1], outs[1])
         self.same(outs[0], v)
 
+    def test_there_may_be_many_arguments_and_results(self):
+        f = neoc.op("y[i] = " + " + ".join(f"a{k}[i]" for k in range(40)))
+        rows = {f"a{k}": np.full(3, float(k)) for k in range(40)}
+        self.same(f(**rows), [780]*3)
+        self.assertEqual(len(f.vjp()(*rows.values(), np.ones(3))), 40)
+        g = neoc.op("\n".join(f"y{k}[i] = {k}*x[i]" for k in range(30)))
+        self.same(np.array(g(np.ones(2))), np.arange(30)[:, None] + np.zeros(2))
+
     def test_sizes_are_numbers_of_the_call(self):
         window = neoc.op("y[i < N] = sum[k < K] x[i + k]")
         self.assertEqual(window.arguments, ("x", "N", "K"))
@@ -193,6 +202,11 @@ class Errors(unittest.TestCase):
         with self.assertRaisesRegex(neoc.ShapeError, r"A: expected 2 dimensions \(A\[i, k\]\)"):
             self.mm(np.ones(3), np.ones((3, 3)))
 
+    def test_there_are_at_most_16_dimensions(self):
+        f = neoc.op("y[..] = 2*x[..]")
+        self.assertEqual(f(np.ones((1, 2)*8)).shape, (1, 2)*8)
+        self.assertRaisesRegex(neoc.ShapeError, "at most 16", f, np.ones((1,)*17))
+
     def test_types_that_differ_are_told_in_the_words_of_numpy(self):
         with self.assertRaises(neoc.DTypeError) as caught:
             self.mm(np.ones((3, 4)), np.ones((4, 5), "f"))
@@ -244,6 +258,20 @@ class Errors(unittest.TestCase):
         for text in ("input A[3]\nC[i] = A[i]", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
             with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
                 neoc.op(text)
+
+    def test_warnings_of_the_compiler_are_warnings_of_python(self):
+        # Floor of the quotient of two sizes, which a float may not be meant to have.
+        text = "y[i] = x[i]*f32(N/M)"
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            neoc.op(text, static=("N", "M"))(np.ones(3, "f"), 5, 2)
+            neoc.compile("dim N <= 9\ninput x[N]\ny = f32(N/2)*sum[i] x[i]\noutput y")
+            self.assertEqual([w.category for w in caught][-1:], [neoc.CompileWarning])
+            self.assertIn("W0314", str(caught[-1].message))
+            self.assertEqual({w.filename for w in caught}, {__file__})
+            del caught[:]
+            neoc.op("a[i] = x[i]\nb[i] = 2*x[i]", out="b")(np.ones(3))  # unused is no matter
+            self.assertEqual(caught, [])
 
     def test_names_of_options_must_be_in_the_text(self):
         for options in ({"out": "q"}, {"static": "q"}, {"types": {"q": "f32"}}):

@@ -157,6 +157,32 @@ class Processes(unittest.TestCase):
         """)
         self.assertEqual((code, errors), (0, ""))
 
+    def test_what_was_compiled_before_comes_from_the_cache(self):
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            text = """
+                import os
+                os.environ["NEO_CODE_CACHE"] = "%s"
+                import neoc, numpy as np
+                print(neoc.op("y[i] = 2*x[i]")(np.ones(3)))
+                info = neoc.cache.info()
+                print(info.builds, info.hits > 0, info.folder == "%s")
+            """ % (folder, folder)
+            self.assertEqual(run(text), (0, "[2. 2. 2.]\n1 False True\n", ""))
+            self.assertEqual(run(text), (0, "[2. 2. 2.]\n1 True True\n", ""))
+            code, out, _ = run(f"""
+                import os
+                os.environ["NEO_CODE_CACHE"] = "{folder}"
+                import neoc
+                print(neoc.cache.prune(10**9), neoc.cache.clear() > 0, neoc.cache.info().builds)
+                os.environ["NEO_CODE_CACHE"] = "none"
+                try:
+                    neoc.cache.info()
+                except neoc.CacheError:
+                    print("none")
+            """)
+            self.assertEqual((code, out), (0, "0 True 0\nnone\n"))
+
     def test_the_import_takes_neither_torch_nor_jax_nor_numpy(self):
         code, out, _ = run("""
             import sys, neoc
@@ -200,9 +226,9 @@ class Processes(unittest.TestCase):
             a, b = np.zeros((1500, 1500), "f"), np.ones((1500, 1500), "f")
             threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
             try:
-                chain(b, a)
-                print("done")
-            except neoc.Cancelled:
+                for _ in range(100): # on a quick machine it comes between two calls
+                    chain(b, a)
+            except KeyboardInterrupt:
                 print("cancelled")
             short = neoc.op("C[i, j] = sum[k] A[i, k]*B[k, j]")
             print((short(a, b) == 0).all())

@@ -97,6 +97,13 @@ class Scans(unittest.TestCase):
             h = np.tanh(h + E[w])
         self.close(f(E, xs), h)
 
+    def test_many_carries(self):
+        f = neoc.function(lambda x: neoc.scan(
+            lambda c, _: ([a*2 + k for k, a in enumerate(c)], None), [x + k for k in range(20)],
+            length=3)[0])
+        for k, a in enumerate(f(np.float32(1))):
+            self.assertEqual(a, 8*(1 + k) + 7*k)
+
     def test_carries_of_booleans_and_of_constants(self):
         f = neoc.function(lambda xs: neoc.scan(
             lambda c, x: ((c[0] | (x > 1), 0.0), c[0]), (False, 1.0), xs))

@@ -76,7 +76,7 @@ CASES = [
     ("the rank of a signature", "return neoc.nn.conv2d(x, W)  # here", [(3, 2), (2, 5)],
      ValueError, r"x\[N, C, H, W\]"),
     ("an option", "return neoc.nn.top(x, k=True, j=2)  # here", [(3, 2), (2, 5)], TypeError, "j"),
-    ("parameters", "return neoc.nn.linear(x)  # here", [(3, 2), (2, 5)], TypeError, "needs W, b"),
+    ("parameters", "return neoc.nn.linear(x)  # here", [(3, 2), (2, 5)], TypeError, "needs.*out"),
     ("a result", "return {'a': 'text'}  # here", [(3,), (3,)],
      TypeError, "traced function returns"),
 ]
@@ -127,6 +127,18 @@ class Errors(unittest.TestCase):
                 self.assertRegex(str(caught.exception), rf"^net\.py:{line}: ({pattern})")
                 found = caught.exception.diagnostics[0]
                 self.assertEqual((found.file, found.line), ("net.py", line))
+
+    def test_errors_of_the_whole_text_are_told_at_the_line_that_made_it(self):
+        from neoc.trace import backend, tree
+        from neoc.trace.program import Program
+        places = [("", 0), ("/home/me/net.py", 48), ("", 0)]
+        program = Program("input x[3]\ny[i] = x[j]\noutput y\n", places, [("x", 0)], ["y"],
+                          tree.LEAF, [], [], [])
+        with self.assertRaises(neoc.CompileError) as caught:
+            backend.build(program, {})
+        self.assertRegex(str(caught.exception), r"^net\.py:48: E0204 ")
+        self.assertIn("in: y[i] = x[j]", str(caught.exception))
+        self.assertEqual(caught.exception.diagnostics[0].file, "/home/me/net.py")
 
     def test_there_are_forty(self):
         self.assertGreaterEqual(len(CASES) + len(COMPILED), 40)

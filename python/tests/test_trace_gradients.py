@@ -70,6 +70,16 @@ class Gradients(unittest.TestCase):
             return neoc.grad(lambda z: (z*y*z).sum())(y)
         self.close(neoc.function(outer)(x), 2*np.tanh(x)**2)
 
+    def test_by_arguments_that_are_equal_or_made_of_each_other(self):
+        x = doubles(3)
+        both = neoc.grad(lambda a, b: (a*b*b).sum(), (0, 1))
+        da, db = neoc.function(lambda x: both(x, x))(x)
+        self.close(da, x**2)
+        self.close(db, 2*x**2)
+        da, db = neoc.function(lambda x: both(x, np.sin(x)))(x)
+        self.close(da, np.sin(x)**2)
+        self.close(db, 2*x*np.sin(x))
+
     def test_what_the_loss_does_not_read_has_zeros(self):
         f = neoc.function(neoc.grad(lambda a, b: (a*2).sum(), (0, 1)))
         a, b = f(doubles(3), doubles(2))

@@ -13,6 +13,14 @@ def floats(*shape):
     return r.standard_normal(shape).astype(np.float32)
 
 
+def leaves(tree, path=()):
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, path + (name,))
+        else:
+            yield path + (name,), value
+
+
 class Library(unittest.TestCase):
     def test_functions_have_the_comments_and_options_of_their_modules(self):
         self.assertIn("label", nn.ctc_loss.__doc__)
@@ -51,8 +59,51 @@ class Library(unittest.TestCase):
         x = floats(5, 3)
         f = neoc.function(lambda p, x: nn.linear(x, **p))
         np.testing.assert_allclose(f(p, x), x @ p["W"] + p["b"], rtol=1e-5, atol=1e-6)
-        with self.assertRaisesRegex(neoc.Unsupported, "parameters of its own"):
+        np.testing.assert_array_equal(neoc.function(lambda p, x: nn.linear(x, params=p))(p, x),
+                                      f(p, x))
+        with self.assertRaisesRegex(TypeError, "n1.g.*nn.block.init"):
             neoc.function(lambda x: nn.block(x)).text((2, 3, 4))
+        with self.assertRaisesRegex(ValueError, r"b has the shape \(4,\)"):
+            neoc.function(lambda x, W, b: nn.linear(x, W, b)).text((2, 3), (3, 4), (5,))
+
+    def test_what_is_made_of_layers_is_what_a_model_computes(self):
+        x = floats(2, 5, 8)
+        for name, options in (("block", {"heads": 2}), ("lstm", {"hidden": 4, "layers": 2}),
+                              ("lstm", {"hidden": 4, "layers": 3, "bidirectional": True}),
+                              ("gru", {"hidden": 4}), ("mamba", {"state": 3}),
+                              ("attention", {"heads": 2, "causal": True})):
+            with self.subTest(name=name, **options):
+                layer = getattr(nn, name)
+                p = neoc.tree.map(lambda v: v + 0.1*floats(*v.shape),
+                                  layer.init(x.shape, seed=2, **options))
+                results = ["y", "h", "c"][:len(layer.definition.results)]
+                told = ", ".join(f"{k} = {str(v).lower()}" for k, v in options.items())
+                m = neoc.compile(f"import nn\ninput x[2, 5, 8]\n{', '.join(results)} = "
+                                 f"nn.{name}(x, {told})\noutput {', '.join(results)}\n")
+                for path, value in leaves(p):
+                    m.params["y." + ".".join(path)] = value
+                wanted = m.forward(x=x)
+                found = neoc.function(lambda p, x: layer(x, params=p, **options))(p, x)
+                if len(results) == 1:
+                    wanted, found = [wanted], [found]
+                for a, b in zip(found, wanted):
+                    np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+    def test_calls_with_other_options_are_other_functions(self):
+        x, F, b = floats(1, 2, 4, 4), floats(3, 2, 3, 3), floats(3)
+        f = neoc.function(lambda x, F, b: (nn.conv2d_layer(x, F, b, pad=1),
+                                           nn.conv2d_layer(x, F, pad=1, bias=False)))
+        with_bias, without = f(x, F, b)
+        np.testing.assert_allclose(with_bias - without, b[None, :, None, None] + 0*without,
+                                   rtol=1e-4, atol=1e-5)
+
+    def test_rows_of_a_table(self):
+        f = neoc.function(neoc.value_and_grad(lambda T, i: (nn.embedding(i, T)**2).sum()))
+        T, i = floats(10, 3), np.array([[1, 2], [2, 9]], np.int32)
+        value, slope = f(T, i)
+        wanted = np.zeros_like(T)
+        np.add.at(wanted, i, 2*T[i])
+        np.testing.assert_allclose(slope, wanted, rtol=1e-5)
 
     def test_states_are_results(self):
         x = floats(8, 3)
@@ -197,6 +248,18 @@ class Eager(unittest.TestCase):
                 w.numpy()
                 before = before or len(eager._programs)
             self.assertEqual(len(eager._programs), before)
+
+    def test_what_was_looked_at_lets_go_of_what_it_was_made_of(self):
+        import gc
+        import weakref
+        with neoc.eager():
+            w = neoc.array(floats(3))
+            first = weakref.ref(w)
+            for _ in range(3):
+                w = w*0.5 + 1
+                w.numpy()
+            gc.collect()
+            self.assertIsNone(first())
 
     def test_traced_functions_take_its_tensors(self):
         f = neoc.function(lambda x: x*2)

@@ -151,6 +151,17 @@ class Sizes(unittest.TestCase):
         bound = int(re.search(r"dim N <= (\d+)", f.text())[1])
         self.assertEqual(bound, 64)
 
+    def test_a_size_of_what_is_not_read_is_a_constant(self):
+        f = neoc.function(lambda x, y: y*x.shape[0])
+        for n in (3, 4, 5):
+            np.testing.assert_array_equal(f(floats(n), floats(2)), floats(2)*np.float32(n))
+
+    def test_compiled_ahead_of_the_first_call(self):
+        f = neoc.function(lambda x, k: x*k, static_argnames="k").compile((3,), 2)
+        self.assertEqual(f(floats(3), 2).tolist(), (floats(3)*2).tolist())
+        self.assertEqual(f.cache_info().compiled, 1)
+        self.assertIn("x", f.explain())
+
     def test_threads_may_share_a_function(self):
         f = neoc.function(lambda x: np.tanh(x).sum(0))
         wrong = []

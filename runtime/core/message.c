@@ -1,13 +1,27 @@
 /* message.c: a context's last failure, and its log. */
+#include "base/utf8.h"
 #include "runtime/core/ctx.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+/* What was cut within a character loses its part of it: names may have any. */
+static void drop_part(char *text) {
+  size_t n = strlen(text), begin = n;
+  while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80)
+    begin--;
+  begin -= begin > 0 && (unsigned char)text[begin - 1] >= 0xc0;
+  if (begin < n && !neo_utf8_decode(text + begin, n - begin, NULL))
+    text[begin] = 0;
+}
 
 neo_rt_status neo_rti_fail(neo_rt_ctx *ctx, neo_rt_status status, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
-  vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
+  int n = vsnprintf(ctx->error, sizeof ctx->error, fmt, ap);
   va_end(ap);
+  if (n >= (int)sizeof ctx->error)
+    drop_part(ctx->error);
   if (ctx->log)
     ctx->log(ctx->log_user, NEO_RTI_LOG_ERROR, ctx->error);
   return status;

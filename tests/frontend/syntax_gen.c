@@ -77,8 +77,9 @@ static void path(gen *g) {
 }
 
 static void number(gen *g) {
-  static const char *const numbers[] = {"0", "1", "12", "0.5", "1e-3", "2.50E+7", "inf", "pi"};
-  word(g, numbers[pick(g, 8)]);
+  static const char *const numbers[] = {"0",       "1",   "12",  "0.5", "1e-3",
+                                        "2.50E+7", "inf", "nan", "pi"};
+  word(g, numbers[pick(g, 9)]);
 }
 
 static void expr(gen *g);

@@ -29,7 +29,7 @@ static void words_are_the_longest_possible(void **state) {
   assert_string_equal(lexed(p, "a<=b==c->d..e.f"), "a <= b == c -> d .. e . f |");
   assert_string_equal(lexed(p, "X[1..]"), "X [ 1 .. ] |");
   assert_string_equal(lexed(p, "1.5e-3-2e4"), "1.5e-3 - 2e4 |");
-  assert_string_equal(lexed(p, "infinity pine inf pi"), "infinity pine inf pi |");
+  assert_string_equal(lexed(p, "infinity nano pine inf nan pi"), "infinity nano pine inf nan pi |");
   assert_string_equal(reported(p), "");
 }
 

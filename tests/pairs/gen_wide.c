@@ -371,7 +371,8 @@ static const char *rounded(pgen *g, neo_type t, int depth) {
 
 static const char *rare_function(pgen *g, neo_type t, int depth) {
   static const char *const exact[] = {"relu(%s)", "clamp(%s, -1, 1.5)", "min(%s, inf)",
-                                      "select(training, %s, 0.5)"},
+                                      "select(training, %s, 0.5)",
+                                             "select(%1$s < 1e9, %1$s, nan)"},
                            *const smooth[] = {"cos(%s)",          "tan(0.25*min(abs(%s), 2))",
                                               "expm1(min(%s, 2))", "log1p(abs(%s))", "elu(%s)",
                                               "sin(pi*%s)",       "(%s)^2*1e-1", "exp(-abs(%s))"};

@@ -356,6 +356,8 @@ static void number(pw_walk *w, const neo_ast_expr *e) {
   const char *text = e->u.number.text;
   if (strcmp(text, "inf") == 0)
     pw_rule(w, PAIRS_RULE_INF);
+  if (strcmp(text, "nan") == 0)
+    pw_rule(w, PAIRS_RULE_NAN);
   if (strcmp(text, "pi") == 0)
     pw_rule(w, PAIRS_RULE_PI);
   if (strpbrk(text, "0123456789") == text && strpbrk(text, "eE"))

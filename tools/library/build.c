@@ -79,9 +79,7 @@ static bool make(neo_build *b, const neo_request *given) {
     return true;
   }
   neo_compilation_init(&c, &o);
-  b->status = neo_compile_plan(&c);
-  if (!b->status)
-    b->status = neo_compile_emit(&c);
+  b->status = neo_compile_all(&c);
   take(b, &c, b->request.json != 0);
   neo_compilation_free(&c);
   return true;

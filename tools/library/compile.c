@@ -34,9 +34,9 @@ static neo_status run(const neo_request *given, bool emit, char **messages) {
     return s;
   }
   neo_compilation_init(&c, &o);
-  s = emit ? neo_compile_plan(&c) : neo_compile_front(&c);
-  if (!s)
-    s = emit ? neo_compile_emit(&c) : neo_compile_passes(&c);
+  s = emit ? neo_compile_all(&c) : neo_compile_front(&c);
+  if (!s && !emit)
+    s = neo_compile_passes(&c);
   neo_str_init(&text, &a);
   neo_text_of(&c, s, request.json != 0, &text);
   *messages = neo_text_take(neo_str_text(&text), text.n);

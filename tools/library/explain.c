@@ -40,8 +40,10 @@ static neo_status add_plan(explainer *x, neoc_cli *cli, const char *what) {
     return NEO_OK;
   neo_str_init(&x->text, &x->arena);
   neo_status s = neo_compile_kernels(&x->c);
-  if (!s && memory)
-    neo_str_add(&x->text, neoc_memory_text(&x->arena, x->c.plan));
+  if (!s && memory) {
+    neo_summary made = neo_compile_summary(&x->c);
+    neo_str_add(&x->text, neoc_memory_text(&x->arena, &made));
+  }
   return s || memory ? s : neoc_explain_page(cli, &x->c, &x->text);
 }
 

@@ -1,4 +1,5 @@
 /* What a caller asks for, as the options of the pipeline. */
+#include "tools/cache/code.h"
 #include "tools/library/build.h"
 #include <stddef.h>
 #include <string.h>
@@ -77,6 +78,22 @@ static const char *read_defines(neo_arena *a, const neo_request *r, neo_compile_
   return NULL;
 }
 
+static int32_t count_names(const neo_request *r) {
+  return r->names && r->n_names > 0 ? r->n_names : 0;
+}
+
+/* Those of the options, then those of the request. */
+static void read_names(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  const int32_t n = count_names(r);
+  neo_plan_name *all = NEO_NEW_ARRAY(a, neo_plan_name, n + o->n_names + 1);
+  for (int k = 0; k < o->n_names; k++)
+    all[k] = o->names[k];
+  for (int32_t k = 0; k < n; k++)
+    all[o->n_names + k] = (neo_plan_name){r->names[k].ident, r->names[k].name};
+  o->names = all;
+  o->n_names += n;
+}
+
 /* What options would say, where there are none. */
 static neo_status read_nothing(neo_arena *a, neo_compile_options *o, const char **wrong) {
   const char **std = NEO_NEW_ARRAY(a, const char *, 2);
@@ -98,6 +115,15 @@ static void take_model(const neo_request *r, neo_compile_options *o) {
   o->passes.verify = false; /* that is for who works on the compiler */
 }
 
+static void take_cache(neo_arena *a, const neo_request *r, neo_compile_options *o) {
+  if (!r->options && !r->cache)
+    o->cache = neo_code_place(a);
+  if (!r->cache)
+    return;
+  o->cache = neo_streq(r->cache, "none") ? NULL : r->cache;
+  o->cache_named = true;
+}
+
 /* Where a field and an option say the same, the field counts. */
 static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options *o) {
   o->prefix = r->prefix ? r->prefix : o->prefix;
@@ -107,6 +133,7 @@ static void take_fields(neo_arena *a, const neo_request *r, neo_compile_options 
   o->lib_dir = r->lib_dir ? r->lib_dir : o->lib_dir;
   o->runtime = r->static_runtime ? NEO_RUNTIME_STATIC : o->runtime;
   o->import_paths = import_paths(a, r, o->import_paths);
+  take_cache(a, r, o);
 }
 
 neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit,
@@ -128,6 +155,7 @@ neo_status neo_request_read(neo_arena *a, const neo_request *r, const char *emit
     *wrong = read_defines(a, r, o);
   if (!*wrong)
     *wrong = read_modules(a, r, o);
+  read_names(a, r, o);
   if (!*wrong && r->records)
     *wrong = read_records(a, r->records, o);
   return *wrong ? NEO_ARGUMENT : NEO_OK;
@@ -156,6 +184,13 @@ static const neo_define *keep_defines(neo_arena *a, const neo_request *r) {
   return d;
 }
 
+static const neo_name_pair *keep_names(neo_arena *a, const neo_request *r) {
+  neo_name_pair *x = NEO_NEW_ARRAY(a, neo_name_pair, count_names(r) + 1);
+  for (int32_t k = 0; k < count_names(r); k++)
+    x[k] = (neo_name_pair){keep_text(a, r->names[k].ident), keep_text(a, r->names[k].name)};
+  return x;
+}
+
 static const neo_module_text *keep_modules(neo_arena *a, const neo_request *r) {
   neo_module_text *m = NEO_NEW_ARRAY(a, neo_module_text, r->n_modules + 1);
   for (int32_t k = 0; k < r->n_modules; k++) {
@@ -181,6 +216,7 @@ void neo_request_keep(neo_arena *a, const neo_request *r, neo_request *out) {
   out->records = keep_text(a, r->records);
   out->text = r->text ? neo_arena_strndup(a, r->text, r->text_bytes) : NULL;
   out->modules = keep_modules(a, r);
+  out->names = keep_names(a, r);
   out->options = keep_texts(a, r->options);
   out->cache = keep_text(a, r->cache);
   out->cancel = NULL;

@@ -2,18 +2,15 @@
  * errors. */
 #include "tools/neoc/tune/tune.h"
 
-static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
-  const neo_plan *p = c->plan;
+static const char *json_results(neoc_cli *cli, const neo_compilation *c, const neo_summary *p) {
   neo_str s;
   neo_str_init(&s, cli->arena);
   neo_str_add(&s, "\"prefix\": ");
   neo_str_add_json(&s, c->prefix);
-  neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels.n);
-  for (size_t k = 0, n = 0; k < p->entries.n; k++) {
-    const neo_rt_entry *e = &p->entries.at[k];
-    if (e->kind == NEO_RT_ENTRY_INIT)
-      continue;
-    neo_str_add(&s, n++ ? ", {\"name\": " : "{\"name\": ");
+  neo_str_addf(&s, ", \"kernels\": %zu, \"entries\": [", p->kernels);
+  for (size_t k = 0; k < p->entries.n; k++) {
+    const neo_entry_memory *e = &p->entries.at[k];
+    neo_str_add(&s, k ? ", {\"name\": " : "{\"name\": ");
     neo_str_add_json(&s, e->name);
     neo_str_addf(&s, ", \"frame_bytes\": %lld, \"lower_bound_bytes\": %lld}",
                  (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
@@ -27,6 +24,7 @@ static const char *json_results(neoc_cli *cli, const neo_compilation *c) {
 neoc_exit neoc_compile(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
+  neo_summary made = {0};
   neoc_exit e = NEOC_OK;
   const char *path = neoc_model_path(cli, &e);
   if (!e)
@@ -46,10 +44,12 @@ neoc_exit neoc_compile(neoc_cli *cli) {
     return e;
   neo_compilation_init(&c, &o);
   neo_status s = neo_compile_all(&c);
-  e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c));
+  if (!s)
+    made = neo_compile_summary(&c);
+  e = neoc_report(cli, &c, s, s ? NULL : json_results(cli, &c, &made));
   neoc_report_facts(cli, &c);
   if (!s && !cli->json && !neoc_has(cli, NEOC_O_QUIET))
-    fputs(neoc_memory_text(cli->arena, c.plan), stdout);
+    fputs(neoc_memory_text(cli->arena, &made), stdout);
   neo_compilation_free(&c);
   return e;
 }

@@ -106,7 +106,7 @@ bool neoc_ends_with(const char *text, const char *end);
 
 /* ---- cli/memory_text.c */
 /* The memory of each entry, a line each. In the arena. */
-const char *neoc_memory_text(neo_arena *a, const neo_plan *p);
+const char *neoc_memory_text(neo_arena *a, const neo_summary *made);
 
 /* ---- cli/native.c */
 /* Puts the name of this machine's first GPU in place of "nvptx:native" (null: a processor). */

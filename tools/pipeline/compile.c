@@ -5,6 +5,7 @@
 #include "base/machine.h"
 #include "ir/component.h"
 #include "ir/print.h"
+#include "tools/pipeline/code.h"
 #include "tools/pipeline/emit.h"
 #include "tools/pipeline/facts.h"
 #include "tools/pipeline/lower.h"
@@ -13,18 +14,18 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SOURCE_LIMIT_BYTES = 4 << 20 };
-
 void neo_compilation_init(neo_compilation *c, const neo_compile_options *options) {
   memset(c, 0, sizeof *c);
   c->options = *options;
   neo_alloc from = options->alloc.resize ? options->alloc : neo_alloc_default;
   neo_arena_init(&c->arena, neo_track_begin(&c->track, from), options->on_fail);
+  neo_map_init(&c->kernel_names, &c->arena);
   c->clock = neo_cost_now();
 }
 
 void neo_compilation_free(neo_compilation *c) {
   neo_parts_end(c);
+  neo_code_end(c);
   neo_emit_discard(c);
   if (c->llvm) {
     neo_emit_enter(c);
@@ -38,14 +39,6 @@ void neo_compilation_free(neo_compilation *c) {
 
 /* ---- front */
 
-static bool is_identifier(const char *s) {
-  bool good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_';
-  for (; good && *s; s++)
-    good = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
-           *s == '_';
-  return good;
-}
-
 static neo_module *from_expressions(neo_compilation *c, const char *text, size_t n) {
   neo_frontend_options o = {.import_paths = c->options.import_paths,
                             .modules = c->options.modules,
@@ -54,55 +47,14 @@ static neo_module *from_expressions(neo_compilation *c, const char *text, size_t
                             .n_defines = c->options.n_defines,
                             .proof_quota = c->options.proof_quota,
                             .unroll = c->options.unroll,
+                            .looked = neo_code_looked,
+                            .looked_ctx = c,
                             .defines = c->options.defines};
   return neo_frontend(&c->arena, c->names, c->diags, c->options.path, text, n, &o);
 }
 
 static bool is_ir_text(const char *text, size_t n) {
   return n >= 7 && memcmp(text, "neo-ir ", 7) == 0;
-}
-
-/* The source's text; *text is null after a failure. */
-static neo_status read_source(neo_compilation *c, const char **text, size_t *n) {
-  const char *path = c->options.path;
-  char *read = NULL;
-  bool large = c->options.text && c->options.text_bytes > SOURCE_LIMIT_BYTES + 1;
-  neo_status s = large ? NEO_FORMAT : NEO_OK;
-  *n = c->options.text_bytes;
-  if (!c->options.text)
-    s = neo_file_read(&neo_io_default, &c->arena, path, SOURCE_LIMIT_BYTES + 1, &read, n);
-  *text = read ? read : c->options.text;
-  if (s == NEO_FORMAT) {
-    c->why = neo_arena_printf(&c->arena, "%s: source is larger than 4 MiB", path);
-    return NEO_INPUT;
-  }
-  if (s)
-    c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-  return s;
-}
-
-static neo_status check_library_name(neo_compilation *c) {
-  bool links = c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A);
-  const char *taken =
-      c->options.unseen || !links ? NULL : neo_library_name_taken(&c->arena, c->prefix);
-  if (!taken)
-    return NEO_OK;
-  c->why = neo_arena_printf(&c->arena, "%s: choose another name with --prefix", taken);
-  return NEO_ARGUMENT;
-}
-
-/* The prefix of all names of the library: an option, or the file's stem. */
-static neo_status choose_prefix(neo_compilation *c) {
-  c->prefix = c->options.prefix
-                  ? c->options.prefix
-                  : neo_plan_ident(&c->arena, neo_path_stem(&c->arena, c->options.path));
-  if (!c->options.prefix && c->options.unseen && !is_identifier(c->prefix))
-    c->prefix = neo_arena_printf(&c->arena, "model_%s", c->prefix);
-  if (is_identifier(c->prefix))
-    return check_library_name(c);
-  c->why =
-      neo_arena_printf(&c->arena, "'%s' is no C identifier: choose one with --prefix", c->prefix);
-  return NEO_ARGUMENT;
 }
 
 static neo_status parse_source(neo_compilation *c, const char *text, size_t n) {
@@ -125,12 +77,7 @@ static neo_status prepare(neo_compilation *c) {
 static neo_status front(neo_compilation *c) {
   const char *text;
   size_t n;
-  c->names = neo_names_new(&c->arena);
-  c->sources = neo_sources_new(&c->arena);
-  c->diags = neo_diags_new(&c->arena, c->sources);
-  neo_status s = read_source(c, &text, &n);
-  if (!s)
-    s = choose_prefix(c);
+  neo_status s = neo_compile_begin(c, &text, &n);
   if (!s)
     s = parse_source(c, text, n);
   return s ? s : prepare(c);
@@ -312,7 +259,7 @@ neo_status neo_compile_emit(neo_compilation *c) {
 
 /* A GPU's kernels are made in a child, which is forked while there is one thread. */
 static bool can_overlap(const neo_compilation *c) {
-  return !neo_compile_for_gpu(c) && (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)) != 0;
+  return !neo_compile_for_gpu(c) && (c->options.emit & NEO_EMIT_OBJECTS) != 0;
 }
 
 neo_status neo_compile_plan(neo_compilation *c) {
@@ -324,9 +271,19 @@ neo_status neo_compile_plan(neo_compilation *c) {
   return s;
 }
 
+static neo_status look_up(neo_compilation *c) {
+  neo_code_begin(c);
+  neo_code_find(c);
+  return NEO_OK;
+}
+
 neo_status neo_compile_all(neo_compilation *c) {
   c->overlaps = can_overlap(c);
-  neo_status s = neo_compile_plan(c);
+  neo_status s = c->options.cache ? stage(c, look_up) : NEO_OK;
+  if (c->code)
+    neo_cost_add(c, "cache");
+  if (!s && !c->found)
+    s = neo_compile_plan(c);
   if (!s)
     s = neo_compile_emit(c);
   if (s)

@@ -31,7 +31,9 @@ typedef enum {
   NEO_EMIT_JSON = 32,
   NEO_EMIT_ASM = 64,
   NEO_EMIT_PTX = 128,
-  NEO_EMIT_CODE = 256 /* an object without the header's functions; in memory */
+  NEO_EMIT_CODE = 256, /* an object without the header's functions; in memory */
+  /* All that is made of objects (parts.c). */
+  NEO_EMIT_OBJECTS = NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE
 } neo_emit;
 
 typedef enum {
@@ -51,6 +53,8 @@ typedef struct {
   const char *const *import_paths; /* null-terminated, the shipped library last */
   const neo_define_option *defines;
   int n_defines;
+  const neo_plan_name *names; /* for programs, see neo_plan_rename */
+  int n_names;
   const char *prefix;         /* null: the file's stem */
   bool unseen;                /* nobody sees the library: a stem that is no identifier will do */
   const char *out_dir;        /* null: the current folder */
@@ -88,6 +92,8 @@ typedef struct {
   uint32_t
       chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `fusion.memory`
                             asks */
+  const char *cache; /* folder of the cache of compiled code; null: none */
+  bool cache_named;  /* by the user, who is told if it cannot be written */
   /* Called when something is done, on the thread that compiles: "12 of 340" if `of` is not 0; may be null. */
   void (*progress)(void *ctx, const char *what, size_t done, size_t of);
   void *progress_ctx;
@@ -107,6 +113,22 @@ typedef struct { /* what was made in memory, one of a kind */
   const char *data;
   size_t size_bytes;
 } neo_output;
+
+typedef struct { /* code, to be linked with others */
+  const char *data;
+  size_t size_bytes;
+} neo_object;
+
+typedef struct {
+  const char *name;
+  int64_t frame_bytes, lower_bound_bytes;
+} neo_entry_memory;
+
+typedef struct { /* of a library, for whoever made it */
+  size_t kernels;
+  NEO_VEC(neo_entry_memory) entries; /* without those of initial values */
+  int64_t param_bytes, state_bytes, cached_bytes, scratch_bytes;
+} neo_summary;
 
 typedef struct { /* a kernel of a recurrence, by what it does */
   uint64_t key[2];
@@ -153,6 +175,7 @@ typedef struct neo_compilation {
   NEO_VEC(uint32_t) kernel_of_group;         /* of a recurrence its first one */
   NEO_VEC(neo_plan_parts) parts_of_group;    /* of a recurrence; else empty */
   NEO_VEC(neo_plan_kernel) kernels;
+  neo_map kernel_names;                  /* hash of a name -> kernels that have it */
   NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
   NEO_VEC(neo_segment) segments;         /* in them */
   neo_decisions decisions;               /* of fusion */
@@ -160,7 +183,12 @@ typedef struct neo_compilation {
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;
   bool in_llvm; /* this thread has entered it (emit.h) */
-  NEO_VEC(neo_output) outputs; /* of a compilation in memory */
+  NEO_VEC(neo_output) outputs; /* what was asked for, but for libraries */
+  NEO_VEC(neo_object) objects; /* of which libraries are linked, in this order */
+  struct neo_code_use *code;   /* the cache; null: none (code.h) */
+  const char *code_refused;    /* why there is none; null: nobody asked for one */
+  bool found; /* what follows the front is in outputs, objects and summary alone */
+  neo_summary summary;
   const char *staging; /* the temporary folder of the files; null: none yet (publish.c) */
   neo_parts *parts;    /* machine code that threads make; null: none do */
   bool overlaps;       /* they begin while kernels are lowered */
@@ -206,8 +234,11 @@ void neo_parts_follow(neo_compilation *c);
 void neo_parts_end(neo_compilation *c);
 /* The first three: all that is known without files. */
 neo_status neo_compile_plan(neo_compilation *c) NEO_MUST_CHECK;
-/* All four. */
+/* All four, or what the cache has of them: then c->found is set, and there is no module, grouping or
+ * plan. */
 neo_status neo_compile_all(neo_compilation *c) NEO_MUST_CHECK;
+/* After a build, in the compilation's arena. (summary.c) */
+neo_summary neo_compile_summary(neo_compilation *c);
 /* The bit of a kind of output by its name ("so", "ll"), n bytes; 0: there is none. (emit.c) */
 unsigned neo_emit_of(const char *name, size_t n);
 /* The table of passes. */
@@ -257,6 +288,9 @@ int64_t neo_tensor_elements_at(const neo_module *m, neo_tensor t, const int64_t 
 /* Versions of the libraries that do the work. (llvm_version.c, isl_version.c) */
 const char *neo_llvm_version_text(neo_arena *a);
 const char *neo_isl_version_text(neo_arena *a);
+/* Addresses in these libraries. */
+const void *neo_llvm_place(void);
+const void *neo_isl_place(void);
 
 /* Runs a program (looked up in PATH) and waits; *output gets what it wrote to stderr. NEO_IO if
  * it fails. (spawn.c) */
@@ -264,6 +298,8 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) NEO_M
 
 /* Is there a program of this name in PATH? (spawn.c) */
 bool neo_on_path(const char *name);
+/* Where; null: there is none. (spawn.c) */
+const char *neo_program_path(neo_arena *a, const char *name);
 
 /* The folder of the running program, then ../share/neo/std and so on beside it: where the shipped
  * library and libneort are. Null if they cannot be found. (place.c) */

@@ -80,7 +80,8 @@ static neo_status emit_in_child(neo_compilation *c, const char *path, const char
   }
   neo_llvm_fork_begin();
   pid_t pid = fork();
-  neo_llvm_fork_end();
+  if (pid)
+    neo_llvm_fork_end();
   if (pid == 0) {
     close(fd[0]);
     dup2(fd[1], 2);
@@ -153,7 +154,7 @@ static neo_status make(neo_compilation *c, const char *code, const char *linked)
     return s;
   if (c->target.emulated)
     return link_emulated(c, code, linked);
-  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE))
+  if (c->options.emit & NEO_EMIT_OBJECTS)
     s = assemble(c, code, linked);
   return s ? s : add_image(c, NEO_RT_IMAGE_PTX, code);
 }

@@ -4,14 +4,16 @@
  * A compilation in memory keeps the same, but for the libraries, as its outputs. */
 #include "tools/pipeline/emit.h"
 #include "base/file.h"
+#include "tools/pipeline/code.h"
+#include "tools/pipeline/merge.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is one text, or one object, is one module; libraries are made of parts. */
+/* What is one text is one module; objects are made of parts. */
 static neo_status build_llvm(neo_compilation *c) {
-  unsigned here = NEO_EMIT_OBJECT | NEO_EMIT_CODE | NEO_EMIT_ASM;
-  if (!(c->options.emit & (c->target.sm ? here : here | NEO_EMIT_LL)))
+  unsigned here = c->target.sm ? NEO_EMIT_ASM : NEO_EMIT_ASM | NEO_EMIT_LL;
+  if (!(c->options.emit & here))
     return NEO_OK;
   neo_status s = neo_llvm_new(&c->arena, &c->host, c->prefix, &c->llvm, &c->why);
   for (size_t k = 0; !s && !c->target.sm && k < c->kernels.n; k++)
@@ -20,8 +22,7 @@ static neo_status build_llvm(neo_compilation *c) {
   if (s)
     return s;
   neo_plan_emit(c->plan, &c->target, c->images.at, c->images.n, c->llvm);
-  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & (here | NEO_EMIT_LL))
-    neo_plan_emit_functions(c->plan, &c->target, c->llvm);
+  neo_plan_emit_functions(c->plan, &c->target, c->llvm);
   return neo_llvm_finish(c->llvm, &c->why);
 }
 
@@ -127,23 +128,39 @@ static neo_status make_texts(neo_compilation *c) {
   return s;
 }
 
+/* The objects as one, which is all that is wanted of them where nothing is linked. */
+static neo_status make_object(neo_compilation *c) {
+  neo_object whole;
+  bool code = !(c->options.emit & NEO_EMIT_OBJECT);
+  neo_status s = neo_objects_merge(&c->arena, c->objects.at, c->objects.n, &whole, &c->why);
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
+    c->objects.n = 0;
+  return s ? s
+           : neo_emit_put(c, code ? NEO_EMIT_CODE : NEO_EMIT_OBJECT, whole.data, whole.size_bytes);
+}
+
 /* What a GPU's child wrote into the temporary folder. */
-static neo_status read_staged(neo_compilation *c) {
-  static const neo_emit bits[] = {NEO_EMIT_LL, NEO_EMIT_PTX};
-  for (size_t k = 0; c->staging && k < sizeof bits / sizeof *bits; k++) {
-    const neo_emit_kind *kind = neo_emit_kind_of(bits[k]);
-    const char *path = neo_emit_staged(c, kind->before, kind->after);
-    char *data;
-    size_t n;
-    if (!(c->options.emit & bits[k]) || !neo_path_exists(path))
-      continue; /* emulated GPUs have no PTX */
-    if (neo_file_read(&neo_io_default, &c->arena, path, 0, &data, &n)) {
-      c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(errno));
-      return NEO_IO;
-    }
-    NEO_PUSH(&c->arena, &c->outputs, (neo_output){bits[k], data, n});
-  }
-  return NEO_OK;
+static neo_status take_staged(neo_compilation *c) {
+  neo_status s = c->staging && c->target.sm ? neo_emit_take(c, NEO_EMIT_LL) : NEO_OK;
+  return s || !c->staging ? s : neo_emit_take(c, NEO_EMIT_PTX);
+}
+
+/* All but the libraries that objects are linked to. */
+static neo_status make(neo_compilation *c) {
+  neo_status s = neo_emit_device(c);
+  if (!s)
+    s = take_staged(c);
+  neo_emit_enter(c);
+  if (!s)
+    s = build_llvm(c);
+  if (!s)
+    s = make_texts(c);
+  neo_emit_leave(c);
+  if (!s && (c->options.emit & NEO_EMIT_OBJECTS))
+    s = neo_emit_objects(c);
+  if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
+    s = make_object(c);
+  return s;
 }
 
 static neo_status begin_files(neo_compilation *c) {
@@ -154,20 +171,21 @@ static neo_status begin_files(neo_compilation *c) {
   return s ? s : neo_emit_stage(c);
 }
 
+static neo_status rename_all(neo_compilation *c) {
+  return neo_plan_rename(c->plan, c->options.names, (size_t)c->options.n_names, &c->why);
+}
+
 neo_status neo_emit_files(neo_compilation *c) {
   bool in_memory = c->options.in_memory;
-  neo_status s = in_memory ? NEO_OK : begin_files(c);
+  neo_status s = c->found ? NEO_OK : rename_all(c);
+  if (!s && !in_memory)
+    s = begin_files(c);
   if (!s)
-    s = neo_emit_device(c);
-  neo_emit_enter(c);
-  if (!s)
-    s = build_llvm(c);
-  if (!s)
-    s = make_texts(c);
-  neo_emit_leave(c);
+    s = c->found ? neo_emit_put_all(c) : make(c);
   if (!s)
     s = neo_emit_binaries(c);
   if (s)
     return s;
-  return in_memory ? read_staged(c) : neo_emit_publish(c);
+  neo_code_keep(c);
+  return in_memory ? NEO_OK : neo_emit_publish(c);
 }

@@ -11,23 +11,24 @@ typedef struct {
 extern const neo_emit_kind neo_emit_kinds[];
 extern const size_t neo_emit_n_kinds;
 const neo_emit_kind *neo_emit_kind_of(neo_emit bit);
-/* Keeps what was made, in the compilation's arena, as an output, or writes the file of that kind
- * into the temporary folder. (put.c) */
+/* Keeps what was made, in the compilation's arena, as an output. Unless the build is one in memory,
+ * the file of that kind is written into the temporary folder, too. (put.c) */
 neo_status neo_emit_put(neo_compilation *c, neo_emit bit, const char *data,
                         size_t n) NEO_MUST_CHECK;
+/* The same for all outputs that there are. (put.c) */
+neo_status neo_emit_put_all(neo_compilation *c) NEO_MUST_CHECK;
+/* Reads a file of the temporary folder as an output, if it was asked for and is there. (put.c) */
+neo_status neo_emit_take(neo_compilation *c, neo_emit bit) NEO_MUST_CHECK;
+/* Writes any file of the temporary folder. (put.c) */
+neo_status neo_emit_write(neo_compilation *c, const char *path, const char *data,
+                          size_t n) NEO_MUST_CHECK;
 /* The folder that is written to, and "<folder>/<before><prefix><after>". (files.c) */
 const char *neo_emit_folder(const neo_compilation *c);
 const char *neo_emit_path(neo_compilation *c, const char *before, const char *after);
 /* A kernel and its variant, if there is one. (parts.c) */
 neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) NEO_MUST_CHECK;
-/* Objects that make up the library, in the order in which they are linked. */
-typedef struct {
-  const char **path;
-  size_t n;
-} neo_objects;
-/* Makes them in the temporary folder, on all cores; some may be there after a failure. Ends
- * c->parts. (parts.c) */
-neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) NEO_MUST_CHECK;
+/* Makes c->objects, on all cores. Ends c->parts. (parts.c) */
+neo_status neo_emit_objects(neo_compilation *c) NEO_MUST_CHECK;
 /* Makes the temporary folder of all files, c->staging, unless it is there. (publish.c) */
 neo_status neo_emit_stage(neo_compilation *c) NEO_MUST_CHECK;
 /* "<staging>/<before><prefix><after>": where a file is made. (publish.c) */
@@ -42,7 +43,7 @@ void neo_emit_depfile(neo_compilation *c, neo_str *out);
 const char *neo_emit_depfile_replaces(neo_compilation *c);
 /* For a GPU: fills in c->images, and makes the text files that were asked for. (device.c) */
 neo_status neo_emit_device(neo_compilation *c) NEO_MUST_CHECK;
-/* Shared library, archive and the one object, as asked for. (link.c) */
+/* Shared library and archive, as asked for. (link.c) */
 neo_status neo_emit_binaries(neo_compilation *c) NEO_MUST_CHECK;
 /* Around what this thread does with c->llvm (neo_llvm_enter); the second one also after a jump out of
  * that, and where it was not entered. (enter.c) */

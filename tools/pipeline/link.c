@@ -1,4 +1,4 @@
-/* Object, shared library and archive, in the temporary folder.
+/* Shared library and archive, of the objects, in the temporary folder.
  *
  * The linker is the system's C compiler ($CC, else cc; for another architecture the cross compiler
  * of its name), the archiver ar; both are told to leave no trace of time or place.
@@ -13,7 +13,7 @@
 
 typedef struct {
   neo_compilation *c;
-  neo_objects objects;
+  NEO_VEC(const char *) objects; /* their files */
 } linker;
 
 static neo_status run_tool(neo_compilation *c, const char *const *argv) {
@@ -62,7 +62,7 @@ static void add_libraries(neo_compilation *c, const char **argv, size_t *n) {
 
 static size_t add_objects(const linker *l, const char **argv, size_t n) {
   for (size_t k = 0; k < l->objects.n; k++)
-    argv[n++] = l->objects.path[k];
+    argv[n++] = l->objects.at[k];
   return n;
 }
 
@@ -125,24 +125,20 @@ static neo_status archive(const linker *l) {
   return s ? s : run_tool(c, argv);
 }
 
-/* Nothing reads the module after this. */
-static neo_status make_object(neo_compilation *c) {
-  const char *data;
-  size_t n;
-  neo_emit_enter(c);
-  neo_status s = neo_llvm_take_object(c->llvm, &c->arena, &data, &n, &c->why);
-  neo_emit_leave(c);
-  unsigned whole = c->options.emit & NEO_EMIT_OBJECT;
-  return s ? s : neo_emit_put(c, whole ? NEO_EMIT_OBJECT : NEO_EMIT_CODE, data, n);
+static neo_status write_objects(linker *l) {
+  neo_compilation *c = l->c;
+  neo_status s = NEO_OK;
+  for (size_t k = 0; !s && k < c->objects.n; k++) {
+    const char *path = neo_emit_staged(c, "", neo_arena_printf(&c->arena, ".%zu.o", k));
+    NEO_PUSH(&c->arena, &l->objects, path);
+    s = neo_emit_write(c, path, c->objects.at[k].data, c->objects.at[k].size_bytes);
+  }
+  return s;
 }
 
 static neo_status make(linker *l) {
   neo_compilation *c = l->c;
-  neo_status s = NEO_OK;
-  if (c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A))
-    s = neo_emit_objects(c, &l->objects);
-  if (!s && (c->options.emit & (NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
-    s = make_object(c);
+  neo_status s = write_objects(l);
   if (!s && (c->options.emit & NEO_EMIT_SO))
     s = link_shared(l);
   if (!s && (c->options.emit & NEO_EMIT_A))
@@ -152,7 +148,7 @@ static neo_status make(linker *l) {
 
 neo_status neo_emit_binaries(neo_compilation *c) {
   linker l = {.c = c};
-  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A | NEO_EMIT_OBJECT | NEO_EMIT_CODE)))
+  if (!(c->options.emit & (NEO_EMIT_SO | NEO_EMIT_A)))
     return NEO_OK;
   return make(&l);
 }

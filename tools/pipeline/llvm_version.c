@@ -2,6 +2,10 @@
 #include "tools/pipeline/compile.h"
 #include <llvm-c/Core.h>
 
+const void *neo_llvm_place(void) {
+  return (const void *)(uintptr_t)LLVMGetVersion;
+}
+
 const char *neo_llvm_version_text(neo_arena *a) {
   unsigned major, minor, patch;
   LLVMGetVersion(&major, &minor, &patch);

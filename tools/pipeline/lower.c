@@ -1,11 +1,13 @@
 /* The kernels of groups: one for each group, unless another group computes the same. */
 #include "tools/pipeline/lower.h"
+#include "base/hash.h"
 #include "codegen/align.h"
 #include "codegen/fused_loops.h"
 #include "codegen/make.h"
 #include "codegen/recurrence.h"
 #include "schedule/space.h"
 #include "tools/pipeline/stages.h"
+#include <string.h>
 
 neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_schedule *s,
                              neo_kernel **out, const char **why) {
@@ -26,12 +28,25 @@ static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, ne
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 
+/* "net_k0_Y": its name, and how many kernels had that before. So a kernel keeps its symbol, and its
+ * code in the cache, where others are added before it. */
+static const char *symbol_of(neo_compilation *c, const char *name) {
+  uint64_t hash = neo_hash(name, strlen(name), 0), same = 0;
+  neo_map_get(&c->kernel_names, hash, &same);
+  neo_map_set(&c->kernel_names, hash, same + 1);
+  return neo_arena_printf(&c->arena, "%s_k%llu_%s", c->prefix, (unsigned long long)same, name);
+}
+
+/* "net_tiles0_Y" */
+static const char *fast_symbol_of(neo_compilation *c, const neo_plan_kernel *k, const char *what) {
+  const char *number = k->symbol + strlen(c->prefix) + strlen("_k");
+  return neo_arena_printf(&c->arena, "%s_%s%s", c->prefix, what, number);
+}
+
 /* Adds a kernel, and returns its number. */
 static uint32_t add_kernel(neo_compilation *c, neo_kernel *kernel) {
-  const char *symbol =
-      neo_arena_printf(&c->arena, "%s_k%zu_%s", c->prefix, c->kernels.n, kernel->name);
   neo_plan_kernel made = {.kernel = kernel,
-                          .symbol = symbol,
+                          .symbol = symbol_of(c, kernel->name),
                           .keyless = !neo_kernel_reads_key(kernel),
                           .uneven = neo_kernel_uneven(kernel)};
   if (c->target.sm)
@@ -50,7 +65,8 @@ static void note_group(neo_compilation *c, neo_schedule s, const neo_record *fro
 
 /* ---- recurrences */
 
-/* The number of a kernel that does the same, or that of this one: entries have recurrences in common. */
+/* The number of a kernel that does the same, or that of this one: entries have recurrences in
+ * common. */
 static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
   uint64_t key[2];
   neo_kernel_key(k, key);
@@ -151,8 +167,8 @@ static double price_segment(void *ctx, uint32_t choice, double saved_s) {
   return s->saved_s;
 }
 
-/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen inside; of loops
- * that share one there is no choice. */
+/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen
+ * inside; of loops that share one there is no choice. */
 static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *choose,
                                neo_kernel_steps *out, const char **why) {
   neo_str text;
@@ -265,7 +281,7 @@ neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   bool tiles = neo_kernel_has(kernel, NEO_LS_TILE);
   if (tiles || neo_kernel_has_dots(kernel)) {
     made->fast = kernel;
-    made->fast_symbol = neo_arena_printf(&c->arena, tiles ? "%s_tiles" : "%s_dots", made->symbol);
+    made->fast_symbol = fast_symbol_of(c, made, tiles ? "tiles" : "dots");
     made->needs = c->target.matrix_needs;
     s = lower_without_pairs(c, g, &made->kernel);
   }

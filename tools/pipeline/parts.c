@@ -1,37 +1,45 @@
 /* Objects of a compilation, made on all cores.
  *
- * Kernels come one after the other, the first ones while others are still being made. They are cut
- * into parts by their size: runs of neighbours, each an LLVM module of its own; the more there has
- * been, the larger the next part, so that a long model has few more parts than a short one. The
- * model record, with the thin entries, is the last part. Threads take the largest part that waits,
- * so that none is left alone with one at the end; a part's bytes depend on its kernels alone and
- * the objects keep their order, so neither the number of threads nor their timing shows in what is
- * linked.
+ * Kernels come one after the other, the first ones while others are still being made. Each is a
+ * part, an LLVM module of its own, which may be in the cache already. The model record, with the
+ * thin entries, is the last part. Threads take the largest part that waits, so that none is left
+ * alone with one at the end.
+ *
+ * Functions that kernels share (random numbers, logarithms) are objects of their own: the first
+ * part that calls one claims it, and makes it or takes it from the cache. Linked are the kernels in
+ * their order, the shared functions by name, and the record. A kernel's bytes depend on it alone, a
+ * shared function's on its name, so neither the number of threads nor their timing, nor the cache,
+ * shows in what is linked.
  *
  * What a thread makes lives in its part's arenas; kernels and plan are only read. */
 #define _GNU_SOURCE 1 /* sched_getaffinity */
-#include "base/file.h"
-#include "tools/pipeline/emit.h"
-#include <errno.h>
+#include "tools/pipeline/code.h"
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_THREADS = 64, LEAST_WEIGHT = 1000, SHARE = 32, RECORD_WEIGHT = 100 };
+enum { MOST_THREADS = 64, RECORD_WEIGHT = 100 };
+
+typedef struct shared shared;
+struct shared {
+  shared *next;
+  const char *name;
+  neo_object object; /* data null: whoever claimed it is to make it */
+};
 
 typedef struct part part;
 struct part {
-  part *next;                       /* in order */
-  NEO_VEC(neo_plan_kernel) kernels; /* none: the record */
+  part *next; /* in order */
+  bool is_record;
+  neo_plan_kernel kernel; /* else */
   size_t weight;
   bool taken;
   neo_arena arena, kept; /* while it is made; of the object */
   jmp_buf on_fail;
   neo_llvm *llvm;
-  const char *object;
-  size_t object_bytes;
+  neo_code_part made;
   neo_status status;
   const char *why;
 };
@@ -39,17 +47,16 @@ struct part {
 struct neo_parts {
   const neo_compilation *c;
   part *first, **last; /* of those that may be taken */
-  part *open;          /* gets the next kernel; not among them; null: none */
   size_t n, seen;      /* parts; kernels that are in them */
-  size_t weight;       /* of these kernels */
   pthread_mutex_t mutex;
   pthread_cond_t more;
-  bool closed; /* no part follows */
+  shared *shared; /* that were claimed, the last one first */
+  bool closed;    /* no part follows */
   pthread_t thread[MOST_THREADS];
-  int n_threads;
+  int n_threads, most_threads;
 };
 
-/* ---- cutting */
+/* ---- making parts */
 
 static size_t block_weight(const neo_block *b, size_t copies) {
   size_t w = 0;
@@ -89,23 +96,6 @@ static void hand_out(neo_parts *w, part *p) {
   pthread_mutex_unlock(&w->mutex);
 }
 
-static void hand_out_open(neo_parts *w) {
-  if (w->open)
-    hand_out(w, w->open);
-  w->open = NULL;
-}
-
-static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
-  size_t most = w->weight / SHARE, weight = kernel_weight(x);
-  if (!w->open)
-    w->open = new_part(c);
-  NEO_PUSH(&c->arena, &w->open->kernels, *x);
-  w->open->weight += weight;
-  w->weight += weight;
-  if (w->open->weight >= (most > LEAST_WEIGHT ? most : LEAST_WEIGHT))
-    hand_out_open(w);
-}
-
 /* ---- one part, in any thread */
 
 neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **why) {
@@ -113,34 +103,131 @@ neo_status neo_emit_kernel(neo_llvm *l, const neo_plan_kernel *k, const char **w
   return s || !k->fast ? s : neo_llvm_kernel(l, k->fast, k->fast_symbol, why);
 }
 
-static neo_status make_record(const neo_compilation *c, part *p) {
-  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
-  plan.arena = &p->arena;
-  neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
-  neo_plan_emit_functions(&plan, &c->target, p->llvm);
-  return NEO_OK;
+/* ---- shared functions */
+
+/* The first to ask gets it; null: somebody has it. `x` is the caller's. */
+static shared *claim(neo_parts *w, shared *x, const char *name) {
+  const shared *old;
+  pthread_mutex_lock(&w->mutex);
+  for (old = w->shared; old && !neo_streq(old->name, name); old = old->next) {
+  }
+  if (!old) {
+    *x = (shared){.next = w->shared, .name = name};
+    w->shared = x;
+  }
+  pthread_mutex_unlock(&w->mutex);
+  return old ? NULL : x;
 }
 
-static neo_status fill(const neo_compilation *c, part *p) {
-  if (neo_cancelled(c))
-    return NEO_INTERRUPTED;
+typedef NEO_VEC(shared *) shareds;
+
+static void claim_all(neo_parts *w, part *p, shareds *own) {
+  for (size_t k = 0; k < p->made.calls.n; k++) {
+    shared *x = claim(w, NEO_NEW(&p->kept, shared), p->made.calls.at[k]);
+    if (x)
+      NEO_PUSH(&p->arena, own, x);
+  }
+}
+
+/* Those that were claimed, and have not been found: of each the module is there. */
+static neo_status make_shared(const neo_compilation *c, part *p, shared *x) {
+  neo_code_part made = {0};
+  size_t k = 0, n = neo_llvm_n_outlined(p->llvm);
+  while (k < n && !neo_streq(neo_llvm_outlined_name(p->llvm, k), x->name))
+    k++;
+  p->why = "a kernel calls no function of its own entry in the cache";
+  if (k == n)
+    return NEO_INTERNAL;
+  neo_status s = neo_llvm_take_outlined(p->llvm, k, &p->kept, &made.object.data,
+                                     &made.object.size_bytes, &p->why);
+  x->object = made.object;
+  if (!s && c->code)
+    neo_code_part_keep(c, neo_code_shared_key(c, x->name, &p->arena), &p->arena, &made);
+  return s;
+}
+
+/* ---- a kernel */
+
+/* `own`: shared functions that this part has to make besides those that it is the first to call. */
+static neo_status compile(const neo_compilation *c, part *p, shareds *own) {
   neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
-  for (size_t k = 0; !s && k < p->kernels.n; k++)
-    s = neo_emit_kernel(p->llvm, &p->kernels.at[k], &p->why);
-  if (!s && !p->kernels.n)
-    s = make_record(c, p);
+  if (s)
+    return s;
+  neo_llvm_outline_shared(p->llvm);
+  s = neo_emit_kernel(p->llvm, &p->kernel, &p->why);
   if (!s)
     s = neo_llvm_finish(p->llvm, &p->why);
-  return s ? s : neo_llvm_take_object(p->llvm, &p->kept, &p->object, &p->object_bytes, &p->why);
+  if (!s)
+    s = neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data, &p->made.object.size_bytes,
+                             &p->why);
+  p->made.calls.n = 0;
+  for (size_t k = 0; !s && k < neo_llvm_n_outlined(p->llvm); k++)
+    NEO_PUSH(&p->kept, &p->made.calls,
+             neo_arena_strdup(&p->kept, neo_llvm_outlined_name(p->llvm, k)));
+  claim_all(c->parts, p, own);
+  for (size_t k = 0; !s && k < own->n; k++)
+    if (!own->at[k]->object.data)
+      s = make_shared(c, p, own->at[k]);
+  return s;
+}
+
+/* Where the cache has all that it is the first to ask for; else the claims are `own`. */
+static bool find(const neo_compilation *c, part *p, neo_code_key key, shareds *own) {
+  if (!neo_code_part_find(c, key, &p->kept, &p->made))
+    return false;
+  bool all = true;
+  claim_all(c->parts, p, own);
+  for (size_t k = 0; k < own->n; k++) {
+    neo_code_part x;
+    if (neo_code_part_find(c, neo_code_shared_key(c, own->at[k]->name, &p->arena), &p->kept, &x))
+      own->at[k]->object = x.object;
+    else
+      all = false;
+  }
+  return all;
+}
+
+static neo_status make_kernel(const neo_compilation *c, part *p) {
+  shareds own = {0};
+  neo_code_key key = {0};
+  if (c->code)
+    key = neo_code_kernel_key(c, &p->kernel, &p->arena);
+  if (c->code && find(c, p, key, &own))
+    return NEO_OK;
+  neo_status s = compile(c, p, &own);
+  if (!s && c->code)
+    neo_code_part_keep(c, key, &p->arena, &p->made);
+  return s;
+}
+
+/* ---- the record */
+
+static neo_status make_record(const neo_compilation *c, part *p) {
+  neo_plan plan = *c->plan; /* what it allocates goes to the part's arena */
+  neo_status s = neo_llvm_new(&p->arena, &c->host, c->prefix, &p->llvm, &p->why);
+  if (s)
+    return s;
+  plan.arena = &p->arena;
+  neo_plan_emit(&plan, &c->target, c->images.at, c->images.n, p->llvm);
+  if (c->options.emit & ~(unsigned)NEO_EMIT_CODE & NEO_EMIT_OBJECTS)
+    neo_plan_emit_functions(&plan, &c->target, p->llvm);
+  s = neo_llvm_finish(p->llvm, &p->why);
+  return s ? s
+           : neo_llvm_take_object(p->llvm, &p->kept, &p->made.object.data,
+                                  &p->made.object.size_bytes, &p->why);
 }
 
 static void make_part(const neo_compilation *c, part *p) {
   neo_llvm_enter();
-  if (setjmp(p->on_fail)) {
+  if (neo_cancelled(c)) {
+    p->status = NEO_INTERRUPTED;
+  } else if (setjmp(p->on_fail)) {
     p->status = NEO_MEMORY;
     p->why = "out of memory";
   } else {
-    p->status = fill(c, p);
+    p->status = neo_cancelled(c) ? NEO_INTERRUPTED
+                : p->is_record   ? make_record(c, p)
+                                 : make_kernel(c, p);
   }
   neo_llvm_free(p->llvm);
   p->llvm = NULL;
@@ -200,14 +287,15 @@ static int cores(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* This thread is one of them in the end. Signals are for the thread that called. */
-static void start_threads(neo_parts *w) {
+/* One more for each kernel, as long as there are cores: this thread is one of them in the end, and a
+ * small model starts few. Signals are for the thread that called. */
+static void start_thread(neo_parts *w) {
   sigset_t all, old;
-  int wanted = cores() - 1;
-  wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
+  if (w->n_threads == w->most_threads)
+    return;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  while (w->n_threads < wanted && pthread_create(&w->thread[w->n_threads], NULL, run, w) == 0)
+  if (pthread_create(&w->thread[w->n_threads], NULL, run, w) == 0)
     w->n_threads++;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -226,6 +314,14 @@ static void join(neo_parts *w) {
 
 /* ---- from outside */
 
+static void add_kernel(neo_parts *w, neo_compilation *c, const neo_plan_kernel *x) {
+  part *p = new_part(c);
+  p->kernel = *x;
+  p->weight = kernel_weight(x);
+  hand_out(w, p);
+  start_thread(w);
+}
+
 void neo_parts_begin(neo_compilation *c) {
   neo_parts *w = NEO_NEW(&c->arena, neo_parts);
   w->c = c;
@@ -233,7 +329,8 @@ void neo_parts_begin(neo_compilation *c) {
   pthread_mutex_init(&w->mutex, NULL);
   pthread_cond_init(&w->more, NULL);
   c->parts = w;
-  start_threads(w);
+  neo_code_kernels_begin(c);
+  w->most_threads = cores() - 1 < MOST_THREADS ? cores() - 1 : MOST_THREADS;
 }
 
 void neo_parts_follow(neo_compilation *c) {
@@ -262,48 +359,56 @@ void neo_parts_end(neo_compilation *c) {
   c->parts = NULL;
 }
 
-/* ---- files */
+/* ---- objects */
 
-static neo_status write_object(neo_compilation *c, const part *p, const char *path) {
-  FILE *f = fopen(path, "wb");
-  bool good = f && fwrite(p->object, 1, p->object_bytes, f) == p->object_bytes;
-  if (f && fclose(f) == 0 && good)
-    return NEO_OK;
-  int why = errno;
-  c->why = neo_arena_printf(&c->arena, "%s: %s", path, strerror(why));
-  return neo_status_of_errno(why);
+static void take_object(neo_compilation *c, const neo_object *x) {
+  neo_object o = {neo_arena_copy(&c->arena, x->data, x->size_bytes), x->size_bytes};
+  NEO_PUSH(&c->arena, &c->objects, o);
+}
+
+static int by_name(const void *x, const void *y) {
+  const shared *const *a = x, *const *b = y;
+  return strcmp((*a)->name, (*b)->name);
+}
+
+static void take_shared(neo_compilation *c, const neo_parts *w) {
+  NEO_VEC(const shared *) all = {0};
+  for (const shared *x = w->shared; x; x = x->next)
+    NEO_PUSH(&c->arena, &all, x);
+  if (all.n)
+    qsort(all.at, all.n, sizeof *all.at, by_name);
+  for (size_t k = 0; k < all.n; k++)
+    take_object(c, &all.at[k]->object);
 }
 
 /* The first failure in the order of parts is the one that is told. */
-static neo_status write_objects(neo_compilation *c, const neo_parts *w, neo_objects *out) {
-  neo_status s = NEO_OK;
-  *out = (neo_objects){NEO_NEW_ARRAY(&c->arena, const char *, w->n), 0};
-  for (const part *p = w->first; p && !s; p = p->next) {
-    const char *name = neo_arena_printf(&c->arena, "%s.%zu.o", c->prefix, out->n);
-    const char *path = out->path[out->n++] = neo_path_join(&c->arena, c->staging, name);
-    s = p->status;
-    if (s)
+static neo_status take_objects(neo_compilation *c, const neo_parts *w) {
+  for (const part *p = w->first; p; p = p->next) {
+    if (p->status) {
       c->why = neo_arena_strdup(&c->arena, p->why);
-    else
-      s = write_object(c, p, path);
+      return p->status;
+    }
+    if (p->is_record)
+      take_shared(c, w);
+    take_object(c, &p->made.object);
   }
-  return s;
+  return NEO_OK;
 }
 
-neo_status neo_emit_objects(neo_compilation *c, neo_objects *out) {
+neo_status neo_emit_objects(neo_compilation *c) {
   if (!c->parts)
     neo_parts_begin(c);
   if (!c->target.sm) /* a GPU's kernels are an image in the record */
     neo_parts_follow(c);
   neo_parts *w = c->parts;
-  hand_out_open(w);
   part *record = new_part(c);
+  record->is_record = true;
   record->weight = RECORD_WEIGHT;
   hand_out(w, record);
   close_queue(w);
   run_here(c, w);
   join(w);
-  neo_status s = write_objects(c, w, out);
+  neo_status s = take_objects(c, w);
   neo_parts_end(c);
   return s;
 }

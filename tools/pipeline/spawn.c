@@ -50,12 +50,11 @@ neo_status neo_spawn(neo_arena *a, const char *const *argv, char **output) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NEO_OK : NEO_IO;
 }
 
-bool neo_on_path(const char *name) {
+static bool find(const char *name, char file[4096]) {
   const char *path = secure_getenv("PATH");
-  char file[4096];
   for (size_t n; path && *path; path += n + (path[n] == ':')) {
     n = strcspn(path, ":");
-    if (n + strlen(name) + 2 > sizeof file)
+    if (n + strlen(name) + 2 > 4096)
       continue;
     memcpy(file, path, n);
     file[n] = '/';
@@ -64,4 +63,14 @@ bool neo_on_path(const char *name) {
       return true;
   }
   return false;
+}
+
+bool neo_on_path(const char *name) {
+  char file[4096];
+  return find(name, file);
+}
+
+const char *neo_program_path(neo_arena *a, const char *name) {
+  char file[4096];
+  return find(name, file) ? neo_arena_strdup(a, file) : NULL;
 }

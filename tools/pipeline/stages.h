@@ -11,6 +11,10 @@ neo_status neo_compile_choose_target(neo_compilation *c) NEO_MUST_CHECK;
  * not exist: neo_compile_choose_target reports that. */
 neo_pass_target neo_compile_pass_target(neo_compilation *c);
 
+/* ---- begin.c */
+/* What the front begins with: the model's text, and the prefix. May be called again. */
+neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) NEO_MUST_CHECK;
+
 /* ---- compile.c */
 /* The options of fusion, with the machine's prices. */
 neo_fuse_options neo_compile_fusion(const neo_compilation *c);

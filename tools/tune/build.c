@@ -170,7 +170,10 @@ static void start(neo_builder *b, worker *w, neo_candidate *x) {
   w->from = -1;
   if (pipe2(fd, O_CLOEXEC))
     return;
+  neo_llvm_fork_begin();
   w->pid = fork();
+  if (w->pid)
+    neo_llvm_fork_end();
   if (w->pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDWR);

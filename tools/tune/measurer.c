@@ -60,13 +60,22 @@ static void end(neo_measurer *m) {
   m->pid = 0;
 }
 
+/* A dead measurer is detected when it is asked. For this thread alone: the process may be another
+ * program's (neo_command). */
+static void block_broken_pipes(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 neo_status neo_measurer_start(neo_arena *a, neo_measurer *m, const char **why) {
   const char *program = neo_place_measurer(a);
   *m = (neo_measurer){.arena = a, .program = program ? program : "neo-measure"};
   *why = "neo-measure is not in the folder of this program: see `neoc doctor`";
   if (!program)
     return NEO_IO;
-  signal(SIGPIPE, SIG_IGN); /* a dead measurer is detected when it is asked */
+  block_broken_pipes();
   neo_status s = start(m);
   *why = m->why;
   if (s)

@@ -15,6 +15,7 @@ struct neo_jit {
   LLVMOrcLLJITRef jit;
   const neo_jit_symbol *table;
   size_t n_table;
+  char *reported; /* LLVM's first report while it linked; null: none */
 };
 
 /* ---- symbols that the object does not define */
@@ -70,19 +71,25 @@ static LLVMErrorRef define(LLVMOrcDefinitionGeneratorRef generator, void *ctx,
 
 /* ---- errors */
 
-static bool failed(neo_arena *a, LLVMErrorRef error, const char **why) {
+/* The error of a lookup says what is not there, and a report why. */
+static bool failed(neo_arena *a, const neo_jit *j, LLVMErrorRef error, const char **why) {
   if (!error)
     return false;
   char *message = LLVMGetErrorMessage(error);
-  *why = neo_arena_strdup(a, message);
+  *why = neo_arena_printf(a, "%s%s%s", message, j->reported ? ": " : "",
+                          j->reported ? j->reported : "");
   LLVMDisposeErrorMessage(message);
   return true;
 }
 
-/* What is reported here is returned by the lookup, too; without this it would be printed. */
-static void pass_over(void *ctx, LLVMErrorRef error) {
-  (void)ctx;
-  LLVMConsumeError(error);
+/* Without this, reports are printed. */
+static void note(void *ctx, LLVMErrorRef error) {
+  neo_jit *j = ctx;
+  char *message = LLVMGetErrorMessage(error);
+  if (j->reported)
+    LLVMDisposeErrorMessage(message);
+  else
+    j->reported = message;
 }
 
 /* ---- loading */
@@ -144,7 +151,7 @@ static LLVMErrorRef link(neo_jit *j, const void *object, size_t n, const char *w
   if (error)
     return error;
   LLVMOrcExecutionSessionRef session = LLVMOrcLLJITGetExecutionSession(j->jit);
-  LLVMOrcExecutionSessionSetErrorReporter(session, pass_over, NULL);
+  LLVMOrcExecutionSessionSetErrorReporter(session, note, j);
   LLVMOrcJITDylibRef dylib = LLVMOrcExecutionSessionCreateBareJITDylib(session, "model");
   LLVMOrcJITDylibAddGenerator(dylib, LLVMOrcCreateCustomCAPIDefinitionGenerator(define, j, NULL));
   LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, "model");
@@ -166,7 +173,7 @@ neo_status neo_jit_load(neo_arena *a, const void *object, size_t size_bytes,
   pthread_once(&once, init_host);
   LLVMErrorRef error = link(j, object, size_bytes, wanted, address);
   neo_llvm_leave();
-  if (failed(a, error, why)) {
+  if (failed(a, j, error, why)) {
     neo_jit_free(j);
     return NEO_INTERNAL;
   }
@@ -175,9 +182,12 @@ neo_status neo_jit_load(neo_arena *a, const void *object, size_t size_bytes,
 }
 
 void neo_jit_free(neo_jit *j) {
-  if (!j || !j->jit)
+  if (!j)
     return;
   neo_llvm_enter();
-  LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jit));
+  if (j->jit)
+    LLVMConsumeError(LLVMOrcDisposeLLJIT(j->jit));
+  if (j->reported)
+    LLVMDisposeErrorMessage(j->reported);
   neo_llvm_leave();
 }

@@ -41,6 +41,15 @@ static neo_status make_machine(neo_llvm *l, const char **why) {
   return NEO_OK;
 }
 
+static LLVMModuleRef new_module(neo_llvm *l) {
+  LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(l->name, l->ctx);
+  LLVMSetTarget(mod, l->target.triple);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->machine);
+  LLVMSetModuleDataLayout(mod, layout);
+  LLVMDisposeTargetData(layout);
+  return mod;
+}
+
 neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo_llvm **out,
                         const char **why) {
   neo_llvm *l = NEO_NEW(a, neo_llvm);
@@ -53,11 +62,7 @@ neo_status neo_llvm_new(neo_arena *a, const neo_target *t, const char *name, neo
   if (status)
     return status;
   l->ctx = LLVMContextCreate();
-  l->mod = LLVMModuleCreateWithNameInContext(name, l->ctx);
-  LLVMSetTarget(l->mod, t->triple);
-  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(l->machine);
-  LLVMSetModuleDataLayout(l->mod, layout);
-  LLVMDisposeTargetData(layout);
+  l->mod = new_module(l);
   l->b = LLVMCreateBuilderInContext(l->ctx);
   l->entry = LLVMCreateBuilderInContext(l->ctx);
   *out = l;
@@ -72,6 +77,8 @@ void neo_llvm_free(neo_llvm *l) {
   LLVMDisposeBuilder(l->b);
   LLVMDisposeBuilder(l->entry);
   LLVMDisposeModule(l->mod);
+  for (size_t k = 0; k < l->shared.n; k++)
+    LLVMDisposeModule(l->shared.at[k].mod);
   LLVMContextDispose(l->ctx);
   LLVMDisposeTargetMachine(l->machine);
 }
@@ -117,7 +124,8 @@ void neo_ll_define(neo_llvm *l, const char *symbol, LLVMValueRef made) {
 }
 
 /* A loop of a kernel keeps its place in the lines of the instruction cache, whatever kernels stand
- * before its own: of a convolution that moved by half a line, 10 % more or less time was measured. */
+ * before its own: of a convolution that moved by half a line, 10 % more or less time was measured.
+ * */
 enum { LINE_BYTES = 64 };
 
 LLVMValueRef neo_ll_function(neo_llvm *l, const char *symbol, LLVMTypeRef type, bool exported) {
@@ -134,29 +142,73 @@ void neo_llvm_export(neo_llvm *l, const char *symbol) {
   LLVMSetVisibility(LLVMGetNamedFunction(l->mod, symbol), LLVMDefaultVisibility);
 }
 
-/* Every module that needs it has it; a linker keeps one of those of a model. */
-LLVMValueRef neo_ll_shared(neo_llvm *l, const char *what, LLVMTypeRef type,
-                           LLVMBasicBlockRef *back) {
-  const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
-  LLVMValueRef fn = LLVMGetNamedFunction(l->mod, name);
-  *back = NULL;
-  if (fn)
-    return fn;
-  *back = LLVMGetInsertBlock(l->b);
-  fn = LLVMAddFunction(l->mod, name, type);
+/* ---- functions that kernels share */
+
+static void shared_attributes(neo_llvm *l, LLVMValueRef fn) {
   target_attributes(l, fn);
-  if (l->target.sm) { /* one module, whose assembler takes no dots in visible names */
+  if (l->target.sm) /* one module, whose assembler takes no dots in visible names */
     LLVMSetLinkage(fn, LLVMInternalLinkage);
-  } else {
-    LLVMSetLinkage(fn, LLVMLinkOnceODRLinkage);
+  else
     LLVMSetVisibility(fn, LLVMHiddenVisibility);
-    LLVMSetComdat(fn, LLVMGetOrInsertComdat(l->mod, name));
-  }
   neo_ll_enum_attribute(l, fn, "noinline");
   neo_ll_enum_attribute(l, fn, "willreturn");
   neo_ll_enum_attribute(l, fn, "memory"); /* none: errno is nobody's */
+}
+
+static void begin_body(neo_llvm *l, LLVMValueRef fn) {
   LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, fn, "entry"));
-  return fn;
+}
+
+/* The module that calls it has a declaration; it, one of its own, once. */
+static void begin_outlined(neo_llvm *l, const char *name, LLVMTypeRef type, neo_ll_shared *f) {
+  for (size_t k = 0; k < l->shared.n; k++)
+    if (neo_streq(l->shared.at[k].name, name))
+      return;
+  neo_ll_module x = {name, new_module(l)};
+  NEO_PUSH(l->arena, &l->shared, x);
+  l->mod = x.mod;
+  f->body = LLVMAddFunction(x.mod, name, type);
+  shared_attributes(l, f->body);
+  begin_body(l, f->body);
+}
+
+/* Otherwise every module that needs it has it, and a linker keeps one of those of a model. */
+neo_ll_shared neo_ll_shared_begin(neo_llvm *l, const char *what, LLVMTypeRef type) {
+  const char *name = neo_arena_printf(l->arena, "%s.%s", l->name, what);
+  neo_ll_shared f = {.fn = LLVMGetNamedFunction(l->mod, name), .mod = l->mod};
+  if (f.fn)
+    return f;
+  f.back = LLVMGetInsertBlock(l->b);
+  f.fn = LLVMAddFunction(l->mod, name, type);
+  shared_attributes(l, f.fn);
+  if (l->outlines) {
+    begin_outlined(l, name, type, &f);
+    return f;
+  }
+  if (!l->target.sm) {
+    LLVMSetLinkage(f.fn, LLVMLinkOnceODRLinkage);
+    LLVMSetComdat(f.fn, LLVMGetOrInsertComdat(l->mod, name));
+  }
+  f.body = f.fn;
+  begin_body(l, f.body);
+  return f;
+}
+
+void neo_ll_shared_end(neo_llvm *l, const neo_ll_shared *f) {
+  l->mod = f->mod;
+  LLVMPositionBuilderAtEnd(l->b, f->back);
+}
+
+void neo_llvm_outline_shared(neo_llvm *l) {
+  l->outlines = true;
+}
+
+size_t neo_llvm_n_outlined(const neo_llvm *l) {
+  return l->shared.n;
+}
+
+const char *neo_llvm_outlined_name(const neo_llvm *l, size_t k) {
+  return l->shared.at[k].name;
 }
 
 LLVMValueRef neo_ll_extern(neo_llvm *l, const char *symbol, LLVMTypeRef type) {

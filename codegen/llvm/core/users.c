@@ -1,31 +1,48 @@
-/* Who uses LLVM at the moment, for the one that forks: its child goes on with LLVM, and would
- * wait for ever for a lock of LLVM that another thread held. So it forks while nobody is inside.
- * This is state of the process, as those locks are. */
+/* Who uses LLVM at the moment, for the one that forks: its child goes on with LLVM, and would wait
+ * for ever for a lock of LLVM that another thread held. So it forks while nobody is inside. This is
+ * state of the process, as those locks are. */
 #include "codegen/llvm/emit.h"
 #include <pthread.h>
 
-static struct {
+typedef struct {
   pthread_mutex_t mutex;
   pthread_cond_t none;
   size_t n;
-} users = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+} state;
+
+static state users = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+/* A child, of whoever forked it, has one thread, which is not inside. */
+static void forget(void) {
+  users = (state){PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, forget);
+}
+
+static void lock(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
+  pthread_mutex_lock(&users.mutex);
+}
 
 void neo_llvm_enter(void) {
-  pthread_mutex_lock(&users.mutex);
+  lock();
   users.n++;
   pthread_mutex_unlock(&users.mutex);
 }
 
 void neo_llvm_leave(void) {
-  pthread_mutex_lock(&users.mutex);
+  lock();
   if (--users.n == 0)
     pthread_cond_broadcast(&users.none);
   pthread_mutex_unlock(&users.mutex);
 }
 
-/* Whoever comes now waits for the mutex; in the child it is this thread's, as the memory is. */
+/* Whoever comes now waits for the mutex. */
 void neo_llvm_fork_begin(void) {
-  pthread_mutex_lock(&users.mutex);
+  lock();
   while (users.n)
     pthread_cond_wait(&users.none, &users.mutex);
 }

@@ -59,13 +59,12 @@ static void build_far(neo_llvm *l, LLVMValueRef fn) {
 static val call_far(neo_llvm *l, val a, val b) {
   LLVMTypeRef f64 = neo_ll_float_type(l, 64, 1), args[] = {f64, f64};
   LLVMTypeRef type = LLVMFunctionType(f64, args, 2, false);
-  LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, "fmod", type, &back);
-  if (back) {
-    build_far(l, fn);
-    LLVMPositionBuilderAtEnd(l->b, back);
+  neo_ll_shared f = neo_ll_shared_begin(l, "fmod", type);
+  if (f.body) {
+    build_far(l, f.body);
+    neo_ll_shared_end(l, &f);
   }
-  return LLVMBuildCall2(l->b, type, fn, (val[]){a, b}, 2, "");
+  return LLVMBuildCall2(l->b, type, f.fn, (val[]){a, b}, 2, "");
 }
 
 static val far_lanes(neo_llvm *l, val a, val b) {

@@ -85,15 +85,14 @@ LLVMValueRef neo_ll_rand(neo_llvm *l, const LLVMValueRef key[3], uint32_t site,
   LLVMTypeRef i64 = neo_ll_i64(l), i32 = neo_ll_i32(l);
   LLVMTypeRef param[] = {i64, i64, i64, i32, LLVMTypeOf(element)};
   LLVMTypeRef type = LLVMFunctionType(neo_ll_int_type(l, 32, w), param, 5, false);
-  LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, neo_arena_printf(l->arena, "rand.%u", w), type, &back);
-  if (back) {
-    LLVMValueRef k[] = {LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), LLVMGetParam(fn, 2)};
-    LLVMBuildRet(l->b, philox(l, k, LLVMGetParam(fn, 3), LLVMGetParam(fn, 4)));
-    LLVMPositionBuilderAtEnd(l->b, back);
+  neo_ll_shared f = neo_ll_shared_begin(l, neo_arena_printf(l->arena, "rand.%u", w), type);
+  if (f.body) {
+    LLVMValueRef k[] = {LLVMGetParam(f.body, 0), LLVMGetParam(f.body, 1), LLVMGetParam(f.body, 2)};
+    LLVMBuildRet(l->b, philox(l, k, LLVMGetParam(f.body, 3), LLVMGetParam(f.body, 4)));
+    neo_ll_shared_end(l, &f);
   }
   LLVMValueRef arg[] = {key[0], key[1], key[2], neo_ll_int(i32, site), element};
-  LLVMValueRef number = LLVMBuildCall2(l->b, type, fn, arg, 5, "");
+  LLVMValueRef number = LLVMBuildCall2(l->b, type, f.fn, arg, 5, "");
   LLVMValueRef x = LLVMBuildSIToFP(l->b, number, neo_ll_float_type(l, bits, w), "");
   return LLVMBuildFMul(l->b, x, neo_ll_float(LLVMTypeOf(x), 0x1p-24), "");
 }

@@ -7,13 +7,12 @@ val neo_ll_math_shared(neo_llvm *l, const char *name, neo_op op, val x, val y,
   LLVMTypeRef t = LLVMTypeOf(x), param[] = {t, t};
   unsigned n = y ? 2 : 1;
   LLVMTypeRef type = LLVMFunctionType(t, param, n, false);
-  LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, name, type, &back);
-  if (back) {
-    LLVMBuildRet(l->b, of(l, op, LLVMGetParam(fn, 0), y ? LLVMGetParam(fn, 1) : NULL));
-    LLVMPositionBuilderAtEnd(l->b, back);
+  neo_ll_shared f = neo_ll_shared_begin(l, name, type);
+  if (f.body) {
+    LLVMBuildRet(l->b, of(l, op, LLVMGetParam(f.body, 0), y ? LLVMGetParam(f.body, 1) : NULL));
+    neo_ll_shared_end(l, &f);
   }
-  return LLVMBuildCall2(l->b, type, fn, (val[]){x, y}, n, "");
+  return LLVMBuildCall2(l->b, type, f.fn, (val[]){x, y}, n, "");
 }
 
 static val is_whole(neo_llvm *l, val y) {

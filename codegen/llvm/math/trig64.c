@@ -144,14 +144,13 @@ static val call_far(neo_llvm *l, val x) {
   LLVMTypeRef f64 = LLVMTypeOf(x), field[] = {f64, f64, neo_ll_i64(l)};
   LLVMTypeRef type =
       LLVMFunctionType(LLVMStructTypeInContext(l->ctx, field, 3, false), &f64, 1, false);
-  LLVMBasicBlockRef back;
-  LLVMValueRef fn = neo_ll_shared(l, "reduce_pio2", type, &back);
-  if (back) {
-    reduced t = reduce_far(l, LLVMGetParam(fn, 0));
+  neo_ll_shared f = neo_ll_shared_begin(l, "reduce_pio2", type);
+  if (f.body) {
+    reduced t = reduce_far(l, LLVMGetParam(f.body, 0));
     LLVMBuildAggregateRet(l->b, (val[]){t.r.h, t.r.l, t.q}, 3);
-    LLVMPositionBuilderAtEnd(l->b, back);
+    neo_ll_shared_end(l, &f);
   }
-  return LLVMBuildCall2(l->b, type, fn, &x, 1, "");
+  return LLVMBuildCall2(l->b, type, f.fn, &x, 1, "");
 }
 
 /* Field `field` of every lane's result. */

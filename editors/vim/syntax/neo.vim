@@ -9,7 +9,7 @@ syn keyword neoRegion scan repeat while case else where
 syn keyword neoWord as from down over except using limit
 syn keyword neoOperator and or not
 syn keyword neoBoolean true false
-syn keyword neoConstant inf pi training step global_norm
+syn keyword neoConstant inf nan pi training step global_norm
 syn keyword neoType f64 f32 f16 bf16 i64 i32 i8 u8 bool
 syn keyword neoFunction abs sign floor ceil round sqrt rsqrt exp expm1 log log1p sin cos tan tanh
 syn keyword neoFunction sigmoid relu gelu silu softplus elu erf stop min max clamp select rand wide

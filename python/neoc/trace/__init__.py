@@ -5,15 +5,18 @@ arguments (function.py). Where they are new, the function is called once with sy
 (tensor.py). What it does with them is recorded (scope.py) as definitions: expressions over loops
 (expr.py), with subscripts that are polynomials (poly.py), so that views and their views are reads
 of what is there. text.py decides which definitions are lines of their own, names them after
-variables, and writes the text; program.py puts inputs, sizes and outputs around it; backend.py compiles it and
-tells errors at lines of Python.
+variables, and writes the text; program.py puts inputs, sizes and outputs around it; backend.py
+compiles it and tells errors at lines of Python.
 
     names.py                          what neoc shows of all this
-    function program backend engine   calls, texts, compiled code
+    function given program            calls, their arguments, texts
+    backend engine                    compiled code
     tensor make kinds sizes poly      tensors, their types and sizes
-    broadcast elements choices reductions shapes arranged products index einstein   of numpy's
+    broadcast elements choices reductions shapes arranged products einstein   numpy's functions
+    index at                          x[key], x.at[key]
     numpy_protocol numpy_linalg       np.exp(t), np.linalg.solve(a, b)
     diff control vertices             gradients; loops and choices; functions over graphs
-    module_text std optimizers initial   models/std as functions; training steps
+    module_text std nested initial    models/std as functions
+    optimizers                        optimizers and training steps
     raw eager tree                    the language within a trace; eager mode; trees of arguments
 """

@@ -133,8 +133,13 @@ def parameters_of(text: str, names: Sequence[str], seed: int) -> List[Any]:
     return _engine().parameters(text, names, seed)  # type: ignore[no-any-return]
 
 
+def explained(text: str, what: str, options: Dict[str, Any]) -> str:
+    """What the compiler made of a text."""
+    return _engine().explained(text, what, options)  # type: ignore[no-any-return]
+
+
 # ---- what the compiler says of shapes
-_TEMP = re.compile(r"^(?:temp|input|param|state|const) (\S+) : (\w+) \[([^\]]*)\](.*)$", re.M)
+_TEMP = re.compile(r"^(temp|input|param|state|const) (\S+) : (\w+) \[([^\]]*)\](.*)$", re.M)
 _ENTRY = re.compile(r"^entry \S+ \S+: (.*)$", re.M)
 _fronts: Dict[str, Dict[str, "Found"]] = {}
 
@@ -154,8 +159,15 @@ def shapes_of(text: str) -> Dict[str, Found]:
     return known
 
 
+def parameter_shapes(text: str) -> Dict[str, Tuple[int, ...]]:
+    """Names and shapes of the parameters of a text."""
+    dump = _engine().front(text)
+    return {m.group(2): tuple(int(n) for n in _extents(m.group(4)))
+            for m in _TEMP.finditer(dump) if m.group(1) == "param"}
+
+
 def _parsed(dump: str) -> Dict[str, Found]:
-    tensors = {m.group(1): Found(m.group(2), _extents(m.group(3)), m.group(4).strip())
+    tensors = {m.group(2): Found(m.group(3), _extents(m.group(4)), m.group(5).strip())
                for m in _TEMP.finditer(dump)}
     entry = _ENTRY.search(dump)
     if entry is None:

@@ -63,6 +63,7 @@ class Loop(Statement):
         for t in self.collected:
             t.pinned = True
         trace.close()
+        self.order = trace.next_order()
         self.results = [Tensor(trace, c.extents, c.kind, source=self) for c in self.carries]
         self.results += [Tensor(trace, [self.count, *t.extents], t.kind, source=self)
                          for t in self.collected]
@@ -333,6 +334,7 @@ class Case(Statement):
         trace = scope.current()
         assert trace is not None
         self.block.items.append(self)
+        self.order = trace.next_order()
         self.results = [Tensor(trace, t.extents, t.kind, source=self) for t in self.values[0]]
 
     def write(self, writer: Writer) -> None:

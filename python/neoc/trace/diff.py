@@ -22,7 +22,6 @@ from .tensor import Tensor, define
 from .text import Writer
 
 Argnums = Union[int, Sequence[int]]
-MOST = 16  # gradients of one request
 
 
 class Grad(Statement):
@@ -62,12 +61,6 @@ class Alias:
         self.tensor = define(x.extents, x.kind, lambda i: _copied(x, i), x.bound, name=x.name)
         self.tensor.pinned = self.tensor.is_apart = True
 
-    def settle(self, results: Sequence[Tensor]) -> None:
-        """Make alias and tensor one, unless the results read the tensor elsewhere."""
-        if self.tensor.alias is None and not depends(results, self.given, {id(self.tensor)}):
-            self.given.pinned = True
-            self.tensor.alias = self.given
-
 
 def _copied(x: Tensor, i: Sequence[Any]) -> Expr:
     """An element of a definition of its own: a name for a scalar would be the scalar itself."""
@@ -75,8 +68,24 @@ def _copied(x: Tensor, i: Sequence[Any]) -> Expr:
     return element if i else Operator("*", [Literal(1, x.kind), element], x.kind)
 
 
-def depends(results: Sequence[Tensor], on: Tensor, without: Set[int]) -> bool:
-    """Whether some result is made of a tensor, by ways that avoid certain others."""
+def settle(aliases: Sequence[Alias], results: Sequence[Tensor]) -> None:
+    """Make aliases and their tensors one where the results read the tensors by them alone.
+
+    A tensor that is read elsewhere too, that is given twice, or that another one is made of keeps
+    an alias of its own.
+    """
+    elsewhere = reached(results, {id(a.tensor) for a in aliases})
+    given = [a.given for a in aliases]
+    below = reached([s for g in given for s in sources(g)], set())
+    for a in aliases:
+        once = sum(1 for g in given if g is a.given) == 1
+        if once and id(a.given) not in elsewhere and id(a.given) not in below:
+            a.given.pinned = True
+            a.tensor.alias = a.given
+
+
+def reached(results: Sequence[Any], without: Set[int]) -> Set[int]:
+    """What results are made of, by ways that avoid certain tensors: identities."""
     seen: Set[int] = set()
     stack: List[Any] = list(results)
     while stack:
@@ -84,10 +93,8 @@ def depends(results: Sequence[Tensor], on: Tensor, without: Set[int]) -> bool:
         if id(top) in seen or id(top) in without:
             continue
         seen.add(id(top))
-        if top is on:
-            return True
         stack += sources(top)
-    return False
+    return seen
 
 
 def sources(item: Any) -> List[Any]:
@@ -102,7 +109,9 @@ def sources(item: Any) -> List[Any]:
     if item.alias is not None:
         return [item.alias]
     if item.body is not None:
-        return [r.tensor for r in reads(item.body)]
+        if item.read is None:
+            item.read = list({id(r.tensor): r.tensor for r in reads(item.body)}.values())
+        return item.read  # type: ignore[no-any-return]
     return [item.source] if isinstance(item.source, Statement) else []
 
 
@@ -110,12 +119,10 @@ def gradients(of: Tensor, by: Sequence[Tensor], seed: Any = None) -> List[Tensor
     """The gradients of a scalar, or of a tensor that is multiplied with the seed."""
     if of.is_view:
         of.pinned = True
-    read = [depends([of], b, set()) for b in by]
+    made_of = reached([of], set())
+    read = [id(b) in made_of for b in by]
     wanted = [b for b, r in zip(by, read) if r]
-    found: List[Tensor] = []
-    for k in range(0, len(wanted), MOST):
-        found += Grad(of, wanted[k:k + MOST], seed).results
-    iterator = iter(found)
+    iterator = iter(Grad(of, wanted, seed).results if wanted else ())
     return [next(iterator) if r else zeros_like(b) for b, r in zip(by, read)]
 
 
@@ -181,8 +188,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
         value, aux = result if has_aux else (result, None)
         loss = _loss(value)
         flat = [a for found in aliases for a in found]
-        for a in flat:
-            a.settle([loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
+        settle(flat, [loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
         found_gradients = iter(gradients(loss, [a.tensor for a in flat]))
         trees = [tree.unflatten(s, [next(found_gradients) for _ in a])
                  for s, a in zip(structures, aliases)]
@@ -255,8 +261,7 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     leaves, structure = tree.flatten(value)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
     flat = [a for found in aliases for a in found]
-    for a in flat:
-        a.settle(outputs)
+    settle(flat, outputs)
 
     def pull(seeds: Any) -> Any:
         sums = _pulled(outputs, _seeds(seeds, structure, outputs), flat)
@@ -311,8 +316,7 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     result = f(*given)
     leaves, structure = tree.flatten(result)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
-    for a in aliases:
-        a.settle(outputs)
+    settle(aliases, outputs)
     made = [lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
             for t, a in zip(flat_t, aliases)]
     for t, a in zip(made, aliases):

@@ -20,7 +20,7 @@ from .kinds import kind_of
 from .make import as_array, lift
 from .poly import poly
 from .program import Argument, written
-from .scope import Block, Trace
+from .scope import Block, Statement, Trace
 from .tensor import Tensor, TraceError
 
 _programs: Dict[str, Callable[[Sequence[Any]], List[Any]]] = {}
@@ -99,12 +99,7 @@ def _compute(t: Tensor) -> None:
         for x, name, pinned in names:
             x.name, x.pinned = name, pinned
     t.value = np.asarray(value)
-    t.body, t.source, t.indices, t.alias = None, Leaf(t.place), (), None
-    trace.block.items = [i for i in trace.block.items if i is not t and not _is_done(i)]
-
-
-def _is_done(item: Any) -> bool:
-    return isinstance(item, Tensor) and item.value is not None
+    t.body, t.source, t.indices, t.alias, t.read = None, Leaf(t.place), (), None, None
 
 
 def _tensors(items: Sequence[Any]) -> List[Tensor]:
@@ -114,6 +109,7 @@ def _tensors(items: Sequence[Any]) -> List[Tensor]:
 def _made_of(t: Tensor) -> Any:
     """The tensors of known elements that t is made of, and the definitions between."""
     leaves: List[Tensor] = []
+    items: List[Any] = []
     found: Set[int] = set()
     stack: List[Any] = [t]
     while stack:
@@ -125,9 +121,10 @@ def _made_of(t: Tensor) -> Any:
             leaves.append(top)
             continue
         stack += _sources(top)
-    items = [i for i in t.owner.block.items if id(i) in found and not _is_done(i)]
+        if top.block is t.owner.block and (isinstance(top, Statement) or top.body is not None):
+            items.append(top)
     leaves.sort(key=lambda x: x.order)
-    return leaves, items
+    return leaves, sorted(items, key=lambda i: i.order)
 
 
 def _sources(item: Any) -> List[Any]:

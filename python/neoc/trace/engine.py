@@ -115,6 +115,15 @@ def front(text: str) -> str:
     return build.explain("after=front")
 
 
+def explained(text: str, what: str, options: Dict[str, Any]) -> str:
+    """What `neoc explain` says of a text."""
+    words = option_words({k: v for k, v in options.items() if k != "threads"})
+    build = _core.Build(PATH, text, words, (), (), "none")
+    if build.status:
+        raise failure_of(build)
+    return build.explain(what)
+
+
 def parameters(text: str, names: Sequence[str], seed: int) -> List[Any]:
     """First values of parameters and states."""
     build = _core.Build(PATH, text)

@@ -9,7 +9,6 @@ the function does with them, never from their values.
 """
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import os
@@ -20,7 +19,7 @@ import numpy as np
 
 from ..errors import CompileError, NeoError, Unsupported
 from . import backend, scope, tree
-from .kinds import kind_of
+from .given import Given, Standing, shapes_apart, standing
 from .poly import Poly, Symbol
 from .program import Program, Signature, trace_call
 from .sizes import COMPARISONS
@@ -131,7 +130,7 @@ class Direct:
         self.count = len(given.leaves)
         self.structure: Optional[tree.Structure] = None
         self.is_known = self.is_over = False
-        self.op = backend.direct(function._name(), [f"x{k}" for k in range(self.count)], self.find)
+        self.op = backend.direct(function.called(), [f"x{k}" for k in range(self.count)], self.find)
 
     def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
         """The program for a key of shapes and types: what the table in C asks for.
@@ -141,7 +140,7 @@ class Direct:
         """
         if self.is_over:
             raise NotDirect
-        leaves = [_Standing(p[2], p[1]) if p[0] == "array" else _Standing((), NUMBERS[p[0]])
+        leaves = [Standing(p[2], p[1]) if p[0] == "array" else Standing((), NUMBERS[p[0]])
                   for p in key]
         given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
         run, structure, single = self.function.program_of(given)
@@ -179,7 +178,7 @@ class Function:
         self.signature = inspect.signature(f)
         for name in self.static:
             if name not in self.signature.parameters:
-                raise ValueError(f"static_argnames: {self._name()} has no argument '{name}'")
+                raise ValueError(f"static_argnames: {self.called()} has no argument '{name}'")
         self.memo: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.groups: Dict[Hashable, Group] = {}
         self.lock = threading.RLock()
@@ -189,11 +188,12 @@ class Function:
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
 
-    def _name(self) -> str:
+    def called(self) -> str:
+        """The name of the Python function."""
         return str(getattr(self.f, "__name__", "the function"))
 
     def __repr__(self) -> str:
-        return f"<neoc.function {self._name()}{self.signature}>"
+        return f"<neoc.function {self.called()}{self.signature}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -330,15 +330,41 @@ class Function:
         """
         if not args and not kwargs and self.signature.parameters:
             if self.last is None:
-                raise NeoError(f"{self._name()} was not called yet: give shapes, as in "
+                raise NeoError(f"{self.called()} was not called yet: give shapes, as in "
                                "f.text((32, 64), (64, 10))")
             return self.last.text
-        leaves = [tree.map(_standing, _shapes_apart(a)) for a in args]
-        given = self._bound(tuple(leaves), {k: v if k in self.static else
-                                            tree.map(_standing, _shapes_apart(v))
-                                            for k, v in kwargs.items()})
+        given = self._of_shapes(args, kwargs)
         group = Group()
         return self._traced(given, group, group.varying(given.shapes, self.sizes)).text
+
+    def _of_shapes(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Given:
+        """Arguments that stand for arrays; static ones are as they are."""
+        names = list(self.signature.parameters)
+        leaves = [a if k < len(names) and names[k] in self.static else
+                  tree.map(standing, shapes_apart(a)) for k, a in enumerate(args)]
+        named = {k: v if k in self.static else tree.map(standing, shapes_apart(v))
+                 for k, v in kwargs.items()}
+        return self._bound(tuple(leaves), named)
+
+    def compile(self, *args: Any, **kwargs: Any) -> "Function":
+        """Compile now for arguments of these shapes (as of text), and return itself.
+
+        >>> import neoc
+        >>> f = neoc.function(lambda x: 2*x).compile((3,))
+        >>> f.cache_info().compiled
+        1
+        """
+        self.program_of(self._of_shapes(args, kwargs))
+        return self
+
+    def explain(self, what: str = "groups") -> str:
+        """What the compiler made of the text of the last trace, as `neoc explain`.
+
+        what: "groups", "schedule", "kernels", "memory", "after=PASS".
+        """
+        if self.last is None:
+            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain")
+        return backend.explained(self.last.text, what, self.options)
 
     def save(self, path: str) -> None:
         """Write the text of the last trace to a file, which `neoc compile` makes a library of.
@@ -347,7 +373,7 @@ class Function:
         beside it as PATH.NAME.npy.
         """
         if self.last is None:
-            raise NeoError(f"{self._name()} was not called yet, so there is nothing to save")
+            raise NeoError(f"{self.called()} was not called yet, so there is nothing to save")
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.last.text)
         for name, value in self.last.inputs:
@@ -368,80 +394,6 @@ class Function:
             self.flat = None
 
 
-class Given:
-    """The arguments of one call: leaves, and what else tells the trace."""
-
-    def __init__(self, function: Function, bound: inspect.BoundArguments) -> None:
-        self.static: Dict[str, Any] = {}
-        self.paths: List[str] = []
-        dynamic: Dict[str, Any] = {}
-        for name, value in bound.arguments.items():
-            if name in function.static:
-                self.static[name] = value
-            else:
-                dynamic[name] = value
-        self.bound, self.function = bound, function
-        self.arguments = tuple(dynamic)
-        flat, self.structure = tree.flatten(tuple(dynamic.values()))
-        self.leaves: List[Any] = [_array(v, self, k) for k, v in enumerate(flat)]
-        self.shapes = [tuple(int(n) for n in v.shape) for v in self.leaves]
-        self.kinds = [kind_of(v.dtype) for v in self.leaves]
-
-    def statics(self) -> Tuple[Any, ...]:
-        """Static arguments as a key."""
-        items = tuple(sorted(self.static.items()))
-        try:
-            hash(items)
-        except TypeError:
-            raise TypeError(f"static arguments are part of a key, so they can be hashed: {items}"
-                            ) from None
-        return items
-
-    def key(self) -> Hashable:
-        """What one program is looked up by."""
-        return (self.arguments, self.structure, tuple(self.shapes), tuple(self.kinds),
-                self.statics())
-
-    def group(self) -> Hashable:
-        """The same without sizes."""
-        return (self.arguments, self.structure, tuple(map(len, self.shapes)), tuple(self.kinds),
-                self.statics())
-
-    def names(self) -> List[str]:
-        """Names for the leaves: those of the arguments, and of what leads to a leaf in them."""
-        paths = [(self.arguments[p[0]], *p[1:]) for p in tree.paths(self.structure)]
-        shorter = ["_".join(map(str, p[1:])) for p in paths]
-        result = []
-        for path, short in zip(paths, shorter):
-            alone = short.isidentifier() and shorter.count(short) == 1
-            result.append(short if alone else "_".join(map(str, path)))
-        return result
-
-    def call(self, tensors: List[Tensor]) -> Any:
-        """The Python function of these tensors in place of the leaves."""
-        arguments = dict(zip(self.arguments, tree.unflatten(self.structure, tensors)))
-        self.bound.arguments.update({**arguments, **self.static})
-        return self.function.f(*self.bound.args, **self.bound.kwargs)
-
-
-def _array(value: Any, given: Given, number: int) -> Any:
-    """A leaf as what has a shape and a dtype."""
-    if isinstance(value, Tensor):
-        return value.numpy()
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return value
-    if isinstance(value, bool):
-        return np.asarray(value)
-    if isinstance(value, int):
-        return np.asarray(value, np.int32 if -2**31 <= value < 2**31 else np.int64)
-    if isinstance(value, float):
-        return np.asarray(value, np.float32)
-    name = given.arguments[tree.paths(given.structure)[number][0]]
-    raise TypeError(f"argument '{name}' of {given.function._name()} has a {type(value).__name__} "
-                    f"in it, which is no array and no number: {value!r:.60}. What is no tensor is "
-                    f"named in static_argnames, and is then a part of the key")
-
-
 def _any_symbolic(args: Any) -> bool:
     return any(isinstance(v, Tensor) and not v.owner.eager for v in tree.flatten(args)[0])
 
@@ -450,47 +402,6 @@ def _result(found: Tuple[backend.Runner, tree.Structure, bool], leaves: Sequence
     run, structure, single = found
     values = run(leaves)
     return values[0] if single else tree.unflatten(structure, values)
-
-
-class _Standing:
-    """What stands for an array of this shape and type in f.text."""
-
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape, self.dtype = tuple(shape), dtype
-
-
-class _Shape:
-    """A tuple of extents, which is no tree."""
-
-    def __init__(self, extents: Sequence[int]) -> None:
-        self.extents = tuple(extents)
-
-
-def _shapes_apart(value: Any) -> Any:
-    if isinstance(value, tuple) and all(type(v) is int for v in value):
-        return _Shape(value)
-    if type(value) is dict:
-        return {k: _shapes_apart(v) for k, v in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_shapes_apart(v) for v in value)
-    if isinstance(value, tuple):
-        return type(value)(*[_shapes_apart(v) for v in value])
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{f.name: _shapes_apart(getattr(value, f.name))
-                                             for f in dataclasses.fields(value)})
-    return value
-
-
-def _standing(value: Any) -> Any:
-    if isinstance(value, _Shape):
-        return _Standing(value.extents, "f32")
-    if isinstance(value, str):
-        kind, bracket, rest = value.partition("[")
-        if not bracket and value:
-            return _Standing((), kind)
-        extents = [int(n) for n in rest.rstrip("]").split(",") if n.strip()]
-        return _Standing(extents, kind.strip() or "f32")
-    return value
 
 
 def function(f: Optional[Callable[..., Any]] = None, *, static_argnames: Sequence[str] = (),

@@ -1,4 +1,4 @@
-"""x[...] and x.at[...]: numpy's indexing as subscripts.
+"""x[...]: numpy's indexing as subscripts.
 
 Integers, slices with steps and negative ones, None, Ellipsis and integer tensors, by numpy's rules.
 A boolean mask is refused: how many elements it takes depends on data, and shapes do not.
@@ -13,9 +13,9 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import RangeError, ShapeError, Unsupported
-from .expr import Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce
-from .functions import broadcast, broadcast_to, chosen, operands_of
+from ..errors import RangeError, Unsupported
+from .expr import Apply, Expr, Literal, Number, Operator, Read
+from .broadcast import broadcast
 from .kinds import INTEGERS
 from .make import bounded_by, constant, lift
 from .poly import Element, Index, Poly, at_least, poly
@@ -38,11 +38,11 @@ class Place:
 def get(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     places = parsed(x, key)
-    many, first = _advanced(places)
-    shape = _shape(places, many, first)
+    many, first = advanced(places)
+    shape = shape_of(places, many, first)
 
     def body(i: List[Index]) -> Expr:
-        return read(x, _subscripts(places, many, first, i))
+        return read(x, subscripts_of(places, many, first, i))
 
     return define(shape, x.kind, body, x.bound)
 
@@ -142,20 +142,14 @@ def _end(extent: Poly, given: Any, low: Poly, high: Poly) -> Poly:
 
 def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     """The tensor as positions in [0, extent), of which the compiler can show that they are."""
-    if t.value is not None and not t.owner.eager and extent.constant() is not None:
-        return _known_positions(t.value, extent.value(), axis)
+    if t.value is not None and not t.owner.eager:
+        return _known_positions(t, extent, axis)
     _demand(t, extent)
     if bounded_by(t, extent):
-        return _kept(t)
+        return kept(t)
     bound = t.bound
     if bound is not None and at_least(bound[0] + extent, 0) and at_least(extent, bound[1]):
-        known = extent.constant()
-        size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
-        made = define(t.extents, t.kind, lambda i: Apply(
-            "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
-                       Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))
-        made.bound = poly(0), extent
-        return _kept(made)
+        return _from_the_end(t, extent)
     if bound is not None and t.body is not None and isinstance(t.source, object):
         told = f"it has values from {bound[0].value()} to {bound[1].value() - 1}"
     else:
@@ -166,14 +160,31 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
         "traced function, which is checked at each call")
 
 
-def _known_positions(values: Any, size: int, axis: int) -> Tensor:
-    wrong = values[(values < -size) | (values >= size)]
-    if wrong.size:
-        raise RangeError(f"index {wrong.flat[0]} is out of bounds for axis {axis} with size {size}")
-    return constant(np.where(values < 0, values + size, values).astype(values.dtype))
+def _known_positions(t: Tensor, extent: Poly, axis: int) -> Tensor:
+    """A constant array as an index; an axis whose size is of the run must be large enough."""
+    values = t.value
+    for value in (int(values.min()), int(values.max())) if values.size else ():
+        _one(extent, value, axis)
+    size = extent.constant()
+    if size is not None:
+        return constant(np.where(values < 0, values + size, values).astype(values.dtype))
+    if not (values < 0).any():
+        return t
+    return _from_the_end(t, extent)
 
 
-def _kept(t: Tensor) -> Tensor:
+def _from_the_end(t: Tensor, extent: Poly) -> Tensor:
+    """Negative positions count from the end of the axis."""
+    known = extent.constant()
+    size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
+    made = define(t.extents, t.kind, lambda i: Apply(
+        "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
+                   Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))
+    made.bound = poly(0), extent
+    return kept(made)
+
+
+def kept(t: Tensor) -> Tensor:
     """An index is a tensor of its own, whose type has the bound."""
     if not t.is_view:
         t.pinned = True
@@ -221,7 +232,7 @@ def demand_from_zero(t: Tensor, extent: Poly) -> None:
 
 
 # ---- shapes of what is taken
-def _advanced(places: Sequence[Place]) -> Tuple[Tuple[Poly, ...], int]:
+def advanced(places: Sequence[Place]) -> Tuple[Tuple[Poly, ...], int]:
     """The common shape of integer tensors and where it stands in the result (-1: there is none)."""
     where_many = [k for k, p in enumerate(places) if p.kind == "many"]
     if not where_many:
@@ -233,7 +244,7 @@ def _advanced(places: Sequence[Place]) -> Tuple[Tuple[Poly, ...], int]:
     return shape, sum(1 for p in before if p.kind in ("range", "new"))
 
 
-def _shape(places: Sequence[Place], many: Sequence[Poly], first: int) -> List[Poly]:
+def shape_of(places: Sequence[Place], many: Sequence[Poly], first: int) -> List[Poly]:
     plain = [p.count for p in places if p.kind in ("range", "new")]
     return plain if first < 0 else [*plain[:first], *many, *plain[first:]]
 
@@ -249,7 +260,7 @@ def element_of(t: Tensor, subscripts: Sequence[Any]) -> Poly:
     return poly(Element(e))
 
 
-def _subscripts(places: Sequence[Place], many: Sequence[Poly], first: int,
+def subscripts_of(places: Sequence[Place], many: Sequence[Poly], first: int,
                 indices: Sequence[Any]) -> List[Poly]:
     count = len(many) if first >= 0 else 0
     chosen_ones = list(indices[first:first + count]) if first >= 0 else []
@@ -263,218 +274,12 @@ def _subscripts(places: Sequence[Place], many: Sequence[Poly], first: int,
         elif p.kind == "at":
             result.append(p.start)
         else:
-            result.append(_many_element(p.tensor, chosen_ones))
+            result.append(many_element(p.tensor, chosen_ones))
     return result
 
 
-def _many_element(t: Optional[Tensor], indices: Sequence[Any]) -> Poly:
+def many_element(t: Optional[Tensor], indices: Sequence[Any]) -> Poly:
     assert t is not None
     offset = len(indices) - t.ndim
     at = [poly(0) if e.constant() == 1 else indices[offset + k] for k, e in enumerate(t.extents)]
     return element_of(t, at)
-
-
-# ---- x.at[key]
-class At:
-    """x.at, which waits for a key."""
-
-    def __init__(self, x: Tensor) -> None:
-        self.x = x
-
-    def __getitem__(self, key: Any) -> "Update":
-        return Update(self.x, key)
-
-
-class Update:
-    """x.at[key]: its methods give x with other elements there, x itself does not change."""
-
-    def __init__(self, x: Tensor, key: Any) -> None:
-        self.x = x
-        self.places = parsed(x, key)
-        self.many, self.first = _advanced(self.places)
-        self.shape = _shape(self.places, self.many, self.first)
-
-    def get(self) -> Tensor:
-        """x[key]."""
-        def body(i: List[Index]) -> Expr:
-            return read(self.x, _subscripts(self.places, self.many, self.first, i))
-        return define(self.shape, self.x.kind, body, self.x.bound)
-
-    def set(self, values: Any) -> Tensor:  # noqa: A003
-        """The values in place of the elements; of several for one element the last counts."""
-        v = self._values(values)
-        if self.first < 0:
-            return self._written(v, lambda old, new: new)
-        return self._last(v)
-
-    def add(self, values: Any) -> Tensor:
-        """The elements plus the values, of which there may be several for one element."""
-        return self._joined(values, "sum", lambda a, b: Operator("+", [a, b], self.x.kind))
-
-    def subtract(self, values: Any) -> Tensor:
-        """The elements minus the values."""
-        return self._joined(values, "sum", lambda a, b: Operator("-", [a, b], self.x.kind))
-
-    def multiply(self, values: Any) -> Tensor:
-        """The elements times the values."""
-        return self._joined(values, "prod", lambda a, b: Operator("*", [a, b], self.x.kind))
-
-    mul = multiply
-
-    def divide(self, values: Any) -> Tensor:
-        """The elements by the values."""
-        return self._joined(values, "prod", lambda a, b: Operator("/", [a, b], self.x.kind))
-
-    def min(self, values: Any) -> Tensor:  # noqa: A003
-        """The least of each element and its values."""
-        return self._joined(values, "min", lambda a, b: Apply("min", [a, b], self.x.kind))
-
-    def max(self, values: Any) -> Tensor:  # noqa: A003
-        """The greatest of each element and its values."""
-        return self._joined(values, "max", lambda a, b: Apply("max", [a, b], self.x.kind))
-
-    def apply(self, f: Any) -> Tensor:
-        """f of the elements there."""
-        return self.set(f(self.get()))
-
-    def _values(self, values: Any) -> Tensor:
-        operands, kind = operands_of("at", (self.x, values))
-        if kind != self.x.kind:
-            raise ShapeError(f"values of {kind} do not fit a tensor of {self.x.kind}")
-        try:
-            return broadcast_to(operands[1], [shown(e) for e in self.shape])
-        except ShapeError:
-            given = lift(values).shape
-            raise ShapeError(f"shape mismatch: value array of shape {given} could not be broadcast "
-                             f"to indexing result of shape "
-                             f"{tuple(shown(e) for e in self.shape)}") from None
-
-    def _written(self, v: Tensor, combine: Any) -> Tensor:
-        """A key of positions and slices: each element of x is met by one value at most."""
-        def body(i: List[Index]) -> Expr:
-            tests, at = self._inverse(i)
-            old = read(self.x, i)
-            return chosen(tests, combine(old, read(v, at)), old)
-        return define(self.x.extents, self.x.kind, body)
-
-    def _inverse(self, indices: Sequence[Any]) -> Tuple[List[Expr], List[Poly]]:
-        """Where an element of x is among the values, and what must hold for it to be there."""
-        tests: List[Expr] = []
-        at: List[Poly] = []
-        axis = 0
-        for p in self.places:
-            if p.kind == "new":
-                at.append(poly(0))
-                continue
-            i, extent = poly(indices[axis]), self.x.extents[axis]
-            axis += 1
-            if p.kind == "at":
-                if extent.constant() != 1:
-                    tests.append(Condition("==", i, p.start))
-            elif p.kind == "range":
-                at.append(_range_inverse(p, i, extent, tests))
-        return tests, at
-
-    def _joined(self, values: Any, reducer: str, combine: Any) -> Tensor:
-        v = self._values(values)
-        if self.first < 0:
-            return self._written(v, combine)
-
-        def body(i: List[Index]) -> Expr:
-            tests, at, loops = self._met(i)
-            old = read(self.x, i)
-            kind = self.x.kind
-            if reducer in ("min", "max"):
-                condition = _both(tests)
-                met = Reduce(reducer, loops, read(v, at), kind, condition)
-                any_met = Reduce("any", loops, condition, "bool")
-                return Apply("select", [any_met, combine(old, met), old], kind)
-            made: Expr = combine(old, Reduce(reducer, loops, read(v, at), kind, _both(tests)))
-            return made
-
-        return define(self.x.extents, self.x.kind, body)
-
-    def _met(self, indices: Sequence[Any]) -> Tuple[List[Expr], List[Poly], List[Index]]:
-        """For an element of x the loops over its values, and which of them belong to it."""
-        loops = [Index(e) for e in self.many]
-        tests, plain = self._inverse(indices)
-        axis = 0
-        for p in self.places:
-            if p.kind == "many":
-                tests.append(Condition("==", _many_element(p.tensor, loops), poly(indices[axis])))
-            axis += p.kind != "new"
-        at = [*plain[:self.first], *[poly(k) for k in loops], *plain[self.first:]]
-        return tests, at, loops
-
-    def _last(self, v: Tensor) -> Tensor:
-        """Of several values for one element the last one: where it stands, plus 1, or 0."""
-        x = self.x
-        axes = [k for k, p in enumerate(q for q in self.places if q.kind != "new")
-                if p.kind == "many"]
-        total = poly(1)
-        for e in self.many:
-            total = total * e
-
-        def last(i: List[Index]) -> Expr:
-            loops = [Index(e) for e in self.many]
-            at: List[Any] = [poly(0)] * x.ndim
-            for place, axis in enumerate(axes):
-                at[axis] = i[place]
-            tests = self._matches(at, loops)
-            flat = poly(0)
-            for k, e in zip(loops, self.many):
-                flat = flat * e + poly(k)
-            return Reduce("max", loops, Apply("select", [tests, Number(flat + 1, "i32"),
-                                                         Literal(0, "i32")], "i32"), "i32")
-
-        found = define([x.extents[a] for a in axes], "i32", last, (poly(0), total + 1))
-        _kept(found)
-
-        def body(i: List[Index]) -> Expr:
-            tests, plain = self._inverse(i)
-            mine = Read(found, [poly(i[a]) for a in axes])
-            place = poly(Element(mine)) - 1
-            digits: List[Poly] = []
-            for e in reversed(self.many[1:]):
-                digits.insert(0, place % e)
-                place = place // e
-            digits = [place, *digits] if self.many else []
-            at = [*plain[:self.first], *digits, *plain[self.first:]]
-            tests.append(Operator(">", [mine, Literal(0, "i32")], "bool"))
-            return chosen(tests, read(v, at), read(x, i))
-
-        return define(x.extents, x.kind, body)
-
-    def _matches(self, at: Sequence[Any], loops: Sequence[Index]) -> Expr:
-        tests: List[Expr] = []
-        axis = 0
-        for p in self.places:
-            if p.kind == "many":
-                tests.append(Condition("==", _many_element(p.tensor, loops), poly(at[axis])))
-            axis += p.kind != "new"
-        return _both(tests)
-
-
-def _both(tests: Sequence[Expr]) -> Expr:
-    result = tests[0]
-    for t in tests[1:]:
-        result = Operator("and", [result, t], "bool")
-    return result
-
-
-def _range_inverse(p: Place, i: Poly, extent: Poly, tests: List[Expr]) -> Poly:
-    """Which element of a slice position i is; tests get what makes it one."""
-    last = p.start + (p.count - 1) * p.step
-    low, high = (p.start, last) if p.step > 0 else (last, p.start)
-    if not (low == poly(0)):
-        tests.append(Condition(">=", i, low))
-    if not (high == extent - 1):
-        tests.append(Condition("<=", i, high))
-    if abs(p.step) == 1:
-        return i - p.start if p.step > 0 else p.start - i
-    distance = i - low
-    tests.append(Condition("==", distance % abs(p.step), poly(0)))
-    steps = distance // abs(p.step)
-    return steps if p.step > 0 else p.count - 1 - steps
-
-

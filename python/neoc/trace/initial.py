@@ -1,13 +1,14 @@
 """Initial values of the parameters and states of a function of models/std, as arrays."""
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
 from . import backend
 from .kinds import kind_of
-from .module_text import Definition
+from .module_text import Definition, calls_stateful
+from .nested import parameters_of, tree_of
 from .std import option
 
 
@@ -30,9 +31,12 @@ def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
     inner = ", ".join([f"a{k}" for k in range(len(args))] + ([given] if given else []))
     made = ", ".join(f"r{k}" for k in range(len(d.results)))
     lines += [f"{made} = {d.module}.{d.name}({inner})", f"output {made}"]
-    owned = [v.name for v in d.parameters + d.states]
-    values = backend.parameters_of("\n".join(lines) + "\n", [f"r0.{n}" for n in owned], seed)
-    return dict(zip(owned, values))
+    owned: List[Tuple[str, ...]] = [(v.name,) for v in d.parameters + d.states]
+    if calls_stateful(d):
+        owned = list(parameters_of(lines, "r0"))
+    keys = ["r0." + ".".join(path) for path in owned]
+    values = backend.parameters_of("\n".join(lines) + "\n", keys, seed)
+    return tree_of(dict(zip(owned, values)))
 
 
 def options_bound(kind: str, options: Dict[str, Any]) -> int:

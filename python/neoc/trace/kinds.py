@@ -12,6 +12,7 @@ NUMPY: Dict[str, Any] = {
     "i64": np.dtype(np.int64), "i32": np.dtype(np.int32), "i8": np.dtype(np.int8),
     "u8": np.dtype(np.uint8), "bool": np.dtype(np.bool_)}
 KINDS: Dict[Any, str] = {dtype: kind for kind, dtype in NUMPY.items()}
+NAMES = {"bfloat16": "bf16", **{str(dtype.name): kind for kind, dtype in NUMPY.items()}}
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i8", "u8")
 
@@ -29,8 +30,8 @@ def kind_of(dtype: Any) -> str:
     name = name.rpartition(".")[2]
     if name in NUMPY or name == "bf16":
         return name
-    if name == "bfloat16":
-        return "bf16"
+    if name in NAMES:
+        return NAMES[name]
     try:
         return KINDS[np.dtype(dtype)]
     except (TypeError, KeyError):

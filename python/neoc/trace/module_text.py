@@ -309,7 +309,15 @@ def _updates(d: Definition) -> List[Tuple[str, str]]:
     return result
 
 
-_nested: Dict[str, bool] = {}
+def all_parameters(d: Definition) -> List[Variable]:
+    """Its parameters, also those of branches of a case."""
+    found = re.findall(r"(?m)^\s*param (.*)$", d.text)
+    return [Variable(f) for f in found]
+
+
+def has_states(d: Definition) -> bool:
+    """Whether it keeps something from call to call."""
+    return d.is_optimizer or bool(d.states)
 
 
 def calls_stateful(d: Definition) -> Optional[str]:

@@ -177,7 +177,7 @@ def maker(definition: Definition) -> Callable[..., Optimizer]:
 
     make.__name__ = make.__qualname__ = definition.name
     make.__module__ = "neoc.optim"
-    make.__doc__ = documented(definition, None).split("\n\nArguments:")[0] + (
+    make.__doc__ = documented(definition).split("\n\nArguments:")[0] + (
         "\n\nGives a neoc.optim.Optimizer: .init(params) and .update(gradients, states, params). "
         "lr may be\na function from the step (int64, from 0) to a rate.")
     make.__signature__ = signature  # type: ignore[attr-defined]

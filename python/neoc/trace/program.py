@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import scope, tree
+from . import scope, sizes, tree
 from .expr import Read
 from .kinds import kind_of
 from .poly import Poly, Symbol, poly
@@ -41,11 +41,10 @@ class Program:
 
     def __init__(self, text: str, places: List[Place], inputs: List[Tuple[str, Any]],
                  outputs: List[str], structure: tree.Structure, symbols: List[Symbol],
-                 guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]],
-                 kinds: List[Tuple[str, Tuple[Poly, ...]]]) -> None:
+                 guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]]) -> None:
         self.text, self.places, self.inputs = text, places, inputs
         self.outputs, self.structure, self.symbols = outputs, structure, symbols
-        self.guards, self.extents, self.kinds = guards, extents, kinds
+        self.guards, self.extents = guards, extents
 
 
 def trace_call(call: Callable[[List[Tensor]], Any], signature: Signature,
@@ -90,59 +89,124 @@ def copied(t: Tensor, name: str = "") -> Tensor:
 
 def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor],
             structure: tree.Structure) -> Program:
-    """The text of a trace that has ended."""
-    writer = Writer(trace, results)
-    inputs: List[Tuple[str, Any]] = []
-    heads: List[Tuple[str, Place]] = []
-    graph_names = {id(g.child): g for g in trace.graphs.values()}
-    for k, argument in enumerate(arguments):
-        if id(argument) in graph_names:
-            graph_names[id(argument)].argument = k
-        elif id(argument) in writer.live:
-            inputs.append((writer.name(argument), k))
-    for k, (t, path) in enumerate(zip(writer.results, tree.paths(structure))):
-        if isinstance(t.source, Statement):
-            t.source.call_results(writer)
-        if not t.name and not t.weak_name and not isinstance(t.source, Loop):
-            last = path[-1] if path else ""
-            t.name = last if isinstance(last, str) and last.isidentifier() else (
-                "y" if len(results) == 1 else f"y{k}")
-    constants = [t for _, t in trace.captured.values() if id(t) in writer.live]
-    for g in trace.graphs.values():
-        inputs += g.head(writer, heads)
-    for argument in arguments:
-        if id(argument) in writer.live and id(argument) not in graph_names:
-            heads.append((_input(writer, argument), argument.place))
-    for t in constants:
-        heads.append((_constant(writer, t, inputs), t.place))
-    writer.block(trace.top)
-    names = [writer.name(t) for t in writer.results]
-    body, places = writer.lines, writer.places
-    distinct = list(dict.fromkeys(names))
-    text, where = _assembled(trace, writer, heads, body, places, distinct)
-    kinds = [(t.kind, tuple(e.now() for e in t.extents)) for t in writer.results]
-    return Program(text, where, inputs, names, structure, trace.symbols, trace.guards,
-                   [[e.now() for e in a.extents] for a in arguments], kinds)
+    """The text of a trace that has ended.
+
+    A size that no input of the text has as an extent would not be known: it becomes a constant.
+    """
+    while True:
+        program = Heads(trace, arguments, results, structure).program()
+        unknown = [s for s in trace.symbols if s.bound is None and s.name and "." not in s.name
+                   and not any(e.symbol() is s for k, extents in enumerate(program.extents)
+                               for e in extents if any(v == k for _, v in program.inputs))]
+        if not unknown:
+            return program
+        for s in trace.symbols:
+            s.name = s.name if "." in s.name else ""
+        for s in unknown:
+            sizes.fix(poly(s))
 
 
-def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]], body: List[str],
-               places: List[Place], outputs: List[str]) -> Tuple[str, List[Place]]:
+class Heads:
+    """What stands around the definitions: graphs, inputs, constants, the output."""
+
+    def __init__(self, trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor],
+                 structure: tree.Structure) -> None:
+        self.trace, self.arguments, self.structure = trace, arguments, structure
+        self.writer = Writer(trace, results)
+        self.inputs: List[Tuple[str, Any]] = []
+        self.lines: List[Tuple[str, Place]] = []
+
+    def program(self) -> Program:
+        """The whole."""
+        writer = self.writer
+        self._name_arguments()
+        self._name_results()
+        constants = [t for _, t in self.trace.captured.values() if id(t) in writer.live]
+        for g in self.trace.graphs.values():
+            self.inputs += g.head(writer, self.lines)
+        for k in [v for _, v in self.inputs if isinstance(v, int)]:
+            if not any(g.argument == k for g in self.trace.graphs.values()):
+                argument = self.arguments[k]
+                self.lines.append((_input(writer, argument), argument.place))
+        for t in constants:
+            self.lines.append((_constant(writer, t, self.inputs), t.place))
+        writer.block(self.trace.top)
+        names = [writer.name(t) for t in writer.results]
+        text, where = _assembled(self.trace, writer, self.lines, list(dict.fromkeys(names)))
+        return Program(text, where, self.inputs, names, self.structure, self.trace.symbols,
+                       self.trace.guards, [[e.now() for e in a.extents] for a in self.arguments])
+
+    def _name_arguments(self) -> None:
+        graphs = {id(g.child): g for g in self.trace.graphs.values()}
+        for k, argument in enumerate(self.arguments):
+            if id(argument) in graphs:
+                graphs[id(argument)].argument = k
+            elif id(argument) in self.writer.live:
+                self.inputs.append((self.writer.name(argument), k))
+
+    def _name_results(self) -> None:
+        """Results that no variable holds are called by what leads to them in the result."""
+        results = self.writer.results
+        for k, (t, path) in enumerate(zip(results, tree.paths(self.structure))):
+            if isinstance(t.source, Statement):
+                t.source.call_results(self.writer)
+            if not t.name and not t.weak_name and not isinstance(t.source, Loop):
+                last = path[-1] if path else ""
+                t.name = last if isinstance(last, str) and last.isidentifier() else (
+                    "y" if len(results) == 1 else f"y{k}")
+
+
+def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]],
+               outputs: List[str]) -> Tuple[str, List[Place]]:
     lines: List[Tuple[str, Place]] = []
     nowhere = ("", 0)
     if trace.imports:
         lines.append((f"import {', '.join(sorted(trace.imports))}", nowhere))
-    for text in trace.functions.values():
-        lines += [(line, nowhere) for line in text.split("\n")]
+    for text, place in trace.functions.values():
+        lines += [(line, place) for line in text.split("\n")]
+    asserts = _conditions(trace, writer)
     roots = {id(s): s for s in (_root(s) for s in trace.symbols) if s is not None}
     for symbol in roots.values():
         if symbol.name and "." not in symbol.name:
             low = "" if symbol.low == 1 else f"{symbol.low} <= "
             lines.append((f"dim {low}{symbol.name} <= {symbol.high}", nowhere))
+    lines += [(text, nowhere) for text in asserts]
     lines += heads
-    lines += list(zip(body, places))
+    lines += list(zip(writer.lines, writer.places))
     if outputs:
         lines.append((f"output {', '.join(outputs)}", nowhere))
     return "\n".join(text for text, _ in lines) + "\n", [place for _, place in lines]
+
+
+def _conditions(trace: Trace, writer: Writer) -> List[str]:
+    """What the trace assumed of sizes: as their bounds, else as assertions."""
+    result: List[str] = []
+    for a, sign, b in trace.guards:
+        difference = (poly(a) - poly(b)).now()
+        if difference.constant() is None and not _as_bound(difference, sign):
+            if all(getattr(s, "name", "") for s in difference.atoms()):
+                result.append(f"assert {writer.poly(poly(a))} {sign} {writer.poly(poly(b))}")
+    return list(dict.fromkeys(result))
+
+
+def _as_bound(difference: Poly, sign: str) -> bool:
+    """Whether the condition that difference has this sign is one of a single size's bounds."""
+    rest = dict(difference.terms)
+    constant = rest.pop((), 0)
+    if len(rest) != 1 or sign == "!=":
+        return False
+    (monomial, coefficient), = rest.items()
+    if len(monomial) != 1 or abs(coefficient) != 1 or not isinstance(
+            monomial[0], Symbol) or "." in monomial[0].name:
+        return False
+    if coefficient < 0:
+        constant, sign = -constant, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}[sign]
+    symbol, end = monomial[0], -constant
+    if sign in (">", ">="):
+        symbol.low = max(symbol.low, end + (sign == ">"))
+    else:
+        symbol.high = min(symbol.high, end - (sign == "<"))
+    return True
 
 
 def _root(symbol: Symbol) -> Optional[Symbol]:

@@ -41,6 +41,16 @@ class Block:
         return False
 
 
+class Unkept(List[Any]):
+    """The top block of eager mode: a definition lives as long as something is made of it."""
+
+    def append(self, item: Any) -> None:
+        """Nothing: what a tensor is made of is found from the tensor."""
+
+    def pop(self, index: Any = -1) -> Any:
+        """Nothing was appended."""
+
+
 class Statement:
     """What gives several tensors at once: a call, a request for gradients, a loop.
 
@@ -51,6 +61,7 @@ class Statement:
         self.block = trace.block
         self.place = trace.place()
         self.results: List[Any] = []
+        self.order = trace.next_order()
         trace.block.items.append(self)
 
     def uses(self) -> Sequence[Any]:
@@ -87,10 +98,13 @@ class Trace:
         self.guards: List[Tuple[Any, str, Any]] = []
         self.captured: Dict[int, Tuple[Any, Any]] = {}
         self.imports: Set[str] = set()
-        self.functions: Dict[str, str] = {}
+        self.functions: Dict[str, Tuple[str, Place]] = {}
         self.graphs: Dict[int, Any] = {}
-        self.frames: List[FrameType] = []
+        self.frames: Dict[int, FrameType] = {}
         self.taken: Set[str] = set()
+        self.count = 0
+        if eager:
+            self.top.items = Unkept()
 
     # ---- blocks
     def open(self) -> Block:
@@ -101,6 +115,11 @@ class Trace:
     def close(self) -> None:
         assert self.block.parent is not None
         self.block = self.block.parent
+
+    def next_order(self) -> int:
+        """Numbers for definitions and statements in the order in which they are made."""
+        self.count += 1
+        return self.count
 
     # ---- places and names
     def place(self) -> Place:
@@ -114,8 +133,7 @@ class Trace:
 
     def look(self, frame: FrameType) -> None:
         """Call tensors as the variables of this frame that hold them."""
-        if not any(f is frame for f in self.frames):
-            self.frames.append(frame)
+        self.frames[id(frame)] = frame
         self._name(frame)
 
     def _name(self, frame: FrameType) -> None:
@@ -129,9 +147,9 @@ class Trace:
 
     def finish(self) -> None:
         """Look at all frames for a last time, and let go of them."""
-        for frame in self.frames:
+        for frame in self.frames.values():
             self._name(frame)
-        self.frames = []
+        self.frames = {}
 
 
 def _is_tensor(value: Any) -> bool:

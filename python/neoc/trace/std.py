@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..errors import CompileError, DTypeError, ShapeError, Unsupported
-from . import backend, module_text, scope
+from ..errors import CompileError, DTypeError, ShapeError
+from . import backend, module_text, nested, scope
 from .expr import Apply
 from .functions import converted, pointwise
 from .index import demand_from_zero
@@ -58,34 +58,84 @@ class StdFunction:
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
-        self.lifted = Lifted(definition, definition.name) if definition.is_stateful else None
+        has_states = module_text.has_states(definition)
+        self.parameters = module_text.all_parameters(definition)
+        self.has_layers = not has_states and nested.needs_copy(definition)
+        self.lifted = Lifted(definition, definition.name) if has_states else None
         self.__name__ = definition.name
         self.__qualname__ = f"{definition.module}.{definition.name}"
         self.__module__ = f"neoc.{definition.module}"
-        self.__doc__ = documented(definition, self.lifted)
-        self.__signature__ = signature_of(definition, self.lifted)
+        self.__doc__ = documented(definition)
+        self.__signature__ = signature_of(definition)
 
     def __repr__(self) -> str:
         return f"<function neoc.{self.__qualname__}{self.__signature__}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        nested = module_text.calls_stateful(self.definition)
-        if nested:
-            raise Unsupported(
-                f"{self.__qualname__} calls {nested}, which has parameters of its own: in a traced "
-                "function all parameters are arguments. Write it with the functions that it is "
-                "made of, or use it in a model (neoc.compile)")
-        bound = self.__signature__.bind(*args, **kwargs)
-        values = dict(bound.arguments)
+        values = dict(self.__signature__.bind(*args, **kwargs).arguments)
+        params = dict(values.pop("params", None) or {})
+        for v in self.parameters:
+            if values.get(v.name) is not None:
+                params[v.name] = values.pop(v.name)
+            values.pop(v.name, None)
         names = self._tensors()
+        if self.lifted is not None:
+            values.update({n: params.pop(n) for n in names if n in params})
         missing = [n for n in names if n not in values]
         if missing:
             raise TypeError(f"{self.__qualname__}() needs {', '.join(missing)}; "
                             f"{self.__qualname__}.init gives initial values of parameters")
-        tensors = self._typed([lift(values.pop(n)) for n in names])
+        params = {k: lift(v) if not isinstance(v, dict) else v for k, v in params.items()}
+        tensors = self._typed([lift(values.pop(n)) for n in names], params)
         if self._is_elementwise(tensors):
             return self._elementwise(tensors, values)
+        if self.has_layers:
+            return self._of_layers(tensors, values, params)
         return self._called(tensors, values)
+
+    def _of_layers(self, tensors: List[Tensor], options: Dict[str, Any],
+                   params: Dict[str, Any]) -> Any:
+        """A call of a copy whose parameters are arguments (nested.py)."""
+        d = self.definition
+        training = options.pop("training", False)
+        self._complete(options, params)
+        results = [f"r{k}" for k in range(len(d.results))]
+        lines = call_text(f"{d.module}.{d.name}", tensors, _options(options), results,
+                          {d.module}, {}, _Sizes())
+        shapes = _at_place(lambda: nested.parameters_of(lines, "r0"))
+        copy = _copy(d, shapes)
+        values = self._values(copy, shapes, params)
+        if copy.trains:
+            options["is_training"] = bool(training)
+        made = call(copy.name, [*tensors, *values], _options(options), d.results,
+                    imports_of("\n".join(copy.texts.values())), copy.texts)
+        return made[0] if len(d.results) == 1 else tuple(made)
+
+    def _complete(self, options: Dict[str, Any], params: Dict[str, Any]) -> None:
+        """Options that the shape of a parameter tells, as the width of a layer."""
+        for o in self.definition.options:
+            for v in self.parameters:
+                if not o.value and o.name not in options and v.axes and o.name in v.axes \
+                        and isinstance(params.get(v.name), Tensor):
+                    options[o.name] = params[v.name].shape[v.axes.index(o.name)]
+            if not o.value and o.name not in options:
+                raise TypeError(f"{self.__qualname__}() needs the option {o.name}=, or the "
+                                "parameters")
+
+    def _values(self, copy: nested.Copy, shapes: Dict[nested.Path, Tuple[int, ...]],
+                params: Dict[str, Any]) -> List[Tensor]:
+        try:
+            values = [lift(v) for v in nested.values_of(params, copy.paths)]
+        except (KeyError, TypeError):
+            told = ", ".join(".".join(p) for p in copy.paths)
+            raise TypeError(f"{self.__qualname__}() needs {told}: params= is a tree of them, as "
+                            f"{self.__qualname__}.init gives it") from None
+        for path, v in zip(copy.paths, values):
+            if v.ndim != len(shapes[path]) or not all(
+                    equal(e, poly(n)) for e, n in zip(v.extents, shapes[path])):
+                raise ShapeError(f"{self.__qualname__}: {'.'.join(path)} has the shape "
+                                 f"{shapes[path]}, given is {v.shape}")
+        return values
 
     def init(self, *args: Any, seed: int = 0, **options: Any) -> Dict[str, Any]:
         """Initial values of its parameters and states as arrays, by name.
@@ -98,7 +148,7 @@ class StdFunction:
     # ---- arguments
     def _variables(self) -> List[Variable]:
         d = self.definition
-        return d.arguments + (d.parameters + d.states if self.lifted else [])
+        return d.arguments + (d.parameters + d.states if self.lifted is not None else [])
 
     def _tensors(self) -> List[str]:
         return [v.name for v in self._variables()]
@@ -106,11 +156,17 @@ class StdFunction:
     def _is_elementwise(self, tensors: Sequence[Tensor]) -> bool:
         return any(v.axes is None and t.extents for v, t in zip(self._variables(), tensors))
 
-    def _typed(self, tensors: List[Tensor]) -> List[Tensor]:
+    def _typed(self, tensors: List[Tensor], params: Dict[str, Any]) -> List[Tensor]:
         """Arguments in the types of the signature, with the bounds that it asks for."""
         variables = self._variables()
         sizes: Dict[str, Poly] = {}
         rest: Optional[Sequence[Poly]] = None
+        given = [(v, params[v.name]) for v in self.parameters
+                 if isinstance(params.get(v.name), Tensor)]
+        for v, t in given:
+            for k, axis in enumerate(v.axes or []):
+                if axis.isidentifier() and k < t.ndim:
+                    sizes.setdefault(axis, t.extents[k])
         for v, t in zip(variables, tensors):
             _check_rank(self.__qualname__, v, t)
             for k, axis in _axes(v, t):
@@ -249,7 +305,7 @@ def call(name: str, tensors: Sequence[Tensor], options: str, labels: Sequence[st
     found = result_types(name, tensors, options, len(labels), imports, functions)
     trace.imports |= imports
     for key, text in functions.items():
-        trace.functions.setdefault(key, text)
+        trace.functions.setdefault(key, (text, statement.place))
     statement.results = [Tensor(trace, extents, kind, source=statement, bound=bound)
                          for kind, extents, bound in found]
     return statement.results
@@ -260,20 +316,31 @@ def result_types(name: str, tensors: Sequence[Tensor], options: str, count: int,
                  functions: Dict[str, str]) -> List[Tuple[str, List[Poly], Any]]:
     """Types, extents and bounds of a call's results, by the compiler's front."""
     sizes = _Sizes()
+    results = [f"r{k}" for k in range(count)]
+    lines = call_text(name, tensors, options, results, imports, functions, sizes)
+    found = _at_place(lambda: backend.shapes_of("\n".join(lines) + "\n"))
+    return [(found[r].kind, [sizes.parsed(e) for e in found[r].extents],
+             sizes.bound(found[r].bound)) for r in results]
+
+
+def call_text(name: str, tensors: Sequence[Tensor], options: str, results: Sequence[str],
+              imports: Any, functions: Dict[str, str], sizes: "_Sizes") -> List[str]:
+    """A text with this call alone, of inputs of the tensors' types."""
     lines = [f"import {', '.join(sorted(imports))}"] if imports else []
     lines += list(functions.values())
     heads = [sizes.input(f"a{k}", t) for k, t in enumerate(tensors)]
-    results = [f"r{k}" for k in range(count)]
     inner = ", ".join([f"a{k}" for k in range(len(tensors))] + ([options] if options else []))
     body = [f"{', '.join(results)} = {name}({inner})", f"output {', '.join(results)}"]
-    text = "\n".join(lines + sizes.lines() + heads + body) + "\n"
+    return lines + sizes.lines() + heads + body
+
+
+def _at_place(ask: Callable[[], Any]) -> Any:
+    """What the compiler says; its errors are told at the line of Python that is traced."""
     try:
-        found = backend.shapes_of(text)
+        return ask()
     except CompileError as e:
         trace = scope.current()
         raise backend.told_at(e, trace.place() if trace else ("", 0)) from None
-    return [(found[r].kind, [sizes.parsed(e) for e in found[r].extents],
-             sizes.bound(found[r].bound)) for r in results]
 
 
 class _Sizes:
@@ -347,21 +414,33 @@ def _upper(atom: Any) -> Optional[Poly]:
 
 
 # ---- comments and signatures
-def signature_of(d: Definition, lifted: Optional[Lifted]) -> inspect.Signature:
+def signature_of(d: Definition) -> inspect.Signature:
     """The signature in Python: tensors by position, then options by name."""
     kinds = inspect.Parameter
-    names = [a.name for a in d.arguments]
-    if lifted is not None:
-        names += [v.name for v in d.parameters + d.states]
-    parameters = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in names]
-    parameters = [p if k < len(d.arguments) else p.replace(default=None)
-                  for k, p in enumerate(parameters)]
-    for o in lifted.options if lifted is not None else d.options:
-        default = _value(o.value) if o.value else kinds.empty
+    known = {a.name for a in d.arguments}
+    own = [v.name for v in module_text.all_parameters(d) + d.states if v.name not in known]
+    parameters = [kinds(a.name, kinds.POSITIONAL_OR_KEYWORD) for a in d.arguments]
+    parameters += [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=None) for n in own]
+    told = {a for v in module_text.all_parameters(d) for a in v.axes or []}
+    for o in d.options:
+        default = _value(o.value) if o.value else None if o.name in told else kinds.empty
         parameters.append(kinds(o.name, kinds.KEYWORD_ONLY, default=default))
-    if d.trains:
+    if nested.needs_copy(d) and not d.is_optimizer:
+        parameters.append(kinds("params", kinds.KEYWORD_ONLY, default=None))
         parameters.append(kinds("training", kinds.KEYWORD_ONLY, default=False))
     return inspect.Signature(parameters)
+
+
+def _copy(d: Definition, shapes: Dict[nested.Path, Tuple[int, ...]]) -> nested.Copy:
+    """A copy under a name of its own: two calls may have other parameters."""
+    trace = scope.current()
+    assert trace is not None
+    number = 1
+    while True:
+        copy = nested.Copy(d, d.name + (str(number) if number > 1 else ""), shapes)
+        if all(trace.functions.get(k, (t,))[0] == t for k, t in copy.texts.items()):
+            return copy
+        number += 1
 
 
 class Written:
@@ -383,21 +462,26 @@ def _value(text: str) -> Any:
         return Written(text)
 
 
-def documented(d: Definition, lifted: Optional[Lifted]) -> str:
-    """The docstring: the module's comment, and what is lifted."""
-    lines = [line for line in d.comment.split("\n")]
-    told = "\n".join(lines).strip() or f"A part of {d.module}."
+def documented(d: Definition) -> str:
+    """The docstring: the module's comment, and what is an argument here."""
+    told = d.comment.strip() or f"A part of {d.module}."
     told = re.sub(r"(?m)^  (\S)", r"    \1", told)
-    axes = "; ".join(f"{a.name}[{', '.join(a.axes)}]" if a.axes is not None else a.name
-                     for a in d.arguments)
-    told += f"\n\nArguments: {axes}."
-    if lifted is not None and d.parameters:
-        shapes = ", ".join(f"{p.name}[{', '.join(p.axes or [])}]" for p in d.parameters)
-        told += f"\nParameters, which follow them: {shapes}; {d.name}.init gives initial values."
-    if lifted is not None and d.states and not d.is_optimizer:
-        shapes = ", ".join(f"{p.name}[{', '.join(p.axes or [])}]" for p in d.states)
-        told += f"\nStates, behind those: {shapes}; their next values are further results."
+    told += f"\n\nArguments: {_axes_of(d.arguments)}."
+    own = module_text.all_parameters(d)
+    if own and not d.is_optimizer:
+        told += (f"\nParameters, which follow them: {_axes_of(own)}; {d.name}.init gives initial "
+                 "values.")
+    elif module_text.calls_stateful(d):
+        told += f"\nParameters: params=, a tree; {d.name}.init gives initial values."
+    if d.states and not d.is_optimizer:
+        told += (f"\nStates, behind those: {_axes_of(d.states)}; their next values are further "
+                 "results.")
     return told
+
+
+def _axes_of(variables: Sequence[Variable]) -> str:
+    return ", ".join(f"{v.name}[{', '.join(v.axes)}]" if v.axes is not None else v.name
+                     for v in variables)
 
 
 def functions_of(name: str) -> Dict[str, Any]:

@@ -32,7 +32,6 @@ class Tensor:
 
     is_neoc_tensor = True
     __array_priority__ = 1000
-    made = 0
 
     def __init__(self, trace: scope.Trace, extents: Sequence[Poly], kind: str,
                  indices: Sequence[Index] = (), body: Optional[Expr] = None,
@@ -43,10 +42,10 @@ class Tensor:
         self.place = trace.place() if source is None else source.place
         self.block = trace.block
         self.weak_name = ""
-        Tensor.made += 1
-        self.order = Tensor.made
+        self.order = trace.next_order()
         self.pinned = self.is_index = self.is_apart = False
         self.alias: Optional[Tensor] = None
+        self.read: Optional[List[Tensor]] = None
         self.value: Any = None
         if body is not None:
             trace.block.items.append(self)
@@ -279,7 +278,7 @@ class Tensor:
     @property
     def at(self) -> Any:
         """x.at[key].set(v), .add(v), .multiply(v), .min(v), .max(v): x with others at key."""
-        from .index import At
+        from .at import At
         return At(self)
 
     def take(self, indices: Any, axis: Optional[int] = None) -> "Tensor":

@@ -14,18 +14,19 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from . import poly as polys
 from .expr import (NARROW, Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce,
-                   replaced, weight)
+                   replaced, walk, weight)
+from .kinds import INTEGERS
 from .poly import Atom, Element, Index, Poly, Symbol
 from .scope import Block, Place, Statement, Trace
 from .tensor import Tensor
 
-RESERVED = set("""and or not true false inf pi else where scan repeat while case sum prod max min
-mean argmax argmin logsumexp any all select clamp abs sign floor ceil round sqrt rsqrt exp expm1
-log log1p sin cos tan tanh sigmoid relu gelu silu softplus elu erf f64 f32 f16 bf16 i64 i32 i8 u8
-bool wide rand stop training step grad global_norm dim assert input param state const import fn
-optimizer vertex graph output train update next scatter gather collect push over except using from
-limit down update children as nn optim linalg schedule vision recurrent uniform normal glorot he
-std var norm clip matmul double float int""".split())
+RESERVED = set("""and or not true false inf nan pi else where scan repeat while case sum prod max
+min mean argmax argmin logsumexp any all select clamp abs sign floor ceil round sqrt rsqrt exp
+expm1 log log1p sin cos tan tanh sigmoid relu gelu silu softplus elu erf f64 f32 f16 bf16 i64 i32
+i8 u8 bool wide rand stop training step grad global_norm dim assert input param state const import
+fn optimizer vertex graph output train update next scatter gather collect push over except using
+from limit down update children as nn optim linalg schedule vision recurrent uniform normal glorot
+he std var norm clip matmul double float int""".split())
 LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 SIZES = ["N", "M", "L", "P", "Q", "R", "S", "K", "T", "B"]
 LARGEST = 28  # operations and reads in a definition that others become parts of
@@ -63,6 +64,7 @@ class Writer:
         for g in trace.graphs.values():
             self.names[id(g.child)] = g.child.name
             self.taken.add(g.name)
+        self.taken.update(trace.functions)
         for t in self.results:
             t.pinned = True
             self._use(t)
@@ -229,8 +231,10 @@ class Writer:
         assert t.body is not None
         if t.is_index and t.bound is not None:
             return f" : {self.bounded_kind(t)}"
-        if t.body.is_literal() and t.kind != "bool":
-            return f" : {t.kind}"
+        if t.kind != "bool" and (t.body.is_literal() or (
+                t.kind in INTEGERS and isinstance(t.body, (Apply, Operator)) and
+                any(isinstance(e, Literal) for e in walk(t.body)))):
+            return f" : {t.kind}"  # x - x of integers is a literal to the compiler
         return ""
 
     def bounded_kind(self, t: Tensor) -> str:
@@ -460,7 +464,7 @@ def number(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if math.isnan(value):
-        return "(inf - inf)"
+        return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     if value == int(value) and abs(value) < 2**53:

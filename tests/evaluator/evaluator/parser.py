@@ -8,7 +8,7 @@ from .tree import (DOTS, Assert, Bind, Binary, Call, Case, Collect, Declare, Def
                    Graph, Import, Number, Optimizer, Output, Path, Push, Range, Read, Reduce, Repeat, Target, Train, Type,
                    Unary, Variable, Vertex, While)
 
-RESERVED = {"and", "or", "not", "true", "false", "inf", "pi", "else", "where", "scan", "repeat", "while", "case"}
+RESERVED = {"and", "or", "not", "true", "false", "inf", "nan", "pi", "else", "where", "scan", "repeat", "while", "case"}
 TYPES = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -511,9 +511,9 @@ class _Parser:
             return Number(token.line, int(token.text) if whole else float(token.text))
         if self.take("("):
             return self.parenthesis(token.line)
-        if token.kind == "name" and token.text in ("true", "false", "inf", "pi"):
+        if token.kind == "name" and token.text in ("true", "false", "inf", "nan", "pi"):
             self.at += 1
-            values = {"true": True, "false": False, "inf": float("inf"), "pi": 3.141592653589793}
+            values = {"true": True, "false": False, "inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793}
             return Number(token.line, values[token.text])
         node = Path(token.line, self.path())
         if self.peek().text == "(" and self.peek().kind == "sign":

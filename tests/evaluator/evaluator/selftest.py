@@ -25,6 +25,11 @@ CASES = [
     ("NaN wins, and the first of equals", """input x[4]
      m = max[i] x[i]; a = argmin[i] x[i]; b = argmax[i where i < 2] x[i]""",
      {"x": [3, 3, NAN, 1]}, {"m": NAN, "a": 2, "b": 0}),
+    ("nan is a number that is equal to none", """input x[3]; input b[3] : bf16
+     a[i] = select(x[i] > 0, x[i], nan); c[i] = select(b[i] > 0, b[i], -nan); m = min(nan, 1.0)
+     e[i] = a[i] == nan; n = nan != nan; k[i] = i32(a[i])""",
+     {"x": [1, -1, 2], "b": [0, 1, 2]}, {"a": [1, NAN, 2], "c": [NAN, 1, 2], "m": NAN, "e": [False, False, False],
+                                         "n": True, "k": [1, 0, 2]}),
     ("mean divides by the number taken", "input x[4]; m = mean[i where x[i] > 0] x[i]", {"x": [-1, 2, 4, 0]}, {"m": 3}),
     ("ranges", """input x[5]; input n[2] : i32 < 6
      t[i < 5] = sum[j <= i] x[j]; b = sum[1 <= i < 3] x[i]; r[k] = sum[i < n[k]] x[i]; o = sum[1 < i <= 3] x[i]

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/machine_text.h"
 #include "codegen/llvm/target.h"
+#include "tools/cache/code.h"
 #include "tools/neoc/cli/renamed.h"
 #include "tools/neoc/neoc.h"
 #include <errno.h>
@@ -22,6 +23,19 @@ static neoc_exit read_defines(neoc_cli *cli, neo_compile_options *o) {
   }
   o->defines = d;
   o->n_defines = (int)given->n;
+  return NEOC_OK;
+}
+
+static neoc_exit read_names(neoc_cli *cli, neo_compile_options *o) {
+  const neoc_texts *given = &cli->value[NEOC_O_NAME];
+  neo_plan_name *x = NEO_NEW_ARRAY(cli->arena, neo_plan_name, given->n + 1);
+  for (size_t k = 0; k < given->n; k++) {
+    x[k].ident = neoc_pair(cli, given->at[k], &x[k].name);
+    if (!x[k].ident)
+      return neoc_usage(cli, "--name takes IDENTIFIER=NAME, not '%s'", given->at[k]);
+  }
+  o->names = x;
+  o->n_names = (int)given->n;
   return NEOC_OK;
 }
 
@@ -136,6 +150,19 @@ static neoc_exit read_precision(neoc_cli *cli, neoc_option option, const char *n
                     math ? ", 3xtf32, tf32 and" : " and");
 }
 
+/* Commands that check compiled code have no such option, and compile anew. */
+static void read_cache(neoc_cli *cli, neo_compile_options *o) {
+  static const char *const words[] = {"compile", "run", "train", "tune", "explain"};
+  const char *folder = neoc_text(cli, NEOC_O_CACHE, NULL);
+  bool has = false;
+  for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+    has = has || neo_streq(cli->command->name, words[k]);
+  o->cache_named = folder != NULL;
+  o->cache = folder ? folder : has ? neo_code_place(cli->arena) : NULL;
+  if (folder && neo_streq(folder, "none"))
+    o->cache = NULL;
+}
+
 neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_options *out) {
   neo_compile_options o = {.path = path, .on_fail = cli->arena->on_fail};
   neoc_progress_begin(cli, &o);
@@ -148,6 +175,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.lib_dir = neo_place_lib(cli->arena);
   o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
   o.pure = neoc_has(cli, NEOC_O_PURE);
+  read_cache(cli, &o);
   const char *batches = neoc_text(cli, NEOC_O_BATCHES, "level");
   o.batch_kinds = neo_streq(batches, "kind");
   if (!o.batch_kinds && !neo_streq(batches, "level"))
@@ -169,6 +197,8 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
     e = read_precision(cli, NEOC_O_STORE, "store", &o.store);
   if (!e)
     e = read_defines(cli, &o);
+  if (!e)
+    e = read_names(cli, &o);
   if (!e)
     e = neoc_pass_options(cli, &o);
   if (!e)

@@ -1,6 +1,6 @@
 #include "tools/neoc/neoc.h"
 
-static void add_entry(neo_str *s, neo_arena *a, const neo_rt_entry *e) {
+static void add_entry(neo_str *s, neo_arena *a, const neo_entry_memory *e) {
   neo_str_addf(s, "%s: memory %s, lower bound %s", e->name, neoc_bytes_text(a, e->frame_bytes),
                neoc_bytes_text(a, e->lower_bound_bytes));
   if (e->lower_bound_bytes > 0)
@@ -8,13 +8,12 @@ static void add_entry(neo_str *s, neo_arena *a, const neo_rt_entry *e) {
   neo_str_addc(s, '\n');
 }
 
-const char *neoc_memory_text(neo_arena *a, const neo_plan *p) {
+const char *neoc_memory_text(neo_arena *a, const neo_summary *made) {
   neo_str s;
   neo_str_init(&s, a);
-  for (size_t k = 0; k < p->entries.n; k++)
-    if (p->entries.at[k].kind != NEO_RT_ENTRY_INIT)
-      add_entry(&s, a, &p->entries.at[k]);
-  if (p->cached_bytes)
-    neo_str_addf(&s, "cached between calls: %s\n", neoc_bytes_text(a, p->cached_bytes));
+  for (size_t k = 0; k < made->entries.n; k++)
+    add_entry(&s, a, &made->entries.at[k]);
+  if (made->cached_bytes)
+    neo_str_addf(&s, "cached between calls: %s\n", neoc_bytes_text(a, made->cached_bytes));
   return neo_str_text(&s);
 }

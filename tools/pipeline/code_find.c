@@ -1,0 +1,161 @@
+/* Looking for a build in the cache, and keeping one. code.h says what keys are made of. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/pack.h"
+#include "tools/pipeline/code.h"
+#include "tools/pipeline/stages.h"
+#include <string.h>
+
+/* ---- the cache */
+
+void neo_code_begin(neo_compilation *c) {
+  const char *compiler, *why = NULL;
+  if (c->code || !c->options.cache || !(compiler = neo_compiler_id(&c->arena)))
+    return;
+  struct neo_code_use *x = NEO_NEW(&c->arena, struct neo_code_use);
+  x->compiler = compiler;
+  x->cache = neo_code_open(&neo_io_default, &c->arena, c->options.cache, neo_code_limit(), &why);
+  c->code_refused = why;
+  c->code = x->cache ? x : NULL;
+}
+
+void neo_code_end(neo_compilation *c) {
+  if (c->code)
+    neo_code_close(c->code->cache);
+  c->code = NULL;
+}
+
+/* A folder that is not to be trusted is worth a word; one that cannot be written, where the user
+ * has named it. */
+static void report(neo_compilation *c) {
+  const char *why = c->code_refused;
+  if (!why && c->code && c->options.cache_named)
+    why = neo_code_failure(c->code->cache, &c->arena);
+  if (why)
+    neo_diag(c->diags, 0, NEO_D_CODE_CACHE_UNUSED, why);
+}
+
+/* ---- what is at the paths of modules */
+
+void neo_code_looked(void *compilation, const char *path, const char *text, size_t n) {
+  neo_compilation *c = compilation;
+  if (!c->code)
+    return;
+  for (size_t k = 0; k < c->code->probes.n; k++)
+    if (neo_streq(c->code->probes.at[k].path, path))
+      return;
+  NEO_PUSH(&c->arena, &c->code->probes, (neo_probe){path, text, n});
+}
+
+static neo_code_key second_key(neo_compilation *c) {
+  neo_str s;
+  neo_str_init(&s, &c->arena);
+  neo_str_addn(&s, (const char *)c->code->build.hash, sizeof c->code->build.hash);
+  for (size_t k = 0; k < c->code->probes.n; k++) {
+    const neo_probe *p = &c->code->probes.at[k];
+    uint64_t h[2] = {0};
+    if (p->text)
+      neo_hash128(p->text, p->text_bytes, h);
+    neo_pack_text(&s, p->path);
+    neo_pack_number(&s, p->text ? p->text_bytes : UINT64_MAX);
+    neo_str_addn(&s, (const char *)h, sizeof h);
+  }
+  return neo_code_key_of(NEO_CODE_BUILD, neo_str_text(&s), s.n);
+}
+
+/* False: there is something that cannot be read, which the frontend will report. */
+static bool probe(neo_compilation *c, const char *path) {
+  neo_probe p = {.path = path};
+  char *text = NULL;
+  bool found = neo_path_exists(path);
+  if (found && neo_file_read(&neo_io_default, &c->arena, path, 0, &text, &p.text_bytes))
+    return false;
+  p.text = text;
+  NEO_PUSH(&c->arena, &c->code->probes, p);
+  return true;
+}
+
+/* Looks where a compilation looked. */
+static bool probe_all(neo_compilation *c, const char *data, size_t n) {
+  neo_unpack r = {.at = data, .n = n};
+  for (uint64_t k = 0, count = neo_unpack_number(&r); k < count && !r.bad; k++)
+    if (!probe(c, neo_unpack_text(&r)))
+      return false;
+  return !r.bad && r.n == 0;
+}
+
+/* ---- looking */
+
+/* What the front does first; a failure is left to it. */
+static bool begin(neo_compilation *c) {
+  bool good =
+      !neo_compile_begin(c, &c->code->text, &c->code->text_bytes) && !neo_compile_choose_target(c);
+  c->why = NULL;
+  return good;
+}
+
+static bool first_key(neo_compilation *c) {
+  neo_str s;
+  neo_str_init(&s, &c->arena);
+  if (!neo_code_key_text(c, &s))
+    return false;
+  neo_code_records(c, c->code->records);
+  neo_str_addn(&s, (const char *)c->code->records, sizeof c->code->records);
+  c->code->build = neo_code_key_of(NEO_CODE_INPUTS, neo_str_text(&s), s.n);
+  return true;
+}
+
+/* Nothing of what was looked at in vain may stay. */
+static void forget(neo_compilation *c) {
+  c->outputs.n = c->objects.n = c->code->probes.n = 0;
+  c->summary = (neo_summary){0};
+  c->records = (neo_records){0};
+  c->sources = NULL;
+  c->diags = NULL;
+}
+
+void neo_code_find(neo_compilation *c) {
+  const char *data;
+  size_t n;
+  if (!c->code || !begin(c) || !first_key(c))
+    return;
+  c->code->whole = true;
+  neo_code_cache *cache = c->code->cache;
+  c->found = neo_code_get(cache, c->code->build, &c->arena, &data, &n) && probe_all(c, data, n) &&
+             neo_code_get(cache, second_key(c), &c->arena, &data, &n) &&
+             neo_code_unpack(c, data, n);
+  if (!c->found)
+    forget(c);
+}
+
+/* ---- keeping */
+
+static void keep_inputs(const neo_compilation *c, neo_str *s) {
+  const neo_probes *probes = &c->code->probes;
+  neo_pack_number(s, probes->n);
+  for (size_t k = 0; k < probes->n; k++)
+    neo_pack_text(s, probes->at[k].path);
+  neo_code_put(c->code->cache, c->code->build, neo_str_text(s), s->n, false);
+}
+
+static bool records_stayed(neo_compilation *c) {
+  uint64_t now[2];
+  neo_code_records(c, now);
+  return memcmp(now, c->code->records, sizeof now) == 0;
+}
+
+static void keep(neo_compilation *c) {
+  neo_str build, inputs;
+  neo_str_init(&build, &c->arena);
+  neo_str_init(&inputs, &c->arena);
+  if (!records_stayed(c) || !neo_code_pack(c, &build))
+    return;
+  neo_code_put(c->code->cache, second_key(c), neo_str_text(&build), build.n, true);
+  keep_inputs(c, &inputs);
+}
+
+void neo_code_keep(neo_compilation *c) {
+  if (c->code && c->code->whole && !c->found)
+    keep(c);
+  report(c);
+}
