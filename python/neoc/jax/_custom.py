@@ -26,7 +26,7 @@ def _ffi_call(f: Operator, *args: Any) -> Any:
     types = f.results(parts_of(args))
     shapes = [jax.ShapeDtypeStruct(shape, arrays.dtype_of(word)) for word, shape in types]
     f.compiled(parts_of(args))
-    return tuple(_versions.ffi.ffi_call(TARGET, shapes)(*args, spec=f.spec, hash=f.hash))
+    return tuple(_versions.call(TARGET, shapes, args, spec=f.spec, hash=f.hash))
 
 
 def _is_float(x: Any) -> bool:
@@ -81,6 +81,5 @@ def step(f: Operator, counter: Any, *args: Any) -> Any:
     """A step of training: the loss and new values of what it updates."""
     types = f.results(parts_of(args))
     shapes = [jax.ShapeDtypeStruct(shape, arrays.dtype_of(word)) for word, shape in types]
-    made = _versions.ffi.ffi_call(TARGET, shapes)(counter, *args, spec=f.spec, hash=f.hash,
-                                                  counter="1")
-    return tuple(made)
+    return tuple(_versions.call(TARGET, shapes, (counter, *args), spec=f.spec, hash=f.hash,
+                                counter="1"))

@@ -258,3 +258,7 @@ batching.primitive_batchers[step_p] = _step_batch
 def step(f: Operator, counter: Any, *args: Any) -> Any:
     """A step of training: the loss and new values of what it updates."""
     return step_p.bind(*_versions.vary_together((counter, *args)), f=f)
+
+
+for _primitive in (operator_p, linear_p, step_p):
+    _versions.know_in_shard_map(_primitive)

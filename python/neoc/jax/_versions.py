@@ -91,6 +91,17 @@ def _vary(x: Any, axes: tuple[Any, ...]) -> Any:
     return jax.lax.pvary(x, axes)
 
 
+def know_in_shard_map(primitive: Any) -> None:
+    """Before 0.6 shard_map asks each primitive what it does to values that are equal on all
+    devices."""
+    if hasattr(jax, "typeof"):
+        return
+    from jax.experimental import shard_map
+    for register in ("register_standard_check", "register_standard_rewrite"):
+        if hasattr(shard_map, register):
+            getattr(shard_map, register)(primitive)
+
+
 def array_like(avals: Sequence[Any], shape: Sequence[Any], dtype: Any) -> Any:
     """The abstract value of a result: as the arguments, within shard_map."""
     mesh = _mesh()
@@ -122,6 +133,14 @@ def lower(name: str, ctx: Any, operands: Sequence[Any], attributes: dict[str, st
     if symbolic and tuple(map(int, jax.__version__.split(".")[:2])) < (0, 5):
         more["result_shapes"] = [_shape_tensor(ctx, a.shape) for a in ctx.avals_out]
     return ffi.ffi_lowering(name, **more)(ctx, *operands, **attributes)
+
+
+def call(name: str, results: Sequence[Any], args: Sequence[Any], **attributes: str) -> Any:
+    """A call of the registered function `name` by jax's own primitive."""
+    import inspect
+    if "args" in inspect.signature(ffi.ffi_call).parameters:
+        return ffi.ffi_call(name, results, *args, **attributes)
+    return ffi.ffi_call(name, results)(*args, **attributes)
 
 
 def _shape_tensor(ctx: Any, shape: Sequence[Any]) -> Any:
