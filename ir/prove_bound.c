@@ -148,6 +148,28 @@ static bool quotient_end(step *t, const neo_poly *x, const neo_poly *n, neo_poly
          (neo_poly_copy(end, &y), true);
 }
 
+/* g = a*v + b with v = x/n and |a| > 1 a number, where b is at least c: as v is an integer, v may be
+ * up to c/-a, which x < n*(c/-a + 1) says; with a > 0 it is at least ceil(-c/a). So 2*(x/n) + y % 2 is
+ * below 2*k where x is below n*k. */
+static void try_steps_of_quotient(step *t, const neo_poly *x, const neo_poly *n) {
+  neo_poly b, nk, y;
+  int64_t a = t->a->constant, c, k;
+  neo_poly_copy(&b, t->b);
+  if (done(t) || t->goal == INT64_MAX || t->a->n || a == INT64_MIN || (a >= -1 && a <= 1))
+    return;
+  if (__builtin_sub_overflow(b.constant, t->goal, &b.constant))
+    return;
+  c = neo_prover_lower(t->s, &b, INT64_MAX);
+  if (c == none || c == INT64_MAX)
+    return;
+  k = a < 0 ? neo_div_floor(c, -a) : -neo_div_floor(c, a);
+  if (!neo_poly_scale(n, a < 0 ? k + 1 : -k, &nk))
+    return;
+  if (neo_poly_add(&nk, a < 0 ? -1 : 1, x, &y) &&
+      !__builtin_sub_overflow(y.constant, a < 0, &y.constant) && neo_prover_nonneg(t->s, &y))
+    offer(t, t->goal);
+}
+
 /* n*g = a*(n*v) + n*b, for a symbolic n: g >= goal if n*(g - goal) > -n. */
 static void try_symbolic_quotient(step *t, const neo_poly *end, const neo_poly *n) {
   neo_poly b, nb, y, a2, rest;
@@ -173,6 +195,7 @@ static void try_quotient(step *t, neo_expr e) {
     return;
   if (n.n) {
     try_symbolic_quotient(t, &end, &n);
+    try_steps_of_quotient(t, &x, &n);
   } else if (neo_poly_scale(t->b, n.constant, &nb) && neo_poly_fma(t->a, &end, &nb, &y)) {
     try_scaled(t, &y, n.constant);
   }

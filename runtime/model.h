@@ -25,6 +25,14 @@ int64_t neo_rti_extents(const neo_rt_model *model, const neo_rt_tensor *t, const
 /* Room for the tensor at any sizes, in bytes. */
 int64_t neo_rti_spill_bytes(const neo_rt_model *model, const neo_rt_tensor *t);
 
+typedef struct { /* a buffer of a frame, from where to where, rounded up */
+  int64_t at, end;
+} neo_rti_place;
+/* Where the places of the entry's frame are at these sizes: place[e->n_places]. Returns the frame's
+ * bytes. (frame.c) */
+int64_t neo_rti_frame_stack(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes,
+                            neo_rti_place *place);
+
 /* How many of the model's `args` are a step's: a copy has two, a loop over blocks one, a kernel as many as it
  * says. */
 static inline int32_t neo_rti_step_args(const neo_rt_step *s) {
@@ -42,5 +50,13 @@ bool neo_rti_tensor_persists(const neo_rt_tensor *t);
 /* Bytes of such a tensor, whose extents go to `extent` (may be null). */
 size_t neo_rti_tensor_bytes(const neo_rt_model *model, const neo_rt_tensor *t, int64_t *extent);
 const char *neo_rti_role_name(uint8_t role); /* "parameter" */
+/* As neo_rt_describe, which has null sizes; else also the memory of calls at these sizes, by number. */
+size_t neo_rti_describe(const neo_rt_model *model, const int64_t *sizes, int json, char *buf,
+                        size_t n);
+/* As neo_rt_frame_bytes, of sizes by number. */
+int64_t neo_rti_frame_bytes(const neo_rt_model *model, const neo_rt_entry *e, const int64_t *sizes);
+/* Bytes of a context of one thread that allocates itself, once all entries have run at these
+ * sizes and given all outputs to the caller. (arena.c) */
+int64_t neo_rti_ctx_bytes(const neo_rt_model *model, const int64_t *sizes);
 
 #endif

@@ -22,6 +22,12 @@ for program in program*.expr; do
 done
 [ "$count" -ge 4 ] || fail "$count programs on the page"
 
+# Its Python, where the package is built.
+awk '/^```python$/ { on = 1; next } /^```/ { on = 0 } on' "$page" >page.py
+if PYTHONPATH="$NEO_BUILD_DIR/python" /usr/bin/python3 -c 'import numpy, neoc' 2>/dev/null; then
+  PYTHONPATH="$NEO_BUILD_DIR/python" /usr/bin/python3 page.py >out 2>&1 || fail "the page's Python" out
+fi
+
 # Codes that the page tells about exist.
 grep -o '^| E0.*' "$page" | grep -o 'E0[0-9]*' | sort -u >codes
 [ "$(wc -l <codes)" -ge 8 ] || fail "few codes" codes

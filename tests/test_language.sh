@@ -55,6 +55,14 @@ y, ys = repeat l < 2 from y = x {
 output ys
 END
 
+gives "columns of two heads, by a reshape of sizes of the run" 0,1,4,5,8,9,2,3,6,7,1,2 \
+  'x=[[0,1,2,3],[4,5,6,7],[8,9,1,2]]' <<'END'
+dim M <= 100
+input x[M, 4]
+y[j < 4*M] = x[(j/2) % M, 2*((j/2)/M) + j % 2]
+output y
+END
+
 gives "the remainder of floats is exact, with the sign of the divisor" 1,1,5.5,2,-1,0.75 \
   'x=[13,1e20,5.5,-1,5,0.75]' 'y=[3,3,inf,3,-3,1]' <<'END'
 input x[6] : f64

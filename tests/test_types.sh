@@ -1,6 +1,7 @@
 #!/bin/sh
 # The library in f64, f32, f16 and bf16: parameters have the type of what is given, f16 and bf16 are rounded once, and all
-# of it, with optimizers step by step, is what numpy computes in f64 (tests/types); gradients by differences.
+# of it, with optimizers step by step, is what numpy computes in f64 (tests/types); gradients by differences. Layers in f32 are part of the long form
+# (NEO_TEST_LONG).
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"

@@ -49,4 +49,28 @@ typedef struct {
 /* Checks a plan; shares no code with the planner (valid.c). Time O(n log n) for a valid plan. */
 neo_dsa_verdict neo_dsa_valid(const neo_dsa_item *items, size_t n, neo_arena *scratch);
 
+/* What a plan says of other sizes. A place is a buffer of the plan, or, with no buffer, a height
+ * of no bytes; `below` of a place are others before it, all of which end where it begins or
+ * below. With
+ *
+ *   offset(place) = the largest offset(p) + size(p), aligned, of the places p in its `below`; 0: none
+ *
+ * buffers that live at one time share no bytes, whatever their sizes are, and where no size is
+ * above that of the plan no offset is. A buffer of no bytes has no place. */
+typedef struct {
+  int64_t offset; /* in the plan */
+  size_t item;    /* NEO_DSA_NO_ITEM: a height */
+  uint32_t below, n_below;
+} neo_dsa_place;
+#define NEO_DSA_NO_ITEM SIZE_MAX
+typedef struct {
+  neo_dsa_place *place;
+  uint32_t *below; /* numbers of places */
+  size_t n, n_below;
+} neo_dsa_stack;
+/* The places of a valid plan, from below to above; n_below is less than 3 for each of them.
+ * always: buffers that share no bytes in the plan share none at other sizes, though they do not
+ * live at one time. In a (stack.c). */
+neo_dsa_stack neo_dsa_stack_of(const neo_dsa_item *items, size_t n, bool always, neo_arena *a);
+
 #endif

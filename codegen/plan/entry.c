@@ -3,7 +3,6 @@
  *
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
-#include "codegen/dsa/dsa.h"
 #include "codegen/plan/internal.h"
 #include "fusion/form.h"
 #include <assert.h>
@@ -26,6 +25,7 @@ typedef struct {
   neo_map buf_of;     /* tensor -> buf in this entry */
   neo_map item_of;    /* tensor -> item */
   NEO_VEC(neo_dsa_item) items;
+  NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
   NEO_VEC(neo_tensor) item_tensor;
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
@@ -141,7 +141,16 @@ static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
                      .fixed = NEO_DSA_FREE};
   neo_map_set(&q->item_of, t.i, q->items.n);
   NEO_PUSH(q->scratch, &q->items, it);
+  NEO_PUSH(q->scratch, &q->item_bytes, plan_places_bytes(q->env->store, t));
   NEO_PUSH(q->scratch, &q->item_tensor, t);
+}
+
+/* The tensor has the memory of an item, which has room for it at all sizes. */
+static void share_item(planner *q, neo_tensor t, size_t item) {
+  neo_expr own = plan_places_bytes(q->env->store, t), *has = &q->item_bytes.at[item];
+  if (own.i != has->i)
+    *has = neo_op2(q->m, NEO_OP_MAX, *has, own);
+  neo_map_set(&q->item_of, t.i, item);
 }
 
 static const neo_plan_parts *parts_at(const planner *q, size_t at) {
@@ -174,7 +183,7 @@ static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
   assert(has && read == at && "nobody reads it after this step");
   (void)has;
   q->items.at[item].last = (int64_t)last_use(q, t);
-  neo_map_set(&q->item_of, t.i, item);
+  share_item(q, t, (size_t)item);
   NEO_PUSH(q->scratch, &q->in_place, t);
 }
 
@@ -263,6 +272,12 @@ static void spread_small(planner *q) {
   }
 }
 
+/* A GPU's kernels run side by side where they share no bytes (phases.h), so these stay apart. */
+static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
+  plan_frame_items f = {q->items.at, q->item_bytes.at, buf, q->items.n, q->env->in->gpu};
+  plan_places_add(q->p, q->scratch, &f, e);
+}
+
 static void plan_frame(planner *q, neo_rt_entry *e) {
   find_lifetimes(q);
   for (size_t i = 0; i < q->order.n; i++)
@@ -276,12 +291,14 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
       neo_dsa_plan(q->items.at, q->items.n, neo_dsa_compile_budget(q->items.n), q->scratch);
   e->frame_bytes = r.peak_bytes;
   e->lower_bound_bytes = r.bound_bytes;
+  int32_t *buf_of_item = NEO_NEW_ARRAY(q->scratch, int32_t, q->items.n + 1);
   for (size_t k = 0; k < q->items.n; k++) {
     neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
-    set_buf(q, q->item_tensor.at[k],
-            plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
-                           q->items.at[k].size_bytes));
+    buf_of_item[k] = plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
+                                    q->items.at[k].size_bytes);
+    set_buf(q, q->item_tensor.at[k], buf_of_item[k]);
   }
+  add_places(q, buf_of_item, e);
   for (size_t k = 0; k < q->in_place.n; k++) {
     uint64_t item = 0;
     int32_t buf = -1;
@@ -467,8 +484,11 @@ static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
     bool to_the_end = it->last >= (int64_t)q->order.n;
+    int32_t buf = -1;
+    (void)has_buf(q, q->item_tensor.at[k], &buf);
     neo_plan_place x = {.entry = (int32_t)q->p->entries.n,
                         .tensor = q->item_tensor.at[k],
+                        .buf = buf,
                         .offset = it->offset,
                         .size_bytes = it->size_bytes,
                         .first = q->first_step[it->first],

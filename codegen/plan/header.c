@@ -239,8 +239,9 @@ static void put_entry_comment(writer *w, const neo_rt_entry *e, const char *cons
   }
   if (w->memory)
     neo_str_addf(w->out,
-                 " * Memory while it runs: %lld bytes (largest sum alive at one time: %lld).",
-                 (long long)e->frame_bytes, (long long)e->lower_bound_bytes);
+                 " * Memory while it runs%s: %lld bytes (largest sum alive at one time: %lld).",
+                 e->n_places ? ", at the largest sizes" : "", (long long)e->frame_bytes,
+                 (long long)e->lower_bound_bytes);
   neo_str_add(w->out, " */\n");
 }
 
@@ -287,8 +288,14 @@ static const char *const functions =
     "the other hand over. */\n"
     "@_status @_create_for(uint64_t interface, const @_config *config, @_ctx **out);\n"
     "void @_destroy(@_ctx *ctx);\n"
-    "/* Bytes that a context with so many threads needs, known before anything is allocated. */\n"
+    "/* Bytes that a context with so many threads needs at the largest sizes, known before anything "
+    "is allocated;\n"
+    " * those of an entry's intermediate values in a call with these sizes, in the order of its "
+    "parameters; and those\n"
+    " * that a context has now. */\n"
     "int64_t @_arena_size(int32_t threads);\n"
+    "int64_t @_frame_bytes(int32_t entry, const int64_t *sizes);\n"
+    "int64_t @_bytes(const @_ctx *ctx);\n"
     "/* The last failure in words; \"\" if none. */\n"
     "const char *@_error(const @_ctx *ctx);\n"
     "const char *@_status_text(@_status status);\n"

@@ -1,12 +1,14 @@
 /* What the files of the plan share. */
 #ifndef NEO_CODEGEN_PLAN_INTERNAL_H
 #define NEO_CODEGEN_PLAN_INTERNAL_H
+#include "codegen/dsa/dsa.h"
 #include "codegen/plan/plan.h"
 
 /* ---- plan/program.c: size expressions as programs of the runtime */
 int32_t neo_plan_program(neo_plan *p, neo_expr e);        /* e over constants and sizes */
 int32_t neo_plan_units(neo_plan *p, const neo_lx *units); /* over loop-IR sizes */
 int32_t neo_plan_bytes(neo_plan *p, neo_tensor t);        /* number of bytes of t */
+bool neo_plan_fixed(const neo_plan *p, int32_t program);  /* its value is that of all sizes */
 /* Marks the run-time sizes in e, by id; those in the value of a derived size too. */
 void neo_plan_sizes(const neo_module *m, neo_expr e, bool *used);
 
@@ -53,6 +55,19 @@ typedef NEO_VEC(uint32_t) plan_groups;
  * when the entry ends; null entry: that of initial values. */
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
                        const neo_tensor *roots, size_t n_roots, const neo_entry_rec *entry);
+
+/* ---- plan/places.c: an entry's frame at the sizes of a call */
+typedef struct {
+  const neo_dsa_item *items; /* planned */
+  const neo_expr *bytes;     /* of each */
+  const int32_t *buf;        /* of each */
+  size_t n;
+  bool always; /* buffers that are apart stay so, though they do not live at one time */
+} plan_frame_items;
+/* Adds the places of the entry; none where its sizes are all fixed. */
+void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e);
+/* The number of bytes of t at the sizes of a call, in all rounds of the loops around it. */
+neo_expr plan_places_bytes(plan_store *s, neo_tensor t);
 
 /* ---- plan/call_cache.c: what stays in the context between calls */
 /* The number of a cached group's row, + 1. The first call makes the row and the places of its roots. */

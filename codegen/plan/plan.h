@@ -3,8 +3,9 @@
  *
  * Storage of a tensor: inputs and outputs live with the caller; parameters, states and settings in
  * the context; constants in the library; everything else in the frame, whose offsets are planned
- * for each entry (codegen/dsa, at the largest sizes), but for the roots of groups that fusion
- * marked as cached (plan/call_cache.c): these have places in the context, too. The new version of a
+ * for each entry (codegen/dsa, at the largest sizes; what lies on what there says where it is at
+ * others, plan/places.c), but for the roots of groups that fusion marked as cached
+ * (plan/call_cache.c): these have places in the context, too. The new version of a
  * parameter or state is written in place when every reader of the old one has run, or is the
  * writing kernel itself at the same element; else it goes to the frame and is copied at the end. */
 #ifndef NEO_CODEGEN_PLAN_H
@@ -47,7 +48,8 @@ typedef struct { /* of an entry for a GPU: how many steps, and of them one behin
 typedef struct { /* a tensor in the frame of an entry */
   int32_t entry;
   neo_tensor tensor;
-  int64_t offset, size_bytes;
+  int32_t buf;
+  int64_t offset, size_bytes; /* at the largest sizes */
   int32_t first, last; /* steps of the entry, from 0, during which it is there */
 } neo_plan_place;
 
@@ -71,6 +73,8 @@ typedef struct neo_plan {
   NEO_VEC(int32_t) step_group;         /* of each step; -1: a copy */
   NEO_VEC(uint8_t) step_depth;         /* how many loops are around it */
   NEO_VEC(neo_plan_place) places;      /* entry after entry */
+  NEO_VEC(neo_rt_place) rt_places;     /* entry after entry */
+  NEO_VEC(int32_t) places_below;
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   /* What tensors, sizes and entries are called in the text, if neo_plan_rename has run; else empty. */
   NEO_VEC(const char *) tensor_idents, size_idents, entry_idents;

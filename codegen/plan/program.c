@@ -205,6 +205,13 @@ int32_t neo_plan_program(neo_plan *p, neo_expr e) {
   return (int32_t)at;
 }
 
+bool neo_plan_fixed(const neo_plan *p, int32_t program) {
+  size_t k = (size_t)program;
+  while (p->programs.at[k] != NEO_RT_OP_END && p->programs.at[k] != NEO_RT_OP_SIZE)
+    k += p->programs.at[k] == NEO_RT_OP_CONST ? 2 : 1;
+  return p->programs.at[k] == NEO_RT_OP_END;
+}
+
 /* An extent below 0 is one of 0. */
 static neo_expr length(neo_module *m, neo_expr extent) {
   neo_op op = (neo_op)neo_expr_node(m, extent)->op;

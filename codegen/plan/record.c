@@ -52,7 +52,7 @@ static lc tensor_row(recorder *r, size_t k) {
 static lc buf_row(recorder *r, size_t k) {
   neo_rt_buf b = r->p->bufs.at[k];
   return RECORD(r, i8(r, b.mem), i8(r, b.type), i64(r, b.offset), i64(r, b.size_bytes),
-                i64(r, b.shift), i32(r, b.whole));
+                i64(r, b.shift), i32(r, b.whole), i32(r, b.place));
 }
 
 static lc kernel_row(recorder *r, size_t k) {
@@ -126,7 +126,13 @@ static lc entry_row(recorder *r, size_t k) {
   return RECORD(r, text(r, e.name), i8(r, e.kind), i32(r, e.first_step), i32(r, e.n_steps),
                 i32(r, e.args), i32(r, e.n_args), i32(r, e.n_inputs), i32(r, e.sizes),
                 i32(r, e.n_sizes), i64(r, e.frame_bytes), i64(r, e.lower_bound_bytes),
-                i32(r, e.writes), i32(r, e.n_writes));
+                i32(r, e.writes), i32(r, e.n_writes), i32(r, e.places), i32(r, e.n_places));
+}
+
+static lc place_row(recorder *r, size_t k) {
+  neo_rt_place x = r->p->rt_places.at[k];
+  return RECORD(r, i64(r, x.offset), i32(r, x.buf), i32(r, x.bytes), i32(r, x.below),
+                i32(r, x.n_below));
 }
 
 static lc extent_row(recorder *r, size_t k) {
@@ -146,6 +152,9 @@ static lc cached_source_row(recorder *r, size_t k) {
 }
 static lc entry_write_row(recorder *r, size_t k) {
   return i32(r, r->p->entry_writes.at[k]);
+}
+static lc place_below_row(recorder *r, size_t k) {
+  return i32(r, r->p->places_below.at[k]);
 }
 static lc program_row(recorder *r, size_t k) {
   return i64(r, r->p->programs.at[k]);
@@ -174,7 +183,9 @@ static lc model_record(recorder *r, size_t n_images) {
       table(r, p->grids.n, grid_row), table(r, p->grid_parts.n, grid_part_row),
       i32(r, (int64_t)p->asserts.n), table(r, p->asserts.n, assert_row),
       i32(r, (int64_t)p->loops.n), table(r, p->loops.n, loop_row),
-      i64(r, (int64_t)neo_plan_interface(p)));
+      i64(r, (int64_t)neo_plan_interface(p)), i32(r, (int64_t)p->rt_places.n),
+      i32(r, (int64_t)p->places_below.n), table(r, p->rt_places.n, place_row),
+      table(r, p->places_below.n, place_below_row));
 }
 
 /* ---- thin entries */
@@ -210,6 +221,8 @@ static const wrapper wrappers[] = {
     {"trace", "neo_rt_trace", "pp", 'i', 0},
     {"describe", "neo_rt_describe", "ipz", 'z', 1},
     {"arena_size", "neo_rt_arena_size", "i", 'l', 1},
+    {"frame_bytes", "neo_rt_frame_bytes", "ip", 'l', 1},
+    {"bytes", "neo_rt_bytes", "p", 'l', 0},
 };
 
 const char *neo_plan_function(size_t k) {

@@ -46,6 +46,7 @@ int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes) {
   else
     b.offset += bytes;
   b.size_bytes -= bytes;
+  b.place = 0;
   if (neo_map_get(&s->parts, key, &known) && same(&s->p->bufs.at[known], &b))
     return (int32_t)known;
   NEO_PUSH(s->p->arena, &s->p->bufs, b);

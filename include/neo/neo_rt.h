@@ -1,13 +1,15 @@
 /* neo_rt.h: the runtime ABI of generated libraries, and the generic API over it (libneort).
  *
- * A generated library holds kernels, one constant neo_rt_model, and thin entries under the model's
- * prefix which call the functions below. It has no mutable data: everything that changes lives in a
- * neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
+ * A generated library holds kernels, one constant neo_rt_model, and thin entries under the
+ * model's prefix which call the functions below. It has no mutable data: everything that changes
+ * lives in a neo_rt_ctx. libneort needs libc, libm and threads, nothing else.
  *
  * Threads: a context is used by one thread at a time; different contexts (of one model or of
- * several) may run in different threads. No function allocates while an entry runs. Entries compute
- * with rounding to nearest and without traps, whatever the caller's floating-point environment is,
- * and leave it as it is. */
+ * several) may run in different threads. No function allocates while an entry runs: a call whose
+ * sizes need more memory than any before gets it first, and has changed nothing if there is none
+ * (NEO_RT_E_MEMORY). A context with an arena of the caller's never allocates for a call. Entries
+ * compute with rounding to nearest and without traps, whatever the caller's floating-point
+ * environment is, and leave it as it is. */
 #ifndef NEO_RT_H
 #define NEO_RT_H
 #include <stddef.h>
@@ -17,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 15 /* add-only within a version */
+#define NEO_RT_ABI 16 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -57,7 +59,8 @@ enum neo_rt_type {
   NEO_RT_BOOL
 };
 
-/* Memory classes. An address is base[class] + offset. */
+/* Memory classes. An address is base[class] + offset, in the frame the offset at the call's sizes
+ * (neo_rt_place). */
 enum neo_rt_mem {
   NEO_RT_MEM_CALLER,  /* a caller's tensor of this call: `offset` is the tensor's number */
   NEO_RT_MEM_PARAM,   /* parameters; lives as long as the context */
@@ -133,11 +136,12 @@ typedef struct {            /* a tensor that the caller can name */
 typedef struct { /* a tensor, or what a kernel uses of it: from some element to its end */
   uint8_t mem;
   uint8_t type;
-  int64_t offset;     /* bytes in its class; see neo_rt_mem */
+  int64_t offset;     /* bytes in its class, at the largest sizes; see neo_rt_mem */
   int64_t size_bytes; /* at the largest sizes */
   int64_t shift;      /* CALLER: bytes from the tensor's address on; else 0 */
   int32_t whole;      /* number + 1 of what it is a part of, or its own; 0: not known. Steps that
                          write parts of one write different elements */
+  int32_t place;      /* FRAME: of a whole one, its number in places + 1; 0: it has none */
 } neo_rt_buf;
 
 typedef struct {
@@ -272,7 +276,20 @@ typedef struct {
   int32_t sizes, n_sizes; /* entry_sizes[sizes ..]: sizes that the call gives, in header order */
   int64_t frame_bytes, lower_bound_bytes; /* planned peak, and the largest sum live at one time */
   int32_t writes, n_writes; /* entry_writes[writes ..]: parameters and states that it updates */
+  int32_t places, n_places; /* places[places ..]: its frame at the sizes of a call; n_places 0: the
+                               offsets of its buffers hold at all sizes */
 } neo_rt_entry;
+
+/* A buffer of an entry's frame, or a height there. At the sizes of a call it begins at the
+ * highest end of the places below it, which are earlier ones: end = offset + bytes, rounded up
+ * to 64. So what lives at one time is apart at all sizes, and nothing is above where it is at
+ * the largest. Parts of a buffer (neo_rt_buf.whole) move with it. */
+typedef struct {
+  int64_t offset;         /* at the largest sizes */
+  int32_t buf;            /* a whole one; -1: a height, of no bytes */
+  int32_t bytes;          /* program; at most the size_bytes of the buffer */
+  int32_t below, n_below; /* places_below[below ..]: places, counted from the entry's first */
+} neo_rt_place;
 
 typedef struct neo_rt_model {
   uint32_t abi;
@@ -308,6 +325,9 @@ typedef struct neo_rt_model {
   int32_t n_loops;
   const neo_rt_loop *loops;
   uint64_t interface; /* of what the header says; the header has the same number */
+  int32_t n_places, n_places_below;
+  const neo_rt_place *places;
+  const int32_t *places_below;
 } neo_rt_model;
 
 /* ------------------------------------------------------------------ contexts */
@@ -321,7 +341,8 @@ typedef struct {
   const char *device; /* null; "cpu"; of a model for GPUs null, "cuda" or "cuda:<number>" */
   int32_t threads;    /* 0: one per core this process may use; ignored with `pool` */
   uint64_t seed;      /* of initial values and rand() */
-  void *arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated */
+  void *arena; /* for everything: 64-byte aligned, neo_rt_arena_size() bytes; null: allocated, what calls
+                  need at their sizes when they come */
   size_t arena_bytes;
   neo_rt_pool *pool; /* shared with other contexts; null: the context's own */
   void (*log)(void *user, int level, const char *text);
@@ -343,9 +364,13 @@ enum neo_rt_flags { /* of models for GPUs */
                     NEO_RT_TRUST_INDICES = 2
 };
 
-/* Bytes that a context needs (all classes, `threads` as in the config), known before anything is
- * allocated. */
+/* Bytes that a context needs at the largest sizes (all classes, `threads` as in the config), known
+ * before anything is allocated. -1: the model is malformed. */
 NEO_RT_API int64_t neo_rt_arena_size(const neo_rt_model *model, int32_t threads);
+/* Bytes of an entry's frame, its intermediate values, in a call with these sizes (in header
+ * order; null: the largest). -1: there is no such entry, or no memory to find out. */
+NEO_RT_API int64_t neo_rt_frame_bytes(const neo_rt_model *model, int32_t entry,
+                                      const int64_t *sizes);
 /* Creates a context and runs the model's init entry. config may be null. *out is null on failure,
  * unless the failure has a message: then *out is a context on which only neo_rt_error and
  * neo_rt_destroy work. */
@@ -357,6 +382,9 @@ NEO_RT_API neo_rt_status neo_rt_create(const neo_rt_model *model, const neo_rt_c
 NEO_RT_API neo_rt_status neo_rt_create_for(const neo_rt_model *model, uint64_t interface,
                                            const neo_rt_config *config, neo_rt_ctx **out);
 NEO_RT_API void neo_rt_destroy(neo_rt_ctx *ctx);
+/* Bytes that the context has now for the model's data. Without an arena of the caller's it has room for
+ * the largest call so far, or a quarter of that more, and at most neo_rt_arena_size(). */
+NEO_RT_API int64_t neo_rt_bytes(const neo_rt_ctx *ctx);
 /* Last failure's message, naming tensor and place: "X: dim 1 is 783, expected 784 (mlp.expr:7:9)";
  * "" if none. */
 NEO_RT_API const char *neo_rt_error(const neo_rt_ctx *ctx);

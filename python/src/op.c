@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
+typedef struct variant {
+  struct variant *retired; /* the next one that is found no more */
   uint64_t hash;
   int32_t n_key;
   int64_t *key;
@@ -34,6 +35,7 @@ typedef struct {
   int32_t n;
   uint8_t *is_static;
   variant **at, *last;
+  variant *retired; /* another thread may be in a call of one */
   int32_t n_variants, room;
 } op_object;
 
@@ -525,16 +527,30 @@ static int take_static(op_object *o, PyObject *statics) {
   return o->is_static ? 0 : (PyErr_NoMemory(), -1);
 }
 
-static void drop_variants(op_object *o) {
-  for (int32_t k = 0; k < o->room; k++)
-    free_variant(o->at[k]);
+static void retire_variants(op_object *o) {
+  for (int32_t k = 0; k < o->room; k++) {
+    variant *v = o->at[k];
+    if (v) {
+      v->retired = o->retired;
+      o->retired = v;
+    }
+  }
   free(o->at);
   o->at = NULL;
   o->last = NULL;
   o->room = o->n_variants = 0;
 }
 
-/* Again where a pickle is read. */
+static void free_variants(op_object *o) {
+  retire_variants(o);
+  while (o->retired) {
+    variant *v = o->retired;
+    o->retired = v->retired;
+    free_variant(v);
+  }
+}
+
+/* Again where it is to forget what it was compiled for. */
 static int op_init(PyObject *self, PyObject *args, PyObject *named) {
   op_object *o = (op_object *)self;
   PyObject *names, *statics;
@@ -545,7 +561,7 @@ static int op_init(PyObject *self, PyObject *args, PyObject *named) {
   o->s = neo_py_state_get();
   if (!o->s)
     return -1;
-  drop_variants(o);
+  retire_variants(o);
   Py_INCREF(names);
   Py_XDECREF(o->names);
   o->names = names;
@@ -557,7 +573,7 @@ static int op_init(PyObject *self, PyObject *args, PyObject *named) {
 static void op_free(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   op_object *o = (op_object *)self;
-  drop_variants(o);
+  free_variants(o);
   free(o->is_static);
   Py_XDECREF(o->names);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);

@@ -44,6 +44,25 @@ class Processes(unittest.TestCase):
             t.join()
         self.assertEqual(failed, [])
 
+    def test_an_operator_forgets_its_programs_while_others_call_it(self):
+        mm, failed, done = neoc.op(MM), [], threading.Event()
+        a = np.random.rand(64, 64)
+
+        def work():
+            while not done.is_set():
+                if not np.allclose(mm(a, a), a @ a):
+                    failed.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for _ in range(200):
+            mm._renew()
+        done.set()
+        for t in threads:
+            t.join()
+        self.assertEqual(failed, [])
+
     def test_threads_share_a_model_in_turns(self):
         m = neoc.compile("import optim\ninput x[4]\nparam w[4] = 0\n"
                          "l = sum[i] (w[i] - x[i])^2\ntrain l using optim.sgd(lr = 0.001)")

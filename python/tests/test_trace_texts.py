@@ -81,9 +81,9 @@ class Texts(unittest.TestCase):
         def f(x, y):
             return {"all": np.concatenate([x, y]).sum(), "n": x.shape[0]*1.0, "half": x[::2]}
         self.is_text(text(f, (6, 3), (4, 3), sizes="dynamic"), """
-        dim N <= 8
-        dim M <= 4
-        dim L <= 4
+        dim N <= 32
+        dim M <= 16
+        dim L <= 16
         input x[N, M]
         input y[L, M]
         all2 = sum[i < N + L, j] select(i < N, x[i, j], y[i - N, j])

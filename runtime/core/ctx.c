@@ -1,7 +1,7 @@
 /* ctx.c: a context's life.
  *
  * Its book-keeping (the struct and its tables) and its arena are complete before the first kernel
- * runs, so that nothing allocates later. */
+ * runs. Only its work grows later, between entries (frame.c). */
 #include "runtime/context.h"
 #include "runtime/core/call_cache.h"
 #include "runtime/core/run.h"
@@ -43,7 +43,7 @@ static neo_rt_status set_up(neo_rt_ctx *c, const neo_rt_config *config) {
   c->alive = status == NEO_OK;
   if (c->alive)
     neo_rti_log(c, NEO_RTI_LOG_INFO, "%s: %d threads, %lld bytes", c->model->name, c->threads,
-                (long long)c->arena_bytes);
+                (long long)neo_rt_bytes(c));
   return status;
 }
 

@@ -1,8 +1,10 @@
 /* ctx.h: what a context is, for the folders of the runtime. Private to runtime.
  *
- * A context owns two blocks: its book-keeping (the struct below and its tables) and its arena
- * (everything that kernels touch), so that a caller can give the second. What only its device needs
- * is the device's own, in `state`. */
+ * A context owns three blocks: its book-keeping (the struct below and its tables), its arena (what
+ * kernels touch and lives as long as the context) and its work (what a call needs at its sizes: the
+ * frame, and outputs that the caller does not want). An arena that the caller gives has room for the
+ * work at the largest sizes; else the work grows before an entry runs. What only its device needs is
+ * the device's own, in `state`. */
 #ifndef NEO_RUNTIME_CORE_CTX_H
 #define NEO_RUNTIME_CORE_CTX_H
 #include "runtime/files.h"
@@ -26,6 +28,12 @@ typedef struct { /* which entries of `ptr` are caller's tensors, for one entry *
   int32_t first, n;
 } neo_rti_patch;
 
+typedef struct { /* an entry's frame */
+  bool known;    /* `bytes`, and the places of its buffers, are those for its sizes in frame_sizes */
+  bool resolved; /* and so are addresses */
+  int64_t bytes;
+} neo_rti_frame;
+
 typedef struct neo_rti_device neo_rti_device; /* core/device.h */
 typedef struct neo_rti_trace neo_rti_trace;   /* core/trace.h */
 
@@ -38,13 +46,21 @@ struct neo_rt_ctx {
   int32_t threads; /* workers of the device, at least 1 */
   uint64_t seed, step, calls;
 
-  unsigned char *arena; /* of the device, as base, addr and ptr */
+  unsigned char *arena; /* of the device, as work, base, addr and ptr */
   size_t arena_bytes;
-  unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER */
+  unsigned char *work; /* null: there is none */
+  size_t work_bytes, most_work_bytes;
+  bool work_grows;                    /* it is not in the arena */
+  unsigned char *base[NEO_RTI_N_MEM]; /* null for CALLER and FRAME */
   unsigned char *spill; /* where outputs go that the caller does not want; where the device's memory
                            is separate, the places of all of the caller's tensors */
   int64_t scratch_stride;
 
+  neo_rti_frame *frame;  /* [n_entries] */
+  int64_t *frame_sizes;  /* [n_entries][n_sizes] */
+  neo_rti_place *place;  /* [n_places] */
+  int64_t *room;         /* [n_bufs] bytes at the sizes of this call; CALLER: where memory is separate */
+  int64_t *caller_bytes; /* [n_tensors] of the caller's tensor in this call, where memory is separate */
   void **addr;           /* [n_bufs] address; null for CALLER */
   void **ptr;            /* [positions in model->args] what kernels get */
   int32_t *patches;      /* positions in ptr to fill with the caller's tensors */
@@ -105,7 +121,7 @@ neo_rt_status neo_rti_program_eval(const int64_t *code, const int64_t *sizes, in
 const neo_rt_tensor *neo_rti_tensor(const neo_rt_ctx *ctx, int32_t tensor); /* null: bad number */
 /* Current address of a tensor that the context owns. */
 void *neo_rti_tensor_data(const neo_rt_ctx *ctx, const neo_rt_tensor *t);
-/* Recomputes addr and ptr after a binding changed. */
+/* Recomputes addr and ptr after a binding changed; those of frames when their entries run. */
 void neo_rti_resolve(neo_rt_ctx *ctx);
 /* Whether an argument of an entry lies on the device: plain pointers are the host's. */
 static inline bool neo_rti_on_device(const neo_rt_ctx *ctx, void *const *args, int32_t tensor) {

@@ -10,6 +10,7 @@ typedef struct {
   char *buf;
   size_t cap, n;
   const neo_rt_model *m;
+  const int64_t *sizes; /* null: none are given */
 } out;
 
 static void add(out *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -189,6 +190,34 @@ static void text_args(out *o, const neo_rt_entry *e) {
   add(o, e->n_inputs == e->n_args ? ") -> ()" : ")");
 }
 
+static int64_t least_frame_bytes(const neo_rt_model *m, const neo_rt_entry *e) {
+  int64_t least[NEO_RT_MOST_SIZES];
+  for (int32_t i = 0; i < m->n_sizes; i++)
+    least[i] = m->sizes[i].lo;
+  return neo_rti_frame_bytes(m, e, least);
+}
+
+/* "B = 48, T = 7" */
+static void text_given(out *o) {
+  for (int32_t i = 0; i < neo_rti_call_sizes(o->m); i++)
+    add(o, "%s%s = %" PRId64, i ? ", " : "", o->m->sizes[i].name, o->sizes[i]);
+}
+
+/* How the frame depends on sizes. */
+static void text_frame(out *o, const neo_rt_entry *e) {
+  if (!e->n_places)
+    return;
+  add(o, "    frame at the smallest sizes ");
+  add_bytes(o, least_frame_bytes(o->m, e));
+  if (o->sizes) {
+    add(o, ", at ");
+    text_given(o);
+    add(o, ": ");
+    add_bytes(o, neo_rti_frame_bytes(o->m, e, o->sizes));
+  }
+  add(o, "\n");
+}
+
 static void text_entry(out *o, const neo_rt_entry *e) {
   add(o, "  %s", e->name);
   text_args(o, e);
@@ -198,6 +227,22 @@ static void text_entry(out *o, const neo_rt_entry *e) {
   add_bytes(o, e->lower_bound_bytes);
   if (e->lower_bound_bytes > 0)
     add(o, " (%.3f)", (double)e->frame_bytes / (double)e->lower_bound_bytes);
+  add(o, e->n_places ? ", at the largest sizes\n" : "\n");
+  text_frame(o, e);
+}
+
+static void text_all(out *o) {
+  bool dynamic = o->m->n_places > 0;
+  add(o, "\n  in all, 1 thread: ");
+  add_bytes(o, neo_rt_arena_size(o->m, 1));
+  if (dynamic)
+    add(o, " at the largest sizes");
+  if (dynamic && o->sizes) {
+    add(o, ", ");
+    add_bytes(o, neo_rti_ctx_bytes(o->m, o->sizes));
+    add(o, " at ");
+    text_given(o);
+  }
   add(o, "\n");
 }
 
@@ -231,9 +276,7 @@ static void describe_text(out *o) {
   add_bytes(o, m->frame_bytes);
   add(o, ", scratch per thread ");
   add_bytes(o, m->scratch_bytes);
-  add(o, "\n  in all, 1 thread: ");
-  add_bytes(o, neo_rt_arena_size(m, 1));
-  add(o, "\n");
+  text_all(o);
 }
 
 /* ------------------------------------------------------------ JSON */
@@ -299,8 +342,13 @@ static void json_entry(out *o, const neo_rt_entry *e) {
   json_names(o, e, 0, e->n_inputs);
   add(o, ", \"outputs\": ");
   json_names(o, e, e->n_inputs, e->n_args);
-  add(o, ", \"steps\": %d, \"frame_bytes\": %" PRId64 ", \"lower_bound_bytes\": %" PRId64 "}",
-      e->n_steps, e->frame_bytes, e->lower_bound_bytes);
+  add(o,
+      ", \"steps\": %d, \"frame_bytes\": %" PRId64 ", \"lower_bound_bytes\": %" PRId64
+      ", \"least_frame_bytes\": %" PRId64,
+      e->n_steps, e->frame_bytes, e->lower_bound_bytes, least_frame_bytes(o->m, e));
+  if (o->sizes)
+    add(o, ", \"frame_bytes_at\": %" PRId64, neo_rti_frame_bytes(o->m, e, o->sizes));
+  add(o, "}");
 }
 
 static void json_head(out *o) {
@@ -314,6 +362,17 @@ static void json_head(out *o) {
     add_json(o, values[i] ? values[i] : "");
   }
   add(o, ", \"interface\": \"%016" PRIx64 "\"", o->m->interface); /* JSON has no such integers */
+}
+
+/* What --size gave: the sizes of frame_bytes_at and ctx_bytes_at. */
+static void json_given(out *o) {
+  add(o, ", \"at\": {");
+  for (int32_t i = 0; i < neo_rti_call_sizes(o->m); i++) {
+    add(o, i ? ", " : "");
+    add_json(o, o->m->sizes[i].name);
+    add(o, ": %" PRId64, o->sizes[i]);
+  }
+  add(o, "}, \"ctx_bytes_at\": %" PRId64, neo_rti_ctx_bytes(o->m, o->sizes));
 }
 
 static void describe_json(out *o) {
@@ -338,13 +397,17 @@ static void describe_json(out *o) {
   add(o,
       "],\n \"memory\": {\"param_bytes\": %" PRId64 ", \"state_bytes\": %" PRId64
       ", \"cached_bytes\": %" PRId64 ", \"frame_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64
-      ", \"arena_bytes\": %" PRId64 "}}\n",
+      ", \"arena_bytes\": %" PRId64,
       m->param_bytes, m->state_bytes, m->cached_bytes, m->frame_bytes, m->scratch_bytes,
       neo_rt_arena_size(m, 1));
+  if (o->sizes)
+    json_given(o);
+  add(o, "}}\n");
 }
 
-size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf, size_t n) {
-  out o = {buf, buf ? n : 0, 0, model};
+size_t neo_rti_describe(const neo_rt_model *model, const int64_t *sizes, int json, char *buf,
+                        size_t n) {
+  out o = {buf, buf ? n : 0, 0, model, sizes};
   if (buf && n > 0)
     buf[0] = 0;
   if (!model)
@@ -354,4 +417,8 @@ size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf, size_t n)
   else
     describe_text(&o);
   return o.n;
+}
+
+size_t neo_rt_describe(const neo_rt_model *model, int json, char *buf, size_t n) {
+  return neo_rti_describe(model, NULL, json, buf, n);
 }

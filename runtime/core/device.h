@@ -3,7 +3,7 @@
  * core uses a device through this table alone; a device uses ctx.h, run.h and trace.h of core. A
  * context calls its functions in this order:
  *
- *   open, allocate, start | run or copy, then end, for each call | close
+ *   open, allocate, start | regrow if need be, run or copy, then end, for each call | close
  *
  * It calls copy and synchronise also to read and write the tensors that it owns. */
 #ifndef NEO_RUNTIME_CORE_DEVICE_H
@@ -28,6 +28,9 @@ struct neo_rti_device {
   /* Allocates c->arena, n bytes of the device's memory, the first `zero` of them cleared. */
   neo_rt_status (*allocate)(neo_rt_ctx *c, const neo_rt_config *config, size_t n,
                             size_t zero) NEO_MUST_CHECK;
+  /* Replaces c->work, in which nothing is needed any more, by one of n bytes, or, where there is no
+   * memory for these, of `least`. After a failure there may be none. */
+  neo_rt_status (*regrow)(neo_rt_ctx *c, size_t n, size_t least) NEO_MUST_CHECK;
   /* Prepares after `allocate` what else entries need. */
   neo_rt_status (*start)(neo_rt_ctx *c) NEO_MUST_CHECK;
   /* Loads all kernels. */

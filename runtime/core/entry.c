@@ -1,8 +1,8 @@
 /* entry.c: runs an entry: places its arguments, lets the device run its steps, and copies what is
  * not where the caller wants it. A step whose cached value is up to date has no units of work.
- * Nothing here allocates. */
+ * Nothing allocates from the first step on. */
 #include "runtime/core/call_cache.h"
-#include "runtime/core/device.h"
+#include "runtime/core/frame.h"
 #include "runtime/core/run.h"
 #include "runtime/core/trace.h"
 
@@ -76,50 +76,88 @@ static neo_rt_status copy_input(neo_rt_ctx *c, void *const *args, int32_t i, int
   return c->device->copy(c, there ? NEO_RTI_ON_DEVICE : NEO_RTI_TO_DEVICE, to, args[i], bytes);
 }
 
-/* Where the device's memory is separate, every argument of the host's has its place in the arena,
- * and inputs are copied there. */
+static int64_t bytes_of(const neo_rt_ctx *c, int32_t tensor) {
+  const neo_rt_tensor *t = &c->model->tensors[tensor];
+  int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
+  return n * (int64_t)neo_rti_type_bytes(t->type);
+}
+
+/* Where the device's memory is separate, every argument of the host's has its place in the work,
+ * wherever it comes from: a graph of the driver that was made for these sizes finds it again. Returns
+ * the bytes of all. */
+static int64_t room_for_args(neo_rt_ctx *c, const neo_rt_entry *e) {
+  int64_t room = 0;
+  for (int32_t i = 0; i < e->n_args; i++) {
+    int32_t k = c->model->entry_args[e->args + i];
+    c->caller_bytes[k] = bytes_of(c, k);
+    room += neo_rti_round_up(c->caller_bytes[k]);
+  }
+  return room;
+}
+
+/* Inputs are copied there. */
 static neo_rt_status stage_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
   unsigned char *place = c->spill;
   neo_rt_status s = NEO_OK;
   for (int32_t i = 0; !s && i < e->n_args; i++) {
     int32_t k = c->model->entry_args[e->args + i];
-    const neo_rt_tensor *t = &c->model->tensors[k];
-    int64_t extent[NEO_RTI_MAX_RANK], n = neo_rti_extents(c->model, t, c->sizes, extent);
     bool used = args[i] && in_place(c, args, i, k);
     if (i < e->n_inputs || is_direct(c->model, k))
       c->caller[k] = used ? args[i] : place;
-    if (i < e->n_inputs && args[i] && n > 0 && !used)
-      s = copy_input(c, args, i, k, place, (size_t)n * neo_rti_type_bytes(t->type));
-    place += neo_rti_spill_bytes(c->model, t);
+    if (i < e->n_inputs && args[i] && c->caller_bytes[k] > 0 && !used)
+      s = copy_input(c, args, i, k, place, (size_t)c->caller_bytes[k]);
+    place += neo_rti_round_up(c->caller_bytes[k]);
   }
   return s;
 }
 
-static void place_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  unsigned char *spill = c->spill;
+/* Returns the bytes of outputs that the caller does not want. */
+static int64_t take_host_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  int64_t room = 0;
   for (int32_t i = 0; i < e->n_args; i++) {
-    int32_t t = c->model->entry_args[e->args + i];
-    if (i < e->n_inputs) {
-      c->caller[t] = args[i];
-    } else if (is_direct(c->model, t)) {
-      c->caller[t] = args[i] ? args[i] : spill;
-      spill += neo_rti_spill_bytes(c->model, &c->model->tensors[t]);
-    }
+    int32_t k = c->model->entry_args[e->args + i];
+    c->caller[k] = args[i];
+    if (!args[i] && i >= e->n_inputs && is_direct(c->model, k))
+      room += neo_rti_round_up(bytes_of(c, k));
+  }
+  return room;
+}
+
+static void place_unwanted(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  unsigned char *place = c->spill;
+  for (int32_t i = e->n_inputs; i < e->n_args; i++) {
+    int32_t k = c->model->entry_args[e->args + i];
+    if (args[i] || !is_direct(c->model, k))
+      continue;
+    c->caller[k] = place;
+    place += neo_rti_round_up(bytes_of(c, k));
   }
 }
 
-static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
-  neo_rt_status s = NEO_OK;
-  if (c->device->separate)
-    s = stage_args(c, e, args);
-  else
-    place_host_args(c, e, args);
+static void patch_args(neo_rt_ctx *c, const neo_rt_entry *e) {
   const neo_rti_patch *p = &c->patch[e - c->model->entries];
   for (int32_t i = p->first; i < p->first + p->n; i++) {
     int32_t k = c->patches[i];
     const neo_rt_buf *b = &c->model->bufs[c->model->args[k]];
     c->ptr[k] = b->shift ? (char *)c->caller[b->offset] + b->shift : c->caller[b->offset];
+    if (c->device->separate) {
+      int64_t room = c->caller_bytes[b->offset] - b->shift;
+      c->room[c->model->args[k]] = room > 0 ? room : 0;
+    }
   }
+}
+
+/* Makes room for the call, and places its arguments. */
+static neo_rt_status place_args(neo_rt_ctx *c, const neo_rt_entry *e, void *const *args) {
+  bool separate = c->device->separate;
+  int64_t room = separate ? room_for_args(c, e) : take_host_args(c, e, args);
+  neo_rt_status s = neo_rti_frame_take(c, e, room);
+  if (!s && separate)
+    s = stage_args(c, e, args);
+  else if (!s && room)
+    place_unwanted(c, e, args);
+  if (!s)
+    patch_args(c, e);
   return s;
 }
 

@@ -4,7 +4,7 @@
  * creation checks versions, and that every reference and address is inside of what the model
  * declares. */
 #include "runtime/core/call_cache.h"
-#include "runtime/core/device.h"
+#include "runtime/core/frame.h"
 #include "runtime/processor.h"
 
 typedef struct {
@@ -194,6 +194,8 @@ static neo_rt_status check_entry(const checker *c, int32_t i) {
   }
   if (!ok)
     return BROKEN(c, "%s: entry %d is malformed", m->name, i);
+  if (!neo_rti_frame_check(m, e))
+    return BROKEN(c, "%s: the frame of entry %d is malformed", m->name, i);
   neo_rt_status status = NEO_OK;
   for (int32_t k = 0; ok && k < e->n_steps; k++) {
     const neo_rt_step *s = &m->steps[e->first_step + k];

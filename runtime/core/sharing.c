@@ -17,6 +17,13 @@ static bool overlap(const neo_rti_span *a, const neo_rti_span *b) {
   return a->from < b->to && b->from < a->to && a->from < a->to && b->from < b->to;
 }
 
+/* Does it overlap what the context has from `from` on? */
+static inline bool in_own(const neo_rt_ctx *c, const neo_rti_span *s, const unsigned char *from) {
+  neo_rti_span arena = {(uintptr_t)from, (uintptr_t)c->arena + c->arena_bytes, -1};
+  neo_rti_span work = {(uintptr_t)c->work, (uintptr_t)c->work + c->work_bytes, -1};
+  return overlap(s, &arena) || overlap(s, &work);
+}
+
 static neo_rti_span span_of(const neo_rt_ctx *c, int32_t tensor, const void *p,
                             const int64_t *sizes) {
   const neo_rt_tensor *t = &c->model->tensors[tensor];
@@ -71,8 +78,7 @@ static neo_rt_status in_memory_of(neo_rt_ctx *c, const neo_rt_tensor *t, int32_t
 neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t, const void *data) {
   int32_t tensor = (int32_t)(t - c->model->tensors);
   neo_rti_span s = span_of(c, tensor, data, NULL);
-  neo_rti_span own = {(uintptr_t)c->arena, (uintptr_t)c->arena + c->arena_bytes, -1};
-  if (overlap(&s, &own))
+  if (in_own(c, &s, c->arena))
     return in_own_memory(c, t);
   for (int32_t i = first_behind(c, s.from); i < c->n_outside && c->outside[i].from < s.to; i++)
     if (c->outside[i].tensor != tensor && overlap(&s, &c->outside[i]))
@@ -85,8 +91,7 @@ neo_rt_status neo_rti_check_store(neo_rt_ctx *c, const neo_rt_tensor *t, const v
 static neo_rt_status check_output(neo_rt_ctx *c, int32_t number) {
   const neo_rti_span *out = &c->spans[number];
   const neo_rt_tensor *t = &c->model->tensors[out->tensor];
-  neo_rti_span own = {(uintptr_t)c->arena, (uintptr_t)c->arena + c->arena_bytes, -1};
-  if (overlap(out, &own))
+  if (in_own(c, out, c->arena))
     return in_own_memory(c, t);
   int32_t at = c->n_outside ? first_behind(c, out->from) : 0;
   if (at < c->n_outside && overlap(out, &c->outside[at]))
@@ -111,10 +116,8 @@ static neo_rt_status check_updates(neo_rt_ctx *c, const neo_rt_entry *e, const n
 
 static neo_rt_status check_input(neo_rt_ctx *c, const neo_rt_entry *e, int32_t number) {
   const neo_rti_span *in = &c->spans[number];
-  uintptr_t end = (uintptr_t)c->arena + c->arena_bytes;
-  neo_rti_span stores = {(uintptr_t)c->arena, (uintptr_t)c->places, -1},
-               work = {stores.to, end, -1};
-  if (overlap(in, &work))
+  neo_rti_span stores = {(uintptr_t)c->arena, (uintptr_t)c->places, -1};
+  if (in_own(c, in, c->places))
     return in_own_memory(c, &c->model->tensors[in->tensor]);
   int32_t at = c->n_outside ? first_behind(c, in->from) : 0;
   bool in_store = overlap(in, &stores) || (at < c->n_outside && overlap(in, &c->outside[at]));

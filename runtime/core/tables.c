@@ -29,6 +29,11 @@ static int32_t most_args(const neo_rt_model *m) {
 }
 
 char *neo_rti_tables_carve(neo_rt_ctx *c, const neo_rt_model *m, char *at) {
+  c->frame = carve(&at, m->n_entries, sizeof *c->frame);
+  c->frame_sizes = carve(&at, (int64_t)m->n_entries * m->n_sizes, sizeof *c->frame_sizes);
+  c->place = carve(&at, m->n_places, sizeof *c->place);
+  c->room = carve(&at, m->n_bufs, sizeof *c->room);
+  c->caller_bytes = carve(&at, m->n_tensors, sizeof *c->caller_bytes);
   c->addr = carve(&at, m->n_bufs, sizeof *c->addr);
   c->ptr = carve(&at, neo_rti_model_positions(m), sizeof *c->ptr);
   c->patches = carve(&at, count_patches(m), sizeof *c->patches);
@@ -80,6 +85,8 @@ void neo_rti_tables_fill(neo_rt_ctx *c) {
   int32_t n = 0;
   for (int32_t i = 0; i < c->model->n_entries; i++)
     patch_entry(c, i, &n);
+  for (int32_t i = 0; i < c->model->n_bufs; i++)
+    c->room[i] = c->model->bufs[i].size_bytes;
   fill_strides(c);
   neo_rti_resolve(c);
 }
@@ -106,7 +113,7 @@ void neo_rti_resolve(neo_rt_ctx *c) {
   const neo_rt_model *m = c->model;
   for (int32_t i = 0; i < m->n_bufs; i++) {
     const neo_rt_buf *b = &m->bufs[i];
-    if (b->mem == NEO_RT_MEM_CALLER)
+    if (b->mem == NEO_RT_MEM_CALLER || b->mem == NEO_RT_MEM_FRAME)
       c->addr[i] = NULL;
     else if (b->mem == NEO_RT_MEM_CONST)
       c->addr[i] = c->device->separate ? c->base[b->mem] + b->offset : constant(m, b->offset);
@@ -123,6 +130,8 @@ void neo_rti_resolve(neo_rt_ctx *c) {
     for (int32_t k = s->first; k < s->first + n; k++)
       c->ptr[k] = c->addr[m->args[k]];
   }
+  for (int32_t i = 0; i < m->n_entries; i++)
+    c->frame[i].resolved = false;
 }
 
 void *neo_rti_tensor_data(const neo_rt_ctx *ctx, const neo_rt_tensor *t) {

@@ -2,6 +2,7 @@
 #ifndef NEO_RUNTIME_CPU_CPU_H
 #define NEO_RUNTIME_CPU_CPU_H
 #include "runtime/core/device.h"
+#include "runtime/cpu/crowd.h"
 #include "runtime/pool.h"
 
 typedef struct {
@@ -12,7 +13,8 @@ typedef struct {
 typedef struct {     /* c->state */
   neo_rt_pool *pool; /* null: one thread */
   bool own_pool;
-  void *arena; /* what to free; null if the caller's */
+  void *arena, *work;    /* what to free; null: none, or the caller's */
+  neo_rti_crowd *crowds; /* one for each entry */
   int32_t most_steps;
   neo_rti_cpu_span *spans; /* [workers][most_steps] of the entry that runs; null: no trace */
 } neo_rti_cpu;

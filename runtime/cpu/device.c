@@ -75,6 +75,12 @@ static neo_rt_status open_state(neo_rt_ctx *c, const neo_rt_config *config) {
   if (!c->state)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory");
   memset(c->state, 0, sizeof(neo_rti_cpu));
+  neo_rti_cpu *u = c->state;
+  size_t bytes = (size_t)c->model->n_entries * sizeof *u->crowds;
+  u->crowds = c->env.alloc.resize(c->env.alloc.ctx, NULL, bytes + 1);
+  if (!u->crowds)
+    return neo_rti_fail(c, NEO_MEMORY, "out of memory");
+  memset(u->crowds, 0, bytes);
   return take_threads(c, config);
 }
 
@@ -84,6 +90,10 @@ static void close_state(neo_rt_ctx *c) {
     neo_rt_pool_destroy(u->pool);
   if (u->arena)
     NEO_RTI_FREE(&c->env.alloc, u->arena);
+  if (u->crowds)
+    NEO_RTI_FREE(&c->env.alloc, u->crowds);
+  if (u->work)
+    NEO_RTI_FREE(&c->env.alloc, u->work);
   NEO_RTI_FREE(&c->env.alloc, u);
   c->state = NULL;
 }
@@ -120,16 +130,41 @@ static neo_rt_status take_callers(neo_rt_ctx *c, const neo_rt_config *config, si
   return NEO_OK;
 }
 
+/* n bytes from an aligned address on; *block is what to free. */
+static unsigned char *take_aligned(const neo_rt_ctx *c, size_t n, void **block) {
+  *block = c->env.alloc.resize(c->env.alloc.ctx, NULL, n + NEO_RTI_ALIGN - 1);
+  if (!*block)
+    return NULL;
+  uintptr_t p = (uintptr_t)*block + NEO_RTI_ALIGN - 1;
+  unsigned char *at = (unsigned char *)(p & ~(uintptr_t)(NEO_RTI_ALIGN - 1));
+  ask_large_pages(at, n);
+  return at;
+}
+
 static neo_rt_status take_own(neo_rt_ctx *c, size_t n) {
   neo_rti_cpu *u = c->state;
-  u->arena = c->env.alloc.resize(c->env.alloc.ctx, NULL, n + NEO_RTI_ALIGN);
-  if (!u->arena)
+  c->arena = take_aligned(c, n, &u->arena);
+  if (!c->arena)
     return neo_rti_fail(c, NEO_MEMORY, "out of memory: %s needs %zu bytes (%d threads)",
                         c->model->name, n, c->threads);
-  uintptr_t p = (uintptr_t)u->arena + NEO_RTI_ALIGN - 1;
-  c->arena = (unsigned char *)(p & ~(uintptr_t)(NEO_RTI_ALIGN - 1));
-  ask_large_pages(c->arena, n);
   return NEO_OK;
+}
+
+/* The system gives pages when they are written, so the old block may be there still. */
+static neo_rt_status regrow(neo_rt_ctx *c, size_t n, size_t least) {
+  neo_rti_cpu *u = c->state;
+  void *block = NULL;
+  unsigned char *at = take_aligned(c, n, &block);
+  if (u->work)
+    NEO_RTI_FREE(&c->env.alloc, u->work);
+  if (!at)
+    at = take_aligned(c, n = least, &block);
+  u->work = block;
+  c->work = at;
+  c->work_bytes = at ? n : 0;
+  return at ? NEO_OK
+            : neo_rti_fail(c, NEO_MEMORY, "out of memory: %s needs %zu bytes at these sizes",
+                           c->model->name, least);
 }
 
 static neo_rt_status allocate(neo_rt_ctx *c, const neo_rt_config *config, size_t n, size_t zero) {
@@ -172,6 +207,7 @@ const neo_rti_device neo_rti_device_cpu = {.name = "cpu",
                                            .open = open_state,
                                            .close = close_state,
                                            .allocate = allocate,
+                                           .regrow = regrow,
                                            .start = start,
                                            .warm = nothing,
                                            .number = number,

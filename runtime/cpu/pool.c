@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SPIN_PAUSES = 20000, CROWDED_PAUSES = 100, YIELD_AFTER = 500, YIELD_EVERY = 50 };
@@ -45,6 +46,7 @@ struct neo_rt_pool {
   _Alignas(LINE) _Atomic uint32_t arrived;
   neo_rti_job *job; /* null: stop. Written before `start` changes */
   void *user;
+  int64_t waited_ns; /* of the caller, in this region, beyond short waits */
   int32_t threads, spin_pauses;
   neo_alloc alloc;
   void *raw;               /* what to free: the pool lies in it at a cache line */
@@ -90,13 +92,37 @@ static uint32_t wait_change(const neo_rt_pool *p, waitable *w, uint32_t value) {
   }
 }
 
-void neo_rti_pool_barrier(neo_rt_pool *p) {
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The same for the caller of the region, whose waits are counted. Those of a fraction of a microsecond end
+ * before the clock is read. */
+static uint32_t wait_as_caller(neo_rt_pool *p, waitable *w, uint32_t value) {
+  enum { SHORT = 30 };
+  for (int32_t i = 0; i < SHORT; i++) {
+    uint32_t now = atomic_load_explicit(&w->word, memory_order_acquire);
+    if (now != value)
+      return now;
+    pause_cpu();
+  }
+  int64_t from = now_ns();
+  uint32_t now = wait_change(p, w, value);
+  p->waited_ns += now_ns() - from;
+  return now;
+}
+
+void neo_rti_pool_barrier(neo_rt_pool *p, int32_t number) {
   uint32_t generation = atomic_load_explicit(&p->barrier.word, memory_order_relaxed);
   uint32_t before = atomic_fetch_add_explicit(&p->arrived, 1, memory_order_acq_rel);
   if (before + 1 == (uint32_t)p->threads) {
     atomic_store_explicit(&p->arrived, 0, memory_order_relaxed);
     atomic_store(&p->barrier.word, generation + 1);
     wake(&p->barrier);
+  } else if (number == 0) {
+    wait_as_caller(p, &p->barrier, generation);
   } else {
     wait_change(p, &p->barrier, generation);
   }
@@ -119,7 +145,7 @@ static void *work(void *arg) {
 static void wait_finished(neo_rt_pool *p) {
   uint32_t left = atomic_load_explicit(&p->left.word, memory_order_acquire);
   while (left != 0)
-    left = wait_change(p, &p->left, left);
+    left = wait_as_caller(p, &p->left, left);
 }
 
 static void start(neo_rt_pool *p, neo_rti_job *job, void *user) {
@@ -130,23 +156,32 @@ static void start(neo_rt_pool *p, neo_rti_job *job, void *user) {
   wake(&p->start);
 }
 
-static void run_region(neo_rt_pool *p, neo_rti_job *job, void *user) {
+static neo_rti_region_time run_region(neo_rt_pool *p, neo_rti_job *job, void *user) {
+  int64_t from = now_ns();
+  p->waited_ns = 0;
   start(p, job, user);
   job(user, 0, p->threads);
   wait_finished(p);
+  neo_rti_region_time t = {p->threads, now_ns() - from, p->waited_ns};
   pthread_mutex_unlock(&p->regions);
+  return t;
 }
 
-void neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
+neo_rti_region_time neo_rti_pool_run(neo_rt_pool *p, neo_rti_job *job, void *user) {
   pthread_mutex_lock(&p->regions);
-  run_region(p, job, user);
+  return run_region(p, job, user);
 }
 
-void neo_rti_pool_run_or_alone(neo_rt_pool *p, neo_rti_job *job, void *user) {
+neo_rti_region_time neo_rti_pool_run_alone(neo_rti_job *job, void *user) {
+  int64_t from = now_ns();
+  job(user, 0, 1);
+  return (neo_rti_region_time){1, now_ns() - from, 0};
+}
+
+neo_rti_region_time neo_rti_pool_run_or_alone(neo_rt_pool *p, neo_rti_job *job, void *user) {
   if (pthread_mutex_trylock(&p->regions) == 0)
-    run_region(p, job, user);
-  else
-    job(user, 0, 1);
+    return run_region(p, job, user);
+  return neo_rti_pool_run_alone(job, user);
 }
 
 /* ------------------------------------------------------------ life */

@@ -1,9 +1,10 @@
 /* run.c: the steps of an entry on the workers of a processor.
  *
  * All steps of an entry run in one parallel region. A step's units of work are split over the
- * workers in contiguous ranges, or, where they are uneven, each worker takes some at a time; workers meet at a barrier between two steps, unless both are small
- * (one unit at most), which worker 0 does alone. An entry of small steps only, or one thread, needs
- * no region. Every worker computes in one mode of rounding and traps, whatever that of the caller is
+ * workers in contiguous ranges, or, where they are uneven, each worker takes some at a time; workers
+ * meet at a barrier between two steps, unless both are small (one unit at most), which worker 0 does
+ * alone. An entry of small steps only, or one thread, needs no region; nor does one that is quicker
+ * without, because other programs want the cores (crowd.h). Every worker computes in one mode of rounding and traps, whatever that of the caller is
  * (base/float_mode.h).
  *
  * For a trace, workers note their times in a table of their own while an entry runs, and one thread
@@ -115,7 +116,7 @@ static void run_step(walker *w, int32_t i) {
   int64_t units = w->depth ? neo_rti_kernel_units(c, s->arg, w->sizes) : c->units[number];
   bool small = units <= 1, traced = w->r->cpu->spans != NULL;
   if (n > 1 && w->begun && !(small && w->small))
-    neo_rti_pool_barrier(w->r->cpu->pool);
+    neo_rti_pool_barrier(w->r->cpu->pool, w->worker);
   w->begun = true;
   w->small = small;
   int64_t lo = small ? 0 : units / n * worker + units % n * worker / n;
@@ -157,7 +158,7 @@ static void run_loop(walker *w, int32_t i) {
   const int32_t *rows = s->flags & NEO_RT_STEP_BLOCKS ? c->ptr[s->first] : NULL;
   int64_t lo = neo_rt_eval(c->model, l->lo, w->sizes), hi = neo_rt_eval(c->model, l->hi, w->sizes);
   if (rows && w->begun && w->n > 1)
-    neo_rti_pool_barrier(w->r->cpu->pool); /* an earlier step wrote them */
+    neo_rti_pool_barrier(w->r->cpu->pool, w->worker); /* an earlier step wrote them */
   int64_t end = hi = rows && lo < hi ? neo_rti_blocks_end(rows, lo, hi) : hi;
   if (rows && s->flags & (NEO_RT_STEP_WIDE | NEO_RT_STEP_SERIAL))
     hi = neo_rti_blocks_wide_end(rows, lo, end);
@@ -205,13 +206,23 @@ static bool is_parallel(const neo_rt_ctx *c, const neo_rt_entry *e) {
   return parallel;
 }
 
+/* On the pool, unless one thread has turned out quicker. With a trace, or a watch, on the pool. */
+static void run_shared(neo_rti_cpu *u, neo_rti_crowd *crowd, region *r) {
+  bool looked_at = u->spans || r->ctx->watch;
+  neo_rti_region_time t = neo_rti_crowd_alone(crowd) && !looked_at
+                              ? neo_rti_pool_run_alone(run_worker, r)
+                              : neo_rti_pool_run_or_alone(u->pool, run_worker, r);
+  if (!looked_at)
+    neo_rti_crowd_note(crowd, t.threads, t.ns, t.waited_ns);
+}
+
 neo_rt_status neo_rti_cpu_run(neo_rt_ctx *c, const neo_rt_entry *e, const uint64_t *key) {
   neo_rti_cpu *u = c->state;
   region r = {.ctx = c, .cpu = u, .entry = e, .key = key};
   if (e->kind != NEO_RT_ENTRY_TRAIN && e->kind != NEO_RT_ENTRY_INIT && e->n_writes == 0)
     r.cancel = c->cancel;
   if (is_parallel(c, e) && c->threads > 1)
-    neo_rti_pool_run_or_alone(u->pool, run_worker, &r);
+    run_shared(u, &u->crowds[e - c->model->entries], &r);
   else
     run_worker(&r, 0, 1);
   if (atomic_load(&r.cancelled))

@@ -25,8 +25,7 @@ static bool writes(uses u, int32_t arg) {
 
 static bool meet(const neo_rt_ctx *c, int32_t a, int32_t b) {
   const unsigned char *p = c->ptr[a], *q = c->ptr[b];
-  const neo_rt_buf *bufs = c->model->bufs;
-  return p < q + bufs[c->model->args[b]].size_bytes && q < p + bufs[c->model->args[a]].size_bytes;
+  return p < q + c->room[c->model->args[b]] && q < p + c->room[c->model->args[a]];
 }
 
 /* Do the two steps write different pieces of one tensor? */

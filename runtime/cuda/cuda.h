@@ -47,6 +47,11 @@ typedef struct { /* a cooperative kernel */
   cuda_ptr place; /* memory of the grid's barrier, an argument of the kernel */
 } cuda_resident;
 
+typedef struct { /* memory of the device */
+  cuda_ptr at; /* 0: none */
+  bool pooled; /* it is of the driver's pool */
+} cuda_block;
+
 typedef struct { /* c->state */
   void *library;
   cuda_api api;
@@ -61,8 +66,7 @@ typedef struct { /* c->state */
   cuda_function *function;        /* [n_kernels]; null: not looked up yet */
   void **param;                   /* parameters of one launch */
   cuda_map map[NEO_RT_MOST_MAPS]; /* tensor maps of one launch */
-  cuda_ptr arena;
-  bool pooled; /* the arena is of the driver's pool */
+  cuda_block arena, work;
   cuda_ring ring;
   bool with_graphs;
   bool with_programmatic;  /* edges of programmatic dependent launch */
@@ -152,9 +156,10 @@ neo_rt_status neo_rti_cuda_graph_run(neo_rt_ctx *c, const neo_rt_entry *e, const
                                      bool *ran) NEO_MUST_CHECK;
 
 /* ---- arena.c */
-/* allocate of the device's table */
+/* allocate and regrow of the device's table */
 neo_rt_status neo_rti_cuda_allocate(neo_rt_ctx *c, const neo_rt_config *config, size_t n,
                                     size_t zero) NEO_MUST_CHECK;
+neo_rt_status neo_rti_cuda_regrow(neo_rt_ctx *c, size_t n, size_t least) NEO_MUST_CHECK;
 void neo_rti_cuda_arena_free(neo_rti_cuda *u);
 
 /* ---- open.c: open and close of the device's table */

@@ -76,8 +76,7 @@ static bool strays(const neo_rt_ctx *c, const neo_rt_entry *e) {
   const neo_rti_patch *p = neo_rti_cuda_patch(c, e);
   for (int32_t i = p->first; i < p->first + p->n; i++) {
     const unsigned char *at = c->ptr[c->patches[i]];
-    if (at >= c->arena && at < c->arena + c->arena_bytes &&
-        (at < c->spill || at >= c->base[NEO_RT_MEM_TAPE]))
+    if ((at >= c->arena && at < c->arena + c->arena_bytes) || (at >= c->work && at < c->spill))
       return true;
   }
   return false;

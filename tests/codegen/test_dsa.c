@@ -353,6 +353,99 @@ static void fixed_items_that_overlap_are_found(void **state) {
   assert_int_equal(verdict(items, 3).fault, NEO_DSA_OVERLAP);
 }
 
+/* ---- other sizes */
+
+typedef struct {
+  int64_t offset, size, first, last, before, end_before; /* before: in the plan */
+} moved;
+
+static int64_t up_to(int64_t n, int64_t align) {
+  return (n + align - 1) / align * align;
+}
+
+/* Offsets at the sizes of `at`, by what dsa.h says of places alone; returns the peak. */
+static int64_t restack(const neo_dsa_stack *s, int64_t align, moved *at) {
+  int64_t end[2 * MOST + 2], peak = 0;
+  for (size_t k = 0; k < s->n; k++) {
+    const neo_dsa_place *x = &s->place[k];
+    int64_t offset = 0;
+    for (uint32_t i = 0; i < x->n_below; i++) {
+      uint32_t under = s->below[x->below + i];
+      assert_true(under < k);
+      offset = end[under] > offset ? end[under] : offset;
+    }
+    end[k] = offset;
+    if (x->item == NEO_DSA_NO_ITEM)
+      continue;
+    at[x->item].offset = offset;
+    end[k] = up_to(offset + at[x->item].size, align);
+    peak = end[k] > peak ? end[k] : peak;
+  }
+  return peak;
+}
+
+static bool overlap(int64_t a, int64_t end_a, int64_t b, int64_t end_b) {
+  return a < end_b && b < end_a && a < end_a && b < end_b;
+}
+
+/* No two that live together, or, `always`, that were apart in the plan, may meet. */
+static void expect_apart(const moved *at, size_t n, bool always) {
+  for (size_t i = 0; i < n; i++)
+    for (size_t k = 0; k < i; k++) {
+      const moved *a = &at[i], *b = &at[k];
+      bool together = a->first <= b->last && b->first <= a->last;
+      bool apart = !overlap(a->before, a->end_before, b->before, b->end_before);
+      if (together || (always && apart))
+        assert_false(overlap(a->offset, a->offset + a->size, b->offset, b->offset + b->size));
+    }
+}
+
+/* Smaller sizes, empty ones and those of the plan; larger ones, of which dsa.h promises that they are apart. */
+static void draw_sizes(uint64_t *seed, const neo_dsa_item *items, size_t n, bool larger,
+                       moved *at) {
+  for (size_t k = 0; k < n; k++) {
+    const neo_dsa_item *it = &items[k];
+    int64_t most = larger ? 3 * it->size_bytes : it->size_bytes, kind = neo_pick(seed, 0, 3);
+    int64_t size = kind == 0 ? 0 : kind == 1 ? it->size_bytes : neo_pick(seed, 0, most);
+    at[k] = (moved){0, size, it->first, it->last, it->offset, it->offset + it->size_bytes};
+  }
+}
+
+static void check_stack(uint64_t *seed, const neo_dsa_item *items, size_t n, int64_t peak,
+                        bool always) {
+  neo_arena a;
+  neo_arena_init(&a, neo_alloc_default, NULL);
+  neo_dsa_stack s = neo_dsa_stack_of(items, n, always, &a);
+  moved at[MOST];
+  assert_true(s.n_below <= 3 * s.n && s.n <= 2 * n);
+  for (int round = 0; round < 8; round++) {
+    draw_sizes(seed, items, n, round % 2, at);
+    int64_t top = restack(&s, items[0].align_bytes, at);
+    expect_apart(at, n, always);
+    if (round % 2 == 0)
+      assert_true(top <= up_to(peak, items[0].align_bytes));
+  }
+  neo_arena_free(&a);
+}
+
+static void buffers_that_live_together_are_apart_at_all_sizes(void **state) {
+  (void)state;
+  uint64_t seed = 11;
+  for (int round = 0; round < 400; round++) {
+    neo_dsa_item items[MOST];
+    size_t n = (size_t)neo_pick(&seed, 1, round % 8 ? 24 : 120);
+    int64_t steps = neo_pick(&seed, 1, 60), align = round % 3 ? 64 : 1;
+    for (size_t k = 0; k < n; k++) {
+      int64_t first = neo_pick(&seed, 0, steps - 1);
+      items[k] = item(neo_pick(&seed, 0, 500), first, neo_pick(&seed, first, steps - 1));
+      items[k].align_bytes = align;
+    }
+    neo_dsa_result r = plan_checked(items, n, 500);
+    check_stack(&seed, items, n, r.peak_bytes, false);
+    check_stack(&seed, items, n, r.peak_bytes, true);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_plans_are_optimal),
@@ -369,6 +462,7 @@ int main(void) {
       cmocka_unit_test(planted_faults_are_found),
       cmocka_unit_test(each_fault_has_a_name),
       cmocka_unit_test(fixed_items_that_overlap_are_found),
+      cmocka_unit_test(buffers_that_live_together_are_apart_at_all_sizes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,8 +28,8 @@ static const neo_rt_kernel kernels[] = {{.name = "note", .fn = note, .units = P1
 /* Blocks of 3, 1, 2, 1 and 1 rows, and none behind them; and two of several rows. */
 static const int32_t first[2][8] = {{0, 3, 4, 6, 7, 8, 8, 8}, {0, 3, 8, 8, 8, 8, 8, 8}};
 static const neo_rt_buf bufs[] = {
-    {NEO_RT_MEM_CONST, NEO_RT_I32, 0, sizeof first[0], 0, 0},
-    {NEO_RT_MEM_CONST, NEO_RT_I32, sizeof first[0], sizeof first[1], 0, 0}};
+    {NEO_RT_MEM_CONST, NEO_RT_I32, 0, sizeof first[0], 0, 0, 0},
+    {NEO_RT_MEM_CONST, NEO_RT_I32, sizeof first[0], sizeof first[1], 0, 0, 0}};
 static const int32_t args[] = {0, 1};
 static const neo_rt_loop loops[] = {{SIZE_BLOCK, P1, P_T, 0, SIZE_BEGIN, SIZE_END},
                                     {SIZE_BLOCK, P1, P_T, 1, SIZE_BEGIN, SIZE_END}};

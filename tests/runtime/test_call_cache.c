@@ -50,10 +50,10 @@ static const neo_rt_tensor tensors[] = {
     [W] = {"W", "k.expr:1:1", NEO_RT_ROLE_PARAM, NEO_RT_F32, 1, 1, 0, 0, -1, 0, W},
     [S] = {"s", "k.expr:2:1", NEO_RT_ROLE_SETTING, NEO_RT_F32, 0, 1, 0, 0, -1, 0, S},
     [Y] = {"Y", "k.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, 0, -1, 0, Y}};
-static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N, 0, 0},
-                                  [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0, 0},
-                                  [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0, 0},
-                                  [B_K] = {NEO_RT_MEM_CACHED, NEO_RT_F32, 0, 4 * N, 0, 0}};
+static const neo_rt_buf bufs[] = {[W] = {NEO_RT_MEM_PARAM, NEO_RT_F32, 0, 4 * N, 0, 0, 0},
+                                  [S] = {NEO_RT_MEM_STATE, NEO_RT_F32, 0, 4, 0, 0, 0},
+                                  [Y] = {NEO_RT_MEM_CALLER, NEO_RT_F32, Y, 4 * N, 0, 0, 0},
+                                  [B_K] = {NEO_RT_MEM_CACHED, NEO_RT_F32, 0, 4 * N, 0, 0, 0}};
 static const neo_rt_kernel kernels[] = {{.name = "init", .fn = init, .units = P1},
                                         {.name = "make", .fn = make, .units = P1},
                                         {.name = "update", .fn = update, .units = P1},

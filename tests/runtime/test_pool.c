@@ -24,10 +24,10 @@ static void rounds(void *user, int32_t worker, int32_t n) {
   shared *s = user;
   for (int32_t r = 1; r <= ROUNDS; r++) {
     s->seen[worker] = r;
-    neo_rti_pool_barrier(s->pool);
+    neo_rti_pool_barrier(s->pool, worker);
     for (int32_t i = 0; i < n; i++)
       s->errors[worker] += s->seen[i] != r;
-    neo_rti_pool_barrier(s->pool);
+    neo_rti_pool_barrier(s->pool, worker);
   }
 }
 

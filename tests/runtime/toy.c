@@ -238,7 +238,7 @@ static const int32_t entry_writes[] = {W, M, LAST}; /* of step */
 static const neo_rt_entry entries[] = {
     [INIT] = {"init", NEO_RT_ENTRY_INIT, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     [FORWARD] = {"forward", NEO_RT_ENTRY_FORWARD, 1, 1, 0, 2, 1, 0, 1, 0, 0, 0, 0},
-    [TEST] = {"test", NEO_RT_ENTRY_FORWARD, 1, 3, 2, 4, 2, 0, 1, 10240, 10240, 0, 0},
+    [TEST] = {"test", NEO_RT_ENTRY_FORWARD, 1, 3, 2, 4, 2, 0, 1, 20480, 10240, 0, 0},
     [HALF] = {"half", NEO_RT_ENTRY_FORWARD, 4, 1, 6, 4, 3, 0, 1, 0, 0, 0, 0},
     [KEY] = {"key", NEO_RT_ENTRY_FORWARD, 5, 1, 10, 1, 0, 0, 0, 0, 0, 0, 0},
     [COPY] = {"copy", NEO_RT_ENTRY_FORWARD, 6, 1, 11, 2, 1, 1, 1, 0, 0, 0, 0},
@@ -278,13 +278,13 @@ static const neo_rt_size twice_sizes[] = {{"B", 1, 1}, {"N", 0, 100000}};
 static const neo_rt_tensor twice_tensors[] = {
     {"V", "twice.expr:2:7", NEO_RT_ROLE_INPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 0},
     {"Z", "twice.expr:3:1", NEO_RT_ROLE_OUTPUT, NEO_RT_F32, 1, 0, 0, XN, -1, 0, 1}};
-static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0},
-                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0}};
+static const neo_rt_buf twice_bufs[] = {{NEO_RT_MEM_CALLER, NEO_RT_F32, 0, 400000, 0, 0, 0},
+                                        {NEO_RT_MEM_CALLER, NEO_RT_F32, 1, 400000, 0, 0, 0}};
 static const neo_rt_kernel twice_kernels[] = {{.name = "twice", .fn = twice, .units = PN}};
 static const int32_t twice_args[] = {1, 0}, twice_entry_args[] = {0, 1};
 static const neo_rt_step twice_steps[] = {{NEO_RT_STEP_RUN, 0, 0, 0, 0, 2, 0}};
 static const neo_rt_entry twice_entries[] = {
-    {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0}};
+    {"forward", NEO_RT_ENTRY_FORWARD, 0, 1, 0, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0}};
 const neo_rt_model twice_model = {.abi = NEO_RT_ABI,
                                   .name = "twice",
                                   .prefix = "twice",

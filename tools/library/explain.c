@@ -44,7 +44,7 @@ static neo_status add_plan(explainer *x, neoc_cli *cli, const char *what) {
     neo_summary made = neo_compile_summary(&x->c);
     neo_str_add(&x->text, neoc_memory_text(&x->arena, &made));
   }
-  return s || memory ? s : neoc_explain_page(cli, &x->c, &x->text);
+  return s || memory ? s : neoc_explain_page(cli, &x->c, NULL, &x->text);
 }
 
 static neo_status explain(explainer *x, const char *what) {

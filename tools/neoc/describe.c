@@ -1,13 +1,19 @@
 /* `neoc describe`: tensors, entries and memory, of a model or of a library that was made from
- * one. */
+ * one; --size tells the memory of calls with it. */
+#include "runtime/model.h"
 #include "tools/neoc/neoc.h"
 #include <string.h>
 
-static void put(neoc_cli *cli, const neo_rt_model *m) {
-  size_t n = neo_rt_describe(m, cli->json, NULL, 0);
+static neoc_exit put(neoc_cli *cli, const neo_rt_model *m) {
+  int64_t *sizes;
+  neoc_exit e = neoc_read_model_sizes(cli, m, &sizes);
+  if (e)
+    return e;
+  size_t n = neo_rti_describe(m, sizes, cli->json, NULL, 0);
   char *text = neo_arena_alloc(cli->arena, n + 1);
-  neo_rt_describe(m, cli->json, text, n + 1);
+  neo_rti_describe(m, sizes, cli->json, text, n + 1);
   fputs(text, stdout);
+  return NEOC_OK;
 }
 
 static neoc_exit of_library(neoc_cli *cli, const char *path) {
@@ -16,9 +22,9 @@ static neoc_exit of_library(neoc_cli *cli, const char *path) {
   neo_status s = neo_library_open(cli->arena, path, neoc_text(cli, NEOC_O_PREFIX, NULL), &l, &why);
   if (s)
     return neoc_fail(cli, s == NEO_IO ? NEOC_IO : NEOC_FAILED, "%s", why);
-  put(cli, l.model);
+  neoc_exit e = put(cli, l.model);
   neo_library_close(&l);
-  return NEOC_OK;
+  return e;
 }
 
 static neoc_exit of_model(neoc_cli *cli, const char *path) {
@@ -33,7 +39,7 @@ static neoc_exit of_model(neoc_cli *cli, const char *path) {
     e = neoc_report(cli, &c, s, NULL);
   } else {
     neo_rt_model m = neo_compile_model(&c);
-    put(cli, &m);
+    e = put(cli, &m);
   }
   neo_compilation_free(&c);
   return e;

@@ -76,6 +76,11 @@ neoc_exit neoc_values_check(const neoc_cli *cli);
 char *neoc_pair(const neoc_cli *cli, const char *text, const char **value);
 /* A usage error if two of the words NAME=VALUE have the same name. */
 neoc_exit neoc_pairs_differ(const neoc_cli *cli, const char *option, neoc_texts words);
+/* cli/sizes.c: the values of --size into sizes[size id]; others stay as they are. */
+neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes);
+/* Those of a model, by number, in the arena; others are the largest. Null: none was given. */
+neoc_exit neoc_read_model_sizes(const neoc_cli *cli, const neo_rt_model *m, int64_t **sizes);
+
 /* All of the text is a number that the type has. */
 bool neoc_parse_int(const char *text, int64_t *x);
 bool neoc_parse_bytes(const char *text, int64_t *x); /* "512", "64K", "3G" */

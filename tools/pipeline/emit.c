@@ -91,6 +91,8 @@ neo_rt_model neo_compile_model(neo_compilation *c) {
   m.n_asserts = (int32_t)p->asserts.n, m.asserts = p->asserts.at;
   m.n_loops = (int32_t)p->loops.n, m.loops = p->loops.at;
   m.interface = neo_plan_interface(p);
+  m.n_places = (int32_t)p->rt_places.n, m.places = p->rt_places.at;
+  m.n_places_below = (int32_t)p->places_below.n, m.places_below = p->places_below.at;
   return m;
 }
 

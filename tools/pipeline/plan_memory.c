@@ -1,6 +1,7 @@
 /* See plan_memory.h. */
 #include "tools/pipeline/plan_memory.h"
 #include "tools/pipeline/facts_parts.h"
+#include <assert.h>
 
 /* ---- regions */
 
@@ -13,6 +14,11 @@ static neo_plan_region *region_new(neo_plan_memory *x, const neo_rt_buf *b) {
   neo_plan_region *r = NEO_NEW(x->arena, neo_plan_region);
   *r = (neo_plan_region){
       .mem = b->mem, .type = (neo_type)b->type, .offset = b->offset, .size_bytes = b->size_bytes};
+  if (b->place) {
+    const neo_rti_place *at = &x->place[b->place - 1 - x->first_place];
+    r->offset = at->at;
+    r->size_bytes = at->end - at->at;
+  }
   return r;
 }
 
@@ -36,6 +42,8 @@ void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t) {
   int64_t n = elements_of(x, t);
   if (!*r)
     *r = region_new(x, &x->plan->bufs.at[whole]);
+  assert((*r)->mem == NEO_RT_MEM_CALLER ||
+         n * neo_type_bytes((neo_type)neo_tensor_at(x->m, t)->type) <= (*r)->size_bytes);
   if (!(*r)->at || (*r)->n < n)
     grow(x, *r, t, n);
 }
@@ -54,8 +62,14 @@ static void find_shares(neo_plan_memory *x) {
 }
 
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
-                                    const neo_rt_entry *e, const int64_t *sizes) {
-  neo_plan_memory x = {.arena = a, .m = m, .plan = plan, .sizes = sizes};
+                                    const neo_rt_entry *e, const int64_t *sizes,
+                                    const neo_rti_place *place) {
+  neo_plan_memory x = {.arena = a,
+                       .m = m,
+                       .plan = plan,
+                       .sizes = sizes,
+                       .place = place,
+                       .first_place = e->places};
   x.region = NEO_NEW_ARRAY(a, neo_plan_region *, plan->bufs.n + 1);
   for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
     const neo_rt_step *s = &plan->steps.at[i];

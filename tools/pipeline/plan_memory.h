@@ -3,6 +3,7 @@
  * what is written to one of them is lost in the others. */
 #ifndef NEO_TOOLS_PIPELINE_PLAN_MEMORY_H
 #define NEO_TOOLS_PIPELINE_PLAN_MEMORY_H
+#include "runtime/model.h"
 #include "tools/pipeline/compile.h"
 
 enum { NEO_PLAN_NOBODY = -1, NEO_PLAN_SEVERAL = -2 };
@@ -29,14 +30,18 @@ typedef struct {
   neo_module *m;
   const neo_plan *plan;
   const int64_t *sizes; /* by id */
+  const neo_rti_place *place; /* of the entry's frame at these sizes */
+  int32_t first_place;
   neo_plan_region *
       *region; /* by the number of a buffer that is no part of another; null: not used */
   uint64_t time;
 } neo_plan_memory;
 
-/* Memory of an entry, in which nothing is written. */
+/* Memory of an entry, in which nothing is written. place: of its frame, as a context has it in a
+ * call with these sizes. */
 neo_plan_memory neo_plan_memory_new(neo_arena *a, neo_module *m, const neo_plan *plan,
-                                    const neo_rt_entry *e, const int64_t *sizes);
+                                    const neo_rt_entry *e, const int64_t *sizes,
+                                    const neo_rti_place *place);
 /* Makes room for a tensor in a buffer, at the sizes of now: those of loops change. */
 void neo_plan_memory_reach(neo_plan_memory *x, int32_t buf, neo_tensor t);
 /* The region of a buffer; its element `shift` is the buffer's first. */

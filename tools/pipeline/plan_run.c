@@ -9,11 +9,13 @@ neo_plan_run neo_plan_run_new(neo_arena *a, neo_compilation *c, const neo_rt_ent
   size_t n_sizes = c->module->sizes.n;
   x.model = neo_compile_model(c);
   x.size_of = neo_arena_copy(a, sizes, n_sizes * sizeof *sizes);
-  x.memory = neo_plan_memory_new(a, c->module, c->plan, e, x.size_of);
   x.size = NEO_NEW_ARRAY(a, int64_t, x.model.n_sizes + 1);
   for (uint32_t k = 1; k < c->module->sizes.n; k++)
     if (!c->module->sizes.at[k].loop_index)
       x.size[neo_size_number(c->module, (neo_size){k})] = sizes[k];
+  neo_rti_place *place = NEO_NEW_ARRAY(a, neo_rti_place, e->n_places + 1);
+  (void)neo_rti_frame_stack(&x.model, e, x.size, place);
+  x.memory = neo_plan_memory_new(a, c->module, c->plan, e, x.size_of, place);
   return x;
 }
 

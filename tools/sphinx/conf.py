@@ -10,7 +10,8 @@ import nav
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", ".."))
 FIRST = "README.md"  # is index.md on the site
-PAGES = nav.sections(ROOT)
+PAGES = {section: [re.sub(r"\.ipynb$", ".md", p) for p in pages]  # tools/site makes pages of notebooks
+         for section, pages in nav.sections(ROOT).items()}
 
 project, html_title, language = "neo", "neo", "en"
 extensions = ["myst_parser"]

@@ -3,9 +3,9 @@
 What was compiled is found by one look into a dict: shapes and types of the arguments, the structure
 of their trees, static arguments. A call that is not there is compared with what was traced before,
 axis by axis. With sizes="auto" the first shapes are compiled as they are; when an axis has another
-size the next time, it becomes a size that is known when the program runs, up to the next power of
-two, and further sizes below that are not compiled again. Which axes are one size follows from what
-the function does with them, never from their values.
+size the next time, it becomes a size that is known when the program runs, up to a power of two that
+leaves ROOM, and further sizes below that are not compiled again. Which axes are one size follows
+from what the function does with them, never from their values.
 """
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from .vertices import VaryingSize
 SIZES = ("auto", "fixed", "dynamic")
 NUMBERS = {"float": "f32", "int": "i32", "bool": "bool"}
 LARGEST_BOUND = 1 << 40
+ROOM = 4  # what sizes may grow by until the function is compiled again
 
 
 class CacheInfo(NamedTuple):
@@ -95,11 +96,13 @@ class Group:
         return sorted(result)
 
     def symbol(self, shapes: Sequence[Sequence[int]], at: Tuple[int, int]) -> Symbol:
-        """The size of an axis, bounded by the next power of two of all that was seen."""
+        """The size of an axis, bounded by a power of two, ROOM times all that was seen or more.
+
+        Memory is planned for the sizes of a call, so that the bound itself costs nothing."""
         k, a = at
         seen = [s[k][a] for s in self.shapes] + [shapes[k][a]]
         high = 1
-        while high < max(seen):
+        while high < ROOM*max(seen):
             high *= 2
         return Symbol(shapes[k][a], 0 if min(seen) == 0 else 1, min(high, LARGEST_BOUND), at)
 

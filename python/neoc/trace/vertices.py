@@ -264,7 +264,7 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
     ...         return s
     ...     return neoc.vertex(body, child)(x)
     >>> print(sums.text("i32[5, 2]", (5, 3)), end="")
-    graph G(children <= 2, vertices <= 8)
+    graph G(children <= 2, vertices <= 32)
     input x[G.vertices, 3]
     vertex body(x2[3]) over G {
       gather t1[i < 2, j < 3] = 0

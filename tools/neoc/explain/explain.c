@@ -83,11 +83,19 @@ neo_status neoc_explain_by(neoc_cli *cli, neo_compile_options *o, neo_compilatio
   return explain(x);
 }
 
+/* *bad: what was said of --size. */
+static neo_status put_page(neoc_cli *cli, neo_compilation *c, const char *path, neoc_exit *bad) {
+  int64_t *sizes;
+  neo_rt_model m = neo_compile_model(c);
+  *bad = neoc_read_model_sizes(cli, &m, &sizes);
+  return *bad ? NEO_OK : neoc_explain_html(cli, c, sizes, path);
+}
+
 neoc_exit neoc_explain(neoc_cli *cli) {
   neo_compile_options o;
   neo_compilation c;
   neo_str text;
-  neoc_exit e = NEOC_OK;
+  neoc_exit e = NEOC_OK, bad = NEOC_OK;
   const char *path = neoc_model_path(cli, &e), *after = neoc_text(cli, NEOC_O_AFTER, NULL);
   const char *page = neoc_text(cli, NEOC_O_HTML, NULL);
   if (!e)
@@ -96,15 +104,17 @@ neoc_exit neoc_explain(neoc_cli *cli) {
     e = neoc_pass_check(cli, "after", after, "front");
   if (!e && neoc_has(cli, NEOC_O_TRACE) && !page)
     e = neoc_usage(cli, "--trace gives the times of --html");
+  if (!e && neoc_has(cli, NEOC_O_SIZE) && !page)
+    e = neoc_usage(cli, "--size tells the memory of --html");
   if (e)
     return e;
   neo_str_init(&text, cli->arena);
   neo_status s = neoc_explain_by(cli, &o, &c, &text);
   if (!s && page)
-    s = neoc_explain_html(cli, &c, page);
+    s = put_page(cli, &c, page, &bad);
   if (!cli->json)
     fwrite(neo_str_text(&text), 1, text.n, stdout);
   e = neoc_report(cli, &c, s, neo_str_text(&text));
   neo_compilation_free(&c);
-  return e;
+  return bad ? bad : e;
 }

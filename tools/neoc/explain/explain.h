@@ -34,9 +34,12 @@ typedef struct {
 } neoc_passes;
 neoc_passes neoc_passes_of(neo_compilation *c, neo_arena *a, const neo_entry_rec *e);
 
-/* All of it as one page of HTML, and the same into a file. After the plan. (page.c) */
-neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, neo_str *out) NEO_MUST_CHECK;
-neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) NEO_MUST_CHECK;
+/* All of it as one page of HTML, and the same into a file. After the plan. sizes: of the model, by
+ * number, for which memory is told; may be null. (page.c) */
+neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
+                             neo_str *out) NEO_MUST_CHECK;
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
+                             const char *path) NEO_MUST_CHECK;
 
 /* What the options of `explain` ask for, but for the page. Begins the compilation, whose end is the
  * caller's, by `o`, which it changes. (explain.c) */

@@ -130,6 +130,16 @@ static void put_steps(page *p, const neo_rt_entry *e) {
 
 /* ---- entries */
 
+/* "memory at B = 48, T = 7" */
+static const char *sizes_text(const page *p) {
+  neo_str s;
+  neo_str_init(&s, p->a);
+  for (int32_t k = 0; k < neo_rti_call_sizes(&p->model); k++)
+    neo_str_addf(&s, "%s%s = %lld", k ? ", " : "memory at ", p->model.sizes[k].name,
+                 (long long)p->sizes[k]);
+  return neo_str_text(&s);
+}
+
 static void put_entry_tiles(page *p, const neo_rt_entry *e) {
   double traffic = 0, work = 0;
   size_t runs = 0;
@@ -154,6 +164,8 @@ static void put_entry_tiles(page *p, const neo_rt_entry *e) {
   if (page_is_measured(p, e))
     put_tile(p, page_seconds(p, p->measured_entry[e - p->c->plan->entries.at]), "measured in all");
   put_bytes_tile(p, e->frame_bytes, "planned memory");
+  if (p->sizes && e->n_places)
+    put_bytes_tile(p, neo_rti_frame_bytes(&p->model, e, p->sizes), sizes_text(p));
   put_bytes_tile(p, e->lower_bound_bytes, "lower bound");
   neo_str_add(p->out, "</div>\n");
 }
@@ -283,8 +295,9 @@ static void put_page(page *p) {
   neo_str_addf(p->out, "</main></div>\n<script>%s</script>\n</body></html>\n", page_script);
 }
 
-neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, neo_str *out) {
-  page p = {.c = c, .a = cli->arena, .out = out};
+neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
+                             neo_str *out) {
+  page p = {.c = c, .a = cli->arena, .out = out, .model = neo_compile_model(c), .sizes = sizes};
   const char *trace = neoc_text(cli, NEOC_O_TRACE, NULL);
   neo_status read = trace ? page_read_trace(&p, trace, &c->why) : NEO_OK;
   if (read)
@@ -294,10 +307,11 @@ neo_status neoc_explain_page(neoc_cli *cli, neo_compilation *c, neo_str *out) {
   return NEO_OK;
 }
 
-neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const char *path) {
+neo_status neoc_explain_html(neoc_cli *cli, neo_compilation *c, const int64_t *sizes,
+                             const char *path) {
   neo_str out;
   neo_str_init(&out, cli->arena);
-  neo_status s = neoc_explain_page(cli, c, &out);
+  neo_status s = neoc_explain_page(cli, c, sizes, &out);
   if (s)
     return s;
   s = neo_file_write(&neo_io_default, path, neo_str_text(&out), out.n);

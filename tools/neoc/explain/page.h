@@ -13,6 +13,7 @@
  * group have its number in data-g: those that share one light up together. */
 #ifndef NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
 #define NEO_TOOLS_NEOC_EXPLAIN_PAGE_H
+#include "runtime/model.h"
 #include "tools/neoc/explain/explain.h"
 #include "tools/neoc/explain/html.h"
 
@@ -37,6 +38,8 @@ typedef struct {
   neo_str *out;
   page_group *group;         /* by number */
   const neo_rt_entry *entry; /* the main one: the first that trains, else the first */
+  neo_rt_model model;
+  const int64_t *sizes;      /* of --size, by number in the model; null: none was given */
   double *measured_step;     /* seconds of each step of the plan; null: there is no trace */
   double *measured_entry;    /* of each entry; 0: the trace has none of it */
 } page;

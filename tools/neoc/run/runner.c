@@ -4,30 +4,6 @@
 
 /* ---- making */
 
-neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes) {
-  const neoc_texts *given = &cli->value[NEOC_O_SIZE];
-  neoc_exit e = neoc_pairs_differ(cli, "--size ", *given);
-  if (e)
-    return e;
-  for (size_t k = 0; k < given->n; k++) {
-    const char *value = NULL, *name = neoc_pair(cli, given->at[k], &value);
-    int64_t x = 0;
-    uint32_t found = 0;
-    if (!name || !neoc_parse_int(value, &x))
-      return neoc_usage(cli, "--size takes NAME=NUMBER, not '%s'", given->at[k]);
-    for (uint32_t s = 1; s < m->sizes.n; s++)
-      if (neo_streq(neo_name_text(m->names, m->sizes.at[s].name), name))
-        found = s;
-    if (!found)
-      return neoc_usage(cli, "%s is no run-time size of the model", name);
-    if (x < m->sizes.at[found].lo || x > m->sizes.at[found].hi)
-      return neoc_fail(cli, NEOC_FAILED, "%s = %lld is not in [%lld, %lld]", name, (long long)x,
-                       (long long)m->sizes.at[found].lo, (long long)m->sizes.at[found].hi);
-    sizes[found] = x;
-  }
-  return NEOC_OK;
-}
-
 neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_options *o,
                               bool interpreted) {
   *r = (neoc_runner){.cli = cli};

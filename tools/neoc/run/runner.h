@@ -31,8 +31,6 @@ typedef struct { /* what an entry returned */
   neo_rt_array array;
 } neoc_output;
 
-/* The values of --size into sizes[size id]; others stay as they are. */
-neoc_exit neoc_read_sizes(const neoc_cli *cli, const neo_module *m, int64_t *sizes);
 /* Compiles; errors have been reported. Nothing to close after a failure. --size is applied. */
 neoc_exit neoc_runner_compile(neoc_runner *r, neoc_cli *cli, const neo_compile_options *o,
                               bool interpreted);

@@ -1,0 +1,69 @@
+/* An entry's frame at the sizes of a call: how many bytes each buffer has then, and which it
+ * lies on in the plan for the largest sizes (codegen/dsa/stack.c).
+ *
+ * Sizes are bounded by those of the plan, for intervals say how large an extent can be. So
+ * whatever an extent does as the sizes grow, no call needs more than the plan. */
+#include "codegen/plan/internal.h"
+
+typedef struct {
+  const neo_module *m;
+  bool is;
+} look;
+
+static void look_index(void *ctx, neo_expr e) {
+  look *x = ctx;
+  const neo_node *n = neo_expr_node(x->m, e);
+  x->is = x->is || (n->op == NEO_OP_SIZE && neo_size_at(x->m, (neo_size){n->attr})->loop_index);
+}
+
+/* An extent below 0 is one of 0; one that differs from round to round of a loop is the largest. */
+static neo_expr length(plan_store *s, neo_expr extent) {
+  neo_module *m = s->p->m;
+  neo_facts none = {0};
+  look x = {m, false};
+  int64_t lo, hi;
+  bool bounded = neo_interval(s->prover, &none, extent, &lo, &hi);
+  neo_expr_visit(m, extent, look_index, &x);
+  if (bounded && (x.is || lo == hi))
+    return neo_const_int(m, NEO_I64_T, hi > 0 ? hi : 0);
+  return bounded && lo >= 0 ? extent
+                            : neo_op2(m, NEO_OP_MAX, extent, neo_const_int(m, NEO_I64_T, 0));
+}
+
+neo_expr plan_places_bytes(plan_store *s, neo_tensor t) {
+  neo_module *m = s->p->m;
+  neo_type type = (neo_type)neo_tensor_at(m, t)->type;
+  neo_expr n = neo_const_int(m, NEO_I64_T, neo_type_bytes(type));
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++)
+    n = neo_op2(m, NEO_OP_MUL, n, length(s, neo_tensor_extent(m, t, k)));
+  return n;
+}
+
+void plan_places_add(neo_plan *p, neo_arena *scratch, const plan_frame_items *f, neo_rt_entry *e) {
+  int32_t *program = NEO_NEW_ARRAY(scratch, int32_t, f->n + 1);
+  bool fixed = true;
+  for (size_t k = 0; k < f->n; k++) {
+    program[k] = neo_plan_program(p, f->bytes[k]);
+    fixed = fixed && neo_plan_fixed(p, program[k]);
+  }
+  e->places = (int32_t)p->rt_places.n;
+  if (fixed)
+    return;
+  neo_dsa_stack s = neo_dsa_stack_of(f->items, f->n, f->always, scratch);
+  int32_t none = neo_plan_program(p, neo_const_int(p->m, NEO_I64_T, 0));
+  for (size_t k = 0; k < s.n; k++) {
+    neo_dsa_place x = s.place[k];
+    bool height = x.item == NEO_DSA_NO_ITEM;
+    neo_rt_place y = {.offset = x.offset,
+                      .buf = height ? -1 : f->buf[x.item],
+                      .bytes = height ? none : program[x.item],
+                      .below = (int32_t)(p->places_below.n),
+                      .n_below = (int32_t)x.n_below};
+    for (uint32_t i = 0; i < x.n_below; i++)
+      NEO_PUSH(p->arena, &p->places_below, (int32_t)s.below[x.below + i]);
+    NEO_PUSH(p->arena, &p->rt_places, y);
+    if (!height)
+      p->bufs.at[y.buf].place = (int32_t)p->rt_places.n;
+  }
+  e->n_places = (int32_t)s.n;
+}

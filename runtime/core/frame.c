@@ -1,0 +1,202 @@
+/* frame.c: the memory of a call at its sizes: where the buffers of the entry's frame are, and
+ * what the context's work has to hold.
+ *
+ * The model says which buffers lie on which (neo_rt_place), so that offsets follow from sizes
+ * without a search. They are found again where the entry's sizes differ from those of its last
+ * call. The work grows by a quarter at least, so that calls of any sizes in any order allocate
+ * few times; nothing in it lives from call to call, so nothing is copied. */
+#include "runtime/core/frame.h"
+#include "base/alloc.h"
+#include "runtime/context.h"
+#include <string.h>
+
+/* ------------------------------------------------------------ offsets */
+
+/* No buffer is larger than in the plan: so no frame is. */
+static int64_t bytes_of(const neo_rt_model *m, const neo_rt_place *x, const int64_t *sizes) {
+  int64_t n = x->buf < 0 ? 0 : neo_rti_eval(m, x->bytes, sizes);
+  int64_t most = x->buf < 0 ? 0 : m->bufs[x->buf].size_bytes;
+  n = n < 0 ? 0 : n;
+  return n < most ? n : most;
+}
+
+int64_t neo_rti_frame_stack(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *sizes,
+                            neo_rti_place *place) {
+  int64_t top = e->n_places ? 0 : e->frame_bytes;
+  for (int32_t k = 0; k < e->n_places; k++) {
+    const neo_rt_place *x = &m->places[e->places + k];
+    const int32_t *below = m->places_below + x->below;
+    int64_t at = 0;
+    for (int32_t i = 0; i < x->n_below; i++)
+      at = place[below[i]].end > at ? place[below[i]].end : at;
+    int64_t bytes = bytes_of(m, x, sizes);
+    place[k] = (neo_rti_place){at, at + neo_rti_round_up(bytes)};
+    top = at + bytes > top ? at + bytes : top;
+  }
+  return top;
+}
+
+static void stack(neo_rt_ctx *c, const neo_rt_entry *e, neo_rti_frame *f, int64_t *sizes) {
+  memcpy(sizes, c->sizes, (size_t)c->model->n_sizes * sizeof *sizes);
+  f->bytes = neo_rti_frame_stack(c->model, e, c->sizes, c->place + e->places);
+  f->known = true;
+  f->resolved = false;
+}
+
+static bool same(const int64_t *a, const int64_t *b, int32_t n) {
+  bool are = true;
+  for (int32_t i = 0; i < n && are; i++)
+    are = a[i] == b[i];
+  return are;
+}
+
+int64_t neo_rti_frame_bytes(const neo_rt_model *m, const neo_rt_entry *e, const int64_t *sizes) {
+  size_t n = ((size_t)e->n_places + 1) * sizeof(neo_rti_place);
+  neo_rti_place *place = neo_alloc_default.resize(neo_alloc_default.ctx, NULL, n);
+  if (!place)
+    return -1;
+  int64_t bytes = neo_rti_frame_stack(m, e, sizes, place);
+  NEO_RTI_FREE(&neo_alloc_default, place);
+  return bytes;
+}
+
+int64_t neo_rt_frame_bytes(const neo_rt_model *model, int32_t entry, const int64_t *sizes) {
+  int64_t all[NEO_RT_MOST_SIZES];
+  if (!model || entry < 0 || entry >= model->n_entries)
+    return -1;
+  const neo_rt_entry *e = &model->entries[entry];
+  if (!sizes)
+    return e->frame_bytes;
+  for (int32_t i = 0; i < model->n_sizes; i++)
+    all[i] = model->sizes[i].hi;
+  for (int32_t i = 0; i < e->n_sizes; i++)
+    all[model->entry_sizes[e->sizes + i]] = sizes[i];
+  return neo_rti_frame_bytes(model, e, all);
+}
+
+/* ------------------------------------------------------------ addresses */
+
+/* Without memory no buffer has an element; an address it has all the same. */
+static unsigned char *base_of(const neo_rt_ctx *c) {
+  return c->work ? c->work : c->arena;
+}
+
+static void resolve_places(neo_rt_ctx *c, const neo_rt_entry *e) {
+  for (int32_t k = 0; k < e->n_places; k++) {
+    const neo_rt_place *x = &c->model->places[e->places + k];
+    if (x->buf < 0)
+      continue;
+    c->addr[x->buf] = base_of(c) + c->place[e->places + k].at;
+    c->room[x->buf] = bytes_of(c->model, x, c->sizes);
+  }
+}
+
+/* A buffer without a place has no bytes at any sizes. */
+static void resolve_buf(neo_rt_ctx *c, const neo_rt_entry *e, int32_t number) {
+  const neo_rt_buf *b = &c->model->bufs[number];
+  if (b->mem != NEO_RT_MEM_FRAME)
+    return;
+  if (!e->n_places) {
+    c->addr[number] = base_of(c) + b->offset;
+  } else if (b->whole - 1 != number) {
+    int64_t before = b->offset - c->model->bufs[b->whole - 1].offset;
+    int64_t room = c->room[b->whole - 1] - before;
+    c->addr[number] = (unsigned char *)c->addr[b->whole - 1] + before;
+    c->room[number] = room > 0 ? room : 0;
+  } else if (!b->size_bytes) {
+    c->addr[number] = base_of(c);
+  }
+}
+
+static void resolve(neo_rt_ctx *c, const neo_rt_entry *e) {
+  const neo_rt_model *m = c->model;
+  resolve_places(c, e);
+  for (int32_t i = e->first_step; i < e->first_step + e->n_steps; i++) {
+    const neo_rt_step *s = &m->steps[i];
+    for (int32_t k = s->first; k < s->first + neo_rti_step_args(s); k++) {
+      resolve_buf(c, e, m->args[k]);
+      c->ptr[k] = c->addr[m->args[k]];
+    }
+  }
+}
+
+/* ------------------------------------------------------------ room */
+
+static neo_rt_status grow(neo_rt_ctx *c, size_t need) {
+  size_t n = c->work_bytes + c->work_bytes / 4;
+  n = n < c->most_work_bytes ? n : c->most_work_bytes;
+  n = n > need ? n : need;
+  if (!c->work_grows)
+    return neo_rti_fail(c, NEO_INTERNAL, "%s: a call needs %zu bytes, more than the largest sizes",
+                        c->model->name, need);
+  neo_rt_status s = c->device->regrow(c, n, need);
+  for (int32_t i = 0; i < c->model->n_entries; i++)
+    c->frame[i].resolved = false;
+  return s;
+}
+
+neo_rt_status neo_rti_frame_take(neo_rt_ctx *c, const neo_rt_entry *e, int64_t spill) {
+  int64_t number = e - c->model->entries;
+  neo_rti_frame *f = &c->frame[number];
+  int64_t *sizes = c->frame_sizes + number * c->model->n_sizes;
+  if (!f->known || (e->n_places && !same(sizes, c->sizes, c->model->n_sizes)))
+    stack(c, e, f, sizes);
+  size_t frame = (size_t)neo_rti_round_up(f->bytes), need = frame + (size_t)spill;
+  neo_rt_status s = need > c->work_bytes ? grow(c, need) : NEO_OK;
+  if (s)
+    return s;
+  c->spill = base_of(c) + frame;
+  if (!f->resolved)
+    resolve(c, e);
+  f->resolved = true;
+  return NEO_OK;
+}
+
+void *neo_rti_work(const neo_rt_ctx *c, size_t *bytes) {
+  *bytes = c->work_bytes;
+  return c->work;
+}
+
+/* ------------------------------------------------------------ is the model sound? */
+
+static bool place_ok(const neo_rt_model *m, const neo_rt_entry *e, int32_t k) {
+  const neo_rt_place *x = &m->places[e->places + k];
+  const neo_rt_buf *b = x->buf >= 0 && x->buf < m->n_bufs ? &m->bufs[x->buf] : NULL;
+  bool ok = x->offset >= 0 && x->below >= 0 && x->n_below >= 0 &&
+            x->n_below <= m->n_places_below - x->below && (b || x->buf == -1);
+  if (ok && b)
+    ok = b->mem == NEO_RT_MEM_FRAME && b->offset == x->offset && b->whole == x->buf + 1 &&
+         b->offset + b->size_bytes <= e->frame_bytes &&
+         x->bytes >= 0 && neo_rti_eval(m, x->bytes, NULL) >= 0;
+  for (int32_t i = 0; ok && i < x->n_below; i++) { /* it ends where x begins, or below */
+    int32_t under = m->places_below[x->below + i];
+    const neo_rt_place *y = under >= 0 && under < k ? &m->places[e->places + under] : NULL;
+    int64_t bytes = y && y->buf >= 0 ? neo_rti_round_up(m->bufs[y->buf].size_bytes) : 0;
+    ok = y && y->offset + bytes <= x->offset;
+  }
+  return ok;
+}
+
+static bool buf_ok(const neo_rt_model *m, const neo_rt_entry *e, const neo_rt_buf *b) {
+  if (b->mem != NEO_RT_MEM_FRAME || !b->size_bytes)
+    return true;
+  if (!e->n_places)
+    return b->offset + b->size_bytes <= e->frame_bytes;
+  const neo_rt_buf *w = b->whole > 0 && b->whole <= m->n_bufs ? &m->bufs[b->whole - 1] : NULL;
+  return w && w->mem == NEO_RT_MEM_FRAME && w->offset <= b->offset &&
+         b->offset + b->size_bytes <= w->offset + w->size_bytes && w->place > e->places &&
+         w->place <= e->places + e->n_places && m->places[w->place - 1].buf == b->whole - 1;
+}
+
+bool neo_rti_frame_check(const neo_rt_model *m, const neo_rt_entry *e) {
+  bool ok = e->places >= 0 && e->n_places >= 0 && e->n_places <= m->n_places - e->places &&
+            e->frame_bytes >= 0 && e->frame_bytes <= m->frame_bytes;
+  for (int32_t k = 0; ok && k < e->n_places; k++)
+    ok = place_ok(m, e, k);
+  for (int32_t i = e->first_step; ok && i < e->first_step + e->n_steps; i++) {
+    const neo_rt_step *s = &m->steps[i];
+    for (int32_t k = s->first; ok && k < s->first + neo_rti_step_args(s); k++)
+      ok = buf_ok(m, e, &m->bufs[m->args[k]]);
+  }
+  return ok;
+}
