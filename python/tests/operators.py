@@ -61,7 +61,8 @@ OPERATORS = [
              ((2, 2, 6), (3, 2, 3)), static={"P": 4}),
     Operator("conv2d", "y = nn.conv2d(x, f, stride = 2, pad = 1)", ((1, 2, 5, 5), (2, 2, 3, 3))),
     Operator("max_pool", "y = nn.max_pool2d(x, size = 2, stride = 2)", ((1, 2, 4, 4),)),
-    Operator("involution", "y[n, i, g, c] = sum[r < 3] w[n, i, r, g]*(x[n, i + r - 1, g, c] else 0)",
+    Operator("involution",
+             "y[n, i, g, c] = sum[r < 3] w[n, i, r, g]*(x[n, i + r - 1, g, c] else 0)",
              ((1, 5, 3, 2), (1, 5, 2, 3))),
     Operator("group_convolution",
              "y[k, a < 4, p < 3, q < 3] = sum[c, r < 2, s < 2] x[c, p + r, q + s]*"
