@@ -6,6 +6,8 @@ of jax.custom_vjp, which knows no forward derivatives.
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any, Callable, Iterable, Sequence
 
 import jax
@@ -34,20 +36,26 @@ try:
 except (ImportError, AttributeError):
     PRIMITIVES = False
 
-_NEWEST_MINOR = 3
+_NEWEST_MINOR = 3  # of XLA's interface that python/src/jax_ffi.c knows
+
+
+def _minor_of_jaxlib() -> int:
+    """The version 0.N of XLA's interface, by the header that comes with jaxlib; without one 1,
+    which all versions take up to now."""
+    path = os.path.join(ffi.include_dir(), "xla", "ffi", "api", "c_api.h")
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = re.search(r"#define XLA_FFI_API_MINOR (\d+)", file.read())
+    except OSError:
+        found = None
+    return min(int(found.group(1)), _NEWEST_MINOR) if found else 1
 
 
 def register(name: str, handler: Any, answer: Callable[[int], None]) -> None:
-    """Registers the function under the newest version of XLA's interface that jaxlib accepts."""
-    for minor in range(_NEWEST_MINOR, -1, -1):
-        answer(minor)
-        try:
-            ffi.register_ffi_target(name, handler, platform="cpu")
-            return
-        except Exception as problem:
-            refused = problem
-    raise Unsupported(f"jaxlib {jax.lib.__version__} takes none of the versions 0.0 to "
-                      f"0.{_NEWEST_MINOR} of XLA's foreign functions: {refused}")
+    """Registers the function. Some versions of jax look at its version only when the first backend
+    begins, so it has to be right at once."""
+    answer(_minor_of_jaxlib())
+    ffi.register_ffi_target(name, handler, platform="cpu")
 
 
 # ---------------------------------------------------------------- shapes, shard_map
