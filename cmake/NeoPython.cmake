@@ -27,6 +27,8 @@ file(GLOB core_sources CONFIGURE_DEPENDS python/src/*.c)
 add_library(neo_python MODULE ${core_sources})
 target_link_libraries(neo_python PRIVATE neo_flags neo_shared Threads::Threads)
 target_include_directories(neo_python SYSTEM PRIVATE ${Python3_INCLUDE_DIRS})
+# What a kernel throws goes through its frame (torch_shim.c).
+set_source_files_properties(python/src/torch_shim.c PROPERTIES COMPILE_OPTIONS -fexceptions)
 set(suffix ".${Python3_SOABI}.so")
 if(Python3_VERSION VERSION_GREATER_EQUAL 3.11 AND NOT Python3_SOABI MATCHES "^cpython-3[0-9]+t")
   target_compile_definitions(neo_python PRIVATE Py_LIMITED_API=0x030b0000)

@@ -9,6 +9,13 @@ PATH=$(dirname "$NEOC"):$PATH
 
 (cd page && python3 "$NEO_SOURCE_DIR/tests/readme.py" "$NEO_SOURCE_DIR/README.md") >report || fail "README.md says other things" report
 
+# Its first lines of Python, where the package is built.
+awk '/^```python$/ { n++ } /^```/ && !/python/ { on = 0 } on && n == 1 { print } /^```python$/ { on = 1 }' \
+  "$NEO_SOURCE_DIR/README.md" >readme_page.py
+if PYTHONPATH="$NEO_BUILD_DIR/python" /usr/bin/python3 -c 'import numpy, neoc' 2>/dev/null; then
+  PYTHONPATH="$NEO_BUILD_DIR/python" /usr/bin/python3 readme_page.py >out 2>&1 || fail "README.md's Python" out
+fi
+
 # The rule can fail: a line that is not written, a number that is another one, a command that fails.
 cd rule
 cat >page.md <<'END'

@@ -45,12 +45,14 @@ _LAZY: dict[str, str | None] = {
     "jax": None,
     "tune": "neoc.tuning",
 }
+_LAZY["torch"] = None
+_LAZY["load_ipython_extension"] = "neoc.magic"
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
 __all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
-           "GradientError", "Model", "NeoError", "Op", "RangeError", "ShapeError", "Unsupported", "cache", "check",
-           "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
+           "GradientError", "Model", "NeoError", "Op", "RangeError", "ShapeError",
+           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -96,47 +96,75 @@ def _sum_of(w: _Writer, name: str, parts: Sequence[str], rank: int | None) -> No
     w.add(f"{name}{_at(rank)} = " + " + ".join(f"{p}{_at(rank)}" for p in parts))
 
 
-def vjp(op: Op, argnums: Axes | None) -> Op:
-    """See Op.vjp."""
+def _inner(w: _Writer, x: str, y: str, rank: int | None) -> str:
+    """The name of the sum of the products of two tensors' elements."""
+    name = w.fresh(f"s_{x}")
+    w.add(f"{name} = {'' if rank == 0 else 'sum[..] '}{x}{_at(rank)}*{y}{_at(rank)}")
+    return name
+
+
+def _joined(w: _Writer, results: Sequence[Argument], seeds: Sequence[str]) -> str:
+    """The sum of the products of float results with their seeds, a scalar: its gradient is that of
+    all results at once. Conversions, as results may have different types."""
+    parts = [_inner(w, r.name, d, r.rank) for r, d in zip(results, seeds)]
+    name = w.fresh("joined")
+    w.add(f"{name} = " + " + ".join(f"f64({p})" for p in parts))
+    return name
+
+
+def vjp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
+    """See Op.vjp. floats: whether all results are known to be floats; then there is one gradient
+    for each argument instead of one for each pair."""
     w = _Writer(op)
     seeds = [_like(r, w.fresh(f"d_{r.name}")) for r in op._results]
+    pairs = [(r.name, d.name) for r, d in zip(op._results, seeds)]
+    if floats and len(pairs) > 1:
+        pairs = [(_joined(w, op._results, [d.name for d in seeds]), "")]
     results = []
     for a in _chosen(op, argnums):
         name = w.fresh(f"grad_{a.name}")
-        parts = [name] if len(seeds) == 1 else [w.fresh(f"{name}_{r.name}") for r in op._results]
-        for part, r, seed in zip(parts, op._results, seeds):
-            w.gradient(part, r.name, a.name, seed.name, argnums is None)
+        parts = [name] if len(pairs) == 1 else [w.fresh(f"{name}_{r.name}") for r in op._results]
+        for part, (of, seed) in zip(parts, pairs):
+            w.gradient(part, of, a.name, seed, argnums is None)
         if len(parts) > 1:
             _sum_of(w, name, parts, a.rank)
         results.append(_like(a, name))
     return w.done(op, (*op._arguments, *seeds), results)
 
 
-def jvp(op: Op, argnums: Axes | None) -> Op:
-    """See Op.jvp."""
+def jvp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
+    """See Op.jvp; floats: as of vjp."""
     w = _Writer(op)
     chosen = _chosen(op, argnums)
     tangents = [_like(a, w.fresh(f"t_{a.name}")) for a in chosen]
+    zeros = [w.fresh(f"z_{r.name}") for r in op._results]
+    for r, zero in zip(op._results, zeros):
+        w.add(f"{zero}{_at(r.rank)} = stop(0*{r.name}{_at(r.rank)})")
+    if floats and len(zeros) > 1:
+        along = _along(w, _joined(w, op._results, zeros), "", chosen, tangents, argnums is None)
+        sums = [along]*len(zeros)
+    else:
+        sums = [_along(w, r.name, zero, chosen, tangents, argnums is None)
+                for r, zero in zip(op._results, zeros)]
     results = []
-    for r in op._results:
-        name, zero = w.fresh(f"t_{r.name}"), w.fresh(f"z_{r.name}")
-        w.add(f"{zero}{_at(r.rank)} = 0*{r.name}{_at(r.rank)}")
-        parts = [_direction(w, r, zero, a, t, argnums is None) for a, t in zip(chosen, tangents)]
-        _sum_of(w, name, parts, r.rank)
+    for r, zero, along in zip(op._results, zeros, sums):
+        name = w.fresh(f"t_{r.name}")
+        w.gradient(name, along, zero, None, argnums is None)
         results.append(_like(r, name))
     return w.done(op, (*op._arguments, *tangents), results)
 
 
-def _direction(w: _Writer, r: Argument, zero: str, a: Argument, t: Argument,
-               lenient: bool) -> str:
-    """The derivative of result r where argument a moves along t."""
-    g, s = w.fresh(f"g_{r.name}_{a.name}"), w.fresh(f"s_{r.name}_{a.name}")
-    part = w.fresh(f"t_{r.name}_{a.name}")
-    w.gradient(g, r.name, a.name, zero, lenient)
-    reducer = "" if a.rank == 0 else "sum[..] "
-    w.add(f"{s} = {reducer}{g}{_at(a.rank)}*{t.name}{_at(a.rank)}")
-    w.gradient(part, s, zero, None, lenient)
-    return part
+def _along(w: _Writer, of: str, seed: str, chosen: Sequence[Argument],
+           tangents: Sequence[Argument], lenient: bool) -> str:
+    """How much `of`, times its seed, grows where the arguments move along their tangents."""
+    parts = []
+    for a, t in zip(chosen, tangents):
+        g = w.fresh(f"g_{of}_{a.name}")
+        w.gradient(g, of, a.name, seed, lenient)
+        parts.append(_inner(w, g, t.name, a.rank))
+    name = w.fresh(f"along_{of}")
+    w.add(f"{name} = " + (" + ".join(f"f64({p})" for p in parts) if len(parts) > 1 else parts[0]))
+    return name
 
 
 # ---------------------------------------------------------------- batches

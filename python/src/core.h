@@ -11,6 +11,8 @@
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
  *   call.c      neo_rt_call without the interpreter's lock
+ *   door.c      operators that another framework calls by number (door.h)
+ *   torch_shim.c  kernels of PyTorch that call them
  *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
  *
  * How doors (torch, JAX) call a program without Python:

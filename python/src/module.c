@@ -1,6 +1,8 @@
 /* module.c: the module neoc._core, and what it takes of numpy. numpy is imported when an array is
  * needed first, so that `import neoc` is quick. */
 #include "python/src/compiling.h"
+#include "python/src/door.h"
+#include "python/src/torch_shim.h"
 #include <stdlib.h>
 
 static struct PyModuleDef definition;
@@ -247,7 +249,9 @@ static int fill(neo_py_state *s) {
   s->out = PyUnicode_InternFromString("out");
   if (!s->out || neo_py_add_build(s) || neo_py_add_program(s) || neo_py_add_op(s))
     return -1;
-  return neo_py_add_context(s) || neo_py_add_entry(s) ? -1 : 0;
+  if (neo_py_add_context(s) || neo_py_add_entry(s))
+    return -1;
+  return neo_py_add_doors(s) || neo_py_add_torch(s) ? -1 : 0;
 }
 
 PyMODINIT_FUNC PyInit__core(void);

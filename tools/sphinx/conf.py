@@ -45,6 +45,7 @@ def read(app, name, source):
     """Of the first page the navigation; of others, links to the first page."""
     if name == root_doc:
         source[0] += "\n" + "\n".join(tree_of_pages())
+    source[0] = re.sub(r"\.ipynb\)", ".md)", source[0])  # tools/site made pages of them
     above = "../" * name.count("/")
     source[0] = re.sub(rf"\]\({re.escape(above)}README\.md", f"]({above}index.md", source[0])
 
