@@ -42,6 +42,7 @@ _LAZY: dict[str, str | None] = {
     "Model": "neoc.model",
     "cache": None,
     "fit": None,
+    "jax": None,
     "tune": "neoc.tuning",
 }
 _LAZY["torch"] = None

@@ -112,6 +112,7 @@ class Plan:
     def __init__(self) -> None:
         self.numbers = 0  # how many types of the numbers were tried before
         self.bounded = False
+        self.asked: dict[str, int] = {}  # bounds that functions ask of their arguments
         self.zeros: set[int] = set()  # lines of `fallbacks`
 
     def _choices(self, key: Key) -> list[tuple[str, str]]:
