@@ -391,6 +391,10 @@ NEO_RT_API const char *neo_rt_error(const neo_rt_ctx *ctx);
 NEO_RT_API const char *neo_rt_status_text(neo_rt_status status);
 /* Runs the init entry again with this seed; step = 0. */
 NEO_RT_API neo_rt_status neo_rt_reset(neo_rt_ctx *ctx, uint64_t seed);
+/* Sets the seed of rand() and the number of finished steps, and nothing else; calls are counted from 0
+ * again. Two calls of an entry after the same neo_rt_seek draw the same numbers: for who keeps the
+ * count of steps and all parameters elsewhere (the option --pure of the compiler). */
+NEO_RT_API neo_rt_status neo_rt_seek(neo_rt_ctx *ctx, uint64_t seed, uint64_t step);
 
 /* Runs an entry on plain pointers: `sizes` and `args` in the entry's header order. Checks null
  * pointers, size bounds, index values and that what the entry writes lies in the memory of nothing

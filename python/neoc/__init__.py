@@ -44,15 +44,18 @@ _LAZY: dict[str, str | None] = {
     "Model": "neoc.model",
     "cache": None,
     "fit": None,
+    "jax": None,
     "tune": "neoc.tuning",
 }
 _LAZY["torch"] = None
+_LAZY["load_ipython_extension"] = "neoc.magic"
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
 __all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
            "GradientError", "Graph", "Model", "NeoError", "Op", "RangeError", "ShapeError",
-           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
+           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op",
+           "set_threads", "tune", *_TRACED, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -185,7 +185,11 @@ class Op(_core.Op):
                              f"given {arrays.NAME_OF[part[1]]}")
 
     def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
-        if not plan.bounded or part[1] in arrays.FLOATS or part[1] == "bool":
+        if part[1] in arrays.FLOATS or part[1] == "bool":
+            return ""
+        if a.name in plan.asked:
+            return f" < {plan.asked[a.name]}"
+        if not plan.bounded:
             return ""
         shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
         ends = [shapes[of][d] for index, of, d in self._index_reads
@@ -241,7 +245,19 @@ class Op(_core.Op):
         if codes & {"E0207", "E0208"} and not plan.bounded:
             plan.bounded = True
             return True
-        return bool(codes & TYPES) and plan.next_numbers(key)
+        asked = {n: end for n, end in self._asked(errors).items() if n not in plan.asked}
+        plan.asked.update(asked)
+        return bool(asked) or bool(codes & TYPES) and plan.next_numbers(key)
+
+    def _asked(self, errors: Sequence[Diagnostic]) -> dict[str, int]:
+        """Bounds that functions of the library ask of arguments, such as class numbers."""
+        made = {}
+        for d in errors:
+            end = re.search(r"less than (\d+)$", d.message) if d.code == "E0413" else None
+            name = re.match(r"\w+", (d.source_line or "")[max(d.column, 1) - 1:])
+            if end and name and name.group() in self.arguments:
+                made[name.group()] = int(end.group(1))
+        return made
 
     def _is_whole(self, number: int, key: Key) -> bool:
         """Whether what a gradient is asked for is an integer, which has none."""

@@ -69,6 +69,11 @@ _NOT_HERE = {"input": "its arguments are the names that it reads",
              "to call", "train": "it trains nothing", "graph": "it has no inputs of its own"}
 
 
+def is_model(text: str) -> bool:
+    """Has a text statements that only models have, such as `output`?"""
+    return any(row.split(" ", 1)[0] in _NOT_HERE for row in read_names(text).declares)
+
+
 def check_declares(declares: Iterable[str]) -> None:
     for row in declares:
         word = row.split(" ", 1)[0]
@@ -83,9 +88,9 @@ def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
+        text = repr(value)  # of those that are not finite the names are the language's
         if value != value or value in (float("inf"), float("-inf")):
-            raise DTypeError(f"{value} is no number that a text can have")
-        text = repr(value)
+            return text
         return text if "." in text or "e" not in text else text.replace("e", ".0e")
     return str(int(value))
 
@@ -107,6 +112,7 @@ class Plan:
     def __init__(self) -> None:
         self.numbers = 0  # how many types of the numbers were tried before
         self.bounded = False
+        self.asked: dict[str, int] = {}  # bounds that functions ask of their arguments
         self.zeros: set[int] = set()  # lines of `fallbacks`
 
     def _choices(self, key: Key) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@
  *   call.c      neo_rt_call without the interpreter's lock
  *   door.c      operators that another framework calls by number (door.h)
  *   torch_shim.c  kernels of PyTorch that call them
+ *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
  *
  * How doors (torch, JAX) call a program without Python:
  *
@@ -87,6 +88,10 @@ int neo_py_add_entry(neo_py_state *s);
 /* The functions write_files and check of the module; they take what Build does. */
 PyObject *neo_py_write_files(PyObject *self, PyObject *args, PyObject *named);
 PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
+
+/* The functions jax_handler and jax_version of the module (jax_ffi.c). */
+PyObject *neo_py_jax_handler(PyObject *self, PyObject *none);
+PyObject *neo_py_jax_version(PyObject *self, PyObject *minor);
 
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);

@@ -267,6 +267,10 @@ static PyMethodDef functions[] = {
      "write_files(...) -> (status, messages): neo_compile; takes what Build does."},
     {"check", (PyCFunction)(void (*)(void))neo_py_check, METH_VARARGS | METH_KEYWORDS,
      "check(...) -> (status, JSON): neo_check; takes what Build does."},
+    {"jax_handler", neo_py_jax_handler, METH_NOARGS,
+     "jax_handler() -> capsule: the function that XLA calls (jax_ffi.c)."},
+    {"jax_version", neo_py_jax_version, METH_O,
+     "jax_version(minor): the version of XLA's interface that it answers."},
     {"command", command, METH_O, "command(words) -> int: runs the program neoc; its exit code."},
     {0}};
 

@@ -23,6 +23,12 @@ class Calls(unittest.TestCase):
     def same(self, got, wanted, **options):
         np.testing.assert_allclose(got, wanted, rtol=1e-6, **options)
 
+    def test_integers_have_the_bounds_that_a_function_asks_for(self):
+        f = neoc.op("y = nn.cross_entropy(L, t)")
+        l, t = np.zeros((4, 3), "float32"), np.array([0, 1, 2, 0], "int32")
+        self.assertAlmostEqual(float(f(l, t)), float(np.log(3)), places=6)
+        self.assertRaises(neoc.RangeError, f, l, t + 1)
+
     def test_arguments_are_given_by_position_and_by_name(self):
         wanted = self.a @ self.b
         self.same(self.mm(self.a, self.b), wanted)

@@ -650,6 +650,23 @@ class SlowWay(Same):
             with self.subTest(o.name):
                 self.same(_slow_kernel(door.number, *m.args), m(*m.args))
 
+    def test_without_the_shim_all_goes_by_them(self) -> None:
+        import subprocess
+        code = ("from neoc import _core\n"
+                "_core.torch_open = lambda: 'aoti_torch_get_dim'\n"
+                "import neoc, neoc.torch, torch\n"
+                "f = neoc.torch.op('C[i, j] = sum[k] A[i, k]*B[k, j]')\n"
+                "a, b = (torch.randn(3, 3, dtype=torch.float64, requires_grad=True)\n"
+                "        for _ in range(2))\n"
+                "torch.testing.assert_close(f(a.T, b), a.T @ b)\n"
+                "assert torch.autograd.gradcheck(f, (a, b), check_forward_ad=True)\n"
+                "assert torch.autograd.gradgradcheck(f, (a, b))\n"
+                "try: f(a, b[:2])\n"
+                "except neoc.ShapeError: print('told')\n")
+        ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True,
+                             text=True)
+        self.assertEqual(ran.stdout.strip(), "told", ran.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

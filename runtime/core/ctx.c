@@ -151,6 +151,13 @@ void neo_rti_set_position(neo_rt_ctx *c, uint64_t seed, uint64_t step) {
   c->calls = 0;
 }
 
+neo_rt_status neo_rt_seek(neo_rt_ctx *c, uint64_t seed, uint64_t step) {
+  neo_rt_status status = neo_rti_alive(c);
+  if (!status)
+    neo_rti_set_position(c, seed, step);
+  return status;
+}
+
 neo_rt_status neo_rt_warm(neo_rt_ctx *c) {
   neo_rt_status status = neo_rti_alive(c);
   return status ? status : c->device->warm(c);

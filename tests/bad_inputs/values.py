@@ -67,6 +67,8 @@ _BY_OPTION = {
     "--from": ["", "nothing", "cells", "bert.expr", "../std/nn", "BERT"],
     "--best": ["", "min", "min:", ":loss", "mean:loss", "min:nothing"],
     "--progress": ["", "abc", "-1", "nan"],
+    "--name": ["", "W1", "W1=", "=x", "nothing=x", "W1=\x01"],
+    "--cache": [""],  # a folder that cannot be used is a remark
     }
 
 

@@ -69,6 +69,8 @@ static neo_status prepare(neo_compilation *c) {
   neo_proofs_limit(c->module, c->options.proof_quota);
   c->module->math = (uint8_t)c->options.math;
   c->module->store = (uint8_t)c->options.store;
+  if (c->options.pure)
+    neo_module_make_pure(c->module);
   return c->options.prepare ? c->options.prepare(c->options.prepare_ctx, c->module) : NEO_OK;
 }
 

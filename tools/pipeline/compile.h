@@ -70,6 +70,7 @@ typedef struct {
   neo_precision math, store; /* of operands of contractions; of intermediate tensors in memory */
   bool reassociate;          /* linear recurrences may be computed in blocks */
   bool batch_kinds;          /* as in neo_pass_target */
+  bool pure;                 /* entries keep nothing (pure.c) */
   uint64_t proof_quota;      /* see neo_proofs_limit */
   int64_t unroll;            /* see neo_frontend_options */
   const char *records_dir;   /* of the shipped records; null: they are not read */

@@ -19,6 +19,9 @@ neo_status neo_compile_begin(neo_compilation *c, const char **text, size_t *n) N
 /* The options of fusion, with the machine's prices. */
 neo_fuse_options neo_compile_fusion(const neo_compilation *c);
 
+/* ---- pure.c */
+void neo_module_make_pure(neo_module *m);
+
 /* ---- passes.c */
 /* Runs the table. A failure that is not the input's has a text in c->why, which names the pass; where
  * memory ended, c->failed_pass alone is set. */

@@ -174,6 +174,7 @@ neoc_exit neoc_compile_options(neoc_cli *cli, const char *path, neo_compile_opti
   o.depfile = neoc_text(cli, NEOC_O_DEPFILE, NULL);
   o.lib_dir = neo_place_lib(cli->arena);
   o.reassociate = neoc_has(cli, NEOC_O_REASSOCIATE);
+  o.pure = neoc_has(cli, NEOC_O_PURE);
   read_cache(cli, &o);
   const char *batches = neoc_text(cli, NEOC_O_BATCHES, "level");
   o.batch_kinds = neo_streq(batches, "kind");
