@@ -31,6 +31,7 @@ from .trace.names import NAMES as _TRACED
 
 if TYPE_CHECKING:
     from . import cache, fit
+    from .graph import Graph
     from .model import Model
     from .tuning import tune
 
@@ -39,6 +40,7 @@ __version__ = _core.version()
 # What is imported when it is asked for first: name -> module of the package. A module by itself has
 # None. Whoever adds a module to the package adds its names here.
 _LAZY: dict[str, str | None] = {
+    "Graph": "neoc.graph",
     "Model": "neoc.model",
     "cache": None,
     "fit": None,
@@ -51,8 +53,9 @@ _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
 __all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
-           "GradientError", "Model", "NeoError", "Op", "RangeError", "ShapeError",
-           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED, *_MODULES]
+           "GradientError", "Graph", "Model", "NeoError", "Op", "RangeError", "ShapeError",
+           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op",
+           "set_threads", "tune", *_TRACED, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

@@ -257,7 +257,8 @@ class _Given:
             if not isinstance(batch, Mapping):
                 raise DTypeError(f"{self.what}: expected a dict of arrays by name for each batch, "
                                  f"given {type(batch).__name__}")
-            rows, same = _rows_of(self.entry, self.model.inputs, batch, self.what)
+            rows, same = _rows_of(self.entry, self.model.inputs, self.entry.plain(batch),
+                                  self.what)
             found += 1
             yield len(next(iter(rows.values()))), {**rows, **same}
         if not found:
@@ -268,6 +269,9 @@ class _Given:
 def _batches(model: Model, entry: Entry, data: Any, batch_size: int | None, shuffle: bool,
              seed: int, what: str) -> _Batches | _Given:
     if isinstance(data, Mapping):
+        if entry.plain(data) is not data:
+            raise DTypeError(f"{what}: graphs are given in batches: a list of dicts, in each of "
+                             "which is one graph, as neoc.Graph.batch makes it")
         return _Batches(model, entry, data, batch_size, shuffle, seed, what)
     if isinstance(data, Iterable):
         return _Given(model, entry, data, what)
@@ -370,8 +374,9 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     """Trains a model on data.
 
     data: a dict of arrays by the names of the entry's inputs, whose first dimension counts rows
-        (those with another first extent are the same in all steps); or an iterable of such dicts, one for each batch. Numbers of another type are converted:
-        floats rounded, integers if they fit.
+        (those with another first extent are the same in all steps); or an iterable of such dicts,
+        one for each batch, which may have a neoc.Graph for each graph of the text. Numbers of
+        another type are converted: floats rounded, integers if they fit.
     epochs: how often to go through the data. batch_size: rows in a step; None: what the model
         says. The last rows of an epoch are a smaller step, or none where the model takes an exact
         number.

@@ -63,6 +63,10 @@ class Entry(_core.Entry):
     trains: bool
     __name__: str
 
+    def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Inputs by name as arrays: see GraphEntry."""
+        return values
+
     def __repr__(self) -> str:
         made = ", ".join(self.outputs)
         return f"<entry {self.__name__}({', '.join(self.inputs)}) -> {made or 'nothing'}>"
@@ -275,11 +279,37 @@ class Model:
             if kind == _INIT:
                 continue
             # Its own settings, which know nothing of the model: no circle of references.
-            entry = Entry(self._context, number, self.settings.assign)
+            entry = self._entry_class()(self._context, number, self.settings.assign)
             entry.outputs = tuple(self._tensors[t].name for t in outputs)
             entry.trains = kind == _TRAIN
             made[name] = entry
+        self._tell_graphs(made)
         return made
+
+    def _graphs(self) -> dict[str, tuple[int, int]]:
+        """The graphs of the text: the most children and vertices of each, by name."""
+        most = {name: high for name, _, high in self._program.sizes}
+        tables = {t.name[:-len(".child")]: t for t in self._tensors
+                  if t.role == _INPUT and t.name.endswith(".child") and len(t.shape) == 2}
+        return {name: (int(t.shape[1] or 0), most[f"{name}.vertices"])
+                for name, t in tables.items() if t.shape[0] == f"{name}.vertices"}
+
+    def _entry_class(self) -> type[Entry]:
+        if not self._graphs():
+            return Entry
+        from .graph_entry import GraphEntry
+        return GraphEntry
+
+    def _tell_graphs(self, entries: Mapping[str, Entry]) -> None:
+        graphs = self._graphs()
+        if not graphs:
+            return
+        from .graph_entry import Declared, GraphEntry
+        shapes = {t.name: t.shape for t in self._tensors if t.role in (_INPUT, _OUTPUT)}
+        for entry in entries.values():
+            assert isinstance(entry, GraphEntry)
+            entry.graphs = {name: Declared(*bounds) for name, bounds in graphs.items()}
+            entry.shapes = shapes
 
     def __getattr__(self, name: str) -> Entry:
         entries = self.__dict__.get("entries", {})

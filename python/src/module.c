@@ -3,6 +3,7 @@
 #include "python/src/compiling.h"
 #include "python/src/door.h"
 #include "python/src/torch_shim.h"
+#include <neo/neo_graph.h>
 #include <stdlib.h>
 
 static struct PyModuleDef definition;
@@ -145,6 +146,51 @@ static PyObject *shuffle(PyObject *self, PyObject *args) {
   return order;
 }
 
+/* An array of n elements; null with an exception. */
+static PyObject *new_array(neo_py_state *s, long long n, int type) {
+  PyObject *length = PyLong_FromLongLong(n);
+  PyObject *made =
+      length ? PyObject_CallFunctionObjArgs(s->empty, length, s->dtypes[type], NULL) : NULL;
+  Py_XDECREF(length);
+  return made;
+}
+
+static neo_rt_status find_order(long long n, const void *first, const void *child, void *order,
+                                void *work, char *why, size_t bytes) {
+  neo_rt_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  neo_rt_graph graph = {.vertices = n, .first = first, .child = child};
+  status = neo_rt_graph_order(&graph, order, work, why, bytes);
+  Py_END_ALLOW_THREADS;
+  return status;
+}
+
+/* graph_order(n, first, child) -> array of int32. The arrays are row-major, of int64 and int32. */
+static PyObject *graph_order(PyObject *self, PyObject *args) {
+  (void)self;
+  neo_py_state *s = neo_py_state_get();
+  PyObject *first, *child;
+  char why[512] = "";
+  long long n;
+  if (!s || !PyArg_ParseTuple(args, "LOO:graph_order", &n, &first, &child) || neo_py_numpy(s))
+    return NULL;
+  PyObject *order = new_array(s, n, NEO_RT_I32), *work = order ? new_array(s, n, NEO_RT_I32) : NULL;
+  void *at[4] = {neo_py_array_data(s, first), neo_py_array_data(s, child),
+                 order ? neo_py_array_data(s, order) : NULL,
+                 work ? neo_py_array_data(s, work) : NULL};
+  if (at[0] && at[1] && at[2] && at[3]) {
+    neo_rt_status status = find_order(n, at[0], at[1], at[2], at[3], why, sizeof why);
+    if (status) {
+      Py_CLEAR(order);
+      neo_py_raise(s, status, why);
+    }
+  } else {
+    Py_CLEAR(order);
+  }
+  Py_XDECREF(work);
+  return order;
+}
+
 static PyObject *before_fork(PyObject *self, PyObject *none) {
   (void)self;
   (void)none;
@@ -211,6 +257,8 @@ static PyMethodDef functions[] = {
     {"threads", threads, METH_NOARGS, "threads() -> int: how many compute."},
     {"shuffle", shuffle, METH_VARARGS,
      "shuffle(seed, epoch, n) -> array: an epoch's order, as `neoc train` has it."},
+    {"graph_order", graph_order, METH_VARARGS,
+     "graph_order(n, first, child) -> array: vertices, children first (neo_rt_graph_order)."},
     {"before_fork", before_fork, METH_NOARGS, "before_fork(): waits for compilations."},
     {"after_fork", after_fork, METH_O,
      "after_fork(child): lets compilations go on; in a child starts the pools anew."},

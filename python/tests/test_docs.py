@@ -8,7 +8,7 @@ import re
 import tempfile
 import unittest
 
-MODULES = ("arrays", "compiler", "derive", "errors", "fit", "model", "op")
+MODULES = ("arrays", "compiler", "derive", "errors", "fit", "graph", "model", "op")
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "python.md")
 
 

@@ -22,7 +22,8 @@ def register(kind: Type[Any], flatten_one: Callable[[Any], Tuple[Sequence[Any], 
     """Make a class of yours a tree.
 
     flatten_one(value) gives the trees in it and what else tells the value, which can be hashed;
-    unflatten_one(that, trees) makes the value again.
+    unflatten_one(that, trees) makes the value again. Where that is a tuple of strings, one for
+    each tree, these are their names in texts and messages.
     """
     _registered[kind] = flatten_one, unflatten_one
 
@@ -132,7 +133,9 @@ def paths(structure: Structure, prefix: Tuple[Any, ...] = ()) -> List[Tuple[Any,
     if structure == NOTHING:
         return []
     word, _, rest, parts = structure
-    keys = rest if word in ("dict", "named", "data") else range(len(parts))
+    is_named = word == "own" and isinstance(rest, tuple) and len(rest) == len(parts) and \
+        all(isinstance(name, str) for name in rest)
+    keys = rest if word in ("dict", "named", "data") or is_named else range(len(parts))
     result: List[Tuple[Any, ...]] = []
     for key, part in zip(keys, parts):
         result += paths(part, prefix + (key,))

@@ -253,6 +253,7 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
     it to the parents; v.children counts. Arguments with a row for each vertex are given row by row,
     others as they are. graph: an argument of the traced function, an array child[vertices, K] of
     int32 (-1: no child; children stand before parents), or what has one as `child`, as neoc.Graph.
+    With a neoc.Graph rows have the numbering of its source, in arguments and results.
     down: from the vertices behind to those before; gather is then of parents, summed.
 
     >>> import neoc
@@ -283,22 +284,26 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
             raise Unsupported("neoc.vertex within the body of a loop, a case or another vertex")
         known = _graph(trace, graph)
         leaves, structure = tree.flatten(args)
-        tensors = [_row_argument(known, lift(v)) for v in leaves]
+        tensors = [_row_argument(known, lift(v), graph) for v in leaves]
         statement = VertexCall(getattr(f, "__name__", "body"), known, down)
         rows = tree.unflatten(structure, [statement.row(t) for t in tensors])
         results, its = tree.flatten(f(Vertex(statement), *rows))
         statement.finish(results)
-        return tree.unflatten(its, statement.results)
+        restore = getattr(graph, "restore", None)
+        made = [restore(t) for t in statement.results] if restore else statement.results
+        return tree.unflatten(its, made)
 
     return call
 
 
-def _row_argument(graph: GraphOfTrace, t: Tensor) -> Tensor:
+def _row_argument(graph: GraphOfTrace, t: Tensor, given: Any) -> Tensor:
     """An argument with a row for each vertex is a tensor of its own, with that size."""
     vertices = graph.child.extents[0]
     if t.extents and not t.extents[0] == vertices and \
             t.extents[0].symbol() is not None and t.extents[0].value() == vertices.value():
         sizes.equal(t.extents[0], vertices)
+    if t.extents and t.extents[0] == vertices and hasattr(given, "arrange"):
+        t = given.arrange(t)  # a neoc.Graph: rows are in the numbering of its source
     if t.is_view:
         made = define(t.extents, t.kind, lambda i: read(t, i), t.bound)
         made.pinned = True
@@ -324,5 +329,7 @@ def _graph(trace: Trace, graph: Any) -> GraphOfTrace:
     made = GraphOfTrace(trace, child)
     child.name = f"{made.name}.child"
     symbol.name, symbol.low = f"{made.name}.vertices", 0
+    for t in getattr(graph, "maps", ()):
+        sizes.equal(lift(t).extents[0], child.extents[0])
     trace.graphs[id(child)] = made
     return made

@@ -1,0 +1,148 @@
+"""GraphEntry: an entry of a model that declares graphs, which takes neoc.Graph for each.
+
+A graph G of the text is an input G.child and a size G.vertices. Where a Graph is given, its table
+goes to the first, padded to the children that the text allows, and its features to inputs of their
+names that were not given. Arrays are in the numbering of the graph's source: axes that count
+G.vertices are arranged before the call, and put back in results, unless the source has children
+first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+
+import numpy as np
+
+from . import arrays
+from .errors import DTypeError, ShapeError
+from .graph import Graph
+from .model import Entry
+
+__all__ = ["Declared", "GraphEntry"]
+
+Shape = Tuple["int | str | None", ...]
+
+
+class Declared(NamedTuple):
+    """graph NAME(children <= K, vertices <= N)."""
+
+    children: int
+    vertices: int
+
+
+class GraphEntry(Entry):
+    """An entry of a model with graphs: ``m.step(G=graph, word=w)``, else as Entry.
+
+    graphs: those that the model declares, by name. shapes: of its inputs and outputs, by name.
+    """
+
+    graphs: Dict[str, Declared]
+    shapes: Dict[str, Shape]
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if len(args) > len(self.inputs):
+            return super().__call__(*args, **named)  # which tells
+        for name, value in zip(self.inputs, args):
+            if name in named:
+                raise TypeError(f"{self.__name__}() got two values for the argument '{name}'")
+            named[name] = value
+        given = self._graphs_in(named)
+        if not given:
+            return super().__call__(**named)
+        plain = self._filled(named, given)
+        for name, graph in given.items():
+            if f"{name}.vertices" in self.sizes:
+                plain[f"{name}.vertices"] = graph.n
+        moved = {name: graph for name, graph in given.items() if not graph.is_in_order}
+        if not any(self._axes(output, moved) for output in self.outputs):
+            return super().__call__(**plain)
+        out = plain.pop("out", None)
+        return self._restored(super().__call__(**plain), moved, out)
+
+    def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Inputs as arrays, where graphs are among them."""
+        named = dict(values)
+        given = self._graphs_in(named)
+        return self._filled(named, given) if given else values
+
+    def _graphs_in(self, named: Dict[str, Any]) -> Dict[str, Graph]:
+        """Takes the graphs out of the arguments."""
+        found: Dict[str, Graph] = {}
+        for name in self.graphs:
+            table = f"{name}.child"
+            if name in named and table in named:
+                raise TypeError(f"{self.__name__}() got two values for the graph '{name}'")
+            if name in named and not isinstance(named[name], Graph):
+                raise DTypeError(f"{name}: expected a neoc.Graph, given "
+                                 f"{type(named[name]).__name__}; a table of children is '{table}'")
+            key = name if name in named else table
+            if isinstance(named.get(key), Graph):
+                found[name] = named.pop(key)
+        return found
+
+    def _filled(self, named: Dict[str, Any], given: Mapping[str, Graph]) -> Dict[str, Any]:
+        for name, graph in given.items():
+            self._add_features(named, name, graph)
+        for name in [n for n in named if n in self.shapes]:
+            named[name] = self._arranged(name, named[name], given)
+        for name, graph in given.items():
+            declared = self.graphs[name]
+            if graph.n > declared.vertices:
+                raise ShapeError(f"{name}: {graph.n} vertices; the model takes at most "
+                                 f"{declared.vertices}")
+            if f"{name}.child" in self.inputs:
+                named[f"{name}.child"] = self._table(name, graph)
+        return named
+
+    def _table(self, name: str, graph: Graph) -> Any:
+        try:
+            return graph.table(self.graphs[name].children)
+        except ShapeError as problem:
+            raise ShapeError(f"{name}: {problem} by the model") from None
+
+    def _add_features(self, named: Dict[str, Any], name: str, graph: Graph) -> None:
+        for feature, value in graph.features.items():
+            shape = self.shapes.get(feature, ())
+            if feature in self.inputs and feature not in named and \
+                    shape and shape[0] == f"{name}.vertices":
+                named[feature] = value
+
+    def _axes(self, tensor: str, given: Mapping[str, Graph]) -> list[tuple[int, str, Graph]]:
+        """The axes that count vertices of a graph."""
+        sizes = {f"{name}.vertices": name for name in given}
+        return [(axis, sizes[extent], given[sizes[extent]])
+                for axis, extent in enumerate(self.shapes.get(tensor, ()))
+                if isinstance(extent, str) and extent in sizes]
+
+    def _arranged(self, tensor: str, value: Any, given: Mapping[str, Graph]) -> Any:
+        for axis, name, graph in self._axes(tensor, given):
+            shape = np.shape(value)
+            if len(shape) != len(self.shapes[tensor]):
+                return value  # the call tells
+            if shape[axis] != graph.n:
+                raise ShapeError(f"{tensor}: dim {axis} is {shape[axis]}; the graph {name} has "
+                                 f"{graph.n} vertices")
+            if not graph.is_in_order:
+                value = np.take(arrays.as_input(tensor, value), graph.order, axis)
+        return value
+
+    def _restored(self, values: Any, moved: Mapping[str, Graph], out: Any) -> Any:
+        many = values if isinstance(values, tuple) else (values,)
+        results = []
+        for name, value in zip(self.outputs, many):
+            for axis, _, graph in self._axes(name, moved):
+                value = np.take(value, graph.place, axis)
+            results.append(value)
+        if out is not None:
+            results = self._written(results, out)
+        return tuple(results) if isinstance(values, tuple) else results[0]
+
+    def _written(self, results: Sequence[Any], out: Any) -> list[Any]:
+        targets = out if isinstance(out, tuple) else (out,)
+        if len(targets) != len(results):
+            raise TypeError(f"out: expected a tuple of {len(results)} arrays")
+        for name, value, target in zip(self.outputs, results, targets):
+            arrays.check_out(name, target, value.shape, value.dtype)
+        for value, target in zip(results, targets):
+            np.copyto(target, value)
+        return list(targets)
