@@ -207,17 +207,12 @@ class Graph:
         for k, g in enumerate(given):
             if not isinstance(g, Graph):
                 raise DTypeError(f"graph {k}: expected a neoc.Graph, given {type(g).__name__}")
-        width = max((g._table.shape[1] for g in given), default=1)
-        starts = [np.zeros(1, np.int64)]
-        tables = [np.zeros((0, width), np.int64)]
-        for g in given:
-            table = _of_width(g._table, width).astype(np.int64)
-            tables.append(np.where(table < 0, table, table + starts[-1][-1]))
-            starts.append(g._start[1:] + starts[-1][-1])
+        table, first = _stacked([g._table for g in given])
+        starts = [np.zeros(1, np.int64), *[g._start[1:] + n for g, n in zip(given, first)]]
         labels = None if any(g._labels is None for g in given) or not given else [
             label for g in given for label in g._labels or ()]
         merged = {**_together(given), **(features or {})}
-        return cls._made(np.concatenate(tables), merged, labels, np.concatenate(starts))
+        return cls._made(table, merged, labels, np.concatenate(starts))
 
     def unbatch(self) -> list[Graph]:
         """The graphs of a batch, each by itself.
@@ -274,16 +269,19 @@ class Graph:
         >>> Graph.from_trees([np.array([2, 2, -1])]).child.tolist()
         [[-1, -1], [-1, -1], [0, 1]]
         """
-        given = list(trees)
-        made = []
-        for k, one in enumerate(given):
+        tables: list[Any] = []
+        labels: list[Any] = []
+        is_labelled = True
+        for k, one in enumerate(trees):
             is_array = hasattr(one, "dtype") and hasattr(one, "shape")
-            table, labels = _of_parents(k, one) if is_array else _of_lists(k, one)
-            made.append(cls._made(table, None, labels))
-        whole = cls.batch(made)
-        table = whole._table if children is None else _of_width(whole._table,
-                                                                _width(children, 1))
-        return cls._made(table, features, whole._labels, whole._start)
+            table, its = _of_parents(k, one) if is_array else _of_lists(k, one)
+            tables.append(table)
+            labels += its or ()
+            is_labelled = is_labelled and its is not None
+        table, start = _stacked(tables)
+        if children is not None:
+            table = _of_width(table, _width(children, 1))
+        return cls._made(table, features, labels if is_labelled and tables else None, start)
 
     @classmethod
     def from_networkx(cls, graph: Any, features: Sequence[str] = (), *,
@@ -519,6 +517,19 @@ def _filled(child: Any, parent: Any, n: int, children: int | None) -> Any:
     table = np.full((n, width), -1, np.int64)
     table[parent[by], np.arange(len(by)) - first[parent[by]]] = child[by]
     return table
+
+
+def _stacked(tables: Sequence[Any]) -> tuple[Any, Any]:
+    """Tables of graphs one after the other, and where each begins and the last one ends."""
+    width = max((table.shape[1] for table in tables), default=1)
+    start = np.concatenate([[0], np.cumsum([len(table) for table in tables], dtype=np.int64)])
+    if start[-1] > MOST:
+        raise ShapeError(f"{start[-1]} vertices; a graph has at most {MOST}")
+    made = np.full((int(start[-1]), width), -1, np.int32)
+    for table, first in zip(tables, start.tolist()):
+        rows = made[first:first + len(table), :table.shape[1]]
+        np.add(table, first, out=rows, where=table >= 0, casting="unsafe")
+    return made, start
 
 
 def _together(graphs: Sequence[Graph]) -> dict[str, Any]:
