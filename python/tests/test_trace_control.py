@@ -207,5 +207,27 @@ class Vertices(unittest.TestCase):
             neoc.function(f)(self.child, floats(5))
 
 
+
+class SharedByVertices(unittest.TestCase):
+    child = np.array([[-1, -1], [-1, -1], [0, 1]], "int32")
+
+    def test_what_has_no_row_for_each_vertex_is_no_argument(self):
+        f = neoc.function(lambda c, x, w: neoc.vertex(lambda v, x, w: x*w.sum(), c)(x, w))
+        for n in (2, 4):
+            with self.assertRaisesRegex(ValueError, "no row for each of the 3 vertices"):
+                f(self.child, np.ones(3, "float32"), np.ones(n, "float32"))
+
+    def test_a_constant_of_as_many_rows_is_no_argument(self):
+        f = neoc.function(lambda c, x: neoc.vertex(lambda v, x, w: x*w, c)(x, neoc.ones(3)))
+        with self.assertRaisesRegex(ValueError, "in this call alone"):
+            f(self.child, np.ones(3, "float32"))
+
+    def test_what_is_used_by_its_name_is_whole_for_any_number_of_vertices(self):
+        f = neoc.function(lambda c, x, w: neoc.vertex(lambda v, x: x*w.sum(), c)(x))
+        w = np.ones(3, "float32")
+        self.assertEqual(f(self.child, np.ones(3, "float32"), w).tolist(), [3, 3, 3])
+        more = np.concatenate([self.child, [[2, -1]]]).astype("int32")
+        self.assertEqual(f(more, np.ones(4, "float32"), w).tolist(), [3, 3, 3, 3])
+
 if __name__ == "__main__":
     unittest.main()

@@ -250,8 +250,9 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
 
     f(v, x, ...) is the function of one vertex: v.gather(first) is what its children scattered, with
     a dimension of children in front and `first` where there is no child; v.scatter(values) gives
-    it to the parents; v.children counts. Arguments with a row for each vertex are given row by row,
-    others as they are. graph: an argument of the traced function, an array child[vertices, K] of
+    it to the parents; v.children counts. Arguments have a row for each vertex, and are given row by
+    row; what all vertices share is used by its name. graph: an argument of the traced function, an
+    array child[vertices, K] of
     int32 (-1: no child; children stand before parents), or what has one as `child`, as neoc.Graph.
     With a neoc.Graph rows have the numbering of its source, in arguments and results.
     down: from the vertices behind to those before; gather is then of parents, summed.
@@ -297,12 +298,23 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
 
 
 def _row_argument(graph: GraphOfTrace, t: Tensor, given: Any) -> Tensor:
-    """An argument with a row for each vertex is a tensor of its own, with that size."""
+    """An argument has a row for each vertex: a tensor of its own, with that size.
+
+    What all vertices share is no argument: by its extent alone it could not be told from rows in a
+    call with as many vertices.
+    """
     vertices = graph.child.extents[0]
-    if t.extents and not t.extents[0] == vertices and \
-            t.extents[0].symbol() is not None and t.extents[0].value() == vertices.value():
+    if not t.extents or t.extents[0].value() != vertices.value():
+        raise ShapeError(
+            f"an argument of neoc.vertex has shape {list(t.shape)}, and no row for each of the "
+            f"{vertices.value()} vertices: what all vertices share is used in the body by its "
+            "name, not handed over")
+    if not t.extents[0] == vertices and t.extents[0].symbol() is not None:
         sizes.equal(t.extents[0], vertices)
-    if t.extents and t.extents[0] == vertices and hasattr(given, "arrange"):
+    if not t.extents[0] == vertices:
+        raise ShapeError(f"an argument of neoc.vertex has always {vertices.value()} rows, but the "
+                         "graph has as many vertices in this call alone")
+    if hasattr(given, "arrange"):
         t = given.arrange(t)  # a neoc.Graph: rows are in the numbering of its source
     if t.is_view:
         made = define(t.extents, t.kind, lambda i: read(t, i), t.bound)
