@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
@@ -190,14 +191,34 @@ def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str, str
     return done.returncode, out, why.strip()
 
 
+def thread_count(n: Any) -> int:
+    """The number of threads that an argument `threads` says; 0: as many as cores."""
+    return whole_number("threads", n, 0, 1024)
+
+
+def whole_number(name: str, n: Any, least: int, most: int) -> int:
+    """An argument that counts; TypeError, ValueError."""
+    try:
+        count = operator.index(n)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, given {type(n).__name__}") from None
+    if not least <= count <= most:
+        raise ValueError(f"{name}: expected {least} to {most}, given {count}")
+    return count
+
+
+def check_text(text: Any) -> None:
+    """A text is a str; TypeError."""
+    if not isinstance(text, str):
+        raise TypeError(f"text: expected a str, given {type(text).__name__}")
+
+
 def set_threads(n: int) -> None:
     """How many threads compute, from the next call of an operator on; 0: as many as cores.
 
     Models keep the number that was set when they were made. Results do not depend on it.
     """
-    if n < 0 or n > 1024:
-        raise ValueError(f"threads: expected 0 to 1024, given {n}")
-    _core.set_threads(int(n))
+    _core.set_threads(thread_count(n))
 
 
 # ---------------------------------------------------------------- models

@@ -15,6 +15,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List
                     Sized)
 
 from . import _core, arrays
+from .compiler import whole_number
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Svg(str):
         return str(self)
 
 
+_MOST = 1 << 62  # what counts may be
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 
 
@@ -391,6 +393,9 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     Returns the history, which is also model.history after Ctrl-C. NeoError where a result is not
     finite, unless allow_nan.
     """
+    epochs = whole_number("epochs", epochs, 0, _MOST)
+    if batch_size is not None:
+        batch_size = whole_number("batch_size", batch_size, 1, _MOST)
     trained = _train_entry(model, entry)
     batches = _batches(model, trained, data, batch_size, shuffle, seed, "data")
     held = None

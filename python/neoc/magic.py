@@ -50,7 +50,7 @@ def make(line: str, cell: str) -> tuple[str, Any]:
     """
     words = shlex.split(line)
     if not words or not words[0].isidentifier():
-        raise ValueError("%%neoc NAME [OPTION=VALUE]...: the name of what the cell makes is missing")
+        raise ValueError("%%neoc NAME [OPTION=VALUE]...: the name of the result is missing")
     options = dict(_option(w) for w in words[1:])
     make_it = compile_model if is_model(cell) else op
     return words[0], make_it(cell, **options)

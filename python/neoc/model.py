@@ -17,8 +17,8 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Mutab
                     NamedTuple, Sequence)
 
 from . import _core, arrays
-from .compiler import (device_words, diagnostics_of, explanation_of, failure_of, module_texts,
-                       option_words, size_words, warn_of)
+from .compiler import (check_text, device_words, diagnostics_of, explanation_of, failure_of,
+                       module_texts, option_words, size_words, thread_count, warn_of)
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError, Unsupported
 
 if TYPE_CHECKING:
@@ -255,6 +255,8 @@ class Model:
                  threads: int | None = None, device: str | None = None,
                  sizes: Mapping[str, int] | None = None,
                  options: Mapping[str, Any] | None = None) -> None:
+        check_text(text)
+        thread_count(threads or 0)
         words = option_words(options or {}) + size_words(sizes or {}) + device_words(device)
         source = _Source(text, path, module_texts(imports), words, threads or 0)
         self._open(source, _program_of(source), seed)

@@ -30,8 +30,8 @@ import re
 from typing import Any, Iterable, Mapping, Sequence, Union
 
 from . import _core, arrays
-from .compiler import (device_words, diagnostics_of, explanation_of, failure_of,
-                       option_words, warn_of)
+from .compiler import (check_text, device_words, diagnostics_of, explanation_of, failure_of,
+                       option_words, thread_count, warn_of)
 from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
 from .programs import program_of
 from .retell import TYPES, retold, warnings_of
@@ -73,6 +73,8 @@ class Op(_core.Op):
                  static: str | Sequence[str] = (), types: Mapping[str, Any] | None = None,
                  math: str = "f32", threads: int | None = None,
                  device: str | None = None) -> None:
+        check_text(text)
+        thread_count(threads or 0)
         names = read_names(text)
         check_declares(names.declares)
         given = (static,) if isinstance(static, str) else tuple(static)

@@ -275,5 +275,33 @@ class Training(unittest.TestCase):
                 self.assertIn("<svg", file.read())
 
 
+
+class Counts(unittest.TestCase):
+    text = "input X[2]\nparam w = 1\nloss = sum[i] (w*X[i])^2\noutput loss\n"
+
+    def test_what_counts_is_a_whole_number_in_its_range(self):
+        m = neoc.compile("import optim\ndim B <= 4\ninput X[B]\nparam w = 1\n"
+                         "loss = sum[i] (w*X[i])^2\ntrain loss using optim.sgd(lr = 0.1)\n")
+        data = {"X": np.ones(8, "float32")}
+        for name, value, kind in (("batch_size", -1, ValueError), ("batch_size", 0, ValueError),
+                                  ("epochs", -1, ValueError), ("epochs", "a", TypeError),
+                                  ("batch_size", 1.5, TypeError)):
+            with self.assertRaisesRegex(kind, f"{name}: expected"):
+                m.fit(data, **{"batch_size": 4, name: value})
+        m.fit(data, batch_size=np.int64(4), epochs=1)
+
+    def test_threads_are_checked_where_they_are_given(self):
+        for make in (lambda t: neoc.op("y = x", threads=t),
+                     lambda t: neoc.compile(self.text, threads=t), neoc.set_threads):
+            for value, kind in ((-1, ValueError), (10**10, ValueError), ("x", TypeError)):
+                with self.assertRaisesRegex(kind, "threads: expected"):
+                    make(value)
+
+    def test_a_text_is_a_str(self):
+        for value in (None, 3, b"y = x"):
+            for make in (neoc.op, neoc.compile):
+                with self.assertRaisesRegex(TypeError, "text: expected a str"):
+                    make(value)
+
 if __name__ == "__main__":
     unittest.main()

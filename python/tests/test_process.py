@@ -281,7 +281,9 @@ class Processes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.expr")
             with open(path, "w") as file:
-                file.write("input A[64, 64]\nC[i, j] = sum[k] A[i, k]*A[k, j]\noutput C\n")
+                for k, n in enumerate((500, 600, 700, 800)):  # minutes of search
+                    file.write(f"input A{k}[{n}, {n}]\nC{k}[i, j] = sum[k] A{k}[i, k]*A{k}[k, j]\n")
+                file.write("output C0, C1, C2, C3\n")
             p = subprocess.Popen([sys.executable, "-m", "neoc", "tune", "--time=100s", path],
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env={**os.environ, "XDG_CACHE_HOME": folder})

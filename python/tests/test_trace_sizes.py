@@ -180,5 +180,24 @@ class Sizes(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+
+class SizesAsNumbers(unittest.TestCase):
+    def test_a_size_by_itself_is_an_integer_in_each_call(self):
+        f = neoc.function(lambda u: u.shape[0])
+        for n in (3, 7, 2**24 + 1, 3):
+            r = f(np.ones(n, "i1"))
+            self.assertEqual((int(r), r.dtype), (n, np.int32))
+
+    def test_a_size_has_the_type_of_what_stands_beside_it(self):
+        for kind in ("u1", "i1", "i4", "i8", "f2", "f4", "f8"):
+            for g in (lambda u: u*u.shape[0], lambda u: u.shape[0] - u, lambda u: u[0] + u.shape[0],
+                      lambda u: u/u.shape[0] if kind[0] == "f" else u//u.shape[0]):
+                f = neoc.function(g)
+                for n in (3, 7, 5, 3):
+                    x = np.ones(n, kind)
+                    r, want = f(x), g(x)
+                    self.assertEqual(r.dtype, x.dtype)
+                    np.testing.assert_allclose(np.float64(r), np.float64(want), rtol=1e-3)
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,7 +11,7 @@ from ..errors import ShapeError
 from . import sizes
 from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS, joined, kind_of
-from .make import lift
+from .make import from_size, lift
 from .poly import Index, Poly, poly
 from .sizes import Size
 from .tensor import Bound, Tensor, define, read
@@ -89,14 +89,23 @@ def literal(value: Any, kind: str) -> Literal:
 
 def operands_of(name: str, values: Sequence[Any]) -> Tuple[List[Any], str]:
     """Operands as tensors and numbers, all of one type, and that type."""
-    lifted = [v if is_scalar(v) else lift(v) for v in values]
+    lifted = [v if is_scalar(v) or isinstance(v, Size) else lift(v) for v in values]
     kinds = [v.kind for v in lifted if isinstance(v, Tensor)]
     if not kinds:
         lifted = [lift(v) for v in lifted]
         kinds = [v.kind for v in lifted]
-    scalars = [v for v in lifted if not isinstance(v, Tensor)]
+    scalars = [v.poly.value() if isinstance(v, Size) else v
+               for v in lifted if not isinstance(v, Tensor)]
     kind = joined(name, kinds, scalars)
-    return [converted(v, kind) if isinstance(v, Tensor) else v for v in lifted], kind
+    return [_of_kind(v, kind) for v in lifted], kind
+
+
+def _of_kind(value: Any, kind: str) -> Any:
+    """A tensor in the type; a size as well, as a number of Python would be taken. A small type may
+    not hold other sizes: there the size is the number that it is in this call."""
+    if isinstance(value, Size):
+        return sizes.fix(value.poly) if kind in ("i8", "u8") else from_size(value.poly, kind)
+    return converted(value, kind) if isinstance(value, Tensor) else value
 
 
 def converted(x: Tensor, kind: str) -> Tensor:

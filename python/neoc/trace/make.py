@@ -28,7 +28,7 @@ def lift(value: Any, kind: Optional[str] = None) -> Tensor:
     if isinstance(value, Tensor):
         return _own(value)
     if isinstance(value, Size):
-        return from_size(value.poly, kind or "f32")
+        return from_size(value.poly, kind or "i32")
     if isinstance(value, (bool, int, float, np.generic)) and np.ndim(value) == 0:
         return full((), value, kind or _scalar_kind(value))
     return constant(value, kind)

@@ -74,10 +74,10 @@ class Size:
         return shown(-self.poly)
 
     def __truediv__(self, other: Any) -> Any:
-        return as_tensor(self) / as_tensor(other)
+        return NotImplemented if _is_tensor(other) else as_tensor(self) / as_tensor(other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return as_tensor(other) / as_tensor(self)
+        return NotImplemented if _is_tensor(other) else as_tensor(other) / as_tensor(self)
 
     def __pow__(self, other: Any) -> Any:
         if isinstance(other, int) and 0 <= other <= 8:
@@ -85,7 +85,7 @@ class Size:
             for _ in range(other):
                 result = result * self.poly
             return shown(result)
-        return as_tensor(self) ** other
+        return NotImplemented if _is_tensor(other) else as_tensor(self) ** other
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (int, Size)):
@@ -120,6 +120,11 @@ def _made(a: Any, b: Any, f: Callable[[Poly, Poly], Poly]) -> Any:
 
 def _with_float(a: Any, b: Any, f: Callable[[Any, Any], Any]) -> Any:
     return f(as_tensor(a), as_tensor(b))
+
+
+def _is_tensor(value: Any) -> bool:
+    from .tensor import Tensor
+    return isinstance(value, Tensor)
 
 
 def as_tensor(value: Any) -> Any:
