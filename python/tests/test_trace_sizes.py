@@ -1,4 +1,5 @@
 """Sizes of traced functions: what is compiled again, and what is one size."""
+import copy
 import re
 import threading
 import unittest
@@ -179,6 +180,19 @@ class Sizes(unittest.TestCase):
             t.join()
         self.assertEqual(wrong, [])
 
+
+
+class Copies(unittest.TestCase):
+    def test_a_copy_has_the_function_and_its_options(self):
+        f = neoc.function(lambda x, k: x*k, static_argnames="k", sizes="fixed")
+        g = copy.deepcopy(f)
+        self.assertEqual(g(np.ones(2, "float32"), 3).tolist(), [3, 3])
+        self.assertEqual((g.static, g.sizes, f.cache_info().compiled), (("k",), "fixed", 0))
+
+    def test_a_function_without_a_tensor_as_result_is_told(self):
+        for result in (None, {}, ()):
+            with self.assertRaisesRegex(neoc.NeoError, "returns no tensor"):
+                neoc.function(lambda x: result)(np.ones(2))
 
 
 class SizesAsNumbers(unittest.TestCase):

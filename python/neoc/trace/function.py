@@ -195,6 +195,10 @@ class Function:
         """The name of the Python function."""
         return str(getattr(self.f, "__name__", "the function"))
 
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "Function":
+        """A function of its own, which compiles anew; the Python function is shared."""
+        return Function(self.f, self.static, self.sizes, dict(self.options))
+
     def __repr__(self) -> str:
         return f"<neoc.function {self.called()}{self.signature}>"
 

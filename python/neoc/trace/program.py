@@ -59,6 +59,8 @@ def trace_call(call: Callable[[List[Tensor]], Any], signature: Signature,
                                                     signature.names)]
         result = call(arguments)
         leaves, structure = tree.flatten(result)
+        if not leaves:
+            raise TraceError("the function returns no tensor: what it computes is its result")
         results = [_result(leaf) for leaf in leaves]
         trace.finish()
     return written(trace, arguments, results, structure)
