@@ -1,12 +1,12 @@
 /* Which buffers of a plan lie on which, so that their offsets can be found at other sizes.
  *
- * Of the buffers alive at a step, in the order of their offsets, each lies on the one before it.
+ * The buffers alive at a step are a stack: in the order of offsets each lies on the one before it.
  * Two buffers that live together do so at the first step of the later one, where a chain of such
  * pairs leads from the upper one to the lower one. So the pairs at first steps are enough. A
  * buffer that begins makes two of them, one that ends makes one: there are fewer than three for
  * each buffer.
  *
- * Where buffers keep apart at all times, pairs could be as many as the square of the buffers.
+ * Buffers that must be apart at all times, as on a GPU, could make a pair of each two of them.
  * Heights stand between them: a height is above the one before it and all buffers that end there
  * or below, and a buffer lies on the highest one that is not above where it begins. */
 #include "base/vec.h"
