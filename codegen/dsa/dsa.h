@@ -49,7 +49,8 @@ typedef struct {
 /* Checks a plan; shares no code with the planner (valid.c). Time O(n log n) for a valid plan. */
 neo_dsa_verdict neo_dsa_valid(const neo_dsa_item *items, size_t n, neo_arena *scratch);
 
-/* The plan at other sizes than the bounds, as a relation. A place is a buffer of the plan, or, with no buffer, a height
+/* The plan at other sizes than the bounds, as a relation. A place is a buffer of the plan, or,
+ * with no buffer, a height
  * of no bytes; `below` of a place are others before it, all of which end where it begins or
  * below. With
  *

@@ -1,5 +1,5 @@
-/* A count of the threads inside of LLVM. A child of a fork goes on with LLVM, and would wait for ever
- * for a lock of LLVM that another thread held: a process forks while the count is 0. This is
+/* A count of the threads inside of LLVM. A child of a fork goes on with LLVM, and would wait for
+ * ever for a lock of LLVM that another thread held: a process forks while the count is 0. This is
  * state of the process, as those locks are. */
 #include "codegen/llvm/emit.h"
 #include <pthread.h>
