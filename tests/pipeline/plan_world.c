@@ -295,14 +295,15 @@ void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = w->threads, .seed = w->seed};
   check(w, neo_compile_passes(&w->c), "passes");
   neo_module *m = w->c.module;
-  w->sizes = NEO_NEW_ARRAY(&w->c.arena, int64_t, m->sizes.n + 1);
+  const uint32_t given = m->sizes.n; /* fusion adds the indices of loops */
   w->input = NEO_NEW_ARRAY(&w->c.arena, void *, m->tensors.n + 1);
+  check(w, neo_compile_kernels(&w->c), "kernels");
+  w->sizes = NEO_NEW_ARRAY(&w->c.arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
-    w->sizes[k] = sizes ? sizes[k] : m->sizes.at[k].hi;
+    w->sizes[k] = sizes && k < given ? sizes[k] : m->sizes.at[k].hi;
   for (uint32_t k = 1; k < m->sizes.n; k++) /* over sizes before it */
     if (m->sizes.at[k].kind == NEO_SIZE_DERIVED)
       w->sizes[k] = neo_size_value(m, m->sizes.at[k].value, w->sizes);
-  check(w, neo_compile_kernels(&w->c), "kernels");
   make_model(w, kind);
   running = w;
   neo_rt_status s = neo_rt_create(&w->model, &config, &w->ctx);
