@@ -295,7 +295,7 @@ void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
   neo_rt_config config = {.struct_size = sizeof config, .threads = w->threads, .seed = w->seed};
   check(w, neo_compile_passes(&w->c), "passes");
   neo_module *m = w->c.module;
-  const uint32_t given = m->sizes.n; /* fusion adds the indices of loops */
+  const size_t given = m->sizes.n; /* fusion adds the indices of loops */
   w->input = NEO_NEW_ARRAY(&w->c.arena, void *, m->tensors.n + 1);
   check(w, neo_compile_kernels(&w->c), "kernels");
   w->sizes = NEO_NEW_ARRAY(&w->c.arena, int64_t, m->sizes.n + 1);
