@@ -96,9 +96,9 @@ int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, co
   if (!read || c->holds[cell] == at + 1)
     return cell;
   if (c->holds[cell])
-    neo_interp_frame_fail(f, NEO_INTERNAL, "%s reads element %lld of %s, whose cell holds element %lld",
-                          made_name(f), (long long)at, tensor_name(f, tensor),
-                          (long long)c->holds[cell] - 1);
+    neo_interp_frame_fail(
+        f, NEO_INTERNAL, "%s reads element %lld of %s, whose cell holds element %lld", made_name(f),
+        (long long)at, tensor_name(f, tensor), (long long)c->holds[cell] - 1);
   else
     neo_interp_frame_fail(f, NEO_INTERNAL, "%s reads element %lld of %s before it is made",
                           made_name(f), (long long)at, tensor_name(f, tensor));

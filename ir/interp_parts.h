@@ -13,9 +13,10 @@ enum { NEO_INTERP_AXES = 64, NEO_FACTOR_MAPS = 4 /* of a read, before it is mult
 
 /* Memory of a tensor while a tree runs that makes it: each cell knows which element it holds. */
 typedef struct {
-  int64_t n, *holds;              /* by cell: an element, + 1; 0: none */
-  struct neo_interp_frame *where; /* its AXIS are an element's indices; null: a cell for each element */
-  uint32_t rank, at[16];          /* nodes of the cell's coordinates */
+  int64_t n, *holds; /* by cell: an element, + 1; 0: none */
+  struct neo_interp_frame
+      *where;            /* its AXIS are an element's indices; null: a cell for each element */
+  uint32_t rank, at[16]; /* nodes of the cell's coordinates */
   int64_t extent[16];
   neo_value *v;
   double *error; /* as in neo_interp_store */
@@ -23,16 +24,16 @@ typedef struct {
 
 typedef struct {
   neo_values v;
-  double *error;    /* while tracking; null: all 0 */
-  size_t cap;       /* of v.at and error */
-  bool error_valid; /* `error` belongs to the values */
+  double *error;           /* while tracking; null: all 0 */
+  size_t cap;              /* of v.at and error */
+  bool error_valid;        /* `error` belongs to the values */
   neo_interp_cells *cells; /* null: no tree is running that makes the tensor */
 } neo_interp_store;
 
 typedef struct {
   uint64_t seed, step, call;
   bool training, track;
-  uint64_t *work; /* elements and terms that are left; null: any number */
+  uint64_t *work;  /* elements and terms that are left; null: any number */
   uint64_t *noise; /* state of the random disturbance; null: none (neo_interp_disturb) */
 } neo_interp_env;
 
@@ -58,7 +59,8 @@ typedef struct neo_interp_frame {
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
   uint32_t n_factors, factor[2]; /* that the body multiplies (interp_product.c); 0: another */
   int64_t axis[NEO_INTERP_AXES];
-  int64_t from[NEO_INTERP_AXES], to[NEO_INTERP_AXES]; /* output axes run over these positions, of those they have */
+  int64_t from[NEO_INTERP_AXES],
+      to[NEO_INTERP_AXES]; /* output axes run over these positions, of those they have */
   uint64_t tick, since[NEO_INTERP_AXES + 1];
   neo_value acc[2];
   double acc_error[2];

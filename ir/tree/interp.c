@@ -186,9 +186,7 @@ static neo_status run_instance(runner *r, const instance_run *x) {
   neo_interp_frame *f = x->frame;
   for (uint32_t k = 0; k < f->d.n_out; k++) {
     f->from[k] = x->lo[k] ? value_of(r, x->lo[k]) : 0;
-    f->to[k] = x->hi[k]   ? value_of(r, x->hi[k])
-               : x->lo[k] ? f->from[k] + 1
-                          : INT64_MAX;
+    f->to[k] = x->hi[k] ? value_of(r, x->hi[k]) : x->lo[k] ? f->from[k] + 1 : INT64_MAX;
   }
   neo_interp_frame_forget(f);
   neo_interp_frame_run_part(f);

@@ -57,8 +57,8 @@ const neo_tree *neo_tree_of_order(neo_module *m, neo_arena *a, const neo_order_s
   return band_of(&g, loop);
 }
 
-const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_def *defs,
-                                       size_t n, neo_str *why) {
+const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
+                                       neo_str *why) {
   neo_order_step loop;
   neo_prover *p = neo_prover_new(m);
   bool found = neo_order_find(p, defs, n, a, &loop, NULL);

@@ -36,7 +36,7 @@ typedef enum {
  * below its root: they have no rows to run at once. */
 typedef enum {
   NEO_BLOCKS_ALL,
-  NEO_BLOCKS_WIDE,  /* those before the last run of blocks with one row each */
+  NEO_BLOCKS_WIDE, /* those before the last run of blocks with one row each */
   NEO_BLOCKS_SERIAL /* that run, as one block, whose rows run one after another in a loop of their own */
 } neo_block_range;
 
@@ -84,7 +84,7 @@ typedef struct { /* memory for elements of a tensor */
   neo_tensor tensor;
   const neo_tree *scope; /* the memory is there while this node runs */
   uint32_t rank;         /* of the cells */
-  const neo_expr *at;    /* coordinates of the cell of an element, over its indices AXIS k and sizes */
+  const neo_expr *at; /* coordinates of the cell of an element, over its indices AXIS k and sizes */
   const neo_expr *extent;
 } neo_store;
 typedef NEO_VEC(neo_store) neo_stores;

@@ -20,7 +20,8 @@ static void fail(verifier *v, const char *what) {
 /* ---- expressions */
 
 static bool is_index(const neo_tree_band *b, uint32_t size) {
-  return b->index.i == size || (b->rows.first.i && (b->rows.begin.i == size || b->rows.end.i == size));
+  return b->index.i == size ||
+         (b->rows.first.i && (b->rows.begin.i == size || b->rows.end.i == size));
 }
 
 static void look_index(void *ctx, neo_expr e) {

@@ -76,10 +76,10 @@ static void a_recurrence_is_a_band_between_leaves(void **state) {
 }
 
 static void bands_lie_in_one_another_and_run_downwards(void **state) {
-  neo_module *m =
-      test_parse(*state, "size N 0..9\ninput a : f32 [N, 4, N]\ntemp D : f32 [N, 4, N]\n"
-                         "def D[i: N, k: 4, j: N] =\n    a[i, k, j] + select(j + 1 < N, D[i, k, j + 1],"
-                         " (D[i - 1, k, j] else 0.0))\n");
+  neo_module *m = test_parse(
+      *state, "size N 0..9\ninput a : f32 [N, 4, N]\ntemp D : f32 [N, 4, N]\n"
+              "def D[i: N, k: 4, j: N] =\n    a[i, k, j] + select(j + 1 < N, D[i, k, j + 1],"
+              " (D[i - 1, k, j] else 0.0))\n");
   assert_text(m, "D",
               "band i in 0..N\n"
               "  band j in 0..N down\n"
@@ -89,16 +89,16 @@ static void bands_lie_in_one_another_and_run_downwards(void **state) {
 static void every_node_prints_and_parses(void **state) {
   neo_module *m = test_parse(*state, chain);
   static const char text[] = "seq\n"
-                              "  store y [2, 3] at (d0 % 2, d1)\n"
-                              "  band t in 0..T down\n"
-                              "    seq\n"
-                              "      guard t < 3\n"
-                              "        leaf h[t, 0..3] y[t - 1..t + 1]\n"
-                              "      exit unless x[t, 0] < 1.0\n"
-                              "      kernel 4\n"
-                              "        leaf\n"
-                              "  store h [] at ()\n"
-                              "  leaf z\n";
+                             "  store y [2, 3] at (d0 % 2, d1)\n"
+                             "  band t in 0..T down\n"
+                             "    seq\n"
+                             "      guard t < 3\n"
+                             "        leaf h[t, 0..3] y[t - 1..t + 1]\n"
+                             "      exit unless x[t, 0] < 1.0\n"
+                             "      kernel 4\n"
+                             "        leaf\n"
+                             "  store h [] at ()\n"
+                             "  leaf z\n";
   neo_schedule_tree t = parsed(m, text);
   assert_string_equal(text_of(m, &t), text);
 }
@@ -212,41 +212,57 @@ static void other_orders_that_are_right_give_the_same(void **state) {
   assert_runs(m, "seq\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n");
   assert_runs(m, "seq\n  band t in 0..T + 1\n    leaf y[t - 1] h[t]\n  leaf z\n");
   assert_runs(m, "seq\n  leaf h[0] y[0]\n  band t in 1..T\n    leaf h[t] y[t]\n  leaf z\n");
-  assert_runs(m, "seq\n  band j in 0..3\n    band t in 0..T\n      leaf h[t, j] y[t, j]\n  leaf z\n");
-  assert_runs(m, "seq\n  band t in 0..T\n    guard t < T\n      leaf h[t, 0..2] h[t, 2..9] y[t]\n  leaf z\n");
-  assert_runs(m, "seq\n  band j in 0..3\n    seq\n      band t in 0..T\n        leaf h[t, j] y[t, j]\n"
-                 "      leaf z[j]\n");
+  assert_runs(m,
+              "seq\n  band j in 0..3\n    band t in 0..T\n      leaf h[t, j] y[t, j]\n  leaf z\n");
+  assert_runs(
+      m,
+      "seq\n  band t in 0..T\n    guard t < T\n      leaf h[t, 0..2] h[t, 2..9] y[t]\n  leaf z\n");
+  assert_runs(m,
+              "seq\n  band j in 0..3\n    seq\n      band t in 0..T\n        leaf h[t, j] y[t, j]\n"
+              "      leaf z[j]\n");
 }
 
 static void a_read_before_its_write_fails(void **state) {
   neo_module *m = test_parse(*state, chain);
-  assert_fails(m, "seq\n  band t in 0..T\n    leaf y[t] h[t]\n  leaf z\n", "y reads element 0 of h before");
-  assert_fails(m, "seq\n  band t in 0..T down\n    leaf h[t] y[t]\n  leaf z\n", "h reads element 9 of y before");
-  assert_fails(m, "seq\n  leaf z\n  band t in 0..T\n    leaf h[t] y[t]\n", "z reads element 0 of y before");
-  assert_fails(m, "seq\n  band t in 0..T - 1\n    leaf h[t] y[t]\n  leaf z\n", "z reads element 12 of y before");
+  assert_fails(m, "seq\n  band t in 0..T\n    leaf y[t] h[t]\n  leaf z\n",
+               "y reads element 0 of h before");
+  assert_fails(m, "seq\n  band t in 0..T down\n    leaf h[t] y[t]\n  leaf z\n",
+               "h reads element 9 of y before");
+  assert_fails(m, "seq\n  leaf z\n  band t in 0..T\n    leaf h[t] y[t]\n",
+               "z reads element 0 of y before");
+  assert_fails(m, "seq\n  band t in 0..T - 1\n    leaf h[t] y[t]\n  leaf z\n",
+               "z reads element 12 of y before");
   assert_fails(m, "seq\n  band t in 0..T\n    guard t < 2\n      leaf h[t] y[t]\n  leaf z\n",
                "z reads element 6 of y before");
-  assert_fails(m, "seq\n  band t in 0..T\n    seq\n      leaf h[t] y[t]\n      exit unless t < 2\n  leaf z\n",
-               "z reads element 9 of y before");
+  assert_fails(
+      m,
+      "seq\n  band t in 0..T\n    seq\n      leaf h[t] y[t]\n      exit unless t < 2\n  leaf z\n",
+      "z reads element 9 of y before");
 }
 
 static void storage_that_is_folded_gives_the_same(void **state) {
   neo_module *m = test_parse(*state, chain);
-  assert_runs(m, "seq\n  store h [1, 3] at (d0 % 1, d1)\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n");
+  assert_runs(
+      m, "seq\n  store h [1, 3] at (d0 % 1, d1)\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n");
   assert_runs(m, "seq\n  store h [3] at (d1)\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n");
-  assert_runs(m, "seq\n  band t in 0..T\n    store h [3] at (2 - d1)\n    leaf h[t] y[t]\n  leaf z\n");
-  assert_runs(m, "store y [T, 3] at (T - 1 - d0, d1)\n"
-                 "seq\n  store h [1] at (0)\n  band j in 0..3\n    band t in 0..T\n      leaf h[t, j] y[t, j]\n"
-                 "  leaf z\n");
+  assert_runs(m,
+              "seq\n  band t in 0..T\n    store h [3] at (2 - d1)\n    leaf h[t] y[t]\n  leaf z\n");
+  assert_runs(
+      m,
+      "store y [T, 3] at (T - 1 - d0, d1)\n"
+      "seq\n  store h [1] at (0)\n  band j in 0..3\n    band t in 0..T\n      leaf h[t, j] y[t, j]\n"
+      "  leaf z\n");
 }
 
 static void a_cell_that_holds_another_element_fails(void **state) {
   neo_module *m = test_parse(*state, chain);
   assert_fails(m, "seq\n  store h [1] at (0)\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n",
                "y reads element 0 of h, whose cell holds element 2");
-  assert_fails(m, "store y [2, 3] at (d0 % 2, d1)\nseq\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n",
-               "z reads element 0 of y, whose cell holds element 12");
-  assert_fails(m, "store y [2, 3] at (d0, d1)\nseq\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n",
+  assert_fails(
+      m, "store y [2, 3] at (d0 % 2, d1)\nseq\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n",
+      "z reads element 0 of y, whose cell holds element 12");
+  assert_fails(m,
+               "store y [2, 3] at (d0, d1)\nseq\n  band t in 0..T\n    leaf h[t] y[t]\n  leaf z\n",
                "element 6 of y has no cell");
 }
 
@@ -270,10 +286,11 @@ static void an_exit_leaves_its_band(void **state) {
                                      "def h[t: T] = x[t, 0] + (h[t - 1] else 0.0)\n"
                                      "def z[j: 3] = select(j < 2, (h[j] else 0.0), 9.0)\n");
   const char *why;
-  const neo_values *v = run(m, 5,
-                            "seq\n  band t in 0..T\n    seq\n      leaf h[t]\n      exit unless t < 1\n"
-                            "  leaf z\n",
-                            &why);
+  const neo_values *v =
+      run(m, 5,
+          "seq\n  band t in 0..T\n    seq\n      leaf h[t]\n      exit unless t < 1\n"
+          "  leaf z\n",
+          &why);
   if (!v)
     fail_msg("%s", why);
   assert_true(v->at[2].f == 9);
