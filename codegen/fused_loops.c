@@ -46,7 +46,8 @@ static neo_position_loop one_loop(maker *x, const neo_group *g) {
   if (g->recurrence) {
     neo_recurrence_options o = *x->options;
     o.loops = NEO_LOOPS_NONE;
-    o.choose = serial_segment;
+    o.schedules =
+        neo_recurrence_schedules(x->m, g->recurrence, o.machine, serial_segment, NULL, x->a);
     x->status = neo_recurrence_kernels(x->m, g, &o, x->a, &steps, x->why);
     if (x->status || steps.n != 1 || !steps.at[0].kernel)
       return none;
@@ -67,7 +68,10 @@ static void add_apart(maker *x, const neo_group *g) {
   neo_kernel_step s = {0};
   if (g->recurrence) {
     neo_kernel_steps steps = {0};
-    x->status = neo_recurrence_kernels(x->m, g, x->options, x->a, &steps, x->why);
+    neo_recurrence_options o = *x->options;
+    o.schedules =
+        neo_recurrence_schedules(x->m, g->recurrence, o.machine, o.choose, o.choose_ctx, x->a);
+    x->status = neo_recurrence_kernels(x->m, g, &o, x->a, &steps, x->why);
     for (size_t k = 0; k < steps.n; k++)
       NEO_PUSH(x->a, x->out, steps.at[k]);
     return;

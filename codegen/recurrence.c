@@ -1,4 +1,4 @@
-/* Each segment becomes groups and kernels as a program of its own would. Then loops that do not pay in
+/* Each group of a segment becomes a kernel as one of a program would. Then loops that do not pay in
  * the plan, and segments beside them, are copied into one kernel. A slice that is stored is its whole
  * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
@@ -17,12 +17,10 @@ typedef struct {
   neo_module *m;
   const neo_group *g;
   const neo_recurrence_options *options;
-  neo_fuse_options fusion;
   neo_arena *a;
   neo_str *why;
   neo_status status;
   neo_prover *prover;
-  neo_machine in_blocks; /* the machine, as kernels in loops over blocks of rows may use it */
   uint32_t n_chosen;     /* schedules so far */
   uint32_t n_blocks;     /* such loops around the segment at hand */
   neo_block_range range; /* of the innermost one */
@@ -73,14 +71,6 @@ static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
 
 /* ---- segments */
 
-/* A segment's group is needed where the recurrence is. */
-static neo_group under_conditions(maker *x, const neo_group *g) {
-  neo_group y = *g;
-  for (size_t k = 0; k < x->g->when.n; k++)
-    neo_group_needed_where(x->m, x->a, &y, x->g->when.at[k]);
-  return y;
-}
-
 /* A kernel of a round that changes nothing does nothing. */
 static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
   const neo_node *n = neo_expr_node(x->m, alive);
@@ -93,66 +83,23 @@ static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
   neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
 }
 
-static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_expr alive) {
-  const neo_machine *machine = x->n_blocks ? &x->in_blocks : machine_of(x);
-  neo_group needed = under_conditions(x, of_segment), *g = &needed;
+static neo_kernel_step made_group(maker *x, const neo_group *g, neo_expr alive) {
   neo_kernel_step s = {0};
-  if (alive.i)
-    neo_group_read_too(x->m, x->a, g, alive);
-  if (x->n_blocks && x->range == NEO_BLOCKS_SERIAL) {
-    g->in_order = true;
-    g->form = NULL; /* which says so, too */
-  }
-  neo_schedule schedule = x->options->choose
-                              ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
-                              : neo_schedule_default(x->m, g, machine);
+  const neo_schedule *schedule = &x->options->schedules[x->n_chosen];
   NEO_PUSH(x->a, &s.choices, x->n_chosen++);
   if (x->n_blocks)
-    neo_sum_order_add(x->m, x->a, g, &schedule, &x->order[x->range]);
-  x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
+    neo_sum_order_add(x->m, x->a, g, schedule, &x->order[x->range]);
+  x->status = neo_kernel_make(x->m, g, schedule, machine_of(x)->gpu, x->a, &s.kernel, x->why);
   if (alive.i && !x->status)
     put_under_alive(x, s.kernel, alive);
   return s;
 }
 
-/* The segment as an entry, which returns what is stored. */
-static neo_status fuse_segment(maker *x, const neo_recurrence_step *s, neo_grouping *out) {
-  neo_module *m = x->m;
-  neo_entry_rec e = {.kind = NEO_ENTRY_FORWARD, .name = neo_name_of(m->names, "round")};
-  uint32_t *id = NEO_NEW_ARRAY(x->a, uint32_t, s->roots.n + 1);
-  for (size_t k = 0; k < s->roots.n; k++)
-    id[k] = s->roots.at[k].i;
-  e.outputs = neo_list_new(m, id, s->roots.n);
-  for (size_t k = 0; k < s->roots.n; k++)
-    id[k] = neo_tensor_at(m, s->roots.at[k])->name;
-  e.names = neo_list_new(m, id, s->roots.n);
-  neo_entry_rec *entries = m->entries.at;
-  size_t n = m->entries.n, cap = m->entries.cap;
-  m->entries.at = &e;
-  m->entries.n = m->entries.cap = 1;
-  neo_status status = neo_fuse_with(m, x->a, &x->fusion, out, NULL);
-  m->entries.at = entries;
-  m->entries.n = n;
-  m->entries.cap = cap;
-  return status;
-}
-
-static bool is_of(const neo_recurrence_step *s, const neo_group *g) {
-  neo_def last = g->members.at[g->members.n - 1].def;
-  for (size_t k = 0; k < s->defs.n; k++)
-    if (s->defs.at[k].i == last.i)
-      return true;
-  return false;
-}
-
 static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
-  neo_grouping grouping;
   neo_kernel_step where = {.hi = s->when};
   neo_kernel_steps *to = s->when.i ? &where.steps : out;
-  x->status = fuse_segment(x, s, &grouping);
-  for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
-    if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
-      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k], s->alive));
+  for (size_t k = 0; !x->status && k < s->groups.n; k++)
+    NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k], s->alive));
   if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }
@@ -625,12 +572,7 @@ static neo_kernel_steps divided(maker *x, const neo_kernel_steps *steps) {
 neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
                                   neo_kernel_steps *out, neo_str *why) {
-  maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
-  x.fusion.off |=
-      1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
-  x.in_blocks = *options->machine;
-  x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
-  x.in_blocks.few_rows = true;
+  maker x = {.m = m, .g = g, .options = options, .a = a, .why = why};
   take_sizes(&x);
   neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
   if (x.status)

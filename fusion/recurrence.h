@@ -40,6 +40,7 @@ struct neo_recurrence_step {
   neo_expr when, alive;
   NEO_VEC(neo_def) defs;
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
+  NEO_VEC(neo_group) groups; /* what of them becomes one kernel; filled by neo_fuse_with */
 };
 
 typedef struct neo_recurrence {

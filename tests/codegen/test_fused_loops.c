@@ -55,9 +55,7 @@ static void load(world *w, const char *text) {
   w->m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
   assert_non_null(w->m);
   assert_int_equal(neo_fuse(w->m, a, &w->all, NULL), NEO_OK);
-  neo_fuse_options fusion = {0};
-  neo_recurrence_options o = {
-      .machine = neo_machine_named("x86-64-v3"), .fusion = &fusion, .all = &w->all};
+  neo_recurrence_options o = {.machine = neo_machine_named("x86-64-v3"), .all = &w->all};
   neo_str why;
   neo_str_init(&why, a);
   for (size_t g = 0; g < w->all.groups.n; g++) {

@@ -125,30 +125,36 @@ static void place_segments(neo_compilation *c, const neo_kernel_steps *steps,
 typedef struct {
   neo_compilation *c;
   const neo_group *of;
-  size_t first; /* segment of the recurrence's schedule 0 */
-  uint32_t n;   /* chosen so far */
-  /* Another schedule for one of them; null: they are chosen, and noted. */
-  const neo_segment *other;
-  const neo_schedule *schedule;
+  size_t first;             /* segment of the recurrence's schedule 0 */
+  const neo_segment *other; /* which has another schedule; null: none has */
   bool reference;
-} chooser;
+} lowering;
 
+/* Chooses the schedule of a segment, and notes it. */
 static neo_schedule choose_segment(void *ctx, neo_module *m, const neo_group *g,
                                    const neo_machine *machine) {
-  chooser *x = ctx;
+  const lowering *x = ctx;
   neo_compilation *c = x->c;
-  uint32_t number = x->n++;
-  neo_segment s = {.of = x->of, .number = number, .kernel = UINT32_MAX};
-  if (x->other)
-    return x->other->number == number ? *x->schedule : c->segments.at[x->first + number].schedule;
-  neo_group *own = neo_arena_copy(&c->arena, g, sizeof *g);
+  neo_segment s = {.of = x->of, .kernel = UINT32_MAX, .g = g};
+  s.number = (uint32_t)(c->segments.n - x->first);
   s.machine = neo_arena_copy(&c->arena, machine, sizeof *machine);
-  s.g = own;
   s.schedule = c->options.segment_schedule
                    ? c->options.segment_schedule(c->options.schedule_ctx, m, g, machine)
                    : neo_compile_schedule_on(c, g, machine, &s.from);
   NEO_PUSH(&c->arena, &c->segments, s);
   return s.schedule;
+}
+
+/* The schedules of a recurrence's segments, with another one for x. */
+static const neo_schedule *schedules_with(neo_compilation *c, const neo_segment *x,
+                                          const neo_schedule *schedule) {
+  size_t first = (size_t)(x - c->segments.at) - x->number, n = 0;
+  while (first + n < c->segments.n && c->segments.at[first + n].of == x->of)
+    n++;
+  neo_schedule *all = NEO_NEW_ARRAY(&c->arena, neo_schedule, n);
+  for (size_t k = 0; k < n; k++)
+    all[k] = k == x->number ? *schedule : c->segments.at[first + k].schedule;
+  return all;
 }
 
 /* Have all segments kernels, those of rows that run alone too? */
@@ -161,33 +167,37 @@ static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
 
 /* Loops are divided by the first schedules. */
 static double price_segment(void *ctx, uint32_t choice, double saved_s) {
-  chooser *x = ctx;
+  lowering *x = ctx;
   neo_segment *s = &x->c->segments.at[x->first + choice];
   s->saved_s = x->other ? s->saved_s : saved_s;
   return s->saved_s;
 }
 
-/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen
- * inside; of loops that share one there is no choice. */
-static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *choose,
-                               neo_kernel_steps *out, const char **why) {
+static neo_machine loop_machine(const neo_compilation *c) {
+  neo_machine machine = c->machine;
+  machine.matrix = 0;
+  return machine;
+}
+
+/* The kernels of a recurrence by these schedules, or of loops that share one, where there is no choice. */
+static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_kernel_steps *out,
+                               const char **why) {
+  neo_compilation *c = x->c;
+  const neo_group *g = x->of;
   neo_str text;
   neo_str_init(&text, &c->arena);
-  neo_machine machine = c->machine;
-  neo_fuse_options fusion = neo_compile_fusion(c);
-  machine.matrix = 0;
+  neo_machine machine = loop_machine(c);
   neo_recurrence_options options = {.machine = &machine,
-                                    .fusion = &fusion,
+                                    .schedules = schedules,
                                     .choose = c->options.segment_schedule,
                                     .choose_ctx = c->options.schedule_ctx,
                                     .loops = c->options.loops,
                                     .all = &c->grouping};
   if (g->recurrence) {
-    options.choose = choose_segment;
     options.price = price_segment;
-    if (choose->reference)
+    if (x->reference)
       options.one_row_blocks = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
-    options.choose_ctx = choose;
+    options.choose_ctx = x;
   }
   neo_status s = g->recurrence
                      ? neo_recurrence_kernels(c->module, g, &options, &c->arena, out, &text)
@@ -199,13 +209,18 @@ static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *
 
 static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
   neo_kernel_steps steps = {0};
-  chooser choose = {.c = c, .of = g, .first = c->segments.n};
-  neo_status s = loop_kernels(c, g, &choose, &steps, &c->why);
+  lowering x = {.c = c, .of = g, .first = c->segments.n};
+  neo_machine machine = loop_machine(c);
+  const neo_schedule *schedules = NULL;
+  if (g->recurrence)
+    schedules = neo_recurrence_schedules(c->module, g->recurrence, &machine, choose_segment, &x,
+                                         &c->arena);
+  neo_status s = loop_kernels(&x, schedules, &steps, &c->why);
   if (s)
     return s;
   neo_plan_parts parts = add_parts(c, &steps);
   if (g->recurrence)
-    place_segments(c, &steps, &parts, choose.first);
+    place_segments(c, &steps, &parts, x.first);
   note_group(c, neo_schedule_plain(), NULL, first_kernel(&parts), parts);
   return NEO_OK;
 }
@@ -249,10 +264,9 @@ static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) {
   neo_kernel_steps steps = {0};
-  chooser choose = {
-      .c = c, .of = x->of, .first = 0, .other = x, .schedule = s, .reference = reference};
-  choose.first = (size_t)(x - c->segments.at) - x->number;
-  neo_status status = loop_kernels(c, x->of, &choose, &steps, why);
+  lowering l = {.c = c, .of = x->of, .other = x, .reference = reference};
+  l.first = (size_t)(x - c->segments.at) - x->number;
+  neo_status status = loop_kernels(&l, schedules_with(c, x, s), &steps, why);
   if (status)
     return status;
   *out = kernel_with(&steps, x->number);
