@@ -133,6 +133,8 @@ def power(a: Any, b: Any) -> Tensor:
     if is_scalar(b) and not isinstance(b, (bool, np.bool_)):
         return _constant_power(a, b)
     values, kind = operands_of("power", (a, b))
+    if kind not in FLOATS and isinstance(b, Size):
+        return _constant_power(a, int(b))
     if kind not in FLOATS:
         raise Unsupported("integers to the power of a tensor: convert with .astype('float32')")
     return pointwise(values, kind, lambda x, y: Operator("^", [x, y], kind))

@@ -194,16 +194,32 @@ def kept(t: Tensor) -> Tensor:
 
 def _demand(t: Tensor, extent: Poly) -> None:
     """An argument that is used as an index gets a bound: values are checked at each call."""
-    leaf = _chain(t)[-1]
+    _bind_leaf(t, -extent, extent)
+
+
+def demand_from_zero(t: Tensor, extent: Poly) -> None:
+    """The same for functions that take integers from 0 on alone."""
+    _bind_leaf(t, poly(0), extent)
+
+
+def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> None:
+    """An argument's elements lie in [low, high), and in what earlier uses asked for."""
+    chain = _chain(t)
+    leaf = chain[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
         return
-    if leaf.bound is None or at_least(leaf.bound[1], extent):
-        low = -extent
-        if leaf.bound is not None and at_least(leaf.bound[0], low):
-            low = leaf.bound[0]
-        leaf.bound = low, extent
-    for view in _chain(t):
-        view.bound = leaf.bound
+    if leaf.bound is not None:
+        low, high = -_lesser(-low, -leaf.bound[0]), _lesser(high, leaf.bound[1])
+    for view in chain:
+        view.bound = low, high
+
+
+def _lesser(a: Poly, b: Poly) -> Poly:
+    """The lesser of two sizes. Where that differs from call to call, it is remembered which one is
+    less here, and a call in which the other one is, is another trace."""
+    if at_least(b, a):
+        return a
+    return b if at_least(a, b) or shown(b - a) < 0 else a
 
 
 def _chain(t: Tensor) -> List[Tensor]:
@@ -217,18 +233,6 @@ def _chain(t: Tensor) -> List[Tensor]:
         else:
             return result
         result.append(t)
-
-
-def demand_from_zero(t: Tensor, extent: Poly) -> None:
-    """The same for functions that take integers from 0 on alone."""
-    leaf = _chain(t)[-1]
-    if getattr(leaf.source, "may_be_bounded", False):
-        if leaf.bound is None or at_least(leaf.bound[1], extent):
-            leaf.bound = poly(0), extent
-        elif at_least(extent, leaf.bound[1]):
-            leaf.bound = poly(0), leaf.bound[1]
-    for view in _chain(t):
-        view.bound = leaf.bound
 
 
 # ---- shapes of what is taken
