@@ -45,7 +45,7 @@ class Program:
     def __init__(self, text: str, places: List[Place], inputs: List[Tuple[str, Any]],
                  outputs: List[str], structure: tree.Structure, symbols: List[Symbol],
                  guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]],
-                 bounds: List[Tuple[str, Bound]]) -> None:
+                 bounds: Sequence[Tuple[str, Bound]] = ()) -> None:
         self.text, self.places, self.inputs = text, places, inputs
         self.outputs, self.structure, self.symbols = outputs, structure, symbols
         self.guards, self.extents, self.bounds = guards, extents, bounds
