@@ -57,6 +57,15 @@ def _joined_extent(a: Poly, b: Poly, shapes: Sequence[Sequence[Poly]]) -> Poly:
     return a.now()
 
 
+def can_repeat(extent: Poly, target: Poly) -> bool:
+    """Whether an axis of this extent stands for one of the target's: they are equal, or it is 1."""
+    if extent.constant() == 1 or sizes.equal(extent, target):
+        return True
+    if extent.value() == 1:
+        sizes.fix(extent)
+    return extent.constant() == 1
+
+
 def _told(shape: Sequence[Poly]) -> str:
     inner = ",".join(str(e.value()) for e in shape)
     return f"({inner},)" if len(shape) == 1 else f"({inner})"

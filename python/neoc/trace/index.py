@@ -19,7 +19,7 @@ from .broadcast import broadcast
 from .kinds import INTEGERS
 from .make import bounded_by, constant, lift
 from .poly import Element, Index, Poly, at_least, poly
-from .sizes import Size, shown
+from .sizes import Size, is_empty, shown
 from .tensor import Tensor, define, read
 
 
@@ -150,6 +150,8 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     bound = t.bound
     if bound is not None and at_least(bound[0] + extent, 0) and at_least(extent, bound[1]):
         return _from_the_end(t, extent)
+    if any(is_empty(e) for e in t.extents):  # no element is anywhere
+        return define(t.extents, t.kind, lambda _: Literal(0, t.kind))
     if bound is not None and t.body is not None and isinstance(t.source, object):
         told = f"it has values from {bound[0].value()} to {bound[1].value() - 1}"
     else:
@@ -177,6 +179,7 @@ def _from_the_end(t: Tensor, extent: Poly) -> Tensor:
     """Negative positions count from the end of the axis."""
     known = extent.constant()
     size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
+    kept(t)
     made = define(t.extents, t.kind, lambda i: Apply(
         "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
                    Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))

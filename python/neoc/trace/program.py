@@ -124,7 +124,8 @@ def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor]
         program = Heads(trace, arguments, results, structure).program()
         unknown = [s for s in trace.symbols if s.bound is None and s.name and "." not in s.name
                    and not any(e.symbol() is s for k, extents in enumerate(program.extents)
-                               for e in extents if any(v == k for _, v in program.inputs))]
+                               for e in extents if any(type(v) is int and v == k
+                                                       for _, v in program.inputs))]
         if not unknown:
             return program
         for s in trace.symbols:

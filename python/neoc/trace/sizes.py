@@ -261,6 +261,11 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
         trace.guards.append((a, sign, b))
 
 
+def is_empty(extent: Poly) -> bool:
+    """Whether an extent is 0 in this trace; then it is for all that the trace makes, or for none."""
+    return not at_least(extent, 1) and bool(shown(extent) <= 0)
+
+
 def extents(shape: Any) -> Tuple[Poly, ...]:
     """A shape argument (a number or several) as extents."""
     if isinstance(shape, (int, Size)) or hasattr(shape, "__index__"):
