@@ -125,7 +125,7 @@ def _open_range(extent: Poly, s: slice, step: int) -> Place:
     stop = (high if step > 0 else low) if s.stop is None else _end(extent, s.stop, low, high)
     length = stop - start if step > 0 else start - stop
     count = (length + (abs(step) - 1)) // abs(step)
-    if not at_least(count, 0) and shown(length) <= 0:
+    if at_least(0, length) or not at_least(count, 0) and shown(length) <= 0:
         count = poly(0)
     return Place("range", start, step, count)
 
