@@ -5,7 +5,8 @@
  *
  * The extents of a call's result are known once the call is checked. A call that mentions no index
  * is checked on the way; one that does is put off until the extents of its indices are known. So is
- * what its result's rank says of `..`, where that ends the left side: y[b, ..] = f(x[b, ..])[..]. */
+ * what its result's rank says of `..`, where that ends the left side:
+ * y[b, ..] = f(x[b, ..])[..]. */
 #include "frontend/check/check.h"
 #include "frontend/sema/sweep.h"
 
@@ -23,7 +24,7 @@ typedef struct {
 
 static void look_pack(void *ctx, const neo_ast_expr *e);
 
-/* In the arguments and subscripts. The `..` of an argument that is taken as a tensor is no index. */
+/* In arguments and subscripts. The `..` of an argument that is taken as a tensor is no index. */
 static void look_pack_parts(pack_look *p, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_expr *arg = e->u.ref.args.at[k].value;

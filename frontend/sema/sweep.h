@@ -12,7 +12,7 @@ typedef struct {
   neo_frame *f;
   neo_want *top;
   bool guarded, hushed;
-  bool is_slice; /* what comes next is an argument that is taken as a tensor: its `..` is no index */
+  bool is_slice; /* what comes next is an argument taken as a tensor: its `..` is no index */
   uint32_t reducers;
   NEO_VEC(neo_sweep_call) later;
 } neo_sweep;

@@ -280,7 +280,8 @@ class Sizes(unittest.TestCase):
                 self.assertEqual(f(x).tolist(), f.f(x).tolist(), (cuts, n))
 
     def test_an_extent_may_fall_as_sizes_grow(self):
-        f = neoc.function(lambda x, y: np.concatenate([x.reshape(-1), y])[x.size:7], sizes="dynamic")
+        f = neoc.function(lambda x, y: np.concatenate([x.reshape(-1), y])[x.size:7],
+                          sizes="dynamic")
         for n, m in ((2, 2), (1, 3), (3, 2), (1, 1), (7, 1)):
             x, y = floats(n, m), floats(7)
             np.testing.assert_array_equal(f(x, y), np.concatenate([x.reshape(-1), y])[n*m:7])
@@ -320,9 +321,9 @@ class SizesAsNumbers(unittest.TestCase):
     def test_a_float_of_sizes_is_a_weak_number_as_python_s(self):
         forms = (lambda n: 1/n, lambda n: 1/n + 1/(n + 2), lambda n: n*0.5 - 2, lambda n: n**0.5,
                  lambda n: (n + 1)**-1, lambda n: np.sqrt(n), lambda n: 1/np.sqrt(n),
-                 lambda n: np.log(n) - np.exp(-n), lambda n: n//2, lambda n: n/2 // 1, lambda n: n % 2.5,
-                 lambda n: 7 % n, lambda n: 2**n, lambda n: -n/3, lambda n: abs(-n/3), lambda n: n >> 1,
-                 lambda n: n << 2, lambda n: (n & 1) + (n | 4), lambda n: float(n) + int(n/2),
+                 lambda n: np.log(n) - np.exp(-n), lambda n: n//2, lambda n: n/2 // 1,
+                 lambda n: n % 2.5, lambda n: 7 % n, lambda n: 2**n, lambda n: -n/3,
+                 lambda n: abs(-n/3), lambda n: n >> 1, lambda n: n << 2, lambda n: (n & 1) + (n | 4), lambda n: float(n) + int(n/2),
                  lambda n: divmod(n, 3)[1], lambda n: round(n/3, 1), lambda n: 1/(1/n),
                  lambda n: max(n/2, 2.5), lambda n: np.maximum(n, 4), lambda n: math.sqrt(n),
                  lambda n: np.add(n, 2) / np.float32(2), lambda n: n*np.int64(3),
@@ -330,7 +331,8 @@ class SizesAsNumbers(unittest.TestCase):
                  lambda n: math.floor(n/2), lambda n: math.ceil(n), lambda n: (n/4).is_integer())
         for k, form in enumerate(forms):
             f = neoc.function(lambda u, v, i: (u*form(u.shape[0]), v*form(v.shape[0]),
-                                               i*form(i.shape[0])), sizes=("auto", "dynamic")[k % 2])
+                                               i*form(i.shape[0])),
+                              sizes=("auto", "dynamic")[k % 2])
             for n in (5, 6, 9, 5):
                 u = np.arange(n) + 1.0
                 arrays = u, u.astype("f4"), u.astype("i4")
@@ -343,7 +345,8 @@ class SizesAsNumbers(unittest.TestCase):
                                                err_msg=f"form {k} of {n}")
 
     def test_a_float_of_sizes_is_compiled_once(self):
-        f = neoc.function(lambda u: np.sqrt(u.shape[0])*u + 1/(u.shape[0] + 1.5)**0.5, sizes="dynamic")
+        f = neoc.function(lambda u: np.sqrt(u.shape[0])*u + 1/(u.shape[0] + 1.5)**0.5,
+                          sizes="dynamic")
         for n in (5, 6, 1):
             f(np.ones(n))
         self.assertEqual(f.cache_info().compiled, 1)

@@ -48,8 +48,8 @@ static bool is_constant(const neo_rt_model *m, int32_t program) {
          m->programs[program + 2] == NEO_RT_OP_END;
 }
 
-/* An extent need not grow with its sizes: 4 - N*M, where an assertion says that N*M is 4 at most, is
- * negative where both are at their largest. Such a call is refused before anything is done. */
+/* An extent need not grow with its sizes: 4 - N*M, where an assertion says that N*M is 4 at most,
+ * is negative where both are at their largest. Such a call is refused before anything is done. */
 static bool extent_ok(const neo_rt_model *m, int32_t program) {
   return is_constant(m, program) ? program_ok(m, program) : program_formed(m, program);
 }

@@ -15,7 +15,8 @@ from .expr import Apply, Condition, Expr, Literal, Operator
 from .make import lift
 from .poly import Index, Poly, at_least, poly
 from .reductions import axes_of, sum
-from .shapes import atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape, swapaxes
+from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
+                     swapaxes)
 from .sizes import Size
 from .tensor import Bound, Tensor, define, read
 

@@ -1,7 +1,7 @@
 """Floats that are computed of sizes: what 1/x.shape[0] is where the axis may have another size.
 
-As far as a function can tell it is Python's float: it takes the type of the tensor beside it, and is
-computed in float64 before that. A SizeFloat keeps what it is made of, as an expression, and what it
+As far as a function can tell it is Python's float: it takes the type of the tensor beside it, and
+is computed in float64 before that. A SizeFloat keeps what it is made of, as an expression, and what it
 is in this trace, as Python computes it. Arithmetic whose result is the same for all sizes, but for
 the numbers, stays symbolic: sums, products, quotients by what is not 0, powers with constant
 exponents, and functions of numpy such as sqrt. All else, such as comparisons, //, % and int(),

@@ -1,8 +1,8 @@
 """Sizes in the hands of Python: what `x.shape[0]` is where an axis may have another size next time.
 
 Arithmetic keeps a Size symbolic, so `1/x.shape[0]` (a SizeFloat, size_floats.py) and
-`neoc.zeros((x.shape[0] + 1, 3))` are right for all sizes. What Python needs as a number (range, int,
-hash, a list's index) makes the axis a constant of this trace: another size is then traced, and
+`neoc.zeros((x.shape[0] + 1, 3))` are right for all sizes. What Python needs as a number (range,
+int, hash, a list's index) makes the axis a constant of this trace: another size is then traced, and
 compiled, again. What Python compares is
 remembered, and a call for which the comparison comes out differently is another trace.
 """
@@ -123,10 +123,14 @@ class Size:
         return by_value(operator.pow, other, self)
 
     def __lshift__(self, other: Any) -> Any:
-        return self * 2**other if isinstance(other, int) else _by_value(operator.lshift, self, other)
+        if isinstance(other, int):
+            return self * 2**other
+        return _by_value(operator.lshift, self, other)
 
     def __rshift__(self, other: Any) -> Any:
-        return self // 2**other if isinstance(other, int) else _by_value(operator.rshift, self, other)
+        if isinstance(other, int):
+            return self // 2**other
+        return _by_value(operator.rshift, self, other)
 
     def __rlshift__(self, other: Any) -> Any:
         return _by_value(operator.lshift, other, self)
@@ -242,7 +246,13 @@ def _unify(a: Poly, b: Poly) -> None:
 def _ordered(a: Size, sign: str, b: Any) -> Any:
     if isinstance(b, (int, Size)):
         return _compared(a.poly, sign, poly(b))
-    return COMPARISONS[sign](float(fix(a.poly)), b) if isinstance(b, float) else NotImplemented
+    if isinstance(b, float):
+        return _of_floats(sign, float(fix(a.poly)), b)
+    return NotImplemented
+
+
+def _of_floats(sign: str, a: Any, b: Any) -> bool:
+    return COMPARISONS[sign](a, b)
 
 
 def _compared(a: Poly, sign: str, b: Poly) -> bool:
@@ -262,7 +272,7 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
 
 
 def is_empty(extent: Poly) -> bool:
-    """Whether an extent is 0 in this trace; then it is for all that the trace makes, or for none."""
+    """Whether an extent is 0 in this trace; then it is in all calls of the program."""
     return not at_least(extent, 1) and bool(shown(extent) <= 0)
 
 
