@@ -21,9 +21,9 @@ typedef struct {
   neo_str *why;
   neo_status status;
   neo_prover *prover;
-  uint32_t n_chosen;     /* schedules so far */
-  uint32_t n_blocks;     /* such loops around the segment at hand */
-  neo_block_range range; /* of the innermost one */
+  uint32_t n_chosen;                          /* schedules so far */
+  uint32_t n_blocks;                          /* such loops around the segment at hand */
+  neo_block_range range;                      /* of the innermost one */
   neo_sum_order order[NEO_BLOCKS_SERIAL + 1]; /* in which kernels add up, by that */
   int64_t *sizes; /* by number: the largest; of a loop's index one in the middle */
   neo_map uses;   /* tensor -> kernels of segments that have a buffer of it */
@@ -95,35 +95,49 @@ static neo_kernel_step made_group(maker *x, const neo_group *g, neo_expr alive) 
   return s;
 }
 
-static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
-  neo_kernel_step where = {.hi = s->when};
-  neo_kernel_steps *to = s->when.i ? &where.steps : out;
+static void add_steps(maker *x, neo_kernel_steps *out, const neo_tree *t, neo_expr alive);
+
+static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_segment *s,
+                        neo_expr alive) {
   for (size_t k = 0; !x->status && k < s->groups.n; k++)
-    NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k], s->alive));
+    NEO_PUSH(x->a, out, made_group(x, &s->groups.at[k], alive));
+}
+
+static void add_guard(maker *x, neo_kernel_steps *out, const neo_tree *t, neo_expr alive) {
+  neo_kernel_step where = {.hi = t->condition};
+  if (neo_recurrence_guard_reads(x->m, t)) {
+    add_steps(x, out, t->children.at[0], t->condition);
+    return;
+  }
+  add_steps(x, &where.steps, t->children.at[0], alive);
   if (where.steps.n) /* values of a round that nobody reads are not computed */
     NEO_PUSH(x->a, out, where);
 }
 
-static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) {
-  neo_kernel_steps out = {0};
-  for (size_t k = 0; k < from->n && !x->status; k++) {
-    const neo_recurrence_step *s = &from->at[k];
-    if (!s->is_loop) {
-      add_segment(x, &out, s);
-      continue;
-    }
-    neo_kernel_step loop = {
-        .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down, .blocks = s->blocks};
-    neo_block_range around = x->range;
-    x->n_blocks += s->blocks.first.i != 0;
-    x->range = s->blocks.first.i ? s->blocks.range : around;
-    loop.steps = segments_of(x, &s->steps);
-    x->n_blocks -= s->blocks.first.i != 0;
-    x->range = around;
-    if (loop.steps.n)
-      NEO_PUSH(x->a, &out, loop);
-  }
-  return out;
+static void add_band(maker *x, neo_kernel_steps *out, const neo_tree *t, neo_expr alive) {
+  const neo_tree_band *b = &t->band;
+  neo_kernel_step loop = {
+      .index = b->index, .lo = b->lo, .hi = b->hi, .down = b->down, .blocks = b->rows};
+  neo_block_range around = x->range;
+  x->n_blocks += b->rows.first.i != 0;
+  x->range = b->rows.first.i ? b->rows.range : around;
+  add_steps(x, &loop.steps, t->children.at[0], alive);
+  x->n_blocks -= b->rows.first.i != 0;
+  x->range = around;
+  if (loop.steps.n)
+    NEO_PUSH(x->a, out, loop);
+}
+
+static void add_steps(maker *x, neo_kernel_steps *out, const neo_tree *t, neo_expr alive) {
+  if (t->kind == NEO_TREE_LEAF)
+    add_segment(x, out, &loops_of(x)->segments.at[t->leaf.number], alive);
+  else if (t->kind == NEO_TREE_GUARD)
+    add_guard(x, out, t, alive);
+  else if (t->kind == NEO_TREE_BAND)
+    add_band(x, out, t, alive);
+  else
+    for (size_t k = 0; k < t->children.n && !x->status; k++)
+      add_steps(x, out, t->children.at[k], alive);
 }
 
 /* A vertex may be alone in its block in one batch and not in another: rows run alone where that gives the same bits. */
@@ -145,15 +159,14 @@ static int64_t middle(const neo_size_rec *r) {
   return r->lo + (r->hi - r->lo) / 2;
 }
 
-static void take_rows(const maker *x, const neo_recurrence_steps *steps) {
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_tree_rows *b = &steps->at[k].blocks;
-    if (b->first.i) {
-      x->sizes[neo_size_number(x->m, b->begin)] = neo_size_at(x->m, b->begin)->usual;
-      x->sizes[neo_size_number(x->m, b->end)] = neo_size_at(x->m, b->end)->usual;
-    }
-    take_rows(x, &steps->at[k].steps);
+static void take_rows(const maker *x, const neo_tree *t) {
+  const neo_tree_rows *r = t->kind == NEO_TREE_BAND ? &t->band.rows : NULL;
+  if (r && r->first.i) {
+    x->sizes[neo_size_number(x->m, r->begin)] = neo_size_at(x->m, r->begin)->usual;
+    x->sizes[neo_size_number(x->m, r->end)] = neo_size_at(x->m, r->end)->usual;
   }
+  for (size_t k = 0; k < t->children.n; k++)
+    take_rows(x, t->children.at[k]);
 }
 
 static void take_sizes(maker *x) {
@@ -162,7 +175,7 @@ static void take_sizes(maker *x) {
     const neo_size_rec *r = &x->m->sizes.at[k];
     x->sizes[neo_size_number(x->m, (neo_size){k})] = r->loop_index ? middle(r) : r->hi;
   }
-  take_rows(x, &loops_of(x)->steps);
+  take_rows(x, loops_of(x)->tree.root);
 }
 
 /* Seconds that a kernel saves when its units are divided, less what that costs. */
@@ -574,7 +587,8 @@ neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   neo_kernel_steps *out, neo_str *why) {
   maker x = {.m = m, .g = g, .options = options, .a = a, .why = why};
   take_sizes(&x);
-  neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
+  neo_kernel_steps segments = {0};
+  add_steps(&x, &segments, loops_of(&x)->tree.root, (neo_expr){0});
   if (x.status)
     return x.status;
   bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);

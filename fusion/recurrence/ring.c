@@ -135,21 +135,23 @@ static void look_made(ring *r, const outline_instance *x) {
   need(r, from_start ? first + x->rounds : 0);
 }
 
-static void look_steps(ring *r, const outline_steps *steps, bool outermost) {
-  for (size_t k = 0; k < steps->n && r->good; k++) {
-    const outline_step *s = &steps->at[k];
-    if (!s->at) {
-      r->behind = true;
-      look_steps(r, &s->steps, false);
-      continue;
-    }
-    r->x = s->at;
-    if (outline_makes(r->o, s->at, r->tensor.i)) {
-      look_made(r, s->at);
-      r->head += outermost && !r->behind ? s->at->rounds : 0;
-    }
-    outline_reads(r->o, s->at, look, r);
+static void look_leaf(ring *r, outline_instance *x, bool outermost) {
+  r->x = x;
+  if (outline_makes(r->o, x, r->tensor.i)) {
+    look_made(r, x);
+    r->head += outermost && !r->behind ? x->rounds : 0;
   }
+  outline_reads(r->o, x, look, r);
+}
+
+/* outermost: it is in no band. */
+static void look_tree(ring *r, const neo_tree *t, bool outermost) {
+  if (t->kind == NEO_TREE_LEAF)
+    look_leaf(r, outline_at(r->o, t), outermost);
+  bool band = t->kind == NEO_TREE_BAND;
+  r->behind = r->behind || band;
+  for (size_t k = 0; k < t->children.n && r->good; k++)
+    look_tree(r, t->children.at[k], outermost && !band);
 }
 
 /* ---- tensors */
@@ -182,7 +184,7 @@ static bool is_lead(const outliner *o, neo_def d) {
   return false;
 }
 
-static void find_ring(outliner *o, const outline_steps *steps, const neo_order_step *order,
+static void find_ring(outliner *o, const neo_tree *tree, const neo_order_step *order,
                       neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
   ring r = {
@@ -193,7 +195,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   r.member = outline_member(order, d);
   if (!r.member || neo_def_at(o->m, d)->out_map.n)
     return;
-  if (outline_has_level_ring(o, steps, order, t, r.member)) {
+  if (outline_has_level_ring(o, tree, order, t, r.member)) {
     r.n = 0;
     o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, 0, order};
     return;
@@ -201,7 +203,7 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   if (is_lead(o, d)) {
     r.n = o->lead_rounds;
   } else {
-    look_steps(&r, steps, true);
+    look_tree(&r, tree, true);
     need(&r, r.head);
     r.n = r.reads_round ? r.n_apart : r.n;
   }
@@ -209,13 +211,13 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
     o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n, order};
 }
 
-void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order) {
+void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order) {
   uint32_t n = (uint32_t)o->m->tensors.n; /* more are made */
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
       if (neo_list_at(o->m, out, i) < n)
-        find_ring(o, steps, order, (neo_tensor){neo_list_at(o->m, out, i)});
+        find_ring(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
   }
 }
 

@@ -239,7 +239,7 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
 }
 
 /* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
-static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t, bool partial) {
+static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, bool partial) {
   outliner *o = w->o;
   neo_module *m = o->m;
   bool stored = o->stored[t.i];
@@ -286,7 +286,7 @@ static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_r
   return same;
 }
 
-void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
+void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies) {
   writer w = {.o = o, .open = open, .x = x, .copies = copies};
   neo_def_rec r = x->rec;

@@ -11,35 +11,40 @@ typedef struct {
   const neo_group *of;
 } segments;
 
-static void finish(const segments *x, const neo_recurrence_step *s, neo_group *g, bool in_order) {
+/* alive: where it holds the segment runs; 0: always. */
+static void finish(const segments *x, neo_group *g, neo_expr alive, bool in_order) {
   for (size_t k = 0; k < x->of->when.n; k++)
     neo_group_needed_where(x->m, x->a, g, x->of->when.at[k]);
-  if (s->alive.i)
-    neo_group_read_too(x->m, x->a, g, s->alive);
+  if (alive.i)
+    neo_group_read_too(x->m, x->a, g, alive);
   if (!in_order)
     return;
   g->in_order = true;
   g->form = NULL; /* which says so, too */
 }
 
-static neo_status fuse_segment(const segments *x, neo_recurrence_step *s, bool in_order) {
+static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, neo_expr alive,
+                               bool in_order) {
   neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n};
   neo_grouping all;
   neo_status status = neo_fuse_program(x->m, x->a, &program, &x->options, &all);
   for (size_t k = 0; k < all.groups.n && !status; k++) {
-    finish(x, s, &all.groups.at[k], in_order);
+    finish(x, &all.groups.at[k], alive, in_order);
     NEO_PUSH(x->a, &s->groups, all.groups.at[k]);
   }
   return status;
 }
 
-static neo_status fuse_steps(const segments *x, neo_recurrence_steps *steps, bool in_order) {
+static neo_status fuse_tree(const segments *x, const neo_tree *t, neo_expr alive, bool in_order) {
   neo_status status = NEO_OK;
-  for (size_t k = 0; k < steps->n && !status; k++) {
-    neo_recurrence_step *s = &steps->at[k];
-    bool serial = s->blocks.first.i ? s->blocks.range == NEO_BLOCKS_SERIAL : in_order;
-    status = s->is_loop ? fuse_steps(x, &s->steps, serial) : fuse_segment(x, s, in_order);
-  }
+  if (t->kind == NEO_TREE_LEAF)
+    return fuse_segment(x, &x->of->recurrence->segments.at[t->leaf.number], alive, in_order);
+  if (t->kind == NEO_TREE_BAND && t->band.rows.first.i)
+    in_order = t->band.rows.range == NEO_BLOCKS_SERIAL;
+  if (t->kind == NEO_TREE_GUARD && neo_recurrence_guard_reads(x->m, t))
+    alive = t->condition;
+  for (size_t k = 0; k < t->children.n && !status; k++)
+    status = fuse_tree(x, t->children.at[k], alive, in_order);
   return status;
 }
 
@@ -47,7 +52,7 @@ static neo_status fuse_in_group(segments *x, const neo_group *g) {
   neo_status status = NEO_OK;
   x->of = g;
   if (g->recurrence)
-    status = fuse_steps(x, &g->recurrence->steps, false);
+    status = fuse_tree(x, g->recurrence->tree.root, (neo_expr){0}, false);
   for (size_t k = 0; k < g->loops.n && !status; k++)
     status = fuse_in_group(x, &g->loops.at[k]);
   return status;

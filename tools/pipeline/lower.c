@@ -213,8 +213,8 @@ static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
   neo_machine machine = loop_machine(c);
   const neo_schedule *schedules = NULL;
   if (g->recurrence)
-    schedules = neo_recurrence_schedules(c->module, g->recurrence, &machine, choose_segment, &x,
-                                         &c->arena);
+    schedules =
+        neo_recurrence_schedules(c->module, g->recurrence, &machine, choose_segment, &x, &c->arena);
   neo_status s = loop_kernels(&x, schedules, &steps, &c->why);
   if (s)
     return s;
