@@ -153,22 +153,19 @@ static void share_item(planner *q, neo_tensor t, size_t item) {
   neo_map_set(&q->item_of, t.i, item);
 }
 
-static const neo_plan_parts *parts_at(const planner *q, size_t at) {
-  return &q->env->in->parts_of_group[q->order.at[at]];
+static const neo_plan_tree *tree_at(const planner *q, size_t at) {
+  return &q->env->in->tree_of_group[q->order.at[at]];
 }
 
 /* The tensor whose memory the kernels of the step give to t; 0: t has its own. */
-static neo_tensor given_up(const neo_plan_parts *parts, neo_tensor t) {
-  neo_tensor old = {0};
-  for (size_t k = 0; k < parts->n && !old.i; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    for (size_t b = 0; b < x->tensors.n && !old.i; b++)
-      if (x->tensors.at[b].i == t.i)
-        old = x->over.at[b];
-    if (!old.i)
-      old = given_up(&x->parts, t);
+static neo_tensor given_up(const neo_plan_tree *tree, neo_tensor t) {
+  for (size_t k = 0; k < tree->marks.n; k++) {
+    const neo_plan_mark *x = &tree->marks.at[k];
+    for (size_t b = 0; b < x->tensors.n; b++)
+      if (x->tensors.at[b].i == t.i && x->over.at[b].i)
+        return x->over.at[b];
   }
-  return old;
+  return (neo_tensor){0};
 }
 
 static void place_root(planner *q, size_t at, neo_tensor t);
@@ -203,7 +200,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  neo_tensor old = given_up(parts_at(q, at), t);
+  neo_tensor old = given_up(tree_at(q, at), t);
   if (old.i)
     take_over(q, at, t, old);
   else
@@ -211,16 +208,16 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
 }
 
 /* What only the kernels of a recurrence use lives as long as it runs. */
-static void place_between(planner *q, size_t at, const neo_plan_parts *parts) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
+static void place_between(planner *q, size_t at) {
+  const neo_plan_tree *tree = tree_at(q, at);
+  for (size_t k = 0; k < tree->marks.n; k++) {
+    const neo_plan_mark *x = &tree->marks.at[k];
     int32_t buf;
     for (size_t b = 0; b < x->tensors.n; b++) {
       neo_tensor t = x->tensors.at[b];
       if (!has_buf(q, t, &buf) && !neo_map_get(&q->item_of, t.i, NULL))
         add_item(q, t, at, at);
     }
-    place_between(q, at, &x->parts);
   }
 }
 
@@ -284,7 +281,7 @@ static void plan_frame(planner *q, neo_rt_entry *e) {
     for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
       place_root(q, i, group_at(q, i)->roots.at[k]);
   for (size_t i = 0; i < q->order.n; i++)
-    place_between(q, i, parts_at(q, i));
+    place_between(q, i);
   if (q->env->in->gpu)
     spread_small(q);
   neo_dsa_result r =
@@ -356,7 +353,7 @@ static void set_flags(neo_rt_step *s, const neo_plan_kernel *k) {
     s->flags |= NEO_RT_STEP_UNEVEN;
 }
 
-static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int32_t group) {
+static void add_kernel_run(planner *q, const neo_plan_mark *x, int32_t cached, int32_t group) {
   const neo_plan_kernel *from = &q->env->in->kernels[x->kernel];
   neo_rt_step s = {.op = NEO_RT_STEP_RUN, .arg = (int32_t)x->kernel, .cached = cached};
   s.first = (int32_t)q->p->args.n;
@@ -368,20 +365,28 @@ static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int
   push_step(q, s, group);
 }
 
-static int32_t add_loop_row(planner *q, const neo_plan_part *x) {
+/* Of a guard: it runs once, where the condition holds. */
+static neo_rt_loop guard_row(planner *q, neo_expr condition) {
   neo_expr zero = neo_const_int(q->m, NEO_I64_T, 0);
-  neo_rt_loop row = {.index = x->index.i ? (int32_t)neo_size_number(q->m, x->index) : -1,
-                     .lo = neo_plan_program(q->p, x->lo.i ? x->lo : zero),
-                     .hi = neo_plan_program(q->p, x->hi),
-                     .down = x->down,
+  return (neo_rt_loop){.index = -1,
+                       .lo = neo_plan_program(q->p, zero),
+                       .hi = neo_plan_program(q->p, condition),
+                       .begin = -1,
+                       .end = -1};
+}
+
+static neo_rt_loop band_row(planner *q, const neo_tree_band *b) {
+  neo_rt_loop row = {.index = (int32_t)neo_size_number(q->m, b->index),
+                     .lo = neo_plan_program(q->p, b->lo),
+                     .hi = neo_plan_program(q->p, b->hi),
+                     .down = b->down,
                      .begin = -1,
                      .end = -1};
-  if (x->blocks.first.i) {
-    row.begin = (int32_t)neo_size_number(q->m, x->blocks.begin);
-    row.end = (int32_t)neo_size_number(q->m, x->blocks.end);
+  if (b->rows.first.i) {
+    row.begin = (int32_t)neo_size_number(q->m, b->rows.begin);
+    row.end = (int32_t)neo_size_number(q->m, b->rows.end);
   }
-  NEO_PUSH(q->p->arena, &q->p->loops, row);
-  return (int32_t)q->p->loops.n - 1;
+  return row;
 }
 
 static uint8_t flags_of(neo_block_range range) {
@@ -390,26 +395,38 @@ static uint8_t flags_of(neo_block_range range) {
                                       : NEO_RT_STEP_BLOCKS;
 }
 
-static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, int32_t group) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    if (!x->is_loop) {
-      add_part_run(q, x, cached, group);
-      continue;
-    }
-    size_t at = q->p->steps.n;
-    neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached};
-    if (x->blocks.first.i) {
-      loop.flags = flags_of(x->blocks.range);
-      loop.first = (int32_t)q->p->args.n;
-      add_arg(q, NULL, x->blocks.first);
-    }
-    push_step(q, loop, group);
-    q->depth++;
-    add_parts(q, &x->parts, cached, group);
-    q->depth--;
-    q->p->steps.at[at].n = (int32_t)(q->p->steps.n - at - 1);
+static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group);
+
+/* A band or a guard: a loop around the steps of its child. */
+static void add_loop(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group) {
+  size_t at = q->p->steps.n;
+  bool band = t->kind == NEO_TREE_BAND;
+  neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, t->condition);
+  neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = (int32_t)q->p->loops.n, .cached = cached};
+  NEO_PUSH(q->p->arena, &q->p->loops, row);
+  if (band && t->band.rows.first.i) {
+    loop.flags = flags_of(t->band.rows.range);
+    loop.first = (int32_t)q->p->args.n;
+    add_arg(q, NULL, t->band.rows.first);
   }
+  push_step(q, loop, group);
+  q->depth++;
+  add_tree(q, of, t->children.at[0], cached, group);
+  q->depth--;
+  q->p->steps.at[at].n = (int32_t)(q->p->steps.n - at - 1);
+}
+
+static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group) {
+  if (t->kind == NEO_TREE_MARK)
+    add_kernel_run(q, &of->marks.at[t->mark], cached, group);
+  else if (t->kind == NEO_TREE_BAND || t->kind == NEO_TREE_GUARD)
+    add_loop(q, of, t, cached, group);
+  else
+    for (size_t k = 0; k < t->children.n; k++)
+      add_tree(q, of, t->children.at[k], cached, group);
 }
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like);
@@ -427,10 +444,10 @@ static void copy_old(planner *q, const neo_group *g) {
 
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
-  if (parts_at(q, step)->n) {
-    int32_t group = (int32_t)q->order.at[step];
-    add_parts(q, parts_at(q, step), gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0,
-              group);
+  const neo_plan_tree *tree = tree_at(q, step);
+  if (tree->root) {
+    int32_t cached = gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0;
+    add_tree(q, tree, tree->root, cached, (int32_t)q->order.at[step]);
     return;
   }
   copy_old(q, gr);
