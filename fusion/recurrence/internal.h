@@ -41,6 +41,7 @@ typedef struct {
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
+  bool of_sum;             /* a part of a sum that grows block by block */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
   outline_level level;     /* that its rows are of */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
@@ -78,6 +79,7 @@ typedef struct {
   bool *own;          /* by tensor: a definition of the recurrence makes it */
   bool *stored;       /* by tensor: it is in memory */
   outline_ring *ring; /* by tensor */
+  uint32_t n_tensors; /* that may have a ring: more are made */
   /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
    * no blocks, and the definitions run before it. */
   const neo_def *lead;
@@ -208,6 +210,8 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
 void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
+/* Adds the stores of their tensors to the recurrence's tree. */
+void outline_add_stores(outliner *o);
 
 /* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
  * not to be computed again where x has run. */

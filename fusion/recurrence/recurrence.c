@@ -177,6 +177,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
+  o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
   mark(&o, leaves);
@@ -190,6 +191,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   outline_rings(&o, tree, &orders[best]);
   outline_leave(&o, &orders[best], tree);
   o.out->tree.root = outline_segments(&o, tree);
+  outline_add_stores(&o);
   find_memory(&o);
   neo_prover_free(o.p);
   return o.out;

@@ -212,12 +212,33 @@ static void find_ring(outliner *o, const neo_tree *tree, const neo_order_step *o
 }
 
 void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order) {
-  uint32_t n = (uint32_t)o->m->tensors.n; /* more are made */
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
-      if (neo_list_at(o->m, out, i) < n)
+      if (neo_list_at(o->m, out, i) < o->n_tensors)
         find_ring(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
+  }
+}
+
+/* The stores of what lies in circular buffers. Where rows of a level lie is no matter of the row alone. */
+void outline_add_stores(outliner *o) {
+  neo_module *m = o->m;
+  for (uint32_t t = 1; t < o->n_tensors; t++) {
+    const outline_ring *r = &o->ring[t];
+    neo_store s = {.tensor = {t}, .scope = o->out->tree.root};
+    if (!r->tensor.i || !r->n)
+      continue;
+    s.rank = neo_tensor_rank(m, s.tensor);
+    neo_expr *at = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    neo_expr *extent = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    for (uint32_t k = 0; k < s.rank; k++) {
+      extent[k] = neo_tensor_extent(m, r->tensor, k);
+      at[k] =
+          k == r->axis ? neo_op2(m, NEO_OP_MOD, neo_axis_ref(m, k), extent[k]) : neo_axis_ref(m, k);
+    }
+    s.at = at;
+    s.extent = extent;
+    NEO_PUSH(o->a, &o->out->tree.stores, s);
   }
 }
 

@@ -107,10 +107,26 @@ static bool joins(segmenter *s, const outline_instance *x) {
   return !l.unknown;
 }
 
+/* The positions of the instance, by output axis. */
+static neo_instance instance_of(const outliner *o, const outline_instance *x) {
+  neo_expr *lo = NEO_NEW_ARRAY(o->a, neo_expr, x->rec.n_out + 1);
+  neo_expr *hi = NEO_NEW_ARRAY(o->a, neo_expr, x->rec.n_out + 1);
+  for (uint32_t k = 0; k < x->rec.n_out; k++) {
+    bool part = x->fixed[k] || x->extent[k].i;
+    lo[k] = part && !x->base[k].i ? outline_number(o, 0) : x->base[k];
+    if (part && !x->fixed[k])
+      hi[k] = neo_op2(o->m, NEO_OP_ADD, lo[k], x->extent[k]);
+  }
+  return (neo_instance){x->def, lo, hi};
+}
+
 static void close_segment(segmenter *s, neo_trees *to) {
   if (!s->open.n)
     return;
   const outline_instance *x = s->open.at[0];
+  for (size_t k = 0; k < s->open.n && s->write; k++)
+    if (!s->open.at[k]->of_sum)
+      NEO_PUSH(s->o->a, &s->leaf.instances, instance_of(s->o, s->open.at[k]));
   const neo_tree *t = neo_tree_of_leaf(s->o->a, s->leaf);
   if (x->alive.i)
     t = neo_tree_guard(s->o->a, x->alive, t);

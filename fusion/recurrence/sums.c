@@ -184,6 +184,7 @@ static outline_instance *instance_of(outliner *o, const outline_sum *s, neo_def_
     assume[x->n_assume++] = o->assume.at[k];
   x->assume = assume;
   x->def = s->def;
+  x->of_sum = true;
   x->rec = rec;
   return x;
 }
