@@ -8,6 +8,7 @@
  *   sums.c       sums over rows that grow block by block, where lazy batching is off
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
+ *   inner_fold.c of which some are along loops in loops, too
  *   level_ring.c of which the rows of two levels are
  *   leave.c      rounds of a `while` that change nothing
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
@@ -56,11 +57,19 @@ typedef struct
   bool first, later; /* it is the first one, or another; neither: it may be any */
 } outline_around;
 
-typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
-  neo_tensor tensor; /* that is in memory; 0: the tensor is there as a whole */
+typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
-  int64_t n;                   /* 0: as level_ring.c says */
-  const neo_order_step *order; /* the loop along whose rounds they are */
+  int64_t n;
+  const neo_order_step *order; /* the loop along whose iterations they are */
+} outline_fold;
+
+enum { OUTLINE_FOLDS = 4 };
+typedef struct {               /* of a tensor: where its elements lie */
+  neo_tensor tensor;           /* that is in memory; 0: the tensor is there as a whole */
+  const neo_order_step *order; /* the outermost loop */
+  bool levels;                 /* as level_ring.c says, along the axis of fold[0] */
+  uint32_t n_folds;            /* loops along which the storage is folded, the outermost first */
+  outline_fold fold[OUTLINE_FOLDS];
 } outline_ring;
 
 typedef struct { /* a sum over rows */
@@ -212,6 +221,21 @@ int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted
 void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
 /* Adds the stores of their tensors to the recurrence's tree. */
 void outline_add_stores(outliner *o);
+
+/* inner_fold.c: adds the folds along loops in the outermost one to a tensor's; *ring has that of the outermost, if any. */
+void outline_fold_inner(const outliner *o, const neo_tree *tree, const neo_order_step *order,
+                        neo_tensor t, outline_ring *ring);
+/* Does x write where an element lies that p reads, or makes, by such a fold? Both are in one iteration of the outermost
+ * loop. */
+bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t tensor,
+                              const outline_instance *x, const outline_instance *p);
+/* How many slices of the tensor there are along the loop; 0: all. */
+static inline int64_t outline_slices(const outline_ring *r, const neo_order_step *loop) {
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].order == loop)
+      return r->fold[k].n;
+  return 0;
+}
 
 /* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
  * not to be computed again where x has run. */

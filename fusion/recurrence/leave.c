@@ -69,7 +69,8 @@ static bool is_carry(const leaving *l, const neo_order_member *x) {
   const neo_def_rec *d = neo_def_at(m, x->def);
   neo_tensor t = result_of(l, x->def);
   neo_expr e = neo_list_expr(m, d->finish, 0);
-  return l->o->ring[t.i].tensor.i && d->out.n == 1 && !d->out_map.n &&
+  const outline_ring *r = &l->o->ring[t.i];
+  return r->n_folds == 1 && outline_slices(r, l->order) && d->out.n == 1 && !d->out_map.n &&
          neo_expr_node(m, e)->op == NEO_OP_SELECT &&
          is_condition(l, neo_expr_arg(m, e, 0), x->axis) &&
          is_round_before(m, neo_expr_arg(m, e, 2), t, x->axis);
@@ -156,7 +157,8 @@ static int64_t slices_of(const leaving *l) {
   int64_t n = 1;
   for (uint32_t k = 0; k < l->order->n_members; k++) {
     neo_def d = l->order->member[k].def;
-    int64_t own = l->kind[d.i] == CARRIED ? l->o->ring[result_of(l, d).i].n : 0;
+    bool carried = l->kind[d.i] == CARRIED;
+    int64_t own = carried ? outline_slices(&l->o->ring[result_of(l, d).i], l->order) : 0;
     n = own > n ? own : n;
   }
   return n;

@@ -134,10 +134,99 @@ static void trees_of_vertex_functions_run_literally(void **state) {
   check_programs(pairs_draw_wide_vertices);
 }
 
+/* ---- storage of loops in loops */
+
+static const char nest[] = "input x : f32 [8]\n"
+                           "temp u : f32 [4, 20, 8]\n"
+                           "temp h : f32 [4, 8]\n"
+                           "temp z : f32 [8]\n"
+                           "def u[t: 4, r: 20, i: 8] = 0.5 * select(r == 0, (h[t - 1, i] else 1.0),"
+                           " u[t, r - 1, 7 - i]) + x[i]\n"
+                           "def h[t: 4, i: 8] = 0.5 * u[t, 19, i]\n"
+                           "def z[i: 8] = h[3, i]\n"
+                           "entry forward f: z = z\n";
+
+static const char deep[] =
+    "input x : f32 [8]\n"
+    "temp v : f32 [3, 5, 20, 8]\n"
+    "temp u : f32 [3, 5, 8]\n"
+    "temp h : f32 [3, 8]\n"
+    "temp z : f32 [8]\n"
+    "def v[t: 3, r: 5, s: 20, i: 8] = 0.5 * select(s == 0, select(r == 0, (h[t - 1, i] else 1.0),"
+    " u[t, r - 1, 7 - i]), v[t, r, s - 1, 7 - i]) + x[i]\n"
+    "def u[t: 3, r: 5, i: 8] = 0.25 * v[t, r, 19, i]\n"
+    "def h[t: 3, i: 8] = 0.5 * u[t, 4, i]\n"
+    "def z[i: 8] = h[2, i]\n"
+    "entry forward f: z = z\n";
+
+static const neo_store *store_of(const neo_schedule_tree *t, neo_module *m, const char *name) {
+  for (size_t k = 0; k < t->stores.n; k++)
+    if (t->stores.at[k].tensor.i == neo_tensor_find(m, name).i)
+      return &t->stores.at[k];
+  fail_msg("%s has no store", name);
+  return NULL;
+}
+
+static int64_t cells_of(const neo_module *m, const neo_store *s) {
+  int64_t n = 1, x = 0;
+  for (uint32_t k = 0; k < s->rank; k++) {
+    assert_true(neo_expr_is_int(m, s->extent[k], &x));
+    n *= x;
+  }
+  return n;
+}
+
+/* Fuses the program, whose recurrence's tree gives the same in memory of its own. */
+static const neo_schedule_tree *tree_of_fusion(neo_module *m) {
+  neo_grouping all;
+  const neo_schedule_tree *t = NULL;
+  double x[8] = {0.5, -1, 2, 0.25, 1, 0, -0.5, 3};
+  neo_str why;
+  neo_str_init(&why, m->arena);
+  m->recurrent = true;
+  assert_int_equal(neo_fuse(m, m->arena, &all, NULL), NEO_OK);
+  for (size_t k = 0; k < all.groups.n; k++)
+    t = all.groups.at[k].recurrence ? &all.groups.at[k].recurrence->tree : t;
+  assert_non_null(t);
+  neo_interp *p = test_interp(m, (int64_t[16]){0});
+  test_put_f(p, m, "x", x, 8);
+  neo_values want = *test_eval(p, m, "z");
+  want.at = neo_arena_copy(m->arena, want.at, 8 * sizeof *want.at);
+  if (neo_interp_eval_tree(p, t, false, &why))
+    fail_msg("%s", neo_str_text(&why));
+  assert_memory_equal(neo_interp_tensor(p, neo_tensor_find(m, "z"))->at, want.at,
+                      8 * sizeof *want.at);
+  return t;
+}
+
+static void loops_in_loops_have_as_many_slices_as_reads_go_back(void **state) {
+  neo_module *m = test_parse(*state, nest);
+  const neo_schedule_tree *t = tree_of_fusion(m);
+  assert_int_equal(cells_of(m, store_of(t, m, "u")), 2 * 8);
+  m = test_parse(*state, deep);
+  t = tree_of_fusion(m);
+  assert_int_equal(cells_of(m, store_of(t, m, "v")), 2 * 8);
+  assert_true(cells_of(m, store_of(t, m, "u")) <= 2 * 8);
+}
+
+/* All of the inner loop's elements are read behind it. */
+static void what_is_read_after_its_loop_has_all_slices(void **state) {
+  neo_module *m = test_parse(*state, "input x : f32 [8]\ntemp u : f32 [4, 20, 8]\n"
+                                     "temp h : f32 [4, 8]\ntemp z : f32 [8]\n"
+                                     "def u[t: 4, r: 20, i: 8] = 0.5 * select(r == 0,"
+                                     " (h[t - 1, i] else 1.0), u[t, r - 1, 7 - i]) + x[i]\n"
+                                     "def h[t: 4, i: 8] =\n    sum[r: 20] u[t, r, i]\n"
+                                     "def z[i: 8] = h[3, i]\nentry forward f: z = z\n");
+  const neo_schedule_tree *t = tree_of_fusion(m);
+  assert_int_equal(cells_of(m, store_of(t, m, "u")), 20 * 8);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(trees_of_recurrences_run_literally),
       cmocka_unit_test(trees_of_vertex_functions_run_literally),
+      TEST(loops_in_loops_have_as_many_slices_as_reads_go_back),
+      TEST(what_is_read_after_its_loop_has_all_slices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
