@@ -78,6 +78,13 @@ static uint32_t move_attr(extractor *x, const neo_node *n) {
   }
 }
 
+/* The terms of an index are in the order of their numbers, which is another one in each program. */
+static neo_expr in_order(neo_module *m, neo_expr e) {
+  neo_linear l;
+  bool is = neo_expr_node(m, e)->op == NEO_OP_ADD && neo_expr_type(m, e) == NEO_I64_T;
+  return is && neo_linear_of(m, e, &l) ? neo_linear_expr(m, &l) : e;
+}
+
 /* The place stays with the node, for what a proof has to say; it is no part of the text. */
 static void move_node(void *ctx, neo_expr e) {
   extractor *x = ctx;
@@ -96,7 +103,7 @@ static void move_node(void *ctx, neo_expr e) {
   to = n.op == NEO_OP_CONST ? move_constant(x, e, (neo_type)n.type)
                             : neo_expr_make(x->to, (neo_op)n.op, (neo_type)n.type, attr, arg,
                                             n.arg.n, n.span);
-  neo_map_set(&x->expr, e.i, to.i);
+  neo_map_set(&x->expr, e.i, in_order(x->to, to).i);
 }
 
 static neo_expr moved(extractor *x, neo_expr e) {
@@ -152,14 +159,12 @@ static neo_form *move_form(extractor *x, const neo_form *from) {
   return f;
 }
 
-static void move_group(extractor *x, const neo_form *form, neo_group *g) {
+static void move_group(extractor *x, const neo_form *form, const neo_group *from, neo_group *g) {
   neo_arena *a = x->to->arena;
-  *g = (neo_group){.roots = g->roots,
-                   .reads = g->reads,
-                   .cached = g->cached,
-                   .when = g->when,
-                   .in_order = g->in_order,
-                   .name = g->name};
+  *g = (neo_group){.cached = from->cached, .in_order = from->in_order, .name = from->name};
+  g->reads.at = from->reads.at, g->reads.n = from->reads.n;
+  g->roots.at = from->roots.at, g->roots.n = from->roots.n;
+  g->when.at = from->when.at, g->when.n = from->when.n;
   COPY(a, g->reads);
   COPY(a, g->roots);
   COPY(a, g->when);
@@ -172,7 +177,16 @@ static void move_group(extractor *x, const neo_form *form, neo_group *g) {
   g->form = move_form(x, form);
 }
 
-neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, neo_group *out) {
+/* Axes have their numbers before all that is made of them. */
+static void number_axes(neo_module *m, const neo_form *f) {
+  size_t most = 0;
+  for (size_t k = 0; k < f->stages.n; k++)
+    most = f->stages.at[k].axes.n > most ? f->stages.at[k].axes.n : most;
+  for (uint32_t k = 0; k < f->axes.n + most; k++)
+    neo_axis_ref(m, k);
+}
+
+static neo_module *extract(neo_module *m, const neo_group *g, neo_arena *a, neo_group *out) {
   extractor x = {.from = m, .to = neo_module_new(a, m->names, m->diags, g->name)};
   x.to->math = m->math;
   x.to->store = m->store;
@@ -181,9 +195,16 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
   neo_map_init(&x.expr, a);
   neo_map_init(&x.size, a);
   neo_map_init(&x.tensor, a);
-  *out = *g;
-  move_group(&x, neo_group_form(m, g), out);
+  number_axes(x.to, neo_group_form(m, g));
+  move_group(&x, neo_group_form(m, g), g, out);
   return x.to;
+}
+
+/* What put terms in order leaves sums behind in their old order: they are not in the second module. */
+neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, neo_group *out) {
+  neo_group first;
+  neo_module *ordered = extract(m, g, a, &first);
+  return extract(ordered, &first, a, out);
 }
 
 /* ---- as bytes */

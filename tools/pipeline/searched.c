@@ -6,6 +6,7 @@
 #include "fusion/extract.h"
 #include "ir/prove.h"
 #include "tools/pipeline/code.h"
+#include <setjmp.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -103,14 +104,33 @@ static neo_schedule search(neo_compilation *c, const neo_group *g, const neo_mac
   return s;
 }
 
+/* False: memory ended. What the scratch holds beside memory is the caller's to free in any case. */
+static bool try_search(neo_compilation *c, const neo_group *g, const neo_machine *machine,
+                       neo_arena *scratch, neo_schedule *out) {
+  jmp_buf here;
+  jmp_buf *volatile outer = c->arena.on_fail;
+  volatile bool good = false;
+  if (outer)
+    c->arena.on_fail = scratch->on_fail = &here;
+  if (setjmp(here) == 0) {
+    *out = search(c, g, machine, scratch);
+    good = true;
+  }
+  c->arena.on_fail = outer;
+  return good;
+}
+
 neo_schedule neo_compile_search(neo_compilation *c, const neo_group *g,
                                 const neo_machine *machine) {
   neo_arena scratch;
+  neo_schedule s;
   if (!neo_schedule_is_searched(c->module, g))
     return neo_schedule_default(c->module, g, machine);
-  neo_arena_init(&scratch, c->arena.alloc, c->arena.on_fail);
-  neo_schedule s = search(c, g, machine, &scratch);
+  neo_arena_init(&scratch, c->arena.alloc, NULL);
+  bool good = try_search(c, g, machine, &scratch, &s);
   neo_arena_free(&scratch);
+  if (!good)
+    neo_arena_fail(&c->arena);
   bool legal = neo_schedule_legal(c->module, g, machine, &s, NULL);
   return legal ? s : neo_schedule_default(c->module, g, machine);
 }
