@@ -100,9 +100,9 @@ static void move_node(void *ctx, neo_expr e) {
     arg[k].i = (uint32_t)at;
   }
   uint32_t attr = move_attr(x, &n);
-  to = n.op == NEO_OP_CONST ? move_constant(x, e, (neo_type)n.type)
-                            : neo_expr_make(x->to, (neo_op)n.op, (neo_type)n.type, attr, arg,
-                                            n.arg.n, n.span);
+  to = n.op == NEO_OP_CONST
+           ? move_constant(x, e, (neo_type)n.type)
+           : neo_expr_make(x->to, (neo_op)n.op, (neo_type)n.type, attr, arg, n.arg.n, n.span);
   neo_map_set(&x->expr, e.i, in_order(x->to, to).i);
 }
 
@@ -123,9 +123,8 @@ static void move_axes(extractor *x, neo_axis_rec *at, size_t n) {
 }
 
 /* A vector of the form's as one of its own, whose elements are then moved. */
-#define COPY(a, v)                                                                     \
-  ((v).at = (v).n ? neo_arena_copy((a), (v).at, (v).n * sizeof *(v).at) : NULL, \
-   (v).cap = (v).n)
+#define COPY(a, v) \
+  ((v).at = (v).n ? neo_arena_copy((a), (v).at, (v).n * sizeof *(v).at) : NULL, (v).cap = (v).n)
 
 static void move_stage(extractor *x, neo_stage *s) {
   COPY(x->to->arena, s->axes);
@@ -200,14 +199,23 @@ static neo_module *extract(neo_module *m, const neo_group *g, neo_arena *a, neo_
   return x.to;
 }
 
-/* What put terms in order leaves sums behind in their old order: they are not in the second module. */
+/* Putting terms in order leaves sums behind in their old order, which are not in the second
+ * module. */
 neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, neo_group *out) {
   neo_group first;
   neo_module *ordered = extract(m, g, a, &first);
   return extract(ordered, &first, a, out);
 }
 
-/* ---- as bytes */
+/* ---- as bytes: each field that says something. What is added to a record is added here, and then
+ * its size is another one. */
+
+_Static_assert(sizeof(neo_tensor_rec) == 96, "print_tensors");
+_Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
+_Static_assert(sizeof(neo_node) == 20, "print_nodes");
+_Static_assert(sizeof(neo_form) == 96 && sizeof(neo_form_access) == 24, "print_form");
+_Static_assert(sizeof(neo_stage) == 88 && sizeof(neo_form_out) == 24 && sizeof(neo_form_acc) == 8,
+               "print_stage");
 
 static void print_nodes(const neo_module *m, neo_str *s) {
   neo_pack_number(s, m->nodes.n);
@@ -234,10 +242,9 @@ static void print_tensors(const neo_module *m, neo_str *s) {
   neo_pack_number(s, m->tensors.n);
   for (size_t k = 1; k < m->tensors.n; k++) {
     const neo_tensor_rec *r = &m->tensors.at[k];
-    int64_t x[] = {r->role,      r->type,      r->bound.i, r->least.i, r->below.i, r->extent.n,
-                   r->updates.i, r->partial,   r->terms,   r->injective, r->saturates,
-                   r->optimizer, r->inner,     r->moves,   r->apart.i, r->adjacent, r->parts,
-                   r->kinds.i};
+    int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i,   r->extent.n,
+                   r->updates.i, r->partial, r->terms,   r->injective, r->saturates, r->optimizer,
+                   r->inner,     r->moves,   r->apart.i, r->adjacent,  r->parts,     r->kinds.i};
     neo_str_addn(s, (const char *)x, sizeof x);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
   }
@@ -281,10 +288,10 @@ static void print_form(const neo_form *f, neo_str *s) {
   }
 }
 
-#define PRINT_IDS(s, v)               \
-  do {                                \
-    neo_pack_number((s), (v).n);      \
-    for (size_t k = 0; k < (v).n; k++) \
+#define PRINT_IDS(s, v)                  \
+  do {                                   \
+    neo_pack_number((s), (v).n);         \
+    for (size_t k = 0; k < (v).n; k++)   \
       neo_pack_number((s), (v).at[k].i); \
   } while (0)
 

@@ -29,10 +29,10 @@ typedef struct {
 
 /* What merits depend on: of the order no more than which tiles come first. */
 static void key_of(const neo_tiles *q, const neo_schedule *s, int64_t key[KEYS]) {
-  static const neo_param vary[KEYS - 1] = {NEO_PARAM(loops, block_k),   NEO_PARAM(loops, block_m),
-                                       NEO_PARAM(loops, block_n),   NEO_PARAM(loops, blocks_first),
-                                       NEO_PARAM(loops, unit_axes), NEO_PARAM(loops, unit_size),
-                                       NEO_PARAM(loops, prefetch)};
+  static const neo_param vary[KEYS - 1] = {
+      NEO_PARAM(loops, block_k),      NEO_PARAM(loops, block_m),   NEO_PARAM(loops, block_n),
+      NEO_PARAM(loops, blocks_first), NEO_PARAM(loops, unit_axes), NEO_PARAM(loops, unit_size),
+      NEO_PARAM(loops, prefetch)};
   for (int k = 0; k + 1 < KEYS; k++)
     key[k] = s->at[vary[k]];
   key[KEYS - 1] = neo_tiles_columns_first(q, s);

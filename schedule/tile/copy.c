@@ -4,7 +4,8 @@
 
 /* Does each tile prefetch a part of what the next copy of columns reads (prefetch.h), and is it
  * still cached when it is read? */
-static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side, const neo_tile_walk *w) {
+static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side,
+                            const neo_tile_walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;
   reuse both =
       neo_tile_strided_reuse(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);

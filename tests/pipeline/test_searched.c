@@ -36,8 +36,8 @@ static int tear_down(void **state) {
   return failed;
 }
 
-#define LAYERS(WIDTH)                                                        \
-  "input X[64, 300]\nparam V[300, 200] = 0\nparam W[200, " WIDTH "] = 0\n"   \
+#define LAYERS(WIDTH)                                                          \
+  "input X[64, 300]\nparam V[300, 200] = 0\nparam W[200, " WIDTH "] = 0\n"     \
   "H[b, j] = sum[i] X[b, i]*V[i, j]\nA[b, j] = exp(sin(cos(tanh(H[b, j]))))\n" \
   "Y[b, k] = sum[j] A[b, j]*W[j, k]\noutput Y\n"
 

@@ -1,7 +1,7 @@
 /* A group in a module of its own: its bytes are those of the same computation in any module, any
  * difference makes others, and a search of schedules finds the same there. */
-#include "fusion/extract.h"
 #include "base/machine.h"
+#include "fusion/extract.h"
 #include "fusion/form.h"
 #include "ir/print.h"
 #include "schedule/schedule.h"
@@ -73,14 +73,14 @@ static made make(const char *text) {
 
 static bool equal(const char *a, const char *b) {
   made x = make(a), y = make(b);
-  bool is =
-      x.bytes.n == y.bytes.n && memcmp(neo_str_text(&x.bytes), neo_str_text(&y.bytes), x.bytes.n) == 0;
+  bool is = x.bytes.n == y.bytes.n &&
+            memcmp(neo_str_text(&x.bytes), neo_str_text(&y.bytes), x.bytes.n) == 0;
   neo_arena_free(&x.arena);
   neo_arena_free(&y.arena);
   return is;
 }
 
-#define PRODUCT(A, B, M, K, N, TYPE, BODY)                                                      \
+#define PRODUCT(A, B, M, K, N, TYPE, BODY)                                                       \
   "input " A " : " TYPE " [" M ", " K "]\ninput " B " : " TYPE " [" K ", " N "]\ntemp Y : " TYPE \
   " [" M ", " N "]\ndef Y[b: " M ", j: " N "] =\n  sum[i: " K "] " BODY                          \
   "\n  then acc0\nentry forward forward: o = Y\n"

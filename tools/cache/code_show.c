@@ -46,7 +46,8 @@ static void put_json(const char *folder, const neo_code_usage *u) {
   neo_str_init(&name, &a);
   neo_str_add_json(&name, folder);
   printf("{\"folder\":%s,\"limit_bytes\":%" PRId64 ",\"bytes\":%" PRId64 ",\"builds\":%zu,"
-         "\"kernels\":%zu,\"schedules\":%zu,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"ok\":true}\n",
+         "\"kernels\":%zu,\"schedules\":%zu,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64
+         ",\"ok\":true}\n",
          neo_str_text(&name), neo_code_limit(), all_bytes(u), u->entries[NEO_CODE_BUILD],
          u->entries[NEO_CODE_KERNEL], u->entries[NEO_CODE_SCHEDULE], u->hits, u->misses);
   neo_arena_free(&a);

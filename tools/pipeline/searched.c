@@ -22,12 +22,14 @@ struct neo_searched {
 
 /* ---- keys */
 
+_Static_assert(sizeof(neo_machine) == 552, "a field that is added is added to add_machine");
+
 /* Every bit of what prices go by: the text of a machine has fewer digits. */
 static void add_machine(neo_str *s, const neo_machine *m) {
   const char *prices = (const char *)&m->profile.threads;
-  int64_t x[] = {m->isa,     m->vector_bytes, m->vector_regs, m->fma,        m->l1_bytes,
-                 m->l2_bytes, m->matrix,      m->threads,     m->gpu,        m->warps,
-                 m->async,   m->warpgroups,   m->shared_bytes, m->few_rows,  m->profile.workers};
+  int64_t x[] = {m->isa,      m->vector_bytes, m->vector_regs,  m->fma,      m->l1_bytes,
+                 m->l2_bytes, m->matrix,       m->threads,      m->gpu,      m->warps,
+                 m->async,    m->warpgroups,   m->shared_bytes, m->few_rows, m->profile.workers};
   neo_machine_print(m, s);
   neo_str_addn(s, (const char *)x, sizeof x);
   neo_pack_bytes(s, (const char *)&m->hz, sizeof m->hz);
