@@ -1,5 +1,5 @@
-/* Equal recurrences, by partition refinement (B. Alpern, M. Wegman, F. K. Zadeck, "Detecting equality
- * of variables in programs"):
+/* Equal recurrences, by partition refinement (B. Alpern, M. Wegman, F. K. Zadeck, "Detecting
+ * equality of variables in programs"):
  *
  *     h[t] = 0.5 * h[t - 1] + x[t]      g[t] = 0.5 * g[t - 1] + x[t]      ->  g is h
  *

@@ -43,87 +43,93 @@ static void needs(const char *text, const char *wanted) {
 }
 
 #define HEAD "neo-ir 1\nmodule t\nsize N 1..9\ninput x : f32 [N]\ninput z : f32 [N]\n"
-#define TEMPS5(a, b, c, d, e)                                                                     \
-  "temp " a " : f32 [N]\ntemp " b " : f32 [N]\ntemp " c " : f32 [N]\ntemp " d " : f32 [N]\ntemp " \
-  e " : f32 [N]\n"
+#define TEMPS5(a, b, c, d, e)                                                 \
+  "temp " a " : f32 [N]\ntemp " b " : f32 [N]\ntemp " c " : f32 [N]\ntemp " d \
+  " : f32 [N]\ntemp " e " : f32 [N]\n"
 
 static void two_sums_that_run_are_one(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "g", "Y", "Z", "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
-        "def @2 g[s: N] = (g[s - 1] else 0.5) + x[s]\n"
-        "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "g", "Y", "Z",
+                    "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
+                         "def @2 g[s: N] = (g[s - 1] else 0.5) + x[s]\n"
+                         "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
         " h Y");
 }
 
 static void what_begins_otherwise_stays(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "g", "Y", "Z", "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
-        "def @2 g[s: N] = (g[s - 1] else 0.25) + x[s]\n"
-        "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "g", "Y", "Z",
+                    "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
+                         "def @2 g[s: N] = (g[s - 1] else 0.25) + x[s]\n"
+                         "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
         " h g Y");
 }
 
 static void what_reads_another_tensor_stays(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "g", "Y", "Z", "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
-        "def @2 g[s: N] = (g[s - 1] else 0.5) + z[s]\n"
-        "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "g", "Y", "Z",
+                    "u") "def @1 h[t: N] = (h[t - 1] else 0.5) + x[t]\n"
+                         "def @2 g[s: N] = (g[s - 1] else 0.5) + z[s]\n"
+                         "def @3 Y[t: N] = h[t] + g[t]\nentry forward forward: Y = Y\n",
         " h g Y");
 }
 
-#define PAIR(a, b, p, q, x)                                                 \
-  "def @" p " " a "[t: N] = (" b "[t - 1] else 0.5) * 0.5 + " x "[t]\n"     \
+#define PAIR(a, b, p, q, x)                                             \
+  "def @" p " " a "[t: N] = (" b "[t - 1] else 0.5) * 0.5 + " x "[t]\n" \
   "def @" q " " b "[t: N] = (" a "[t - 1] else 0.25) - (" b "[t - 1] else 1.0)\n"
 
 static void pairs_that_need_each_other_are_one_pair(void **state) {
   (void)state;
   needs(HEAD TEMPS5("h", "c", "g", "d", "Y") PAIR("h", "c", "1", "2", "x")
-        PAIR("g", "d", "3", "4", "x") "def @5 Y[t: N] = h[t] + d[t]\n"
-        "entry forward forward: Y = Y\n",
+            PAIR("g", "d", "3", "4", "x") "def @5 Y[t: N] = h[t] + d[t]\n"
+                                          "entry forward forward: Y = Y\n",
         " h c Y");
 }
 
 /* The order in which a pair is written says nothing. */
 static void pairs_in_another_order_are_one_pair(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "c", "d", "g", "Y") PAIR("h", "c", "1", "2", "x")
-        "def @3 d[t: N] = (g[t - 1] else 0.25) - (d[t - 1] else 1.0)\n"
-        "def @4 g[t: N] = (d[t - 1] else 0.5) * 0.5 + x[t]\n"
-        "def @5 Y[t: N] = h[t] * g[t] + d[t]\n"
-        "entry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "c", "d", "g", "Y") PAIR(
+            "h", "c", "1", "2", "x") "def @3 d[t: N] = (g[t - 1] else 0.25) - (d[t - 1] else 1.0)\n"
+                                     "def @4 g[t: N] = (d[t - 1] else 0.5) * 0.5 + x[t]\n"
+                                     "def @5 Y[t: N] = h[t] * g[t] + d[t]\n"
+                                     "entry forward forward: Y = Y\n",
         " h c Y");
 }
 
 /* Tensors that differ two reads away are told apart by the second round. */
 static void pairs_that_differ_in_what_the_other_reads_stay(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "c", "g", "d", "Y") PAIR("h", "c", "1", "2", "x")
-        "def @3 g[t: N] = (d[t - 1] else 0.5) * 0.5 + x[t]\n"
-        "def @4 d[t: N] = (g[t - 1] else 0.5) - (d[t - 1] else 1.0)\n"
-        "def @5 Y[t: N] = h[t] + d[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "c", "g", "d", "Y") PAIR(
+            "h", "c", "1", "2", "x") "def @3 g[t: N] = (d[t - 1] else 0.5) * 0.5 + x[t]\n"
+                                     "def @4 d[t: N] = (g[t - 1] else 0.5) - (d[t - 1] else 1.0)\n"
+                                     "def @5 Y[t: N] = h[t] + d[t]\nentry forward forward: Y = Y\n",
         " h c g d Y");
 }
 
-#define THREE(a, b, c, p, q, r, last)                          \
-  "def @" p " " a "[t: N] = (" b "[t - 1] else 0.5) + x[t]\n"  \
-  "def @" q " " b "[t: N] = (" c "[t - 1] else 0.25) * 0.5\n"  \
+#define THREE(a, b, c, p, q, r, last)                         \
+  "def @" p " " a "[t: N] = (" b "[t - 1] else 0.5) + x[t]\n" \
+  "def @" q " " b "[t: N] = (" c "[t - 1] else 0.25) * 0.5\n" \
   "def @" r " " c "[t: N] = (" a "[t - 1] else " last ") - z[t]\n"
 #define SIX TEMPS5("a", "b", "c", "d", "e") "temp f : f32 [N]\ntemp Y : f32 [N]\n"
 
 static void circles_of_three_are_one(void **state) {
   (void)state;
-  needs(HEAD SIX THREE("a", "b", "c", "1", "2", "3", "1.0") THREE("d", "e", "f", "4", "5", "6", "1.0")
-        "def @7 Y[t: N] = a[t] + d[t] * f[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD SIX THREE("a", "b", "c", "1", "2", "3", "1.0")
+            THREE("d", "e", "f", "4", "5", "6",
+                  "1.0") "def @7 Y[t: N] = a[t] + d[t] * f[t]\nentry forward forward: Y = Y\n",
         " a b c Y");
-  needs(HEAD SIX THREE("a", "b", "c", "1", "2", "3", "1.0") THREE("d", "e", "f", "4", "5", "6", "2.0")
-        "def @7 Y[t: N] = a[t] + d[t] * f[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD SIX THREE("a", "b", "c", "1", "2", "3", "1.0")
+            THREE("d", "e", "f", "4", "5", "6",
+                  "2.0") "def @7 Y[t: N] = a[t] + d[t] * f[t]\nentry forward forward: Y = Y\n",
         " a b c d e f Y");
 }
 
 /* One behind the other: what lies between becomes one as well. */
 static void recurrences_of_recurrences_are_one(void **state) {
   (void)state;
-  needs(HEAD SIX "temp g : f32 [N]\ntemp h : f32 [N]\ntemp i : f32 [N]\n"
+  needs(HEAD SIX
+        "temp g : f32 [N]\ntemp h : f32 [N]\ntemp i : f32 [N]\n"
         "def @1 a[t: N] = (a[t - 1] else 0.5) + x[t]\ndef @2 d[t: N] = (d[t - 1] else 0.5) + x[t]\n"
         "def @3 b[t: N] = a[t] * 0.5\ndef @4 e[t: N] = d[t] * 0.5\n"
         "def @5 c[t: N] = (c[t - 1] else 0.5) + b[t]\ndef @6 f[t: N] = (f[t - 1] else 0.5) + e[t]\n"
@@ -135,15 +141,16 @@ static void recurrences_of_recurrences_are_one(void **state) {
 static void what_entries_give_stays(void **state) {
   (void)state;
   needs(HEAD TEMPS5("h", "c", "g", "d", "Y") PAIR("h", "c", "1", "2", "x")
-        PAIR("g", "d", "3", "4", "x") "entry forward forward: h = h, d = d\n",
+            PAIR("g", "d", "3", "4", "x") "entry forward forward: h = h, d = d\n",
         " h c d");
 }
 
 static void the_two_of_one_recurrence_stay(void **state) {
   (void)state;
-  needs(HEAD TEMPS5("h", "c", "g", "d", "Y") "def @1 h[t: N] = (c[t - 1] else 0.5) + x[t]\n"
-        "def @2 c[t: N] = (h[t - 1] else 0.5) + x[t]\n"
-        "def @3 Y[t: N] = h[t] + c[t]\nentry forward forward: Y = Y\n",
+  needs(HEAD TEMPS5("h", "c", "g", "d",
+                    "Y") "def @1 h[t: N] = (c[t - 1] else 0.5) + x[t]\n"
+                         "def @2 c[t: N] = (h[t - 1] else 0.5) + x[t]\n"
+                         "def @3 Y[t: N] = h[t] + c[t]\nentry forward forward: Y = Y\n",
         " h c Y");
 }
 
