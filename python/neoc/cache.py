@@ -16,14 +16,15 @@ __all__ = ["Info", "clear", "info", "prune"]
 
 
 class Info(NamedTuple):
-    """What is in the cache: whole models (builds) and single kernels, and how often entries that
-    were asked for were there (hits) or not (misses)."""
+    """What is in the cache: whole models (builds), single kernels and schedules of kernels, and how
+    often entries that were asked for were there (hits) or not (misses)."""
 
     folder: str
     bytes: int
     limit_bytes: int
     builds: int
     kernels: int
+    schedules: int
     hits: int
     misses: int
 
