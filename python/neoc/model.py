@@ -139,8 +139,6 @@ class Settings(MutableMapping[str, Any]):
         if name not in self._rows:
             raise NameError_(f"'{name}' is no setting; there are {_listed(self._rows)}")
         value = self._context.get(self._rows[name].number)[()]
-        if value.shape:
-            return value
         # 0.01 of f32 is shown as 0.01, the shortest number that is the same.
         return float(str(value)) if value.dtype.kind == "f" else value.item()
 
@@ -152,11 +150,11 @@ class Settings(MutableMapping[str, Any]):
 
     def prepared(self, name: str, value: Any) -> tuple[int, Any] | None:
         """What sets it: the number of its tensor, and an array; None where there is none of that
-        name. DTypeError, RangeError, ShapeError."""
+        name. DTypeError, RangeError."""
         row = self._rows.get(name)
         if row is None:
             return None
-        if row.shape or isinstance(value, int):
+        if isinstance(value, int):
             return row.number, _as_stored(row, value)
         try:
             number = checks.real(name, value, good=lambda x: True)

@@ -93,6 +93,9 @@ PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
 PyObject *neo_py_jax_handler(PyObject *self, PyObject *none);
 PyObject *neo_py_jax_version(PyObject *self, PyObject *minor);
 
+/* Py_tp_new of types that C alone makes: a TypeError. */
+PyObject *neo_py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *named);
+
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);
 

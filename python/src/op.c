@@ -567,13 +567,23 @@ static void free_variants(op_object *o) {
   }
 }
 
+static int check_names(PyObject *names) {
+  for (Py_ssize_t k = 0; k < PyTuple_Size(names); k++)
+    if (!PyUnicode_Check(PyTuple_GetItem(names, k))) {
+      PyErr_SetString(PyExc_TypeError, "Op(): names of arguments are str");
+      return -1;
+    }
+  return 0;
+}
+
 /* Again where it is to forget what it was compiled for. */
 static int op_init(PyObject *self, PyObject *args, PyObject *named) {
   op_object *o = (op_object *)self;
   PyObject *names, *statics;
   static char *words[] = {"names", "static", NULL};
   if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!:Op", words, &PyTuple_Type, &names,
-                                   &PyTuple_Type, &statics))
+                                   &PyTuple_Type, &statics) ||
+      check_names(names) || check_names(statics))
     return -1;
   o->s = neo_py_state_get();
   if (!o->s)
