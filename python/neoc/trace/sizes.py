@@ -10,7 +10,10 @@ from __future__ import annotations
 import operator
 from typing import Any, Callable, Dict, Tuple, Union
 
+from ..checks import shown as told
+from ..errors import ArgumentError
 from . import scope
+from .named import refused
 from .poly import Poly, Symbol, poly
 
 COMPARISONS: Dict[str, Callable[[int, int], bool]] = {
@@ -196,9 +199,12 @@ def extents(shape: Any) -> Tuple[Poly, ...]:
     """A shape argument (a number or several) as extents."""
     if isinstance(shape, (int, Size)) or hasattr(shape, "__index__"):
         shape = (shape,)
+    if isinstance(shape, (str, bytes, dict, set)) or not hasattr(shape, "__iter__"):
+        raise refused(shape, "a shape: a whole number or several")
     result = tuple(poly(s) for s in shape)
     for extent in result:
         value = extent.constant()
-        if value is not None and value < 0:
-            raise ValueError("negative dimensions are not allowed")
+        if value is not None and not 0 <= value < 1 << 48:
+            raise ArgumentError("negative dimensions are not allowed" if value < 0 else
+                                f"shape: an extent of {told(value)} is larger than memory")
     return result
