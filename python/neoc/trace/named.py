@@ -63,7 +63,9 @@ def told(problem: Exception, where: str, f: Any, args: Sequence[Any],
     if type(problem) in _PLAIN or isinstance(problem, NeoError):
         problem.args = (text,)
         made: Exception = problem.with_traceback(None)
-    else:  # of a class with a text of its own, as numpy's AxisError
+    elif type(problem).__name__ == "AxisError":  # numpy's, whose text is made of parts
+        made = type(problem)(text)
+    else:
         made = ValueError(text)
     made.untold = words  # type: ignore[attr-defined]
     return made
