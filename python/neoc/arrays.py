@@ -102,7 +102,7 @@ def as_input(name: str, value: Any, like: Any = None) -> "np.ndarray[Any, Any]":
     array = _as_array(name, value)
     if array.ndim > 16:
         raise ShapeError(f"{name}: at most 16 dimensions, given {array.ndim}")
-    if array.dtype.kind == "O":
+    if array.dtype.kind in "OUS":
         raise _no_numbers(name, value, has_type)
     if like is not None and not has_type:
         array = _converted(name, array, like)

@@ -165,7 +165,6 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
              what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays of the types that the entry takes: those with as many rows each, and those that are
     the same in all steps, as their first extent is another one."""
-    import numpy as np
     missing = [n for n in entry.inputs if n not in data]
     unknown = [n for n in data if n not in entry.inputs]
     if missing or unknown:
@@ -177,7 +176,8 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
     counted = _batch_extent(entry, inputs)
     for name in entry.inputs:
         shape = inputs[name].shape
-        array = _typed(name, np.asarray(data[name]), inputs[name].word)
+        array = _typed(f"{what}: {name}", _array(f"{what}: {name}", data[name]),
+                       inputs[name].word)
         is_row = bool(shape) and shape[0] == counted
         if array.ndim != len(shape):
             counts = ", the first of which counts rows" if is_row else ""
@@ -190,6 +190,18 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
                          ", ".join(f"{k} {v}" for k, v in found.items())
                          if found else f"{what}: {entry!r} takes no rows")
     return rows, same
+
+
+def _array(name: str, value: Any) -> Any:
+    """An array of numbers of what is one."""
+    import numpy as np
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.dtype.kind in "OUS":
+        raise DTypeError(f"{name}: expected an array of numbers, given {checks.shown(value)}")
+    return array
 
 
 def _typed(name: str, array: Any, word: str) -> Any:
@@ -349,13 +361,13 @@ class _Means:
 
 
 def _train_entry(model: Model, name: str | None) -> Entry:
+    if name is not None and not isinstance(name, str):
+        raise checks.wrong_type("fit(): entry", "the name of an entry that trains", name)
     training = [n for n, e in model.entries.items() if e.trains]
     if name is None and training:
         return model.entries[training[0]]
     if name in model.entries and model.entries[name].trains:
         return model.entries[name]
-    if name is not None and not isinstance(name, str):
-        raise checks.wrong_type("fit(): entry", "the name of an entry that trains", name)
     raise NameError_(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
                      if training else "fit(): the model trains nothing: its text has no `train`")
 

@@ -97,7 +97,8 @@ class GraphEntry(Entry):
         try:
             return graph.table(self.graphs[name].children)
         except ShapeError as problem:
-            raise ShapeError(f"{name}: {problem} by the model") from None
+            told = getattr(problem, "untold", problem)  # without the method's name
+            raise ShapeError(f"{name}: {told} by the model") from None
 
     def _add_features(self, named: Dict[str, Any], name: str, graph: Graph) -> None:
         for feature, value in graph.features.items():

@@ -320,7 +320,6 @@ class Op(_core.Op):
 
     def _key(self, values: Sequence[Any]) -> Key:
         """The key of a call with these values, as `_core` makes it."""
-        import numpy as np
         made: list[tuple[Any, ...]] = []
         for a, value in zip(self._arguments, values):
             if a.static:
@@ -328,7 +327,7 @@ class Op(_core.Op):
             elif isinstance(value, (bool, int, float)):
                 made.append((type(value).__name__,))
             else:
-                array = np.asarray(value)
+                array = arrays.as_input(a.name, value)
                 made.append(("array", arrays.word_of(a.name, array.dtype), array.shape))
         return tuple(made)
 

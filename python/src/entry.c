@@ -241,18 +241,6 @@ static int check_extents(const call *c) {
   return 0;
 }
 
-static int take_sizes(call *c) {
-  const neo_rt_model *m = model_of(c);
-  find_sizes(c);
-  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
-    int32_t size = m->entry_sizes[c->o->e->sizes + k];
-    if (!c->known[size])
-      return complain(c, "needs the size '%U'", PyTuple_GetItem(c->o->sizes, k));
-    c->call_size[k] = c->size[size];
-  }
-  return check_extents(c);
-}
-
 /* A size out of its bounds is the runtime's to tell, but no memory is made for it before. */
 static int check_bounds(const call *c) {
   const neo_rt_model *m = model_of(c);
@@ -269,6 +257,18 @@ static int check_bounds(const call *c) {
     return -1;
   }
   return 0;
+}
+
+static int take_sizes(call *c) {
+  const neo_rt_model *m = model_of(c);
+  find_sizes(c);
+  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
+    int32_t size = m->entry_sizes[c->o->e->sizes + k];
+    if (!c->known[size])
+      return complain(c, "needs the size '%U'", PyTuple_GetItem(c->o->sizes, k));
+    c->call_size[k] = c->size[size];
+  }
+  return check_bounds(c) || check_extents(c) ? -1 : 0;
 }
 
 /* ------------------------------------------------------------ running */
@@ -385,7 +385,7 @@ static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *named) {
   call c;
   PyObject *made = NULL;
   if (open_call(&c, (entry_object *)self, named) == 0 && take_objects(&c, args, named) == 0 &&
-      read_values(&c) == 0 && take_sizes(&c) == 0 && check_bounds(&c) == 0 &&
+      read_values(&c) == 0 && take_sizes(&c) == 0 &&
       fill_inputs(&c) == 0 && fill_outputs(&c) == 0 && run(&c) == 0)
     made = n_out(&c) ? neo_py_results_take(c.o->c->s, c.results, n_out(&c)) : Py_NewRef(Py_None);
   close_call(&c);

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from .. import checks
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import scope, sizes, tree
 from .expr import Literal
 from .functions import astype, clip
@@ -140,7 +140,7 @@ def _tensor(where: str, argument: str, leaf: Any, kind: Any = None) -> Tensor:
     """A leaf as a tensor; what is none is told with the argument."""
     try:
         return lift(leaf, kind)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RangeError) as problem:
         if isinstance(problem, TraceError):
             raise
         raise type(problem)(f"{where}: {argument}: {problem}") from None

@@ -11,7 +11,7 @@ import inspect
 from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, Union
 
 from .. import checks
-from ..errors import ArgumentError, GradientError, ShapeError
+from ..errors import ArgumentError, GradientError, RangeError, ShapeError
 from . import scope, tree
 from .expr import Expr, Literal, Operator, Read, reads
 from .functions import lift, sum as total
@@ -161,13 +161,13 @@ def _aliased(value: Any, what: str) -> Tuple[Any, List[Alias]]:
     for leaf in leaves:
         try:
             t = lift(leaf)
-        except TypeError as problem:
+        except (TypeError, RangeError) as problem:
             if isinstance(problem, TraceError):
                 raise
-            raise TypeError(f"neoc.{what}(): an argument: {problem}") from None
+            raise type(problem)(f"neoc.{what}(): an argument: {problem}") from None
         if t.kind not in FLOATS:
-            raise GradientError(f"{what} takes floats, this is {word(t.kind)}; argnums names the "
-                                "arguments to differentiate by")
+            raise GradientError(f"neoc.{what}(): {what} takes floats, this is {word(t.kind)}; "
+                                "argnums names the arguments to differentiate by")
         if t.is_view or isinstance(leaf, (int, float)):
             t = _own(t)
         aliases.append(Alias(t))
@@ -202,18 +202,27 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
     dw = grad(loss, w)
     output loss, dw
     """
-    argnums, has_aux = _differentiated("value_and_grad", f, argnums, has_aux)
+    return _slopes("value_and_grad", f, argnums, has_aux)
+
+
+def _slopes(name: str, f: Callable[..., Any], argnums: Argnums,
+            has_aux: bool) -> Callable[..., Any]:
+    """value_and_grad, for a caller of another name."""
+    argnums, has_aux = _differentiated(name, f, argnums, has_aux)
 
     def of(*args: Any, **kwargs: Any) -> Any:
-        _tracing("value_and_grad")
+        _tracing(name)
         numbers = _argnums(argnums, len(args))
         given, aliases = list(args), []
         structures = []
         for n in numbers:
-            given[n], found = _aliased(args[n], "grad")
+            given[n], found = _aliased(args[n], name)
             aliases.append(found)
             structures.append(tree.flatten(args[n])[1])
-        value, aux = _of_two("value_and_grad", f(*given, **kwargs), has_aux)
+        if not any(aliases):
+            raise GradientError(f"neoc.{name}(): argnums: the arguments that are differentiated by "
+                                "have no tensors in them")
+        value, aux = _of_two(name, f(*given, **kwargs), has_aux)
         loss = _loss(value)
         flat = [a for found in aliases for a in found]
         settle(flat, [loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
@@ -273,8 +282,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     dx = grad(loss, x)
     output dx
     """
-    argnums, has_aux = _differentiated("grad", f, argnums, has_aux)
-    both = value_and_grad(f, argnums, has_aux)
+    both = _slopes("grad", f, argnums, has_aux)
 
     def of(*args: Any, **kwargs: Any) -> Any:
         value, slopes = both(*args, **kwargs)
@@ -375,8 +383,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
 def _tangent(t: Any, a: Alias) -> Tensor:
     try:
         return lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
-    except TypeError as problem:
-        raise TypeError(f"neoc.jvp(): tangents: {problem}") from None
+    except (TypeError, RangeError) as problem:
+        raise type(problem)(f"neoc.jvp(): tangents: {problem}") from None
 
 
 def _pushed(y: Tensor, aliases: Sequence[Alias], tangents: Sequence[Tensor]) -> Tensor:

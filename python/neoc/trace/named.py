@@ -39,10 +39,16 @@ def named(f: F, name: str, prefix: str = "neoc.") -> F:
         except _TOLD as problem:
             raise told(problem, f"{prefix}{name}()", f, args, kwargs) from None
 
-    call.__name__ = call.__qualname__ = name
-    call.__module__ = "neoc"
+    if prefix == "neoc.":  # where pickle finds it
+        call.__name__ = call.__qualname__ = name
+        call.__module__ = "neoc"
     made: Any = call
     return made  # type: ignore[no-any-return]
+
+
+def method_of(kind: str) -> Callable[[F], F]:
+    """A decorator of methods: what they raise begins with Kind.method()."""
+    return lambda f: named(f, f.__name__, f"{kind}.")
 
 
 def told(problem: Exception, where: str, f: Any, args: Sequence[Any],

@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from .. import checks
-from ..errors import ArgumentError, NameError_, Unsupported
+from ..errors import ArgumentError, NameError_, RangeError, Unsupported
 from . import tree
 from .diff import value_and_grad
 from .function import Function
@@ -64,8 +64,8 @@ class Optimizer:
         """The states with which training begins, as arrays, for parameters that are arrays."""
         where = f"neoc.optim.{self.definition.name}.init(): params"
         for w in tree.flatten(params)[0]:
-            if not _is_number(w) and not hasattr(w, "dtype"):
-                raise checks.wrong_type(where, "a tree of arrays", w)
+            if not isinstance(w, (float, np.generic)) and not hasattr(w, "dtype"):
+                raise checks.wrong_type(where, "a tree of arrays of floats", w)
         states: Dict[str, Any] = {}
         for s in self.definition.states:
             states[s.name] = tree.map(lambda w, s=s: self._first(s, w), params)
@@ -124,7 +124,8 @@ class Optimizer:
         if lacking:
             raise NameError_(f"{where}: states: expected those of init, '{lacking[0]}' is missing")
         flat, structure = tree.flatten(params)
-        columns = [[lift(v) for v in flat], self._column(gradients, structure, "gradients")]
+        columns = [[self._leaf("params", v) for v in flat],
+                   self._column(gradients, structure, "gradients")]
         columns += [self._column(m, structure, "arguments") for m in more]
         columns += [self._column(states[s.name], structure, s.name)
                     for s in self.definition.states]
@@ -149,7 +150,14 @@ class Optimizer:
         if its != structure:
             raise ArgumentError(f"neoc.optim.{self.definition.name}.update(): {what}: expected a "
                                 f"tree as params, {tree.show(structure)}, given {tree.show(its)}")
-        return [lift(v) for v in leaves]
+        return [self._leaf(what, v) for v in leaves]
+
+    def _leaf(self, what: str, value: Any) -> Tensor:
+        try:
+            return lift(value)
+        except (TypeError, RangeError) as problem:
+            raise type(problem)(f"neoc.optim.{self.definition.name}.update(): {what}: "
+                                f"{problem}") from None
 
     def _norm(self, gradients: Sequence[Tensor]) -> Optional[Tensor]:
         """The norm of all gradients, where something depends on it."""
