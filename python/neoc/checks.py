@@ -148,13 +148,13 @@ def path(where: str, value: Any) -> str:
         raise wrong_type(where, "a path (str or os.PathLike)", value) from None
     if isinstance(made, bytes):
         made = os.fsdecode(made)
-    if not made or "\0" in made:
+    if not made or "\0" in str(made):
         raise wrong_value(where, "a path that is neither empty nor has NUL in it", value)
     try:
         made.encode()
     except UnicodeEncodeError:
         raise wrong_value(where, "a path that UTF-8 can write", value) from None
-    return made
+    return str(made)
 
 
 def choice(where: str, value: Any, known: Iterable[str]) -> str:

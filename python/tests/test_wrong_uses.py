@@ -6,6 +6,7 @@ that is meant for users, and whose message names the parameter or the function. 
 function adds its good arguments here; `test_all_that_is_public_is_tried` tells.
 """
 
+import contextlib
 import inspect
 import os
 import tempfile
@@ -48,6 +49,18 @@ def wrong(problem, words):
     if not any(word in told for word in words):
         return f"names none of {', '.join(words)}"
     return None
+
+
+@contextlib.contextmanager
+def in_a_folder():
+    """A folder that is the working directory: a path such as "foo" is as good as another."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
 
 
 class Tried:
@@ -465,7 +478,7 @@ class WrongUses(unittest.TestCase):
         self.tried(trees())
 
     def test_operators(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with in_a_folder() as folder:
             self.tried(operators(folder))
 
     def test_texts(self):
@@ -484,7 +497,7 @@ class WrongUses(unittest.TestCase):
                 del os.environ["NEO_CODE_CACHE"]
 
     def test_models(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with in_a_folder() as folder:
             self.tried(models(folder))
 
     def test_graphs(self):
