@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, MutableMapping,
-                    NamedTuple, Sequence)
+                    NamedTuple, NoReturn, Sequence)
 
 from . import _core, arrays, checks
 from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of,
@@ -64,6 +64,9 @@ class Entry(_core.Entry):
     outputs: tuple[str, ...]
     trains: bool
     __name__: str
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the entry '{self.__name__}' belongs to its model: copy or pickle that")
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs by name as arrays: see GraphEntry."""
@@ -123,6 +126,10 @@ class Tensors(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return "{" + ", ".join(str(row) for row in self._rows.values()) + "}"
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("parameters and states belong to their model: copy or pickle that, or "
+                        "what Model.state_dict() gives")
+
     def get_copy(self, name: str) -> Any:
         """A copy of a tensor."""
         return self._context.get(self._row(name).number)
@@ -174,6 +181,9 @@ class Settings(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("settings belong to their model: copy or pickle that, or dict(settings)")
 
     def __repr__(self) -> str:
         return repr(dict(self))

@@ -7,8 +7,10 @@ function adds its good arguments here; `test_all_that_is_public_is_tried` tells.
 """
 
 import contextlib
+import copy
 import inspect
 import os
+import pickle
 import tempfile
 import unittest
 
@@ -61,6 +63,15 @@ def in_a_folder():
             yield folder
         finally:
             os.chdir(before)
+
+
+@neoc.function
+def decorated(x):
+    return 2*x
+
+
+def plain(x):
+    return 2*x
 
 
 class Tried:
@@ -440,6 +451,19 @@ class WrongUses(unittest.TestCase):
         for what, kind, says in MESSAGES:
             with self.subTest(what=what), self.assertRaisesRegex(kind, f"(?s){says}"):
                 eval(what, scope)  # noqa: S307
+
+    def test_parts_of_a_model_say_that_it_is_what_is_copied(self):
+        m = neoc.compile(MODEL)
+        for part in (m.step, m.params, m.settings):
+            for copied in (pickle.dumps, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, "belongs? to (its|their) model"):
+                    copied(part)
+
+    def test_functions_are_pickled_by_name(self):
+        for f in (neoc.sum, neoc.nn.softmax, decorated, neoc.function(plain)):
+            g = pickle.loads(pickle.dumps(f))
+            if f is not neoc.sum and f is not neoc.nn.softmax:
+                np.testing.assert_array_equal(g(np.ones(3, "f")), f(np.ones(3, "f")))
 
     def test_a_call_that_fails_keeps_no_setting(self):
         m = neoc.compile(MODEL.replace("input x[4]", "input x[4]\ninput n : i32 < 9 = 3")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -203,6 +204,15 @@ class Function:
     def __deepcopy__(self, memo: Dict[int, Any]) -> "Function":
         """A function of its own, which compiles anew; the Python function is shared."""
         return Function(self.f, self.static, self.sizes, dict(self.options))
+
+    def __reduce__(self) -> Any:
+        """By name where the decorated function has it; else by the Python function."""
+        found: Any = sys.modules.get(str(getattr(self, "__module__", "")))
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (
+            Function, (self.f, self.static, self.sizes, dict(self.options)))
 
     def __repr__(self) -> str:
         return f"<neoc.function {self.called()}{self.signature}>"
