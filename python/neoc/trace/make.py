@@ -243,8 +243,9 @@ def _floats(start: Any, stop: Any, step: Any) -> Any:
 def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
              dtype: Any = None) -> Tensor:
     """num numbers from start to stop; float32 if no dtype is given."""
-    real("start", start, good=lambda x: True), real("stop", stop, good=lambda x: True)
-    number("num", num, 0, _MOST_WRITTEN)
+    start, stop = (real(name, x, good=lambda x: True)
+                   for name, x in (("start", start), ("stop", stop)))
+    num = number("num", num, 0, _MOST_WRITTEN)
     values = np.linspace(start, stop, num, endpoint=flag("endpoint", endpoint))
     return lift(values.astype(np.float32)) if dtype is None else lift(values).astype(dtype)
 
