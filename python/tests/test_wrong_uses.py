@@ -428,7 +428,7 @@ MESSAGES = [
     ("f(lambda x: neoc.sum(None))", TypeError, r"neoc.sum\(\): x: expected a tensor.*None"),
     ("f(lambda x: neoc.zeros('3'))", TypeError, "shape: expected a shape"),
     ("f(lambda x: neoc.reshape(x, (1.5, 2)))", TypeError, "shape: .*given float 1.5"),
-    ("f(lambda x: x[1.5:])", TypeError, "expected a whole number or a size, given float 1.5"),
+    ("f(lambda x: x[1.5:])", TypeError, "expected an integer or a size, given float 1.5"),
     ("f(lambda x: neoc.tensordot(x, x, 3))", ValueError, "axes: expected a whole number from 0 to"),
     ("f(lambda x: neoc.tensordot(x, x, ((0, 0), (0, 0))))", ValueError, "axes: .*each once"),
     ("f(lambda x: neoc.einsum('i->ii', x))", ValueError, "output subscript 'i' multiple times"),

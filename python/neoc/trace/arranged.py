@@ -17,9 +17,9 @@ from .make import lift
 from .named import refused
 from .poly import Index, Poly, at_least, poly
 from .reductions import axes_of, axis_of, sum
-from .shapes import (atleast_1d, atleast_2d, expand_dims, moveaxis, ravel, reshape, several,
-                     swapaxes)
-from .sizes import Size, extents
+from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
+                     several, swapaxes)
+from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, define, read
 
 
@@ -35,7 +35,7 @@ def flip(x: Any, axis: Any = None) -> Tensor:
 
 def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
     """The elements moved along an axis; what leaves at the end comes in at the front."""
-    t, shift = lift(x), number("shift", shift, -_MOST, _MOST)
+    t, shift = lift(x), distance("shift", shift)
     if axis is None:
         return reshape(roll(ravel(t), shift, 0), t.shape)
     place = axis_of(axis, t.ndim)
@@ -307,13 +307,13 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Tensor:
 
 def tril(x: Any, k: int = 0) -> Tensor:
     """x with zeros above the k-th diagonal."""
-    k = number("k", k, -_MOST, _MOST)
+    k = distance("k", k)
     return _triangle(x, lambda i, j: Condition("<=", j, i + k))
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
     """x with zeros below the k-th diagonal."""
-    k = number("k", k, -_MOST, _MOST)
+    k = distance("k", k)
     return _triangle(x, lambda i, j: Condition(">=", j, i + k))
 
 
@@ -325,7 +325,10 @@ def _matrices(x: Any) -> Tensor:
 
 
 def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
-    t = _matrices(x)
+    t = lift(x)
+    if not t.ndim:
+        raise ShapeError(f"x: expected at least 1 dimension, given the shape {t.shape}")
+    t = broadcast_to(t, (*t.shape, *t.shape)) if t.ndim == 1 else t
     zero = literal(0, t.kind)
 
     def body(i: List[Index]) -> Expr:

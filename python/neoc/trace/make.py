@@ -12,7 +12,8 @@ from .expr import Apply, Condition, Expr, Literal, Number
 from .kinds import FLOATS, NUMPY, as_kind, kind_of, weak, word
 from .named import refused
 from .poly import Poly, at_least, poly
-from .sizes import Size, extents
+from .size_floats import SizeFloat, number_of
+from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
 
 
@@ -31,6 +32,8 @@ def lift(value: Any, kind: Optional[str] = None) -> Tensor:
         return _own(value)
     if isinstance(value, Size):
         return from_size(value.poly, kind or "i32")
+    if isinstance(value, SizeFloat):
+        return from_float(value, kind or value.kind)
     if isinstance(value, (bool, int, float, np.generic)) and np.ndim(value) == 0:
         return full((), value, kind or _scalar_kind(value))
     if value is None or isinstance(value, (str, bytes, dict, set)):
@@ -138,7 +141,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
 
     shape: a number or several; dtype: float32 for Python's floats, int32 for its integers.
     """
-    if isinstance(value, Tensor) and not value.is_view or isinstance(value, Size):
+    if isinstance(value, Tensor) and not value.is_view or isinstance(value, (Size, SizeFloat)):
         from .functions import broadcast_to
         return broadcast_to(lift(value, None if dtype is None else kind_of(dtype)), shape)
     if isinstance(value, Tensor) or np.ndim(value):
@@ -201,6 +204,15 @@ def from_size(value: Poly, kind: str = "f32") -> Tensor:
     return define((), kind, lambda _: Number(value, kind), bound=bound)
 
 
+def from_float(value: SizeFloat, kind: str) -> Tensor:
+    """What is computed of sizes as a number of a tensor: in f64, and then in its type."""
+    known = [p.constant() for p in value.parts]
+    if None not in known:
+        return full((), value.value, kind)
+    made = value.expr if kind == "f64" else Apply(kind, [value.expr], kind)
+    return define((), kind, lambda _: made)
+
+
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """start, start + step, ... before stop. Numbers and sizes; int32, or float32 if one is a float.
 
@@ -210,12 +222,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     """
     start, stop = (0, start) if stop is None else (start, stop)
     for v in (start, stop, step):
-        if not isinstance(v, (int, float, np.integer, np.floating, Size)):
+        if not isinstance(v, (int, float, np.integer, np.floating, Size, SizeFloat)):
             raise refused(v, "a number or a size")
     if not step:
         raise ArgumentError("step: expected a number that is not 0, given 0")
-    if any(isinstance(v, (float, np.floating)) for v in (start, stop, step)):
-        return lift(_floats(start, stop, step)).astype(as_kind(dtype, "f32"))
+    if any(isinstance(v, (float, np.floating, SizeFloat)) for v in (start, stop, step)):
+        return lift(_floats(*map(number_of, (start, stop, step)))).astype(as_kind(dtype, "f32"))
     first, by = poly(start), number("step", step, -_MOST_STEP, _MOST_STEP)
     count = (poly(stop) - first + (by - 1 if by > 0 else by + 1)) // by
     known = count.constant()
@@ -252,7 +264,7 @@ def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
 
 def eye(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
     """Ones on the k-th diagonal of an [n, m] matrix, zeros elsewhere."""
-    kind, k = as_kind(dtype, "f32"), number("k", k, -_MOST_STEP, _MOST_STEP)
+    kind, k = as_kind(dtype, "f32"), distance("k", k)
 
     def body(i: Sequence[Any]) -> Expr:
         one = Literal(True if kind == "bool" else 1, kind)
@@ -271,7 +283,7 @@ def identity(n: Any, dtype: Any = "f32") -> Tensor:
 
 def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
     """Ones at and below the k-th diagonal."""
-    kind, k = as_kind(dtype, "f32"), number("k", k, -_MOST_STEP, _MOST_STEP)
+    kind, k = as_kind(dtype, "f32"), distance("k", k)
 
     def body(i: Sequence[Any]) -> Expr:
         inside = Condition("<=", poly(i[1]), poly(i[0]) + k)

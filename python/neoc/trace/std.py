@@ -22,8 +22,9 @@ from .make import lift
 from .module_text import Definition, Lifted, Variable
 from .poly import Poly, Symbol, at_least, greatest, poly
 from .scope import Statement
-from .sizes import Size, equal, fix
 from .named import told
+from .size_floats import number_of
+from .sizes import equal
 from .tensor import Tensor, TraceError
 from .text import Writer, number
 
@@ -308,8 +309,7 @@ def _option(name: str, value: Any) -> str:
 
 def option(value: Any) -> str:
     """A value that is known when the function is traced, as the language writes it."""
-    if isinstance(value, Size):
-        return str(fix(value.poly))
+    value = number_of(value)
     if isinstance(value, Tensor):
         raise TypeError("options of functions are known when the function is traced, a tensor is "
                         "not")
