@@ -319,8 +319,8 @@ class Graph:
         """
         _has("graph", graph, ("is_directed", "nodes", "edges"), "a graph of networkx")
         if not graph.is_directed():
-            raise ArgumentError("graph: an undirected graph does not tell children from parents; give a "
-                                "DiGraph")
+            raise ArgumentError("graph: an undirected graph does not tell children from parents; "
+                                "give a DiGraph")
         nodes = list(graph.nodes)
         number = {node: k for k, node in enumerate(nodes)}
         edges = [(number[u], number[v]) for u, v in graph.edges()]
@@ -339,7 +339,8 @@ class Graph:
                              f"{checks.shown(matrix)}")
         coo = matrix.tocoo()
         if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-            raise ShapeError(f"matrix: a matrix of edges is square; given the shape {tuple(coo.shape)}")
+            raise ShapeError("matrix: a matrix of edges is square; given the shape "
+                             f"{tuple(coo.shape)}")
         table = _table_of(coo.row, coo.col, int(coo.shape[0]), children, reverse)
         return cls._made(table, features)
 
@@ -484,7 +485,8 @@ def _features_of(given: Features | None, n: int) -> dict[str, Any]:
         "features", given, "a dict of arrays by name")
     for name in given:
         if name in ("child", "order", "place"):
-            raise ArgumentError(f"features: a feature cannot be called '{name}', as the graph has that")
+            raise ArgumentError(f"features: a feature cannot be called '{name}', as the graph has "
+                                "that")
     return {name: _rows(f"features['{name}']", value, n) for name, value in given.items()}
 
 

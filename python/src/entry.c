@@ -478,7 +478,8 @@ int neo_py_add_entry(neo_py_state *s) {
                                 {Py_tp_dealloc, entry_free},
                                 {Py_tp_call, entry_call},
                                 {Py_tp_getset, members},
-                                {Py_tp_doc, "Entry(context, number, setting): called with keywords."},
+                                {Py_tp_doc, "Entry(context, number, setting): an entry, to be "
+                                            "called with keywords."},
                                 {0}};
   static PyType_Spec spec = {"neoc._core.Entry", sizeof(entry_object), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

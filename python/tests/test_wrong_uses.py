@@ -1,9 +1,9 @@
 """Wrong uses: what is no value of an argument is refused at the call, by name.
 
 For each public function and method, and for each of its parameters, the values of BAD stand in
-place of a good one. Such a call either succeeds, as 3 is a number of threads, or raises an exception
-that is meant for users, and whose message names the parameter or the function. Who adds a public
-function adds its good arguments here; `test_all_that_is_public_is_tried` tells.
+place of a good one. Such a call either succeeds, as 3 is a number of threads, or raises an
+exception that is meant for users, and whose message names the parameter or the function. Who adds a
+public function adds its good arguments here; `test_all_that_is_public_is_tried` tells.
 """
 
 import contextlib
@@ -21,7 +21,8 @@ from neoc.trace import module_text, names as trace_names
 from neoc.trace import tree
 
 NAN = float("nan")
-BAD = [None, 3, -1, 3.5, "foo", b"x", [], [None], object(), 10**30, NAN, "\ud800", {}, (), {"x": None}]
+BAD = [None, 3, -1, 3.5, "foo", b"x", [], [None], object(), 10**30, NAN, "\ud800", {}, (),
+       {"x": None}]
 MEANT = (TypeError, ValueError, neoc.NeoError, OverflowError, IndexError)
 INSIDE = (AttributeError, AssertionError, RecursionError, SystemError, UnicodeError)
 

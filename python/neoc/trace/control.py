@@ -430,7 +430,8 @@ def case(i: Any, branches: Branches, *operands: Any) -> Trees:
     output y
     """
     _tracing("case")
-    on = _tensor("neoc.case()", "i", i, "i32" if isinstance(i, (int, Size)) and not isinstance(i, bool) else None)
+    is_whole = isinstance(i, (int, Size)) and not isinstance(i, bool)
+    on = _tensor("neoc.case()", "i", i, "i32" if is_whole else None)
     if on.extents or on.kind not in (*INTEGERS, "bool"):
         raise DTypeError(f"case: the choice is an integer or bool scalar, this is "
                          f"{word(on.kind)}{list(on.shape)}")

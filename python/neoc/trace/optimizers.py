@@ -235,8 +235,8 @@ class TrainStep:
         checks.function(f"{where}: loss", loss)
         if not callable(getattr(optimizer, "init", None)) or \
                 not callable(getattr(optimizer, "update", None)):
-            raise checks.wrong_type(f"{where}: optimizer", "an optimizer of neoc.optim, or what has "
-                                    "init and update", optimizer)
+            raise checks.wrong_type(f"{where}: optimizer", "an optimizer of neoc.optim, or what "
+                                    "has init and update", optimizer)
         has_aux = checks.flag(f"{where}: has_aux", has_aux)
         self.loss, self.optimizer = loss, optimizer
         slopes = value_and_grad(loss, 0, has_aux)
