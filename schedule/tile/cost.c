@@ -11,10 +11,15 @@
 
 /* ---- tiles */
 
-/* Cycles of a step of a tile of r rows and c vectors. */
+/* Cycles of a step of a tile of r rows and c vectors. Where lanes are columns, what rows are multiplied
+ * with is one number, which is spread over a vector afterwards. */
 static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
-  double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
+  double rows = r * g->row_products, columns = c * g->column_products;
+  double vectors = r * c * (1 + g->products) + columns + (g->own_lanes ? rows : 0);
+  double numbers = g->own_lanes ? 0 : rows, spread = g->row_products > 0 ? numbers + r : 0;
+  double fma = vectors * g->product + numbers / g->core->units;
+  double issue = (vectors + spread + r + c + 5) / g->core->issue;
   double t = fmax(fmax(fma, issue), throughput), loads = 0.06 * (r + c);
   return fmax(t, g->core->latency / g->partial) + loads + reading;
 }

@@ -16,8 +16,8 @@
  *   gpu_tile/    blocks of threads that compute a contraction's tile
  *   gpu_nested/  blocks of threads for nested reductions
  *
- * Files of common/ call downwards: store.c, lanes.c, acc.c, bounds.c, units.c, tile.c, prefetch.c,
- * expr.c, row_stash.c, index.c.
+ * Files of common/ call downwards: store.c, lanes.c, acc.c, product.c, bounds.c, units.c, tile.c,
+ * prefetch.c, expr.c, row_stash.c, index.c.
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_SCOPE_H
@@ -127,6 +127,7 @@ typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
   int64_t partial_sums;  /* accumulators of an element, to which steps of its sum go in turn */
+  bool flat;             /* a tile has fewer rows than columns */
 } lane_axes;
 
 typedef struct {
