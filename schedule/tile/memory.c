@@ -11,7 +11,8 @@ static double product_cycles(const neo_core *core, double lanes, double bytes) {
 }
 
 /* What is left of a product of so many factors on each side for the multiply-add of an element is one
- * operand of each side. Factors that vary with neither side go to the one that has fewer. */
+ * operand of each side. Factors that vary with neither side go to the one that has fewer. Functions
+ * of what both sides read are computed for each element. */
 static void set_products(const neo_tiles *q, geometry *g) {
   double n[4] = {0};
   for (uint32_t k = 0; k < q->c->n; k++)
@@ -26,6 +27,7 @@ static void set_products(const neo_tiles *q, geometry *g) {
   g->row_products = fmax(0, *rows - 1);
   g->column_products = fmax(0, *columns - 1);
   g->products = fmax(0, both + (*rows > 0) + (*columns > 0) - 2);
+  g->products += neo_contraction_functions(q->c, g->rows, g->columns);
 }
 
 static double inside_of(const neo_tiles *q, const geometry *g) {

@@ -170,7 +170,7 @@ typedef struct lowering {
   uint32_t fused_last, n_fused;
   stage_bounds *bounds; /* of each stage */
   neo_map packed;       /* expression -> pack + 1 */
-  pack packs[NEO_MAX_FACTORS];
+  pack packs[NEO_MAX_OPERANDS];
   uint32_t n_packs;
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* value of own axis k at which scratch begins */
   uint32_t k_origin_depth;

@@ -133,10 +133,12 @@ void neo_lower_plan_packs(lowering *l) {
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
   stage_bounds *b = &l->bounds[c.stage];
-  uint64_t reach[NEO_MAX_FACTORS] = {0};
+  uint64_t reach[NEO_MAX_OPERANDS] = {0};
   bool drop = true;
   neo_lower_facts(l, l->original, s);
-  for (uint32_t k = 0; k < c.n; k++) {
+  for (uint32_t k = 0; k < c.n_operands; k++) {
+    if (!neo_schedule_reads(l->f, l->s, &c, k))
+      continue;
     neo_expr cond = {0};
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
     /* The finish may also read an operand that does not vary in the reduction. It does so outside of
@@ -144,6 +146,13 @@ void neo_lower_plan_packs(lowering *l) {
     bool reduced = c.factor[k].axes >> l->f->axes.n;
     if (!(l->s->loops.pack >> k & 1) || !reduced) {
       drop = drop && safe_alone(l, c.factor[k].e);
+      continue;
+    }
+    if (k >= c.n) {
+      drop = false;
+      if (neo_lower_safe_under(l, c.factor[k].e, cond) &&
+          !needs_moving_range(l, s, b, &c.factor[k], cond))
+        plan_pack(l, s, b, &c.factor[k], cond, side);
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);
