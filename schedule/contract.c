@@ -13,7 +13,6 @@ static bool add_factors(const neo_module *m, const neo_form *f, neo_contraction 
     return false;
   for (uint32_t k = 0; k < c->n; k++)
     c->factor[k] = (neo_factor){.e = at[k], .axes = neo_form_axes(m, f, at[k])};
-  neo_contraction_take_apart(m, f, c);
   return true;
 }
 

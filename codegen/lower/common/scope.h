@@ -347,7 +347,8 @@ bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 /* Does it depend on no axis, shared ones such as rows either? */
 bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi);
 /* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
- * lane_axis (UINT32_MAX: no lanes). Otherwise *left is the condition that each lane tests. */
+ * lane_axis (UINT32_MAX: no lanes), or on such a part of it that data decide. *left is the rest, which each
+ * lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left);
 /* Does s use an accumulator of the other stage? */

@@ -127,6 +127,14 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
   return false;
 }
 
+/* May a part of a factor be copied? Zeros in it would not stand for a condition: a sum with something
+ * else is no zero. So the copy tests none, and all of what it reads exists. */
+static bool part_stands(lowering *l, const neo_stage *s, const stage_bounds *b,
+                        const neo_factor *x) {
+  return neo_lower_safe_under(l, x->e, (neo_expr){0}) &&
+         !needs_moving_range(l, s, b, x, (neo_expr){0});
+}
+
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
   if ((!l->s->loops.pack && !l->s->loops.block_k) || !neo_contraction_of(l->m, l->original, &c))
@@ -148,10 +156,9 @@ void neo_lower_plan_packs(lowering *l) {
       drop = drop && safe_alone(l, c.factor[k].e);
       continue;
     }
-    if (k >= c.n) {
+    if (c.factor[k].within) {
       drop = false;
-      if (neo_lower_safe_under(l, c.factor[k].e, cond) &&
-          !needs_moving_range(l, s, b, &c.factor[k], cond))
+      if (part_stands(l, s, b, &c.factor[k]))
         plan_pack(l, s, b, &c.factor[k], cond, side);
       continue;
     }
