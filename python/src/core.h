@@ -13,6 +13,7 @@
  *   call.c      neo_rt_call without the interpreter's lock
  *   door.c      operators that another framework calls by number (door.h)
  *   torch_shim.c  kernels of PyTorch that call them
+ *   torch_call.c  calls of these in PyTorch's eager mode, and their gradients
  *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
  *
  * How doors (torch, JAX) call a program without Python:
@@ -55,6 +56,8 @@ enum {
 
 /* ------------------------------------------------------------ module */
 
+typedef struct neo_py_torch neo_py_torch;
+
 typedef struct {
   PyObject *module;
   PyTypeObject *build, *program, *op, *spec, *context, *entry, *view;
@@ -64,6 +67,9 @@ typedef struct {
   bool fields; /* arrays have the layout of value.c; else their buffers are asked for */
   PyObject *as_input, *raise; /* neoc.arrays.as_input, neoc.errors.raise_status */
   PyObject *out;              /* "out" */
+  /* Of torch_call.c; null until neoc.torch is imported. */
+  neo_py_torch *torch;
+  PyTypeObject *torch_plan;
 } neo_py_state;
 
 /* The state of the module; null with an exception where it is gone. */
