@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from . import _core
 from .errors import (Cancelled, CompileError, CompileWarning, Diagnostic, NeoError, Note,
                      error_of)
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence
     from .model import Model
 
 # ---------------------------------------------------------------- diagnostics

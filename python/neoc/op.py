@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping, Sequence, Union
 
 from . import _core, arrays
 from .compiler import (check_text, device_words, diagnostics_of, explanation_of, failure_of,
@@ -39,9 +38,14 @@ from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, che
                    form_of, index_reads, input_line, rank_of, read_names, static_line,
                    types_of, zeros_line)
 
-__all__ = ["Argument", "Op", "op"]
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence, Union
+    Axes = Union[int, str, Sequence[Union[int, str]]]
+else:
+    Axes = object
 
-Axes = Union[int, str, Sequence[Union[int, str]]]
+__all__ = ["Argument", "Op", "op"]
 
 
 # ---------------------------------------------------------------- the operator

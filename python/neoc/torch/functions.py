@@ -51,7 +51,8 @@ def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
     try:
         if in_transform():
             return _Transformed.apply(door, *tensors)
-        return door.quick.on(*tensors)
+        found = door.quick.on(*tensors)
+        return door.call(door.number, *tensors) if found is NotImplemented else found
     except RuntimeError as problem:
         told = retold(problem, tensors)
         if told is problem:
@@ -63,7 +64,8 @@ def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
 
 def _eager(door: Door) -> Any:
     """`apply` of the Function for the engine of torch.autograd. Its forward and the `apply` of its
-    nodes, which the engine calls, are in C (torch_call.c); they leave to _gradients what is rare."""
+    nodes, which the engine calls, are in C (torch_grad.c), which leaves what is rare to
+    _gradients."""
     made: Any = type("Eager", (_Function,), {"forward": door.quick.forward,
                                              "backward": staticmethod(_eager_backward)})
     made._backward_cls.door = door

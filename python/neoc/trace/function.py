@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Se
 
 import numpy as np
 
+from .. import _core
 from ..errors import CompileError, NeoError, Unsupported
 from . import backend, scope, tree
 from .given import Given, Standing, shapes_apart, standing
@@ -160,11 +161,15 @@ class Direct:
         self.function.direct[self.arguments] = None
         if self.function.flat is self:
             self.function.flat = None
+        if self.function.recent is self:
+            self.function.recent = None
 
     def made(self, values: Any) -> Any:
         """The tree of the results."""
         assert self.structure is not None
-        return tree.unflatten(self.structure, values if type(values) is tuple else (values,))
+        leaves = values if type(values) is tuple else (values,)
+        made = _core.tree_made(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves) if made is None else made
 
 
 class Function:
@@ -188,6 +193,7 @@ class Function:
         self.hits = self.misses = self.compiled = 0
         self.direct: Dict[tree.Structure, Optional[Direct]] = {}
         self.flat: Optional[Direct] = None
+        self.recent: Optional[Direct] = None  # of the last call that was found by its structure
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
 
@@ -211,10 +217,16 @@ class Function:
             return self._call(args, kwargs)
         known, leaves = self.flat, args
         if known is None or len(args) != known.count:
-            flat, structure = tree.flatten(args)
-            known, leaves = self.direct.get(structure), tuple(flat)
-            if known is None:
-                return self._looked_up(structure, flat, args)
+            known = self.recent
+            found = _core.tree_leaves(known.arguments, args) if known is not None else None
+            if found is None:
+                flat, structure = tree.flatten(args)
+                known, found = self.direct.get(structure), tuple(flat)
+                if known is None:
+                    return self._looked_up(structure, flat, args)
+                self.recent = known
+            leaves = found
+        assert known is not None
         try:
             values = known.op(*leaves)
         except NotDirect:
@@ -398,7 +410,7 @@ class Function:
             self.groups.clear()
             self.direct.clear()
             self.quick.clear()
-            self.flat = None
+            self.flat = self.recent = None
 
 
 def _any_symbolic(args: Any) -> bool:
