@@ -1,5 +1,5 @@
-/* torch_eager.h: what the files of eager calls share: torch_call.c, a call; torch_grad.c, its gradient.
- * Private to python/src. */
+/* torch_eager.h: what the files of eager calls share: torch_call.c, a call, and torch_grad.c, its
+ * gradient. Private to python/src. */
 #ifndef NEO_PYTHON_TORCH_EAGER_H
 #define NEO_PYTHON_TORCH_EAGER_H
 #include "python/src/torch_shim.h"

@@ -1,8 +1,8 @@
 /* tree.c: trees of values, as neoc/trace/tree.py has them, where their structure is known.
  *
- * A structure is ("leaf",), ("none",), or (word, type, keys, parts). What is here takes the arguments
- * of a call apart, and puts results together, for dicts, lists and tuples, without subclasses; for
- * any other tree it answers None, and Python does the same. */
+ * A structure is ("leaf",), ("none",), or (word, type, keys, parts). The functions here take the
+ * arguments of a call apart, and put results together, for dicts, lists and tuples, without
+ * subclasses; for any other tree they answer None, and Python does the same. */
 #include "python/src/core.h"
 #include <string.h>
 
