@@ -61,24 +61,53 @@ static int is_tensor(const neo_py_torch *t, PyObject *object) {
 
 /* ------------------------------------------------------------ calls */
 
-/* 1: a gradient is wanted; 0: none is; -1 with an exception; 2: this is no usual call. */
-static int look_at(const torch_call *op, PyObject *args) {
+/* What the arguments of a call are. */
+typedef struct {
+  int wants;       /* 1: a gradient is wanted */
+  PyObject *dtype; /* of the first; borrowed, as PyTorch has one object for each type */
+  bool mixed;      /* another has another type */
+} looks;
+
+/* 1: the argument is a tensor; 0: it is not; -1 with an exception. */
+static int look_at(const neo_py_torch *t, PyObject *a, looks *found) {
+  int is = is_tensor(t, a);
+  if (is <= 0)
+    return is;
+  PyObject *dtype = PyObject_GetAttr(a, t->dtype);
+  int wants = found->wants ? 1 : truth(PyObject_GetAttr(a, t->requires_grad));
+  if (!found->dtype)
+    found->dtype = dtype;
+  found->mixed |= found->dtype != dtype;
+  found->wants = wants;
+  Py_XDECREF(dtype);
+  return dtype && wants >= 0 ? 1 : -1;
+}
+
+/* Whether torch.compile or torch.export is at work, and not Dynamo, which Python asks for. */
+static int is_compiling(const neo_py_torch *t) {
+  PyObject *flag = PyDict_GetItemWithError(t->compiler, t->compiling);
+  return flag ? PyObject_IsTrue(flag) : PyErr_Occurred() ? -1 : 0;
+}
+
+enum { PLAIN, WANTS_GRADIENT, UNUSUAL };
+
+/* One of these, or -1 with an exception. Autocast changes the types of arguments that differ. */
+static int kind_of(const torch_call *op, PyObject *args, bool may_cast) {
   const neo_py_torch *t = op->t;
-  int wants = 0;
+  looks found = {0};
   for (Py_ssize_t k = 0; k < op->n_in; k++) {
-    PyObject *a = PyTuple_GetItem(args, k);
-    int is = is_tensor(t, a);
+    int is = look_at(t, PyTuple_GetItem(args, k), &found);
     if (is <= 0)
-      return is ? -1 : 2;
-    int wants_this = wants ? 0 : truth(PyObject_GetAttr(a, t->requires_grad));
-    if (wants_this < 0)
-      return -1;
-    wants |= wants_this;
+      return is ? -1 : UNUSUAL;
   }
-  int transform = neo_py_torch_in_transform(t);
-  if (transform)
-    return transform < 0 ? -1 : 2;
-  return wants ? neo_py_torch_asks(t->is_grad_enabled) : 0;
+  int unusual = neo_py_torch_in_transform(t);
+  if (!unusual && may_cast)
+    unusual = is_compiling(t);
+  if (!unusual && may_cast && found.mixed)
+    unusual = neo_py_torch_asks(t->is_autocast);
+  if (unusual)
+    return unusual < 0 ? -1 : UNUSUAL;
+  return found.wants ? neo_py_torch_asks(t->is_grad_enabled) : PLAIN;
 }
 
 static PyObject *with_gradient(torch_call *op, PyObject *args) {
@@ -87,22 +116,23 @@ static PyObject *with_gradient(torch_call *op, PyObject *args) {
   return op->apply ? PyObject_Call(op->apply, args, NULL) : NULL;
 }
 
+static PyObject *call_now(torch_call *op, PyObject *tensors, bool may_cast) {
+  int kind = PyTuple_Size(tensors) == op->n_in ? kind_of(op, tensors, may_cast) : UNUSUAL;
+  if (kind < 0)
+    return NULL;
+  if (kind == UNUSUAL)
+    return Py_NewRef(Py_NotImplemented);
+  return kind == WANTS_GRADIENT ? with_gradient(op, tensors)
+                                : neo_py_torch_call_with(op->call, op->number, tensors);
+}
+
 /* Does not look whether autocast is on: `tensors` are what the operator is to take. */
 static PyObject *call_on(PyObject *self, PyObject *tensors) {
-  torch_call *op = (torch_call *)(void *)self;
-  int how = PyTuple_Size(tensors) == op->n_in ? look_at(op, tensors) : 2;
-  if (how < 0)
-    return NULL;
-  if (how == 2)
-    return Py_NewRef(Py_NotImplemented);
-  return how ? with_gradient(op, tensors) : neo_py_torch_call_with(op->call, op->number, tensors);
+  return call_now((torch_call *)(void *)self, tensors, false);
 }
 
 static PyObject *torch_call_call(PyObject *self, PyObject *args, PyObject *named) {
-  int autocast = named ? 1 : neo_py_torch_asks(((torch_call *)(void *)self)->t->is_autocast);
-  if (autocast)
-    return autocast < 0 ? NULL : Py_NewRef(Py_NotImplemented);
-  return call_on(self, args);
+  return named ? Py_NewRef(Py_NotImplemented) : call_now((torch_call *)(void *)self, args, true);
 }
 
 /* ------------------------------------------------------------ types */
@@ -178,7 +208,9 @@ static bool take_names(neo_py_torch *t) {
                {&t->saved, "saved_tensors"},
                {&t->plan, "plan"},
                {&t->materialize, "materialize_grads"},
-               {&t->level, "_current_level"}};
+               {&t->level, "_current_level"},
+               {&t->dtype, "dtype"},
+               {&t->compiling, "_is_compiling_flag"}};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++)
     if (!(*names[k].to = PyUnicode_InternFromString(names[k].text)))
       return false;

@@ -8,10 +8,11 @@
 struct neo_py_torch {
   PyObject *tensor, *parameter; /* types */
   PyObject *is_grad_enabled, *is_autocast, *transform;
-  PyObject *forward_ad;             /* the dictionary of the module torch.autograd.forward_ad */
+  PyObject *forward_ad, *compiler;  /* dictionaries of torch.autograd.forward_ad, torch.compiler */
   PyObject *vjp, *apply, *stand_in; /* functions of neoc.torch.functions */
   PyObject *mark, *gradients, *raise;
-  PyObject *requires_grad, *needs, *to_save, *saved, *materialize, *plan, *level; /* names */
+  PyObject *requires_grad, *dtype, *needs, *to_save, *saved, *materialize, *plan; /* names */
+  PyObject *level, *compiling;
 };
 
 /* An operator; TorchCall of Python. */

@@ -120,9 +120,8 @@ def _is_autocast() -> bool:
 
 
 _core.torch_begin(
-    torch.Tensor, torch.nn.Parameter, _is_grad_enabled,
-    getattr(torch._C, "_is_any_autocast_enabled", _is_autocast), _peek, forward_ad.__dict__,
-    _backward_of, _eager, _stand_in, _mark_integers, _eager_gradients, _raise_told)
+    torch.Tensor, torch.nn.Parameter, _is_grad_enabled, _is_autocast, _peek, forward_ad.__dict__,
+    torch.compiler.__dict__, _backward_of, _eager, _stand_in, _mark_integers, _eager_gradients, _raise_told)
 
 
 # ---------------------------------------------------------------- gradients, in the general way

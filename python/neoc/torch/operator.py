@@ -13,7 +13,9 @@ from .functions import apply
 from .library import DTYPE_OF, WORDS, Door, door_of, retold
 
 _is_autocast = torch.is_autocast_enabled
-_is_compiling = torch.compiler.is_compiling
+# Dynamo takes both for True. The first is quicker; where it is there, self._quick looks at the flag.
+_is_compiling = (torch.compiler.is_dynamo_compiling
+                 if hasattr(torch.compiler, "_is_compiling_flag") else torch.compiler.is_compiling)
 _Tensor = torch.Tensor
 
 
