@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable as _Iterable
 
 from . import _core, arrays, checks
 from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of, failure_of,
@@ -505,7 +506,7 @@ def _example(where: str, a: Argument, word: str | None, shape: Any) -> Any:
     if isinstance(shape, (bytes, dict, set)):
         raise checks.wrong_type(where, _SHAPE, shape)
     try:
-        extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+        extents = tuple(shape) if isinstance(shape, _Iterable) else (shape,)
     except TypeError:
         raise checks.wrong_type(where, _SHAPE, shape) from None
     return _empty(where, [checks.number(f"{where} ({_SHAPE})", n, 0, _MOST_EXTENT)
