@@ -38,6 +38,10 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
   return x->segment == FOUND;
 }
 
+uint64_t neo_segment_axes(const neo_form *f) {
+  return f->match && f->match->segment == FOUND ? f->match->as_segment.axes : 0;
+}
+
 bool neo_scan_of(neo_module *m, const neo_group *g, neo_scan *out) {
   struct neo_match *x = match_of(m, neo_group_form(m, g));
   if (x->scan == UNKNOWN)
