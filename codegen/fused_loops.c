@@ -56,6 +56,10 @@ static neo_position_loop one_loop(maker *x, const neo_group *g) {
   neo_segment by_keys;
   if (s.strategy == NEO_STRATEGY_LOOPS && reduces(neo_group_form(x->m, g)))
     return none;
+  neo_keyed_scan running;
+  if (s.strategy == NEO_STRATEGY_KEYED_SCAN &&
+      (!neo_keyed_scan_of(x->m, g, &running) || !running.plain))
+    return none; /* it goes along other axes, or the other way */
   if (s.strategy == NEO_STRATEGY_SEGMENT && (!neo_segment_of(x->m, g, &by_keys) || !by_keys.ends))
     return none; /* its last loop is along rows */
   x->status = neo_kernel_make(x->m, g, &s, false, x->a, &k, x->why);
@@ -100,7 +104,7 @@ static bool is_table_of(neo_module *m, const neo_group *sums, const neo_group *r
   neo_segment s;
   neo_keyed_scan k;
   if (sums->recurrence || running->recurrence || !neo_segment_of(m, sums, &s) ||
-      !neo_keyed_scan_of(m, running, &k))
+      !neo_keyed_scan_of(m, running, &k) || !k.plain)
     return false;
   const neo_form *f = neo_group_form(m, sums), *g = neo_group_form(m, running);
   const neo_stage *stage = &f->stages.at[0];

@@ -44,13 +44,12 @@
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/keyed_axes.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
 #include "transform/embed.h"
-#include "transform/keyed_axes.h"
 #include "transform/transform.h"
 #include <math.h>
-#include <string.h>
 
 enum { MOST_FACTORS = 12, MOST_REDUCED = 6, MOST_AXES = 16, MOST_SCALE = 24 };
 
@@ -177,10 +176,16 @@ typedef struct {
   bool at_keys;   /* its factors are read at keys, where equations say axes */
 } part;
 
+/* The expression at the keys that are in range at every point. */
+static neo_expr read_at_keys(const product *p, neo_expr e) {
+  neo_expr by[NEO_KEYED_AXES] = {{0}};
+  for (uint32_t k = 0; k < p->r.n_out; k++)
+    by[k] = p->keys.within >> k & 1 ? p->keys.key[k] : (neo_expr){0};
+  return neo_expr_subst_axes(p->m, e, by, p->r.axes.n);
+}
+
 static neo_expr factor_of(const product *p, const part *x, uint32_t k) {
-  neo_expr by[NEO_KEYED_AXES];
-  memcpy(by, p->keys.at, sizeof by);
-  return x->at_keys ? neo_expr_subst_axes(p->m, p->factor[k], by, p->r.axes.n) : p->factor[k];
+  return x->at_keys ? read_at_keys(p, p->factor[k]) : p->factor[k];
 }
 
 static neo_expr where_of(const product *p, const part *x) {
@@ -442,11 +447,8 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
   neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
-  if (x->at_keys) {
-    memcpy(by, p->keys.at, sizeof by);
-    body = neo_expr_subst_axes(m, body, by, p->r.axes.n);
-    memset(by, 0, sizeof by);
-  }
+  if (x->at_keys)
+    body = read_at_keys(p, body);
   neo_partial y = {.prefix = "partial", .of = p->def, .reducer = NEO_RED_SUM};
   uint32_t n = 0;
   y.axes = axes_list(p, x->axes, x->in, by);

