@@ -12,7 +12,9 @@ typedef struct {
   neo_segment_pass *out;
   neo_expr part[MOST_CONJUNCTS];
   bool taken[MOST_CONJUNCTS];
-  uint32_t n;
+  bool before[MOST_CONJUNCTS];     /* it is tested before the keys */
+  uint32_t of[NEO_SEGMENT_KEYS];   /* the conjunct of each key; n: it is of two */
+  uint32_t n, now;                 /* now: the conjunct at hand */
 } splitter;
 
 static uint64_t axes_of(const splitter *x, neo_expr e) {
@@ -41,8 +43,10 @@ static bool add_key(splitter *x, neo_segment_key key) {
               !(axes_of_key(x, &key) >> key.axis & 1);
   for (uint32_t k = 0; k < x->out->n_keys && fits; k++)
     fits = !(axes_of_key(x, &x->out->key[k]) >> key.axis & 1);
-  if (fits)
+  if (fits) {
+    x->of[x->out->n_keys] = x->now;
     x->out->key[x->out->n_keys++] = key;
+  }
   return fits;
 }
 
@@ -148,14 +152,33 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
 }
 
 /* Conjuncts that neither use keys' axes nor read tensors go to `before`, the others to `rest`. */
-static void add_rest(splitter *x, neo_expr e, uint64_t keys) {
-  bool early = !(axes_of(x, e) & keys) && !neo_form_reads(x->m, e);
-  neo_expr *to = early ? &x->out->before : &x->out->rest;
+static void add_rest(splitter *x, uint32_t k, uint64_t keys) {
+  neo_expr e = x->part[k];
+  x->before[k] = !(axes_of(x, e) & keys) && !neo_form_reads(x->m, e);
+  neo_expr *to = x->before[k] ? &x->out->before : &x->out->rest;
   *to = both(x->m, *to, e);
 }
 
 static bool guards(const neo_condition_context *c, neo_expr e, neo_expr cond) {
   return !e.i || neo_condition_guards(c, e, cond);
+}
+
+/* Does the condition itself evaluate the key wherever a pass does: behind nothing but what is tested before it, and
+ * equations of earlier keys? That is at points of rows: where there are none, the pass is left out. */
+static bool comes_first(const splitter *x, uint32_t key) {
+  bool first = x->of[key] < x->n;
+  for (uint32_t k = 0; first && k < x->of[key]; k++) {
+    bool met = x->before[k];
+    for (uint32_t i = 0; i < key && !met; i++)
+      met = x->of[i] == k && x->taken[k];
+    first = met;
+  }
+  return first;
+}
+
+static bool key_safe(const neo_condition_context *c, const neo_segment_key *y, neo_expr before) {
+  neo_prover_at(c->p, neo_expr_node(c->m, y->from)->span);
+  return guards(c, y->from, before) && guards(c, y->last, before) && guards(c, y->end, before);
 }
 
 /* May the keys be evaluated at every point at which `before` holds? */
@@ -164,12 +187,11 @@ static bool keys_safe(const splitter *x, const neo_stage *s) {
   uint32_t n = neo_stage_axes(x->f, s, axes);
   neo_condition_context c = {x->m, neo_prover_new(x->m), x->f, {axes, n, NULL, 0}};
   bool safe = true;
-  for (uint32_t k = 0; k < x->out->n_keys && safe; k++) {
-    const neo_segment_key *y = &x->out->key[k];
-    neo_prover_at(c.p, neo_expr_node(x->m, y->from)->span);
-    safe = guards(&c, y->from, x->out->before) && guards(&c, y->last, x->out->before) &&
-           guards(&c, y->end, x->out->before);
-  }
+  for (uint32_t k = 0; k < x->out->n_keys && safe; k++)
+    if (!key_safe(&c, &x->out->key[k], x->out->before)) {
+      safe = comes_first(x, k);
+      x->out->of_rows = true;
+    }
   neo_prover_free(c.p);
   return safe;
 }
@@ -181,9 +203,10 @@ bool neo_segment_split(neo_module *m, const neo_form *f, const neo_stage *s, boo
   *out = (neo_segment_pass){0};
   if (!s->where.i || !neo_conjuncts_of(m, s->where, x.part, &x.n, MOST_CONJUNCTS))
     return false;
-  for (uint32_t k = 0; k < x.n; k++)
-    x.taken[k] = take_plain(&x, x.part[k]);
-  for (uint32_t k = 0; k < x.n; k++) {
+  for (x.now = 0; x.now < x.n; x.now++)
+    x.taken[x.now] = take_plain(&x, x.part[x.now]);
+  for (x.now = 0; x.now < x.n; x.now++) {
+    uint32_t k = x.now;
     bool whole = false;
     x.taken[k] = x.taken[k] || (take_linear(&x, x.part[k], &whole) && whole);
   }
@@ -193,6 +216,6 @@ bool neo_segment_split(neo_module *m, const neo_form *f, const neo_stage *s, boo
     keys |= (uint64_t)1 << out->key[k].axis;
   for (uint32_t k = 0; k < x.n; k++)
     if (!x.taken[k])
-      add_rest(&x, x.part[k], keys);
+      add_rest(&x, k, keys);
   return out->n_keys && keys_safe(&x, s);
 }

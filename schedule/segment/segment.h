@@ -33,6 +33,7 @@ typedef struct {
   neo_segment_key key[NEO_SEGMENT_KEYS];
   uint32_t n_keys;
   neo_expr rest; /* the rest of the condition; 0: none */
+  bool of_rows;  /* a key is in range because the condition reads it for each row: not where there are no rows */
 } neo_segment_pass;
 
 typedef struct {

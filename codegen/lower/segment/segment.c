@@ -212,9 +212,18 @@ static void over_source(segment *c, neo_block *in, uint32_t k) {
                        at_term, c);
 }
 
+/* The branch in which there are rows. */
+static neo_block *where_rows(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  const neo_lx *all = NULL;
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    all = lx_and(l, all, lx_lt(l, lx_int(l, 0), neo_lower_extent(l, k)));
+  return &neo_ls_if(l->k, in, all)->branch.then;
+}
+
 static void run_over_source(segment *c, neo_block *in, segment_body *f) {
   c->body = f;
-  over_source(c, in, 0);
+  over_source(c, c->t.seg.pass[c->pass].of_rows ? where_rows(c, in) : in, 0);
 }
 
 static void clear_rows(segment *c, neo_block *in) {
