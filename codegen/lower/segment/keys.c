@@ -79,6 +79,27 @@ void neo_lower_keyed_term(lowering *l, neo_block *in, const neo_segment_pass *p,
   at_keys(&c, in, 0);
 }
 
+static const neo_lx *also(lowering *l, const neo_lx *cond, const neo_lx *more) {
+  l->guard = lx_and(l, cond, more);
+  l->exact = l->guard != NULL; /* where it fails the keys' axes are anywhere */
+  return l->guard;
+}
+
+const neo_lx *neo_lower_keyed_condition(lowering *l, const neo_segment_pass *p, uint32_t row,
+                                        const neo_lx *lo, const neo_lx *hi) {
+  const neo_lx *cond = also(l, NULL, p->before.i ? neo_lower_expr(l, p->before) : NULL);
+  for (uint32_t k = 0; k < p->n_keys; k++) {
+    const neo_segment_key *x = &p->key[k];
+    bool rows = x->axis == row;
+    const neo_lx *v = neo_lower_expr(l, x->from);
+    const neo_lx *inside = is_inside(l, x, rows ? lo : lx_int(l, 0), v,
+                                     rows ? hi : neo_lower_extent(l, x->axis));
+    neo_lower_set_axis(l, x->axis, v, l->depth);
+    cond = also(l, cond, inside);
+  }
+  return also(l, cond, p->rest.i ? neo_lower_expr(l, p->rest) : NULL);
+}
+
 static void take_block(void *ctx, neo_block *in) {
   *(neo_block **)ctx = in;
 }

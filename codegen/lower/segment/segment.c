@@ -6,7 +6,8 @@
  *
  * with d in lanes. Where Z is no place for an accumulator, as it is of another type or there are several (a mean's sum
  * and count, an argmax), they lie in tables of the kernel. A logsumexp makes two passes over e, the first of which
- * leaves the maxima. If only rows that some key is are read, the first loop is over e, too, and clears these; if each of
+ * leaves the maxima. Bodies that take long are computed in lanes, a vector of terms at a time, before these go to their
+ * rows one after the other. If only rows that some key is are read, the first loop is over e, too, and clears these; if each of
  * them is one integer, it is stored, and there is no first loop.
  *
  * Units of work divide d, and each takes elements in the order of e. So the result is deterministic
@@ -22,8 +23,12 @@ struct segment {
   const neo_stage *sum; /* of the pass */
   uint32_t clears;      /* the accumulator that is cleared */
   segment_body *body;
+  uint32_t terms[NEO_SEGMENT_ACCS]; /* buffers of the terms of a vector */
+  const neo_lx *term;               /* which of them is taken; null: it is computed where it is taken */
   bool registers; /* what is done with a row goes through registers */
 };
+
+static void over_source(segment *c, neo_block *in, uint32_t k);
 
 static lowering *lowering_of(const segment *c) {
   return c->t.l;
@@ -43,18 +48,14 @@ static void declare_registers(segment *c, neo_block *in, int64_t width) {
   }
 }
 
-/* Calls f for every vector of the columns, then for every single element that is left. */
-static void over_columns(segment *c, neo_block *in, segment_body *f) {
+/* Calls f for every vector along the axis, then for every single element that is left. */
+static void over_lanes(segment *c, neo_block *in, uint32_t axis, const neo_lx *from,
+                       const neo_lx *hi, int64_t most, segment_body *f) {
   lowering *l = lowering_of(c);
-  if (c->t.n_axis < 0) {
-    declare_registers(c, in, 1);
-    f(c, in);
-    return;
-  }
-  const neo_lx *from = c->t.n_lo, *v;
+  const neo_lx *v;
   int64_t a, b;
-  for (int64_t width = l->s->loops.vector_width; width >= 1; width = width > 1 ? 1 : 0) {
-    const neo_lx *to = neo_lower_floor_to_multiple(l, from, c->t.n_hi, width);
+  for (int64_t width = most; width >= 1; width = width > 1 ? 1 : 0) {
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, hi, width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;
     neo_block *body = neo_lower_open(l, in, "n", from, to, width, &v);
@@ -67,12 +68,22 @@ static void over_columns(segment *c, neo_block *in, segment_body *f) {
       l->lane = neo_lx_var(l->k, var);
       at.at[at.n++] = (axis_part){l->lane, 1, DEPTH_LANE};
     }
-    neo_lower_set_parts(l, (uint32_t)c->t.n_axis, at);
+    neo_lower_set_parts(l, axis, at);
     f(c, body);
     l->lane = NULL;
     neo_lower_close(l);
     from = to;
   }
+}
+
+static void over_columns(segment *c, neo_block *in, segment_body *f) {
+  if (c->t.n_axis >= 0) {
+    over_lanes(c, in, (uint32_t)c->t.n_axis, c->t.n_lo, c->t.n_hi,
+               lowering_of(c)->s->loops.vector_width, f);
+    return;
+  }
+  declare_registers(c, in, 1);
+  f(c, in);
 }
 
 /* ---- what is done with a row */
@@ -116,7 +127,7 @@ static void take_term(segment *c, neo_block *in) {
       take_winner(c, in, k++);
       continue;
     }
-    const neo_lx *x = neo_lower_expr(l, a->body);
+    const neo_lx *x = c->term ? neo_lx_load(l->k, c->terms[k], c->term) : neo_lower_expr(l, a->body);
     if (!c->t.seg.injective)
       x = neo_acc_combined(l, (neo_reducer)a->kind, load_acc(c, acc), x);
     store_acc(c, in, acc, x);
@@ -191,21 +202,113 @@ static void over_rows(segment *c, neo_block *in, uint32_t k, segment_body *f) {
   neo_lower_close(l);
 }
 
+/* ---- terms in lanes */
+
+enum { LONG = 8, VECTOR_BYTES = 64 };
+
+typedef struct {
+  const neo_module *m;
+  bool is;
+} long_body;
+
+static void find_long(void *ctx, neo_expr e) {
+  long_body *y = ctx;
+  const neo_node *n = neo_expr_node(y->m, e);
+  y->is = y->is || (neo_op_is_elementwise((neo_op)n->op) && neo_type_is_float((neo_type)n->type) &&
+                    neo_op_additions((neo_op)n->op) >= LONG);
+}
+
+/* Does a body take so long that it pays to compute it in lanes? Terms are then in no lanes of columns, belong to one row
+ * each, and to no payload. */
+static bool has_lanes(const segment *c) {
+  lowering *l = lowering_of(c);
+  const neo_segment_pass *p = &c->t.seg.pass[c->pass];
+  long_body y = {l->m, false};
+  bool fits = c->t.n_axis < 0;
+  for (uint32_t k = 0; k < p->n_keys; k++)
+    fits = fits && !p->key[k].last.i && !p->key[k].end.i;
+  for (uint32_t k = 0; k < c->sum->accs.n; k++) {
+    fits = fits && c->sum->accs.at[k].kind != NEO_RED_NONE;
+    neo_expr_visit(l->m, c->sum->accs.at[k].body, find_long, &y);
+  }
+  return fits && y.is;
+}
+
+static void store_terms(segment *c, neo_block *in, const neo_lx *lane) {
+  lowering *l = lowering_of(c);
+  const neo_lx *cond = neo_lower_keyed_condition(l, &c->t.seg.pass[c->pass], c->t.seg.axis,
+                                                 c->t.m_lo, c->t.m_hi);
+  if (c->pass) {
+    neo_type type = (neo_type)l->f->stages.at[0].accs.at[0].type;
+    const neo_lx *zero = neo_lx_const(l->k, type, (neo_value){.i = 0});
+    const neo_lx *at = neo_lower_table_at(&c->t, 0);
+    l->acc_value = cond ? neo_lx_loadif(l->k, c->t.buf[0], at, cond, zero) : load_acc(c, 0);
+    neo_lower_forget(l);
+  }
+  for (uint32_t k = 0; k < c->sum->accs.n; k++)
+    neo_ls_store(l->k, in, c->terms[k], lane, neo_lower_expr(l, c->sum->accs.at[k].body), NULL);
+  l->acc_value = NULL;
+  l->guard = NULL;
+  l->exact = false;
+  neo_lower_forget(l);
+}
+
+/* Takes vectors of terms; returns where those that are left begin. */
+static const neo_lx *over_vectors(segment *c, neo_block *in, uint32_t k, const neo_lx *lo,
+                                  const neo_lx *hi) {
+  lowering *l = lowering_of(c);
+  uint32_t axis = (uint32_t)l->f->axes.n + k, var = neo_kernel_var(l->k, "l");
+  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)c->sum->accs.at[0].type);
+  const neo_lx *to = neo_lower_floor_to_multiple(l, lo, hi, width), *v, *one;
+  for (uint32_t a = 0; a < c->sum->accs.n; a++)
+    c->terms[a] = neo_kernel_buf(l->k, (neo_kbuf){.name = "terms",
+                                                  .type = c->sum->accs.at[a].type,
+                                                  .use = NEO_BUF_SCRATCH,
+                                                  .scratch_elems = width,
+                                                  .no_alias = true,
+                                                  .align = 64});
+  neo_block *body = neo_lower_open(l, in, "e", lo, to, width, &v);
+  const neo_lx *lane = neo_lx_var(l->k, var);
+  axis_value at = {.at = {{v, 1, l->depth}, {lane, 1, DEPTH_LANE}}, .n = 2};
+  neo_lower_set_parts(l, axis, at);
+  store_terms(c,
+              &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)
+                   ->loop.body,
+              lane);
+  body = neo_lower_open(l, body, "l", lx_int(l, 0), lx_int(l, width), 1, &one);
+  neo_lower_set_axis(l, axis, lx_add(l, v, one), l->depth);
+  c->term = one;
+  over_source(c, body, k + 1);
+  c->term = NULL;
+  neo_lower_close(l);
+  neo_lower_close(l);
+  return to;
+}
+
+/* ---- loops over terms */
+
 static void at_term(void *ctx, neo_block *in) {
   segment *c = ctx;
   over_columns(c, in, c->body);
 }
 
-static void over_source(segment *c, neo_block *in, uint32_t k) {
+static void over_axis(segment *c, neo_block *in, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
   lowering *l = lowering_of(c);
   const neo_lx *v;
+  neo_block *body = neo_lower_open(l, in, "e", lo, hi, 1, &v);
+  neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
+  over_source(c, body, k + 1);
+  neo_lower_close(l);
+}
+
+static void over_source(segment *c, neo_block *in, uint32_t k) {
+  lowering *l = lowering_of(c);
   if (k < c->sum->axes.n) {
     const neo_axis_rec *x = &c->sum->axes.at[k];
-    neo_block *body =
-        neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi), 1, &v);
-    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
-    over_source(c, body, k + 1);
-    neo_lower_close(l);
+    const neo_lx *lo = neo_lower_expr(l, x->lo), *hi = neo_lower_expr(l, x->hi);
+    if (k + 1 == c->sum->axes.n && c->body == take_term && has_lanes(c))
+      lo = over_vectors(c, in, k, lo, hi);
+    over_axis(c, in, k, lo, hi);
     return;
   }
   neo_lower_keyed_term(l, in, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi,
@@ -245,6 +348,19 @@ static void run_pass(segment *c, neo_block *in, uint32_t pass) {
   run_over_source(c, in, take_term);
 }
 
+/* The results of all rows. Without columns, vectors are of rows. */
+static void finish(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  c->registers = l->f->n_accs > 1 || c->t.store->outs.n > 1;
+  segment_body *f = c->registers ? store_results : store_finish;
+  bool one = (c->t.seg.axes & (c->t.seg.axes - 1)) == 0;
+  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)l->f->stages.at[0].accs.at[0].type);
+  if (c->t.n_axis < 0 && one)
+    over_lanes(c, in, c->t.seg.axis, c->t.m_lo, c->t.m_hi, width, f);
+  else
+    over_rows(c, in, 0, f);
+}
+
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
                        const neo_lx *n_lo, const neo_lx *n_hi) {
   segment c = {.t = {.l = l, .m_lo = m_lo, .m_hi = m_hi, .n_lo = n_lo, .n_hi = n_hi}};
@@ -261,7 +377,6 @@ void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo
   for (uint32_t k = 0; k < c.t.seg.n_passes; k++)
     run_pass(&c, in, k);
   neo_lower_facts(l, l->f, c.t.store);
-  c.registers = l->f->n_accs > 1 || c.t.store->outs.n > 1;
   if (!c.t.seg.ends)
-    over_rows(&c, in, 0, c.registers ? store_results : store_finish);
+    finish(&c, in);
 }

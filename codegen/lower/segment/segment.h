@@ -22,6 +22,11 @@ typedef void neo_lower_keyed_body(void *ctx, neo_block *in);
 void neo_lower_keyed_term(lowering *l, neo_block *in, const neo_segment_pass *p, uint32_t row,
                           const neo_lx *lo, const neo_lx *hi, neo_lower_keyed_body *f, void *ctx);
 
+/* For keys that are equations: sets their axes to the keys, in lanes too, and returns where the term belongs to a row;
+ * null: everywhere. Until the caller resets l->guard and l->exact, loads are guarded by that. */
+const neo_lx *neo_lower_keyed_condition(lowering *l, const neo_segment_pass *p, uint32_t row,
+                                        const neo_lx *lo, const neo_lx *hi);
+
 /* ---- lower/segment/table.c: the accumulators of the rows in memory */
 
 typedef struct {
