@@ -13,11 +13,14 @@
  * gradient costs as much as the product does. u_d counts from the least value of the axis; where
  * the range of an axis before d depends on others, its points are asked for in the condition.
  *
- * Where data say an output axis v, a point r is of one v alone, key(r), and the tensors do without v:
+ * Where data say an output axis v, a point r is of one v alone, key(r), and the tensors do without
+ * v:
  *
- *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V] body(key(k), k)
+ *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V]
+ *               body(key(k), k)
  *
- * which is a running product of equal keys (schedule/keyed_scan). This is so for one reduction axis. */
+ * which is a running product of equal keys (schedule/keyed_scan). This is so for one reduction
+ * axis. */
 #include "autodiff/solve.h"
 #include "ir/keyed_axes.h"
 
@@ -112,9 +115,9 @@ static void make_keyed_axes(product *p, part *t, bool after) {
   t->where = after ? neo_op2(m, NEO_OP_LT, here, k_ref) : neo_op2(m, NEO_OP_LT, k_ref, here);
   ask_keys(p, t, at_u, at_k);
   if (p->keys.others.i)
-    t->where = ad_and(
-        m, t->where,
-        ad_guard_reads(m, neo_expr_subst_axes(m, p->keys.others, t->move, p->d.axes.n)));
+    t->where =
+        ad_and(m, t->where,
+               ad_guard_reads(m, neo_expr_subst_axes(m, p->keys.others, t->move, p->d.axes.n)));
 }
 
 static void make_axes(product *p, part *t, uint32_t d, bool after) {
@@ -183,9 +186,9 @@ static neo_expr factor(product *p, uint32_t d, bool after) {
   for (uint32_t k = 0; n < t->n_out; k++) {
     if (p->keys.axes >> k & 1)
       continue;
-    at[n++] = k < p->d.n_out ? neo_axis_ref(m, k)
-                             : neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k),
-                                       p->box[k - p->d.n_out].lo);
+    at[n++] = k < p->d.n_out
+                  ? neo_axis_ref(m, k)
+                  : neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), p->box[k - p->d.n_out].lo);
   }
   return neo_load(m, out, at, n, p->d.span);
 }

@@ -37,7 +37,8 @@ static bool is_chained(const finder *x, uint32_t axis, neo_expr key) {
   return chained;
 }
 
-/* Takes the equation as that of an axis which no other one says. Returns that; n_out: it says none. */
+/* Takes the equation as that of an axis which no other one says. Returns that; n_out: it says
+ * none. */
 static uint32_t take(finder *x, neo_expr e) {
   neo_module *m = neo_prover_module(x->p);
   neo_linear f;

@@ -30,12 +30,14 @@
  * what attention returned, if G is its gradient. What a condition asks of other axes than the part's stays, and what it
  * asks of these must hold somewhere: a sum that takes nothing is 0, and 0 times an infinity is not.
  *
- * A sum over an equation of data has a term for each point of its own axes, not for each of these and of the axis that the
- * equation says. Its parts are read at the key, if that is in range wherever it is read, and do without the equation:
+ * A sum over an equation of data has a term for each point of its own axes, not for each of these
+ * and of the axis that the equation says. Its parts are read at the key, if that is in range wherever
+ * it is read, and do without the equation:
  *
  *     F[v] = sum[e, j where dst[e] == v] p[e] * G[v, j] * H[e, j]
  *     ->
- *     partial.F[e] = sum[j] G[dst[e], j] * H[e, j],   F[v] = sum[e where dst[e] == v] p[e] * partial.F[e]
+ *     partial.F[e] = sum[j] G[dst[e], j] * H[e, j]
+ *     F[v] = sum[e where dst[e] == v] p[e] * partial.F[e]
  *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,

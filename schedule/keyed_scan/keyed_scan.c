@@ -68,7 +68,8 @@ static bool take_key(matcher *x, neo_expr e) {
   return false;
 }
 
-/* One conjunct says the order, others that keys are equal, and the rest asks of either position alone. */
+/* One conjunct says the order, others that keys are equal, and the rest asks of either position
+ * alone. */
 static bool take_condition(matcher *x, neo_expr where) {
   neo_expr adds[MOST_CONJUNCTS], asks[MOST_CONJUNCTS];
   uint32_t order = 0, n_adds = 0, n_asks = 0;
@@ -94,7 +95,8 @@ static bool take_condition(matcher *x, neo_expr where) {
 
 /* ---- how many keys there are */
 
-/* The element that is the key; one that is converted to a narrower type may be another number, and negative. */
+/* The element that is the key; one that is converted to a narrower type may be another number,
+ * and negative. */
 static neo_expr element_of(neo_module *m, neo_expr key) {
   if (neo_expr_node(m, key)->op != NEO_OP_CAST)
     return key;
@@ -117,7 +119,8 @@ static neo_expr declared_keys(matcher *x, neo_expr key) {
   return below.i && !axes_of(x, below) ? below : none;
 }
 
-/* N of a conjunct key < N, or of 0 <= key where N is wanted to be 0; 0: there is no such conjunct. */
+/* N of a conjunct key < N, or of 0 <= key where N is wanted to be 0; 0: there is no such
+ * conjunct. */
 static neo_expr asked(const matcher *x, neo_expr key, bool low, neo_expr *n) {
   for (uint32_t k = 0; k < x->n; k++) {
     neo_node c = *neo_expr_node(x->m, x->part[k]);
@@ -140,7 +143,8 @@ static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
   return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
 }
 
-/* Numbers the keys of an equation among all: those of the equations before times as many. False: there is no end. */
+/* Numbers the keys of an equation among all: those of the equations before times as many. False:
+ * there is no end. */
 static bool add_keys(matcher *x, neo_expr shared) {
   neo_module *m = x->m;
   neo_expr key = neo_cast(m, NEO_I64_T, shared), n = declared_keys(x, shared), high = {0};
@@ -155,8 +159,7 @@ static bool add_keys(matcher *x, neo_expr shared) {
     return false;
   neo_keyed_scan *out = x->out;
   out->there = both(m, out->there, both(m, low, high));
-  out->key =
-      out->key.i ? neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, out->key, n), key) : key;
+  out->key = out->key.i ? neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, out->key, n), key) : key;
   out->n = out->n.i ? neo_op2(m, NEO_OP_MUL, out->n, n) : n;
   return true;
 }
@@ -199,9 +202,8 @@ static bool match(matcher *x, const neo_group *g) {
     return false;
   neo_expr taken = both(x->m, out->there, out->adds);
   out->value = at_shared(x, s->accs.at[0].body);
-  out->plain = f->axes.n == 1 && !out->down && s->accs.at[0].kind == NEO_RED_SUM &&
-               !out->adds.i && x->n_keys == 1 && out->asks.i == out->there.i &&
-               (x->declared || out->there.i);
+  out->plain = f->axes.n == 1 && !out->down && s->accs.at[0].kind == NEO_RED_SUM && !out->adds.i &&
+               x->n_keys == 1 && out->asks.i == out->there.i && (x->declared || out->there.i);
   (void)g;
   return is_safe(x, out->key, (neo_expr){0}) && is_safe(x, taken, (neo_expr){0}) &&
          is_safe(x, out->value, taken) && is_safe(x, out->asks, (neo_expr){0});

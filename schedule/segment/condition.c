@@ -1,4 +1,5 @@
-/* The condition of a reduction by keys, split into what is tested before the keys, the keys, and the rest (segment.h). */
+/* The condition of a reduction by keys, split into what is tested before the keys, the keys, and
+ * the rest (segment.h). */
 #include "schedule/segment/condition.h"
 #include "ir/comparison.h"
 #include "ir/prove.h"
@@ -12,9 +13,9 @@ typedef struct {
   neo_segment_pass *out;
   neo_expr part[MOST_CONJUNCTS];
   bool taken[MOST_CONJUNCTS];
-  bool before[MOST_CONJUNCTS];     /* it is tested before the keys */
-  uint32_t of[NEO_SEGMENT_KEYS];   /* the conjunct of each key; n: it is of two */
-  uint32_t n, now;                 /* now: the conjunct at hand */
+  bool before[MOST_CONJUNCTS];   /* it is tested before the keys */
+  uint32_t of[NEO_SEGMENT_KEYS]; /* the conjunct of each key; n: it is of two */
+  uint32_t n, now;               /* now: the conjunct at hand */
 } splitter;
 
 static uint64_t axes_of(const splitter *x, neo_expr e) {
@@ -77,8 +78,8 @@ static neo_expr without(neo_module *m, const neo_linear *f, neo_expr axis, int64
   return neo_linear_add(&none, sign, &zero, &y) ? neo_linear_expr(m, &y) : (neo_expr){0};
 }
 
-/* c*v + r == 0 for data r: v is -r/c, and where c does not divide r the equation itself is tested afterwards (*whole
- * says whether the key alone decides). */
+/* c*v + r == 0 for data r: v is -r/c, and where c does not divide r the equation itself is
+ * tested afterwards (*whole says whether the key alone decides). */
 static bool take_linear(splitter *x, neo_expr e, bool *whole) {
   neo_linear f;
   if (neo_comparison_of(x->m, e, &f) != NEO_EQUALS_0 || !neo_linear_is_modest(x->m, &f))
@@ -118,9 +119,10 @@ static side side_of(splitter *x, neo_expr e, uint32_t axis) {
   if (a.i == v.i && says(x, axis, b))
     *(n.op == NEO_OP_LE ? &y.last : &y.end) = b;
   else if (b.i == v.i && says(x, axis, a))
-    y.from = n.op == NEO_OP_LE ? a
-                               : neo_op2(x->m, NEO_OP_ADD, one, /* -1 and what is less are one */
-                                         neo_op2(x->m, NEO_OP_MAX, a, neo_op1(x->m, NEO_OP_NEG, one)));
+    y.from = n.op == NEO_OP_LE
+                 ? a
+                 : neo_op2(x->m, NEO_OP_ADD, one, /* -1 and what is less are one */
+                           neo_op2(x->m, NEO_OP_MAX, a, neo_op1(x->m, NEO_OP_NEG, one)));
   return y;
 }
 
@@ -163,8 +165,9 @@ static bool guards(const neo_condition_context *c, neo_expr e, neo_expr cond) {
   return !e.i || neo_condition_guards(c, e, cond);
 }
 
-/* Does the condition itself evaluate the key wherever a pass does: behind nothing but what is tested before it, and
- * equations of earlier keys? That is at points of rows: where there are none, the pass is left out. */
+/* Does the condition itself evaluate the key wherever a pass does: behind nothing but what is
+ * tested before it, and equations of earlier keys? That is at points of rows: where there are
+ * none, the pass is left out. */
 static bool comes_first(const splitter *x, uint32_t key) {
   bool first = x->of[key] < x->n;
   for (uint32_t k = 0; first && k < x->of[key]; k++) {

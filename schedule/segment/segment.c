@@ -20,12 +20,20 @@ static bool in_operand(const neo_module *m, const neo_group *g) {
   return false;
 }
 
-/* Operands of products, each of which is used for a whole row or column of results: a tile of these takes less time
- * than passes that go to memory with each term. */
+/* A product of matrices, of which one has the axis of the rows and one that of columns: a tile of
+ * these uses each operand for a whole row or column of results, and takes less time than passes that
+ * go to memory with each term. */
 static bool reuses_operands(neo_module *m, const neo_form *f, uint32_t axis) {
   neo_contraction c;
-  return neo_contraction_of(m, f, &c) &&
-         neo_form_axes(m, f, f->stages.at[0].accs.at[0].body) >> axis & 1;
+  uint64_t shared = ((uint64_t)1 << f->axes.n) - 1, row = (uint64_t)1 << axis;
+  bool rows = false, columns = false, found = neo_contraction_of(m, f, &c);
+  for (uint32_t k = 0; found && k < c.n; k++) {
+    uint64_t axes = neo_form_axes(m, f, c.factor[k].e);
+    bool own = axes & ~shared;
+    rows = rows || (own && axes & row);
+    columns = columns || (own && axes & shared & ~row);
+  }
+  return rows && columns;
 }
 
 static bool has_intervals(const neo_segment *x) {
@@ -61,7 +69,8 @@ static bool match_pass(neo_module *m, const neo_form *f, const neo_stage *s, neo
   return same;
 }
 
-/* The result holds accumulator 0 if no other result is stored behind it, which a row's terms would need. */
+/* The result holds accumulator 0 if no other result is stored behind it, which a row's terms
+ * would need. */
 static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
   const neo_stage *store = &f->stages.at[f->stages.n - 1];
   return store->outs.n == 1 && !in_operand(m, g) &&
@@ -164,9 +173,10 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   return true;
 }
 
-/* A term of a pass goes to memory and comes back, and may wait for the term before; loops over all points compare with
- * TERM rows in that time, or with COLUMNS rows where both have lanes over columns. Measured, with sums and maxima of f32
- * and f64. Terms of intervals are taken to be apart, as of a list of lists. */
+/* A term of a pass goes to memory and comes back, and may wait for the term before; loops over
+ * all points compare with TERM rows in that time, or with COLUMNS rows where both have lanes
+ * over columns. Measured, with sums and maxima of f32 and f64. Terms of intervals are taken to
+ * be apart, as of a list of lists. */
 bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine) {
   enum { TERM = 8, COLUMNS = 2 };
   const neo_form *f = neo_group_form(m, g);

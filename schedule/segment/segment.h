@@ -1,31 +1,33 @@
-/* Reductions by keys, that is over equations of data, or over intervals that data say, matched by their shape:
+/* Reductions by keys, that is over equations of data, or over intervals that data say, matched
+ * by their shape:
  *
  *   Z[v, d] = max[e where dst[e] == v and ...] H[src[e], d]
  *   G[e, d] = sum[v where begin[v] <= e and e < begin[v + 1]] D[v, d]
  *
- * Evaluated literally these cost E*V. One pass over the reduction's points in order, each of which goes to its own row
- * (a run of rows), costs E + V (the rows of all intervals).
+ * Evaluated literally these cost E*V. One pass over the reduction's points in order, each of
+ * which goes to its own row (a run of rows), costs E + V (the rows of all intervals).
  *
- * Accumulators of the rows lie in memory: in the result, if it is of their type, else in tables of the kernel. A reducer
- * of two stages (logsumexp: the maximum, then the sum) makes a pass for each. A row's terms are taken in the order of the
- * points, as the reduction itself takes them. */
+ * Accumulators of the rows lie in memory: in the result, if it is of their type, else in tables
+ * of the kernel. A reducer of two stages (logsumexp: the maximum, then the sum) makes a pass for
+ * each. A row's terms are taken in the order of the points, as the reduction itself takes them. */
 #ifndef NEO_SCHEDULE_SEGMENT_H
 #define NEO_SCHEDULE_SEGMENT_H
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
 enum {
-  NEO_SEGMENT_KEYS = 4,            /* axes that data say */
-  NEO_SEGMENT_PASSES = 2,          /* stages of a reducer */
-  NEO_SEGMENT_ELEMENTS = 1 << 24,  /* of a table, at most */
+  NEO_SEGMENT_KEYS = 4,           /* axes that data say */
+  NEO_SEGMENT_PASSES = 2,         /* stages of a reducer */
+  NEO_SEGMENT_ELEMENTS = 1 << 24, /* of a table, at most */
   NEO_SEGMENT_ACCS = 4,
 };
 
 typedef struct {
   uint32_t axis; /* shared axis v */
-  neo_expr from; /* v equals it, or is at least it. It does not use v, and its loads are in range where `before` holds
-                    and the axes of the keys before this one are in their ranges */
-  neo_expr last, end; /* of an interval, v is at most `last`, or below `end`; 0: v equals `from` */
+  /* v equals `from`, or is at least that. It does not use v; its loads are in range where `before`
+   * holds and the axes of the keys before this one are in their ranges. */
+  neo_expr from;
+  neo_expr last, end; /* of an interval: v is at most `last`, or below `end`; 0: an equation */
 } neo_segment_key;
 
 typedef struct {
@@ -33,7 +35,7 @@ typedef struct {
   neo_segment_key key[NEO_SEGMENT_KEYS];
   uint32_t n_keys;
   neo_expr rest; /* the rest of the condition; 0: none */
-  bool of_rows;  /* a key is in range because the condition reads it for each row: not where there are no rows */
+  bool of_rows;  /* keys are in range only where there are rows: these are what reads them */
 } neo_segment_pass;
 
 typedef struct {
@@ -47,8 +49,8 @@ typedef struct {
   bool injective; /* and each is one integer term: it is stored */
 } neo_segment;
 
-/* Is the group a reduction by keys? Results may share memory with operands unless accumulators lie in them. Its form then
- * tells which axes the keys say (neo_form.keyed). */
+/* Is the group a reduction by keys? Results may share memory with operands unless accumulators
+ * lie in them. Its form then tells which axes the keys say (neo_form.keyed). */
 bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out);
 /* Is there one equation alone, whose terms are added up, or stored, in the result? */
 bool neo_segment_is_sum(const neo_form *f, const neo_segment *x);

@@ -22,11 +22,15 @@ static bool chance(keyed *k, int64_t percent) {
   return pick(k, 1, 100) <= percent;
 }
 
-/* All statements before read as one: the programs are too short for the shrinker to gain by more. */
+/* All statements before read as one: the programs are too short for the shrinker to gain by
+ * more. */
 static void add(keyed *k, pairs_kind kind, const char *name, const char *text, bool output) {
   uint64_t reads = ((uint64_t)1 << k->p->lines.n) - 1;
   NEO_PUSH(k->a, &k->p->lines,
-           ((pairs_statement){.kind = kind, .name = name, .text = text, .output = output,
+           ((pairs_statement){.kind = kind,
+                              .name = name,
+                              .text = text,
+                              .output = output,
                               .reads = kind == PAIRS_DEFINITION ? reads : 0}));
 }
 
@@ -118,7 +122,8 @@ static const char *finished(keyed *k, const char *value, bool is_value) {
                        : neo_arena_printf(k->a, "select(abs(%s) < 1000, %s, 0)*0.5", value, value);
 }
 
-/* A definition of a reduction; returns the input that its elements have a gradient for; null: none. */
+/* A definition of a reduction; returns the input that its elements have a gradient for; null:
+ * none. */
 static const char *define(keyed *k, const char *name) {
   const form *f = &forms[pick(k, 0, sizeof forms / sizeof *forms - 1)];
   uint32_t r = (uint32_t)pick(k, 0, REDUCERS - 1);
@@ -130,7 +135,8 @@ static const char *define(keyed *k, const char *name) {
   const char *value = body(k, f, has_b);
   if (truth)
     value = neo_arena_printf(k->a, "(%s > 1)", value);
-  value = neo_arena_printf(k->a, "(%s[%s where %s] %s)", reducers[r], f->axes, condition(k, f), value);
+  value =
+      neo_arena_printf(k->a, "(%s[%s where %s] %s)", reducers[r], f->axes, condition(k, f), value);
   value = finished(k, value, !truth && !position);
   add(k, PAIRS_DEFINITION, name,
       neo_arena_printf(k->a, "%s[%s%s] = %s", name, f->left, k->columns ? ", j" : "", value), true);
@@ -150,7 +156,8 @@ static void gradient(keyed *k, const char *of, const char *to) {
 static void loop(keyed *k) {
   static const char *const of[] = {"max", "sum", "mean", "logsumexp", "min"};
   static const char *const keys[] = {"tkey[t, e] == v", "key[e] == v", "raw[e] + t == v",
-                                     "tkey[t, e] == v and w[e] > 0", "key[e] == v and wide[e] != t"};
+                                     "tkey[t, e] == v and w[e] > 0",
+                                     "key[e] == v and wide[e] != t"};
   add(k, PAIRS_DEFINITION, "last",
       neo_arena_printf(k->a,
                        "last, all_of = scan t < T from c[v < V] = 0 {\n"
@@ -188,10 +195,11 @@ static void inputs(keyed *k, const char *columns) {
 }
 
 static pairs_program draw(neo_arena *a, uint64_t seed) {
-  static const char *const types[] = {"f32", "f32", "f32", "f32", "f64", "f16",
+  static const char *const types[] = {"f32",  "f32", "f32", "f32", "f64", "f16",
                                       "bf16", "i32", "i64", "i8",  "u8"};
   static const int64_t rows[] = {1, 2, 5, 7, 7, 13, 33}, terms[] = {0, 1, 2, 17, 40, 70, 131};
-  static const char *const names[] = {"y1", "y2", "y3"}, *const columns[] = {"1", "3", "8", "16", "19", "40"};
+  static const char *const names[] = {"y1", "y2", "y3"}, *const columns[] = {"1",  "3",  "8",
+                                                                             "16", "19", "40"};
   pairs_program p = {.seed = seed};
   keyed k = {.a = a, .seed = seed * 77 + 5, .p = &p};
   uint32_t type = (uint32_t)pick(&k, 0, sizeof types / sizeof *types - 1);

@@ -1,8 +1,9 @@
-/* Random reductions by keys (keyed.h): machine code gives what the reference interpreter gives, on any number of threads
- * with the same bits, under the model's schedules and under random ones, and on the emulated GPU. */
+/* Random reductions by keys (keyed.h): machine code gives what the reference interpreter gives,
+ * on any number of threads with the same bits, under the model's schedules and under random
+ * ones, and on the emulated GPU. */
+#include "tests/effort.h"
 #include "tests/pairs/keyed.h"
 #include "tests/pairs/machine.h"
-#include "tests/effort.h"
 #include "tests/random/seeds.h"
 #include <cmocka.h>
 #include <setjmp.h>

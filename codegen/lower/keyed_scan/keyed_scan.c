@@ -1,10 +1,11 @@
 /* Running reductions by keys (schedule/keyed_scan/keyed_scan.h):
  *
  *     for i: table[i] = what a reduction of nothing is
- *     for u: key = key[u]; P[u] = finish(u, table[key]); table[key] = reduce(table[key], body(u))     if 0 <= key
+ *     for u: key = key[u]; P[u] = finish(u, table[key])
+ *            if 0 <= key: table[key] = reduce(table[key], body(u))
  *
- * from the last u on, if the reduction goes over what comes behind it. Elements of a key are taken in this order, so the
- * result does not depend on anything else. */
+ * from the last u on, if the reduction goes over what comes behind it. Elements of a key are
+ * taken in this order, so the result does not depend on anything else. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/common/acc.h"
 #include "schedule/keyed_scan/keyed_scan.h"
@@ -37,8 +38,7 @@ static void put(lowering *l, neo_block *in, const neo_keyed_scan *x, uint32_t ta
     in = &neo_ls_if(l->k, in, there)->branch.then;
   if (x->adds.i)
     in = &neo_ls_if(l->k, in, neo_lower_expr(l, x->adds))->branch.then;
-  const neo_lx *next =
-      neo_acc_combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, x->value));
+  const neo_lx *next = neo_acc_combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, x->value));
   neo_ls_store(l->k, in, table, at, next, NULL);
 }
 

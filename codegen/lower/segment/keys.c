@@ -1,6 +1,8 @@
 /* Where the terms of a reduction by keys go:
  *
- *     if before: v = key(e): if 0 <= v < V: for w in max(0, from(e)) .. min(W, end(e)): if rest: f(v, w, e) */
+ *     if before: v = key(e)
+ *       if 0 <= v < V: for w in max(0, from(e)) .. min(W, end(e)): if rest: f(v, w, e)
+ */
 #include "codegen/lower/segment/segment.h"
 
 typedef struct {
@@ -39,7 +41,8 @@ static neo_block *set_equal(keys *c, neo_block *in, const neo_segment_key *x, co
   return in;
 }
 
-/* The end of an interval. `last` is cut off before 1 is added to it, as it may be the largest number there is. */
+/* The end of an interval. `last` is cut off before 1 is added to it, as it may be the largest
+ * number there is. */
 static const neo_lx *end_of(lowering *l, const neo_segment_key *x, const neo_lx *hi) {
   if (x->end.i)
     return lx_min(l, neo_lower_expr(l, x->end), hi);
@@ -92,8 +95,8 @@ const neo_lx *neo_lower_keyed_condition(lowering *l, const neo_segment_pass *p, 
     const neo_segment_key *x = &p->key[k];
     bool rows = x->axis == row;
     const neo_lx *v = neo_lower_expr(l, x->from);
-    const neo_lx *inside = is_inside(l, x, rows ? lo : lx_int(l, 0), v,
-                                     rows ? hi : neo_lower_extent(l, x->axis));
+    const neo_lx *inside =
+        is_inside(l, x, rows ? lo : lx_int(l, 0), v, rows ? hi : neo_lower_extent(l, x->axis));
     neo_lower_set_axis(l, x->axis, v, l->depth);
     cond = also(l, cond, inside);
   }

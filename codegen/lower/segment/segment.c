@@ -1,17 +1,20 @@
-/* Reductions by keys: a reduction whose condition says by data which rows a term belongs to runs over its terms.
+/* Reductions by keys: a reduction whose condition says by data which rows a term belongs to runs
+ * over its terms.
  *
  *     for v: Z[v, d] = what a reduction of nothing has
- *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
+ *     for e: if before: v = key[e]
+ *            if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. Where Z is no place for an accumulator, as it is of another type or there are several (a mean's sum
- * and count, an argmax), they lie in tables of the kernel. A logsumexp makes two passes over e, the first of which
- * leaves the maxima. Bodies that take long are computed in lanes, a vector of terms at a time, before these go to their
- * rows one after the other. If only rows that some key is are read, the first loop is over e, too, and clears these; if each of
- * them is one integer, it is stored, and there is no first loop.
+ * with d in lanes. Where Z is no place for an accumulator, as it is of another type or there are
+ * several (a mean's sum and count, an argmax), they lie in tables of the kernel. A logsumexp
+ * makes two passes over e, the first of which leaves the maxima. Bodies that take long are
+ * computed in lanes, a vector of terms at a time, before these go to their rows one after the
+ * other. If only rows that some key is are read, the first loop is over e, too, and clears
+ * these; if each of them is one integer, it is stored, and there is no first loop.
  *
- * Units of work divide d, and each takes elements in the order of e. So the result is deterministic
- * and needs no atomics. */
+ * Units of work divide d, and each takes elements in the order of e. So the result is
+ * deterministic and needs no atomics. */
 #include "codegen/lower/segment/segment.h"
 #include "codegen/lower/common/acc.h"
 
@@ -24,8 +27,8 @@ struct segment {
   uint32_t clears;      /* the accumulator that is cleared */
   segment_body *body;
   uint32_t terms[NEO_SEGMENT_ACCS]; /* buffers of the terms of a vector */
-  const neo_lx *term;               /* which of them is taken; null: it is computed where it is taken */
-  bool registers; /* what is done with a row goes through registers */
+  const neo_lx *term; /* which of them is taken; null: it is computed where it is taken */
+  bool registers;     /* what is done with a row goes through registers */
 };
 
 static void over_source(segment *c, neo_block *in, uint32_t k);
@@ -115,7 +118,8 @@ static void take_winner(segment *c, neo_block *in, uint32_t k) {
   store_acc(c, in, acc, neo_acc_where(l, take, x, old));
 }
 
-/* Combines the accumulators of a pass with the bodies. Those of a second pass may read what the first one left. */
+/* Combines the accumulators of a pass with the bodies. Those of a second pass may read what the
+ * first one left. */
 static void take_term(segment *c, neo_block *in) {
   lowering *l = lowering_of(c);
   l->acc_value = c->pass ? load_acc(c, 0) : NULL;
@@ -127,7 +131,8 @@ static void take_term(segment *c, neo_block *in) {
       take_winner(c, in, k++);
       continue;
     }
-    const neo_lx *x = c->term ? neo_lx_load(l->k, c->terms[k], c->term) : neo_lower_expr(l, a->body);
+    const neo_lx *x =
+        c->term ? neo_lx_load(l->k, c->terms[k], c->term) : neo_lower_expr(l, a->body);
     if (!c->t.seg.injective)
       x = neo_acc_combined(l, (neo_reducer)a->kind, load_acc(c, acc), x);
     store_acc(c, in, acc, x);
@@ -218,8 +223,8 @@ static void find_long(void *ctx, neo_expr e) {
                     neo_op_additions((neo_op)n->op) >= LONG);
 }
 
-/* Does a body take so long that it pays to compute it in lanes? Terms are then in no lanes of columns, belong to one row
- * each, and to no payload. */
+/* Does a body take so long that it pays to compute it in lanes? Terms are then in no lanes of
+ * columns, belong to one row each, and to no payload. */
 static bool has_lanes(const segment *c) {
   lowering *l = lowering_of(c);
   const neo_segment_pass *p = &c->t.seg.pass[c->pass];
@@ -236,8 +241,8 @@ static bool has_lanes(const segment *c) {
 
 static void store_terms(segment *c, neo_block *in, const neo_lx *lane) {
   lowering *l = lowering_of(c);
-  const neo_lx *cond = neo_lower_keyed_condition(l, &c->t.seg.pass[c->pass], c->t.seg.axis,
-                                                 c->t.m_lo, c->t.m_hi);
+  const neo_lx *cond =
+      neo_lower_keyed_condition(l, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi);
   if (c->pass) {
     neo_type type = (neo_type)l->f->stages.at[0].accs.at[0].type;
     const neo_lx *zero = neo_lx_const(l->k, type, (neo_value){.i = 0});
@@ -271,10 +276,10 @@ static const neo_lx *over_vectors(segment *c, neo_block *in, uint32_t k, const n
   const neo_lx *lane = neo_lx_var(l->k, var);
   axis_value at = {.at = {{v, 1, l->depth}, {lane, 1, DEPTH_LANE}}, .n = 2};
   neo_lower_set_parts(l, axis, at);
-  store_terms(c,
-              &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)
-                   ->loop.body,
-              lane);
+  store_terms(
+      c,
+      &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)->loop.body,
+      lane);
   body = neo_lower_open(l, body, "l", lx_int(l, 0), lx_int(l, width), 1, &one);
   neo_lower_set_axis(l, axis, lx_add(l, v, one), l->depth);
   c->term = one;
@@ -311,8 +316,8 @@ static void over_source(segment *c, neo_block *in, uint32_t k) {
     over_axis(c, in, k, lo, hi);
     return;
   }
-  neo_lower_keyed_term(l, in, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi,
-                       at_term, c);
+  neo_lower_keyed_term(l, in, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi, at_term,
+                       c);
 }
 
 /* The branch in which there are rows. */

@@ -1,4 +1,5 @@
-/* The accumulators of a reduction by keys: a table of each, [keys' axes .., columns], or the result itself. */
+/* The accumulators of a reduction by keys: a table of each, [keys' axes .., columns], or the
+ * result itself. */
 #include "codegen/lower/common/acc.h"
 #include "codegen/lower/segment/segment.h"
 #include "schedule/extent.h"
@@ -42,7 +43,8 @@ void neo_lower_add_tables(neo_lower_tables *t) {
   }
 }
 
-/* The keys' axes by their largest extents, the last one innermost, then columns counted from the block's first one. */
+/* The keys' axes by their largest extents, the last one innermost, then columns counted from the
+ * block's first one. */
 static const neo_lx *table_offset(neo_lower_tables *t) {
   lowering *l = t->l;
   lower_terms sum = {.n = 0};
@@ -63,8 +65,8 @@ const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k) {
   return in_result(t, k) ? neo_lower_expr(t->l, t->store->outs.at[0].offset) : table_offset(t);
 }
 
-/* Elements of a row of the result, if the rows lie one behind the other from element 0 on, with all columns; 0: they do
- * not. */
+/* Elements of a row of the result, if the rows lie one behind the other from element 0 on, with
+ * all columns; 0: they do not. */
 static int64_t result_row(const neo_lower_tables *t) {
   const lowering *l = t->l;
   neo_linear at;
@@ -90,8 +92,7 @@ bool neo_lower_fill_table(neo_lower_tables *t, neo_block *in, uint32_t k) {
   int64_t row = !one ? 0 : in_result(t, k) ? result_row(t) : t->columns;
   neo_type type = (neo_type)a->type;
   if (row)
-    neo_lower_fill(
-        l, in, t->buf[k], lx_mul(l, t->m_lo, row), lx_mul(l, t->m_hi, row),
-        neo_lx_const(l->k, type, neo_acc_identity((neo_reducer)a->kind, type)));
+    neo_lower_fill(l, in, t->buf[k], lx_mul(l, t->m_lo, row), lx_mul(l, t->m_hi, row),
+                   neo_lx_const(l->k, type, neo_acc_identity((neo_reducer)a->kind, type)));
   return row != 0;
 }
