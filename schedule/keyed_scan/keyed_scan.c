@@ -149,13 +149,13 @@ static bool add_keys(matcher *x, neo_expr shared) {
   neo_module *m = x->m;
   neo_expr key = neo_cast(m, NEO_I64_T, shared), n = declared_keys(x, shared), high = {0};
   int64_t lo, hi;
-  bool known = neo_interval(x->at_u.p, &x->at_u.facts, key, &lo, &hi);
+  bool bounded = neo_interval(x->at_u.p, &x->at_u.facts, key, &lo, &hi);
   neo_expr low = asked(x, key, true, NULL);
   if (!n.i)
     high = asked(x, key, false, &n);
-  if (!n.i && known && hi >= 0 && hi < MOST_KEYS)
+  if (!n.i && bounded && hi >= 0 && hi < MOST_KEYS)
     n = neo_const_int(m, NEO_I64_T, hi + 1);
-  if (!n.i || (!low.i && (!known || lo < 0)))
+  if (!n.i || (!low.i && (!bounded || lo < 0)))
     return false;
   neo_keyed_scan *out = x->out;
   out->there = both(m, out->there, both(m, low, high));

@@ -23,6 +23,8 @@ static bool keys_legal(const neo_space *x, const neo_segment *e, const neo_loop_
     return reject(why, "a reduction by keys has lanes over a shared axis");
   if (v >= 0 && neo_segment_tested(x->m, x->f, e) >> v & 1)
     return reject(why, "the condition of a reduction by keys diverges within the lanes");
+  if (x->machine->gpu && neo_segment_table(x->m, x->f, e, 1) > 0)
+    return reject(why, "a thread has no room for a table of accumulators");
   int64_t columns = v < 0 ? 1 : p->block_n ? p->block_n : neo_axis_most(x->m, &x->f->axes.at[v]);
   return neo_segment_table(x->m, x->f, e, columns) <= NEO_SEGMENT_ELEMENTS ||
          reject(why, "a table of accumulators is too long");
