@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from . import _core, arrays
+from . import _core, arrays, checks
 from .compiler import failure_of
-from .errors import CompileError, DTypeError, NeoError
+from .errors import ArgumentError, CompileError
 
 Key = tuple[Any, ...]  # of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v)
 
@@ -187,18 +187,26 @@ def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
     """Raises where an option names what the text does not read."""
     for name in given:
         if name not in known:
-            raise NeoError(f"{what}: the text does not read '{name}'; it reads "
-                           f"{', '.join(known) or 'nothing'}")
+            raise ArgumentError(f"neoc.op(): {what}: the text does not read '{name}'; it reads "
+                                f"{', '.join(known) or 'nothing'}")
+
+
+_BOUNDED = re.compile(r"\s*(\w+)\s*<\s*(\S.*)")
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; a text such as "i32 < 10" is taken as it is."""
-    known = [a.name for a in arguments]
-    check_known("types", types or (), known)
+    """Types as words of the language; of a text such as "i32 < 10" the bound is taken as it is."""
+    where = "neoc.op(): types"
+    given = {} if types is None else checks.mapping(where, types, "a dict of types by argument")
+    check_known("types", given, [a.name for a in arguments])
     made = {}
-    for name, kind in (types or {}).items():
-        bounded = isinstance(kind, str) and ("<" in kind)
-        made[name] = " ".join(kind.split()) if bounded else arrays.word_of(name, kind)
+    for name, kind in given.items():
+        its = f"{where}['{name}']"
+        bound = _BOUNDED.fullmatch(checks.word(its, kind)) if isinstance(kind, str) else None
+        if isinstance(kind, str) and "<" in kind and not bound:
+            raise checks.wrong_value(its, "a type, or one with a bound as \"i32 < 10\"", kind)
+        word = arrays.word_of(its, bound.group(1) if bound else kind)
+        made[name] = f"{word} < {' '.join(bound.group(2).split())}" if bound else word
     return made
 
 

@@ -93,6 +93,9 @@ PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
 PyObject *neo_py_jax_handler(PyObject *self, PyObject *none);
 PyObject *neo_py_jax_version(PyObject *self, PyObject *minor);
 
+/* Py_tp_new of types that C alone makes: a TypeError. */
+PyObject *neo_py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *named);
+
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);
 
@@ -182,6 +185,8 @@ typedef struct {
 int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
                        const int64_t *extent, PyObject *given, const neo_py_value *inputs,
                        int32_t n_inputs, neo_py_result *r);
+/* Raises where two arrays of `out` share memory: one result would be written over the other. */
+int neo_py_results_apart(PyObject *out);
 /* Steals the array: what the call returns for it. */
 PyObject *neo_py_result_take(neo_py_state *s, neo_py_result *r);
 void neo_py_result_release(neo_py_result *r);

@@ -9,6 +9,7 @@ import copy
 import gc
 import os
 import pickle
+import subprocess
 import sys
 import tempfile
 import threading
@@ -415,7 +416,6 @@ class Graphs(Same):
             path = os.path.join(folder, "net.pt2")
             neoc.torch.save_exported(program, path)
             torch.save((a, b, program.module()(a, b)), os.path.join(folder, "data.pt"))
-            import subprocess
             code = ("import torch, neoc.torch, sys\n"
                     "p = neoc.torch.load_exported(sys.argv[1])\n"
                     "a, b, y = torch.load(sys.argv[2])\n"
@@ -610,6 +610,18 @@ class Modules(Same):
         self.same(grads, torch.autograd.grad(net(x).exp().sum(), list(net.parameters())))
         self.same(torch.export.export(net, (x,)).module()(x), net(x))
 
+    def test_exported_modules_run_in_another_process(self) -> None:
+        net, x = self.net(), torch.ones(2, 3, dtype=torch.float64)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.pt2")
+            neoc.torch.save_exported(torch.export.export(net, (x,)), path)
+            code = ("import torch, neoc.torch\n"
+                    f"f = neoc.torch.load_exported({path!r}).module()\n"
+                    "print(f(torch.ones(2, 3, dtype=torch.float64)).tolist())\n")
+            ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code],
+                                 capture_output=True, text=True)
+            self.assertEqual(ran.stdout.strip(), str(net(x).tolist()), ran.stderr)
+
     def test_wrong_inputs_are_told(self) -> None:
         net = self.net()
         with self.assertRaisesRegex(neoc.ShapeError, "X"):
@@ -641,6 +653,33 @@ class Modules(Same):
                           entry="observe")
 
 
+class WrongUses(unittest.TestCase):
+    def test_what_is_wrong_is_told_by_name(self) -> None:
+        from test_wrong_uses import MODEL, SIZED, TEXT, Tried, in_a_folder
+        double = neoc.torch.op(TEXT)
+        sized = neoc.torch.op("y[i < N] = sum[k < 2] x[i + k]")
+        x = torch.ones(3)
+        net = neoc.torch.Module("m.expr", text=MODEL.replace("output test: l", "output l"))
+        program = torch.export.export(net, (torch.ones(4),))
+        with in_a_folder() as folder:
+            rows = [
+                Tried("neoc.torch.op", neoc.torch.op,
+                      {"text": TEXT, "out": "y", "static": (), "types": {"x": torch.float32},
+                       "math": "f32", "threads": 1}, use=lambda op: op(x)),
+                Tried("op()", double, {"x": x}, "y()"),
+                Tried("op(N)", sized, {"x": x, "N": 2}, "y()"),
+                Tried("neoc.torch.Module", neoc.torch.Module,
+                      {"path": "m.expr", "text": SIZED, "entry": "forward", "seed": 1, "threads": 1,
+                       "options": {}, "B": 3}),
+                Tried("Module()", net, {"*x": [torch.ones(4)]}, "x"),
+                Tried("save_exported", neoc.torch.save_exported,
+                      {"program": program, "path": os.path.join(folder, "a.pt2")}),
+                Tried("load_exported", neoc.torch.load_exported, {"path": "a.pt2"}),
+            ]
+            wrong = [why for row in rows for why in row.failures()]
+            self.assertFalse(wrong, "\n".join(["wrong uses:", *wrong]))
+
+
 class SlowWay(Same):
     def test_kernels_in_python_do_the_same(self) -> None:
         from neoc.torch.library import _slow_kernel
@@ -651,7 +690,6 @@ class SlowWay(Same):
                 self.same(_slow_kernel(door.number, *m.args), m(*m.args))
 
     def test_without_the_shim_all_goes_by_them(self) -> None:
-        import subprocess
         code = ("from neoc import _core\n"
                 "_core.torch_open = lambda: 'aoti_torch_get_dim'\n"
                 "import neoc, neoc.torch, torch\n"

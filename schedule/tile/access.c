@@ -230,6 +230,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->lanes = q->machine->vector_bytes / q->bytes;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     q->points *= (double)(q->shared[k] = neo_axis_usual(q->m, &q->f->axes.at[k]));
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    q->most[k] = neo_axis_most(q->m, &q->f->axes.at[k]);
   for (uint32_t k = 0; k < q->s->axes.n; k++) {
     int64_t hi;
     if (!neo_axis_range(q->m, q->f, q->s, k, &q->first[k], &hi))

@@ -137,7 +137,7 @@ static double scattered_cycles(neo_tiles *q, const geometry *g) {
   return (transposed ? 0.5 : 0.9) * g->lanes;
 }
 
-static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
+static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s, double limit) {
   double partial = partial_sum_cycles(q, g);
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = neo_tile_shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->fused, (int64_t)g->lanes);
@@ -148,7 +148,8 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);
   double more = (g->kb - 1) * g->core->part * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
-  return g->outer * (tiles_cycles(g, &t) + more) + neo_tile_copies(q, g, s);
+  double cycles = g->outer * (tiles_cycles(g, &t) + more);
+  return cycles < limit ? cycles + neo_tile_copies(q, g, s) : cycles;
 }
 
 static double own_cost(neo_tiles *q, const geometry *g) {
@@ -160,9 +161,42 @@ static double own_cost(neo_tiles *q, const geometry *g) {
   return g->outer * tiles_cycles(g, &t);
 }
 
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units) {
+static double cost_of(neo_tiles *q, const geometry *g, const neo_schedule *s, double limit) {
+  return g->own_lanes ? own_cost(q, g) : shared_cost(q, g, s, limit);
+}
+
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit) {
   geometry g = neo_tile_geometry(q, s);
-  if (units)
-    *units = neo_tile_units_of(q, &g, s);
-  return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
+  return cost_of(q, &g, s, limit);
+}
+
+neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s) {
+  geometry g = neo_tile_geometry(q, s);
+  return neo_tile_units_of(q, &g, s);
+}
+
+/* ---- several cores */
+
+/* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
+ * part counts. */
+static double idle_usually(const neo_tile_units *u) {
+  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
+  double sum = 0, cores = 2;
+  for (int k = 0; k < 3; k++, cores *= 2)
+    sum += part[k] * neo_tile_units_idle(u, cores);
+  return weight * sum;
+}
+
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit) {
+  geometry g = neo_tile_geometry(q, s);
+  double cost = cost_of(q, &g, s, limit);
+  if (cost >= limit)
+    return cost;
+  neo_tile_units u = neo_tile_units_of(q, &g, s);
+  double units = neo_tile_units_count(&u);
+  cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
+  uint32_t threads = q->machine->threads;
+  if (cost >= limit)
+    return cost;
+  return cost * (1 + (threads ? neo_tile_units_idle(&u, threads) : idle_usually(&u)));
 }

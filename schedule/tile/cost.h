@@ -69,15 +69,6 @@ double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, d
 double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
                                   line_access x);
 
-/* The access pattern along the reduction: `run` adjacent steps, then a jump. */
-typedef struct {
-  double run;
-  bool jumps;
-  int64_t jump; /* bytes of the jump */
-} walk;
-
-walk neo_tile_walk(neo_tiles *q, uint32_t k);
-
 /* Are large columns prefetched (prefetch.h) so that they are still cached when they are read, with
  * enough arithmetic meanwhile? */
 bool neo_tile_prefetches(const neo_tiles *q, const geometry *g, double tiles);

@@ -54,25 +54,26 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
-/* The cost that a tile may reach once it has blocks. Where nothing is packed, a long reduction
+/* The cost that a tile may reach once it has blocks, with a limit as in neo_tiles_cost. Where nothing is packed, a long reduction
  * misses the caches for columns at every step. Short blocks of it turn these reads into streams,
  * and another tile shape is then best. */
-static double promise(search *c, const candidate *x, const neo_schedule *s) {
+static double promise(search *c, const candidate *x, const neo_schedule *s, double limit) {
   enum { BLOCK = 8 };
-  double cost = neo_tiles_cost(&c->q, s, NULL);
+  double cost = neo_tiles_cost(&c->q, s, limit);
   if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK || c->q.whole_sums)
     return cost;
   neo_schedule y = *s;
   y.loops.block_k = BLOCK;
   y.loops.order = x->am >= 0;
-  return fmin(cost, neo_tiles_cost(&c->q, &y, NULL));
+  return fmin(cost, neo_tiles_cost(&c->q, &y, fmin(cost, limit)));
 }
 
 static void consider(search *c, const candidate *x) {
   neo_ranked y = {basic(c, x), 0};
-  y.cost = promise(c, x, &y.schedule);
   int64_t v = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
   ranking *top = &c->top[v * SETS + x->pack];
+  bool full = top->n == c->most; /* then none of the list costs less than the best */
+  y.cost = promise(c, x, &y.schedule, full ? top->at[top->n - 1].cost : INFINITY);
   if (y.cost < c->best)
     c->best = y.cost;
   if (!top->at)
@@ -307,5 +308,5 @@ double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_ma
   neo_tiles q = {.m = m, .f = x.f, .machine = machine};
   if (s->loops.vector_axis < 0 || !neo_tiles_begin(&q, &contraction))
     return -1;
-  return neo_tiles_merit(&q, &x.s);
+  return neo_tiles_merit(&q, &x.s, INFINITY);
 }

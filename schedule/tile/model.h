@@ -28,6 +28,13 @@ typedef struct {
   uint32_t rows;         /* loads of rows of tensors beyond the caches */
 } neo_tile_end;
 
+/* The access pattern of a factor along the reduction: `run` adjacent steps, then a jump. */
+typedef struct {
+  double run;
+  bool jumps;
+  int64_t jump; /* bytes of the jump */
+} neo_tile_walk;
+
 enum { NEO_CLIP_ROWS = 16 }; /* rows of a tile up to which clips are counted */
 
 typedef struct {
@@ -38,6 +45,7 @@ typedef struct {
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
   int64_t first[NEO_FORM_MAX_AXES];                          /* first values of own axes */
+  int64_t most[NEO_FORM_MAX_AXES]; /* of shared axes at the largest sizes */
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
@@ -51,6 +59,10 @@ typedef struct {
     bool cached;
     neo_axis_access look;
   } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
+  struct { /* cached: see neo_tiles_steps */
+    bool cached;
+    neo_tile_walk walk;
+  } steps_of[NEO_MAX_FACTORS];
   double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
   struct {                          /* cached: does a factor slide along a shared axis? */
     bool cached, slides;
@@ -74,6 +86,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* The accesses of a factor along AXIS `axis`; along the fused axes of lanes. */
 neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused);
+/* Its access pattern along the reduction. (memory.c) */
+neo_tile_walk neo_tiles_steps(neo_tiles *q, uint32_t factor);
 /* How many vector accesses read or store so many lanes, which run over tiles of so many elements;
  * 0: it is done lane by lane. */
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
@@ -106,11 +120,18 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
  * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
 
-/* The cost in cycles on one core; *units, if not null: the units of work. */
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units);
+/* The cost in cycles on one core, if it is below `limit`; else some part of it that is not. Whoever
+ * looks for the cheapest of many gives the best so far, and most costs are then known to be above it
+ * after a part of the work. INFINITY: the whole cost. */
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit);
+/* The units of work. */
+neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s);
 
-/* The same, with the overhead of units of work and of idle cores. This number ranks schedules. */
-double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);
+/* The cost with the overhead of units of work and of idle cores, with a limit as above. This number
+ * ranks schedules. */
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit);
+/* Do tiles of one block of columns follow each other along the rows? (memory.c) */
+bool neo_tiles_columns_first(const neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);
 

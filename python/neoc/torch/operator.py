@@ -7,6 +7,7 @@ from typing import Any, Mapping, Sequence
 
 import torch
 
+from .. import checks
 from ..errors import DTypeError
 from ..op import Axes, Op as CoreOp
 from .functions import Eager, apply, in_transform
@@ -114,8 +115,8 @@ class Op:
         if isinstance(value, (bool, float)):
             return value
         if isinstance(value, _Tensor) or not hasattr(value, "__index__"):
-            raise TypeError(f"{self.__name__}() takes a number of Python for '{name}', which is "
-                            "static")
+            raise checks.wrong_type(f"{self.__name__}(): {name} is static",
+                                    "a number of Python", value)
         return int(value)
 
     # ---- arguments that are no tensors
@@ -125,8 +126,8 @@ class Op:
             return [v for _, v in given]
         for name, value in given:
             if not isinstance(value, (_Tensor, bool, int, float, torch.SymInt, torch.SymFloat)):
-                raise DTypeError(f"{name}: expected a torch.Tensor or a number, given "
-                                 f"{type(value).__name__}")
+                raise DTypeError(f"{self.__name__}(): {name}: expected a torch.Tensor or a number, "
+                                 f"given {checks.shown(value)}")
         dtypes = self._dtypes(door, given)
         device = next((v.device for _, v in given if isinstance(v, _Tensor)), None)
         return [v if isinstance(v, _Tensor) else
@@ -267,6 +268,7 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     tensor([[3., 7.],
             [3., 7.]])
     """
-    words = {name: str(kind)[6:] if isinstance(kind, torch.dtype) else kind
-             for name, kind in (types or {}).items()}
-    return Op(CoreOp(text, out=out, static=static, types=words, math=math, threads=threads))
+    if isinstance(types, Mapping):
+        types = {name: str(kind)[6:] if isinstance(kind, torch.dtype) else kind
+                 for name, kind in types.items()}
+    return Op(CoreOp(text, out=out, static=static, types=types, math=math, threads=threads))
