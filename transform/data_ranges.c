@@ -31,10 +31,11 @@ static uint32_t end_of(neo_module *m, neo_expr e, uint32_t k) {
   neo_linear f;
   uint64_t before = k < 63 ? ((uint64_t)2 << k) - 1 : 0;
   neo_comparison is = neo_comparison_of(m, e, &f);
+  if ((is != NEO_AT_LEAST_0 && is != NEO_EQUALS_0) || neo_expr_axes(m, e) & ~before ||
+      !neo_expr_uses_op(m, e, NEO_OP_LOAD) || !neo_linear_is_modest(m, &f))
+    return 0;
   int64_t c = neo_linear_coef(&f, neo_axis_ref(m, k));
-  if ((is != NEO_AT_LEAST_0 && is != NEO_EQUALS_0) || (c != 1 && c != -1) ||
-      neo_expr_axes(m, e) & ~before || !neo_expr_uses_op(m, e, NEO_OP_LOAD) ||
-      !neo_linear_is_modest(m, &f))
+  if (c != 1 && c != -1)
     return 0;
   for (uint32_t i = 0; i < f.n; i++) /* the axis stands there alone */
     if (f.term[i].atom.i != neo_axis_ref(m, k).i && neo_expr_axes(m, f.term[i].atom) >> k & 1)
