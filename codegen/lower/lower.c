@@ -79,7 +79,7 @@ neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, n
     (void)neo_segment_of(m, g, &by_keys);
   neo_collapsed x = neo_collapsed_of(m, neo_group_form(m, g), s);
   lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
-  l.lanes = (lane_axes){-1, -1, -1, 1};
+  l.lanes = (lane_axes){-1, -1, -1, 1, false};
   l.original = x.f;
   l.n_fused = 1;
   l.k = neo_kernel_new(a, g->name);

@@ -8,12 +8,13 @@ be comes here: strided arrays, lists, arrays of other libraries; the result is a
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 from .checks import shown
 from .errors import ArgumentError, DTypeError, ShapeError
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any
     import numpy as np
 
 WORDS = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")

@@ -13,10 +13,13 @@ from __future__ import annotations
 import operator
 import os
 import reprlib
-from collections.abc import Mapping as _Mapping
-from typing import Any, Callable, Iterable, Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 
 from .errors import ArgumentError
+
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterable, Mapping
 
 MOST = (1 << 62) - 1  # what counts may be
 MOST_SEED = (1 << 64) - 1
@@ -68,7 +71,7 @@ def names(where: str, value: Any, wanted: str = "a str or a sequence of str") ->
     """A name or several, as a tuple."""
     if isinstance(value, str):
         return (word(where, value),)
-    if isinstance(value, (bytes, _Mapping)) or not isinstance(value, Iterable):
+    if isinstance(value, (bytes, _Mapping)) or not isinstance(value, _Iterable):
         raise wrong_type(where, wanted, value)
     made = tuple(value)
     for one in made:

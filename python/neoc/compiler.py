@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from . import _core, checks
 from .errors import (ArgumentError, Cancelled, CompileError, CompileWarning, Diagnostic, FileError,
                      NeoError, Note, error_of)
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence
     from .model import Model
 
 # ---------------------------------------------------------------- diagnostics

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping, Sequence, Union
+from collections.abc import Iterable as _Iterable
 
 from . import _core, arrays, checks
 from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of, failure_of,
@@ -40,9 +40,14 @@ from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, che
                    form_of, index_reads, input_line, rank_of, read_names, static_line,
                    types_of, zeros_line)
 
-__all__ = ["Argument", "Op", "op"]
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence, Union
+    Axes = Union[int, str, Sequence[Union[int, str]]]
+else:
+    Axes = object
 
-Axes = Union[int, str, Sequence[Union[int, str]]]
+__all__ = ["Argument", "Op", "op"]
 
 
 # ---------------------------------------------------------------- the operator
@@ -501,7 +506,7 @@ def _example(where: str, a: Argument, word: str | None, shape: Any) -> Any:
     if isinstance(shape, (bytes, dict, set)):
         raise checks.wrong_type(where, _SHAPE, shape)
     try:
-        extents = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+        extents = tuple(shape) if isinstance(shape, _Iterable) else (shape,)
     except TypeError:
         raise checks.wrong_type(where, _SHAPE, shape) from None
     return _empty(where, [checks.number(f"{where} ({_SHAPE})", n, 0, _MOST_EXTENT)

@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
 from . import _core, arrays, checks
 from .compiler import failure_of
 from .errors import ArgumentError, CompileError
 
-Key = tuple[Any, ...]  # of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v)
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+    # Of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v).
+    Key = tuple[Any, ...]
+
+    class Argument(NamedTuple):
+        """An argument or result of an operator. rank: of its subscripts; None: any. static: known
+        to the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
+
+        name: str
+        rank: int | None
+        static: bool = False
+        form: str = ""
+else:
+    from collections import namedtuple
+    Key = tuple
+    Argument = namedtuple("Argument", "name rank static form", defaults=(False, ""))
 
 PATH = "op"  # the text's name in messages
 
 
-class Argument(NamedTuple):
-    """An argument or result of an operator. rank: of its subscripts; None: any. static: known to
-    the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
-
-    name: str
-    rank: int | None
-    static: bool = False
-    form: str = ""
-
-
-class Module(NamedTuple):
+class Module:
     """A module that was written for a key: its text, and how many lines come before the user's."""
 
-    text: str
-    head: int
+    __slots__ = ("text", "head")
+
+    def __init__(self, text: str, head: int) -> None:
+        self.text = text
+        self.head = head
 
 
 # ---------------------------------------------------------------- names of a text
 
-class Names(NamedTuple):
-    reads: list[dict[str, Any]]
-    defines: list[dict[str, Any]]
-    declares: list[str]
+class Names:
+    """What a text reads, defines and declares, as the compiler tells it."""
+
+    __slots__ = ("reads", "defines", "declares")
+
+    def __init__(self, reads: list[dict[str, Any]], defines: list[dict[str, Any]],
+                 declares: list[str]) -> None:
+        self.reads = reads
+        self.defines = defines
+        self.declares = declares
 
 
 def read_names(text: str) -> Names:

@@ -307,7 +307,9 @@ static int fill(neo_py_state *s) {
     return -1;
   if (neo_py_add_context(s) || neo_py_add_entry(s))
     return -1;
-  return neo_py_add_doors(s) || neo_py_add_torch(s) ? -1 : 0;
+  if (neo_py_add_tree(s) || neo_py_add_doors(s))
+    return -1;
+  return neo_py_add_torch(s) || neo_py_add_torch_calls(s) ? -1 : 0;
 }
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -308,7 +308,7 @@ class Calls(Same):
         again = pickle.loads(pickle.dumps(self.mm))
         self.same(again(self.a, self.b), self.mm(self.a, self.b))
         self.same(copy.deepcopy(self.mm)(self.a, self.b), self.mm(self.a, self.b))
-        self.assertEqual(again._number, self.mm._number)
+        self.assertEqual(again._door.number, self.mm._door.number)
 
     def test_autocast_takes_the_widest_float(self) -> None:
         a = self.a.requires_grad_()
@@ -349,6 +349,43 @@ class Gradients(Same):
         z.add_(1)
         with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
             y.sum().backward()
+
+    def test_arguments_that_the_backward_pass_does_not_read_are_not_saved(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]*b[i] + c[i]")
+        for n in (3, 5):
+            a, b, c = (torch.randn(n, requires_grad=True) for _ in range(3))
+            y = f(a, b, c)
+            self.assertEqual(len(y.grad_fn.saved_tensors), 3)  # what is read is not known yet
+            y.sum().backward()
+        for n in (3, 5):
+            a, b, c = (torch.randn(n, requires_grad=True) for _ in range(3))
+            y = f(a, b, c)
+            self.assertEqual(len(y.grad_fn.saved_tensors), 2)
+            with torch.no_grad():
+                c.add_(1)  # which no gradient depends on
+            self.same(torch.autograd.grad(y, (a, b, c), torch.ones(n)),
+                      (b.detach(), a.detach(), torch.ones(n)))
+
+    def test_gradients_of_gradients_where_arguments_are_not_saved(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]^2 + c[i]")
+        a, c = torch.randn(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+        a.requires_grad_()
+        c.requires_grad_()
+        for _ in range(2):  # c is saved by the first call alone
+            f(a, c).sum().backward()
+            self.assertTrue(gradgradcheck(f, (a, c)))
+            slope, = torch.autograd.grad(f(a, c).sum(), a, create_graph=True)
+            self.same(torch.autograd.grad(slope.sum(), a)[0], torch.full_like(a, 2).detach())
+
+    def test_which_gradients_are_asked_for_may_change(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]*b[i]")
+        for wants in ((True, False), (False, True), (True, True), (True, False)):
+            a, b = (torch.randn(3, requires_grad=w) for w in wants)
+            for _ in range(2):
+                y = f(a, b).sum()
+                kept = [t for t in (a, b) if t.requires_grad]
+                found = torch.autograd.grad(y, kept)
+                self.same(found, tuple(t.detach() for t, w in ((b, wants[0]), (a, wants[1])) if w))
 
     def test_batched_gradients_of_the_engine(self) -> None:
         f = neoc.torch.op("y[i] = x[i]^3")

@@ -84,7 +84,7 @@ static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
   int64_t nb = in_block(most_length(q, s, false), s->loops.block_n);
   int64_t mb = in_block(most_length(q, s, true), s->loops.block_m), elements = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
     if (s->loops.pack >> k & 1)
       elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
@@ -123,8 +123,9 @@ static void try(descent *d, const neo_schedule *s) {
 
 /* Is an operand of this side larger than L2, whether it is packed or not? */
 static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
-  for (uint32_t k = 0; k < q->c->n; k++)
-    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    if (neo_schedule_reads(q->f, s, q->c, k) &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
         neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
       return true;
   return false;
@@ -135,8 +136,9 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
   uint64_t columns = 0;
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   bool again = false, tiled = false;
-  for (uint32_t k = 0; k < q->c->n; k++)
-    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    if (neo_schedule_reads(q->f, s, q->c, k) &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
       columns |= q->c->factor[k].axes;
       tiled |= neo_tiles_columns(q, k, s->loops.vector_axis, s->loops.fused).tile;
     }
@@ -240,8 +242,8 @@ static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
 
 static bool reads_any_again(neo_tiles *q, const neo_schedule *s) {
   bool again = false;
-  for (uint32_t k = 0; k < q->c->n; k++)
-    again |= reads_again(q, s, k);
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    again |= neo_schedule_reads(q->f, s, q->c, k) && reads_again(q, s, k);
   return again;
 }
 
@@ -347,8 +349,10 @@ static double block_shared(merit_cache *cache, neo_schedule *s) {
 
 static void block_own(const neo_tiles *q, neo_schedule *s) {
   double bytes = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     double n = (double)q->bytes;
+    if (!neo_schedule_reads(q->f, s, q->c, k))
+      continue;
     for (uint32_t i = 0; i < q->f->axes.n; i++)
       n *= q->c->factor[k].axes >> i & 1 ? (double)q->shared[i] : 1;
     for (uint32_t i = 1; i < q->s->axes.n; i++)

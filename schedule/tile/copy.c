@@ -18,12 +18,12 @@ bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s) {
   neo_schedule y = *s;
   y.loops.prefetch = 1;
   geometry g = neo_tile_geometry(q, &y);
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_tile_walk w = neo_tiles_steps(q, k);
     neo_side side = neo_factor_side(&q->c->factor[k], g.rows, g.columns);
     double bytes = neo_tiles_elements(q, k) * (double)q->bytes;
-    if (side != NEO_SIDE_COLUMNS || !w.jumps || q->s->axes.n > 1 ||
-        bytes <= 0.5 * (double)q->machine->l2_bytes)
+    if (!neo_operand_is_read(q->c, k, g.rows, g.columns) || side != NEO_SIDE_COLUMNS || !w.jumps ||
+        q->s->axes.n > 1 || bytes <= 0.5 * (double)q->machine->l2_bytes)
       continue;
     bool packed = g.pack >> k & 1;
     if (packed ? copy_prefetched(q, &g, side, &w)
@@ -248,7 +248,7 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
 
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s) {
   double cycles = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (!(g->pack >> k & 1) || (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS))
       continue;

@@ -11,10 +11,15 @@
 
 /* ---- tiles */
 
-/* Cycles of a step of a tile of r rows and c vectors. */
+/* Cycles of a step of a tile of r rows and c vectors. Where lanes are columns, what rows are multiplied
+ * with is one number, which is spread over a vector afterwards. */
 static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
-  double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
+  double rows = r * g->row_products, columns = c * g->column_products;
+  double vectors = r * c * (1 + g->products) + columns + (g->own_lanes ? rows : 0);
+  double numbers = g->own_lanes ? 0 : rows, spread = g->row_products > 0 ? numbers + r : 0;
+  double fma = vectors * g->product + numbers / g->core->units;
+  double issue = (vectors + spread + r + c + 5) / g->core->issue;
   double t = fmax(fmax(fma, issue), throughput), loads = 0.06 * (r + c);
   return fmax(t, g->core->latency / g->partial) + loads + reading;
 }
@@ -141,7 +146,7 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   double partial = partial_sum_cycles(q, g);
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = neo_tile_shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->fused, (int64_t)g->lanes);
-  t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g);
+  t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g) + q->after * g->product;
   t.end += end.far * t.lanes * g->core->line / (end.shared_along & g->rows ? g->r : 1);
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_contiguous(q, g)) /* half cache lines are fetched twice */
@@ -152,10 +157,17 @@ static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s
   return cycles < limit ? cycles + neo_tile_copies(q, g, s) : cycles;
 }
 
+/* Cycles at the end of an element whose sum is in lanes: a tree adds them up, by a shuffle and an addition
+ * for each of its levels; what is made of the sum is computed of one number at a time. */
+static double own_end(const neo_tiles *q, const geometry *g) {
+  const double begun_and_stored = 6;
+  return begun_and_stored + 2 * log2(g->lanes) + q->after / g->core->units;
+}
+
 static double own_cost(neo_tiles *q, const geometry *g) {
   double length = (double)q->own[q->s->axes.n - 1], w = g->lanes;
   double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
-  tiling t = {.lanes = 1, .end = 14, .rd = neo_tile_own_reads(q, g)};
+  tiling t = {.lanes = 1, .end = own_end(q, g), .rd = neo_tile_own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
   t.end += (g->kb - 1) * (partial_sum_cycles(q, g) + t.end);
   return g->outer * tiles_cycles(g, &t);

@@ -18,6 +18,9 @@ typedef struct {
   int64_t v, fused, am, an, pack;
   double lanes;        /* lanes of a vector */
   double product;      /* cycles of a vector multiply-add, of which two issue at a time */
+  double row_products, column_products, products; /* operations of a step before its
+                          multiply-adds (codegen/lower/common/product.c): for a row, for a vector of
+                          columns, for each vector of the tile */
   double r, c;         /* register tile: rows, vectors (or columns) */
   double partial;      /* accumulators of an element */
   double n, m, nb, mb; /* extents of columns and rows; those of a block */

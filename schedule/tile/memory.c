@@ -10,6 +10,26 @@ static double product_cycles(const neo_core *core, double lanes, double bytes) {
   return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
 }
 
+/* What is left of a product of so many factors on each side for the multiply-add of an element is one
+ * operand of each side. Factors that vary with neither side go to the one that has fewer. Functions
+ * of what both sides read are computed for each element. */
+static void set_products(const neo_tiles *q, geometry *g) {
+  double n[4] = {0};
+  for (uint32_t k = 0; k < q->c->n; k++)
+    n[neo_factor_side(&q->c->factor[k], g->rows, g->columns)]++;
+  double *rows = &n[NEO_SIDE_ROWS], *columns = &n[NEO_SIDE_COLUMNS], both = n[NEO_SIDE_BOTH];
+  if (*rows > 0 && (*columns == 0 || g->r < g->c) && (*columns > 0 || both > 0))
+    *rows += n[NEO_SIDE_NONE];
+  else if (*columns > 0 && (*rows > 0 || both > 0))
+    *columns += n[NEO_SIDE_NONE];
+  else
+    both += n[NEO_SIDE_NONE] > 0;
+  g->row_products = fmax(0, *rows - 1);
+  g->column_products = fmax(0, *columns - 1);
+  g->products = fmax(0, both + (*rows > 0) + (*columns > 0) - 2);
+  g->products += neo_contraction_functions(q->c, g->rows, g->columns);
+}
+
 static double inside_of(const neo_tiles *q, const geometry *g) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double n = 1;
@@ -61,6 +81,7 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
     g.columns |= 1ULL << (g.v - k);
   if (g.own_lanes && g.an >= 0)
     g.columns = 1ULL << g.an;
+  set_products(q, &g);
   g.clip = 1;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))

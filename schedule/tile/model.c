@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles of each axis and set that get blocks */
+enum { TRIED = 3, SETS = 1 << NEO_MAX_OPERANDS }; /* tiles of each axis and set that get blocks */
 
 typedef struct {
   neo_ranked *at; /* the cheapest so far, cheapest first */
@@ -95,12 +95,15 @@ static bool suits_few_rows(search *c, const candidate *x, uint32_t k, neo_side s
 static void each_pack(search *c, candidate *x) {
   const neo_contraction *f = c->q.c;
   neo_schedule s = basic(c, x);
-  neo_side side[NEO_MAX_FACTORS];
-  for (uint32_t k = 0; k < f->n; k++)
+  neo_side side[NEO_MAX_OPERANDS];
+  int64_t read = 0;
+  for (uint32_t k = 0; k < f->n_operands; k++) {
     side[k] = neo_schedule_side(c->q.f, &s, &f->factor[k]);
-  for (x->pack = 0; x->pack < 1LL << f->n; x->pack++) {
-    bool ok = true;
-    for (uint32_t k = 0; k < f->n && ok; k++) {
+    read |= (int64_t)neo_schedule_reads(c->q.f, &s, f, k) << k;
+  }
+  for (x->pack = 0; x->pack < 1LL << f->n_operands; x->pack++) {
+    bool ok = !(x->pack & ~read);
+    for (uint32_t k = 0; k < f->n_operands && ok; k++) {
       ok = !c->q.machine->few_rows || suits_few_rows(c, x, k, side[k]);
       if (!ok || !(x->pack >> k & 1))
         continue;
@@ -117,8 +120,9 @@ static void each_pack(search *c, candidate *x) {
 static bool reads_once(const search *c, const candidate *x) {
   uint64_t rows = x->am >= 0 ? 1ULL << x->am : 0;
   uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->fused) - 1) << (x->v - x->fused + 1);
-  for (uint32_t k = 0; k < c->q.c->n; k++)
-    if (neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
+  for (uint32_t k = 0; k < c->q.c->n_operands; k++)
+    if (neo_operand_is_read(c->q.c, k, rows, columns) &&
+        neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
       return true;
   return false;
 }

@@ -52,22 +52,23 @@ typedef struct {
     double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* of neo_tiles_clip; 0: not computed yet */
   } clips;
   double points, steps; /* points of the shared axes; steps of the reduction */
+  double after;         /* additions of what is made of an element's sum */
   int64_t lanes, bytes; /* lanes of a register; bytes of an element */
   bool whole_sums;      /* the reduction is not blocked */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* cached accesses of factors along axes */
     bool cached;
     neo_axis_access look;
-  } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
+  } along[NEO_MAX_OPERANDS][2 * NEO_FORM_MAX_AXES];
   struct { /* cached: see neo_tiles_steps */
     bool cached;
     neo_tile_walk walk;
-  } steps_of[NEO_MAX_FACTORS];
-  double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
+  } steps_of[NEO_MAX_OPERANDS];
+  double elements[NEO_MAX_OPERANDS]; /* of the tensor that an operand reads */
   struct {                          /* cached: does a factor slide along a shared axis? */
     bool cached, slides;
     neo_sliding slide;
-  } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
+  } slide[NEO_MAX_OPERANDS][NEO_FORM_MAX_AXES];
   struct { /* cached strides of results along shared axes */
     bool cached, same_stride;
     int64_t stride; /* same_stride: that of all results */
@@ -75,7 +76,7 @@ typedef struct {
   } results[NEO_FORM_MAX_AXES];
   struct { /* cached accesses along the fused axes that were asked for last */
     int64_t v, fused;
-    neo_axis_access factor[NEO_MAX_FACTORS];
+    neo_axis_access factor[NEO_MAX_OPERANDS];
     int64_t lanes; /* 0: `end` is not computed yet */
     neo_tile_end end;
   } walk;

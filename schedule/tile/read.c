@@ -298,8 +298,10 @@ static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *thr
 
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
   reads y = {0, 0, 0};
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
+    if (!neo_operand_is_read(q->c, k, g->rows, g->columns))
+      continue;
     if (g->pack >> k & 1)
       *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side, &y.throughput);
     else if (side == NEO_SIDE_ROWS)
@@ -323,8 +325,10 @@ reads neo_tile_own_reads(neo_tiles *q, const geometry *g) {
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
   unpacked rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c), g->columns_first};
   unpacked columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r), !g->columns_first};
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_axis_access x = neo_tiles_along(q, k, last);
+    if (!neo_operand_is_read(q->c, k, g->rows, g->columns))
+      continue;
     double t = read_cycles(q, g, &x, 0) + 0.1;
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (side == NEO_SIDE_ROWS)

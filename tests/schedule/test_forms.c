@@ -197,6 +197,71 @@ static void one_sum_of_a_product_is_a_contraction_and_two_are_none(void **state)
   assert_false(contracts(FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k]\n  then acc0\n" ENTRY));
 }
 
+/* ---- parts of factors */
+
+enum { ROWS = 1, COLUMNS = 2 }; /* axes 0 and 1 */
+
+static neo_contraction contraction_of(world *w, const char *sum) {
+  neo_contraction c;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "input x : f32 [4, 16]\ninput c : f32 [8, 16]\ninput w : f32 [4, 8, 16]\n"
+           "temp S : f32 [4, 8]\ndef S[i: 4, j: 8] =\n  sum[k: 16] %s\n  then acc0\n" ENTRY,
+           sum);
+  load(w, text);
+  assert_true(neo_contraction_of(w->m, w->f, &c));
+  return c;
+}
+
+static void parts_of_a_factor_that_rows_and_columns_share_are_read_each_on_its_side(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "(x[i, k] - c[j, k]) * (x[i, k] - c[j, k])");
+  assert_int_equal(c.n, 2);
+  assert_int_equal(c.n_operands, 4);
+  assert_int_equal(neo_factor_side(&c.factor[2], ROWS, COLUMNS), NEO_SIDE_ROWS);
+  assert_int_equal(neo_factor_side(&c.factor[3], ROWS, COLUMNS), NEO_SIDE_COLUMNS);
+  assert_false(neo_operand_is_read(&c, 0, ROWS, COLUMNS));
+  assert_true(neo_operand_is_read(&c, 2, ROWS, COLUMNS));
+  /* one subtraction, though the product has it twice */
+  assert_float_equal(neo_contraction_functions(&c, ROWS, COLUMNS), 1, 0);
+  neo_arena_free(&w.arena);
+}
+
+static void a_factor_of_one_side_is_read_whole(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "exp(x[i, k] - c[j, k]) * x[i, k]");
+  assert_true(neo_operand_is_read(&c, 0, 0, COLUMNS));
+  assert_false(neo_operand_is_read(&c, 2, 0, COLUMNS));
+  assert_float_equal(neo_contraction_functions(&c, 0, COLUMNS), 0, 0);
+  neo_arena_free(&w.arena);
+}
+
+static void a_factor_that_has_an_argument_of_all_its_axes_has_no_parts(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "(w[i, j, k] - x[i, k]) * c[j, k]");
+  assert_int_equal(c.n_operands, c.n);
+  neo_arena_free(&w.arena);
+  c = contraction_of(&w, "select(x[i, k] < c[j, k], x[i, k], 0.0) * c[j, k]");
+  assert_int_equal(c.n_operands, c.n);
+  neo_arena_free(&w.arena);
+}
+
+static void more_parts_than_there_is_room_for_are_none(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(
+      &w, "(x[i, k] + c[j, k]) * (x[i, k]*2.0 + c[j, k]*2.0) * (x[i, k]*3.0 + c[j, k]*3.0) * "
+          "(x[i, k]*4.0 + c[j, k]*4.0)");
+  assert_int_equal(c.n, 4);
+  assert_int_equal(c.n_operands, 4);
+  for (uint32_t k = 0; k < c.n; k++)
+    assert_true(neo_operand_is_read(&c, k, ROWS, COLUMNS));
+  neo_arena_free(&w.arena);
+}
+
 /* ---- what a condition leaves of a sum */
 
 #define CLIPPED(where)                                            \
@@ -248,6 +313,10 @@ int main(void) {
       cmocka_unit_test(equal_keys_that_come_before_are_one_pass),
       cmocka_unit_test(keys_of_fewer_bits_are_no_elements),
       cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
+      cmocka_unit_test(parts_of_a_factor_that_rows_and_columns_share_are_read_each_on_its_side),
+      cmocka_unit_test(a_factor_of_one_side_is_read_whole),
+      cmocka_unit_test(a_factor_that_has_an_argument_of_all_its_axes_has_no_parts),
+      cmocka_unit_test(more_parts_than_there_is_room_for_are_none),
       cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
       cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),
   };

@@ -123,9 +123,12 @@ static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old)
     body = neo_expr_arg(l->m, body, 0);
   bool product = neo_expr_node(l->m, body)->op == NEO_OP_MUL;
   if (a->kind == NEO_RED_SUM && product && neo_type_is_float((neo_type)a->type)) {
-    const neo_lx *x = neo_lower_expr(l, neo_expr_arg(l->m, body, 0));
-    const neo_lx *y = neo_lower_expr(l, neo_expr_arg(l->m, body, 1));
-    return neo_lx_fma(l->k, minus ? neo_lx_op1(l->k, NEO_OP_NEG, x) : x, y, old);
+    const neo_lx *x[2];
+    if (!neo_acc_operands(l, body, x)) {
+      x[0] = neo_lower_expr(l, neo_expr_arg(l->m, body, 0));
+      x[1] = neo_lower_expr(l, neo_expr_arg(l->m, body, 1));
+    }
+    return neo_lx_fma(l->k, minus ? neo_lx_op1(l->k, NEO_OP_NEG, x[0]) : x[0], x[1], old);
   }
   return neo_acc_combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, a->body));
 }

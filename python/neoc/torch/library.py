@@ -64,10 +64,10 @@ class Door:
         self.n_out = len(core._results)
         self.raw = declared(max(self.n_in, 1), self.n_out)
         self.call = self.raw._op
+        self.quick = _core.TorchCall(self, self.call, number, max(self.n_in, 1), self.n_out)
         self._place = {k: n for n, k in enumerate(self.tensors)}
         self._derived: dict[Any, Door] = {}
         self.shapes: dict[Any, Any] = {}  # of symbolic.py
-        self.plans: dict[Any, Any] = {}  # of functions.py
         self.has_batches = isinstance(core, Op)  # a model's entry has no text for vmap
 
     def __repr__(self) -> str:

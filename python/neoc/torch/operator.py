@@ -10,12 +10,13 @@ import torch
 from .. import checks
 from ..errors import DTypeError
 from ..op import Axes, Op as CoreOp
-from .functions import Eager, apply, in_transform
+from .functions import apply
 from .library import DTYPE_OF, WORDS, Door, door_of, retold
 
-_is_grad_enabled = torch.is_grad_enabled
 _is_autocast = torch.is_autocast_enabled
-_is_compiling = torch.compiler.is_compiling
+# Dynamo takes both for True. The first is quicker; where it is there, self._quick looks at the flag.
+_is_compiling = (torch.compiler.is_dynamo_compiling
+                 if hasattr(torch.compiler, "_is_compiling_flag") else torch.compiler.is_compiling)
 _Tensor = torch.Tensor
 
 
@@ -49,32 +50,21 @@ class Op:
         # Without static arguments there is one door; with, or without any tensor, the general way.
         plain = self._n > 0 and not any(self._is_static)
         self._door = self._door_for(()) if plain else None
-        self._call: Any = self._door.call if self._door else None
-        self._number = self._door.number if self._door else 0
+        self._quick: Any = self._door.quick if self._door else _ask_python
 
     # ---- calls
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        door = self._door
-        if named or door is None or len(args) != self._n or _is_compiling():
-            return self._general(args, named)
-        wants = False
-        for a in args:
-            if not isinstance(a, _Tensor):
-                return self._general(args, named)
-            if a.requires_grad:
-                wants = True
-        if in_transform() or _is_autocast("cpu"):
+        if named or _is_compiling():
             return self._general(args, named)
         try:
-            if wants and _is_grad_enabled():
-                return Eager.apply(door, *args)
-            return self._call(self._number, *args)
+            found = self._quick(*args)  # of torch_call.c
         except RuntimeError as problem:
             told = retold(problem, args)
             if told is problem:
                 raise
             raise told from None
+        return self._general(args, named) if found is NotImplemented else found
 
     def _general(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """A call of any kind."""
@@ -237,6 +227,10 @@ class Op:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Op, (self._core,)
+
+
+def _ask_python(*args: Any) -> Any:
+    return NotImplemented
 
 
 def _number_part(value: Any, usual: torch.dtype) -> tuple[Any, ...]:

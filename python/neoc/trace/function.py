@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Se
 
 import numpy as np
 
-from .. import checks
+from .. import _core, checks
 from ..compiler import check_explained, checked_options, thread_count, write_text
 from ..errors import ArgumentError, CompileError, NeoError, Unsupported
 from . import backend, scope, tree
@@ -162,11 +162,15 @@ class Direct:
         self.function.direct[self.arguments] = None
         if self.function.flat is self:
             self.function.flat = None
+        if self.function.recent is self:
+            self.function.recent = None
 
     def made(self, values: Any) -> Any:
         """The tree of the results."""
         assert self.structure is not None
-        return tree.unflatten(self.structure, values if type(values) is tuple else (values,))
+        leaves = values if type(values) is tuple else (values,)
+        made = _core.tree_made(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves) if made is None else made
 
 
 class Function:
@@ -194,6 +198,7 @@ class Function:
         self.hits = self.misses = self.compiled = 0
         self.direct: Dict[tree.Structure, Optional[Direct]] = {}
         self.flat: Optional[Direct] = None
+        self.recent: Optional[Direct] = None  # of the last call that was found by its structure
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
 
@@ -226,10 +231,16 @@ class Function:
             return self._call(args, kwargs)
         known, leaves = self.flat, args
         if known is None or len(args) != known.count:
-            flat, structure = tree.flatten(args)
-            known, leaves = self.direct.get(structure), tuple(flat)
-            if known is None:
-                return self._looked_up(structure, flat, args)
+            known = self.recent
+            found = _core.tree_leaves(known.arguments, args) if known is not None else None
+            if found is None:
+                flat, structure = tree.flatten(args)
+                known, found = self.direct.get(structure), tuple(flat)
+                if known is None:
+                    return self._looked_up(structure, flat, args)
+                self.recent = known
+            leaves = found
+        assert known is not None
         try:
             values = known.op(*leaves)
         except NotDirect:
@@ -416,7 +427,7 @@ class Function:
             self.groups.clear()
             self.direct.clear()
             self.quick.clear()
-            self.flat = None
+            self.flat = self.recent = None
 
 
 def _signature_of(f: Any) -> inspect.Signature:
