@@ -38,7 +38,7 @@ static uint32_t loops_of(const neo_order_step *order, neo_def d, const neo_order
 /* ---- positions */
 
 /* Is the instance at one position of the axis? A range of one position is no loop (place.c). */
-static bool is_single(const outliner *o, const outline_instance *x, uint32_t axis) {
+static bool has_one_position(const outliner *o, const outline_instance *x, uint32_t axis) {
   int64_t n;
   return x->fixed[axis] ||
          (x->extent[axis].i && neo_expr_is_int(o->m, x->extent[axis], &n) && n == 1);
@@ -48,7 +48,7 @@ static bool is_single(const outliner *o, const outline_instance *x, uint32_t axi
 static bool iteration_of(const outliner *o, const neo_order_step *loop, const outline_instance *x,
                          neo_expr *at) {
   const neo_order_member *own = outline_member(loop, x->def);
-  if (!own || !is_single(o, x, own->axis))
+  if (!own || !has_one_position(o, x, own->axis))
     return false;
   *at = outline_number(o, own->delay);
   if (x->base[own->axis].i)
@@ -61,7 +61,7 @@ static neo_expr position_of(const fold_look *l, neo_expr read, uint32_t axis) {
   const outline_instance *x = l->x;
   neo_expr by[OUTLINE_AXES] = {{0}};
   for (uint32_t k = 0; k < x->rec.n_out; k++)
-    if (!x->fixed[k] && is_single(l->o, x, k))
+    if (!x->fixed[k] && has_one_position(l->o, x, k))
       by[k] = outline_number(l->o, 0);
   return neo_expr_subst_axes(l->o->m, neo_expr_arg(l->o->m, read, axis), by, x->rec.n_out);
 }

@@ -93,7 +93,7 @@ static void need_entries(fuser *q, root_list *roots) {
 }
 
 /* Others are there before: what says in which blocks of rows elements are (neo_tensor_rec.apart) is no read. */
-static void keep_program(fuser *q, neo_def *order) {
+static void filter_program(fuser *q, neo_def *order) {
   const neo_program *p = q->program;
   bool *own = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
   size_t n = 0;
@@ -114,7 +114,7 @@ static void find_needed(fuser *q) {
     need_entries(q, &roots);
   q->n_order = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
   if (q->program)
-    keep_program(q, order);
+    filter_program(q, order);
   q->order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   for (size_t k = 0; k < q->n_order; k++) {
     q->order[k] = order[k].i;
