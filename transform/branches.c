@@ -11,14 +11,21 @@
 #include "ir/comparison.h"
 #include "ir/layout.h"
 #include "ir/needed.h"
+#include "ir/verify.h"
 #include "transform/transform.h"
 
 enum { MOST_CONJUNCTS = 64 };
 
 typedef struct {
+  uint32_t n;
+  neo_expr at[MOST_CONJUNCTS];
+} zero_where;
+
+typedef struct {
   neo_module *m;
   neo_arena *a;
-  neo_conditions *zero; /* by tensor: it is 0 but where these hold */
+  neo_prover *p;
+  zero_where *zero; /* by tensor: it is 0 but where these hold */
   neo_conditions holds; /* of the definition at hand */
 } branches;
 
@@ -58,11 +65,11 @@ static void find_zero(branches *b, uint32_t id) {
       neo_tensor_at(m, t)->pieces.n != 1 || neo_tensor_at(m, t)->role != NEO_ROLE_TEMP ||
       !neo_type_is_float((neo_type)neo_tensor_at(m, t)->type) ||
       !follows_acc(b, neo_list_expr(m, d.finish, 0)) ||
-      !neo_conjuncts_of(m, d.where, part, &n, MOST_CONJUNCTS))
+      !neo_condition_parts(m, d.where, part, &n, MOST_CONJUNCTS))
     return;
-  neo_conditions *z = &b->zero[t.i];
+  zero_where *z = &b->zero[t.i];
   for (uint32_t k = 0; k < n; k++)
-    if (neo_is_condition(m, part[k]) && z->n < NEO_MOST_CONDITIONS)
+    if (neo_is_condition(m, part[k]))
       z->at[z->n++] = part[k];
 }
 
@@ -79,13 +86,11 @@ static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
 
 /* The condition as a constant, if it is known; 0: it is not. */
 static neo_expr known(const branches *b, neo_expr e) {
-  for (uint32_t k = 0; k < b->holds.n; k++) {
-    bool negated, other;
-    neo_tensor t = neo_condition_tensor(b->m, b->holds.at[k], &negated);
-    if (neo_is_condition(b->m, e) && neo_condition_tensor(b->m, e, &other).i == t.i && !other)
-      return neo_const_bool(b->m, !negated);
-  }
-  return (neo_expr){0};
+  if (neo_expr_type(b->m, e) != NEO_BOOL_T || neo_expr_node(b->m, e)->op == NEO_OP_CONST)
+    return (neo_expr){0};
+  neo_condition_value v = neo_condition_where(b->m, b->holds.at, b->holds.n, e);
+  return v == NEO_CONDITION_OPEN ? (neo_expr){0}
+                                 : neo_const_bool(b->m, v == NEO_CONDITION_HOLDS);
 }
 
 static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
@@ -98,13 +103,18 @@ static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
   return x.i ? x : e;
 }
 
+/* Some pass may compute it where the condition does not hold: what is read has to be in range there, too. */
 static void decide_def(branches *b, neo_def d, const neo_conditions *holds) {
   int64_t always;
+  neo_def_rec before = *neo_def_at(b->m, d);
   b->holds = *holds;
   neo_def_rewrite(b->m, d, decide, b);
   neo_def_rec *r = neo_def_at(b->m, d);
   if (r->where.i && neo_expr_is_int(b->m, r->where, &always) && always)
     r->where.i = 0;
+  if (!neo_unproved_read(b->p, d, b->a).i)
+    return;
+  *neo_def_at(b->m, d) = before;
 }
 
 /* ---- the pass */
@@ -127,10 +137,10 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_def *order;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  branches b = {.m = m, .a = &scratch};
+  branches b = {.m = m, .a = &scratch, .p = neo_prover_new(m)};
   uint32_t n_roots = 0;
   const bool *always = needed_always(m, &scratch);
-  b.zero = NEO_NEW_ARRAY(&scratch, neo_conditions, m->tensors.n);
+  b.zero = NEO_NEW_ARRAY(&scratch, zero_where, m->tensors.n);
   neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, m->tensors.n);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (always[t])
@@ -140,10 +150,12 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   for (uint32_t d = 1; d < m->defs.n; d++)
     neo_def_rewrite(m, (neo_def){d}, read_under, &b);
   size_t n = neo_module_topo(m, roots, n_roots, &scratch, &order, NULL);
-  const neo_conditions *of = neo_needed_where(m, order, n, always, &scratch);
+  neo_needed_input in = {order, n, always, NULL, false};
+  const neo_conditions *of = neo_needed_where(m, &in, &scratch);
   for (size_t k = 0; k < n && of; k++)
     if (of[order[k].i].n)
       decide_def(&b, order[k], &of[order[k].i]);
+  neo_prover_free(b.p);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

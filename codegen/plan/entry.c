@@ -3,11 +3,13 @@
  *
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
+#include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
 #include "fusion/form.h"
+#include "ir/choice.h"
 #include <assert.h>
 
-enum { FRAME_ALIGN = 64 };
+enum { FRAME_ALIGN = 64, SMALL_BYTES = 64 << 10 }; /* small: of a GPU's buffers */
 
 typedef struct {
   const plan_entry_env *env;
@@ -27,6 +29,10 @@ typedef struct {
   NEO_VEC(neo_dsa_item) items;
   NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
   NEO_VEC(neo_tensor) item_tensor;
+  NEO_VEC(neo_conditions) item_when; /* under which all that is in it is written */
+  size_t *item_into;                 /* in whose place each is */
+  neo_map same_place; /* tensor -> what takes it, or else another of which at most one is made */
+  bool *taken;        /* by step: what its group takes is in its place already */
   NEO_VEC(neo_tensor) in_place; /* in the item of another one */
   int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
   uint8_t depth;       /* loops around the steps that are added */
@@ -133,6 +139,11 @@ static uint64_t last_use(const planner *q, neo_tensor t) {
   return read > write ? read : write;
 }
 
+static neo_conditions conditions_at(const planner *q, size_t step) {
+  const neo_group *g = group_at(q, step);
+  return (neo_conditions){(uint32_t)g->when.n, g->when.at};
+}
+
 static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
   neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
                      .align_bytes = FRAME_ALIGN,
@@ -143,6 +154,7 @@ static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
   NEO_PUSH(q->scratch, &q->items, it);
   NEO_PUSH(q->scratch, &q->item_bytes, plan_places_bytes(q->env->store, t));
   NEO_PUSH(q->scratch, &q->item_tensor, t);
+  NEO_PUSH(q->scratch, &q->item_when, conditions_at(q, (size_t)first));
 }
 
 /* The tensor has the memory of an item, which has room for it at all sizes. */
@@ -187,10 +199,85 @@ static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
   NEO_PUSH(q->scratch, &q->in_place, t);
 }
 
+/* ---- tensors of which one is taken (ir/choice.h) */
+
+static neo_tensor place_of(const planner *q, neo_tensor t) {
+  uint64_t of;
+  while (neo_map_get(&q->same_place, t.i, &of))
+    t.i = (uint32_t)of;
+  return t;
+}
+
+/* The conditions under which t is written, which are the same for all of its pieces. */
+static bool written_where(const planner *q, neo_tensor t, neo_conditions *when) {
+  bool found = false;
+  for (size_t i = 0; i < q->order.n; i++)
+    for (size_t k = 0; k < group_at(q, i)->roots.n; k++) {
+      neo_conditions here = conditions_at(q, i);
+      if (group_at(q, i)->roots.at[k].i != t.i)
+        continue;
+      if (group_at(q, i)->cached || (found && !neo_conditions_same(when, &here)))
+        return false;
+      *when = here;
+      found = true;
+    }
+  return found;
+}
+
+/* Does the group do nothing but take one of several tensors, each of which may lie where the result does? */
+static bool is_choice(planner *q, size_t at, neo_choice *c) {
+  const neo_group *g = group_at(q, at);
+  neo_conditions *when = NEO_NEW_ARRAY(q->scratch, neo_conditions, NEO_MOST_CHOICES);
+  int32_t buf;
+  if (g->members.n != 1 || g->roots.n != 1 || g->cached || parts_at(q, at)->n ||
+      !neo_group_has_form(g) || !neo_choice_of(q->m, g->members.at[0].def, c) ||
+      c->of.i != g->roots.at[0].i)
+    return false;
+  for (uint32_t k = 0; k < c->n; k++)
+    if (has_buf(q, c->from[k], &buf) || is_output(q, c->from[k]) || is_update(q, c->from[k]) ||
+        neo_map_get(&q->same_place, c->from[k].i, NULL) || !written_where(q, c->from[k], &when[k]))
+      return false;
+  return neo_choice_is_exclusive(q->m, c, when);
+}
+
+/* Outer ones first: what they take may be the result of another one. */
+static void find_choices(planner *q) {
+  neo_choice *c = NEO_NEW(q->scratch, neo_choice);
+  q->taken = NEO_NEW_ARRAY(q->scratch, bool, q->order.n + 1);
+  for (size_t i = q->order.n; i-- > 0;) {
+    q->taken[i] = is_choice(q, i, c);
+    for (uint32_t k = 0; k < c->n && q->taken[i]; k++)
+      neo_map_set(&q->same_place, c->from[k].i, c->of.i);
+  }
+}
+
+static void place_with(planner *q, size_t at, neo_tensor t, neo_tensor top) {
+  int32_t buf;
+  uint64_t item = 0;
+  if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
+    return;
+  if (has_buf(q, top, &buf)) {
+    set_buf(q, t, buf);
+    return;
+  }
+  if (!neo_map_get(&q->item_of, top.i, NULL))
+    add_item(q, top, at, last_use(q, top));
+  neo_map_get(&q->item_of, top.i, &item);
+  if ((int64_t)last_use(q, t) > q->items.at[item].last)
+    q->items.at[item].last = (int64_t)last_use(q, t);
+  share_item(q, t, (size_t)item);
+  NEO_PUSH(q->scratch, &q->in_place, t);
+}
+
 /* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
  */
 static void place_root(planner *q, size_t at, neo_tensor t) {
   int32_t buf;
+  neo_tensor top = place_of(q, t);
+  if (top.i != t.i) {
+    place_with(q, at, t, top);
+    return;
+  }
   if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
     return;
   if (group_at(q, at)->cached) {
@@ -260,7 +347,7 @@ static void find_lifetimes(planner *q) {
 /* On a GPU small values get memory of their own, not reused over time: reuse would order kernels
  * that are otherwise independent and may run concurrently. */
 static void spread_small(planner *q) {
-  enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
+  enum { ALL_BYTES = 4 << 20 };
   int64_t total = 0;
   for (size_t k = 0; k < q->items.n; k++) {
     neo_dsa_item *it = &q->items.at[k];
@@ -278,27 +365,95 @@ static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
   plan_places_add(q->p, q->scratch, &f, e);
 }
 
+/* What an item's tensors have in common. */
+static void keep_implied(planner *q, neo_tensor t, const neo_conditions *when) {
+  uint64_t item;
+  if (!neo_map_get(&q->item_of, t.i, &item))
+    return;
+  neo_conditions *of = &q->item_when.at[item];
+  neo_expr *at = NEO_NEW_ARRAY(q->scratch, neo_expr, of->n + 1);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < of->n; k++) {
+    neo_conditions one = {1, &of->at[k]};
+    if (neo_conditions_imply(q->m, when, &one))
+      at[n++] = of->at[k];
+  }
+  *of = (neo_conditions){n, at};
+}
+
+static void written_always(planner *q, neo_tensor t) {
+  uint64_t item;
+  if (neo_map_get(&q->item_of, t.i, &item))
+    q->item_when.at[item].n = 0;
+}
+
+static void keep_condition(void *ctx, neo_expr e) {
+  planner *q = ctx;
+  const neo_node *n = neo_expr_node(q->m, e);
+  if (n->op == NEO_OP_LOAD)
+    written_always(q, (neo_tensor){n->attr});
+}
+
+/* What kernels ask is as if it were written always: all of them have to find the same there, though it may be made by
+ * none. */
+static void join_conditions(planner *q) {
+  for (size_t i = 0; i < q->order.n; i++) {
+    const neo_group *g = group_at(q, i);
+    neo_conditions when = conditions_at(q, i);
+    for (size_t k = 0; k < g->roots.n && !q->taken[i]; k++)
+      keep_implied(q, g->roots.at[k], &when);
+    for (size_t k = 0; k < g->when.n; k++)
+      neo_expr_visit(q->m, g->when.at[k], keep_condition, q);
+  }
+}
+
+static void share_exclusive(planner *q) {
+  plan_exclusive x = {q->items.at, q->item_when.at, q->items.n,
+                      q->env->in->gpu ? SMALL_BYTES : 0};
+  q->item_into = NEO_NEW_ARRAY(q->scratch, size_t, q->items.n + 1);
+  join_conditions(q);
+  plan_share_exclusive(q->m, &x, q->item_into, q->scratch);
+  for (size_t k = 0; k < q->items.n; k++) {
+    neo_expr *bytes = &q->item_bytes.at[q->item_into[k]];
+    if (q->item_into[k] != k && bytes->i != q->item_bytes.at[k].i)
+      *bytes = neo_op2(q->m, NEO_OP_MAX, *bytes, q->item_bytes.at[k]);
+  }
+}
+
+/* The buffers of items, once they have offsets. */
+static int32_t *item_buffers(planner *q) {
+  int32_t *buf = NEO_NEW_ARRAY(q->scratch, int32_t, q->items.n + 1);
+  for (int shared = 0; shared < 2; shared++)
+    for (size_t k = 0; k < q->items.n; k++) {
+      neo_tensor t = q->item_tensor.at[k];
+      neo_type type = (neo_type)neo_tensor_at(q->m, t)->type;
+      if ((q->item_into[k] != k) != shared)
+        continue;
+      buf[k] = shared ? plan_store_view(q->env->store, buf[q->item_into[k]], type,
+                                        plan_store_max_bytes(q->env->store, t))
+                      : plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type,
+                                       q->items.at[k].offset, q->items.at[k].size_bytes);
+      set_buf(q, t, buf[k]);
+    }
+  return buf;
+}
+
 static void plan_frame(planner *q, neo_rt_entry *e) {
   find_lifetimes(q);
+  find_choices(q);
   for (size_t i = 0; i < q->order.n; i++)
     for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
       place_root(q, i, group_at(q, i)->roots.at[k]);
   for (size_t i = 0; i < q->order.n; i++)
     place_between(q, i, parts_at(q, i));
+  share_exclusive(q);
   if (q->env->in->gpu)
     spread_small(q);
   neo_dsa_result r =
       neo_dsa_plan(q->items.at, q->items.n, neo_dsa_compile_budget(q->items.n), q->scratch);
   e->frame_bytes = r.peak_bytes;
   e->lower_bound_bytes = r.bound_bytes;
-  int32_t *buf_of_item = NEO_NEW_ARRAY(q->scratch, int32_t, q->items.n + 1);
-  for (size_t k = 0; k < q->items.n; k++) {
-    neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
-    buf_of_item[k] = plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
-                                    q->items.at[k].size_bytes);
-    set_buf(q, q->item_tensor.at[k], buf_of_item[k]);
-  }
-  add_places(q, buf_of_item, e);
+  add_places(q, item_buffers(q), e);
   for (size_t k = 0; k < q->in_place.n; k++) {
     uint64_t item = 0;
     int32_t buf = -1;
@@ -427,6 +582,8 @@ static void copy_old(planner *q, const neo_group *g) {
 
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
+  if (q->taken[step])
+    return;
   if (parts_at(q, step)->n) {
     int32_t group = (int32_t)q->order.at[step];
     add_parts(q, parts_at(q, step), gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0,
@@ -483,6 +640,8 @@ static void copy_updates(planner *q) {
 static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
+    if (q->item_into[k] != k) /* the place is noted once */
+      continue;
     bool to_the_end = it->last >= (int64_t)q->order.n;
     int32_t buf = -1;
     (void)has_buf(q, q->item_tensor.at[k], &buf);
@@ -576,7 +735,8 @@ static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry
                .scratch = env->store->scratch,
                .entry = entry};
   q.grouping = env->in->grouping;
-  neo_map *maps[] = {&q.outputs, &q.updates, &q.last_read, &q.last_write, &q.buf_of, &q.item_of};
+  neo_map *maps[] = {&q.outputs, &q.updates, &q.last_read, &q.last_write, &q.buf_of, &q.item_of,
+                    &q.same_place};
   for (size_t k = 0; k < sizeof maps / sizeof *maps; k++)
     neo_map_init(maps[k], q.scratch);
   for (uint32_t k = 0; entry && k < entry->outputs.n; k++)

@@ -119,6 +119,8 @@ typedef struct fuser {
   neo_decisions *decisions;     /* may be null */
   fuse_def *def;                /* by id */
   bool *wanted;                 /* by tensor */
+  bool *always;                 /* by tensor: needed whatever holds */
+  bool has_branches;            /* some definitions are needed only where a condition holds */
   uint32_t *order;              /* of definitions */
   size_t n_order;
   NEO_VEC(fuse_group) groups;
@@ -166,11 +168,15 @@ void fuse_take_consumers(fuser *q);
 void fuse_take_row_sums(fuser *q);
 /* ---- row_leads.c: what rows that are made in blocks need of themselves alone, where streaming is off */
 void fuse_take_row_leads(fuser *q);
-/* ---- branches.c: conditions under which definitions are needed */
+/* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of recurrences are
+ * complete, which then say what runs together. */
+void fuse_find_flags(fuser *q);
 void fuse_find_branches(fuser *q);
+/* May a kernel that is needed where `host` is compute d as well? */
+bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host);
 /* Are both needed under the same conditions? */
 bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b);
-/* Sets the conditions of a group whose results are those of the n definitions: what they have in common. */
+/* Sets the conditions of a group whose results are those of the n definitions. */
 void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g);
 void fuse_facts(fuser *q);
 double fuse_bytes(fuser *q, neo_tensor t); /* at the largest sizes */
@@ -196,6 +202,9 @@ typedef struct {
  * they have no form together; *why says the reason. */
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out,
                    const char **why) NEO_MUST_CHECK;
+/* branches.c: is the group a single definition that takes one of several tensors, in whose place it is then
+ * (codegen/plan/entry.c)? */
+bool fuse_is_choice(fuser *q, const fuse_parts *p);
 /* The kind of fusion that a group of several definitions is. */
 neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p);
 /* Is the definition one of the parts that were last asked for? */
