@@ -1,7 +1,7 @@
 /* See choice.h. */
 #include "ir/choice.h"
 
-static bool is_like(const neo_module *m, neo_tensor t, neo_tensor of) {
+bool neo_choice_is_like(const neo_module *m, neo_tensor t, neo_tensor of) {
   const neo_tensor_rec *x = neo_tensor_at(m, t), *y = neo_tensor_at(m, of);
   bool is = t.i != of.i && x->role == NEO_ROLE_TEMP && x->type == y->type &&
             x->extent.n == y->extent.n && !x->partial && !x->terms && !x->saturates && !x->moves &&
@@ -40,7 +40,7 @@ static bool look(const neo_module *m, neo_expr e, neo_choice *c) {
     return are_conditions(m, neo_list_expr(m, n.arg, 0)) &&
            look(m, neo_list_expr(m, n.arg, 1), c) && look(m, neo_list_expr(m, n.arg, 2), c);
   neo_tensor t = {n.op == NEO_OP_LOAD ? n.attr : 0};
-  if (!t.i || !is_own_element(m, &n) || !is_like(m, t, c->of))
+  if (!t.i || !is_own_element(m, &n) || !neo_choice_is_like(m, t, c->of))
     return false;
   if (has(c, t))
     return true;

@@ -15,6 +15,8 @@ typedef struct {
   neo_tensor from[NEO_MOST_CHOICES]; /* each once: temporary, and of the result's type and extents */
 } neo_choice;
 
+/* May t be where `of` is: a temporary tensor of the same type and extents? */
+bool neo_choice_is_like(const neo_module *m, neo_tensor t, neo_tensor of);
 /* Is the definition one? */
 bool neo_choice_of(const neo_module *m, neo_def d, neo_choice *out);
 /* Do conditions under which the k-th tensor is made exclude those of all others? */

@@ -222,3 +222,28 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
   }
   return is_junction(m, atom) ? turned(junction_where(m, holds, n, atom), no) : NEO_CONDITION_OPEN;
 }
+
+/* Side k of a conjunction or disjunction, or of its negation. */
+static neo_expr side_of(neo_module *m, neo_expr e, uint32_t k) {
+  if (neo_expr_node(m, e)->op != NEO_OP_NOT)
+    return neo_condition_of(m, neo_expr_arg(m, e, k));
+  return neo_condition_not(m, neo_expr_arg(m, neo_expr_arg(m, e, 0), k));
+}
+
+bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, neo_expr e) {
+  neo_expr x = neo_condition_of(m, e);
+  neo_condition_value v = neo_condition_where(m, at, *n, x);
+  bool no = neo_expr_node(m, x)->op == NEO_OP_NOT;
+  neo_op op = (neo_op)neo_expr_node(m, no ? neo_expr_arg(m, x, 0) : x)->op;
+  if (v != NEO_CONDITION_OPEN)
+    return v == NEO_CONDITION_HOLDS;
+  if (op == (no ? NEO_OP_OR : NEO_OP_AND))
+    return neo_condition_add(m, at, n, most, side_of(m, x, 0)) &&
+           neo_condition_add(m, at, n, most, side_of(m, x, 1));
+  for (uint32_t k = 0; k < 2 && op == (no ? NEO_OP_AND : NEO_OP_OR); k++)
+    if (neo_condition_where(m, at, *n, side_of(m, x, k)) == NEO_CONDITION_FAILS)
+      return neo_condition_add(m, at, n, most, side_of(m, x, !k));
+  if (*n < most)
+    at[(*n)++] = x;
+  return true;
+}

@@ -24,4 +24,8 @@ typedef enum { NEO_CONDITION_OPEN, NEO_CONDITION_HOLDS, NEO_CONDITION_FAILS } ne
 neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, uint32_t n,
                                         neo_expr e);
 
+/* Adds the parts of e to a conjunction at[0 .. *n - 1], without what follows from the others; those for which there is
+ * no room are left out. False: they never all hold. */
+bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, neo_expr e);
+
 #endif

@@ -68,10 +68,7 @@ static void reduce(neo_module *m, term *x) {
 
 /* A condition more; false: it never holds with the others. */
 static bool add(neo_module *m, term *x, neo_expr e) {
-  neo_condition_value v = neo_condition_where(m, x->at, x->n, e);
-  if (v == NEO_CONDITION_OPEN && x->n < MOST_CONDITIONS)
-    x->at[x->n++] = e;
-  return v != NEO_CONDITION_FAILS;
+  return neo_condition_add(m, x->at, &x->n, MOST_CONDITIONS, e);
 }
 
 /* ---- disjunctions */
