@@ -211,6 +211,8 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
   bool no = neo_expr_node(m, y)->op == NEO_OP_NOT;
   neo_expr atom = no ? neo_expr_arg(m, y, 0) : y;
   int64_t c;
+  if (neo_expr_is_int(m, atom, &c))
+    return turned(c ? NEO_CONDITION_HOLDS : NEO_CONDITION_FAILS, no);
   for (uint32_t k = 0; k < n; k++) {
     bool other = neo_expr_node(m, holds[k])->op == NEO_OP_NOT;
     if ((other ? neo_expr_arg(m, holds[k], 0) : holds[k]).i == atom.i)

@@ -18,7 +18,7 @@ typedef struct { /* a conjunction */
   neo_expr at[MOST_CONDITIONS];
 } term;
 
-typedef struct { /* a disjunction; n == 0: nothing is known of a reader */
+typedef struct { /* a disjunction; n == 0: it is needed nowhere */
   uint32_t n;
   const term *at[MOST_TERMS];
 } need;
@@ -384,8 +384,10 @@ static neo_expr rest_of(search *s, const need *x, const term *all) {
 }
 
 static neo_conditions answer(search *s, const need *x) {
-  if (!x->n)
-    return (neo_conditions){0};
+  if (!x->n) { /* conditions that never hold at one time are on the way to all of its readers */
+    neo_expr never = neo_const_bool(s->m, false);
+    return (neo_conditions){1, neo_arena_copy(s->a, &never, sizeof never)};
+  }
   term all = common(s->m, x);
   neo_expr rest = x->n > 1 ? rest_of(s, x, &all) : (neo_expr){0};
   neo_expr *at = NEO_NEW_ARRAY(s->a, neo_expr, all.n + 1);
@@ -479,6 +481,9 @@ typedef struct { /* is it so in each case of the conditions? */
 } cases_ctx;
 
 static bool answers(const cases_ctx *c, const term *holds) {
+  for (uint32_t k = 0; k < holds->n; k++)
+    if (neo_expr_node(c->m, holds->at[k])->op == NEO_OP_CONST) /* never */
+      return true;
   for (uint32_t k = 0; k < c->of->n; k++) {
     neo_condition_value v = neo_condition_where(c->m, holds->at, holds->n, c->of->at[k]);
     if (c->excludes && v == NEO_CONDITION_FAILS)

@@ -8,7 +8,7 @@
 #define NEO_IR_NEEDED_H
 #include "ir/condition.h"
 
-typedef struct { /* all of them hold; n == 0: always */
+typedef struct { /* all of them hold; n == 0: always; one is the constant false: never */
   uint32_t n;
   const neo_expr *at; /* as neo_condition_of has them, or a disjunction of such; in order */
 } neo_conditions;
