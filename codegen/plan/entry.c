@@ -185,6 +185,18 @@ static neo_tensor given_up(const neo_plan_parts *parts, neo_tensor t) {
 
 static void place_root(planner *q, size_t at, neo_tensor t);
 
+/* May the temporary tensor be written where its group says, as all that is there is read by then? */
+static bool lies_over(const planner *q, size_t at, neo_tensor t) {
+  neo_tensor old = group_at(q, at)->over;
+  uint64_t item = 0;
+  int32_t buf;
+  if (!old.i || role_of(q, t) != NEO_ROLE_TEMP || is_output(q, old) || is_update(q, old) ||
+      has_buf(q, old, &buf) || !neo_map_get(&q->item_of, old.i, &item))
+    return false;
+  return q->items.at[item].last == (int64_t)at && last_use(q, old) == at &&
+         q->item_bytes.at[item].i == plan_places_bytes(q->env->store, t).i;
+}
+
 /* The old one may be made by an earlier kernel of the same step. */
 static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
   uint64_t item = 0;
@@ -291,6 +303,8 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     return;
   }
   neo_tensor old = given_up(parts_at(q, at), t);
+  if (!old.i && lies_over(q, at, t))
+    old = group_at(q, at)->over;
   if (old.i)
     take_over(q, at, t, old);
   else
