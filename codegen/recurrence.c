@@ -200,7 +200,7 @@ static int64_t middle(const neo_size_rec *r) {
 
 static void take_rows(const maker *x, const neo_recurrence_steps *steps) {
   for (size_t k = 0; k < steps->n; k++) {
-    const neo_loop_blocks *b = &steps->at[k].blocks;
+    const neo_tree_rows *b = &steps->at[k].blocks;
     if (b->first.i) {
       x->sizes[neo_size_number(x->m, b->begin)] = neo_size_at(x->m, b->begin)->usual;
       x->sizes[neo_size_number(x->m, b->end)] = neo_size_at(x->m, b->end)->usual;
@@ -423,7 +423,7 @@ static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
 static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n);
 
 /* The rows of blocks `at` to the one before `end`, and where there are some. */
-static neo_block *clone_rows(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *at,
+static neo_block *clone_rows(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *at,
                              const neo_lx *end) {
   neo_kernel *k = x->k;
   neo_size size[] = {b->begin, b->end};
@@ -461,7 +461,7 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
 }
 
 /* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (neo_tensor_rec.saturates). */
-static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_loop_blocks *b, const neo_lx *lo,
+static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;
   uint64_t buf = 0;
@@ -478,7 +478,7 @@ static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_loop_blocks *
 }
 
 /* The first block from which on all that follow, to `end`, have one row each. */
-static const neo_lx *blocks_wide_end(maker *x, neo_block *in, const neo_loop_blocks *b,
+static const neo_lx *blocks_wide_end(maker *x, neo_block *in, const neo_tree_rows *b,
                                      const neo_lx *lo, const neo_lx *end) {
   neo_kernel *k = x->k;
   uint64_t buf = 0;

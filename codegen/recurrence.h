@@ -27,7 +27,7 @@ struct neo_kernel_step {
   neo_size index;
   neo_expr lo, hi;
   bool down;
-  neo_loop_blocks blocks;
+  neo_tree_rows blocks;
   neo_kernel_steps steps;
 };
 

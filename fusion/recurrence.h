@@ -17,29 +17,13 @@
 #ifndef NEO_FUSION_RECURRENCE_H
 #define NEO_FUSION_RECURRENCE_H
 #include "fusion/group.h"
-#include "ir/order.h"
+#include "ir/tree/tree.h"
 
 typedef struct {
   neo_tensor slice, whole; /* of a slice that is not stored its own tensor is all there is */
   neo_expr offset;         /* elements of `whole`, over sizes */
   bool stored;
 } neo_slice;
-
-/* Which blocks of rows are a loop's. The last ones may have one row each, as all have of a chain, and those of a tree
- * below its root: they have no rows to run at once. */
-typedef enum {
-  NEO_BLOCKS_ALL,
-  NEO_BLOCKS_WIDE,  /* those before the last run of blocks with one row each */
-  NEO_BLOCKS_SERIAL /* that run, as one block, whose rows run one after another in a loop of their own */
-} neo_block_range;
-
-/* Blocks of rows that do not need each other, as a loop's rounds: round b has the rows first[b] .. first[b+1] - 1,
- * which are the sizes begin and end; without rows it does nothing. */
-typedef struct {
-  neo_tensor first; /* 0: the loop's rounds are single */
-  neo_size begin, end;
-  neo_block_range range;
-} neo_loop_blocks;
 
 typedef struct neo_recurrence_step neo_recurrence_step;
 typedef NEO_VEC(neo_recurrence_step) neo_recurrence_steps;
@@ -49,7 +33,7 @@ struct neo_recurrence_step {
   neo_size index;
   neo_expr lo, hi;
   bool down;
-  neo_loop_blocks blocks;
+  neo_tree_rows blocks;
   neo_recurrence_steps steps;
   /* A segment runs where the condition holds (0: always), and where `alive`, a read of a tensor of bools at a
    * position over sizes, is true (0: always): where it is not, it would change nothing that is read. */

@@ -259,14 +259,20 @@ static neo_status eval_def(run *r, neo_def d) {
   return neo_interp_frame_run(f, d);
 }
 
-static neo_status eval_recurrence(run *r, const neo_def *defs, size_t n) {
+static neo_status eval_tree(run *r, const neo_schedule_tree *t, const neo_def *defs, size_t n) {
   neo_interp_frame *frames = NEO_NEW_ARRAY(&r->scratch, neo_interp_frame, n);
   neo_status status = NEO_OK;
   for (size_t k = 0; k < n && !status; k++) {
     status = check_reads(r, defs[k], defs, n);
     frames[k] = new_frame(r, defs[k]);
   }
-  return status ? status : neo_interp_recurrence(frames, defs, n, r->why);
+  return status || !n ? status : neo_interp_tree(frames, defs, n, t);
+}
+
+static neo_status eval_recurrence(run *r, const neo_def *defs, size_t n) {
+  neo_schedule_tree t = {0};
+  t.root = neo_tree_of_recurrence(r->p->m, &r->scratch, defs, n, r->why);
+  return t.root ? eval_tree(r, &t, defs, n) : NEO_INTERNAL;
 }
 
 static bool pieces_done(const neo_interp *p, const bool *done, uint32_t t) {
@@ -277,13 +283,21 @@ static bool pieces_done(const neo_interp *p, const bool *done, uint32_t t) {
   return true;
 }
 
-static neo_status finish_def(run *r, neo_def d, bool *done) {
+static bool has_store(const neo_schedule_tree *t, uint32_t tensor) {
+  for (size_t k = 0; t && k < t->stores.n; k++)
+    if (t->stores.at[k].tensor.i == tensor)
+      return true;
+  return false;
+}
+
+/* tree: in which it was evaluated; null: none, or one without stores. */
+static neo_status finish_def(run *r, neo_def d, bool *done, const neo_schedule_tree *tree) {
   neo_list out = neo_def_at(r->p->m, d)->out;
   neo_status status = NEO_OK;
   done[d.i] = true;
   for (uint32_t k = 0; k < out.n && !status; k++) {
     uint32_t t = neo_list_at(r->p->m, out, k);
-    if (!pieces_done(r->p, done, t))
+    if (!pieces_done(r->p, done, t) || has_store(tree, t))
       continue;
     r->p->store[t].v.known = true;
     status = check_bound(r, t);
@@ -314,7 +328,7 @@ static neo_status eval_roots(run *r, const neo_tensor *roots, size_t n) {
   for (size_t k = 0; k < n_order; k += n_unit) {
     neo_status s = eval_unit(r, order + k, n_order - k, recurrence, &n_unit);
     for (size_t j = 0; j < n_unit && !s; j++)
-      s = finish_def(r, order[k + j], done);
+      s = finish_def(r, order[k + j], done, NULL);
     if (s)
       return s;
   }
@@ -457,6 +471,26 @@ neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, boo
   }
   run_begin(&r, p, training, why);
   neo_status status = eval_roots(&r, roots, n);
+  neo_arena_free(&r.scratch);
+  return status;
+}
+
+neo_status neo_interp_eval_tree(neo_interp *p, const neo_schedule_tree *t, bool training,
+                                neo_str *why) {
+  run r;
+  neo_def *defs;
+  if (p->init_status) {
+    neo_str_add(why, neo_str_text(&p->init_why));
+    return p->init_status;
+  }
+  run_begin(&r, p, training, why);
+  size_t n = neo_tree_defs(p->m, t->root, &r.scratch, &defs);
+  bool *done = NEO_NEW_ARRAY(&r.scratch, bool, p->m->defs.n);
+  neo_status status = eval_tree(&r, t, defs, n);
+  for (size_t k = 0; k < n && !status; k++)
+    status = finish_def(&r, defs[k], done, t);
+  for (size_t k = 0; k < t->stores.n; k++)
+    p->store[t->stores.at[k].tensor.i].v.known = false;
   neo_arena_free(&r.scratch);
   return status;
 }

@@ -37,6 +37,11 @@ const neo_values *neo_interp_output(neo_interp *p, uint32_t k);
 /* Evaluates single tensors outside any entry; `step` and calls stay. */
 neo_status neo_interp_eval(neo_interp *p, const neo_tensor *roots, size_t n, bool training,
                            neo_str *why) NEO_MUST_CHECK;
+/* The same of what a schedule tree makes, in the order and in the memory that it says (ir/tree/tree.h). Tensors that have
+ * a store there have no value afterwards. NEO_INTERNAL with a text: a read finds another element than it asks for. */
+struct neo_schedule_tree;
+neo_status neo_interp_eval_tree(neo_interp *p, const struct neo_schedule_tree *t, bool training,
+                                neo_str *why) NEO_MUST_CHECK;
 /* Error bounds, for comparing other implementations with this one. While tracking, each element of
  * a float tensor gets a bound on how far a correct implementation may be away from it: one that
  * rounds after every operator or later, sums in any order, and computes elementary functions

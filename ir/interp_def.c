@@ -63,27 +63,31 @@ static void add_node(void *ctx, neo_expr e) {
   NEO_PUSH(f->arena, &f->node, n);
 }
 
-static uint32_t add_expr(neo_interp_frame *f, neo_expr e) {
+uint32_t neo_interp_frame_add(neo_interp_frame *f, neo_expr e) {
   neo_expr_visit(f->m, e, add_node, f);
   return node_of(f, e);
 }
 
-static void compile(neo_interp_frame *f) {
-  const neo_def_rec *d = &f->d;
+static void begin_table(neo_interp_frame *f) {
   neo_map_init(&f->index, f->arena);
   NEO_PUSH(f->arena, &f->node, (neo_inode){.op = NEO_OP_CONST}); /* [0]: none */
+}
+
+static void compile(neo_interp_frame *f) {
+  const neo_def_rec *d = &f->d;
+  begin_table(f);
   for (uint32_t k = 0; k < d->axes.n; k++) {
     const neo_axis_rec *x = neo_def_axis(f->m, d, k);
     neo_expr lo = x->lo, hi = x->hi;
-    f->lo[k] = add_expr(f, lo);
-    f->hi[k] = add_expr(f, hi);
+    f->lo[k] = neo_interp_frame_add(f, lo);
+    f->hi[k] = neo_interp_frame_add(f, hi);
   }
   if (d->where.i)
-    f->where = add_expr(f, d->where);
+    f->where = neo_interp_frame_add(f, d->where);
   for (uint32_t k = 0; k < d->body.n; k++)
-    f->body[k] = add_expr(f, neo_list_expr(f->m, d->body, k));
+    f->body[k] = neo_interp_frame_add(f, neo_list_expr(f->m, d->body, k));
   for (uint32_t k = 0; k < d->finish.n; k++)
-    f->finish[k] = add_expr(f, neo_list_expr(f->m, d->finish, k));
+    f->finish[k] = neo_interp_frame_add(f, neo_list_expr(f->m, d->finish, k));
 }
 
 /* ---- loops */
@@ -173,6 +177,18 @@ static neo_value disturbed(const neo_interp_frame *f, uint32_t node, neo_value y
   return (neo_value){.f = neo_value_round(t, y.f + unit * 2 * neo_error_unit(t) * y.f)};
 }
 
+static void put_cell(neo_interp_frame *f, const neo_interp_store *s, uint32_t tensor, int64_t at,
+                     neo_value y, double error) {
+  const neo_interp_cells *c = s->cells;
+  int64_t cell = neo_interp_frame_cell(f, c, &s->v, tensor, at, false);
+  if (cell < 0)
+    return;
+  c->v[cell] = y;
+  c->holds[cell] = at + 1;
+  if (f->env->track)
+    c->error[cell] = error;
+}
+
 static void put(neo_interp_frame *f, uint32_t k) {
   neo_interp_store *s = &f->store[neo_list_at(f->m, f->d.out, k)];
   int64_t at = out_offset(f, &s->v);
@@ -181,9 +197,15 @@ static void put(neo_interp_frame *f, uint32_t k) {
     neo_interp_frame_fail(f, NEO_RANGE, "a definition writes outside of its tensor");
     return;
   }
-  s->v.at[at] = f->env->noise ? disturbed(f, f->finish[k], y) : y;
+  y = f->env->noise ? disturbed(f, f->finish[k], y) : y;
+  double error = f->unsure ? (double)INFINITY : neo_interp_frame_error(f, f->finish[k]);
+  if (s->cells) {
+    put_cell(f, s, neo_list_at(f->m, f->d.out, k), at, y, error);
+    return;
+  }
+  s->v.at[at] = y;
   if (f->env->track)
-    s->error[at] = f->unsure ? (double)INFINITY : neo_interp_frame_error(f, f->finish[k]);
+    s->error[at] = error;
 }
 
 static void point(neo_interp_frame *f) {
@@ -208,30 +230,36 @@ static void loop(neo_interp_frame *f, uint32_t k) {
     point(f);
     return;
   }
-  if (f->fixed >> k & 1) {
-    loop(f, k + 1);
-    return;
-  }
   int64_t hi = neo_interp_frame_eval(f, f->hi[k]).i;
-  for (int64_t x = 0; x < hi && !f->status; x++) {
+  int64_t end = f->to[k] < hi ? f->to[k] : hi;
+  for (int64_t x = f->from[k] > 0 ? f->from[k] : 0; x < end && !f->status; x++) {
     neo_interp_frame_set_axis(f, k, x);
     loop(f, k + 1);
   }
+}
+
+static void begin_ticks(neo_interp_frame *f) {
+  f->tick = 1;
+  for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
+    f->since[k] = 1;
 }
 
 void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d) {
   f->d = *neo_def_at(f->m, d);
   compile(f);
   neo_interp_frame_find_product(f);
-  f->tick = 1;
-  for (uint32_t k = 0; k <= NEO_INTERP_AXES; k++)
-    f->since[k] = 1;
+  begin_ticks(f);
+  for (uint32_t k = 0; k < f->d.n_out; k++)
+    f->to[k] = INT64_MAX;
 }
 
-void neo_interp_frame_run_fixed(neo_interp_frame *f) {
-  for (uint32_t k = 0; k < f->d.n_out; k++)
-    if (f->fixed >> k & 1 && (f->axis[k] < 0 || f->axis[k] >= neo_interp_frame_eval(f, f->hi[k]).i))
-      return;
+void neo_interp_frame_prepare_exprs(neo_interp_frame *f) {
+  f->d = (neo_def_rec){.axes = {.n = NEO_INTERP_AXES}};
+  begin_table(f);
+  begin_ticks(f);
+}
+
+void neo_interp_frame_run_part(neo_interp_frame *f) {
   loop(f, 0);
 }
 

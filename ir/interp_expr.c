@@ -36,10 +36,14 @@ static const char *tensor_name(const neo_interp_frame *f, uint32_t t) {
   return neo_name_text(f->m->names, neo_tensor_at(f->m, (neo_tensor){t})->name);
 }
 
+/* What the frame makes; a tree's expressions have no definition. */
+static const char *made_name(const neo_interp_frame *f) {
+  return f->d.out.n ? tensor_name(f, neo_list_at(f->m, f->d.out, 0)) : "the tree";
+}
+
 static void fail_range(neo_interp_frame *f, const neo_inode *n, uint32_t dim, int64_t index) {
-  uint32_t out = neo_list_at(f->m, f->d.out, 0);
   neo_interp_frame_fail(f, NEO_RANGE, "%s reads %s at index %lld of dimension %u, which has %lld",
-                        tensor_name(f, out), tensor_name(f, n->attr), (long long)index, dim,
+                        made_name(f), tensor_name(f, n->attr), (long long)index, dim,
                         (long long)n->from->v.extent[dim]);
 }
 
@@ -65,10 +69,58 @@ int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load_node,
   return load_offset(f, load_node, false, error);
 }
 
+/* ---- cells of a tree's stores */
+
+static int64_t cell_of(neo_interp_frame *where, const neo_interp_cells *c, const neo_values *v,
+                       int64_t at) {
+  int64_t cell = 0;
+  for (uint32_t k = v->rank; k-- > 0; at /= v->extent[k])
+    neo_interp_frame_set_axis(where, k, at % v->extent[k]);
+  for (uint32_t k = 0; k < c->rank; k++) {
+    int64_t x = neo_interp_frame_eval(where, c->at[k]).i;
+    if (x < 0 || x >= c->extent[k])
+      return -1;
+    cell = cell * c->extent[k] + x;
+  }
+  return cell;
+}
+
+int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, const neo_values *v,
+                              uint32_t tensor, int64_t at, bool read) {
+  int64_t cell = c->where ? cell_of(c->where, c, v, at) : at;
+  if (cell < 0) {
+    neo_interp_frame_fail(f, NEO_INTERNAL, "element %lld of %s has no cell", (long long)at,
+                          tensor_name(f, tensor));
+    return -1;
+  }
+  if (!read || c->holds[cell] == at + 1)
+    return cell;
+  if (c->holds[cell])
+    neo_interp_frame_fail(
+        f, NEO_INTERNAL, "%s reads element %lld of %s, whose cell holds element %lld", made_name(f),
+        (long long)at, tensor_name(f, tensor), (long long)c->holds[cell] - 1);
+  else
+    neo_interp_frame_fail(f, NEO_INTERNAL, "%s reads element %lld of %s before it is made",
+                          made_name(f), (long long)at, tensor_name(f, tensor));
+  return -1;
+}
+
+static neo_value load_cell(neo_interp_frame *f, neo_inode *n, int64_t at, double error) {
+  const neo_interp_cells *c = n->from->cells;
+  int64_t cell = neo_interp_frame_cell(f, c, &n->from->v, n->attr, at, true);
+  if (cell < 0)
+    return zero;
+  if (f->env->track)
+    n->error = error + (n->from->error_valid && c->error ? c->error[cell] : 0);
+  return c->v[cell];
+}
+
 static neo_value load(neo_interp_frame *f, neo_inode *n) {
   double error = 0;
   bool guarded = n->op == NEO_OP_LOAD_ELSE;
   int64_t at = load_offset(f, n, guarded, &error);
+  if (at >= 0 && n->from->cells)
+    return load_cell(f, n, at, error);
   if (at >= 0) {
     if (f->env->track)
       n->error = error + (n->from->error_valid ? n->from->error[at] : 0);
@@ -175,5 +227,11 @@ void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x) {
   f->axis[k] = x;
   f->tick++;
   for (uint32_t level = k + 1; level <= f->d.axes.n; level++)
+    f->since[level] = f->tick;
+}
+
+void neo_interp_frame_forget(neo_interp_frame *f) {
+  f->tick++;
+  for (uint32_t level = 0; level <= f->d.axes.n; level++)
     f->since[level] = f->tick;
 }

@@ -7,20 +7,33 @@
 #ifndef NEO_IR_INTERP_PARTS_H
 #define NEO_IR_INTERP_PARTS_H
 #include "ir/interp.h"
+#include "ir/tree/tree.h"
 
 enum { NEO_INTERP_AXES = 64, NEO_FACTOR_MAPS = 4 /* of a read, before it is multiplied */ };
 
+/* Memory of a tensor while a tree runs that makes it: each cell knows which element it holds. */
+typedef struct {
+  int64_t n, *holds; /* by cell: an element, + 1; 0: none */
+  struct neo_interp_frame
+      *where;            /* its AXIS are an element's indices; null: a cell for each element */
+  uint32_t rank, at[16]; /* nodes of the cell's coordinates */
+  int64_t extent[16];
+  neo_value *v;
+  double *error; /* as in neo_interp_store */
+} neo_interp_cells;
+
 typedef struct {
   neo_values v;
-  double *error;    /* while tracking; null: all 0 */
-  size_t cap;       /* of v.at and error */
-  bool error_valid; /* `error` belongs to the values */
+  double *error;           /* while tracking; null: all 0 */
+  size_t cap;              /* of v.at and error */
+  bool error_valid;        /* `error` belongs to the values */
+  neo_interp_cells *cells; /* null: no tree is running that makes the tensor */
 } neo_interp_store;
 
 typedef struct {
   uint64_t seed, step, call;
   bool training, track;
-  uint64_t *work; /* elements and terms that are left; null: any number */
+  uint64_t *work;  /* elements and terms that are left; null: any number */
   uint64_t *noise; /* state of the random disturbance; null: none (neo_interp_disturb) */
 } neo_interp_env;
 
@@ -34,7 +47,7 @@ typedef struct {
   double error;
 } neo_inode;
 
-typedef struct {
+typedef struct neo_interp_frame {
   neo_module *m;
   neo_arena *arena; /* of the run */
   const neo_interp_env *env;
@@ -46,7 +59,8 @@ typedef struct {
   uint32_t lo[NEO_INTERP_AXES], hi[NEO_INTERP_AXES], where, body[2], finish[4];
   uint32_t n_factors, factor[2]; /* that the body multiplies (interp_product.c); 0: another */
   int64_t axis[NEO_INTERP_AXES];
-  uint64_t fixed; /* output axes that loops of an order set (interp_order.c); bit k: AXIS k */
+  int64_t from[NEO_INTERP_AXES],
+      to[NEO_INTERP_AXES]; /* output axes run over these positions, of those they have */
   uint64_t tick, since[NEO_INTERP_AXES + 1];
   neo_value acc[2];
   double acc_error[2];
@@ -64,23 +78,33 @@ void neo_interp_frame_set_axis(neo_interp_frame *f, uint32_t k, int64_t x);
 void neo_interp_frame_fail(neo_interp_frame *f, neo_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Values of all nodes are old, also of those that depend on no axis. */
+void neo_interp_frame_forget(neo_interp_frame *f);
+
 /* Counts n elements or terms; fails where no more may be taken. */
 void neo_interp_frame_count(neo_interp_frame *f, uint64_t n);
+
+/* The cell of element `at`, which is to hold it if it is `read`; -1 after a report: it is none, or holds another. */
+int64_t neo_interp_frame_cell(neo_interp_frame *f, const neo_interp_cells *c, const neo_values *v,
+                              uint32_t tensor, int64_t at, bool read);
 
 /* Where a read is in its tensor; -1, after a report, where it is outside. An index that is not
  * certain adds to *error. */
 int64_t neo_interp_frame_offset(neo_interp_frame *f, const neo_inode *load, double *error);
 
 /* ---- interp_def.c: evaluates a definition into the stores of its results: all of it, or once it is
- * prepared the points where the fixed axes are as they are set; none where one is out of its range */
+ * prepared the part where output axes are in `from` .. `to` */
 neo_status neo_interp_frame_run(neo_interp_frame *f, neo_def d) NEO_MUST_CHECK;
 void neo_interp_frame_prepare(neo_interp_frame *f, neo_def d);
-void neo_interp_frame_run_fixed(neo_interp_frame *f);
+void neo_interp_frame_run_part(neo_interp_frame *f);
+/* Prepares a frame for expressions alone, over AXIS k up to NEO_INTERP_AXES. */
+void neo_interp_frame_prepare_exprs(neo_interp_frame *f);
+uint32_t neo_interp_frame_add(neo_interp_frame *f, neo_expr e); /* its node */
 
-/* ---- interp_order.c: the definitions of a recurrence, frame k for defs[k], in an order that is found
- * for them. NEO_INTERNAL with a text: there is none. */
-neo_status neo_interp_recurrence(neo_interp_frame *frames, const neo_def *defs, size_t n,
-                                 neo_str *why) NEO_MUST_CHECK;
+/* ---- tree/interp.c: runs the tree, whose instances are of these definitions, frame k for defs[k]. Each read of a
+ * tensor that they make finds the element that it asks for, or the run fails: NEO_INTERNAL with a text. */
+neo_status neo_interp_tree(neo_interp_frame *frames, const neo_def *defs, size_t n,
+                           const neo_schedule_tree *t) NEO_MUST_CHECK;
 
 /* ---- interp_reduce.c */
 typedef struct {

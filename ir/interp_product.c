@@ -149,6 +149,14 @@ static void add_reads(neo_accu *a, const stream *s, int64_t n) {
   }
 }
 
+/* Does each cell of the stream hold its own element? Else the general way tells which does not. */
+static bool all_hold(const neo_interp_cells *c, int64_t first, int64_t step, int64_t n) {
+  bool all = !c->where;
+  for (int64_t i = 0; i < n && all; i++)
+    all = c->holds[first + i * step] == first + i * step + 1;
+  return all;
+}
+
 bool neo_interp_frame_sum(neo_interp_frame *f, neo_accu *a, uint32_t axis, int64_t lo, int64_t hi) {
   stream s[2];
   const neo_inode *load[2];
@@ -171,6 +179,8 @@ bool neo_interp_frame_sum(neo_interp_frame *f, neo_accu *a, uint32_t axis, int64
     s[k].at = from->v.at + first[k];
     s[k].error = errors ? from->error + first[k] : NULL;
     s[k].step = (last - first[k]) / (hi - 1 - lo);
+    if (from->cells && !all_hold(from->cells, first[k], s[k].step, hi - lo))
+      return false;
   }
   neo_type t = (neo_type)f->node.at[f->body[0]].type;
   if (f->n_factors == 2)

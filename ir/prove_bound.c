@@ -191,7 +191,7 @@ static void try_quotient(step *t, neo_expr e) {
   neo_poly x, n, end, nb, y;
   neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 0), &x);
   neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_prover_at_least(t->s, &n, -1) || !quotient_end(t, &x, &n, &end))
+  if (!neo_prover_divisor(t->s, &n, e) || !quotient_end(t, &x, &n, &end))
     return;
   if (n.n) {
     try_symbolic_quotient(t, &end, &n);
@@ -204,7 +204,7 @@ static void try_quotient(step *t, neo_expr e) {
 static void try_remainder(step *t, neo_expr e) {
   neo_poly x, n;
   neo_prover_form(t->s, neo_expr_arg(t->s->m, e, 1), &n);
-  if (!neo_prover_at_least(t->s, &n, -1))
+  if (!neo_prover_divisor(t->s, &n, e))
     return;
   if (t->sign > 0) {
     try_const(t, 0);

@@ -7,6 +7,41 @@
  * larger than x, and leave i64 where x does not. */
 #include "ir/prove_scope.h"
 
+/* ---- positive divisors */
+
+/* g >= 0 with g = n*q - c and c >= 1: n is not 0. */
+static bool has_factor(const neo_poly *g, const neo_poly *n) {
+  neo_poly product, q, rest;
+  if (g->constant >= 0)
+    return false;
+  neo_poly_copy(&product, g);
+  product.constant = 0;
+  return product.n && neo_poly_divide(&product, n, &q, &rest) && rest.n == 0 && rest.constant == 0;
+}
+
+bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) {
+  neo_poly lo, hi;
+  neo_prover_form(s, s->axes[axis].lo, &lo);
+  neo_prover_form(s, s->axes[axis].hi, &hi);
+  return neo_poly_add(&hi, -1, &lo, g) && !__builtin_sub_overflow(g->constant, 1, &g->constant);
+}
+
+bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e) {
+  neo_poly g;
+  if (neo_prover_at_least(s, n, -1))
+    return true;
+  if (n->n == 0 || !neo_prover_nonneg(s, n))
+    return false;
+  for (size_t k = 0; k < s->facts.n; k++)
+    if (has_factor(s->facts.at[k].g, n))
+      return true;
+  uint64_t axes = neo_expr_axes(s->m, e);
+  for (uint32_t k = 0; k < s->n_axes; k++)
+    if (axes >> k & 1 && neo_prover_points_of_axis(s, k, &g) && has_factor(&g, n))
+      return true;
+  return false;
+}
+
 /* ---- taking apart */
 
 /* Moves a whole number of n from r to q if that brings r into [0, n). */
@@ -118,7 +153,7 @@ bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) {
   }
   if (n.n == 0 && n.constant < 0)
     return negative(s, op, &x, n.constant, out);
-  return neo_prover_at_least(s, &n, -1) && divide(s, op, &x, &n, out);
+  return neo_prover_divisor(s, &n, e) && divide(s, op, &x, &n, out);
 }
 
 /* ---- putting together */
@@ -169,7 +204,7 @@ static bool merge_digit(neo_prover_scope *s, neo_expr v, neo_expr w, const neo_p
 static bool merge_at(neo_prover_scope *s, neo_expr v, neo_poly *p) {
   neo_poly a, b, n;
   neo_prover_form(s, neo_expr_arg(s->m, v, 1), &n);
-  if (!neo_prover_at_least(s, &n, -1) || !neo_poly_split(p, v.i, &a, &b))
+  if (!neo_prover_divisor(s, &n, v) || !neo_poly_split(p, v.i, &a, &b))
     return false;
   if (merge_quotient(s, v, &a, &b, p))
     return true;

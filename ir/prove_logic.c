@@ -54,6 +54,26 @@ static void add_shadow(neo_prover_scope *s, const neo_poly *g, uint32_t top, int
     add_fact(s, &y, shadows);
 }
 
+/* Of v*q - c >= 0 with c >= 1 and v >= 0, where q is no number: v >= 1 and q >= 1. */
+static void add_factors(neo_prover_scope *s, const neo_poly *g) {
+  neo_poly product, v, q, rest;
+  if (g->constant >= 0)
+    return;
+  neo_poly_copy(&product, g);
+  product.constant = 0;
+  for (uint32_t j = 0; j < g->term[0].n; j++) {
+    neo_poly_atom(&v, (neo_expr){g->term[0].atom[j]});
+    if (!neo_poly_divide(&product, &v, &q, &rest) || q.n == 0 || rest.n || rest.constant ||
+        !neo_prover_nonneg(s, &v))
+      continue;
+    v.constant = -1;
+    add_fact(s, &v, 0);
+    if (!__builtin_sub_overflow(q.constant, 1, &q.constant))
+      add_fact(s, &q, 0);
+    return;
+  }
+}
+
 static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows) {
   neo_poly minus, *g;
   if (s->facts.n >= MAX_FACTS)
@@ -68,6 +88,7 @@ static void add_fact(neo_prover_scope *s, const neo_poly *fact, int shadows) {
     s->never = true;
   uint32_t top = neo_prover_top(s, g);
   NEO_PUSH(s->m->arena, &s->facts, (neo_fact){g, top});
+  add_factors(s, g);
   if (shadows > 0)
     add_shadow(s, g, top, shadows - 1);
 }
@@ -147,6 +168,29 @@ neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value) {
   s->pushed++;
   neo_prover_assume(s, e, value);
   return mark;
+}
+
+/* Axes of which it is not known that they have points. */
+static uint64_t maybe_empty(neo_prover_scope *s) {
+  neo_poly g;
+  if (s->knows_empty)
+    return s->maybe_empty;
+  for (uint32_t k = 0; k < s->n_axes; k++)
+    if (neo_prover_points_of_axis(s, k, &g) && !neo_prover_nonneg(s, &g))
+      s->maybe_empty |= 1ULL << k;
+  s->knows_empty = true;
+  return s->maybe_empty;
+}
+
+bool neo_prover_push_points(neo_prover_scope *s, neo_expr e, neo_mark *mark) {
+  neo_poly g;
+  uint64_t axes = neo_expr_axes(s->m, e) & maybe_empty(s);
+  *mark = (neo_mark){s->facts.n, s->known.n, s->never};
+  s->pushed++;
+  for (uint32_t k = 0; k < s->n_axes; k++)
+    if (axes >> k & 1 && neo_prover_points_of_axis(s, k, &g))
+      add_fact(s, &g, SHADOWS);
+  return s->facts.n > mark->facts || s->never;
 }
 
 void neo_prover_pop(neo_prover_scope *s, neo_mark mark) {

@@ -42,6 +42,8 @@ typedef struct neo_prover_scope {
   neo_map forms, ranges; /* expression -> neo_poly *, neo_range * */
   neo_map results;       /* goal -> neo_result * */
   neo_map simple;        /* expression -> what it simplifies to */
+  uint64_t maybe_empty;  /* axes of which it is not known that they have points, */
+  bool knows_empty;      /* once that was asked */
   uint32_t pushed;       /* conditions pushed */
   uint32_t depth;        /* of forms being built */
   uint32_t eliminations; /* nested ones; too deep uses up the fuel, so that the stack is safe */
@@ -93,6 +95,8 @@ typedef struct {
 } neo_mark;
 neo_mark neo_prover_push(neo_prover_scope *s, neo_expr e, bool value);
 void neo_prover_pop(neo_prover_scope *s, neo_mark mark);
+/* As assume, that the axes on which e depends have points; false: that says nothing new. */
+bool neo_prover_push_points(neo_prover_scope *s, neo_expr e, neo_mark *mark) NEO_MUST_CHECK;
 /* The comparison as "g >= 0" (LT, LE) or "g == 0" (EQ, NE); false if it is not of integers. */
 bool neo_prover_compare(neo_prover_scope *s, neo_expr e, neo_poly *g) NEO_MUST_CHECK;
 
@@ -107,6 +111,12 @@ neo_expr neo_prover_peel(neo_prover_scope *s, neo_expr e);
 bool neo_expr_is_integer(const neo_module *m, neo_expr e); /* of integer type, not bool */
 
 /* ---- prove_digits.c */
+/* Is n >= 1 wherever e, which divides by it, has a value? Where e depends on an axis, that axis has
+ * points: of i < N*M, where N and M may be 0, i/M has none where M is 0. Nothing follows for what does
+ * not depend on the axis, as that may be moved out of its loop. */
+bool neo_prover_divisor(neo_prover_scope *s, const neo_poly *n, neo_expr e);
+/* hi - lo - 1 of an axis, which is not negative where the axis has a value. */
+bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) NEO_MUST_CHECK;
 /* DIV or MOD node by a positive divisor; false if nothing is known. */
 bool neo_digits_form(neo_prover_scope *s, neo_expr e, neo_poly *out) NEO_MUST_CHECK;
 /* a*n*(x/n) + a*(x%n) + b -> a*x + b, in place. */

@@ -107,7 +107,7 @@ struct neo_plan_part {
   neo_size index;              /* of a loop, as lo, hi and down: codegen/recurrence.h */
   neo_expr lo, hi;
   bool down;
-  neo_loop_blocks blocks;
+  neo_tree_rows blocks;
   neo_plan_parts parts;
 };
 

@@ -35,7 +35,8 @@ neo_val neo_check_view(neo_frame *f, const neo_ast_expr *e); /* as an argument: 
 /* Looks for the extents of the output indices (`left`, from innermost out) and of every reducer in
  * e. */
 void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e);
-/* How many indices `..` stands for in a statement; `left`: its output axes, or NULL. */
+/* How many indices `..` stands for in a statement; `left`: its output axes, or NULL. Where a call that
+ * uses indices decides, and `..` ends the left side, neo_ranges_infer finds it (f->pack_is_open). */
 bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e,
                      neo_span at) NEO_MUST_CHECK;
 
@@ -66,6 +67,9 @@ void neo_check_define(neo_inst *in, const neo_ast_stmt *s);
 /* Output axes and every extent of the statement. `given`: extents that are known (update). */
 bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *value,
                      const neo_expr *given) NEO_MUST_CHECK;
+/* One more axis of the output; hi.i == 0: its extent is not known yet. False after a report. */
+bool neo_output_push(neo_frame *f, neo_wants *wants, const char *name, neo_span span, neo_expr hi,
+                     bool bounded) NEO_MUST_CHECK;
 typedef enum {
   NEO_DEFINE_STATEMENT, /* a name, which the value may read: a recurrence */
   NEO_DEFINE_FIRST,     /* the first value of a carry */

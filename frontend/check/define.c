@@ -14,8 +14,8 @@ static bool twice(neo_frame *f, const char *name, neo_span at) {
   return false;
 }
 
-static bool push_output(neo_frame *f, neo_wants *wants, const char *name, neo_span span,
-                        neo_expr hi, bool bounded) {
+bool neo_output_push(neo_frame *f, neo_wants *wants, const char *name, neo_span span, neo_expr hi,
+                     bool bounded) {
   const char *shown = name[0] == '.' ? neo_arena_printf(f->fe->arena, "d%s", name + 2) : name;
   if (twice(f, name, span))
     return false;
@@ -32,7 +32,8 @@ static bool output_axis(neo_frame *f, neo_wants *wants, const neo_ast_axis *a,
   neo_expr none = {0};
   if (a->kind == NEO_AST_PACK) {
     for (uint32_t k = 0; k < f->n_pack; k++, (*d)++)
-      if (!push_output(f, wants, f->pack_name[k], a->span, given ? given[*d] : none, given != NULL))
+      if (!neo_output_push(f, wants, f->pack_name[k], a->span, given ? given[*d] : none,
+                           given != NULL))
         return false;
     return true;
   }
@@ -52,7 +53,7 @@ static bool output_axis(neo_frame *f, neo_wants *wants, const neo_ast_axis *a,
     }
     hi = own;
   }
-  return push_output(f, wants, a->name.text, a->name.span, hi, hi.i != 0);
+  return neo_output_push(f, wants, a->name.text, a->name.span, hi, hi.i != 0);
 }
 
 typedef struct {
@@ -97,7 +98,7 @@ bool neo_define_axes(neo_frame *f, const neo_ast_var *var, const neo_ast_expr *v
       return false;
   f->n_out = f->n_axes;
   neo_ranges_infer(f, &wants, value);
-  bool ok = true;
+  bool ok = !f->pack_is_open || f->has_pack;
   for (uint32_t k = 0; k < wants.n; k++) {
     neo_want *w = &wants.at[k];
     if (!w->extent.i && !w->hushed && f->carry && k < f->carry->rank)

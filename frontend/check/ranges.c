@@ -4,7 +4,9 @@
  * that is the bare name of a want gives it the extent of that dimension. The wants of a reducer are stored by its node for the lowering.
  *
  * The extents of a call's result are known once the call is checked. A call that mentions no index
- * is checked on the way; one that does is put off until the extents of its indices are known. */
+ * is checked on the way; one that does is put off until the extents of its indices are known. So is
+ * what its result's rank says of `..`, where that ends the left side:
+ * y[b, ..] = f(x[b, ..])[..]. */
 #include "frontend/check/check.h"
 #include "frontend/sema/sweep.h"
 
@@ -15,20 +17,25 @@ typedef struct {
   neo_want *names; /* every index of the statement */
   bool found, binds, failed;
   bool reported; /* a value that might say it is broken, which was said */
+  bool later;    /* a call that uses indices has `..` behind it */
   neo_span place;
   const char *tensor;
 } pack_look;
 
 static void look_pack(void *ctx, const neo_ast_expr *e);
 
-static void look_pack_args(pack_look *p, const neo_ast_expr *e) {
+/* In arguments and subscripts. The `..` of an argument that is taken as a tensor is no index. */
+static void look_pack_parts(pack_look *p, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_expr *arg = e->u.ref.args.at[k].value;
     if (arg->kind == NEO_AST_REF && neo_is_tensor_arg(p->f, e, k))
-      neo_ast_ref_children(arg, look_pack, p);
+      look_pack_parts(p, arg);
     else
       look_pack(p, arg);
   }
+  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
+    if (e->u.ref.subs.at[k].expr)
+      look_pack(p, e->u.ref.subs.at[k].expr);
 }
 
 static void pack_of(pack_look *p, const neo_ast_expr *e, const neo_view *v) {
@@ -56,15 +63,14 @@ static void look_pack(void *ctx, const neo_ast_expr *e) {
     neo_ast_children(e, look_pack, ctx);
     return;
   }
-  look_pack_args(p, e);
-  for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (e->u.ref.subs.at[k].expr)
-      look_pack(p, e->u.ref.subs.at[k].expr);
+  look_pack_parts(p, e);
   if (!e->u.ref.has_subs || !neo_has_pack_sub(e) || neo_recur_reads(p->f, e))
     return;
   neo_sweep s = {.f = p->f, .top = p->names};
-  if (e->u.ref.has_args && neo_sweep_mentions(&s, e))
+  if (e->u.ref.has_args && neo_sweep_mentions(&s, e)) {
+    p->later = true;
     return;
+  }
   neo_val v = neo_check_base(p->f, e, false);
   if (v.kind == NEO_VAL_VIEW)
     pack_of(p, e, &v.view);
@@ -93,6 +99,16 @@ static void look_names(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_names, ctx);
 }
 
+static void name_pack(neo_frame *f) {
+  f->has_pack = true;
+  for (uint32_t k = 0; k < f->n_pack; k++)
+    f->pack_name[k] = neo_frame_pack_name(f->fe, k);
+}
+
+static bool ends_in_pack(const neo_ast_axes *left) {
+  return left && left->n && left->at[left->n - 1].kind == NEO_AST_PACK;
+}
+
 bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr *e, neo_span at) {
   pack_look p = {.f = f, .found = f->has_pack, .tensor = f->target};
   p.binds = left && gather_names(&p, left);
@@ -103,6 +119,8 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
   look_pack(&p, e);
   if (p.failed)
     return false;
+  if (!p.found && p.later && ends_in_pack(left))
+    return f->pack_is_open = true;
   if (!p.found && f->in->has_pack) {
     f->n_pack = f->in->n_pack;
     p.found = true;
@@ -112,9 +130,7 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
       NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;
   }
-  f->has_pack = true;
-  for (uint32_t k = 0; k < f->n_pack; k++)
-    f->pack_name[k] = neo_frame_pack_name(f->fe, k);
+  name_pack(f);
   return true;
 }
 
@@ -131,8 +147,10 @@ static void sweep_args(neo_sweep *s, const neo_ast_expr *e) {
   for (uint32_t k = 0; k < e->u.ref.args.n; k++) {
     const neo_ast_expr *arg = e->u.ref.args.at[k].value;
     s->guarded = outer || (select && k > 0);
-    if (arg->kind != NEO_AST_REF || arg->u.ref.has_subs || !neo_is_tensor_arg(s->f, e, k))
+    s->is_slice = arg->kind == NEO_AST_REF && neo_is_tensor_arg(s->f, e, k);
+    if (!s->is_slice || arg->u.ref.has_subs)
       sweep_expr(s, arg);
+    s->is_slice = false;
   }
   s->guarded = outer;
 }
@@ -155,6 +173,8 @@ static void sweep_ref(neo_sweep *s, const neo_ast_expr *e) {
   neo_sym *fn;
   bool call = e->u.ref.has_args && neo_call_is(s->f->in, e, &fn);
   bool depends = e->u.ref.has_args && neo_sweep_mentions(s, e);
+  bool is_slice = s->is_slice;
+  s->is_slice = false;
   if (e->u.ref.has_args && !call && neo_builtin_missing(s->f, e)) {
     s->hushed = true;
     return;
@@ -172,7 +192,7 @@ static void sweep_ref(neo_sweep *s, const neo_ast_expr *e) {
     return;
   if (call && depends) {
     if (!s->reducers)
-      NEO_PUSH(s->f->fe->arena, &s->later, e);
+      NEO_PUSH(s->f->fe->arena, &s->later, (neo_sweep_call){e, is_slice});
     return;
   }
   if (e->u.ref.has_args && !call)
@@ -181,7 +201,7 @@ static void sweep_ref(neo_sweep *s, const neo_ast_expr *e) {
   if (v.kind == NEO_VAL_POISON)
     s->hushed = true;
   if (v.kind == NEO_VAL_VIEW)
-    neo_sweep_subs(s, e, &v.view);
+    neo_sweep_subs(s, e, &v.view, is_slice);
 }
 
 static neo_want *want_push(neo_sweep *s, neo_want *w, const char *name, neo_span span,
@@ -272,17 +292,37 @@ static void sweep_expr(neo_sweep *s, const neo_ast_expr *e) {
   }
 }
 
-static void sweep_later(neo_sweep *s) {
+/* The rank of a call's result says what `..` is, whose axes are the last ones. */
+static void open_pack(neo_sweep *s, neo_wants *left, const neo_ast_expr *e, uint32_t rank) {
+  neo_frame *f = s->f;
+  uint32_t others = e->u.ref.subs.n - 1;
+  if (!f->pack_is_open || f->has_pack || !neo_has_pack_sub(e) || rank < others)
+    return;
+  f->n_pack = rank - others;
+  name_pack(f);
+  for (uint32_t k = 0; k < f->n_pack; k++) {
+    if (!neo_output_push(f, left, f->pack_name[k], e->u.ref.subs_span, (neo_expr){0}, false))
+      return;
+    left->at[left->n - 1].outer = s->top;
+    s->top = &left->at[left->n - 1];
+  }
+  f->n_out = f->n_axes;
+}
+
+static void sweep_later(neo_sweep *s, neo_wants *left) {
   neo_sweep_set_axes(s);
   for (size_t k = 0; k < s->later.n; k++) {
-    const neo_ast_expr *e = s->later.at[k];
+    const neo_ast_expr *e = s->later.at[k].e;
+    bool is_slice = s->later.at[k].is_slice;
     if (!neo_sweep_ready(s, e))
       continue;
     neo_val v = neo_check_base(s->f, e, false);
     if (v.kind == NEO_VAL_POISON)
       s->hushed = true;
+    else if (!is_slice)
+      open_pack(s, left, e, v.kind == NEO_VAL_VIEW ? v.view.rank : 0);
     if (v.kind == NEO_VAL_VIEW)
-      neo_sweep_subs(s, e, &v.view);
+      neo_sweep_subs(s, e, &v.view, is_slice);
   }
 }
 
@@ -293,14 +333,16 @@ void neo_ranges_infer(neo_frame *f, neo_wants *left, const neo_ast_expr *e) {
     s.top = &left->at[k];
   }
   sweep_expr(&s, e);
-  bool open = false;
+  bool open = f->pack_is_open;
   for (uint32_t k = 0; k < left->n; k++)
     open = open || (!left->at[k].bounded && !left->at[k].extent.i);
   if (open && s.later.n)
-    sweep_later(&s);
+    sweep_later(&s, left);
   for (uint32_t k = 0; k < left->n; k++) {
     neo_sweep_conflict(&s, &left->at[k]);
     if (s.hushed && !left->at[k].extent.i)
       left->at[k].hushed = true;
   }
+  if (f->pack_is_open && !f->has_pack && !s.hushed)
+    NEO_ERR(f->in, e->span, PACK_UNKNOWN, "..");
 }

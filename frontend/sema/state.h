@@ -219,7 +219,7 @@ struct neo_frame {
   neo_map calls;              /* REF node -> neo_results */
   neo_map inferred;           /* REDUCE node -> its wants */
   neo_map unrounded;          /* a hoisted sum of a narrow type -> the same before it is rounded */
-  bool has_pack;
+  bool has_pack, pack_is_open; /* open: a call that uses the other indices says how many `..` are */
   uint32_t n_pack;
   const char *pack_name[NEO_MAX_RANK];
   neo_type literal; /* of literals that meet no operand with a type: f32 but where one is wanted */

@@ -88,7 +88,7 @@ bool neo_ranges_missing(neo_frame *f, const neo_want *w) {
 
 /* ---- subscripts */
 
-void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v) {
+void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v, bool is_slice) {
   uint32_t n = e->u.ref.subs.n, d = 0;
   bool pack = neo_has_pack_sub(e);
   uint32_t in_pack = pack ? v->rank + 1 - n : 0;
@@ -103,7 +103,7 @@ void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v) {
     if (!sub->expr) {
       for (uint32_t j = 0; j < in_pack && d < v->rank; j++, d++) {
         neo_want *w = neo_sweep_find(s, neo_frame_pack_name(s->f->fe, j));
-        if (w && s->f->has_pack)
+        if (w && s->f->has_pack && !is_slice)
           candidate(s, w, neo_view_extent(s->f->fe, v, d), sub->span, v, (int)d, tensor);
       }
       continue;

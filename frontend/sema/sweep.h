@@ -3,12 +3,18 @@
 #define NEO_FRONTEND_SEMA_SWEEP_H
 #include "frontend/sema/parts.h"
 
+typedef struct { /* a call that is looked at once the extents of its indices are known */
+  const neo_ast_expr *e;
+  bool is_slice;
+} neo_sweep_call;
+
 typedef struct {
   neo_frame *f;
   neo_want *top;
   bool guarded, hushed;
+  bool is_slice; /* what comes next is an argument taken as a tensor: its `..` is no index */
   uint32_t reducers;
-  NEO_VEC(const neo_ast_expr *) later;
+  NEO_VEC(neo_sweep_call) later;
 } neo_sweep;
 
 bool neo_has_pack_sub(const neo_ast_expr *e); /* X[.., i] */
@@ -18,7 +24,7 @@ neo_want *neo_sweep_find(const neo_sweep *s, const char *name); /* NULL: no inde
 /* Reports two extents of one index. */
 void neo_sweep_conflict(neo_sweep *s, neo_want *w);
 /* Each want that stands alone as a subscript of v takes the extent of that dimension. */
-void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v);
+void neo_sweep_subs(neo_sweep *s, const neo_ast_expr *e, const neo_view *v, bool is_slice);
 /* Do the arguments of a call use indices? Are the extents of these known? */
 bool neo_sweep_mentions(neo_sweep *s, const neo_ast_expr *call);
 bool neo_sweep_ready(neo_sweep *s, const neo_ast_expr *call);

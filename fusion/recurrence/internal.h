@@ -54,7 +54,7 @@ struct outline_step {
   neo_size index;
   neo_expr lo, hi;
   bool down;
-  neo_loop_blocks blocks;
+  neo_tree_rows blocks;
   outline_steps steps;
 };
 

@@ -337,7 +337,7 @@ static void add_range(outliner *o, outline_steps *steps, const neo_order_step *o
                       outline_around block, neo_block_range range, neo_expr lo, neo_expr hi) {
   size_t n_assume = o->assume.n;
   outline_step out = {.lo = lo, .hi = hi, .down = order->down};
-  out.blocks = (neo_loop_blocks){.first = block.blocks, .range = range};
+  out.blocks = (neo_tree_rows){.first = block.blocks, .range = range};
   out.index = outline_index_of(o, order, lo, hi);
   outline_assume_between(o, lo, neo_size_ref(o->m, out.index), hi);
   add_rows(o, &out, order, block);

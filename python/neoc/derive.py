@@ -197,17 +197,25 @@ def _axes_of(op: Op, in_axes: int | None | Sequence[int | None]) -> list[int | N
     return [None if a.static else next(named) for a in op._arguments]
 
 
-def _place(name: str, rank: int | None, axis: int) -> int:
-    """Where the axis is among rank + 1 of them."""
-    if rank is None and axis in (0, -1):
-        return axis
-    if rank is None or not -rank - 1 <= axis <= rank:
-        raise NeoError(f"in_axes: {axis} is no axis of '{name}'")
-    return axis % (rank + 1)
+def _place(what: str, name: str, rank: int | None, axis: int) -> int:
+    """Where the axis is among rank + 1 of them; of a rank that is not known, as it is given."""
+    if rank is not None and not -rank - 1 <= axis <= rank:
+        raise NeoError(f"{what}: {axis} is no axis of '{name}'")
+    return axis if rank is None else axis % (rank + 1)
 
 
 def _index(name: str, rank: int) -> list[str]:
     return [f"{name}_{d}" for d in range(rank)]
+
+
+def _around(w: _Writer, name: str, rank: int | None, axis: int) -> tuple[list[str], list[str]]:
+    """The other subscripts of a tensor, those before the axis and those behind it."""
+    if rank is not None:
+        rest = _index(w.fresh(f"{name}_i"), rank)
+        return rest[:axis], rest[axis:]
+    if axis >= 0:
+        return _index(w.fresh(f"{name}_i"), axis), [".."]
+    return [".."], _index(w.fresh(f"{name}_i"), -axis - 1)
 
 
 def _moved(w: _Writer, a: Argument, axis: int) -> str:
@@ -215,12 +223,9 @@ def _moved(w: _Writer, a: Argument, axis: int) -> str:
     if axis == 0:
         return a.name
     front, batch = w.fresh(f"{a.name}_b"), w.fresh("b")
-    if a.rank is None:  # the axis is the last one
-        w.add(f"{front}[{batch}, ..] = {a.name}[.., {batch}]")
-        return front
-    rest = _index(w.fresh(f"{a.name}_i"), a.rank)
-    at = rest[:axis] + [batch] + rest[axis:]
-    w.add(f"{front}[{', '.join([batch] + rest)}] = {a.name}[{', '.join(at)}]")
+    before, behind = _around(w, a.name, a.rank, axis)
+    w.add(f"{front}[{', '.join([batch] + before + behind)}] = "
+          f"{a.name}[{', '.join(before + [batch] + behind)}]")
     return front
 
 
@@ -231,17 +236,20 @@ def _parameter(a: Argument, w: _Writer) -> str:
     return f"{a.name}[{inside}]"
 
 
-def _lifted(w: _Writer, r: Argument, call: str, batch: str, axis: int) -> str:
-    """The line that calls the function at each index of the batch."""
-    if r.rank is None:
-        if axis not in (0, -1):
-            raise NeoError(f"out_axes: {axis} is no axis of '{r.name}', whose rank is not known")
-        at = f"{batch}, .." if axis == 0 else f".., {batch}"
-        return f"{r.name}[{at}] = {call}[..]"
-    rest = _index(w.fresh(f"{r.name}_i"), r.rank)
-    place = _place(r.name, r.rank, axis)
-    left = ", ".join(rest[:place] + [batch] + rest[place:])
-    return f"{r.name}[{left}] = {call}" + (f"[{', '.join(rest)}]" if rest else "")
+def _lifted(w: _Writer, r: Argument, call: str, batch: str, axis: int) -> list[str]:
+    """The lines that call the function at each index of the batch. A rank that is not known is
+    that of the call's result, which decides what `..` is where that comes last."""
+    place = _place("out_axes", r.name, r.rank, axis)
+    before, behind = _around(w, r.name, r.rank, place)
+    left = ", ".join(before + [batch] + behind)
+    if r.rank is not None:
+        rest = before + behind
+        return [f"{r.name}[{left}] = {call}" + (f"[{', '.join(rest)}]" if rest else "")]
+    if place == 0:
+        return [f"{r.name}[{left}] = {call}[..]"]
+    front = w.fresh(f"{r.name}_b")
+    return [f"{front}[{batch}, ..] = {call}[..]",
+            f"{r.name}[{left}] = {front}[{', '.join([batch] + before + behind)}]"]
 
 
 def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
@@ -253,7 +261,7 @@ def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
         if axis is None:
             made.append(a.name)
             continue
-        front = _moved(w, a, _place(a.name, a.rank, axis))
+        front = _moved(w, a, _place("in_axes", a.name, a.rank, axis))
         made.append(f"{front}[{batch}]" if a.rank == 0 else f"{front}[{batch}, ..]")
     return ", ".join(made)
 
@@ -278,7 +286,8 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
         w.lines += f"fn {f}({parameters}) -> {r.name} {{\n{body}\n}}".split("\n")
     call = _calls(w, op, axes, batch)
     for f, r in zip(functions, op._results):
-        w.add(_lifted(w, r, f"{f}({call})", batch, out_axes))
+        for line in _lifted(w, r, f"{f}({call})", batch, out_axes):
+            w.add(line)
     _find_fallbacks(w, op)
     w.reads = tuple((index, of, _moved_dimension(op, axes, of, d))
                     for index, of, d in op._index_reads)
@@ -300,7 +309,7 @@ def _moved_dimension(op: Op, axes: Sequence[int | None], name: str, d: int) -> i
     axis = axes[k]
     if axis is None:
         return d
-    place = _place(name, op._arguments[k].rank, axis)
+    place = _place("in_axes", name, op._arguments[k].rank, axis)
     return d + 1 if 0 <= place <= d else d
 
 

@@ -98,6 +98,34 @@ class Derivatives(unittest.TestCase):
         hessian = neoc.op("y = sum[i] x[i]^3").grad().jvp().vmap((None, 0))
         self.same(hessian(np.arange(3.0), np.eye(3)), np.diag([0.0, 6.0, 12.0]))
 
+    def test_vmap_of_results_whose_rank_the_text_does_not_say(self):
+        x = np.random.default_rng(5).random((3, 4, 2))
+        index = np.array([[0, 1], [3, 3], [2, 0]])
+        for text, out in (("y = x", None), ("z[i, j] = 2*x[i, j]\ny = z", ("y", "z")),
+                          ("y = f32(x)", None), ("z[..] = 2*x[..]\ny = f32(z)", None),
+                          ("y = nn.softmax(x)", None), ("y = x[1, ..]", None),
+                          ("y = x[1, ..]\nz = y", ("y", "z")), ("y, k = nn.sort(x)", None),
+                          ("y = nn.softmax(x)\nz[i, j] = y[i, j]*2", ("y", "z")),
+                          ("fn f(a[n, m]) -> b, c { b[i] = a[i, 0]; c = sum[i, j] a[i, j] }\n"
+                           "y, z = f(x)", None)):
+            f = neoc.op(text, out=out)
+            one = [f(row) for row in x]
+            one = [y if isinstance(y, tuple) else (y,) for y in one]
+            for axis in (0, -1):
+                found = f.vmap(out_axes=axis)(x)
+                found = found if isinstance(found, tuple) else (found,)
+                for k, y in enumerate(found):
+                    np.testing.assert_array_equal(
+                        y, np.stack([row[k] for row in one], axis), text)
+        self.same(neoc.op("y = x").vmap(1, out_axes=2)(x), np.moveaxis(x, 1, 2))
+        self.same(neoc.op("y = x").vmap(-2, out_axes=-2)(x), x)
+        self.same(neoc.op("y = x").vmap().vmap(1)(x), np.moveaxis(x, 1, 0))
+        g = neoc.op("y = nn.softmax(x)\nl = sum[..] y[..]^2", out="l").grad().vmap()
+        y = neoc.op("y = nn.softmax(x)")(x)
+        self.same(g(x), 2*y*(y - (y*y).sum(-1, keepdims=True)))
+        self.same(neoc.op("y[j] = x[k[j], 0]").vmap()(x, index),
+                  np.stack([r[i, 0] for r, i in zip(x, index)]))
+
     def test_vmap_of_scalars_sizes_and_zero_gradients(self):
         one = np.ones(3)
         f = neoc.op("y = a + stop(b)").vjp().vmap()

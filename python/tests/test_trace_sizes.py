@@ -1,5 +1,6 @@
 """Sizes of traced functions: what is compiled again, and what is one size."""
 import copy
+import math
 import re
 import threading
 import unittest
@@ -181,6 +182,110 @@ class Sizes(unittest.TestCase):
         self.assertEqual(wrong, [])
 
 
+    def test_one_index_array_fits_all_that_it_is_used_on(self):
+        f = neoc.function(lambda x, y, i: x[i] + y[i])
+        g = neoc.function(lambda x, y, i: x[i] + y[i], sizes="dynamic")
+        for n, m in ((5, 3), (7, 8), (9, 9), (4, 9), (6, 2), (1, 1)):
+            x, y, i = floats(n), floats(m), np.array([0, min(n, m) - 1, -1, -min(n, m)])
+            for h in (f, g):
+                np.testing.assert_array_equal(h(x, y, i), x[i] + y[i])
+                with self.assertRaises(neoc.RangeError):
+                    h(x, y, np.array([min(n, m), 0, 0, 0]))
+        self.assertLessEqual(g.cache_info().compiled, 3)
+
+    def test_one_index_array_fits_three_arrays(self):
+        f = neoc.function(lambda x, y, z, i: x[i]*y[i] - z[i], sizes="dynamic")
+        for sizes in ((5, 3, 4), (3, 4, 5), (5, 4, 3), (4, 4, 4), (2, 6, 6)):
+            x, y, z = map(floats, sizes)
+            i = np.array([0, min(sizes) - 1, -1])
+            np.testing.assert_allclose(f(x, y, z, i), x[i]*y[i] - z[i], rtol=1e-6)
+
+    def test_an_index_along_an_axis_of_extent_1_is_checked_and_its_size_known(self):
+        for mode in ("fixed", "auto", "dynamic"):
+            for how in ("set", "add", "multiply", "min", "max"):
+                f = neoc.function(lambda x, i: getattr(x.at[i], how)(2), sizes=mode)
+                for n in (1, 2, 3):
+                    for k in (2, 1, 3):
+                        got = f(floats(n), np.zeros(k, "int32"))
+                        x = floats(n)
+                        if how == "set":
+                            x[0] = 2
+                        else:
+                            {"add": np.add, "multiply": np.multiply, "min": np.minimum,
+                             "max": np.maximum}[how].at(x, np.zeros(k, "int32"), 2)
+                        np.testing.assert_allclose(got, x, rtol=1e-6)
+                    with self.assertRaisesRegex(neoc.RangeError, f"value {n} is not in"):
+                        f(floats(n), np.array([0, n], "int32"))
+
+    def test_an_empty_index_array_changes_nothing(self):
+        for mode in ("fixed", "auto", "dynamic"):
+            f = neoc.function(lambda x, i, v: (x.at[i].set(v), x.at[i].add(v), x[i]), sizes=mode)
+            for k in (0, 2, 0, 1):
+                x, i, v = floats(4), np.arange(k, dtype="int32"), floats(k)
+                put, added = x.copy(), x.copy()
+                put[i] = v
+                added[i] += v
+                for got, want in zip(f(x, i, v), (put, added, x[i])):
+                    np.testing.assert_array_equal(got, want)
+
+    def test_an_index_of_what_is_empty_is_empty(self):
+        for mode in ("fixed", "auto", "dynamic"):
+            f = neoc.function(lambda x, i: x[i % x.shape[0]], sizes=mode)
+            for n, k in ((4, 3), (0, 0), (2, 5)):
+                x, i = floats(n), np.arange(k, dtype="int32")
+                np.testing.assert_array_equal(f(x, i), x[i % max(n, 1)])
+
+    def test_reshapes_of_what_may_be_empty(self):
+        def f(x):
+            return x.reshape(-1), x.reshape(x.shape[0], -1), x.reshape(-1, x.shape[2])
+        for mode in ("fixed", "auto", "dynamic"):
+            for order in ((0, 1, 2), (2, 1, 0)):
+                g = neoc.function(lambda x: x.reshape(-1)*2, sizes=mode)
+                h = neoc.function(f, sizes=mode)
+                for n in order:
+                    np.testing.assert_array_equal(g(floats(3, n)), floats(3, n).reshape(-1)*2)
+                    x = floats(3, n, 2)
+                    for got, want in zip(h(x), (x.reshape(-1), x.reshape(3, 2*n),
+                                                x.reshape(3*n, 2))):
+                        np.testing.assert_array_equal(got, want)
+
+    def test_the_greatest_of_nothing_is_refused_at_each_size(self):
+        for mode in ("fixed", "auto", "dynamic"):
+            for name in ("max", "min", "argmax", "argmin"):
+                f = neoc.function(lambda x: getattr(x, name)(1), sizes=mode)
+                for n in (3, 0, 2, 0):
+                    x = floats(2, n)
+                    if n:
+                        np.testing.assert_array_equal(f(x), getattr(x, name)(1))
+                    else:
+                        with self.assertRaisesRegex(ValueError, "zero-size|empty"):
+                            f(x)
+
+    def test_an_axis_that_becomes_1_is_squeezed_and_repeated(self):
+        f = neoc.function(lambda x: (np.squeeze(x), np.broadcast_to(x, (2, 6))))
+        for n in (6, 1, 6, 1):
+            for got, want in zip(f(floats(1, n)), (np.squeeze(floats(1, n)),
+                                                   np.broadcast_to(floats(1, n), (2, 6)))):
+                np.testing.assert_array_equal(got, want)
+
+    def test_slices_of_slices_of_slices(self):
+        ends = [None, None, 0, 1, 2, 3, -1, -2, -3, 5]
+        for seed in range(25):
+            r = np.random.default_rng(seed)
+            cuts = [slice(ends[r.integers(10)], ends[r.integers(10)],
+                          int(r.choice([1, 2, 3, -1, -2, -3]))) for _ in range(3)]
+            f = neoc.function(lambda u: u[cuts[0]][cuts[1]][cuts[2]], sizes="dynamic")
+            for n in (25, 8, 2, 1, 0):
+                x = np.arange(n)*1.0
+                self.assertEqual(f(x).tolist(), f.f(x).tolist(), (cuts, n))
+
+    def test_an_extent_may_fall_as_sizes_grow(self):
+        f = neoc.function(lambda x, y: np.concatenate([x.reshape(-1), y])[x.size:7],
+                          sizes="dynamic")
+        for n, m in ((2, 2), (1, 3), (3, 2), (1, 1), (7, 1)):
+            x, y = floats(n, m), floats(7)
+            np.testing.assert_array_equal(f(x, y), np.concatenate([x.reshape(-1), y])[n*m:7])
+
 
 class Copies(unittest.TestCase):
     def test_a_copy_has_the_function_and_its_options(self):
@@ -212,6 +317,76 @@ class SizesAsNumbers(unittest.TestCase):
                     r, want = f(x), g(x)
                     self.assertEqual(r.dtype, x.dtype)
                     np.testing.assert_allclose(np.float64(r), np.float64(want), rtol=1e-3)
+
+    def test_a_float_of_sizes_is_a_weak_number_as_python_s(self):
+        forms = (lambda n: 1/n, lambda n: 1/n + 1/(n + 2), lambda n: n*0.5 - 2, lambda n: n**0.5,
+                 lambda n: (n + 1)**-1, lambda n: np.sqrt(n), lambda n: 1/np.sqrt(n),
+                 lambda n: np.log(n) - np.exp(-n), lambda n: n//2, lambda n: n/2 // 1,
+                 lambda n: n % 2.5, lambda n: 7 % n, lambda n: 2**n, lambda n: -n/3,
+                 lambda n: abs(-n/3), lambda n: n >> 1, lambda n: n << 2, lambda n: (n & 1) + (n | 4), lambda n: float(n) + int(n/2),
+                 lambda n: divmod(n, 3)[1], lambda n: round(n/3, 1), lambda n: 1/(1/n),
+                 lambda n: max(n/2, 2.5), lambda n: np.maximum(n, 4), lambda n: math.sqrt(n),
+                 lambda n: np.add(n, 2) / np.float32(2), lambda n: n*np.int64(3),
+                 lambda n: 1.0 if n/2 > 3 else 2.0, lambda n: n.bit_length(), lambda n: ~n,
+                 lambda n: math.floor(n/2), lambda n: math.ceil(n), lambda n: (n/4).is_integer())
+        for k, form in enumerate(forms):
+            f = neoc.function(lambda u, v, i: (u*form(u.shape[0]), v*form(v.shape[0]),
+                                               i*form(i.shape[0])),
+                              sizes=("auto", "dynamic")[k % 2])
+            for n in (5, 6, 9, 5):
+                u = np.arange(n) + 1.0
+                arrays = u, u.astype("f4"), u.astype("i4")
+                for a, got in zip(arrays, f(*arrays)):
+                    want = a*form(n)
+                    if a.dtype != np.int32:  # the number is rounded once
+                        self.assertEqual(got.dtype, a.dtype, k)
+                        want = a*a.dtype.type(form(n))
+                    np.testing.assert_allclose(got, want, rtol=3e-7 if a.dtype == "f4" else 1e-15,
+                                               err_msg=f"form {k} of {n}")
+
+    def test_a_float_of_sizes_is_compiled_once(self):
+        f = neoc.function(lambda u: np.sqrt(u.shape[0])*u + 1/(u.shape[0] + 1.5)**0.5,
+                          sizes="dynamic")
+        for n in (5, 6, 1):
+            f(np.ones(n))
+        self.assertEqual(f.cache_info().compiled, 1)
+
+    def test_a_float_of_sizes_by_itself_is_what_python_s_is(self):
+        for mode in ("fixed", "dynamic"):
+            f = neoc.function(lambda u: (1/u.shape[0], np.sqrt(u.shape[0]), u.shape[0]), sizes=mode)
+            for n in (3, 7):
+                a, b, c = f(np.ones(n))
+                self.assertEqual((a.dtype, b.dtype, c.dtype), (np.float32, np.float64, np.int32))
+                self.assertEqual((a, b, c), (np.float32(1/n), np.sqrt(n), n))
+
+    def test_numpy_s_arrays_meet_sizes(self):
+        def f(u):
+            n = u.shape[0]
+            return u + np.arange(n)/n, u*np.linspace(0, 1, n), u.sum() + np.array([1.0, 2.0])*n, \
+                np.ones(2)/n + u[:1]
+        for mode in ("fixed", "auto", "dynamic"):
+            g = neoc.function(f, sizes=mode)
+            for n in (4, 6, 1, 4):
+                u = floats(n).astype("f8")
+                for got, want in zip(g(u), f(u)):
+                    np.testing.assert_allclose(got, want, rtol=1e-14)
+
+    def test_division_by_a_size_of_0_is_python_s_error(self):
+        for form in (lambda n: 1/n, lambda n: 5 // n, lambda n: n % n, lambda n: 1/(n - 2)):
+            f = neoc.function(lambda u: u.sum() + form(u.shape[0]), sizes="dynamic")
+            zero = 2 if form(3) == 1 and form(4) == 0.5 else 0
+            f(np.ones(5))
+            with self.assertRaises(ZeroDivisionError):
+                f(np.ones(zero))
+            f(np.ones(6))
+
+    def test_a_shape_is_of_integers(self):
+        f = neoc.function(lambda u: neoc.zeros((u.shape[0]/2,)) + u.sum(), sizes="dynamic")
+        with self.assertRaisesRegex(TypeError, "integer"):
+            f(np.ones(4))
+        with self.assertRaisesRegex(TypeError, "integer"):
+            neoc.function(lambda u: neoc.zeros((2.5,)) + u)(np.ones(4))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -87,8 +87,8 @@ class Texts(unittest.TestCase):
         input x[N, M]
         input y[L, M]
         all2 = sum[i < N + L, j] select(i < N, x[i, j], y[i - N, j])
-        n = f32(N)*1
         half[i < (N + 1)/2, j] = x[2*i, j]
+        n = f32(f64(N)*1)
         output all2, half, n
         """)
 

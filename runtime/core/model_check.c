@@ -48,6 +48,12 @@ static bool is_constant(const neo_rt_model *m, int32_t program) {
          m->programs[program + 2] == NEO_RT_OP_END;
 }
 
+/* An extent need not grow with its sizes: 4 - N*M, where an assertion says that N*M is 4 at most,
+ * is negative where both are at their largest. Such a call is refused before anything is done. */
+static bool extent_ok(const neo_rt_model *m, int32_t program) {
+  return is_constant(m, program) ? program_ok(m, program) : program_formed(m, program);
+}
+
 static int64_t class_bytes(const neo_rt_model *m, uint8_t mem) {
   switch (mem) {
   case NEO_RT_MEM_PARAM:
@@ -95,7 +101,7 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
   if (t->role == NEO_RT_ROLE_INPUT && (b->mem != NEO_RT_MEM_CALLER || b->offset != i))
     return BROKEN(c, "%s: input %s is not the caller's buffer", m->name, t->name);
   for (int d = 0; d < t->rank; d++)
-    if (!program_ok(m, m->extents[t->extent + d]))
+    if (!extent_ok(m, m->extents[t->extent + d]))
       return BROKEN(c, "%s: %s has a bad extent", m->name, t->name);
   if (t->bound >= 0 && !program_formed(m, t->bound))
     return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);

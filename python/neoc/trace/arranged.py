@@ -15,7 +15,8 @@ from .expr import Apply, Condition, Expr, Literal, Operator
 from .make import lift
 from .poly import Index, Poly, at_least, poly
 from .reductions import axes_of, sum
-from .shapes import atleast_1d, atleast_2d, expand_dims, moveaxis, ravel, reshape, swapaxes
+from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
+                     swapaxes)
 from .sizes import Size
 from .tensor import Bound, Tensor, define, read
 
@@ -285,6 +286,7 @@ def triu(x: Any, k: int = 0) -> Tensor:
 
 def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
     t = lift(x)
+    t = broadcast_to(t, (*t.shape, *t.shape)) if t.ndim == 1 else t
     zero = literal(0, t.kind)
 
     def body(i: List[Index]) -> Expr:

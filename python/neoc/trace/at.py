@@ -14,7 +14,7 @@ from .broadcast import operands_of
 from .expr import Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce
 from .index import Place, advanced, kept, many_element, parsed, shape_of, subscripts_of
 from .make import lift
-from .poly import Element, Index, Poly, poly
+from .poly import Element, Index, Poly, at_least, poly
 from .shapes import broadcast_to
 from .sizes import shown
 from .tensor import Tensor, define, read
@@ -87,7 +87,7 @@ class Update:
         if kind != self.x.kind:
             raise ShapeError(f"values of {kind} do not fit a tensor of {self.x.kind}")
         try:
-            return broadcast_to(operands[1], [shown(e) for e in self.shape])
+            return broadcast_to(lift(operands[1], kind), [shown(e) for e in self.shape])
         except ShapeError:
             given = lift(values).shape
             raise ShapeError(f"shape mismatch: value array of shape {given} could not be broadcast "
@@ -185,7 +185,10 @@ class Update:
                 flat = flat * e + poly(k)
             value = Apply("select", [self._matches(at, loops), Number(flat + 1, "i32"),
                                      Literal(0, "i32")], "i32")
-            return Reduce("max", loops, value, "i32")
+            last = Reduce("max", loops, value, "i32")
+            if at_least(total, 1):
+                return last
+            return Apply("clamp", [last, Literal(0, "i32"), Number(total, "i32")], "i32")
 
         found = define([x.extents[a] for a in axes], "i32", body, (poly(0), total + 1))
         return kept(found)

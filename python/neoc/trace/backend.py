@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import CompileError, NeoError
+from ..errors import CompileError, NeoError, RangeError
 from .program import Program
 from .scope import Place
 
@@ -42,16 +42,43 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
     constants = [None if isinstance(v, int) else v for v in sources]
     distinct = list(dict.fromkeys(program.outputs))
     order = [distinct.index(n) for n in program.outputs]
-    run = made.call(names, distinct)
-    if all(n >= 0 for n in numbers) and order == list(range(len(order))):
+    run = made.call(names, distinct, program.sizes())
+    checks = unread_indices(program, made.inputs())
+    if not checks and all(n >= 0 for n in numbers) and order == list(range(len(order))):
         return Plain(run, numbers, made, names)
 
     def general(leaves: Sequence[Any]) -> List[Any]:
+        for check in checks:
+            check(leaves)
         values = run([constants[k] if n < 0 else leaves[n] for k, n in enumerate(numbers)])
         return [values[k] if order.index(k) == n else np.array(values[k])
                 for n, k in enumerate(order)]
 
     return general
+
+
+def unread_indices(program: Program, inputs: Sequence[str]) -> List[Callable[[Any], None]]:
+    """Checks of the arguments that are indices and whose elements the program does not need, as
+    along an axis of extent 1: those that are inputs of the program are checked by it."""
+    read = [v for name, v in program.inputs if isinstance(v, int) and name in inputs]
+    return [_check(program, k, name) for k, (name, bound) in enumerate(program.bounds)
+            if bound is not None and k not in read]
+
+
+def _check(program: Program, number: int, name: str) -> Callable[[Any], None]:
+    ends = program.bounds[number][1]
+    assert ends is not None
+
+    def check(leaves: Sequence[Any]) -> None:
+        low, high = (program.value_of(end, leaves) for end in ends)
+        array = np.asarray(leaves[number])
+        wrong = (array < low) | (array >= high)
+        if wrong.any():
+            at = tuple(int(n) for n in np.argwhere(wrong)[0])
+            place = f"[{', '.join(map(str, at))}]" if at else ""
+            raise RangeError(f"{name}{place}: value {array[at]} is not in [{low}, {high})")
+
+    return check
 
 
 class Plain:

@@ -11,15 +11,18 @@ from ..errors import ShapeError
 from . import sizes
 from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS, joined, kind_of
-from .make import from_size, lift
+from .make import from_float, from_size, lift
 from .poly import Index, Poly, poly
+from .size_floats import SizeFloat
 from .sizes import Size
 from .tensor import Bound, Tensor, define, read
+
+OF_SIZES = (Size, SizeFloat)
 
 
 def can_be_operand(value: Any) -> bool:
     """Whether an operator of Tensor takes it; else Python asks the other operand."""
-    return is_scalar(value) or isinstance(value, (Tensor, Size, list, tuple)) or hasattr(
+    return is_scalar(value) or isinstance(value, (Tensor, *OF_SIZES, list, tuple)) or hasattr(
         value, "__array__")
 
 
@@ -52,6 +55,15 @@ def _joined_extent(a: Poly, b: Poly, shapes: Sequence[Sequence[Poly]]) -> Poly:
         told = " ".join(_told(s) for s in shapes)
         raise ShapeError(f"operands could not be broadcast together with shapes {told}")
     return a.now()
+
+
+def can_repeat(extent: Poly, target: Poly) -> bool:
+    """Whether an axis of this extent stands for one of the target's: they are equal, or it is 1."""
+    if extent.constant() == 1 or sizes.equal(extent, target):
+        return True
+    if extent.value() == 1:
+        sizes.fix(extent)
+    return extent.constant() == 1
 
 
 def _told(shape: Sequence[Poly]) -> str:
@@ -89,12 +101,13 @@ def literal(value: Any, kind: str) -> Literal:
 
 def operands_of(name: str, values: Sequence[Any]) -> Tuple[List[Any], str]:
     """Operands as tensors and numbers, all of one type, and that type."""
-    lifted = [v if is_scalar(v) or isinstance(v, Size) else lift(v) for v in values]
+    lifted = [v if is_scalar(v) or isinstance(v, OF_SIZES) else lift(v) for v in values]
     kinds = [v.kind for v in lifted if isinstance(v, Tensor)]
     if not kinds:
         lifted = [lift(v) for v in lifted]
         kinds = [v.kind for v in lifted]
-    scalars = [v.poly.value() if isinstance(v, Size) else v
+    scalars = [v.poly.value() if isinstance(v, Size) else
+               v.value if isinstance(v, SizeFloat) else v
                for v in lifted if not isinstance(v, Tensor)]
     kind = joined(name, kinds, scalars)
     return [_of_kind(v, kind) for v in lifted], kind
@@ -105,6 +118,8 @@ def _of_kind(value: Any, kind: str) -> Any:
     not hold other sizes: there the size is the number that it is in this call."""
     if isinstance(value, Size):
         return sizes.fix(value.poly) if kind in ("i8", "u8") else from_size(value.poly, kind)
+    if isinstance(value, SizeFloat):
+        return from_float(value, kind)
     return converted(value, kind) if isinstance(value, Tensor) else value
 
 

@@ -13,7 +13,7 @@ from .expr import Apply, Expr, Operator
 from .kinds import FLOATS, INTEGERS, word
 from .make import lift
 from .poly import Index, Poly, at_least, poly
-from .sizes import Size
+from .sizes import Size, shown
 from .tensor import Bound, Tensor, define
 
 
@@ -121,8 +121,13 @@ def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
     first = given[0] if given[0] is not None else ends[0] and ends[0][0]
     last = given[1] if given[1] is not None else ends[1] and ends[1][1]
     if kind in INTEGERS and first is not None and last is not None:
-        made.bound = first, last + 1
+        made.bound = (last if last_is_less(last, first) else first), last + 1
     return made
+
+
+def last_is_less(last: Poly, first: Poly) -> bool:
+    """Whether a range ends before it begins, in this trace and all that it makes."""
+    return not at_least(last, first) and bool(shown(last - first) < 0)
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from .kinds import INTEGERS, word
 from .make import full, lift
 from .poly import Index, Poly, poly
 from .scope import Block, Statement
+from .size_floats import SizeFloat
 from .sizes import Size, shown
 from .tensor import Tensor, define, read
 from .text import Writer
@@ -145,7 +146,7 @@ def _checked(what: str, nexts: Trees, structure: tree.Structure,
 
 def is_number(leaf: Any) -> bool:
     """A number of Python's, which takes the type of what it stands for."""
-    return isinstance(leaf, (int, float, Size)) and not isinstance(leaf, Tensor)
+    return isinstance(leaf, (int, float, Size, SizeFloat)) and not isinstance(leaf, Tensor)
 
 
 def same_as(what: str, path: Any, value: Tensor, carry: Tensor) -> None:

@@ -11,7 +11,7 @@ from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS
 from .make import lift
 from .poly import Poly, at_least, poly
-from .sizes import Size
+from .sizes import Size, is_empty
 from .tensor import Bound, Tensor
 
 
@@ -113,7 +113,7 @@ mod = remainder
 
 def _remainder_bound(given: Any, divisor: Any) -> Bound:
     if isinstance(given, Size):
-        return poly(0), given.poly
+        return None if is_empty(given.poly) else (poly(0), given.poly)
     if not isinstance(divisor, Tensor):
         return (poly(0), poly(int(divisor))) if divisor > 0 else None
     bound = divisor.bound
@@ -133,6 +133,8 @@ def power(a: Any, b: Any) -> Tensor:
     if is_scalar(b) and not isinstance(b, (bool, np.bool_)):
         return _constant_power(a, b)
     values, kind = operands_of("power", (a, b))
+    if kind not in FLOATS and isinstance(b, Size):
+        return _constant_power(a, int(b))
     if kind not in FLOATS:
         raise Unsupported("integers to the power of a tensor: convert with .astype('float32')")
     return pointwise(values, kind, lambda x, y: Operator("^", [x, y], kind))

@@ -4,6 +4,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
+import numpy as np
+
 from .. import _core
 from ..compiler import failure_of, option_words
 from ..errors import error_of
@@ -51,10 +53,12 @@ class Compiled:
         """Whether it has no sizes of the run."""
         return not self.program.sizes
 
-    def call(self, names: Sequence[str], outputs: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
-        """What takes values of these inputs and gives a sequence of results."""
+    def call(self, names: Sequence[str], outputs: Sequence[str],
+             sizes: Dict[str, List[Tuple[int, int]]]) -> Callable[[Sequence[Any]], Any]:
+        """What takes values of these inputs and gives a sequence of results. sizes: for each size
+        of the run which of the inputs have it as an extent, and where."""
         program = self.program
-        made = Call(program, names) if self.is_fixed else Entries(program, names)
+        made = Call(program, names) if self.is_fixed else Entries(program, names, sizes)
         if len(outputs) == 1:
             return lambda values: [made(*values)]
         return lambda values: made(*values)
@@ -86,14 +90,21 @@ class Direct(_core.Op):
 
 
 class Entries:
-    """A program with sizes of the run. A context serves one call at a time: there is a stack."""
+    """A program with sizes of the run. A context serves one call at a time: there is a stack.
 
-    def __init__(self, program: Any, names: Sequence[str]) -> None:
+    What no input that the entry reads has as an extent is handed over by name: an input along an
+    axis of extent 1 may have a size that counts, and elements that do not.
+    """
+
+    def __init__(self, program: Any, names: Sequence[str],
+                 sizes: Dict[str, List[Tuple[int, int]]]) -> None:
         self._program = program
         self._free: List[Any] = []
         places = {name: k for k, name in enumerate(names)}
         first = self._entry()
         self._order = [places[name] for name in first.inputs]
+        self._apart = {name: at[0] for name, at in sizes.items() if name in first.sizes
+                       and not any(k in self._order for k, _ in at)}
         self._free.append(first)
 
     def _entry(self) -> Any:
@@ -102,7 +113,8 @@ class Entries:
     def __call__(self, *values: Any) -> Any:
         entry = self._free.pop() if self._free else self._entry()
         try:
-            return entry(*[values[k] for k in self._order])
+            apart = {n: np.shape(values[k])[axis] for n, (k, axis) in self._apart.items()}
+            return entry(*[values[k] for k in self._order], **apart)
         finally:
             self._free.append(entry)
 

@@ -119,6 +119,8 @@ class Apply(Expr):
                      self.options)
 
     def is_literal(self) -> bool:
+        if self.name == "select":  # its type is that of its values
+            return all(a.is_literal() for a in self.arguments[1:])
         return self.name not in ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8",
                                  "rand") and super().is_literal()
 

@@ -19,7 +19,7 @@ from .broadcast import broadcast
 from .kinds import INTEGERS
 from .make import bounded_by, constant, lift
 from .poly import Element, Index, Poly, at_least, poly
-from .sizes import Size, shown
+from .sizes import Size, is_empty, shown
 from .tensor import Tensor, define, read
 
 
@@ -125,7 +125,7 @@ def _open_range(extent: Poly, s: slice, step: int) -> Place:
     stop = (high if step > 0 else low) if s.stop is None else _end(extent, s.stop, low, high)
     length = stop - start if step > 0 else start - stop
     count = (length + (abs(step) - 1)) // abs(step)
-    if not at_least(count, 0) and shown(length) <= 0:
+    if at_least(0, length) or not at_least(count, 0) and shown(length) <= 0:
         count = poly(0)
     return Place("range", start, step, count)
 
@@ -150,6 +150,8 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     bound = t.bound
     if bound is not None and at_least(bound[0] + extent, 0) and at_least(extent, bound[1]):
         return _from_the_end(t, extent)
+    if any(is_empty(e) for e in t.extents):  # no element is anywhere
+        return define(t.extents, t.kind, lambda _: Literal(0, t.kind))
     if bound is not None and t.body is not None and isinstance(t.source, object):
         told = f"it has values from {bound[0].value()} to {bound[1].value() - 1}"
     else:
@@ -177,6 +179,7 @@ def _from_the_end(t: Tensor, extent: Poly) -> Tensor:
     """Negative positions count from the end of the axis."""
     known = extent.constant()
     size = Number(extent, t.kind) if known is None else Literal(known, t.kind)
+    kept(t)
     made = define(t.extents, t.kind, lambda i: Apply(
         "select", [Operator("<", [read(t, i), Literal(0, t.kind)], "bool"),
                    Operator("+", [read(t, i), size], t.kind), read(t, i)], t.kind))
@@ -194,16 +197,32 @@ def kept(t: Tensor) -> Tensor:
 
 def _demand(t: Tensor, extent: Poly) -> None:
     """An argument that is used as an index gets a bound: values are checked at each call."""
-    leaf = _chain(t)[-1]
+    _bind_leaf(t, -extent, extent)
+
+
+def demand_from_zero(t: Tensor, extent: Poly) -> None:
+    """The same for functions that take integers from 0 on alone."""
+    _bind_leaf(t, poly(0), extent)
+
+
+def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> None:
+    """An argument's elements lie in [low, high), and in what earlier uses asked for."""
+    chain = _chain(t)
+    leaf = chain[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
         return
-    if leaf.bound is None or at_least(leaf.bound[1], extent):
-        low = -extent
-        if leaf.bound is not None and at_least(leaf.bound[0], low):
-            low = leaf.bound[0]
-        leaf.bound = low, extent
-    for view in _chain(t):
-        view.bound = leaf.bound
+    if leaf.bound is not None:
+        low, high = -_lesser(-low, -leaf.bound[0]), _lesser(high, leaf.bound[1])
+    for view in chain:
+        view.bound = low, high
+
+
+def _lesser(a: Poly, b: Poly) -> Poly:
+    """The lesser of two sizes. Where that differs from call to call, it is remembered which one is
+    less here, and a call in which the other one is, is another trace."""
+    if at_least(b, a):
+        return a
+    return b if at_least(a, b) or shown(b - a) < 0 else a
 
 
 def _chain(t: Tensor) -> List[Tensor]:
@@ -217,18 +236,6 @@ def _chain(t: Tensor) -> List[Tensor]:
         else:
             return result
         result.append(t)
-
-
-def demand_from_zero(t: Tensor, extent: Poly) -> None:
-    """The same for functions that take integers from 0 on alone."""
-    leaf = _chain(t)[-1]
-    if getattr(leaf.source, "may_be_bounded", False):
-        if leaf.bound is None or at_least(leaf.bound[1], extent):
-            leaf.bound = poly(0), extent
-        elif at_least(extent, leaf.bound[1]):
-            leaf.bound = poly(0), leaf.bound[1]
-    for view in _chain(t):
-        view.bound = leaf.bound
 
 
 # ---- shapes of what is taken

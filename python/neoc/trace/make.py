@@ -10,6 +10,7 @@ from . import scope
 from .expr import Apply, Condition, Expr, Literal, Number
 from .kinds import as_kind, kind_of, weak
 from .poly import Poly, at_least, poly
+from .size_floats import SizeFloat, number_of
 from .sizes import Size, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
 
@@ -29,6 +30,8 @@ def lift(value: Any, kind: Optional[str] = None) -> Tensor:
         return _own(value)
     if isinstance(value, Size):
         return from_size(value.poly, kind or "i32")
+    if isinstance(value, SizeFloat):
+        return from_float(value, kind or value.kind)
     if isinstance(value, (bool, int, float, np.generic)) and np.ndim(value) == 0:
         return full((), value, kind or _scalar_kind(value))
     return constant(value, kind)
@@ -132,7 +135,7 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
 
     shape: a number or several; dtype: float32 for Python's floats, int32 for its integers.
     """
-    if isinstance(value, Tensor) and not value.is_view or isinstance(value, Size):
+    if isinstance(value, Tensor) and not value.is_view or isinstance(value, (Size, SizeFloat)):
         from .functions import broadcast_to
         return broadcast_to(lift(value, None if dtype is None else kind_of(dtype)), shape)
     if isinstance(value, Tensor) or np.ndim(value):
@@ -187,6 +190,15 @@ def from_size(value: Poly, kind: str = "f32") -> Tensor:
     return define((), kind, lambda _: Number(value, kind), bound=bound)
 
 
+def from_float(value: SizeFloat, kind: str) -> Tensor:
+    """What is computed of sizes as a number of a tensor: in f64, and then in its type."""
+    known = [p.constant() for p in value.parts]
+    if None not in known:
+        return full((), value.value, kind)
+    made = value.expr if kind == "f64" else Apply(kind, [value.expr], kind)
+    return define((), kind, lambda _: made)
+
+
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     """start, start + step, ... before stop. Numbers and sizes; int32, or float32 if one is a float.
 
@@ -195,8 +207,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     <neoc.function ...>
     """
     start, stop = (0, start) if stop is None else (start, stop)
-    if any(isinstance(v, float) for v in (start, stop, step)):
-        return lift(np.arange(start, stop, step).astype(np.float32))
+    if any(isinstance(v, (float, SizeFloat)) for v in (start, stop, step)):
+        return lift(np.arange(*map(number_of, (start, stop, step))).astype(np.float32))
     first, by = poly(start), int(step)
     if not by:
         raise ZeroDivisionError("arange needs a step that is not 0")

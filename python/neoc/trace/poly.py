@@ -12,6 +12,7 @@ known then.
 """
 from __future__ import annotations
 
+import operator
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
@@ -92,7 +93,7 @@ class Quotient(Atom):
         return parts[0] // parts[1]
 
     def limits(self) -> Tuple[Optional["Poly"], Optional["Poly"]]:
-        if at_least(self.a, ZERO) and at_least(self.b, ONE):
+        if _surely(self.a, ZERO) and _surely(self.b, ONE):
             high = greatest(self.a)
             return ZERO, None if high is None else high // self.b
         return None, None
@@ -112,7 +113,7 @@ class Remainder(Atom):
         return parts[0] % parts[1]
 
     def limits(self) -> Tuple[Optional["Poly"], Optional["Poly"]]:
-        return (ZERO, self.b - 1) if at_least(self.b, ONE) else (None, None)
+        return (ZERO, self.b - 1) if _surely(self.b, ONE) else (None, None)
 
 
 class Element(Atom):
@@ -228,7 +229,7 @@ class Poly:
     def __floordiv__(self, other: IntLike) -> "Poly":
         divisor = poly(other).now()
         whole, rest = _split(self.now(), divisor)
-        if not rest.terms or (at_least(rest, ZERO) and at_least(divisor - 1, rest)):
+        if not rest.terms or (_surely(rest, ZERO) and _surely(divisor - 1, rest)):
             return whole
         value, by = rest.constant(), divisor.constant()
         if value is not None and by:
@@ -238,7 +239,7 @@ class Poly:
     def __mod__(self, other: IntLike) -> "Poly":
         divisor = poly(other).now()
         rest = _split(self.now(), divisor)[1]
-        if not rest.terms or (at_least(rest, ZERO) and at_least(divisor - 1, rest)):
+        if not rest.terms or (_surely(rest, ZERO) and _surely(divisor - 1, rest)):
             return rest
         value, by = rest.constant(), divisor.constant()
         if value is not None and by:
@@ -293,7 +294,7 @@ def poly(value: Any) -> Poly:
         return Poly({(value,): 1})
     if hasattr(value, "poly"):
         return value.poly  # type: ignore[no-any-return]
-    number = int(value)
+    number = operator.index(value)
     return Poly({(): number}) if number else ZERO
 
 
@@ -376,7 +377,7 @@ def _extreme(p: Poly, end: int) -> Optional[Poly]:
                 term = term * poly(atom)
                 continue
             limits = atom.limits()
-            if limits[0] is None or not at_least(limits[0], ZERO):
+            if limits[0] is None or not _surely(limits[0], ZERO):
                 if len(monomial) > 1:
                     return None
             limit = limits[end if coefficient > 0 else 1 - end]
@@ -390,8 +391,43 @@ def _extreme(p: Poly, end: int) -> Optional[Poly]:
 
 
 def at_least(a: IntLike, b: IntLike) -> bool:
-    """Whether a >= b is known, whatever the sizes are."""
-    low = _extreme((poly(a) - poly(b)).now(), 0)
+    """Whether a >= b is known, whatever the sizes are: from their bounds, and from what the trace
+    has assumed of them (Trace.guards)."""
+    p = (poly(a) - poly(b)).now()
+    return _never_negative(p) or _follows(p, _assumed(p), 2)
+
+
+def _surely(a: IntLike, b: IntLike) -> bool:
+    """The same from the bounds of sizes alone, which arithmetic asks for: what a quotient is does
+    not change while a function is traced."""
+    return _never_negative((poly(a) - poly(b)).now())
+
+
+def _follows(p: Poly, assumed: List[Poly], depth: int) -> bool:
+    """Whether p is a sum of some of these, which are not negative, and of what is not either."""
+    for k, fact in enumerate(assumed):
+        rest = p - fact
+        if _never_negative(rest) or depth > 1 and _follows(rest, assumed[k + 1:], depth - 1):
+            return True
+    return False
+
+
+def _assumed(p: Poly) -> List[Poly]:
+    """Polynomials that are not negative, by comparisons of sizes that the trace has answered."""
+    from . import scope
+    trace = scope.current()
+    if trace is None or not trace.guards or not any(isinstance(a, Symbol) for a in p.atoms()):
+        return []
+    result = []
+    for a, sign, b in trace.guards:
+        if sign != "!=":
+            more, less = (a, b) if sign[0] == ">" else (b, a)
+            result.append((more - less - (len(sign) == 1)).now())
+    return result
+
+
+def _never_negative(p: Poly) -> bool:
+    low = _extreme(p, 0)
     if low is None:
         return False
     total = 0

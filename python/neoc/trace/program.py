@@ -3,13 +3,15 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+import numpy as np
+
 from . import scope, sizes, tree
 from .expr import Read
 from .kinds import kind_of
-from .poly import Poly, Symbol, poly
+from .poly import Atom, Poly, Symbol, poly
 from .control import Loop
 from .scope import Place, Statement, Trace
-from .tensor import Tensor, TraceError
+from .tensor import Bound, Tensor, TraceError
 from .text import Writer, number, real
 
 LISTED = 64  # elements of a constant that is written into the text
@@ -37,14 +39,37 @@ class Program:
 
     inputs: for each name that the text takes the number of the argument, or an array of its own.
     outputs: names of the results, in the order of the leaves; structure: how they make the result.
+    extents, bounds: of the arguments: their extents, and their names with the bounds of indices.
     """
 
     def __init__(self, text: str, places: List[Place], inputs: List[Tuple[str, Any]],
                  outputs: List[str], structure: tree.Structure, symbols: List[Symbol],
-                 guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]]) -> None:
+                 guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]],
+                 bounds: Sequence[Tuple[str, Bound]] = ()) -> None:
         self.text, self.places, self.inputs = text, places, inputs
         self.outputs, self.structure, self.symbols = outputs, structure, symbols
-        self.guards, self.extents = guards, extents
+        self.guards, self.extents, self.bounds = guards, extents, bounds
+
+    def sizes(self) -> Dict[str, List[Tuple[int, int]]]:
+        """Sizes of the run by name: which inputs of the text have each as an extent, and where."""
+        found: Dict[str, List[Tuple[int, int]]] = {}
+        for k, (_, source) in enumerate(self.inputs):
+            for axis, e in enumerate(self.extents[source] if isinstance(source, int) else ()):
+                symbol = e.symbol()
+                if symbol is not None:
+                    found.setdefault(symbol.name, []).append((k, axis))
+        return found
+
+    def value_of(self, size: Poly, leaves: Sequence[Any]) -> int:
+        """A size in the call with these arguments."""
+        found = {e.symbol(): int(n) for extents, leaf in zip(self.extents, leaves)
+                 for e, n in zip(extents, np.shape(leaf)) if e.symbol() is not None}
+
+        def known(atom: Atom) -> Optional[Poly]:
+            return poly(found[atom]) if isinstance(atom, Symbol) else None
+        value = size.now().map(known).constant()
+        assert value is not None
+        return value
 
 
 def trace_call(call: Callable[[List[Tensor]], Any], signature: Signature,
@@ -99,7 +124,8 @@ def written(trace: Trace, arguments: Sequence[Tensor], results: Sequence[Tensor]
         program = Heads(trace, arguments, results, structure).program()
         unknown = [s for s in trace.symbols if s.bound is None and s.name and "." not in s.name
                    and not any(e.symbol() is s for k, extents in enumerate(program.extents)
-                               for e in extents if any(v == k for _, v in program.inputs))]
+                               for e in extents if any(type(v) is int and v == k
+                                                       for _, v in program.inputs))]
         if not unknown:
             return program
         for s in trace.symbols:
@@ -136,7 +162,8 @@ class Heads:
         names = [writer.name(t) for t in writer.results]
         text, where = _assembled(self.trace, writer, self.lines, list(dict.fromkeys(names)))
         return Program(text, where, self.inputs, names, self.structure, self.trace.symbols,
-                       self.trace.guards, [[e.now() for e in a.extents] for a in self.arguments])
+                       self.trace.guards, [[e.now() for e in a.extents] for a in self.arguments],
+                       [(writer.name(a), a.bound) for a in self.arguments])
 
     def _name_arguments(self) -> None:
         graphs = {id(g.child): g for g in self.trace.graphs.values()}
@@ -186,7 +213,7 @@ def _conditions(trace: Trace, writer: Writer) -> List[str]:
     for a, sign, b in trace.guards:
         difference = (poly(a) - poly(b)).now()
         if difference.constant() is None and not _as_bound(difference, sign):
-            if all(getattr(s, "name", "") for s in difference.atoms()):
+            if all(s.name for s in difference.atoms() if isinstance(s, Symbol)):
                 result.append(f"assert {writer.poly(poly(a))} {sign} {writer.poly(poly(b))}")
     return list(dict.fromkeys(result))
 

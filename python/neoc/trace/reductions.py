@@ -1,6 +1,7 @@
 """Reductions along axes, and running sums."""
 from __future__ import annotations
 
+from builtins import any as any_of
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from .expr import Expr, Reduce
 from .kinds import FLOATS, as_kind
 from .make import lift
 from .poly import Index, poly
+from .sizes import is_empty
 from .tensor import Tensor, define, read
 
 
@@ -96,10 +98,9 @@ def _extreme(name: str) -> Callable[..., Tensor]:
         t = lift(x)
         if t.kind == "bool":
             return (any if name == "max" else all)(t, axis, keepdims)
-        for k in axes_of(axis, t.ndim):
-            if t.extents[k].constant() == 0 and where is None:
-                raise ValueError(f"zero-size array to reduction operation {name}imum which has no "
-                                 "identity")
+        if where is None and any_of(is_empty(t.extents[k]) for k in axes_of(axis, t.ndim)):
+            raise ValueError(f"zero-size array to reduction operation {name}imum which has no "
+                             "identity")
         made = reduced(name, t, axis, keepdims, t.kind, mask=where)
         made.bound = t.bound if where is None else None
         return made
@@ -118,6 +119,8 @@ def _position(name: str) -> Callable[..., Tensor]:
         t = lift(x)
         t = converted(t, "i8") if t.kind == "bool" else t
         axes = axes_of(axis, t.ndim)
+        if any_of(is_empty(t.extents[k]) for k in axes):
+            raise ValueError(f"attempt to get {name} of an empty sequence")
         made = reduced(name, t, axis, keepdims, "i32")
         extent = poly(1)
         for k in axes:

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from ..errors import ShapeError
 from . import sizes
-from .broadcast import _told, aligned, broadcast
+from .broadcast import _told, aligned, broadcast, can_repeat
 from .expr import Expr
 from .make import lift
 from .poly import Index, Poly, poly
@@ -76,7 +76,7 @@ def squeeze(x: Any, axis: Any = None) -> Tensor:
     """Without dimensions of extent 1."""
     t = lift(x)
     if axis is None:
-        places = tuple(k for k, e in enumerate(t.extents) if e.constant() == 1)
+        places = tuple(k for k, e in enumerate(t.extents) if sizes.equal(e, poly(1)))
     else:
         places = axes_of(axis, t.ndim)
     for k in places:
@@ -90,8 +90,7 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     t = lift(x)
     target = extents(shape)
     if len(target) < t.ndim or not builtins.all(
-            a.constant() == 1 or sizes.equal(a, b)
-            for a, b in zip(t.extents[::-1], target[::-1])):
+            can_repeat(a, b) for a, b in zip(t.extents[::-1], target[::-1])):
         raise ShapeError("operands could not be broadcast together with remapped shapes "
                          f"[original->remapped]: {_told(t.extents)} and requested shape "
                          f"{_told(target)}")

@@ -1,20 +1,28 @@
 """Sizes in the hands of Python: what `x.shape[0]` is where an axis may have another size next time.
 
-Arithmetic keeps a Size symbolic, so `1/x.shape[0]` and `neoc.zeros((x.shape[0] + 1, 3))` are right
-for all sizes. What Python needs as a number (range, int, hash, a list's index) makes the axis a
-constant of this trace: another size is then traced, and compiled, again. What Python compares is
+Arithmetic keeps a Size symbolic, so `1/x.shape[0]` (a SizeFloat, size_floats.py) and
+`neoc.zeros((x.shape[0] + 1, 3))` are right for all sizes. What Python needs as a number (range,
+int, hash, a list's index) makes the axis a constant of this trace: another size is then traced, and
+compiled, again. What Python compares is
 remembered, and a call for which the comparison comes out differently is another trace.
 """
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Dict, Tuple, Union
+from typing import Any, Callable, Dict, Tuple
+
+import numpy as np
 
 from . import scope
-from .poly import Poly, Symbol, poly
+from .poly import Poly, Symbol, at_least, poly
 
 COMPARISONS: Dict[str, Callable[[int, int], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne}
+
+OPERATORS: Dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
+    "%": operator.mod}
+DIVISIONS = ("//", "%")
 
 
 class Size:
@@ -41,43 +49,65 @@ class Size:
         return str(self.poly.value())
 
     def __add__(self, other: Any) -> Any:
-        return _made(self, other, lambda a, b: a + b)
+        return _made(self, other, "+")
 
     def __radd__(self, other: Any) -> Any:
-        return _made(other, self, lambda a, b: a + b)
+        return _made(other, self, "+")
 
     def __sub__(self, other: Any) -> Any:
-        return _made(self, other, lambda a, b: a - b)
+        return _made(self, other, "-")
 
     def __rsub__(self, other: Any) -> Any:
-        return _made(other, self, lambda a, b: a - b)
+        return _made(other, self, "-")
 
     def __mul__(self, other: Any) -> Any:
-        return _made(self, other, lambda a, b: a * b)
+        return _made(self, other, "*")
 
     def __rmul__(self, other: Any) -> Any:
-        return _made(other, self, lambda a, b: a * b)
+        return _made(other, self, "*")
 
     def __floordiv__(self, other: Any) -> Any:
-        return _made(self, other, lambda a, b: a // b)
+        return _made(self, other, "//")
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _made(other, self, lambda a, b: a // b)
+        return _made(other, self, "//")
 
     def __mod__(self, other: Any) -> Any:
-        return _made(self, other, lambda a, b: a % b)
+        return _made(self, other, "%")
 
     def __rmod__(self, other: Any) -> Any:
-        return _made(other, self, lambda a, b: a % b)
+        return _made(other, self, "%")
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __neg__(self) -> Any:
         return shown(-self.poly)
 
+    def __pos__(self) -> "Size":
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __round__(self, digits: int = 0) -> Any:
+        return self if digits >= 0 else round(fix(self.poly), digits)
+
+    def __trunc__(self) -> "Size":
+        return self
+
+    __floor__ = __ceil__ = __trunc__
+
     def __truediv__(self, other: Any) -> Any:
-        return NotImplemented if _is_tensor(other) else as_tensor(self) / as_tensor(other)
+        from .size_floats import computed
+        return computed("/", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return NotImplemented if _is_tensor(other) else as_tensor(other) / as_tensor(self)
+        from .size_floats import computed
+        return computed("/", other, self)
 
     def __pow__(self, other: Any) -> Any:
         if isinstance(other, int) and 0 <= other <= 8:
@@ -85,54 +115,91 @@ class Size:
             for _ in range(other):
                 result = result * self.poly
             return shown(result)
-        return NotImplemented if _is_tensor(other) else as_tensor(self) ** other
+        from .size_floats import power
+        return power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        from .size_floats import by_value
+        return by_value(operator.pow, other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return self * 2**other
+        return _by_value(operator.lshift, self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return self // 2**other
+        return _by_value(operator.rshift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _by_value(operator.lshift, other, self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _by_value(operator.rshift, other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _by_value(operator.and_, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _by_value(operator.or_, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _by_value(operator.xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def bit_length(self) -> int:
+        return fix(self.poly).bit_length()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(fix(self.poly), dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from .size_floats import ufunc_called
+        return ufunc_called(ufunc, method, inputs, kwargs)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (int, Size)):
             return equal(self.poly, poly(other))
-        return NotImplemented
+        return float(fix(self.poly)) == other if isinstance(other, float) else NotImplemented
 
     def __ne__(self, other: object) -> bool:
         if isinstance(other, (int, Size)):
             return not equal(self.poly, poly(other))
-        return NotImplemented
+        return float(fix(self.poly)) != other if isinstance(other, float) else NotImplemented
 
-    def __lt__(self, other: Union[int, "Size"]) -> bool:
-        return _compared(self.poly, "<", poly(other))
+    def __lt__(self, other: Any) -> Any:
+        return _ordered(self, "<", other)
 
-    def __le__(self, other: Union[int, "Size"]) -> bool:
-        return _compared(self.poly, "<=", poly(other))
+    def __le__(self, other: Any) -> Any:
+        return _ordered(self, "<=", other)
 
-    def __gt__(self, other: Union[int, "Size"]) -> bool:
-        return _compared(self.poly, ">", poly(other))
+    def __gt__(self, other: Any) -> Any:
+        return _ordered(self, ">", other)
 
-    def __ge__(self, other: Union[int, "Size"]) -> bool:
-        return _compared(self.poly, ">=", poly(other))
+    def __ge__(self, other: Any) -> Any:
+        return _ordered(self, ">=", other)
 
 
-def _made(a: Any, b: Any, f: Callable[[Poly, Poly], Poly]) -> Any:
+def _made(a: Any, b: Any, sign: str) -> Any:
+    """a + b and the like, where at least one is a size."""
+    if isinstance(a, (int, Size)) and isinstance(b, (int, Size)):
+        if sign in DIVISIONS and not at_least(poly(b), 1) and b == 0:
+            raise ZeroDivisionError("integer division or modulo by zero")
+        return shown(OPERATORS[sign](poly(a), poly(b)))
+    from .size_floats import by_value, computed
+    return by_value(OPERATORS[sign], a, b) if sign in DIVISIONS else computed(sign, a, b)
+
+
+def _by_value(f: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    """f of the numbers that integers and sizes are in this trace."""
     if not isinstance(a, (int, Size)) or not isinstance(b, (int, Size)):
-        if isinstance(a, float) or isinstance(b, float):
-            return _with_float(a, b, f)
         return NotImplemented
-    return shown(f(poly(a), poly(b)))
-
-
-def _with_float(a: Any, b: Any, f: Callable[[Any, Any], Any]) -> Any:
-    return f(as_tensor(a), as_tensor(b))
-
-
-def _is_tensor(value: Any) -> bool:
-    from .tensor import Tensor
-    return isinstance(value, Tensor)
-
-
-def as_tensor(value: Any) -> Any:
-    """A size as a number of float32 that is computed; Python's numbers as they are."""
-    if isinstance(value, Size):
-        from .make import from_size
-        return from_size(value.poly)
-    return value
+    return f(operator.index(a), operator.index(b))
 
 
 def shown(value: Poly) -> Any:
@@ -176,6 +243,18 @@ def _unify(a: Poly, b: Poly) -> None:
     fix(b)
 
 
+def _ordered(a: Size, sign: str, b: Any) -> Any:
+    if isinstance(b, (int, Size)):
+        return _compared(a.poly, sign, poly(b))
+    if isinstance(b, float):
+        return _of_floats(sign, float(fix(a.poly)), b)
+    return NotImplemented
+
+
+def _of_floats(sign: str, a: Any, b: Any) -> bool:
+    return COMPARISONS[sign](a, b)
+
+
 def _compared(a: Poly, sign: str, b: Poly) -> bool:
     constant = (a - b).constant()
     if constant is not None:
@@ -190,6 +269,11 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
     trace = scope.current()
     if trace is not None:
         trace.guards.append((a, sign, b))
+
+
+def is_empty(extent: Poly) -> bool:
+    """Whether an extent is 0 in this trace; then it is in all calls of the program."""
+    return not at_least(extent, 1) and bool(shown(extent) <= 0)
 
 
 def extents(shape: Any) -> Tuple[Poly, ...]:

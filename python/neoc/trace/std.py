@@ -19,7 +19,8 @@ from .make import lift
 from .module_text import Definition, Lifted, Variable
 from .poly import Poly, Symbol, at_least, greatest, poly
 from .scope import Statement
-from .sizes import Size, equal, fix
+from .size_floats import number_of
+from .sizes import equal
 from .tensor import Tensor
 from .text import Writer, number
 
@@ -283,8 +284,7 @@ def _options(options: Dict[str, Any]) -> str:
 
 def option(value: Any) -> str:
     """A value that is known when the function is traced, as the language writes it."""
-    if isinstance(value, Size):
-        return str(fix(value.poly))
+    value = number_of(value)
     if isinstance(value, Tensor):
         raise TypeError("options of functions are known when the function is traced, a tensor is "
                         "not")

@@ -49,13 +49,16 @@ static neo_status explain(explainer *x) {
   const char *page = neoc_text(x->cli, NEOC_O_HTML, NULL);
   bool groups = neoc_has(x->cli, NEOC_O_GROUPS), schedule = neoc_has(x->cli, NEOC_O_SCHEDULE);
   bool kernels = neoc_has(x->cli, NEOC_O_KERNELS), timings = neoc_has(x->cli, NEOC_O_TIMINGS);
+  bool trees = neoc_has(x->cli, NEOC_O_SCHEDULE_TREE);
   neo_status s = neo_compile_front(c);
   if (!s && after && neo_streq(after, "front"))
     put_ir(x, c->module);
   if (!s)
     s = neo_compile_passes(c);
-  if (!s && !after && !groups && !schedule && !kernels && !timings && !page)
+  if (!s && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
     put_ir(x, c->module);
+  if (!s && trees)
+    put_part(x, "trees", neoc_explain_trees);
   if (!s && (groups || schedule || kernels || page || (timings && !after)))
     s = neo_compile_kernels(c);
   if (!s && groups)

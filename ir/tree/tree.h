@@ -1,0 +1,134 @@
+/* Schedule trees: in which order the elements of definitions are computed, as a tree of loops around
+ * definitions (S. Verdoolaege and others, "Schedule Trees", IMPACT 2014).
+ *
+ *   def h[t: T, j: N] = tanh(x[t, j] + (h[t - 1, j] else 0.0))
+ *   def y[j: N] = h[T - 1, j]
+ *   ->
+ *   seq
+ *     band t in 0..T
+ *       leaf h[t]
+ *     leaf y
+ *
+ * A leaf is a run of instances: definitions, or parts of them, at the point of the bands around. An instance has,
+ * of each output axis of its definition, one position or a range of positions, of which those run that the axis
+ * has. In the expressions of a tree AXIS k is the index of the k-th band around, the outermost first; a band whose
+ * index definitions of one iteration use, too, has a size that stands for it.
+ *
+ * A store is memory for the elements of a tensor. It says in which cell each element lies: a map that sends elements
+ * to one cell, AXIS 0 % 2 for that of index 0, folds the storage (as Halide's circular buffers do). A tensor without
+ * a store has a cell for each element.
+ *
+ * Nodes are immutable: a rewrite makes new ones, and shares what it leaves. Everything is of an arena. */
+#ifndef NEO_IR_TREE_TREE_H
+#define NEO_IR_TREE_TREE_H
+#include "ir/order.h"
+
+typedef enum {
+  NEO_TREE_SEQUENCE, /* its children, one after the other */
+  NEO_TREE_BAND,     /* its child, in each iteration of a loop */
+  NEO_TREE_GUARD,    /* its child, where a condition holds */
+  NEO_TREE_EXIT,     /* an early exit: leaves the innermost band unless a condition holds */
+  NEO_TREE_LEAF,     /* instances, producers first */
+  NEO_TREE_MARK      /* its child, which is one kernel */
+} neo_tree_kind;
+
+/* Which blocks of rows a band runs. The last ones may have one row each, as all have of a chain, and those of a tree
+ * below its root: they have no rows to run at once. */
+typedef enum {
+  NEO_BLOCKS_ALL,
+  NEO_BLOCKS_WIDE, /* those before the last run of blocks with one row each */
+  NEO_BLOCKS_SERIAL /* that run, as one block, whose rows run one after another in a loop of their own */
+} neo_block_range;
+
+/* Blocks of rows that do not need each other, as the iterations of a band: iteration b has the rows first[b] ..
+ * first[b+1] - 1, which are the sizes begin and end; without rows it does nothing. */
+typedef struct {
+  neo_tensor first; /* 0: each iteration is single */
+  neo_size begin, end;
+  neo_block_range range;
+} neo_tree_rows;
+
+typedef struct {  /* lo <= index < hi, from the last iteration on if `down` */
+  uint32_t name;  /* name id of the index in texts */
+  neo_size index; /* the size that stands for it; 0: none does */
+  neo_expr lo, hi;
+  bool down;
+  neo_tree_rows rows;
+} neo_tree_band;
+
+typedef struct { /* a definition at the point of the bands around */
+  neo_def def;
+  /* By output axis: the position, or the first one and the end; 0: no end, and all positions of the axis. */
+  const neo_expr *lo, *hi;
+} neo_instance;
+
+typedef struct {
+  NEO_VEC(neo_instance) instances;
+  uint32_t number; /* of what runs there, in a table of whoever made the tree */
+} neo_tree_leaf;
+
+typedef struct neo_tree neo_tree;
+typedef NEO_VEC(const neo_tree *) neo_trees;
+struct neo_tree {
+  uint8_t kind;
+  neo_trees children; /* of a sequence any number; of a band, a guard and a mark one */
+  union {
+    neo_tree_band band;
+    neo_expr condition; /* of a guard and an exit: over indices, sizes, and elements */
+    neo_tree_leaf leaf;
+    uint32_t mark; /* number of the kernel, in a table of whoever made the tree */
+  };
+};
+
+typedef struct { /* memory for elements of a tensor */
+  neo_tensor tensor;
+  const neo_tree *scope; /* the memory is there while this node runs */
+  uint32_t rank;         /* of the cells */
+  const neo_expr *at; /* coordinates of the cell of an element, over its indices AXIS k and sizes */
+  const neo_expr *extent;
+} neo_store;
+typedef NEO_VEC(neo_store) neo_stores;
+
+typedef struct neo_schedule_tree {
+  const neo_tree *root;
+  neo_stores stores;
+} neo_schedule_tree;
+
+/* ---- nodes (tree.c). A sequence of one is its child; children that are sequences are taken apart. */
+const neo_tree *neo_tree_sequence(neo_arena *a, const neo_trees *children);
+const neo_tree *neo_tree_of_band(neo_arena *a, neo_tree_band band, const neo_tree *child);
+const neo_tree *neo_tree_guard(neo_arena *a, neo_expr condition, const neo_tree *child);
+const neo_tree *neo_tree_exit(neo_arena *a, neo_expr unless);
+const neo_tree *neo_tree_of_leaf(neo_arena *a, neo_tree_leaf leaf);
+const neo_tree *neo_tree_mark(neo_arena *a, uint32_t mark, const neo_tree *child);
+
+/* The definitions of the leaves, each once. */
+size_t neo_tree_defs(const neo_module *m, const neo_tree *t, neo_arena *a, neo_def **out);
+
+/* ---- trees without rewrites (order.c) */
+/* The bands of an order, with a leaf for each definition. */
+const neo_tree *neo_tree_of_order(neo_module *m, neo_arena *a, const neo_order_step *loop);
+/* The definitions, which are one recurrence, in an order that is found for them. Null, and a text: there is none. */
+const neo_tree *neo_tree_of_recurrence(neo_module *m, neo_arena *a, const neo_def *defs, size_t n,
+                                       neo_str *why) NEO_MUST_CHECK;
+/* What the roots need, producers first, and each recurrence in an order that is found for it. Null, and a text: there is
+ * none of a recurrence. */
+const neo_tree *neo_tree_of_roots(neo_module *m, neo_arena *a, const neo_tensor *roots, size_t n,
+                                  neo_str *why) NEO_MUST_CHECK;
+
+/* ---- text (print.c, parse.c): what is printed parses to a tree that prints alike. Leaves are told by their
+ * instances: a table's numbers are not of the text. */
+void neo_tree_print(neo_module *m, const neo_schedule_tree *t, neo_str *out);
+/* Errors are diagnostics (E06xx) of the module, and return false. `path` names the text in messages. */
+bool neo_tree_parse(neo_module *m, neo_arena *a, const char *path, const char *text, size_t n,
+                    neo_schedule_tree *out) NEO_MUST_CHECK;
+
+/* ---- invariants (verify.c): NEO_OK, or NEO_INTERNAL with a text. Nothing is proved:
+ *   - an index is used below its band alone;
+ *   - an early exit is in the sequence of a band;
+ *   - positions are i64, conditions bool, and a position with an end has a begin;
+ *   - a store's cells depend on the element alone, and its scope holds all leaves that write its tensor, or read it. */
+neo_status neo_tree_verify(const neo_module *m, const neo_schedule_tree *t,
+                           neo_str *why) NEO_MUST_CHECK;
+
+#endif
