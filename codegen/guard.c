@@ -90,8 +90,8 @@ static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_
 
 static void guard_block(neo_kernel *k, neo_block *b, const neo_lx *c);
 
-/* Of the statement of a producer and consumers each asks for itself. What stands before the units of an arm
- * belongs to the block: there it stays. */
+/* Of the statement of a producer and consumers each asks for itself. What stands before the
+ * units of an arm belongs to the block: there it stays. */
 static void guard_arms(neo_kernel *k, neo_ls *s, const neo_lx *c) {
   for (int arm = 0; arm < 2; arm++) {
     neo_block *b = &s->specialize.arm[arm];

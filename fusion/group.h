@@ -36,8 +36,8 @@ struct neo_group {
                 have changed, and its results stay between calls */
   NEO_VEC(neo_expr)
   when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
-  neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an element
-                      of it where it writes the same one (fusion/in_place.c); 0: there is none */
+  neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
+                      element of it where it writes the same one (fusion/in_place.c); 0: none */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */

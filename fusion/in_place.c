@@ -2,10 +2,11 @@
  *
  *     y[i, j] = 0.9*x[i, j] + p[i, j]           y in the memory of x, if nobody reads x afterwards
  *
- * An element of the operand is read where the same element of the result is made, and before it is written. So the
- * operand is read by elementwise definitions alone, each at its own element; nothing that a reduction of the kernel adds up
- * is made of it, as a reduction may read elements that other iterations have written by then. It is the kernel's one
- * result, for another one might be made of the operand afterwards. */
+ * An element of the operand is read where the same element of the result is made, and before it
+ * is written. So the operand is read by elementwise definitions alone, each at its own element;
+ * nothing that a reduction of the kernel adds up is made of it, as a reduction may read elements
+ * that other iterations have written by then. It is the kernel's one result, for another one
+ * might be made of the operand afterwards. */
 #include "fusion/form/steps.h"
 #include "fusion/group.h"
 
@@ -34,7 +35,8 @@ static bool reads(const neo_module *m, neo_expr e, neo_tensor t) {
   return c.reads;
 }
 
-/* Do its axes, in their order, say which element of its result it makes, and is it nothing but elementwise? */
+/* Do its axes, in their order, say which element of its result it makes, and is it nothing but
+ * elementwise? */
 static bool is_pointwise(const neo_module *m, const neo_def_rec *d) {
   neo_tensor t = {d->out.n ? neo_list_at(m, d->out, 0) : 0};
   return d->reducer == NEO_RED_NONE && d->out.n == 1 && !d->out_map.n &&

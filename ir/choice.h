@@ -12,7 +12,7 @@ enum { NEO_MOST_CHOICES = 256 };
 typedef struct {
   neo_tensor of;                     /* the result */
   uint32_t n;                        /* at least 2 */
-  neo_tensor from[NEO_MOST_CHOICES]; /* each once: temporary, and of the result's type and extents */
+  neo_tensor from[NEO_MOST_CHOICES]; /* each once; like the result */
 } neo_choice;
 
 /* May t be where `of` is: a temporary tensor of the same type and extents? */

@@ -50,12 +50,14 @@ static bool is_given(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   if (n->op == NEO_OP_CONST)
     return true;
-  neo_role role = (neo_role)neo_tensor_at(m, (neo_tensor){n->op == NEO_OP_LOAD ? n->attr : 0})->role;
+  neo_role role =
+      (neo_role)neo_tensor_at(m, (neo_tensor){n->op == NEO_OP_LOAD ? n->attr : 0})->role;
   return is_element(m, e) && role != NEO_ROLE_TEMP && role != NEO_ROLE_UPDATE &&
          role != NEO_ROLE_COTANGENT;
 }
 
-/* `depth`: of expressions around it; deeper ones are none, so that shared parts are not looked at for ever. */
+/* `depth`: of expressions around it; deeper ones are none, so that shared parts are not looked
+ * at for ever. */
 static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth) {
   const neo_node *n = neo_expr_node(m, e);
   bool compares = neo_op_rule((neo_op)n->op) == NEO_RULE_CMP;
@@ -105,8 +107,8 @@ static bool is_int_compare(const neo_module *m, const neo_node *n) {
 
 static neo_expr compare(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   int64_t c;
-  bool turn = op == NEO_OP_EQ && (neo_expr_is_int(m, x, &c) ||
-                                  (!neo_expr_is_int(m, y, &c) && x.i > y.i));
+  bool turn =
+      op == NEO_OP_EQ && (neo_expr_is_int(m, x, &c) || (!neo_expr_is_int(m, y, &c) && x.i > y.i));
   return turn ? neo_op2(m, op, y, x) : neo_op2(m, op, x, y);
 }
 

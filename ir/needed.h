@@ -2,8 +2,9 @@
  *
  *     z[n] = select(k[] == 2, a[n], b[n])       a only where k[] == 2, and all that only a needs
  *
- * What is not needed may have any value, which a select does not take. An integer or bool that is an index has to be in
- * range wherever its reader runs, whether a select takes what is read there or not. */
+ * What is not needed may have any value, which a select does not take. An integer or bool that
+ * is an index has to be in range wherever its reader runs, whether a select takes what is read
+ * there or not. */
 #ifndef NEO_IR_NEEDED_H
 #define NEO_IR_NEEDED_H
 #include "ir/condition.h"
@@ -23,17 +24,17 @@ typedef struct {
   const neo_def *defs; /* producers first */
   size_t n;
   const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
-  const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop, all where one
-                               is needed; null: those of a recurrence do */
-  bool uniform; /* all uniform bools count as conditions, for who asks for none of them */
+  const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
+                               all where one is needed; null: those of a recurrence do */
+  bool uniform; /* all uniform bools are conditions, for who does not ask for them in a kernel */
 } neo_needed_input;
 
-/* By id, the conditions of the definitions; of all others none. Null: the module has no conditions. The result is of
- * the arena. */
+/* By id, the conditions of the definitions; of all others none. Null: the module has no
+ * conditions. The result is of the arena. */
 const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a);
 
-/* By tensor, is it an integer or bool that is an index of the definition, or a bound or an equation of its reduction, or
- * what such is made of? Of the arena. */
+/* By tensor, is it an integer or bool that is an index of the definition, or a bound or an
+ * equation of its reduction, or what such is made of? Of the arena. */
 bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a);
 
 #endif

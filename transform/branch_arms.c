@@ -1,6 +1,6 @@
 /* Conditions as elements, and a tensor for each branch; see branches.h. */
-#include "ir/component.h"
 #include "ir/choice.h"
+#include "ir/component.h"
 #include "ir/define.h"
 #include "ir/verify.h"
 #include "transform/branches.h"
@@ -36,7 +36,8 @@ static void add_flag(flags *f, neo_expr e, neo_def for_def) {
     return;
   neo_tensor t = define_flag(f->b, e, for_def);
   neo_def d = {neo_list_at(f->b->m, neo_tensor_at(f->b->m, t)->pieces, 0)};
-  bool inside = !neo_unproved_read(f->b->p, d, f->b->a).i; /* it is computed whatever is around it */
+  bool inside =
+      !neo_unproved_read(f->b->p, d, f->b->a).i; /* it is computed whatever is around it */
   neo_map_set(&f->flag, e.i, inside ? t.i : 0);
 }
 
@@ -96,8 +97,8 @@ static neo_conditions more(const arms *x, const neo_conditions *c, neo_expr e) {
   return (neo_conditions){n, at};
 }
 
-/* The expression with `f` of each side that may be taken, first to last; `where`: on the way to it, and of the
- * result. */
+/* The expression with `f` of each side that may be taken, first to last; `where`: on the way to
+ * it, and of the result. */
 static neo_expr each_side(arms *x, neo_expr e, neo_conditions where,
                           neo_expr (*f)(arms *x, neo_expr e, const neo_conditions *where)) {
   neo_node n = *neo_expr_node(x->m, e);
@@ -108,8 +109,8 @@ static neo_expr each_side(arms *x, neo_expr e, neo_conditions where,
   if (v != NEO_CONDITION_OPEN)
     return each_side(x, neo_list_expr(x->m, n.arg, v == NEO_CONDITION_HOLDS ? 1 : 2), where, f);
   neo_expr yes = each_side(x, neo_list_expr(x->m, n.arg, 1), more(x, &where, c), f);
-  neo_expr no = each_side(x, neo_list_expr(x->m, n.arg, 2),
-                          more(x, &where, neo_op1(x->m, NEO_OP_NOT, c)), f);
+  neo_expr no =
+      each_side(x, neo_list_expr(x->m, n.arg, 2), more(x, &where, neo_op1(x->m, NEO_OP_NOT, c)), f);
   return neo_op3(x->m, NEO_OP_SELECT, c, yes, no);
 }
 

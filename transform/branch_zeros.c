@@ -59,8 +59,7 @@ static zero under(const zeros *z, zero x, const neo_conditions *c) {
     uint32_t n = 0, most = from.term[k].n + c->n;
     neo_expr *at = NEO_NEW_ARRAY(z->a, neo_expr, most + 1);
     for (uint32_t i = 0; i < most; i++)
-      (void)neo_condition_add(z->m, at, &n, most,
-                              i < c->n ? c->at[i] : from.term[k].at[i - c->n]);
+      (void)neo_condition_add(z->m, at, &n, most, i < c->n ? c->at[i] : from.term[k].at[i - c->n]);
     term[k] = (neo_conditions){n, at};
   }
   return (zero){true, from.n, term};
@@ -86,7 +85,8 @@ static zero zero_of_select(zeros *z, const neo_node *n) {
 static zero zero_with(zeros *z, neo_expr e, zero acc) {
   neo_module *m = z->m;
   neo_node n = *neo_expr_node(m, e);
-  neo_expr x = n.arg.n ? neo_list_expr(m, n.arg, 0) : e, y = n.arg.n > 1 ? neo_list_expr(m, n.arg, 1) : e;
+  neo_expr x = n.arg.n ? neo_list_expr(m, n.arg, 0) : e,
+           y = n.arg.n > 1 ? neo_list_expr(m, n.arg, 1) : e;
   if (is_zero(m, e))
     return (zero){.known = true};
   switch (n.op) {
@@ -159,7 +159,8 @@ static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
   return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
 }
 
-/* z[n] = sum[k] ... then f(acc)  ->  partial.z[n] = sum[k] ...,  z[n] = f(select(holds, partial.z[n], 0)) */
+/* z[n] = sum[k] ... then f(acc)  ->  partial.z[n] = sum[k] ...,  z[n] = f(select(holds,
+ * partial.z[n], 0)) */
 static void split_sum(zeros *z, neo_def id, const neo_conditions *holds) {
   neo_module *m = z->m;
   neo_def_rec d = *neo_def_at(m, id);

@@ -4,16 +4,17 @@
  *     ->
  *     a[n] = sum[k] x[n, k]*y[k],   z[n] = select(far[], a[n], 0) + b[n]
  *
- * What is zero where a condition does not hold (gradients of branches are written so) is asked for by who reads it.
- * Then it is needed under the condition alone (ir/needed.h), as what is chosen by a select is. In such
- * definitions the condition holds: they are products, vectors and recurrences like any others, and their kernels
- * are left out where it does not (codegen/guard.h).
+ * What is zero where a condition does not hold (gradients of branches are written so) is asked
+ * for by who reads it. Then it is needed under the condition alone (ir/needed.h), as what is
+ * chosen by a select is. In such definitions the condition holds: they are products, vectors and
+ * recurrences like any others, and their kernels are left out where it does not
+ * (codegen/guard.h).
  *
- * A condition that kernels cannot ask for is made first, and a result that is chosen has a tensor for each branch
- * (branch_arms.c). */
+ * A condition that kernels cannot ask for is made first, and a result that is chosen has a
+ * tensor for each branch (branch_arms.c). */
+#include "transform/branches.h"
 #include "ir/layout.h"
 #include "ir/verify.h"
-#include "transform/branches.h"
 #include "transform/transform.h"
 
 /* ---- what holds in a branch */
@@ -23,8 +24,7 @@ static neo_expr known(const branches *b, neo_expr e) {
   if (neo_expr_type(b->m, e) != NEO_BOOL_T || neo_expr_node(b->m, e)->op == NEO_OP_CONST)
     return (neo_expr){0};
   neo_condition_value v = neo_condition_where(b->m, b->holds.at, b->holds.n, e);
-  return v == NEO_CONDITION_OPEN ? (neo_expr){0}
-                                 : neo_const_bool(b->m, v == NEO_CONDITION_HOLDS);
+  return v == NEO_CONDITION_OPEN ? (neo_expr){0} : neo_const_bool(b->m, v == NEO_CONDITION_HOLDS);
 }
 
 static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
@@ -37,7 +37,8 @@ static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
   return x.i ? x : e;
 }
 
-/* Some pass may compute it where the condition does not hold: what is read has to be in range there, too. */
+/* Some pass may compute it where the condition does not hold: what is read has to be in range
+ * there, too. */
 static void decide_def(branches *b, neo_def d, const neo_conditions *holds) {
   int64_t always;
   neo_def_rec before = *neo_def_at(b->m, d);

@@ -15,19 +15,22 @@ typedef struct {
   neo_conditions holds;     /* of the definition at hand */
 } branches;
 
-/* Conditions of what is worth leaving out that kernels cannot ask for become elements (branch_arms.c):
+/* Conditions of what is worth leaving out that kernels cannot ask for become elements
+ * (branch_arms.c):
  *
  *     z[n] = select(norm[] > 2*far[], a[n], b[n])
  *     ->  case.z[] = norm[] > 2*far[],  z[n] = select(case.z[], a[n], b[n]) */
 void branches_make_flags(branches *b);
 
-/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c). Of terms that are never both other
- * than zero the sum is the one that is not:
+/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c). Of terms
+ * that are never both other than zero the sum is the one that is not:
  *
- *     select(k[] == 0, a[n], 0) + select(k[] == 1, b[n], 0)  ->  select(k[] == 0, a[n], select(k[] == 1, b[n], 0)) */
+ *     select(k[] == 0, a[n], 0) + select(k[] == 1, b[n], 0)
+ *     ->  select(k[] == 0, a[n], select(k[] == 1, b[n], 0)) */
 void branches_ask_for_zeros(branches *b);
 
-/* A result that is chosen has a tensor for each branch, if one of them is more than elementwise (branch_arms.c):
+/* A result that is chosen has a tensor for each branch, if one of them is more than elementwise
+ * (branch_arms.c):
  *
  *     z[n] = select(k[] == 0, product[n], 2*x[n])
  *     ->  case.z[n] = 2*x[n],  z[n] = select(k[] == 0, product[n], case.z[n]) */

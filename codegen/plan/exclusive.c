@@ -1,8 +1,7 @@
-/* See exclusive.h. Large items come first, each goes where it saves most: what it adds to the life and the size of the
- * place is less than its own bytes over its own life. The offsets of places are then planned as if each were one
- * buffer (codegen/dsa). */
+/* See exclusive.h. Large items come first, each goes where it saves most: what it adds to the
+ * life and the size of the place is less than its own bytes over its own life. The offsets of
+ * places are then planned as if each were one buffer (codegen/dsa). */
 #include "codegen/plan/exclusive.h"
-#include "base/vec.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -29,23 +28,38 @@ static int larger_first(const void *a, const void *b) {
   return (x->item > y->item) - (x->item < y->item);
 }
 
-static bool live_together(const neo_dsa_item *a, const neo_dsa_item *b) {
+static bool live_together(const plan_life *a, const plan_life *b) {
   return a->first <= b->last && b->first <= a->last;
 }
 
-/* May it be in this place? *gains: with something that lives at the same time. */
-static bool fits(const sharing *s, const place *p, size_t item, bool *gains) {
-  const neo_dsa_item *it = s->x->item;
-  *gains = false;
-  for (size_t k = 0; k < p->items.n; k++) {
-    size_t other = p->items.at[k];
-    if (!live_together(&it[item], &it[other]))
-      continue;
-    if (!neo_conditions_exclude(s->m, &s->x->when[item], &s->x->when[other]))
+/* Are the two never there in one call at one time? *gains: but in different calls they are. */
+static bool are_apart(const sharing *s, size_t item, size_t other, bool *gains) {
+  const plan_lives *a = &s->x->lives[item], *b = &s->x->lives[other];
+  for (size_t i = 0; i < a->n; i++)
+    for (size_t k = 0; k < b->n; k++) {
+      if (!live_together(&a->at[i], &b->at[k]))
+        continue;
+      if (!neo_conditions_exclude(s->m, &a->at[i].when, &b->at[k].when))
+        return false;
+      *gains = true;
+    }
+  return true;
+}
+
+/* May it be in this place, and is something there at the same time in other calls? */
+static bool fits(const sharing *s, const place *p, size_t item) {
+  bool gains = false;
+  for (size_t k = 0; k < p->items.n; k++)
+    if (!are_apart(s, item, p->items.at[k], &gains))
       return false;
-    *gains = true;
-  }
-  return *gains;
+  return gains;
+}
+
+static bool is_conditional(const plan_lives *l) {
+  for (size_t k = 0; k < l->n; k++)
+    if (!l->at[k].when.n)
+      return false;
+  return true;
 }
 
 static int64_t least(int64_t a, int64_t b) {
@@ -70,10 +84,9 @@ static void put(sharing *s, size_t item) {
   const neo_dsa_item *it = &s->x->item[item];
   place *best = NULL;
   double most_saved = 0;
-  bool gains;
   for (size_t k = 0; k < s->places.n; k++) {
     double saved = saving(&s->places.at[k], it);
-    if (saved > most_saved && fits(s, &s->places.at[k], item, &gains)) {
+    if (saved > most_saved && fits(s, &s->places.at[k], item)) {
       best = &s->places.at[k];
       most_saved = saved;
     }
@@ -88,13 +101,14 @@ static void put(sharing *s, size_t item) {
   best->last = most(best->last, it->last);
 }
 
-void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into, neo_arena *scratch) {
+void plan_share_exclusive(neo_module *m, const plan_exclusive *x, size_t *into,
+                          neo_arena *scratch) {
   sharing s = {.m = m, .x = x, .a = scratch};
   row *rows = NEO_NEW_ARRAY(scratch, row, x->n + 1);
   size_t n = 0;
   for (size_t k = 0; k < x->n; k++) {
     into[k] = k;
-    if (x->when[k].n && x->item[k].size_bytes > x->least_bytes)
+    if (is_conditional(&x->lives[k]) && x->item[k].size_bytes > x->least_bytes)
       rows[n++] = (row){x->item[k].size_bytes, k};
   }
   qsort(rows, n, sizeof *rows, larger_first);

@@ -1,10 +1,11 @@
-/* The conditions under which groups are needed (ir/needed.h). A kernel asks for those of its group, and does nothing
- * where one does not hold (codegen/guard.h). Definitions of a kernel are needed under the same ones. */
+/* The conditions under which groups are needed (ir/needed.h). A kernel asks for those of its
+ * group, and does nothing where one does not hold (codegen/guard.h). Definitions of a kernel are
+ * needed under the same ones. */
 #include "fusion/search/search.h"
 #include "ir/choice.h"
 
-/* Kernels ask for a condition in memory. Nothing else is in the kernel that makes it, for that might need what they
- * make. */
+/* Kernels ask for a condition in memory. Nothing else is in the kernel that makes it, for that
+ * might need what they make. */
 static void want_flag(void *ctx, neo_expr e) {
   fuser *q = ctx;
   const neo_node *n = neo_expr_node(q->m, e);
@@ -52,11 +53,6 @@ void fuse_find_flags(fuser *q) {
   find_conditions(q);
 }
 
-void fuse_find_branches(fuser *q) {
-  if (q->has_branches)
-    find_conditions(q);
-}
-
 bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b) {
   return neo_conditions_same(&q->def[a].when, &q->def[b].when) && !q->def[a].flag &&
          !q->def[b].flag;
@@ -82,12 +78,10 @@ bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host) {
   return !fuse_is_reduction(&q->def[d]) && !reads_unmade(q, d, host);
 }
 
-bool fuse_is_choice(fuser *q, const fuse_parts *p) {
-  if (!q->has_branches || p->n != 1 || q->def[p->def[0]].recurrence || fuse_is_cached(q, p))
-    return false;
-  neo_choice *c = NEO_NEW(q->a, neo_choice);
-  neo_conditions *when = NEO_NEW_ARRAY(q->a, neo_conditions, NEO_MOST_CHOICES);
-  if (!neo_choice_of(q->m, (neo_def){p->def[0]}, c))
+/* Does the definition take one of several tensors, in whose place its result is then
+ * (codegen/plan/entry.c)? */
+static bool is_choice(const fuser *q, uint32_t d, neo_choice *c, neo_conditions *when) {
+  if (q->def[d].recurrence || q->def[d].call_invariant || !neo_choice_of(q->m, (neo_def){d}, c))
     return false;
   for (uint32_t k = 0; k < c->n; k++) {
     neo_list pieces = neo_tensor_at(q->m, c->from[k])->pieces;
@@ -99,6 +93,20 @@ bool fuse_is_choice(fuser *q, const fuse_parts *p) {
         return false;
   }
   return neo_choice_is_exclusive(q->m, c, when);
+}
+
+static void find_choices(fuser *q) {
+  neo_choice *c = NEO_NEW(q->a, neo_choice);
+  neo_conditions *when = NEO_NEW_ARRAY(q->a, neo_conditions, NEO_MOST_CHOICES);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].choice = is_choice(q, q->order[k], c, when);
+}
+
+void fuse_find_branches(fuser *q) {
+  if (!q->has_branches)
+    return;
+  find_conditions(q);
+  find_choices(q);
 }
 
 void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g) {

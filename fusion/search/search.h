@@ -79,6 +79,7 @@ typedef struct {
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;          /* place in the order of definitions */
   neo_conditions when;  /* it is needed only where these hold */
+  bool choice;          /* it takes one of several tensors, in whose place it is */
   bool flag;            /* it makes such a condition: a kernel of its own, before those that ask */
   uint32_t recurrence;  /* definitions of the same number are one group; 0: no part of any */
   uint32_t entries;     /* number of the set of entries that need it */
@@ -168,8 +169,8 @@ void fuse_take_consumers(fuser *q);
 void fuse_take_row_sums(fuser *q);
 /* ---- row_leads.c: what rows that are made in blocks need of themselves alone, where streaming is off */
 void fuse_take_row_leads(fuser *q);
-/* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of recurrences are
- * complete, which then say what runs together. */
+/* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of
+ * recurrences are complete, which then say what runs together. */
 void fuse_find_flags(fuser *q);
 void fuse_find_branches(fuser *q);
 /* May a kernel that is needed where `host` is compute d as well? */
@@ -202,9 +203,6 @@ typedef struct {
  * they have no form together; *why says the reason. */
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *out,
                    const char **why) NEO_MUST_CHECK;
-/* branches.c: is the group a single definition that takes one of several tensors, in whose place it is then
- * (codegen/plan/entry.c)? */
-bool fuse_is_choice(fuser *q, const fuse_parts *p);
 /* The kind of fusion that a group of several definitions is. */
 neo_fuse_kind fuse_kind_of(const fuser *q, const fuse_parts *p);
 /* Is the definition one of the parts that were last asked for? */
