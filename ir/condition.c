@@ -45,22 +45,10 @@ static bool is_element(const neo_module *m, neo_expr e) {
   return is;
 }
 
-/* A float that whoever computes it has with the same bits. */
-static bool is_given(const neo_module *m, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  if (n->op == NEO_OP_CONST)
-    return true;
-  neo_role role =
-      (neo_role)neo_tensor_at(m, (neo_tensor){n->op == NEO_OP_LOAD ? n->attr : 0})->role;
-  return is_element(m, e) && role != NEO_ROLE_TEMP && role != NEO_ROLE_UPDATE &&
-         role != NEO_ROLE_COTANGENT;
-}
-
 /* `depth`: of expressions around it; deeper ones are none, so that shared parts are not looked
  * at for ever. */
 static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth) {
   const neo_node *n = neo_expr_node(m, e);
-  bool compares = neo_op_rule((neo_op)n->op) == NEO_RULE_CMP;
   if (neo_type_is_float((neo_type)n->type) || depth == MOST_DEPTH)
     return false;
   if (n->op == NEO_OP_LOAD)
@@ -68,10 +56,8 @@ static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth) {
   if (n->op == NEO_OP_SIZE)
     return is_of_call(m, n->attr);
   bool is = n->op == NEO_OP_CONST || neo_op_is_elementwise((neo_op)n->op);
-  for (uint32_t k = 0; is && k < n->arg.n; k++) {
-    neo_expr x = neo_list_expr(m, n->arg, k);
-    is = is_exact(m, x, depth + 1) || (compares && is_given(m, x));
-  }
+  for (uint32_t k = 0; is && k < n->arg.n; k++)
+    is = is_exact(m, neo_list_expr(m, n->arg, k), depth + 1);
   return is;
 }
 
@@ -234,6 +220,15 @@ static neo_expr side_of(neo_module *m, neo_expr e, uint32_t k) {
   return neo_condition_not(m, neo_expr_arg(m, neo_expr_arg(m, e, 0), k));
 }
 
+/* Puts x in place of a condition that follows from it. */
+static void take_place(neo_module *m, neo_expr *at, uint32_t n, neo_expr x) {
+  for (uint32_t k = 0; k < n; k++)
+    if (neo_condition_where(m, &x, 1, at[k]) == NEO_CONDITION_HOLDS) {
+      at[k] = x;
+      return;
+    }
+}
+
 bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, neo_expr e) {
   neo_expr x = neo_condition_of(m, e);
   neo_condition_value v = neo_condition_where(m, at, *n, x);
@@ -249,5 +244,7 @@ bool neo_condition_add(neo_module *m, neo_expr *at, uint32_t *n, uint32_t most, 
       return neo_condition_add(m, at, n, most, side_of(m, x, !k));
   if (*n < most)
     at[(*n)++] = x;
+  else
+    take_place(m, at, *n, x);
   return true;
 }

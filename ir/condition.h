@@ -1,18 +1,16 @@
 /* Conditions that a kernel can ask for before its loops: bool expressions over run-time sizes
  * and elements at fixed positions, as `far[]`, `k[] == 2`, `not (kind[3] < B)`.
  *
- * They are exact: arithmetic is of integers, floats are compared as they are given from outside.
- * So whoever computes one finds the same. One that is hidden in several expressions is written
- * in one way (neo_condition_of). */
+ * They are of integers and bools alone, and so exact: whoever computes one finds the same. One that
+ * is hidden in several expressions is written in one way (neo_condition_of). */
 #ifndef NEO_IR_CONDITION_H
 #define NEO_IR_CONDITION_H
 #include "ir/ir.h"
 
 /* Is it of this kind, and neither a constant nor a conjunction? */
 bool neo_is_condition(const neo_module *m, neo_expr e);
-/* Has it one value in a call: without axes, results of a reduction, random numbers and indices
- * of loops? Such an expression is a condition once its value is in memory
- * (transform/branches.c). */
+/* Has it one value in a call: without axes, results of a reduction, random numbers and indices of
+ * loops? Such an expression is a condition once its value is in memory (frontend/sema/branches.c). */
 bool neo_is_uniform(const neo_module *m, neo_expr e);
 /* The same condition as comparisons by ==, < and elements, or the negation of one: x != y is not
  * (x == y). */

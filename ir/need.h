@@ -3,7 +3,7 @@
 #define NEO_IR_NEED_H
 #include "ir/condition.h"
 
-enum { NEO_MOST_TERMS = 8, NEO_MOST_CONDITIONS = 48 };
+enum { NEO_MOST_TERMS = 8, NEO_MOST_CONDITIONS = 96 };
 
 typedef struct { /* a conjunction */
   uint32_t n;

@@ -12,6 +12,7 @@
 typedef struct { /* of one definition */
   neo_tensor t;
   bool steers;
+  bool never;     /* they never all hold */
   neo_term under; /* conditions at the read */
 } read_under;
 typedef NEO_VEC(read_under) reads_under;
@@ -41,11 +42,6 @@ static bool is_table(const neo_tensor_rec *r) {
          r->injective || r->parts > 1;
 }
 
-static bool counts(const search *s, neo_expr e) {
-  return neo_is_condition(s->m, e) ||
-         (s->in->uniform && neo_expr_type(s->m, e) == NEO_BOOL_T && neo_is_uniform(s->m, e));
-}
-
 static read_under read_of(search *s, const neo_guarded_read *r, const bool *steers) {
   read_under x = {.t = {neo_expr_node(s->m, r->read)->attr}};
   x.steers = steers[x.t.i];
@@ -55,8 +51,8 @@ static read_under read_of(search *s, const neo_guarded_read *r, const bool *stee
     if (!neo_condition_parts(s->m, r->assume[k], part, &n, NEO_MOST_CONDITIONS))
       continue;
     for (uint32_t i = 0; i < n; i++)
-      if (counts(s, part[i]))
-        (void)neo_term_add(s->m, &x.under, part[i]);
+      if (neo_is_condition(s->m, part[i]))
+        x.never = !neo_term_add(s->m, &x.under, part[i]) || x.never;
   }
   return x;
 }
@@ -105,7 +101,7 @@ static void need_read(search *s, uint32_t d, const read_under *r) {
   neo_list pieces = neo_tensor_at(s->m, r->t)->pieces;
   for (uint32_t i = 0; i < from.n; i++) {
     neo_term x = *from.at[i];
-    bool can = true;
+    bool can = !r->never;
     for (uint32_t k = 0; k < r->under.n && can; k++)
       can = neo_term_add(s->m, &x, r->under.at[k]);
     neo_term_reduce(s->m, &x);
@@ -190,7 +186,7 @@ static bool has_condition(const search *s, neo_expr e) {
     for (uint32_t k = 0; k < n->arg.n; k++)
       if (has_condition(s, neo_list_expr(s->m, n->arg, k)))
         return true;
-  return n && counts(s, e);
+  return n && neo_is_condition(s->m, e);
 }
 
 static bool any_condition(const search *s) {

@@ -26,7 +26,6 @@ typedef struct {
   const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
   const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
                                all where one is needed; null: those of a recurrence do */
-  bool uniform; /* all uniform bools are conditions, for who does not ask for them in a kernel */
 } neo_needed_input;
 
 /* By id, the conditions of the definitions; of all others none. Null: the module has no

@@ -1,4 +1,4 @@
-/* Conditions as elements, and a tensor for each branch; see branches.h. */
+/* A tensor for each branch; see branches.h. */
 #include "ir/choice.h"
 #include "ir/component.h"
 #include "ir/define.h"
@@ -6,70 +6,6 @@
 #include "transform/branches.h"
 
 enum { MOST_PARTS = 64 };
-
-/* ---- conditions that kernels cannot ask for */
-
-typedef struct {
-  branches *b;
-  neo_map flag; /* condition -> tensor; 0: it stays as it is */
-  NEO_VEC(neo_expr) found;
-} flags;
-
-/* The definition of a bool without dimensions. */
-static neo_tensor define_flag(branches *b, neo_expr e, neo_def for_def) {
-  neo_def_rec of = *neo_def_at(b->m, for_def);
-  neo_def_rec r = {.reducer = NEO_RED_NONE, .span = of.span, .as_written = of.as_written};
-  neo_temp t = {.prefix = "case", .like = {neo_list_at(b->m, of.out, 0)}, .type = NEO_BOOL_T};
-  r.origin = of.origin ? of.origin : for_def.i;
-  r.finish = neo_list_new(b->m, &e.i, 1);
-  return neo_temp_define(b->m, &t, r);
-}
-
-static void add_flag(flags *f, neo_expr e, neo_def for_def) {
-  neo_node n = *neo_expr_node(f->b->m, e);
-  if (n.op == NEO_OP_NOT || n.op == NEO_OP_AND || n.op == NEO_OP_OR) {
-    for (uint32_t k = 0; k < n.arg.n; k++)
-      add_flag(f, neo_list_expr(f->b->m, n.arg, k), for_def);
-    return;
-  }
-  if (neo_is_condition(f->b->m, e) || n.op == NEO_OP_CONST || neo_map_get(&f->flag, e.i, NULL))
-    return;
-  neo_tensor t = define_flag(f->b, e, for_def);
-  neo_def d = {neo_list_at(f->b->m, neo_tensor_at(f->b->m, t)->pieces, 0)};
-  bool inside =
-      !neo_unproved_read(f->b->p, d, f->b->a).i; /* it is computed whatever is around it */
-  neo_map_set(&f->flag, e.i, inside ? t.i : 0);
-}
-
-static neo_expr read_flag(void *ctx, neo_module *m, neo_expr e) {
-  const flags *f = ctx;
-  uint64_t t = 0;
-  if (neo_expr_type(m, e) != NEO_BOOL_T || neo_expr_node(m, e)->op == NEO_OP_CONST)
-    return e;
-  neo_expr x = neo_condition_of(m, e);
-  bool no = neo_expr_node(m, x)->op == NEO_OP_NOT;
-  if (!neo_map_get(&f->flag, (no ? neo_expr_arg(m, x, 0) : x).i, &t) || !t)
-    return e;
-  neo_expr y = neo_load(m, (neo_tensor){(uint32_t)t}, NULL, 0, neo_expr_node(m, e)->span);
-  return no ? neo_op1(m, NEO_OP_NOT, y) : y;
-}
-
-void branches_make_flags(branches *b) {
-  flags f = {.b = b};
-  const bool *recurrent = neo_recurrent_defs(b->m, b->a);
-  neo_map_init(&f.flag, b->a);
-  size_t n = b->m->defs.n;
-  for (size_t k = 0; k < b->n; k++) {
-    neo_def d = b->order[k];
-    bool heavy = neo_def_at(b->m, d)->reducer != NEO_RED_NONE || recurrent[d.i];
-    for (uint32_t i = 0; heavy && i < b->of[d.i].n; i++)
-      add_flag(&f, b->of[d.i].at[i], d);
-  }
-  for (uint32_t d = 1; f.flag.n && d < n; d++)
-    neo_def_rewrite(b->m, (neo_def){d}, read_flag, &f);
-}
-
-/* ---- tensors of branches */
 
 typedef struct {
   branches *b;

@@ -10,8 +10,7 @@
  * recurrences like any others, and their kernels are left out where it does not
  * (codegen/guard.h).
  *
- * A condition that kernels cannot ask for is made first, and a result that is chosen has a
- * tensor for each branch (branch_arms.c). */
+ * A result that is chosen has a tensor for each branch (branch_arms.c). */
 #include "transform/branches.h"
 #include "ir/layout.h"
 #include "ir/verify.h"
@@ -67,7 +66,7 @@ static bool *needed_always(neo_module *m, neo_arena *a) {
 }
 
 /* The definitions that are needed, producers first, and where. */
-static void find_needed(branches *b, bool uniform) {
+static void find_needed(branches *b) {
   neo_module *m = b->m;
   b->always = needed_always(m, b->a);
   neo_tensor *roots = NEO_NEW_ARRAY(b->a, neo_tensor, m->tensors.n);
@@ -76,12 +75,12 @@ static void find_needed(branches *b, bool uniform) {
     if (b->always[t])
       roots[n_roots++].i = t;
   b->n = neo_module_topo(m, roots, n_roots, b->a, &b->order, NULL);
-  neo_needed_input in = {b->order, b->n, b->always, NULL, uniform};
+  neo_needed_input in = {b->order, b->n, b->always, NULL};
   b->of = neo_needed_where(m, &in, b->a);
 }
 
 static void decide_all(branches *b) {
-  find_needed(b, false);
+  find_needed(b);
   for (size_t k = 0; k < b->n && b->of; k++)
     if (b->of[b->order[k].i].n)
       decide_def(b, b->order[k], &b->of[b->order[k].i]);
@@ -92,12 +91,11 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   neo_arena scratch;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
   branches b = {.m = m, .a = &scratch, .p = neo_prover_new(m)};
-  find_needed(&b, true);
+  find_needed(&b);
   if (b.of) {
-    branches_make_flags(&b);
     branches_ask_for_zeros(&b);
     decide_all(&b);
-    find_needed(&b, false); /* what reads more than it needs does no longer */
+    find_needed(&b); /* what reads more than it needs does no longer */
     if (b.of)
       branches_make_arms(&b);
   }

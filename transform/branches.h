@@ -15,13 +15,6 @@ typedef struct {
   neo_conditions holds;     /* of the definition at hand */
 } branches;
 
-/* Conditions of what is worth leaving out that kernels cannot ask for become elements
- * (branch_arms.c):
- *
- *     z[n] = select(norm[] > 2*far[], a[n], b[n])
- *     ->  case.z[] = norm[] > 2*far[],  z[n] = select(case.z[], a[n], b[n]) */
-void branches_make_flags(branches *b);
-
 /* Who reads what is zero but where conditions hold asks for these (branch_zeros.c). Of terms
  * that are never both other than zero the sum is the one that is not:
  *

@@ -57,7 +57,8 @@ typedef struct {
   NEO_VEC(slice) slices;
   neo_map depth; /* of a tensor; absent: 0 */
   neo_map users; /* of a tensor, see entry_sets.h */
-  const neo_conditions *when; /* by definition, of those that there were at first; null: none has any */
+  const neo_conditions
+      *when; /* by definition, of those that there were at first; null: none has any */
 } merger;
 
 /* ---- distance from the sources */
@@ -557,7 +558,7 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
   bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
   for (uint32_t t = 1; t < q->m->tensors.n; t++)
     always[t] = neo_map_get(&q->kept, t, NULL);
-  neo_needed_input in = {order, n, always, NULL, true};
+  neo_needed_input in = {order, n, always, NULL};
   q->when = neo_needed_where(q->m, &in, q->a);
 }
 

@@ -37,7 +37,7 @@ static void find_conditions(fuser *q) {
     order[k].i = q->order[k];
     together[q->order[k]] = q->def[q->order[k]].recurrence;
   }
-  neo_needed_input in = {order, q->n_order, q->always, together, false};
+  neo_needed_input in = {order, q->n_order, q->always, together};
   const neo_conditions *of = neo_needed_where(q->m, &in, q->a);
   q->has_branches = of != NULL;
   for (size_t k = 0; k < q->n_order && of; k++) {
