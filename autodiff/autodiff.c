@@ -353,6 +353,44 @@ bool ad_carry_out(neo_module *m, neo_prover *prover, neo_arena *scratch, neo_gra
   return !s.failed;
 }
 
+/* ---- requests of one tensor */
+
+static bool same_list(const neo_module *m, neo_list a, neo_list b) {
+  bool same = a.n == b.n;
+  for (uint32_t k = 0; same && k < a.n; k++)
+    same = neo_list_at(m, a, k) == neo_list_at(m, b, k);
+  return same;
+}
+
+static bool goes_with(const neo_module *m, const neo_grad_rec *r, const neo_grad_rec *first) {
+  return !r->done && r->y.i == first->y.i && r->seed.i == first->seed.i &&
+         r->n_batch == first->n_batch && same_list(m, r->hold, first->hold);
+}
+
+static neo_list joined(neo_module *m, neo_arena *scratch, neo_list a, neo_list b) {
+  uint32_t *all = NEO_NEW_ARRAY(scratch, uint32_t, a.n + b.n + 1);
+  for (uint32_t k = 0; k < a.n + b.n; k++)
+    all[k] = k < a.n ? neo_list_at(m, a, k) : neo_list_at(m, b, k - a.n);
+  return neo_list_new(m, all, a.n + b.n);
+}
+
+/* Request k and all later ones of the same tensor with the same seed as one, all of them marked as
+ * done: their backward passes share adjoints, also those of recurrences, which no later pass would
+ * find to be equal. What the later ones ask for is there already, as the tensor depends on it. */
+static neo_grad_rec taken_together(neo_module *m, neo_arena *scratch, size_t k) {
+  neo_grad_rec all = m->grads.at[k];
+  m->grads.at[k].done = true;
+  for (size_t i = k + 1; i < m->grads.n; i++) {
+    if (!goes_with(m, &m->grads.at[i], &all))
+      continue;
+    neo_list wrt = m->grads.at[i].wrt, out = m->grads.at[i].out;
+    all.wrt = joined(m, scratch, all.wrt, wrt);
+    all.out = joined(m, scratch, all.out, out);
+    m->grads.at[i].done = true;
+  }
+  return all;
+}
+
 neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_arena scratch;
@@ -361,15 +399,14 @@ neo_status neo_pass_autodiff(neo_module *m, const neo_pass_target *target) {
   for (uint32_t k = 1; k < m->defs.n; k++)
     m->defs.at[k].as_written = true;
   for (uint32_t k = 0; k < m->grads.n; k++) {
-    neo_grad_rec request = m->grads.at[k];
-    if (request.done)
+    if (m->grads.at[k].done)
       continue;
     neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+    neo_grad_rec request = taken_together(m, &scratch, k);
     good = (request.n_batch ? ad_batch(m, prover, &scratch, request)
                             : ad_carry_out(m, prover, &scratch, request, NULL)) &&
            good;
     neo_arena_free(&scratch);
-    m->grads.at[k].done = true;
   }
   neo_prover_free(prover);
   return good ? NEO_OK : NEO_INPUT;

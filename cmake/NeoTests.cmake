@@ -271,3 +271,12 @@ if(NEO_FUZZ)
     neo_add_fuzz_target(${path})
   endforeach()
 endif()
+
+# The Python package with a sanitizer's runtime that is loaded before Python. test_python_*.sh are
+# for builds without.
+if("address" IN_LIST NEO_SANITIZE AND TARGET neo_python)
+  add_test(NAME python_sanitized COMMAND sh ${PROJECT_SOURCE_DIR}/tests/python_sanitized.sh)
+  neo_register(python_sanitized 900)
+  set_tests_properties(python_sanitized PROPERTIES LABELS python)
+  set_property(TEST python_sanitized APPEND PROPERTY ENVIRONMENT "CC=${CMAKE_C_COMPILER}")
+endif()

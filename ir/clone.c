@@ -30,6 +30,10 @@ void neo_def_rename(neo_module *m, neo_def d, neo_map *to) {
   neo_def_rewrite(m, d, renamed, to);
 }
 
+neo_expr neo_expr_renamed(neo_module *m, neo_expr e, neo_map *to) {
+  return neo_expr_rewrite(m, e, renamed, to);
+}
+
 neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
                              neo_arena *scratch) {
   uint32_t *ids = NEO_NEW_ARRAY(scratch, uint32_t, tensors.n + 1);

@@ -15,6 +15,8 @@ void neo_defs_clone(neo_module *m, neo_def *defs, size_t n, const bool *marked, 
 /* Replaces each tensor that the definition (or the list) names by the one that `to` maps it to, if
  * any. */
 void neo_def_rename(neo_module *m, neo_def d, neo_map *to);
+/* The same of an expression. */
+neo_expr neo_expr_renamed(neo_module *m, neo_expr e, neo_map *to);
 neo_list neo_tensors_renamed(neo_module *m, neo_list tensors, const neo_map *to,
                              neo_arena *scratch);
 /* Does d read a tensor that is a key of `set`? */

@@ -41,6 +41,10 @@ void neo_proofs_limit(neo_module *m, uint64_t max_operations) {
   proofs_of(m)->max_operations = max_operations ? max_operations : NEO_PROOF_QUOTA;
 }
 
+uint64_t neo_proofs_most(const neo_module *m) {
+  return m->proofs ? m->proofs->max_operations : NEO_PROOF_QUOTA;
+}
+
 static void add_stats(neo_prover_stats *to, const neo_prover_stats *s) {
   to->questions += s->questions;
   to->memo += s->memo;

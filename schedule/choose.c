@@ -1,4 +1,5 @@
 /* The model's choice of a strategy and its parameters. */
+#include "schedule/contract.h"
 #include "schedule/strategy.h"
 
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine) {
@@ -11,4 +12,10 @@ neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_m
       return s;
   }
   return neo_schedule_plain();
+}
+
+bool neo_schedule_is_searched(neo_module *m, const neo_group *g) {
+  neo_contraction any;
+  const neo_form *f = neo_group_form(m, g);
+  return !neo_form_is_nested(f) && neo_contraction_of(m, f, &any);
 }

@@ -12,7 +12,7 @@ static bool add_factors(const neo_module *m, const neo_form *f, neo_contraction 
   if (!neo_product_factors(m, e, at, &c->n, NEO_MAX_FACTORS))
     return false;
   for (uint32_t k = 0; k < c->n; k++)
-    c->factor[k] = (neo_factor){at[k], neo_form_axes(m, f, at[k])};
+    c->factor[k] = (neo_factor){.e = at[k], .axes = neo_form_axes(m, f, at[k])};
   return true;
 }
 

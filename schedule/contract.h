@@ -9,17 +9,22 @@
 #include "fusion/form.h"
 #include "schedule/schedule.h"
 
-enum { NEO_MAX_FACTORS = 6 };
+enum { NEO_MAX_FACTORS = 6, NEO_MAX_OPERANDS = 8 };
 
 typedef struct {
   neo_expr e;
-  uint64_t axes; /* bit k: uses AXIS k */
+  uint64_t axes;   /* bit k: uses AXIS k */
+  uint32_t within; /* of a part: bit k: it is a part of factor k; 0: it is a factor */
+  bool apart;      /* the factor has parts */
+  double ops;      /* additions that an element of it costs once its parts are there */
 } neo_factor;
 
+/* The operands are the factors and, behind them, parts of factors (operands.c). Where a register tile
+ * has rows and columns that a factor uses both, its parts are what is read, each on its own side. */
 typedef struct neo_contraction {
   uint32_t stage; /* number of the summing stage */
-  uint32_t n;
-  neo_factor factor[NEO_MAX_FACTORS];
+  uint32_t n, n_operands;
+  neo_factor factor[NEO_MAX_OPERANDS];
 } neo_contraction;
 
 /* Is the form a contraction? Exactly one stage sums, it sums one product of floats that has at
@@ -38,6 +43,15 @@ bool neo_form_fusible(const neo_module *m, const neo_form *f, uint32_t last, uin
 /* Which side of the register tile a factor is on. */
 typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } neo_side;
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
+
+/* Finds the parts of the factors. */
+void neo_contraction_take_apart(const neo_module *m, const neo_form *f, neo_contraction *c);
+/* Is operand k what a tile of these rows and columns reads: a factor, or a part of one that uses both
+ * rows and columns? */
+bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t row_axes,
+                         uint64_t column_axes);
+/* Additions, for each element of such a tile, of the functions that put factors together. */
+double neo_contraction_functions(const neo_contraction *c, uint64_t row_axes, uint64_t column_axes);
 
 /* The range of an axis over all sizes. False: constants and bounds of sizes do not bound it. */
 bool neo_axis_range(neo_module *m, const neo_form *f, const neo_stage *s, uint32_t own, int64_t *lo,
@@ -75,6 +89,9 @@ bool neo_steps_unroll(int64_t steps, int64_t vectors);
 
 /* ---- the packed operands of a schedule (codegen/lower/tile/pack.c lays them out) */
 neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_factor *x);
+/* Is operand k read by the schedule's tiles? */
+bool neo_schedule_reads(const neo_form *f, const neo_schedule *s, const neo_contraction *c,
+                        uint32_t k);
 typedef struct {
   bool ok; /* the operand can be packed */
   int64_t k_extent[NEO_FORM_MAX_AXES],

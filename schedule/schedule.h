@@ -70,6 +70,9 @@ enum { NEO_PAIRS_TILES = 1, NEO_PAIRS_DOTS = 2 };
 
 /* The analytic model's choice: legal for every group. */
 neo_schedule neo_schedule_default(neo_module *m, const neo_group *g, const neo_machine *machine);
+/* Is that choice the best of hundreds of candidates, so that it is worth keeping? It is for a
+ * contraction; others are chosen by rules. */
+bool neo_schedule_is_searched(neo_module *m, const neo_group *g);
 /* That strategy without units, and with lanes only along the columns of a segmented sum. */
 neo_schedule neo_schedule_serial(neo_module *m, const neo_group *g, const neo_machine *machine);
 /* A random legal schedule, for tests. */

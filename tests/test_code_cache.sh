@@ -91,6 +91,23 @@ for n in 1 2; do
   expect 0 "importing a record" "$NEOC" cache import r
 done
 
+# After a change of one layer the schedules of the others are found, and the bytes are those without the cache.
+rm -rf "$kept"
+made another "$zoo/mlp.expr"
+schedules=$(ls "$kept" | grep -c 'schedule$')
+[ "$schedules" -gt 2 ] || fail "no schedules of a perceptron are kept"
+sed 's/^dim CLASSES = 10$/dim CLASSES = 12/' "$zoo/mlp.expr" >mlp.expr
+made changed mlp.expr
+added=$(($(ls "$kept" | grep -c 'schedule$') - schedules))
+[ "$added" -lt "$schedules" ] || fail "all $added schedules are searched for after a change"
+made none mlp.expr --cache=none
+same "a changed layer" none changed
+rm -f "$kept"/*.build "$kept"/*.kernel
+rm -rf changed
+made changed mlp.expr
+same "from schedules alone" none changed
+rm -rf none changed
+
 # Commands that run what they compile find the kernels.
 expect 0 "clear" "$NEOC" cache code clear
 expect 0 "run" "$NEOC" run warned.expr X=random:1
@@ -143,7 +160,7 @@ expect 0 "prune after killed ones" "$NEOC" cache code prune
 ! ls -A "$kept" | grep -q tmp || fail "what killed compilers left is not swept"
 
 # ---- damage
-for file in "$kept"/*.build "$kept"/*.kernel "$kept"/*.inputs; do
+for file in "$kept"/*.build "$kept"/*.kernel "$kept"/*.inputs "$kept"/*.schedule; do
   printf x | dd of="$file" bs=1 seek=150 conv=notrunc 2>/dev/null
 done
 made after warned.expr
@@ -191,8 +208,9 @@ fi
 rm -rf "$kept"
 made after warned.expr
 expect 0 "code" "$NEOC" cache code
-says out "^folder   $kept\$" "code"
-says out '^builds   1, ' "code"
+says out "^folder     $kept\$" "code"
+says out '^builds     1, ' "code"
+says out '^schedules  [1-9]' "code"
 expect 0 "a dry run" "$NEOC" cache code prune --max-bytes=0 -n
 says out 'would be removed, 0 kept' "a dry run"
 [ "$(builds)" = 1 ] || fail "a dry run removes"

@@ -1,8 +1,10 @@
 /* Common subexpressions, at the level of definitions: expressions are hash-consed already, so two
  * definitions are equal if their words are. Walking producers first lets equality of inputs carry
- * over to their readers. Then values that are in memory already are read from there (value_reuse.c). */
+ * over to their readers. Recurrences are equal if they are under a renaming of what they define
+ * (equal_recurrences.c). Then values that are in memory already are read from there (value_reuse.c). */
 #include "base/hash.h"
 #include "ir/clone.h"
+#include "transform/equal_recurrences.h"
 #include "transform/transform.h"
 #include "transform/value_reuse.h"
 
@@ -96,7 +98,6 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
   cse c = {.m = m, .scratch = &scratch};
   neo_map_init(&c.kept, &scratch);
   neo_map_init(&c.to, &scratch);
-  neo_map_init(&c.first, &scratch);
   NEO_VEC(neo_tensor) roots = {0};
   for (size_t i = 0; i < m->entries.n; i++) {
     neo_list lists[2] = {m->entries.at[i].outputs, m->entries.at[i].updates};
@@ -111,9 +112,17 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) {
     keep(&c, m->customs.at[c2].outs);
   }
   neo_def *defs;
-  size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
-  for (size_t k = 0; k < n; k++)
-    merge(&c, defs[k]);
+  size_t n;
+  do { /* what reads equal recurrences may be equal as well, and recurrences that read that */
+    bool recurrences;
+    neo_map_init(&c.first, &scratch);
+    n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, &recurrences);
+    for (size_t k = 0; k < n; k++)
+      merge(&c, defs[k]);
+    if (!recurrences)
+      break;
+    n = neo_module_topo(m, roots.at, roots.n, &scratch, &defs, NULL);
+  } while (neo_equal_recurrences(m, defs, n, &c.kept, &c.to, &scratch));
   neo_reuse_values(m, defs, n, &scratch);
   neo_arena_free(&scratch);
   return NEO_OK;

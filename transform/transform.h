@@ -31,8 +31,8 @@ neo_status neo_pass_winograd(neo_module *m, const neo_pass_target *target) NEO_M
  * (factor.c). */
 neo_status neo_pass_factor(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
-/* Definitions that say the same are one: readers of the later read the earlier. Entries' own
- * tensors stay. */
+/* Definitions that say the same are one, recurrences too (equal_recurrences.c): readers of the later
+ * read the earlier. Entries' own tensors stay. */
 neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
 /* Windows that stick out of what they read: their products are computed once, as a matrix, and

@@ -170,7 +170,8 @@ NEO_API char *neo_build_explain(const neo_build *build, const char *what);
  * imported is "nn.softmax". "size": it stands in an extent or a bound. "rank" is null where the
  * syntax does not tell it: of a tensor without brackets. "read" of a definition: another
  * statement reads it. Errors of the syntax are status 12 and diagnostics; nothing else of the
- * text is looked at. For who makes a model of a few definitions. */
+ * text is looked at. Options are read, and those that no compilation takes are an error as there,
+ * but nothing else is made of them. For who makes a model of a few definitions. */
 NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);
 
 /* A build in this process. It is independent of the build, and contexts (neo_rt_create) end

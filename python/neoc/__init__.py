@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import atexit as _atexit
 import os as _os
-from typing import TYPE_CHECKING, Any
 
 from . import _core, errors
 from .compiler import check, compile, format, load, set_threads
@@ -29,7 +28,9 @@ from .op import Op, op
 from .trace.names import MODULES as _MODULES
 from .trace.names import NAMES as _TRACED
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any
     from . import cache, fit
     from .graph import Graph
     from .model import Model

@@ -8,11 +8,13 @@ be comes here: strided arrays, lists, arrays of other libraries; the result is a
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
 
+from .checks import shown
 from .errors import ArgumentError, DTypeError, ShapeError
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any
     import numpy as np
 
 WORDS = ("f64", "f32", "f16", "bf16", "i64", "i32", "i8", "u8", "bool")
@@ -56,6 +58,9 @@ def word_of(name: str, dtype: Any) -> str:
     """
     if isinstance(dtype, str) and dtype in WORDS:
         return dtype
+    if dtype is None or isinstance(dtype, (int, float, bytes)):
+        raise DTypeError(f"{name}: expected a type of elements, given {shown(dtype)}; neoc has "
+                         f"{SUPPORTED}")
     text = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     text = text.rsplit(".", 1)[-1]
     word = NAMES.get(text)
@@ -98,13 +103,24 @@ def as_input(name: str, value: Any, like: Any = None) -> "np.ndarray[Any, Any]":
     array = _as_array(name, value)
     if array.ndim > 16:
         raise ShapeError(f"{name}: at most 16 dimensions, given {array.ndim}")
-    if array.dtype.kind == "O":
-        raise DTypeError(f"{name}: expected an array or a number, given {type(value).__name__}")
+    if array.dtype.kind in "OUS":
+        raise _no_numbers(name, value, has_type)
     if like is not None and not has_type:
         array = _converted(name, array, like)
     target = dtype_of(word_of(name, array.dtype))
     # A copy where strides, byte order or alignment are not those of the compiled code.
     return np.require(array, target, ["C", "A"])
+
+
+def _no_numbers(name: str, value: Any, has_type: bool) -> Exception:
+    """The exception for what is an array of objects to numpy."""
+    from .errors import RangeError
+    if has_type and getattr(value, "dtype", None) == object:
+        return DTypeError(f"{name}: expected an array of numbers, given one of Python objects "
+                          "(dtype=object); convert it with .astype")
+    if isinstance(value, int):
+        return RangeError(f"{name}: {shown(value)} is no number of the type int64")
+    return DTypeError(f"{name}: expected an array or a number, given {shown(value)}")
 
 
 def _converted(name: str, array: Any, like: Any) -> Any:
@@ -119,12 +135,22 @@ def _converted(name: str, array: Any, like: Any) -> Any:
     return made
 
 
+def check_apart(out: tuple[Any, ...]) -> None:
+    """Refuses arrays for several results of which two share memory."""
+    import numpy as np
+    many = [x for x in out if isinstance(x, np.ndarray)]
+    for k, a in enumerate(many):
+        for b in many[:k]:
+            if a is b or np.may_share_memory(a, b) and np.shares_memory(a, b):
+                raise ArgumentError("out: two of these arrays share memory; each result needs one "
+                                    "of its own")
+
+
 def check_out(name: str, out: Any, shape: tuple[int, ...], dtype: Any) -> None:
     """Can the result `name` be written to `out`? DTypeError, ShapeError."""
     import numpy as np
     if not isinstance(out, np.ndarray):
-        raise DTypeError(f"out: expected an array of numpy for {name}, given "
-                         f"{type(out).__name__}")
+        raise DTypeError(f"out: expected an array of numpy for {name}, given {shown(out)}")
     if out.shape != shape:
         raise ShapeError(f"out: {name} has the shape {shape}, given {out.shape}")
     if out.dtype != dtype:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from . import checks
 from .compiler import run_command
 from .errors import CacheError
 
@@ -16,14 +17,15 @@ __all__ = ["Info", "clear", "info", "prune"]
 
 
 class Info(NamedTuple):
-    """What is in the cache: whole models (builds) and single kernels, and how often entries that
-    were asked for were there (hits) or not (misses)."""
+    """What is in the cache: whole models (builds), single kernels and schedules of kernels, and how
+    often entries that were asked for were there (hits) or not (misses)."""
 
     folder: str
     bytes: int
     limit_bytes: int
     builds: int
     kernels: int
+    schedules: int
     hits: int
     misses: int
 
@@ -46,9 +48,11 @@ def prune(bytes: int | None = None, *, older_than: int | None = None) -> int:
     """Removes what was not used for longest until at most so many bytes are left (None: the
     cache's limit), and what was not used for ``older_than`` days. Returns how many entries went.
     """
-    words = [] if bytes is None else [f"--max-bytes={int(bytes)}"]
+    where, words = "neoc.cache.prune()", []
+    if bytes is not None:
+        words.append(f"--max-bytes={checks.number(f'{where}: bytes', bytes)}")
     if older_than is not None:
-        words.append(f"--older-than={int(older_than)}")
+        words.append(f"--older-than={checks.number(f'{where}: older_than', older_than, 0, 10**6)}")
     return int(_ask("prune", *words)["removed"])
 
 

@@ -1,20 +1,21 @@
 """Texts into programs: neoc.check, neoc.format, and what Op and Model share.
 
-    build = build_text(text, options=("--math=bf16",))      # CompileError with .diagnostics
+    words = checked_options("neoc.op()", {"math": "bf16"})   # ArgumentError, which names `math`
+    build = _core.Build("model.expr", text, words)           # failure_of(build) if build.status
     program = build.load(0)                                  # _core.Program
 """
 
 from __future__ import annotations
 
-import operator
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
-from . import _core
-from .errors import (Cancelled, CompileError, CompileWarning, Diagnostic, NeoError, Note,
-                     error_of)
+from . import _core, checks
+from .errors import (ArgumentError, Cancelled, CompileError, CompileWarning, Diagnostic, FileError,
+                     NeoError, Note, error_of)
 
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence
     from .model import Model
 
 # ---------------------------------------------------------------- diagnostics
@@ -74,11 +75,57 @@ def option_words(options: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def size_words(sizes: Mapping[str, Any]) -> tuple[str, ...]:
+def checked_options(where: str, options: Mapping[str, Any],
+                    device: Any = None) -> tuple[str, ...]:
+    """Options and device as words, which the compiler has read: what it does not take is told
+    here, by the keyword, and not where something is compiled first."""
+    given: dict[str, tuple[str, ...]] = {}
+    for name, value in options.items():
+        if value is not None and not isinstance(value, (bool, int, float, str)):
+            raise checks.wrong_type(f"{where}: {name}", "a str, a number, True or False", value)
+        checks.word(f"{where}: {name}", f"{name}={value}")
+        given[name] = option_words({name: value})
+    if device is not None:
+        checks.word(f"{where}: device", device)
+        if not device:
+            raise checks.wrong_value(f"{where}: device", "\"cpu\", \"cuda\" or a target", device)
+        given["device"] = device_words(device)
+    words = tuple(word for its in given.values() for word in its)
+    refused = _refused(words)
+    if refused is not None:
+        for name, its in given.items():
+            alone = _refused(its)
+            if alone is not None:
+                raise type(alone)(f"{where}: {name}: {_bare(alone)}{_hint(name, alone)}")
+        raise type(refused)(f"{where}: {_bare(refused)}")
+    return words
+
+
+def _bare(error: BaseException) -> str:
+    text = str(error)
+    return text[len("options: "):] if text.startswith("options: ") else text
+
+
+def _hint(name: str, error: BaseException) -> str:
+    unknown = "unknown option" in str(error) and name.isidentifier()
+    return f"; the value of a dim is given as sizes={{'{name}': ...}}" if unknown else ""
+
+
+def _refused(words: tuple[str, ...]) -> BaseException | None:
+    """The exception for options that the compiler does not take."""
+    if not words:
+        return None
+    build = _core.Build("model.expr", "", words, cache="none", names=True)
+    return failure_of(build) if build.status else None
+
+
+def size_words(where: str, sizes: Mapping[str, Any]) -> tuple[str, ...]:
     """Sizes as options: {"B": 64} -> ("-D", "B=64")."""
     words: list[str] = []
-    for name, value in sizes.items():
-        words += ["-D", f"{name}={int(value)}"]
+    for name, value in checks.mapping(where, sizes, "a dict of numbers by name").items():
+        if not name.isidentifier():
+            raise checks.wrong_value(where, "names of dims", name)
+        words += ["-D", f"{name}={checks.number(f'{where}: {name}', value)}"]
     return tuple(words)
 
 
@@ -89,34 +136,54 @@ def device_words(device: str | None) -> tuple[str, ...]:
     return (f"--target={'nvptx:native' if device == 'cuda' else device}",)
 
 
-def module_texts(imports: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+def module_texts(where: str, imports: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     """{"blocks": text} as libneo takes it: what `import blocks` finds."""
-    return tuple((str(k), str(v)) for k, v in (imports or {}).items())
+    if imports is None:
+        return ()
+    return tuple(checks.texts(where, imports, "a dict of texts by the name of the module").items())
 
 
 # ---------------------------------------------------------------- building
 
-def build_text(text: str, *, path: str = "model.expr", options: tuple[str, ...] = (),
-               imports: Mapping[str, str] | None = None, folders: Iterable[str] = (),
-               emit: str | None = None) -> _core.Build:
-    """Compiles a text in memory; raises what is wrong with it.
-
-    ``path`` is its name in messages. Ctrl-C ends it with neoc.Cancelled.
-    """
-    build = _core.Build(path, text, options, module_texts(imports), tuple(folders), None, None,
-                        None, emit)
-    if build.status:
-        raise failure_of(build)
-    return build
+EXPLAINED = ("groups", "schedule", "kernels", "memory", "timings", "ir", "html")
 
 
-def explanation_of(build: _core.Build, what: str) -> str:
-    """What neo_build_explain says; NeoError where that is that it cannot."""
+def check_explained(where: str, what: Any) -> None:
+    """What explain can tell of, but for the names of passes, which the compiler knows."""
+    checks.word(where, what)
+    if what not in EXPLAINED and not what.startswith("after="):
+        words = ", ".join(f"'{w}'" for w in EXPLAINED)
+        raise checks.wrong_value(where, f"one of {words} or 'after=PASS'", what)
+
+
+def explanation_of(where: str, build: _core.Build, what: str) -> str:
+    """What neo_build_explain says; ArgumentError where that is that it cannot."""
     text = build.explain(what)
     last = text.rstrip("\n").rsplit("\n", 1)[-1]
     if last.startswith("neo: "):
-        raise NeoError(f"explain({what!r}): {last[5:]}")
+        raise ArgumentError(f"{where}: {what!r}: {last[5:]}")
     return text
+
+
+def write_text(where: str, path: Any, text: str) -> None:
+    """Writes a file of text; FileError."""
+    name = checks.path(where, path)
+    try:
+        with open(name, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as problem:
+        raise FileError(f"{where}: {name}: {problem.strerror or problem}") from None
+
+
+def read_text(where: str, path: str) -> str:
+    """The text of a file; FileError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError as problem:
+        raise FileError(f"{where}: {path}: {problem.strerror or problem}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{where}: {path}: this is no text in UTF-8") from None
 
 
 def check(text: str, *, imports: Mapping[str, str] | None = None) -> list[Diagnostic]:
@@ -129,7 +196,10 @@ def check(text: str, *, imports: Mapping[str, str] | None = None) -> list[Diagno
     []
     """
     import json
-    status, messages = _core.check("model.expr", text, (), module_texts(imports))
+    where = "neoc.check()"
+    checks.text(f"{where}: text", text)
+    status, messages = _core.check("model.expr", text, (),
+                                   module_texts(f"{where}: imports", imports))
     if status == 14:
         raise Cancelled("interrupted")
     try:
@@ -162,6 +232,7 @@ def format(text: str) -> str:
     C[i, j] = sum[k] A[i, k] * B[k, j]
     """
     import tempfile
+    checks.text("neoc.format(): text", text)
     syntax = _core.Build("model.expr", text, cache="none", names=True)
     if syntax.status:
         raise failure_of(syntax)
@@ -191,26 +262,9 @@ def run_command(words: Sequence[str], quiet: bool = True) -> tuple[int, str, str
     return done.returncode, out, why.strip()
 
 
-def thread_count(n: Any) -> int:
-    """The number of threads that an argument `threads` says; 0: as many as cores."""
-    return whole_number("threads", n, 0, 1024)
-
-
-def whole_number(name: str, n: Any, least: int, most: int) -> int:
-    """An argument that counts; TypeError, ValueError."""
-    try:
-        count = operator.index(n)
-    except TypeError:
-        raise TypeError(f"{name}: expected a whole number, given {type(n).__name__}") from None
-    if not least <= count <= most:
-        raise ValueError(f"{name}: expected {least} to {most}, given {count}")
-    return count
-
-
-def check_text(text: Any) -> None:
-    """A text is a str; TypeError."""
-    if not isinstance(text, str):
-        raise TypeError(f"text: expected a str, given {type(text).__name__}")
+def thread_count(where: str, n: Any) -> int:
+    """The number of threads that an argument says; None and 0: as many as cores."""
+    return 0 if n is None else checks.number(where, n, 0, 1024)
 
 
 def set_threads(n: int) -> None:
@@ -218,7 +272,7 @@ def set_threads(n: int) -> None:
 
     Models keep the number that was set when they were made. Results do not depend on it.
     """
-    _core.set_threads(thread_count(n))
+    _core.set_threads(checks.number("neoc.set_threads(): n", n, 0, 1024))
 
 
 # ---------------------------------------------------------------- models
@@ -241,8 +295,8 @@ def compile(text: str, *, imports: Mapping[str, str] | None = None, seed: int = 
     array([2., 4., 6.], dtype=float32)
     """
     from .model import Model
-    return Model(text, path="model.expr", imports=imports, seed=seed, threads=threads,
-                 device=device, sizes=sizes, options=options)
+    return Model._compiled("neoc.compile()", text, imports=imports, seed=seed, threads=threads,
+                           device=device, sizes=sizes, options=options)
 
 
 def load(path: str | os.PathLike[str], *, seed: int = 0, threads: int | None = None,
@@ -254,13 +308,7 @@ def load(path: str | os.PathLike[str], *, seed: int = 0, threads: int | None = N
     takes them. Modules are looked for beside the file. FileError, CompileError.
     """
     from .model import Model
-    name = os.fspath(path)
-    try:
-        with open(name, encoding="utf-8") as file:
-            text = file.read()
-    except OSError as problem:
-        raise error_of(7, f"{name}: {problem.strerror or problem}") from None
-    except UnicodeDecodeError:
-        raise NeoError(f"{name}: this is no text in UTF-8") from None
-    return Model(text, path=name, imports=None, seed=seed, threads=threads, device=device,
-                 sizes=sizes, options=dict(options or {}))
+    where = "neoc.load()"
+    name = checks.path(f"{where}: path", path)
+    return Model._compiled(where, read_text(f"{where}: path", name), path=name, seed=seed,
+                           threads=threads, device=device, sizes=sizes, options=options)

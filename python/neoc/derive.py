@@ -9,9 +9,10 @@ function of the text that is called with an index.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Iterable, Sequence
 
-from .errors import GradientError, NeoError
+from . import checks
+from .errors import ArgumentError, GradientError
 from .text import Argument
 
 if TYPE_CHECKING:
@@ -48,23 +49,35 @@ class _Writer:
                                  op._options, op._threads, self.fallbacks, self.reads)
 
 
-def _chosen(op: Op, argnums: Axes | None) -> list[Argument]:
+_ARGNUMS = "a number or name of an argument, or a sequence of these"
+
+
+def _chosen(op: Op, where: str, argnums: Axes | None) -> list[Argument]:
     """The arguments that argnums means; those that are not static if it is None."""
     if argnums is None:
         return [a for a in op._arguments if not a.static]
-    many = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
-    return [_argument(op, k) for k in many]
+    where = f"{op.__name__}.{where}(): argnums"
+    if isinstance(argnums, (bytes, dict)):
+        raise checks.wrong_type(where, _ARGNUMS, argnums)
+    many = list(argnums) if isinstance(argnums, Iterable) and not isinstance(argnums, str) \
+        else [argnums]
+    chosen = [_argument(op, where, k) for k in many]
+    if not chosen:
+        raise checks.wrong_value(where, "at least one argument", argnums)
+    return chosen
 
 
-def _argument(op: Op, which: int | str) -> Argument:
+def _argument(op: Op, where: str, which: int | str) -> Argument:
     names = op.arguments
     if isinstance(which, str) and which in names:
         which = names.index(which)
+    if isinstance(which, bool) or not (isinstance(which, str) or hasattr(which, "__index__")):
+        raise checks.wrong_type(where, _ARGNUMS, which)
     if isinstance(which, str) or not -len(names) <= which < len(names):
-        raise GradientError(f"argnums: {which!r} is no argument of {op!r}")
+        raise GradientError(f"{where}: {which!r} is no argument of {op!r}")
     chosen = op._arguments[which]
     if chosen.static:
-        raise GradientError(f"argnums: '{chosen.name}' is static, so it has no gradient")
+        raise GradientError(f"{where}: '{chosen.name}' is static, so it has no gradient")
     return chosen
 
 
@@ -79,12 +92,13 @@ def _like(a: Argument, name: str) -> Argument:
 
 def grad(op: Op, argnums: Axes) -> Op:
     """See Op.grad."""
+    chosen = _chosen(op, "grad", argnums)
     if len(op._results) != 1 or op._results[0].rank not in (0, None):
         raise GradientError(f"grad needs one result that is a scalar, {op!r} has others; "
                             "use vjp, or sum the result")
     w = _Writer(op)
     results = []
-    for a in _chosen(op, argnums):
+    for a in chosen:
         name = w.fresh(f"grad_{a.name}")
         w.gradient(name, op.results[0], a.name, None, False)
         results.append(_like(a, name))
@@ -121,7 +135,7 @@ def vjp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
     if floats and len(pairs) > 1:
         pairs = [(_joined(w, op._results, [d.name for d in seeds]), "")]
     results = []
-    for a in _chosen(op, argnums):
+    for a in _chosen(op, "vjp", argnums):
         name = w.fresh(f"grad_{a.name}")
         parts = [name] if len(pairs) == 1 else [w.fresh(f"{name}_{r.name}") for r in op._results]
         for part, (of, seed) in zip(parts, pairs):
@@ -135,7 +149,7 @@ def vjp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
 def jvp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
     """See Op.jvp; floats: as of vjp."""
     w = _Writer(op)
-    chosen = _chosen(op, argnums)
+    chosen = _chosen(op, "jvp", argnums)
     tangents = [_like(a, w.fresh(f"t_{a.name}")) for a in chosen]
     zeros = [w.fresh(f"z_{r.name}") for r in op._results]
     for r, zero in zip(op._results, zeros):
@@ -183,24 +197,41 @@ def _statements(text: str) -> list[str]:
     return [s for s in made if s.strip()]
 
 
+_IN_AXES = "a number or None, or a sequence of these, one for each argument"
+
+
 def _axes_of(op: Op, in_axes: int | None | Sequence[int | None]) -> list[int | None]:
     arrays = [a for a in op._arguments if not a.static]
-    if in_axes is None or isinstance(in_axes, int):
-        axes: list[int | None] = [in_axes] * len(arrays)
-    else:
-        axes = list(in_axes)
+    where = f"{op.__name__}.vmap(): in_axes"
+    if isinstance(in_axes, (str, bytes, dict)):
+        raise checks.wrong_type(where, _IN_AXES, in_axes)
+    axes = list(in_axes) if isinstance(in_axes, Iterable) else [in_axes] * len(arrays)
+    for axis in axes:
+        if axis is not None and (isinstance(axis, bool) or not hasattr(axis, "__index__")):
+            raise checks.wrong_type(where, _IN_AXES, in_axes)
     if len(axes) != len(arrays):
-        raise NeoError(f"in_axes: {len(axes)} were given, {op!r} has {len(arrays)} arguments")
+        raise ArgumentError(f"{where}: {len(axes)} were given, {op!r} has {len(arrays)} arguments")
     if all(axis is None for axis in axes):
-        raise NeoError("in_axes: at least one argument has an axis for the batch")
+        raise ArgumentError(f"{where}: at least one argument has an axis for the batch")
     named = iter(axes)
     return [None if a.static else next(named) for a in op._arguments]
 
 
-def _place(what: str, name: str, rank: int | None, axis: int) -> int:
+def _out_axis(op: Op, axis: int) -> int:
+    """out_axes, which is one number for all results."""
+    where = f"{op.__name__}.vmap(): out_axes"
+    if isinstance(axis, bool) or not hasattr(type(axis), "__index__"):
+        raise checks.wrong_type(where, "a number, the same for all results", axis)
+    for r in op._results:
+        _place(where, r.name, r.rank, axis)
+    return axis
+
+
+def _place(where: str, name: str, rank: int | None, axis: int) -> int:
     """Where the axis is among rank + 1 of them; of a rank that is not known, as it is given."""
     if rank is not None and not -rank - 1 <= axis <= rank:
-        raise NeoError(f"{what}: {axis} is no axis of '{name}'")
+        raise ArgumentError(f"{where}: {axis} is no axis of '{name}' with the batch: expected "
+                            f"{-rank - 1} to {rank}")
     return axis if rank is None else axis % (rank + 1)
 
 
@@ -239,7 +270,7 @@ def _parameter(a: Argument, w: _Writer) -> str:
 def _lifted(w: _Writer, r: Argument, call: str, batch: str, axis: int) -> list[str]:
     """The lines that call the function at each index of the batch. A rank that is not known is
     that of the call's result, which decides what `..` is where that comes last."""
-    place = _place("out_axes", r.name, r.rank, axis)
+    place = _place("vmap(): out_axes", r.name, r.rank, axis)
     before, behind = _around(w, r.name, r.rank, place)
     left = ", ".join(before + [batch] + behind)
     if r.rank is not None:
@@ -261,7 +292,7 @@ def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
         if axis is None:
             made.append(a.name)
             continue
-        front = _moved(w, a, _place("in_axes", a.name, a.rank, axis))
+        front = _moved(w, a, _place(f"{op.__name__}.vmap(): in_axes", a.name, a.rank, axis))
         made.append(f"{front}[{batch}]" if a.rank == 0 else f"{front}[{batch}, ..]")
     return ", ".join(made)
 
@@ -269,7 +300,7 @@ def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
 def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> Op:
     """See Op.vmap."""
     from .compiler import format
-    axes = _axes_of(op, in_axes)
+    axes, out_axes = _axes_of(op, in_axes), _out_axis(op, out_axes)
     text = format(op._text)
     w = _Writer(op)
     w.lines, w.fallbacks = [], {}
@@ -309,7 +340,7 @@ def _moved_dimension(op: Op, axes: Sequence[int | None], name: str, d: int) -> i
     axis = axes[k]
     if axis is None:
         return d
-    place = _place("in_axes", name, op._arguments[k].rank, axis)
+    place = _place("vmap(): in_axes", name, op._arguments[k].rank, axis)
     return d + 1 if 0 <= place <= d else d
 
 

@@ -7,7 +7,10 @@ and what was given.
 
 from __future__ import annotations
 
-from typing import NoReturn, Sequence
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import NoReturn, Sequence
+
 
 __all__ = [
     "CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",

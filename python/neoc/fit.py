@@ -14,8 +14,8 @@ import time
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Sequence,
                     Sized)
 
-from . import _core, arrays
-from .compiler import whole_number
+from . import _core, arrays, checks
+from .compiler import write_text
 from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
 
 if TYPE_CHECKING:
@@ -46,17 +46,18 @@ class History(Dict[str, List[Any]]):
         With matplotlib installed the axes, which a notebook shows, and a file if there is a path;
         without it an SVG text, which goes to the path.
         """
+        name = None if path is None else checks.path("History.plot_loss(): path", path)
         try:
             import matplotlib.pyplot as plt  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
-            return _write_svg(self, path)
+            return _write_svg(self, name)
         axes = plt.subplots()[1]
         for name, values in self.curves().items():
             axes.plot(self["epoch"], values, label=name)
         axes.set_xlabel("epoch")
         axes.legend()
-        if path is not None:
-            axes.figure.savefig(os.fspath(path))
+        if name is not None:
+            axes.figure.savefig(name)
         return axes
 
 
@@ -67,15 +68,13 @@ class Svg(str):
         return str(self)
 
 
-_MOST = 1 << 62  # what counts may be
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 
 
-def _write_svg(history: History, path: str | os.PathLike[str] | None) -> Svg:
+def _write_svg(history: History, path: str | None) -> Svg:
     text = Svg(_svg(history.get("epoch", []), history.curves()))
     if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_text("History.plot_loss(): path", path, text)
     return text
 
 
@@ -115,6 +114,9 @@ def checkpoint(path: str | os.PathLike[str], best: str | None = None) -> Callbac
     """A callback that saves the model after each epoch; with ``best`` where this value of the
     history, such as "val_loss", is the lowest so far."""
     lowest = math.inf
+    place = checks.path("checkpoint(): path", path)
+    if best is not None:
+        checks.text("checkpoint(): best", best)
 
     def save(model: Model, row: dict[str, Any]) -> None:
         nonlocal lowest
@@ -124,7 +126,7 @@ def checkpoint(path: str | os.PathLike[str], best: str | None = None) -> Callbac
             if not row[best] < lowest:
                 return
             lowest = row[best]
-        model.save(path)
+        model.save(place)
 
     return save
 
@@ -133,6 +135,8 @@ def early_stopping(value: str = "val_loss", patience: int = 3) -> Callback:
     """A callback that ends the training once a value has not been lower than before for so many
     epochs."""
     lowest, waited = math.inf, 0
+    checks.text("early_stopping(): value", value)
+    patience = checks.number("early_stopping(): patience", patience, 1)
 
     def look(model: Model, row: dict[str, Any]) -> bool:
         nonlocal lowest, waited
@@ -161,7 +165,6 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
              what: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Arrays of the types that the entry takes: those with as many rows each, and those that are
     the same in all steps, as their first extent is another one."""
-    import numpy as np
     missing = [n for n in entry.inputs if n not in data]
     unknown = [n for n in data if n not in entry.inputs]
     if missing or unknown:
@@ -173,7 +176,8 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
     counted = _batch_extent(entry, inputs)
     for name in entry.inputs:
         shape = inputs[name].shape
-        array = _typed(name, np.asarray(data[name]), inputs[name].word)
+        array = _typed(f"{what}: {name}", _array(f"{what}: {name}", data[name]),
+                       inputs[name].word)
         is_row = bool(shape) and shape[0] == counted
         if array.ndim != len(shape):
             counts = ", the first of which counts rows" if is_row else ""
@@ -186,6 +190,18 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
                          ", ".join(f"{k} {v}" for k, v in found.items())
                          if found else f"{what}: {entry!r} takes no rows")
     return rows, same
+
+
+def _array(name: str, value: Any) -> Any:
+    """An array of numbers of what is one."""
+    import numpy as np
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.dtype.kind in "OUS":
+        raise DTypeError(f"{name}: expected an array of numbers, given {checks.shown(value)}")
+    return array
 
 
 def _typed(name: str, array: Any, word: str) -> Any:
@@ -345,13 +361,15 @@ class _Means:
 
 
 def _train_entry(model: Model, name: str | None) -> Entry:
+    if name is not None and not isinstance(name, str):
+        raise checks.wrong_type("fit(): entry", "the name of an entry that trains", name)
     training = [n for n, e in model.entries.items() if e.trains]
     if name is None and training:
         return model.entries[training[0]]
     if name in model.entries and model.entries[name].trains:
         return model.entries[name]
-    raise NameError_(f"entry: '{name}' trains nothing; there are {', '.join(training)}"
-                     if training else "the model trains nothing: its text has no `train`")
+    raise NameError_(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
+                     if training else "fit(): the model trains nothing: its text has no `train`")
 
 
 def _look(values: Any, names: Sequence[str], model: Model, allow_nan: bool) -> None:
@@ -367,6 +385,18 @@ def _validate(model: Model, name: str, batches: _Batches | _Given) -> dict[str, 
     for rows, batch in batches.epoch(0):
         means.add(entry.outputs, entry(**batch), rows)
     return means.means("val_")
+
+
+def _callbacks(where: str, given: Any) -> Sequence[Callback]:
+    """Callbacks as a list; what cannot be called is told before the first epoch."""
+    wanted = "a sequence of functions of the model and the epoch's row"
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise checks.wrong_type(where, wanted, given)
+    made = list(given)
+    for one in made:
+        if not callable(one):
+            raise TypeError(f"{where}: expected {wanted}, given {checks.shown(one)} in it")
+    return made
 
 
 def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = None,
@@ -393,9 +423,19 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     Returns the history, which is also model.history after Ctrl-C. NeoError where a result is not
     finite, unless allow_nan.
     """
-    epochs = whole_number("epochs", epochs, 0, _MOST)
+    from .model import Model as _Model
+    where = "fit()"
+    if not isinstance(model, _Model):
+        raise checks.wrong_type(f"{where}: model", "a neoc.Model", model)
+    epochs = checks.number(f"{where}: epochs", epochs)
     if batch_size is not None:
-        batch_size = whole_number("batch_size", batch_size, 1, _MOST)
+        batch_size = checks.number(f"{where}: batch_size", batch_size, 1)
+    shuffle, seed = checks.flag(f"{where}: shuffle", shuffle), checks.seed(f"{where}: seed", seed)
+    allow_nan = checks.flag(f"{where}: allow_nan", allow_nan)
+    if progress is not None:
+        progress = checks.flag(f"{where}: progress", progress)
+    checks.text(f"{where}: validation_entry", validation_entry)
+    callbacks = _callbacks(f"{where}: callbacks", callbacks)
     trained = _train_entry(model, entry)
     batches = _batches(model, trained, data, batch_size, shuffle, seed, "data")
     held = None

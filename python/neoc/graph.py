@@ -20,13 +20,16 @@ from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from . import _core
+from . import _core, checks
 from .errors import ArgumentError, DTypeError, NameError_, NeoError, RangeError, ShapeError
 from .trace import tree
+from .trace.named import method_of, told
 
 __all__ = ["Graph"]
 
 Features = Mapping[str, Any]
+_MOST_CHILDREN = 1 << 20
+_named = method_of("Graph")
 MOST = 2**31 - 1  # vertices: numbers of vertices are int32
 
 
@@ -56,6 +59,12 @@ class Graph:
 
     def __init__(self, child: Any, features: Features | None = None, *,
                  children: int | None = None) -> None:
+        try:
+            self._make(child, features, children)
+        except (TypeError, ValueError, NeoError) as problem:
+            raise told(problem, "neoc.Graph()", type(self), (child,), {}) from None
+
+    def _make(self, child: Any, features: Features | None, children: int | None) -> None:
         table = _whole("child", child)
         if table.ndim != 2:
             raise ShapeError(f"child: expected a table [vertices, children], given the shape "
@@ -77,7 +86,7 @@ class Graph:
         self._child = self._table if self._in_order else _constant(self._arranged_table())
         self._start = _constant(_starts(start, n))
         self._labels = None if labels is None else tuple(labels)
-        self._features = _features_of(features or {}, n)
+        self._features = _features_of(features, n)
 
     def _arranged_table(self) -> Any:
         rows = self._table[self._order]
@@ -161,6 +170,7 @@ class Graph:
 
     # ---- others made of it
 
+    @_named
     def with_features(self, **features: Any) -> Graph:
         """The same graph with further arrays, or others under these names.
 
@@ -174,14 +184,17 @@ class Graph:
         made._features = {**self._features, **_features_of(features, len(self._table))}
         return made
 
+    @_named
     def table(self, children: int) -> Any:
         """`child` with room for so many children. ShapeError where a vertex has more."""
         return _of_width(self._child, _width(children, 1), self._order)
 
+    @_named
     def arrange(self, rows: Any) -> Any:
         """Rows of the source's numbering in the order of `child`."""
         return _rows("rows", rows, len(self._table))[self._order]
 
+    @_named
     def restore(self, rows: Any) -> Any:
         """Rows in the order of `child` in the source's numbering.
 
@@ -192,6 +205,7 @@ class Graph:
         return _rows("rows", rows, len(self._table))[self._place]
 
     @classmethod
+    @_named
     def batch(cls, graphs: Iterable[Graph], features: Features | None = None) -> Graph:
         """Graphs one after the other as one graph; vertices of later ones are numbered on.
 
@@ -203,15 +217,21 @@ class Graph:
         >>> len(both), both.start.tolist(), both.features["x"].tolist()
         (2, [0, 2, 4], [1.0, 2.0, 1.0, 2.0])
         """
+        if isinstance(graphs, (str, bytes, Graph)) or not isinstance(graphs, Iterable):
+            raise DTypeError("graphs: expected a sequence of neoc.Graph, given "
+                             f"{checks.shown(graphs)}")
         given = list(graphs)
         for k, g in enumerate(given):
             if not isinstance(g, Graph):
-                raise DTypeError(f"graph {k}: expected a neoc.Graph, given {type(g).__name__}")
+                raise DTypeError(f"graphs: graph {k}: expected a neoc.Graph, given "
+                                 f"{checks.shown(g)}")
         table, first = _stacked([g._table for g in given])
         starts = [np.zeros(1, np.int64), *[g._start[1:] + n for g, n in zip(given, first)]]
         labels = None if any(g._labels is None for g in given) or not given else [
             label for g in given for label in g._labels or ()]
-        merged = {**_together(given), **(features or {})}
+        more = {} if features is None else checks.mapping(
+            "features", features, "a dict of arrays by name")
+        merged = {**_together(given), **more}
         return cls._made(table, merged, labels, np.concatenate(starts))
 
     def unbatch(self) -> list[Graph]:
@@ -232,6 +252,7 @@ class Graph:
     # ---- sources
 
     @classmethod
+    @_named
     def from_edges(cls, src: Any, dst: Any, n: int | None = None,
                    features: Features | None = None, *, children: int | None = None,
                    reverse: bool = False) -> Graph:
@@ -245,12 +266,13 @@ class Graph:
         [3, 0]
         >>> Graph.from_edges([0, 1], [1, 0])
         Traceback (most recent call last):
-        neoc.errors.ArgumentError: vertex 0 is below itself: 0 -> 1 -> 0
+        neoc.errors.ArgumentError: Graph.from_edges(): vertex 0 is below itself: 0 -> 1 -> 0
         """
         table = _table_of(src, dst, n, children, reverse)
         return cls._made(table, features)
 
     @classmethod
+    @_named
     def from_trees(cls, trees: Iterable[Any], features: Features | None = None, *,
                    children: int | None = None) -> Graph:
         """A batch of trees, each of them nested lists or an array of parents.
@@ -272,6 +294,9 @@ class Graph:
         tables: list[Any] = []
         labels: list[Any] = []
         is_labelled = True
+        wanted = "a sequence of trees: nested lists, or arrays of parents"
+        if isinstance(trees, (str, bytes, Mapping)) or not isinstance(trees, Iterable):
+            raise DTypeError(f"trees: expected {wanted}, given {checks.shown(trees)}")
         for k, one in enumerate(trees):
             is_array = hasattr(one, "dtype") and hasattr(one, "shape")
             table, its = _of_parents(k, one) if is_array else _of_lists(k, one)
@@ -284,6 +309,7 @@ class Graph:
         return cls._made(table, features, labels if is_labelled and tables else None, start)
 
     @classmethod
+    @_named
     def from_networkx(cls, graph: Any, features: Sequence[str] = (), *,
                       children: int | None = None, reverse: bool = False) -> Graph:
         """A directed graph of networkx; `labels` are its nodes, in its order.
@@ -291,9 +317,10 @@ class Graph:
         features: names of attributes that each node has. reverse, children: as of from_edges; trees
         of networkx mostly have edges from parents to children, so reverse=True.
         """
+        _has("graph", graph, ("is_directed", "nodes", "edges"), "a graph of networkx")
         if not graph.is_directed():
-            raise ArgumentError("an undirected graph does not tell children from parents; give a "
-                                "DiGraph")
+            raise ArgumentError("graph: an undirected graph does not tell children from parents; "
+                                "give a DiGraph")
         nodes = list(graph.nodes)
         number = {node: k for k, node in enumerate(nodes)}
         edges = [(number[u], number[v]) for u, v in graph.edges()]
@@ -302,27 +329,32 @@ class Graph:
         return cls._made(_table_of(src, dst, len(nodes), children, reverse), found, nodes)
 
     @classmethod
+    @_named
     def from_scipy(cls, matrix: Any, features: Features | None = None, *,
                    children: int | None = None, reverse: bool = False) -> Graph:
         """A sparse matrix of scipy, of any format: an element that is stored at [i, j], whatever
         its value, is an edge from i to j. Further arguments are those of from_edges."""
         if not hasattr(matrix, "tocoo"):
-            raise DTypeError(f"expected a sparse matrix of scipy, given {type(matrix).__name__}")
+            raise DTypeError("matrix: expected a sparse matrix of scipy, given "
+                             f"{checks.shown(matrix)}")
         coo = matrix.tocoo()
         if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-            raise ShapeError(f"a matrix of edges is square; given the shape {tuple(coo.shape)}")
+            raise ShapeError("matrix: a matrix of edges is square; given the shape "
+                             f"{tuple(coo.shape)}")
         table = _table_of(coo.row, coo.col, int(coo.shape[0]), children, reverse)
         return cls._made(table, features)
 
     @classmethod
+    @_named
     def from_dgl(cls, graph: Any, features: Sequence[str] = (), *, children: int | None = None,
                  reverse: bool = False) -> Graph:
         """A graph of DGL with one type of nodes and edges, or a batch of such.
 
         features: names in its ndata. Further arguments are those of from_edges.
         """
+        _has("graph", graph, ("edges", "ndata", "batch_num_nodes", "num_nodes"), "a graph of DGL")
         if not getattr(graph, "is_homogeneous", True):
-            raise ArgumentError("this graph has several types of nodes or edges; give "
+            raise ArgumentError("graph: this graph has several types of nodes or edges; give "
                                 "dgl.to_homogeneous(graph)")
         src, dst = graph.edges()
         found = {name: _of_frame(graph.ndata, name) for name in _names(features)}
@@ -331,12 +363,14 @@ class Graph:
         return cls._made(table, found, None, start)
 
     @classmethod
+    @_named
     def from_pyg(cls, data: Any, features: Sequence[str] = (), *, children: int | None = None,
                  reverse: bool = False) -> Graph:
         """A Data or Batch of PyTorch Geometric, whose edges go from edge_index[0] to [1].
 
         features: names of its tensors, such as "x". Further arguments are those of from_edges.
         """
+        _has("data", data, ("edge_index", "num_nodes"), "a Data or Batch of PyTorch Geometric")
         index = _host(data.edge_index)
         if index.ndim != 2 or len(index) != 2:
             raise ShapeError(f"edge_index: expected the shape (2, edges), given {index.shape}")
@@ -409,31 +443,51 @@ def _host(value: Any) -> Any:
     return np.asarray(value)
 
 
+def _array(name: str, value: Any, wanted: str) -> Any:
+    """An array of what is one. DTypeError, which names the argument."""
+    try:
+        return _host(value)
+    except (TypeError, ValueError):
+        raise DTypeError(f"{name}: expected {wanted}, given {checks.shown(value)}") from None
+
+
+def _has(where: str, value: Any, names: Sequence[str], wanted: str) -> None:
+    """Refuses what is no object of another package, by the attributes that are read of it."""
+    if any(not hasattr(value, name) for name in names):
+        raise DTypeError(f"{where}: expected {wanted}, given {checks.shown(value)}")
+
+
 def _whole(name: str, value: Any) -> Any:
     """An array of whole numbers as int64."""
-    array = _host(value)
+    array = _array(name, value, "an array of whole numbers")
     if array.size == 0 and array.dtype.kind == "f":  # an empty list
         return array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise DTypeError(f"{name}: expected whole numbers, given {array.dtype}")
+        raise DTypeError(f"{name}: expected an array of whole numbers, given "
+                         f"{checks.shown(value)} ({array.dtype})")
     if array.dtype == np.uint64:
         array = np.minimum(array, np.uint64(2**63 - 1))  # no number of a vertex anyway
     return array.astype(np.int64)
 
 
 def _rows(name: str, value: Any, n: int) -> Any:
-    array = _host(value)
+    array = _array(name, value, "an array with a row for each vertex")
+    if array.dtype.kind in "OUSV" and array.dtype.name != "bfloat16":
+        raise DTypeError(f"{name}: expected an array of numbers, given {checks.shown(value)}")
     if array.ndim == 0 or len(array) != n:
         raise ShapeError(f"{name}: expected a row for each of {n} vertices, given the shape "
                          f"{array.shape}")
     return array
 
 
-def _features_of(given: Features, n: int) -> dict[str, Any]:
+def _features_of(given: Features | None, n: int) -> dict[str, Any]:
+    given = {} if given is None else checks.mapping(
+        "features", given, "a dict of arrays by name")
     for name in given:
         if name in ("child", "order", "place"):
-            raise ArgumentError(f"a feature cannot be called '{name}', as the graph has that")
-    return {name: _rows(name, value, n) for name, value in given.items()}
+            raise ArgumentError(f"features: a feature cannot be called '{name}', as the graph has "
+                                "that")
+    return {name: _rows(f"features['{name}']", value, n) for name, value in given.items()}
 
 
 def _starts(given: Any, n: int) -> Any:
@@ -467,11 +521,7 @@ def _ordered(table: Any) -> Any:
 
 
 def _width(children: int | None, least: int) -> int:
-    if children is None:
-        return least
-    if children < 1:
-        raise ArgumentError(f"children: expected 1 or more, given {children}")
-    return int(children)
+    return least if children is None else checks.number("children", children, 1, _MOST_CHILDREN)
 
 
 def _of_width(table: Any, width: int, names: Any = None) -> Any:
@@ -491,6 +541,9 @@ def _of_width(table: Any, width: int, names: Any = None) -> Any:
 
 def _table_of(src: Any, dst: Any, n: int | None, children: int | None, reverse: bool) -> Any:
     """The table of children of edges."""
+    reverse = checks.flag("reverse", reverse)
+    if n is not None:
+        n = checks.number("n", n, 0, MOST)
     child, parent = (_whole(name, value) for name, value in (("src", src), ("dst", dst)))
     if child.ndim != 1 or child.shape != parent.shape:
         raise ShapeError(f"src and dst are as long as each other; given the shapes {child.shape} "
@@ -614,7 +667,7 @@ def _refuse_parents(number: int, given: Any) -> None:
 
 
 def _names(features: Sequence[str]) -> Sequence[str]:
-    return (features,) if isinstance(features, str) else tuple(features)
+    return checks.names("features", features)
 
 
 def _attribute(graph: Any, nodes: Sequence[Any], name: str) -> Any:

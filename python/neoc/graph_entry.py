@@ -9,7 +9,7 @@ first.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Tuple
 
 import numpy as np
 
@@ -56,8 +56,7 @@ class GraphEntry(Entry):
         moved = {name: graph for name, graph in given.items() if not graph.is_in_order}
         if not any(self._axes(output, moved) for output in self.outputs):
             return super().__call__(**plain)
-        out = plain.pop("out", None)
-        return self._restored(super().__call__(**plain), moved, out)
+        return self._restored(super().__call__(**plain), moved, plain.get("out"))
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs as arrays, where graphs are among them."""
@@ -98,7 +97,8 @@ class GraphEntry(Entry):
         try:
             return graph.table(self.graphs[name].children)
         except ShapeError as problem:
-            raise ShapeError(f"{name}: {problem} by the model") from None
+            told = getattr(problem, "untold", problem)  # without the method's name
+            raise ShapeError(f"{name}: {told} by the model") from None
 
     def _add_features(self, named: Dict[str, Any], name: str, graph: Graph) -> None:
         for feature, value in graph.features.items():
@@ -133,16 +133,13 @@ class GraphEntry(Entry):
             for axis, _, graph in self._axes(name, moved):
                 value = np.take(value, graph.place, axis)
             results.append(value)
-        if out is not None:
-            results = self._written(results, out)
+        if out is not None:  # where the call has written them in the order of the vertices
+            results = [self._moved_in(target, value) for target, value in zip(
+                out if isinstance(out, tuple) else (out,), results)]
         return tuple(results) if isinstance(values, tuple) else results[0]
 
-    def _written(self, results: Sequence[Any], out: Any) -> list[Any]:
-        targets = out if isinstance(out, tuple) else (out,)
-        if len(targets) != len(results):
-            raise TypeError(f"out: expected a tuple of {len(results)} arrays")
-        for name, value, target in zip(self.outputs, results, targets):
-            arrays.check_out(name, target, value.shape, value.dtype)
-        for value, target in zip(results, targets):
+    @staticmethod
+    def _moved_in(target: Any, value: Any) -> Any:
+        if value is not target and target is not None:
             np.copyto(target, value)
-        return list(targets)
+        return value if target is None else target

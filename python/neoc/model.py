@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import os
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, MutableMapping,
-                    NamedTuple, Sequence)
+                    NamedTuple, NoReturn, Sequence)
 
-from . import _core, arrays
-from .compiler import (check_text, device_words, diagnostics_of, explanation_of, failure_of,
-                       module_texts, option_words, size_words, thread_count, warn_of)
-from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError, Unsupported
+from . import _core, arrays, checks
+from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of,
+                       failure_of, module_texts, size_words, thread_count, warn_of)
+from .errors import (ArgumentError, CompileError, DTypeError, NameError_, RangeError, ShapeError,
+                     Unsupported)
 
 if TYPE_CHECKING:
     from .fit import History
@@ -54,14 +55,18 @@ class Tensor(NamedTuple):
 class Entry(_core.Entry):
     """An entry of a model: call it with its inputs by name, or in their order.
 
-    Run-time sizes follow from the shapes. Keywords may also be settings, which stay set. ``out``
-    is an array for the result, or a tuple of one for each. Returns what the entry gives: an array,
-    a number of numpy, or a tuple of these. ShapeError, DTypeError, RangeError.
+    Run-time sizes follow from the shapes. Keywords may also be settings, which stay set, unless
+    the call fails: then all settings are as they were. ``out`` is an array for the result, or a
+    tuple of one for each. Returns what the entry gives: an array, a number of numpy, or a tuple of
+    these. ShapeError, DTypeError, RangeError.
     """
 
     outputs: tuple[str, ...]
     trains: bool
     __name__: str
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"the entry '{self.__name__}' belongs to its model: copy or pickle that")
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs by name as arrays: see GraphEntry."""
@@ -121,6 +126,10 @@ class Tensors(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         return "{" + ", ".join(str(row) for row in self._rows.values()) + "}"
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("parameters and states belong to their model: copy or pickle that, or "
+                        "what Model.state_dict() gives")
+
     def get_copy(self, name: str) -> Any:
         """A copy of a tensor."""
         return self._context.get(self._row(name).number)
@@ -141,23 +150,28 @@ class Settings(MutableMapping[str, Any]):
         return float(str(value)) if value.dtype.kind == "f" else value.item()
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if not self.assign(name, value):
+        row = self.prepared(name, value)
+        if row is None:
             raise NameError_(f"'{name}' is no setting; there are {_listed(self._rows)}")
+        self._context.set(*row)
 
-    def assign(self, name: str, value: Any) -> bool:
-        """Sets it; False where there is none of that name."""
+    def prepared(self, name: str, value: Any) -> tuple[int, Any] | None:
+        """What sets it: the number of its tensor, and an array; None where there is none of that
+        name. DTypeError, RangeError."""
         row = self._rows.get(name)
         if row is None:
-            return False
-        if isinstance(value, (int, float)) and not -2**53 <= value <= 2**53:
-            self._context.set(row.number, _as_stored(row, value))
-            return True
+            return None
+        if isinstance(value, int):
+            return row.number, _as_stored(row, value)
         try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise DTypeError(f"{name}: expected a number, given {value!r}") from None
-        self._context.set_scalar(name, number)
-        return True
+            number = checks.real(name, value, good=lambda x: True)
+        except TypeError as problem:
+            raise DTypeError(str(problem)) from None
+        if row.word not in arrays.FLOATS and number.is_integer():
+            return row.number, _as_stored(row, int(number))
+        if row.word not in arrays.FLOATS:
+            raise RangeError(f"{name}: expected a whole number, given {value!r}")
+        return row.number, _as_stored(row, number)
 
     def __delitem__(self, name: str) -> None:
         raise TypeError(f"'{name}' belongs to the model and cannot be deleted")
@@ -167,6 +181,9 @@ class Settings(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("settings belong to their model: copy or pickle that, or dict(settings)")
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -255,11 +272,29 @@ class Model:
                  threads: int | None = None, device: str | None = None,
                  sizes: Mapping[str, int] | None = None,
                  options: Mapping[str, Any] | None = None) -> None:
-        check_text(text)
-        thread_count(threads or 0)
-        words = option_words(options or {}) + size_words(sizes or {}) + device_words(device)
-        source = _Source(text, path, module_texts(imports), words, threads or 0)
-        self._open(source, _program_of(source), seed)
+        self._compile("neoc.Model()", text, path, imports, seed, threads, device, sizes, options)
+
+    @classmethod
+    def _compiled(cls, where: str, text: Any, *, path: Any = "model.expr", imports: Any = None,
+                  seed: Any = 0, threads: Any = None, device: Any = None, sizes: Any = None,
+                  options: Any = None) -> Model:
+        """What __init__ does, for a caller of another name."""
+        made = cls.__new__(cls)
+        made._compile(where, text, path, imports, seed, threads, device, sizes, options)
+        return made
+
+    def _compile(self, where: str, text: Any, path: Any, imports: Any, seed: Any, threads: Any,
+                 device: Any, sizes: Any, options: Any) -> None:
+        checks.text(f"{where}: text", text)
+        seed = checks.seed(f"{where}: seed", seed)
+        given = {} if options is None else checks.mapping(
+            f"{where}: options", options, "a dict of options by name")
+        words = checked_options(where, given, device)
+        words += size_words(f"{where}: sizes", {} if sizes is None else sizes)
+        source = _Source(text, checks.path(f"{where}: path", path),
+                         module_texts(f"{where}: imports", imports), words,
+                         thread_count(f"{where}: threads", threads))
+        self._open(source, _program_of(source, where), seed)
 
     def _open(self, source: _Source, program: _core.Program, seed: int) -> None:
         self._source = source
@@ -281,7 +316,7 @@ class Model:
             if kind == _INIT:
                 continue
             # Its own settings, which know nothing of the model: no circle of references.
-            entry = self._entry_class()(self._context, number, self.settings.assign)
+            entry = self._entry_class()(self._context, number, self.settings.prepared)
             entry.outputs = tuple(self._tensors[t].name for t in outputs)
             entry.trains = kind == _TRAIN
             made[name] = entry
@@ -355,11 +390,13 @@ class Model:
 
     def explain(self, what: str = "groups") -> str:
         """What the compiler made of it: "groups", "schedule", "kernels", "memory", "after=PASS"."""
+        where = "Model.explain(): what"
+        check_explained(where, what)
         s = self._source
         build = _core.Build(s.path, s.text, s.options, s.imports, (), "none")
         if build.status:
             raise failure_of(build)
-        return explanation_of(build, what)
+        return explanation_of(where, build, what)
 
     def __repr__(self) -> str:
         import math
@@ -373,7 +410,7 @@ class Model:
     def reset(self, seed: int = 0) -> Model:
         """Initial values again, drawn with this seed; no step is done. Settings have their
         defaults. Returns itself."""
-        self._context.reset(seed)
+        self._context.reset(checks.seed("Model.reset(): seed", seed))
         return self
 
     def state_dict(self) -> dict[str, Any]:
@@ -385,13 +422,17 @@ class Model:
     def load_state_dict(self, values: Mapping[str, Any], strict: bool = True) -> Model:
         """Parameters and states from arrays by name. ``strict``: exactly those that the model has,
         else those that both have. Nothing changes where one does not fit. Returns itself."""
+        where = "Model.load_state_dict()"
+        checks.mapping(f"{where}: values", values, "a dict of arrays by name")
+        strict = checks.flag(f"{where}: strict", strict)
         rows = {t.name: t for t in self._tensors if t.role in (_PARAM, _STATE)}
         missing = [n for n in rows if n not in values]
         unknown = [n for n in values if n not in rows]
         if strict and (missing or unknown):
             lacks = f"missing: {', '.join(missing)}" if missing else ""
             odd = f"unknown: {', '.join(unknown)}" if unknown else ""
-            raise NameError_("; ".join(filter(None, (lacks, odd))) + " (strict=False takes others)")
+            raise NameError_(f"{where}: values: " + "; ".join(filter(None, (lacks, odd))) +
+                             " (strict=False takes others)")
         made = {n: _as_stored(rows[n], v) for n, v in values.items() if n in rows}
         for name, array in made.items():
             self._context.set(rows[name].number, array)
@@ -401,20 +442,24 @@ class Model:
              extra: Mapping[str, str] | None = None) -> None:
         """Parameters, states, step and seed to a .safetensors file, which is written whole or not
         at all. ``extra``: further texts for it (Model.loaded). FileError."""
-        rows = tuple((str(k), str(v)) for k, v in (extra or {}).items())
+        where = "Model.save()"
+        rows = tuple(checks.texts(f"{where}: extra", {} if extra is None else extra,
+                                  "a dict of texts by key").items())
+        for key, value in rows:
+            checks.word(f"{where}: extra['{key}']", value)
         if len(rows) > 16:
-            raise NeoError("extra: at most 16 texts")
-        self._context.save(os.fspath(path), rows)
+            raise ArgumentError(f"{where}: extra: expected at most 16 texts, given {len(rows)}")
+        self._context.save(checks.path(f"{where}: path", path), rows)
 
     def load(self, path: str | os.PathLike[str]) -> Model:
         """What save wrote: all names, types and shapes must fit, else nothing changes. Returns
         itself. FileError, ShapeError."""
-        self._context.load(os.fspath(path))
+        self._context.load(checks.path("Model.load(): path", path))
         return self
 
     def loaded(self, key: str) -> str | None:
         """A text of ``extra`` in the file that was loaded last."""
-        return self._context.loaded(key)
+        return self._context.loaded(checks.word("Model.loaded(): key", key))
 
     def load_weights(self, path: str | os.PathLike[str], only: str | Sequence[str] | None = None,
                      rename: str | Mapping[str, str] | None = None) -> Model:
@@ -423,16 +468,20 @@ class Model:
         ``only``: names of the model, or patterns such as "enc.*". ``rename``: {theirs: ours}, or
         the text of a table of lines THEIRS = OURS (docs/training.md). Returns itself.
         """
-        chosen = only if only is None or isinstance(only, str) else ",".join(only)
-        table = rename if rename is None or isinstance(rename, str) else "\n".join(
-            f"{theirs} = {ours}" for theirs, ours in rename.items())
-        self._context.load_weights(os.fspath(path), chosen, table, 0)
+        where = "Model.load_weights()"
+        name = checks.path(f"{where}: path", path)
+        chosen = None if only is None else ",".join(checks.names(f"{where}: only", only))
+        if rename is not None and not isinstance(rename, str):
+            rename = "\n".join(f"{theirs} = {ours}" for theirs, ours in checks.texts(
+                f"{where}: rename", rename, "a dict {theirs: ours}, or a table as text").items())
+        table = None if rename is None else checks.word(f"{where}: rename", rename)
+        self._context.load_weights(name, chosen, table, 0)
         return self
 
     def trace(self, path: str | os.PathLike[str] | None) -> Trace:
         """From now on notes when each kernel runs; the file, for Chrome's trace viewer, appears
         when the trace ends: ``with m.trace("t.json"): m.step(...)``, or m.trace(None)."""
-        self._context.trace(None if path is None else os.fspath(path))
+        self._context.trace(None if path is None else checks.path("Model.trace(): path", path))
         return Trace(self._context)
 
     # ---- copies
@@ -485,10 +534,17 @@ class Model:
                    callbacks=callbacks, seed=seed, progress=progress, allow_nan=allow_nan)
 
 
-def _program_of(source: _Source) -> _core.Program:
+_NO_DIM = "E0108"  # -D of a name that the text does not declare
+
+
+def _program_of(source: _Source, where: str = "") -> _core.Program:
     build = _core.Build(source.path, source.text, source.options, source.imports)
     if build.status:
-        raise failure_of(build)
+        error = failure_of(build)
+        if isinstance(error, CompileError) and where and \
+                any(d.code == _NO_DIM for d in error.diagnostics):
+            error = CompileError(f"{where}: sizes: {error}", error.diagnostics)
+        raise error
     warn_of(diagnostics_of(build))
     return build.load(source.threads)
 

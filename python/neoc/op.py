@@ -27,21 +27,27 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Iterable, Mapping, Sequence, Union
+from collections.abc import Iterable as _Iterable
 
-from . import _core, arrays
-from .compiler import (check_text, device_words, diagnostics_of, explanation_of, failure_of,
-                       option_words, thread_count, warn_of)
-from .errors import CompileError, Diagnostic, DTypeError, NeoError, ShapeError, error_of
+from . import _core, arrays, checks
+from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of, failure_of,
+                       thread_count, warn_of, write_text)
+from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileError, NeoError,
+                     ShapeError, error_of)
 from .programs import program_of
 from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
                    form_of, index_reads, input_line, rank_of, read_names, static_line,
                    types_of, zeros_line)
 
-__all__ = ["Argument", "Op", "op"]
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Sequence, Union
+    Axes = Union[int, str, Sequence[Union[int, str]]]
+else:
+    Axes = object
 
-Axes = Union[int, str, Sequence[Union[int, str]]]
+__all__ = ["Argument", "Op", "op"]
 
 
 # ---------------------------------------------------------------- the operator
@@ -73,11 +79,15 @@ class Op(_core.Op):
                  static: str | Sequence[str] = (), types: Mapping[str, Any] | None = None,
                  math: str = "f32", threads: int | None = None,
                  device: str | None = None) -> None:
-        check_text(text)
-        thread_count(threads or 0)
+        where = "neoc.op()"
+        checks.text(f"{where}: text", text)
+        threads = thread_count(f"{where}: threads", threads)
+        given = checks.names(f"{where}: static", static)
+        wanted = None if out is None else checks.names(f"{where}: out", out)
+        options = {} if checks.text(f"{where}: math", math) == "f32" else {"math": math}
+        words = checked_options(where, options, device)
         names = read_names(text)
         check_declares(names.declares)
-        given = (static,) if isinstance(static, str) else tuple(static)
         arguments = []
         for row in names.reads:
             name = str(row["name"])
@@ -89,18 +99,13 @@ class Op(_core.Op):
                                       form_of(text, name, rank)))
         arguments.sort(key=lambda a: a.static)
         check_known("static", given, [a.name for a in arguments])
-        results = self._results_of(text, names, out)
+        results = self._results_of(text, names, wanted)
         body = self._imports_of(names) + text
         reads = tuple(index_reads(text, [a.name for a in arguments]))
-        self._setup(body, tuple(arguments), results, types_of(types, arguments),
-                    self._options_of(math, device), threads or 0, {}, reads)
+        self._setup(body, tuple(arguments), results, types_of(types, arguments), words, threads,
+                    {}, reads)
 
     # ---- making
-
-    @staticmethod
-    def _options_of(math: str, device: str | None) -> tuple[str, ...]:
-        words = option_words({"math": None if math == "f32" else math})
-        return words + device_words(device)
 
     @staticmethod
     def _imports_of(names: Names) -> str:
@@ -114,16 +119,18 @@ class Op(_core.Op):
 
     @staticmethod
     def _results_of(text: str, names: Names,
-                    out: str | Sequence[str] | None) -> tuple[Argument, ...]:
+                    out: Sequence[str] | None) -> tuple[Argument, ...]:
         ranks = {str(row["name"]): rank_of(row) for row in names.defines}
         if out is None:
             chosen = [str(r["name"]) for r in names.defines if not r["read"] and r["name"] != "_"]
         else:
-            chosen = [out] if isinstance(out, str) else list(out)
+            chosen = list(out)
+            if not chosen or len(set(chosen)) != len(chosen):
+                raise checks.wrong_value("neoc.op(): out", "one or more names, each once", out)
         for name in chosen:
             if name not in ranks:
-                raise NeoError(f"out: the text does not define '{name}'; it defines "
-                               f"{', '.join(ranks) or 'nothing'}")
+                raise ArgumentError(f"neoc.op(): out: the text does not define '{name}'; it "
+                                    f"defines {', '.join(ranks) or 'nothing'}")
         if not chosen:
             raise CompileError("the text of an operator defines at least one tensor, as in "
                                "C[i, j] = sum[k] A[i, k]*B[k, j]")
@@ -318,7 +325,6 @@ class Op(_core.Op):
 
     def _key(self, values: Sequence[Any]) -> Key:
         """The key of a call with these values, as `_core` makes it."""
-        import numpy as np
         made: list[tuple[Any, ...]] = []
         for a, value in zip(self._arguments, values):
             if a.static:
@@ -326,7 +332,7 @@ class Op(_core.Op):
             elif isinstance(value, (bool, int, float)):
                 made.append((type(value).__name__,))
             else:
-                array = np.asarray(value)
+                array = arrays.as_input(a.name, value)
                 made.append(("array", arrays.word_of(a.name, array.dtype), array.shape))
         return tuple(made)
 
@@ -339,7 +345,8 @@ class Op(_core.Op):
         if len(shapes) != len(self._arguments):
             raise TypeError(f"{self.__name__}() takes {len(self._arguments)} arguments, "
                             f"{len(shapes)} were given")
-        return [_example(a, self._types.get(a.name), s) for a, s in zip(self._arguments, shapes)]
+        return [_example(f"{self.__name__}(): {a.name}", a, self._types.get(a.name), s)
+                for a, s in zip(self._arguments, shapes)]
 
     def compile(self, *shapes: Any) -> Op:
         """Compiles for these shapes, arrays or types such as "f32[3, 4]" now, and returns itself.
@@ -360,11 +367,13 @@ class Op(_core.Op):
 
         ``what``: "groups", "schedule", "kernels", "memory", "after=PASS", as `neoc explain`.
         """
+        where = f"{self.__name__}.explain(): what"
+        check_explained(where, what)
         module = self._last_module()
         build = _core.Build(PATH, module.text, self._options, (), (), "none")
         if build.status:
             raise failure_of(build)
-        return explanation_of(build, what)
+        return explanation_of(where, build, what)
 
     def _last_module(self) -> Module:
         if self._last is None:
@@ -376,8 +385,7 @@ class Op(_core.Op):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the text to a file; neoc.op(open(path).read()) has it back."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._text.rstrip("\n") + "\n")
+        write_text(f"{self.__name__}.save(): path", path, self._text.rstrip("\n") + "\n")
 
     def emit(self, folder: str | os.PathLike[str], *shapes: Any, name: str | None = None,
              emit: str = "so,h") -> None:
@@ -387,15 +395,23 @@ class Op(_core.Op):
         ``name``: of the files and the prefix of their functions; the first result's if None.
         ``emit``: what to write, as of `neoc compile`. Needs a C compiler for "so".
         """
+        where = f"{self.__name__}.emit()"
+        place = checks.path(f"{where}: folder", folder)
+        prefix = re.sub(r"\W", "_", self.__name__).lower() if name is None else name
+        if not re.fullmatch(r"[A-Za-z_]\w*", checks.word(f"{where}: name", prefix), re.ASCII):
+            raise checks.wrong_value(f"{where}: name", "a name as of C", prefix)
+        checks.word(f"{where}: emit", emit)
         if shapes:
             self.compile(*shapes)
         text = self._last_module().text
-        os.makedirs(folder, exist_ok=True)
-        prefix = name or re.sub(r"\W", "_", self.__name__).lower()
+        try:
+            os.makedirs(place, exist_ok=True)
+        except OSError as problem:
+            raise FileError(f"{where}: folder: {place}: {problem.strerror}") from None
         status, messages = _core.write_files(f"{prefix}.expr", text, self._options, (), (), None,
-                                             os.fspath(folder), prefix, emit)
+                                             place, prefix, emit)
         if status:
-            raise error_of(status, messages.strip())
+            raise error_of(status, f"{where}: {messages.strip()}")
 
     def verify(self, *args: Any, rtol: float | None = None) -> float:
         """Compares the compiled code with the reference interpreter on these arguments.
@@ -471,21 +487,49 @@ def _restore(*state: Any) -> Op:
 
 
 _SHAPE_TEXT = re.compile(r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$")
+_SHAPE = "a shape, an array, or a type such as \"f32[3, 4]\""
 
 
-def _example(a: Argument, word: str | None, shape: Any) -> Any:
-    import numpy as np
-    if a.static or hasattr(shape, "dtype") or isinstance(shape, (bool, float)):
+def _example(where: str, a: Argument, word: str | None, shape: Any) -> Any:
+    """A value such as a call may have: see Op.compile."""
+    if a.static:
+        return _static_example(where, shape)
+    if hasattr(shape, "dtype") or isinstance(shape, (bool, float)):
         return shape
+    given = re.findall(r"[a-z]+\d+|bool", word or "f32")[0]
     if isinstance(shape, str):
         found = _SHAPE_TEXT.match(shape)
         if not found:
-            raise NeoError(f"{a.name}: '{shape}' is no type; write one as f32[3, 4]")
-        extents = tuple(int(n) for n in (found.group(2) or "").split(",") if n.strip())
-        return np.empty(extents, arrays.dtype_of(arrays.word_of(a.name, found.group(1))))
-    words = re.findall(r"[a-z]+\d+|bool", word or "f32")
-    extents = (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    return np.empty(extents, arrays.dtype_of(words[0]))
+            raise ArgumentError(f"{where}: '{shape}' is no type; write one as f32[3, 4]")
+        given = arrays.word_of(where, found.group(1))
+        shape = tuple(int(n) for n in (found.group(2) or "").split(",") if n.strip())
+    if isinstance(shape, (bytes, dict, set)):
+        raise checks.wrong_type(where, _SHAPE, shape)
+    try:
+        extents = tuple(shape) if isinstance(shape, _Iterable) else (shape,)
+    except TypeError:
+        raise checks.wrong_type(where, _SHAPE, shape) from None
+    return _empty(where, [checks.number(f"{where} ({_SHAPE})", n, 0, _MOST_EXTENT)
+                          for n in extents], given)
+
+
+_MOST_EXTENT = (1 << 48) - 1
+
+
+def _static_example(where: str, value: Any) -> Any:
+    if isinstance(value, (bool, int, float)) or hasattr(type(value), "__index__"):
+        return value
+    raise checks.wrong_type(f"{where}, which is static", "a number", value)
+
+
+def _empty(where: str, extents: Sequence[int], word: str) -> Any:
+    """An array of these extents, whose elements are anything."""
+    import numpy as np
+    try:
+        return np.empty(tuple(extents), arrays.dtype_of(word))
+    except (MemoryError, ValueError):
+        raise ShapeError(f"{where}: an array of the shape {tuple(extents)} is larger than "
+                         "memory") from None
 
 
 def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Sequence[str] = (),

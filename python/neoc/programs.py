@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Any, Callable
 
 from . import _core
 from .text import PATH
+
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 _programs: "OrderedDict[tuple[Any, ...], _core.Program]" = OrderedDict()
 _programs_lock = threading.Lock()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Sequence
 
 from . import _core, arrays
 from .compiler import failure_of
 from .errors import (CompileError, Diagnostic, DTypeError, GradientError, Note, ShapeError, _Told)
 from .text import PATH, Argument, Key, Module
+
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Sequence
 
 _SHAPES = frozenset(("E0203", "E0204", "E0206", "E0216", "E0217", "E0218", "E0219", "E0221",
                      "E0223", "E0226", "E0227", "E0409", "E0410", "E0411", "E0448"))

@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence
 
-from . import _core, arrays
+from . import _core, arrays, checks
 from .compiler import failure_of
-from .errors import CompileError, DTypeError, NeoError
+from .errors import ArgumentError, CompileError
 
-Key = tuple[Any, ...]  # of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v)
+TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, NamedTuple, Sequence
+
+    # Of ("array", "f32", shape), ("int",), ("float",), ("bool",), ("static", v).
+    Key = tuple[Any, ...]
+
+    class Argument(NamedTuple):
+        """An argument or result of an operator. rank: of its subscripts; None: any. static: known
+        to the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
+
+        name: str
+        rank: int | None
+        static: bool = False
+        form: str = ""
+else:
+    from collections import namedtuple
+    Key = tuple
+    Argument = namedtuple("Argument", "name rank static form", defaults=(False, ""))
 
 PATH = "op"  # the text's name in messages
 
 
-class Argument(NamedTuple):
-    """An argument or result of an operator. rank: of its subscripts; None: any. static: known to
-    the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
-
-    name: str
-    rank: int | None
-    static: bool = False
-    form: str = ""
-
-
-class Module(NamedTuple):
+class Module:
     """A module that was written for a key: its text, and how many lines come before the user's."""
 
-    text: str
-    head: int
+    __slots__ = ("text", "head")
+
+    def __init__(self, text: str, head: int) -> None:
+        self.text = text
+        self.head = head
 
 
 # ---------------------------------------------------------------- names of a text
 
-class Names(NamedTuple):
-    reads: list[dict[str, Any]]
-    defines: list[dict[str, Any]]
-    declares: list[str]
+class Names:
+    """What a text reads, defines and declares, as the compiler tells it."""
+
+    __slots__ = ("reads", "defines", "declares")
+
+    def __init__(self, reads: list[dict[str, Any]], defines: list[dict[str, Any]],
+                 declares: list[str]) -> None:
+        self.reads = reads
+        self.defines = defines
+        self.declares = declares
 
 
 def read_names(text: str) -> Names:
@@ -187,18 +203,26 @@ def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
     """Raises where an option names what the text does not read."""
     for name in given:
         if name not in known:
-            raise NeoError(f"{what}: the text does not read '{name}'; it reads "
-                           f"{', '.join(known) or 'nothing'}")
+            raise ArgumentError(f"neoc.op(): {what}: the text does not read '{name}'; it reads "
+                                f"{', '.join(known) or 'nothing'}")
+
+
+_BOUNDED = re.compile(r"\s*(\w+)\s*<\s*(\S.*)")
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; a text such as "i32 < 10" is taken as it is."""
-    known = [a.name for a in arguments]
-    check_known("types", types or (), known)
+    """Types as words of the language; of a text such as "i32 < 10" the bound is taken as it is."""
+    where = "neoc.op(): types"
+    given = {} if types is None else checks.mapping(where, types, "a dict of types by argument")
+    check_known("types", given, [a.name for a in arguments])
     made = {}
-    for name, kind in (types or {}).items():
-        bounded = isinstance(kind, str) and ("<" in kind)
-        made[name] = " ".join(kind.split()) if bounded else arrays.word_of(name, kind)
+    for name, kind in given.items():
+        its = f"{where}['{name}']"
+        bound = _BOUNDED.fullmatch(checks.word(its, kind)) if isinstance(kind, str) else None
+        if isinstance(kind, str) and "<" in kind and not bound:
+            raise checks.wrong_value(its, "a type, or one with a bound as \"i32 < 10\"", kind)
+        word = arrays.word_of(its, bound.group(1) if bound else kind)
+        made[name] = f"{word} < {' '.join(bound.group(2).split())}" if bound else word
     return made
 
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 from typing import Any, Sequence
 
+from . import checks
 from .compiler import run_command
 from .errors import NeoError
 from .op import Op
@@ -19,8 +20,17 @@ def tune(op: Op, args: Sequence[Any], *, seconds: float = 20, quiet: bool = True
     What is found is kept in the user's own file of records (docs/records.md), for other processes
     too; results stay the same up to rounding. ``quiet``: no progress on stderr. NeoError.
     """
-    if not seconds > 0:
-        raise ValueError(f"seconds: expected a number above 0, given {seconds}")
+    where = "neoc.tune()"
+    if not isinstance(op, Op):
+        raise checks.wrong_type(f"{where}: op", "an operator of neoc.op", op)
+    if not isinstance(args, (tuple, list)):
+        raise checks.wrong_type(f"{where}: args", "a tuple of the operator's arguments", args)
+    if len(args) != len(op.arguments):
+        raise TypeError(f"{where}: args: {op!r} takes {len(op.arguments)} arguments, {len(args)} "
+                        "were given")
+    checks.real(f"{where}: seconds", seconds, "a number of seconds, above 0 and up to 10^7",
+                lambda x: 0 < x <= 1e7)
+    checks.flag(f"{where}: quiet", quiet)
     op._specialize(op._key(args))
     with tempfile.TemporaryDirectory(prefix="neoc-") as folder:
         model = os.path.join(folder, "op.expr")

@@ -6,7 +6,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
 
-from . import arrays
+from . import arrays, checks
 from .compiler import run_command
 from .errors import NeoError, Unsupported
 
@@ -65,6 +65,9 @@ def verify(op: Op, args: Sequence[Any], rtol: float | None) -> float:
     if len(args) != len(op._arguments):
         raise TypeError(f"{op.__name__}() takes {len(op._arguments)} arguments, "
                         f"{len(args)} were given")
+    if rtol is not None:
+        rtol = checks.real(f"{op.__name__}.verify(): rtol", rtol, "a number, 0 or more",
+                           lambda x: x >= 0)
     made = op(*args)
     many = made if isinstance(made, tuple) else (made,)
     program, _ = op._specialize(op._key(args))

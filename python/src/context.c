@@ -309,7 +309,8 @@ static PyObject *step_count(PyObject *self, PyObject *none) {
 }
 
 static int add_view(neo_py_state *s) {
-  static PyType_Slot slots[] = {{Py_tp_dealloc, view_free},
+  static PyType_Slot slots[] = {{Py_tp_new, neo_py_refuse_new},
+                                {Py_tp_dealloc, view_free},
                                 {Py_bf_getbuffer, view_buffer},
                                 {Py_tp_doc, "Memory of a tensor of a Context."},
                                 {0}};

@@ -10,9 +10,12 @@
  *   op.c        Op: an operator; finds the program for the shapes and types of a call
  *   context.c   Context: parameters and states of a model
  *   entry.c     Entry: an entry of a model that is called with keywords
+ *   tree.c      arguments and results of traced functions, taken apart and put together
  *   call.c      neo_rt_call without the interpreter's lock
  *   door.c      operators that another framework calls by number (door.h)
  *   torch_shim.c  kernels of PyTorch that call them
+ *   torch_call.c  calls of these in PyTorch's eager mode
+ *   torch_grad.c  and their gradients
  *   jax_ffi.c   the function that XLA calls for the operators of neoc.jax
  *
  * How doors (torch, JAX) call a program without Python:
@@ -38,6 +41,11 @@ static inline PyObject *neo_py_new_ref(PyObject *o) {
   return o;
 }
 #define Py_NewRef(o) neo_py_new_ref((PyObject *)(o))
+static inline PyObject *neo_py_new_ref_or_null(PyObject *o) {
+  Py_XINCREF(o);
+  return o;
+}
+#define Py_XNewRef(o) neo_py_new_ref_or_null((PyObject *)(o))
 static inline int neo_py_add_ref(PyObject *module, const char *name, PyObject *o) {
   Py_INCREF(o);
   int failed = PyModule_AddObject(module, name, o);
@@ -55,6 +63,8 @@ enum {
 
 /* ------------------------------------------------------------ module */
 
+typedef struct neo_py_torch neo_py_torch;
+
 typedef struct {
   PyObject *module;
   PyTypeObject *build, *program, *op, *spec, *context, *entry, *view;
@@ -64,6 +74,9 @@ typedef struct {
   bool fields; /* arrays have the layout of value.c; else their buffers are asked for */
   PyObject *as_input, *raise; /* neoc.arrays.as_input, neoc.errors.raise_status */
   PyObject *out;              /* "out" */
+  /* Of torch_call.c; null until neoc.torch is imported. */
+  neo_py_torch *torch;
+  PyTypeObject *torch_plan;
 } neo_py_state;
 
 /* The state of the module; null with an exception where it is gone. */
@@ -89,9 +102,15 @@ int neo_py_add_entry(neo_py_state *s);
 PyObject *neo_py_write_files(PyObject *self, PyObject *args, PyObject *named);
 PyObject *neo_py_check(PyObject *self, PyObject *args, PyObject *named);
 
+/* The functions tree_leaves and tree_made of the module. -1 with an exception. */
+int neo_py_add_tree(neo_py_state *s);
+
 /* The functions jax_handler and jax_version of the module (jax_ffi.c). */
 PyObject *neo_py_jax_handler(PyObject *self, PyObject *none);
 PyObject *neo_py_jax_version(PyObject *self, PyObject *minor);
+
+/* Py_tp_new of types that C alone makes: a TypeError. */
+PyObject *neo_py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *named);
 
 /* Raises the exception of a status with the message. Returns null. */
 PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message);
@@ -182,6 +201,8 @@ typedef struct {
 int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
                        const int64_t *extent, PyObject *given, const neo_py_value *inputs,
                        int32_t n_inputs, neo_py_result *r);
+/* Raises where two arrays of `out` share memory: one result would be written over the other. */
+int neo_py_results_apart(PyObject *out);
 /* Steals the array: what the call returns for it. */
 PyObject *neo_py_result_take(neo_py_state *s, neo_py_result *r);
 void neo_py_result_release(neo_py_result *r);

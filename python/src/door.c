@@ -29,6 +29,7 @@
 
 typedef struct {
   neo_py_door_variant v;
+  void *plans; /* v.plans points here */
   uint64_t hash;
   int32_t n_key;
   int64_t key[];
@@ -363,6 +364,7 @@ static variant *new_variant(neo_py_program *p, const special *made, const neo_py
   v->v.entry = made->entry;
   v->v.n_in = entry_of(&v->v)->n_inputs;
   v->v.n_out = entry_of(&v->v)->n_args - v->v.n_in;
+  v->v.plans = &v->plans;
   v->hash = k->hash;
   v->n_key = k->n;
   memcpy(v->key, k->at, (size_t)k->n * sizeof *k->at);

@@ -24,6 +24,7 @@ typedef struct {
   const int64_t *sizes;       /* of the entry, in its order */
   const int64_t *extents;     /* NEO_PY_RANK for each result */
   const int32_t *rank, *type; /* of each result */
+  void **plans;               /* of torch_call.c, under the interpreter's lock */
 } neo_py_door_variant;
 
 /* The functions door_* of the module, and what they need. -1 with an exception. */

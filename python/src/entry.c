@@ -2,8 +2,9 @@
  *
  * Run-time sizes follow from the shapes: the language has each as the whole extent of a dimension of
  * some input. Where an entry does not take that input, the size is a keyword of the call. All
- * extents are then checked against the shapes. Keywords may also be settings: they are set first,
- * and stay so. */
+ * extents are then checked against the shapes. Keywords may also be settings: they are set once
+ * all arguments are known to be good, in the call's own turn of the context, and stay so. A call
+ * that fails leaves all settings as they were. */
 #include "python/src/context.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,23 @@ typedef struct {
   const neo_rt_entry *e;
   int32_t number;
   PyObject *names, *sizes; /* of inputs and of sizes: tuples of interned strings */
-  PyObject *set;           /* what takes a setting: set(name, value) -> False where there is none */
+  PyObject *setting; /* setting(name, value) -> (tensor, array), or None where there is none */
   int64_t last_ns;
 } entry_object;
+
+/* A setting that a call is given: its tensor, the value, and that from before. */
+typedef struct {
+  int32_t tensor;
+  PyObject *array;
+  size_t bytes;
+  void *data, *before;
+} setting;
 
 typedef struct {
   entry_object *o;
   PyObject **objects;
+  setting *settings;
+  int32_t n_settings, n_set;
   neo_py_value *values;
   int64_t *numbers;
   void **args;
@@ -63,21 +74,57 @@ static int32_t find_in(PyObject *names, PyObject *word) {
   return -1;
 }
 
+static int refuse_size(const call *c, int32_t k, PyObject *value) {
+  PyErr_Clear();
+  PyErr_Format(PyExc_TypeError, "%s(): %U: expected a size, a whole number, given %.200R",
+               c->o->e->name, PyTuple_GetItem(c->o->sizes, k), value);
+  return -1;
+}
+
 static int take_size(call *c, int32_t k, PyObject *value) {
-  int64_t n = PyLong_AsLongLong(value);
-  if (n == -1 && PyErr_Occurred())
-    return -1;
+  PyObject *whole = PyBool_Check(value) ? NULL : PyNumber_Index(value);
+  if (!whole)
+    return refuse_size(c, k, value);
+  int beyond;
+  int64_t n = PyLong_AsLongLongAndOverflow(whole, &beyond);
+  Py_DECREF(whole);
+  if (beyond)
+    n = beyond < 0 ? INT64_MIN : INT64_MAX; /* which check_bounds tells */
   int32_t number = model_of(c)->entry_sizes[c->o->e->sizes + k];
   c->size[number] = n;
   c->known[number] = true;
   return 0;
 }
 
+/* row: (tensor, array), an array of the tensor's type and shape. */
+static int add_setting(call *c, PyObject *row) {
+  setting *v = &c->settings[c->n_settings];
+  PyObject *held = NULL;
+  if (!PyArg_ParseTuple(row, "iO:setting", &v->tensor, &v->array))
+    return -1;
+  Py_INCREF(v->array);
+  c->n_settings++;
+  v->data = neo_py_array_data(c->o->c->s, v->array);
+  if (v->data)
+    held = PyObject_GetAttrString(v->array, "nbytes");
+  v->bytes = held ? PyLong_AsSize_t(held) : 0;
+  Py_XDECREF(held);
+  if (PyErr_Occurred())
+    return -1;
+  v->before = malloc(v->bytes + 1);
+  if (!v->before)
+    PyErr_NoMemory();
+  return v->before ? 0 : -1;
+}
+
 static int take_setting(call *c, PyObject *word, PyObject *value) {
-  PyObject *done = PyObject_CallFunctionObjArgs(c->o->set, word, value, NULL);
-  int known = done ? PyObject_IsTrue(done) : -1;
-  Py_XDECREF(done);
-  return known == 0 ? complain(c, "got an unexpected argument '%U'", word) : known < 0 ? -1 : 0;
+  PyObject *row = PyObject_CallFunctionObjArgs(c->o->setting, word, value, NULL);
+  if (!row)
+    return -1;
+  int failed = row == Py_None ? complain(c, "got an unexpected argument '%U'", word)
+                              : add_setting(c, row);
+  Py_DECREF(row);
+  return failed;
 }
 
 static int take_word(call *c, PyObject *word, PyObject *value) {
@@ -194,18 +241,6 @@ static int check_extents(const call *c) {
   return 0;
 }
 
-static int take_sizes(call *c) {
-  const neo_rt_model *m = model_of(c);
-  find_sizes(c);
-  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
-    int32_t size = m->entry_sizes[c->o->e->sizes + k];
-    if (!c->known[size])
-      return complain(c, "needs the size '%U'", PyTuple_GetItem(c->o->sizes, k));
-    c->call_size[k] = c->size[size];
-  }
-  return check_extents(c);
-}
-
 /* A size out of its bounds is the runtime's to tell, but no memory is made for it before. */
 static int check_bounds(const call *c) {
   const neo_rt_model *m = model_of(c);
@@ -222,6 +257,18 @@ static int check_bounds(const call *c) {
     return -1;
   }
   return 0;
+}
+
+static int take_sizes(call *c) {
+  const neo_rt_model *m = model_of(c);
+  find_sizes(c);
+  for (int32_t k = 0; k < c->o->e->n_sizes; k++) {
+    int32_t size = m->entry_sizes[c->o->e->sizes + k];
+    if (!c->known[size])
+      return complain(c, "needs the size '%U'", PyTuple_GetItem(c->o->sizes, k));
+    c->call_size[k] = c->size[size];
+  }
+  return check_bounds(c) || check_extents(c) ? -1 : 0;
 }
 
 /* ------------------------------------------------------------ running */
@@ -242,7 +289,8 @@ static PyObject *given_of(const call *c, int32_t k) {
     return c->out;
   if (PyTuple_Check(c->out) && PyTuple_Size(c->out) == n_out(c))
     return PyTuple_GetItem(c->out, k);
-  PyErr_Format(PyExc_TypeError, "out: expected a tuple of %d arrays", (int)n_out(c));
+  PyErr_Format(PyExc_TypeError, "%s(): out: expected a tuple of %d arrays, given %.200R",
+               c->o->e->name, (int)n_out(c), c->out);
   return NULL;
 }
 
@@ -259,21 +307,45 @@ static int fill_outputs(call *c) {
       return -1;
     c->args[n_in(c) + k] = c->results[k].data;
   }
-  return 0;
+  return neo_py_results_apart(c->out);
+}
+
+static int32_t set_settings(call *c) {
+  neo_rt_ctx *x = c->o->c->ctx;
+  int32_t status = 0;
+  while (!status && c->n_set < c->n_settings) {
+    setting *v = &c->settings[c->n_set++];
+    status = neo_rt_get(x, v->tensor, v->before, v->bytes);
+    if (status)
+      c->n_set--;
+    else
+      status = neo_rt_set(x, v->tensor, v->data, v->bytes);
+  }
+  return status;
+}
+
+static void unset_settings(call *c) {
+  while (c->n_set > 0) {
+    setting *v = &c->settings[--c->n_set];
+    neo_rt_set(c->o->c->ctx, v->tensor, v->before, v->bytes);
+  }
 }
 
 static int run(call *c) {
   neo_py_context *x = c->o->c;
   neo_py_context_enter(x);
-  int32_t status =
-      neo_py_call(x->ctx, &x->cancel, c->o->number, c->call_size, c->args, &c->o->last_ns);
+  int32_t status = set_settings(c);
+  if (!status)
+    status = neo_py_call(x->ctx, &x->cancel, c->o->number, c->call_size, c->args, &c->o->last_ns);
   if (status && !PyErr_Occurred())
     neo_py_context_fail(x, status);
+  if (PyErr_Occurred())
+    unset_settings(c);
   neo_py_context_leave(x);
   return PyErr_Occurred() ? -1 : 0;
 }
 
-static int open_call(call *c, entry_object *o) {
+static int open_call(call *c, entry_object *o, PyObject *named) {
   memset(c, 0, sizeof *c);
   c->o = o;
   const neo_rt_model *m = o->c->model;
@@ -285,7 +357,8 @@ static int open_call(call *c, entry_object *o) {
   c->numbers = calloc(n, sizeof *c->numbers);
   c->args = calloc(n, sizeof *c->args);
   c->results = calloc(n, sizeof *c->results);
-  if (c->objects && c->values && c->numbers && c->args && c->results)
+  c->settings = calloc(named ? (size_t)PyDict_Size(named) + 1 : 1, sizeof *c->settings);
+  if (c->objects && c->values && c->numbers && c->args && c->results && c->settings)
     return neo_py_numpy(o->c->s);
   PyErr_NoMemory();
   return -1;
@@ -296,6 +369,11 @@ static void close_call(call *c) {
     neo_py_value_release(&c->values[k]);
   for (int32_t k = 0; c->results && k < n_out(c); k++)
     neo_py_result_release(&c->results[k]);
+  for (int32_t k = 0; k < c->n_settings; k++) {
+    Py_XDECREF(c->settings[k].array);
+    free(c->settings[k].before);
+  }
+  free(c->settings);
   free(c->objects);
   free(c->values);
   free(c->numbers);
@@ -306,8 +384,8 @@ static void close_call(call *c) {
 static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *named) {
   call c;
   PyObject *made = NULL;
-  if (open_call(&c, (entry_object *)self) == 0 && take_objects(&c, args, named) == 0 &&
-      read_values(&c) == 0 && take_sizes(&c) == 0 && check_bounds(&c) == 0 &&
+  if (open_call(&c, (entry_object *)self, named) == 0 && take_objects(&c, args, named) == 0 &&
+      read_values(&c) == 0 && take_sizes(&c) == 0 &&
       fill_inputs(&c) == 0 && fill_outputs(&c) == 0 && run(&c) == 0)
     made = n_out(&c) ? neo_py_results_take(c.o->c->s, c.results, n_out(&c)) : Py_NewRef(Py_None);
   close_call(&c);
@@ -337,12 +415,12 @@ static PyObject *size_names(const entry_object *o) {
 }
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *named) {
-  static char *words[] = {"context", "number", "set", NULL};
+  static char *words[] = {"context", "number", "setting", NULL};
   neo_py_state *s = neo_py_state_get();
-  PyObject *context, *set;
+  PyObject *context, *take;
   int number;
   if (!s || !PyArg_ParseTupleAndKeywords(args, named, "O!iO:Entry", words, s->context, &context,
-                                         &number, &set))
+                                         &number, &take))
     return NULL;
   neo_py_context *c = (neo_py_context *)context;
   if (number < 0 || number >= c->model->n_entries) {
@@ -353,7 +431,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *named) 
   if (!o)
     return NULL;
   o->c = (neo_py_context *)Py_NewRef(context);
-  o->set = Py_NewRef(set);
+  o->setting = Py_NewRef(take);
   o->e = &c->model->entries[number];
   o->number = number;
   o->names = input_names(o);
@@ -369,7 +447,7 @@ static void entry_free(PyObject *self) {
   entry_object *o = (entry_object *)self;
   Py_XDECREF(o->names);
   Py_XDECREF(o->sizes);
-  Py_XDECREF(o->set);
+  Py_XDECREF(o->setting);
   Py_XDECREF((PyObject *)o->c);
   freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
   release(self);
@@ -400,7 +478,8 @@ int neo_py_add_entry(neo_py_state *s) {
                                 {Py_tp_dealloc, entry_free},
                                 {Py_tp_call, entry_call},
                                 {Py_tp_getset, members},
-                                {Py_tp_doc, "Entry(context, number, set): called with keywords."},
+                                {Py_tp_doc, "Entry(context, number, setting): an entry, to be "
+                                            "called with keywords."},
                                 {0}};
   static PyType_Spec spec = {"neoc._core.Entry", sizeof(entry_object), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};

@@ -99,6 +99,12 @@ PyObject *neo_py_raise(neo_py_state *s, int32_t status, const char *message) {
   return NULL;
 }
 
+PyObject *neo_py_refuse_new(PyTypeObject *type, PyObject *args, PyObject *named) {
+  (void)args;
+  (void)named;
+  return PyErr_Format(PyExc_TypeError, "%R is made by others of its module alone", type);
+}
+
 /* ------------------------------------------------------------ functions */
 
 static PyObject *version(PyObject *self, PyObject *none) {
@@ -174,10 +180,12 @@ static PyObject *graph_order(PyObject *self, PyObject *args) {
   long long n;
   if (!s || !PyArg_ParseTuple(args, "LOO:graph_order", &n, &first, &child) || neo_py_numpy(s))
     return NULL;
-  PyObject *order = new_array(s, n, NEO_RT_I32), *work = order ? new_array(s, n, NEO_RT_I32) : NULL;
-  void *at[4] = {neo_py_array_data(s, first), neo_py_array_data(s, child),
-                 order ? neo_py_array_data(s, order) : NULL,
-                 work ? neo_py_array_data(s, work) : NULL};
+  void *at[4] = {neo_py_array_data(s, first), NULL, NULL, NULL};
+  at[1] = at[0] ? neo_py_array_data(s, child) : NULL;
+  PyObject *order = at[1] ? new_array(s, n, NEO_RT_I32) : NULL;
+  PyObject *work = order ? new_array(s, n, NEO_RT_I32) : NULL;
+  at[2] = work ? neo_py_array_data(s, order) : NULL;
+  at[3] = at[2] ? neo_py_array_data(s, work) : NULL;
   if (at[0] && at[1] && at[2] && at[3]) {
     neo_rt_status status = find_order(n, at[0], at[1], at[2], at[3], why, sizeof why);
     if (status) {
@@ -299,7 +307,9 @@ static int fill(neo_py_state *s) {
     return -1;
   if (neo_py_add_context(s) || neo_py_add_entry(s))
     return -1;
-  return neo_py_add_doors(s) || neo_py_add_torch(s) ? -1 : 0;
+  if (neo_py_add_tree(s) || neo_py_add_doors(s))
+    return -1;
+  return neo_py_add_torch(s) || neo_py_add_torch_calls(s) ? -1 : 0;
 }
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -117,6 +117,15 @@ static int take_objects(call *c, PyObject *args, PyObject *named) {
   return 0;
 }
 
+static int refuse_static(const call *c, int32_t k) {
+  PyObject *name = op_name(c->op);
+  if (name)
+    PyErr_Format(PyExc_TypeError, "%U(): %U is static: expected a number of Python, given %.200R",
+                 name, PyTuple_GetItem(c->op->names, k), c->objects[k]);
+  Py_XDECREF(name);
+  return -1;
+}
+
 /* A number of numpy, such as numpy.int64(3), is as good as Python's. */
 static int read_static(call *c, int32_t k) {
   PyObject *object = c->objects[k], *name = PyTuple_GetItem(c->op->names, k);
@@ -125,7 +134,7 @@ static int read_static(call *c, int32_t k) {
     object = PyNumber_Index(object);
     if (!object) {
       PyErr_Clear();
-      return complain(c->op, "takes a number of Python for '%U', which is static", name);
+      return refuse_static(c, k);
     }
   } else {
     Py_INCREF(object);
@@ -405,7 +414,11 @@ static PyObject *given_of(const call *c, const variant *v, int32_t k) {
     return c->out;
   if (PyTuple_Check(c->out) && PyTuple_Size(c->out) == v->n_out)
     return PyTuple_GetItem(c->out, k);
-  PyErr_Format(PyExc_TypeError, "out: expected a tuple of %d arrays", (int)v->n_out);
+  PyObject *name = op_name(c->op);
+  if (name)
+    PyErr_Format(PyExc_TypeError, "%U(): out: expected a tuple of %d arrays, given %.200R", name,
+                 (int)v->n_out, c->out);
+  Py_XDECREF(name);
   return NULL;
 }
 
@@ -420,7 +433,7 @@ static int frame_outputs(frame *f, const variant *v, const call *c) {
       return -1;
     f->args[v->n_in + k] = f->results[k].data;
   }
-  return 0;
+  return neo_py_results_apart(c->out);
 }
 
 static int fail(const call *c, int32_t status, const char *why) {
@@ -461,9 +474,13 @@ static int call_open(call *c, op_object *o) {
   c->key = NULL;
   bool few = o->n <= NEO_PY_FEW;
   c->objects = few ? c->few_objects : malloc((size_t)o->n * sizeof *c->objects);
-  c->values = few ? c->few_values : malloc((size_t)o->n * sizeof *c->values);
+  c->values = few ? c->few_values : calloc((size_t)o->n, sizeof *c->values);
   if (!c->objects || !c->values) {
     PyErr_NoMemory();
+    return -1;
+  }
+  if (!o->s) {
+    PyErr_SetString(PyExc_RuntimeError, "this operator was not made: call neoc.op");
     return -1;
   }
   memset(c->objects, 0, (size_t)o->n * sizeof *c->objects);
@@ -550,13 +567,23 @@ static void free_variants(op_object *o) {
   }
 }
 
+static int check_names(PyObject *names) {
+  for (Py_ssize_t k = 0; k < PyTuple_Size(names); k++)
+    if (!PyUnicode_Check(PyTuple_GetItem(names, k))) {
+      PyErr_SetString(PyExc_TypeError, "Op(): names of arguments are str");
+      return -1;
+    }
+  return 0;
+}
+
 /* Again where it is to forget what it was compiled for. */
 static int op_init(PyObject *self, PyObject *args, PyObject *named) {
   op_object *o = (op_object *)self;
   PyObject *names, *statics;
   static char *words[] = {"names", "static", NULL};
   if (!PyArg_ParseTupleAndKeywords(args, named, "O!O!:Op", words, &PyTuple_Type, &names,
-                                   &PyTuple_Type, &statics))
+                                   &PyTuple_Type, &statics) ||
+      check_names(names) || check_names(statics))
     return -1;
   o->s = neo_py_state_get();
   if (!o->s)

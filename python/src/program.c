@@ -275,7 +275,8 @@ int neo_py_add_program(neo_py_state *s) {
       {"describe", describe, METH_O, "describe(json) -> str: tensors, entries, memory."},
       {"arena_size", arena_size, METH_O, "arena_size(threads) -> int: bytes of a context."},
       {0}};
-  static PyType_Slot slots[] = {{Py_tp_dealloc, program_free},
+  static PyType_Slot slots[] = {{Py_tp_new, neo_py_refuse_new},
+                                {Py_tp_dealloc, program_free},
                                 {Py_tp_getset, members},
                                 {Py_tp_methods, methods},
                                 {Py_tp_doc, "A build that is loaded into this process."},

@@ -106,6 +106,16 @@ int neo_py_result_make(neo_py_state *s, const neo_rt_tensor *t, int32_t rank,
   return make_new(s, t, rank, extent, r);
 }
 
+int neo_py_results_apart(PyObject *out) {
+  if (!out || !PyTuple_Check(out) || PyTuple_Size(out) < 2)
+    return 0;
+  PyObject *check = neo_py_import("neoc.arrays", "check_apart");
+  PyObject *done = check ? PyObject_CallFunctionObjArgs(check, out, NULL) : NULL;
+  Py_XDECREF(check);
+  Py_XDECREF(done);
+  return done ? 0 : -1;
+}
+
 /* ------------------------------------------------------------ returning */
 
 void neo_py_result_release(neo_py_result *r) {

@@ -164,6 +164,10 @@ void neo_py_value_release(neo_py_value *v) {
 
 void *neo_py_array_data(neo_py_state *s, PyObject *array) {
   neo_py_value v = {0};
+  if (!PyType_IsSubtype(Py_TYPE(array), (PyTypeObject *)s->ndarray)) {
+    PyErr_Format(PyExc_TypeError, "expected an array of numpy, given %R", Py_TYPE(array));
+    return NULL;
+  }
   if (!read_array(s, array, &v))
     PyErr_SetString(PyExc_RuntimeError, "numpy made an array that cannot be used");
   neo_py_value_release(&v); /* the array itself keeps its memory */

@@ -133,15 +133,15 @@ class Errors(unittest.TestCase):
                    lambda: Graph.from_edges([0, 1, 2], [3, 3, 3], children=2))
         g = Graph.from_edges([1, 2, 3], [0, 0, 0])
         self.fails(neoc.ShapeError, "vertex 0 has 3 children; at most 1", lambda: g.table(1))
-        self.fails(ValueError, "children: expected 1 or more",
+        self.fails(ValueError, "children: expected a whole number from 1",
                    lambda: Graph.from_edges([0], [1], children=0))
 
     def test_types_and_shapes_are_checked(self):
-        self.fails(TypeError, "src: expected whole numbers, given float64",
+        self.fails(TypeError, "src: expected an array of whole numbers, given .*float64",
                    lambda: Graph.from_edges([0.5], [1]))
         self.fails(neoc.ShapeError, "as long as each other",
                    lambda: Graph.from_edges([0, 1], [2]))
-        self.fails(neoc.ShapeError, "x: expected a row for each of 2 vertices",
+        self.fails(neoc.ShapeError, r"'x'\]: expected a row for each of 2 vertices",
                    lambda: Graph.from_edges([0], [1], features={"x": [1, 2, 3]}))
         self.fails(neoc.ShapeError, "expected a table", lambda: Graph([1, 2]))
         self.fails(TypeError, "graph 1: expected a neoc.Graph, given int",

@@ -645,6 +645,35 @@ class Exports(unittest.TestCase):
             jax.block_until_ready(made.call(jnp.arange(3.0), jnp.array([2, 5])))
 
 
+class WrongUses(unittest.TestCase):
+    def test_what_is_wrong_is_told_by_name(self):
+        from test_wrong_uses import MODEL, SIZED, TEXT, Tried, in_a_folder
+        double = neoc.jax.op(TEXT)
+        sized = neoc.jax.op("y[i < N] = sum[k < 2] x[i + k]")
+        x = jnp.ones(3)
+        m = neoc.jax.module(neoc.compile(MODEL))
+        v = m.init()
+        with in_a_folder() as folder:
+            path = os.path.join(folder, "m.expr")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(SIZED)
+            rows = [
+                Tried("neoc.jax.op", neoc.jax.op,
+                      {"text": TEXT, "out": "y", "static": (), "types": {"x": "f32"},
+                       "math": "f32", "threads": 1}, use=lambda op: op(x)),
+                Tried("op()", double, {"x": x}, "y()"),
+                Tried("op(N)", sized, {"x": x, "N": 2}, "y()"),
+                Tried("neoc.jax.module", neoc.jax.module, {"path": path, "B": 3}),
+                Tried("Module.init", m.init, {"seed": 1}),
+                Tried("Module.apply", m.apply, {"variables": v, "x": jnp.ones(4), "entry": "test"}),
+                Tried("Module.step", m.step,
+                      {"variables": v, "x": jnp.ones(4), "entry": "step", "lr": 0.1}),
+                Tried("neoc.jax.export", neoc.jax.export, {"f": double}),
+            ]
+            wrong = [why for row in rows for why in row.failures()]
+            self.assertFalse(wrong, "\n".join(["wrong uses:", *wrong]))
+
+
 def load_tests(loader, tests, ignore):
     from neoc.jax import _export, _front, _model
     for module in (_export, _front, _model):

@@ -28,6 +28,17 @@ def resident_kib():
 
 
 class Processes(unittest.TestCase):
+    def test_an_import_and_a_call_need_no_typing(self):  # whose import takes longer than neoc's
+        code, found, told = run("""
+            import sys
+            import numpy as np
+            before = "typing" in sys.modules
+            import neoc
+            neoc.op("y[i] = x[i]")(np.ones(3))
+            print(before or "typing" not in sys.modules)
+            """)
+        self.assertEqual((code, found), (0, "True\n"), told)
+
     def test_threads_share_an_operator(self):
         mm, failed = neoc.op(MM), []
         a, b = np.random.rand(64, 48), np.random.rand(48, 32)

@@ -9,6 +9,7 @@ import copy
 import gc
 import os
 import pickle
+import subprocess
 import sys
 import tempfile
 import threading
@@ -307,7 +308,7 @@ class Calls(Same):
         again = pickle.loads(pickle.dumps(self.mm))
         self.same(again(self.a, self.b), self.mm(self.a, self.b))
         self.same(copy.deepcopy(self.mm)(self.a, self.b), self.mm(self.a, self.b))
-        self.assertEqual(again._number, self.mm._number)
+        self.assertEqual(again._door.number, self.mm._door.number)
 
     def test_autocast_takes_the_widest_float(self) -> None:
         a = self.a.requires_grad_()
@@ -348,6 +349,43 @@ class Gradients(Same):
         z.add_(1)
         with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
             y.sum().backward()
+
+    def test_arguments_that_the_backward_pass_does_not_read_are_not_saved(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]*b[i] + c[i]")
+        for n in (3, 5):
+            a, b, c = (torch.randn(n, requires_grad=True) for _ in range(3))
+            y = f(a, b, c)
+            self.assertEqual(len(y.grad_fn.saved_tensors), 3)  # what is read is not known yet
+            y.sum().backward()
+        for n in (3, 5):
+            a, b, c = (torch.randn(n, requires_grad=True) for _ in range(3))
+            y = f(a, b, c)
+            self.assertEqual(len(y.grad_fn.saved_tensors), 2)
+            with torch.no_grad():
+                c.add_(1)  # which no gradient depends on
+            self.same(torch.autograd.grad(y, (a, b, c), torch.ones(n)),
+                      (b.detach(), a.detach(), torch.ones(n)))
+
+    def test_gradients_of_gradients_where_arguments_are_not_saved(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]^2 + c[i]")
+        a, c = torch.randn(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+        a.requires_grad_()
+        c.requires_grad_()
+        for _ in range(2):  # c is saved by the first call alone
+            f(a, c).sum().backward()
+            self.assertTrue(gradgradcheck(f, (a, c)))
+            slope, = torch.autograd.grad(f(a, c).sum(), a, create_graph=True)
+            self.same(torch.autograd.grad(slope.sum(), a)[0], torch.full_like(a, 2).detach())
+
+    def test_which_gradients_are_asked_for_may_change(self) -> None:
+        f = neoc.torch.op("y[i] = a[i]*b[i]")
+        for wants in ((True, False), (False, True), (True, True), (True, False)):
+            a, b = (torch.randn(3, requires_grad=w) for w in wants)
+            for _ in range(2):
+                y = f(a, b).sum()
+                kept = [t for t in (a, b) if t.requires_grad]
+                found = torch.autograd.grad(y, kept)
+                self.same(found, tuple(t.detach() for t, w in ((b, wants[0]), (a, wants[1])) if w))
 
     def test_batched_gradients_of_the_engine(self) -> None:
         f = neoc.torch.op("y[i] = x[i]^3")
@@ -415,7 +453,6 @@ class Graphs(Same):
             path = os.path.join(folder, "net.pt2")
             neoc.torch.save_exported(program, path)
             torch.save((a, b, program.module()(a, b)), os.path.join(folder, "data.pt"))
-            import subprocess
             code = ("import torch, neoc.torch, sys\n"
                     "p = neoc.torch.load_exported(sys.argv[1])\n"
                     "a, b, y = torch.load(sys.argv[2])\n"
@@ -610,6 +647,18 @@ class Modules(Same):
         self.same(grads, torch.autograd.grad(net(x).exp().sum(), list(net.parameters())))
         self.same(torch.export.export(net, (x,)).module()(x), net(x))
 
+    def test_exported_modules_run_in_another_process(self) -> None:
+        net, x = self.net(), torch.ones(2, 3, dtype=torch.float64)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.pt2")
+            neoc.torch.save_exported(torch.export.export(net, (x,)), path)
+            code = ("import torch, neoc.torch\n"
+                    f"f = neoc.torch.load_exported({path!r}).module()\n"
+                    "print(f(torch.ones(2, 3, dtype=torch.float64)).tolist())\n")
+            ran = subprocess.run([sys.executable, "-W", "ignore", "-c", code],
+                                 capture_output=True, text=True)
+            self.assertEqual(ran.stdout.strip(), str(net(x).tolist()), ran.stderr)
+
     def test_wrong_inputs_are_told(self) -> None:
         net = self.net()
         with self.assertRaisesRegex(neoc.ShapeError, "X"):
@@ -641,6 +690,33 @@ class Modules(Same):
                           entry="observe")
 
 
+class WrongUses(unittest.TestCase):
+    def test_what_is_wrong_is_told_by_name(self) -> None:
+        from test_wrong_uses import MODEL, SIZED, TEXT, Tried, in_a_folder
+        double = neoc.torch.op(TEXT)
+        sized = neoc.torch.op("y[i < N] = sum[k < 2] x[i + k]")
+        x = torch.ones(3)
+        net = neoc.torch.Module("m.expr", text=MODEL.replace("output test: l", "output l"))
+        program = torch.export.export(net, (torch.ones(4),))
+        with in_a_folder() as folder:
+            rows = [
+                Tried("neoc.torch.op", neoc.torch.op,
+                      {"text": TEXT, "out": "y", "static": (), "types": {"x": torch.float32},
+                       "math": "f32", "threads": 1}, use=lambda op: op(x)),
+                Tried("op()", double, {"x": x}, "y()"),
+                Tried("op(N)", sized, {"x": x, "N": 2}, "y()"),
+                Tried("neoc.torch.Module", neoc.torch.Module,
+                      {"path": "m.expr", "text": SIZED, "entry": "forward", "seed": 1, "threads": 1,
+                       "options": {}, "B": 3}),
+                Tried("Module()", net, {"*x": [torch.ones(4)]}, "x"),
+                Tried("save_exported", neoc.torch.save_exported,
+                      {"program": program, "path": os.path.join(folder, "a.pt2")}),
+                Tried("load_exported", neoc.torch.load_exported, {"path": "a.pt2"}),
+            ]
+            wrong = [why for row in rows for why in row.failures()]
+            self.assertFalse(wrong, "\n".join(["wrong uses:", *wrong]))
+
+
 class SlowWay(Same):
     def test_kernels_in_python_do_the_same(self) -> None:
         from neoc.torch.library import _slow_kernel
@@ -651,7 +727,6 @@ class SlowWay(Same):
                 self.same(_slow_kernel(door.number, *m.args), m(*m.args))
 
     def test_without_the_shim_all_goes_by_them(self) -> None:
-        import subprocess
         code = ("from neoc import _core\n"
                 "_core.torch_open = lambda: 'aoti_torch_get_dim'\n"
                 "import neoc, neoc.torch, torch\n"

@@ -17,6 +17,29 @@ def sigmoid(x):
 
 
 class Models(unittest.TestCase):
+    def test_calls_of_one_function_may_have_trees_of_many_structures(self):
+        class Own(dict):
+            pass
+
+        @neoc.function
+        def total(tree):
+            found = sum(v.sum() for v in neoc.tree.flatten(tree)[0])
+            return {"all": [found, None], "twice": (2*found,)}
+
+        one, two = np.ones(3, np.float32), np.full(3, 2, np.float32)
+        trees = [({"a": one, "b": [two, None]}, 9), ({"a": one, "c": [two, None]}, 9),
+                 ({"a": one, "b": [two, one]}, 12), ({"a": one, "b": (two, None)}, 9),
+                 (Own(a=one, b=[two, None]), 9), ({"a": [one], "b": one}, 6), ([one, two], 9),
+                 ({"b": [2.0, None], "a": one}, 5), ({"a": one, "b": [two, None], "c": one}, 12)]
+        for _ in range(3):
+            for tree, sum_of in trees + trees[::-1]:
+                found = total(tree)
+                self.assertEqual(list(found), ["all", "twice"])
+                self.assertIsNone(found["all"][1])
+                self.assertEqual((float(found["all"][0]), float(found["twice"][0])),
+                                 (sum_of, 2*sum_of))
+                self.assertIsInstance(found["twice"], tuple)
+
     def slope(self, f, args, k, rtol=2e-2):
         """The gradient by argument k along a random direction, by central differences in f64."""
         wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in args]

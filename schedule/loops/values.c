@@ -136,7 +136,7 @@ static void each(values *v, neo_param k) {
     near(v, 1, 8);
     break;
   case NEO_PARAM(loops, pack):
-    for (int bit = 0; bit < 6; bit++)
+    for (int bit = 0; bit < NEO_MAX_OPERANDS; bit++)
       add(v, v->now ^ 1 << bit);
     break;
   case NEO_PARAM(loops, order):

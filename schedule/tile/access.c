@@ -198,7 +198,7 @@ static void remember_walk(neo_tiles *q, int64_t v, int64_t fused) {
   q->walk.v = v;
   q->walk.fused = fused;
   q->walk.lanes = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_expr e = q->c->factor[k].e;
     if (fused > 1)
       e = neo_fused_expr(q->m, q->f, (uint32_t)v, (uint32_t)fused, e);
@@ -219,6 +219,21 @@ neo_tile_end neo_tiles_end(neo_tiles *q, int64_t v, int64_t fused, int64_t lanes
   return q->walk.end;
 }
 
+static void count_after(void *ctx, neo_expr e) {
+  neo_tiles *q = ctx;
+  const neo_node *n = neo_expr_node(q->m, e);
+  if (neo_op_is_elementwise((neo_op)n->op) && n->type != NEO_I64_T)
+    q->after += neo_op_additions((neo_op)n->op);
+}
+
+/* Counts the functions of the results' values, each once. */
+static void look_after(neo_tiles *q) {
+  q->after = 0;
+  for (size_t k = 0; k < q->f->stages.n; k++)
+    for (size_t i = 0; i < q->f->stages.at[k].outs.n; i++)
+      neo_expr_visit(q->m, q->f->stages.at[k].outs.at[i].value, count_after, q);
+}
+
 bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->whole_sums = q->whole_sums || q->f->in_order;
   if (!neo_contraction_of(q->m, q->f, c))
@@ -230,6 +245,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->lanes = q->machine->vector_bytes / q->bytes;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     q->points *= (double)(q->shared[k] = neo_axis_usual(q->m, &q->f->axes.at[k]));
+  for (uint32_t k = 0; k < q->f->axes.n; k++)
+    q->most[k] = neo_axis_most(q->m, &q->f->axes.at[k]);
   for (uint32_t k = 0; k < q->s->axes.n; k++) {
     int64_t hi;
     if (!neo_axis_range(q->m, q->f, q->s, k, &q->first[k], &hi))
@@ -238,10 +255,11 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c) {
   q->clips.n = neo_clips_of(q->m, q->f, q->s->where, q->clips.at);
   for (uint32_t k = 0; k < q->s->axes.n; k++)
     q->steps *= (double)(q->own[k] = neo_axis_most(q->m, &q->s->axes.at[k]));
-  for (uint32_t k = 0; k < c->n; k++) {
+  for (uint32_t k = 0; k < c->n_operands; k++) {
     looking x = {.m = q->m, .f = q->f, .elements = &q->elements[k]};
     neo_expr_visit(q->m, c->factor[k].e, look_at, &x);
   }
+  look_after(q);
   q->fixed = neo_form_bound_axes(q->m, q->f);
   q->walk.v = -1;
   return q->lanes >= 2;

@@ -12,33 +12,14 @@
 
 enum { PACK_ELEMENTS = 1 << 20, TILE_ELEMENTS = 1 << 19, PARTIAL_ELEMENTS = 1 << 20 };
 
-/* ---- the objective */
-
-/* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
- * part counts. */
-static double idle_usually(const neo_tile_units *u) {
-  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
-  double sum = 0, cores = 2;
-  for (int k = 0; k < 3; k++, cores *= 2)
-    sum += part[k] * neo_tile_units_idle(u, cores);
-  return weight * sum;
-}
-
-double neo_tiles_merit(neo_tiles *q, const neo_schedule *s) {
-  neo_tile_units u;
-  double cost = neo_tiles_cost(q, s, &u), units = neo_tile_units_count(&u);
-  cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
-  uint32_t threads = q->machine->threads;
-  return cost * (1 + (threads ? neo_tile_units_idle(&u, threads) : idle_usually(&u)));
-}
-
 /* ---- cached merits: descents from several starting points visit half of the blocks repeatedly */
 
-enum { KEYS = 8, CACHED = 256 };
+enum { KEYS = 8, CACHED = 1024 };
 
 typedef struct {
   int64_t key[KEYS];
   double merit; /* 0: the entry is free */
+  bool whole;   /* else the merit is at least this */
 } cached_merit;
 
 typedef struct {
@@ -46,23 +27,28 @@ typedef struct {
   cached_merit at[CACHED]; /* merits of schedules with one tile */
 } merit_cache;
 
-static void key_of(const neo_schedule *s, int64_t key[KEYS]) {
-  static const neo_param vary[KEYS] = {NEO_PARAM(loops, block_k),   NEO_PARAM(loops, block_m),
-                                       NEO_PARAM(loops, block_n),   NEO_PARAM(loops, blocks_first),
-                                       NEO_PARAM(loops, order),     NEO_PARAM(loops, unit_axes),
-                                       NEO_PARAM(loops, unit_size), NEO_PARAM(loops, prefetch)};
-  for (int k = 0; k < KEYS; k++)
+/* What merits depend on: of the order no more than which tiles come first. */
+static void key_of(const neo_tiles *q, const neo_schedule *s, int64_t key[KEYS]) {
+  static const neo_param vary[KEYS - 1] = {
+      NEO_PARAM(loops, block_k),      NEO_PARAM(loops, block_m),   NEO_PARAM(loops, block_n),
+      NEO_PARAM(loops, blocks_first), NEO_PARAM(loops, unit_axes), NEO_PARAM(loops, unit_size),
+      NEO_PARAM(loops, prefetch)};
+  for (int k = 0; k + 1 < KEYS; k++)
     key[k] = s->at[vary[k]];
+  key[KEYS - 1] = neo_tiles_columns_first(q, s);
 }
 
-static double merit_of(merit_cache *cache, const neo_schedule *s) {
+/* The merit if it is below the limit, else a number that is not. */
+static double merit_of(merit_cache *cache, const neo_schedule *s, double limit) {
   int64_t key[KEYS];
-  key_of(s, key);
+  key_of(cache->q, s, key);
   cached_merit *x = &cache->at[neo_hash(key, sizeof key, 0) % CACHED];
-  if (x->merit > 0 && memcmp(x->key, key, sizeof key) == 0)
+  if (x->merit > 0 && (x->whole || x->merit >= limit) && memcmp(x->key, key, sizeof key) == 0)
     return x->merit;
   memcpy(x->key, key, sizeof key);
-  return x->merit = neo_tiles_merit(cache->q, s);
+  x->merit = neo_tiles_merit(cache->q, s, limit);
+  x->whole = x->merit < limit;
+  return x->merit;
 }
 
 /* ---- limits */
@@ -86,7 +72,7 @@ static int64_t most_length(const neo_tiles *q, const neo_schedule *s, bool rows)
   bool own = p->vector_axis >= (int64_t)q->f->axes.n;
   int64_t last = rows ? p->axis_m : own ? p->axis_n : p->vector_axis, n = 1;
   for (int64_t k = 0; last >= 0 && k < (rows || own ? 1 : p->fused); k++)
-    n *= neo_axis_most(q->m, &q->f->axes.at[last - k]);
+    n *= q->most[last - k];
   return n;
 }
 
@@ -98,7 +84,7 @@ static double live_partial_blocks(const neo_tiles *q, const neo_schedule *s) {
 static bool fits(const neo_tiles *q, const neo_schedule *s) {
   int64_t nb = in_block(most_length(q, s, false), s->loops.block_n);
   int64_t mb = in_block(most_length(q, s, true), s->loops.block_m), elements = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_schedule_side(q->f, s, &q->c->factor[k]);
     if (s->loops.pack >> k & 1)
       elements += block_steps(q, s) * (side == NEO_SIDE_ROWS ? mb : nb);
@@ -129,7 +115,7 @@ static void try(descent *d, const neo_schedule *s) {
   bool ok = fits(d->q, s);
   if (ok < d->fits)
     return;
-  double m = merit_of(d->cache, s);
+  double m = merit_of(d->cache, s, ok == d->fits ? d->merit : INFINITY);
   if (ok == d->fits && m >= d->merit)
     return;
   *d = (descent){d->q, d->cache, *s, m, ok};
@@ -137,8 +123,9 @@ static void try(descent *d, const neo_schedule *s) {
 
 /* Is an operand of this side larger than L2, whether it is packed or not? */
 static bool reads_large(neo_tiles *q, const neo_schedule *s, neo_side side) {
-  for (uint32_t k = 0; k < q->c->n; k++)
-    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    if (neo_schedule_reads(q->f, s, q->c, k) &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == side &&
         neo_tiles_elements(q, k) * (double)q->bytes > (double)q->machine->l2_bytes)
       return true;
   return false;
@@ -149,8 +136,9 @@ static bool comes_again(neo_tiles *q, const neo_schedule *s) {
   uint64_t columns = 0;
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   bool again = false, tiled = false;
-  for (uint32_t k = 0; k < q->c->n; k++)
-    if (neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    if (neo_schedule_reads(q->f, s, q->c, k) &&
+        neo_schedule_side(q->f, s, &q->c->factor[k]) == NEO_SIDE_COLUMNS) {
       columns |= q->c->factor[k].axes;
       tiled |= neo_tiles_columns(q, k, s->loops.vector_axis, s->loops.fused).tile;
     }
@@ -208,7 +196,7 @@ static void limit_reduction(descent *d) {
   if (!d->best.loops.pack || count < 2)
     return;
   d->best.loops.block_k = (n + count - 1) / count;
-  d->merit = merit_of(d->cache, &d->best);
+  d->merit = merit_of(d->cache, &d->best, INFINITY);
   d->fits = fits(d->q, &d->best);
 }
 
@@ -254,8 +242,8 @@ static bool reads_again(neo_tiles *q, const neo_schedule *s, uint32_t k) {
 
 static bool reads_any_again(neo_tiles *q, const neo_schedule *s) {
   bool again = false;
-  for (uint32_t k = 0; k < q->c->n; k++)
-    again |= reads_again(q, s, k);
+  for (uint32_t k = 0; k < q->c->n_operands; k++)
+    again |= neo_schedule_reads(q->f, s, q->c, k) && reads_again(q, s, k);
   return again;
 }
 
@@ -296,8 +284,7 @@ static void try_steps_first(descent *d) {
 
 /* Tries several iterations of the leading loops per unit, which share packed operands. */
 static void try_sizes(descent *d) {
-  neo_tile_units u;
-  neo_tiles_cost(d->q, &d->best, &u);
+  neo_tile_units u = neo_tiles_units(d->q, &d->best);
   double units = neo_tile_units_count(&u);
   for (double want = 4; want <= 64 && want < units; want *= 2) {
     neo_schedule s = d->best;
@@ -310,7 +297,7 @@ static descent descent_from(merit_cache *cache, const neo_schedule *s) {
   neo_tiles *q = cache->q;
   descent d = {.q = q, .cache = cache, .best = *s};
   set_units(q, &d.best, false);
-  d.merit = merit_of(cache, &d.best);
+  d.merit = merit_of(cache, &d.best, INFINITY);
   d.fits = fits(q, &d.best);
   return d;
 }
@@ -362,8 +349,10 @@ static double block_shared(merit_cache *cache, neo_schedule *s) {
 
 static void block_own(const neo_tiles *q, neo_schedule *s) {
   double bytes = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     double n = (double)q->bytes;
+    if (!neo_schedule_reads(q->f, s, q->c, k))
+      continue;
     for (uint32_t i = 0; i < q->f->axes.n; i++)
       n *= q->c->factor[k].axes >> i & 1 ? (double)q->shared[i] : 1;
     for (uint32_t i = 1; i < q->s->axes.n; i++)

@@ -4,7 +4,8 @@
 
 /* Does each tile prefetch a part of what the next copy of columns reads (prefetch.h), and is it
  * still cached when it is read? */
-static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side, const walk *w) {
+static bool copy_prefetched(const neo_tiles *q, const geometry *g, neo_side side,
+                            const neo_tile_walk *w) {
   double row = g->nb * (double)q->bytes, lines = row / LINE_BYTES + 1;
   reuse both =
       neo_tile_strided_reuse(q, 2 * g->steps * row, lines, w->jumps ? w->jump : LINE_BYTES);
@@ -17,12 +18,12 @@ bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s) {
   neo_schedule y = *s;
   y.loops.prefetch = 1;
   geometry g = neo_tile_geometry(q, &y);
-  for (uint32_t k = 0; k < q->c->n; k++) {
-    walk w = neo_tile_walk(q, k);
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
+    neo_tile_walk w = neo_tiles_steps(q, k);
     neo_side side = neo_factor_side(&q->c->factor[k], g.rows, g.columns);
     double bytes = neo_tiles_elements(q, k) * (double)q->bytes;
-    if (side != NEO_SIDE_COLUMNS || !w.jumps || q->s->axes.n > 1 ||
-        bytes <= 0.5 * (double)q->machine->l2_bytes)
+    if (!neo_operand_is_read(q->c, k, g.rows, g.columns) || side != NEO_SIDE_COLUMNS || !w.jumps ||
+        q->s->axes.n > 1 || bytes <= 0.5 * (double)q->machine->l2_bytes)
       continue;
     bool packed = g.pack >> k & 1;
     if (packed ? copy_prefetched(q, &g, side, &w)
@@ -102,7 +103,7 @@ static double source_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_sid
   for (uint32_t i = 0; i < q->s->axes.n; i++)
     if (q->c->factor[k].axes >> (q->f->axes.n + i) & 1)
       elements *= (double)q->own[i];
-  walk w = neo_tile_walk(q, k);
+  neo_tile_walk w = neo_tiles_steps(q, k);
   double line = w.jumps ? 10 : 2.5, over = stepped_over(q, g, k, side), lines = elements * over;
   if (copy_prefetched(q, g, side, &w))
     line *= 0.3;
@@ -176,7 +177,7 @@ static double copy_cycles(neo_tiles *q, const geometry *g, uint32_t k, neo_side 
   uint32_t axis = (uint32_t)(rows ? g->am : g->v);
   const neo_sliding *slide = neo_tile_slide(q, g, k, side);
   neo_axis_access x = neo_tiles_along(q, k, axis);
-  walk w = neo_tile_walk(q, k);
+  neo_tile_walk w = neo_tiles_steps(q, k);
   double lanes = g->lanes, length = (double)q->shared[axis], t;
   bool masked = neo_form_axes(q->m, q->f, q->s->where) & (g->rows | g->columns);
   if (slide) {
@@ -247,7 +248,7 @@ static double copy_count(const neo_tiles *q, const geometry *g, const neo_schedu
 
 double neo_tile_copies(neo_tiles *q, const geometry *g, const neo_schedule *s) {
   double cycles = 0;
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (!(g->pack >> k & 1) || (side != NEO_SIDE_ROWS && side != NEO_SIDE_COLUMNS))
       continue;

@@ -11,10 +11,15 @@
 
 /* ---- tiles */
 
-/* Cycles of a step of a tile of r rows and c vectors. */
+/* Cycles of a step of a tile of r rows and c vectors. Where lanes are columns, what rows are multiplied
+ * with is one number, which is spread over a vector afterwards. */
 static double step_cycles(const geometry *g, double r, double c, double reading,
                           double throughput) {
-  double fma = r * c * g->product, issue = (r * c + r + c + 5) / g->core->issue;
+  double rows = r * g->row_products, columns = c * g->column_products;
+  double vectors = r * c * (1 + g->products) + columns + (g->own_lanes ? rows : 0);
+  double numbers = g->own_lanes ? 0 : rows, spread = g->row_products > 0 ? numbers + r : 0;
+  double fma = vectors * g->product + numbers / g->core->units;
+  double issue = (vectors + spread + r + c + 5) / g->core->issue;
   double t = fmax(fmax(fma, issue), throughput), loads = 0.06 * (r + c);
   return fmax(t, g->core->latency / g->partial) + loads + reading;
 }
@@ -137,32 +142,73 @@ static double scattered_cycles(neo_tiles *q, const geometry *g) {
   return (transposed ? 0.5 : 0.9) * g->lanes;
 }
 
-static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s) {
+static double shared_cost(neo_tiles *q, const geometry *g, const neo_schedule *s, double limit) {
   double partial = partial_sum_cycles(q, g);
   tiling t = {.lanes = g->lanes, .steps = q->steps * g->clip, .rd = neo_tile_shared_reads(q, g)};
   neo_tile_end end = neo_tiles_end(q, g->v, g->fused, (int64_t)g->lanes);
-  t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g);
+  t.end = 3 + end.cycles + end.scattered * scattered_cycles(q, g) + q->after * g->product;
   t.end += end.far * t.lanes * g->core->line / (end.shared_along & g->rows ? g->r : 1);
   bool half = g->c * g->lanes * (double)q->bytes < LINE_BYTES;
   if (half && !rows_contiguous(q, g)) /* half cache lines are fetched twice */
     t.end *= 1.8;
   t.end += (g->kb - 1) * partial + written(q, g) + updated(q, g, &end);
   double more = (g->kb - 1) * g->core->part * ceil(g->m / g->r) * ceil(g->n / (g->c * t.lanes));
-  return g->outer * (tiles_cycles(g, &t) + more) + neo_tile_copies(q, g, s);
+  double cycles = g->outer * (tiles_cycles(g, &t) + more);
+  return cycles < limit ? cycles + neo_tile_copies(q, g, s) : cycles;
+}
+
+/* Cycles at the end of an element whose sum is in lanes: a tree adds them up, by a shuffle and an addition
+ * for each of its levels; what is made of the sum is computed of one number at a time. */
+static double own_end(const neo_tiles *q, const geometry *g) {
+  const double begun_and_stored = 6;
+  return begun_and_stored + 2 * log2(g->lanes) + q->after / g->core->units;
 }
 
 static double own_cost(neo_tiles *q, const geometry *g) {
   double length = (double)q->own[q->s->axes.n - 1], w = g->lanes;
   double runs = q->steps * g->clip / length, tail = fmod(length, w) > 0 ? 4 : 0;
-  tiling t = {.lanes = 1, .end = 14, .rd = neo_tile_own_reads(q, g)};
+  tiling t = {.lanes = 1, .end = own_end(q, g), .rd = neo_tile_own_reads(q, g)};
   t.steps = runs * (ceil(length / w) + tail * 0.5 + 1);
   t.end += (g->kb - 1) * (partial_sum_cycles(q, g) + t.end);
   return g->outer * tiles_cycles(g, &t);
 }
 
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units) {
+static double cost_of(neo_tiles *q, const geometry *g, const neo_schedule *s, double limit) {
+  return g->own_lanes ? own_cost(q, g) : shared_cost(q, g, s, limit);
+}
+
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit) {
   geometry g = neo_tile_geometry(q, s);
-  if (units)
-    *units = neo_tile_units_of(q, &g, s);
-  return g.own_lanes ? own_cost(q, &g) : shared_cost(q, &g, s);
+  return cost_of(q, &g, s, limit);
+}
+
+neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s) {
+  geometry g = neo_tile_geometry(q, s);
+  return neo_tile_units_of(q, &g, s);
+}
+
+/* ---- several cores */
+
+/* Idle time for an unknown number of cores: a weighted mean over 2, 4 and 8 cores, of which only a
+ * part counts. */
+static double idle_usually(const neo_tile_units *u) {
+  static const double part[] = {0.5, 0.3, 0.2}, weight = 0.12;
+  double sum = 0, cores = 2;
+  for (int k = 0; k < 3; k++, cores *= 2)
+    sum += part[k] * neo_tile_units_idle(u, cores);
+  return weight * sum;
+}
+
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit) {
+  geometry g = neo_tile_geometry(q, s);
+  double cost = cost_of(q, &g, s, limit);
+  if (cost >= limit)
+    return cost;
+  neo_tile_units u = neo_tile_units_of(q, &g, s);
+  double units = neo_tile_units_count(&u);
+  cost += units * q->machine->core.unit + (units > 1 ? q->machine->core.region : 0);
+  uint32_t threads = q->machine->threads;
+  if (cost >= limit)
+    return cost;
+  return cost * (1 + (threads ? neo_tile_units_idle(&u, threads) : idle_usually(&u)));
 }

@@ -18,6 +18,9 @@ typedef struct {
   int64_t v, fused, am, an, pack;
   double lanes;        /* lanes of a vector */
   double product;      /* cycles of a vector multiply-add, of which two issue at a time */
+  double row_products, column_products, products; /* operations of a step before its
+                          multiply-adds (codegen/lower/common/product.c): for a row, for a vector of
+                          columns, for each vector of the tile */
   double r, c;         /* register tile: rows, vectors (or columns) */
   double partial;      /* accumulators of an element */
   double n, m, nb, mb; /* extents of columns and rows; those of a block */
@@ -68,15 +71,6 @@ double neo_tile_mean_miss_cycles(const neo_tiles *q, reuse first, reuse later, d
  * the reduction are around the leading loops, later iterations find their block cached. */
 double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double bytes,
                                   line_access x);
-
-/* The access pattern along the reduction: `run` adjacent steps, then a jump. */
-typedef struct {
-  double run;
-  bool jumps;
-  int64_t jump; /* bytes of the jump */
-} walk;
-
-walk neo_tile_walk(neo_tiles *q, uint32_t k);
 
 /* Are large columns prefetched (prefetch.h) so that they are still cached when they are read, with
  * enough arithmetic meanwhile? */

@@ -13,7 +13,9 @@ bool neo_tile_draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
   int64_t first = neo_pick(seed, 0, 7);
   neo_loops_try(x, neo_tile_legal, NEO_PARAM(loops, blocks_first), first & 3, &s);
   neo_loops_try(x, neo_tile_legal, NEO_PARAM(loops, blocks_first), first, &s);
-  for (int bit = 0; bit < 3; bit++)
+  enum { LEAST = 3 };
+  uint32_t bits = c.n_operands > LEAST ? c.n_operands : LEAST;
+  for (uint32_t bit = 0; bit < bits; bit++)
     if (neo_pick(seed, 0, 2))
       neo_loops_try(x, neo_tile_legal, NEO_PARAM(loops, pack), s.loops.pack | 1 << bit, &s);
   neo_loops_draw_rest(x, neo_tile_legal, seed, &s);

@@ -10,13 +10,15 @@ static bool packs_legal(neo_module *m, const neo_form *f, const neo_contraction 
                         const neo_schedule *s, neo_str *why) {
   const neo_stage *stage = &f->stages.at[c->stage];
   int64_t v = s->loops.vector_axis, total = 0;
-  if (s->loops.pack >> c->n)
+  if (s->loops.pack >> c->n_operands)
     return reject(why, "pack names an operand that does not exist");
   if (s->loops.pack && (v < 0 || v >= (int64_t)f->axes.n))
     return reject(why, "pack is for lanes over a shared axis");
-  for (uint32_t k = 0; k < c->n; k++) {
+  for (uint32_t k = 0; k < c->n_operands; k++) {
     if (!(s->loops.pack >> k & 1))
       continue;
+    if (!neo_schedule_reads(f, s, c, k))
+      return reject(why, "pack names an operand that tiles do not read");
     neo_side side = neo_schedule_side(f, s, &c->factor[k]);
     neo_pack_shape shape = neo_pack_shape_of(m, f, stage, &c->factor[k], side, s);
     if (!shape.ok || (total += shape.elements + shape.temp_elements) > 1 << 24)

@@ -10,13 +10,52 @@ static double product_cycles(const neo_core *core, double lanes, double bytes) {
   return fmax(1, lanes * bytes / core->unit_bytes) / core->units;
 }
 
+/* What is left of a product of so many factors on each side for the multiply-add of an element is one
+ * operand of each side. Factors that vary with neither side go to the one that has fewer. Functions
+ * of what both sides read are computed for each element. */
+static void set_products(const neo_tiles *q, geometry *g) {
+  double n[4] = {0};
+  for (uint32_t k = 0; k < q->c->n; k++)
+    n[neo_factor_side(&q->c->factor[k], g->rows, g->columns)]++;
+  double *rows = &n[NEO_SIDE_ROWS], *columns = &n[NEO_SIDE_COLUMNS], both = n[NEO_SIDE_BOTH];
+  if (*rows > 0 && (*columns == 0 || g->r < g->c) && (*columns > 0 || both > 0))
+    *rows += n[NEO_SIDE_NONE];
+  else if (*columns > 0 && (*rows > 0 || both > 0))
+    *columns += n[NEO_SIDE_NONE];
+  else
+    both += n[NEO_SIDE_NONE] > 0;
+  g->row_products = fmax(0, *rows - 1);
+  g->column_products = fmax(0, *columns - 1);
+  g->products = fmax(0, both + (*rows > 0) + (*columns > 0) - 2);
+  g->products += neo_contraction_functions(q->c, g->rows, g->columns);
+}
+
 static double inside_of(const neo_tiles *q, const geometry *g) {
   neo_outer_loop loop[NEO_FORM_MAX_AXES + 2];
   double n = 1;
-  int64_t k = neo_schedule_outer_loops(q->f, g->s, loop);
-  while (neo_schedule_steps_first(g->s) && k-- > g->s->loops.unit_axes)
+  if (!neo_schedule_steps_first(g->s))
+    return n;
+  for (int64_t k = neo_schedule_outer_loops(q->f, g->s, loop); k-- > g->s->loops.unit_axes;)
     n *= neo_tile_trips(q, g, &loop[k]);
   return n;
+}
+
+/* Steps of a block of the reduction. */
+static double block_steps(const neo_tiles *q, const neo_loop_params *p) {
+  bool blocked = p->block_k && p->block_k < q->own[0];
+  return blocked ? q->steps / (double)q->own[0] * (double)p->block_k : q->steps;
+}
+
+static double block_rows(const neo_tiles *q, const neo_schedule *s) {
+  double m = (double)neo_tiles_row_length(q, s);
+  return s->loops.block_m ? fmin(m, (double)s->loops.block_m) : m;
+}
+
+bool neo_tiles_columns_first(const neo_tiles *q, const neo_schedule *s) {
+  const neo_loop_params *p = &s->loops;
+  return p->axis_m >= 0 && p->order != 1 &&
+         (p->order == 2 || p->pack ||
+          neo_elements_are_near(block_rows(q, s) * block_steps(q, p), q->bytes));
 }
 
 geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
@@ -33,27 +72,23 @@ geometry neo_tile_geometry(neo_tiles *q, const neo_schedule *s) {
   g.n = (double)neo_tiles_column_length(q, s);
   g.m = (double)neo_tiles_row_length(q, s);
   g.nb = p->block_n ? fmin(g.n, (double)p->block_n) : g.n;
-  g.mb = p->block_m ? fmin(g.m, (double)p->block_m) : g.m;
+  g.mb = block_rows(q, s);
   g.outer = q->points / (g.n * g.m);
-  g.steps = q->steps;
-  g.kb = 1;
-  if (p->block_k && p->block_k < q->own[0]) {
-    g.steps = q->steps / (double)q->own[0] * (double)p->block_k;
-    g.kb = ceil((double)q->own[0] / (double)p->block_k);
-  }
+  g.steps = block_steps(q, p);
+  g.kb = p->block_k && p->block_k < q->own[0] ? ceil((double)q->own[0] / (double)p->block_k) : 1;
   g.rows = g.am >= 0 ? 1ULL << g.am : 0;
   for (int64_t k = 0; k < g.fused && !g.own_lanes; k++)
     g.columns |= 1ULL << (g.v - k);
   if (g.own_lanes && g.an >= 0)
     g.columns = 1ULL << g.an;
+  set_products(q, &g);
   g.clip = 1;
   for (uint32_t k = 0; k < q->f->axes.n; k++)
     if (!(g.columns >> k & 1) && !(g.own_lanes && g.am == k))
       g.clip *= neo_tiles_clip(q, k, g.am == k ? (int64_t)g.r : 1);
   g.tested = g.own_lanes || !q->s->where.i ? 1 : neo_tiles_tested(q, s);
   g.inside = inside_of(q, &g);
-  g.columns_first = g.am >= 0 && p->order != 1 &&
-                    (p->order == 2 || g.pack || neo_elements_are_near(g.mb * g.steps, q->bytes));
+  g.columns_first = neo_tiles_columns_first(q, s);
   return g;
 }
 
@@ -124,8 +159,8 @@ double neo_tile_first_miss_cycles(const neo_tiles *q, const geometry *g, double 
                                    g->inside, x);
 }
 
-walk neo_tile_walk(neo_tiles *q, uint32_t k) {
-  walk w = {.run = 1};
+static neo_tile_walk walk_of(neo_tiles *q, uint32_t k) {
+  neo_tile_walk w = {.run = 1};
   uint32_t first = (uint32_t)q->f->axes.n;
   double span = 1; /* elements that the run spans */
   for (uint32_t i = (uint32_t)q->s->axes.n; i-- > 0;) {
@@ -144,4 +179,11 @@ walk neo_tile_walk(neo_tiles *q, uint32_t k) {
     span = fmax(span, stride * (double)q->own[i]);
   }
   return w;
+}
+
+neo_tile_walk neo_tiles_steps(neo_tiles *q, uint32_t factor) {
+  if (!q->steps_of[factor].cached)
+    q->steps_of[factor].walk = walk_of(q, factor);
+  q->steps_of[factor].cached = true;
+  return q->steps_of[factor].walk;
 }

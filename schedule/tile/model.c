@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIED = 3, SETS = 1 << NEO_MAX_FACTORS }; /* tiles of each axis and set that get blocks */
+enum { TRIED = 3, SETS = 1 << NEO_MAX_OPERANDS }; /* tiles of each axis and set that get blocks */
 
 typedef struct {
   neo_ranked *at; /* the cheapest so far, cheapest first */
@@ -54,25 +54,26 @@ static void insert(neo_ranked *top, size_t *n, size_t most, const neo_ranked *x)
   top[k] = *x;
 }
 
-/* The cost that a tile may reach once it has blocks. Where nothing is packed, a long reduction
+/* The cost that a tile may reach once it has blocks, with a limit as in neo_tiles_cost. Where nothing is packed, a long reduction
  * misses the caches for columns at every step. Short blocks of it turn these reads into streams,
  * and another tile shape is then best. */
-static double promise(search *c, const candidate *x, const neo_schedule *s) {
+static double promise(search *c, const candidate *x, const neo_schedule *s, double limit) {
   enum { BLOCK = 8 };
-  double cost = neo_tiles_cost(&c->q, s, NULL);
+  double cost = neo_tiles_cost(&c->q, s, limit);
   if (x->pack || x->own_lanes || c->q.own[0] <= BLOCK || c->q.whole_sums)
     return cost;
   neo_schedule y = *s;
   y.loops.block_k = BLOCK;
   y.loops.order = x->am >= 0;
-  return fmin(cost, neo_tiles_cost(&c->q, &y, NULL));
+  return fmin(cost, neo_tiles_cost(&c->q, &y, fmin(cost, limit)));
 }
 
 static void consider(search *c, const candidate *x) {
   neo_ranked y = {basic(c, x), 0};
-  y.cost = promise(c, x, &y.schedule);
   int64_t v = x->own_lanes ? (int64_t)c->q.f->axes.n : x->v;
   ranking *top = &c->top[v * SETS + x->pack];
+  bool full = top->n == c->most; /* then none of the list costs less than the best */
+  y.cost = promise(c, x, &y.schedule, full ? top->at[top->n - 1].cost : INFINITY);
   if (y.cost < c->best)
     c->best = y.cost;
   if (!top->at)
@@ -94,12 +95,15 @@ static bool suits_few_rows(search *c, const candidate *x, uint32_t k, neo_side s
 static void each_pack(search *c, candidate *x) {
   const neo_contraction *f = c->q.c;
   neo_schedule s = basic(c, x);
-  neo_side side[NEO_MAX_FACTORS];
-  for (uint32_t k = 0; k < f->n; k++)
+  neo_side side[NEO_MAX_OPERANDS];
+  int64_t read = 0;
+  for (uint32_t k = 0; k < f->n_operands; k++) {
     side[k] = neo_schedule_side(c->q.f, &s, &f->factor[k]);
-  for (x->pack = 0; x->pack < 1LL << f->n; x->pack++) {
-    bool ok = true;
-    for (uint32_t k = 0; k < f->n && ok; k++) {
+    read |= (int64_t)neo_schedule_reads(c->q.f, &s, f, k) << k;
+  }
+  for (x->pack = 0; x->pack < 1LL << f->n_operands; x->pack++) {
+    bool ok = !(x->pack & ~read);
+    for (uint32_t k = 0; k < f->n_operands && ok; k++) {
       ok = !c->q.machine->few_rows || suits_few_rows(c, x, k, side[k]);
       if (!ok || !(x->pack >> k & 1))
         continue;
@@ -116,8 +120,9 @@ static void each_pack(search *c, candidate *x) {
 static bool reads_once(const search *c, const candidate *x) {
   uint64_t rows = x->am >= 0 ? 1ULL << x->am : 0;
   uint64_t columns = x->own_lanes ? 0 : ((1ULL << x->fused) - 1) << (x->v - x->fused + 1);
-  for (uint32_t k = 0; k < c->q.c->n; k++)
-    if (neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
+  for (uint32_t k = 0; k < c->q.c->n_operands; k++)
+    if (neo_operand_is_read(c->q.c, k, rows, columns) &&
+        neo_factor_side(&c->q.c->factor[k], rows, columns) == NEO_SIDE_BOTH)
       return true;
   return false;
 }
@@ -307,5 +312,5 @@ double neo_model_contraction_cost(neo_module *m, const neo_form *f, const neo_ma
   neo_tiles q = {.m = m, .f = x.f, .machine = machine};
   if (s->loops.vector_axis < 0 || !neo_tiles_begin(&q, &contraction))
     return -1;
-  return neo_tiles_merit(&q, &x.s);
+  return neo_tiles_merit(&q, &x.s, INFINITY);
 }

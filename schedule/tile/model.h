@@ -28,6 +28,13 @@ typedef struct {
   uint32_t rows;         /* loads of rows of tensors beyond the caches */
 } neo_tile_end;
 
+/* The access pattern of a factor along the reduction: `run` adjacent steps, then a jump. */
+typedef struct {
+  double run;
+  bool jumps;
+  int64_t jump; /* bytes of the jump */
+} neo_tile_walk;
+
 enum { NEO_CLIP_ROWS = 16 }; /* rows of a tile up to which clips are counted */
 
 typedef struct {
@@ -38,24 +45,30 @@ typedef struct {
   const neo_stage *s;
   int64_t shared[NEO_FORM_MAX_AXES], own[NEO_FORM_MAX_AXES]; /* extents */
   int64_t first[NEO_FORM_MAX_AXES];                          /* first values of own axes */
+  int64_t most[NEO_FORM_MAX_AXES]; /* of shared axes at the largest sizes */
   struct {
     neo_clip at[NEO_MAX_CLIPS];
     uint32_t n;
     double part[NEO_FORM_MAX_AXES][NEO_CLIP_ROWS + 1]; /* of neo_tiles_clip; 0: not computed yet */
   } clips;
   double points, steps; /* points of the shared axes; steps of the reduction */
+  double after;         /* additions of what is made of an element's sum */
   int64_t lanes, bytes; /* lanes of a register; bytes of an element */
   bool whole_sums;      /* the reduction is not blocked */
   uint64_t fixed;       /* shared axes that bound loops: never part of a tile */
   struct {              /* cached accesses of factors along axes */
     bool cached;
     neo_axis_access look;
-  } along[NEO_MAX_FACTORS][2 * NEO_FORM_MAX_AXES];
-  double elements[NEO_MAX_FACTORS]; /* of the tensor that a factor reads */
+  } along[NEO_MAX_OPERANDS][2 * NEO_FORM_MAX_AXES];
+  struct { /* cached: see neo_tiles_steps */
+    bool cached;
+    neo_tile_walk walk;
+  } steps_of[NEO_MAX_OPERANDS];
+  double elements[NEO_MAX_OPERANDS]; /* of the tensor that an operand reads */
   struct {                          /* cached: does a factor slide along a shared axis? */
     bool cached, slides;
     neo_sliding slide;
-  } slide[NEO_MAX_FACTORS][NEO_FORM_MAX_AXES];
+  } slide[NEO_MAX_OPERANDS][NEO_FORM_MAX_AXES];
   struct { /* cached strides of results along shared axes */
     bool cached, same_stride;
     int64_t stride; /* same_stride: that of all results */
@@ -63,7 +76,7 @@ typedef struct {
   } results[NEO_FORM_MAX_AXES];
   struct { /* cached accesses along the fused axes that were asked for last */
     int64_t v, fused;
-    neo_axis_access factor[NEO_MAX_FACTORS];
+    neo_axis_access factor[NEO_MAX_OPERANDS];
     int64_t lanes; /* 0: `end` is not computed yet */
     neo_tile_end end;
   } walk;
@@ -74,6 +87,8 @@ bool neo_tiles_begin(neo_tiles *q, neo_contraction *c);
 /* The accesses of a factor along AXIS `axis`; along the fused axes of lanes. */
 neo_axis_access neo_tiles_along(neo_tiles *q, uint32_t factor, uint32_t axis);
 neo_axis_access neo_tiles_columns(neo_tiles *q, uint32_t factor, int64_t v, int64_t fused);
+/* Its access pattern along the reduction. (memory.c) */
+neo_tile_walk neo_tiles_steps(neo_tiles *q, uint32_t factor);
 /* How many vector accesses read or store so many lanes, which run over tiles of so many elements;
  * 0: it is done lane by lane. */
 int64_t neo_tiles_pieces(const neo_tiles *q, int64_t tile, int64_t lanes);
@@ -106,11 +121,18 @@ int64_t neo_tiles_column_unit(const neo_tiles *q, const neo_schedule *s);
  * read? */
 bool neo_tiles_prefetch_large(neo_tiles *q, const neo_schedule *s);
 
-/* The cost in cycles on one core; *units, if not null: the units of work. */
-double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, neo_tile_units *units);
+/* The cost in cycles on one core, if it is below `limit`; else some part of it that is not. Whoever
+ * looks for the cheapest of many gives the best so far, and most costs are then known to be above it
+ * after a part of the work. INFINITY: the whole cost. */
+double neo_tiles_cost(neo_tiles *q, const neo_schedule *s, double limit);
+/* The units of work. */
+neo_tile_units neo_tiles_units(neo_tiles *q, const neo_schedule *s);
 
-/* The same, with the overhead of units of work and of idle cores. This number ranks schedules. */
-double neo_tiles_merit(neo_tiles *q, const neo_schedule *s);
+/* The cost with the overhead of units of work and of idle cores, with a limit as above. This number
+ * ranks schedules. */
+double neo_tiles_merit(neo_tiles *q, const neo_schedule *s, double limit);
+/* Do tiles of one block of columns follow each other along the rows? (memory.c) */
+bool neo_tiles_columns_first(const neo_tiles *q, const neo_schedule *s);
 /* Sets blocks and units of a schedule that has its tile; returns its merit. */
 double neo_tiles_block(neo_tiles *q, neo_schedule *s);
 

@@ -52,6 +52,11 @@ neo_side neo_schedule_side(const neo_form *f, const neo_schedule *s, const neo_f
   return neo_factor_side(x, row_axes(s), column_axes(f, s));
 }
 
+bool neo_schedule_reads(const neo_form *f, const neo_schedule *s, const neo_contraction *c,
+                        uint32_t k) {
+  return neo_operand_is_read(c, k, row_axes(s), column_axes(f, s));
+}
+
 /* ---- shapes */
 
 /* Elements of rows or columns in a block. */

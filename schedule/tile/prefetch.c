@@ -149,8 +149,9 @@ uint32_t neo_prefetch_find(neo_module *m, const neo_form *f, const neo_schedule 
   x.index = (uint32_t)c.stage;
   x.distance = s->loops.prefetch > 1 ? s->loops.prefetch : 1;
   x.columns_first = neo_schedule_columns_first(m, f, s);
-  for (uint32_t k = 0; k < c.n; k++)
-    look_at_columns(&x, &c.factor[k], s->loops.pack >> k & 1);
+  for (uint32_t k = 0; k < c.n_operands; k++)
+    if (neo_schedule_reads(f, s, &c, k))
+      look_at_columns(&x, &c.factor[k], s->loops.pack >> k & 1);
   if (!s->loops.block_k)
     look_at_end(&x);
   return x.n;

@@ -38,7 +38,7 @@ typedef struct {
 } unpacked;
 
 /* Lines per step of a tile whose rows are `stride` bytes apart, each read in runs. */
-static double row_lines(const neo_tiles *q, double tile, const walk *w, double stride) {
+static double row_lines(const neo_tiles *q, double tile, const neo_tile_walk *w, double stride) {
   double run = w->run * (double)q->bytes, together = stride * tile / LINE_BYTES + 1;
   double each = tile * (run / LINE_BYTES + (w->jumps ? 1 : 0));
   return (together < each ? together : each) / w->run;
@@ -49,7 +49,7 @@ static double fetched(neo_tiles *q, const geometry *g, uint32_t k, const unpacke
   neo_axis_access x = {0};
   if (y->axis >= 0)
     x = neo_tiles_along(q, k, (uint32_t)y->axis);
-  walk w = neo_tile_walk(q, k);
+  neo_tile_walk w = neo_tiles_steps(q, k);
   double stride = fabs((double)x.stride) * (double)q->bytes, bytes = (double)q->bytes;
   double whole = q->steps * y->extent * bytes, each;
   double rows = y->inner ? y->block : w.jumps ? y->tile : 0; /* before one is read again */
@@ -176,7 +176,7 @@ static double columns_read(neo_tiles *q, const geometry *g, uint32_t k, double *
   double t = read_cycles(q, g, &x, 0.15);
   if (q->machine->few_rows && x.stride == 1 && !x.odd && neo_tiles_stay_near(q, k))
     return t * g->c + near_read(q, g);
-  walk w = neo_tile_walk(q, k);
+  neo_tile_walk w = neo_tiles_steps(q, k);
   double bytes = (double)q->bytes, wide = g->c * g->lanes;
   double lines = tile_lines(wide * bytes) + 0.15, row = g->nb * bytes;
   if (!w.jumps || x.odd || x.strided)
@@ -283,7 +283,7 @@ static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *thr
   neo_axis_access x = neo_tiles_columns(q, k, g->v, g->fused);
   double bytes = (double)q->bytes, wide = g->c * g->lanes * bytes, lines = wide / LINE_BYTES;
   double since, fresh = fresh_rows(q, g, k, &since);
-  walk steps = neo_tile_walk(q, k);
+  neo_tile_walk steps = neo_tiles_steps(q, k);
   bool stream = g->nb * bytes <= wide && steps.jumps && (int64_t)wide == steps.jump && !x.odd;
   reuse all = neo_tile_reuse(q->steps * g->n * g->m * bytes), last = neo_tile_reuse(since);
   line_access come = stream ? STREAM : ALONE;
@@ -298,8 +298,10 @@ static double both_read(neo_tiles *q, const geometry *g, uint32_t k, double *thr
 
 reads neo_tile_shared_reads(neo_tiles *q, const geometry *g) {
   reads y = {0, 0, 0};
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
+    if (!neo_operand_is_read(q->c, k, g->rows, g->columns))
+      continue;
     if (g->pack >> k & 1)
       *(side == NEO_SIDE_ROWS ? &y.rows : &y.columns) += packed_read(q, g, k, side, &y.throughput);
     else if (side == NEO_SIDE_ROWS)
@@ -323,8 +325,10 @@ reads neo_tile_own_reads(neo_tiles *q, const geometry *g) {
   uint32_t last = (uint32_t)(q->f->axes.n + q->s->axes.n - 1);
   unpacked rows = {g->am, g->r, g->mb, g->m, ceil(g->nb / g->c), g->columns_first};
   unpacked columns = {g->an, g->c, g->nb, g->n, ceil(g->mb / g->r), !g->columns_first};
-  for (uint32_t k = 0; k < q->c->n; k++) {
+  for (uint32_t k = 0; k < q->c->n_operands; k++) {
     neo_axis_access x = neo_tiles_along(q, k, last);
+    if (!neo_operand_is_read(q->c, k, g->rows, g->columns))
+      continue;
     double t = read_cycles(q, g, &x, 0) + 0.1;
     neo_side side = neo_factor_side(&q->c->factor[k], g->rows, g->columns);
     if (side == NEO_SIDE_ROWS)

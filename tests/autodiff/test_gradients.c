@@ -91,6 +91,37 @@ static void the_gradient_of_a_gradient_is_right(void **state) {
                   "gradient of L for W into dW\n");
 }
 
+#define RECURRENCE(requests)                                                                     \
+  HEAD "input X : f64 [6, 3]\ninput W : f64 [3]\ninput S : f64 [6, 3]\ntemp h : f64 [6, 3]\n"     \
+       "temp y : f64 [6, 3]\ntemp dX : f64 [6, 3]\ntemp dW : f64 [3]\n"                            \
+       "def h[t: 6, j: 3] = tanh(W[j] * (h[t - 1, j] else 0.0f64) + X[t, j])\n"                    \
+       "def y[t: 6, j: 3] = h[t, j] * h[t, j]\n" requests
+
+static size_t definitions_after(const char *text) {
+  grad_world w;
+  grad_begin(&w);
+  w.m = neo_module_parse(&w.arena, w.names, w.diags, "t", text, strlen(text));
+  assert_non_null(w.m);
+  grad_pass(&w);
+  size_t n = w.m->defs.n;
+  for (size_t k = 0; k < w.m->grads.n; k++)
+    assert_true(w.m->grads.at[k].done);
+  neo_arena_free(&w.arena);
+  return n;
+}
+
+/* As Op.vjp asks: for each argument by itself. */
+static void requests_of_one_tensor_with_one_seed_share_their_adjoints(void **state) {
+  (void)state;
+  size_t one = definitions_after(RECURRENCE("gradient of y seed S for X, W into dX, dW\n"));
+  size_t two = definitions_after(RECURRENCE("gradient of y seed S for X into dX\n"
+                                            "gradient of y seed S for W into dW\n"));
+  assert_int_equal(one, two);
+  size_t apart = definitions_after(RECURRENCE("gradient of y seed S for X into dX\n"
+                                              "gradient of y seed X for W into dW\n"));
+  assert_true(apart > two);
+}
+
 /* Each element of the adjoint looks at its own step alone. */
 static void adjoints_of_many_slices_are_pieces(void **state) {
   (void)state;
@@ -402,6 +433,7 @@ int main(void) {
       cmocka_unit_test(a_lookup_inside_a_product_is_differentiated),
       cmocka_unit_test(a_triangular_sum_and_a_product_are_differentiated),
       cmocka_unit_test(the_gradient_of_a_gradient_is_right),
+      cmocka_unit_test(requests_of_one_tensor_with_one_seed_share_their_adjoints),
       cmocka_unit_test(adjoints_of_many_slices_are_pieces),
       cmocka_unit_test(sums_into_a_slice_are_pieces),
       cmocka_unit_test(the_gradient_of_a_rolled_read_has_no_sum),

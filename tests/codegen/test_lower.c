@@ -475,6 +475,58 @@ static void ranges_around_an_empty_one_are_kept(void **state) {
 }
 
 /* Packed operands take the range of j, but reads of the condition that stays rely on it. */
+/* Every schedule: random packs copy parts as well, in tiles with remainders, under conditions too. */
+static void parts_of_factors_are_read_and_copied(void **state) {
+  (void)state;
+  static const char *const where[] = {"", "where k <= i + 2;", "where k < i64(n[j]);",
+                                      "where k < i64(n[i]) and j + k < 40;"};
+  for (size_t k = 0; k < sizeof where / sizeof *where; k++) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "size B 1..37\ninput n : i32 [40] < 20\ninput x : f32 [B, 19]\n"
+             "input c : f32 [37, 19]\ninput g : f32 [37]\ntemp Y : f32 [B, 37]\n"
+             "def Y[i: B, j: 37] =\n  sum[k: 19]\n  %s\n"
+             "  (x[i, k] - c[j, k]) * (x[i, k] - c[j, k]) * (x[i, k]*0.5 + c[j, k])\n"
+             "  then exp(-abs(acc0) * g[j])\n",
+             where[k]);
+    check(text);
+  }
+}
+
+/* Factors of rows, of columns, of both and of neither, in any order. */
+static void products_of_many_factors_are_right(void **state) {
+  (void)state;
+  static const char *const term[] = {
+      "a[i, k] * b[j, k] * s[k]", "s[k] * a[i, k] * a[i, k] * b[j, k]",
+      "w[i, j, k] * a[i, k] * b[j, k]", "-(s[k] * (b[j, k] * s[k]) * w[i, j, k])",
+      "a[i, k] * s[k] * a[i, k]", "b[j, k] * s[l] * b[j, k] * a[i, l]"};
+  for (size_t k = 0; k < sizeof term / sizeof *term; k++) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "size B 1..20\ninput a : f32 [B, 13]\ninput b : f32 [21, 13]\ninput s : f32 [13]\n"
+             "input w : f32 [B, 21, 13]\ntemp Y : f32 [B, 21]\n"
+             "def Y[i: B, j: 21] =\n  sum[l: 13, k: 13] %s\n  then acc0\n",
+             term[k]);
+    check(text);
+  }
+}
+
+/* y[d[k]] is asked for once for a tile; l < n[i] is another question in each of its rows. */
+static void a_part_of_a_condition_that_data_decide_is_right(void **state) {
+  (void)state;
+  check("input d : i32 [19] < 8\ninput n : i32 [7] < 19\ninput x : f32 [19, 21]\n"
+        "input q : f32 [7, 19]\ntemp Y : f32 [8, 7, 21]\n"
+        "def Y[h: 8, i: 7, j: 21] =\n  sum[k: 19]\n"
+        "  where 0 <= h - i64(d[k]) and h - i64(d[k]) < 2 and k < i64(n[i]) + i64(d[k]);\n"
+        "  q[i, k] * x[k, j]\n  then acc0\n");
+  /* what the part reads relies on the other one */
+  check("input d : i32 [9] < 4\ninput n : i32 [7] < 10\ninput x : f32 [19, 21]\n"
+        "input q : f32 [7, 19]\ntemp Y : f32 [7, 21]\n"
+        "def Y[i: 7, j: 21] =\n  sum[k: 19]\n"
+        "  where k < i64(n[i]) and k < 9 and 0 < i64(d[k]);\n"
+        "  q[i, k] * x[k, j]\n  then acc0\n");
+}
+
 static void conditions_that_protect_the_reads_of_others_stay(void **state) {
   (void)state;
   check("input x : f64 [5, 8]\ninput c : f64 [5, 5]\ntemp y : f64 [5, 8]\n"
@@ -604,6 +656,9 @@ int main(void) {
       cmocka_unit_test(data_equations_of_every_row_are_right),
       cmocka_unit_test(sums_over_data_equations_are_right),
       cmocka_unit_test(ranges_around_an_empty_one_are_kept),
+      cmocka_unit_test(parts_of_factors_are_read_and_copied),
+      cmocka_unit_test(products_of_many_factors_are_right),
+      cmocka_unit_test(a_part_of_a_condition_that_data_decide_is_right),
       cmocka_unit_test(conditions_that_protect_the_reads_of_others_stay),
       cmocka_unit_test(operands_beside_a_range_that_moves_are_copied),
       cmocka_unit_test(all_types_are_right),

@@ -123,6 +123,22 @@ static void errors_of_the_syntax_are_diagnostics(void **state) {
   neo_build_free(b);
 }
 
+static void options_that_no_compilation_takes_are_told(void **state) {
+  const char *good[] = {"--math=bf16", NULL}, *bad[] = {"--math=foo", NULL};
+  neo_request r = embed_request("y = 2*x\n");
+  neo_build *b;
+  (void)state;
+  r.options = good;
+  assert_int_equal(neo_build_names(&r, &b), 0);
+  assert_non_null(neo_build_output(b, "names", NULL));
+  neo_build_free(b);
+  r.options = bad;
+  assert_int_equal(neo_build_names(&r, &b), 1);
+  assert_non_null(strstr(neo_build_failure(b), "--math=foo"));
+  assert_null(neo_build_output(b, "names", NULL));
+  neo_build_free(b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_read_and_not_defined_comes_in_order),
@@ -134,6 +150,7 @@ int main(void) {
       cmocka_unit_test(carries_and_what_blocks_define_are_no_reads),
       cmocka_unit_test(functions_of_modules_that_are_not_imported_are_reads),
       cmocka_unit_test(errors_of_the_syntax_are_diagnostics),
+      cmocka_unit_test(options_that_no_compilation_takes_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,10 +107,12 @@ static void the_rest_of_an_equations_condition_is_tested_as_early_as_it_may(void
            "  E[e]\n  then acc0\n" ENTRY);
   assert_true(neo_segment_of(w.m, w.g, &s));
   assert_int_equal(s.axis, 0);
-  assert_false(neo_expr_uses_op(w.m, s.before, NEO_OP_LOAD));
-  assert_false(neo_expr_axes(w.m, s.before) & 1);
-  assert_true(neo_expr_node(w.m, s.before)->op == NEO_OP_EQ);
-  assert_true(neo_expr_node(w.m, s.rest)->op == NEO_OP_AND);
+  assert_int_equal(s.n_passes, 1);
+  neo_expr before = s.pass[0].before, rest = s.pass[0].rest;
+  assert_false(neo_expr_uses_op(w.m, before, NEO_OP_LOAD));
+  assert_false(neo_expr_axes(w.m, before) & 1);
+  assert_true(neo_expr_node(w.m, before)->op == NEO_OP_EQ);
+  assert_true(neo_expr_node(w.m, rest)->op == NEO_OP_AND);
   neo_arena_free(&w.arena);
 }
 
@@ -127,20 +129,25 @@ static void a_range_that_depends_on_the_place_is_no_data_equations(void **state)
 
 /* ---- running sums of equal keys */
 
-static bool counts_by_key(const char *condition) {
+/* Keys below `keys`, if there are `most` in the end. */
+static bool counts(const char *condition, int keys, int64_t most) {
   world w;
   neo_keyed_scan s;
   char text[400];
   snprintf(text, sizeof text,
-           "size N 1..90\ninput key : i32 [N] < 7\ninput E : f32 [N]\ntemp S : f32 [N]\n"
+           "size N 1..90\ninput key : i32 [N] < %d\ninput E : f32 [N]\ntemp S : f32 [N]\n"
            "def S[u: N] =\n  sum[k: N]\n  where %s;\n  E[k]\n  then acc0\n" ENTRY,
-           condition);
+           keys, condition);
   load(&w, text);
   bool found = neo_keyed_scan_of(w.m, w.g, &s);
   if (found)
-    assert_int_equal(s.most, 7);
+    assert_int_equal(s.most, most);
   neo_arena_free(&w.arena);
   return found;
+}
+
+static bool counts_by_key(const char *condition) {
+  return counts(condition, 7, 7);
 }
 
 static void equal_keys_that_come_before_are_one_pass(void **state) {
@@ -148,18 +155,21 @@ static void equal_keys_that_come_before_are_one_pass(void **state) {
   assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u])"));
   assert_true(counts_by_key("i64(key[u]) == i64(key[k]) and k < u"));
   assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 0 <= i64(key[u])"));
-  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 1 <= i64(key[u])"));
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 1 <= i64(key[u])"));
+  assert_true(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and 0.5 < E[k]"));
+  assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) and E[u] < E[k]"));
   assert_false(counts_by_key("k <= u and i64(key[k]) == i64(key[u])"));
-  assert_false(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
+  assert_true(counts_by_key("u < k and i64(key[k]) == i64(key[u])"));
   assert_false(counts_by_key("k < u and i64(key[k]) == i64(key[u]) + 1"));
 }
 
-/* A conversion to fewer bits makes negative keys of elements that are not. */
+/* A conversion to fewer bits may make negative keys of elements that are not. */
 static void keys_of_fewer_bits_are_no_elements(void **state) {
   (void)state;
   assert_true(counts_by_key("k < u and key[k] == key[u]"));
-  assert_false(counts_by_key("k < u and i8(key[k]) == i8(key[u])"));
-  assert_false(counts_by_key("k < u and u8(key[k]) == u8(key[u])"));
+  assert_true(counts("k < u and i8(key[k]) == i8(key[u])", 7, 7));
+  assert_false(counts("k < u and i8(key[k]) == i8(key[u])", 300, 0));
+  assert_true(counts("k < u and u8(key[k]) == u8(key[u])", 300, 256));
 }
 
 /* ---- contractions */
@@ -185,6 +195,71 @@ static void one_sum_of_a_product_is_a_contraction_and_two_are_none(void **state)
                                  "def q[i: 4] =\n  sum[k: 16] c[i, k] * d[k]\n  then acc0\n"
                                  "def S[i: 4] = p[i] * q[i]\n" ENTRY));
   assert_false(contracts(FACTORS "def S[i: 4] =\n  sum[k: 16] a[i, k]\n  then acc0\n" ENTRY));
+}
+
+/* ---- parts of factors */
+
+enum { ROWS = 1, COLUMNS = 2 }; /* axes 0 and 1 */
+
+static neo_contraction contraction_of(world *w, const char *sum) {
+  neo_contraction c;
+  char text[1024];
+  snprintf(text, sizeof text,
+           "input x : f32 [4, 16]\ninput c : f32 [8, 16]\ninput w : f32 [4, 8, 16]\n"
+           "temp S : f32 [4, 8]\ndef S[i: 4, j: 8] =\n  sum[k: 16] %s\n  then acc0\n" ENTRY,
+           sum);
+  load(w, text);
+  assert_true(neo_contraction_of(w->m, w->f, &c));
+  return c;
+}
+
+static void parts_of_a_factor_that_rows_and_columns_share_are_read_each_on_its_side(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "(x[i, k] - c[j, k]) * (x[i, k] - c[j, k])");
+  assert_int_equal(c.n, 2);
+  assert_int_equal(c.n_operands, 4);
+  assert_int_equal(neo_factor_side(&c.factor[2], ROWS, COLUMNS), NEO_SIDE_ROWS);
+  assert_int_equal(neo_factor_side(&c.factor[3], ROWS, COLUMNS), NEO_SIDE_COLUMNS);
+  assert_false(neo_operand_is_read(&c, 0, ROWS, COLUMNS));
+  assert_true(neo_operand_is_read(&c, 2, ROWS, COLUMNS));
+  /* one subtraction, though the product has it twice */
+  assert_float_equal(neo_contraction_functions(&c, ROWS, COLUMNS), 1, 0);
+  neo_arena_free(&w.arena);
+}
+
+static void a_factor_of_one_side_is_read_whole(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "exp(x[i, k] - c[j, k]) * x[i, k]");
+  assert_true(neo_operand_is_read(&c, 0, 0, COLUMNS));
+  assert_false(neo_operand_is_read(&c, 2, 0, COLUMNS));
+  assert_float_equal(neo_contraction_functions(&c, 0, COLUMNS), 0, 0);
+  neo_arena_free(&w.arena);
+}
+
+static void a_factor_that_has_an_argument_of_all_its_axes_has_no_parts(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(&w, "(w[i, j, k] - x[i, k]) * c[j, k]");
+  assert_int_equal(c.n_operands, c.n);
+  neo_arena_free(&w.arena);
+  c = contraction_of(&w, "select(x[i, k] < c[j, k], x[i, k], 0.0) * c[j, k]");
+  assert_int_equal(c.n_operands, c.n);
+  neo_arena_free(&w.arena);
+}
+
+static void more_parts_than_there_is_room_for_are_none(void **state) {
+  (void)state;
+  world w;
+  neo_contraction c = contraction_of(
+      &w, "(x[i, k] + c[j, k]) * (x[i, k]*2.0 + c[j, k]*2.0) * (x[i, k]*3.0 + c[j, k]*3.0) * "
+          "(x[i, k]*4.0 + c[j, k]*4.0)");
+  assert_int_equal(c.n, 4);
+  assert_int_equal(c.n_operands, 4);
+  for (uint32_t k = 0; k < c.n; k++)
+    assert_true(neo_operand_is_read(&c, k, ROWS, COLUMNS));
+  neo_arena_free(&w.arena);
 }
 
 /* ---- what a condition leaves of a sum */
@@ -238,6 +313,10 @@ int main(void) {
       cmocka_unit_test(equal_keys_that_come_before_are_one_pass),
       cmocka_unit_test(keys_of_fewer_bits_are_no_elements),
       cmocka_unit_test(one_sum_of_a_product_is_a_contraction_and_two_are_none),
+      cmocka_unit_test(parts_of_a_factor_that_rows_and_columns_share_are_read_each_on_its_side),
+      cmocka_unit_test(a_factor_of_one_side_is_read_whole),
+      cmocka_unit_test(a_factor_that_has_an_argument_of_all_its_axes_has_no_parts),
+      cmocka_unit_test(more_parts_than_there_is_room_for_are_none),
       cmocka_unit_test(comparisons_of_an_axis_of_the_sum_with_another_clip_it),
       cmocka_unit_test(no_more_conditions_clip_than_there_is_room_for),
   };

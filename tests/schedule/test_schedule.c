@@ -371,6 +371,31 @@ static void filters_are_copied_once_for_all_places_of_the_image(void **state) {
 }
 
 /* Without, the operand that knows the group alone moves along the channels by jumps. */
+/* Distances between rows of two matrices, with a function behind them. */
+static neo_schedule distances(const char *after) {
+  char text[512];
+  snprintf(text, sizeof text,
+           "input x : f32 [256, 16]\ninput c : f32 [64, 16]\ntemp y : f32 [256, 64]\n"
+           "def y[i: 256, j: 64] =\n"
+           "  sum[k: 16] (x[i, k] - c[j, k]) * (x[i, k] - c[j, k])\n  then %s\n"
+           "entry forward forward: y = y\n",
+           after);
+  return choose_on(avx512(), text, NULL);
+}
+
+/* Lanes along the sum would add up one sum after the other, and compute one function after the other. */
+static void lanes_of_distances_are_results_and_what_lies_across_is_copied(void **state) {
+  enum { PART = 8 }; /* operand 3: c */
+  (void)state;
+  static const char *const after[] = {"acc0", "exp(-acc0)"};
+  for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
+    neo_schedule s = distances(after[k]);
+    assert_int_equal(s.loops.vector_axis, 1);
+    assert_int_equal(s.loops.axis_m, 0);
+    assert_int_equal(s.loops.pack, PART);
+  }
+}
+
 static void an_axis_of_groups_is_two(void **state) {
   (void)state;
   neo_arena a;
@@ -847,6 +872,7 @@ int main(void) {
       cmocka_unit_test(axes_of_an_image_that_windows_stick_out_of_are_no_part_of_the_tile),
       cmocka_unit_test(filters_are_copied_once_for_all_places_of_the_image),
       cmocka_unit_test(axes_of_one_element_are_no_part_of_a_form),
+      cmocka_unit_test(lanes_of_distances_are_results_and_what_lies_across_is_copied),
       cmocka_unit_test(an_axis_of_groups_is_two),
       cmocka_unit_test(the_elements_of_capsules_are_columns_with_those_of_other_channels),
       cmocka_unit_test(vectors_longer_than_a_capsule_have_two),

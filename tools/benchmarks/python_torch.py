@@ -167,9 +167,8 @@ ROWS = [
         "select(l % 2 == 0, p[n, t, 7 + l/2], 1 - p[n, t, 7 + l/2])\n"
         "y[n] = sum[t, l] a[n, t, l]*b[n, t, l]*v[t, l]", soft_trees,
         lambda: [_randn(128, 16), _randn(20, 15, 16), _randn(20, 16)], "y"),
-    Row("radial basis",  # a layout is a definition: with centres along k, k is the vector's axis
-        "t[d, k] = c[k, d]\ny[n, k] = exp(-(g[k]*sum[d] (x[n, d] - t[d, k])^2))", rbf,
-        lambda: [_randn(256, 16, scale=0.3), _randn(64, 16, scale=0.3), torch.rand(64)], "y"),
+    Row("radial basis", "y[n, k] = exp(-(g[k]*sum[d] (x[n, d] - c[k, d])^2))", rbf,
+        lambda: [_randn(256, 16, scale=0.3), _randn(64, 16, scale=0.3), torch.rand(64)]),
     Row("selective scan",
         "h[t, d, n] = exp(dt[t, d]*A[d, n])*(h[t - 1, d, n] else 0) + dt[t, d]*B[t, n]*x[t, d]\n"
         "y[t, d] = sum[n] C[t, n]*h[t, d, n]", selective_scan,

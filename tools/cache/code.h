@@ -27,9 +27,10 @@ typedef struct neo_code_cache neo_code_cache;
 
 /* What an entry is: a suffix of its file. */
 typedef enum {
-  NEO_CODE_KERNEL, /* object code of a kernel */
-  NEO_CODE_INPUTS, /* names of the files that a compilation looked for */
-  NEO_CODE_BUILD,  /* all that it made */
+  NEO_CODE_KERNEL,   /* object code of a kernel */
+  NEO_CODE_INPUTS,   /* names of the files that a compilation looked for */
+  NEO_CODE_BUILD,    /* all that it made */
+  NEO_CODE_SCHEDULE, /* the analytic model's schedule of a group */
   NEO_CODE_KINDS
 } neo_code_kind;
 typedef struct {

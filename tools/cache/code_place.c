@@ -10,7 +10,7 @@
 
 enum { DEFAULT_BYTES = 1 << 30 };
 
-const char *const neo_code_suffixes[NEO_CODE_KINDS] = {"kernel", "inputs", "build"};
+const char *const neo_code_suffixes[NEO_CODE_KINDS] = {"kernel", "inputs", "build", "schedule"};
 
 bool neo_code_is_own(const struct stat *st) {
   return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));

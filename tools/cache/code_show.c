@@ -46,21 +46,26 @@ static void put_json(const char *folder, const neo_code_usage *u) {
   neo_str_init(&name, &a);
   neo_str_add_json(&name, folder);
   printf("{\"folder\":%s,\"limit_bytes\":%" PRId64 ",\"bytes\":%" PRId64 ",\"builds\":%zu,"
-         "\"kernels\":%zu,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"ok\":true}\n",
+         "\"kernels\":%zu,\"schedules\":%zu,\"hits\":%" PRIu64 ",\"misses\":%" PRIu64
+         ",\"ok\":true}\n",
          neo_str_text(&name), neo_code_limit(), all_bytes(u), u->entries[NEO_CODE_BUILD],
-         u->entries[NEO_CODE_KERNEL], u->hits, u->misses);
+         u->entries[NEO_CODE_KERNEL], u->entries[NEO_CODE_SCHEDULE], u->hits, u->misses);
   neo_arena_free(&a);
 }
 
+static void put_kind(neo_arena *a, const char *name, const neo_code_usage *u, neo_code_kind k) {
+  printf("%-10s %zu, %s\n", name, u->entries[k], bytes_text(a, u->bytes[k]));
+}
+
 static void put_text(neo_arena *a, const char *folder, const neo_code_usage *u) {
-  printf("folder   %s\n", folder);
-  printf("size     %s of %s\n", bytes_text(a, all_bytes(u)), bytes_text(a, neo_code_limit()));
-  printf("builds   %zu, %s\n", u->entries[NEO_CODE_BUILD], bytes_text(a, u->bytes[NEO_CODE_BUILD]));
-  printf("kernels  %zu, %s\n", u->entries[NEO_CODE_KERNEL],
-         bytes_text(a, u->bytes[NEO_CODE_KERNEL]));
-  printf("found    %" PRIu64 " of %" PRIu64 " entries that were asked for\n", u->hits,
+  printf("folder     %s\n", folder);
+  printf("size       %s of %s\n", bytes_text(a, all_bytes(u)), bytes_text(a, neo_code_limit()));
+  put_kind(a, "builds", u, NEO_CODE_BUILD);
+  put_kind(a, "kernels", u, NEO_CODE_KERNEL);
+  put_kind(a, "schedules", u, NEO_CODE_SCHEDULE);
+  printf("found      %" PRIu64 " of %" PRIu64 " entries that were asked for\n", u->hits,
          u->hits + u->misses);
-  printf("oldest   last used %s\n", date(a, u->oldest));
+  printf("oldest     last used %s\n", date(a, u->oldest));
 }
 
 /* A folder that is not there has nothing. */

@@ -82,6 +82,18 @@ static void take_names(neo_build *b, const neo_request *r, const char *text, siz
   NEO_PUSH(&b->arena, &b->parts, (neo_build_part){"names", neo_str_text(&names), names.n});
 }
 
+/* Options that no compilation would take are told here already. */
+static bool read_options(neo_build *b, const neo_request *r) {
+  neo_compile_options o;
+  const char *wrong = NULL;
+  if (!r->options || !r->options[0])
+    return true;
+  neo_status s = neo_request_read(&b->arena, r, "", &o, &wrong);
+  if (s)
+    neo_build_fail(b, s, wrong);
+  return !s;
+}
+
 static bool make(neo_build *b, const neo_request *given) {
   neo_request r;
   const char *text;
@@ -91,7 +103,7 @@ static bool make(neo_build *b, const neo_request *given) {
   const char *wrong = neo_request_copy(given, &r);
   if (wrong)
     neo_build_fail(b, NEO_ARGUMENT, wrong);
-  else if (read_text(b, &r, &text, &n))
+  else if (read_options(b, &r) && read_text(b, &r, &text, &n))
     take_names(b, &r, text, n);
   return true;
 }

@@ -1,10 +1,10 @@
 /* Private to tools/pipeline: the cache of compiled code in a compilation (tools/cache/code.h is its
  * folder).
  *
- * Two kinds of things are kept. A build is all that was made from one model: objects, header,
+ * Three kinds of things are kept. A build is all that was made from one model: objects, header,
  * description and what else was asked for, with diagnostics and a summary. A kernel is one object,
  * which other builds may have too: after a change in one layer, the kernels of all others are
- * found.
+ * found. A schedule is the model's choice for a group (searched.h).
  *
  * A build is found in two steps. The first key is of what is known before anything is compiled: the
  * model's text, the options (code_key.def), records, target and compiler; what it finds is the list

@@ -157,6 +157,7 @@ bool neo_compile_has_entries(neo_compilation *c, neo_diag_id otherwise) {
 /* Schedules and loop IR of all groups; threads may begin with machine code meanwhile. */
 static neo_status make_kernels(neo_compilation *c) {
   neo_status s = NEO_OK;
+  neo_code_begin(c);
   if (c->overlaps)
     neo_parts_begin(c);
   for (size_t g = 0; !s && g < c->grouping.groups.n; g++) {

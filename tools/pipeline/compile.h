@@ -178,7 +178,8 @@ typedef struct neo_compilation {
   neo_map kernel_names;                  /* hash of a name -> kernels that have it */
   NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */
   NEO_VEC(neo_segment) segments;         /* in them */
-  neo_decisions decisions;               /* of fusion */
+  struct neo_searched *searched; /* schedules that were searched for; null: none (searched.h) */
+  neo_decisions decisions;       /* of fusion */
   neo_plan *plan;
   struct neo_fact_check *facts; /* null: they are not checked */
   neo_llvm *llvm;

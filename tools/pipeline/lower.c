@@ -6,6 +6,7 @@
 #include "codegen/make.h"
 #include "codegen/recurrence.h"
 #include "schedule/space.h"
+#include "tools/pipeline/searched.h"
 #include "tools/pipeline/stages.h"
 #include <string.h>
 
@@ -24,7 +25,7 @@ neo_status neo_compile_lower(neo_compilation *c, const neo_group *g, const neo_s
 static neo_status lower_without_pairs(neo_compilation *c, const neo_group *g, neo_kernel **out) {
   neo_machine machine = c->machine;
   machine.matrix = 0;
-  neo_schedule s = neo_schedule_default(c->module, g, &machine);
+  neo_schedule s = neo_compile_search(c, g, &machine);
   return neo_compile_lower(c, g, &s, out, &c->why);
 }
 

@@ -3,6 +3,7 @@
 #include "fusion/family.h"
 #include "schedule/space.h"
 #include "tools/pipeline/compile.h"
+#include "tools/pipeline/searched.h"
 #include <errno.h>
 #include <string.h>
 
@@ -181,7 +182,7 @@ static bool beats_default(neo_compilation *c, const neo_group *g, const neo_mach
   double ratio = neo_record_ratio(r);
   if (ratio >= 1 || !r->against || !*r->against)
     return ratio < 1;
-  now = neo_schedule_default(c->module, g, machine);
+  now = neo_compile_search(c, g, machine);
   if (!neo_schedule_parse(r->against, &then) ||
       !neo_schedule_legal(c->module, g, machine, &then, NULL))
     return false;
@@ -197,14 +198,14 @@ neo_schedule neo_compile_schedule_on(neo_compilation *c, const neo_group *g,
   neo_schedule s;
   *from = NULL;
   if (c->records.all.n == 0)
-    return neo_schedule_default(c->module, g, machine);
+    return neo_compile_search(c, g, machine);
   neo_record_describe(c, g, &group);
   const neo_record *r = neo_records_find(&c->records, group.key, group.target, group.build, 0);
   if (!r)
     count_foreign(c, &group);
   else if (beats_default(c, g, machine, r) && usable(c, g, machine, r, &s))
     *from = r;
-  return *from ? s : neo_schedule_default(c->module, g, machine);
+  return *from ? s : neo_compile_search(c, g, machine);
 }
 
 neo_schedule neo_compile_schedule(neo_compilation *c, const neo_group *g, const neo_record **from) {

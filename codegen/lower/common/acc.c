@@ -5,7 +5,7 @@
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 
-static neo_value identity(neo_reducer kind, neo_type t) {
+neo_value neo_acc_identity(neo_reducer kind, neo_type t) {
   static const int64_t least[] = {[NEO_I64_T] = INT64_MIN,
                                   [NEO_I32_T] = INT32_MIN,
                                   [NEO_I8_T] = INT8_MIN,
@@ -75,7 +75,7 @@ static void clear_accs(lowering *l, neo_block *in, const neo_stage *s, const til
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     const neo_form_acc *x = &s->accs.at[k];
-    neo_value v = identity((neo_reducer)x->kind, (neo_type)x->type);
+    neo_value v = neo_acc_identity((neo_reducer)x->kind, (neo_type)x->type);
     neo_acc_set(l, b, &l->acc[s->first_acc + k], neo_lx_const(l->k, (neo_type)x->type, v));
   }
   neo_lower_close_tile(l);
@@ -123,9 +123,12 @@ static const neo_lx *step(lowering *l, const neo_form_acc *a, const neo_lx *old)
     body = neo_expr_arg(l->m, body, 0);
   bool product = neo_expr_node(l->m, body)->op == NEO_OP_MUL;
   if (a->kind == NEO_RED_SUM && product && neo_type_is_float((neo_type)a->type)) {
-    const neo_lx *x = neo_lower_expr(l, neo_expr_arg(l->m, body, 0));
-    const neo_lx *y = neo_lower_expr(l, neo_expr_arg(l->m, body, 1));
-    return neo_lx_fma(l->k, minus ? neo_lx_op1(l->k, NEO_OP_NEG, x) : x, y, old);
+    const neo_lx *x[2];
+    if (!neo_acc_operands(l, body, x)) {
+      x[0] = neo_lower_expr(l, neo_expr_arg(l->m, body, 0));
+      x[1] = neo_lower_expr(l, neo_expr_arg(l->m, body, 1));
+    }
+    return neo_lx_fma(l->k, minus ? neo_lx_op1(l->k, NEO_OP_NEG, x[0]) : x[0], x[1], old);
   }
   return neo_acc_combined(l, (neo_reducer)a->kind, old, neo_lower_expr(l, a->body));
 }

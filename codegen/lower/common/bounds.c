@@ -81,16 +81,36 @@ void neo_lower_bounds(lowering *l) {
       l->bounds[k] = neo_lower_bounds_of(l, &l->original->stages.at[k], 0);
 }
 
+/* Divides the condition into the conjuncts that are the same in all of the tile, and along the lanes,
+ * and the others. */
+static void divide(const lowering *l, neo_expr where, uint32_t lane_axis, neo_expr *fixed,
+                   neo_expr *left) {
+  neo_node n = *neo_expr_node(l->m, where);
+  if (n.op == NEO_OP_AND) {
+    divide(l, neo_list_expr(l->m, n.arg, 0), lane_axis, fixed, left);
+    divide(l, neo_list_expr(l->m, n.arg, 1), lane_axis, fixed, left);
+    return;
+  }
+  bool lanes = lane_axis != UINT32_MAX && neo_form_axes(l->m, l->f, where) >> lane_axis & 1;
+  neo_expr *to = fixed_in_tile(l, where) && !lanes ? fixed : left;
+  *to = to->i ? neo_op2(l->m, NEO_OP_AND, *to, where) : where;
+}
+
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left) {
+  neo_expr fixed = {0}, rest = {0};
   *left = b->where;
-  if (!b->where.i || !fixed_in_tile(l, b->where))
+  if (b->where.i)
+    divide(l, b->where, lane_axis, &fixed, &rest);
+  /* A part of the condition pays for a branch where data decide it, as these may leave out most steps;
+   * what it reads may not rely on the other part. */
+  bool part = fixed.i && rest.i;
+  if (!fixed.i ||
+      (part && (!neo_form_reads(l->m, fixed) || !neo_lower_safe_under(l, fixed, (neo_expr){0}))))
     return in;
-  if (lane_axis != UINT32_MAX && neo_form_axes(l->m, l->f, b->where) >> lane_axis & 1)
-    return in;
-  *left = (neo_expr){0};
+  *left = rest;
   neo_lower_forget(l);
-  return &neo_ls_if(l->k, in, neo_lower_expr(l, b->where))->branch.then;
+  return &neo_ls_if(l->k, in, neo_lower_expr(l, part ? fixed : b->where))->branch.then;
 }
 
 void neo_lower_own_range(lowering *l, const stage_bounds *b, uint32_t k, const neo_lx **lo,

@@ -16,8 +16,8 @@
  *   gpu_tile/    blocks of threads that compute a contraction's tile
  *   gpu_nested/  blocks of threads for nested reductions
  *
- * Files of common/ call downwards: store.c, lanes.c, acc.c, bounds.c, units.c, tile.c, prefetch.c,
- * expr.c, row_stash.c, index.c.
+ * Files of common/ call downwards: store.c, lanes.c, acc.c, product.c, bounds.c, units.c, tile.c,
+ * prefetch.c, expr.c, row_stash.c, index.c.
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_SCOPE_H
@@ -127,6 +127,7 @@ typedef struct {
   int64_t vector_axis;   /* the axis whose iterations are lanes; -1: none */
   int64_t rows, columns; /* axis of a tile's rows; of its columns, if lanes run over an own axis */
   int64_t partial_sums;  /* accumulators of an element, to which steps of its sum go in turn */
+  bool flat;             /* a tile has fewer rows than columns */
 } lane_axes;
 
 typedef struct {
@@ -169,7 +170,7 @@ typedef struct lowering {
   uint32_t fused_last, n_fused;
   stage_bounds *bounds; /* of each stage */
   neo_map packed;       /* expression -> pack + 1 */
-  pack packs[NEO_MAX_FACTORS];
+  pack packs[NEO_MAX_OPERANDS];
   uint32_t n_packs;
   const neo_lx *k_origin[NEO_FORM_MAX_AXES]; /* value of own axis k at which scratch begins */
   uint32_t k_origin_depth;
@@ -225,7 +226,9 @@ void neo_lower_close(lowering *l);
 /* lo + the largest multiple of n in [0, hi - lo] */
 const neo_lx *neo_lower_floor_to_multiple(lowering *l, const neo_lx *lo, const neo_lx *hi,
                                           int64_t n);
-/* Puts zeros into elements [from, to) of a buffer. */
+/* Puts a value, or zeros, into elements [from, to) of a buffer. */
+void neo_lower_fill(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from, const neo_lx *to,
+                    const neo_lx *value);
 void neo_lower_fill_zero(lowering *l, neo_block *in, uint32_t buf, const neo_lx *from,
                          const neo_lx *to);
 /* Do lanes run over a shared axis? */
@@ -346,7 +349,8 @@ bool neo_lower_range_moves(const lowering *l, neo_expr lo, neo_expr hi);
 /* Does it depend on no axis, shared ones such as rows either? */
 bool neo_lower_range_is_one(const lowering *l, neo_expr lo, neo_expr hi);
 /* Opens a branch on the condition if it is the same in all of the tile and along lanes of own axis
- * lane_axis (UINT32_MAX: no lanes). Otherwise *left is the condition that each lane tests. */
+ * lane_axis (UINT32_MAX: no lanes), or on such a part of it that data decide. *left is the rest, which each
+ * lane tests. */
 neo_block *neo_lower_open_where(lowering *l, neo_block *in, const stage_bounds *b,
                                 uint32_t lane_axis, neo_expr *left);
 /* Does s use an accumulator of the other stage? */

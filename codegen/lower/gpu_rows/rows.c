@@ -466,7 +466,7 @@ static void declare_row_stash(rows_kernel *p, neo_block *in) {
 }
 
 static void plan(lowering *l, const neo_row_params *s) {
-  l->lanes = (lane_axes){s->vector_axis, -1, -1, s->unroll_k};
+  l->lanes = (lane_axes){s->vector_axis, -1, -1, s->unroll_k, false};
   neo_lower_bounds(l);
   if (s->stash)
     neo_lower_plan_row_stash(l, s->threads);

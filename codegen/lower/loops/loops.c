@@ -277,7 +277,8 @@ static void fuse_axes(lowering *l) {
 static void plan(lowering *l) {
   const neo_loop_params *p = &l->s->loops;
   bool shared = p->vector_axis < (int64_t)l->original->axes.n;
-  l->lanes = (lane_axes){p->vector_axis, p->axis_m, p->axis_n, shared ? p->partial : p->unroll_k};
+  l->lanes = (lane_axes){p->vector_axis, p->axis_m, p->axis_n, shared ? p->partial : p->unroll_k,
+                         p->tile_m < p->tile_n};
   if (p->nontemporal)
     choose_nontemporal(l);
   fuse_axes(l);

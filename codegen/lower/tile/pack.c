@@ -127,16 +127,26 @@ static bool needs_moving_range(lowering *l, const neo_stage *s, const stage_boun
   return false;
 }
 
+/* May a part of a factor be copied? Zeros in it would not stand for a condition: a sum with something
+ * else is no zero. So the copy tests none, and all of what it reads exists. */
+static bool part_stands(lowering *l, const neo_stage *s, const stage_bounds *b,
+                        const neo_factor *x) {
+  return neo_lower_safe_under(l, x->e, (neo_expr){0}) &&
+         !needs_moving_range(l, s, b, x, (neo_expr){0});
+}
+
 void neo_lower_plan_packs(lowering *l) {
   neo_contraction c;
   if ((!l->s->loops.pack && !l->s->loops.block_k) || !neo_contraction_of(l->m, l->original, &c))
     return;
   const neo_stage *s = &l->original->stages.at[c.stage];
   stage_bounds *b = &l->bounds[c.stage];
-  uint64_t reach[NEO_MAX_FACTORS] = {0};
+  uint64_t reach[NEO_MAX_OPERANDS] = {0};
   bool drop = true;
   neo_lower_facts(l, l->original, s);
-  for (uint32_t k = 0; k < c.n; k++) {
+  for (uint32_t k = 0; k < c.n_operands; k++) {
+    if (!neo_schedule_reads(l->f, l->s, &c, k))
+      continue;
     neo_expr cond = {0};
     neo_side side = neo_schedule_side(l->f, l->s, &c.factor[k]);
     /* The finish may also read an operand that does not vary in the reduction. It does so outside of
@@ -144,6 +154,12 @@ void neo_lower_plan_packs(lowering *l) {
     bool reduced = c.factor[k].axes >> l->f->axes.n;
     if (!(l->s->loops.pack >> k & 1) || !reduced) {
       drop = drop && safe_alone(l, c.factor[k].e);
+      continue;
+    }
+    if (c.factor[k].within) {
+      drop = false;
+      if (part_stands(l, s, b, &c.factor[k]))
+        plan_pack(l, s, b, &c.factor[k], cond, side);
       continue;
     }
     reach[k] = axes_in_reach(l, &c.factor[k]);

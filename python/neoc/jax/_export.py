@@ -6,6 +6,7 @@ from typing import Any, Callable, Sequence
 
 import jax
 
+from .. import checks
 from ._ffi import TARGET
 
 
@@ -26,6 +27,7 @@ def export(f: Callable[..., Any], *, platforms: Sequence[str] | None = None,
     Array([2., 2., 2.], dtype=float32)
     """
     from jax import export as jax_export
+    checks.function("neoc.jax.export(): f", f)
     fn = f if hasattr(f, "lower") else jax.jit(f)
-    checks = (*disabled_checks, jax_export.DisabledSafetyCheck.custom_call(TARGET))
-    return jax_export.export(fn, platforms=platforms or ("cpu",), disabled_checks=checks)
+    disabled = (*disabled_checks, jax_export.DisabledSafetyCheck.custom_call(TARGET))
+    return jax_export.export(fn, platforms=platforms or ("cpu",), disabled_checks=disabled)

@@ -9,10 +9,10 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, Tuple
 import jax
 from jax import numpy as jnp
 
-from .. import arrays
+from .. import arrays, checks
 from .. import errors as kinds
 from .. import op as make_op
-from ..errors import CompileError, DTypeError, Unsupported
+from ..errors import CompileError, DTypeError, RangeError, Unsupported
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
 from ._versions import PRIMITIVES, weak
@@ -125,6 +125,7 @@ class Op:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         call = self._plain
+        statics: Statics = ()
         if call is None or named or len(args) != self._count:
             args, statics = self._bound(args, named)
             call = self._call_for(statics)
@@ -132,14 +133,36 @@ class Op:
             made = call(*args)
             return _waited(made) if self._waits else made
         except Exception as problem:
-            ours = _ours(problem)
+            ours = _ours(problem) or self._wrong(args, statics, problem)
             if ours is None:
                 raise
             raise ours from None
 
+    def _wrong(self, args: Sequence[Any], statics: Statics,
+               problem: Exception) -> Exception | None:
+        """The exception that names the argument which jax makes no array of."""
+        if not isinstance(problem, (TypeError, ValueError, OverflowError)) or isinstance(
+                problem, kinds.NeoError):
+            return None
+        fixed = [name for name, _ in statics]
+        names = [n for n in self._op.arguments if n not in fixed]
+        for name, value in zip(names, args):
+            try:
+                jnp.asarray(value)
+            except (TypeError, ValueError):
+                return DTypeError(f"{self.__name__}(): {name}: expected an array or a number, "
+                                  f"given {checks.shown(value)}")
+            except OverflowError:
+                return RangeError(f"{self.__name__}(): {name}: {checks.shown(value)} is no number "
+                                  "of a type of jax")
+        return None
+
     def _bound(self, args: Tuple[Any, ...],
                named: Mapping[str, Any]) -> Tuple[Tuple[Any, ...], Statics]:
-        found = self._op.__signature__.bind(*args, **named).arguments
+        try:
+            found = self._op.__signature__.bind(*args, **named).arguments
+        except TypeError as problem:
+            raise TypeError(f"{self.__name__}(): {problem}") from None
         if "out" in found:
             raise TypeError(f"{self.__name__}() takes no out: arrays of jax are never written to")
         missing = [n for n in self._op.arguments if n not in found]
@@ -208,8 +231,7 @@ def _static(name: str, value: Any) -> Any:
     try:
         return value.__index__()
     except AttributeError:
-        raise TypeError(f"'{name}' is static: expected a number of Python, given "
-                        f"{type(value).__name__}") from None
+        raise checks.wrong_type(f"{name} is static", "a number of Python", value) from None
 
 
 def _prepared(f: Operator, values: Sequence[Any]) -> Any:

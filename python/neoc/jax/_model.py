@@ -13,9 +13,9 @@ from typing import Any, Dict, Mapping, Sequence, Tuple
 import jax
 from jax import numpy as jnp
 
-from .. import arrays
-from ..compiler import format, load
-from ..errors import NameError_, Unsupported
+from .. import arrays, checks
+from ..compiler import format, read_text
+from ..errors import DTypeError, NameError_, Unsupported
 from ..model import Model
 from ._model_text import Info, argument, class_of, imports_of, text_of
 from ._operators import Operator
@@ -56,6 +56,7 @@ class Module:
 
     def init(self, seed: int = 0) -> Variables:
         """Variables with the initial values that the model has for this seed."""
+        seed = checks.number("neoc.jax.Module.init(): seed", seed, 0, (1 << 31) - 1)
         self.model.reset(seed)
         values = self.model.state_dict()
         return {"params": {n: jnp.asarray(values[n]) for n in self.model.params},
@@ -85,9 +86,11 @@ class Module:
         it returns: new variables and the loss. The numbers are those of Model.step. A setting, such
         as lr, may be an array. It has no derivatives.
         """
-        name = entry or self._first_train()
+        name = self._first_train() if entry is None else entry
         f = self._operator(name, True)
         values = self._values(f, variables, name, args, inputs)
+        if "counter" not in variables:
+            raise NameError_("variables: expected those of init, 'counter' is missing")
         made = calls.step(f, variables["counter"], *values)
         return self._after(variables, f, made)
 
@@ -108,14 +111,17 @@ class Module:
         raise NameError_("the model has no train statement")
 
     def _entry(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise checks.wrong_type("entry", "the name of an entry", name)
         if name not in self.model.entries:
-            raise NameError_(f"the model has no entry '{name}'; it has "
+            raise NameError_(f"entry: the model has no entry '{name}'; it has "
                              f"{', '.join(self.model.entries)}")
         return self.model.entries[name]
 
     def _values(self, f: Operator, variables: Mapping[str, Any], entry: str, args: Sequence[Any],
                 inputs: Mapping[str, Any]) -> list[Any]:
         names = self._entry(entry).inputs
+        checks.mapping("variables", variables, "a dict of variables, as init gives it")
         if len(args) > len(names):
             raise TypeError(f"{entry}() takes {len(names)} arrays, {len(args)} were given")
         given = {**dict(zip(names, args)), **inputs}
@@ -135,15 +141,24 @@ class Module:
             value = given[name]
         else:
             kind = "params" if row.role == _PARAM else "states"
-            if name not in variables.get(kind, {}):
+            if name not in checks.mapping(f"variables['{kind}']", variables.get(kind, {}),
+                                          "a dict of arrays by name"):
                 raise NameError_(f"variables: '{name}' is missing among the {kind}")
             value = variables[kind][name]
         weak = isinstance(value, (bool, int, float)) or not hasattr(value, "dtype")
+        try:
+            if value is None or isinstance(value, (str, bytes, dict)):
+                raise TypeError
+            jnp.asarray(value)
+        except (TypeError, ValueError, OverflowError):
+            raise DTypeError(f"{entry}(): {name}: expected an array, given "
+                             f"{checks.shown(value)}") from None
         return jnp.asarray(value, arrays.dtype_of(row.word) if weak else None)
 
     # ---- texts
 
     def _operator(self, entry: str, trains: bool) -> Operator:
+        self._entry(entry)
         key = (entry, trains)
         if key not in self._operators:
             self._operators[key] = self._make_operator(entry, trains)
@@ -218,6 +233,11 @@ def module(path: str | os.PathLike[str] | Model, **sizes: int) -> Module:
     True
     """
     if isinstance(path, Model):
+        if sizes:
+            raise TypeError("neoc.jax.module(): sizes are of a file, given a model and "
+                            f"{', '.join(sizes)}")
         return Module(path, os.path.dirname(path._source.path))
-    named: Dict[str, Any] = {**sizes}
-    return Module(load(path, **named), os.path.dirname(os.fspath(path)))
+    where = "neoc.jax.module()"
+    name = checks.path(f"{where}: path", path)
+    made = Model._compiled(where, read_text(f"{where}: path", name), path=name, sizes=sizes)
+    return Module(made, os.path.dirname(name))

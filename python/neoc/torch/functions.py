@@ -22,9 +22,11 @@ from typing import Any, Sequence
 import torch
 from torch.autograd import forward_ad
 
+from .. import _core
 from .library import Door, Example, door_at, retold
 
 _is_grad_enabled = torch.is_grad_enabled
+_Function: Any = torch.autograd.Function
 _peek = torch._C._functorch.peek_interpreter_stack
 
 
@@ -49,9 +51,8 @@ def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
     try:
         if in_transform():
             return _Transformed.apply(door, *tensors)
-        if _is_grad_enabled() and any(t.requires_grad for t in tensors):
-            return Eager.apply(door, *tensors)
-        return door.call(door.number, *tensors)
+        found = door.quick.on(*tensors)
+        return door.call(door.number, *tensors) if found is NotImplemented else found
     except RuntimeError as problem:
         told = retold(problem, tensors)
         if told is problem:
@@ -59,51 +60,81 @@ def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
         raise told from None
 
 
-class _Plan:
-    """What a backward pass computes where these arguments want gradients and these results have
-    cotangents."""
+# ---------------------------------------------------------------- eager mode
 
-    __slots__ = ("door", "call", "number", "wrt", "of", "blank")
-
-    def __init__(self, door: Door, needs: Sequence[bool], of: tuple[int, ...]) -> None:
-        self.wrt = tuple(k for k, needed in enumerate(needs) if needed and k > 0)
-        self.of = of
-        self.door = door.vjp(tuple(k - 1 for k in self.wrt), of)
-        self.call = self.door.call
-        self.number = self.door.number
-        self.blank: list[Any] = [None]*len(needs)
+def _eager(door: Door) -> Any:
+    """`apply` of the Function for the engine of torch.autograd. Its forward and the `apply` of its
+    nodes, which the engine calls, are in C (torch_grad.c), which leaves what is rare to
+    _gradients."""
+    made: Any = type("Eager", (_Function,), {"forward": door.quick.forward,
+                                             "backward": staticmethod(_eager_backward)})
+    made._backward_cls.door = door
+    _core.torch_node(made._backward_cls)
+    return made.apply
 
 
-def _gradients(ctx: Any, grads: tuple[Any, ...]) -> Any:
-    """The backward pass of both Functions: those gradients alone that are asked for."""
-    needs = ctx.needs_input_grad
-    what = (needs, _ALL if len(grads) == 1 and grads[0] is not None else
-            tuple([k for k, g in enumerate(grads) if g is not None]))
-    plan = ctx.door.plans.get(what)
-    if plan is None:
-        if not what[1] or not any(needs):
-            return (None,)*len(needs)
-        plan = ctx.door.plans[what] = _Plan(ctx.door, needs, what[1])
-    saved = ctx.saved_tensors
-    if len(grads) > 1:
-        grads = tuple([grads[k] for k in plan.of])
-    if _is_grad_enabled() or in_transform():
-        found = _apply(plan.door, (*saved, *grads))
-    else:
-        try:
-            found = plan.call(plan.number, *saved, *grads)
-        except RuntimeError as problem:
-            raise retold(problem, saved) from None
-    made = plan.blank.copy()
-    if len(plan.wrt) == 1:
-        made[plan.wrt[0]] = found
-    else:
-        for k, value in zip(plan.wrt, found):
-            made[k] = value
-    return tuple(made)
+def _eager_backward(ctx: Any, *grads: Any) -> Any:
+    return _eager_gradients(ctx, grads)
 
 
-_ALL = (0,)
+def _eager_gradients(ctx: Any, grads: tuple[Any, ...]) -> Any:
+    return _gradients(ctx.door, ctx.needs_input_grad, _all_saved(ctx), grads)
+
+
+def _all_saved(ctx: Any) -> tuple[torch.Tensor, ...]:
+    """The arguments: those that are saved, and stand-ins for the others."""
+    saved: tuple[torch.Tensor, ...] = ctx.saved_tensors
+    stand_ins = ctx.plan.stand_ins if ctx.plan is not None else None
+    if stand_ins is None or len(saved) == len(stand_ins):
+        return saved
+    rest = iter(saved)
+    return tuple(next(rest) if t is None else t for t in stand_ins)
+
+
+def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of this shape and type with memory of one element."""
+    return torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
+
+
+def _backward_of(door: Door, needs: int) -> tuple[Any, int]:
+    """The dispatcher's operator of the backward pass, and its number; needs: a bit for each
+    argument whose gradient is asked for."""
+    wrt = tuple(k for k in range(door.n_in) if needs >> k & 1)
+    made = door.vjp(wrt, tuple(range(door.n_out)))
+    return made.call, made.number
+
+
+def _raise_told(problem: BaseException, tensors: Sequence[torch.Tensor]) -> None:
+    raise retold(problem, tensors) from None
+
+
+def _mark_integers(ctx: Any, output: Any) -> None:
+    many = output if isinstance(output, tuple) else (output,)
+    integers = [t for t in many if not t.is_floating_point()]
+    if integers:
+        ctx.mark_non_differentiable(*integers)
+
+
+def _is_autocast() -> bool:
+    return torch.is_autocast_enabled("cpu")
+
+
+_core.torch_begin(
+    torch.Tensor, torch.nn.Parameter, _is_grad_enabled, _is_autocast, _peek, forward_ad.__dict__,
+    torch.compiler.__dict__, _backward_of, _eager, _stand_in, _mark_integers, _eager_gradients, _raise_told)
+
+
+# ---------------------------------------------------------------- gradients, in the general way
+
+def _gradients(door: Door, needs: Sequence[bool], saved: Sequence[torch.Tensor],
+               grads: tuple[Any, ...]) -> Any:
+    """A value for each argument: the gradients that are asked for, of the results that have
+    cotangents; else None."""
+    wrt = tuple([k for k, needed in enumerate(needs) if needed])
+    of = tuple([k for k, g in enumerate(grads) if g is not None])
+    if not wrt or not of:
+        return (None,)*len(needs)
+    return _spread(len(needs), wrt, _apply(door.vjp(wrt, of), (*saved, *[grads[k] for k in of])))
 
 
 def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
@@ -115,35 +146,10 @@ def _spread(n: int, places: Sequence[int], found: Any) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _mark_integers(ctx: Any, output: Any) -> None:
-    many = output if isinstance(output, tuple) else (output,)
-    integers = [t for t in many if not t.is_floating_point()]
-    if integers:
-        ctx.mark_non_differentiable(*integers)
-
-
 def _without_batch(tensors: Sequence[torch.Tensor], batched: Sequence[bool]) -> tuple[Any, ...]:
     """What the arguments of one element of the batch are like."""
     return tuple(Example(t.dtype, tuple(t.shape[1:] if b else t.shape))
                  for t, b in zip(tensors, batched))
-
-
-class Eager(torch.autograd.Function):
-    """For the engine of torch.autograd."""
-
-    @staticmethod
-    def forward(ctx: Any, door: Door, *tensors: torch.Tensor) -> Any:
-        ctx.door = door
-        ctx.save_for_backward(*tensors)
-        ctx.set_materialize_grads(False)
-        output = door.call(door.number, *tensors)
-        if door.n_out > 1 or not output.is_floating_point():
-            _mark_integers(ctx, output)
-        return output
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return _gradients(ctx, grads)
 
 
 def _one_by_one(door: Door, tensors: Sequence[torch.Tensor], batched: Sequence[bool],
@@ -175,7 +181,7 @@ class _Transformed(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        return _gradients(ctx, grads)
+        return (None, *_gradients(ctx.door, ctx.needs_input_grad[1:], ctx.saved_tensors, grads))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:

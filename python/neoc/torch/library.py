@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Sequence, Tuple, Union
 
 import torch
 
-from .. import _core, derive
-from ..errors import DTypeError, NeoError, Unsupported
+from .. import _core, checks, derive
+from ..errors import DTypeError, FileError, NeoError, Unsupported
 from ..op import Op
 
 # As enum neo_rt_type has them.
@@ -64,10 +64,10 @@ class Door:
         self.n_out = len(core._results)
         self.raw = declared(max(self.n_in, 1), self.n_out)
         self.call = self.raw._op
+        self.quick = _core.TorchCall(self, self.call, number, max(self.n_in, 1), self.n_out)
         self._place = {k: n for n, k in enumerate(self.tensors)}
         self._derived: dict[Any, Door] = {}
         self.shapes: dict[Any, Any] = {}  # of symbolic.py
-        self.plans: dict[Any, Any] = {}  # of functions.py
         self.has_batches = isinstance(core, Op)  # a model's entry has no text for vmap
 
     def __repr__(self) -> str:
@@ -328,6 +328,11 @@ def save_exported(program: Any, path: Any) -> None:
     """torch.export.save, with the texts of the operators of neoc that the program calls."""
     import pickle
     import io
+    where = "neoc.torch.save_exported()"
+    if not isinstance(program, torch.export.ExportedProgram):
+        raise checks.wrong_type(f"{where}: program", "what torch.export.export gives", program)
+    if not hasattr(path, "write"):
+        path = checks.path(f"{where}: path", path)
     doors = []
     for node in program.graph.nodes:
         if node.op == "call_function" and str(node.target).startswith("neoc.call"):
@@ -345,6 +350,13 @@ def load_exported(path: Any) -> Any:
     """
     import pickle
     import zipfile
+    where = "neoc.torch.load_exported(): path"
+    if not hasattr(path, "read"):
+        path = checks.path(where, path)
+    try:
+        zipfile.ZipFile(path).close()
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise FileError(f"{where}: {problem}") from None
     with zipfile.ZipFile(path) as archive:
         names = [n for n in archive.namelist() if n.endswith(_FILE)]
         rows = bytes.fromhex(archive.read(names[0]).decode()) if names else pickle.dumps([])

@@ -21,8 +21,10 @@ from typing import Any, Mapping, NamedTuple, Sequence
 import torch
 
 from .. import _core
-from ..compiler import device_words, diagnostics_of, failure_of, option_words, size_words
-from ..errors import GradientError, NeoError, ShapeError, Unsupported, error_of
+from .. import checks
+from ..compiler import diagnostics_of, failure_of, read_text
+from ..errors import (DTypeError, GradientError, NameError_, NeoError, ShapeError, Unsupported,
+                      error_of)
 from ..model import Model
 from ..text import zeros_line
 from .functions import apply
@@ -84,6 +86,9 @@ class EntryCore:
                 return number, inputs, outputs
         known = ", ".join(r[0] for r in rows if r[1] == 0) or "none"
         raise NeoError(f"the model has no entry '{entry}' of outputs; it has {known}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EntryCore, (self.source, self.entry, self.arguments)
 
     # ---- what Door asks for
 
@@ -362,15 +367,17 @@ class Module(torch.nn.Module):
                  entry: str = "forward", seed: int = 0, threads: int | None = None,
                  options: Mapping[str, Any] | None = None, **sizes: int) -> None:
         super().__init__()
-        name = os.fspath(path)
+        where = "neoc.torch.Module()"
+        name = checks.path(f"{where}: path", path)
+        checks.text(f"{where}: entry", entry)
         if text is None:
-            try:
-                with open(name, encoding="utf-8") as file:
-                    text = file.read()
-            except OSError as problem:
-                raise error_of(7, f"{name}: {problem.strerror or problem}") from None
-        self._open(Model(text, path=name, seed=seed, threads=threads, sizes=sizes,
-                         options=options), entry)
+            text = read_text(f"{where}: path", name)
+        model = Model._compiled(where, text, path=name, seed=seed, threads=threads, sizes=sizes,
+                                options=options)
+        if entry not in model.entries:
+            raise NameError_(f"{where}: entry: the model has no entry '{entry}'; it has "
+                             f"{', '.join(model.entries)}")
+        self._open(model, entry)
 
     def _open(self, model: Model, entry: str) -> None:
         if any(row.name == entry and row.writes for row in _entries(model)):
@@ -429,6 +436,10 @@ class Module(torch.nn.Module):
         if missing:
             raise TypeError(f"{self.entry}() needs the input '{missing[0]}'")
         given = [values[n] for n in self._inputs]
+        for name, value in zip(self._inputs, given):
+            if not isinstance(value, torch.Tensor):
+                raise DTypeError(f"{self.entry}(): {name}: expected a torch.Tensor, given "
+                                 f"{checks.shown(value)}")
         return apply(self._door, given + [self._tensor(n) for n in self._rows])
 
     def _check_mode(self) -> None:

@@ -7,14 +7,16 @@ from typing import Any, Mapping, Sequence
 
 import torch
 
+from .. import checks
 from ..errors import DTypeError
 from ..op import Axes, Op as CoreOp
-from .functions import Eager, apply, in_transform
+from .functions import apply
 from .library import DTYPE_OF, WORDS, Door, door_of, retold
 
-_is_grad_enabled = torch.is_grad_enabled
 _is_autocast = torch.is_autocast_enabled
-_is_compiling = torch.compiler.is_compiling
+# Dynamo takes both for True. The first is quicker; where it is there, self._quick looks at the flag.
+_is_compiling = (torch.compiler.is_dynamo_compiling
+                 if hasattr(torch.compiler, "_is_compiling_flag") else torch.compiler.is_compiling)
 _Tensor = torch.Tensor
 
 
@@ -48,32 +50,21 @@ class Op:
         # Without static arguments there is one door; with, or without any tensor, the general way.
         plain = self._n > 0 and not any(self._is_static)
         self._door = self._door_for(()) if plain else None
-        self._call: Any = self._door.call if self._door else None
-        self._number = self._door.number if self._door else 0
+        self._quick: Any = self._door.quick if self._door else _ask_python
 
     # ---- calls
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        door = self._door
-        if named or door is None or len(args) != self._n or _is_compiling():
-            return self._general(args, named)
-        wants = False
-        for a in args:
-            if not isinstance(a, _Tensor):
-                return self._general(args, named)
-            if a.requires_grad:
-                wants = True
-        if in_transform() or _is_autocast("cpu"):
+        if named or _is_compiling():
             return self._general(args, named)
         try:
-            if wants and _is_grad_enabled():
-                return Eager.apply(door, *args)
-            return self._call(self._number, *args)
+            found = self._quick(*args)  # of torch_call.c
         except RuntimeError as problem:
             told = retold(problem, args)
             if told is problem:
                 raise
             raise told from None
+        return self._general(args, named) if found is NotImplemented else found
 
     def _general(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """A call of any kind."""
@@ -114,8 +105,8 @@ class Op:
         if isinstance(value, (bool, float)):
             return value
         if isinstance(value, _Tensor) or not hasattr(value, "__index__"):
-            raise TypeError(f"{self.__name__}() takes a number of Python for '{name}', which is "
-                            "static")
+            raise checks.wrong_type(f"{self.__name__}(): {name} is static",
+                                    "a number of Python", value)
         return int(value)
 
     # ---- arguments that are no tensors
@@ -125,8 +116,8 @@ class Op:
             return [v for _, v in given]
         for name, value in given:
             if not isinstance(value, (_Tensor, bool, int, float, torch.SymInt, torch.SymFloat)):
-                raise DTypeError(f"{name}: expected a torch.Tensor or a number, given "
-                                 f"{type(value).__name__}")
+                raise DTypeError(f"{self.__name__}(): {name}: expected a torch.Tensor or a number, "
+                                 f"given {checks.shown(value)}")
         dtypes = self._dtypes(door, given)
         device = next((v.device for _, v in given if isinstance(v, _Tensor)), None)
         return [v if isinstance(v, _Tensor) else
@@ -238,6 +229,10 @@ class Op:
         return Op, (self._core,)
 
 
+def _ask_python(*args: Any) -> Any:
+    return NotImplemented
+
+
 def _number_part(value: Any, usual: torch.dtype) -> tuple[Any, ...]:
     if isinstance(value, _Tensor):
         return ("array", WORDS[value.dtype], tuple(int(n) for n in value.shape))
@@ -267,6 +262,7 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     tensor([[3., 7.],
             [3., 7.]])
     """
-    words = {name: str(kind)[6:] if isinstance(kind, torch.dtype) else kind
-             for name, kind in (types or {}).items()}
-    return Op(CoreOp(text, out=out, static=static, types=words, math=math, threads=threads))
+    if isinstance(types, Mapping):
+        types = {name: str(kind)[6:] if isinstance(kind, torch.dtype) else kind
+                 for name, kind in types.items()}
+    return Op(CoreOp(text, out=out, static=static, types=types, math=math, threads=threads))

@@ -11,7 +11,7 @@ compiles it and tells errors at lines of Python.
     names.py                          what neoc shows of all this
     function given program            calls, their arguments, texts
     backend engine                    compiled code
-    tensor make kinds sizes poly      tensors, their types and sizes
+    tensor make kinds sizes size_floats poly   tensors, their types and sizes
     broadcast elements choices reductions shapes arranged products einstein   numpy's functions
     index at                          x[key], x.at[key]
     numpy_protocol numpy_linalg       np.exp(t), np.linalg.solve(a, b)

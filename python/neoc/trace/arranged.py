@@ -6,19 +6,24 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import ShapeError, Unsupported
+from ..checks import choice, number
+from ..errors import ArgumentError, ShapeError, Unsupported
 from . import sizes
-from .broadcast import _told, literal, operands_of
+from .broadcast import _told, is_scalar, literal, operands_of
 from .choices import clip
 from .elements import remainder
 from .expr import Apply, Condition, Expr, Literal, Operator
 from .make import lift
+from .named import refused
 from .poly import Index, Poly, at_least, poly
-from .reductions import axes_of, sum
+from .reductions import axes_of, axis_of, sum
 from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
-                     swapaxes)
-from .sizes import Size
+                     several, swapaxes)
+from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, define, read
+
+
+_MOST = 1 << 40
 
 
 def flip(x: Any, axis: Any = None) -> Tensor:
@@ -30,10 +35,10 @@ def flip(x: Any, axis: Any = None) -> Tensor:
 
 def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
     """The elements moved along an axis; what leaves at the end comes in at the front."""
-    t = lift(x)
+    t, shift = lift(x), distance("shift", shift)
     if axis is None:
         return reshape(roll(ravel(t), shift, 0), t.shape)
-    place = axes_of(axis, t.ndim)[0]
+    place = axis_of(axis, t.ndim)
     extent = t.extents[place]
 
     def body(i: List[Index]) -> Expr:
@@ -47,14 +52,14 @@ def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
 
 def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
     """Tensors behind each other along an axis."""
-    values = list(xs)
+    values = several(xs, "a sequence of tensors")
     if not values:
-        raise ValueError("need at least one array to concatenate")
+        raise ValueError("xs: need at least one array to concatenate")
     tensors = [lift(x) for x in values]
     if axis is None:
         tensors, axis = [ravel(t) for t in tensors], 0
     tensors, kind = operands_of("concatenate", tensors)
-    place = axes_of(axis, tensors[0].ndim)[0]
+    place = axis_of(axis, tensors[0].ndim)
     shape = _joined_along(tensors, place)
     ends: List[Poly] = []
     total = poly(0)
@@ -114,9 +119,9 @@ concat = concatenate
 
 def stack(xs: Any, axis: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
-    tensors = [lift(x) for x in xs]
+    tensors = [lift(x) for x in several(xs, "a sequence of tensors")]
     if not tensors:
-        raise ValueError("need at least one array to stack")
+        raise ValueError("xs: need at least one array to stack")
     for t in tensors[1:]:
         if t.ndim != tensors[0].ndim or not builtins.all(
                 sizes.equal(a, b) for a, b in zip(t.extents, tensors[0].extents)):
@@ -127,22 +132,26 @@ def stack(xs: Any, axis: int = 0) -> Tensor:
 
 def vstack(xs: Any) -> Tensor:
     """Tensors below each other."""
-    return concatenate([atleast_2d(x) for x in xs], 0)
+    return concatenate([atleast_2d(x) for x in several(xs, "a sequence of tensors")], 0)
 
 
 def hstack(xs: Any) -> Tensor:
     """Tensors beside each other."""
-    tensors = [atleast_1d(x) for x in xs]
+    tensors = [atleast_1d(x) for x in several(xs, "a sequence of tensors")]
+    if not tensors:
+        raise ValueError("xs: need at least one array to concatenate")
     return concatenate(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 def split(x: Any, parts: Any, axis: int = 0) -> List[Tensor]:
     """x cut along an axis: into so many equal parts, or before these positions."""
     t = lift(x)
-    place = axes_of(axis, t.ndim)[0]
+    place = axis_of(axis, t.ndim)
     extent = t.extents[place]
     if isinstance(parts, (int, Size)):
         count = parts if isinstance(parts, int) else sizes.fix(parts.poly)
+        if count < 1:
+            raise ArgumentError(f"parts: expected a number of parts, 1 or more, given {parts}")
         if extent.value() % count:
             raise ValueError("array split does not result in an equal division")
         if (extent // count * count - extent).now().terms:
@@ -150,7 +159,8 @@ def split(x: Any, parts: Any, axis: int = 0) -> List[Tensor]:
         step = extent // count
         cuts = [step * k for k in range(count + 1)]
     else:
-        cuts = [poly(0)] + [poly(p) for p in parts] + [extent]
+        cuts = [poly(0)] + [poly(p) for p in several(
+            parts, "a number of parts, or positions")] + [extent]
     key = (slice(None),) * place
     return [t[key + (slice(sizes.shown(a), sizes.shown(b)),)] for a, b in zip(cuts, cuts[1:])]
 
@@ -163,7 +173,10 @@ def unstack(x: Any, axis: int = 0) -> List[Tensor]:
 def tile(x: Any, reps: Any) -> Tensor:
     """x repeated as a whole, so many times along each dimension."""
     t = lift(x)
-    counts = (reps,) if isinstance(reps, (int, Size)) else tuple(reps)
+    counts = tuple([reps] if hasattr(reps, "__index__") else several(
+        reps, "a whole number or several"))
+    for c in counts:
+        extents(c)  # which refuses negative ones
     rank = builtins.max(t.ndim, len(counts))
     counts = (1,) * (rank - len(counts)) + counts
     t = reshape(t, (1,) * (rank - t.ndim) + t.shape)
@@ -180,8 +193,12 @@ def repeat_elements(x: Any, count: Any, axis: Optional[int] = None) -> Tensor:
     if axis is None:
         t, axis = ravel(t), 0
     if not isinstance(count, (int, Size, np.integer)):
-        raise Unsupported("repeat with a count for each element: the shape would depend on data")
-    place = axes_of(axis, t.ndim)[0]
+        if isinstance(count, (list, tuple, np.ndarray, Tensor)):
+            raise Unsupported("count: a number for each element is not possible, as the shape "
+                              "would depend on data")
+        raise refused(count, "a whole number")
+    extents(count)  # which refuses negative ones
+    place = axis_of(axis, t.ndim)
     shape = [e * poly(count) if k == place else e for k, e in enumerate(t.extents)]
 
     def body(i: List[Index]) -> Expr:
@@ -197,6 +214,10 @@ def pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0) ->
     """
     t = lift(x)
     pairs = _pairs(width, t.ndim)
+    if not isinstance(mode, str):
+        raise refused(mode, "one of 'constant', 'edge', 'reflect', 'wrap'")
+    if not is_scalar(constant_values):
+        raise refused(constant_values, "a number")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise Unsupported(f"pad with mode {mode!r}; there are constant, edge, reflect and wrap")
     shape = [e + poly(a) + poly(b) for e, (a, b) in zip(t.extents, pairs)]
@@ -228,10 +249,17 @@ def chosen(tests: Sequence[Expr], value: Expr, otherwise: Expr) -> Expr:
 
 
 def _pairs(width: Any, rank: int) -> List[Tuple[int, int]]:
-    array: Any = np.broadcast_to(np.asarray(width, dtype=np.int64), (rank, 2)) if rank else []
+    wanted = "a whole number, a pair (before, after), or a pair for each dimension"
+    try:
+        given = np.asarray(width)
+        if given.dtype.kind not in "iu":
+            raise refused(width, wanted)
+        array: Any = np.broadcast_to(given.astype(np.int64), (rank, 2)) if rank else []
+    except (TypeError, ValueError):
+        raise refused(width, wanted) from None
     pairs = [(int(a), int(b)) for a, b in array]
     if builtins.any(a < 0 or b < 0 for a, b in pairs):
-        raise ValueError("index can't contain negative values")
+        raise ValueError("width: index can't contain negative values")
     return pairs
 
 
@@ -249,8 +277,9 @@ def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") 
     t = lift(x)
     if axis is None:
         t, axis = ravel(t), 0
-    place = axes_of(axis, t.ndim)[0]
+    place = axis_of(axis, t.ndim)
     positions = lift(indices)
+    choice("mode", mode, ("raise", "clip", "wrap"))
     if mode == "clip":
         positions = clip(positions, 0, sizes.shown(t.extents[place] - 1))
     elif mode == "wrap":
@@ -261,7 +290,9 @@ def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") 
 def take_along_axis(x: Any, indices: Any, axis: int) -> Tensor:
     """x[.., indices[.., k, ..], ..]: positions along one axis, a row of them for each row of x."""
     t, positions = lift(x), lift(indices)
-    place = axes_of(axis, t.ndim)[0]
+    if positions.ndim != t.ndim:
+        raise ShapeError(f"indices: expected {t.ndim} dimensions as x, given {positions.ndim}")
+    place = axis_of(axis, t.ndim)
     from .make import arange
     key: List[Any] = []
     for k in range(t.ndim):
@@ -276,16 +307,27 @@ def take_along_axis(x: Any, indices: Any, axis: int) -> Tensor:
 
 def tril(x: Any, k: int = 0) -> Tensor:
     """x with zeros above the k-th diagonal."""
+    k = distance("k", k)
     return _triangle(x, lambda i, j: Condition("<=", j, i + k))
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
     """x with zeros below the k-th diagonal."""
+    k = distance("k", k)
     return _triangle(x, lambda i, j: Condition(">=", j, i + k))
+
+
+def _matrices(x: Any) -> Tensor:
+    t = lift(x)
+    if t.ndim < 2:
+        raise ShapeError(f"x: expected at least 2 dimensions, given the shape {t.shape}")
+    return t
 
 
 def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
     t = lift(x)
+    if not t.ndim:
+        raise ShapeError(f"x: expected at least 1 dimension, given the shape {t.shape}")
     t = broadcast_to(t, (*t.shape, *t.shape)) if t.ndim == 1 else t
     zero = literal(0, t.kind)
 
@@ -297,7 +339,7 @@ def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
 
 def diagonal(x: Any, offset: int = 0) -> Tensor:
     """The diagonal of the first two dimensions, last in the result as numpy's."""
-    t = lift(x)
+    t, offset = _matrices(x), number("offset", offset, -_MOST, _MOST)
     rows, columns = t.extents[0], t.extents[1]
     count = rows if at_least(columns, rows) else columns
     if not at_least(rows, count) or offset:
@@ -320,11 +362,11 @@ def trace(x: Any) -> Tensor:
 
 def diag(x: Any, k: int = 0) -> Tensor:
     """A matrix with this diagonal, or the diagonal of a matrix."""
-    t = lift(x)
+    t, k = lift(x), number("k", k, -_MOST, _MOST)
     if t.ndim == 2:
         return diagonal(t, k)
     if t.ndim != 1:
-        raise ValueError("Input must be 1- or 2-d.")
+        raise ValueError("x: Input must be 1- or 2-d.")
     n = t.extents[0] + builtins.abs(k)
     zero = literal(0, t.kind)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Any, List, Sequence, Tuple
 
+from .. import checks
 from ..errors import ShapeError
 from .arranged import chosen
 from .broadcast import operands_of
 from .expr import Apply, Condition, Expr, Literal, Number, Operator, Read, Reduce
 from .index import Place, advanced, kept, many_element, parsed, shape_of, subscripts_of
 from .make import lift
+from .named import named
 from .poly import Element, Index, Poly, at_least, poly
 from .shapes import broadcast_to
 from .sizes import shown
@@ -80,7 +82,7 @@ class Update:
 
     def apply(self, f: Any) -> Tensor:
         """f of the elements there."""
-        return self.set(f(self.get()))
+        return self.set(checks.function("x.at[key].apply(): f", f)(self.get()))
 
     def _values(self, values: Any) -> Tensor:
         operands, kind = operands_of("at", (self.x, values))
@@ -232,3 +234,7 @@ def _range_inverse(p: Place, i: Poly, extent: Poly, tests: List[Expr]) -> Poly:
     tests.append(Condition("==", distance % abs(p.step), poly(0)))
     steps = distance // abs(p.step)
     return steps if p.step > 0 else p.count - 1 - steps
+
+
+for _name in ("set", "add", "subtract", "multiply", "mul", "divide", "min", "max"):
+    setattr(Update, _name, named(getattr(Update, _name), _name, "x.at[key]."))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from ..errors import DTypeError, ShapeError
+from .. import checks
+from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import scope, sizes, tree
 from .expr import Literal
 from .functions import astype, clip
@@ -17,7 +18,7 @@ from .poly import Index, Poly, poly
 from .scope import Block, Statement
 from .size_floats import SizeFloat
 from .sizes import Size, shown
-from .tensor import Tensor, define, read
+from .tensor import Tensor, TraceError, define, read
 from .text import Writer
 
 Trees = Any
@@ -125,9 +126,39 @@ def _first(writer: Writer, carry: Tensor, name: str, first: Tensor) -> str:
     return f"{name}{f'[{left}]' if left else ''}{kind} = {number(first.body.value)}"
 
 
-def _firsts(init: Trees) -> Tuple[List[Tensor], tree.Structure]:
+_MOST_STEPS = 1 << 40
+
+
+def _tracing(name: str) -> scope.Trace:
+    """The trace that is active. TraceError where there is none."""
+    trace = scope.current()
+    if trace is None:
+        raise TraceError(f"neoc.{name}() is for traced functions: @neoc.function")
+    return trace
+
+
+def _tensor(where: str, argument: str, leaf: Any, kind: Any = None) -> Tensor:
+    """A leaf as a tensor; what is none is told with the argument."""
+    try:
+        return lift(leaf, kind)
+    except (TypeError, ValueError, RangeError) as problem:
+        if isinstance(problem, TraceError):
+            raise
+        raise type(problem)(f"{where}: {argument}: {problem}") from None
+
+
+def _rows(where: str, argument: str, leaf: Any) -> Tensor:
+    """A leaf whose first dimension counts steps."""
+    made = _tensor(where, argument, leaf)
+    if not made.extents:
+        raise ShapeError(f"{where}: {argument} have the steps as their first dimension, here is a "
+                         "scalar")
+    return made
+
+
+def _firsts(word_of: str, init: Trees) -> Tuple[List[Tensor], tree.Structure]:
     leaves, structure = tree.flatten(init)
-    return [lift(leaf) for leaf in leaves], structure
+    return [_tensor(f"neoc.{word_of}()", "init", leaf) for leaf in leaves], structure
 
 
 def _checked(what: str, nexts: Trees, structure: tree.Structure,
@@ -193,7 +224,15 @@ def scan(f: Callable[[Any, Any], Any], init: Trees, xs: Trees = None,
     }
     output h, hs
     """
-    return _rounds("scan", f, init, xs, length, reverse)
+    checks.function("neoc.scan(): f", f, "a function of carry and x")
+    reverse = checks.flag("neoc.scan(): reverse", reverse)
+    return _rounds("scan", f, init, xs, _length("neoc.scan(): length", length), reverse)
+
+
+def _length(where: str, given: Any) -> Any:
+    """A number of steps: None, a size, or a number."""
+    return given if given is None or isinstance(given, Size) else checks.number(
+        where, given, 0, _MOST_STEPS)
 
 
 def repeat(f: Callable[[Any, Any], Any], init: Trees, xs: Trees = None,
@@ -203,16 +242,21 @@ def repeat(f: Callable[[Any, Any], Any], init: Trees, xs: Trees = None,
     xs: parameters of all layers, stacked along their first dimension. Steps are compiled one by
     one, or as a loop where they are many (unroll= of neoc.function).
     """
+    where = "neoc.repeat()"
+    checks.function(f"{where}: f", f, "a function of carry and x")
     leaves = tree.flatten(xs)[0]
-    count = length if length is not None else len(lift(leaves[0])) if leaves else None
+    count = _length(f"{where}: length", length)
+    if count is None and leaves:
+        count = len(_rows(where, "xs", leaves[0]))
     if count is None:
-        raise ValueError("repeat needs xs or length")
+        raise ArgumentError(f"{where}: expected xs or length, given neither")
     return _rounds("repeat", f, init, xs, int(count), False)
 
 
 def _rounds(word_of: str, f: Callable[[Any, Any], Any], init: Trees, xs: Trees,
             length: Optional[Any], reverse: bool) -> Tuple[Trees, Trees]:
-    first, structure = _firsts(init)
+    trace = _tracing(word_of)
+    first, structure = _firsts(word_of, init)
     slices, slices_structure, count = _steps(word_of, xs, length)
     dummy = not first
     if dummy:
@@ -224,8 +268,6 @@ def _rounds(word_of: str, f: Callable[[Any, Any], Any], init: Trees, xs: Trees,
     result = f(carry, x)
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError(f"{word_of}: the body gives a pair (carry, y); y may be None")
-    trace = scope.current()
-    assert trace is not None
     trace.place()
     nexts = [loop.carries[0] + 1] if dummy else _checked(word_of, result[0], structure,
                                                        loop.carries)
@@ -251,18 +293,15 @@ def collectable(y: Tensor) -> Tensor:
 def _steps(word_of: str, xs: Trees, length: Optional[Any]) -> Tuple[
         List[Tensor], tree.Structure, Poly]:
     leaves, structure = tree.flatten(xs)
-    tensors = [lift(x) for x in leaves]
+    tensors = [_rows(f"neoc.{word_of}()", "xs", x) for x in leaves]
     count = None if length is None else poly(length)
     for t in tensors:
-        if not t.extents:
-            raise ShapeError(f"{word_of}: xs have the steps as their first dimension, here is a "
-                             "scalar")
         if count is None:
             count = t.extents[0]
         elif not sizes.equal(count, t.extents[0]):
             raise ShapeError(f"{word_of}: {count.value()} steps, but xs of {t.extents[0].value()}")
     if count is None:
-        raise ValueError(f"{word_of} needs xs or length")
+        raise ArgumentError(f"neoc.{word_of}(): expected xs or length, given neither")
     return tensors, structure, count.now()
 
 
@@ -283,9 +322,16 @@ def while_(cond: Callable[[Any], Any], body: Callable[[Any], Any], init: Trees, 
     ...     return neoc.while_(lambda s: abs(s*s - y) > 1e-4, lambda s: 0.5*(s + y/s), 1.0,
     ...                        limit=50)
     """
-    first, structure = _firsts(init)
+    where = "neoc.while_()"
+    checks.function(f"{where}: cond", cond, "a function of the carry")
+    checks.function(f"{where}: body", body, "a function of the carry")
+    if limit is None:
+        raise checks.wrong_type(f"{where}: limit", "a whole number or a size", limit)
+    limit = _length(f"{where}: limit", limit)
+    _tracing("while_")
+    first, structure = _firsts("while_", init)
     if not first:
-        raise ValueError("while_ needs a carry")
+        raise ArgumentError(f"{where}: init: expected a carry, given {checks.shown(init)}")
     go = _condition(cond(tree.unflatten(structure, first)))
     go = define((), "bool", lambda i: read(go, i), name="go") if go.is_view else go
     go.pinned = True
@@ -383,7 +429,9 @@ def case(i: Any, branches: Branches, *operands: Any) -> Trees:
     }
     output y
     """
-    on = lift(i, "i32" if isinstance(i, (int, Size)) and not isinstance(i, bool) else None)
+    _tracing("case")
+    is_whole = isinstance(i, (int, Size)) and not isinstance(i, bool)
+    on = _tensor("neoc.case()", "i", i, "i32" if is_whole else None)
     if on.extents or on.kind not in (*INTEGERS, "bool"):
         raise DTypeError(f"case: the choice is an integer or bool scalar, this is "
                          f"{word(on.kind)}{list(on.shape)}")
@@ -406,10 +454,18 @@ def on_view(t: Tensor) -> Tensor:
 
 
 def _labels(on: Tensor, branches: Branches) -> List[Tuple[str, Callable[..., Any]]]:
+    where, wanted = "neoc.case(): branches", "functions, in a list or in a dict by values of i"
+    if not isinstance(branches, (dict, list, tuple)):
+        raise checks.wrong_type(where, wanted, branches)
     given: Dict[Any, Callable[..., Any]] = dict(
         branches.items() if isinstance(branches, dict) else enumerate(branches))
     if not given:
-        raise ValueError("case needs branches")
+        raise checks.wrong_value(where, wanted, branches)
+    for key, f in given.items():
+        if not callable(f):
+            raise TypeError(f"{where}: expected {wanted}, given {checks.shown(f)} in it")
+        if key is not None and not hasattr(key, "__index__"):
+            raise TypeError(f"{where}: expected {wanted}, given the value {checks.shown(key)}")
     otherwise = given.pop(None, None)
     if on.kind == "bool":
         return _bool_labels(given, otherwise)

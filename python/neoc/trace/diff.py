@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Dict, List, Sequence, Set, Tuple, Union
 
-from ..errors import GradientError, ShapeError
+from .. import checks
+from ..errors import ArgumentError, GradientError, RangeError, ShapeError
 from . import scope, tree
 from .expr import Expr, Literal, Operator, Read, reads
 from .functions import lift, sum as total
@@ -18,7 +19,7 @@ from .kinds import FLOATS, word
 from .make import zeros_like
 from .poly import poly
 from .scope import Statement
-from .tensor import Tensor, define
+from .tensor import Tensor, TraceError, define
 from .text import Writer
 
 Argnums = Union[int, Sequence[int]]
@@ -126,11 +127,31 @@ def gradients(of: Tensor, by: Sequence[Tensor], seed: Any = None) -> List[Tensor
     return [next(iterator) if r else zeros_like(b) for b, r in zip(by, read)]
 
 
+def _tracing(name: str) -> None:
+    if scope.current() is None:
+        raise TraceError(f"neoc.{name} is for traced functions: @neoc.function")
+
+
+def _differentiated(name: str, f: Any, argnums: Any, has_aux: Any) -> Tuple[Any, bool]:
+    """argnums and has_aux, where f, they and so on are what they should be."""
+    where, wanted = f"neoc.{name}()", "a whole number or a sequence of these"
+    checks.function(f"{where}: f", f)
+    if isinstance(argnums, (str, bytes, dict, set)) or not hasattr(argnums, "__index__") and \
+            not hasattr(argnums, "__iter__"):
+        raise checks.wrong_type(f"{where}: argnums", wanted, argnums)
+    numbers = [argnums] if hasattr(argnums, "__index__") else list(argnums)
+    if not numbers:
+        raise checks.wrong_value(f"{where}: argnums", "at least one number", argnums)
+    whole = [checks.number(f"{where}: argnums", n, -1000, 1000) for n in numbers]
+    made = whole[0] if hasattr(argnums, "__index__") else tuple(whole)
+    return made, checks.flag(f"{where}: has_aux", has_aux)
+
+
 def _argnums(argnums: Argnums, count: int) -> Tuple[int, ...]:
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not -count <= n < count:
-            raise ValueError(f"argnums: there are {count} arguments, no number {n}")
+            raise ArgumentError(f"argnums: there are {count} arguments by position, no number {n}")
     return tuple(n % count for n in numbers)
 
 
@@ -138,10 +159,15 @@ def _aliased(value: Any, what: str) -> Tuple[Any, List[Alias]]:
     leaves, structure = tree.flatten(value)
     aliases = []
     for leaf in leaves:
-        t = lift(leaf)
+        try:
+            t = lift(leaf)
+        except (TypeError, RangeError) as problem:
+            if isinstance(problem, TraceError):
+                raise
+            raise type(problem)(f"neoc.{what}(): an argument: {problem}") from None
         if t.kind not in FLOATS:
-            raise GradientError(f"{what} takes floats, this is {word(t.kind)}; argnums names the "
-                                "arguments to differentiate by")
+            raise GradientError(f"neoc.{what}(): {what} takes floats, this is {word(t.kind)}; "
+                                "argnums names the arguments to differentiate by")
         if t.is_view or isinstance(leaf, (int, float)):
             t = _own(t)
         aliases.append(Alias(t))
@@ -176,16 +202,27 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
     dw = grad(loss, w)
     output loss, dw
     """
+    return _slopes("value_and_grad", f, argnums, has_aux)
+
+
+def _slopes(name: str, f: Callable[..., Any], argnums: Argnums,
+            has_aux: bool) -> Callable[..., Any]:
+    """value_and_grad, for a caller of another name."""
+    argnums, has_aux = _differentiated(name, f, argnums, has_aux)
+
     def of(*args: Any, **kwargs: Any) -> Any:
+        _tracing(name)
         numbers = _argnums(argnums, len(args))
         given, aliases = list(args), []
         structures = []
         for n in numbers:
-            given[n], found = _aliased(args[n], "grad")
+            given[n], found = _aliased(args[n], name)
             aliases.append(found)
             structures.append(tree.flatten(args[n])[1])
-        result = f(*given, **kwargs)
-        value, aux = result if has_aux else (result, None)
+        if not any(aliases):
+            raise GradientError(f"neoc.{name}(): argnums: the arguments that are differentiated by "
+                                "have no tensors in them")
+        value, aux = _of_two(name, f(*given, **kwargs), has_aux)
         loss = _loss(value)
         flat = [a for found in aliases for a in found]
         settle(flat, [loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
@@ -196,6 +233,16 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0,
         return ((loss, aux) if has_aux else loss), slopes
 
     return _like(of, f, "value_and_grad")
+
+
+def _of_two(name: str, result: Any, has_aux: bool) -> Tuple[Any, Any]:
+    """What f gives, and what it gives besides."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TypeError(f"neoc.{name}(): has_aux: expected f to give a pair, given "
+                        f"{checks.shown(result)}")
+    return result[0], result[1]
 
 
 def _like(of: Callable[..., Any], f: Callable[..., Any], word: str) -> Callable[..., Any]:
@@ -235,7 +282,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     dx = grad(loss, x)
     output dx
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = _slopes("grad", f, argnums, has_aux)
 
     def of(*args: Any, **kwargs: Any) -> Any:
         value, slopes = both(*args, **kwargs)
@@ -250,14 +297,16 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     y, pull = neoc.vjp(f, x, w);  dx, dw = pull(dy). With has_aux f gives (y, more), and so
     (y, pull, more) is the result.
     """
+    checks.function("neoc.vjp(): f", f)
+    has_aux = checks.flag("neoc.vjp(): has_aux", has_aux)
+    _tracing("vjp")
     given, aliases, structures = [], [], []
     for a in args:
         value, found = _aliased(a, "vjp")
         given.append(value)
         aliases.append(found)
         structures.append(tree.flatten(a)[1])
-    result = f(*given)
-    value, aux = result if has_aux else (result, None)
+    value, aux = _of_two("vjp", f(*given), has_aux)
     leaves, structure = tree.flatten(value)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
     flat = [a for found in aliases for a in found]
@@ -307,6 +356,12 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     In the text it is the gradient of a gradient: da = grad(y, a, seed = g) is linear in g, and
     grad(sum(da*ta), g) is the derivative along ta. The compiler finds that g is not read.
     """
+    checks.function("neoc.jvp(): f", f)
+    for name, values in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(values, (list, tuple)):
+            raise checks.wrong_type(f"neoc.jvp(): {name}",
+                                    "a tuple with a value for each argument of f", values)
+    _tracing("jvp")
     flat_t, structure_t = tree.flatten(tuple(tangents))
     if tree.flatten(tuple(primals))[1] != structure_t:
         raise ValueError("tangents have the structure of primals: "
@@ -317,13 +372,19 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     leaves, structure = tree.flatten(result)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
     settle(aliases, outputs)
-    made = [lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
-            for t, a in zip(flat_t, aliases)]
+    made = [_tangent(t, a) for t, a in zip(flat_t, aliases)]
     for t, a in zip(made, aliases):
         if t.shape != a.tensor.shape:
             raise ShapeError(f"a tangent has the shape {t.shape}, its primal {a.tensor.shape}")
     slopes = [_pushed(y, aliases, made) for y in outputs]
     return tree.unflatten(structure, outputs), tree.unflatten(structure, slopes)
+
+
+def _tangent(t: Any, a: Alias) -> Tensor:
+    try:
+        return lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
+    except (TypeError, RangeError) as problem:
+        raise type(problem)(f"neoc.jvp(): tangents: {problem}") from None
 
 
 def _pushed(y: Tensor, aliases: Sequence[Alias], tangents: Sequence[Tensor]) -> Tensor:
@@ -350,4 +411,5 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     The compiler prices both for every tensor. `neoc.function(g, memory="small")`, or a number of
     bytes, bounds what is kept, so that code with checkpoints of other systems needs no other form.
     """
-    return f
+    made: Callable[..., Any] = checks.function("neoc.checkpoint(): f", f)
+    return made

@@ -1,9 +1,10 @@
 """einsum: letters are loops, those that the result lacks are summed."""
 from __future__ import annotations
 
+import re
 from typing import Dict, List, Sequence, Tuple
 
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from . import sizes
 from .expr import Expr
 from .broadcast import operands_of
@@ -31,6 +32,9 @@ def einsum(subscripts: str, operands: Sequence[Tensor]) -> Tensor:
 
 def _parsed(text: str, tensors: Sequence[Tensor]) -> Tuple[
         List[List[str]], List[str], Dict[str, Poly]]:
+    wrong = re.search(r"[^A-Za-z.,>-]", text) or re.search(r"(?<!\.)\.\.?(?!\.)|\.{4}", text)
+    if wrong:
+        raise ArgumentError(f"subscripts: expected letters, ',', '...' and '->', given {text!r}")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(tensors):
@@ -50,6 +54,9 @@ def _parsed(text: str, tensors: Sequence[Tensor]) -> Tuple[
     before, ellipsis, behind = right.partition("...")
     result = list(before) + (dots if ellipsis else []) + list(behind)
     for name in result:
+        if result.count(name) > 1:
+            raise ValueError(f"einstein sum subscripts string includes output subscript '{name}' "
+                             "multiple times")
         if name not in extents:
             raise ValueError(f"einstein sum subscripts string included output subscript '{name}' "
                              "which never appeared in an input")

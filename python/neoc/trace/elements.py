@@ -5,6 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ..checks import number
 from ..errors import DTypeError, Unsupported
 from .broadcast import converted, is_scalar, operands_of, pointwise
 from .expr import Apply, Expr, Literal, Operator
@@ -197,7 +198,7 @@ floor, ceil, rint = map(_rounded_integers, (floor, ceil, rint))
 
 def round(x: Any, decimals: int = 0) -> Tensor:  # noqa: A001
     """Rounded to so many decimals, halves to even."""
-    t = lift(x)
+    t, decimals = lift(x), number("decimals", decimals, -300, 300)
     if t.kind not in FLOATS:
         if decimals < 0:
             raise Unsupported("integers are not rounded to tens")

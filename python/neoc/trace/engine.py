@@ -108,7 +108,7 @@ class Entries:
         self._free.append(first)
 
     def _entry(self) -> Any:
-        return _core.Entry(_core.Context(self._program, 0), 0, lambda name, value: False)
+        return _core.Entry(_core.Context(self._program, 0), 0, lambda name, value: None)
 
     def __call__(self, *values: Any) -> Any:
         entry = self._free.pop() if self._free else self._entry()

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
+import sys
 import threading
 from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import CompileError, NeoError, Unsupported
+from .. import _core, checks
+from ..compiler import check_explained, checked_options, thread_count, write_text
+from ..errors import ArgumentError, CompileError, NeoError, Unsupported
 from . import backend, scope, tree
 from .given import Given, Standing, shapes_apart, standing
 from .poly import Poly, Symbol
@@ -160,11 +162,15 @@ class Direct:
         self.function.direct[self.arguments] = None
         if self.function.flat is self:
             self.function.flat = None
+        if self.function.recent is self:
+            self.function.recent = None
 
     def made(self, values: Any) -> Any:
         """The tree of the results."""
         assert self.structure is not None
-        return tree.unflatten(self.structure, values if type(values) is tuple else (values,))
+        leaves = values if type(values) is tuple else (values,)
+        made = _core.tree_made(self.structure, leaves)
+        return tree.unflatten(self.structure, leaves) if made is None else made
 
 
 class Function:
@@ -172,22 +178,27 @@ class Function:
 
     def __init__(self, f: Callable[..., Any], static_argnames: Sequence[str], sizes: str,
                  options: Dict[str, Any]) -> None:
-        if sizes not in SIZES:
-            raise ValueError(f"sizes is one of {', '.join(map(repr, SIZES))}, not {sizes!r}")
+        where = "neoc.function()"
+        checks.function(f"{where}: f", f, "a Python function")
+        checks.choice(f"{where}: sizes", sizes, SIZES)
+        static_argnames = checks.names(f"{where}: static_argnames", static_argnames)
+        thread_count(f"{where}: threads", options.get("threads"))
+        checked_options(where, {k: v for k, v in options.items() if k != "threads"})
         functools.update_wrapper(self, f)
         self.f, self.sizes, self.options = f, sizes, options
-        self.static = ((static_argnames,) if isinstance(static_argnames, str)
-                       else tuple(static_argnames))
-        self.signature = inspect.signature(f)
+        self.static = static_argnames
+        self.signature = _signature_of(f)
         for name in self.static:
             if name not in self.signature.parameters:
-                raise ValueError(f"static_argnames: {self.called()} has no argument '{name}'")
+                raise ArgumentError(f"{where}: static_argnames: {self.called()} has no argument "
+                                    f"'{name}'")
         self.memo: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.groups: Dict[Hashable, Group] = {}
         self.lock = threading.RLock()
         self.hits = self.misses = self.compiled = 0
         self.direct: Dict[tree.Structure, Optional[Direct]] = {}
         self.flat: Optional[Direct] = None
+        self.recent: Optional[Direct] = None  # of the last call that was found by its structure
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
 
@@ -198,6 +209,15 @@ class Function:
     def __deepcopy__(self, memo: Dict[int, Any]) -> "Function":
         """A function of its own, which compiles anew; the Python function is shared."""
         return Function(self.f, self.static, self.sizes, dict(self.options))
+
+    def __reduce__(self) -> Any:
+        """By name where the decorated function has it; else by the Python function."""
+        found: Any = sys.modules.get(str(getattr(self, "__module__", "")))
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (
+            Function, (self.f, self.static, self.sizes, dict(self.options)))
 
     def __repr__(self) -> str:
         return f"<neoc.function {self.called()}{self.signature}>"
@@ -211,10 +231,16 @@ class Function:
             return self._call(args, kwargs)
         known, leaves = self.flat, args
         if known is None or len(args) != known.count:
-            flat, structure = tree.flatten(args)
-            known, leaves = self.direct.get(structure), tuple(flat)
-            if known is None:
-                return self._looked_up(structure, flat, args)
+            known = self.recent
+            found = _core.tree_leaves(known.arguments, args) if known is not None else None
+            if found is None:
+                flat, structure = tree.flatten(args)
+                known, found = self.direct.get(structure), tuple(flat)
+                if known is None:
+                    return self._looked_up(structure, flat, args)
+                self.recent = known
+            leaves = found
+        assert known is not None
         try:
             values = known.op(*leaves)
         except NotDirect:
@@ -369,6 +395,8 @@ class Function:
 
         what: "groups", "schedule", "kernels", "memory", "after=PASS".
         """
+        where = f"{self.called()}.explain(): what"
+        check_explained(where, what)
         if self.last is None:
             raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain")
         return backend.explained(self.last.text, what, self.options)
@@ -379,13 +407,14 @@ class Function:
         Constant arrays that are too large to be written in it are inputs there, and are written
         beside it as PATH.NAME.npy.
         """
+        where = f"{self.called()}.save(): path"
+        place = checks.path(where, path)
         if self.last is None:
             raise NeoError(f"{self.called()} was not called yet, so there is nothing to save")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.last.text)
+        write_text(where, place, self.last.text)
         for name, value in self.last.inputs:
             if not isinstance(value, int):
-                np.save(f"{os.fspath(path)}.{name}.npy", value)
+                np.save(f"{place}.{name}.npy", value)
 
     def cache_info(self) -> CacheInfo:
         """How many calls were found, how many were looked for, programs compiled, entries."""
@@ -398,7 +427,15 @@ class Function:
             self.groups.clear()
             self.direct.clear()
             self.quick.clear()
-            self.flat = None
+            self.flat = self.recent = None
+
+
+def _signature_of(f: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(f)
+    except (TypeError, ValueError):
+        raise checks.wrong_type("neoc.function(): f", "a Python function, whose arguments have "
+                                "names", f) from None
 
 
 def _any_symbolic(args: Any) -> bool:
@@ -436,9 +473,10 @@ def function(f: Optional[Callable[..., Any]] = None, *, static_argnames: Sequenc
     output product, total
     """
     if f is None:
+        where = "neoc.function()"  # what can be told before there is a function
+        checks.choice(f"{where}: sizes", sizes, SIZES)
+        checks.names(f"{where}: static_argnames", static_argnames)
         return lambda g: Function(g, static_argnames, sizes, options)
-    if not callable(f):
-        raise TypeError("neoc.function takes a Python function")
     return Function(f, static_argnames, sizes, options)
 
 

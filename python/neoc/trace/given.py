@@ -7,6 +7,7 @@ from typing import Any, Dict, Hashable, List, Sequence, Tuple
 
 import numpy as np
 
+from ..errors import ArgumentError
 from . import tree
 from .kinds import kind_of
 from .tensor import Tensor
@@ -117,11 +118,15 @@ def shapes_apart(value: Any) -> Any:
 
 def standing(value: Any) -> Any:
     if isinstance(value, _Shape):
+        if any(not 0 <= n < 1 << 48 for n in value.extents):
+            raise ArgumentError(f"a shape has extents of 0 or more, given {value.extents}")
         return Standing(value.extents, "f32")
     if isinstance(value, str):
         kind, bracket, rest = value.partition("[")
         if not bracket and value:
             return Standing((), kind)
-        extents = [int(n) for n in rest.rstrip("]").split(",") if n.strip()]
-        return Standing(extents, kind.strip() or "f32")
+        found = [n.strip() for n in rest.rstrip("]").split(",") if n.strip()]
+        if not all(n.isdecimal() for n in found):
+            raise ArgumentError(f"'{value}' is no type; write one as \"f32[3, 4]\"")
+        return Standing([int(n) for n in found], kind.strip() or "f32")
     return value

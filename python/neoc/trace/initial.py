@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
+from .. import checks
 from . import backend
 from .kinds import kind_of
 from .module_text import Definition, calls_stateful
@@ -21,7 +22,7 @@ def initial_values(d: Definition, args: Sequence[Any], options: Dict[str, Any],
                         f"{len(args)}")
     lines = [f"import {d.module}"]
     for k, (a, value) in enumerate(zip(d.arguments, args)):
-        shape, kind = _shape_and_kind(value)
+        shape, kind = _shape_and_kind(f"neoc.{d.module}.{d.name}.init(): {a.name}", value)
         bound = ""
         if "<" in a.kind:
             kind, bound = "i32", f" < {options_bound(a.kind, options)}"
@@ -44,12 +45,14 @@ def options_bound(kind: str, options: Dict[str, Any]) -> int:
     name = kind.partition("<")[2].strip()
     if name not in options:
         raise TypeError(f"init needs {name}=, one more than the largest of the integers")
-    return int(options[name])
+    return checks.number(f"init(): {name}", options[name])
 
 
-def _shape_and_kind(value: Any) -> Tuple[Tuple[int, ...], str]:
+def _shape_and_kind(where: str, value: Any) -> Tuple[Tuple[int, ...], str]:
     if isinstance(value, tuple) and all(isinstance(n, (int, np.integer)) for n in value):
-        return tuple(int(n) for n in value), "f32"
+        return tuple(checks.number(where, n) for n in value), "f32"
     if hasattr(value, "shape"):
         return tuple(int(n) for n in value.shape), kind_of(value.dtype)
-    return (), "f32"
+    if isinstance(value, (int, float)):
+        return (), "f32"
+    raise checks.wrong_type(where, "an array or a shape", value)

@@ -13,6 +13,7 @@ NUMPY: Dict[str, Any] = {
     "u8": np.dtype(np.uint8), "bool": np.dtype(np.bool_)}
 KINDS: Dict[Any, str] = {dtype: kind for kind, dtype in NUMPY.items()}
 NAMES = {"bfloat16": "bf16", **{str(dtype.name): kind for kind, dtype in NUMPY.items()}}
+TYPES = "float64, float32, float16, bfloat16, int64, int32, int8, uint8 and bool"
 FLOATS = ("f64", "f32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "i8", "u8")
 
@@ -26,6 +27,8 @@ def kind_of(dtype: Any) -> str:
     found = KINDS.get(dtype) if isinstance(dtype, np.dtype) else None
     if found is not None:
         return found
+    if dtype is None:
+        raise DTypeError(f"dtype: expected a type of elements, given None; there are {TYPES}")
     name = str(getattr(dtype, "name", getattr(dtype, "__name__", dtype)))
     name = name.rpartition(".")[2]
     if name in NUMPY or name == "bf16":
@@ -34,9 +37,8 @@ def kind_of(dtype: Any) -> str:
         return NAMES[name]
     try:
         return KINDS[np.dtype(dtype)]
-    except (TypeError, KeyError):
-        kinds = "float64, float32, float16, bfloat16, int64, int32, int8, uint8 and bool"
-        raise DTypeError(f"there are no tensors of {name}; there are {kinds}") from None
+    except (TypeError, ValueError, KeyError, SyntaxError):
+        raise DTypeError(f"dtype: there are no tensors of {name:.60}; there are {TYPES}") from None
 
 
 def dtype_of(kind: str) -> Any:

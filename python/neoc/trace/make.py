@@ -5,13 +5,15 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from ..errors import Unsupported
+from ..checks import flag, number, real, shown
+from ..errors import ArgumentError, RangeError, Unsupported
 from . import scope
 from .expr import Apply, Condition, Expr, Literal, Number
-from .kinds import as_kind, kind_of, weak
+from .kinds import FLOATS, NUMPY, as_kind, kind_of, weak, word
+from .named import refused
 from .poly import Poly, at_least, poly
 from .size_floats import SizeFloat, number_of
-from .sizes import Size, extents
+from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
 
 
@@ -34,6 +36,8 @@ def lift(value: Any, kind: Optional[str] = None) -> Tensor:
         return from_float(value, kind or value.kind)
     if isinstance(value, (bool, int, float, np.generic)) and np.ndim(value) == 0:
         return full((), value, kind or _scalar_kind(value))
+    if value is None or isinstance(value, (str, bytes, dict, set)):
+        raise refused(value, "a tensor, an array or a number")
     return constant(value, kind)
 
 
@@ -88,14 +92,16 @@ def _of_tensors(value: Any) -> Optional[Tensor]:
 
 def as_array(value: Any, kind: Optional[str] = None) -> Any:
     """A numpy array of the value, in the type that it is to have."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        raise refused(value, "a tensor, an array or a number") from None
     if kind is None and not hasattr(value, "dtype") and not hasattr(value, "__array__"):
         kind = {"f": "f32", "i": "i32"}.get(array.dtype.kind)
     if array.dtype.kind in "OUSV" and array.dtype.name != "bfloat16":
-        raise TypeError(f"{type(value).__name__} is no tensor: {value!r:.60}")
+        raise refused(value, "a tensor, an array or a number")
     if kind == "bf16" or array.dtype.name == "bfloat16":
         return array
-    from .kinds import NUMPY
     array = array.astype(NUMPY[kind]) if kind else array
     kind_of(array.dtype)
     return array
@@ -141,6 +147,8 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
     if isinstance(value, Tensor) or np.ndim(value):
         from .functions import broadcast_to
         return broadcast_to(lift(value), shape)
+    if not isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+        raise refused(value, "a number or a tensor")
     kind = as_kind(dtype, weak(value))
     literal = Literal(_scalar(value, kind), kind)
     bound = None
@@ -152,17 +160,23 @@ def full(shape: Any, value: Any, dtype: Any = None) -> Tensor:
 def _scalar(value: Any, kind: str) -> Any:
     if kind == "bool":
         return bool(value)
-    return float(value) if kind in ("f64", "f32", "f16", "bf16") else int(value)
+    if kind in FLOATS:
+        return float(value)
+    limits = np.iinfo(NUMPY[kind])
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value) or \
+            not limits.min <= int(value) <= limits.max:
+        raise RangeError(f"{shown(value)} is no number of the type {word(kind)}")
+    return int(value)
 
 
 def zeros(shape: Any, dtype: Any = "f32") -> Tensor:
     """Zeros; float32 if no dtype is given."""
-    return full(shape, 0, kind_of(dtype))
+    return full(shape, 0, as_kind(dtype, "f32"))
 
 
 def ones(shape: Any, dtype: Any = "f32") -> Tensor:
     """Ones; float32 if no dtype is given."""
-    return full(shape, 1, kind_of(dtype))
+    return full(shape, 1, as_kind(dtype, "f32"))
 
 
 def full_like(x: Any, value: Any, dtype: Any = None) -> Tensor:
@@ -207,11 +221,14 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     <neoc.function ...>
     """
     start, stop = (0, start) if stop is None else (start, stop)
-    if any(isinstance(v, (float, SizeFloat)) for v in (start, stop, step)):
-        return lift(np.arange(*map(number_of, (start, stop, step))).astype(np.float32))
-    first, by = poly(start), int(step)
-    if not by:
-        raise ZeroDivisionError("arange needs a step that is not 0")
+    for v in (start, stop, step):
+        if not isinstance(v, (int, float, np.integer, np.floating, Size, SizeFloat)):
+            raise refused(v, "a number or a size")
+    if not step:
+        raise ArgumentError("step: expected a number that is not 0, given 0")
+    if any(isinstance(v, (float, np.floating, SizeFloat)) for v in (start, stop, step)):
+        return lift(_floats(*map(number_of, (start, stop, step)))).astype(as_kind(dtype, "f32"))
+    first, by = poly(start), number("step", step, -_MOST_STEP, _MOST_STEP)
     count = (poly(stop) - first + (by - 1 if by > 0 else by + 1)) // by
     known = count.constant()
     count = poly(0) if known is not None and known < 0 else count
@@ -222,16 +239,32 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     return define((count,), kind, lambda i: Number(first + poly(i[0]) * by, kind), bound=bound)
 
 
+_MOST_STEP = 1 << 40
+_MOST_WRITTEN = 1 << 28  # elements of a constant
+
+
+def _floats(start: Any, stop: Any, step: Any) -> Any:
+    """numpy's arange, of sizes that are no more than fit."""
+    count = (float(stop) - float(start))/float(step)
+    if not count < _MOST_WRITTEN:
+        raise ArgumentError(f"expected at most {_MOST_WRITTEN} elements, given {shown(start)} to "
+                            f"{shown(stop)} by {shown(step)}")
+    return np.arange(float(start), float(stop), float(step))
+
+
 def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
              dtype: Any = None) -> Tensor:
     """num numbers from start to stop; float32 if no dtype is given."""
-    values = np.linspace(start, stop, num, endpoint=endpoint)
+    start, stop = (real(name, x, good=lambda x: True)
+                   for name, x in (("start", start), ("stop", stop)))
+    num = number("num", num, 0, _MOST_WRITTEN)
+    values = np.linspace(start, stop, num, endpoint=flag("endpoint", endpoint))
     return lift(values.astype(np.float32)) if dtype is None else lift(values).astype(dtype)
 
 
 def eye(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
     """Ones on the k-th diagonal of an [n, m] matrix, zeros elsewhere."""
-    kind = kind_of(dtype)
+    kind, k = as_kind(dtype, "f32"), distance("k", k)
 
     def body(i: Sequence[Any]) -> Expr:
         one = Literal(True if kind == "bool" else 1, kind)
@@ -250,7 +283,7 @@ def identity(n: Any, dtype: Any = "f32") -> Tensor:
 
 def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
     """Ones at and below the k-th diagonal."""
-    kind = kind_of(dtype)
+    kind, k = as_kind(dtype, "f32"), distance("k", k)
 
     def body(i: Sequence[Any]) -> Expr:
         inside = Condition("<=", poly(i[1]), poly(i[0]) + k)
@@ -261,9 +294,9 @@ def tri(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:
 
 def random(shape: Any = (), dtype: Any = "f32") -> Tensor:
     """Numbers that are uniform in [0, 1), other ones in each call (the language's rand())."""
-    kind = kind_of(dtype)
+    kind = as_kind(dtype, "f32")
     if kind not in ("f64", "f32", "f16", "bf16"):
-        raise Unsupported("random numbers are floats")
+        raise Unsupported(f"dtype: random numbers are floats, not {word(kind)}")
 
     def body(_: Sequence[Any]) -> Expr:
         number: Expr = Apply("rand", [], "f32")
@@ -278,8 +311,9 @@ def normal(shape: Any = (), dtype: Any = "f32") -> Tensor:
     """Numbers of the standard normal distribution, by Box and Muller, other ones in each call."""
     u, v = random(shape), random(shape)
     from . import functions as f
+    kind = as_kind(dtype, "f32")
     made = f.sqrt(-2.0 * f.log(1.0 - u)) * f.cos(2.0 * np.pi * v)
-    return made.astype(dtype)
+    return made.astype(kind)
 
 
 def bounded_by(tensor: Tensor, extent: Poly) -> bool:

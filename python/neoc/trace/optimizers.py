@@ -12,7 +12,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import Unsupported
+from .. import checks
+from ..errors import ArgumentError, NameError_, RangeError, Unsupported
 from . import tree
 from .diff import value_and_grad
 from .function import Function
@@ -39,6 +40,11 @@ class Optimizer:
         self.lifted = Lifted(definition, definition.name)
         self.rates = {s.name: options.pop(s.name, _value(s.value)) for s in self.lifted.settings}
         self.options = options
+        for name, value in {**self.rates, **options}.items():
+            if not (callable(value) and name in self.rates) and not _is_number(value):
+                more = ", or a function from the step" if name in self.rates else ""
+                raise checks.wrong_type(f"neoc.optim.{definition.name}(): {name}",
+                                        f"a number{more}", value)
         self._check()
 
     def _check(self) -> None:
@@ -56,6 +62,10 @@ class Optimizer:
     # ---- states
     def init(self, params: Tree) -> Dict[str, Any]:
         """The states with which training begins, as arrays, for parameters that are arrays."""
+        where = f"neoc.optim.{self.definition.name}.init(): params"
+        for w in tree.flatten(params)[0]:
+            if not isinstance(w, (float, np.generic)) and not hasattr(w, "dtype"):
+                raise checks.wrong_type(where, "a tree of arrays of floats", w)
         states: Dict[str, Any] = {}
         for s in self.definition.states:
             states[s.name] = tree.map(lambda w, s=s: self._first(s, w), params)
@@ -108,8 +118,14 @@ class Optimizer:
 
         more: what the optimizer takes behind w and g, as trees like the parameters.
         """
+        where = f"neoc.optim.{self.definition.name}.update()"
+        lacking = [n for n in self._state_names() if n not in checks.mapping(
+            f"{where}: states", states, "a dict of states, as init gives it")]
+        if lacking:
+            raise NameError_(f"{where}: states: expected those of init, '{lacking[0]}' is missing")
         flat, structure = tree.flatten(params)
-        columns = [[lift(v) for v in flat], self._column(gradients, structure, "gradients")]
+        columns = [[self._leaf("params", v) for v in flat],
+                   self._column(gradients, structure, "gradients")]
         columns += [self._column(m, structure, "arguments") for m in more]
         columns += [self._column(states[s.name], structure, s.name)
                     for s in self.definition.states]
@@ -124,12 +140,24 @@ class Optimizer:
             result["step"] = step + 1
         return tree.unflatten(structure, [row[0] for row in rows]), result
 
+    def _state_names(self) -> List[str]:
+        return [*[s.name for s in self.definition.states],
+                *[n for n, rate in self.rates.items() if not callable(rate)],
+                *(["step"] if self._counts() else [])]
+
     def _column(self, values: Tree, structure: tree.Structure, what: str) -> List[Tensor]:
         leaves, its = tree.flatten(values)
         if its != structure:
-            raise ValueError(f"{self!r}: parameters are {tree.show(structure)}, {what} "
-                             f"{tree.show(its)}")
-        return [lift(v) for v in leaves]
+            raise ArgumentError(f"neoc.optim.{self.definition.name}.update(): {what}: expected a "
+                                f"tree as params, {tree.show(structure)}, given {tree.show(its)}")
+        return [self._leaf(what, v) for v in leaves]
+
+    def _leaf(self, what: str, value: Any) -> Tensor:
+        try:
+            return lift(value)
+        except (TypeError, RangeError) as problem:
+            raise type(problem)(f"neoc.optim.{self.definition.name}.update(): {what}: "
+                                f"{problem}") from None
 
     def _norm(self, gradients: Sequence[Tensor]) -> Optional[Tensor]:
         """The norm of all gradients, where something depends on it."""
@@ -164,6 +192,11 @@ class Optimizer:
         return made
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (bool, int, float, np.generic, Written)) or \
+        np.ndim(value) == 0 and hasattr(value, "dtype")
+
+
 def maker(definition: Definition) -> Callable[..., Optimizer]:
     """The function of Python's that makes an optimizer of this kind."""
     kinds = inspect.Parameter
@@ -172,7 +205,10 @@ def maker(definition: Definition) -> Callable[..., Optimizer]:
         for o in definition.options])
 
     def make(**options: Any) -> Optimizer:
-        signature.bind(**options)
+        try:
+            signature.bind(**options)
+        except TypeError as problem:
+            raise TypeError(f"neoc.optim.{definition.name}(): {problem}") from None
         return Optimizer(definition, options)
 
     make.__name__ = make.__qualname__ = definition.name
@@ -195,6 +231,13 @@ class TrainStep:
 
     def __init__(self, loss: Callable[..., Any], optimizer: Any, has_aux: bool,
                  options: Dict[str, Any]) -> None:
+        where = "neoc.train_step()"
+        checks.function(f"{where}: loss", loss)
+        if not callable(getattr(optimizer, "init", None)) or \
+                not callable(getattr(optimizer, "update", None)):
+            raise checks.wrong_type(f"{where}: optimizer", "an optimizer of neoc.optim, or what "
+                                    "has init and update", optimizer)
+        has_aux = checks.flag(f"{where}: has_aux", has_aux)
         self.loss, self.optimizer = loss, optimizer
         slopes = value_and_grad(loss, 0, has_aux)
 

@@ -16,6 +16,8 @@ import operator
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
+from .named import refused
+
 IntLike = Union[int, "Poly"]
 Monomial = Tuple[Any, ...]
 
@@ -294,7 +296,10 @@ def poly(value: Any) -> Poly:
         return Poly({(value,): 1})
     if hasattr(value, "poly"):
         return value.poly  # type: ignore[no-any-return]
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise refused(value, "an integer or a size") from None
     return Poly({(): number}) if number else ZERO
 
 

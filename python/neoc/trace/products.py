@@ -1,8 +1,10 @@
 """Products of matrices and tensors, and what gradients do not flow through."""
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+import builtins
+from typing import Any, List, Sequence, Tuple
 
+from .. import checks
 from ..errors import ShapeError
 from . import sizes
 from .broadcast import broadcast, literal, operands_of, pointwise
@@ -10,8 +12,10 @@ from .elements import multiply
 from .expr import Apply, Expr, Operator, Read, Reduce
 from .kinds import FLOATS
 from .make import lift
+from .named import refused
 from .poly import Index, poly
-from .shapes import atleast_2d, expand_dims, ravel, reshape
+from .reductions import axis_of
+from .shapes import atleast_2d, expand_dims, ravel, reshape, several
 from .tensor import Tensor, define, read
 
 
@@ -91,15 +95,27 @@ def outer(a: Any, b: Any) -> Tensor:
     return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0))
 
 
+def _pairs(axes: Any, rank: int, other: int) -> List[Tuple[int, int]]:
+    """The dimensions of both that tensordot sums over."""
+    if hasattr(axes, "__index__"):
+        count = checks.number("axes", axes, 0, builtins.min(rank, other))
+        return list(zip(range(rank - count, rank), range(count)))
+    wanted = "a number of dimensions, or a pair of dimensions of a and of b"
+    if not isinstance(axes, (list, tuple)) or len(axes) != 2:
+        raise refused(axes, wanted)
+    first, second = ([axis_of(k, n) for k in ([given] if hasattr(given, "__index__")
+                                              else several(given, wanted))]
+                     for given, n in zip(axes, (rank, other)))
+    if len(first) != len(second) or len(set(first)) != len(first) or \
+            len(set(second)) != len(second):
+        raise checks.wrong_value("axes", "as many dimensions of a as of b, each once", axes)
+    return list(zip(first, second))
+
+
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """Sums of products over these dimensions of a and b."""
     x, y = lift(a), lift(b)
-    if isinstance(axes, int):
-        pairs = list(zip(range(x.ndim - axes, x.ndim), range(axes)))
-    else:
-        first = [axes[0]] if isinstance(axes[0], int) else list(axes[0])
-        second = [axes[1]] if isinstance(axes[1], int) else list(axes[1])
-        pairs = [(p % x.ndim, q % y.ndim) for p, q in zip(first, second)]
+    pairs = _pairs(axes, x.ndim, y.ndim)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     names_x = [next(letters) for _ in range(x.ndim)]
     names_y = [next(letters) for _ in range(y.ndim)]
@@ -123,6 +139,8 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = None) -> Tensor:
     The compiler chooses the order of sums, so `optimize` is ignored.
     """
     from .einstein import einsum as build
+    if not isinstance(subscripts, str):
+        raise refused(subscripts, "a str, as \"ij,jk->ik\"")
     return build(subscripts, [lift(o) for o in operands])
 
 

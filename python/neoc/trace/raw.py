@@ -4,7 +4,8 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Sequence, Tuple, Union
 
-from ..errors import NeoError
+from .. import checks
+from ..errors import ArgumentError
 from . import scope
 from .make import lift
 from .sizes import Size
@@ -36,14 +37,17 @@ def expr(text: str, *, out: Union[str, Sequence[str], None] = None, **given: Any
     C = expr(a, f)
     output C
     """
+    checks.text("text", text)
+    wanted = None if out is None else checks.names("out", out)
     trace = scope.current()
     if trace is None:
         raise TraceError("neoc.expr is for traced functions; neoc.op makes an operator of a text")
-    tensors = {k: lift(v) for k, v in given.items() if not _is_option(v)}
+    tensors = {k: _lifted(k, v) for k, v in given.items() if not _is_option(v)}
     options = {k: v for k, v in given.items() if _is_option(v)}
-    results = [out] if isinstance(out, str) else list(out) if out else results_of(text)
+    results = results_of(text) if wanted is None else list(wanted)
     if not results:
-        raise NeoError(f"neoc.expr: there is no definition in {text!r}")
+        raise ArgumentError(f"text: there is no definition in {text!r}" if wanted is None else
+                            "out: expected at least one name, given none")
     name = _free(trace)
     arguments = ", ".join(_argument(k, t) for k, t in tensors.items())
     told = f"; {', '.join(options)}" if options else ""
@@ -53,6 +57,15 @@ def expr(text: str, *, out: Union[str, Sequence[str], None] = None, **given: Any
                                                        for k, v in options.items()),
                 results, imports_of(text), {name: whole})
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def _lifted(name: str, value: Any) -> Tensor:
+    try:
+        return lift(value)
+    except TypeError as problem:
+        if isinstance(problem, TraceError):
+            raise
+        raise TypeError(f"{name}: {problem}") from None
 
 
 def _is_option(value: Any) -> bool:

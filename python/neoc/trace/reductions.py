@@ -1,11 +1,13 @@
 """Reductions along axes, and running sums."""
 from __future__ import annotations
 
+import operator
 from builtins import any as any_of
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
+from ..checks import flag, number, shown
 from ..errors import ShapeError
 from .broadcast import convert, converted
 from .elements import sqrt, square, subtract
@@ -17,13 +19,18 @@ from .sizes import is_empty
 from .tensor import Tensor, define, read
 
 
+_MOST = 1 << 40
+
+
 def axes_of(axis: Any, rank: int) -> Tuple[int, ...]:
     """An axis argument as positions from 0."""
     if axis is None:
         return tuple(range(rank))
     result = []
     for a in axis if isinstance(axis, (tuple, list)) else (axis,):
-        place = a.__index__()
+        if isinstance(a, bool) or not hasattr(type(a), "__index__"):
+            raise TypeError(f"axis: expected a whole number or several, given {shown(a)}")
+        place = operator.index(a)
         if not -rank <= place < rank:
             raise np.AxisError(place, rank) if hasattr(np, "AxisError") else ShapeError(
                 f"axis {place} is out of bounds for array of dimension {rank}")
@@ -33,10 +40,17 @@ def axes_of(axis: Any, rank: int) -> Tuple[int, ...]:
     return tuple(sorted(result))
 
 
+def axis_of(axis: Any, rank: int) -> int:
+    """An argument that is one axis, from 0."""
+    if axis is None or isinstance(axis, (tuple, list)):
+        raise TypeError(f"axis: expected a whole number, given {shown(axis)}")
+    return axes_of(axis, rank)[0]
+
+
 def reduced(name: str, x: Tensor, axis: Any, keepdims: bool, kind: str,
             element: Callable[[Expr], Expr] = lambda e: e, mask: Any = None) -> Tensor:
     """A reducer of the language over axes of x; element: what is reduced; mask: what counts."""
-    axes = axes_of(axis, x.ndim)
+    axes, keepdims = axes_of(axis, x.ndim), flag("keepdims", keepdims)
     kept = [k for k in range(x.ndim) if k not in axes]
     chosen = None if mask is None else _mask(mask, x)
     shape = [poly(1) if k in axes else e for k, e in enumerate(x.extents)
@@ -165,6 +179,7 @@ def var(x: Any, axis: Any = None, dtype: Any = None, ddof: int = 0,
     t = lift(x)
     t = converted(t, as_kind(dtype, t.kind if t.kind in FLOATS else "f64"))
     centred = t - mean(t, axis, keepdims=True)
+    ddof = number("ddof", ddof, -_MOST, _MOST)
     if not ddof:
         return mean(square(centred), axis, keepdims=keepdims)
     count = poly(1)
@@ -191,7 +206,7 @@ def _running(name: str) -> Callable[..., Tensor]:
         if axis is None:
             from .shapes import ravel
             t, axis = ravel(t), 0
-        place = axes_of(axis, t.ndim)[0]
+        place = axis_of(axis, t.ndim)
         kind = _sum_kind(t, dtype)
 
         def body(i: List[Index]) -> Expr:
@@ -213,8 +228,8 @@ cumsum, cumprod = _running("sum"), _running("prod")
 def diff(x: Any, n: int = 1, axis: int = -1) -> Tensor:
     """Differences of neighbours along an axis, n times."""
     t = lift(x)
-    place = axes_of(axis, t.ndim)[0]
-    for _ in range(n):
+    place = axis_of(axis, t.ndim)
+    for _ in range(number("n", n, 0, 64)):
         later = (slice(None),) * place + (slice(1, None),)
         before = (slice(None),) * place + (slice(None, -1),)
         t = t[later] - t[before]

@@ -4,21 +4,37 @@ from __future__ import annotations
 import builtins
 from typing import Any, List, Optional, Sequence, Tuple
 
+import numpy as np
+
 from ..errors import ShapeError
 from . import sizes
 from .broadcast import _told, aligned, broadcast, can_repeat
 from .expr import Expr
 from .make import lift
 from .poly import Index, Poly, poly
-from .reductions import axes_of
+from .reductions import axes_of, axis_of
 from .sizes import Size, extents
+from .named import refused
 from .tensor import Tensor, define, read
+
+
+def several(value: Any, wanted: str) -> List[Any]:
+    """An argument that is a sequence, as a list."""
+    if isinstance(value, (str, bytes, dict, set)) or not hasattr(value, "__iter__") and \
+            not hasattr(value, "__getitem__"):
+        raise refused(value, wanted)
+    try:
+        return list(value)
+    except TypeError:
+        raise refused(value, wanted) from None
 
 
 def transpose(x: Any, axes: Optional[Sequence[int]] = None) -> Tensor:
     """The dimensions in another order; the opposite one if none is given."""
     t = lift(x)
-    order = list(range(t.ndim))[::-1] if axes is None else [axes_of(a, t.ndim)[0] for a in axes]
+    order = list(range(t.ndim))[::-1]
+    if axes is not None:
+        order = [axis_of(a, t.ndim) for a in several(axes, "a sequence of axes")]
     if sorted(order) != list(range(t.ndim)):
         raise ValueError("axes don't match array")
 
@@ -38,7 +54,7 @@ def swapaxes(x: Any, a: int, b: int) -> Tensor:
     """Two dimensions exchanged."""
     t = lift(x)
     order = list(range(t.ndim))
-    p, q = axes_of(a, t.ndim)[0], axes_of(b, t.ndim)[0]
+    p, q = axis_of(a, t.ndim), axis_of(b, t.ndim)
     order[p], order[q] = order[q], order[p]
     return transpose(t, order)
 
@@ -51,10 +67,13 @@ def matrix_transpose(x: Any) -> Tensor:
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     """Dimensions at other places; the others keep their order."""
     t = lift(x)
-    sources = [source] if isinstance(source, int) else list(source)
-    targets = [destination] if isinstance(destination, int) else list(destination)
-    sources = [axes_of(a, t.ndim)[0] for a in sources]
-    targets = [axes_of(a, t.ndim)[0] for a in targets]
+    sources, targets = ([a] if hasattr(a, "__index__") else several(a, "an axis or several")
+                        for a in (source, destination))
+    if len(sources) != len(targets):
+        raise ValueError(f"source and destination: expected as many axes in both, given "
+                         f"{len(sources)} and {len(targets)}")
+    sources = [axis_of(a, t.ndim) for a in sources]
+    targets = [axis_of(a, t.ndim) for a in targets]
     order = [k for k in range(t.ndim) if k not in sources]
     for place, axis in sorted(zip(targets, sources)):
         order.insert(place, axis)
@@ -107,7 +126,8 @@ def broadcast_arrays(*xs: Any) -> List[Tensor]:
 def reshape(x: Any, shape: Any) -> Tensor:
     """The elements in row-major order with another shape; one extent may be -1."""
     t = lift(x)
-    given = (shape,) if isinstance(shape, (int, Size)) else tuple(shape)
+    given = [shape] if hasattr(shape, "__index__") else several(
+        shape, "a shape: a whole number or several")
     target = _solved(t, given)
 
     def body(i: List[Index]) -> Expr:
@@ -120,9 +140,11 @@ def _solved(t: Tensor, given: Sequence[Any]) -> List[Poly]:
     total, known = poly(1), poly(1)
     for e in t.extents:
         total = total * e
-    open_places = [k for k, s in enumerate(given) if isinstance(s, int) and s == -1]
+    open_places = [k for k, s in enumerate(given) if not isinstance(s, Size) and
+                   isinstance(s, (int, np.integer)) and s == -1]
     for k, s in enumerate(given):
         if k not in open_places:
+            extents(s)  # which refuses negative ones
             known = known * poly(s)
     words = f"cannot reshape array of size {total.value()} into shape {_told_given(given)}"
     if len(open_places) > 1:

@@ -13,7 +13,10 @@ from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
 
+from ..checks import number, shown as told
+from ..errors import ArgumentError
 from . import scope
+from .named import refused
 from .poly import Poly, Symbol, at_least, poly
 
 COMPARISONS: Dict[str, Callable[[int, int], bool]] = {
@@ -276,13 +279,21 @@ def is_empty(extent: Poly) -> bool:
     return not at_least(extent, 1) and bool(shown(extent) <= 0)
 
 
+def distance(name: str, value: Any) -> Any:
+    """An argument that moves by so many elements: a size stays one, else a whole number."""
+    return value if isinstance(value, Size) else number(name, value, -(1 << 40), 1 << 40)
+
+
 def extents(shape: Any) -> Tuple[Poly, ...]:
     """A shape argument (a number or several) as extents."""
     if isinstance(shape, (int, Size)) or hasattr(shape, "__index__"):
         shape = (shape,)
+    if isinstance(shape, (str, bytes, dict, set)) or not hasattr(shape, "__iter__"):
+        raise refused(shape, "a shape: a whole number or several")
     result = tuple(poly(s) for s in shape)
     for extent in result:
         value = extent.constant()
-        if value is not None and value < 0:
-            raise ValueError("negative dimensions are not allowed")
+        if value is not None and not 0 <= value < 1 << 48:
+            raise ArgumentError("negative dimensions are not allowed" if value < 0 else
+                                f"shape: an extent of {told(value)} is larger than memory")
     return result

@@ -9,7 +9,10 @@ import inspect
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ..errors import CompileError, DTypeError, ShapeError
+import numpy as np
+
+from .. import checks
+from ..errors import CompileError, DTypeError, NeoError, ShapeError
 from . import backend, module_text, nested, scope
 from .expr import Apply
 from .functions import converted, pointwise
@@ -19,9 +22,10 @@ from .make import lift
 from .module_text import Definition, Lifted, Variable
 from .poly import Poly, Symbol, at_least, greatest, poly
 from .scope import Statement
+from .named import told
 from .size_floats import number_of
 from .sizes import equal
-from .tensor import Tensor
+from .tensor import Tensor, TraceError
 from .text import Writer, number
 
 NAMES = re.compile(r"[A-Za-z_]\w*")
@@ -73,8 +77,16 @@ class StdFunction:
         return f"<function neoc.{self.__qualname__}{self.__signature__}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._call(*args, **kwargs)
+        except (TypeError, ValueError, ArithmeticError, NeoError) as problem:
+            raise told(problem, f"neoc.{self.__qualname__}()", self, args, kwargs) from None
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         values = dict(self.__signature__.bind(*args, **kwargs).arguments)
-        params = dict(values.pop("params", None) or {})
+        given = values.pop("params", None)
+        params = dict({} if given is None else checks.mapping(
+            "params", given, "a dict of parameters by name"))
         for v in self.parameters:
             if values.get(v.name) is not None:
                 params[v.name] = values.pop(v.name)
@@ -84,8 +96,10 @@ class StdFunction:
             values.update({n: params.pop(n) for n in names if n in params})
         missing = [n for n in names if n not in values]
         if missing:
-            raise TypeError(f"{self.__qualname__}() needs {', '.join(missing)}; "
+            raise TypeError(f"needs {', '.join(missing)}; "
                             f"{self.__qualname__}.init gives initial values of parameters")
+        if scope.current() is None:
+            raise TraceError("there is no traced function here; use @neoc.function or neoc.eager()")
         params = {k: lift(v) if not isinstance(v, dict) else v for k, v in params.items()}
         tensors = self._typed([lift(values.pop(n)) for n in names], params)
         if self._is_elementwise(tensors):
@@ -98,7 +112,7 @@ class StdFunction:
                    params: Dict[str, Any]) -> Any:
         """A call of a copy whose parameters are arguments (nested.py)."""
         d = self.definition
-        training = options.pop("training", False)
+        training = checks.flag("training", options.pop("training", False))
         self._complete(options, params)
         results = [f"r{k}" for k in range(len(d.results))]
         lines = call_text(f"{d.module}.{d.name}", tensors, _options(options), results,
@@ -120,8 +134,7 @@ class StdFunction:
                         and isinstance(params.get(v.name), Tensor):
                     options[o.name] = params[v.name].shape[v.axes.index(o.name)]
             if not o.value and o.name not in options:
-                raise TypeError(f"{self.__qualname__}() needs the option {o.name}=, or the "
-                                "parameters")
+                raise TypeError(f"needs the option {o.name}=, or the parameters")
 
     def _values(self, copy: nested.Copy, shapes: Dict[nested.Path, Tuple[int, ...]],
                 params: Dict[str, Any]) -> List[Tensor]:
@@ -144,6 +157,11 @@ class StdFunction:
         args: arrays or shapes of the arguments; options: as of a call.
         """
         from .initial import initial_values
+        where = f"neoc.{self.__qualname__}.init()"
+        seed = checks.seed(f"{where}: seed", seed)
+        for name, value in options.items():
+            if not isinstance(value, (bool, int, float, np.generic)):
+                raise checks.wrong_type(f"{where}: {name}", "a number or a bool", value)
         return initial_values(self.definition, args, options, seed)
 
     # ---- arguments
@@ -279,7 +297,14 @@ def _axes(v: Variable, t: Tensor) -> List[Tuple[int, str]]:
 
 
 def _options(options: Dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {option(value)}" for name, value in options.items())
+    return ", ".join(f"{name} = {_option(name, value)}" for name, value in options.items())
+
+
+def _option(name: str, value: Any) -> str:
+    try:
+        return option(value)
+    except TypeError as problem:
+        raise TypeError(f"{name}: {problem}") from None
 
 
 def option(value: Any) -> str:
@@ -292,7 +317,7 @@ def option(value: Any) -> str:
         return number(value)
     if hasattr(value, "item"):
         return number(value.item())
-    raise TypeError(f"an option is a number or a bool, not {type(value).__name__}")
+    raise TypeError(f"expected a number or a bool, given {checks.shown(value)}")
 
 
 def call(name: str, tensors: Sequence[Tensor], options: str, labels: Sequence[str],

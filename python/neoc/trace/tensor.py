@@ -380,7 +380,12 @@ class Tensor:
 
 def _op(name: str, *args: Any, **kwargs: Any) -> Tensor:
     from . import functions
-    made: Tensor = getattr(functions, name)(*args, **kwargs)
+    f = getattr(functions, name)
+    try:
+        made: Tensor = f(*args, **kwargs)
+    except Exception as problem:
+        from .named import told
+        raise told(problem, f"Tensor.{name}()", f, args, kwargs) from None
     return made
 
 

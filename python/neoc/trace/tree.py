@@ -9,9 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Callable, Dict, Hashable, List, Sequence, Tuple, Type
 
+from .. import checks
+from ..errors import ArgumentError
+
 Structure = Tuple[Any, ...]
 LEAF: Structure = ("leaf",)
 NOTHING: Structure = ("none",)
+_WORDS = ("leaf", "none", "dict", "list", "tuple", "named", "own", "data")
 
 _registered: Dict[Type[Any], Tuple[Callable[[Any], Tuple[Sequence[Any], Hashable]],
                                    Callable[[Hashable, Sequence[Any]], Any]]] = {}
@@ -25,6 +29,10 @@ def register(kind: Type[Any], flatten_one: Callable[[Any], Tuple[Sequence[Any], 
     unflatten_one(that, trees) makes the value again. Where that is a tuple of strings, one for
     each tree, these are their names in texts and messages.
     """
+    if not isinstance(kind, type):
+        raise checks.wrong_type("tree.register(): kind", "a class", kind)
+    checks.function("tree.register(): flatten_one", flatten_one)
+    checks.function("tree.register(): unflatten_one", unflatten_one)
     _registered[kind] = flatten_one, unflatten_one
 
 
@@ -69,8 +77,23 @@ def _sorted(keys: Any) -> List[Any]:
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     """The tree of this structure with these values."""
-    iterator = iter(leaves)
-    return _unflatten(structure, iterator)
+    if not isinstance(structure, tuple) or not structure or structure[0] not in _WORDS:
+        raise checks.wrong_type("tree.unflatten(): structure", "a structure of tree.flatten",
+                                structure)
+    if not hasattr(leaves, "__iter__"):
+        raise checks.wrong_type("tree.unflatten(): leaves", "a sequence of values", leaves)
+    values = list(leaves)
+    if len(values) != _count(structure):
+        raise ArgumentError(f"tree.unflatten(): leaves: expected {_count(structure)} values, given "
+                            f"{len(values)}")
+    return _unflatten(structure, iter(values))
+
+
+def _count(structure: Structure) -> int:
+    """How many values a tree of this structure has."""
+    if structure in (LEAF, NOTHING):
+        return int(structure == LEAF)
+    return sum(_count(part) for part in structure[3])
 
 
 def _unflatten(structure: Structure, leaves: Any) -> Any:
@@ -98,12 +121,14 @@ def map(f: Callable[..., Any], tree: Any, *others: Any) -> Any:  # noqa: A001
     >>> map(lambda a, b: a + b, [1, {"x": 2}], [10, {"x": 20}])
     [11, {'x': 22}]
     """
+    checks.function("tree.map(): f", f)
     leaves, structure = flatten(tree)
     columns = [leaves]
     for other in others:
         values, its = flatten(other)
         if its != structure:
-            raise ValueError(f"trees have different structures: {show(structure)} and {show(its)}")
+            raise ArgumentError("tree.map(): others: trees have different structures: "
+                                f"{show(structure)} and {show(its)}")
         columns.append(values)
     return unflatten(structure, [f(*row) for row in zip(*columns)])
 

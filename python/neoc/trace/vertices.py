@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from .. import checks
 from ..errors import NeoError, ShapeError, Unsupported
 from . import scope, sizes, tree
 from .control import collectable, is_number, same_as
@@ -277,6 +278,12 @@ def vertex(f: Callable[..., Any], graph: Any, down: bool = False) -> Callable[..
     ss = body(x)
     output ss
     """
+    checks.function("neoc.vertex(): f", f, "a function of a vertex")
+    down = checks.flag("neoc.vertex(): down", down)
+    if not isinstance(graph, Tensor) and not hasattr(graph, "child"):
+        raise checks.wrong_type("neoc.vertex(): graph", "a neoc.Graph or a table of children that "
+                                "is an argument of the traced function", graph)
+
     def call(*args: Any) -> Any:
         trace = scope.current()
         if trace is None or trace.eager:

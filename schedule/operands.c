@@ -1,0 +1,107 @@
+/* Takes the factors of a contraction apart into what one side of a register tile reads (contract.h).
+ *
+ *     sum[d] (x[n, d] - c[k, d])^2      factors 0, 1: x[n, d] - c[k, d]
+ *                                       parts 2, 3: x[n, d] and c[k, d]
+ *
+ * A factor is taken apart where an element function has arguments none of which varies along all axes
+ * of the function: each of them may be on a side of its own. Below such a function nothing is taken
+ * apart twice; what is guarded by a choice stays whole. */
+#include "schedule/contract.h"
+
+typedef struct {
+  const neo_module *m;
+  const neo_form *f;
+  neo_contraction *c;
+  uint32_t factor; /* number of the factor at hand */
+  bool full;       /* there were too many parts */
+} taking;
+
+static bool is_function(const taking *t, neo_expr e) {
+  const neo_node *n = neo_expr_node(t->m, e);
+  return neo_op_is_elementwise((neo_op)n->op) && n->op != NEO_OP_SELECT &&
+         neo_type_is_float((neo_type)n->type);
+}
+
+/* Does an argument of the function, or of one below it, have fewer axes than what it is an argument
+ * of, and no other one all of them? */
+static bool comes_apart(const taking *t, neo_expr e) {
+  const neo_node n = *neo_expr_node(t->m, e);
+  uint64_t all = neo_form_axes(t->m, t->f, e);
+  uint32_t varying = 0;
+  if (!is_function(t, e))
+    return false;
+  for (uint32_t k = 0; k < n.arg.n; k++) {
+    neo_expr x = neo_list_expr(t->m, n.arg, k);
+    uint64_t axes = neo_form_axes(t->m, t->f, x);
+    if (axes == all)
+      return comes_apart(t, x);
+    varying += axes != 0;
+  }
+  return varying > 1;
+}
+
+static void add_part(taking *t, neo_expr e) {
+  neo_contraction *c = t->c;
+  for (uint32_t k = c->n; k < c->n_operands; k++)
+    if (c->factor[k].e.i == e.i) {
+      c->factor[k].within |= 1u << t->factor;
+      return;
+    }
+  t->full = t->full || c->n_operands == NEO_MAX_OPERANDS;
+  if (!t->full)
+    c->factor[c->n_operands++] =
+        (neo_factor){.e = e, .axes = neo_form_axes(t->m, t->f, e), .within = 1u << t->factor};
+}
+
+/* Adds the parts of e, and the cost of the functions that put them together. */
+static void take_apart(taking *t, neo_expr e) {
+  const neo_node n = *neo_expr_node(t->m, e);
+  if (!comes_apart(t, e)) {
+    if (neo_form_reads(t->m, e) || neo_form_axes(t->m, t->f, e))
+      add_part(t, e);
+    return;
+  }
+  t->c->factor[t->factor].ops += neo_op_additions((neo_op)n.op);
+  for (uint32_t k = 0; k < n.arg.n; k++)
+    take_apart(t, neo_list_expr(t->m, n.arg, k));
+}
+
+void neo_contraction_take_apart(const neo_module *m, const neo_form *f, neo_contraction *c) {
+  taking t = {.m = m, .f = f, .c = c};
+  c->n_operands = c->n;
+  for (t.factor = 0; t.factor < c->n; t.factor++) {
+    neo_factor *x = &c->factor[t.factor];
+    x->apart = comes_apart(&t, x->e);
+    if (x->apart)
+      take_apart(&t, x->e);
+  }
+  if (!t.full)
+    return;
+  c->n_operands = c->n;
+  for (uint32_t k = 0; k < c->n; k++)
+    c->factor[k].apart = false;
+}
+
+static bool by_parts(const neo_factor *x, uint64_t rows, uint64_t columns) {
+  return x->apart && neo_factor_side(x, rows, columns) == NEO_SIDE_BOTH;
+}
+
+bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t rows, uint64_t columns) {
+  if (k < c->n)
+    return !by_parts(&c->factor[k], rows, columns);
+  for (uint32_t i = 0; i < c->n; i++)
+    if (c->factor[k].within >> i & 1 && by_parts(&c->factor[i], rows, columns))
+      return true;
+  return false;
+}
+
+double neo_contraction_functions(const neo_contraction *c, uint64_t rows, uint64_t columns) {
+  double ops = 0;
+  for (uint32_t k = 0; k < c->n; k++) {
+    bool again = false;
+    for (uint32_t i = 0; i < k; i++)
+      again = again || c->factor[i].e.i == c->factor[k].e.i;
+    ops += by_parts(&c->factor[k], rows, columns) && !again ? c->factor[k].ops : 0;
+  }
+  return ops;
+}
