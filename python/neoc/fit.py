@@ -16,7 +16,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List
 
 from . import _core, arrays, checks
 from .compiler import write_text
-from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
+from .errors import DTypeError, NeoError, RangeError, ShapeError, UnknownName
 
 if TYPE_CHECKING:
     from .model import Entry, Model, Tensor
@@ -122,7 +122,7 @@ def checkpoint(path: str | os.PathLike[str], best: str | None = None) -> Callbac
         nonlocal lowest
         if best is not None:
             if best not in row:
-                raise NameError_(f"checkpoint: '{best}' is none of {', '.join(row)}")
+                raise UnknownName(f"checkpoint: '{best}' is none of {', '.join(row)}")
             if not row[best] < lowest:
                 return
             lowest = row[best]
@@ -141,7 +141,7 @@ def early_stopping(value: str = "val_loss", patience: int = 3) -> Callback:
     def look(model: Model, row: dict[str, Any]) -> bool:
         nonlocal lowest, waited
         if value not in row:
-            raise NameError_(f"early_stopping: '{value}' is none of {', '.join(row)}")
+            raise UnknownName(f"early_stopping: '{value}' is none of {', '.join(row)}")
         if row[value] < lowest:
             lowest, waited = row[value], 0
         else:
@@ -168,7 +168,7 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
     missing = [n for n in entry.inputs if n not in data]
     unknown = [n for n in data if n not in entry.inputs]
     if missing or unknown:
-        raise NameError_(f"{what}: " + "; ".join(filter(None, (
+        raise UnknownName(f"{what}: " + "; ".join(filter(None, (
             f"{entry!r} needs {', '.join(missing)} too" if missing else "",
             f"{entry!r} takes no {', '.join(unknown)}" if unknown else ""))))
     rows: dict[str, Any] = {}
@@ -368,7 +368,7 @@ def _train_entry(model: Model, name: str | None) -> Entry:
         return model.entries[training[0]]
     if name in model.entries and model.entries[name].trains:
         return model.entries[name]
-    raise NameError_(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
+    raise UnknownName(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
                      if training else "fit(): the model trains nothing: its text has no `train`")
 
 
@@ -441,7 +441,7 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     held = None
     if validation is not None:
         if validation_entry not in model.entries:
-            raise NameError_(f"validation_entry: the model has no entry '{validation_entry}'; "
+            raise UnknownName(f"validation_entry: the model has no entry '{validation_entry}'; "
                              f"it has {', '.join(model.entries)}")
         held = _batches(model, model.entries[validation_entry], validation, batch_size, False, 0,
                         "validation")

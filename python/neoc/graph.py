@@ -21,7 +21,7 @@ from typing import Any, Iterable, Mapping, Sequence
 import numpy as np
 
 from . import _core, checks
-from .errors import ArgumentError, DTypeError, NameError_, NeoError, RangeError, ShapeError
+from .errors import ArgumentError, DTypeError, NeoError, RangeError, ShapeError, UnknownName
 from .trace import tree
 from .trace.named import method_of, told
 
@@ -137,7 +137,7 @@ class Graph:
     @property
     def features(self) -> dict[str, Any]:
         """Arrays with a row for each vertex, by name."""
-        return dict(self._features)
+        return _Features(self._features)
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
@@ -592,7 +592,7 @@ def _together(graphs: Sequence[Graph]) -> dict[str, Any]:
     names = list(graphs[0]._features)
     for k, g in enumerate(graphs):
         if set(g._features) != set(names):
-            raise NameError_(f"graph {k} has the features {', '.join(g._features) or 'none'}, "
+            raise UnknownName(f"graph {k} has the features {', '.join(g._features) or 'none'}, "
                              f"graph 0 {', '.join(names) or 'none'}")
     return {name: _joined(name, [g._features[name] for g in graphs]) for name in names}
 
@@ -673,7 +673,7 @@ def _names(features: Sequence[str]) -> Sequence[str]:
 def _attribute(graph: Any, nodes: Sequence[Any], name: str) -> Any:
     for node in nodes:
         if name not in graph.nodes[node]:
-            raise NameError_(f"node {node!r} has no attribute '{name}'")
+            raise UnknownName(f"node {node!r} has no attribute '{name}'")
     return np.asarray([graph.nodes[node][name] for node in nodes])
 
 
@@ -683,5 +683,5 @@ def _of_frame(frame: Any, name: str) -> Any:
     except (KeyError, AttributeError):
         found = None
     if found is None:
-        raise NameError_(f"the graph has no feature '{name}'")
+        raise UnknownName(f"the graph has no feature '{name}'")
     return _host(found)

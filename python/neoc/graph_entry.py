@@ -58,6 +58,10 @@ class GraphEntry(Entry):
             return super().__call__(**plain)
         return self._restored(super().__call__(**plain), moved, plain.get("out"))
 
+    def _takes(self) -> Tuple[str, ...]:
+        tables = {f"{name}.child": name for name in self.graphs}
+        return tuple(tables.get(name, name) for name in self.inputs)
+
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs as arrays, where graphs are among them."""
         named = dict(values)
