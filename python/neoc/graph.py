@@ -16,7 +16,7 @@ given.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Dict, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,14 @@ Features = Mapping[str, Any]
 _MOST_CHILDREN = 1 << 20
 _named = method_of("Graph")
 MOST = 2**31 - 1  # vertices: numbers of vertices are int32
+
+
+class _Features(Dict[str, Any]):
+    """A graph's features; a KeyError of a name that it does not have lists the others."""
+
+    def __missing__(self, name: Any) -> Any:
+        raise UnknownName(f"the graph has no feature {name!r}; it has {', '.join(self) or 'none'} "
+                          "(with_features adds some)")
 
 
 class Graph:

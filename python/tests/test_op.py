@@ -35,6 +35,32 @@ class Calls(unittest.TestCase):
         self.same(self.mm(B=self.b, A=self.a), wanted)
         self.same(self.mm(self.a, B=self.b), wanted)
 
+    def test_args_are_the_order_of_arguments_by_position(self):
+        text = "O[i, d] = s*(sum[k] V[k, d]*exp(Q[i, k]))"
+        q, v = np.random.default_rng(3).random((2, 4, 4))
+        f = neoc.op(text, args=("Q", "V", "s"))
+        self.assertEqual(f.arguments, ("Q", "V", "s"))
+        self.same(f(q, v, 2.0), 2*np.exp(q) @ v)
+        self.same(pickle.loads(pickle.dumps(f))(q, v, 2.0), 2*np.exp(q) @ v)
+        seed = np.ones((4, 4))
+        slow = neoc.op(text).vjp()(Q=q, V=v, s=2.0, d_O=seed)
+        fast = f.vjp()(q, v, 2.0, seed)
+        self.same(fast[0], slow[2])
+        self.same(fast[1], slow[1])
+        self.same(f.vmap((0, None, None))(np.stack([q, q]), v, 1.0)[1], np.exp(q) @ v)
+        loss = neoc.op("y = sum[i] b[i]*a[i]^2", args=("a", "b"))
+        self.same(loss.grad()(q[0], v[0]), 2*q[0]*v[0])
+        for bad in (("Q", "V"), ("Q", "V", "s", "V"), ("Q", "V", "s", "w"), ()):
+            with self.assertRaisesRegex(neoc.ArgumentError, "args"):
+                neoc.op(text, args=bad)
+
+    def test_a_size_may_stand_between_arrays_in_args(self):
+        f = neoc.op("y[i < N] = s*(sum[k < 2] x[i + k])", args=("N", "x", "s"))
+        x = np.arange(4.0)
+        self.same(f(2, x, 3.0), [3, 9])
+        self.same(f.vmap((0, None))(2, np.stack([x, x]), 3.0), [[3, 9], [3, 9]])
+        self.same(f.vjp("x")(2, x, 1.0, np.ones(2)), [1, 2, 1, 0])
+
     def test_other_shapes_and_types_are_compiled_when_they_come(self):
         for shape in ((2, 3, 4), (1, 1, 1), (7, 5, 2)):
             m, k, n = shape
@@ -238,6 +264,55 @@ class Errors(unittest.TestCase):
                                   ((a, b), {"A": a}, "two values for the argument 'A'")):
             with self.assertRaisesRegex(TypeError, text):
                 self.mm(*args, **named)
+
+    def test_a_call_that_does_not_fit_says_what_the_operator_takes(self):
+        takes = r"it takes \(A\[i, k\], B\[k, j\]\) -> C\[i, j\]"
+        a = np.ones((3, 4))
+        for args, named in (((a,), {}), ((a, a, a), {}), ((a, a), {"D": 1}), ((a,), {"A": a})):
+            with self.assertRaisesRegex(TypeError, takes):
+                self.mm(*args, **named)
+        with self.assertRaisesRegex(TypeError, "did you mean 'B'"):
+            self.mm(a, b=a)
+        with self.assertRaisesRegex(TypeError, takes):
+            self.mm.compile((3, 4))
+
+    def test_an_index_that_nothing_binds_is_told_where_it_is_missed(self):
+        a, b, x = np.ones((3, 4)), np.ones((4, 5)), np.ones(3)
+        for text, args, name in (("C[i, j] = A[i, k]*B[k, j]", (a, b), "k"),
+                                 ("y = mean[i] x[i] - m[i]", (x, x), "i"),
+                                 ("s[q, k] = sum[d] Q[q, d]*K[j, d]", (a, a), "j"),
+                                 ("y[i] = 2*x[I]", (x,), "I")):
+            with self.assertRaisesRegex(TypeError, rf"'{name}' is bound by no index: write sum"):
+                neoc.op(text)(*args)
+        with self.assertRaisesRegex(TypeError, r"'n'; it takes \(x\[i\], n\) -> y\[i\]$"):
+            neoc.op("y[i] = x[i]*n")(x)
+
+    def test_a_number_for_an_index_that_nothing_binds_is_not_told_to_be_clamped(self):
+        f = neoc.op("C[i, j] = A[i, k]*B[k, j]")
+        with self.assertRaises(neoc.CompileError) as caught:
+            f(np.ones((3, 4)), 2, np.ones((4, 5)))
+        first = caught.exception.diagnostics[0]
+        self.assertEqual(first.code, "E0207")
+        self.assertIn("write sum[k] ...", first.help)
+        self.assertIn('static="k"', first.help)
+        self.assertNotIn("clamp", str(caught.exception))
+        bounded = neoc.op("C[i, j] = A[i, k]*B[k, j]", types={"k": "i64 < 4"})
+        np.testing.assert_allclose(bounded(np.ones((3, 4)), 2, np.ones((4, 5))), 1)
+
+    def test_an_array_for_a_name_without_subscripts_is_told_to_be_read_by_some(self):
+        with self.assertRaisesRegex(neoc.ShapeError, r"write b\[i\]"):
+            neoc.op("y[i] = W[i]*b")(np.ones(3), np.ones(3))
+
+    def test_names_near_to_those_of_the_library_are_proposed(self):
+        for text, wanted in (("y = sofmax(x)", "did you mean 'softmax'"),
+                             ("y = nn.sofmax(x)", "did you mean 'softmax'"),
+                             ("y[i] = nn.softmax(x[i])", "give 'x' without subscripts")):
+            with self.assertRaisesRegex(neoc.NeoError, wanted):
+                neoc.op(text)(np.ones(3))
+        with self.assertRaisesRegex(AttributeError, "did you mean 'softmax'"):
+            neoc.nn.sofmax
+        with self.assertRaisesRegex(TypeError, "it takes lr, beta1"):
+            neoc.optim.adam(learning_rate=1)
 
     def test_an_out_that_does_not_fit_is_refused(self):
         a, b = np.ones((3, 4)), np.ones((4, 5))

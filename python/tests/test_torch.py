@@ -235,6 +235,25 @@ class Calls(Same):
         self.mm = neoc.torch.op(MM)
         self.a, self.b = torch.randn(3, 4), torch.randn(4, 5)
 
+    def test_a_call_that_does_not_fit_says_what_is_taken(self) -> None:
+        f = neoc.torch.op("C[i, j] = A[i, k]*B[k, j]")
+        a = torch.ones(3, 3)
+        with self.assertRaisesRegex(TypeError, r"it takes \(A\[i, k\], k, B\[k, j\]\)(.|\n)*"
+                                    "'k' is bound by no index"):
+            f(a, a)
+        self.assertRaisesRegex(TypeError, "4 were given; it takes", f, a, a, a, a)
+        self.assertRaisesRegex(TypeError, "'b'; did you mean 'B'", f, a, 1, b=a)
+
+    def test_args_are_the_order_of_arguments_by_position(self) -> None:
+        q, v = torch.rand(2, 4, 4, requires_grad=True).unbind()
+        f = neoc.torch.op("O[i, d] = s*(sum[k] V[k, d]*exp(Q[i, k]))", args=("Q", "V", "s"))
+        self.same(f(q, v, 2.0), 2*torch.exp(q) @ v)
+        wanted = torch.autograd.grad((2*torch.exp(q) @ v).sum(), (q, v))
+        self.same(torch.autograd.grad(f(q, v, 2.0).sum(), (q, v)), wanted)
+        self.same(torch.vmap(f, (0, None, None))(torch.stack([q, q]), v, 1.0)[1], torch.exp(q) @ v)
+        sized = neoc.torch.op("y[i < N] = x[i + 1]*s", args=("N", "x", "s"))
+        self.same(sized(2, q[0], 2.0), 2*q[0, 1:3])
+
     def test_arguments_go_by_name_and_numbers_are_tensors(self) -> None:
         self.same(self.mm(B=self.b, A=self.a), self.a @ self.b, 1e-5, 1e-6)
         f = neoc.torch.op("y[i] = a*x[i] + b")
