@@ -37,8 +37,8 @@ from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileEr
 from .programs import program_of
 from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   form_of, index_reads, input_line, rank_of, read_names, static_line,
-                   types_of, zeros_line)
+                   form_of, index_reads, input_line, rank_of, read_names, size_lines,
+                   static_line, take_inputs, types_of, with_inputs, zeros_line)
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ class Op(_core.Op):
     """An operator, made by neoc.op; call it with arrays of numpy.
 
     Arguments by position in the order in which the text reads them first, or that of ``args``, or
-    by name; ``out`` is an array for the result, or a tuple of one for each. Returns an array, a number of numpy where
-    the result is a scalar, or a tuple of these. Arrays that are strided are copied; they need not
-    be writable. Threads may share an operator.
+    by name; ``out`` is an array for the result, or a tuple of one for each. Returns an array, a
+    number of numpy where the result is a scalar, or a tuple of these. Arrays that are strided are
+    copied; they need not be writable. Threads may share an operator.
 
     Raises ShapeError, DTypeError, CompileError and GradientError for what the text makes of the
     shapes and types, RangeError for elements of index arrays out of their bounds, and TypeError
@@ -88,13 +88,14 @@ class Op(_core.Op):
         order = None if args is None else checks.names(f"{where}: args", args)
         options = {} if checks.text(f"{where}: math", math) == "f32" else {"math": math}
         words = checked_options(where, options, device)
+        text, arguments, kinds = take_inputs(text)
         names = read_names(text)
         check_declares(names.declares)
-        arguments = []
+        known = {n for a in arguments for n in (a.name, *a.extents)}
         for row in names.reads:
             name = str(row["name"])
-            if row.get("callable") or "." in name:
-                continue  # the compiler says what is wrong with it
+            if row.get("callable") or "." in name or name in known:
+                continue  # what is called: the compiler says what is wrong with it
             rank = rank_of(row)
             is_size = rank == 0 and bool(row.get("size"))
             arguments.append(Argument(name, rank, name in given or is_size,
@@ -104,8 +105,8 @@ class Op(_core.Op):
         results = self._results_of(text, names, wanted)
         body = self._imports_of(names) + text
         reads = tuple(index_reads(text, [a.name for a in arguments]))
-        self._setup(body, tuple(arguments), results, types_of(types, arguments), words, threads,
-                    {}, reads)
+        chosen = {**types_of(kinds, arguments), **types_of(types, arguments)}
+        self._setup(body, tuple(arguments), results, chosen, words, threads, {}, reads)
 
     # ---- making
 
@@ -210,6 +211,7 @@ class Op(_core.Op):
         """The module for a key: what `_core` finds no program for."""
         plan = plan or Plan()
         head = [self._part_line(a, part, key, plan) for a, part in zip(self._arguments, key)]
+        head = size_lines(self._arguments, key) + head
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
@@ -326,7 +328,7 @@ class Op(_core.Op):
         output y
         """
         if not shapes:
-            return self._text
+            return with_inputs(self._text, self._arguments, self._types)
         return self._module(self._key(self._examples(shapes))).text
 
     def _key(self, values: Sequence[Any]) -> Key:
@@ -390,7 +392,7 @@ class Op(_core.Op):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the text to a file; neoc.op(open(path).read()) has it back."""
-        write_text(f"{self.__name__}.save(): path", path, self._text.rstrip("\n") + "\n")
+        write_text(f"{self.__name__}.save(): path", path, self.text().rstrip("\n") + "\n")
 
     def emit(self, folder: str | os.PathLike[str], *shapes: Any, name: str | None = None,
              emit: str = "so,h") -> None:
@@ -574,7 +576,9 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     the same shapes and types.
 
     text: definitions, such as ``C[i, j] = sum[k] A[i, k]*B[k, j]``; several on lines of their
-        own. Functions of the library are called without an import: ``y = nn.softmax(x)``.
+        own. Functions of the library are called without an import: ``y = nn.softmax(x)``. A line
+        ``input Q[S, C]`` names the sizes of an argument, which the text may read; these arguments
+        come first.
     out: the result's name, or a sequence of names, where these are not what nothing reads.
     static: arguments that are numbers known to the text: each value is compiled by itself. Names
         that stand in bounds and extents (``y[i < N] = ...``) are static by themselves.

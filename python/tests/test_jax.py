@@ -374,6 +374,20 @@ class Types(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_declared_inputs_name_sizes_of_arrays(self):
+        f = neoc.jax.op("input Q[S, C]\ninput K[T, C]\n"
+                        "p[i, j] = (sum[c] Q[i, c]*K[j, c])/f32(C)")
+        q, k = jnp.arange(12.0).reshape(3, 4), jnp.ones((5, 4))
+        near(f(q, k), q @ k.T/4)
+        near(jax.grad(lambda q: f(q, k).sum())(q), jnp.full((3, 4), 5/4))
+        near(jax.jit(jax.vmap(f, (0, None)))(jnp.stack([q, q]), k)[1], q @ k.T/4)
+        with self.assertRaisesRegex(neoc.ShapeError, "K: dim 1 of"):
+            f(q, k[:, :3])
+        n, = jax.export.symbolic_shape("n")
+        kinds = [jax.ShapeDtypeStruct((m, n), "float32") for m in (3, 5)]
+        saved = neoc.jax.export(f)(*kinds)
+        near(saved.call(q, k), q @ k.T/4)
+
     def test_a_call_that_does_not_fit_says_what_is_taken(self):
         f, a = neoc.jax.op("C[i, j] = A[i, k]*B[k, j]"), jnp.ones((3, 3))
         with self.assertRaisesRegex(TypeError, r"it takes \(A\[i, k\], k, B\[k, j\]\)(.|\n)*"

@@ -61,6 +61,60 @@ class Calls(unittest.TestCase):
         self.same(f.vmap((0, None))(2, np.stack([x, x]), 3.0), [[3, 9], [3, 9]])
         self.same(f.vjp("x")(2, x, 1.0, np.ones(2)), [1, 2, 1, 0])
 
+    def attention(self):
+        f = neoc.op("""input Q[S, C]
+input K[T, C]     # as many columns as Q
+input V[T, D]
+p[i, j] = exp((sum[c] Q[i, c]*K[j, c])/sqrt(f64(C)))
+O[i, d] = (sum[j] p[i, j]*V[j, d])/(sum[j] p[i, j])""")
+        rng = np.random.default_rng(4)
+        given = [rng.random(shape) for shape in ((3, 4), (5, 4), (5, 2))]
+
+        def wanted(q, k, v):
+            p = np.exp(q @ k.T/2)
+            return p/p.sum(1, keepdims=True) @ v
+        return f, given, wanted
+
+    def test_declared_inputs_name_sizes_and_come_in_their_order(self):
+        f, (q, k, v), wanted = self.attention()
+        self.assertEqual(f.signature, "(Q[S, C], K[T, C], V[T, D]) -> O[i, d]")
+        self.same(f(q, k, v), wanted(q, k, v))
+        self.same(pickle.loads(pickle.dumps(f))(q, k, v), wanted(q, k, v))
+        self.same(neoc.op(f.text())(q, k, v), wanted(q, k, v))
+        self.assertLess(f.verify(q, k, v), 1e-9)
+
+    def test_derived_operators_keep_the_sizes_of_declared_inputs(self):
+        f, (q, k, v), wanted = self.attention()
+        many, values = np.stack([q, 2*q]), np.stack([v, v + 1])
+        b = f.vmap((0, None, 0))
+        self.same(b(many, k, values)[1], wanted(2*q, k, v + 1))
+        self.same(b.vmap((1, None, None))(np.stack([many, many], 1), k, values)[1],
+                  b(many, k, values))
+        self.same(neoc.op(b.text(), out="O")(many, k, values), b(many, k, values))
+        seeds = np.ones((2, 3, 2))
+        dq, dk, dv = b.vjp()(many, k, values, seeds)
+        self.same(dq[1], f.vjp()(2*q, k, v + 1, seeds[1])[0])
+        self.same(f.vjp().vmap((0, None, 0, 0))(many, k, values, seeds)[2], dv)
+
+    def test_declared_inputs_of_other_shapes_are_refused(self):
+        f, (q, k, v), _ = self.attention()
+        for args, text in (((q, k[:, :3], v), r"K: dim 1 of K\[T, C\] is 3, that of Q is 4"),
+                           ((q, k, v[:4]), r"V: dim 0 of V\[T, D\] is 4, that of K is 5"),
+                           ((q, k, 3), "V: expected 2 dimensions"),
+                           ((q[0], k, v), "Q: expected 2 dimensions")):
+            with self.assertRaisesRegex(neoc.ShapeError, text):
+                f(*args)
+        with self.assertRaisesRegex(neoc.ShapeError, "that of the text is 3"):
+            neoc.op("input x[3]\ny[i] = x[i]")(np.ones(4))
+        with self.assertRaisesRegex(neoc.RangeError, r"not in \[0, 4\)"):
+            neoc.op("input k[N] : i32 < M\ninput X[M]\ny[i] = X[k[i]]")(
+                np.array([0, 5], "i"), np.ones(4))
+        with self.assertRaises(neoc.DTypeError):
+            neoc.op("input x[N] : f32\ny[i] = x[i]/f32(N)")(np.ones(4))
+        for text in ("input x[2*N]\ny[i] = x[i]", "input x[N]\ninput x[M]\ny[i] = x[i]",
+                     "input x = 3\ny = x"):
+            self.assertRaises(neoc.CompileError, neoc.op, text)
+
     def test_other_shapes_and_types_are_compiled_when_they_come(self):
         for shape in ((2, 3, 4), (1, 1, 1), (7, 5, 2)):
             m, k, n = shape
@@ -336,7 +390,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.diagnostics[0].line, 2)
 
     def test_what_belongs_to_a_model_is_told(self):
-        for text in ("input A[3]\nC[i] = A[i]", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
+        for text in ("input a = 3\nC = a", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
             with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
                 neoc.op(text)
 

@@ -60,8 +60,8 @@ class Operator:
         """The operator that has this spec."""
         d = json.loads(spec)
         kind = class_of_lists(*d["model"]) if "model" in d else Op
-        op = kind._derived(d["text"], [Argument(*a) for a in d["arguments"]],
-                         [Argument(*r) for r in d["results"]], d["types"], tuple(d["options"]),
+        op = kind._derived(d["text"], [Argument(*a[:4], tuple(a[4])) for a in d["arguments"]],
+                         [Argument(*r[:4]) for r in d["results"]], d["types"], tuple(d["options"]),
                          d["threads"], {int(k): tuple(v) for k, v in d["fallbacks"].items()},
                            [tuple(r) for r in d["reads"]])
         return Operator(op, d["statics"])
