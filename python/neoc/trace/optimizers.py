@@ -21,7 +21,7 @@ from .functions import converted, sqrt, square, sum as total
 from .kinds import dtype_of, kind_of
 from .make import full, lift
 from .module_text import Definition, Lifted, Variable, module
-from .std import Written, _options, _value, call, documented, imports_of
+from .std import Written, _options, _value, agree_on_axes, call, documented, imports_of
 from .tensor import Tensor
 
 Tree = Any
@@ -174,6 +174,8 @@ class Optimizer:
 
     def _one(self, row: List[Tensor], states: Dict[str, Any], step: Optional[Tensor],
              norm: Optional[Tensor]) -> List[Tensor]:
+        agree_on_axes(f"neoc.optim.{self.definition.name}.update()",
+                      [*self.definition.arguments, *self.definition.states], row)
         wide = "f32" if row[0].kind in ("f16", "bf16") else row[0].kind
         for name, rate in self.rates.items():
             value = rate(step) if callable(rate) else states[name]
