@@ -11,26 +11,32 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import threading
-from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+import warnings
+from typing import (
+    Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 import numpy as np
 
 from .. import _core, checks
 from ..compiler import check_explained, checked_options, thread_count, write_text
-from ..errors import ArgumentError, CompileError, NeoError, Unsupported
+from ..errors import (
+    ArgumentError, CompileError, CompileWarning, NameError_, NeoError, RangeError, Unsupported)
 from . import backend, scope, tree
 from .given import Given, Standing, shapes_apart, standing
 from .poly import Poly, Symbol
 from .program import Program, Signature, trace_call
 from .sizes import COMPARISONS
 from .tensor import Tensor
+from .tracebacks import short, shortened
 from .vertices import VaryingSize
 
 SIZES = ("auto", "fixed", "dynamic")
-NUMBERS = {"float": "f32", "int": "i32", "bool": "bool"}
+NUMBERS = {"float": 0.0, "int": 0, "bool": False}  # an example of each in the keys of C
 LARGEST_BOUND = 1 << 40
+MOST_FIXED = 8  # programs that one line may ask for until there is a warning
 ROOM = 4  # what sizes may grow by until the function is compiled again
 
 
@@ -135,7 +141,10 @@ class Direct:
         self.count = len(given.leaves)
         self.structure: Optional[tree.Structure] = None
         self.is_known = self.is_over = False
-        self.op = backend.direct(function.called(), [f"x{k}" for k in range(self.count)], self.find)
+        names = given.names()
+        unique = len(set(names)) == len(names)
+        self.op = backend.direct(function.called(), names if unique else [
+            f"x{k}" for k in range(self.count)], self.find)
 
     def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
         """The program for a key of shapes and types: what the table in C asks for.
@@ -145,7 +154,7 @@ class Direct:
         """
         if self.is_over:
             raise NotDirect
-        leaves = [Standing(p[2], p[1]) if p[0] == "array" else Standing((), NUMBERS[p[0]])
+        leaves = [Standing(p[2], p[1]) if p[0] == "array" else NUMBERS[p[0]]
                   for p in key]
         given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
         run, structure, single = self.function.program_of(given)
@@ -201,6 +210,8 @@ class Function:
         self.recent: Optional[Direct] = None  # of the last call that was found by its structure
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
+        self.again: Optional[Callable[[Dict[str, int]], Program]] = None
+        self.fixed: Dict[scope.Place, int] = {}
 
     def called(self) -> str:
         """The name of the Python function."""
@@ -227,26 +238,36 @@ class Function:
 
     # ---- calls
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.static or scope.is_tracing():
-            return self._call(args, kwargs)
-        known, leaves = self.flat, args
-        if known is None or len(args) != known.count:
-            known = self.recent
-            found = _core.tree_leaves(known.arguments, args) if known is not None else None
-            if found is None:
-                flat, structure = tree.flatten(args)
-                known, found = self.direct.get(structure), tuple(flat)
-                if known is None:
-                    return self._looked_up(structure, flat, args)
-                self.recent = known
-            leaves = found
-        assert known is not None
         try:
+            if kwargs or self.static or scope.is_tracing():
+                return self._call(args, kwargs)
+            known, leaves = self.flat, args
+            if known is None or len(args) != known.count:
+                known = self.recent
+                found = _core.tree_leaves(known.arguments, args) if known is not None else None
+                if found is None:
+                    flat, structure = tree.flatten(args)
+                    known, found = self.direct.get(structure), tuple(flat)
+                    if known is None:
+                        return self._looked_up(structure, flat, args)
+                    self.recent = known
+                leaves = found
+            assert known is not None
             values = known.op(*leaves)
+            self.hits += 1
+            return values if known.structure is None else known.made(values)
         except NotDirect:
-            return self._call(args, kwargs)
-        self.hits += 1
-        return values if known.structure is None else known.made(values)
+            pass
+        except RangeError as problem:
+            if scope.is_tracing() or not _any_large(args):
+                raise shortened(problem)
+        except Exception as problem:
+            raise shortened(problem)
+        return self._call_short(args, kwargs)
+
+    @short
+    def _call_short(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        return self._call(args, kwargs)
 
     def _looked_up(self, structure: tree.Structure, leaves: List[Any],
                    args: Tuple[Any, ...]) -> Any:
@@ -328,8 +349,41 @@ class Function:
             program = self._traced(given, group, [])
             run = backend.build(program, self.options)
         self.compiled += 1
-        self.last = program
+        self._remember(program, given)
         return Variant(program, run)
+
+    def _remember(self, program: Program, given: "Given") -> None:
+        """What was traced last, and how often a line made a size a number."""
+        self.last = program
+        self.again = functools.partial(self._with_bounds, program, given.without_values())
+        for place in program.fixed:
+            count = self.fixed[place] = self.fixed.get(place, 0) + 1
+            if count == MOST_FIXED and place[0]:
+                warnings.warn_explicit(
+                    f"{self.called()} was compiled {count} times because of this line: it needs a "
+                    "size as a number, so that each other size is another program. neoc.arange(n) "
+                    "in place of np.arange(n), neoc.zeros(n) and arithmetic of sizes do not",
+                    CompileWarning, *place)
+
+    def _with_bounds(self, program: Program, given: "Given", bounds: Dict[str, int]) -> Program:
+        """The program with other greatest values of its sizes, by their names in its text."""
+        roots = {s: s.root() for s in program.symbols}
+        known = {r.name for r in roots.values() if r is not None and r.name}
+        for name in bounds:
+            if name not in known:
+                told = ", ".join(sorted(known)) or "none"
+                raise NameError_(f"{self.called()}.save(): bounds: there is no size '{name}' in "
+                                 f"the text; sizes: {told}")
+        symbols = {}
+        for s, root in roots.items():
+            high = bounds.get(root.name, s.high) if root is not None else s.high
+            symbols[s.origin] = Symbol(min(s.value, high), min(s.first_low, high), high, s.origin)
+        made = self._trace_with(given, symbols)
+        for name, high in bounds.items():
+            if not re.search(rf"(?m)^dim (\d+ <= )?{name} <= {high}$", made.text):
+                raise ArgumentError(f"{self.called()}.save(): bounds: {name} cannot be {high} in "
+                                    "this text: the function compares or fixes that size")
+        return made
 
     def _traced(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
         try:
@@ -340,15 +394,18 @@ class Function:
             return self._trace(given, group, sorted(more | set(varying)))
 
     def _trace(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
-        symbols = {at: group.symbol(given.shapes, at) for at in varying}
+        return self._trace_with(given, {at: group.symbol(given.shapes, at) for at in varying})
+
+    def _trace_with(self, given: "Given", symbols: Dict[Tuple[int, int], Symbol]) -> Program:
         extents = [[symbols.get((k, a), n) for a, n in enumerate(shape)]
                    for k, shape in enumerate(given.shapes)]
-        signature = Signature(extents, given.kinds, given.names())
+        signature = Signature(extents, given.kinds, given.names(), given.weak)
         code = getattr(self.f, "__code__", None)
         place = (code.co_filename, code.co_firstlineno) if code else ("", 0)
         return trace_call(given.call, signature, list(symbols.values()), place)
 
     # ---- what was made
+    @short
     def text(self, *args: Any, **kwargs: Any) -> str:
         """The text of the language for these arguments; without any, that of the last trace.
 
@@ -379,6 +436,7 @@ class Function:
                  for k, v in kwargs.items()}
         return self._bound(tuple(leaves), named)
 
+    @short
     def compile(self, *args: Any, **kwargs: Any) -> "Function":
         """Compile now for arguments of these shapes (as of text), and return itself.
 
@@ -398,21 +456,33 @@ class Function:
         where = f"{self.called()}.explain(): what"
         check_explained(where, what)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain")
+            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain: "
+                           "f.compile((32, 64), (64, 10)) compiles it for these shapes")
         return backend.explained(self.last.text, what, self.options)
 
-    def save(self, path: str) -> None:
+    @short
+    def save(self, path: str, bounds: Optional[Mapping[str, int]] = None) -> None:
         """Write the text of the last trace to a file, which `neoc compile` makes a library of.
 
-        Constant arrays that are too large to be written in it are inputs there, and are written
+        bounds: the greatest values of sizes of the run, by their names in the text ({"N": 4096});
+        the function is traced again with them. Results are outputs in the order of the tree: dicts
+        by key. Constant arrays that are too large to be written in it are inputs there, and are written
         beside it as PATH.NAME.npy.
         """
         where = f"{self.called()}.save(): path"
         place = checks.path(where, path)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to save")
-        write_text(where, place, self.last.text)
-        for name, value in self.last.inputs:
+            raise NeoError(f"{self.called()} was not called yet, so there is nothing to save: "
+                           "f.compile((32, 64), (64, 10)) compiles it for these shapes")
+        program = self.last
+        if bounds is not None:
+            assert self.again is not None
+            told = f"{self.called()}.save(): bounds"
+            wanted = checks.mapping(told, bounds, "a dict from names of sizes to numbers")
+            program = self.again({name: checks.number(f"{told}['{name}']", n, 1, LARGEST_BOUND)
+                                  for name, n in wanted.items()})
+        write_text(where, place, program.text)
+        for name, value in program.inputs:
             if not isinstance(value, int):
                 np.save(f"{place}.{name}.npy", value)
 
@@ -436,6 +506,11 @@ def _signature_of(f: Any) -> inspect.Signature:
     except (TypeError, ValueError):
         raise checks.wrong_type("neoc.function(): f", "a Python function, whose arguments have "
                                 "names", f) from None
+
+
+def _any_large(args: Any) -> bool:
+    """Whether there are integers of Python's that an int32 does not hold."""
+    return any(type(v) is int and not -2**31 <= v < 2**31 for v in tree.flatten(args)[0])
 
 
 def _any_symbolic(args: Any) -> bool:

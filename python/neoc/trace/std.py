@@ -27,12 +27,15 @@ from .size_floats import number_of
 from .sizes import equal, fix
 from .tensor import Tensor, TraceError
 from .text import Writer, number
+from .weak import weak_of
 
 NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
 class Call(Statement):
     """y, i = nn.sort(x, descending = true)."""
+
+    is_named_by_keys = True
 
     def __init__(self, name: str, arguments: Sequence[Tensor], options: str) -> None:
         trace = scope.current()
@@ -101,7 +104,8 @@ class StdFunction:
         if scope.current() is None:
             raise TraceError("there is no traced function here; use @neoc.function or neoc.eager()")
         params = {k: lift(v) if not isinstance(v, dict) else v for k, v in params.items()}
-        tensors = self._typed([lift(values.pop(n)) for n in names], params)
+        given = [values.pop(n) for n in names]
+        tensors = self._typed([v if weak_of(v) else lift(v) for v in given], params)
         if self._is_elementwise(tensors):
             return self._elementwise(tensors, values)
         if self.has_layers:
@@ -184,7 +188,8 @@ class StdFunction:
         given = [(v, params[v.name]) for v in self.parameters
                  if isinstance(params.get(v.name), Tensor)]
         sizes = agree_on_axes(self.__qualname__, variables, tensors, given)
-        reals = [t.kind for v, t in zip(variables, tensors) if v.kind == "real"]
+        reals = [t.kind for v, t in zip(variables, tensors)
+                 if v.kind == "real" and weak_of(t) is None]
         real = joined(self.__qualname__, [k for k in reals if k in FLOATS]) if any(
             k in FLOATS for k in reals) else "f32"
         return [self._one_typed(v, t, real, sizes) for v, t in zip(variables, tensors)]
@@ -193,6 +198,8 @@ class StdFunction:
         kind, _, bound = (p.strip() for p in v.kind.partition("<"))
         wanted = {"real": real, "wide(real)": "f32" if real in ("f16", "bf16") else real}.get(
             kind, kind)
+        if weak_of(t) is not None:
+            t = converted(t, wanted or t.kind)
         if wanted and wanted != t.kind:
             if wanted in FLOATS and t.kind in FLOATS:
                 raise DTypeError(f"{self.__qualname__}: {v.name} is {t.kind}, it takes {wanted}")
