@@ -9,7 +9,7 @@ variables, and writes the text; program.py puts inputs, sizes and outputs around
 compiles it and tells errors at lines of Python.
 
     names.py                          what neoc shows of all this
-    function given program            calls, their arguments, texts
+    function variants given program   calls, programs, arguments, texts
     backend engine                    compiled code
     tensor make kinds sizes size_floats poly   tensors, their types and sizes
     broadcast elements choices reductions shapes arranged products einstein   numpy's functions
