@@ -11,8 +11,18 @@
  *
  * Each is a reduction whose domain grows with u_d, which the schedule runs along it: so the
  * gradient costs as much as the product does. u_d counts from the least value of the axis; where
- * the range of an axis before d depends on others, its points are asked for in the condition. */
+ * the range of an axis before d depends on others, its points are asked for in the condition.
+ *
+ * Where data say an output axis v, a point r is of one v alone, key(r), and the tensors do without
+ * v:
+ *
+ *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V]
+ *               body(key(k), k)
+ *
+ * which is a running product of equal keys (schedule/keyed_scan). This is so for one reduction
+ * axis. */
 #include "autodiff/solve.h"
+#include "ir/keyed_axes.h"
 
 enum { MOST_DIMENSIONS = 16 };
 
@@ -22,6 +32,7 @@ typedef struct {
   neo_def_rec d;
   uint32_t n_red;
   ad_box box[64];
+  neo_keyed_axes keys;
 } product;
 
 /* One of the tensors: axes, and where the definition's axes are among them. */
@@ -55,8 +66,66 @@ static bool all_exact(const product *p, uint32_t n) {
   return true;
 }
 
+/* Adds what holds of the keys of points k and u: key[1] of the first, key[0] of the second. */
+static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *at_k) {
+  neo_module *m = p->m;
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr zero = neo_const_int(m, NEO_I64_T, 0), n = neo_def_axis(m, &p->d, v)->hi;
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_EQ, at_k[v], at_u[v]));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, zero, at_u[v]));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at_u[v], n));
+  }
+}
+
+/* The axes without those that keys say: they are where the key of point u is. */
+static void make_keyed_axes(product *p, part *t, bool after) {
+  neo_module *m = p->m;
+  uint32_t n_out = p->d.n_out;
+  neo_expr at_u[64] = {{0}}, at_k[64] = {{0}}, move[64] = {{0}};
+  for (uint32_t k = 0; k < n_out; k++)
+    if (!(p->keys.axes >> k & 1)) {
+      move[k] = neo_axis_ref(m, t->n);
+      t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
+    }
+  neo_axis_rec a = *neo_def_axis(m, &p->d, n_out);
+  neo_expr u = neo_axis_ref(m, t->n), here = neo_op2(m, NEO_OP_ADD, u, p->box[0].lo);
+  t->axis[t->n++] =
+      (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[0].length, a.span};
+  t->n_out = t->n;
+  neo_expr k_ref = neo_axis_ref(m, t->n);
+  for (uint32_t v = 0; v < n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr key = ad_guard_reads(m, p->keys.key[v]); /* u, or k, may be where there is no point */
+    move[n_out] = here;
+    at_u[v] = neo_expr_subst_axes(m, key, move, n_out + 1);
+    move[n_out] = k_ref;
+    at_k[v] = neo_expr_subst_axes(m, key, move, n_out + 1);
+  }
+  for (uint32_t k = 0; k < n_out; k++)
+    t->move[k] = p->keys.axes >> k & 1 ? at_u[k] : move[k];
+  a.lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, n_out));
+  a.hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, n_out));
+  t->axis[t->n++] = a;
+  for (uint32_t k = 0; k < n_out; k++) /* the keys are equal: terms are of k alone */
+    t->move[k] = p->keys.axes >> k & 1 ? at_k[k] : move[k];
+  t->move[n_out] = k_ref;
+  t->where = after ? neo_op2(m, NEO_OP_LT, here, k_ref) : neo_op2(m, NEO_OP_LT, k_ref, here);
+  ask_keys(p, t, at_u, at_k);
+  if (p->keys.others.i)
+    t->where =
+        ad_and(m, t->where,
+               ad_guard_reads(m, neo_expr_subst_axes(m, p->keys.others, t->move, p->d.axes.n)));
+}
+
 static void make_axes(product *p, part *t, uint32_t d, bool after) {
   neo_module *m = p->m;
+  if (p->keys.axes) {
+    make_keyed_axes(p, t, after);
+    return;
+  }
   uint32_t n_out = p->d.n_out, u = n_out + d;
   for (uint32_t k = 0; k < n_out; k++) {
     t->axis[k] = *neo_def_axis(m, &p->d, k);
@@ -95,7 +164,7 @@ static neo_tensor define(product *p, const part *t, const char *name) {
   neo_module *m = p->m;
   neo_tensor like = {neo_list_at(m, p->d.out, 0)};
   neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
-  body = wide(m, body);
+  body = wide(m, p->keys.axes ? ad_guard_reads(m, body) : body);
   neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0);
   neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, body), t->axis, t->n_out, p->d.span);
   neo_def_rec r = {
@@ -113,12 +182,15 @@ static neo_expr factor(product *p, uint32_t d, bool after) {
   part *t = NEO_NEW(p->s->scratch, part);
   make_axes(p, t, d, after);
   neo_tensor out = define(p, t, after ? "after" : "before");
-  for (uint32_t k = 0; k < t->n_out; k++) {
-    at[k] = neo_axis_ref(m, k);
-    if (k >= p->d.n_out)
-      at[k] = neo_op2(m, NEO_OP_SUB, at[k], p->box[k - p->d.n_out].lo);
+  uint32_t n = 0;
+  for (uint32_t k = 0; n < t->n_out; k++) {
+    if (p->keys.axes >> k & 1)
+      continue;
+    at[n++] = k < p->d.n_out
+                  ? neo_axis_ref(m, k)
+                  : neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), p->box[k - p->d.n_out].lo);
   }
-  return neo_load(m, out, at, t->n_out, p->d.span);
+  return neo_load(m, out, at, n, p->d.span);
 }
 
 /* ---- more axes than a tensor has dimensions */
@@ -179,6 +251,15 @@ static neo_expr all_others(product *p) {
   return neo_load(m, define(p, t, "others"), &at, 1, p->d.span);
 }
 
+/* Output axes that data say, if a point says all of them: not where it is of several axes. */
+static void find_keys(product *p) {
+  neo_axis_rec axis[64];
+  for (uint32_t k = 0; k < p->d.axes.n; k++)
+    axis[k] = *neo_def_axis(p->m, &p->d, k);
+  if (p->n_red == 1)
+    neo_keyed_axes_of(p->s->env.prover, axis, p->d.axes.n, p->d.n_out, p->d.where, &p->keys);
+}
+
 neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
   neo_module *m = s->m;
   product *p = NEO_NEW(s->scratch, product);
@@ -191,6 +272,7 @@ neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
       return ad_no_range(s, &p->d, "prod");
   neo_type type = neo_expr_type(m, g);
   neo_expr others = {0};
+  find_keys(p);
   if (p->d.axes.n > MOST_DIMENSIONS && !ad_points_fit(s, &p->d, 0))
     return ad_no_range(s, &p->d, "prod");
   if (p->d.axes.n > MOST_DIMENSIONS)

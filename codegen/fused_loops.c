@@ -53,8 +53,15 @@ static neo_position_loop one_loop(maker *x, const neo_group *g) {
     return neo_position_loop_of(g, steps.at[0].kernel);
   }
   neo_schedule s = neo_schedule_serial(x->m, g, x->options->machine);
+  neo_segment by_keys;
   if (s.strategy == NEO_STRATEGY_LOOPS && reduces(neo_group_form(x->m, g)))
     return none;
+  neo_keyed_scan running;
+  if (s.strategy == NEO_STRATEGY_KEYED_SCAN &&
+      (!neo_keyed_scan_of(x->m, g, &running) || !running.plain))
+    return none; /* it goes along other axes, or the other way */
+  if (s.strategy == NEO_STRATEGY_SEGMENT && (!neo_segment_of(x->m, g, &by_keys) || !by_keys.ends))
+    return none; /* its last loop is along rows */
   x->status = neo_kernel_make(x->m, g, &s, false, x->a, &k, x->why);
   neo_position_loop y = x->status ? none : neo_position_loop_of(g, k);
   for (uint32_t b = 0; y.loop && s.strategy == NEO_STRATEGY_KEYED_SCAN && b < k->bufs.n; b++)
@@ -97,16 +104,17 @@ static bool is_table_of(neo_module *m, const neo_group *sums, const neo_group *r
   neo_segment s;
   neo_keyed_scan k;
   if (sums->recurrence || running->recurrence || !neo_segment_of(m, sums, &s) ||
-      !neo_keyed_scan_of(m, running, &k))
+      !neo_keyed_scan_of(m, running, &k) || !k.plain)
     return false;
   const neo_form *f = neo_group_form(m, sums), *g = neo_group_form(m, running);
   const neo_stage *stage = &f->stages.at[0];
   const neo_form_acc *acc = &stage->accs.at[0];
   bool is = f->axes.n == 1 && stage->axes.n == 1 && stage->axes.at[0].hi.i == g->axes.at[0].hi.i &&
-            f->axes.at[0].hi.i == k.n.i && !s.before.i && !s.rest.i && !s.rows &&
+            f->axes.at[0].hi.i == k.n.i && neo_segment_is_sum(f, &s) &&
+            !s.pass[0].before.i && !s.pass[0].rest.i && !s.rows &&
             acc->kind == NEO_RED_SUM && acc->type == g->stages.at[0].accs.at[0].type &&
             neo_expr_node(m, f->stages.at[1].outs.at[0].value)->op == NEO_OP_ACC;
-  return is && neo_cast(m, NEO_I64_T, at_source(m, f, s.key)).i == k.key.i &&
+  return is && neo_cast(m, NEO_I64_T, at_source(m, f, s.pass[0].key[0].from)).i == k.key.i &&
          at_source(m, f, acc->body).i == k.value.i;
 }
 

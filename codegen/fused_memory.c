@@ -178,8 +178,8 @@ neo_tensor neo_fused_zeroed(neo_module *m, const neo_position_loops *loops, size
   const neo_position_loop *y = &loops->at[i];
   neo_segment s;
   neo_tensor none = {0}, t = y->g->roots.n == 1 ? y->g->roots.at[0] : none;
-  bool is = t.i && !y->g->recurrence && neo_segment_of(m, y->g, &s) && is_along(m, t, y->n) &&
-            only_zeroes(&y->k->body, y->k->body.n - 1, y->k, t);
+  bool is = t.i && !y->g->recurrence && neo_segment_of(m, y->g, &s) && s.ends &&
+            is_along(m, t, y->n) && only_zeroes(&y->k->body, y->k->body.n - 1, y->k, t);
   for (size_t k = 0; k < loops->n && is; k++)
     is = neo_position_loop_is_behind(m, &loops->at[k], t);
   return is ? t : none;

@@ -162,6 +162,7 @@ typedef struct {
 typedef struct {
   const rounds *x;
   NEO_VEC(element) known;
+  bool lanes; /* in a vector loop, which declares no registers */
 } knowledge;
 
 static int64_t constant_of(const neo_lx **e) {
@@ -254,11 +255,13 @@ static void keep_block(knowledge *y, neo_block *out, const neo_block *in) {
       *place[k] = with_known(y, *place[k]);
     if (is_idle(y, s))
       continue;
-    if (s->kind == NEO_LS_STORE)
+    if (s->kind == NEO_LS_STORE && y->lanes)
+      forget(y, s->store.to.buf, s->store.to.offset);
+    else if (s->kind == NEO_LS_STORE)
       keep(y, out, s);
     NEO_PUSH(y->x->k->arena, out, s);
     for (uint32_t k = 0; neo_ls_block(s, k); k++) {
-      knowledge inner = {.x = y->x};
+      knowledge inner = {.x = y->x, .lanes = neo_ls_is_loop(s, NEO_LOOP_VECTOR)};
       neo_block made = {0};
       for (size_t j = 0; j < y->known.n; j++)
         NEO_PUSH(y->x->k->arena, &inner.known, y->known.at[j]);

@@ -147,6 +147,7 @@ static neo_form *move_form(extractor *x, const neo_form *from) {
   neo_form *f = neo_arena_copy(a, from, sizeof *from);
   f->nested = NULL;
   f->match = NULL;
+  f->keyed = 0;
   COPY(a, f->axes);
   COPY(a, f->stages);
   COPY(a, f->accesses);
@@ -213,7 +214,7 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 _Static_assert(sizeof(neo_tensor_rec) == 96, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
 _Static_assert(sizeof(neo_node) == 20, "print_nodes");
-_Static_assert(sizeof(neo_form) == 96 && sizeof(neo_form_access) == 24, "print_form");
+_Static_assert(sizeof(neo_form) == 104 && sizeof(neo_form_access) == 24, "print_form");
 _Static_assert(sizeof(neo_stage) == 88 && sizeof(neo_form_out) == 24 && sizeof(neo_form_acc) == 8,
                "print_stage");
 

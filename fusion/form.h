@@ -75,6 +75,7 @@ typedef struct neo_form {
    * (schedule/match.h). Null: nobody has asked yet. */
   struct neo_nested_match *nested;
   struct neo_match *match;
+  uint64_t keyed; /* shared axes that keys say, as bits, once matched (schedule/segment/segment.h) */
 } neo_form;
 
 /* The form of a group; made once, kept in the group. */

@@ -1,8 +1,8 @@
 /* Reductions by keys that compare each element with every key:
  *
- *   Z[v] = max[e where key[e] == v] X[e]              V*E comparisons
- *   Z[v] = sum[e] select(key[e] == v, X[e], 0)        V*E
- *   Z[v] = sum[e where key[e] == v] X[e]              E: a segmented sum (segment/segment.h)
+ *   Z[v] = sum[e] select(key[e] == v, X[e], 0)        V*E comparisons
+ *   Z[v] = sum[e where key[e] == v or e == v] X[e]    V*E
+ *   Z[v] = max[e where key[e] == v] X[e]              E: a pass over the terms (segment/segment.h)
  *
  * The result is right, the time often a surprise: whoever wrote it is told. */
 #ifndef NEO_SCHEDULE_KEYED_PAIRS_H
@@ -12,7 +12,7 @@
 typedef enum {
   NEO_KEYED_BY_SELECT, /* the condition stands in the terms of a sum */
   NEO_KEYED_BY_KEY,    /* both sides are data: key[e] == key[f] */
-  NEO_KEYED_OTHER,     /* a reduction that is no sum, or a condition of several keys */
+  NEO_KEYED_OTHER,     /* the condition says no single row of a term, or the tables are too long */
 } neo_keyed_form;
 
 typedef struct {

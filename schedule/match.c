@@ -36,6 +36,7 @@ bool neo_segment_of(neo_module *m, const neo_group *g, neo_segment *out) {
   struct neo_match *x = match_of(m, neo_group_form(m, g));
   if (x->segment == UNKNOWN)
     x->segment = of(neo_match_segment(m, g, &x->as_segment));
+  ((neo_form *)neo_group_form(m, g))->keyed = x->segment == FOUND ? x->as_segment.axes : 0;
   *out = x->as_segment;
   return x->segment == FOUND;
 }

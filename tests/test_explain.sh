@@ -45,7 +45,49 @@ output once, both, some, shifted, rows, short, most, cond, either, pairs
 END
 "$NEOC" explain --groups "$work/keys.expr" >/dev/null 2>"$work/keys" || fail "explain of keys"
 told=$(sed -n "s/.*remark\[R0924\]: '\([a-z]*\)' .*/\1/p" "$work/keys" | tr '\n' ' ')
-[ "$told" = "most cond either pairs " ] || fail "comparisons with every key: told of $told" "$work/keys"
+[ "$told" = "cond either pairs " ] || fail "comparisons with every key: told of $told" "$work/keys"
+
+# ---- reductions by keys go through their terms once, whatever the reducer, and so do their gradients
+cat >"$work/terms.expr" <<'END'
+dim V <= 1000
+dim M <= 9000
+dim U <= 100
+dim T <= 4
+input k[M] : i32 < V
+input raw[M] : i32
+input l[M] : i32 < U
+input t[2, M] : i32 < V
+input when[T, M] : i32 < V
+input begin[V + 1] : i32 < M + 1
+input x[M]
+input w[M, 16]
+input of_u[U]
+input bias[V]
+k1[v < V] = max[e where k[e] == v] x[e]
+k2[v < V, d] = argmin[e where raw[e] - 1 == v and x[e] > 0] w[e, d]
+k3[v < V, d] = logsumexp[e where v == V - 1 - k[e]] w[e, d]
+k4[v < V, u < U] = mean[e where k[e] == v and l[e] == u] x[e]
+k5[b, v < V] = prod[e where t[b, e] == v] x[e]
+k6[v < V] = all[b, e where 2*v == t[b, e]] x[e] > 0
+k7[e < M] = sum[v < V where begin[v] <= e and e < begin[v + 1]] bias[v]*x[e]
+k8 = scan i < T from c[v < V] = 0 {
+  k9[v < V] = max[e where when[i, e] == v] (x[e] + 0.5*c[k[e]])
+  next c[v] = select(k9[v] > -1000, k9[v], c[v])
+}
+fn bend(a[..]) -> s { s = sum[..] select(abs(a[..]) < 1e30, sin(a[..]), 0) }
+s = bend(k1) + bend(k3) + bend(k4) + bend(k5) + bend(k7) + bend(k8) + 0*sum[u] of_u[u]
+gx, gw = grad(s, x, w)
+output k2, k6, gx, gw
+END
+"$NEOC" explain --schedule "$work/terms.expr" >"$work/terms" 2>&1 || fail "explain of terms" "$work/terms"
+grep -q 'R0924' "$work/terms" && fail "pairs are compared" "$work/terms"
+for name in k1 k2 k3 k4 k5 k6 k7 round_k8_k9 round2_k8_k9 d2_x; do
+  grep -q "^ *$name: segment" "$work/terms" ||
+    fail "$name does not go through its terms" "$work/terms"
+done
+for name in before_k5 after_k5; do
+  grep -q "^$name: keyed_scan" "$work/terms" || fail "$name is no pass over terms" "$work/terms"
+done
 grep -q 'up to 1000) with every key (up to 2000)' "$work/keys" || fail "how many keys" "$work/keys"
 
 python=$(command -v python3) || exit $status

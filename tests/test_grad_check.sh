@@ -33,6 +33,8 @@ done
 for model in "$NEO_SOURCE_DIR"/tests/golden/gradcheck/*.expr; do
   check "$model" --samples 16 --seed 1
 done
+check "$NEO_SOURCE_DIR/tests/golden/gradcheck/keyed.expr" --samples 12 --seed 2 --size=M=23 \
+  --size=V=7 --size=T=3 --size=U=3
 "$NEOC" grad-check "$NEO_SOURCE_DIR/tests/golden/gradcheck/own_gradient.expr" >"$out" 2>&1
 grep -q '^d l/d w: own gradient, not compared' "$out" || fail "what an own gradient hides" "$out"
 grep -q '^d l/d v: ok, 4 of 4' "$out" || fail "what is beside an own gradient" "$out"

@@ -24,11 +24,13 @@ evaluated --wide --seeds=30001..30040
 evaluated --recurrences --seeds=1..60
 evaluated --recurrences --wide --seeds=23..50
 evaluated --vertices --seeds=1..40
+evaluated --nested --seeds=1..40
 if [ -n "${NEO_TEST_LONG:-}" ]; then
   evaluated --seeds=30041..31000
   evaluated --wide --seeds=30041..31000
   evaluated --recurrences --seeds=61..1000
   evaluated --recurrences --wide --seeds=51..300
   evaluated --vertices --seeds=41..600
+  evaluated --nested --seeds=41..1000
 fi
 exit $status

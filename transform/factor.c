@@ -30,6 +30,15 @@
  * what attention returned, if G is its gradient. What a condition asks of other axes than the part's stays, and what it
  * asks of these must hold somewhere: a sum that takes nothing is 0, and 0 times an infinity is not.
  *
+ * A sum over an equation of data has a term for each point of its own axes, not for each of these
+ * and of the axis that the equation says. Its parts are read at the key, if that is in range wherever
+ * it is read, and do without the equation:
+ *
+ *     F[v] = sum[e, j where dst[e] == v] p[e] * G[v, j] * H[e, j]
+ *     ->
+ *     partial.F[e] = sum[j] G[dst[e], j] * H[e, j]
+ *     F[v] = sum[e where dst[e] == v] p[e] * partial.F[e]
+ *
  * What is read must have been read before: no range may be empty (the other half would be computed
  * where nothing was), conditions may not mention inner axes, and both halves are under all of them,
  * since they may be what reads rely on. The order of a recurrence relies on them, too: its definitions
@@ -37,6 +46,7 @@
 #include "ir/comparison.h"
 #include "ir/component.h"
 #include "ir/define.h"
+#include "ir/keyed_axes.h"
 #include "ir/prove.h"
 #include "transform/available_sum.h"
 #include "transform/embed.h"
@@ -60,6 +70,7 @@ typedef struct {
   uint32_t inverse; /* factors that the others are divided by */
   uint32_t n;
   bool negative;
+  neo_keyed_axes keys;
 } product;
 
 /* ---- taking the definition apart */
@@ -154,6 +165,7 @@ static bool match(product *p, neo_def d) {
     p->axis[k] = *neo_def_axis(m, &p->r, k);
     p->extent[k] = extent_of(p, k);
   }
+  neo_keyed_axes_of(p->prover, p->axis, p->r.axes.n, p->r.n_out, p->r.where, &p->keys);
   return true;
 }
 
@@ -163,20 +175,43 @@ typedef struct {
   uint64_t in, axes; /* reduced; of the part */
   uint32_t chosen;
   neo_expr known; /* its element, where it is a definition already */
+  bool at_keys;   /* its factors are read at keys, where equations say axes */
 } part;
 
-static uint64_t axes_of(const product *p, uint32_t chosen) {
-  uint64_t axes = 0;
-  for (uint32_t k = 0; k < p->n; k++)
-    axes |= chosen >> k & 1 ? p->uses[k] : 0;
-  return axes;
+/* The expression at the keys that are in range at every point. */
+static neo_expr read_at_keys(const product *p, neo_expr e) {
+  neo_expr by[NEO_KEYED_AXES] = {{0}};
+  for (uint32_t k = 0; k < p->r.n_out; k++)
+    by[k] = p->keys.within >> k & 1 ? p->keys.key[k] : (neo_expr){0};
+  return neo_expr_subst_axes(p->m, e, by, p->r.axes.n);
 }
 
+static neo_expr factor_of(const product *p, const part *x, uint32_t k) {
+  return x->at_keys ? read_at_keys(p, p->factor[k]) : p->factor[k];
+}
+
+static neo_expr where_of(const product *p, const part *x) {
+  return x->at_keys ? p->keys.rest : p->r.where;
+}
+
+static uint64_t axes_of_part(const product *p, const part *x) {
+  uint64_t axes = 0;
+  for (uint32_t k = 0; k < p->n; k++)
+    axes |= x->chosen >> k & 1 ? neo_expr_axes(p->m, factor_of(p, x, k)) : 0;
+  return axes & ~x->in;
+}
+
+/* Of a tensor, or of terms: all by all axes. */
 static double points(const product *p, uint64_t axes) {
   double n = 1;
   for (uint32_t k = 0; k < p->r.axes.n; k++)
     n *= axes >> k & 1 ? p->extent[k] : 1;
   return n;
+}
+
+/* Of terms: those along an axis that an equation says are one. */
+static double terms(const product *p, uint64_t axes) {
+  return points(p, axes & ~p->keys.axes);
 }
 
 static double cost_of(const product *p, uint32_t chosen) {
@@ -195,7 +230,8 @@ static uint64_t bound_axes(const product *p, uint32_t k) {
 static bool stands(const product *p, const part *x) {
   uint64_t inside = x->axes | x->in;
   int64_t lo;
-  if (p->r.where.i && neo_expr_axes(p->m, p->r.where) & ~x->axes)
+  neo_expr where = where_of(p, x);
+  if (where.i && neo_expr_axes(p->m, where) & ~x->axes)
     return false;
   for (uint32_t k = 0; k < p->r.axes.n; k++) {
     if (x->axes >> k & 1 && (bound_axes(p, k) || !neo_expr_is_int(p->m, p->axis[k].lo, &lo) || lo))
@@ -271,13 +307,19 @@ static void check_read(void *ctx, neo_expr e) {
                               neo_tensor_extent(m, (neo_tensor){n.attr}, k), NULL) == NEO_PROVED;
 }
 
-/* May these factors be computed without the condition? */
-static bool reads_stand(const product *p, uint32_t chosen) {
+/* May the part be computed without the condition? */
+static bool part_stands(const product *p, const part *x) {
   read_check c = {p, true};
   for (uint32_t k = 0; p->r.where.i && k < p->n; k++)
-    if (chosen >> k & 1)
-      neo_expr_visit(p->m, p->factor[k], check_read, &c);
+    if (x->chosen >> k & 1)
+      neo_expr_visit(p->m, factor_of(p, x, k), check_read, &c);
   return c.safe;
+}
+
+/* May these factors be? */
+static bool reads_stand(const product *p, uint32_t chosen) {
+  part x = {.chosen = chosen};
+  return part_stands(p, &x);
 }
 
 /* May what is left be computed without the condition, which goes with the part? */
@@ -313,9 +355,27 @@ static uint32_t along(const product *p, uint32_t candidates) {
   return free;
 }
 
+/* May the part be read at the keys? What is left of the sum asks all of the condition. */
+static bool stands_at_keys(const product *p, const part *x) {
+  return p->keys.within && !(neo_expr_axes(p->m, p->r.where) & x->in) && stands(p, x) &&
+         part_stands(p, x);
+}
+
+/* The cost of the sum with the part; 0: there cannot be such a part. */
+static double cost_with(const product *p, uint32_t candidates, part *x) {
+  x->axes = axes_of_part(p, x);
+  if (x->at_keys ? !stands_at_keys(p, x) : !x->known.i && !stands(p, x))
+    return 0;
+  double cost = terms(p, p->outs | (p->reds & ~x->in)) * (cost_of(p, candidates & ~x->chosen) + 2);
+  if (!x->known.i)
+    cost +=
+        points(p, x->axes | x->in) * (cost_of(p, x->chosen) + 1) + points(p, x->axes) * TENSOR_COST;
+  return cost;
+}
+
 /* The best part, if it halves the arithmetic. */
 static bool find_part(const product *p, uint32_t candidates, part *best) {
-  double all = points(p, p->outs | p->reds) * (cost_of(p, candidates) + 1), least = all / 2;
+  double all = terms(p, p->outs | p->reds) * (cost_of(p, candidates) + 1), least = all / 2;
   bool found = false, full = never_empty(p);
   for (uint64_t in = p->reds; in && full; in = (in - 1) & p->reds) {
     part x = {.in = in};
@@ -323,19 +383,18 @@ static bool find_part(const product *p, uint32_t candidates, part *best) {
       if (candidates >> k & 1 && p->uses[k] & in)
         x.chosen |= 1u << k;
     x.chosen |= x.chosen ? along(p, candidates) : 0;
-    x.axes = axes_of(p, x.chosen) & ~in;
     if (in == p->reds || x.chosen == candidates || !x.chosen)
       continue;
+    x.axes = axes_of_part(p, &x);
     x.known = available_part(p, &x, candidates);
-    if (!x.known.i && !stands(p, &x))
-      continue;
-    double cost = points(p, p->outs | (p->reds & ~in)) * (cost_of(p, candidates & ~x.chosen) + 2);
-    if (!x.known.i)
-      cost += points(p, x.axes | in) * (cost_of(p, x.chosen) + 1) + points(p, x.axes) * TENSOR_COST;
-    if (cost < least) {
-      least = cost;
-      *best = x;
-      found = true;
+    for (int keys = x.known.i ? 1 : 0; keys < 2; keys++) {
+      x.at_keys = !x.known.i && keys == 0;
+      double cost = cost_with(p, candidates, &x);
+      if (cost > 0 && cost < least) {
+        least = cost;
+        *best = x;
+        found = true;
+      }
     }
   }
   return found;
@@ -390,11 +449,13 @@ static neo_list axes_list(const product *p, uint64_t first, uint64_t then, neo_e
 static neo_expr define_part(const product *p, const part *x) {
   neo_module *m = p->m;
   neo_expr by[64] = {{0}}, index[64], body = product_of(p, x->chosen);
+  if (x->at_keys)
+    body = read_at_keys(p, body);
   neo_partial y = {.prefix = "partial", .of = p->def, .reducer = NEO_RED_SUM};
   uint32_t n = 0;
   y.axes = axes_list(p, x->axes, x->in, by);
   y.n_out = (uint32_t)__builtin_popcountll(x->axes);
-  y.where = p->r.where;
+  y.where = where_of(p, x);
   if (y.where.i)
     y.where = neo_expr_subst_axes(m, y.where, by, p->r.axes.n);
   y.body = neo_expr_subst_axes(m, body, by, p->r.axes.n);

@@ -3,9 +3,12 @@
  *
  *     z[i] = 0                       y[i] = select(c[i], x[i], z[i])   ->   select(c[i], x[i], 0)
  *
+ * Ends of a reduction that data say become its range (data_ranges.h).
+ *
  * Gradients flow through reads. So, while requests wait, tensors that they name, and results of functions with their
  * own gradient, are read as they are, whatever they hold. */
 #include "ir/prove.h"
+#include "transform/data_ranges.h"
 #include "transform/transform.h"
 
 typedef struct {
@@ -84,6 +87,13 @@ static void read_constants(neo_module *m) {
 
 /* ---- definitions */
 
+static neo_list new_axes(neo_module *m, const neo_axis_rec *axis, uint32_t n) {
+  uint32_t ids[64];
+  for (uint32_t k = 0; k < n; k++)
+    ids[k] = neo_axis_add(m, axis[k]).i;
+  return neo_list_new(m, ids, n);
+}
+
 static void definition(neo_prover *p, neo_module *m, neo_def d) {
   neo_def_rec r = *neo_def_at(m, d);
   neo_axis_rec axis[64];
@@ -95,6 +105,8 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   int64_t always;
   if (where.i && neo_expr_is_int(m, where, &always) && always)
     where.i = 0;
+  if (neo_take_data_ranges(p, axis, r.axes.n, r.n_out, &where))
+    r.axes = new_axes(m, axis, r.axes.n);
   u.facts.assume = &where;
   u.facts.n_assume = where.i != 0;
   neo_list body = simpler_list(&u, m, r.body);
@@ -102,6 +114,7 @@ static void definition(neo_prover *p, neo_module *m, neo_def d) {
   u.facts.n_assume = 0;
   neo_list finish = simpler_list(&u, m, r.finish);
   neo_def_rec *to = neo_def_at(m, d);
+  to->axes = r.axes;
   to->where = where;
   to->body = body;
   to->finish = finish;

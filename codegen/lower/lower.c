@@ -5,6 +5,7 @@
 #include "codegen/lower/gpu_tile/gpu_tile.h"
 #include "codegen/lower/loops/loops.h"
 #include "schedule/loops/collapse.h"
+#include "schedule/segment/segment.h"
 
 /* ---- buffers */
 
@@ -73,6 +74,9 @@ static void lower_by_strategy(lowering *l) {
 
 neo_status neo_lower(neo_module *m, const neo_group *g, const neo_schedule *s, neo_arena *a,
                      neo_kernel **out, neo_str *why) {
+  neo_segment by_keys; /* where it is found the form knows which axes have no loops */
+  if (s->strategy == NEO_STRATEGY_SEGMENT)
+    (void)neo_segment_of(m, g, &by_keys);
   neo_collapsed x = neo_collapsed_of(m, neo_group_form(m, g), s);
   lowering l = {.m = m, .a = a, .g = g, .s = &x.s, .why = why, .f = x.f};
   l.lanes = (lane_axes){-1, -1, -1, 1, false};

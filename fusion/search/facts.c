@@ -1,6 +1,7 @@
 /* What definitions are like, before any of them is put together: work, reads, readers. All of it is
  * linear in the size of the module. */
 #include "fusion/search/search.h"
+#include "ir/comparison.h"
 #include <assert.h>
 #include <math.h>
 
@@ -233,6 +234,26 @@ static void find_equation(void *ctx, neo_expr e) {
   c->found = c->found || neo_expr_node(c->m, e)->op == NEO_OP_EQ;
 }
 
+/* Do data say where an output axis begins and ends? Then a kernel of its own goes through these rows
+ * (schedule/segment/segment.h). */
+static bool has_interval(const neo_module *m, const neo_def_rec *r) {
+  neo_expr part[16];
+  uint32_t n = 0;
+  uint64_t first = 0, last = 0, outs = (1ULL << r->n_out) - 1;
+  if (!r->where.i || !neo_conjuncts_of(m, r->where, part, &n, 16))
+    return false;
+  for (uint32_t k = 0; k < n; k++) {
+    const neo_node *x = neo_expr_node(m, part[k]);
+    for (uint32_t side = 0; side < 2 && (x->op == NEO_OP_LE || x->op == NEO_OP_LT); side++) {
+      const neo_node *v = neo_expr_node(m, neo_list_expr(m, x->arg, side));
+      if (v->op == NEO_OP_AXIS &&
+          neo_expr_uses_op(m, neo_list_expr(m, x->arg, 1 - side), NEO_OP_LOAD))
+        *(side ? &first : &last) |= 1ULL << v->attr;
+    }
+  }
+  return first & last & outs;
+}
+
 /* Does an output axis say how far the reduction goes, and nothing else? */
 static bool may_scan(const neo_module *m, const neo_def_rec *r) {
   uint64_t body = 0, domain = neo_expr_axes(m, r->where);
@@ -261,7 +282,7 @@ static void look_reduction(looker *c) {
   equation_ctx eq = {c->q->m, false};
   uint64_t all = (c->rec.axes.n < 63 ? 1ULL << c->rec.axes.n : 1ULL << 63) - 1;
   neo_expr_visit(c->q->m, c->rec.where, find_equation, &eq);
-  d->equation = eq.found;
+  d->equation = eq.found || has_interval(c->q->m, &c->rec);
   d->scans = may_scan(c->q->m, &c->rec);
   d->ranged = is_ranged(c->q->m, &c->rec, 0);
   d->slanted = is_ranged(c->q->m, &c->rec, (1ULL << c->rec.n_out) - 1);

@@ -69,7 +69,7 @@ typedef struct {
   bool plain;          /* elementwise, one result, one piece: may be copied */
   bool lone;           /* several pieces, strided: has a kernel of its own */
   bool product;        /* a sum of products in which an operand is used again and again */
-  bool equation;       /* a sum over a data equation */
+  bool equation;       /* a reduction over a data equation, or an interval that data say */
   bool scans;          /* its domain grows with an output axis */
   bool call_invariant; /* follows from parameters alone, which the entries leave as they are */
   bool ranged;         /* ranges of the reduction are free of axes and loads */

@@ -22,9 +22,8 @@ bool neo_scatter_of(neo_module *m, const neo_group *g, neo_segment *out) {
   if (!neo_segment_of(m, g, out) || neo_form_row_block(f))
     return false;
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
-  neo_expr value = f->stages.at[1].outs.at[0].value;
-  return a->kind == NEO_RED_SUM && (a->type == NEO_I32_T || a->type == NEO_I64_T) &&
-         neo_expr_node(m, value)->op == NEO_OP_ACC && counts_terms(m, f, &f->stages.at[0]);
+  return neo_segment_is_sum(f, out) && (a->type == NEO_I32_T || a->type == NEO_I64_T) &&
+         counts_terms(m, f, &f->stages.at[0]);
 }
 
 /* ---- costs */

@@ -24,16 +24,15 @@ static bool legal(const neo_space *x, const neo_schedule *s, neo_str *why) {
     return reject(why, "a running sum by keys is for one processor");
   if (!neo_keyed_scan_of(x->m, x->g, &run))
     return reject(why, "keyed_scan is for running sums of equal keys");
-  if (p->axis_m != 0 || p->tile_m != 1 || p->block_m || p->fused != 1 || p->order ||
-      p->vector_axis >= 0 || p->unit_axes)
-    return reject(why, "a running sum by keys goes along its axis without lanes, in one unit");
+  if (p->axis_m != run.axis || p->tile_m != 1 || p->block_m || p->fused != 1 || p->order ||
+      p->vector_axis >= 0 || p->stash)
+    return reject(why, "a running sum by keys goes along its axis without lanes");
   return true;
 }
 
 static void update_units(const neo_space *x, const neo_schedule *from, neo_schedule *s) {
-  (void)x;
-  (void)from;
-  (void)s;
+  if (neo_loops_moved(from, s))
+    s->loops.unit_axes = neo_schedule_loops(x->f, s), s->loops.unit_size = 1;
 }
 
 static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
@@ -44,10 +43,10 @@ static bool draw(const neo_space *x, uint64_t *seed, neo_schedule *out) {
 /* One pass along u, and a table of sums. */
 static double visited(const neo_space *x, const neo_schedule *s) {
   neo_keyed_scan run;
-  double length = neo_form_points(x->m, x->f, ~0ULL);
   (void)s;
   if (!neo_keyed_scan_of(x->m, x->g, &run))
     return 1;
+  double length = neo_form_points(x->m, x->f, 1ULL << run.axis);
   return (length + (double)run.most) / (length * neo_stage_points(x->m, &x->f->stages.at[0]));
 }
 

@@ -1,134 +1,160 @@
-/* Matches segmented sums (segment.h). */
+/* Matches reductions by keys (segment.h). */
 #include "schedule/segment/segment.h"
-#include "ir/prove.h"
 #include "schedule/extent.h"
 #include "schedule/match.h"
 #include "schedule/model.h"
+#include "schedule/segment/condition.h"
 
-/* Splits the first conjunct AXIS v == key (or key == AXIS v) off the condition. */
-static bool take_equation(neo_module *m, const neo_form *f, neo_expr where, neo_segment *out) {
-  neo_node n = *neo_expr_node(m, where);
-  if (n.op == NEO_OP_AND) {
-    neo_expr a = neo_expr_arg(m, where, 0), b = neo_expr_arg(m, where, 1);
-    if (take_equation(m, f, a, out)) {
-      out->rest = out->rest.i ? neo_op2(m, NEO_OP_AND, out->rest, b) : b;
-      return true;
-    }
-    if (!take_equation(m, f, b, out))
-      return false;
-    out->rest = out->rest.i ? neo_op2(m, NEO_OP_AND, a, out->rest) : a;
-    return true;
-  }
-  if (n.op != NEO_OP_EQ)
-    return false;
-  for (uint32_t side = 0; side < 2; side++) {
-    neo_expr v = neo_expr_arg(m, where, side), key = neo_expr_arg(m, where, 1 - side);
-    const neo_node *x = neo_expr_node(m, v);
-    if (x->op != NEO_OP_AXIS || x->attr >= f->axes.n || !neo_expr_uses_op(m, key, NEO_OP_LOAD))
-      continue;
-    if (neo_form_axes(m, f, key) >> x->attr & 1)
-      continue; /* the key of an element must not depend on its destination */
-    *out = (neo_segment){.stage = out->stage, .axis = x->attr, .key = key};
-    return true;
-  }
-  return false;
+static uint64_t range_axes(neo_module *m, const neo_form *f, const neo_axis_rec *a) {
+  return neo_form_axes(m, f, a->lo) | neo_form_axes(m, f, a->hi);
 }
 
-typedef struct {
-  neo_module *m;
-  neo_prover *p;
-  const neo_form *f;
-  neo_facts facts;
-  bool safe;
-} safety;
-
-static void check_load(void *ctx, neo_expr e) {
-  safety *c = ctx;
-  if (neo_expr_node(c->m, e)->op != NEO_OP_LOAD)
-    return;
-  c->safe = c->safe && neo_form_inside(c->m, c->p, c->f, &c->facts, e);
-}
-
-static bool loads_safe(neo_module *m, const neo_form *f, const neo_stage *s, neo_expr before,
-                       neo_expr e) {
-  neo_axis_rec axes[NEO_FORM_MAX_AXES];
-  uint32_t n = neo_stage_axes(f, s, axes);
-  safety c = {m, neo_prover_new(m), f, {axes, n, &before, before.i != 0}, true};
-  neo_prover_at(c.p, neo_expr_node(m, e)->span);
-  neo_expr_visit(m, e, check_load, &c);
-  neo_prover_free(c.p);
-  return c.safe;
-}
-
-static neo_expr both(neo_module *m, neo_expr a, neo_expr b) {
-  return a.i && b.i ? neo_op2(m, NEO_OP_AND, a, b) : a.i ? a : b;
-}
-
-/* Conjuncts that neither use v nor read tensors go to `before`, the others to `rest`. */
-static void split_rest(neo_module *m, const neo_form *f, neo_expr e, neo_segment *out) {
-  if (neo_expr_node(m, e)->op == NEO_OP_AND) {
-    neo_expr a = neo_expr_arg(m, e, 0), b = neo_expr_arg(m, e, 1);
-    split_rest(m, f, a, out);
-    split_rest(m, f, b, out);
-    return;
-  }
-  bool early = !(neo_form_axes(m, f, e) >> out->axis & 1) && !neo_expr_uses_op(m, e, NEO_OP_LOAD);
-  neo_expr *to = early ? &out->before : &out->rest;
-  *to = both(m, *to, e);
-}
-
-/* Does the result, in which sums accumulate, share memory with an operand? */
+/* Does a result, in which accumulators would lie, share memory with an operand? */
 static bool in_operand(const neo_module *m, const neo_group *g) {
-  neo_tensor old = neo_tensor_at(m, g->roots.at[0])->updates;
-  for (size_t k = 0; k < g->reads.n; k++)
-    if (g->reads.at[k].i == g->roots.at[0].i || (old.i && g->reads.at[k].i == old.i))
+  for (size_t i = 0; i < g->roots.n; i++) {
+    neo_tensor old = neo_tensor_at(m, g->roots.at[i])->updates;
+    for (size_t k = 0; k < g->reads.n; k++)
+      if (g->reads.at[k].i == g->roots.at[i].i || (old.i && g->reads.at[k].i == old.i))
+        return true;
+  }
+  return false;
+}
+
+/* A product of matrices, of which one has the axis of the rows and one that of columns: a tile of
+ * these uses each operand for a whole row or column of results, and takes less time than passes that
+ * go to memory with each term. */
+static bool reuses_operands(neo_module *m, const neo_form *f, uint32_t axis) {
+  neo_contraction c;
+  uint64_t shared = ((uint64_t)1 << f->axes.n) - 1, row = (uint64_t)1 << axis;
+  bool rows = false, columns = false, found = neo_contraction_of(m, f, &c);
+  for (uint32_t k = 0; found && k < c.n; k++) {
+    uint64_t axes = neo_form_axes(m, f, c.factor[k].e);
+    bool own = axes & ~shared;
+    rows = rows || (own && axes & row);
+    columns = columns || (own && axes & shared & ~row);
+  }
+  return rows && columns;
+}
+
+static bool has_intervals(const neo_segment *x) {
+  for (uint32_t k = 0; k < x->pass[0].n_keys; k++)
+    if (x->pass[0].key[k].last.i || x->pass[0].key[k].end.i)
       return true;
   return false;
 }
 
-/* The sum, or whether any term is true. */
-static bool adds_up(const neo_form_acc *a) {
-  return a->kind == NEO_RED_SUM || a->kind == NEO_RED_ANY;
+static bool interval_fits(neo_module *m, const neo_form *f, const neo_segment_pass *x) {
+  for (uint32_t k = 0; k < x->n_keys; k++)
+    if ((x->key[k].last.i || x->key[k].end.i) && reuses_operands(m, f, x->key[k].axis))
+      return false;
+  return true;
+}
+
+/* Finds the keys of a stage that reduces. Ranges are evaluated before the keys. */
+static bool match_pass(neo_module *m, const neo_form *f, const neo_stage *s, neo_segment *out) {
+  neo_segment_pass *p = &out->pass[out->n_passes++];
+  uint64_t axes = 0;
+  if (s->over || s->outs.n || !s->accs.n)
+    return false;
+  if ((!neo_segment_split(m, f, s, true, p) || !interval_fits(m, f, p)) &&
+      !neo_segment_split(m, f, s, false, p))
+    return false;
+  for (uint32_t k = 0; k < p->n_keys; k++)
+    axes |= (uint64_t)1 << p->key[k].axis;
+  for (size_t k = 0; k < s->axes.n; k++)
+    if (range_axes(m, f, &s->axes.at[k]) & axes)
+      return false;
+  bool same = out->n_passes == 1 || axes == out->axes;
+  out->axes = axes;
+  return same;
+}
+
+/* The result holds accumulator 0 if no other result is stored behind it, which a row's terms
+ * would need. */
+static bool is_in_place(neo_module *m, const neo_group *g, const neo_form *f) {
+  const neo_stage *store = &f->stages.at[f->stages.n - 1];
+  return store->outs.n == 1 && !in_operand(m, g) &&
+         f->stages.at[0].accs.at[0].type == neo_expr_type(m, store->outs.at[0].value);
+}
+
+/* Only rows that have terms are read: what the tensor says of a sum (neo_tensor_rec.terms). */
+static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
+  const neo_form_acc *a = &f->stages.at[0].accs.at[0];
+  const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);
+  out->rows = out->ends && a->kind == NEO_RED_SUM && t->terms;
+  out->injective = out->rows && t->injective && neo_type_is_int((neo_type)a->type);
 }
 
 bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {
   const neo_form *f = neo_group_form(m, g);
   *out = (neo_segment){0};
-  if (f->stages.n != 2 || f->stages.at[0].accs.n != 1 || f->stages.at[1].outs.n != 1)
+  uint32_t n = f->stages.n ? (uint32_t)f->stages.n - 1 : 0;
+  if (!n || n > NEO_SEGMENT_PASSES || f->n_accs > NEO_SEGMENT_ACCS || neo_form_row_block(f))
     return false;
-  const neo_stage *s = &f->stages.at[0];
-  const neo_form_acc *a = &s->accs.at[0];
-  neo_type stored = neo_expr_type(m, f->stages.at[1].outs.at[0].value);
-  if (!adds_up(a) || a->type != stored || f->stages.at[1].axes.n || !s->where.i)
+  const neo_stage *store = &f->stages.at[n];
+  if (!store->outs.n || store->accs.n || store->axes.n || store->where.i)
     return false;
-  if (in_operand(m, g) || !take_equation(m, f, s->where, out))
-    return false;
-  for (size_t k = 0; k < s->axes.n; k++) /* ranges are evaluated before the key */
-    if ((neo_form_axes(m, f, s->axes.at[k].lo) | neo_form_axes(m, f, s->axes.at[k].hi)) >>
-            out->axis &
-        1)
+  for (uint32_t k = 0; k < n; k++)
+    if (!match_pass(m, f, &f->stages.at[k], out))
       return false;
-  neo_expr rest = out->rest;
-  out->rest = (neo_expr){0};
-  if (rest.i)
-    split_rest(m, f, rest, out);
-  const neo_form_out *o = &f->stages.at[1].outs.at[0];
-  out->rows = neo_tensor_at(m, o->tensor)->terms && neo_expr_node(m, o->value)->op == NEO_OP_ACC;
-  out->injective = out->rows && neo_tensor_at(m, o->tensor)->injective && neo_type_is_int(stored);
-  return loads_safe(m, f, s, out->before, out->key);
+  out->axis = out->pass[0].key[0].axis;
+  out->in_place = is_in_place(m, g, f);
+  out->ends = out->in_place && f->n_accs == 1 &&
+              neo_expr_node(m, store->outs.at[0].value)->op == NEO_OP_ACC;
+  match_terms(m, f, out);
+  return neo_segment_table(m, f, out, 1) <= NEO_SEGMENT_ELEMENTS;
+}
+
+bool neo_segment_is_sum(const neo_form *f, const neo_segment *x) {
+  return x->ends && x->pass[0].n_keys == 1 && !has_intervals(x) &&
+         f->stages.at[0].accs.at[0].kind == NEO_RED_SUM;
 }
 
 uint64_t neo_segment_tested(const neo_module *m, const neo_form *f, const neo_segment *x) {
-  return neo_form_axes(m, f, x->key) | neo_form_axes(m, f, x->before) |
-         neo_form_axes(m, f, x->rest);
+  uint64_t axes = x->axes;
+  for (uint32_t k = 0; k < x->n_passes; k++) {
+    const neo_segment_pass *p = &x->pass[k];
+    axes |= neo_form_axes(m, f, p->before) | neo_form_axes(m, f, p->rest);
+    for (uint32_t i = 0; i < p->n_keys; i++)
+      axes |= neo_form_axes(m, f, p->key[i].from) | neo_form_axes(m, f, p->key[i].last) |
+              neo_form_axes(m, f, p->key[i].end);
+  }
+  return axes;
+}
+
+double neo_segment_table(neo_module *m, const neo_form *f, const neo_segment *x, int64_t columns) {
+  bool any = f->n_accs > (x->in_place ? 1 : 0);
+  return any ? neo_form_points(m, f, x->axes) * (double)columns : 0;
 }
 
 double neo_segment_visited(neo_module *m, const neo_form *f, const neo_segment *x) {
-  double rows = neo_form_points(m, f, 1ULL << x->axis);
-  return 1 / rows + 1 / neo_stage_points(m, &f->stages.at[x->stage]);
+  double rows = neo_form_points(m, f, x->axes), points = neo_stage_points(m, &f->stages.at[0]);
+  double share = 1 / rows + 1 / points;
+  return share < 1 ? share : 1;
 }
 
 /* ---- the model's choice: lanes over the contiguous shared axis, blocks of it as units */
+
+static void choose_lanes(neo_module *m, const neo_form *f, const neo_segment *x, int64_t lanes,
+                         neo_schedule *s) {
+  uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, f, x);
+  neo_expr at = f->stages.at[x->n_passes].outs.at[0].offset;
+  for (uint32_t k = 0; k < f->axes.n; k++) {
+    int64_t stride, n = neo_axis_most(m, &f->axes.at[k]), width = lanes;
+    while (width > 1 && (width > n || neo_segment_table(m, f, x, width) > NEO_SEGMENT_ELEMENTS))
+      width /= 2;
+    if (fixed >> k & 1 || width < 2 || !neo_flat_stride(m, f, at, k, &stride) || stride != 1)
+      continue;
+    int64_t block = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
+    while (block > width && neo_segment_table(m, f, x, block) > NEO_SEGMENT_ELEMENTS)
+      block /= 2;
+    if (!block && neo_segment_table(m, f, x, n) > NEO_SEGMENT_ELEMENTS)
+      block = width;
+    s->loops.vector_axis = k;
+    s->loops.vector_width = width;
+    s->loops.block_n = block;
+  }
+}
 
 bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *machine,
                        neo_schedule *out) {
@@ -137,23 +163,32 @@ bool neo_model_segment(neo_module *m, const neo_group *g, const neo_machine *mac
   if (!neo_segment_of(m, g, &x))
     return false;
   neo_schedule s = neo_schedule_plain();
-  int64_t lanes = machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type);
-  uint64_t fixed = neo_form_bound_axes(m, f) | neo_segment_tested(m, f, &x);
   s.strategy = NEO_STRATEGY_SEGMENT;
   s.loops.axis_m = x.axis;
-  for (uint32_t k = 0; k < f->axes.n; k++) {
-    int64_t stride, n = neo_axis_most(m, &f->axes.at[k]), width = lanes;
-    neo_expr at = f->stages.at[1].outs.at[0].offset;
-    while (width > 1 && width > n)
-      width /= 2;
-    if (k == x.axis || fixed >> k & 1 || width < 2 || !neo_flat_stride(m, f, at, k, &stride) ||
-        stride != 1)
-      continue;
-    s.loops.vector_axis = k;
-    s.loops.vector_width = width;
-    s.loops.block_n = n > 8 * width ? 4 * width : n > 2 * width ? 2 * width : 0;
-  }
+  choose_lanes(m, f, &x,
+               machine->vector_bytes / neo_type_bytes((neo_type)f->stages.at[0].accs.at[0].type),
+               &s);
   s.loops.unit_axes = neo_schedule_loops(f, &s);
   *out = s;
   return true;
+}
+
+/* A term of a pass goes to memory and comes back, and may wait for the term before; loops over
+ * all points compare with TERM rows in that time, or with COLUMNS rows where both have lanes
+ * over columns. Measured, with sums and maxima of f32 and f64. Terms of intervals are taken to
+ * be apart, as of a list of lists. */
+bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *machine) {
+  enum { TERM = 8, COLUMNS = 2 };
+  const neo_form *f = neo_group_form(m, g);
+  neo_segment x;
+  neo_schedule s;
+  if (!neo_segment_of(m, g, &x) || !neo_model_segment(m, g, machine, &s))
+    return false;
+  if (neo_segment_is_sum(f, &x) && neo_type_is_int((neo_type)f->stages.at[0].accs.at[0].type))
+    return true; /* tables of positions (codegen/fused_loops.h) */
+  double rows = neo_form_usual_points(m, f, x.axes);
+  double points = neo_stage_usual_steps(m, &f->stages.at[0]);
+  double terms = has_intervals(&x) && points < rows ? rows : points;
+  double term = s.loops.vector_axis >= 0 ? COLUMNS : f->n_accs > 1 ? 1.5 * TERM : TERM;
+  return points * rows >= term * terms + rows;
 }

@@ -45,7 +45,7 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   bool gpu = d->target && strncmp(d->target, "nvptx", 5) == 0;
   *out = (pairs_how){.target = d->target, .mcpu = d->mcpu, .every_grid = gpu && seed % 4 != 0};
   out->compose = pairs_has_vertices(d->draw) && !gpu;
-  out->every_loop = out->compose && seed % 3 == 0;
+  out->every_loop = (out->compose && seed % 3 == 0) || (pairs_is_nested(d->draw) && seed % 2 == 0);
   if (k == 0)
     return true;
   if (k > 1 || neo_hash_mix(seed, 0x1234) % 100 >= d->variants)

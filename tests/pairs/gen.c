@@ -225,6 +225,23 @@ static void draw_rounds(pgen *g) {
   }
 }
 
+/* Iterations of loops in loops: mostly a handful, and many of one alone. */
+static void draw_nested_rounds(pgen *g) {
+  static const int64_t rounds[] = {1, 2, 2, 3, 3, 4, 5}, many[] = {7, 13, 17};
+  uint32_t n = 2 + (uint32_t)pg_below(g, 2), runtime = (uint32_t)pg_below(g, 3);
+  for (uint32_t k = 0; k < n; k++) {
+    bool empty = k == runtime && pg_chance(g, 25);
+    int64_t now = empty && pg_chance(g, 50) ? 0 : PG_PICK(g, rounds);
+    if (k == 2)
+      now = PG_PICK(g, many);
+    pg_begin(g);
+    if (k == runtime)
+      runtime_extent(g, now, empty ? 0 : 1);
+    else
+      (void)pg_extent_of(g, neo_arena_printf(g->arena, "%lld", (long long)now), now, now, false);
+  }
+}
+
 static uint32_t any_extent(pgen *g) {
   uint64_t n = g->extents.n;
   return (uint32_t)(n > 4 && pg_chance(g, 75) ? pg_below(g, 4) : pg_below(g, n));
@@ -311,6 +328,8 @@ static const weighted recurrent[] = {{pg_self, 40},         {pg_triangle, 4}, {p
                                      {pg_scan, 24},         {pg_while, 8},    {pg_case, 4},
                                      {pg_recurrent_call, 4}};
 
+static const weighted looping[] = {{pg_scan, 55}, {pg_while, 30}, {pg_case, 15}};
+
 static void draw_definition(pgen *g, const weighted *of, size_t n) {
   uint32_t all = 0;
   for (size_t k = 0; k < n; k++)
@@ -392,8 +411,32 @@ static pairs_program draw_recurrent(neo_arena *a, uint64_t seed, bool wide) {
   return p;
 }
 
+pairs_program pairs_draw_nested(neo_arena *a, uint64_t seed) {
+  pairs_program p = {.seed = seed};
+  pgen g = {.arena = a, .state = neo_hash_mix(seed, 0x4e57), .p = &p, .nested = true};
+  draw_nested_rounds(&g);
+  uint32_t dim[] = {pg_extent(&g), pg_extent(&g)};
+  pg_begin(&g);
+  (void)pg_given(&g, NEO_F64_T, dim, 1 + (uint32_t)pg_below(&g, 2), NO_EXTENT, false);
+  if (pg_chance(&g, 40))
+    draw_input(&g, false);
+  if (pg_chance(&g, 25))
+    pg_param(&g);
+  for (uint64_t n = 1 + pg_below(&g, 2); n > 0; n--) {
+    draw_definition(&g, looping, sizeof looping / sizeof *looping);
+    if (pg_chance(&g, 60))
+      (void)pg_gradient(&g);
+  }
+  choose_outputs(&g);
+  return p;
+}
+
+bool pairs_is_nested(pairs_drawer *d) {
+  return d == pairs_draw_nested || d == pairs_draw_nested_vertices;
+}
+
 bool pairs_has_vertices(pairs_drawer *d) {
-  return d == pairs_draw_vertices || d == pairs_draw_wide_vertices;
+  return d == pairs_draw_vertices || d == pairs_draw_nested_vertices || d == pairs_draw_wide_vertices;
 }
 
 bool pairs_has_recurrences(pairs_drawer *d) {

@@ -57,6 +57,7 @@ typedef struct {
   bool exact;
   int read_depth;
   bool inside; /* of what is written for one vertex: no index is of vertices */
+  bool nested; /* loops in loops, mostly of f64, with what gen_nested.c draws */
   bool wide;   /* every option of the grammar is drawn; else the seeds of before mean what they meant */
 } pgen;
 

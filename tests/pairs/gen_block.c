@@ -217,6 +217,15 @@ static bool rounds(cell *c) {
   return true;
 }
 
+/* Loops in loops, each vertex with as many iterations as its own values ask for. */
+static void nested_rounds(cell *c) {
+  ptensor made[PG_MOST_RESULTS];
+  uint32_t n;
+  pc_add_line(c, pg_block_loop(c->g, made, &n));
+  for (uint32_t k = 0; k < n && c->n_made < MOST_MADE; k++)
+    c->made[c->n_made++] = pc_add_local(c, made[k]);
+}
+
 /* The gradient of something of the vertex with respect to a row of an input. */
 static bool inner_gradient(cell *c) {
   pgen *g = c->g;
@@ -276,6 +285,10 @@ static void define(cell *c) {
   pgen *g = c->g;
   uint64_t roll = pg_below(g, 100);
   uint32_t which;
+  if (g->nested && roll >= 56 && c->g->tensors.n < MOST_TENSORS) {
+    nested_rounds(c);
+    return;
+  }
   if (roll < 8 && rounds(c))
     return;
   if (roll < 16 && inner_gradient(c))

@@ -1,23 +1,8 @@
 /* Loops with carries, and choices at run time. What a block defines is a tensor while the block is
  * written; behind it nothing reads that. */
-#include "tests/pairs/gen_recur.h"
+#include "tests/pairs/gen_loop.h"
 
-enum { MOST_CARRIES = 3, MOST_RESULTS = 8, MOST_MADE = 64 };
-
-typedef struct {
-  pgen *g;
-  uint32_t depth;
-  uint32_t rounds; /* the extent of a scan's index; NO_EXTENT: a while */
-  const char *index;
-  uint32_t carry[MOST_CARRIES], n_carries; /* tensors */
-  uint64_t from[MOST_CARRIES];             /* of which tensors a carry is a smooth function */
-  uint32_t first, made[MOST_MADE], n_made; /* tensors of the block */
-  ptensor result[MOST_RESULTS];
-  uint32_t n_results;
-  const char *indent;
-} loop;
-
-static const char *block_name(pgen *g) {
+const char *pl_name(pgen *g) {
   return pg_name(g, "b");
 }
 
@@ -26,8 +11,7 @@ static uint32_t add_tensor(loop *l, ptensor t) {
   return (uint32_t)l->g->tensors.n - 1;
 }
 
-/* The left side's indices, and behind them those of the loops around. */
-static void begin(loop *l, const ptensor *t, const pindex *around, uint32_t n_around) {
+void pl_begin(loop *l, const ptensor *t, const pindex *around, uint32_t n_around) {
   l->g->n_index = 0;
   for (uint32_t k = 0; t && k < t->rank; k++)
     (void)pg_index(l->g, t->dim[k], false);
@@ -52,7 +36,7 @@ static uint32_t draw_shape(pgen *g, uint32_t *dim) {
 static ptensor draw_tensor(pgen *g, neo_type t) {
   uint32_t dim[MOST_RANK], rank = draw_shape(g, dim);
   ptensor x = pg_result(g, t, dim, rank);
-  x.name = block_name(g);
+  x.name = pl_name(g);
   return x;
 }
 
@@ -84,7 +68,7 @@ static const char *first_value(loop *l, ptensor *c, const pindex *around, uint32
     c->from = t.from;
     return neo_arena_printf(g->arena, "%s = %s", c->name, t.name);
   }
-  begin(l, c, around, n_around);
+  pl_begin(l, c, around, n_around);
   const char *left = pg_left_of(g, c);
   uint64_t from = g->from;
   g->from = 0;
@@ -102,8 +86,10 @@ static const char *draw_carries(loop *l, const pindex *around, uint32_t n_around
   l->first = (uint32_t)g->tensors.n;
   for (uint32_t k = 0; k < n; k++) {
     bool same = k && pg_chance(g, 50);
-    c[k] = same ? c[0] : draw_tensor(g, pg_recurrent_type(g));
-    c[k].name = same ? block_name(g) : c[k].name;
+    c[k] = same             ? c[0]
+           : !k && l->like ? *l->like
+                           : draw_tensor(g, pg_recurrent_type(g));
+    c[k].name = same || (!k && l->like) ? pl_name(g) : c[k].name;
     c[k].from = 0;
     text = neo_arena_printf(g->arena, "%s%s%s", text, k ? ", " : "",
                             first_value(l, &c[k], around, n_around));
@@ -132,25 +118,35 @@ static void keep(loop *l, ptensor t) {
     l->made[l->n_made++] = at;
 }
 
-static const char *loop_text(loop *l, const pindex *around, uint32_t n_around);
-
 /* A scan whose length is a size, inside of the block. */
 static const char *inner_loop(loop *l, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
   loop in = {
       .g = g, .depth = l->depth + 1, .indent = neo_arena_printf(g->arena, "%s  ", l->indent)};
   in.rounds = pg_chance(g, 75) ? pg_extent(g) : NO_EXTENT;
+  if (g->nested && pg_chance(g, 30))
+    in.rounds = NO_EXTENT;
   if (in.rounds != NO_EXTENT && g->extents.at[in.rounds].now > 6)
     return "";
   pg_kind(g, PAIRS_R_NESTED);
-  const char *text = loop_text(&in, around, n_around);
+  const char *text = pl_loop(&in, around, n_around);
   for (uint32_t k = 0; k < in.n_results; k++)
     keep(l, in.result[k]);
-  return line(l, text);
+  if (!g->nested || in.rounds != NO_EXTENT || pg_chance(g, 50))
+    return line(l, text);
+  ptensor n = pg_result(g, NEO_I32_T, NULL, 0);
+  n.name = pl_name(g);
+  n.exact = true;
+  keep(l, n);
+  pg_kind(g, PAIRS_R_ROUNDS);
+  const char *count = line(l, neo_arena_printf(g->arena, "%s = %s.rounds", n.name, in.result[0].name));
+  return neo_arena_printf(g->arena, "%s%s", line(l, text), count);
 }
 
 static const char *branch(loop *l, const ptensor *t, const pindex *around, uint32_t n_around) {
-  begin(l, t, around, n_around);
+  if (l->g->nested && l->depth < 2 && pg_chance(l->g, 50))
+    return pn_arm(l, t, around, n_around);
+  pl_begin(l, t, around, n_around);
   const char *left = pg_left_of(l->g, t), *value = pg_value(l->g, t->type, 1);
   return neo_arena_printf(l->g->arena, "{ %s = %s }", left, value);
 }
@@ -177,9 +173,13 @@ static const char *choice(loop *l, ptensor *t, const pindex *around, uint32_t n_
   pgen *g = l->g;
   bool by_else, exact = g->exact;
   uint64_t from = g->from;
-  const char *on = selector(l, &by_else);
+  bool logical = g->nested && pg_chance(g, 40);
+  const char *on = logical ? pn_selector(l, around, n_around) : selector(l, &by_else);
   g->exact = exact;
   g->from = from;
+  if (logical)
+    return neo_arena_printf(g->arena, "%s = case %s { true %s false %s }", t->name, on,
+                            branch(l, t, around, n_around), branch(l, t, around, n_around));
   const char *text = neo_arena_printf(g->arena, "%s = case %s { ", t->name, on);
   uint32_t n = 1 + (uint32_t)pg_below(g, 2);
   for (uint32_t k = 0; k < n; k++)
@@ -210,26 +210,26 @@ static const char *product(loop *l, const ptensor *t) {
 static const char *temporary(loop *l, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
   uint64_t roll = pg_below(g, 100);
-  if (roll < 10 && l->depth < 2)
+  if (roll < (g->nested ? 45 : 10) && l->depth < 2)
     return inner_loop(l, around, n_around);
   bool like = l->n_carries && pg_chance(g, 60);
   ptensor t = like ? g->tensors.at[l->carry[pg_below(g, l->n_carries)]]
                    : draw_tensor(g, pg_recurrent_type(g));
-  t.name = block_name(g);
+  t.name = pl_name(g);
   uint64_t from = g->from;
   const char *text, *value = NULL;
   g->from = 0;
-  if (roll < 20) {
+  if (roll < (g->nested ? 62 : 20)) {
     pg_kind(g, PAIRS_R_CASE_INSIDE);
     text = choice(l, &t, around, n_around);
-  } else if (roll < 32 && t.rank) {
-    begin(l, &t, around, n_around);
+  } else if (roll < (g->nested ? 68 : 32) && t.rank) {
+    pl_begin(l, &t, around, n_around);
     pg_kind(g, PAIRS_R_INSIDE);
     (void)pg_self_text(g, &t, &text);
   } else {
-    begin(l, &t, around, n_around);
+    pl_begin(l, &t, around, n_around);
     const char *left = pg_left_of(g, &t);
-    value = roll < 45 ? product(l, &t) : NULL;
+    value = roll < (g->nested ? 76 : 45) ? product(l, &t) : NULL;
     if (!value && pg_chance(g, 50))
       value = pg_reduction(g, pg_reducer(g, t.type), t.type);
     text = neo_arena_printf(g->arena, "%s = %s", left, value ? value : pg_value(g, t.type, 2));
@@ -249,9 +249,13 @@ static const char *next_value(loop *l, uint32_t c, const pindex *around, uint32_
   pgen *g = l->g;
   ptensor t = g->tensors.at[l->carry[c]];
   uint64_t roll = pg_below(g, 100);
-  if (roll < 5 && l->n_carries > 1) {
+  if (roll < (g->nested ? 12 : 5) && l->n_carries > 1) {
     pg_kind(g, PAIRS_R_KEPT);
     return NULL;
+  }
+  if (g->nested && roll >= 80 && t.rank) {
+    uint32_t of = alike(g, &t, l->carry[0], l->carry[0] + l->n_carries);
+    return pn_shifted(l, &t, of == UINT32_MAX ? l->carry[c] : of, around, n_around);
   }
   uint32_t other = roll < 35 ? alike(g, &t, l->first, (uint32_t)g->tensors.n) : UINT32_MAX;
   if (other != UINT32_MAX) {
@@ -261,7 +265,7 @@ static const char *next_value(loop *l, uint32_t c, const pindex *around, uint32_
     pg_take(g, &g->tensors.at[other]);
     return neo_arena_printf(g->arena, "%s = %s", t.name, g->tensors.at[other].name);
   }
-  begin(l, &t, around, n_around);
+  pl_begin(l, &t, around, n_around);
   const char *left = pg_left(g, t.name, t.rank), *x = pg_read_plain(g, l->carry[c]);
   const char *more = pg_chance(g, 30) ? product(l, &t) : NULL;
   const char *value = pg_damped(g, t.type, x);
@@ -292,7 +296,7 @@ static const char *next_values(loop *l, const pindex *around, uint32_t n_around)
 /* ---- results */
 
 static void add_result(loop *l, ptensor t, uint64_t from) {
-  t.name = l->depth ? block_name(l->g) : pg_name(l->g, "y");
+  t.name = l->depth ? pl_name(l->g) : pg_name(l->g, "y");
   t.from = from;
   t.smooth = neo_type_is_float(t.type) && t.from;
   t.exact = !neo_type_is_float(t.type);
@@ -346,7 +350,7 @@ static void forget(loop *l) {
 
 /* ---- loops */
 
-/* "scan r < N down", "while left > 0 limit 5", and the carry that counts. */
+/* "scan r < N down", "while left > 0 limit 5", and the carry that counts; "": pn_condition says what is asked. */
 static const char *head(loop *l, const char **counter, uint32_t *limit) {
   pgen *g = l->g;
   *counter = "";
@@ -360,14 +364,15 @@ static const char *head(loop *l, const char **counter, uint32_t *limit) {
   }
   pg_kind(g, PAIRS_R_WHILE);
   *limit = pg_extent(g);
-  *counter = block_name(g);
+  if (g->nested && pg_chance(g, 75))
+    return "";
+  *counter = pl_name(g);
   return neo_arena_printf(g->arena,
                           pg_chance(g, 50) ? "while %s > 0 limit %s" : "while %s != 0 limit %s",
                           *counter, pg_extent_text(g, *limit));
 }
 
-/* How many rounds a while wants, which may be more than its limit. */
-static const char *wanted(loop *l) {
+const char *pl_wanted(loop *l) {
   pgen *g = l->g;
   if (pg_chance(g, 50))
     return neo_arena_printf(g->arena, "%d", (int)pg_below(g, 6));
@@ -380,15 +385,17 @@ static const char *wanted(loop *l) {
   return g->tensors.at[given].name;
 }
 
-static void add_carried(loop *l, bool counts) {
+static void add_carried(loop *l, bool counts, const loop_condition *asked) {
   pgen *g = l->g;
   for (uint32_t k = 0; k < l->n_carries; k++)
     add_result(l, g->tensors.at[l->carry[k]], l->from[k]);
   if (counts)
     add_result(l, (ptensor){.type = NEO_I32_T, .bound = NO_EXTENT, .line = l->result[0].line}, 0);
+  for (uint32_t k = 0; k < asked->n; k++)
+    add_result(l, (ptensor){.type = asked->type[k], .bound = NO_EXTENT}, 0);
 }
 
-static const char *loop_text(loop *l, const pindex *around, uint32_t n_around) {
+const char *pl_loop(loop *l, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
   pindex inside[4];
   const char *counter, *text = "";
@@ -400,16 +407,25 @@ static const char *loop_text(loop *l, const pindex *around, uint32_t n_around) {
   if (l->index)
     inside[n_inside++] = (pindex){.name = l->index, .extent = l->rounds, .reduced = true};
   const char *begins = head(l, &counter, &limit), *from = draw_carries(l, around, n_around);
+  loop_condition asked = {.n = 0};
   if (*counter)
-    from = neo_arena_printf(g->arena, "%s, %s : i32 = %s", from, counter, wanted(l));
-  for (uint64_t n = pg_below(g, 4); n > 0; n--)
+    from = neo_arena_printf(g->arena, "%s, %s : i32 = %s", from, counter, pl_wanted(l));
+  if (!*begins) {
+    asked = pn_condition(l, around, n_around);
+    from = neo_arena_printf(g->arena, "%s, %s", from, asked.from);
+    begins = neo_arena_printf(g->arena, "while %s limit %s", asked.test, pg_extent_text(g, limit));
+  }
+  for (uint64_t n = pg_below(g, 4) + (g->nested && !l->depth); n > 0; n--)
     text = neo_arena_printf(g->arena, "%s%s", text, temporary(l, inside, n_inside));
   const char *next = next_values(l, inside, n_inside);
   if (*counter)
     next =
         neo_arena_printf(g->arena, "%s%s", next,
                          line(l, neo_arena_printf(g->arena, "next %s = %s - 1", counter, counter)));
-  add_carried(l, *counter != 0);
+  if (asked.n)
+    next = neo_arena_printf(g->arena, "%s%s", next,
+                            line(l, neo_arena_printf(g->arena, "next %s", asked.next)));
+  add_carried(l, *counter != 0, &asked);
   const char *last = collected(l, limit);
   bool early = pg_chance(g, 30);
   text =
@@ -444,14 +460,14 @@ static void define_results(pgen *g, loop *l, const char *text) {
 
 bool pg_scan(pgen *g) {
   loop l = {.g = g, .rounds = pg_extent(g), .indent = "  "};
-  const char *text = loop_text(&l, NULL, 0);
+  const char *text = pl_loop(&l, NULL, 0);
   define_results(g, &l, text);
   return true;
 }
 
 bool pg_while(pgen *g) {
   loop l = {.g = g, .rounds = NO_EXTENT, .indent = "  "};
-  const char *text = loop_text(&l, NULL, 0);
+  const char *text = pl_loop(&l, NULL, 0);
   define_results(g, &l, text);
   if (pg_chance(g, 60))
     return true;

@@ -17,6 +17,9 @@ void pg_note_rounds(pgen *g, uint32_t extent);
 /* A value of this type that has `self`, a part that is at hand already, in it, and stays small. */
 const char *pg_damped(pgen *g, neo_type t, const char *self);
 neo_type pg_recurrent_type(pgen *g);
+enum { PG_MOST_RESULTS = 8 };
+/* "a, b = while ... { ... }" for the block of a vertex function, with loops in it, and its results. */
+const char *pg_block_loop(pgen *g, ptensor *results, uint32_t *n);
 void pg_note_type(pgen *g, neo_type t);
 
 #endif

@@ -26,6 +26,8 @@ neo_type pg_recurrent_type(pgen *g) {
   static const neo_type all[] = {NEO_F32_T,  NEO_F32_T, NEO_F32_T, NEO_F32_T, NEO_F32_T,
                                  NEO_F64_T,  NEO_F64_T, NEO_I32_T, NEO_I64_T, NEO_BOOL_T,
                                  NEO_BF16_T, NEO_F16_T, NEO_U8_T};
+  if (g->nested && pg_chance(g, 60)) /* the type of differences that gradients are held against */
+    return NEO_F64_T;
   return PG_PICK(g, all);
 }
 

@@ -111,10 +111,10 @@ static void choose_outputs(pvertices *v) {
       p->lines.at[k].output = !(read >> k & 1) || pg_chance(g, 35);
 }
 
-static pairs_program draw(neo_arena *a, uint64_t seed, bool wide) {
+static pairs_program draw(neo_arena *a, uint64_t seed, bool wide, bool nested) {
   pairs_program p = {.seed = seed};
   pvertices v = {
-      .g = {.arena = a, .state = neo_hash_mix(seed, 0x7e27), .p = &p, .wide = wide}};
+      .g = {.arena = a, .state = neo_hash_mix(seed, 0x7e27), .p = &p, .nested = nested, .wide = wide}};
   pgen *g = &v.g;
   draw_sizes(&v);
   draw_shared(&v);
@@ -142,9 +142,13 @@ static pairs_program draw(neo_arena *a, uint64_t seed, bool wide) {
 }
 
 pairs_program pairs_draw_vertices(neo_arena *a, uint64_t seed) {
-  return draw(a, seed, false);
+  return draw(a, seed, false, false);
 }
 
 pairs_program pairs_draw_wide_vertices(neo_arena *a, uint64_t seed) {
-  return draw(a, seed, true);
+  return draw(a, seed, true, false);
+}
+
+pairs_program pairs_draw_nested_vertices(neo_arena *a, uint64_t seed) {
+  return draw(a, seed, false, true);
 }

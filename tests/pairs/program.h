@@ -80,6 +80,9 @@ typedef pairs_program pairs_drawer(neo_arena *a, uint64_t seed);
 pairs_drawer pairs_draw;
 pairs_drawer pairs_draw_recurrent; /* with recurrences among the definitions */
 pairs_drawer pairs_draw_vertices;  /* with graphs, vertex functions and recurrences over vertices */
+/* With loops in loops, each with conditions, choices and carries of every kind; of graphs, within vertex functions. */
+pairs_drawer pairs_draw_nested, pairs_draw_nested_vertices;
+bool pairs_is_nested(pairs_drawer *d);
 /* The same, with every option of the grammar (grammar.def); the others keep what a seed of theirs meant. */
 pairs_drawer pairs_draw_wide, pairs_draw_wide_recurrent, pairs_draw_wide_vertices;
 bool pairs_has_recurrences(pairs_drawer *d), pairs_has_vertices(pairs_drawer *d);

@@ -54,6 +54,7 @@ static const char usage[] =
     "      --folder=FOLDER   failing programs, made smaller, become files here\n"
     "      --recurrences     programs with recurrences; before --print\n"
     "      --vertices        programs over graphs; before --print\n"
+    "      --nested          programs with loops in loops; before --print, behind --vertices\n"
     "      --wide            programs with every option of the grammar; before --print\n"
     "      --print=SEED      print the program of a seed, and no more\n";
 
@@ -71,6 +72,7 @@ enum {
   PRINT,
   RECURRENCES,
   VERTICES,
+  NESTED,
   WIDE,
   HELP
 };
@@ -85,6 +87,7 @@ static const struct option options[] = {{"seeds", required_argument, NULL, SEEDS
                                         {"folder", required_argument, NULL, FOLDER},
                                         {"recurrences", no_argument, NULL, RECURRENCES},
                                         {"vertices", no_argument, NULL, VERTICES},
+                                        {"nested", no_argument, NULL, NESTED},
                                         {"wide", no_argument, NULL, WIDE},
                                         {"print", required_argument, NULL, PRINT},
                                         {"help", no_argument, NULL, HELP},
@@ -189,6 +192,9 @@ static int command(int argc, char **argv) {
       break;
     case VERTICES:
       d.draw = pairs_draw_vertices;
+      break;
+    case NESTED:
+      d.draw = pairs_has_vertices(d.draw) ? pairs_draw_nested_vertices : pairs_draw_nested;
       break;
     case WIDE:
       d.draw = wide_of(d.draw);

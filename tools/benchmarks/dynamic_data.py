@@ -86,6 +86,18 @@ def complete(leaves, batch, hidden, count=2, kinds=0):
     return found
 
 
+def edges(vertices, edges, given, wanted, count=2):
+    """Edges between vertices at random, with features that are given and wanted of each vertex."""
+    np = needed("numpy")
+    rng, found = np.random.default_rng(1), []
+    for _ in range(count):
+        ends = rng.integers(0, vertices, (2, edges)).astype(np.int32)
+        x, target = (rng.uniform(-1, 1, (vertices, n)).astype(np.float32) for n in (given, wanted))
+        found.append(({"V": vertices, "M": edges},
+                      {"src": ends[0], "dst": ends[1], "x": x, "target": target}))
+    return found
+
+
 # ---- sentences
 
 
@@ -120,7 +132,8 @@ def pieces(words, batch, count, length=64):
     return chains([text[k * length:(k + 1) * length + 1] for k in range(batch * count)], batch)
 
 
-MAKERS = dict(sst=sst, random=random, complete=complete, sentences=sentences, pieces=pieces)
+MAKERS = dict(sst=sst, random=random, complete=complete, edges=edges, sentences=sentences,
+              pieces=pieces)
 
 
 def make(workload, file):

@@ -21,6 +21,7 @@ GROUPS = {  # must, must_tuned, stretch
     "second thread": (1.5, 1.5, 1.8),
     "ablation": (1.0, 1.0, None),
     "batches of kinds": (None, None, None),
+    "reductions by keys": (0.77, 0.77, None),
     "shares of a step": (None, None, None),
 }
 # Of other work a second, measured elsewhere, on two cores with AVX-512, one thread; and how many times
@@ -158,6 +159,16 @@ def kinds(threads):
         yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/two_cells.expr")
 
 
+def edges(threads):
+    """Attention over edges that the data list, as it is written down: over the best form, which has sums alone."""
+    for name, form in (("maximum", 0), ("logsumexp", 1)):
+        r = row(f"edges: attention by {name}", "reductions by keys", "gat",
+                ("edges", 8000, 80000, 32, 16), 2 * 80000, threads, of="edges",
+                peers=("baseline",), options=(f"--define=FORM={form}",),
+                baseline=("--define=FORM=2",))
+        yield dataclasses.replace(r, model=f"{BENCHMARKS}recurrences/gat.expr")
+
+
 def shares(threads):
     for leaves in (32, 64, 128, 256, 512, 1024):
         yield tree_fc(f"shares: Tree-FC {leaves} leaves", "shares of a step", leaves, 64, threads,
@@ -178,4 +189,5 @@ def together(switches):
 
 def rows(threads, serial=(), switches=None):
     return [*networks(threads), *comparisons(threads, serial),
-            *ablation(threads, together(switches or {})), *kinds(threads), *shares(threads)]
+            *ablation(threads, together(switches or {})), *kinds(threads), *edges(threads),
+            *shares(threads)]

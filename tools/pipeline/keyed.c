@@ -9,8 +9,8 @@ static const char *const advice[] = {
         "a sum for each value of the key reads each term once, and its rows are read after "
         "that: y[v] = sum[e where key[e] == v] x[e], then y[other[i]]",
     [NEO_KEYED_OTHER] =
-        "a sum, or any[..], by one key in a definition of its own reads each term once: "
-        "sum[e where key[e] == v] x[e]",
+        "a reduction by keys in a definition of its own reads each term once: "
+        "max[e where key[e] == v] x[e]",
 };
 
 void neo_compile_report_keyed(neo_compilation *c, size_t group) {

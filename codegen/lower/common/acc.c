@@ -5,7 +5,7 @@
 #include "codegen/lower/common/acc.h"
 #include <math.h>
 
-static neo_value identity(neo_reducer kind, neo_type t) {
+neo_value neo_acc_identity(neo_reducer kind, neo_type t) {
   static const int64_t least[] = {[NEO_I64_T] = INT64_MIN,
                                   [NEO_I32_T] = INT32_MIN,
                                   [NEO_I8_T] = INT8_MIN,
@@ -75,7 +75,7 @@ static void clear_accs(lowering *l, neo_block *in, const neo_stage *s, const til
   neo_block *b = neo_lower_open_tile(l, in, t, lanes);
   for (uint32_t k = 0; k < s->accs.n; k++) {
     const neo_form_acc *x = &s->accs.at[k];
-    neo_value v = identity((neo_reducer)x->kind, (neo_type)x->type);
+    neo_value v = neo_acc_identity((neo_reducer)x->kind, (neo_type)x->type);
     neo_acc_set(l, b, &l->acc[s->first_acc + k], neo_lx_const(l->k, (neo_type)x->type, v));
   }
   neo_lower_close_tile(l);

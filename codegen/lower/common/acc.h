@@ -5,6 +5,8 @@
 #include "codegen/lower/common/scope.h"
 
 /* ---- lower/common/acc.c */
+/* What an accumulator has before it took anything; of a payload (NONE): INT64_MIN. */
+neo_value neo_acc_identity(neo_reducer kind, neo_type t);
 /* Sets the accumulator's element at the tile's current row, column and lane. */
 void neo_acc_set(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value);
 /* make declares registers for a stage's accumulators; begin also sets them to the identity. lanes:

@@ -1,193 +1,387 @@
-/* Segmented sums: a sum whose condition is an equation of an index and data runs over its source.
+/* Reductions by keys: a reduction whose condition says by data which rows a term belongs to runs
+ * over its terms.
  *
- *     for v: Z[v, d] = 0
- *     for e: if before: v = key[e]; if 0 <= v < V and rest: Z[v, d] += body(v, e, d)
+ *     for v: Z[v, d] = what a reduction of nothing has
+ *     for e: if before: v = key[e]
+ *            if 0 <= v < V and rest: Z[v, d] = reduce(Z[v, d], body(v, e, d))
  *     for v: Z[v, d] = finish(Z[v, d])             if the stage has a finish
  *
- * with d in lanes. If only rows that some key is are read, the first loop is over e, too, and clears these; if each of
- * them is one integer, it is stored, and there is no first loop.
+ * with d in lanes. Where Z is no place for an accumulator, as it is of another type or there are
+ * several (a mean's sum and count, an argmax), they lie in tables of the kernel. A logsumexp
+ * makes two passes over e, the first of which leaves the maxima. Bodies that take long are
+ * computed in lanes, a vector of terms at a time, before these go to their rows one after the
+ * other. If only rows that some key is are read, the first loop is over e, too, and clears
+ * these; if each of them is one integer, it is stored, and there is no first loop.
  *
- * Units of work divide d, and each adds elements in the order of e. So the result is deterministic
- * and needs no atomics. */
-#include "schedule/segment/segment.h"
+ * Units of work divide d, and each takes elements in the order of e. So the result is
+ * deterministic and needs no atomics. */
 #include "codegen/lower/segment/segment.h"
+#include "codegen/lower/common/acc.h"
 
-typedef struct {
-  lowering *l;
-  neo_segment seg;
-  const neo_stage *sum, *store;
-  uint32_t buf;
-  int32_t n_axis;
-  const neo_lx *n_lo, *n_hi;
-} segment;
-
+typedef struct segment segment;
 typedef void segment_body(segment *c, neo_block *in);
+struct segment {
+  neo_lower_tables t;
+  uint32_t pass;
+  const neo_stage *sum; /* of the pass */
+  uint32_t clears;      /* the accumulator that is cleared */
+  segment_body *body;
+  uint32_t terms[NEO_SEGMENT_ACCS]; /* buffers of the terms of a vector */
+  const neo_lx *term; /* which of them is taken; null: it is computed where it is taken */
+  bool registers;     /* what is done with a row goes through registers */
+};
 
-/* Calls f for every vector of the columns, then for every single element that is left. */
-static void over_columns(segment *c, neo_block *in, segment_body *f) {
-  lowering *l = c->l;
-  if (c->n_axis < 0) {
-    f(c, in);
-    return;
+static void over_source(segment *c, neo_block *in, uint32_t k);
+
+static lowering *lowering_of(const segment *c) {
+  return c->t.l;
+}
+
+/* A register for each accumulator's lanes. */
+static void declare_registers(segment *c, neo_block *in, int64_t width) {
+  lowering *l = lowering_of(c);
+  for (uint32_t p = 0; p < c->t.seg.n_passes && c->registers; p++) {
+    const neo_stage *s = &l->f->stages.at[p];
+    for (uint32_t k = 0; k < s->accs.n; k++) {
+      neo_type type = (neo_type)s->accs.at[k].type;
+      l->acc[s->first_acc + k] = (acc_reg){.reg = neo_lower_reg(l, in, "acc", type, 1, 1, width),
+                                           .rank = width > 1 ? 3 : 2,
+                                           .live = true};
+    }
   }
-  const neo_lx *from = c->n_lo, *v;
+}
+
+/* Calls f for every vector along the axis, then for every single element that is left. */
+static void over_lanes(segment *c, neo_block *in, uint32_t axis, const neo_lx *from,
+                       const neo_lx *hi, int64_t most, segment_body *f) {
+  lowering *l = lowering_of(c);
+  const neo_lx *v;
   int64_t a, b;
-  for (int64_t width = l->s->loops.vector_width; width >= 1; width = width > 1 ? 1 : 0) {
-    const neo_lx *to = neo_lower_floor_to_multiple(l, from, c->n_hi, width);
+  for (int64_t width = most; width >= 1; width = width > 1 ? 1 : 0) {
+    const neo_lx *to = neo_lower_floor_to_multiple(l, from, hi, width);
     if (neo_lx_is_int(from, &a) && neo_lx_is_int(to, &b) && a == b)
       continue;
     neo_block *body = neo_lower_open(l, in, "n", from, to, width, &v);
     axis_value at = {.at = {{v, 1, l->depth}}, .n = 1};
+    declare_registers(c, body, width);
     if (width > 1) {
       uint32_t var = neo_kernel_var(l->k, "l");
       const neo_lx *lanes = lx_int(l, width);
       body = &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lanes, 1)->loop.body;
-      at.at[at.n++] = (axis_part){neo_lx_var(l->k, var), 1, DEPTH_LANE};
+      l->lane = neo_lx_var(l->k, var);
+      at.at[at.n++] = (axis_part){l->lane, 1, DEPTH_LANE};
     }
-    neo_lower_set_parts(l, (uint32_t)c->n_axis, at);
+    neo_lower_set_parts(l, axis, at);
     f(c, body);
+    l->lane = NULL;
     neo_lower_close(l);
     from = to;
   }
 }
 
-/* Elements of a row, if the rows lie one behind the other from element 0 on, with all columns; 0: they do not. */
-static int64_t row_elements(const segment *c) {
-  const lowering *l = c->l;
-  neo_linear at;
-  neo_expr row = neo_axis_ref(l->m, c->seg.axis);
-  int64_t n = 1, lo, hi;
-  if (c->n_axis >= 0 && (!neo_lx_is_int(c->n_lo, &lo) || lo != 0 || !neo_lx_is_int(c->n_hi, &n)))
-    return 0;
-  if (l->f->axes.n != 1u + (c->n_axis >= 0) ||
-      !neo_flat_linear(l->m, c->store->outs.at[0].offset, &at) || at.constant ||
-      at.n != l->f->axes.n || neo_linear_coef(&at, row) != n)
-    return 0;
-  if (c->n_axis < 0)
-    return n;
-  neo_expr column = neo_axis_ref(l->m, (uint32_t)c->n_axis);
-  bool whole = neo_expr_is_int(l->m, l->f->axes.at[c->n_axis].hi, &hi) && hi == n;
-  return whole && neo_linear_coef(&at, column) == 1 ? n : 0;
-}
-
-static const neo_lx *place(segment *c) {
-  return neo_lower_expr(c->l, c->store->outs.at[0].offset);
-}
-
-static void store_zero(segment *c, neo_block *in) {
-  lowering *l = c->l;
-  neo_type t = (neo_type)c->sum->accs.at[0].type;
-  neo_ls_store(l->k, in, c->buf, place(c), neo_lx_const(l->k, t, (neo_value){.i = 0}), NULL);
-}
-
-static void add_body(segment *c, neo_block *in) {
-  lowering *l = c->l;
-  const neo_lx *at = place(c), *old = neo_lx_load(l->k, c->buf, at);
-  const neo_lx *x = neo_lower_expr(l, c->sum->accs.at[0].body);
-  if (c->seg.injective) {
-    neo_ls_store(l->k, in, c->buf, at, x, NULL);
+static void over_columns(segment *c, neo_block *in, segment_body *f) {
+  if (c->t.n_axis >= 0) {
+    over_lanes(c, in, (uint32_t)c->t.n_axis, c->t.n_lo, c->t.n_hi,
+               lowering_of(c)->s->loops.vector_width, f);
     return;
   }
-  neo_op op = c->sum->accs.at[0].kind == NEO_RED_ANY ? NEO_OP_OR : NEO_OP_ADD;
-  neo_ls_store(l->k, in, c->buf, at, neo_lx_op2(l->k, op, old, x), NULL);
+  declare_registers(c, in, 1);
+  f(c, in);
+}
+
+/* ---- what is done with a row */
+
+static const neo_lx *load_acc(segment *c, uint32_t k) {
+  return neo_lx_load(lowering_of(c)->k, c->t.buf[k], neo_lower_table_at(&c->t, k));
+}
+
+static void store_acc(segment *c, neo_block *in, uint32_t k, const neo_lx *value) {
+  neo_ls_store(lowering_of(c)->k, in, c->t.buf[k], neo_lower_table_at(&c->t, k), value, NULL);
+}
+
+static void clear(segment *c, neo_block *in) {
+  const neo_form_acc *a = &c->sum->accs.at[c->clears - c->sum->first_acc];
+  neo_type type = (neo_type)a->type;
+  store_acc(c, in, c->clears,
+            neo_lx_const(lowering_of(c)->k, type, neo_acc_identity((neo_reducer)a->kind, type)));
+}
+
+/* The payload is stored first, because the choice reads the old best value. */
+static void take_winner(segment *c, neo_block *in, uint32_t k) {
+  lowering *l = lowering_of(c);
+  uint32_t acc = c->sum->first_acc + k;
+  const neo_lx *old = load_acc(c, acc), *old_p = load_acc(c, acc + 1);
+  const neo_lx *x = neo_lower_expr(l, c->sum->accs.at[k].body);
+  const neo_lx *p = neo_lower_expr(l, c->sum->accs.at[k + 1].body);
+  const neo_lx *take = neo_acc_wins(l, (neo_reducer)c->sum->accs.at[k].kind, x, old, old_p);
+  store_acc(c, in, acc + 1, neo_acc_where(l, take, p, old_p));
+  store_acc(c, in, acc, neo_acc_where(l, take, x, old));
+}
+
+/* Combines the accumulators of a pass with the bodies. Those of a second pass may read what the
+ * first one left. */
+static void take_term(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  l->acc_value = c->pass ? load_acc(c, 0) : NULL;
+  neo_lower_forget(l);
+  for (uint32_t k = 0; k < c->sum->accs.n; k++) {
+    const neo_form_acc *a = &c->sum->accs.at[k];
+    uint32_t acc = c->sum->first_acc + k;
+    if (k + 1 < c->sum->accs.n && c->sum->accs.at[k + 1].kind == NEO_RED_NONE) {
+      take_winner(c, in, k++);
+      continue;
+    }
+    const neo_lx *x =
+        c->term ? neo_lx_load(l->k, c->terms[k], c->term) : neo_lower_expr(l, a->body);
+    if (!c->t.seg.injective)
+      x = neo_acc_combined(l, (neo_reducer)a->kind, load_acc(c, acc), x);
+    store_acc(c, in, acc, x);
+  }
+  l->acc_value = NULL;
+  neo_lower_forget(l);
+}
+
+/* The payload of a reduction of nothing is 0. */
+static const neo_lx *shown_acc(segment *c, const neo_stage *s, uint32_t k) {
+  lowering *l = lowering_of(c);
+  const neo_lx *x = load_acc(c, s->first_acc + k), *zero = lx_int(l, 0);
+  if (s->accs.at[k].kind != NEO_RED_NONE)
+    return x;
+  return neo_acc_where(l, neo_lx_op2(l->k, NEO_OP_EQ, x, lx_int(l, INT64_MIN)), zero, x);
+}
+
+/* All accumulators go to registers, as the results may lie where they are. */
+static void load_all(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  for (uint32_t p = 0; p < c->t.seg.n_passes; p++) {
+    const neo_stage *s = &l->f->stages.at[p];
+    for (uint32_t k = 0; k < s->accs.n; k++)
+      neo_acc_set(l, in, &l->acc[s->first_acc + k], shown_acc(c, s, k));
+  }
+}
+
+static void store_results(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  load_all(c, in);
+  neo_lower_forget(l);
+  for (size_t k = 0; k < c->t.store->outs.n; k++) {
+    const neo_form_out *o = &c->t.store->outs.at[k];
+    uint64_t buf = 0;
+    neo_map_get(&l->buf_of, o->tensor.i, &buf);
+    neo_ls_store(l->k, in, (uint32_t)buf, neo_lower_expr(l, o->offset), neo_lower_expr(l, o->value),
+                 NULL);
+  }
 }
 
 static void store_finish(segment *c, neo_block *in) {
-  lowering *l = c->l;
-  const neo_lx *at = place(c);
-  l->acc_value = neo_lx_load(l->k, c->buf, at);
+  lowering *l = lowering_of(c);
+  const neo_form_out *o = &c->t.store->outs.at[0];
+  uint64_t buf = 0;
+  neo_map_get(&l->buf_of, o->tensor.i, &buf);
+  l->acc_value = load_acc(c, 0);
   neo_lower_forget(l);
-  neo_ls_store(l->k, in, c->buf, at, neo_lower_expr(l, c->store->outs.at[0].value), NULL);
+  neo_ls_store(l->k, in, (uint32_t)buf, neo_lower_expr(l, o->offset), neo_lower_expr(l, o->value),
+               NULL);
   l->acc_value = NULL;
+  neo_lower_forget(l);
 }
 
-static void over_rows(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi,
-                      segment_body *f) {
+/* ---- loops */
+
+/* Calls f for all rows: all points of the keys' axes from k on. */
+static void over_rows(segment *c, neo_block *in, uint32_t k, segment_body *f) {
+  lowering *l = lowering_of(c);
   const neo_lx *v;
-  neo_block *body = neo_lower_open(c->l, in, "v", lo, hi, 1, &v);
-  neo_lower_set_axis(c->l, c->seg.axis, v, c->l->depth);
-  over_columns(c, body, f);
-  neo_lower_close(c->l);
-}
-
-/* Is v, the key, one of the rows? Null: always. */
-static const neo_lx *is_inside(lowering *l, const neo_segment *seg, const neo_lx *lo,
-                               const neo_lx *v, const neo_lx *hi) {
-  neo_expr key = neo_cast(l->m, NEO_I64_T, seg->key), zero = neo_const_int(l->m, NEO_I64_T, 0);
-  neo_expr below = neo_op2(l->m, NEO_OP_LT, key, l->f->axes.at[seg->axis].hi);
-  const neo_lx *low = neo_lx_op2(l->k, NEO_OP_LE, lo, v),
-               *high = neo_lx_op2(l->k, NEO_OP_LT, v, hi);
-  int64_t first;
-  bool is_low = neo_lx_is_int(lo, &first) && first == 0 &&
-                neo_prove(l->p, &l->facts, neo_op2(l->m, NEO_OP_LE, zero, key), NULL) == NEO_PROVED;
-  bool is_high =
-      hi == neo_lower_extent(l, seg->axis) && neo_prove(l->p, &l->facts, below, NULL) == NEO_PROVED;
-  if (is_low && is_high)
-    return NULL;
-  return is_low ? high : is_high ? low : neo_lx_op2(l->k, NEO_OP_AND, low, high);
-}
-
-neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment *seg,
-                                  const neo_lx *lo, const neo_lx *hi) {
-  if (seg->before.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, seg->before))->branch.then;
-  const neo_lx *v = neo_lower_expr(l, seg->key), *inside = is_inside(l, seg, lo, v, hi);
-  if (inside)
-    in = &neo_ls_if(l->k, in, inside)->branch.then;
-  neo_lower_set_axis(l, seg->axis, v, l->depth);
-  if (seg->rest.i)
-    in = &neo_ls_if(l->k, in, neo_lower_expr(l, seg->rest))->branch.then;
-  return in;
-}
-
-static void over_source(segment *c, neo_block *in, const neo_lx *lo, const neo_lx *hi, uint32_t k,
-                        segment_body *f) {
-  lowering *l = c->l;
-  const neo_lx *v;
-  if (k < c->sum->axes.n) {
-    const neo_axis_rec *x = &c->sum->axes.at[k];
-    neo_block *body =
-        neo_lower_open(l, in, "e", neo_lower_expr(l, x->lo), neo_lower_expr(l, x->hi), 1, &v);
-    neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
-    over_source(c, body, lo, hi, k + 1, f);
-    neo_lower_close(l);
+  while (k < l->f->axes.n && !(c->t.seg.axes >> k & 1))
+    k++;
+  if (k == l->f->axes.n) {
+    over_columns(c, in, f);
     return;
   }
-  over_columns(c, neo_lower_segment_term(l, in, &c->seg, lo, hi), f);
+  bool rows = k == c->t.seg.axis;
+  const neo_lx *lo = rows ? c->t.m_lo : lx_int(l, 0);
+  const neo_lx *hi = rows ? c->t.m_hi : neo_lower_extent(l, k);
+  in = neo_lower_open(l, in, "v", lo, hi, 1, &v);
+  neo_lower_set_axis(l, k, v, l->depth);
+  over_rows(c, in, k + 1, f);
+  neo_lower_close(l);
 }
 
-static const neo_lx *times(lowering *l, const neo_lx *x, int64_t n) {
-  return neo_lx_op2(l->k, NEO_OP_MUL, x, lx_int(l, n));
+/* ---- terms in lanes */
+
+enum { LONG = 8, VECTOR_BYTES = 64 };
+
+typedef struct {
+  const neo_module *m;
+  bool is;
+} long_body;
+
+static void find_long(void *ctx, neo_expr e) {
+  long_body *y = ctx;
+  const neo_node *n = neo_expr_node(y->m, e);
+  y->is = y->is || (neo_op_is_elementwise((neo_op)n->op) && neo_type_is_float((neo_type)n->type) &&
+                    neo_op_additions((neo_op)n->op) >= LONG);
+}
+
+/* Does a body take so long that it pays to compute it in lanes? Terms are then in no lanes of
+ * columns, belong to one row each, and to no payload. */
+static bool has_lanes(const segment *c) {
+  lowering *l = lowering_of(c);
+  const neo_segment_pass *p = &c->t.seg.pass[c->pass];
+  long_body y = {l->m, false};
+  bool fits = c->t.n_axis < 0;
+  for (uint32_t k = 0; k < p->n_keys; k++)
+    fits = fits && !p->key[k].last.i && !p->key[k].end.i;
+  for (uint32_t k = 0; k < c->sum->accs.n; k++) {
+    fits = fits && c->sum->accs.at[k].kind != NEO_RED_NONE;
+    neo_expr_visit(l->m, c->sum->accs.at[k].body, find_long, &y);
+  }
+  return fits && y.is;
+}
+
+static void store_terms(segment *c, neo_block *in, const neo_lx *lane) {
+  lowering *l = lowering_of(c);
+  const neo_lx *cond =
+      neo_lower_keyed_condition(l, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi);
+  if (c->pass) {
+    neo_type type = (neo_type)l->f->stages.at[0].accs.at[0].type;
+    const neo_lx *zero = neo_lx_const(l->k, type, (neo_value){.i = 0});
+    const neo_lx *at = neo_lower_table_at(&c->t, 0);
+    l->acc_value = cond ? neo_lx_loadif(l->k, c->t.buf[0], at, cond, zero) : load_acc(c, 0);
+    neo_lower_forget(l);
+  }
+  for (uint32_t k = 0; k < c->sum->accs.n; k++)
+    neo_ls_store(l->k, in, c->terms[k], lane, neo_lower_expr(l, c->sum->accs.at[k].body), NULL);
+  l->acc_value = NULL;
+  l->guard = NULL;
+  l->exact = false;
+  neo_lower_forget(l);
+}
+
+/* Takes vectors of terms; returns where those that are left begin. */
+static const neo_lx *over_vectors(segment *c, neo_block *in, uint32_t k, const neo_lx *lo,
+                                  const neo_lx *hi) {
+  lowering *l = lowering_of(c);
+  uint32_t axis = (uint32_t)l->f->axes.n + k, var = neo_kernel_var(l->k, "l");
+  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)c->sum->accs.at[0].type);
+  const neo_lx *to = neo_lower_floor_to_multiple(l, lo, hi, width), *v, *one;
+  for (uint32_t a = 0; a < c->sum->accs.n; a++)
+    c->terms[a] = neo_kernel_buf(l->k, (neo_kbuf){.name = "terms",
+                                                  .type = c->sum->accs.at[a].type,
+                                                  .use = NEO_BUF_SCRATCH,
+                                                  .scratch_elems = width,
+                                                  .no_alias = true,
+                                                  .align = 64});
+  neo_block *body = neo_lower_open(l, in, "e", lo, to, width, &v);
+  const neo_lx *lane = neo_lx_var(l->k, var);
+  axis_value at = {.at = {{v, 1, l->depth}, {lane, 1, DEPTH_LANE}}, .n = 2};
+  neo_lower_set_parts(l, axis, at);
+  store_terms(
+      c,
+      &neo_ls_for(l->k, body, NEO_LOOP_VECTOR, var, lx_int(l, 0), lx_int(l, width), 1)->loop.body,
+      lane);
+  body = neo_lower_open(l, body, "l", lx_int(l, 0), lx_int(l, width), 1, &one);
+  neo_lower_set_axis(l, axis, lx_add(l, v, one), l->depth);
+  c->term = one;
+  over_source(c, body, k + 1);
+  c->term = NULL;
+  neo_lower_close(l);
+  neo_lower_close(l);
+  return to;
+}
+
+/* ---- loops over terms */
+
+static void at_term(void *ctx, neo_block *in) {
+  segment *c = ctx;
+  over_columns(c, in, c->body);
+}
+
+static void over_axis(segment *c, neo_block *in, uint32_t k, const neo_lx *lo, const neo_lx *hi) {
+  lowering *l = lowering_of(c);
+  const neo_lx *v;
+  neo_block *body = neo_lower_open(l, in, "e", lo, hi, 1, &v);
+  neo_lower_set_axis(l, (uint32_t)l->f->axes.n + k, v, l->depth);
+  over_source(c, body, k + 1);
+  neo_lower_close(l);
+}
+
+static void over_source(segment *c, neo_block *in, uint32_t k) {
+  lowering *l = lowering_of(c);
+  if (k < c->sum->axes.n) {
+    const neo_axis_rec *x = &c->sum->axes.at[k];
+    const neo_lx *lo = neo_lower_expr(l, x->lo), *hi = neo_lower_expr(l, x->hi);
+    if (k + 1 == c->sum->axes.n && c->body == take_term && has_lanes(c))
+      lo = over_vectors(c, in, k, lo, hi);
+    over_axis(c, in, k, lo, hi);
+    return;
+  }
+  neo_lower_keyed_term(l, in, &c->t.seg.pass[c->pass], c->t.seg.axis, c->t.m_lo, c->t.m_hi, at_term,
+                       c);
+}
+
+/* The branch in which there are rows. */
+static neo_block *where_rows(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  const neo_lx *all = NULL;
+  for (uint32_t k = 0; k < l->f->axes.n; k++)
+    all = lx_and(l, all, lx_lt(l, lx_int(l, 0), neo_lower_extent(l, k)));
+  return &neo_ls_if(l->k, in, all)->branch.then;
+}
+
+static void run_over_source(segment *c, neo_block *in, segment_body *f) {
+  c->body = f;
+  over_source(c, c->t.seg.pass[c->pass].of_rows ? where_rows(c, in) : in, 0);
+}
+
+static void clear_rows(segment *c, neo_block *in) {
+  for (uint32_t k = 0; k < c->sum->accs.n; k++) {
+    c->clears = c->sum->first_acc + k;
+    if (c->t.seg.rows)
+      run_over_source(c, in, clear);
+    else if (!neo_lower_fill_table(&c->t, in, c->clears))
+      over_rows(c, in, 0, clear);
+  }
+}
+
+static void run_pass(segment *c, neo_block *in, uint32_t pass) {
+  c->pass = pass;
+  c->sum = &lowering_of(c)->f->stages.at[pass];
+  neo_lower_facts(lowering_of(c), lowering_of(c)->f, c->sum);
+  if (!c->t.seg.injective)
+    clear_rows(c, in);
+  run_over_source(c, in, take_term);
+}
+
+/* The results of all rows. Without columns, vectors are of rows. */
+static void finish(segment *c, neo_block *in) {
+  lowering *l = lowering_of(c);
+  c->registers = l->f->n_accs > 1 || c->t.store->outs.n > 1;
+  segment_body *f = c->registers ? store_results : store_finish;
+  bool one = (c->t.seg.axes & (c->t.seg.axes - 1)) == 0;
+  int64_t width = VECTOR_BYTES / neo_type_bytes((neo_type)l->f->stages.at[0].accs.at[0].type);
+  if (c->t.n_axis < 0 && one)
+    over_lanes(c, in, c->t.seg.axis, c->t.m_lo, c->t.m_hi, width, f);
+  else
+    over_rows(c, in, 0, f);
 }
 
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
                        const neo_lx *n_lo, const neo_lx *n_hi) {
-  segment c = {.l = l, .n_lo = n_lo, .n_hi = n_hi};
-  uint64_t buf = 0;
+  segment c = {.t = {.l = l, .m_lo = m_lo, .m_hi = m_hi, .n_lo = n_lo, .n_hi = n_hi}};
   int64_t v = l->s->loops.vector_axis;
-  if (!neo_segment_of(l->m, l->g, &c.seg)) {
-    neo_lower_fail(l, "the schedule runs a sum over its source that has none");
+  if (!neo_segment_of(l->m, l->g, &c.t.seg)) {
+    neo_lower_fail(l, "the schedule runs a reduction over its source that has none");
     return;
   }
-  c.n_axis = v < (int64_t)l->f->axes.n ? (int32_t)v : -1;
-  c.sum = &l->f->stages.at[0];
-  c.store = &l->f->stages.at[1];
-  neo_map_get(&l->buf_of, c.store->outs.at[0].tensor.i, &buf);
-  c.buf = (uint32_t)buf;
-  l->k->bufs.at[buf].use = NEO_BUF_READ | NEO_BUF_WRITE;
-  neo_lower_facts(l, l->f, c.sum);
-  if (c.seg.injective)
-    l->k->bufs.at[buf].use = NEO_BUF_WRITE;
-  else if (c.seg.rows)
-    over_source(&c, in, m_lo, m_hi, 0, store_zero);
-  else if (row_elements(&c))
-    neo_lower_fill_zero(l, in, c.buf, times(l, m_lo, row_elements(&c)),
-                        times(l, m_hi, row_elements(&c)));
-  else
-    over_rows(&c, in, m_lo, m_hi, store_zero);
-  over_source(&c, in, m_lo, m_hi, 0, add_body);
-  const neo_node *value = neo_expr_node(l->m, c.store->outs.at[0].value);
-  neo_lower_facts(l, l->f, c.store);
-  if (value->op != NEO_OP_ACC)
-    over_rows(&c, in, m_lo, m_hi, store_finish);
+  c.t.n_axis = v < (int64_t)l->f->axes.n ? (int32_t)v : -1;
+  c.t.store = &l->f->stages.at[c.t.seg.n_passes];
+  neo_lower_add_tables(&c.t);
+  if (c.t.seg.injective)
+    l->k->bufs.at[c.t.buf[0]].use = NEO_BUF_WRITE;
+  for (uint32_t k = 0; k < c.t.seg.n_passes; k++)
+    run_pass(&c, in, k);
+  neo_lower_facts(l, l->f, c.t.store);
+  if (!c.t.seg.ends)
+    finish(&c, in);
 }

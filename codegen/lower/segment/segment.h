@@ -1,4 +1,4 @@
-/* Segmented sums (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
+/* Reductions by keys (schedule/segment/segment.h), for rows [m_lo, m_hi) and columns [n_lo, n_hi).
  *
  * Private to codegen/lower. */
 #ifndef NEO_CODEGEN_LOWER_SEGMENT_H
@@ -8,8 +8,44 @@
 
 void neo_lower_segment(lowering *l, neo_block *in, const neo_lx *m_lo, const neo_lx *m_hi,
                        const neo_lx *n_lo, const neo_lx *n_hi);
-/* The block in which the term at the own axes belongs to a row in [lo, hi), at which the axis of the equation is then. */
+/* The block in which the term at the own axes belongs to a row in [lo, hi), at which the axis of
+ * the equation is then. seg: of one equation (neo_segment_is_sum). */
 neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment *seg,
                                   const neo_lx *lo, const neo_lx *hi);
+
+/* ---- lower/segment/keys.c */
+
+/* What is done at a point of all axes but the columns. */
+typedef void neo_lower_keyed_body(void *ctx, neo_block *in);
+/* Calls f where the term at the own axes belongs to rows, in [lo, hi) along `row`, at which the
+ * keys' axes are then. It is within a loop along each key that is an interval. */
+void neo_lower_keyed_term(lowering *l, neo_block *in, const neo_segment_pass *p, uint32_t row,
+                          const neo_lx *lo, const neo_lx *hi, neo_lower_keyed_body *f, void *ctx);
+
+/* For keys that are equations: sets their axes to the keys, in lanes too, and returns where the
+ * term belongs to a row; null: everywhere. Until the caller resets l->guard and l->exact, loads
+ * are guarded by that. */
+const neo_lx *neo_lower_keyed_condition(lowering *l, const neo_segment_pass *p, uint32_t row,
+                                        const neo_lx *lo, const neo_lx *hi);
+
+/* ---- lower/segment/table.c: the accumulators of the rows in memory */
+
+typedef struct {
+  lowering *l;
+  neo_segment seg;
+  const neo_stage *store;
+  uint32_t buf[NEO_SEGMENT_ACCS]; /* of each accumulator */
+  int64_t columns;                /* elements of a row of a table */
+  int32_t n_axis;                 /* -1: there are no columns */
+  const neo_lx *m_lo, *m_hi, *n_lo, *n_hi;
+} neo_lower_tables;
+
+/* Adds the kernel's tables. */
+void neo_lower_add_tables(neo_lower_tables *t);
+/* Where accumulator k of the current row and column lies, in its buffer. */
+const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k);
+/* Puts what a reduction of nothing has into all of an accumulator's elements that lie one behind
+ * the other. False: they do not. */
+bool neo_lower_fill_table(neo_lower_tables *t, neo_block *in, uint32_t k);
 
 #endif
