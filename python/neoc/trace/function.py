@@ -66,7 +66,7 @@ class Direct:
         self.is_known = self.is_over = False
         names = given.names()
         unique = len(set(names)) == len(names)
-        self.op = backend.direct(function.called(), names if unique else [
+        self.op = backend.direct(function._called(), names if unique else [
             f"x{k}" for k in range(self.count)], self.find)
 
     def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
@@ -80,7 +80,7 @@ class Direct:
         leaves = [Standing(p[2], p[1]) if p[0] == "array" else NUMBERS[p[0]]
                   for p in key]
         given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
-        run, structure, single = self.function.program_of(given)
+        run, structure, single = self.function._program_of(given)
         made = run.direct() if isinstance(run, backend.Plain) else None
         shown = None if single or _is_tuple(structure) else structure
         if made is None or (self.is_known and shown != self.structure):
@@ -122,7 +122,7 @@ class Function:
         self.signature = _signature_of(f)
         for name in self.static:
             if name not in self.signature.parameters:
-                raise ArgumentError(f"{where}: static_argnames: {self.called()} has no argument "
+                raise ArgumentError(f"{where}: static_argnames: {self._called()} has no argument "
                                     f"'{name}'")
         self.memo: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.groups: Dict[Hashable, Group] = {}
@@ -136,7 +136,7 @@ class Function:
         self.again: Optional[Callable[[Dict[str, int]], Program]] = None
         self.fixed: Dict[scope.Place, int] = {}
 
-    def called(self) -> str:
+    def _called(self) -> str:
         """The name of the Python function."""
         return str(getattr(self.f, "__name__", "the function"))
 
@@ -154,7 +154,7 @@ class Function:
             Function, (self.f, self.static, self.sizes, dict(self.options)))
 
     def __repr__(self) -> str:
-        return f"<neoc.function {self.called()}{self.signature}>"
+        return f"<neoc.function {self._called()}{self.signature}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -203,7 +203,7 @@ class Function:
         if found is None:
             result = self._call(args, {})
             if not any(isinstance(x, Tensor) for x in leaves):
-                self.quick[key] = self.program_of(self._bound(args, {}))
+                self.quick[key] = self._program_of(self._bound(args, {}))
             return result
         self.hits += 1
         return _result(found, leaves)
@@ -235,7 +235,7 @@ class Function:
         elif all(s == tree.LEAF for s in given.structure[3]):
             self.flat = made
 
-    def program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
+    def _program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
         """What is compiled for these arguments."""
         key = given.key()
         with self.lock:
@@ -279,12 +279,12 @@ class Function:
         """What was traced last, and how often a line made a size a number."""
         self.last = program
         self.again = functools.partial(
-            with_bounds, self.called(), self._trace_with, program, given.without_values())
+            with_bounds, self._called(), self._trace_with, program, given.without_values())
         for place in program.fixed:
             count = self.fixed[place] = self.fixed.get(place, 0) + 1
             if count == MOST_FIXED and place[0]:
                 warnings.warn_explicit(
-                    f"{self.called()} was compiled {count} times because of this line: it needs a "
+                    f"{self._called()} was compiled {count} times because of this line: it needs a "
                     "size as a number, so that each other size is another program. neoc.arange(n) "
                     "in place of np.arange(n), neoc.zeros(n) and arithmetic of sizes do not",
                     CompileWarning, *place)
@@ -325,7 +325,7 @@ class Function:
         """
         if not args and not kwargs and self.signature.parameters:
             if self.last is None:
-                raise NeoError(f"{self.called()} was not called yet: give shapes, as in "
+                raise NeoError(f"{self._called()} was not called yet: give shapes, as in "
                                "f.text((32, 64), (64, 10))")
             return self.last.text
         given = self._of_shapes(args, kwargs)
@@ -350,7 +350,7 @@ class Function:
         >>> f.cache_info().compiled
         1
         """
-        self.program_of(self._of_shapes(args, kwargs))
+        self._program_of(self._of_shapes(args, kwargs))
         return self
 
     def explain(self, what: str = "groups") -> str:
@@ -358,10 +358,10 @@ class Function:
 
         what: "groups", "schedule", "kernels", "memory", "after=PASS".
         """
-        where = f"{self.called()}.explain(): what"
+        where = f"{self._called()}.explain(): what"
         check_explained(where, what)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain: "
+            raise NeoError(f"{self._called()} was not called yet, so there is nothing to explain: "
                            "f.compile((32, 64), (64, 10)) compiles it for these shapes")
         return backend.explained(self.last.text, what, self.options)
 
@@ -371,18 +371,18 @@ class Function:
 
         bounds: the greatest values of sizes of the run, by their names in the text ({"N": 4096});
         the function is traced again with them. Results are outputs in the order of the tree: dicts
-        by key. Constant arrays that are too large to be written in it are inputs there, and are written
-        beside it as PATH.NAME.npy.
+        by key. Constant arrays that are too large to be written in it are inputs there, and are
+        written beside it as PATH.NAME.npy.
         """
-        where = f"{self.called()}.save(): path"
+        where = f"{self._called()}.save(): path"
         place = checks.path(where, path)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to save: "
+            raise NeoError(f"{self._called()} was not called yet, so there is nothing to save: "
                            "f.compile((32, 64), (64, 10)) compiles it for these shapes")
         program = self.last
         if bounds is not None:
             assert self.again is not None
-            told = f"{self.called()}.save(): bounds"
+            told = f"{self._called()}.save(): bounds"
             wanted = checks.mapping(told, bounds, "a dict from names of sizes to numbers")
             program = self.again({name: checks.number(f"{told}['{name}']", n, 1, LARGEST_BOUND)
                                   for name, n in wanted.items()})

@@ -97,7 +97,7 @@ def _array(value: Any, given: Given, number: int) -> Any:
     if isinstance(value, (int, float)):
         return int(value) if isinstance(value, int) else float(value)
     name = given.arguments[tree.paths(given.structure)[number][0]]
-    raise TypeError(f"argument '{name}' of {given.function.called()} has a {type(value).__name__} "
+    raise TypeError(f"argument '{name}' of {given.function._called()} has a {type(value).__name__} "
                     f"in it, which is no array and no number: {value!r:.60}. What is no tensor is "
                     f"named in static_argnames, and is then a part of the key")
 
