@@ -1,6 +1,5 @@
 /* See guard.h. */
 #include "codegen/guard.h"
-#include "ir/needed.h"
 #include <assert.h>
 
 /* The buffer of a tensor that the group reads. */
@@ -12,13 +11,57 @@ static uint32_t buffer_of(const neo_kernel *k, neo_tensor t) {
   return 0;
 }
 
+static const neo_lx *value_of(neo_module *m, neo_kernel *k, neo_expr e);
+
+/* An element at a fixed position; the kernel's memory of it begins where its form says. */
+static const neo_lx *element_of(neo_module *m, neo_kernel *k, const neo_node *n) {
+  neo_tensor t = {n->attr};
+  const neo_lx *at = neo_lx_int(k, 0);
+  for (uint32_t i = 0; i < n->arg.n; i++) {
+    const neo_lx *extent = value_of(m, k, neo_tensor_extent(m, t, i));
+    at = neo_lx_op2(k, NEO_OP_MUL, at, extent);
+    at = neo_lx_op2(k, NEO_OP_ADD, at, value_of(m, k, neo_list_expr(m, n->arg, i)));
+  }
+  uint32_t b = buffer_of(k, t);
+  at = neo_lx_op2(k, NEO_OP_SUB, at, neo_lx_int(k, k->bufs.at[b].shift));
+  return neo_lx_load(k, b, at);
+}
+
+static const neo_lx *size_of(neo_module *m, neo_kernel *k, neo_size s) {
+  const neo_size_rec *r = neo_size_at(m, s);
+  return r->kind == NEO_SIZE_DERIVED ? value_of(m, k, r->value)
+                                     : neo_lx_size(k, neo_size_number(m, s));
+}
+
+static const neo_lx *constant_of(neo_module *m, neo_kernel *k, neo_expr e, neo_type type) {
+  double x = 0;
+  int64_t c = 0;
+  if (neo_type_is_float(type))
+    return neo_expr_is_float(m, e, &x) ? neo_lx_const(k, type, (neo_value){.f = x}) : NULL;
+  return neo_expr_is_int(m, e, &c) ? neo_lx_const(k, type, (neo_value){.i = c}) : NULL;
+}
+
+/* Of a condition (ir/condition.h). */
+static const neo_lx *value_of(neo_module *m, neo_kernel *k, neo_expr e) {
+  enum { MOST_ARGUMENTS = 3 };
+  neo_node n = *neo_expr_node(m, e);
+  const neo_lx *arg[MOST_ARGUMENTS];
+  if (n.op == NEO_OP_CONST)
+    return constant_of(m, k, e, (neo_type)n.type);
+  if (n.op == NEO_OP_LOAD)
+    return element_of(m, k, &n);
+  if (n.op == NEO_OP_SIZE)
+    return size_of(m, k, (neo_size){n.attr});
+  assert(n.arg.n <= MOST_ARGUMENTS && "an elementwise operator");
+  for (uint32_t i = 0; i < n.arg.n; i++)
+    arg[i] = value_of(m, k, neo_list_expr(m, n.arg, i));
+  return neo_lx_op(k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
+}
+
 static const neo_lx *condition_of(neo_module *m, neo_kernel *k, const neo_group *g) {
   const neo_lx *all = NULL;
   for (size_t i = 0; i < g->when.n; i++) {
-    bool negated;
-    neo_tensor t = neo_condition_tensor(m, g->when.at[i], &negated);
-    const neo_lx *x = neo_lx_load(k, buffer_of(k, t), neo_lx_int(k, 0));
-    x = negated ? neo_lx_op1(k, NEO_OP_NOT, x) : x;
+    const neo_lx *x = value_of(m, k, g->when.at[i]);
     all = all ? neo_lx_op2(k, NEO_OP_AND, all, x) : x;
   }
   return all;
@@ -47,8 +90,8 @@ static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_
 
 static void guard_block(neo_kernel *k, neo_block *b, const neo_lx *c);
 
-/* Of the statement of a producer and consumers each asks for itself. What stands before the units of an arm
- * belongs to the block: there it stays. */
+/* Of the statement of a producer and consumers each asks for itself. What stands before the
+ * units of an arm belongs to the block: there it stays. */
 static void guard_arms(neo_kernel *k, neo_ls *s, const neo_lx *c) {
   for (int arm = 0; arm < 2; arm++) {
     neo_block *b = &s->specialize.arm[arm];

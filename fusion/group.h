@@ -35,8 +35,9 @@ struct neo_group {
       cached; /* depends on parameters alone, which its entries leave as they are: it runs when they
                 have changed, and its results stay between calls */
   NEO_VEC(neo_expr)
-  when; /* its results are needed only where these hold: elements of bool tensors without
-                             dimensions, or their negations, which it reads */
+  when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
+  neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
+                      element of it where it writes the same one (fusion/in_place.c); 0: none */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
@@ -121,6 +122,8 @@ void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g);
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);
 /* The results of a group are needed only where the condition holds, as of g->when. */
 void neo_group_needed_where(neo_module *m, neo_arena *a, neo_group *g, neo_expr condition);
+/* Finds the operands that results may lie over; keys of such groups change. */
+void neo_grouping_find_over(neo_module *m, neo_grouping *all);
 /* The kernel of the group reads what the expression does, too. */
 void neo_group_read_too(neo_module *m, neo_arena *a, neo_group *g, neo_expr e);
 /* The group of a recurrence, whose members are its definitions; the rest as in neo_recurrence_of. */

@@ -125,6 +125,9 @@ void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]) {
     mix_buffer(&c, key, g->roots.at[k]);
   for (size_t k = 0; k < g->when.n; k++)
     mix_expr(&c, key, g->when.at[k]);
+  uint64_t over = 0;
+  if (neo_map_get(&c.buf, g->over.i, &over))
+    mix(key, over);
   mix_axes(&c, key, f->axes.at, f->axes.n);
   mix(key, f->stages.n);
   for (size_t k = 0; k < f->stages.n; k++)

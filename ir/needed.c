@@ -1,120 +1,253 @@
-/* A definition is needed where one of its readers is and the conditions at the read hold; what all readers have in
- * common is its own. This is the greatest solution, as for definitions that need each other: a definition has
- * all conditions until a reader of it is found. (G. Kildall, "A unified approach to global program
- * optimization".) */
+/* A definition is needed where one of its readers is and the conditions at the read hold. This
+ * is the least solution, from nothing on, as for definitions that need each other: what is
+ * needed grows until all readers are satisfied. (G. Kildall, "A unified approach to global
+ * program optimization".) */
 #include "ir/needed.h"
-#include "ir/comparison.h"
+#include "base/vec.h"
+#include "ir/component.h"
 #include "ir/guarded_read.h"
+#include "ir/need.h"
+#include <stdlib.h>
 
-enum { MOST_CONJUNCTS = 64 };
+typedef struct { /* of one definition */
+  neo_tensor t;
+  bool steers;
+  bool never;     /* they never all hold */
+  neo_term under; /* conditions at the read */
+} read_under;
+typedef NEO_VEC(read_under) reads_under;
 
 typedef struct {
   neo_module *m;
-  neo_conditions *of; /* by definition */
-  bool *known;        /* by definition: a reader was seen */
-  bool changed;
+  const neo_needed_input *in;
+  neo_arena *a;
+  neo_need_world world;
+  const uint32_t *together;
+  neo_need *of, *of_class; /* by definition, by number of those that run together */
+  bool *dirty;             /* by definition: its own neo_need is new to what it reads */
+  uint32_t *place;         /* of definitions, from 1 on; 0: not asked about */
+  reads_under *reads;      /* by place */
 } search;
 
-static bool is_flag(const neo_module *m, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  return n->op == NEO_OP_LOAD && n->type == NEO_BOOL_T && !n->arg.n;
+/* ---- reads */
+
+static bool is_integer(const neo_module *m, uint32_t t) {
+  neo_type type = (neo_type)neo_tensor_at(m, (neo_tensor){t})->type;
+  return type == NEO_BOOL_T || neo_type_is_int(type);
 }
 
-static neo_expr flag_of(const neo_module *m, neo_expr e) {
-  const neo_node *n = neo_expr_node(m, e);
-  return n->op == NEO_OP_NOT ? neo_list_expr(m, n->arg, 0) : e;
+/* Tables of rows say how many there are to loops that no condition is around. */
+static bool is_table(const neo_tensor_rec *r) {
+  return r->terms || r->saturates || r->partial || r->moves || r->apart.i || r->kinds.i ||
+         r->injective || r->parts > 1;
 }
 
-bool neo_is_condition(const neo_module *m, neo_expr e) {
-  return is_flag(m, flag_of(m, e));
-}
-
-neo_tensor neo_condition_tensor(const neo_module *m, neo_expr e, bool *negated) {
-  neo_expr flag = flag_of(m, e);
-  *negated = flag.i != e.i;
-  return (neo_tensor){neo_expr_node(m, flag)->attr};
-}
-
-bool neo_conditions_have(const neo_conditions *c, neo_expr e) {
-  for (uint32_t k = 0; k < c->n; k++)
-    if (c->at[k].i == e.i)
-      return true;
-  return false;
-}
-
-static void narrow(search *s, uint32_t d, const neo_conditions *by) {
-  neo_conditions out = {0}, *c = &s->of[d];
-  for (uint32_t k = 0; k < c->n; k++)
-    if (neo_conditions_have(by, c->at[k]))
-      out.at[out.n++] = c->at[k];
-  s->changed = s->changed || !s->known[d] || out.n != c->n;
-  *c = s->known[d] ? out : *by;
-  s->known[d] = true;
-}
-
-/* The conditions of the definition, and those at one of its reads. */
-static neo_conditions at_read(const search *s, uint32_t d, const neo_guarded_read *r) {
-  neo_conditions c = s->of[d];
-  for (uint32_t k = 0; k < r->n_assume; k++) {
-    neo_expr part[MOST_CONJUNCTS];
+static read_under read_of(search *s, const neo_guarded_read *r, const bool *steers) {
+  read_under x = {.t = {neo_expr_node(s->m, r->read)->attr}};
+  x.steers = steers[x.t.i];
+  for (uint32_t k = 0; k < r->n_around && !x.steers; k++) {
+    neo_expr part[NEO_MOST_CONDITIONS];
     uint32_t n = 0;
-    if (!neo_conjuncts_of(s->m, r->assume[k], part, &n, MOST_CONJUNCTS))
+    if (!neo_condition_parts(s->m, r->assume[k], part, &n, NEO_MOST_CONDITIONS))
       continue;
     for (uint32_t i = 0; i < n; i++)
-      if (neo_is_condition(s->m, part[i]) && !neo_conditions_have(&c, part[i]) &&
-          c.n < NEO_MOST_CONDITIONS)
-        c.at[c.n++] = part[i];
+      if (neo_is_condition(s->m, part[i]))
+        x.never = !neo_term_add(s->m, &x.under, part[i]) || x.never;
   }
-  return c;
+  return x;
 }
 
-static void look(search *s, uint32_t d, const neo_guarded_reads *reads) {
-  for (size_t k = 0; k < reads->n; k++) {
-    neo_conditions c = at_read(s, d, &reads->at[k]);
-    neo_tensor t = {neo_expr_node(s->m, reads->at[k].read)->attr};
-    neo_list pieces = neo_tensor_at(s->m, t)->pieces;
-    for (uint32_t i = 0; i < pieces.n; i++)
-      narrow(s, neo_list_at(s->m, pieces, i), &c);
+static void find_reads(search *s, size_t place, const bool *steers, const bool *all) {
+  neo_def d = s->in->defs[place];
+  neo_guarded_reads reads = {0};
+  neo_tensor *in;
+  neo_guarded_reads_of(s->m, d, all, s->a, &reads);
+  for (size_t k = 0; k < reads.n; k++)
+    NEO_PUSH(s->a, &s->reads[place], read_of(s, &reads.at[k], steers));
+  for (size_t i = neo_def_reads(s->m, d, s->a, &in), k = 0; k < i; k++) {
+    const neo_tensor_rec *r = neo_tensor_at(s->m, in[k]);
+    neo_tensor tables[] = {r->apart, r->kinds};
+    for (int j = 0; j < 2; j++)
+      if (tables[j].i)
+        NEO_PUSH(s->a, &s->reads[place], ((read_under){.t = tables[j], .steers = true}));
   }
 }
 
-static bool is_always(const search *s, uint32_t d, const bool *always) {
+/* ---- the fixed point */
+
+static uint32_t class_of(const search *s, uint32_t d) {
+  return s->together[d];
+}
+
+static void need_def(search *s, uint32_t d, const neo_term *x) {
+  uint32_t c = class_of(s, d);
+  bool more = neo_need_add(&s->world, &s->of[d], x, s->place[d]);
+  s->dirty[d] = s->dirty[d] || more;
+  if (!c || !more)
+    return;
+  uint32_t first = UINT32_MAX;
+  for (size_t k = 0; k < s->in->n; k++)
+    if (class_of(s, s->in->defs[k].i) == c && s->place[s->in->defs[k].i] < first)
+      first = s->place[s->in->defs[k].i];
+  if (!neo_need_add(&s->world, &s->of_class[c], x, first))
+    return;
+  for (size_t k = 0; k < s->in->n; k++) /* those that steer it are needed where all of it is */
+    if (class_of(s, s->in->defs[k].i) == c && s->of[s->in->defs[k].i].n)
+      s->dirty[s->in->defs[k].i] = true;
+}
+
+static void need_read(search *s, uint32_t d, const read_under *r) {
+  const neo_need from = r->steers && class_of(s, d) ? s->of_class[class_of(s, d)] : s->of[d];
+  neo_list pieces = neo_tensor_at(s->m, r->t)->pieces;
+  for (uint32_t i = 0; i < from.n; i++) {
+    neo_term x = *from.at[i];
+    bool can = !r->never;
+    for (uint32_t k = 0; k < r->under.n && can; k++)
+      can = neo_term_add(s->m, &x, r->under.at[k]);
+    neo_term_reduce(s->m, &x);
+    for (uint32_t k = 0; k < pieces.n && can; k++)
+      if (s->place[neo_list_at(s->m, pieces, k)])
+        need_def(s, neo_list_at(s->m, pieces, k), &x);
+  }
+}
+
+static void solve(search *s) {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (size_t k = s->in->n; k-- > 0;) {
+      uint32_t d = s->in->defs[k].i;
+      if (!s->dirty[d])
+        continue;
+      s->dirty[d] = false;
+      changed = true;
+      for (size_t i = 0; i < s->reads[k].n; i++)
+        need_read(s, d, &s->reads[k].at[i]);
+    }
+  }
+}
+
+static bool is_always(const search *s, uint32_t d) {
   neo_list out = neo_def_at(s->m, (neo_def){d})->out;
   for (uint32_t k = 0; k < out.n; k++) {
     uint32_t t = neo_list_at(s->m, out, k);
-    if (always[t] || neo_type_is_int((neo_type)neo_tensor_at(s->m, (neo_tensor){t})->type))
+    const neo_tensor_rec *r = neo_tensor_at(s->m, (neo_tensor){t});
+    if (s->in->always[t] || (is_integer(s->m, t) && is_table(r)))
       return true;
   }
   return false;
 }
 
-static bool any_flag(const neo_module *m) {
-  for (uint32_t k = 1; k < m->nodes.n; k++)
-    if (is_flag(m, (neo_expr){k}))
+/* ---- the answer */
+
+static int by_number(const void *a, const void *b) {
+  uint32_t x = ((const neo_expr *)a)->i, y = ((const neo_expr *)b)->i;
+  return (x > y) - (x < y);
+}
+
+/* The terms without what they have in common; 0: nothing is left of one. */
+static neo_expr rest_of(search *s, const neo_need *x, const neo_term *all) {
+  neo_expr any = {0};
+  for (uint32_t i = 0; i < x->n; i++) {
+    neo_expr one = {0};
+    for (uint32_t k = 0; k < x->at[i]->n; k++) {
+      neo_expr e = x->at[i]->at[k];
+      if (neo_condition_where(s->m, all->at, all->n, e) != NEO_CONDITION_HOLDS)
+        one = one.i ? neo_op2(s->m, NEO_OP_AND, one, e) : e;
+    }
+    if (!one.i)
+      return one;
+    any = any.i ? neo_op2(s->m, NEO_OP_OR, any, one) : one;
+  }
+  return any;
+}
+
+/* In arena a. */
+static neo_conditions answer(search *s, const neo_need *x, neo_arena *a) {
+  if (!x->n) { /* conditions that never hold at one time are on the way to all of its readers */
+    neo_expr never = neo_const_bool(s->m, false);
+    return (neo_conditions){1, neo_arena_copy(a, &never, sizeof never)};
+  }
+  neo_term all = neo_need_common(s->m, x);
+  neo_expr rest = x->n > 1 ? rest_of(s, x, &all) : (neo_expr){0};
+  neo_expr *at = NEO_NEW_ARRAY(a, neo_expr, all.n + 1);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < all.n; k++)
+    at[n++] = all.at[k];
+  if (rest.i)
+    at[n++] = rest;
+  qsort(at, n, sizeof *at, by_number);
+  return (neo_conditions){n, at};
+}
+
+static bool has_condition(const search *s, neo_expr e) {
+  const neo_node *n = e.i ? neo_expr_node(s->m, e) : NULL;
+  if (n && (n->op == NEO_OP_AND || n->op == NEO_OP_OR || n->op == NEO_OP_NOT))
+    for (uint32_t k = 0; k < n->arg.n; k++)
+      if (has_condition(s, neo_list_expr(s->m, n->arg, k)))
+        return true;
+  return n && neo_is_condition(s->m, e);
+}
+
+static bool any_condition(const search *s) {
+  for (uint32_t k = 1; k < s->m->nodes.n; k++) {
+    const neo_node *n = neo_expr_node(s->m, (neo_expr){k});
+    if (n->op == NEO_OP_SELECT && has_condition(s, neo_list_expr(s->m, n->arg, 0)))
+      return true;
+  }
+  for (size_t k = 0; k < s->in->n; k++)
+    if (has_condition(s, neo_def_at(s->m, s->in->defs[k])->where))
       return true;
   return false;
 }
 
-const neo_conditions *neo_needed_where(neo_module *m, const neo_def *defs, size_t n,
-                                       const bool *always, neo_arena *a) {
-  search s = {.m = m, .changed = true};
-  if (!any_flag(m))
-    return NULL;
-  s.of = NEO_NEW_ARRAY(a, neo_conditions, m->defs.n);
-  s.known = NEO_NEW_ARRAY(a, bool, m->defs.n);
-  bool *all = NEO_NEW_ARRAY(a, bool, m->tensors.n);
-  neo_guarded_reads *reads = NEO_NEW_ARRAY(a, neo_guarded_reads, n + 1);
+static const uint32_t *recurrences(search *s) {
+  uint32_t *number = NEO_NEW_ARRAY(s->a, uint32_t, s->m->defs.n);
+  (void)neo_recurrences(s->m, s->in->defs, s->in->n, s->a, number);
+  return number;
+}
+
+static void begin(search *s) {
+  const neo_needed_input *in = s->in;
+  neo_module *m = s->m;
+  s->together = in->together ? in->together : recurrences(s);
+  s->of = NEO_NEW_ARRAY(s->a, neo_need, m->defs.n);
+  s->of_class = NEO_NEW_ARRAY(s->a, neo_need, m->defs.n + 1);
+  s->dirty = NEO_NEW_ARRAY(s->a, bool, m->defs.n);
+  s->place = NEO_NEW_ARRAY(s->a, uint32_t, m->defs.n);
+  s->reads = NEO_NEW_ARRAY(s->a, reads_under, in->n + 1);
+  bool *all = NEO_NEW_ARRAY(s->a, bool, m->tensors.n);
+  const bool *steers = neo_steering_tensors(m, in->defs, in->n, s->a);
   for (uint32_t t = 0; t < m->tensors.n; t++)
     all[t] = true;
-  for (size_t k = 0; k < n; k++) {
-    s.known[defs[k].i] = is_always(&s, defs[k].i, always);
-    neo_guarded_reads_of(m, defs[k], all, a, &reads[k]);
+  for (size_t k = 0; k < in->n; k++)
+    s->place[in->defs[k].i] = (uint32_t)k + 1;
+  s->world = (neo_need_world){m, s->a, s->place};
+  for (size_t k = 0; k < in->n; k++)
+    find_reads(s, k, steers, all);
+}
+
+static void solve_from(search *s) {
+  const neo_term whatever = {0};
+  begin(s);
+  for (size_t k = 0; k < s->in->n; k++)
+    if (is_always(s, s->in->defs[k].i))
+      need_def(s, s->in->defs[k].i, &whatever);
+  solve(s);
+}
+
+const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a) {
+  neo_arena scratch;
+  search s = {.m = m, .in = in, .a = &scratch};
+  if (!any_condition(&s))
+    return NULL;
+  neo_arena_init(&scratch, a->alloc, a->on_fail);
+  solve_from(&s);
+  neo_conditions *of = NEO_NEW_ARRAY(a, neo_conditions, m->defs.n);
+  for (size_t k = 0; k < in->n; k++) {
+    uint32_t d = in->defs[k].i, c = in->together ? in->together[d] : 0;
+    of[d] = answer(&s, c ? &s.of_class[c] : &s.of[d], a);
   }
-  while (s.changed) {
-    s.changed = false;
-    for (size_t k = n; k-- > 0;)
-      if (s.known[defs[k].i])
-        look(&s, defs[k].i, &reads[k]);
-  }
-  return s.of;
+  neo_arena_free(&scratch);
+  return of;
 }

@@ -1,30 +1,39 @@
 /* Under which conditions definitions are needed at all: what a run-time `case` chooses between.
  *
- *     z[n] = select(far[], a[n], b[n])          a only where far[], and all that only a needs
+ *     z[n] = select(k[] == 2, a[n], b[n])       a only where k[] == 2, and all that only a needs
  *
- * A condition is an element of a bool tensor without dimensions, or its negation. */
+ * What is not needed may have any value, which a select does not take. An integer or bool that
+ * is an index has to be in range wherever its reader runs, whether a select takes what is read
+ * there or not. */
 #ifndef NEO_IR_NEEDED_H
 #define NEO_IR_NEEDED_H
-#include "ir/ir.h"
+#include "ir/condition.h"
 
-enum { NEO_MOST_CONDITIONS = 4 };
-
-typedef struct {
-  uint32_t n; /* 0: it is needed always */
-  neo_expr at[NEO_MOST_CONDITIONS];
+typedef struct { /* all of them hold; n == 0: always; one is the constant false: never */
+  uint32_t n;
+  const neo_expr *at; /* as neo_condition_of has them, or a disjunction of such; in order */
 } neo_conditions;
 
-/* Is it such a condition? */
-bool neo_is_condition(const neo_module *m, neo_expr e);
-/* The tensor of a condition; *negated: where its element is false. */
-neo_tensor neo_condition_tensor(const neo_module *m, neo_expr e, bool *negated);
-bool neo_conditions_have(const neo_conditions *c, neo_expr e);
+bool neo_conditions_same(const neo_conditions *a, const neo_conditions *b);
+/* Does it hold at no time at which `other` does? */
+bool neo_conditions_exclude(neo_module *m, const neo_conditions *a, const neo_conditions *other);
+/* Does each condition of `weaker` follow from those of `c`? */
+bool neo_conditions_imply(neo_module *m, const neo_conditions *c, const neo_conditions *weaker);
 
-/* By id, the conditions of the n definitions, producers first; of all others none. `always`: by tensor, is it needed
- * whatever holds, as users see it? What is not needed may have any value, which a select does not take.
- * Integers may be indices, which have to be in range: they are needed always. Null: the module has no
+typedef struct {
+  const neo_def *defs; /* producers first */
+  size_t n;
+  const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
+  const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
+                               all where one is needed; null: those of a recurrence do */
+} neo_needed_input;
+
+/* By id, the conditions of the definitions; of all others none. Null: the module has no
  * conditions. The result is of the arena. */
-const neo_conditions *neo_needed_where(neo_module *m, const neo_def *defs, size_t n,
-                                       const bool *always, neo_arena *a);
+const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a);
+
+/* By tensor, is it an integer or bool that is an index of the definition, or a bound or an
+ * equation of its reduction, or what such is made of? Of the arena. */
+bool *neo_steering_tensors(const neo_module *m, const neo_def *defs, size_t n, neo_arena *a);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct {
   neo_expr e;
   uint64_t axes;   /* bit k: uses AXIS k */
   uint32_t within; /* of a part: bit k: it is a part of factor k; 0: it is a factor */
-  bool apart;      /* the factor has parts */
+  bool split;      /* the factor has parts */
   double ops;      /* additions that an element of it costs once its parts are there */
 } neo_factor;
 
@@ -45,7 +45,7 @@ typedef enum { NEO_SIDE_NONE, NEO_SIDE_ROWS, NEO_SIDE_COLUMNS, NEO_SIDE_BOTH } n
 neo_side neo_factor_side(const neo_factor *x, uint64_t row_axes, uint64_t column_axes);
 
 /* Finds the parts of the factors. */
-void neo_contraction_take_apart(const neo_module *m, const neo_form *f, neo_contraction *c);
+void neo_contraction_split_factors(const neo_module *m, const neo_form *f, neo_contraction *c);
 /* Is operand k what a tile of these rows and columns reads: a factor, or a part of one that uses both
  * rows and columns? */
 bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t row_axes,

@@ -78,6 +78,17 @@ static bool visits_each_term_once(neo_strategy s) {
   return s == NEO_STRATEGY_SEGMENT || s == NEO_STRATEGY_KEYED_SCAN || s == NEO_STRATEGY_SCAN;
 }
 
+/* Does each element go through a list of its own, as data say? */
+static bool has_list(const search *c) {
+  bool list = false;
+  for (size_t k = 0; k < c->s->axes.n && !list; k++) {
+    const neo_axis_rec *a = &c->s->axes.at[k];
+    uint64_t axes = neo_form_axes(c->m, c->f, a->lo) | neo_form_axes(c->m, c->f, a->hi);
+    list = axes & c->shared && (neo_form_reads(c->m, a->lo) || neo_form_reads(c->m, a->hi));
+  }
+  return list;
+}
+
 bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s,
                         neo_keyed_pairs *out) {
   search c = {.m = m, .f = neo_group_form(m, g)};
@@ -87,7 +98,7 @@ bool neo_keyed_pairs_of(neo_module *m, const neo_group *g, const neo_schedule *s
     c.s = &c.f->stages.at[k];
     c.shared = bits(0, c.f->axes.n);
     c.own = bits(c.f->axes.n, c.s->axes.n);
-    if (!c.s->accs.n)
+    if (!c.s->accs.n || has_list(&c))
       continue;
     if (c.s->where.i)
       look_condition(&c, c.s->where, NEO_KEYED_OTHER);

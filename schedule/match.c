@@ -27,7 +27,7 @@ bool neo_contraction_of(neo_module *m, const neo_form *f, neo_contraction *out) 
   if (x->contraction == UNKNOWN)
     x->contraction = of(neo_match_contraction(m, f, &x->as_contraction));
   if (x->contraction == FOUND && !x->as_contraction.n_operands)
-    neo_contraction_take_apart(m, f, &x->as_contraction);
+    neo_contraction_split_factors(m, f, &x->as_contraction);
   *out = x->as_contraction;
   return x->contraction == FOUND;
 }

@@ -24,7 +24,7 @@ static bool is_function(const taking *t, neo_expr e) {
 
 /* Does an argument of the function, or of one below it, have fewer axes than what it is an argument
  * of, and no other one all of them? */
-static bool comes_apart(const taking *t, neo_expr e) {
+static bool is_separable(const taking *t, neo_expr e) {
   const neo_node n = *neo_expr_node(t->m, e);
   uint64_t all = neo_form_axes(t->m, t->f, e);
   uint32_t varying = 0;
@@ -34,7 +34,7 @@ static bool comes_apart(const taking *t, neo_expr e) {
     neo_expr x = neo_list_expr(t->m, n.arg, k);
     uint64_t axes = neo_form_axes(t->m, t->f, x);
     if (axes == all)
-      return comes_apart(t, x);
+      return is_separable(t, x);
     varying += axes != 0;
   }
   return varying > 1;
@@ -54,36 +54,36 @@ static void add_part(taking *t, neo_expr e) {
 }
 
 /* Adds the parts of e, and the cost of the functions that put them together. */
-static void take_apart(taking *t, neo_expr e) {
+static void add_parts(taking *t, neo_expr e) {
   const neo_node n = *neo_expr_node(t->m, e);
-  if (!comes_apart(t, e)) {
+  if (!is_separable(t, e)) {
     if (neo_form_reads(t->m, e) || neo_form_axes(t->m, t->f, e))
       add_part(t, e);
     return;
   }
   t->c->factor[t->factor].ops += neo_op_additions((neo_op)n.op);
   for (uint32_t k = 0; k < n.arg.n; k++)
-    take_apart(t, neo_list_expr(t->m, n.arg, k));
+    add_parts(t, neo_list_expr(t->m, n.arg, k));
 }
 
-void neo_contraction_take_apart(const neo_module *m, const neo_form *f, neo_contraction *c) {
+void neo_contraction_split_factors(const neo_module *m, const neo_form *f, neo_contraction *c) {
   taking t = {.m = m, .f = f, .c = c};
   c->n_operands = c->n;
   for (t.factor = 0; t.factor < c->n; t.factor++) {
     neo_factor *x = &c->factor[t.factor];
-    x->apart = comes_apart(&t, x->e);
-    if (x->apart)
-      take_apart(&t, x->e);
+    x->split = is_separable(&t, x->e);
+    if (x->split)
+      add_parts(&t, x->e);
   }
   if (!t.full)
     return;
   c->n_operands = c->n;
   for (uint32_t k = 0; k < c->n; k++)
-    c->factor[k].apart = false;
+    c->factor[k].split = false;
 }
 
 static bool by_parts(const neo_factor *x, uint64_t rows, uint64_t columns) {
-  return x->apart && neo_factor_side(x, rows, columns) == NEO_SIDE_BOTH;
+  return x->split && neo_factor_side(x, rows, columns) == NEO_SIDE_BOTH;
 }
 
 bool neo_operand_is_read(const neo_contraction *c, uint32_t k, uint64_t rows, uint64_t columns) {

@@ -4,88 +4,26 @@
  *     ->
  *     a[n] = sum[k] x[n, k]*y[k],   z[n] = select(far[], a[n], 0) + b[n]
  *
- * A sum that a condition empties is zero where it does not hold (gradients of branches are written so): who reads
- * it asks for the condition. Then it is needed under the condition alone (ir/needed.h), as what is chosen by a
- * select is. In such definitions the condition holds: they are products, vectors and recurrences like any
- * others, and their kernels are left out where it does not (codegen/guard.h). */
-#include "ir/comparison.h"
+ * What is zero where a condition does not hold (gradients of branches are written so) is asked
+ * for by who reads it. Then it is needed under the condition alone (ir/needed.h), as what is
+ * chosen by a select is. In such definitions the condition holds: they are products, vectors and
+ * recurrences like any others, and their kernels are left out where it does not
+ * (codegen/guard.h).
+ *
+ * A result that is chosen has a tensor for each branch (branch_arms.c). */
+#include "transform/branches.h"
 #include "ir/layout.h"
-#include "ir/needed.h"
+#include "ir/verify.h"
 #include "transform/transform.h"
-
-enum { MOST_CONJUNCTS = 64 };
-
-typedef struct {
-  neo_module *m;
-  neo_arena *a;
-  neo_conditions *zero; /* by tensor: it is 0 but where these hold */
-  neo_conditions holds; /* of the definition at hand */
-} branches;
-
-/* ---- sums that conditions empty */
-
-static bool is_zero(const branches *b, neo_expr e) {
-  double x;
-  return neo_expr_is_float(b->m, e, &x) && x == 0;
-}
-
-/* Is the expression 0 where the accumulator is? */
-static bool follows_acc(const branches *b, neo_expr e) {
-  neo_module *m = b->m;
-  neo_node n = *neo_expr_node(m, e);
-  if (n.op == NEO_OP_ACC || is_zero(b, e))
-    return true;
-  if (n.op == NEO_OP_NEG)
-    return follows_acc(b, neo_list_expr(m, n.arg, 0));
-  if (n.op != NEO_OP_MUL && n.op != NEO_OP_ADD && n.op != NEO_OP_SUB)
-    return false;
-  neo_expr x = neo_list_expr(m, n.arg, 0), y = neo_list_expr(m, n.arg, 1);
-  bool first = follows_acc(b, x), second = follows_acc(b, y);
-  if (n.op != NEO_OP_MUL)
-    return first && second;
-  /* a factor that is not constant may be infinite */
-  return (first && neo_expr_node(m, y)->op == NEO_OP_CONST) ||
-         (second && neo_expr_node(m, x)->op == NEO_OP_CONST);
-}
-
-static void find_zero(branches *b, uint32_t id) {
-  neo_module *m = b->m;
-  neo_def_rec d = *neo_def_at(m, (neo_def){id});
-  neo_expr part[MOST_CONJUNCTS];
-  uint32_t n = 0;
-  neo_tensor t = {d.out.n ? neo_list_at(m, d.out, 0) : 0};
-  if (d.reducer != NEO_RED_SUM || !d.where.i || d.out.n != 1 || d.out_map.n ||
-      neo_tensor_at(m, t)->pieces.n != 1 || neo_tensor_at(m, t)->role != NEO_ROLE_TEMP ||
-      !neo_type_is_float((neo_type)neo_tensor_at(m, t)->type) ||
-      !follows_acc(b, neo_list_expr(m, d.finish, 0)) ||
-      !neo_conjuncts_of(m, d.where, part, &n, MOST_CONJUNCTS))
-    return;
-  neo_conditions *z = &b->zero[t.i];
-  for (uint32_t k = 0; k < n; k++)
-    if (neo_is_condition(m, part[k]) && z->n < NEO_MOST_CONDITIONS)
-      z->at[z->n++] = part[k];
-}
-
-static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
-  const branches *b = ctx;
-  neo_node n = *neo_expr_node(m, e);
-  if (n.op != NEO_OP_LOAD || !b->zero[n.attr].n)
-    return e;
-  neo_expr where = neo_conjunction(m, b->zero[n.attr].at, b->zero[n.attr].n);
-  return neo_op3(m, NEO_OP_SELECT, where, e, neo_const_int(m, (neo_type)n.type, 0));
-}
 
 /* ---- what holds in a branch */
 
 /* The condition as a constant, if it is known; 0: it is not. */
 static neo_expr known(const branches *b, neo_expr e) {
-  for (uint32_t k = 0; k < b->holds.n; k++) {
-    bool negated, other;
-    neo_tensor t = neo_condition_tensor(b->m, b->holds.at[k], &negated);
-    if (neo_is_condition(b->m, e) && neo_condition_tensor(b->m, e, &other).i == t.i && !other)
-      return neo_const_bool(b->m, !negated);
-  }
-  return (neo_expr){0};
+  if (neo_expr_type(b->m, e) != NEO_BOOL_T || neo_expr_node(b->m, e)->op == NEO_OP_CONST)
+    return (neo_expr){0};
+  neo_condition_value v = neo_condition_where(b->m, b->holds.at, b->holds.n, e);
+  return v == NEO_CONDITION_OPEN ? (neo_expr){0} : neo_const_bool(b->m, v == NEO_CONDITION_HOLDS);
 }
 
 static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
@@ -98,13 +36,18 @@ static neo_expr decide(void *ctx, neo_module *m, neo_expr e) {
   return x.i ? x : e;
 }
 
+/* Some pass may compute it where the condition does not hold: what is read has to be in range
+ * there, too. */
 static void decide_def(branches *b, neo_def d, const neo_conditions *holds) {
   int64_t always;
+  neo_def_rec before = *neo_def_at(b->m, d);
   b->holds = *holds;
   neo_def_rewrite(b->m, d, decide, b);
   neo_def_rec *r = neo_def_at(b->m, d);
   if (r->where.i && neo_expr_is_int(b->m, r->where, &always) && always)
     r->where.i = 0;
+  if (neo_unproved_read(b->p, d, b->a).i)
+    *neo_def_at(b->m, d) = before;
 }
 
 /* ---- the pass */
@@ -122,28 +65,41 @@ static bool *needed_always(neo_module *m, neo_arena *a) {
   return always;
 }
 
+/* The definitions that are needed, producers first, and where. */
+static void find_needed(branches *b) {
+  neo_module *m = b->m;
+  b->always = needed_always(m, b->a);
+  neo_tensor *roots = NEO_NEW_ARRAY(b->a, neo_tensor, m->tensors.n);
+  uint32_t n_roots = 0;
+  for (uint32_t t = 1; t < m->tensors.n; t++)
+    if (b->always[t])
+      roots[n_roots++].i = t;
+  b->n = neo_module_topo(m, roots, n_roots, b->a, &b->order, NULL);
+  neo_needed_input in = {b->order, b->n, b->always, NULL};
+  b->of = neo_needed_where(m, &in, b->a);
+}
+
+static void decide_all(branches *b) {
+  find_needed(b);
+  for (size_t k = 0; k < b->n && b->of; k++)
+    if (b->of[b->order[k].i].n)
+      decide_def(b, b->order[k], &b->of[b->order[k].i]);
+}
+
 neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_arena scratch;
-  neo_def *order;
   neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  branches b = {.m = m, .a = &scratch};
-  uint32_t n_roots = 0;
-  const bool *always = needed_always(m, &scratch);
-  b.zero = NEO_NEW_ARRAY(&scratch, neo_conditions, m->tensors.n);
-  neo_tensor *roots = NEO_NEW_ARRAY(&scratch, neo_tensor, m->tensors.n);
-  for (uint32_t t = 1; t < m->tensors.n; t++)
-    if (always[t])
-      roots[n_roots++].i = t;
-  for (uint32_t d = 1; d < m->defs.n; d++)
-    find_zero(&b, d);
-  for (uint32_t d = 1; d < m->defs.n; d++)
-    neo_def_rewrite(m, (neo_def){d}, read_under, &b);
-  size_t n = neo_module_topo(m, roots, n_roots, &scratch, &order, NULL);
-  const neo_conditions *of = neo_needed_where(m, order, n, always, &scratch);
-  for (size_t k = 0; k < n && of; k++)
-    if (of[order[k].i].n)
-      decide_def(&b, order[k], &of[order[k].i]);
+  branches b = {.m = m, .a = &scratch, .p = neo_prover_new(m)};
+  find_needed(&b);
+  if (b.of) {
+    branches_ask_for_zeros(&b);
+    decide_all(&b);
+    find_needed(&b); /* what reads more than it needs does no longer */
+    if (b.of)
+      branches_make_arms(&b);
+  }
+  neo_prover_free(b.p);
   neo_arena_free(&scratch);
   return NEO_OK;
 }

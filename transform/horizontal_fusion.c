@@ -17,8 +17,9 @@
  *   - pieces of one tensor that are slices of what was merged: the tensor has one piece then
  * Definitions at the same distance from the graph's sources cannot depend on each other, so only
  * these are merged, sources first; no cycle can come from that. Only those merge that the same
- * entries need (entry_sets.h): an entry shall not compute slices for another. It runs before autodiff,
- * so that gradients are merged as well.
+ * entries need (entry_sets.h), under the same conditions (ir/needed.h): an entry shall not compute
+ * slices for another, nor a branch of a `case`. It runs before autodiff, so that gradients are merged
+ * as well.
  *
  * Where the new axis stands: behind the output axes that the first read with the axis has before
  * it, so that it walks memory as that read does (X[n, t, i] gives [n, t, ..], W[t, i, j] gives
@@ -26,6 +27,7 @@
 #include "base/hash.h"
 #include "ir/clone.h"
 #include "ir/define.h"
+#include "ir/needed.h"
 #include "ir/out_map.h"
 #include "transform/entry_sets.h"
 #include "transform/structure.h"
@@ -55,6 +57,8 @@ typedef struct {
   NEO_VEC(slice) slices;
   neo_map depth; /* of a tensor; absent: 0 */
   neo_map users; /* of a tensor, see entry_sets.h */
+  const neo_conditions
+      *when; /* by definition, of those that there were at first; null: none has any */
 } merger;
 
 /* ---- distance from the sources */
@@ -382,6 +386,13 @@ static uint64_t users_of(merger *q, neo_def d) {
   return users;
 }
 
+static uint64_t when_key(const merger *q, neo_def d) {
+  uint64_t h = 0;
+  for (uint32_t k = 0; q->when && k < q->when[d.i].n; k++)
+    h = neo_hash_mix(h, q->when[d.i].at[k].i);
+  return h;
+}
+
 static void merge_matching(merger *q, const neo_def *defs, size_t n, neo_structure_part part) {
   NEO_VEC(candidates) buckets = {0};
   neo_map by_words;
@@ -389,7 +400,7 @@ static void merge_matching(merger *q, const neo_def *defs, size_t n, neo_structu
   for (size_t k = 0; k < n; k++) {
     candidate c = {defs[k], neo_structure_of(q->m, q->a, defs[k], part)};
     uint64_t h = neo_hash(c.form.words.at, c.form.words.n * sizeof *c.form.words.at, 0), at;
-    h = neo_hash_mix(h, users_of(q, defs[k]));
+    h = neo_hash_mix(neo_hash_mix(h, users_of(q, defs[k])), when_key(q, defs[k]));
     for (size_t i = 0; i < c.form.reads.n; i++)
       h = neo_hash_mix(h, c.form.reads.at[i].tensor.i);
     if (!neo_map_get(&by_words, h, &at)) {
@@ -542,6 +553,15 @@ static void level(merger *q, const defs *whole, const defs *reductions) {
   merge_matching(q, open.at, open.n, NEO_STRUCTURE_REDUCTION);
 }
 
+/* What gradients are made of is read by definitions that are not there yet. */
+static void find_conditions(merger *q, const neo_def *order, size_t n) {
+  bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
+  for (uint32_t t = 1; t < q->m->tensors.n; t++)
+    always[t] = neo_map_get(&q->kept, t, NULL);
+  neo_needed_input in = {order, n, always, NULL};
+  q->when = neo_needed_where(q->m, &in, q->a);
+}
+
 neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {
   (void)target;
   neo_arena scratch;
@@ -556,6 +576,7 @@ neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *targ
   neo_def *order;
   size_t n = neo_module_topo(m, roots.at, roots.n, &scratch, &order, NULL);
   NEO_VEC(defs) whole = {0}, reductions = {0};
+  find_conditions(&q, order, n);
   for (size_t k = 0; k < n; k++) {
     /* Before its own depth is known, so that a read of the definition itself does not count. */
     uint64_t part = depth_of(&q, order[k], NEO_STRUCTURE_REDUCTION), at = set_depth(&q, order[k]);

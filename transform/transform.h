@@ -41,7 +41,8 @@ neo_status neo_pass_cse(neo_module *m, const neo_pass_target *target) NEO_MUST_C
  *     ->  M[c, r, p] = sum[k] D[k, p] * F[k, c, r],  dX[c, z] = sum[p: ..] M[c, z - 2*p, p] */
 neo_status neo_pass_col2im(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
-/* What is needed only where a condition holds is written as if it held; who reads it asks (branches.c):
+/* What is needed only where a condition holds is written as if it held; who reads it asks (branches.c; branches.h has the
+ * rest):
  *     a[n] = sum[k] where far[]; x[n, k],  z[n] = a[n] + b[n]
  *     ->  a[n] = sum[k] x[n, k],  z[n] = select(far[], a[n], 0) + b[n] */
 neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;

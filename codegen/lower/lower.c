@@ -11,6 +11,8 @@
 
 static bool may_share(const lowering *l, neo_tensor t, bool root) {
   const neo_group *g = l->g;
+  if (g->over.i && (root || g->over.i == t.i))
+    return true;
   if (root) {
     neo_tensor old = neo_tensor_at(l->m, t)->updates;
     for (size_t k = 0; k < g->reads.n; k++)

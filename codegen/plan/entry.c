@@ -3,313 +3,9 @@
  *
  * Order: copies of old values to the caller; the groups; copies of results that the caller wants
  * twice; copies of the updates that could not be written in place. */
-#include "codegen/plan/internal.h"
+#include "codegen/plan/planner.h"
 #include "fusion/form.h"
 #include <assert.h>
-
-enum { FRAME_ALIGN = 64 };
-
-typedef struct {
-  const plan_entry_env *env;
-  neo_plan *p;
-  neo_module *m;
-  neo_arena *scratch;
-  const neo_entry_rec *entry; /* null: init */
-  const neo_grouping *grouping;
-  plan_groups order;
-  int32_t *output;    /* of the entry's outputs: number in p->tensors */
-  neo_map outputs;    /* tensors that the entry returns */
-  neo_map updates;    /* tensors that take effect when it ends */
-  neo_map last_read;  /* tensor -> last step that reads it */
-  neo_map last_write; /* tensor -> last step that writes it */
-  neo_map buf_of;     /* tensor -> buf in this entry */
-  neo_map item_of;    /* tensor -> item */
-  NEO_VEC(neo_dsa_item) items;
-  NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
-  NEO_VEC(neo_tensor) item_tensor;
-  NEO_VEC(neo_tensor) in_place; /* in the item of another one */
-  int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
-  uint8_t depth;       /* loops around the steps that are added */
-} planner;
-
-static const neo_group *group_at(const planner *q, size_t step) {
-  return &q->grouping->groups.at[q->order.at[step]];
-}
-static neo_role role_of(const planner *q, neo_tensor t) {
-  return (neo_role)neo_tensor_at(q->m, t)->role;
-}
-static neo_tensor replaced(const planner *q, neo_tensor update) {
-  return neo_tensor_at(q->m, update)->updates;
-}
-
-static bool is_update(const planner *q, neo_tensor t) {
-  return neo_map_get(&q->updates, t.i, NULL);
-}
-static bool is_output(const planner *q, neo_tensor t) {
-  return neo_map_get(&q->outputs, t.i, NULL);
-}
-
-static uint32_t n_outputs(const planner *q) {
-  return q->entry ? q->entry->outputs.n : 0;
-}
-static neo_tensor output_at(const planner *q, uint32_t k) {
-  return (neo_tensor){neo_list_at(q->m, q->entry->outputs, k)};
-}
-
-/* ---- where tensors live */
-
-static void set_buf(planner *q, neo_tensor t, int32_t buf) {
-  neo_map_set(&q->buf_of, t.i, (uint64_t)buf);
-}
-
-static bool has_buf(const planner *q, neo_tensor t, int32_t *buf) {
-  uint64_t b;
-  if (!neo_map_get(&q->buf_of, t.i, &b) && !neo_map_get(&q->env->store->buf_of, t.i, &b))
-    return false;
-  *buf = (int32_t)b;
-  return true;
-}
-
-typedef struct {
-  neo_module *m;
-  neo_tensor old;
-  uint32_t n_out;
-  bool good;
-} same_ctx;
-
-static void same_visit(void *ctx, neo_expr e) {
-  same_ctx *c = ctx;
-  const neo_node *n = neo_expr_node(c->m, e);
-  if ((n->op != NEO_OP_LOAD && n->op != NEO_OP_LOAD_ELSE) || n->attr != c->old.i)
-    return;
-  uint32_t rank = neo_tensor_rank(c->m, c->old);
-  c->good = c->good && n->op == NEO_OP_LOAD && rank == c->n_out;
-  for (uint32_t k = 0; c->good && k < rank; k++)
-    c->good = neo_list_at(c->m, n->arg, k) == neo_axis_ref(c->m, k).i;
-}
-
-/* Are all reads of `old` in group g at the element that is being written, with nothing but
- * elementwise work between? What an inlined member makes of it counts as `old` itself. */
-static bool same_element_only(planner *q, const neo_group *g, neo_tensor old) {
-  for (size_t k = 0; k < g->members.n; k++) {
-    const neo_def_rec *d = neo_def_at(q->m, g->members.at[k].def);
-    same_ctx c = {q->m, old, d->n_out, true};
-    neo_def_visit(q->m, g->members.at[k].def, same_visit, &c);
-    if (!c.good)
-      return false;
-    bool touches = false;
-    neo_tensor *in;
-    size_t n = neo_def_reads(q->m, g->members.at[k].def, q->scratch, &in);
-    for (size_t i = 0; i < n; i++)
-      touches = touches || in[i].i == old.i;
-    if (touches && (d->reducer != NEO_RED_NONE || d->out_map.n))
-      return false;
-    for (uint32_t i = 0; touches && g->members.at[k].place == NEO_PLACE_INLINE && i < d->out.n; i++)
-      if (!same_element_only(q, g, (neo_tensor){neo_list_at(q->m, d->out, i)}))
-        return false;
-  }
-  return true;
-}
-
-/* The k-th group of the order writes update u: may it go straight into the old version's place? */
-static bool in_place(planner *q, size_t at, neo_tensor u) {
-  neo_tensor old = replaced(q, u);
-  uint64_t last = 0;
-  if (is_output(q, u) || !is_update(q, u) || neo_tensor_at(q->m, u)->pieces.n != 1 ||
-      !neo_group_has_form(
-          group_at(q, at))) /* its rounds may read what earlier ones would have replaced */
-    return false;
-  if (neo_map_get(&q->last_read, old.i, &last) && last > at)
-    return false;
-  return same_element_only(q, group_at(q, at), old);
-}
-
-static uint64_t last_use(const planner *q, neo_tensor t) {
-  uint64_t read = 0, write = 0;
-  neo_map_get(&q->last_read, t.i, &read);
-  neo_map_get(&q->last_write, t.i, &write);
-  if (is_update(q, t) || is_output(q, t)) /* copied back, or to the caller, at the end */
-    return q->order.n;
-  return read > write ? read : write;
-}
-
-static void add_item(planner *q, neo_tensor t, uint64_t first, uint64_t last) {
-  neo_dsa_item it = {.size_bytes = plan_store_max_bytes(q->env->store, t),
-                     .align_bytes = FRAME_ALIGN,
-                     .first = (int64_t)first,
-                     .last = (int64_t)last,
-                     .fixed = NEO_DSA_FREE};
-  neo_map_set(&q->item_of, t.i, q->items.n);
-  NEO_PUSH(q->scratch, &q->items, it);
-  NEO_PUSH(q->scratch, &q->item_bytes, plan_places_bytes(q->env->store, t));
-  NEO_PUSH(q->scratch, &q->item_tensor, t);
-}
-
-/* The tensor has the memory of an item, which has room for it at all sizes. */
-static void share_item(planner *q, neo_tensor t, size_t item) {
-  neo_expr own = plan_places_bytes(q->env->store, t), *has = &q->item_bytes.at[item];
-  if (own.i != has->i)
-    *has = neo_op2(q->m, NEO_OP_MAX, *has, own);
-  neo_map_set(&q->item_of, t.i, item);
-}
-
-static const neo_plan_parts *parts_at(const planner *q, size_t at) {
-  return &q->env->in->parts_of_group[q->order.at[at]];
-}
-
-/* The tensor whose memory the kernels of the step give to t; 0: t has its own. */
-static neo_tensor given_up(const neo_plan_parts *parts, neo_tensor t) {
-  neo_tensor old = {0};
-  for (size_t k = 0; k < parts->n && !old.i; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    for (size_t b = 0; b < x->tensors.n && !old.i; b++)
-      if (x->tensors.at[b].i == t.i)
-        old = x->over.at[b];
-    if (!old.i)
-      old = given_up(&x->parts, t);
-  }
-  return old;
-}
-
-static void place_root(planner *q, size_t at, neo_tensor t);
-
-/* The old one may be made by an earlier kernel of the same step. */
-static void take_over(planner *q, size_t at, neo_tensor t, neo_tensor old) {
-  uint64_t item = 0;
-  place_root(q, at, old);
-  uint64_t read = at;
-  bool has = neo_map_get(&q->item_of, old.i, &item);
-  neo_map_get(&q->last_read, old.i, &read);
-  assert(has && read == at && "nobody reads it after this step");
-  (void)has;
-  q->items.at[item].last = (int64_t)last_use(q, t);
-  share_item(q, t, (size_t)item);
-  NEO_PUSH(q->scratch, &q->in_place, t);
-}
-
-/* Roots written at step `at`: caller's memory, in place, or a frame item from the first piece on.
- */
-static void place_root(planner *q, size_t at, neo_tensor t) {
-  int32_t buf;
-  if (has_buf(q, t, &buf) || neo_map_get(&q->item_of, t.i, NULL))
-    return;
-  if (group_at(q, at)->cached) {
-    (void)plan_cached_group(q->env, q->order.at[at]);
-    if (plan_cached_buf(q->env->store, group_at(q, at)->entry, t, &buf))
-      set_buf(q, t, buf);
-    return;
-  }
-  if (role_of(q, t) == NEO_ROLE_UPDATE && in_place(q, at, t) && has_buf(q, replaced(q, t), &buf)) {
-    set_buf(q, t, buf);
-    return;
-  }
-  neo_tensor old = given_up(parts_at(q, at), t);
-  if (old.i)
-    take_over(q, at, t, old);
-  else
-    add_item(q, t, at, last_use(q, t));
-}
-
-/* What only the kernels of a recurrence use lives as long as it runs. */
-static void place_between(planner *q, size_t at, const neo_plan_parts *parts) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    int32_t buf;
-    for (size_t b = 0; b < x->tensors.n; b++) {
-      neo_tensor t = x->tensors.at[b];
-      if (!has_buf(q, t, &buf) && !neo_map_get(&q->item_of, t.i, NULL))
-        add_item(q, t, at, at);
-    }
-    place_between(q, at, &x->parts);
-  }
-}
-
-static bool is_stored(const planner *q, neo_tensor t) {
-  for (size_t i = 0; i < q->order.n; i++)
-    for (size_t k = 0; group_at(q, i)->cached && k < group_at(q, i)->roots.n; k++)
-      if (group_at(q, i)->roots.at[k].i == t.i)
-        return true;
-  return false;
-}
-
-/* A computed output is written to the caller's memory of its first name. Outputs that live in the
- * context are copied. */
-static void bind_outputs(planner *q) {
-  const char *entry = q->entry ? neo_name_text(q->m->names, q->entry->name) : "";
-  q->output = NEO_NEW_ARRAY(q->scratch, int32_t, n_outputs(q) + 1);
-  for (uint32_t k = 0; k < n_outputs(q); k++) {
-    neo_tensor t = output_at(q, k);
-    uint32_t name = neo_list_at(q->m, q->entry->names, k);
-    int32_t buf;
-    q->output[k] = plan_store_output(q->env->store, entry, name, t, q->output, k);
-    if (role_of(q, t) == NEO_ROLE_TEMP && !has_buf(q, t, &buf) && !is_stored(q, t))
-      set_buf(q, t, q->p->tensors.at[q->output[k]].buf);
-  }
-}
-
-static void find_lifetimes(planner *q) {
-  for (size_t i = 0; i < q->order.n; i++) {
-    const neo_group *g = group_at(q, i);
-    for (size_t k = 0; k < g->reads.n; k++)
-      neo_map_set(&q->last_read, g->reads.at[k].i, i);
-    for (size_t k = 0; k < g->roots.n; k++)
-      neo_map_set(&q->last_write, g->roots.at[k].i, i);
-  }
-}
-
-/* On a GPU small values get memory of their own, not reused over time: reuse would order kernels
- * that are otherwise independent and may run concurrently. */
-static void spread_small(planner *q) {
-  enum { SMALL_BYTES = 64 << 10, ALL_BYTES = 4 << 20 };
-  int64_t total = 0;
-  for (size_t k = 0; k < q->items.n; k++) {
-    neo_dsa_item *it = &q->items.at[k];
-    if (it->size_bytes > SMALL_BYTES || total + it->size_bytes > ALL_BYTES)
-      continue;
-    total += it->size_bytes;
-    it->first = 0;
-    it->last = (int64_t)q->order.n;
-  }
-}
-
-/* A GPU's kernels run side by side where they share no bytes (phases.h), so these stay apart. */
-static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
-  plan_frame_items f = {q->items.at, q->item_bytes.at, buf, q->items.n, q->env->in->gpu};
-  plan_places_add(q->p, q->scratch, &f, e);
-}
-
-static void plan_frame(planner *q, neo_rt_entry *e) {
-  find_lifetimes(q);
-  for (size_t i = 0; i < q->order.n; i++)
-    for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
-      place_root(q, i, group_at(q, i)->roots.at[k]);
-  for (size_t i = 0; i < q->order.n; i++)
-    place_between(q, i, parts_at(q, i));
-  if (q->env->in->gpu)
-    spread_small(q);
-  neo_dsa_result r =
-      neo_dsa_plan(q->items.at, q->items.n, neo_dsa_compile_budget(q->items.n), q->scratch);
-  e->frame_bytes = r.peak_bytes;
-  e->lower_bound_bytes = r.bound_bytes;
-  int32_t *buf_of_item = NEO_NEW_ARRAY(q->scratch, int32_t, q->items.n + 1);
-  for (size_t k = 0; k < q->items.n; k++) {
-    neo_type type = (neo_type)neo_tensor_at(q->m, q->item_tensor.at[k])->type;
-    buf_of_item[k] = plan_store_buf(q->env->store, NEO_RT_MEM_FRAME, type, q->items.at[k].offset,
-                                    q->items.at[k].size_bytes);
-    set_buf(q, q->item_tensor.at[k], buf_of_item[k]);
-  }
-  add_places(q, buf_of_item, e);
-  for (size_t k = 0; k < q->in_place.n; k++) {
-    uint64_t item = 0;
-    int32_t buf = -1;
-    neo_map_get(&q->item_of, q->in_place.at[k].i, &item);
-    if (has_buf(q, q->item_tensor.at[item], &buf))
-      set_buf(q, q->in_place.at[k], buf);
-  }
-  if (e->frame_bytes > q->p->frame_bytes)
-    q->p->frame_bytes = e->frame_bytes;
-}
-
 /* ---- steps */
 
 static void push_arg(planner *q, int32_t buf, neo_tensor t) {
@@ -427,6 +123,8 @@ static void copy_old(planner *q, const neo_group *g) {
 
 static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
+  if (q->taken[step])
+    return;
   if (parts_at(q, step)->n) {
     int32_t group = (int32_t)q->order.at[step];
     add_parts(q, parts_at(q, step), gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0,
@@ -483,6 +181,8 @@ static void copy_updates(planner *q) {
 static void note_places(planner *q, const neo_rt_entry *e) {
   for (size_t k = 0; k < q->items.n; k++) {
     const neo_dsa_item *it = &q->items.at[k];
+    if (q->item_into[k] != k) /* the place is noted once */
+      continue;
     bool to_the_end = it->last >= (int64_t)q->order.n;
     int32_t buf = -1;
     (void)has_buf(q, q->item_tensor.at[k], &buf);
@@ -576,7 +276,8 @@ static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry
                .scratch = env->store->scratch,
                .entry = entry};
   q.grouping = env->in->grouping;
-  neo_map *maps[] = {&q.outputs, &q.updates, &q.last_read, &q.last_write, &q.buf_of, &q.item_of};
+  neo_map *maps[] = {&q.outputs, &q.updates, &q.last_read, &q.last_write,
+                     &q.buf_of,  &q.item_of, &q.same_place};
   for (size_t k = 0; k < sizeof maps / sizeof *maps; k++)
     neo_map_init(maps[k], q.scratch);
   for (uint32_t k = 0; entry && k < entry->outputs.n; k++)
@@ -588,7 +289,7 @@ static planner planner_new(const plan_entry_env *env, const neo_entry_rec *entry
 
 static void add_steps(planner *q, const neo_tensor *roots, size_t n, neo_rt_entry e) {
   q->order = plan_order(q->env, q->scratch, &q->updates, roots, n, q->entry);
-  bind_outputs(q);
+  plan_bind_outputs(q);
   plan_frame(q, &e);
   e.first_step = (int32_t)q->p->steps.n;
   copy_outputs(q, false);

@@ -38,6 +38,8 @@ int32_t plan_store_buf(plan_store *s, uint8_t mem, neo_type type, int64_t offset
                        int64_t size_bytes);
 /* The buffer `buf` without its first `bytes`. */
 int32_t plan_store_part(plan_store *s, int32_t buf, int64_t bytes);
+/* The begin of the buffer as one of another type, with so many bytes at the largest sizes. */
+int32_t plan_store_view(plan_store *s, int32_t buf, neo_type type, int64_t size_bytes);
 int64_t plan_store_max_bytes(plan_store *s, neo_tensor t);
 
 /* ---- record.c: fills `entry_symbols`, when kernels and entries are there: "<prefix>_step";

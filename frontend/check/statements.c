@@ -208,6 +208,9 @@ static bool run_branches(neo_inst *in, const neo_ast_stmt *s, neo_expr value) {
   neo_expr *condition = NEO_NEW_ARRAY(in->fe->arena, neo_expr, g->arms.n + 1);
   neo_scope **scope = NEO_NEW_ARRAY(in->fe->arena, neo_scope *, g->arms.n + 1);
   neo_frame_init(f, in, in->prefix);
+  const char *full = neo_arena_printf(in->fe->arena, "%s.case",
+                                      neo_inst_full(in, neo_define_target(s, 0)->text));
+  value = neo_branch_value(f, value, full, g->cond->span);
   if (!neo_branch_conditions(f, g, value, condition))
     return false;
   for (uint32_t k = 0; k < g->arms.n; k++)

@@ -2,6 +2,7 @@
  *
  *     y[..] = select(k == 0, y of the first branch, select(k == 1, y of the second, ...)) */
 #include "frontend/sema/branches.h"
+#include "ir/condition.h"
 
 /* ---- labels */
 
@@ -91,6 +92,23 @@ bool neo_branch_conditions(neo_frame *f, const neo_ast_region *g, neo_expr value
   if (ok)
     condition[g->arms.n - 1] = (neo_expr){0};
   return ok;
+}
+
+/* Can a kernel ask for it before its loops? */
+static bool may_be_asked(neo_module *m, neo_expr value) {
+  neo_type type = neo_expr_type(m, value);
+  if (type != NEO_BOOL_T)
+    value = neo_op2(m, NEO_OP_EQ, value, neo_const_int(m, type, 0));
+  return neo_expr_node(m, value)->op == NEO_OP_CONST || neo_is_condition(m, value);
+}
+
+neo_expr neo_branch_value(neo_frame *f, neo_expr value, const char *full, neo_span span) {
+  neo_type type = neo_expr_type(f->m, value);
+  bool scalar = type == NEO_BOOL_T || neo_type_is_int(type);
+  if (!scalar || f->in->n_ambient || !neo_is_uniform(f->m, value) || may_be_asked(f->m, value))
+    return value;
+  neo_val v = neo_define_element(f, value, full, neo_expr_bound(f, value), span);
+  return v.kind == NEO_VAL_VIEW ? neo_load(f->m, v.view.tensor, NULL, 0, span) : value;
 }
 
 /* ---- results */

@@ -146,7 +146,7 @@ static neo_form *build(neo_module *m, const neo_group *g) {
     neo_form_fuse_axes(m, b.f);
     neo_form_interchange(m, b.f);
   }
-  neo_form_rebase(m, b.p, b.f);
+  neo_form_rebase(m, b.p, g, b.f);
   neo_prover_free(b.p);
   return b.f;
 }

@@ -137,9 +137,11 @@ static void rebase_stage(rebasing *c, neo_stage *s) {
   }
 }
 
-void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f) {
+void neo_form_rebase(neo_module *m, neo_prover *p, const neo_group *g, neo_form *f) {
   rebasing c = {.m = m, .p = p, .f = f};
   bool any = false;
+  for (size_t k = 0; k < g->when.n; k++)
+    neo_expr_visit(m, g->when.at[k], note_open, &c);
   note_bounds(&c, f->axes.at, f->axes.n);
   for (size_t k = 0; k < f->stages.n; k++)
     note_stage(&c, &f->stages.at[k]);

@@ -22,7 +22,7 @@ void neo_form_fuse_axes(neo_module *m, neo_form *f);
 /* The innermost axis of a sum of products: one along which some operand lies. (interchange.c) */
 void neo_form_interchange(neo_module *m, neo_form *f);
 /* Offsets count from where the form begins in each tensor. (rebase.c) */
-void neo_form_rebase(neo_module *m, neo_prover *p, neo_form *f);
+void neo_form_rebase(neo_module *m, neo_prover *p, const neo_group *g, neo_form *f);
 /* A hash of the form that is equal for equal kernels. (key.c) */
 void neo_form_key(neo_module *m, const neo_group *g, uint64_t key[2]);
 

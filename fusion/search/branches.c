@@ -1,49 +1,119 @@
-/* The conditions under which groups are needed (ir/needed.h). A kernel asks for those of its group, and does nothing
- * where one does not hold (codegen/guard.h). Definitions of a kernel are needed under the same ones. */
+/* The conditions under which groups are needed (ir/needed.h). A kernel asks for those of its
+ * group, and does nothing where one does not hold (codegen/guard.h). Definitions of a kernel are
+ * needed under the same ones. */
 #include "fusion/search/search.h"
+#include "ir/choice.h"
 
-/* Kernels ask for a condition in memory. Nothing else is in the kernel that makes it, for that might need what they
- * make. */
-static void want_flags(fuser *q, const neo_conditions *c) {
-  bool negated;
-  for (uint32_t k = 0; k < c->n; k++) {
-    neo_tensor t = neo_condition_tensor(q->m, c->at[k], &negated);
-    neo_list pieces = neo_tensor_at(q->m, t)->pieces;
-    q->wanted[t.i] = true;
-    for (uint32_t i = 0; i < pieces.n; i++)
-      q->def[neo_list_at(q->m, pieces, i)].flag = true;
+/* Kernels ask for a condition in memory. Nothing else is in the kernel that makes it, for that
+ * might need what they make. */
+static void want_flag(void *ctx, neo_expr e) {
+  fuser *q = ctx;
+  const neo_node *n = neo_expr_node(q->m, e);
+  if (n->op != NEO_OP_LOAD)
+    return;
+  neo_list pieces = neo_tensor_at(q->m, (neo_tensor){n->attr})->pieces;
+  q->wanted[n->attr] = true;
+  for (uint32_t i = 0; i < pieces.n; i++)
+    q->def[neo_list_at(q->m, pieces, i)].flag = true;
+}
+
+/* What is made once for many calls is needed in all of them. */
+static bool *needed_always(const fuser *q) {
+  bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n + 1);
+  for (uint32_t t = 0; t < q->m->tensors.n; t++)
+    always[t] = q->wanted[t];
+  for (size_t k = 0; k < q->n_order; k++) {
+    neo_list out = neo_def_at(q->m, (neo_def){q->order[k]})->out;
+    for (uint32_t i = 0; i < out.n && q->def[q->order[k]].call_invariant; i++)
+      always[neo_list_at(q->m, out, i)] = true;
+  }
+  return always;
+}
+
+static void find_conditions(fuser *q) {
+  neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  uint32_t *together = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
+  for (size_t k = 0; k < q->n_order; k++) {
+    order[k].i = q->order[k];
+    together[q->order[k]] = q->def[q->order[k]].recurrence;
+  }
+  neo_needed_input in = {order, q->n_order, q->always, together};
+  const neo_conditions *of = neo_needed_where(q->m, &in, q->a);
+  q->has_branches = of != NULL;
+  for (size_t k = 0; k < q->n_order && of; k++) {
+    neo_conditions *when = &q->def[q->order[k]].when;
+    *when = of[q->order[k]];
+    for (uint32_t i = 0; i < when->n; i++)
+      neo_expr_visit(q->m, when->at[i], want_flag, q);
   }
 }
 
-void fuse_find_branches(fuser *q) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, q->a->alloc, q->a->on_fail);
-  neo_def *order = NEO_NEW_ARRAY(&scratch, neo_def, q->n_order + 1);
-  for (size_t k = 0; k < q->n_order; k++)
-    order[k].i = q->order[k];
-  const neo_conditions *of = neo_needed_where(q->m, order, q->n_order, q->wanted, &scratch);
-  for (size_t k = 0; k < q->n_order && of; k++) {
-    q->def[order[k].i].when = of[order[k].i];
-    want_flags(q, &of[order[k].i]);
-  }
-  neo_arena_free(&scratch);
+void fuse_find_flags(fuser *q) {
+  q->always = needed_always(q);
+  find_conditions(q);
 }
 
 bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b) {
-  const neo_conditions *x = &q->def[a].when, *y = &q->def[b].when;
-  bool same = x->n == y->n && !q->def[a].flag && !q->def[b].flag;
-  for (uint32_t k = 0; k < x->n && same; k++)
-    same = neo_conditions_have(y, x->at[k]);
-  return same;
+  return neo_conditions_same(&q->def[a].when, &q->def[b].when) && !q->def[a].flag &&
+         !q->def[b].flag;
+}
+
+/* Would it read what is not made, if it ran wherever `host` does? */
+static bool reads_unmade(const fuser *q, uint32_t d, uint32_t host) {
+  for (uint32_t k = 0; k < q->def[d].n_read; k++) {
+    neo_tensor t = q->def[d].read[k].t;
+    neo_type type = (neo_type)neo_tensor_at(q->m, t)->type;
+    neo_list pieces = neo_tensor_at(q->m, t)->pieces;
+    for (uint32_t i = 0; i < pieces.n && (type == NEO_BOOL_T || neo_type_is_int(type)); i++)
+      if (!neo_conditions_imply(q->m, &q->def[host].when,
+                                &q->def[neo_list_at(q->m, pieces, i)].when))
+        return true;
+  }
+  return false;
+}
+
+bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host) {
+  if (neo_conditions_same(&q->def[d].when, &q->def[host].when))
+    return true;
+  return !fuse_is_reduction(&q->def[d]) && !reads_unmade(q, d, host);
+}
+
+/* Does the definition take one of several tensors, in whose place its result is then
+ * (codegen/plan/entry.c)? */
+static bool is_choice(const fuser *q, uint32_t d, neo_choice *c, neo_conditions *when) {
+  if (q->def[d].recurrence || q->def[d].call_invariant || !neo_choice_of(q->m, (neo_def){d}, c))
+    return false;
+  for (uint32_t k = 0; k < c->n; k++) {
+    neo_list pieces = neo_tensor_at(q->m, c->from[k])->pieces;
+    if (!pieces.n || q->always[c->from[k].i])
+      return false;
+    when[k] = q->def[neo_list_at(q->m, pieces, 0)].when;
+    for (uint32_t i = 0; i < pieces.n; i++)
+      if (!neo_conditions_same(&when[k], &q->def[neo_list_at(q->m, pieces, i)].when))
+        return false;
+  }
+  return neo_choice_is_exclusive(q->m, c, when);
+}
+
+static void find_choices(fuser *q) {
+  neo_choice *c = NEO_NEW(q->a, neo_choice);
+  neo_conditions *when = NEO_NEW_ARRAY(q->a, neo_conditions, NEO_MOST_CHOICES);
+  for (size_t k = 0; k < q->n_order; k++)
+    q->def[q->order[k]].choice = is_choice(q, q->order[k], c, when);
+}
+
+void fuse_find_branches(fuser *q) {
+  if (!q->has_branches)
+    return;
+  find_conditions(q);
+  find_choices(q);
 }
 
 void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g) {
   const neo_conditions *first = &q->def[defs[0]].when;
-  for (uint32_t i = 0; i < first->n && !g->cached; i++) {
-    bool all = true;
-    for (size_t k = 1; k < n && all; k++)
-      all = neo_conditions_have(&q->def[defs[k]].when, first->at[i]);
-    if (all)
-      NEO_PUSH(q->a, &g->when, first->at[i]);
-  }
+  for (size_t k = 1; k < n; k++)
+    if (!neo_conditions_same(first, &q->def[defs[k]].when))
+      return;
+  for (uint32_t i = 0; i < first->n && !g->cached; i++)
+    NEO_PUSH(q->a, &g->when, first->at[i]);
 }

@@ -181,7 +181,7 @@ static void offer(fuser *q, uint32_t id, uint32_t readers, fuse_moves *out) {
 static void offer_copies(fuser *q, uint32_t id, fuse_moves *out) {
   const fuse_def *d = &q->def[id];
   uint32_t back = 0, n = (uint32_t)d->readers.n;
-  if (!d->plain || !d->home || !n)
+  if (!d->plain || !d->home || !n || d->flag) /* kernels ask for the same value that others read */
     return;
   for (uint32_t k = 0; k < n; k++)
     back += q->def[d->readers.at[k].def].backward;

@@ -395,6 +395,8 @@ neo_group_cost fuse_cost_sum(neo_group_cost x, neo_group_cost y) {
 }
 
 double fuse_cost(fuser *q, const fuse_parts *p) {
+  if (p->n == 1 && q->def[p->def[0]].choice) /* nobody has to take it */
+    return 0;
   double t = fuse_cost_of(q, p).total_s;
   return fuse_is_cached(q, p) ? t / CALLS_CACHED : t;
 }

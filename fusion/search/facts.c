@@ -325,14 +325,20 @@ static bool is_plain(const neo_module *m, const fuse_def *d, const neo_def_rec *
          neo_tensor_at(m, (neo_tensor){neo_list_at(m, r->out, 0)})->role == NEO_ROLE_TEMP;
 }
 
+static void look_condition(void *ctx, neo_expr e) {
+  looker *c = ctx;
+  const neo_node *n = neo_expr_node(c->q->m, e);
+  if (n->op != NEO_OP_LOAD)
+    return;
+  fuse_read *r = read_of(c, (neo_tensor){n->attr});
+  r->places++;
+  r->evals++;
+}
+
 /* A kernel reads the conditions under which it is needed. */
 static void look_conditions(looker *c) {
-  for (uint32_t k = 0; k < c->d->when.n; k++) {
-    bool negated;
-    fuse_read *r = read_of(c, neo_condition_tensor(c->q->m, c->d->when.at[k], &negated));
-    r->places++;
-    r->evals++;
-  }
+  for (uint32_t k = 0; k < c->d->when.n; k++)
+    neo_expr_visit(c->q->m, c->d->when.at[k], look_condition, c);
 }
 
 static void look(fuser *q, uint32_t id) {

@@ -61,7 +61,8 @@ static bool is_passing(const leader *l, neo_tensor t) {
 static bool is_candidate(const leader *l, uint32_t d) {
   const fuser *q = l->q;
   neo_list out = neo_def_at(q->m, (neo_def){d})->out;
-  bool is = !q->def[d].recurrence && !l->of[d] && !q->def[d].call_invariant;
+  bool is = !q->def[d].recurrence && !l->of[d] && !q->def[d].call_invariant &&
+            neo_conditions_same(&q->def[d].when, &q->def[l->group[0].i].when);
   for (uint32_t k = 0; k < out.n && is; k++)
     is = is_passing(l, (neo_tensor){neo_list_at(q->m, out, k)});
   return is;

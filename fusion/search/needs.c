@@ -412,7 +412,8 @@ void fuse_needs(fuser *q) {
   take_followers(q);
   find_forward(q);
   find_call_invariant(q);
-  fuse_find_branches(q);
+  fuse_find_flags(q);
   fuse_take_row_leads(q);
   fuse_leads(q);
+  fuse_find_branches(q);
 }

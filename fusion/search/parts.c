@@ -358,6 +358,14 @@ static bool of_one_branch(const fuser *q, const uint32_t *members, size_t n) {
   return true;
 }
 
+/* May all that the members copy be computed where they are? */
+static bool copies_run(const fuser *q, const fuse_parts *p, uint32_t member) {
+  for (uint32_t k = 0; k < p->n; k++)
+    if (!p->member[k] && !fuse_runs_in(q, p->def[k], member))
+      return false;
+  return true;
+}
+
 bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, const char **why) {
   *why = "a recurrence has a kernel of its own";
   if (has_recurrence(q, members, n))
@@ -367,6 +375,9 @@ bool fuse_parts_of(fuser *q, const uint32_t *members, size_t n, fuse_parts *p, c
     return false;
   *why = "too many definitions";
   if (!collect(q, members, n, p))
+    return false;
+  *why = "needed under other conditions";
+  if (q->has_branches && !copies_run(q, p, members[0]))
     return false;
   *why = "too large";
   if (!small_enough(q, p))

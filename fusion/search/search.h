@@ -79,6 +79,7 @@ typedef struct {
   uint32_t n_accs, n_outs, n_out;
   uint32_t at;          /* place in the order of definitions */
   neo_conditions when;  /* it is needed only where these hold */
+  bool choice;          /* it takes one of several tensors, in whose place it is */
   bool flag;            /* it makes such a condition: a kernel of its own, before those that ask */
   uint32_t recurrence;  /* definitions of the same number are one group; 0: no part of any */
   uint32_t entries;     /* number of the set of entries that need it */
@@ -119,6 +120,8 @@ typedef struct fuser {
   neo_decisions *decisions;     /* may be null */
   fuse_def *def;                /* by id */
   bool *wanted;                 /* by tensor */
+  bool *always;                 /* by tensor: needed whatever holds */
+  bool has_branches;            /* some definitions are needed only where a condition holds */
   uint32_t *order;              /* of definitions */
   size_t n_order;
   NEO_VEC(fuse_group) groups;
@@ -166,11 +169,15 @@ void fuse_take_consumers(fuser *q);
 void fuse_take_row_sums(fuser *q);
 /* ---- row_leads.c: what rows that are made in blocks need of themselves alone, where streaming is off */
 void fuse_take_row_leads(fuser *q);
-/* ---- branches.c: conditions under which definitions are needed */
+/* ---- branches.c: conditions under which definitions are needed. Flags are found before groups of
+ * recurrences are complete, which then say what runs together. */
+void fuse_find_flags(fuser *q);
 void fuse_find_branches(fuser *q);
+/* May a kernel that is needed where `host` is compute d as well? */
+bool fuse_runs_in(const fuser *q, uint32_t d, uint32_t host);
 /* Are both needed under the same conditions? */
 bool fuse_same_branch(const fuser *q, uint32_t a, uint32_t b);
-/* Sets the conditions of a group whose results are those of the n definitions: what they have in common. */
+/* Sets the conditions of a group whose results are those of the n definitions. */
 void fuse_set_branch(const fuser *q, const uint32_t *defs, size_t n, neo_group *g);
 void fuse_facts(fuser *q);
 double fuse_bytes(fuser *q, neo_tensor t); /* at the largest sizes */

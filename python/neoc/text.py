@@ -207,11 +207,11 @@ def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
                                 f"{', '.join(known) or 'nothing'}")
 
 
-_BOUNDED = re.compile(r"\s*(\w+)\s*<\s*(\S.*)")
+_BOUNDED = re.compile(r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)")
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; of a text such as "i32 < 10" the bound is taken as it is."""
+    """Types as words of the language; of a text such as "-1 <= i32 < 10" bounds are taken as they are."""
     where = "neoc.op(): types"
     given = {} if types is None else checks.mapping(where, types, "a dict of types by argument")
     check_known("types", given, [a.name for a in arguments])
@@ -221,8 +221,11 @@ def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> 
         bound = _BOUNDED.fullmatch(checks.word(its, kind)) if isinstance(kind, str) else None
         if isinstance(kind, str) and "<" in kind and not bound:
             raise checks.wrong_value(its, "a type, or one with a bound as \"i32 < 10\"", kind)
-        word = arrays.word_of(its, bound.group(1) if bound else kind)
-        made[name] = f"{word} < {' '.join(bound.group(2).split())}" if bound else word
+        word = arrays.word_of(its, bound.group(2) if bound else kind)
+        if bound:
+            least = f"{' '.join(bound.group(1).split())} <= " if bound.group(1) else ""
+            word = f"{least}{word} < {' '.join(bound.group(3).split())}"
+        made[name] = word
     return made
 
 

@@ -189,6 +189,13 @@ class Calls(unittest.TestCase):
             f(np.ones(3))
         g = neoc.op("y[i] = x[i]", types={"x": "i32 < 4"})
         self.assertRaises(neoc.RangeError, g, np.array([4], "int32"))
+        h = neoc.op("y[i] = (x[k[i]] else 0)", types={"k": "-1 <= i32 < 3"})
+        self.same(h(np.array([1.0, 2.0, 3.0]), np.array([-1, 2, 0], "int32")), [0, 3, 1])
+        for k in -2, 3:
+            self.assertRaises(neoc.RangeError, h, np.ones(3), np.array([k], "int32"))
+        for word in "i32 <", "<= i32 < 3", "-1 <= i32", "i32 <= 3":
+            with self.assertRaisesRegex(neoc.errors.ArgumentError, "types"):
+                neoc.op("y[i] = x[i]", types={"x": word})
 
 
 class Errors(unittest.TestCase):

@@ -216,6 +216,13 @@ class Texts(unittest.TestCase):
         z, i = f(floats(3, 5))
         self.assertEqual((z.shape, i.shape), ((3, 2), (3, 2)))
 
+    def test_a_recurrence_is_a_result_and_what_others_read_is_none(self):
+        f = neoc.function(lambda a: neoc.expr("y[i] = a[i] + 0.5*(y[i - 1] else 0)", a=a))
+        np.testing.assert_allclose(f(np.ones(4, "float32")), [1, 1.5, 1.75, 1.875])
+        g = neoc.function(lambda a: neoc.expr(
+            "h[i] = a[i] + (h[i - 1] else 0)\ny[i] = 2*h[i]", a=a))
+        np.testing.assert_allclose(g(np.ones(3, "float32")), [2, 4, 6])
+
     def test_gradients_flow_through_it(self):
         f = neoc.function(neoc.grad(lambda x: neoc.expr("y = sum[i] X[i]^3", X=x)))
         x = floats(4)

@@ -17,7 +17,7 @@
 /* ---- kernels in the interpreter of loop IR: a runtime's function has no room for a context */
 
 enum { MAX_KERNELS = 8 * 8 * 8 };
-static const plan_world *running;
+static plan_world *running;
 
 typedef struct {
   neo_value **buf;
@@ -79,6 +79,17 @@ static kernel_memory take_memory(neo_arena *a, size_t number, const neo_rt_args 
   return y;
 }
 
+static neo_memory_state count_read(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds) {
+  (void)ctx, (void)buf, (void)at, (void)unit, (void)adds;
+  return NEO_MEMORY_HELD;
+}
+
+static bool count_write(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds) {
+  (void)buf, (void)at, (void)unit, (void)adds;
+  ++*(int64_t *)ctx;
+  return true;
+}
+
 static int32_t run_kernel(size_t number, const neo_rt_args *args) {
   const neo_kernel *k = running->c.kernels.at[number].kernel;
   neo_arena a;
@@ -90,6 +101,9 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
   memcpy(run.key, args->key, sizeof run.key);
   run.lo = args->lo;
   run.hi = args->hi;
+  neo_kernel_memory counted = {running->writes ? &running->writes[number] : NULL, count_read,
+                               count_write};
+  run.memory = running->writes ? &counted : NULL;
   neo_status s = neo_kernel_interp(k, &run, &why);
   if (s)
     print_error("%s\n", neo_str_text(&why));
@@ -289,6 +303,13 @@ static void fill_inputs(plan_world *w) {
       at[k] = element_of(w, (neo_tensor){t}, k);
     world_input(w, (neo_tensor){t}, at);
   }
+}
+
+void world_draw(plan_world *w, uint64_t seed) {
+  uint64_t before = w->seed;
+  w->seed = seed;
+  fill_inputs(w);
+  w->seed = before;
 }
 
 void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {

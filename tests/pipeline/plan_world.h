@@ -26,6 +26,7 @@ typedef struct {
   const neo_large *large; /* inputs are those of this program; null: as gen.h has them */
   int32_t
       resident; /* n > 0: a multiprocessor has room for n blocks of a persistent kernel at most */
+  int64_t *writes; /* by kernel, if interpreted: elements that it wrote; null: not counted */
 } plan_world;
 
 /* An empty module's surroundings; then the module is made in w->c.arena. */
@@ -38,6 +39,8 @@ void world_source(plan_world *w, const char *text);
 void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes);
 void world_close(plan_world *w);
 
+/* Other elements for all inputs. */
+void world_draw(plan_world *w, uint64_t seed);
 /* Writes an input in both. */
 void world_input(plan_world *w, neo_tensor t, const neo_value *at);
 /* Runs an entry in both and compares outputs, parameters, states and settings. False with the first

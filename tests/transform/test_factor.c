@@ -326,6 +326,20 @@ static void terms_that_the_program_says_are_added_up(void **state) {
 #undef ONE
 }
 
+/* A term is of one row, which its key says: what it multiplies is read there, if all keys are rows. */
+static void parts_of_sums_by_keys_are_read_at_the_key(void **state) {
+  (void)state;
+#define KEYED(bound)                                                                              \
+  "neo-ir 1\nmodule t\ninput k : i32 [90]" bound "\ninput p : f32 [90]\ninput G : f32 [50, 16]\n" \
+  "input H : f32 [90, 16]\ntemp F : f32 [50]\n"                                                   \
+  "def @1 F[v: 50] =\n  sum[e: 90, j: 16] where i64(k[e]) == v; exp(p[e]) * G[v, j] * H[e, j]\n"  \
+  "entry forward forward: F = F\n"
+  becomes(KEYED(" < 50"), "partial.F[e: 90] =\n    sum[j: 16] G[i64(k[e]), j] * H[e, j]",
+          "sum[e: 90] where i64(k[e]) == v;\n    exp(p[e]) * partial.F[e]");
+  becomes(KEYED(""), NULL, "exp(p[e]) * G[v, j] * H[e, j]");
+#undef KEYED
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_sum_that_may_take_nothing_is_no_known_part),
@@ -348,6 +362,7 @@ int main(void) {
       cmocka_unit_test(a_part_that_other_ranges_lean_on_is_not_read),
       cmocka_unit_test(ranges_of_a_part_may_lean_on_each_other),
       cmocka_unit_test(a_part_that_is_not_the_same_is_not_read),
+      cmocka_unit_test(parts_of_sums_by_keys_are_read_at_the_key),
       cmocka_unit_test(values_stay_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

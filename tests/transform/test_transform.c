@@ -1,6 +1,7 @@
 /* Passes on small modules in text form. */
 #include "ir/interp.h"
 #include "tests/transform/world.h"
+#include <stdio.h>
 
 static const char *definition(world *w, const char *tensor) {
   return piece(w, tensor, 0);
@@ -63,6 +64,36 @@ static void what_is_one_constant_everywhere_is_read_as_that(void **state) {
   apply(&w, neo_pass_simplify);
   assert_non_null(strstr(definition(&w, "Y"), "= select(0.0 < X[i], X[i], 0.5)"));
   assert_non_null(strstr(definition(&w, "Z"), "= 0.5"));
+  neo_arena_free(&w.arena);
+}
+
+static const char *simplified(world *w, const char *where) {
+  char text[600];
+  snprintf(text, sizeof text,
+           "neo-ir 1\nmodule t\ninput b : i32 [9] < 91\ninput c : i32 [90] < 5\n"
+           "input X : f32 [90]\ntemp Y : f32 [8]\n"
+           "def @1 Y[v: 8] =\n  sum[e: 90] where %s; X[e]\n  then acc0\n"
+           "entry forward forward: Y = Y\n",
+           where);
+  load(w, text);
+  apply(w, neo_pass_simplify);
+  return definition(w, "Y");
+}
+
+/* One end alone, and what a read relies on, stay conditions; so does what is no comparison. */
+static void ends_of_a_sum_that_data_say_are_its_range(void **state) {
+  (void)state;
+  world w;
+  assert_non_null(strstr(simplified(&w, "i64(b[v]) <= e and e < i64(b[v + 1])"),
+                         "sum[e: i64(b[v])..i64(b[v + 1])] X[e]"));
+  neo_arena_free(&w.arena);
+  assert_non_null(strstr(simplified(&w, "e < i64(b[v + 1]) and 0.5 < X[e] and i64(b[v]) <= e"),
+                         "sum[e: i64(b[v])..i64(b[v + 1])] where 0.5 < X[e]"));
+  neo_arena_free(&w.arena);
+  assert_non_null(strstr(simplified(&w, "e < i64(b[v])"), "sum[e: 90] where e < i64(b[v])"));
+  neo_arena_free(&w.arena);
+  assert_non_null(strstr(simplified(&w, "i64(c[e]) == v and (0.5 < X[e] or e < i64(b[v]))"),
+                         "sum[e: 90] where"));
   neo_arena_free(&w.arena);
 }
 
@@ -412,6 +443,7 @@ int main(void) {
       cmocka_unit_test(
           training_is_a_constant_in_each_entry_and_what_does_not_depend_on_it_is_shared),
       cmocka_unit_test(what_is_one_constant_everywhere_is_read_as_that),
+      cmocka_unit_test(ends_of_a_sum_that_data_say_are_its_range),
       cmocka_unit_test(a_constant_is_read_as_it_is_while_its_gradient_is_asked_for),
       cmocka_unit_test(a_constant_result_is_read_as_it_is_while_its_own_gradient_may_be_asked_for),
       cmocka_unit_test(equal_definitions_become_one_and_so_do_their_readers),

@@ -24,6 +24,7 @@ GROUPS = {  # must, must_tuned, stretch
     "small networks": (1.3, 1.6, 2.5),
     "residual networks": (0.9, 1.05, 1.3),
     "encoder": (0.9, 1.05, 1.3),
+    "branches": (1 / 1.15, 1 / 1.15, None),
     **recurrent_rows.GROUPS,
     **dynamic_rows.GROUPS,
     "compile time": (None, None, None),
@@ -122,6 +123,12 @@ def networks(threads):
                    defines=dict(T=words, LAYERS=1, DROPOUT=0))
 
 
+def branches(threads):
+    """A run-time case costs what the branch costs that is taken."""
+    yield Row("1 of 8 experts", "branches", "forward pass", BENCHMARKS + "experts.expr", "forward",
+              ("baseline",), threads, batch=64, baseline=("--define=ALONE=1",))
+
+
 def others(threads):
     for model, batch, limit, stretch in (("mlp", 100, 0.5, 0.2), ("capsulenet", 1, 2, 1),
                                          ("resnet50", 1, 10, 4)):
@@ -185,7 +192,7 @@ def all_rows(threads=None):
     for n in counts:
         rows += [*gemm(n), *gemm(n, "bf16"), *gemm_forms(n)]
     n = threads or 1
-    rows += [*convolutions(n), *memory_bound(n), *networks(n)]
+    rows += [*convolutions(n), *memory_bound(n), *networks(n), *branches(n)]
     for count in counts:
         rows += recurrent_rows.lstm(count)
     return rows + [*recurrent_rows.rows(n), *others(n), *search(n), *alone(n)]

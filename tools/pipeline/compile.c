@@ -134,7 +134,10 @@ static bool has_recurrences(neo_compilation *c) {
 static neo_status fuse(neo_compilation *c) {
   c->module->recurrent = has_recurrences(c);
   neo_fuse_options o = neo_compile_fusion(c);
-  return neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
+  neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
+  if (!status && !c->machine.gpu) /* a GPU runs side by side what shares no memory */
+    neo_grouping_find_over(c->module, &c->grouping);
+  return status;
 }
 
 static neo_grids grids_of(const neo_compilation *c) {

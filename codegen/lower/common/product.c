@@ -100,8 +100,8 @@ bool neo_acc_operands(lowering *l, neo_expr product, const neo_lx *out[2]) {
   products p = multiply(l, x, n);
   if (join_sides(l, &p, side) != 2)
     return false;
-  bool turned = p.first[side[1]] < p.first[side[0]];
-  out[0] = p.of[side[turned]];
-  out[1] = p.of[side[!turned]];
+  bool swapped = p.first[side[1]] < p.first[side[0]];
+  out[0] = p.of[side[swapped]];
+  out[1] = p.of[side[!swapped]];
   return true;
 }

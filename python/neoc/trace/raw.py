@@ -90,15 +90,16 @@ def _lines(text: str) -> List[str]:
 
 
 def results_of(text: str) -> List[str]:
-    """Names that the text defines outside of blocks, and that nothing in it reads."""
-    found: Dict[str, Tuple[int, int]] = {}
+    """Names that the text defines outside of blocks, and that no other statement reads: a
+    recurrence reads itself."""
+    found: Dict[str, List[Tuple[int, int]]] = {}
     plain = re.sub(r"#[^\n]*", lambda m: " " * len(m.group()), text)
     for start, end in _top_statements(plain):
         match = TARGETS.match(plain[start:end].lstrip())
         if match:
             for target in _names(match.group(1)):
-                found[target] = start, end
-    return [n for n in found if n != "_" and not _is_read(n, plain)]
+                found.setdefault(target, []).append((start, end))
+    return [n for n, own in found.items() if n != "_" and not _is_read(n, plain, own)]
 
 
 def _names(left: str) -> List[str]:
@@ -113,12 +114,10 @@ def _names(left: str) -> List[str]:
     return result
 
 
-def _is_read(name: str, text: str) -> bool:
-    """Whether the name stands anywhere but as the target of a definition."""
-    count = len(re.findall(rf"(?<![\w.]){name}(?!\w)", text))
-    target = rf"(?m)(?:^|;|,)\s*{name}(?:\[[^\]]*\])?(?:\s*:[^=\n]*)?\s*(?:=(?!=)|,)"
-    definitions = len(re.findall(target, text))
-    return count > max(definitions, 1)
+def _is_read(name: str, text: str, own: List[Tuple[int, int]]) -> bool:
+    """Whether the name stands in a statement that does not define it."""
+    return any(not any(start <= m.start() < end for start, end in own)
+               for m in re.finditer(rf"(?<![\w.]){name}(?!\w)", text))
 
 
 def _top_statements(text: str) -> List[Tuple[int, int]]:

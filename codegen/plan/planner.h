@@ -1,0 +1,100 @@
+/* Private to codegen/plan: the planner of one entry. entry.c makes its steps, frame.c says where
+ * its tensors live, choices.c which of them are chosen from others. */
+#ifndef NEO_CODEGEN_PLAN_PLANNER_H
+#define NEO_CODEGEN_PLAN_PLANNER_H
+#include "codegen/plan/exclusive.h"
+#include "codegen/plan/internal.h"
+
+typedef struct {
+  const plan_entry_env *env;
+  neo_plan *p;
+  neo_module *m;
+  neo_arena *scratch;
+  const neo_entry_rec *entry; /* null: init */
+  const neo_grouping *grouping;
+  plan_groups order;
+  int32_t *output;    /* of the entry's outputs: number in p->tensors */
+  neo_map outputs;    /* tensors that the entry returns */
+  neo_map updates;    /* tensors that take effect when it ends */
+  neo_map last_read;  /* tensor -> last step that reads it */
+  neo_map last_write; /* tensor -> last step that writes it */
+  neo_map buf_of;     /* tensor -> buf in this entry */
+  neo_map item_of;    /* tensor -> item */
+  NEO_VEC(neo_dsa_item) items;
+  NEO_VEC(neo_expr) item_bytes; /* at the sizes of a call */
+  NEO_VEC(neo_tensor) item_tensor;
+  NEO_VEC(neo_conditions) item_when; /* under which all that is in it is written */
+  NEO_VEC(plan_lives) item_lives;    /* of what is chosen in it; none, if there is anything else */
+  size_t *item_into;                 /* in whose place each is */
+  neo_map same_place; /* tensor -> what takes it, or else another of which at most one is made */
+  bool *taken;        /* by step: what its group takes is in its place already */
+  NEO_VEC(neo_tensor) in_place; /* in the item of another one */
+  int32_t *first_step; /* of each group of the order, from 0; behind them that of what follows */
+  uint8_t depth;       /* loops around the steps that are added */
+} planner;
+
+static inline const neo_group *group_at(const planner *q, size_t step) {
+  return &q->grouping->groups.at[q->order.at[step]];
+}
+static inline neo_role role_of(const planner *q, neo_tensor t) {
+  return (neo_role)neo_tensor_at(q->m, t)->role;
+}
+static inline neo_tensor replaced(const planner *q, neo_tensor update) {
+  return neo_tensor_at(q->m, update)->updates;
+}
+
+static inline bool is_update(const planner *q, neo_tensor t) {
+  return neo_map_get(&q->updates, t.i, NULL);
+}
+static inline bool is_output(const planner *q, neo_tensor t) {
+  return neo_map_get(&q->outputs, t.i, NULL);
+}
+
+static inline uint32_t n_outputs(const planner *q) {
+  return q->entry ? q->entry->outputs.n : 0;
+}
+static inline neo_tensor output_at(const planner *q, uint32_t k) {
+  return (neo_tensor){neo_list_at(q->m, q->entry->outputs, k)};
+}
+
+static inline void set_buf(planner *q, neo_tensor t, int32_t buf) {
+  neo_map_set(&q->buf_of, t.i, (uint64_t)buf);
+}
+
+static inline bool has_buf(const planner *q, neo_tensor t, int32_t *buf) {
+  uint64_t b;
+  if (!neo_map_get(&q->buf_of, t.i, &b) && !neo_map_get(&q->env->store->buf_of, t.i, &b))
+    return false;
+  *buf = (int32_t)b;
+  return true;
+}
+
+static inline neo_conditions conditions_at(const planner *q, size_t step) {
+  const neo_group *g = group_at(q, step);
+  return (neo_conditions){(uint32_t)g->when.n, g->when.at};
+}
+
+static inline const neo_plan_parts *parts_at(const planner *q, size_t at) {
+  return &q->env->in->parts_of_group[q->order.at[at]];
+}
+
+/* ---- plan/choices.c */
+/* Finds the tensors that lie where what takes one of them does, and the groups that take it.
+ * Outer ones come first: what they take may be the result of another one. */
+void plan_find_choices(planner *q);
+static inline neo_tensor place_of(const planner *q, neo_tensor t) {
+  uint64_t of;
+  while (neo_map_get(&q->same_place, t.i, &of))
+    t.i = (uint32_t)of;
+  return t;
+}
+
+/* ---- plan/frame.c */
+/* The last step that reads or writes the tensor; behind all of them for what is copied at the
+ * end. */
+uint64_t plan_last_use(const planner *q, neo_tensor t);
+/* Where the caller's tensors are; then buffers for all others, at planned offsets. */
+void plan_bind_outputs(planner *q);
+void plan_frame(planner *q, neo_rt_entry *e);
+
+#endif

@@ -1,0 +1,268 @@
+/* What is zero where conditions do not hold; see branches.h. */
+#include "ir/comparison.h"
+#include "ir/component.h"
+#include "ir/define.h"
+#include "transform/branches.h"
+
+enum { MOST_PARTS = 64, MOST_TERMS = 64 };
+
+typedef struct { /* zero but where one of the terms holds, each a conjunction */
+  bool known;
+  uint32_t n;
+  const neo_conditions *term;
+} zero;
+
+typedef struct {
+  branches *b;
+  neo_module *m;
+  neo_arena *a;
+  zero *of;              /* by tensor */
+  const bool *recurrent; /* by definition */
+} zeros;
+
+static const zero unknown = {0};
+
+static bool is_zero(const neo_module *m, neo_expr e) {
+  double x;
+  return neo_expr_is_float(m, e, &x) && x == 0;
+}
+
+/* The parts of a conjunction of conditions; false: it is none. */
+static bool parts_of(zeros *z, neo_expr e, neo_conditions *out) {
+  neo_expr *part = NEO_NEW_ARRAY(z->a, neo_expr, MOST_PARTS);
+  uint32_t n = 0;
+  bool ok = neo_condition_parts(z->m, e, part, &n, MOST_PARTS);
+  for (uint32_t k = 0; k < n && ok; k++)
+    ok = neo_is_condition(z->m, part[k]);
+  *out = (neo_conditions){n, part};
+  return ok;
+}
+
+static zero whole(const zeros *z) {
+  return (zero){true, 1, NEO_NEW(z->a, neo_conditions)};
+}
+
+/* Both are zero there. */
+static zero either(const zeros *z, zero x, zero y) {
+  neo_conditions *term = NEO_NEW_ARRAY(z->a, neo_conditions, x.n + y.n + 1);
+  if (!x.known || !y.known || x.n + y.n > MOST_TERMS)
+    return unknown;
+  for (uint32_t k = 0; k < x.n + y.n; k++)
+    term[k] = k < x.n ? x.term[k] : y.term[k - x.n];
+  return (zero){true, x.n + y.n, term};
+}
+
+static zero under(const zeros *z, zero x, const neo_conditions *c) {
+  zero from = x.known ? x : whole(z);
+  neo_conditions *term = NEO_NEW_ARRAY(z->a, neo_conditions, from.n + 1);
+  for (uint32_t k = 0; k < from.n; k++) {
+    uint32_t n = 0, most = from.term[k].n + c->n;
+    neo_expr *at = NEO_NEW_ARRAY(z->a, neo_expr, most + 1);
+    for (uint32_t i = 0; i < most; i++)
+      (void)neo_condition_add(z->m, at, &n, most, i < c->n ? c->at[i] : from.term[k].at[i - c->n]);
+    term[k] = (neo_conditions){n, at};
+  }
+  return (zero){true, from.n, term};
+}
+
+static zero zero_of(zeros *z, neo_expr e);
+
+static zero zero_of_select(zeros *z, const neo_node *n) {
+  neo_expr c = neo_list_expr(z->m, n->arg, 0);
+  neo_conditions holds, fails;
+  if (!parts_of(z, c, &holds))
+    return unknown;
+  zero x = under(z, zero_of(z, neo_list_expr(z->m, n->arg, 1)), &holds);
+  zero y = zero_of(z, neo_list_expr(z->m, n->arg, 2));
+  if (y.known && !y.n)
+    return x;
+  if (!parts_of(z, neo_op1(z->m, NEO_OP_NOT, c), &fails))
+    fails.n = 0;
+  return either(z, x, under(z, y, &fails));
+}
+
+/* Where the accumulator has the value `acc`. */
+static zero zero_with(zeros *z, neo_expr e, zero acc) {
+  neo_module *m = z->m;
+  neo_node n = *neo_expr_node(m, e);
+  neo_expr x = n.arg.n ? neo_list_expr(m, n.arg, 0) : e,
+           y = n.arg.n > 1 ? neo_list_expr(m, n.arg, 1) : e;
+  if (is_zero(m, e))
+    return (zero){.known = true};
+  switch (n.op) {
+  case NEO_OP_ACC:
+    return acc;
+  case NEO_OP_LOAD:
+    return z->of[n.attr];
+  case NEO_OP_NEG:
+    return zero_with(z, x, acc);
+  case NEO_OP_CAST:
+    return neo_type_is_float(neo_expr_type(m, x)) ? zero_with(z, x, acc) : unknown;
+  case NEO_OP_ADD:
+  case NEO_OP_SUB:
+    return either(z, zero_with(z, x, acc), zero_with(z, y, acc));
+  case NEO_OP_MUL: /* a factor that is not constant may be infinite */
+    return neo_expr_node(m, y)->op == NEO_OP_CONST   ? zero_with(z, x, acc)
+           : neo_expr_node(m, x)->op == NEO_OP_CONST ? zero_with(z, y, acc)
+                                                     : unknown;
+  case NEO_OP_SELECT:
+    return acc.known ? unknown : zero_of_select(z, &n);
+  default:
+    return unknown;
+  }
+}
+
+static zero zero_of(zeros *z, neo_expr e) {
+  return zero_with(z, e, unknown);
+}
+
+/* Of a sum: before its end. */
+static zero zero_of_sum(zeros *z, const neo_def_rec *d) {
+  neo_conditions all, some = {0};
+  zero body = zero_of(z, neo_list_expr(z->m, d->body, 0));
+  if (!d->where.i)
+    return body;
+  neo_expr *part = NEO_NEW_ARRAY(z->a, neo_expr, MOST_PARTS);
+  uint32_t n = 0, kept = 0;
+  if (!neo_condition_parts(z->m, d->where, part, &n, MOST_PARTS))
+    return body;
+  for (uint32_t k = 0; k < n; k++)
+    if (neo_is_condition(z->m, part[k]))
+      part[kept++] = part[k];
+  all = (neo_conditions){kept, part};
+  return kept || body.known ? under(z, body, kept ? &all : &some) : unknown;
+}
+
+static bool is_plain(const zeros *z, const neo_def_rec *d) {
+  return d->out.n == 1 && !d->out_map.n && d->finish.n == 1 &&
+         neo_type_is_float(
+             (neo_type)neo_tensor_at(z->m, (neo_tensor){neo_list_at(z->m, d->out, 0)})->type);
+}
+
+static bool is_sum(const neo_def_rec *d) {
+  return d->reducer == NEO_RED_SUM && d->body.n == 1;
+}
+
+static zero zero_of_def(zeros *z, neo_def id, const neo_def_rec *d) {
+  neo_expr finish = neo_list_expr(z->m, d->finish, 0);
+  if (is_sum(d)) {
+    zero acc = zero_of_sum(z, d);
+    return acc.known ? zero_with(z, finish, acc) : unknown;
+  }
+  return d->reducer == NEO_RED_NONE && !z->recurrent[id.i] ? zero_of(z, finish) : unknown;
+}
+
+/* ---- sums that are needed always: what is added up apart from who asks */
+
+static neo_expr put_acc(void *ctx, neo_module *m, neo_expr e) {
+  const neo_expr *value = ctx;
+  return neo_expr_node(m, e)->op == NEO_OP_ACC ? *value : e;
+}
+
+/* z[n] = sum[k] ... then f(acc)  ->  partial.z[n] = sum[k] ...,  z[n] = f(select(holds,
+ * partial.z[n], 0)) */
+static void split_sum(zeros *z, neo_def id, const neo_conditions *holds) {
+  neo_module *m = z->m;
+  neo_def_rec d = *neo_def_at(m, id);
+  neo_partial p = {.prefix = "partial",
+                   .of = id,
+                   .reducer = NEO_RED_SUM,
+                   .axes = d.axes,
+                   .n_out = d.n_out,
+                   .where = d.where,
+                   .body = neo_list_expr(m, d.body, 0)};
+  neo_tensor t = neo_partial_define(m, &p);
+  neo_expr index[64];
+  uint32_t ids[64];
+  for (uint32_t k = 0; k < d.n_out; k++) {
+    index[k] = neo_axis_ref(m, k);
+    ids[k] = neo_list_at(m, d.axes, k);
+  }
+  neo_expr value = neo_load(m, t, index, d.n_out, d.span);
+  value = neo_op3(m, NEO_OP_SELECT, neo_conjunction(m, holds->at, holds->n), value,
+                  neo_const_int(m, neo_expr_type(m, value), 0));
+  neo_expr e = neo_expr_rewrite(m, neo_list_expr(m, d.finish, 0), put_acc, &value);
+  d.axes = neo_list_new(m, ids, d.n_out);
+  d.reducer = NEO_RED_NONE;
+  d.where = (neo_expr){0};
+  d.body = (neo_list){0};
+  d.finish = neo_list_new(m, &e.i, 1);
+  *neo_def_at(m, id) = d;
+}
+
+static bool may_be_partial(const zeros *z, neo_tensor t) {
+  const neo_tensor_rec *r = neo_tensor_at(z->m, t);
+  return r->role == NEO_ROLE_TEMP && r->pieces.n == 1 && !z->b->always[t.i];
+}
+
+static void find(zeros *z, neo_def id) {
+  neo_def_rec d = *neo_def_at(z->m, id);
+  if (!is_plain(z, &d))
+    return;
+  neo_tensor t = {neo_list_at(z->m, d.out, 0)};
+  zero x = zero_of_def(z, id, &d);
+  if (may_be_partial(z, t) && x.known) {
+    z->of[t.i] = x;
+    return;
+  }
+  zero acc = is_sum(&d) && !z->recurrent[id.i] ? zero_of_sum(z, &d) : unknown;
+  if (acc.known && acc.n == 1 && acc.term[0].n)
+    split_sum(z, id, &acc.term[0]);
+}
+
+/* ---- who reads it */
+
+static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
+  const zeros *z = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  const zero *x = n.op == NEO_OP_LOAD ? &z->of[n.attr] : &unknown;
+  if (!x->known || x->n != 1 || !x->term[0].n)
+    return e;
+  neo_expr where = neo_conjunction(m, x->term[0].at, x->term[0].n);
+  return neo_op3(m, NEO_OP_SELECT, where, e, neo_const_int(m, (neo_type)n.type, 0));
+}
+
+static bool never_both(const zeros *z, const zero *x, const zero *y) {
+  for (uint32_t i = 0; i < x->n; i++)
+    for (uint32_t k = 0; k < y->n; k++)
+      if (!neo_conditions_exclude(z->m, &x->term[i], &y->term[k]))
+        return false;
+  return x->known && y->known;
+}
+
+/* x where its one term holds, which then says so. */
+static neo_expr first_of(zeros *z, neo_expr x, const neo_conditions *term, neo_expr other) {
+  neo_node n = *neo_expr_node(z->m, x);
+  neo_expr where = neo_conjunction(z->m, term->at, term->n);
+  if (n.op == NEO_OP_SELECT && neo_list_at(z->m, n.arg, 0) == where.i)
+    x = neo_list_expr(z->m, n.arg, 1);
+  return neo_op3(z->m, NEO_OP_SELECT, where, x, other);
+}
+
+static neo_expr add_exclusive(void *ctx, neo_module *m, neo_expr e) {
+  zeros *z = ctx;
+  neo_node n = *neo_expr_node(m, e);
+  if (n.op != NEO_OP_ADD || !neo_type_is_float((neo_type)n.type))
+    return e;
+  neo_expr x = neo_list_expr(m, n.arg, 0), y = neo_list_expr(m, n.arg, 1);
+  zero of_x = zero_of(z, x), of_y = zero_of(z, y);
+  if (!of_x.n || !of_y.n || !never_both(z, &of_x, &of_y))
+    return e;
+  if (of_x.n == 1)
+    return first_of(z, x, &of_x.term[0], y);
+  return of_y.n == 1 ? first_of(z, y, &of_y.term[0], x) : e;
+}
+
+void branches_ask_for_zeros(branches *b) {
+  zeros z = {.b = b, .m = b->m, .a = b->a};
+  neo_module *m = b->m;
+  size_t room = m->tensors.n + b->n + 1; /* of partial sums, too */
+  z.of = NEO_NEW_ARRAY(b->a, zero, room);
+  z.recurrent = neo_recurrent_defs(m, b->a);
+  for (size_t k = 0; k < b->n; k++)
+    find(&z, b->order[k]);
+  for (uint32_t d = 1; d < m->defs.n; d++) {
+    neo_def_rewrite(m, (neo_def){d}, add_exclusive, &z);
+    neo_def_rewrite(m, (neo_def){d}, read_under, &z);
+  }
+}

@@ -1,0 +1,32 @@
+/* Private to transform: the parts of the pass `branches`. */
+#ifndef NEO_TRANSFORM_BRANCHES_H
+#define NEO_TRANSFORM_BRANCHES_H
+#include "ir/needed.h"
+#include "ir/prove.h"
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_prover *p;
+  const bool *always; /* by tensor: needed whatever holds */
+  neo_def *order;     /* of the definitions that are needed, producers first */
+  size_t n;
+  const neo_conditions *of; /* by definition; null: there are no conditions */
+  neo_conditions holds;     /* of the definition at hand */
+} branches;
+
+/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c). Of terms
+ * that are never both other than zero the sum is the one that is not:
+ *
+ *     select(k[] == 0, a[n], 0) + select(k[] == 1, b[n], 0)
+ *     ->  select(k[] == 0, a[n], select(k[] == 1, b[n], 0)) */
+void branches_ask_for_zeros(branches *b);
+
+/* A result that is chosen has a tensor for each branch, if one of them is more than elementwise
+ * (branch_arms.c):
+ *
+ *     z[n] = select(k[] == 0, product[n], 2*x[n])
+ *     ->  case.z[n] = 2*x[n],  z[n] = select(k[] == 0, product[n], case.z[n]) */
+void branches_make_arms(branches *b);
+
+#endif
