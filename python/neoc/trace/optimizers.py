@@ -215,7 +215,8 @@ def maker(definition: Definition) -> Callable[..., Optimizer]:
         try:
             signature.bind(**options)
         except TypeError as problem:
-            raise TypeError(f"neoc.optim.{definition.name}(): {problem}") from None
+            raise TypeError(f"neoc.optim.{definition.name}(): {problem}; it takes "
+                            f"{', '.join(signature.parameters) or 'no options'}") from None
         return Optimizer(definition, options)
 
     make.__name__ = make.__qualname__ = definition.name
