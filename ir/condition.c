@@ -167,7 +167,7 @@ static neo_condition_value value_at(const neo_module *m, neo_expr e, neo_expr x,
   return holds ? NEO_CONDITION_HOLDS : NEO_CONDITION_FAILS;
 }
 
-static neo_condition_value negated_if(neo_condition_value x, bool swap) {
+static neo_condition_value negated_if(neo_condition_value x, bool negate) {
   if (!negate || x == NEO_CONDITION_OPEN)
     return x;
   return x == NEO_CONDITION_HOLDS ? NEO_CONDITION_FAILS : NEO_CONDITION_HOLDS;
