@@ -16,6 +16,7 @@ typedef struct {
   const char *defines; /* what the statement at hand defines; NULL: nothing */
   bool elements;       /* bare names are scalars here */
   bool size;           /* an extent or a bound is walked */
+  bool subscript;      /* what is walked is a subscript by itself */
 } walker;
 
 static void walk(void *ctx, const neo_ast_expr *e);
@@ -170,6 +171,7 @@ static void add_read(walker *w, const char *name, neo_name_read r) {
   known->rank = known->rank == NEO_RANK_UNKNOWN ? r.rank : known->rank;
   known->callable |= r.callable;
   known->size |= r.size;
+  known->subscript &= r.subscript;
 }
 
 /* The reads of modules that are not imported are told apart by their whole names, which are made
@@ -197,11 +199,24 @@ static void read_path(walker *w, const neo_ast_path *p, neo_name_read r) {
   add_read(w, r.name, r);
 }
 
+static bool is_bare(const neo_ast_expr *e) {
+  return e->kind == NEO_AST_REF && !e->u.ref.has_subs && !e->u.ref.has_args;
+}
+
+static void walk_subscript(walker *w, const neo_ast_expr *e) {
+  w->subscript = e && is_bare(e);
+  if (e)
+    walk(w, e);
+  w->subscript = false;
+}
+
 /* The arguments of a function of elements are elements; others may be whole tensors. */
 static void walk_ref(walker *w, const neo_ast_expr *e) {
   bool elements = w->elements;
   neo_name_read r = {.rank = read_rank(w, e), .at = e->span, .callable = e->u.ref.has_args};
   r.size = w->size;
+  r.subscript = w->subscript;
+  w->subscript = false;
   read_path(w, &e->u.ref.path, r);
   const char *name = e->u.ref.path.at[0].text;
   w->elements = elements && name && neo_builtin_find(name);
@@ -209,8 +224,7 @@ static void walk_ref(walker *w, const neo_ast_expr *e) {
     walk(w, e->u.ref.args.at[k].value);
   w->elements = true;
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
-    if (e->u.ref.subs.at[k].expr)
-      walk(w, e->u.ref.subs.at[k].expr);
+    walk_subscript(w, e->u.ref.subs.at[k].expr);
   w->elements = elements;
 }
 

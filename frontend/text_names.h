@@ -14,6 +14,7 @@ typedef struct {
   neo_span at;      /* where it is read first */
   bool callable;    /* it is called */
   bool size;        /* it stands in an extent or a bound */
+  bool subscript;   /* each of its reads is a subscript by itself, as k in x[i, k] */
 } neo_name_read;
 
 typedef struct {

@@ -93,9 +93,9 @@ static bool is_int_compare(const neo_module *m, const neo_node *n) {
 
 static neo_expr compare(neo_module *m, neo_op op, neo_expr x, neo_expr y) {
   int64_t c;
-  bool turn =
+  bool swap =
       op == NEO_OP_EQ && (neo_expr_is_int(m, x, &c) || (!neo_expr_is_int(m, y, &c) && x.i > y.i));
-  return turn ? neo_op2(m, op, y, x) : neo_op2(m, op, x, y);
+  return swap ? neo_op2(m, op, y, x) : neo_op2(m, op, x, y);
 }
 
 neo_expr neo_condition_of(neo_module *m, neo_expr e) {
@@ -167,8 +167,8 @@ static neo_condition_value value_at(const neo_module *m, neo_expr e, neo_expr x,
   return holds ? NEO_CONDITION_HOLDS : NEO_CONDITION_FAILS;
 }
 
-static neo_condition_value turned(neo_condition_value x, bool turn) {
-  if (!turn || x == NEO_CONDITION_OPEN)
+static neo_condition_value negated_if(neo_condition_value x, bool negate) {
+  if (!negate || x == NEO_CONDITION_OPEN)
     return x;
   return x == NEO_CONDITION_HOLDS ? NEO_CONDITION_FAILS : NEO_CONDITION_HOLDS;
 }
@@ -200,17 +200,17 @@ neo_condition_value neo_condition_where(neo_module *m, const neo_expr *holds, ui
   neo_expr atom = no ? neo_expr_arg(m, y, 0) : y;
   int64_t c;
   if (neo_expr_is_int(m, atom, &c))
-    return turned(c ? NEO_CONDITION_HOLDS : NEO_CONDITION_FAILS, no);
+    return negated_if(c ? NEO_CONDITION_HOLDS : NEO_CONDITION_FAILS, no);
   for (uint32_t k = 0; k < n; k++) {
     bool other = neo_expr_node(m, holds[k])->op == NEO_OP_NOT;
     if ((other ? neo_expr_arg(m, holds[k], 0) : holds[k]).i == atom.i)
-      return turned(NEO_CONDITION_HOLDS, other != no);
+      return negated_if(NEO_CONDITION_HOLDS, other != no);
     neo_condition_value v =
         is_value(m, holds[k], &x, &c) ? value_at(m, atom, x, c) : NEO_CONDITION_OPEN;
     if (v != NEO_CONDITION_OPEN)
-      return turned(v, no);
+      return negated_if(v, no);
   }
-  return is_junction(m, atom) ? turned(junction_where(m, holds, n, atom), no) : NEO_CONDITION_OPEN;
+  return is_junction(m, atom) ? negated_if(junction_where(m, holds, n, atom), no) : NEO_CONDITION_OPEN;
 }
 
 /* Side k of a conjunction or disjunction, or of its negation. */

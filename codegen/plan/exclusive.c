@@ -33,7 +33,7 @@ static bool live_together(const plan_life *a, const plan_life *b) {
 }
 
 /* Are the two never there in one call at one time? *gains: but in different calls they are. */
-static bool are_apart(const sharing *s, size_t item, size_t other, bool *gains) {
+static bool are_exclusive(const sharing *s, size_t item, size_t other, bool *gains) {
   const plan_lives *a = &s->x->lives[item], *b = &s->x->lives[other];
   for (size_t i = 0; i < a->n; i++)
     for (size_t k = 0; k < b->n; k++) {
@@ -50,7 +50,7 @@ static bool are_apart(const sharing *s, size_t item, size_t other, bool *gains) 
 static bool fits(const sharing *s, const place *p, size_t item) {
   bool gains = false;
   for (size_t k = 0; k < p->items.n; k++)
-    if (!are_apart(s, item, p->items.at[k], &gains))
+    if (!are_exclusive(s, item, p->items.at[k], &gains))
       return false;
   return gains;
 }

@@ -253,7 +253,7 @@ static void add_places(planner *q, const int32_t *buf, neo_rt_entry *e) {
 }
 
 /* What an item's tensors have in common. */
-static void keep_implied(planner *q, neo_tensor t, const neo_conditions *when) {
+static void intersect_when(planner *q, neo_tensor t, const neo_conditions *when) {
   uint64_t item;
   if (!neo_map_get(&q->item_of, t.i, &item))
     return;
@@ -274,7 +274,7 @@ static void written_always(planner *q, neo_tensor t) {
     q->item_when.at[item].n = 0, q->item_lives.at[item].n = 0;
 }
 
-static void keep_condition(void *ctx, neo_expr e) {
+static void note_condition(void *ctx, neo_expr e) {
   planner *q = ctx;
   const neo_node *n = neo_expr_node(q->m, e);
   if (n->op == NEO_OP_LOAD)
@@ -288,9 +288,9 @@ static void join_conditions(planner *q) {
     const neo_group *g = group_at(q, i);
     neo_conditions when = conditions_at(q, i);
     for (size_t k = 0; k < g->roots.n && !q->taken[i]; k++)
-      keep_implied(q, g->roots.at[k], &when);
+      intersect_when(q, g->roots.at[k], &when);
     for (size_t k = 0; k < g->when.n; k++)
-      neo_expr_visit(q->m, g->when.at[k], keep_condition, q);
+      neo_expr_visit(q->m, g->when.at[k], note_condition, q);
   }
 }
 

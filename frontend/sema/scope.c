@@ -203,8 +203,11 @@ int neo_name_unknown(neo_inst *in, neo_span at, const char *name, const neo_fram
   guess_scope(&g, in->scope);
   for (uint32_t k = 0; neo_builtin_name(k); k++)
     guess_name(&g, neo_builtin_name(k));
+  const char *foreign = g.best ? NULL : neo_foreign_near(name);
   if (g.best)
     neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
+  else if (foreign)
+    neo_diag_help(in->fe->diags, h, "did you mean '%s'? %s", foreign, neo_foreign_help(foreign));
   return h;
 }
 

@@ -1,5 +1,6 @@
 /* A signature against the arguments of one call, as far as no size has to be evaluated for it. */
 #include "frontend/sema/signature.h"
+#include <string.h>
 
 void neo_param_bind(neo_inst *in, const neo_ast_name *name, neo_val v) {
   neo_scope_add(
@@ -104,6 +105,16 @@ bool neo_param_pack(neo_binding *b, const neo_view *v, uint32_t param, uint32_t 
   return same;
 }
 
+/* f(x[i]) where f takes a whole tensor. */
+static void help_whole(const neo_binding *b, int h, neo_span at) {
+  size_t n = 0;
+  const char *text = neo_span_bytes(neo_diags_sources(b->in->fe->diags), at, &n);
+  const char *open = text ? memchr(text, '[', n) : NULL;
+  if (open && open > text && memchr(text, '(', n) == NULL && text[n - 1] == ']')
+    neo_diag_help(b->in->fe->diags, h, "give '%.*s' without subscripts: %s takes a whole tensor",
+                  (int)(open - text), text, b->sig->name.text);
+}
+
 bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) {
   const neo_ast_var *var = &b->sig->params.at[param];
   uint32_t packs = 0;
@@ -116,6 +127,8 @@ bool neo_param_rank(neo_binding *b, uint32_t param, uint32_t rank) {
   neo_fe_note_place(b->in->fe, h,
                     neo_arena_printf(b->in->fe->arena, "'%s' is declared", var->name.text),
                     var->span);
+  if (rank + packs < var->axes.n)
+    help_whole(b, h, b->actual->span[param]);
   return false;
 }
 

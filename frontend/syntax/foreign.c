@@ -2,6 +2,7 @@
 #include "frontend/syntax/foreign.h"
 #include "base/str.h"
 #include <stddef.h>
+#include <string.h>
 
 typedef struct {
   const char *word;
@@ -31,4 +32,18 @@ const char *neo_foreign_help(const char *word) {
 const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind) {
   const foreign_word *w = find(word);
   return w && w->kind == kind ? w->help : NULL;
+}
+
+const char *neo_foreign_near(const char *word) {
+  const char *best = NULL;
+  int least = (int)(strlen(word) / 3); /* of short words anything would be near */
+  least = least > 2 ? 2 : least;
+  for (size_t k = 0; k < N_WORDS; k++) {
+    int d = least > 0 ? neo_str_distance(word, words[k].word, least) : 1;
+    if (d <= least) {
+      best = words[k].word;
+      least = d - 1;
+    }
+  }
+  return best;
 }

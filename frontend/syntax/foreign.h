@@ -14,5 +14,7 @@ typedef enum {
 const char *neo_foreign_help(const char *word);
 /* The same for words of one kind only. */
 const char *neo_foreign_help_of(const char *word, neo_foreign_kind kind);
+/* The word of the table that is nearest to one which it does not have; null: none is near. */
+const char *neo_foreign_near(const char *word);
 
 #endif

@@ -161,15 +161,16 @@ NEO_API char *neo_build_explain(const neo_build *build, const char *what);
 /* The names of a text, from its syntax alone, as an output "names" of JSON:
  *
  *   {"reads": [{"name": "A", "rank": 2, "line": 1, "column": 17, "callable": false,
- *               "size": false}],
+ *               "size": false, "subscript": false}],
  *    "defines": [{"name": "C", "rank": 2, "read": false}],
  *    "declares": ["dim N", "input X", "fn f", "import nn", "output forward", "train step"]}
  *
  * reads: names that are read and neither defined nor declared, in the order in which they are
  * first read; not indices, nor what the language defines. A function of a module that is not
- * imported is "nn.softmax". "size": it stands in an extent or a bound. "rank" is null where the
- * syntax does not tell it: of a tensor without brackets. "read" of a definition: another
- * statement reads it. Errors of the syntax are status 12 and diagnostics; nothing else of the
+ * imported is "nn.softmax". "size": it stands in an extent or a bound. "subscript": each of its
+ * reads is a subscript by itself, as k in x[i, k]. "rank" is null where the syntax does not tell
+ * it: of a tensor without brackets. "read" of a definition: another statement reads it. Errors of
+ * the syntax are status 12 and diagnostics; nothing else of the
  * text is looked at. Options are read, and those that no compilation takes are an error as there,
  * but nothing else is made of them. For who makes a model of a few definitions. */
 NEO_API int32_t neo_build_names(const neo_request *request, neo_build **out);

@@ -22,8 +22,9 @@ import os as _os
 
 from . import _core, errors
 from .compiler import check, compile, format, load, set_threads
-from .errors import (CacheError, Cancelled, CompileError, CompileWarning, Diagnostic, DTypeError,
-                     GradientError, NeoError, RangeError, ShapeError, Unsupported)
+from .errors import (ArgumentError, CacheError, Cancelled, CompileError, CompileWarning,
+                     Diagnostic, DTypeError, FileError, GradientError, NeoError, RangeError,
+                     ShapeError, StateError, UnknownName, Unsupported)
 from .op import Op, op
 from .trace.names import MODULES as _MODULES
 from .trace.names import NAMES as _TRACED
@@ -53,10 +54,11 @@ _LAZY["load_ipython_extension"] = "neoc.magic"
 _LAZY.update({name: "neoc.trace.api" for name in _TRACED})
 _LAZY.update({name: None for name in _MODULES})
 
-__all__ = ["CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
-           "GradientError", "Graph", "Model", "NeoError", "Op", "RangeError", "ShapeError",
-           "Unsupported", "cache", "check", "compile", "errors", "format", "load", "op",
-           "set_threads", "tune", *_TRACED, *_MODULES]
+__all__ = ["ArgumentError", "CacheError", "Cancelled", "CompileError", "CompileWarning",
+           "DTypeError", "Diagnostic", "FileError", "GradientError", "Graph", "Model", "NeoError",
+           "Op", "RangeError", "ShapeError", "StateError", "UnknownName", "Unsupported", "cache",
+           "check", "compile", "errors", "format", "load", "op", "set_threads", "tune", *_TRACED,
+           *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

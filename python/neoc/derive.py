@@ -25,6 +25,7 @@ class _Writer:
     def __init__(self, op: Op) -> None:
         self.lines = op._text.rstrip("\n").split("\n")
         self.names = set(re.findall(r"[A-Za-z_]\w*", op._text)) | set(op.arguments)
+        self.names |= {e for a in op._arguments for e in a.extents}
         self.fallbacks = dict(op._fallbacks)
         self.reads = op._index_reads
 
@@ -352,4 +353,5 @@ def _grown(a: Argument, axis: int | None, batch: str) -> Argument:
     parts = [p for p in inside.split(", ") if p]
     at = len(parts) + 1 + axis if axis < 0 else axis
     form = f"{a.name}[{', '.join(parts[:at] + [batch] + parts[at:])}]"
-    return Argument(a.name, None if a.rank is None else a.rank + 1, a.static, form)
+    extents = (*a.extents[:at], "", *a.extents[at:]) if a.extents else ()
+    return Argument(a.name, None if a.rank is None else a.rank + 1, a.static, form, extents)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError", "Diagnostic",
-    "GradientError", "NeoError", "Note", "RangeError", "ShapeError", "Unsupported",
+    "ArgumentError", "CacheError", "Cancelled", "CompileError", "CompileWarning", "DTypeError",
+    "Diagnostic", "FileError", "GradientError", "NeoError", "Note", "RangeError", "ShapeError",
+    "StateError", "UnknownName", "Unsupported",
 ]
 
 
@@ -141,11 +142,14 @@ class FileError(NeoError, OSError):
     """A file that cannot be read or written, or that is not what it should be."""
 
 
-class NameError_(NeoError, KeyError):
-    """A name that the model does not have."""
+class UnknownName(NeoError, KeyError):
+    """A name that a model, a graph or the data do not have."""
 
     def __str__(self) -> str:  # KeyError shows its argument in quotes
         return str(self.args[0]) if self.args else ""
+
+
+NameError_ = UnknownName  # its name before; for programs that have it
 
 
 class MemoryError_(NeoError, MemoryError):
@@ -158,7 +162,7 @@ class StateError(NeoError, RuntimeError):
 
 _BY_STATUS: dict[int, type[BaseException]] = {
     1: ArgumentError, 2: ShapeError, 3: DTypeError, 4: ArgumentError, 5: RangeError,
-    6: MemoryError_, 7: FileError, 8: FileError, 9: Unsupported, 10: NameError_, 11: StateError,
+    6: MemoryError_, 7: FileError, 8: FileError, 9: Unsupported, 10: UnknownName, 11: StateError,
     12: CompileError, 14: Cancelled, 15: Unsupported, 16: Unsupported,
 }
 

@@ -16,7 +16,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List
 
 from . import _core, arrays, checks
 from .compiler import write_text
-from .errors import DTypeError, NameError_, NeoError, RangeError, ShapeError
+from .errors import DTypeError, NeoError, RangeError, ShapeError, UnknownName
 
 if TYPE_CHECKING:
     from .model import Entry, Model, Tensor
@@ -27,8 +27,9 @@ Callback = Callable[["Model", Dict[str, Any]], Any]
 
 
 class History(Dict[str, List[Any]]):
-    """What a training was like: lists with a number for each epoch, "epoch", "step", "seconds",
-    the mean of each output of the entry ("loss"), and of the validation's ("val_loss")."""
+    """What a training was like: lists with a number for each epoch, "epoch", "step" (steps of the
+    model by then), "seconds" (of this epoch with its validation, by the clock), the mean of each
+    output of the entry ("loss"), and of the validation's ("val_loss")."""
 
     def add(self, row: Mapping[str, Any]) -> None:
         """A row; names that are new begin with None in the rows before."""
@@ -40,25 +41,37 @@ class History(Dict[str, List[Any]]):
         """The lists that are losses and other values, without epoch, step and seconds."""
         return {k: v for k, v in self.items() if k not in ("epoch", "step", "seconds")}
 
-    def plot_loss(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Draws the curves over the epochs.
+    def panels(self) -> dict[str, dict[str, list[float]]]:
+        """The curves by what they show: "loss" has loss and val_loss, "accuracy" val_accuracy."""
+        made: dict[str, dict[str, list[float]]] = {}
+        for name, values in self.curves().items():
+            shown = name[len("val_"):] if name.startswith("val_") else name
+            made.setdefault(shown, {})[name] = values
+        return made
 
-        With matplotlib installed the axes, which a notebook shows, and a file if there is a path;
-        without it an SVG text, which goes to the path.
+    def plot_loss(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Draws the curves over the epochs: the losses, and below them a panel for each other
+        value of the validation, such as the accuracy.
+
+        With matplotlib installed the axes of the losses, whose figure a notebook shows, and a file
+        if there is a path; without it an SVG text, which goes to the path.
         """
         name = None if path is None else checks.path("History.plot_loss(): path", path)
         try:
             import matplotlib.pyplot as plt  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             return _write_svg(self, name)
-        axes = plt.subplots()[1]
-        for name, values in self.curves().items():
-            axes.plot(self["epoch"], values, label=name)
-        axes.set_xlabel("epoch")
-        axes.legend()
+        panels = self.panels()
+        figure, rows = plt.subplots(max(len(panels), 1), sharex=True, squeeze=False)
+        for (shown, curves), axes in zip(panels.items(), rows[:, 0]):
+            for label, values in curves.items():
+                axes.plot(self["epoch"], values, label=label)
+            axes.set_ylabel(shown)
+            axes.legend()
+        rows[-1, 0].set_xlabel("epoch")
         if name is not None:
-            axes.figure.savefig(name)
-        return axes
+            figure.savefig(name)
+        return rows[0, 0]
 
 
 class Svg(str):
@@ -71,41 +84,48 @@ class Svg(str):
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")
 
 
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 360, 70, 40  # of a panel, in pixels
+
+
 def _write_svg(history: History, path: str | None) -> Svg:
-    text = Svg(_svg(history.get("epoch", []), history.curves()))
+    panels = list(history.panels().values()) or [{}]
+    rows = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" '
+            f'height="{_HEIGHT*len(panels)}" font-family="sans-serif" font-size="12">']
+    for k, curves in enumerate(panels):
+        rows += [f'<g transform="translate(0 {_HEIGHT*k})">',
+                 *_panel(history.get("epoch", []), curves), "</g>"]
+    text = Svg("\n".join(rows) + "\n</svg>\n")
     if path is not None:
         write_text("History.plot_loss(): path", path, text)
     return text
 
 
-def _svg(epochs: Sequence[float], curves: Mapping[str, Sequence[float]]) -> str:
-    width, height, left, bottom = 640, 360, 70, 40
+def _panel(epochs: Sequence[float], curves: Mapping[str, Sequence[float]]) -> list[str]:
+    """The SVG elements of curves that have one axis."""
     seen = [v for c in curves.values() for v in c if v is not None and math.isfinite(v)]
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
     high = high if high > low else low + 1
     first, last = (epochs[0], epochs[-1]) if epochs else (0, 1)
 
     def x(epoch: float) -> float:
-        return left + (width - left - 20) * (epoch - first) / max(last - first, 1)
+        return _LEFT + (_WIDTH - _LEFT - 20) * (epoch - first) / max(last - first, 1)
 
     def y(value: float) -> float:
-        return 20 + (height - bottom - 20) * (high - value) / (high - low)
+        return 20 + (_HEIGHT - _BOTTOM - 20) * (high - value) / (high - low)
 
-    rows = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            'font-family="sans-serif" font-size="12">',
-            f'<path d="M{left} 20V{height - bottom}H{width - 20}" fill="none" stroke="#888"/>']
-    rows += [f'<text x="{left - 6}" y="{y(v) + 4:.1f}" text-anchor="end">{v:.4g}</text>'
+    rows = [f'<path d="M{_LEFT} 20V{_HEIGHT - _BOTTOM}H{_WIDTH - 20}" fill="none" stroke="#888"/>']
+    rows += [f'<text x="{_LEFT - 6}" y="{y(v) + 4:.1f}" text-anchor="end">{v:.4g}</text>'
              for v in (low, high)]
-    rows += [f'<text x="{x(e):.1f}" y="{height - 20}" text-anchor="middle">{e}</text>'
+    rows += [f'<text x="{x(e):.1f}" y="{_HEIGHT - 20}" text-anchor="middle">{e}</text>'
              for e in (first, last)]
     for k, (name, values) in enumerate(curves.items()):
         color = _COLORS[k % len(_COLORS)]
         points = " ".join(f"{x(e):.1f},{y(v):.1f}" for e, v in zip(epochs, values)
                           if v is not None and math.isfinite(v))
         rows.append(f'<polyline points="{points}" fill="none" stroke="{color}"/>')
-        rows.append(f'<text x="{width - 24}" y="{34 + 16*k}" text-anchor="end" '
+        rows.append(f'<text x="{_WIDTH - 24}" y="{34 + 16*k}" text-anchor="end" '
                     f'fill="{color}">{name}</text>')
-    return "\n".join(rows) + "\n</svg>\n"
+    return rows
 
 
 # ---------------------------------------------------------------- callbacks
@@ -122,7 +142,7 @@ def checkpoint(path: str | os.PathLike[str], best: str | None = None) -> Callbac
         nonlocal lowest
         if best is not None:
             if best not in row:
-                raise NameError_(f"checkpoint: '{best}' is none of {', '.join(row)}")
+                raise UnknownName(f"checkpoint: '{best}' is none of {', '.join(row)}")
             if not row[best] < lowest:
                 return
             lowest = row[best]
@@ -141,7 +161,7 @@ def early_stopping(value: str = "val_loss", patience: int = 3) -> Callback:
     def look(model: Model, row: dict[str, Any]) -> bool:
         nonlocal lowest, waited
         if value not in row:
-            raise NameError_(f"early_stopping: '{value}' is none of {', '.join(row)}")
+            raise UnknownName(f"early_stopping: '{value}' is none of {', '.join(row)}")
         if row[value] < lowest:
             lowest, waited = row[value], 0
         else:
@@ -168,7 +188,7 @@ def _rows_of(entry: Entry, inputs: Mapping[str, Tensor], data: Mapping[str, Any]
     missing = [n for n in entry.inputs if n not in data]
     unknown = [n for n in data if n not in entry.inputs]
     if missing or unknown:
-        raise NameError_(f"{what}: " + "; ".join(filter(None, (
+        raise UnknownName(f"{what}: " + "; ".join(filter(None, (
             f"{entry!r} needs {', '.join(missing)} too" if missing else "",
             f"{entry!r} takes no {', '.join(unknown)}" if unknown else ""))))
     rows: dict[str, Any] = {}
@@ -368,7 +388,7 @@ def _train_entry(model: Model, name: str | None) -> Entry:
         return model.entries[training[0]]
     if name in model.entries and model.entries[name].trains:
         return model.entries[name]
-    raise NameError_(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
+    raise UnknownName(f"fit(): entry: '{name}' trains nothing; there are {', '.join(training)}"
                      if training else "fit(): the model trains nothing: its text has no `train`")
 
 
@@ -376,7 +396,10 @@ def _look(values: Any, names: Sequence[str], model: Model, allow_nan: bool) -> N
     many = values if isinstance(values, tuple) else (values,)
     for name, value in zip(names, many):
         if not allow_nan and getattr(value, "shape", None) == () and not math.isfinite(value):
-            raise NeoError(f"{name} is {value} at step {model.steps}; allow_nan=True goes on")
+            raise NeoError(
+                f"{name} is {value} at step {model.steps}: the parameters are those after this "
+                "step, and may be nan as well. m.reset() or m.load(path) gives good ones (the "
+                "callback neoc.fit.checkpoint keeps a file); allow_nan=True goes on")
 
 
 def _validate(model: Model, name: str, batches: _Batches | _Given) -> dict[str, float]:
@@ -421,7 +444,8 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     progress: whether to show it; None: on a terminal.
 
     Returns the history, which is also model.history after Ctrl-C. NeoError where a result is not
-    finite, unless allow_nan.
+    finite, unless allow_nan: the model is as after the step that gave it, with parameters that may
+    be nan; go on after model.reset(), or model.load of what a checkpoint wrote.
     """
     from .model import Model as _Model
     where = "fit()"
@@ -441,7 +465,7 @@ def fit(model: Model, data: Any, *, epochs: int = 1, batch_size: int | None = No
     held = None
     if validation is not None:
         if validation_entry not in model.entries:
-            raise NameError_(f"validation_entry: the model has no entry '{validation_entry}'; "
+            raise UnknownName(f"validation_entry: the model has no entry '{validation_entry}'; "
                              f"it has {', '.join(model.entries)}")
         held = _batches(model, model.entries[validation_entry], validation, batch_size, False, 0,
                         "validation")

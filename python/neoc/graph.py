@@ -16,12 +16,12 @@ given.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Dict, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from . import _core, checks
-from .errors import ArgumentError, DTypeError, NameError_, NeoError, RangeError, ShapeError
+from .errors import ArgumentError, DTypeError, NeoError, RangeError, ShapeError, UnknownName
 from .trace import tree
 from .trace.named import method_of, told
 
@@ -31,6 +31,14 @@ Features = Mapping[str, Any]
 _MOST_CHILDREN = 1 << 20
 _named = method_of("Graph")
 MOST = 2**31 - 1  # vertices: numbers of vertices are int32
+
+
+class _Features(Dict[str, Any]):
+    """A graph's features; a KeyError of a name that it does not have lists the others."""
+
+    def __missing__(self, name: Any) -> Any:
+        raise UnknownName(f"the graph has no feature {name!r}; it has {', '.join(self) or 'none'} "
+                          "(with_features adds some)")
 
 
 class Graph:
@@ -137,7 +145,7 @@ class Graph:
     @property
     def features(self) -> dict[str, Any]:
         """Arrays with a row for each vertex, by name."""
-        return dict(self._features)
+        return _Features(self._features)
 
     @property
     def labels(self) -> tuple[Any, ...] | None:
@@ -592,7 +600,7 @@ def _together(graphs: Sequence[Graph]) -> dict[str, Any]:
     names = list(graphs[0]._features)
     for k, g in enumerate(graphs):
         if set(g._features) != set(names):
-            raise NameError_(f"graph {k} has the features {', '.join(g._features) or 'none'}, "
+            raise UnknownName(f"graph {k} has the features {', '.join(g._features) or 'none'}, "
                              f"graph 0 {', '.join(names) or 'none'}")
     return {name: _joined(name, [g._features[name] for g in graphs]) for name in names}
 
@@ -673,7 +681,7 @@ def _names(features: Sequence[str]) -> Sequence[str]:
 def _attribute(graph: Any, nodes: Sequence[Any], name: str) -> Any:
     for node in nodes:
         if name not in graph.nodes[node]:
-            raise NameError_(f"node {node!r} has no attribute '{name}'")
+            raise UnknownName(f"node {node!r} has no attribute '{name}'")
     return np.asarray([graph.nodes[node][name] for node in nodes])
 
 
@@ -683,5 +691,5 @@ def _of_frame(frame: Any, name: str) -> Any:
     except (KeyError, AttributeError):
         found = None
     if found is None:
-        raise NameError_(f"the graph has no feature '{name}'")
+        raise UnknownName(f"the graph has no feature '{name}'")
     return _host(found)

@@ -9,12 +9,13 @@ first.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Mapping, NamedTuple, Tuple
 
 import numpy as np
 
 from . import arrays
-from .errors import DTypeError, ShapeError
+from .errors import DTypeError, RangeError, ShapeError
 from .graph import Graph
 from .model import Entry
 
@@ -40,6 +41,21 @@ class GraphEntry(Entry):
     shapes: Dict[str, Shape]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        try:
+            return self._call(args, named)
+        except RangeError as problem:
+            raise self._told(problem) from None
+
+    def _told(self, problem: RangeError) -> RangeError:
+        """A table of the caller's that has parents first is told as that."""
+        table = next((n for n in self.graphs if str(problem).startswith(f"{n}.child[")), None)
+        if table is None:
+            return problem
+        said = re.sub(r" \([^()]*:\d+:\d+\)$", "", str(problem))
+        return RangeError(f"{said}: children must stand before parents; neoc.Graph orders them: "
+                          f"give {table}=neoc.Graph(child)")
+
+    def _call(self, args: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
         if len(args) > len(self.inputs):
             return super().__call__(*args, **named)  # which tells
         for name, value in zip(self.inputs, args):
@@ -57,6 +73,10 @@ class GraphEntry(Entry):
         if not any(self._axes(output, moved) for output in self.outputs):
             return super().__call__(**plain)
         return self._restored(super().__call__(**plain), moved, plain.get("out"))
+
+    def _takes(self) -> Tuple[str, ...]:
+        tables = {f"{name}.child": name for name in self.graphs}
+        return tuple(tables.get(name, name) for name in self.inputs)
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs as arrays, where graphs are among them."""

@@ -5,6 +5,7 @@ matrices are taken one by one.
 """
 from typing import Any
 
+from .calls import no_function
 from .trace.std import functions_of
 
 globals().update(functions_of("linalg"))
@@ -12,4 +13,4 @@ __all__ = list(functions_of("linalg"))
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"neoc.linalg has no function '{name}'")
+    raise no_function("neoc.linalg", name, __all__)

@@ -19,7 +19,7 @@ from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterator, Mapping, Mutab
 from . import _core, arrays, checks
 from .compiler import (check_explained, checked_options, diagnostics_of, explanation_of,
                        failure_of, module_texts, size_words, thread_count, warn_of)
-from .errors import (ArgumentError, CompileError, DTypeError, NameError_, RangeError, ShapeError,
+from .errors import (ArgumentError, CompileError, DTypeError, UnknownName, RangeError, ShapeError,
                      Unsupported)
 
 if TYPE_CHECKING:
@@ -63,7 +63,17 @@ class Entry(_core.Entry):
 
     outputs: tuple[str, ...]
     trains: bool
+    settings: tuple[str, ...]
     __name__: str
+
+    def _takes(self) -> tuple[str, ...]:
+        """Inputs by the names that a caller gives."""
+        return self.inputs
+
+    def _misfit(self, what: str, word: str) -> str:
+        """What a TypeError says of a call that is wrong about the argument `word`."""
+        from .calls import entry_misfit
+        return entry_misfit(self.__name__, what, word, self._takes(), self.settings)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"the entry '{self.__name__}' belongs to its model: copy or pickle that")
@@ -94,7 +104,7 @@ class Tensors(MutableMapping[str, Any]):
     def _row(self, name: str) -> Tensor:
         row = self._rows.get(name)
         if row is None:
-            raise NameError_(f"'{name}' is none of {_listed(self._rows)}")
+            raise UnknownName(f"'{name}' is none of {_listed(self._rows)}")
         return row
 
     def __getitem__(self, name: str) -> Any:
@@ -144,7 +154,7 @@ class Settings(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._rows:
-            raise NameError_(f"'{name}' is no setting; there are {_listed(self._rows)}")
+            raise UnknownName(f"'{name}' is no setting; there are {_listed(self._rows)}")
         value = self._context.get(self._rows[name].number)[()]
         # 0.01 of f32 is shown as 0.01, the shortest number that is the same.
         return float(str(value)) if value.dtype.kind == "f" else value.item()
@@ -152,7 +162,7 @@ class Settings(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         row = self.prepared(name, value)
         if row is None:
-            raise NameError_(f"'{name}' is no setting; there are {_listed(self._rows)}")
+            raise UnknownName(f"'{name}' is no setting; there are {_listed(self._rows)}")
         self._context.set(*row)
 
     def prepared(self, name: str, value: Any) -> tuple[int, Any] | None:
@@ -319,6 +329,7 @@ class Model:
             entry = self._entry_class()(self._context, number, self.settings.prepared)
             entry.outputs = tuple(self._tensors[t].name for t in outputs)
             entry.trains = kind == _TRAIN
+            entry.settings = tuple(self.settings)
             made[name] = entry
         self._tell_graphs(made)
         return made
@@ -431,7 +442,7 @@ class Model:
         if strict and (missing or unknown):
             lacks = f"missing: {', '.join(missing)}" if missing else ""
             odd = f"unknown: {', '.join(unknown)}" if unknown else ""
-            raise NameError_(f"{where}: values: " + "; ".join(filter(None, (lacks, odd))) +
+            raise UnknownName(f"{where}: values: " + "; ".join(filter(None, (lacks, odd))) +
                              " (strict=False takes others)")
         made = {n: _as_stored(rows[n], v) for n, v in values.items() if n in rows}
         for name, array in made.items():

@@ -5,6 +5,7 @@ initial values. help(neoc.nn.softmax) has the comment of the module.
 """
 from typing import Any
 
+from .calls import no_function
 from .trace.std import functions_of
 
 globals().update(functions_of("nn"))
@@ -12,4 +13,4 @@ __all__ = list(functions_of("nn"))
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"neoc.nn has no function '{name}'")
+    raise no_function("neoc.nn", name, __all__)

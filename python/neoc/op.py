@@ -37,8 +37,8 @@ from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileEr
 from .programs import program_of
 from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   form_of, index_reads, input_line, rank_of, read_names, static_line,
-                   types_of, zeros_line)
+                   form_of, index_reads, input_line, rank_of, read_names, size_lines,
+                   static_line, take_inputs, types_of, with_inputs, zeros_line)
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ __all__ = ["Argument", "Op", "op"]
 class Op(_core.Op):
     """An operator, made by neoc.op; call it with arrays of numpy.
 
-    Arguments by position in the order in which the text reads them first, or by name; ``out`` is
-    an array for the result, or a tuple of one for each. Returns an array, a number of numpy where
-    the result is a scalar, or a tuple of these. Arrays that are strided are copied; they need not
-    be writable. Threads may share an operator.
+    Arguments by position in the order in which the text reads them first, or that of ``args``, or
+    by name; ``out`` is an array for the result, or a tuple of one for each. Returns an array, a
+    number of numpy where the result is a scalar, or a tuple of these. Arrays that are strided are
+    copied; they need not be writable. Threads may share an operator.
 
     Raises ShapeError, DTypeError, CompileError and GradientError for what the text makes of the
     shapes and types, RangeError for elements of index arrays out of their bounds, and TypeError
@@ -78,32 +78,35 @@ class Op(_core.Op):
     def __init__(self, text: str, *, out: str | Sequence[str] | None = None,
                  static: str | Sequence[str] = (), types: Mapping[str, Any] | None = None,
                  math: str = "f32", threads: int | None = None,
-                 device: str | None = None) -> None:
+                 device: str | None = None,
+                 args: str | Sequence[str] | None = None) -> None:
         where = "neoc.op()"
         checks.text(f"{where}: text", text)
         threads = thread_count(f"{where}: threads", threads)
         given = checks.names(f"{where}: static", static)
         wanted = None if out is None else checks.names(f"{where}: out", out)
+        order = None if args is None else checks.names(f"{where}: args", args)
         options = {} if checks.text(f"{where}: math", math) == "f32" else {"math": math}
         words = checked_options(where, options, device)
+        text, arguments, kinds = take_inputs(text)
         names = read_names(text)
         check_declares(names.declares)
-        arguments = []
+        known = {n for a in arguments for n in (a.name, *a.extents)}
         for row in names.reads:
             name = str(row["name"])
-            if row.get("callable") or "." in name:
-                continue  # the compiler says what is wrong with it
+            if row.get("callable") or "." in name or name in known:
+                continue  # what is called: the compiler says what is wrong with it
             rank = rank_of(row)
             is_size = rank == 0 and bool(row.get("size"))
             arguments.append(Argument(name, rank, name in given or is_size,
                                       form_of(text, name, rank)))
-        arguments.sort(key=lambda a: a.static)
         check_known("static", given, [a.name for a in arguments])
+        arguments = _in_order(text, arguments, order)
         results = self._results_of(text, names, wanted)
         body = self._imports_of(names) + text
         reads = tuple(index_reads(text, [a.name for a in arguments]))
-        self._setup(body, tuple(arguments), results, types_of(types, arguments), words, threads,
-                    {}, reads)
+        chosen = {**types_of(kinds, arguments), **types_of(types, arguments)}
+        self._setup(body, tuple(arguments), results, chosen, words, threads, {}, reads)
 
     # ---- making
 
@@ -187,8 +190,7 @@ class Op(_core.Op):
 
     def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
         if a.rank is not None and a.rank != len(part[2]):
-            raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given the shape "
-                             f"{tuple(part[2])}")
+            raise _wrong_rank(a, part[2])
         if word is not None and part[1] not in re.findall(r"[a-z]+\d+|bool", word):
             raise DTypeError(f"{a.name}: expected {arrays.NAME_OF.get(word, word)} (types=), "
                              f"given {arrays.NAME_OF[part[1]]}")
@@ -209,6 +211,7 @@ class Op(_core.Op):
         """The module for a key: what `_core` finds no program for."""
         plan = plan or Plan()
         head = [self._part_line(a, part, key, plan) for a, part in zip(self._arguments, key)]
+        head = size_lines(self._arguments, key) + head
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
@@ -276,6 +279,11 @@ class Op(_core.Op):
 
     # ---- errors
 
+    def _misfit(self, given: int, named: Sequence[str]) -> str:
+        """What a TypeError says of a call with `given` arguments by position, and these names."""
+        from .calls import misfit
+        return misfit(self, given, named)
+
     def _fail(self, status: int, why: str) -> None:
         """Raises what a call's status means."""
         raise error_of(status, re.sub(rf" \({PATH}:\d+:\d+\)$", "", why))
@@ -320,7 +328,7 @@ class Op(_core.Op):
         output y
         """
         if not shapes:
-            return self._text
+            return with_inputs(self._text, self._arguments, self._types)
         return self._module(self._key(self._examples(shapes))).text
 
     def _key(self, values: Sequence[Any]) -> Key:
@@ -343,8 +351,7 @@ class Op(_core.Op):
     def _examples(self, shapes: Sequence[Any]) -> list[Any]:
         """An array for each of the shapes; its elements are anything."""
         if len(shapes) != len(self._arguments):
-            raise TypeError(f"{self.__name__}() takes {len(self._arguments)} arguments, "
-                            f"{len(shapes)} were given")
+            raise TypeError(self._misfit(len(shapes), ()))
         return [_example(f"{self.__name__}(): {a.name}", a, self._types.get(a.name), s)
                 for a, s in zip(self._arguments, shapes)]
 
@@ -385,7 +392,7 @@ class Op(_core.Op):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the text to a file; neoc.op(open(path).read()) has it back."""
-        write_text(f"{self.__name__}.save(): path", path, self._text.rstrip("\n") + "\n")
+        write_text(f"{self.__name__}.save(): path", path, self.text().rstrip("\n") + "\n")
 
     def emit(self, folder: str | os.PathLike[str], *shapes: Any, name: str | None = None,
              emit: str = "so,h") -> None:
@@ -480,6 +487,32 @@ class Op(_core.Op):
         return vmap(self, in_axes, out_axes)
 
 
+def _wrong_rank(a: Argument, shape: Sequence[int]) -> ShapeError:
+    remedy = "" if a.rank else f"; an array is read by its subscripts: write {a.name}" + \
+        f"[{', '.join('ijklmnop'[d % 8] for d in range(len(shape)))}]"
+    return ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given the shape "
+                      f"{tuple(shape)}{remedy}")
+
+
+def _in_order(text: str, arguments: Sequence[Argument],
+              order: Sequence[str] | None) -> list[Argument]:
+    """The arguments in the order of calls by position: that of ``args``, else as the text reads
+    them, static ones last."""
+    if order is None:
+        return sorted(arguments, key=lambda a: a.static)
+    check_known("args", order, [a.name for a in arguments])
+    places = {name: k for k, name in enumerate(order)}
+    lacking = [a.name for a in arguments if a.name not in places]
+    if lacking or len(places) != len(order):
+        from .calls import unbound_hint, unbound_names
+        unbound = unbound_names(text)
+        hint = unbound_hint(k for k in lacking if k in unbound)
+        wanted = f"each argument once: {', '.join(a.name for a in arguments)}"
+        raise ArgumentError(str(checks.wrong_value("neoc.op(): args", wanted, tuple(order))) +
+                            (f"\n{hint}" if hint else ""))
+    return sorted(arguments, key=lambda a: places[a.name])
+
+
 def _restore(*state: Any) -> Op:
     made = Op.__new__(Op)
     made._setup(*state)
@@ -534,15 +567,18 @@ def _empty(where: str, extents: Sequence[int], word: str) -> Any:
 
 def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Sequence[str] = (),
        types: Mapping[str, Any] | None = None, math: str = "f32", threads: int | None = None,
-       device: str | None = None) -> Op:
+       device: str | None = None, args: str | Sequence[str] | None = None) -> Op:
     """An operator from definitions in the language of docs/language.md.
 
     The names that the text reads and does not define are its arguments, in the order in which it
-    reads them first, static ones last; what nothing reads are its results. Extents follow from the shapes at each
-    call, and the text is compiled once for all calls with the same shapes and types.
+    reads them first, static ones last, or in that of ``args``; what nothing reads are its results.
+    Extents follow from the shapes at each call, and the text is compiled once for all calls with
+    the same shapes and types.
 
     text: definitions, such as ``C[i, j] = sum[k] A[i, k]*B[k, j]``; several on lines of their
-        own. Functions of the library are called without an import: ``y = nn.softmax(x)``.
+        own. Functions of the library are called without an import: ``y = nn.softmax(x)``. A line
+        ``input Q[S, C]`` names the sizes of an argument, which the text may read; these arguments
+        come first.
     out: the result's name, or a sequence of names, where these are not what nothing reads.
     static: arguments that are numbers known to the text: each value is compiled by itself. Names
         that stand in bounds and extents (``y[i < N] = ...``) are static by themselves.
@@ -551,6 +587,9 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     math: "f32"; "bf16" and "tf32" round the operands of contractions (docs/language.md, Types).
     threads: how many compute; None: those of neoc.set_threads.
     device: "cpu", the default; another target of `neoc compile`.
+    args: the order of arguments by position, each named once, as ``("Q", "K", "V")``: to be given
+        where a text such as ``O[i, d] = sum[k] V[k, d]*...`` reads them in another one. Derived
+        operators keep it.
 
     CompileError, whose ``diagnostics`` have all errors, where the text is none of the language.
 
@@ -563,4 +602,4 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     array([3., 5.])
     """
     return Op(text, out=out, static=static, types=types, math=math, threads=threads,
-              device=device)
+              device=device, args=args)

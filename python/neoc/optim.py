@@ -6,6 +6,7 @@
 """
 from typing import Any
 
+from .calls import no_function
 from .trace.optimizers import Optimizer, optimizers
 from .trace.std import functions_of
 
@@ -15,4 +16,4 @@ __all__ = ["Optimizer", *functions_of("optim"), *optimizers()]
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"neoc.optim has no function '{name}'")
+    raise no_function("neoc.optim", name, __all__)

@@ -49,6 +49,31 @@ def _moved(d: Diagnostic, text: str, head: int) -> Diagnostic:
     return Diagnostic(d.severity, d.code, d.message, help=d.help, notes=notes)
 
 
+def _unbound(key: Key, arguments: Sequence[Argument], text: str) -> frozenset[str]:
+    """Names of the text that may have been meant as indices, and which the call gives numbers."""
+    numbers = {a.name for a, part in zip(arguments, key)
+               if part[0] in ("int", "float", "bool") or part[0] == "array" and not part[2]}
+    if not numbers:
+        return frozenset()
+    from .calls import unbound_names
+    return unbound_names(text) & numbers
+
+
+def _helped(d: Diagnostic, unbound: frozenset[str]) -> Diagnostic:
+    """With the remedy for an index whose reducer was forgotten: a bound is that of a number."""
+    at = max(d.column, 1) - 1
+    name = (d.source_line or "")[at:at + d.length]
+    if d.code not in ("E0207", "E0208") or name not in unbound:
+        return d
+    extent = re.search(r"of extent (\d+)$", d.message)
+    bound = f"types={{\"{name}\": \"i64 < {extent.group(1)}\"}} or " if extent else ""
+    help = (f"'{name}' is bound by no index, so it is an argument: if an index is meant, write "
+            f"sum[{name}] ..., or parentheses around what the reducer takes in; if a number is "
+            f"meant, {bound}static=\"{name}\" bounds it")
+    return Diagnostic(d.severity, d.code, d.message, d.file, d.source_line, d.line, d.column,
+                      d.length, help, d.notes)
+
+
 # What a text of which only a part is asked for has nothing to do with: unused definitions.
 _UNUSED = frozenset(("W0440", "W0456", "W0457", "W0458"))
 
@@ -80,7 +105,8 @@ def retold(build: _core.Build, found: Sequence[Diagnostic], text: str, module: M
     error = failure_of(build)
     if not isinstance(error, CompileError) or not any(d.is_error for d in found):
         return error
-    moved = [_moved(d, text, module.head) for d in found]
+    unbound = _unbound(key, arguments, text)
+    moved = [_helped(_moved(d, text, module.head), unbound) for d in found]
     kind = _kind_of(found)
     said = "\n".join(str(d) for d in moved if d.is_error)
     given = "; ".join(_key_form(a.name, part) for a, part in zip(arguments, key))

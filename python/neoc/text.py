@@ -6,7 +6,7 @@ import re
 
 from . import _core, arrays, checks
 from .compiler import failure_of
-from .errors import ArgumentError, CompileError
+from .errors import ArgumentError, CompileError, ShapeError
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 
     class Argument(NamedTuple):
         """An argument or result of an operator. rank: of its subscripts; None: any. static: known
-        to the text, as a size is, and not an array. form: how people read it, "A[i, k]"."""
+        to the text, as a size is, and not an array. form: how people read it, "A[i, k]". extents:
+        names of its sizes, or numbers, where the text declares it; "" for one without a name."""
 
         name: str
         rank: int | None
         static: bool = False
         form: str = ""
+        extents: tuple[str, ...] = ()
 else:
     from collections import namedtuple
     Key = tuple
-    Argument = namedtuple("Argument", "name rank static form", defaults=(False, ""))
+    Argument = namedtuple("Argument", "name rank static form extents",
+                          defaults=(False, "", ()))
 
 PATH = "op"  # the text's name in messages
 
@@ -79,7 +82,8 @@ def form_of(text: str, name: str, rank: int | None) -> str:
     return f"{name}[..]" if rank is None else f"{name}[{', '.join('_' * rank)}]"
 
 
-_NOT_HERE = {"input": "its arguments are the names that it reads",
+_NOT_HERE = {"input": "its arguments are the names that it reads, or lines `input NAME[SIZES]`, "
+             "each by itself and without a default",
              "output": "its results are what nothing reads, or those of out=",
              "param": "it keeps nothing from call to call", "state": "it keeps nothing from call "
              "to call", "train": "it trains nothing", "graph": "it has no inputs of its own"}
@@ -87,7 +91,8 @@ _NOT_HERE = {"input": "its arguments are the names that it reads",
 
 def is_model(text: str) -> bool:
     """Has a text statements that only models have, such as `output`?"""
-    return any(row.split(" ", 1)[0] in _NOT_HERE for row in read_names(text).declares)
+    words = {row.split(" ", 1)[0] for row in read_names(text).declares} - {"input"}
+    return not words.isdisjoint(_NOT_HERE)
 
 
 def check_declares(declares: Iterable[str]) -> None:
@@ -96,6 +101,67 @@ def check_declares(declares: Iterable[str]) -> None:
         if word in _NOT_HERE:
             raise CompileError(f"'{row}' stands in the text of an operator: {_NOT_HERE[word]}; "
                                "a text with entries is a model, for neoc.compile")
+
+
+# ---------------------------------------------------------------- arguments that are declared
+
+_INPUT = re.compile(r"^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
+                    r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+
+
+def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
+    """Lines such as `input Q[S, C] : f32`, which name the sizes of an argument: the text with
+    empty lines in their places, the arguments, and the types of those that have one."""
+    arguments: list[Argument] = []
+    types: dict[str, str] = {}
+
+    def take(match: re.Match[str]) -> str:
+        name, inside, kind = match.groups()
+        if any(a.name == name for a in arguments):
+            raise CompileError(f"the text of an operator declares the input '{name}' twice")
+        extents = tuple(e.strip() for e in inside.split(",")) if inside is not None else ()
+        for e in extents:
+            if not re.fullmatch(r"[A-Za-z_]\w*|\d+", e):
+                raise CompileError(f"input {name}: an extent in the text of an operator is the "
+                                   f"name of a size, or a number: '{e}' is neither")
+        form = f"{name}[{', '.join(extents)}]" if extents else name
+        arguments.append(Argument(name, len(extents), False, form, extents))
+        if kind:
+            types[name] = kind
+        return ""
+
+    return _INPUT.sub(take, text), arguments, types
+
+
+def size_lines(arguments: Sequence[Argument], key: Key) -> list[str]:
+    """`dim C = 4` for each size that an argument's declaration names. ShapeError where two
+    arguments have different extents of one name; symbols (of torch and jax) are not compared."""
+    found: dict[str, tuple[str, Any]] = {}
+    for a, part in zip(arguments, key):
+        if a.extents and part[0] != "array":
+            raise ShapeError(f"{a.name}: expected {a.rank} dimensions ({a.form}), given a number")
+        for d, (name, n) in enumerate(zip(a.extents, part[2] if a.extents else ())):
+            if name.isdigit():
+                whose, wanted = "the text", int(name)
+            elif name:
+                whose, wanted = found.setdefault(name, (a.name, n))
+            else:
+                continue
+            if isinstance(n, int) and isinstance(wanted, int) and n != wanted:
+                raise ShapeError(f"{a.name}: dim {d} of {a.form} is {n}, that of {whose} is "
+                                 f"{wanted}")
+    return [f"dim {name} = {n}" for name, (_, n) in found.items()]
+
+
+def with_inputs(text: str, arguments: Sequence[Argument], types: Mapping[str, str]) -> str:
+    """The text with the declarations that take_inputs took out of it."""
+    lines = []
+    for a in arguments:
+        if a.extents:
+            sizes = [e or f"batch_{a.name}_{d}" for d, e in enumerate(a.extents)]
+            kind = f" : {types[a.name]}" if a.name in types else ""
+            lines.append(f"input {a.name}[{', '.join(sizes)}]{kind}\n")
+    return "".join(lines) + (text.lstrip("\n") if lines else text)
 
 
 # ---------------------------------------------------------------- writing modules

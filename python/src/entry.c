@@ -10,8 +10,7 @@
 #include <string.h>
 
 typedef struct {
-  PyObject_HEAD
-  neo_py_context *c;
+  PyObject_HEAD neo_py_context *c;
   const neo_rt_entry *e;
   int32_t number;
   PyObject *names, *sizes; /* of inputs and of sizes: tuples of interned strings */
@@ -59,10 +58,13 @@ static PyObject *name_of(const call *c, int32_t input) {
 
 /* ------------------------------------------------------------ arguments */
 
-static int complain(const call *c, const char *format, PyObject *what) {
-  PyObject *text = PyUnicode_FromFormat(format, what);
-  if (text)
-    PyErr_Format(PyExc_TypeError, "%s() %U", c->o->e->name, text);
+/* A TypeError; the method `_misfit(text, word)` adds what the entry takes. */
+static int complain(const call *c, const char *format, PyObject *word) {
+  PyObject *text = PyUnicode_FromFormat(format, word);
+  PyObject *why = text ? PyObject_CallMethod((PyObject *)c->o, "_misfit", "OO", text, word) : NULL;
+  if (why)
+    PyErr_SetObject(PyExc_TypeError, why);
+  Py_XDECREF(why);
   Py_XDECREF(text);
   return -1;
 }
@@ -121,8 +123,8 @@ static int take_setting(call *c, PyObject *word, PyObject *value) {
   PyObject *row = PyObject_CallFunctionObjArgs(c->o->setting, word, value, NULL);
   if (!row)
     return -1;
-  int failed = row == Py_None ? complain(c, "got an unexpected argument '%U'", word)
-                              : add_setting(c, row);
+  int failed =
+      row == Py_None ? complain(c, "got an unexpected argument '%U'", word) : add_setting(c, row);
   Py_DECREF(row);
   return failed;
 }
@@ -185,9 +187,8 @@ static int refuse_rank(const call *c, int32_t k) {
 
 static int refuse_extent(const call *c, int32_t k, int32_t d, int64_t expected) {
   const neo_rt_tensor *t = tensor_of(c, k);
-  PyObject *text =
-      PyUnicode_FromFormat("%s: dim %d is %zd, expected %lld (%s)", t->name, d,
-                           c->values[k].shape[d], (long long)expected, t->place);
+  PyObject *text = PyUnicode_FromFormat("%s: dim %d is %zd, expected %lld (%s)", t->name, d,
+                                        c->values[k].shape[d], (long long)expected, t->place);
   if (text)
     neo_py_raise(c->o->c->s, NEO_RT_E_SHAPE, PyUnicode_AsUTF8AndSize(text, NULL));
   Py_XDECREF(text);
@@ -248,9 +249,9 @@ static int check_bounds(const call *c) {
     const neo_rt_size *z = &m->sizes[m->entry_sizes[c->o->e->sizes + k]];
     if (c->call_size[k] >= z->lo && c->call_size[k] <= z->hi)
       continue;
-    PyObject *text = PyUnicode_FromFormat("%s: %lld is not in [%lld, %lld]", z->name,
-                                          (long long)c->call_size[k], (long long)z->lo,
-                                          (long long)z->hi);
+    PyObject *text =
+        PyUnicode_FromFormat("%s: %lld is not in [%lld, %lld]", z->name, (long long)c->call_size[k],
+                             (long long)z->lo, (long long)z->hi);
     if (text)
       neo_py_raise(c->o->c->s, NEO_RT_E_SHAPE, PyUnicode_AsUTF8AndSize(text, NULL));
     Py_XDECREF(text);
@@ -385,8 +386,8 @@ static PyObject *entry_call(PyObject *self, PyObject *args, PyObject *named) {
   call c;
   PyObject *made = NULL;
   if (open_call(&c, (entry_object *)self, named) == 0 && take_objects(&c, args, named) == 0 &&
-      read_values(&c) == 0 && take_sizes(&c) == 0 &&
-      fill_inputs(&c) == 0 && fill_outputs(&c) == 0 && run(&c) == 0)
+      read_values(&c) == 0 && take_sizes(&c) == 0 && fill_inputs(&c) == 0 &&
+      fill_outputs(&c) == 0 && run(&c) == 0)
     made = n_out(&c) ? neo_py_results_take(c.o->c->s, c.results, n_out(&c)) : Py_NewRef(Py_None);
   close_call(&c);
   return made;

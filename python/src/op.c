@@ -29,8 +29,7 @@ typedef struct variant {
 } variant;
 
 typedef struct {
-  PyObject_HEAD
-  neo_py_state *s;
+  PyObject_HEAD neo_py_state *s;
   PyObject *names; /* of arguments: a tuple of interned strings */
   int32_t n;
   uint8_t *is_static;
@@ -79,41 +78,45 @@ static int32_t find_name(const op_object *o, PyObject *word) {
   return -1;
 }
 
-static int take_named(call *c, PyObject *named) {
+/* The arguments are not those of the operator; the method `_misfit` has the words for it. */
+static int refuse_call(op_object *o, PyObject *args, PyObject *named) {
+  PyObject *words = named ? PyDict_Keys(named) : PyList_New(0);
+  PyObject *why =
+      words ? PyObject_CallMethod((PyObject *)o, "_misfit", "nO", PyTuple_Size(args), words) : NULL;
+  if (why)
+    PyErr_SetObject(PyExc_TypeError, why);
+  Py_XDECREF(why);
+  Py_XDECREF(words);
+  return -1;
+}
+
+static bool take_named(call *c, PyObject *named) {
   PyObject *word, *value;
   Py_ssize_t at = 0;
   while (PyDict_Next(named, &at, &word, &value)) {
     int32_t k = find_name(c->op, word);
     if (k < 0 && PyUnicode_CompareWithASCIIString(word, "out") == 0)
       c->out = value;
-    else if (k < 0)
-      return complain(c->op, "got an unexpected argument '%U'", word);
-    else if (c->objects[k])
-      return complain(c->op, "got two values for the argument '%U'", word);
+    else if (k < 0 || c->objects[k])
+      return false;
     else
       c->objects[k] = value;
   }
-  return 0;
+  return true;
 }
 
 static int take_objects(call *c, PyObject *args, PyObject *named) {
   op_object *o = c->op;
   Py_ssize_t n = PyTuple_Size(args);
-  if (n > o->n) {
-    PyObject *wanted = PyLong_FromLong(o->n), *name = op_name(o);
-    if (wanted && name)
-      PyErr_Format(PyExc_TypeError, "%U() takes %S arguments, %zd were given", name, wanted, n);
-    Py_XDECREF(wanted);
-    Py_XDECREF(name);
-    return -1;
-  }
+  if (n > o->n)
+    return refuse_call(o, args, named);
   for (Py_ssize_t k = 0; k < n; k++)
     c->objects[k] = PyTuple_GetItem(args, k);
-  if (named && take_named(c, named))
-    return -1;
+  if (named && !take_named(c, named))
+    return refuse_call(o, args, named);
   for (int32_t k = 0; k < o->n; k++)
     if (!c->objects[k])
-      return complain(o, "needs the argument '%U'", PyTuple_GetItem(o->names, k));
+      return refuse_call(o, args, named);
   return 0;
 }
 
@@ -339,8 +342,7 @@ static int add(op_object *o, variant *v) {
 
 static variant *specialize(call *c) {
   PyObject *key = key_object(c), *program, *inputs;
-  PyObject *made =
-      key ? PyObject_CallMethod((PyObject *)c->op, "_specialize", "(O)", key) : NULL;
+  PyObject *made = key ? PyObject_CallMethod((PyObject *)c->op, "_specialize", "(O)", key) : NULL;
   variant *v = NULL;
   if (made && PyArg_ParseTuple(made, "OO!", &program, &PyTuple_Type, &inputs)) {
     neo_py_program *p = neo_py_program_of(c->op->s, program);
@@ -615,12 +617,11 @@ static PyObject *get_variants(PyObject *self, void *none) {
 
 int neo_py_add_op(neo_py_state *s) {
   static PyGetSetDef members[] = {
-      {"_variants", get_variants, NULL, "for how many shapes and types it is compiled", NULL},
-      {0}};
-  static PyMethodDef methods[] = {
-      {"_prepare", (PyCFunction)(void (*)(void))op_prepare, METH_VARARGS | METH_KEYWORDS,
-       "_prepare(...): compiles for these arguments."},
-      {0}};
+      {"_variants", get_variants, NULL, "for how many shapes and types it is compiled", NULL}, {0}};
+  static PyMethodDef methods[] = {{"_prepare", (PyCFunction)(void (*)(void))op_prepare,
+                                   METH_VARARGS | METH_KEYWORDS,
+                                   "_prepare(...): compiles for these arguments."},
+                                  {0}};
   static PyType_Slot slots[] = {{Py_tp_new, PyType_GenericNew},
                                 {Py_tp_init, op_init},
                                 {Py_tp_dealloc, op_free},

@@ -416,6 +416,21 @@ class Models(unittest.TestCase):
             with self.assertRaisesRegex(kind, says):
                 make()
 
+    def test_a_table_that_has_parents_first_is_told_as_that(self):
+        table = np.full((2, 2), -1, "int32")
+        table[0, 0] = 1
+        with self.assertRaisesRegex(neoc.RangeError, "children must stand before parents; "
+                                    r"neoc.Graph orders them: give G=neoc.Graph\(child\)"):
+            self.m.forward(**{"G.child": table, "word": np.zeros(2, "int32")})
+
+    def test_a_feature_that_a_graph_does_not_have_is_told_with_those_it_has(self):
+        g = Graph([[-1], [0]], features={"x": [1, 2]})
+        with self.assertRaisesRegex(neoc.UnknownName, "no feature 'word'; it has x"):
+            g.features["word"]
+        self.assertRaises(KeyError, lambda: g.features["word"])
+        self.assertIsNone(g.features.get("word"))
+        self.assertEqual(neoc.function(lambda f: f["x"]*2)(g.features).tolist(), [2, 4])
+
     def test_a_batch_gives_what_its_graphs_give(self):
         graphs = [Graph.from_trees([random_parents(n, n)]) for n in (3, 8, 5)]
         words = [self.word[:n] for n in (3, 8, 5)]

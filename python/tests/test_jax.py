@@ -374,6 +374,38 @@ class Types(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
+    def test_declared_inputs_name_sizes_of_arrays(self):
+        f = neoc.jax.op("input Q[S, C]\ninput K[T, C]\n"
+                        "p[i, j] = (sum[c] Q[i, c]*K[j, c])/f32(C)")
+        q, k = jnp.arange(12.0).reshape(3, 4), jnp.ones((5, 4))
+        near(f(q, k), q @ k.T/4)
+        near(jax.grad(lambda q: f(q, k).sum())(q), jnp.full((3, 4), 5/4))
+        near(jax.jit(jax.vmap(f, (0, None)))(jnp.stack([q, q]), k)[1], q @ k.T/4)
+        with self.assertRaisesRegex(neoc.ShapeError, "K: dim 1 of"):
+            f(q, k[:, :3])
+        n, = jax.export.symbolic_shape("n")
+        kinds = [jax.ShapeDtypeStruct((m, n), "float32") for m in (3, 5)]
+        saved = neoc.jax.export(f)(*kinds)
+        near(saved.call(q, k), q @ k.T/4)
+
+    def test_a_call_that_does_not_fit_says_what_is_taken(self):
+        f, a = neoc.jax.op("C[i, j] = A[i, k]*B[k, j]"), jnp.ones((3, 3))
+        with self.assertRaisesRegex(TypeError, r"it takes \(A\[i, k\], k, B\[k, j\]\)(.|\n)*"
+                                    "'k' is bound by no index"):
+            f(a, a)
+        self.assertRaisesRegex(TypeError, "4 were given; it takes", f, a, a, a, a)
+        self.assertRaisesRegex(TypeError, "'b'; did you mean 'B'", f, a, 1, b=a)
+
+    def test_args_are_the_order_of_arguments_by_position(self):
+        q, v = jnp.arange(8.0).reshape(2, 2, 2)/8
+        f = neoc.jax.op("O[i, d] = s*(sum[k] V[k, d]*exp(Q[i, k]))", args=("Q", "V", "s"))
+        np.testing.assert_allclose(f(q, v, 2.0), 2*jnp.exp(q) @ v, rtol=1e-5)
+        wanted = jax.grad(lambda q, v: (jnp.exp(q) @ v).sum(), (0, 1))(q, v)
+        got = jax.grad(lambda q, v: f(q, v, 1.0).sum(), (0, 1))(q, v)
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+        sized = neoc.jax.op("y[i < N] = x[i]*s", args=("N", "x", "s"))
+        np.testing.assert_allclose(sized(1, q[0], 2.0), 2*q[0, :1])
+
     def test_arguments_are_by_name_and_static_ones_are_numbers(self):
         window = neoc.jax.op("y[i < N] = sum[k < 2] x[i + k]")
         x = jnp.arange(4.0)

@@ -69,6 +69,8 @@ class Models(unittest.TestCase):
         self.assertRaisesRegex(neoc.ShapeError, "Y: dim 0 is 3, expected 4",
                                lambda: m.step(X=x[:4], Y=self.y[:3]))
         self.assertRaisesRegex(TypeError, "needs the input 'X'", m.forward)
+        self.assertRaisesRegex(TypeError, "unexpected argument 'x'; did you mean 'X'. it takes X",
+                               m.forward, x=x)
         self.assertRaisesRegex(TypeError, "unexpected argument 'Z'",
                                lambda: m.forward(X=x[:4], Z=1))
 
@@ -265,6 +267,21 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(neoc.NeoError, "loss is nan at step"):
             self.m.fit(rows, batch_size=50, progress=False)
         self.m.fit(rows, batch_size=50, progress=False, allow_nan=True)
+
+    def test_a_training_goes_on_by_reset_after_a_loss_that_is_not_finite(self):
+        rows = data()
+        rows["Y"][0] = np.nan
+        with self.assertRaisesRegex(neoc.NeoError, r"parameters are those after.*m\.reset\(\)"):
+            self.m.fit(rows, batch_size=50, progress=False)
+        history = self.m.reset().fit(data(), batch_size=50, progress=False)
+        self.assertTrue(np.isfinite(history["loss"]).all())
+
+    def test_losses_are_drawn_apart_from_other_values(self):
+        history = neoc.fit.History()
+        history.add({"epoch": 1, "loss": 2.0, "val_loss": 3.0, "val_accuracy": 0.5, "seconds": 1.0})
+        self.assertEqual([list(p) for p in history.panels().values()],
+                         [["loss", "val_loss"], ["val_accuracy"]])
+        self.assertEqual(neoc.fit._write_svg(history, None).count("<g "), 2)
 
     def test_the_history_is_drawn(self):
         history = self.m.fit(data(), epochs=3, batch_size=50, progress=False)

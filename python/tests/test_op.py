@@ -35,6 +35,86 @@ class Calls(unittest.TestCase):
         self.same(self.mm(B=self.b, A=self.a), wanted)
         self.same(self.mm(self.a, B=self.b), wanted)
 
+    def test_args_are_the_order_of_arguments_by_position(self):
+        text = "O[i, d] = s*(sum[k] V[k, d]*exp(Q[i, k]))"
+        q, v = np.random.default_rng(3).random((2, 4, 4))
+        f = neoc.op(text, args=("Q", "V", "s"))
+        self.assertEqual(f.arguments, ("Q", "V", "s"))
+        self.same(f(q, v, 2.0), 2*np.exp(q) @ v)
+        self.same(pickle.loads(pickle.dumps(f))(q, v, 2.0), 2*np.exp(q) @ v)
+        seed = np.ones((4, 4))
+        slow = neoc.op(text).vjp()(Q=q, V=v, s=2.0, d_O=seed)
+        fast = f.vjp()(q, v, 2.0, seed)
+        self.same(fast[0], slow[2])
+        self.same(fast[1], slow[1])
+        self.same(f.vmap((0, None, None))(np.stack([q, q]), v, 1.0)[1], np.exp(q) @ v)
+        loss = neoc.op("y = sum[i] b[i]*a[i]^2", args=("a", "b"))
+        self.same(loss.grad()(q[0], v[0]), 2*q[0]*v[0])
+        for bad in (("Q", "V"), ("Q", "V", "s", "V"), ("Q", "V", "s", "w"), ()):
+            with self.assertRaisesRegex(neoc.ArgumentError, "args"):
+                neoc.op(text, args=bad)
+
+    def test_a_size_may_stand_between_arrays_in_args(self):
+        f = neoc.op("y[i < N] = s*(sum[k < 2] x[i + k])", args=("N", "x", "s"))
+        x = np.arange(4.0)
+        self.same(f(2, x, 3.0), [3, 9])
+        self.same(f.vmap((0, None))(2, np.stack([x, x]), 3.0), [[3, 9], [3, 9]])
+        self.same(f.vjp("x")(2, x, 1.0, np.ones(2)), [1, 2, 1, 0])
+
+    def attention(self):
+        f = neoc.op("""input Q[S, C]
+input K[T, C]     # as many columns as Q
+input V[T, D]
+p[i, j] = exp((sum[c] Q[i, c]*K[j, c])/sqrt(f64(C)))
+O[i, d] = (sum[j] p[i, j]*V[j, d])/(sum[j] p[i, j])""")
+        rng = np.random.default_rng(4)
+        given = [rng.random(shape) for shape in ((3, 4), (5, 4), (5, 2))]
+
+        def wanted(q, k, v):
+            p = np.exp(q @ k.T/2)
+            return p/p.sum(1, keepdims=True) @ v
+        return f, given, wanted
+
+    def test_declared_inputs_name_sizes_and_come_in_their_order(self):
+        f, (q, k, v), wanted = self.attention()
+        self.assertEqual(f.signature, "(Q[S, C], K[T, C], V[T, D]) -> O[i, d]")
+        self.same(f(q, k, v), wanted(q, k, v))
+        self.same(pickle.loads(pickle.dumps(f))(q, k, v), wanted(q, k, v))
+        self.same(neoc.op(f.text())(q, k, v), wanted(q, k, v))
+        self.assertLess(f.verify(q, k, v), 1e-9)
+
+    def test_derived_operators_keep_the_sizes_of_declared_inputs(self):
+        f, (q, k, v), wanted = self.attention()
+        many, values = np.stack([q, 2*q]), np.stack([v, v + 1])
+        b = f.vmap((0, None, 0))
+        self.same(b(many, k, values)[1], wanted(2*q, k, v + 1))
+        self.same(b.vmap((1, None, None))(np.stack([many, many], 1), k, values)[1],
+                  b(many, k, values))
+        self.same(neoc.op(b.text(), out="O")(many, k, values), b(many, k, values))
+        seeds = np.ones((2, 3, 2))
+        dq, dk, dv = b.vjp()(many, k, values, seeds)
+        self.same(dq[1], f.vjp()(2*q, k, v + 1, seeds[1])[0])
+        self.same(f.vjp().vmap((0, None, 0, 0))(many, k, values, seeds)[2], dv)
+
+    def test_declared_inputs_of_other_shapes_are_refused(self):
+        f, (q, k, v), _ = self.attention()
+        for args, text in (((q, k[:, :3], v), r"K: dim 1 of K\[T, C\] is 3, that of Q is 4"),
+                           ((q, k, v[:4]), r"V: dim 0 of V\[T, D\] is 4, that of K is 5"),
+                           ((q, k, 3), "V: expected 2 dimensions"),
+                           ((q[0], k, v), "Q: expected 2 dimensions")):
+            with self.assertRaisesRegex(neoc.ShapeError, text):
+                f(*args)
+        with self.assertRaisesRegex(neoc.ShapeError, "that of the text is 3"):
+            neoc.op("input x[3]\ny[i] = x[i]")(np.ones(4))
+        with self.assertRaisesRegex(neoc.RangeError, r"not in \[0, 4\)"):
+            neoc.op("input k[N] : i32 < M\ninput X[M]\ny[i] = X[k[i]]")(
+                np.array([0, 5], "i"), np.ones(4))
+        with self.assertRaises(neoc.DTypeError):
+            neoc.op("input x[N] : f32\ny[i] = x[i]/f32(N)")(np.ones(4))
+        for text in ("input x[2*N]\ny[i] = x[i]", "input x[N]\ninput x[M]\ny[i] = x[i]",
+                     "input x = 3\ny = x"):
+            self.assertRaises(neoc.CompileError, neoc.op, text)
+
     def test_other_shapes_and_types_are_compiled_when_they_come(self):
         for shape in ((2, 3, 4), (1, 1, 1), (7, 5, 2)):
             m, k, n = shape
@@ -246,6 +326,55 @@ class Errors(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, text):
                 self.mm(*args, **named)
 
+    def test_a_call_that_does_not_fit_says_what_the_operator_takes(self):
+        takes = r"it takes \(A\[i, k\], B\[k, j\]\) -> C\[i, j\]"
+        a = np.ones((3, 4))
+        for args, named in (((a,), {}), ((a, a, a), {}), ((a, a), {"D": 1}), ((a,), {"A": a})):
+            with self.assertRaisesRegex(TypeError, takes):
+                self.mm(*args, **named)
+        with self.assertRaisesRegex(TypeError, "did you mean 'B'"):
+            self.mm(a, b=a)
+        with self.assertRaisesRegex(TypeError, takes):
+            self.mm.compile((3, 4))
+
+    def test_an_index_that_nothing_binds_is_told_where_it_is_missed(self):
+        a, b, x = np.ones((3, 4)), np.ones((4, 5)), np.ones(3)
+        for text, args, name in (("C[i, j] = A[i, k]*B[k, j]", (a, b), "k"),
+                                 ("y = mean[i] x[i] - m[i]", (x, x), "i"),
+                                 ("s[q, k] = sum[d] Q[q, d]*K[j, d]", (a, a), "j"),
+                                 ("y[i] = 2*x[I]", (x,), "I")):
+            with self.assertRaisesRegex(TypeError, rf"'{name}' is bound by no index: write sum"):
+                neoc.op(text)(*args)
+        with self.assertRaisesRegex(TypeError, r"'n'; it takes \(x\[i\], n\) -> y\[i\]$"):
+            neoc.op("y[i] = x[i]*n")(x)
+
+    def test_a_number_for_an_index_that_nothing_binds_is_not_told_to_be_clamped(self):
+        f = neoc.op("C[i, j] = A[i, k]*B[k, j]")
+        with self.assertRaises(neoc.CompileError) as caught:
+            f(np.ones((3, 4)), 2, np.ones((4, 5)))
+        first = caught.exception.diagnostics[0]
+        self.assertEqual(first.code, "E0207")
+        self.assertIn("write sum[k] ...", first.help)
+        self.assertIn('static="k"', first.help)
+        self.assertNotIn("clamp", str(caught.exception))
+        bounded = neoc.op("C[i, j] = A[i, k]*B[k, j]", types={"k": "i64 < 4"})
+        np.testing.assert_allclose(bounded(np.ones((3, 4)), 2, np.ones((4, 5))), 1)
+
+    def test_an_array_for_a_name_without_subscripts_is_told_to_be_read_by_some(self):
+        with self.assertRaisesRegex(neoc.ShapeError, r"write b\[i\]"):
+            neoc.op("y[i] = W[i]*b")(np.ones(3), np.ones(3))
+
+    def test_names_near_to_those_of_the_library_are_proposed(self):
+        for text, wanted in (("y = sofmax(x)", "did you mean 'softmax'"),
+                             ("y = nn.sofmax(x)", "did you mean 'softmax'"),
+                             ("y[i] = nn.softmax(x[i])", "give 'x' without subscripts")):
+            with self.assertRaisesRegex(neoc.NeoError, wanted):
+                neoc.op(text)(np.ones(3))
+        with self.assertRaisesRegex(AttributeError, "did you mean 'softmax'"):
+            neoc.nn.sofmax
+        with self.assertRaisesRegex(TypeError, "it takes lr, beta1"):
+            neoc.optim.adam(learning_rate=1)
+
     def test_an_out_that_does_not_fit_is_refused(self):
         a, b = np.ones((3, 4)), np.ones((4, 5))
         self.assertRaises(neoc.DTypeError, self.mm, a, b, out=np.empty((3, 5), "f"))
@@ -268,7 +397,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.diagnostics[0].line, 2)
 
     def test_what_belongs_to_a_model_is_told(self):
-        for text in ("input A[3]\nC[i] = A[i]", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
+        for text in ("input a = 3\nC = a", "C[i] = A[i]\noutput C", "param W[3] = 0\nC = W"):
             with self.assertRaisesRegex(neoc.CompileError, "neoc.compile"):
                 neoc.op(text)
 

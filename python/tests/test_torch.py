@@ -235,6 +235,41 @@ class Calls(Same):
         self.mm = neoc.torch.op(MM)
         self.a, self.b = torch.randn(3, 4), torch.randn(4, 5)
 
+    def test_a_call_that_does_not_fit_says_what_is_taken(self) -> None:
+        f = neoc.torch.op("C[i, j] = A[i, k]*B[k, j]")
+        a = torch.ones(3, 3)
+        with self.assertRaisesRegex(TypeError, r"it takes \(A\[i, k\], k, B\[k, j\]\)(.|\n)*"
+                                    "'k' is bound by no index"):
+            f(a, a)
+        self.assertRaisesRegex(TypeError, "4 were given; it takes", f, a, a, a, a)
+        self.assertRaisesRegex(TypeError, "'b'; did you mean 'B'", f, a, 1, b=a)
+
+    def test_args_are_the_order_of_arguments_by_position(self) -> None:
+        q, v = torch.rand(2, 4, 4, dtype=torch.float64, requires_grad=True).unbind()
+        f = neoc.torch.op("O[i, d] = s*(sum[k] V[k, d]*exp(Q[i, k]))", args=("Q", "V", "s"))
+        self.same(f(q, v, 2.0), 2*torch.exp(q) @ v)
+        wanted = torch.autograd.grad((2*torch.exp(q) @ v).sum(), (q, v))
+        self.same(torch.autograd.grad(f(q, v, 2.0).sum(), (q, v)), wanted)
+        self.same(torch.vmap(f, (0, None, None))(torch.stack([q, q]), v, 1.0)[1], torch.exp(q) @ v)
+        sized = neoc.torch.op("y[i < N] = x[i + 1]*s", args=("N", "x", "s"))
+        self.same(sized(2, q[0], 2.0), 2*q[0, 1:3])
+
+    def test_declared_inputs_name_sizes_of_tensors(self) -> None:
+        f = neoc.torch.op("input Q[S, C]\ninput K[T, C]\n"
+                          "p[i, j] = (sum[c] Q[i, c]*K[j, c])/f32(C)")
+        q, k = torch.rand(3, 4, requires_grad=True), torch.rand(5, 4)
+        self.same(f(q, k), q @ k.T/4, 1e-5, 1e-6)
+        f(q, k).sum().backward()
+        self.same(q.grad, (k.sum(0)/4).expand(3, 4), 1e-5, 1e-6)
+        self.same(torch.vmap(f, (0, None))(torch.stack([q, q]), k)[1], q @ k.T/4, 1e-5, 1e-6)
+        plain = neoc.torch.op("input Q[S, C]\ninput K[T, S]\n"
+                              "p[i, j] = (sum[c] Q[i, c]*K[j, c])/f32(C)")
+        self.assertRaisesRegex(neoc.ShapeError, "K: dim 1", plain, q, k)
+        quick = torch.compile(f, dynamic=True, fullgraph=True, backend="eager")
+        for n in (3, 5, 6):
+            a, b = torch.rand(n, n + 1), torch.rand(2, n + 1)
+            self.same(quick(a, b), a @ b.T/(n + 1), 1e-5, 1e-6)
+
     def test_arguments_go_by_name_and_numbers_are_tensors(self) -> None:
         self.same(self.mm(B=self.b, A=self.a), self.a @ self.b, 1e-5, 1e-6)
         f = neoc.torch.op("y[i] = a*x[i] + b")

@@ -238,7 +238,7 @@ static neo_rt_status check_found(neo_rti_weights *w) {
   if (n > NAMES_SHOWN)
     neo_str_addf(&w->error, ", and %zu more", n - NAMES_SHOWN);
   if (w->n_strange)
-    neo_str_addf(&w->error, "; what the model lacks: %s%s", neo_str_text(&w->strange),
+    neo_str_addf(&w->error, "; in the file only: %s%s", neo_str_text(&w->strange),
                  w->n_strange > NAMES_SHOWN ? " ..." : "");
   return NEO_NAME;
 }

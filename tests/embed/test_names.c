@@ -28,8 +28,8 @@ static void what_is_read_and_not_defined_comes_in_order(void **state) {
   check_names(
       "C[i, j] = sum[k] B[k, j]*A[i, k]\n",
       "{'reads': [{'name': 'B', 'rank': 2, 'line': 1, 'column': 18, 'callable': false, 'size': "
-      "false}, {'name': 'A', 'rank': 2, 'line': 1, 'column': 26, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'C', 'rank': 2, 'read': false}], 'declares': []}");
+      "false, 'subscript': false}, {'name': 'A', 'rank': 2, 'line': 1, 'column': 26, 'callable': false, 'size': "
+      "false, 'subscript': false}], 'defines': [{'name': 'C', 'rank': 2, 'read': false}], 'declares': []}");
 }
 
 static void declarations_are_no_reads(void **state) {
@@ -46,7 +46,7 @@ static void a_definition_is_read_by_others_not_by_itself(void **state) {
   check_names(
       "h[t] = (h[t - 1] else 0) + X[t]\ns = sum[t] h[t]\nd = grad(s, X)\n",
       "{'reads': [{'name': 'X', 'rank': 1, 'line': 1, 'column': 28, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'h', 'rank': 1, 'read': true}, {'name': 's', 'rank': "
+      "false, 'subscript': false}], 'defines': [{'name': 'h', 'rank': 1, 'read': true}, {'name': 's', 'rank': "
       "0, 'read': true}, {'name': 'd', 'rank': null, 'read': false}], 'declares': []}");
 }
 
@@ -55,13 +55,30 @@ static void bare_names_are_scalars_where_elements_stand(void **state) {
   check_names(
       "Y[i] = a*X[i] + exp(b)\nZ = f(c) + d\n",
       "{'reads': [{'name': 'a', 'rank': 0, 'line': 1, 'column': 8, 'callable': false, 'size': "
-      "false}, {'name': 'X', 'rank': 1, 'line': 1, 'column': 10, 'callable': false, 'size': "
-      "false}, {'name': 'b', 'rank': 0, 'line': 1, 'column': 21, 'callable': false, 'size': "
-      "false}, {'name': 'f', 'rank': null, 'line': 2, 'column': 5, 'callable': true, 'size': "
-      "false}, {'name': 'c', 'rank': null, 'line': 2, 'column': 7, 'callable': false, 'size': "
-      "false}, {'name': 'd', 'rank': 0, 'line': 2, 'column': 12, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'Y', 'rank': 1, 'read': false}, {'name': 'Z', 'rank': "
+      "false, 'subscript': false}, {'name': 'X', 'rank': 1, 'line': 1, 'column': 10, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'b', 'rank': 0, 'line': 1, 'column': 21, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'f', 'rank': null, 'line': 2, 'column': 5, 'callable': true, 'size': "
+      "false, 'subscript': false}, {'name': 'c', 'rank': null, 'line': 2, 'column': 7, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'd', 'rank': 0, 'line': 2, 'column': 12, 'callable': false, 'size': "
+      "false, 'subscript': false}], 'defines': [{'name': 'Y', 'rank': 1, 'read': false}, {'name': 'Z', 'rank': "
       "0, 'read': false}], 'declares': []}");
+}
+
+/* What stands nowhere but as a subscript by itself is an index that was not bound, mostly. */
+static void bare_subscripts_are_told(void **state) {
+  (void)state;
+  check_names(
+      "C[i] = A[i, k]*B[k]*x[n + 1]*y[m]*f32(m)\n",
+      "{'reads': [{'name': 'A', 'rank': 2, 'line': 1, 'column': 8, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'k', 'rank': 0, 'line': 1, 'column': 13, 'callable': "
+      "false, 'size': false, 'subscript': true}, {'name': 'B', 'rank': 1, 'line': 1, 'column': "
+      "16, 'callable': false, 'size': false, 'subscript': false}, {'name': 'x', 'rank': 1, "
+      "'line': 1, 'column': 21, 'callable': false, 'size': false, 'subscript': false}, {'name': "
+      "'n', 'rank': 0, 'line': 1, 'column': 23, 'callable': false, 'size': false, 'subscript': "
+      "false}, {'name': 'y', 'rank': 1, 'line': 1, 'column': 30, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'm', 'rank': 0, 'line': 1, 'column': 32, 'callable': "
+      "false, 'size': false, 'subscript': false}], 'defines': [{'name': 'C', 'rank': 1, 'read': "
+      "false}], 'declares': []}");
 }
 
 /* `y = X` and `y = bf16(X)` may be whole tensors. */
@@ -70,11 +87,11 @@ static void what_is_computed_without_brackets_is_a_scalar(void **state) {
   check_names(
       "y = exp(a)\nz = X\nw = bf16(V)\nu[..] = T[..]*b\n",
       "{'reads': [{'name': 'a', 'rank': 0, 'line': 1, 'column': 9, 'callable': false, 'size': "
-      "false}, {'name': 'X', 'rank': null, 'line': 2, 'column': 5, 'callable': false, 'size': "
-      "false}, {'name': 'V', 'rank': null, 'line': 3, 'column': 10, 'callable': false, 'size': "
-      "false}, {'name': 'T', 'rank': null, 'line': 4, 'column': 9, 'callable': false, 'size': "
-      "false}, {'name': 'b', 'rank': 0, 'line': 4, 'column': 15, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'y', 'rank': 0, 'read': false}, {'name': 'z', 'rank': null, "
+      "false, 'subscript': false}, {'name': 'X', 'rank': null, 'line': 2, 'column': 5, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'V', 'rank': null, 'line': 3, 'column': 10, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'T', 'rank': null, 'line': 4, 'column': 9, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'b', 'rank': 0, 'line': 4, 'column': 15, 'callable': false, 'size': "
+      "false, 'subscript': false}], 'defines': [{'name': 'y', 'rank': 0, 'read': false}, {'name': 'z', 'rank': null, "
       "'read': false}, {'name': 'w', 'rank': null, 'read': false}, {'name': 'u', 'rank': null, "
       "'read': false}], 'declares': []}");
 }
@@ -84,10 +101,10 @@ static void extents_are_sizes(void **state) {
   check_names(
       "Y[i < 2*N] = sum[k < K where k < m] X[i + k]\n",
       "{'reads': [{'name': 'N', 'rank': 0, 'line': 1, 'column': 9, 'callable': false, 'size': "
-      "true}, {'name': 'K', 'rank': 0, 'line': 1, 'column': 22, 'callable': false, 'size': "
-      "true}, {'name': 'm', 'rank': 0, 'line': 1, 'column': 34, 'callable': false, 'size': "
-      "false}, {'name': 'X', 'rank': 1, 'line': 1, 'column': 37, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'Y', 'rank': 1, 'read': false}], 'declares': []}");
+      "true, 'subscript': false}, {'name': 'K', 'rank': 0, 'line': 1, 'column': 22, 'callable': false, 'size': "
+      "true, 'subscript': false}, {'name': 'm', 'rank': 0, 'line': 1, 'column': 34, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'X', 'rank': 1, 'line': 1, 'column': 37, 'callable': false, 'size': "
+      "false, 'subscript': false}], 'defines': [{'name': 'Y', 'rank': 1, 'read': false}], 'declares': []}");
 }
 
 static void carries_and_what_blocks_define_are_no_reads(void **state) {
@@ -96,9 +113,9 @@ static void carries_and_what_blocks_define_are_no_reads(void **state) {
       "h, hs = scan t < T from s[i] = h0[i] {\n  n[i] = tanh(s[i] + x[t, i])\n  next s[i] = n[i]\n"
       "  collect n\n}\n",
       "{'reads': [{'name': 'T', 'rank': 0, 'line': 1, 'column': 18, 'callable': false, 'size': "
-      "true}, {'name': 'h0', 'rank': 1, 'line': 1, 'column': 32, 'callable': false, 'size': "
-      "false}, {'name': 'x', 'rank': 2, 'line': 2, 'column': 22, 'callable': false, 'size': "
-      "false}], 'defines': [{'name': 'h', 'rank': null, 'read': false}, {'name': 'hs', 'rank': "
+      "true, 'subscript': false}, {'name': 'h0', 'rank': 1, 'line': 1, 'column': 32, 'callable': false, 'size': "
+      "false, 'subscript': false}, {'name': 'x', 'rank': 2, 'line': 2, 'column': 22, 'callable': false, 'size': "
+      "false, 'subscript': false}], 'defines': [{'name': 'h', 'rank': null, 'read': false}, {'name': 'hs', 'rank': "
       "null, 'read': false}], 'declares': []}");
 }
 
@@ -107,8 +124,8 @@ static void functions_of_modules_that_are_not_imported_are_reads(void **state) {
   check_names(
       "y = nn.softmax(x)\nz = nn.softmax(y)\n",
       "{'reads': [{'name': 'nn.softmax', 'rank': null, 'line': 1, 'column': 5, 'callable': "
-      "true, 'size': false}, {'name': 'x', 'rank': null, 'line': 1, 'column': 16, 'callable': "
-      "false, 'size': false}], 'defines': [{'name': 'y', 'rank': null, 'read': true}, {'name': "
+      "true, 'size': false, 'subscript': false}, {'name': 'x', 'rank': null, 'line': 1, 'column': 16, 'callable': "
+      "false, 'size': false, 'subscript': false}], 'defines': [{'name': 'y', 'rank': null, 'read': true}, {'name': "
       "'z', 'rank': null, 'read': false}], 'declares': []}");
 }
 
@@ -145,6 +162,7 @@ int main(void) {
       cmocka_unit_test(declarations_are_no_reads),
       cmocka_unit_test(a_definition_is_read_by_others_not_by_itself),
       cmocka_unit_test(bare_names_are_scalars_where_elements_stand),
+      cmocka_unit_test(bare_subscripts_are_told),
       cmocka_unit_test(what_is_computed_without_brackets_is_a_scalar),
       cmocka_unit_test(extents_are_sizes),
       cmocka_unit_test(carries_and_what_blocks_define_are_no_reads),

@@ -94,7 +94,7 @@ static void what_does_not_fit_is_refused_before_anything_changes(void **state) {
   (void)state;
   write_transposed(10);
   refused(NULL, NULL, NEO_NAME,
-          "W, m, pick: are missing from the file; what the model lacks: n, net.0.w, none");
+          "W, m, pick: are missing from the file; in the file only: n, net.0.w, none");
   refused("Q*", NULL, NEO_NAME, "no parameter or state of the model is 'Q*'");
   refused(
       "W", "net.0.w = W", NEO_SHAPE,
@@ -139,7 +139,7 @@ static void parts_of_a_tensor_come_from_many(void **state) {
   assert_int_equal(neo_rt_get(c, W, w, sizeof w), NEO_OK);
   assert_true(w[10] == 1.5f && w[0] == 0.5f && w[39] == -2 && w[20] == 3.25f && w[1] == 0);
   refused("W", "l.0.b = W[0]", NEO_NAME,
-          "W (in part): is missing from the file; what the model lacks: l.1.b, l.3.b, l.2.b");
+          "W (in part): is missing from the file; in the file only: l.1.b, l.3.b, l.2.b");
   refused("W", "l.0.b = W[1]\nl.1.b = W[1]", NEO_NAME, "l.1.b and l.0.b of the file are both W");
   refused("W", "l.0.b = W[1 1]", NEO_NAME, "line 1 of the table: W has no part [1 1]");
   refused("W", "l.0.b = W[]", NEO_NAME, "line 1 of the table: W has no part []");

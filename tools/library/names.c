@@ -22,8 +22,9 @@ static void add_read(neo_str *s, const neo_name_read *r, const neo_sources *sour
   neo_str_add(s, "{\"name\": ");
   neo_str_add_json(s, r->name);
   add_rank(s, r->rank);
-  neo_str_addf(s, ", \"line\": %u, \"column\": %u, \"callable\": %s, \"size\": %s}", p.line,
-               p.column, truth(r->callable), truth(r->size));
+  neo_str_addf(s, ", \"line\": %u, \"column\": %u, \"callable\": %s", p.line, p.column,
+               truth(r->callable));
+  neo_str_addf(s, ", \"size\": %s, \"subscript\": %s}", truth(r->size), truth(r->subscript));
 }
 
 static void add_names(neo_str *s, const neo_text_names *n, const neo_sources *sources) {

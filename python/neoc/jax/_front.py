@@ -12,6 +12,7 @@ from jax import numpy as jnp
 from .. import arrays, checks
 from .. import errors as kinds
 from .. import op as make_op
+from ..calls import ordered
 from ..errors import CompileError, DTypeError, RangeError, Unsupported
 from ._operators import Operator, parts_of
 from ._symbolic import results_of
@@ -92,7 +93,8 @@ def _check_types(op: Any, values: Sequence[Any]) -> None:
 class Op:
     """An operator of jax, made by neoc.jax.op: a function of arrays.
 
-    Arguments by position in the order in which the text reads them first, or by name. Returns an
+    Arguments by position in the order in which the text reads them first, or that of args=, or by
+    name. Returns an
     array, or a tuple of arrays where there are several results. Numbers of Python have the type of
     the first array of floats. Static arguments are numbers of Python, never traced.
 
@@ -159,15 +161,10 @@ class Op:
 
     def _bound(self, args: Tuple[Any, ...],
                named: Mapping[str, Any]) -> Tuple[Tuple[Any, ...], Statics]:
-        try:
-            found = self._op.__signature__.bind(*args, **named).arguments
-        except TypeError as problem:
-            raise TypeError(f"{self.__name__}(): {problem}") from None
-        if "out" in found:
+        if "out" in named:
             raise TypeError(f"{self.__name__}() takes no out: arrays of jax are never written to")
-        missing = [n for n in self._op.arguments if n not in found]
-        if missing:
-            raise TypeError(f"{self.__name__}() needs the argument '{missing[0]}'")
+        names = self._op.arguments
+        found: dict[str, Any] = dict(zip(names, ordered(self._op, names, args, named)))
         statics = tuple((n, _static(n, found.pop(n))) for n in self._statics)
         return tuple(found[a.name] for a in self._op._arguments if not a.static), statics
 
@@ -259,7 +256,7 @@ def _fitting(f: Operator, parts: Any, types: Sequence[Any]) -> Operator:
 
 def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Sequence[str] = (),
        types: Mapping[str, Any] | None = None, math: str = "f32",
-       threads: int | None = None) -> Op:
+       threads: int | None = None, args: str | Sequence[str] | None = None) -> Op:
     """An operator of jax from definitions in the language of docs/language.md.
 
     Takes what neoc.op takes. The result is a function of arrays of jax that jit, grad, vjp, jvp,
@@ -270,4 +267,4 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     >>> jax.vmap(mm, (0, None))(jax.numpy.ones((5, 2, 3)), jax.numpy.ones((3, 4))).shape
     (5, 2, 4)
     """
-    return Op(text, out=out, static=static, types=types, math=math, threads=threads)
+    return Op(text, out=out, static=static, types=types, math=math, threads=threads, args=args)

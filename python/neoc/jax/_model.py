@@ -14,8 +14,9 @@ import jax
 from jax import numpy as jnp
 
 from .. import arrays, checks
+from ..calls import entry_misfit
 from ..compiler import format, read_text
-from ..errors import DTypeError, NameError_, Unsupported
+from ..errors import DTypeError, UnknownName, Unsupported
 from ..model import Model
 from ._model_text import Info, argument, class_of, imports_of, text_of
 from ._operators import Operator
@@ -90,7 +91,7 @@ class Module:
         f = self._operator(name, True)
         values = self._values(f, variables, name, args, inputs)
         if "counter" not in variables:
-            raise NameError_("variables: expected those of init, 'counter' is missing")
+            raise UnknownName("variables: expected those of init, 'counter' is missing")
         made = calls.step(f, variables["counter"], *values)
         return self._after(variables, f, made)
 
@@ -108,13 +109,13 @@ class Module:
         for name, e in self.model.entries.items():
             if e.trains:
                 return name
-        raise NameError_("the model has no train statement")
+        raise UnknownName("the model has no train statement")
 
     def _entry(self, name: str) -> Any:
         if not isinstance(name, str):
             raise checks.wrong_type("entry", "the name of an entry", name)
         if name not in self.model.entries:
-            raise NameError_(f"entry: the model has no entry '{name}'; it has "
+            raise UnknownName(f"entry: the model has no entry '{name}'; it has "
                              f"{', '.join(self.model.entries)}")
         return self.model.entries[name]
 
@@ -127,7 +128,8 @@ class Module:
         given = {**dict(zip(names, args)), **inputs}
         unknown = [n for n in given if n not in self._rows or self._rows[n].role > _SETTING]
         if unknown:
-            raise TypeError(f"{entry}() got an unexpected argument '{unknown[0]}'")
+            raise TypeError(entry_misfit(entry, f"got an unexpected argument '{unknown[0]}'",
+                                         unknown[0], names, tuple(self.model.settings)))
         return [self._value(a.name, variables, given, entry) for a in f.arguments]
 
     def _value(self, name: str, variables: Mapping[str, Any], given: Mapping[str, Any],
@@ -137,13 +139,14 @@ class Module:
             value = given.get(name, self.model.settings[name])
         elif row.role == _INPUT:
             if name not in given:
-                raise TypeError(f"{entry}() needs the argument '{name}'")
+                raise TypeError(entry_misfit(entry, f"needs the argument '{name}'", name,
+                                             self._entry(entry).inputs))
             value = given[name]
         else:
             kind = "params" if row.role == _PARAM else "states"
             if name not in checks.mapping(f"variables['{kind}']", variables.get(kind, {}),
                                           "a dict of arrays by name"):
-                raise NameError_(f"variables: '{name}' is missing among the {kind}")
+                raise UnknownName(f"variables: '{name}' is missing among the {kind}")
             value = variables[kind][name]
         weak = isinstance(value, (bool, int, float)) or not hasattr(value, "dtype")
         try:
@@ -167,7 +170,7 @@ class Module:
     def _make_operator(self, entry: str, trains: bool) -> Operator:
         self._entry(entry)
         if trains and not self._entry(entry).trains:
-            raise NameError_(f"'{entry}' trains nothing; use apply")
+            raise UnknownName(f"'{entry}' trains nothing; use apply")
         text = text_of(self._text, entry if trains else None)
         extents = {t.name: t.shape for t in self._rows.values()}
         words = {t.name: t.word for t in self._rows.values()}

@@ -60,8 +60,8 @@ class Operator:
         """The operator that has this spec."""
         d = json.loads(spec)
         kind = class_of_lists(*d["model"]) if "model" in d else Op
-        op = kind._derived(d["text"], [Argument(*a) for a in d["arguments"]],
-                         [Argument(*r) for r in d["results"]], d["types"], tuple(d["options"]),
+        op = kind._derived(d["text"], [_argument(a) for a in d["arguments"]],
+                         [_argument(r) for r in d["results"]], d["types"], tuple(d["options"]),
                          d["threads"], {int(k): tuple(v) for k, v in d["fallbacks"].items()},
                            [tuple(r) for r in d["reads"]])
         return Operator(op, d["statics"])
@@ -118,6 +118,12 @@ class Operator:
     def narrow(self, words: Tuple[str, ...]) -> Operator:
         """With results of these types, to which they are converted."""
         return _narrow(self, words)
+
+
+def _argument(row: Sequence[Any]) -> Argument:
+    """An argument as a spec has it; specs of before have no extents."""
+    name, rank, static, form, *extents = row
+    return Argument(name, rank, static, form, tuple(*extents))
 
 
 def _spec_of(op: Op, statics: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ def apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:
 
 @torch.compiler.allow_in_graph  # type: ignore[untyped-decorator]
 def _in_graph(number: int, *tensors: torch.Tensor) -> Any:
-    return _apply(door_at(number), tensors)
+    return _apply(door_at(int(number)), tensors)  # with dynamic=True whole numbers are symbols
 
 
 def _apply(door: Door, tensors: Sequence[torch.Tensor]) -> Any:

@@ -163,7 +163,8 @@ def _description(core: Any, statics: Statics) -> str:
     """All that decides what an operator computes."""
     if not isinstance(core, Op):
         return str(core.description())
-    return repr((core._text, [(a.name, a.static) for a in core._arguments], core.results,
+    arguments = [(a.name, a.static, a.extents) for a in core._arguments]
+    return repr((core._text, arguments, core.results,
                  sorted(core._types.items()), core._options, core._threads,
                  sorted(core._fallbacks.items()), sorted(core._index_reads), sorted(statics)))
 

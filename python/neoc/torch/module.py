@@ -22,8 +22,9 @@ import torch
 
 from .. import _core
 from .. import checks
+from ..calls import entry_misfit
 from ..compiler import diagnostics_of, failure_of, read_text
-from ..errors import (DTypeError, GradientError, NameError_, NeoError, ShapeError, Unsupported,
+from ..errors import (DTypeError, GradientError, NeoError, ShapeError, UnknownName, Unsupported,
                       error_of)
 from ..model import Model
 from ..text import zeros_line
@@ -375,7 +376,7 @@ class Module(torch.nn.Module):
         model = Model._compiled(where, text, path=name, seed=seed, threads=threads, sizes=sizes,
                                 options=options)
         if entry not in model.entries:
-            raise NameError_(f"{where}: entry: the model has no entry '{entry}'; it has "
+            raise UnknownName(f"{where}: entry: the model has no entry '{entry}'; it has "
                              f"{', '.join(model.entries)}")
         self._open(model, entry)
 
@@ -429,12 +430,13 @@ class Module(torch.nn.Module):
         values = dict(zip(self._inputs, args))
         for name, value in named.items():
             if name not in self._inputs or name in values:
-                raise TypeError(f"{self.entry}() got an unexpected input '{name}'; it takes "
-                                f"{', '.join(self._inputs)}")
+                raise TypeError(entry_misfit(self.entry, f"got an unexpected input '{name}'",
+                                             name, self._inputs))
             values[name] = value
         missing = [n for n in self._inputs if n not in values]
         if missing:
-            raise TypeError(f"{self.entry}() needs the input '{missing[0]}'")
+            raise TypeError(entry_misfit(self.entry, f"needs the input '{missing[0]}'",
+                                         missing[0], self._inputs))
         given = [values[n] for n in self._inputs]
         for name, value in zip(self._inputs, given):
             if not isinstance(value, torch.Tensor):

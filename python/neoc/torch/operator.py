@@ -8,6 +8,7 @@ from typing import Any, Mapping, Sequence
 import torch
 
 from .. import checks
+from ..calls import ordered
 from ..errors import DTypeError
 from ..op import Axes, Op as CoreOp
 from .functions import apply
@@ -23,7 +24,8 @@ _Tensor = torch.Tensor
 class Op:
     """An operator, made by neoc.torch.op; call it with tensors.
 
-    Arguments by position in the order in which the text reads them first, or by name. Returns a
+    Arguments by position in the order in which the text reads them first, or that of args=, or by
+    name. Returns a
     tensor, or a tuple of them. Tensors may be strided, expanded and empty; what is not row-major
     is copied. Numbers of Python are tensors without dimensions.
 
@@ -68,7 +70,9 @@ class Op:
 
     def _general(self, args: Sequence[Any], named: Mapping[str, Any]) -> Any:
         """A call of any kind."""
-        values = self._ordered(args, named) if named or len(args) != self._n else args
+        values: Sequence[Any] = args
+        if named or len(args) != self._n:
+            values = ordered(self._core, self._names, args, named)
         if self._door is not None and all([isinstance(v, _Tensor) for v in values]):
             return apply(self._door, self._cast(values))
         statics = tuple([(name, self._static(name, v))
@@ -80,21 +84,6 @@ class Op:
             door = self._door_for(statics)
         tensors = self._cast(self._tensors(door, given))
         return apply(door, tensors or [torch.empty(0)])
-
-    def _ordered(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        if len(args) > self._n:
-            raise TypeError(f"{self.__name__}() takes {self._n} arguments, {len(args)} were given")
-        values = dict(zip(self._names, args))
-        for name, value in named.items():
-            if name not in self._names:
-                raise TypeError(f"{self.__name__}() got an unexpected argument '{name}'")
-            if name in values:
-                raise TypeError(f"{self.__name__}() got two values for the argument '{name}'")
-            values[name] = value
-        for name in self._names:
-            if name not in values:
-                raise TypeError(f"{self.__name__}() needs the argument '{name}'")
-        return [values[name] for name in self._names]
 
     def _door_for(self, statics: tuple[Any, ...]) -> Door:
         made = door_of(self._core, statics)
@@ -245,10 +234,10 @@ def _number_part(value: Any, usual: torch.dtype) -> tuple[Any, ...]:
 
 def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Sequence[str] = (),
        types: Mapping[str, Any] | None = None, math: str = "f32",
-       threads: int | None = None) -> Op:
+       threads: int | None = None, args: str | Sequence[str] | None = None) -> Op:
     """An operator on torch.Tensors, from definitions in the language of docs/language.md.
 
-    text, out, static, math, threads: as of neoc.op.
+    text, out, static, math, threads, args: as of neoc.op.
     types: types of arguments, such as ``{"n": "i32 < 10"}`` or ``{"n": torch.int64}``.
 
     Its gradients are compiled as well, those alone that are asked for. Under autocast, arguments of
@@ -265,4 +254,5 @@ def op(text: str, *, out: str | Sequence[str] | None = None, static: str | Seque
     if isinstance(types, Mapping):
         types = {name: str(kind)[6:] if isinstance(kind, torch.dtype) else kind
                  for name, kind in types.items()}
-    return Op(CoreOp(text, out=out, static=static, types=types, math=math, threads=threads))
+    return Op(CoreOp(text, out=out, static=static, types=types, math=math, threads=threads,
+                     args=args))

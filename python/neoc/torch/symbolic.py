@@ -19,6 +19,7 @@ import torch
 
 from .. import _core
 from ..compiler import failure_of
+from ..errors import ShapeError
 from .library import DTYPE_OF, WORDS, Door, Like
 
 
@@ -134,7 +135,10 @@ def _bounds(names: tuple[Any, ...], values: dict[str, int]) -> Iterator[_Sizes]:
 
 def _asked(door: Door, words: tuple[str, ...], sizes: _Sizes) -> Any:
     """What the compiler says; None where it has errors."""
-    text = _module(door, words, sizes)
+    try:
+        text = _module(door, words, sizes)
+    except ShapeError:  # sizes to which a declaration gives one name are not known to be equal
+        return None
     build = _core.Build("op", text, door.core._options, (), (), "none", None, None, "json")
     if build.status == 12:
         return None

@@ -9,14 +9,16 @@ variables, and writes the text; program.py puts inputs, sizes and outputs around
 compiles it and tells errors at lines of Python.
 
     names.py                          what neoc shows of all this
-    function given program            calls, their arguments, texts
+    function variants given program   calls, programs, arguments, texts
     backend engine                    compiled code
     tensor make kinds sizes size_floats poly   tensors, their types and sizes
     broadcast elements choices reductions shapes arranged products einstein   numpy's functions
     index at                          x[key], x.at[key]
+    weak                              numbers of Python as arguments
     numpy_protocol numpy_linalg       np.exp(t), np.linalg.solve(a, b)
     diff control vertices             gradients; loops and choices; functions over graphs
     module_text std nested initial    models/std as functions
     optimizers                        optimizers and training steps
+    tracebacks                        the user's frames of an error
     raw eager tree                    the language within a trace; eager mode; trees of arguments
 """

@@ -60,9 +60,8 @@ def build(program: Program, options: Dict[str, Any]) -> Runner:
 def unread_indices(program: Program, inputs: Sequence[str]) -> List[Callable[[Any], None]]:
     """Checks of the arguments that are indices and whose elements the program does not need, as
     along an axis of extent 1: those that are inputs of the program are checked by it."""
-    read = [v for name, v in program.inputs if isinstance(v, int) and name in inputs]
     return [_check(program, k, name) for k, (name, bound) in enumerate(program.bounds)
-            if bound is not None and k not in read]
+            if bound is not None and name not in inputs]
 
 
 def _check(program: Program, number: int, name: str) -> Callable[[Any], None]:

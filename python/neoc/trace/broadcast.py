@@ -7,10 +7,10 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from . import sizes
 from .expr import Apply, Expr, Literal, Operator
-from .kinds import FLOATS, INTEGERS, joined, kind_of
+from .kinds import FLOATS, INTEGERS, joined, kind_of, word
 from .make import from_float, from_size, lift
 from .poly import Index, Poly, poly
 from .size_floats import SizeFloat
@@ -101,16 +101,45 @@ def literal(value: Any, kind: str) -> Literal:
 
 def operands_of(name: str, values: Sequence[Any]) -> Tuple[List[Any], str]:
     """Operands as tensors and numbers, all of one type, and that type."""
-    lifted = [v if is_scalar(v) or isinstance(v, OF_SIZES) else lift(v) for v in values]
-    kinds = [v.kind for v in lifted if isinstance(v, Tensor)]
+    lifted = [v if is_scalar(v) or isinstance(v, OF_SIZES) or is_weak(v) else lift(v)
+              for v in values]
+    kinds = [v.kind for v in lifted if isinstance(v, Tensor) and v.weak is None]
     if not kinds:
-        lifted = [lift(v) for v in lifted]
+        lifted = _of_numbers(lifted)
         kinds = [v.kind for v in lifted]
     scalars = [v.poly.value() if isinstance(v, Size) else
-               v.value if isinstance(v, SizeFloat) else v
-               for v in lifted if not isinstance(v, Tensor)]
-    kind = joined(name, kinds, scalars)
+               v.value if isinstance(v, SizeFloat) else
+               v.weak.example if is_weak(v) else v
+               for v in lifted if is_weak(v) or not isinstance(v, Tensor)]
+    try:
+        kind = joined(name, kinds, scalars)
+    except DTypeError as problem:
+        raise _of_tensors(problem, lifted) from None
     return [_of_kind(v, kind) for v in lifted], kind
+
+
+def _of_numbers(values: Sequence[Any]) -> List[Tensor]:
+    """Numbers alone, of which a function takes no types: floats, where one of them is."""
+    if not any(map(is_weak, values)):
+        return [lift(v) for v in values]
+    floats = [v.weak.wide == "f64" if is_weak(v) else not isinstance(v, (int, np.integer, Size))
+              for v in values]
+    return [lift(v, "f32" if any(floats) else None) for v in values]
+
+
+def is_weak(value: Any) -> bool:
+    """Whether a tensor is a number of Python's, which takes the type of what stands beside it."""
+    return isinstance(value, Tensor) and value.weak is not None
+
+
+def _of_tensors(problem: DTypeError, operands: Sequence[Any]) -> DTypeError:
+    """The exception for operands of types that do not meet, with the names of these."""
+    tensors = [v for v in operands if isinstance(v, Tensor) and v.weak is None]
+    if tensors:
+        tensors[0].owner.place()
+    told = [f"{v.name or v.weak_name} is {word(v.kind)}" for v in tensors
+            if v.name or v.weak_name]
+    return DTypeError(f"{problem} ({', '.join(dict.fromkeys(told))})") if told else problem
 
 
 def _of_kind(value: Any, kind: str) -> Any:
@@ -125,6 +154,8 @@ def _of_kind(value: Any, kind: str) -> Any:
 
 def converted(x: Tensor, kind: str) -> Tensor:
     """x in another type."""
+    if x.weak is not None:
+        return x.weak.form(kind)  # type: ignore[no-any-return]
     if x.kind == kind:
         return x
     bound = x.bound if kind in ("i64", "i32") and x.kind in INTEGERS else None
@@ -146,4 +177,4 @@ def convert(e: Expr, kind: str) -> Expr:
 
 def astype(x: Any, dtype: Any) -> Tensor:
     """The elements converted; floats to integers towards zero (NaN to 0), to bool as x != 0."""
-    return converted(lift(x), kind_of(dtype))
+    return converted(x if is_weak(x) else lift(x), kind_of(dtype))

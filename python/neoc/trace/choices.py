@@ -15,6 +15,7 @@ from .make import lift
 from .poly import Index, Poly, at_least, poly
 from .sizes import Size, shown
 from .tensor import Bound, Tensor, define
+from .weak import weakly
 
 
 def _comparison(name: str, sign: str) -> Callable[[Any, Any], Tensor]:
@@ -26,7 +27,7 @@ def _comparison(name: str, sign: str) -> Callable[[Any, Any], Tensor]:
         return pointwise(tensors, "bool", lambda x, y: Operator(sign, [x, y], "bool"))
 
     operation.__name__, operation.__doc__ = name, f"a {sign} b, element by element."
-    return operation
+    return weakly(operation)
 
 
 equal, not_equal = _comparison("equal", "=="), _comparison("not_equal", "!=")
@@ -84,7 +85,7 @@ def _extremum(name: str, language: str) -> Callable[[Any, Any], Tensor]:
 
     operation.__name__ = name
     operation.__doc__ = f"The {'greater' if language == 'max' else 'less'} of two elements, or NaN."
-    return operation
+    return weakly(operation)
 
 
 def _extremum_bound(language: str, ends: Sequence[Optional[Tuple[Poly, Poly]]]) -> Bound:
@@ -105,6 +106,7 @@ def _extremum_bound(language: str, ends: Sequence[Optional[Tuple[Poly, Poly]]]) 
 maximum, minimum = _extremum("maximum", "max"), _extremum("minimum", "min")
 
 
+@weakly
 def clip(x: Any, low: Any = None, high: Any = None) -> Tensor:
     """The elements, but low for those below it and high for those above.
 

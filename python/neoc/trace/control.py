@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 from .. import checks
 from ..errors import ArgumentError, DTypeError, RangeError, ShapeError
 from . import scope, sizes, tree
+from .broadcast import is_weak
 from .expr import Literal
 from .functions import astype, clip
 from .kinds import INTEGERS, word
@@ -177,7 +178,7 @@ def _checked(what: str, nexts: Trees, structure: tree.Structure,
 
 def is_number(leaf: Any) -> bool:
     """A number of Python's, which takes the type of what it stands for."""
-    return isinstance(leaf, (int, float, Size, SizeFloat)) and not isinstance(leaf, Tensor)
+    return is_weak(leaf) or isinstance(leaf, (int, float, Size, SizeFloat))
 
 
 def same_as(what: str, path: Any, value: Tensor, carry: Tensor) -> None:

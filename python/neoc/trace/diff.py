@@ -14,6 +14,7 @@ from .. import checks
 from ..errors import ArgumentError, GradientError, RangeError, ShapeError
 from . import scope, tree
 from .expr import Expr, Literal, Operator, Read, reads
+from .broadcast import astype, converted, is_weak
 from .functions import lift, sum as total
 from .kinds import FLOATS, word
 from .make import zeros_like
@@ -21,6 +22,7 @@ from .poly import poly
 from .scope import Statement
 from .tensor import Tensor, TraceError, define
 from .text import Writer
+from .weak import Weak, weak_of
 
 Argnums = Union[int, Sequence[int]]
 
@@ -61,6 +63,51 @@ class Alias:
         self.given = x
         self.tensor = define(x.extents, x.kind, lambda i: _copied(x, i), x.bound, name=x.name)
         self.tensor.pinned = self.tensor.is_apart = True
+
+
+class WeakAlias:
+    """A number of Python's by which a function is differentiated: an alias in each type, and the
+    gradient is in the type in which the function uses it."""
+
+    def __init__(self, x: Weak) -> None:
+        self.forms = {kind: Alias(x.make(kind)) for kind in FLOATS}
+        self.weak = Weak("f32", "f64", lambda kind: self.forms[kind].tensor if kind in FLOATS else
+                         astype(self.forms["f64"].tensor, kind), [x])
+        self.given = x.own
+        self.tensor = self.weak.own
+        self.tensor.name = x.own.name
+
+    def joined(self, slopes: Dict[str, Tensor]) -> Tensor:
+        """The gradient, of those by its forms; zeros where there are none."""
+        met = [k for k in FLOATS if k in self.weak.met] or ["f32"]
+        if not slopes:
+            return zeros_like(self.forms[met[0]].tensor)
+        parts = [converted(g, met[0]) for g in slopes.values()]
+        made = parts[0]
+        for g in parts[1:]:
+            made = made + g
+        return made
+
+
+AnyAlias = Union[Alias, WeakAlias]
+
+
+def parts_of(aliases: Sequence[AnyAlias]) -> List[Alias]:
+    """All aliases, those of a number in each type."""
+    return [p for a in aliases for p in (a.forms.values() if isinstance(a, WeakAlias) else [a])]
+
+
+def slopes_by(of: Tensor, aliases: Sequence[AnyAlias], seed: Any = None) -> List[Tensor]:
+    """The gradients by what is differentiated by."""
+    found = iter(gradients(of, [p.tensor for p in parts_of(aliases)], seed))
+    result = []
+    for a in aliases:
+        if isinstance(a, WeakAlias):
+            own = {k: next(found) for k in a.forms}
+            result.append(a.joined({k: g for k, g in own.items() if isinstance(g.source, Grad)}))
+        else:
+            result.append(next(found))
+    return result
 
 
 def _copied(x: Tensor, i: Sequence[Any]) -> Expr:
@@ -155,10 +202,14 @@ def _argnums(argnums: Argnums, count: int) -> Tuple[int, ...]:
     return tuple(n % count for n in numbers)
 
 
-def _aliased(value: Any, what: str) -> Tuple[Any, List[Alias]]:
+def _aliased(value: Any, what: str) -> Tuple[Any, List[AnyAlias]]:
     leaves, structure = tree.flatten(value)
-    aliases = []
+    aliases: List[AnyAlias] = []
     for leaf in leaves:
+        weak = weak_of(leaf)
+        if weak is not None and weak.wide == "f64":
+            aliases.append(WeakAlias(weak))
+            continue
         try:
             t = lift(leaf)
         except (TypeError, RangeError) as problem:
@@ -225,8 +276,8 @@ def _slopes(name: str, f: Callable[..., Any], argnums: Argnums,
         value, aux = _of_two(name, f(*given, **kwargs), has_aux)
         loss = _loss(value)
         flat = [a for found in aliases for a in found]
-        settle(flat, [loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
-        found_gradients = iter(gradients(loss, [a.tensor for a in flat]))
+        settle(parts_of(flat), [loss, *[t for t in tree.flatten(aux)[0] if isinstance(t, Tensor)]])
+        found_gradients = iter(slopes_by(loss, flat))
         trees = [tree.unflatten(s, [next(found_gradients) for _ in a])
                  for s, a in zip(structures, aliases)]
         slopes = trees[0] if isinstance(argnums, int) else tuple(trees)
@@ -310,7 +361,7 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     leaves, structure = tree.flatten(value)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
     flat = [a for found in aliases for a in found]
-    settle(flat, outputs)
+    settle(parts_of(flat), outputs)
 
     def pull(seeds: Any) -> Any:
         sums = _pulled(outputs, _seeds(seeds, structure, outputs), flat)
@@ -329,7 +380,7 @@ def _seeds(seeds: Any, structure: tree.Structure, outputs: Sequence[Tensor]) -> 
                          f"{tree.show(structure)}")
     result = []
     for leaf, y in zip(leaves, outputs):
-        seed = lift(leaf, y.kind if isinstance(leaf, (int, float)) else None)
+        seed = lift(leaf, y.kind if isinstance(leaf, (int, float)) or is_weak(leaf) else None)
         if seed.shape != y.shape or seed.kind != y.kind:
             raise ShapeError(f"the seed is {word(seed.kind)}{list(seed.shape)}, the result "
                              f"{word(y.kind)}{list(y.shape)}")
@@ -338,16 +389,21 @@ def _seeds(seeds: Any, structure: tree.Structure, outputs: Sequence[Tensor]) -> 
 
 
 def _pulled(outputs: Sequence[Tensor], seeds: Sequence[Tensor],
-            flat: Sequence[Alias]) -> List[Tensor]:
+            flat: Sequence[AnyAlias]) -> List[Tensor]:
     sums: Dict[int, Tensor] = {}
     for y, seed in zip(outputs, seeds):
         if y.kind not in FLOATS:
             continue
         y.pinned = True
-        for k, g in enumerate(gradients(y, [a.tensor for a in flat], seed)):
-            if isinstance(g.source, Grad):
+        for k, g in enumerate(slopes_by(y, flat, seed)):
+            if not _is_zero(g):
                 sums[k] = sums[k] + g if k in sums else g
     return [sums[k] if k in sums else zeros_like(a.tensor) for k, a in enumerate(flat)]
+
+
+def _is_zero(g: Tensor) -> bool:
+    """Whether it is the gradient of what the result does not read."""
+    return isinstance(g.body, Literal) and g.body.value == 0
 
 
 def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -371,18 +427,21 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     result = f(*given)
     leaves, structure = tree.flatten(result)
     outputs = [_own(lift(y)) if lift(y).is_view else lift(y) for y in leaves]
-    settle(aliases, outputs)
-    made = [_tangent(t, a) for t, a in zip(flat_t, aliases)]
-    for t, a in zip(made, aliases):
+    parts = parts_of(aliases)
+    settle(parts, outputs)
+    made = [_tangent(t, p) for t, a in zip(flat_t, aliases) for p in parts_of([a])]
+    for t, a in zip(made, parts):
         if t.shape != a.tensor.shape:
             raise ShapeError(f"a tangent has the shape {t.shape}, its primal {a.tensor.shape}")
-    slopes = [_pushed(y, aliases, made) for y in outputs]
+    slopes = [_pushed(y, parts, made) for y in outputs]
     return tree.unflatten(structure, outputs), tree.unflatten(structure, slopes)
 
 
 def _tangent(t: Any, a: Alias) -> Tensor:
     try:
-        return lift(t, a.tensor.kind if isinstance(t, (int, float)) else None)
+        if isinstance(t, (int, float)) or is_weak(t):
+            return lift(t, a.tensor.kind)
+        return lift(t)
     except (TypeError, RangeError) as problem:
         raise type(problem)(f"neoc.jvp(): tangents: {problem}") from None
 

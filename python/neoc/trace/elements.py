@@ -14,6 +14,7 @@ from .make import lift
 from .poly import Poly, at_least, poly
 from .sizes import Size, is_empty
 from .tensor import Bound, Tensor
+from .weak import weakly
 
 
 def _arithmetic(name: str, sign: str) -> Callable[..., Tensor]:
@@ -32,7 +33,7 @@ def _arithmetic(name: str, sign: str) -> Callable[..., Tensor]:
 
     operation.__name__ = name
     operation.__doc__ = f"numpy's {name}."
-    return operation
+    return weakly(operation)
 
 
 def _moved(name: str, values: Sequence[Any]) -> Bound:
@@ -61,6 +62,7 @@ subtract = _arithmetic("subtract", "-")
 multiply = _arithmetic("multiply", "*")
 
 
+@weakly
 def divide(a: Any, b: Any) -> Tensor:
     """a/b; of integers and booleans in float64, as numpy's."""
     values, kind = operands_of("divide", (a, b))
@@ -72,6 +74,7 @@ def divide(a: Any, b: Any) -> Tensor:
 true_divide = divide
 
 
+@weakly
 def floor_divide(a: Any, b: Any) -> Tensor:
     """The floor of a/b, with a = b*(a // b) + a % b."""
     values, kind = operands_of("floor_divide", (a, b))
@@ -99,6 +102,7 @@ def _floor(x: Expr, y: Expr, kind: str) -> Expr:
     return Apply("select", [zero, plain, ends], kind)
 
 
+@weakly
 def remainder(a: Any, b: Any) -> Tensor:
     """a - b*floor(a/b), which has the sign of b."""
     values, kind = operands_of("remainder", (a, b))
@@ -129,6 +133,7 @@ def _no_bools(values: List[Any], kind: str) -> Tuple[List[Any], str]:
     return [converted(lift(v), "i8") for v in values], "i8"
 
 
+@weakly
 def power(a: Any, b: Any) -> Tensor:
     """a to the power of b; of integers only with a constant exponent that is not negative."""
     if is_scalar(b) and not isinstance(b, (bool, np.bool_)):
@@ -168,7 +173,7 @@ def _function(name: str, language: Optional[str] = None, only_floats: bool = Tru
 
     operation.__name__ = name
     operation.__doc__ = summary or f"{name} of each element, in its type; of integers in float64."
-    return operation
+    return weakly(operation)
 
 
 exp, expm1, log, log1p = map(_function, ("exp", "expm1", "log", "log1p"))
@@ -189,7 +194,7 @@ def _rounded_integers(f: Callable[[Any], Tensor]) -> Callable[[Any], Tensor]:
         return f(t) if t.kind in FLOATS else t
 
     operation.__name__, operation.__doc__ = f.__name__, f.__doc__
-    return operation
+    return weakly(operation)
 
 
 floor, ceil, rint = map(_rounded_integers, (floor, ceil, rint))
@@ -209,6 +214,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:  # noqa: A001
 around = round
 
 
+@weakly
 def square(x: Any) -> Tensor:
     """x*x."""
     return _constant_power(x, 2)
@@ -250,6 +256,7 @@ def hypot(a: Any, b: Any) -> Tensor:
     return sqrt(square(a) + square(b))
 
 
+@weakly
 def negative(x: Any) -> Tensor:
     """-x."""
     t = lift(x)

@@ -2,10 +2,7 @@
 
 What was compiled is found by one look into a dict: shapes and types of the arguments, the structure
 of their trees, static arguments. A call that is not there is compared with what was traced before,
-axis by axis. With sizes="auto" the first shapes are compiled as they are; when an axis has another
-size the next time, it becomes a size that is known when the program runs, up to a power of two that
-leaves ROOM, and further sizes below that are not compiled again. Which axes are one size follows
-from what the function does with them, never from their values.
+axis by axis (variants.py).
 """
 from __future__ import annotations
 
@@ -13,25 +10,28 @@ import functools
 import inspect
 import sys
 import threading
-from typing import Any, Callable, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+import warnings
+from typing import (
+    Any, Callable, Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Tuple)
 
 import numpy as np
 
 from .. import _core, checks
 from ..compiler import check_explained, checked_options, thread_count, write_text
-from ..errors import ArgumentError, CompileError, NeoError, Unsupported
+from ..errors import (
+    ArgumentError, CompileError, CompileWarning, NeoError, RangeError, Unsupported)
 from . import backend, scope, tree
 from .given import Given, Standing, shapes_apart, standing
-from .poly import Poly, Symbol
+from .poly import Symbol
 from .program import Program, Signature, trace_call
-from .sizes import COMPARISONS
 from .tensor import Tensor
+from .tracebacks import short, shortened
+from .variants import LARGEST_BOUND, Group, Variant, with_bounds
 from .vertices import VaryingSize
 
 SIZES = ("auto", "fixed", "dynamic")
-NUMBERS = {"float": "f32", "int": "i32", "bool": "bool"}
-LARGEST_BOUND = 1 << 40
-ROOM = 4  # what sizes may grow by until the function is compiled again
+NUMBERS = {"float": 0.0, "int": 0, "bool": False}  # an example of each in the keys of C
+MOST_FIXED = 8  # programs that one line may ask for until there is a warning
 
 
 class CacheInfo(NamedTuple):
@@ -41,77 +41,6 @@ class CacheInfo(NamedTuple):
     misses: int
     compiled: int
     entries: int
-
-
-class Variant:
-    """One program of a function, and for which shapes it is right."""
-
-    def __init__(self, program: Program, run: backend.Runner) -> None:
-        self.program, self.run = program, run
-
-    def fits(self, shapes: Sequence[Sequence[int]]) -> bool:
-        """Whether the program is right for arguments of these shapes."""
-        found: Dict[Symbol, int] = {}
-        later: List[Tuple[Poly, int]] = []
-        for extents, shape in zip(self.program.extents, shapes):
-            for extent, value in zip(extents, shape):
-                symbol = extent.symbol()
-                if symbol is None:
-                    later.append((extent, value))
-                elif found.setdefault(symbol, value) != value:
-                    return False
-        if any(not s.low <= v <= s.high for s, v in found.items()):
-            return False
-        if any(_value(p, found) != v for p, v in later):
-            return False
-        return all(COMPARISONS[sign](_value(a, found), _value(b, found))
-                   for a, sign, b in self.program.guards)
-
-
-def _value(p: Any, found: Dict[Symbol, int]) -> int:
-    def known(atom: Any) -> Optional[Poly]:
-        return Poly({(): found.get(atom, atom.value)}) if isinstance(atom, Symbol) else None
-    return p.now().map(known).terms.get((), 0)  # type: ignore[no-any-return]
-
-
-class Group:
-    """What was traced for arguments of the same structure, types, ranks and static values."""
-
-    def __init__(self) -> None:
-        self.variants: List[Variant] = []
-        self.shapes: List[Tuple[Tuple[int, ...], ...]] = []
-        self.only_fixed = False
-
-    def varying(self, shapes: Sequence[Sequence[int]], sizes: str) -> List[Tuple[int, int]]:
-        """The axes that are to be sizes of the run."""
-        if sizes == "fixed" or self.only_fixed:
-            return []
-        if sizes == "dynamic":
-            return [(k, a) for k, s in enumerate(shapes) for a, n in enumerate(s) if n != 1]
-        if not self.shapes:
-            return []
-        nearest = min(self.shapes, key=lambda s: len(_differences(s, shapes)))
-        result = set(_differences(nearest, shapes))
-        for v in self.variants:
-            result |= {(k, a) for k, extents in enumerate(v.program.extents)
-                       for a, e in enumerate(extents) if e.symbol() is not None}
-        return sorted(result)
-
-    def symbol(self, shapes: Sequence[Sequence[int]], at: Tuple[int, int]) -> Symbol:
-        """The size of an axis, bounded by a power of two, ROOM times all that was seen or more.
-
-        Memory is planned for the sizes of a call, so that the bound itself costs nothing."""
-        k, a = at
-        seen = [s[k][a] for s in self.shapes] + [shapes[k][a]]
-        high = 1
-        while high < ROOM*max(seen):
-            high *= 2
-        return Symbol(shapes[k][a], 0 if min(seen) == 0 else 1, min(high, LARGEST_BOUND), at)
-
-
-def _differences(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> List[Tuple[int, int]]:
-    return [(k, n) for k, (s, t) in enumerate(zip(a, b)) for n, (x, y) in enumerate(zip(s, t))
-            if x != y]
 
 
 class NotDirect(Exception):
@@ -135,7 +64,10 @@ class Direct:
         self.count = len(given.leaves)
         self.structure: Optional[tree.Structure] = None
         self.is_known = self.is_over = False
-        self.op = backend.direct(function.called(), [f"x{k}" for k in range(self.count)], self.find)
+        names = given.names()
+        unique = len(set(names)) == len(names)
+        self.op = backend.direct(function._called(), names if unique else [
+            f"x{k}" for k in range(self.count)], self.find)
 
     def find(self, key: Any) -> Tuple[Any, Tuple[int, ...]]:
         """The program for a key of shapes and types: what the table in C asks for.
@@ -145,10 +77,10 @@ class Direct:
         """
         if self.is_over:
             raise NotDirect
-        leaves = [Standing(p[2], p[1]) if p[0] == "array" else Standing((), NUMBERS[p[0]])
+        leaves = [Standing(p[2], p[1]) if p[0] == "array" else NUMBERS[p[0]]
                   for p in key]
         given = self.function._bound(tree.unflatten(self.arguments, leaves), {})
-        run, structure, single = self.function.program_of(given)
+        run, structure, single = self.function._program_of(given)
         made = run.direct() if isinstance(run, backend.Plain) else None
         shown = None if single or _is_tuple(structure) else structure
         if made is None or (self.is_known and shown != self.structure):
@@ -190,7 +122,7 @@ class Function:
         self.signature = _signature_of(f)
         for name in self.static:
             if name not in self.signature.parameters:
-                raise ArgumentError(f"{where}: static_argnames: {self.called()} has no argument "
+                raise ArgumentError(f"{where}: static_argnames: {self._called()} has no argument "
                                     f"'{name}'")
         self.memo: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.groups: Dict[Hashable, Group] = {}
@@ -201,8 +133,10 @@ class Function:
         self.recent: Optional[Direct] = None  # of the last call that was found by its structure
         self.quick: Dict[Hashable, Tuple[backend.Runner, tree.Structure, bool]] = {}
         self.last: Optional[Program] = None
+        self.again: Optional[Callable[[Dict[str, int]], Program]] = None
+        self.fixed: Dict[scope.Place, int] = {}
 
-    def called(self) -> str:
+    def _called(self) -> str:
         """The name of the Python function."""
         return str(getattr(self.f, "__name__", "the function"))
 
@@ -220,33 +154,43 @@ class Function:
             Function, (self.f, self.static, self.sizes, dict(self.options)))
 
     def __repr__(self) -> str:
-        return f"<neoc.function {self.called()}{self.signature}>"
+        return f"<neoc.function {self._called()}{self.signature}>"
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     # ---- calls
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or self.static or scope.is_tracing():
-            return self._call(args, kwargs)
-        known, leaves = self.flat, args
-        if known is None or len(args) != known.count:
-            known = self.recent
-            found = _core.tree_leaves(known.arguments, args) if known is not None else None
-            if found is None:
-                flat, structure = tree.flatten(args)
-                known, found = self.direct.get(structure), tuple(flat)
-                if known is None:
-                    return self._looked_up(structure, flat, args)
-                self.recent = known
-            leaves = found
-        assert known is not None
         try:
+            if kwargs or self.static or scope.is_tracing():
+                return self._call(args, kwargs)
+            known, leaves = self.flat, args
+            if known is None or len(args) != known.count:
+                known = self.recent
+                found = _core.tree_leaves(known.arguments, args) if known is not None else None
+                if found is None:
+                    flat, structure = tree.flatten(args)
+                    known, found = self.direct.get(structure), tuple(flat)
+                    if known is None:
+                        return self._looked_up(structure, flat, args)
+                    self.recent = known
+                leaves = found
+            assert known is not None
             values = known.op(*leaves)
+            self.hits += 1
+            return values if known.structure is None else known.made(values)
         except NotDirect:
-            return self._call(args, kwargs)
-        self.hits += 1
-        return values if known.structure is None else known.made(values)
+            pass
+        except RangeError as problem:
+            if scope.is_tracing() or not _any_large(args):
+                raise shortened(problem)
+        except Exception as problem:
+            raise shortened(problem)
+        return self._call_short(args, kwargs)
+
+    @short
+    def _call_short(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        return self._call(args, kwargs)
 
     def _looked_up(self, structure: tree.Structure, leaves: List[Any],
                    args: Tuple[Any, ...]) -> Any:
@@ -259,7 +203,7 @@ class Function:
         if found is None:
             result = self._call(args, {})
             if not any(isinstance(x, Tensor) for x in leaves):
-                self.quick[key] = self.program_of(self._bound(args, {}))
+                self.quick[key] = self._program_of(self._bound(args, {}))
             return result
         self.hits += 1
         return _result(found, leaves)
@@ -291,7 +235,7 @@ class Function:
         elif all(s == tree.LEAF for s in given.structure[3]):
             self.flat = made
 
-    def program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
+    def _program_of(self, given: "Given") -> Tuple[backend.Runner, tree.Structure, bool]:
         """What is compiled for these arguments."""
         key = given.key()
         with self.lock:
@@ -328,8 +272,22 @@ class Function:
             program = self._traced(given, group, [])
             run = backend.build(program, self.options)
         self.compiled += 1
-        self.last = program
+        self._remember(program, given)
         return Variant(program, run)
+
+    def _remember(self, program: Program, given: "Given") -> None:
+        """What was traced last, and how often a line made a size a number."""
+        self.last = program
+        self.again = functools.partial(
+            with_bounds, self._called(), self._trace_with, program, given.without_values())
+        for place in program.fixed:
+            count = self.fixed[place] = self.fixed.get(place, 0) + 1
+            if count == MOST_FIXED and place[0]:
+                warnings.warn_explicit(
+                    f"{self._called()} was compiled {count} times because of this line: it needs a "
+                    "size as a number, so that each other size is another program. neoc.arange(n) "
+                    "in place of np.arange(n), neoc.zeros(n) and arithmetic of sizes do not",
+                    CompileWarning, *place)
 
     def _traced(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
         try:
@@ -340,15 +298,19 @@ class Function:
             return self._trace(given, group, sorted(more | set(varying)))
 
     def _trace(self, given: "Given", group: Group, varying: List[Tuple[int, int]]) -> Program:
-        symbols = {at: group.symbol(given.shapes, at) for at in varying}
+        return self._trace_with(given, {at: group.symbol(given.shapes, at) for at in varying})
+
+    def _trace_with(self, given: "Given", symbols: Dict[Tuple[int, int], Symbol]) -> Program:
+        """The text for arguments some axes of which are these sizes of the run."""
         extents = [[symbols.get((k, a), n) for a, n in enumerate(shape)]
                    for k, shape in enumerate(given.shapes)]
-        signature = Signature(extents, given.kinds, given.names())
+        signature = Signature(extents, given.kinds, given.names(), given.weak)
         code = getattr(self.f, "__code__", None)
         place = (code.co_filename, code.co_firstlineno) if code else ("", 0)
         return trace_call(given.call, signature, list(symbols.values()), place)
 
     # ---- what was made
+    @short
     def text(self, *args: Any, **kwargs: Any) -> str:
         """The text of the language for these arguments; without any, that of the last trace.
 
@@ -363,7 +325,7 @@ class Function:
         """
         if not args and not kwargs and self.signature.parameters:
             if self.last is None:
-                raise NeoError(f"{self.called()} was not called yet: give shapes, as in "
+                raise NeoError(f"{self._called()} was not called yet: give shapes, as in "
                                "f.text((32, 64), (64, 10))")
             return self.last.text
         given = self._of_shapes(args, kwargs)
@@ -379,6 +341,7 @@ class Function:
                  for k, v in kwargs.items()}
         return self._bound(tuple(leaves), named)
 
+    @short
     def compile(self, *args: Any, **kwargs: Any) -> "Function":
         """Compile now for arguments of these shapes (as of text), and return itself.
 
@@ -387,7 +350,7 @@ class Function:
         >>> f.cache_info().compiled
         1
         """
-        self.program_of(self._of_shapes(args, kwargs))
+        self._program_of(self._of_shapes(args, kwargs))
         return self
 
     def explain(self, what: str = "groups") -> str:
@@ -395,24 +358,36 @@ class Function:
 
         what: "groups", "schedule", "kernels", "memory", "after=PASS".
         """
-        where = f"{self.called()}.explain(): what"
+        where = f"{self._called()}.explain(): what"
         check_explained(where, what)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to explain")
+            raise NeoError(f"{self._called()} was not called yet, so there is nothing to explain: "
+                           "f.compile((32, 64), (64, 10)) compiles it for these shapes")
         return backend.explained(self.last.text, what, self.options)
 
-    def save(self, path: str) -> None:
+    @short
+    def save(self, path: str, bounds: Optional[Mapping[str, int]] = None) -> None:
         """Write the text of the last trace to a file, which `neoc compile` makes a library of.
 
-        Constant arrays that are too large to be written in it are inputs there, and are written
-        beside it as PATH.NAME.npy.
+        bounds: the greatest values of sizes of the run, by their names in the text ({"N": 4096});
+        the function is traced again with them. Results are outputs in the order of the tree: dicts
+        by key. Constant arrays that are too large to be written in it are inputs there, and are
+        written beside it as PATH.NAME.npy.
         """
-        where = f"{self.called()}.save(): path"
+        where = f"{self._called()}.save(): path"
         place = checks.path(where, path)
         if self.last is None:
-            raise NeoError(f"{self.called()} was not called yet, so there is nothing to save")
-        write_text(where, place, self.last.text)
-        for name, value in self.last.inputs:
+            raise NeoError(f"{self._called()} was not called yet, so there is nothing to save: "
+                           "f.compile((32, 64), (64, 10)) compiles it for these shapes")
+        program = self.last
+        if bounds is not None:
+            assert self.again is not None
+            told = f"{self._called()}.save(): bounds"
+            wanted = checks.mapping(told, bounds, "a dict from names of sizes to numbers")
+            program = self.again({name: checks.number(f"{told}['{name}']", n, 1, LARGEST_BOUND)
+                                  for name, n in wanted.items()})
+        write_text(where, place, program.text)
+        for name, value in program.inputs:
             if not isinstance(value, int):
                 np.save(f"{place}.{name}.npy", value)
 
@@ -436,6 +411,11 @@ def _signature_of(f: Any) -> inspect.Signature:
     except (TypeError, ValueError):
         raise checks.wrong_type("neoc.function(): f", "a Python function, whose arguments have "
                                 "names", f) from None
+
+
+def _any_large(args: Any) -> bool:
+    """Whether there are integers of Python's that an int32 does not hold."""
+    return any(type(v) is int and not -2**31 <= v < 2**31 for v in tree.flatten(args)[0])
 
 
 def _any_symbolic(args: Any) -> bool:

@@ -1,8 +1,10 @@
 """The arguments of one call of a traced function: leaves, and what else is a part of the key."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+from collections import OrderedDict
 from typing import Any, Dict, Hashable, List, Sequence, Tuple
 
 import numpy as np
@@ -29,8 +31,18 @@ class Given:
         self.arguments = tuple(dynamic)
         flat, self.structure = tree.flatten(tuple(dynamic.values()))
         self.leaves: List[Any] = [_array(v, self, k) for k, v in enumerate(flat)]
-        self.shapes = [tuple(int(n) for n in v.shape) for v in self.leaves]
-        self.kinds = [kind_of(v.dtype) for v in self.leaves]
+        self.weak = tuple(type(v) in (int, float) for v in self.leaves)
+        self.shapes = [() if w else tuple(int(n) for n in v.shape)
+                       for v, w in zip(self.leaves, self.weak)]
+        self.kinds = [_kind_of_number(v) if w else kind_of(v.dtype)
+                      for v, w in zip(self.leaves, self.weak)]
+
+    def without_values(self) -> "Given":
+        """The same without arrays, for another trace."""
+        made = copy.copy(self)
+        made.leaves = []
+        made.bound = inspect.BoundArguments(self.bound.signature, OrderedDict())
+        return made
 
     def statics(self) -> Tuple[Any, ...]:
         """Static arguments as a key."""
@@ -44,13 +56,13 @@ class Given:
 
     def key(self) -> Hashable:
         """What one program is looked up by."""
-        return (self.arguments, self.structure, tuple(self.shapes), tuple(self.kinds),
+        return (self.arguments, self.structure, tuple(self.shapes), tuple(self.kinds), self.weak,
                 self.statics())
 
     def group(self) -> Hashable:
         """The same without sizes."""
         return (self.arguments, self.structure, tuple(map(len, self.shapes)), tuple(self.kinds),
-                self.statics())
+                self.weak, self.statics())
 
     def names(self) -> List[str]:
         """Names for the leaves: those of the arguments, and of what leads to a leaf in them."""
@@ -69,20 +81,23 @@ class Given:
         return self.function.f(*self.bound.args, **self.bound.kwargs)
 
 
+def _kind_of_number(value: Any) -> str:
+    """The type of a number of Python's where nothing else says one."""
+    return "f32" if type(value) is float else "i32" if -2**31 <= value < 2**31 else "i64"
+
+
 def _array(value: Any, given: Given, number: int) -> Any:
-    """A leaf as what has a shape and a dtype."""
+    """A leaf as what has a shape and a dtype, or as a number of Python's that is weak."""
     if isinstance(value, Tensor):
         return value.numpy()
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return value
     if isinstance(value, bool):
         return np.asarray(value)
-    if isinstance(value, int):
-        return np.asarray(value, np.int32 if -2**31 <= value < 2**31 else np.int64)
-    if isinstance(value, float):
-        return np.asarray(value, np.float32)
+    if isinstance(value, (int, float)):
+        return int(value) if isinstance(value, int) else float(value)
     name = given.arguments[tree.paths(given.structure)[number][0]]
-    raise TypeError(f"argument '{name}' of {given.function.called()} has a {type(value).__name__} "
+    raise TypeError(f"argument '{name}' of {given.function._called()} has a {type(value).__name__} "
                     f"in it, which is no array and no number: {value!r:.60}. What is no tensor is "
                     f"named in static_argnames, and is then a part of the key")
 

@@ -29,7 +29,7 @@ class Captured:
 def lift(value: Any, kind: Optional[str] = None) -> Tensor:
     """A tensor of what is one, of a size, of Python's numbers or of an array."""
     if isinstance(value, Tensor):
-        return _own(value)
+        return _own(value) if value.weak is None else _of_number(value, kind)
     if isinstance(value, Size):
         return from_size(value.poly, kind or "i32")
     if isinstance(value, SizeFloat):
@@ -39,6 +39,13 @@ def lift(value: Any, kind: Optional[str] = None) -> Tensor:
     if value is None or isinstance(value, (str, bytes, dict, set)):
         raise refused(value, "a tensor, an array or a number")
     return constant(value, kind)
+
+
+def _of_number(value: Tensor, kind: Optional[str]) -> Tensor:
+    """A number of Python's in this type, or in its own where it is a float and that is none."""
+    check_alive(value)
+    fits = kind is not None and (kind in FLOATS or value.weak.wide == "i64" and kind != "bool")
+    return value.weak.form(kind if fits else "")  # type: ignore[no-any-return]
 
 
 def _own(value: Tensor) -> Tensor:

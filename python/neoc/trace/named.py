@@ -30,6 +30,16 @@ def refused(value: Any, wanted: str) -> TypeError:
     return problem
 
 
+TORCH = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def refuse_torch_words(where: str, kwargs: Mapping[str, Any]) -> None:
+    """Reject words of PyTorch's for numpy's arguments, and say numpy's."""
+    for word in kwargs:
+        if word in TORCH:
+            raise TypeError(f"{where} takes {TORCH[word]}=, as numpy does, not {word}=")
+
+
 def named(f: F, name: str, prefix: str = "neoc.") -> F:
     """The function, whose exceptions name it and the argument."""
     @functools.wraps(f)
@@ -37,6 +47,8 @@ def named(f: F, name: str, prefix: str = "neoc.") -> F:
         try:
             return f(*args, **kwargs)
         except _TOLD as problem:
+            if type(problem) is TypeError and "unexpected keyword" in str(problem):
+                refuse_torch_words(f"{prefix}{name}()", kwargs)
             raise told(problem, f"{prefix}{name}()", f, args, kwargs) from None
 
     if prefix == "neoc.":  # where pickle finds it

@@ -8,7 +8,7 @@ so that changing them compiles nothing.
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from ..errors import ArgumentError, NameError_, RangeError, Unsupported
 from . import tree
 from .diff import value_and_grad
 from .function import Function
+from .broadcast import is_weak
 from .functions import converted, sqrt, square, sum as total
-from .kinds import dtype_of, kind_of
+from .kinds import FLOATS, dtype_of, kind_of
 from .make import full, lift
 from .module_text import Definition, Lifted, Variable, module
-from .std import Written, _options, _value, call, documented, imports_of
+from .std import Written, _options, _value, agree_on_axes, call, documented, imports_of
 from .tensor import Tensor
 
 Tree = Any
@@ -79,7 +80,7 @@ class Optimizer:
         return self.lifted.uses_step or any(callable(r) for r in self.rates.values())
 
     def _first(self, s: Variable, w: Any) -> Any:
-        kind = kind_of(getattr(w, "dtype", np.asarray(w).dtype))
+        kind = "f32" if type(w) is float else kind_of(getattr(w, "dtype", np.asarray(w).dtype))
         wide = "f32" if kind in ("f16", "bf16") else kind
         target = {"wide(real)": wide, "real": kind, "": "f32"}.get(s.kind, s.kind)
         shape = self._shape(s, tuple(np.shape(w)))
@@ -124,8 +125,8 @@ class Optimizer:
         if lacking:
             raise NameError_(f"{where}: states: expected those of init, '{lacking[0]}' is missing")
         flat, structure = tree.flatten(params)
-        columns = [[self._leaf("params", v) for v in flat],
-                   self._column(gradients, structure, "gradients")]
+        slopes = self._column(gradients, structure, "gradients")
+        columns = [[self._leaf("params", v, g.kind) for v, g in zip(flat, slopes)], slopes]
         columns += [self._column(m, structure, "arguments") for m in more]
         columns += [self._column(states[s.name], structure, s.name)
                     for s in self.definition.states]
@@ -152,9 +153,10 @@ class Optimizer:
                                 f"tree as params, {tree.show(structure)}, given {tree.show(its)}")
         return [self._leaf(what, v) for v in leaves]
 
-    def _leaf(self, what: str, value: Any) -> Tensor:
+    def _leaf(self, what: str, value: Any, kind: str = "") -> Tensor:
+        """A leaf as a tensor; a number of Python's in this type."""
         try:
-            return lift(value)
+            return lift(value, kind if kind and is_weak(value) else None)
         except (TypeError, RangeError) as problem:
             raise type(problem)(f"neoc.optim.{self.definition.name}.update(): {what}: "
                                 f"{problem}") from None
@@ -174,10 +176,15 @@ class Optimizer:
 
     def _one(self, row: List[Tensor], states: Dict[str, Any], step: Optional[Tensor],
              norm: Optional[Tensor]) -> List[Tensor]:
+        agree_on_axes(f"neoc.optim.{self.definition.name}.update()",
+                      [*self.definition.arguments, *self.definition.states], row)
         wide = "f32" if row[0].kind in ("f16", "bf16") else row[0].kind
+        for k, state in enumerate(self.definition.states, len(row) - len(self.definition.states)):
+            if state.kind == "wide(real)" and row[k].kind != wide and row[k].kind in FLOATS:
+                row[k] = converted(row[k], wide)
         for name, rate in self.rates.items():
             value = rate(step) if callable(rate) else states[name]
-            row.append(converted(lift(value), wide))
+            row.append(converted(value if is_weak(value) else lift(value), wide))
         if self.lifted.uses_step:
             assert step is not None
             row.append(step)
@@ -208,7 +215,8 @@ def maker(definition: Definition) -> Callable[..., Optimizer]:
         try:
             signature.bind(**options)
         except TypeError as problem:
-            raise TypeError(f"neoc.optim.{definition.name}(): {problem}") from None
+            raise TypeError(f"neoc.optim.{definition.name}(): {problem}; it takes "
+                            f"{', '.join(signature.parameters) or 'no options'}") from None
         return Optimizer(definition, options)
 
     make.__name__ = make.__qualname__ = definition.name
@@ -261,9 +269,9 @@ class TrainStep:
         """The text of the step; see Function.text."""
         return self.function.text(*args)
 
-    def save(self, path: str) -> None:
+    def save(self, path: str, bounds: Optional[Mapping[str, int]] = None) -> None:
         """Write the text of the step; see Function.save."""
-        self.function.save(path)
+        self.function.save(path, bounds)
 
     def cache_info(self) -> Any:
         """What was compiled; see Function.cache_info."""

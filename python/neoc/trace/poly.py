@@ -66,6 +66,7 @@ class Symbol(Atom):
         self.high = high
         self.origin = origin
         self.name = ""
+        self.first_low = low  # before comparisons of the trace
         self.bound: Optional[Poly] = None
 
     def bind(self, to: IntLike) -> None:
@@ -76,6 +77,10 @@ class Symbol(Atom):
             symbol.low = max(symbol.low, self.low)
             symbol.high = max(symbol.high, self.high)
         self.bound = other
+
+    def root(self) -> "Optional[Symbol]":
+        """The size that it is one with, if it is no constant."""
+        return poly(self).symbol()
 
     def limits(self) -> Tuple[Optional["Poly"], Optional["Poly"]]:
         return Poly({(): self.low}), Poly({(): self.high})

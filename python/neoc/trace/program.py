@@ -1,7 +1,7 @@
 """A traced function as text: its inputs, its results, and the place in Python of each line."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from .control import Loop
 from .scope import Place, Statement, Trace
 from .tensor import Bound, Tensor, TraceError
 from .text import Writer, number, real
+from .weak import argument as weak_argument, inputs_of
 
 LISTED = 64  # elements of a constant that is written into the text
 
@@ -30,8 +31,9 @@ class Signature:
     """Shapes and types of the arguments of one trace: what is compiled for."""
 
     def __init__(self, extents: Sequence[Sequence[Any]], kinds: Sequence[str],
-                 names: Sequence[str]) -> None:
+                 names: Sequence[str], weak: Sequence[bool] = ()) -> None:
         self.extents, self.kinds, self.names = extents, kinds, names
+        self.weak = weak or [False]*len(kinds)
 
 
 class Program:
@@ -40,15 +42,18 @@ class Program:
     inputs: for each name that the text takes the number of the argument, or an array of its own.
     outputs: names of the results, in the order of the leaves; structure: how they make the result.
     extents, bounds: of the arguments: their extents, and their names with the bounds of indices.
+    fixed: lines of Python that need a size as a number.
     """
 
     def __init__(self, text: str, places: List[Place], inputs: List[Tuple[str, Any]],
                  outputs: List[str], structure: tree.Structure, symbols: List[Symbol],
                  guards: List[Tuple[Any, str, Any]], extents: List[List[Poly]],
-                 bounds: Sequence[Tuple[str, Bound]] = ()) -> None:
+                 bounds: Sequence[Tuple[str, Bound]] = (),
+                 fixed: Iterable[Place] = ()) -> None:
         self.text, self.places, self.inputs = text, places, inputs
         self.outputs, self.structure, self.symbols = outputs, structure, symbols
         self.guards, self.extents, self.bounds = guards, extents, bounds
+        self.fixed = set(fixed)
 
     def sizes(self) -> Dict[str, List[Tuple[int, int]]]:
         """Sizes of the run by name: which inputs of the text have each as an extent, and where."""
@@ -79,9 +84,10 @@ def trace_call(call: Callable[[List[Tensor]], Any], signature: Signature,
     trace.symbols = list(symbols)
     source = Argument(place)
     with scope.active(trace):
-        arguments = [Tensor(trace, [poly(e) for e in extents], kind, source=source, name=name)
-                     for extents, kind, name in zip(signature.extents, signature.kinds,
-                                                    signature.names)]
+        arguments = [weak_argument(trace, kind, name, source) if weak else
+                     Tensor(trace, [poly(e) for e in extents], kind, source=source, name=name)
+                     for extents, kind, name, weak in zip(signature.extents, signature.kinds,
+                                                          signature.names, signature.weak)]
         result = call(arguments)
         leaves, structure = tree.flatten(result)
         if not leaves:
@@ -143,6 +149,7 @@ class Heads:
         self.writer = Writer(trace, results)
         self.inputs: List[Tuple[str, Any]] = []
         self.lines: List[Tuple[str, Place]] = []
+        self.read: List[Tensor] = []  # inputs that are arguments
 
     def program(self) -> Program:
         """The whole."""
@@ -152,10 +159,8 @@ class Heads:
         constants = [t for _, t in self.trace.captured.values() if id(t) in writer.live]
         for g in self.trace.graphs.values():
             self.inputs += g.head(writer, self.lines)
-        for k in [v for _, v in self.inputs if isinstance(v, int)]:
-            if not any(g.argument == k for g in self.trace.graphs.values()):
-                argument = self.arguments[k]
-                self.lines.append((_input(writer, argument), argument.place))
+        for t in self.read:
+            self.lines.append((_input(writer, t), t.place))
         for t in constants:
             self.lines.append((_constant(writer, t, self.inputs), t.place))
         writer.block(self.trace.top)
@@ -163,26 +168,37 @@ class Heads:
         text, where = _assembled(self.trace, writer, self.lines, list(dict.fromkeys(names)))
         return Program(text, where, self.inputs, names, self.structure, self.trace.symbols,
                        self.trace.guards, [[e.now() for e in a.extents] for a in self.arguments],
-                       [(writer.name(a), a.bound) for a in self.arguments])
+                       [(writer.name(t), t.bound) for t in map(_bounded, self.arguments)],
+                       self.trace.fixed)
 
     def _name_arguments(self) -> None:
         graphs = {id(g.child): g for g in self.trace.graphs.values()}
         for k, argument in enumerate(self.arguments):
             if id(argument) in graphs:
                 graphs[id(argument)].argument = k
-            elif id(argument) in self.writer.live:
-                self.inputs.append((self.writer.name(argument), k))
+                continue
+            live = [t for t in inputs_of(argument) if id(t) in self.writer.live]
+            self.inputs += [(self.writer.name(t), k) for t in live]
+            self.read += live
 
     def _name_results(self) -> None:
         """Results that no variable holds are called by what leads to them in the result."""
         results = self.writer.results
         for k, (t, path) in enumerate(zip(results, tree.paths(self.structure))):
+            last = path[-1] if path else ""
+            if isinstance(t.source, Statement) and t.source.is_named_by_keys and \
+                    isinstance(last, str) and last.isidentifier():
+                t.name = t.name or last
             if isinstance(t.source, Statement):
                 t.source.call_results(self.writer)
             if not t.name and not t.weak_name and not isinstance(t.source, Loop):
-                last = path[-1] if path else ""
                 t.name = last if isinstance(last, str) and last.isidentifier() else (
                     "y" if len(results) == 1 else f"y{k}")
+
+
+def _bounded(argument: Tensor) -> Tensor:
+    """What has the bound of an argument: of a number, the input that is an index."""
+    return next((t for t in inputs_of(argument) if t.bound is not None), argument)
 
 
 def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]],
@@ -194,7 +210,7 @@ def _assembled(trace: Trace, writer: Writer, heads: List[Tuple[str, Place]],
     for text, place in trace.functions.values():
         lines += [(line, place) for line in text.split("\n")]
     asserts = _conditions(trace, writer)
-    roots = {id(s): s for s in (_root(s) for s in trace.symbols) if s is not None}
+    roots = {id(s): s for s in (s.root() for s in trace.symbols) if s is not None}
     for symbol in roots.values():
         if symbol.name and "." not in symbol.name:
             low = "" if symbol.low == 1 else f"{symbol.low} <= "
@@ -236,10 +252,6 @@ def _as_bound(difference: Poly, sign: str) -> bool:
     else:
         symbol.high = min(symbol.high, end - (sign == "<"))
     return True
-
-
-def _root(symbol: Symbol) -> Optional[Symbol]:
-    return poly(symbol).symbol()
 
 
 def _input(writer: Writer, t: Tensor) -> str:

@@ -55,7 +55,10 @@ class Statement:
     """What gives several tensors at once: a call, a request for gradients, a loop.
 
     uses: the tensors that it reads as wholes; blocks: what stands in it.
+    is_named_by_keys: a key of the function's result is a name for it before those that it has.
     """
+
+    is_named_by_keys = False
 
     def __init__(self, trace: "Trace") -> None:
         self.block = trace.block
@@ -96,6 +99,7 @@ class Trace:
         self.inputs: List[Any] = []
         self.symbols: List[Symbol] = []
         self.guards: List[Tuple[Any, str, Any]] = []
+        self.fixed: Set[Place] = set()  # lines that need a size as a number
         self.captured: Dict[int, Tuple[Any, Any]] = {}
         self.imports: Set[str] = set()
         self.functions: Dict[str, Tuple[str, Place]] = {}
@@ -171,12 +175,12 @@ def _named_leaves(name: str, value: Any) -> Iterator[Tuple[str, Any]]:
 def user_frame() -> Optional[FrameType]:
     """The nearest frame outside of this package."""
     frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None and _is_inside(frame.f_code.co_filename):
+    while frame is not None and is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
 
-def _is_inside(file: str) -> bool:
+def is_inside(file: str) -> bool:
     """Whether a frame is of this package or of numpy, which calls it."""
     return file.startswith((PACKAGE, NUMPY)) or file == "<__array_function__ internals>"
 

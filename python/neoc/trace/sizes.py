@@ -215,6 +215,9 @@ def fix(value: Poly) -> int:
     """Make all sizes in it constants of this trace."""
     for atom in list(value.now().atoms()):
         if isinstance(atom, Symbol) and atom.bound is None:
+            trace = scope.current()
+            if trace is not None:
+                trace.fixed.add(trace.place())
             atom.bind(atom.value)
     return value.value()
 

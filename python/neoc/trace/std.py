@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import CompileError, DTypeError, NeoError, ShapeError
-from . import backend, module_text, nested, scope
+from . import backend, module_text, nested, scope, tree
 from .expr import Apply
 from .functions import converted, pointwise
 from .index import demand_from_zero
@@ -24,15 +24,18 @@ from .poly import Poly, Symbol, at_least, greatest, poly
 from .scope import Statement
 from .named import told
 from .size_floats import number_of
-from .sizes import equal
+from .sizes import equal, fix
 from .tensor import Tensor, TraceError
 from .text import Writer, number
+from .weak import weak_of
 
 NAMES = re.compile(r"[A-Za-z_]\w*")
 
 
 class Call(Statement):
     """y, i = nn.sort(x, descending = true)."""
+
+    is_named_by_keys = True
 
     def __init__(self, name: str, arguments: Sequence[Tensor], options: str) -> None:
         trace = scope.current()
@@ -101,7 +104,8 @@ class StdFunction:
         if scope.current() is None:
             raise TraceError("there is no traced function here; use @neoc.function or neoc.eager()")
         params = {k: lift(v) if not isinstance(v, dict) else v for k, v in params.items()}
-        tensors = self._typed([lift(values.pop(n)) for n in names], params)
+        given = [values.pop(n) for n in names]
+        tensors = self._typed([v if weak_of(v) else lift(v) for v in given], params)
         if self._is_elementwise(tensors):
             return self._elementwise(tensors, values)
         if self.has_layers:
@@ -115,9 +119,12 @@ class StdFunction:
         training = checks.flag("training", options.pop("training", False))
         self._complete(options, params)
         results = [f"r{k}" for k in range(len(d.results))]
-        lines = call_text(f"{d.module}.{d.name}", tensors, _options(options), results,
-                          {d.module}, {}, _Sizes())
-        shapes = _at_place(lambda: nested.parameters_of(lines, "r0"))
+        for v in tree.flatten(params)[0]:
+            for extent in v.extents if isinstance(v, Tensor) else ():
+                fix(extent)
+        shapes = _with_fewer_sizes(tensors, lambda: nested.parameters_of(call_text(
+            f"{d.module}.{d.name}", tensors, _options(options), results, {d.module}, {},
+            _Sizes()), "r0"))
         copy = _copy(d, shapes)
         values = self._values(copy, shapes, params)
         if copy.trains:
@@ -178,25 +185,11 @@ class StdFunction:
     def _typed(self, tensors: List[Tensor], params: Dict[str, Any]) -> List[Tensor]:
         """Arguments in the types of the signature, with the bounds that it asks for."""
         variables = self._variables()
-        sizes: Dict[str, Poly] = {}
-        rest: Optional[Sequence[Poly]] = None
         given = [(v, params[v.name]) for v in self.parameters
                  if isinstance(params.get(v.name), Tensor)]
-        for v, t in given:
-            for k, axis in enumerate(v.axes or []):
-                if axis.isidentifier() and k < t.ndim:
-                    sizes.setdefault(axis, t.extents[k])
-        for v, t in zip(variables, tensors):
-            _check_rank(self.__qualname__, v, t)
-            for k, axis in _axes(v, t):
-                if axis.isidentifier() and k < t.ndim:
-                    _agree(self.__qualname__, v, axis, sizes.setdefault(axis, t.extents[k]),
-                           t.extents[k])
-            dots = _dots(v, t)
-            if dots is not None and v in self.definition.arguments:
-                rest = dots if rest is None else rest
-                _same_dots(self.__qualname__, v, rest, dots)
-        reals = [t.kind for v, t in zip(variables, tensors) if v.kind == "real"]
+        sizes = agree_on_axes(self.__qualname__, variables, tensors, given)
+        reals = [t.kind for v, t in zip(variables, tensors)
+                 if v.kind == "real" and weak_of(t) is None]
         real = joined(self.__qualname__, [k for k in reals if k in FLOATS]) if any(
             k in FLOATS for k in reals) else "f32"
         return [self._one_typed(v, t, real, sizes) for v, t in zip(variables, tensors)]
@@ -205,6 +198,8 @@ class StdFunction:
         kind, _, bound = (p.strip() for p in v.kind.partition("<"))
         wanted = {"real": real, "wide(real)": "f32" if real in ("f16", "bf16") else real}.get(
             kind, kind)
+        if weak_of(t) is not None:
+            t = converted(t, wanted or t.kind)
         if wanted and wanted != t.kind:
             if wanted in FLOATS and t.kind in FLOATS:
                 raise DTypeError(f"{self.__qualname__}: {v.name} is {t.kind}, it takes {wanted}")
@@ -244,6 +239,31 @@ def imports_of(text: str) -> Any:
     """The modules that a text reads."""
     return {m for m in ("nn", "linalg", "optim", "schedule", "vision", "recurrent")
             if re.search(rf"(?<![\w.]){m}\.\w", text)}
+
+
+def agree_on_axes(name: str, variables: Sequence[Variable], tensors: Sequence[Tensor],
+                  given: Sequence[Tuple[Variable, Tensor]] = ()) -> Dict[str, Poly]:
+    """Make axes that a signature calls by one name one size of the run; the sizes by name.
+
+    given: variables that are known already. ShapeError where the axes have other extents.
+    """
+    sizes: Dict[str, Poly] = {}
+    rest: Optional[Sequence[Poly]] = None
+    for v, t in given:
+        for k, axis in enumerate(v.axes or []):
+            if axis.isidentifier() and k < t.ndim:
+                sizes.setdefault(axis, t.extents[k])
+    for v, t in zip(variables, tensors):
+        _check_rank(name, v, t)
+        for k, axis in _axes(v, t):
+            axis = axis.rpartition("<")[2].strip()
+            if axis.isidentifier() and k < t.ndim:
+                _agree(name, v, axis, sizes.setdefault(axis, t.extents[k]), t.extents[k])
+        dots = _dots(v, t)
+        if dots is not None:
+            rest = dots if rest is None else rest
+            _same_dots(name, v, rest, dots)
+    return sizes
 
 
 def _agree(name: str, v: Variable, axis: str, a: Poly, b: Poly) -> None:
@@ -340,12 +360,37 @@ def call(name: str, tensors: Sequence[Tensor], options: str, labels: Sequence[st
 def result_types(name: str, tensors: Sequence[Tensor], options: str, count: int, imports: Any,
                  functions: Dict[str, str]) -> List[Tuple[str, List[Poly], Any]]:
     """Types, extents and bounds of a call's results, by the compiler's front."""
-    sizes = _Sizes()
-    results = [f"r{k}" for k in range(count)]
-    lines = call_text(name, tensors, options, results, imports, functions, sizes)
-    found = _at_place(lambda: backend.shapes_of("\n".join(lines) + "\n"))
-    return [(found[r].kind, [sizes.parsed(e) for e in found[r].extents],
-             sizes.bound(found[r].bound)) for r in results]
+    def ask() -> List[Tuple[str, List[Poly], Any]]:
+        sizes = _Sizes()
+        results = [f"r{k}" for k in range(count)]
+        lines = call_text(name, tensors, options, results, imports, functions, sizes)
+        found = backend.shapes_of("\n".join(lines) + "\n")
+        return [(found[r].kind, [sizes.parsed(e) for e in found[r].extents],
+                 sizes.bound(found[r].bound)) for r in results]
+
+    return _with_fewer_sizes(tensors, ask)  # type: ignore[no-any-return]
+
+
+def _with_fewer_sizes(tensors: Sequence[Tensor], ask: Callable[[], Any]) -> Any:
+    """What the compiler says of a call of these tensors. Where it refuses the call, sizes of the
+    run that are equal in this trace become one, and then constants: what a text needs of the
+    extents of its inputs is in its lines, which the compiler reads."""
+    sizes = [e for t in tensors for e in t.extents]
+
+    def joined_sizes() -> None:
+        for k, a in enumerate(sizes):
+            for b in sizes[:k]:
+                if a.value() == b.value():
+                    equal(a, b)
+
+    for change in (joined_sizes, lambda: [fix(e) for e in sizes]):
+        try:
+            return ask()
+        except CompileError:
+            if all(e.constant() is not None for e in sizes):
+                break
+        change()
+    return _at_place(ask)
 
 
 def call_text(name: str, tensors: Sequence[Tensor], options: str, results: Sequence[str],

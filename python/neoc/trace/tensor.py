@@ -6,7 +6,8 @@ others of numpy's functions arrive here too, by __array_ufunc__ and __array_func
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+import functools
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 import numpy as np
 
@@ -14,10 +15,23 @@ from ..errors import NeoError, RangeError
 from . import scope
 from .expr import Expr, Literal, Number, Read, replaced
 from .kinds import dtype_of
+from .named import refuse_torch_words
 from .poly import Index, Poly, poly
 from .sizes import shown
 
+F = TypeVar("F", bound=Callable[..., Any])
 Bound = Optional[Tuple[Poly, Poly]]
+
+
+def numpy_words(method: F) -> F:
+    """A method of numpy's that tells who gives it `dim=`, as in PyTorch, what it is here."""
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            refuse_torch_words(f"Tensor.{method.__name__}()", kwargs)
+        return method(*args, **kwargs)
+    made: Any = call
+    return made  # type: ignore[no-any-return]
 
 
 class TraceError(NeoError, TypeError):
@@ -47,6 +61,8 @@ class Tensor:
         self.alias: Optional[Tensor] = None
         self.read: Optional[List[Tensor]] = None
         self.value: Any = None
+        self.weak: Any = None  # of a number of Python's: weak.Weak
+        self.inputs: Any = None
         if body is not None:
             trace.block.items.append(self)
 
@@ -325,42 +341,55 @@ class Tensor:
         return _op("repeat_elements", self, count, axis)
 
     # ---- reductions
+    @numpy_words
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("sum", self, axis, dtype=dtype, keepdims=keepdims)
 
+    @numpy_words
     def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("prod", self, axis, dtype=dtype, keepdims=keepdims)
 
+    @numpy_words
     def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("mean", self, axis, dtype=dtype, keepdims=keepdims)
 
+    @numpy_words
     def max(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("max", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def min(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("min", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
         return _op("var", self, axis, ddof=ddof, keepdims=keepdims)
 
+    @numpy_words
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
         return _op("std", self, axis, ddof=ddof, keepdims=keepdims)
 
+    @numpy_words
     def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> "Tensor":
         return _op("argmax", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> "Tensor":
         return _op("argmin", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def any(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("any", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def all(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
         return _op("all", self, axis, keepdims=keepdims)
 
+    @numpy_words
     def cumsum(self, axis: Optional[int] = None) -> "Tensor":
         return _op("cumsum", self, axis)
 
+    @numpy_words
     def cumprod(self, axis: Optional[int] = None) -> "Tensor":
         return _op("cumprod", self, axis)
 
