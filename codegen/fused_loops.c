@@ -19,8 +19,9 @@ typedef struct {
   neo_position_loops open;  /* which share a loop */
   neo_counting_sorts sorts; /* among them */
   neo_in_places in_place;
-  neo_kernel_steps *out;
-  neo_map index; /* empty */
+  neo_kernel_tree *out;
+  neo_trees parts; /* of its tree */
+  neo_map index;   /* empty */
 } maker;
 
 /* ---- a kernel of each group */
@@ -41,16 +42,17 @@ static bool reduces(const neo_form *f) {
 /* A kernel that runs along positions; without a loop: each of its elements asks for all. */
 static neo_position_loop one_loop(maker *x, const neo_group *g) {
   neo_position_loop none = {.g = g};
-  neo_kernel_steps steps = {0};
+  neo_kernel_tree tree = {0};
   neo_kernel *k = NULL;
   if (g->recurrence) {
     neo_recurrence_options o = *x->options;
     o.loops = NEO_LOOPS_NONE;
-    o.choose = serial_segment;
-    x->status = neo_recurrence_kernels(x->m, g, &o, x->a, &steps, x->why);
-    if (x->status || steps.n != 1 || !steps.at[0].kernel)
+    o.schedules =
+        neo_recurrence_schedules(x->m, g->recurrence, o.machine, serial_segment, NULL, x->a);
+    x->status = neo_recurrence_kernels(x->m, g, &o, x->a, &tree, x->why);
+    if (x->status || tree.root->kind != NEO_TREE_MARK)
       return none;
-    return neo_position_loop_of(g, steps.at[0].kernel);
+    return neo_position_loop_of(g, tree.kernels.at[0].kernel);
   }
   neo_schedule s = neo_schedule_serial(x->m, g, x->options->machine);
   neo_segment by_keys;
@@ -69,25 +71,32 @@ static neo_position_loop one_loop(maker *x, const neo_group *g) {
   return y;
 }
 
+static void add_kernel(maker *x, neo_kernel *k) {
+  NEO_PUSH(x->a, &x->out->kernels, (neo_tree_kernel){.kernel = k});
+  const neo_tree *t = neo_tree_of_leaf(x->a, (neo_tree_leaf){0});
+  NEO_PUSH(x->a, &x->parts, neo_tree_mark(x->a, (uint32_t)x->out->kernels.n - 1, t));
+}
+
 /* As if the group were on its own. */
 static void add_apart(maker *x, const neo_group *g) {
-  neo_kernel_step s = {0};
+  neo_kernel *k = NULL;
   if (g->recurrence) {
-    neo_kernel_steps steps = {0};
-    x->status = neo_recurrence_kernels(x->m, g, x->options, x->a, &steps, x->why);
-    for (size_t k = 0; k < steps.n; k++)
-      NEO_PUSH(x->a, x->out, steps.at[k]);
+    neo_recurrence_options o = *x->options;
+    o.schedules =
+        neo_recurrence_schedules(x->m, g->recurrence, o.machine, o.choose, o.choose_ctx, x->a);
+    x->status = neo_recurrence_kernels(x->m, g, &o, x->a, x->out, x->why);
+    NEO_PUSH(x->a, &x->parts, x->out->root);
     return;
   }
   neo_schedule schedule = neo_schedule_default(x->m, g, x->options->machine);
-  x->status = neo_kernel_make(x->m, g, &schedule, false, x->a, &s.kernel, x->why);
-  for (size_t b = 0; !x->status && b < s.kernel->bufs.n; b++) {
-    neo_kbuf *buf = &s.kernel->bufs.at[b];
+  x->status = neo_kernel_make(x->m, g, &schedule, false, x->a, &k, x->why);
+  for (size_t b = 0; !x->status && b < k->bufs.n; b++) {
+    neo_kbuf *buf = &k->bufs.at[b];
     if (buf->shift) /* the plan gives whole tensors to the kernels of loops */
-      buf->origin = neo_lx_int(s.kernel, buf->shift);
+      buf->origin = neo_lx_int(k, buf->shift);
     buf->shift = 0;
   }
-  NEO_PUSH(x->a, x->out, s);
+  add_kernel(x, k);
 }
 
 /* ---- sums by keys */
@@ -328,15 +337,15 @@ static void close(maker *x) {
   if (x->open.n == 1)
     add_apart(x, x->open.at[0].g);
   else if (x->open.n)
-    NEO_PUSH(x->a, x->out, (neo_kernel_step){.kernel = fused(x)});
+    add_kernel(x, fused(x));
   x->open.n = 0;
 }
 
 neo_status neo_fused_loops_kernels(neo_module *m, const neo_group *g,
                                    const neo_recurrence_options *options, neo_arena *a,
-                                   neo_kernel_steps *out, neo_str *why) {
+                                   neo_kernel_tree *out, neo_str *why) {
   maker x = {.m = m, .g = g, .options = options, .a = a, .why = why, .out = out};
-  *out = (neo_kernel_steps){0};
+  *out = (neo_kernel_tree){0};
   neo_map_init(&x.index, a);
   for (size_t k = 0; k < g->loops.n && !x.status; k++) {
     const neo_group *one = &g->loops.at[k];
@@ -356,5 +365,6 @@ neo_status neo_fused_loops_kernels(neo_module *m, const neo_group *g,
   }
   if (!x.status)
     close(&x);
+  out->root = neo_tree_sequence(a, &x.parts);
   return x.status;
 }

@@ -47,6 +47,6 @@ bool neo_position_loop_is_behind(neo_module *m, const neo_position_loop *x, neo_
  * in neo_recurrence_kernels. */
 neo_status neo_fused_loops_kernels(neo_module *m, const neo_group *g,
                                    const neo_recurrence_options *options, neo_arena *a,
-                                   neo_kernel_steps *out, neo_str *why) NEO_MUST_CHECK;
+                                   neo_kernel_tree *out, neo_str *why) NEO_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* Each segment becomes groups and kernels as a program of its own would. Then loops that do not pay in
+/* Each group of a segment becomes a kernel as one of a program would. Then loops that do not pay in
  * the plan, and segments beside them, are copied into one kernel. A slice that is stored is its whole
  * tensor's buffer, from an offset on that the loops' indices give. */
 #include "codegen/recurrence.h"
@@ -17,12 +17,13 @@ typedef struct {
   neo_module *m;
   const neo_group *g;
   const neo_recurrence_options *options;
-  neo_fuse_options fusion;
   neo_arena *a;
   neo_str *why;
   neo_status status;
   neo_prover *prover;
-  neo_machine in_blocks; /* the machine, as kernels in loops over blocks of rows may use it */
+  neo_kernel_tree *out;
+  NEO_VEC(neo_tree_kernel)
+  made;                  /* of each group; leaves have their numbers until kernels are joined */
   uint32_t n_chosen;     /* schedules so far */
   uint32_t n_blocks;     /* such loops around the segment at hand */
   neo_block_range range; /* of the innermost one */
@@ -73,14 +74,6 @@ static const neo_lx *number_of(const maker *x, neo_kernel *k, neo_expr e) {
 
 /* ---- segments */
 
-/* A segment's group is needed where the recurrence is. */
-static neo_group under_conditions(maker *x, const neo_group *g) {
-  neo_group y = *g;
-  for (size_t k = 0; k < x->g->when.n; k++)
-    neo_group_needed_where(x->m, x->a, &y, x->g->when.at[k]);
-  return y;
-}
-
 /* A kernel of a round that changes nothing does nothing. */
 static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
   const neo_node *n = neo_expr_node(x->m, alive);
@@ -93,103 +86,102 @@ static void put_under_alive(const maker *x, neo_kernel *k, neo_expr alive) {
   neo_kernel_put_under(k, neo_lx_loadif(k, buf, at, there, neo_lx_const(k, NEO_BOOL_T, yes)));
 }
 
-static neo_kernel_step made_group(maker *x, const neo_group *of_segment, neo_expr alive) {
-  const neo_machine *machine = x->n_blocks ? &x->in_blocks : machine_of(x);
-  neo_group needed = under_conditions(x, of_segment), *g = &needed;
-  neo_kernel_step s = {0};
-  if (alive.i)
-    neo_group_read_too(x->m, x->a, g, alive);
-  if (x->n_blocks && x->range == NEO_BLOCKS_SERIAL) {
-    g->in_order = true;
-    g->form = NULL; /* which says so, too */
-  }
-  neo_schedule schedule = x->options->choose
-                              ? x->options->choose(x->options->choose_ctx, x->m, g, machine)
-                              : neo_schedule_default(x->m, g, machine);
-  NEO_PUSH(x->a, &s.choices, x->n_chosen++);
+static const neo_tree *made_group(maker *x, const neo_group *g, neo_expr alive) {
+  neo_tree_kernel k = {0};
+  neo_tree_leaf leaf = {.number = (uint32_t)x->made.n};
+  const neo_schedule *schedule = &x->options->schedules[x->made.n];
+  NEO_PUSH(x->a, &k.choices, leaf.number);
   if (x->n_blocks)
-    neo_sum_order_add(x->m, x->a, g, &schedule, &x->order[x->range]);
-  x->status = neo_kernel_make(x->m, g, &schedule, machine->gpu, x->a, &s.kernel, x->why);
+    neo_sum_order_add(x->m, x->a, g, schedule, &x->order[x->range]);
+  x->status = neo_kernel_make(x->m, g, schedule, machine_of(x)->gpu, x->a, &k.kernel, x->why);
   if (alive.i && !x->status)
-    put_under_alive(x, s.kernel, alive);
-  return s;
+    put_under_alive(x, k.kernel, alive);
+  NEO_PUSH(x->a, &x->made, k);
+  return neo_tree_of_leaf(x->a, leaf);
 }
 
-/* The segment as an entry, which returns what is stored. */
-static neo_status fuse_segment(maker *x, const neo_recurrence_step *s, neo_grouping *out) {
-  neo_module *m = x->m;
-  neo_entry_rec e = {.kind = NEO_ENTRY_FORWARD, .name = neo_name_of(m->names, "round")};
-  uint32_t *id = NEO_NEW_ARRAY(x->a, uint32_t, s->roots.n + 1);
-  for (size_t k = 0; k < s->roots.n; k++)
-    id[k] = s->roots.at[k].i;
-  e.outputs = neo_list_new(m, id, s->roots.n);
-  for (size_t k = 0; k < s->roots.n; k++)
-    id[k] = neo_tensor_at(m, s->roots.at[k])->name;
-  e.names = neo_list_new(m, id, s->roots.n);
-  neo_entry_rec *entries = m->entries.at;
-  size_t n = m->entries.n, cap = m->entries.cap;
-  m->entries.at = &e;
-  m->entries.n = m->entries.cap = 1;
-  neo_status status = neo_fuse_with(m, x->a, &x->fusion, out, NULL);
-  m->entries.at = entries;
-  m->entries.n = n;
-  m->entries.cap = cap;
-  return status;
+static void lower_tree(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive);
+
+static void lower_segment(maker *x, neo_trees *to, const neo_recurrence_segment *s,
+                          neo_expr alive) {
+  for (size_t k = 0; !x->status && k < s->groups.n; k++)
+    NEO_PUSH(x->a, to, made_group(x, &s->groups.at[k], alive));
 }
 
-static bool is_of(const neo_recurrence_step *s, const neo_group *g) {
-  neo_def last = g->members.at[g->members.n - 1].def;
-  for (size_t k = 0; k < s->defs.n; k++)
-    if (s->defs.at[k].i == last.i)
-      return true;
-  return false;
+/* Values of an iteration that nobody reads are not computed. */
+static void lower_guard(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+  neo_trees in = {0};
+  if (neo_recurrence_guard_reads(x->m, t)) {
+    lower_tree(x, to, t->children.at[0], t->condition);
+    return;
+  }
+  lower_tree(x, &in, t->children.at[0], alive);
+  if (in.n)
+    NEO_PUSH(x->a, to, neo_tree_guard(x->a, t->condition, neo_tree_sequence(x->a, &in)));
 }
 
-static void add_segment(maker *x, neo_kernel_steps *out, const neo_recurrence_step *s) {
-  neo_grouping grouping;
-  neo_kernel_step where = {.hi = s->when};
-  neo_kernel_steps *to = s->when.i ? &where.steps : out;
-  x->status = fuse_segment(x, s, &grouping);
-  for (size_t k = 0; !x->status && k < grouping.groups.n; k++)
-    if (is_of(s, &grouping.groups.at[k])) /* others make initial values */
-      NEO_PUSH(x->a, to, made_group(x, &grouping.groups.at[k], s->alive));
-  if (where.steps.n) /* values of a round that nobody reads are not computed */
-    NEO_PUSH(x->a, out, where);
+static void lower_band(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+  const neo_tree_rows *rows = &t->band.rows;
+  neo_trees in = {0};
+  neo_block_range around = x->range;
+  x->n_blocks += rows->first.i != 0;
+  x->range = rows->first.i ? rows->range : around;
+  lower_tree(x, &in, t->children.at[0], alive);
+  x->n_blocks -= rows->first.i != 0;
+  x->range = around;
+  if (in.n)
+    NEO_PUSH(x->a, to, neo_tree_of_band(x->a, t->band, neo_tree_sequence(x->a, &in)));
 }
 
-static neo_kernel_steps segments_of(maker *x, const neo_recurrence_steps *from) {
-  neo_kernel_steps out = {0};
-  for (size_t k = 0; k < from->n && !x->status; k++) {
-    const neo_recurrence_step *s = &from->at[k];
-    if (!s->is_loop) {
-      add_segment(x, &out, s);
-      continue;
-    }
-    neo_kernel_step loop = {
-        .index = s->index, .lo = s->lo, .hi = s->hi, .down = s->down, .blocks = s->blocks};
-    neo_block_range around = x->range;
-    x->n_blocks += s->blocks.first.i != 0;
-    x->range = s->blocks.first.i ? s->blocks.range : around;
-    loop.steps = segments_of(x, &s->steps);
-    x->n_blocks -= s->blocks.first.i != 0;
-    x->range = around;
-    if (loop.steps.n)
-      NEO_PUSH(x->a, &out, loop);
+/* Adds the tree with a leaf for each kernel. */
+static void lower_tree(maker *x, neo_trees *to, const neo_tree *t, neo_expr alive) {
+  if (t->kind == NEO_TREE_LEAF)
+    lower_segment(x, to, &loops_of(x)->segments.at[t->leaf.number], alive);
+  else if (t->kind == NEO_TREE_GUARD)
+    lower_guard(x, to, t, alive);
+  else if (t->kind == NEO_TREE_BAND)
+    lower_band(x, to, t, alive);
+  else
+    for (size_t k = 0; k < t->children.n && !x->status; k++)
+      lower_tree(x, to, t->children.at[k], alive);
+}
+
+static bool is_band(const neo_tree *t) {
+  return t->kind == NEO_TREE_BAND;
+}
+
+/* Does the band run blocks of rows? */
+static bool has_rows(const neo_tree *t) {
+  return is_band(t) && t->band.rows.first.i;
+}
+
+/* A vertex may be alone in its block in one batch and not in another: rows run alone where that gives the same bits. */
+static neo_trees all_blocks_alike(maker *x, const neo_trees *from) {
+  neo_trees out = {0};
+  for (size_t k = 0; k < from->n; k++) {
+    const neo_tree *t = from->at[k];
+    neo_tree_band b = t->band;
+    b.rows.range = NEO_BLOCKS_ALL;
+    if (!has_rows(t) || t->band.rows.range == NEO_BLOCKS_ALL)
+      NEO_PUSH(x->a, &out, t);
+    else if (t->band.rows.range == NEO_BLOCKS_WIDE)
+      NEO_PUSH(x->a, &out, neo_tree_of_band(x->a, b, t->children.at[0]));
   }
   return out;
 }
 
-/* A vertex may be alone in its block in one batch and not in another: rows run alone where that gives the same bits. */
-static void run_blocks_alike(neo_kernel_steps *steps) {
-  size_t n = 0;
-  for (size_t k = 0; k < steps->n; k++) {
-    neo_kernel_step s = steps->at[k];
-    if (s.blocks.range == NEO_BLOCKS_SERIAL)
-      continue;
-    s.blocks.range = NEO_BLOCKS_ALL;
-    steps->at[n++] = s;
-  }
-  steps->n = n;
+/* What runs in a band or under a guard, one after the other. */
+static neo_trees parts_of(const maker *x, const neo_tree *t) {
+  const neo_tree *child = t->children.at[0];
+  neo_trees one = {0};
+  if (child->kind == NEO_TREE_SEQUENCE)
+    return child->children;
+  NEO_PUSH(x->a, &one, child);
+  return one;
+}
+
+static const neo_tree_kernel *kernel_at(const maker *x, const neo_tree *leaf) {
+  return &x->made.at[leaf->leaf.number];
 }
 
 /* ---- prices */
@@ -198,15 +190,14 @@ static int64_t middle(const neo_size_rec *r) {
   return r->lo + (r->hi - r->lo) / 2;
 }
 
-static void take_rows(const maker *x, const neo_recurrence_steps *steps) {
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_tree_rows *b = &steps->at[k].blocks;
-    if (b->first.i) {
-      x->sizes[neo_size_number(x->m, b->begin)] = neo_size_at(x->m, b->begin)->usual;
-      x->sizes[neo_size_number(x->m, b->end)] = neo_size_at(x->m, b->end)->usual;
-    }
-    take_rows(x, &steps->at[k].steps);
+static void take_rows(const maker *x, const neo_tree *t) {
+  const neo_tree_rows *r = &t->band.rows;
+  if (has_rows(t)) {
+    x->sizes[neo_size_number(x->m, r->begin)] = neo_size_at(x->m, r->begin)->usual;
+    x->sizes[neo_size_number(x->m, r->end)] = neo_size_at(x->m, r->end)->usual;
   }
+  for (size_t k = 0; k < t->children.n; k++)
+    take_rows(x, t->children.at[k]);
 }
 
 static void take_sizes(maker *x) {
@@ -215,65 +206,66 @@ static void take_sizes(maker *x) {
     const neo_size_rec *r = &x->m->sizes.at[k];
     x->sizes[neo_size_number(x->m, (neo_size){k})] = r->loop_index ? middle(r) : r->hi;
   }
-  take_rows(x, &loops_of(x)->steps);
+  take_rows(x, loops_of(x)->tree.root);
 }
 
 /* Seconds that a kernel saves when its units are divided, less what that costs. */
-static double saved_by(const maker *x, const neo_kernel_step *s) {
+static double saved_by(const maker *x, const neo_tree_kernel *k) {
   const neo_profile *p = &machine_of(x)->profile;
-  double units = (double)neo_kernel_units(s->kernel, x->sizes), workers = p->workers;
+  double units = (double)neo_kernel_units(k->kernel, x->sizes), workers = p->workers;
   double share = units < workers ? units : workers;
-  double alone_s = neo_kernel_work(s->kernel, x->sizes) / p->work_per_s;
+  double alone_s = neo_kernel_work(k->kernel, x->sizes) / p->work_per_s;
   double saved_s = share > 1 ? alone_s * (1 - 1 / share) - p->launch_s : -p->launch_s;
   const neo_recurrence_options *o = x->options;
-  return o->price ? o->price(o->choose_ctx, s->choices.at[0], saved_s) : saved_s;
+  return o->price ? o->price(o->choose_ctx, k->choices.at[0], saved_s) : saved_s;
 }
 
-static bool is_apart(const maker *x, const neo_kernel_step *s);
+static bool is_apart(const maker *x, const neo_tree *t);
 
-/* Does a loop, or a kernel, below these belong in the plan? */
-static bool has_apart(const maker *x, const neo_kernel_steps *steps) {
-  for (size_t k = 0; k < steps->n; k++)
-    if (!steps->at[k].kernel && is_apart(x, &steps->at[k]))
+/* Does a band, or a kernel, below belong in the plan? */
+static bool has_apart(const maker *x, const neo_trees *parts) {
+  for (size_t k = 0; k < parts->n; k++)
+    if (parts->at[k]->kind != NEO_TREE_LEAF && is_apart(x, parts->at[k]))
       return true;
   return false;
 }
 
-static double saved_in(const maker *x, const neo_kernel_steps *steps) {
+static double saved_in(const maker *x, neo_trees parts) {
   double all = 0;
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_kernel_step *s = &steps->at[k];
-    all += s->kernel    ? saved_by(x, s)
-           : s->index.i ? -machine_of(x)->profile.launch_s
-                        : saved_in(x, &s->steps);
+  for (size_t k = 0; k < parts.n; k++) {
+    const neo_tree *t = parts.at[k];
+    all += t->kind == NEO_TREE_LEAF ? saved_by(x, kernel_at(x, t))
+           : is_band(t)             ? -machine_of(x)->profile.launch_s
+                                    : saved_in(x, parts_of(x, t));
   }
   return all;
 }
 
-/* Has each round one thread's work, one kernel after the other? */
-static bool is_sequential(const neo_kernel_steps *steps) {
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_kernel_step *s = &steps->at[k];
-    int64_t units;
-    bool single = s->kernel ? !neo_kernel_threads(s->kernel) &&
-                                  neo_lx_is_int(s->kernel->units, &units) && units <= 1
-                            : !s->blocks.first.i && is_sequential(&s->steps);
-    if (!single)
-      return false;
+/* Has each iteration one thread's work, one kernel after the other? */
+static bool is_sequential(const maker *x, const neo_tree *t) {
+  bool single = !has_rows(t);
+  int64_t units;
+  if (t->kind == NEO_TREE_LEAF) {
+    const neo_kernel *k = kernel_at(x, t)->kernel;
+    return !neo_kernel_threads(k) && neo_lx_is_int(k->units, &units) && units <= 1;
   }
-  return true;
+  for (size_t k = 0; k < t->children.n && single; k++)
+    single = is_sequential(x, t->children.at[k]);
+  return single;
 }
 
-static bool is_apart(const maker *x, const neo_kernel_step *s) {
+static bool is_apart(const maker *x, const neo_tree *t) {
+  bool kernel = t->kind == NEO_TREE_LEAF;
   if (x->options->loops == NEO_LOOPS_EVERY)
     return true;
   if (x->options->loops == NEO_LOOPS_NONE)
     return false;
   if (machine_of(x)->gpu)
-    return s->kernel || !is_sequential(&s->steps);
-  if (s->kernel)
-    return saved_by(x, s) > 0;
-  return has_apart(x, &s->steps) || saved_in(x, &s->steps) > 0;
+    return kernel || !is_sequential(x, t);
+  if (kernel)
+    return saved_by(x, kernel_at(x, t)) > 0;
+  neo_trees parts = parts_of(x, t);
+  return has_apart(x, &parts) || saved_in(x, parts) > 0;
 }
 
 /* ---- buffers */
@@ -323,24 +315,28 @@ static void use_buffer(maker *x, used_tensors *out, const neo_kbuf *b) {
   use_tensor(x, out, memory_of(x, b->tensor, &slice), b->use);
 }
 
-static void use_steps(maker *x, used_tensors *out, const neo_kernel_step *s, size_t n) {
-  for (size_t k = 0; k < n; k++) {
-    const neo_kernel *kernel = s[k].kernel;
-    for (size_t b = 0; kernel && b < kernel->bufs.n; b++)
-      if (!(kernel->bufs.at[b].use & NEO_BUF_SCRATCH))
-        use_buffer(x, out, &kernel->bufs.at[b]);
-    if (s[k].blocks.first.i)
-      use_tensor(x, out, s[k].blocks.first, NEO_BUF_READ);
-    use_steps(x, out, s[k].steps.at, s[k].steps.n);
-  }
+static void use_kernel(maker *x, used_tensors *out, const neo_kernel *k) {
+  for (size_t b = 0; b < k->bufs.n; b++)
+    if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH))
+      use_buffer(x, out, &k->bufs.at[b]);
 }
 
-static void count_uses(maker *x, const neo_kernel_steps *steps) {
-  used_tensors all = {0};
+static void use_tree(maker *x, used_tensors *out, const neo_tree *t) {
+  if (t->kind == NEO_TREE_LEAF)
+    use_kernel(x, out, kernel_at(x, t)->kernel);
+  if (has_rows(t))
+    use_tensor(x, out, t->band.rows.first, NEO_BUF_READ);
+  for (size_t k = 0; k < t->children.n; k++)
+    use_tree(x, out, t->children.at[k]);
+}
+
+static void count_uses(maker *x, const neo_trees *all) {
+  used_tensors used = {0};
   neo_map_init(&x->uses, x->a);
-  use_steps(x, &all, steps->at, steps->n);
-  for (size_t k = 0; k < all.n; k++)
-    neo_map_set(&x->uses, all.at[k].tensor.i, all.at[k].n);
+  for (size_t k = 0; k < all->n; k++)
+    use_tree(x, &used, all->at[k]);
+  for (size_t k = 0; k < used.n; k++)
+    neo_map_set(&x->uses, used.at[k].tensor.i, used.at[k].n);
 }
 
 /* Elements at the largest extents, which need not be those of the largest sizes. */
@@ -411,7 +407,7 @@ static neo_clone_buf place_of(maker *x, const neo_kbuf *from) {
   return y;
 }
 
-/* ---- a kernel of several steps */
+/* ---- a kernel of a tree */
 
 static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
   neo_clone_buf *bufs = NEO_NEW_ARRAY(x->a, neo_clone_buf, from->bufs.n + 1);
@@ -420,7 +416,7 @@ static void clone_kernel(maker *x, neo_block *in, const neo_kernel *from) {
   neo_kernel_clone_into(x->k, in, from, bufs, &x->index);
 }
 
-static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n);
+static void clone_tree(maker *x, neo_block *in, const neo_tree *t);
 
 /* The rows of blocks `at` to the one before `end`, and where there are some. */
 static neo_block *clone_rows(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *at,
@@ -495,24 +491,26 @@ static const neo_lx *blocks_wide_end(maker *x, neo_block *in, const neo_tree_row
 }
 
 /* The run of blocks of one row each, as one block. */
-static void clone_serial(maker *x, neo_block *in, const neo_kernel_step *l) {
+static void clone_serial(maker *x, neo_block *in, const neo_tree *t) {
   neo_kernel *k = x->k;
+  const neo_tree_band *l = &t->band;
   const neo_lx *lo = number_of(x, k, l->lo);
-  const neo_lx *end = blocks_end(x, in, &l->blocks, lo, number_of(x, k, l->hi));
-  const neo_lx *at = blocks_wide_end(x, in, &l->blocks, lo, end);
+  const neo_lx *end = blocks_end(x, in, &l->rows, lo, number_of(x, k, l->hi));
+  const neo_lx *at = blocks_wide_end(x, in, &l->rows, lo, end);
   neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
   neo_block *body = &neo_ls_if(k, in, neo_lx_op2(k, NEO_OP_LT, at, end))->branch.then;
-  clone_steps(x, clone_rows(x, body, &l->blocks, at, end), l->steps.at, l->steps.n);
+  clone_tree(x, clone_rows(x, body, &l->rows, at, end), t->children.at[0]);
 }
 
-static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
+static void clone_loop(maker *x, neo_block *in, const neo_tree *t) {
   neo_kernel *k = x->k;
+  const neo_tree_band *l = &t->band;
   const neo_lx *lo = number_of(x, k, l->lo), *hi = number_of(x, k, l->hi);
   uint32_t var = neo_kernel_var(k, neo_name_text(x->m->names, neo_size_at(x->m, l->index)->name));
-  if (l->blocks.first.i)
-    hi = blocks_end(x, in, &l->blocks, lo, hi);
-  if (l->blocks.range == NEO_BLOCKS_WIDE)
-    hi = blocks_wide_end(x, in, &l->blocks, lo, hi);
+  if (l->rows.first.i)
+    hi = blocks_end(x, in, &l->rows, lo, hi);
+  if (l->rows.range == NEO_BLOCKS_WIDE)
+    hi = blocks_wide_end(x, in, &l->rows, lo, hi);
   neo_ls *loop = neo_ls_for(k, in, NEO_LOOP_SERIAL, var, lo, hi, 1);
   const neo_lx *at = neo_lx_var(k, var);
   if (l->down) {
@@ -522,22 +520,24 @@ static void clone_loop(maker *x, neo_block *in, const neo_kernel_step *l) {
   }
   neo_map_set(&x->index, neo_size_number(x->m, l->index), (uint64_t)(uintptr_t)at);
   neo_block *body = &loop->loop.body;
-  if (l->blocks.first.i)
-    body = clone_rows(x, body, &l->blocks, at, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
-  clone_steps(x, body, l->steps.at, l->steps.n);
+  if (l->rows.first.i)
+    body = clone_rows(x, body, &l->rows, at, neo_lx_op2(k, NEO_OP_ADD, at, neo_lx_int(k, 1)));
+  clone_tree(x, body, t->children.at[0]);
 }
 
-static void clone_steps(maker *x, neo_block *in, const neo_kernel_step *s, size_t n) {
-  for (size_t k = 0; k < n; k++)
-    if (s[k].kernel)
-      clone_kernel(x, in, s[k].kernel);
-    else if (s[k].blocks.range == NEO_BLOCKS_SERIAL)
-      clone_serial(x, in, &s[k]);
-    else if (s[k].index.i)
-      clone_loop(x, in, &s[k]);
-    else
-      clone_steps(x, &neo_ls_if(x->k, in, number_of(x, x->k, s[k].hi))->branch.then, s[k].steps.at,
-                  s[k].steps.n);
+static void clone_tree(maker *x, neo_block *in, const neo_tree *t) {
+  if (t->kind == NEO_TREE_LEAF)
+    clone_kernel(x, in, kernel_at(x, t)->kernel);
+  else if (is_band(t) && t->band.rows.range == NEO_BLOCKS_SERIAL)
+    clone_serial(x, in, t);
+  else if (is_band(t))
+    clone_loop(x, in, t);
+  else if (t->kind == NEO_TREE_GUARD)
+    clone_tree(x, &neo_ls_if(x->k, in, number_of(x, x->k, t->condition))->branch.then,
+               t->children.at[0]);
+  else
+    for (size_t k = 0; k < t->children.n; k++)
+      clone_tree(x, in, t->children.at[k]);
 }
 
 /* On a GPU a block's threads make a loop of many rounds, where they can. */
@@ -548,38 +548,42 @@ static neo_kernel *by_threads(const maker *x, neo_kernel *k) {
   return many ? windows : k;
 }
 
-static void gather_choices(const maker *x, const neo_kernel_step *s, size_t n,
-                           neo_kernel_step *out) {
-  for (size_t k = 0; k < n; k++) {
-    for (size_t i = 0; i < s[k].choices.n; i++)
-      NEO_PUSH(x->a, &out->choices, s[k].choices.at[i]);
-    gather_choices(x, s[k].steps.at, s[k].steps.n, out);
-  }
+static void gather_choices(const maker *x, const neo_tree *t, neo_tree_kernel *out) {
+  if (t->kind == NEO_TREE_LEAF)
+    NEO_PUSH(x->a, &out->choices, t->leaf.number);
+  for (size_t k = 0; k < t->children.n; k++)
+    gather_choices(x, t->children.at[k], out);
 }
 
-static neo_kernel_step joined(maker *x, const neo_kernel_step *s, size_t n) {
-  neo_kernel_step out = {.kernel = neo_kernel_new(x->a, x->g->name)};
+/* Adds the kernel, and returns its mark above the tree. */
+static const neo_tree *marked(const maker *x, neo_tree_kernel k, const neo_tree *t) {
+  NEO_PUSH(x->a, &x->out->kernels, k);
+  return neo_tree_mark(x->a, (uint32_t)x->out->kernels.n - 1, t);
+}
+
+static const neo_tree *joined(maker *x, const neo_tree *t) {
+  neo_tree_kernel out = {.kernel = neo_kernel_new(x->a, x->g->name)};
   used_tensors used = {0};
   x->k = out.kernel;
   x->k->span = neo_def_at(x->m, x->g->members.at[0].def)->span;
   neo_map_init(&x->buf_of, x->a);
   neo_map_init(&x->index, x->a);
   neo_kernel_name_sizes(x->k, x->m);
-  gather_choices(x, s, n, &out);
-  use_steps(x, &used, s, n);
+  gather_choices(x, t, &out);
+  use_tree(x, &used, t);
   add_buffers(x, &used);
-  clone_steps(x, &x->k->body, s, n);
+  clone_tree(x, &x->k->body, t);
   x->k = NULL;
   if (machine_of(x)->gpu)
     out.kernel = by_threads(x, out.kernel);
   x->status = neo_kernel_verify(out.kernel, x->why);
-  return out;
+  return marked(x, out, t);
 }
 
 /* ---- a kernel of its own */
 
-static neo_kernel_step alone(const maker *x, const neo_kernel_step *s) {
-  neo_kernel *k = s->kernel;
+static const neo_tree *alone(const maker *x, const neo_tree *leaf) {
+  neo_kernel *k = kernel_at(x, leaf)->kernel;
   for (size_t b = 0; b < k->bufs.n; b++) {
     neo_kbuf *buf = &k->bufs.at[b];
     const neo_slice *slice;
@@ -592,57 +596,63 @@ static neo_kernel_step alone(const maker *x, const neo_kernel_step *s) {
       buf->origin = neo_lx_op2(k, NEO_OP_ADD, buf->origin, number_of(x, k, slice->offset));
     buf->shift = 0;
   }
-  return *s;
+  return marked(x, *kernel_at(x, leaf), leaf);
 }
 
-static bool is_kernel_of_its_own(const maker *x, const neo_kernel_steps *steps, size_t at) {
-  bool before = at > 0 && !is_apart(x, &steps->at[at - 1]);
-  bool after = at + 1 < steps->n && !is_apart(x, &steps->at[at + 1]);
-  return steps->at[at].kernel && (is_apart(x, &steps->at[at]) || (!before && !after));
+static bool is_kernel_of_its_own(const maker *x, const neo_trees *parts, size_t at) {
+  bool before = at > 0 && !is_apart(x, parts->at[at - 1]);
+  bool after = at + 1 < parts->n && !is_apart(x, parts->at[at + 1]);
+  return parts->at[at]->kind == NEO_TREE_LEAF &&
+         (is_apart(x, parts->at[at]) || (!before && !after));
 }
 
-/* Steps of the plan: loops that belong there; runs of others become a kernel each. */
-static neo_kernel_steps divided(maker *x, const neo_kernel_steps *steps) {
-  neo_kernel_steps out = {0};
-  for (size_t k = 0; k < steps->n && !x->status;) {
-    neo_kernel_step s = steps->at[k];
-    size_t end = k + 1;
-    if (is_kernel_of_its_own(x, steps, k)) {
-      NEO_PUSH(x->a, &out, alone(x, &s));
-    } else if (is_apart(x, &s)) {
-      s.steps = divided(x, &s.steps);
-      NEO_PUSH(x->a, &out, s);
+static const neo_tree *divided(maker *x, const neo_trees *parts);
+
+/* A band or guard that belongs in the plan. */
+static const neo_tree *divided_below(maker *x, const neo_tree *t) {
+  neo_trees parts = parts_of(x, t);
+  const neo_tree *child = divided(x, &parts);
+  return is_band(t) ? neo_tree_of_band(x->a, t->band, child)
+                    : neo_tree_guard(x->a, t->condition, child);
+}
+
+/* The tree of the plan: bands that belong there; runs of others become a kernel each. */
+static const neo_tree *divided(maker *x, const neo_trees *parts) {
+  neo_trees out = {0};
+  for (size_t k = 0, end; k < parts->n && !x->status; k = end) {
+    const neo_tree *t = parts->at[k];
+    neo_trees run = {0};
+    end = k + 1;
+    if (is_kernel_of_its_own(x, parts, k)) {
+      t = alone(x, t);
+    } else if (is_apart(x, t)) {
+      t = divided_below(x, t);
     } else {
-      while (end < steps->n && !is_apart(x, &steps->at[end]))
-        end++;
-      NEO_PUSH(x->a, &out, joined(x, &steps->at[k], end - k));
+      for (end = k; end < parts->n && !is_apart(x, parts->at[end]); end++)
+        NEO_PUSH(x->a, &run, parts->at[end]);
+      t = joined(x, neo_tree_sequence(x->a, &run));
     }
-    k = end;
+    NEO_PUSH(x->a, &out, t);
   }
-  return out;
+  return neo_tree_sequence(x->a, &out);
 }
 
 neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
-                                  neo_kernel_steps *out, neo_str *why) {
-  maker x = {.m = m, .g = g, .options = options, .fusion = *options->fusion, .a = a, .why = why};
-  x.fusion.off |=
-      1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
-  x.in_blocks = *options->machine;
-  x.in_blocks.warpgroups = false; /* a persistent kernel takes none (plan/cooperative.c) */
-  x.in_blocks.few_rows = true;
+                                  neo_kernel_tree *out, neo_str *why) {
+  maker x = {.m = m, .g = g, .options = options, .a = a, .why = why, .out = out};
+  neo_trees parts = {0};
   take_sizes(&x);
-  neo_kernel_steps segments = segments_of(&x, &loops_of(&x)->steps);
+  lower_tree(&x, &parts, loops_of(&x)->tree.root, (neo_expr){0});
   if (x.status)
     return x.status;
   bool alike = neo_sum_orders_equal(&x.order[NEO_BLOCKS_WIDE], &x.order[NEO_BLOCKS_SERIAL]);
   if (options->one_row_blocks ? options->one_row_blocks == NEO_ROWS_IN_BLOCKS : !alike)
-    run_blocks_alike(&segments);
-  count_uses(&x, &segments);
+    parts = all_blocks_alike(&x, &parts);
+  count_uses(&x, &parts);
   x.prover = neo_prover_new(m);
-  *out = divided(&x, &segments);
-  if (!out->n && !x.status) /* there are no rounds */
-    NEO_PUSH(a, out, joined(&x, NULL, 0));
+  /* There may be no iterations. */
+  out->root = parts.n ? divided(&x, &parts) : joined(&x, neo_tree_sequence(a, &parts));
   neo_prover_free(x.prover);
   return x.status;
 }

@@ -11,29 +11,30 @@
 #include "base/machine.h"
 #include "codegen/loop/loop.h"
 #include "fusion/recurrence.h"
-#include "schedule/schedule.h"
+#include "schedule/recurrence.h"
 
-/* A kernel, or a loop around kernels. The buffers of a kernel say by `tensor` what they are: a tensor that
- * the group reads or writes, or one that only the recurrence's kernels use. */
-typedef struct neo_kernel_step neo_kernel_step;
-typedef NEO_VEC(neo_kernel_step) neo_kernel_steps;
-struct neo_kernel_step {
-  neo_kernel *kernel; /* null: a loop */
+/* A kernel of a recurrence. Its buffers say by `tensor` what they are: a tensor that the group reads or writes, or one
+ * that only the recurrence's kernels use. */
+typedef struct {
+  neo_kernel *kernel;
   NEO_VEC(uint32_t)
-  choices; /* of a kernel: numbers of the schedules that it has, in the order in which they were
-                                chosen for this group */
-  /* Its steps run for lo <= index < hi, from the last one on if `down`; without an index (0) once, where
-   * the condition `hi` holds. */
-  neo_size index;
-  neo_expr lo, hi;
-  bool down;
-  neo_tree_rows blocks;
-  neo_kernel_steps steps;
-};
+  choices; /* numbers of the schedules that it has, in the order of the recurrence's tree */
+} neo_tree_kernel;
 
-/* Chooses the schedule of a kernel inside of a recurrence's loops. */
-typedef neo_schedule neo_segment_schedule(void *ctx, neo_module *m, const neo_group *g,
-                                          const neo_machine *machine);
+/* The tree of a recurrence, in which mark k stands for kernels.at[k]: that runs all that is below it. What is above marks,
+ * bands and guards over sizes, is the plan's:
+ *
+ *   band t in 0..T
+ *     seq
+ *       kernel 0
+ *         leaf z[t]
+ *       kernel 1
+ *         band i in 0..N
+ *           leaf h[t, i] */
+typedef struct {
+  const neo_tree *root;
+  NEO_VEC(neo_tree_kernel) kernels;
+} neo_kernel_tree;
 
 /* Which loops are in the plan: those that pay; every one, which is for tests; or none, so that there is one kernel. */
 typedef enum { NEO_LOOPS_PRICED, NEO_LOOPS_EVERY, NEO_LOOPS_NONE } neo_loops;
@@ -44,21 +45,22 @@ typedef enum { NEO_ROWS_BY_ORDER, NEO_ROWS_ALONE, NEO_ROWS_IN_BLOCKS } neo_one_r
 
 typedef struct {
   const neo_machine *machine;
-  const neo_fuse_options *fusion; /* as in neo_fuse_with */
-  neo_segment_schedule *choose;   /* null: by the model of costs */
+  const neo_schedule *schedules; /* of its groups: schedule/recurrence.h */
+  /* Of loops that share no kernel (codegen/fused_loops.h): chooses their schedules; null: by the model of costs. */
+  neo_segment_schedule *choose;
   /* Seconds that are saved when workers share the kernel of this choice, of which `saved_s` is the model's opinion; may be
    * null. Whoever gives the same for other schedules gets the same kernels. */
   double (*price)(void *ctx, uint32_t choice, double saved_s);
   void *choose_ctx; /* of both */
   neo_loops loops;
   neo_one_row_blocks one_row_blocks; /* not 0: of a reference, which may add up in any order */
-  const neo_grouping *all; /* null: nothing takes over memory (codegen/fused_memory.h) */
+  const neo_grouping *all;           /* null: nothing takes over memory (codegen/fused_memory.h) */
 } neo_recurrence_options;
 
-/* Fuses the segments of a group that is a recurrence, chooses schedules, and lowers them; all is in
- * the arena. The module's entries are replaced meanwhile. After a failure `why` has a text. */
+/* Lowers the segments of a group that is a recurrence, each by its schedule; all is in the arena. out->root becomes the
+ * recurrence's tree, its kernels are added to those that are there. After a failure `why` has a text. */
 neo_status neo_recurrence_kernels(neo_module *m, const neo_group *g,
                                   const neo_recurrence_options *options, neo_arena *a,
-                                  neo_kernel_steps *out, neo_str *why) NEO_MUST_CHECK;
+                                  neo_kernel_tree *out, neo_str *why) NEO_MUST_CHECK;
 
 #endif

@@ -114,6 +114,16 @@ neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out,
 /* The same with options; null: the defaults. */
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          struct neo_decisions *decisions) NEO_MUST_CHECK;
+/* Definitions as a program of their own, whose results are the roots. What it reads of others is there before. */
+typedef struct {
+  const neo_def *defs;
+  size_t n_defs;
+  const neo_tensor *roots;
+  size_t n_roots;
+} neo_program;
+/* Groups what the roots need: nothing is cached between calls, and no initial values are made. */
+neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
+                            const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 
 /* The group of others whose loops are fused, of which `loops` is filled. */
 void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g);

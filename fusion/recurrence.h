@@ -25,30 +25,26 @@ typedef struct {
   bool stored;
 } neo_slice;
 
-typedef struct neo_recurrence_step neo_recurrence_step;
-typedef NEO_VEC(neo_recurrence_step) neo_recurrence_steps;
-struct neo_recurrence_step {
-  bool is_loop;
-  /* A loop: its index is a size that takes lo <= index < hi, from the last on if `down`. */
-  neo_size index;
-  neo_expr lo, hi;
-  bool down;
-  neo_tree_rows blocks;
-  neo_recurrence_steps steps;
-  /* A segment runs where the condition holds (0: always), and where `alive`, a read of a tensor of bools at a
-   * position over sizes, is true (0: always): where it is not, it would change nothing that is read. */
-  neo_expr when, alive;
+/* A leaf of the tree. */
+typedef struct {
   NEO_VEC(neo_def) defs;
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
-};
+  NEO_VEC(neo_group) groups; /* what of them becomes one kernel; filled by neo_fuse_with */
+} neo_recurrence_segment;
 
 typedef struct neo_recurrence {
-  neo_recurrence_steps steps;
+  /* Bands around segments. A segment is under a guard over sizes where it does not run in all iterations; under one that
+   * reads a tensor of bools at a position over sizes where it would change nothing that is read. */
+  neo_schedule_tree tree;
+  NEO_VEC(neo_recurrence_segment) segments; /* by the numbers of the leaves, which are in order */
   NEO_VEC(neo_slice) slices;
   neo_map memory;            /* a tensor that segments read -> the one it stands for */
   NEO_VEC(neo_tensor) roots; /* whole tensors that are written to memory */
   NEO_VEC(neo_tensor) reads; /* tensors that are read, each once */
 } neo_recurrence;
+
+/* Does the guard of a segment read an element? */
+bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard);
 
 /* Writes a recurrence as loops. Definitions among them that are no part of it run in its rounds if they have
  * an axis along them (neo_order_round_axis). Of the others those that are given before its own run before

@@ -131,4 +131,41 @@ a, b, c = scan t < T from a[i < 64] = y[i], b[i < 64] = 2*y[i], c[i < 64] = 3*y[
 loss = sum[i] (a[i]*b[i] + c[i])
 train loss using optim.sgd(lr = 0.1)'
 
+# nested DEPTH N: a chain of loops in one another, the innermost of N iterations
+nested() {
+  case $1 in
+    1) printf 'input x[20000]\nu = scan r < %s from u[i < 20000] = x[i] { next u[i] = 0.5*u[i] + x[i] }\noutput u\n' "$2" ;;
+    2) printf 'input x[20000]
+h = scan t < 4 from h[i < 20000] = 0 {
+  u = scan r < %s from u[j < 20000] = h[j] { next u[j] = 0.5*u[j] + x[j] }
+  next h[i] = 0.5*u[i]
+}
+output h
+' "$2" ;;
+    3) printf 'input x[20000]
+h = scan t < 3 from h[i < 20000] = 0 {
+  g = scan s < 4 from g[i < 20000] = h[i] {
+    u = scan r < %s from u[j < 20000] = g[j] { next u[j] = 0.5*u[j] + x[j] }
+    next g[i] = u[i] + x[i]
+  }
+  next h[i] = 0.5*g[i]
+}
+output h
+' "$2" ;;
+  esac
+}
+
+frame_of() { "$NEOC" describe "$1" | sed -n 's/.*, frame \([0-9.]* [KMG]*i*B\),.*/\1/p' | head -1; }
+
+# Memory of loops in loops does not depend on how many iterations there are, and no carry is copied.
+for depth in 1 2 3; do
+  for n in 5 50; do
+    nested $depth $n >"$work/nest$n.expr"
+    frame_of "$work/nest$n.expr" >"$work/frame$n" 2>"$work/out" || { cat "$work/out" >&2; fail "nested $depth $n"; }
+  done
+  [ -s "$work/frame5" ] || fail "nested $depth: no frame"
+  cmp -s "$work/frame5" "$work/frame50" || fail "nested $depth: $(cat "$work/frame5") and $(cat "$work/frame50")"
+  moves_nothing "nested$depth" "$(nested $depth 6)"
+done
+
 exit $status

@@ -26,7 +26,7 @@ static bool is_choice(planner *q, size_t at, neo_choice *c) {
   const neo_group *g = group_at(q, at);
   neo_conditions *when = NEO_NEW_ARRAY(q->scratch, neo_conditions, NEO_MOST_CHOICES);
   int32_t buf;
-  if (g->members.n != 1 || g->roots.n != 1 || g->cached || parts_at(q, at)->n ||
+  if (g->members.n != 1 || g->roots.n != 1 || g->cached || tree_at(q, at)->root ||
       !neo_group_has_form(g) || !neo_choice_of(q->m, g->members.at[0].def, c) ||
       c->of.i != g->roots.at[0].i)
     return false;

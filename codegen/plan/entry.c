@@ -52,7 +52,7 @@ static void set_flags(neo_rt_step *s, const neo_plan_kernel *k) {
     s->flags |= NEO_RT_STEP_UNEVEN;
 }
 
-static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int32_t group) {
+static void add_kernel_run(planner *q, const neo_plan_mark *x, int32_t cached, int32_t group) {
   const neo_plan_kernel *from = &q->env->in->kernels[x->kernel];
   neo_rt_step s = {.op = NEO_RT_STEP_RUN, .arg = (int32_t)x->kernel, .cached = cached};
   s.first = (int32_t)q->p->args.n;
@@ -64,20 +64,28 @@ static void add_part_run(planner *q, const neo_plan_part *x, int32_t cached, int
   push_step(q, s, group);
 }
 
-static int32_t add_loop_row(planner *q, const neo_plan_part *x) {
+/* Of a guard: it runs once, where the condition holds. */
+static neo_rt_loop guard_row(planner *q, neo_expr condition) {
   neo_expr zero = neo_const_int(q->m, NEO_I64_T, 0);
-  neo_rt_loop row = {.index = x->index.i ? (int32_t)neo_size_number(q->m, x->index) : -1,
-                     .lo = neo_plan_program(q->p, x->lo.i ? x->lo : zero),
-                     .hi = neo_plan_program(q->p, x->hi),
-                     .down = x->down,
+  return (neo_rt_loop){.index = -1,
+                       .lo = neo_plan_program(q->p, zero),
+                       .hi = neo_plan_program(q->p, condition),
+                       .begin = -1,
+                       .end = -1};
+}
+
+static neo_rt_loop band_row(planner *q, const neo_tree_band *b) {
+  neo_rt_loop row = {.index = (int32_t)neo_size_number(q->m, b->index),
+                     .lo = neo_plan_program(q->p, b->lo),
+                     .hi = neo_plan_program(q->p, b->hi),
+                     .down = b->down,
                      .begin = -1,
                      .end = -1};
-  if (x->blocks.first.i) {
-    row.begin = (int32_t)neo_size_number(q->m, x->blocks.begin);
-    row.end = (int32_t)neo_size_number(q->m, x->blocks.end);
+  if (b->rows.first.i) {
+    row.begin = (int32_t)neo_size_number(q->m, b->rows.begin);
+    row.end = (int32_t)neo_size_number(q->m, b->rows.end);
   }
-  NEO_PUSH(q->p->arena, &q->p->loops, row);
-  return (int32_t)q->p->loops.n - 1;
+  return row;
 }
 
 static uint8_t flags_of(neo_block_range range) {
@@ -86,26 +94,38 @@ static uint8_t flags_of(neo_block_range range) {
                                       : NEO_RT_STEP_BLOCKS;
 }
 
-static void add_parts(planner *q, const neo_plan_parts *parts, int32_t cached, int32_t group) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    if (!x->is_loop) {
-      add_part_run(q, x, cached, group);
-      continue;
-    }
-    size_t at = q->p->steps.n;
-    neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = add_loop_row(q, x), .cached = cached};
-    if (x->blocks.first.i) {
-      loop.flags = flags_of(x->blocks.range);
-      loop.first = (int32_t)q->p->args.n;
-      add_arg(q, NULL, x->blocks.first);
-    }
-    push_step(q, loop, group);
-    q->depth++;
-    add_parts(q, &x->parts, cached, group);
-    q->depth--;
-    q->p->steps.at[at].n = (int32_t)(q->p->steps.n - at - 1);
+static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group);
+
+/* A band or a guard: a loop around the steps of its child. */
+static void add_loop(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group) {
+  size_t at = q->p->steps.n;
+  bool band = t->kind == NEO_TREE_BAND;
+  neo_rt_loop row = band ? band_row(q, &t->band) : guard_row(q, t->condition);
+  neo_rt_step loop = {.op = NEO_RT_STEP_LOOP, .arg = (int32_t)q->p->loops.n, .cached = cached};
+  NEO_PUSH(q->p->arena, &q->p->loops, row);
+  if (band && t->band.rows.first.i) {
+    loop.flags = flags_of(t->band.rows.range);
+    loop.first = (int32_t)q->p->args.n;
+    add_arg(q, NULL, t->band.rows.first);
   }
+  push_step(q, loop, group);
+  q->depth++;
+  add_tree(q, of, t->children.at[0], cached, group);
+  q->depth--;
+  q->p->steps.at[at].n = (int32_t)(q->p->steps.n - at - 1);
+}
+
+static void add_tree(planner *q, const neo_plan_tree *of, const neo_tree *t, int32_t cached,
+                     int32_t group) {
+  if (t->kind == NEO_TREE_MARK)
+    add_kernel_run(q, &of->marks.at[t->mark], cached, group);
+  else if (t->kind == NEO_TREE_BAND || t->kind == NEO_TREE_GUARD)
+    add_loop(q, of, t, cached, group);
+  else
+    for (size_t k = 0; k < t->children.n; k++)
+      add_tree(q, of, t->children.at[k], cached, group);
 }
 
 static void add_copy(planner *q, int32_t to, int32_t from, neo_tensor copied, neo_tensor like);
@@ -125,10 +145,10 @@ static void add_run(planner *q, size_t step) {
   const neo_group *gr = group_at(q, step);
   if (q->taken[step])
     return;
-  if (parts_at(q, step)->n) {
-    int32_t group = (int32_t)q->order.at[step];
-    add_parts(q, parts_at(q, step), gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0,
-              group);
+  const neo_plan_tree *tree = tree_at(q, step);
+  if (tree->root) {
+    int32_t cached = gr->cached ? plan_cached_group(q->env, q->order.at[step]) : 0;
+    add_tree(q, tree, tree->root, cached, (int32_t)q->order.at[step]);
     return;
   }
   copy_old(q, gr);

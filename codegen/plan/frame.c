@@ -93,17 +93,14 @@ static void share_item(planner *q, neo_tensor t, size_t item) {
 }
 
 /* The tensor whose memory the kernels of the step give to t; 0: t has its own. */
-static neo_tensor given_up(const neo_plan_parts *parts, neo_tensor t) {
-  neo_tensor old = {0};
-  for (size_t k = 0; k < parts->n && !old.i; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    for (size_t b = 0; b < x->tensors.n && !old.i; b++)
-      if (x->tensors.at[b].i == t.i)
-        old = x->over.at[b];
-    if (!old.i)
-      old = given_up(&x->parts, t);
+static neo_tensor given_up(const neo_plan_tree *tree, neo_tensor t) {
+  for (size_t k = 0; k < tree->marks.n; k++) {
+    const neo_plan_mark *x = &tree->marks.at[k];
+    for (size_t b = 0; b < x->tensors.n; b++)
+      if (x->tensors.at[b].i == t.i && x->over.at[b].i)
+        return x->over.at[b];
   }
-  return old;
+  return (neo_tensor){0};
 }
 
 static void place_root(planner *q, size_t at, neo_tensor t);
@@ -178,7 +175,7 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
     set_buf(q, t, buf);
     return;
   }
-  neo_tensor old = given_up(parts_at(q, at), t);
+  neo_tensor old = given_up(tree_at(q, at), t);
   if (!old.i && lies_over(q, at, t))
     old = group_at(q, at)->over;
   if (old.i)
@@ -188,16 +185,16 @@ static void place_root(planner *q, size_t at, neo_tensor t) {
 }
 
 /* What only the kernels of a recurrence use lives as long as it runs. */
-static void place_between(planner *q, size_t at, const neo_plan_parts *parts) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
+static void place_between(planner *q, size_t at) {
+  const neo_plan_tree *tree = tree_at(q, at);
+  for (size_t k = 0; k < tree->marks.n; k++) {
+    const neo_plan_mark *x = &tree->marks.at[k];
     int32_t buf;
     for (size_t b = 0; b < x->tensors.n; b++) {
       neo_tensor t = x->tensors.at[b];
       if (!has_buf(q, t, &buf) && !neo_map_get(&q->item_of, t.i, NULL))
         add_item(q, t, at, at);
     }
-    place_between(q, at, &x->parts);
   }
 }
 
@@ -350,7 +347,7 @@ void plan_frame(planner *q, neo_rt_entry *e) {
     for (size_t k = 0; k < group_at(q, i)->roots.n; k++)
       place_root(q, i, group_at(q, i)->roots.at[k]);
   for (size_t i = 0; i < q->order.n; i++)
-    place_between(q, i, parts_at(q, i));
+    place_between(q, i);
   share_exclusive(q);
   if (q->env->in->gpu)
     spread_small(q);

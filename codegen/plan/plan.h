@@ -50,7 +50,7 @@ typedef struct { /* a tensor in the frame of an entry */
   neo_tensor tensor;
   int32_t buf;
   int64_t offset, size_bytes; /* at the largest sizes */
-  int32_t first, last; /* steps of the entry, from 0, during which it is there */
+  int32_t first, last;        /* steps of the entry, from 0, during which it is there */
 } neo_plan_place;
 
 typedef struct neo_plan {
@@ -69,11 +69,11 @@ typedef struct neo_plan {
   NEO_VEC(neo_rt_entry) entries;
   NEO_VEC(neo_plan_grid) grids;
   NEO_VEC(neo_rt_grid_part) grid_parts;
-  NEO_VEC(neo_plan_chain) chains;      /* none for a processor */
-  NEO_VEC(int32_t) step_group;         /* of each step; -1: a copy */
-  NEO_VEC(uint8_t) step_depth;         /* how many loops are around it */
-  NEO_VEC(neo_plan_place) places;      /* entry after entry */
-  NEO_VEC(neo_rt_place) rt_places;     /* entry after entry */
+  NEO_VEC(neo_plan_chain) chains;  /* none for a processor */
+  NEO_VEC(int32_t) step_group;     /* of each step; -1: a copy */
+  NEO_VEC(uint8_t) step_depth;     /* how many loops are around it */
+  NEO_VEC(neo_plan_place) places;  /* entry after entry */
+  NEO_VEC(neo_rt_place) rt_places; /* entry after entry */
   NEO_VEC(int32_t) places_below;
   NEO_VEC(const char *) entry_symbols; /* the C function of each entry */
   /* What tensors, sizes and entries are called in the text, if neo_plan_rename has run; else empty. */
@@ -96,26 +96,23 @@ typedef struct neo_plan {
  * tests, every one that can. */
 typedef enum { NEO_GRIDS_PRICED, NEO_GRIDS_NONE, NEO_GRIDS_EVERY } neo_grids;
 
-/* Kernels of a recurrence in their loops: numbers in place of kernels. */
-typedef struct neo_plan_part neo_plan_part;
-typedef NEO_VEC(neo_plan_part) neo_plan_parts;
-struct neo_plan_part {
-  bool is_loop;
+typedef struct { /* a run of a kernel in the tree of a recurrence */
   uint32_t kernel;
   NEO_VEC(neo_tensor) tensors; /* of the kernel's buffers, but for scratch */
   NEO_VEC(neo_tensor) over;    /* whose memory these take over: neo_kbuf.over */
-  neo_size index;              /* of a loop, as lo, hi and down: codegen/recurrence.h */
-  neo_expr lo, hi;
-  bool down;
-  neo_tree_rows blocks;
-  neo_plan_parts parts;
-};
+} neo_plan_mark;
+
+/* The tree of a recurrence (codegen/recurrence.h): mark k stands for marks.at[k]. */
+typedef struct {
+  const neo_tree *root; /* null: the group is one kernel */
+  NEO_VEC(neo_plan_mark) marks;
+} neo_plan_tree;
 
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */
 typedef struct {
   const neo_grouping *grouping;
   const uint32_t *kernel_of_group;
-  const neo_plan_parts *parts_of_group; /* of a recurrence, in place of its kernel; else empty */
+  const neo_plan_tree *tree_of_group; /* of loops, in place of the kernel */
   const neo_plan_kernel *kernels;
   size_t n_kernels;
   const neo_machine *machine; /* that a GPU's kernels run on; null: sm_90a */

@@ -74,8 +74,9 @@ static inline neo_conditions conditions_at(const planner *q, size_t step) {
   return (neo_conditions){(uint32_t)g->when.n, g->when.at};
 }
 
-static inline const neo_plan_parts *parts_at(const planner *q, size_t at) {
-  return &q->env->in->parts_of_group[q->order.at[at]];
+/* Of loops; its root is null where the step is one kernel. */
+static inline const neo_plan_tree *tree_at(const planner *q, size_t at) {
+  return &q->env->in->tree_of_group[q->order.at[at]];
 }
 
 /* ---- plan/choices.c */

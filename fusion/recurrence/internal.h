@@ -1,13 +1,14 @@
 /* Private to fusion/recurrence. How a recurrence becomes loops, in steps:
  *
  *   place.c      the order's loops, cut where conditions change (cut.c), and the definitions in them: a
- *                tree of loops and instances
+ *                schedule tree of bands and instances
  *   lead.c       what is made for blocks of rounds though no part of the recurrence
  *   levels.c     which loops run in blocks of rows that do not need each other
  *   kinds.c      what a block of rows of one kind runs
  *   sums.c       sums over rows that grow block by block, where lazy batching is off
  *   tile.c       which loops are tiled, and what is computed for a block of rounds at once
  *   ring.c       of which tensors some slices are enough
+ *   inner_fold.c of which some are along loops in loops, too
  *   level_ring.c of which the rows of two levels are
  *   leave.c      rounds of a `while` that change nothing
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
@@ -41,22 +42,12 @@ typedef struct {
   const neo_expr *assume; /* of the loops around */
   uint32_t n_assume;
   bool partial;            /* nobody reads elements for which the selects of `rec` do not hold */
+  bool of_sum;             /* a part of a sum that grows block by block */
   bool leaf;               /* in the first block of rows, which read none of earlier ones */
   outline_level level;     /* that its rows are of */
   NEO_VEC(neo_expr) apart; /* what is known of rows that it reads; over its axes */
   neo_tensor slice[4];     /* of its results; write.c */
 } outline_instance;
-
-typedef struct outline_step outline_step;
-typedef NEO_VEC(outline_step) outline_steps;
-struct outline_step {
-  outline_instance *at; /* null: a loop */
-  neo_size index;
-  neo_expr lo, hi;
-  bool down;
-  neo_tree_rows blocks;
-  outline_steps steps;
-};
 
 typedef struct
 { /* a loop around the point at hand, or, without an index, a range of its rounds at once */
@@ -66,11 +57,19 @@ typedef struct
   bool first, later; /* it is the first one, or another; neither: it may be any */
 } outline_around;
 
-typedef struct {     /* of a tensor: positions along an axis lie at their remainder by n */
-  neo_tensor tensor; /* that is in memory; 0: the tensor is there as a whole */
+typedef struct { /* positions along an axis lie at their remainder by n */
   uint32_t axis;
-  int64_t n;                   /* 0: as level_ring.c says */
-  const neo_order_step *order; /* the loop along whose rounds they are */
+  int64_t n;
+  const neo_order_step *order; /* the loop along whose iterations they are */
+} outline_fold;
+
+enum { OUTLINE_FOLDS = 4 };
+typedef struct {               /* of a tensor: where its elements lie */
+  neo_tensor tensor;           /* that is in memory; 0: the tensor is there as a whole */
+  const neo_order_step *order; /* the outermost loop */
+  bool levels;                 /* as level_ring.c says, along the axis of fold[0] */
+  uint32_t n_folds;            /* loops along which the storage is folded, the outermost first */
+  outline_fold fold[OUTLINE_FOLDS];
 } outline_ring;
 
 typedef struct { /* a sum over rows */
@@ -89,6 +88,7 @@ typedef struct {
   bool *own;          /* by tensor: a definition of the recurrence makes it */
   bool *stored;       /* by tensor: it is in memory */
   outline_ring *ring; /* by tensor */
+  uint32_t n_tensors; /* that may have a ring: more are made */
   /* What leads the outermost loop at hand, producers first, which is in blocks of so many rounds; 0: of
    * no blocks, and the definitions run before it. */
   const neo_def *lead;
@@ -96,7 +96,8 @@ typedef struct {
   int64_t lead_rounds;
   bool lead_in_blocks; /* of rows: they are among what runs in the loop */
   const neo_loop_options *options;
-  NEO_VEC(outline_sum) sums; /* that grow block by block */
+  NEO_VEC(outline_sum) sums;             /* that grow block by block */
+  NEO_VEC(outline_instance *) instances; /* of the leaves, by their numbers */
   NEO_VEC(outline_around) around;
   neo_tensor alive; /* behind the round where it is false none changes anything; 0: all may */
   /* Of the rows in the block around, where blocks have kinds: the kind, from 1 on, or 0, that the block is of it, and by
@@ -126,6 +127,21 @@ static inline bool outline_makes(const outliner *o, const outline_instance *x, u
       return true;
   return false;
 }
+/* What runs at a leaf. */
+static inline outline_instance *outline_at(const outliner *o, const neo_tree *leaf) {
+  return o->instances.at[leaf->leaf.number];
+}
+/* Adds a leaf, or a band around what is in it. */
+static inline void outline_push(outliner *o, neo_trees *to, outline_instance *x) {
+  neo_tree_leaf leaf = {.number = (uint32_t)o->instances.n};
+  NEO_PUSH(o->a, &o->instances, x);
+  NEO_PUSH(o->a, to, neo_tree_of_leaf(o->a, leaf));
+}
+static inline void outline_push_band(outliner *o, neo_trees *to, neo_tree_band band,
+                                     const neo_trees *in) {
+  band.name = neo_size_at(o->m, band.index)->name;
+  NEO_PUSH(o->a, to, neo_tree_of_band(o->a, band, neo_tree_sequence(o->a, in)));
+}
 bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal);
 static inline bool outline_is_read(const neo_node *n) {
   return n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE;
@@ -140,21 +156,21 @@ uint32_t outline_cuts(const outliner *o, const neo_def_rec *rec, uint32_t axis, 
 bool outline_distance(const outliner *o, neo_expr a, neo_expr b, int64_t *x);
 
 /* place.c: the order's loop, cut into loops and instances. */
-outline_steps outline_place(outliner *o, const neo_order_step *order);
+neo_trees outline_place(outliner *o, const neo_order_step *order);
 /* The definition as an instance in the loops around. */
 outline_instance *outline_instance_of(outliner *o, neo_def d);
 /* Adds what runs in each round of the loop, in the loops around. */
-void outline_add_steps(outliner *o, outline_steps *steps, const neo_order_step *order);
+void outline_add_steps(outliner *o, neo_trees *steps, const neo_order_step *order);
 /* A size for the loop's index, in [lo, hi), and that it is there. */
 neo_size outline_index_of(outliner *o, const neo_order_step *order, neo_expr lo, neo_expr hi);
 /* Adds the loop over its rounds lo .. hi - 1. */
-void outline_add_rounds(outliner *o, outline_steps *steps, const neo_order_step *order, neo_expr lo,
+void outline_add_rounds(outliner *o, neo_trees *steps, const neo_order_step *order, neo_expr lo,
                         neo_expr hi);
 void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi);
 /* Is a <= b, by what holds in the loops around? */
 bool outline_at_most(const outliner *o, neo_expr a, neo_expr b);
 /* Adds a definition behind the loops. */
-void outline_place_behind(outliner *o, outline_steps *steps, neo_def d);
+void outline_place_behind(outliner *o, neo_trees *steps, neo_def d);
 
 /* lead.c: adds the definitions that lead the loop to its members, if all of them can. Without streaming what leads blocks of
  * rows is made in them. */
@@ -165,7 +181,7 @@ void outline_lead(outliner *o, neo_order_step *order);
 neo_tensor outline_blocks_of(const outliner *o, const neo_order_step *order, bool *leads);
 /* Adds the loop over blocks. Nothing in the first one reads rows of earlier ones: it has code of its own where others
  * do (`leads`). */
-void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step *order,
+void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *order,
                         neo_tensor blocks, bool leads);
 /* Notes in x->apart that rows read from other blocks lie before the block around, or behind it. In the first block
  * there are none before: such a read becomes -1. */
@@ -180,7 +196,7 @@ neo_tensor outline_level_table(const outliner *o, const outline_instance *x, neo
 /* kinds.c: of how many kinds blocks of rows are. */
 int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks);
 /* Adds the steps of a block, for each kind those that it runs. */
-void outline_add_kinds(outliner *o, outline_steps *steps, const neo_order_step *order,
+void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                        const outline_around *block, neo_size index);
 /* The expression of instance x where kinds of rows are known: its own row is `own`. */
 neo_expr outline_of_kind(outliner *o, neo_expr own, neo_expr e);
@@ -193,30 +209,46 @@ neo_expr outline_own_row(const outliner *o, const outline_instance *x);
 void outline_find_sums(outliner *o, const neo_order_step *order, const neo_def *behind, size_t n);
 /* Before the loops all of them are 0. In a block its rows are added. Behind the loops follows the end of sum d, if it
  * has one; false: d is none of the sums. */
-void outline_begin_sums(outliner *o, outline_steps *steps);
-void outline_grow_sums(outliner *o, outline_steps *steps, neo_expr begin, neo_expr end);
-bool outline_end_sum(outliner *o, outline_steps *steps, neo_def d);
+void outline_begin_sums(outliner *o, neo_trees *steps);
+void outline_grow_sums(outliner *o, neo_trees *steps, neo_expr begin, neo_expr end);
+bool outline_end_sum(outliner *o, neo_trees *steps, neo_def d);
 
 /* tile.c: how many rounds a block of the loop has, 0: it is not tiled; hoisted[k]: step k is a definition that
  * is computed for a block's rounds at once, before them. */
 int64_t outline_block_of(outliner *o, const neo_order_step *order, bool *hoisted);
 
 /* ring.c: finds o->ring, for the tensors that are not needed outside. */
-void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order);
+void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order);
+/* Adds the stores of their tensors to the recurrence's tree. */
+void outline_add_stores(outliner *o);
+
+/* inner_fold.c: adds the folds along loops in the outermost one to a tensor's; *ring has that of the outermost, if any. */
+void outline_fold_inner(const outliner *o, const neo_tree *tree, const neo_order_step *order,
+                        neo_tensor t, outline_ring *ring);
+/* Does x write where an element lies that p reads, or makes, by such a fold? Both are in one iteration of the outermost
+ * loop. */
+bool outline_overwrites_inner(const outliner *o, const outline_ring *r, uint32_t tensor,
+                              const outline_instance *x, const outline_instance *p);
+/* How many slices of the tensor there are along the loop; 0: all. */
+static inline int64_t outline_slices(const outline_ring *r, const neo_order_step *loop) {
+  for (uint32_t k = 0; k < r->n_folds; k++)
+    if (r->fold[k].order == loop)
+      return r->fold[k].n;
+  return 0;
+}
 
 /* Does instance x, which runs after p or is p, write where an element lies that p reads, or makes? Then what p computes is
  * not to be computed again where x has run. */
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p);
 
 /* level_ring.c: are the rows of two levels of the tensor enough, which the member makes? */
-bool outline_has_level_ring(const outliner *o, const outline_steps *steps,
-                            const neo_order_step *order, neo_tensor t,
-                            const neo_order_member *member);
+bool outline_has_level_ring(const outliner *o, const neo_tree *tree, const neo_order_step *order,
+                            neo_tensor t, const neo_order_member *member);
 
 /* leave.c: finds o->alive, which is then stored. */
 void outline_find_alive(outliner *o, const neo_order_step *order);
 /* Marks the instances that are left out in rounds behind it; o->ring is known. */
-void outline_leave(outliner *o, const neo_order_step *order, const outline_steps *steps);
+void outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
 
 /* The recurrence reads t. */
 static inline void outline_add_read(outliner *o, neo_tensor t) {
@@ -226,7 +258,7 @@ static inline void outline_add_read(outliner *o, neo_tensor t) {
   NEO_PUSH(o->a, &o->out->reads, t);
 }
 
-/* segments.c: instances that follow one another in a round. */
+/* segments.c: instances that follow one another in an iteration. */
 typedef NEO_VEC(outline_instance *) outline_open;
 /* The instance of the open segment that makes what instance x reads there, an index into `open`;
  * OUTLINE_MEMORY: none does, and what is read is in memory; OUTLINE_UNKNOWN: one may make it. */
@@ -236,11 +268,11 @@ int outline_producer(const outliner *o, const outline_open *open, const outline_
 /* Calls f with each read of the instance and the number of axes that it may use. */
 void outline_reads(const outliner *o, const outline_instance *x,
                    void (*f)(void *ctx, neo_expr read, uint32_t n_axes), void *ctx);
-/* Writes the steps as loops around segments; marks what is stored. */
-neo_recurrence_steps outline_segments(outliner *o, const outline_steps *from);
+/* Writes the tree as one of segments; marks what is stored. */
+const neo_tree *outline_segments(outliner *o, const neo_tree *from);
 
 /* write.c: the instance as a definition of segment s. */
-void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
+void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies);
 
 #endif

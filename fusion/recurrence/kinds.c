@@ -18,7 +18,7 @@ int64_t outline_kinds_of(const neo_module *m, neo_tensor blocks) {
   return 1;
 }
 
-void outline_add_kinds(outliner *o, outline_steps *steps, const neo_order_step *order,
+void outline_add_kinds(outliner *o, neo_trees *steps, const neo_order_step *order,
                        const outline_around *block, neo_size index) {
   neo_module *m = o->m;
   int64_t n = outline_kinds_of(m, block->blocks);

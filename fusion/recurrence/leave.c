@@ -69,7 +69,8 @@ static bool is_carry(const leaving *l, const neo_order_member *x) {
   const neo_def_rec *d = neo_def_at(m, x->def);
   neo_tensor t = result_of(l, x->def);
   neo_expr e = neo_list_expr(m, d->finish, 0);
-  return l->o->ring[t.i].tensor.i && d->out.n == 1 && !d->out_map.n &&
+  const outline_ring *r = &l->o->ring[t.i];
+  return r->n_folds == 1 && outline_slices(r, l->order) && d->out.n == 1 && !d->out_map.n &&
          neo_expr_node(m, e)->op == NEO_OP_SELECT &&
          is_condition(l, neo_expr_arg(m, e, 0), x->axis) &&
          is_round_before(m, neo_expr_arg(m, e, 2), t, x->axis);
@@ -156,26 +157,25 @@ static int64_t slices_of(const leaving *l) {
   int64_t n = 1;
   for (uint32_t k = 0; k < l->order->n_members; k++) {
     neo_def d = l->order->member[k].def;
-    int64_t own = l->kind[d.i] == CARRIED ? l->o->ring[result_of(l, d).i].n : 0;
+    bool carried = l->kind[d.i] == CARRIED;
+    int64_t own = carried ? outline_slices(&l->o->ring[result_of(l, d).i], l->order) : 0;
     n = own > n ? own : n;
   }
   return n;
 }
 
-static void leave_rounds(const leaving *l, const outline_steps *steps, int64_t n) {
+static void leave_rounds(const leaving *l, const neo_tree *t, int64_t n) {
   neo_module *m = l->o->m;
-  for (size_t k = 0; k < steps->n; k++) {
-    outline_instance *x = steps->at[k].at;
-    if (!x) {
-      leave_rounds(l, &steps->at[k].steps, n);
-      continue;
-    }
-    const neo_order_member *own = outline_member(l->order, x->def);
-    if (!own || l->kind[x->def.i] == NEEDED || x->rounds != 1 || !x->fixed[own->axis])
-      continue;
-    neo_expr at = neo_op2(m, NEO_OP_SUB, x->base[own->axis], outline_number(l->o, n));
-    x->alive = neo_load_else(m, l->alive, &at, 1, neo_const_bool(m, true), x->rec.span);
-  }
+  for (size_t k = 0; k < t->children.n; k++)
+    leave_rounds(l, t->children.at[k], n);
+  if (t->kind != NEO_TREE_LEAF)
+    return;
+  outline_instance *x = outline_at(l->o, t);
+  const neo_order_member *own = outline_member(l->order, x->def);
+  if (!own || l->kind[x->def.i] == NEEDED || x->rounds != 1 || !x->fixed[own->axis])
+    return;
+  neo_expr at = neo_op2(m, NEO_OP_SUB, x->base[own->axis], outline_number(l->o, n));
+  x->alive = neo_load_else(m, l->alive, &at, 1, neo_const_bool(m, true), x->rec.span);
 }
 
 /* The tensor that a value of a member is chosen by, if it stays false. */
@@ -197,11 +197,11 @@ void outline_find_alive(outliner *o, const neo_order_step *order) {
     o->stored[o->alive.i] = true;
 }
 
-void outline_leave(outliner *o, const neo_order_step *order, const outline_steps *steps) {
+void outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t) {
   leaving l = {.o = o, .order = order, .alive = o->alive};
   if (!o->alive.i)
     return;
   l.kind = NEO_NEW_ARRAY(o->a, leaving_kind, o->m->defs.n);
   if (find_kinds(&l))
-    leave_rounds(&l, steps, slices_of(&l));
+    leave_rounds(&l, t, slices_of(&l));
 }

@@ -46,23 +46,20 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   }
 }
 
-static void look_steps(look_ring *l, const outline_steps *steps) {
-  for (size_t k = 0; k < steps->n && l->good; k++) {
-    l->x = steps->at[k].at;
-    if (!l->x) {
-      look_steps(l, &steps->at[k].steps);
-      continue;
-    }
-    if (outline_makes(l->o, l->x, l->tensor.i))
-      l->good = l->x->level.first.i && l->x->base[l->member->axis].i;
-    outline_reads(l->o, l->x, look, l);
-  }
+static void look_tree(look_ring *l, const neo_tree *t) {
+  for (size_t k = 0; k < t->children.n && l->good; k++)
+    look_tree(l, t->children.at[k]);
+  if (t->kind != NEO_TREE_LEAF)
+    return;
+  l->x = outline_at(l->o, t);
+  if (outline_makes(l->o, l->x, l->tensor.i))
+    l->good = l->x->level.first.i && l->x->base[l->member->axis].i;
+  outline_reads(l->o, l->x, look, l);
 }
 
-bool outline_has_level_ring(const outliner *o, const outline_steps *steps,
-                            const neo_order_step *order, neo_tensor t,
-                            const neo_order_member *member) {
+bool outline_has_level_ring(const outliner *o, const neo_tree *tree, const neo_order_step *order,
+                            neo_tensor t, const neo_order_member *member) {
   look_ring l = {.o = o, .order = order, .tensor = t, .member = member, .good = true};
-  look_steps(&l, steps);
+  look_tree(&l, tree);
   return l.good && l.adjacent;
 }

@@ -294,8 +294,8 @@ static neo_size row_size(outliner *o, const char *name, int64_t lo, int64_t hi, 
   return neo_size_add(o->m, r);
 }
 
-/* Adds the steps of a round. Its rows are the sizes begin and end, which are made here. */
-static void add_rows(outliner *o, outline_step *out, const neo_order_step *order,
+/* Adds what runs in an iteration. Its rows are the sizes begin and end, which are made here. */
+static void add_rows(outliner *o, neo_tree_band *out, neo_trees *in, const neo_order_step *order,
                      outline_around block) {
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
   neo_module *m = o->m;
@@ -307,10 +307,10 @@ static void add_rows(outliner *o, outline_step *out, const neo_order_step *order
   /* Blocks are of one row or of all: by products, the root of all is in the middle. The first one of a tree has half. */
   double many = block.first ? (double)rows / 2 : sqrt((double)rows);
   int64_t usual = rows > 1 ? (int64_t)ceil(many) : 1;
-  out->blocks.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
-  out->blocks.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
-  block.lo = neo_size_ref(m, out->blocks.begin);
-  block.hi = neo_size_ref(m, out->blocks.end);
+  out->rows.begin = row_size(o, "begin", 0, rows > 0 ? rows - 1 : 0, depth + 1, 0);
+  out->rows.end = row_size(o, "end", 1, rows > 1 ? rows : 1, depth + 2, usual);
+  block.lo = neo_size_ref(m, out->rows.begin);
+  block.hi = neo_size_ref(m, out->rows.end);
   outline_assume_between(o, outline_number(o, block.later), block.lo, block.hi);
   NEO_PUSH(o->a, &o->assume, neo_op2(m, NEO_OP_LE, block.hi, all));
   assume_block(o, &block);
@@ -318,34 +318,35 @@ static void add_rows(outliner *o, outline_step *out, const neo_order_step *order
     block.lo = outline_number(o, 0);
   o->blocks += 3; /* sizes that change in the loop */
   if (outline_kinds_of(m, block.blocks) == 1)
-    o->level = (outline_level){block.blocks, out->blocks.range == NEO_BLOCKS_SERIAL,
+    o->level = (outline_level){block.blocks, out->rows.range == NEO_BLOCKS_SERIAL,
                                neo_size_ref(m, out->index), block.lo, block.hi};
-  if (out->blocks.range == NEO_BLOCKS_SERIAL) {
-    outline_add_rounds(o, &out->steps, order, block.lo, block.hi);
+  if (out->rows.range == NEO_BLOCKS_SERIAL) {
+    outline_add_rounds(o, in, order, block.lo, block.hi);
   } else {
     NEO_PUSH(o->a, &o->around, block);
-    outline_add_kinds(o, &out->steps, order, &block, out->index);
+    outline_add_kinds(o, in, order, &block, out->index);
     o->around.n--;
   }
   o->level = (outline_level){0};
-  outline_grow_sums(o, &out->steps, block.lo, block.hi);
+  outline_grow_sums(o, in, block.lo, block.hi);
   o->blocks -= 3;
 }
 
 /* The rounds lo .. hi - 1 are blocks of rows. */
-static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
+static void add_range(outliner *o, neo_trees *steps, const neo_order_step *order,
                       outline_around block, neo_block_range range, neo_expr lo, neo_expr hi) {
   size_t n_assume = o->assume.n;
-  outline_step out = {.lo = lo, .hi = hi, .down = order->down};
-  out.blocks = (neo_tree_rows){.first = block.blocks, .range = range};
+  neo_trees in = {0};
+  neo_tree_band out = {.lo = lo, .hi = hi, .down = order->down};
+  out.rows = (neo_tree_rows){.first = block.blocks, .range = range};
   out.index = outline_index_of(o, order, lo, hi);
   outline_assume_between(o, lo, neo_size_ref(o->m, out.index), hi);
-  add_rows(o, &out, order, block);
+  add_rows(o, &out, &in, order, block);
   o->assume.n = n_assume;
-  NEO_PUSH(o->a, steps, out);
+  outline_push_band(o, steps, out, &in);
 }
 
-void outline_add_blocks(outliner *o, outline_steps *steps, const neo_order_step *order,
+void outline_add_blocks(outliner *o, neo_trees *steps, const neo_order_step *order,
                         neo_tensor blocks, bool leads) {
   neo_module *m = o->m;
   outline_around first = {.order = order, .blocks = blocks, .first = true};

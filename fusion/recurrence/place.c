@@ -428,7 +428,7 @@ static uint32_t part_cuts(outliner *o, const outline_instance *x, uint32_t axis,
 }
 
 /* Adds the instance, cut along its axes from `axis` on. */
-static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, uint32_t axis) {
+static void add_parts(outliner *o, neo_trees *steps, outline_instance *x, uint32_t axis) {
   neo_expr cut[MOST_CUTS];
   range r[MOST_RANGES];
   uint32_t n = 0, n_out = x->rec.n_out;
@@ -437,7 +437,7 @@ static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, ui
       n = part_cuts(o, x, axis, cut, MOST_CUTS);
   if (!n) {
     if (!is_unread(o, x))
-      NEO_PUSH(o->a, steps, (outline_step){.at = x});
+      outline_push(o, steps, x);
     return;
   }
   axis--;
@@ -456,7 +456,7 @@ static void add_parts(outliner *o, outline_steps *steps, outline_instance *x, ui
   }
 }
 
-static void add_def(outliner *o, outline_steps *steps, neo_def d) {
+static void add_def(outliner *o, neo_trees *steps, neo_def d) {
   outline_instance *x = outline_instance_of(o, d);
   add_parts(o, steps, x, 0);
 }
@@ -561,24 +561,24 @@ void outline_assume_between(outliner *o, neo_expr lo, neo_expr at, neo_expr hi) 
   NEO_PUSH(o->a, &o->assume, neo_op2(o->m, NEO_OP_LT, at, hi));
 }
 
-static void add_loop(outliner *o, outline_steps *steps, const neo_order_step *order,
-                     const range *r) {
+static void add_loop(outliner *o, neo_trees *steps, const neo_order_step *order, const range *r) {
   size_t n_assume = o->assume.n;
   neo_expr base = r->base.i ? r->base : outline_number(o, 0);
-  outline_step out = {
+  neo_trees in = {0};
+  neo_tree_band out = {
       .lo = difference(o, r->lo, base), .hi = difference(o, r->hi, base), .down = order->down};
   out.index = outline_index_of(o, order, out.lo, out.hi);
   neo_expr at = sum(o, base, neo_size_ref(o->m, out.index));
   outline_assume_between(o, r->from.i ? r->from : r->lo, at, r->to.i ? r->to : r->hi);
   NEO_PUSH(o->a, &o->around,
            (outline_around){.order = order, .index = at, .lo = r->lo, .hi = r->hi});
-  outline_add_steps(o, &out.steps, order);
+  outline_add_steps(o, &in, order);
   o->around.n--;
   o->assume.n = n_assume;
-  NEO_PUSH(o->a, steps, out);
+  outline_push_band(o, steps, out, &in);
 }
 
-void outline_add_rounds(outliner *o, outline_steps *steps, const neo_order_step *order, neo_expr lo,
+void outline_add_rounds(outliner *o, neo_trees *steps, const neo_order_step *order, neo_expr lo,
                         neo_expr hi) {
   add_loop(o, steps, order, &(range){.lo = lo, .hi = hi});
 }
@@ -613,8 +613,7 @@ static neo_expr at_most(const outliner *o, neo_expr a, neo_expr b) {
 }
 
 /* A definition for all rounds of the range at once that it has positions in. */
-static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const range *r,
-                        neo_def d) {
+static void add_at_once(outliner *o, neo_trees *steps, const tiled *t, const range *r, neo_def d) {
   outline_around at_once = {.order = t->order, .lo = r->lo, .hi = r->hi};
   const neo_order_member *x = outline_member(at_once.order, d);
   neo_expr first = outline_number(o, x->delay);
@@ -629,7 +628,7 @@ static void add_at_once(outliner *o, outline_steps *steps, const tiled *t, const
 }
 
 /* One block: what is hoisted for all of its rounds, then the rounds. */
-static void add_block(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+static void add_block(outliner *o, neo_trees *steps, const tiled *t, const range *r) {
   if (is_empty(o, r))
     return;
   for (uint32_t k = 0; k < t->order->n_steps; k++)
@@ -639,26 +638,26 @@ static void add_block(outliner *o, outline_steps *steps, const tiled *t, const r
 }
 
 /* The blocks that are whole, in a loop over them. */
-static void add_blocks(outliner *o, outline_steps *steps, const tiled *t, neo_expr lo,
-                       neo_expr hi) {
+static void add_blocks(outliner *o, neo_trees *steps, const tiled *t, neo_expr lo, neo_expr hi) {
   neo_module *m = o->m;
   size_t n_assume = o->assume.n;
   if (outline_at_most(o, hi, lo))
     return;
-  outline_step out = {.index = outline_index_of(o, t->order, lo, hi), .lo = lo, .hi = hi};
+  neo_trees in = {0};
+  neo_tree_band out = {.index = outline_index_of(o, t->order, lo, hi), .lo = lo, .hi = hi};
   out.down = t->order->down;
   neo_expr at = neo_size_ref(m, out.index), first = times(o, at, t->rounds);
   outline_assume_between(o, lo, at, hi);
   o->blocks++;
   range r = {.lo = first, .hi = sum(o, first, outline_number(o, t->rounds)), .base = first};
-  add_block(o, &out.steps, t, &r);
+  add_block(o, &in, t, &r);
   o->blocks--;
   o->assume.n = n_assume;
-  NEO_PUSH(o->a, steps, out);
+  outline_push_band(o, steps, out, &in);
 }
 
 /* Blocks begin at multiples of their rounds; those at the ends may be shorter. */
-static void add_tiled(outliner *o, outline_steps *steps, const tiled *t, const range *r) {
+static void add_tiled(outliner *o, neo_trees *steps, const tiled *t, const range *r) {
   neo_module *m = o->m;
   neo_expr lo = over(o, sum(o, r->lo, outline_number(o, t->rounds - 1)), t->rounds);
   neo_expr hi = over(o, r->hi, t->rounds);
@@ -674,8 +673,7 @@ static void add_tiled(outliner *o, outline_steps *steps, const tiled *t, const r
 }
 
 /* Tiles the loop if something is hoisted out of blocks. */
-static bool try_tiled(outliner *o, outline_steps *steps, const neo_order_step *order,
-                      const range *r) {
+static bool try_tiled(outliner *o, neo_trees *steps, const neo_order_step *order, const range *r) {
   bool *hoisted = NEO_NEW_ARRAY(o->a, bool, order->n_steps + 1);
   tiled t = {.order = order, .within = *order, .hoisted = hoisted};
   t.rounds = outline_block_of(o, order, hoisted);
@@ -690,8 +688,7 @@ static bool try_tiled(outliner *o, outline_steps *steps, const neo_order_step *o
   return true;
 }
 
-static void add_range(outliner *o, outline_steps *steps, const neo_order_step *order,
-                      const range *r) {
+static void add_range(outliner *o, neo_trees *steps, const neo_order_step *order, const range *r) {
   outline_around at_once = {.order = order, .lo = r->lo, .hi = r->hi};
   if (is_empty(o, r))
     return;
@@ -712,7 +709,7 @@ static uint32_t loop_ranges(outliner *o, const neo_order_step *order, range *r) 
   return ranges_of(o, lo, hi, cut, n, r);
 }
 
-static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *order) {
+static void add_loops(outliner *o, neo_trees *steps, const neo_order_step *order) {
   range r[MOST_RANGES];
   bool leads;
   neo_tensor blocks = outline_blocks_of(o, order, &leads);
@@ -725,7 +722,7 @@ static void add_loops(outliner *o, outline_steps *steps, const neo_order_step *o
     add_range(o, steps, order, &r[order->down ? n - 1 - k : k]);
 }
 
-void outline_add_steps(outliner *o, outline_steps *steps, const neo_order_step *order) {
+void outline_add_steps(outliner *o, neo_trees *steps, const neo_order_step *order) {
   for (uint32_t k = 0; k < order->n_steps; k++)
     if (order->step[k].def.i)
       add_def(o, steps, order->step[k].def);
@@ -748,7 +745,7 @@ static range in_block(const outliner *o, const range *r, const range *block) {
 }
 
 /* A block: what leads it, for all of its rounds at once, then the rounds. */
-static void add_led_block(outliner *o, outline_steps *steps, const neo_order_step *order,
+static void add_led_block(outliner *o, neo_trees *steps, const neo_order_step *order,
                           const range *block, const range *r, uint32_t n) {
   NEO_PUSH(o->a, &o->around, (outline_around){.order = order, .lo = block->lo, .hi = block->hi});
   for (size_t k = 0; k < o->n_lead; k++)
@@ -761,12 +758,13 @@ static void add_led_block(outliner *o, outline_steps *steps, const neo_order_ste
 }
 
 /* One loop over the blocks. The last one may be shorter: its ranges end where all rounds do. */
-static void add_led(outliner *o, outline_steps *steps, const neo_order_step *order, const range *r,
+static void add_led(outliner *o, neo_trees *steps, const neo_order_step *order, const range *r,
                     uint32_t n) {
   size_t n_assume = o->assume.n;
   neo_expr none = outline_number(o, 0), rounds = outline_number(o, o->lead_rounds);
   neo_expr end = r[n - 1].hi;
-  outline_step out = {.lo = none, .down = order->down};
+  neo_trees in = {0};
+  neo_tree_band out = {.lo = none, .down = order->down};
   out.hi = over(o, sum(o, end, outline_number(o, o->lead_rounds - 1)), o->lead_rounds);
   out.index = outline_index_of(o, order, out.lo, out.hi);
   neo_expr at = neo_size_ref(o->m, out.index), first = times(o, at, o->lead_rounds);
@@ -777,10 +775,10 @@ static void add_led(outliner *o, outline_steps *steps, const neo_order_step *ord
     rounds = neo_op2(o->m, NEO_OP_MIN, rounds, rest);
   range block = {.lo = first, .hi = sum(o, first, rounds)};
   o->blocks++;
-  add_led_block(o, &out.steps, order, &block, r, n);
+  add_led_block(o, &in, order, &block, r, n);
   o->blocks--;
   o->assume.n = n_assume;
-  NEO_PUSH(o->a, steps, out);
+  outline_push_band(o, steps, out, &in);
 }
 
 /* Are there ranges of several rounds that need no loop? They are worth more at once than in blocks. */
@@ -795,8 +793,8 @@ static bool has_free_rounds(outliner *o, const neo_order_step *order, const rang
   return false;
 }
 
-outline_steps outline_place(outliner *o, const neo_order_step *order) {
-  outline_steps out = {0};
+neo_trees outline_place(outliner *o, const neo_order_step *order) {
+  neo_trees out = {0};
   range r[MOST_RANGES];
   bool leads, in_blocks = outline_blocks_of(o, order, &leads).i;
   uint32_t n = o->lead_rounds && !in_blocks ? loop_ranges(o, order, r) : 0;
@@ -813,6 +811,6 @@ outline_steps outline_place(outliner *o, const neo_order_step *order) {
   return out;
 }
 
-void outline_place_behind(outliner *o, outline_steps *steps, neo_def d) {
+void outline_place_behind(outliner *o, neo_trees *steps, neo_def d) {
   add_def(o, steps, d);
 }

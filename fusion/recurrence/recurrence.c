@@ -63,28 +63,27 @@ static void mark(outliner *o, const bool *leaves) {
 }
 
 /* How often instances run, one after the other, at the largest sizes. */
-static double runs_of(const outliner *o, const outline_steps *steps) {
-  double all = 0;
-  for (size_t k = 0; k < steps->n; k++) {
-    const outline_step *s = &steps->at[k];
-    neo_facts none = {0};
-    int64_t lo, rounds = 1;
-    if (!s->at)
-      (void)neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, s->hi, s->lo), &lo, &rounds);
-    all += s->at ? 1 : (double)rounds * runs_of(o, &s->steps);
-  }
-  return all;
+static double runs_of(const outliner *o, const neo_tree *t) {
+  double all = t->kind == NEO_TREE_LEAF;
+  neo_facts none = {0};
+  int64_t lo, rounds = 1;
+  for (size_t k = 0; k < t->children.n; k++)
+    all += runs_of(o, t->children.at[k]);
+  if (t->kind == NEO_TREE_BAND)
+    (void)neo_interval(o->p, &none, neo_op2(o->m, NEO_OP_SUB, t->band.hi, t->band.lo), &lo,
+                       &rounds);
+  return (double)rounds * all;
 }
 
 /* Of the orders, the one with the fewest runs: what is left in a run is a vector, or a product. */
-static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, outline_steps *steps) {
+static uint32_t best_of(outliner *o, neo_order_step *orders, uint32_t n, neo_trees *steps) {
   uint32_t best = 0;
   int64_t rounds = 0;
   double least = 0;
   for (uint32_t k = 0; k < n; k++) {
     outline_lead(o, &orders[k]);
-    outline_steps other = outline_place(o, &orders[k]);
-    double x = n > 1 ? runs_of(o, &other) : 0;
+    neo_trees other = outline_place(o, &orders[k]);
+    double x = n > 1 ? runs_of(o, neo_tree_sequence(o->a, &other)) : 0;
     if (k && x >= least)
       continue;
     *steps = other;
@@ -178,18 +177,21 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
   o.own = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.stored = NEO_NEW_ARRAY(a, bool, m->tensors.n);
   o.ring = NEO_NEW_ARRAY(a, outline_ring, m->tensors.n);
+  o.n_tensors = (uint32_t)m->tensors.n;
   o.out = NEO_NEW(a, neo_recurrence);
   neo_map_init(&o.out->memory, a);
   mark(&o, leaves);
-  outline_steps steps;
+  neo_trees steps;
   uint32_t best = best_of(&o, orders, n_orders, &steps);
   for (size_t k = x.own + x.lead; k < n; k++)
     if (!outline_end_sum(&o, &steps, all[k]))
       outline_place_behind(&o, &steps, all[k]);
   outline_find_alive(&o, &orders[best]);
-  outline_rings(&o, &steps, &orders[best]);
-  outline_leave(&o, &orders[best], &steps);
-  o.out->steps = outline_segments(&o, &steps);
+  const neo_tree *tree = neo_tree_sequence(a, &steps);
+  outline_rings(&o, tree, &orders[best]);
+  outline_leave(&o, &orders[best], tree);
+  o.out->tree.root = outline_segments(&o, tree);
+  outline_add_stores(&o);
   find_memory(&o);
   neo_prover_free(o.p);
   return o.out;
@@ -200,4 +202,8 @@ const neo_slice *neo_recurrence_slice(const neo_recurrence *r, neo_tensor slice)
     if (r->slices.at[k].slice.i == slice.i)
       return &r->slices.at[k];
   return NULL;
+}
+
+bool neo_recurrence_guard_reads(const neo_module *m, const neo_tree *guard) {
+  return neo_expr_node(m, guard->condition)->op == NEO_OP_LOAD_ELSE;
 }

@@ -135,21 +135,23 @@ static void look_made(ring *r, const outline_instance *x) {
   need(r, from_start ? first + x->rounds : 0);
 }
 
-static void look_steps(ring *r, const outline_steps *steps, bool outermost) {
-  for (size_t k = 0; k < steps->n && r->good; k++) {
-    const outline_step *s = &steps->at[k];
-    if (!s->at) {
-      r->behind = true;
-      look_steps(r, &s->steps, false);
-      continue;
-    }
-    r->x = s->at;
-    if (outline_makes(r->o, s->at, r->tensor.i)) {
-      look_made(r, s->at);
-      r->head += outermost && !r->behind ? s->at->rounds : 0;
-    }
-    outline_reads(r->o, s->at, look, r);
+static void look_leaf(ring *r, outline_instance *x, bool outermost) {
+  r->x = x;
+  if (outline_makes(r->o, x, r->tensor.i)) {
+    look_made(r, x);
+    r->head += outermost && !r->behind ? x->rounds : 0;
   }
+  outline_reads(r->o, x, look, r);
+}
+
+/* outermost: it is in no band. */
+static void look_tree(ring *r, const neo_tree *t, bool outermost) {
+  if (t->kind == NEO_TREE_LEAF)
+    look_leaf(r, outline_at(r->o, t), outermost);
+  bool band = t->kind == NEO_TREE_BAND;
+  r->behind = r->behind || band;
+  for (size_t k = 0; k < t->children.n && r->good; k++)
+    look_tree(r, t->children.at[k], outermost && !band);
 }
 
 /* ---- tensors */
@@ -160,14 +162,14 @@ static bool is_longer(const ring *r) {
   return neo_interval(r->o->p, &none, extent_of(r), &lo, &hi) && hi > r->n;
 }
 
-static neo_tensor ring_tensor(const ring *r) {
+static neo_tensor ring_tensor(const ring *r, const outline_ring *folds) {
   neo_module *m = r->o->m;
   neo_tensor_rec t = *neo_tensor_at(m, r->tensor);
   uint32_t extent[64];
   for (uint32_t k = 0; k < t.extent.n; k++)
-    extent[k] =
-        (k == r->member->axis && r->n ? outline_number(r->o, r->n) : neo_list_expr(m, t.extent, k))
-            .i;
+    extent[k] = neo_list_at(m, t.extent, k);
+  for (uint32_t k = 0; k < folds->n_folds; k++)
+    extent[folds->fold[k].axis] = outline_number(r->o, folds->fold[k].n).i;
   t.extent = neo_list_new(m, extent, t.extent.n);
   neo_element_ends_drop(&t);
   t.pieces = (neo_list){0};
@@ -182,7 +184,29 @@ static bool is_lead(const outliner *o, neo_def d) {
   return false;
 }
 
-static void find_ring(outliner *o, const outline_steps *steps, const neo_order_step *order,
+/* Along the outermost loop, and those in it. What is in place of the element that it is computed of is folded along the
+ * outermost one alone. */
+static void find_folds(ring *r, const neo_tree *tree, neo_def d, outline_ring *out) {
+  bool lead = is_lead(r->o, d);
+  if (lead) {
+    r->n = r->o->lead_rounds;
+  } else {
+    look_tree(r, tree, true);
+    need(r, r->head);
+  }
+  outline_ring inner = *out;
+  if (!lead)
+    outline_fold_inner(r->o, tree, r->order, r->tensor, &inner);
+  r->n = !lead && (r->reads_round || inner.n_folds) ? r->n_apart : r->n;
+  if (r->good && is_longer(r)) {
+    out->fold[0].n = r->n;
+    out->n_folds = 1;
+  }
+  for (uint32_t k = 0; k < inner.n_folds && out->n_folds < OUTLINE_FOLDS; k++)
+    out->fold[out->n_folds++] = inner.fold[k];
+}
+
+static void find_ring(outliner *o, const neo_tree *tree, const neo_order_step *order,
                       neo_tensor t) {
   const neo_tensor_rec *rec = neo_tensor_at(o->m, t);
   ring r = {
@@ -193,29 +217,47 @@ static void find_ring(outliner *o, const outline_steps *steps, const neo_order_s
   r.member = outline_member(order, d);
   if (!r.member || neo_def_at(o->m, d)->out_map.n)
     return;
-  if (outline_has_level_ring(o, steps, order, t, r.member)) {
-    r.n = 0;
-    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, 0, order};
-    return;
+  outline_ring out = {.order = order, .fold = {{r.member->axis, 0, order}}};
+  out.levels = outline_has_level_ring(o, tree, order, t, r.member);
+  if (!out.levels)
+    find_folds(&r, tree, d, &out);
+  if (out.levels || out.n_folds) {
+    out.tensor = ring_tensor(&r, &out);
+    o->ring[t.i] = out;
   }
-  if (is_lead(o, d)) {
-    r.n = o->lead_rounds;
-  } else {
-    look_steps(&r, steps, true);
-    need(&r, r.head);
-    r.n = r.reads_round ? r.n_apart : r.n;
-  }
-  if (r.good && is_longer(&r))
-    o->ring[t.i] = (outline_ring){ring_tensor(&r), r.member->axis, r.n, order};
 }
 
-void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step *order) {
-  uint32_t n = (uint32_t)o->m->tensors.n; /* more are made */
+void outline_rings(outliner *o, const neo_tree *t, const neo_order_step *order) {
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
     for (uint32_t i = 0; i < out.n; i++)
-      if (neo_list_at(o->m, out, i) < n)
-        find_ring(o, steps, order, (neo_tensor){neo_list_at(o->m, out, i)});
+      if (neo_list_at(o->m, out, i) < o->n_tensors)
+        find_ring(o, t, order, (neo_tensor){neo_list_at(o->m, out, i)});
+  }
+}
+
+/* The stores of what lies in circular buffers. Where rows of a level lie is no matter of the row alone. */
+void outline_add_stores(outliner *o) {
+  neo_module *m = o->m;
+  for (uint32_t t = 1; t < o->n_tensors; t++) {
+    const outline_ring *r = &o->ring[t];
+    neo_store s = {.tensor = {t}, .scope = o->out->tree.root};
+    if (!r->n_folds)
+      continue;
+    s.rank = neo_tensor_rank(m, s.tensor);
+    neo_expr *at = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    neo_expr *extent = NEO_NEW_ARRAY(o->a, neo_expr, s.rank + 1);
+    for (uint32_t k = 0; k < s.rank; k++) {
+      extent[k] = neo_tensor_extent(m, r->tensor, k);
+      at[k] = neo_axis_ref(m, k);
+    }
+    for (uint32_t k = 0; k < r->n_folds; k++) {
+      uint32_t axis = r->fold[k].axis;
+      at[axis] = neo_op2(m, NEO_OP_MOD, at[axis], extent[axis]);
+    }
+    s.at = at;
+    s.extent = extent;
+    NEO_PUSH(o->a, &o->out->tree.stores, s);
   }
 }
 
@@ -223,7 +265,8 @@ void outline_rings(outliner *o, const outline_steps *steps, const neo_order_step
 
 typedef struct {
   const outliner *o;
-  const outline_ring *ring;
+  const neo_order_step *order; /* the outermost loop, along which there are n slices */
+  int64_t n;
   uint32_t tensor;
   const neo_order_member *member; /* which makes it */
   const outline_instance *reader;
@@ -238,22 +281,25 @@ static void look_overwritten(void *ctx, neo_expr read, uint32_t n_axes) {
   if (neo_expr_node(l->o->m, read)->attr != l->tensor)
     return;
   neo_expr at = neo_expr_arg(l->o->m, read, l->member->axis);
-  l->is = l->is || !reach_of(l->o, l->ring->order, l->member, l->reader, at, &rounds) ||
-          rounds + l->later >= l->ring->n;
+  l->is = l->is || !reach_of(l->o, l->order, l->member, l->reader, at, &rounds) ||
+          rounds + l->later >= l->n;
 }
 
 static bool overwrites(const outliner *o, const outline_instance *x, const outline_instance *p,
                        uint32_t tensor) {
   const outline_ring *r = &o->ring[tensor];
-  if (!r->tensor.i || !r->n)
+  int64_t n = outline_slices(r, r->order);
+  if (!r->n_folds)
     return false;
-  overwrite_look l = {o, r, tensor, outline_member(r->order, x->def), p, 0, false};
+  overwrite_look l = {o, r->order, n, tensor, outline_member(r->order, x->def), p, 0, false};
   if (!rounds_between(o, r->order, p->round, x->round, &l.later))
     return true;
-  if (p != x && p->def.i == x->def.i && !l.later) /* parts of a round have elements of their own */
+  if (!l.later && outline_overwrites_inner(o, r, tensor, x, p))
+    return true;
+  if (!n || (p != x && p->def.i == x->def.i && !l.later)) /* parts of a round have own elements */
     return false;
   outline_reads(o, p, look_overwritten, &l);
-  return l.is || (l.later >= r->n && outline_makes(o, p, tensor));
+  return l.is || (l.later >= n && outline_makes(o, p, tensor));
 }
 
 bool outline_overwrites(const outliner *o, const outline_instance *x, const outline_instance *p) {

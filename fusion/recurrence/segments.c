@@ -68,10 +68,10 @@ int outline_producer(const outliner *o, const outline_open *open, const outline_
 
 typedef struct {
   outliner *o;
-  bool write; /* the second walk: all that is stored is known */
-  outline_open open;
-  neo_recurrence_step *segment; /* that is open; null: none is */
-  neo_map copies;               /* a tensor in memory -> the tensor that stands for it */
+  bool write;        /* the second walk: all that is stored is known */
+  outline_open open; /* instances of the segment that is open; none: none is */
+  neo_tree_leaf leaf;
+  neo_map copies; /* a tensor in memory -> the tensor that stands for it */
 } segmenter;
 
 typedef struct {
@@ -98,7 +98,7 @@ static void look_stored(void *ctx, neo_expr read, uint32_t n_axes) {
 
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
-  if (!s->segment || s->segment->when.i != x->when.i || s->segment->alive.i != x->alive.i)
+  if (!s->open.n || s->open.at[0]->when.i != x->when.i || s->open.at[0]->alive.i != x->alive.i)
     return false;
   for (size_t k = 0; k < s->open.n; k++)
     if (outline_overwrites(s->o, x, s->open.at[k]))
@@ -107,56 +107,81 @@ static bool joins(segmenter *s, const outline_instance *x) {
   return !l.unknown;
 }
 
-static void close_segment(segmenter *s) {
-  s->segment = NULL;
+/* The positions of the instance, by output axis. */
+static neo_instance instance_of(const outliner *o, const outline_instance *x) {
+  neo_expr *lo = NEO_NEW_ARRAY(o->a, neo_expr, x->rec.n_out + 1);
+  neo_expr *hi = NEO_NEW_ARRAY(o->a, neo_expr, x->rec.n_out + 1);
+  for (uint32_t k = 0; k < x->rec.n_out; k++) {
+    bool part = x->fixed[k] || x->extent[k].i;
+    lo[k] = part && !x->base[k].i ? outline_number(o, 0) : x->base[k];
+    if (part && !x->fixed[k])
+      hi[k] = neo_op2(o->m, NEO_OP_ADD, lo[k], x->extent[k]);
+  }
+  return (neo_instance){x->def, lo, hi};
+}
+
+static void close_segment(segmenter *s, neo_trees *to) {
+  if (!s->open.n)
+    return;
+  const outline_instance *x = s->open.at[0];
+  for (size_t k = 0; k < s->open.n && s->write; k++)
+    if (!s->open.at[k]->of_sum)
+      NEO_PUSH(s->o->a, &s->leaf.instances, instance_of(s->o, s->open.at[k]));
+  const neo_tree *t = neo_tree_of_leaf(s->o->a, s->leaf);
+  if (x->alive.i)
+    t = neo_tree_guard(s->o->a, x->alive, t);
+  if (x->when.i)
+    t = neo_tree_guard(s->o->a, x->when, t);
+  NEO_PUSH(s->o->a, to, t);
   s->open.n = 0;
 }
 
-static void add_instance(segmenter *s, neo_recurrence_steps *steps, outline_instance *x) {
+static void add_instance(segmenter *s, neo_trees *to, outline_instance *x) {
   segment_look l = {s, x, false};
+  neo_recurrence *out = s->o->out;
   if (!joins(s, x)) {
-    close_segment(s);
-    NEO_PUSH(s->o->a, steps, (neo_recurrence_step){.when = x->when, .alive = x->alive});
-    s->segment = &steps->at[steps->n - 1];
+    close_segment(s, to);
+    s->leaf = (neo_tree_leaf){.number = (uint32_t)out->segments.n};
+    NEO_PUSH(s->o->a, &out->segments, (neo_recurrence_segment){0});
   }
   if (s->write)
-    outline_write(s->o, s->segment, &s->open, x, &s->copies);
+    outline_write(s->o, &out->segments.at[s->leaf.number], &s->open, x, &s->copies);
   else
     outline_reads(s->o, x, look_stored, &l);
   NEO_PUSH(s->o->a, &s->open, x);
 }
 
-static void add_steps(segmenter *s, neo_recurrence_steps *steps, const outline_steps *from) {
-  for (size_t k = 0; k < from->n; k++) {
-    const outline_step *x = &from->at[k];
-    if (x->at) {
-      add_instance(s, steps, x->at);
-      continue;
-    }
-    neo_recurrence_step loop = {.is_loop = true,
-                                .index = x->index,
-                                .lo = x->lo,
-                                .hi = x->hi,
-                                .down = x->down,
-                                .blocks = x->blocks};
-    if (x->blocks.first.i)
-      outline_add_read(s->o, x->blocks.first);
-    close_segment(s);
-    add_steps(s, &loop.steps, &x->steps);
-    close_segment(s);
-    NEO_PUSH(s->o->a, steps, loop);
-  }
+static void add_tree(segmenter *s, neo_trees *to, const neo_tree *t);
+
+static void add_band(segmenter *s, neo_trees *to, const neo_tree *t) {
+  neo_trees in = {0};
+  if (t->band.rows.first.i)
+    outline_add_read(s->o, t->band.rows.first);
+  close_segment(s, to);
+  add_tree(s, &in, t->children.at[0]);
+  close_segment(s, &in);
+  outline_push_band(s->o, to, t->band, &in);
 }
 
-neo_recurrence_steps outline_segments(outliner *o, const outline_steps *from) {
-  neo_recurrence_steps out = {0};
+static void add_tree(segmenter *s, neo_trees *to, const neo_tree *t) {
+  if (t->kind == NEO_TREE_LEAF)
+    add_instance(s, to, outline_at(s->o, t));
+  else if (t->kind == NEO_TREE_BAND)
+    add_band(s, to, t);
+  else
+    for (size_t k = 0; k < t->children.n; k++)
+      add_tree(s, to, t->children.at[k]);
+}
+
+const neo_tree *outline_segments(outliner *o, const neo_tree *from) {
+  neo_trees out = {0};
   segmenter s = {.o = o};
   neo_map_init(&s.copies, o->a);
   for (int walk = 0; walk < 2; walk++) {
     s.write = walk == 1;
-    out = (neo_recurrence_steps){0};
-    close_segment(&s);
-    add_steps(&s, &out, from);
+    o->out->segments.n = out.n = 0;
+    add_tree(&s, &out, from);
+    close_segment(&s, &out);
   }
-  return out;
+  return neo_tree_sequence(o->a, &out);
 }

@@ -184,6 +184,7 @@ static outline_instance *instance_of(outliner *o, const outline_sum *s, neo_def_
     assume[x->n_assume++] = o->assume.at[k];
   x->assume = assume;
   x->def = s->def;
+  x->of_sum = true;
   x->rec = rec;
   return x;
 }
@@ -221,13 +222,13 @@ static neo_def_rec of_sum(const outliner *o, const outline_sum *s, neo_expr valu
   return d;
 }
 
-void outline_begin_sums(outliner *o, outline_steps *steps) {
+void outline_begin_sums(outliner *o, neo_trees *steps) {
   for (size_t k = 0; k < o->sums.n; k++) {
     const outline_sum *s = &o->sums.at[k];
     neo_def_rec d = *neo_def_at(o->m, s->def);
     neo_expr zero = neo_const_float(o->m, type_of(o, &d), 0);
     outline_instance *x = instance_of(o, s, elementwise(o, of_sum(o, s, zero)));
-    NEO_PUSH(o->a, steps, (outline_step){.at = x});
+    outline_push(o, steps, x);
   }
 }
 
@@ -247,7 +248,7 @@ static bool rows_of(outliner *o, const neo_def_rec *d, uint32_t axis, neo_expr b
   return !outline_at_most(o, out->hi, out->lo);
 }
 
-void outline_grow_sums(outliner *o, outline_steps *steps, neo_expr begin, neo_expr end) {
+void outline_grow_sums(outliner *o, neo_trees *steps, neo_expr begin, neo_expr end) {
   for (size_t k = 0; k < o->sums.n; k++) {
     const outline_sum *s = &o->sums.at[k];
     neo_def_rec d = *neo_def_at(o->m, s->def);
@@ -264,11 +265,11 @@ void outline_grow_sums(outliner *o, outline_steps *steps, neo_expr begin, neo_ex
     outline_instance *x = instance_of(o, s, r);
     x->round = begin;
     x->rounds = -1;
-    NEO_PUSH(o->a, steps, (outline_step){.at = x});
+    outline_push(o, steps, x);
   }
 }
 
-bool outline_end_sum(outliner *o, outline_steps *steps, neo_def d) {
+bool outline_end_sum(outliner *o, neo_trees *steps, neo_def d) {
   const outline_sum *s = NULL;
   for (size_t k = 0; k < o->sums.n; k++)
     s = o->sums.at[k].def.i == d.i ? &o->sums.at[k] : s;
@@ -280,6 +281,6 @@ bool outline_end_sum(outliner *o, outline_steps *steps, neo_def d) {
   for (uint32_t k = 0; k < r.finish.n; k++)
     id[k] = neo_expr_replace(o->m, neo_list_expr(o->m, r.finish, k), acc, sum).i;
   r.finish = neo_list_new(o->m, id, r.finish.n);
-  NEO_PUSH(o->a, steps, (outline_step){.at = instance_of(o, s, elementwise(o, r))});
+  outline_push(o, steps, instance_of(o, s, elementwise(o, r)));
   return true;
 }

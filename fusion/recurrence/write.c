@@ -18,7 +18,7 @@ typedef struct {
 /* Where the rows begin .. end - 1 of a level begin in tensor t (level_ring.c). */
 static neo_expr begin_of(const outliner *o, neo_tensor t, neo_expr level, neo_expr begin,
                          neo_expr end) {
-  neo_expr all = neo_tensor_extent(o->m, t, o->ring[t.i].axis);
+  neo_expr all = neo_tensor_extent(o->m, t, o->ring[t.i].fold[0].axis);
   neo_expr free = neo_op2(o->m, NEO_OP_SUB, all, neo_op2(o->m, NEO_OP_SUB, end, begin));
   return neo_op2(o->m, NEO_OP_MUL, neo_op2(o->m, NEO_OP_MOD, level, outline_number(o, 2)), free);
 }
@@ -39,7 +39,7 @@ static neo_expr first_of(const outliner *o, const outline_instance *x, neo_tenso
 /* Where row `at`, as written, lies in t, which x reads by `read`. `first`: what stands for x->level.first. */
 static neo_expr level_place(const outliner *o, const outline_instance *x, neo_tensor t,
                             neo_tensor first, neo_expr read, neo_expr at) {
-  neo_expr row = neo_expr_arg(o->m, read, o->ring[t.i].axis), one = outline_number(o, 1);
+  neo_expr row = neo_expr_arg(o->m, read, o->ring[t.i].fold[0].axis), one = outline_number(o, 1);
   bool before;
   neo_tensor table = outline_level_table(o, x, row, &before);
   neo_expr level = x->level.number, begin = x->level.begin, end = x->level.end;
@@ -68,11 +68,15 @@ static neo_tensor memory_of(const outliner *o, neo_tensor t) {
 static neo_expr in_ring(const outliner *o, neo_tensor t, uint32_t axis, neo_expr at) {
   const outline_ring *r = &o->ring[t.i];
   neo_linear l;
-  if (!r->tensor.i || axis != r->axis)
+  uint32_t k = 0;
+  while (k < r->n_folds && r->fold[k].axis != axis)
+    k++;
+  if (k == r->n_folds)
     return at;
   if (neo_linear_of(o->m, at, &l))
     at = neo_linear_expr(o->m, &l);
-  return r->n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, r->n));
+  int64_t n = r->fold[k].n;
+  return n == 1 ? outline_number(o, 0) : neo_op2(o->m, NEO_OP_MOD, at, outline_number(o, n));
 }
 
 /* The tensor that stands for t, which is in memory. Nothing but the loops orders its readers. */
@@ -121,13 +125,11 @@ static neo_tensor in_slice(const writer *w, const outline_instance *p, neo_tenso
 
 static neo_expr written(writer *w, neo_expr e);
 
-/* Each position has a place in the ring: that it is one of the tensor is asked apart. */
-static neo_expr within(writer *w, neo_tensor t, neo_expr at) {
+/* Each position along an axis has a place in the ring: that it is one of the tensor, and all holds, is asked apart. */
+static neo_expr within(writer *w, neo_tensor t, uint32_t axis, neo_expr at, neo_expr all) {
   neo_module *m = w->o->m;
-  const outline_ring *r = &w->o->ring[t.i];
   neo_expr part[2] = {neo_op2(m, NEO_OP_LE, outline_number(w->o, 0), at),
-                      neo_op2(m, NEO_OP_LT, at, neo_tensor_extent(m, t, r->axis))};
-  neo_expr all = {0};
+                      neo_op2(m, NEO_OP_LT, at, neo_tensor_extent(m, t, axis))};
   for (int k = 0; k < 2; k++)
     if (!outline_proved(w->o, w->x, w->n_axes, part[k]))
       all = all.i ? neo_op2(m, NEO_OP_AND, all, part[k]) : part[k];
@@ -140,12 +142,12 @@ static neo_expr written_memory(writer *w, neo_expr e, const neo_node *n, neo_exp
   const outline_ring *r = &w->o->ring[t.i];
   uint32_t rank = neo_tensor_rank(m, t);
   neo_expr inside = {0};
-  if (r->tensor.i) {
+  for (uint32_t k = 0; k < r->n_folds || (r->levels && !k); k++) {
+    uint32_t axis = r->fold[k].axis;
     if (n->op == NEO_OP_LOAD_ELSE)
-      inside = within(w, t, arg[r->axis]);
-    arg[r->axis] = r->n
-                       ? in_ring(w->o, t, r->axis, arg[r->axis])
-                       : level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e, arg[r->axis]);
+      inside = within(w, t, axis, arg[axis], inside);
+    arg[axis] = r->levels ? level_place(w->o, w->x, t, copy_of(w, w->x->level.first), e, arg[axis])
+                          : in_ring(w->o, t, axis, arg[axis]);
   }
   if (n->op == NEO_OP_LOAD)
     return neo_load(m, copy, arg, rank, n->span);
@@ -224,14 +226,14 @@ static neo_list written_axes(writer *w, const neo_def_rec *r) {
 static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instance *x) {
   neo_module *m = o->m;
   neo_expr at = outline_number(o, 0);
-  bool level = o->ring[t.i].tensor.i && !o->ring[t.i].n;
+  bool level = o->ring[t.i].levels;
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_out_dim map = neo_out_map_at(m, x->rec.out_map, k);
     neo_expr i = outline_number(o, 0);
     if (x->fixed[k] || x->base[k].i)
       i = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, x->base[k], outline_number(o, map.stride)),
                   outline_number(o, map.offset));
-    i = level && k == o->ring[t.i].axis ? level_begin(o, x, t) : in_ring(o, t, k, i);
+    i = level && k == o->ring[t.i].fold[0].axis ? level_begin(o, x, t) : in_ring(o, t, k, i);
     at = neo_op2(m, NEO_OP_MUL, at, neo_tensor_extent(m, memory_of(o, t), k));
     at = neo_op2(m, NEO_OP_ADD, at, i);
   }
@@ -239,7 +241,7 @@ static neo_expr offset_of(const outliner *o, neo_tensor t, const outline_instanc
 }
 
 /* A slice that is stored has the extents of the whole, so that its rows are as far apart. */
-static neo_tensor slice_new(writer *w, neo_recurrence_step *s, neo_tensor t, bool partial) {
+static neo_tensor slice_new(writer *w, neo_recurrence_segment *s, neo_tensor t, bool partial) {
   outliner *o = w->o;
   neo_module *m = o->m;
   bool stored = o->stored[t.i];
@@ -286,7 +288,7 @@ static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_r
   return same;
 }
 
-void outline_write(outliner *o, neo_recurrence_step *s, const outline_open *open,
+void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies) {
   writer w = {.o = o, .open = open, .x = x, .copies = copies};
   neo_def_rec r = x->rec;

@@ -5,17 +5,24 @@ bool neo_fuse_caches(const neo_fuse_options *o) {
   return !o || (!(o->off >> NEO_FUSE_CACHE & 1) && o->memory == NEO_FUSE_FAST);
 }
 
-void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                neo_decisions *decisions) {
-  *q = (fuser){.m = m, .a = a, .decisions = decisions, .entry = entry, .off = o ? o->off : 0};
+static void begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
+                  const fuse_demand *of, neo_decisions *decisions) {
+  *q = (fuser){.m = m, .a = a, .decisions = decisions, .off = o ? o->off : 0};
+  q->entry = of->entry;
+  q->program = of->program;
   q->consumers_join = o && o->consumers_join;
   q->recurrences = o ? o->recurrences : (neo_loop_options){0};
   q->profile = o && o->profile ? o->profile : &neo_machine_named("x86-64-v3")->profile;
-  q->caches = neo_fuse_caches(o);
+  q->caches = neo_fuse_caches(o) && !of->program;
   fuse_facts(q);
   fuse_make_groups(q);
   fuse_order(q);
   fuse_price(q, 0);
+}
+
+void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
+                neo_decisions *decisions) {
+  begin(q, m, a, o, &(fuse_demand){.entry = entry}, decisions);
 }
 
 static void add_inits(fuser *q, neo_grouping *out) {
@@ -34,7 +41,7 @@ static void add_inits(fuser *q, neo_grouping *out) {
 static void emit(fuser *q, neo_grouping *out) {
   q->made = out;
   q->first_made = (uint32_t)out->groups.n;
-  if (!q->entry)
+  if (!q->entry && !q->program)
     add_inits(q, out);
   for (size_t at = 0; at < q->n_order; at++) {
     uint32_t g = q->by_place[at];
@@ -80,21 +87,21 @@ static void report_limit(fuser *q, uint32_t entry, int64_t most) {
 
 /* With a price on saved activations, more is computed again. The lowest of these prices with which
  * the rest fits is taken; if there is none, the highest. */
-static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                   neo_decisions *decisions) {
+static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o,
+                   const fuse_demand *of, neo_decisions *decisions) {
   static const double prices[] = {0, 3e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9, 1e-8, 1e-6};
   enum { N = sizeof prices / sizeof *prices };
   int64_t most = o ? o->memory : NEO_FUSE_FAST;
   for (int k = most == NEO_FUSE_SMALL ? N - 1 : 0; k < N; k++) {
     size_t mark = decisions ? decisions->list.n : 0;
-    fuse_begin(q, m, a, o, entry, decisions);
+    begin(q, m, a, o, of, decisions);
     fuse_price(q, prices[k]);
     for (uint32_t g = 0; g < q->groups.n; g++)
       fuse_in_order(q, FUSE_FIRST, g);
     fuse_greedy(q);
     bool fits = most <= 0 || saved_bytes(q) <= (double)most;
     if (!fits && k + 1 == N)
-      report_limit(q, entry, most);
+      report_limit(q, of->entry, most);
     if (fits || k + 1 == N)
       return;
     if (decisions)
@@ -104,20 +111,27 @@ static void search(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options
 
 /* ---- entries */
 
-static void fuse_entry(neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
-                       neo_grouping *out, neo_decisions *decisions) {
+static void fuse_for(neo_module *m, neo_arena *a, const neo_fuse_options *o, const fuse_demand *of,
+                     neo_grouping *out, neo_decisions *decisions) {
   fuser q;
-  search(&q, m, a, o, entry, decisions);
+  search(&q, m, a, o, of, decisions);
   emit(&q, out);
 }
 
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          neo_decisions *decisions) {
   *out = (neo_grouping){.m = m};
-  fuse_entry(m, a, o, 0, out, decisions);
+  fuse_for(m, a, o, &(fuse_demand){0}, out, decisions);
   for (size_t k = 0; k < m->entries.n; k++)
     if (neo_group_entry(m, &m->entries.at[k]))
-      fuse_entry(m, a, o, (uint32_t)k + 1, out, decisions);
+      fuse_for(m, a, o, &(fuse_demand){.entry = (uint32_t)k + 1}, out, decisions);
+  return fuse_segments(a, o, out);
+}
+
+neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
+                            const neo_fuse_options *o, neo_grouping *out) {
+  *out = (neo_grouping){.m = m};
+  fuse_for(m, a, o, &(fuse_demand){.program = program}, out, NULL);
   return NEO_OK;
 }
 

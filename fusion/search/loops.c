@@ -68,18 +68,17 @@ static neo_expr positions_of(const fuser *q, neo_def id, bool *late) {
 
 /* A recurrence of one loop, whose rounds are short. */
 static neo_expr rounds_of(neo_module *m, const neo_group *g) {
-  const neo_recurrence *r = g->recurrence;
+  const neo_tree *t = g->recurrence->tree.root;
   int64_t lo, values = 1;
-  bool fits = r->steps.n == 1 && r->steps.at[0].is_loop && !r->steps.at[0].down &&
-              !r->steps.at[0].blocks.first.i && g->members.n == 1 &&
-              neo_expr_is_int(m, r->steps.at[0].lo, &lo) && lo == 0;
+  bool fits = t->kind == NEO_TREE_BAND && !t->band.down && !t->band.rows.first.i &&
+              g->members.n == 1 && neo_expr_is_int(m, t->band.lo, &lo) && lo == 0;
   for (size_t k = 0; k < g->members.n && fits; k++) {
     neo_def_rec d = *neo_def_at(m, g->members.at[k].def);
-    fits = makes_integers(m, &d) && neo_def_axis(m, &d, 0)->hi.i == r->steps.at[0].hi.i;
+    fits = makes_integers(m, &d) && neo_def_axis(m, &d, 0)->hi.i == t->band.hi.i;
     for (uint32_t i = 1; i < d.axes.n && fits; i++)
       fits = is_short(m, &d, i, &values);
   }
-  return fits ? r->steps.at[0].hi : (neo_expr){0};
+  return fits ? t->band.hi : (neo_expr){0};
 }
 
 /* Along how many positions the group runs, which is over sizes; 0: it is not of this kind. What is late is alone. */

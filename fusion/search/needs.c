@@ -19,16 +19,26 @@ static void need_def(fuser *q, fuse_def *d, uint32_t entry) {
   d->last_entry = entry;
 }
 
-static void need_roots(fuser *q, neo_list roots, uint32_t entry) {
+typedef NEO_VEC(neo_tensor) root_list;
+
+/* The entry needs these, which are added to all roots. */
+static void need_roots(fuser *q, const neo_tensor *t, size_t n_roots, uint32_t entry,
+                       root_list *all) {
   neo_def *order;
-  neo_tensor *t = NEO_NEW_ARRAY(q->a, neo_tensor, roots.n + 1);
-  for (uint32_t k = 0; k < roots.n; k++) {
-    t[k].i = neo_list_at(q->m, roots, k);
+  for (size_t k = 0; k < n_roots; k++) {
     q->wanted[t[k].i] = true;
+    NEO_PUSH(q->a, all, t[k]);
   }
-  size_t n = neo_module_topo(q->m, t, roots.n, q->a, &order, NULL);
+  size_t n = neo_module_topo(q->m, t, n_roots, q->a, &order, NULL);
   for (size_t k = 0; k < n; k++)
     need_def(q, &q->def[order[k].i], entry);
+}
+
+static void need_list(fuser *q, neo_list roots, uint32_t entry, root_list *all) {
+  neo_tensor *t = NEO_NEW_ARRAY(q->a, neo_tensor, roots.n + 1);
+  for (uint32_t k = 0; k < roots.n; k++)
+    t[k].i = neo_list_at(q->m, roots, k);
+  need_roots(q, t, roots.n, entry, all);
 }
 
 /* Computed tensors that initialisers read. */
@@ -47,13 +57,16 @@ static neo_list needed_by_inits(fuser *q) {
 
 /* Is entry k one of those that the groups are for? */
 static bool is_served(const fuser *q, size_t k) {
-  return q->entry == FUSE_EVERY || neo_group_entry(q->m, &q->m->entries.at[k]) == q->entry;
+  return !q->program &&
+         (q->entry == FUSE_EVERY || neo_group_entry(q->m, &q->m->entries.at[k]) == q->entry);
 }
 
 /* What the first outputs need (a training entry's loss) is computed forward, the rest backward. */
 static void find_forward(fuser *q) {
   neo_def *order;
-  NEO_VEC(neo_tensor) roots = {0};
+  root_list roots = {0};
+  for (size_t k = 0; q->program && k < q->program->n_roots; k++)
+    NEO_PUSH(q->a, &roots, q->program->roots[k]);
   for (size_t k = 0; k < q->m->entries.n; k++) {
     const neo_entry_rec *e = &q->m->entries.at[k];
     if (!is_served(q, k))
@@ -69,23 +82,39 @@ static void find_forward(fuser *q) {
     q->def[order[k].i].backward = false;
 }
 
-static void need_entries(fuser *q) {
-  NEO_VEC(neo_tensor) roots = {0};
-  neo_def *order;
-  bool inits_too = q->entry == FUSE_EVERY || !q->entry;
-  neo_list inits = inits_too ? needed_by_inits(q) : (neo_list){0};
-  need_roots(q, inits, 1);
-  for (uint32_t k = 0; k < inits.n; k++)
-    NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, inits, k)});
+static void need_entries(fuser *q, root_list *roots) {
+  if (q->entry == FUSE_EVERY || !q->entry)
+    need_list(q, needed_by_inits(q), 1, roots);
   for (size_t k = 0; k < q->m->entries.n; k++) {
     neo_list lists[] = {q->m->entries.at[k].outputs, q->m->entries.at[k].updates};
-    for (int i = 0; i < 2 && is_served(q, k); i++) {
-      need_roots(q, lists[i], (uint32_t)k + 2);
-      for (uint32_t j = 0; j < lists[i].n; j++)
-        NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, lists[i], j)});
-    }
+    for (int i = 0; i < 2 && is_served(q, k); i++)
+      need_list(q, lists[i], (uint32_t)k + 2, roots);
   }
+}
+
+/* Others are there before: what says in which blocks of rows elements are (neo_tensor_rec.apart) is no read. */
+static void filter_program(fuser *q, neo_def *order) {
+  const neo_program *p = q->program;
+  bool *own = NEO_NEW_ARRAY(q->a, bool, q->m->defs.n);
+  size_t n = 0;
+  for (size_t k = 0; k < p->n_defs; k++)
+    own[p->defs[k].i] = true;
+  for (size_t k = 0; k < q->n_order; k++)
+    if (own[order[k].i])
+      order[n++] = order[k];
+  q->n_order = n;
+}
+
+static void find_needed(fuser *q) {
+  root_list roots = {0};
+  neo_def *order;
+  if (q->program)
+    need_roots(q, q->program->roots, q->program->n_roots, 2, &roots);
+  else
+    need_entries(q, &roots);
   q->n_order = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
+  if (q->program)
+    filter_program(q, order);
   q->order = NEO_NEW_ARRAY(q->a, uint32_t, q->n_order + 1);
   for (size_t k = 0; k < q->n_order; k++) {
     q->order[k] = order[k].i;
@@ -403,7 +432,7 @@ static void take_followers(fuser *q) {
 }
 
 void fuse_needs(fuser *q) {
-  need_entries(q);
+  find_needed(q);
   find_recurrences(q);
   fuse_take_chunks(q);
   fuse_take_consumers(q);

@@ -16,6 +16,7 @@
  *   copy.c, join.c, nested.c, columns.c    a move each: rules that change the state
  *   rules.c    the table of moves (kinds.def); pricing and making any of them
  *   greedy.c   the best move first
+ *   segments.c   the groups of a recurrence's segments
  *   fuse.c     the search, and from the last state to groups
  *
  * Each file calls those above it alone.
@@ -107,6 +108,11 @@ typedef struct {
 
 typedef NEO_VEC(uint32_t) fuse_list;
 
+typedef struct { /* what groups are made for */
+  uint32_t entry; /* entries that groups of this number are for (neo_group.entry), or all */
+  const neo_program *program; /* in place of entries; may be null */
+} fuse_demand;
+
 typedef struct fuser {
   neo_module *m;
   neo_arena *a;
@@ -116,7 +122,8 @@ typedef struct fuser {
   neo_loop_options recurrences; /* the same */
   bool caches;                  /* groups of call-invariant definitions may be kept between calls */
   double price;                 /* seconds for a byte that is saved for the backward pass */
-  uint32_t entry;               /* see fuse_begin */
+  uint32_t entry;               /* see fuse_demand */
+  const neo_program *program;   /* the same */
   neo_decisions *decisions;     /* may be null */
   fuse_def *def;                /* by id */
   bool *wanted;                 /* by tensor */
@@ -323,9 +330,11 @@ void fuse_in_order(fuser *q, fuse_when when, uint32_t g);
 /* Makes moves, the best reward first, until none is left that has any. */
 void fuse_greedy(fuser *q);
 
+/* ---- segments.c: fuses each segment of the recurrences among the groups as a program of its own */
+neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_grouping *all) NEO_MUST_CHECK;
+
 /* ---- fuse.c */
-/* Facts, a group for every definition, their order: of the entries that groups of this number are
- * for (neo_group.entry), or of all. */
+/* Facts, a group for every definition, their order: of what the entries need, or of all. */
 enum { FUSE_EVERY = UINT32_MAX };
 void fuse_begin(fuser *q, neo_module *m, neo_arena *a, const neo_fuse_options *o, uint32_t entry,
                 neo_decisions *decisions);

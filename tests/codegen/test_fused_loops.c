@@ -43,7 +43,7 @@ typedef struct {
   neo_arena arena;
   neo_module *m;
   neo_grouping all;
-  neo_kernel_steps steps; /* of the group whose loops are fused */
+  neo_kernel_tree tree; /* of the group whose loops are fused */
   size_t n_fused;
 } world;
 
@@ -55,16 +55,14 @@ static void load(world *w, const char *text) {
   w->m = neo_module_parse(a, neo_names_new(a), d, "test", text, strlen(text));
   assert_non_null(w->m);
   assert_int_equal(neo_fuse(w->m, a, &w->all, NULL), NEO_OK);
-  neo_fuse_options fusion = {0};
-  neo_recurrence_options o = {
-      .machine = neo_machine_named("x86-64-v3"), .fusion = &fusion, .all = &w->all};
+  neo_recurrence_options o = {.machine = neo_machine_named("x86-64-v3"), .all = &w->all};
   neo_str why;
   neo_str_init(&why, a);
   for (size_t g = 0; g < w->all.groups.n; g++) {
     if (!w->all.groups.at[g].loops.n)
       continue;
     w->n_fused++;
-    assert_int_equal(neo_fused_loops_kernels(w->m, &w->all.groups.at[g], &o, a, &w->steps, &why),
+    assert_int_equal(neo_fused_loops_kernels(w->m, &w->all.groups.at[g], &o, a, &w->tree, &why),
                      NEO_OK);
   }
 }
@@ -72,7 +70,7 @@ static void load(world *w, const char *text) {
 static const char *text_of(world *w, size_t k) {
   neo_str s;
   neo_str_init(&s, &w->arena);
-  neo_kernel_print(w->steps.at[k].kernel, &s);
+  neo_kernel_print(w->tree.kernels.at[k].kernel, &s);
   return neo_str_text(&s);
 }
 
@@ -82,7 +80,7 @@ static void has(world *w, const char *part) {
 }
 
 static void any_has(world *w, const char *part) {
-  for (size_t k = 0; k < w->steps.n; k++)
+  for (size_t k = 0; k < w->tree.kernels.n; k++)
     if (strstr(text_of(w, k), part))
       return;
   fail_msg("'%s' is in no kernel", part);
@@ -93,7 +91,7 @@ static void sums_by_keys_of_a_recurrence_run_in_its_loop(void **state) {
   world w;
   load(&w, HEAD "entry forward forward: level = level, count = count, rank = rank\n");
   assert_int_equal(w.n_fused, 1);
-  assert_int_equal(w.steps.n, 1);
+  assert_int_equal(w.tree.kernels.n, 1);
   has(&w, "        level[v_2] = stored[0]\n        rank[v_2] = count[i64(stored[0])]\n");
   has(&w, "        count[i64(stored[0])] = stored_2[0]\n");
   assert_null(strstr(text_of(&w, 0), "table"));
@@ -105,7 +103,7 @@ static void rounds_of_a_position_take_turns(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: parents = parents, again = again\n");
-  assert_int_equal(w.steps.n, 1);
+  assert_int_equal(w.tree.kernels.n, 1);
   has(&w, "      again[v*2] = parents[i64(child[v*2])]\n");
   has(&w, "      parents[i64(child[v*2])] = stored");
   has(&w, "      again[v*2 + 1] = parents[i64(child[v*2 + 1])]\n");
@@ -118,7 +116,7 @@ static void what_is_not_there_yet_is_read_in_another_loop(void **state) {
   world w;
   load(&w, HEAD "entry forward forward: level = level, count = count, up = up, own = own\n");
   assert_int_equal(w.n_fused, 1);
-  assert_int_equal(w.steps.n, 1);
+  assert_int_equal(w.tree.kernels.n, 1);
   has(&w, "  up[v_2] = ");
   assert_null(strstr(text_of(&w, 0), "own[v"));
   neo_arena_free(&w.arena);
@@ -129,7 +127,7 @@ static void what_may_come_later_is_read_in_another_loop(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: level = level, count = count, far = far\n");
-  assert_int_equal(w.steps.n, 2);
+  assert_int_equal(w.tree.kernels.n, 2);
   has(&w, "count[i64(stored[0])] = ");
   assert_null(strstr(text_of(&w, 0), "far"));
   neo_arena_free(&w.arena);
@@ -151,8 +149,8 @@ static void places_in_a_sort_are_found_in_one_table(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: spot = spot, end = end\n");
-  const neo_kernel_step *last = &w.steps.at[w.steps.n - 1];
-  w.steps.at[0] = *last;
+  const neo_tree_kernel *last = &w.tree.kernels.at[w.tree.kernels.n - 1];
+  w.tree.kernels.at[0] = *last;
   has(&w, "      next[0] = sum[0] + parents[u]\n      end[u] = sum[0]\n      sum[0] = next[0]\n");
   has(&w, "spot[v*2] = end[i64(child[v*2])]\n");
   has(&w, "spot[v*2 + 1] = end[i64(child[v*2 + 1])]\n");
@@ -173,7 +171,7 @@ static void a_sort_that_leaves_gaps_has_a_table_of_its_own(void **state) {
                 "  then (gaps[i64(child[v, k])] else 0i32) + acc0\n"
                 "def past[u: V] = gaps[u] + count[u]\n"
                 "entry forward forward: seats = seats, past = past\n");
-  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  w.tree.kernels.at[0] = w.tree.kernels.at[w.tree.kernels.n - 1];
   has(&w, "table[i64(child[v_2*2])]");
   assert_null(strstr(text_of(&w, 0), "past[i64("));
   neo_arena_free(&w.arena);
@@ -184,7 +182,7 @@ static void a_sort_whose_starts_are_read_has_two_tables(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: spot = spot, end = end, first = first\n");
-  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  w.tree.kernels.at[0] = w.tree.kernels.at[w.tree.kernels.n - 1];
   has(&w, "first[v] = ");
   has(&w, "table[i64(child[v*2])]");
   neo_arena_free(&w.arena);
@@ -195,7 +193,7 @@ static void a_sort_has_the_starts_of_a_run_before_its_rounds(void **state) {
   (void)state;
   world w;
   load(&w, HEAD "entry forward forward: spot = spot, end = end\n");
-  w.steps.at[0] = w.steps.at[w.steps.n - 1];
+  w.tree.kernels.at[0] = w.tree.kernels.at[w.tree.kernels.n - 1];
   has(&w,
       "  if b + 16 <= V\n    reg s[16]: i32\n    for l in 0..16 vector\n      s[l] = parents[b + l]\n");
   has(&w, "    for k in 8..16 unroll\n      t[k] = s[k - 8]\n");
@@ -226,7 +224,7 @@ static void tables_that_are_written_at_places_are_prefetched_too(void **state) {
        "entry forward forward: inverse = inverse, twice = twice, seat = seat\n");
   any_has(&w, "  prefetch inverse[b + 128]\n");
   any_has(&w, "  prefetch twice[b*2 + 256]\n  prefetch twice[b*2 + 272]\n");
-  for (size_t k = 0; k < w.steps.n; k++) /* sums may have few keys */
+  for (size_t k = 0; k < w.tree.kernels.n; k++) /* sums may have few keys */
     assert_null(strstr(text_of(&w, k), "prefetch seat"));
   neo_arena_free(&w.arena);
 }
@@ -257,7 +255,7 @@ static void what_others_read_keeps_its_memory(void **state) {
     char text[sizeof HEAD + 100];
     (void)snprintf(text, sizeof text, "%sentry forward forward: %s\n", HEAD, outputs[k]);
     load(&w, text);
-    for (size_t s = 0; s < w.steps.n; s++)
+    for (size_t s = 0; s < w.tree.kernels.n; s++)
       assert_null(strstr(text_of(&w, s), " over "));
     neo_arena_free(&w.arena);
   }
@@ -274,7 +272,7 @@ static void what_the_caller_gives_keeps_its_memory(void **state) {
             "def sorted[p: V] =\n  sum[v: V] where i64(moved[v]) == p;\n  i32(v)\n"
             "entry forward forward: sorted = sorted\n");
   any_has(&w, " + given[v_2]) % (given[v_2] + 3:i32)");
-  for (size_t s = 0; s < w.steps.n; s++)
+  for (size_t s = 0; s < w.tree.kernels.n; s++)
     assert_null(strstr(text_of(&w, s), " over "));
   neo_arena_free(&w.arena);
 }

@@ -81,31 +81,31 @@ static const neo_recurrence *rows_of(const world *w) {
 }
 
 /* How many definitions in loops, or beside them, have a result that is a part of the tensor. */
-static uint32_t defs_of(const world *w, const neo_recurrence_steps *steps, const char *name,
-                        bool in_loop, bool inside) {
+static uint32_t defs_of(const world *w, const neo_tree *t, const char *name, bool in_loop,
+                        bool inside) {
   uint32_t n = 0;
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_recurrence_step *s = &steps->at[k];
-    if (s->is_loop) {
-      assert_true(inside || s->blocks.first.i != 0);
-      n += defs_of(w, &s->steps, name, in_loop, true);
-    }
-    for (size_t i = 0; i < s->defs.n && inside == in_loop; i++) {
-      neo_tensor out = {neo_list_at(w->m, neo_def_at(w->m, s->defs.at[i])->out, 0)};
-      const neo_slice *slice = neo_recurrence_slice(rows_of(w), out);
-      const neo_tensor_rec *whole = neo_tensor_at(w->m, slice ? slice->whole : out);
-      n += strcmp(neo_name_text(w->m->names, whole->name), name) == 0;
-    }
+  bool band = t->kind == NEO_TREE_BAND;
+  assert_true(!band || inside || t->band.rows.first.i);
+  for (size_t k = 0; k < t->children.n; k++)
+    n += defs_of(w, t->children.at[k], name, in_loop, inside || band);
+  if (t->kind != NEO_TREE_LEAF || inside != in_loop)
+    return n;
+  const neo_recurrence_segment *s = &rows_of(w)->segments.at[t->leaf.number];
+  for (size_t i = 0; i < s->defs.n; i++) {
+    neo_tensor out = {neo_list_at(w->m, neo_def_at(w->m, s->defs.at[i])->out, 0)};
+    const neo_slice *slice = neo_recurrence_slice(rows_of(w), out);
+    const neo_tensor_rec *whole = neo_tensor_at(w->m, slice ? slice->whole : out);
+    n += strcmp(neo_name_text(w->m->names, whole->name), name) == 0;
   }
   return n;
 }
 
 static uint32_t in_loop(const world *w, const char *name) {
-  return defs_of(w, &rows_of(w)->steps, name, true, false);
+  return defs_of(w, rows_of(w)->tree.root, name, true, false);
 }
 
 static uint32_t beside(const world *w, const char *name) {
-  return defs_of(w, &rows_of(w)->steps, name, false, false);
+  return defs_of(w, rows_of(w)->tree.root, name, false, false);
 }
 
 static bool has_group(const world *w, const char *name) {
@@ -191,15 +191,16 @@ static void the_last_blocks_of_one_row_each_are_a_loop_over_rows(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h", (neo_loop_options){0});
-  const neo_recurrence_steps *steps = &rows_of(&w)->steps;
-  assert_int_equal(steps->n, 3);
-  assert_int_equal(steps->at[0].blocks.range, NEO_BLOCKS_ALL);
-  assert_int_equal(steps->at[1].blocks.range, NEO_BLOCKS_WIDE);
-  assert_int_equal(steps->at[2].blocks.range, NEO_BLOCKS_SERIAL);
-  const neo_recurrence_step *rows = &steps->at[2].steps.at[0];
-  assert_true(steps->at[2].steps.n == 1 && rows->is_loop && !rows->blocks.first.i);
-  assert_int_equal(rows->lo.i, neo_size_ref(w.m, steps->at[2].blocks.begin).i);
-  assert_int_equal(rows->hi.i, neo_size_ref(w.m, steps->at[2].blocks.end).i);
+  const neo_trees *top = &rows_of(&w)->tree.root->children;
+  assert_int_equal(top->n, 3);
+  assert_int_equal(top->at[0]->band.rows.range, NEO_BLOCKS_ALL);
+  assert_int_equal(top->at[1]->band.rows.range, NEO_BLOCKS_WIDE);
+  const neo_tree_band *blocks = &top->at[2]->band;
+  const neo_tree *rows = top->at[2]->children.at[0];
+  assert_int_equal(blocks->rows.range, NEO_BLOCKS_SERIAL);
+  assert_true(rows->kind == NEO_TREE_BAND && !rows->band.rows.first.i);
+  assert_int_equal(rows->band.lo.i, neo_size_ref(w.m, blocks->rows.begin).i);
+  assert_int_equal(rows->band.hi.i, neo_size_ref(w.m, blocks->rows.end).i);
   neo_arena_free(&w.arena);
 }
 
@@ -207,8 +208,9 @@ static void where_rows_do_not_pay_all_blocks_run_at_once(void **state) {
   (void)state;
   world w;
   fuse(&w, "h = h", (neo_loop_options){.blocks_only = true});
-  assert_int_equal(rows_of(&w)->steps.n, 2);
-  assert_int_equal(rows_of(&w)->steps.at[1].blocks.range, NEO_BLOCKS_ALL);
+  const neo_trees *top = &rows_of(&w)->tree.root->children;
+  assert_int_equal(top->n, 2);
+  assert_int_equal(top->at[1]->band.rows.range, NEO_BLOCKS_ALL);
   assert_int_equal(in_loop(&w, "h"), 2);
   neo_arena_free(&w.arena);
 }
@@ -240,15 +242,16 @@ static void rows_that_the_next_block_alone_reads_lie_in_a_ring(void **state) {
 }
 
 /* In the loop: how many segments run in blocks of some kind alone, and how many sums over axes these have. */
-static void look_at_kinds(const world *w, const neo_recurrence_steps *steps, uint32_t *segments,
+static void look_at_kinds(const world *w, const neo_tree *t, bool guarded, uint32_t *segments,
                           uint32_t *sums) {
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_recurrence_step *s = &steps->at[k];
-    look_at_kinds(w, &s->steps, segments, sums);
-    *segments += !s->is_loop && s->when.i;
-    for (size_t i = 0; i < s->defs.n; i++)
-      *sums += s->when.i && neo_def_at(w->m, s->defs.at[i])->reducer != NEO_RED_NONE;
-  }
+  for (size_t k = 0; k < t->children.n; k++)
+    look_at_kinds(w, t->children.at[k], guarded || t->kind == NEO_TREE_GUARD, segments, sums);
+  if (t->kind != NEO_TREE_LEAF || !guarded)
+    return;
+  const neo_recurrence_segment *s = &rows_of(w)->segments.at[t->leaf.number];
+  ++*segments;
+  for (size_t i = 0; i < s->defs.n; i++)
+    *sums += neo_def_at(w->m, s->defs.at[i])->reducer != NEO_RED_NONE;
 }
 
 /* Two blocks of leaves and those behind: p and r are products of one kind each, and of no leaf. */
@@ -257,7 +260,7 @@ static void a_kind_of_rows_runs_what_it_needs(void **state) {
   world w;
   uint32_t segments = 0, sums = 0;
   fuse_text(&w, KINDS, "h = h", (neo_loop_options){0});
-  look_at_kinds(&w, &rows_of(&w)->steps, &segments, &sums);
+  look_at_kinds(&w, rows_of(&w)->tree.root, false, &segments, &sums);
   assert_int_equal(segments, 4);
   assert_int_equal(sums, 2);
   assert_int_equal(in_loop(&w, "h"), 4);

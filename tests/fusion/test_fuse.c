@@ -373,11 +373,10 @@ static void what_each_iteration_reads_is_computed_in_blocks_of_all_iterations(vo
             "def h[t: 10, b: 3, j: 8] =\n  sum[k: 8] (h[t - 1, b, k] else 0.0) * U[k, j]\n"
             "  then tanh(p[t, b, j] + acc0)\nentry forward f: h = h\n");
   assert_int_equal(w.groups.groups.n, 1);
-  const neo_recurrence_steps *steps = &w.groups.groups.at[0].recurrence->steps;
-  assert_int_equal(steps->n, 1);
-  assert_true(steps->at[0].is_loop);
-  assert_true(neo_expr_is_int(w.m, steps->at[0].lo, &lo) && lo == 0);
-  assert_true(neo_expr_is_int(w.m, steps->at[0].hi, &hi) && hi == 3);
+  const neo_tree *t = w.groups.groups.at[0].recurrence->tree.root;
+  assert_int_equal(t->kind, NEO_TREE_BAND);
+  assert_true(neo_expr_is_int(w.m, t->band.lo, &lo) && lo == 0);
+  assert_true(neo_expr_is_int(w.m, t->band.hi, &hi) && hi == 3);
   neo_arena_free(&w.arena);
 }
 

@@ -31,6 +31,9 @@ void pairs_close(pairs_compilation *x);
 const char *pairs_reason(pairs_compilation *x, neo_arena *a, const char *what);
 /* Values of all sizes, by number. */
 int64_t *pairs_sizes(pairs_compilation *x, const pairs_program *p);
+/* Gives the interpreter an input's elements. (reference.c) */
+void pairs_fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes,
+                uint64_t seed);
 /* A parameter or a state. */
 bool pairs_is_kept(const neo_module *m, uint32_t tensor);
 /* The entry of outputs. */

@@ -18,8 +18,8 @@ static pairs_result result_of(pairs_compilation *x, neo_arena *a, neo_tensor t, 
   return r;
 }
 
-static void fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes,
-                 uint64_t seed) {
+void pairs_fill(pairs_compilation *x, neo_interp *p, neo_tensor t, const int64_t *sizes,
+                uint64_t seed) {
   const neo_tensor_rec *r = neo_tensor_at(x->c.module, t);
   neo_values *v = neo_interp_tensor(p, t);
   const char *name = neo_name_text(x->c.names, r->name);
@@ -100,7 +100,7 @@ static void run_reference(pairs_compilation *x, neo_arena *a, pairs_reference *r
   neo_interp_track_errors(p, true);
   for (uint32_t t = 1; t < m->tensors.n; t++)
     if (m->tensors.at[t].role == NEO_ROLE_INPUT) {
-      fill(x, p, (neo_tensor){t}, sizes, r->program->seed);
+      pairs_fill(x, p, (neo_tensor){t}, sizes, r->program->seed);
       NEO_PUSH(a, &r->inputs,
                result_of(x, a, (neo_tensor){t}, m->tensors.at[t].name,
                          neo_interp_tensor(p, (neo_tensor){t}), NULL));

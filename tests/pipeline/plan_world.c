@@ -25,14 +25,12 @@ typedef struct {
 } kernel_memory;
 
 /* The least number of elements that argument b of the kernel has in a recurrence. */
-static int64_t elements_in(const neo_plan_parts *parts, uint32_t number, size_t b, int64_t least) {
+static int64_t elements_in(const neo_plan_tree *tree, uint32_t number, size_t b, int64_t least) {
   const neo_compilation *c = &running->c;
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
+  for (size_t k = 0; k < tree->marks.n; k++) {
+    const neo_plan_mark *x = &tree->marks.at[k];
     int64_t n = least;
-    if (x->is_loop)
-      n = elements_in(&x->parts, number, b, least);
-    else if (x->kernel == number)
+    if (x->kernel == number)
       n = neo_tensor_elements_at(c->module, x->tensors.at[b], running->sizes, NULL);
     least = n < least ? n : least;
   }
@@ -43,8 +41,8 @@ static int64_t elements_in(const neo_plan_parts *parts, uint32_t number, size_t 
 static int64_t elements_of(size_t number, size_t b) {
   const neo_compilation *c = &running->c;
   int64_t least = INT64_MAX;
-  for (size_t i = 0; i < c->parts_of_group.n; i++)
-    least = elements_in(&c->parts_of_group.at[i], (uint32_t)number, b, least);
+  for (size_t i = 0; i < c->tree_of_group.n; i++)
+    least = elements_in(&c->tree_of_group.at[i], (uint32_t)number, b, least);
   for (size_t i = 0; i < c->grouping.groups.n; i++) {
     const neo_group *g = &c->grouping.groups.at[i];
     if (c->kernel_of_group.at[i] != number || !neo_group_has_form(g))

@@ -267,17 +267,12 @@ static bool is_idle(plan_world *w, const drawing *d, const neo_group *g) {
   return any && !g->cached;
 }
 
-static bool has_kernel(const neo_plan_parts *parts, uint32_t kernel) {
-  for (size_t k = 0; k < parts->n; k++)
-    if (parts->at[k].is_loop ? has_kernel(&parts->at[k].parts, kernel)
-                             : parts->at[k].kernel == kernel)
-      return true;
-  return false;
-}
-
 static bool has(const plan_world *w, size_t group, uint32_t kernel) {
-  const neo_plan_parts *parts = &w->c.parts_of_group.at[group];
-  return parts->n ? has_kernel(parts, kernel) : w->c.kernel_of_group.at[group] == kernel;
+  const neo_plan_tree *tree = &w->c.tree_of_group.at[group];
+  bool runs = !tree->root && w->c.kernel_of_group.at[group] == kernel;
+  for (size_t k = 0; k < tree->marks.n && !runs; k++)
+    runs = tree->marks.at[k].kernel == kernel;
+  return runs;
 }
 
 /* Kernels all of whose groups are idle have written nothing. Returns how many there are. */

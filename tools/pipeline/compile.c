@@ -179,7 +179,7 @@ static neo_status make_kernels(neo_compilation *c) {
 
 static neo_status make_plan(neo_compilation *c) {
   neo_plan_input in = {&c->grouping,           c->kernel_of_group.at,
-                       c->parts_of_group.at,   c->kernels.at,
+                       c->tree_of_group.at,    c->kernels.at,
                        c->kernels.n,           .gpu = c->machine.gpu,
                        .machine = &c->machine, .waits = neo_target_waits(&c->target),
                        .grids = grids_of(c)};

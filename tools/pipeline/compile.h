@@ -173,7 +173,7 @@ typedef struct neo_compilation {
   NEO_VEC(neo_schedule) schedules;           /* one a group */
   NEO_VEC(const neo_record *) schedule_from; /* the record that it is of; null: the model's */
   NEO_VEC(uint32_t) kernel_of_group;         /* of a recurrence its first one */
-  NEO_VEC(neo_plan_parts) parts_of_group;    /* of a recurrence; else empty */
+  NEO_VEC(neo_plan_tree) tree_of_group;      /* of loops, in place of the kernel */
   NEO_VEC(neo_plan_kernel) kernels;
   neo_map kernel_names;                  /* hash of a name -> kernels that have it */
   NEO_VEC(neo_loop_kernel) loop_kernels; /* those of recurrences */

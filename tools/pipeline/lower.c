@@ -57,11 +57,11 @@ static uint32_t add_kernel(neo_compilation *c, neo_kernel *kernel) {
 }
 
 static void note_group(neo_compilation *c, neo_schedule s, const neo_record *from, uint32_t kernel,
-                       neo_plan_parts parts) {
+                       neo_plan_tree tree) {
   NEO_PUSH(&c->arena, &c->schedules, s);
   NEO_PUSH(&c->arena, &c->schedule_from, from);
   NEO_PUSH(&c->arena, &c->kernel_of_group, kernel);
-  NEO_PUSH(&c->arena, &c->parts_of_group, parts);
+  NEO_PUSH(&c->arena, &c->tree_of_group, tree);
 }
 
 /* ---- recurrences */
@@ -79,8 +79,8 @@ static uint32_t shared_kernel(neo_compilation *c, neo_kernel *k) {
   return number;
 }
 
-static neo_plan_part kernel_part(neo_compilation *c, neo_kernel *k) {
-  neo_plan_part x = {.kernel = shared_kernel(c, k)};
+static neo_plan_mark run_of(neo_compilation *c, neo_kernel *k) {
+  neo_plan_mark x = {.kernel = shared_kernel(c, k)};
   for (size_t b = 0; b < k->bufs.n; b++)
     if (!(k->bufs.at[b].use & NEO_BUF_SCRATCH)) {
       NEO_PUSH(&c->arena, &x.tensors, k->bufs.at[b].tensor);
@@ -89,67 +89,54 @@ static neo_plan_part kernel_part(neo_compilation *c, neo_kernel *k) {
   return x;
 }
 
-static neo_plan_parts add_parts(neo_compilation *c, const neo_kernel_steps *steps) {
-  neo_plan_parts out = {0};
-  for (size_t k = 0; k < steps->n; k++) {
-    const neo_kernel_step *s = &steps->at[k];
-    neo_plan_part x = {.is_loop = !s->kernel,
-                       .index = s->index,
-                       .lo = s->lo,
-                       .hi = s->hi,
-                       .down = s->down,
-                       .blocks = s->blocks};
-    if (s->kernel)
-      x = kernel_part(c, s->kernel);
-    else
-      x.parts = add_parts(c, &s->steps);
-    NEO_PUSH(&c->arena, &out, x);
-  }
+static neo_plan_tree plan_tree(neo_compilation *c, const neo_kernel_tree *from) {
+  neo_plan_tree out = {.root = from->root};
+  for (size_t k = 0; k < from->kernels.n; k++)
+    NEO_PUSH(&c->arena, &out.marks, run_of(c, from->kernels.at[k].kernel));
   return out;
 }
 
-static uint32_t first_kernel(const neo_plan_parts *parts) {
-  const neo_plan_part *x = &parts->at[0];
-  return x->is_loop ? first_kernel(&x->parts) : x->kernel;
-}
-
 /* Notes which kernel of the compilation has which segments; `first`: that of schedule 0. */
-static void place_segments(neo_compilation *c, const neo_kernel_steps *steps,
-                           const neo_plan_parts *parts, size_t first) {
-  for (size_t k = 0; k < steps->n; k++) {
-    for (size_t i = 0; i < steps->at[k].choices.n; i++)
-      c->segments.at[first + steps->at[k].choices.at[i]].kernel = parts->at[k].kernel;
-    place_segments(c, &steps->at[k].steps, &parts->at[k].parts, first);
-  }
+static void place_segments(neo_compilation *c, const neo_kernel_tree *from,
+                           const neo_plan_tree *tree, size_t first) {
+  for (size_t k = 0; k < from->kernels.n; k++)
+    for (size_t i = 0; i < from->kernels.at[k].choices.n; i++)
+      c->segments.at[first + from->kernels.at[k].choices.at[i]].kernel = tree->marks.at[k].kernel;
 }
 
 typedef struct {
   neo_compilation *c;
   const neo_group *of;
-  size_t first; /* segment of the recurrence's schedule 0 */
-  uint32_t n;   /* chosen so far */
-  /* Another schedule for one of them; null: they are chosen, and noted. */
-  const neo_segment *other;
-  const neo_schedule *schedule;
+  size_t first;             /* segment of the recurrence's schedule 0 */
+  const neo_segment *other; /* which has another schedule; null: none has */
   bool reference;
-} chooser;
+} lowering;
 
+/* Chooses the schedule of a segment, and notes it. */
 static neo_schedule choose_segment(void *ctx, neo_module *m, const neo_group *g,
                                    const neo_machine *machine) {
-  chooser *x = ctx;
+  const lowering *x = ctx;
   neo_compilation *c = x->c;
-  uint32_t number = x->n++;
-  neo_segment s = {.of = x->of, .number = number, .kernel = UINT32_MAX};
-  if (x->other)
-    return x->other->number == number ? *x->schedule : c->segments.at[x->first + number].schedule;
-  neo_group *own = neo_arena_copy(&c->arena, g, sizeof *g);
+  neo_segment s = {.of = x->of, .kernel = UINT32_MAX, .g = g};
+  s.number = (uint32_t)(c->segments.n - x->first);
   s.machine = neo_arena_copy(&c->arena, machine, sizeof *machine);
-  s.g = own;
   s.schedule = c->options.segment_schedule
                    ? c->options.segment_schedule(c->options.schedule_ctx, m, g, machine)
                    : neo_compile_schedule_on(c, g, machine, &s.from);
   NEO_PUSH(&c->arena, &c->segments, s);
   return s.schedule;
+}
+
+/* The schedules of a recurrence's segments, with another one for x. */
+static const neo_schedule *schedules_with(neo_compilation *c, const neo_segment *x,
+                                          const neo_schedule *schedule) {
+  size_t first = (size_t)(x - c->segments.at) - x->number, n = 0;
+  while (first + n < c->segments.n && c->segments.at[first + n].of == x->of)
+    n++;
+  neo_schedule *all = NEO_NEW_ARRAY(&c->arena, neo_schedule, n);
+  for (size_t k = 0; k < n; k++)
+    all[k] = k == x->number ? *schedule : c->segments.at[first + k].schedule;
+  return all;
 }
 
 /* Have all segments kernels, those of rows that run alone too? */
@@ -162,33 +149,37 @@ static bool all_have_kernels(const neo_compilation *c, const neo_group *of) {
 
 /* Loops are divided by the first schedules. */
 static double price_segment(void *ctx, uint32_t choice, double saved_s) {
-  chooser *x = ctx;
+  lowering *x = ctx;
   neo_segment *s = &x->c->segments.at[x->first + choice];
   s->saved_s = x->other ? s->saved_s : saved_s;
   return s->saved_s;
 }
 
-/* The kernels of a recurrence, or of loops that share one. The schedules of its segments are chosen
- * inside; of loops that share one there is no choice. */
-static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *choose,
-                               neo_kernel_steps *out, const char **why) {
+static neo_machine loop_machine(const neo_compilation *c) {
+  neo_machine machine = c->machine;
+  machine.matrix = 0;
+  return machine;
+}
+
+/* The kernels of a recurrence by these schedules, or of loops that share one, where there is no choice. */
+static neo_status loop_kernels(lowering *x, const neo_schedule *schedules, neo_kernel_tree *out,
+                               const char **why) {
+  neo_compilation *c = x->c;
+  const neo_group *g = x->of;
   neo_str text;
   neo_str_init(&text, &c->arena);
-  neo_machine machine = c->machine;
-  neo_fuse_options fusion = neo_compile_fusion(c);
-  machine.matrix = 0;
+  neo_machine machine = loop_machine(c);
   neo_recurrence_options options = {.machine = &machine,
-                                    .fusion = &fusion,
+                                    .schedules = schedules,
                                     .choose = c->options.segment_schedule,
                                     .choose_ctx = c->options.schedule_ctx,
                                     .loops = c->options.loops,
                                     .all = &c->grouping};
   if (g->recurrence) {
-    options.choose = choose_segment;
     options.price = price_segment;
-    if (choose->reference)
+    if (x->reference)
       options.one_row_blocks = all_have_kernels(c, g) ? NEO_ROWS_ALONE : NEO_ROWS_IN_BLOCKS;
-    options.choose_ctx = choose;
+    options.choose_ctx = x;
   }
   neo_status s = g->recurrence
                      ? neo_recurrence_kernels(c->module, g, &options, &c->arena, out, &text)
@@ -199,33 +190,35 @@ static neo_status loop_kernels(neo_compilation *c, const neo_group *g, chooser *
 }
 
 static neo_status compile_loops(neo_compilation *c, const neo_group *g) {
-  neo_kernel_steps steps = {0};
-  chooser choose = {.c = c, .of = g, .first = c->segments.n};
-  neo_status s = loop_kernels(c, g, &choose, &steps, &c->why);
+  neo_kernel_tree kernels = {0};
+  lowering x = {.c = c, .of = g, .first = c->segments.n};
+  neo_machine machine = loop_machine(c);
+  const neo_schedule *schedules = NULL;
+  if (g->recurrence)
+    schedules =
+        neo_recurrence_schedules(c->module, g->recurrence, &machine, choose_segment, &x, &c->arena);
+  neo_status s = loop_kernels(&x, schedules, &kernels, &c->why);
   if (s)
     return s;
-  neo_plan_parts parts = add_parts(c, &steps);
+  neo_plan_tree tree = plan_tree(c, &kernels);
   if (g->recurrence)
-    place_segments(c, &steps, &parts, choose.first);
-  note_group(c, neo_schedule_plain(), NULL, first_kernel(&parts), parts);
+    place_segments(c, &kernels, &tree, x.first);
+  note_group(c, neo_schedule_plain(), NULL, tree.marks.at[0].kernel, tree);
   return NEO_OK;
 }
 
-static neo_kernel *kernel_with(const neo_kernel_steps *steps, uint32_t choice) {
-  neo_kernel *found = NULL;
-  for (size_t k = 0; k < steps->n && !found; k++) {
-    for (size_t i = 0; i < steps->at[k].choices.n; i++)
-      if (steps->at[k].choices.at[i] == choice)
-        return steps->at[k].kernel;
-    found = kernel_with(&steps->at[k].steps, choice);
-  }
-  return found;
+static neo_kernel *kernel_with(const neo_kernel_tree *tree, uint32_t choice) {
+  for (size_t k = 0; k < tree->kernels.n; k++)
+    for (size_t i = 0; i < tree->kernels.at[k].choices.n; i++)
+      if (tree->kernels.at[k].choices.at[i] == choice)
+        return tree->kernels.at[k].kernel;
+  return NULL;
 }
 
-static size_t count_choices(const neo_kernel_steps *steps) {
+static size_t count_choices(const neo_kernel_tree *tree) {
   size_t n = 0;
-  for (size_t k = 0; k < steps->n; k++)
-    n += steps->at[k].choices.n + count_choices(&steps->at[k].steps);
+  for (size_t k = 0; k < tree->kernels.n; k++)
+    n += tree->kernels.at[k].choices.n;
   return n;
 }
 
@@ -249,16 +242,15 @@ static bool have_equal_buffers(const neo_kernel *a, const neo_kernel *b) {
 
 neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const neo_schedule *s,
                                bool reference, neo_kernel **out, const char **why) {
-  neo_kernel_steps steps = {0};
-  chooser choose = {
-      .c = c, .of = x->of, .first = 0, .other = x, .schedule = s, .reference = reference};
-  choose.first = (size_t)(x - c->segments.at) - x->number;
-  neo_status status = loop_kernels(c, x->of, &choose, &steps, why);
+  neo_kernel_tree kernels = {0};
+  lowering l = {.c = c, .of = x->of, .other = x, .reference = reference};
+  l.first = (size_t)(x - c->segments.at) - x->number;
+  neo_status status = loop_kernels(&l, schedules_with(c, x, s), &kernels, why);
   if (status)
     return status;
-  *out = kernel_with(&steps, x->number);
+  *out = kernel_with(&kernels, x->number);
   *why = "it adds up in another order than the loop over single rows";
-  if (count_choices(&steps) != count_segments(c, x->of))
+  if (count_choices(&kernels) != count_segments(c, x->of))
     return NEO_UNSUPPORTED;
   *why = "its kernel has other buffers with it";
   return *out && have_equal_buffers(*out, c->kernels.at[x->kernel].kernel) ? NEO_OK
@@ -277,7 +269,7 @@ neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   if (s)
     return s;
   uint32_t number = add_kernel(c, kernel);
-  note_group(c, sched, from, number, (neo_plan_parts){0});
+  note_group(c, sched, from, number, (neo_plan_tree){0});
   neo_plan_kernel *made = &c->kernels.at[number];
   bool tiles = neo_kernel_has(kernel, NEO_LS_TILE);
   if (tiles || neo_kernel_has_dots(kernel)) {
@@ -313,7 +305,7 @@ bool neo_compile_share(neo_compilation *c, size_t g) {
     neo_schedule sched = c->schedules.at[k];
     const neo_record *from = c->schedule_from.at[k];
     uint32_t kernel = c->kernel_of_group.at[k];
-    note_group(c, sched, from, kernel, (neo_plan_parts){0});
+    note_group(c, sched, from, kernel, (neo_plan_tree){0});
     return true;
   }
   return false;

@@ -57,10 +57,10 @@ static neo_status explain(explainer *x) {
     s = neo_compile_passes(c);
   if (!s && !after && !trees && !groups && !schedule && !kernels && !timings && !page)
     put_ir(x, c->module);
+  if (!s && (trees || groups || schedule || kernels || page || (timings && !after)))
+    s = neo_compile_kernels(c);
   if (!s && trees)
     put_part(x, "trees", neoc_explain_trees);
-  if (!s && (groups || schedule || kernels || page || (timings && !after)))
-    s = neo_compile_kernels(c);
   if (!s && groups)
     put_part(x, "groups", neoc_explain_groups);
   if (!s && schedule)

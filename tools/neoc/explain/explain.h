@@ -19,7 +19,7 @@ void neoc_explain_gradients(neoc_cli *cli, neo_compilation *c, neo_str *out);
 /* What stages and proofs took. (costs.c) */
 void neoc_explain_costs(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
-/* Text alone: the schedule tree of each entry (ir/tree/tree.h). After the passes. (trees.c) */
+/* Text alone: the schedule tree of each entry (ir/tree/tree.h), and of each recurrence after fusion. (trees.c) */
 void neoc_explain_trees(neoc_cli *cli, neo_compilation *c, neo_str *out);
 
 /* Text alone. (kernels.c) */

@@ -67,32 +67,38 @@ static void put_size_expr(const neo_module *m, neo_expr e, neo_str *out) {
     neo_str_add(out, "0");
 }
 
+static void put_band(const neo_module *m, const neo_tree_band *b, neo_str *out) {
+  neo_str_addf(out, "for %s in ", neo_name_text(m->names, neo_size_at(m, b->index)->name));
+  put_size_expr(m, b->lo, out);
+  neo_str_add(out, "..");
+  put_size_expr(m, b->hi, out);
+  neo_str_add(out, b->rows.range == NEO_BLOCKS_WIDE ? ", while several rows are at once"
+                   : b->rows.range == NEO_BLOCKS_SERIAL
+                       ? ", the rest, whose rows run one after another"
+                       : "");
+  neo_str_add(out, b->down ? " down\n" : "\n");
+}
+
 /* The loops of a recurrence, those in the plan, and the kernels in them. */
-static void put_parts(const neo_compilation *c, const neo_plan_parts *parts, int depth,
-                      neo_str *out) {
-  const neo_module *m = c->module;
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
+static void put_tree(const neo_compilation *c, const neo_plan_tree *of, const neo_tree *t,
+                     int depth, neo_str *out) {
+  bool deeper = t->kind != NEO_TREE_SEQUENCE;
+  if (deeper)
     neo_str_addf(out, "%*s", 2 * depth, "");
-    if (!x->is_loop) {
-      neo_str_addf(out, "kernel %u %s\n", x->kernel, c->kernels.at[x->kernel].symbol);
-      continue;
-    }
-    if (x->index.i) {
-      neo_str_addf(out, "for %s in ", neo_name_text(m->names, neo_size_at(m, x->index)->name));
-      put_size_expr(m, x->lo, out);
-      neo_str_add(out, "..");
-    } else {
-      neo_str_add(out, "if ");
-    }
-    put_size_expr(m, x->hi, out);
-    neo_str_add(out, x->blocks.range == NEO_BLOCKS_WIDE ? ", while several rows are at once"
-                     : x->blocks.range == NEO_BLOCKS_SERIAL
-                         ? ", the rest, whose rows run one after another"
-                         : "");
-    neo_str_add(out, x->down ? " down\n" : "\n");
-    put_parts(c, &x->parts, depth + 1, out);
+  if (t->kind == NEO_TREE_MARK) {
+    uint32_t kernel = of->marks.at[t->mark].kernel;
+    neo_str_addf(out, "kernel %u %s\n", kernel, c->kernels.at[kernel].symbol);
+    return;
   }
+  if (t->kind == NEO_TREE_BAND) {
+    put_band(c->module, &t->band, out);
+  } else if (t->kind == NEO_TREE_GUARD) {
+    neo_str_add(out, "if ");
+    put_size_expr(c->module, t->condition, out);
+    neo_str_addc(out, '\n');
+  }
+  for (size_t k = 0; k < t->children.n; k++)
+    put_tree(c, of, t->children.at[k], depth + deeper, out);
 }
 
 static void put_group(neo_compilation *c, size_t g, neo_str *out) {
@@ -113,7 +119,8 @@ static void put_group(neo_compilation *c, size_t g, neo_str *out) {
   for (size_t k = 0; k < gr->reads.n; k++)
     neo_str_addf(out, " %s", neo_name_text(m->names, neo_tensor_at(m, gr->reads.at[k])->name));
   neo_str_addf(out, "\n");
-  put_parts(c, &c->parts_of_group.at[g], 1, out);
+  if (c->tree_of_group.at[g].root)
+    put_tree(c, &c->tree_of_group.at[g], c->tree_of_group.at[g].root, 1, out);
 }
 
 static void put_grid_loop(const neo_plan *p, const neo_rt_step *s, neo_rt_grid_part part,

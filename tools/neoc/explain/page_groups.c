@@ -138,19 +138,13 @@ void page_put_groups(page *p) {
 
 /* ---- a kernel */
 
-static bool part_runs(const neo_plan_parts *parts, uint32_t kernel) {
-  for (size_t k = 0; k < parts->n; k++) {
-    const neo_plan_part *x = &parts->at[k];
-    if (x->is_loop ? part_runs(&x->parts, kernel) : x->kernel == kernel)
-      return true;
-  }
-  return false;
-}
-
 /* A recurrence runs kernels in loops, in place of one. */
 static bool group_runs(const page *p, size_t g, uint32_t kernel) {
-  const neo_plan_parts *parts = &p->c->parts_of_group.at[g];
-  return parts->n ? part_runs(parts, kernel) : p->c->kernel_of_group.at[g] == kernel;
+  const neo_plan_tree *tree = &p->c->tree_of_group.at[g];
+  bool runs = !tree->root && p->c->kernel_of_group.at[g] == kernel;
+  for (size_t k = 0; k < tree->marks.n && !runs; k++)
+    runs = tree->marks.at[k].kernel == kernel;
+  return runs;
 }
 
 static void put_users(page *p, uint32_t kernel) {
