@@ -106,9 +106,9 @@ static void look(void *ctx, neo_expr read, uint32_t n_axes) {
   (void)n_axes;
   if (neo_expr_node(l->o->m, read)->attr != l->tensor.i || !l->good)
     return;
-  bool known =
+  bool constant =
       is_in_loop(l, read) ? distance_of(l, l->level, read, &d) : distance_from_end(l, read, &d);
-  l->good = known && d >= 0 && (l->x->rounds == 1 || l->x->rounds == 0);
+  l->good = constant && d >= 0 && (l->x->rounds == 1 || l->x->rounds == 0);
   l->n = d + 1 > l->n ? d + 1 : l->n;
 }
 
