@@ -13,11 +13,11 @@ enum { COUNT = 70, VERTEX_COUNT = 20, DEVICE_COUNT = 25 };
 
 static void equal_the_interpreter(pairs_drawer *draw, uint64_t n) {
   static pairs_table t;
-  pairs_drive d = {
-      .draw = draw, .first = 1, .n = neo_test_count(n), .variants = 15, .jobs = 2};
+  pairs_drive d = {.draw = draw, .first = 1, .n = neo_test_count(n), .variants = 15, .jobs = 2};
   if (pairs_drive_run(&d, &t))
     fail_msg("%u programs of %u fail", t.failed, t.programs);
-  assert_true(t.rejected <= 2 + t.programs / 12); /* gradients of what does not depend on an input */
+  assert_true(t.rejected <=
+              2 + t.programs / 12); /* gradients of what does not depend on an input */
   assert_true(t.promised * 10 >= t.compared * 8);
 }
 
