@@ -134,6 +134,11 @@ static void trees_of_vertex_functions_run_literally(void **state) {
   check_programs(pairs_draw_wide_vertices);
 }
 
+static void trees_of_loops_in_loops_run_literally(void **state) {
+  (void)state;
+  check_programs(pairs_draw_nested);
+}
+
 /* ---- storage of loops in loops */
 
 static const char nest[] = "input x : f32 [8]\n"
@@ -225,6 +230,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(trees_of_recurrences_run_literally),
       cmocka_unit_test(trees_of_vertex_functions_run_literally),
+      cmocka_unit_test(trees_of_loops_in_loops_run_literally),
       TEST(loops_in_loops_have_as_many_slices_as_reads_go_back),
       TEST(what_is_read_after_its_loop_has_all_slices),
   };
