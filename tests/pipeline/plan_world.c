@@ -310,12 +310,10 @@ void world_draw(plan_world *w, uint64_t seed) {
   w->seed = before;
 }
 
-void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
-  neo_rt_config config = {.struct_size = sizeof config, .threads = w->threads, .seed = w->seed};
+void world_compile(plan_world *w, kernel_kind kind, const int64_t *sizes) {
   check(w, neo_compile_passes(&w->c), "passes");
   neo_module *m = w->c.module;
   const size_t given = m->sizes.n; /* fusion adds the indices of loops */
-  w->input = NEO_NEW_ARRAY(&w->c.arena, void *, m->tensors.n + 1);
   check(w, neo_compile_kernels(&w->c), "kernels");
   w->sizes = NEO_NEW_ARRAY(&w->c.arena, int64_t, m->sizes.n + 1);
   for (uint32_t k = 1; k < m->sizes.n; k++)
@@ -324,6 +322,13 @@ void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
     if (m->sizes.at[k].kind == NEO_SIZE_DERIVED)
       w->sizes[k] = neo_size_value(m, m->sizes.at[k].value, w->sizes);
   make_model(w, kind);
+}
+
+void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes) {
+  neo_rt_config config = {.struct_size = sizeof config, .threads = w->threads, .seed = w->seed};
+  world_compile(w, kind, sizes);
+  neo_module *m = w->c.module;
+  w->input = NEO_NEW_ARRAY(&w->c.arena, void *, m->tensors.n + 1);
   running = w;
   neo_rt_status s = neo_rt_create(&w->model, &config, &w->ctx);
   if (s)

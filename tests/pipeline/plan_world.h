@@ -34,8 +34,9 @@ void world_open(plan_world *w);
 void world_parse(plan_world *w, const char *text);
 /* A text in the language, after the options are set; a failing test prints it. */
 void world_source(plan_world *w, const char *text);
-/* Passes, kernels, plan, context, interpreter. sizes by id; null: the largest. Inputs are filled
- * from `seed`. */
+/* Passes, kernels, plan and model, for contexts that the test makes itself. sizes by id; null: the largest. */
+void world_compile(plan_world *w, kernel_kind kind, const int64_t *sizes);
+/* The same, and a context and an interpreter. Inputs are filled from `seed`. */
 void world_begin(plan_world *w, kernel_kind kind, const int64_t *sizes);
 void world_close(plan_world *w);
 

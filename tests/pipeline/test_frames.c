@@ -83,7 +83,7 @@ static neo_rt_ctx *create(frames *f, const neo_rt_model *m, guarded *g) {
 }
 
 static void begin(frames *f, kernel_kind kind) {
-  world_begin(&f->w, kind, NULL);
+  world_compile(&f->w, kind, NULL);
   neo_rt_model *m = &f->w.model;
   f->host = kind != KERNELS_EMULATED;
   f->fixed = *m;
