@@ -132,7 +132,7 @@ static uint32_t give(pgen *g, ptensor t) {
   t.name = pg_name(g, "x");
   t.exact = t.given = true;
   t.smooth = neo_type_is_float(type);
-  t.from = t.smooth ? (uint64_t)1 << g->tensors.n : 0;
+  t.from = t.smooth ? (uint64_t)1 << (g->tensors.n & 63) : 0;
   uint64_t recurs = g->recurs;
   if (t.bound != NO_EXTENT && !t.up_to && !g->extents.at[t.bound].now)
     make_one(g, t.bound);
@@ -291,7 +291,7 @@ void pg_param(pgen *g) {
   ptensor t = pg_result(g, pg_chance(g, 80) ? NEO_F32_T : NEO_F64_T, dim, rank);
   t.name = pg_name(g, "w");
   t.exact = t.given = t.smooth = true;
-  t.from = (uint64_t)1 << g->tensors.n;
+  t.from = (uint64_t)1 << (g->tensors.n & 63);
   const char *left = rank ? pg_left(g, t.name, 0) : t.name, *first = "0.75";
   if (rank) {
     left = neo_arena_printf(g->arena, "%s[i < %s", t.name, pg_extent_text(g, dim[0]));
