@@ -8,6 +8,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import contextlib
 import doctest
+import importlib.util
 import gc
 import pickle
 import subprocess
@@ -709,7 +710,8 @@ class WrongUses(unittest.TestCase):
 def load_tests(loader, tests, ignore):
     from neoc.jax import _export, _front, _model
     for module in (_export, _front, _model):
-        tests.addTests(doctest.DocTestSuite(module))
+        if module is not _export or importlib.util.find_spec("flatbuffers"):  # what serializes
+            tests.addTests(doctest.DocTestSuite(module))
     return tests
 
 
