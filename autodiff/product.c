@@ -13,8 +13,8 @@
  * gradient costs as much as the product does. u_d counts from the least value of the axis; where
  * the range of an axis before d depends on others, its points are asked for in the condition.
  *
- * Where data say an output axis v, a point r is of one v alone, key(r), and the tensors do without
- * v:
+ * A key key(k) that is data decides the output axis v of each term. A term has one v only, so the
+ * tensors need no axis v:
  *
  *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V]
  *               body(key(k), k)

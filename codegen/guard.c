@@ -41,7 +41,7 @@ static const neo_lx *constant_of(neo_module *m, neo_kernel *k, neo_expr e, neo_t
   return neo_expr_is_int(m, e, &c) ? neo_lx_const(k, type, (neo_value){.i = c}) : NULL;
 }
 
-/* Of a condition (ir/condition.h). */
+/* The value of a condition (ir/condition.h) in the kernel. */
 static const neo_lx *value_of(neo_module *m, neo_kernel *k, neo_expr e) {
   enum { MOST_ARGUMENTS = 3 };
   neo_node n = *neo_expr_node(m, e);
@@ -90,8 +90,8 @@ static void put_under(neo_kernel *k, neo_block *out, const neo_lx *c, const neo_
 
 static void guard_block(neo_kernel *k, neo_block *b, const neo_lx *c);
 
-/* Of the statement of a producer and consumers each asks for itself. What stands before the
- * units of an arm belongs to the block: there it stays. */
+/* Producer and consumers of a specialized statement each test the condition. Statements before an
+ * arm's loop over units belong to the whole block, so they stay outside of the test. */
 static void guard_arms(neo_kernel *k, neo_ls *s, const neo_lx *c) {
   for (int arm = 0; arm < 2; arm++) {
     neo_block *b = &s->specialize.arm[arm];

@@ -5,7 +5,7 @@
 #include "codegen/lower/common/scope.h"
 
 /* ---- lower/common/acc.c */
-/* What an accumulator has before it took anything; of a payload (NONE): INT64_MIN. */
+/* The identity of a reducer, which its accumulator starts from; of a payload (NONE) INT64_MIN. */
 neo_value neo_acc_identity(neo_reducer kind, neo_type t);
 /* Sets the accumulator's element at the tile's current row, column and lane. */
 void neo_acc_set(lowering *l, neo_block *in, const acc_reg *r, const neo_lx *value);

@@ -4,8 +4,8 @@
  *     for u: key = key[u]; P[u] = finish(u, table[key])
  *            if 0 <= key: table[key] = reduce(table[key], body(u))
  *
- * from the last u on, if the reduction goes over what comes behind it. Elements of a key are
- * taken in this order, so the result does not depend on anything else. */
+ * The loop runs from the last u down where the reduction goes over the elements after u. This order of
+ * a key's elements alone decides the result's rounding. */
 #include "codegen/lower/keyed_scan/keyed_scan.h"
 #include "codegen/lower/common/acc.h"
 #include "schedule/keyed_scan/keyed_scan.h"

@@ -15,7 +15,7 @@ neo_block *neo_lower_segment_term(lowering *l, neo_block *in, const neo_segment 
 
 /* ---- lower/segment/keys.c */
 
-/* What is done at a point of all axes but the columns. */
+/* The body of the loops over terms: it adds statements at one point of all axes but the columns. */
 typedef void neo_lower_keyed_body(void *ctx, neo_block *in);
 /* Calls f where the term at the own axes belongs to rows, in [lo, hi) along `row`, at which the
  * keys' axes are then. It is within a loop along each key that is an interval. */
@@ -42,10 +42,10 @@ typedef struct {
 
 /* Adds the kernel's tables. */
 void neo_lower_add_tables(neo_lower_tables *t);
-/* Where accumulator k of the current row and column lies, in its buffer. */
+/* The index, in its buffer, of accumulator k of the current row and column. */
 const neo_lx *neo_lower_table_at(neo_lower_tables *t, uint32_t k);
-/* Puts what a reduction of nothing has into all of an accumulator's elements that lie one behind
- * the other. False: they do not. */
+/* Sets all elements of an accumulator to the reducer's identity, where they are contiguous. False: they
+ * are not. */
 bool neo_lower_fill_table(neo_lower_tables *t, neo_block *in, uint32_t k);
 
 #endif
