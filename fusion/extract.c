@@ -244,8 +244,8 @@ static void print_tensors(const neo_module *m, neo_str *s) {
   for (size_t k = 1; k < m->tensors.n; k++) {
     const neo_tensor_rec *r = &m->tensors.at[k];
     int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i,   r->extent.n,
-                   r->updates.i, r->partial, r->terms,   r->injective, r->saturates, r->optimizer,
-                   r->inner,     r->moves,   r->apart.i, r->adjacent,  r->parts,     r->kinds.i};
+                   r->updates.i, r->partial, r->terms,   r->saturates, r->optimizer, r->inner,
+                   r->moves,     r->apart.i, r->adjacent, r->parts,    r->kinds.i};
     neo_str_addn(s, (const char *)x, sizeof x);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
   }

@@ -226,7 +226,7 @@ static void add_buffer(hasher *h, const neo_form *f, neo_tensor t) {
     add_expr(h, r->below);
   }
   if (r->terms)
-    add(h, r->injective ? 2 : 1);
+    add(h, 1);
   add(h, neo_form_closed(f, t));
   if (!neo_form_closed(f, t))
     add_elements(h, t);

@@ -46,14 +46,12 @@ struct neo_group {
   /* The members are a recurrence, and the kernel is its loops; it has no form, and a key of 0. Null:
    * the members are put together as a form. */
   struct neo_recurrence *recurrence;
-  /* Groups whose loops along as many positions are fused (search/loops.c), in order: the members are theirs. It has
-   * no form, and a key of 0. Empty: the group is one. */
-  NEO_VEC(neo_group) loops;
+  neo_rows levels; /* its one member is of the kind LEVELS; it has no form, and a key of 0. 0: it is not */
 };
 
 /* Is the group put together as a form? */
 static inline bool neo_group_has_form(const neo_group *g) {
-  return !g->recurrence && !g->loops.n;
+  return !g->recurrence && !g->levels.i;
 }
 
 typedef struct {
@@ -125,8 +123,9 @@ typedef struct {
 neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
                             const neo_fuse_options *o, neo_grouping *out) NEO_MUST_CHECK;
 
-/* The group of others whose loops are fused, of which `loops` is filled. */
-void neo_group_finish_loops(neo_module *m, neo_arena *a, neo_group *g);
+/* The group of a definition of the kind LEVELS, its one member; `wanted`, by tensor: somebody reads it, or an entry
+ * returns it. */
+void neo_group_finish_levels(neo_module *m, neo_arena *a, neo_group *g, const bool *wanted);
 /* A group of members placed by hand (tests, tools): fills roots, reads, key and name from
  * `members`. */
 void neo_group_finish(neo_module *m, neo_arena *a, neo_group *g);

@@ -66,6 +66,7 @@ NEO_ID(axis);
 NEO_ID(tensor);
 NEO_ID(def);
 NEO_ID(region);
+NEO_ID(rows);
 #undef NEO_ID
 
 typedef struct { /* slice of the module's u32 pool */
@@ -127,7 +128,6 @@ typedef struct {
                    nobody, and need not be written */
   bool
       terms; /* its definition is a sum; elements that have no term are read by nobody, and need not be written */
-  bool injective; /* and no element has more than one term */
   bool
       saturates; /* its elements never fall, and grow to the largest one below its bound, which the last has; behind
                     the first that has it, only those below NEO_SATURATED and the last are read, and written */
@@ -151,7 +151,34 @@ typedef struct {
   size_t n_data_bytes;
 } neo_tensor_rec;
 
+/* The order of a graph by levels: what a definition of the kind LEVELS makes of n vertices, v, and their children. A
+ * vertex comes after its children. Its level is one more than the highest of theirs, and 0 for a leaf; vertices of a
+ * level are sorted by kind, those of a kind by number. All tables are of i32, and optional (0) where nobody reads
+ * them, but for the first three (ir/level_schedule.h).
+ *
+ *     levels (level, first, place; vertex; placed, end, edge)[v: n, k: 2] = child[v, k] */
+enum { NEO_ROWS_LISTS = 8 };
+typedef struct { /* the children of each vertex, with so many slots; a negative number: there is none */
+  int64_t slots;
+  neo_tensor placed; /* [n, ..]: the same by place, each child as its place; -1: none */
+  neo_tensor end;    /* [n]: the parents of vertex u are edge[end[u - 1]] .. edge[end[u] - 1], from 0 on if u is 0 */
+  neo_tensor edge;   /* [n*slots]: the parent's place times slots, plus the slot; by the parent's number */
+} neo_row_list;
 typedef struct {
+  int64_t kinds;     /* of vertices; at least 1 */
+  neo_tensor level;  /* [n]: of a vertex, times kinds, plus its kind */
+  neo_tensor first;  /* [n*kinds + 1]: of a level and kind, the first place; then n. It saturates */
+  neo_tensor place;  /* [n]: of a vertex */
+  neo_tensor vertex; /* [n]: at a place */
+  uint32_t n_lists;
+  neo_row_list list[NEO_ROWS_LISTS];
+} neo_rows_rec;
+
+/* A definition of the kind LEVELS has `rows`. Its axes are the vertices, then the slots of each list in turn; its body
+ * has the children of each list, a LOAD, and the kind of a vertex if there is more than one. It has no output axes and
+ * no finish; what its results hold is said at neo_rows_rec. */
+typedef struct {
+  neo_rows rows; /* LEVELS; 0: an equation, as above */
   neo_region in;
   neo_list axes; /* axis ids: n_out output axes, then reduction axes */
   uint32_t n_out;
@@ -159,7 +186,7 @@ typedef struct {
   uint8_t reducer;
   neo_list body;    /* exprs; empty for NONE */
   neo_list finish;  /* one expr for each out; may use ACC */
-  neo_list out;     /* 1..4 tensors of equal extents */
+  neo_list out;     /* 1..4 tensors of equal extents; of LEVELS any */
   neo_list out_map; /* read and made with ir/out_map.h; empty: identity */
   neo_span span;
   uint32_t origin; /* id of the definition this was derived from, for `explain`; 0: itself */
@@ -246,6 +273,7 @@ typedef struct neo_module {
   NEO_VEC(neo_axis_rec) axes;
   NEO_VEC(neo_tensor_rec) tensors;
   NEO_VEC(neo_def_rec) defs;
+  NEO_VEC(neo_rows_rec) rows;
   NEO_VEC(neo_region_rec) regions;
   NEO_VEC(neo_entry_rec) entries;  /* from 0 */
   NEO_VEC(neo_grad_rec) grads;     /* from 0 */
@@ -367,6 +395,14 @@ static inline neo_tensor_rec *neo_tensor_at(const neo_module *m, neo_tensor t) {
 static inline neo_def_rec *neo_def_at(const neo_module *m, neo_def d) {
   return &m->defs.at[d.i];
 }
+static inline neo_rows_rec *neo_rows_at(const neo_module *m, neo_rows r) {
+  return &m->rows.at[r.i];
+}
+static inline bool neo_def_is_levels(const neo_def_rec *d) {
+  return d->rows.i != 0;
+}
+/* Adds a definition of the kind LEVELS, whose results are the tensors of `rows`. */
+neo_def neo_levels_add(neo_module *m, neo_def_rec rec, const neo_rows_rec *rows);
 static inline neo_size_rec *neo_size_at(const neo_module *m, neo_size s) {
   return &m->sizes.at[s.i];
 }

@@ -39,7 +39,7 @@ static bool is_integer(const neo_module *m, uint32_t t) {
 /* Tables of rows say how many there are to loops that no condition is around. */
 static bool is_table(const neo_tensor_rec *r) {
   return r->terms || r->saturates || r->partial || r->moves || r->apart.i || r->kinds.i ||
-         r->injective || r->parts > 1;
+         r->parts > 1;
 }
 
 static read_under read_of(search *s, const neo_guarded_read *r, const bool *steers) {

@@ -49,7 +49,7 @@ static void put_exprs(partition *p, words_vec *w, neo_list l) {
 static words_vec declared(partition *p, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(p->m, t);
   words_vec w = {0};
-  uint32_t flags = r->partial | r->terms << 1 | r->injective << 2 | r->saturates << 3 |
+  uint32_t flags = r->partial | r->terms << 1 | r->saturates << 3 |
                    r->inner << 4 | r->moves << 5 | r->adjacent << 6;
   uint32_t word[] = {r->type,    r->pieces.n, r->bound.i, r->least.i,         r->below.i, r->in.i,
                      r->apart.i, r->kinds.i,  flags,      (uint32_t)r->parts, r->role};

@@ -14,7 +14,7 @@
  *     ->
  *     d'[p, j] = sum[i: end[u - 1] .. end[u] where p < edge[i]/K] g'[edge[i]/K, edge[i]%K, j],   u = order[p]
  *
- * What orders the graph are definitions, too (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
+ * The graph is ordered by a definition of the kind LEVELS (levels_tables.c). (S. Xu et al., Cavs: an efficient runtime system for
  * dynamic neural networks, USENIX ATC 2018, section 3.2; its batches are the levels.) */
 #include "ir/clone.h"
 #include "ir/component.h"
@@ -258,9 +258,6 @@ static void define_tables(levels *s) {
     levels_graph *g = s->graphs.at[k];
     if (g->n_indices)
       levels_define(s, g);
-    for (uint32_t i = 0; i < g->n_indices; i++)
-      if (g->index[i].has_parents)
-        levels_define_parents(s, g, &g->index[i]);
   }
 }
 
@@ -292,7 +289,6 @@ neo_status neo_pass_levels(neo_module *m, const neo_pass_target *target) {
   s.vertex = NEO_NEW_ARRAY(&scratch, levels_graph **, s.n_defs);
   s.leveled = NEO_NEW_ARRAY(&scratch, bool, n_found + 1);
   s.p = n_found ? neo_prover_new(m) : NULL;
-  s.gpu = target->gpu_threads;
   s.least_work = target->tile_rounds ? 1 : LEAST_WORK;
   if (n_found && find(&s, n_found)) {
     if (target->batch_kinds)

@@ -82,7 +82,6 @@ static void match_terms(neo_module *m, const neo_form *f, neo_segment *out) {
   const neo_form_acc *a = &f->stages.at[0].accs.at[0];
   const neo_tensor_rec *t = neo_tensor_at(m, f->stages.at[out->n_passes].outs.at[0].tensor);
   out->rows = out->ends && a->kind == NEO_RED_SUM && t->terms;
-  out->injective = out->rows && t->injective && neo_type_is_int((neo_type)a->type);
 }
 
 bool neo_match_segment(neo_module *m, const neo_group *g, neo_segment *out) {

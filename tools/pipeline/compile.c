@@ -112,9 +112,8 @@ neo_fuse_options neo_compile_fusion(const neo_compilation *c) {
   o.consumers_join = o.consumers_join || c->options.tile_rounds;
   o.recurrences.tile_rounds = c->options.tile_rounds;
   o.recurrences.blocks_only = c->machine.gpu;
-  if (c->machine
-          .gpu) /* one thread after the other is no way to add up rows there, or to run loops */
-    o.off |= 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
+  if (c->machine.gpu) /* one thread after the other is no way to add up rows there */
+    o.off |= 1u << NEO_FUSE_COLUMNS;
   if (!o.profile)
     o.profile = &c->machine.profile;
   return o;
