@@ -453,7 +453,7 @@ static void set_where(maker *x, neo_block *in, number_reg r, const neo_lx *cond,
   neo_ls_set(x->k, &neo_ls_if(x->k, in, cond)->branch.then, r.reg, &zero, 1, value);
 }
 
-/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (neo_tensor_rec.saturates). */
+/* The block behind the last one with rows. Where blocks begin is there up to it, and behind all (NEO_ROW_FIRST). */
 static const neo_lx *blocks_end(maker *x, neo_block *in, const neo_tree_rows *b, const neo_lx *lo,
                                 const neo_lx *hi) {
   neo_kernel *k = x->k;

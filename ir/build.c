@@ -184,23 +184,6 @@ neo_def neo_def_add(neo_module *m, neo_def_rec rec, bool piece) {
   return d;
 }
 
-neo_def neo_levels_add(neo_module *m, neo_def_rec rec, const neo_rows_rec *rows) {
-  uint32_t id[4 + 3 * NEO_ROWS_LISTS], n = 0;
-  neo_tensor all[4 + 3 * NEO_ROWS_LISTS] = {rows->level, rows->first, rows->place, rows->vertex};
-  for (uint32_t k = 0; k < rows->n_lists; k++) {
-    all[4 + 3 * k] = rows->list[k].placed;
-    all[5 + 3 * k] = rows->list[k].end;
-    all[6 + 3 * k] = rows->list[k].edge;
-  }
-  for (uint32_t k = 0; k < 4 + 3 * rows->n_lists; k++)
-    if (all[k].i)
-      id[n++] = all[k].i;
-  rec.out = neo_list_new(m, id, n);
-  rec.rows.i = (uint32_t)m->rows.n;
-  NEO_PUSH(m->arena, &m->rows, *rows);
-  return neo_def_add(m, rec, true);
-}
-
 neo_axis_rec *neo_def_axis(const neo_module *m, const neo_def_rec *d, uint32_t k) {
   return neo_axis_at(m, (neo_axis){neo_list_at(m, d->axes, k)});
 }

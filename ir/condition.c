@@ -39,7 +39,7 @@ static bool is_element(const neo_module *m, neo_expr e) {
   const neo_node *n = neo_expr_node(m, e);
   neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
   const neo_tensor_rec *r = neo_tensor_at(m, t);
-  bool is = n->op == NEO_OP_LOAD && !r->partial && !r->terms && !r->saturates && !r->moves;
+  bool is = n->op == NEO_OP_LOAD && !r->partial && !r->terms && !r->rows.i && !r->moves;
   for (uint32_t k = 0; is && k < n->arg.n; k++)
     is = is_inside(m, neo_list_expr(m, n->arg, k), neo_tensor_extent(m, t, k));
   return is;

@@ -275,6 +275,7 @@ static void eval_levels(run *r, const neo_def_rec *d) {
                             .first = values_of(r, x->first),
                             .place = values_of(r, x->place),
                             .vertex = values_of(r, x->vertex),
+                            .placed_kind = values_of(r, x->kind),
                             .n_lists = x->n_lists,
                             .list = list};
   neo_level_schedule_make(&all);

@@ -26,6 +26,8 @@ static void find_places(const neo_level_schedule *x) {
     x->place[v].i += x->first[x->level[v].i].i;
   for (int64_t v = 0; x->vertex && v < x->n; v++)
     x->vertex[x->place[v].i].i = v;
+  for (int64_t v = 0; x->placed_kind && v < x->n; v++)
+    x->placed_kind[x->place[v].i].i = x->level[v].i % x->kinds;
 }
 
 static void place_children(const neo_level_schedule *x, const neo_level_list *l) {

@@ -3,7 +3,7 @@
  *     level[v]  = max[k] (level[child[v, k]] else -1) + 1, times kinds, plus kind[v]
  *     first[l]  = how many vertices have a level and kind below l
  *     place[v]  = first[level[v]] + how many vertices before v have that level and kind
- *     vertex[place[v]] = v
+ *     vertex[place[v]] = v,  kind'[place[v]] = kind[v]
  *     placed[place[v], k] = (place[child[v, k]] else -1)
  *     edge[end[u - 1] .. end[u] - 1] = slots*place[v] + k of all v and k, in this order, where child[v, k] == u
  *
@@ -20,8 +20,9 @@ typedef struct { /* arrays as at neo_row_list; null where nobody asks */
 
 typedef struct {
   int64_t n, kinds;
-  const neo_value *kind;                    /* null: all are of one kind */
-  neo_value *level, *first, *place, *vertex; /* the last may be null */
+  const neo_value *kind; /* null: all are of one kind */
+  neo_value *level, *first, *place;
+  neo_value *vertex, *placed_kind; /* may be null */
   uint32_t n_lists;
   const neo_level_list *list;
 } neo_level_schedule;

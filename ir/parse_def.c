@@ -192,6 +192,7 @@ static void parse_tables(neo_ir_parser *p, neo_rows_rec *r) {
   r->first = parse_next_table(p);
   r->place = parse_next_table(p);
   r->vertex = parse_next_table(p);
+  r->kind = parse_next_table(p);
   while (!p->failed && neo_parse_accept(p, ";")) {
     if (r->n_lists == NEO_ROWS_LISTS)
       neo_parse_limit(p, NEO_ROWS_LISTS, "lists of children");
@@ -215,7 +216,7 @@ static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
   }
 }
 
-/* levels (level, first, place, vertex; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k] */
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k] */
 static void parse_levels(neo_ir_parser *p, uint32_t id) {
   neo_rows_rec r = {0};
   neo_def_rec d = {0};

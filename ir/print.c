@@ -206,15 +206,15 @@ static void add_reduction(const neo_text_expr *t, sharing *s, const neo_def_rec 
   neo_str_addf(t->out, "%sthen", indent);
 }
 
-/* levels (%level, %first, %place, %vertex; %placed, %end, %edge) kinds 2 [p: n, k: 2] = child[p, k], kind[p] */
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 2 [p: n, k: 2] = child[p, k], kind[p] */
 static void add_levels(const neo_text_expr *t, const neo_def_rec *d, neo_def id) {
   const neo_rows_rec *r = neo_rows_at(t->m, d->rows);
-  uint32_t own[] = {r->level.i, r->first.i, r->place.i, r->vertex.i};
+  uint32_t own[] = {r->level.i, r->first.i, r->place.i, r->vertex.i, r->kind.i};
   neo_str_addf(t->out, "def @%u levels (", id.i);
   for (uint32_t k = 0; k <= r->n_lists; k++) {
     const neo_row_list *l = &r->list[k ? k - 1 : 0];
     uint32_t list[] = {l->placed.i, l->end.i, l->edge.i};
-    for (uint32_t i = 0; i < (k ? 3 : 4); i++) {
+    for (uint32_t i = 0; i < (k ? 3 : 5); i++) {
       uint32_t id_of = k ? list[i] : own[i];
       neo_str_add(t->out, i ? ", " : k ? "; " : "");
       if (id_of)
@@ -354,24 +354,10 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " partial");
   if (r->terms)
     neo_str_add(t->out, " terms");
-  if (r->saturates)
-    neo_str_add(t->out, " saturates");
   if (r->optimizer)
     neo_str_add(t->out, " optimizer");
   if (r->inner)
     neo_str_add(t->out, " inner");
-  if (r->apart.i) {
-    neo_str_add(t->out, " apart ");
-    neo_text_add_tensor(t->m, t->out, r->apart);
-    if (r->parts > 1)
-      neo_str_addf(t->out, " parts %lld", (long long)r->parts);
-    if (r->adjacent)
-      neo_str_add(t->out, " adjacent");
-  }
-  if (r->kinds.i) {
-    neo_str_add(t->out, " kinds ");
-    neo_text_add_tensor(t->m, t->out, r->kinds);
-  }
   if (r->updates.i) {
     neo_str_add(t->out, " of ");
     neo_text_add_tensor(t->m, t->out, r->updates);

@@ -70,7 +70,7 @@ bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) {
   uint32_t axis = 1;
   bool good = r->level.i && r->first.i && r->place.i && check_body(v, d) &&
               check_table(v, r->level, n, 1, 0) && check_table(v, r->first, n, r->kinds, 1) &&
-              check_table(v, r->place, n, 1, 0) && check_table(v, r->vertex, n, 1, 0);
+              check_table(v, r->place, n, 1, 0) && check_table(v, r->vertex, n, 1, 0) && check_table(v, r->kind, n, 1, 0);
   for (uint32_t k = 0; k < r->n_lists && good; k++)
     good = check_list(v, d, k, &axis);
   return good;

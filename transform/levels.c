@@ -6,7 +6,7 @@
  *     ->
  *     h'[p, j] = f(x[order[p]], sum[k] (h'[placed[p, k], j] else 0)),   h[v, j] = h'[place[v], j]
  *
- * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (neo_tensor_rec.apart):
+ * It is a recurrence as before, as placed[p, k] < p, and reads rows of earlier levels only (NEO_ROW_CHILD):
  * so fusion may run a level at once (fusion/recurrence). A sum over all vertices is one over all places; one over the
  * vertices of which this one is a child is one over a list:
  *

@@ -134,15 +134,6 @@ static neo_expr vertex_at(const levels *s, const levels_graph *g, neo_expr x) {
                   neo_load(s->m, g->order, &x, 1, neo_tensor_at(s->m, g->index[0].child)->span));
 }
 
-void levels_define_kind(levels *s, levels_graph *g, neo_tensor kinds) {
-  if (!g->n_is)
-    return;
-  neo_expr vertex = vertex_at(s, g, neo_axis_ref(s->m, 0));
-  neo_expr value = neo_load(s->m, kinds, &vertex, 1, neo_tensor_at(s->m, kinds)->span);
-  g->kind = define(s, g, "level.kind", levels_int(s, levels_kinds_of(g)), value);
-  neo_tensor_at(s->m, g->kind)->kinds = g->first;
-}
-
 /* ---- definitions ask for kinds */
 
 typedef struct {

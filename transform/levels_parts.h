@@ -103,9 +103,8 @@ static inline int64_t levels_kinds_of(const levels_graph *g) {
 }
 /* Finds the conditions that make a kind. */
 void levels_find_keys(levels *s);
-/* The kind of each vertex, which orders those of a level; 0: all are of one. Then the kinds in the order. */
+/* The kind of each vertex, which orders those of a level; 0: all are of one. */
 neo_tensor levels_define_kinds(levels *s, levels_graph *g);
-void levels_define_kind(levels *s, levels_graph *g, neo_tensor kinds);
 /* After definitions are written in the order: they ask for kinds, and what is read of one kind alone is there for it. */
 void levels_write_kinds(levels *s);
 

@@ -36,24 +36,11 @@ static neo_tensor table(const tables *t, const char *prefix, neo_expr extent, ne
   return add_tensor(t, prefix, r);
 }
 
-/* Has each vertex one child at most? Its level is the next one above that of the child. Where vertices of a level are in
- * several blocks, the child may be in any of those before. */
-static bool is_chain(const levels *s, const levels_graph *g) {
-  return g->n_indices == 1 && levels_slots_of(s, g->index[0].child) == 1 && levels_kinds_of(g) == 1;
-}
-
 int64_t levels_slots_of(const levels *s, neo_tensor child) {
   int64_t all = 1, n = 1;
   for (uint32_t k = 1; k < neo_tensor_rank(s->m, child); k++, all *= n)
     (void)neo_expr_is_int(s->m, neo_tensor_extent(s->m, child, k), &n);
   return all;
-}
-
-static void add_rows_facts(const tables *t, neo_tensor list, int64_t parts) {
-  neo_tensor_rec *r = neo_tensor_at(t->s->m, list);
-  r->apart = t->g->first;
-  r->adjacent = is_chain(t->s, t->g);
-  r->parts = parts;
 }
 
 static void add_list(const tables *t, levels_index *x, neo_row_list *out) {
@@ -65,11 +52,9 @@ static void add_list(const tables *t, levels_index *x, neo_row_list *out) {
                            .least = levels_int(t->s, -1),
                            .below = neo_axis_ref(m, 0)};
   x->placed = add_tensor(&own, "placed", placed);
-  add_rows_facts(t, x->placed, 0);
   if (x->has_parents) {
     x->end = table(&own, "parents.end", t->g->n, plus(t, all, 1));
     x->edge = table(&own, "parents", all, all);
-    add_rows_facts(t, x->edge, slots);
   }
   *out = (neo_row_list){slots, x->placed, x->end, x->edge};
 }
@@ -113,7 +98,8 @@ void levels_define(levels *s, levels_graph *g) {
   r.first = g->first = table(&t, "level.first", plus(&t, blocks, 1), plus(&t, g->n, 1));
   r.place = g->place = table(&t, "level.place", g->n, g->n);
   r.vertex = g->order = table(&t, "level.order", g->n, g->n);
-  neo_tensor_at(m, g->first)->saturates = true;
+  if (kind.i)
+    r.kind = g->kind = table(&t, "level.kind", g->n, levels_int(s, kinds));
   new_axis(&e, "p", g->n);
   for (uint32_t k = 0; k < g->n_indices; k++) {
     add_list(&t, &g->index[k], &r.list[k]);
@@ -125,5 +111,4 @@ void levels_define(levels *s, levels_graph *g) {
   d.axes = neo_list_new(m, e.axis, e.n_axes);
   d.body = neo_list_new(m, e.body, e.n_body);
   neo_levels_add(m, d, &r);
-  levels_define_kind(s, g, kind);
 }

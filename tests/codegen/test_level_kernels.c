@@ -38,13 +38,13 @@ static void declare(neo_str *s, const shape *x) {
                  i, i ? "i64" : "i32", (int)x->slots[i], i, (int)x->slots[i], i, i,
                  (int)x->slots[i]);
   neo_str_addf(s,
-               "temp level : i32 [N]\ntemp first : i32 [N * %d + 1] saturates\n"
-               "temp place : i32 [N]\ntemp vertex : i32 [N]\n",
+               "temp level : i32 [N]\ntemp first : i32 [N * %d + 1]\n"
+               "temp place : i32 [N]\ntemp vertex : i32 [N]\ntemp row_kind : i32 [N]\n",
                (int)x->kinds);
 }
 
 static void define(neo_str *s, const shape *x) {
-  neo_str_add(s, "def @1 levels (level, first, place, vertex");
+  neo_str_add(s, "def @1 levels (level, first, place, vertex, row_kind");
   for (uint32_t i = 0; i < x->n_lists; i++)
     neo_str_addf(s, x->parents ? "; placed%u, end%u, edge%u" : "; placed%u, -, -", i, i, i);
   neo_str_addf(s, ") kinds %d [v: N", (int)x->kinds);
@@ -120,6 +120,7 @@ static void refer(loop_fix *f, world *w, const shape *x) {
                             hold(f, w, named(w, "first", UINT32_MAX), x->n * x->kinds + 1),
                             hold(f, w, named(w, "place", UINT32_MAX), x->n),
                             hold(f, w, named(w, "vertex", UINT32_MAX), x->n),
+                            hold(f, w, named(w, "row_kind", UINT32_MAX), x->n),
                             x->n_lists,
                             list};
   neo_level_schedule_make(&all);

@@ -284,7 +284,7 @@ static void what_an_entry_returns_is_written_whole(void **state) {
     neo_tensor_rec *r = &m->tensors.at[m->pool.at[m->entries.at[0].outputs.at]];
     r->partial = flag == 1;
     r->terms = flag == 2;
-    r->saturates = flag == 3;
+    r->rows.i = flag == 3;
     assert_int_equal(neo_reads_verify(m, &why), flag ? NEO_INTERNAL : NEO_OK);
     assert_true(!flag || strstr(neo_str_text(&why), "some elements need not be written"));
   }

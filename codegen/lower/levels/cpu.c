@@ -93,9 +93,7 @@ static void second_pass(const level_kernel *x, neo_block *in) {
   const neo_lx *place =
       lv_add(x, lv_load(x, x->first, lv_load(x, x->level, v)), lv_load(x, x->place, v));
   place = lv_keep(x, body, "place", place);
-  lv_store(x, body, x->place, v, place);
-  if (x->vertex != LEVELS_NO_BUF)
-    lv_store(x, body, x->vertex, place, v);
+  lv_store_place(x, body, v, place);
   for (uint32_t i = 0; i < x->rows->n_lists; i++) {
     if (lv_has_parents(&x->list[i]))
       start_at_sum(x, body, x->list[i].end, v, sum[i]);

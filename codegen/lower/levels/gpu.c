@@ -231,9 +231,7 @@ static void place_all(const level_kernel *x) {
   const neo_lx *place =
       lv_add(x, lv_load(x, x->first, lv_load(x, x->level, v)), lv_load(x, x->place, v));
   place = lv_keep(x, in, "place", place);
-  lv_store(x, in, x->place, v, place);
-  if (x->vertex != LEVELS_NO_BUF)
-    lv_store(x, in, x->vertex, place, v);
+  lv_store_place(x, in, v, place);
 }
 
 /* The edge's place in the list of its child's parents. */

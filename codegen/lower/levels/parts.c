@@ -54,9 +54,8 @@ static const neo_lx *number_of(const level_kernel *x, neo_expr e) {
 
 level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a) {
   neo_def_rec d = *neo_def_at(m, g->members.at[0].def);
-  level_kernel x = {m, g, neo_rows_at(m, g->levels), neo_kernel_new(a, g->name), NULL,
-                    0, 0, 0,                         0,                          LEVELS_NO_BUF,
-                    {{0}}};
+  level_kernel x = {.m = m, .g = g, .rows = neo_rows_at(m, g->levels)};
+  x.k = neo_kernel_new(a, g->name);
   x.k->span = d.span;
   neo_kernel_name_sizes(x.k, m);
   x.n = number_of(&x, neo_def_axis(m, &d, 0)->hi);
@@ -69,6 +68,7 @@ level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a)
   x.first = add_table(&x, x.rows->first);
   x.place = add_table(&x, x.rows->place);
   x.vertex = add_table(&x, x.rows->vertex);
+  x.placed_kind = add_table(&x, x.rows->kind);
   for (uint32_t i = 0; i < x.rows->n_lists; i++) {
     const neo_row_list *l = &x.rows->list[i];
     bool parents = l->end.i && (has(g, l->end) || has(g, l->edge));
@@ -135,6 +135,16 @@ level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, c
   s.there = &branch->branch.then;
   s.none = &branch->branch.otherwise;
   return s;
+}
+
+void lv_store_place(const level_kernel *x, neo_block *in, const neo_lx *v, const neo_lx *place) {
+  const neo_lx *kinds = lv_int(x, x->rows->kinds);
+  lv_store(x, in, x->place, v, place);
+  if (x->vertex != LEVELS_NO_BUF)
+    lv_store(x, in, x->vertex, place, v);
+  if (x->placed_kind != LEVELS_NO_BUF)
+    lv_store(x, in, x->placed_kind, place,
+             neo_lx_op2(x->k, NEO_OP_MOD, lv_load(x, x->level, v), kinds));
 }
 
 void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used) {

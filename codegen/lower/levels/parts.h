@@ -17,7 +17,7 @@ typedef struct {
   const neo_rows_rec *rows;
   neo_kernel *k;
   const neo_lx *n; /* vertices */
-  uint32_t level, first, place, vertex, kind;
+  uint32_t level, first, place, vertex, placed_kind, kind;
   level_list list[NEO_ROWS_LISTS];
 } level_kernel;
 
@@ -61,7 +61,9 @@ level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, c
 static inline bool lv_has_parents(const level_list *l) {
   return l->end != LEVELS_NO_BUF;
 }
-/* first[l] is n for the levels that there are not (neo_tensor_rec.saturates): of those behind `used` blocks. */
+/* Stores in the tables what lies at the vertex' place. */
+void lv_store_place(const level_kernel *x, neo_block *in, const neo_lx *v, const neo_lx *place);
+/* first[b] is n for the blocks that there are not (NEO_ROW_FIRST), those after `used` blocks. */
 void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used);
 
 /* ---- cpu.c, gpu.c */
