@@ -271,28 +271,15 @@ static void print_tensors(const neo_module *m, neo_str *s) {
   neo_pack_number(s, m->tensors.n);
   for (size_t k = 1; k < m->tensors.n; k++) {
     const neo_tensor_rec *r = &m->tensors.at[k];
-    neo_tensor t = {(uint32_t)k};
-    int64_t x[] = {r->role,       r->type,
-                   r->bound.i,    r->least.i,
-                   r->below.i,    r->extent.n,
-                   r->updates.i,  r->partial,
-                   r->terms,      r->optimizer,
-                   r->inner,      r->moves,
-                   r->row_role,   neo_tensor_blocks(m, t).i,
-                   r->rows.i,     neo_tensor_slots(m, t),
-                   neo_rows_at(m, r->rows)->kinds, neo_rows_are_chains(neo_rows_at(m, r->rows))};
+    neo_tensor t = {(uint32_t)k}, blocks = neo_tensor_blocks(m, t);
+    const neo_rows_rec *rows = neo_rows_at(m, r->rows);
+    int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i, r->extent.n,
+                   r->updates.i, r->partial, r->terms,   r->optimizer, r->inner,   r->moves};
+    int64_t y[] = {r->row_role, r->rows.i,
+                   blocks.i,    neo_tensor_slots(m, t),
+                   rows->kinds, neo_rows_are_chains(rows)};
     neo_str_addn(s, (const char *)x, sizeof x);
-  }
-}
-
-static void print_tensors(const neo_module *m, neo_str *s) {
-  neo_pack_number(s, m->tensors.n);
-  for (size_t k = 1; k < m->tensors.n; k++) {
-    const neo_tensor_rec *r = &m->tensors.at[k];
-    int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i,   r->extent.n,
-                   r->updates.i, r->partial, r->terms,   r->saturates, r->optimizer, r->inner,
-                   r->moves,     r->apart.i, r->adjacent, r->parts,    r->kinds.i};
-    neo_str_addn(s, (const char *)x, sizeof x);
+    neo_str_addn(s, (const char *)y, sizeof y);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
   }
 }

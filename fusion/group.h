@@ -46,7 +46,8 @@ struct neo_group {
   /* The members are a recurrence, and the kernel is its loops; it has no form, and a key of 0. Null:
    * the members are put together as a form. */
   struct neo_recurrence *recurrence;
-  neo_rows levels; /* its one member is of the kind LEVELS; it has no form, and a key of 0. 0: it is not */
+  /* Its one member is of the kind LEVELS, and it has no form, and a key of 0. 0: it is not. */
+  neo_rows levels;
 };
 
 /* Is the group put together as a form? */

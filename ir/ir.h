@@ -110,12 +110,13 @@ typedef enum {
   NEO_ROLE_COTANGENT /* an adjoint inside a custom gradient; differentiation replaces it */
 } neo_role;
 
-/* Tables of the order of a graph, and what their elements are; the last three name rows or say of what kind rows are. */
+/* Tables of the order of a graph, and what their elements are; those of the last three name rows, or the kind of a row.
+ * Elements of FIRST never fall, and grow to n, which the last has. After the first that has it, only those below
+ * NEO_SATURATED and the last are read, and written. */
 typedef enum {
   NEO_ROW_NONE,
   NEO_ROW_TABLE,   /* of vertices */
-  NEO_ROW_FIRST,   /* of a block, the first row. Its elements never fall, and grow to n, which the last has; after the
-                      first that has it, only those below NEO_SATURATED and the last are read, and written */
+  NEO_ROW_FIRST,   /* of a block, the first row */
   NEO_ROW_CHILD,   /* rows of earlier blocks than the row's, which is the first index */
   NEO_ROW_PARENTS, /* rows of later blocks, each times its list's slots, plus a slot */
   NEO_ROW_KIND     /* of a row: rows of block b are of kind b % kinds */
@@ -157,11 +158,12 @@ typedef struct {
  *
  *     levels (level, first, place, vertex, kind; placed, end, edge)[v: n, k: 2] = child[v, k] */
 enum { NEO_ROWS_LISTS = 8 };
-typedef struct { /* the children of each vertex, with so many slots; a negative number: there is none */
+/* A list of children of each vertex v, with so many slots; a negative number: there is none in the slot. By place it is
+ * placed[p, ..], [n, ..]: each child as its place, -1: none. The parents of vertex u are edge[end[u - 1]] ..
+ * edge[end[u] - 1], from 0 on if u is 0: the parent's place times slots, plus the slot, by the parent's number. */
+typedef struct {
   int64_t slots;
-  neo_tensor placed; /* [n, ..]: the same by place, each child as its place; -1: none */
-  neo_tensor end;  /* [n]: the parents of vertex u are edge[end[u - 1]] .. edge[end[u] - 1], from 0 on if u is 0 */
-  neo_tensor edge; /* [n*slots]: the parent's place times slots, plus the slot; by the parent's number */
+  neo_tensor placed, end, edge; /* end: [n]; edge: [n*slots] */
 } neo_row_list;
 typedef struct {
   int64_t kinds;     /* of vertices; at least 1 */

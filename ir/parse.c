@@ -154,8 +154,8 @@ static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
 /* Do the ends stop here? */
 static bool at_end_of_ends(const neo_ir_parser *p) {
   return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
-         neo_parse_is(p, "terms") ||
-         neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") || neo_parse_is(p, "of") || neo_parse_is(p, "=");
+         neo_parse_is(p, "terms") || neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") ||
+         neo_parse_is(p, "of") || neo_parse_is(p, "=");
 }
 
 /* in -1..d0: the indices of the element are d0, d1 … */

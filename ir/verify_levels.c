@@ -43,7 +43,8 @@ static bool check_list(neo_verifier *v, const neo_def_rec *d, uint32_t list, uin
   if (!good || slots != l->slots || !l->end.i != !l->edge.i)
     return neo_verify_fail(v, "list %u has no earlier vertices in each of its slots", list);
   neo_expr all = neo_def_axis(m, d, 0)->hi;
-  return (!l->placed.i || (neo_verify_id(v, l->placed.i) && neo_verify_same_shape(v, l->placed, child))) &&
+  return (!l->placed.i ||
+          (neo_verify_id(v, l->placed.i) && neo_verify_same_shape(v, l->placed, child))) &&
          check_table(v, l->end, all, 1, 0) && check_table(v, l->edge, all, l->slots, 0);
 }
 
@@ -70,7 +71,8 @@ bool neo_verify_levels(neo_verifier *v, const neo_def_rec *d) {
   uint32_t axis = 1;
   bool good = r->level.i && r->first.i && r->place.i && check_body(v, d) &&
               check_table(v, r->level, n, 1, 0) && check_table(v, r->first, n, r->kinds, 1) &&
-              check_table(v, r->place, n, 1, 0) && check_table(v, r->vertex, n, 1, 0) && check_table(v, r->kind, n, 1, 0);
+              check_table(v, r->place, n, 1, 0) && check_table(v, r->vertex, n, 1, 0) &&
+              check_table(v, r->kind, n, 1, 0);
   for (uint32_t k = 0; k < r->n_lists && good; k++)
     good = check_list(v, d, k, &axis);
   return good;

@@ -25,8 +25,8 @@ static neo_tensor add_tensor(const tables *t, const char *prefix, neo_tensor_rec
   r.role = NEO_ROLE_TEMP;
   r.type = NEO_I32_T;
   r.span = span_of(t);
-  r.name = neo_tensor_fresh_name(m, prefix,
-                                 neo_name_text(m->names, neo_tensor_at(m, t->like)->name));
+  r.name =
+      neo_tensor_fresh_name(m, prefix, neo_name_text(m->names, neo_tensor_at(m, t->like)->name));
   return neo_tensor_add(m, r);
 }
 

@@ -64,7 +64,8 @@ static neo_expr of_kind(void *ctx, neo_module *m, neo_expr e) {
   if (!outline_is_read(&n))
     return e;
   const neo_tensor_rec *t = neo_tensor_at(m, (neo_tensor){n.attr});
-  if (t->row_role == NEO_ROW_KIND && neo_tensor_blocks(m, (neo_tensor){n.attr}).i == outline_block_around(l->o)->blocks.i)
+  if (t->row_role == NEO_ROW_KIND &&
+      neo_tensor_blocks(m, (neo_tensor){n.attr}).i == outline_block_around(l->o)->blocks.i)
     return neo_list_at(m, n.arg, 0) == l->own.i
                ? neo_const_int(m, (neo_type)n.type, (int64_t)l->o->kind - 1)
                : e;

@@ -150,11 +150,12 @@ static void compare(const world *w, const shape *x, neo_tensor t, const neo_valu
   int64_t last = w->n_of[t.i] - 1;
   bool rises = t.i == named(w, "first", UINT32_MAX).i;
   for (int64_t k = 0; k <= last; k++) {
-    bool read = !rises || k < NEO_SATURATED || k == last || want[k].i < x->n ||
-                (k && want[k - 1].i < x->n);
+    bool read =
+        !rises || k < NEO_SATURATED || k == last || want[k].i < x->n || (k && want[k - 1].i < x->n);
     if (read && want[k].i != UNWRITTEN && want[k].i != got[k].i)
-      fail_msg("%s[%lld] is %lld, not %lld", neo_name_text(w->m->names, neo_tensor_at(w->m, t)->name),
-               (long long)k, (long long)got[k].i, (long long)want[k].i);
+      fail_msg("%s[%lld] is %lld, not %lld",
+               neo_name_text(w->m->names, neo_tensor_at(w->m, t)->name), (long long)k,
+               (long long)got[k].i, (long long)want[k].i);
   }
 }
 

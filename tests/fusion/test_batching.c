@@ -14,27 +14,27 @@ typedef struct {
 } world;
 
 /* The order of V vertices with so many slots for children, which are of so many kinds. */
-#define LEVELS(slots, kinds, kind, own)                                                    \
-  "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, " slots "] in -1..d0\n"         \
-  "temp level : i32 [V]\ntemp first : i32 [V * " kinds " + 1] < V + 1\n"                   \
-  "temp place : i32 [V]\ntemp placed : i32 [V, " slots "] in -1..d0\ninput x : f32 [V, 16]\n" \
-  "input U : f32 [16, 16]\ntemp h : f32 [V, 16]\n"                                         \
-  "def levels (level, first, place, -, " kind "; placed, -, -) kinds " kinds               \
-  " [v: V, k: " slots "] = child[v, k]" own "\n"
+#define LEVELS(slots, kinds, kind, own)                                                          \
+  "neo-ir 1\nmodule t\nsize V 0..40\ninput child : i32 [V, " slots "] in -1..d0\n"               \
+  "temp level : i32 [V]\ntemp first : i32 [V * " kinds " + 1] < V + 1\n"                         \
+  "temp place : i32 [V]\ntemp placed : i32 [V, " slots "] in -1..d0\ninput x : f32 [V, 16]\n"    \
+  "input U : f32 [16, 16]\ntemp h : f32 [V, 16]\n"                                               \
+  "def levels (level, first, place, -, " kind "; placed, -, -) kinds " kinds " [v: V, k: " slots \
+  "] = child[v, k]" own "\n"
 
 /* Rows whose children lie in earlier blocks: z leads them, c follows, and W, b and n are sums over them. */
-#define ROWS                                                                 \
-  LEVELS("2", "1", "-", "")                                                  \
-  "temp z : f32 [V, 16]\n"                                                   \
-  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n"      \
-  "temp b : f32 [16]\ntemp n : f32 [16]\n"                                   \
-  "def z[v: V, j: 16] =\n  sum[l: 16] x[v, l] * U[l, j]\n"                   \
-  "def s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                               \
-  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                         \
-  "def h[v: V, j: 16] = tanh(z[v, j] + s[v, j])\n"                           \
-  "def c[v: V, j: 16] = h[v, j] * (1.0 - h[v, j])\n"                         \
-  "def W[i: 16, j: 16] =\n  sum[v: V] c[v, j] * x[v, i]\n"                   \
-  "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"                 \
+#define ROWS                                                            \
+  LEVELS("2", "1", "-", "")                                             \
+  "temp z : f32 [V, 16]\n"                                              \
+  "temp s : f32 [V, 16]\ntemp c : f32 [V, 16]\ntemp W : f32 [16, 16]\n" \
+  "temp b : f32 [16]\ntemp n : f32 [16]\n"                              \
+  "def z[v: V, j: 16] =\n  sum[l: 16] x[v, l] * U[l, j]\n"              \
+  "def s[v: V, j: 16] =\n  sum[k: 2, l: 16]\n"                          \
+  "  U[l, j] * (h[i64(placed[v, k]), l] else 0.0)\n"                    \
+  "def h[v: V, j: 16] = tanh(z[v, j] + s[v, j])\n"                      \
+  "def c[v: V, j: 16] = h[v, j] * (1.0 - h[v, j])\n"                    \
+  "def W[i: 16, j: 16] =\n  sum[v: V] c[v, j] * x[v, i]\n"              \
+  "def b[j: 16] =\n  sum[v: V] h[v, j]\n  then 0.5 * acc0\n"            \
   "def n[j: 16] =\n  sum[v: V] h[v, j] * b[j]\n"
 
 /* The same of rows of two kinds, each with a product of its own: p is of kind 1, q of kind 0, which r is a multiple of. */

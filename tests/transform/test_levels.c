@@ -65,8 +65,7 @@ static void sums_over_parents_run_through_a_list(void **state) {
           "..min(i64(parents.end.child[i64(level.order.child[u])]), V * 2)] "
           "where u < i64(parents.child[e]) / 2;\n"
           "    0.5 * by_level.g[i64(parents.child[e]) / 2, j]\n");
-  has(&w,
-      "temp parents.child : i32 [V * 2] < V * 2\n");
+  has(&w, "temp parents.child : i32 [V * 2] < V * 2\n");
   neo_arena_free(&w.arena);
 }
 

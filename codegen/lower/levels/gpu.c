@@ -48,8 +48,9 @@ static neo_block *where_there(const window *y, neo_block *in, const neo_lx *t, c
 static const neo_lx *level_of(const window *y, const neo_lx *child) {
   const level_kernel *x = &y->k;
   const neo_lx *in = neo_lx_op2(x->k, NEO_OP_LE, y->w, child);
-  const neo_lx *before = neo_lx_op2(x->k, NEO_OP_DIV, neo_lx_load(x->k, x->level, child),
-                                    neo_lx_const(x->k, NEO_I32_T, (neo_value){.i = x->rows->kinds}));
+  const neo_lx *before =
+      neo_lx_op2(x->k, NEO_OP_DIV, neo_lx_load(x->k, x->level, child),
+                 neo_lx_const(x->k, NEO_I32_T, (neo_value){.i = x->rows->kinds}));
   const neo_lx *at = neo_lx_op2(x->k, NEO_OP_SUB, child, y->w);
   return neo_lx_cast(x->k, NEO_I64_T, neo_lx_loadif(x->k, y->now, at, in, before));
 }
@@ -209,7 +210,8 @@ static void count_all(window *y) {
   y->next = lv_reg(x, in, "next", THREADS);
   uint32_t w = neo_kernel_var(x->k, "w");
   y->w = neo_lx_var(x->k, w);
-  neo_block *body = &neo_ls_for(x->k, in, NEO_LOOP_SERIAL, w, lv_int(x, 0), x->n, THREADS)->loop.body;
+  neo_block *body =
+      &neo_ls_for(x->k, in, NEO_LOOP_SERIAL, w, lv_int(x, 0), x->n, THREADS)->loop.body;
   neo_block *threads = open_threads(x, body, &t);
   lv_store(x, threads, y->now, t, lv_int(x, 0));
   lv_set(x, body, y->again, truth(x, true));

@@ -74,7 +74,8 @@ level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a)
     bool parents = l->end.i && (has(g, l->end) || has(g, l->edge));
     x.list[i].placed = add_table(&x, l->placed);
     x.list[i].end = parents ? add_buffer(&x, l->end, NEO_BUF_READ | NEO_BUF_WRITE) : LEVELS_NO_BUF;
-    x.list[i].edge = parents ? add_buffer(&x, l->edge, NEO_BUF_READ | NEO_BUF_WRITE) : LEVELS_NO_BUF;
+    x.list[i].edge =
+        parents ? add_buffer(&x, l->edge, NEO_BUF_READ | NEO_BUF_WRITE) : LEVELS_NO_BUF;
   }
   return x;
 }
@@ -130,7 +131,8 @@ level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, c
   neo_loop_kind kind = l->slots <= MOST_UNROLLED ? NEO_LOOP_UNROLL : NEO_LOOP_SERIAL;
   if (l->slots > 1)
     in = lv_loop(x, in, kind, "k", lv_int(x, 0), lv_int(x, l->slots), &s.slot);
-  s.child = lv_keep(x, in, "child", lv_load(x, l->child, lv_add(x, lv_mul(x, v, l->slots), s.slot)));
+  s.child =
+      lv_keep(x, in, "child", lv_load(x, l->child, lv_add(x, lv_mul(x, v, l->slots), s.slot)));
   neo_ls *branch = neo_ls_if(x->k, in, neo_lx_op2(x->k, NEO_OP_LE, lv_int(x, 0), s.child));
   s.there = &branch->branch.then;
   s.none = &branch->branch.otherwise;
@@ -161,7 +163,7 @@ neo_status neo_lower_levels(neo_module *m, const neo_group *g, bool gpu, neo_are
   neo_status status = NEO_OK;
   assert(!g->when.n && "the order of a graph is needed always");
   (gpu ? level_kernels_gpu : level_kernels_cpu)(m, g, a, out);
-  for (size_t k = 0; k < out->n && !status; k++) 
+  for (size_t k = 0; k < out->n && !status; k++)
     status = neo_kernel_verify(out->at[k], why);
   return status;
 }
