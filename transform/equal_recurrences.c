@@ -63,8 +63,8 @@ static void put_piece(partition *p, words_vec *w, neo_def d, uint32_t t) {
   uint32_t place = 0;
   while (place < r.out.n && neo_list_at(p->m, r.out, place) != t)
     place++;
-  uint32_t word[] = {r->type, r->pieces.n, r->bound.i,  r->least.i, r->below.i,
-                     r->in.i, r->rows.i,   r->row_role, flags,      r->role};
+  uint32_t word[] = {place,     r.out.n, r.axes.n,     r.n_out,
+                     r.reducer, r.in.i,  r.chunk_loop, r.rows.i};
   for (size_t k = 0; k < sizeof word / sizeof *word; k++)
     put(p, w, word[k]);
   for (uint32_t k = 0; k < r.axes.n; k++) {
