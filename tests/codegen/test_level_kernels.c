@@ -207,7 +207,7 @@ static void graphs_of_all_shapes_have_the_order_of_the_reference(void **state) {
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
     for (uint64_t seed = 1; seed < 7; seed++) {
       shape x = {.n = sizes[s], .kinds = 1 << seed % 3, .n_lists = seed % 2 + 1};
-      x.slots[0] = seed % MOST_SLOTS + 1;
+      x.slots[0] = (int64_t)seed % MOST_SLOTS + 1;
       x.slots[1] = 7 - (int64_t)seed;
       x.parents = seed != 4;
       check(*state, &x, seed % 2 ? 12 : MOST, seed);
