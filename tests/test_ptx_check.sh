@@ -53,7 +53,7 @@ awk '/^.visible .entry/ { on = $0 ~ "g0_step" } on' cell.ptx >grid.ptx
 "$NEOC" compile -q "$NEO_SOURCE_DIR/models/zoo/tree_fc.expr" --target=nvptx:sm_90a --records=none --emit=ptx -o .
 of_kernel() { awk -v name="$1" '/^.visible .entry/ { on = $0 ~ name } on' tree_fc.ptx; }
 of_kernel _level_G_child | awk '/^.visible/ && n++ { exit } { print }' |
-  sed 's/ld\.b32\(.*\), \[.*/ld.shared.b32\1, [neo_shared+4];/' >level.ptx
+  sed 's/ld\.\([bs]32\)\(.*\), \[.*/ld.shared.\1\2, [neo_shared+4];/' >level.ptx
 expect 0 "levels" check level.ptx
 is level_G_child '[0-9]* bar.sync' '[0-9]* accesses to shared memory'
 
@@ -138,7 +138,7 @@ breaks grid_not_looped grid 's/@early bra again;//' 'grid: the block goes on'
 breaks grid_barrier_before grid "$(before atom.add)s/bar.sync.*//" 'grid: no bar.sync stands before'
 breaks grid_barrier_behind grid "$(behind ld.acquire)s/bar.sync.*//" 'grid: no bar.sync stands behind'
 breaks level_barrier level "$(before bar.red level.ptx)s/bar.sync.*//" 'order: a load meets a store'
-breaks level_vote level 's/bar.red.or.pred.*/mov.pred %p22, -1;/' 'order: '
+breaks level_vote level 's/bar.red.or.pred[^%]*\(%p[0-9]*\),.*/mov.pred \1, -1;/' 'order: '
 breaks unknown_instruction $w '0,/bar.sync 	0;/s/bar.sync 	0;/bar.red.popc.u32 %r1, 0, %p1;/' 'not understood: bar.red'
 breaks unknown_copy $p 's/complete_tx::bytes/multicast::cluster/' 'not understood: cp.async.bulk'
 expect 1 "broken protocols" check -q $(cut -f1 wanted | sed 's/$/.ptx/')
