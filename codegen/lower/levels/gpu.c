@@ -201,8 +201,9 @@ static void count_all(window *y) {
   const level_kernel *x = &y->k;
   const neo_lx *t, *unit, *blocks = lv_mul(x, x->n, x->rows->kinds);
   neo_block *in = open_unit(x, lv_int(x, 1), &unit);
-  neo_reg votes = {.name = "differs", .type = NEO_BOOL_T, .rank = 1, .extent = {1}};
+  neo_reg votes = {.name = "again", .type = NEO_BOOL_T, .rank = 1, .extent = {1}};
   y->again = neo_kernel_reg(x->k, votes);
+  votes.name = "differs";
   votes.threads = THREADS;
   y->differs = neo_kernel_reg(x->k, votes);
   neo_ls_reg(x->k, in, y->again);
