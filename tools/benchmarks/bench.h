@@ -52,7 +52,8 @@ static inline double bench_median(double *t, int n) {
 /* Medians of both, alternating. */
 static inline void bench_compare(bench_fn *f, void *f_ctx, bench_fn *g, void *g_ctx, int rounds,
                                  double *f_us, double *g_us) {
-  double *x = calloc((size_t)rounds, sizeof *x), *y = calloc((size_t)rounds, sizeof *y);
+  double *x = (double *)calloc((size_t)rounds, sizeof *x); /* casts: C++ includes this, too */
+  double *y = (double *)calloc((size_t)rounds, sizeof *y);
   if (!x || !y)
     bench_die("memory", "out of memory");
   int f_calls = bench_calibrate(f, f_ctx), g_calls = bench_calibrate(g, g_ctx);
