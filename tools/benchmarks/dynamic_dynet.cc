@@ -110,8 +110,8 @@ static vector<float> gates(const vector<float> &w, size_t n_gates, size_t to,
 
 class Network {
 public:
-  explicit Network(const Weights &w) : weights(w), label(add(w["L.W"], w["L.b"].size())), bias(add(w["L.b"])) {
-  }
+  explicit Network(const Weights &w)
+      : weights(w), label(add(w["L.W"], w["L.b"].size())), bias(add(w["L.b"])) {}
   virtual ~Network() {}
   virtual Expression loss(dynet::ComputationGraph &, const Batch &) = 0;
   dynet::ParameterCollection parameters;
@@ -130,7 +130,8 @@ protected:
       p.initialize((unsigned)k, vector<float>(&v[k * width], &v[k * width] + width));
     return p;
   }
-  Expression mean_loss(dynet::ComputationGraph &g, const vector<Expression> &h, const int32_t *labels) {
+  Expression mean_loss(dynet::ComputationGraph &g, const vector<Expression> &h,
+                       const int32_t *labels) {
     Expression w = dynet::parameter(g, label), b = dynet::parameter(g, bias);
     vector<Expression> losses;
     for (size_t k = 0; k < h.size(); k++)
@@ -238,7 +239,9 @@ public:
 
 protected:
   virtual void begin(dynet::ComputationGraph &g) = 0;
-  Expression word(size_t v) { return dynet::lookup(*graph, T, (unsigned)at->ints("word")[v]); }
+  Expression word(size_t v) {
+    return dynet::lookup(*graph, T, (unsigned)at->ints("word")[v]);
+  }
 
 private:
   dynet::LookupParameter T;
@@ -259,8 +262,7 @@ protected:
   void begin(dynet::ComputationGraph &g) override {
     Expression all = dynet::parameter(g, b), f = part(all, 3, size);
     of_leaf = dynet::pick_range(all, 0, 3 * size);
-    of_branch =
-        dynet::concatenate({dynet::pick_range(all, 0, 2 * size), f, f, part(all, 2, size)});
+    of_branch = dynet::concatenate({dynet::pick_range(all, 0, 2 * size), f, f, part(all, 2, size)});
     w = dynet::parameter(g, W);
     u = dynet::parameter(g, U);
   }
@@ -352,7 +354,9 @@ protected:
   }
 
 private:
-  static vector<size_t> order() { return {0, 1, 3, 2}; }
+  static vector<size_t> order() {
+    return {0, 1, 3, 2};
+  }
   dynet::Parameter matrix(const vector<float> &v) {
     return add(gates(v, 4, size, order()), 4 * size);
   }
