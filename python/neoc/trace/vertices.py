@@ -94,8 +94,9 @@ class Gather(Statement):
         call.body.items.append(self)
         self.firsts = list(firsts)
         self.loops = [[Index(e) for e in first.extents] for first in firsts]
+        self.values = [read(first, loops) for first, loops in zip(firsts, self.loops)]
         self.children = Index(call.graph.children)
-        for e in self.expressions():
+        for e in self.values:
             if not all(call.body.within(real(r.tensor).block) for r in reads(e)):
                 raise TraceError("v.gather: what stands for a child that is not there is made "
                                  "inside of a loop or choice of the body; make it outside of it")
@@ -103,10 +104,10 @@ class Gather(Statement):
                                source=self) for first in firsts]
 
     def expressions(self) -> Sequence[Expr]:
-        return [read(first, loops) for first, loops in zip(self.firsts, self.loops)]
+        return self.values
 
     def write(self, writer: Writer) -> None:
-        for t, e, loops in zip(self.results, self.expressions(), self.loops):
+        for t, e, loops in zip(self.results, self.values, self.loops):
             scribe = Scribe(writer)
             left = ", ".join(f"{scribe.letter(i)} < {scribe.poly(i.extent)}"
                              for i in [self.children, *loops])
