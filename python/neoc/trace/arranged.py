@@ -8,11 +8,12 @@ import numpy as np
 
 from ..checks import choice, number
 from ..errors import ArgumentError, ShapeError, Unsupported
-from . import sizes
+from . import bounds, sizes
 from .broadcast import _told, is_scalar, literal, operands_of
 from .choices import clip
 from .elements import remainder
 from .expr import Apply, Condition, Expr, Literal, Operator
+from .kinds import INTEGERS
 from .make import lift
 from .named import refused
 from .poly import Index, Poly, at_least, poly
@@ -20,7 +21,7 @@ from .reductions import axes_of, axis_of, sum
 from .shapes import (atleast_1d, atleast_2d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
                      several, swapaxes)
 from .sizes import Size, distance, extents
-from .tensor import Bound, Tensor, define, read
+from .tensor import Tensor, define, read
 
 
 _MOST = 1 << 40
@@ -68,7 +69,7 @@ def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
         ends.append(total)
     shape[place] = total
     return define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind),
-                  _common_bound(tensors))
+                  bounds.of_all(tensors) if kind in INTEGERS else None)
 
 
 def _joined_along(tensors: Sequence[Tensor], place: int) -> List[Poly]:
@@ -99,19 +100,6 @@ def _piece(tensors: Sequence[Tensor], ends: Sequence[Poly], place: int, indices:
             result = Apply("select", [inside, value, result], kind)
     assert result is not None
     return result
-
-
-def _common_bound(tensors: Sequence[Tensor]) -> Bound:
-    bounds = [t.bound for t in tensors]
-    if builtins.any(b is None for b in bounds):
-        return None
-    low, high = bounds[0]  # type: ignore[misc]
-    for b in bounds[1:]:
-        low = b[0] if at_least(low, b[0]) else low  # type: ignore[index]
-        high = b[1] if at_least(b[1], high) else high  # type: ignore[index]
-    known = [b for b in bounds if b is not None]
-    good = builtins.all(at_least(b[0], low) and at_least(high, b[1]) for b in known)
-    return (low, high) if good else None
 
 
 concat = concatenate
@@ -278,12 +266,12 @@ def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") 
     if axis is None:
         t, axis = ravel(t), 0
     place = axis_of(axis, t.ndim)
-    positions = lift(indices)
+    positions = indices if isinstance(indices, (int, np.integer, Size)) else lift(indices)
     choice("mode", mode, ("raise", "clip", "wrap"))
     if mode == "clip":
-        positions = clip(positions, 0, sizes.shown(t.extents[place] - 1))
+        positions = clip(lift(positions), 0, sizes.shown(t.extents[place] - 1))
     elif mode == "wrap":
-        positions = remainder(positions, sizes.shown(t.extents[place]))
+        positions = remainder(lift(positions), sizes.shown(t.extents[place]))
     return t[(slice(None),) * place + (positions,)]
 
 

@@ -11,7 +11,7 @@ from . import scope
 from .expr import Apply, Condition, Expr, Literal, Number
 from .kinds import FLOATS, NUMPY, as_kind, kind_of, weak, word
 from .named import refused
-from .poly import Poly, at_least, poly
+from .poly import Poly, poly
 from .size_floats import SizeFloat, number_of
 from .sizes import Size, distance, extents
 from .tensor import Bound, Tensor, TraceError, check_alive, define
@@ -321,12 +321,3 @@ def normal(shape: Any = (), dtype: Any = "f32") -> Tensor:
     kind = as_kind(dtype, "f32")
     made = f.sqrt(-2.0 * f.log(1.0 - u)) * f.cos(2.0 * np.pi * v)
     return made.astype(kind)
-
-
-def bounded_by(tensor: Tensor, extent: Poly) -> bool:
-    """Whether all its elements are known to lie in [0, extent)."""
-    bound = tensor.bound
-    return bound is not None and at_least(bound[0], 0) and at_least(extent, bound[1])
-
-
-

@@ -277,6 +277,23 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
         trace.guards.append((a, sign, b))
 
 
+def assured(a: Any, b: Any) -> bool:
+    """Whether a >= b, of all sizes or of those of this trace: that is then remembered, and a call in
+    which it is false is another trace."""
+    difference = poly(a) - poly(b)
+    return at_least(difference, 0) or difference.value() >= 0 and bool(shown(difference) >= 0)
+
+
+def lesser(a: Poly, b: Poly) -> Poly:
+    """The lesser of two sizes; which one that is is remembered where it differs from call to call."""
+    return a if at_least(b, a) or not at_least(a, b) and assured(b, a) else b
+
+
+def greater(a: Poly, b: Poly) -> Poly:
+    """The greater of two sizes, as lesser."""
+    return b if lesser(a, b) is a else a
+
+
 def is_empty(extent: Poly) -> bool:
     """Whether an extent is 0 in this trace; then it is in all calls of the program."""
     return not at_least(extent, 1) and bool(shown(extent) <= 0)
