@@ -241,8 +241,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     count = poly(0) if known is not None and known < 0 else count
     kind = as_kind(dtype, "i32")
     bound = None
-    if by > 0 and kind in ("i64", "i32"):
-        bound = first, first + (count - 1) * by + 1
+    if kind in ("i64", "i32"):
+        last = first + (count - 1) * by
+        bound = (first, last + 1) if by > 0 else (last, first + 1)
     return define((count,), kind, lambda i: Number(first + poly(i[0]) * by, kind), bound=bound)
 
 

@@ -162,10 +162,7 @@ def _missing(total: Poly, known: Poly, words: str) -> Poly:
     if not by or total.value() % by:
         raise ShapeError(words)
     quotient = total // known
-    if (quotient * known - total).now().terms:
-        sizes.fix(total)
-        sizes.fix(known)
-        quotient = total // known
+    sizes.assured(poly(0), total % known)
     return quotient
 
 

@@ -8,6 +8,7 @@ remembered, and a call for which the comparison comes out differently is another
 """
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, Callable, Dict, Tuple
 
@@ -240,6 +241,7 @@ def equal(a: Poly, b: Poly) -> bool:
 
 
 def _unify(a: Poly, b: Poly) -> None:
+    a, b = _shortened(a, b)
     for this, other in ((a, b), (b, a)):
         symbol, second = this.symbol(), other.symbol()
         if symbol is not None and (second is not None or other.constant() is not None):
@@ -247,6 +249,18 @@ def _unify(a: Poly, b: Poly) -> None:
             return
     fix(a)
     fix(b)
+
+
+def _shortened(a: Poly, b: Poly) -> Tuple[Poly, Poly]:
+    """Two products that are equal, without their common factors: of 2*N*M and N*M*L, 2 and L."""
+    if len(a.terms) != 1 or len(b.terms) != 1:
+        return a, b
+    (m, c), (n, k) = *a.terms.items(), *b.terms.items()
+    common = math.gcd(c, k)
+    rest = list(n)
+    left = [atom for atom in m if atom not in rest or rest.remove(atom)]
+    x, y = Poly({tuple(left): c // common}), Poly({tuple(rest): k // common})
+    return (x, y) if x.value() == y.value() else (a, b)  # a common factor may be 0
 
 
 def _ordered(a: Size, sign: str, b: Any) -> Any:
@@ -286,7 +300,10 @@ def assured(a: Any, b: Any) -> bool:
 
 def lesser(a: Poly, b: Poly) -> Poly:
     """The lesser of two sizes; which one that is is remembered where it differs from call to call."""
-    return a if at_least(b, a) or not at_least(a, b) and assured(b, a) else b
+    if at_least(b, a) or not at_least(a, b) and assured(b, a):
+        return a
+    assured(a, b)
+    return b
 
 
 def greater(a: Poly, b: Poly) -> Poly:
