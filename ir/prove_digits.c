@@ -9,29 +9,28 @@
 
 /* ---- positive divisors */
 
-/* Of g >= 0 with g = x/c - k, for numbers c > 0 and k: x - c*k, which is not negative either. */
-static void take_out_of_quotient(neo_prover_scope *s, neo_poly *g) {
-  for (;;) {
-    neo_poly x, c;
-    int64_t k;
-    bool alone = g->n == 1 && g->term[0].n == 1 && g->term[0].coef == 1;
-    neo_expr v = {alone ? g->term[0].atom[0] : 0};
-    if (!alone || neo_expr_node(s->m, v)->op != NEO_OP_DIV)
-      return;
-    neo_prover_form(s, neo_expr_arg(s->m, v, 0), &x);
-    neo_prover_form(s, neo_expr_arg(s->m, v, 1), &c);
-    if (c.n || c.constant <= 0 || __builtin_mul_overflow(c.constant, g->constant, &k) ||
-        __builtin_add_overflow(x.constant, k, &x.constant))
-      return;
-    neo_poly_copy(g, &x);
-  }
+bool neo_prover_unquotient(neo_prover_scope *s, neo_poly *g) {
+  neo_poly x, c;
+  int64_t k;
+  bool alone = g->n == 1 && g->term[0].n == 1 && g->term[0].coef == 1;
+  neo_expr v = {alone ? g->term[0].atom[0] : 0};
+  if (!alone || neo_expr_node(s->m, v)->op != NEO_OP_DIV)
+    return false;
+  neo_prover_form(s, neo_expr_arg(s->m, v, 0), &x);
+  neo_prover_form(s, neo_expr_arg(s->m, v, 1), &c);
+  if (c.n || c.constant <= 0 || __builtin_mul_overflow(c.constant, g->constant, &k) ||
+      __builtin_add_overflow(x.constant, k, &x.constant))
+    return false;
+  neo_poly_copy(g, &x);
+  return true;
 }
 
 /* g >= 0 with g = n*q - c and c >= 1: n is not 0. */
 static bool has_factor(neo_prover_scope *s, const neo_poly *g, const neo_poly *n) {
   neo_poly product, q, rest;
   neo_poly_copy(&product, g);
-  take_out_of_quotient(s, &product);
+  while (neo_prover_unquotient(s, &product)) {
+  }
   if (product.constant >= 0)
     return false;
   product.constant = 0;

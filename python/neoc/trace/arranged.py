@@ -68,8 +68,10 @@ def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
         total = total + t.extents[place]
         ends.append(total)
     shape[place] = total
-    return define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind),
-                  bounds.of_all(tensors) if kind in INTEGERS else None)
+    made = define(shape, kind, lambda i: _piece(tensors, ends, place, i, kind))
+    if kind in INTEGERS:
+        made.bound, made.asks = bounds.of_all(tensors), bounds.asked_of_all(tensors)
+    return made
 
 
 def _joined_along(tensors: Sequence[Tensor], place: int) -> List[Poly]:

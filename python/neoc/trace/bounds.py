@@ -6,13 +6,15 @@ The compiler proves what a bound says where the tensor is an index.
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from .poly import Poly, at_least, poly
 from .sizes import assured, greater, lesser
 from .tensor import Bound, Tensor
 
 Ends = Tuple[Poly, Poly]  # the least value and the greatest
+Part = Tuple[Tensor, Poly, Poly]
+Asks = Optional[Callable[[Poly, Poly], List[Part]]]
 
 
 def ends_of(value: Any) -> Optional[Ends]:
@@ -57,6 +59,37 @@ def of_two(name: str, values: Sequence[Any]) -> Bound:
     """The bound of what a function of two integers gives."""
     x, y = (ends_of(v) for v in values)
     return None if x is None or y is None else _bound(_OF_TWO[name](x, y))
+
+
+def asked_of_two(name: str, values: Sequence[Any]) -> Asks:
+    """What lies where so that a function of an integer and a number lies in [low, high): of i // 2,
+    i lies in [2*low, 2*high)."""
+    for side, (x, other) in enumerate((values, values[::-1])):
+        ends = ends_of(other)
+        inverse = _INVERSES.get((name, side))
+        if inverse is not None and isinstance(x, Tensor) and ends and ends[0] == ends[1] and \
+                (name not in _SCALES or at_least(ends[0], 1)):
+            def asks(low: Poly, high: Poly, x: Tensor = x, by: Poly = ends[0]) -> List[Part]:
+                return [(x, *inverse(low, high, by))]
+            return asks
+    return None
+
+
+def asked_of_all(values: Sequence[Tensor]) -> Asks:
+    """The same of elements each of which is one of these tensors, and all of theirs are there."""
+    return lambda low, high: [(v, low, high) for v in values]
+
+
+_SCALES = ("multiply", "floor_divide")
+_INVERSES: Dict[Tuple[str, int], Callable[[Poly, Poly, Poly], Tuple[Poly, Poly]]] = {
+    ("add", 0): lambda low, high, c: (low - c, high - c),
+    ("add", 1): lambda low, high, c: (low - c, high - c),
+    ("subtract", 0): lambda low, high, c: (low + c, high + c),
+    ("subtract", 1): lambda low, high, c: (c - high + 1, c - low + 1),
+    ("multiply", 0): lambda low, high, c: ((low + c - 1) // c, (high + c - 1) // c),
+    ("multiply", 1): lambda low, high, c: ((low + c - 1) // c, (high + c - 1) // c),
+    ("floor_divide", 0): lambda low, high, c: (low * c, high * c),
+}
 
 
 def of_remainder(divisor: Any) -> Bound:

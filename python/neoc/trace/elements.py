@@ -30,6 +30,7 @@ def _arithmetic(name: str, sign: str) -> Callable[..., Tensor]:
         made = pointwise(values, kind, lambda x, y: Operator(sign, [x, y], kind))
         if kind in INTEGERS:
             made.bound = bounds.of_two(name, values)
+            made.asks = bounds.asked_of_two(name, values)
         return made
 
     operation.__name__ = name
@@ -63,6 +64,7 @@ def floor_divide(a: Any, b: Any) -> Tensor:
     values, kind = _no_bools(values, kind)
     made = pointwise(values, kind, lambda x, y: Operator("/", [x, y], kind))
     made.bound = bounds.of_two("floor_divide", values)
+    made.asks = bounds.asked_of_two("floor_divide", values)
     return made
 
 
@@ -239,8 +241,9 @@ def negative(x: Any) -> Tensor:
     if t.kind == "bool":
         raise DTypeError("the negative of booleans: use ~, or convert with .astype")
     made = pointwise([t], t.kind, lambda e: _negated(e, t.kind))
-    if t.bound is not None:
-        made.bound = 1 - t.bound[1], 1 - t.bound[0]
+    if t.kind in INTEGERS:
+        made.bound = bounds.of_two("subtract", (0, t))
+        made.asks = bounds.asked_of_two("subtract", (0, t))
     return made
 
 

@@ -203,16 +203,30 @@ def demand_from_zero(t: Tensor, extent: Poly) -> None:
     _bind_leaf(t, poly(0), extent)
 
 
-def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> None:
-    """An argument's elements lie in [low, high), and in what earlier uses asked for."""
+def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> bool:
+    """An argument's elements lie in [low, high), and in what earlier uses asked for. So do those of
+    what is made of arguments by sums and the like, where the arguments can be asked for it: whether
+    they do."""
     chain = _chain(t)
     leaf = chain[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
-        return
+        if leaf.bound is not None and _within(leaf.bound, low, high):
+            return True
+        parts = [] if leaf.asks is None else leaf.asks(low, high)
+        if not parts or not all([_bind_leaf(*part) for part in parts]):
+            return False
+        if len(parts) > 1:  # a choice of several, each of which the compiler shows to be there
+            for part, _, _ in parts:
+                kept(_chain(part)[-1])
     if leaf.bound is not None:
         low, high = greater(low, leaf.bound[0]), lesser(high, leaf.bound[1])
     for view in chain:
         view.bound = low, high
+    return True
+
+
+def _within(bound: Tuple[Poly, Poly], low: Poly, high: Poly) -> bool:
+    return at_least(bound[0], low) and at_least(high, bound[1])
 
 
 def _chain(t: Tensor) -> List[Tensor]:

@@ -260,14 +260,25 @@ def _floats(start: Any, stop: Any, step: Any) -> Any:
     return np.arange(float(start), float(stop), float(step))
 
 
-def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True,
+def linspace(start: float, stop: float, num: Any = 50, endpoint: bool = True,
              dtype: Any = None) -> Tensor:
     """num numbers from start to stop; float32 if no dtype is given."""
     start, stop = (real(name, x, good=lambda x: True)
                    for name, x in (("start", start), ("stop", stop)))
+    if isinstance(num, Size) and num > 1:
+        return _linspace(start, stop, num, flag("endpoint", endpoint)).astype(
+            as_kind(dtype, "f32"))
     num = number("num", num, 0, _MOST_WRITTEN)
     values = np.linspace(start, stop, num, endpoint=flag("endpoint", endpoint))
     return lift(values.astype(np.float32)) if dtype is None else lift(values).astype(dtype)
+
+
+def _linspace(start: float, stop: float, num: Size, endpoint: bool) -> Tensor:
+    """The same in float64 for a size of the run, as numpy computes it."""
+    from .choices import where
+    at = arange(num, dtype="f64")
+    made = at*((stop - start)/(num - 1 if endpoint else num)) + start
+    return where(at == num - 1, stop, made) if endpoint else made
 
 
 def eye(n: Any, m: Any = None, k: int = 0, dtype: Any = "f32") -> Tensor:

@@ -294,8 +294,8 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
 def assured(a: Any, b: Any) -> bool:
     """Whether a >= b, of all sizes or of those of this trace: that is then remembered, and a call in
     which it is false is another trace."""
-    difference = poly(a) - poly(b)
-    return at_least(difference, 0) or difference.value() >= 0 and bool(shown(difference) >= 0)
+    a, b = poly(a), poly(b)
+    return at_least(a, b) or a.value() >= b.value() and bool(shown(a) >= shown(b))
 
 
 def lesser(a: Poly, b: Poly) -> Poly:
