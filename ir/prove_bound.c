@@ -301,8 +301,8 @@ static void try_kind(step *t) {
   }
 }
 
-/* A fact c*v + rest >= 0 with a = k*c and k >= 0: g - k*fact is free of v and not above g. So N*M >= 4
- * says that N*M - 3 > 0, which neither N nor M says by itself. */
+/* A fact c*v + rest >= 0 with a = k*c and k >= 0: g - k*fact is free of v and not above g. So
+ * N*M >= 4 says that N*M - 3 > 0, which neither N nor M says by itself. */
 static void try_multiple(step *t, const neo_poly *fact, const neo_poly *c) {
   neo_poly k, rest, minus, y;
   if (!neo_poly_divide(t->a, c, &k, &rest) || rest.n || rest.constant ||

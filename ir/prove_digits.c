@@ -44,7 +44,8 @@ bool neo_prover_points_of_axis(neo_prover_scope *s, uint32_t axis, neo_poly *g) 
   return neo_poly_add(&hi, -1, &lo, g) && !__builtin_sub_overflow(g->constant, 1, &g->constant);
 }
 
-/* Axes that have points where e has a value: those that it depends on, and those that their bounds do. */
+/* Axes that have points where e has a value: those that it depends on, and those that their bounds
+ * depend on. */
 static uint64_t axes_around(const neo_prover_scope *s, neo_expr e) {
   uint64_t axes = neo_expr_axes(s->m, e);
   for (uint32_t k = s->n_axes; k-- > 0;)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from typing import Any, Callable, Dict, Tuple
 
 import numpy as np
@@ -256,10 +257,9 @@ def _shortened(a: Poly, b: Poly) -> Tuple[Poly, Poly]:
     if len(a.terms) != 1 or len(b.terms) != 1:
         return a, b
     (m, c), (n, k) = *a.terms.items(), *b.terms.items()
-    common = math.gcd(c, k)
-    rest = list(n)
-    left = [atom for atom in m if atom not in rest or rest.remove(atom)]
-    x, y = Poly({tuple(left): c // common}), Poly({tuple(rest): k // common})
+    both, common = Counter(m) & Counter(n), math.gcd(c, k)
+    x = Poly({tuple((Counter(m) - both).elements()): c // common})
+    y = Poly({tuple((Counter(n) - both).elements()): k // common})
     return (x, y) if x.value() == y.value() else (a, b)  # a common factor may be 0
 
 
@@ -292,14 +292,15 @@ def _guard(a: Poly, sign: str, b: Poly) -> None:
 
 
 def assured(a: Any, b: Any) -> bool:
-    """Whether a >= b, of all sizes or of those of this trace: that is then remembered, and a call in
-    which it is false is another trace."""
+    """Whether a >= b, of all sizes or of those of this trace: that is then remembered, and a call
+    in which it is false is another trace."""
     a, b = poly(a), poly(b)
     return at_least(a, b) or a.value() >= b.value() and bool(shown(a) >= shown(b))
 
 
 def lesser(a: Poly, b: Poly) -> Poly:
-    """The lesser of two sizes; which one that is is remembered where it differs from call to call."""
+    """The lesser of two sizes; where that differs from call to call, it is remembered which one is
+    less here, and a call in which the other one is, is another trace."""
     if at_least(b, a) or not at_least(a, b) and assured(b, a):
         return a
     assured(a, b)
