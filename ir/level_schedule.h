@@ -27,7 +27,7 @@ typedef struct {
   const neo_level_list *list;
 } neo_level_schedule;
 
-/* Fills the arrays. Elements of `edge` behind the last are not written. Children come before their parents. */
+/* Fills the arrays. Elements of `edge` after the last are not written. Children come before their parents. */
 void neo_level_schedule_make(const neo_level_schedule *x);
 
 #endif
