@@ -184,7 +184,7 @@ bool neo_segment_pays(neo_module *m, const neo_group *g, const neo_machine *mach
   if (!neo_segment_of(m, g, &x) || !neo_model_segment(m, g, machine, &s))
     return false;
   if (neo_segment_is_sum(f, &x) && neo_type_is_int((neo_type)f->stages.at[0].accs.at[0].type))
-    return true; /* tables of positions (codegen/fused_loops.h) */
+    return true; /* counts, whose terms cost less than a comparison with each row */
   double rows = neo_form_usual_points(m, f, x.axes);
   double points = neo_stage_usual_steps(m, &f->stages.at[0]);
   double terms = has_intervals(&x) && points < rows ? rows : points;
