@@ -35,7 +35,6 @@ from .compiler import (check_explained, checked_options, diagnostics_of, explana
 from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileError, NeoError,
                      ShapeError, error_of)
 from .programs import program_of
-from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
                    form_of, index_reads, input_line, rank_of, read_names, size_lines,
                    static_line, take_inputs, types_of, with_inputs, zeros_line)
@@ -104,9 +103,8 @@ class Op(_core.Op):
         arguments = _in_order(text, arguments, order)
         results = self._results_of(text, names, wanted)
         body = self._imports_of(names) + text
-        reads = tuple(index_reads(text, [a.name for a in arguments]))
         chosen = {**types_of(kinds, arguments), **types_of(types, arguments)}
-        self._setup(body, tuple(arguments), results, chosen, words, threads, {}, reads)
+        self._setup(body, tuple(arguments), results, chosen, words, threads, {})
 
     # ---- making
 
@@ -143,9 +141,9 @@ class Op(_core.Op):
     def _setup(self, text: str, arguments: tuple[Argument, ...], results: tuple[Argument, ...],
                types: Mapping[str, str], options: tuple[str, ...], threads: int,
                fallbacks: Mapping[int, tuple[str, str, bool]],
-               reads: Sequence[tuple[str, str, int]]) -> None:
+               reads: Sequence[tuple[str, str, int]] | None = None) -> None:
         self._text = text
-        self._index_reads = tuple(reads)
+        self._reads = reads
         self._arguments = arguments
         self._results = results
         self._types = dict(types)
@@ -162,9 +160,10 @@ class Op(_core.Op):
                  types: Mapping[str, str] | None = None, options: tuple[str, ...] = (),
                  threads: int = 0,
                  fallbacks: Mapping[int, tuple[str, str, bool]] | None = None,
-                 reads: Sequence[tuple[str, str, int]] = ()) -> Op:
+                 reads: Sequence[tuple[str, str, int]] | None = ()) -> Op:
         """An operator from a text whose names are known. ``reads``: (index array, what it
-        subscripts, dimension), for the bounds of index arrays (text.index_reads)."""
+        subscripts, dimension), for the bounds of index arrays (text.index_reads); None: as the
+        text has them."""
         made = cls.__new__(cls)
         made._setup(text, tuple(arguments), tuple(results), types or {}, options, threads,
                     fallbacks or {}, reads)
@@ -172,7 +171,14 @@ class Op(_core.Op):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self._text, self._arguments, self._results, self._types, self._options,
-                          self._threads, self._fallbacks, self._index_reads)
+                          self._threads, self._fallbacks, self._reads)
+
+    @property
+    def _index_reads(self) -> Sequence[tuple[str, str, int]]:
+        """Few calls need them."""
+        if self._reads is None:
+            self._reads = index_reads(self._text, self.arguments)
+        return self._reads
 
     # ---- compiling
 
@@ -228,6 +234,7 @@ class Op(_core.Op):
             if isinstance(made, _core.Program):
                 break
             found = diagnostics_of(made)
+            from .retell import retold
             first = first or retold(made, found, self._text, module, key, self._arguments)
             if not self._retry(found, module, key, plan):
                 # Where no type of the numbers fits, the first one is what is told.
@@ -240,7 +247,9 @@ class Op(_core.Op):
 
     def _made(self, module: Module) -> _core.Program | _core.Build:
         def look(build: _core.Build) -> None:
-            warn_of(warnings_of(diagnostics_of(build), self._text, module))
+            if build.diagnostics:
+                from .retell import warnings_of
+                warn_of(warnings_of(diagnostics_of(build), self._text, module))
 
         return program_of(module.text, self._options, self._threads, look)
 
@@ -257,6 +266,7 @@ class Op(_core.Op):
         if codes & {"E0207", "E0208"} and not plan.bounded:
             plan.bounded = True
             return True
+        from .retell import TYPES
         asked = {n: end for n, end in self._asked(errors).items() if n not in plan.asked}
         plan.asked.update(asked)
         return bool(asked) or bool(codes & TYPES) and plan.next_numbers(key)
@@ -519,7 +529,7 @@ def _restore(*state: Any) -> Op:
     return made
 
 
-_SHAPE_TEXT = re.compile(r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$")
+_SHAPE_TEXT = r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$"
 _SHAPE = "a shape, an array, or a type such as \"f32[3, 4]\""
 
 
@@ -531,7 +541,7 @@ def _example(where: str, a: Argument, word: str | None, shape: Any) -> Any:
         return shape
     given = re.findall(r"[a-z]+\d+|bool", word or "f32")[0]
     if isinstance(shape, str):
-        found = _SHAPE_TEXT.match(shape)
+        found = re.match(_SHAPE_TEXT, shape)
         if not found:
             raise ArgumentError(f"{where}: '{shape}' is no type; write one as f32[3, 4]")
         given = arrays.word_of(where, found.group(1))

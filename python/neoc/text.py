@@ -72,13 +72,26 @@ def rank_of(row: Mapping[str, Any]) -> int | None:
     return None if rank is None or rank < 0 else int(rank)
 
 
+def _first_subscripts(text: str, name: str) -> str | None:
+    """Inside of the first brackets after the name that hold no others: of "A[i, k]" "i, k"."""
+    at = text.find(name)
+    while at >= 0:
+        word = at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_.")
+        rest = text[at + len(name):].lstrip()
+        inside, end, _ = rest[1:].partition("]")
+        if not word and rest[:1] == "[" and end and "[" not in inside:
+            return inside
+        at = text.find(name, at + 1)
+    return None
+
+
 def form_of(text: str, name: str, rank: int | None) -> str:
     """How the text writes a tensor, for people: "A[i, k]"."""
     if rank == 0:
         return name
-    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[([^\[\]]*)\]", text)
-    if found:
-        return f"{name}[{' '.join(found.group(1).split())}]"
+    inside = _first_subscripts(text, name)
+    if inside is not None:
+        return f"{name}[{' '.join(inside.split())}]"
     return f"{name}[..]" if rank is None else f"{name}[{', '.join('_' * rank)}]"
 
 
@@ -105,8 +118,9 @@ def check_declares(declares: Iterable[str]) -> None:
 
 # ---------------------------------------------------------------- arguments that are declared
 
-_INPUT = re.compile(r"^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
-                    r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+# Patterns are compiled where they are needed first: that takes as long as importing a module.
+_INPUT = (r"(?m)^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
+          r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$")
 
 
 def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
@@ -130,7 +144,7 @@ def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
             types[name] = kind
         return ""
 
-    return _INPUT.sub(take, text), arguments, types
+    return re.sub(_INPUT, take, text) if "input" in text else text, arguments, types
 
 
 def size_lines(arguments: Sequence[Argument], key: Key) -> list[str]:
@@ -222,7 +236,7 @@ class Plan:
         return True
 
 
-_SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\[")
+_SUBSCRIPT = r"(?<![\w.])([A-Za-z_]\w*)\s*\["
 
 
 def _closing(text: str, at: int) -> int:
@@ -251,7 +265,7 @@ def index_reads(text: str, names: Iterable[str]) -> list[tuple[str, str, int]]:
     X[n[i], j] has ("n", "X", 0)."""
     known, found = set(names), []
     text = re.sub(r"#[^\n]*", "", text)
-    for match in _SUBSCRIPT.finditer(text):
+    for match in re.finditer(_SUBSCRIPT, text):
         end = _closing(text, match.end() - 1)
         guarded = re.match(r"\s*else\b", text[end + 1:])  # reads beyond the end have a value
         if match.group(1) not in known or guarded:
@@ -273,7 +287,7 @@ def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
                                 f"{', '.join(known) or 'nothing'}")
 
 
-_BOUNDED = re.compile(r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)")
+_BOUNDED = r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)"
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
@@ -284,7 +298,7 @@ def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> 
     made = {}
     for name, kind in given.items():
         its = f"{where}['{name}']"
-        bound = _BOUNDED.fullmatch(checks.word(its, kind)) if isinstance(kind, str) else None
+        bound = re.fullmatch(_BOUNDED, checks.word(its, kind)) if isinstance(kind, str) else None
         if isinstance(kind, str) and "<" in kind and not bound:
             raise checks.wrong_value(its, "a type, or one with a bound as \"i32 < 10\"", kind)
         word = arrays.word_of(its, bound.group(2) if bound else kind)
