@@ -36,7 +36,7 @@ from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileEr
                      ShapeError, error_of)
 from .programs import program_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   form_of, index_reads, input_line, rank_of, read_names, size_lines,
+                   form_of, index_reads, inner_of, input_line, rank_of, read_names, size_lines,
                    static_line, take_inputs, types_of, with_inputs, zeros_line)
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
@@ -177,22 +177,22 @@ class Op(_core.Op):
     def _index_reads(self) -> Sequence[tuple[str, str, int]]:
         """Few calls need them."""
         if self._reads is None:
-            self._reads = index_reads(self._text, self.arguments)
+            self._reads = index_reads(self._text, map(inner_of, self._arguments))
         return self._reads
 
     # ---- compiling
 
     def _part_line(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if part[0] == "static":
-            return static_line(a.name, part[1])
+            return static_line(inner_of(a), part[1])
         word = self._types.get(a.name)
         if part[0] == "array":
             self._check_part(a, part, word)
             bound = "" if word else self._bound_of(a, part, key, plan)
-            return input_line(a.name, part[2], (word or part[1]) + bound)
+            return input_line(inner_of(a), part[2], (word or part[1]) + bound)
         if word is None:
             word = plan.word_of(part[0], key)
-        return input_line(a.name, (), word)
+        return input_line(inner_of(a), (), word)
 
     def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
         if a.rank is not None and a.rank != len(part[2]):
@@ -204,13 +204,14 @@ class Op(_core.Op):
     def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if part[1] in arrays.FLOATS or part[1] == "bool":
             return ""
-        if a.name in plan.asked:
-            return f" < {plan.asked[a.name]}"
+        own = inner_of(a)
+        if own in plan.asked:
+            return f" < {plan.asked[own]}"
         if not plan.bounded:
             return ""
-        shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
+        shapes = {inner_of(b): p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
         ends = [shapes[of][d] for index, of, d in self._index_reads
-                if index == a.name and of in shapes and d < len(shapes[of])]
+                if index == own and of in shapes and d < len(shapes[of])]
         return f" < {min(ends)}" if ends else ""
 
     def _module(self, key: Key, plan: Plan | None = None) -> Module:
@@ -221,8 +222,8 @@ class Op(_core.Op):
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
-            lines[number] = zeros_line(name, like)
-        foot = "output " + ", ".join(r.name for r in self._results)
+            lines[number] = zeros_line(name, like, self._text)
+        foot = "output " + ", ".join(map(inner_of, self._results))
         return Module("\n".join(head + lines + [foot]) + "\n", len(head))
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
@@ -241,7 +242,7 @@ class Op(_core.Op):
                 raise first if plan.numbers else retold(made, found, self._text, module, key,
                                                         self._arguments)
         self._last = module
-        places = {a.name: k for k, a in enumerate(self._arguments)}
+        places = {inner_of(a): k for k, a in enumerate(self._arguments)}
         tensors, entry = made.tensors, made.entries[0]
         return made, tuple(places[tensors[t][0]] for t in entry[2])
 
@@ -273,18 +274,18 @@ class Op(_core.Op):
 
     def _asked(self, errors: Sequence[Diagnostic]) -> dict[str, int]:
         """Bounds that functions of the library ask of arguments, such as class numbers."""
-        made = {}
+        made, names = {}, set(map(inner_of, self._arguments))
         for d in errors:
             end = re.search(r"less than (\d+)$", d.message) if d.code == "E0413" else None
             name = re.match(r"\w+", (d.source_line or "")[max(d.column, 1) - 1:])
-            if end and name and name.group() in self.arguments:
+            if end and name and name.group() in names:
                 made[name.group()] = int(end.group(1))
         return made
 
     def _is_whole(self, number: int, key: Key) -> bool:
         """Whether what a gradient is asked for is an integer, which has none."""
         like = self._fallbacks[number][1]
-        return any(a.name == like and part[0] == "array" and part[1] not in arrays.FLOATS
+        return any(inner_of(a) == like and part[0] == "array" and part[1] not in arrays.FLOATS
                    for a, part in zip(self._arguments, key))
 
     # ---- errors

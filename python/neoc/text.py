@@ -18,20 +18,27 @@ if TYPE_CHECKING:
     class Argument(NamedTuple):
         """An argument or result of an operator. rank: of its subscripts; None: any. static: known
         to the text, as a size is, and not an array. form: how people read it, "A[i, k]". extents:
-        names of its sizes, or numbers, where the text declares it; "" for one without a name."""
+        names of its sizes, or numbers, where the text declares it; "" for one without a name.
+        inner: its name in a derived text, where that cannot be `name`; "": it is."""
 
         name: str
         rank: int | None
         static: bool = False
         form: str = ""
         extents: tuple[str, ...] = ()
+        inner: str = ""
 else:
     from collections import namedtuple
     Key = tuple
-    Argument = namedtuple("Argument", "name rank static form extents",
-                          defaults=(False, "", ()))
+    Argument = namedtuple("Argument", "name rank static form extents inner",
+                          defaults=(False, "", (), ""))
 
 PATH = "op"  # the text's name in messages
+
+
+def inner_of(a: Argument) -> str:
+    """The name of an argument or result in the text."""
+    return a.inner or a.name
 
 
 class Module:
@@ -172,9 +179,9 @@ def with_inputs(text: str, arguments: Sequence[Argument], types: Mapping[str, st
     lines = []
     for a in arguments:
         if a.extents:
-            sizes = [e or f"batch_{a.name}_{d}" for d, e in enumerate(a.extents)]
+            sizes = [e or _fresh(f"batch_{a.name}_{d}", text) for d, e in enumerate(a.extents)]
             kind = f" : {types[a.name]}" if a.name in types else ""
-            lines.append(f"input {a.name}[{', '.join(sizes)}]{kind}\n")
+            lines.append(f"input {inner_of(a)}[{', '.join(sizes)}]{kind}\n")
     return "".join(lines) + (text.lstrip("\n") if lines else text)
 
 
@@ -309,6 +316,57 @@ def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> 
     return made
 
 
-def zeros_line(name: str, like: str) -> str:
-    """Zeros of the shape and type of another tensor."""
-    return f"{name}[..] = sum[{name}_none < 0] {like}[..]"
+def _fresh(name: str, text: str) -> str:
+    """The name, or one like it, which is no part of the text."""
+    while name in text:
+        name += "_"
+    return name
+
+
+def zeros_line(name: str, like: str, text: str) -> str:
+    """Zeros of the shape and type of another tensor, as a line of the text."""
+    return f"{name}[..] = sum[{_fresh(name + '_none', text)} < 0] {like}[..]"
+
+
+# ---------------------------------------------------------------- names that mean more than a tensor
+
+REDUCERS = frozenset(("sum", "prod", "max", "min", "mean", "argmax", "argmin", "logsumexp", "any",
+                      "all"))
+# Names that a text may give to what is no function or, without subscripts, to a scalar, and that
+# derived texts subscript or call.
+AMBIGUOUS = REDUCERS | {"grad", "stop"} | arrays.FLOATS
+
+_WORD = (r"#[^\n]*|[(){}]|(?<![^\n])[ \t]*(?:fn|optimizer|vertex|graph)[ \t]+(?=[A-Za-z_])|"
+         r"(?<![\w.])[A-Za-z_]\w*")
+
+
+def functions_of(text: str) -> set[str]:
+    """Names of the functions that the text defines."""
+    return set(re.findall(r"(?m)^[ \t]*(?:fn|optimizer|vertex|graph)[ \t]+([A-Za-z_]\w*)", text))
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with other names for tensors and functions that have one of AMBIGUOUS. What reduces
+    (before "["), is a type, names an option (`f(x, all = 3)`), or is a tensor in a function, stays."""
+    functions = functions_of(text)
+    made: list[str] = []
+    last, depth, block = 0, 0, 0  # block: 1 before a function's block, 2 or more in it
+    for match in re.finditer(_WORD, text):
+        word, rest = match.group(), text[match.end():].lstrip(" \t")
+        depth += (word == "(") - (word == ")")
+        if word[-1:] in " \t":
+            block = 1
+        elif word in "{}" and block:
+            block += 1 if word == "{" else -1
+            if block == 1 and not (word == "}" and re.match(r"grad\s*\(", rest)):
+                block = 0
+        if word not in names:
+            continue
+        before = text[:match.start()].rstrip()
+        tensor = not (block or depth and re.match("=(?!=)", rest) or before[-1:] == ":" or
+                      word in REDUCERS and rest[:1] == "[")
+        called = rest[:1] == "(" and not (word == "grad" and before[-1:] == "}")
+        if called and word in functions or tensor and rest[:1] != "(":
+            made += [text[last:match.start()], names[word]]
+            last = match.end()
+    return "".join(made) + text[last:]
