@@ -65,8 +65,10 @@ class _Writer:
                     self.fallbacks[k] = (name, like, lenient)
 
     def done(self, op: Op, arguments: Sequence[Argument], results: Sequence[Argument]) -> Op:
-        return type(op)._derived("\n".join(self.lines), arguments, results, op._types,
+        made = type(op)._derived("\n".join(self.lines), arguments, results, op._types,
                                  op._options, op._threads, self.fallbacks, self.reads)
+        made._written = op._written
+        return made
 
 
 def _ambiguous(op: Op) -> set[str]:

@@ -142,7 +142,7 @@ class Op(_core.Op):
                types: Mapping[str, str], options: tuple[str, ...], threads: int,
                fallbacks: Mapping[int, tuple[str, str, bool]],
                reads: Sequence[tuple[str, str, int]] | None = None) -> None:
-        self._text = text
+        self._text = self._written = text
         self._reads = reads
         self._arguments = arguments
         self._results = results
@@ -224,7 +224,8 @@ class Op(_core.Op):
             name, like, _ = self._fallbacks[number]
             lines[number] = zeros_line(name, like, self._text)
         foot = "output " + ", ".join(map(inner_of, self._results))
-        return Module("\n".join(head + lines + [foot]) + "\n", len(head))
+        return Module("\n".join(head + lines + [foot]) + "\n", len(head),
+                      self._written)
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
         """What a call for new shapes and types asks for (python/src/op.c)."""

@@ -42,13 +42,15 @@ def inner_of(a: Argument) -> str:
 
 
 class Module:
-    """A module that was written for a key: its text, and how many lines come before the user's."""
+    """A module that was written for a key: its text, how many lines come before the operator's, and
+    what the user wrote, of which that may be derived."""
 
-    __slots__ = ("text", "head")
+    __slots__ = ("text", "head", "written")
 
-    def __init__(self, text: str, head: int) -> None:
+    def __init__(self, text: str, head: int, written: str) -> None:
         self.text = text
         self.head = head
+        self.written = written
 
 
 # ---------------------------------------------------------------- names of a text
@@ -298,7 +300,7 @@ _BOUNDED = r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)"
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; of a text such as "-1 <= i32 < 10" bounds are taken as they are."""
+    """Types as words of the language; bounds, as of "-1 <= i32 < 10", are taken as they are."""
     where = "neoc.op(): types"
     given = {} if types is None else checks.mapping(where, types, "a dict of types by argument")
     check_known("types", given, [a.name for a in arguments])
@@ -328,7 +330,7 @@ def zeros_line(name: str, like: str, text: str) -> str:
     return f"{name}[..] = sum[{_fresh(name + '_none', text)} < 0] {like}[..]"
 
 
-# ---------------------------------------------------------------- names that mean more than a tensor
+# ---------------------------------------------------------------- names with two meanings
 
 REDUCERS = frozenset(("sum", "prod", "max", "min", "mean", "argmax", "argmin", "logsumexp", "any",
                       "all"))
@@ -347,7 +349,8 @@ def functions_of(text: str) -> set[str]:
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
     """The text with other names for tensors and functions that have one of AMBIGUOUS. What reduces
-    (before "["), is a type, names an option (`f(x, all = 3)`), or is a tensor in a function, stays."""
+    (before "["), is a type, names an option (`f(x, all = 3)`), or is a tensor of a function,
+    stays."""
     functions = functions_of(text)
     made: list[str] = []
     last, depth, block = 0, 0, 0  # block: 1 before a function's block, 2 or more in it

@@ -80,7 +80,8 @@ def _sum_kind(x: Tensor, dtype: Any) -> str:
     return as_kind(dtype, "i64" if x.kind not in FLOATS else x.kind)
 
 
-def _with_initial(made: Tensor, initial: Any, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def _with_initial(made: Tensor, initial: Any,
+                  combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """A reduction that begins with a number; None: with nothing."""
     if initial is None:
         return made
@@ -206,12 +207,14 @@ def _position(name: str) -> Callable[..., Tensor]:
 argmax, argmin = _position("argmax"), _position("argmin")
 
 
-def any(x: Any, axis: Any = None, keepdims: bool = False, where: Any = None) -> Tensor:  # noqa: A001
+def any(x: Any, axis: Any = None, keepdims: bool = False,  # noqa: A001
+        where: Any = None) -> Tensor:
     """Whether some element over the axes is true."""
     return reduced("any", converted(lift(x), "bool"), axis, keepdims, "bool", mask=where)
 
 
-def all(x: Any, axis: Any = None, keepdims: bool = False, where: Any = None) -> Tensor:  # noqa: A001
+def all(x: Any, axis: Any = None, keepdims: bool = False,  # noqa: A001
+        where: Any = None) -> Tensor:
     """Whether all elements over the axes are true."""
     return reduced("all", converted(lift(x), "bool"), axis, keepdims, "bool", mask=where)
 
