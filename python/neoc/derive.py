@@ -61,7 +61,7 @@ class _Writer:
         asked, self.fallbacks = self.fallbacks.values(), {}
         for name, like, lenient in asked:
             for k, line in enumerate(self.lines):
-                if line.startswith(f"{name} = grad("):
+                if line.lstrip().startswith(f"{name} = grad("):
                     self.fallbacks[k] = (name, like, lenient)
 
     def done(self, op: Op, arguments: Sequence[Argument], results: Sequence[Argument]) -> Op:
