@@ -310,7 +310,8 @@ class Reductions(unittest.TestCase):
                     lambda x: np.max(x[:, :0], 1, initial=1.5),
                     lambda x: np.std(x, 0, where=m | (m.sum(0) == 0)),
                     lambda x: np.var(x[::2], 1, ddof=1, where=m[::2], keepdims=True),
-                    lambda x: np.std(x, 1, None, None, 1), lambda x: np.var(x, ddof=2)],
+                    lambda x: np.std(x, 1, None, None, 1), lambda x: np.var(x, ddof=2),
+                    lambda x: np.var(x, 0, ddof=4), lambda x: np.var(x, 1, ddof=3, where=m)],
              floats(3, 4))
 
     def test_averages_have_weights(self):

@@ -15,7 +15,7 @@ from .expr import Expr, Reduce
 from .kinds import FLOATS, as_kind
 from .make import lift
 from .poly import Index, poly
-from .sizes import equal, is_empty
+from .sizes import equal, greater, is_empty
 from .tensor import Tensor, define, read
 
 
@@ -231,15 +231,16 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Tensor:
     return reduced("logsumexp", t, axis, keepdims, t.kind)
 
 
-def _count(t: Tensor, axis: Any, where: Any, kind: str) -> Tensor:
-    """How many elements a reduction takes in, with the reduced axes as ones."""
+def _count(t: Tensor, axis: Any, where: Any, kind: str, ddof: int = 0) -> Tensor:
+    """How many elements beyond ddof a reduction takes in, with the reduced axes as ones."""
     if where is not None:
-        return sum(converted(_mask(where, t), kind), axis, keepdims=True)
+        from .choices import maximum
+        return maximum(sum(converted(_mask(where, t), kind), axis, keepdims=True) - ddof, 0)
     count = poly(1)
     for k in axes_of(axis, t.ndim):
         count = count * t.extents[k]
     from .make import from_size
-    return from_size(count, kind)
+    return from_size(greater(count - ddof, poly(0)), kind)
 
 
 def var(x: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False,
@@ -253,7 +254,7 @@ def var(x: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bo
     if not ddof:
         return _mean(square(centred), axis, keepdims=keepdims, where=where)
     total = sum(square(centred), axis, keepdims=True, where=where)
-    made = total/(_count(t, axis, where, t.kind) - ddof)
+    made = total/_count(t, axis, where, t.kind, ddof)
     from .shapes import squeeze
     return made if flag("keepdims", keepdims) else squeeze(made, axes_of(axis, t.ndim))
 
