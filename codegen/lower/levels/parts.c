@@ -157,13 +157,3 @@ void lv_saturate(const level_kernel *x, neo_block *in, const neo_lx *used) {
   lv_store(x, body, x->first, b, x->n);
   lv_store(x, in, x->first, last, x->n);
 }
-
-neo_status neo_lower_levels(neo_module *m, const neo_group *g, bool gpu, neo_arena *a,
-                            neo_kernels *out, neo_str *why) {
-  neo_status status = NEO_OK;
-  assert(!g->when.n && "the order of a graph is needed always");
-  (gpu ? level_kernels_gpu : level_kernels_cpu)(m, g, a, out);
-  for (size_t k = 0; k < out->n && !status; k++)
-    status = neo_kernel_verify(out->at[k], why);
-  return status;
-}
