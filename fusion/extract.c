@@ -34,7 +34,7 @@ static neo_list move_exprs(extractor *x, neo_list l) {
 
 static neo_tensor move_tensor(extractor *x, neo_tensor t);
 
-/* What readers of the tables may know: kinds, slots, and where blocks begin. */
+/* Readers of the tables ask for kinds, slots, and where blocks begin. */
 static neo_rows move_rows(extractor *x, neo_rows from) {
   uint64_t at;
   if (!from.i || neo_map_get(&x->rows, from.i, &at))

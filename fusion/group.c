@@ -89,7 +89,7 @@ void neo_group_finish_recurrence(neo_module *m, neo_arena *a, neo_group *g, cons
   g->name = identifier(m, a, g);
 }
 
-/* What places need is made in any case. */
+/* Levels, first rows and places are made in any case: the other tables need them. */
 void neo_group_finish_levels(neo_module *m, neo_arena *a, neo_group *g, const bool *wanted) {
   collector c = {m, a, g};
   neo_def_rec d = *neo_def_at(m, g->members.at[0].def);

@@ -126,7 +126,7 @@ static void refer(loop_fix *f, world *w, const shape *x) {
   neo_level_schedule_make(&all);
 }
 
-/* What the definition says, by each of its equations. */
+/* Each equation of the definition holds. */
 static void check_reference(const world *w, const shape *x) {
   const neo_value *level = w->of[named(w, "level", UINT32_MAX).i];
   const neo_value *place = w->of[named(w, "place", UINT32_MAX).i];

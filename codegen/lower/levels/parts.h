@@ -48,7 +48,7 @@ const neo_lx *lv_keep(const level_kernel *x, neo_block *in, const char *name, co
 /* The body of a loop from lo to hi, whose variable is *var. */
 neo_block *lv_loop(const level_kernel *x, neo_block *in, neo_loop_kind kind, const char *name,
                    const neo_lx *lo, const neo_lx *hi, const neo_lx **var);
-/* What runs where the condition holds. */
+/* The block that runs where the condition holds. */
 neo_block *lv_if(const level_kernel *x, neo_block *in, const neo_lx *cond);
 /* The body of a loop over the slots of a list, with the child of vertex v in the slot: one that is there. The else branch, if
  * asked for. */
