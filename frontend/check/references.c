@@ -90,7 +90,7 @@ static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v, const ne
   neo_span at[NEO_MAX_RANK] = {0};
   if (!check_subs(f, e, &v, false, sub, at))
     return neo_val_poison();
-  neo_view y = neo_view_with(v, sub);
+  neo_view y = neo_view_with(f->m, v, sub);
   if (other)
     return element_else(f, e, &y, other);
   if (!neo_view_in_range(f, &v, &y, at))
@@ -240,7 +240,7 @@ static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   neo_span at[NEO_MAX_RANK] = {0};
   if (!check_subs(f, e, &v, true, sub, at))
     return neo_val_poison();
-  neo_view y = neo_view_with(v, sub);
+  neo_view y = neo_view_with(f->m, v, sub);
   if (y.rank && neo_recur_reads(f, e))
     return slice_of_itself(f, e);
   return neo_view_in_range(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();

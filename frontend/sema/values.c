@@ -79,6 +79,8 @@ static uint32_t view_dim(const neo_view *v, uint32_t free_dim) {
 }
 
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim) {
+  if (v->through.i && !free_dim)
+    return neo_tensor_extent(fe->m, v->through, 0);
   return neo_tensor_extent(fe->m, v->tensor, view_dim(v, free_dim));
 }
 
