@@ -413,16 +413,22 @@ static neo_tensor define_end(const edges *y, neo_tensor first, neo_tensor count)
   return end;
 }
 
-/* owner[e] = sum[v where begin[v] <= e < begin[v + 1]] v, the vertex in whose list the edge is. */
+/* The vertex in whose list each edge is: as many lists end before it.
+ *
+ *     count[e] = sum[v where begin[v + 1] == e] 1,   first[x] = sum[k < x] count[k],   owner[e] = first[e + 1] */
 static neo_tensor define_owner(const edges *y) {
   const tables *t = &y->t;
   neo_module *m = t->s->m;
   neo_tensor begin = neo_tensor_at(m, y->x->child)->offsets;
-  neo_expr edge = axis(t, 0), v = axis(t, 1), end = element(t, begin, plus(t, v, 1));
-  neo_tensor owner = tensor(t, "owner", &y->all, 1, number(t, 0), y->g->n);
-  formula f = {1, 2, {0}, {y->all, y->g->n}, NEO_RED_SUM, {0}, i32_of(t, v), acc(t)};
-  f.where = neo_op2(m, NEO_OP_AND, neo_op2(m, NEO_OP_LE, element(t, begin, v), edge),
-                    neo_op2(m, NEO_OP_LT, edge, end));
+  neo_expr zero = number(t, 0), n = y->g->n, next = plus(t, axis(t, 0), 1);
+  neo_tensor count = tensor(t, "owner.count", &y->all, 1, zero, plus(t, n, 1));
+  formula f = {1, 2, {0}, {y->all, n}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  f.where = neo_op2(m, NEO_OP_EQ, element(t, begin, plus(t, axis(t, 1), 1)), axis(t, 0));
+  define(t, count, &f);
+  neo_tensor first = define_first(t, "owner.first", count, plus(t, y->all, 1), n);
+  neo_tensor owner = tensor(t, "owner", &y->all, 1, zero, n);
+  f = (formula){.n_out = 1, .n_axes = 1, .hi = {y->all}};
+  f.finish = neo_load(m, first, &next, 1, t->span);
   define(t, owner, &f);
   return owner;
 }
