@@ -106,9 +106,9 @@ static neo_expr push_points(product *p, part *t, neo_expr *at) {
 static void keys_at(product *p, const neo_expr *point, neo_expr *at) {
   neo_module *m = p->m;
   for (uint32_t v = 0; v < p->d.n_out; v++)
-    at[v] = p->keys.axes >> v & 1 ? neo_expr_subst_axes(m, ad_guard_reads(m, p->keys.key[v]), point,
-                                                        p->d.axes.n)
-                                  : point[v];
+    at[v] = p->keys.axes >> v & 1
+                ? neo_expr_subst_axes(m, ad_guard_reads(m, p->keys.key[v]), point, p->d.axes.n)
+                : point[v];
 }
 
 /* Adds that the values of the axes at a point are in ranges that depend on other values. */

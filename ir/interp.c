@@ -227,8 +227,9 @@ static neo_status check_lists(const run *r, neo_tensor t) {
   }
   if (good)
     return NEO_OK;
-  neo_str_addf(r->why, begin.i == t.i ? "%s: offsets begin with 0, never fall, and end with %lld"
-                                      : "%s: children come before their vertices, of %lld edges",
+  neo_str_addf(r->why,
+               begin.i == t.i ? "%s: offsets begin with 0, never fall, and end with %lld"
+                              : "%s: children come before their vertices, of %lld edges",
                name_of(r->p, t.i), (long long)all);
   return NEO_RANGE;
 }

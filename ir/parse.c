@@ -156,7 +156,8 @@ static bool at_end_of_ends(const neo_ir_parser *p) {
   return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
          neo_parse_is(p, "terms") || neo_parse_is(p, "injective") || neo_parse_is(p, "saturates") ||
          neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") || neo_parse_is(p, "apart") ||
-         neo_parse_is(p, "kinds") || neo_parse_is(p, "offsets") || neo_parse_is(p, "of") || neo_parse_is(p, "=");
+         neo_parse_is(p, "kinds") || neo_parse_is(p, "offsets") || neo_parse_is(p, "of") ||
+         neo_parse_is(p, "=");
 }
 
 /* in -1..d0: the indices of the element are d0, d1 … */

@@ -20,7 +20,8 @@ static const neo_node *load_of(const neo_module *m, neo_expr e) {
 neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *row) {
   neo_module *m = s->m;
   const neo_node *lo = load_of(m, x->lo), *hi = load_of(m, x->hi);
-  if (!lo || !hi || lo->attr != hi->attr || neo_tensor_at(m, (neo_tensor){lo->attr})->offsets.i != lo->attr)
+  if (!lo || !hi || lo->attr != hi->attr ||
+      neo_tensor_at(m, (neo_tensor){lo->attr})->offsets.i != lo->attr)
     return (neo_tensor){0};
   neo_tensor t = {lo->attr};
   *row = neo_list_expr(m, lo->arg, 0);

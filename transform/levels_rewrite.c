@@ -20,7 +20,7 @@ typedef struct {
   /* By axis in the order, which runs through the list of a vertex: its edges, and the place of that vertex. */
   const levels_index *list[MOST_AXES];
   neo_expr row[MOST_AXES];
-  neo_expr left;             /* conditions but the equation; 0: none */
+  neo_expr left; /* conditions but the equation; 0: none */
   /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
   neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
   uint32_t n_slots;
@@ -219,8 +219,23 @@ static neo_expr parent_of(const writing *w) {
   levels *s = w->s;
   if (levels_is_list(s, w->index->child))
     return element(s, w->index->parent, neo_axis_ref(s->m, w->d.n_out), w->d.span);
-  return neo_op2(s->m, NEO_OP_DIV, edge_of(w),
-                 levels_int(s, levels_slots_of(s, w->index->child)));
+  return neo_op2(s->m, NEO_OP_DIV, edge_of(w), levels_int(s, levels_slots_of(s, w->index->child)));
+}
+
+static neo_list replaced_list(neo_module *m, neo_list l, neo_expr from, neo_expr to) {
+  uint32_t id[MOST_AXES];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = neo_expr_replace(m, neo_list_expr(m, l, k), from, to).i;
+  return neo_list_new(m, id, l.n);
+}
+
+/* What is read of the child is read of the vertex itself. */
+static void read_own(writing *w, neo_expr child) {
+  neo_module *m = w->s->m;
+  neo_expr own = neo_axis_ref(m, w->vertex);
+  child = neo_cast(m, NEO_I64_T, child);
+  w->d.body = replaced_list(m, w->d.body, child, own);
+  w->left = w->left.i ? neo_expr_replace(m, w->left, child, own) : w->left;
 }
 
 /* Runs through the edges to the vertex in place of the axes of parents and of their lists. Of each its child is that vertex. */
@@ -233,6 +248,7 @@ static void take_edges(writing *w, neo_expr parent, neo_expr child) {
   uint32_t r = neo_expr_node(m, parent)->attr,
            e = neo_expr_node(m, neo_list_expr(m, n->arg, 0))->attr;
   w->gone[r] = w->gone[e] = true;
+  read_own(w, child);
   w->by[r] = element(s, w->graph->order, parent_of(w), w->d.span);
   w->by[e] = edge_of(w);
 }

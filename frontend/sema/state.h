@@ -46,7 +46,8 @@ typedef struct { /* known at compile time, takes the type of what it meets */
  * the frame; 0 where the dimension is free. `rank` counts the free ones. */
 typedef struct {
   neo_tensor tensor;
-  neo_tensor through; /* the first free dimension is that of this tensor, whose element is the index; 0: it is not */
+  neo_tensor
+      through; /* the first free dimension is that of this tensor, whose element is the index; 0: it is not */
   uint32_t rank, n;
   neo_expr index[NEO_MAX_RANK];
 } neo_view;

@@ -25,13 +25,13 @@ static void add_member(const neo_inst *in, neo_scope *scope, const neo_ast_name 
 static neo_expr run_time_size(const neo_inst *in, const neo_ast_name *name, const char *full,
                               int64_t most) {
   neo_fe *fe = in->fe;
-  neo_size size = neo_size_add(
-      fe->m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
-                            .name = neo_name_of(fe->names, full),
-                            .hi = most,
-                            .has_usual = true, /* the bound is for the largest batch */
-                            .usual = most / USUAL_PART + 1,
-                            .span = name->span});
+  neo_size size =
+      neo_size_add(fe->m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
+                                         .name = neo_name_of(fe->names, full),
+                                         .hi = most,
+                                         .has_usual = true, /* the bound is for the largest batch */
+                                         .usual = most / USUAL_PART + 1,
+                                         .span = name->span});
   return neo_size_ref(fe->m, size);
 }
 
@@ -59,8 +59,8 @@ static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *
 }
 
 /* Children in lists; `full` is the name of the graph, or G.type. */
-static bool declare_list(neo_inst *in, const neo_ast_name *name, const char *full,
-                         neo_graph *g, neo_edge_list *x, int64_t most) {
+static bool declare_list(neo_inst *in, const neo_ast_name *name, const char *full, neo_graph *g,
+                         neo_edge_list *x, int64_t most) {
   neo_fe *fe = in->fe;
   neo_module *m = fe->m;
   x->edges = run_time_size(in, name, neo_fe_join(fe, full, "edges"), most);
@@ -96,6 +96,15 @@ static bool is_declared(neo_inst *in, const neo_ast_edges *edges, uint32_t k) {
   return false;
 }
 
+/* An edge has two vertices. */
+static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
+                            neo_expr vertices) {
+  neo_module *m = in->fe->m;
+  neo_expr none = neo_op2(m, NEO_OP_EQ, edges, neo_const_int(m, NEO_I64_T, 0));
+  neo_expr two = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 1), vertices);
+  neo_assert_add(in, s, neo_op2(m, NEO_OP_OR, none, two));
+}
+
 /* One kind of edges. */
 static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64_t most,
                           neo_graph *g, neo_scope *members) {
@@ -110,6 +119,7 @@ static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64
   neo_edge_list *x = &g->list[g->n_lists++];
   if (!declare_list(in, name, full, g, x, most))
     return false;
+  assert_vertices(in, s, x->edges, g->vertices);
   neo_scope *scope = e->type.text ? neo_scope_new(fe, NULL) : members;
   add_list_members(in, scope, name, x);
   if (e->type.text)
@@ -122,8 +132,7 @@ static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64
   return true;
 }
 
-bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most,
-                       int64_t vertices) {
+bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most, int64_t vertices) {
   neo_fe *fe = in->fe;
   const neo_ast_name *name = &s->u.graph.name;
   neo_graph *g = NEO_NEW(fe->arena, neo_graph);
@@ -235,9 +244,8 @@ static neo_expr count_places(neo_frame *f, neo_span at) {
   f->own.body[0] =
       neo_cast(m, NEO_I32_T, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I32_T, 0), child));
   f->own.n_body = f->own.n_axes = 1;
-  f->own.axis[0] =
-      (neo_axis_rec){neo_name_of(f->fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
-                     neo_const_int(m, NEO_I64_T, x->graph->children), at};
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
+                                  neo_const_int(m, NEO_I64_T, x->graph->children), at};
   return neo_acc_ref(m, NEO_I32_T, 0);
 }
 
@@ -255,13 +263,14 @@ void neo_vertex_count(neo_inst *body) {
     all = count_places(f, name.span);
   for (uint32_t k = 0; k < x->graph->n_lists; k++) {
     const neo_edge_list *list = &x->graph->list[k];
-    neo_expr n = neo_cast(m, NEO_I32_T,
-                          neo_op2(m, NEO_OP_SUB, end_of(m, list, x->axis, 1),
-                                  end_of(m, list, x->axis, 0)));
+    neo_expr n =
+        neo_cast(m, NEO_I32_T,
+                 neo_op2(m, NEO_OP_SUB, end_of(m, list, x->axis, 1), end_of(m, list, x->axis, 0)));
     all = all.i ? neo_op2(m, NEO_OP_ADD, all, n) : n;
     bound = neo_op2(m, NEO_OP_ADD, bound, list->edges);
   }
-  neo_val v = neo_define_element(f, all, neo_fe_join(fe, body->prefix, name.text), bound, name.span);
+  neo_val v =
+      neo_define_element(f, all, neo_fe_join(fe, body->prefix, name.text), bound, name.span);
   neo_define_bind(body, &name, v, NULL);
 }
 

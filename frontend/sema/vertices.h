@@ -3,9 +3,10 @@
 #define NEO_FRONTEND_SEMA_VERTICES_H
 #include "frontend/sema/parts.h"
 
-typedef struct { /* edges <= 4096: children in lists of any length */
-  neo_expr edges;   /* G.edges, a run-time size */
-  neo_tensor begin; /* G.begin[G.vertices + 1]: vertex v has the edges begin[v] .. begin[v + 1] - 1 */
+typedef struct {  /* edges <= 4096: children in lists of any length */
+  neo_expr edges; /* G.edges, a run-time size */
+  neo_tensor
+      begin; /* G.begin[G.vertices + 1]: vertex v has the edges begin[v] .. begin[v + 1] - 1 */
   neo_tensor child; /* G.child[e], before the vertex in whose list e is */
 } neo_edge_list;
 

@@ -76,10 +76,10 @@ static neo_rt_status check_children(elements begin, elements child) {
     for (; e < end && !status; e++) {
       status = element(&child, e, &value);
       if (!status && value >= v)
-        return neo_rti_fail(child.c, NEO_RANGE,
-                            "%s[%lld]: vertex %lld is not before vertex %lld, whose child it is (%s)",
-                            child.t->name, (long long)e, (long long)value, (long long)v,
-                            child.t->place);
+        return neo_rti_fail(
+            child.c, NEO_RANGE,
+            "%s[%lld]: vertex %lld is not before vertex %lld, whose child it is (%s)",
+            child.t->name, (long long)e, (long long)value, (long long)v, child.t->place);
     }
     if (status)
       return status;

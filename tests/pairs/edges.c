@@ -70,8 +70,11 @@ static void inputs(drawn *k) {
 
 /* `of`: the child's value, a pattern of its column. */
 static const char *message(drawn *k, const char *of, bool mod) {
-  static const char *const plain[] = {"%s", "%s*feat[e, j]", "tanh(%s + feat[e, j])",
-                                      "%s*w[e]", "sigmoid(%s*rel[kind[e], j])",
+  static const char *const plain[] = {"%s",
+                                      "%s*feat[e, j]",
+                                      "tanh(%s + feat[e, j])",
+                                      "%s*w[e]",
+                                      "sigmoid(%s*rel[kind[e], j])",
                                       "select(w[e] > 0, %s, feat[e, j])"};
   static const char *const typed[] = {"%s", "%s*m[e, j]", "tanh(%s + m[e, j])"};
   const char *shape = mod ? ANY(k, typed) : ANY(k, plain), *at = strchr(shape, '%');
@@ -79,7 +82,8 @@ static const char *message(drawn *k, const char *of, bool mod) {
 }
 
 static const char *reducer(drawn *k) {
-  static const char *const names[] = {"sum", "sum", "sum", "max", "min", "mean", "prod", "logsumexp"};
+  static const char *const names[] = {"sum", "sum",  "sum",  "max",
+                                      "min", "mean", "prod", "logsumexp"};
   return ANY(k, names);
 }
 
@@ -110,11 +114,13 @@ static void function(drawn *k, const char *name) {
     neo_str_addf(&s, "  gather g[G.mod.edges, J] : %s\n", k->type);
   if (places)
     neo_str_add(&s, "  gather c[2, J] = 0*x[0]\n");
-  neo_str_addf(&s, "  s[j < J] = %s\n",
-               reduced(k, "e", "", message(k, product && chance(k, 60) ? "hu[e, j]" : "h[e, j]", false)));
+  neo_str_addf(
+      &s, "  s[j < J] = %s\n",
+      reduced(k, "e", "", message(k, product && chance(k, 60) ? "hu[e, j]" : "h[e, j]", false)));
   if (typed)
-    neo_str_addf(&s, "  t[j < J] = %s\n",
-                 guarded(k, neo_arena_printf(k->a, "(%s[e] %s)", reducer(k), message(k, "g[e, j]", true))));
+    neo_str_addf(
+        &s, "  t[j < J] = %s\n",
+        guarded(k, neo_arena_printf(k->a, "(%s[e] %s)", reducer(k), message(k, "g[e, j]", true))));
   neo_str_addf(&s, "  h2[j] = tanh(x[j] + 0.5*s[j]%s%s%s)\n", typed ? " - 0.25*t[j]" : "",
                places ? " + 0.5*sum[k] c[k, j]" : "",
                chance(k, 40) ? " + select(children > 1, 0.125, 0)" : "");
@@ -128,17 +134,21 @@ static void function(drawn *k, const char *name) {
 /* The right side of a recurrence over the vertices, of a tensor. */
 static const char *plain(drawn *k, const char *of, const char *own) {
   bool product = chance(k, 50);
-  const char *child = neo_arena_printf(k->a, product ? "%s[G.child[e], l]*u[l, j]" : "%s[G.child[e], j]", of);
-  const char *range = product ? "G.begin[v] <= e < G.begin[v + 1], l"
-                              : "G.begin[v] <= e < G.begin[v + 1]";
-  const char *sum = product ? guarded(k, neo_arena_printf(k->a, "(sum[%s where G.child[e] < v] %s)", range, child))
-                            : reduced(k, range, "G.child[e] < v", message(k, child, false));
+  const char *child =
+      neo_arena_printf(k->a, product ? "%s[G.child[e], l]*u[l, j]" : "%s[G.child[e], j]", of);
+  const char *range =
+      product ? "G.begin[v] <= e < G.begin[v + 1], l" : "G.begin[v] <= e < G.begin[v + 1]";
+  const char *sum =
+      product
+          ? guarded(k, neo_arena_printf(k->a, "(sum[%s where G.child[e] < v] %s)", range, child))
+          : reduced(k, range, "G.child[e] < v", message(k, child, false));
   return neo_arena_printf(k->a, "tanh(%s + 0.5*%s)", own, sum);
 }
 
 static void recurrence(drawn *k, const char *name) {
   add(k, PAIRS_DEFINITION, name,
-      neo_arena_printf(k->a, "%s[v < G.vertices, j < 5] = %s", name, plain(k, name, "x[v, j]")), true);
+      neo_arena_printf(k->a, "%s[v < G.vertices, j < 5] = %s", name, plain(k, name, "x[v, j]")),
+      true);
 }
 
 /* A recurrence in each iteration of a loop, or of a loop in one. */
@@ -160,8 +170,11 @@ static void gradients(drawn *k, const char *of) {
   static const char *const to[] = {"x", "feat", "u", "rel"};
   const char *first = ANY(k, to);
   add(k, PAIRS_DEFINITION, neo_arena_printf(k->a, "g%s", of),
-      neo_arena_printf(k->a, "l%s = sum[..] sin(%s[..]) + 0*(sum[e, j] feat[e, j]) + 0*(sum[l, j] u[l, j]) + "
-                       "0*(sum[l, j] rel[l, j])\ng%s = grad(l%s, %s)", of, of, of, of, first),
+      neo_arena_printf(
+          k->a,
+          "l%s = sum[..] sin(%s[..]) + 0*(sum[e, j] feat[e, j]) + 0*(sum[l, j] u[l, j]) + "
+          "0*(sum[l, j] rel[l, j])\ng%s = grad(l%s, %s)",
+          of, of, of, of, first),
       true);
 }
 
