@@ -59,6 +59,19 @@ neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_exp
   return is && is_earlier(s, d, child, *vertex) ? t : none;
 }
 
+bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
+                         neo_expr at) {
+  neo_expr vertex;
+  bool runs = false;
+  for (uint32_t k = d->n_out; k < d->axes.n && !runs; k++) {
+    if (!levels_offsets_of(s, neo_def_axis(s->m, d, k), &vertex).i)
+      continue;
+    const neo_node *order = load_of(s->m, vertex);
+    runs = order && order->attr == g->order.i && neo_list_at(s->m, order->arg, 0) == at.i;
+  }
+  return runs;
+}
+
 bool levels_is_list(const levels *s, neo_tensor child) {
   return neo_tensor_at(s->m, child)->offsets.i != 0;
 }

@@ -104,6 +104,9 @@ neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *r
  * list of *vertex, which the child comes before by a condition; 0: it is none. */
 neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_expr e,
                                   neo_expr *vertex);
+/* Does the definition, in the order, reduce along a list of the vertex at this place? Leaves have no edges. */
+bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
+                         neo_expr at);
 /* Has the tensor an element for each edge, and not for each vertex and slot? */
 bool levels_is_list(const levels *s, neo_tensor child);
 
