@@ -194,16 +194,13 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
          neo_verify_fail(v, "a bound is not affine in the indices");
 }
 
-/* Offsets have themselves as such, and one element more than what reads their lists has numbers for. */
-static bool check_offsets(neo_verifier *v, neo_tensor t, const neo_tensor_rec *r) {
+/* What has offsets, and these, which have themselves as such, are inputs of integers of one dimension. */
+static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
   if (!neo_verify_id(v, r->offsets.i))
     return false;
-  const neo_tensor_rec *of = neo_tensor_at(v->m, r->offsets);
-  bool good = r->role == NEO_ROLE_INPUT && r->extent.n == 1 && neo_type_is_int((neo_type)r->type) &&
-              r->bound.i && of->offsets.i == r->offsets.i;
-  if (good || r->offsets.i != t.i)
-    good = good && of->extent.n == 1;
-  return good || neo_verify_fail(v, "offsets are inputs of one dimension, with a bound");
+  bool good = r->role == NEO_ROLE_INPUT && r->extent.n == 1 && r->bound.i &&
+              neo_tensor_at(v->m, r->offsets)->offsets.i == r->offsets.i;
+  return good || neo_verify_fail(v, "offsets are of inputs of one dimension that have a bound");
 }
 
 static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
@@ -228,7 +225,7 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
     return false;
   if (!check_end(v, r, r->least) || !check_end(v, r, r->below))
     return false;
-  if (r->offsets.i && !check_offsets(v, t, r))
+  if (r->offsets.i && !check_offsets(v, r))
     return false;
   if (r->role == NEO_ROLE_SETTING && r->extent.n)
     return neo_verify_fail(v, "a setting is a scalar");

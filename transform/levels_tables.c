@@ -10,6 +10,9 @@
  *     order[p]  = sum[v where place[v] == p] v
  *     placed[p, k] = sum[v where place[v] == p] (place[child[v, k]] else -1)
  *
+ * Of children in lists (levels_lists.c) level[v] = max[e: begin[v] .. begin[v + 1]] (level[child[e]] + 1), at least 0, and
+ * placed[e] = place[child[e]].
+ *
  * The lists of parents of all vertices, in the order of the edges, by K*v + k:
  *
  *     count[u]  = sum[v, k where child[v, k] == u] 1
@@ -17,7 +20,9 @@
  *     at[v, k]  = (first[child[v, k]] else 0)
  *                 + sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
  *     end[u]    = first[u] + count[u]              in place of first[u], which `at` grows to it (codegen/counting_sort.h)
- *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k) */
+ *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k)
+ *
+ * Of children in lists an edge has its own number: edge[i] = sum[e where at[e] == i] e, parent[i] = place[owner[edge[i]]]. */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
