@@ -347,7 +347,7 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
 /* Is the size given by -D, or by the caller of the compiler? */
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
 neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
-void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c);
+void neo_assert_add(neo_inst *in, neo_span at, neo_expr c);
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
                        const neo_ends *ends);
 void neo_update_once(neo_inst *in,

@@ -102,7 +102,7 @@ static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
   neo_module *m = in->fe->m;
   neo_expr none = neo_op2(m, NEO_OP_EQ, edges, neo_const_int(m, NEO_I64_T, 0));
   neo_expr two = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 1), vertices);
-  neo_assert_add(in, s, neo_op2(m, NEO_OP_OR, none, two));
+  neo_assert_add(in, s->span, neo_op2(m, NEO_OP_OR, none, two));
 }
 
 /* One kind of edges. */

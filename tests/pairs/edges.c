@@ -21,12 +21,29 @@ static bool chance(drawn *k, int64_t percent) {
 
 #define ANY(k, list) (list)[pick(k, 0, (int64_t)(sizeof(list) / sizeof *(list)) - 1)]
 
+/* Beside places for children the list has a name: G.own.edges. */
+static const char *named(const drawn *k, const char *text) {
+  static const char *const members[] = {"G.edges", "G.begin", "G.child"};
+  neo_str s;
+  neo_str_init(&s, k->a);
+  while (*text) {
+    bool is = false;
+    for (size_t i = 0; i < 3 && k->places; i++)
+      is = is || strncmp(text, members[i], strlen(members[i])) == 0;
+    if (is)
+      neo_str_add(&s, "G.own");
+    neo_str_addc(&s, text[is]);
+    text += is + 1;
+  }
+  return neo_str_text(&s);
+}
+
 static void add(drawn *k, pairs_kind kind, const char *name, const char *text, bool output) {
   uint64_t reads = ((uint64_t)1 << k->p->lines.n) - 1;
   NEO_PUSH(k->a, &k->p->lines,
            ((pairs_statement){.kind = kind,
                               .name = name,
-                              .text = text,
+                              .text = named(k, text),
                               .output = output,
                               .reads = kind == PAIRS_DEFINITION ? reads : 0}));
 }
@@ -42,11 +59,11 @@ static void graph(drawn *k) {
   int64_t v = ANY(k, vertices), most = chance(k, 50) ? 60 : 3000;
   add(k, PAIRS_SIZE_LINE, "G",
       neo_arena_printf(k->a, "graph G(%sedges <= %lld%s, vertices <= %lld)",
-                       k->places ? "children <= 2, " : "", (long long)(5 * most),
+                       k->places ? "children <= 2, own." : "", (long long)(5 * most),
                        k->typed ? ", mod.edges <= 400" : "", (long long)most),
       false);
   size(k, "G.vertices", v);
-  size(k, "G.edges", v > 1 ? ANY(k, edges) : 0);
+  size(k, k->places ? "G.own.edges" : "G.edges", v > 1 ? ANY(k, edges) : 0);
   if (k->typed)
     size(k, "G.mod.edges", v > 1 ? ANY(k, edges) : 0);
 }
