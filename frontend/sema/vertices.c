@@ -152,55 +152,6 @@ bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most,
   return ok;
 }
 
-/* ---- lists of edges */
-
-/* The list of which the extent is that of all edges, and the ambient axis that runs over its vertices. */
-static const neo_edge_list *list_of(const neo_inst *in, neo_expr extent, uint32_t *axis) {
-  neo_fe *fe = in->fe;
-  for (size_t g = 0; g < fe->graphs.n; g++)
-    for (*axis = 0; *axis < in->n_ambient; ++*axis)
-      for (uint32_t k = 0; k < fe->graphs.at[g]->n_lists; k++)
-        if (in->ambient[*axis].hi.i == fe->graphs.at[g]->vertices.i &&
-            neo_size_equal(fe, fe->graphs.at[g]->list[k].edges, extent))
-          return &fe->graphs.at[g]->list[k];
-  return NULL;
-}
-
-/* begin[v + more] */
-static neo_expr end_of(neo_module *m, const neo_edge_list *x, uint32_t axis, int64_t more) {
-  neo_expr at = neo_op2(m, NEO_OP_ADD, neo_axis_ref(m, axis), neo_const_int(m, NEO_I64_T, more));
-  return neo_cast(m, NEO_I64_T, neo_load(m, x->begin, &at, 1, neo_tensor_at(m, x->begin)->span));
-}
-
-bool neo_vertex_edges(const neo_inst *in, neo_expr extent, neo_expr *lo, neo_expr *hi) {
-  uint32_t axis;
-  const neo_edge_list *x = list_of(in, extent, &axis);
-  if (!x)
-    return false;
-  *lo = end_of(in->fe->m, x, axis, 0);
-  *hi = end_of(in->fe->m, x, axis, 1);
-  return true;
-}
-
-neo_expr neo_vertex_is_earlier(const neo_inst *in, neo_expr extent, neo_expr edge) {
-  uint32_t axis;
-  neo_module *m = in->fe->m;
-  const neo_edge_list *x = list_of(in, extent, &axis);
-  neo_expr child = neo_load(m, x->child, &edge, 1, neo_tensor_at(m, x->child)->span);
-  return neo_op2(m, NEO_OP_LT, neo_cast(m, NEO_I64_T, child), neo_axis_ref(m, axis));
-}
-
-bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n) {
-  uint32_t axis;
-  bool vertices = false, edges = false;
-  for (uint32_t k = 0; k < n; k++)
-    for (uint32_t a = 0; a < in->n_ambient; a++)
-      vertices = vertices || extent[k].i == in->ambient[a].hi.i;
-  for (uint32_t k = 0; k < n && vertices && in->fe->graphs.n; k++)
-    edges = edges || list_of(in, extent[k], &axis);
-  return edges;
-}
-
 /* ---- before the body */
 
 /* The argument's row of the vertex, if its first dimension is that of the vertices. */
@@ -263,9 +214,9 @@ void neo_vertex_count(neo_inst *body) {
     all = count_places(f, name.span);
   for (uint32_t k = 0; k < x->graph->n_lists; k++) {
     const neo_edge_list *list = &x->graph->list[k];
-    neo_expr n =
-        neo_cast(m, NEO_I32_T,
-                 neo_op2(m, NEO_OP_SUB, end_of(m, list, x->axis, 1), end_of(m, list, x->axis, 0)));
+    neo_expr n = neo_cast(m, NEO_I32_T,
+                          neo_op2(m, NEO_OP_SUB, neo_edges_begin(m, list, x->axis, 1),
+                                  neo_edges_begin(m, list, x->axis, 0)));
     all = all.i ? neo_op2(m, NEO_OP_ADD, all, n) : n;
     bound = neo_op2(m, NEO_OP_ADD, bound, list->edges);
   }
@@ -489,7 +440,7 @@ static bool gather_list(neo_inst *in, neo_gathered *g, const neo_expr *extent, u
   const neo_ast_var *var = &g->bind->var;
   neo_expr all[NEO_MAX_AXES + NEO_MAX_RANK];
   uint32_t axis, rank = 0;
-  const neo_edge_list *x = n ? list_of(in, extent[0], &axis) : NULL;
+  const neo_edge_list *x = n ? neo_edges_of(in, extent[0], &axis) : NULL;
   if (!x || axis != in->vertex->axis)
     return shape_report(in, g->bind);
   if (in->vertex->down || var->type.rel != NEO_AST_REL_NONE || var->type.lo) {
@@ -520,11 +471,6 @@ void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr 
     x->failed = true;
     neo_scope_poison(in, &b->var.name);
   }
-}
-
-bool neo_vertex_is_list(const neo_inst *in, neo_expr extent) {
-  uint32_t axis;
-  return list_of(in, extent, &axis) != NULL;
 }
 
 /* ---- scatter, push */
