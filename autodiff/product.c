@@ -238,7 +238,7 @@ static neo_expr factor(product *p, uint32_t d, bool after) {
     if (!(p->keys.axes >> k & 1))
       at[n++] = neo_axis_ref(m, k);
   if (p->keys.axes)
-    at[n] = position(p, p->d.n_out);
+    at[n++] = position(p, p->d.n_out);
   for (uint32_t k = p->d.n_out; !p->keys.axes && n < t->n_out; k++)
     at[n++] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), p->box[k - p->d.n_out].lo);
   return neo_load(m, out, at, n, p->d.span);

@@ -158,21 +158,6 @@ bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t
   return true;
 }
 
-/* All indices of the tensor: the view's, and the subscripts where it is free. */
-neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub) {
-  uint32_t k = 0;
-  for (uint32_t d = 0; d < v.n; d++)
-    if (!v.index[d].i) {
-      v.index[d] = sub[k++];
-      if (v.index[d].i && k == 1 && v.through.i) {
-        v.index[d] = neo_cast(m, NEO_I64_T, neo_load(m, v.through, &v.index[d], 1, 0));
-        v.through.i = 0;
-      }
-      v.rank -= v.index[d].i != 0;
-    }
-  return v;
-}
-
 /* Is the subscript in range by which an element of `through` is found? */
 static bool through_in_range(neo_frame *f, neo_view through, neo_expr index, neo_span at) {
   const neo_node *n = neo_expr_node(f->m, index);

@@ -91,6 +91,21 @@ neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t 
   return v;
 }
 
+/* All indices of the tensor: the view's, and the subscripts where it is free. */
+neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub) {
+  uint32_t k = 0;
+  for (uint32_t d = 0; d < v.n; d++)
+    if (!v.index[d].i) {
+      v.index[d] = sub[k++];
+      if (v.index[d].i && k == 1 && v.through.i) {
+        v.index[d] = neo_cast(m, NEO_I64_T, neo_load(m, v.through, &v.index[d], 1, 0));
+        v.through.i = 0;
+      }
+      v.rank -= v.index[d].i != 0;
+    }
+  return v;
+}
+
 bool neo_view_is_whole(const neo_view *v) {
   return v->rank == v->n;
 }
