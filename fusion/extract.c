@@ -48,6 +48,10 @@ static neo_rows move_rows(extractor *x, neo_rows from) {
   neo_map_set(&x->rows, from.i, to.i);
   neo_tensor first = move_tensor(x, r->first);
   neo_rows_at(x->to, to)->first = first;
+  for (uint32_t k = 0; k < r->n_lists; k++) {
+    neo_tensor begin = move_tensor(x, r->list[k].begin);
+    neo_rows_at(x->to, to)->list[k].begin = begin;
+  }
   return to;
 }
 
@@ -75,6 +79,7 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   neo_rows rows = r.rows;
   r.rows = move_rows(x, rows);
   move_list(x, rows, t, r.rows, to);
+  r.offsets = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
   r.in = (neo_region){0};

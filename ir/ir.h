@@ -145,6 +145,10 @@ typedef struct {
       moves; /* in each round of a loop that code generation makes it is at another place in memory */
   neo_rows rows;    /* it is a table of the order of a graph (neo_rows_rec); 0: of none */
   uint8_t row_role; /* neo_row_role: which one */
+  neo_tensor
+      offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
+                         its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
+                         Another one: its elements have these positions, and are below the number of their list */
   neo_region in;    /* room for regions; 0 outside all */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
@@ -158,12 +162,19 @@ typedef struct {
  *
  *     levels (level, first, place, vertex, kind; placed, end, edge)[v: n, k: 2] = child[v, k] */
 enum { NEO_ROWS_LISTS = 8 };
-/* A list of children of each vertex v, with so many slots; a negative number: there is none in the slot. By place it is
- * placed[p, ..], [n, ..]: each child as its place, -1: none. The parents of vertex u are edge[end[u - 1]] ..
- * edge[end[u] - 1], from 0 on if u is 0: the parent's place times slots, plus the slot, by the parent's number. */
+/* Children of each vertex v, in one of two forms.
+ *
+ * With so many slots: a negative number says that there is none in the slot. By place it is placed[p, ..], [n, ..]: each
+ * child as its place, -1: none. The parents of vertex u are edge[end[u - 1]] .. edge[end[u] - 1], from 0 on if u is 0:
+ * the parent's place times slots, plus the slot, by the parent's number.
+ *
+ * Lists: edges begin[v] .. begin[v + 1] - 1, of E (neo_tensor_rec.offsets). placed[e], [E], is the child's place. edge is the
+ * number of the edge, and parent the place of the vertex in whose list it is; slots is 1. */
 typedef struct {
   int64_t slots;
-  neo_tensor placed, end, edge; /* end: [n]; edge: [n*slots] */
+  neo_tensor begin;             /* 0: slots */
+  neo_tensor placed, end, edge; /* end: [n]; edge: [n*slots], or [E] */
+  neo_tensor parent;            /* [E], of lists alone */
 } neo_row_list;
 typedef struct {
   int64_t kinds;     /* of vertices; at least 1 */
@@ -177,8 +188,8 @@ typedef struct {
 } neo_rows_rec;
 
 /* A definition of the kind LEVELS has `rows`. Its axes are the vertices, then the slots of each list in turn; its body
- * has the children of each list, a LOAD, and the kind of a vertex if there is more than one. It has no output axes and
- * no finish; what its results hold is said at neo_rows_rec. */
+ * has the children of each list, a LOAD, the kind of a vertex if there is more than one, and where lists begin. It has no
+ * output axes and no finish; what its results hold is said at neo_rows_rec. */
 typedef struct {
   neo_rows rows; /* LEVELS; 0: an equation, as above */
   neo_region in;

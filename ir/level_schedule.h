@@ -7,6 +7,8 @@
  *     placed[place[v], k] = (place[child[v, k]] else -1)
  *     edge[end[u - 1] .. end[u] - 1] = slots*place[v] + k of all v and k, in this order, where child[v, k] == u
  *
+ * Children in lists have a number e in place of v and k: placed[e] = place[child[e]], edge[..] = e, parent[..] = place[v].
+ *
  * (S. Xu et al., Cavs: an efficient runtime system for dynamic neural networks, USENIX ATC 2018, section 3.2.) */
 #ifndef NEO_IR_LEVEL_SCHEDULE_H
 #define NEO_IR_LEVEL_SCHEDULE_H
@@ -14,8 +16,8 @@
 
 typedef struct { /* arrays as at neo_row_list; null where nobody asks */
   int64_t slots;
-  const neo_value *child;
-  neo_value *placed, *end, *edge;
+  const neo_value *child, *begin;
+  neo_value *placed, *end, *edge, *parent;
 } neo_level_list;
 
 typedef struct {

@@ -155,7 +155,7 @@ static void parse_data(neo_ir_parser *p, neo_tensor_rec *r) {
 static bool at_end_of_ends(const neo_ir_parser *p) {
   return neo_parse_peek(p, 0).kind == T_END || neo_parse_is(p, "partial") ||
          neo_parse_is(p, "terms") || neo_parse_is(p, "optimizer") || neo_parse_is(p, "inner") ||
-         neo_parse_is(p, "of") || neo_parse_is(p, "=");
+         neo_parse_is(p, "offsets") || neo_parse_is(p, "of") || neo_parse_is(p, "=");
 }
 
 /* in -1..d0: the indices of the element are d0, d1 … */
@@ -187,6 +187,8 @@ static void parse_tensor_rec(neo_ir_parser *p, uint32_t id) {
   rec.terms = neo_parse_accept(p, "terms");
   rec.optimizer = neo_parse_accept(p, "optimizer");
   rec.inner = neo_parse_accept(p, "inner");
+  if (neo_parse_accept(p, "offsets"))
+    rec.offsets = neo_parse_tensor(p);
   if (rec.role == NEO_ROLE_UPDATE) {
     neo_parse_expect(p, "of");
     rec.updates = neo_parse_tensor(p);

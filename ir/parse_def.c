@@ -109,7 +109,7 @@ static void parse_lets(neo_ir_parser *p) {
 }
 
 static neo_list parse_exprs(neo_ir_parser *p, uint32_t limit) {
-  uint32_t at[NEO_ROWS_LISTS + 1], n = 0;
+  uint32_t at[2 * NEO_ROWS_LISTS + 1], n = 0;
   do {
     if (n == limit)
       neo_parse_limit(p, (int)limit, "expressions");
@@ -199,6 +199,10 @@ static void parse_tables(neo_ir_parser *p, neo_rows_rec *r) {
     neo_row_list l = {.slots = 1, .placed = parse_table(p)};
     l.end = parse_next_table(p);
     l.edge = parse_next_table(p);
+    if (neo_parse_accept(p, ",")) {
+      l.parent = parse_table(p);
+      l.begin = parse_next_table(p);
+    }
     if (!p->failed)
       r->list[r->n_lists++] = l;
   }
@@ -216,7 +220,8 @@ static void count_slots(neo_ir_parser *p, neo_rows_rec *r, neo_list body) {
   }
 }
 
-/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k] */
+/* levels (level, first, place, vertex, kind; placed, end, edge) kinds 1 [p: n, k: 2] = child[p, k]; lists have
+ * placed, end, edge, parent, begin, and begin[p] at the end. */
 static void parse_levels(neo_ir_parser *p, uint32_t id) {
   neo_rows_rec r = {0};
   neo_def_rec d = {0};
@@ -229,7 +234,7 @@ static void parse_levels(neo_ir_parser *p, uint32_t id) {
   r.kinds = neo_parse_integer(p);
   parse_axes(p, axes);
   neo_parse_expect(p, "=");
-  d.body = parse_exprs(p, NEO_ROWS_LISTS + 1);
+  d.body = parse_exprs(p, 2 * NEO_ROWS_LISTS + 1);
   if (!p->failed && p->at < p->stop)
     neo_parse_expected(p, "the end of the statement");
   if (p->failed)

@@ -213,8 +213,8 @@ static void add_levels(const neo_text_expr *t, const neo_def_rec *d, neo_def id)
   neo_str_addf(t->out, "def @%u levels (", id.i);
   for (uint32_t k = 0; k <= r->n_lists; k++) {
     const neo_row_list *l = &r->list[k ? k - 1 : 0];
-    uint32_t list[] = {l->placed.i, l->end.i, l->edge.i};
-    for (uint32_t i = 0; i < (k ? 3 : 5); i++) {
+    uint32_t list[] = {l->placed.i, l->end.i, l->edge.i, l->parent.i, l->begin.i};
+    for (uint32_t i = 0; i < (k && !l->begin.i ? 3 : 5); i++) {
       uint32_t id_of = k ? list[i] : own[i];
       neo_str_add(t->out, i ? ", " : k ? "; " : "");
       if (id_of)
@@ -358,6 +358,10 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     neo_str_add(t->out, " optimizer");
   if (r->inner)
     neo_str_add(t->out, " inner");
+  if (r->offsets.i) {
+    neo_str_add(t->out, " offsets ");
+    neo_text_add_tensor(t->m, t->out, r->offsets);
+  }
   if (r->updates.i) {
     neo_str_add(t->out, " of ");
     neo_text_add_tensor(t->m, t->out, r->updates);

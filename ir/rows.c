@@ -4,7 +4,7 @@
 typedef struct {
   neo_module *m;
   neo_rows rows;
-  uint32_t id[5 + 3 * NEO_ROWS_LISTS], n;
+  uint32_t id[5 + 4 * NEO_ROWS_LISTS], n;
 } results;
 
 static void add(results *x, neo_tensor t, neo_row_role role) {
@@ -24,9 +24,11 @@ neo_def neo_levels_add(neo_module *m, neo_def_rec rec, const neo_rows_rec *rows)
   add(&x, rows->vertex, NEO_ROW_TABLE);
   add(&x, rows->kind, NEO_ROW_KIND);
   for (uint32_t k = 0; k < rows->n_lists; k++) {
-    add(&x, rows->list[k].placed, NEO_ROW_CHILD);
-    add(&x, rows->list[k].end, NEO_ROW_TABLE);
-    add(&x, rows->list[k].edge, NEO_ROW_PARENTS);
+    const neo_row_list *l = &rows->list[k];
+    add(&x, l->placed, NEO_ROW_CHILD);
+    add(&x, l->end, NEO_ROW_TABLE);
+    add(&x, l->edge, l->begin.i ? NEO_ROW_TABLE : NEO_ROW_PARENTS);
+    add(&x, l->parent, NEO_ROW_PARENTS);
   }
   rec.out = neo_list_new(m, x.id, x.n);
   rec.rows = x.rows;
@@ -52,5 +54,5 @@ int64_t neo_blocks_kinds(const neo_module *m, neo_tensor first) {
 }
 
 bool neo_rows_are_chains(const neo_rows_rec *r) {
-  return r->n_lists == 1 && r->list[0].slots == 1 && r->kinds == 1;
+  return r->n_lists == 1 && !r->list[0].begin.i && r->list[0].slots == 1 && r->kinds == 1;
 }

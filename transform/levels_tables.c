@@ -43,20 +43,43 @@ int64_t levels_slots_of(const levels *s, neo_tensor child) {
   return all;
 }
 
-static void add_list(const tables *t, levels_index *x, neo_row_list *out) {
+/* Children in slots: by place. */
+static void add_slots(const tables *t, levels_index *x, neo_row_list *out) {
   neo_module *m = t->s->m;
-  tables own = {t->s, t->g, x->child};
-  int64_t slots = levels_slots_of(t->s, x->child);
-  neo_expr all = times(t, t->g->n, slots);
+  neo_expr all = times(t, t->g->n, out->slots);
   neo_tensor_rec placed = {.extent = neo_tensor_at(m, x->child)->extent,
                            .least = levels_int(t->s, -1),
                            .below = neo_axis_ref(m, 0)};
-  x->placed = add_tensor(&own, "placed", placed);
+  x->placed = add_tensor(t, "placed", placed);
   if (x->has_parents) {
-    x->end = table(&own, "parents.end", t->g->n, plus(t, all, 1));
-    x->edge = table(&own, "parents", all, all);
+    x->end = table(t, "parents.end", t->g->n, plus(t, all, 1));
+    x->edge = table(t, "parents", all, all);
   }
-  *out = (neo_row_list){slots, x->placed, x->end, x->edge};
+}
+
+/* Children in lists: by edge. */
+static void add_edges(const tables *t, levels_index *x, neo_row_list *out) {
+  neo_module *m = t->s->m;
+  neo_expr all = neo_tensor_extent(m, x->child, 0);
+  neo_tensor_rec placed = {
+      .extent = neo_tensor_at(m, x->child)->extent, .least = levels_int(t->s, 0), .below = t->g->n};
+  x->placed = add_tensor(t, "placed", placed);
+  out->begin = neo_tensor_at(m, x->child)->offsets;
+  if (x->has_parents) {
+    x->end = table(t, "parents.end", t->g->n, plus(t, all, 1));
+    x->edge = table(t, "parents.edge", all, all);
+    x->parent = table(t, "parents", all, t->g->n);
+  }
+}
+
+static void add_list(const tables *t, levels_index *x, neo_row_list *out) {
+  tables own = {t->s, t->g, x->child};
+  *out = (neo_row_list){.slots = levels_slots_of(t->s, x->child)};
+  (levels_is_list(t->s, x->child) ? add_edges : add_slots)(&own, x, out);
+  out->placed = x->placed;
+  out->end = x->end;
+  out->edge = x->edge;
+  out->parent = x->parent;
 }
 
 /* ---- the definition */
@@ -64,7 +87,7 @@ static void add_list(const tables *t, levels_index *x, neo_row_list *out) {
 typedef struct {
   const tables *t;
   uint32_t axis[1 + NEO_ROWS_LISTS * LEVELS_RANK], n_axes;
-  uint32_t body[NEO_ROWS_LISTS + 1], n_body;
+  uint32_t body[2 * NEO_ROWS_LISTS + 1], n_body;
 } equation;
 
 static neo_expr new_axis(equation *e, const char *name, neo_expr hi) {
@@ -81,6 +104,9 @@ static void read_table(equation *e, neo_tensor of) {
   neo_module *m = e->t->s->m;
   neo_expr at[LEVELS_RANK] = {neo_axis_ref(m, 0)};
   uint32_t rank = neo_tensor_rank(m, of);
+  neo_tensor begin = neo_tensor_at(m, of)->offsets;
+  if (begin.i && begin.i != of.i)
+    at[0] = new_axis(e, "e", neo_tensor_extent(m, of, 0));
   for (uint32_t k = 1; k < rank; k++)
     at[k] = new_axis(e, "k", neo_tensor_extent(m, of, k));
   e->body[e->n_body++] = neo_load(m, of, at, rank, span_of(e->t)).i;
@@ -107,6 +133,9 @@ void levels_define(levels *s, levels_graph *g) {
   }
   if (kind.i)
     read_table(&e, kind);
+  for (uint32_t k = 0; k < g->n_indices; k++)
+    if (r.list[k].begin.i)
+      read_table(&e, r.list[k].begin);
   neo_def_rec d = {.span = span_of(&t)};
   d.axes = neo_list_new(m, e.axis, e.n_axes);
   d.body = neo_list_new(m, e.body, e.n_body);

@@ -72,15 +72,11 @@ static void begin_levels(const level_kernel *x, neo_block *in, uint32_t used) {
 static void place_list(const level_kernel *x, neo_block *in, const level_list *l, const neo_lx *v,
                        const neo_lx *place) {
   level_slot s = lv_slots(x, in, l, v);
-  const neo_lx *edge = lv_add(x, lv_mul(x, place, l->slots), s.slot);
-  if (l->placed != LEVELS_NO_BUF) {
-    lv_store(x, s.there, l->placed, edge, lv_load(x, x->place, s.child));
-    lv_store(x, s.none, l->placed, edge, lv_int(x, -1));
-  }
+  lv_store_child(x, l, &s, place);
   if (!lv_has_parents(l))
     return;
   const neo_lx *at = lv_keep(x, s.there, "at", lv_load(x, l->end, s.child));
-  lv_store(x, s.there, l->edge, at, edge);
+  lv_store_edge(x, s.there, l, &s, place, at);
   lv_store(x, s.there, l->end, s.child, lv_add(x, at, lv_int(x, 1)));
 }
 

@@ -238,19 +238,19 @@ static void place_all(const level_kernel *x) {
 }
 
 /* The edge's place in the list of its child's parents. */
-static const neo_lx *place_of_edge(const level_kernel *x, neo_block *in, const level_list *l,
-                                   const neo_lx *child, const neo_lx *edge) {
+static const neo_lx *place_of_edge(const level_kernel *x, const level_list *l, const level_slot *s,
+                                   const neo_lx *edge) {
   const neo_lx *other, *one = lv_int(x, 1);
-  const neo_lx *before = neo_lx_op2(x->k, NEO_OP_SUB, child, one);
-  uint32_t at = lv_reg(x, in, "at", 0);
-  lv_set(x, in, at, lv_int(x, 0));
-  neo_block *later = lv_if(x, in, less(x, lv_int(x, 0), child));
+  const neo_lx *before = neo_lx_op2(x->k, NEO_OP_SUB, s->child, one);
+  uint32_t at = lv_reg(x, s->there, "at", 0);
+  lv_set(x, s->there, at, lv_int(x, 0));
+  neo_block *later = lv_if(x, s->there, less(x, lv_int(x, 0), s->child));
   lv_set(x, later, at, lv_load(x, l->end, before));
   neo_block *several =
-      lv_if(x, in, less(x, lv_add(x, lv_get(x, at), one), lv_load(x, l->end, child)));
-  const neo_lx *from = lv_mul(x, lv_add(x, child, one), l->slots);
-  neo_block *each = lv_loop(x, several, NEO_LOOP_SERIAL, "e", from, edge, &other);
-  const neo_lx *same = neo_lx_op2(x->k, NEO_OP_EQ, lv_load(x, l->child, other), child);
+      lv_if(x, s->there, less(x, lv_add(x, lv_get(x, at), one), lv_load(x, l->end, s->child)));
+  const neo_lx *from = lv_first_edge(x, l, lv_add(x, s->child, one));
+  neo_block *each = lv_loop(x, several, NEO_LOOP_SERIAL, "f", from, edge, &other);
+  const neo_lx *same = neo_lx_op2(x->k, NEO_OP_EQ, lv_load(x, l->child, other), s->child);
   lv_set(x, each, at, lv_add(x, lv_get(x, at), neo_lx_cast(x->k, NEO_I64_T, same)));
   return lv_get(x, at);
 }
@@ -262,15 +262,12 @@ static void write_lists(const level_kernel *x) {
   for (uint32_t i = 0; i < x->rows->n_lists; i++) {
     const level_list *l = &x->list[i];
     level_slot s = lv_slots(x, in, l, v);
-    const neo_lx *edge = lv_add(x, lv_mul(x, place, l->slots), s.slot);
-    if (l->placed != LEVELS_NO_BUF) {
-      lv_store(x, s.there, l->placed, edge, lv_load(x, x->place, s.child));
-      lv_store(x, s.none, l->placed, edge, lv_int(x, -1));
-    }
-    if (lv_has_parents(l)) {
-      const neo_lx *own = lv_add(x, lv_mul(x, v, l->slots), s.slot);
-      lv_store(x, s.there, l->edge, place_of_edge(x, s.there, l, s.child, own), edge);
-    }
+    lv_store_child(x, l, &s, place);
+    if (!lv_has_parents(l))
+      continue;
+    const neo_lx *own = lv_has_slots(l) ? lv_add(x, lv_mul(x, v, l->slots), s.slot) : s.slot;
+    const neo_lx *at = place_of_edge(x, l, &s, own);
+    lv_store_edge(x, s.there, l, &s, place, at);
   }
 }
 

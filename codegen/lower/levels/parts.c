@@ -52,6 +52,17 @@ static const neo_lx *number_of(const level_kernel *x, neo_expr e) {
   return neo_lx_op(x->k, (neo_op)n.op, (neo_type)n.type, arg, n.arg.n);
 }
 
+/* Tables of parents are there together. */
+static void add_list(const level_kernel *x, const neo_row_list *l, level_list *out) {
+  uint8_t use = NEO_BUF_READ | NEO_BUF_WRITE;
+  bool parents = l->end.i &&
+                 (has(x->g, l->end) || has(x->g, l->edge) || (l->parent.i && has(x->g, l->parent)));
+  out->placed = add_table(x, l->placed);
+  out->end = parents ? add_buffer(x, l->end, use) : LEVELS_NO_BUF;
+  out->edge = parents ? add_buffer(x, l->edge, use) : LEVELS_NO_BUF;
+  out->parent = parents && l->parent.i ? add_buffer(x, l->parent, use) : LEVELS_NO_BUF;
+}
+
 level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a) {
   neo_def_rec d = *neo_def_at(m, g->members.at[0].def);
   level_kernel x = {.m = m, .g = g, .rows = neo_rows_at(m, g->levels)};
@@ -64,19 +75,15 @@ level_kernel level_kernel_begin(neo_module *m, const neo_group *g, neo_arena *a)
     x.list[i] = (level_list){.slots = x.rows->list[i].slots, .child = add_read(&x, d.body, i)};
   if (x.rows->kinds > 1)
     x.kind = add_read(&x, d.body, x.rows->n_lists);
+  for (uint32_t i = 0, at = x.rows->n_lists + (x.rows->kinds > 1); i < x.rows->n_lists; i++)
+    x.list[i].begin = x.rows->list[i].begin.i ? add_read(&x, d.body, at++) : LEVELS_NO_BUF;
   x.level = add_table(&x, x.rows->level);
   x.first = add_table(&x, x.rows->first);
   x.place = add_table(&x, x.rows->place);
   x.vertex = add_table(&x, x.rows->vertex);
   x.placed_kind = add_table(&x, x.rows->kind);
-  for (uint32_t i = 0; i < x.rows->n_lists; i++) {
-    const neo_row_list *l = &x.rows->list[i];
-    bool parents = l->end.i && (has(g, l->end) || has(g, l->edge));
-    x.list[i].placed = add_table(&x, l->placed);
-    x.list[i].end = parents ? add_buffer(&x, l->end, NEO_BUF_READ | NEO_BUF_WRITE) : LEVELS_NO_BUF;
-    x.list[i].edge =
-        parents ? add_buffer(&x, l->edge, NEO_BUF_READ | NEO_BUF_WRITE) : LEVELS_NO_BUF;
-  }
+  for (uint32_t i = 0; i < x.rows->n_lists; i++)
+    add_list(&x, &x.rows->list[i], &x.list[i]);
   return x;
 }
 
@@ -125,18 +132,60 @@ neo_block *lv_if(const level_kernel *x, neo_block *in, const neo_lx *cond) {
   return &neo_ls_if(x->k, in, cond)->branch.then;
 }
 
-level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, const neo_lx *v) {
+const neo_lx *lv_first_edge(const level_kernel *x, const level_list *l, const neo_lx *v) {
+  return lv_has_slots(l) ? lv_mul(x, v, l->slots) : lv_load(x, l->begin, v);
+}
+
+/* The loop over slots, or over edges; *at is the edge. */
+static neo_block *open_slots(const level_kernel *x, neo_block *in, const level_list *l,
+                             const neo_lx *v, level_slot *s, const neo_lx **at) {
   enum { MOST_UNROLLED = 4 };
-  level_slot s = {.slot = lv_int(x, 0)};
   neo_loop_kind kind = l->slots <= MOST_UNROLLED ? NEO_LOOP_UNROLL : NEO_LOOP_SERIAL;
+  const neo_lx *from = lv_first_edge(x, l, v);
+  s->slot = lv_int(x, 0);
+  if (!lv_has_slots(l)) {
+    const neo_lx *to = lv_first_edge(x, l, lv_add(x, v, lv_int(x, 1)));
+    in = lv_loop(x, in, NEO_LOOP_SERIAL, "e", from, to, &s->slot);
+    *at = s->slot;
+    return in;
+  }
   if (l->slots > 1)
-    in = lv_loop(x, in, kind, "k", lv_int(x, 0), lv_int(x, l->slots), &s.slot);
-  s.child =
-      lv_keep(x, in, "child", lv_load(x, l->child, lv_add(x, lv_mul(x, v, l->slots), s.slot)));
+    in = lv_loop(x, in, kind, "k", lv_int(x, 0), lv_int(x, l->slots), &s->slot);
+  *at = lv_add(x, from, s->slot);
+  return in;
+}
+
+level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, const neo_lx *v) {
+  level_slot s;
+  const neo_lx *at;
+  in = open_slots(x, in, l, v, &s, &at);
+  s.child = lv_keep(x, in, "child", lv_load(x, l->child, at));
   neo_ls *branch = neo_ls_if(x->k, in, neo_lx_op2(x->k, NEO_OP_LE, lv_int(x, 0), s.child));
   s.there = &branch->branch.then;
   s.none = &branch->branch.otherwise;
   return s;
+}
+
+static const neo_lx *slot_at(const level_kernel *x, const level_list *l, const level_slot *s,
+                             const neo_lx *place) {
+  return lv_has_slots(l) ? lv_add(x, lv_mul(x, place, l->slots), s->slot) : s->slot;
+}
+
+void lv_store_child(const level_kernel *x, const level_list *l, const level_slot *s,
+                    const neo_lx *place) {
+  const neo_lx *at = slot_at(x, l, s, place);
+  if (l->placed == LEVELS_NO_BUF)
+    return;
+  lv_store(x, s->there, l->placed, at, lv_load(x, x->place, s->child));
+  if (lv_has_slots(l))
+    lv_store(x, s->none, l->placed, at, lv_int(x, -1));
+}
+
+void lv_store_edge(const level_kernel *x, neo_block *in, const level_list *l, const level_slot *s,
+                   const neo_lx *place, const neo_lx *at) {
+  lv_store(x, in, l->edge, at, slot_at(x, l, s, place));
+  if (l->parent != LEVELS_NO_BUF)
+    lv_store(x, in, l->parent, at, place);
 }
 
 void lv_store_place(const level_kernel *x, neo_block *in, const neo_lx *v, const neo_lx *place) {

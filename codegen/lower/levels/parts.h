@@ -7,7 +7,8 @@ enum { LEVELS_NO_BUF = UINT32_MAX }; /* of a table that nobody reads */
 
 typedef struct {
   int64_t slots;
-  uint32_t child, placed, end, edge; /* buffers */
+  uint32_t child, begin, placed, end, edge,
+      parent; /* buffers; begin: LEVELS_NO_BUF where there are slots */
 } level_list;
 
 /* A kernel in the making. A table is read and written by kernels of one group, so its buffer says both. */
@@ -53,10 +54,22 @@ neo_block *lv_if(const level_kernel *x, neo_block *in, const neo_lx *cond);
 /* The body of a loop over the slots of a list, with the child of vertex v in the slot: one that is there. The else branch, if
  * asked for. */
 typedef struct {
-  const neo_lx *slot, *child;
+  const neo_lx *slot; /* of a list: the edge */
+  const neo_lx *child;
   neo_block *there, *none;
 } level_slot;
 level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, const neo_lx *v);
+static inline bool lv_has_slots(const level_list *l) {
+  return l->begin == LEVELS_NO_BUF;
+}
+/* The number of the first edge of a vertex. */
+const neo_lx *lv_first_edge(const level_kernel *x, const level_list *l, const neo_lx *v);
+/* Stores the child's place, where there is one, of an edge of the vertex at this place. */
+void lv_store_child(const level_kernel *x, const level_list *l, const level_slot *s,
+                    const neo_lx *place);
+/* Stores the edge in its child's list of parents. */
+void lv_store_edge(const level_kernel *x, neo_block *in, const level_list *l, const level_slot *s,
+                   const neo_lx *place, const neo_lx *at);
 /* Does the group list the parents of the list's vertices? */
 static inline bool lv_has_parents(const level_list *l) {
   return l->end != LEVELS_NO_BUF;
