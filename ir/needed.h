@@ -26,10 +26,15 @@ typedef struct {
   const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
   const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
                                all where one is needed; null: those of a recurrence do */
+  bool points; /* conditions over a definition's own axes count, too: at which of its points is it needed? */
 } neo_needed_input;
 
 /* By id, the conditions of the definitions; of all others none. Null: the module has no
- * conditions. The result is of the arena. */
+ * conditions. The result is of the arena.
+ *
+ * With `points` AXIS k of a condition is the k-th output axis of the definition:
+ *
+ *     a[t, j] = ...,  z[t, j] = select(k[t] == 2, a[t, j], b[t, j])      of a: k[AXIS 0] == 2 */
 const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a);
 
 /* By tensor, is it an integer or bool that is an index of the definition, or a bound or an

@@ -75,7 +75,7 @@ static void find_needed(branches *b) {
     if (b->always[t])
       roots[n_roots++].i = t;
   b->n = neo_module_topo(m, roots, n_roots, b->a, &b->order, NULL);
-  neo_needed_input in = {b->order, b->n, b->always, NULL};
+  neo_needed_input in = {b->order, b->n, b->always, NULL, false};
   b->of = neo_needed_where(m, &in, b->a);
 }
 

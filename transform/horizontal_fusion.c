@@ -558,7 +558,7 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
   bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
   for (uint32_t t = 1; t < q->m->tensors.n; t++)
     always[t] = neo_map_get(&q->kept, t, NULL);
-  neo_needed_input in = {order, n, always, NULL};
+  neo_needed_input in = {order, n, always, NULL, false};
   q->when = neo_needed_where(q->m, &in, q->a);
 }
 

@@ -291,6 +291,7 @@ outline_instance *outline_instance_of(outliner *o, neo_def d) {
   x->assume = assume;
   place_axes(o, x);
   place_def(o, x);
+  outline_note_needed(o, x);
   return x;
 }
 

@@ -49,4 +49,6 @@ void outline_reads(const outliner *o, const outline_instance *x,
     walk(&w, neo_list_expr(o->m, r.body, k), r.axes.n);
   for (uint32_t k = 0; k < r.finish.n; k++)
     walk(&w, neo_list_expr(o->m, r.finish, k), r.n_out);
+  for (size_t k = 0; k < x->needed.n; k++)
+    walk(&w, x->needed.at[k], 0);
 }

@@ -188,6 +188,7 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
       outline_place_behind(&o, &steps, all[k]);
   outline_find_alive(&o, &orders[best]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
+  outline_drop_unmade(&o, tree);
   outline_rings(&o, tree, &orders[best]);
   outline_leave(&o, &orders[best], tree);
   o.out->tree.root = outline_segments(&o, tree);

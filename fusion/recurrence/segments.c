@@ -49,6 +49,11 @@ static where_read in_instance(const outliner *o, const outline_instance *p,
   return p->rec.out_map.n || neo_tensor_at(o->m, t)->pieces.n != 1 ? PERHAPS : all;
 }
 
+bool outline_may_make(const outliner *o, const outline_instance *p, const outline_instance *x,
+                      uint32_t n_axes, neo_expr read) {
+  return in_instance(o, p, x, n_axes, read) != OUTSIDE;
+}
+
 int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
                      uint32_t n_axes, neo_expr read) {
   uint32_t t = neo_expr_node(o->m, read)->attr;
@@ -96,6 +101,26 @@ static void look_stored(void *ctx, neo_expr read, uint32_t n_axes) {
     o->stored[neo_expr_node(o->m, read)->attr] = true;
 }
 
+typedef struct {
+  const segmenter *s;
+  bool is;
+} open_look;
+
+static void look_open(void *ctx, neo_expr e) {
+  open_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->s->o->m, e);
+  for (size_t k = 0; k < l->s->open.n && n->op == NEO_OP_LOAD; k++)
+    l->is = l->is || outline_makes(l->s->o, l->s->open.at[k], n->attr);
+}
+
+/* Kernels ask memory for the elements of conditions: may they be of the open segment? */
+static bool asks_open(const segmenter *s, const outline_instance *x) {
+  open_look l = {s, false};
+  for (size_t k = 0; k < x->needed.n; k++)
+    neo_expr_visit(s->o->m, x->needed.at[k], look_open, &l);
+  return l.is;
+}
+
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
   if (!s->open.n || s->open.at[0]->when.i != x->when.i || s->open.at[0]->alive.i != x->alive.i)
@@ -104,7 +129,7 @@ static bool joins(segmenter *s, const outline_instance *x) {
     if (outline_overwrites(s->o, x, s->open.at[k]))
       return false;
   outline_reads(s->o, x, look_unknown, &l);
-  return !l.unknown;
+  return !l.unknown && !asks_open(s, x);
 }
 
 /* The positions of the instance, by output axis. */
