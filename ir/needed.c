@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
+#include "ir/loop_axes.h"
 #include "ir/need.h"
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ typedef struct {
   bool *dirty;             /* by definition: its own neo_need is new to what it reads */
   uint32_t *place;         /* of definitions, from 1 on; 0: not asked about */
   reads_under *reads;      /* by place */
+  const uint64_t *loops;   /* with `points`: neo_loop_axes */
 } search;
 
 /* ---- reads */
@@ -47,11 +49,12 @@ static bool is_condition(const search *s, neo_expr e) {
   return s->in->points ? neo_is_point_condition(s->m, e) : neo_is_condition(s->m, e);
 }
 
-/* Do the output axes of the definition say which element of its result it makes? */
-static bool has_points(const search *s, neo_tensor t) {
+/* The axes of t along which loops make it; those of its definition say which element that is. */
+static uint64_t loops_of(const search *s, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(s->m, t);
   neo_def d = {r->pieces.n == 1 ? neo_list_at(s->m, r->pieces, 0) : 0};
-  return d.i && !neo_def_at(s->m, d)->out_map.n && neo_def_at(s->m, d)->n_out == r->extent.n;
+  bool has = d.i && !neo_def_at(s->m, d)->out_map.n && neo_def_at(s->m, d)->n_out == r->extent.n;
+  return has && s->loops ? s->loops[d.i] : 0;
 }
 
 typedef struct {
@@ -73,7 +76,7 @@ static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) 
   neo_expr by[MOST_AXES] = {{0}};
   if (!neo_expr_axes(m, condition))
     return condition;
-  if (!has_points(s, t) || neo_expr_axes(m, condition) >> POSITION)
+  if (!loops_of(s, t) || neo_expr_axes(m, condition) >> POSITION)
     return (neo_expr){0};
   for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
     neo_expr at = neo_expr_arg(m, read, k), to = neo_axis_ref(m, POSITION + k);
@@ -81,7 +84,7 @@ static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) 
     if (neo_expr_axes(m, at))
       condition = neo_expr_rewrite(m, condition, swap_node, &(swap){at, to});
   }
-  if (neo_expr_axes(m, condition) & ((1ull << POSITION) - 1))
+  if (neo_expr_axes(m, condition) & ~(loops_of(s, t) << POSITION))
     return (neo_expr){0};
   return neo_condition_of(m, neo_expr_subst_axes(m, condition, by, MOST_AXES));
 }
@@ -291,6 +294,8 @@ static void begin(search *s) {
   for (size_t k = 0; k < in->n; k++)
     s->place[in->defs[k].i] = (uint32_t)k + 1;
   s->world = (neo_need_world){m, s->a, s->place};
+  if (in->points)
+    s->loops = neo_loop_axes(in->points, in->defs, in->n, s->a);
   for (size_t k = 0; k < in->n; k++)
     find_reads(s, k, steers, all);
 }

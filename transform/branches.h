@@ -11,11 +11,12 @@ typedef struct {
   const bool *always; /* by tensor: needed whatever holds */
   neo_def *order;     /* of the definitions that are needed, producers first */
   size_t n;
-  const neo_conditions *of; /* by definition; null: there are no conditions */
+  const neo_conditions *of; /* by definition, in iterations, too; null: there are no conditions */
+  const uint64_t *loops;    /* by definition: neo_loop_axes */
   neo_conditions holds;     /* of the definition at hand */
 } branches;
 
-/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c). Of terms
+/* Who reads what is zero but where conditions hold asks for these (branch_zeros.c), in a loop those of its iteration. Of terms
  * that are never both other than zero the sum is the one that is not:
  *
  *     select(k[] == 0, a[n], 0) + select(k[] == 1, b[n], 0)

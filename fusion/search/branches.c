@@ -49,7 +49,7 @@ static void find_conditions(fuser *q) {
     order[k].i = q->order[k];
     together[q->order[k]] = q->def[q->order[k]].recurrence;
   }
-  neo_needed_input in = {order, q->n_order, q->always, together, false};
+  neo_needed_input in = {order, q->n_order, q->always, together, NULL};
   const neo_conditions *of = neo_needed_where(q->m, &in, q->a);
   for (size_t k = 0; k < q->n_order && of; k++)
     set_conditions(q, q->order[k], of[q->order[k]]);
@@ -64,8 +64,10 @@ static void find_points(fuser *q) {
     order[k].i = q->order[k];
     recurs = recurs || q->def[q->order[k]].recurrence;
   }
-  neo_needed_input in = {order, q->n_order, q->always, NULL, true};
-  q->recurrences.needed = recurs ? neo_needed_where(q->m, &in, q->a) : NULL;
+  neo_prover *p = recurs ? neo_prover_new(q->m) : NULL;
+  neo_needed_input in = {order, q->n_order, q->always, NULL, p};
+  q->recurrences.needed = p ? neo_needed_where(q->m, &in, q->a) : NULL;
+  neo_prover_free(p);
 }
 
 void fuse_find_flags(fuser *q) {
