@@ -99,6 +99,8 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
     decide_all(&b);
     find_needed(&b); /* what reads more than it needs does no longer */
     if (b.of)
+      branches_read_results(&b);
+    if (b.of)
       branches_make_arms(&b);
   }
   neo_prover_free(b.p);

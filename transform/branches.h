@@ -23,6 +23,13 @@ typedef struct {
  *     ->  select(k[] == 0, a[n], select(k[] == 1, b[n], 0)) */
 void branches_ask_for_zeros(branches *b);
 
+/* What a branch of a recurrence made is its result where it was taken, so that who comes after reads that, and one tensor is
+ * kept for all branches (branch_results.c):
+ *
+ *     z[t, n] = select(k[t] == 0, a[t, n], b[t, n]),   d[t, n] = select(k[t] == 0, a[t, n]*g[t, n], 0)
+ *     ->  d[t, n] = select(k[t] == 0, z[t, n]*g[t, n], 0) */
+void branches_read_results(branches *b);
+
 /* A result that is chosen has a tensor for each branch, if one of them is more than elementwise
  * (branch_arms.c):
  *
