@@ -125,11 +125,13 @@ def networks(threads):
 
 def branches(threads):
     """A run-time case costs what the branch costs that is taken, in a loop in each iteration."""
-    for name, unit, model, entry, batch in (("1 of 8 experts", "forward pass", "experts", "forward", 64),
-                                            ("1 of 8 experts an iteration", "forward pass", "experts_loop", "forward", 1),
-                                            ("1 of 8 experts an iteration, step", "training step", "experts_loop", "step", 1)):
-        yield Row(name, "branches", unit, f"{BENCHMARKS}{model}.expr", entry, ("baseline",), threads, batch=batch,
-                  baseline=("--define=ALONE=1",))
+    name = "1 of 8 experts"
+    for name, unit, model, entry, batch in (
+            (name, "forward pass", "experts", "forward", 64),
+            (f"{name} an iteration", "forward pass", "experts_loop", "forward", 1),
+            (f"{name} an iteration, step", "training step", "experts_loop", "step", 1)):
+        yield Row(name, "branches", unit, f"{BENCHMARKS}{model}.expr", entry, ("baseline",),
+                  threads, batch=batch, baseline=("--define=ALONE=1",))
 
 
 def others(threads):
