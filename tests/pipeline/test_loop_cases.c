@@ -117,6 +117,31 @@ static void a_loop_may_make_what_it_chooses_by(void **state) {
   check(by_what_the_loop_makes);
 }
 
+/* As machine code, and on the emulated device. */
+static void check_values(const char *text, kernel_kind kind) {
+  plan_world w;
+  world_open(&w);
+  w.seed = 1;
+  if (kind == KERNELS_EMULATED)
+    w.c.options.target = "nvptx:sm_90a+host";
+  world_source(&w, text);
+  world_begin(&w, kind, NULL);
+  for (uint64_t round = 0; round < 3; round++) {
+    world_draw(&w, round);
+    world_check(&w, 1);
+  }
+  world_close(&w);
+}
+
+static void values_are_the_interpreters(void **state) {
+  const char *const programs[] = {by_integer,   by_bool,    in_a_case,
+                                  in_two_loops, in_a_while, by_what_the_loop_makes};
+  (void)state;
+  for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+    for (int kind = KERNELS_COMPILED; kind <= KERNELS_EMULATED; kind++)
+      check_values(programs[k], (kernel_kind)kind);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_iteration_runs_the_branch_of_its_integer),
@@ -125,6 +150,7 @@ int main(void) {
       cmocka_unit_test(a_case_two_loops_deep_runs_one_branch_an_iteration),
       cmocka_unit_test(a_case_in_a_while_runs_one_branch_an_iteration),
       cmocka_unit_test(a_loop_may_make_what_it_chooses_by),
+      cmocka_unit_test(values_are_the_interpreters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
