@@ -48,6 +48,8 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   r.updates = move_tensor(x, r.updates);
   r.apart = move_tensor(x, r.apart);
   r.kinds = move_tensor(x, r.kinds);
+  r.within = move_tensor(x, r.within);
+  r.at = move_exprs(x, r.at);
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
   r.in = (neo_region){0};
@@ -211,7 +213,7 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 /* ---- as bytes: each field that says something. What is added to a record is added here, and then
  * its size is another one. */
 
-_Static_assert(sizeof(neo_tensor_rec) == 96, "print_tensors");
+_Static_assert(sizeof(neo_tensor_rec) == 112, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
 _Static_assert(sizeof(neo_node) == 20, "print_nodes");
 _Static_assert(sizeof(neo_form) == 104 && sizeof(neo_form_access) == 24, "print_form");
@@ -245,9 +247,11 @@ static void print_tensors(const neo_module *m, neo_str *s) {
     const neo_tensor_rec *r = &m->tensors.at[k];
     int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i,   r->extent.n,
                    r->updates.i, r->partial, r->terms,   r->injective, r->saturates, r->optimizer,
-                   r->inner,     r->moves,   r->apart.i, r->adjacent,  r->parts,     r->kinds.i};
+                   r->inner,     r->moves,   r->apart.i, r->adjacent,  r->parts,     r->kinds.i,
+                   r->within.i};
     neo_str_addn(s, (const char *)x, sizeof x);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
+    neo_str_addn(s, (const char *)&m->pool.at[r->at.at], r->at.n * sizeof *m->pool.at);
   }
 }
 

@@ -4,6 +4,7 @@
 #define NEO_CODEGEN_PLAN_PLANNER_H
 #include "codegen/plan/exclusive.h"
 #include "codegen/plan/internal.h"
+#include "ir/store.h"
 
 typedef struct {
   const plan_entry_env *env;
@@ -85,6 +86,7 @@ static inline const neo_plan_tree *tree_at(const planner *q, size_t at) {
 void plan_find_choices(planner *q);
 static inline neo_tensor place_of(const planner *q, neo_tensor t) {
   uint64_t of;
+  t = neo_tensor_store(q->m, t);
   while (neo_map_get(&q->same_place, t.i, &of))
     t.i = (uint32_t)of;
   return t;

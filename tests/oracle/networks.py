@@ -237,6 +237,84 @@ def shufflenet(net):
     return head(net, x)
 
 
+@network(lr=f32(0.1), mu=f32(0.9), decay=f32(1e-4))
+def densenet(net):
+    relu = net.ops.relu
+
+    def norm_conv(name, x, out, size):
+        return net.conv(name + ".y", relu(net.batch_norm(name + ".a", x)), out, size)
+
+    def block(name, x):
+        for triple in ("a", "b.y", "c.y", "y.y")[:net.TRIPLES]:
+            for layer in "aby":
+                f = norm_conv(f"{name}.{triple}.{layer}.f", x, net.GROWTH, 3)
+                x = net.ops.cat([x, f], 1)
+        return x
+
+    x = net.conv("c", image(net), 2 * net.GROWTH, 3)
+    for k in (1, 2):
+        x = block(f"b{k}", x)
+        x = net.ops.avg_pool(norm_conv(f"t{k}.c", x, x.shape[1] // 2, 1), 2)
+    return head(net, relu(net.batch_norm("n", block("b3", x))))
+
+
+@network(lr=f32(0.1), mu=f32(0.9), decay=f32(1e-4))
+def googlenet(net):
+    relu = net.ops.relu
+
+    def conv(name, x, sixteenths, size=1, stride=1):
+        x = net.conv(name + ".c", x, sixteenths * net.WIDTH // 16, size, stride)
+        return relu(net.batch_norm(name + ".n", x))
+
+    def inception(name, x, one, reduce3, three, reduce5, five, pool):
+        return net.ops.cat([
+            conv(name + ".a", x, one),
+            conv(name + ".b", conv(name + ".r3", x, reduce3), three, 3),
+            conv(name + ".c", conv(name + ".r5", x, reduce5), five, 5),
+            conv(name + ".d", net.ops.max_pool(x, 3, 1, 1), pool)], 1)
+
+    def pool(x):
+        return net.ops.max_pool(x, 3, 2, 1)
+
+    x = pool(conv("c1", image(net), 64, 7, 2))
+    x = pool(conv("c3", conv("c2", x, 64), 192, 3))
+    x = inception("i3a", x, 64, 96, 128, 16, 32, 32)
+    x = pool(inception("i3b", x, 128, 128, 192, 32, 96, 64))
+    x = inception("i4a", x, 192, 96, 208, 16, 48, 64)
+    x = inception("i4b", x, 160, 112, 224, 24, 64, 64)
+    x = inception("i4c", x, 128, 128, 256, 24, 64, 64)
+    x = inception("i4d", x, 112, 144, 288, 32, 64, 64)
+    x = pool(inception("i4e", x, 256, 160, 320, 32, 128, 128))
+    x = inception("i5a", x, 256, 160, 320, 32, 128, 128)
+    return head(net, inception("i5b", x, 384, 192, 384, 48, 128, 128))
+
+
+@network(lr=f32(0.01), mu=f32(0.99))
+def unet(net):
+
+    def double(name, x, out):
+        for part in (".a.c", ".y.c"):
+            x = net.ops.relu(net.conv(name + part, x, out, 3, bias=True))
+        return x
+
+    def up(name, x, down):
+        c = x.shape[1]
+        u = net.ops.conv_transpose2d(x, net.weight(name + ".F", (c, c // 2, 2, 2), c), 2)
+        return double(name + ".y", net.ops.cat([down, u], 1), c // 2)
+
+    x = net.input("X", (net.B, 1, net.IMAGE, net.IMAGE))
+    down = []
+    for k in range(4):
+        down.append(double(f"d{k + 1}", x, 2**k * net.WIDTH))
+        x = net.ops.max_pool(down[-1], 2)
+    x = double("d5", x, 16 * net.WIDTH)
+    for k in range(4, 0, -1):
+        x = up(f"u{k}", x, down[k - 1])
+    z = net.conv("z", x, net.CLASSES, 1, bias=True)
+    y = net.ints("Y", (net.B, net.IMAGE, net.IMAGE), net.CLASSES)
+    return dict(z=z, loss=net.ops.cross_entropy(z, y))
+
+
 @network(lr=f32(0.1))
 def bert(net):
     """Without dropout."""
