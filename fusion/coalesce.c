@@ -22,8 +22,8 @@ typedef struct {
   neo_prover *p;
   const neo_profile *profile;
   neo_grouping *all;
-  bool *fixed; /* by tensor: it can be no part */
-  bool *split; /* by tensor: it is made of parts */
+  bool *fixed;         /* by tensor: it can be no part */
+  bool *split;         /* by tensor: it is made of parts */
   group_list *writers; /* by tensor */
   NEO_VEC(found_concat) found;
 } coalescer;
@@ -289,7 +289,8 @@ static void write_parts(coalescer *x, neo_grouping *to, const found_concat *f) {
     NEO_PUSH(x->a, &y.reads, t);
   }
   NEO_PUSH(x->a, &y.roots, f->c.out);
-  y.name = neo_arena_printf(x->a, "%s", neo_name_text(x->m->names, neo_tensor_at(x->m, f->c.out)->name));
+  y.name =
+      neo_arena_printf(x->a, "%s", neo_name_text(x->m->names, neo_tensor_at(x->m, f->c.out)->name));
   NEO_PUSH(x->a, &to->groups, y);
 }
 

@@ -125,7 +125,8 @@ static bool has_strategy(bool gpu, uint32_t s) {
  * the other where a matrix is larger than caches: tests/transform/test_rfactor_columns.c has such ones. What lies in
  * concatenations is drawn by tests/pipeline/test_concat.c. */
 static bool has_kind(bool gpu, uint32_t k) {
-  return k != NEO_FUSE_COLUMNS && k != NEO_FUSE_LOOPS && k != NEO_FUSE_CONCAT && (gpu || (k != NEO_FUSE_GRID && k != NEO_FUSE_NESTED));
+  return k != NEO_FUSE_COLUMNS && k != NEO_FUSE_LOOPS && k != NEO_FUSE_CONCAT &&
+         (gpu || (k != NEO_FUSE_GRID && k != NEO_FUSE_NESTED));
 }
 
 static bool of_pair(const pairs_table *t, bool gpu, uint32_t f, uint32_t k, uint32_t *n) {
