@@ -26,12 +26,13 @@ static counts count(const neo_compilation *c) {
   return n;
 }
 
-static void open_with(plan_world *w, const char *text, kernel_kind kind, uint32_t off) {
+static void open_with(plan_world *w, const char *text, kernel_kind kind, uint32_t off,
+                      const int64_t *sizes) {
   world_open(w);
   w->c.options.check_facts = kind == KERNELS_INTERPRETED;
   w->c.options.fusion.off = off;
   world_source(w, text);
-  world_begin(w, kind, NULL);
+  world_begin(w, kind, sizes);
 }
 
 /* In small programs a concatenation is seldom in memory: here all is, or what no reader has as a row of its own. */
@@ -43,7 +44,7 @@ static void check_with(const char *text, uint32_t off, int joined, int copies) {
   static const kernel_kind kinds[] = {KERNELS_INTERPRETED, KERNELS_COMPILED};
   for (int k = 0; k < 4; k++) {
     plan_world w;
-    open_with(&w, text, kinds[k & 1], k < 2 ? off : 0);
+    open_with(&w, text, kinds[k & 1], k < 2 ? off : 0, NULL);
     counts n = count(&w.c);
     if (k < 2 && (n.joined != joined || n.copies != copies))
       fail_msg("%s: %d concatenations without a kernel, %d copies", text, n.joined, n.copies);
@@ -78,7 +79,7 @@ static void a_concatenation_of_concatenations_is_one_memory(void **state) {
       "x3[n, c < 11] = select(c < 8, x2[n, c], d[n, c - 8])\n"
       "loss = mean[n, c] x3[n, c]^2\noutput loss\n" STEP;
   plan_world w;
-  open_with(&w, text, KERNELS_INTERPRETED, ALONE);
+  open_with(&w, text, KERNELS_INTERPRETED, ALONE, NULL);
   neo_tensor whole = neo_tensor_find(w.c.module, "x3");
   static const char *const parts[] = {"x0", "a", "x1", "b", "x2", "d"};
   for (int k = 0; k < 6; k++)
@@ -251,7 +252,9 @@ static void drawn_programs_give_what_they_say(void **state) {
     plan_world w;
     neo_arena_init(&a, neo_alloc_default, NULL);
     const char *text = draw_program(&a, seed);
-    open_with(&w, text, seed % 4 ? KERNELS_INTERPRETED : KERNELS_COMPILED, seed % 3 ? ALONE : 0);
+    int64_t few[] = {0, (int64_t)seed % 2}; /* by id: there is one size */
+    open_with(&w, text, seed % 4 ? KERNELS_INTERPRETED : KERNELS_COMPILED, seed % 3 ? ALONE : 0,
+              seed % 5 ? NULL : few);
     joined += count(&w.c).joined;
     world_check(&w, 2);
     world_close(&w);
