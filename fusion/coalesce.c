@@ -3,7 +3,8 @@
  * the outermost concatenation gets its parts first, so that a tensor that is a part of both lies in it by either.
  *
  * Entries have groups of their own. Wherever a concatenation is made it is made of parts, and a tensor that is a part
- * in one entry is one in all that make both: no other kernel may write where it lies. */
+ * in one entry is one in all that make both: no other kernel may write where it lies. In entries that differ in what
+ * they concatenate, as training and evaluation do, it may be a part of different ones, if it lies in them alike. */
 #include "fusion/concat.h"
 #include "fusion/form.h"
 #include "ir/define.h"
@@ -25,6 +26,8 @@ typedef struct {
   bool *fixed;         /* by tensor: it can be no part */
   bool *split;         /* by tensor: it is made of parts */
   group_list *writers; /* by tensor */
+  uint64_t
+      *entries; /* by group: those that need it, as bits; the last one stands for all from 63 on */
   NEO_VEC(found_concat) found;
 } coalescer;
 
@@ -69,6 +72,30 @@ static void find_fixed(coalescer *x) {
       continue;
     fix_all(x, y->roots.at, y->roots.n);
     fix_all(x, y->reads.at, y->reads.n);
+  }
+}
+
+/* ---- which entries need a group */
+
+static void need(coalescer *x, uint32_t number, uint64_t bit, neo_tensor t) {
+  for (size_t k = 0; k < x->writers[t.i].n; k++) {
+    size_t g = x->writers[t.i].at[k];
+    if (group_at(x, g)->entry != number || x->entries[g] & bit)
+      continue;
+    x->entries[g] |= bit;
+    for (size_t i = 0; i < group_at(x, g)->reads.n; i++)
+      need(x, number, bit, group_at(x, g)->reads.at[i]);
+  }
+}
+
+static void find_entries(coalescer *x) {
+  for (size_t k = 0; k < x->m->entries.n; k++) {
+    const neo_entry_rec *e = &x->m->entries.at[k];
+    const neo_list all[] = {e->outputs, e->updates};
+    for (int i = 0; i < 2; i++)
+      for (uint32_t t = 0; t < all[i].n; t++)
+        need(x, neo_group_entry(x->m, e), 1ULL << (k < 63 ? k : 63),
+             (neo_tensor){neo_list_at(x->m, all[i], t)});
   }
 }
 
@@ -142,16 +169,32 @@ static bool is_equal(neo_module *m, neo_expr a, neo_expr b) {
          !d.n && !d.constant;
 }
 
-/* Does the part's tensor lie there already? */
-static bool lies_there(coalescer *x, neo_tensor out, const neo_concat_part *part) {
-  neo_expr zero = neo_const_int(x->m, NEO_I64_T, 0);
-  if (neo_tensor_store(x->m, part->from).i != neo_tensor_store(x->m, out).i)
-    return false;
-  for (uint32_t k = 0; k < neo_tensor_rank(x->m, out); k++)
-    if (!is_equal(x->m, neo_store_index(x->m, part->from, k, zero),
-                  neo_store_index(x->m, out, k, part->lo[k])))
+/* Has the part's tensor the place in its memory that it would have there? Memory of the same extents is alike. */
+static bool lies_alike(coalescer *x, neo_tensor out, const neo_concat_part *part) {
+  neo_module *m = x->m;
+  neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
+  neo_tensor is = neo_tensor_store(m, part->from), to = neo_tensor_store(m, out);
+  for (uint32_t k = 0; k < neo_tensor_rank(m, out); k++)
+    if (!is_equal(m, neo_tensor_extent(m, is, k), neo_tensor_extent(m, to, k)) ||
+        !is_equal(m, neo_store_index(m, part->from, k, zero),
+                  neo_store_index(m, out, k, part->lo[k])))
       return false;
   return true;
+}
+
+/* Is it a part of another memory in an entry that runs this group, too? */
+static bool is_elsewhere(const coalescer *x, const found_concat *f, neo_tensor t) {
+  neo_tensor to = neo_tensor_store(x->m, f->c.out);
+  for (size_t k = 0; k < x->found.n; k++) {
+    const found_concat *other = &x->found.at[k];
+    if (neo_tensor_store(x->m, other->c.out).i == to.i ||
+        !(x->entries[other->group] & x->entries[f->group]))
+      continue;
+    for (size_t i = 0; i < other->c.parts.n; i++)
+      if (other->c.parts.at[i].lies && other->c.parts.at[i].from.i == t.i)
+        return true;
+  }
+  return false;
 }
 
 static bool has_part(const neo_concat *c, neo_tensor t) {
@@ -180,9 +223,10 @@ static bool may_be_part(const coalescer *x, neo_tensor out, neo_tensor t) {
   return true;
 }
 
-static bool coalesces(coalescer *x, neo_tensor out, const neo_concat_part *part) {
-  return may_be_part(x, out, part->from) &&
-         (!neo_tensor_at(x->m, part->from)->within.i || lies_there(x, out, part));
+static bool coalesces(coalescer *x, const found_concat *f, const neo_concat_part *part) {
+  neo_tensor t = part->from;
+  return may_be_part(x, f->c.out, t) && (!neo_tensor_at(x->m, t)->within.i ||
+                                         (lies_alike(x, f->c.out, part) && !is_elsewhere(x, f, t)));
 }
 
 static double bytes_of(coalescer *x, neo_tensor t) {
@@ -193,11 +237,11 @@ static double bytes_of(coalescer *x, neo_tensor t) {
 }
 
 /* Seconds that are saved: parts are neither read nor written, but what is copied takes a kernel each. */
-static double saved_s(coalescer *x, const neo_concat *c) {
-  double whole = bytes_of(x, c->out), bytes = 0, copies = 0;
-  for (size_t k = 0; k < c->parts.n; k++)
-    if (coalesces(x, c->out, &c->parts.at[k]))
-      bytes += 2 * bytes_of(x, c->parts.at[k].from);
+static double saved_s(coalescer *x, const found_concat *f) {
+  double whole = bytes_of(x, f->c.out), bytes = 0, copies = 0;
+  for (size_t k = 0; k < f->c.parts.n; k++)
+    if (coalesces(x, f, &f->c.parts.at[k]))
+      bytes += 2 * bytes_of(x, f->c.parts.at[k].from);
     else
       copies++;
   return bytes == 0 ? -1
@@ -212,26 +256,27 @@ static bool can_split(coalescer *x, neo_tensor out) {
   for (size_t k = 0; k < x->found.n; k++)
     if (x->found.at[k].c.out.i == out.i) {
       n++;
-      saved += saved_s(x, &x->found.at[k].c);
+      saved += saved_s(x, &x->found.at[k]);
     }
   return n == x->writers[out.i].n && saved >= 0;
 }
 
-static void place_parts(coalescer *x, const neo_concat *c) {
-  for (size_t k = 0; k < c->parts.n; k++) {
-    const neo_concat_part *part = &c->parts.at[k];
-    if (coalesces(x, c->out, part) && !neo_tensor_at(x->m, part->from)->within.i)
-      neo_store_within(x->m, part->from, c->out, part->lo);
+static void place_parts(coalescer *x, found_concat *f) {
+  for (size_t k = 0; k < f->c.parts.n; k++) {
+    neo_concat_part *part = &f->c.parts.at[k];
+    part->lies = coalesces(x, f, part);
+    if (part->lies && !neo_tensor_at(x->m, part->from)->within.i)
+      neo_store_within(x->m, part->from, f->c.out, part->lo);
   }
 }
 
 static void decide(coalescer *x) {
   for (size_t k = x->found.n; k-- > 0;) {
-    const found_concat *f = &x->found.at[k];
+    found_concat *f = &x->found.at[k];
     if (!x->split[f->c.out.i] && !can_split(x, f->c.out))
       continue;
     x->split[f->c.out.i] = true;
-    place_parts(x, &f->c);
+    place_parts(x, f);
   }
 }
 
@@ -282,7 +327,7 @@ static void write_parts(coalescer *x, neo_grouping *to, const found_concat *f) {
   for (size_t k = 0; k < f->c.parts.n; k++) {
     const neo_concat_part *part = &f->c.parts.at[k];
     neo_tensor t = part->from;
-    if (!t.i || !neo_tensor_at(x->m, t)->within.i || !lies_there(x, f->c.out, part)) {
+    if (!part->lies) {
       t = define_part(x, f, part);
       add_group(x, to, g, (neo_def){neo_list_at(x->m, neo_tensor_at(x->m, t)->pieces, 0)});
     }
@@ -348,7 +393,9 @@ void neo_grouping_coalesce(neo_module *m, neo_arena *a, const neo_profile *profi
   x.fixed = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.split = NEO_NEW_ARRAY(a, bool, m->tensors.n + 1);
   x.writers = NEO_NEW_ARRAY(a, group_list, m->tensors.n + 1);
+  x.entries = NEO_NEW_ARRAY(a, uint64_t, all->groups.n + 1);
   find_fixed(&x);
+  find_entries(&x);
   find_concats(&x);
   decide(&x);
   write(&x);

@@ -16,7 +16,8 @@ enum { NEO_CONCAT_RANK = 16, NEO_CONCAT_PARTS = 256 };
 typedef struct {  /* the elements of the result at lo <= index < hi, in each dimension */
   neo_expr value; /* over the axes of the result: its expression there */
   neo_tensor
-      from; /* a tensor that has the extents hi - lo, and all of whose elements, in order, are these; 0: none */
+      from;  /* a tensor of the extents hi - lo, whose elements, in order, are these; 0: none */
+  bool lies; /* it is made there (coalesce.c) */
   neo_expr lo[NEO_CONCAT_RANK], hi[NEO_CONCAT_RANK]; /* over constants and sizes */
 } neo_concat_part;
 

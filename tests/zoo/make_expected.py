@@ -237,7 +237,7 @@ CASES = {  # model, its sizes, batch (or all run-time sizes), seed, rate where i
     "mobilenet": ("mobilenet", {**NARROW, "ROUNDS": 2}, 3, 30, LR),
     "shufflenet": ("shufflenet", SHUFFLED, 3, 35, LR),
     "densenet": ("densenet", {"IMAGE": 8, "GROWTH": 3, "TRIPLES": 1, "CLASSES": 7}, 3, 26, LR),
-    "googlenet": ("googlenet", {"IMAGE": 48, "WIDTH": 1, "CLASSES": 7}, 3, 0, LR),
+    "googlenet": ("googlenet", {"IMAGE": 48, "WIDTH": 1, "CLASSES": 7}, 3, 44, LR),
     "unet": ("unet", {"IMAGE": 16, "WIDTH": 2, "CLASSES": 3}, 2, 24, LR),
     "bert": ("bert", ENCODER, 2, 0, None),
     "capsule_conv": ("capsule_conv", CAPSULE, 3, 0, None),
