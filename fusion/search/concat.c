@@ -4,17 +4,21 @@
 #include "fusion/search/search.h"
 
 /* Does the definition reduce, or make something of each element of one that does? Then it is no copy in its readers. */
-static bool is_kept(fuser *q, uint32_t id) {
+static bool makes_of_sums(const fuser *q, uint32_t id, uint32_t depth) {
   const fuse_def *d = &q->def[id];
   const neo_def_rec *r = neo_def_at(q->m, (neo_def){id});
   bool is = r->reducer != NEO_RED_NONE || d->lone;
-  if (d->recurrence || d->when.n || d->choice || (d->call_invariant && q->caches))
-    return false;
-  for (uint32_t k = 0; k < d->n_read && !is; k++) {
-    const neo_def_rec *from = neo_def_at(q->m, (neo_def){d->read[k].from});
-    is = d->read[k].from && from->reducer != NEO_RED_NONE && from->n_out == r->n_out;
-  }
+  for (uint32_t k = 0; k < d->n_read && !is && depth; k++)
+    is = d->read[k].from && q->def[d->read[k].from].n_out == r->n_out &&
+         makes_of_sums(q, d->read[k].from, depth - 1);
   return is;
+}
+
+static bool is_kept(const fuser *q, uint32_t id) {
+  enum { MOST_DEPTH = 8 };
+  const fuse_def *d = &q->def[id];
+  return !d->recurrence && !d->when.n && !d->choice && !(d->call_invariant && q->caches) &&
+         makes_of_sums(q, id, MOST_DEPTH);
 }
 
 static bool is_part(fuser *q, neo_tensor t) {
