@@ -4,7 +4,7 @@
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
-models=$NEO_SOURCE_DIR/models/zoo
+models=$NEO_SOURCE_DIR/tools/benchmarks
 out=$work/out
 
 check() { # LEAST MODEL TENSORS [OPTION]...

@@ -32,9 +32,6 @@ check_count 11689512 resnet18
 check_count 25557032 resnet50
 check_count 4231976 mobilenet
 check_count 1865728 shufflenet
-check_count 599050 densenet
-check_count 7005832 googlenet
-check_count 31029698 unet
 check_count 85054464 bert
 check_count 10616832 capsule_conv
 check_count 1179648 capsule_conv -D H=56 -D R=3 -D stride=1 -D pad=1

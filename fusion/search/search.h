@@ -69,6 +69,7 @@ typedef struct {
   bool backward;       /* no entry needs it for its first output (the loss) */
   bool plain;          /* elementwise, one result, one piece: may be copied */
   bool lone;           /* several pieces, strided, a concatenation: has a kernel of its own, or none */
+  bool concat;         /* a concatenation that no kernel makes */
   bool product;        /* a sum of products in which an operand is used again and again */
   bool equation;       /* a reduction over a data equation, or an interval that data say */
   bool scans;          /* its domain grows with an output axis */

@@ -22,10 +22,6 @@ def conv2d(x, f, b=None, stride=1, pad=0, groups=1):
     return F.conv2d(x, f, b, stride, pad, groups=groups)
 
 
-def conv_transpose2d(x, f, stride):
-    return F.conv_transpose2d(x, f, stride=stride)
-
-
 def layer_norm(x, g, b, eps):
     return F.layer_norm(x, x.shape[-1:], g, b, eps)
 

@@ -133,7 +133,7 @@ def branches(threads):
 def concatenations(threads):
     """Over the same network with kernels that copy what it puts together."""
     for model, batch in (("densenet", 16), ("googlenet", 1), ("unet", 1)):
-        yield Row(f"{model} batch {batch}", "concatenations", "training step", f"{ZOO}{model}.expr",
+        yield Row(f"{model} batch {batch}", "concatenations", "training step", f"{BENCHMARKS}{model}.expr",
                   "step", ("baseline",), threads, batch=batch,
                   settings=dict(lr=IMAGES_LR), baseline=("--no-fuse=concat",))
 
