@@ -50,6 +50,7 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   r.kinds = move_tensor(x, r.kinds);
   r.within = move_tensor(x, r.within);
   r.at = move_exprs(x, r.at);
+  r.offsets = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
   r.in = (neo_region){0};
