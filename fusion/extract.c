@@ -79,6 +79,8 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   neo_rows rows = r.rows;
   r.rows = move_rows(x, rows);
   move_list(x, rows, t, r.rows, to);
+  r.within = move_tensor(x, r.within);
+  r.at = move_exprs(x, r.at);
   r.offsets = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
@@ -244,7 +246,7 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 /* ---- as bytes: each field that says something. What is added to a record is added here, and then
  * its size is another one. */
 
-_Static_assert(sizeof(neo_tensor_rec) == 88, "print_tensors");
+_Static_assert(sizeof(neo_tensor_rec) == 100, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
 _Static_assert(sizeof(neo_node) == 20, "print_nodes");
 _Static_assert(sizeof(neo_form) == 104 && sizeof(neo_form_access) == 24, "print_form");
@@ -280,12 +282,13 @@ static void print_tensors(const neo_module *m, neo_str *s) {
     const neo_rows_rec *rows = neo_rows_at(m, r->rows);
     int64_t x[] = {r->role,      r->type,    r->bound.i, r->least.i,   r->below.i, r->extent.n,
                    r->updates.i, r->partial, r->terms,   r->optimizer, r->inner,   r->moves};
-    int64_t y[] = {r->row_role, r->rows.i,
-                   blocks.i,    neo_tensor_slots(m, t),
-                   rows->kinds, neo_rows_are_chains(rows)};
+    int64_t y[] = {r->row_role, r->rows.i,   blocks.i,
+                   neo_tensor_slots(m, t),
+                   rows->kinds, neo_rows_are_chains(rows), r->within.i};
     neo_str_addn(s, (const char *)x, sizeof x);
     neo_str_addn(s, (const char *)y, sizeof y);
     neo_str_addn(s, (const char *)&m->pool.at[r->extent.at], r->extent.n * sizeof *m->pool.at);
+    neo_str_addn(s, (const char *)&m->pool.at[r->at.at], r->at.n * sizeof *m->pool.at);
   }
 }
 

@@ -38,6 +38,8 @@ struct neo_group {
   when; /* its results are needed only where these hold (ir/condition.h); it reads their elements */
   neo_tensor over; /* a temporary tensor in whose memory its one root may lie, as the kernel reads an
                       element of it where it writes the same one (fusion/in_place.c); 0: none */
+  bool in_parts; /* nothing runs: what it reads are the parts of its one root, and lies in the root's memory
+                    (fusion/concat.h) */
   bool in_order; /* its sums are added up one term after another, in the order of their axes */
   neo_group_cost cost;
   uint64_t key[2];       /* of the canonical IR without names: equal keys share a kernel */
@@ -52,7 +54,7 @@ struct neo_group {
 
 /* Is the group put together as a form? */
 static inline bool neo_group_has_form(const neo_group *g) {
-  return !g->recurrence && !g->levels.i;
+  return !g->recurrence && !g->levels.i && !g->in_parts;
 }
 
 typedef struct {

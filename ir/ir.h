@@ -10,8 +10,8 @@
  * A tensor has one or more pieces (definitions whose images are disjoint and cover it). No operator
  * is known by name.
  *
- * Elements lie row-major in the order of a tensor's dimensions; there is no layout besides. The
- * order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
+ * Elements lie row-major in the order of a tensor's dimensions, or, where fusion finds that a tensor is a
+ * part of a concatenation, as those of the result do (ir/store.h); there is no layout besides. The order is the program's for tensors that callers see: all roles but TEMP, and what entries return.
  * A pass may permute the dimensions of another TEMP, in its extents and in every definition and
  * read of it at once (transform/channels_last.c), or define a tensor that holds the same elements
  * in another order (transform/prepack.c).
@@ -150,6 +150,9 @@ typedef struct {
                          its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
                          Another one: its elements have these positions, and are below the number of their list */
   neo_region in;    /* room for regions; 0 outside all */
+  neo_tensor within; /* its memory is a part of that of this one, which has its type and rank: element x
+                        lies where element x + at does (ir/store.h); 0: it has memory of its own */
+  neo_list at;       /* an expr over constants and sizes for each dimension; empty without `within` */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;
 } neo_tensor_rec;

@@ -107,6 +107,9 @@ typedef struct {
   NEO_VEC(neo_plan_mark) marks;
 } neo_plan_tree;
 
+/* The number of kernel of a group that runs nothing (neo_group.in_parts); its tree is a sequence of nothing. */
+#define NEO_NO_KERNEL UINT32_MAX
+
 /* Number of kernel for each group (equal keys share), as the caller lowered them. */
 typedef struct {
   const neo_grouping *grouping;

@@ -354,7 +354,8 @@ static void look(fuser *q, uint32_t id) {
   }
   d->n_out = c.rec.n_out;
   d->n_outs = c.rec.out.n;
-  d->lone = d->recurrence || neo_def_is_levels(&c.rec) || pieced(q->m, &c.rec);
+  d->concat = fuse_is_concat(q, id);
+  d->lone = d->recurrence || d->concat || neo_def_is_levels(&c.rec) || pieced(q->m, &c.rec);
   d->plain = is_plain(q->m, d, &c.rec);
   if (c.rec.reducer != NEO_RED_NONE)
     look_reduction(&c);

@@ -3,6 +3,7 @@
 #include "base/deep.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "fusion/concat.h"
 #include "ir/component.h"
 #include "ir/print.h"
 #include "tools/pipeline/code.h"
@@ -134,6 +135,8 @@ static neo_status fuse(neo_compilation *c) {
   c->module->recurrent = has_recurrences(c);
   neo_fuse_options o = neo_compile_fusion(c);
   neo_status status = neo_fuse_with(c->module, &c->arena, &o, &c->grouping, &c->decisions);
+  if (!status && !(o.off >> NEO_FUSE_CONCAT & 1))
+    neo_grouping_coalesce(c->module, &c->arena, o.profile, &c->grouping);
   if (!status && !c->machine.gpu) /* a GPU runs side by side what shares no memory */
     neo_grouping_find_over(c->module, &c->grouping);
   return status;

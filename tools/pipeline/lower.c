@@ -267,9 +267,19 @@ neo_status neo_compile_segment(neo_compilation *c, const neo_segment *x, const n
 
 /* ---- groups */
 
+/* A concatenation whose parts are in its memory: no steps. */
+static neo_status note_parts(neo_compilation *c) {
+  neo_tree *none = NEO_NEW(&c->arena, neo_tree);
+  none->kind = NEO_TREE_SEQUENCE;
+  note_group(c, neo_schedule_plain(), NULL, NEO_NO_KERNEL, (neo_plan_tree){.root = none});
+  return NEO_OK;
+}
+
 neo_status neo_compile_group(neo_compilation *c, const neo_group *g) {
   neo_kernel *kernel;
   const neo_record *from = NULL;
+  if (g->in_parts)
+    return note_parts(c);
   if (!neo_group_has_form(g))
     return compile_loops(c, g);
   neo_schedule sched = neo_compile_schedule(c, g, &from);

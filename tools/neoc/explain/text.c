@@ -31,5 +31,7 @@ const char *neoc_schedule_origin(const neo_compilation *c, neo_arena *a, size_t 
     return "of the recurrence's loops";
   if (c->grouping.groups.at[group].levels.i)
     return "of the order of a graph";
+  if (c->grouping.groups.at[group].in_parts)
+    return "no kernel";
   return origin(c, a, c->schedule_from.at[group]);
 }
