@@ -1,7 +1,7 @@
 /* Which groups an entry needs, and in which order they run.
  *
- * A group runs after those that write what it reads, and, if it writes an update, after those
- * that read the old version: then the update may go into the old version's place. Of the groups
+ * A group runs after those that write what it reads, or what its definitions are computed after
+ * (neo_def_rec.after), and, if it writes an update, after those that read the old version: then the update may go into the old version's place. Of the groups
  * that may run next, the first one in the grouping's order is taken. If it writes only updates,
  * the group is taken instead whose parameters were read last, of all that write only updates:
  * these parameters are likely to be in a cache still. Updates that overwrite each other's inputs
@@ -120,6 +120,8 @@ static void find_edges(order_ctx *o) {
     const neo_group *hr = group_at(o, h);
     for (size_t k = 0; k < hr->reads.n; k++)
       add_edges(o, first_link(&o->writers, hr->reads.at[k]), h);
+    for (size_t k = 0; k < hr->members.n; k++)
+      add_edges(o, first_link(&o->writers, neo_def_at(o->m, hr->members.at[k].def)->after), h);
     for (size_t k = 0; k < hr->roots.n; k++)
       if (neo_map_get(o->updates, hr->roots.at[k].i, NULL))
         add_edges(o, first_link(&o->readers, neo_tensor_at(o->m, hr->roots.at[k])->updates), h);

@@ -55,6 +55,7 @@ typedef struct {
   double evals;    /* evaluations of these loads, by the axes that they stand under */
   bool reduced;    /* in a reduction: body, condition or range */
   bool copied;     /* the reader computes the value itself */
+  bool ordered;    /* the reader is only computed after t (neo_def_rec.after) */
   uint32_t at;     /* the reader's place among the readers of t */
   uint32_t rank;
   int8_t *axis; /* dimension -> the reader's axis that is its index at every place; -1: none */
