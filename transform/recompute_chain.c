@@ -130,10 +130,18 @@ static void find_tensors(recompute *r) {
   find_reads(r);
 }
 
+/* Another entry may share its definitions. */
+static bool is_done(const recompute *r) {
+  bool is = false;
+  for (uint32_t k = 0; k < r->n_order; k++)
+    is = is || neo_def_at(r->m, r->order[k])->after.i;
+  return is;
+}
+
 bool recompute_find(recompute *r, uint32_t entry) {
   r->entry = entry;
   find_passes(r);
-  if (r->n_forward == r->n_order || !r->n_forward)
+  if (r->n_forward == r->n_order || !r->n_forward || is_done(r))
     return false;
   find_tensors(r);
   return true;

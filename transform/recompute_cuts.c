@@ -102,7 +102,9 @@ static void find_fresh(cutter *x) {
 static void offer(cutter *x, uint32_t q, uint32_t p, bool again, double price) {
   double saved = x->saved[p] - x->saved[q];
   double time = x->time[q] + (again ? x->seconds[p] - x->seconds[q] : 0);
-  double kept = x->kept[q] + x->fresh[!again][q * x->n + p] + (again ? 0 : saved);
+  double kept = x->kept[q];
+  if (p + 1 < x->n) /* nothing comes after the last segment */
+    kept += x->fresh[!again][q * x->n + p] + (again ? 0 : saved);
   double cost = price < INFINITY ? time + price * kept : kept;
   if (cost > x->cost[p] || (cost >= x->cost[p] && time >= x->time[p]))
     return;

@@ -67,7 +67,8 @@ typedef struct {
 
 typedef struct {
   bool needed, wanted; /* an entry's output or update */
-  bool backward;       /* no entry needs it for its first output (the loss) */
+  bool backward;       /* no entry needs it for its first output (the loss), and it is not computed again */
+  bool again;          /* a value of the forward pass that is computed again (neo_def_rec.after) */
   bool plain;          /* elementwise, one result, one piece: may be copied */
   bool lone;           /* several pieces, strided: has a kernel of its own */
   bool product;        /* a sum of products in which an operand is used again and again */
