@@ -422,7 +422,7 @@ static void join_inner_loops(search *s, const members *c, dependences *out) {
     uint32_t a = c->at[k], loop = def_of(s, a).inner_loop, i = k + 1;
     while (i < c->n && def_of(s, c->at[i]).inner_loop != loop)
       i++;
-    if (!loop || i == c->n || __builtin_popcountll(s->used[a]) != 1)
+    if (!loop || i == c->n || s->used[a] != 1) /* the one loop around is along the first axes */
       continue;
     NEO_PUSH(s->arena, out, (neo_dependence){a, c->at[i]});
     NEO_PUSH(s->arena, out, (neo_dependence){c->at[i], a});

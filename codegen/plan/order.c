@@ -29,6 +29,7 @@ typedef struct {
   bool *is_needed;
   uint32_t *read_at, now; /* by tensor: number of the last group so far that reads it */
   uint32_t *unread;       /* by tensor: groups that read it and have not run */
+  bool *begun;            /* by tensor: a piece of it has been written */
   bool frugal;            /* some definitions are computed again to save memory */
 } order_ctx;
 
@@ -174,7 +175,7 @@ static double taken_bytes(const order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   double bytes = 0;
   for (size_t k = 0; k < x->roots.n; k++)
-    bytes += temp_bytes(o, x->roots.at[k]);
+    bytes += o->begun[x->roots.at[k].i] ? 0 : temp_bytes(o, x->roots.at[k]);
   for (size_t k = 0; k < x->reads.n; k++)
     bytes -= o->unread[x->reads.at[k].i] == 1 ? temp_bytes(o, x->reads.at[k]) : 0;
   return bytes;
@@ -215,9 +216,11 @@ static size_t next_group(const order_ctx *o, size_t n_left) {
   return best < n_left ? best : 0;
 }
 
-static void note_reads(order_ctx *o, uint32_t g) {
+static void note_run(order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   o->now++;
+  for (size_t k = 0; k < x->roots.n; k++)
+    o->begun[x->roots.at[k].i] = true;
   for (size_t k = 0; k < x->reads.n; k++) {
     o->read_at[x->reads.at[k].i] = o->now;
     o->unread[x->reads.at[k].i]--;
@@ -235,6 +238,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
   o.is_needed = NEO_NEW_ARRAY(scratch, bool, n_groups(&o) + 1);
   o.waiting = NEO_NEW_ARRAY(scratch, uint32_t, n_groups(&o) + 1);
   o.read_at = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
+  o.begun = NEO_NEW_ARRAY(scratch, bool, o.m->tensors.n + 1);
   o.unread = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
   find_writers(&o, entry, roots, n_roots);
   find_needed(&o, roots, n_roots);
@@ -244,7 +248,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
     size_t pick = next_group(&o, left);
     uint32_t g = o.needed.at[pick];
     NEO_PUSH(scratch, &out, g);
-    note_reads(&o, g);
+    note_run(&o, g);
     for (size_t i = pick; i + 1 < left; i++)
       o.needed.at[i] = o.needed.at[i + 1];
     for (uint32_t e = o.first[g]; e < o.first[g + 1]; e++)
