@@ -28,7 +28,8 @@ typedef struct {
   const struct neo_profile *profile; /* prices (base/machine.h); null: not known */
   bool batch_kinds; /* vertices of a level that take other branches are batches of their own */
   uint32_t
-      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `memory` asks */
+      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; from bit 16 on: so many of these
+                       chunks are an outer one; 0: as `memory` asks */
 } neo_pass_target;
 
 /* What a pass can meet:

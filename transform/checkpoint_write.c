@@ -62,7 +62,7 @@ static neo_tensor edge_of(checkpoints *c, neo_tensor t, bool first) {
     id[k] = neo_axis_add(m, x).i;
     at[k] = neo_axis_ref(m, k);
   }
-  at[along] = plus(c, from, at[along]);
+  at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
   neo_expr value = neo_load(m, chunked, at, rank, r.span);
   if (!c->exact) {
     neo_expr round = plus(c, times_chunk(c, at[0]), at[along]);

@@ -4,8 +4,8 @@
  * (neo_def_rec.after), and, if it writes an update, after those that read the old version: then the update may go into the old version's place. Of the groups
  * that may run next, the first one in the grouping's order is taken. If it writes only updates,
  * the group is taken instead whose parameters were read last, of all that write only updates:
- * these parameters are likely to be in a cache still. Where values are computed again to save memory, a
- * group that frees as many bytes as it takes comes first. Updates that overwrite each other's inputs
+ * these parameters are likely to be in a cache still. Where the plan is to be frugal, a group that
+ * frees as many bytes as it takes comes first. Updates that overwrite each other's inputs
  * form a cycle, which is cut at its first group; plan/entry.c finds that this one's update cannot
  * be in place. */
 #include "codegen/plan/internal.h"
@@ -30,7 +30,6 @@ typedef struct {
   uint32_t *read_at, now; /* by tensor: number of the last group so far that reads it */
   uint32_t *unread;       /* by tensor: groups that read it and have not run */
   bool *begun;            /* by tensor: a piece of it has been written */
-  bool frugal;            /* some definitions are computed again to save memory */
 } order_ctx;
 
 static const neo_group *group_at(const order_ctx *o, uint32_t g) {
@@ -126,11 +125,8 @@ static void find_edges(order_ctx *o) {
     const neo_group *hr = group_at(o, h);
     for (size_t k = 0; k < hr->reads.n; k++)
       add_edges(o, first_link(&o->writers, hr->reads.at[k]), h);
-    for (size_t k = 0; k < hr->members.n; k++) {
-      neo_tensor after = neo_def_at(o->m, hr->members.at[k].def)->after;
-      o->frugal = o->frugal || after.i;
-      add_edges(o, first_link(&o->writers, after), h);
-    }
+    for (size_t k = 0; k < hr->members.n; k++)
+      add_edges(o, first_link(&o->writers, neo_def_at(o->m, hr->members.at[k].def)->after), h);
     for (size_t k = 0; k < hr->roots.n; k++)
       if (neo_map_get(o->updates, hr->roots.at[k].i, NULL))
         add_edges(o, first_link(&o->readers, neo_tensor_at(o->m, hr->roots.at[k])->updates), h);
@@ -200,7 +196,7 @@ static size_t freeing_group(const order_ctx *o, size_t n_left) {
 /* The position of the next group among the n_left remaining ones: one that waits for no other,
  * or, in a cycle, the first. */
 static size_t next_group(const order_ctx *o, size_t n_left) {
-  size_t best = o->frugal ? freeing_group(o, n_left) : n_left;
+  size_t best = o->env->in->frugal ? freeing_group(o, n_left) : n_left;
   uint32_t best_read = 0;
   if (best < n_left)
     return best;

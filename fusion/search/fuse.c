@@ -1,4 +1,5 @@
 /* Groups of a module: which definitions become one kernel (search.h: how they are found). */
+#include "fusion/recurrence.h"
 #include "fusion/search/search.h"
 
 bool neo_fuse_caches(const neo_fuse_options *o) {
@@ -143,6 +144,82 @@ static void fuse_for(neo_module *m, neo_arena *a, const neo_fuse_options *o, con
   emit(&q, out);
 }
 
+neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
+                            const neo_fuse_options *o, neo_grouping *out) {
+  *out = (neo_grouping){.m = m};
+  fuse_for(m, a, o, &(fuse_demand){.program = program}, out, NULL);
+  return NEO_OK;
+}
+
+/* ---- segments of recurrences
+ *
+ * A segment is a program whose results are the slices that it stores. Its groups are needed where the recurrence is,
+ * read what says that an iteration runs, and of rows that run alone add up in the order of their axes. */
+
+typedef struct {
+  neo_module *m;
+  neo_arena *a;
+  neo_fuse_options options;
+  const neo_group *of;
+} segments;
+
+/* alive: where it holds the segment runs; 0: always. */
+static void finish(const segments *x, neo_group *g, neo_expr alive, bool in_order) {
+  for (size_t k = 0; k < x->of->when.n; k++)
+    neo_group_needed_where(x->m, x->a, g, x->of->when.at[k]);
+  if (alive.i)
+    neo_group_read_too(x->m, x->a, g, alive);
+  if (!in_order)
+    return;
+  g->in_order = true;
+  g->form = NULL; /* which says so, too */
+}
+
+static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, neo_expr alive,
+                               bool in_order) {
+  neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n};
+  neo_grouping all;
+  neo_status status = neo_fuse_program(x->m, x->a, &program, &x->options, &all);
+  for (size_t k = 0; k < all.groups.n && !status; k++) {
+    finish(x, &all.groups.at[k], alive, in_order);
+    NEO_PUSH(x->a, &s->groups, all.groups.at[k]);
+  }
+  return status;
+}
+
+static neo_status fuse_tree(const segments *x, const neo_tree *t, neo_expr alive, bool in_order) {
+  neo_status status = NEO_OK;
+  if (t->kind == NEO_TREE_LEAF)
+    return fuse_segment(x, &x->of->recurrence->segments.at[t->leaf.number], alive, in_order);
+  if (t->kind == NEO_TREE_BAND && t->band.rows.first.i)
+    in_order = t->band.rows.range == NEO_BLOCKS_SERIAL;
+  if (t->kind == NEO_TREE_GUARD && neo_recurrence_guard_reads(x->m, t))
+    alive = t->condition;
+  for (size_t k = 0; k < t->children.n && !status; k++)
+    status = fuse_tree(x, t->children.at[k], alive, in_order);
+  return status;
+}
+
+static neo_status fuse_in_group(segments *x, const neo_group *g) {
+  neo_status status = NEO_OK;
+  x->of = g;
+  if (g->recurrence)
+    status = fuse_tree(x, g->recurrence->tree.root, (neo_expr){0}, false);
+  for (size_t k = 0; k < g->loops.n && !status; k++)
+    status = fuse_in_group(x, &g->loops.at[k]);
+  return status;
+}
+
+static neo_status fuse_segments(neo_arena *a, const neo_fuse_options *o, neo_grouping *all) {
+  segments x = {.m = all->m, .a = a, .options = o ? *o : (neo_fuse_options){0}};
+  neo_status status = NEO_OK;
+  x.options.off |=
+      1u << NEO_FUSE_CACHE | 1u << NEO_FUSE_GRID | 1u << NEO_FUSE_COLUMNS | 1u << NEO_FUSE_LOOPS;
+  for (size_t k = 0; k < all->groups.n && !status; k++)
+    status = fuse_in_group(&x, &all->groups.at[k]);
+  return status;
+}
+
 neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o, neo_grouping *out,
                          neo_decisions *decisions) {
   *out = (neo_grouping){.m = m};
@@ -151,13 +228,6 @@ neo_status neo_fuse_with(neo_module *m, neo_arena *a, const neo_fuse_options *o,
     if (neo_group_entry(m, &m->entries.at[k]))
       fuse_for(m, a, o, &(fuse_demand){.entry = (uint32_t)k + 1}, out, decisions);
   return fuse_segments(a, o, out);
-}
-
-neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,
-                            const neo_fuse_options *o, neo_grouping *out) {
-  *out = (neo_grouping){.m = m};
-  fuse_for(m, a, o, &(fuse_demand){.program = program}, out, NULL);
-  return NEO_OK;
 }
 
 neo_status neo_fuse(neo_module *m, neo_arena *a, neo_grouping *out, neo_decisions *decisions) {
