@@ -48,7 +48,7 @@ sed 's/gelu(z\[b, j\])/gelu(z[b, j])*select(rand() < 0.5, 2.0, 0.0) + y[b, j]/' 
 for model in layers residual; do
   all=$(bytes $model.expr)
   small=$(bytes $model.expr --memory=small)
-  [ $((5 * small)) -le "$all" ] || fail "$model: $small of $all bytes"
+  [ $((4 * small)) -le "$all" ] || fail "$model: $small of $all bytes"
   limit=$(($(kept $model.expr) / 2))
   half=$(bytes $model.expr --memory=$limit)
   [ "$half" -gt "$small" ] && [ "$half" -lt "$all" ] || fail "$model: $half bytes of $all, at most $limit are kept"

@@ -185,7 +185,8 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
   best = (double)clamped(best, (double)least, rounds / LEAST_CHUNKS);
   bytes = x.edges * rounds / best + x.slices * best;
   chunk_lengths n = {0};
-  if (target->memory < 0 || bytes > (double)target->memory)
+  /* what fits into a cache is not worth a third pass */
+  if (bytes > (target->memory < 0 ? CACHE_BYTES : (double)target->memory))
     n = two_levels(&x, rounds, (double)least, bytes);
   n.rounds = n.rounds ? n.rounds : (int64_t)best;
   if (neo_expr_is_int(c->m, c->rounds, &exact)) {
