@@ -22,9 +22,10 @@
 typedef struct {
   recompute *r;
   recompute_segment s;
-  bool *marked;  /* of the forward pass, by place: it is copied */
-  bool *again;   /* by tensor */
-  NEO_VEC(neo_tensor) found, kept; /* tensors that are made again; those that their definitions read */
+  bool *marked; /* of the forward pass, by place: it is copied */
+  bool *again;  /* by tensor */
+  NEO_VEC(neo_tensor)
+  found, kept; /* tensors that are made again; those that their definitions read */
 } copying;
 
 /* Is the tensor, which something reads, one of those to be made again? */

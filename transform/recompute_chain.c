@@ -94,7 +94,8 @@ static void find_passes(recompute *r) {
   neo_tensor *roots = NEO_NEW_ARRAY(r->a, neo_tensor, outputs.n + updates.n + 1);
   neo_def *defs;
   for (uint32_t k = 0; k < outputs.n + updates.n; k++)
-    roots[k].i = k < outputs.n ? neo_list_at(m, outputs, k) : neo_list_at(m, updates, k - outputs.n);
+    roots[k].i =
+        k < outputs.n ? neo_list_at(m, outputs, k) : neo_list_at(m, updates, k - outputs.n);
   r->n_order = (uint32_t)neo_module_topo(m, roots, outputs.n + updates.n, r->a, &defs, NULL);
   r->order = defs;
   r->n_forward = (uint32_t)neo_module_topo(m, roots, 1, r->a, &defs, NULL);

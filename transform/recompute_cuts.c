@@ -18,10 +18,10 @@ enum { MOST_CUTS = 160, HALVINGS = 24 };
 typedef struct {
   const recompute_chain *c;
   neo_arena *a;
-  uint32_t n, *at;                   /* cuts: at[0] is 0, at[n - 1] the end */
-  double *seconds, *saved;           /* by cut: of all before it */
-  double *fresh[2];                  /* [q*n + p]: bytes that cross p and are made after q; those not saved */
-  double *cost, *kept, *time;        /* by cut: of the best way to it */
+  uint32_t n, *at;         /* cuts: at[0] is 0, at[n - 1] the end */
+  double *seconds, *saved; /* by cut: of all before it */
+  double *fresh[2];        /* [q*n + p]: bytes that cross p and are made after q; those not saved */
+  double *cost, *kept, *time; /* by cut: of the best way to it */
   uint32_t *from;
   bool *again;
 } cutter;

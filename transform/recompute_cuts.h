@@ -12,7 +12,8 @@
 
 typedef struct { /* a tensor of the forward pass */
   uint32_t made; /* it exists from this cut on */
-  uint32_t last; /* what reads it last and may be computed again comes before this cut; 0: nothing does */
+  uint32_t
+      last; /* what reads it last and may be computed again comes before this cut; 0: nothing does */
   double bytes;
   bool saved; /* the backward pass reads it */
 } recompute_value;

@@ -10,13 +10,14 @@
 #include "transform/recompute_cuts.h"
 
 typedef struct { /* of a tensor */
-  uint32_t made; /* definitions of the forward pass up to its last piece; 0: nothing there makes it, or it
+  uint32_t
+      made; /* definitions of the forward pass up to its last piece; 0: nothing there makes it, or it
                     is there for another reason, as a result of the entry is */
-  bool read;     /* by the backward pass */
-  bool saved;    /* and it is not made of others there, element by element */
-  bool fixed;    /* it is not made again */
-  bool kept;     /* what is made again reads it */
-  double bytes;  /* at the largest sizes */
+  bool read;    /* by the backward pass */
+  bool saved;   /* and it is not made of others there, element by element */
+  bool fixed;   /* it is not made again */
+  bool kept;    /* what is made again reads it */
+  double bytes; /* at the largest sizes */
 } recompute_tensor;
 
 typedef struct {
@@ -24,13 +25,13 @@ typedef struct {
   neo_arena *a;
   neo_prover *p;
   const neo_profile *profile;
-  uint32_t entry;          /* place in m->entries */
-  const neo_def *forward;  /* what the entry's first result needs, producers first */
+  uint32_t entry;         /* place in m->entries */
+  const neo_def *forward; /* what the entry's first result needs, producers first */
   uint32_t n_forward;
-  const neo_def *order;    /* what it needs, producers first */
+  const neo_def *order; /* what it needs, producers first */
   uint32_t n_order;
-  bool *is_forward;        /* by definition */
-  bool *recurs;            /* by definition */
+  bool *is_forward;         /* by definition */
+  bool *recurs;             /* by definition */
   recompute_tensor *tensor; /* by id */
 } recompute;
 

@@ -8,13 +8,14 @@
 typedef struct {
   int layers;
   const char *sizes, *rows; /* declarations of sizes; the extent of an axis */
-  const char *step;         /* the end of a layer, of the sum acc0; %d and %d are z[k-1] and z[k-3] */
+  const char *step; /* the end of a layer, of the sum acc0; %d and %d are z[k-1] and z[k-3] */
   const char *entries;
 } chain;
 
 static void add_layer(neo_str *s, const chain *c, int k) {
   int far = k > 3 ? k - 3 : 0;
-  neo_str_addf(s, "def z%d[i: %s, j: 4] =\n  sum[l: 4] z%d[i, l] * w[]\n  then ", k, c->rows, k - 1);
+  neo_str_addf(s, "def z%d[i: %s, j: 4] =\n  sum[l: 4] z%d[i, l] * w[]\n  then ", k, c->rows,
+               k - 1);
   for (const char *p = c->step; *p; p++)
     if (*p == '<')
       neo_str_addf(s, "z%d[i, j]", far);
@@ -39,7 +40,8 @@ static const char *text_of_chain(const chain *c) {
                c->layers);
   neo_str_addf(&s, "def d%d[i: %s, j: 4] = 2.0f64 * z%d[i, j]\n", c->layers, c->rows, c->layers);
   for (int k = c->layers - 1; k > 0; k--)
-    neo_str_addf(&s, "def d%d[i: %s, j: 4] =\n  sum[l: 4] d%d[i, l] * w[]\n  then acc0 * z%d[i, j]\n",
+    neo_str_addf(&s,
+                 "def d%d[i: %s, j: 4] =\n  sum[l: 4] d%d[i, l] * w[]\n  then acc0 * z%d[i, j]\n",
                  k, c->rows, k + 1, k);
   neo_str_addf(&s, "def g[] = sum[i: %s, j: 4] d1[i, j] * z0[i, j]\n", c->rows);
   neo_str_addf(&s, "def u[] = w[] - 0.01f64 * g[]\n%s", c->entries);
