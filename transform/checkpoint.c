@@ -37,6 +37,7 @@
 #include <math.h>
 
 enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loop around them */
 
 /* ---- what entries need */
 
@@ -156,14 +157,27 @@ static int64_t clamped(double x, double least, double most_of_them) {
   return (int64_t)(x < least ? least : x);
 }
 
-/* Chunks of chunks, where these take much less: edges*T/(J*L) + edges*L + slices*J bytes are least at these. */
-static chunk_lengths two_levels(const chunk_price *x, double rounds, double least, double bytes) {
-  double j = pow(x->edges * sqrt(rounds) / x->slices, 2.0 / 3), l;
-  j = (double)clamped(j, least, rounds / (LEAST_CHUNKS * LEAST_CHUNKS));
-  l = (double)clamped(sqrt(rounds / j), LEAST_CHUNK, rounds / j / LEAST_CHUNKS);
-  double two = x->edges * (rounds / (j * l) + l) + x->slices * j;
-  bool pays = j >= least && rounds / (j * l) >= LEAST_CHUNKS && two < 0.75 * bytes;
-  return pays ? (chunk_lengths){(int64_t)j, (int64_t)l} : (chunk_lengths){0};
+static bool is_small(const checkpoints *c) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < c->n_order; k++)
+    n += c->def[c->order[k]].kind == CHECKPOINT_RUNS;
+  return n <= MOST_IN_TWO_LEVELS;
+}
+
+/* Chunks of chunks, where these take much less than so many bytes and divide the rounds:
+ * edges*T/(J*L) + edges*L + slices*J bytes are least at these J and L. */
+static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double least,
+                                double bytes) {
+  int64_t rounds, j, l;
+  if (!neo_expr_is_int(c->m, c->rounds, &rounds) || !is_small(c))
+    return (chunk_lengths){0};
+  double t = (double)rounds, best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
+  j = divisor_near(rounds, clamped(best, least, t / (LEAST_CHUNKS * LEAST_CHUNKS)));
+  l = divisor_near(rounds / j,
+                   clamped(sqrt(t / (double)j), LEAST_CHUNK, t / (double)j / LEAST_CHUNKS));
+  double two = x->edges * (double)(rounds / (j * l) + l) + x->slices * (double)j;
+  bool pays = rounds % (j * l) == 0 && rounds / (j * l) >= LEAST_CHUNKS && two < 0.75 * bytes;
+  return pays ? (chunk_lengths){j, l} : (chunk_lengths){0};
 }
 
 static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
@@ -187,13 +201,11 @@ static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
   chunk_lengths n = {0};
   /* what fits into a cache is not worth a third pass */
   if (bytes > (target->memory < 0 ? CACHE_BYTES : (double)target->memory))
-    n = two_levels(&x, rounds, (double)least, bytes);
-  n.rounds = n.rounds ? n.rounds : (int64_t)best;
-  if (neo_expr_is_int(c->m, c->rounds, &exact)) {
-    n.rounds = divisor_near(exact, n.rounds);
-    n.chunks = n.chunks ? divisor_near((exact + n.rounds - 1) / n.rounds, n.chunks) : 0;
-  }
-  return n;
+    n = two_levels(c, &x, (double)least, bytes);
+  if (n.rounds)
+    return n;
+  bool known = neo_expr_is_int(c->m, c->rounds, &exact);
+  return (chunk_lengths){known ? divisor_near(exact, (int64_t)best) : (int64_t)best, 0};
 }
 
 /* ---- the rounds at hand */
