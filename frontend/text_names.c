@@ -46,27 +46,32 @@ static int rank_of(const neo_ast_var *v) {
   return v->indexed ? (int)v->axes.n : NEO_RANK_UNKNOWN;
 }
 
+/* The function of the language that is called; null: one of the text or of a module. */
+static const neo_builtin *builtin_of(const walker *w, const neo_ast_path *path) {
+  const char *name = path->n == 1 ? path->at[0].text : NULL;
+  return name && !neo_map_get(&w->top, key_of(name), NULL) ? neo_builtin_find(name) : NULL;
+}
+
 /* Conversions take whole tensors as well: y = bf16(X). */
-static bool takes_elements(const neo_ast_expr *call) {
-  const char *name = call->u.ref.path.n == 1 ? call->u.ref.path.at[0].text : NULL;
-  const neo_builtin *row = name ? neo_builtin_find(name) : NULL;
+static bool takes_elements(const walker *w, const neo_ast_expr *call) {
+  const neo_builtin *row = builtin_of(w, &call->u.ref.path);
   return row && row->op != NEO_OP_CAST;
 }
 
 /* What is no name, call or slice by itself is an element: arithmetic is of elements. */
-static bool is_element(const neo_ast_expr *e) {
+static bool is_element(const walker *w, const neo_ast_expr *e) {
   if (!e || e->kind != NEO_AST_REF)
     return e != NULL;
   for (uint32_t k = 0; k < e->u.ref.subs.n; k++)
     if (!e->u.ref.subs.at[k].expr)
       return false;
-  return e->u.ref.has_subs || (e->u.ref.has_args && takes_elements(e));
+  return e->u.ref.has_subs || (e->u.ref.has_args && takes_elements(w, e));
 }
 
 /* A name without brackets is a scalar where its value is an element. */
-static int defined_rank(const neo_ast_stmt *s) {
+static int defined_rank(const walker *w, const neo_ast_stmt *s) {
   const neo_ast_var *target = &s->u.define.target;
-  bool scalar = !target->indexed && !s->u.define.region && is_element(s->u.define.value);
+  bool scalar = !target->indexed && !s->u.define.region && is_element(w, s->u.define.value);
   return scalar && !s->u.define.more.n ? 0 : rank_of(target);
 }
 
@@ -85,7 +90,7 @@ static void note_imports(walker *w, const neo_ast_stmt *s) {
   }
 }
 
-static void note(walker *w, const neo_ast_stmt *s) {
+static void note_declared(walker *w, const neo_ast_stmt *s) {
   const char *word = neo_ast_stmt_word(s->kind);
   switch (s->kind) {
   case NEO_AST_IMPORT:
@@ -108,11 +113,6 @@ static void note(walker *w, const neo_ast_stmt *s) {
   case NEO_AST_GRAPH:
     declare_name(w, word, &s->u.graph.name);
     break;
-  case NEO_AST_DEFINE:
-    define(w, &s->u.define.target.name, defined_rank(s));
-    for (uint32_t k = 0; k < s->u.define.more.n; k++)
-      define(w, &s->u.define.more.at[k], NEO_RANK_UNKNOWN);
-    break;
   case NEO_AST_OUTPUT:
     declare(w, word, s->u.output.entry.text ? s->u.output.entry.text : "forward");
     break;
@@ -122,6 +122,14 @@ static void note(walker *w, const neo_ast_stmt *s) {
   default:
     break;
   }
+}
+
+static void note_defined(walker *w, const neo_ast_stmt *s) {
+  if (s->kind != NEO_AST_DEFINE)
+    return;
+  define(w, &s->u.define.target.name, defined_rank(w, s));
+  for (uint32_t k = 0; k < s->u.define.more.n; k++)
+    define(w, &s->u.define.more.at[k], NEO_RANK_UNKNOWN);
 }
 
 /* ---- reading */
@@ -218,8 +226,7 @@ static void walk_ref(walker *w, const neo_ast_expr *e) {
   r.subscript = w->subscript;
   w->subscript = false;
   read_path(w, &e->u.ref.path, r);
-  const char *name = e->u.ref.path.at[0].text;
-  w->elements = elements && name && neo_builtin_find(name);
+  w->elements = elements && builtin_of(w, &e->u.ref.path);
   for (uint32_t k = 0; k < e->u.ref.args.n; k++)
     walk(w, e->u.ref.args.at[k].value);
   w->elements = true;
@@ -286,7 +293,7 @@ static void walk_bind(walker *w, const neo_ast_var *v, const neo_ast_expr *value
   bool elements = w->elements;
   walk_type(w, &v->type);
   bind_axes(w, &v->axes);
-  w->elements = v->indexed || is_element(value);
+  w->elements = v->indexed || is_element(w, value);
   if (value)
     walk(w, value);
   w->elements = elements;
@@ -420,7 +427,9 @@ neo_text_names *neo_text_names_of(neo_arena *a, const neo_ast_file *file) {
   neo_map_init(&w.top, a);
   neo_map_init(&w.read_at, a);
   for (uint32_t k = 0; k < file->stmts.n; k++)
-    note(&w, file->stmts.at[k]);
+    note_declared(&w, file->stmts.at[k]);
+  for (uint32_t k = 0; k < file->stmts.n; k++)
+    note_defined(&w, file->stmts.at[k]);
   for (uint32_t k = 0; k < file->stmts.n; k++)
     walk_top(&w, file->stmts.at[k]);
   return w.out;

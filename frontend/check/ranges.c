@@ -101,6 +101,15 @@ static void look_names(void *ctx, const neo_ast_expr *e) {
   neo_ast_children(e, look_names, ctx);
 }
 
+/* A function that does not exist says nothing of `..`: that is what is wrong then. */
+static void look_unknown(void *ctx, const neo_ast_expr *e) {
+  pack_look *p = ctx;
+  neo_sym *fn;
+  bool call = e->kind == NEO_AST_REF && e->u.ref.has_args && !neo_call_is(p->f->in, e, &fn);
+  p->reported = p->reported || (call && neo_builtin_missing(p->f, e));
+  neo_ast_children(e, look_unknown, ctx);
+}
+
 static void name_pack(neo_frame *f) {
   f->has_pack = true;
   for (uint32_t k = 0; k < f->n_pack; k++)
@@ -128,6 +137,8 @@ bool neo_ranges_pack(neo_frame *f, const neo_ast_axes *left, const neo_ast_expr 
     p.found = true;
   }
   if (!p.found) {
+    if (!p.reported)
+      look_unknown(&p, e);
     if (!p.reported && !neo_pack_is_apart(f->in))
       NEO_ERR(f->in, at, PACK_UNKNOWN, "..");
     return false;

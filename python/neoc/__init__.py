@@ -25,9 +25,9 @@ from .compiler import check, compile, format, load, set_threads
 from .errors import (ArgumentError, CacheError, Cancelled, CompileError, CompileWarning,
                      Diagnostic, DTypeError, FileError, GradientError, NeoError, RangeError,
                      ShapeError, StateError, UnknownName, Unsupported)
+from .names import MODULES as _MODULES
+from .names import NAMES as _TRACED
 from .op import Op, op
-from .trace.names import MODULES as _MODULES
-from .trace.names import NAMES as _TRACED
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ def _what(op: Op, given: int, named: Sequence[str]) -> str:
 def misfit(op: Op, given: int, named: Sequence[str]) -> str:
     """The message of a call with arguments that are too few, too many, or unknown."""
     what = _what(op, given, named)
-    unbound = unbound_names(op._text)
+    unbound = unbound_names(op._written)
     hint = unbound_hint(k for k in op.arguments if k in unbound and k not in named)
     takes = f"{op.__name__}() {what}{'' if what.endswith('?') else ';'} it takes {op.signature}"
     return takes + (f"\n{hint}" if hint else "")

@@ -8,26 +8,37 @@ function of the text that is called with an index.
 
 from __future__ import annotations
 
+import operator
 import re
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
 from . import checks
 from .errors import ArgumentError, GradientError
-from .text import Argument
+from .text import AMBIGUOUS, Argument, functions_of, inner_of, renamed
 
 if TYPE_CHECKING:
     from .op import Axes, Op
 
 
 class _Writer:
-    """A text that grows by lines, with names that it does not have yet."""
+    """A text that grows by lines, with names that it does not have yet.
+
+    Lines that are added subscript and call, where a scalar of the name `mean`, or a tensor `grad`
+    would not be what is meant: these have other names in the text, and arguments and results know
+    them (text.inner_of)."""
 
     def __init__(self, op: Op) -> None:
-        self.lines = op._text.rstrip("\n").split("\n")
         self.names = set(re.findall(r"[A-Za-z_]\w*", op._text)) | set(op.arguments)
-        self.names |= {e for a in op._arguments for e in a.extents}
-        self.fallbacks = dict(op._fallbacks)
-        self.reads = op._index_reads
+        self.names |= {e for a in op._arguments for e in a.extents} | AMBIGUOUS
+        others = {name: self.fresh(name) for name in sorted(_ambiguous(op))}
+        self.text = renamed(op._text, others).rstrip("\n") if others else op._text.rstrip("\n")
+        self.lines = self.text.split("\n")
+        self.arguments, self.results = ([_renamed(a, others) for a in tensors]
+                                        for tensors in (op._arguments, op._results))
+        self.fallbacks = {k: (others.get(name, name), others.get(like, like), lenient)
+                          for k, (name, like, lenient) in op._fallbacks.items()}
+        self.reads = [(others.get(index, index), others.get(of, of), d)
+                      for index, of, d in op._index_reads]
 
     def fresh(self, name: str) -> str:
         name = re.sub(r"\W", "_", name)
@@ -45,30 +56,54 @@ class _Writer:
         self.fallbacks[len(self.lines)] = (name, wrt, lenient)
         self.add(f"{name} = grad({of}, {wrt}{f', seed = {seed}' if seed else ''})")
 
+    def find_fallbacks(self) -> None:
+        """Finds the lines that ask for gradients where lines have moved."""
+        asked, self.fallbacks = self.fallbacks.values(), {}
+        for name, like, lenient in asked:
+            for k, line in enumerate(self.lines):
+                if line.lstrip().startswith(f"{name} = grad("):
+                    self.fallbacks[k] = (name, like, lenient)
+
     def done(self, op: Op, arguments: Sequence[Argument], results: Sequence[Argument]) -> Op:
-        return type(op)._derived("\n".join(self.lines), arguments, results, op._types,
+        made = type(op)._derived("\n".join(self.lines), arguments, results, op._types,
                                  op._options, op._threads, self.fallbacks, self.reads)
+        made._written = op._written
+        return made
+
+
+def _ambiguous(op: Op) -> set[str]:
+    """Names of tensors of the text that are names of reducers and functions, too."""
+    found = {inner_of(a) for a in (*op._arguments, *op._results)} | functions_of(op._text)
+    found &= AMBIGUOUS
+    left = r"(?:^|[;{}])[ \t]*(?:\w+[ \t]*,[ \t]*)*%s[ \t]*(?:[,:\[][^\n=]*)?=(?!=)"
+    return found | {name for name in AMBIGUOUS - found
+                    if name in op._text and re.search(left % name, op._text, re.MULTILINE)}
+
+
+def _renamed(a: Argument, others: Mapping[str, str]) -> Argument:
+    name = inner_of(a)
+    return a._replace(inner=others[name]) if name in others else a
 
 
 _ARGNUMS = "a number or name of an argument, or a sequence of these"
 
 
-def _chosen(op: Op, where: str, argnums: Axes | None) -> list[Argument]:
+def _chosen(w: _Writer, op: Op, where: str, argnums: Axes | None) -> list[Argument]:
     """The arguments that argnums means; those that are not static if it is None."""
     if argnums is None:
-        return [a for a in op._arguments if not a.static]
+        return [a for a in w.arguments if not a.static]
     where = f"{op.__name__}.{where}(): argnums"
     if isinstance(argnums, (bytes, dict)):
         raise checks.wrong_type(where, _ARGNUMS, argnums)
     many = list(argnums) if isinstance(argnums, Iterable) and not isinstance(argnums, str) \
         else [argnums]
-    chosen = [_argument(op, where, k) for k in many]
+    chosen = [w.arguments[_argument(op, where, k)] for k in many]
     if not chosen:
         raise checks.wrong_value(where, "at least one argument", argnums)
     return chosen
 
 
-def _argument(op: Op, where: str, which: int | str) -> Argument:
+def _argument(op: Op, where: str, which: int | str) -> int:
     names = op.arguments
     if isinstance(which, str) and which in names:
         which = names.index(which)
@@ -76,10 +111,10 @@ def _argument(op: Op, where: str, which: int | str) -> Argument:
         raise checks.wrong_type(where, _ARGNUMS, which)
     if isinstance(which, str) or not -len(names) <= which < len(names):
         raise GradientError(f"{where}: {which!r} is no argument of {op!r}")
-    chosen = op._arguments[which]
-    if chosen.static:
-        raise GradientError(f"{where}: '{chosen.name}' is static, so it has no gradient")
-    return chosen
+    place = operator.index(which)
+    if op._arguments[place].static:
+        raise GradientError(f"{where}: '{names[place]}' is static, so it has no gradient")
+    return place
 
 
 def _at(rank: int | None) -> str:
@@ -93,17 +128,17 @@ def _like(a: Argument, name: str) -> Argument:
 
 def grad(op: Op, argnums: Axes) -> Op:
     """See Op.grad."""
-    chosen = _chosen(op, "grad", argnums)
+    w = _Writer(op)
+    chosen = _chosen(w, op, "grad", argnums)
     if len(op._results) != 1 or op._results[0].rank not in (0, None):
         raise GradientError(f"grad needs one result that is a scalar, {op!r} has others; "
                             "use vjp, or sum the result")
-    w = _Writer(op)
     results = []
     for a in chosen:
         name = w.fresh(f"grad_{a.name}")
-        w.gradient(name, op.results[0], a.name, None, False)
+        w.gradient(name, inner_of(w.results[0]), inner_of(a), None, False)
         results.append(_like(a, name))
-    return w.done(op, op._arguments, results)
+    return w.done(op, w.arguments, results)
 
 
 def _sum_of(w: _Writer, name: str, parts: Sequence[str], rank: int | None) -> None:
@@ -121,7 +156,7 @@ def _inner(w: _Writer, x: str, y: str, rank: int | None) -> str:
 def _joined(w: _Writer, results: Sequence[Argument], seeds: Sequence[str]) -> str:
     """The sum of the products of float results with their seeds, a scalar: its gradient is that of
     all results at once. Conversions, as results may have different types."""
-    parts = [_inner(w, r.name, d, r.rank) for r, d in zip(results, seeds)]
+    parts = [_inner(w, inner_of(r), d, r.rank) for r, d in zip(results, seeds)]
     name = w.fresh("joined")
     w.add(f"{name} = " + " + ".join(f"f64({p})" for p in parts))
     return name
@@ -131,42 +166,42 @@ def vjp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
     """See Op.vjp. floats: whether all results are known to be floats; then there is one gradient
     for each argument instead of one for each pair."""
     w = _Writer(op)
-    seeds = [_like(r, w.fresh(f"d_{r.name}")) for r in op._results]
-    pairs = [(r.name, d.name) for r, d in zip(op._results, seeds)]
+    seeds = [_like(r, w.fresh(f"d_{r.name}")) for r in w.results]
+    pairs = [(inner_of(r), d.name) for r, d in zip(w.results, seeds)]
     if floats and len(pairs) > 1:
-        pairs = [(_joined(w, op._results, [d.name for d in seeds]), "")]
+        pairs = [(_joined(w, w.results, [d.name for d in seeds]), "")]
     results = []
-    for a in _chosen(op, "vjp", argnums):
+    for a in _chosen(w, op, "vjp", argnums):
         name = w.fresh(f"grad_{a.name}")
         parts = [name] if len(pairs) == 1 else [w.fresh(f"{name}_{r.name}") for r in op._results]
         for part, (of, seed) in zip(parts, pairs):
-            w.gradient(part, of, a.name, seed, argnums is None)
+            w.gradient(part, of, inner_of(a), seed, argnums is None)
         if len(parts) > 1:
             _sum_of(w, name, parts, a.rank)
         results.append(_like(a, name))
-    return w.done(op, (*op._arguments, *seeds), results)
+    return w.done(op, (*w.arguments, *seeds), results)
 
 
 def jvp(op: Op, argnums: Axes | None, floats: bool = False) -> Op:
     """See Op.jvp; floats: as of vjp."""
     w = _Writer(op)
-    chosen = _chosen(op, "jvp", argnums)
+    chosen = _chosen(w, op, "jvp", argnums)
     tangents = [_like(a, w.fresh(f"t_{a.name}")) for a in chosen]
-    zeros = [w.fresh(f"z_{r.name}") for r in op._results]
-    for r, zero in zip(op._results, zeros):
-        w.add(f"{zero}{_at(r.rank)} = stop(0*{r.name}{_at(r.rank)})")
+    zeros = [w.fresh(f"z_{r.name}") for r in w.results]
+    for r, zero in zip(w.results, zeros):
+        w.add(f"{zero}{_at(r.rank)} = stop(0*{inner_of(r)}{_at(r.rank)})")
     if floats and len(zeros) > 1:
-        along = _along(w, _joined(w, op._results, zeros), "", chosen, tangents, argnums is None)
+        along = _along(w, _joined(w, w.results, zeros), "", chosen, tangents, argnums is None)
         sums = [along]*len(zeros)
     else:
-        sums = [_along(w, r.name, zero, chosen, tangents, argnums is None)
-                for r, zero in zip(op._results, zeros)]
+        sums = [_along(w, inner_of(r), zero, chosen, tangents, argnums is None)
+                for r, zero in zip(w.results, zeros)]
     results = []
-    for r, zero, along in zip(op._results, zeros, sums):
+    for r, zero, along in zip(w.results, zeros, sums):
         name = w.fresh(f"t_{r.name}")
         w.gradient(name, along, zero, None, argnums is None)
         results.append(_like(r, name))
-    return w.done(op, (*op._arguments, *tangents), results)
+    return w.done(op, (*w.arguments, *tangents), results)
 
 
 def _along(w: _Writer, of: str, seed: str, chosen: Sequence[Argument],
@@ -175,7 +210,7 @@ def _along(w: _Writer, of: str, seed: str, chosen: Sequence[Argument],
     parts = []
     for a, t in zip(chosen, tangents):
         g = w.fresh(f"g_{of}_{a.name}")
-        w.gradient(g, of, a.name, seed, lenient)
+        w.gradient(g, of, inner_of(a), seed, lenient)
         parts.append(_inner(w, g, t.name, a.rank))
     name = w.fresh(f"along_{of}")
     w.add(f"{name} = " + (" + ".join(f"f64({p})" for p in parts) if len(parts) > 1 else parts[0]))
@@ -236,36 +271,40 @@ def _place(where: str, name: str, rank: int | None, axis: int) -> int:
     return axis if rank is None else axis % (rank + 1)
 
 
-def _index(name: str, rank: int) -> list[str]:
-    return [f"{name}_{d}" for d in range(rank)]
+def _index(w: _Writer, name: str, rank: int) -> list[str]:
+    return [w.fresh(f"{name}_{d}") for d in range(rank)]
 
 
 def _around(w: _Writer, name: str, rank: int | None, axis: int) -> tuple[list[str], list[str]]:
     """The other subscripts of a tensor, those before the axis and those behind it."""
     if rank is not None:
-        rest = _index(w.fresh(f"{name}_i"), rank)
+        rest = _index(w, f"{name}_i", rank)
         return rest[:axis], rest[axis:]
     if axis >= 0:
-        return _index(w.fresh(f"{name}_i"), axis), [".."]
-    return [".."], _index(w.fresh(f"{name}_i"), -axis - 1)
+        return _index(w, f"{name}_i", axis), [".."]
+    return [".."], _index(w, f"{name}_i", -axis - 1)
 
 
 def _moved(w: _Writer, a: Argument, axis: int) -> str:
     """The batched argument with its axis in front."""
+    name = inner_of(a)
     if axis == 0:
-        return a.name
+        return name
     front, batch = w.fresh(f"{a.name}_b"), w.fresh("b")
     before, behind = _around(w, a.name, a.rank, axis)
     w.add(f"{front}[{', '.join([batch] + before + behind)}] = "
-          f"{a.name}[{', '.join(before + [batch] + behind)}]")
+          f"{name}[{', '.join(before + [batch] + behind)}]")
     return front
 
 
-def _parameter(a: Argument, w: _Writer) -> str:
+def _parameter(w: _Writer, a: Argument) -> tuple[str, str]:
+    """A parameter, and the line that names an element: that is no tensor, of which there are
+    gradients, until it has a name."""
     if a.rank == 0:
-        return f"{a.name}_element"
-    inside = ".." if a.rank is None else ", ".join(_index(w.fresh(f"{a.name}_n"), a.rank))
-    return f"{a.name}[{inside}]"
+        element = w.fresh(f"{a.name}_element")
+        return element, f"{inner_of(a)} = {element}\n"
+    inside = ".." if a.rank is None else ", ".join(_index(w, f"{a.name}_n", a.rank))
+    return f"{inner_of(a)}[{inside}]", ""
 
 
 def _lifted(w: _Writer, r: Argument, call: str, batch: str, axis: int) -> list[str]:
@@ -273,25 +312,25 @@ def _lifted(w: _Writer, r: Argument, call: str, batch: str, axis: int) -> list[s
     that of the call's result, which decides what `..` is where that comes last."""
     place = _place("vmap(): out_axes", r.name, r.rank, axis)
     before, behind = _around(w, r.name, r.rank, place)
-    left = ", ".join(before + [batch] + behind)
+    name, left = inner_of(r), ", ".join(before + [batch] + behind)
     if r.rank is not None:
         rest = before + behind
-        return [f"{r.name}[{left}] = {call}" + (f"[{', '.join(rest)}]" if rest else "")]
+        return [f"{name}[{left}] = {call}" + (f"[{', '.join(rest)}]" if rest else "")]
     if place == 0:
-        return [f"{r.name}[{left}] = {call}[..]"]
+        return [f"{name}[{left}] = {call}[..]"]
     front = w.fresh(f"{r.name}_b")
     return [f"{front}[{batch}, ..] = {call}[..]",
-            f"{r.name}[{left}] = {front}[{', '.join([batch] + before + behind)}]"]
+            f"{name}[{left}] = {front}[{', '.join([batch] + before + behind)}]"]
 
 
 def _calls(w: _Writer, op: Op, axes: Sequence[int | None], batch: str) -> str:
     """The arguments of the calls: slices of those that have the batch."""
     made = []
-    for a, axis in zip(op._arguments, axes):
+    for a, axis in zip(w.arguments, axes):
         if a.static:
             continue
         if axis is None:
-            made.append(a.name)
+            made.append(inner_of(a))
             continue
         front = _moved(w, a, _place(f"{op.__name__}.vmap(): in_axes", a.name, a.rank, axis))
         made.append(f"{front}[{batch}]" if a.rank == 0 else f"{front}[{batch}, ..]")
@@ -302,46 +341,34 @@ def vmap(op: Op, in_axes: int | None | Sequence[int | None], out_axes: int) -> O
     """See Op.vmap."""
     from .compiler import format
     axes, out_axes = _axes_of(op, in_axes), _out_axis(op, out_axes)
-    text = format(op._text)
     w = _Writer(op)
-    w.lines, w.fallbacks = [], {}
-    parts = _statements(text)
-    body = "\n".join(s for s in parts if not _TOP.match(s))
-    w.lines += "\n".join(s for s in parts if _TOP.match(s)).split("\n")
-    # An element is no tensor, of which there are gradients, until it has a name.
-    named = [f"{a.name} = {a.name}_element" for a in op._arguments if a.rank == 0 and not a.static]
-    body = "\n".join(named + [body])
-    parameters = ", ".join(_parameter(a, w) for a in op._arguments if not a.static)
+    parts = _statements(format(w.text))
+    w.lines = "\n".join(s for s in parts if _TOP.match(s)).split("\n")
+    parameters = [_parameter(w, a) for a in w.arguments if not a.static]
+    body = "".join(named for _, named in parameters) + "\n".join(
+        s for s in parts if not _TOP.match(s))
     batch = w.fresh("b")
-    functions = [w.fresh(f"each_{r.name}") for r in op._results]
-    for f, r in zip(functions, op._results):
-        w.lines += f"fn {f}({parameters}) -> {r.name} {{\n{body}\n}}".split("\n")
+    functions = [w.fresh(f"each_{r.name}") for r in w.results]
+    for f, r in zip(functions, w.results):
+        head = f"fn {f}({', '.join(p for p, _ in parameters)}) -> {inner_of(r)} {{"
+        w.lines += f"{head}\n{body}\n}}".split("\n")
     call = _calls(w, op, axes, batch)
-    for f, r in zip(functions, op._results):
+    for f, r in zip(functions, w.results):
         for line in _lifted(w, r, f"{f}({call})", batch, out_axes):
             w.add(line)
-    _find_fallbacks(w, op)
-    w.reads = tuple((index, of, _moved_dimension(op, axes, of, d))
-                    for index, of, d in op._index_reads)
-    grown = [_grown(a, axis, batch) for a, axis in zip(op._arguments, axes)]
-    return w.done(op, grown, [_grown(r, out_axes, batch) for r in op._results])
+    w.find_fallbacks()
+    w.reads = [(index, of, _moved_dimension(w, axes, of, d)) for index, of, d in w.reads]
+    grown = [_grown(a, axis, batch) for a, axis in zip(w.arguments, axes)]
+    return w.done(op, grown, [_grown(r, out_axes, batch) for r in w.results])
 
 
-def _find_fallbacks(w: _Writer, op: Op) -> None:
-    """The lines that ask for gradients, which are in the functions now."""
-    for name, like, lenient in op._fallbacks.values():
-        for k, line in enumerate(w.lines):
-            if line.lstrip().startswith(f"{name} = grad("):
-                w.fallbacks[k] = (name, like, lenient)
-
-
-def _moved_dimension(op: Op, axes: Sequence[int | None], name: str, d: int) -> int:
+def _moved_dimension(w: _Writer, axes: Sequence[int | None], name: str, d: int) -> int:
     """Where dimension d of an argument is once the batch has its axis."""
-    k = op.arguments.index(name)
+    k = [inner_of(a) for a in w.arguments].index(name)
     axis = axes[k]
     if axis is None:
         return d
-    place = _place("vmap(): in_axes", name, op._arguments[k].rank, axis)
+    place = _place("vmap(): in_axes", name, w.arguments[k].rank, axis)
     return d + 1 if 0 <= place <= d else d
 
 
@@ -354,4 +381,4 @@ def _grown(a: Argument, axis: int | None, batch: str) -> Argument:
     at = len(parts) + 1 + axis if axis < 0 else axis
     form = f"{a.name}[{', '.join(parts[:at] + [batch] + parts[at:])}]"
     extents = (*a.extents[:at], "", *a.extents[at:]) if a.extents else ()
-    return Argument(a.name, None if a.rank is None else a.rank + 1, a.static, form, extents)
+    return a._replace(rank=None if a.rank is None else a.rank + 1, form=form, extents=extents)

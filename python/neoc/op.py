@@ -35,9 +35,8 @@ from .compiler import (check_explained, checked_options, diagnostics_of, explana
 from .errors import (ArgumentError, CompileError, Diagnostic, DTypeError, FileError, NeoError,
                      ShapeError, error_of)
 from .programs import program_of
-from .retell import TYPES, retold, warnings_of
 from .text import (PATH, Argument, Key, Module, Names, Plan, check_declares, check_known,
-                   form_of, index_reads, input_line, rank_of, read_names, size_lines,
+                   form_of, index_reads, inner_of, input_line, rank_of, read_names, size_lines,
                    static_line, take_inputs, types_of, with_inputs, zeros_line)
 
 TYPE_CHECKING = False  # typing is for checkers alone: its import takes longer than ours
@@ -104,9 +103,8 @@ class Op(_core.Op):
         arguments = _in_order(text, arguments, order)
         results = self._results_of(text, names, wanted)
         body = self._imports_of(names) + text
-        reads = tuple(index_reads(text, [a.name for a in arguments]))
         chosen = {**types_of(kinds, arguments), **types_of(types, arguments)}
-        self._setup(body, tuple(arguments), results, chosen, words, threads, {}, reads)
+        self._setup(body, tuple(arguments), results, chosen, words, threads, {})
 
     # ---- making
 
@@ -143,9 +141,9 @@ class Op(_core.Op):
     def _setup(self, text: str, arguments: tuple[Argument, ...], results: tuple[Argument, ...],
                types: Mapping[str, str], options: tuple[str, ...], threads: int,
                fallbacks: Mapping[int, tuple[str, str, bool]],
-               reads: Sequence[tuple[str, str, int]]) -> None:
-        self._text = text
-        self._index_reads = tuple(reads)
+               reads: Sequence[tuple[str, str, int]] | None = None) -> None:
+        self._text = self._written = text
+        self._reads = reads
         self._arguments = arguments
         self._results = results
         self._types = dict(types)
@@ -162,9 +160,10 @@ class Op(_core.Op):
                  types: Mapping[str, str] | None = None, options: tuple[str, ...] = (),
                  threads: int = 0,
                  fallbacks: Mapping[int, tuple[str, str, bool]] | None = None,
-                 reads: Sequence[tuple[str, str, int]] = ()) -> Op:
+                 reads: Sequence[tuple[str, str, int]] | None = ()) -> Op:
         """An operator from a text whose names are known. ``reads``: (index array, what it
-        subscripts, dimension), for the bounds of index arrays (text.index_reads)."""
+        subscripts, dimension), for the bounds of index arrays (text.index_reads); None: as the
+        text has them."""
         made = cls.__new__(cls)
         made._setup(text, tuple(arguments), tuple(results), types or {}, options, threads,
                     fallbacks or {}, reads)
@@ -172,21 +171,28 @@ class Op(_core.Op):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self._text, self._arguments, self._results, self._types, self._options,
-                          self._threads, self._fallbacks, self._index_reads)
+                          self._threads, self._fallbacks, self._reads)
+
+    @property
+    def _index_reads(self) -> Sequence[tuple[str, str, int]]:
+        """Few calls need them."""
+        if self._reads is None:
+            self._reads = index_reads(self._text, map(inner_of, self._arguments))
+        return self._reads
 
     # ---- compiling
 
     def _part_line(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if part[0] == "static":
-            return static_line(a.name, part[1])
+            return static_line(inner_of(a), part[1])
         word = self._types.get(a.name)
         if part[0] == "array":
             self._check_part(a, part, word)
             bound = "" if word else self._bound_of(a, part, key, plan)
-            return input_line(a.name, part[2], (word or part[1]) + bound)
+            return input_line(inner_of(a), part[2], (word or part[1]) + bound)
         if word is None:
             word = plan.word_of(part[0], key)
-        return input_line(a.name, (), word)
+        return input_line(inner_of(a), (), word)
 
     def _check_part(self, a: Argument, part: tuple[Any, ...], word: str | None) -> None:
         if a.rank is not None and a.rank != len(part[2]):
@@ -198,13 +204,14 @@ class Op(_core.Op):
     def _bound_of(self, a: Argument, part: tuple[Any, ...], key: Key, plan: Plan) -> str:
         if part[1] in arrays.FLOATS or part[1] == "bool":
             return ""
-        if a.name in plan.asked:
-            return f" < {plan.asked[a.name]}"
+        own = inner_of(a)
+        if own in plan.asked:
+            return f" < {plan.asked[own]}"
         if not plan.bounded:
             return ""
-        shapes = {b.name: p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
+        shapes = {inner_of(b): p[2] for b, p in zip(self._arguments, key) if p[0] == "array"}
         ends = [shapes[of][d] for index, of, d in self._index_reads
-                if index == a.name and of in shapes and d < len(shapes[of])]
+                if index == own and of in shapes and d < len(shapes[of])]
         return f" < {min(ends)}" if ends else ""
 
     def _module(self, key: Key, plan: Plan | None = None) -> Module:
@@ -215,9 +222,10 @@ class Op(_core.Op):
         lines = self._text.split("\n")
         for number in plan.zeros:
             name, like, _ = self._fallbacks[number]
-            lines[number] = zeros_line(name, like)
-        foot = "output " + ", ".join(r.name for r in self._results)
-        return Module("\n".join(head + lines + [foot]) + "\n", len(head))
+            lines[number] = zeros_line(name, like, self._text)
+        foot = "output " + ", ".join(map(inner_of, self._results))
+        return Module("\n".join(head + lines + [foot]) + "\n", len(head),
+                      self._written)
 
     def _specialize(self, key: Key) -> tuple[_core.Program, tuple[int, ...]]:
         """What a call for new shapes and types asks for (python/src/op.c)."""
@@ -228,19 +236,22 @@ class Op(_core.Op):
             if isinstance(made, _core.Program):
                 break
             found = diagnostics_of(made)
+            from .retell import retold
             first = first or retold(made, found, self._text, module, key, self._arguments)
             if not self._retry(found, module, key, plan):
                 # Where no type of the numbers fits, the first one is what is told.
                 raise first if plan.numbers else retold(made, found, self._text, module, key,
                                                         self._arguments)
         self._last = module
-        places = {a.name: k for k, a in enumerate(self._arguments)}
+        places = {inner_of(a): k for k, a in enumerate(self._arguments)}
         tensors, entry = made.tensors, made.entries[0]
         return made, tuple(places[tensors[t][0]] for t in entry[2])
 
     def _made(self, module: Module) -> _core.Program | _core.Build:
         def look(build: _core.Build) -> None:
-            warn_of(warnings_of(diagnostics_of(build), self._text, module))
+            if build.diagnostics:
+                from .retell import warnings_of
+                warn_of(warnings_of(diagnostics_of(build), self._text, module))
 
         return program_of(module.text, self._options, self._threads, look)
 
@@ -257,24 +268,25 @@ class Op(_core.Op):
         if codes & {"E0207", "E0208"} and not plan.bounded:
             plan.bounded = True
             return True
+        from .retell import TYPES
         asked = {n: end for n, end in self._asked(errors).items() if n not in plan.asked}
         plan.asked.update(asked)
         return bool(asked) or bool(codes & TYPES) and plan.next_numbers(key)
 
     def _asked(self, errors: Sequence[Diagnostic]) -> dict[str, int]:
         """Bounds that functions of the library ask of arguments, such as class numbers."""
-        made = {}
+        made, names = {}, set(map(inner_of, self._arguments))
         for d in errors:
             end = re.search(r"less than (\d+)$", d.message) if d.code == "E0413" else None
             name = re.match(r"\w+", (d.source_line or "")[max(d.column, 1) - 1:])
-            if end and name and name.group() in self.arguments:
+            if end and name and name.group() in names:
                 made[name.group()] = int(end.group(1))
         return made
 
     def _is_whole(self, number: int, key: Key) -> bool:
         """Whether what a gradient is asked for is an integer, which has none."""
         like = self._fallbacks[number][1]
-        return any(a.name == like and part[0] == "array" and part[1] not in arrays.FLOATS
+        return any(inner_of(a) == like and part[0] == "array" and part[1] not in arrays.FLOATS
                    for a, part in zip(self._arguments, key))
 
     # ---- errors
@@ -519,7 +531,7 @@ def _restore(*state: Any) -> Op:
     return made
 
 
-_SHAPE_TEXT = re.compile(r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$")
+_SHAPE_TEXT = r"\s*(\w+)\s*(?:\[([\d\s,]*)\])?\s*$"
 _SHAPE = "a shape, an array, or a type such as \"f32[3, 4]\""
 
 
@@ -531,7 +543,7 @@ def _example(where: str, a: Argument, word: str | None, shape: Any) -> Any:
         return shape
     given = re.findall(r"[a-z]+\d+|bool", word or "f32")[0]
     if isinstance(shape, str):
-        found = _SHAPE_TEXT.match(shape)
+        found = re.match(_SHAPE_TEXT, shape)
         if not found:
             raise ArgumentError(f"{where}: '{shape}' is no type; write one as f32[3, 4]")
         given = arrays.word_of(where, found.group(1))

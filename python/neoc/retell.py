@@ -50,7 +50,8 @@ def _moved(d: Diagnostic, text: str, head: int) -> Diagnostic:
 
 
 def _unbound(key: Key, arguments: Sequence[Argument], text: str) -> frozenset[str]:
-    """Names of the text that may have been meant as indices, and which the call gives numbers."""
+    """Names of the user's text that may have been meant as indices, and that the call gives
+    numbers."""
     numbers = {a.name for a, part in zip(arguments, key)
                if part[0] in ("int", "float", "bool") or part[0] == "array" and not part[2]}
     if not numbers:
@@ -105,7 +106,7 @@ def retold(build: _core.Build, found: Sequence[Diagnostic], text: str, module: M
     error = failure_of(build)
     if not isinstance(error, CompileError) or not any(d.is_error for d in found):
         return error
-    unbound = _unbound(key, arguments, text)
+    unbound = _unbound(key, arguments, module.written)
     moved = [_helped(_moved(d, text, module.head), unbound) for d in found]
     kind = _kind_of(found)
     said = "\n".join(str(d) for d in moved if d.is_error)

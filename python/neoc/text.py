@@ -18,30 +18,39 @@ if TYPE_CHECKING:
     class Argument(NamedTuple):
         """An argument or result of an operator. rank: of its subscripts; None: any. static: known
         to the text, as a size is, and not an array. form: how people read it, "A[i, k]". extents:
-        names of its sizes, or numbers, where the text declares it; "" for one without a name."""
+        names of its sizes, or numbers, where the text declares it; "" for one without a name.
+        inner: its name in a derived text, where that cannot be `name`; "": it is."""
 
         name: str
         rank: int | None
         static: bool = False
         form: str = ""
         extents: tuple[str, ...] = ()
+        inner: str = ""
 else:
     from collections import namedtuple
     Key = tuple
-    Argument = namedtuple("Argument", "name rank static form extents",
-                          defaults=(False, "", ()))
+    Argument = namedtuple("Argument", "name rank static form extents inner",
+                          defaults=(False, "", (), ""))
 
 PATH = "op"  # the text's name in messages
 
 
+def inner_of(a: Argument) -> str:
+    """The name of an argument or result in the text."""
+    return a.inner or a.name
+
+
 class Module:
-    """A module that was written for a key: its text, and how many lines come before the user's."""
+    """A module that was written for a key: its text, how many lines come before the operator's, and
+    what the user wrote, of which that may be derived."""
 
-    __slots__ = ("text", "head")
+    __slots__ = ("text", "head", "written")
 
-    def __init__(self, text: str, head: int) -> None:
+    def __init__(self, text: str, head: int, written: str) -> None:
         self.text = text
         self.head = head
+        self.written = written
 
 
 # ---------------------------------------------------------------- names of a text
@@ -72,13 +81,26 @@ def rank_of(row: Mapping[str, Any]) -> int | None:
     return None if rank is None or rank < 0 else int(rank)
 
 
+def _first_subscripts(text: str, name: str) -> str | None:
+    """Inside of the first brackets after the name that hold no others: of "A[i, k]" "i, k"."""
+    at = text.find(name)
+    while at >= 0:
+        word = at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_.")
+        rest = text[at + len(name):].lstrip()
+        inside, end, _ = rest[1:].partition("]")
+        if not word and rest[:1] == "[" and end and "[" not in inside:
+            return inside
+        at = text.find(name, at + 1)
+    return None
+
+
 def form_of(text: str, name: str, rank: int | None) -> str:
     """How the text writes a tensor, for people: "A[i, k]"."""
     if rank == 0:
         return name
-    found = re.search(rf"(?<![\w.]){re.escape(name)}\s*\[([^\[\]]*)\]", text)
-    if found:
-        return f"{name}[{' '.join(found.group(1).split())}]"
+    inside = _first_subscripts(text, name)
+    if inside is not None:
+        return f"{name}[{' '.join(inside.split())}]"
     return f"{name}[..]" if rank is None else f"{name}[{', '.join('_' * rank)}]"
 
 
@@ -105,8 +127,9 @@ def check_declares(declares: Iterable[str]) -> None:
 
 # ---------------------------------------------------------------- arguments that are declared
 
-_INPUT = re.compile(r"^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
-                    r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+# Patterns are compiled where they are needed first: that takes as long as importing a module.
+_INPUT = (r"(?m)^[ \t]*input[ \t]+([A-Za-z_]\w*)[ \t]*(?:\[([^\[\]\n]*)\])?"
+          r"[ \t]*(?::[ \t]*([^#=\n]*[^#=\s]))?[ \t]*(?:#[^\n]*)?$")
 
 
 def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
@@ -130,7 +153,7 @@ def take_inputs(text: str) -> tuple[str, list[Argument], dict[str, str]]:
             types[name] = kind
         return ""
 
-    return _INPUT.sub(take, text), arguments, types
+    return re.sub(_INPUT, take, text) if "input" in text else text, arguments, types
 
 
 def size_lines(arguments: Sequence[Argument], key: Key) -> list[str]:
@@ -158,9 +181,9 @@ def with_inputs(text: str, arguments: Sequence[Argument], types: Mapping[str, st
     lines = []
     for a in arguments:
         if a.extents:
-            sizes = [e or f"batch_{a.name}_{d}" for d, e in enumerate(a.extents)]
+            sizes = [e or _fresh(f"batch_{a.name}_{d}", text) for d, e in enumerate(a.extents)]
             kind = f" : {types[a.name]}" if a.name in types else ""
-            lines.append(f"input {a.name}[{', '.join(sizes)}]{kind}\n")
+            lines.append(f"input {inner_of(a)}[{', '.join(sizes)}]{kind}\n")
     return "".join(lines) + (text.lstrip("\n") if lines else text)
 
 
@@ -222,7 +245,7 @@ class Plan:
         return True
 
 
-_SUBSCRIPT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\[")
+_SUBSCRIPT = r"(?<![\w.])([A-Za-z_]\w*)\s*\["
 
 
 def _closing(text: str, at: int) -> int:
@@ -251,7 +274,7 @@ def index_reads(text: str, names: Iterable[str]) -> list[tuple[str, str, int]]:
     X[n[i], j] has ("n", "X", 0)."""
     known, found = set(names), []
     text = re.sub(r"#[^\n]*", "", text)
-    for match in _SUBSCRIPT.finditer(text):
+    for match in re.finditer(_SUBSCRIPT, text):
         end = _closing(text, match.end() - 1)
         guarded = re.match(r"\s*else\b", text[end + 1:])  # reads beyond the end have a value
         if match.group(1) not in known or guarded:
@@ -273,18 +296,18 @@ def check_known(what: str, given: Iterable[str], known: Sequence[str]) -> None:
                                 f"{', '.join(known) or 'nothing'}")
 
 
-_BOUNDED = re.compile(r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)")
+_BOUNDED = r"\s*(?:(\S.*?)\s*<=\s*)?(\w+)\s*<(?!=)\s*(\S.*)"
 
 
 def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> dict[str, str]:
-    """Types as words of the language; of a text such as "-1 <= i32 < 10" bounds are taken as they are."""
+    """Types as words of the language; bounds, as of "-1 <= i32 < 10", are taken as they are."""
     where = "neoc.op(): types"
     given = {} if types is None else checks.mapping(where, types, "a dict of types by argument")
     check_known("types", given, [a.name for a in arguments])
     made = {}
     for name, kind in given.items():
         its = f"{where}['{name}']"
-        bound = _BOUNDED.fullmatch(checks.word(its, kind)) if isinstance(kind, str) else None
+        bound = re.fullmatch(_BOUNDED, checks.word(its, kind)) if isinstance(kind, str) else None
         if isinstance(kind, str) and "<" in kind and not bound:
             raise checks.wrong_value(its, "a type, or one with a bound as \"i32 < 10\"", kind)
         word = arrays.word_of(its, bound.group(2) if bound else kind)
@@ -295,6 +318,58 @@ def types_of(types: Mapping[str, Any] | None, arguments: Sequence[Argument]) -> 
     return made
 
 
-def zeros_line(name: str, like: str) -> str:
-    """Zeros of the shape and type of another tensor."""
-    return f"{name}[..] = sum[{name}_none < 0] {like}[..]"
+def _fresh(name: str, text: str) -> str:
+    """The name, or one like it, which is no part of the text."""
+    while name in text:
+        name += "_"
+    return name
+
+
+def zeros_line(name: str, like: str, text: str) -> str:
+    """Zeros of the shape and type of another tensor, as a line of the text."""
+    return f"{name}[..] = sum[{_fresh(name + '_none', text)} < 0] {like}[..]"
+
+
+# ---------------------------------------------------------------- names with two meanings
+
+REDUCERS = frozenset(("sum", "prod", "max", "min", "mean", "argmax", "argmin", "logsumexp", "any",
+                      "all"))
+# Names that a text may give to what is no function or, without subscripts, to a scalar, and that
+# derived texts subscript or call.
+AMBIGUOUS = REDUCERS | {"grad", "stop"} | arrays.FLOATS
+
+_WORD = (r"#[^\n]*|[(){}]|(?<![^\n])[ \t]*(?:fn|optimizer|vertex|graph)[ \t]+(?=[A-Za-z_])|"
+         r"(?<![\w.])[A-Za-z_]\w*")
+
+
+def functions_of(text: str) -> set[str]:
+    """Names of the functions that the text defines."""
+    return set(re.findall(r"(?m)^[ \t]*(?:fn|optimizer|vertex|graph)[ \t]+([A-Za-z_]\w*)", text))
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The text with other names for tensors and functions that have one of AMBIGUOUS. What reduces
+    (before "["), is a type, names an option (`f(x, all = 3)`), or is a tensor of a function,
+    stays."""
+    functions = functions_of(text)
+    made: list[str] = []
+    last, depth, block = 0, 0, 0  # block: 1 before a function's block, 2 or more in it
+    for match in re.finditer(_WORD, text):
+        word, rest = match.group(), text[match.end():].lstrip(" \t")
+        depth += (word == "(") - (word == ")")
+        if word[-1:] in " \t":
+            block = 1
+        elif word in "{}" and block:
+            block += 1 if word == "{" else -1
+            if block == 1 and not (word == "}" and re.match(r"grad\s*\(", rest)):
+                block = 0
+        if word not in names:
+            continue
+        before = text[:match.start()].rstrip()
+        tensor = not (block or depth and re.match("=(?!=)", rest) or before[-1:] == ":" or
+                      word in REDUCERS and rest[:1] == "[")
+        called = rest[:1] == "(" and not (word == "grad" and before[-1:] == "}")
+        if called and word in functions or tensor and rest[:1] != "(":
+            made += [text[last:match.start()], names[word]]
+            last = match.end()
+    return "".join(made) + text[last:]

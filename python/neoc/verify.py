@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from . import arrays, checks
 from .compiler import run_command
 from .errors import NeoError, Unsupported
+from .text import inner_of
 
 if TYPE_CHECKING:
     from .op import Op
@@ -77,11 +78,12 @@ def verify(op: Op, args: Sequence[Any], rtol: float | None) -> float:
                           "them to float32 in the text")
     given = {}
     for a, value in zip(op._arguments, args):
-        if a.name in taken:
-            dtype = arrays.dtype_of(taken[a.name])
-            given[a.name] = np.ascontiguousarray(np.asarray(value, dtype)).reshape(
+        name = inner_of(a)
+        if name in taken:
+            dtype = arrays.dtype_of(taken[name])
+            given[name] = np.ascontiguousarray(np.asarray(value, dtype)).reshape(
                 np.shape(value))
     with tempfile.TemporaryDirectory(prefix="neoc-") as folder:
         expected = _interpret(op, given, folder)
-    return max(_difference(r.name, np.asarray(m), expected[r.name], rtol)
+    return max(_difference(r.name, np.asarray(m), expected[inner_of(r)], rtol)
                for r, m in zip(op._results, many))

@@ -1,9 +1,12 @@
 """Gradients, forward derivatives and batches of operators."""
 
+import os
+import re
 import unittest
 
 import neoc
 import numpy as np
+from neoc.text import AMBIGUOUS, REDUCERS
 
 MM = "C[i, j] = sum[k] A[i, k]*B[k, j]"
 LOSS = "l = sum[i, j] tanh(sum[k] A[i, k]*B[k, j])"
@@ -203,6 +206,58 @@ class Derivatives(unittest.TestCase):
     def test_axes_that_do_not_fit_are_refused(self):
         for axes in ((0,), None, (5, 0)):
             self.assertRaises(neoc.NeoError, neoc.op(MM).vmap, axes)
+
+
+# Texts that give the name q to a tensor, which other names are to be as good for.
+NAMED = ("q = while q < 3 limit 9 from q = x[0] { next q = q*q + 1 }",
+         "h, q = scan t < 3 from h[j < 2] = x[0] { next h[j] = h[j]*x[1]; collect h }",
+         "fn q(a[..]) -> u { u[..] = 3*a[..] }\ny = q(x)",
+         "q = x[0]*x[0]; y[i] = x[i]*x[i]\nz[i] = y[i]*(q)",
+         "y[i] = x[i]*x[i]*q")
+GENERATED = "b d_y each_y grad_x_none joined x_element x_n_0 z_y".split()
+
+
+def _given(op):
+    return [np.array([0.7, 1.1, 1.3]) if a.rank != 0 else 0.8 for a in op._arguments]
+
+
+def _derived(text):
+    """What operators that are derived from the text compute."""
+    def many(result):
+        return result if isinstance(result, tuple) else (result,)
+
+    op = neoc.op(text)
+    given = _given(op)
+    made = [many(op(*given)), many(op.jvp()(*given, *given))]
+    batch = op.vmap()
+    two = [np.stack([v, 1.5*np.asarray(v)]) for v in given]
+    made.append(many(batch(**dict(zip(op.arguments, two)))))
+    made.append(many(batch.vjp()(*two, *made[-1])))
+    made.append(many(op.vjp().jvp()(*given, *made[0], *given, *made[0])))
+    return made
+
+
+class Names(unittest.TestCase):
+    def test_derived_texts_are_right_for_all_names_of_the_user(self):
+        for form in NAMED:
+            wanted = _derived(form)
+            for name in (*sorted(AMBIGUOUS), *GENERATED):
+                text = re.sub(r"\bq\b", name, form)
+                try:
+                    neoc.op(text)(*_given(neoc.op(text)))
+                except neoc.CompileError:
+                    continue  # no name for such a tensor
+                with self.subTest(text=text):
+                    for made, those in zip(_derived(text), wanted):
+                        for a, b in zip(made, those):
+                            np.testing.assert_array_equal(a, b)
+
+    def test_the_reducers_are_those_of_the_language(self):
+        path = os.path.join(os.path.dirname(__file__), "..", "..", "editors", "vim", "syntax",
+                            "neo.vim")
+        with open(path, encoding="utf-8") as file:
+            row = next(line for line in file if "neoReducer" in line)
+        self.assertEqual(REDUCERS, set(re.findall(r"[a-z]{3,}", row.split('"')[1])))
 
 
 if __name__ == "__main__":

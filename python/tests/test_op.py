@@ -345,6 +345,9 @@ class Errors(unittest.TestCase):
                                  ("y[i] = 2*x[I]", (x,), "I")):
             with self.assertRaisesRegex(TypeError, rf"'{name}' is bound by no index: write sum"):
                 neoc.op(text)(*args)
+            derived = neoc.op(text).vmap().jvp()
+            with self.assertRaisesRegex(TypeError, rf"'{name}' is bound by no index: write sum"):
+                derived(*args)
         with self.assertRaisesRegex(TypeError, r"'n'; it takes \(x\[i\], n\) -> y\[i\]$"):
             neoc.op("y[i] = x[i]*n")(x)
 
@@ -357,6 +360,9 @@ class Errors(unittest.TestCase):
         self.assertIn("write sum[k] ...", first.help)
         self.assertIn('static="k"', first.help)
         self.assertNotIn("clamp", str(caught.exception))
+        batches = f.vmap((0, None, None)).vmap((0, None, None))
+        with self.assertRaisesRegex(neoc.CompileError, r"write sum\[k\] \.\.\."):
+            batches(np.ones((2, 2, 3, 4)), 2, np.ones((4, 5)))
         bounded = neoc.op("C[i, j] = A[i, k]*B[k, j]", types={"k": "i64 < 4"})
         np.testing.assert_allclose(bounded(np.ones((3, 4)), 2, np.ones((4, 5))), 1)
 
@@ -367,6 +373,7 @@ class Errors(unittest.TestCase):
     def test_names_near_to_those_of_the_library_are_proposed(self):
         for text, wanted in (("y = sofmax(x)", "did you mean 'softmax'"),
                              ("y = nn.sofmax(x)", "did you mean 'softmax'"),
+                             ("y[..] = nn.sofmax(x)", "did you mean 'softmax'"),
                              ("y[i] = nn.softmax(x[i])", "give 'x' without subscripts")):
             with self.assertRaisesRegex(neoc.NeoError, wanted):
                 neoc.op(text)(np.ones(3))

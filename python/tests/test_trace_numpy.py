@@ -1,4 +1,5 @@
 """Traced functions give what numpy gives for the same code, element by element."""
+import inspect
 import unittest
 
 import numpy as np
@@ -170,6 +171,21 @@ class Indexing(unittest.TestCase):
             with self.subTest(op=op):
                 np.testing.assert_allclose(found, numpy_at(key, value, op)(x, v, i, w), rtol=1e-6)
 
+    def test_indices_of_small_types_wrap_as_numpys(self):
+        def u8(*values):
+            return np.array(values, np.uint8)
+        table, i, j = np.arange(300.0), u8(0, 250), u8(1, 251)
+        both(self, [lambda a, i, j: a[i % 3 - j % 3], lambda a, i, j: a[(i % 20)*20],
+                    lambda a, i, j: a[-(j % 3)], lambda a, i, j: a[i + 10], lambda a, i, j: a[i*2],
+                    lambda a, i, j: a[i], lambda a, i, j: a[i // 2 + j], lambda a, i, j: a[j[0]],
+                    lambda a, i, j: a[:256][(i % 16)**2], lambda a, i, j: a[:9][i // 50]],
+             table, i, j)
+        both(self, [lambda a, i: a[i], lambda a, i: a[:128][i], lambda a, i: a[:101][i],
+                    lambda a, i: a[i % 100 + 90], lambda a, i: a[abs(i)]], table,
+             np.array([-100, 99, 3], np.int8))
+        both(self, [lambda a, i: a[i.astype("int32") + 1], lambda a, i: a[i.astype("int64") // 2]],
+             table, np.array([-3, 290], np.int64))
+
     def test_an_index_out_of_bounds_is_told_at_the_call(self):
         f = neoc.function(lambda x, i: x[i])
         with self.assertRaises(IndexError):
@@ -215,6 +231,64 @@ class Shapes(unittest.TestCase):
                     lambda x: x*np.eye(4, dtype=np.float32), lambda x: np.diagonal(x, 1)],
              floats(4, 4))
 
+    def test_parameters_have_the_names_and_places_of_numpy(self):
+        both(self, [lambda x: np.roll(x, (1, 2), (0, 1)), lambda x: np.roll(x, 1, (0, 1)),
+                    lambda x: np.roll(x, (1, -3), 1), lambda x: np.roll(x, (1, 2)),
+                    lambda x: np.clip(x, a_min=0, a_max=None), lambda x: np.clip(x, 0, 1, None),
+                    lambda x: np.clip(a=x, a_min=-1, a_max=1),
+                    lambda x: np.swapaxes(x, axis1=0, axis2=1),
+                    lambda x: np.split(ary=x, indices_or_sections=2, axis=1)[1],
+                    lambda x: np.pad(array=x, pad_width=1), lambda x: np.full_like(x, fill_value=3),
+                    lambda x: np.ones_like(x, shape=(2, 2)),
+                    lambda x: np.repeat(x, repeats=2, axis=0),
+                    lambda x: np.diff(x, prepend=0, axis=0), lambda x: np.diff(x, append=x[:, :1]),
+                    lambda x: np.diff(x, 2, 1, x[:, :1], 7), lambda x: np.trace(x, 1),
+                    lambda x: np.diagonal(x.reshape(2, 2, 4), axis1=1, axis2=2),
+                    lambda x: np.trace(x.reshape(2, 2, 4), 0, 2, 0), lambda x: x.trace(-1),
+                    lambda x: np.take_along_axis(x, np.zeros((4, 1), np.int32), axis=1),
+                    lambda x: np.reshape(x, (2, 8), order="C"), lambda x: np.round(x, 1, None),
+                    lambda x: np.argmax(x, 1, None, keepdims=True),
+                    lambda x: np.cumsum(x, 0, None, None)],
+             floats(4, 4))
+
+    def test_what_a_function_does_not_take_is_refused_by_its_name(self):
+        x = floats(4, 4)
+        for word, f in (
+                ("order", lambda x: np.reshape(x, (2, 8), order="F")),
+                ("order", lambda x: np.ravel(x, "F")),
+                ("out", lambda x: np.sum(x, out=np.empty(()))),
+                ("out", lambda x: np.max(x, 0, np.empty(4))),
+                ("copy", lambda x: np.nan_to_num(x, False)),
+                ("stat_length", lambda x: np.pad(x, 1, "maximum", stat_length=2)),
+                ("dtype", lambda x: np.stack([x, x], dtype=np.float64)),
+                ("where", lambda x: np.exp(x, where=np.ones((4, 4), bool))),
+                ("ord", lambda x: np.linalg.norm(x, 2)), ("mode", lambda x: np.linalg.qr(x, "r")),
+                ("arys", lambda x: np.atleast_1d(x, x))):
+            with self.subTest(word), self.assertRaisesRegex(neoc.Unsupported, rf"\b{word}\b"):
+                neoc.function(f)(x)
+
+    def test_defaults_are_those_of_numpy(self):
+        from neoc.trace import functions, make, numpy_protocol, numpy_words
+        nothing = getattr(np, "_NoValue", None)
+        for name in neoc.names.NUMPY:
+            theirs = getattr(np, name, None)
+            if theirs is None or isinstance(theirs, np.ufunc):
+                continue
+            own = numpy_protocol.RENAMED.get(name, name)
+            ours = inspect.signature(getattr(functions, own, None) or getattr(make, own))
+            try:
+                rows = inspect.signature(theirs).parameters.values()
+            except ValueError:
+                continue  # a function in C of an old numpy
+            for p in rows:
+                if p.name in numpy_words.WITHOUT_EFFECT:
+                    continue
+                q = ours.parameters.get(numpy_words._own_word(own, p.name))
+                same = p.default in (None, nothing) or p.default is p.empty
+                if q is None or p.name == "dtype" or same:
+                    continue
+                self.assertEqual(q.default, p.default, f"{name}({p.name})")
+
     def test_empty_tensors(self):
         both(self, [lambda x: x.sum(), lambda x: x*2, lambda x: x.sum(0), lambda x: x.T,
                     lambda x: np.concatenate([x, x]), lambda x: x.prod(1)], floats(0, 3))
@@ -236,6 +310,35 @@ class Reductions(unittest.TestCase):
                     lambda x: np.count_nonzero(x > 0), lambda x: np.sum(x, where=m),
                     lambda x: np.mean(x, axis=1, where=m), lambda x: np.maximum.reduce(x, axis=1)],
              floats(3, 4))
+
+    def test_reductions_that_begin_with_a_number_or_leave_elements_out(self):
+        m = np.array([[True, False, True, True], [False]*4, [True, True, False, False]])
+        both(self, [lambda x: np.max(x, 1, initial=0.5), lambda x: np.min(x, initial=-9),
+                    lambda x: np.max(x, 1, initial=-5, where=m),
+                    lambda x: x.min(0, initial=9.0, where=m),
+                    lambda x: np.sum(x, 0, initial=2), lambda x: np.prod(x, 1, initial=3.5),
+                    lambda x: np.sum(x, 1, None, None, True), lambda x: np.max(x, 0, None, True),
+                    lambda x: np.add.reduce(x, 1, initial=4, where=m),
+                    lambda x: np.any(x > 0, 1, where=m), lambda x: np.all(x > 0, 0, where=m),
+                    lambda x: np.max(x > 0, 1, where=m, initial=False),
+                    lambda x: np.min(x > 0, 1, initial=False),
+                    lambda x: np.max(x[:, :0], 1, initial=1.5),
+                    lambda x: np.std(x, 0, where=m | (m.sum(0) == 0)),
+                    lambda x: np.var(x[::2], 1, ddof=1, where=m[::2], keepdims=True),
+                    lambda x: np.std(x, 1, None, None, 1), lambda x: np.var(x, ddof=2),
+                    lambda x: np.var(x, 0, ddof=4), lambda x: np.var(x, 1, ddof=3, where=m)],
+             floats(3, 4))
+
+    def test_averages_have_weights(self):
+        v, w = np.array([1, 2, 0.5, 4], np.float32), floats(3, 4)**2 + 1
+        both(self, [lambda x: np.average(x), lambda x: np.average(x, 1, v),
+                    lambda x: np.average(x, weights=w), lambda x: np.average(x, 0, w),
+                    lambda x: np.average(x, 1, v, True)[1],
+                    lambda x: np.average(x, returned=True)[1],
+                    lambda x: np.average(x, 0, weights=np.array([1, 2, 4], np.float32),
+                                         keepdims=True)], floats(3, 4))
+        both(self, [lambda x: np.average(x, 1, np.array([1, 2, 3, 4], np.int32))],
+             np.arange(12, dtype=np.int32).reshape(3, 4))
 
     def test_nan_wins(self):
         x = np.array([1, np.nan, 3], np.float32)

@@ -17,7 +17,8 @@ import unittest
 import neoc
 import numpy as np
 from neoc import fit as fit_module
-from neoc.trace import module_text, names as trace_names
+from neoc import names as trace_names
+from neoc.trace import module_text
 from neoc.trace import tree
 
 NAN = float("nan")

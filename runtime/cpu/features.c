@@ -78,12 +78,33 @@ static const feature features_of[] = {
     {"prfchw", 0x80000001u, 0, C, 8, 0},
 };
 
-static uint32_t enabled_state(void) {
-  unsigned a, b, c, d, lo, hi;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & (1u << 27)))
-    return 0;
-  __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-  return lo;
+/* What the table reads. It is asked once a check: each CPUID takes a virtual machine microseconds. */
+typedef struct {
+  uint32_t leaf_1[4], leaf_7[2][4], extended[4];
+  uint32_t state; /* XCR0 */
+} processor;
+
+static void read_leaf(uint32_t leaf, uint32_t sub, uint32_t *r) {
+  if (!__get_cpuid_count(leaf, sub, &r[A], &r[B], &r[C], &r[D]))
+    memset(r, 0, 4 * sizeof *r);
+}
+
+static processor ask(void) {
+  processor p = {0};
+  uint32_t high;
+  read_leaf(1, 0, p.leaf_1);
+  read_leaf(7, 0, p.leaf_7[0]);
+  read_leaf(7, 1, p.leaf_7[1]);
+  read_leaf(0x80000001u, 0, p.extended);
+  if (p.leaf_1[C] >> 27 & 1)
+    __asm__ volatile("xgetbv" : "=a"(p.state), "=d"(high) : "c"(0));
+  return p;
+}
+
+static const uint32_t *leaf_of(const processor *p, const feature *f) {
+  if (f->leaf == 7)
+    return p->leaf_7[f->sub];
+  return f->leaf == 1 ? p->leaf_1 : p->extended;
 }
 
 /* Linux hands out the tile registers on request, once for the process. */
@@ -96,17 +117,12 @@ static bool tiles_granted(void) {
 #endif
 }
 
-static bool has(const char *name, size_t n) {
+static bool has(const processor *p, const char *name, size_t n) {
   for (size_t i = 0; i < sizeof features_of / sizeof features_of[0]; i++) {
     const feature *f = &features_of[i];
     if (strlen(f->name) != n || memcmp(f->name, name, n) != 0)
       continue;
-    unsigned r[4];
-    if (!__get_cpuid_count(f->leaf, f->sub, &r[A], &r[B], &r[C], &r[D]))
-      return false;
-    if (!(r[f->reg] >> f->bit & 1))
-      return false;
-    if ((enabled_state() & f->state) != f->state)
+    if (!(leaf_of(p, f)[f->reg] >> f->bit & 1) || (p->state & f->state) != f->state)
       return false;
     return f->state != TILE || tiles_granted();
   }
@@ -128,17 +144,34 @@ static const feature features_of[] = {
     {"i8mm", 1, 13},    {"bf16", 1, 14},
 };
 
-static bool has(const char *name, size_t n) {
+typedef struct {
+  unsigned long word[2];
+} processor;
+
+static processor ask(void) {
+  return (processor){{getauxval(AT_HWCAP), getauxval(AT_HWCAP2)}};
+}
+
+static bool has(const processor *p, const char *name, size_t n) {
   for (size_t i = 0; i < sizeof features_of / sizeof features_of[0]; i++) {
     const feature *f = &features_of[i];
     if (strlen(f->name) == n && memcmp(f->name, name, n) == 0)
-      return getauxval(f->word ? AT_HWCAP2 : AT_HWCAP) >> f->bit & 1;
+      return p->word[f->word] >> f->bit & 1;
   }
   return false;
 }
 
 #else
-static bool has(const char *name, size_t n) {
+typedef struct {
+  bool none;
+} processor;
+
+static processor ask(void) {
+  return (processor){true};
+}
+
+static bool has(const processor *p, const char *name, size_t n) {
+  (void)p;
   (void)name;
   (void)n;
   return false;
@@ -155,13 +188,14 @@ static void append(char *to, size_t size, const char *name, size_t n) {
 }
 
 bool neo_rti_features_check(const char *features, char *missing, size_t missing_bytes) {
+  const processor p = ask();
   missing[0] = 0;
-  for (const char *p = features ? features : ""; *p;) {
-    size_t n = strcspn(p, ",");
-    size_t skip = *p == '+';
-    if (n > skip && *p != '-' && !has(p + skip, n - skip))
-      append(missing, missing_bytes, p + skip, n - skip);
-    p += n + (p[n] == ',');
+  for (const char *name = features ? features : ""; *name;) {
+    size_t n = strcspn(name, ",");
+    size_t skip = *name == '+';
+    if (n > skip && *name != '-' && !has(&p, name + skip, n - skip))
+      append(missing, missing_bytes, name + skip, n - skip);
+    name += n + (name[n] == ',');
   }
   return missing[0] == 0;
 }

@@ -17,7 +17,7 @@ from ..derive import _statements
 from ..errors import DTypeError, ShapeError
 from ..op import Op
 from ..retell import retold
-from ..text import PATH, Argument, Key, Module, Plan, input_line, zeros_line
+from ..text import PATH, Argument, Key, Module, Plan, inner_of, input_line, zeros_line
 
 _ENDS = re.compile(r"(output|train)\b(?!\s*(\[|=))")
 _IMPORT = re.compile(r"^\s*import\s+(.+)$", re.MULTILINE)
@@ -74,14 +74,15 @@ class ModelOp(Op):
                              f"{arrays.NAME_OF[part[1]]}")
 
     def _module(self, key: Key, plan: Plan | None = None) -> Module:
-        head = [input_line(a.name, part[2], part[1]) for a, part in zip(self._arguments, key)
+        head = [input_line(inner_of(a), part[2], part[1]) for a, part in zip(self._arguments, key)
                 if a.name not in self.info.extents]
         lines = self._text.split("\n")
         for number in plan.zeros if plan else ():
             name, like, _ = self._fallbacks[number]
-            lines[number] = zeros_line(name, like)
-        foot = [] if self.info.trains else ["output " + ", ".join(r.name for r in self._results)]
-        return Module("\n".join(head + lines + foot) + "\n", len(head))
+            lines[number] = zeros_line(name, like, self._text)
+        foot = [] if self.info.trains else ["output " + ", ".join(map(inner_of, self._results))]
+        return Module("\n".join(head + lines + foot) + "\n", len(head),
+                      self._written)
 
     def _specialize(self, key: Key) -> Tuple[_core.Program, Tuple[int, ...]]:
         plan, options = Plan(), ("--pure",) + self._options + self._sizes(key)
@@ -95,7 +96,7 @@ class ModelOp(Op):
                 raise retold(made, found, self._text, module, key, self._arguments)
         self._last = module
         program = made
-        places = {a.name: k for k, a in enumerate(self._arguments)}
+        places = {inner_of(a): k for k, a in enumerate(self._arguments)}
         tensors, entry = program.tensors, program.entries[0]
         return program, tuple(places[tensors[t][0]] for t in entry[2])
 

@@ -18,7 +18,7 @@ from typing import Any, Callable, Sequence, Tuple
 
 from .. import _core, arrays
 from ..op import Op
-from ..text import Argument
+from ..text import Argument, inner_of
 from ._model_text import ModelOp, class_of_lists
 
 Part = Tuple[str, str, Tuple[Any, ...]]  # ("array", "f32", (3, 4))
@@ -122,8 +122,8 @@ class Operator:
 
 def _argument(row: Sequence[Any]) -> Argument:
     """An argument as a spec has it; specs of before have no extents."""
-    name, rank, static, form, *extents = row
-    return Argument(name, rank, static, form, tuple(*extents))
+    name, rank, static, form, *more = row
+    return Argument(name, rank, static, form, tuple(*more[:1]), *more[1:])
 
 
 def _spec_of(op: Op, statics: dict[str, Any]) -> str:
@@ -204,7 +204,7 @@ def _ranked(f: Operator, ranks: Tuple[int, ...], results: Tuple[int, ...]) -> Op
 
 def _of_rank(a: Argument, rank: int) -> Argument:
     form = f"{a.name}[{', '.join('_'*rank)}]" if rank else a.name
-    return a if a.rank is not None else Argument(a.name, rank, a.static, form)
+    return a if a.rank is not None else a._replace(rank=rank, form=form)
 
 
 @lru_cache(maxsize=4096)
@@ -212,11 +212,11 @@ def _narrow(f: Operator, words: Tuple[str, ...]) -> Operator:
     from ..derive import _Writer, _at
     w = _Writer(f.op)
     results = []
-    for r, word in zip(f.op._results, words):
+    for r, word in zip(w.results, words):
         made = Argument(w.fresh(f"{r.name}_{word}"), r.rank)
-        w.add(f"{made.name}{_at(r.rank)} = {word}({r.name}{_at(r.rank)})")
+        w.add(f"{made.name}{_at(r.rank)} = {word}({inner_of(r)}{_at(r.rank)})")
         results.append(made)
-    return Operator(w.done(f.op, f.op._arguments, results), f.statics, lambda parts, of: tuple(
+    return Operator(w.done(f.op, w.arguments, results), f.statics, lambda parts, of: tuple(
         (word, shape) for word, (_, shape) in zip(words, of(f, parts))))
 
 

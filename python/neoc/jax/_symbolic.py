@@ -16,7 +16,7 @@ import jax
 from .. import _core
 from ..compiler import diagnostics_of
 from ..retell import retold
-from ..text import PATH, Module, Plan
+from ..text import PATH, Module, Plan, inner_of
 from ._operators import Operator, Parts, Type
 from ._versions import is_known
 
@@ -95,7 +95,7 @@ def _formulas(f: Operator, parts: Parts, lowest: Tuple[Tuple[str, int], ...]) ->
     if build.status:
         raise _problem(f, parts, build, found)
     tensors = {t["name"]: t for t in json.loads(build.output("json") or b"{}")["tensors"]}
-    rows = [tensors[r.name] for r in f.op._results]
+    rows = [tensors[inner_of(r)] for r in f.op._results]
     return tuple((row["type"], tuple(row["shape"])) for row in rows)
 
 
@@ -103,7 +103,8 @@ def _checked(f: Operator, parts: Parts, dims: str) -> Any:
     plan, key = Plan(), f.key(parts)
     while True:
         module = f.op._module(key, plan)
-        module = Module(dims + module.text, module.head + dims.count("\n"))
+        module = Module(dims + module.text, module.head + dims.count("\n"),
+                        module.written)
         build = _core.Build(PATH, module.text, f.op._options, (), (), "none", None, None, "json")
         found = diagnostics_of(build)
         if not build.status or not f.op._retry(found, module, key, plan):

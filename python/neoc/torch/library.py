@@ -163,8 +163,8 @@ def _description(core: Any, statics: Statics) -> str:
     """All that decides what an operator computes."""
     if not isinstance(core, Op):
         return str(core.description())
-    arguments = [(a.name, a.static, a.extents) for a in core._arguments]
-    return repr((core._text, arguments, core.results,
+    arguments = [(a.name, a.static, a.extents, a.inner) for a in core._arguments]
+    return repr((core._text, arguments, [tuple(r[::5]) for r in core._results],
                  sorted(core._types.items()), core._options, core._threads,
                  sorted(core._fallbacks.items()), sorted(core._index_reads), sorted(statics)))
 

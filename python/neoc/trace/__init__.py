@@ -8,7 +8,7 @@ of what is there. text.py decides which definitions are lines of their own, name
 variables, and writes the text; program.py puts inputs, sizes and outputs around it; backend.py
 compiles it and tells errors at lines of Python.
 
-    names.py                          what neoc shows of all this
+    api                               what neoc shows of all this (names.py beside this folder)
     function variants given program   calls, programs, arguments, texts
     backend engine                    compiled code
     tensor make kinds sizes size_floats poly   tensors, their types and sizes

@@ -1,10 +1,10 @@
-"""What `neoc` shows of traced functions; names.py lists it."""
+"""What `neoc` shows of traced functions; neoc.names lists it."""
 from . import functions, make, tree
 from .control import case, repeat, scan, while_
 from .diff import checkpoint, grad, jvp, value_and_grad, vjp
 from .eager import array, eager
 from .function import CacheInfo, Function, function
-from .names import MORE, NAMES, NUMPY
+from ..names import MORE, NAMES, NUMPY
 from .optimizers import TrainStep, train_step
 from .named import named
 from .products import stop

@@ -34,8 +34,11 @@ def flip(x: Any, axis: Any = None) -> Tensor:
     return t[tuple(slice(None, None, -1) if k in places else slice(None) for k in range(t.ndim))]
 
 
-def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
-    """The elements moved along an axis; what leaves at the end comes in at the front."""
+def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
+    """The elements moved along an axis, or along several by as many distances, or one for all of
+    them; what leaves at the end comes in at the front."""
+    if isinstance(shift, (tuple, list)) or isinstance(axis, (tuple, list)):
+        return _rolled(lift(x), shift, axis)
     t, shift = lift(x), distance("shift", shift)
     if axis is None:
         return reshape(roll(ravel(t), shift, 0), t.shape)
@@ -49,6 +52,24 @@ def roll(x: Any, shift: int, axis: Optional[int] = None) -> Tensor:
         return read(t, at)
 
     return define(t.extents, t.kind, body, t.bound)
+
+
+def _rolled(t: Tensor, shift: Any, axis: Any) -> Tensor:
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
+    if axis is None:
+        by = shifts[0] if shifts else 0
+        for more in shifts[1:]:
+            by = by + more
+        return roll(t, by)
+    axes = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences of one length, "
+                         f"given {len(shifts)} and {len(axes)}")
+    most = builtins.max(len(shifts), len(axes)) if shifts and axes else 0
+    for by, place in zip(shifts * (most if len(shifts) == 1 else 1),
+                         axes * (most if len(axes) == 1 else 1)):
+        t = roll(t, by, place)
+    return t
 
 
 def concatenate(xs: Any, axis: Optional[int] = 0) -> Tensor:
@@ -285,9 +306,11 @@ def take(x: Any, indices: Any, axis: Optional[int] = None, mode: str = "raise") 
     return t[(slice(None),) * place + (positions,)]
 
 
-def take_along_axis(x: Any, indices: Any, axis: int) -> Tensor:
+def take_along_axis(x: Any, indices: Any, axis: Optional[int] = -1) -> Tensor:
     """x[.., indices[.., k, ..], ..]: positions along one axis, a row of them for each row of x."""
     t, positions = lift(x), lift(indices)
+    if axis is None:
+        t, axis = ravel(t), 0
     if positions.ndim != t.ndim:
         raise ShapeError(f"indices: expected {t.ndim} dimensions as x, given {positions.ndim}")
     place = axis_of(axis, t.ndim)
@@ -335,9 +358,14 @@ def _triangle(x: Any, inside: Callable[[Poly, Poly], Expr]) -> Tensor:
     return define(t.extents, t.kind, body)
 
 
-def diagonal(x: Any, offset: int = 0) -> Tensor:
-    """The diagonal of the first two dimensions, last in the result as numpy's."""
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The diagonal of two dimensions, last in the result as numpy's."""
     t, offset = _matrices(x), number("offset", offset, -_MOST, _MOST)
+    places = axis_of(axis1, t.ndim), axis_of(axis2, t.ndim)
+    if places[0] == places[1]:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    if places != (0, 1):
+        t = moveaxis(t, places, (0, 1))
     rows, columns = t.extents[0], t.extents[1]
     count = sizes.lesser(rows + builtins.min(offset, 0), columns - builtins.max(offset, 0))
     shape = list(t.extents[2:]) + [sizes.greater(count, poly(0))]
@@ -349,9 +377,9 @@ def diagonal(x: Any, offset: int = 0) -> Tensor:
     return define(shape, t.kind, body, t.bound)
 
 
-def trace(x: Any) -> Tensor:
-    """The sum of the diagonal."""
-    return sum(diagonal(x), -1)
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+    """The sum of the diagonal of two dimensions."""
+    return sum(diagonal(x, offset, axis1, axis2), -1, dtype)
 
 
 def diag(x: Any, k: int = 0) -> Tensor:

@@ -186,20 +186,20 @@ def ones(shape: Any, dtype: Any = "f32") -> Tensor:
     return full(shape, 1, as_kind(dtype, "f32"))
 
 
-def full_like(x: Any, value: Any, dtype: Any = None) -> Tensor:
-    """A tensor of x's shape, and of its type if no dtype is given, that has one value."""
+def full_like(x: Any, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
+    """A tensor of x's shape and type, if no others are given, that has one value."""
     like = lift(x)
-    return full(like.shape, value, as_kind(dtype, like.kind))
+    return full(like.shape if shape is None else shape, value, as_kind(dtype, like.kind))
 
 
-def zeros_like(x: Any, dtype: Any = None) -> Tensor:
-    """Zeros of x's shape and type."""
-    return full_like(x, 0, dtype)
+def zeros_like(x: Any, dtype: Any = None, shape: Any = None) -> Tensor:
+    """Zeros of x's shape and type, if no others are given."""
+    return full_like(x, 0, dtype, shape)
 
 
-def ones_like(x: Any, dtype: Any = None) -> Tensor:
-    """Ones of x's shape and type."""
-    return full_like(x, 1, dtype)
+def ones_like(x: Any, dtype: Any = None, shape: Any = None) -> Tensor:
+    """Ones of x's shape and type, if no others are given."""
+    return full_like(x, 1, dtype, shape)
 
 
 def from_size(value: Poly, kind: str = "f32") -> Tensor:

@@ -5,12 +5,14 @@ cannot say are refused with the names that there are.
 """
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable, Dict, Mapping, Sequence
 
 import numpy as np
 
 from ..errors import Unsupported
 from . import functions
+from .numpy_words import call_of, has_no_effect, refuse
 
 RENAMED = {"conjugate": "positive", "deg2rad": "radians", "max": "max", "min": "min",
            "amax": "max", "amin": "min", "repeat": "repeat_elements", "concat": "concatenate",
@@ -18,31 +20,39 @@ RENAMED = {"conjugate": "positive", "deg2rad": "radians", "max": "max", "min": "
            "product": "prod", "cumproduct": "cumprod"}
 REDUCERS: Dict[Any, str] = {np.add: "sum", np.multiply: "prod", np.maximum: "max",
                             np.minimum: "min", np.logical_and: "all", np.logical_or: "any"}
-IGNORED = ("out", "casting", "order", "subok", "like", "kind", "optimize", "copy", "device")
 
 
 def ufunc_called(ufunc: Any, method: str, inputs: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A ufunc of numpy's with a symbolic tensor among its operands."""
-    options = _options(ufunc.__name__, kwargs)
+    name = ufunc.__name__
+    options = {k: v for k, v in kwargs.items() if not has_no_effect(name, k, v)}
     if method == "reduce" and ufunc in REDUCERS:
         axis = options.pop("axis", inputs[1] if len(inputs) > 1 else 0)
-        return getattr(functions, REDUCERS[ufunc])(inputs[0], axis, **options)
+        return _applied(f"{name}.reduce", getattr(functions, REDUCERS[ufunc]), (inputs[0], axis),
+                        options)
     if method == "accumulate" and ufunc in (np.add, np.multiply):
-        name = "cumsum" if ufunc is np.add else "cumprod"
-        return getattr(functions, name)(inputs[0], options.get("axis", 0))
+        running = functions.cumsum if ufunc is np.add else functions.cumprod
+        return _applied(f"{name}.accumulate", running, (inputs[0], options.pop("axis", 0)), options)
     if method == "outer":
         a, b = (functions.lift(v) for v in inputs)
-        return ufunc(a.reshape(a.shape + (1,) * b.ndim), b)
+        return ufunc(a.reshape(a.shape + (1,) * b.ndim), b, **options)
     if method != "__call__":
-        raise Unsupported(f"np.{ufunc.__name__}.{method} of symbolic tensors")
+        raise Unsupported(f"np.{name}.{method} of symbolic tensors")
     dtype = options.pop("dtype", None)
-    where = options.pop("where", True)
-    if where is not True:
-        raise Unsupported(f"np.{ufunc.__name__}(where=...): neoc.where chooses elements")
-    found = _found(ufunc.__name__)
+    if options.pop("where", True) is not True:
+        raise Unsupported(f"np.{name}(where=...): neoc.where chooses elements")
     if dtype is not None:
         inputs = [functions.astype(v, dtype) for v in inputs]
-    return found(*inputs, **options)
+    return _applied(name, _found(name), inputs, options)
+
+
+def _applied(name: str, f: Callable[..., Any], args: Sequence[Any],
+             options: Mapping[str, Any]) -> Any:
+    known = list(inspect.signature(f).parameters)
+    for word, value in options.items():
+        if word not in known:
+            refuse(name, word, value)
+    return f(*args, **options)
 
 
 def function_called(func: Callable[..., Any], args: Sequence[Any],
@@ -50,19 +60,15 @@ def function_called(func: Callable[..., Any], args: Sequence[Any],
     """Another function of numpy's."""
     name = func.__name__
     module = getattr(func, "__module__", "")
-    if module.startswith("numpy.linalg"):
-        from .numpy_linalg import found
-        return found(name)(*args, **_options(name, kwargs))
     if module.startswith("numpy.fft"):
         raise Unsupported(f"np.fft.{name}: there are no complex numbers")
-    return _found(name)(*args, **_options(name, kwargs))
-
-
-def _options(name: str, kwargs: Mapping[str, Any]) -> Dict[str, Any]:
-    if kwargs.get("out") not in (None, (None,)):
-        raise Unsupported(f"np.{name}(out=...): a tensor does not change")
-    absent = getattr(np, "_NoValue", None)
-    return {k: v for k, v in kwargs.items() if k not in IGNORED and v is not absent}
+    if module.startswith("numpy.linalg"):
+        from .numpy_linalg import found
+        ours = found(name)
+    else:
+        ours = _found(name)
+    own_args, own_kwargs = call_of(name, func, ours, args, kwargs)
+    return ours(*own_args, **own_kwargs)
 
 
 def _found(name: str) -> Callable[..., Any]:

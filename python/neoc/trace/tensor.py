@@ -344,32 +344,39 @@ class Tensor:
 
     # ---- reductions
     @numpy_words
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("sum", self, axis, dtype=dtype, keepdims=keepdims)
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+            initial: Any = None, where: Any = None) -> "Tensor":
+        return _op("sum", self, axis, dtype, keepdims, initial, where)
 
     @numpy_words
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("prod", self, axis, dtype=dtype, keepdims=keepdims)
+    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+             initial: Any = None, where: Any = None) -> "Tensor":
+        return _op("prod", self, axis, dtype, keepdims, initial, where)
 
     @numpy_words
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("mean", self, axis, dtype=dtype, keepdims=keepdims)
+    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False,
+             where: Any = None) -> "Tensor":
+        return _op("mean", self, axis, dtype, keepdims, where)
 
     @numpy_words
-    def max(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("max", self, axis, keepdims=keepdims)
+    def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = None) -> "Tensor":
+        return _op("max", self, axis, keepdims, initial, where)
 
     @numpy_words
-    def min(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("min", self, axis, keepdims=keepdims)
+    def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = None) -> "Tensor":
+        return _op("min", self, axis, keepdims, initial, where)
 
     @numpy_words
-    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
-        return _op("var", self, axis, ddof=ddof, keepdims=keepdims)
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False, dtype: Any = None,
+            where: Any = None) -> "Tensor":
+        return _op("var", self, axis, dtype, ddof, keepdims, where)
 
     @numpy_words
-    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> "Tensor":
-        return _op("std", self, axis, ddof=ddof, keepdims=keepdims)
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False, dtype: Any = None,
+            where: Any = None) -> "Tensor":
+        return _op("std", self, axis, dtype, ddof, keepdims, where)
 
     @numpy_words
     def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> "Tensor":
@@ -380,20 +387,20 @@ class Tensor:
         return _op("argmin", self, axis, keepdims=keepdims)
 
     @numpy_words
-    def any(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("any", self, axis, keepdims=keepdims)
+    def any(self, axis: Any = None, keepdims: bool = False, where: Any = None) -> "Tensor":
+        return _op("any", self, axis, keepdims, where)
 
     @numpy_words
-    def all(self, axis: Any = None, keepdims: bool = False) -> "Tensor":
-        return _op("all", self, axis, keepdims=keepdims)
+    def all(self, axis: Any = None, keepdims: bool = False, where: Any = None) -> "Tensor":
+        return _op("all", self, axis, keepdims, where)
 
     @numpy_words
-    def cumsum(self, axis: Optional[int] = None) -> "Tensor":
-        return _op("cumsum", self, axis)
+    def cumsum(self, axis: Optional[int] = None, dtype: Any = None) -> "Tensor":
+        return _op("cumsum", self, axis, dtype)
 
     @numpy_words
-    def cumprod(self, axis: Optional[int] = None) -> "Tensor":
-        return _op("cumprod", self, axis)
+    def cumprod(self, axis: Optional[int] = None, dtype: Any = None) -> "Tensor":
+        return _op("cumprod", self, axis, dtype)
 
     def clip(self, low: Any = None, high: Any = None) -> "Tensor":
         return _op("clip", self, low, high)
@@ -404,9 +411,9 @@ class Tensor:
     def dot(self, other: Any) -> "Tensor":
         return _op("dot", self, other)
 
-    def trace(self) -> "Tensor":
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Tensor":
         """The sum of the diagonal (numpy's trace)."""
-        return _op("trace", self)
+        return _op("trace", self, offset, axis1, axis2)
 
 
 def _op(name: str, *args: Any, **kwargs: Any) -> Tensor:

@@ -9,6 +9,7 @@ again. A function that knows nothing of them takes them as float32 or int32.
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 from . import scope
@@ -108,7 +109,11 @@ def _nonzero(t: Tensor) -> Tensor:
 def weakly(operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The operation, whose result of numbers of Python alone is one."""
     @functools.wraps(operation)
-    def call(*args: Any) -> Tensor:
+    def call(*args: Any, **named: Any) -> Tensor:
+        if named:
+            bound = inspect.signature(operation).bind(*args, **named)
+            bound.apply_defaults()
+            args = bound.args
         weak = [w for w in map(weak_of, args) if w is not None]
         if not weak or not all(weak_of(a) is not None or is_scalar(a) for a in args):
             return operation(*args)
