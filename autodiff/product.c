@@ -20,7 +20,8 @@
  *               body(key(k), k)
  *
  * which is a running product of equal keys (schedule/keyed_scan). Points of several reduction axes are
- * numbered in their order: k and u are these numbers, k0 = k/K1 and k1 = k%K1 where there are two. */
+ * numbered in their order: k and u are these numbers, k0 = k/K1 and k1 = k%K1 where there are two, and keys and terms lie in
+ * tensors by them. */
 #include "autodiff/solve.h"
 #include "ir/keyed_axes.h"
 
@@ -33,6 +34,7 @@ typedef struct {
   uint32_t n_red;
   ad_box box[64];
   neo_keyed_axes keys;
+  neo_tensor flat_key[64], flat_term; /* by number of the point; 0: not defined */
 } product;
 
 /* One of the tensors: axes, and where the definition's axes are among them. */
@@ -192,11 +194,9 @@ static neo_expr wide(neo_module *m, neo_expr e) {
   return t == NEO_F16_T || t == NEO_BF16_T ? neo_cast(m, NEO_F32_T, e) : e;
 }
 
-static neo_tensor define(product *p, const part *t, const char *name) {
+static neo_tensor define_of(product *p, const part *t, const char *name, neo_expr body) {
   neo_module *m = p->m;
   neo_tensor like = {neo_list_at(m, p->d.out, 0)};
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
-  body = wide(m, p->keys.axes ? ad_guard_reads(m, body) : body);
   neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0);
   neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, body), t->axis, t->n_out, p->d.span);
   neo_def_rec r = {
@@ -205,6 +205,12 @@ static neo_tensor define(product *p, const part *t, const char *name) {
   r.finish = neo_list_new(m, &acc.i, 1);
   ad_define(m, out, r, t->axis, t->n);
   return out;
+}
+
+static neo_tensor define(product *p, const part *t, const char *name) {
+  neo_module *m = p->m;
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
+  return define_of(p, t, name, wide(m, p->keys.axes ? ad_guard_reads(m, body) : body));
 }
 
 /* The number of values of the digit for axis k in a point's position among all points of all
@@ -226,13 +232,102 @@ static neo_expr position(product *p, uint32_t first) {
   return at;
 }
 
+/* ---- keys at points of several axes */
+
+static neo_tensor define_flat(product *p, const part *t, const char *name, neo_expr value) {
+  neo_module *m = p->m;
+  neo_tensor like = {neo_list_at(m, p->d.out, 0)};
+  neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, value), t->axis, t->n, p->d.span);
+  neo_def_rec r = {.n_out = t->n, .reducer = NEO_RED_NONE, .span = p->d.span};
+  r.finish = neo_list_new(m, &value.i, 1);
+  ad_define(m, out, r, t->axis, t->n);
+  return out;
+}
+
+/* Is there a term at the point, whose keys are given? */
+static neo_expr has_term(product *p, part *t, const neo_expr *key) {
+  neo_module *m = p->m;
+  ask_ranges(p, t);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr zero = neo_const_int(m, NEO_I64_T, 0), n = neo_def_axis(m, &p->d, v)->hi;
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, zero, key[v]));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, key[v], n));
+  }
+  neo_expr others = p->keys.others;
+  return others.i ? ad_and(m, t->where,
+                           ad_guard_reads(m, neo_expr_subst_axes(m, others, t->move, p->d.axes.n)))
+                  : t->where;
+}
+
+/* Keys and terms by the numbers of points: an axis of which positions are digits is none along which a running product
+ * is seen. Where there is no term, the key is -1. */
+static void flatten(product *p) {
+  neo_module *m = p->m;
+  part *t = NEO_NEW(p->s->scratch, part);
+  neo_expr key[64] = {{0}}, point[64] = {{0}}, none = neo_const_int(m, NEO_I64_T, -1);
+  for (uint32_t k = 0; k < p->d.n_out; k++)
+    if (!(p->keys.axes >> k & 1)) {
+      point[k] = neo_axis_ref(m, t->n);
+      t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
+    }
+  (void)push_points(p, t, point);
+  keys_at(p, point, key);
+  for (uint32_t k = 0; k < p->d.axes.n; k++)
+    t->move[k] = k < p->d.n_out ? key[k] : point[k];
+  neo_expr there = has_term(p, t, key);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_tensor to = define_flat(p, t, "key", neo_op3(m, NEO_OP_SELECT, there, key[v], none));
+    neo_tensor_at(m, to)->least = none;
+    neo_tensor_at(m, to)->below = neo_def_axis(m, &p->d, v)->hi;
+    p->flat_key[v] = to;
+  }
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
+  body = wide(m, ad_guard_reads(m, body));
+  neo_expr one = neo_const_float(m, neo_expr_type(m, body), 1);
+  p->flat_term = define_flat(p, t, "term", neo_op3(m, NEO_OP_SELECT, there, body, one));
+}
+
+/* before[u] = prod[k where k < u and key[k] == key[u] and 0 <= key[u]] term[k] */
+static neo_tensor define_running(product *p, part *t, bool after) {
+  neo_module *m = p->m;
+  neo_expr at_u[64], at_k[64], unused[64];
+  for (uint32_t k = 0; k < p->d.n_out; k++)
+    if (!(p->keys.axes >> k & 1)) {
+      at_u[t->n] = at_k[t->n] = neo_axis_ref(m, t->n);
+      t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
+    }
+  uint32_t last = t->n;
+  neo_expr u = at_u[last] = push_points(p, t, unused);
+  t->n_out = t->n;
+  neo_expr k = at_k[last] = push_points(p, t, unused);
+  t->where = after ? neo_op2(m, NEO_OP_LT, u, k) : neo_op2(m, NEO_OP_LT, k, u);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr of_u = neo_load(m, p->flat_key[v], at_u, last + 1, p->d.span);
+    neo_expr of_k = neo_load(m, p->flat_key[v], at_k, last + 1, p->d.span);
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_EQ, of_k, of_u));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), of_u));
+  }
+  return define_of(p, t, after ? "after" : "before",
+                   neo_load(m, p->flat_term, at_k, last + 1, p->d.span));
+}
+
 /* Reads the tensor before_d or after_d at the current point. */
 static neo_expr factor(product *p, uint32_t d, bool after) {
   neo_module *m = p->m;
   neo_expr at[64];
   part *t = NEO_NEW(p->s->scratch, part);
-  make_axes(p, t, d, after);
-  neo_tensor out = define(p, t, after ? "after" : "before");
+  bool flat = p->keys.axes && p->n_red > 1;
+  if (flat && !p->flat_term.i)
+    flatten(p);
+  if (!flat)
+    make_axes(p, t, d, after);
+  neo_tensor out = flat ? define_running(p, t, after) : define(p, t, after ? "after" : "before");
   uint32_t n = 0;
   for (uint32_t k = 0; k < p->d.n_out; k++)
     if (!(p->keys.axes >> k & 1))
