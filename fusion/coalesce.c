@@ -43,8 +43,8 @@ static bool is_simple(const neo_group *g) {
 
 static bool is_plain(const neo_module *m, neo_tensor t) {
   const neo_tensor_rec *r = neo_tensor_at(m, t);
-  return r->role == NEO_ROLE_TEMP && !r->partial && !r->terms && !r->saturates && !r->moves &&
-         !r->least.i && !r->below.i && !r->apart.i && !r->kinds.i && !r->offsets.i;
+  return r->role == NEO_ROLE_TEMP && !r->partial && !r->terms && !r->rows.i && !r->moves &&
+         !r->least.i && !r->below.i && !r->offsets.i;
 }
 
 static void fix_all(coalescer *x, const neo_tensor *at, size_t n) {
