@@ -7,6 +7,7 @@
  * that of any read, so that the order of the adjoints is that of the steps, reversed. */
 #include "autodiff/internal.h"
 #include "ir/component.h"
+#include "ir/loop_axes.h"
 
 enum { MAX_DEFS = 1 << 20 };
 
@@ -200,6 +201,17 @@ static bool find_conditions_once(ad_state *s, const order_ctx *o) {
   return more;
 }
 
+/* The axes along which loops of recurrences run. */
+static void find_loops(ad_state *s, const order_ctx *o) {
+  neo_def *defs = NEO_NEW_ARRAY(s->scratch, neo_def, o->steps.n + 1);
+  size_t n = 0;
+  for (size_t i = 0; i < o->steps.n; i++)
+    if (!o->steps.at[i].custom)
+      defs[n++].i = o->steps.at[i].number;
+  if (s->conditions.recurring.n)
+    s->conditions.loops = neo_loop_axes(s->env.prover, defs, n, s->scratch);
+}
+
 static void find_conditions(ad_state *s, const order_ctx *o) {
   ad_conditions_init(s, &s->conditions);
   for (size_t i = 0; i < o->steps.n; i++)
@@ -208,6 +220,7 @@ static void find_conditions(ad_state *s, const order_ctx *o) {
       for (uint32_t k = 0; k < outs.n; k++)
         neo_map_set(&s->conditions.recurring, neo_list_at(s->m, outs, k), 1);
     }
+  find_loops(s, o);
   for (size_t i = 0; i < o->steps.n; i++)
     if (!o->steps.at[i].custom)
       ad_conditions_note(s, &s->conditions, (neo_def){o->steps.at[i].number});

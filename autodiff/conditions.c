@@ -83,6 +83,13 @@ static bool chooses(const ad_conditions *c, neo_expr condition) {
   return neo_map_get(&c->choices, kind_of(c->m, condition), NULL);
 }
 
+/* Do loops run along these axes of t, so that the condition decides what an iteration computes? */
+static bool is_of_iterations(const ad_conditions *c, uint64_t axes, neo_tensor t) {
+  neo_list pieces = neo_tensor_at(c->m, t)->pieces;
+  neo_def d = {pieces.n == 1 ? neo_list_at(c->m, pieces, 0) : 0};
+  return c->loops && d.i && !neo_def_at(c->m, d)->out_map.n && !(axes & ~c->loops[d.i]);
+}
+
 /* Is it the same for whole rows of t, or for a round, or does it choose, or is t a part of what it
  * stands in? Only some become conditions of the sums that its tensor's adjoint goes into. */
 static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_condition_use use) {
@@ -90,11 +97,13 @@ static bool counts(const ad_conditions *c, neo_expr condition, neo_tensor t, ad_
   uint64_t axes = neo_expr_axes(c->m, condition);
   uint32_t rank = neo_tensor_rank(c->m, t);
   bool choice = chooses(c, condition);
-  if (r.known && neo_tensor_at(c->m, t)->inner && use != AD_PRODUCT)
+  if (r.known && neo_tensor_at(c->m, t)->inner && use < AD_ITERATION_PRODUCT)
     return true;
   if (!r.known || !(r.plain || choice))
     return false;
-  if (!axes || r.rounds || (choice && use != AD_PRODUCT))
+  if (!axes || r.rounds || (choice && use < AD_ITERATION_PRODUCT))
+    return true;
+  if (choice && use == AD_ITERATION_PRODUCT && is_of_iterations(c, axes, t))
     return true;
   return use == AD_ELEMENT && (axes & (axes + 1)) == 0 && axes + 1 < 1ull << rank;
 }

@@ -337,7 +337,10 @@ static neo_expr results_where(ad_state *s, const neo_def_rec *d, ad_condition_us
  * value, are left out where nobody asked for the value. */
 static neo_expr body_where(ad_state *s, const neo_def_rec *d, const ad_leaf *leaf) {
   bool all = !has_poles(s, leaf->adj) && !is_elementwise(s->m, d, leaf->leaf);
-  return ad_and(s->m, d->where, results_where(s, d, all ? AD_PRODUCT : AD_SUM));
+  bool in_loop =
+      neo_map_get(&s->conditions.recurring, neo_expr_node(s->m, leaf->leaf)->attr, NULL);
+  ad_condition_use use = !all ? AD_SUM : in_loop ? AD_ITERATION_PRODUCT : AD_PRODUCT;
+  return ad_and(s->m, d->where, results_where(s, d, use));
 }
 
 /* The settled adjoint, or what is made of it, under the conditions that g has, so that slopes of the body,

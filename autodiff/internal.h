@@ -138,6 +138,7 @@ typedef struct {
   NEO_VEC(ad_asked) asked; /* conditions of parts of a definition that have fewer axes than it */
   neo_map of;              /* tensor -> its conditions */
   neo_map recurring;       /* tensors of recurrences */
+  const uint64_t *loops;   /* by definition: neo_loop_axes; null: nothing recurs */
   neo_map choices;         /* conditions that choose between tensors as they are, wherever */
 } ad_conditions;
 void ad_conditions_init(ad_state *s, ad_conditions *c);
@@ -148,8 +149,9 @@ bool ad_conditions_step(ad_state *s, ad_conditions *c, neo_def def);
 /* Takes in a read of t of which nothing is known; true: something changed. */
 bool ad_conditions_none(ad_state *s, ad_conditions *c, neo_tensor t);
 /* What a condition is for: an elementwise value; the sums that an adjoint goes into, which it filters,
- * where slopes may be infinite; or where these are products, which are quicker for all points. */
-typedef enum { AD_ELEMENT, AD_SUM, AD_PRODUCT } ad_condition_use;
+ * where slopes may be infinite; or where these are products, which are quicker for all points, but for those of
+ * iterations of a loop, each of which makes its own. */
+typedef enum { AD_ELEMENT, AD_SUM, AD_ITERATION_PRODUCT, AD_PRODUCT } ad_condition_use;
 /* The condition over AXIS 0 .. rank of t; 0: always. */
 neo_expr ad_condition(ad_state *s, const ad_conditions *c, neo_tensor t, ad_condition_use use);
 

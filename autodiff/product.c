@@ -19,8 +19,9 @@
  *   before[u] = prod[k where k < u and key(k) == key(u) and 0 <= key(u) and key(u) < V]
  *               body(key(k), k)
  *
- * which is a running product of equal keys (schedule/keyed_scan). This is so for one reduction
- * axis. */
+ * which is a running product of equal keys (schedule/keyed_scan). Points of several reduction axes are
+ * numbered in their order: k and u are these numbers, k0 = k/K1 and k1 = k%K1 where there are two, and keys and terms lie in
+ * tensors by them. */
 #include "autodiff/solve.h"
 #include "ir/keyed_axes.h"
 
@@ -33,6 +34,7 @@ typedef struct {
   uint32_t n_red;
   ad_box box[64];
   neo_keyed_axes keys;
+  neo_tensor flat_key[64], flat_term; /* by number of the point; 0: not defined */
 } product;
 
 /* One of the tensors: axes, and where the definition's axes are among them. */
@@ -79,40 +81,72 @@ static void ask_keys(product *p, part *t, const neo_expr *at_u, const neo_expr *
   }
 }
 
-/* The axes without those that keys say: they are where the key of point u is. */
+/* How many points the reduction has, and at[n_out + j]: the value of axis j at the point of that number. */
+static neo_expr digits_of(product *p, neo_expr number, neo_expr *at) {
+  neo_module *m = p->m;
+  neo_expr left = number, total = neo_const_int(m, NEO_I64_T, 1);
+  for (uint32_t j = p->n_red; j-- > 0;) {
+    neo_expr digit = j ? neo_op2(m, NEO_OP_MOD, left, p->box[j].length) : left;
+    at[p->d.n_out + j] = neo_op2(m, NEO_OP_ADD, digit, p->box[j].lo);
+    left = neo_op2(m, NEO_OP_DIV, left, p->box[j].length);
+    total = neo_op2(m, NEO_OP_MUL, total, p->box[j].length);
+  }
+  return total;
+}
+
+/* Adds an axis of the points, which is there as the values of the reduction's axes. */
+static neo_expr push_points(product *p, part *t, neo_expr *at) {
+  neo_module *m = p->m;
+  neo_axis_rec a = *neo_def_axis(m, &p->d, p->d.n_out);
+  neo_expr number = neo_axis_ref(m, t->n);
+  neo_expr total = digits_of(p, number, at);
+  t->axis[t->n++] = (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), total, a.span};
+  return number;
+}
+
+/* Where keys say that the output axes are, at the point whose axes are given: perhaps where there is none. */
+static void keys_at(product *p, const neo_expr *point, neo_expr *at) {
+  neo_module *m = p->m;
+  for (uint32_t v = 0; v < p->d.n_out; v++)
+    at[v] = p->keys.axes >> v & 1
+                ? neo_expr_subst_axes(m, ad_guard_reads(m, p->keys.key[v]), point, p->d.axes.n)
+                : point[v];
+}
+
+/* Adds that the values of the axes at a point are in ranges that depend on other values. */
+static void ask_ranges(product *p, part *t) {
+  neo_module *m = p->m;
+  for (uint32_t j = 0; j < p->n_red; j++) {
+    neo_axis_rec a = *neo_def_axis(m, &p->d, p->d.n_out + j);
+    neo_expr at = t->move[p->d.n_out + j];
+    if (p->box[j].exact)
+      continue;
+    neo_expr lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, p->d.n_out + j));
+    neo_expr hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, p->d.n_out + j));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, lo, at));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, at, hi));
+  }
+}
+
+/* The axes without those that keys say. */
 static void make_keyed_axes(product *p, part *t, bool after) {
   neo_module *m = p->m;
   uint32_t n_out = p->d.n_out;
-  neo_expr at_u[64] = {{0}}, at_k[64] = {{0}}, move[64] = {{0}};
+  neo_expr at_u[64] = {{0}}, at_k[64] = {{0}}, point_u[64] = {{0}}, point_k[64] = {{0}};
   for (uint32_t k = 0; k < n_out; k++)
     if (!(p->keys.axes >> k & 1)) {
-      move[k] = neo_axis_ref(m, t->n);
+      point_u[k] = point_k[k] = neo_axis_ref(m, t->n);
       t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
     }
-  neo_axis_rec a = *neo_def_axis(m, &p->d, n_out);
-  neo_expr u = neo_axis_ref(m, t->n), here = neo_op2(m, NEO_OP_ADD, u, p->box[0].lo);
-  t->axis[t->n++] =
-      (neo_axis_rec){a.name, neo_const_int(m, NEO_I64_T, 0), p->box[0].length, a.span};
+  neo_expr u = push_points(p, t, point_u);
   t->n_out = t->n;
-  neo_expr k_ref = neo_axis_ref(m, t->n);
-  for (uint32_t v = 0; v < n_out; v++) {
-    if (!(p->keys.axes >> v & 1))
-      continue;
-    neo_expr key = ad_guard_reads(m, p->keys.key[v]); /* u, or k, may be where there is no point */
-    move[n_out] = here;
-    at_u[v] = neo_expr_subst_axes(m, key, move, n_out + 1);
-    move[n_out] = k_ref;
-    at_k[v] = neo_expr_subst_axes(m, key, move, n_out + 1);
-  }
-  for (uint32_t k = 0; k < n_out; k++)
-    t->move[k] = p->keys.axes >> k & 1 ? at_u[k] : move[k];
-  a.lo = ad_guard_reads(m, neo_expr_subst_axes(m, a.lo, t->move, n_out));
-  a.hi = ad_guard_reads(m, neo_expr_subst_axes(m, a.hi, t->move, n_out));
-  t->axis[t->n++] = a;
-  for (uint32_t k = 0; k < n_out; k++) /* the keys are equal: terms are of k alone */
-    t->move[k] = p->keys.axes >> k & 1 ? at_k[k] : move[k];
-  t->move[n_out] = k_ref;
-  t->where = after ? neo_op2(m, NEO_OP_LT, here, k_ref) : neo_op2(m, NEO_OP_LT, k_ref, here);
+  neo_expr number = push_points(p, t, point_k);
+  keys_at(p, point_u, at_u);
+  keys_at(p, point_k, at_k);
+  for (uint32_t k = 0; k < p->d.axes.n; k++) /* the keys are equal: terms are of k alone */
+    t->move[k] = k < n_out ? at_k[k] : point_k[k];
+  t->where = after ? neo_op2(m, NEO_OP_LT, u, number) : neo_op2(m, NEO_OP_LT, number, u);
+  ask_ranges(p, t);
   ask_keys(p, t, at_u, at_k);
   if (p->keys.others.i)
     t->where =
@@ -160,11 +194,9 @@ static neo_expr wide(neo_module *m, neo_expr e) {
   return t == NEO_F16_T || t == NEO_BF16_T ? neo_cast(m, NEO_F32_T, e) : e;
 }
 
-static neo_tensor define(product *p, const part *t, const char *name) {
+static neo_tensor define_of(product *p, const part *t, const char *name, neo_expr body) {
   neo_module *m = p->m;
   neo_tensor like = {neo_list_at(m, p->d.out, 0)};
-  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
-  body = wide(m, p->keys.axes ? ad_guard_reads(m, body) : body);
   neo_expr acc = neo_acc_ref(m, neo_expr_type(m, body), 0);
   neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, body), t->axis, t->n_out, p->d.span);
   neo_def_rec r = {
@@ -175,25 +207,11 @@ static neo_tensor define(product *p, const part *t, const char *name) {
   return out;
 }
 
-/* Reads the tensor before_d or after_d at the current point. */
-static neo_expr factor(product *p, uint32_t d, bool after) {
+static neo_tensor define(product *p, const part *t, const char *name) {
   neo_module *m = p->m;
-  neo_expr at[64];
-  part *t = NEO_NEW(p->s->scratch, part);
-  make_axes(p, t, d, after);
-  neo_tensor out = define(p, t, after ? "after" : "before");
-  uint32_t n = 0;
-  for (uint32_t k = 0; n < t->n_out; k++) {
-    if (p->keys.axes >> k & 1)
-      continue;
-    at[n++] = k < p->d.n_out
-                  ? neo_axis_ref(m, k)
-                  : neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), p->box[k - p->d.n_out].lo);
-  }
-  return neo_load(m, out, at, n, p->d.span);
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
+  return define_of(p, t, name, wide(m, p->keys.axes ? ad_guard_reads(m, body) : body));
 }
-
-/* ---- more axes than a tensor has dimensions */
 
 /* The number of values of the digit for axis k in a point's position among all points of all
  * results. */
@@ -201,10 +219,11 @@ static neo_expr length_of(product *p, uint32_t k) {
   return k < p->d.n_out ? neo_def_axis(p->m, &p->d, k)->hi : p->box[k - p->d.n_out].length;
 }
 
-static neo_expr position(product *p) {
+/* The number of a point: of those of the axes from `first` on. */
+static neo_expr position(product *p, uint32_t first) {
   neo_module *m = p->m;
   neo_expr at = neo_const_int(m, NEO_I64_T, 0);
-  for (uint32_t k = 0; k < p->d.axes.n; k++) {
+  for (uint32_t k = first; k < p->d.axes.n; k++) {
     neo_expr x = neo_axis_ref(m, k);
     if (k >= p->d.n_out)
       x = neo_op2(m, NEO_OP_SUB, x, p->box[k - p->d.n_out].lo);
@@ -212,6 +231,115 @@ static neo_expr position(product *p) {
   }
   return at;
 }
+
+/* ---- keys at points of several axes */
+
+static neo_tensor define_flat(product *p, const part *t, const char *name, neo_expr value) {
+  neo_module *m = p->m;
+  neo_tensor like = {neo_list_at(m, p->d.out, 0)};
+  neo_tensor out = ad_temp(m, name, like, neo_expr_type(m, value), t->axis, t->n, p->d.span);
+  neo_def_rec r = {.n_out = t->n, .reducer = NEO_RED_NONE, .span = p->d.span};
+  r.finish = neo_list_new(m, &value.i, 1);
+  ad_define(m, out, r, t->axis, t->n);
+  return out;
+}
+
+/* Is there a term at the point, whose keys are given? */
+static neo_expr has_term(product *p, part *t, const neo_expr *key) {
+  neo_module *m = p->m;
+  ask_ranges(p, t);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr zero = neo_const_int(m, NEO_I64_T, 0), n = neo_def_axis(m, &p->d, v)->hi;
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, zero, key[v]));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LT, key[v], n));
+  }
+  neo_expr others = p->keys.others;
+  return others.i ? ad_and(m, t->where,
+                           ad_guard_reads(m, neo_expr_subst_axes(m, others, t->move, p->d.axes.n)))
+                  : t->where;
+}
+
+/* Keys and terms by the numbers of points: an axis of which positions are digits is none along which a running product
+ * is seen. Where there is no term, the key is -1. */
+static void flatten(product *p) {
+  neo_module *m = p->m;
+  part *t = NEO_NEW(p->s->scratch, part);
+  neo_expr key[64] = {{0}}, point[64] = {{0}}, none = neo_const_int(m, NEO_I64_T, -1);
+  for (uint32_t k = 0; k < p->d.n_out; k++)
+    if (!(p->keys.axes >> k & 1)) {
+      point[k] = neo_axis_ref(m, t->n);
+      t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
+    }
+  (void)push_points(p, t, point);
+  keys_at(p, point, key);
+  for (uint32_t k = 0; k < p->d.axes.n; k++)
+    t->move[k] = k < p->d.n_out ? key[k] : point[k];
+  neo_expr there = has_term(p, t, key);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_tensor to = define_flat(p, t, "key", neo_op3(m, NEO_OP_SELECT, there, key[v], none));
+    neo_tensor_at(m, to)->least = none;
+    neo_tensor_at(m, to)->below = neo_def_axis(m, &p->d, v)->hi;
+    p->flat_key[v] = to;
+  }
+  neo_expr body = neo_expr_subst_axes(m, neo_list_expr(m, p->d.body, 0), t->move, p->d.axes.n);
+  body = wide(m, ad_guard_reads(m, body));
+  neo_expr one = neo_const_float(m, neo_expr_type(m, body), 1);
+  p->flat_term = define_flat(p, t, "term", neo_op3(m, NEO_OP_SELECT, there, body, one));
+}
+
+/* before[u] = prod[k where k < u and key[k] == key[u] and 0 <= key[u]] term[k] */
+static neo_tensor define_running(product *p, part *t, bool after) {
+  neo_module *m = p->m;
+  neo_expr at_u[64], at_k[64], unused[64];
+  for (uint32_t k = 0; k < p->d.n_out; k++)
+    if (!(p->keys.axes >> k & 1)) {
+      at_u[t->n] = at_k[t->n] = neo_axis_ref(m, t->n);
+      t->axis[t->n++] = *neo_def_axis(m, &p->d, k);
+    }
+  uint32_t last = t->n;
+  neo_expr u = at_u[last] = push_points(p, t, unused);
+  t->n_out = t->n;
+  neo_expr k = at_k[last] = push_points(p, t, unused);
+  t->where = after ? neo_op2(m, NEO_OP_LT, u, k) : neo_op2(m, NEO_OP_LT, k, u);
+  for (uint32_t v = 0; v < p->d.n_out; v++) {
+    if (!(p->keys.axes >> v & 1))
+      continue;
+    neo_expr of_u = neo_load(m, p->flat_key[v], at_u, last + 1, p->d.span);
+    neo_expr of_k = neo_load(m, p->flat_key[v], at_k, last + 1, p->d.span);
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_EQ, of_k, of_u));
+    t->where = ad_and(m, t->where, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I64_T, 0), of_u));
+  }
+  return define_of(p, t, after ? "after" : "before",
+                   neo_load(m, p->flat_term, at_k, last + 1, p->d.span));
+}
+
+/* Reads the tensor before_d or after_d at the current point. */
+static neo_expr factor(product *p, uint32_t d, bool after) {
+  neo_module *m = p->m;
+  neo_expr at[64];
+  part *t = NEO_NEW(p->s->scratch, part);
+  bool flat = p->keys.axes && p->n_red > 1;
+  if (flat && !p->flat_term.i)
+    flatten(p);
+  if (!flat)
+    make_axes(p, t, d, after);
+  neo_tensor out = flat ? define_running(p, t, after) : define(p, t, after ? "after" : "before");
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < p->d.n_out; k++)
+    if (!(p->keys.axes >> k & 1))
+      at[n++] = neo_axis_ref(m, k);
+  if (p->keys.axes)
+    at[n++] = position(p, p->d.n_out);
+  for (uint32_t k = p->d.n_out; !p->keys.axes && n < t->n_out; k++)
+    at[n++] = neo_op2(m, NEO_OP_SUB, neo_axis_ref(m, k), p->box[k - p->d.n_out].lo);
+  return neo_load(m, out, at, n, p->d.span);
+}
+
+/* ---- more axes than a tensor has dimensions */
 
 static neo_expr digits(product *p, neo_expr *digit) {
   neo_module *m = p->m;
@@ -228,7 +356,7 @@ static neo_expr digits(product *p, neo_expr *digit) {
 static neo_expr all_others(product *p) {
   neo_module *m = p->m;
   part *t = NEO_NEW(p->s->scratch, part);
-  neo_expr digit[64], differ = {0}, at = position(p);
+  neo_expr digit[64], differ = {0}, at = position(p, 0);
   t->n_out = t->n = 1;
   t->axis[0] = (neo_axis_rec){neo_def_axis(m, &p->d, p->d.n_out)->name,
                               neo_const_int(m, NEO_I64_T, 0), digits(p, digit), p->d.span};
@@ -251,12 +379,12 @@ static neo_expr all_others(product *p) {
   return neo_load(m, define(p, t, "others"), &at, 1, p->d.span);
 }
 
-/* Output axes that data say, if a point says all of them: not where it is of several axes. */
+/* Output axes that data say, where all points of the reduction have a number. */
 static void find_keys(product *p) {
   neo_axis_rec axis[64];
   for (uint32_t k = 0; k < p->d.axes.n; k++)
     axis[k] = *neo_def_axis(p->m, &p->d, k);
-  if (p->n_red == 1)
+  if (ad_points_fit(p->s, &p->d, p->d.n_out))
     neo_keyed_axes_of(p->s->env.prover, axis, p->d.axes.n, p->d.n_out, p->d.where, &p->keys);
 }
 
@@ -277,7 +405,7 @@ neo_expr ad_product(ad_state *s, neo_def def, neo_expr g) {
     return ad_no_range(s, &p->d, "prod");
   if (p->d.axes.n > MOST_DIMENSIONS)
     return ad_scale(m, g, neo_cast(m, type, all_others(p)));
-  for (uint32_t j = 0; j < p->n_red; j++)
+  for (uint32_t j = 0; j < (p->keys.axes ? 1 : p->n_red); j++)
     for (int after = 0; after < 2; after++) {
       neo_expr x = factor(p, j, after);
       others = others.i ? neo_op2(m, NEO_OP_MUL, others, x) : x;

@@ -48,6 +48,7 @@ static neo_tensor move_tensor(extractor *x, neo_tensor t) {
   r.updates = move_tensor(x, r.updates);
   r.apart = move_tensor(x, r.apart);
   r.kinds = move_tensor(x, r.kinds);
+  r.offsets = (neo_tensor){0};
   r.pieces = (neo_list){0};
   r.init = (neo_def){0};
   r.in = (neo_region){0};
@@ -211,7 +212,7 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 /* ---- as bytes: each field that says something. What is added to a record is added here, and then
  * its size is another one. */
 
-_Static_assert(sizeof(neo_tensor_rec) == 96, "print_tensors");
+_Static_assert(sizeof(neo_tensor_rec) == 104, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
 _Static_assert(sizeof(neo_node) == 20, "print_nodes");
 _Static_assert(sizeof(neo_form) == 104 && sizeof(neo_form_access) == 24, "print_form");

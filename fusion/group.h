@@ -5,7 +5,7 @@
 #ifndef NEO_FUSION_GROUP_H
 #define NEO_FUSION_GROUP_H
 #include "base/status.h"
-#include "ir/ir.h"
+#include "ir/needed.h"
 
 typedef enum { NEO_PLACE_ROOT, NEO_PLACE_INLINE, NEO_PLACE_REGISTER } neo_placement;
 typedef struct {
@@ -81,6 +81,7 @@ typedef struct {
   bool
       no_streaming; /* what such rows read, and needs no other row, is made block by block; else at once, before */
   bool blocks_only; /* blocks of one row each run as others do; else the last of them are loops over rows */
+  const neo_conditions *needed; /* of whoever forms groups: at which points definitions are needed, by id (ir/needed.h) */
 } neo_loop_options;
 
 enum { NEO_FUSE_FAST = 0, NEO_FUSE_SMALL = -1 };
@@ -120,6 +121,7 @@ typedef struct {
   size_t n_defs;
   const neo_tensor *roots;
   size_t n_roots;
+  const neo_conditions *when; /* of each definition: where its results are needed; null: all that reach a root are */
 } neo_program;
 /* Groups what the roots need: nothing is cached between calls, and no initial values are made. */
 neo_status neo_fuse_program(neo_module *m, neo_arena *a, const neo_program *program,

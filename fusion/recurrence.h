@@ -28,6 +28,7 @@ typedef struct {
 /* A leaf of the tree. */
 typedef struct {
   NEO_VEC(neo_def) defs;
+  NEO_VEC(neo_conditions) when; /* of each: its results are needed only where they hold, in an iteration */
   NEO_VEC(neo_tensor) roots; /* slices that are stored */
   NEO_VEC(neo_group) groups; /* what of them becomes one kernel; filled by neo_fuse_with */
 } neo_recurrence_segment;

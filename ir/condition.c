@@ -35,35 +35,65 @@ static bool is_inside(const neo_module *m, neo_expr at, neo_expr extent) {
   return neo_expr_is_int(m, extent, &n) && x < n;
 }
 
-static bool is_element(const neo_module *m, neo_expr e) {
+static void look_position(void *ctx, neo_expr e) {
+  bool *is = ((void **)ctx)[0];
+  const neo_module *m = ((void **)ctx)[1];
+  neo_op op = (neo_op)neo_expr_node(m, e)->op;
+  *is = *is && op != NEO_OP_LOAD && op != NEO_OP_LOAD_ELSE && op != NEO_OP_ACC && op != NEO_OP_RAND;
+}
+
+/* Does it depend on axes and sizes alone? */
+static bool is_position(const neo_module *m, neo_expr at) {
+  bool is = true;
+  void *ctx[] = {&is, (void *)(uintptr_t)m};
+  neo_expr_visit(m, at, look_position, ctx);
+  return is;
+}
+
+/* `points`: at a position over axes, or else at a fixed one. */
+static bool is_element(const neo_module *m, neo_expr e, bool points) {
   const neo_node *n = neo_expr_node(m, e);
-  neo_tensor t = {n->op == NEO_OP_LOAD ? n->attr : 0};
+  bool load = n->op == NEO_OP_LOAD || (points && n->op == NEO_OP_LOAD_ELSE);
+  neo_tensor t = {load ? n->attr : 0};
   const neo_tensor_rec *r = neo_tensor_at(m, t);
-  bool is = n->op == NEO_OP_LOAD && !r->partial && !r->terms && !r->saturates && !r->moves;
-  for (uint32_t k = 0; is && k < n->arg.n; k++)
-    is = is_inside(m, neo_list_expr(m, n->arg, k), neo_tensor_extent(m, t, k));
+  bool is = load && !r->partial && !r->terms && !r->saturates && !r->moves;
+  for (uint32_t k = 0; is && k < n->arg.n; k++) {
+    neo_expr at = neo_list_expr(m, n->arg, k);
+    is = points ? is_position(m, at) : is_inside(m, at, neo_tensor_extent(m, t, k));
+  }
   return is;
 }
 
 /* `depth`: of expressions around it; deeper ones are none, so that shared parts are not looked
  * at for ever. */
-static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth) {
+static bool is_exact(const neo_module *m, neo_expr e, uint32_t depth, bool points) {
   const neo_node *n = neo_expr_node(m, e);
   if (neo_type_is_float((neo_type)n->type) || depth == MOST_DEPTH)
     return false;
-  if (n->op == NEO_OP_LOAD)
-    return is_element(m, e);
+  if (n->op == NEO_OP_LOAD || n->op == NEO_OP_LOAD_ELSE)
+    return is_element(m, e, points);
   if (n->op == NEO_OP_SIZE)
     return is_of_call(m, n->attr);
-  bool is = n->op == NEO_OP_CONST || neo_op_is_elementwise((neo_op)n->op);
+  bool is = n->op == NEO_OP_CONST || neo_op_is_elementwise((neo_op)n->op) ||
+            (points && n->op == NEO_OP_AXIS);
   for (uint32_t k = 0; is && k < n->arg.n; k++)
-    is = is_exact(m, neo_list_expr(m, n->arg, k), depth + 1);
+    is = is_exact(m, neo_list_expr(m, n->arg, k), depth + 1, points);
   return is;
 }
 
-bool neo_is_condition(const neo_module *m, neo_expr e) {
+static bool is_of_kind(const neo_module *m, neo_expr e, bool points) {
   const neo_node *n = neo_expr_node(m, e);
-  return n->type == NEO_BOOL_T && n->op != NEO_OP_CONST && n->op != NEO_OP_AND && is_exact(m, e, 0);
+  return n->type == NEO_BOOL_T && n->op != NEO_OP_CONST && n->op != NEO_OP_AND &&
+         is_exact(m, e, 0, points);
+}
+
+bool neo_is_condition(const neo_module *m, neo_expr e) {
+  return is_of_kind(m, e, false);
+}
+
+bool neo_is_point_condition(const neo_module *m, neo_expr e) {
+  bool reads = neo_expr_uses_op(m, e, NEO_OP_LOAD) || neo_expr_uses_op(m, e, NEO_OP_LOAD_ELSE);
+  return is_of_kind(m, e, true) && (reads || !neo_expr_axes(m, e));
 }
 
 typedef struct {

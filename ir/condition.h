@@ -9,6 +9,9 @@
 
 /* Is it of this kind, and neither a constant nor a conjunction? */
 bool neo_is_condition(const neo_module *m, neo_expr e);
+/* The same of a condition at a point: its elements may lie at positions over axes, as `k[AXIS 0] == 2` does. Comparisons of axes alone are none. Whether such
+ * a position is in range only its reader knows. */
+bool neo_is_point_condition(const neo_module *m, neo_expr e);
 /* Has it one value in a call: without axes, results of a reduction, random numbers and indices of
  * loops? Such an expression is a condition once its value is in memory (frontend/sema/branches.c). */
 bool neo_is_uniform(const neo_module *m, neo_expr e);

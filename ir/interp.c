@@ -209,6 +209,31 @@ static neo_status check_bound(const run *r, uint32_t t) {
   return NEO_OK;
 }
 
+static int64_t element_of(const run *r, neo_tensor t, int64_t at) {
+  return r->p->store[t.i].v.at[at].i;
+}
+
+/* Offsets, and the children in the lists that they cut out (neo_tensor_rec.offsets), of inputs whose bounds hold. */
+static neo_status check_lists(const run *r, neo_tensor t) {
+  neo_tensor begin = neo_tensor_at(r->p->m, t)->offsets;
+  int64_t lists = r->p->store[begin.i].v.n - 1;
+  int64_t all = eval_size(r->p, neo_tensor_at(r->p->m, begin)->bound) - 1;
+  bool good = element_of(r, begin, 0) == 0 && element_of(r, begin, lists) == all;
+  for (int64_t v = 0; v < lists && good; v++) {
+    int64_t from = element_of(r, begin, v), to = element_of(r, begin, v + 1);
+    good = from <= to && to <= all;
+    for (int64_t e = from; e < to && good && begin.i != t.i; e++)
+      good = element_of(r, t, e) < v;
+  }
+  if (good)
+    return NEO_OK;
+  neo_str_addf(r->why,
+               begin.i == t.i ? "%s: offsets begin with 0, never fall, and end with %lld"
+                              : "%s: children come before their vertices, of %lld edges",
+               name_of(r->p, t.i), (long long)all);
+  return NEO_RANGE;
+}
+
 static bool is_among(const neo_module *m, neo_tensor t, const neo_def *defs, size_t n) {
   neo_list pieces = neo_tensor_at(m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
@@ -231,6 +256,9 @@ static neo_status check_reads(run *r, neo_def d, const neo_def *defs, size_t n_d
       return NEO_STATE;
     }
     neo_status s = is_computed(role_of(r->p, t)) ? NEO_OK : check_bound(r, t);
+    neo_tensor begin = neo_tensor_at(r->p->m, read[k])->offsets;
+    if (!s && begin.i && r->p->store[begin.i].v.known)
+      s = check_lists(r, read[k]);
     if (s)
       return s;
   }

@@ -146,6 +146,10 @@ typedef struct {
   neo_tensor
       kinds; /* its elements are kinds of rows, below its bound K, and rows of one block have one kind: those of
                        kinds[b] .. kinds[b+1] - 1 the kind b % K (transform/levels_keys.c); 0: nothing is known */
+  neo_tensor
+      offsets; /* INPUT of rank 1. Itself: its elements begin with 0, never fall, and end with the number below
+                         its bound, so that they cut the positions before that into lists, list v at [v] .. [v + 1].
+                         Another one: its elements have these positions, and are below the number of their list */
   neo_region in;    /* room for regions; 0 outside all */
   const void *data; /* CONST: row-major elements of `type`; n_data_bytes of them */
   size_t n_data_bytes;

@@ -6,11 +6,13 @@
 #include "base/vec.h"
 #include "ir/component.h"
 #include "ir/guarded_read.h"
+#include "ir/loop_axes.h"
 #include "ir/need.h"
 #include <stdlib.h>
 
 typedef struct { /* of one definition */
   neo_tensor t;
+  neo_expr read; /* 0: it is not written as one */
   bool steers;
   bool never;     /* they never all hold */
   neo_term under; /* conditions at the read */
@@ -27,6 +29,7 @@ typedef struct {
   bool *dirty;             /* by definition: its own neo_need is new to what it reads */
   uint32_t *place;         /* of definitions, from 1 on; 0: not asked about */
   reads_under *reads;      /* by place */
+  const uint64_t *loops;   /* with `points`: neo_loop_axes */
 } search;
 
 /* ---- reads */
@@ -42,8 +45,58 @@ static bool is_table(const neo_tensor_rec *r) {
          r->injective || r->parts > 1;
 }
 
+static bool is_condition(const search *s, neo_expr e) {
+  return s->in->points ? neo_is_point_condition(s->m, e) : neo_is_condition(s->m, e);
+}
+
+/* The axes of t along which loops make it; those of its definition say which element that is. */
+static uint64_t loops_of(const search *s, neo_tensor t) {
+  const neo_tensor_rec *r = neo_tensor_at(s->m, t);
+  neo_def d = {r->pieces.n == 1 ? neo_list_at(s->m, r->pieces, 0) : 0};
+  bool has = d.i && !neo_def_at(s->m, d)->out_map.n && neo_def_at(s->m, d)->n_out == r->extent.n;
+  return has && s->loops ? s->loops[d.i] : 0;
+}
+
+typedef struct {
+  neo_expr from, to;
+} swap;
+
+static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
+  const swap *w = ctx;
+  (void)m;
+  return e.i == w->from.i ? w->to : e;
+}
+
+/* The condition at a read's point as one at the position that is read: an index of the read, as it is, is an axis there.
+ * 0: it cannot be told there. */
+static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) {
+  enum { POSITION = 40, MOST_AXES = 64 }; /* axes from POSITION on are those of the element */
+  neo_module *m = s->m;
+  neo_tensor t = {neo_expr_node(m, read)->attr};
+  neo_expr by[MOST_AXES] = {{0}};
+  if (!neo_expr_axes(m, condition))
+    return condition;
+  if (!loops_of(s, t) || neo_expr_axes(m, condition) >> POSITION)
+    return (neo_expr){0};
+  for (uint32_t k = 0; k < neo_tensor_rank(m, t); k++) {
+    neo_expr at = neo_expr_arg(m, read, k), to = neo_axis_ref(m, POSITION + k);
+    by[POSITION + k] = neo_axis_ref(m, k);
+    if (neo_expr_axes(m, at))
+      condition = neo_expr_rewrite(m, condition, swap_node, &(swap){at, to});
+  }
+  if (neo_expr_axes(m, condition) & ~(loops_of(s, t) << POSITION))
+    return (neo_expr){0};
+  return neo_condition_of(m, neo_expr_subst_axes(m, condition, by, MOST_AXES));
+}
+
+/* Adds what of the condition can be told where the read is. False: it never holds with the others. */
+static bool add_at(const search *s, neo_term *x, neo_expr condition, neo_expr read) {
+  neo_expr there = at_position(s, condition, read);
+  return !there.i || neo_term_add(s->m, x, there);
+}
+
 static read_under read_of(search *s, const neo_guarded_read *r, const bool *steers) {
-  read_under x = {.t = {neo_expr_node(s->m, r->read)->attr}};
+  read_under x = {.t = {neo_expr_node(s->m, r->read)->attr}, .read = r->read};
   x.steers = steers[x.t.i];
   for (uint32_t k = 0; k < r->n_around && !x.steers; k++) {
     neo_expr part[NEO_MOST_CONDITIONS];
@@ -51,8 +104,8 @@ static read_under read_of(search *s, const neo_guarded_read *r, const bool *stee
     if (!neo_condition_parts(s->m, r->assume[k], part, &n, NEO_MOST_CONDITIONS))
       continue;
     for (uint32_t i = 0; i < n; i++)
-      if (neo_is_condition(s->m, part[i]))
-        x.never = !neo_term_add(s->m, &x.under, part[i]) || x.never;
+      if (is_condition(s, part[i]))
+        x.never = !add_at(s, &x.under, part[i], r->read) || x.never;
   }
   return x;
 }
@@ -79,6 +132,15 @@ static uint32_t class_of(const search *s, uint32_t d) {
   return s->together[d];
 }
 
+/* What holds of all points. */
+static neo_term of_any_point(const search *s, const neo_term *x) {
+  neo_term y = *x;
+  for (uint32_t k = y.n; k-- > 0;)
+    if (neo_expr_axes(s->m, y.at[k]))
+      neo_term_drop(&y, k);
+  return y;
+}
+
 static void need_def(search *s, uint32_t d, const neo_term *x) {
   uint32_t c = class_of(s, d);
   bool more = neo_need_add(&s->world, &s->of[d], x, s->place[d]);
@@ -89,19 +151,28 @@ static void need_def(search *s, uint32_t d, const neo_term *x) {
   for (size_t k = 0; k < s->in->n; k++)
     if (class_of(s, s->in->defs[k].i) == c && s->place[s->in->defs[k].i] < first)
       first = s->place[s->in->defs[k].i];
-  if (!neo_need_add(&s->world, &s->of_class[c], x, first))
+  neo_term all = of_any_point(s, x);
+  if (!neo_need_add(&s->world, &s->of_class[c], &all, first))
     return;
   for (size_t k = 0; k < s->in->n; k++) /* those that steer it are needed where all of it is */
     if (class_of(s, s->in->defs[k].i) == c && s->of[s->in->defs[k].i].n)
       s->dirty[s->in->defs[k].i] = true;
 }
 
+static bool add_from(const search *s, neo_term *x, neo_expr condition, const read_under *r) {
+  if (!r->read.i)
+    return neo_expr_axes(s->m, condition) || neo_term_add(s->m, x, condition);
+  return add_at(s, x, condition, r->read);
+}
+
 static void need_read(search *s, uint32_t d, const read_under *r) {
   const neo_need from = r->steers && class_of(s, d) ? s->of_class[class_of(s, d)] : s->of[d];
   neo_list pieces = neo_tensor_at(s->m, r->t)->pieces;
   for (uint32_t i = 0; i < from.n; i++) {
-    neo_term x = *from.at[i];
+    neo_term x = {0};
     bool can = !r->never;
+    for (uint32_t k = 0; k < from.at[i]->n && can; k++)
+      can = add_from(s, &x, from.at[i]->at[k], r);
     for (uint32_t k = 0; k < r->under.n && can; k++)
       can = neo_term_add(s->m, &x, r->under.at[k]);
     neo_term_reduce(s->m, &x);
@@ -186,7 +257,7 @@ static bool has_condition(const search *s, neo_expr e) {
     for (uint32_t k = 0; k < n->arg.n; k++)
       if (has_condition(s, neo_list_expr(s->m, n->arg, k)))
         return true;
-  return n && neo_is_condition(s->m, e);
+  return n && is_condition(s, e);
 }
 
 static bool any_condition(const search *s) {
@@ -223,6 +294,8 @@ static void begin(search *s) {
   for (size_t k = 0; k < in->n; k++)
     s->place[in->defs[k].i] = (uint32_t)k + 1;
   s->world = (neo_need_world){m, s->a, s->place};
+  if (in->points)
+    s->loops = neo_loop_axes(in->points, in->defs, in->n, s->a);
   for (size_t k = 0; k < in->n; k++)
     find_reads(s, k, steers, all);
 }
@@ -245,7 +318,7 @@ const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in
   solve_from(&s);
   neo_conditions *of = NEO_NEW_ARRAY(a, neo_conditions, m->defs.n);
   for (size_t k = 0; k < in->n; k++) {
-    uint32_t d = in->defs[k].i, c = in->together ? in->together[d] : 0;
+    uint32_t d = in->defs[k].i, c = in->together && !in->points ? in->together[d] : 0;
     of[d] = answer(&s, c ? &s.of_class[c] : &s.of[d], a);
   }
   neo_arena_free(&scratch);

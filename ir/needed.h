@@ -8,6 +8,7 @@
 #ifndef NEO_IR_NEEDED_H
 #define NEO_IR_NEEDED_H
 #include "ir/condition.h"
+#include "ir/prove.h"
 
 typedef struct { /* all of them hold; n == 0: always; one is the constant false: never */
   uint32_t n;
@@ -26,10 +27,16 @@ typedef struct {
   const bool *always;       /* by tensor: it is needed whatever holds, as users see it */
   const uint32_t *together; /* by definition: those of one number above 0 run in one kernel or loop,
                                all where one is needed; null: those of a recurrence do */
+  neo_prover *points; /* not null: conditions over axes of loops count, too: in which iterations is it needed? */
 } neo_needed_input;
 
 /* By id, the conditions of the definitions; of all others none. Null: the module has no
- * conditions. The result is of the arena. */
+ * conditions. The result is of the arena.
+ *
+ * With `points` AXIS k of a condition is the k-th output axis of the definition, along which a loop of its recurrence
+ * runs (ir/loop_axes.h):
+ *
+ *     a[t, j] = ...,  z[t, j] = select(k[t] == 2, a[t, j], b[t, j])      of a: k[AXIS 0] == 2 */
 const neo_conditions *neo_needed_where(neo_module *m, const neo_needed_input *in, neo_arena *a);
 
 /* By tensor, is it an integer or bool that is an index of the definition, or a bound or an

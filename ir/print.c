@@ -341,6 +341,10 @@ static void add_tensor(const neo_text_expr *t, neo_tensor id) {
     if (r->adjacent)
       neo_str_add(t->out, " adjacent");
   }
+  if (r->offsets.i) {
+    neo_str_add(t->out, " offsets ");
+    neo_text_add_tensor(t->m, t->out, r->offsets);
+  }
   if (r->kinds.i) {
     neo_str_add(t->out, " kinds ");
     neo_text_add_tensor(t->m, t->out, r->kinds);

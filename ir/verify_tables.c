@@ -194,6 +194,15 @@ static bool check_end(neo_verifier *v, const neo_tensor_rec *r, neo_expr e) {
          neo_verify_fail(v, "a bound is not affine in the indices");
 }
 
+/* What has offsets, and these, which have themselves as such, are inputs of integers of one dimension. */
+static bool check_offsets(neo_verifier *v, const neo_tensor_rec *r) {
+  if (!neo_verify_id(v, r->offsets.i))
+    return false;
+  bool good = r->role == NEO_ROLE_INPUT && r->extent.n == 1 && r->bound.i &&
+              neo_tensor_at(v->m, r->offsets)->offsets.i == r->offsets.i;
+  return good || neo_verify_fail(v, "offsets are of inputs of one dimension that have a bound");
+}
+
 static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   const neo_tensor_rec *r = neo_tensor_at(v->m, t);
   v->where = neo_verify_tensor_name(v, t);
@@ -215,6 +224,8 @@ static bool check_tensor(neo_verifier *v, neo_tensor t, neo_map *seen) {
   if (r->bound.i && !neo_verify_size(v, r->bound, NEO_I64_T, "the bound"))
     return false;
   if (!check_end(v, r, r->least) || !check_end(v, r, r->below))
+    return false;
+  if (r->offsets.i && !check_offsets(v, r))
     return false;
   if (r->role == NEO_ROLE_SETTING && r->extent.n)
     return neo_verify_fail(v, "a setting is a scalar");

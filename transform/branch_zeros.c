@@ -4,9 +4,9 @@
 #include "ir/define.h"
 #include "transform/branches.h"
 
-enum { MOST_PARTS = 64, MOST_TERMS = 64 };
+enum { MOST_PARTS = 64, MOST_TERMS = 64, MOST_RANK = 16 };
 
-typedef struct { /* zero but where one of the terms holds, each a conjunction */
+typedef struct { /* zero but where one of the terms holds, each a conjunction; over axes of the tensor, or of who reads it */
   bool known;
   uint32_t n;
   const neo_conditions *term;
@@ -18,6 +18,7 @@ typedef struct {
   neo_arena *a;
   zero *of;              /* by tensor */
   const bool *recurrent; /* by definition */
+  uint64_t loops;        /* axes of the definition at hand */
 } zeros;
 
 static const zero unknown = {0};
@@ -27,13 +28,19 @@ static bool is_zero(const neo_module *m, neo_expr e) {
   return neo_expr_is_float(m, e, &x) && x == 0;
 }
 
+/* Is it a condition of a call, or of the iterations of the definition at hand? */
+static bool counts(const zeros *z, neo_expr e) {
+  uint64_t axes = neo_expr_axes(z->m, e);
+  return axes ? !(axes & ~z->loops) && neo_is_point_condition(z->m, e) : neo_is_condition(z->m, e);
+}
+
 /* The parts of a conjunction of conditions; false: it is none. */
 static bool parts_of(zeros *z, neo_expr e, neo_conditions *out) {
   neo_expr *part = NEO_NEW_ARRAY(z->a, neo_expr, MOST_PARTS);
   uint32_t n = 0;
   bool ok = neo_condition_parts(z->m, e, part, &n, MOST_PARTS);
   for (uint32_t k = 0; k < n && ok; k++)
-    ok = neo_is_condition(z->m, part[k]);
+    ok = counts(z, part[k]);
   *out = (neo_conditions){n, part};
   return ok;
 }
@@ -67,6 +74,26 @@ static zero under(const zeros *z, zero x, const neo_conditions *c) {
 
 static zero zero_of(zeros *z, neo_expr e);
 
+/* A read of a tensor: its conditions at the position that is read. */
+static zero zero_of_read(zeros *z, const neo_node *n) {
+  zero x = z->of[n->attr];
+  neo_expr index[MOST_RANK];
+  neo_conditions *term = NEO_NEW_ARRAY(z->a, neo_conditions, x.n + 1);
+  for (uint32_t k = 0; k < n->arg.n; k++)
+    index[k] = neo_list_expr(z->m, n->arg, k);
+  for (uint32_t k = 0; k < x.n; k++) {
+    neo_expr *at = NEO_NEW_ARRAY(z->a, neo_expr, x.term[k].n + 1);
+    for (uint32_t i = 0; i < x.term[k].n; i++) {
+      neo_expr e = neo_expr_subst_axes(z->m, x.term[k].at[i], index, n->arg.n);
+      if (counts(z, e))
+        at[term[k].n++] = neo_condition_of(z->m, e);
+    }
+    term[k].at = at;
+  }
+  x.term = term;
+  return x;
+}
+
 static zero zero_of_select(zeros *z, const neo_node *n) {
   neo_expr c = neo_list_expr(z->m, n->arg, 0);
   neo_conditions holds, fails;
@@ -93,7 +120,7 @@ static zero zero_with(zeros *z, neo_expr e, zero acc) {
   case NEO_OP_ACC:
     return acc;
   case NEO_OP_LOAD:
-    return z->of[n.attr];
+    return zero_of_read(z, &n);
   case NEO_OP_NEG:
     return zero_with(z, x, acc);
   case NEO_OP_CAST:
@@ -127,7 +154,7 @@ static zero zero_of_sum(zeros *z, const neo_def_rec *d) {
   if (!neo_condition_parts(z->m, d->where, part, &n, MOST_PARTS))
     return body;
   for (uint32_t k = 0; k < n; k++)
-    if (neo_is_condition(z->m, part[k]))
+    if (counts(z, part[k]))
       part[kept++] = part[k];
   all = (neo_conditions){kept, part};
   return kept || body.known ? under(z, body, kept ? &all : &some) : unknown;
@@ -143,13 +170,18 @@ static bool is_sum(const neo_def_rec *d) {
   return d->reducer == NEO_RED_SUM && d->body.n == 1;
 }
 
+/* Is the definition evaluated at once, or in loops of which is known which axes they run along? */
+static bool is_known(const zeros *z, neo_def id) {
+  return !z->recurrent[id.i] || z->loops;
+}
+
 static zero zero_of_def(zeros *z, neo_def id, const neo_def_rec *d) {
   neo_expr finish = neo_list_expr(z->m, d->finish, 0);
   if (is_sum(d)) {
     zero acc = zero_of_sum(z, d);
     return acc.known ? zero_with(z, finish, acc) : unknown;
   }
-  return d->reducer == NEO_RED_NONE && !z->recurrent[id.i] ? zero_of(z, finish) : unknown;
+  return d->reducer == NEO_RED_NONE && is_known(z, id) ? zero_of(z, finish) : unknown;
 }
 
 /* ---- sums that are needed always: what is added up apart from who asks */
@@ -203,9 +235,10 @@ static void find(zeros *z, neo_def id) {
   zero x = zero_of_def(z, id, &d);
   if (may_be_partial(z, t) && x.known) {
     z->of[t.i] = x;
-    return;
+    if (x.n < 2) /* who needs it knows what holds in the sum */
+      return;
   }
-  zero acc = is_sum(&d) && !z->recurrent[id.i] ? zero_of_sum(z, &d) : unknown;
+  zero acc = is_sum(&d) && is_known(z, id) ? zero_of_sum(z, &d) : unknown;
   if (acc.known && acc.n == 1 && acc.term[0].n)
     split_sum(z, id, &acc.term[0]);
 }
@@ -213,12 +246,12 @@ static void find(zeros *z, neo_def id) {
 /* ---- who reads it */
 
 static neo_expr read_under(void *ctx, neo_module *m, neo_expr e) {
-  const zeros *z = ctx;
+  zeros *z = ctx;
   neo_node n = *neo_expr_node(m, e);
-  const zero *x = n.op == NEO_OP_LOAD ? &z->of[n.attr] : &unknown;
-  if (!x->known || x->n != 1 || !x->term[0].n)
+  zero x = n.op == NEO_OP_LOAD && z->of[n.attr].known ? zero_of_read(z, &n) : unknown;
+  if (!x.known || x.n != 1 || !x.term[0].n)
     return e;
-  neo_expr where = neo_conjunction(m, x->term[0].at, x->term[0].n);
+  neo_expr where = neo_conjunction(m, x.term[0].at, x.term[0].n);
   return neo_op3(m, NEO_OP_SELECT, where, e, neo_const_int(m, (neo_type)n.type, 0));
 }
 
@@ -256,12 +289,16 @@ static neo_expr add_exclusive(void *ctx, neo_module *m, neo_expr e) {
 void branches_ask_for_zeros(branches *b) {
   zeros z = {.b = b, .m = b->m, .a = b->a};
   neo_module *m = b->m;
+  uint32_t n_defs = (uint32_t)m->defs.n;
   size_t room = m->tensors.n + b->n + 1; /* of partial sums, too */
   z.of = NEO_NEW_ARRAY(b->a, zero, room);
   z.recurrent = neo_recurrent_defs(m, b->a);
-  for (size_t k = 0; k < b->n; k++)
+  for (size_t k = 0; k < b->n; k++) {
+    z.loops = b->loops[b->order[k].i];
     find(&z, b->order[k]);
+  }
   for (uint32_t d = 1; d < m->defs.n; d++) {
+    z.loops = d < n_defs ? b->loops[d] : 0;
     neo_def_rewrite(m, (neo_def){d}, add_exclusive, &z);
     neo_def_rewrite(m, (neo_def){d}, read_under, &z);
   }

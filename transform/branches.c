@@ -13,6 +13,7 @@
  * A result that is chosen has a tensor for each branch (branch_arms.c). */
 #include "transform/branches.h"
 #include "ir/layout.h"
+#include "ir/loop_axes.h"
 #include "ir/verify.h"
 #include "transform/transform.h"
 
@@ -75,8 +76,9 @@ static void find_needed(branches *b) {
     if (b->always[t])
       roots[n_roots++].i = t;
   b->n = neo_module_topo(m, roots, n_roots, b->a, &b->order, NULL);
-  neo_needed_input in = {b->order, b->n, b->always, NULL};
+  neo_needed_input in = {b->order, b->n, b->always, NULL, b->p};
   b->of = neo_needed_where(m, &in, b->a);
+  b->loops = b->of ? neo_loop_axes(b->p, b->order, b->n, b->a) : NULL;
 }
 
 static void decide_all(branches *b) {
@@ -96,6 +98,8 @@ neo_status neo_pass_branches(neo_module *m, const neo_pass_target *target) {
     branches_ask_for_zeros(&b);
     decide_all(&b);
     find_needed(&b); /* what reads more than it needs does no longer */
+    if (b.of)
+      branches_read_results(&b);
     if (b.of)
       branches_make_arms(&b);
   }

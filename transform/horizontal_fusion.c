@@ -558,8 +558,10 @@ static void find_conditions(merger *q, const neo_def *order, size_t n) {
   bool *always = NEO_NEW_ARRAY(q->a, bool, q->m->tensors.n);
   for (uint32_t t = 1; t < q->m->tensors.n; t++)
     always[t] = neo_map_get(&q->kept, t, NULL);
-  neo_needed_input in = {order, n, always, NULL};
+  neo_prover *p = neo_prover_new(q->m);
+  neo_needed_input in = {order, n, always, NULL, p};
   q->when = neo_needed_where(q->m, &in, q->a);
+  neo_prover_free(p);
 }
 
 neo_status neo_pass_horizontal_fusion(neo_module *m, const neo_pass_target *target) {

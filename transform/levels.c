@@ -107,8 +107,11 @@ static bool tables_fit(const levels *s, const levels_graph *g) {
   int64_t lo, hi;
   bool fit = neo_interval(s->p, &none, g->n, &lo, &hi);
   for (uint32_t k = 0; fit && k < g->n_indices; k++) {
-    int64_t slots = levels_slots_of(s, g->index[k].child);
-    fit = slots > 0 && hi <= INT32_MAX / slots;
+    neo_tensor child = g->index[k].child;
+    int64_t slots = levels_slots_of(s, child), edges = 0;
+    fit = slots > 0 && hi <= INT32_MAX / slots &&
+          neo_interval(s->p, &none, neo_tensor_extent(s->m, child, 0), &lo, &edges) &&
+          edges < INT32_MAX;
   }
   return fit;
 }
@@ -201,7 +204,9 @@ static void look_at_read(void *ctx, neo_expr e) {
   for (uint32_t k = 0; k < neo_tensor_rank(s->m, (neo_tensor){n.attr}); k++) {
     neo_expr index = neo_list_expr(s->m, n.arg, k), vertex;
     const neo_node *at = neo_expr_node(s->m, index);
-    if (of->graph && of->dim == k && levels_child_of(s, index, &vertex).i)
+    const neo_def_rec *d = neo_def_at(s->m, x->def);
+    if (of->graph && of->dim == k &&
+        (levels_child_of(s, index, &vertex).i || levels_listed_child_of(s, d, index, &vertex).i))
       at = neo_expr_node(s->m,
                          vertex); /* who reads a child of each vertex, reads along the vertices */
     if (at->op != NEO_OP_AXIS)

@@ -87,9 +87,12 @@ const neo_node *levels_parent(const levels *s, const levels_graph *g, neo_expr x
     n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
   if (n->op == NEO_OP_CAST)
     n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
-  for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < g->n_indices; k++)
-    if (g->index[k].has_parents && n->attr == g->index[k].edge.i)
-      return slots == levels_slots_of(s, g->index[k].child) ? n : NULL;
+  for (uint32_t k = 0; n->op == NEO_OP_LOAD && k < g->n_indices; k++) {
+    const levels_index *i = &g->index[k];
+    neo_tensor parents = levels_is_list(s, i->child) ? i->parent : i->edge;
+    if (i->has_parents && n->attr == parents.i)
+      return slots == levels_slots_of(s, i->child) ? n : NULL;
+  }
   return NULL;
 }
 
@@ -262,6 +265,7 @@ levels_terms levels_terms_of(const levels *s, const levels_graph *g, const neo_d
   levels_zero zero = {s, &x, note_condition, note_load};
   x.leaves = levels_leaves_of(s, g, d->span);
   levels_where_not_zero(&zero, neo_list_expr(s->m, d->body, 0), LEVELS_DEPTH);
+  x.other = x.other || levels_runs_list_of(s, g, d, x.at);
   return x.other == x.leaf ? LEVELS_ALL_TERMS : x.leaf ? LEVELS_OF_LEAVES : LEVELS_OF_OTHERS;
 }
 

@@ -2,6 +2,7 @@
  *
  *   levels.c           which recurrences they are, and the tensors that lie in their order
  *   levels_reads.c     what a recurrence reads of itself: a child's elements, or those of parents
+ *   levels_lists.c     children in lists of any length
  *   levels_tables.c    the levels, the order, and the lists of parents, as definitions
  *   levels_keys.c      kinds that are batches of their own, as the option asks
  *   levels_rewrite.c   definitions and reads in this order
@@ -21,14 +22,17 @@ enum {
   LEVELS_DEPTH = 4 /* definitions that are looked through for factors that are 0 */
 };
 
-/* A tensor of positions before their own: child[v, ..], and what the order makes of it. */
+/* A tensor of positions before their own: child[v, ..], or child[e] of the edges in the list of v (levels_lists.c); and
+ * what the order makes of it. */
 typedef struct {
   neo_tensor child;
-  neo_tensor placed; /* the same in the order */
+  neo_tensor placed; /* the same in the order; of a list: the child's place, for each edge */
   bool has_parents;  /* sums over the parents of a vertex are asked for: */
   neo_tensor end;    /* those of vertex u are end[u - 1] .. end[u] - 1, from 0 on if u is 0 */
   neo_tensor
-      edge; /* a parent's place times the number of its slots, plus the slot in which the child is */
+      edge; /* a parent's place times the number of its slots, plus the slot in which the child is; of lists: the
+               number of the edge, */
+  neo_tensor parent; /* and the place of the parent */
 } levels_index;
 
 typedef struct {
@@ -85,12 +89,26 @@ static inline bool levels_is_vertex(const levels *s, const neo_def_rec *d, uint3
 /* levels_reads.c */
 /* The tensor of positions whose element e is, converted to i64, and its first index; 0: it is none. */
 neo_tensor levels_child_of(const levels *s, neo_expr e, neo_expr *vertex);
-/* The tensor of an equation child[parent, ..] == vertex, whose sides are given; 0: it is none. */
-neo_tensor levels_parents_of(const levels *s, neo_expr e, neo_expr vertex, neo_expr *parent,
-                             neo_expr *child);
+/* The tensor of an equation child[parent, ..] == vertex, of which the right side is given, among the conditions of a
+ * definition; 0: it is none. */
+neo_tensor levels_parents_of(const levels *s, const neo_def_rec *d, neo_expr e, neo_expr vertex,
+                             neo_expr *parent, neo_expr *child);
 /* Does every read that the recurrence makes of itself come from the same vertex, a child or a parent? Then the
  * tensors of positions are added to the graph. `loop`: the outermost of its order. */
 bool levels_reads_fit(levels *s, const neo_order_step *loop, levels_graph *g);
+
+/* levels_lists.c */
+/* The offsets, if the axis runs through a list that they cut out; *row is the number of the list. */
+neo_tensor levels_offsets_of(const levels *s, const neo_axis_rec *x, neo_expr *row);
+/* The tensor of edges of which e is an element, converted to i64, at an axis of the definition that runs through the
+ * list of *vertex, which the child comes before by a condition; 0: it is none. */
+neo_tensor levels_listed_child_of(const levels *s, const neo_def_rec *d, neo_expr e,
+                                  neo_expr *vertex);
+/* Does the definition, in the order, reduce along a list of the vertex at this place? Leaves have no edges. */
+bool levels_runs_list_of(const levels *s, const levels_graph *g, const neo_def_rec *d,
+                         neo_expr at);
+/* Has the tensor an element for each edge, and not for each vertex and slot? */
+bool levels_is_list(const levels *s, neo_tensor child);
 
 /* levels_tables.c: defines what the graph has but `parent`, then the lists of parents of an index. */
 void levels_define(levels *s, levels_graph *g);

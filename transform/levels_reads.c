@@ -38,13 +38,14 @@ static bool is_vertex(const levels *s, neo_expr e, neo_expr vertex) {
   return e.i == vertex.i || (narrow && neo_list_expr(s->m, n->arg, 0).i == vertex.i);
 }
 
-neo_tensor levels_parents_of(const levels *s, neo_expr e, neo_expr vertex, neo_expr *parent,
-                             neo_expr *child) {
+neo_tensor levels_parents_of(const levels *s, const neo_def_rec *d, neo_expr e, neo_expr vertex,
+                             neo_expr *parent, neo_expr *child) {
   neo_module *m = s->m;
   const neo_node n = *neo_expr_node(m, e);
   for (uint32_t side = 0; side < 2 && n.op == NEO_OP_EQ; side++) {
     *child = neo_list_expr(m, n.arg, side);
     neo_tensor t = levels_child_of(s, *child, parent);
+    t = t.i ? t : levels_listed_child_of(s, d, *child, parent);
     if (t.i && is_vertex(s, neo_list_expr(m, n.arg, 1 - side), vertex))
       return t;
   }
@@ -89,7 +90,7 @@ static bool is_parent(look *l, neo_expr at) {
       !neo_conjuncts_of(m, d.where, part, &n_parts, MOST_CONJUNCTS))
     return false;
   for (uint32_t k = 0; k < n_parts; k++) {
-    neo_tensor t = levels_parents_of(s, part[k], own, &parent, &child);
+    neo_tensor t = levels_parents_of(s, &d, part[k], own, &parent, &child);
     levels_index *x = t.i && parent.i == at.i ? index_of(l->g, t) : NULL;
     if (!x)
       continue;
@@ -110,7 +111,9 @@ static void look_at(void *ctx, neo_expr e) {
   if (!made)
     return;
   neo_expr at = neo_list_expr(m, neo_expr_node(m, e)->arg, made->axis);
+  neo_def_rec d = *neo_def_at(m, l->reader->def);
   neo_tensor child = levels_child_of(l->s, at, &vertex);
+  child = child.i ? child : levels_listed_child_of(l->s, &d, at, &vertex);
   if (child.i)
     l->fits = vertex.i == own.i && index_of(l->g, child);
   else

@@ -9,6 +9,23 @@
 
 enum { MOST_CONJUNCTS = 8, MOST_AXES = 64 };
 
+typedef struct {
+  levels *s;
+  neo_def_rec d;
+  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
+  bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
+  levels_graph *graph;       /* of the list; null: there is none */
+  const levels_index *index; /* whose parents are listed */
+  uint32_t vertex;           /* the axis whose parents they are */
+  /* By axis in the order, which runs through the list of a vertex: its edges, and the place of that vertex. */
+  const levels_index *list[MOST_AXES];
+  neo_expr row[MOST_AXES];
+  neo_expr left; /* conditions but the equation; 0: none */
+  /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
+  neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
+  uint32_t n_slots;
+} writing;
+
 static neo_expr element(const levels *s, neo_tensor t, neo_expr at, neo_span span) {
   return neo_cast(s->m, NEO_I64_T, neo_load(s->m, t, &at, 1, span));
 }
@@ -23,6 +40,41 @@ static neo_expr place_of(const levels *s, const levels_graph *g, neo_expr e) {
   n = neo_expr_node(s->m, neo_list_expr(s->m, n->arg, 0));
   return n->op == NEO_OP_LOAD && n->attr == g->order.i ? neo_list_expr(s->m, n->arg, 0)
                                                        : (neo_expr){0};
+}
+
+/* The edges of which e is an element, perhaps converted to i64, at an axis that runs through a list; *at is the axis. Null:
+ * it is another expression. */
+static const levels_index *edges_at(const writing *w, neo_expr e, uint32_t *at) {
+  neo_module *m = w->s->m;
+  const neo_node *n = neo_expr_node(m, e);
+  if (n->op == NEO_OP_CAST && n->type == NEO_I64_T)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  if (n->op != NEO_OP_LOAD || n->arg.n != 1)
+    return NULL;
+  const neo_node *axis = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  *at = axis->op == NEO_OP_AXIS ? axis->attr : 0;
+  const levels_index *x = axis->op == NEO_OP_AXIS ? w->list[*at] : NULL;
+  return x && x->child.i == n->attr ? x : NULL;
+}
+
+/* placed[e] as an i64, if the expression is child[e] of an edge; 0: it is another one. */
+static neo_expr placed_edge(const writing *w, neo_expr e) {
+  uint32_t at;
+  const levels_index *x = edges_at(w, e, &at);
+  return x ? element(w->s, x->placed, neo_axis_ref(w->s->m, at), w->d.span) : (neo_expr){0};
+}
+
+/* child[e] < order[x]  ->  placed[e] < x, of an edge in the list of that vertex; 0: it is another condition. */
+static neo_expr earlier_in_order(const writing *w, const levels_graph *g, neo_expr e) {
+  neo_module *m = w->s->m;
+  neo_node n = *neo_expr_node(m, e);
+  uint32_t at;
+  if (n.op != NEO_OP_LT || !edges_at(w, neo_list_expr(m, n.arg, 0), &at))
+    return (neo_expr){0};
+  neo_expr row = place_of(w->s, g, neo_list_expr(m, n.arg, 1));
+  return row.i && row.i == w->row[at].i
+             ? neo_op2(m, NEO_OP_LT, placed_edge(w, neo_list_expr(m, n.arg, 0)), row)
+             : (neo_expr){0};
 }
 
 /* placed[x, ..] as an i64, if e is child[order[x], ..]; 0: it is another expression. */
@@ -53,7 +105,8 @@ static neo_expr place_or_none(const levels *s, const levels_graph *g, neo_expr v
   return neo_cast(m, NEO_I64_T, neo_load_else(m, g->place, &vertex, 1, none, span));
 }
 
-static neo_expr read_in_order(const levels *s, neo_expr e) {
+static neo_expr read_in_order(const writing *w, neo_expr e) {
+  const levels *s = w->s;
   neo_module *m = s->m;
   neo_node n = *neo_expr_node(m, e);
   const levels_tensor *t = &s->of[n.attr];
@@ -64,6 +117,8 @@ static neo_expr read_in_order(const levels *s, neo_expr e) {
   neo_expr vertex = at[t->dim], x = place_of(s, t->graph, vertex);
   if (!x.i)
     x = placed_child(s, t->graph, vertex);
+  if (!x.i)
+    x = placed_edge(w, vertex);
   if (!x.i && n.op == NEO_OP_LOAD)
     x = element(s, t->graph->place, vertex, n.span);
   if (!x.i)
@@ -107,15 +162,17 @@ static neo_expr compare_in_order(const levels *s, const levels_graph *g, neo_exp
 }
 
 static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
-  const levels *s = ctx;
+  const writing *w = ctx;
+  const levels *s = w->s;
   const neo_node *n = neo_expr_node(m, e);
   if (levels_is_load(n))
-    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(s, e) : e;
+    return n->attr < s->n_tensors && s->of[n->attr].graph ? read_in_order(w, e) : e;
   bool compares =
       n->op == NEO_OP_EQ || n->op == NEO_OP_NE || n->op == NEO_OP_LT || n->op == NEO_OP_LE;
   for (size_t k = 0; k < s->graphs.n && compares; k++) {
     const levels_graph *g = s->graphs.at[k];
     neo_expr asked = g->n_indices ? levels_compare_count(s, g, e) : (neo_expr){0};
+    asked = asked.i ? asked : earlier_in_order(w, g, e);
     neo_expr other = asked.i ? asked : g->n_indices ? compare_in_order(s, g, e) : e;
     if (other.i != e.i)
       return other;
@@ -125,25 +182,11 @@ static neo_expr in_order(void *ctx, neo_module *m, neo_expr e) {
 
 /* ---- definitions */
 
-typedef struct {
-  levels *s;
-  neo_def_rec d;
-  neo_expr by[MOST_AXES];    /* axis -> what it is in the order */
-  bool gone[MOST_AXES];      /* axes of the reduction in whose place a list is run through */
-  levels_graph *graph;       /* of the list; null: there is none */
-  const levels_index *index; /* whose parents are listed */
-  uint32_t vertex;           /* the axis whose parents they are */
-  neo_expr left;             /* conditions but the equation; 0: none */
-  /* Where an edge has to be in a certain slot: its own along each dimension, over the axes in the order, and which. */
-  neo_expr own_slot[LEVELS_RANK], slot[LEVELS_RANK];
-  uint32_t n_slots;
-} writing;
-
 static neo_expr written(const writing *w, neo_expr e) {
   if (!e.i)
     return e;
   e = neo_expr_subst_axes(w->s->m, e, w->by, w->d.axes.n);
-  return neo_expr_rewrite(w->s->m, e, in_order, w->s);
+  return neo_expr_rewrite(w->s->m, e, in_order, (void *)w);
 }
 
 static neo_list written_list(const writing *w, neo_list l) {
@@ -169,6 +212,45 @@ static bool takes_all(const writing *w, neo_expr at, neo_expr extent) {
 /* The element of the list at its axis. */
 static neo_expr edge_of(const writing *w) {
   return element(w->s, w->index->edge, neo_axis_ref(w->s->m, w->d.n_out), w->d.span);
+}
+
+/* The place of the parent that the list has at its axis. */
+static neo_expr parent_of(const writing *w) {
+  levels *s = w->s;
+  if (levels_is_list(s, w->index->child))
+    return element(s, w->index->parent, neo_axis_ref(s->m, w->d.n_out), w->d.span);
+  return neo_op2(s->m, NEO_OP_DIV, edge_of(w), levels_int(s, levels_slots_of(s, w->index->child)));
+}
+
+static neo_list replaced_list(neo_module *m, neo_list l, neo_expr from, neo_expr to) {
+  uint32_t id[MOST_AXES];
+  for (uint32_t k = 0; k < l.n; k++)
+    id[k] = neo_expr_replace(m, neo_list_expr(m, l, k), from, to).i;
+  return neo_list_new(m, id, l.n);
+}
+
+/* What is read of the child is read of the vertex itself. */
+static void read_own(writing *w, neo_expr child) {
+  neo_module *m = w->s->m;
+  neo_expr own = neo_axis_ref(m, w->vertex);
+  child = neo_cast(m, NEO_I64_T, child);
+  w->d.body = replaced_list(m, w->d.body, child, own);
+  w->left = w->left.i ? neo_expr_replace(m, w->left, child, own) : w->left;
+}
+
+/* Runs through the edges to the vertex in place of the axes of parents and of their lists. Of each its child is that vertex. */
+static void take_edges(writing *w, neo_expr parent, neo_expr child) {
+  levels *s = w->s;
+  neo_module *m = s->m;
+  const neo_node *n = neo_expr_node(m, child);
+  if (n->op == NEO_OP_CAST)
+    n = neo_expr_node(m, neo_list_expr(m, n->arg, 0));
+  uint32_t r = neo_expr_node(m, parent)->attr,
+           e = neo_expr_node(m, neo_list_expr(m, n->arg, 0))->attr;
+  w->gone[r] = w->gone[e] = true;
+  read_own(w, child);
+  w->by[r] = element(s, w->graph->order, parent_of(w), w->d.span);
+  w->by[e] = edge_of(w);
 }
 
 /* Runs through the list of parents in place of the axes of the equation. */
@@ -219,7 +301,7 @@ static void find_list(writing *w, levels_graph *const *vertex) {
     return;
   for (uint32_t u = 0; u < w->d.n_out && !w->graph; u++)
     for (uint32_t k = 0; k < n && vertex[u] && !w->graph; k++) {
-      neo_tensor t = levels_parents_of(s, part[k], neo_axis_ref(m, u), &parent, &child);
+      neo_tensor t = levels_parents_of(s, &w->d, part[k], neo_axis_ref(m, u), &parent, &child);
       const neo_node *r = neo_expr_node(m, parent);
       bool is =
           t.i && r->op == NEO_OP_AXIS && r->attr >= w->d.n_out && vertex[r->attr] == vertex[u];
@@ -230,10 +312,15 @@ static void find_list(writing *w, levels_graph *const *vertex) {
     }
   if (!w->graph)
     return;
+  bool list = levels_is_list(s, w->index->child);
+  neo_expr earlier = neo_op2(m, NEO_OP_LT, neo_cast(m, NEO_I64_T, child), parent);
   for (uint32_t k = 0; k < n; k++)
-    if (k != at)
+    if (k != at && !(list && part[k].i == earlier.i)) /* which edges are by their declaration */
       w->left = both(s, w->left, part[k]);
-  take_list(w, parent, child);
+  if (list)
+    take_edges(w, parent, child);
+  else
+    take_list(w, parent, child);
 }
 
 /* ---- axes */
@@ -250,6 +337,31 @@ static void place_axes(writing *w, levels_graph *const *vertex) {
     neo_expr at = neo_axis_ref(m, to++);
     w->by[k] = vertex && vertex[k] ? element(s, vertex[k]->order, at, w->d.span) : at;
   }
+}
+
+/* ---- lists of children */
+
+/* Notes that axis k runs through the list of a vertex, if it does. */
+static void note_list(writing *w, levels_graph *const *vertex, uint32_t k) {
+  levels *s = w->s;
+  neo_expr row;
+  neo_tensor offsets = levels_offsets_of(s, neo_def_axis(s->m, &w->d, k), &row);
+  const neo_node *v = offsets.i ? neo_expr_node(s->m, row) : NULL;
+  const levels_graph *g = v && v->op == NEO_OP_AXIS ? vertex[v->attr] : NULL;
+  uint32_t at = neo_expr_node(s->m, w->by[k])->attr;
+  for (uint32_t i = 0; g && i < g->n_indices; i++) {
+    if (neo_tensor_at(s->m, g->index[i].child)->offsets.i != offsets.i)
+      continue;
+    w->list[at] = &g->index[i];
+    w->row[at] = place_of(s, g, w->by[v->attr]);
+    return;
+  }
+}
+
+static void find_own_lists(writing *w, levels_graph *const *vertex) {
+  for (uint32_t k = w->d.n_out; vertex && k < w->d.axes.n; k++)
+    if (!w->gone[k] && neo_expr_node(w->s->m, w->by[k])->op == NEO_OP_AXIS)
+      note_list(w, vertex, k);
 }
 
 /* The axis of the list of the vertex's parents. */
@@ -291,9 +403,7 @@ static neo_expr written_where(const writing *w) {
   neo_module *m = s->m;
   if (!w->graph)
     return written(w, w->d.where);
-  neo_expr slots = levels_int(s, levels_slots_of(s, w->index->child));
-  neo_expr parent = neo_op2(m, NEO_OP_DIV, edge_of(w), slots);
-  neo_expr where = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent);
+  neo_expr where = neo_op2(m, NEO_OP_LT, neo_axis_ref(m, w->vertex), parent_of(w));
   for (uint32_t k = 0; k < w->n_slots; k++)
     where = both(s, where, neo_op2(m, NEO_OP_EQ, w->own_slot[k], written(w, w->slot[k])));
   return both(s, where, written(w, w->left));
@@ -348,6 +458,7 @@ static void write_def(levels *s, neo_def id) {
   uint32_t out[4];
   find_list(&w, s->vertex[id.i]);
   place_axes(&w, s->vertex[id.i]);
+  find_own_lists(&w, s->vertex[id.i]);
   to.axes = written_axes(&w);
   to.where = written_where(&w);
   to.body = written_list(&w, w.d.body);

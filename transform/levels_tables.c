@@ -10,6 +10,9 @@
  *     order[p]  = sum[v where place[v] == p] v
  *     placed[p, k] = sum[v where place[v] == p] (place[child[v, k]] else -1)
  *
+ * Of children in lists (levels_lists.c) level[v] = max[e: begin[v] .. begin[v + 1]] (level[child[e]] + 1), at least 0, and
+ * placed[e] = place[child[e]].
+ *
  * The lists of parents of all vertices, in the order of the edges, by K*v + k:
  *
  *     count[u]  = sum[v, k where child[v, k] == u] 1
@@ -17,7 +20,9 @@
  *     at[v, k]  = (first[child[v, k]] else 0)
  *                 + sum[w, j where K*w + j < K*v + k and child[w, j] == child[v, k] and 0 <= child[v, k]] 1
  *     end[u]    = first[u] + count[u]              in place of first[u], which `at` grows to it (codegen/counting_sort.h)
- *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k) */
+ *     edge[i]   = sum[v, k where 0 <= child[v, k] and at[v, k] == i] (K*place[v] + k)
+ *
+ * Of children in lists an edge has its own number: edge[i] = sum[e where at[e] == i] e, parent[i] = place[owner[edge[i]]]. */
 #include "ir/clone.h"
 #include "transform/levels_parts.h"
 
@@ -74,6 +79,7 @@ static neo_tensor tensor(const tables *t, const char *prefix, const neo_expr *ex
 
 typedef struct { /* out[axes] = sum[..] where; body then finish; without body: finish */
   uint32_t n_out, n_axes;
+  neo_expr lo; /* of the last axis; 0: the number, as of the others */
   neo_expr hi[2 * LEVELS_RANK];
   neo_reducer reducer;
   neo_expr where, body, finish;
@@ -85,7 +91,7 @@ static void define(const tables *t, neo_tensor out, const formula *f) {
   neo_def_rec d = {.n_out = f->n_out, .reducer = (uint8_t)f->reducer, .span = t->span};
   for (uint32_t k = 0; k < f->n_axes; k++) {
     neo_axis_rec x = {.name = neo_name_of(m->names, k < f->n_out ? "p" : "k"),
-                      .lo = number(t, 0),
+                      .lo = f->lo.i && k + 1 == f->n_axes ? f->lo : number(t, 0),
                       .hi = f->hi[k],
                       .span = t->span};
     id[k] = neo_axis_add(m, x).i;
@@ -139,19 +145,42 @@ static void define_level(const tables *t, const levels_index *x, neo_expr n, neo
   define(t, out, &f);
 }
 
+/* The same of the children in the list of the vertex. */
+static void define_level_of_list(const tables *t, const levels_index *x, neo_expr n,
+                                 neo_tensor level, neo_tensor out) {
+  neo_module *m = t->s->m;
+  neo_tensor begin = neo_tensor_at(m, x->child)->offsets;
+  neo_expr here = axis(t, 0), child = element(t, x->child, axis(t, 1));
+  formula f = {.n_out = 1, .n_axes = 2, .hi = {n}, .reducer = NEO_RED_MAX};
+  f.lo = element(t, begin, here);
+  f.hi[1] = element(t, begin, plus(t, here, 1));
+  f.where = neo_op2(m, NEO_OP_LT, child, here);
+  f.body = neo_op2(m, NEO_OP_ADD, neo_load(m, level, &child, 1, t->span), one(t));
+  f.finish = neo_op2(m, NEO_OP_MAX, acc(t), neo_const_int(m, NEO_I32_T, 0));
+  define(t, out, &f);
+}
+
+static void define_part(const tables *t, const levels_index *x, neo_expr n, neo_tensor level,
+                        neo_tensor out) {
+  if (levels_is_list(t->s, x->child))
+    define_level_of_list(t, x, n, level, out);
+  else
+    define_level(t, x, n, level, out);
+}
+
 static neo_tensor define_levels(const tables *t, levels_graph *g) {
   neo_module *m = t->s->m;
   neo_expr zero = number(t, 0), here = axis(t, 0);
   neo_tensor level = tensor(t, "level", &g->n, 1, zero, g->n);
   neo_tensor_at(m, level)->below = plus(t, here, 1); /* as children come before their parents */
   if (g->n_indices == 1) {
-    define_level(t, &g->index[0], g->n, level, level);
+    define_part(t, &g->index[0], g->n, level, level);
     return level;
   }
   formula f = {.n_out = 1, .n_axes = 1, .hi = {g->n}};
   for (uint32_t k = 0; k < g->n_indices; k++) {
     neo_tensor part = tensor(t, "level.part", &g->n, 1, zero, g->n);
-    define_level(t, &g->index[k], g->n, level, part);
+    define_part(t, &g->index[k], g->n, level, part);
     neo_expr e = neo_load(m, part, &here, 1, t->span);
     f.finish = k ? neo_op2(m, NEO_OP_MAX, f.finish, e) : e;
   }
@@ -165,7 +194,7 @@ static neo_tensor define_first(const tables *t, const char *name, neo_tensor cou
   neo_module *m = t->s->m;
   neo_expr keys = neo_tensor_extent(m, count, 0), before = axis(t, 1);
   neo_tensor first = tensor(t, name, &n, 1, number(t, 0), plus(t, all, 1));
-  formula f = {1, 2, {n, keys}, NEO_RED_SUM, {0}, {0}, acc(t)};
+  formula f = {1, 2, {0}, {n, keys}, NEO_RED_SUM, {0}, {0}, acc(t)};
   f.where = neo_op2(m, NEO_OP_LT, before, axis(t, 0));
   f.body = neo_load(m, count, &before, 1, t->span);
   define(t, first, &f);
@@ -180,7 +209,7 @@ static neo_expr place_of(const tables *t, const levels_graph *g, neo_expr place,
   neo_tensor child = g->index[0].child;
   int64_t slots = levels_slots_of(t->s, child);
   if (t->s->gpu || g->n_indices > 1 || levels_kinds_of(g) > 1 || neo_tensor_rank(m, child) > 2 ||
-      slots > FEW_SLOTS)
+      slots > FEW_SLOTS || levels_is_list(t->s, child))
     return place;
   for (int64_t k = slots - 1; k >= 0; k--) {
     at[1] = number(t, k);
@@ -197,7 +226,7 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
   neo_expr zero = number(t, 0), all = plus(t, g->n, 1), here = axis(t, 0);
   neo_expr key = element(t, keys, axis(t, 1)), own = element(t, keys, here);
   neo_tensor count = tensor(t, "level.count", &n_keys, 1, zero, all);
-  formula f = {1, 2, {n_keys, g->n}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  formula f = {1, 2, {0}, {n_keys, g->n}, NEO_RED_SUM, {0}, one(t), acc(t)};
   f.where = neo_op2(m, NEO_OP_EQ, key, here);
   define(t, count, &f);
   neo_tensor rank = tensor(t, "level.rank", &g->n, 1, zero, g->n);
@@ -214,7 +243,7 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
   f.finish = place_of(t, g, neo_op2(m, NEO_OP_ADD, begin, behind), behind);
   define(t, g->place, &f);
   g->order = each_one(t, tensor(t, "level.order", &g->n, 1, zero, g->n));
-  f = (formula){1, 2, {g->n, g->n}, NEO_RED_SUM, {0}, i32_of(t, axis(t, 1)), acc(t)};
+  f = (formula){1, 2, {0}, {g->n, g->n}, NEO_RED_SUM, {0}, i32_of(t, axis(t, 1)), acc(t)};
   f.where = neo_op2(m, NEO_OP_EQ, element(t, g->place, axis(t, 1)), here);
   define(t, g->order, &f);
 }
@@ -222,7 +251,9 @@ static void define_order(const tables *t, levels_graph *g, neo_tensor keys, neo_
 /* Has each vertex one child at most? Its level is the next one above that of the child. Where vertices of a level are in
  * several blocks, the child may be in any of those before. */
 static bool is_chain(const levels *s, const levels_graph *g) {
-  return g->n_indices == 1 && levels_slots_of(s, g->index[0].child) == 1 && levels_kinds_of(g) == 1;
+  neo_tensor child = g->index[0].child;
+  return g->n_indices == 1 && !levels_is_list(s, child) && levels_slots_of(s, child) == 1 &&
+         levels_kinds_of(g) == 1;
 }
 
 /* The children of the vertex at each place, as places. */
@@ -246,6 +277,21 @@ static void define_placed(const tables *t, levels_graph *g, levels_index *x) {
   define(t, x->placed, &f);
 }
 
+/* placed[e] = place[child[e]] */
+static void define_placed_edges(const tables *t, const levels_graph *g, levels_index *x) {
+  neo_module *m = t->s->m;
+  neo_expr edges = neo_tensor_extent(m, x->child, 0), child = element(t, x->child, axis(t, 0));
+  formula f = {.n_out = 1, .n_axes = 1, .hi = {edges}};
+  f.finish = neo_load(m, g->place, &child, 1, t->span);
+  x->placed = tensor(t, "placed", &edges, 1, number(t, 0), g->n);
+  neo_tensor_rec *r = neo_tensor_at(m, x->placed);
+  r->least = number(t, 0); /* as ends, which tell rows before their own from those of parents */
+  r->below = g->n;
+  r->bound = (neo_expr){0};
+  r->apart = g->first;
+  define(t, x->placed, &f);
+}
+
 void levels_define(levels *s, levels_graph *g) {
   tables t = {s, g->index[0].child, neo_tensor_at(s->m, g->index[0].child)->span};
   neo_tensor level = define_levels(&t, g);
@@ -253,7 +299,10 @@ void levels_define(levels *s, levels_graph *g) {
   define_order(&t, g, levels_define_keys(s, g, level), keys);
   levels_define_kind(s, g);
   for (uint32_t k = 0; k < g->n_indices; k++)
-    define_placed(&t, g, &g->index[k]);
+    if (levels_is_list(s, g->index[k].child))
+      define_placed_edges(&t, g, &g->index[k]);
+    else
+      define_placed(&t, g, &g->index[k]);
 }
 
 /* ---- parents */
@@ -306,7 +355,7 @@ static void over_edges(const edges *y, formula *f) {
 /* out[i] = sum[v, k.. where of[v, k..] == i] body, over edges that have a child. */
 static void define_sum(const edges *y, neo_tensor out, neo_tensor of, neo_expr body) {
   neo_module *m = y->t.s->m;
-  formula f = {1, 1, {neo_tensor_extent(m, out, 0)}, NEO_RED_SUM, {0}, body, acc(&y->t)};
+  formula f = {1, 1, {0}, {neo_tensor_extent(m, out, 0)}, NEO_RED_SUM, {0}, body, acc(&y->t)};
   over_edges(y, &f);
   f.where = neo_op2(m, NEO_OP_EQ, index_at_edge(y, of, 1), axis(&y->t, 0));
   if (of.i != y->x->child.i)
@@ -323,7 +372,7 @@ static void define_earlier(const edges *y, neo_tensor out, neo_expr where, neo_e
   neo_module *m = t->s->m;
   neo_expr own = index_at_edge(y, y->x->child, 0), other = index_at_edge(y, y->x->child, y->rank);
   neo_expr value = acc(t);
-  formula f = {y->rank, 0, {{0}}, NEO_RED_SUM, {0}, one(t), {0}};
+  formula f = {y->rank, 0, {0}, {{0}}, NEO_RED_SUM, {0}, one(t), {0}};
   over_edges(y, &f);
   over_edges(y, &f);
   f.where =
@@ -369,20 +418,66 @@ static neo_tensor define_end(const edges *y, neo_tensor first, neo_tensor count)
   return end;
 }
 
+/* The vertex in whose list each edge is: as many lists end before it.
+ *
+ *     count[e] = sum[v where begin[v + 1] == e] 1,   first[x] = sum[k < x] count[k],   owner[e] = first[e + 1] */
+static neo_tensor define_owner(const edges *y) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  neo_tensor begin = neo_tensor_at(m, y->x->child)->offsets;
+  neo_expr zero = number(t, 0), n = y->g->n, next = plus(t, axis(t, 0), 1);
+  neo_tensor count = tensor(t, "owner.count", &y->all, 1, zero, plus(t, n, 1));
+  formula f = {1, 2, {0}, {y->all, n}, NEO_RED_SUM, {0}, one(t), acc(t)};
+  f.where = neo_op2(m, NEO_OP_EQ, element(t, begin, plus(t, axis(t, 1), 1)), axis(t, 0));
+  define(t, count, &f);
+  neo_tensor first = define_first(t, "owner.first", count, plus(t, y->all, 1), n);
+  neo_tensor owner = tensor(t, "owner", &y->all, 1, zero, n);
+  f = (formula){.n_out = 1, .n_axes = 1, .hi = {y->all}};
+  f.finish = neo_load(m, first, &next, 1, t->span);
+  define(t, owner, &f);
+  return owner;
+}
+
+/* edge[i] = sum[e where at[e] == i] e,   parent[i] = sum[e where at[e] == i] place[owner[e]] */
+static void define_edges(const edges *y, neo_tensor at) {
+  const tables *t = &y->t;
+  neo_module *m = t->s->m;
+  levels_index *x = y->x;
+  neo_expr owner = element(t, define_owner(y), axis(t, 1));
+  x->edge = each_one(t, tensor(t, "parents.edge", &y->all, 1, number(t, 0), y->all));
+  define_sum(y, x->edge, at, i32_of(t, axis(t, 1)));
+  x->parent = each_one(t, tensor(t, "parents", &y->all, 1, number(t, 0), y->g->n));
+  neo_tensor_at(m, x->parent)->apart = y->g->first;
+  define_sum(y, x->parent, at, neo_load(m, y->g->place, &owner, 1, t->span));
+}
+
+/* The edges are those of the tensor of children. */
+static edges edges_of(levels *s, const levels_graph *g, levels_index *x) {
+  neo_module *m = s->m;
+  edges y = {{s, x->child, neo_tensor_at(m, x->child)->span}, g, x, 0, {{0}}, {0}};
+  bool list = levels_is_list(s, x->child);
+  y.rank = neo_tensor_rank(m, x->child);
+  for (uint32_t k = 0; k < y.rank; k++)
+    y.extent[k] = k || list ? neo_tensor_extent(m, x->child, k) : g->n;
+  y.all = list ? y.extent[0]
+               : neo_op2(m, NEO_OP_MUL, g->n, levels_int(s, levels_slots_of(s, x->child)));
+  return y;
+}
+
 void levels_define_parents(levels *s, levels_graph *g, levels_index *x) {
   neo_module *m = s->m;
   neo_expr slots = levels_int(s, levels_slots_of(s, x->child)), zero = levels_int(s, 0);
-  edges y = {{s, x->child, neo_tensor_at(m, x->child)->span}, g, x, 0, {{0}}, {0}};
+  edges y = edges_of(s, g, x);
   const tables *t = &y.t;
-  y.rank = neo_tensor_rank(m, x->child);
-  y.all = neo_op2(m, NEO_OP_MUL, g->n, slots);
-  for (uint32_t k = 0; k < y.rank; k++)
-    y.extent[k] = k ? neo_tensor_extent(m, x->child, k) : g->n;
   neo_tensor count = tensor(t, "parents.count", &g->n, 1, zero, plus(t, y.all, 1));
   define_sum(&y, count, x->child, one(t));
   neo_tensor first = define_first(t, "parents.first", count, g->n, y.all);
   neo_tensor at = define_at(&y, first, count);
   x->end = define_end(&y, first, count);
+  if (levels_is_list(s, x->child)) {
+    define_edges(&y, at);
+    return;
+  }
   neo_expr vertex = axis(t, 1), edge = neo_load(m, g->place, &vertex, 1, t->span);
   x->edge = each_one(t, tensor(t, "parents", &y.all, 1, zero, y.all));
   neo_tensor_at(m, x->edge)->apart = g->first;

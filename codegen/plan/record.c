@@ -46,7 +46,7 @@ static lc tensor_row(recorder *r, size_t k) {
   neo_rt_tensor t = r->p->tensors.at[k];
   return RECORD(r, text(r, t.name), text(r, t.place), i8(r, t.role), i8(r, t.type), i8(r, t.rank),
                 i8(r, t.in_safetensors), i8(r, t.optimizer), i32(r, t.extent), i32(r, t.bound),
-                i32(r, t.ends), i32(r, t.buf));
+                i32(r, t.ends), i32(r, t.buf), i32(r, t.offsets));
 }
 
 static lc buf_row(recorder *r, size_t k) {

@@ -174,6 +174,13 @@ static void fix_tensor(plan_store *s, neo_tensor t) {
   neo_map_set(&s->buf_of, t.i, (uint64_t)buf);
 }
 
+static void fix_offsets(plan_store *s, neo_tensor t) {
+  neo_tensor of = neo_tensor_at(s->p->m, t)->offsets;
+  uint64_t number, offsets;
+  if (of.i && neo_map_get(&s->named, t.i, &number) && neo_map_get(&s->named, of.i, &offsets))
+    s->p->tensors.at[number].offsets = (int32_t)offsets + 1;
+}
+
 static void fix_assert(neo_plan *p, const neo_assert_rec *a) {
   neo_str text;
   neo_str_init(&text, p->arena);
@@ -216,6 +223,8 @@ void plan_store_fixed(plan_store *s) {
     fix_assert(s->p, &m->asserts.at[k]);
   for (uint32_t k = 1; k < m->tensors.n; k++)
     fix_tensor(s, (neo_tensor){k});
+  for (uint32_t k = 1; k < m->tensors.n; k++)
+    fix_offsets(s, (neo_tensor){k});
 }
 
 static bool is_named(const plan_store *s, const char *name) {

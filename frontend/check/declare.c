@@ -206,7 +206,7 @@ static void declare_dim(neo_inst *in, const neo_ast_stmt *s) {
 static void check_assert(neo_inst *in, const neo_ast_stmt *s) {
   neo_expr c = neo_check_condition(size_frame(in), s->u.expr);
   if (c.i)
-    neo_assert_add(in, s, c);
+    neo_assert_add(in, s->u.expr->span, c);
 }
 
 /* ---- input, param, state */

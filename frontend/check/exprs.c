@@ -10,6 +10,7 @@
  * use an output axis would be computed again for each of its elements. */
 #include "frontend/check/check.h"
 #include "frontend/sema/reduce.h"
+#include "frontend/sema/vertices.h"
 
 /* ---- operators */
 
@@ -143,14 +144,24 @@ static bool push_pack(neo_frame *f, neo_reduction *r, const neo_want *w, neo_spa
   return ok;
 }
 
+static neo_expr both(neo_frame *f, neo_expr a, neo_expr b) {
+  return a.i && b.i ? neo_op2(f->m, NEO_OP_AND, a, b) : a.i ? a : b;
+}
+
+/* In a vertex function an index of all edges of a list runs through those of the vertex. */
 static bool push_index(neo_frame *f, neo_reduction *r, const neo_ast_axis *a, const neo_want *w) {
   neo_expr lo = neo_const_int(f->m, NEO_I64_T, 0), hi = w->extent;
   if (rebinds(f, a->name.text, a->name.span) || neo_ranges_missing(f, w))
     return false;
+  bool edges = !a->lo && !a->hi && neo_vertex_edges(f->in, w->extent, &lo, &hi);
   if (a->lo)
     lo = bound_of(f, a->lo, a->lo_rel == NEO_AST_REL_LT);
   if (a->hi)
     hi = bound_of(f, a->hi, a->hi_rel == NEO_AST_REL_LE);
+  if (edges) {
+    neo_expr edge = neo_axis_ref(f->m, f->n_axes);
+    r->where = both(f, r->where, neo_vertex_is_earlier(f->in, w->extent, edge));
+  }
   bool ok = push_own(f, r, a->name.text, a->name.span, lo, hi);
   if (ok)
     neo_frame_set_guarded(f, f->n_axes - 1, w->guarded && !w->bounded);
@@ -191,11 +202,14 @@ static bool check_inside(neo_frame *f, neo_reduction *r) {
   bool ok = true;
   f->subscript = 0;
   f->depth++;
+  if (r->where.i)
+    neo_frame_assume(f, r->where);
   if (r->e->u.reduce.where) {
-    r->where = neo_check_condition(f, r->e->u.reduce.where);
-    ok = r->where.i != 0;
+    neo_expr where = neo_check_condition(f, r->e->u.reduce.where);
+    ok = where.i != 0;
     if (ok)
-      neo_frame_assume(f, r->where);
+      neo_frame_assume(f, where);
+    r->where = both(f, r->where, where);
   }
   neo_val v = neo_check_expr(f, r->e->u.reduce.body);
   r->body[0] = neo_val_scalar(f, r->e->u.reduce.body->span, v);
@@ -388,7 +402,7 @@ static neo_val element(neo_frame *f, const neo_ast_expr *e, neo_view v, const ne
   neo_span at[NEO_MAX_RANK] = {0};
   if (!check_subs(f, e, &v, false, sub, at))
     return neo_val_poison();
-  neo_view y = neo_view_with(v, sub);
+  neo_view y = neo_view_with(f->m, v, sub);
   if (other)
     return element_else(f, e, &y, other);
   if (!neo_view_in_range(f, &v, &y, at))
@@ -538,7 +552,7 @@ static neo_val slice(neo_frame *f, const neo_ast_expr *e, neo_view v) {
   neo_span at[NEO_MAX_RANK] = {0};
   if (!check_subs(f, e, &v, true, sub, at))
     return neo_val_poison();
-  neo_view y = neo_view_with(v, sub);
+  neo_view y = neo_view_with(f->m, v, sub);
   if (y.rank && neo_recur_reads(f, e))
     return slice_of_itself(f, e);
   return neo_view_in_range(f, &v, &y, at) ? neo_val_view(y) : neo_val_poison();

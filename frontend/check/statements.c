@@ -310,20 +310,54 @@ static void poison_names(neo_inst *in, const neo_ast_names *names) {
 
 /* ---- graphs and what stands in vertex functions */
 
+/* The largest numbers of children and edges, and of vertices; false after a report. */
+static bool graph_limits(neo_inst *in, const neo_ast_stmt *s, int64_t *most, int64_t *vertices) {
+  const neo_ast_edges *edges = &s->u.graph.edges;
+  bool ok = neo_size_int(in, s->u.graph.vertices, vertices);
+  bool fits = ok && *vertices >= 0 && *vertices <= INT32_MAX;
+  for (uint32_t k = 0; k < edges->n; k++) {
+    ok = neo_size_int(in, edges->at[k].most, &most[k]) && ok;
+    fits = fits && ok && most[k] >= (edges->at[k].lists ? 0 : 1) && most[k] < INT32_MAX;
+  }
+  if (ok && !fits)
+    NEO_ERR(in, s->span, GRAPH_LIMITS, s->u.graph.name.text);
+  return ok && fits;
+}
+
 static void check_graph(neo_inst *in, const neo_ast_stmt *s) {
-  int64_t children = 0, vertices = 0;
-  bool ok = neo_size_int(in, s->u.graph.children, &children);
-  ok = neo_size_int(in, s->u.graph.vertices, &vertices) && ok;
+  int64_t *most = NEO_NEW_ARRAY(in->fe->arena, int64_t, s->u.graph.edges.n), vertices = 0;
+  bool ok = graph_limits(in, s, most, &vertices);
   if (ok && (in->scope->parent || !in->is_main)) {
     NEO_ERR(in, s->span, INPUT_PLACE, s->u.graph.name.text);
     ok = false;
   }
-  if (ok && (children < 1 || vertices < 0 || vertices > INT32_MAX)) {
-    NEO_ERR(in, s->span, GRAPH_LIMITS, s->u.graph.name.text);
-    ok = false;
-  }
-  if (!ok || !neo_graph_declare(in, s, children, vertices))
+  if (!ok || !neo_graph_declare(in, s, most, vertices))
     neo_scope_poison(in, &s->u.graph.name);
+}
+
+/* Is it gathered along a list of edges? True also after a report. */
+static bool gathers_list(neo_inst *in, const neo_ast_bind *b) {
+  neo_expr extent[NEO_MAX_AXES];
+  const char *name[NEO_MAX_AXES];
+  uint32_t n;
+  if (!in->vertex->graph->n_lists && b->value)
+    return false;
+  bool good = neo_extents_eval(in, &b->var.axes, &n, extent, name);
+  bool list = good && n && neo_vertex_is_list(in, extent[0]);
+  if (good && b->value && !list)
+    return false;
+  if (good && b->value) {
+    NEO_ERR(in, b->span, GATHER_LIST, b->var.name.text,
+            "each edge has a child, so there is no value for none");
+  } else if (good && !list && in->vertex->graph->child.i) {
+    NEO_ERR(in, b->span, GATHER_VALUE, b->var.name.text);
+  } else if (good) {
+    neo_vertex_gather_list(in, b, extent, n);
+    return true;
+  }
+  in->vertex->failed = true;
+  neo_scope_poison(in, &b->var.name);
+  return true;
 }
 
 static void check_gather(neo_inst *in, const neo_ast_stmt *s) {
@@ -331,6 +365,8 @@ static void check_gather(neo_inst *in, const neo_ast_stmt *s) {
     const neo_ast_bind *b = &s->u.binds.at[k];
     const char *full =
         neo_fe_join(in->fe, neo_fe_join(in->fe, in->prefix, b->var.name.text), "none");
+    if (gathers_list(in, b))
+      continue;
     neo_val none = neo_declared_value(in, &b->var, b->value, full);
     neo_vertex_gather(in, b, &none);
   }

@@ -94,21 +94,35 @@ bool neo_branch_conditions(neo_frame *f, const neo_ast_region *g, neo_expr value
   return ok;
 }
 
-/* Can a kernel ask for it before its loops? */
-static bool may_be_asked(neo_module *m, neo_expr value) {
+/* Can a kernel ask for it before its loops, or in an iteration of those around? */
+static bool may_be_asked(const neo_frame *f, neo_expr value) {
+  neo_module *m = f->m;
   neo_type type = neo_expr_type(m, value);
   if (type != NEO_BOOL_T)
     value = neo_op2(m, NEO_OP_EQ, value, neo_const_int(m, type, 0));
-  return neo_expr_node(m, value)->op == NEO_OP_CONST || neo_is_condition(m, value);
+  return neo_expr_node(m, value)->op == NEO_OP_CONST ||
+         (f->in->n_ambient ? neo_is_point_condition(m, value) : neo_is_condition(m, value));
+}
+
+/* Is it the same for all elements, and not known before the loops around run? */
+static bool is_scalar(const neo_frame *f, neo_expr value) {
+  bool reads = neo_expr_uses_op(f->m, value, NEO_OP_LOAD) ||
+               neo_expr_uses_op(f->m, value, NEO_OP_LOAD_ELSE);
+  return f->in->n_ambient ? reads && !(neo_expr_axes(f->m, value) >> f->in->n_ambient)
+                          : neo_is_uniform(f->m, value);
 }
 
 neo_expr neo_branch_value(neo_frame *f, neo_expr value, const char *full, neo_span span) {
   neo_type type = neo_expr_type(f->m, value);
-  bool scalar = type == NEO_BOOL_T || neo_type_is_int(type);
-  if (!scalar || f->in->n_ambient || !neo_is_uniform(f->m, value) || may_be_asked(f->m, value))
+  bool integer = type == NEO_BOOL_T || neo_type_is_int(type);
+  neo_expr index[NEO_MAX_AXES];
+  if (!integer || !is_scalar(f, value) || may_be_asked(f, value))
     return value;
   neo_val v = neo_define_element(f, value, full, neo_expr_bound(f, value), span);
-  return v.kind == NEO_VAL_VIEW ? neo_load(f->m, v.view.tensor, NULL, 0, span) : value;
+  for (uint32_t k = 0; k < f->in->n_ambient; k++)
+    index[k] = neo_axis_ref(f->m, k);
+  return v.kind == NEO_VAL_VIEW ? neo_load(f->m, v.view.tensor, index, f->in->n_ambient, span)
+                                : value;
 }
 
 /* ---- results */

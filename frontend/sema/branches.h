@@ -4,8 +4,8 @@
 #include "frontend/sema/parts.h"
 
 /* The value that a case looks at, as it is compared with labels: what kernels cannot ask for themselves
- * (ir/condition.h), though it is one for the whole call, becomes a scalar of this name. `at`: a frame
- * without indices. */
+ * (ir/condition.h), though it is one for the whole call, or for an iteration of the loops around, becomes a scalar of this
+ * name. `at`: a frame without indices. */
 neo_expr neo_branch_value(neo_frame *at, neo_expr value, const char *full, neo_span span);
 /* The conditions of the branches: value == label; 0 for the last, which is taken where no other is. `at`:
  * a frame without indices. False after a report. */

@@ -62,11 +62,11 @@ static void tighten(neo_fe *fe, neo_expr c) {
     rec->lo = lo, rec->hi = hi;
 }
 
-void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c) {
+void neo_assert_add(neo_inst *in, neo_span at, neo_expr c) {
   neo_module *m = in->fe->m;
   int64_t x;
   if (!neo_size_is_pure(m, c)) {
-    NEO_ERR(in, s->u.expr->span, NOT_A_SIZE, "depends on the values of tensors");
+    NEO_ERR(in, at, NOT_A_SIZE, "depends on the values of tensors");
     return;
   }
   neo_facts facts = neo_size_facts(in->fe);
@@ -76,11 +76,11 @@ void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c) {
       known ? (x ? NEO_PROVED : NEO_REFUTED) : neo_prove(in->fe->prover, &facts, c, &w);
   if (known && proof == NEO_REFUTED) {
     size_t n = 0;
-    const char *text = neo_span_bytes(neo_diags_sources(in->fe->diags), s->u.expr->span, &n);
-    NEO_ERR(in, s->u.expr->span, ASSERT_FAILS, (int)n, text);
+    const char *text = neo_span_bytes(neo_diags_sources(in->fe->diags), at, &n);
+    NEO_ERR(in, at, ASSERT_FAILS, (int)n, text);
   } else if (proof != NEO_PROVED) {
     NEO_PUSH(in->fe->arena, &in->fe->asserts, c);
-    NEO_PUSH(in->fe->arena, &in->fe->m->asserts, (neo_assert_rec){c, s->u.expr->span});
+    NEO_PUSH(in->fe->arena, &in->fe->m->asserts, (neo_assert_rec){c, at});
     tighten(in->fe, c);
   }
 }

@@ -447,12 +447,12 @@ static bool push_free(neo_frame *f, neo_view *v, neo_span at) {
     if (v->index[d].i)
       continue;
     const char *name = neo_arena_printf(f->fe->arena, "d%d", (int)rank++);
-    neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero,
-                        neo_tensor_extent(f->m, v->tensor, d), at};
+    neo_axis_rec rec = {neo_name_of(f->fe->names, name), zero, neo_view_extent(f->fe, v, 0), at};
     int p = neo_frame_push(f, NULL, rec);
     if (p < 0)
       return false;
-    v->index[d] = neo_axis_ref(f->m, (uint32_t)p);
+    neo_expr sub[NEO_MAX_RANK] = {neo_axis_ref(f->m, (uint32_t)p)};
+    *v = neo_view_with(f->m, *v, sub);
   }
   return true;
 }

@@ -158,15 +158,11 @@ bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t
   return true;
 }
 
-/* All indices of the tensor: the view's, and the subscripts where it is free. */
-neo_view neo_view_with(neo_view v, const neo_expr *sub) {
-  uint32_t k = 0;
-  for (uint32_t d = 0; d < v.n; d++)
-    if (!v.index[d].i) {
-      v.index[d] = sub[k++];
-      v.rank -= v.index[d].i != 0;
-    }
-  return v;
+/* Is the subscript in range by which an element of `through` is found? */
+static bool through_in_range(neo_frame *f, neo_view through, neo_expr index, neo_span at) {
+  const neo_node *n = neo_expr_node(f->m, index);
+  neo_expr sub = neo_expr_arg(f->m, neo_list_expr(f->m, n->arg, 0), 0);
+  return neo_bounds_check(f, at, &through, &sub, 0);
 }
 
 bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v, const neo_span *at) {
@@ -175,6 +171,8 @@ bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v, co
   for (uint32_t d = 0; d < v->n; d++) {
     if (from->index[d].i)
       continue;
+    if (v->index[d].i && !k && from->through.i)
+      ok = through_in_range(f, neo_view_whole(f->m, from->through), v->index[d], at[0]) && ok;
     if (v->index[d].i)
       ok = neo_bounds_check(f, at[k], v, v->index, d) && ok;
     k++;

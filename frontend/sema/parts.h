@@ -315,7 +315,7 @@ neo_val neo_bare_report(neo_frame *f, const neo_ast_expr *e, const neo_view *v);
 bool neo_pack_indices(neo_frame *f, const neo_ast_expr *e, neo_span at, uint32_t n,
                       neo_expr *sub) NEO_MUST_CHECK;
 /* All indices of the tensor: the view's, and the subscripts where it is free. */
-neo_view neo_view_with(neo_view v, const neo_expr *sub);
+neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub);
 bool neo_view_in_range(neo_frame *f, const neo_view *from, const neo_view *v,
                        const neo_span *at) NEO_MUST_CHECK;
 neo_val neo_view_load(neo_frame *f, neo_view v, neo_span at); /* rank 0, in range */
@@ -347,7 +347,7 @@ neo_tensor neo_owned_declare(neo_inst *in, const neo_ast_stmt *s, const char *fu
 /* Is the size given by -D, or by the caller of the compiler? */
 bool neo_dim_replaced(neo_inst *in, const neo_ast_stmt *s, int64_t *x);
 neo_expr neo_dim_runtime(neo_inst *in, const neo_ast_stmt *s, int64_t lo, int64_t hi);
-void neo_assert_add(neo_inst *in, const neo_ast_stmt *s, neo_expr c);
+void neo_assert_add(neo_inst *in, neo_span at, neo_expr c);
 neo_val neo_const_data(neo_inst *in, const neo_ast_stmt *s, const neo_expr *extent, uint32_t n,
                        const neo_ends *ends);
 void neo_update_once(neo_inst *in,

@@ -219,15 +219,18 @@ static const char *names_text(neo_fe *fe, const neo_scope *s) {
   return neo_str_text(&text);
 }
 
-static void member_unknown(neo_inst *in, const neo_ast_path *path, const neo_scope *s) {
-  const char *name = path->at[1].text;
+/* k: the place in the path of the name that the scope does not have. */
+static void member_unknown(neo_inst *in, const neo_ast_path *path, uint32_t k,
+                           const neo_scope *s) {
+  const char *name = path->at[k].text;
   guess g = {name, NULL, 3};
-  int h = NEO_ERR(in, path->at[1].span, NAME_UNKNOWN, name);
+  int h = NEO_ERR(in, path->at[k].span, NAME_UNKNOWN, name);
   guess_scope(&g, s);
   if (g.best)
     neo_diag_help(in->fe->diags, h, "did you mean '%s'?", g.best);
   else
-    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[0].text, names_text(in->fe, s));
+    neo_diag_help(in->fe->diags, h, "'%s' has %s", path->at[k - 1].text,
+                  names_text(in->fe, s));
 }
 
 /* ---- paths */
@@ -304,6 +307,21 @@ static neo_sym *rounds_symbol(neo_inst *in, const neo_sym *s) {
   return made;
 }
 
+/* Of a module or a graph, whose edges of a type have names of their own: G.mod.child. */
+static neo_sym *member_find(neo_inst *in, const neo_ast_path *path, neo_scope *scope, bool quiet) {
+  neo_sym *member = neo_scope_own(scope, path->at[1].text);
+  bool nested = member && member->kind == NEO_SYM_GRAPH && path->n == 3;
+  if (nested) {
+    scope = member->scope;
+    member = neo_scope_own(scope, path->at[2].text);
+  }
+  if (!member && !quiet)
+    member_unknown(in, path, nested ? 2 : 1, scope);
+  if (member && path->n > 2 && !nested && !quiet)
+    guess_owned(in, path->span, neo_path_text(in->fe, path));
+  return path->n > 2 && !nested ? NULL : member;
+}
+
 neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
   neo_sym *s = neo_scope_find(in->scope, path->at[0].text);
   if (!s && path->n > 1) {
@@ -315,14 +333,8 @@ neo_sym *neo_path_find(neo_inst *in, const neo_ast_path *path, bool quiet) {
     neo_name_unknown(in, path->at[0].span, path->at[0].text, NULL);
   if (!s || path->n == 1 || s->kind == NEO_SYM_POISON)
     return s;
-  if (s->kind == NEO_SYM_MODULE || s->kind == NEO_SYM_GRAPH) {
-    neo_sym *member = neo_scope_own(s->scope, path->at[1].text);
-    if (!member && !quiet)
-      member_unknown(in, path, s->scope);
-    if (member && path->n > 2 && !quiet)
-      guess_owned(in, path->span, neo_path_text(in->fe, path));
-    return path->n > 2 ? NULL : member;
-  }
+  if (s->kind == NEO_SYM_MODULE || s->kind == NEO_SYM_GRAPH)
+    return member_find(in, path, s->scope, quiet);
   if (s->rounds && path->n == 2 && neo_streq(path->at[1].text, "rounds"))
     return rounds_symbol(in, s);
   if (s->prefix)

@@ -46,6 +46,8 @@ typedef struct { /* known at compile time, takes the type of what it meets */
  * the frame; 0 where the dimension is free. `rank` counts the free ones. */
 typedef struct {
   neo_tensor tensor;
+  neo_tensor
+      through; /* the first free dimension is that of this tensor, whose element is the index; 0: it is not */
   uint32_t rank, n;
   neo_expr index[NEO_MAX_RANK];
 } neo_view;
@@ -141,6 +143,7 @@ struct neo_fe {
   NEO_VEC(neo_update_rec) updates;
   NEO_VEC(neo_file_rec) files;
   NEO_VEC(const neo_ast_stmt *) outputs, trains;
+  NEO_VEC(neo_graph *) graphs;
   neo_map regions; /* a repeat, within the round around it -> its number */
   bool *define_used;
 };

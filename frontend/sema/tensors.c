@@ -1,5 +1,6 @@
 /* What the checker writes into the module: tensors, their definitions, and symbols for them. */
 #include "frontend/sema/parts.h"
+#include "frontend/sema/vertices.h"
 #include "ir/out_map.h"
 
 /* ---- tensors */
@@ -48,6 +49,18 @@ neo_span neo_inst_span(const neo_inst *in, neo_span span) {
   return neo_span_called(s, span, in->caller ? neo_inst_span(in->caller, in->call) : in->call);
 }
 
+/* Would the tensor have values of vertices and edges? Reports it. */
+static bool has_pairs(neo_inst *in, const neo_expr *extent, uint32_t n, neo_span at,
+                      const char *full) {
+  if (!neo_vertex_has_pairs(in, extent, n))
+    return false;
+  int h = NEO_ERR(in, at, EDGE_VALUES, full);
+  neo_diag_help(in->fe->diags, h,
+                "edges are read within a reduction over them; what is found of a child alone is "
+                "computed of each vertex, and scattered");
+  return true;
+}
+
 neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *extent, uint32_t n,
                            const char *full) {
   uint32_t list[NEO_MAX_AXES];
@@ -56,7 +69,7 @@ neo_tensor neo_tensor_make(neo_inst *in, neo_tensor_rec rec, const neo_expr *ext
     NEO_ERR(in, rec.span, RANK_TOO_LARGE, (int)n, NEO_MAX_RANK);
     return none;
   }
-  if (too_large(in, extent, n, rec.span))
+  if (too_large(in, extent, n, rec.span) || has_pairs(in, extent, n, rec.span, full))
     return none;
   for (uint32_t k = 0; k < n; k++)
     list[k] = extent[k].i;

@@ -79,6 +79,8 @@ static uint32_t view_dim(const neo_view *v, uint32_t free_dim) {
 }
 
 neo_expr neo_view_extent(const neo_fe *fe, const neo_view *v, uint32_t free_dim) {
+  if (v->through.i && !free_dim)
+    return neo_tensor_extent(fe->m, v->through, 0);
   return neo_tensor_extent(fe->m, v->tensor, view_dim(v, free_dim));
 }
 
@@ -86,6 +88,21 @@ neo_view neo_view_subst(neo_module *m, neo_view v, const neo_expr *by, uint32_t 
   for (uint32_t d = 0; d < v.n; d++)
     if (v.index[d].i)
       v.index[d] = neo_expr_subst_axes(m, v.index[d], by, n);
+  return v;
+}
+
+/* All indices of the tensor: the view's, and the subscripts where it is free. */
+neo_view neo_view_with(neo_module *m, neo_view v, const neo_expr *sub) {
+  uint32_t k = 0;
+  for (uint32_t d = 0; d < v.n; d++)
+    if (!v.index[d].i) {
+      v.index[d] = sub[k++];
+      if (v.index[d].i && k == 1 && v.through.i) {
+        v.index[d] = neo_cast(m, NEO_I64_T, neo_load(m, v.through, &v.index[d], 1, 0));
+        v.through.i = 0;
+      }
+      v.rank -= v.index[d].i != 0;
+    }
   return v;
 }
 

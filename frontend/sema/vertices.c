@@ -22,40 +22,134 @@ static void add_member(const neo_inst *in, neo_scope *scope, const neo_ast_name 
                           .value = v});
 }
 
-bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children, int64_t vertices) {
+static neo_expr run_time_size(const neo_inst *in, const neo_ast_name *name, const char *full,
+                              int64_t most) {
+  neo_fe *fe = in->fe;
+  neo_size size =
+      neo_size_add(fe->m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
+                                         .name = neo_name_of(fe->names, full),
+                                         .hi = most,
+                                         .has_usual = true, /* the bound is for the largest batch */
+                                         .usual = most / USUAL_PART + 1,
+                                         .span = name->span});
+  return neo_size_ref(fe->m, size);
+}
+
+static neo_tensor add_input(neo_inst *in, const neo_ast_name *name, const char *full,
+                            const neo_expr *extent, uint32_t rank) {
+  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I32_T, .span = name->span};
+  return neo_tensor_make(in, rec, extent, rank, neo_fe_unique(in->fe, full));
+}
+
+/* Children in so many places of each vertex. */
+static bool declare_children(neo_inst *in, const neo_ast_name *name, neo_graph *g, int64_t most,
+                             neo_scope *scope) {
   neo_fe *fe = in->fe;
   neo_module *m = fe->m;
-  const neo_ast_name *name = &s->u.graph.name;
-  neo_graph *g = NEO_NEW(fe->arena, neo_graph);
-  neo_size size = neo_size_add(
-      m, (neo_size_rec){.kind = NEO_SIZE_RUNTIME,
-                        .name = neo_name_of(fe->names, neo_fe_join(fe, name->text, "vertices")),
-                        .hi = vertices,
-                        .has_usual = true, /* the bound is for the largest batch, of any graphs */
-                        .usual = vertices / USUAL_PART + 1,
-                        .span = name->span});
-  g->name = name->text;
-  g->children = children;
-  g->vertices = neo_size_ref(m, size);
-  neo_expr extent[] = {g->vertices, neo_const_int(m, NEO_I64_T, children)};
-  neo_tensor_rec rec = {.role = NEO_ROLE_INPUT, .type = NEO_I32_T, .span = name->span};
-  g->child =
-      neo_tensor_make(in, rec, extent, 2, neo_fe_unique(fe, neo_fe_join(fe, name->text, "child")));
+  neo_expr extent[] = {g->vertices, neo_const_int(m, NEO_I64_T, most)};
+  g->children = most;
+  g->child = add_input(in, name, neo_fe_join(fe, name->text, "child"), extent, 2);
   if (!g->child.i)
     return false;
   neo_ends_set(fe, g->child,
                &(neo_ends){.least = neo_const_int(m, NEO_I64_T, -1), .below = neo_axis_ref(m, 0)});
-  neo_scope *scope = neo_scope_new(fe, NULL);
-  add_member(in, scope, name, "vertices", neo_val_index(g->vertices));
-  add_member(in, scope, name, "children", neo_val_int(children));
+  add_member(in, scope, name, "children", neo_val_int(most));
   add_member(in, scope, name, "child", neo_val_view(neo_view_whole(m, g->child)));
-  neo_scope_add(in, in->scope,
-                (neo_sym){.kind = NEO_SYM_GRAPH,
-                          .name = name->text,
-                          .span = name->span,
-                          .scope = scope,
-                          .graph = g});
   return true;
+}
+
+/* Children in lists; `full` is the name of the graph, or G.type. */
+static bool declare_list(neo_inst *in, const neo_ast_name *name, const char *full, neo_graph *g,
+                         neo_edge_list *x, int64_t most) {
+  neo_fe *fe = in->fe;
+  neo_module *m = fe->m;
+  x->edges = run_time_size(in, name, neo_fe_join(fe, full, "edges"), most);
+  neo_expr extent = neo_size_add1(fe, g->vertices, 1);
+  x->begin = add_input(in, name, neo_fe_join(fe, full, "begin"), &extent, 1);
+  x->child = add_input(in, name, neo_fe_join(fe, full, "child"), &x->edges, 1);
+  if (!x->begin.i || !x->child.i)
+    return false;
+  neo_ends_set(fe, x->begin, &(neo_ends){.bound = neo_size_add1(fe, x->edges, 1)});
+  neo_ends_set(fe, x->child, &(neo_ends){.bound = g->vertices});
+  neo_tensor_at(m, x->begin)->offsets = neo_tensor_at(m, x->child)->offsets = x->begin;
+  return true;
+}
+
+static void add_list_members(const neo_inst *in, neo_scope *scope, const neo_ast_name *name,
+                             const neo_edge_list *x) {
+  const neo_module *m = in->fe->m;
+  add_member(in, scope, name, "edges", neo_val_index(x->edges));
+  add_member(in, scope, name, "begin", neo_val_view(neo_view_whole(m, x->begin)));
+  add_member(in, scope, name, "child", neo_val_view(neo_view_whole(m, x->child)));
+}
+
+static bool is_declared(neo_inst *in, const neo_ast_edges *edges, uint32_t k) {
+  const neo_ast_edge *e = &edges->at[k];
+  for (uint32_t i = 0; i < k; i++) {
+    const neo_ast_edge *before = &edges->at[i];
+    bool both = !e->type.text && !before->type.text; /* children and edges share names */
+    if (!both && (before->type.text != e->type.text))
+      continue;
+    NEO_ERR(in, e->most->span, NAME_REDEFINED, e->type.text ? e->type.text : "child");
+    return true;
+  }
+  return false;
+}
+
+/* An edge has two vertices. */
+static void assert_vertices(neo_inst *in, const neo_ast_stmt *s, neo_expr edges,
+                            neo_expr vertices) {
+  neo_module *m = in->fe->m;
+  neo_expr none = neo_op2(m, NEO_OP_EQ, edges, neo_const_int(m, NEO_I64_T, 0));
+  neo_expr two = neo_op2(m, NEO_OP_LT, neo_const_int(m, NEO_I64_T, 1), vertices);
+  neo_assert_add(in, s->span, neo_op2(m, NEO_OP_OR, none, two));
+}
+
+/* One kind of edges. */
+static bool declare_edges(neo_inst *in, const neo_ast_stmt *s, uint32_t k, int64_t most,
+                          neo_graph *g, neo_scope *members) {
+  neo_fe *fe = in->fe;
+  const neo_ast_name *name = &s->u.graph.name;
+  const neo_ast_edge *e = &s->u.graph.edges.at[k];
+  if (is_declared(in, &s->u.graph.edges, k))
+    return false;
+  if (!e->lists)
+    return declare_children(in, name, g, most, members);
+  const char *full = e->type.text ? neo_fe_join(fe, name->text, e->type.text) : name->text;
+  neo_edge_list *x = &g->list[g->n_lists++];
+  if (!declare_list(in, name, full, g, x, most))
+    return false;
+  assert_vertices(in, s, x->edges, g->vertices);
+  neo_scope *scope = e->type.text ? neo_scope_new(fe, NULL) : members;
+  add_list_members(in, scope, name, x);
+  if (e->type.text)
+    neo_scope_add(in, members,
+                  (neo_sym){.kind = NEO_SYM_GRAPH,
+                            .name = e->type.text,
+                            .span = e->type.span,
+                            .scope = scope,
+                            .graph = g});
+  return true;
+}
+
+bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most, int64_t vertices) {
+  neo_fe *fe = in->fe;
+  const neo_ast_name *name = &s->u.graph.name;
+  neo_graph *g = NEO_NEW(fe->arena, neo_graph);
+  neo_scope *scope = neo_scope_new(fe, NULL);
+  neo_sym sym = {.kind = NEO_SYM_GRAPH, .name = name->text, .span = name->span, .scope = scope};
+  bool ok = true;
+  g->name = name->text;
+  g->vertices = run_time_size(in, name, neo_fe_join(fe, name->text, "vertices"), vertices);
+  g->list = NEO_NEW_ARRAY(fe->arena, neo_edge_list, s->u.graph.edges.n);
+  add_member(in, scope, name, "vertices", neo_val_index(g->vertices));
+  sym.graph = g;
+  for (uint32_t k = 0; k < s->u.graph.edges.n && ok; k++)
+    ok = declare_edges(in, s, k, most[k], g, scope);
+  NEO_PUSH(fe->arena, &fe->graphs, g);
+  if (ok)
+    neo_scope_add(in, in->scope, sym);
+  return ok;
 }
 
 /* ---- before the body */
@@ -90,7 +184,23 @@ bool neo_vertex_enter(neo_inst *body, struct neo_vertex *x, neo_actuals *a) {
   return true;
 }
 
-/* children: how many the vertex has, at most as many as there are places. */
+/* How many of its places for children a vertex uses: the reduction of the frame. */
+static neo_expr count_places(neo_frame *f, neo_span at) {
+  neo_module *m = f->m;
+  const struct neo_vertex *x = f->in->vertex;
+  neo_expr place[] = {neo_axis_ref(m, x->axis), neo_axis_ref(m, f->n_out)};
+  neo_expr child = neo_load(m, x->graph->child, place, 2, at);
+  f->own.set = true;
+  f->own.reducer = NEO_RED_SUM;
+  f->own.body[0] =
+      neo_cast(m, NEO_I32_T, neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I32_T, 0), child));
+  f->own.n_body = f->own.n_axes = 1;
+  f->own.axis[0] = (neo_axis_rec){neo_name_of(f->fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
+                                  neo_const_int(m, NEO_I64_T, x->graph->children), at};
+  return neo_acc_ref(m, NEO_I32_T, 0);
+}
+
+/* children: how many the vertex has, at most as many as there are places and edges. */
 void neo_vertex_count(neo_inst *body) {
   neo_fe *fe = body->fe;
   neo_module *m = fe->m;
@@ -99,18 +209,19 @@ void neo_vertex_count(neo_inst *body) {
   neo_frame *f = NEO_NEW(fe->arena, neo_frame);
   neo_frame_init(f, body, body->prefix);
   f->n_out = f->n_axes;
-  neo_expr place[] = {neo_axis_ref(m, x->axis), neo_axis_ref(m, f->n_out)};
-  neo_expr child = neo_load(m, x->graph->child, place, 2, name.span);
-  neo_expr is = neo_op2(m, NEO_OP_LE, neo_const_int(m, NEO_I32_T, 0), child);
-  f->own.set = true;
-  f->own.reducer = NEO_RED_SUM;
-  f->own.body[0] = neo_cast(m, NEO_I32_T, is);
-  f->own.n_body = f->own.n_axes = 1;
-  f->own.axis[0] = (neo_axis_rec){neo_name_of(fe->names, "k"), neo_const_int(m, NEO_I64_T, 0),
-                                  neo_const_int(m, NEO_I64_T, x->graph->children), name.span};
+  neo_expr all = {0}, bound = neo_const_int(m, NEO_I64_T, x->graph->children + 1);
+  if (x->graph->child.i)
+    all = count_places(f, name.span);
+  for (uint32_t k = 0; k < x->graph->n_lists; k++) {
+    const neo_edge_list *list = &x->graph->list[k];
+    neo_expr n = neo_cast(m, NEO_I32_T,
+                          neo_op2(m, NEO_OP_SUB, neo_edges_begin(m, list, x->axis, 1),
+                                  neo_edges_begin(m, list, x->axis, 0)));
+    all = all.i ? neo_op2(m, NEO_OP_ADD, all, n) : n;
+    bound = neo_op2(m, NEO_OP_ADD, bound, list->edges);
+  }
   neo_val v =
-      neo_define_element(f, neo_acc_ref(m, NEO_I32_T, 0), neo_fe_join(fe, body->prefix, name.text),
-                         neo_const_int(m, NEO_I64_T, x->graph->children + 1), name.span);
+      neo_define_element(f, all, neo_fe_join(fe, body->prefix, name.text), bound, name.span);
   neo_define_bind(body, &name, v, NULL);
 }
 
@@ -217,14 +328,26 @@ static neo_val from_parents(neo_frame *f, const neo_gathered *g, neo_expr none, 
   return neo_define_element(s, neo_op3(f->m, NEO_OP_SELECT, c, e, none), full, (neo_expr){0}, at);
 }
 
+/* Always false. */
+static bool shape_report(neo_inst *in, const neo_ast_bind *b) {
+  const neo_graph *g = in->vertex->graph;
+  neo_str of;
+  neo_str_init(&of, in->fe->arena);
+  if (g->child.i)
+    neo_str_addf(&of, "%lld", (long long)g->children);
+  for (uint32_t k = 0; k < g->n_lists; k++)
+    neo_str_addf(&of, "%s%s", of.n ? " or " : "", neo_size_text(in->fe, g->list[k].edges));
+  NEO_ERR(in, b->var.span, GATHER_SHAPE, b->var.name.text, g->name, neo_str_text(&of));
+  return false;
+}
+
 static bool has_children(neo_inst *in, const neo_ast_bind *b, const neo_val *none) {
   const neo_graph *g = in->vertex->graph;
   neo_expr want = neo_const_int(in->fe->m, NEO_I64_T, g->children);
   if (none->kind == NEO_VAL_VIEW && none->view.rank &&
       neo_size_equal(in->fe, neo_view_extent(in->fe, &none->view, 0), want))
     return true;
-  NEO_ERR(in, b->var.span, GATHER_SHAPE, b->var.name.text, g->name, (long long)g->children);
-  return false;
+  return shape_report(in, b);
 }
 
 /* The same of an element without the dimension of the children, on which it does not depend. */
@@ -296,6 +419,55 @@ void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none)
     ok = g->stack.i != 0;
   }
   if (!ok) {
+    x->failed = true;
+    neo_scope_poison(in, &b->var.name);
+  }
+}
+
+/* ---- along lists of edges */
+
+/* The vertices' tensor as one of edges, at whose element e it is that of child[e]. */
+static neo_view through_list(const neo_inst *in, neo_tensor stack, const neo_edge_list *x,
+                             uint32_t rank) {
+  neo_view v = neo_view_ambient(in, stack, rank - 1);
+  v.index[in->vertex->axis] = (neo_expr){0};
+  v.rank = rank;
+  v.through = x->child;
+  return v;
+}
+
+static bool gather_list(neo_inst *in, neo_gathered *g, const neo_expr *extent, uint32_t n) {
+  const neo_ast_var *var = &g->bind->var;
+  neo_expr all[NEO_MAX_AXES + NEO_MAX_RANK];
+  uint32_t axis, rank = 0;
+  const neo_edge_list *x = n ? neo_edges_of(in, extent[0], &axis) : NULL;
+  if (!x || axis != in->vertex->axis)
+    return shape_report(in, g->bind);
+  if (in->vertex->down || var->type.rel != NEO_AST_REL_NONE || var->type.lo) {
+    NEO_ERR(in, var->span, GATHER_LIST, var->name.text,
+            in->vertex->down ? "from parents to children, there are places for children alone"
+                             : "it has no bounds");
+    return false;
+  }
+  for (uint32_t k = 0; k < in->n_ambient; k++)
+    all[rank++] = in->ambient[k].hi;
+  for (uint32_t k = 1; k < n; k++)
+    all[rank++] = extent[k];
+  neo_type type = var->type.given ? neo_type_written(in, &var->type) : NEO_F32_T;
+  neo_tensor_rec rec = {.role = NEO_ROLE_TEMP, .type = (uint8_t)type, .span = var->name.span};
+  const char *full = neo_fe_join(in->fe, in->prefix, var->name.text);
+  const char *own = neo_fe_unique(in->fe, neo_fe_join(in->fe, full, "scattered"));
+  g->stack = neo_tensor_make(in, rec, all, rank, own);
+  if (g->stack.i)
+    neo_define_bind(in, &var->name, neo_val_view(through_list(in, g->stack, x, n)), NULL);
+  return g->stack.i != 0;
+}
+
+void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr *extent,
+                            uint32_t n) {
+  struct neo_vertex *x = in->vertex;
+  NEO_PUSH(in->fe->arena, &x->gathered, (neo_gathered){.bind = b});
+  if (!gather_list(in, &x->gathered.at[x->gathered.n - 1], extent, n)) {
     x->failed = true;
     neo_scope_poison(in, &b->var.name);
   }

@@ -3,11 +3,20 @@
 #define NEO_FRONTEND_SEMA_VERTICES_H
 #include "frontend/sema/parts.h"
 
+typedef struct {  /* edges <= 4096: children in lists of any length */
+  neo_expr edges; /* G.edges, a run-time size */
+  neo_tensor
+      begin; /* G.begin[G.vertices + 1]: vertex v has the edges begin[v] .. begin[v + 1] - 1 */
+  neo_tensor child; /* G.child[e], before the vertex in whose list e is */
+} neo_edge_list;
+
 struct neo_graph { /* graph G(children <= 2, vertices <= 4096) */
   const char *name;
-  neo_tensor child;  /* G.child[v, k] : -1 <= i32 < v */
+  neo_tensor child;  /* G.child[v, k] : -1 <= i32 < v; 0: there are lists alone */
   neo_expr vertices; /* G.vertices, a run-time size */
   int64_t children;
+  neo_edge_list *list;
+  uint32_t n_lists;
 };
 
 typedef struct {
@@ -26,8 +35,8 @@ struct neo_vertex {
   NEO_VEC(neo_val) pushed;
 };
 
-/* Declares the graph's size, input and names; false after a report. */
-bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, int64_t children,
+/* Declares the graph's sizes, inputs and names; false after a report. most: of each kind of its edges. */
+bool neo_graph_declare(neo_inst *in, const neo_ast_stmt *s, const int64_t *most,
                        int64_t vertices) NEO_MUST_CHECK;
 /* Makes the body's instance that of one vertex, and what the graph's vertices have of the arguments that of
  * this one; false after a report. */
@@ -41,11 +50,28 @@ void neo_vertex_name_results(neo_inst *body, const neo_ast_stmt *fn, uint32_t n_
 bool neo_vertex_here(neo_inst *in, const neo_ast_stmt *s) NEO_MUST_CHECK;
 /* What the children scattered, `none` where there is no child. */
 void neo_vertex_gather(neo_inst *in, const neo_ast_bind *b, const neo_val *none);
+/* The same along a list of edges, each of which has a child: extent, of n dimensions, is that of what is gathered. */
+void neo_vertex_gather_list(neo_inst *in, const neo_ast_bind *b, const neo_expr *extent,
+                            uint32_t n);
 void neo_vertex_scatter(neo_inst *in, const neo_ast_bind *b, neo_val v);
 void neo_vertex_push(neo_inst *in, const neo_ast_name *name);
 /* Defines what was scattered; the tensors go to stack[], one for each gather. False after a report. */
 bool neo_vertex_leave(neo_inst *body, neo_tensor *stack) NEO_MUST_CHECK;
 /* A pushed value as a tensor of all vertices, seen from outside of the function. */
 neo_val neo_vertex_result(neo_inst *body, uint32_t k);
+
+/* ---- graphs.c */
+/* The list of which the extent is that of all edges, and the ambient axis that runs over its vertices; null: it is of
+ * something else. */
+const neo_edge_list *neo_edges_of(const neo_inst *in, neo_expr extent, uint32_t *axis);
+/* begin[v + more], as an index, of the vertex that the axis is. */
+neo_expr neo_edges_begin(neo_module *m, const neo_edge_list *x, uint32_t axis, int64_t more);
+/* The edges of the vertex at hand, if so many are all edges of a list of its graph: their range, and the condition that
+ * their children, at `edge`, come before it. False: the extent is of something else. */
+bool neo_vertex_edges(const neo_inst *in, neo_expr extent, neo_expr *lo, neo_expr *hi);
+neo_expr neo_vertex_is_earlier(const neo_inst *in, neo_expr extent, neo_expr edge);
+/* Would these be the extents of values of each vertex and edge of a list? A vertex function has none. */
+bool neo_vertex_has_pairs(const neo_inst *in, const neo_expr *extent, uint32_t n);
+bool neo_vertex_is_list(const neo_inst *in, neo_expr extent);
 
 #endif

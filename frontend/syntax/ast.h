@@ -308,6 +308,17 @@ typedef enum {
 /* The word that begins it; NULL for DEFINE and BROKEN. */
 const char *neo_ast_stmt_word(neo_ast_stmt_kind kind);
 
+/* children <= most, edges <= most, type.edges <= most */
+typedef struct {
+  neo_ast_name type; /* of edges that have one */
+  bool lists;        /* edges in lists of any length, not children in so many places */
+  neo_ast_expr *most;
+} neo_ast_edge;
+typedef struct {
+  neo_ast_edge *at;
+  uint32_t n;
+} neo_ast_edges;
+
 struct neo_ast_stmt {
   neo_ast_stmt_kind kind;
   neo_span span; /* whole statement, with its blocks */
@@ -347,7 +358,8 @@ struct neo_ast_stmt {
     } fn;
     struct {
       neo_ast_name name;
-      neo_ast_expr *children, *vertices;
+      neo_ast_edges edges; /* at least one */
+      neo_ast_expr *vertices;
     } graph;
     struct { /* output [entry:] tensors [update updates] */
       neo_ast_name entry;

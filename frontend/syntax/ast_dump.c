@@ -184,8 +184,9 @@ static void binds(dump *d, neo_ast_binds list) {
   for (uint32_t i = 0; i < list.n; i++) {
     add(d, " (= ");
     var(d, &list.at[i].var);
-    add(d, " ");
-    expr(d, list.at[i].value);
+    add(d, list.at[i].value ? " " : "");
+    if (list.at[i].value)
+      expr(d, list.at[i].value);
     add(d, ")");
   }
 }
@@ -378,8 +379,15 @@ static void train(dump *d, const neo_ast_stmt *s) {
 
 static void graph(dump *d, const neo_ast_stmt *s) {
   neo_str_addf(d->out, " %s ", s->u.graph.name.text);
-  expr(d, s->u.graph.children);
-  add(d, " ");
+  for (uint32_t i = 0; i < s->u.graph.edges.n; i++) {
+    const neo_ast_edge *e = &s->u.graph.edges.at[i];
+    if (e->lists)
+      neo_str_addf(d->out, "(edges %s", e->type.text ? e->type.text : "-");
+    if (e->lists)
+      add(d, " ");
+    expr(d, e->most);
+    add(d, e->lists ? ") " : " ");
+  }
   expr(d, s->u.graph.vertices);
 }
 

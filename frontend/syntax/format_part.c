@@ -56,7 +56,8 @@ void neo_f_binds(neo_f *f, neo_ast_binds list) {
     neo_f_comma(f, i);
     neo_f_open(f, 0);
     neo_f_var(f, &list.at[i].var);
-    neo_f_assigned(f, list.at[i].value);
+    if (list.at[i].value)
+      neo_f_assigned(f, list.at[i].value);
     neo_f_close(f);
   }
 }

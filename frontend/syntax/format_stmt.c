@@ -222,10 +222,18 @@ static void function(neo_f *f, const neo_ast_stmt *s) {
 
 static void graph(neo_f *f, const neo_ast_stmt *s) {
   neo_f_name(f, s->u.graph.name);
-  neo_f_text(f, "(children <= ");
-  neo_f_expr(f, s->u.graph.children);
-  neo_f_text(f, ",");
-  neo_f_break(f, " ");
+  neo_f_text(f, "(");
+  for (uint32_t i = 0; i < s->u.graph.edges.n; i++) {
+    const neo_ast_edge *e = &s->u.graph.edges.at[i];
+    if (e->type.text) {
+      neo_f_name(f, e->type);
+      neo_f_text(f, ".");
+    }
+    neo_f_text(f, e->lists ? "edges <= " : "children <= ");
+    neo_f_expr(f, e->most);
+    neo_f_text(f, ",");
+    neo_f_break(f, " ");
+  }
   neo_f_text(f, "vertices <= ");
   neo_f_expr(f, s->u.graph.vertices);
   neo_f_text(f, ")");

@@ -119,17 +119,41 @@ static void p_push(neo_parser *p, neo_ast_stmt *s) {
   s->u.names = (neo_ast_names){one, 1};
 }
 
-/* NAME "(" "children" "<=" sum "," "vertices" "<=" sum ")" */
+/* "children" | [NAME "."] "edges" */
+static bool edge(neo_parser *p, neo_ast_edge *e) {
+  e->lists = neo_p_accept_word(p, "edges");
+  if (e->lists || neo_p_accept_word(p, "children"))
+    return true;
+  if (neo_p_peek_kind(p, 1) != NEO_TOK_DOT)
+    return neo_p_expect_word(p, "children");
+  e->type = neo_p_new_name(p, "a name");
+  e->lists = true;
+  return !p->panic && neo_p_expect(p, NEO_TOK_DOT) && neo_p_expect_word(p, "edges");
+}
+
+/* "<=" sum */
+static neo_ast_expr *limit(neo_parser *p) {
+  return !p->panic && neo_p_expect(p, NEO_TOK_LE) ? neo_p_sum(p) : NULL;
+}
+
+/* NAME "(" {edge "<=" sum ","} "vertices" "<=" sum ")" */
 static void p_graph(neo_parser *p, neo_ast_stmt *s) {
+  NEO_VEC(neo_ast_edge) v = {0};
   s->u.graph.name = neo_p_new_name(p, "a name");
-  if (p->panic || !neo_p_expect(p, NEO_TOK_LPAREN) || !neo_p_expect_word(p, "children") ||
-      !neo_p_expect(p, NEO_TOK_LE))
+  if (p->panic || !neo_p_expect(p, NEO_TOK_LPAREN))
     return;
-  s->u.graph.children = neo_p_sum(p);
-  if (p->panic || !neo_p_expect(p, NEO_TOK_COMMA) || !neo_p_expect_word(p, "vertices") ||
-      !neo_p_expect(p, NEO_TOK_LE))
-    return;
-  s->u.graph.vertices = neo_p_sum(p);
+  do {
+    neo_ast_edge e = {0};
+    if (!edge(p, &e))
+      return;
+    e.most = limit(p);
+    NEO_PUSH(p->arena, &v, e);
+    if (p->panic || !neo_p_expect(p, NEO_TOK_COMMA))
+      return;
+  } while (!neo_p_at_word(p, "vertices"));
+  NEO_P_LIST(&s->u.graph.edges, &v);
+  (void)neo_p_accept_word(p, "vertices");
+  s->u.graph.vertices = limit(p);
   if (!p->panic)
     neo_p_expect(p, NEO_TOK_RPAREN);
 }

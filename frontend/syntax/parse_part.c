@@ -122,7 +122,8 @@ static neo_ast_bind bind(neo_parser *p, bool declared) {
   size_t from = p->at;
   neo_ast_bind b = {0};
   b.var = tensor(p, declared ? declared_axis : left_axis);
-  if (!p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
+  bool lists = declared && !p->panic && neo_p_kind(p) != NEO_TOK_ASSIGN; /* gather h[G.edges, D] */
+  if (!lists && !p->panic && neo_p_expect(p, NEO_TOK_ASSIGN))
     b.value = neo_p_expr(p);
   b.span = neo_p_span_from(p, from);
   return b;

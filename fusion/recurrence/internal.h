@@ -11,6 +11,7 @@
  *   inner_fold.c of which some are along loops in loops, too
  *   level_ring.c of which the rows of two levels are
  *   leave.c      rounds of a `while` that change nothing
+ *   needed.c     in which iterations somebody needs an instance
  *   segments.c   which instances follow one another as a segment, and what has to be in memory
  *   write.c      instances as definitions of a round */
 #ifndef NEO_FUSION_RECURRENCE_INTERNAL_H
@@ -33,6 +34,7 @@ typedef struct {
   neo_def_rec rec; /* with these axes, simplified by what holds here; it reads whole tensors */
   neo_expr when;   /* it runs where this holds; 0: always */
   neo_expr alive;  /* and where this element is true; 0: always */
+  NEO_VEC(neo_expr) needed;      /* its results are needed only where all of these hold (needed.c) */
   neo_expr base[OUTLINE_AXES];   /* 0: the first */
   neo_expr extent[OUTLINE_AXES]; /* 0: the axis has all of its positions; 1 where it is fixed */
   bool fixed[OUTLINE_AXES];
@@ -250,6 +252,11 @@ void outline_find_alive(outliner *o, const neo_order_step *order);
 /* Marks the instances that are left out in rounds behind it; o->ring is known. */
 void outline_leave(outliner *o, const neo_order_step *order, const neo_tree *t);
 
+/* needed.c: notes what the instance is needed under, of what the options say of its definition. */
+void outline_note_needed(const outliner *o, outline_instance *x);
+/* Drops conditions on elements that are not made before the instance that asks for them. */
+void outline_drop_unmade(const outliner *o, const neo_tree *t);
+
 /* The recurrence reads t. */
 static inline void outline_add_read(outliner *o, neo_tensor t) {
   for (size_t k = 0; k < o->out->reads.n; k++)
@@ -265,7 +272,10 @@ typedef NEO_VEC(outline_instance *) outline_open;
 enum { OUTLINE_MEMORY = -1, OUTLINE_UNKNOWN = -2 };
 int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
                      uint32_t n_axes, neo_expr read);
-/* Calls f with each read of the instance and the number of axes that it may use. */
+/* May instance p make the element that x reads? */
+bool outline_may_make(const outliner *o, const outline_instance *p, const outline_instance *x,
+                      uint32_t n_axes, neo_expr read);
+/* Calls f with each read of the instance, also of what it is needed under, and the number of axes that it may use. */
 void outline_reads(const outliner *o, const outline_instance *x,
                    void (*f)(void *ctx, neo_expr read, uint32_t n_axes), void *ctx);
 /* Writes the tree as one of segments; marks what is stored. */

@@ -35,8 +35,13 @@ static const neo_node *apart(const outliner *o, neo_expr e) {
   return t && t->apart.i && parts == (t->parts > 1 ? t->parts : 1) ? n : NULL;
 }
 
-/* Is it a row before its own, which is its first index? Else it is one behind, from a list of them. */
+/* Is it a row before its own? Else it is one after, from a list of them. */
 static bool comes_before(const outliner *o, const neo_node *n) {
+  return neo_tensor_at(o->m, (neo_tensor){n->attr})->below.i;
+}
+
+/* Is it of a table by rows, whose first index is its own row? Else it is from a list. */
+static bool is_by_row(const outliner *o, const neo_node *n) {
   neo_expr below = neo_tensor_at(o->m, (neo_tensor){n->attr})->below;
   return below.i && neo_expr_node(o->m, below)->op == NEO_OP_AXIS;
 }
@@ -45,7 +50,7 @@ static bool comes_before(const outliner *o, const neo_node *n) {
 static bool is_of(const outliner *o, const neo_node *n, neo_expr own, uint32_t n_out) {
   neo_expr at = neo_list_expr(o->m, n->arg, 0);
   const neo_node *axis = neo_expr_node(o->m, at);
-  return comes_before(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
+  return is_by_row(o, n) ? at.i == own.i : axis->op == NEO_OP_AXIS && axis->attr >= n_out;
 }
 
 /* Is it the end of the first block, which rows are compared with? */
@@ -168,7 +173,7 @@ static bool is_apart(const row_look *l, const neo_node *n) {
 static neo_expr without_rows(void *ctx, neo_module *m, neo_expr e) {
   const row_look *l = ctx;
   const neo_node *n = neo_expr_node(m, e);
-  bool none = is_apart(l, n) && comes_before(l->o, n);
+  bool none = is_apart(l, n) && is_by_row(l->o, n);
   return none ? neo_const_int(m, (neo_type)n->type, -1) : e;
 }
 

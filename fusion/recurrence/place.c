@@ -24,23 +24,7 @@ static neo_expr difference(const outliner *o, neo_expr a, neo_expr b) {
 
 /* ---- instances */
 
-bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal) {
-  neo_axis_rec axes[OUTLINE_AXES];
-  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + x->apart.n + 1);
-  neo_facts facts = {axes, n_axes, assume, x->n_assume};
-  for (uint32_t k = 0; k < n_axes; k++)
-    axes[k] = *neo_def_axis(o->m, &x->rec, k);
-  for (uint32_t k = 0; k < x->n_assume; k++)
-    assume[k] = x->assume[k];
-  for (size_t k = 0; k < x->apart.n; k++)
-    if (!(neo_expr_axes(o->m, x->apart.at[k]) >> n_axes))
-      assume[facts.n_assume++] = x->apart.at[k];
-  if (x->rec.where.i && n_axes == x->rec.axes.n)
-    assume[facts.n_assume++] = x->rec.where;
-  return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
-}
-
-/* The same of what holds in the loops around alone. */
+/* Does it hold in the loops around, whatever the axes are at? */
 static bool holds(const outliner *o, neo_expr goal) {
   neo_facts facts = {NULL, 0, o->assume.at, (uint32_t)o->assume.n};
   return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
@@ -291,6 +275,7 @@ outline_instance *outline_instance_of(outliner *o, neo_def d) {
   x->assume = assume;
   place_axes(o, x);
   place_def(o, x);
+  outline_note_needed(o, x);
   return x;
 }
 

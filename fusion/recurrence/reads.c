@@ -1,5 +1,7 @@
-/* What instances read, and how far apart two positions are: asked wherever instances are placed, joined or stored. */
+/* What instances read, and of whom, and how far apart two positions are: asked wherever instances are placed, joined or
+ * stored. */
 #include "fusion/recurrence/internal.h"
+#include "ir/out_map.h"
 
 /* ---- positions */
 
@@ -49,4 +51,85 @@ void outline_reads(const outliner *o, const outline_instance *x,
     walk(&w, neo_list_expr(o->m, r.body, k), r.axes.n);
   for (uint32_t k = 0; k < r.finish.n; k++)
     walk(&w, neo_list_expr(o->m, r.finish, k), r.n_out);
+  for (size_t k = 0; k < x->needed.n; k++)
+    walk(&w, x->needed.at[k], 0);
+}
+
+/* ---- proofs */
+
+bool outline_proved(const outliner *o, const outline_instance *x, uint32_t n_axes, neo_expr goal) {
+  neo_axis_rec axes[OUTLINE_AXES];
+  neo_expr *assume = NEO_NEW_ARRAY(o->a, neo_expr, x->n_assume + x->apart.n + 1);
+  neo_facts facts = {axes, n_axes, assume, x->n_assume};
+  for (uint32_t k = 0; k < n_axes; k++)
+    axes[k] = *neo_def_axis(o->m, &x->rec, k);
+  for (uint32_t k = 0; k < x->n_assume; k++)
+    assume[k] = x->assume[k];
+  for (size_t k = 0; k < x->apart.n; k++)
+    if (!(neo_expr_axes(o->m, x->apart.at[k]) >> n_axes))
+      assume[facts.n_assume++] = x->apart.at[k];
+  if (x->rec.where.i && n_axes == x->rec.axes.n)
+    assume[facts.n_assume++] = x->rec.where;
+  return neo_prove(o->p, &facts, goal, NULL) == NEO_PROVED;
+}
+
+/* ---- who makes what is read */
+
+typedef enum { INSIDE, OUTSIDE, PERHAPS } where_read;
+
+static where_read on_axis(const outliner *o, const outline_instance *p, uint32_t axis,
+                          const outline_instance *x, uint32_t n_axes, neo_expr read) {
+  neo_module *m = o->m;
+  int64_t d;
+  if (!p->extent[axis].i)
+    return INSIDE; /* all of the axis, or a guard that says so */
+  neo_expr base = p->base[axis], at = neo_expr_arg(m, read, axis);
+  if (p->rec.out_map.n) {
+    neo_out_dim map = neo_out_map_at(m, p->rec.out_map, axis);
+    base = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, base, outline_number(o, map.stride)),
+                   outline_number(o, map.offset));
+  }
+  if (p->fixed[axis] && outline_distance(o, at, base, &d))
+    return d == 0 ? INSIDE : OUTSIDE;
+  neo_expr end = neo_op2(m, NEO_OP_ADD, base, p->extent[axis]);
+  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, base)) ||
+      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, end, at)))
+    return OUTSIDE;
+  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, base, at)) &&
+      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, end)))
+    return INSIDE;
+  return PERHAPS;
+}
+
+static where_read in_instance(const outliner *o, const outline_instance *p,
+                              const outline_instance *x, uint32_t n_axes, neo_expr read) {
+  neo_tensor t = {neo_expr_node(o->m, read)->attr};
+  where_read all = INSIDE;
+  for (uint32_t k = 0; k < p->rec.n_out; k++) {
+    where_read one = on_axis(o, p, k, x, n_axes, read);
+    if (one == OUTSIDE)
+      return OUTSIDE;
+    all = one == PERHAPS ? PERHAPS : all;
+  }
+  return p->rec.out_map.n || neo_tensor_at(o->m, t)->pieces.n != 1 ? PERHAPS : all;
+}
+
+bool outline_may_make(const outliner *o, const outline_instance *p, const outline_instance *x,
+                      uint32_t n_axes, neo_expr read) {
+  return in_instance(o, p, x, n_axes, read) != OUTSIDE;
+}
+
+int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
+                     uint32_t n_axes, neo_expr read) {
+  uint32_t t = neo_expr_node(o->m, read)->attr;
+  int found = OUTLINE_MEMORY;
+  for (size_t k = 0; k < open->n; k++) {
+    if (!outline_makes(o, open->at[k], t))
+      continue;
+    where_read w = in_instance(o, open->at[k], x, n_axes, read);
+    if (w == INSIDE)
+      return (int)k;
+    found = w == PERHAPS ? OUTLINE_UNKNOWN : found;
+  }
+  return found;
 }

@@ -49,6 +49,14 @@ static void find_memory(outliner *o) {
   }
 }
 
+/* Lists what conditions of instances read. */
+static void find_conditions(outliner *o) {
+  read_look l = {o};
+  for (size_t k = 0; k < o->instances.n; k++)
+    for (size_t i = 0; i < o->instances.at[k]->needed.n; i++)
+      neo_expr_visit(o->m, o->instances.at[k]->needed.at[i], look_outside, &l);
+}
+
 static void mark(outliner *o, const bool *leaves) {
   for (size_t k = 0; k < o->n; k++) {
     neo_list out = neo_def_at(o->m, o->defs[k])->out;
@@ -188,11 +196,13 @@ neo_recurrence *neo_recurrence_of(neo_module *m, neo_arena *a, const neo_def *de
       outline_place_behind(&o, &steps, all[k]);
   outline_find_alive(&o, &orders[best]);
   const neo_tree *tree = neo_tree_sequence(a, &steps);
+  outline_drop_unmade(&o, tree);
   outline_rings(&o, tree, &orders[best]);
   outline_leave(&o, &orders[best], tree);
   o.out->tree.root = outline_segments(&o, tree);
   outline_add_stores(&o);
   find_memory(&o);
+  find_conditions(&o);
   neo_prover_free(o.p);
   return o.out;
 }

@@ -6,63 +6,6 @@
  * what it stores. So nothing in it writes where another instance of it reads, and an instance that writes where
  * it reads itself, element by element (ring.c), has no readers there. */
 #include "fusion/recurrence/internal.h"
-#include "ir/out_map.h"
-
-/* ---- who makes what is read */
-
-typedef enum { INSIDE, OUTSIDE, PERHAPS } where_read;
-
-static where_read on_axis(const outliner *o, const outline_instance *p, uint32_t axis,
-                          const outline_instance *x, uint32_t n_axes, neo_expr read) {
-  neo_module *m = o->m;
-  int64_t d;
-  if (!p->extent[axis].i)
-    return INSIDE; /* all of the axis, or a guard that says so */
-  neo_expr base = p->base[axis], at = neo_expr_arg(m, read, axis);
-  if (p->rec.out_map.n) {
-    neo_out_dim map = neo_out_map_at(m, p->rec.out_map, axis);
-    base = neo_op2(m, NEO_OP_ADD, neo_op2(m, NEO_OP_MUL, base, outline_number(o, map.stride)),
-                   outline_number(o, map.offset));
-  }
-  if (p->fixed[axis] && outline_distance(o, at, base, &d))
-    return d == 0 ? INSIDE : OUTSIDE;
-  neo_expr end = neo_op2(m, NEO_OP_ADD, base, p->extent[axis]);
-  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, base)) ||
-      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, end, at)))
-    return OUTSIDE;
-  if (outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LE, base, at)) &&
-      outline_proved(o, x, n_axes, neo_op2(m, NEO_OP_LT, at, end)))
-    return INSIDE;
-  return PERHAPS;
-}
-
-static where_read in_instance(const outliner *o, const outline_instance *p,
-                              const outline_instance *x, uint32_t n_axes, neo_expr read) {
-  neo_tensor t = {neo_expr_node(o->m, read)->attr};
-  where_read all = INSIDE;
-  for (uint32_t k = 0; k < p->rec.n_out; k++) {
-    where_read one = on_axis(o, p, k, x, n_axes, read);
-    if (one == OUTSIDE)
-      return OUTSIDE;
-    all = one == PERHAPS ? PERHAPS : all;
-  }
-  return p->rec.out_map.n || neo_tensor_at(o->m, t)->pieces.n != 1 ? PERHAPS : all;
-}
-
-int outline_producer(const outliner *o, const outline_open *open, const outline_instance *x,
-                     uint32_t n_axes, neo_expr read) {
-  uint32_t t = neo_expr_node(o->m, read)->attr;
-  int found = OUTLINE_MEMORY;
-  for (size_t k = 0; k < open->n; k++) {
-    if (!outline_makes(o, open->at[k], t))
-      continue;
-    where_read w = in_instance(o, open->at[k], x, n_axes, read);
-    if (w == INSIDE)
-      return (int)k;
-    found = w == PERHAPS ? OUTLINE_UNKNOWN : found;
-  }
-  return found;
-}
 
 /* ---- what is open */
 
@@ -96,6 +39,26 @@ static void look_stored(void *ctx, neo_expr read, uint32_t n_axes) {
     o->stored[neo_expr_node(o->m, read)->attr] = true;
 }
 
+typedef struct {
+  const segmenter *s;
+  bool is;
+} open_look;
+
+static void look_open(void *ctx, neo_expr e) {
+  open_look *l = ctx;
+  const neo_node *n = neo_expr_node(l->s->o->m, e);
+  for (size_t k = 0; k < l->s->open.n && n->op == NEO_OP_LOAD; k++)
+    l->is = l->is || outline_makes(l->s->o, l->s->open.at[k], n->attr);
+}
+
+/* Kernels ask memory for the elements of conditions: may they be of the open segment? */
+static bool asks_open(const segmenter *s, const outline_instance *x) {
+  open_look l = {s, false};
+  for (size_t k = 0; k < x->needed.n; k++)
+    neo_expr_visit(s->o->m, x->needed.at[k], look_open, &l);
+  return l.is;
+}
+
 static bool joins(segmenter *s, const outline_instance *x) {
   segment_look l = {s, x, false};
   if (!s->open.n || s->open.at[0]->when.i != x->when.i || s->open.at[0]->alive.i != x->alive.i)
@@ -104,7 +67,7 @@ static bool joins(segmenter *s, const outline_instance *x) {
     if (outline_overwrites(s->o, x, s->open.at[k]))
       return false;
   outline_reads(s->o, x, look_unknown, &l);
-  return !l.unknown;
+  return !l.unknown && !asks_open(s, x);
 }
 
 /* The positions of the instance, by output axis. */

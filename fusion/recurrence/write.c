@@ -3,6 +3,7 @@
 #include "ir/clone.h"
 #include "ir/element.h"
 #include "ir/out_map.h"
+#include <stdlib.h>
 
 typedef struct {
   outliner *o;
@@ -288,6 +289,21 @@ static bool has_same_selects(writer *w, const neo_def_rec *from, const neo_def_r
   return same;
 }
 
+static int by_number(const void *a, const void *b) {
+  uint32_t x = ((const neo_expr *)a)->i, y = ((const neo_expr *)b)->i;
+  return (x > y) - (x < y);
+}
+
+/* What the instance is needed under, of elements in memory. */
+static neo_conditions needed_where(writer *w) {
+  neo_expr *at = NEO_NEW_ARRAY(w->o->a, neo_expr, w->x->needed.n + 1);
+  uint32_t n = 0;
+  for (size_t k = 0; k < w->x->needed.n; k++)
+    at[n++] = neo_condition_of(w->o->m, written_at(w, w->x->needed.at[k], 0));
+  qsort(at, n, sizeof *at, by_number);
+  return (neo_conditions){n, at};
+}
+
 void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *open,
                    outline_instance *x, neo_map *copies) {
   writer w = {.o = o, .open = open, .x = x, .copies = copies};
@@ -308,4 +324,5 @@ void outline_write(outliner *o, neo_recurrence_segment *s, const outline_open *o
   y.out = neo_list_new(o->m, out, r.out.n);
   neo_def made = neo_def_add(o->m, y, true);
   NEO_PUSH(o->a, &s->defs, made);
+  NEO_PUSH(o->a, &s->when, needed_where(&w));
 }

@@ -30,22 +30,44 @@ static bool *needed_always(const fuser *q) {
   return always;
 }
 
+static void set_conditions(fuser *q, uint32_t d, neo_conditions when) {
+  q->def[d].when = when;
+  q->has_branches = q->has_branches || when.n;
+  for (uint32_t i = 0; i < when.n; i++)
+    neo_expr_visit(q->m, when.at[i], want_flag, q);
+}
+
 static void find_conditions(fuser *q) {
+  const neo_program *p = q->program;
+  for (size_t k = 0; p && p->when && k < p->n_defs; k++)
+    set_conditions(q, p->defs[k].i, p->when[k]);
+  if (p && p->when)
+    return;
   neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
   uint32_t *together = NEO_NEW_ARRAY(q->a, uint32_t, q->m->defs.n + 1);
   for (size_t k = 0; k < q->n_order; k++) {
     order[k].i = q->order[k];
     together[q->order[k]] = q->def[q->order[k]].recurrence;
   }
-  neo_needed_input in = {order, q->n_order, q->always, together};
+  neo_needed_input in = {order, q->n_order, q->always, together, NULL};
   const neo_conditions *of = neo_needed_where(q->m, &in, q->a);
+  for (size_t k = 0; k < q->n_order && of; k++)
+    set_conditions(q, q->order[k], of[q->order[k]]);
   q->has_branches = of != NULL;
-  for (size_t k = 0; k < q->n_order && of; k++) {
-    neo_conditions *when = &q->def[q->order[k]].when;
-    *when = of[q->order[k]];
-    for (uint32_t i = 0; i < when->n; i++)
-      neo_expr_visit(q->m, when->at[i], want_flag, q);
+}
+
+/* At which points definitions are needed, for iterations of loops. */
+static void find_points(fuser *q) {
+  neo_def *order = NEO_NEW_ARRAY(q->a, neo_def, q->n_order + 1);
+  bool recurs = false;
+  for (size_t k = 0; k < q->n_order; k++) {
+    order[k].i = q->order[k];
+    recurs = recurs || q->def[q->order[k]].recurrence;
   }
+  neo_prover *p = recurs ? neo_prover_new(q->m) : NULL;
+  neo_needed_input in = {order, q->n_order, q->always, NULL, p};
+  q->recurrences.needed = p ? neo_needed_where(q->m, &in, q->a) : NULL;
+  neo_prover_free(p);
 }
 
 void fuse_find_flags(fuser *q) {
@@ -103,6 +125,7 @@ static void find_choices(fuser *q) {
 }
 
 void fuse_find_branches(fuser *q) {
+  find_points(q);
   if (!q->has_branches)
     return;
   find_conditions(q);

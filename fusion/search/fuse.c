@@ -152,7 +152,7 @@ static void finish(const segments *x, neo_group *g, neo_expr alive, bool in_orde
 
 static neo_status fuse_segment(const segments *x, neo_recurrence_segment *s, neo_expr alive,
                                bool in_order) {
-  neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n};
+  neo_program program = {s->defs.at, s->defs.n, s->roots.at, s->roots.n, s->when.at};
   neo_grouping all;
   neo_status status = neo_fuse_program(x->m, x->a, &program, &x->options, &all);
   for (size_t k = 0; k < all.groups.n && !status; k++) {

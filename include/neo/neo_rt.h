@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define NEO_RT_ABI 16 /* add-only within a version */
+#define NEO_RT_ABI 17 /* add-only within a version */
 #ifndef NEO_RT_API
 #define NEO_RT_API __attribute__((visibility("default")))
 #endif
@@ -131,6 +131,10 @@ typedef struct {            /* a tensor that the caller can name */
                    ends of the first element, which is at least the one and below the other (-1: no such end),
                    and the constants that each index adds to them */
   int32_t buf; /* where its elements live */
+  int32_t
+      offsets; /* 0: none; else 1 + the number of a tensor of rank 1, this one or another: those of this one begin
+                      with 0, never fall, and end with the number below its bound; those of the other cut the elements
+                      of this one into lists, each of which is below the number of its list */
 } neo_rt_tensor;
 
 typedef struct { /* a tensor, or what a kernel uses of it: from some element to its end */

@@ -143,6 +143,29 @@ class Graph:
         return self._table[parent, k], parent.astype(np.int32)
 
     @property
+    def lists(self) -> tuple[Any, Any]:
+        """What compiled code takes of ``graph G(edges <= E, vertices <= V)``: (begin, child), arrays of
+        int32. Row k belongs to the vertex order[k] and has the edges begin[k] to begin[k + 1] - 1; child
+        has the row of each edge's child.
+
+        >>> [x.tolist() for x in Graph([[1, 2], [-1, -1], [-1, -1]]).lists]
+        [[0, 0, 0, 2], [0, 1]]
+        """
+        has = self._child >= 0
+        begin = np.zeros(len(has) + 1, np.int32)
+        np.cumsum(has.sum(1), out=begin[1:])
+        return begin, self._child[has]
+
+    @property
+    def edge_order(self) -> Any:
+        """The edges in the order of `lists`, by their numbers in `edges`: [edges] of int32."""
+        has = self._table >= 0
+        number = np.full(self._table.shape, -1, np.int32)
+        number[has] = np.arange(has.sum())
+        rows = number[self._order]
+        return rows[rows >= 0]
+
+    @property
     def features(self) -> dict[str, Any]:
         """Arrays with a row for each vertex, by name."""
         return _Features(self._features)

@@ -25,10 +25,19 @@ Shape = Tuple["int | str | None", ...]
 
 
 class Declared(NamedTuple):
-    """graph NAME(children <= K, vertices <= N)."""
+    """graph NAME(children <= K, vertices <= N), or NAME(edges <= E, vertices <= N)."""
 
-    children: int
+    children: int  # 0: they are in lists
     vertices: int
+
+
+class Counted(NamedTuple):
+    """What an axis counts: vertices or edges of a graph, and these as the call has them."""
+
+    graph: str
+    what: str
+    n: int
+    order: Any
 
 
 class GraphEntry(Entry):
@@ -69,6 +78,8 @@ class GraphEntry(Entry):
         for name, graph in given.items():
             if f"{name}.vertices" in self.sizes:
                 plain[f"{name}.vertices"] = graph.n
+            if f"{name}.edges" in self.sizes and not self.graphs[name].children:
+                plain[f"{name}.edges"] = len(graph.lists[1])
         moved = {name: graph for name, graph in given.items() if not graph.is_in_order}
         if not any(self._axes(output, moved) for output in self.outputs):
             return super().__call__(**plain)
@@ -76,7 +87,8 @@ class GraphEntry(Entry):
 
     def _takes(self) -> Tuple[str, ...]:
         tables = {f"{name}.child": name for name in self.graphs}
-        return tuple(tables.get(name, name) for name in self.inputs)
+        lists = {f"{name}.begin" for name, graph in self.graphs.items() if not graph.children}
+        return tuple(tables.get(name, name) for name in self.inputs if name not in lists)
 
     def plain(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Inputs as arrays, where graphs are among them."""
@@ -109,9 +121,15 @@ class GraphEntry(Entry):
             if graph.n > declared.vertices:
                 raise ShapeError(f"{name}: {graph.n} vertices; the model takes at most "
                                  f"{declared.vertices}")
-            if f"{name}.child" in self.inputs:
+            if declared.children and f"{name}.child" in self.inputs:
                 named[f"{name}.child"] = self._table(name, graph)
+            if not declared.children:
+                named.update(self._lists(name, graph))
         return named
+
+    def _lists(self, name: str, graph: Graph) -> Dict[str, Any]:
+        lists = zip((f"{name}.begin", f"{name}.child"), graph.lists)
+        return {table: value for table, value in lists if table in self.inputs}
 
     def _table(self, name: str, graph: Graph) -> Any:
         try:
@@ -127,31 +145,35 @@ class GraphEntry(Entry):
                     shape and shape[0] == f"{name}.vertices":
                 named[feature] = value
 
-    def _axes(self, tensor: str, given: Mapping[str, Graph]) -> list[tuple[int, str, Graph]]:
-        """The axes that count vertices of a graph."""
-        sizes = {f"{name}.vertices": name for name in given}
-        return [(axis, sizes[extent], given[sizes[extent]])
-                for axis, extent in enumerate(self.shapes.get(tensor, ()))
-                if isinstance(extent, str) and extent in sizes]
+    def _axes(self, tensor: str, given: Mapping[str, Graph]) -> list[tuple[int, Counted]]:
+        """The axes that count vertices, or edges, of a graph."""
+        counted = {}
+        for name, graph in given.items():
+            counted[f"{name}.vertices"] = Counted(name, "vertices", graph.n, graph.order)
+            if not self.graphs[name].children:
+                order = graph.edge_order
+                counted[f"{name}.edges"] = Counted(name, "edges", len(order), order)
+        return [(axis, counted[extent]) for axis, extent in enumerate(self.shapes.get(tensor, ()))
+                if isinstance(extent, str) and extent in counted]
 
     def _arranged(self, tensor: str, value: Any, given: Mapping[str, Graph]) -> Any:
-        for axis, name, graph in self._axes(tensor, given):
+        for axis, rows in self._axes(tensor, given):
             shape = np.shape(value)
             if len(shape) != len(self.shapes[tensor]):
                 return value  # the call tells
-            if shape[axis] != graph.n:
-                raise ShapeError(f"{tensor}: dim {axis} is {shape[axis]}; the graph {name} has "
-                                 f"{graph.n} vertices")
-            if not graph.is_in_order:
-                value = np.take(arrays.as_input(tensor, value), graph.order, axis)
+            if shape[axis] != rows.n:
+                raise ShapeError(f"{tensor}: dim {axis} is {shape[axis]}; the graph {rows.graph} has "
+                                 f"{rows.n} {rows.what}")
+            if not given[rows.graph].is_in_order:
+                value = np.take(arrays.as_input(tensor, value), rows.order, axis)
         return value
 
     def _restored(self, values: Any, moved: Mapping[str, Graph], out: Any) -> Any:
         many = values if isinstance(values, tuple) else (values,)
         results = []
         for name, value in zip(self.outputs, many):
-            for axis, _, graph in self._axes(name, moved):
-                value = np.take(value, graph.place, axis)
+            for axis, rows in self._axes(name, moved):
+                value = np.take(value, np.argsort(rows.order), axis)
             results.append(value)
         if out is not None:  # where the call has written them in the order of the vertices
             results = [self._moved_in(target, value) for target, value in zip(

@@ -335,12 +335,17 @@ class Model:
         return made
 
     def _graphs(self) -> dict[str, tuple[int, int]]:
-        """The graphs of the text: the most children and vertices of each, by name."""
+        """The graphs of the text: the most children (0: they are in lists) and vertices of each, by
+        name."""
         most = {name: high for name, _, high in self._program.sizes}
-        tables = {t.name[:-len(".child")]: t for t in self._tensors
-                  if t.role == _INPUT and t.name.endswith(".child") and len(t.shape) == 2}
-        return {name: (int(t.shape[1] or 0), most[f"{name}.vertices"])
-                for name, t in tables.items() if t.shape[0] == f"{name}.vertices"}
+        tables = {t.name[:-len(".child")]: t.shape for t in self._tensors
+                  if t.role == _INPUT and t.name.endswith(".child")}
+        found = {name: (int(shape[1] or 0), most[f"{name}.vertices"])
+                 for name, shape in tables.items()
+                 if len(shape) == 2 and shape[0] == f"{name}.vertices"}
+        lists = {name: (0, most[f"{name}.vertices"]) for name, shape in tables.items()
+                 if shape == (f"{name}.edges",) and f"{name}.vertices" in most}
+        return {**found, **lists}
 
     def _entry_class(self) -> type[Entry]:
         if not self._graphs():

@@ -460,5 +460,66 @@ class Models(unittest.TestCase):
                                       self.m.forward(G=self.g, word=self.word))
 
 
+LISTS = """
+graph G(edges <= 200, vertices <= 64)
+input x[G.vertices, 3]
+input w[G.edges]
+vertex cell(x[J]) over G {
+  gather h[G.edges, J]
+  s[j] = sum[e] w[e]*h[e, j]
+  h2[j] = tanh(x[j] + s[j])
+  scatter h = h2
+  push h2
+}
+H = cell(x)
+twice[e] = 2*w[e]
+output H, twice
+"""
+
+
+class Lists(unittest.TestCase):
+    """Graphs whose vertices have children in lists of any length."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.m = neoc.compile(LISTS)
+
+    @staticmethod
+    def graph(n, seed):
+        rng = np.random.default_rng(seed)
+        names = rng.permutation(n)
+        pairs = [(names[a], names[b]) for b in range(n)
+                 for a in rng.permutation(b)[:rng.integers(5)]]
+        src, dst = np.array(pairs, "i").reshape(-1, 2).T
+        return Graph.from_edges(src, dst, n)
+
+    def test_entries_take_graphs_of_any_numbers_of_children_in_their_numbering(self):
+        for n in (1, 2, 9, 40):
+            g = self.graph(n, n)
+            rng = np.random.default_rng(n)
+            children, parents = g.edges
+            x = rng.standard_normal((n, 3)).astype("f")
+            w = rng.standard_normal(len(children)).astype("f")
+            want = np.zeros((n, 3))
+            for v in g.order:
+                own = parents == v
+                want[v] = np.tanh(x[v] + w[own] @ want[children[own]])
+            H, twice = self.m.forward(G=g, x=x, w=w)
+            np.testing.assert_allclose(H, want, rtol=1e-5, atol=1e-6)
+            np.testing.assert_array_equal(twice, 2*w)
+
+    def test_lists_that_are_none_are_told(self):
+        x, w = np.zeros((3, 3), "f"), np.zeros(2, "f")
+        for begin, told in (([0, 1, 1, 2], r"G.child\[0\]: vertex 0 is not before vertex 0"),
+                            ([0, 0, 2, 1], r"G.begin\[3\]: value 1 is less than 2"),
+                            ([1, 1, 1, 2], r"G.begin\[0\]: value 1 is not 0"),
+                            ([0, 0, 1, 1], r"G.begin\[3\]: value 1 is not the number")):
+            lists = {"G.begin": np.array(begin, "i"), "G.child": np.zeros(2, "i")}
+            with self.assertRaisesRegex(neoc.RangeError, told):
+                self.m.forward(**lists, x=x, w=w)
+        with self.assertRaisesRegex(neoc.ShapeError, "w: dim 0 is 1; the graph G has 2 edges"):
+            self.m.forward(G=Graph([[1, 2], [-1, -1], [-1, -1]]), x=x, w=w[:1])
+
+
 if __name__ == "__main__":
     unittest.main()

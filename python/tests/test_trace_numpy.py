@@ -171,6 +171,21 @@ class Indexing(unittest.TestCase):
             with self.subTest(op=op):
                 np.testing.assert_allclose(found, numpy_at(key, value, op)(x, v, i, w), rtol=1e-6)
 
+    def test_indices_of_small_types_wrap_as_numpys(self):
+        def u8(*values):
+            return np.array(values, np.uint8)
+        table, i, j = np.arange(300.0), u8(0, 250), u8(1, 251)
+        both(self, [lambda a, i, j: a[i % 3 - j % 3], lambda a, i, j: a[(i % 20)*20],
+                    lambda a, i, j: a[-(j % 3)], lambda a, i, j: a[i + 10], lambda a, i, j: a[i*2],
+                    lambda a, i, j: a[i], lambda a, i, j: a[i // 2 + j], lambda a, i, j: a[j[0]],
+                    lambda a, i, j: a[:256][(i % 16)**2], lambda a, i, j: a[:9][i // 50]],
+             table, i, j)
+        both(self, [lambda a, i: a[i], lambda a, i: a[:128][i], lambda a, i: a[:101][i],
+                    lambda a, i: a[i % 100 + 90], lambda a, i: a[abs(i)]], table,
+             np.array([-100, 99, 3], np.int8))
+        both(self, [lambda a, i: a[i.astype("int32") + 1], lambda a, i: a[i.astype("int64") // 2]],
+             table, np.array([-3, 290], np.int64))
+
     def test_an_index_out_of_bounds_is_told_at_the_call(self):
         f = neoc.function(lambda x, i: x[i])
         with self.assertRaises(IndexError):

@@ -138,6 +138,20 @@ class Sweep(unittest.TestCase):
                 with self.subTest(text):
                     self.assertLessEqual(self.row(text, spec, f, "dynamic", DYNAMIC), 3)
 
+    def test_what_differs_at_a_key_is_numpys_at_shapes_that_change(self):
+        keys = (lambda a, i: 0, lambda a, i: -1, lambda a, i: slice(1, 3),
+                lambda a, i: slice(None, None, -2), lambda a, i: i % 3, lambda a, i: i // 2 - 1,
+                lambda a, i: a.shape[0] - 1 - i, lambda a, i: (i, 1), lambda a, i: (..., 0))
+        for mode in ("auto", "dynamic"):
+            for number, key in enumerate(keys):
+                added = neoc.function(lambda a, i, key=key: a.at[key(a, i)].add(2.0), sizes=mode)
+                for n, k in ((4, 3), (6, 3), (5, 7), (3, 2), (40, 2)):
+                    a, i = drawn("a=F(n, k) i=I(n, 5)", n, k, np.random.default_rng(n))
+                    wanted = a.copy()
+                    np.add.at(wanted, key(a, i), 2.0)
+                    np.testing.assert_allclose(added(a, i), wanted, err_msg=f"{number} {mode} {n}")
+                self.assertLessEqual(added.cache_info().compiled, 4, number)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -97,6 +97,7 @@ static neo_rt_status check_args(neo_rt_ctx *c, const neo_rt_entry *e, void *cons
     else if (args[i] && !(c->flags & NEO_RT_TRUST_INDICES))
       status = neo_rti_check_device_values(c, t, args[i], c->sizes);
   }
+  status = status ? status : neo_rti_check_lists(c, e, args);
   return status ? status : neo_rti_check_exposed(c);
 }
 

@@ -87,6 +87,16 @@ static neo_rt_status check_bufs(const checker *c) {
   return NEO_OK;
 }
 
+/* Offsets, and what they cut into lists, are inputs of integers of one dimension. */
+static bool offsets_ok(const neo_rt_model *m, const neo_rt_tensor *t) {
+  if (t->offsets < 0 || t->offsets > m->n_tensors)
+    return false;
+  const neo_rt_tensor *of = &m->tensors[t->offsets - 1];
+  return t->role == NEO_RT_ROLE_INPUT && of->role == NEO_RT_ROLE_INPUT && t->rank == 1 &&
+         of->rank == 1 && neo_rti_type_is_int(t->type) && neo_rti_type_is_int(of->type) &&
+         of->bound >= 0;
+}
+
 static neo_rt_status check_tensor(const checker *c, int32_t i) {
   const neo_rt_model *m = c->m;
   const neo_rt_tensor *t = &m->tensors[i];
@@ -113,6 +123,8 @@ static neo_rt_status check_tensor(const checker *c, int32_t i) {
       if (!is_constant(m, m->extents[t->ends + 1 + k * t->rank + d]))
         return BROKEN(c, "%s: %s has a bad bound", m->name, t->name);
   }
+  if (t->offsets && !offsets_ok(m, t))
+    return BROKEN(c, "%s: %s has bad offsets", m->name, t->name);
   int64_t bytes = neo_rti_most_bytes(m, t);
   if (bytes == INT64_MAX)
     return BROKEN(c, "%s: %s is too large", m->name, t->name);

@@ -15,6 +15,9 @@ neo_rt_status neo_rti_check_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, cons
 /* The same check in the device's memory, where it is separate. */
 neo_rt_status neo_rti_check_device_values(neo_rt_ctx *ctx, const neo_rt_tensor *t, const void *p,
                                           const int64_t *sizes) NEO_MUST_CHECK;
+/* Lists of edges among the arguments of an entry (lists.c). */
+neo_rt_status neo_rti_check_lists(neo_rt_ctx *ctx, const neo_rt_entry *e,
+                                  void *const *args) NEO_MUST_CHECK;
 /* The same check of all that the caller may have written by way of a view, or to memory that is bound
  * (sharing.c). */
 neo_rt_status neo_rti_check_exposed(neo_rt_ctx *ctx) NEO_MUST_CHECK;

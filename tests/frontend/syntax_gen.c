@@ -479,8 +479,10 @@ static void rare(gen *g) {
       "input X[B, 28]",
       "const k = [1, -2]",
       "graph G(children <= 2, vertices <= 4096)",
+      "graph G(edges <= 900, mod.edges <= 2*K, vertices <= 300)",
+      "gather h[G.edges, D], c[G.mod.edges]",
   };
-  word(g, texts[pick(g, 8)]);
+  word(g, texts[pick(g, 10)]);
 }
 
 static void statement(gen *g) {

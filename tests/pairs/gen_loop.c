@@ -151,9 +151,11 @@ static const char *branch(loop *l, const ptensor *t, const pindex *around, uint3
   return neo_arena_printf(l->g->arena, "{ %s = %s }", left, value);
 }
 
-static const char *selector(loop *l, bool *by_else) {
+static const char *selector(loop *l, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
-  *by_else = true;
+  const char *element = g->nested && pg_chance(g, 60) ? pn_element(l, around, n_around) : NULL;
+  if (element)
+    return element;
   if (l->index && pg_chance(g, 60))
     return neo_arena_printf(g->arena, "%s %% 3", l->index);
   for (uint32_t k = l->first; k < g->tensors.n; k++) {
@@ -171,10 +173,10 @@ static const char *selector(loop *l, bool *by_else) {
 
 static const char *choice(loop *l, ptensor *t, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
-  bool by_else, exact = g->exact;
+  bool exact = g->exact;
   uint64_t from = g->from;
   bool logical = g->nested && pg_chance(g, 40);
-  const char *on = logical ? pn_selector(l, around, n_around) : selector(l, &by_else);
+  const char *on = logical ? pn_selector(l, around, n_around) : selector(l, around, n_around);
   g->exact = exact;
   g->from = from;
   if (logical)

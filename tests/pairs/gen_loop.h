@@ -41,6 +41,8 @@ const char *pl_wanted(loop *l);
 loop_condition pn_condition(loop *l, const pindex *around, uint32_t n_around);
 /* "{ loop; t = value of its first result }" */
 const char *pn_arm(loop *l, const ptensor *t, const pindex *around, uint32_t n_around);
+/* "k[t]": an element of given integers at the index of a loop around; null: its number of iterations is no extent. */
+const char *pn_element(loop *l, const pindex *around, uint32_t n_around);
 /* A scalar bool of what is at hand. */
 const char *pn_selector(loop *l, const pindex *around, uint32_t n_around);
 /* "a[i < N] = (b[i + 1] else 0)" of another carry, or itself. */

@@ -88,6 +88,17 @@ const char *pn_selector(loop *l, const pindex *around, uint32_t n_around) {
   return pg_compare(g, 1);
 }
 
+const char *pn_element(loop *l, const pindex *around, uint32_t n_around) {
+  pgen *g = l->g;
+  uint32_t k = n_around ? (uint32_t)pg_below(g, n_around) : 0;
+  if (!n_around || around[k].extent == NO_EXTENT)
+    return NULL;
+  pl_begin(l, NULL, around, n_around);
+  uint32_t given = pg_given(g, NEO_I32_T, &around[k].extent, 1, pg_extent(g), true);
+  pg_take(g, &g->tensors.at[given]);
+  return neo_arena_printf(g->arena, "%s[%s]", g->tensors.at[given].name, around[k].name);
+}
+
 const char *pn_arm(loop *l, const ptensor *t, const pindex *around, uint32_t n_around) {
   pgen *g = l->g;
   loop in = {.g = g,

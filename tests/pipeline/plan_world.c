@@ -77,14 +77,21 @@ static kernel_memory take_memory(neo_arena *a, size_t number, const neo_rt_args 
   return y;
 }
 
+typedef struct {
+  int64_t *writes, *reads;
+} kernel_count;
+
 static neo_memory_state count_read(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds) {
-  (void)ctx, (void)buf, (void)at, (void)unit, (void)adds;
+  const kernel_count *n = ctx;
+  (void)buf, (void)at, (void)unit, (void)adds;
+  *n->reads += 1;
   return NEO_MEMORY_HELD;
 }
 
 static bool count_write(void *ctx, uint32_t buf, int64_t at, int64_t unit, bool adds) {
+  const kernel_count *n = ctx;
   (void)buf, (void)at, (void)unit, (void)adds;
-  ++*(int64_t *)ctx;
+  *n->writes += 1;
   return true;
 }
 
@@ -99,9 +106,11 @@ static int32_t run_kernel(size_t number, const neo_rt_args *args) {
   memcpy(run.key, args->key, sizeof run.key);
   run.lo = args->lo;
   run.hi = args->hi;
-  neo_kernel_memory counted = {running->writes ? &running->writes[number] : NULL, count_read,
-                               count_write};
-  run.memory = running->writes ? &counted : NULL;
+  int64_t unwanted = 0;
+  kernel_count n = {running->writes ? &running->writes[number] : &unwanted,
+                    running->reads ? &running->reads[number] : &unwanted};
+  neo_kernel_memory counted = {&n, count_read, count_write};
+  run.memory = running->writes || running->reads ? &counted : NULL;
   neo_status s = neo_kernel_interp(k, &run, &why);
   if (s)
     print_error("%s\n", neo_str_text(&why));

@@ -26,7 +26,8 @@ typedef struct {
   const neo_large *large; /* inputs are those of this program; null: as gen.h has them */
   int32_t
       resident; /* n > 0: a multiprocessor has room for n blocks of a persistent kernel at most */
-  int64_t *writes; /* by kernel, if interpreted: elements that it wrote; null: not counted */
+  /* By kernel, if interpreted: elements of its arguments that it wrote, and read; null: not counted. */
+  int64_t *writes, *reads;
 } plan_world;
 
 /* An empty module's surroundings; then the module is made in w->c.arena. */

@@ -30,7 +30,7 @@ static const char *where(world *w, const char *tensor) {
   bool *always = NEO_NEW_ARRAY(&w->arena, bool, w->m->tensors.n);
   always[root.i] = true;
   size_t n = neo_module_topo(w->m, &root, 1, &w->arena, &order, NULL);
-  neo_needed_input in = {order, n, always, NULL};
+  neo_needed_input in = {order, n, always, NULL, NULL};
   const neo_conditions *of = neo_needed_where(w->m, &in, &w->arena);
   neo_str_init(&out, &w->arena);
   uint32_t d = neo_list_at(w->m, neo_tensor_at(w->m, t)->pieces, 0);

@@ -29,6 +29,68 @@ static void children_are_read_at_their_places(void **state) {
   neo_arena_free(&w.arena);
 }
 
+#define LISTS                                                                                  \
+  "neo-ir 1\nmodule t\nsize V 0..40\nsize E 0..90\n"                                           \
+  "input begin : i32 [V + 1] < E + 1 offsets begin\ninput child : i32 [E] < V offsets begin\n" \
+  "input x : f32 [V, 16]\ninput w : f32 [E]\ntemp h : f32 [V, 16]\ntemp s : f32 [V, 16]\n"     \
+  "temp g : f32 [V, 16]\ntemp d : f32 [V, 16]\n"
+
+/* A leaf has no edges, so the sum is of others. */
+static void children_in_lists_are_read_at_their_places(void **state) {
+  (void)state;
+  world w;
+  load(&w, LISTS "def @1 s[v: V, j: 16] =\n"
+                 "  sum[e: i64(begin[v])..i64(begin[v + 1])] where i64(child[e]) < v;\n"
+                 "  h[i64(child[e]), j] * w[e]\n"
+                 "def @2 h[v: V, j: 16] = tanh(x[v, j] + s[v, j])\n"
+                 "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "temp placed.child : i32 [E] in 0..V apart level.first.child\n");
+  has(&w, "placed.child[p: E] = level.place.child[i64(child[p])]\n");
+  has(&w, "max[k: i64(begin[p])..i64(begin[p + 1])] where i64(child[k]) < p;\n"
+          "    level.child[i64(child[k])] + 1i32\n    then max(acc0, 0i32)\n");
+  has(&w, "sum[e: i64(begin[i64(level.order.child[v])])..i64(begin[i64(level.order.child[v]) + 1])] "
+          "where i64(placed.child[e]) < v;\n    by_level.h[i64(placed.child[e]), j] * w[e]\n"
+          "    then select(i64((level.first.child[1] else 0i32)) <= v, acc0, 0.0)\n");
+  neo_arena_free(&w.arena);
+}
+
+/* The child of an edge in the list is the vertex itself. */
+static void sums_over_edges_to_a_vertex_run_through_a_list(void **state) {
+  (void)state;
+  world w;
+  load(&w, LISTS "def @1 g[u: V, j: 16] = tanh(x[u, j] + d[u, j])\n"
+                 "def @2 d[u: V, j: 16] =\n  sum[v: V, e: i64(begin[v])..i64(begin[v + 1])] "
+                 "where i64(child[e]) < v and i64(child[e]) == u;\n"
+                 "  g[v, j] * x[i64(child[e]), j] * w[e]\nentry forward forward: g = g\n");
+  apply(&w, neo_pass_levels);
+  has(&w, "by_level.d[u: V, j: 16] =\n"
+          "    sum[e: i64((parents.end.child[i64(level.order.child[u]) - 1] else 0i32))"
+          "..min(i64(parents.end.child[i64(level.order.child[u])]), E)] "
+          "where u < i64(parents.child[e]);\n"
+          "    by_level.g[i64(parents.child[e]), j] * x[i64(level.order.child[u]), j] * "
+          "w[i64(parents.edge.child[e])]\n");
+  has(&w, "temp parents.child : i32 [E] < V terms injective apart level.first.child\n");
+  has(&w, "owner.child[p: E] = owner.first.child[p + 1]\n");
+  neo_arena_free(&w.arena);
+}
+
+/* Of offsets that may be anything, edges may be in several lists, and children behind their vertices. */
+static void lists_that_nothing_is_known_of_stay(void **state) {
+  (void)state;
+  world w;
+  load(&w, "neo-ir 1\nmodule t\nsize V 0..40\nsize E 0..90\n"
+           "input begin : i32 [V + 1] < E + 1\ninput child : i32 [E] < V\n"
+           "input x : f32 [V, 16]\ntemp h : f32 [V, 16]\n"
+           "def @1 h[v: V, j: 16] =\n"
+           "  sum[e: i64(begin[v])..i64(begin[v + 1])] where i64(child[e]) < v;\n"
+           "  h[i64(child[e]), j]\n  then tanh(x[v, j] + acc0)\n"
+           "entry forward forward: h = h\n");
+  apply(&w, neo_pass_levels);
+  assert_null(strstr(text_of(&w), "level"));
+  neo_arena_free(&w.arena);
+}
+
 /* A vertex is no higher than its position; leaves are first, in their order. */
 static void a_leaf_is_at_its_rank(void **state) {
   (void)state;
@@ -399,6 +461,9 @@ static void gradients_of_tables_have_the_rows_that_are_read(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(children_are_read_at_their_places),
+      cmocka_unit_test(children_in_lists_are_read_at_their_places),
+      cmocka_unit_test(sums_over_edges_to_a_vertex_run_through_a_list),
+      cmocka_unit_test(lists_that_nothing_is_known_of_stay),
       cmocka_unit_test(children_of_chains_are_in_the_next_level),
       cmocka_unit_test(a_leaf_is_at_its_rank),
       cmocka_unit_test(graphs_of_more_edges_than_an_i32_counts_stay),

@@ -124,9 +124,14 @@ def networks(threads):
 
 
 def branches(threads):
-    """A run-time case costs what the branch costs that is taken."""
-    yield Row("1 of 8 experts", "branches", "forward pass", BENCHMARKS + "experts.expr", "forward",
-              ("baseline",), threads, batch=64, baseline=("--define=ALONE=1",))
+    """A run-time case costs what the branch costs that is taken, in a loop in each iteration."""
+    name = "1 of 8 experts"
+    for name, unit, model, entry, batch in (
+            (name, "forward pass", "experts", "forward", 64),
+            (f"{name} an iteration", "forward pass", "experts_loop", "forward", 1),
+            (f"{name} an iteration, step", "training step", "experts_loop", "step", 1)):
+        yield Row(name, "branches", unit, f"{BENCHMARKS}{model}.expr", entry, ("baseline",),
+                  threads, batch=batch, baseline=("--define=ALONE=1",))
 
 
 def others(threads):

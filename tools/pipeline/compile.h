@@ -276,6 +276,9 @@ typedef struct {
   bool given;
   uint32_t rank;
   int64_t extent[16], least, below, by_least[16], by_below[16];
+  /* Offsets, or what they cut into lists (neo_tensor_rec.offsets): ends are such that they are lists. */
+  bool offsets, listed;
+  int64_t lists, edges;
 } neo_ends_at;
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes);
 /* Those of one element, by its number in row-major order. */

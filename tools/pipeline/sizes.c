@@ -58,6 +58,19 @@ static void end_at(neo_module *m, neo_expr e, const int64_t *sizes, uint32_t ran
     by[d] = end.coef[d];
 }
 
+/* List 0 has no elements, as none would be below 0. */
+static void add_lists(neo_module *m, neo_tensor t, const int64_t *sizes, neo_ends_at *e) {
+  neo_tensor offsets = neo_tensor_at(m, t)->offsets;
+  if (!offsets.i)
+    return;
+  int64_t n = neo_size_value(m, neo_tensor_extent(m, offsets, 0), sizes);
+  e->given = true;
+  e->offsets = offsets.i == t.i;
+  e->listed = !e->offsets;
+  e->lists = n > 0 ? n - 1 : 0;
+  e->edges = neo_size_value(m, neo_tensor_at(m, offsets)->bound, sizes) - 1;
+}
+
 neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes) {
   neo_tensor_rec r = *neo_tensor_at(m, t);
   neo_ends_at e = {
@@ -65,12 +78,37 @@ neo_ends_at neo_tensor_ends_at(neo_module *m, neo_tensor t, const int64_t *sizes
   neo_tensor_elements_at(m, t, sizes, e.extent);
   end_at(m, r.least, sizes, e.rank, &e.least, e.by_least);
   end_at(m, r.below, sizes, e.rank, &e.below, e.by_below);
+  add_lists(m, t, sizes, &e);
   return e;
 }
 
+/* The elements of lists 0 .. k - 1. Two of three lists are empty. */
+static int64_t offset_at(const neo_ends_at *e, int64_t k) {
+  if (e->lists < 2 || k < 1)
+    return 0;
+  if (k >= e->lists)
+    return e->edges;
+  return (int64_t)((double)e->edges * (double)((k - 1) / 3 * 3) / (double)(e->lists - 1));
+}
+
+/* The list in which the element is. */
+static int64_t list_of(const neo_ends_at *e, int64_t element) {
+  int64_t lo = 0, hi = e->lists;
+  while (lo < hi) {
+    int64_t mid = lo + (hi - lo) / 2;
+    if (offset_at(e, mid + 1) <= element)
+      lo = mid + 1;
+    else
+      hi = mid;
+  }
+  return lo < e->lists ? lo : 0;
+}
+
 void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, int64_t *below) {
-  *least = e->least;
-  *below = e->below;
+  *least = e->listed ? 0 : e->offsets ? offset_at(e, element) : e->least;
+  *below = e->listed ? list_of(e, element) : e->offsets ? *least + 1 : e->below;
+  if (e->listed || e->offsets)
+    return;
   for (uint32_t d = e->rank; d-- > 0; element /= e->extent[d] > 0 ? e->extent[d] : 1) {
     int64_t index = e->extent[d] > 0 ? element % e->extent[d] : 0;
     *least += e->by_least[d] * index;
@@ -79,8 +117,8 @@ void neo_ends_of_element(const neo_ends_at *e, int64_t element, int64_t *least, 
 }
 
 void neo_ends_of_all(const neo_ends_at *e, int64_t *least, int64_t *below) {
-  *least = e->least;
-  *below = e->below;
+  *least = e->listed || e->offsets ? 0 : e->least;
+  *below = e->listed ? e->lists : e->offsets ? e->edges + 1 : e->below;
   for (uint32_t d = 0; d < e->rank; d++) {
     int64_t last = e->extent[d] > 0 ? e->extent[d] - 1 : 0;
     *least += e->by_least[d] > 0 ? e->by_least[d] * last : 0;

@@ -13,6 +13,7 @@ compiles it and tells errors at lines of Python.
     backend engine                    compiled code
     tensor make kinds sizes size_floats poly   tensors, their types and sizes
     broadcast elements choices reductions shapes arranged products einstein   numpy's functions
+    bounds                            between which values integers lie, for indices
     index at                          x[key], x.at[key]
     weak                              numbers of Python as arguments
     numpy_protocol numpy_linalg       np.exp(t), np.linalg.solve(a, b)

@@ -17,11 +17,35 @@ Part = Tuple[Tensor, Poly, Poly]
 Asks = Optional[Callable[[Poly, Poly], List[Part]]]
 
 
+_OF_TYPES = {"i8": (poly(-128), poly(128)), "u8": (poly(0), poly(256))}
+
+
+def bound_of(t: Tensor) -> Bound:
+    """The bound of a tensor. Small types wrap: what they do not hold is anything that they hold."""
+    all_of_type = _OF_TYPES.get(t.kind)
+    if all_of_type is None or t.bound is not None and is_within(t.bound, *all_of_type):
+        return t.bound
+    return all_of_type
+
+
+def is_within(bound: Tuple[Poly, Poly], low: Poly, high: Poly) -> bool:
+    """Whether a bound is known to lie in [low, high)."""
+    return at_least(bound[0], low) and at_least(high, bound[1])
+
+
+def counts_to(t: Tensor, extent: Poly) -> bool:
+    """Whether its type holds sums of two positions of an axis, from either end, and its bound."""
+    all_of_type = _OF_TYPES.get(t.kind)
+    return all_of_type is None or at_least(all_of_type[1] - 1, 2*extent) and (
+        t.bound is None or is_within(t.bound, *all_of_type))
+
+
 def ends_of(value: Any) -> Optional[Ends]:
     """The ends of an operand: a tensor of integers, or a number."""
     if not isinstance(value, Tensor):
         return poly(int(value)), poly(int(value))
-    return None if value.bound is None else (value.bound[0], value.bound[1] - 1)
+    bound = bound_of(value)
+    return None if bound is None else (bound[0], bound[1] - 1)
 
 
 def _product(x: Ends, y: Ends) -> Optional[Ends]:

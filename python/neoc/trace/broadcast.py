@@ -8,7 +8,7 @@ from typing import Any, Callable, List, Sequence, Tuple
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from . import sizes
+from . import bounds, sizes
 from .expr import Apply, Expr, Literal, Operator
 from .kinds import FLOATS, INTEGERS, joined, kind_of, word
 from .make import from_float, from_size, lift
@@ -158,10 +158,12 @@ def converted(x: Tensor, kind: str) -> Tensor:
         return x.weak.form(kind)  # type: ignore[no-any-return]
     if x.kind == kind:
         return x
-    bound = x.bound if kind in ("i64", "i32") and x.kind in INTEGERS else None
+    made = define(x.extents, kind, lambda i: convert(read(x, i), kind))
+    if kind in ("i64", "i32") and x.kind in INTEGERS:
+        made.bound, made.asks = bounds.bound_of(x), bounds.asked_of_all([x])
     if kind in ("i64", "i32") and x.kind == "bool":
-        bound = poly(0), poly(2)
-    return define(x.extents, kind, lambda i: convert(read(x, i), kind), bound=bound)
+        made.bound = poly(0), poly(2)
+    return made
 
 
 def convert(e: Expr, kind: str) -> Expr:

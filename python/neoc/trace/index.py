@@ -14,8 +14,9 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from ..errors import RangeError, Unsupported
+from . import bounds
 from .expr import Apply, Expr, Literal, Number, Operator, Read
-from .broadcast import broadcast
+from .broadcast import broadcast, converted
 from .kinds import INTEGERS
 from .make import constant, lift
 from .poly import Element, Index, Poly, at_least, poly
@@ -144,6 +145,8 @@ def position(t: Tensor, extent: Poly, x: Tensor, axis: int) -> Tensor:
     """The tensor as positions in [0, extent), of which the compiler can show that they are."""
     if t.value is not None and not t.owner.eager:
         return _known_positions(t, extent, axis)
+    if not bounds.counts_to(t, extent):
+        t = converted(t, "i32")
     _demand(t, extent)
     bound = t.bound
     if bound is not None and assured(extent, bound[1]) and assured(bound[0] + extent, 0):
@@ -210,7 +213,8 @@ def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> bool:
     chain = _chain(t)
     leaf = chain[-1]
     if not getattr(leaf.source, "may_be_bounded", False):
-        if leaf.bound is not None and _within(leaf.bound, low, high):
+        known = bounds.bound_of(leaf)
+        if known is not None and bounds.is_within(known, low, high):
             return True
         parts = [] if leaf.asks is None else leaf.asks(low, high)
         if not parts or not all([_bind_leaf(*part) for part in parts]):
@@ -218,15 +222,12 @@ def _bind_leaf(t: Tensor, low: Poly, high: Poly) -> bool:
         if len(parts) > 1:  # a choice of several, each of which the compiler shows to be there
             for part, _, _ in parts:
                 kept(_chain(part)[-1])
-    if leaf.bound is not None:
-        low, high = greater(low, leaf.bound[0]), lesser(high, leaf.bound[1])
+    known = bounds.bound_of(leaf)
+    if known is not None:
+        low, high = greater(low, known[0]), lesser(high, known[1])
     for view in chain:
         view.bound = low, high
     return True
-
-
-def _within(bound: Tuple[Poly, Poly], low: Poly, high: Poly) -> bool:
-    return at_least(bound[0], low) and at_least(high, bound[1])
 
 
 def _chain(t: Tensor) -> List[Tensor]:

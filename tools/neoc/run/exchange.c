@@ -8,7 +8,19 @@ static neoc_exit wrong_shape(const neoc_runner *r, neo_tensor t, const neo_rt_ar
                    neoc_shape_text(a, x->rank, x->extent), neoc_shape_text(a, rank, want));
 }
 
-/* Sizes that are a whole dimension, from the array's shape. */
+/* The size that is, but for a constant, the extent, and its value where that is n; 0: it is not of one size. */
+static uint32_t size_in(neo_module *m, neo_expr extent, int64_t n, int64_t *value) {
+  neo_linear l;
+  if (!neo_linear_of(m, extent, &l) || l.n != 1 || l.term[0].coef != 1)
+    return 0;
+  const neo_node *size = neo_expr_node(m, l.term[0].atom);
+  *value = n - l.constant;
+  bool is = size->op == NEO_OP_SIZE &&
+            (!l.constant || neo_size_at(m, (neo_size){size->attr})->kind == NEO_SIZE_RUNTIME);
+  return is ? size->attr : 0;
+}
+
+/* Sizes that an array's shape tells. */
 static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x) {
   neo_module *m = r->c.module;
   uint32_t rank = neo_tensor_rank(m, t);
@@ -17,15 +29,16 @@ static neoc_exit learn_sizes(neoc_runner *r, neo_tensor t, const neo_rt_array *x
     return neoc_fail(r->cli, NEOC_FAILED, "%s: rank is %d, expected %u", neoc_tensor_name(r, t),
                      x->rank, (unsigned)rank);
   for (uint32_t d = 0; d < rank; d++) {
-    const neo_node *n = neo_expr_node(m, neo_tensor_extent(m, t, d));
-    if (n->op != NEO_OP_SIZE || r->sizes[n->attr] >= 0)
+    int64_t value;
+    uint32_t size = size_in(m, neo_tensor_extent(m, t, d), x->extent[d], &value);
+    if (!size || r->sizes[size] >= 0)
       continue;
-    const neo_size_rec *s = neo_size_at(m, (neo_size){n->attr});
-    if (x->extent[d] < s->lo || x->extent[d] > s->hi)
+    const neo_size_rec *s = neo_size_at(m, (neo_size){size});
+    if (value < s->lo || value > s->hi)
       return neoc_fail(r->cli, NEOC_FAILED, "%s: dim %u is %lld, but %s must be in [%lld, %lld]",
                        neoc_tensor_name(r, t), d, (long long)x->extent[d],
                        neo_name_text(m->names, s->name), (long long)s->lo, (long long)s->hi);
-    r->sizes[n->attr] = x->extent[d];
+    r->sizes[size] = value;
   }
   neo_tensor_elements_at(m, t, neoc_runner_sizes(r), want);
   for (uint32_t d = 0; d < rank; d++)
