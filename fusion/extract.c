@@ -246,7 +246,7 @@ neo_module *neo_group_extract(neo_module *m, const neo_group *g, neo_arena *a, n
 /* ---- as bytes: each field that says something. What is added to a record is added here, and then
  * its size is another one. */
 
-_Static_assert(sizeof(neo_tensor_rec) == 100, "print_tensors");
+_Static_assert(sizeof(neo_tensor_rec) == 104, "print_tensors");
 _Static_assert(sizeof(neo_size_rec) == 48, "print_sizes");
 _Static_assert(sizeof(neo_node) == 20, "print_nodes");
 _Static_assert(sizeof(neo_form) == 104 && sizeof(neo_form_access) == 24, "print_form");
