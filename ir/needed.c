@@ -67,8 +67,8 @@ static neo_expr swap_node(void *ctx, neo_module *m, neo_expr e) {
   return e.i == w->from.i ? w->to : e;
 }
 
-/* The condition at a read's point as one at the position that is read: an index of the read, as it is, is an axis there.
- * 0: it cannot be told there. */
+/* The condition at a read's point as one at the position that is read: an index of the read, as it
+ * is, is an axis there. 0: it cannot be told there. */
 static neo_expr at_position(const search *s, neo_expr condition, neo_expr read) {
   enum { POSITION = 40, MOST_AXES = 64 }; /* axes from POSITION on are those of the element */
   neo_module *m = s->m;

@@ -1,5 +1,5 @@
-/* Reads of what a branch made, where it was taken; see branches.h. A branch and its result are made in one recurrence,
- * and the reader in another one or in none, so it comes after both. */
+/* Reads of what a branch made, where it was taken; see branches.h. A branch and its result are
+ * made in one recurrence, and the reader in another one or in none, so it comes after both. */
 #include "ir/choice.h"
 #include "ir/component.h"
 #include "transform/branches.h"
@@ -51,7 +51,8 @@ static bool are_conditions(const neo_module *m, neo_expr e) {
   return are_conditions(m, neo_expr_arg(m, e, 0)) && are_conditions(m, neo_expr_arg(m, e, 1));
 }
 
-/* Notes the tensors that a result is chosen from. One that is taken in two places is taken in one of them. */
+/* Notes the tensors that a result is chosen from. One that is taken in two places is taken in
+ * one of them. */
 static void note_branches(results *r, neo_expr e, neo_conditions taken) {
   neo_module *m = r->m;
   neo_node n = *neo_expr_node(m, e);

@@ -6,7 +6,8 @@
 
 enum { MOST_PARTS = 64, MOST_TERMS = 64, MOST_RANK = 16 };
 
-typedef struct { /* zero but where one of the terms holds, each a conjunction; over axes of the tensor, or of who reads it */
+typedef struct { /* zero but where one of the terms holds, each a conjunction over axes of the tensor,
+                    or of who reads it */
   bool known;
   uint32_t n;
   const neo_conditions *term;

@@ -4,8 +4,9 @@
  *       a[t] = ...                          ->       a[t] = ...        where k[t] == 2
  *       z[t] = select(k[t] == 2, a[t], b[t])         z[t] = select(k[t] == 2, a[t], b[t])
  *
- * Conditions of a definition's points (ir/needed.h) are those of an iteration where they use axes that loops have. An
- * instance reads the elements of its conditions, which therefore are in memory, and made before it. */
+ * Conditions of a definition's points (ir/needed.h) are those of an iteration where they use
+ * axes that loops have. An instance reads the elements of its conditions, which therefore are in
+ * memory, and made before it. */
 #include "fusion/recurrence/internal.h"
 
 typedef struct {
@@ -38,7 +39,8 @@ static bool has_one_position(const outliner *o, const outline_instance *x, uint3
          (x->extent[axis].i && neo_expr_is_int(o->m, x->extent[axis], &n) && n == 1);
 }
 
-/* The condition in the iteration at hand; 0: it is not the same for all elements of the instance. */
+/* The condition in the iteration at hand; 0: it is not the same for all elements of the
+ * instance. */
 static neo_expr in_iteration(const outliner *o, const outline_instance *x, neo_expr condition) {
   neo_expr by[OUTLINE_AXES] = {{0}};
   uint64_t axes = neo_expr_axes(o->m, condition);
