@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { FEW_OPERATIONS = 500 }; /* of isl, before a domain of few points is gone through */
+
 neo_module *neo_prover_module(const neo_prover *p) {
   return p->m;
 }
@@ -139,25 +141,38 @@ static bool read_point(const neo_relation *r, const int64_t *point, neo_witness_
   return neo_witness_search_check(t, given, w);
 }
 
-/* By integer sets. A point is a counterexample only if evaluation says so too. */
-static neo_proof by_sets(neo_prover_scope *s, neo_expr goal, neo_witness_search *t, neo_witness *w,
-                         bool *gave_up) {
+static bool relation_of(neo_prover_scope *s, neo_expr goal) {
   neo_prover *p = s->p;
-  int64_t point[NEO_REL_DIMS];
   if (!p->relation)
     p->relation = NEO_NEW(p->m->arena, neo_relation);
-  if (!neo_relation_of(p->relation, s, goal, true))
-    return NEO_UNKNOWN;
-  neo_isl_answer a = neo_proofs_sample(p, p->relation->words.at, p->relation->words.n, point);
+  return neo_relation_of(p->relation, s, goal, true);
+}
+
+/* By integer sets. A point is a counterexample only if evaluation says so too. */
+static neo_proof by_sets(neo_prover *p, uint64_t quota, neo_witness_search *t, neo_witness *w,
+                         bool *gave_up) {
+  int64_t point[NEO_REL_DIMS];
+  const neo_relation *r = p->relation;
+  neo_isl_answer a = neo_proofs_sample(p, r->words.at, r->words.n, quota, point);
   *gave_up = a == NEO_ISL_QUOTA;
   if (a == NEO_ISL_EMPTY)
     return NEO_PROVED;
-  if (a != NEO_ISL_POINT || !read_point(p->relation, point, t, w))
+  if (a != NEO_ISL_POINT || !read_point(r, point, t, w))
     return NEO_UNKNOWN;
   neo_witness_search_shrink(t, w);
   return NEO_REFUTED;
 }
 
+static neo_proof sets_counted(neo_prover *p, uint64_t quota, neo_witness_search *t, neo_witness *w,
+                              bool *gave_up) {
+  neo_proof proof = by_sets(p, quota, t, w, gave_up);
+  p->stats.isl_proved += proof == NEO_PROVED;
+  p->stats.isl_refuted += proof == NEO_REFUTED;
+  return proof;
+}
+
+/* Of what isl does not decide in few operations, a domain of few points is gone through first:
+ * remainders and floors of many axes take isl a hundred times as long. */
 static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, bool *gave_up) {
   neo_prover_stats *stats = &s->p->stats;
   neo_witness_search *t = neo_witness_search_new(s, goal, true);
@@ -165,16 +180,18 @@ static neo_proof by_search(neo_prover_scope *s, neo_expr goal, neo_witness *w, b
     stats->points++;
     return NEO_REFUTED;
   }
-  neo_proof proof = by_sets(s, goal, t, w, gave_up);
-  stats->isl_proved += proof == NEO_PROVED;
-  stats->isl_refuted += proof == NEO_REFUTED;
+  uint64_t quota = neo_prover_quota(s->p);
+  bool is_relation = relation_of(s, goal);
+  neo_proof proof = NEO_UNKNOWN;
+  if (is_relation)
+    proof = sets_counted(s->p, quota < FEW_OPERATIONS ? quota : FEW_OPERATIONS, t, w, gave_up);
   if (proof != NEO_UNKNOWN)
     return proof;
   proof = neo_witness_search_all(t, w);
-  if (proof == NEO_UNKNOWN)
-    stats->unknown++;
-  else
-    stats->enumerated++;
+  stats->enumerated += proof != NEO_UNKNOWN;
+  if (proof == NEO_UNKNOWN && *gave_up && quota > FEW_OPERATIONS)
+    proof = sets_counted(s->p, quota, t, w, gave_up);
+  stats->unknown += proof == NEO_UNKNOWN;
   return proof;
 }
 

@@ -7,7 +7,7 @@
  * parameters with their interval as a fact. Flattened indices (b*T + t with t < T, and / % T back)
  * are recognised as mixed-radix digits before isl. Results are memoised by canonical question; isl
  * runs under an operations quota, so every question terminates quickly; a domain of few points is
- * gone through where isl fails.
+ * gone through where isl has not decided after few operations, before it gets the whole quota.
  *
  * Integer arithmetic that may wrap is opaque, so that a proof also holds for the machine's
  * integers. The files behind this header are listed in prove_scope.h. */

@@ -68,7 +68,8 @@ void neo_isl_free(neo_isl *isl); /* null is allowed */
 
 /* ---- prove_store.c */
 /* neo_isl_sample, unless the module's memory of answers has these words. */
-neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, int64_t *point);
+neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, uint64_t quota,
+                                 int64_t *point);
 uint64_t
 neo_prover_quota(const neo_prover *p);  /* of operations, for a question that is asked now */
 void neo_prover_gave_up(neo_prover *p); /* tells the user, at the place that is asked about */

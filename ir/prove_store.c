@@ -115,14 +115,14 @@ uint64_t neo_prover_quota(const neo_prover *p) {
   return p->insists && quota < NEO_PROOF_QUOTA ? NEO_PROOF_QUOTA : quota;
 }
 
-static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t n) {
+static const answer *ask(neo_prover *p, uint64_t h, const int64_t *words, size_t n,
+                         uint64_t quota) {
   neo_arena *arena = p->m->arena;
   neo_proofs *s = p->m->proofs;
   int64_t *point = NEO_NEW_ARRAY(arena, int64_t, (size_t)words[0] + 1);
   if (!p->isl)
     p->isl = neo_isl_new(arena);
   double start = now();
-  uint64_t quota = neo_prover_quota(p);
   neo_isl_answer is = neo_isl_sample(p->isl, words, n, quota, point);
   spent(p, now() - start);
   p->stats.isl_calls++;
@@ -150,20 +150,21 @@ void neo_prover_gave_up(neo_prover *p) {
                 "proofs N operations");
 }
 
-neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, int64_t *point) {
+neo_isl_answer neo_proofs_sample(neo_prover *p, const int64_t *words, size_t n, uint64_t quota,
+                                 int64_t *point) {
   neo_proofs *s = proofs_of(p->m);
   uint64_t h[2];
   neo_hash128(words, n * sizeof *words, h);
   const answer *a = find(s, h[0], words, n);
-  if (a && a->is == NEO_ISL_QUOTA && a->quota < neo_prover_quota(p))
+  if (a && a->is == NEO_ISL_QUOTA && a->quota < quota)
     a = NULL;
   if (a)
     p->stats.isl_known++;
   else
-    a = ask(p, h[0], words, n);
+    a = ask(p, h[0], words, n, quota);
   if (a->is == NEO_ISL_POINT)
     memcpy(point, a->point, (size_t)words[0] * sizeof *point);
-  p->stats.isl_quota += a->is == NEO_ISL_QUOTA;
+  p->stats.isl_quota += a->is == NEO_ISL_QUOTA && quota == neo_prover_quota(p);
   return a->is;
 }
 

@@ -139,6 +139,11 @@ expect 2 "no such input" "$NEOC" train bag.expr --data G=train.txt,Z=train.txt -
 says err "entry step has no input 'Z'" "no such input"
 expect 1 "trees of another shape" "$NEOC" train named.expr --data G=train.txt,y=G:root
 says err 'y: the roots of train.txt need `input y\[B\] : i32 < … `\|y: the roots of train.txt need `input y\[B\] : i32 < …`' "trees of another shape"
+printf 'graph G(edges <= 9, vertices <= 9)\ninput word[G.vertices] : -1 <= i32 < 9\nparam T[9, 3] = 1\nvertex f(x[J]) over G {
+  gather h[G.edges, J]\n  s[j] = x[j] + sum[e] h[e, j]\n  scatter h = s\n  push s\n}\nimport optim\nx[v, j] = (T[word[v], j] else 0)\ny = f(x)
+loss = sum[v, j] y[v, j]\ntrain loss using optim.sgd(lr = 0.1)\n' >lists.expr
+expect 1 "children in lists" "$NEOC" train lists.expr --data G=train.txt --batch 1
+says err 'G: its children are in lists; trees are given to children <= K (lists.expr:1:7)' "children in lists"
 expect 1 "too many trees" "$NEOC" train few.expr --data G=train.txt --batch 60
 says err 'train.txt: a batch of 60 trees may have [0-9]* vertices, but G has vertices <= 200 (few.expr:3:7); [0-9]* trees always fit' "too many trees"
 expect 3 "a file that is not there" "$NEOC" train bag.expr --data G=three.txt --batch 1

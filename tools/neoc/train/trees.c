@@ -101,6 +101,10 @@ static neoc_exit load(neoc_data *d, int32_t vertices, const char *graph, const c
   neoc_treebank *b = d->bank = NEO_NEW(cli->arena, neoc_treebank);
   *b = (neoc_treebank){.graph = graph, .path = path, .vertices = vertices};
   b->child = neo_rt_find(d->r->lib.model, neo_arena_printf(cli->arena, "%s.child", graph));
+  if (b->child >= 0 && tensor_at(d, b->child)->rank != 2)
+    return neoc_fail(cli, NEOC_FAILED,
+                     "%s: its children are in lists; trees are given to children <= K (%s)", graph,
+                     tensor_at(d, b->child)->place);
   neo_rt_status status = neo_rt_trees_load(path, &b->trees, error, sizeof error);
   if (status)
     return neoc_fail(cli, neoc_exit_of((neo_status)status), "%s: %s", graph, error);
