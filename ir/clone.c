@@ -27,7 +27,10 @@ static neo_expr renamed(void *ctx, neo_module *m, neo_expr e) {
 }
 
 void neo_def_rename(neo_module *m, neo_def d, neo_map *to) {
+  uint64_t after;
   neo_def_rewrite(m, d, renamed, to);
+  if (neo_map_get(to, neo_def_at(m, d)->after.i, &after))
+    neo_def_at(m, d)->after.i = (uint32_t)after;
 }
 
 neo_expr neo_expr_renamed(neo_module *m, neo_expr e, neo_map *to) {

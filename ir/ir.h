@@ -173,6 +173,8 @@ typedef struct {
   uint32_t
       chunk_loop; /* definitions of one number run in one loop along their first axes, if fusion can make it
                       (transform/checkpoint.c); 0: none */
+  uint32_t inner_loop; /* and those of one number here, in one loop inside of that; 0: none */
+  neo_tensor after; /* it is computed after that tensor, which it does not read (transform/recompute.c); 0: none */
 } neo_def_rec;
 
 /* Region table: one axis each (scan, while, case, vertex); room for later, always empty now. */

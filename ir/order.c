@@ -414,13 +414,29 @@ static bool *loops_of(const search *s, const members *c, const uint32_t *compone
   return loops;
 }
 
+typedef NEO_VEC(neo_dependence) dependences;
+
+/* Members inside of one loop that a pass wrote for another loop in it (neo_def_rec.inner_loop) are one component. */
+static void join_inner_loops(search *s, const members *c, dependences *out) {
+  for (uint32_t k = 0; k < c->n; k++) {
+    uint32_t a = c->at[k], loop = def_of(s, a).inner_loop, i = k + 1;
+    while (i < c->n && def_of(s, c->at[i]).inner_loop != loop)
+      i++;
+    if (!loop || i == c->n || s->used[a] != 1) /* the one loop around is along the first axes */
+      continue;
+    NEO_PUSH(s->arena, out, (neo_dependence){a, c->at[i]});
+    NEO_PUSH(s->arena, out, (neo_dependence){c->at[i], a});
+  }
+}
+
 /* Finds the steps of a round: definitions, and loops over those that are still a component. */
 static bool find_steps(search *s, const members *c, neo_order_step *out) {
-  NEO_VEC(neo_dependence) left = {0};
+  dependences left = {0};
   uint32_t *component = NEO_NEW_ARRAY(s->arena, uint32_t, s->n);
   for (size_t k = 0; k < s->edges.n; k++)
     if (is_inside(c, &s->edges.at[k]))
       NEO_PUSH(s->arena, &left, (neo_dependence){s->edges.at[k].producer, s->edges.at[k].reader});
+  join_inner_loops(s, c, &left);
   uint32_t n = neo_components_of(left.at, left.n, s->n, s->arena, component);
   const members *part = parts_of(s, c, component, n);
   const bool *loops = loops_of(s, c, component, n);

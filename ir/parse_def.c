@@ -214,14 +214,21 @@ static uint32_t parse_origin(neo_ir_parser *p) {
 }
 
 /* "chunk_loop 3"; a tensor may be called so, too. */
-static uint32_t parse_chunk_loop(neo_ir_parser *p) {
+static uint32_t parse_loop(neo_ir_parser *p, const char *word) {
   token number = neo_parse_peek(p, 1);
-  if (number.kind != T_NUMBER || !neo_parse_accept(p, "chunk_loop"))
+  if (number.kind != T_NUMBER || !neo_parse_accept(p, word))
     return 0;
   int64_t n = neo_parse_integer(p);
   if (n < 1 || n > MAX_DEF)
     neo_parse_fail(p, number, NEO_D_IR_NUMBER, neo_parse_word(p, number), "");
   return (uint32_t)n;
+}
+
+/* "after dy"; a tensor may be called so, too. */
+static neo_tensor parse_after(neo_ir_parser *p) {
+  token_kind next = neo_parse_peek(p, 1).kind;
+  bool names = next == T_NAME || next == T_STRING;
+  return names && neo_parse_accept(p, "after") ? neo_parse_tensor(p) : (neo_tensor){0};
 }
 
 void neo_parse_def(neo_ir_parser *p, bool init) {
@@ -230,7 +237,9 @@ void neo_parse_def(neo_ir_parser *p, bool init) {
   begin_scope(p);
   uint32_t id = parse_def_number(p);
   d.origin = parse_origin(p);
-  d.chunk_loop = parse_chunk_loop(p);
+  d.chunk_loop = parse_loop(p, "chunk_loop");
+  d.inner_loop = parse_loop(p, "inner_loop");
+  d.after = parse_after(p);
   d.out = parse_outs(p);
   token name = p->tokens.at[p->at - 1];
   parse_right(p, &d);

@@ -25,9 +25,11 @@ typedef struct {
                            0: what pays */
   int64_t
       memory; /* bytes that may be kept for the backward pass; 0: any number; -1: as few as possible */
+  const struct neo_profile *profile; /* prices (base/machine.h); null: not known */
   bool batch_kinds; /* vertices of a level that take other branches are batches of their own */
   uint32_t
-      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; 0: as `memory` asks */
+      chunk_rounds; /* recurrences are checkpointed every so many rounds, for tests; from bit 16 on: so many of these
+                       chunks are an outer one; 0: as `memory` asks */
 } neo_pass_target;
 
 /* What a pass can meet:

@@ -168,6 +168,13 @@ static void add_header(const neo_text_expr *t, const neo_def_rec *d, neo_def id,
     neo_str_addf(t->out, "from @%u ", d->origin);
   if (d->chunk_loop)
     neo_str_addf(t->out, "chunk_loop %u ", d->chunk_loop);
+  if (d->inner_loop)
+    neo_str_addf(t->out, "inner_loop %u ", d->inner_loop);
+  if (d->after.i) {
+    neo_str_add(t->out, "after ");
+    neo_text_add_name(t->out, neo_name_text(t->m->names, neo_tensor_at(t->m, d->after)->name));
+    neo_str_addc(t->out, ' ');
+  }
   if (d->out.n != 1)
     neo_str_addc(t->out, '(');
   add_tensors(t->m, t->out, d->out);

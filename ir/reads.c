@@ -31,10 +31,20 @@ static void collect_blocks(reads *r) {
   }
 }
 
+/* A definition that is computed after a tensor depends on it. */
+static void collect_after(reads *r, neo_tensor t) {
+  bool listed = !t.i;
+  for (size_t k = 0; k < r->found.n && !listed; k++)
+    listed = r->found.at[k].i == t.i;
+  if (!listed)
+    NEO_PUSH(r->arena, &r->found, t);
+}
+
 size_t neo_def_reads(const neo_module *m, neo_def d, neo_arena *a, neo_tensor **out) {
   reads r = {.m = m, .arena = a};
   neo_def_visit(m, d, collect_read, &r);
   collect_blocks(&r);
+  collect_after(&r, neo_def_at(m, d)->after);
   *out = r.found.at;
   return r.found.n;
 }

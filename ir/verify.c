@@ -125,6 +125,8 @@ static bool check_def(neo_verifier *v, neo_def id, bool init) {
     return neo_verify_fail(v, "the reducer is unknown");
   if (d->origin >= v->m->defs.n)
     return neo_verify_fail(v, "the origin does not exist");
+  if (d->after.i >= v->m->tensors.n)
+    return neo_verify_fail(v, "the tensor before it does not exist");
   if (init && (d->out.n != 1 || d->out_map.n))
     return neo_verify_fail(v, "an initialiser defines one whole tensor");
   return check_map(v, d) && check_axes(v, d) && check_reduction(v, d) && check_finish(v, d);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checkpoints of recurrences: with --memory the plan of a training step has few slices of what its rounds make,
-# the numbers are the same, and a limit that cannot be met is told.
+# With --memory the plan of a training step has a few layers of a network, and few slices of what the rounds of a
+# recurrence make; the numbers are the same, inference needs no more, and a limit that cannot be met is told.
 set -eu
 . "$NEO_SOURCE_DIR/tests/lib.sh"
 needs "$NEOC"
@@ -16,15 +16,49 @@ loss = mean[b, t, j] y[b, t, j]^2
 train loss using optim.sgd(lr = 0.1)
 END
 
-# bytes NAME: of the plan of the training step
-bytes() {
+# of ENTRY NAME OPTION...: bytes of the plan of the entry
+of() {
+  entry=$1
+  shift
   "$NEOC" compile "$@" -o "$work" --emit=json >out 2>&1 || die "compile $*" out
-  python3 -c 'import json, sys; print(next(e["frame_bytes"] for e in json.load(open(sys.argv[1]))["entries"] if e["name"] == "step"))' \
-    "$work/$(basename "$1" .expr).json"
+  python3 -c 'import json, sys; print(next(e["frame_bytes"] for e in json.load(open(sys.argv[1]))["entries"] if e["name"] == sys.argv[2]))' \
+    "$work/$(basename "$1" .expr).json" "$entry"
 }
+bytes() { of step "$@"; }
 # kept MODEL...: bytes that the step's backward pass reads
 kept() { "$NEOC" explain "$@" --groups 2>/dev/null | sed -n 's/.*in all *\([0-9]*\) B/\1/p' | head -1; }
 same() { timeout 300 "$NEOC" verify -q "$@" >out 2>&1 || fail "other values: $*" out; }
+
+# layers of one width, with random numbers, and one that reads an earlier layer
+cat >layers.expr <<'END'
+import nn, optim
+dim L = 32
+dim B = 256
+dim D = 16
+input X[B, D]
+y = repeat l < L from y = X {
+  z = nn.linear(y, out = D)
+  next y[b, j] = gelu(z[b, j])
+}
+loss = mean[b, j] y[b, j]^2
+output y
+train loss using optim.sgd(lr = 0.1)
+END
+sed 's/gelu(z\[b, j\])/gelu(z[b, j])*select(rand() < 0.5, 2.0, 0.0) + y[b, j]/' layers.expr >residual.expr
+for model in layers residual; do
+  all=$(bytes $model.expr)
+  small=$(bytes $model.expr --memory=small)
+  [ $((4 * small)) -le "$all" ] || fail "$model: $small of $all bytes"
+  limit=$(($(kept $model.expr) / 2))
+  half=$(bytes $model.expr --memory=$limit)
+  [ "$half" -gt "$small" ] && [ "$half" -lt "$all" ] || fail "$model: $half bytes of $all, at most $limit are kept"
+  [ "$(of forward $model.expr --memory=small)" -le "$(of forward $model.expr)" ] || fail "inference of $model needs more"
+  # gradients have the same bits
+  for memory in "" --memory=small --memory=$limit; do
+    "$NEOC" run $model.expr -DL=9 "X=random:3:[256,16]" --grad=y.z.W,y.z.b $memory -o "$work/out$memory.npz" >out 2>&1 || die "run $memory" out
+    cmp "$work/out.npz" "$work/out$memory.npz" || fail "$model: other gradients with $memory"
+  done
+done
 
 # the whole plan is within a tenth of what was kept, the chunk that is at work included
 limit=$(($(kept lstm.expr) / 10))

@@ -18,10 +18,18 @@
  * left of T slices are the edges, T/K. Sums over the rounds, of weights' gradients, are added up chunk by chunk
  * (checkpoint_sums.c). The tensors themselves become copies of their chunks, for those who read them otherwise.
  *
- * The forward pass runs twice: K is so large that a chunk fits into a cache, so that what is made again is read from
+ * Where that is still too much, chunks are in chunks, q = p*L + s: all that has an axis q is written as the recurrences
+ * were, along the loops over q in place of rounds. One edge in L is kept then; the backward pass makes the others of one p
+ * again, and from these the rounds: about the third root of T slices. What shared a loop over q has the same
+ * neo_def_rec.inner_loop, and shares a loop inside of that over p.
+ *
+ * Entries without a backward pass have copies of these definitions as they were.
+ *
+ * The forward pass runs twice, or three times: K is so large that a chunk fits into a cache, so that what is made again is read from
  * there, and edges and a chunk fit the limit; without a limit, that they need the least memory.
  * (A. Griewank, A. Walther, "Algorithm 799: revolve"; of chunks of equal length, T. Chen et al., "Training deep nets
  * with sublinear memory cost".) */
+#include "ir/clone.h"
 #include "ir/component.h"
 #include "ir/layout.h"
 #include "transform/checkpoint_parts.h"
@@ -29,6 +37,7 @@
 #include <math.h>
 
 enum { LEAST_CHUNK = 4, LEAST_CHUNKS = 4, CACHE_BYTES = 1 << 20 };
+enum { MOST_IN_TWO_LEVELS = 24 }; /* definitions: their code grows with each loop around them */
 
 /* ---- what entries need */
 
@@ -39,7 +48,8 @@ static void add_root(checkpoints *c, neo_tensor t, neo_tensor *roots, size_t *n)
     c->def[neo_list_at(c->m, pieces, k)].wanted = true;
 }
 
-static void find_needs(checkpoints *c) {
+/* Definitions that the entries with a backward pass need. */
+static void find_needs(checkpoints *c, const bool *served) {
   const neo_module *m = c->m;
   neo_def *order;
   size_t n = 0;
@@ -49,9 +59,9 @@ static void find_needs(checkpoints *c) {
   n = 0;
   for (size_t k = 0; k < m->entries.n; k++) {
     const neo_entry_rec *e = &m->entries.at[k];
-    for (uint32_t j = 0; j < e->outputs.n; j++)
+    for (uint32_t j = 0; j < e->outputs.n && served[k]; j++)
       add_root(c, (neo_tensor){neo_list_at(m, e->outputs, j)}, roots, &n);
-    for (uint32_t j = 0; j < e->updates.n; j++)
+    for (uint32_t j = 0; j < e->updates.n && served[k]; j++)
       add_root(c, (neo_tensor){neo_list_at(m, e->updates, j)}, roots, &n);
   }
   c->n_order = neo_module_topo(m, roots, n, c->a, &order, NULL);
@@ -137,33 +147,74 @@ static int64_t divisor_near(int64_t rounds, int64_t best) {
   return best;
 }
 
-/* Rounds of a chunk; 0: there is no need of chunks, or they do not pay. */
-static int64_t chunk_length(const checkpoints *c, const chunk_price *price,
-                            const neo_pass_target *target) {
+typedef struct {
+  int64_t rounds; /* of a chunk; 0: there is no need of chunks, or they do not pay */
+  int64_t chunks; /* of an outer chunk; 0: there are none */
+} chunk_lengths;
+
+static int64_t clamped(double x, double least, double most_of_them) {
+  x = x > most_of_them ? most_of_them : x;
+  return (int64_t)(x < least ? least : x);
+}
+
+static bool is_small(const checkpoints *c) {
+  uint32_t n = 0;
+  for (size_t k = 0; k < c->n_order; k++)
+    n += c->def[c->order[k]].kind == CHECKPOINT_RUNS;
+  return n <= MOST_IN_TWO_LEVELS;
+}
+
+/* Chunks of chunks, where these take much less than so many bytes and divide the rounds:
+ * edges*T/(J*L) + edges*L + slices*J bytes are least at these J and L. */
+static chunk_lengths two_levels(const checkpoints *c, const chunk_price *x, double least,
+                                double bytes) {
+  int64_t rounds, j, l;
+  if (!neo_expr_is_int(c->m, c->rounds, &rounds) || !is_small(c))
+    return (chunk_lengths){0};
+  double t = (double)rounds, best = pow(x->edges * sqrt(t) / x->slices, 2.0 / 3);
+  j = divisor_near(rounds, clamped(best, least, t / (LEAST_CHUNKS * LEAST_CHUNKS)));
+  l = divisor_near(rounds / j,
+                   clamped(sqrt(t / (double)j), LEAST_CHUNK, t / (double)j / LEAST_CHUNKS));
+  double two = x->edges * (double)(rounds / (j * l) + l) + x->slices * (double)j;
+  bool pays = rounds % (j * l) == 0 && rounds / (j * l) >= LEAST_CHUNKS && two < 0.75 * bytes;
+  return pays ? (chunk_lengths){j, l} : (chunk_lengths){0};
+}
+
+static chunk_lengths lengths_of(const checkpoints *c, const chunk_price *price,
+                                const neo_pass_target *target) {
   double rounds = most(c, c->rounds);
   chunk_price x = *price;
   int64_t exact, least = c->lag > LEAST_CHUNK ? c->lag : LEAST_CHUNK;
-  if (target->chunk_rounds)
-    return target->chunk_rounds > c->lag ? target->chunk_rounds : c->lag;
+  if (target->chunk_rounds) { /* of both levels, for tests */
+    int64_t n = target->chunk_rounds & 0xffff;
+    return (chunk_lengths){n > c->lag ? n : c->lag, target->chunk_rounds >> 16};
+  }
   if (!target->memory || x.saved <= 0 || rounds < (double)(least * LEAST_CHUNKS) ||
       (target->memory > 0 && x.saved * rounds <= (double)target->memory))
-    return 0;
+    return (chunk_lengths){0};
   double smallest = sqrt(rounds * x.edges / x.slices), best = CACHE_BYTES / x.slices;
   double bytes = x.edges * rounds / best + x.slices * best;
   if (target->memory < 0 || best < 1 || bytes > (double)target->memory)
     best = smallest;
-  best = best < (double)least ? (double)least : best;
-  best = best > rounds / LEAST_CHUNKS ? rounds / LEAST_CHUNKS : best;
-  return neo_expr_is_int(c->m, c->rounds, &exact) ? divisor_near(exact, (int64_t)best)
-                                                  : (int64_t)best;
+  best = (double)clamped(best, (double)least, rounds / LEAST_CHUNKS);
+  bytes = x.edges * rounds / best + x.slices * best;
+  chunk_lengths n = {0};
+  /* what fits into a cache is not worth a third pass */
+  if (bytes > (target->memory < 0 ? CACHE_BYTES : (double)target->memory))
+    n = two_levels(c, &x, (double)least, bytes);
+  if (n.rounds)
+    return n;
+  bool known = neo_expr_is_int(c->m, c->rounds, &exact);
+  return (chunk_lengths){known ? divisor_near(exact, (int64_t)best) : (int64_t)best, 0};
 }
 
 /* ---- the rounds at hand */
 
 /* Says what is kept, at the first recurrence of which something is. */
-static void report(const checkpoints *c, const chunk_price *x) {
+static void report(const checkpoints *c, const chunk_price *x, chunk_lengths n) {
   const neo_module *m = c->m;
-  double rounds = most(c, c->rounds), chunk = (double)c->chunk;
+  double rounds = most(c, c->rounds), outer = n.chunks ? (double)n.chunks : 1;
+  double chunk = (double)n.rounds, inner = n.chunks ? x->edges * outer : 0;
   uint32_t d = 0;
   for (size_t k = 0; k < c->n_order && !d; k++)
     if (c->def[c->order[k]].home && c->def[c->order[k]].number)
@@ -172,9 +223,9 @@ static void report(const checkpoints *c, const chunk_price *x) {
     return;
   const neo_def_rec *r = neo_def_at(m, (neo_def){d});
   neo_tensor t = {neo_list_at(m, r->out, 0)};
-  (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)c->chunk,
-                 neo_name_text(m->names, neo_tensor_at(m, t)->name), x->edges * rounds / chunk,
-                 x->saved * rounds, x->slices * chunk);
+  (void)neo_diag(m->diags, r->span, NEO_D_CHECKPOINTS, (long long)(chunk * outer),
+                 neo_name_text(m->names, neo_tensor_at(m, t)->name),
+                 x->edges * rounds / (chunk * outer), x->saved * rounds, x->slices * chunk + inner);
 }
 
 static void cut_rounds(checkpoints *c) {
@@ -202,35 +253,125 @@ static void write(checkpoints *c) {
   checkpoint_read_slices(c);
 }
 
-/* Writes the recurrences of so many rounds in chunks, if that is asked for. */
-static void checkpoint_rounds(neo_module *m, neo_prover *p, neo_expr rounds,
-                              const neo_pass_target *target) {
-  neo_arena scratch;
-  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
-  checkpoints c = {.m = m, .a = &scratch, .p = p, .rounds = rounds, .lag = 1};
+/* What is known of the module where recurrences of so many rounds are looked for; *n gets their number. */
+static checkpoints begin(neo_module *m, neo_prover *p, neo_arena *a, neo_expr rounds,
+                         const bool *served, uint32_t *n) {
+  checkpoints c = {.m = m, .a = a, .p = p, .rounds = rounds, .lag = 1};
   c.n_defs = (uint32_t)m->defs.n;
   c.n_tensors = (uint32_t)m->tensors.n;
-  c.def = NEO_NEW_ARRAY(&scratch, checkpoint_def, c.n_defs);
-  uint32_t *number = NEO_NEW_ARRAY(&scratch, uint32_t, c.n_defs);
-  neo_map_init(&c.edge[0], &scratch);
-  neo_map_init(&c.edge[1], &scratch);
-  neo_map_init(&c.slice, &scratch);
-  find_needs(&c);
-  neo_def *defs = NEO_NEW_ARRAY(&scratch, neo_def, c.n_order + 1);
+  c.def = NEO_NEW_ARRAY(a, checkpoint_def, c.n_defs);
+  uint32_t *number = NEO_NEW_ARRAY(a, uint32_t, c.n_defs);
+  neo_map_init(&c.edge[0], a);
+  neo_map_init(&c.edge[1], a);
+  neo_map_init(&c.slice, a);
+  find_needs(&c, served);
+  neo_def *defs = NEO_NEW_ARRAY(a, neo_def, c.n_order + 1);
   for (size_t k = 0; k < c.n_order; k++)
     defs[k].i = c.order[k];
-  uint32_t n = neo_recurrences(m, defs, c.n_order, &scratch, number);
+  *n = neo_recurrences(m, defs, c.n_order, a, number);
   for (uint32_t k = 1; k < c.n_defs; k++)
     c.def[k].number = number[k];
-  c.down = NEO_NEW_ARRAY(&scratch, bool, n + 1);
+  c.down = NEO_NEW_ARRAY(a, bool, *n + 1);
+  return c;
+}
+
+/* The loops over chunks in chunks: all that was written for them has the axis of chunks in front. */
+static void write_again(const checkpoints *first, const bool *served, int64_t chunk) {
+  uint32_t n, top = first->loops.at[0].mark;
+  checkpoints c = begin(first->m, first->p, first->a, first->chunks, served, &n);
+  for (size_t k = 0; k < first->loops.n; k++)
+    top = first->loops.at[k].mark > top ? first->loops.at[k].mark : top;
+  for (size_t k = 0; k < first->loops.n; k++) {
+    checkpoint_loop x = first->loops.at[k];
+    neo_map_init(&x.made, c.a);
+    for (size_t i = 0; i < c.n_order; i++)
+      if (neo_def_at(c.m, (neo_def){c.order[i]})->chunk_loop == x.mark) {
+        c.def[c.order[i]].kind = CHECKPOINT_RUNS;
+        c.def[c.order[i]].home = (uint32_t)k + 1;
+      }
+    x.mark = top + (uint32_t)k + 1;
+    NEO_PUSH(c.a, &c.loops, x);
+  }
+  c.chunk = chunk;
+  write(&c);
+}
+
+/* ---- entries */
+
+typedef struct {
+  neo_module *m;
+  neo_prover *p;
+  const neo_pass_target *target;
+  bool *served; /* by entry: its recurrences may be written in chunks */
+  bool apart;   /* the others have copies */
+} checkpointing;
+
+/* Is a gradient among what the entry computes? */
+static bool has_backward(neo_module *m, const neo_entry_rec *e, neo_arena *a) {
+  bool *gradient = NEO_NEW_ARRAY(a, bool, m->tensors.n);
+  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + e->updates.n + 1);
+  neo_def *defs;
+  size_t n = 0;
+  bool has = e->kind == NEO_ENTRY_TRAIN || e->kind == NEO_ENTRY_GRAD;
+  for (size_t k = 0; k < m->grads.n; k++)
+    for (uint32_t i = 0; i < m->grads.at[k].out.n; i++)
+      gradient[neo_list_at(m, m->grads.at[k].out, i)] = true;
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[n++].i = neo_list_at(m, e->outputs, k);
+  for (uint32_t k = 0; k < e->updates.n; k++)
+    roots[n++].i = neo_list_at(m, e->updates, k);
+  for (size_t k = neo_module_topo(m, roots, n, a, &defs, NULL); k-- > 0;)
+    for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n; i++)
+      has = has || gradient[neo_list_at(m, neo_def_at(m, defs[k])->out, i)];
+  return has;
+}
+
+/* Copies what the entry needs of recurrences, and of what reads them. */
+static void set_apart(neo_module *m, neo_entry_rec *e, neo_arena *a) {
+  const bool *recurs = neo_recurrent_defs(m, a);
+  neo_tensor *roots = NEO_NEW_ARRAY(a, neo_tensor, e->outputs.n + 1);
+  neo_def *defs;
+  neo_map made, to;
+  neo_map_init(&made, a);
+  neo_map_init(&to, a);
+  for (uint32_t k = 0; k < e->outputs.n; k++)
+    roots[k].i = neo_list_at(m, e->outputs, k);
+  size_t n = neo_module_topo(m, roots, e->outputs.n, a, &defs, NULL);
+  for (size_t k = 0; k < n; k++)
+    for (uint32_t i = 0; i < neo_def_at(m, defs[k])->out.n && recurs[defs[k].i]; i++)
+      neo_map_set(&made, neo_list_at(m, neo_def_at(m, defs[k])->out, i), 1);
+  const bool *marked = neo_defs_affected(m, defs, n, &made, NULL, a);
+  neo_defs_clone(m, defs, n, marked, "whole", &to);
+  e->outputs = neo_tensors_renamed(m, e->outputs, &to, a);
+}
+
+static void set_others_apart(checkpointing *x, neo_arena *a) {
+  neo_module *m = x->m;
+  for (size_t k = 0; k < m->entries.n && !x->apart; k++)
+    if (!x->served[k] && !m->entries.at[k].updates.n)
+      set_apart(m, &m->entries.at[k], a);
+  x->apart = true;
+}
+
+/* Writes the recurrences of so many rounds in chunks, if that is asked for. */
+static void checkpoint_rounds(checkpointing *x, neo_expr rounds) {
+  neo_arena scratch;
+  uint32_t n;
+  neo_arena_init(&scratch, x->m->arena->alloc, x->m->arena->on_fail);
+  checkpoints c = begin(x->m, x->p, &scratch, rounds, x->served, &n);
   if (n && checkpoint_align(&c, n)) {
     checkpoint_find_loops(&c);
     chunk_price price = price_of(&c);
-    c.chunk = chunk_length(&c, &price, target);
-    if (c.chunk)
+    chunk_lengths l = lengths_of(&c, &price, x->target);
+    c.chunk = l.rounds;
+    if (c.chunk) {
+      set_others_apart(x, &scratch);
       write(&c);
-    if (c.chunk && target->memory)
-      report(&c, &price);
+    }
+    if (c.chunk && l.chunks > 1)
+      write_again(&c, x->served, l.chunks);
+    if (c.chunk && x->target->memory)
+      report(&c, &price, l);
   }
   neo_arena_free(&scratch);
 }
@@ -259,12 +400,19 @@ static uint32_t extents_of(neo_module *m, neo_expr *out, uint32_t most_of_them) 
 neo_status neo_pass_checkpoint(neo_module *m, const neo_pass_target *target) {
   enum { MOST = 64 };
   neo_expr rounds[MOST];
+  neo_arena scratch;
   if (!target->memory && !target->chunk_rounds)
     return NEO_OK;
+  neo_arena_init(&scratch, m->arena->alloc, m->arena->on_fail);
+  checkpointing x = {.m = m, .target = target};
+  x.served = NEO_NEW_ARRAY(&scratch, bool, m->entries.n + 1);
+  for (size_t k = 0; k < m->entries.n; k++)
+    x.served[k] = target->chunk_rounds || has_backward(m, &m->entries.at[k], &scratch);
   uint32_t n = extents_of(m, rounds, MOST);
-  neo_prover *p = n ? neo_prover_new(m) : NULL;
+  x.p = n ? neo_prover_new(m) : NULL;
   for (uint32_t k = 0; k < n; k++)
-    checkpoint_rounds(m, p, rounds[k], target);
-  neo_prover_free(p);
+    checkpoint_rounds(&x, rounds[k]);
+  neo_prover_free(x.p);
+  neo_arena_free(&scratch);
   return NEO_OK;
 }

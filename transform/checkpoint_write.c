@@ -2,12 +2,11 @@
  *
  *     h[t, j] = f(x[t, j], (h[t-1, j] else 0))
  *     ->
- *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (chunk.u[q-1, r-1+K, j] else 0)))
- *
- * In a loop that goes backward, where chunk q-1 is not there yet, the last slices of it are read of the forward
- * pass's:
- *
+ *     chunk.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, chunk.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *     edge.u[q, i, j] = chunk.u[q, K-1 + i, j]
+ *
+ * In a loop that goes backward, where chunk q-1 is not there yet, the edges are those of the forward pass:
+ *
  *     again.u[q, r, j] = f(x[q*K + r, j], select(r >= 1, again.u[q, r-1, j], (edge.u[q-1, r-1 + 1, j] else 0)))
  *
  * Where the last chunk may be shorter, a definition is a select, and what it is after the last round is read by
@@ -63,7 +62,7 @@ static neo_tensor edge_of(checkpoints *c, neo_tensor t, bool first) {
     id[k] = neo_axis_add(m, x).i;
     at[k] = neo_axis_ref(m, k);
   }
-  at[along] = plus(c, from, at[along]);
+  at[along] = c->lag == 1 ? from : plus(c, from, at[along]);
   neo_expr value = neo_load(m, chunked, at, rank, r.span);
   if (!c->exact) {
     neo_expr round = plus(c, times_chunk(c, at[0]), at[along]);
@@ -113,10 +112,11 @@ static bool is_made(const checkpoints *c, uint32_t chunk_loop, int64_t by) {
 static neo_expr read_neighbour(const chunk_read *x) {
   checkpoints *c = x->s->c;
   int64_t by = x->offset < 0 ? -1 : 1;
-  if (is_made(c, x->s->chunk_loop, by))
-    return read_at(x, x->to, by, x->offset - by * c->chunk, true);
   const checkpoint_def *d = &c->def[checkpoint_maker(c, x->from.i)];
-  if (!d->home || d->home == x->s->chunk_loop)
+  bool made = is_made(c, x->s->chunk_loop, by), own = d->home == x->s->chunk_loop;
+  if (made && !own)
+    return read_at(x, x->to, by, x->offset - by * c->chunk, true);
+  if (!d->home || made != own)
     return (neo_expr){0};
   neo_tensor edge = edge_of(c, x->from, by > 0);
   return read_at(x, edge, by, by < 0 ? x->offset + c->lag : x->offset - c->chunk, true);
@@ -231,6 +231,7 @@ static void define(checkpoints *c, uint32_t chunk_loop, uint32_t id, neo_list ou
   r.n_out = d.n_out + 1;
   r.origin = d.origin ? d.origin : id;
   r.chunk_loop = c->loops.at[chunk_loop - 1].mark;
+  r.inner_loop = d.chunk_loop;
   r.out = out;
   r.axes = axes_in_chunks(&s, &d, c->def[id].axis);
   r.where = checkpoint_in_chunks(&s, d.where);
@@ -325,6 +326,7 @@ void checkpoint_define_copy(checkpoints *c, uint32_t id) {
   neo_def_rec *to = neo_def_at(m, (neo_def){id});
   to->axes = list_axes;
   to->finish = list;
+  to->chunk_loop = to->inner_loop = 0;
   to->reducer = NEO_RED_NONE;
   to->where.i = 0;
   to->body = (neo_list){0};

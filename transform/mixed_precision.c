@@ -133,7 +133,7 @@ static bool is_narrow(const store *s, neo_tensor t) {
       neo_map_get(&s->exact, t.i, NULL))
     return false;
   const neo_def_rec *d = neo_def_at(m, (neo_def){neo_list_at(m, r->pieces, 0)});
-  return r->extent.n >= 2u + (d->chunk_loop != 0); /* one dimension is that of chunks */
+  return r->extent.n >= 2u + (d->chunk_loop != 0) + (d->inner_loop != 0); /* dimensions of chunks */
 }
 
 static neo_expr read_narrow(void *ctx, neo_module *m, neo_expr e) {

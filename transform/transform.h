@@ -155,4 +155,9 @@ neo_status neo_pass_channels_last(neo_module *m, const neo_pass_target *target) 
  *     ->  P[t, k, l] = W[k, 16*t + l] else 0,  Y[b, j] = sum[k] X[b, k]*P[j/16, k, j%16] */
 neo_status neo_pass_prepack(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
 
+/* Segments of the forward pass are computed again for the backward pass, as --memory asks (recompute.c):
+ *     z[i] = f(x, i),  y[i] = g(z, i),  dy[i] = h(y, i),  dz[i] = d(z, dy, i)
+ *     ->  after dy again.z[i] = f(x, i),  dz[i] = d(again.z, dy, i) */
+neo_status neo_pass_recompute(neo_module *m, const neo_pass_target *target) NEO_MUST_CHECK;
+
 #endif

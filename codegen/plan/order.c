@@ -1,10 +1,11 @@
 /* Which groups an entry needs, and in which order they run.
  *
- * A group runs after those that write what it reads, and, if it writes an update, after those
- * that read the old version: then the update may go into the old version's place. Of the groups
+ * A group runs after those that write what it reads, or what its definitions are computed after
+ * (neo_def_rec.after), and, if it writes an update, after those that read the old version: then the update may go into the old version's place. Of the groups
  * that may run next, the first one in the grouping's order is taken. If it writes only updates,
  * the group is taken instead whose parameters were read last, of all that write only updates:
- * these parameters are likely to be in a cache still. Updates that overwrite each other's inputs
+ * these parameters are likely to be in a cache still. Where the plan is to be frugal, a group that
+ * frees as many bytes as it takes comes first. Updates that overwrite each other's inputs
  * form a cycle, which is cut at its first group; plan/entry.c finds that this one's update cannot
  * be in place. */
 #include "codegen/plan/internal.h"
@@ -27,6 +28,8 @@ typedef struct {
   uint32_t *waiting;               /* group -> groups that must run before it */
   bool *is_needed;
   uint32_t *read_at, now; /* by tensor: number of the last group so far that reads it */
+  uint32_t *unread;       /* by tensor: groups that read it and have not run */
+  bool *begun;            /* by tensor: a piece of it has been written */
 } order_ctx;
 
 static const neo_group *group_at(const order_ctx *o, uint32_t g) {
@@ -98,8 +101,10 @@ static void find_needed(order_ctx *o, const neo_tensor *roots, size_t n) {
   for (uint32_t g = 0; g < n_groups(o); g++)
     if (o->is_needed[g]) {
       NEO_PUSH(o->scratch, &o->needed, g);
-      for (size_t k = 0; k < group_at(o, g)->reads.n; k++)
+      for (size_t k = 0; k < group_at(o, g)->reads.n; k++) {
         add_link(o, &o->readers, group_at(o, g)->reads.at[k], g);
+        o->unread[group_at(o, g)->reads.at[k].i]++;
+      }
     }
 }
 
@@ -120,6 +125,8 @@ static void find_edges(order_ctx *o) {
     const neo_group *hr = group_at(o, h);
     for (size_t k = 0; k < hr->reads.n; k++)
       add_edges(o, first_link(&o->writers, hr->reads.at[k]), h);
+    for (size_t k = 0; k < hr->members.n; k++)
+      add_edges(o, first_link(&o->writers, neo_def_at(o->m, hr->members.at[k].def)->after), h);
     for (size_t k = 0; k < hr->roots.n; k++)
       if (neo_map_get(o->updates, hr->roots.at[k].i, NULL))
         add_edges(o, first_link(&o->readers, neo_tensor_at(o->m, hr->roots.at[k])->updates), h);
@@ -154,11 +161,45 @@ static uint32_t last_read(const order_ctx *o, uint32_t g) {
   return last;
 }
 
+static double temp_bytes(const order_ctx *o, neo_tensor t) {
+  bool temporary = neo_tensor_at(o->m, t)->role == NEO_ROLE_TEMP;
+  return temporary ? (double)plan_store_max_bytes(o->env->store, t) : 0;
+}
+
+/* Bytes of temporaries that the group writes, less those that nobody reads after it. */
+static double taken_bytes(const order_ctx *o, uint32_t g) {
+  const neo_group *x = group_at(o, g);
+  double bytes = 0;
+  for (size_t k = 0; k < x->roots.n; k++)
+    bytes += o->begun[x->roots.at[k].i] ? 0 : temp_bytes(o, x->roots.at[k]);
+  for (size_t k = 0; k < x->reads.n; k++)
+    bytes -= o->unread[x->reads.at[k].i] == 1 ? temp_bytes(o, x->reads.at[k]) : 0;
+  return bytes;
+}
+
+/* The position of the ready group that takes the fewest bytes, if it frees as many; n_left: none does. */
+static size_t freeing_group(const order_ctx *o, size_t n_left) {
+  size_t best = n_left;
+  double least = 0;
+  for (size_t i = 0; i < n_left; i++) {
+    if (o->waiting[o->needed.at[i]])
+      continue;
+    double bytes = taken_bytes(o, o->needed.at[i]);
+    if (bytes > least || (bytes >= least && best < n_left))
+      continue;
+    best = i;
+    least = bytes;
+  }
+  return best;
+}
+
 /* The position of the next group among the n_left remaining ones: one that waits for no other,
  * or, in a cycle, the first. */
 static size_t next_group(const order_ctx *o, size_t n_left) {
-  size_t best = n_left;
+  size_t best = o->env->in->frugal ? freeing_group(o, n_left) : n_left;
   uint32_t best_read = 0;
+  if (best < n_left)
+    return best;
   for (size_t i = 0; i < n_left; i++) {
     uint32_t g = o->needed.at[i], read = o->waiting[g] ? 0 : last_read(o, g);
     if (o->waiting[g] || (best < n_left && read <= best_read))
@@ -171,11 +212,15 @@ static size_t next_group(const order_ctx *o, size_t n_left) {
   return best < n_left ? best : 0;
 }
 
-static void note_reads(order_ctx *o, uint32_t g) {
+static void note_run(order_ctx *o, uint32_t g) {
   const neo_group *x = group_at(o, g);
   o->now++;
-  for (size_t k = 0; k < x->reads.n; k++)
+  for (size_t k = 0; k < x->roots.n; k++)
+    o->begun[x->roots.at[k].i] = true;
+  for (size_t k = 0; k < x->reads.n; k++) {
     o->read_at[x->reads.at[k].i] = o->now;
+    o->unread[x->reads.at[k].i]--;
+  }
 }
 
 plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_map *updates,
@@ -189,6 +234,8 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
   o.is_needed = NEO_NEW_ARRAY(scratch, bool, n_groups(&o) + 1);
   o.waiting = NEO_NEW_ARRAY(scratch, uint32_t, n_groups(&o) + 1);
   o.read_at = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
+  o.begun = NEO_NEW_ARRAY(scratch, bool, o.m->tensors.n + 1);
+  o.unread = NEO_NEW_ARRAY(scratch, uint32_t, o.m->tensors.n + 1);
   find_writers(&o, entry, roots, n_roots);
   find_needed(&o, roots, n_roots);
   find_edges(&o);
@@ -197,7 +244,7 @@ plan_groups plan_order(const plan_entry_env *env, neo_arena *scratch, const neo_
     size_t pick = next_group(&o, left);
     uint32_t g = o.needed.at[pick];
     NEO_PUSH(scratch, &out, g);
-    note_reads(&o, g);
+    note_run(&o, g);
     for (size_t i = pick; i + 1 < left; i++)
       o.needed.at[i] = o.needed.at[i + 1];
     for (uint32_t e = o.first[g]; e < o.first[g + 1]; e++)

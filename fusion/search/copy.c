@@ -15,7 +15,8 @@ enum { MOST_CONCERNED = 40, MOST_ONE_BY_ONE = 4, MOST_COPIES = 256 };
 /* Is the reader one of those that the copy is for, and without a copy yet? */
 static bool takes(const fuser *q, const fuse_move *x, size_t reader) {
   const fuse_edge e = q->def[x->a].readers.at[reader];
-  if (fuse_read_of(q, e)->copied)
+  const fuse_read *r = fuse_read_of(q, e);
+  if (r->copied || r->ordered)
     return false;
   switch (x->b) {
   case ALL:

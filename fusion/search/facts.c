@@ -341,6 +341,16 @@ static void look_conditions(looker *c) {
     neo_expr_visit(c->q->m, c->d->when.at[k], look_condition, c);
 }
 
+static void look_order(looker *c) {
+  neo_tensor after = c->rec.after;
+  if (!after.i || neo_map_get(&c->number, after.i, NULL))
+    return;
+  fuse_read *r = read_of(c, after);
+  r->ordered = true;
+  for (uint32_t k = 0; k < r->rank; k++)
+    r->axis[k] = -1;
+}
+
 static void look(fuser *q, uint32_t id) {
   fuse_def *d = &q->def[id];
   looker c = {.q = q, .d = d, .rec = *neo_def_at(q->m, (neo_def){id})};
@@ -364,6 +374,7 @@ static void look(fuser *q, uint32_t id) {
     look_at(&c, neo_list_expr(q->m, c.rec.finish, k));
   d->end_work = c.work - before;
   look_conditions(&c);
+  look_order(&c);
   d->size = c.size;
   d->read = c.reads.at;
   d->n_read = (uint32_t)c.reads.n;

@@ -58,12 +58,37 @@ static void emit(fuser *q, neo_grouping *out) {
 
 /* ---- memory */
 
-/* Bytes of tensors that are made forward and read backward, but for what entries return. */
+/* The place in the order of the last definition that d, or a copy of it, is evaluated for. */
+static uint32_t last_place(fuser *q, uint32_t d) {
+  uint32_t last = q->def[d].at;
+  if (q->seen[d] == q->walk)
+    return last;
+  q->seen[d] = q->walk;
+  for (size_t k = 0; k < q->def[d].readers.n; k++) {
+    fuse_edge e = q->def[d].readers.at[k];
+    uint32_t at = fuse_read_of(q, e)->copied ? last_place(q, e.def) : q->def[e.def].at;
+    last = at > last ? at : last;
+  }
+  return last;
+}
+
+/* Bytes of tensors that are made forward, or again, and read backward, but for what entries return: the
+ * most that there are at a time. */
 static double saved_bytes(fuser *q) {
-  double n = 0;
-  for (size_t k = 0; k < q->n_order; k++)
-    n += fuse_saved_bytes(q, q->order[k]);
-  return n;
+  double *change = NEO_NEW_ARRAY(q->a, double, q->n_order + 2), now = 0, most = 0;
+  for (size_t k = 0; k < q->n_order; k++) {
+    double bytes = fuse_saved_bytes(q, q->order[k]);
+    if (bytes <= 0)
+      continue;
+    q->walk++;
+    change[k] += bytes;
+    change[last_place(q, q->order[k]) + 1] -= bytes;
+  }
+  for (size_t k = 0; k < q->n_order; k++) {
+    now += change[k];
+    most = now > most ? now : most;
+  }
+  return most;
 }
 
 /* Says that the limit cannot be met, and of what most is kept. */

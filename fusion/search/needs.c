@@ -76,8 +76,11 @@ static void find_forward(fuser *q) {
       NEO_PUSH(q->a, &roots, (neo_tensor){neo_list_at(q->m, e->outputs, j)});
   }
   size_t n = neo_module_topo(q->m, roots.at, roots.n, q->a, &order, NULL);
-  for (size_t k = 0; k < q->n_order; k++)
-    q->def[q->order[k]].backward = true;
+  for (size_t k = 0; k < q->n_order; k++) {
+    fuse_def *d = &q->def[q->order[k]];
+    d->again = neo_def_at(q->m, (neo_def){q->order[k]})->after.i != 0;
+    d->backward = !d->again;
+  }
   for (size_t k = 0; k < n; k++)
     q->def[order[k].i].backward = false;
 }

@@ -55,6 +55,7 @@ typedef struct {
   double evals;    /* evaluations of these loads, by the axes that they stand under */
   bool reduced;    /* in a reduction: body, condition or range */
   bool copied;     /* the reader computes the value itself */
+  bool ordered;    /* the reader is only computed after t (neo_def_rec.after) */
   uint32_t at;     /* the reader's place among the readers of t */
   uint32_t rank;
   int8_t *axis; /* dimension -> the reader's axis that is its index at every place; -1: none */
@@ -66,7 +67,8 @@ typedef struct {
 
 typedef struct {
   bool needed, wanted; /* an entry's output or update */
-  bool backward;       /* no entry needs it for its first output (the loss) */
+  bool backward;       /* no entry needs it for its first output (the loss), and it is not computed again */
+  bool again;          /* a value of the forward pass that is computed again (neo_def_rec.after) */
   bool plain;          /* elementwise, one result, one piece: may be copied */
   bool lone;           /* several pieces, strided: has a kernel of its own */
   bool product;        /* a sum of products in which an operand is used again and again */

@@ -61,9 +61,12 @@ bool pairs_way(const pairs_drive *d, uint64_t seed, uint32_t k, pairs_how *out, 
   out->batch_kinds = pairs_has_vertices(d->draw) && h >> 54 & 1;
   out->no_streaming = pairs_has_vertices(d->draw) && h >> 53 & 1;
   out->chunk_rounds = pairs_has_recurrences(d->draw) && h >> 48 & 1 ? 2 + (uint32_t)(h >> 49) % 3 : 0;
+  out->chunk_rounds |= out->chunk_rounds && h >> 51 & 1 ? 2u << 16 : 0; /* chunks in chunks */
+  out->small = h >> 47 & 1;
   /* What is stored or multiplied in few bits depends on what these passes make. */
   out->reassociate = out->reassociate && !out->store && !out->math;
   out->chunk_rounds = out->store ? 0 : out->chunk_rounds;
+  out->small = out->small && !out->store;
   if (out->math == NEO_PRECISION_BF16 && !gpu && h >> 32 & 1) /* a matrix unit in plain code */
     out->mcpu = neo_arena_printf(a, "%s+%s", d->mcpu ? d->mcpu : "x86-64-v3",
                                  h >> 33 & 1 ? "tiles" : "dots");
@@ -104,7 +107,11 @@ const char *pairs_way_text(const pairs_how *how, neo_arena *a) {
   if (how->no_streaming)
     neo_str_add(&s, " --no-streaming");
   if (how->chunk_rounds)
-    neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds);
+    neo_str_addf(&s, " and checkpoints every %u rounds", how->chunk_rounds & 0xffff);
+  if (how->chunk_rounds >> 16)
+    neo_str_addf(&s, ", of which one in %u is kept", how->chunk_rounds >> 16);
+  if (how->small)
+    neo_str_add(&s, " --memory=small");
   return s.n ? neo_str_text(&s) : " by default";
 }
 

@@ -14,7 +14,7 @@
   "  then 0.5 * acc0 + 2.0 * h[t, j]\n"                                               \
   "def @4 G[i: 3, j: 3] =\n  sum[t: T] (h[t - 1, i] else 0.5) * dh[t, j]\n"           \
   "def @5 S[j: 3] = (h[T - 1, j] else 7.0)\n"                                         \
-  "entry forward forward: L = L, S = S, G = G\n"
+  "entry grad grad: L = L, S = S, G = G\n"
 #define HEAD "neo-ir 1\nmodule t\n%sinput x : f32 [%s, 3]\ninput U : f32 [3, 3]\n"
 
 /* The model with these rounds, in place of T. */
@@ -52,14 +52,14 @@ static void rounds_of_the_backward_pass_are_made_again_from_edges(void **state) 
   has_an_order(&w);
   has(&w,
       "chunk_loop 1 chunk.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
-      "(chunk.h[chunk, t - 1, k] else 0.5), (chunk.h[chunk - 1, t + 3, k] else 0.5)) * U[k, j]\n"
+      "(chunk.h[chunk, t - 1, k] else 0.5), (edge.h[chunk - 1, t, k] else 0.5)) * U[k, j]\n"
       "    then 0.5 * acc0 + x[chunk * 4 + t, j]\n");
-  has(&w, "chunk_loop 1 edge.h[chunk: 3, t: 1, j: 3] = chunk.h[chunk, 3 + t, j]\n");
+  has(&w, "chunk_loop 1 edge.h[chunk: 3, t: 1, j: 3] = chunk.h[chunk, 3, j]\n");
   has(&w, "chunk_loop 2 again.h[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(0 <= t - 1, "
           "(again.h[chunk, t - 1, k] else 0.5), (edge.h[chunk - 1, t, k] else 0.5)) * U[k, j]\n");
   has(&w,
       "chunk_loop 2 chunk.dh[chunk: 3, t: 4, j: 3] =\n    sum[k: 3] select(t + 1 < 4, "
-      "(chunk.dh[chunk, t + 1, k] else 0.0), (chunk.dh[chunk + 1, t - 3, k] else 0.0)) * U[j, k]\n"
+      "(chunk.dh[chunk, t + 1, k] else 0.0), (edge.dh[chunk + 1, t - 3, k] else 0.0)) * U[j, k]\n"
       "    then 0.5 * acc0 + 2.0 * again.h[chunk, t, j]\n");
   neo_arena_free(&w.arena);
 }
@@ -119,6 +119,32 @@ static void chunks_change_no_value(void **state) {
 }
 
 /* Without a limit, or with one that all that is kept meets, nothing changes. */
+/* The same values in chunks of chunks. */
+static void chunks_in_chunks_change_no_value(void **state) {
+  (void)state;
+  for (uint32_t chunk = 1; chunk <= 4; chunk++)
+    for (uint32_t outer = 2; outer <= 4; outer++)
+      same_values("", "24", 1, chunk | outer << 16);
+  for (int64_t rounds = 0; rounds <= 19; rounds += rounds < 4 ? 1 : 5)
+    for (uint32_t chunk = 1; chunk <= 3; chunk++)
+      for (uint32_t outer = 2; outer <= 3; outer++)
+        same_values("size N 0..19\n", "N", rounds, chunk | outer << 16);
+}
+
+static void inner_chunks_share_loops_in_those_of_outer_ones(void **state) {
+  (void)state;
+  world w;
+  load_rounds(&w, "", "24");
+  w.target.chunk_rounds = 4 | 3 << 16;
+  apply(&w, neo_pass_checkpoint);
+  has_an_order(&w);
+  has(&w, "chunk_loop 4 inner_loop 2 chunk.again.h[chunk: 2, chunk_1: 3, t: 4, j: 3]");
+  has(&w, "chunk_loop 4 inner_loop 2 chunk.chunk.dh[chunk: 2, chunk_1: 3, t: 4, j: 3]");
+  has(&w, "chunk_loop 4 inner_loop 1 again.edge.h[chunk: 2, chunk_1: 3, t: 1, j: 3]");
+  has(&w, "chunk_loop 3 edge.edge.h[chunk: 2, chunk_1: 1, t: 1, j: 3]");
+  neo_arena_free(&w.arena);
+}
+
 static void chunks_are_made_if_the_limit_asks(void **state) {
   (void)state;
   static const struct {
@@ -170,6 +196,8 @@ int main(void) {
       cmocka_unit_test(sums_over_rounds_grow_chunk_by_chunk),
       cmocka_unit_test(the_last_round_is_a_slice),
       cmocka_unit_test(chunks_change_no_value),
+      cmocka_unit_test(chunks_in_chunks_change_no_value),
+      cmocka_unit_test(inner_chunks_share_loops_in_those_of_outer_ones),
       cmocka_unit_test(chunks_are_made_if_the_limit_asks),
       cmocka_unit_test(a_recurrence_that_reads_far_back_stays_whole),
       cmocka_unit_test(the_number_of_a_chunk_loop_is_read_back),

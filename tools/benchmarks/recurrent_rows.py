@@ -103,10 +103,12 @@ def rounds(threads):
 
 
 def checkpoints(threads):
-    """A tenth of what the backward pass reads of 10000 rounds is kept, beside all of it."""
+    """A tenth of what the backward pass reads of 10000 rounds is kept, or a fifth of 32 layers, beside all of it."""
     yield row("LSTM 10000 rounds, a tenth kept", "checkpoints", "training step", "step",
               ("baseline",), threads, what="lstm", defines=dict(T=10000, B=16, H=64),
               options=("--memory=28672000",), settings=dict(lr=1.0))
+    yield row("32 layers, a fifth kept", "checkpoints", "training step", "step", ("baseline",), threads,
+              what="layers", model=BENCHMARKS + "layers.expr", options=("--memory=13421772",), settings=dict(lr=0.1))
 
 
 def rows(threads):

@@ -182,7 +182,8 @@ static neo_status make_plan(neo_compilation *c) {
                        c->tree_of_group.at,    c->kernels.at,
                        c->kernels.n,           .gpu = c->machine.gpu,
                        .machine = &c->machine, .waits = neo_target_waits(&c->target),
-                       .grids = grids_of(c)};
+                       .grids = grids_of(c),
+                       .frugal = c->options.fusion.memory != NEO_FUSE_FAST};
   neo_status s = neo_plan_build(c->module, &c->arena, c->prefix, source_hash(c), &in, &c->plan);
   neo_cost_add(c, "plan");
   return s;

@@ -36,6 +36,8 @@ neo_pass_target neo_compile_pass_target(neo_compilation *c) {
                            .l2_bytes = t.sm ? 0 : t.machine.l2_bytes,
                            .tile_rounds = c->options.tile_rounds,
                            .memory = c->options.fusion.memory,
+                           .profile = neo_arena_copy(&c->arena, &t.machine.profile,
+                                                     sizeof t.machine.profile),
                            .batch_kinds = c->options.batch_kinds,
                            .chunk_rounds = c->options.chunk_rounds};
 }

@@ -2,7 +2,7 @@
 
 PASSES = ("simplify horizontal-fusion winograd simplify-gradients factor cse branches forward-copies levels "
           "sparse-rows split-sums infer-bounds distribute tile-recurrences skew checkpoint running-sums peel-sums col2im "
-          "polyphase normalize-loops channels-last rfactor rfactor-columns prepack").split()
+          "polyphase normalize-loops channels-last rfactor rfactor-columns prepack recompute").split()
 FUSIONS = "all inline prologue epilogue siblings sums rows columns loops nested grid cache".split()
 
 
@@ -20,6 +20,7 @@ TABLE = [
     ("no-fuse=all", lambda r: ["--no-fuse=all"]),
     ("threads", lambda r: ["--threads=" + r.choice(("1", "3"))]),
     ("memory=small", lambda r: ["--memory=small"]),
+    ("memory=bytes", lambda r: ["--memory=" + r.choice(("100", "400", "1K", "5K"))]),
     ("unroll=1", lambda r: ["--unroll=1"]),
     ("proof-quota", lambda r: ["--proof-quota=" + r.choice(("1000", "1000", "100", "10"))]),
     ("batches=kind", lambda r: ["--batches=kind"]),

@@ -1,0 +1,120 @@
+/* When a segment of the forward pass is computed again: as late as possible, but before the kernels that
+ * read it first.
+ *
+ *     da[i] = sum[j] dz2[j]*W2[i, j],  dz[i] = da[i]*g(z[i])            z is made again
+ *
+ * dz is the first that reads z. z is computed after da; or after dz2, where dz is elementwise, so that it
+ * may be in the kernel of da. */
+#include "transform/recompute_parts.h"
+
+typedef struct {
+  recompute *r;
+  bool *reads_again; /* by definition: it reads what is made again, itself or through others */
+  uint32_t *at;      /* by definition: place in the order + 1; 0: not of this entry */
+} look;
+
+static bool any_maker(const recompute *r, neo_tensor t, const bool *is) {
+  neo_list pieces = neo_tensor_at(r->m, t)->pieces;
+  bool any = false;
+  for (uint32_t k = 0; k < pieces.n; k++)
+    any = any || is[neo_list_at(r->m, pieces, k)];
+  return any;
+}
+
+static bool reads_any(const recompute *r, neo_def d, const bool *again) {
+  neo_tensor *in;
+  bool any = false;
+  for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;)
+    any = any || again[in[n].i];
+  return any;
+}
+
+static void find_readers(look *l, const bool *again) {
+  recompute *r = l->r;
+  neo_tensor *in;
+  for (uint32_t k = 0; k < r->n_order; k++) {
+    neo_def d = r->order[k];
+    l->at[d.i] = k + 1;
+    if (r->is_forward[d.i])
+      continue;
+    l->reads_again[d.i] = reads_any(r, d, again);
+    for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;)
+      l->reads_again[d.i] = l->reads_again[d.i] || any_maker(r, in[n], l->reads_again);
+  }
+}
+
+/* What the backward pass makes last of what d reads, without what is made again; 0: nothing. */
+static neo_tensor last_operand(const look *l, neo_def d) {
+  const recompute *r = l->r;
+  neo_tensor *in, found = {0};
+  uint32_t last = 0;
+  for (size_t n = neo_def_reads(r->m, d, r->a, &in); n-- > 0;) {
+    neo_list pieces = neo_tensor_at(r->m, in[n])->pieces;
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < pieces.n; k++) {
+      uint32_t x = neo_list_at(r->m, pieces, k);
+      at = r->is_forward[x] || l->at[x] <= at ? at : l->at[x];
+    }
+    if (at <= last || any_maker(r, in[n], l->reads_again))
+      continue;
+    last = at;
+    found = in[n];
+  }
+  return found;
+}
+
+static neo_tensor find_after(const look *l, const bool *again) {
+  const recompute *r = l->r;
+  const neo_module *m = r->m;
+  for (uint32_t k = 0; k < r->n_order; k++) {
+    neo_def d = r->order[k];
+    neo_tensor t = {0}, before = {0};
+    if (!r->is_forward[d.i] && reads_any(r, d, again))
+      t = last_operand(l, d);
+    if (!t.i)
+      continue;
+    neo_def maker = {neo_list_at(m, neo_tensor_at(m, t)->pieces, 0)};
+    if (neo_def_at(m, d)->reducer == NEO_RED_NONE && neo_def_at(m, maker)->reducer != NEO_RED_NONE)
+      before = last_operand(l, maker);
+    return before.i ? before : t;
+  }
+  return (neo_tensor){neo_list_at(m, m->entries.at[r->entry].outputs, 0)};
+}
+
+/* ---- entries */
+
+static const bool *needs_of(const recompute *r, uint32_t entry) {
+  neo_module *m = r->m;
+  neo_list of[] = {m->entries.at[entry].outputs, m->entries.at[entry].updates};
+  neo_tensor *roots = NEO_NEW_ARRAY(r->a, neo_tensor, of[0].n + of[1].n + 1);
+  bool *needs = NEO_NEW_ARRAY(r->a, bool, m->defs.n);
+  neo_def *defs;
+  size_t n = 0;
+  for (int l = 0; l < 2; l++)
+    for (uint32_t k = 0; k < of[l].n; k++)
+      roots[n++].i = neo_list_at(m, of[l], k);
+  for (size_t k = neo_module_topo(m, roots, n, r->a, &defs, NULL); k-- > 0;)
+    needs[defs[k].i] = true;
+  return needs;
+}
+
+/* Does each entry that needs a reader of what is made again need t, too? */
+static bool is_always_needed(const recompute *r, neo_tensor t, const bool *again) {
+  bool is = true;
+  for (uint32_t e = 0; e < r->m->entries.n && is; e++) {
+    const bool *needs = needs_of(r, e);
+    for (uint32_t k = 0; k < r->n_order && is && !any_maker(r, t, needs); k++)
+      is = r->is_forward[r->order[k].i] || !needs[r->order[k].i] ||
+           !reads_any(r, r->order[k], again);
+  }
+  return is;
+}
+
+neo_tensor recompute_after(recompute *r, const bool *again) {
+  look l = {.r = r};
+  l.reads_again = NEO_NEW_ARRAY(r->a, bool, r->m->defs.n);
+  l.at = NEO_NEW_ARRAY(r->a, uint32_t, r->m->defs.n);
+  find_readers(&l, again);
+  neo_tensor t = find_after(&l, again);
+  return is_always_needed(r, t, again) ? t : (neo_tensor){0};
+}
