@@ -134,7 +134,7 @@ static bool is_selection(const coalescer *x, const neo_member *y) {
 }
 
 /* Has the group the same shared axes without the members that may be concatenations, if anything is left? */
-static bool keeps_axes(const coalescer *x, const neo_group *g) {
+static bool preserves_axes(const coalescer *x, const neo_group *g) {
   uint32_t all = UINT32_MAX, left = UINT32_MAX;
   for (size_t k = 0; k < g->members.n; k++) {
     const neo_member *y = &g->members.at[k];
@@ -150,7 +150,7 @@ static bool keeps_axes(const coalescer *x, const neo_group *g) {
 static void find_concats(coalescer *x) {
   for (size_t g = 0; g < x->all->groups.n; g++) {
     const neo_group *y = group_at(x, g);
-    if (!is_simple(y) || !keeps_axes(x, y))
+    if (!is_simple(y) || !preserves_axes(x, y))
       continue;
     for (size_t k = 0; k < y->members.n; k++) {
       found_concat f = {.group = g, .member = k};
@@ -170,7 +170,7 @@ static bool is_equal(neo_module *m, neo_expr a, neo_expr b) {
 }
 
 /* Has the part's tensor the place in its memory that it would have there? Memory of the same extents is alike. */
-static bool lies_alike(coalescer *x, neo_tensor out, const neo_concat_part *part) {
+static bool has_same_layout(coalescer *x, neo_tensor out, const neo_concat_part *part) {
   neo_module *m = x->m;
   neo_expr zero = neo_const_int(m, NEO_I64_T, 0);
   neo_tensor is = neo_tensor_store(m, part->from), to = neo_tensor_store(m, out);
@@ -225,8 +225,9 @@ static bool may_be_part(const coalescer *x, neo_tensor out, neo_tensor t) {
 
 static bool coalesces(coalescer *x, const found_concat *f, const neo_concat_part *part) {
   neo_tensor t = part->from;
-  return may_be_part(x, f->c.out, t) && (!neo_tensor_at(x->m, t)->within.i ||
-                                         (lies_alike(x, f->c.out, part) && !is_elsewhere(x, f, t)));
+  return may_be_part(x, f->c.out, t) &&
+         (!neo_tensor_at(x->m, t)->within.i ||
+          (has_same_layout(x, f->c.out, part) && !is_elsewhere(x, f, t)));
 }
 
 static double bytes_of(coalescer *x, neo_tensor t) {

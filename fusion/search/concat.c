@@ -14,7 +14,7 @@ static bool makes_of_sums(const fuser *q, uint32_t id, uint32_t depth) {
   return is;
 }
 
-static bool is_kept(const fuser *q, uint32_t id) {
+static bool is_stored(const fuser *q, uint32_t id) {
   enum { MOST_DEPTH = 8 };
   const fuse_def *d = &q->def[id];
   return !d->recurrence && !d->when.n && !d->choice && !(d->call_invariant && q->caches) &&
@@ -26,7 +26,7 @@ static bool is_part(fuser *q, neo_tensor t) {
     return false;
   neo_list pieces = neo_tensor_at(q->m, t)->pieces;
   for (uint32_t k = 0; k < pieces.n; k++)
-    if (!is_kept(q, neo_list_at(q->m, pieces, k)))
+    if (!is_stored(q, neo_list_at(q->m, pieces, k)))
       return false;
   return true;
 }

@@ -39,9 +39,9 @@ static uint32_t first_pass(const level_kernel *x, neo_block *in) {
   begin_level(x, body, used, lv_get(x, level));
   const neo_lx *block = lv_mul(x, lv_get(x, level), x->rows->kinds);
   if (x->rows->kinds > 1)
-    block = lv_keep(x, body, "block", lv_add(x, block, lv_load(x, x->kind, v)));
+    block = lv_store_value(x, body, "block", lv_add(x, block, lv_load(x, x->kind, v)));
   lv_store(x, body, x->level, v, block);
-  const neo_lx *rank = lv_keep(x, body, "rank", lv_load(x, x->first, block));
+  const neo_lx *rank = lv_store_value(x, body, "rank", lv_load(x, x->first, block));
   lv_store(x, body, x->place, v, rank);
   lv_store(x, body, x->first, block, lv_add(x, rank, lv_int(x, 1)));
   return used;
@@ -50,7 +50,7 @@ static uint32_t first_pass(const level_kernel *x, neo_block *in) {
 /* buf[b] becomes the register's sum, and is added to that. */
 static void start_at_sum(const level_kernel *x, neo_block *in, uint32_t buf, const neo_lx *b,
                          uint32_t sum) {
-  const neo_lx *count = lv_keep(x, in, "count", lv_load(x, buf, b));
+  const neo_lx *count = lv_store_value(x, in, "count", lv_load(x, buf, b));
   lv_store(x, in, buf, b, lv_get(x, sum));
   lv_set(x, in, sum, lv_add(x, lv_get(x, sum), count));
 }
@@ -75,7 +75,7 @@ static void place_list(const level_kernel *x, neo_block *in, const level_list *l
   lv_store_child(x, l, &s, place);
   if (!lv_has_parents(l))
     return;
-  const neo_lx *at = lv_keep(x, s.there, "at", lv_load(x, l->end, s.child));
+  const neo_lx *at = lv_store_value(x, s.there, "at", lv_load(x, l->end, s.child));
   lv_store_edge(x, s.there, l, &s, place, at);
   lv_store(x, s.there, l->end, s.child, lv_add(x, at, lv_int(x, 1)));
 }
@@ -88,7 +88,7 @@ static void second_pass(const level_kernel *x, neo_block *in) {
   neo_block *body = lv_loop(x, in, NEO_LOOP_SERIAL, "v", lv_int(x, 0), x->n, &v);
   const neo_lx *place =
       lv_add(x, lv_load(x, x->first, lv_load(x, x->level, v)), lv_load(x, x->place, v));
-  place = lv_keep(x, body, "place", place);
+  place = lv_store_value(x, body, "place", place);
   lv_store_place(x, body, v, place);
   for (uint32_t i = 0; i < x->rows->n_lists; i++) {
     if (lv_has_parents(&x->list[i]))

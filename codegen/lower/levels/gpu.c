@@ -89,7 +89,7 @@ static void add_passes(const window *y, neo_block *in) {
 }
 
 /* now[t] becomes the block, -1 where there is no vertex, and what counts vertices and parents begins with 0. */
-static void keep_levels(const window *y, neo_block *in) {
+static void store_levels(const window *y, neo_block *in) {
   const level_kernel *x = &y->k;
   int64_t kinds = x->rows->kinds;
   const neo_lx *t, *v, *k;
@@ -123,7 +123,7 @@ static void count_window(const window *y, neo_block *in) {
   neo_block *threads = open_threads(x, in, &t);
   lv_set(x, threads, y->next, lv_int(x, -1));
   neo_block *own = where_there(y, threads, t, &v);
-  const neo_lx *block = lv_keep(x, own, "block", lv_load(x, y->now, t));
+  const neo_lx *block = lv_store_value(x, own, "block", lv_load(x, y->now, t));
   uint32_t rank = lv_reg(x, own, "rank", 0), later = lv_reg(x, own, "later", 0);
   lv_set(x, own, rank, lv_load(x, x->first, block));
   lv_set(x, own, later, lv_int(x, 0));
@@ -186,7 +186,8 @@ static void sum_table(const window *y, neo_block *in, uint32_t buf, const neo_lx
   const neo_lx *before = neo_lx_op2(x->k, NEO_OP_SUB, t, lv_int(x, 1));
   lv_set(x, later, y->next, lv_load(x, y->now, before));
   each = open_run(y, threads, t, len, &at);
-  const neo_lx *sum = lv_keep(x, each, "sum", lv_add(x, lv_get(x, y->next), lv_load(x, buf, at)));
+  const neo_lx *sum =
+      lv_store_value(x, each, "sum", lv_add(x, lv_get(x, y->next), lv_load(x, buf, at)));
   lv_store(x, each, buf, at, own ? sum : lv_get(x, y->next));
   lv_set(x, each, y->next, sum);
 }
@@ -217,7 +218,7 @@ static void count_all(window *y) {
   lv_store(x, threads, y->now, t, lv_int(x, 0));
   lv_set(x, body, y->again, truth(x, true));
   add_passes(y, body);
-  keep_levels(y, body);
+  store_levels(y, body);
   count_window(y, body);
   sum_table(y, in, x->first, blocks, false);
   for (uint32_t i = 0; i < x->rows->n_lists; i++)
@@ -233,7 +234,7 @@ static void place_all(const level_kernel *x) {
   neo_block *in = open_unit(x, x->n, &v);
   const neo_lx *place =
       lv_add(x, lv_load(x, x->first, lv_load(x, x->level, v)), lv_load(x, x->place, v));
-  place = lv_keep(x, in, "place", place);
+  place = lv_store_value(x, in, "place", place);
   lv_store_place(x, in, v, place);
 }
 
@@ -258,7 +259,7 @@ static const neo_lx *place_of_edge(const level_kernel *x, const level_list *l, c
 static void write_lists(const level_kernel *x) {
   const neo_lx *v;
   neo_block *in = open_unit(x, x->n, &v);
-  const neo_lx *place = lv_keep(x, in, "place", lv_load(x, x->place, v));
+  const neo_lx *place = lv_store_value(x, in, "place", lv_load(x, x->place, v));
   for (uint32_t i = 0; i < x->rows->n_lists; i++) {
     const level_list *l = &x->list[i];
     level_slot s = lv_slots(x, in, l, v);

@@ -115,7 +115,8 @@ void lv_set(const level_kernel *x, neo_block *in, uint32_t reg, const neo_lx *va
   neo_ls_set(x->k, in, reg, &zero, 1, value);
 }
 
-const neo_lx *lv_keep(const level_kernel *x, neo_block *in, const char *name, const neo_lx *value) {
+const neo_lx *lv_store_value(const level_kernel *x, neo_block *in, const char *name,
+                             const neo_lx *value) {
   uint32_t reg = lv_reg(x, in, name, 0);
   lv_set(x, in, reg, value);
   return lv_get(x, reg);
@@ -159,7 +160,7 @@ level_slot lv_slots(const level_kernel *x, neo_block *in, const level_list *l, c
   level_slot s;
   const neo_lx *at;
   in = open_slots(x, in, l, v, &s, &at);
-  s.child = lv_keep(x, in, "child", lv_load(x, l->child, at));
+  s.child = lv_store_value(x, in, "child", lv_load(x, l->child, at));
   neo_ls *branch = neo_ls_if(x->k, in, neo_lx_op2(x->k, NEO_OP_LE, lv_int(x, 0), s.child));
   s.there = &branch->branch.then;
   s.none = &branch->branch.otherwise;

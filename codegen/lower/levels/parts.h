@@ -45,7 +45,8 @@ uint32_t lv_reg(const level_kernel *x, neo_block *in, const char *name, int64_t 
 const neo_lx *lv_get(const level_kernel *x, uint32_t reg);
 void lv_set(const level_kernel *x, neo_block *in, uint32_t reg, const neo_lx *value);
 /* The value in a new register. */
-const neo_lx *lv_keep(const level_kernel *x, neo_block *in, const char *name, const neo_lx *value);
+const neo_lx *lv_store_value(const level_kernel *x, neo_block *in, const char *name,
+                             const neo_lx *value);
 /* The body of a loop from lo to hi, whose variable is *var. */
 neo_block *lv_loop(const level_kernel *x, neo_block *in, neo_loop_kind kind, const char *name,
                    const neo_lx *lo, const neo_lx *hi, const neo_lx **var);
